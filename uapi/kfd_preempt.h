@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/* ioctls on /dev/kfd that stop a compute queue mid-kernel and start it again. */
+#ifndef KFD_PREEMPT_UAPI_H
+#define KFD_PREEMPT_UAPI_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/**
+ * DOC: Rules of the whole interface
+ *
+ * All calls go to a file descriptor of /dev/kfd. A queue is named by the u32
+ * that AMDKFD_IOC_CREATE_QUEUE returned (the *KFD queue id*, unique in its
+ * process); HSA queue ids and stream handles are something else.
+ *
+ * Presence: call &AMDKFD_IOC_PREEMPT_QUERY. -ENOTTY means that this driver has
+ * no preemption (or was loaded with ``amdgpu.kfd_preempt=0``). Never probe
+ * with &AMDKFD_IOC_PREEMPT_QUEUE: other drivers use number 0x87 with another
+ * size.
+ *
+ * Growth: v0 (PREEMPT_QUEUE, RESUME_QUEUE) is frozen. QUERY, SWITCH and STATUS
+ * take their size from the command: a shorter struct than below is -EINVAL, a
+ * longer one must be zero past the end that the driver knows (-E2BIG).
+ * Reserved fields must be zero on input and are zero on output. A flag that
+ * &kfd_ioctl_preempt_query_args.caps does not advertise is -EINVAL.
+ *
+ * Holds: a stopped queue is *held*. Each hold has an owner (KFD_PREEMPT_HOLD_*)
+ * and the queue runs only when none is left and KFD itself wants it to run
+ * (it is not evicted, its percentage is not 0, no debugger suspended it).
+ *
+ * Errors, one meaning each:
+ *
+ * ==========  ================================================================
+ * EALREADY    the hold is already as asked for
+ * EBADF       not your file (inherited over fork)
+ * EBUSY       something is in the way (reset running, destroy waiting, RESUME
+ *             while the stop is PENDING); nothing changed
+ * E2BIG       unknown non-zero tail, or more entries than max_batch
+ * EFAULT      bad user memory; the state change, if any, stays
+ * EINTR       a signal arrived before anything changed
+ * EINVAL      malformed: unknown flag, type or op, reserved field not zero,
+ *             timeout above 60000, an entry twice
+ * EIO         the queue is dead (lost in a GPU reset)
+ * ENODEV      the GPU is gone
+ * ENOENT      no such queue in that process
+ * ENOMEM      out of memory before anything changed
+ * ENOSPC      no hardware slot left to resume into
+ * ENOTTY      this driver does not know the call
+ * EOPNOTSUPP  known, but impossible with this scheduler, queue or GPU
+ * EPERM       not allowed on that process
+ * ESRCH       no process with that pid uses KFD
+ * ESTALE      the queue id is now another queue (queue_uid differs)
+ * ETIME       stop requested but not confirmed in time: state PENDING
+ * ==========  ================================================================
+ *
+ * No call returns -EAGAIN: libhsakmt's ioctl wrapper would spin on it.
+ *
+ * Threads: any number of threads may call. Calls on queues of one process
+ * serialise on that process.
+ */
+
+/* Version of this interface, reported by &AMDKFD_IOC_PREEMPT_QUERY. */
+#define KFD_PREEMPT_ABI_MAJOR 1
+#define KFD_PREEMPT_ABI_MINOR 0
+
+/*
+ * preempt_type: what happens to running waves. These are not the encodings of
+ * CP_HQD_DEQUEUE_REQUEST (which are 1, 2 and 3).
+ *
+ * DRAIN lets waves run to their end (no new ones are launched), RESET kills
+ * them, SAVE stops them wherever they are and saves them (CWSR).
+ */
+#define KFD_PREEMPT_TYPE_DRAIN 0
+#define KFD_PREEMPT_TYPE_RESET 1
+#define KFD_PREEMPT_TYPE_SAVE 2
+
+/* op of a &struct kfd_preempt_switch_entry. */
+#define KFD_PREEMPT_OP_PREEMPT 1
+#define KFD_PREEMPT_OP_RESUME 2
+
+/* sched_mode: who puts queues on the hardware. */
+#define KFD_PREEMPT_SCHED_HWS 0 /* firmware scheduler, runlist */
+#define KFD_PREEMPT_SCHED_HWS_NO_OVERSUB 1 /* same, queues limited to slots */
+#define KFD_PREEMPT_SCHED_NO_HWS 2 /* the driver writes HQD registers */
+#define KFD_PREEMPT_SCHED_MES 3 /* micro engine scheduler, gfx11 and newer */
+
+/* state of a queue. */
+#define KFD_PREEMPT_STATE_RUNNING 0 /* on hardware, or scheduled to be */
+#define KFD_PREEMPT_STATE_HELD 1 /* stopped by us, waves saved */
+#define KFD_PREEMPT_STATE_PENDING 2 /* stop asked for, not yet confirmed */
+#define KFD_PREEMPT_STATE_INACTIVE 3 /* off hardware for another reason */
+#define KFD_PREEMPT_STATE_DEAD 4 /* lost in a reset; only destroy helps */
+
+/* holds: who keeps a queue stopped (bits). */
+#define KFD_PREEMPT_HOLD_SELF 0x00000001u /* its own process */
+#define KFD_PREEMPT_HOLD_OPERATOR 0x00000002u /* at least one operator file */
+#define KFD_PREEMPT_HOLD_STICKY 0x00000004u /* an operator, until resumed */
+#define KFD_PREEMPT_HOLD_DEAD 0x80000000u /* lost: never runs again */
+
+/* status: what else is true of a queue (bits). */
+#define KFD_PREEMPT_STATUS_EVICTED 0x00000001u
+#define KFD_PREEMPT_STATUS_DBG_SUSPENDED 0x00000002u
+#define KFD_PREEMPT_STATUS_HW_PENDING 0x00000004u
+#define KFD_PREEMPT_STATUS_CHECKPOINTED 0x00000008u
+#define KFD_PREEMPT_STATUS_DEGRADED 0x00000010u
+
+/* flags of &AMDKFD_IOC_PREEMPT_QUEUE and &AMDKFD_IOC_RESUME_QUEUE. */
+#define KFD_PREEMPT_FLAG_FAST 0x00000001u /* shortest grace period */
+#define KFD_PREEMPT_FLAG_CHECKPOINT 0x00000002u /* keep a copy of the MQD */
+
+/* flags of &AMDKFD_IOC_PREEMPT_SWITCH. */
+#define KFD_PREEMPT_SWITCH_ALL_OR_NOTHING 0x00000001u
+#define KFD_PREEMPT_SWITCH_MATCH_UID 0x00000002u /* check queue_uid */
+#define KFD_PREEMPT_SWITCH_FAST 0x00000004u
+#define KFD_PREEMPT_SWITCH_CHECKPOINT 0x00000008u
+#define KFD_PREEMPT_SWITCH_TARGET_FD 0x00000010u /* target_fd is valid */
+#define KFD_PREEMPT_SWITCH_TARGET_PID 0x00000020u /* target_pid is valid */
+#define KFD_PREEMPT_SWITCH_STICKY 0x00000040u /* hold outlives this file */
+#define KFD_PREEMPT_SWITCH_FORCE 0x00000080u /* RESUME drops all operators */
+
+/* caps: what this driver can do on the queried node (bits). */
+#define KFD_PREEMPT_CAP_SAVE 0x0000000000000001ull
+#define KFD_PREEMPT_CAP_DRAIN 0x0000000000000002ull
+#define KFD_PREEMPT_CAP_RESET 0x0000000000000004ull
+#define KFD_PREEMPT_CAP_CHECKPOINT 0x0000000000000008ull
+#define KFD_PREEMPT_CAP_FAST 0x0000000000000010ull
+#define KFD_PREEMPT_CAP_BATCH 0x0000000000000020ull /* SWITCH */
+#define KFD_PREEMPT_CAP_OPERATOR 0x0000000000000040ull /* TARGET_PID */
+#define KFD_PREEMPT_CAP_OPERATOR_FD 0x0000000000000080ull /* TARGET_FD */
+#define KFD_PREEMPT_CAP_STOP_IS_PER_QUEUE 0x0000000000000100ull
+#define KFD_PREEMPT_CAP_RESUME_IS_ASYNC 0x0000000000000200ull
+#define KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP 0x0000000000000400ull
+#define KFD_PREEMPT_CAP_HW_TICKS 0x0000000000000800ull
+
+/* Limits; the driver reports its own in &struct kfd_ioctl_preempt_query_args. */
+#define KFD_PREEMPT_MAX_BATCH 256
+#define KFD_PREEMPT_MAX_TIMEOUT_MS 60000
+
+/**
+ * struct kfd_ioctl_preempt_queue_args - stop one of the caller's own queues
+ * @queue_id: in: KFD queue id
+ * @preempt_type: in: KFD_PREEMPT_TYPE_*
+ * @timeout_ms: in: bound of the wait, 0 for the driver's default. It bounds
+ *	the stop only where CAP_TIMEOUT_BOUNDS_STOP is advertised; elsewhere
+ *	the firmware wait is the driver's
+ * @flags: in: KFD_PREEMPT_FLAG_*
+ *
+ * Returns 0 once every wave is saved and nothing of the queue runs. Sets the
+ * SELF hold, which lasts until RESUME, destroy or exit.
+ */
+struct kfd_ioctl_preempt_queue_args {
+	__u32 queue_id;
+	__u32 preempt_type;
+	__u32 timeout_ms;
+	__u32 flags;
+};
+
+/**
+ * struct kfd_ioctl_resume_queue_args - drop the SELF hold of an own queue
+ * @queue_id: in: KFD queue id
+ * @flags: in: must be 0
+ * @pad: in: must be 0
+ *
+ * Returns 0 also when another hold keeps the queue stopped. Under
+ * CAP_RESUME_IS_ASYNC it may return before the queue is on hardware.
+ */
+struct kfd_ioctl_resume_queue_args {
+	__u32 queue_id;
+	__u32 flags;
+	__u32 pad[2];
+};
+
+/**
+ * struct kfd_ioctl_preempt_query_args - what the driver can do
+ * @gpu_id: in: KFD gpu_id, or 0 for the driver as a whole (the caps that hold
+ *	on every node)
+ * @flags: in: must be 0
+ * @abi_major: out: KFD_PREEMPT_ABI_MAJOR of the driver
+ * @abi_minor: out: KFD_PREEMPT_ABI_MINOR of the driver
+ * @caps: out: KFD_PREEMPT_CAP_*
+ * @sched_mode: out: KFD_PREEMPT_SCHED_*
+ * @type_mask: out: bit n set when preempt_type n is possible
+ * @num_xcc: out: XCCs of the node, 0 for the driver as a whole
+ * @max_batch: out: entries that one SWITCH takes
+ * @max_timeout_ms: out: largest timeout_ms that is accepted
+ * @hw_clock_khz: out: clock of hw_*_ticks, 0 where there are none
+ * @reserved: must be 0
+ */
+struct kfd_ioctl_preempt_query_args {
+	__u32 gpu_id;
+	__u32 flags;
+	__u32 abi_major;
+	__u32 abi_minor;
+	__u64 caps;
+	__u32 sched_mode;
+	__u32 type_mask;
+	__u32 num_xcc;
+	__u32 max_batch;
+	__u32 max_timeout_ms;
+	__u32 hw_clock_khz;
+	__u64 reserved[2];
+};
+
+/**
+ * struct kfd_preempt_switch_entry - one queue of a SWITCH
+ * @queue_id: in: KFD queue id in the target process
+ * @op: in: KFD_PREEMPT_OP_*
+ * @preempt_type: in: KFD_PREEMPT_TYPE_* of a PREEMPT, 0 for a RESUME
+ * @result: out: 0 or a negative errno of this entry
+ * @state: out: KFD_PREEMPT_STATE_* after the call
+ * @holds: out: KFD_PREEMPT_HOLD_* after the call
+ * @target_pid: in: overrides the call's target_pid when not 0
+ * @queue_uid: in: expected uid with SWITCH_MATCH_UID, else 0; out: the uid
+ * @latency_ns: out: driver time from request to confirmed stop, 0 for RESUME
+ * @reserved: must be 0
+ */
+struct kfd_preempt_switch_entry {
+	__u32 queue_id;
+	__u16 op;
+	__u16 preempt_type;
+	__s32 result;
+	__u32 state;
+	__u32 holds;
+	__s32 target_pid;
+	__u64 queue_uid;
+	__u64 latency_ns;
+	__u64 reserved;
+};
+
+/**
+ * struct kfd_ioctl_preempt_switch_args - stop some queues, start others
+ * @flags: in: KFD_PREEMPT_SWITCH_*; 0 acts on the caller's own queues
+ * @target_fd: in: with TARGET_FD, a /dev/kfd file of the target, else 0
+ * @target_pid: in: with TARGET_PID, a pid in the caller's pid namespace, else 0
+ * @timeout_ms: in: as in &struct kfd_ioctl_preempt_queue_args
+ * @entries_ptr: in: user pointer to &struct kfd_preempt_switch_entry[]
+ * @num_entries: in: 1 to max_batch
+ * @num_done: out: entries with result 0
+ * @hw_ns: out: driver time spent waiting for the hardware
+ * @reserved: must be 0
+ *
+ * All stops and starts of one node reach the hardware together, in one runlist
+ * update where there is a runlist. Returns 0 when every entry was looked at;
+ * each entry's result says how it went.
+ */
+struct kfd_ioctl_preempt_switch_args {
+	__u32 flags;
+	__s32 target_fd;
+	__s32 target_pid;
+	__u32 timeout_ms;
+	__u64 entries_ptr;
+	__u32 num_entries;
+	__u32 num_done;
+	__u64 hw_ns;
+	__u64 reserved;
+};
+
+/**
+ * struct kfd_ioctl_preempt_status_args - state and counters of one queue
+ * @target_fd: in: as in &struct kfd_ioctl_preempt_switch_args
+ * @target_pid: in: as in &struct kfd_ioctl_preempt_switch_args
+ * @queue_id: in: KFD queue id in the target process
+ * @flags: in: TARGET_FD or TARGET_PID of KFD_PREEMPT_SWITCH_*, or 0
+ * @state: out: KFD_PREEMPT_STATE_*
+ * @holds: out: KFD_PREEMPT_HOLD_*
+ * @status: out: KFD_PREEMPT_STATUS_*
+ * @pad: must be 0
+ * @queue_uid: out: never reused while the driver is loaded
+ * @preempts: out: stops that were confirmed
+ * @resumes: out: starts
+ * @failures: out: stops that were not confirmed in time, or failed
+ * @held_ns: out: total time held, the present hold included
+ * @last_preempt_ns: out: driver time of the last confirmed stop
+ * @last_resume_ns: out: driver time of the last start
+ * @max_preempt_ns: out: longest confirmed stop
+ * @hw_save_ticks: out: hardware's own save time, 0 without CAP_HW_TICKS
+ * @hw_restore_ticks: out: hardware's own restore time, likewise
+ */
+struct kfd_ioctl_preempt_status_args {
+	__s32 target_fd;
+	__s32 target_pid;
+	__u32 queue_id;
+	__u32 flags;
+	__u32 state;
+	__u32 holds;
+	__u32 status;
+	__u32 pad;
+	__u64 queue_uid;
+	__u64 preempts;
+	__u64 resumes;
+	__u64 failures;
+	__u64 held_ns;
+	__u64 last_preempt_ns;
+	__u64 last_resume_ns;
+	__u64 max_preempt_ns;
+	__u64 hw_save_ticks;
+	__u64 hw_restore_ticks;
+};
+
+#define AMDKFD_IOC_PREEMPT_QUEUE \
+	_IOWR('K', 0x87, struct kfd_ioctl_preempt_queue_args)
+
+#define AMDKFD_IOC_RESUME_QUEUE \
+	_IOWR('K', 0x88, struct kfd_ioctl_resume_queue_args)
+
+#define AMDKFD_IOC_PREEMPT_QUERY \
+	_IOWR('K', 0xf0, struct kfd_ioctl_preempt_query_args)
+
+#define AMDKFD_IOC_PREEMPT_SWITCH \
+	_IOWR('K', 0xf1, struct kfd_ioctl_preempt_switch_args)
+
+#define AMDKFD_IOC_PREEMPT_STATUS \
+	_IOWR('K', 0xf2, struct kfd_ioctl_preempt_status_args)
+
+#endif /* KFD_PREEMPT_UAPI_H */

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers, sizes and offsets of the ABI, checked by the compiler alone. */
+#include "kfd_preempt.h"
+
+#include <stddef.h>
+
+/* Works in C99, which has no static assertion. */
+#define CHECK(name, condition) extern char check_##name[(condition) ? 1 : -1]
+#define CHECK_SIZE(type, bytes) CHECK(type##_size, sizeof(struct type) == (bytes))
+#define CHECK_AT(type, member, bytes) \
+    CHECK(type##_##member, offsetof(struct type, member) == (bytes))
+#define CHECK_VALUE(name, value) CHECK(name##_value, (name) == (value))
+
+CHECK_VALUE(AMDKFD_IOC_PREEMPT_QUEUE, 0xc0104b87);
+CHECK_VALUE(AMDKFD_IOC_RESUME_QUEUE, 0xc0104b88);
+CHECK_VALUE(AMDKFD_IOC_PREEMPT_QUERY, 0xc0404bf0);
+CHECK_VALUE(AMDKFD_IOC_PREEMPT_SWITCH, 0xc0304bf1);
+CHECK_VALUE(AMDKFD_IOC_PREEMPT_STATUS, 0xc0704bf2);
+
+CHECK_SIZE(kfd_ioctl_preempt_queue_args, 16);
+CHECK_AT(kfd_ioctl_preempt_queue_args, queue_id, 0);
+CHECK_AT(kfd_ioctl_preempt_queue_args, preempt_type, 4);
+CHECK_AT(kfd_ioctl_preempt_queue_args, timeout_ms, 8);
+CHECK_AT(kfd_ioctl_preempt_queue_args, flags, 12);
+
+CHECK_SIZE(kfd_ioctl_resume_queue_args, 16);
+CHECK_AT(kfd_ioctl_resume_queue_args, queue_id, 0);
+CHECK_AT(kfd_ioctl_resume_queue_args, flags, 4);
+CHECK_AT(kfd_ioctl_resume_queue_args, pad, 8);
+
+CHECK_SIZE(kfd_ioctl_preempt_query_args, 64);
+CHECK_AT(kfd_ioctl_preempt_query_args, gpu_id, 0);
+CHECK_AT(kfd_ioctl_preempt_query_args, flags, 4);
+CHECK_AT(kfd_ioctl_preempt_query_args, abi_major, 8);
+CHECK_AT(kfd_ioctl_preempt_query_args, abi_minor, 12);
+CHECK_AT(kfd_ioctl_preempt_query_args, caps, 16);
+CHECK_AT(kfd_ioctl_preempt_query_args, sched_mode, 24);
+CHECK_AT(kfd_ioctl_preempt_query_args, type_mask, 28);
+CHECK_AT(kfd_ioctl_preempt_query_args, num_xcc, 32);
+CHECK_AT(kfd_ioctl_preempt_query_args, max_batch, 36);
+CHECK_AT(kfd_ioctl_preempt_query_args, max_timeout_ms, 40);
+CHECK_AT(kfd_ioctl_preempt_query_args, hw_clock_khz, 44);
+CHECK_AT(kfd_ioctl_preempt_query_args, reserved, 48);
+
+CHECK_SIZE(kfd_preempt_switch_entry, 48);
+CHECK_AT(kfd_preempt_switch_entry, queue_id, 0);
+CHECK_AT(kfd_preempt_switch_entry, op, 4);
+CHECK_AT(kfd_preempt_switch_entry, preempt_type, 6);
+CHECK_AT(kfd_preempt_switch_entry, result, 8);
+CHECK_AT(kfd_preempt_switch_entry, state, 12);
+CHECK_AT(kfd_preempt_switch_entry, holds, 16);
+CHECK_AT(kfd_preempt_switch_entry, target_pid, 20);
+CHECK_AT(kfd_preempt_switch_entry, queue_uid, 24);
+CHECK_AT(kfd_preempt_switch_entry, latency_ns, 32);
+CHECK_AT(kfd_preempt_switch_entry, reserved, 40);
+
+CHECK_SIZE(kfd_ioctl_preempt_switch_args, 48);
+CHECK_AT(kfd_ioctl_preempt_switch_args, flags, 0);
+CHECK_AT(kfd_ioctl_preempt_switch_args, target_fd, 4);
+CHECK_AT(kfd_ioctl_preempt_switch_args, target_pid, 8);
+CHECK_AT(kfd_ioctl_preempt_switch_args, timeout_ms, 12);
+CHECK_AT(kfd_ioctl_preempt_switch_args, entries_ptr, 16);
+CHECK_AT(kfd_ioctl_preempt_switch_args, num_entries, 24);
+CHECK_AT(kfd_ioctl_preempt_switch_args, num_done, 28);
+CHECK_AT(kfd_ioctl_preempt_switch_args, hw_ns, 32);
+CHECK_AT(kfd_ioctl_preempt_switch_args, reserved, 40);
+
+CHECK_SIZE(kfd_ioctl_preempt_status_args, 112);
+CHECK_AT(kfd_ioctl_preempt_status_args, target_fd, 0);
+CHECK_AT(kfd_ioctl_preempt_status_args, target_pid, 4);
+CHECK_AT(kfd_ioctl_preempt_status_args, queue_id, 8);
+CHECK_AT(kfd_ioctl_preempt_status_args, flags, 12);
+CHECK_AT(kfd_ioctl_preempt_status_args, state, 16);
+CHECK_AT(kfd_ioctl_preempt_status_args, holds, 20);
+CHECK_AT(kfd_ioctl_preempt_status_args, status, 24);
+CHECK_AT(kfd_ioctl_preempt_status_args, pad, 28);
+CHECK_AT(kfd_ioctl_preempt_status_args, queue_uid, 32);
+CHECK_AT(kfd_ioctl_preempt_status_args, preempts, 40);
+CHECK_AT(kfd_ioctl_preempt_status_args, resumes, 48);
+CHECK_AT(kfd_ioctl_preempt_status_args, failures, 56);
+CHECK_AT(kfd_ioctl_preempt_status_args, held_ns, 64);
+CHECK_AT(kfd_ioctl_preempt_status_args, last_preempt_ns, 72);
+CHECK_AT(kfd_ioctl_preempt_status_args, last_resume_ns, 80);
+CHECK_AT(kfd_ioctl_preempt_status_args, max_preempt_ns, 88);
+CHECK_AT(kfd_ioctl_preempt_status_args, hw_save_ticks, 96);
+CHECK_AT(kfd_ioctl_preempt_status_args, hw_restore_ticks, 104);
+
+CHECK_VALUE(KFD_PREEMPT_TYPE_DRAIN, 0);
+CHECK_VALUE(KFD_PREEMPT_TYPE_RESET, 1);
+CHECK_VALUE(KFD_PREEMPT_TYPE_SAVE, 2);
+CHECK_VALUE(KFD_PREEMPT_OP_PREEMPT, 1);
+CHECK_VALUE(KFD_PREEMPT_OP_RESUME, 2);
+CHECK_VALUE(KFD_PREEMPT_SCHED_HWS, 0);
+CHECK_VALUE(KFD_PREEMPT_SCHED_HWS_NO_OVERSUB, 1);
+CHECK_VALUE(KFD_PREEMPT_SCHED_NO_HWS, 2);
+CHECK_VALUE(KFD_PREEMPT_SCHED_MES, 3);
+CHECK_VALUE(KFD_PREEMPT_STATE_RUNNING, 0);
+CHECK_VALUE(KFD_PREEMPT_STATE_HELD, 1);
+CHECK_VALUE(KFD_PREEMPT_STATE_PENDING, 2);
+CHECK_VALUE(KFD_PREEMPT_STATE_INACTIVE, 3);
+CHECK_VALUE(KFD_PREEMPT_STATE_DEAD, 4);
+CHECK_VALUE(KFD_PREEMPT_HOLD_SELF, 1);
+CHECK_VALUE(KFD_PREEMPT_HOLD_OPERATOR, 2);
+CHECK_VALUE(KFD_PREEMPT_HOLD_STICKY, 4);
+CHECK_VALUE(KFD_PREEMPT_HOLD_DEAD, 0x80000000u);
+CHECK_VALUE(KFD_PREEMPT_STATUS_EVICTED, 1);
+CHECK_VALUE(KFD_PREEMPT_STATUS_DBG_SUSPENDED, 2);
+CHECK_VALUE(KFD_PREEMPT_STATUS_HW_PENDING, 4);
+CHECK_VALUE(KFD_PREEMPT_STATUS_CHECKPOINTED, 8);
+CHECK_VALUE(KFD_PREEMPT_STATUS_DEGRADED, 16);
+CHECK_VALUE(KFD_PREEMPT_FLAG_FAST, 1);
+CHECK_VALUE(KFD_PREEMPT_FLAG_CHECKPOINT, 2);
+CHECK_VALUE(KFD_PREEMPT_SWITCH_ALL_OR_NOTHING, 1);
+CHECK_VALUE(KFD_PREEMPT_SWITCH_MATCH_UID, 2);
+CHECK_VALUE(KFD_PREEMPT_SWITCH_FAST, 4);
+CHECK_VALUE(KFD_PREEMPT_SWITCH_CHECKPOINT, 8);
+CHECK_VALUE(KFD_PREEMPT_SWITCH_TARGET_FD, 16);
+CHECK_VALUE(KFD_PREEMPT_SWITCH_TARGET_PID, 32);
+CHECK_VALUE(KFD_PREEMPT_SWITCH_STICKY, 64);
+CHECK_VALUE(KFD_PREEMPT_SWITCH_FORCE, 128);
+CHECK_VALUE(KFD_PREEMPT_CAP_SAVE, 1);
+CHECK_VALUE(KFD_PREEMPT_CAP_DRAIN, 2);
+CHECK_VALUE(KFD_PREEMPT_CAP_RESET, 4);
+CHECK_VALUE(KFD_PREEMPT_CAP_CHECKPOINT, 8);
+CHECK_VALUE(KFD_PREEMPT_CAP_FAST, 16);
+CHECK_VALUE(KFD_PREEMPT_CAP_BATCH, 32);
+CHECK_VALUE(KFD_PREEMPT_CAP_OPERATOR, 64);
+CHECK_VALUE(KFD_PREEMPT_CAP_OPERATOR_FD, 128);
+CHECK_VALUE(KFD_PREEMPT_CAP_STOP_IS_PER_QUEUE, 256);
+CHECK_VALUE(KFD_PREEMPT_CAP_RESUME_IS_ASYNC, 512);
+CHECK_VALUE(KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP, 1024);
+CHECK_VALUE(KFD_PREEMPT_CAP_HW_TICKS, 2048);
+CHECK_VALUE(KFD_PREEMPT_MAX_BATCH, 256);
+CHECK_VALUE(KFD_PREEMPT_MAX_TIMEOUT_MS, 60000);
