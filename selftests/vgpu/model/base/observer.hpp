@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Where the model tells what it did, and what it was asked that it cannot do.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace vgpu {
+
+class Observer {
+public:
+    virtual ~Observer() = default;
+
+    // Cheap test, so that callers format an event only when somebody reads it.
+    virtual bool tracing() const = 0;
+
+    // One readable line: `actor` is the unit in the field's terms ("cp", "sq", "gmc", "ih").
+    virtual void event(std::string_view actor, std::string_view text) = 0;
+
+    // A register, packet or instruction that the model does not know. It is never silently
+    // ignored: the run ends with exit status 3 and names each distinct text once.
+    virtual void unmodelled(std::string_view actor, std::string_view text) = 0;
+
+    // Adds to a named counter of the end-of-run summary.
+    virtual void count(std::string_view counter, std::uint64_t amount) = 0;
+};
+
+} // namespace vgpu

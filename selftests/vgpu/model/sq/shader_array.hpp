@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// The shader side of one XCC as the command processor sees it: dispatch, run, stop, save, restore.
+#pragma once
+
+#include "model/base/memory.hpp"
+#include "model/base/observer.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace vgpu {
+
+// What the CP knows of a queue while it sits in a hardware slot (HQD).
+struct QueueBinding {
+    unsigned slot = 0; // key of every call below, unique among bound queues
+    unsigned vmid = 0;
+    std::uint32_t doorbell_id = 0;
+    std::uint64_t tba = 0;            // byte address of the trap handler, 0 for none
+    std::uint64_t tma = 0;            // byte address of the trap handler's memory
+    std::uint64_t ctx_save_base = 0;  // CWSR area in `vmid`, from the MQD
+    std::uint32_t ctx_save_bytes = 0; // its size, control stack part included
+    std::uint32_t sh_mem_bases = 0;   // private (low half) and shared (high half) apertures >> 48
+};
+
+// A 64-byte AQL kernel dispatch packet, and where it came from.
+struct AqlDispatch {
+    std::uint64_t packet_index = 0; // read_dispatch_id of the packet
+    std::uint64_t packet_va = 0;    // its address in the ring, for kernels that ask for it
+    std::array<std::uint32_t, 16> packet{};
+    // amd_queue_t address for kernels that ask for it, 0 when unknown
+    std::uint64_t amd_queue_va = 0;
+};
+
+// How running waves end. Encoded by the CP from CP_HQD_DEQUEUE_REQUEST or UNMAP_QUEUES.
+enum class StopMode : std::uint8_t { drain, reset, save };
+
+// What a finished save leaves for the MQD. Everything needed to continue is in these bytes and
+// in the CWSR area: the model keeps nothing else of a queue that left the hardware.
+struct SavedQueue {
+    std::vector<std::byte> control_stack;  // dispatch, workgroup and wave records, oldest first
+    std::uint32_t wave_state_bytes = 0;    // used part of the CWSR area behind the control stack
+    std::uint64_t waves = 0;               // saved waves
+    std::uint64_t handler_instructions = 0; // executed by the trap handler for this save
+};
+
+// Implemented by the command processor. Called from inside run() and request_stop().
+class ShaderClient {
+public:
+    virtual ~ShaderClient() = default;
+    // Every workgroup of the dispatch has ended; its memory effects are visible.
+    virtual void dispatch_completed(unsigned slot, std::uint64_t packet_index) = 0;
+    // A wave executed s_sendmsg(MSG_INTERRUPT): raise SQ interrupt 239 with this payload (m0).
+    virtual void wave_interrupt(unsigned slot, std::uint32_t payload) = 0;
+    // A wave was ended because it cannot go on: bad instruction or memory fault at pc.
+    virtual void wave_failed(unsigned slot, std::uint64_t pc, bool memory_fault) = 0;
+};
+
+class ShaderArray {
+public:
+    struct Config {
+        unsigned compute_units = 4;
+        // True: registers and LDS of a relaunched wave are poisoned before the trap handler
+        // restores them, so that a handler that forgets some is caught.
+        bool poison_on_restore = true;
+    };
+
+    ShaderArray(const Config& config, Memory& memory, Observer& observer, ShaderClient& client);
+    ~ShaderArray();
+    ShaderArray(const ShaderArray&) = delete;
+    ShaderArray& operator=(const ShaderArray&) = delete;
+
+    // A queue was connected to its slot. Must not be bound already.
+    void bind(const QueueBinding& queue);
+    // The queue left its slot. Any wave still there is dropped without a trace in memory.
+    void unbind(unsigned slot);
+
+    // Starts a dispatch. False when the slot holds all the dispatches it can track; the CP offers
+    // the packet again later. Workgroups launch as compute units have room.
+    bool dispatch(unsigned slot, const AqlDispatch& dispatch);
+    std::size_t dispatches_in_flight(unsigned slot) const;
+
+    // No new workgroup of the slot launches from here on. save: waves trap into the driver's
+    // handler; drain: running workgroups end; reset: waves vanish at once.
+    void request_stop(unsigned slot, StopMode mode);
+    // True once no wave of the slot is on hardware.
+    bool stopped(unsigned slot) const;
+    // After a stop (save or drain): what is left to do, to be stored by the CP at the end of the
+    // control stack. Empty control stack: nothing was in flight.
+    SavedQueue take_saved(unsigned slot);
+    // The reverse, after bind(): dispatches and waves come back from the control stack and the
+    // CWSR area. False when the bytes make no sense (nothing was restored).
+    bool restore(unsigned slot, std::span<const std::byte> control_stack);
+    // Packet index of every dispatch that restore() brought back or dispatch() started and that
+    // has not completed, oldest first.
+    std::vector<std::uint64_t> pending_packets(unsigned slot) const;
+
+    // A fault knob: a wave of this slot that is asked to save never enters the trap handler.
+    void ignore_save_requests(unsigned slot, bool ignore);
+
+    // Runs up to `wave_instructions`, round robin over waves, in a fixed order. Returns how many
+    // ran: 0 means that there was nothing to run (no wave, or every wave waits).
+    std::uint64_t run(std::uint64_t wave_instructions);
+
+    // Everything is dropped, as by a reset of the device.
+    void reset();
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+} // namespace vgpu
