@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A compute queue of KFD that takes AQL packets. */
+#include "aql_queue.h"
+
+#include <errno.h>
+#include <linux/kfd_ioctl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "wait.h"
+
+#define RING_BYTES 4096u
+#define PACKET_BYTES 64u
+#define NUM_PACKETS (RING_BYTES / PACKET_BYTES)
+#define PRIORITY_NORMAL 7
+
+/* A process has two pages of doorbells on gfx9 (KFD_DOORBELL_PER_PROCESS). */
+#define DOORBELL_BYTES 8192ul
+
+/* HSA platform system architecture 1.2, section 2.9: AQL packet header */
+#define PACKET_INVALID 1
+#define PACKET_KERNEL_DISPATCH 2
+#define HEADER_BARRIER (1u << 8)
+#define HEADER_ACQUIRE_SYSTEM (2u << 9)
+#define HEADER_RELEASE_SYSTEM (2u << 11)
+
+struct aql_kernel_packet {
+	uint16_t header;
+	uint16_t dimensions;
+	uint16_t workgroup_size[3];
+	uint16_t reserved0;
+	uint32_t grid_size[3];
+	uint32_t private_segment_bytes;
+	uint32_t group_segment_bytes;
+	uint64_t kernel_object;
+	uint64_t kernarg;
+	uint64_t reserved1;
+	uint64_t signal;
+};
+
+_Static_assert(sizeof(struct aql_kernel_packet) == PACKET_BYTES, "AQL packet");
+
+static int alloc_buffers(struct aql_queue *queue)
+{
+	struct kfd_device *dev = queue->dev;
+	uint64_t cwsr = (uint64_t)(dev->cwsr_bytes + dev->cwsr_debug_bytes) * dev->num_xcc;
+	unsigned int i;
+	int ret;
+
+	ret = kfd_buffer_alloc(dev, KFD_IN_SYSTEM, RING_BYTES, &queue->ring);
+	if (!ret)
+		ret = kfd_buffer_alloc(dev, KFD_IN_SYSTEM, 4096, &queue->pointers);
+	if (!ret)
+		ret = kfd_buffer_alloc(dev, KFD_IN_VRAM, dev->eop_bytes, &queue->eop);
+	if (!ret)
+		ret = kfd_buffer_alloc(dev, KFD_IN_SYSTEM, cwsr, &queue->cwsr);
+	if (ret)
+		return ret;
+	for (i = 0; i < NUM_PACKETS; i++)
+		((struct aql_kernel_packet *)queue->ring.addr)[i].header = PACKET_INVALID;
+	queue->write_index = queue->pointers.addr;
+	/* Apart from the write index: CP writes this one. */
+	queue->read_index = (volatile uint64_t *)((char *)queue->pointers.addr + 128);
+	return 0;
+}
+
+static void free_buffers(struct aql_queue *queue)
+{
+	kfd_buffer_free(queue->dev, &queue->ring);
+	kfd_buffer_free(queue->dev, &queue->pointers);
+	kfd_buffer_free(queue->dev, &queue->eop);
+	kfd_buffer_free(queue->dev, &queue->cwsr);
+}
+
+int aql_queue_create(struct kfd_device *dev, struct aql_queue *queue)
+{
+	struct kfd_ioctl_create_queue_args args = {};
+	int ret;
+
+	memset(queue, 0, sizeof(*queue));
+	queue->dev = dev;
+	ret = alloc_buffers(queue);
+	if (ret)
+		goto fail;
+
+	args.ring_base_address = (uintptr_t)queue->ring.addr;
+	args.ring_size = RING_BYTES;
+	args.write_pointer_address = (uintptr_t)queue->write_index;
+	args.read_pointer_address = (uintptr_t)queue->read_index;
+	args.gpu_id = dev->gpu_id;
+	args.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL;
+	args.queue_percentage = KFD_MAX_QUEUE_PERCENTAGE;
+	args.queue_priority = PRIORITY_NORMAL;
+	args.eop_buffer_address = (uintptr_t)queue->eop.addr;
+	args.eop_buffer_size = dev->eop_bytes;
+	args.ctx_save_restore_address = (uintptr_t)queue->cwsr.addr;
+	args.ctx_save_restore_size = dev->cwsr_bytes;
+	args.ctl_stack_size = dev->ctl_stack_bytes;
+	ret = kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_CREATE_QUEUE, &args);
+	if (ret)
+		goto fail;
+	queue->id = args.queue_id;
+
+	queue->doorbell_page = mmap(NULL, DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+				    dev->kfd_fd,
+				    (off_t)(args.doorbell_offset & ~(DOORBELL_BYTES - 1)));
+	if (queue->doorbell_page == MAP_FAILED) {
+		ret = -errno;
+		queue->doorbell_page = NULL;
+		aql_queue_destroy(queue);
+		return ret;
+	}
+	queue->doorbell = (volatile uint64_t *)((char *)queue->doorbell_page +
+						(args.doorbell_offset & (DOORBELL_BYTES - 1)));
+	return 0;
+fail:
+	free_buffers(queue);
+	return ret;
+}
+
+int aql_queue_destroy(struct aql_queue *queue)
+{
+	struct kfd_ioctl_destroy_queue_args args = { .queue_id = queue->id };
+	int ret = kfd_ioctl(queue->dev->kfd_fd, AMDKFD_IOC_DESTROY_QUEUE, &args);
+
+	if (queue->doorbell_page)
+		munmap(queue->doorbell_page, DOORBELL_BYTES);
+	queue->doorbell_page = NULL;
+	free_buffers(queue);
+	return ret;
+}
+
+int aql_queue_set_percentage(struct aql_queue *queue, uint32_t percentage)
+{
+	struct kfd_ioctl_update_queue_args args = {
+		.ring_base_address = (uintptr_t)queue->ring.addr,
+		.ring_size = RING_BYTES,
+		.queue_id = queue->id,
+		.queue_percentage = percentage,
+		.queue_priority = PRIORITY_NORMAL,
+	};
+
+	return kfd_ioctl(queue->dev->kfd_fd, AMDKFD_IOC_UPDATE_QUEUE, &args);
+}
+
+void aql_queue_dispatch(struct aql_queue *queue, const struct aql_dispatch *dispatch)
+{
+	uint64_t index = *queue->write_index;
+	struct aql_kernel_packet *packet =
+		(struct aql_kernel_packet *)queue->ring.addr + index % NUM_PACKETS;
+
+	memset((char *)packet + sizeof(packet->header), 0,
+	       sizeof(*packet) - sizeof(packet->header));
+	packet->dimensions = 1;
+	packet->workgroup_size[0] = dispatch->workgroup_size;
+	packet->workgroup_size[1] = 1;
+	packet->workgroup_size[2] = 1;
+	packet->grid_size[0] = dispatch->num_workgroups * dispatch->workgroup_size;
+	packet->grid_size[1] = 1;
+	packet->grid_size[2] = 1;
+	packet->group_segment_bytes = dispatch->group_segment_bytes;
+	packet->kernel_object = dispatch->kernel_object;
+	packet->kernarg = (uintptr_t)dispatch->kernarg;
+	packet->signal = (uintptr_t)dispatch->signal;
+	/* The header hands the packet over: it must be the last store of it. */
+	__atomic_store_n(&packet->header,
+			 PACKET_KERNEL_DISPATCH | HEADER_BARRIER | HEADER_ACQUIRE_SYSTEM |
+				 HEADER_RELEASE_SYSTEM,
+			 __ATOMIC_RELEASE);
+	__atomic_store_n(queue->write_index, index + 1, __ATOMIC_RELEASE);
+	*queue->doorbell = index;
+}
+
+static bool signal_is_done(const void *signal)
+{
+	return __atomic_load_n(&((const struct aql_signal *)signal)->value,
+			       __ATOMIC_ACQUIRE) == 0;
+}
+
+bool aql_signal_wait(const struct aql_signal *signal, unsigned int timeout_ms)
+{
+	return wait_until(signal_is_done, signal, timeout_ms);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A GPU program of kernels/, loaded where the GPU can run it. */
+#ifndef SELFTESTS_GPU_PROGRAM_H
+#define SELFTESTS_GPU_PROGRAM_H
+
+#include <stdint.h>
+
+#include "kfd_device.h"
+
+struct gpu_image {
+	const unsigned char *start;
+	const unsigned char *end;
+};
+
+struct gpu_program {
+	struct kfd_buffer code;
+	uint64_t kernel_object;
+	uint32_t group_segment_bytes;
+};
+
+extern const struct gpu_image gpu_image_count;
+extern const struct gpu_image gpu_image_checksum;
+
+int gpu_program_load(struct kfd_device *dev, const struct gpu_image *image,
+		     struct gpu_program *program);
+void gpu_program_free(struct kfd_device *dev, struct gpu_program *program);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Two jobs for a queue: one that counts, one that computes a checksum. */
+#ifndef SELFTESTS_JOBS_H
+#define SELFTESTS_JOBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "aql_queue.h"
+#include "gpu_program.h"
+
+/*
+ * A job runs until job_stop() or for JOB_ITERATIONS_MAX iterations, whichever
+ * comes first: tests place their calls while it runs however slow the GPU is,
+ * and a job whose host died still ends.
+ */
+#define JOB_ITERATIONS_MAX 0x3fffffffu
+
+struct job {
+	struct aql_queue *queue;
+	struct gpu_program program;
+	struct kfd_buffer shared;	/* arguments, signal, what both sides poll */
+	struct kfd_buffer ledger;
+	uint32_t num_workgroups;
+	uint32_t workgroup_size;
+	bool checks_sum;
+};
+
+/* One wave in each workgroup, each with a counter. */
+int count_job_start(struct job *job, struct aql_queue *queue, uint32_t num_workgroups);
+
+/* Workgroups of waves * 64 work items; waves is even, at most 8. */
+int checksum_job_start(struct job *job, struct aql_queue *queue, uint32_t num_workgroups,
+		       uint32_t waves);
+
+/* Iterations that a workgroup has counted in memory. */
+uint32_t job_progress(const struct job *job, uint32_t workgroup);
+
+/* Waits until every workgroup has made at least `more` iterations from now. */
+bool job_wait_progress(const struct job *job, uint32_t more, unsigned int timeout_ms);
+
+/* True when no counter moves while it is read `polls` times, 1 ms apart. */
+bool job_stands_still(const struct job *job, unsigned int polls);
+
+/* Tells the job to end; it does at its next iteration. */
+void job_stop(struct job *job);
+bool job_wait(const struct job *job, unsigned int timeout_ms);
+bool job_done(const struct job *job);
+
+/*
+ * Wrong words of a finished job: 0 means that every iteration was done exactly
+ * once with the right registers. The first wrong one is told on stdout (KTAP
+ * comment).
+ */
+uint32_t job_errors(const struct job *job);
+
+void job_free(struct job *job);
+
+#endif

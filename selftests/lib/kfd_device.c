@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A GPU of KFD, its memory, and the mapping of both into this process. */
+#include "kfd_device.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/kfd_ioctl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define TOPOLOGY "/sys/class/kfd/kfd/topology/nodes"
+
+/* kfd_queue.c: waves of gfx9 in a CWSR area, and debugger bytes for each */
+#define WAVES_PER_CU 40
+#define WAVES_PER_ENGINE 512
+#define DEBUGGER_BYTES_PER_WAVE 32
+#define DEBUGGER_BYTES_ALIGN 64
+
+#define PAGE_BYTES 4096ul
+
+static uint64_t align_up(uint64_t value, uint64_t unit)
+{
+	return (value + unit - 1) / unit * unit;
+}
+
+int kfd_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	int ret;
+
+	do {
+		ret = ioctl(fd, cmd, arg);
+	} while (ret < 0 && errno == EINTR);
+	return ret < 0 ? -errno : ret;
+}
+
+int kfd_open(void)
+{
+	int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int read_number(const char *node, const char *file, uint64_t *value)
+{
+	char path[512];
+	FILE *f;
+	int n;
+
+	snprintf(path, sizeof(path), TOPOLOGY "/%s/%s", node, file);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	n = fscanf(f, "%" SCNu64, value);
+	fclose(f);
+	return n == 1 ? 0 : -EIO;
+}
+
+static uint64_t read_property(const char *node, const char *name)
+{
+	char path[512], key[64];
+	uint64_t value, found = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), TOPOLOGY "/%s/properties", node);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	while (fscanf(f, "%63s %" SCNu64, key, &value) == 2) {
+		if (!strcmp(key, name))
+			found = value;
+	}
+	fclose(f);
+	return found;
+}
+
+static void read_node(const char *node, struct kfd_device *dev)
+{
+	uint64_t xccs = read_property(node, "num_xcc");
+	uint64_t cus, engines, waves;
+
+	if (!xccs)
+		xccs = 1;
+	cus = read_property(node, "simd_count");
+	cus /= read_property(node, "simd_per_cu") ?: 4;
+	cus /= xccs;
+	engines = read_property(node, "array_count") / xccs;
+	engines /= read_property(node, "simd_arrays_per_engine") ?: 1;
+	waves = cus * WAVES_PER_CU;
+	if (waves > engines * WAVES_PER_ENGINE)
+		waves = engines * WAVES_PER_ENGINE;
+
+	dev->num_xcc = (uint32_t)xccs;
+	dev->gfx_target_version = (uint32_t)read_property(node, "gfx_target_version");
+	dev->render_minor = (uint32_t)read_property(node, "drm_render_minor");
+	dev->cwsr_bytes = (uint32_t)read_property(node, "cwsr_size");
+	dev->ctl_stack_bytes = (uint32_t)read_property(node, "ctl_stack_size");
+	dev->cwsr_debug_bytes = (uint32_t)align_up(waves * DEBUGGER_BYTES_PER_WAVE,
+						   DEBUGGER_BYTES_ALIGN);
+	dev->eop_bytes = PAGE_BYTES;
+}
+
+static int find_gpu(struct kfd_device *dev)
+{
+	struct dirent *entry;
+	uint64_t gpu_id;
+	DIR *dir = opendir(TOPOLOGY);
+
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		/* CPU nodes have gpu_id 0 */
+		if (read_number(entry->d_name, "gpu_id", &gpu_id) || !gpu_id)
+			continue;
+		dev->gpu_id = (uint32_t)gpu_id;
+		read_node(entry->d_name, dev);
+		break;
+	}
+	closedir(dir);
+	return dev->gpu_id ? 0 : -ENODEV;
+}
+
+int kfd_device_open(struct kfd_device *dev)
+{
+	struct kfd_ioctl_acquire_vm_args vm = {};
+	char path[64];
+	int ret;
+
+	memset(dev, 0, sizeof(*dev));
+	dev->render_fd = -1;
+	dev->kfd_fd = kfd_open();
+	if (dev->kfd_fd < 0)
+		return dev->kfd_fd;
+	ret = find_gpu(dev);
+	if (ret)
+		goto fail;
+	snprintf(path, sizeof(path), "/dev/dri/renderD%u", dev->render_minor);
+	dev->render_fd = open(path, O_RDWR | O_CLOEXEC);
+	if (dev->render_fd < 0) {
+		ret = -errno;
+		goto fail;
+	}
+	vm.drm_fd = (uint32_t)dev->render_fd;
+	vm.gpu_id = dev->gpu_id;
+	ret = kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_ACQUIRE_VM, &vm);
+	if (!ret)
+		return 0;
+fail:
+	kfd_device_close(dev);
+	return ret;
+}
+
+void kfd_device_close(struct kfd_device *dev)
+{
+	if (dev->render_fd >= 0)
+		close(dev->render_fd);
+	if (dev->kfd_fd >= 0)
+		close(dev->kfd_fd);
+	dev->render_fd = -1;
+	dev->kfd_fd = -1;
+}
+
+static uint32_t placement_flags(enum kfd_placement placement)
+{
+	uint32_t flags = (uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE |
+			 KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE;
+
+	switch (placement) {
+	case KFD_IN_SYSTEM:
+		/* CP reads packets from here, so as libhsakmt: executable */
+		return flags | KFD_IOC_ALLOC_MEM_FLAGS_GTT |
+		       KFD_IOC_ALLOC_MEM_FLAGS_COHERENT |
+		       KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE;
+	case KFD_IN_VRAM_EXEC:
+		flags |= KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE;
+		break;
+	case KFD_IN_VRAM:
+		break;
+	}
+	return flags | KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
+}
+
+int kfd_buffer_alloc(struct kfd_device *dev, enum kfd_placement placement,
+		     size_t bytes, struct kfd_buffer *buf)
+{
+	struct kfd_ioctl_alloc_memory_of_gpu_args alloc = {};
+	struct kfd_ioctl_map_memory_to_gpu_args map = {};
+	int ret;
+
+	buf->bytes = align_up(bytes, PAGE_BYTES);
+	/* Reserves the address: it is the GPU's address as well. */
+	buf->addr = mmap(NULL, buf->bytes, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (buf->addr == MAP_FAILED)
+		return -errno;
+
+	alloc.va_addr = (uintptr_t)buf->addr;
+	alloc.size = buf->bytes;
+	alloc.gpu_id = dev->gpu_id;
+	alloc.flags = placement_flags(placement);
+	ret = kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &alloc);
+	if (ret)
+		goto unmap;
+	buf->handle = alloc.handle;
+
+	if (mmap(buf->addr, buf->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 dev->render_fd, (off_t)alloc.mmap_offset) == MAP_FAILED) {
+		ret = -errno;
+		goto free;
+	}
+	map.handle = alloc.handle;
+	map.device_ids_array_ptr = (uintptr_t)&dev->gpu_id;
+	map.n_devices = 1;
+	ret = kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_MAP_MEMORY_TO_GPU, &map);
+	if (ret)
+		goto free;
+	memset(buf->addr, 0, buf->bytes);
+	return 0;
+free:
+	kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
+		  &(struct kfd_ioctl_free_memory_of_gpu_args){ .handle = alloc.handle });
+unmap:
+	munmap(buf->addr, buf->bytes);
+	buf->addr = NULL;
+	return ret;
+}
+
+void kfd_buffer_free(struct kfd_device *dev, struct kfd_buffer *buf)
+{
+	struct kfd_ioctl_unmap_memory_from_gpu_args unmap = {};
+	struct kfd_ioctl_free_memory_of_gpu_args release = {};
+
+	if (!buf->addr)
+		return;
+	unmap.handle = buf->handle;
+	unmap.device_ids_array_ptr = (uintptr_t)&dev->gpu_id;
+	unmap.n_devices = 1;
+	kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU, &unmap);
+	munmap(buf->addr, buf->bytes);
+	release.handle = buf->handle;
+	kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &release);
+	buf->addr = NULL;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A GPU of KFD, its memory, and the mapping of both into this process. */
+#ifndef SELFTESTS_KFD_DEVICE_H
+#define SELFTESTS_KFD_DEVICE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* All functions return 0 or a negative errno, unless they say otherwise. */
+
+struct kfd_device {
+	int kfd_fd;
+	int render_fd;
+	uint32_t gpu_id;
+	uint32_t gfx_target_version;
+	uint32_t render_minor;
+	uint32_t num_xcc;
+	uint32_t cwsr_bytes;
+	uint32_t ctl_stack_bytes;
+	uint32_t cwsr_debug_bytes;
+	uint32_t eop_bytes;
+};
+
+enum kfd_placement {
+	KFD_IN_SYSTEM,	/* GTT, coherent */
+	KFD_IN_VRAM,	/* VRAM that the CPU sees through the BAR */
+	KFD_IN_VRAM_EXEC,
+};
+
+struct kfd_buffer {
+	void *addr;	/* the same for CPU and GPU */
+	size_t bytes;
+	uint64_t handle;
+};
+
+/* Opens /dev/kfd only: enough for every call that needs no GPU. */
+int kfd_open(void);
+
+/* Opens the first GPU and acquires its VM for this process. */
+int kfd_device_open(struct kfd_device *dev);
+void kfd_device_close(struct kfd_device *dev);
+
+/* The memory reads as zero. */
+int kfd_buffer_alloc(struct kfd_device *dev, enum kfd_placement placement,
+		     size_t bytes, struct kfd_buffer *buf);
+void kfd_buffer_free(struct kfd_device *dev, struct kfd_buffer *buf);
+
+/* ioctl() that returns a negative errno instead of -1; repeats after EINTR. */
+int kfd_ioctl(int fd, unsigned long cmd, void *arg);
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The ioctls under test as functions. */
+#include "preempt.h"
+
+#include <string.h>
+
+#include "kfd_device.h"
+
+int preempt_query(int fd, uint32_t gpu_id, struct kfd_ioctl_preempt_query_args *query)
+{
+	memset(query, 0, sizeof(*query));
+	query->gpu_id = gpu_id;
+	return kfd_ioctl(fd, AMDKFD_IOC_PREEMPT_QUERY, query);
+}
+
+int preempt_queue_type(int fd, uint32_t queue_id, uint32_t type, uint32_t timeout_ms)
+{
+	struct kfd_ioctl_preempt_queue_args args = {
+		.queue_id = queue_id,
+		.preempt_type = type,
+		.timeout_ms = timeout_ms,
+	};
+
+	return kfd_ioctl(fd, AMDKFD_IOC_PREEMPT_QUEUE, &args);
+}
+
+int preempt_queue(int fd, uint32_t queue_id)
+{
+	return preempt_queue_type(fd, queue_id, KFD_PREEMPT_TYPE_SAVE, 0);
+}
+
+int resume_queue(int fd, uint32_t queue_id)
+{
+	struct kfd_ioctl_resume_queue_args args = { .queue_id = queue_id };
+
+	return kfd_ioctl(fd, AMDKFD_IOC_RESUME_QUEUE, &args);
+}
+
+int preempt_status(int fd, pid_t pid, uint32_t queue_id,
+		   struct kfd_ioctl_preempt_status_args *status)
+{
+	memset(status, 0, sizeof(*status));
+	status->queue_id = queue_id;
+	if (pid) {
+		status->target_pid = pid;
+		status->flags = KFD_PREEMPT_SWITCH_TARGET_PID;
+	}
+	return kfd_ioctl(fd, AMDKFD_IOC_PREEMPT_STATUS, status);
+}
+
+int preempt_switch(int fd, pid_t pid, uint32_t flags, struct kfd_preempt_switch_entry *entries,
+		   uint32_t num_entries)
+{
+	struct kfd_ioctl_preempt_switch_args args = {
+		.flags = flags | (pid ? KFD_PREEMPT_SWITCH_TARGET_PID : 0),
+		.target_pid = pid,
+		.entries_ptr = (uintptr_t)entries,
+		.num_entries = num_entries,
+	};
+
+	return kfd_ioctl(fd, AMDKFD_IOC_PREEMPT_SWITCH, &args);
+}
+
+int switch_preempt(int fd, pid_t pid, uint32_t flags, uint32_t queue_id)
+{
+	struct kfd_preempt_switch_entry entry = {
+		.queue_id = queue_id,
+		.op = KFD_PREEMPT_OP_PREEMPT,
+		.preempt_type = KFD_PREEMPT_TYPE_SAVE,
+	};
+	int ret = preempt_switch(fd, pid, flags, &entry, 1);
+
+	return ret ? ret : entry.result;
+}
+
+int switch_resume(int fd, pid_t pid, uint32_t flags, uint32_t queue_id)
+{
+	struct kfd_preempt_switch_entry entry = {
+		.queue_id = queue_id,
+		.op = KFD_PREEMPT_OP_RESUME,
+	};
+	int ret = preempt_switch(fd, pid, flags, &entry, 1);
+
+	return ret ? ret : entry.result;
+}
