@@ -24,7 +24,9 @@ struct QueueBinding {
     std::uint64_t tma = 0;            // byte address of the trap handler's memory
     std::uint64_t ctx_save_base = 0;  // CWSR area in `vmid`, from the MQD
     std::uint32_t ctx_save_bytes = 0; // its size, control stack part included
-    std::uint32_t sh_mem_bases = 0;   // private (low half) and shared (high half) apertures >> 48
+    // Its control stack part (CP_HQD_CNTL_STACK_SIZE): wave data lives behind it.
+    std::uint32_t ctl_stack_bytes = 0;
+    std::uint32_t sh_mem_bases = 0; // private (low half) and shared (high half) apertures >> 48
 };
 
 // A 64-byte AQL kernel dispatch packet, and where it came from.
@@ -42,9 +44,9 @@ enum class StopMode : std::uint8_t { drain, reset, save };
 // What a finished save leaves for the MQD. Everything needed to continue is in these bytes and
 // in the CWSR area: the model keeps nothing else of a queue that left the hardware.
 struct SavedQueue {
-    std::vector<std::byte> control_stack;  // dispatch, workgroup and wave records, oldest first
-    std::uint32_t wave_state_bytes = 0;    // used part of the CWSR area behind the control stack
-    std::uint64_t waves = 0;               // saved waves
+    std::vector<std::byte> control_stack;   // dispatch, workgroup and wave records, oldest first
+    std::uint32_t wave_state_bytes = 0;     // used part of the CWSR area behind the control stack
+    std::uint64_t waves = 0;                // saved waves
     std::uint64_t handler_instructions = 0; // executed by the trap handler for this save
 };
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// Translated memory as instructions use it, with recently used pages kept at hand.
+#pragma once
+
+#include "model/base/memory.hpp"
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace vgpu::isa {
+
+class AddressSpace {
+public:
+    explicit AddressSpace(Memory& memory) : memory_(memory) {}
+
+    // Host address of [va, va + bytes), which must stay inside one page, or nullptr after a fault.
+    std::byte* at(unsigned vmid, std::uint64_t va, std::size_t bytes, Access access) {
+        refresh();
+        return lookup(vmid, va, bytes, access);
+    }
+
+    // Copies across page boundaries. False after a fault; earlier pages were then copied.
+    bool read(unsigned vmid, std::uint64_t va, void* to, std::size_t bytes);
+    bool write(unsigned vmid, std::uint64_t va, const void* from, std::size_t bytes);
+
+    template <typename T> bool load(unsigned vmid, std::uint64_t va, T& value) {
+        if (!crosses_page(va, sizeof(T))) [[likely]] {
+            const std::byte* host = at(vmid, va, sizeof(T), Access::read);
+            if (host == nullptr) {
+                return false;
+            }
+            load_host(host, value);
+            return true;
+        }
+        return read(vmid, va, &value, sizeof(T));
+    }
+
+    template <typename T> bool store(unsigned vmid, std::uint64_t va, T value) {
+        if (!crosses_page(va, sizeof(T))) [[likely]] {
+            std::byte* host = at(vmid, va, sizeof(T), Access::write);
+            if (host == nullptr) {
+                return false;
+            }
+            store_host(host, value);
+            return true;
+        }
+        return write(vmid, va, &value, sizeof(T));
+    }
+
+    // Consecutive dwords of one lane; each is one access when aligned.
+    bool load_words(unsigned vmid, std::uint64_t va, std::uint32_t* to, unsigned count) {
+        for (unsigned i = 0; i < count; ++i) {
+            if (!load(vmid, va + std::uint64_t{i} * 4, to[i])) {
+                return false;
+            }
+        }
+        return true;
+    }
+    bool store_words(unsigned vmid, std::uint64_t va, const std::uint32_t* from, unsigned count) {
+        for (unsigned i = 0; i < count; ++i) {
+            if (!store(vmid, va + std::uint64_t{i} * 4, from[i])) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+private:
+    static constexpr std::uint64_t page_bytes = 4096;
+    static constexpr std::size_t cached_pages = 512;
+
+    struct CachedPage {
+        std::uint64_t tag = ~0ULL;
+        std::byte* host = nullptr;
+    };
+
+    static bool crosses_page(std::uint64_t va, std::size_t bytes) {
+        return va % page_bytes + bytes > page_bytes;
+    }
+
+    // An aligned access is one access for the guest's CPUs too, which share these bytes.
+    template <typename T> static void load_host(const std::byte* host, T& value) {
+        if (std::bit_cast<std::uintptr_t>(host) % sizeof(T) == 0) [[likely]] {
+            value = __atomic_load_n(reinterpret_cast<const T*>(host), __ATOMIC_RELAXED);
+        } else {
+            std::memcpy(&value, host, sizeof(T));
+        }
+    }
+    template <typename T> static void store_host(std::byte* host, T value) {
+        if (std::bit_cast<std::uintptr_t>(host) % sizeof(T) == 0) [[likely]] {
+            __atomic_store_n(reinterpret_cast<T*>(host), value, __ATOMIC_RELEASE);
+        } else {
+            std::memcpy(host, &value, sizeof(T));
+        }
+    }
+
+    void refresh() {
+        const std::uint64_t now = memory_.epoch();
+        if (now != epoch_) [[unlikely]] {
+            cache_.fill(CachedPage{});
+            epoch_ = now;
+        }
+    }
+
+    std::byte* lookup(unsigned vmid, std::uint64_t va, std::size_t bytes, Access access) {
+        // The GPU's address space has 48 bits; the driver hands out sign-extended ones.
+        va &= 0xffff'ffff'ffffULL;
+        const std::uint64_t page = va / page_bytes;
+        const std::uint64_t tag =
+            page << 8U | static_cast<std::uint64_t>(vmid) << 2U | static_cast<unsigned>(access);
+        CachedPage& entry = cache_[(page * 3 + static_cast<unsigned>(access)) % cached_pages];
+        if (entry.tag == tag) [[likely]] {
+            return entry.host + va % page_bytes;
+        }
+        std::byte* host = memory_.translate(vmid, va, bytes, access);
+        if (host != nullptr) {
+            entry = {tag, host - va % page_bytes};
+        }
+        return host;
+    }
+
+    Memory& memory_;
+    std::uint64_t epoch_ = 0;
+    std::array<CachedPage, cached_pages> cache_{};
+};
+
+} // namespace vgpu::isa

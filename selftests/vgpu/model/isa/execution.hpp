@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// One instruction on its way through the interpreter: its words, the wave, and how it ends.
+#pragma once
+
+#include "model/isa/address_space.hpp"
+#include "model/isa/wave_state.hpp"
+
+#include <cstdint>
+
+namespace vgpu::isa {
+
+// What the sequencer has to do after the instruction.
+enum class Outcome : std::uint8_t {
+    next,              // nothing
+    yield,             // let other waves run (s_sleep)
+    barrier,           // s_barrier: the wave has arrived
+    ended,             // s_endpgm
+    saved,             // s_endpgm_saved
+    trap,              // s_trap: enter the handler with trap_id
+    save_message,      // s_sendmsg MSG_SAVEWAVE: wants the address of its save area
+    interrupt_message, // s_sendmsg MSG_INTERRUPT with M0 as payload
+    doorbell_message,  // s_sendmsg MSG_GET_DOORBELL: wants its queue's doorbell id
+    illegal,           // not modelled, or nonsense: see Execution::problem
+    memory_fault,      // an access was refused, fault_va says where
+};
+
+class Execution {
+public:
+    Execution(WaveState& wave_state, AddressSpace& address_space, std::uint64_t now)
+        : wave(wave_state), memory(address_space), clock(now), pc(wave_state.pc) {}
+
+    WaveState& wave;
+    AddressSpace& memory;
+    std::uint64_t clock; // for s_memtime
+    std::uint64_t pc;    // of this instruction; wave.pc is already behind it
+    std::uint32_t word0 = 0;
+    std::uint32_t word1 = 0; // second word or literal, when one was fetched
+    bool has_word1 = false;
+
+    Outcome outcome = Outcome::next;
+    std::uint32_t trap_id = 0;
+    std::uint64_t fault_va = 0;
+    const char* problem = ""; // why `illegal`
+
+    // Fetches the word at wave.pc and steps over it. 0 after a fault.
+    std::uint32_t fetch() {
+        std::uint32_t word = 0;
+        const std::byte* host = memory.at(wave.vmid, wave.pc, sizeof(word), Access::execute);
+        if (host == nullptr) {
+            fault(wave.pc);
+            return 0;
+        }
+        std::memcpy(&word, host, sizeof(word));
+        wave.pc += sizeof(word);
+        return word;
+    }
+    // The 64-bit encodings' second word.
+    void fetch_word1() {
+        word1 = fetch();
+        has_word1 = true;
+    }
+    // The 32-bit literal that follows an instruction; two operands may share it.
+    std::uint32_t literal() {
+        if (!has_word1) {
+            fetch_word1();
+        }
+        return word1;
+    }
+
+    void illegal(const char* why) {
+        if (outcome != Outcome::memory_fault) {
+            outcome = Outcome::illegal;
+            problem = why;
+        }
+    }
+    void fault(std::uint64_t va) {
+        outcome = Outcome::memory_fault;
+        fault_va = va;
+    }
+    bool failed() const { return outcome >= Outcome::illegal; }
+};
+
+} // namespace vgpu::isa

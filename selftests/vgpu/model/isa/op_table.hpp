@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Opcode tables: what an encoding knows, for execution and for the list of what is modelled.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace vgpu::isa {
+
+class Execution;
+
+template <typename Handler> struct Op {
+    std::uint16_t opcode = 0;
+    std::string_view name; // as LLVM prints it for gfx942, without _e32/_e64
+    Handler execute = nullptr;
+};
+
+// Direct-mapped by opcode; an opcode nobody listed has a null handler.
+template <std::size_t opcodes, typename Handler, std::size_t count>
+constexpr std::array<Handler, opcodes> index_by_opcode(const std::array<Op<Handler>, count>& ops) {
+    std::array<Handler, opcodes> index{};
+    for (const Op<Handler>& op : ops) {
+        index.at(op.opcode) = op.execute;
+    }
+    return index;
+}
+
+struct OpName {
+    std::uint16_t opcode = 0;
+    std::string_view name;
+};
+
+template <typename Handler, std::size_t count>
+constexpr std::array<OpName, count> names_of(const std::array<Op<Handler>, count>& ops) {
+    std::array<OpName, count> names{};
+    for (std::size_t i = 0; i < count; ++i) {
+        names.at(i) = {ops.at(i).opcode, ops.at(i).name};
+    }
+    return names;
+}
+
+using ScalarHandler = void (*)(Execution&);
+using ScalarOp = Op<ScalarHandler>;
+
+} // namespace vgpu::isa

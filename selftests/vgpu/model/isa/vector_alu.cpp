@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+// Vector operands and the decoding of VOP1, VOP2, VOPC and VOP3. MI300 ISA, "Vector ALU".
+#include "model/isa/vector_alu.hpp"
+
+#include <vector>
+
+namespace vgpu::isa {
+
+namespace {
+
+constexpr unsigned destination_slot = 3;
+
+bool slot_is_indexed(const WaveState& wave, unsigned slot) {
+    return (wave.mode & mode::gpr_idx_en) != 0 && (wave.m0 >> (12 + slot) & 1) != 0;
+}
+
+unsigned indexed(const WaveState& wave, unsigned vgpr, unsigned slot) {
+    return slot_is_indexed(wave, slot) ? vgpr + (wave.m0 & 0xff) : vgpr;
+}
+
+constexpr unsigned opcode_count = 1024;
+constexpr unsigned vop2_base = 0x100;
+constexpr unsigned vop1_base = 0x140;
+
+std::array<const VectorOp*, opcode_count> merged_table() {
+    std::array<const VectorOp*, opcode_count> table{};
+    for (const auto ops : {vop1_ops(), vop2_ops(), vopc_ops(), vop3_ops()}) {
+        for (const VectorOp& op : ops) {
+            table.at(op.opcode) = &op;
+        }
+    }
+    return table;
+}
+
+const std::array<const VectorOp*, opcode_count>& vector_table() {
+    static const std::array<const VectorOp*, opcode_count> table = merged_table();
+    return table;
+}
+
+// VOP2 opcodes whose third operand is not in the short encoding.
+constexpr unsigned v_cndmask_b32 = vop2_base + 0;
+constexpr unsigned v_fmac_f64 = vop2_base + 4;
+constexpr unsigned v_fmamk_f32 = vop2_base + 23;
+constexpr unsigned v_fmaak_f32 = vop2_base + 24;
+constexpr unsigned v_addc_co_u32 = vop2_base + 28;
+constexpr unsigned v_subbrev_co_u32 = vop2_base + 30;
+constexpr unsigned v_fmac_f32 = vop2_base + 59;
+
+bool accumulates(unsigned opcode) {
+    return opcode == v_fmac_f32 || opcode == v_fmac_f64;
+}
+
+} // namespace
+
+Words* vgpr_lanes(Execution& e, unsigned index) {
+    if (index >= e.wave.arch_vgprs) [[unlikely]] {
+        e.illegal("VGPR beyond the allocation");
+        return nullptr;
+    }
+    return &e.wave.vgpr[index].lane;
+}
+
+unsigned indexed_destination(const Execution& e, unsigned vgpr) {
+    return indexed(e.wave, vgpr, destination_slot);
+}
+
+const Words& source32(Execution& e, unsigned code, unsigned slot, Words& scratch) {
+    if (code >= source::vgpr0) {
+        const Words* lanes = vgpr_lanes(e, indexed(e.wave, code - source::vgpr0, slot));
+        if (lanes != nullptr) [[likely]] {
+            return *lanes;
+        }
+        scratch.fill(0);
+        return scratch;
+    }
+    scratch.fill(read_scalar(e, code));
+    return scratch;
+}
+
+const DoubleWords& source64(Execution& e, unsigned code, unsigned slot, Wide wide,
+                            DoubleWords& scratch) {
+    if (code < source::vgpr0) {
+        scratch.fill(read_scalar64(e, code, wide));
+        return scratch;
+    }
+    const unsigned vgpr = indexed(e.wave, code - source::vgpr0, slot);
+    const Words* low = vgpr_lanes(e, vgpr);
+    const Words* high = vgpr_lanes(e, vgpr + 1);
+    if (low == nullptr || high == nullptr) {
+        scratch.fill(0);
+        return scratch;
+    }
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+        scratch[lane] = (*low)[lane] | static_cast<std::uint64_t>((*high)[lane]) << 32;
+    }
+    return scratch;
+}
+
+void merge_lanes(Words& to, const Words& from, std::uint64_t exec) {
+    if (exec == ~0ULL) [[likely]] {
+        to = from;
+        return;
+    }
+    for (; exec != 0; exec &= exec - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(exec));
+        to[lane] = from[lane];
+    }
+}
+
+void store32(Execution& e, unsigned vgpr, const Words& value) {
+    Words* lanes = vgpr_lanes(e, indexed_destination(e, vgpr));
+    if (lanes != nullptr && !e.failed()) [[likely]] {
+        merge_lanes(*lanes, value, e.wave.exec);
+    }
+}
+
+void store64(Execution& e, unsigned vgpr, const DoubleWords& value) {
+    alignas(64) Words low;
+    alignas(64) Words high;
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+        low[lane] = static_cast<std::uint32_t>(value[lane]);
+        high[lane] = static_cast<std::uint32_t>(value[lane] >> 32);
+    }
+    store32(e, vgpr, low);
+    store32(e, vgpr + 1, high);
+}
+
+const VectorOp* find_vector_op(unsigned opcode) {
+    return opcode < opcode_count ? vector_table()[opcode] : nullptr;
+}
+
+void run_vector(Execution& e, unsigned opcode, const VectorInstruction& i) {
+    const VectorOp* op = find_vector_op(opcode);
+    if (op == nullptr) {
+        e.illegal("opcode not modelled");
+        return;
+    }
+    const bool modified = i.abs != 0 || i.neg != 0 || i.omod != 0 || i.clamp;
+    if (modified && !op->modifiers) {
+        e.illegal("modifier on an integer operation not modelled");
+        return;
+    }
+    op->execute(e, i);
+}
+
+void execute_vop1(Execution& e) {
+    VectorInstruction i;
+    i.src[0] = e.word0 & 0x1ff;
+    i.vdst = e.word0 >> 17 & 0xff;
+    i.sdst = i.vdst; // v_readfirstlane_b32 has its SGPR in VDST
+    if (i.src[0] == source::sdwa || i.src[0] == source::dpp) {
+        e.illegal("SDWA or DPP not modelled");
+        return;
+    }
+    run_vector(e, vop1_base + (e.word0 >> 9 & 0xff), i);
+}
+
+void execute_vop2(Execution& e) {
+    const unsigned opcode = vop2_base + (e.word0 >> 25 & 0x3f);
+    VectorInstruction i;
+    i.src[0] = e.word0 & 0x1ff;
+    i.src[1] = source::vgpr0 + (e.word0 >> 9 & 0xff);
+    i.vdst = e.word0 >> 17 & 0xff;
+    if (i.src[0] == source::sdwa || i.src[0] == source::dpp) {
+        e.illegal("SDWA or DPP not modelled");
+        return;
+    }
+    if (opcode == v_cndmask_b32 || (opcode >= v_addc_co_u32 && opcode <= v_subbrev_co_u32)) {
+        i.src[2] = source::vcc_lo;
+    } else if (accumulates(opcode)) {
+        i.src[2] = source::vgpr0 + i.vdst;
+    } else if (opcode == v_fmaak_f32) {
+        i.src[2] = source::literal;
+    } else if (opcode == v_fmamk_f32) {
+        i.src[2] = i.src[1];
+        i.src[1] = source::literal;
+    }
+    run_vector(e, opcode, i);
+}
+
+void execute_vopc(Execution& e) {
+    VectorInstruction i;
+    i.src[0] = e.word0 & 0x1ff;
+    i.src[1] = source::vgpr0 + (e.word0 >> 9 & 0xff);
+    if (i.src[0] == source::sdwa || i.src[0] == source::dpp) {
+        e.illegal("SDWA or DPP not modelled");
+        return;
+    }
+    run_vector(e, e.word0 >> 17 & 0xff, i);
+}
+
+namespace {
+
+// VOP3B: an SGPR destination where VOP3A has abs and op_sel.
+bool has_carry_out(unsigned opcode) {
+    constexpr unsigned v_add_co_u32 = vop2_base + 25;
+    constexpr unsigned v_div_scale_f32 = 0x1e0;
+    constexpr unsigned v_div_scale_f64 = 0x1e1;
+    constexpr unsigned v_mad_u64_u32 = 0x1e8;
+    constexpr unsigned v_mad_i64_i32 = 0x1e9;
+    return (opcode >= v_add_co_u32 && opcode <= v_subbrev_co_u32) || opcode == v_div_scale_f32 ||
+           opcode == v_div_scale_f64 || opcode == v_mad_u64_u32 || opcode == v_mad_i64_i32;
+}
+
+} // namespace
+
+void execute_vop3(Execution& e) {
+    e.fetch_word1();
+    if (e.failed()) {
+        return;
+    }
+    const unsigned opcode = e.word0 >> 16 & 0x3ff;
+    VectorInstruction i;
+    i.vdst = e.word0 & 0xff;
+    i.sdst = i.vdst; // VOPC as VOP3 and v_readlane have their SGPR in VDST
+    i.src = {e.word1 & 0x1ff, e.word1 >> 9 & 0x1ff, e.word1 >> 18 & 0x1ff};
+    i.neg = static_cast<std::uint8_t>(e.word1 >> 29);
+    i.omod = static_cast<std::uint8_t>(e.word1 >> 27 & 3);
+    i.clamp = (e.word0 >> 15 & 1) != 0;
+    if (has_carry_out(opcode)) {
+        i.sdst = e.word0 >> 8 & 0x7f;
+    } else {
+        i.abs = static_cast<std::uint8_t>(e.word0 >> 8 & 7);
+        if ((e.word0 >> 11 & 15) != 0) {
+            e.illegal("op_sel not modelled");
+            return;
+        }
+    }
+    if (accumulates(opcode)) {
+        i.src[2] = source::vgpr0 + i.vdst;
+    }
+    for (const unsigned code : i.src) {
+        if (code == source::literal) {
+            e.illegal("VOP3 takes no literal");
+            return;
+        }
+    }
+    run_vector(e, opcode, i);
+}
+
+std::vector<OpName> vector_names() {
+    std::vector<OpName> names;
+    for (const auto ops : {vop1_ops(), vop2_ops(), vopc_ops(), vop3_ops()}) {
+        for (const VectorOp& op : ops) {
+            names.push_back({op.opcode, op.name});
+        }
+    }
+    return names;
+}
+
+} // namespace vgpu::isa

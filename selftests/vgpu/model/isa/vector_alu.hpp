@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// Fields of the vector ALU encodings, lane-wise operands, and the frames operations run in.
+#pragma once
+
+#include "model/isa/encodings.hpp"
+#include "model/isa/operands.hpp"
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+namespace vgpu::isa {
+
+// A decoded VOP1, VOP2, VOPC or VOP3: the short forms are VOP3 with implied fields.
+struct VectorInstruction {
+    unsigned vdst = 0;
+    unsigned sdst = source::vcc_lo; // where comparisons and carries go
+    std::array<unsigned, 3> src{};  // 9-bit source codes
+    std::uint8_t abs = 0;           // bit per source, floating point only
+    std::uint8_t neg = 0;
+    std::uint8_t omod = 0;
+    bool clamp = false;
+};
+
+using VectorHandler = void (*)(Execution&, const VectorInstruction&);
+struct VectorOp {
+    std::uint16_t opcode = 0; // in VOP3's opcode space
+    std::string_view name;
+    VectorHandler execute = nullptr;
+    // Floating point operations take the abs, neg, omod and clamp modifiers. Others do not.
+    bool modifiers = false;
+};
+
+using Words = std::array<std::uint32_t, lane_count>;
+using DoubleWords = std::array<std::uint64_t, lane_count>;
+
+// Value of a source in every lane: the register itself, or `scratch` filled. MODE.GPR_IDX_EN adds
+// M0[7:0] to VGPR numbers of the operands that M0[15:12] selects.
+const Words& source32(Execution& e, unsigned code, unsigned slot, Words& scratch);
+const DoubleWords& source64(Execution& e, unsigned code, unsigned slot, Wide wide,
+                            DoubleWords& scratch);
+// Writes the lanes that EXEC has on.
+void store32(Execution& e, unsigned vgpr, const Words& value);
+void store64(Execution& e, unsigned vgpr, const DoubleWords& value);
+// A lane mask result (comparison, carry): lanes off read as 0.
+inline void store_mask(Execution& e, unsigned sdst, std::uint64_t mask) {
+    write_scalar64(e, sdst, mask & e.wave.exec);
+}
+
+// The VGPR's lanes, or nullptr (and `illegal`) when the wave has not that many.
+Words* vgpr_lanes(Execution& e, unsigned index);
+// A destination under MODE.GPR_IDX_EN.
+unsigned indexed_destination(const Execution& e, unsigned vgpr);
+void merge_lanes(Words& to, const Words& from, std::uint64_t exec);
+
+// Sources of one instruction, fetched.
+struct Sources32 {
+    Sources32(Execution& e, const VectorInstruction& i, unsigned count) {
+        for (unsigned slot = 0; slot < count; ++slot) {
+            lanes[slot] = &source32(e, i.src[slot], slot, scratch_[slot]);
+        }
+    }
+    Sources32(const Sources32&) = delete;
+    Sources32& operator=(const Sources32&) = delete;
+    const Words& operator[](unsigned slot) const { return *lanes[slot]; }
+
+private:
+    std::array<const Words*, 3> lanes{};
+    alignas(64) std::array<Words, 3> scratch_;
+};
+
+template <auto operation> void lanes1(Execution& e, const VectorInstruction& i) {
+    const Sources32 in(e, i, 1);
+    alignas(64) Words out;
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+        out[lane] = operation(in[0][lane]);
+    }
+    store32(e, i.vdst, out);
+}
+
+template <auto operation> void lanes2(Execution& e, const VectorInstruction& i) {
+    const Sources32 in(e, i, 2);
+    const Words& a = in[0];
+    const Words& b = in[1];
+    alignas(64) Words out;
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+        out[lane] = operation(a[lane], b[lane]);
+    }
+    store32(e, i.vdst, out);
+}
+
+template <auto operation> void lanes3(Execution& e, const VectorInstruction& i) {
+    const Sources32 in(e, i, 3);
+    const Words& a = in[0];
+    const Words& b = in[1];
+    const Words& c = in[2];
+    alignas(64) Words out;
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+        out[lane] = operation(a[lane], b[lane], c[lane]);
+    }
+    store32(e, i.vdst, out);
+}
+
+template <auto relation> void compare32_lanes(Execution& e, const VectorInstruction& i) {
+    const Sources32 in(e, i, 2);
+    std::uint64_t mask = 0;
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+        mask |= static_cast<std::uint64_t>(relation(in[0][lane], in[1][lane]) ? 1 : 0) << lane;
+    }
+    store_mask(e, i.sdst, mask);
+}
+
+template <auto relation> void compare64_lanes(Execution& e, const VectorInstruction& i) {
+    DoubleWords scratch_a;
+    DoubleWords scratch_b;
+    const DoubleWords& a = source64(e, i.src[0], 0, Wide::bits, scratch_a);
+    const DoubleWords& b = source64(e, i.src[1], 1, Wide::bits, scratch_b);
+    std::uint64_t mask = 0;
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+        mask |= static_cast<std::uint64_t>(relation(a[lane], b[lane]) ? 1 : 0) << lane;
+    }
+    store_mask(e, i.sdst, mask);
+}
+
+// VOP3 opcode space, tables of the four encodings merged. Null when not modelled.
+const VectorOp* find_vector_op(unsigned opcode);
+void run_vector(Execution& e, unsigned opcode, const VectorInstruction& i);
+
+std::span<const VectorOp> vop1_ops();
+std::span<const VectorOp> vop2_ops();
+std::span<const VectorOp> vopc_ops();
+std::span<const VectorOp> vop3_ops();
+std::span<const VectorOp> float_ops(); // floating point of all four encodings
+
+} // namespace vgpu::isa

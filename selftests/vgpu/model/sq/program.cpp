@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Kernel descriptors. LLVM's AMDGPUUsage, "Kernel Descriptor", gfx942 column.
+#include "model/sq/program.hpp"
+
+#include <array>
+#include <cstring>
+
+namespace vgpu::sq {
+
+namespace {
+
+template <typename T> T field(const std::array<std::byte, 64>& descriptor, std::size_t offset) {
+    T value{};
+    std::memcpy(&value, descriptor.data() + offset, sizeof(T));
+    return value;
+}
+
+} // namespace
+
+const char* Program::problem() const {
+    if (arch_vgprs() > vgprs()) {
+        return "kernel descriptor: ACCUM_OFFSET beyond the VGPRs";
+    }
+    if (sgprs() > 112) {
+        return "kernel descriptor: more than 112 SGPRs";
+    }
+    if ((rsrc1 >> 20 & 1) != 0 || (rsrc1 >> 22 & 1) != 0) {
+        return "kernel descriptor: PRIV or DEBUG_MODE set";
+    }
+    if ((rsrc2 >> 24 & 0x7f) != 0 || (rsrc2 >> 13 & 3) != 0) {
+        return "kernel descriptor: floating point or memory exceptions not modelled";
+    }
+    constexpr unsigned modelled = property::dispatch_ptr | property::queue_ptr |
+                                  property::kernarg_segment_ptr | property::dispatch_id |
+                                  property::private_segment_size;
+    if ((properties & ~modelled) != 0) {
+        return "kernel descriptor: code property not modelled";
+    }
+    unsigned sgpr = 0;
+    for (const unsigned pair : {property::dispatch_ptr, property::queue_ptr,
+                                property::kernarg_segment_ptr, property::dispatch_id}) {
+        sgpr += (properties & pair) != 0 ? 2 : 0;
+    }
+    sgpr += (properties & property::private_segment_size) != 0 ? 1 : 0;
+    // Four system SGPRs and the six special ones always fit behind.
+    if (sgpr > user_sgprs() || user_sgprs() + 4 + 6 > sgprs()) {
+        return "kernel descriptor: user SGPRs do not fit";
+    }
+    return nullptr;
+}
+
+const char* load_program(isa::AddressSpace& memory, unsigned vmid, std::uint64_t kernel_object,
+                         Program& program, bool& memory_fault) {
+    std::array<std::byte, 64> descriptor{};
+    memory_fault = !memory.read(vmid, kernel_object, descriptor.data(), descriptor.size());
+    if (memory_fault) {
+        return "kernel descriptor not readable";
+    }
+    if (field<std::uint16_t>(descriptor, 58) != 0) {
+        return "kernel descriptor: kernarg preload not modelled";
+    }
+    program.entry = kernel_object + field<std::uint64_t>(descriptor, 16);
+    program.rsrc3 = field<std::uint32_t>(descriptor, 44);
+    program.rsrc1 = field<std::uint32_t>(descriptor, 48);
+    program.rsrc2 = field<std::uint32_t>(descriptor, 52);
+    program.properties = field<std::uint16_t>(descriptor, 56);
+    return program.problem();
+}
+
+} // namespace vgpu::sq

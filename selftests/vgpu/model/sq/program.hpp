@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// A kernel as its descriptor describes it: COMPUTE_PGM_RSRC1-3 and the registers it starts with.
+#pragma once
+
+#include "model/isa/address_space.hpp"
+
+#include <cstdint>
+
+namespace vgpu::sq {
+
+struct Program {
+    std::uint64_t entry = 0;
+    std::uint32_t rsrc1 = 0;
+    std::uint32_t rsrc2 = 0;
+    std::uint32_t rsrc3 = 0;
+    std::uint16_t properties = 0; // kernel_code_properties
+
+    // VGPRs in all, in granules of 8; the architectural ones come first (gfx90a and later).
+    unsigned vgprs() const { return ((rsrc1 & 0x3f) + 1) * 8; }
+    unsigned arch_vgprs() const { return ((rsrc3 & 0x3f) + 1) * 4; }
+    // GRANULATED_WAVEFRONT_SGPR_COUNT is in units of 8, allocated in units of 16.
+    unsigned sgprs() const { return ((rsrc1 >> 6 & 15) / 2 + 1) * 16; }
+    unsigned user_sgprs() const { return rsrc2 >> 1 & 31; }
+    // Which of x, y, z of the workgroup id get an SGPR.
+    bool workgroup_id(unsigned dimension) const { return (rsrc2 >> (7 + dimension) & 1) != 0; }
+    bool workgroup_info() const { return (rsrc2 >> 10 & 1) != 0; }
+    // Highest dimension of the work-item id in v0.
+    unsigned workitem_id_dimensions() const { return (rsrc2 >> 11 & 3) + 1; }
+
+    // Null when waves can start with it, else what is wrong or not modelled.
+    const char* problem() const;
+};
+
+// Bits of kernel_code_properties, in the order of their SGPRs.
+namespace property {
+inline constexpr unsigned private_segment_buffer = 1U << 0;
+inline constexpr unsigned dispatch_ptr = 1U << 1;
+inline constexpr unsigned queue_ptr = 1U << 2;
+inline constexpr unsigned kernarg_segment_ptr = 1U << 3;
+inline constexpr unsigned dispatch_id = 1U << 4;
+inline constexpr unsigned flat_scratch_init = 1U << 5;
+inline constexpr unsigned private_segment_size = 1U << 6;
+} // namespace property
+
+// Reads the kernel descriptor. Null, or what is wrong; `memory_fault` tells an access failed.
+const char* load_program(isa::AddressSpace& memory, unsigned vmid, std::uint64_t kernel_object,
+                         Program& program, bool& memory_fault);
+
+} // namespace vgpu::sq

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+// Whose turn it is, and what follows from each instruction.
+#include "model/isa/interpreter.hpp"
+#include "model/sq/shader_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace vgpu {
+
+using isa::Execution;
+using isa::Outcome;
+using sq::Wave;
+using sq::Workgroup;
+
+namespace {
+
+// Instructions of one wave before the next has its turn. Fixed, so that the order of all
+// instructions depends on nothing but their count.
+constexpr unsigned slice_instructions = 32;
+
+} // namespace
+
+bool ShaderArray::State::wants_to_save(const Wave& wave) const {
+    return (wave.state.trapsts & isa::trapsts::savectx) != 0 && !wave.state.priv &&
+           wave.state.tba != 0 && !slots.at(wave.group->dispatch->queue_slot).ignore_save;
+}
+
+bool ShaderArray::State::runnable(const Wave& wave) const {
+    const bool waits =
+        wave.at_barrier || ((wave.state.status & isa::status::halt) != 0 && !wave.state.priv);
+    return !waits || wants_to_save(wave);
+}
+
+std::uint64_t ShaderArray::State::run(std::uint64_t budget) {
+    std::uint64_t executed = 0;
+    std::size_t waiting = 0; // waves in a row that had nothing to do
+    deliver_failures();
+    launch();
+    while (executed < budget && waiting < waves.size()) {
+        if (cursor >= waves.size()) {
+            cursor = 0;
+            slice_left = slice_instructions;
+        }
+        Wave& wave = *waves[cursor];
+        if (slice_left == 0 || !runnable(wave)) {
+            waiting = slice_left == 0 ? waiting : waiting + 1;
+            ++cursor;
+            slice_left = slice_instructions;
+            continue;
+        }
+        waiting = 0;
+        // act() may have taken the wave, or any other, off the array: look it up again each time.
+        bool goes_on = true;
+        while (goes_on && executed < budget && slice_left > 0) {
+            --slice_left;
+            ++executed;
+            ++clock;
+            goes_on = step(wave);
+        }
+    }
+    return executed;
+}
+
+// A wave is asked to save between two instructions, wherever it waits. TRAPSTS.SAVECTX stays
+// pending while the trap handler runs, which includes its restore routine.
+bool ShaderArray::State::step(Wave& wave) {
+    isa::WaveState& state = wave.state;
+    if ((state.trapsts & isa::trapsts::savectx) != 0 && wants_to_save(wave)) [[unlikely]] {
+        // PC of a wave that waits at a barrier is the barrier's: it arrives anew when restored.
+        wave.at_barrier = false;
+        state.status &= ~isa::status::in_barrier;
+        wave.in_save = true;
+        wave.handler_instructions = 0;
+        sq::enter_trap_handler(state, state.pc, 0);
+    }
+    wave.handler_instructions += wave.in_save ? 1 : 0;
+    Execution e(state, space, clock);
+    isa::step(e);
+    if (e.outcome == Outcome::next) [[likely]] {
+        if (wave.restoring && !state.priv) {
+            wave.restoring = false;
+            slots.at(wave.group->dispatch->queue_slot).save_area.release(*wave.save_offset);
+            wave.save_offset.reset();
+            wave.first = false;
+        }
+        return true;
+    }
+    return act(wave, e);
+}
+
+bool ShaderArray::State::act(Wave& wave, Execution& e) {
+    const unsigned slot = wave.group->dispatch->queue_slot;
+    isa::WaveState& state = wave.state;
+    switch (e.outcome) {
+    case Outcome::next: return true;
+    case Outcome::yield: slice_left = 0; return false;
+    case Outcome::barrier: return arrive_at_barrier(wave);
+    case Outcome::ended: wave_left(wave); return false;
+    case Outcome::saved: return wave_saved(wave, e);
+    case Outcome::save_message: return answer_save_message(wave, e);
+    case Outcome::trap:
+        // Without a trap handler s_trap does nothing.
+        if (state.tba != 0 && !state.priv) {
+            sq::enter_trap_handler(state, e.pc, e.trap_id);
+        }
+        return true;
+    case Outcome::interrupt_message: client.wave_interrupt(slot, state.m0); return false;
+    case Outcome::doorbell_message:
+        state.exec = (state.exec & ~0xffff'ffffULL) | (slots.at(slot).queue.doorbell_id & 0x3ff);
+        return true;
+    case Outcome::illegal:
+    case Outcome::memory_fault: wave_failed(wave, e); return false;
+    }
+    return false;
+}
+
+// The last wave of the workgroup to arrive lets all go on; the others stay at the instruction.
+bool ShaderArray::State::arrive_at_barrier(Wave& wave) {
+    wave.state.pc -= 4;
+    wave.at_barrier = true;
+    wave.state.status |= isa::status::in_barrier;
+    release_barrier(*wave.group);
+    return !wave.at_barrier;
+}
+
+void ShaderArray::State::release_barrier(Workgroup& group) {
+    const auto arrived = [](const auto& wave) { return wave->ended || wave->at_barrier; };
+    if (!std::all_of(group.waves.begin(), group.waves.end(), arrived)) {
+        return;
+    }
+    for (auto& wave : group.waves) {
+        if (!wave->ended) {
+            wave->at_barrier = false;
+            wave->state.status &= ~isa::status::in_barrier;
+            wave->state.pc += 4;
+        }
+    }
+}
+
+// MSG_SAVEWAVE: SPI answers through EXEC with the address for the wave's data, and with bit 26 of
+// the high half for the one wave of the workgroup that saves the LDS.
+bool ShaderArray::State::answer_save_message(Wave& wave, Execution& e) {
+    Workgroup& group = *wave.group;
+    Slot& slot = slots.at(group.dispatch->queue_slot);
+    if (!wave.in_save || slot.stop != StopMode::save || wave.save_offset) {
+        e.illegal("MSG_SAVEWAVE without a save request");
+        wave_failed(wave, e);
+        return false;
+    }
+    wave.first = std::none_of(group.waves.begin(), group.waves.end(),
+                              [](const auto& other) { return other->in_save && other->first; });
+    wave.save_offset = slot.save_area.allocate(group.dispatch->save_bytes(wave.first));
+    if (!wave.save_offset) {
+        // The driver sizes the area for a full array (kfd_queue.c): a smaller one is an error.
+        observer.event("sq", fmt::format("slot {}: CWSR area of {} bytes is full", slot.queue.slot,
+                                         slot.queue.ctx_save_bytes));
+        e.fault(slot.queue.ctx_save_base + slot.queue.ctx_save_bytes);
+        wave_failed(wave, e);
+        return false;
+    }
+    constexpr std::uint64_t first_wave_bit = 1ULL << (32 + 26);
+    wave.state.exec = ((slot.queue.ctx_save_base + *wave.save_offset) & 0xffff'ffff'ffffULL) |
+                      (wave.first ? first_wave_bit : 0);
+    return true;
+}
+
+bool ShaderArray::State::wave_saved(Wave& wave, Execution& e) {
+    if (!wave.in_save || !wave.save_offset) {
+        e.illegal("s_endpgm_saved without a save");
+        wave_failed(wave, e);
+        return false;
+    }
+    Workgroup& group = *wave.group;
+    Slot& slot = slots.at(group.dispatch->queue_slot);
+    group.saved.waves.push_back({wave.index, *wave.save_offset});
+    if (wave.first) {
+        group.saved.first_wave = wave.index;
+    }
+    ++slot.saved_waves;
+    slot.handler_instructions += wave.handler_instructions;
+    wave_left(wave);
+    return false;
+}
+
+// The dispatch never completes then: its results are not what the program meant.
+void ShaderArray::State::wave_failed(Wave& wave, const Execution& e) {
+    const bool memory_fault = e.outcome == Outcome::memory_fault;
+    const std::string where =
+        fmt::format("wave {} of workgroup {}, pc 0x{:x}", wave.index, wave.group->linear, e.pc);
+    if (memory_fault) {
+        observer.event("sq", fmt::format("memory fault at 0x{:x}: {}", e.fault_va, where));
+    } else {
+        observer.unmodelled("sq", fmt::format("{}: {} 0x{:08x} 0x{:08x}, {}", e.problem,
+                                              isa::describe(e.word0), e.word0, e.word1, where));
+    }
+    const unsigned slot = wave.group->dispatch->queue_slot;
+    const std::uint64_t pc = e.pc;
+    if (wave.restoring && wave.save_offset) {
+        slots.at(slot).save_area.release(*wave.save_offset);
+    }
+    wave.group->dispatch->failed = true;
+    wave_left(wave);
+    client.wave_failed(slot, pc, memory_fault);
+}
+
+void ShaderArray::State::wave_left(Wave& wave) {
+    Workgroup& group = *wave.group;
+    wave.ended = true;
+    units[group.compute_unit].give_wave(wave.slot, group.dispatch->program.vgprs());
+    drop_from_turns(wave);
+    --group.on_hardware;
+    if (group.on_hardware == 0) {
+        workgroup_left(group);
+        return;
+    }
+    // Those that wait at a barrier wait for one less.
+    const bool someone_waits = std::any_of(group.waves.begin(), group.waves.end(),
+                                           [](const auto& other) { return other->at_barrier; });
+    if (someone_waits) {
+        release_barrier(group);
+    }
+}
+
+void ShaderArray::State::workgroup_left(Workgroup& group) {
+    sq::Dispatch& dispatch = *group.dispatch;
+    units[group.compute_unit].give_lds(dispatch.lds_bytes);
+    if (group.saved.waves.empty()) {
+        ++dispatch.done;
+    } else {
+        group.saved.linear = group.linear;
+        dispatch.saved.push_back(std::move(group.saved));
+    }
+    std::erase_if(dispatch.running, [&](const auto& other) { return other.get() == &group; });
+    if (!dispatch.complete()) {
+        launch();
+        return;
+    }
+    Slot& slot = slots.at(dispatch.queue_slot);
+    const unsigned number = dispatch.queue_slot;
+    const std::uint64_t packet_index = dispatch.aql.packet_index;
+    std::erase_if(slot.dispatches, [&](const auto& other) { return other.get() == &dispatch; });
+    launch();
+    client.dispatch_completed(number, packet_index);
+}
+
+void ShaderArray::State::drop_from_turns(const Wave& wave) {
+    const auto at = std::find(waves.begin(), waves.end(), &wave);
+    const auto index = static_cast<std::size_t>(at - waves.begin());
+    waves.erase(at);
+    if (index < cursor) {
+        --cursor;
+    } else if (index == cursor) {
+        slice_left = slice_instructions;
+    }
+}
+
+bool ShaderArray::State::deliver_failures() {
+    const std::vector<Failure> told = std::exchange(failures, {});
+    for (const Failure& failure : told) {
+        client.wave_failed(failure.slot, failure.pc, failure.memory_fault);
+    }
+    return !told.empty();
+}
+
+} // namespace vgpu

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// ShaderArray as the command processor calls it.
+#include "model/sq/shader_array.hpp"
+
+#include "model/sq/shader_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace vgpu {
+
+ShaderArray::State::Slot* ShaderArray::State::find(unsigned slot) {
+    const auto found = slots.find(slot);
+    return found == slots.end() ? nullptr : &found->second;
+}
+
+bool ShaderArray::State::has_waves(unsigned slot) const {
+    return std::any_of(waves.begin(), waves.end(), [slot](const sq::Wave* wave) {
+        return wave->group->dispatch->queue_slot == slot;
+    });
+}
+
+ShaderArray::ShaderArray(const Config& config, Memory& memory, Observer& observer,
+                         ShaderClient& client)
+    : state_(std::make_unique<State>(config, memory, observer, client)) {}
+
+ShaderArray::~ShaderArray() = default;
+
+void ShaderArray::bind(const QueueBinding& queue) {
+    State::Slot& slot = state_->slots[queue.slot];
+    slot = State::Slot{};
+    slot.queue = queue;
+    slot.save_area = sq::SaveArea(queue.ctl_stack_bytes, queue.ctx_save_bytes);
+}
+
+void ShaderArray::unbind(unsigned slot) {
+    if (state_->find(slot) == nullptr) {
+        return;
+    }
+    state_->remove_waves(slot);
+    state_->slots.erase(slot);
+    std::erase_if(state_->failures,
+                  [slot](const State::Failure& failure) { return failure.slot == slot; });
+    state_->launch();
+}
+
+bool ShaderArray::dispatch(unsigned number, const AqlDispatch& aql) {
+    State::Slot* slot = state_->find(number);
+    if (slot == nullptr || slot->stop || slot->dispatches.size() >= sq::max_dispatches) {
+        return false;
+    }
+    auto dispatch = std::make_unique<sq::Dispatch>();
+    dispatch->queue_slot = number;
+    dispatch->aql = aql;
+    const std::uint64_t kernel_object = aql.packet[8] | static_cast<std::uint64_t>(aql.packet[9])
+                                                            << 32;
+    bool memory_fault = false;
+    const char* problem = load_program(state_->space, slot->queue.vmid, kernel_object,
+                                       dispatch->program, memory_fault);
+    if (problem == nullptr) {
+        problem = prepare_dispatch(*dispatch);
+    }
+    if (problem != nullptr) {
+        // Nothing of it can run; it stays in flight, as a kernel whose waves fail would.
+        *dispatch = sq::Dispatch{};
+        dispatch->queue_slot = number;
+        dispatch->aql = aql;
+        dispatch->failed = true;
+        const std::string text = fmt::format("{}, kernel object 0x{:x}", problem, kernel_object);
+        if (memory_fault) {
+            state_->observer.event("sq", text);
+        } else {
+            state_->observer.unmodelled("sq", text);
+        }
+        state_->failures.push_back({number, kernel_object, memory_fault});
+    } else if (state_->observer.tracing()) {
+        state_->observer.event(
+            "sq", fmt::format("slot {} packet {}: {} workgroups, entry 0x{:x}, {} VGPRs ({} arch), "
+                              "{} SGPRs, {} bytes LDS",
+                              number, aql.packet_index, dispatch->total, dispatch->program.entry,
+                              dispatch->program.vgprs(), dispatch->program.arch_vgprs(),
+                              dispatch->program.sgprs(), dispatch->lds_bytes));
+    }
+    slot->dispatches.push_back(std::move(dispatch));
+    state_->observer.count("sq.dispatches", 1);
+    return true;
+}
+
+std::size_t ShaderArray::dispatches_in_flight(unsigned slot) const {
+    const State::Slot* found = state_->find(slot);
+    return found == nullptr ? 0 : found->dispatches.size();
+}
+
+void ShaderArray::request_stop(unsigned number, StopMode mode) {
+    State::Slot* slot = state_->find(number);
+    if (slot == nullptr) {
+        return;
+    }
+    slot->stop = mode;
+    if (mode == StopMode::reset) {
+        state_->remove_waves(number);
+        slot->dispatches.clear();
+        state_->launch();
+        return;
+    }
+    if (mode == StopMode::save) {
+        slot->saved_waves = 0;
+        slot->handler_instructions = 0;
+        if (slot->queue.tba == 0 && state_->has_waves(number)) {
+            state_->observer.unmodelled("sq", "context save of a queue without a trap handler");
+        }
+        for (sq::Wave* wave : state_->waves) {
+            if (wave->group->dispatch->queue_slot == number) {
+                wave->state.trapsts |= isa::trapsts::savectx;
+            }
+        }
+    }
+}
+
+bool ShaderArray::stopped(unsigned slot) const {
+    return !state_->has_waves(slot);
+}
+
+SavedQueue ShaderArray::take_saved(unsigned number) {
+    State::Slot* slot = state_->find(number);
+    SavedQueue saved;
+    if (slot == nullptr || state_->has_waves(number)) {
+        return saved;
+    }
+    saved.control_stack = encode_control_stack(slot->dispatches);
+    saved.wave_state_bytes = slot->save_area.high_water() - slot->save_area.begin();
+    saved.waves = slot->saved_waves;
+    saved.handler_instructions = slot->handler_instructions;
+    state_->observer.count("sq.waves_saved", saved.waves);
+    state_->observer.count("sq.handler_instructions", saved.handler_instructions);
+    slot->dispatches.clear();
+    slot->save_area = sq::SaveArea(slot->queue.ctl_stack_bytes, slot->queue.ctx_save_bytes);
+    return saved;
+}
+
+bool ShaderArray::restore(unsigned number, std::span<const std::byte> control_stack) {
+    State::Slot* slot = state_->find(number);
+    sq::DispatchList dispatches;
+    if (slot == nullptr || !slot->dispatches.empty() ||
+        !decode_control_stack(control_stack, number, dispatches)) {
+        return false;
+    }
+    sq::SaveArea area(slot->queue.ctl_stack_bytes, slot->queue.ctx_save_bytes);
+    std::uint64_t waves = 0;
+    for (const auto& dispatch : dispatches) {
+        for (const sq::SavedWorkgroup& group : dispatch->saved) {
+            for (const sq::SavedWave& wave : group.waves) {
+                const bool first = wave.index == group.first_wave;
+                if (!area.reserve(wave.offset, dispatch->save_bytes(first))) {
+                    return false;
+                }
+                ++waves;
+            }
+        }
+    }
+    if (waves > 0 && slot->queue.tba == 0) {
+        return false;
+    }
+    slot->save_area = std::move(area);
+    slot->dispatches = std::move(dispatches);
+    state_->observer.count("sq.waves_restored", waves);
+    return true;
+}
+
+std::vector<std::uint64_t> ShaderArray::pending_packets(unsigned slot) const {
+    std::vector<std::uint64_t> packets;
+    if (const State::Slot* found = state_->find(slot)) {
+        for (const auto& dispatch : found->dispatches) {
+            packets.push_back(dispatch->aql.packet_index);
+        }
+    }
+    return packets;
+}
+
+void ShaderArray::ignore_save_requests(unsigned slot, bool ignore) {
+    if (State::Slot* found = state_->find(slot)) {
+        found->ignore_save = ignore;
+    }
+}
+
+std::uint64_t ShaderArray::run(std::uint64_t wave_instructions) {
+    const std::uint64_t executed = state_->run(wave_instructions);
+    state_->observer.count("sq.wave_instructions", executed);
+    return executed;
+}
+
+void ShaderArray::reset() {
+    state_->waves.clear();
+    state_->slots.clear();
+    state_->failures.clear();
+    state_->units.assign(state_->config.compute_units, sq::ComputeUnit{});
+    state_->cursor = 0;
+    state_->slice_left = 0;
+    state_->next_unit = 0;
+}
+
+} // namespace vgpu

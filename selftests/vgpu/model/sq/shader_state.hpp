@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// The inside of ShaderArray: queues in slots, compute units, and the waves that run.
+#pragma once
+
+#include "model/isa/execution.hpp"
+#include "model/sq/control_stack.hpp"
+#include "model/sq/save_area.hpp"
+#include "model/sq/wave.hpp"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace vgpu {
+
+// One thread owns all of it. Calls to the client are made last in each function, because the
+// client may call back into ShaderArray and take away whatever was at hand.
+struct ShaderArray::State {
+    struct Slot {
+        QueueBinding queue;
+        sq::DispatchList dispatches;
+        std::optional<StopMode> stop;
+        bool ignore_save = false;
+        sq::SaveArea save_area;
+        std::uint64_t saved_waves = 0;
+        std::uint64_t handler_instructions = 0;
+    };
+
+    struct Failure {
+        unsigned slot = 0;
+        std::uint64_t pc = 0;
+        bool memory_fault = false;
+    };
+
+    State(const Config& configuration, Memory& memory, Observer& watcher, ShaderClient& owner)
+        : config(configuration), space(memory), observer(watcher), client(owner),
+          units(configuration.compute_units) {}
+
+    Config config;
+    isa::AddressSpace space;
+    Observer& observer;
+    ShaderClient& client;
+
+    std::vector<sq::ComputeUnit> units;
+    std::map<unsigned, Slot> slots;
+    std::vector<sq::Wave*> waves;  // on hardware, in launch order
+    std::size_t cursor = 0;        // whose turn it is
+    unsigned slice_left = 0;       // instructions left of that turn
+    unsigned next_unit = 0;        // where the search for room begins
+    std::uint64_t clock = 0;       // wave instructions executed since the start
+    std::vector<Failure> failures; // to be told to the client from run()
+
+    Slot* find(unsigned slot);
+    bool has_waves(unsigned slot) const;
+
+    // workgroup_launch.cpp
+    void launch();
+    bool launch_one(Slot& slot);
+    bool place(Slot& slot, sq::Dispatch& dispatch, std::uint32_t linear,
+               const sq::SavedWorkgroup* saved);
+    bool find_unit(unsigned group_waves, const sq::Dispatch& dispatch, unsigned& unit);
+    void remove_waves(unsigned slot); // without a trace
+
+    // sequencer.cpp
+    std::uint64_t run(std::uint64_t budget);
+    bool runnable(const sq::Wave& wave) const;
+    bool wants_to_save(const sq::Wave& wave) const;
+    // False when the wave's turn is over.
+    bool step(sq::Wave& wave);
+    bool act(sq::Wave& wave, isa::Execution& e);
+    bool arrive_at_barrier(sq::Wave& wave);
+    void release_barrier(sq::Workgroup& group);
+    bool answer_save_message(sq::Wave& wave, isa::Execution& e);
+    bool wave_saved(sq::Wave& wave, isa::Execution& e);
+    void wave_failed(sq::Wave& wave, const isa::Execution& e);
+    void wave_left(sq::Wave& wave);
+    void workgroup_left(sq::Workgroup& group);
+    void drop_from_turns(const sq::Wave& wave);
+    bool deliver_failures();
+};
+
+} // namespace vgpu

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Waves, workgroups and dispatches while they are on the shader array.
+#pragma once
+
+#include "model/isa/wave_state.hpp"
+#include "model/sq/compute_unit.hpp"
+#include "model/sq/dispatch_geometry.hpp"
+#include "model/sq/program.hpp"
+#include "model/sq/shader_array.hpp"
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace vgpu::sq {
+
+struct Workgroup;
+
+// What the control stack knows of a saved wave and of the workgroup it belongs to. Waves of the
+// workgroup that are not listed have ended.
+struct SavedWave {
+    unsigned index = 0;       // in the workgroup
+    std::uint32_t offset = 0; // of its data in the CWSR area
+};
+struct SavedWorkgroup {
+    std::uint32_t linear = 0;
+    unsigned first_wave = 0; // the one whose data includes the LDS
+    std::vector<SavedWave> waves;
+};
+
+struct Wave {
+    isa::WaveState state;
+    Workgroup* group = nullptr;
+    unsigned index = 0;
+    WaveSlot slot;
+    bool at_barrier = false;
+    bool ended = false;     // left the hardware, by s_endpgm, by a save or by a failure
+    bool restoring = false; // relaunched, has not returned from the trap handler yet
+    bool in_save = false;   // entered the trap handler for a save
+    bool first = false;     // saves or restores the LDS
+    // Region in the CWSR area: where it is being saved to or restored from.
+    std::optional<std::uint32_t> save_offset;
+    std::uint64_t handler_instructions = 0;
+};
+
+struct Dispatch {
+    unsigned queue_slot = 0;
+    AqlDispatch aql;
+    Program program;
+    DispatchGeometry geometry;
+    std::uint32_t lds_bytes = 0;
+    std::uint32_t total = 0; // workgroups
+    std::uint32_t next = 0;  // first workgroup never launched
+    std::uint32_t done = 0;  // workgroups that ended
+    bool failed = false;     // a wave failed, or the packet made no sense: never completes
+
+    std::deque<SavedWorkgroup> saved; // not on hardware
+    std::vector<std::unique_ptr<Workgroup>> running;
+
+    bool complete() const { return !failed && done == total; }
+    bool has_work_to_launch() const { return !saved.empty() || next < total; }
+    // Bytes that the trap handler writes for a wave: VGPRs, SGPRs, 128 bytes of hardware
+    // registers, and the LDS for the first wave of the workgroup.
+    std::uint32_t save_bytes(bool first_wave) const {
+        return program.vgprs() * isa::lane_count * 4 + program.sgprs() * 4 + 128 +
+               (first_wave ? lds_bytes : 0);
+    }
+};
+
+struct Workgroup {
+    Dispatch* dispatch = nullptr;
+    std::uint32_t linear = 0;
+    unsigned compute_unit = 0;
+    std::vector<std::byte> lds;
+    std::vector<std::unique_ptr<Wave>> waves;
+    unsigned on_hardware = 0;
+    SavedWorkgroup saved; // filled while its waves are saved
+};
+
+// Where a wave of a dispatch will run, for the registers it starts with.
+struct LaunchSite {
+    const QueueBinding* queue = nullptr;
+    unsigned compute_unit = 0;
+};
+
+// Registers of a wave that starts its kernel.
+void init_new_wave(Wave& wave, const Dispatch& dispatch, const LaunchSite& site);
+// Registers of a wave that starts in the trap handler's restore routine.
+void init_restored_wave(Wave& wave, const Dispatch& dispatch, const LaunchSite& site, bool poison);
+// PC into TTMP0/1 with the trap id, then on at TBA. MI300 ISA, "Trap Handler".
+void enter_trap_handler(isa::WaveState& wave, std::uint64_t pc, std::uint32_t trap_id);
+
+} // namespace vgpu::sq

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// The state waves start with. LLVM's AMDGPUUsage, "Initial Kernel Execution State".
+#include "model/sq/wave.hpp"
+
+#include <algorithm>
+
+namespace vgpu::sq {
+
+namespace {
+
+// SQ granularity of LDS_ALLOC.LDS_SIZE: 64 dwords.
+constexpr unsigned lds_granule = 256;
+
+void allocate_registers(Wave& wave, const Dispatch& dispatch, const LaunchSite& site) {
+    const Program& program = dispatch.program;
+    isa::WaveState& state = wave.state;
+    state = isa::WaveState{};
+    state.vgpr.resize(program.vgprs());
+    state.arch_vgprs = program.arch_vgprs();
+    state.sgpr.resize(program.sgprs());
+    state.lds = wave.group->lds;
+    state.vmid = site.queue->vmid;
+    state.tba = site.queue->tba & 0xffff'ffff'ffffULL;
+    state.tma = site.queue->tma & 0xffff'ffff'ffffULL;
+    state.sh_mem_bases = site.queue->sh_mem_bases;
+    state.gpr_alloc = (program.vgprs() / 8 - 1) << 6 | (program.arch_vgprs() / 4 - 1) << 12 |
+                      (program.sgprs() / 16 - 1) << 24;
+    state.lds_alloc = dispatch.lds_bytes / lds_granule << 12;
+    state.hw_id = wave.slot.index | wave.slot.simd << 4 | (site.compute_unit & 15) << 8 |
+                  (site.queue->vmid & 15) << 20 | (site.queue->slot & 7) << 24;
+    // FLOAT_MODE, DX10_CLAMP, IEEE_MODE and FP16_OVFL of COMPUTE_PGM_RSRC1.
+    state.mode = (program.rsrc1 >> 12 & 0xff) | (program.rsrc1 >> 21 & 1) << 8 |
+                 (program.rsrc1 >> 23 & 1) << 9 | (program.rsrc1 >> 26 & 1) << 23;
+    const bool many_waves = wave.group->waves.size() > 1;
+    state.status = isa::status::valid | (many_waves ? isa::status::in_tg : 0) |
+                   (state.tba != 0 ? isa::status::trap_en : 0);
+}
+
+// Hands out SGPRs in order.
+class SgprWriter {
+public:
+    explicit SgprWriter(std::vector<std::uint32_t>& sgpr) : sgpr_(sgpr) {}
+    void word(std::uint32_t value) { sgpr_.at(next_++) = value; }
+    void pair(std::uint64_t value) {
+        word(static_cast<std::uint32_t>(value));
+        word(static_cast<std::uint32_t>(value >> 32));
+    }
+    void skip_to(unsigned index) { next_ = index; }
+
+private:
+    std::vector<std::uint32_t>& sgpr_;
+    unsigned next_ = 0;
+};
+
+void init_sgprs(Wave& wave, const Dispatch& dispatch, const Coordinates& at) {
+    const Program& program = dispatch.program;
+    const AqlDispatch& aql = dispatch.aql;
+    const auto wants = [&](unsigned bit) { return (program.properties & bit) != 0; };
+    SgprWriter out(wave.state.sgpr);
+    if (wants(property::dispatch_ptr)) {
+        out.pair(aql.packet_va);
+    }
+    if (wants(property::queue_ptr)) {
+        out.pair(aql.amd_queue_va);
+    }
+    if (wants(property::kernarg_segment_ptr)) {
+        out.pair(aql.packet[10] | static_cast<std::uint64_t>(aql.packet[11]) << 32);
+    }
+    if (wants(property::dispatch_id)) {
+        out.pair(aql.packet_index);
+    }
+    if (wants(property::private_segment_size)) {
+        out.word(aql.packet[6]);
+    }
+    out.skip_to(program.user_sgprs());
+    for (unsigned dimension = 0; dimension < 3; ++dimension) {
+        if (program.workgroup_id(dimension)) {
+            out.word(at.at(dimension));
+        }
+    }
+    if (program.workgroup_info()) {
+        // {first wave, 14'b0, ordered append term, wave count of the workgroup}
+        const unsigned waves = dispatch.geometry.waves_at(at);
+        out.word((wave.index == 0 ? 1U << 31 : 0) | waves);
+    }
+}
+
+// gfx90a and later pack the work-item id into v0: x | y << 10 | z << 20.
+void init_vgprs(Wave& wave, const Dispatch& dispatch, const Coordinates& size) {
+    const unsigned dimensions = dispatch.program.workitem_id_dimensions();
+    for (unsigned lane = 0; lane < isa::lane_count; ++lane) {
+        const Coordinates id = work_item(size, wave.index, lane);
+        wave.state.vgpr[0].lane[lane] = (id[0] & 0x3ff) |
+                                        (dimensions > 1 ? (id[1] & 0x3ff) << 10 : 0) |
+                                        (dimensions > 2 ? (id[2] & 0x3ff) << 20 : 0);
+    }
+}
+
+} // namespace
+
+void init_new_wave(Wave& wave, const Dispatch& dispatch, const LaunchSite& site) {
+    allocate_registers(wave, dispatch, site);
+    const Coordinates at = dispatch.geometry.coordinates(wave.group->linear);
+    const Coordinates size = dispatch.geometry.size_at(at);
+    wave.state.pc = dispatch.program.entry & 0xffff'ffff'ffffULL;
+    wave.state.exec = lanes_of(size, wave.index);
+    init_sgprs(wave, dispatch, at);
+    init_vgprs(wave, dispatch, size);
+}
+
+void init_restored_wave(Wave& wave, const Dispatch& dispatch, const LaunchSite& site, bool poison) {
+    allocate_registers(wave, dispatch, site);
+    isa::WaveState& state = wave.state;
+    if (poison) {
+        constexpr std::uint32_t bad_vgpr = 0xdeadbeef;
+        constexpr std::uint32_t bad_sgpr = 0xbad0bad0;
+        for (isa::Lanes& vgpr : state.vgpr) {
+            vgpr.lane.fill(bad_vgpr);
+        }
+        std::fill(state.sgpr.begin(), state.sgpr.end(), bad_sgpr);
+        state.ttmp.fill(bad_sgpr);
+        state.m0 = bad_sgpr;
+        state.scc = true;
+    }
+    // The trap handler's L_JUMP_TO_RESTORE is its second instruction. It finds the address of the
+    // wave's data in EXEC, with the first-wave bit (SPI_INIT) at 26 of the high half.
+    constexpr std::uint64_t first_wave_bit = 1ULL << (32 + 26);
+    state.pc = state.tba + 4;
+    state.priv = true;
+    state.exec = ((site.queue->ctx_save_base + *wave.save_offset) & 0xffff'ffff'ffffULL) |
+                 (wave.first ? first_wave_bit : 0);
+}
+
+void enter_trap_handler(isa::WaveState& wave, std::uint64_t pc, std::uint32_t trap_id) {
+    wave.ttmp[0] = static_cast<std::uint32_t>(pc);
+    wave.ttmp[1] = (static_cast<std::uint32_t>(pc >> 32) & 0xffff) | trap_id << 16;
+    wave.priv = true;
+    wave.pc = wave.tba;
+}
+
+} // namespace vgpu::sq

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Placing workgroups on compute units: new ones, and saved ones that come back.
+#include "model/sq/shader_state.hpp"
+
+#include <algorithm>
+
+namespace vgpu {
+
+using sq::ComputeUnit;
+using sq::Dispatch;
+using sq::SavedWave;
+using sq::SavedWorkgroup;
+using sq::Wave;
+using sq::Workgroup;
+
+// One workgroup per queue and round, so that a large dispatch does not shut others out.
+void ShaderArray::State::launch() {
+    bool progress = true;
+    while (progress) {
+        progress = false;
+        for (auto& [number, slot] : slots) {
+            if (!slot.stop && launch_one(slot)) {
+                progress = true;
+            }
+        }
+    }
+}
+
+// The oldest dispatch goes first, and saved workgroups before new ones.
+bool ShaderArray::State::launch_one(Slot& slot) {
+    for (auto& dispatch : slot.dispatches) {
+        if (!dispatch->saved.empty()) {
+            const SavedWorkgroup saved = dispatch->saved.front();
+            if (!place(slot, *dispatch, saved.linear, &saved)) {
+                return false;
+            }
+            dispatch->saved.pop_front();
+            return true;
+        }
+        if (dispatch->next < dispatch->total) {
+            if (!place(slot, *dispatch, dispatch->next, nullptr)) {
+                return false;
+            }
+            ++dispatch->next;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ShaderArray::State::find_unit(unsigned group_waves, const Dispatch& dispatch, unsigned& unit) {
+    for (std::size_t i = 0; i < units.size(); ++i) {
+        const auto candidate = static_cast<unsigned>((next_unit + i) % units.size());
+        if (units[candidate].has_room(group_waves, dispatch.program.vgprs(), dispatch.lds_bytes)) {
+            next_unit = static_cast<unsigned>((candidate + 1) % units.size());
+            unit = candidate;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ShaderArray::State::place(Slot& slot, Dispatch& dispatch, std::uint32_t linear,
+                               const SavedWorkgroup* saved) {
+    const unsigned group_waves =
+        saved != nullptr ? static_cast<unsigned>(saved->waves.size())
+                         : dispatch.geometry.waves_at(dispatch.geometry.coordinates(linear));
+    auto group = std::make_unique<Workgroup>();
+    if (!find_unit(group_waves, dispatch, group->compute_unit)) {
+        return false;
+    }
+    ComputeUnit& unit = units[group->compute_unit];
+    unit.take_lds(dispatch.lds_bytes);
+    group->dispatch = &dispatch;
+    group->linear = linear;
+    group->on_hardware = group_waves;
+    const bool poison = saved != nullptr && config.poison_on_restore;
+    group->lds.assign(dispatch.lds_bytes, poison ? std::byte{0xcc} : std::byte{0});
+    for (unsigned i = 0; i < group_waves; ++i) {
+        auto wave = std::make_unique<Wave>();
+        wave->group = group.get();
+        wave->index = saved != nullptr ? saved->waves[i].index : i;
+        wave->slot = unit.take_wave(dispatch.program.vgprs());
+        group->waves.push_back(std::move(wave));
+    }
+    const sq::LaunchSite site{&slot.queue, group->compute_unit};
+    for (unsigned i = 0; i < group_waves; ++i) {
+        Wave& wave = *group->waves[i];
+        if (saved != nullptr) {
+            wave.restoring = true;
+            wave.first = wave.index == saved->first_wave;
+            wave.save_offset = saved->waves[i].offset;
+            init_restored_wave(wave, dispatch, site, poison);
+        } else {
+            init_new_wave(wave, dispatch, site);
+        }
+        waves.push_back(&wave);
+    }
+    dispatch.running.push_back(std::move(group));
+    return true;
+}
+
+void ShaderArray::State::remove_waves(unsigned number) {
+    Slot* slot = find(number);
+    for (auto& dispatch : slot->dispatches) {
+        for (auto& group : dispatch->running) {
+            ComputeUnit& unit = units[group->compute_unit];
+            unit.give_lds(dispatch->lds_bytes);
+            for (auto& wave : group->waves) {
+                if (!wave->ended) {
+                    unit.give_wave(wave->slot, dispatch->program.vgprs());
+                    drop_from_turns(*wave);
+                }
+            }
+        }
+        dispatch->running.clear();
+    }
+}
+
+} // namespace vgpu
