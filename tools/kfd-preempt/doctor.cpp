@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// doctor: what works on this machine, and what to do about what does not.
+#include "kfd/driver.hpp"
+#include "kfd/sysfs.hpp"
+#include "names.hpp"
+#include "output.hpp"
+#include "sentences.hpp"
+#include "target.hpp"
+#include "verbs.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <string_view>
+
+namespace cli {
+
+namespace {
+
+enum class Verdict { ok, warn, fail };
+
+struct Check {
+    const char* name;
+    Verdict verdict;
+    std::string text;
+    std::string fix;      // empty when there is nothing to do
+    Exit exit = Exit::ok; // what the command exits with when this is the first that failed
+};
+
+const char* verdict_name(Verdict verdict) {
+    switch (verdict) {
+    case Verdict::ok: return "ok";
+    case Verdict::warn: return "warn";
+    case Verdict::fail: return "fail";
+    }
+    return "";
+}
+
+// Filled by CMake from the directories of kernel/amdkfd-patches: "6.12 7.2".
+constexpr std::string_view supported_series = KFD_PREEMPT_SERIES;
+
+bool has_series(std::string_view kernel_release) {
+    std::string_view rest = supported_series;
+    while (!rest.empty()) {
+        const std::string_view one = rest.substr(0, rest.find(' '));
+        rest.remove_prefix(std::min(one.size() + 1, rest.size()));
+        if (kernel_release.starts_with(one) && kernel_release.size() > one.size() &&
+            std::string_view(".-+").find(kernel_release[one.size()]) != std::string_view::npos)
+            return true;
+    }
+    return false;
+}
+
+Check check_kernel(const Context& context, const kfd::LoadedModule& module) {
+    // A patched driver that runs is the proof; the table only says what can be built.
+    if (!module.preempt_abi.empty() || has_series(context.kernel_release))
+        return {"kernel", Verdict::ok, context.kernel_release, ""};
+    return {"kernel", Verdict::fail,
+            fmt::format("{}: there is no patch series for this kernel", context.kernel_release),
+            fmt::format("boot a kernel of one of these series: {}",
+                        supported_series.empty() ? "(none in this build)" : supported_series),
+            Exit::unsupported};
+}
+
+Check check_other_driver(const Context& context, const kfd::LoadedModule& module) {
+    if (!kfd::amdgpu_dkms_installed(context.roots))
+        return {"amdgpu-dkms", Verdict::ok, "not installed", ""};
+    const bool harmless = !module.preempt_abi.empty();
+    return {"amdgpu-dkms", harmless ? Verdict::warn : Verdict::fail,
+            "AMD's own amdgpu-dkms is installed and puts its driver in the place of ours",
+            "apt remove amdgpu-dkms, then dkms install kfd-preempt and reboot", Exit::unsupported};
+}
+
+Check check_not_patched(const Context& context, const kfd::LoadedModule& module) {
+    const kfd::InstalledModule installed =
+        kfd::installed_module(context.roots, context.kernel_release);
+    const char* now = module.loaded ? "the stock amdgpu is loaded" : "amdgpu is not loaded";
+    if (installed.preempt_version)
+        return {"module", Verdict::fail,
+                fmt::format("{}, but {} has preemption ({})", now, installed.path.string(),
+                            printable(*installed.preempt_version)),
+                module.loaded ? "reboot: a driver in use cannot be replaced"
+                              : "modprobe amdgpu, or reboot; if it stays so, look at dmesg",
+                Exit::unsupported};
+    if (!installed.path.empty() && !installed.readable)
+        return {"module", Verdict::fail,
+                fmt::format("{}; whether {} has preemption cannot be read", now,
+                            installed.path.string()),
+                "install kmod (modinfo), then run doctor again", Exit::unsupported};
+    return {"module", Verdict::fail,
+            fmt::format("{}, and no amdgpu with preemption is installed for {}", now,
+                        context.kernel_release),
+            "install the kfd-preempt DKMS package (dkms install kfd-preempt), then reboot",
+            Exit::unsupported};
+}
+
+Check check_module(const Context& context, const kfd::LoadedModule& module) {
+    if (module.preempt_abi.empty())
+        return check_not_patched(context, module);
+    const std::string abi = printable(module.preempt_abi);
+    if (module.switched_off)
+        return {"module", Verdict::fail,
+                fmt::format("amdgpu has preemption (ABI {}), but it is switched off", abi),
+                "remove amdgpu.kfd_preempt=0 from the kernel command line or /etc/modprobe.d, "
+                "then reboot",
+                Exit::unsupported};
+    return {"module", Verdict::ok, fmt::format("the loaded amdgpu has preemption, ABI {}", abi),
+            ""};
+}
+
+Check check_secure_boot(const Context& context, const kfd::LoadedModule& module) {
+    if (!kfd::secure_boot(context.roots).value_or(false))
+        return {"secure-boot", Verdict::ok, "off", ""};
+    if (!module.preempt_abi.empty())
+        return {"secure-boot", Verdict::ok, "on, and our module was accepted", ""};
+    return {"secure-boot", Verdict::warn, "on: the kernel loads only modules with a known key",
+            "enrol the key that DKMS signs with: mokutil --import /var/lib/dkms/mok.pub, reboot "
+            "and confirm"};
+}
+
+Check check_pids(const Context& context) {
+    const Outcome<void> initial = require_initial_pid_namespace(context);
+    if (initial)
+        return {"pids", Verdict::ok, "this shell sees the pids that KFD uses", ""};
+    return {"pids", Verdict::fail, initial.error().message, "", Exit::failed};
+}
+
+Check check_rights(const Context& context, const kfd::LoadedModule& module) {
+    if (module.operator_mode == 0)
+        return {"rights", Verdict::warn,
+                "nobody may suspend another process' queues (amdgpu.kfd_preempt_operator_mode=0)",
+                "load amdgpu with kfd_preempt_operator_mode=1 to allow it to CAP_SYS_PTRACE"};
+    if (kfd::has_cap_sys_ptrace(context.roots))
+        return {"rights", Verdict::ok, "CAP_SYS_PTRACE: may suspend and resume any process", ""};
+    return {"rights", Verdict::warn, "no CAP_SYS_PTRACE: may not suspend other processes",
+            "run kfd-preempt as root (sudo)"};
+}
+
+// sched_mode and caps of the driver; the nodes follow.
+Check check_query(const Context& context, kfd::Device& device) {
+    const auto query = device.query(0);
+    if (!query) {
+        const Diagnosis found = diagnose_device(context, query.error());
+        return {"driver", Verdict::fail, found.text, found.fix, found.exit};
+    }
+    if (query->abi_major != KFD_PREEMPT_ABI_MAJOR)
+        return {"driver", Verdict::fail,
+                fmt::format("it speaks ABI {}.{}, this command {}.{}", query->abi_major,
+                            query->abi_minor, KFD_PREEMPT_ABI_MAJOR, KFD_PREEMPT_ABI_MINOR),
+                "install a command and a driver of the same version", Exit::unsupported};
+    const std::string text =
+        fmt::format("ABI {}.{}, scheduler {}, {}", query->abi_major, query->abi_minor,
+                    sched_mode_name(query->sched_mode), words_or_dash(cap_names(query->caps)));
+    constexpr std::uint64_t needed = KFD_PREEMPT_CAP_BATCH | KFD_PREEMPT_CAP_OPERATOR;
+    if ((query->caps & needed) != needed)
+        return {"driver", Verdict::warn, text,
+                "without BATCH and OPERATOR, suspend and resume cannot act on other processes"};
+    return {"driver", Verdict::ok, text, ""};
+}
+
+Check check_node(kfd::Device& device, const kfd::Node& node) {
+    const std::string thing =
+        fmt::format("gpu {} ({}{}{})", node.gpu_id, node.name.empty() ? "no name" : node.name,
+                    node.pci_address.empty() ? "" : ", ", node.pci_address);
+    const std::string name = printable(thing);
+    const auto query = device.query(node.gpu_id);
+    if (!query)
+        return {"gpu", Verdict::fail,
+                fmt::format("{}: QUERY failed: {} ({})", name,
+                            std::strerror(query.error().errno_value),
+                            errno_name(query.error().errno_value)),
+                "check that this user may use the GPU's render node", Exit::failed};
+    const std::string text = fmt::format("{}: {} XCC, stops by {}", name, query->num_xcc,
+                                         words_or_dash(preempt_type_names(query->type_mask)));
+    if ((query->type_mask & (1U << KFD_PREEMPT_TYPE_SAVE)) == 0)
+        return {"gpu", Verdict::fail, text,
+                "it cannot stop mid-kernel (no SAVE): CWSR is off (amdgpu.cwsr_enable=0) or this "
+                "GPU cannot under this scheduler",
+                Exit::unsupported};
+    return {"gpu", Verdict::ok, text, ""};
+}
+
+std::vector<Check> check_device(const Context& context) {
+    kfd::Result<kfd::Device> device = context.open_device();
+    if (!device) {
+        const Diagnosis found = diagnose_device(context, device.error());
+        return {{"device", Verdict::fail, found.text, found.fix, found.exit}};
+    }
+    std::vector<Check> checks;
+    checks.push_back({"device", Verdict::ok,
+                      fmt::format("{} can be opened", context.roots.device.string()), ""});
+    checks.push_back(check_query(context, *device));
+    if (checks.back().verdict == Verdict::fail)
+        return checks;
+    const kfd::Result<std::vector<kfd::Node>> nodes = kfd::gpu_nodes(context.roots);
+    if (!nodes || nodes->empty()) {
+        checks.push_back({"gpu", Verdict::fail, "KFD knows no GPU that this user may use",
+                          "dmesg says why amdgpu took none; in a container, give it "
+                          "--device /dev/dri/renderD*",
+                          Exit::unsupported});
+        return checks;
+    }
+    for (const kfd::Node& node : *nodes)
+        checks.push_back(check_node(*device, node));
+    return checks;
+}
+
+Report report_of_checks(const std::vector<Check>& checks) {
+    Report report;
+    Json items = Json::array();
+    Verdict worst = Verdict::ok;
+    for (const Check& check : checks) {
+        report.text += fmt::format("{:<5} {:<12} {}{}{}\n", verdict_name(check.verdict), check.name,
+                                   check.text, check.fix.empty() ? "" : "; fix: ", check.fix);
+        items.push_back({{"name", check.name},
+                         {"verdict", verdict_name(check.verdict)},
+                         {"text", check.text},
+                         {"fix", check.fix.empty() ? Json(nullptr) : Json(check.fix)}});
+        worst = std::max(worst, check.verdict);
+        if (check.verdict == Verdict::fail && report.exit == Exit::ok)
+            report.exit = check.exit;
+    }
+    report.text += report.exit == Exit::ok ? "preemption works on this machine\n"
+                                           : "preemption does not work here yet\n";
+    report.json["verdict"] = verdict_name(worst);
+    report.json["checks"] = std::move(items);
+    return report;
+}
+
+} // namespace
+
+Report doctor(const Context& context) {
+    const kfd::LoadedModule module = kfd::loaded_module(context.roots);
+    std::vector<Check> checks = {
+        check_kernel(context, module),
+        check_other_driver(context, module),
+        check_module(context, module),
+        check_secure_boot(context, module),
+    };
+    for (Check& check : check_device(context))
+        checks.push_back(std::move(check));
+    checks.push_back(check_pids(context));
+    checks.push_back(check_rights(context, module));
+    return report_of_checks(checks);
+}
+
+} // namespace cli

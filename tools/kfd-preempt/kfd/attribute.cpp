@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Reading of small kernel files: sysfs attributes, /proc/PID/status, lists of names.
+#include "kfd/attribute.hpp"
+
+#include "kfd/unique_fd.hpp"
+
+#include <algorithm>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <system_error>
+
+namespace kfd {
+
+Result<std::string> read_text(const std::filesystem::path& path, Op op, std::size_t max_bytes) {
+    // O_NONBLOCK: opening a fifo must not wait for a writer.
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!fd.valid())
+        return fail(errno, op, path.string());
+    struct stat info{};
+    if (::fstat(fd.get(), &info) != 0)
+        return fail(errno, op, path.string());
+    if (!S_ISREG(info.st_mode))
+        return fail(EINVAL, op, path.string());
+
+    std::string text(max_bytes, '\0');
+    std::size_t used = 0;
+    while (used < max_bytes) {
+        const ssize_t got = ::read(fd.get(), text.data() + used, max_bytes - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail(errno, op, path.string());
+        if (got == 0)
+            break;
+        used += static_cast<std::size_t>(got);
+    }
+    text.resize(used);
+    return text;
+}
+
+std::string_view trim(std::string_view text) {
+    constexpr std::string_view blanks = " \t\r\n";
+    const std::size_t first = text.find_first_not_of(blanks);
+    if (first == std::string_view::npos)
+        return {};
+    return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::optional<std::string> field_of(std::string_view text, std::string_view name) {
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = text.substr(0, end);
+        if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ':')
+            return std::string(trim(line.substr(name.size() + 1)));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return std::nullopt;
+}
+
+std::vector<std::string> entries_of(const std::filesystem::path& directory) {
+    std::vector<std::string> names;
+    std::error_code error;
+    std::filesystem::directory_iterator it(directory, error);
+    for (const std::filesystem::directory_iterator end; !error && it != end; it.increment(error))
+        names.push_back(it->path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+} // namespace kfd

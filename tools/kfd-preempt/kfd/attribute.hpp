@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Reading of small kernel files: sysfs attributes, /proc/PID/status, lists of names.
+#pragma once
+
+#include "result.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kfd {
+
+// At most max_bytes of a regular file. Anything else (a fifo, a directory, a device) is EINVAL,
+// so that a hostile tree can neither block nor flood the reader.
+Result<std::string> read_text(const std::filesystem::path& path, Op op,
+                              std::size_t max_bytes = 4096);
+
+std::string_view trim(std::string_view text);
+
+// The whole text, blanks around it aside, as an unsigned decimal number.
+template <typename T> std::optional<T> parse_unsigned(std::string_view text) {
+    text = trim(text);
+    T value{};
+    const char* end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, value);
+    if (text.empty() || text.front() == '-' || parsed.ec != std::errc{} || parsed.ptr != end)
+        return std::nullopt;
+    return value;
+}
+
+template <typename T> Result<T> read_unsigned(const std::filesystem::path& path, Op op) {
+    const Result<std::string> text = read_text(path, op);
+    if (!text)
+        return tl::make_unexpected(text.error());
+    const std::optional<T> value = parse_unsigned<T>(*text);
+    if (!value)
+        return fail(EINVAL, op, path.string());
+    return *value;
+}
+
+// What follows "NAME:" in a file of such lines, trimmed.
+std::optional<std::string> field_of(std::string_view text, std::string_view name);
+
+// Names of the entries of a directory, sorted; empty when it cannot be read.
+std::vector<std::string> entries_of(const std::filesystem::path& directory);
+
+} // namespace kfd

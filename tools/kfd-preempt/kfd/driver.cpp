@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// What is loaded and what is installed of the driver, without asking the driver itself.
+#include "kfd/driver.hpp"
+
+#include "kfd/attribute.hpp"
+#include "kfd/unique_fd.hpp"
+
+#include <array>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace kfd {
+
+namespace {
+
+bool present(const std::filesystem::path& path) {
+    std::error_code error;
+    return std::filesystem::exists(path, error);
+}
+
+std::string read_all(const UniqueFd& fd) {
+    std::string text;
+    std::array<char, 4096> chunk{};
+    for (;;) {
+        const ssize_t got = ::read(fd.get(), chunk.data(), chunk.size());
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return text;
+        text.append(chunk.data(), static_cast<std::size_t>(got));
+    }
+}
+
+// Output of `modinfo -F kfd_preempt FILE`: it reads compressed modules too. nullopt when it
+// could not be run or failed.
+std::optional<std::string> modinfo_kfd_preempt(const std::filesystem::path& module) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+        return std::nullopt;
+    UniqueFd reader(ends[0]);
+    UniqueFd writer(ends[1]);
+
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, writer.get(), STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    std::string path = module.string();
+    std::string name = "modinfo";
+    std::string option = "-F";
+    std::string field = "kfd_preempt";
+    const std::array<char*, 5> argv = {name.data(), option.data(), field.data(), path.data(),
+                                       nullptr};
+    pid_t child = -1;
+    const int failed = ::posix_spawnp(&child, "modinfo", &actions, nullptr, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    writer = UniqueFd();
+    if (failed != 0)
+        return std::nullopt;
+
+    const std::string text = read_all(reader);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return std::nullopt;
+    return std::string(trim(text));
+}
+
+// Read by hand: a static binary cannot load the name service libraries of getgrgid().
+std::string group_name(const Roots& roots, unsigned gid) {
+    const auto text = read_text(roots.system / "etc/group", Op::read_proc, 1U << 20);
+    std::string_view rest = text ? std::string_view(*text) : std::string_view{};
+    const std::string number = std::to_string(gid);
+    while (!rest.empty()) {
+        const std::string_view line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+        // NAME:PASSWORD:GID:MEMBERS
+        const std::size_t name_end = line.find(':');
+        const std::size_t gid_start =
+            name_end == std::string_view::npos ? name_end : line.find(':', name_end + 1);
+        if (name_end == 0 || gid_start == std::string_view::npos)
+            continue;
+        const std::string_view tail = line.substr(gid_start + 1);
+        if (tail.substr(0, tail.find(':')) == number)
+            return std::string(line.substr(0, name_end));
+    }
+    return number;
+}
+
+} // namespace
+
+LoadedModule loaded_module(const Roots& roots) {
+    const std::filesystem::path module = roots.amdgpu_module();
+    const auto parameter = [&](const char* name) -> std::string {
+        const auto text = read_text(module / "parameters" / name, Op::read_sysfs, 64);
+        return text ? std::string(trim(*text)) : std::string{};
+    };
+    LoadedModule state;
+    state.loaded = present(module);
+    state.preempt_abi = parameter("kfd_preempt_abi");
+    const std::string enabled = parameter("kfd_preempt");
+    state.switched_off = enabled == "N" || enabled == "0";
+    state.operator_mode = parse_unsigned<unsigned>(parameter("kfd_preempt_operator_mode"));
+    return state;
+}
+
+InstalledModule installed_module(const Roots& roots, const std::string& kernel_release) {
+    const std::filesystem::path updates = roots.system / "lib/modules" / kernel_release / "updates";
+    for (const auto& directory : {updates / "dkms", updates}) {
+        for (const char* suffix : {"", ".xz", ".zst", ".gz"}) {
+            const std::filesystem::path file = directory / (std::string("amdgpu.ko") + suffix);
+            if (!present(file))
+                continue;
+            const std::optional<std::string> version = modinfo_kfd_preempt(file);
+            if (!version)
+                return {file, std::nullopt, false};
+            if (version->empty())
+                return {file, std::nullopt, true};
+            return {file, version, true};
+        }
+    }
+    return {};
+}
+
+bool amdgpu_dkms_installed(const Roots& roots) {
+    return present(roots.system / "var/lib/dkms/amdgpu");
+}
+
+std::optional<bool> secure_boot(const Roots& roots) {
+    const auto text = read_text(
+        roots.sysfs / "firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+        Op::read_sysfs, 16);
+    // Four bytes of attributes, then the value.
+    if (!text || text->size() != 5)
+        return std::nullopt;
+    return (*text)[4] == 1;
+}
+
+std::optional<std::string> group_with_access(const Roots& roots) {
+    struct stat info{};
+    constexpr mode_t read_write = S_IRGRP | S_IWGRP;
+    if (::stat(roots.device.c_str(), &info) != 0 || info.st_gid == 0 ||
+        (info.st_mode & read_write) != read_write)
+        return std::nullopt;
+    return group_name(roots, info.st_gid);
+}
+
+} // namespace kfd

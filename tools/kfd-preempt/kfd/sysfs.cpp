@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// The KFD sysfs tree: which processes have which queues, which GPUs there are.
+#include "kfd/sysfs.hpp"
+
+#include "kfd/attribute.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <system_error>
+
+namespace kfd {
+
+namespace {
+
+bool directory_there(const std::filesystem::path& path) {
+    std::error_code error;
+    return std::filesystem::is_directory(path, error);
+}
+
+std::optional<Queue> read_queue(const std::filesystem::path& directory, std::uint32_t queue_id) {
+    const auto gpu_id = read_unsigned<std::uint32_t>(directory / "gpuid", Op::read_sysfs);
+    const auto type = read_unsigned<std::uint32_t>(directory / "type", Op::read_sysfs);
+    const auto size = read_unsigned<std::uint64_t>(directory / "size", Op::read_sysfs);
+    if (!gpu_id || !type || !size)
+        return std::nullopt;
+    return Queue{queue_id, *gpu_id, QueueType{*type}, *size};
+}
+
+std::string pci_address_of(const std::filesystem::path& node) {
+    // properties has "NAME VALUE" lines; location_id is bus << 8 | devfn.
+    const Result<std::string> text = read_text(node / "properties", Op::read_sysfs, 16384);
+    if (!text)
+        return {};
+    const auto property = [&](std::string_view name) -> std::optional<std::uint64_t> {
+        const std::string line_start = fmt::format("{} ", name);
+        std::size_t at = text->starts_with(line_start) ? 0 : text->find("\n" + line_start);
+        if (at == std::string::npos)
+            return std::nullopt;
+        at = text->find(' ', at) + 1;
+        return parse_unsigned<std::uint64_t>(
+            std::string_view(*text).substr(at, text->find('\n', at) - at));
+    };
+    const auto location = property("location_id");
+    if (!location)
+        return {};
+    return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", property("domain").value_or(0),
+                       (*location >> 8) & 0xff, (*location >> 3) & 0x1f, *location & 0x7);
+}
+
+} // namespace
+
+std::string name_of(QueueType type) {
+    switch (type) {
+    case QueueType::compute: return "compute";
+    case QueueType::sdma: return "sdma";
+    case QueueType::hiq: return "hiq";
+    case QueueType::diq: return "diq";
+    case QueueType::sdma_xgmi: return "sdma-xgmi";
+    case QueueType::sdma_by_engine: return "sdma-by-engine";
+    }
+    return fmt::format("type-{}", static_cast<std::uint32_t>(type));
+}
+
+Result<std::vector<pid_t>> kfd_pids(const Roots& roots) {
+    const std::filesystem::path directory = roots.kfd_class() / "proc";
+    if (!directory_there(directory))
+        return fail(ENOENT, Op::read_sysfs, directory.string());
+    std::vector<pid_t> pids;
+    for (const std::string& name : entries_of(directory)) {
+        const auto pid = parse_unsigned<pid_t>(name);
+        if (pid && *pid > 0)
+            pids.push_back(*pid);
+    }
+    std::sort(pids.begin(), pids.end());
+    pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
+    return pids;
+}
+
+Result<Process> process_queues(const Roots& roots, pid_t pid) {
+    const std::filesystem::path kfd_proc = roots.kfd_class() / "proc";
+    if (!directory_there(kfd_proc))
+        return fail(ENOENT, Op::read_sysfs, kfd_proc.string());
+    const std::filesystem::path directory = kfd_proc / std::to_string(pid);
+    if (!directory_there(directory))
+        return fail(ESRCH, Op::read_sysfs, directory.string());
+    Process process{pid, {}};
+    for (const std::string& name : entries_of(directory / "queues")) {
+        const auto queue_id = parse_unsigned<std::uint32_t>(name);
+        if (!queue_id || name != std::to_string(*queue_id))
+            continue;
+        if (const auto queue = read_queue(directory / "queues" / name, *queue_id))
+            process.queues.push_back(*queue);
+    }
+    std::sort(process.queues.begin(), process.queues.end(),
+              [](const Queue& a, const Queue& b) { return a.queue_id < b.queue_id; });
+    return process;
+}
+
+Result<std::vector<Node>> gpu_nodes(const Roots& roots) {
+    const std::filesystem::path directory = roots.kfd_class() / "topology/nodes";
+    if (!directory_there(directory))
+        return fail(ENOENT, Op::read_sysfs, directory.string());
+    std::vector<Node> nodes;
+    for (const std::string& name : entries_of(directory)) {
+        const auto node_id = parse_unsigned<std::uint32_t>(name);
+        if (!node_id)
+            continue;
+        const auto gpu_id =
+            read_unsigned<std::uint32_t>(directory / name / "gpu_id", Op::read_sysfs);
+        if (!gpu_id || *gpu_id == 0) // 0 is a CPU
+            continue;
+        const Result<std::string> text = read_text(directory / name / "name", Op::read_sysfs, 128);
+        nodes.push_back({*node_id, *gpu_id, text ? std::string(trim(*text)) : std::string{},
+                         pci_address_of(directory / name)});
+    }
+    std::sort(nodes.begin(), nodes.end(),
+              [](const Node& a, const Node& b) { return a.node_id < b.node_id; });
+    return nodes;
+}
+
+} // namespace kfd

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// The KFD sysfs tree: which processes have which queues, which GPUs there are.
+#pragma once
+
+#include "kfd/roots.hpp"
+#include "result.hpp"
+
+#include <cstdint>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace kfd {
+
+// Values of the attribute `type` (enum kfd_queue_type of amdkfd, not the ioctl's queue_type).
+enum class QueueType : std::uint32_t {
+    compute = 0,
+    sdma = 1,
+    hiq = 2,
+    diq = 3,
+    sdma_xgmi = 4,
+    sdma_by_engine = 5,
+};
+
+struct Queue {
+    std::uint32_t queue_id;
+    std::uint32_t gpu_id;
+    QueueType type;
+    std::uint64_t ring_bytes;
+};
+
+struct Process {
+    pid_t pid;
+    std::vector<Queue> queues; // ascending queue_id
+};
+
+struct Node {
+    std::uint32_t node_id;
+    std::uint32_t gpu_id;
+    std::string name;
+    std::string pci_address; // empty when the tree does not tell
+};
+
+std::string name_of(QueueType type);
+
+// ENOENT when this kernel has no KFD at all.
+Result<std::vector<pid_t>> kfd_pids(const Roots& roots);
+
+// ESRCH when that process does not use KFD. A queue that goes away while it is read, or whose
+// attributes make no sense, is left out.
+Result<Process> process_queues(const Roots& roots, pid_t pid);
+
+// GPUs only. A node that this user may not see is left out.
+Result<std::vector<Node>> gpu_nodes(const Roots& roots);
+
+} // namespace kfd

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// list: the queues of some processes, or of all, from the KFD sysfs tree.
+#include "names.hpp"
+#include "output.hpp"
+#include "sentences.hpp"
+#include "verbs.hpp"
+
+#include <cerrno>
+#include <fmt/format.h>
+
+namespace cli {
+
+namespace {
+
+// state and holds of one queue, or why they are not known.
+struct QueueState {
+    int errno_value = 0;
+    std::uint32_t state = 0;
+    std::uint32_t holds = 0;
+};
+
+// Asks the driver as long as it answers; a list without states is still a list.
+class StateReader {
+public:
+    explicit StateReader(const Context& context) {
+        kfd::Result<kfd::Device> device = context.open_device();
+        if (!device) {
+            reason_ = device.error().errno_value;
+            return;
+        }
+        // The probe is QUERY; STATUS on a driver without preemption would be ENOTTY as well,
+        // but other drivers may use its number.
+        const auto query = device->query(0);
+        if (!query || query->abi_major != KFD_PREEMPT_ABI_MAJOR) {
+            reason_ = query ? ENOTTY : query.error().errno_value;
+            return;
+        }
+        device_ = std::move(*device);
+    }
+
+    QueueState read(pid_t pid, std::uint32_t queue_id) {
+        if (!device_)
+            return {reason_, 0, 0};
+        const auto args = device_->status(pid, queue_id);
+        if (!args)
+            return {args.error().errno_value, 0, 0};
+        return {0, args->state, args->holds};
+    }
+
+private:
+    std::optional<kfd::Device> device_;
+    int reason_ = 0;
+};
+
+std::string why_unknown(int errno_value) {
+    switch (errno_value) {
+    case ENOTTY: return "the loaded driver has no queue preemption (`kfd-preempt doctor`)";
+    case EPERM: return "those processes are not yours: root sees their states";
+    case EACCES: return "/dev/kfd may not be opened: root, or the group of /dev/kfd, may";
+    default: return fmt::format("{}", errno_name(errno_value));
+    }
+}
+
+class Listing {
+public:
+    void add(const TargetQueues& process, StateReader& states) {
+        Json queues = Json::array();
+        for (const kfd::Queue& queue : process.queues) {
+            const QueueState state = states.read(process.target.pid, queue.queue_id);
+            if (state.errno_value == ENOENT || state.errno_value == ESRCH)
+                continue; // destroyed since sysfs was read
+            add_queue(process.target, queue, state, queues);
+        }
+        processes_.push_back({{"pid", process.target.pid},
+                              {"comm", process.target.comm_json()},
+                              {"queues", std::move(queues)}});
+    }
+
+    Report report() {
+        Report report;
+        report.text = rows_ == 0 ? "no process has a queue\n" : table_.text();
+        if (unknown_ != 0)
+            report.messages.push_back("states are not known: " + why_unknown(unknown_));
+        report.json["processes"] = std::move(processes_);
+        return report;
+    }
+
+private:
+    void add_queue(const Target& target, const kfd::Queue& queue, const QueueState& state,
+                   Json& queues) {
+        const bool known = state.errno_value == 0;
+        if (!known)
+            unknown_ = state.errno_value;
+        table_.add({std::to_string(target.pid), target.task ? target.comm() : "?",
+                    std::to_string(queue.queue_id), std::to_string(queue.gpu_id),
+                    name_of(queue.type), size_text(queue.ring_bytes),
+                    known ? state_name(state.state) : "?",
+                    known ? words_or_dash(hold_names(state.holds)) : "?"});
+        ++rows_;
+        queues.push_back({{"queue", queue.queue_id},
+                          {"gpu_id", queue.gpu_id},
+                          {"type", name_of(queue.type)},
+                          {"ring_bytes", queue.ring_bytes},
+                          {"state", known ? Json(state_name(state.state)) : Json(nullptr)},
+                          {"holds", known ? Json(hold_names(state.holds)) : Json(nullptr)},
+                          {"errno", known ? Json(nullptr) : Json(errno_name(state.errno_value))}});
+    }
+
+    Table table_{{"PID", "COMM", "QUEUE", "GPU", "TYPE", "RING", "STATE", "HOLDS"}};
+    Json processes_ = Json::array();
+    std::size_t rows_ = 0;
+    int unknown_ = 0;
+};
+
+// The processes to show, read before /dev/kfd is opened: opening it makes this command one too.
+Outcome<std::vector<TargetQueues>> processes_to_show(const Context& context,
+                                                     const std::vector<pid_t>& pids) {
+    std::vector<TargetQueues> processes;
+    if (!pids.empty()) {
+        for (const pid_t pid : pids) {
+            Outcome<TargetQueues> process = queues_of(context, pid);
+            if (!process)
+                return tl::make_unexpected(process.error());
+            processes.push_back(std::move(*process));
+        }
+        return processes;
+    }
+    if (const Outcome<void> initial = require_initial_pid_namespace(context); !initial)
+        return tl::make_unexpected(initial.error());
+    const kfd::Result<std::vector<pid_t>> all = kfd::kfd_pids(context.roots);
+    if (!all)
+        return tl::make_unexpected(no_kfd(context));
+    for (const pid_t pid : *all) {
+        kfd::Result<kfd::Process> process = kfd::process_queues(context.roots, pid);
+        if (process) // else it ended meanwhile
+            processes.push_back({target_of(context, pid), std::move(process->queues)});
+    }
+    return processes;
+}
+
+} // namespace
+
+Report list(const Context& context, const std::vector<pid_t>& pids) {
+    const auto processes = processes_to_show(context, pids);
+    if (!processes)
+        return report_of(processes.error());
+    StateReader states(context);
+    Listing listing;
+    for (const TargetQueues& process : *processes)
+        listing.add(process, states);
+    return listing.report();
+}
+
+} // namespace cli

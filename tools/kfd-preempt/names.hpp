@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Words for the numbers of kfd_preempt.h, and how things are written for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cli {
+
+std::string state_name(std::uint32_t state);
+std::string sched_mode_name(std::uint32_t sched_mode);
+
+// One word for each bit that is set; unknown bits as one hexadecimal number.
+std::vector<std::string> hold_names(std::uint32_t holds);
+std::vector<std::string> status_names(std::uint32_t status);
+std::vector<std::string> cap_names(std::uint64_t caps);
+std::vector<std::string> preempt_type_names(std::uint32_t type_mask);
+
+// "a b c", or a dash for none.
+std::string words_or_dash(const std::vector<std::string>& words);
+
+std::string errno_name(int errno_value);
+
+// 950 ns, 1.23 us, 45.6 ms, 7.89 s.
+std::string duration_text(std::uint64_t ns);
+
+// 512 B, 64 KiB, 1 MiB; a size that is no whole number of a unit stays in the smaller one.
+std::string size_text(std::uint64_t bytes);
+
+// A process' name is its own choice: control bytes and bytes that are no UTF-8 become \xNN, so
+// that it cannot drive the terminal, forge a line of a table or make invalid JSON.
+std::string printable(std::string_view text);
+
+} // namespace cli

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// What a verb hands back: the same facts for people, for programs, and as an exit code.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cli {
+
+using Json = nlohmann::ordered_json;
+
+enum class Exit : int {
+    ok = 0,
+    failed = 1,
+    usage = 2,
+    unsupported = 3, // this kernel or driver has no preemption
+    permission = 4,
+};
+
+// Why a whole verb could not do its work. The message names the thing and the fix.
+struct Failure {
+    Exit exit;
+    int errno_value; // 0 when no errno is behind it
+    std::string message;
+};
+
+struct Report {
+    Json json = Json::object();
+    std::string text;                  // stdout
+    std::vector<std::string> messages; // stderr, one sentence each; parts that failed
+    Exit exit = Exit::ok;
+};
+
+Report report_of(const Failure& failure);
+
+} // namespace cli

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// What an errno means to the person at the terminal: the thing, what is wrong, what to do.
+#include "sentences.hpp"
+
+#include "kfd/driver.hpp"
+#include "names.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace cli {
+
+namespace {
+
+std::string not_allowed(const Context& context, Verb verb, const Target& target,
+                        const std::string& thing) {
+    if (verb == Verb::suspend && kfd::loaded_module(context.roots).operator_mode == 0)
+        return fmt::format("{}: nobody may suspend another process' queues on this machine "
+                           "(amdgpu.kfd_preempt_operator_mode=0): load amdgpu with mode 1 to "
+                           "allow it to CAP_SYS_PTRACE",
+                           thing);
+    const std::string owner =
+        target.task ? fmt::format(" of uid {}", target.task->uid) : std::string{};
+    return fmt::format("{}: not allowed to {} queues{}: CAP_SYS_PTRACE in that process' user "
+                       "namespace is missing; run kfd-preempt as root (sudo)",
+                       thing, verb_name(verb), owner);
+}
+
+std::string busy(Verb verb, const std::string& thing) {
+    if (verb == Verb::resume)
+        return fmt::format("{}: cannot be resumed yet, nothing changed: the hardware has not "
+                           "confirmed its stop (PENDING), or the GPU is being reset; try again",
+                           thing);
+    return fmt::format("{}: something is in the way, nothing changed: the GPU is being reset or "
+                       "the queue destroyed; try again",
+                       thing);
+}
+
+} // namespace
+
+const char* verb_name(Verb verb) {
+    switch (verb) {
+    case Verb::suspend: return "suspend";
+    case Verb::resume: return "resume";
+    case Verb::status: return "see the status of";
+    }
+    return "";
+}
+
+std::string driver_sentence(const Context& context, Verb verb, int errno_value,
+                            const Target& target, std::optional<std::uint32_t> queue_id) {
+    const std::string thing =
+        queue_id ? fmt::format("queue {} of {}", *queue_id, target.name()) : target.name();
+    switch (errno_value) {
+    case EPERM: return not_allowed(context, verb, target, thing);
+    case EBUSY: return busy(verb, thing);
+    case EALREADY:
+        return fmt::format("{}: already {}", thing,
+                           verb == Verb::suspend ? "suspended" : "not suspended");
+    case ESRCH:
+        return fmt::format("{}: it does not use KFD any more: it ended or closed the GPU", thing);
+    case ENOENT:
+        return fmt::format("{}: there is no such queue (any more): `kfd-preempt list {}` shows "
+                           "those there are",
+                           thing, target.pid);
+    case EIO:
+        return fmt::format("{}: the queue is dead, lost in a GPU reset: only its own program can "
+                           "destroy it; restart that program",
+                           thing);
+    case ETIME:
+        return fmt::format("{}: stop requested, but the hardware has not confirmed it in time: it "
+                           "is PENDING; `kfd-preempt status {}` shows when it is HELD, `suspend` "
+                           "again waits on",
+                           thing, target.pid);
+    case EOPNOTSUPP:
+        return fmt::format("{}: cannot be stopped mid-kernel with this scheduler and GPU; "
+                           "`kfd-preempt doctor` shows what they can do",
+                           thing);
+    case ENOSPC:
+        return fmt::format("{}: no hardware slot is left to resume into: end or suspend another "
+                           "queue of that GPU first",
+                           thing);
+    case ENODEV: return fmt::format("{}: its GPU is gone", thing);
+    case ENOMEM:
+        return fmt::format("{}: the kernel is out of memory, nothing changed: try again", thing);
+    case ENOTTY:
+        return fmt::format("{}: the loaded amdgpu driver cannot do this: `kfd-preempt doctor` "
+                           "says what is missing",
+                           thing);
+    case EINVAL:
+        return fmt::format("{}: the driver refused the request as malformed: command and driver "
+                           "do not fit each other; compare `kfd-preempt version`",
+                           thing);
+    default:
+        return fmt::format("{}: cannot {}: {} ({})", thing, verb_name(verb),
+                           std::strerror(errno_value), errno_name(errno_value));
+    }
+}
+
+Exit exit_of(int errno_value) {
+    switch (errno_value) {
+    case 0: return Exit::ok;
+    case ENOTTY: return Exit::unsupported;
+    case EPERM:
+    case EACCES: return Exit::permission;
+    default: return Exit::failed;
+    }
+}
+
+Failure driver_failure(const Context& context, Verb verb, const kfd::Error& error,
+                       const Target& target) {
+    return {exit_of(error.errno_value), error.errno_value,
+            driver_sentence(context, verb, error.errno_value, target, std::nullopt)};
+}
+
+Failure no_kfd(const Context& context) {
+    return {Exit::unsupported, ENOENT,
+            fmt::format("this kernel shows no KFD ({} is missing): amdgpu is not loaded or found "
+                        "no GPU; `kfd-preempt doctor` says what to do",
+                        context.roots.kfd_class().string())};
+}
+
+Diagnosis diagnose_device(const Context& context, const kfd::Error& error) {
+    const std::string path = context.roots.device.string();
+    const int reason = error.errno_value;
+    const std::string reason_text =
+        fmt::format("{} ({})", std::strerror(reason), errno_name(reason));
+    if (error.op == kfd::Op::query && reason == ENOTTY)
+        return {Exit::unsupported, "the loaded amdgpu driver has no queue preemption",
+                "install and load the patched amdgpu (dkms install kfd-preempt, then reboot)"};
+    if (error.op == kfd::Op::query)
+        return {Exit::failed,
+                fmt::format("{}: QUERY of {} failed: {}", path, error.subject, reason_text),
+                "dmesg shows what amdgpu says"};
+    if (reason == ENOENT || reason == ENXIO || reason == ENODEV)
+        return {Exit::unsupported, fmt::format("{} is missing", path),
+                "load amdgpu; start a container with --device /dev/kfd"};
+    if (reason == EACCES || reason == EPERM) {
+        const std::optional<std::string> group = kfd::group_with_access(context.roots);
+        return {Exit::permission, fmt::format("{}: not allowed to open it", path),
+                fmt::format("run kfd-preempt as root (sudo){}",
+                            group ? " or join the group " + *group : std::string{})};
+    }
+    return {Exit::failed, fmt::format("{}: cannot be opened: {}", path, reason_text),
+            "dmesg shows what amdgpu says"};
+}
+
+Failure device_failure(const Context& context, const kfd::Error& error) {
+    const Diagnosis diagnosis = diagnose_device(context, error);
+    return {diagnosis.exit, error.errno_value,
+            fmt::format("{}: {}{}", diagnosis.text, diagnosis.fix,
+                        diagnosis.exit == Exit::unsupported ? "; `kfd-preempt doctor` looks closer"
+                                                            : "")};
+}
+
+} // namespace cli

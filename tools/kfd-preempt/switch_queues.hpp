@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// What suspend and resume share: choose queues, send SWITCH, say how each one went.
+#pragma once
+
+#include "sentences.hpp"
+#include "verbs.hpp"
+
+namespace cli {
+
+struct SwitchPlan {
+    Verb verb;
+    std::uint16_t op;
+    std::uint16_t preempt_type;
+    std::uint32_t flags; // of SWITCH; TARGET_PID is added
+};
+
+Report switch_queues(const Context& context, const QueueSelection& selection,
+                     const SwitchPlan& plan);
+
+} // namespace cli

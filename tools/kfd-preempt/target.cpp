@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// From a pid on the command line to the queues that are meant, and to a driver that can act.
+#include "target.hpp"
+
+#include "names.hpp"
+#include "sentences.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace cli {
+
+namespace {
+
+tl::unexpected<Failure> because(Exit exit, int errno_value, std::string message) {
+    return tl::make_unexpected(Failure{exit, errno_value, std::move(message)});
+}
+
+// KFD has no directory for that pid: say which of the three reasons it is.
+Failure not_in_kfd(const Target& target) {
+    if (!target.task)
+        return {Exit::failed, ESRCH,
+                fmt::format("pid {}: there is no such process (or /proc hides it from you): "
+                            "`kfd-preempt list` shows those that have queues",
+                            target.pid)};
+    if (target.task->tgid != target.pid)
+        return {Exit::failed, ESRCH,
+                fmt::format("{} is a thread of pid {}: name the process", target.name(),
+                            target.task->tgid)};
+    return {Exit::failed, ESRCH,
+            fmt::format("{}: does not use a GPU through KFD: `kfd-preempt list` shows the "
+                        "processes that do",
+                        target.name())};
+}
+
+} // namespace
+
+std::string Target::comm() const {
+    return task ? printable(task->comm) : std::string{};
+}
+
+Json Target::comm_json() const {
+    return task ? Json(comm()) : Json(nullptr);
+}
+
+std::string Target::name() const {
+    return task ? fmt::format("pid {} ({})", pid, comm()) : fmt::format("pid {}", pid);
+}
+
+Target target_of(const Context& context, pid_t pid) {
+    const kfd::Result<kfd::Task> task = kfd::task_of(context.roots, pid);
+    return {pid, task ? std::optional<kfd::Task>(*task) : std::nullopt};
+}
+
+Outcome<void> require_initial_pid_namespace(const Context& context) {
+    const kfd::Result<bool> initial = kfd::in_initial_pid_namespace(context.roots);
+    if (!initial)
+        return because(Exit::failed, initial.error().errno_value,
+                       fmt::format("cannot tell whether KFD's pids are those of this shell: {}: "
+                                   "{}; mount /proc of this pid namespace",
+                                   initial.error().subject,
+                                   std::strerror(initial.error().errno_value)));
+    if (!*initial)
+        return because(Exit::failed, 0,
+                       "this shell is in a pid namespace of its own (a container), where the pids "
+                       "that KFD shows mean other processes: run kfd-preempt on the host, or in a "
+                       "container with --pid=host");
+    return {};
+}
+
+Outcome<TargetQueues> queues_of(const Context& context, pid_t pid) {
+    if (const Outcome<void> initial = require_initial_pid_namespace(context); !initial)
+        return tl::make_unexpected(initial.error());
+    const Target target = target_of(context, pid);
+    kfd::Result<kfd::Process> process = kfd::process_queues(context.roots, pid);
+    if (!process)
+        return tl::make_unexpected(process.error().errno_value == ESRCH ? not_in_kfd(target)
+                                                                        : no_kfd(context));
+    return TargetQueues{target, std::move(process->queues)};
+}
+
+Outcome<TargetQueues> queues_of(const Context& context, pid_t pid,
+                                const std::vector<std::uint32_t>& queue_ids) {
+    Outcome<TargetQueues> all = queues_of(context, pid);
+    if (!all || queue_ids.empty())
+        return all;
+    TargetQueues named{all->target, {}};
+    for (const std::uint32_t queue_id : queue_ids) {
+        const auto same = [=](const kfd::Queue& queue) { return queue.queue_id == queue_id; };
+        if (std::any_of(named.queues.begin(), named.queues.end(), same))
+            continue; // named twice: the driver refuses duplicates, and once is what is meant
+        const auto found = std::find_if(all->queues.begin(), all->queues.end(), same);
+        if (found == all->queues.end()) {
+            std::vector<std::uint32_t> present;
+            for (const kfd::Queue& queue : all->queues)
+                present.push_back(queue.queue_id);
+            return because(
+                Exit::failed, ENOENT,
+                fmt::format("{} has no queue {}: it has {}", all->target.name(), queue_id,
+                            present.empty() ? std::string("none")
+                                            : fmt::format("{}", fmt::join(present, ", "))));
+        }
+        named.queues.push_back(*found);
+    }
+    return named;
+}
+
+Outcome<Driver> connect(const Context& context) {
+    kfd::Result<kfd::Device> device = context.open_device();
+    if (!device)
+        return tl::make_unexpected(device_failure(context, device.error()));
+    const auto query = device->query(0);
+    if (!query)
+        return tl::make_unexpected(device_failure(context, query.error()));
+    if (query->abi_major != KFD_PREEMPT_ABI_MAJOR)
+        return because(Exit::unsupported, 0,
+                       fmt::format("the driver speaks preemption ABI {}.{}, this command {}.{}: "
+                                   "install a command and a driver of the same version",
+                                   query->abi_major, query->abi_minor, KFD_PREEMPT_ABI_MAJOR,
+                                   KFD_PREEMPT_ABI_MINOR));
+    constexpr std::uint64_t needed = KFD_PREEMPT_CAP_BATCH | KFD_PREEMPT_CAP_OPERATOR;
+    if ((query->caps & needed) != needed)
+        return because(Exit::unsupported, 0,
+                       fmt::format("this driver lets no program act on another one's queues "
+                                   "(it offers {}): `kfd-preempt doctor` says what it can do",
+                                   words_or_dash(cap_names(query->caps))));
+    return Driver{std::move(*device), *query};
+}
+
+} // namespace cli

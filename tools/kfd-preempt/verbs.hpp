@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// The verbs of kfd-preempt; each is a file of its own and answers with a report.
+#pragma once
+
+#include "context.hpp"
+#include "report.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+struct QueueSelection {
+    pid_t pid;
+    std::vector<std::uint32_t> queue_ids; // empty: all compute queues
+};
+
+Report doctor(const Context& context);
+Report list(const Context& context, const std::vector<pid_t>& pids);
+Report suspend(const Context& context, const QueueSelection& selection);
+Report resume(const Context& context, const QueueSelection& selection, bool force);
+Report status(const Context& context, const QueueSelection& selection);
+Report version(const Context& context);
+
+} // namespace cli
