@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Runs clang and llvm-mc, whose names the build gives.
+#include "tests/sq/support/assembler.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace vgpu::test {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+class TemporaryDirectory {
+public:
+    TemporaryDirectory() {
+        std::string pattern = fs::temp_directory_path() / "vgpu-asm-XXXXXX";
+        if (mkdtemp(pattern.data()) == nullptr) {
+            std::perror("mkdtemp");
+            std::exit(EXIT_FAILURE);
+        }
+        path_ = pattern;
+    }
+    ~TemporaryDirectory() {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+    }
+    TemporaryDirectory(const TemporaryDirectory&) = delete;
+    TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+    std::string file(const char* name) const { return path_ / name; }
+
+private:
+    fs::path path_;
+};
+
+void run(const std::string& command) {
+    if (std::system(command.c_str()) != 0) {
+        std::fprintf(stderr, "failed: %s\n", command.c_str());
+        std::exit(EXIT_FAILURE);
+    }
+}
+
+std::string read_file(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+} // namespace
+
+std::vector<std::uint32_t> assemble(const std::string& text) {
+    const TemporaryDirectory dir;
+    std::ofstream(dir.file("in.s")) << text << "\n";
+    run(VGPU_CLANG " -target amdgcn-amd-amdhsa -mcpu=gfx942 -c " + dir.file("in.s") + " -o " +
+        dir.file("out.o"));
+    run(VGPU_OBJCOPY " -O binary --only-section=.text " + dir.file("out.o") + " " +
+        dir.file("out.bin"));
+    const std::string bytes = read_file(dir.file("out.bin"));
+    std::vector<std::uint32_t> words(bytes.size() / 4);
+    bytes.copy(reinterpret_cast<char*>(words.data()), words.size() * 4);
+    return words;
+}
+
+std::vector<std::string> disassemble(const std::vector<std::vector<std::uint32_t>>& instructions) {
+    const TemporaryDirectory dir;
+    {
+        std::ofstream in(dir.file("in.txt"));
+        for (const auto& words : instructions) {
+            // A line per instruction; llvm-mc reports a bad one and goes on.
+            for (const std::uint32_t word : words) {
+                for (unsigned byte = 0; byte < 4; ++byte) {
+                    in << (word >> (8 * byte) & 0xff) << ' ';
+                }
+            }
+            in << '\n';
+        }
+    }
+    // Exit status 1 only says that some encodings were refused: the caller sees which.
+    const std::string command = VGPU_LLVM_MC " --disassemble --arch=amdgcn --mcpu=gfx942 " +
+                                dir.file("in.txt") + " > " + dir.file("out.txt") + " 2> " +
+                                dir.file("err.txt");
+    if (std::system(command.c_str()) == -1) {
+        std::perror(VGPU_LLVM_MC);
+        std::exit(EXIT_FAILURE);
+    }
+    std::vector<std::string> lines;
+    std::istringstream out(read_file(dir.file("out.txt")));
+    for (std::string line; std::getline(out, line);) {
+        const std::size_t start = line.find_first_not_of(" \t");
+        if (start != std::string::npos && line[start] != '.') {
+            lines.push_back(line.substr(start));
+        }
+    }
+    return lines;
+}
+
+} // namespace vgpu::test
