@@ -24,7 +24,7 @@ constexpr unsigned vop1_base = 0x140;
 
 std::array<const VectorOp*, opcode_count> merged_table() {
     std::array<const VectorOp*, opcode_count> table{};
-    for (const auto ops : {vop1_ops(), vop2_ops(), vopc_ops(), vop3_ops()}) {
+    for (const auto ops : {vop1_ops(), vop2_ops(), vopc_ops(), vop3_ops(), float_ops()}) {
         for (const VectorOp& op : ops) {
             table.at(op.opcode) = &op;
         }
@@ -240,7 +240,7 @@ void execute_vop3(Execution& e) {
 
 std::vector<OpName> vector_names() {
     std::vector<OpName> names;
-    for (const auto ops : {vop1_ops(), vop2_ops(), vopc_ops(), vop3_ops()}) {
+    for (const auto ops : {vop1_ops(), vop2_ops(), vopc_ops(), vop3_ops(), float_ops()}) {
         for (const VectorOp& op : ops) {
             names.push_back({op.opcode, op.name});
         }

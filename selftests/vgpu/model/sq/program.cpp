@@ -42,8 +42,12 @@ const char* Program::problem() const {
         sgpr += (properties & pair) != 0 ? 2 : 0;
     }
     sgpr += (properties & property::private_segment_size) != 0 ? 1 : 0;
-    // Four system SGPRs and the six special ones always fit behind.
-    if (sgpr > user_sgprs() || user_sgprs() + 4 + 6 > sgprs()) {
+    unsigned system_sgprs = workgroup_info() ? 1 : 0;
+    for (unsigned dimension = 0; dimension < 3; ++dimension) {
+        system_sgprs += workgroup_id(dimension) ? 1 : 0;
+    }
+    constexpr unsigned special_sgprs = 6; // FLAT_SCRATCH, XNACK_MASK, VCC
+    if (sgpr > user_sgprs() || user_sgprs() + system_sgprs + special_sgprs > sgprs()) {
         return "kernel descriptor: user SGPRs do not fit";
     }
     return nullptr;

@@ -150,6 +150,10 @@ bool ShaderArray::State::answer_save_message(Wave& wave, Execution& e) {
         wave_failed(wave, e);
         return false;
     }
+    if (slot.queue.ctl_stack_bytes == 0) {
+        // Its data would lie where the driver copies the control stack for debuggers to.
+        observer.unmodelled("sq", "context save of a queue whose control stack size is unknown");
+    }
     wave.first = std::none_of(group.waves.begin(), group.waves.end(),
                               [](const auto& other) { return other->in_save && other->first; });
     wave.save_offset = slot.save_area.allocate(group.dispatch->save_bytes(wave.first));

@@ -107,7 +107,7 @@ TEST(Cwsr, kernel_computes_what_the_host_computes) {
 // Registers, LDS and hardware state travel through memory, by code that is not ours.
 TEST(Cwsr, save_runs_the_trap_handler_of_the_driver) {
     Exchange run(2);
-    run.gpu.array().run(300);
+    run.gpu.array().run(150);
     const SavedQueue saved = run.gpu.save();
     EXPECT_EQ(saved.waves, 6U);
     EXPECT_GT(saved.handler_instructions, 6U * 300);
