@@ -13,6 +13,7 @@ namespace cli {
 struct Context {
     kfd::Roots roots;
     std::string kernel_release; // uname -r
+    std::string kernel_series;  // those there are patches for: "6.12 7.2"
     std::function<kfd::Result<kfd::Device>()> open_device;
 };
 

@@ -38,29 +38,30 @@ const char* verdict_name(Verdict verdict) {
     return "";
 }
 
-// Filled by CMake from the directories of kernel/amdkfd-patches: "6.12 7.2".
-constexpr std::string_view supported_series = KFD_PREEMPT_SERIES;
+// "6.12" is the series of 6.12.9 and 6.12-rc1, not of 6.120.
+bool is_of_series(std::string_view release, std::string_view series) {
+    return release.size() > series.size() && release.starts_with(series) &&
+           std::string_view(".-+").find(release[series.size()]) != std::string_view::npos;
+}
 
-bool has_series(std::string_view kernel_release) {
-    std::string_view rest = supported_series;
+bool has_series(const Context& context) {
+    std::string_view rest = context.kernel_series;
     while (!rest.empty()) {
         const std::string_view one = rest.substr(0, rest.find(' '));
-        rest.remove_prefix(std::min(one.size() + 1, rest.size()));
-        if (kernel_release.starts_with(one) && kernel_release.size() > one.size() &&
-            std::string_view(".-+").find(kernel_release[one.size()]) != std::string_view::npos)
+        if (is_of_series(context.kernel_release, one))
             return true;
+        rest.remove_prefix(std::min(one.size() + 1, rest.size()));
     }
     return false;
 }
 
 Check check_kernel(const Context& context, const kfd::LoadedModule& module) {
     // A patched driver that runs is the proof; the table only says what can be built.
-    if (!module.preempt_abi.empty() || has_series(context.kernel_release))
+    if (!module.preempt_abi.empty() || has_series(context))
         return {"kernel", Verdict::ok, context.kernel_release, ""};
     return {"kernel", Verdict::fail,
             fmt::format("{}: there is no patch series for this kernel", context.kernel_release),
-            fmt::format("boot a kernel of one of these series: {}",
-                        supported_series.empty() ? "(none in this build)" : supported_series),
+            fmt::format("boot a kernel of one of these series: {}", context.kernel_series),
             Exit::unsupported};
 }
 
@@ -130,8 +131,8 @@ Check check_pids(const Context& context) {
 Check check_rights(const Context& context, const kfd::LoadedModule& module) {
     if (module.operator_mode == 0)
         return {"rights", Verdict::warn,
-                "nobody may suspend another process' queues (amdgpu.kfd_preempt_operator_mode=0)",
-                "load amdgpu with kfd_preempt_operator_mode=1 to allow it to CAP_SYS_PTRACE"};
+                "nobody may suspend another process' queues (amdgpu.operator_mode=0)",
+                "load amdgpu with operator_mode=1 to allow it to CAP_SYS_PTRACE"};
     if (kfd::has_cap_sys_ptrace(context.roots))
         return {"rights", Verdict::ok, "CAP_SYS_PTRACE: may suspend and resume any process", ""};
     return {"rights", Verdict::warn, "no CAP_SYS_PTRACE: may not suspend other processes",

@@ -120,6 +120,8 @@ cli::Context make_context() {
     struct utsname name{};
     if (::uname(&name) == 0)
         context.kernel_release = name.release;
+    // From CMake: the directories of kernel/amdkfd-patches.
+    context.kernel_series = KFD_PREEMPT_SERIES;
     context.open_device = [roots = context.roots] { return kfd::Device::open(roots); };
     return context;
 }

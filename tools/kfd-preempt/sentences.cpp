@@ -17,7 +17,7 @@ std::string not_allowed(const Context& context, Verb verb, const Target& target,
                         const std::string& thing) {
     if (verb == Verb::suspend && kfd::loaded_module(context.roots).operator_mode == 0)
         return fmt::format("{}: nobody may suspend another process' queues on this machine "
-                           "(amdgpu.kfd_preempt_operator_mode=0): load amdgpu with mode 1 to "
+                           "(amdgpu.operator_mode=0): load amdgpu with mode 1 to "
                            "allow it to CAP_SYS_PTRACE",
                            thing);
     const std::string owner =

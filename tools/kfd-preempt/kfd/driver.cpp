@@ -104,7 +104,7 @@ LoadedModule loaded_module(const Roots& roots) {
     state.preempt_abi = parameter("kfd_preempt_abi");
     const std::string enabled = parameter("kfd_preempt");
     state.switched_off = enabled == "N" || enabled == "0";
-    state.operator_mode = parse_unsigned<unsigned>(parameter("kfd_preempt_operator_mode"));
+    state.operator_mode = parse_unsigned<unsigned>(parameter("operator_mode"));
     return state;
 }
 

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// doctor: one machine for each thing that can be wrong.
+#include "fixture_tree.hpp"
+#include "scripted_port.hpp"
+#include "verbs.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+class DoctorTest : public testing::Test {
+protected:
+    // A machine on which everything works.
+    DoctorTest() : context(tree.context()), script(std::make_shared<test::Script>()) {
+        tree.write("sys/module/amdgpu/parameters/kfd_preempt_abi", "1.0\n");
+        tree.write("sys/module/amdgpu/parameters/kfd_preempt", "1\n");
+        tree.write("sys/module/amdgpu/parameters/operator_mode", "1\n");
+        tree.write("proc/self/status", "CapEff:\t000001ffffffffff\n");
+        tree.add_node(0, 0);
+        tree.add_node(1, 5230);
+        tree.make_directory("sys/class/kfd/kfd/proc");
+        test::attach(context, script);
+    }
+
+    void expect_working_driver() {
+        script->expect_query(0);
+        script->expect_query(5230);
+    }
+    void expect_stock_driver() {
+        std::filesystem::remove_all(tree.root() / "sys/module/amdgpu/parameters");
+        tree.make_directory("sys/module/amdgpu");
+        script->expect_query(0, -ENOTTY);
+    }
+
+    static cli::Json check(const cli::Report& report, const std::string& name) {
+        for (const cli::Json& item : report.json["checks"]) {
+            if (item["name"] == name)
+                return item;
+        }
+        ADD_FAILURE() << "no check " << name;
+        return {};
+    }
+    static void expect_check(const cli::Report& report, const std::string& name,
+                             const std::string& verdict, const std::string& part) {
+        const cli::Json item = check(report, name);
+        EXPECT_EQ(item["verdict"], verdict) << item;
+        EXPECT_NE(item.dump().find(part), std::string::npos) << item;
+    }
+
+    test::FixtureTree tree;
+    cli::Context context;
+    std::shared_ptr<test::Script> script;
+};
+
+TEST_F(DoctorTest, a_working_machine_is_all_ok) {
+    expect_working_driver();
+    const cli::Report report = cli::doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    EXPECT_EQ(report.json["verdict"], "ok");
+    EXPECT_NE(report.text.find("preemption works on this machine\n"), std::string::npos);
+    expect_check(report, "gpu", "ok",
+                 "gpu 5230 (ip discovery, 0000:01:00.0): 1 XCC, stops by SAVE");
+}
+
+TEST_F(DoctorTest, a_stock_module_with_none_installed) {
+    expect_stock_driver();
+    const cli::Report report = cli::doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "module", "fail", "no amdgpu with preemption is installed for 6.12.117");
+    expect_check(report, "driver", "fail", "no queue preemption");
+}
+
+TEST_F(DoctorTest, a_module_that_cannot_be_read_is_not_taken_for_ours) {
+    expect_stock_driver();
+    tree.write("lib/modules/6.12.117+deb12-amd64/updates/dkms/amdgpu.ko", "not a module");
+    expect_check(cli::doctor(context), "module", "fail", "cannot be read");
+}
+
+TEST_F(DoctorTest, switched_off_at_load) {
+    tree.write("sys/module/amdgpu/parameters/kfd_preempt", "0\n");
+    script->expect_query(0, -ENOTTY);
+    const cli::Report report = cli::doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "module", "fail", "remove amdgpu.kfd_preempt=0");
+}
+
+TEST_F(DoctorTest, no_module_and_no_device) {
+    const test::FixtureTree empty;
+    empty.write("proc/self/status", "CapEff:\t0\n");
+    cli::Context nothing = empty.context();
+    nothing.kernel_release = "5.10.0-1-amd64";
+    const cli::Report report = cli::doctor(nothing);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "kernel", "fail", "no patch series");
+    expect_check(report, "module", "fail", "amdgpu is not loaded");
+    expect_check(report, "device", "fail", "is missing");
+    expect_check(report, "rights", "warn", "sudo");
+}
+
+TEST_F(DoctorTest, a_device_that_may_not_be_opened_exits_4) {
+    context.open_device = [] { return kfd::fail(EACCES, kfd::Op::open_device, "/dev/kfd"); };
+    const cli::Report report = cli::doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::permission);
+    expect_check(report, "device", "fail", "not allowed");
+}
+
+TEST_F(DoctorTest, amds_own_package_is_a_failure_until_our_module_runs) {
+    tree.make_directory("var/lib/dkms/amdgpu");
+    expect_working_driver();
+    const cli::Report working = cli::doctor(context);
+    EXPECT_EQ(working.exit, cli::Exit::ok);
+    expect_check(working, "amdgpu-dkms", "warn", "apt remove amdgpu-dkms");
+
+    expect_stock_driver();
+    expect_check(cli::doctor(context), "amdgpu-dkms", "fail", "apt remove amdgpu-dkms");
+}
+
+TEST_F(DoctorTest, secure_boot_asks_for_the_key_only_while_our_module_is_not_loaded) {
+    const std::string variable =
+        "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
+    tree.write(variable, std::string("\6\0\0\0\1", 5));
+    expect_working_driver();
+    expect_check(cli::doctor(context), "secure-boot", "ok", "accepted");
+    expect_stock_driver();
+    expect_check(cli::doctor(context), "secure-boot", "warn", "mokutil");
+    tree.write(variable, std::string("\6\0\0\0\0", 5));
+    expect_stock_driver();
+    expect_check(cli::doctor(context), "secure-boot", "ok", "off");
+}
+
+TEST_F(DoctorTest, a_gpu_that_cannot_save_is_a_failure) {
+    script->expect_query(0);
+    script->expect_query(5230, 0, test::Script::all_caps, 1U << KFD_PREEMPT_TYPE_DRAIN);
+    const cli::Report report = cli::doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "gpu", "fail", "cwsr_enable");
+}
+
+TEST_F(DoctorTest, no_gpu_and_a_gpu_that_is_refused) {
+    script->expect_query(0);
+    script->expect_query(5230, -ENODEV);
+    expect_check(cli::doctor(context), "gpu", "fail", "render node");
+    std::filesystem::remove_all(tree.root() / "sys/class/kfd/kfd/topology/nodes/1");
+    script->expect_query(0);
+    const cli::Report report = cli::doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "gpu", "fail", "KFD knows no GPU");
+}
+
+TEST_F(DoctorTest, a_container_and_operator_mode_0_are_told) {
+    tree.set_pid_namespace("pid:[4026532177]");
+    tree.write("sys/module/amdgpu/parameters/operator_mode", "0\n");
+    expect_working_driver();
+    const cli::Report report = cli::doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::failed);
+    expect_check(report, "pids", "fail", "--pid=host");
+    expect_check(report, "rights", "warn", "operator_mode=1");
+}
+
+TEST_F(DoctorTest, kernel_series_match_whole_version_numbers) {
+    context.kernel_series = "6.12 7.2";
+    for (const char* release : {"6.120.1-amd64", "16.12.1", "6.1.0-9-amd64"}) {
+        expect_stock_driver();
+        context.kernel_release = release;
+        expect_check(cli::doctor(context), "kernel", "fail", release);
+    }
+    for (const char* release : {"6.12.117+deb12-amd64", "6.12-rc1", "6.12.9"}) {
+        expect_stock_driver();
+        context.kernel_release = release;
+        expect_check(cli::doctor(context), "kernel", "ok", release);
+    }
+}
+
+} // namespace

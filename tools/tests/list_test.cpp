@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// list: processes and queues, with and without states.
+#include "fixture_tree.hpp"
+#include "scripted_port.hpp"
+#include "verbs.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+class ListTest : public testing::Test {
+protected:
+    ListTest() : context(tree.context()), script(std::make_shared<test::Script>()) {
+        tree.add_process(7, "demo");
+        tree.add_kfd_process(7);
+        tree.add_queue(7, 0);
+        tree.add_process(9, "x\x1b[2J\ny");
+        tree.add_kfd_process(9);
+        tree.add_queue(9, 4, 1);
+    }
+
+    test::FixtureTree tree;
+    cli::Context context;
+    std::shared_ptr<test::Script> script;
+};
+
+TEST_F(ListTest, shows_states_and_holds_and_disarms_names) {
+    test::attach(context, script);
+    script->expect_query(0);
+    script->expect_status(7, 0, 0, KFD_PREEMPT_STATE_HELD, KFD_PREEMPT_HOLD_STICKY);
+    script->expect_status(9, 4, 0, KFD_PREEMPT_STATE_RUNNING);
+    const cli::Report report = cli::list(context, {});
+    EXPECT_EQ(report.text, "PID  COMM           QUEUE  GPU   TYPE     RING   STATE    HOLDS\n"
+                           "7    demo           0      5230  compute  4 KiB  HELD     STICKY\n"
+                           "9    x\\x1b[2J\\x0ay  4      5230  sdma     4 KiB  RUNNING  -\n");
+    EXPECT_EQ(report.json["processes"][0]["queues"][0]["state"], "HELD");
+    EXPECT_EQ(report.json["processes"][0]["queues"][0]["ring_bytes"], 4096);
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+}
+
+TEST_F(ListTest, works_without_preemption_and_says_why_there_are_no_states) {
+    test::attach(context, script);
+    script->expect_query(0, -ENOTTY);
+    const cli::Report report = cli::list(context, {7});
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    EXPECT_NE(report.text.find("compute  4 KiB  ?      ?"), std::string::npos) << report.text;
+    ASSERT_EQ(report.messages.size(), 1U);
+    EXPECT_NE(report.messages[0].find("no queue preemption"), std::string::npos);
+    EXPECT_TRUE(report.json["processes"][0]["queues"][0]["state"].is_null());
+    EXPECT_EQ(report.json["processes"][0]["queues"][0]["errno"], "ENOTTY");
+}
+
+TEST_F(ListTest, another_users_process_has_no_state_and_one_that_ended_no_queues) {
+    test::attach(context, script);
+    script->expect_query(0);
+    script->expect_status(7, 0, -EPERM);
+    script->expect_status(9, 4, -ESRCH);
+    const cli::Report report = cli::list(context, {});
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    EXPECT_EQ(report.json["processes"][0]["queues"][0]["errno"], "EPERM");
+    EXPECT_TRUE(report.json["processes"][1]["queues"].empty());
+    ASSERT_EQ(report.messages.size(), 1U);
+    EXPECT_NE(report.messages[0].find("root"), std::string::npos);
+}
+
+TEST_F(ListTest, a_process_whose_name_is_hidden_is_listed_by_pid) {
+    std::filesystem::remove_all(tree.root() / "proc/7");
+    const cli::Report report = cli::list(context, {7});
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    EXPECT_TRUE(report.json["processes"][0]["comm"].is_null());
+}
+
+TEST_F(ListTest, nothing_to_list_is_not_a_failure_but_an_unknown_pid_is) {
+    const test::FixtureTree empty;
+    empty.make_directory("sys/class/kfd/kfd/proc");
+    const cli::Report nothing = cli::list(empty.context(), {});
+    EXPECT_EQ(nothing.exit, cli::Exit::ok);
+    EXPECT_EQ(nothing.text, "no process has a queue\n");
+    EXPECT_TRUE(nothing.json["processes"].empty());
+    EXPECT_EQ(cli::list(empty.context(), {7}).exit, cli::Exit::failed);
+}
+
+TEST_F(ListTest, without_kfd_it_exits_3) {
+    const test::FixtureTree empty;
+    EXPECT_EQ(cli::list(empty.context(), {}).exit, cli::Exit::unsupported);
+}
+
+} // namespace

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// The ioctls that a verb is expected to send, in order, with the answers they get.
+#pragma once
+
+#include "context.hpp"
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+namespace test {
+
+// What one entry of a SWITCH is answered with.
+struct EntryAnswer {
+    int result;
+    std::uint32_t state;
+    std::uint32_t holds;
+    std::uint64_t latency_ns = 0;
+};
+
+struct ExpectedCall {
+    unsigned long request;
+    int answer; // 0 or a negative errno
+
+    // Inputs that must be found, and outputs, of the struct that belongs to the request.
+    kfd_ioctl_preempt_query_args query{};
+    kfd_ioctl_preempt_status_args status{};
+    kfd_ioctl_preempt_switch_args switch_in{};
+    std::vector<kfd_preempt_switch_entry> entries_in{};
+    std::vector<EntryAnswer> entries_out{};
+};
+
+// Shared with the port that a device owns, because it outlives the device. A call that is not the
+// next one expected, and a call that was expected and did not come, fail the test.
+class Script {
+public:
+    ~Script();
+    Script() = default;
+    Script(const Script&) = delete;
+    Script& operator=(const Script&) = delete;
+    Script(Script&&) = delete;
+    Script& operator=(Script&&) = delete;
+
+    void expect_query(std::uint32_t gpu_id, int answer = 0, std::uint64_t caps = all_caps,
+                      std::uint32_t type_mask = 1U << KFD_PREEMPT_TYPE_SAVE,
+                      std::uint32_t abi_major = KFD_PREEMPT_ABI_MAJOR);
+    void expect_status(pid_t pid, std::uint32_t queue_id, int answer, std::uint32_t state = 0,
+                       std::uint32_t holds = 0);
+    void expect_switch(pid_t pid, std::uint32_t flags, std::uint16_t op,
+                       const std::vector<std::uint32_t>& queue_ids,
+                       std::vector<EntryAnswer> answers, int answer = 0);
+
+    int call(unsigned long request, void* argument);
+
+    static constexpr std::uint64_t all_caps =
+        KFD_PREEMPT_CAP_SAVE | KFD_PREEMPT_CAP_BATCH | KFD_PREEMPT_CAP_OPERATOR;
+    std::uint32_t max_batch = KFD_PREEMPT_MAX_BATCH; // of the queries that are expected next
+
+private:
+    std::deque<ExpectedCall> calls_;
+};
+
+// context's open_device then gives devices that follow the script.
+void attach(cli::Context& context, const std::shared_ptr<Script>& script);
+
+} // namespace test
