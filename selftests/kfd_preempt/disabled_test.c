@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* With kfd_preempt=0 none of the calls exist and KFD works as without us. */
+#include "calls.h"
+#include "aql_queue.h"
+#include "jobs.h"
+#include "kselftest_harness.h"
+
+TEST(every_call_is_ENOTTY_whatever_its_arguments)
+{
+	struct call_bytes call;
+	enum call which;
+	int fd = kfd_open();
+
+	ASSERT_LE(0, fd);
+	for (which = 0; which < NUM_CALLS; which++) {
+		call_init(&call, which);
+		EXPECT_EQ(-ENOTTY, call_issue(fd, which, &call)) {
+			TH_LOG("%s", call_facts[which].name);
+		}
+		EXPECT_EQ(-ENOTTY, kfd_ioctl(fd, call_facts[which].cmd, NULL));
+		EXPECT_EQ(-ENOTTY, kfd_ioctl(fd, call_cmd_sized(which, 4), call.bytes));
+		EXPECT_EQ(-ENOTTY, kfd_ioctl(fd, call_cmd_sized(which, 2048), call.bytes));
+	}
+	close(fd);
+}
+
+TEST(update_queue_still_stops_and_starts_a_kernel)
+{
+	struct kfd_device dev;
+	struct aql_queue queue;
+	struct job job;
+
+	ASSERT_EQ(0, kfd_device_open(&dev));
+	ASSERT_EQ(0, aql_queue_create(&dev, &queue));
+	ASSERT_EQ(0, checksum_job_start(&job, &queue, 2, 2));
+	ASSERT_TRUE(job_wait_progress(&job, 2, 30000));
+	ASSERT_EQ(0, aql_queue_set_percentage(&queue, 0));
+	EXPECT_TRUE(job_stands_still(&job, 100));
+	ASSERT_EQ(0, aql_queue_set_percentage(&queue, 100));
+	EXPECT_TRUE(job_wait_progress(&job, 2, 30000));
+	job_stop(&job);
+	ASSERT_TRUE(job_wait(&job, 30000));
+	EXPECT_EQ(0, job_errors(&job));
+	EXPECT_EQ(0, aql_queue_destroy(&queue));
+	job_free(&job);
+	kfd_device_close(&dev);
+}
+
+TEST_HARNESS_MAIN

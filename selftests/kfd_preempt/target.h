@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Another process with a queue and a running kernel, for operators to act on. */
+#ifndef KFD_PREEMPT_TARGET_H
+#define KFD_PREEMPT_TARGET_H
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "aql_queue.h"
+#include "jobs.h"
+#include "preempt.h"
+#include "wait.h"
+
+enum target_order {
+	TARGET_IDLE,
+	TARGET_PREEMPT,		/* its own queue */
+	TARGET_RESUME,
+	TARGET_DESTROY,		/* its queue, in mid-kernel */
+	TARGET_FINISH,		/* stop the job, check it, exit */
+};
+
+/* Shared between both processes; each word has one writer at a time. */
+struct target_shared {
+	uint32_t ready;
+	uint32_t queue_id;
+	uint32_t progress;
+	uint32_t order;		/* back to TARGET_IDLE when done */
+	int32_t result;
+};
+
+struct target {
+	pid_t pid;
+	uint32_t queue_id;
+	struct target_shared *shared;
+};
+
+#define TARGET_TIMEOUT_MS 30000u
+
+static inline uint32_t shared_get(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static inline void shared_set(uint32_t *word, uint32_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static inline int target_finish_job(struct job *job)
+{
+	job_stop(job);
+	if (!job_wait(job, TARGET_TIMEOUT_MS))
+		return -ETIME;
+	return job_errors(job) ? -EIO : 0;
+}
+
+static inline void target_run(struct target_shared *shared)
+{
+	struct kfd_device dev;
+	struct aql_queue queue;
+	struct job job;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (kfd_device_open(&dev) || aql_queue_create(&dev, &queue) ||
+	    checksum_job_start(&job, &queue, 2, 2) ||
+	    !job_wait_progress(&job, 2, TARGET_TIMEOUT_MS))
+		_exit(1);
+	shared->queue_id = queue.id;
+	shared_set(&shared->ready, 1);
+	for (;;) {
+		enum target_order order = shared_get(&shared->order);
+
+		shared_set(&shared->progress, job_progress(&job, 0));
+		switch (order) {
+		case TARGET_IDLE:
+			sleep_us(500);
+			continue;
+		case TARGET_PREEMPT:
+			shared->result = preempt_queue(dev.kfd_fd, queue.id);
+			break;
+		case TARGET_RESUME:
+			shared->result = resume_queue(dev.kfd_fd, queue.id);
+			break;
+		case TARGET_DESTROY:
+			shared->result = aql_queue_destroy(&queue);
+			break;
+		case TARGET_FINISH:
+			_exit(target_finish_job(&job) ? 1 : 0);
+		}
+		shared_set(&shared->order, TARGET_IDLE);
+	}
+}
+
+static inline bool target_is_ready(const void *shared)
+{
+	return shared_get(&((const struct target_shared *)shared)->ready);
+}
+
+static inline bool target_is_idle(const void *shared)
+{
+	return shared_get(&((const struct target_shared *)shared)->order) == TARGET_IDLE;
+}
+
+/* 0 or a negative errno. */
+static inline int target_start(struct target *target)
+{
+	target->shared = mmap(NULL, sizeof(*target->shared), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (target->shared == MAP_FAILED)
+		return -errno;
+	target->pid = fork();
+	if (target->pid < 0)
+		return -errno;
+	if (!target->pid)
+		target_run(target->shared);
+	if (!wait_until(target_is_ready, target->shared, TARGET_TIMEOUT_MS))
+		return -ETIME;
+	target->queue_id = target->shared->queue_id;
+	return 0;
+}
+
+/* What the target's own call returned. */
+static inline int target_order(struct target *target, enum target_order order)
+{
+	shared_set(&target->shared->order, order);
+	if (!wait_until(target_is_idle, target->shared, TARGET_TIMEOUT_MS))
+		return -ETIME;
+	return target->shared->result;
+}
+
+/* The target itself polls its counter and passes it on. */
+static inline bool target_stands_still(const struct target *target, unsigned int ms)
+{
+	uint32_t before;
+
+	sleep_us(5000);		/* what it saw before the stop has arrived */
+	before = shared_get(&target->shared->progress);
+	sleep_us(ms * 1000);
+	return shared_get(&target->shared->progress) == before;
+}
+
+static inline bool target_moves(const struct target *target)
+{
+	uint32_t before = shared_get(&target->shared->progress);
+	unsigned int ms;
+
+	for (ms = 0; ms < TARGET_TIMEOUT_MS; ms++) {
+		if (shared_get(&target->shared->progress) - before > 2)
+			return true;
+		sleep_us(1000);
+	}
+	return false;
+}
+
+/* True when its kernel ended with the right result. */
+static inline bool target_finish(struct target *target)
+{
+	int status;
+
+	shared_set(&target->shared->order, TARGET_FINISH);
+	if (waitpid(target->pid, &status, 0) != target->pid)
+		return false;
+	target->pid = 0;
+	return WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static inline void target_kill(struct target *target)
+{
+	if (target->pid <= 0)
+		return;
+	kill(target->pid, SIGKILL);
+	waitpid(target->pid, NULL, 0);
+	target->pid = 0;
+}
+
+#endif
