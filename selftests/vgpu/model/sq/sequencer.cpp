@@ -86,7 +86,8 @@ bool ShaderArray::State::step(Wave& wave) {
             wave.save_offset.reset();
             wave.first = false;
         }
-        return true;
+        // A trap handler may leave a halted wave behind: HALT counts from its return on.
+        return (state.status & isa::status::halt) == 0 || state.priv;
     }
     return act(wave, e);
 }

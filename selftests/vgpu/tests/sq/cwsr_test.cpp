@@ -1,69 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Stop at any instruction, save by the driver's trap handler, forget, restore, go on.
-#include "tests/sq/cwsr_kernels.hpp"
-#include "tests/sq/support/assembler.hpp"
-#include "tests/sq/support/gpu.hpp"
+#include "tests/sq/exchange.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace vgpu::test {
-
-namespace {
-
-constexpr unsigned workgroups = 3;
-constexpr std::size_t output_bytes = workgroups * 128 * 4;
-
-// One run of the exchange kernel, ready to start.
-class Exchange {
-public:
-    explicit Exchange(std::uint32_t iterations, ShaderArray::Config config = {}) : gpu(config) {
-        static const std::vector<std::uint32_t> code = assemble(exchange_kernel());
-        Kernel kernel;
-        kernel.code = code;
-        gpu.load_trap_handler();
-        const std::uint64_t object = gpu.load_kernel(kernel);
-        gpu.memory.set_word(Gpu::kernarg_va, static_cast<std::uint32_t>(Gpu::data_va));
-        gpu.memory.set_word(Gpu::kernarg_va + 4, static_cast<std::uint32_t>(Gpu::data_va >> 32));
-        gpu.memory.set_word(Gpu::kernarg_va + 8, iterations);
-        gpu.array().bind(gpu.queue());
-        Grid grid;
-        grid.x = workgroups * 128;
-        grid.group_x = 128;
-        grid.lds_bytes = 512;
-        EXPECT_TRUE(gpu.array().dispatch(0, gpu.packet(grid, object, 5)));
-    }
-
-    std::vector<std::byte> output() {
-        const std::byte* from = gpu.memory.at(Gpu::data_va);
-        return {from, from + output_bytes};
-    }
-    // Nothing odd happened, and the dispatch completed once.
-    void expect_clean_end() {
-        EXPECT_EQ(gpu.completed, std::vector<std::uint64_t>{5});
-        EXPECT_EQ(gpu.failed_waves, 0U);
-        EXPECT_TRUE(gpu.unmodelled_texts.empty())
-            << (gpu.unmodelled_texts.empty() ? "" : gpu.unmodelled_texts[0]);
-        EXPECT_EQ(gpu.memory.faults, 0U);
-    }
-
-    Gpu gpu;
-};
-
-struct Reference {
-    std::vector<std::byte> output;
-    std::uint64_t instructions;
-};
-
-Reference undisturbed(std::uint32_t iterations) {
-    Exchange run(iterations);
-    const std::uint64_t instructions = run.gpu.run_all();
-    run.expect_clean_end();
-    return {run.output(), instructions};
-}
-
-} // namespace
 
 TEST(Cwsr, kernel_computes_what_the_host_computes) {
     constexpr std::uint32_t iterations = 4;
@@ -127,6 +71,256 @@ TEST(Cwsr, every_instruction_of_a_short_kernel_can_be_the_last_before_a_save) {
         run.expect_clean_end();
         ASSERT_EQ(run.output(), reference.output) << "after instruction " << k;
     }
+}
+
+TEST(Cwsr, random_instructions_of_a_long_kernel) {
+    constexpr std::uint32_t iterations = 400;
+    const Reference reference = undisturbed(iterations);
+    std::mt19937_64 random(7);
+    for (unsigned round = 0; round < 60; ++round) {
+        const std::uint64_t k = random() % reference.instructions;
+        Exchange run(iterations);
+        run.gpu.array().run(k);
+        ASSERT_TRUE(run.gpu.save_and_restore()) << "after instruction " << k;
+        run.gpu.run_all();
+        run.expect_clean_end();
+        ASSERT_EQ(run.output(), reference.output) << "after instruction " << k;
+    }
+}
+
+// The next save may come at any instruction after a restore began: inside the trap handler's
+// restore routine, at its barrier, between its return and the program's first instruction.
+TEST(Cwsr, a_second_save_at_every_instruction_after_a_restore) {
+    constexpr std::uint32_t iterations = 3;
+    const Reference reference = undisturbed(iterations);
+    Exchange whole(iterations);
+    whole.gpu.array().run(180);
+    ASSERT_TRUE(whole.gpu.save_and_restore());
+    const std::uint64_t rest = whole.gpu.run_all();
+    whole.expect_clean_end();
+    ASSERT_GT(rest, 1000U);
+    for (std::uint64_t k = 0; k < rest; k += k < 200 ? 1 : 3) {
+        Exchange run(iterations);
+        run.gpu.array().run(180);
+        ASSERT_TRUE(run.gpu.save_and_restore());
+        run.gpu.array().run(k);
+        ASSERT_TRUE(run.gpu.save_and_restore()) << k << " instructions after the restore";
+        run.gpu.run_all();
+        run.expect_clean_end();
+        ASSERT_EQ(run.output(), reference.output) << k << " instructions after the restore";
+    }
+}
+
+TEST(Cwsr, many_saves_in_a_row) {
+    constexpr std::uint32_t iterations = 400;
+    const Reference reference = undisturbed(iterations);
+    Exchange run(iterations);
+    std::mt19937_64 random(11);
+    unsigned saves = 0;
+    while (run.gpu.completed.empty() && saves < 2000) {
+        run.gpu.array().run(random() % 4000);
+        ASSERT_TRUE(run.gpu.save_and_restore());
+        ++saves;
+    }
+    EXPECT_GT(saves, 50U);
+    run.expect_clean_end();
+    EXPECT_EQ(run.output(), reference.output);
+}
+
+// Only some workgroups fit at a time: some have ended, some run, some were never launched.
+TEST(Cwsr, workgroups_that_ended_run_or_were_not_launched) {
+    ShaderArray::Config config;
+    config.compute_units = 1;
+    constexpr std::uint32_t iterations = 2;
+    const Reference reference = undisturbed(iterations);
+    for (std::uint64_t k = 0; k < reference.instructions; k += 7) {
+        Exchange run(iterations, config, 65536 / 2 + 512); // LDS for one workgroup only
+        run.gpu.array().run(k);
+        const SavedQueue saved = run.gpu.save();
+        ASSERT_LE(saved.waves, 2U);
+        run.gpu.replace_array();
+        ASSERT_TRUE(run.gpu.restore(saved));
+        run.gpu.run_all();
+        run.expect_clean_end();
+        ASSERT_EQ(run.output(), reference.output) << "after instruction " << k;
+    }
+}
+
+// Saved workgroups wait for room when another queue has taken it; a save that comes meanwhile
+// carries their records on and must not touch their data.
+TEST(Cwsr, saved_workgroups_that_find_no_room) {
+    ShaderArray::Config config;
+    config.compute_units = 1;
+    constexpr std::uint32_t iterations = 50;
+    const Reference reference = undisturbed(iterations);
+    Exchange run(iterations, config);
+    run.gpu.array().run(200);
+    const SavedQueue first = run.gpu.save();
+    ASSERT_EQ(first.waves, 6U);
+    run.gpu.replace_array();
+    // A queue that holds all LDS but what one workgroup needs.
+    Kernel endless;
+    endless.code = assemble("loop:\n s_sleep 1\n s_branch loop");
+    Grid one;
+    one.lds_bytes = 65536 - 512;
+    const std::uint64_t object = run.gpu.load_kernel(endless, Gpu::code_va + 0x8000);
+    run.gpu.array().bind(run.gpu.queue(1));
+    ASSERT_TRUE(run.gpu.array().dispatch(1, run.gpu.packet(one, object, 9)));
+    run.gpu.array().run(10);
+    ASSERT_TRUE(run.gpu.restore(first));
+    run.gpu.array().run(2000);
+    run.gpu.array().request_stop(0, StopMode::save);
+    while (!run.gpu.array().stopped(0)) {
+        ASSERT_GT(run.gpu.array().run(100), 0U);
+    }
+    const SavedQueue second = run.gpu.array().take_saved(0);
+    EXPECT_EQ(second.waves, 2U); // the others never left the control stack
+    EXPECT_EQ(second.control_stack.size(), first.control_stack.size());
+    run.gpu.replace_array();
+    ASSERT_TRUE(run.gpu.restore(second));
+    run.gpu.run_all();
+    run.expect_clean_end();
+    EXPECT_EQ(run.output(), reference.output);
+}
+
+// A workgroup's first waves may have ended: another one then saves the LDS.
+TEST(Cwsr, lds_is_saved_by_a_wave_that_is_left) {
+    const std::string text = R"(
+        s_load_dwordx2 s[16:17], s[0:1], 0x0
+        v_lshlrev_b32 v1, 2, v0
+        v_add_u32 v2, 0x1000, v0
+        ds_write_b32 v1, v2
+        s_waitcnt lgkmcnt(0)
+        s_barrier
+        v_readfirstlane_b32 s20, v0
+        s_cmp_lt_u32 s20, 64
+        s_cbranch_scc1 end              ; wave 0 ends, wave 1 goes on
+        s_movk_i32 s21, 200
+    wait:
+        s_sub_u32 s21, s21, 1
+        s_cmp_lg_u32 s21, 0
+        s_cbranch_scc1 wait
+        v_subrev_u32 v3, 0x100, v1      ; what wave 0 had written
+        ds_read_b32 v4, v3
+        s_waitcnt lgkmcnt(0)
+        global_store_dword v3, v4, s[16:17]
+    end:
+        s_endpgm)";
+    for (const std::uint64_t k : {60U, 150U, 400U}) {
+        Gpu gpu;
+        gpu.load_trap_handler();
+        Kernel kernel;
+        kernel.code = assemble(text);
+        const std::uint64_t object = gpu.load_kernel(kernel);
+        gpu.memory.set_word(Gpu::kernarg_va, static_cast<std::uint32_t>(Gpu::data_va));
+        gpu.memory.set_word(Gpu::kernarg_va + 4, static_cast<std::uint32_t>(Gpu::data_va >> 32));
+        Grid grid;
+        grid.x = grid.group_x = 128;
+        grid.lds_bytes = 512;
+        gpu.array().bind(gpu.queue());
+        ASSERT_TRUE(gpu.array().dispatch(0, gpu.packet(grid, object)));
+        gpu.array().run(k);
+        const SavedQueue saved = gpu.save();
+        EXPECT_EQ(saved.waves, 1U);
+        gpu.replace_array();
+        ASSERT_TRUE(gpu.restore(saved));
+        gpu.run_all();
+        ASSERT_EQ(gpu.completed.size(), 1U);
+        for (std::uint32_t lane = 0; lane < 64; ++lane) {
+            ASSERT_EQ(gpu.memory.word(Gpu::data_va + lane * 4), 0x1000 + lane);
+        }
+    }
+}
+
+// A save that comes while waves sleep or are halted must not wait for them.
+TEST(Cwsr, halted_waves_are_saved) {
+    Gpu gpu;
+    gpu.load_trap_handler();
+    Kernel kernel;
+    kernel.code = assemble("s_sethalt 1\n s_endpgm");
+    gpu.array().bind(gpu.queue());
+    ASSERT_TRUE(gpu.array().dispatch(0, gpu.packet({}, gpu.load_kernel(kernel))));
+    EXPECT_EQ(gpu.run_all(), 1U);
+    EXPECT_EQ(gpu.array().run(100), 0U); // it waits
+    const SavedQueue saved = gpu.save();
+    EXPECT_EQ(saved.waves, 1U);
+    gpu.replace_array();
+    ASSERT_TRUE(gpu.restore(saved));
+    gpu.run_all();
+    EXPECT_TRUE(gpu.completed.empty()); // halted still
+    EXPECT_EQ(gpu.failed_waves, 0U);
+}
+
+TEST(Cwsr, several_dispatches_in_flight) {
+    constexpr std::uint32_t iterations = 5;
+    const Reference reference = undisturbed(iterations);
+    for (std::uint64_t k = 10; k < 2 * reference.instructions; k += 37) {
+        Exchange run(iterations);
+        ASSERT_TRUE(run.gpu.array().dispatch(0, run.second_packet(6)));
+        ASSERT_TRUE(run.gpu.array().dispatch(0, run.second_packet(7)));
+        run.gpu.array().run(k);
+        const auto pending = run.gpu.array().pending_packets(0);
+        const SavedQueue saved = run.gpu.save();
+        run.gpu.replace_array();
+        ASSERT_TRUE(run.gpu.restore(saved));
+        EXPECT_EQ(run.gpu.array().pending_packets(0), pending);
+        run.gpu.run_all();
+        std::vector<std::uint64_t> completed = run.gpu.completed;
+        std::sort(completed.begin(), completed.end());
+        ASSERT_EQ(completed, (std::vector<std::uint64_t>{5, 6, 7})) << k;
+        ASSERT_EQ(run.output(), reference.output) << k;
+    }
+}
+
+TEST(Cwsr, a_handler_that_forgets_a_register_is_caught) {
+    const Reference reference = undisturbed(2);
+    Exchange run(2);
+    // v_accvgpr_read_b32 v3, a3 of the save loop becomes a move of v2: one AccVGPR in four is lost.
+    bool patched = false;
+    for (std::uint64_t va = Gpu::trap_va; va < Gpu::trap_va + 0x1000; va += 4) {
+        if (run.gpu.memory.word(va) == 0xd3d84003 && run.gpu.memory.word(va + 4) == 0x18000103) {
+            run.gpu.memory.set_word(va + 4, 0x18000102);
+            patched = true;
+        }
+    }
+    ASSERT_TRUE(patched);
+    run.gpu.array().run(200);
+    ASSERT_TRUE(run.gpu.save_and_restore());
+    run.gpu.run_all();
+    EXPECT_NE(run.output(), reference.output);
+}
+
+TEST(Cwsr, ignored_save_requests_leave_the_queue_running) {
+    Exchange run(3000);
+    run.gpu.array().run(100);
+    run.gpu.array().ignore_save_requests(0, true);
+    run.gpu.array().request_stop(0, StopMode::save);
+    run.gpu.array().run(5000);
+    EXPECT_FALSE(run.gpu.array().stopped(0));
+    // The request is late, not lost.
+    run.gpu.array().ignore_save_requests(0, false);
+    run.gpu.array().run(10000);
+    ASSERT_TRUE(run.gpu.array().stopped(0));
+    const SavedQueue saved = run.gpu.array().take_saved(0);
+    EXPECT_EQ(saved.waves, 6U);
+    run.gpu.replace_array();
+    ASSERT_TRUE(run.gpu.restore(saved));
+    run.gpu.run_all();
+    run.expect_clean_end();
+    EXPECT_EQ(run.output(), undisturbed(3000).output);
+}
+
+TEST(Cwsr, a_save_area_that_is_too_small_is_reported) {
+    Exchange run(50);
+    run.gpu.array().unbind(0);
+    QueueBinding queue = run.gpu.queue();
+    queue.ctx_save_bytes = Gpu::ctl_stack_bytes + 20000; // room for one wave
+    run.gpu.array().bind(queue);
+    ASSERT_TRUE(run.gpu.array().dispatch(0, run.second_packet(5)));
+    run.gpu.array().run(100);
+    run.gpu.save();
+    EXPECT_GT(run.gpu.memory_faults, 0U);
+    EXPECT_TRUE(run.gpu.completed.empty());
 }
 
 } // namespace vgpu::test
