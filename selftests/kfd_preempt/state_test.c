@@ -232,6 +232,29 @@ TEST_F(queue, reused_queue_id_is_ESTALE_for_the_old_uid)
 	EXPECT_EQ(0, resume_queue(self->fd, self->id));
 }
 
+TEST_F(queue, results_that_cannot_be_written_are_EFAULT_and_resume_still_works)
+{
+	struct kfd_ioctl_preempt_status_args status;
+	struct kfd_preempt_switch_entry *entry;
+	long page = sysconf(_SC_PAGESIZE);
+
+	START_JOB();
+	entry = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, entry);
+	entry->queue_id = self->id;
+	entry->op = KFD_PREEMPT_OP_PREEMPT;
+	entry->preempt_type = KFD_PREEMPT_TYPE_SAVE;
+	ASSERT_EQ(0, mprotect(entry, page, PROT_READ));
+	EXPECT_EQ(-EFAULT, preempt_switch(self->fd, 0, 0, entry, 1));
+	/* The stop itself may have been done by then: STATUS tells. */
+	ASSERT_EQ(0, preempt_status(self->fd, 0, self->id, &status));
+	if (status.holds)
+		ASSERT_EQ(0, resume_queue(self->fd, self->id));
+	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
+	FINISH_JOB();
+	munmap(entry, page);
+}
+
 TEST_F(queue, update_queue_does_not_start_a_held_queue)
 {
 	START_JOB();

@@ -20,6 +20,7 @@
 /* HSA platform system architecture 1.2, section 2.9: AQL packet header */
 #define PACKET_INVALID 1
 #define PACKET_KERNEL_DISPATCH 2
+#define PACKET_BARRIER_AND 3
 #define HEADER_BARRIER (1u << 8)
 #define HEADER_ACQUIRE_SYSTEM (2u << 9)
 #define HEADER_RELEASE_SYSTEM (2u << 11)
@@ -38,7 +39,20 @@ struct aql_kernel_packet {
 	uint64_t signal;
 };
 
+struct aql_barrier_packet {
+	uint16_t header;
+	uint16_t reserved0;
+	uint32_t reserved1;
+	uint64_t dep_signal[5];
+	uint64_t reserved2;
+	uint64_t signal;
+};
+
 _Static_assert(sizeof(struct aql_kernel_packet) == PACKET_BYTES, "AQL packet");
+_Static_assert(sizeof(struct aql_barrier_packet) == PACKET_BYTES, "AQL packet");
+
+/* "VGPUSNAP", little endian: see selftests/vgpu/README.md */
+#define MARK_MAGIC 0x50414e5355504756ull
 
 static int alloc_buffers(struct aql_queue *queue)
 {
@@ -143,14 +157,30 @@ int aql_queue_set_percentage(struct aql_queue *queue, uint32_t percentage)
 	return kfd_ioctl(queue->dev->kfd_fd, AMDKFD_IOC_UPDATE_QUEUE, &args);
 }
 
-void aql_queue_dispatch(struct aql_queue *queue, const struct aql_dispatch *dispatch)
+static void *next_packet(struct aql_queue *queue)
+{
+	char *packet = (char *)queue->ring.addr + *queue->write_index % NUM_PACKETS * PACKET_BYTES;
+
+	/* All but the header, which still says INVALID. */
+	memset(packet + sizeof(uint16_t), 0, PACKET_BYTES - sizeof(uint16_t));
+	return packet;
+}
+
+static void submit_packet(struct aql_queue *queue, uint16_t *header, unsigned int type)
 {
 	uint64_t index = *queue->write_index;
-	struct aql_kernel_packet *packet =
-		(struct aql_kernel_packet *)queue->ring.addr + index % NUM_PACKETS;
 
-	memset((char *)packet + sizeof(packet->header), 0,
-	       sizeof(*packet) - sizeof(packet->header));
+	/* The header hands the packet over: it must be the last store of it. */
+	__atomic_store_n(header, (uint16_t)(type | HEADER_BARRIER | HEADER_ACQUIRE_SYSTEM |
+					    HEADER_RELEASE_SYSTEM), __ATOMIC_RELEASE);
+	__atomic_store_n(queue->write_index, index + 1, __ATOMIC_RELEASE);
+	*queue->doorbell = index;
+}
+
+void aql_queue_dispatch(struct aql_queue *queue, const struct aql_dispatch *dispatch)
+{
+	struct aql_kernel_packet *packet = next_packet(queue);
+
 	packet->dimensions = 1;
 	packet->workgroup_size[0] = dispatch->workgroup_size;
 	packet->workgroup_size[1] = 1;
@@ -162,13 +192,17 @@ void aql_queue_dispatch(struct aql_queue *queue, const struct aql_dispatch *disp
 	packet->kernel_object = dispatch->kernel_object;
 	packet->kernarg = (uintptr_t)dispatch->kernarg;
 	packet->signal = (uintptr_t)dispatch->signal;
-	/* The header hands the packet over: it must be the last store of it. */
-	__atomic_store_n(&packet->header,
-			 PACKET_KERNEL_DISPATCH | HEADER_BARRIER | HEADER_ACQUIRE_SYSTEM |
-				 HEADER_RELEASE_SYSTEM,
-			 __ATOMIC_RELEASE);
-	__atomic_store_n(queue->write_index, index + 1, __ATOMIC_RELEASE);
-	*queue->doorbell = index;
+	submit_packet(queue, &packet->header, PACKET_KERNEL_DISPATCH);
+}
+
+void aql_queue_mark(struct aql_queue *queue, uint32_t label, struct aql_signal *signal)
+{
+	struct aql_barrier_packet *packet = next_packet(queue);
+
+	packet->reserved1 = label;
+	packet->reserved2 = MARK_MAGIC;
+	packet->signal = (uintptr_t)signal;
+	submit_packet(queue, &packet->header, PACKET_BARRIER_AND);
 }
 
 static bool signal_is_done(const void *signal)

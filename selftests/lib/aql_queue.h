@@ -51,6 +51,13 @@ int aql_queue_set_percentage(struct aql_queue *queue, uint32_t percentage);
 /* The ring must have room; the tests never fill it. */
 void aql_queue_dispatch(struct aql_queue *queue, const struct aql_dispatch *dispatch);
 
+/*
+ * A barrier packet, done when everything before it is. The software GPU of
+ * selftests/vgpu copies its counters under this label when it meets one; other
+ * GPUs ignore the mark.
+ */
+void aql_queue_mark(struct aql_queue *queue, uint32_t label, struct aql_signal *signal);
+
 /* Waits until the signal reads 0; false when it does not in time. */
 bool aql_signal_wait(const struct aql_signal *signal, unsigned int timeout_ms);
 

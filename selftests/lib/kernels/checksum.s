@@ -5,7 +5,7 @@
  * VGPRs, AccVGPRs, SGPRs, M0, LDS (exchanged between waves across barriers) and
  * two ledgers in memory, which are read, changed and written back: no iteration
  * can be lost, done twice or done with a wrong register without changing the
- * result. The host computes the same in checksum_job_check().
+ * result. The host computes the same: model_step() in jobs.c.
  *
  * A workgroup ends when its first wave sees the stop word, or after the most
  * iterations; all waves of a workgroup end at the same iteration.

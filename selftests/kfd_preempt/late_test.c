@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Stops that the hardware confirms late, without firmware scheduling.
+ * Needs a GPU whose every dequeue takes about LATE_MS (see the boots file).
+ */
+#include "aql_queue.h"
+#include "jobs.h"
+#include "kselftest_harness.h"
+#include "sched_mode.h"
+#include "wait.h"
+
+#define LATE_MS 2000u
+#define LONG_MS 30000u
+
+FIXTURE(late)
+{
+	struct kfd_device dev;
+	struct aql_queue queue;
+	struct job job;
+	int fd;
+	uint32_t id;
+};
+
+FIXTURE_SETUP(late)
+{
+	ASSERT_EQ(0, kfd_device_open(&self->dev));
+	self->fd = self->dev.kfd_fd;
+	ASSERT_TRUE(driver_has_no_hws(self->fd));
+	ASSERT_TRUE(driver_facts(self->fd).caps & KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP);
+	ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue));
+	self->id = self->queue.id;
+	ASSERT_EQ(0, checksum_job_start(&self->job, &self->queue, 2, 2));
+	ASSERT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
+
+	/* What all tests start from: a stop that was asked for and did not come in time. */
+	ASSERT_EQ(-ETIME, preempt_queue_type(self->fd, self->id, KFD_PREEMPT_TYPE_SAVE, 200)) {
+		TH_LOG("the GPU stops in time: start the vgpu with --fault dequeue-late");
+	}
+}
+
+FIXTURE_TEARDOWN(late)
+{
+	if (self->queue.ring.addr)
+		EXPECT_EQ(0, aql_queue_destroy(&self->queue));
+	kfd_device_close(&self->dev);
+}
+
+#define FINISH_JOB() \
+	do { \
+		EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS)); \
+		job_stop(&self->job); \
+		ASSERT_TRUE(job_wait(&self->job, LONG_MS)); \
+		EXPECT_EQ(0, job_errors(&self->job)); \
+		job_free(&self->job); \
+	} while (0)
+
+TEST_F_TIMEOUT(late, unconfirmed_stop_is_PENDING_with_the_hold_set, 60)
+{
+	struct kfd_ioctl_preempt_status_args status;
+
+	ASSERT_EQ(0, preempt_status(self->fd, 0, self->id, &status));
+	EXPECT_EQ(KFD_PREEMPT_STATE_PENDING, status.state);
+	EXPECT_EQ(KFD_PREEMPT_HOLD_SELF, status.holds);
+	EXPECT_TRUE(status.status & KFD_PREEMPT_STATUS_HW_PENDING);
+	EXPECT_EQ(0, status.preempts);
+	EXPECT_EQ(1, status.failures);
+}
+
+/* RESUME while the hardware may still be saving would load over it. */
+TEST_F_TIMEOUT(late, resume_is_EBUSY_while_pending_and_right_afterwards, 60)
+{
+	unsigned int refused = 0, ms;
+	int ret = -EBUSY;
+
+	for (ms = 0; ms < LONG_MS && ret == -EBUSY; ms += 50) {
+		ret = resume_queue(self->fd, self->id);
+		if (ret == -EBUSY)
+			refused++;
+		sleep_us(50000);
+	}
+	EXPECT_EQ(0, ret);
+	EXPECT_LT(0, refused);
+	FINISH_JOB();
+}
+
+TEST_F_TIMEOUT(late, preempt_again_waits_for_the_same_stop, 60)
+{
+	struct kfd_ioctl_preempt_status_args status;
+
+	EXPECT_EQ(-ETIME, preempt_queue_type(self->fd, self->id, KFD_PREEMPT_TYPE_SAVE, 100));
+	ASSERT_EQ(0, preempt_queue_type(self->fd, self->id, KFD_PREEMPT_TYPE_SAVE, 4000));
+	ASSERT_EQ(0, preempt_status(self->fd, 0, self->id, &status));
+	EXPECT_EQ(KFD_PREEMPT_STATE_HELD, status.state);
+	EXPECT_EQ(1, status.preempts);
+	EXPECT_EQ(-EALREADY, preempt_queue(self->fd, self->id));
+	EXPECT_TRUE(job_stands_still(&self->job, 100));
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+	FINISH_JOB();
+}
+
+TEST_F_TIMEOUT(late, stop_that_completed_unwatched_is_held_and_resumes, 60)
+{
+	sleep_us((LATE_MS + 1000) * 1000);
+	EXPECT_TRUE(job_stands_still(&self->job, 100));
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+	FINISH_JOB();
+}
+
+TEST_F_TIMEOUT(late, pending_queue_can_be_destroyed, 60)
+{
+	ASSERT_EQ(0, aql_queue_destroy(&self->queue));
+	/* Its slot is good for the next queue. */
+	ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue));
+	ASSERT_EQ(0, checksum_job_start(&self->job, &self->queue, 2, 2));
+	FINISH_JOB();
+}
+
+TEST_HARNESS_MAIN
