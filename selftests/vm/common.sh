@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+# Paths and messages shared by the scripts of selftests/vm; sourced, never run.
+# shellcheck shell=bash disable=SC2034
+
+vm_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+repo_dir=$(cd "$vm_dir/../.." && pwd)
+cache_dir=${XDG_CACHE_HOME:-$HOME/.cache}/kfd-preempt
+build_dir=${BUILD_DIR:-$repo_dir/build/dev}
+guest_dir=$build_dir/guest
+
+note() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+
+# die STATUS MESSAGE...
+die() {
+	local status=$1
+	shift
+	note "$@"
+	exit "$status"
+}
+
+# slim_module SOURCE DEST: a module as the guest loads it. Without debug data and signature it loads
+# seconds faster under TCG, because the kernel hashes and parses all of them.
+slim_module() {
+	case $1 in
+	*.xz) xz -dc "$1" ;;
+	*.zst) zstd -dcq "$1" ;;
+	*) cat "$1" ;;
+	esac >"$2"
+	objcopy --strip-debug -R .BTF -R .BTF_ids "$2"
+}
+
+# pack TREE ARCHIVE: one initramfs layer. Not compressed: unpacking under TCG costs more than copying.
+pack() {
+	(cd "$1" && find . -print0 | LC_ALL=C sort -z | cpio -0 -o -H newc -R 0:0 --quiet) >"$2.new"
+	mv "$2.new" "$2"
+}
+
+# install_program SOURCE TREE DEST: a file for the guest and, if it is dynamic, what it links to.
+install_program() {
+	local library
+	install -D -p "$1" "$2/$3"
+	{ ldd "$1" 2>/dev/null || true; } | awk '$2 == "=>" { print $3 } $1 ~ "^/" { print $1 }' |
+		while read -r library; do
+			install -D "$library" "$2/$library"
+		done
+}
