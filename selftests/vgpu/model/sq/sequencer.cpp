@@ -15,14 +15,6 @@ using isa::Outcome;
 using sq::Wave;
 using sq::Workgroup;
 
-namespace {
-
-// Instructions of one wave before the next has its turn. Fixed, so that the order of all
-// instructions depends on nothing but their count.
-constexpr unsigned slice_instructions = 32;
-
-} // namespace
-
 bool ShaderArray::State::wants_to_save(const Wave& wave) const {
     return (wave.state.trapsts & isa::trapsts::savectx) != 0 && !wave.state.priv &&
            wave.state.tba != 0 && !slots.at(wave.group->dispatch->queue_slot).ignore_save;

@@ -196,7 +196,7 @@ void ShaderArray::reset() {
     state_->failures.clear();
     state_->units.assign(state_->config.compute_units, sq::ComputeUnit{});
     state_->cursor = 0;
-    state_->slice_left = 0;
+    state_->slice_left = State::slice_instructions;
     state_->next_unit = 0;
 }
 

@@ -16,6 +16,10 @@ namespace vgpu {
 // One thread owns all of it. Calls to the client are made last in each function, because the
 // client may call back into ShaderArray and take away whatever was at hand.
 struct ShaderArray::State {
+    // Instructions of one wave before the next has its turn. Fixed, so that the order of all
+    // instructions depends on nothing but their count.
+    static constexpr unsigned slice_instructions = 32;
+
     struct Slot {
         QueueBinding queue;
         sq::DispatchList dispatches;
