@@ -143,8 +143,11 @@ Check check_rights(const Context& context, const kfd::LoadedModule& module) {
 Check check_query(const Context& context, kfd::Device& device) {
     const auto query = device.query(0);
     if (!query) {
+        // Without preemption the check of the module has said why, and what to do.
         const Diagnosis found = diagnose_device(context, query.error());
-        return {"driver", Verdict::fail, found.text, found.fix, found.exit};
+        const bool said = query.error().errno_value == ENOTTY;
+        return {"driver", Verdict::fail, found.text, said ? "see module above" : found.fix,
+                found.exit};
     }
     if (query->abi_major != KFD_PREEMPT_ABI_MAJOR)
         return {"driver", Verdict::fail,

@@ -79,6 +79,9 @@ Outcome<TargetQueues> queues_of(const Context& context, pid_t pid) {
     if (!process)
         return tl::make_unexpected(process.error().errno_value == ESRCH ? not_in_kfd(target)
                                                                         : no_kfd(context));
+    // KFD takes a dead process' directory away some time after its queues.
+    if (!target.task && process->queues.empty())
+        return tl::make_unexpected(not_in_kfd(target));
     return TargetQueues{target, std::move(process->queues)};
 }
 

@@ -60,6 +60,14 @@ TEST(Target, every_reason_for_a_pid_without_queues_has_its_sentence) {
     expect_failure(cli::queues_of(tree.context(), 9), cli::Exit::failed, "thread of pid 8");
 }
 
+TEST(Target, a_dead_process_that_kfd_has_not_cleared_away_yet_is_no_process) {
+    const FixtureTree tree;
+    tree.add_kfd_process(7);
+    expect_failure(cli::queues_of(tree.context(), 7), cli::Exit::failed, "no such process");
+    tree.add_queue(7, 0); // hidden by /proc, but alive
+    EXPECT_TRUE(cli::queues_of(tree.context(), 7));
+}
+
 TEST(Target, named_queues_keep_their_order_and_are_taken_once) {
     const FixtureTree tree;
     tree.add_process(7, "demo");
