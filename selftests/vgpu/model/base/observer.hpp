@@ -21,8 +21,11 @@ public:
     // ignored: the run ends with exit status 3 and names each distinct text once.
     virtual void unmodelled(std::string_view actor, std::string_view text) = 0;
 
-    // Adds to a named counter of the end-of-run summary.
+    // Adds to a named counter of the end-of-run summary. "group/key" is a counter in a group.
     virtual void count(std::string_view counter, std::uint64_t amount) = 0;
+
+    // The guest asked for a copy of all counters now, under its own label (see README.md).
+    virtual void snapshot(std::uint32_t label) { static_cast<void>(label); }
 };
 
 } // namespace vgpu

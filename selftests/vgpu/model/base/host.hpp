@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// What the device reaches through PCIe: the guest's memory, and its interrupt.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vgpu {
+
+class Host {
+public:
+    virtual ~Host() = default;
+
+    // Host address of guest memory [bus_address, +bytes), nullptr when it is not (wholly) RAM.
+    virtual std::byte* system_memory(std::uint64_t bus_address, std::size_t bytes) = 0;
+    virtual void raise_msi() = 0;
+};
+
+} // namespace vgpu
