@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Graphics memory controller: apertures, page tables, TLB invalidation and VM faults.
+#include "model/gmc/memory_controller.hpp"
+
+#include "model/base/bits.hpp"
+#include "registers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace vgpu {
+namespace {
+
+namespace gc = reg::gc;
+namespace mmhub = reg::mmhub;
+
+constexpr unsigned invalidation_engines = 18;
+constexpr std::uint64_t va_mask = 0x0000'ffff'ffff'ffff; // 48-bit, kernel addresses wrap to it
+
+const char* access_name(Access access) {
+    switch (access) {
+    case Access::read: return "read";
+    case Access::write: return "write";
+    case Access::execute: return "execute";
+    }
+    return "?";
+}
+
+} // namespace
+
+MemoryController::MemoryController(RegisterFile& registers, std::span<std::byte> vram, Host& host,
+                                   Observer& observer)
+    : registers_(registers), vram_(vram), host_(host), observer_(observer),
+      read_entry_([this](PhysicalAddress entry) { return physical(entry, 8); }) {
+    connect_hub(gc::VM_INVALIDATE_ENG0_ACK, gc::VM_INVALIDATE_ENG0_REQ,
+                gc::VM_INVALIDATE_ENG0_SEM);
+    connect_hub(mmhub::VM_INVALIDATE_ENG0_ACK, mmhub::VM_INVALIDATE_ENG0_REQ,
+                mmhub::VM_INVALIDATE_ENG0_SEM);
+    connect_atc();
+    reset();
+}
+
+// Nothing is cached here, so an invalidation is done as soon as it is asked for; the epoch tells
+// engines that cache translations themselves.
+void MemoryController::connect_hub(std::uint32_t ack0, std::uint32_t request0,
+                                   std::uint32_t semaphore0) {
+    for (unsigned engine = 0; engine < invalidation_engines; ++engine) {
+        const std::uint32_t request = request0 + engine;
+        registers_.on_write(request, [this, request](std::uint32_t value) {
+            registers_.set(request, value);
+            invalidate();
+        });
+        registers_.on_read(ack0 + engine,
+                           [this, request] { return registers_.value(request) & 0xffff; });
+        // The engine's semaphore: always granted.
+        registers_.on_read(semaphore0 + engine, [] { return 1U; });
+    }
+}
+
+void MemoryController::connect_atc() {
+    for (unsigned vmid = 0; vmid < vmid_count; ++vmid) {
+        const std::uint32_t mapping = reg::athub::ATC_VMID0_PASID_MAPPING + vmid;
+        registers_.on_write(mapping, [this, mapping, vmid](std::uint32_t value) {
+            registers_.set(mapping, value);
+            set_pasid(vmid, static_cast<std::uint16_t>(value));
+        });
+    }
+    registers_.on_read(reg::athub::ATC_VMID_PASID_MAPPING_UPDATE_STATUS, [] { return 0xffffU; });
+}
+
+void MemoryController::reset() {
+    pasids_.fill(0);
+    const auto last = vram_mc_base + vram_.size() - 1;
+    for (const auto& [base, top] :
+         {std::pair{gc::MC_VM_FB_LOCATION_BASE, gc::MC_VM_FB_LOCATION_TOP},
+          std::pair{mmhub::MC_VM_FB_LOCATION_BASE, mmhub::MC_VM_FB_LOCATION_TOP}}) {
+        registers_.set(base, static_cast<std::uint32_t>(vram_mc_base >> 24));
+        registers_.set(top, static_cast<std::uint32_t>(last >> 24));
+    }
+    invalidate();
+}
+
+void MemoryController::set_page_table_base(unsigned vmid, std::uint64_t base) {
+    for (const std::uint32_t first : {gc::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32,
+                                      mmhub::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32}) {
+        registers_.set(first + 2 * vmid, low_half(base));
+        registers_.set(first + 2 * vmid + 1, high_half(base));
+    }
+    invalidate();
+}
+
+std::byte* MemoryController::physical(PhysicalAddress target, std::size_t bytes) {
+    if (target.system)
+        return host_.system_memory(target.address, bytes);
+    // Entries carry either an MC address or, with FB_OFFSET zero, an offset into VRAM.
+    const std::uint64_t offset =
+        target.address >= vram_mc_base ? target.address - vram_mc_base : target.address;
+    if (offset > vram_.size() || bytes > vram_.size() - offset)
+        return nullptr;
+    return vram_.data() + offset;
+}
+
+Walk MemoryController::walk(unsigned vmid, std::uint64_t va, Access access) {
+    const std::uint64_t root =
+        registers_.value64(gc::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32 + 2 * vmid);
+    if (vmid != 0)
+        return walk_page_table(root, va, access, read_entry_);
+    if (va >= vram_mc_base && va - vram_mc_base < vram_.size())
+        return {WalkStatus::ok, {va, false}};
+    const std::uint64_t start = registers_.value64(gc::VM_CONTEXT0_PAGE_TABLE_START_ADDR_LO32)
+                                << 12;
+    const std::uint64_t end =
+        registers_.value64(gc::VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32) << 12 | 0xfff;
+    if (va < start || va > end)
+        return {WalkStatus::not_present, {}};
+    return walk_flat_table(root, start, va, access, read_entry_);
+}
+
+std::byte* MemoryController::translate(unsigned vmid, std::uint64_t va, std::size_t bytes,
+                                       Access access) {
+    va &= va_mask;
+    const Walk result = walk(vmid, va, access);
+    if (result.status != WalkStatus::ok) {
+        record_fault(vmid, va, access, result.status);
+        return nullptr;
+    }
+    std::byte* host = physical(result.target, bytes);
+    if (host == nullptr)
+        record_fault(vmid, va, access, WalkStatus::unreadable);
+    return host;
+}
+
+void MemoryController::record_fault(unsigned vmid, std::uint64_t va, Access access,
+                                    WalkStatus status) {
+    observer_.count("vm_faults", 1);
+    if (observer_.tracing())
+        observer_.event("gmc", fmt::format("fault vmid {} va {:#x} {} {}", vmid, va,
+                                           access_name(access),
+                                           status == WalkStatus::no_permission ? "not permitted"
+                                           : status == WalkStatus::not_present ? "not mapped"
+                                                                               : "no memory"));
+    if (vmid == 0) {
+        // The kernel's own address space: the model or the driver is wrong, never a user.
+        observer_.unmodelled("gmc", fmt::format("VMID 0 access to {:#x}", va));
+        return;
+    }
+    // VM_L2_PROTECTION_FAULT_STATUS of gfx9: MORE_FAULTS 0, PERMISSION_FAULTS [7:4],
+    // RW 18, VMID [24:20]; bits of PERMISSION_FAULTS: valid 0, read 1, write 2, execute 3.
+    const bool permission = status == WalkStatus::no_permission;
+    const std::uint32_t denied = !permission                  ? 1U
+                                 : access == Access::write    ? 4U
+                                 : access == Access::execute ? 8U
+                                                              : 2U;
+    registers_.set(gc::VM_L2_PROTECTION_FAULT_STATUS,
+                   denied << 4 | (access == Access::write ? 1U << 18 : 0U) | vmid << 20);
+    registers_.set(gc::VM_L2_PROTECTION_FAULT_ADDR_LO32, low_half(va >> 12));
+    registers_.set(gc::VM_L2_PROTECTION_FAULT_ADDR_HI32, high_half(va >> 12));
+    if (fault_handler_)
+        fault_handler_({vmid, va, access, permission});
+}
+
+bool MemoryController::read(unsigned vmid, std::uint64_t va, std::span<std::byte> bytes) {
+    while (!bytes.empty()) {
+        const std::size_t part = std::min<std::size_t>(bytes.size(), 4096 - (va & 4095));
+        const std::byte* host = translate(vmid, va, part, Access::read);
+        if (host == nullptr)
+            return false;
+        std::memcpy(bytes.data(), host, part);
+        bytes = bytes.subspan(part);
+        va += part;
+    }
+    return true;
+}
+
+bool MemoryController::write(unsigned vmid, std::uint64_t va, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const std::size_t part = std::min<std::size_t>(bytes.size(), 4096 - (va & 4095));
+        std::byte* host = translate(vmid, va, part, Access::write);
+        if (host == nullptr)
+            return false;
+        std::memcpy(host, bytes.data(), part);
+        bytes = bytes.subspan(part);
+        va += part;
+    }
+    return true;
+}
+
+std::uint32_t MemoryController::read32(unsigned vmid, std::uint64_t va) {
+    std::byte* host = translate(vmid, va & ~std::uint64_t{3}, 4, Access::read);
+    if (host == nullptr)
+        return 0;
+    return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(host)).load(std::memory_order_acquire);
+}
+
+std::uint64_t MemoryController::read64(unsigned vmid, std::uint64_t va) {
+    std::byte* host = translate(vmid, va & ~std::uint64_t{7}, 8, Access::read);
+    if (host == nullptr)
+        return 0;
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(host)).load(std::memory_order_acquire);
+}
+
+bool MemoryController::store32(unsigned vmid, std::uint64_t va, std::uint32_t value) {
+    std::byte* host = translate(vmid, va & ~std::uint64_t{3}, 4, Access::write);
+    if (host == nullptr)
+        return false;
+    std::atomic_ref(*reinterpret_cast<std::uint32_t*>(host)).store(value);
+    return true;
+}
+
+bool MemoryController::store64(unsigned vmid, std::uint64_t va, std::uint64_t value) {
+    std::byte* host = translate(vmid, va & ~std::uint64_t{7}, 8, Access::write);
+    if (host == nullptr)
+        return false;
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(host)).store(value);
+    return true;
+}
+
+} // namespace vgpu

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Graphics memory controller: apertures, page tables, TLB invalidation and VM faults.
+#pragma once
+
+#include "model/base/host.hpp"
+#include "model/base/memory.hpp"
+#include "model/base/observer.hpp"
+#include "model/gmc/page_table.hpp"
+#include "model/regs/register_file.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+namespace vgpu {
+
+// MC address of the first byte of VRAM, as FB_LOCATION tells the driver.
+inline constexpr std::uint64_t vram_mc_base = 0x80'0000'0000;
+inline constexpr unsigned vmid_count = 16;
+
+struct VmFault {
+    unsigned vmid = 0;
+    std::uint64_t va = 0;
+    Access access = Access::read;
+    bool permission = false; // mapped, but not for this access
+};
+
+class MemoryController final : public Memory {
+public:
+    MemoryController(RegisterFile& registers, std::span<std::byte> vram, Host& host,
+                     Observer& observer);
+
+    // Called for a fault of a VMID other than 0, after the hub's registers recorded it.
+    void on_fault(std::function<void(const VmFault&)> handler) { fault_handler_ = handler; }
+
+    std::byte* translate(unsigned vmid, std::uint64_t va, std::size_t bytes,
+                         Access access) override;
+    std::uint64_t epoch() const override { return epoch_; }
+    void invalidate() { ++epoch_; }
+
+    // Page table base of a VMID in both hubs, as the CP does for MAP_PROCESS.
+    void set_page_table_base(unsigned vmid, std::uint64_t base);
+    // PASID of a VMID, from the CP's MAP_PROCESS or the driver's ATC registers.
+    std::uint16_t pasid(unsigned vmid) const { return pasids_[vmid]; }
+    void set_pasid(unsigned vmid, std::uint16_t pasid) { pasids_[vmid] = pasid; }
+
+    // Typed access for engines; false or zero after a fault. Ranges may cross pages.
+    bool read(unsigned vmid, std::uint64_t va, std::span<std::byte> bytes);
+    bool write(unsigned vmid, std::uint64_t va, std::span<const std::byte> bytes);
+    std::uint32_t read32(unsigned vmid, std::uint64_t va);
+    std::uint64_t read64(unsigned vmid, std::uint64_t va);
+    // Single stores that a CPU polls: ordered after everything before them.
+    bool store32(unsigned vmid, std::uint64_t va, std::uint32_t value);
+    bool store64(unsigned vmid, std::uint64_t va, std::uint64_t value);
+
+    // Registers at their power-on values; translations are void.
+    void reset();
+
+private:
+    void connect_hub(std::uint32_t ack0, std::uint32_t request0, std::uint32_t semaphore0);
+    void connect_atc();
+    std::byte* physical(PhysicalAddress target, std::size_t bytes);
+    Walk walk(unsigned vmid, std::uint64_t va, Access access);
+    void record_fault(unsigned vmid, std::uint64_t va, Access access, WalkStatus status);
+
+    RegisterFile& registers_;
+    std::span<std::byte> vram_;
+    Host& host_;
+    Observer& observer_;
+    std::function<void(const VmFault&)> fault_handler_;
+    std::array<std::uint16_t, vmid_count> pasids_{};
+    ReadEntry read_entry_;
+    std::uint64_t epoch_ = 1;
+};
+
+} // namespace vgpu

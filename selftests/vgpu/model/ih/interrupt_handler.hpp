@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Interrupt handler: the ring of 32-byte entries in memory, its pointers, and the MSI.
+#pragma once
+
+#include "model/base/clock.hpp"
+#include "model/base/host.hpp"
+#include "model/base/observer.hpp"
+#include "model/gmc/memory_controller.hpp"
+#include "model/regs/register_file.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace vgpu {
+
+// Clients and sources of drivers/gpu/drm/amd/include/{soc15_ih_clientid,ivsrcid/*}.h.
+namespace ih {
+inline constexpr std::uint8_t client_sdma0 = 0x08;
+inline constexpr std::uint8_t client_sdma1 = 0x09;
+inline constexpr std::uint8_t client_se0sh = 0x0a;
+inline constexpr std::uint8_t client_grbm_cp = 0x14;
+inline constexpr std::uint8_t client_utcl2 = 0x1b;
+inline constexpr std::uint8_t source_vm_fault = 0;
+inline constexpr std::uint8_t source_cp_kiq = 178;
+inline constexpr std::uint8_t source_cp_end_of_pipe = 181;
+inline constexpr std::uint8_t source_sdma_trap = 224;
+inline constexpr std::uint8_t source_sq_message = 239;
+} // namespace ih
+
+struct Interrupt {
+    std::uint8_t client = 0;
+    std::uint8_t source = 0;
+    std::uint8_t ring = 0; // for the CP: queue << 4 | me << 2 | pipe
+    std::uint8_t vmid = 0;
+    std::uint16_t pasid = 0;
+    std::array<std::uint32_t, 4> context{}; // context ids of the entry
+};
+
+class InterruptHandler {
+public:
+    InterruptHandler(RegisterFile& registers, MemoryController& memory, Host& host,
+                     const Clock& clock, Observer& observer);
+
+    // Appends an entry, stores the new write pointer and raises the MSI. Lost, as on hardware,
+    // while the driver has the ring disabled.
+    void raise(const Interrupt& interrupt);
+
+    // True when the doorbell was the ring's read pointer.
+    bool doorbell(std::uint32_t dword, std::uint64_t value);
+
+private:
+    std::byte* ring_memory(std::uint64_t address, std::size_t bytes);
+
+    RegisterFile& registers_;
+    MemoryController& memory_;
+    Host& host_;
+    const Clock& clock_;
+    Observer& observer_;
+};
+
+} // namespace vgpu
