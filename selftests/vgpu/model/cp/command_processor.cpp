@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+// The compute command processor: what connected queues do, and what their packets ask for.
+#include "model/cp/command_processor.hpp"
+
+#include <fmt/format.h>
+
+namespace vgpu {
+namespace {
+
+// The XCC's own registers lie below this; the driver truncates the offset of any register to it
+// in packets (gfx_v9_4_3_normalize_xcc_reg_offset).
+constexpr std::uint32_t xcc_aperture = 0x10000;
+constexpr std::uint32_t xcc_high_range = 0xa000;
+constexpr std::uint32_t generic2_interrupt = 1U << 29; // CPC_INT_STATUS, a KIQ fence's interrupt
+
+} // namespace
+
+CommandProcessor::CommandProcessor(const Surroundings& surroundings)
+    : unit_(surroundings), vmids_(surroundings.registers) {
+    connect_registers();
+    reset();
+}
+
+void CommandProcessor::reset() {
+    for (auto& connection : connections_)
+        connection.reset();
+    hqds_ = {};
+    vmids_.reset();
+    waves_saved_ = 0;
+    kiq_slot_.reset();
+    hiq_slot_.reset();
+    runlist_vmids_ = 0;
+    runlist_slots_ = 0;
+    vmids_in_use_ = 0;
+    process_vmid_.reset();
+    unit_.registers.set(reg::gc::CP_HYP_XCP_CTL, 1); // one XCC in the partition
+}
+
+bool CommandProcessor::doorbell(std::uint32_t dword, std::uint64_t value) {
+    for (unsigned slot = 0; slot < hqd_slots; ++slot) {
+        Connection* connection = connections_[slot].get();
+        if (connection == nullptr || hqds_[slot].doorbell_dword() != dword)
+            continue;
+        // An AQL queue's write index is in memory; the doorbell only says to look at it.
+        if (connection->pm4)
+            hqds_[slot].set_pair(hqd::pq_wptr, value);
+        run();
+        return true;
+    }
+    return false;
+}
+
+bool CommandProcessor::run() {
+    bool any = false;
+    for (bool progress = true; progress;) {
+        progress = false;
+        for (unsigned slot = 0; slot < hqd_slots; ++slot)
+            if (connections_[slot] != nullptr && run_slot(slot))
+                progress = true;
+        any |= progress;
+    }
+    return any;
+}
+
+bool CommandProcessor::run_slot(unsigned slot) {
+    Connection& connection = *connections_[slot];
+    if (connection.stopping)
+        return finish_stop(slot);
+    if (connection.aql)
+        return connection.aql->advance();
+    fetch_ring(slot);
+    return connection.pm4->run();
+}
+
+bool CommandProcessor::polling() const {
+    for (const auto& connection : connections_)
+        if (connection != nullptr && ((connection->aql && connection->aql->polling()) ||
+                                      (connection->pm4 && connection->pm4->polling())))
+            return true;
+    return false;
+}
+
+// Takes what the driver added to a PM4 ring since the last time, once that is done.
+void CommandProcessor::fetch_ring(unsigned slot) {
+    Hqd& hqd = hqds_[slot];
+    Pm4Executor& executor = *connections_[slot]->pm4;
+    const std::uint32_t mask = hqd.ring_dwords() - 1;
+    std::uint32_t read = hqd.registers[hqd::pq_rptr] & mask;
+    const std::uint32_t write = hqd.registers[hqd::pq_wptr] & mask;
+    if (!executor.idle() || read == write)
+        return;
+    std::vector<std::uint32_t> dwords;
+    for (; read != write; read = (read + 1) & mask)
+        dwords.push_back(unit_.memory.read32(hqd.vmid(), hqd.ring_base() + 4ULL * read));
+    unit_.clock.advance(dwords.size());
+    // The ring's space is free as soon as the packets are inside.
+    hqd.registers[hqd::pq_rptr] = read;
+    if (const std::uint64_t report = hqd.pair(hqd::rptr_report); report != 0)
+        unit_.memory.store32(hqd.vmid(), report, read);
+    executor.push(hqd.vmid(), std::move(dwords));
+}
+
+std::string CommandProcessor::name_of(unsigned slot) const {
+    if (slot == hiq_slot_)
+        return "hiq";
+    if (slot == kiq_slot_)
+        return "kiq";
+    const HqdAddress address = address_of(slot);
+    return fmt::format("me{}.pipe{}.queue{}", address.me, address.pipe, address.queue);
+}
+
+void CommandProcessor::trace_packet(unsigned slot, unsigned depth, unsigned vmid,
+                                    std::uint8_t opcode, std::span<const std::uint32_t> body) {
+    // SET_RESOURCES is what tells HIQ from KIQ, so look at it before naming the queue.
+    if (static_cast<pm4::Opcode>(opcode) == pm4::Opcode::set_resources && !body.empty())
+        (bits(body[0], 31, 29) == 1 ? hiq_slot_ : kiq_slot_) = slot;
+    const std::string opcode_name = pm4::opcode_name(opcode);
+    if (slot == hiq_slot_)
+        unit_.observer.count("hiq_packets/" + opcode_name, 1);
+    else if (slot == kiq_slot_)
+        unit_.observer.count("kiq_packets", 1);
+    if (!unit_.observer.tracing())
+        return;
+    std::string line = fmt::format("{}{} {}", name_of(slot), std::string(depth, '>'), opcode_name);
+    if (vmid != 0)
+        line += fmt::format(" vmid {}", vmid);
+    for (std::size_t i = 0; i < body.size() && i < 20; ++i)
+        line += fmt::format(" {:x}", body[i]);
+    unit_.observer.event("pm4", line);
+}
+
+void CommandProcessor::unmodelled_packet(std::uint8_t opcode,
+                                         std::span<const std::uint32_t> body) {
+    unit_.observer.unmodelled("pm4", fmt::format("{} with first dword {:#x}",
+                                                 pm4::opcode_name(opcode),
+                                                 body.empty() ? 0 : body[0]));
+}
+
+// A packet of the XCC names MMHUB registers (0x1a000 and up) by their low 16 bits too. Where no
+// register of the XCC is, the access belongs to the hub.
+std::uint32_t CommandProcessor::alias(std::uint32_t dword) const {
+    if (dword >= xcc_high_range && dword < xcc_aperture && !unit_.registers.declared(dword) &&
+        unit_.registers.declared(dword + xcc_aperture))
+        return dword + xcc_aperture;
+    return dword % RegisterFile::dword_count;
+}
+
+void CommandProcessor::write_register(unsigned slot, std::uint32_t dword, std::uint32_t value) {
+    unit_.registers.write(alias(dword), value, "cp");
+    if (dword == reg::gc::CPC_INT_STATUS && (value & generic2_interrupt) != 0)
+        unit_.interrupts.raise({.client = ih::client_grbm_cp,
+                                .source = ih::source_cp_kiq,
+                                .ring = ring_id_of(slot)});
+}
+
+std::uint32_t CommandProcessor::read_register(std::uint32_t dword) {
+    return unit_.registers.read(alias(dword), "cp");
+}
+
+std::uint32_t CommandProcessor::read_memory(unsigned vmid, std::uint64_t va) {
+    return unit_.memory.read32(vmid, va);
+}
+
+void CommandProcessor::write_memory(unsigned vmid, std::uint64_t va, std::uint32_t value) {
+    unit_.memory.store32(vmid, va, value);
+}
+
+// PM4 only asks for 4-byte alignment of 64-bit data.
+void CommandProcessor::write_memory64(unsigned vmid, std::uint64_t va, std::uint64_t value) {
+    if (va % 8 == 0) {
+        unit_.memory.store64(vmid, va, value);
+        return;
+    }
+    unit_.memory.store32(vmid, va + 4, high_half(value));
+    unit_.memory.store32(vmid, va, low_half(value));
+}
+
+std::vector<std::uint32_t> CommandProcessor::fetch(unsigned vmid, std::uint64_t va,
+                                                   std::uint32_t dwords) {
+    std::vector<std::uint32_t> words(dwords);
+    if (!unit_.memory.read(vmid, va, std::as_writable_bytes(std::span(words))))
+        words.clear();
+    unit_.clock.advance(words.size());
+    return words;
+}
+
+void CommandProcessor::end_of_pipe(unsigned slot, unsigned vmid, std::uint32_t context_id) {
+    unit_.interrupts.raise({.client = ih::client_grbm_cp,
+                            .source = ih::source_cp_end_of_pipe,
+                            .ring = ring_id_of(slot),
+                            .vmid = static_cast<std::uint8_t>(vmid),
+                            .pasid = unit_.memory.pasid(vmid),
+                            .context = {context_id}});
+}
+
+void CommandProcessor::dispatch_completed(unsigned slot, std::uint64_t packet_index) {
+    Connection* connection = connections_[slot].get();
+    if (connection != nullptr && connection->aql)
+        connection->aql->dispatch_completed(packet_index);
+}
+
+// SQ_INTERRUPT_WORD_WAVE: the 24 bits of data are spread over both context ids
+// (KFD_CONTEXT_ID_GET_SQ_INT_DATA of kfd_int_process_v9.c); encoding 1 is s_sendmsg, 2 an error.
+namespace {
+std::array<std::uint32_t, 4> sq_context(std::uint32_t encoding, std::uint32_t data) {
+    return {bits(data, 11, 0) | bits(data, 15, 12) << 28 | encoding << 26, bits(data, 23, 16)};
+}
+} // namespace
+
+void CommandProcessor::wave_interrupt(unsigned slot, std::uint32_t payload) {
+    const unsigned vmid = hqds_[slot].vmid();
+    unit_.interrupts.raise({.client = ih::client_se0sh,
+                            .source = ih::source_sq_message,
+                            .vmid = static_cast<std::uint8_t>(vmid),
+                            .pasid = unit_.memory.pasid(vmid),
+                            .context = sq_context(1, payload)});
+}
+
+void CommandProcessor::wave_failed(unsigned slot, std::uint64_t pc, bool memory_fault) {
+    unit_.observer.count("failed_waves", 1);
+    if (unit_.observer.tracing())
+        unit_.observer.event("sq", fmt::format("wave of queue {:#x} failed at {:#x}: {}",
+                                               hqds_[slot].doorbell_dword(), pc,
+                                               memory_fault ? "memory" : "instruction"));
+    if (memory_fault)
+        return; // the hub has raised its own interrupt
+    constexpr std::uint32_t illegal_instruction = 1U << 20;
+    const unsigned vmid = hqds_[slot].vmid();
+    unit_.interrupts.raise({.client = ih::client_se0sh,
+                            .source = ih::source_sq_message,
+                            .vmid = static_cast<std::uint8_t>(vmid),
+                            .pasid = unit_.memory.pasid(vmid),
+                            .context = sq_context(2, illegal_instruction)});
+}
+
+} // namespace vgpu

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// The compute command processor: HQD slots, PM4 and AQL queues, the runlist, dequeue and CWSR.
+#pragma once
+
+#include "model/base/clock.hpp"
+#include "model/base/observer.hpp"
+#include "model/cp/aql_queue.hpp"
+#include "model/cp/cp_faults.hpp"
+#include "model/cp/hqd.hpp"
+#include "model/cp/pm4_executor.hpp"
+#include "model/cp/vmid_registers.hpp"
+#include "model/gmc/memory_controller.hpp"
+#include "model/ih/interrupt_handler.hpp"
+#include "model/regs/register_file.hpp"
+#include "model/sdma/sdma_engine.hpp"
+#include "model/sq/shader_array.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vgpu {
+
+class CommandProcessor final : public Pm4Target, public ShaderClient {
+public:
+    struct Surroundings {
+        RegisterFile& registers;
+        MemoryController& memory;
+        InterruptHandler& interrupts;
+        std::span<SdmaEngine> sdma;
+        ShaderArray& shaders;
+        Clock& clock;
+        CpFaults& faults;
+        Observer& observer;
+    };
+
+    explicit CommandProcessor(const Surroundings& surroundings);
+
+    // True when a queue with this doorbell was connected.
+    bool doorbell(std::uint32_t dword, std::uint64_t value);
+    // Lets every queue go on as far as it can. True when something was done.
+    bool run();
+    // Some queue waits for memory that a CPU writes without telling.
+    bool polling() const;
+    // Everything is disconnected and forgotten.
+    void reset();
+
+    // ShaderClient
+    void dispatch_completed(unsigned slot, std::uint64_t packet_index) override;
+    void wave_interrupt(unsigned slot, std::uint32_t payload) override;
+    void wave_failed(unsigned slot, std::uint64_t pc, bool memory_fault) override;
+
+    // Pm4Target
+    void trace_packet(unsigned slot, unsigned depth, unsigned vmid, std::uint8_t opcode,
+                      std::span<const std::uint32_t> body) override;
+    void unmodelled_packet(std::uint8_t opcode, std::span<const std::uint32_t> body) override;
+    void write_register(unsigned slot, std::uint32_t dword, std::uint32_t value) override;
+    std::uint32_t read_register(std::uint32_t dword) override;
+    std::uint32_t read_memory(unsigned vmid, std::uint64_t va) override;
+    void write_memory(unsigned vmid, std::uint64_t va, std::uint32_t value) override;
+    void write_memory64(unsigned vmid, std::uint64_t va, std::uint64_t value) override;
+    std::vector<std::uint32_t> fetch(unsigned vmid, std::uint64_t va,
+                                     std::uint32_t dwords) override;
+    std::uint64_t clock() override { return unit_.clock.ticks(); }
+    void end_of_pipe(unsigned slot, unsigned vmid, std::uint32_t context_id) override;
+    void invalidate_tlbs() override { unit_.memory.invalidate(); }
+    void set_resources(unsigned slot, const pm4::SetResources& packet) override;
+    void start_run_list(const pm4::RunList& packet) override;
+    void map_process(const pm4::MapProcess& packet) override;
+    void map_queues(const pm4::MapQueues& packet) override;
+    Stall unmap_queues(unsigned slot, const pm4::UnmapQueues& packet) override;
+    void query_status(unsigned slot, const pm4::QueryStatus& packet) override;
+
+private:
+    // What is connected to a slot. Exactly one of aql and pm4 is set.
+    struct Connection {
+        std::optional<AqlQueue> aql;
+        std::optional<Pm4Executor> pm4;
+        bool by_runlist = false;
+        std::optional<StopMode> stopping;
+        bool direct = false; // the stop was asked for by CP_HQD_DEQUEUE_REQUEST
+    };
+
+    // command_processor.cpp: queues that are connected
+    bool run_slot(unsigned slot);
+    void fetch_ring(unsigned slot);
+    std::string name_of(unsigned slot) const;
+
+    // hqd_registers.cpp: the driver's view of the slots
+    void connect_registers();
+    unsigned selected_slot() const;
+    std::uint32_t read_hqd(std::uint32_t index);
+    void write_hqd(std::uint32_t index, std::uint32_t value);
+    std::uint32_t alias(std::uint32_t dword) const;
+
+    // queue_switch.cpp: connecting and disconnecting
+    void connect(unsigned slot, bool by_runlist);
+    void connect_aql(unsigned slot);
+    void restore(unsigned slot);
+    void begin_stop(unsigned slot, StopMode mode, bool direct);
+    bool finish_stop(unsigned slot);
+    void store_queue(unsigned slot, StopMode mode);
+    void store_control_stack(unsigned slot, std::span<const std::byte> stack,
+                             std::uint32_t wave_state_bytes);
+    void disconnect(unsigned slot);
+
+    Surroundings unit_;
+    std::array<Hqd, hqd_slots> hqds_{};
+    std::array<std::unique_ptr<Connection>, hqd_slots> connections_;
+    VmidRegisters vmids_;
+    std::uint64_t waves_saved_ = 0; // since the last UNMAP_QUEUES of the HIQ began
+
+    // runlist.cpp: what SET_RESOURCES gave and where MAP_PROCESS is
+    std::optional<unsigned> kiq_slot_;
+    std::optional<unsigned> hiq_slot_;
+    std::uint16_t runlist_vmids_ = 0;
+    std::uint64_t runlist_slots_ = 0;
+    std::uint16_t vmids_in_use_ = 0;
+    std::optional<unsigned> process_vmid_;
+};
+
+} // namespace vgpu

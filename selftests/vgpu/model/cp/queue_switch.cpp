@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// Connecting a queue to its slot and taking it off: MQD write-back, control stack, CWSR.
+#include "model/cp/command_processor.hpp"
+
+#include <fmt/format.h>
+
+namespace vgpu {
+namespace {
+
+// The control stack of a user compute queue lies one page behind its MQD (allocate_mqd() of
+// kfd_mqd_manager_v9.c), is as large as CP_HQD_CNTL_STACK_SIZE says, and grows down.
+constexpr std::uint64_t control_stack_from_mqd = 4096;
+
+const char* name_of_mode(StopMode mode) {
+    switch (mode) {
+    case StopMode::drain: return "drain";
+    case StopMode::reset: return "reset";
+    case StopMode::save: return "save";
+    }
+    return "?";
+}
+
+} // namespace
+
+void CommandProcessor::connect(unsigned slot, bool by_runlist) {
+    Hqd& hqd = hqds_[slot];
+    hqd.registers[hqd::active] |= 1;
+    hqd.registers[hqd::dequeue_request] = 0;
+    connections_[slot] = std::make_unique<Connection>();
+    connections_[slot]->by_runlist = by_runlist;
+    if (unit_.observer.tracing())
+        unit_.observer.event(
+            "cp", fmt::format("map queue {:#x} to {} vmid {} mqd {:#x} {}", hqd.doorbell_dword(),
+                              name_of(slot), hqd.vmid(), hqd.mqd(), hqd.is_aql() ? "aql" : "pm4"));
+    if (hqd.is_aql()) {
+        connect_aql(slot);
+        return;
+    }
+    connections_[slot]->pm4.emplace(*this, slot);
+    // A user PM4 queue may have been written while it was off; a kernel queue's doorbell comes.
+    if (hqd.vmid() != 0 && hqd.pair(hqd::wptr_poll) != 0)
+        hqd.registers[hqd::pq_wptr] = unit_.memory.read32(hqd.vmid(), hqd.pair(hqd::wptr_poll));
+}
+
+void CommandProcessor::connect_aql(unsigned slot) {
+    Hqd& hqd = hqds_[slot];
+    const VmidState& vmid = vmids_[hqd.vmid()];
+    unit_.shaders.bind({.slot = slot,
+                        .vmid = hqd.vmid(),
+                        .doorbell_id = hqd.doorbell_dword(),
+                        .tba = vmid.tba(),
+                        .tma = vmid.tma(),
+                        .ctx_save_base = hqd.pair(hqd::ctx_save_base),
+                        .ctx_save_bytes = hqd.registers[hqd::ctx_save_size],
+                        .ctl_stack_bytes = hqd.registers[hqd::cntl_stack_size],
+                        .sh_mem_bases = vmid.sh_mem_bases});
+    connections_[slot]->aql.emplace(
+        AqlSurroundings{unit_.memory, unit_.shaders, unit_.interrupts, *this, unit_.observer},
+        slot, hqd);
+    restore(slot);
+}
+
+// Continues what a save left in the control stack. The stack is empty from then on.
+void CommandProcessor::restore(unsigned slot) {
+    Hqd& hqd = hqds_[slot];
+    const std::uint32_t size = hqd.registers[hqd::cntl_stack_size];
+    const std::uint32_t offset = hqd.registers[hqd::cntl_stack_offset];
+    if (offset >= size)
+        return;
+    std::vector<std::byte> stack(size - offset);
+    const std::uint64_t address = hqd.mqd() + control_stack_from_mqd + offset;
+    if (!unit_.memory.read(0, address, stack) || !connections_[slot]->aql->restore(stack)) {
+        unit_.observer.unmodelled("cp", "a control stack that no save wrote");
+        return;
+    }
+    hqd.registers[hqd::cntl_stack_offset] = size;
+    hqd.registers[hqd::wg_state_offset] = size;
+    unit_.observer.count("queue_restores", 1);
+    if (unit_.observer.tracing())
+        unit_.observer.event("cp",
+                             fmt::format("restore queue {:#x} control stack {} bytes in flight {}",
+                                         hqd.doorbell_dword(), stack.size(),
+                                         connections_[slot]->aql->in_flight()));
+}
+
+void CommandProcessor::begin_stop(unsigned slot, StopMode mode, bool direct) {
+    Connection& connection = *connections_[slot];
+    if (connection.stopping)
+        return;
+    connection.stopping = mode;
+    connection.direct = direct;
+    if (unit_.observer.tracing())
+        unit_.observer.event("cp", fmt::format("stop queue {:#x} {}{}",
+                                               hqds_[slot].doorbell_dword(), name_of_mode(mode),
+                                               direct ? " (dequeue request)" : ""));
+    if (!connection.aql)
+        return;
+    connection.aql->begin_stop();
+    unit_.shaders.request_stop(slot, mode);
+    if (direct)
+        unit_.faults.dequeue_begins(slot);
+}
+
+// Takes a stopped queue off its slot. False while waves are still on the hardware.
+bool CommandProcessor::finish_stop(unsigned slot) {
+    Connection& connection = *connections_[slot];
+    if (connection.aql && !unit_.shaders.stopped(slot))
+        return false;
+    if (connection.aql && connection.direct && unit_.faults.dequeue_held(slot))
+        return false;
+    store_queue(slot, *connection.stopping);
+    disconnect(slot);
+    return true;
+}
+
+void CommandProcessor::store_queue(unsigned slot, StopMode mode) {
+    Hqd& hqd = hqds_[slot];
+    Connection& connection = *connections_[slot];
+    unit_.observer.count("queue_unmaps", 1);
+    if (connection.aql && mode == StopMode::reset) {
+        connection.aql->drop_in_flight();
+        store_control_stack(slot, {}, 0);
+    } else if (connection.aql) {
+        const SavedQueue saved = unit_.shaders.take_saved(slot);
+        store_control_stack(slot, connection.aql->control_stack(saved.control_stack),
+                            saved.wave_state_bytes);
+        waves_saved_ += saved.waves;
+        if (saved.waves != 0) {
+            unit_.observer.count("queue_saves", 1);
+            unit_.observer.count("waves_saved", saved.waves);
+            unit_.observer.count("handler_instructions", saved.handler_instructions);
+            unit_.observer.count(
+                fmt::format("saves_by_doorbell/{:#x}", hqd.doorbell_dword()), 1);
+        }
+        if (unit_.observer.tracing())
+            unit_.observer.event(
+                "cp", fmt::format("save queue {:#x} waves {} state {} bytes handler {} in flight {}",
+                                  hqd.doorbell_dword(), saved.waves, saved.wave_state_bytes,
+                                  saved.handler_instructions, connection.aql->in_flight()));
+    }
+    for (const std::uint32_t index : {hqd::pq_rptr, hqd::pq_wptr, hqd::pq_wptr + 1,
+                                      hqd::cntl_stack_offset, hqd::wg_state_offset})
+        if (hqd.mqd() != 0)
+            unit_.memory.store32(0, hqd.mqd() + 4ULL * (hqd::mqd_dword + index),
+                                 hqd.registers[index]);
+}
+
+void CommandProcessor::store_control_stack(unsigned slot, std::span<const std::byte> stack,
+                                           std::uint32_t wave_state_bytes) {
+    Hqd& hqd = hqds_[slot];
+    const std::uint32_t size = hqd.registers[hqd::cntl_stack_size];
+    if (stack.size() > size) {
+        unit_.observer.unmodelled(
+            "cp", fmt::format("{} bytes of control stack where {} fit", stack.size(), size));
+        return;
+    }
+    const std::uint32_t offset = size - static_cast<std::uint32_t>(stack.size());
+    unit_.memory.write(0, hqd.mqd() + control_stack_from_mqd + offset, stack);
+    hqd.registers[hqd::cntl_stack_offset] = offset;
+    hqd.registers[hqd::wg_state_offset] = size + wave_state_bytes;
+}
+
+void CommandProcessor::disconnect(unsigned slot) {
+    Hqd& hqd = hqds_[slot];
+    if (connections_[slot]->aql)
+        unit_.shaders.unbind(slot);
+    connections_[slot].reset();
+    hqd.registers[hqd::active] = 0;
+    hqd.registers[hqd::dequeue_request] = 0;
+    if (unit_.observer.tracing())
+        unit_.observer.event("cp", fmt::format("queue {:#x} left {}", hqd.doorbell_dword(),
+                                               name_of(slot)));
+}
+
+} // namespace vgpu

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// The whole GPU: owns the units, wires them, and is what the PCI function talks to.
+#pragma once
+
+#include "model/base/clock.hpp"
+#include "model/base/host.hpp"
+#include "model/base/observer.hpp"
+#include "model/cp/command_processor.hpp"
+#include "model/cp/cp_faults.hpp"
+#include "model/gmc/memory_controller.hpp"
+#include "model/ih/interrupt_handler.hpp"
+#include "model/nbio/bus_interface.hpp"
+#include "model/regs/register_file.hpp"
+#include "model/sdma/sdma_engine.hpp"
+#include "model/sq/shader_array.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace vgpu {
+
+class Device {
+public:
+    // `vram` stays the caller's; its content survives a reset as it does on hardware.
+    Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer);
+
+    std::uint32_t read_register(std::uint32_t dword);
+    void write_register(std::uint32_t dword, std::uint32_t value);
+    // `dword` is the index into the doorbell BAR.
+    void write_doorbell(std::uint32_t dword, std::uint64_t value);
+    // Guest memory was mapped or unmapped: translations are void.
+    void memory_map_changed() { memory_.invalidate(); }
+
+    enum class Activity : std::uint8_t {
+        busy,    // more to do right away
+        waiting, // only for memory that a CPU writes without telling
+        idle,    // only for a register or doorbell write
+    };
+    // Does a slice of work.
+    Activity run(std::uint64_t wave_instructions);
+
+    // Function level reset, or the mode 1 reset the driver asked for.
+    void reset(std::string_view why);
+
+private:
+    void raise_vm_fault(const VmFault& fault);
+
+    Observer& observer_;
+    CpFaults& faults_;
+    Clock clock_;
+    RegisterFile registers_;
+    MemoryController memory_;
+    InterruptHandler interrupts_;
+    BusInterface bus_;
+    std::array<SdmaEngine, 2> sdma_;
+    ShaderArray shaders_;
+    CommandProcessor cp_;
+    bool reset_requested_ = false;
+};
+
+} // namespace vgpu
