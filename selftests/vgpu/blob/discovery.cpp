@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// The IP discovery table (layouts: drivers/gpu/drm/amd/include/discovery.h).
+#include "blob/discovery.hpp"
+
+#include "blob/byte_writer.hpp"
+#include "ip_blocks.hpp"
+
+namespace vgpu::blob {
+namespace {
+
+constexpr std::uint32_t binary_signature = 0x2821'1407;
+constexpr std::uint32_t discovery_signature = 0x5344'5049; // "IPDS"
+constexpr std::uint32_t gc_table_id = 0x4347;              // "GC"
+constexpr std::size_t table_count = 6;                     // table_list of the binary header
+constexpr std::size_t table_info_bytes = 8;
+constexpr std::size_t binary_header_bytes = 12 + table_count * table_info_bytes;
+constexpr std::size_t max_dies = 16;
+constexpr std::size_t ip_header_bytes = 4 + 2 + 2 + 4 + 2 + max_dies * 4 + 2;
+
+// One die with every block, ip_discovery_header version 4 (32-bit bases).
+std::vector<std::byte> ip_table() {
+    ByteWriter die;
+    die.u16(0).u16(ip_blocks.size());
+    for (const IpBlock& block : ip_blocks) {
+        die.u16(block.hardware_id).u8(block.instance).u8(block.base_count);
+        die.u8(block.version[0]).u8(block.version[1]).u8(block.version[2]);
+        die.u8(0); // sub revision and variant
+        for (std::size_t i = 0; i < block.base_count; ++i)
+            die.u32(block.bases[i]);
+    }
+    ByteWriter table;
+    table.u32(discovery_signature).u16(4);
+    table.u16(static_cast<std::uint32_t>(ip_header_bytes + die.size()));
+    table.u32(1).u16(1); // id, number of dies
+    // The die's offset counts from the start of the whole binary.
+    table.u16(0).u16(binary_header_bytes + ip_header_bytes);
+    table.zeros((max_dies - 1) * 4).u16(0);
+    table.append(die.bytes());
+    return table.bytes();
+}
+
+// gc_info v2.1. One shader engine with four compute units: small on purpose, see device.cpp.
+std::vector<std::byte> gc_table() {
+    const std::uint32_t fields[] = {
+        1,  // gc_num_se
+        4,  // gc_num_cu_per_sh
+        1,  // gc_num_sh_per_se
+        4,  // gc_num_rb_per_se
+        16, // gc_num_tccs
+        256, 32, 0x20, 0x400, 1024, // gprs, max_gs_thds, gs_table_depth, gsprim_buff_depth,
+                                    // parameter_cache_depth
+        1,  // double_offchip_lds_buffer
+        64, // wave_size
+        10, // max_waves_per_simd
+        32, // max_scratch_slots_per_cu
+        64, // lds_size, KiB
+        1,  // num_sc_per_se
+        1,  // num_packer_per_sc
+        // v2.1: per shader array and cache sizes
+        10, 16, 16, 2, 64, 16, 4096};
+    ByteWriter table;
+    table.u32(gc_table_id).u16(2).u16(1);
+    table.u32(static_cast<std::uint32_t>(12 + sizeof fields));
+    for (const std::uint32_t field : fields)
+        table.u32(field);
+    return table.bytes();
+}
+
+void put_table_info(ByteWriter& header, std::size_t offset, std::span<const std::byte> table) {
+    header.u16(static_cast<std::uint32_t>(offset)).u16(discovery_checksum(table));
+    header.u16(static_cast<std::uint32_t>(table.size())).u16(0);
+}
+
+} // namespace
+
+std::uint16_t discovery_checksum(std::span<const std::byte> bytes) {
+    std::uint16_t sum = 0;
+    for (const std::byte value : bytes)
+        sum = static_cast<std::uint16_t>(sum + std::to_integer<unsigned>(value));
+    return sum;
+}
+
+std::vector<std::byte> discovery_table() {
+    const auto ip = ip_table();
+    const auto gc = gc_table();
+    const std::size_t gc_offset = (binary_header_bytes + ip.size() + 3) & ~std::size_t{3};
+
+    // What the checksum covers: everything behind it, beginning with the size.
+    ByteWriter rest;
+    rest.u16(static_cast<std::uint32_t>(gc_offset + gc.size()));
+    put_table_info(rest, binary_header_bytes, ip);
+    put_table_info(rest, gc_offset, gc);
+    rest.zeros((table_count - 2) * table_info_bytes);
+    rest.append(ip);
+    rest.pad_to(gc_offset - 10); // signature, version and checksum come before
+    rest.append(gc);
+
+    ByteWriter binary;
+    // Version 1: a binary that says 2 must use the newer header with num_tables.
+    binary.u32(binary_signature).u16(1).u16(0);
+    binary.u16(discovery_checksum(rest.bytes()));
+    binary.append(rest.bytes());
+    binary.pad_to(discovery_table_bytes);
+    return binary.bytes();
+}
+
+} // namespace vgpu::blob

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Firmware images with valid headers and no code (layouts: amdgpu_ucode.h).
+#include "blob/firmware.hpp"
+
+#include "blob/byte_writer.hpp"
+
+#include <cstdint>
+
+namespace vgpu::blob {
+namespace {
+
+constexpr std::size_t payload_offset = 256;
+
+// common_firmware_header, then the fields of the kind, then zeros for code.
+std::vector<std::byte> image(std::uint32_t major, std::uint32_t minor, std::uint32_t version,
+                             std::size_t payload_bytes, const ByteWriter& fields) {
+    ByteWriter out;
+    out.u32(static_cast<std::uint32_t>(payload_offset + payload_bytes));
+    out.u32(static_cast<std::uint32_t>(32 + fields.size()));
+    out.u16(major).u16(minor).u16(9).u16(4); // header version, IP version
+    out.u32(version).u32(static_cast<std::uint32_t>(payload_bytes));
+    out.u32(payload_offset).u32(0); // offset, crc32: not checked
+    out.append(fields.bytes());
+    out.pad_to(payload_offset + payload_bytes);
+    return out.bytes();
+}
+
+} // namespace
+
+std::vector<FirmwareFile> firmware_files() {
+    // The driver turns features on by version. MEC 160 is that of current ROCm: GWS, debugger
+    // and per-queue reset are on.
+    const auto mec = image(1, 0, 160, 4096, ByteWriter().u32(24).u32(0).u32(0));
+    // rlc_firmware_header_v2_0 and v2_1; the payload is small for it goes in by MMIO.
+    const auto rlc = image(2, 1, 59, 256, ByteWriter().u32(1).zeros(17 * 4).zeros(13 * 4));
+    const auto sdma = image(1, 0, 20, 4096, ByteWriter().u32(31).zeros(3 * 4));
+    return {{"amdgpu/gc_9_4_3_mec.bin", mec},
+            {"amdgpu/gc_9_4_3_rlc.bin", rlc},
+            {"amdgpu/sdma_4_4_2.bin", sdma}};
+}
+
+} // namespace vgpu::blob

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// A video BIOS with the few ATOM tables amdgpu wants of a compute card.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace vgpu::blob {
+
+inline constexpr std::size_t vbios_bytes = 64 << 10;
+
+// The image of the ROM BAR; its bytes sum up to zero.
+std::vector<std::byte> vbios();
+
+} // namespace vgpu::blob

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// PCI configuration space of the GPU: identity, BARs, capabilities, and what may be written.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace vgpu::pci {
+
+inline constexpr std::size_t config_bytes = 4096;
+
+class ConfigSpace {
+public:
+    // Sizes must be powers of two.
+    ConfigSpace(std::uint64_t vram_bytes, std::uint32_t doorbell_bytes,
+                std::uint32_t register_bytes, std::uint32_t rom_bytes);
+
+    bool read(std::uint64_t offset, std::span<std::byte> data) const;
+    // Read-only bits keep their value. False outside the space.
+    bool write(std::uint64_t offset, std::span<const std::byte> data);
+
+    // True once after a write that initiated a function level reset.
+    bool take_reset_request();
+
+private:
+    void set(std::size_t offset, std::uint32_t value, std::uint32_t writable, std::size_t bytes);
+
+    std::array<std::byte, config_bytes> value_{};
+    std::array<std::byte, config_bytes> writable_{}; // bits that a write changes
+    bool reset_requested_ = false;
+};
+
+} // namespace vgpu::pci
