@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// vgpu: serves one software GPU to one QEMU over a vfio-user socket, until QEMU disconnects.
+#include "fault/fault_injector.hpp"
+#include "fault/fault_spec.hpp"
+#include "model/device/device.hpp"
+#include "observe/journal.hpp"
+#include "pci/gpu_function.hpp"
+#include "vfu/connection.hpp"
+#include "vfu/server.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace vgpu;
+
+constexpr int exit_clean = 0;
+constexpr int exit_error = 1;
+constexpr int exit_usage = 2;
+constexpr int exit_unmodelled = 3;
+
+constexpr std::uint64_t vram_bytes = 1ULL << 30;
+// Between two looks at the socket. Small enough that a register read is answered in well under
+// a millisecond while waves run, large enough that poll() costs little.
+constexpr std::uint64_t slice_wave_instructions = 2000;
+
+struct Options {
+    std::string socket;
+    std::string trace;
+    std::string summary;
+    std::vector<std::string> faults;
+};
+
+int fail(const Error& error) {
+    fmt::print(stderr, "vgpu: {}\n", error.text);
+    return exit_error;
+}
+
+std::uint64_t now_ms() {
+    const auto since = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
+}
+
+// How long the socket may be waited for before the device is looked at again.
+int wait_ms(Device::Activity activity, std::optional<std::uint64_t> deadline) {
+    if (activity == Device::Activity::busy)
+        return 0;
+    int wait = activity == Device::Activity::waiting ? 1 : -1;
+    if (deadline) {
+        const std::uint64_t now = now_ms();
+        const auto left = static_cast<int>(std::min<std::uint64_t>(
+            *deadline > now ? *deadline - now : 0, 1000));
+        wait = wait < 0 ? left : std::min(wait, left);
+    }
+    return wait;
+}
+
+// One thread owns everything: messages first, then a slice of GPU work.
+Result<Nothing> serve(vfu::Connection& connection, pci::GpuFunction& function,
+                      fault::FaultInjector& faults, Journal& journal) {
+    vfu::Server server(connection, function);
+    for (;;) {
+        faults.set_time_ms(now_ms());
+        const Device::Activity activity = function.device().run(slice_wave_instructions);
+        const int wait = wait_ms(activity, faults.next_deadline_ms());
+        if (wait != 0)
+            journal.flush();
+        const auto ready = connection.wait(wait);
+        if (!ready)
+            return ready.error();
+        if (!*ready)
+            continue;
+        const auto open = server.serve_one();
+        if (!open)
+            return open.error();
+        if (!*open)
+            return Nothing{};
+    }
+}
+
+int finish(const Options& options, const Journal& journal) {
+    if (!options.summary.empty())
+        if (const auto written = journal.write_summary(options.summary); !written)
+            return fail(written.error());
+    if (journal.unmodelled_things().empty())
+        return exit_clean;
+    fmt::print(stderr, "vgpu: {} things the model does not know were met:\n",
+               journal.unmodelled_things().size());
+    for (const std::string& thing : journal.unmodelled_things())
+        fmt::print(stderr, "  {}\n", thing);
+    return exit_unmodelled;
+}
+
+int run(const Options& options) {
+    std::vector<fault::Spec> specs;
+    for (const std::string& text : options.faults) {
+        auto spec = fault::parse_spec(text);
+        if (!spec) {
+            fmt::print(stderr, "vgpu: {}", spec.error().text);
+            return exit_usage;
+        }
+        specs.push_back(*spec);
+    }
+    Journal journal;
+    if (!options.trace.empty())
+        if (const auto opened = journal.open_trace(options.trace); !opened)
+            return fail(opened.error());
+    auto vram = pci::Vram::create(vram_bytes);
+    if (!vram)
+        return fail(vram.error());
+    fault::FaultInjector faults(std::move(specs), journal);
+    faults.set_time_ms(now_ms());
+    pci::GpuFunction function(std::move(*vram), faults, journal);
+
+    auto listener = vfu::Listener::listen(options.socket);
+    if (!listener)
+        return fail(listener.error());
+    auto client = listener->accept();
+    if (!client)
+        return fail(client.error());
+    vfu::Connection connection(std::move(*client));
+    const auto served = serve(connection, function, faults, journal);
+    const int status = finish(options, journal);
+    return served ? status : fail(served.error());
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    Options options;
+    CLI::App app{"vgpu: a software MI300X (gfx942) for QEMU's vfio-user-pci"};
+    app.footer(std::string("faults:\n") + std::string(fault::spec_help()) +
+               "exit status: 0 clean, 1 error, 2 usage, 3 something unmodelled was met");
+    app.add_option("--socket", options.socket, "UNIX socket to listen on")->required();
+    app.add_option("--trace", options.trace, "file for one line an event");
+    app.add_option("--fault", options.faults, "fault to inject, may be repeated")
+        ->allow_extra_args(false);
+    app.add_option("--summary", options.summary, "file for counters, JSON");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? exit_clean : exit_usage;
+    }
+    return run(options);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Keeps what the model tells: the trace file, the counters, snapshots, and unmodelled things.
+#pragma once
+
+#include "model/base/observer.hpp"
+#include "model/base/result.hpp"
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vgpu {
+
+class Journal final : public Observer {
+public:
+    Journal() = default;
+
+    Result<Nothing> open_trace(const std::string& path);
+    Result<Nothing> write_summary(const std::string& path) const;
+    const std::set<std::string>& unmodelled_things() const { return unmodelled_; }
+    std::uint64_t counter(std::string_view name) const;
+
+    // Observer
+    bool tracing() const override { return trace_ != nullptr; }
+    void event(std::string_view actor, std::string_view text) override;
+    void unmodelled(std::string_view actor, std::string_view text) override;
+    void count(std::string_view counter, std::uint64_t amount) override;
+    void snapshot(std::uint32_t label) override;
+
+    // Trace lines reach the file; called when the server has nothing else to do.
+    void flush();
+
+private:
+    using Counters = std::map<std::string, std::uint64_t, std::less<>>;
+    struct Snapshot {
+        std::uint32_t label = 0;
+        Counters counters;
+    };
+
+    std::unique_ptr<std::FILE, int (*)(std::FILE*)> trace_{nullptr, std::fclose};
+    std::uint64_t lines_ = 0;
+    Counters counters_;
+    std::vector<Snapshot> snapshots_;
+    std::set<std::string> unmodelled_;
+};
+
+} // namespace vgpu
