@@ -47,12 +47,12 @@ struct ShaderArray::State {
 
     std::vector<sq::ComputeUnit> units;
     std::map<unsigned, Slot> slots;
-    std::vector<sq::Wave*> waves;  // on hardware, in launch order
-    std::size_t cursor = 0;        // whose turn it is
-    unsigned slice_left = 0;       // instructions left of that turn
-    unsigned next_unit = 0;        // where the search for room begins
-    std::uint64_t clock = 0;       // wave instructions executed since the start
-    std::vector<Failure> failures; // to be told to the client from run()
+    std::vector<sq::Wave*> waves;             // on hardware, in launch order
+    std::size_t cursor = 0;                   // whose turn it is
+    unsigned slice_left = slice_instructions; // of that turn
+    unsigned next_unit = 0;                   // where the search for room begins
+    std::uint64_t clock = 0;                  // wave instructions executed since the start
+    std::vector<Failure> failures;            // to be told to the client from run()
 
     Slot* find(unsigned slot);
     bool has_waves(unsigned slot) const;
