@@ -23,7 +23,6 @@ die() {
 slim_module() {
 	case $1 in
 	*.xz) xz -dc "$1" ;;
-	*.zst) zstd -dcq "$1" ;;
 	*) cat "$1" ;;
 	esac >"$2"
 	objcopy --strip-debug -R .BTF -R .BTF_ids "$2"
