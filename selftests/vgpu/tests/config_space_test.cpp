@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// PCI configuration space: BAR sizing, read-only bits, FLR, accesses out of range.
+#include "pci/config_space.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace vgpu::pci {
+namespace {
+
+class Config : public ::testing::Test {
+protected:
+    std::uint32_t read32(std::uint64_t offset) {
+        std::uint32_t value = 0;
+        EXPECT_TRUE(config.read(offset, std::as_writable_bytes(std::span(&value, 1))));
+        return value;
+    }
+    void write32(std::uint64_t offset, std::uint32_t value) {
+        EXPECT_TRUE(config.write(offset, std::as_bytes(std::span(&value, 1))));
+    }
+
+    ConfigSpace config{1ULL << 30, 2U << 20, 512U << 10, 64U << 10};
+};
+
+TEST_F(Config, identity_is_what_amdgpu_matches_and_cannot_be_written) {
+    write32(0, 0);
+    write32(8, 0);
+    EXPECT_EQ(read32(0), 0x74a1'1002U);
+    EXPECT_EQ(read32(8) >> 16, 0x1200U);
+}
+
+TEST_F(Config, bars_and_rom_answer_sizing) {
+    for (const std::uint64_t bar : {0x10U, 0x14U, 0x18U, 0x1cU, 0x24U, 0x30U, 0x20U})
+        write32(bar, 0xffff'ffff);
+    EXPECT_EQ(read32(0x10), 0xc000'000cU);
+    EXPECT_EQ(read32(0x14), 0xffff'ffffU);
+    EXPECT_EQ(read32(0x18), 0xffe0'000cU);
+    EXPECT_EQ(read32(0x24), 0xfff8'0000U);
+    EXPECT_EQ(read32(0x30), 0xffff'0001U);
+    EXPECT_EQ(read32(0x20), 0U);
+}
+
+TEST_F(Config, flr_is_requested_once_and_reads_as_zero) {
+    const std::uint32_t control = read32(0x6c);
+    write32(0x6c, control | 0x8000);
+    EXPECT_TRUE(config.take_reset_request());
+    EXPECT_FALSE(config.take_reset_request());
+    EXPECT_EQ(read32(0x6c), control);
+}
+
+TEST_F(Config, accesses_beyond_the_end_are_refused) {
+    std::array<std::byte, 4> data{};
+    EXPECT_FALSE(config.read(4094, data));
+    EXPECT_FALSE(config.write(4096, data));
+    EXPECT_FALSE(config.read(~0ULL - 1, data));
+}
+
+} // namespace
+} // namespace vgpu::pci

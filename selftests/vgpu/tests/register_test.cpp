@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Registers: declared ones keep values or have handlers, others are reported by name.
+#include "fakes.hpp"
+
+#include "model/regs/register_file.hpp"
+#include "registers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vgpu {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(RegisterFile, declared_register_is_memory_without_a_handler) {
+    test::KeepingObserver observer;
+    RegisterFile registers(observer);
+    registers.write(reg::gc::SCRATCH_REG0, 0xdead'beef, "mmio");
+    EXPECT_EQ(registers.read(reg::gc::SCRATCH_REG0, "mmio"), 0xdead'beefU);
+    EXPECT_THAT(observer.unknown, IsEmpty());
+    EXPECT_THAT(observer.events[0], HasSubstr("write gc.SCRATCH_REG0 <- 0xdeadbeef"));
+}
+
+TEST(RegisterFile, unknown_register_is_reported_by_name) {
+    test::KeepingObserver observer;
+    RegisterFile registers(observer);
+    registers.read(reg::gc::SCRATCH_REG0 + 1, "mmio"); // in the headers, not in gc.regs
+    registers.write(0x1ffff, 1, "cp");                 // nowhere
+    EXPECT_THAT(observer.unknown,
+                ElementsAre(HasSubstr("read of register gc.SCRATCH_REG1 by mmio"),
+                            HasSubstr("write of register unnamed 0x1ffff by cp")));
+}
+
+TEST(RegisterFile, handlers_replace_memory_and_survive_a_clear) {
+    test::KeepingObserver observer;
+    RegisterFile registers(observer);
+    std::uint32_t written = 0;
+    registers.on_write(reg::gc::RLC_SAFE_MODE, [&](std::uint32_t value) { written = value; });
+    registers.on_read(reg::gc::RLC_SAFE_MODE, [] { return 7U; });
+    registers.clear();
+    registers.write(reg::gc::RLC_SAFE_MODE, 3, "mmio");
+    EXPECT_EQ(written, 3U);
+    EXPECT_EQ(registers.read(reg::gc::RLC_SAFE_MODE, "mmio"), 7U);
+}
+
+// Literal offsets in the driver's packets must mean the same register here.
+TEST(RegisterNumbers, are_those_of_a_gfx942) {
+    EXPECT_EQ(reg::gc::CP_MQD_BASE_ADDR, 0x3245U);
+    EXPECT_EQ(reg::gc::GRBM_GFX_CNTL, 0x2022U);
+    EXPECT_EQ(reg::gc::SCRATCH_REG0, 0xc040U);
+    EXPECT_EQ(reg::mmhub::VM_INVALIDATE_ENG0_ACK, 0x1abd5U);
+}
+
+} // namespace
+} // namespace vgpu

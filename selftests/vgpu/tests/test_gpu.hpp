@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// A GPU without PCI: rings, MQDs and page tables are laid out in VRAM as the driver would.
+#pragma once
+
+#include "fakes.hpp"
+
+#include "model/base/bits.hpp"
+#include "model/cp/hqd.hpp"
+#include "model/cp/pm4.hpp"
+#include "model/device/device.hpp"
+#include "registers.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <vector>
+
+namespace vgpu::test {
+
+// Holds what the tests ask for; nothing by default.
+class SettableFaults final : public CpFaults {
+public:
+    bool dequeue_held(unsigned) override { return hold_dequeues; }
+    bool drop_fence() override { return drop_fences; }
+    void device_reset() override { hold_dequeues = false; }
+
+    bool hold_dequeues = false;
+    bool drop_fences = false;
+};
+
+inline constexpr std::uint64_t mib = 1 << 20;
+
+class TestGpu {
+public:
+    TestGpu() : vram(64 * mib), host(4096), device(vram, host, faults, observer) {}
+
+    // VRAM as the GPU addresses it in VMID 0.
+    static std::uint64_t mc(std::uint64_t offset) { return vram_mc_base + offset; }
+    template <class T> void put(std::uint64_t offset, T value) {
+        std::memcpy(vram.data() + offset, &value, sizeof value);
+    }
+    template <class T> T get(std::uint64_t offset) const {
+        T value{};
+        std::memcpy(&value, vram.data() + offset, sizeof value);
+        return value;
+    }
+
+    void run() {
+        while (device.run(1000) == Device::Activity::busy) {
+        }
+    }
+
+    // Selects an HQD for the banked registers.
+    void select(HqdAddress hqd) {
+        device.write_register(reg::gc::GRBM_GFX_CNTL,
+                              hqd.pipe | hqd.me << 2 | hqd.queue << 8);
+    }
+    std::uint32_t read_hqd(HqdAddress hqd, std::uint32_t dword) {
+        select(hqd);
+        return device.read_register(dword);
+    }
+
+    // A kernel PM4 queue of 1024 dwords, loaded by registers as the driver loads the KIQ.
+    struct KernelQueue {
+        std::uint64_t ring = 0; // VRAM offset
+        std::uint32_t doorbell = 0;
+        std::uint64_t written = 0;
+    };
+    KernelQueue load_kernel_queue(HqdAddress hqd, std::uint64_t ring, std::uint32_t doorbell) {
+        select(hqd);
+        const std::uint64_t base = mc(ring) >> 8;
+        device.write_register(reg::gc::CP_HQD_PQ_BASE, low_half(base));
+        device.write_register(reg::gc::CP_HQD_PQ_BASE_HI, high_half(base));
+        device.write_register(reg::gc::CP_HQD_PQ_CONTROL, 9);
+        device.write_register(reg::gc::CP_HQD_PQ_DOORBELL_CONTROL, doorbell << 2);
+        device.write_register(reg::gc::CP_HQD_ACTIVE, 1);
+        return {ring, doorbell, 0};
+    }
+    void submit(KernelQueue& queue, pm4::Opcode opcode,
+                std::initializer_list<std::uint32_t> body) {
+        const auto count = static_cast<std::uint32_t>(body.size()) - 1;
+        push(queue, 3U << 30 | count << 16 | static_cast<std::uint32_t>(opcode) << 8);
+        for (const std::uint32_t dword : body)
+            push(queue, dword);
+    }
+    void ring_doorbell(const KernelQueue& queue) {
+        device.write_doorbell(queue.doorbell, queue.written);
+    }
+
+    std::vector<std::byte> vram;
+    MemoryHost host;
+    KeepingObserver observer;
+    SettableFaults faults;
+    Device device;
+
+private:
+    void push(KernelQueue& queue, std::uint32_t dword) {
+        put(queue.ring + queue.written++ % 1024 * 4, dword);
+    }
+};
+
+} // namespace vgpu::test
