@@ -43,184 +43,176 @@ Result nonzero(u64 value) {
     return {value, value != 0};
 }
 
-const std::vector<Case>& cases() {
-    static const std::vector<Case> list{
-        {"s_add_u32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool) -> Result {
-             const u64 sum = low32(a) + low32(b);
-             return {low32(sum), sum >> 32 != 0};
-         }},
-        {"s_sub_u32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool) -> Result { return {low32(a - b), low32(b) > low32(a)}; }},
-        {"s_add_i32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool) -> Result {
-             const i64 sum = i64{s(static_cast<u32>(a))} + s(static_cast<u32>(b));
-             return {low32(static_cast<u64>(sum)), sum != static_cast<i32>(sum)};
-         }},
-        {"s_sub_i32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool) -> Result {
-             const i64 difference = i64{s(static_cast<u32>(a))} - s(static_cast<u32>(b));
-             return {low32(static_cast<u64>(difference)),
-                     difference != static_cast<i32>(difference)};
-         }},
-        {"s_addc_u32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool scc) -> Result {
-             const u64 sum = low32(a) + low32(b) + (scc ? 1 : 0);
-             return {low32(sum), sum >> 32 != 0};
-         }},
-        {"s_subb_u32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool scc) -> Result {
-             const i64 difference = s64(low32(a)) - s64(low32(b)) - (scc ? 1 : 0);
-             return {low32(static_cast<u64>(difference)), difference < 0};
-         }},
-        {"s_min_i32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool) -> Result {
-             const bool first = s(static_cast<u32>(a)) < s(static_cast<u32>(b));
-             return {low32(first ? a : b), first};
-         }},
-        {"s_max_u32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool) -> Result {
-             const bool first = low32(a) > low32(b);
-             return {low32(first ? a : b), first};
-         }},
-        {"s_cselect_b32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool scc) -> Result { return {low32(scc ? a : b), scc}; }},
-        {"s_cselect_b64 s[2:3], s[4:5], s[6:7]", true,
-         [](u64 a, u64 b, bool scc) -> Result { return {scc ? a : b, scc}; }},
-        {"s_and_b64 s[2:3], s[4:5], s[6:7]", true,
-         [](u64 a, u64 b, bool) { return nonzero(a & b); }},
-        {"s_or_b32 s2, s4, s6", false, [](u64 a, u64 b, bool) { return nonzero(low32(a | b)); }},
-        {"s_xor_b64 s[2:3], s[4:5], s[6:7]", true,
-         [](u64 a, u64 b, bool) { return nonzero(a ^ b); }},
-        {"s_andn2_b64 s[2:3], s[4:5], s[6:7]", true,
-         [](u64 a, u64 b, bool) { return nonzero(a & ~b); }},
-        {"s_orn2_b32 s2, s4, s6", false, [](u64 a, u64 b, bool) { return nonzero(low32(a | ~b)); }},
-        {"s_nand_b64 s[2:3], s[4:5], s[6:7]", true,
-         [](u64 a, u64 b, bool) { return nonzero(~(a & b)); }},
-        {"s_nor_b64 s[2:3], s[4:5], s[6:7]", true,
-         [](u64 a, u64 b, bool) { return nonzero(~(a | b)); }},
-        {"s_xnor_b32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool) { return nonzero(low32(~(a ^ b))); }},
-        {"s_lshl_b32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool) { return nonzero(low32(low32(a) << (b % 32))); }},
-        {"s_lshl_b64 s[2:3], s[4:5], s6", true,
-         [](u64 a, u64 b, bool) { return nonzero(a << (b % 64)); }},
-        {"s_lshr_b64 s[2:3], s[4:5], s6", true,
-         [](u64 a, u64 b, bool) { return nonzero(a >> (b % 64)); }},
-        {"s_ashr_i32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool) {
-             return nonzero(low32(static_cast<u64>(i64{s(static_cast<u32>(a))} >> (b % 32))));
-         }},
-        {"s_ashr_i64 s[2:3], s[4:5], s6", true,
-         [](u64 a, u64 b, bool) { return nonzero(static_cast<u64>(s64(a) >> (b % 64))); }},
-        {"s_bfm_b32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool scc) -> Result {
-             return {low32(((u64{1} << (a % 32)) - 1) << (b % 32)), scc};
-         }},
-        {"s_bfm_b64 s[2:3], s4, s6", true,
-         [](u64 a, u64 b, bool scc) -> Result {
-             return {((u64{1} << (a % 64)) - 1) << (b % 64), scc};
-         }},
-        {"s_mul_i32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool scc) -> Result { return {low32(a * b), scc}; }},
-        {"s_mul_hi_u32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool scc) -> Result { return {low32(a) * low32(b) >> 32, scc}; }},
-        {"s_mul_hi_i32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool scc) -> Result {
-             const i64 product = i64{s(static_cast<u32>(a))} * s(static_cast<u32>(b));
-             return {low32(static_cast<u64>(product >> 32)), scc};
-         }},
-        {"s_bfe_u32 s2, s4, 0x90007", false,
-         [](u64 a, u64, bool) { return nonzero(a >> 7 & 0x1ff); }},
-        {"s_bfe_i32 s2, s4, 0x90007", false,
-         [](u64 a, u64, bool) { return nonzero(low32(static_cast<u64>(s64(a << 48) >> 55))); }},
-        {"s_bfe_u64 s[2:3], s[4:5], 0x2c0011", true,
-         [](u64 a, u64, bool) { return nonzero(a >> 17 & ((u64{1} << 44) - 1)); }},
-        {"s_bfe_i64 s[2:3], s[4:5], 0x2c0011", true,
-         [](u64 a, u64, bool) { return nonzero(static_cast<u64>(s64(a << 3) >> 20)); }},
-        {"s_absdiff_i32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool) {
-             const i64 d = i64{s(static_cast<u32>(a))} - s(static_cast<u32>(b));
-             return nonzero(low32(static_cast<u64>(d < 0 ? -d : d)));
-         }},
-        {"s_lshl3_add_u32 s2, s4, s6", false,
-         [](u64 a, u64 b, bool) -> Result {
-             const u64 sum = (low32(a) << 3) + low32(b);
-             return {low32(sum), sum >> 32 != 0};
-         }},
-        {"s_pack_lh_b32_b16 s2, s4, s6", false,
-         [](u64 a, u64 b, bool scc) -> Result { return {(a & 0xffff) | (b & 0xffff0000), scc}; }},
-        {"s_mov_b64 s[2:3], s[4:5]", true, [](u64 a, u64, bool scc) -> Result { return {a, scc}; }},
-        {"s_mov_b32 s2, 0x12345678", false,
-         [](u64, u64, bool scc) -> Result { return {0x12345678, scc}; }},
-        {"s_mov_b64 s[2:3], -7", true,
-         [](u64, u64, bool scc) -> Result { return {static_cast<u64>(-7), scc}; }},
-        {"s_not_b64 s[2:3], s[4:5]", true, [](u64 a, u64, bool) { return nonzero(~a); }},
-        {"s_brev_b64 s[2:3], s[4:5]", true,
-         [](u64 a, u64, bool scc) -> Result {
-             u64 r = 0;
-             for (unsigned i = 0; i < 64; ++i) {
-                 r |= (a >> i & 1) << (63 - i);
-             }
-             return {r, scc};
-         }},
-        {"s_bcnt1_i32_b64 s2, s[4:5]", false,
-         [](u64 a, u64, bool) { return nonzero(static_cast<u64>(std::popcount(a))); }},
-        {"s_bcnt0_i32_b32 s2, s4", false,
-         [](u64 a, u64, bool) { return nonzero(static_cast<u64>(32 - std::popcount(low32(a)))); }},
-        {"s_ff1_i32_b64 s2, s[4:5]", false,
-         [](u64 a, u64, bool scc) -> Result {
-             return {a == 0 ? 0xffffffff : static_cast<u64>(std::countr_zero(a)), scc};
-         }},
-        {"s_ff0_i32_b32 s2, s4", false,
-         [](u64 a, u64, bool scc) -> Result {
-             const u32 v = static_cast<u32>(~a);
-             return {v == 0 ? 0xffffffff : static_cast<u64>(std::countr_zero(v)), scc};
-         }},
-        {"s_flbit_i32_b32 s2, s4", false,
-         [](u64 a, u64, bool scc) -> Result {
-             const u32 v = static_cast<u32>(a);
-             return {v == 0 ? 0xffffffff : static_cast<u64>(std::countl_zero(v)), scc};
-         }},
-        {"s_sext_i32_i8 s2, s4", false,
-         [](u64 a, u64, bool scc) -> Result {
-             return {low32(static_cast<u64>(i64{static_cast<std::int8_t>(a)})), scc};
-         }},
-        {"s_abs_i32 s2, s4", false,
-         [](u64 a, u64, bool) {
-             const i64 v = s(static_cast<u32>(a));
-             return nonzero(low32(static_cast<u64>(v < 0 ? -v : v)));
-         }},
-        {"s_cmp_gt_i32 s4, s6\n s_cselect_b32 s2, 1, 0", false,
-         [](u64 a, u64 b, bool) {
-             return nonzero(s(static_cast<u32>(a)) > s(static_cast<u32>(b)) ? 1 : 0);
-         }},
-        {"s_cmp_lt_u32 s4, s6\n s_cselect_b32 s2, 1, 0", false,
-         [](u64 a, u64 b, bool) { return nonzero(low32(a) < low32(b) ? 1 : 0); }},
-        {"s_cmp_eq_u64 s[4:5], s[6:7]\n s_cselect_b32 s2, 1, 0", false,
-         [](u64 a, u64 b, bool) { return nonzero(a == b ? 1 : 0); }},
-        {"s_bitcmp1_b64 s[4:5], s6\n s_cselect_b32 s2, 1, 0", false,
-         [](u64 a, u64 b, bool) { return nonzero(a >> (b % 64) & 1); }},
-        {"s_bitcmp0_b32 s4, s6\n s_cselect_b32 s2, 1, 0", false,
-         [](u64 a, u64 b, bool) { return nonzero(~a >> (b % 32) & 1); }},
-        {"s_mov_b32 s2, s4\n s_bitset1_b32 s2, s6", false,
-         [](u64 a, u64 b, bool scc) -> Result { return {low32(a) | u64{1} << (b % 32), scc}; }},
-        {"s_movk_i32 s2, 0x8001", false,
-         [](u64, u64, bool scc) -> Result { return {0xffff8001, scc}; }},
-        {"s_mov_b32 s2, s4\n s_addk_i32 s2, -3", false,
-         [](u64 a, u64, bool) -> Result {
-             const i64 sum = i64{s(static_cast<u32>(a))} - 3;
-             return {low32(static_cast<u64>(sum)), sum != static_cast<i32>(sum)};
-         }},
-        {"s_mov_b32 s2, s4\n s_mulk_i32 s2, -3", false,
-         [](u64 a, u64, bool scc) -> Result { return {low32(a * static_cast<u64>(-3)), scc}; }},
-        {"s_cmpk_lt_u32 s4, 0xfff0\n s_cselect_b32 s2, 1, 0", false,
-         [](u64 a, u64, bool) { return nonzero(low32(a) < 0xfff0 ? 1 : 0); }},
-        {"s_cmpk_lt_i32 s4, 0xfff0\n s_cselect_b32 s2, 1, 0", false,
-         [](u64 a, u64, bool) { return nonzero(s(static_cast<u32>(a)) < -16 ? 1 : 0); }},
-    };
-    return list;
-}
+const std::vector<Case> cases{
+    {"s_add_u32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool) -> Result {
+         const u64 sum = low32(a) + low32(b);
+         return {low32(sum), sum >> 32 != 0};
+     }},
+    {"s_sub_u32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool) -> Result { return {low32(a - b), low32(b) > low32(a)}; }},
+    {"s_add_i32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool) -> Result {
+         const i64 sum = i64{s(static_cast<u32>(a))} + s(static_cast<u32>(b));
+         return {low32(static_cast<u64>(sum)), sum != static_cast<i32>(sum)};
+     }},
+    {"s_sub_i32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool) -> Result {
+         const i64 difference = i64{s(static_cast<u32>(a))} - s(static_cast<u32>(b));
+         return {low32(static_cast<u64>(difference)), difference != static_cast<i32>(difference)};
+     }},
+    {"s_addc_u32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool scc) -> Result {
+         const u64 sum = low32(a) + low32(b) + (scc ? 1 : 0);
+         return {low32(sum), sum >> 32 != 0};
+     }},
+    {"s_subb_u32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool scc) -> Result {
+         const i64 difference = s64(low32(a)) - s64(low32(b)) - (scc ? 1 : 0);
+         return {low32(static_cast<u64>(difference)), difference < 0};
+     }},
+    {"s_min_i32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool) -> Result {
+         const bool first = s(static_cast<u32>(a)) < s(static_cast<u32>(b));
+         return {low32(first ? a : b), first};
+     }},
+    {"s_max_u32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool) -> Result {
+         const bool first = low32(a) > low32(b);
+         return {low32(first ? a : b), first};
+     }},
+    {"s_cselect_b32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool scc) -> Result { return {low32(scc ? a : b), scc}; }},
+    {"s_cselect_b64 s[2:3], s[4:5], s[6:7]", true,
+     [](u64 a, u64 b, bool scc) -> Result { return {scc ? a : b, scc}; }},
+    {"s_and_b64 s[2:3], s[4:5], s[6:7]", true, [](u64 a, u64 b, bool) { return nonzero(a & b); }},
+    {"s_or_b32 s2, s4, s6", false, [](u64 a, u64 b, bool) { return nonzero(low32(a | b)); }},
+    {"s_xor_b64 s[2:3], s[4:5], s[6:7]", true, [](u64 a, u64 b, bool) { return nonzero(a ^ b); }},
+    {"s_andn2_b64 s[2:3], s[4:5], s[6:7]", true,
+     [](u64 a, u64 b, bool) { return nonzero(a & ~b); }},
+    {"s_orn2_b32 s2, s4, s6", false, [](u64 a, u64 b, bool) { return nonzero(low32(a | ~b)); }},
+    {"s_nand_b64 s[2:3], s[4:5], s[6:7]", true,
+     [](u64 a, u64 b, bool) { return nonzero(~(a & b)); }},
+    {"s_nor_b64 s[2:3], s[4:5], s[6:7]", true,
+     [](u64 a, u64 b, bool) { return nonzero(~(a | b)); }},
+    {"s_xnor_b32 s2, s4, s6", false, [](u64 a, u64 b, bool) { return nonzero(low32(~(a ^ b))); }},
+    {"s_lshl_b32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool) { return nonzero(low32(low32(a) << (b % 32))); }},
+    {"s_lshl_b64 s[2:3], s[4:5], s6", true,
+     [](u64 a, u64 b, bool) { return nonzero(a << (b % 64)); }},
+    {"s_lshr_b64 s[2:3], s[4:5], s6", true,
+     [](u64 a, u64 b, bool) { return nonzero(a >> (b % 64)); }},
+    {"s_ashr_i32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool) {
+         return nonzero(low32(static_cast<u64>(i64{s(static_cast<u32>(a))} >> (b % 32))));
+     }},
+    {"s_ashr_i64 s[2:3], s[4:5], s6", true,
+     [](u64 a, u64 b, bool) { return nonzero(static_cast<u64>(s64(a) >> (b % 64))); }},
+    {"s_bfm_b32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool scc) -> Result {
+         return {low32(((u64{1} << (a % 32)) - 1) << (b % 32)), scc};
+     }},
+    {"s_bfm_b64 s[2:3], s4, s6", true,
+     [](u64 a, u64 b, bool scc) -> Result {
+         return {((u64{1} << (a % 64)) - 1) << (b % 64), scc};
+     }},
+    {"s_mul_i32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool scc) -> Result { return {low32(a * b), scc}; }},
+    {"s_mul_hi_u32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool scc) -> Result { return {low32(a) * low32(b) >> 32, scc}; }},
+    {"s_mul_hi_i32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool scc) -> Result {
+         const i64 product = i64{s(static_cast<u32>(a))} * s(static_cast<u32>(b));
+         return {low32(static_cast<u64>(product >> 32)), scc};
+     }},
+    {"s_bfe_u32 s2, s4, 0x90007", false, [](u64 a, u64, bool) { return nonzero(a >> 7 & 0x1ff); }},
+    {"s_bfe_i32 s2, s4, 0x90007", false,
+     [](u64 a, u64, bool) { return nonzero(low32(static_cast<u64>(s64(a << 48) >> 55))); }},
+    {"s_bfe_u64 s[2:3], s[4:5], 0x2c0011", true,
+     [](u64 a, u64, bool) { return nonzero(a >> 17 & ((u64{1} << 44) - 1)); }},
+    {"s_bfe_i64 s[2:3], s[4:5], 0x2c0011", true,
+     [](u64 a, u64, bool) { return nonzero(static_cast<u64>(s64(a << 3) >> 20)); }},
+    {"s_absdiff_i32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool) {
+         const i64 d = i64{s(static_cast<u32>(a))} - s(static_cast<u32>(b));
+         return nonzero(low32(static_cast<u64>(d < 0 ? -d : d)));
+     }},
+    {"s_lshl3_add_u32 s2, s4, s6", false,
+     [](u64 a, u64 b, bool) -> Result {
+         const u64 sum = (low32(a) << 3) + low32(b);
+         return {low32(sum), sum >> 32 != 0};
+     }},
+    {"s_pack_lh_b32_b16 s2, s4, s6", false,
+     [](u64 a, u64 b, bool scc) -> Result { return {(a & 0xffff) | (b & 0xffff0000), scc}; }},
+    {"s_mov_b64 s[2:3], s[4:5]", true, [](u64 a, u64, bool scc) -> Result { return {a, scc}; }},
+    {"s_mov_b32 s2, 0x12345678", false,
+     [](u64, u64, bool scc) -> Result { return {0x12345678, scc}; }},
+    {"s_mov_b64 s[2:3], -7", true,
+     [](u64, u64, bool scc) -> Result { return {static_cast<u64>(-7), scc}; }},
+    {"s_not_b64 s[2:3], s[4:5]", true, [](u64 a, u64, bool) { return nonzero(~a); }},
+    {"s_brev_b64 s[2:3], s[4:5]", true,
+     [](u64 a, u64, bool scc) -> Result {
+         u64 r = 0;
+         for (unsigned i = 0; i < 64; ++i) {
+             r |= (a >> i & 1) << (63 - i);
+         }
+         return {r, scc};
+     }},
+    {"s_bcnt1_i32_b64 s2, s[4:5]", false,
+     [](u64 a, u64, bool) { return nonzero(static_cast<u64>(std::popcount(a))); }},
+    {"s_bcnt0_i32_b32 s2, s4", false,
+     [](u64 a, u64, bool) { return nonzero(static_cast<u64>(32 - std::popcount(low32(a)))); }},
+    {"s_ff1_i32_b64 s2, s[4:5]", false,
+     [](u64 a, u64, bool scc) -> Result {
+         return {a == 0 ? 0xffffffff : static_cast<u64>(std::countr_zero(a)), scc};
+     }},
+    {"s_ff0_i32_b32 s2, s4", false,
+     [](u64 a, u64, bool scc) -> Result {
+         const u32 v = static_cast<u32>(~a);
+         return {v == 0 ? 0xffffffff : static_cast<u64>(std::countr_zero(v)), scc};
+     }},
+    {"s_flbit_i32_b32 s2, s4", false,
+     [](u64 a, u64, bool scc) -> Result {
+         const u32 v = static_cast<u32>(a);
+         return {v == 0 ? 0xffffffff : static_cast<u64>(std::countl_zero(v)), scc};
+     }},
+    {"s_sext_i32_i8 s2, s4", false,
+     [](u64 a, u64, bool scc) -> Result {
+         return {low32(static_cast<u64>(i64{static_cast<std::int8_t>(a)})), scc};
+     }},
+    {"s_abs_i32 s2, s4", false,
+     [](u64 a, u64, bool) {
+         const i64 v = s(static_cast<u32>(a));
+         return nonzero(low32(static_cast<u64>(v < 0 ? -v : v)));
+     }},
+    {"s_cmp_gt_i32 s4, s6\n s_cselect_b32 s2, 1, 0", false,
+     [](u64 a, u64 b, bool) {
+         return nonzero(s(static_cast<u32>(a)) > s(static_cast<u32>(b)) ? 1 : 0);
+     }},
+    {"s_cmp_lt_u32 s4, s6\n s_cselect_b32 s2, 1, 0", false,
+     [](u64 a, u64 b, bool) { return nonzero(low32(a) < low32(b) ? 1 : 0); }},
+    {"s_cmp_eq_u64 s[4:5], s[6:7]\n s_cselect_b32 s2, 1, 0", false,
+     [](u64 a, u64 b, bool) { return nonzero(a == b ? 1 : 0); }},
+    {"s_bitcmp1_b64 s[4:5], s6\n s_cselect_b32 s2, 1, 0", false,
+     [](u64 a, u64 b, bool) { return nonzero(a >> (b % 64) & 1); }},
+    {"s_bitcmp0_b32 s4, s6\n s_cselect_b32 s2, 1, 0", false,
+     [](u64 a, u64 b, bool) { return nonzero(~a >> (b % 32) & 1); }},
+    {"s_mov_b32 s2, s4\n s_bitset1_b32 s2, s6", false,
+     [](u64 a, u64 b, bool scc) -> Result { return {low32(a) | u64{1} << (b % 32), scc}; }},
+    {"s_movk_i32 s2, 0x8001", false,
+     [](u64, u64, bool scc) -> Result { return {0xffff8001, scc}; }},
+    {"s_mov_b32 s2, s4\n s_addk_i32 s2, -3", false,
+     [](u64 a, u64, bool) -> Result {
+         const i64 sum = i64{s(static_cast<u32>(a))} - 3;
+         return {low32(static_cast<u64>(sum)), sum != static_cast<i32>(sum)};
+     }},
+    {"s_mov_b32 s2, s4\n s_mulk_i32 s2, -3", false,
+     [](u64 a, u64, bool scc) -> Result { return {low32(a * static_cast<u64>(-3)), scc}; }},
+    {"s_cmpk_lt_u32 s4, 0xfff0\n s_cselect_b32 s2, 1, 0", false,
+     [](u64 a, u64, bool) { return nonzero(low32(a) < 0xfff0 ? 1 : 0); }},
+    {"s_cmpk_lt_i32 s4, 0xfff0\n s_cselect_b32 s2, 1, 0", false,
+     [](u64 a, u64, bool) { return nonzero(s(static_cast<u32>(a)) < -16 ? 1 : 0); }},
+};
 
 std::vector<std::string> texts_of(const std::vector<Case>& list) {
     std::vector<std::string> texts;
@@ -241,11 +233,11 @@ void set_pair(isa::WaveState& wave, unsigned sgpr, u64 value) {
 } // namespace
 
 TEST(Scalar, results_and_scc_match_the_host) {
-    Snippets snippets(texts_of(cases()));
+    Snippets snippets(texts_of(cases));
     std::mt19937_64 random(99);
     const u64 special[] = {0,  1,  0xffffffff, 0x80000000, ~0ULL, 1ULL << 63, 0x7fffffff7fffffff,
                            32, 33, 63};
-    for (std::size_t i = 0; i < cases().size(); ++i) {
+    for (std::size_t i = 0; i < cases.size(); ++i) {
         for (unsigned round = 0; round < 300; ++round) {
             isa::WaveState wave = snippets.wave();
             const auto pick = [&] {
@@ -259,12 +251,11 @@ TEST(Scalar, results_and_scc_match_the_host) {
             set_pair(wave, 6, b);
             wave.scc = scc;
             ASSERT_EQ(snippets.run(i, wave), isa::Outcome::ended)
-                << cases()[i].text << ": " << snippets.problem;
-            const Result expected = cases()[i].expected(a, b, scc);
-            const u64 value = cases()[i].wide ? pair(wave, 2) : wave.sgpr[2];
-            ASSERT_EQ(value, expected.value) << cases()[i].text << std::hex << ' ' << a << ' ' << b;
-            ASSERT_EQ(wave.scc, expected.scc)
-                << cases()[i].text << std::hex << ' ' << a << ' ' << b;
+                << cases[i].text << ": " << snippets.problem;
+            const Result expected = cases[i].expected(a, b, scc);
+            const u64 value = cases[i].wide ? pair(wave, 2) : wave.sgpr[2];
+            ASSERT_EQ(value, expected.value) << cases[i].text << std::hex << ' ' << a << ' ' << b;
+            ASSERT_EQ(wave.scc, expected.scc) << cases[i].text << std::hex << ' ' << a << ' ' << b;
         }
     }
 }

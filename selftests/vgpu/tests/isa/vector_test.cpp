@@ -57,113 +57,102 @@ struct Case {
     std::function<u32(u32, u32, u32)> expected;
 };
 
-const std::vector<Case>& cases32() {
-    static const std::vector<Case> list{
-        {"v_mov_b32 v2, v4", [](u32 a, u32, u32) { return a; }},
-        {"v_not_b32 v2, v4", [](u32 a, u32, u32) { return ~a; }},
-        {"v_bfrev_b32 v2, v4",
-         [](u32 a, u32, u32) {
-             u32 r = 0;
-             for (unsigned i = 0; i < 32; ++i) {
-                 r |= (a >> i & 1) << (31 - i);
-             }
-             return r;
-         }},
-        {"v_ffbh_u32 v2, v4", [](u32 a, u32, u32) { return a == 0 ? ~0U : u(__builtin_clz(a)); }},
-        {"v_ffbl_b32 v2, v4", [](u32 a, u32, u32) { return a == 0 ? ~0U : u(__builtin_ctz(a)); }},
-        {"v_ffbh_i32 v2, v4",
-         [](u32 a, u32, u32) { return a == 0 || a == ~0U ? ~0U : u(__builtin_clrsb(s(a)) + 1); }},
-        {"v_add_u32 v2, v4, v6", [](u32 a, u32 b, u32) { return a + b; }},
-        {"v_sub_u32 v2, v4, v6", [](u32 a, u32 b, u32) { return a - b; }},
-        {"v_subrev_u32 v2, v4, v6", [](u32 a, u32 b, u32) { return b - a; }},
-        {"v_add_u32 v2, 17, v6", [](u32, u32 b, u32) { return 17 + b; }},
-        {"v_add_u32 v2, -5, v6", [](u32, u32 b, u32) { return b - 5; }},
-        {"v_add_u32 v2, 0x12345, v6", [](u32, u32 b, u32) { return 0x12345 + b; }},
-        {"v_add_u32 v2, s10, v6", [](u32, u32 b, u32) { return 0xabcdef01 + b; }},
-        {"v_add_u32 v2, 1.0, v6", [](u32, u32 b, u32) { return 0x3f800000 + b; }},
-        {"v_and_b32 v2, v4, v6", [](u32 a, u32 b, u32) { return a & b; }},
-        {"v_or_b32 v2, v4, v6", [](u32 a, u32 b, u32) { return a | b; }},
-        {"v_xor_b32 v2, v4, v6", [](u32 a, u32 b, u32) { return a ^ b; }},
-        {"v_xnor_b32 v2, v4, v6", [](u32 a, u32 b, u32) { return ~(a ^ b); }},
-        {"v_lshlrev_b32 v2, v4, v6", [](u32 a, u32 b, u32) { return b << (a % 32); }},
-        {"v_lshrrev_b32 v2, v4, v6", [](u32 a, u32 b, u32) { return b >> (a % 32); }},
-        {"v_ashrrev_i32 v2, v4, v6", [](u32 a, u32 b, u32) { return u(s(b) >> (a % 32)); }},
-        {"v_min_i32 v2, v4, v6", [](u32 a, u32 b, u32) { return u(std::min(s(a), s(b))); }},
-        {"v_max_i32 v2, v4, v6", [](u32 a, u32 b, u32) { return u(std::max(s(a), s(b))); }},
-        {"v_min_u32 v2, v4, v6", [](u32 a, u32 b, u32) { return std::min(a, b); }},
-        {"v_max_u32 v2, v4, v6", [](u32 a, u32 b, u32) { return std::max(a, b); }},
-        {"v_mul_u32_u24 v2, v4, v6",
-         [](u32 a, u32 b, u32) { return (a & 0xffffff) * (b & 0xffffff); }},
-        {"v_mul_i32_i24 v2, v4, v6",
-         [](u32 a, u32 b, u32) { return u(i64{s(a << 8) >> 8} * (s(b << 8) >> 8)); }},
-        {"v_mul_hi_u32_u24 v2, v4, v6",
-         [](u32 a, u32 b, u32) { return u(i64{a & 0xffffff} * (b & 0xffffff) >> 32); }},
-        {"v_mul_hi_i32_i24 v2, v4, v6",
-         [](u32 a, u32 b, u32) { return u(i64{s(a << 8) >> 8} * (s(b << 8) >> 8) >> 32); }},
-        {"v_add_u16 v2, v4, v6", [](u32 a, u32 b, u32) { return (a + b) & 0xffff; }},
-        {"v_lshlrev_b16 v2, v4, v6", [](u32 a, u32 b, u32) { return b << (a % 16) & 0xffff; }},
-        {"v_mul_lo_u32 v2, v4, v6", [](u32 a, u32 b, u32) { return a * b; }},
-        {"v_mul_hi_u32 v2, v4, v6", [](u32 a, u32 b, u32) { return u(i64(u64{a} * b >> 32)); }},
-        {"v_mul_hi_i32 v2, v4, v6", [](u32 a, u32 b, u32) { return u(i64{s(a)} * s(b) >> 32); }},
-        {"v_bcnt_u32_b32 v2, v4, v6",
-         [](u32 a, u32 b, u32) { return u(__builtin_popcount(a)) + b; }},
-        {"v_bfm_b32 v2, v4, v6",
-         [](u32 a, u32 b, u32) { return ((1U << (a % 32)) - 1) << (b % 32); }},
-        {"v_mad_u32_u24 v2, v4, v6, v8",
-         [](u32 a, u32 b, u32 c) { return (a & 0xffffff) * (b & 0xffffff) + c; }},
-        {"v_mad_i32_i24 v2, v4, v6, v8",
-         [](u32 a, u32 b, u32 c) { return u(i64{s(a << 8) >> 8} * (s(b << 8) >> 8)) + c; }},
-        {"v_bfe_u32 v2, v4, v6, v8",
-         [](u32 a, u32 b, u32 c) {
-             return u(i64((u64{a} >> (b % 32)) & ((u64{1} << (c % 32)) - 1)));
-         }},
-        {"v_bfe_i32 v2, v4, v6, v8",
-         [](u32 a, u32 b, u32 c) {
-             const u32 width = c % 32;
-             if (width == 0) {
-                 return 0U;
-             }
-             // Bits beyond 31 are copies of the sign of the source.
-             const u64 field = static_cast<u64>(i64{s(a)} >> (b % 32));
-             return u(static_cast<i64>(field << (64 - width)) >> (64 - width));
-         }},
-        {"v_bfi_b32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }},
-        {"v_alignbit_b32 v2, v4, v6, v8",
-         [](u32 a, u32 b, u32 c) { return u(i64((u64{a} << 32 | b) >> (c % 32))); }},
-        {"v_alignbyte_b32 v2, v4, v6, v8",
-         [](u32 a, u32 b, u32 c) { return u(i64((u64{a} << 32 | b) >> (c % 4 * 8))); }},
-        {"v_min3_u32 v2, v4, v6, v8",
-         [](u32 a, u32 b, u32 c) { return std::min(a, std::min(b, c)); }},
-        {"v_max3_i32 v2, v4, v6, v8",
-         [](u32 a, u32 b, u32 c) { return u(std::max(s(a), std::max(s(b), s(c)))); }},
-        {"v_med3_u32 v2, v4, v6, v8",
-         [](u32 a, u32 b, u32 c) {
-             return a + b + c - std::max(a, std::max(b, c)) - std::min(a, std::min(b, c));
-         }},
-        {"v_sad_u32 v2, v4, v6, v8",
-         [](u32 a, u32 b, u32 c) { return (a > b ? a - b : b - a) + c; }},
-        {"v_xad_u32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return (a ^ b) + c; }},
-        {"v_lshl_add_u32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return (a << (b % 32)) + c; }},
-        {"v_add_lshl_u32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return (a + b) << (c % 32); }},
-        {"v_add3_u32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return a + b + c; }},
-        {"v_lshl_or_b32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return a << (b % 32) | c; }},
-        {"v_and_or_b32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return (a & b) | c; }},
-        {"v_or3_b32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return a | b | c; }},
-        {"v_mov_b32 v2, v4\n v_mov_b32 v2, v2", [](u32 a, u32, u32) { return a; }},
-        {"v_accvgpr_write_b32 a7, v4\n v_accvgpr_read_b32 v2, a7",
-         [](u32 a, u32, u32) { return a; }},
-        {"v_accvgpr_write_b32 a7, v4\n v_accvgpr_mov_b32 a9, a7\n v_accvgpr_read_b32 v2, a9",
-         [](u32 a, u32, u32) { return a; }},
-        // MODE.GPR_IDX_EN: source 0 and destination shifted by M0.
-        {"s_mov_b32 s11, 2\n s_set_gpr_idx_on s11, gpr_idx(SRC0)\n v_mov_b32 v2, v2\n"
-         " s_set_gpr_idx_off",
-         [](u32 a, u32, u32) { return a; }},
-        {"s_mov_b32 s11, 1\n s_set_gpr_idx_on s11, gpr_idx(DST)\n v_mov_b32 v1, v6\n"
-         " s_set_gpr_idx_off",
-         [](u32, u32 b, u32) { return b; }},
-    };
-    return list;
-}
+const std::vector<Case> cases32{
+    {"v_mov_b32 v2, v4", [](u32 a, u32, u32) { return a; }},
+    {"v_not_b32 v2, v4", [](u32 a, u32, u32) { return ~a; }},
+    {"v_bfrev_b32 v2, v4",
+     [](u32 a, u32, u32) {
+         u32 r = 0;
+         for (unsigned i = 0; i < 32; ++i) {
+             r |= (a >> i & 1) << (31 - i);
+         }
+         return r;
+     }},
+    {"v_ffbh_u32 v2, v4", [](u32 a, u32, u32) { return a == 0 ? ~0U : u(__builtin_clz(a)); }},
+    {"v_ffbl_b32 v2, v4", [](u32 a, u32, u32) { return a == 0 ? ~0U : u(__builtin_ctz(a)); }},
+    {"v_ffbh_i32 v2, v4",
+     [](u32 a, u32, u32) { return a == 0 || a == ~0U ? ~0U : u(__builtin_clrsb(s(a)) + 1); }},
+    {"v_add_u32 v2, v4, v6", [](u32 a, u32 b, u32) { return a + b; }},
+    {"v_sub_u32 v2, v4, v6", [](u32 a, u32 b, u32) { return a - b; }},
+    {"v_subrev_u32 v2, v4, v6", [](u32 a, u32 b, u32) { return b - a; }},
+    {"v_add_u32 v2, 17, v6", [](u32, u32 b, u32) { return 17 + b; }},
+    {"v_add_u32 v2, -5, v6", [](u32, u32 b, u32) { return b - 5; }},
+    {"v_add_u32 v2, 0x12345, v6", [](u32, u32 b, u32) { return 0x12345 + b; }},
+    {"v_add_u32 v2, s10, v6", [](u32, u32 b, u32) { return 0xabcdef01 + b; }},
+    {"v_add_u32 v2, 1.0, v6", [](u32, u32 b, u32) { return 0x3f800000 + b; }},
+    {"v_and_b32 v2, v4, v6", [](u32 a, u32 b, u32) { return a & b; }},
+    {"v_or_b32 v2, v4, v6", [](u32 a, u32 b, u32) { return a | b; }},
+    {"v_xor_b32 v2, v4, v6", [](u32 a, u32 b, u32) { return a ^ b; }},
+    {"v_xnor_b32 v2, v4, v6", [](u32 a, u32 b, u32) { return ~(a ^ b); }},
+    {"v_lshlrev_b32 v2, v4, v6", [](u32 a, u32 b, u32) { return b << (a % 32); }},
+    {"v_lshrrev_b32 v2, v4, v6", [](u32 a, u32 b, u32) { return b >> (a % 32); }},
+    {"v_ashrrev_i32 v2, v4, v6", [](u32 a, u32 b, u32) { return u(s(b) >> (a % 32)); }},
+    {"v_min_i32 v2, v4, v6", [](u32 a, u32 b, u32) { return u(std::min(s(a), s(b))); }},
+    {"v_max_i32 v2, v4, v6", [](u32 a, u32 b, u32) { return u(std::max(s(a), s(b))); }},
+    {"v_min_u32 v2, v4, v6", [](u32 a, u32 b, u32) { return std::min(a, b); }},
+    {"v_max_u32 v2, v4, v6", [](u32 a, u32 b, u32) { return std::max(a, b); }},
+    {"v_mul_u32_u24 v2, v4, v6", [](u32 a, u32 b, u32) { return (a & 0xffffff) * (b & 0xffffff); }},
+    {"v_mul_i32_i24 v2, v4, v6",
+     [](u32 a, u32 b, u32) { return u(i64{s(a << 8) >> 8} * (s(b << 8) >> 8)); }},
+    {"v_mul_hi_u32_u24 v2, v4, v6",
+     [](u32 a, u32 b, u32) { return u(i64{a & 0xffffff} * (b & 0xffffff) >> 32); }},
+    {"v_mul_hi_i32_i24 v2, v4, v6",
+     [](u32 a, u32 b, u32) { return u(i64{s(a << 8) >> 8} * (s(b << 8) >> 8) >> 32); }},
+    {"v_add_u16 v2, v4, v6", [](u32 a, u32 b, u32) { return (a + b) & 0xffff; }},
+    {"v_lshlrev_b16 v2, v4, v6", [](u32 a, u32 b, u32) { return b << (a % 16) & 0xffff; }},
+    {"v_mul_lo_u32 v2, v4, v6", [](u32 a, u32 b, u32) { return a * b; }},
+    {"v_mul_hi_u32 v2, v4, v6", [](u32 a, u32 b, u32) { return u(i64(u64{a} * b >> 32)); }},
+    {"v_mul_hi_i32 v2, v4, v6", [](u32 a, u32 b, u32) { return u(i64{s(a)} * s(b) >> 32); }},
+    {"v_bcnt_u32_b32 v2, v4, v6", [](u32 a, u32 b, u32) { return u(__builtin_popcount(a)) + b; }},
+    {"v_bfm_b32 v2, v4, v6", [](u32 a, u32 b, u32) { return ((1U << (a % 32)) - 1) << (b % 32); }},
+    {"v_mad_u32_u24 v2, v4, v6, v8",
+     [](u32 a, u32 b, u32 c) { return (a & 0xffffff) * (b & 0xffffff) + c; }},
+    {"v_mad_i32_i24 v2, v4, v6, v8",
+     [](u32 a, u32 b, u32 c) { return u(i64{s(a << 8) >> 8} * (s(b << 8) >> 8)) + c; }},
+    {"v_bfe_u32 v2, v4, v6, v8",
+     [](u32 a, u32 b, u32 c) { return u(i64((u64{a} >> (b % 32)) & ((u64{1} << (c % 32)) - 1))); }},
+    {"v_bfe_i32 v2, v4, v6, v8",
+     [](u32 a, u32 b, u32 c) {
+         const u32 width = c % 32;
+         if (width == 0) {
+             return 0U;
+         }
+         // Bits beyond 31 are copies of the sign of the source.
+         const u64 field = static_cast<u64>(i64{s(a)} >> (b % 32));
+         return u(static_cast<i64>(field << (64 - width)) >> (64 - width));
+     }},
+    {"v_bfi_b32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return (a & b) | (~a & c); }},
+    {"v_alignbit_b32 v2, v4, v6, v8",
+     [](u32 a, u32 b, u32 c) { return u(i64((u64{a} << 32 | b) >> (c % 32))); }},
+    {"v_alignbyte_b32 v2, v4, v6, v8",
+     [](u32 a, u32 b, u32 c) { return u(i64((u64{a} << 32 | b) >> (c % 4 * 8))); }},
+    {"v_min3_u32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return std::min(a, std::min(b, c)); }},
+    {"v_max3_i32 v2, v4, v6, v8",
+     [](u32 a, u32 b, u32 c) { return u(std::max(s(a), std::max(s(b), s(c)))); }},
+    {"v_med3_u32 v2, v4, v6, v8",
+     [](u32 a, u32 b, u32 c) {
+         return a + b + c - std::max(a, std::max(b, c)) - std::min(a, std::min(b, c));
+     }},
+    {"v_sad_u32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return (a > b ? a - b : b - a) + c; }},
+    {"v_xad_u32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return (a ^ b) + c; }},
+    {"v_lshl_add_u32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return (a << (b % 32)) + c; }},
+    {"v_add_lshl_u32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return (a + b) << (c % 32); }},
+    {"v_add3_u32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return a + b + c; }},
+    {"v_lshl_or_b32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return a << (b % 32) | c; }},
+    {"v_and_or_b32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return (a & b) | c; }},
+    {"v_or3_b32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return a | b | c; }},
+    {"v_mov_b32 v2, v4\n v_mov_b32 v2, v2", [](u32 a, u32, u32) { return a; }},
+    {"v_accvgpr_write_b32 a7, v4\n v_accvgpr_read_b32 v2, a7", [](u32 a, u32, u32) { return a; }},
+    {"v_accvgpr_write_b32 a7, v4\n v_accvgpr_mov_b32 a9, a7\n v_accvgpr_read_b32 v2, a9",
+     [](u32 a, u32, u32) { return a; }},
+    // MODE.GPR_IDX_EN: source 0 and destination shifted by M0.
+    {"s_mov_b32 s11, 2\n s_set_gpr_idx_on s11, gpr_idx(SRC0)\n v_mov_b32 v2, v2\n"
+     " s_set_gpr_idx_off",
+     [](u32 a, u32, u32) { return a; }},
+    {"s_mov_b32 s11, 1\n s_set_gpr_idx_on s11, gpr_idx(DST)\n v_mov_b32 v1, v6\n"
+     " s_set_gpr_idx_off",
+     [](u32, u32 b, u32) { return b; }},
+};
 
 std::vector<std::string> texts_of(const std::vector<Case>& cases) {
     std::vector<std::string> texts;
@@ -176,7 +165,7 @@ std::vector<std::string> texts_of(const std::vector<Case>& cases) {
 } // namespace
 
 TEST(Vector, integer_results_match_the_host_and_lanes_off_keep_theirs) {
-    const auto& cases = cases32();
+    const auto& cases = cases32;
     Snippets snippets(texts_of(cases));
     Operands random;
     for (std::size_t i = 0; i < cases.size(); ++i) {
