@@ -54,6 +54,11 @@ ConfigSpace::ConfigSpace(std::uint64_t vram_bytes, std::uint32_t doorbell_bytes,
     set(express + 0x28, 0, 0xffff, 2);
     set(express + 0x2c, 0x0000'003e, 0, 4);
 
+    // Vendor-specific extended capability of 16 bytes: amdgpu takes its absence for a machine
+    // that cannot reach the extended space.
+    set(0x100, 0x0001'000b, 0, 4);
+    set(0x104, 0x0101'0000, 0, 4);
+
     set(msi, 0x05 | 0x0080 << 16, 0x0001'0000, 4); // one vector, 64-bit address
     set(msi + 4, 0, 0xffff'fffc, 4);
     set(msi + 8, 0, 0xffff'ffff, 4);
