@@ -56,8 +56,8 @@ int wait_ms(Device::Activity activity, std::optional<std::uint64_t> deadline) {
     int wait = activity == Device::Activity::waiting ? 1 : -1;
     if (deadline) {
         const std::uint64_t now = now_ms();
-        const auto left = static_cast<int>(std::min<std::uint64_t>(
-            *deadline > now ? *deadline - now : 0, 1000));
+        const auto left =
+            static_cast<int>(std::min<std::uint64_t>(*deadline > now ? *deadline - now : 0, 1000));
         wait = wait < 0 ? left : std::min(wait, left);
     }
     return wait;

@@ -41,23 +41,23 @@ std::vector<std::byte> ip_table() {
 
 // gc_info v2.1. One shader engine with four compute units: small on purpose, see device.cpp.
 std::vector<std::byte> gc_table() {
-    const std::uint32_t fields[] = {
-        1,  // gc_num_se
-        4,  // gc_num_cu_per_sh
-        1,  // gc_num_sh_per_se
-        4,  // gc_num_rb_per_se
-        16, // gc_num_tccs
-        256, 32, 0x20, 0x400, 1024, // gprs, max_gs_thds, gs_table_depth, gsprim_buff_depth,
-                                    // parameter_cache_depth
-        1,  // double_offchip_lds_buffer
-        64, // wave_size
-        10, // max_waves_per_simd
-        32, // max_scratch_slots_per_cu
-        64, // lds_size, KiB
-        1,  // num_sc_per_se
-        1,  // num_packer_per_sc
-        // v2.1: per shader array and cache sizes
-        10, 16, 16, 2, 64, 16, 4096};
+    const std::uint32_t fields[] = {1,  // gc_num_se
+                                    4,  // gc_num_cu_per_sh
+                                    1,  // gc_num_sh_per_se
+                                    4,  // gc_num_rb_per_se
+                                    16, // gc_num_tccs
+                                    256, 32, 0x20, 0x400,
+                                    1024, // gprs, max_gs_thds, gs_table_depth, gsprim_buff_depth,
+                                          // parameter_cache_depth
+                                    1,    // double_offchip_lds_buffer
+                                    64,   // wave_size
+                                    10,   // max_waves_per_simd
+                                    32,   // max_scratch_slots_per_cu
+                                    64,   // lds_size, KiB
+                                    1,    // num_sc_per_se
+                                    1,    // num_packer_per_sc
+                                    // v2.1: per shader array and cache sizes
+                                    10, 16, 16, 2, 64, 16, 4096};
     ByteWriter table;
     table.u32(gc_table_id).u16(2).u16(1);
     table.u32(static_cast<std::uint32_t>(12 + sizeof fields));

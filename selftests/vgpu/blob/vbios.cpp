@@ -89,8 +89,7 @@ void place_atom_tables(Image& image) {
     header.u16(command_tables).u16(data_tables).pad_to(0x28);
     image.place(rom_header, header);
 
-    image.place(command_tables,
-                table(2, 1, ByteWriter().zeros(command_table_count * 2)));
+    image.place(command_tables, table(2, 1, ByteWriter().zeros(command_table_count * 2)));
     image.place16(command_tables + 4 + 2 * asic_init_index, asic_init);
     // Run after a reset: workspace and parameter sizes, then EOT, for nothing needs a set-up.
     image.place(asic_init, table(2, 1, ByteWriter().u8(0).u8(0).u8(0x5b).u8(0)));
@@ -100,11 +99,11 @@ void place_atom_tables(Image& image) {
     image.place16(data_tables + 4 + 2 * smu_info_index, smu_info);
     image.place16(data_tables + 4 + 2 * indirect_io_index, indirect_io);
 
-    ByteWriter firmware; // atom_firmware_info_v3_4
-    firmware.u32(0x0100'0000);            // firmware revision
-    firmware.u32(130'000).u32(90'000);    // boot-up engine and memory clock, 10 kHz
-    firmware.u32(0).u32(0);               // capabilities, main call parser
-    firmware.u32(0x4c);                   // BIOS_SCRATCH_0, dword
+    ByteWriter firmware;               // atom_firmware_info_v3_4
+    firmware.u32(0x0100'0000);         // firmware revision
+    firmware.u32(130'000).u32(90'000); // boot-up engine and memory clock, 10 kHz
+    firmware.u32(0).u32(0);            // capabilities, main call parser
+    firmware.u32(0x4c);                // BIOS_SCRATCH_0, dword
     image.place(firmware_info, table(3, 4, firmware.zeros(100)));
     ByteWriter smu; // atom_smu_info_v3_1: core reference clock, 10 kHz, at byte 20
     smu.zeros(20).u32(10'000).zeros(64);

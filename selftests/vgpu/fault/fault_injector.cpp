@@ -50,8 +50,8 @@ bool FaultInjector::dequeue_held(unsigned slot) {
     if (found == held_.end())
         return false;
     const Held& held = found->second;
-    const bool over = (held.until_ms && now_ms_ >= *held.until_ms) ||
-                      (held.polls && *held.polls == 0);
+    const bool over =
+        (held.until_ms && now_ms_ >= *held.until_ms) || (held.polls && *held.polls == 0);
     if (!over)
         return true;
     held_.erase(found);

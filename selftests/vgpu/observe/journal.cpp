@@ -15,9 +15,9 @@ namespace {
 
 // Counters that are always there, so that a reader need not ask.
 constexpr std::string_view always[] = {
-    "mmio_reads",   "mmio_writes",    "doorbells",   "kiq_packets",          "interrupts",
-    "queue_unmaps", "queue_saves",    "waves_saved", "handler_instructions", "queue_restores",
-    "dispatches",   "failed_waves",   "vm_faults",   "wave_instructions",    "resets"};
+    "mmio_reads",   "mmio_writes",  "doorbells",   "kiq_packets",          "interrupts",
+    "queue_unmaps", "queue_saves",  "waves_saved", "handler_instructions", "queue_restores",
+    "dispatches",   "failed_waves", "vm_faults",   "wave_instructions",    "resets"};
 constexpr std::string_view always_groups[] = {"hiq_packets", "saves_by_doorbell"};
 
 nlohmann::json to_json(const std::map<std::string, std::uint64_t, std::less<>>& counters) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Fault specs are understood or refused with the right one; injected faults strike as told.
+#include "fakes.hpp"
 #include "fault/fault_injector.hpp"
 #include "fault/fault_spec.hpp"
-#include "fakes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

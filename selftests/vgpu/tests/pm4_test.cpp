@@ -23,8 +23,8 @@ TEST(Header, type_3_and_fillers) {
 
 TEST(MapQueues, from_the_kiq_names_its_slot) {
     // KCQ me 1 pipe 2 queue 1, doorbell dword 0x12, as gfx_v9_4_3_kiq_map_queues().
-    const std::array<std::uint32_t, 6> body = {1U << 13 | 2U << 16 | 1U << 29, 0x12 << 2,
-                                               0x1000, 0x80, 0x2000, 0x80};
+    const std::array<std::uint32_t, 6> body = {
+        1U << 13 | 2U << 16 | 1U << 29, 0x12 << 2, 0x1000, 0x80, 0x2000, 0x80};
     const auto map = decode_map_queues(body);
     ASSERT_TRUE(map);
     EXPECT_FALSE(map->scheduler_chooses_slot);

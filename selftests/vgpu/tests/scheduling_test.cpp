@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr HqdAddress hiq_address{2, 0, 0};
-constexpr std::uint64_t fence = 0x3000;        // VRAM offset
-constexpr std::uint64_t runlist = 0x8000;      // VRAM offset of the indirect buffer
+constexpr std::uint64_t fence = 0x3000;             // VRAM offset
+constexpr std::uint64_t runlist = 0x8000;           // VRAM offset of the indirect buffer
 constexpr std::uint64_t user_va = 0x7f00'0000'0000; // start of the pages every process maps
 
 // One user process: its page table maps 16 pages at user_va to VRAM of its own.
@@ -70,8 +70,26 @@ protected:
 
     void list_process(const Process& process) {
         const std::uint64_t root = process.tables | 1;
-        list(Opcode::map_process, {process.pasid, low_half(root), high_half(root), 0, 0, 0, 0, 0,
-                                   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+        list(Opcode::map_process, {process.pasid,
+                                   low_half(root),
+                                   high_half(root),
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0,
+                                   0});
     }
     void list_queue(std::uint64_t mqd, std::uint32_t doorbell) {
         list(Opcode::map_queues,
@@ -79,9 +97,9 @@ protected:
               high_half(TestGpu::mc(mqd)), low_half(write_index_va), high_half(write_index_va)});
     }
     void start_runlist() {
-        gpu.submit(hiq, Opcode::run_list,
-                   {low_half(TestGpu::mc(runlist)), high_half(TestGpu::mc(runlist)),
-                    listed | 1U << 23});
+        gpu.submit(
+            hiq, Opcode::run_list,
+            {low_half(TestGpu::mc(runlist)), high_half(TestGpu::mc(runlist)), listed | 1U << 23});
         listed = 0;
         gpu.ring_doorbell(hiq);
     }
@@ -163,7 +181,7 @@ TEST_F(Scheduling, barrier_and_waits_for_its_signal_and_blocks_what_follows) {
     list_process(process);
     list_queue(0x10000, 0x1000);
     start_runlist();
-    gpu.put(process.page(2) + 8, std::int64_t{1});       // the dependency
+    gpu.put(process.page(2) + 8, std::int64_t{1});        // the dependency
     gpu.put(process.page(2) + 0x40 + 8, std::int64_t{2}); // completion of both
     write_barrier(process, 0, signal_va, signal_va + 0x40);
     write_barrier(process, 1, 0, signal_va + 0x40);
@@ -251,9 +269,9 @@ TEST_F(Scheduling, event_signal_raises_an_end_of_pipe_interrupt) {
     gpu.device.write_doorbell(0x1000, 0);
     EXPECT_EQ(gpu.host.interrupts, 1U);
     EXPECT_EQ(gpu.host.get<std::uint32_t>(0) & 0xffff, 181U << 8 | 0x14U);
-    EXPECT_EQ(gpu.host.get<std::uint32_t>(0) >> 24, 8U);  // VMID
-    EXPECT_EQ(gpu.host.get<std::uint32_t>(12), 0x8001U);  // PASID
-    EXPECT_EQ(gpu.host.get<std::uint32_t>(16), 42U);      // event id
+    EXPECT_EQ(gpu.host.get<std::uint32_t>(0) >> 24, 8U); // VMID
+    EXPECT_EQ(gpu.host.get<std::uint32_t>(12), 0x8001U); // PASID
+    EXPECT_EQ(gpu.host.get<std::uint32_t>(16), 42U);     // event id
     EXPECT_EQ(gpu.get<std::uint64_t>(process.page(3)), 42U);
 }
 

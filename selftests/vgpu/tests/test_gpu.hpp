@@ -52,8 +52,7 @@ public:
 
     // Selects an HQD for the banked registers.
     void select(HqdAddress hqd) {
-        device.write_register(reg::gc::GRBM_GFX_CNTL,
-                              hqd.pipe | hqd.me << 2 | hqd.queue << 8);
+        device.write_register(reg::gc::GRBM_GFX_CNTL, hqd.pipe | hqd.me << 2 | hqd.queue << 8);
     }
     std::uint32_t read_hqd(HqdAddress hqd, std::uint32_t dword) {
         select(hqd);
@@ -76,8 +75,7 @@ public:
         device.write_register(reg::gc::CP_HQD_ACTIVE, 1);
         return {ring, doorbell, 0};
     }
-    void submit(KernelQueue& queue, pm4::Opcode opcode,
-                std::initializer_list<std::uint32_t> body) {
+    void submit(KernelQueue& queue, pm4::Opcode opcode, std::initializer_list<std::uint32_t> body) {
         const auto count = static_cast<std::uint32_t>(body.size()) - 1;
         push(queue, 3U << 30 | count << 16 | static_cast<std::uint32_t>(opcode) << 8);
         for (const std::uint32_t dword : body)

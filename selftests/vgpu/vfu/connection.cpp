@@ -48,8 +48,8 @@ Result<Listener> Listener::listen(const std::string& path) {
     listener.fd_ = UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!listener.fd_)
         return system_error("socket");
-    if (::bind(listener.fd_.get(), reinterpret_cast<const sockaddr*>(&address),
-               sizeof address) != 0) {
+    if (::bind(listener.fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+        0) {
         if (errno == EADDRINUSE)
             return Error{errno, fmt::format("socket {} exists: another server runs there, or "
                                             "left it behind; remove it or choose another path",
@@ -115,8 +115,8 @@ Result<std::optional<Message>> Connection::receive() {
     message.header = *header;
     message.body.resize(message.header.size - sizeof(Header));
     for (filled = 0; filled < message.body.size();) {
-        const ssize_t got = ::recv(fd_.get(), message.body.data() + filled,
-                                   message.body.size() - filled, 0);
+        const ssize_t got =
+            ::recv(fd_.get(), message.body.data() + filled, message.body.size() - filled, 0);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -128,8 +128,7 @@ Result<std::optional<Message>> Connection::receive() {
     return std::optional<Message>(std::move(message));
 }
 
-Result<Nothing> Connection::reply(const Header& request, std::span<const std::byte> body,
-                                  int fd) {
+Result<Nothing> Connection::reply(const Header& request, std::span<const std::byte> body, int fd) {
     Header header = request;
     header.size = static_cast<std::uint32_t>(sizeof header + body.size());
     header.flags = flag_reply;

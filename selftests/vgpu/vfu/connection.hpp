@@ -47,8 +47,7 @@ public:
     Result<bool> wait(int timeout_ms);
     // Nothing when the client closed the connection between two messages.
     Result<std::optional<Message>> receive();
-    Result<Nothing> reply(const Header& request, std::span<const std::byte> body,
-                          int fd = -1);
+    Result<Nothing> reply(const Header& request, std::span<const std::byte> body, int fd = -1);
     Result<Nothing> reply_error(const Header& request, int errno_value);
 
 private:

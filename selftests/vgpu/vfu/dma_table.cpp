@@ -41,17 +41,15 @@ Result<FileMapping> FileMapping::map(int fd, std::uint64_t offset, std::size_t b
 
 Result<Nothing> DmaTable::map(const DmaMap& request, const UniqueFd& fd) {
     const auto next = ranges_.lower_bound(request.address);
-    const bool hits_next =
-        next != ranges_.end() && next->first - request.address < request.size;
-    const bool hits_previous =
-        next != ranges_.begin() &&
-        request.address - std::prev(next)->first < std::prev(next)->second.size;
+    const bool hits_next = next != ranges_.end() && next->first - request.address < request.size;
+    const bool hits_previous = next != ranges_.begin() && request.address - std::prev(next)->first <
+                                                              std::prev(next)->second.size;
     if (hits_next || hits_previous)
         return Error{EEXIST, fmt::format("DMA_MAP of {:#x} bytes at {:#x} overlaps another one",
                                          request.size, request.address)};
     Range range{request.size, {}};
     if (fd) {
-        struct stat status {};
+        struct stat status{};
         if (::fstat(fd.get(), &status) != 0)
             return Error{errno, fmt::format("DMA_MAP descriptor: {}", std::strerror(errno))};
         // A mapping past the end of the file would kill the server at the first access.
@@ -62,8 +60,7 @@ Result<Nothing> DmaTable::map(const DmaMap& request, const UniqueFd& fd) {
                                              request.size, request.file_offset, file_bytes)};
         const int protection =
             (request.readable ? PROT_READ : 0) | (request.writable ? PROT_READ | PROT_WRITE : 0);
-        auto mapping =
-            FileMapping::map(fd.get(), request.file_offset, request.size, protection);
+        auto mapping = FileMapping::map(fd.get(), request.file_offset, request.size, protection);
         if (!mapping)
             return mapping.error();
         range.mapping = std::move(*mapping);

@@ -197,8 +197,8 @@ Result<RegionAccess> parse_region_write(std::span<const std::byte> body) {
     if (const Error error = check_access(access, "REGION_WRITE"); error.errno_value != 0)
         return error;
     if (reader.rest().size() < access.count)
-        return malformed(fmt::format("REGION_WRITE of {} bytes carries {}", access.count,
-                                     reader.rest().size()));
+        return malformed(
+            fmt::format("REGION_WRITE of {} bytes carries {}", access.count, reader.rest().size()));
     access.data = reader.rest().first(access.count);
     return access;
 }
@@ -217,8 +217,7 @@ Result<std::vector<RegionAccess>> parse_region_write_multi(std::span<const std::
         if (const Error error = check_access(access, "REGION_WRITE_MULTI"); error.errno_value != 0)
             return error;
         if (access.count > multi_data_bytes)
-            return malformed(
-                fmt::format("REGION_WRITE_MULTI record of {} bytes", access.count));
+            return malformed(fmt::format("REGION_WRITE_MULTI record of {} bytes", access.count));
         access.data = reader.rest().first(access.count);
         reader.take<std::uint64_t>();
         writes.push_back(access);

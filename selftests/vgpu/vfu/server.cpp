@@ -68,8 +68,7 @@ Result<Server::Reply> Server::handle(Message& message) {
         const auto done = function_.unmap_memory(*request);
         return done ? Result<Reply>(Reply{echo(message, 24)}) : Result<Reply>(done.error());
     }
-    default:
-        return Error{ENOTSUP, fmt::format("command {}", message.header.command)};
+    default: return Error{ENOTSUP, fmt::format("command {}", message.header.command)};
     }
 }
 
@@ -135,8 +134,8 @@ Result<Server::Reply> Server::handle_write(const Message& message) {
     if (!access)
         return access.error();
     if (!function_.write(access->region, access->offset, access->data))
-        return Error{EINVAL, fmt::format("write of {} bytes at {:#x} of region {}",
-                                         access->count, access->offset, access->region)};
+        return Error{EINVAL, fmt::format("write of {} bytes at {:#x} of region {}", access->count,
+                                         access->offset, access->region)};
     return Reply{echo(message, 16)};
 }
 

@@ -39,8 +39,8 @@ constexpr std::uint32_t record_magic = 0x4c51'4156; // "VAQL"
 } // namespace
 
 AqlQueue::AqlQueue(const AqlSurroundings& surroundings, unsigned slot, Hqd& hqd)
-    : unit_(surroundings), slot_(slot), hqd_(hqd), vmid_(hqd.vmid()),
-      ring_base_(hqd.ring_base()), ring_packets_(hqd.ring_dwords() / 16) {
+    : unit_(surroundings), slot_(slot), hqd_(hqd), vmid_(hqd.vmid()), ring_base_(hqd.ring_base()),
+      ring_packets_(hqd.ring_dwords() / 16) {
     // CP_HQD_PQ_RPTR holds 32 bits of a dword count. The packet index has 64: take it as the
     // last one at or before the write index that has these low bits.
     const std::uint64_t write = unit_.memory.read64(vmid_, hqd_.pair(hqd::wptr_poll));
@@ -56,8 +56,7 @@ std::uint64_t AqlQueue::packet_va(std::uint64_t index) const {
 
 std::optional<AqlQueue::Packet> AqlQueue::load(std::uint64_t index) {
     Packet packet{index, packet_va(index), {}};
-    const std::byte* bytes =
-        unit_.memory.translate(vmid_, packet.va, packet_bytes, Access::read);
+    const std::byte* bytes = unit_.memory.translate(vmid_, packet.va, packet_bytes, Access::read);
     if (bytes == nullptr)
         return std::nullopt;
     // The header is published last by its writer.
@@ -112,8 +111,7 @@ AqlQueue::Start AqlQueue::start(const Packet& packet) {
     case type_barrier_or: return start_barrier(packet, true);
     case type_vendor: return start_vendor(packet);
     default:
-        unit_.observer.unmodelled("aql",
-                                  fmt::format("packet type {}", packet.words[0] & 0xff));
+        unit_.observer.unmodelled("aql", fmt::format("packet type {}", packet.words[0] & 0xff));
         return Start::done;
     }
 }
@@ -160,8 +158,7 @@ void AqlQueue::take_snapshot(const Packet& packet) {
 // AMD_AQL_FORMAT_PM4_IB: an INDIRECT_BUFFER packet in dwords 1..4, run in the queue's VMID.
 AqlQueue::Start AqlQueue::start_vendor(const Packet& packet) {
     if (packet.words[0] >> 16 != 1) {
-        unit_.observer.unmodelled("aql",
-                                  fmt::format("vendor format {}", packet.words[0] >> 16));
+        unit_.observer.unmodelled("aql", fmt::format("vendor format {}", packet.words[0] >> 16));
         return Start::done;
     }
     trace(packet, "vendor pm4");
@@ -211,8 +208,7 @@ void AqlQueue::retire(std::uint64_t index) {
 }
 
 void AqlQueue::signal(std::uint64_t signal_va) {
-    std::byte* value =
-        unit_.memory.translate(vmid_, signal_va + signal_value, 8, Access::write);
+    std::byte* value = unit_.memory.translate(vmid_, signal_va + signal_value, 8, Access::write);
     if (value == nullptr)
         return;
     const std::uint64_t mailbox = unit_.memory.read64(vmid_, signal_va + signal_mailbox);
@@ -271,11 +267,10 @@ void AqlQueue::drop_in_flight() {
 void AqlQueue::trace(const Packet& packet, const char* what) {
     if (!unit_.observer.tracing())
         return;
-    unit_.observer.event(
-        "aql", fmt::format("{} queue {:#x} packet {} signal {:#x}", what, hqd_.doorbell_dword(),
-                           packet.index,
-                           join(packet.words[completion_signal_dword],
-                                packet.words[completion_signal_dword + 1])));
+    unit_.observer.event("aql", fmt::format("{} queue {:#x} packet {} signal {:#x}", what,
+                                            hqd_.doorbell_dword(), packet.index,
+                                            join(packet.words[completion_signal_dword],
+                                                 packet.words[completion_signal_dword + 1])));
 }
 
 } // namespace vgpu

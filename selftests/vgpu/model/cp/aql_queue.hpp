@@ -80,9 +80,9 @@ private:
     unsigned vmid_;
     std::uint64_t ring_base_;
     std::uint64_t ring_packets_;
-    std::uint64_t read_ = 0; // oldest packet that has not completed: read_dispatch_id
-    std::uint64_t next_ = 0; // next packet to start
-    std::set<std::uint64_t> done_; // completed ones in [read_, next_)
+    std::uint64_t read_ = 0;            // oldest packet that has not completed: read_dispatch_id
+    std::uint64_t next_ = 0;            // next packet to start
+    std::set<std::uint64_t> done_;      // completed ones in [read_, next_)
     std::optional<Pm4Executor> vendor_; // a vendor packet's PM4 that is still running
     std::optional<std::uint64_t> vendor_index_;
     bool stopping_ = false;

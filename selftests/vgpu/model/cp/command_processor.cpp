@@ -129,11 +129,10 @@ void CommandProcessor::trace_packet(unsigned slot, unsigned depth, unsigned vmid
     unit_.observer.event("pm4", line);
 }
 
-void CommandProcessor::unmodelled_packet(std::uint8_t opcode,
-                                         std::span<const std::uint32_t> body) {
-    unit_.observer.unmodelled("pm4", fmt::format("{} with first dword {:#x}",
-                                                 pm4::opcode_name(opcode),
-                                                 body.empty() ? 0 : body[0]));
+void CommandProcessor::unmodelled_packet(std::uint8_t opcode, std::span<const std::uint32_t> body) {
+    unit_.observer.unmodelled("pm4",
+                              fmt::format("{} with first dword {:#x}", pm4::opcode_name(opcode),
+                                          body.empty() ? 0 : body[0]));
 }
 
 // A packet of the XCC names MMHUB registers (0x1a000 and up) by their low 16 bits too. Where no
@@ -148,9 +147,8 @@ std::uint32_t CommandProcessor::alias(std::uint32_t dword) const {
 void CommandProcessor::write_register(unsigned slot, std::uint32_t dword, std::uint32_t value) {
     unit_.registers.write(alias(dword), value, "cp");
     if (dword == reg::gc::CPC_INT_STATUS && (value & generic2_interrupt) != 0)
-        unit_.interrupts.raise({.client = ih::client_grbm_cp,
-                                .source = ih::source_cp_kiq,
-                                .ring = ring_id_of(slot)});
+        unit_.interrupts.raise(
+            {.client = ih::client_grbm_cp, .source = ih::source_cp_kiq, .ring = ring_id_of(slot)});
 }
 
 std::uint32_t CommandProcessor::read_register(std::uint32_t dword) {

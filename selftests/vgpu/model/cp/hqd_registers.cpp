@@ -22,9 +22,8 @@ std::optional<StopMode> stop_mode(std::uint32_t request) {
 void CommandProcessor::connect_registers() {
     for (std::uint32_t index = 0; index < hqd::count; ++index) {
         unit_.registers.on_read(hqd::first + index, [this, index] { return read_hqd(index); });
-        unit_.registers.on_write(hqd::first + index, [this, index](std::uint32_t value) {
-            write_hqd(index, value);
-        });
+        unit_.registers.on_write(hqd::first + index,
+                                 [this, index](std::uint32_t value) { write_hqd(index, value); });
     }
     // "Poll these queues' write pointers once": a connected queue is looked at anyway.
     unit_.registers.on_write(reg::gc::CP_PQ_WPTR_POLL_CNTL1, [this](std::uint32_t) { run(); });

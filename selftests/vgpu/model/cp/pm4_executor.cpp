@@ -48,8 +48,7 @@ bool Pm4Executor::run() {
     return progress;
 }
 
-void Pm4Executor::execute(std::uint8_t opcode, unsigned vmid,
-                          std::span<const std::uint32_t> body) {
+void Pm4Executor::execute(std::uint8_t opcode, unsigned vmid, std::span<const std::uint32_t> body) {
     const auto known = static_cast<Opcode>(opcode);
     if (known == Opcode::nop)
         return;
@@ -72,8 +71,7 @@ std::optional<Packet> decode(std::optional<Packet> (*decoder)(std::span<const st
 } // namespace
 
 // True when the packet was one of these and was understood.
-bool Pm4Executor::execute_data(Opcode opcode, unsigned vmid,
-                               std::span<const std::uint32_t> body) {
+bool Pm4Executor::execute_data(Opcode opcode, unsigned vmid, std::span<const std::uint32_t> body) {
     switch (opcode) {
     case Opcode::write_data: return write_data(vmid, body);
     case Opcode::wait_reg_mem: return wait_reg_mem(vmid, body);
@@ -89,10 +87,8 @@ bool Pm4Executor::execute_data(Opcode opcode, unsigned vmid,
     case Opcode::set_uconfig_reg:
         // Offsets are relative to the UCONFIG space, dword 0xc000 (soc15d.h).
         for (std::size_t i = 1; i < body.size(); ++i)
-            target_.write_register(slot_,
-                                   0xc000 + bits(body[0], 15, 0) +
-                                       static_cast<std::uint32_t>(i) - 1,
-                                   body[i]);
+            target_.write_register(
+                slot_, 0xc000 + bits(body[0], 15, 0) + static_cast<std::uint32_t>(i) - 1, body[i]);
         return !body.empty();
     // Caches and pipeline state that the model does not have: memory is always coherent and
     // every dispatch is complete when its completion is seen.

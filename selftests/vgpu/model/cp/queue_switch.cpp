@@ -29,9 +29,9 @@ void CommandProcessor::connect(unsigned slot, bool by_runlist) {
     connections_[slot] = std::make_unique<Connection>();
     connections_[slot]->by_runlist = by_runlist;
     if (unit_.observer.tracing())
-        unit_.observer.event(
-            "cp", fmt::format("map queue {:#x} to {} vmid {} mqd {:#x} {}", hqd.doorbell_dword(),
-                              name_of(slot), hqd.vmid(), hqd.mqd(), hqd.is_aql() ? "aql" : "pm4"));
+        unit_.observer.event("cp", fmt::format("map queue {:#x} to {} vmid {} mqd {:#x} {}",
+                                               hqd.doorbell_dword(), name_of(slot), hqd.vmid(),
+                                               hqd.mqd(), hqd.is_aql() ? "aql" : "pm4"));
     if (hqd.is_aql()) {
         connect_aql(slot);
         return;
@@ -55,8 +55,8 @@ void CommandProcessor::connect_aql(unsigned slot) {
                         .ctl_stack_bytes = hqd.registers[hqd::cntl_stack_size],
                         .sh_mem_bases = vmid.sh_mem_bases});
     connections_[slot]->aql.emplace(
-        AqlSurroundings{unit_.memory, unit_.shaders, unit_.interrupts, *this, unit_.observer},
-        slot, hqd);
+        AqlSurroundings{unit_.memory, unit_.shaders, unit_.interrupts, *this, unit_.observer}, slot,
+        hqd);
     restore(slot);
 }
 
@@ -90,9 +90,9 @@ void CommandProcessor::begin_stop(unsigned slot, StopMode mode, bool direct) {
     connection.stopping = mode;
     connection.direct = direct;
     if (unit_.observer.tracing())
-        unit_.observer.event("cp", fmt::format("stop queue {:#x} {}{}",
-                                               hqds_[slot].doorbell_dword(), name_of_mode(mode),
-                                               direct ? " (dequeue request)" : ""));
+        unit_.observer.event("cp",
+                             fmt::format("stop queue {:#x} {}{}", hqds_[slot].doorbell_dword(),
+                                         name_of_mode(mode), direct ? " (dequeue request)" : ""));
     if (!connection.aql)
         return;
     connection.aql->begin_stop();
@@ -129,14 +129,14 @@ void CommandProcessor::store_queue(unsigned slot, StopMode mode) {
             unit_.observer.count("queue_saves", 1);
             unit_.observer.count("waves_saved", saved.waves);
             unit_.observer.count("handler_instructions", saved.handler_instructions);
-            unit_.observer.count(
-                fmt::format("saves_by_doorbell/{:#x}", hqd.doorbell_dword()), 1);
+            unit_.observer.count(fmt::format("saves_by_doorbell/{:#x}", hqd.doorbell_dword()), 1);
         }
         if (unit_.observer.tracing())
             unit_.observer.event(
-                "cp", fmt::format("save queue {:#x} waves {} state {} bytes handler {} in flight {}",
-                                  hqd.doorbell_dword(), saved.waves, saved.wave_state_bytes,
-                                  saved.handler_instructions, connection.aql->in_flight()));
+                "cp",
+                fmt::format("save queue {:#x} waves {} state {} bytes handler {} in flight {}",
+                            hqd.doorbell_dword(), saved.waves, saved.wave_state_bytes,
+                            saved.handler_instructions, connection.aql->in_flight()));
     }
     for (const std::uint32_t index : {hqd::pq_rptr, hqd::pq_wptr, hqd::pq_wptr + 1,
                                       hqd::cntl_stack_offset, hqd::wg_state_offset})
@@ -168,8 +168,8 @@ void CommandProcessor::disconnect(unsigned slot) {
     hqd.registers[hqd::active] = 0;
     hqd.registers[hqd::dequeue_request] = 0;
     if (unit_.observer.tracing())
-        unit_.observer.event("cp", fmt::format("queue {:#x} left {}", hqd.doorbell_dword(),
-                                               name_of(slot)));
+        unit_.observer.event(
+            "cp", fmt::format("queue {:#x} left {}", hqd.doorbell_dword(), name_of(slot)));
 }
 
 } // namespace vgpu

@@ -44,8 +44,9 @@ void CommandProcessor::map_process(const pm4::MapProcess& packet) {
                     .tma_low = low_half(packet.tma),
                     .tma_high = high_half(packet.tma)};
     if (unit_.observer.tracing())
-        unit_.observer.event("cp", fmt::format("map process pasid {:#x} to vmid {} page table {:#x}",
-                                               packet.pasid, vmid, packet.page_table_base));
+        unit_.observer.event("cp",
+                             fmt::format("map process pasid {:#x} to vmid {} page table {:#x}",
+                                         packet.pasid, vmid, packet.page_table_base));
 }
 
 void CommandProcessor::map_queues(const pm4::MapQueues& packet) {
@@ -78,8 +79,7 @@ void CommandProcessor::map_queues(const pm4::MapQueues& packet) {
     }
     Hqd& hqd = hqds_[slot];
     for (std::uint32_t index = 0; index < hqd::count; ++index)
-        hqd.registers[index] =
-            unit_.memory.read32(0, packet.mqd + 4ULL * (hqd::mqd_dword + index));
+        hqd.registers[index] = unit_.memory.read32(0, packet.mqd + 4ULL * (hqd::mqd_dword + index));
     hqd.set_pair(hqd::mqd_base, packet.mqd);
     hqd.set_pair(hqd::wptr_poll, packet.wptr_address);
     hqd.registers[hqd::doorbell] =
@@ -102,8 +102,8 @@ Stall CommandProcessor::unmap_queues(unsigned slot, const pm4::UnmapQueues& pack
                 selected |= packet.doorbells[i] == hqd.doorbell_dword();
             break;
         case pm4::QueueSelect::by_pasid:
-            selected = connections_[other]->by_runlist &&
-                       unit_.memory.pasid(hqd.vmid()) == packet.pasid;
+            selected =
+                connections_[other]->by_runlist && unit_.memory.pasid(hqd.vmid()) == packet.pasid;
             break;
         // Static queues are those that the KIQ mapped: "all" of a HIQ means its own too.
         case pm4::QueueSelect::all:
@@ -116,9 +116,9 @@ Stall CommandProcessor::unmap_queues(unsigned slot, const pm4::UnmapQueues& pack
     }
     if (packet.select != pm4::QueueSelect::by_doorbell)
         for (SdmaEngine& engine : unit_.sdma)
-            engine.unmap_user_queues(
-                packet.select == pm4::QueueSelect::by_pasid ? std::optional(packet.pasid)
-                                                            : std::nullopt);
+            engine.unmap_user_queues(packet.select == pm4::QueueSelect::by_pasid
+                                         ? std::optional(packet.pasid)
+                                         : std::nullopt);
     if (slot == hiq_slot_)
         waves_saved_ = 0;
     return [this, leaving] {
@@ -134,8 +134,8 @@ void CommandProcessor::query_status(unsigned slot, const pm4::QueryStatus& packe
     if (slot == hiq_slot_ && waves_saved_ != 0) {
         waves_saved_ = 0;
         if (unit_.faults.drop_fence()) {
-            unit_.observer.event("fault", fmt::format("fence {:#x} at {:#x} dropped", packet.value,
-                                                      packet.address));
+            unit_.observer.event(
+                "fault", fmt::format("fence {:#x} at {:#x} dropped", packet.value, packet.address));
             return;
         }
     }

@@ -22,8 +22,7 @@ constexpr std::uint32_t gb_addr_config = 0x2201'1003;
 Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer)
     : observer_(observer), faults_(faults), registers_(observer),
       memory_(registers_, vram, host, observer),
-      interrupts_(registers_, memory_, host, clock_, observer),
-      bus_(registers_, vram, observer),
+      interrupts_(registers_, memory_, host, clock_, observer), bus_(registers_, vram, observer),
       sdma_{SdmaEngine({registers_, memory_, interrupts_, clock_, observer}, 0),
             SdmaEngine({registers_, memory_, interrupts_, clock_, observer}, 1)},
       shaders_(shader_config, memory_, observer, cp_),
@@ -106,13 +105,13 @@ void Device::raise_vm_fault(const VmFault& fault) {
     const std::uint64_t page = fault.va >> 12;
     const bool write = fault.access == Access::write;
     const unsigned denied = !fault.permission ? 8U : write ? 32U : 16U;
-    interrupts_.raise({.client = ih::client_utcl2,
-                       .source = ih::source_vm_fault,
-                       .ring = static_cast<std::uint8_t>(denied),
-                       .vmid = static_cast<std::uint8_t>(fault.vmid),
-                       .pasid = memory_.pasid(fault.vmid),
-                       .context = {low_half(page),
-                                   (high_half(page) & 15) | (write ? 1U << 5 : 0U)}});
+    interrupts_.raise(
+        {.client = ih::client_utcl2,
+         .source = ih::source_vm_fault,
+         .ring = static_cast<std::uint8_t>(denied),
+         .vmid = static_cast<std::uint8_t>(fault.vmid),
+         .pasid = memory_.pasid(fault.vmid),
+         .context = {low_half(page), (high_half(page) & 15) | (write ? 1U << 5 : 0U)}});
 }
 
 } // namespace vgpu

@@ -35,8 +35,7 @@ MemoryController::MemoryController(RegisterFile& registers, std::span<std::byte>
                                    Observer& observer)
     : registers_(registers), vram_(vram), host_(host), observer_(observer),
       read_entry_([this](PhysicalAddress entry) { return physical(entry, 8); }) {
-    connect_hub(gc::VM_INVALIDATE_ENG0_ACK, gc::VM_INVALIDATE_ENG0_REQ,
-                gc::VM_INVALIDATE_ENG0_SEM);
+    connect_hub(gc::VM_INVALIDATE_ENG0_ACK, gc::VM_INVALIDATE_ENG0_REQ, gc::VM_INVALIDATE_ENG0_SEM);
     connect_hub(mmhub::VM_INVALIDATE_ENG0_ACK, mmhub::VM_INVALIDATE_ENG0_REQ,
                 mmhub::VM_INVALIDATE_ENG0_SEM);
     connect_atc();
@@ -137,11 +136,11 @@ void MemoryController::record_fault(unsigned vmid, std::uint64_t va, Access acce
                                     WalkStatus status) {
     observer_.count("vm_faults", 1);
     if (observer_.tracing())
-        observer_.event("gmc", fmt::format("fault vmid {} va {:#x} {} {}", vmid, va,
-                                           access_name(access),
-                                           status == WalkStatus::no_permission ? "not permitted"
-                                           : status == WalkStatus::not_present ? "not mapped"
-                                                                               : "no memory"));
+        observer_.event("gmc",
+                        fmt::format("fault vmid {} va {:#x} {} {}", vmid, va, access_name(access),
+                                    status == WalkStatus::no_permission ? "not permitted"
+                                    : status == WalkStatus::not_present ? "not mapped"
+                                                                        : "no memory"));
     if (vmid == 0) {
         // The kernel's own address space: the model or the driver is wrong, never a user.
         observer_.unmodelled("gmc", fmt::format("VMID 0 access to {:#x}", va));
@@ -150,10 +149,10 @@ void MemoryController::record_fault(unsigned vmid, std::uint64_t va, Access acce
     // VM_L2_PROTECTION_FAULT_STATUS of gfx9: MORE_FAULTS 0, PERMISSION_FAULTS [7:4],
     // RW 18, VMID [24:20]; bits of PERMISSION_FAULTS: valid 0, read 1, write 2, execute 3.
     const bool permission = status == WalkStatus::no_permission;
-    const std::uint32_t denied = !permission                  ? 1U
-                                 : access == Access::write    ? 4U
+    const std::uint32_t denied = !permission                 ? 1U
+                                 : access == Access::write   ? 4U
                                  : access == Access::execute ? 8U
-                                                              : 2U;
+                                                             : 2U;
     registers_.set(gc::VM_L2_PROTECTION_FAULT_STATUS,
                    denied << 4 | (access == Access::write ? 1U << 18 : 0U) | vmid << 20);
     registers_.set(gc::VM_L2_PROTECTION_FAULT_ADDR_LO32, low_half(va >> 12));

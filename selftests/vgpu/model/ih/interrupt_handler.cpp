@@ -26,8 +26,7 @@ InterruptHandler::InterruptHandler(RegisterFile& registers, MemoryController& me
     registers_.on_write(osssys::IH_RB_CNTL, [this](std::uint32_t value) {
         // WPTR_OVERFLOW_CLEAR: the driver pulses it after it has seen the overflow.
         if (bit(value, 31))
-            registers_.set(osssys::IH_RB_WPTR,
-                           registers_.value(osssys::IH_RB_WPTR) & ~overflow);
+            registers_.set(osssys::IH_RB_WPTR, registers_.value(osssys::IH_RB_WPTR) & ~overflow);
         registers_.set(osssys::IH_RB_CNTL, value);
     });
 }
@@ -63,8 +62,8 @@ void InterruptHandler::raise(const Interrupt& interrupt) {
     }
     const std::uint64_t time = clock_.ticks();
     const std::array<std::uint32_t, 8> words = {
-        static_cast<std::uint32_t>(interrupt.client | interrupt.source << 8 |
-                                   interrupt.ring << 16 | interrupt.vmid << 24),
+        static_cast<std::uint32_t>(interrupt.client | interrupt.source << 8 | interrupt.ring << 16 |
+                                   interrupt.vmid << 24),
         low_half(time),
         high_half(time) & 0xffff,
         interrupt.pasid,

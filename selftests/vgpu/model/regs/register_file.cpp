@@ -71,8 +71,8 @@ void RegisterFile::clear() {
 
 void RegisterFile::report_unknown(std::uint32_t dword, std::string_view actor,
                                   std::string_view verb) {
-    observer_.unmodelled("regs", fmt::format("{} of register {} by {}", verb,
-                                             register_name(dword), actor));
+    observer_.unmodelled("regs",
+                         fmt::format("{} of register {} by {}", verb, register_name(dword), actor));
 }
 
 } // namespace vgpu

@@ -42,9 +42,7 @@ public:
     std::uint32_t read(std::uint32_t dword, std::string_view actor);
     void write(std::uint32_t dword, std::uint32_t value, std::string_view actor);
 
-    bool declared(std::uint32_t dword) const {
-        return policies_[dword] != RegisterPolicy::unknown;
-    }
+    bool declared(std::uint32_t dword) const { return policies_[dword] != RegisterPolicy::unknown; }
     // All values back to zero, as after a reset of the device. Handlers stay.
     void clear();
 

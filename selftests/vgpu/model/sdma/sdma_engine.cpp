@@ -136,8 +136,7 @@ bool SdmaEngine::run_ring(Ring& ring) {
         }
         // execute() may push a buffer and move this one: let it see a copy of the packet.
         const std::vector<std::uint32_t> packet(
-            buffer.dwords.begin() + static_cast<std::ptrdiff_t>(buffer.next),
-            buffer.dwords.end());
+            buffer.dwords.begin() + static_cast<std::ptrdiff_t>(buffer.next), buffer.dwords.end());
         const std::size_t depth = ring.buffers.size() - 1;
         const std::size_t used = execute(ring, buffer.vmid, packet);
         ring.waiting = used == 0;

@@ -55,7 +55,7 @@ private:
     struct Ring {
         std::uint32_t base = 0; // dword of its RB_CNTL; all rings have one register layout
         bool user = false;
-        std::uint64_t mqd = 0; // of a user ring the CP mapped
+        std::uint64_t mqd = 0;       // of a user ring the CP mapped
         std::vector<Buffer> buffers; // the ring's packets, then nested indirect buffers
         bool waiting = false;
     };

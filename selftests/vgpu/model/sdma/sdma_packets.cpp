@@ -53,8 +53,7 @@ std::size_t fixed_dwords(Op op) {
 
 } // namespace
 
-std::size_t SdmaEngine::execute(Ring& ring, unsigned vmid,
-                                std::span<const std::uint32_t> packet) {
+std::size_t SdmaEngine::execute(Ring& ring, unsigned vmid, std::span<const std::uint32_t> packet) {
     const auto op = static_cast<Op>(packet[0] & 0xff);
     if (packet.size() < fixed_dwords(op))
         return unknown(packet);
@@ -84,8 +83,8 @@ std::size_t SdmaEngine::execute(Ring& ring, unsigned vmid,
 }
 
 std::size_t SdmaEngine::unknown(std::span<const std::uint32_t> packet) {
-    unit_.observer.unmodelled(name_, fmt::format("packet {:#x} of {} dwords", packet[0] & 0xffff,
-                                                 packet.size()));
+    unit_.observer.unmodelled(
+        name_, fmt::format("packet {:#x} of {} dwords", packet[0] & 0xffff, packet.size()));
     return packet.size(); // its length is unknown too: give up the rest of the buffer
 }
 
@@ -118,8 +117,7 @@ std::size_t SdmaEngine::write(unsigned vmid, std::span<const std::uint32_t> pack
     return 4 + count;
 }
 
-std::size_t SdmaEngine::indirect(Ring& ring, unsigned vmid,
-                                 std::span<const std::uint32_t> packet) {
+std::size_t SdmaEngine::indirect(Ring& ring, unsigned vmid, std::span<const std::uint32_t> packet) {
     const unsigned buffer_vmid = ring.user ? vmid : bits(packet[0], 19, 16);
     Buffer buffer{buffer_vmid, std::vector<std::uint32_t>(packet[3] & 0xf'ffff), 0};
     const std::uint64_t base = address(packet, 1) & ~std::uint64_t{31};
@@ -189,8 +187,8 @@ std::size_t SdmaEngine::page_entries(unsigned vmid, std::span<const std::uint32_
     std::vector<std::uint64_t> entries((packet[9] & 0x7'ffff) + 1ULL);
     for (std::size_t i = 0; i < entries.size(); ++i)
         entries[i] = (value + i * increment) | flags;
-    trace(fmt::format("page entries {:#x} count {} value {:#x} flags {:#x}", target,
-                      entries.size(), value, flags));
+    trace(fmt::format("page entries {:#x} count {} value {:#x} flags {:#x}", target, entries.size(),
+                      value, flags));
     unit_.memory.write(vmid, target, std::as_bytes(std::span(entries)));
     unit_.memory.invalidate();
     return 10;
@@ -198,12 +196,11 @@ std::size_t SdmaEngine::page_entries(unsigned vmid, std::span<const std::uint32_
 
 std::size_t SdmaEngine::trap(const Ring& ring, unsigned vmid,
                              std::span<const std::uint32_t> packet) {
-    unit_.interrupts.raise(
-        {.client = engine_ == 0 ? ih::client_sdma0 : ih::client_sdma1,
-         .source = ih::source_sdma_trap,
-         .vmid = static_cast<std::uint8_t>(ring.user ? vmid : 0),
-         .pasid = ring.user ? unit_.memory.pasid(vmid) : std::uint16_t{0},
-         .context = {packet[1] & 0xfff'ffff}});
+    unit_.interrupts.raise({.client = engine_ == 0 ? ih::client_sdma0 : ih::client_sdma1,
+                            .source = ih::source_sdma_trap,
+                            .vmid = static_cast<std::uint8_t>(ring.user ? vmid : 0),
+                            .pasid = ring.user ? unit_.memory.pasid(vmid) : std::uint16_t{0},
+                            .context = {packet[1] & 0xfff'ffff}});
     return 2;
 }
 
