@@ -19,7 +19,7 @@ namespace cli {
 
 namespace {
 
-enum class Verdict { ok, warn, fail };
+enum class Verdict : std::uint8_t { ok, warn, fail };
 
 struct Check {
     const char* name;

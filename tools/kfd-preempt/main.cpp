@@ -126,9 +126,7 @@ cli::Context make_context() {
     return context;
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
     CLI::App app("Stop the GPU queues of any process mid-kernel, and let them go on.",
                  "kfd-preempt");
     app.require_subcommand(1);
@@ -150,4 +148,16 @@ int main(int argc, char** argv) {
         return usage_error(app, error);
     }
     return static_cast<int>(cli::write_report(run(make_context()), arguments.json));
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    // Errors are values in here; what still throws is the standard library, out of memory.
+    try {
+        return run_command(argc, argv);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "kfd-preempt: %s\n", error.what());
+        return static_cast<int>(cli::Exit::failed);
+    }
 }

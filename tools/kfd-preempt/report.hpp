@@ -2,6 +2,7 @@
 // What a verb hands back: the same facts for people, for programs, and as an exit code.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -11,7 +12,7 @@ namespace cli {
 
 using Json = nlohmann::ordered_json;
 
-enum class Exit : int {
+enum class Exit : std::uint8_t {
     ok = 0,
     failed = 1,
     usage = 2,

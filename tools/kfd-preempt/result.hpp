@@ -2,13 +2,14 @@
 // Errors as values: what failed, on what, with which errno.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
 
 namespace kfd {
 
-enum class Op {
+enum class Op : std::uint8_t {
     open_device,
     query,
     switch_queues,

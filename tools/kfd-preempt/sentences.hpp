@@ -13,7 +13,7 @@
 
 namespace cli {
 
-enum class Verb { suspend, resume, status };
+enum class Verb : std::uint8_t { suspend, resume, status };
 
 const char* verb_name(Verb verb);
 

@@ -25,8 +25,9 @@ std::string_view trim(std::string_view text);
 template <typename T> std::optional<T> parse_unsigned(std::string_view text) {
     text = trim(text);
     T value{};
-    const char* end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, value);
+    const char* begin = text.data();
+    const char* end = begin + text.size();
+    const auto parsed = std::from_chars(begin, end, value);
     if (text.empty() || text.front() == '-' || parsed.ec != std::errc{} || parsed.ptr != end)
         return std::nullopt;
     return value;

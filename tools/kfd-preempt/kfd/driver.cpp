@@ -74,7 +74,7 @@ std::optional<std::string> modinfo_kfd_preempt(const std::filesystem::path& modu
 std::string group_name(const Roots& roots, unsigned gid) {
     const auto text = read_text(roots.system / "etc/group", Op::read_proc, 1U << 20);
     std::string_view rest = text ? std::string_view(*text) : std::string_view{};
-    const std::string number = std::to_string(gid);
+    std::string number = std::to_string(gid);
     while (!rest.empty()) {
         const std::string_view line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(line.size() + 1, rest.size()));

@@ -13,6 +13,7 @@
 namespace kfd {
 
 // Values of the attribute `type` (enum kfd_queue_type of amdkfd, not the ioctl's queue_type).
+// NOLINTNEXTLINE(performance-enum-size): any number that the kernel writes must fit
 enum class QueueType : std::uint32_t {
     compute = 0,
     sdma = 1,

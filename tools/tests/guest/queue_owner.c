@@ -101,5 +101,15 @@ int main(int argc, char **argv)
 		write_progress(fileno(file), jobs, n);
 		sleep_us(10000);
 	}
-	return finish(jobs, n);
+	ret = finish(jobs, n);
+	/*
+	 * Not left to the exit: KFD frees what a process leaves behind in a work item, and the guest
+	 * may be switched off before that ran.
+	 */
+	for (unsigned int i = 0; i < n; i++) {
+		aql_queue_destroy(&queues[i]);
+		job_free(&jobs[i]);
+	}
+	kfd_device_close(&dev);
+	return ret;
 }
