@@ -14,12 +14,15 @@
 #define QUEUES_MAX 8u
 #define LONG_MS 60000u
 
+#define PAIRS_MAX 9999u
+
 /*
  * The counters of the software GPU are marked before and after the pairs, by
- * packets on one more queue that is idle otherwise. Labels of the marks:
+ * packets on one more queue that is idle otherwise. pair_counts.py reads what
+ * was measured out of the labels: queues, four digits of pairs, 0 or 1.
  */
-#define LABEL_BEFORE(queues) ((queues) * 10)
-#define LABEL_AFTER(queues) ((queues) * 10 + 1)
+#define LABEL_BEFORE(bench) ((bench)->queues * 100000 + (bench)->pairs * 10)
+#define LABEL_AFTER(bench) (LABEL_BEFORE(bench) + 1)
 
 struct bench {
 	struct kfd_device dev;
@@ -35,7 +38,7 @@ static const char *const sched_names[] = { "HWS", "HWS_NO_OVERSUB", "NO_HWS", "M
 
 static int fail(const char *what, int ret)
 {
-	fprintf(stderr, "bench_preempt: %s: %s\n", what, strerror(-ret));
+	printf("not ok 1 %s: %s\n", what, strerror(-ret));
 	return EXIT_FAILURE;
 }
 
@@ -101,10 +104,10 @@ static uint32_t finish(struct bench *bench)
 
 static void report(const struct bench *bench, const struct kfd_ioctl_preempt_status_args *status)
 {
-	printf("scheduler=%s busy_queues=%u pairs=%u snapshots=%u,%u\n",
+	printf("# scheduler=%s busy_queues=%u pairs=%u snapshots=%u,%u\n",
 	       sched_names[driver_facts(bench->dev.kfd_fd).sched_mode & 3], bench->queues,
-	       bench->pairs, LABEL_BEFORE(bench->queues), LABEL_AFTER(bench->queues));
-	printf("driver time of the last stop %llu us, longest %llu us, last start %llu us (emulated GPU: not a latency)\n",
+	       bench->pairs, LABEL_BEFORE(bench), LABEL_AFTER(bench));
+	printf("# driver time, emulated GPU, not a latency: last stop %llu us, longest %llu us, last start %llu us\n",
 	       status->last_preempt_ns / 1000, status->max_preempt_ns / 1000,
 	       status->last_resume_ns / 1000);
 }
@@ -119,24 +122,28 @@ int main(int argc, char **argv)
 		bench.queues = (unsigned int)atoi(argv[1]);
 		bench.pairs = (unsigned int)atoi(argv[2]);
 	}
-	if (!bench.queues || bench.queues > QUEUES_MAX || !bench.pairs) {
-		fprintf(stderr, "usage: bench_preempt QUEUES PAIRS (1 to %u queues)\n", QUEUES_MAX);
+	if (!bench.queues || bench.queues > QUEUES_MAX || !bench.pairs || bench.pairs > PAIRS_MAX) {
+		fprintf(stderr, "usage: bench_preempt QUEUES PAIRS (1 to %u queues, 1 to %u pairs)\n",
+			QUEUES_MAX, PAIRS_MAX);
 		return 64;
 	}
+	printf("TAP version 13\n1..1\n");
 	ret = start(&bench);
 	if (ret)
 		return fail("cannot start the kernels", ret);
-	ret = mark(&bench, LABEL_BEFORE(bench.queues));
+	ret = mark(&bench, LABEL_BEFORE(&bench));
 	if (!ret)
 		ret = run_pairs(&bench);
 	if (!ret)
-		ret = mark(&bench, LABEL_AFTER(bench.queues));
+		ret = mark(&bench, LABEL_AFTER(&bench));
 	if (!ret)
 		ret = preempt_status(bench.dev.kfd_fd, 0, bench.queue[0].id, &status);
 	if (ret)
-		return fail("pairs", ret);
+		return fail("a call of a pair failed", ret);
 	report(&bench, &status);
 	if (finish(&bench))
 		return fail("a kernel did not end with the right result", -EIO);
+	printf("ok 1 %u pairs among %u busy queues leave all results right\n", bench.pairs,
+	       bench.queues);
 	return EXIT_SUCCESS;
 }
