@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: MIT
-// First-fit allocation in the CWSR area.
+// Best-fit allocation in the CWSR area.
 #include "model/sq/save_area.hpp"
 
 namespace vgpu::sq {
 
 std::optional<std::uint32_t> SaveArea::allocate(std::uint32_t bytes) {
-    std::uint64_t at = begin_;
-    for (const auto& [offset, size] : regions_) {
-        if (at + bytes <= offset) {
-            break;
+    std::optional<std::uint32_t> best;
+    std::uint64_t best_gap = ~0ULL;
+    std::uint64_t gap_begin = begin_;
+    const auto consider = [&](std::uint64_t gap_end) {
+        const std::uint64_t gap = gap_end > gap_begin ? gap_end - gap_begin : 0;
+        if (gap >= bytes && gap < best_gap) {
+            best = static_cast<std::uint32_t>(gap_begin);
+            best_gap = gap;
         }
-        at = std::uint64_t{offset} + size;
+    };
+    for (const auto& [offset, size] : regions_) {
+        consider(offset);
+        gap_begin = std::uint64_t{offset} + size;
     }
-    if (at + bytes > end_) {
-        return std::nullopt;
+    consider(end_);
+    if (best) {
+        regions_[*best] = bytes;
     }
-    regions_[static_cast<std::uint32_t>(at)] = bytes;
-    return static_cast<std::uint32_t>(at);
+    return best;
 }
 
 bool SaveArea::reserve(std::uint32_t offset, std::uint32_t bytes) {

@@ -9,8 +9,9 @@
 namespace vgpu::sq {
 
 // Offsets are from the start of the CWSR area; wave data lives in [begin, end). A wave owns its
-// region from the save until its restore has ended: a save that begins while other waves are
-// still restoring must not overwrite what they have not read yet.
+// region from its first save until it ends. A save that begins while other waves are still
+// restoring must not overwrite what they have not read yet, and the driver makes the area just
+// large enough for a full array: the same waves must fit again, whoever comes first.
 class SaveArea {
 public:
     static constexpr std::uint32_t alignment = 64;
@@ -18,7 +19,7 @@ public:
     SaveArea() = default;
     SaveArea(std::uint32_t begin, std::uint32_t end) : begin_(begin), end_(end) {}
 
-    // The lowest free region, or nothing when none is large enough.
+    // The smallest gap that is large enough, or nothing.
     std::optional<std::uint32_t> allocate(std::uint32_t bytes);
     // A region known from a control stack. False when it is outside, misaligned or overlaps.
     bool reserve(std::uint32_t offset, std::uint32_t bytes);

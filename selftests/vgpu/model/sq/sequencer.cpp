@@ -65,6 +65,7 @@ bool ShaderArray::State::step(Wave& wave) {
         wave.at_barrier = false;
         state.status &= ~isa::status::in_barrier;
         wave.in_save = true;
+        wave.answered = false;
         wave.handler_instructions = 0;
         sq::enter_trap_handler(state, state.pc, 0);
     }
@@ -74,8 +75,6 @@ bool ShaderArray::State::step(Wave& wave) {
     if (e.outcome == Outcome::next) [[likely]] {
         if (wave.restoring && !state.priv) {
             wave.restoring = false;
-            slots.at(wave.group->dispatch->queue_slot).save_area.release(*wave.save_offset);
-            wave.save_offset.reset();
             wave.first = false;
         }
         // A trap handler may leave a halted wave behind: HALT counts from its return on.
@@ -138,7 +137,7 @@ void ShaderArray::State::release_barrier(Workgroup& group) {
 bool ShaderArray::State::answer_save_message(Wave& wave, Execution& e) {
     Workgroup& group = *wave.group;
     Slot& slot = slots.at(group.dispatch->queue_slot);
-    if (!wave.in_save || slot.stop != StopMode::save || wave.save_offset) {
+    if (!wave.in_save || slot.stop != StopMode::save || wave.answered) {
         e.illegal("MSG_SAVEWAVE without a save request");
         wave_failed(wave, e);
         return false;
@@ -147,10 +146,8 @@ bool ShaderArray::State::answer_save_message(Wave& wave, Execution& e) {
         // Its data would lie where the driver copies the control stack for debuggers to.
         observer.unmodelled("sq", "context save of a queue whose control stack size is unknown");
     }
-    wave.first = std::none_of(group.waves.begin(), group.waves.end(),
-                              [](const auto& other) { return other->in_save && other->first; });
-    wave.save_offset = slot.save_area.allocate(group.dispatch->save_bytes(wave.first));
-    if (!wave.save_offset) {
+    wave.first = saves_lds(wave);
+    if (!give_region(wave, slot)) {
         // The driver sizes the area for a full array (kfd_queue.c): a smaller one is an error.
         observer.event("sq", fmt::format("slot {}: CWSR area of {} bytes is full", slot.queue.slot,
                                          slot.queue.ctx_save_bytes));
@@ -158,21 +155,49 @@ bool ShaderArray::State::answer_save_message(Wave& wave, Execution& e) {
         wave_failed(wave, e);
         return false;
     }
+    wave.answered = true;
     constexpr std::uint64_t first_wave_bit = 1ULL << (32 + 26);
-    wave.state.exec = ((slot.queue.ctx_save_base + *wave.save_offset) & 0xffff'ffff'ffffULL) |
+    wave.state.exec = ((slot.queue.ctx_save_base + wave.region->offset) & 0xffff'ffff'ffffULL) |
                       (wave.first ? first_wave_bit : 0);
     return true;
 }
 
+// The same wave each time as long as it lives, so that each fits where it was: the first of those
+// that have not ended for good.
+bool ShaderArray::State::saves_lds(const Wave& wave) const {
+    const auto& all = wave.group->waves;
+    const auto leader = std::find_if(
+        all.begin(), all.end(), [](const auto& other) { return !other->ended || other->saved; });
+    return leader->get() == &wave;
+}
+
+// What it had serves again, unless it has to save the LDS now for a wave that ended.
+bool ShaderArray::State::give_region(Wave& wave, Slot& slot) {
+    const std::uint32_t bytes = wave.group->dispatch->save_bytes(wave.first);
+    if (wave.region && wave.region->bytes >= bytes) {
+        return true;
+    }
+    if (wave.region) {
+        slot.save_area.release(wave.region->offset);
+        wave.region.reset();
+    }
+    if (const auto offset = slot.save_area.allocate(bytes)) {
+        wave.region = {*offset, bytes};
+    }
+    return wave.region.has_value();
+}
+
 bool ShaderArray::State::wave_saved(Wave& wave, Execution& e) {
-    if (!wave.in_save || !wave.save_offset) {
+    if (!wave.in_save || !wave.answered) {
         e.illegal("s_endpgm_saved without a save");
         wave_failed(wave, e);
         return false;
     }
     Workgroup& group = *wave.group;
     Slot& slot = slots.at(group.dispatch->queue_slot);
-    group.saved.waves.push_back({wave.index, *wave.save_offset});
+    group.saved.waves.push_back({wave.index, wave.region->offset});
+    wave.region.reset(); // the record has it now
+    wave.saved = true;
     if (wave.first) {
         group.saved.first_wave = wave.index;
     }
@@ -195,9 +220,6 @@ void ShaderArray::State::wave_failed(Wave& wave, const Execution& e) {
     }
     const unsigned slot = wave.group->dispatch->queue_slot;
     const std::uint64_t pc = e.pc;
-    if (wave.restoring && wave.save_offset) {
-        slots.at(slot).save_area.release(*wave.save_offset);
-    }
     wave.group->dispatch->failed = true;
     wave_left(wave);
     client.wave_failed(slot, pc, memory_fault);
@@ -206,6 +228,9 @@ void ShaderArray::State::wave_failed(Wave& wave, const Execution& e) {
 void ShaderArray::State::wave_left(Wave& wave) {
     Workgroup& group = *wave.group;
     wave.ended = true;
+    if (wave.region) {
+        slots.at(group.dispatch->queue_slot).save_area.release(wave.region->offset);
+    }
     units[group.compute_unit].give_wave(wave.slot, group.dispatch->program.vgprs());
     drop_from_turns(wave);
     --group.on_hardware;

@@ -75,6 +75,8 @@ struct ShaderArray::State {
     bool arrive_at_barrier(sq::Wave& wave);
     void release_barrier(sq::Workgroup& group);
     bool answer_save_message(sq::Wave& wave, isa::Execution& e);
+    bool saves_lds(const sq::Wave& wave) const;
+    bool give_region(sq::Wave& wave, Slot& slot);
     bool wave_saved(sq::Wave& wave, isa::Execution& e);
     void wave_failed(sq::Wave& wave, const isa::Execution& e);
     void wave_left(sq::Wave& wave);

@@ -39,8 +39,14 @@ struct Wave {
     bool restoring = false; // relaunched, has not returned from the trap handler yet
     bool in_save = false;   // entered the trap handler for a save
     bool first = false;     // saves or restores the LDS
-    // Region in the CWSR area: where it is being saved to or restored from.
-    std::optional<std::uint32_t> save_offset;
+    bool saved = false;     // left by s_endpgm_saved
+    bool answered = false;  // MSG_SAVEWAVE got its answer in this save
+    // Its part of the CWSR area, from the first save until the wave ends: see SaveArea.
+    struct Region {
+        std::uint32_t offset = 0;
+        std::uint32_t bytes = 0;
+    };
+    std::optional<Region> region;
     std::uint64_t handler_instructions = 0;
 };
 

@@ -89,7 +89,7 @@ bool ShaderArray::State::place(Slot& slot, Dispatch& dispatch, std::uint32_t lin
         if (saved != nullptr) {
             wave.restoring = true;
             wave.first = wave.index == saved->first_wave;
-            wave.save_offset = saved->waves[i].offset;
+            wave.region = {saved->waves[i].offset, dispatch.save_bytes(wave.first)};
             init_restored_wave(wave, dispatch, site, poison);
         } else {
             init_new_wave(wave, dispatch, site);

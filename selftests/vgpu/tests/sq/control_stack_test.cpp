@@ -203,7 +203,7 @@ TEST(ControlStack, a_queue_without_a_trap_handler_cannot_restore_waves) {
     EXPECT_FALSE(saved.restore(saved.queue.control_stack));
 }
 
-TEST(SaveArea, first_fit_around_regions_in_use) {
+TEST(SaveArea, best_fit_around_regions_in_use) {
     sq::SaveArea area(4096, 4096 + 1024);
     ASSERT_TRUE(area.reserve(4096 + 256, 256));
     EXPECT_FALSE(area.reserve(4096 + 320, 64));  // inside
@@ -211,8 +211,9 @@ TEST(SaveArea, first_fit_around_regions_in_use) {
     EXPECT_FALSE(area.reserve(4096 + 10, 64));   // misaligned
     EXPECT_FALSE(area.reserve(0, 64));           // in the control stack
     EXPECT_FALSE(area.reserve(4096 + 960, 128)); // beyond the end
-    EXPECT_EQ(area.allocate(256), 4096U);
+    EXPECT_EQ(area.allocate(128), 4096U);        // the smaller of two gaps
     EXPECT_EQ(area.allocate(512), 4096U + 512);
+    EXPECT_EQ(area.allocate(128), 4096U + 128);
     EXPECT_EQ(area.allocate(64), std::nullopt);
     area.release(4096 + 256);
     EXPECT_EQ(area.allocate(64), 4096U + 256);

@@ -127,6 +127,27 @@ TEST(Cwsr, many_saves_in_a_row) {
     EXPECT_EQ(run.output(), reference.output);
 }
 
+// The driver's area has room for a full array and no more: repeated saves, with waves that are
+// still restoring when the next one begins, must not need more because it became fragmented.
+TEST(Cwsr, many_saves_into_an_area_without_a_byte_to_spare) {
+    constexpr std::uint32_t iterations = 400;
+    const Reference reference = undisturbed(iterations);
+    constexpr std::uint32_t wave_bytes = 48 * 256 + 112 * 4 + 128;
+    Exchange run(iterations);
+    run.gpu.area_bytes = Gpu::ctl_stack_bytes + 6 * wave_bytes + 3 * 512;
+    run.gpu.array().unbind(0);
+    run.gpu.array().bind(run.gpu.queue());
+    ASSERT_TRUE(run.gpu.array().dispatch(0, run.second_packet(5)));
+    std::mt19937_64 random(23);
+    while (run.gpu.completed.empty()) {
+        run.gpu.array().run(random() % 3000);
+        ASSERT_TRUE(run.gpu.save_and_restore());
+        ASSERT_EQ(run.gpu.failed_waves, 0U);
+    }
+    run.expect_clean_end();
+    EXPECT_EQ(run.output(), reference.output);
+}
+
 // Only some workgroups fit at a time: some have ended, some run, some were never launched.
 TEST(Cwsr, workgroups_that_ended_run_or_were_not_launched) {
     ShaderArray::Config config;

@@ -64,7 +64,6 @@ std::uint64_t Gpu::load_kernel(const Kernel& kernel, std::uint64_t va) {
 }
 
 QueueBinding Gpu::queue(unsigned slot) const {
-    constexpr std::uint32_t area_bytes = 8U << 20;
     QueueBinding binding;
     binding.slot = slot;
     binding.vmid = 8;

@@ -90,6 +90,7 @@ public:
     bool save_and_restore(unsigned slot = 0);
 
     FlatMemory memory;
+    std::uint32_t area_bytes = 8U << 20;  // of the CWSR area of each queue
     std::vector<std::uint64_t> completed; // packet indices
     std::vector<std::uint32_t> interrupts;
     std::vector<std::string> unmodelled_texts;
