@@ -107,7 +107,8 @@ static void report(const struct bench *bench, const struct kfd_ioctl_preempt_sta
 	printf("# scheduler=%s busy_queues=%u pairs=%u snapshots=%u,%u\n",
 	       sched_names[driver_facts(bench->dev.kfd_fd).sched_mode & 3], bench->queues,
 	       bench->pairs, LABEL_BEFORE(bench), LABEL_AFTER(bench));
-	printf("# driver time, emulated GPU, not a latency: last stop %llu us, longest %llu us, last start %llu us\n",
+	printf("# driver time on an emulated GPU, not a latency: "
+	       "last stop %llu us, longest %llu us, last start %llu us\n",
 	       status->last_preempt_ns / 1000, status->max_preempt_ns / 1000,
 	       status->last_resume_ns / 1000);
 }
