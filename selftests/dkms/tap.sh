@@ -5,7 +5,7 @@
 tap_count=0
 tap_failed=0
 
-# ok DESCRIPTION STATUS [FILE]: one test; FILE is shown when it failed.
+# ok DESCRIPTION STATUS [FILE]: one test; the end of FILE is shown when it failed.
 ok() {
     tap_count=$((tap_count + 1))
     if [ "$2" -eq 0 ]; then
@@ -14,7 +14,7 @@ ok() {
     fi
     tap_failed=$((tap_failed + 1))
     echo "not ok $tap_count - $1"
-    [ $# -lt 3 ] || sed 's/^/# /' "$3"
+    [ $# -lt 3 ] || tail -n 30 "$3" | sed 's/^/# /'
 }
 
 # Ends the test: the plan, and a status that says whether anything failed.
