@@ -167,6 +167,10 @@ Result<Nothing> Connection::send(const Header& header, std::span<const std::byte
         const ssize_t written = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
         if (written < 0 && errno == EINTR)
             continue;
+        if (written < 0 && (errno == EPIPE || errno == ECONNRESET))
+            return Error{errno, "QEMU closed the connection before it had its answer: it was "
+                                "killed, or the machine is so busy that it waited longer than "
+                                "the device's x-msg-timeout (5000 ms unless set)"};
         if (written < 0)
             return system_error("send");
         sent += static_cast<std::size_t>(written);
