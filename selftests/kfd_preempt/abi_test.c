@@ -48,6 +48,8 @@ static int module_parameter(const char *name)
 TEST_F(driver, query_tells_version_scheduler_and_limits)
 {
 	const struct kfd_ioctl_preempt_query_args *query = &self->query;
+	/* Without a GPU the driver knows the calls, but there is nothing it can stop. */
+	bool has_gpu = access("/dev/dri/renderD128", F_OK) == 0;
 
 	EXPECT_EQ(KFD_PREEMPT_ABI_MAJOR, query->abi_major);
 	EXPECT_EQ(KFD_PREEMPT_ABI_MINOR, query->abi_minor);
@@ -59,8 +61,8 @@ TEST_F(driver, query_tells_version_scheduler_and_limits)
 	EXPECT_EQ(0, query->flags);
 	EXPECT_EQ(0, query->reserved[0]);
 	EXPECT_EQ(0, query->reserved[1]);
-	EXPECT_TRUE(query->type_mask & (1u << KFD_PREEMPT_TYPE_SAVE));
-	EXPECT_TRUE(query->caps & KFD_PREEMPT_CAP_SAVE);
+	EXPECT_EQ(has_gpu, !!(query->type_mask & (1u << KFD_PREEMPT_TYPE_SAVE)));
+	EXPECT_EQ(has_gpu, !!(query->caps & KFD_PREEMPT_CAP_SAVE));
 	EXPECT_TRUE(query->caps & KFD_PREEMPT_CAP_BATCH);
 	EXPECT_TRUE(query->caps & KFD_PREEMPT_CAP_OPERATOR);
 }
