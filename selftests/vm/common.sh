@@ -18,6 +18,17 @@ die() {
 	exit "$status"
 }
 
+# The Debian archive that this machine's apt uses.
+debian_mirror() {
+	local site
+	# shellcheck disable=SC2016 # apt's variables, not ours
+	site=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(SITE) $(ORIGIN) $(CODENAME)' |
+		awk '$2 == "Debian" && $3 !~ /-/ { print $1; exit }')}
+	[ -n "$site" ] || die 1 "no Debian archive in the apt sources of this machine;" \
+		"run apt-get update, or set DEBIAN_MIRROR to one"
+	echo "$site"
+}
+
 # slim_module SOURCE DEST: a module as the guest loads it. Without debug data and signature it loads
 # seconds faster under TCG, because the kernel hashes and parses all of them.
 slim_module() {
@@ -38,7 +49,7 @@ pack() {
 install_program() {
 	local library
 	install -D -p "$1" "$2/$3"
-	{ ldd "$1" 2>/dev/null || true; } | awk '$2 == "=>" { print $3 } $1 ~ "^/" { print $1 }' |
+	{ ldd "$1" 2>/dev/null || true; } | awk '$2 == "=>" && $3 ~ "^/" { print $3 } $1 ~ "^/" { print $1 }' |
 		while read -r library; do
 			install -D "$library" "$2/$library"
 		done
