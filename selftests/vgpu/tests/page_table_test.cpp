@@ -58,6 +58,13 @@ TEST_F(PageTable, pdb0_without_further_is_a_2_mib_page) {
     EXPECT_TRUE(found.target.system);
 }
 
+// The driver makes a large page of contiguous system memory that begins at any small page.
+TEST_F(PageTable, a_large_page_may_begin_at_any_small_page_of_memory) {
+    set(0x3000, 21, 0x400f'f000 | valid | readable | system_page);
+    EXPECT_EQ(walk(va & ~0x1f'ffffULL).target.address, 0x400f'f000U);
+    EXPECT_EQ(walk(va | 0x1f'ffff).target.address, 0x400f'f000U + 0x1f'ffff);
+}
+
 TEST_F(PageTable, pde_as_pte_is_a_1_gib_page) {
     set(0x2000, 30, 0x8'0000'0000 | valid | readable | pde_is_pte);
     const Walk found = walk(va);

@@ -44,8 +44,9 @@ Walk finish(std::uint64_t entry, std::uint64_t page_bytes, std::uint64_t va, Acc
     if (!permitted(entry, access))
         return {WalkStatus::no_permission, {}};
     const std::uint64_t offset = page_bytes - 1;
-    const std::uint64_t page = entry & page_address_mask & ~offset;
-    return {WalkStatus::ok, {page | (va & offset), bit(entry, system_bit)}};
+    // Added, not merged: amdgpu aligns a large page by its virtual address alone
+    // (amdgpu_vm_pte_fragment), and contiguous system memory may begin anywhere.
+    return {WalkStatus::ok, {(entry & page_address_mask) + (va & offset), bit(entry, system_bit)}};
 }
 
 } // namespace
