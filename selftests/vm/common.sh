@@ -45,11 +45,12 @@ pack() {
 	mv "$2.new" "$2"
 }
 
-# install_program SOURCE TREE DEST: a file for the guest and, if it is dynamic, what it links to.
+# install_program SOURCE TREE DEST: a file for the guest and, if it is dynamic, what it links to. A
+# library that is not on this machine is left out: a HIP program finds it in the ROCm root.
 install_program() {
 	local library
 	install -D -p "$1" "$2/$3"
-	{ ldd "$1" 2>/dev/null || true; } | awk '$2 == "=>" && $3 ~ "^/" { print $3 } $1 ~ "^/" { print $1 }' |
+	{ ldd "$1" 2>/dev/null || true; } | awk '$2 == "=>" && $3 ~ "^/" { print $3 } $1 ~ "^/.*[^:]$" { print $1 }' |
 		while read -r library; do
 			install -D "$library" "$2/$library"
 		done
