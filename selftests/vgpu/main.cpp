@@ -49,6 +49,13 @@ std::uint64_t now_ms() {
         std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
 }
 
+// What the VBIOS says of the reference clock: 100 MHz.
+std::uint64_t now_ticks() {
+    const auto since = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(since).count() / 10);
+}
+
 // How long the socket may be waited for before the device is looked at again.
 int wait_ms(Device::Activity activity, std::optional<std::uint64_t> deadline) {
     if (activity == Device::Activity::busy)
@@ -119,6 +126,7 @@ int run(const Options& options) {
     fault::FaultInjector faults(std::move(specs), journal);
     faults.set_time_ms(now_ms());
     pci::GpuFunction function(std::move(*vram), faults, journal);
+    function.device().follow_clock(now_ticks);
 
     auto listener = vfu::Listener::listen(options.socket);
     if (!listener)

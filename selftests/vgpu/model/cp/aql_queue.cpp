@@ -10,23 +10,11 @@
 namespace vgpu {
 namespace {
 
-// HSA packet types and header bits (HSA System Architecture, 2.9).
-constexpr std::uint32_t type_vendor = 0;
+// HSA packet type and header bit (HSA System Architecture, 2.9).
 constexpr std::uint32_t type_invalid = 1;
-constexpr std::uint32_t type_dispatch = 2;
-constexpr std::uint32_t type_barrier_and = 3;
-constexpr std::uint32_t type_barrier_or = 5;
 constexpr unsigned barrier_bit = 8;
 constexpr std::size_t packet_bytes = 64;
 constexpr std::size_t completion_signal_dword = 14;
-
-// amd_signal_t: value at 8, mailbox pointer at 16, event id at 24.
-constexpr std::uint64_t signal_value = 8;
-constexpr std::uint64_t signal_mailbox = 16;
-constexpr std::uint64_t signal_event_id = 24;
-
-// A barrier packet whose reserved2 holds this asks for a snapshot of the counters.
-constexpr std::uint64_t snapshot_magic = 0x5041'4e53'5550'4756; // "VGPUSNAP"
 
 // The CP's record at the end of the control stack, after the shader array's.
 struct FrontEndRecord {
@@ -66,22 +54,34 @@ std::optional<AqlQueue::Packet> AqlQueue::load(std::uint64_t index) {
     return packet;
 }
 
+// A vendor packet's PM4 that has to wait. False while it still does.
+bool AqlQueue::advance_vendor() {
+    vendor_->run();
+    if (!vendor_->idle()) {
+        polling_ = vendor_->polling();
+        return false;
+    }
+    const auto packet = load(*vendor_index_);
+    vendor_index_.reset();
+    if (packet)
+        complete(*packet);
+    return true;
+}
+
 bool AqlQueue::advance() {
     bool progress = false;
     polling_ = false;
+    if (failed_)
+        return false;
     if (vendor_index_) {
-        progress = vendor_->run();
-        if (!vendor_->idle()) {
-            polling_ = vendor_->polling();
-            return progress;
-        }
-        if (const auto packet = load(*vendor_index_))
-            complete(*packet);
-        vendor_index_.reset();
+        if (!advance_vendor())
+            return false;
+        progress = true;
     }
-    while (!stopping_) {
+    while (!stopping_ && !failed_ && !still_inactive()) {
         const std::uint64_t write = unit_.memory.read64(vmid_, hqd_.pair(hqd::wptr_poll));
-        if (next_ >= write)
+        // Writers reserve slots beyond a full ring and wait for them then: those are not ours yet.
+        if (next_ >= write || next_ - read_ >= ring_packets_)
             break;
         const auto packet = load(next_);
         if (!packet)
@@ -104,72 +104,15 @@ bool AqlQueue::advance() {
     return progress;
 }
 
-AqlQueue::Start AqlQueue::start(const Packet& packet) {
-    switch (packet.words[0] & 0xff) {
-    case type_dispatch: return start_dispatch(packet);
-    case type_barrier_and: return start_barrier(packet, false);
-    case type_barrier_or: return start_barrier(packet, true);
-    case type_vendor: return start_vendor(packet);
-    default:
-        unit_.observer.unmodelled("aql", fmt::format("packet type {}", packet.words[0] & 0xff));
-        return Start::done;
-    }
-}
-
-AqlQueue::Start AqlQueue::start_dispatch(const Packet& packet) {
-    AqlDispatch dispatch;
-    dispatch.packet_index = packet.index;
-    dispatch.packet_va = packet.va;
-    dispatch.packet = packet.words;
-    if (!unit_.shaders.dispatch(slot_, dispatch))
-        return Start::wait;
-    unit_.observer.count("dispatches", 1);
-    trace(packet, "dispatch");
-    return Start::in_flight;
-}
-
-AqlQueue::Start AqlQueue::start_barrier(const Packet& packet, bool any) {
-    // Five signal handles at dword 2; null ones count as satisfied for AND, as absent for OR.
-    unsigned signals = 0;
-    unsigned reached = 0;
-    for (std::size_t i = 0; i < 5; ++i) {
-        const std::uint64_t va = join(packet.words[2 + 2 * i], packet.words[3 + 2 * i]);
-        if (va == 0)
-            continue;
-        ++signals;
-        if (unit_.memory.read64(vmid_, va + signal_value) == 0)
-            ++reached;
-    }
-    const bool open = any ? signals == 0 || reached != 0 : reached == signals;
-    if (!open) {
-        polling_ = true;
-        return Start::wait;
-    }
-    trace(packet, any ? "barrier-or" : "barrier-and");
-    if (join(packet.words[12], packet.words[13]) == snapshot_magic)
-        take_snapshot(packet);
-    return Start::done;
-}
-
-void AqlQueue::take_snapshot(const Packet& packet) {
-    unit_.observer.snapshot(packet.words[1]); // reserved1 is the caller's label
-}
-
-// AMD_AQL_FORMAT_PM4_IB: an INDIRECT_BUFFER packet in dwords 1..4, run in the queue's VMID.
-AqlQueue::Start AqlQueue::start_vendor(const Packet& packet) {
-    if (packet.words[0] >> 16 != 1) {
-        unit_.observer.unmodelled("aql", fmt::format("vendor format {}", packet.words[0] >> 16));
-        return Start::done;
-    }
-    trace(packet, "vendor pm4");
-    vendor_.emplace(unit_.pm4, slot_);
-    vendor_->push(vmid_, {packet.words.begin() + 1, packet.words.begin() + 5});
-    vendor_->run();
-    if (vendor_->idle())
-        return Start::done;
-    vendor_index_ = packet.index;
-    polling_ = vendor_->polling();
-    return Start::in_flight;
+// PM4 that still waits is started again from its beginning when the queue comes back. Nothing
+// was started behind it.
+void AqlQueue::begin_stop() {
+    stopping_ = true;
+    if (!vendor_index_)
+        return;
+    next_ = *vendor_index_;
+    vendor_index_.reset();
+    vendor_.reset();
 }
 
 void AqlQueue::dispatch_completed(std::uint64_t packet_index) {
@@ -180,6 +123,9 @@ void AqlQueue::dispatch_completed(std::uint64_t packet_index) {
     if (const auto packet = load(packet_index)) {
         trace(*packet, "complete");
         complete(*packet);
+        // Scratch too large to keep goes back to the process behind each dispatch that had it.
+        if (packet->words[6] != 0 && has_property(amd_queue::property_use_scratch_once))
+            report(scratch_to_reclaim);
     } else {
         retire(packet_index);
     }
@@ -188,6 +134,7 @@ void AqlQueue::dispatch_completed(std::uint64_t packet_index) {
 void AqlQueue::complete(const Packet& packet) {
     const std::uint64_t signal_va =
         join(packet.words[completion_signal_dword], packet.words[completion_signal_dword + 1]);
+    stamp(packet, amd_signal::end_ts);
     // The slot is handed back before the signal fires: who waits for it may reuse the slot.
     unit_.memory.store32(vmid_, packet.va, (packet.words[0] & 0xffff'0000) | type_invalid);
     retire(packet.index);
@@ -205,25 +152,6 @@ void AqlQueue::retire(std::uint64_t index) {
     const std::uint64_t report = hqd_.pair(hqd::rptr_report);
     if (read_ != before && report != 0)
         unit_.memory.store64(vmid_, report, read_);
-}
-
-void AqlQueue::signal(std::uint64_t signal_va) {
-    std::byte* value = unit_.memory.translate(vmid_, signal_va + signal_value, 8, Access::write);
-    if (value == nullptr)
-        return;
-    const std::uint64_t mailbox = unit_.memory.read64(vmid_, signal_va + signal_mailbox);
-    const std::uint32_t event = unit_.memory.read32(vmid_, signal_va + signal_event_id);
-    // The guest's CPUs use atomic operations on the same word.
-    std::atomic_ref(*reinterpret_cast<std::int64_t*>(value)).fetch_sub(1);
-    if (mailbox == 0)
-        return;
-    unit_.memory.store64(vmid_, mailbox, event);
-    unit_.interrupts.raise({.client = ih::client_grbm_cp,
-                            .source = ih::source_cp_end_of_pipe,
-                            .ring = ring_id_of(slot_),
-                            .vmid = static_cast<std::uint8_t>(vmid_),
-                            .pasid = unit_.memory.pasid(vmid_),
-                            .context = {event}});
 }
 
 std::vector<std::byte> AqlQueue::control_stack(std::span<const std::byte> shader_part) const {

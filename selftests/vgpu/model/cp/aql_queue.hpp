@@ -2,7 +2,9 @@
 // The AQL front end of one user queue: reads packets, launches them, reports their completion.
 #pragma once
 
+#include "model/base/clock.hpp"
 #include "model/base/observer.hpp"
+#include "model/cp/amd_queue.hpp"
 #include "model/cp/hqd.hpp"
 #include "model/cp/pm4_executor.hpp"
 #include "model/gmc/memory_controller.hpp"
@@ -25,6 +27,7 @@ struct AqlSurroundings {
     ShaderArray& shaders;
     InterruptHandler& interrupts;
     Pm4Target& pm4;
+    Clock& clock;
     Observer& observer;
 };
 
@@ -39,7 +42,7 @@ public:
     void dispatch_completed(std::uint64_t packet_index);
 
     // Nothing more is started. The queue leaves its slot when the shader array has stopped.
-    void begin_stop() { stopping_ = true; }
+    void begin_stop();
     // Control stack: what the shader array saved, and where the front end is. Empty when there
     // is nothing to come back to but the read pointer.
     std::vector<std::byte> control_stack(std::span<const std::byte> shader_part) const;
@@ -62,17 +65,32 @@ private:
 
     enum class Start : std::uint8_t { done, in_flight, wait };
 
+    // aql_queue.cpp: the ring
     std::uint64_t packet_va(std::uint64_t index) const;
     std::optional<Packet> load(std::uint64_t index);
-    Start start(const Packet& packet);
-    Start start_dispatch(const Packet& packet);
-    Start start_barrier(const Packet& packet, bool any);
-    Start start_vendor(const Packet& packet);
-    void take_snapshot(const Packet& packet);
+    bool advance_vendor();
     void complete(const Packet& packet);
     void retire(std::uint64_t index);
-    void signal(std::uint64_t signal_va);
     void trace(const Packet& packet, const char* what);
+
+    // aql_packets.cpp: what each type of packet does
+    Start start(const Packet& packet);
+    Start start_dispatch(const Packet& packet);
+    std::optional<QueueError> problem_of(const Packet& packet) const;
+    bool scratch_suffices(const Packet& packet);
+    Start start_barrier(const Packet& packet, bool any);
+    Start start_vendor(const Packet& packet);
+    Start start_pm4(const Packet& packet);
+    Start start_barrier_value(const Packet& packet);
+
+    // aql_signal.cpp: what user space hears
+    std::uint64_t amd_queue_va() const;
+    bool has_property(unsigned property);
+    void stamp(const Packet& packet, std::uint64_t field);
+    void signal(std::uint64_t signal_va);
+    void ring_mailbox(std::uint64_t mailbox, std::uint32_t event);
+    void report(const QueueError& error);
+    bool still_inactive();
 
     AqlSurroundings unit_;
     unsigned slot_;
@@ -86,6 +104,8 @@ private:
     std::optional<Pm4Executor> vendor_; // a vendor packet's PM4 that is still running
     std::optional<std::uint64_t> vendor_index_;
     bool stopping_ = false;
+    bool failed_ = false;   // a packet made no sense: nothing starts until the queue is mapped anew
+    bool inactive_ = false; // asked user space for something by the inactive signal
     bool polling_ = false;
 };
 

@@ -82,6 +82,8 @@ struct Hqd {
     std::uint32_t ring_dwords() const { return 2U << bits(registers[hqd::pq_control], 5, 0); }
     // Dword index into the doorbell BAR.
     std::uint32_t doorbell_dword() const { return bits(registers[hqd::doorbell], 27, 2); }
+    // The number of that doorbell, of 8 bytes, among the 1024 of a process.
+    std::uint32_t doorbell_id() const { return doorbell_dword() / 2 % 1024; }
     bool is_aql() const { return bit(registers[hqd::aql_control], 0); }
 };
 

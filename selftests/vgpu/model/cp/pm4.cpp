@@ -17,6 +17,7 @@ std::string opcode_name(std::uint8_t opcode) {
     case Opcode::event_write: return "EVENT_WRITE";
     case Opcode::release_mem: return "RELEASE_MEM";
     case Opcode::acquire_mem: return "ACQUIRE_MEM";
+    case Opcode::set_sh_reg: return "SET_SH_REG";
     case Opcode::set_uconfig_reg: return "SET_UCONFIG_REG";
     case Opcode::frame_control: return "FRAME_CONTROL";
     case Opcode::invalidate_tlbs: return "INVALIDATE_TLBS";

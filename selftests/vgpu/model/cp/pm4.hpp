@@ -23,6 +23,7 @@ enum class Opcode : std::uint8_t {
     event_write = 0x46,
     release_mem = 0x49,
     acquire_mem = 0x58,
+    set_sh_reg = 0x76,
     set_uconfig_reg = 0x79,
     frame_control = 0x90,
     invalidate_tlbs = 0x98,

@@ -84,12 +84,9 @@ bool Pm4Executor::execute_data(Opcode opcode, unsigned vmid, std::span<const std
             return true;
         }
         return false;
-    case Opcode::set_uconfig_reg:
-        // Offsets are relative to the UCONFIG space, dword 0xc000 (soc15d.h).
-        for (std::size_t i = 1; i < body.size(); ++i)
-            target_.write_register(
-                slot_, 0xc000 + bits(body[0], 15, 0) + static_cast<std::uint32_t>(i) - 1, body[i]);
-        return !body.empty();
+    // First dwords of the persistent and of the UCONFIG register space (soc15d.h).
+    case Opcode::set_sh_reg: return set_registers(0x2c00, body);
+    case Opcode::set_uconfig_reg: return set_registers(0xc000, body);
     // Caches and pipeline state that the model does not have: memory is always coherent and
     // every dispatch is complete when its completion is seen.
     case Opcode::acquire_mem:
@@ -135,6 +132,14 @@ bool Pm4Executor::execute_scheduling(Opcode opcode, std::span<const std::uint32_
         return false;
     default: return false;
     }
+}
+
+// Consecutive registers; the offset is relative to the space of the packet.
+bool Pm4Executor::set_registers(std::uint32_t space, std::span<const std::uint32_t> body) {
+    for (std::size_t i = 1; i < body.size(); ++i)
+        target_.write_register(
+            slot_, space + bits(body[0], 15, 0) + static_cast<std::uint32_t>(i) - 1, body[i]);
+    return !body.empty();
 }
 
 bool Pm4Executor::write_data(unsigned vmid, std::span<const std::uint32_t> body) {

@@ -65,6 +65,7 @@ private:
     void execute(std::uint8_t opcode, unsigned vmid, std::span<const std::uint32_t> body);
     bool execute_data(pm4::Opcode opcode, unsigned vmid, std::span<const std::uint32_t> body);
     bool execute_scheduling(pm4::Opcode opcode, std::span<const std::uint32_t> body);
+    bool set_registers(std::uint32_t space, std::span<const std::uint32_t> body);
     bool write_data(unsigned vmid, std::span<const std::uint32_t> body);
     bool wait_reg_mem(unsigned vmid, std::span<const std::uint32_t> body);
     bool release_mem(unsigned vmid, std::span<const std::uint32_t> body);

@@ -47,16 +47,16 @@ void CommandProcessor::connect_aql(unsigned slot) {
     const VmidState& vmid = vmids_[hqd.vmid()];
     unit_.shaders.bind({.slot = slot,
                         .vmid = hqd.vmid(),
-                        .doorbell_id = hqd.doorbell_dword(),
+                        .doorbell_id = hqd.doorbell_id(),
                         .tba = vmid.tba(),
                         .tma = vmid.tma(),
                         .ctx_save_base = hqd.pair(hqd::ctx_save_base),
                         .ctx_save_bytes = hqd.registers[hqd::ctx_save_size],
                         .ctl_stack_bytes = hqd.registers[hqd::cntl_stack_size],
                         .sh_mem_bases = vmid.sh_mem_bases});
-    connections_[slot]->aql.emplace(
-        AqlSurroundings{unit_.memory, unit_.shaders, unit_.interrupts, *this, unit_.observer}, slot,
-        hqd);
+    connections_[slot]->aql.emplace(AqlSurroundings{unit_.memory, unit_.shaders, unit_.interrupts,
+                                                    *this, unit_.clock, unit_.observer},
+                                    slot, hqd);
     restore(slot);
 }
 

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace vgpu {
 
@@ -30,6 +31,8 @@ public:
     void write_register(std::uint32_t dword, std::uint32_t value);
     // `dword` is the index into the doorbell BAR.
     void write_doorbell(std::uint32_t dword, std::uint64_t value);
+    // GPU time, in ticks of 100 MHz, comes from here rather than from work done.
+    void follow_clock(Clock::Source source) { clock_.follow(std::move(source)); }
     // Guest memory was mapped or unmapped: translations are void.
     void memory_map_changed() { memory_.invalidate(); }
 

@@ -23,6 +23,7 @@ inline constexpr std::uint8_t client_utcl2 = 0x1b;
 inline constexpr std::uint8_t source_vm_fault = 0;
 inline constexpr std::uint8_t source_cp_kiq = 178;
 inline constexpr std::uint8_t source_cp_end_of_pipe = 181;
+inline constexpr std::uint8_t source_cp_bad_opcode = 183;
 inline constexpr std::uint8_t source_sdma_trap = 224;
 inline constexpr std::uint8_t source_sq_message = 239;
 } // namespace ih

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Byte offsets in the structures that ROCr shares with the CP, and the codes the CP reports in
+// them.
+#pragma once
+
+#include <cstdint>
+
+namespace vgpu {
+
+// amd_queue_t (amd_hsa_queue.h of ROCr). The CP is told only where read_dispatch_id is, by
+// CP_HQD_PQ_RPTR_REPORT_ADDR; the structure lies around it.
+namespace amd_queue {
+inline constexpr std::uint64_t read_dispatch_id = 0x80;
+inline constexpr std::uint64_t scratch_wave64_lane_byte_size = 0xb0;
+inline constexpr std::uint64_t properties = 0xb4;
+inline constexpr std::uint64_t inactive_signal = 0xc0;
+
+inline constexpr unsigned property_enable_profiling = 3; // bits of `properties`
+inline constexpr unsigned property_use_scratch_once = 4;
+} // namespace amd_queue
+
+// amd_signal_t (amd_hsa_signal.h of ROCr).
+namespace amd_signal {
+inline constexpr std::uint64_t value = 0x08;
+inline constexpr std::uint64_t event_mailbox = 0x10;
+inline constexpr std::uint64_t event_id = 0x18;
+inline constexpr std::uint64_t start_ts = 0x20;
+inline constexpr std::uint64_t end_ts = 0x28;
+} // namespace amd_signal
+
+// Why a queue stopped: the value of its inactive signal, as ROCr's handler of queue events reads
+// it, and the exception code (enum kfd_dbg_trap_exception_code) of the CP_BAD_OPCODE interrupt.
+// No exception code: the queue asks for something and goes on once the signal is 0 again.
+struct QueueError {
+    std::uint32_t signal_value = 0;
+    std::uint32_t exception_code = 0;
+};
+inline constexpr QueueError needs_scratch{0x1, 0};
+inline constexpr QueueError scratch_to_reclaim{0x200, 0};
+inline constexpr QueueError bad_dimensions{0x2, 16};
+inline constexpr QueueError bad_group_segment{0x4, 17};
+inline constexpr QueueError bad_code{0x8, 18};
+inline constexpr QueueError bad_packet{0x20, 20};
+inline constexpr QueueError bad_workgroup{0x40, 21};
+inline constexpr QueueError bad_vendor_packet{0x100, 23};
+
+} // namespace vgpu
