@@ -51,6 +51,7 @@ bool CommandProcessor::doorbell(std::uint32_t dword, std::uint64_t value) {
 }
 
 bool CommandProcessor::run() {
+    const MemoryController::ClientScope scope(unit_.memory, cp_client);
     bool any = false;
     for (bool progress = true; progress;) {
         progress = false;

@@ -106,7 +106,7 @@ void Device::raise_vm_fault(const VmFault& fault) {
     const bool write = fault.access == Access::write;
     const unsigned denied = !fault.permission ? 8U : write ? 32U : 16U;
     interrupts_.raise(
-        {.client = ih::client_utcl2,
+        {.client = fault.client.mmhub ? ih::client_vmc : ih::client_utcl2,
          .source = ih::source_vm_fault,
          .ring = static_cast<std::uint8_t>(denied),
          .vmid = static_cast<std::uint8_t>(fault.vmid),

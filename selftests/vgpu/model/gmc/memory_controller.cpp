@@ -20,6 +20,21 @@ namespace mmhub = reg::mmhub;
 constexpr unsigned invalidation_engines = 18;
 constexpr std::uint64_t va_mask = 0x0000'ffff'ffff'ffff; // 48-bit, kernel addresses wrap to it
 
+constexpr std::uint16_t client_instruction_cache = 9; // of the graphics hub
+
+struct FaultRegisters {
+    std::uint32_t status;
+    std::uint32_t address;
+    std::uint32_t control;
+};
+constexpr FaultRegisters fault_registers(bool mmhub_side) {
+    if (mmhub_side)
+        return {mmhub::VM_L2_PROTECTION_FAULT_STATUS, mmhub::VM_L2_PROTECTION_FAULT_ADDR_LO32,
+                mmhub::VM_L2_PROTECTION_FAULT_CNTL};
+    return {gc::VM_L2_PROTECTION_FAULT_STATUS, gc::VM_L2_PROTECTION_FAULT_ADDR_LO32,
+            gc::VM_L2_PROTECTION_FAULT_CNTL};
+}
+
 const char* access_name(Access access) {
     switch (access) {
     case Access::read: return "read";
@@ -38,6 +53,8 @@ MemoryController::MemoryController(RegisterFile& registers, std::span<std::byte>
     connect_hub(gc::VM_INVALIDATE_ENG0_ACK, gc::VM_INVALIDATE_ENG0_REQ, gc::VM_INVALIDATE_ENG0_SEM);
     connect_hub(mmhub::VM_INVALIDATE_ENG0_ACK, mmhub::VM_INVALIDATE_ENG0_REQ,
                 mmhub::VM_INVALIDATE_ENG0_SEM);
+    connect_fault_control(false);
+    connect_fault_control(true);
     connect_atc();
     reset();
 }
@@ -57,6 +74,20 @@ void MemoryController::connect_hub(std::uint32_t ack0, std::uint32_t request0,
         // The engine's semaphore: always granted.
         registers_.on_read(semaphore0 + engine, [] { return 1U; });
     }
+}
+
+// CLEAR_PROTECTION_FAULT_STATUS_ADDR (bit 0): the driver has read what it wanted to know.
+void MemoryController::connect_fault_control(bool mmhub_side) {
+    const FaultRegisters fault = fault_registers(mmhub_side);
+    registers_.on_write(fault.control, [this, fault](std::uint32_t value) {
+        registers_.set(fault.control, value & ~1U);
+        if (!bit(value, 0))
+            return;
+        registers_.set(fault.status, 0);
+        registers_.set(fault.address, 0);
+        registers_.set(fault.address + 1, 0);
+        told_ = 0;
+    });
 }
 
 void MemoryController::connect_atc() {
@@ -149,19 +180,31 @@ void MemoryController::record_fault(unsigned vmid, std::uint64_t va, Access acce
         observer_.unmodelled("gmc", fmt::format("VMID 0 access to {:#x}", va));
         return;
     }
-    // VM_L2_PROTECTION_FAULT_STATUS of gfx9: MORE_FAULTS 0, PERMISSION_FAULTS [7:4],
-    // RW 18, VMID [24:20]; bits of PERMISSION_FAULTS: valid 0, read 1, write 2, execute 3.
+    MemoryClient client = client_;
+    if (access == Access::execute)
+        client = {false, client_instruction_cache};
+    // VM_L2_PROTECTION_FAULT_STATUS of gfx9: MORE_FAULTS 0, PERMISSION_FAULTS [7:4], CID [17:9],
+    // RW 18, VMID [23:20]; bits of PERMISSION_FAULTS: valid 0, read 1, write 2, execute 3. The
+    // first fault stays until the driver clears it.
     const bool permission = status == WalkStatus::no_permission;
     const std::uint32_t denied = !permission                 ? 1U
                                  : access == Access::write   ? 4U
                                  : access == Access::execute ? 8U
                                                              : 2U;
-    registers_.set(gc::VM_L2_PROTECTION_FAULT_STATUS,
-                   denied << 4 | (access == Access::write ? 1U << 18 : 0U) | vmid << 20);
-    registers_.set(gc::VM_L2_PROTECTION_FAULT_ADDR_LO32, low_half(va >> 12));
-    registers_.set(gc::VM_L2_PROTECTION_FAULT_ADDR_HI32, high_half(va >> 12));
+    const FaultRegisters fault = fault_registers(client.mmhub);
+    if (const std::uint32_t earlier = registers_.value(fault.status); earlier != 0) {
+        registers_.set(fault.status, earlier | 1U);
+    } else {
+        registers_.set(fault.status, denied << 4 | static_cast<std::uint32_t>(client.id) << 9 |
+                                         (access == Access::write ? 1U << 18 : 0U) | vmid << 20);
+        registers_.set(fault.address, low_half(va >> 12));
+        registers_.set(fault.address + 1, high_half(va >> 12));
+    }
+    if (bit(told_, vmid))
+        return;
+    told_ = static_cast<std::uint16_t>(told_ | 1U << vmid);
     if (fault_handler_)
-        fault_handler_({vmid, va, access, permission});
+        fault_handler_({client, vmid, va, access, permission});
 }
 
 bool MemoryController::read(unsigned vmid, std::uint64_t va, std::span<std::byte> bytes) {

@@ -20,7 +20,20 @@ namespace vgpu {
 inline constexpr std::uint64_t vram_mc_base = 0x80'0000'0000;
 inline constexpr unsigned vmid_count = 16;
 
+// Who accesses memory: which hub reports its faults, and as which client (gfxhub_client_ids and
+// mmhub_client_ids_aldebaran of gmc_v9_0.c).
+struct MemoryClient {
+    bool mmhub = false;
+    std::uint16_t id = 8; // texture cache: vector memory of waves
+};
+inline constexpr MemoryClient shader_client{};
+inline constexpr MemoryClient cp_client{false, 5};
+constexpr MemoryClient sdma_client(unsigned engine) {
+    return {true, static_cast<std::uint16_t>(256 + engine)};
+}
+
 struct VmFault {
+    MemoryClient client;
     unsigned vmid = 0;
     std::uint64_t va = 0;
     Access access = Access::read;
@@ -38,7 +51,26 @@ public:
     std::byte* translate(unsigned vmid, std::uint64_t va, std::size_t bytes,
                          Access access) override;
     std::uint64_t epoch() const override { return epoch_; }
-    void invalidate() { ++epoch_; }
+    void invalidate() {
+        ++epoch_;
+        told_ = 0;
+    }
+
+    // While it lives, accesses are those of this client instead of the shaders'.
+    class ClientScope {
+    public:
+        ClientScope(MemoryController& memory, MemoryClient client)
+            : memory_(memory), previous_(memory.client_) {
+            memory_.client_ = client;
+        }
+        ~ClientScope() { memory_.client_ = previous_; }
+        ClientScope(const ClientScope&) = delete;
+        ClientScope& operator=(const ClientScope&) = delete;
+
+    private:
+        MemoryController& memory_;
+        MemoryClient previous_;
+    };
 
     // Page table base of a VMID in both hubs, as the CP does for MAP_PROCESS.
     void set_page_table_base(unsigned vmid, std::uint64_t base);
@@ -60,6 +92,7 @@ public:
 
 private:
     void connect_hub(std::uint32_t ack0, std::uint32_t request0, std::uint32_t semaphore0);
+    void connect_fault_control(bool mmhub);
     void connect_atc();
     std::byte* physical(PhysicalAddress target, std::size_t bytes);
     Walk walk(unsigned vmid, std::uint64_t va, Access access);
@@ -72,6 +105,10 @@ private:
     std::function<void(const VmFault&)> fault_handler_;
     std::array<std::uint16_t, vmid_count> pasids_{};
     ReadEntry read_entry_;
+    MemoryClient client_ = shader_client;
+    // A VMID whose fault was told is not told of again before something changed in memory or the
+    // driver has cleared the hub's status: a kernel of a thousand waves would flood the driver.
+    std::uint16_t told_ = 0;
     std::uint64_t epoch_ = 1;
 };
 

@@ -18,6 +18,7 @@ namespace ih {
 inline constexpr std::uint8_t client_sdma0 = 0x08;
 inline constexpr std::uint8_t client_sdma1 = 0x09;
 inline constexpr std::uint8_t client_se0sh = 0x0a;
+inline constexpr std::uint8_t client_vmc = 0x12;
 inline constexpr std::uint8_t client_grbm_cp = 0x14;
 inline constexpr std::uint8_t client_utcl2 = 0x1b;
 inline constexpr std::uint8_t source_vm_fault = 0;
