@@ -119,10 +119,6 @@ protected:
         gpu.put(process.page(1), index + 1);
     }
 
-    TestGpu gpu;
-    TestGpu::KernelQueue hiq;
-
-private:
     void list(Opcode opcode, std::initializer_list<std::uint32_t> body) {
         const auto put = [this](std::uint32_t dword) { gpu.put(runlist + 4 * listed++, dword); };
         put(3U << 30 | (static_cast<std::uint32_t>(body.size()) - 1) << 16 |
@@ -131,6 +127,10 @@ private:
             put(dword);
     }
 
+    TestGpu gpu;
+    TestGpu::KernelQueue hiq;
+
+private:
     std::uint32_t listed = 0;
 };
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace vgpu {
 
 void CommandProcessor::set_resources(unsigned slot, const pm4::SetResources& packet) {
@@ -59,8 +61,10 @@ void CommandProcessor::map_queues(const pm4::MapQueues& packet) {
         if (*packet.sdma_engine >= unit_.sdma.size())
             unit_.observer.unmodelled("cp", fmt::format("SDMA engine {}", *packet.sdma_engine));
         else
-            unit_.sdma[*packet.sdma_engine].map_user_queue(packet.mqd, packet.doorbell,
-                                                           process_vmid_.value_or(0));
+            unit_.sdma[*packet.sdma_engine].map_user_queue({.mqd = packet.mqd,
+                                                            .doorbell = packet.doorbell,
+                                                            .wptr_address = packet.wptr_address,
+                                                            .vmid = process_vmid_.value_or(0)});
         return;
     }
     unsigned slot = slot_of({packet.me, packet.pipe, packet.queue});
@@ -114,11 +118,15 @@ Stall CommandProcessor::unmap_queues(unsigned slot, const pm4::UnmapQueues& pack
             begin_stop(other, mode, false);
         }
     }
-    if (packet.select != pm4::QueueSelect::by_doorbell)
-        for (SdmaEngine& engine : unit_.sdma)
-            engine.unmap_user_queues(packet.select == pm4::QueueSelect::by_pasid
-                                         ? std::optional(packet.pasid)
-                                         : std::nullopt);
+    const auto of_sdma = [&](unsigned vmid, std::uint32_t doorbell) {
+        if (packet.select == pm4::QueueSelect::by_pasid)
+            return unit_.memory.pasid(vmid) == packet.pasid;
+        const auto listed = std::span(packet.doorbells).first(packet.doorbell_count);
+        return packet.select != pm4::QueueSelect::by_doorbell ||
+               std::find(listed.begin(), listed.end(), doorbell) != listed.end();
+    };
+    for (SdmaEngine& engine : unit_.sdma)
+        engine.unmap_user_queues(of_sdma);
     if (slot == hiq_slot_)
         waves_saved_ = 0;
     return [this, leaving] {

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace vgpu {
 namespace {
 
@@ -14,11 +16,18 @@ namespace layout = reg::sdma0;
 
 // Registers of a ring are named by those of the GFX ring of engine 0.
 constexpr std::uint32_t first = layout::SDMA_GFX_RB_CNTL;
-constexpr std::uint32_t idle = 1U << 2; // CONTEXT_STATUS.IDLE
+constexpr std::uint32_t context_idle = 1U << 2; // CONTEXT_STATUS.IDLE
+constexpr std::uint32_t doorbell_enable = 1U << 28;
 
-// struct v9_sdma_mqd: dwords 0..18 are RB_CNTL .. DOORBELL, dword 22 is DOORBELL_OFFSET.
+// struct v9_sdma_mqd: dwords 0..18 are RB_CNTL .. DOORBELL, 3..6 the pointers, 32..40
+// MIDCMD_DATA, 41 MIDCMD_CNTL.
 constexpr std::uint32_t mqd_linear_dwords = 19;
 constexpr std::uint32_t mqd_rptr = 3;
+constexpr std::uint32_t mqd_midcmd_data = 32;
+constexpr std::uint32_t mqd_midcmd_control = 41;
+constexpr std::uint32_t midcmd_valid = 1;
+
+constexpr unsigned packets_in_a_turn = 64;
 
 } // namespace
 
@@ -33,17 +42,18 @@ SdmaEngine::SdmaEngine(const Surroundings& surroundings, unsigned engine)
         rings_[1 + i].user = true;
     }
     for (Ring& ring : rings_) {
-        // Work ends within a doorbell, unless a poll has to wait.
         unit_.registers.on_read(ring.base + layout::SDMA_GFX_CONTEXT_STATUS - first,
-                                [&ring] { return ring.waiting ? 0 : idle; });
-        unit_.registers.on_write(ring.base, [this, &ring](std::uint32_t value) {
-            unit_.registers.set(ring.base, value);
-            run();
-        });
+                                [this, &ring] { return idle(ring) ? context_idle : 0U; });
+        unit_.registers.on_write(
+            ring.base, [this, &ring](std::uint32_t value) { write_control(ring, value); });
     }
-    // Halted or not, the engine is idle between two doorbells.
     const std::uint32_t status = layout::SDMA_STATUS_REG + engine_offset;
-    unit_.registers.on_read(status, [] { return 1U; });
+    unit_.registers.on_read(status, [this] {
+        for (const Ring& ring : rings_)
+            if (!idle(ring))
+                return 0U;
+        return 1U;
+    });
 }
 
 std::uint32_t SdmaEngine::reg(const Ring& ring, std::uint32_t gfx_register) const {
@@ -54,20 +64,58 @@ void SdmaEngine::set_reg(const Ring& ring, std::uint32_t gfx_register, std::uint
     unit_.registers.set(ring.base + gfx_register - first, value);
 }
 
+// Pointers count bytes and never wrap; the ring's size does.
+std::uint64_t SdmaEngine::read_pointer(const Ring& ring) const {
+    return join(reg(ring, layout::SDMA_GFX_RB_RPTR), reg(ring, layout::SDMA_GFX_RB_RPTR_HI));
+}
+
+std::uint64_t SdmaEngine::write_pointer(const Ring& ring) const {
+    return join(reg(ring, layout::SDMA_GFX_RB_WPTR), reg(ring, layout::SDMA_GFX_RB_WPTR_HI));
+}
+
 // RB_CNTL.RB_VMID of a user ring; the kernel's ring is in VMID 0.
 unsigned SdmaEngine::vmid_of(const Ring& ring) const {
     return ring.user ? bits(reg(ring, layout::SDMA_GFX_RB_CNTL), 27, 24) : 0;
 }
 
+std::uint32_t SdmaEngine::doorbell_of(const Ring& ring) const {
+    return bits(reg(ring, layout::SDMA_GFX_DOORBELL_OFFSET), 27, 2);
+}
+
+// A user ring has no write pointer without its doorbell: the driver sets RB_ENABLE of a ring it
+// has destroyed once more, to read where it stopped (kgd_gfx_v9_4_3_hqd_sdma_destroy).
 bool SdmaEngine::enabled(const Ring& ring) const {
-    return bit(reg(ring, layout::SDMA_GFX_RB_CNTL), 0);
+    return bit(reg(ring, layout::SDMA_GFX_RB_CNTL), 0) &&
+           (!ring.user || (reg(ring, layout::SDMA_GFX_DOORBELL) & doorbell_enable) != 0);
+}
+
+bool SdmaEngine::idle(const Ring& ring) const {
+    if (!enabled(ring))
+        return !ring.draining;
+    return ring.buffers.empty() && read_pointer(ring) == write_pointer(ring);
+}
+
+// A ring that is disabled ends the packet at hand, which the driver waits for. A packet that
+// cannot end by itself is begun anew when the ring is loaded again.
+void SdmaEngine::write_control(Ring& ring, std::uint32_t value) {
+    const bool was_enabled = enabled(ring);
+    unit_.registers.set(ring.base, value);
+    if (!was_enabled && enabled(ring)) {
+        ring.draining = false;
+        ring.faulted = false;
+        run_ring(ring);
+    } else if (was_enabled && !enabled(ring)) {
+        ring.draining = ring.done != 0 && !ring.faulted;
+        if (!ring.draining)
+            give_up(ring);
+    }
 }
 
 bool SdmaEngine::doorbell(std::uint32_t dword, std::uint64_t value) {
     for (Ring& ring : rings_) {
         // DOORBELL.ENABLE 28, DOORBELL_OFFSET.OFFSET [27:2].
-        if (!bit(reg(ring, layout::SDMA_GFX_DOORBELL), 28) ||
-            bits(reg(ring, layout::SDMA_GFX_DOORBELL_OFFSET), 27, 2) != dword)
+        if ((reg(ring, layout::SDMA_GFX_DOORBELL) & doorbell_enable) == 0 ||
+            doorbell_of(ring) != dword)
             continue;
         set_reg(ring, layout::SDMA_GFX_RB_WPTR, low_half(value));
         set_reg(ring, layout::SDMA_GFX_RB_WPTR_HI, high_half(value));
@@ -86,113 +134,168 @@ bool SdmaEngine::run() {
 
 bool SdmaEngine::polling() const {
     for (const Ring& ring : rings_)
-        if (ring.waiting)
+        if (ring.waiting && enabled(ring))
             return true;
     return false;
 }
 
 void SdmaEngine::reset() {
-    for (Ring& ring : rings_) {
-        ring.buffers.clear();
-        ring.waiting = false;
-        ring.mqd = 0;
-    }
+    for (Ring& ring : rings_)
+        ring = Ring{.base = ring.base, .user = ring.user, .mqd = 0, .buffers = {}};
 }
 
-// Pointers count bytes and never wrap; the ring's size does.
 void SdmaEngine::fetch(Ring& ring) {
     const std::uint64_t base =
         join(reg(ring, layout::SDMA_GFX_RB_BASE), reg(ring, layout::SDMA_GFX_RB_BASE_HI)) << 8;
     const std::uint64_t bytes = 4ULL << bits(reg(ring, layout::SDMA_GFX_RB_CNTL), 5, 1);
-    std::uint64_t read =
-        join(reg(ring, layout::SDMA_GFX_RB_RPTR), reg(ring, layout::SDMA_GFX_RB_RPTR_HI));
-    const std::uint64_t write =
-        join(reg(ring, layout::SDMA_GFX_RB_WPTR), reg(ring, layout::SDMA_GFX_RB_WPTR_HI));
+    const std::uint64_t read = read_pointer(ring);
+    const std::uint64_t write = write_pointer(ring);
     if (read == write)
         return;
     if (read > write || write - read > bytes) {
         unit_.observer.unmodelled(name_, "write pointer outside the ring");
         return;
     }
-    Buffer buffer{vmid_of(ring), {}, 0};
-    for (; read < write; read += 4)
-        buffer.dwords.push_back(unit_.memory.read32(buffer.vmid, base + read % bytes));
+    Buffer buffer{vmid_of(ring), std::vector<std::uint32_t>((write - read) / 4), 0};
+    const auto raw = std::as_writable_bytes(std::span(buffer.dwords));
+    const std::uint64_t to_end = std::min(raw.size(), bytes - read % bytes);
+    if (!unit_.memory.read(buffer.vmid, base + read % bytes, raw.first(to_end)) ||
+        !unit_.memory.read(buffer.vmid, base, raw.subspan(to_end))) {
+        ring.faulted = true;
+        return;
+    }
     unit_.clock.advance(buffer.dwords.size());
     ring.buffers.push_back(std::move(buffer));
 }
 
 bool SdmaEngine::run_ring(Ring& ring) {
-    if (!enabled(ring))
+    const MemoryController::ClientScope scope(unit_.memory, sdma_client(engine_));
+    if (ring.faulted || (!enabled(ring) && !ring.draining))
         return false;
     if (ring.buffers.empty())
         fetch(ring);
-    bool progress = false;
     ring.waiting = false;
-    while (!ring.buffers.empty() && !ring.waiting) {
-        Buffer& buffer = ring.buffers.back();
-        if (buffer.next == buffer.dwords.size()) {
-            ring.buffers.pop_back();
-            continue;
+    bool progress = false;
+    for (unsigned i = 0; i < packets_in_a_turn && !ring.buffers.empty(); ++i) {
+        if (!run_buffer(ring))
+            break;
+        progress = true;
+        if (ring.done != 0)
+            break; // the rest of a large packet has its turn later
+        if (ring.draining) {
+            ring.draining = false;
+            give_up(ring);
         }
-        // execute() may push a buffer and move this one: let it see a copy of the packet.
-        const std::vector<std::uint32_t> packet(
-            buffer.dwords.begin() + static_cast<std::ptrdiff_t>(buffer.next), buffer.dwords.end());
-        const std::size_t depth = ring.buffers.size() - 1;
-        const std::size_t used = execute(ring, buffer.vmid, packet);
-        ring.waiting = used == 0;
-        Buffer& same = ring.buffers[depth];
-        same.next += std::min(used, packet.size());
-        progress |= used != 0;
-        if (depth == 0 && !ring.waiting && same.next == same.dwords.size() &&
-            ring.buffers.size() == 1)
-            report_read_pointer(ring, join(reg(ring, layout::SDMA_GFX_RB_RPTR),
-                                           reg(ring, layout::SDMA_GFX_RB_RPTR_HI)) +
-                                          4 * same.dwords.size());
     }
     return progress;
 }
 
-void SdmaEngine::report_read_pointer(const Ring& ring, std::uint64_t read) {
+// One step in the innermost buffer. False when the packet there has to wait.
+bool SdmaEngine::run_buffer(Ring& ring) {
+    const std::size_t depth = ring.buffers.size() - 1;
+    const Buffer& buffer = ring.buffers[depth];
+    const std::span<const std::uint32_t> dwords(buffer.dwords); // stays where it is
+    const Step step = execute(ring, buffer.vmid, dwords.subspan(buffer.next));
+    if (step.result == Step::Result::more)
+        return true;
+    if (step.result != Step::Result::done) {
+        ring.waiting = step.result == Step::Result::wait;
+        ring.faulted = step.result == Step::Result::fault;
+        return false;
+    }
+    ring.done = 0;
+    Buffer& same = ring.buffers[depth];
+    same.next = std::min(same.next + step.dwords, dwords.size());
+    while (ring.buffers.size() > 1 && ring.buffers.back().next == ring.buffers.back().dwords.size())
+        ring.buffers.pop_back();
+    Buffer& outer = ring.buffers.front();
+    if (ring.buffers.size() == 1 && outer.next == outer.dwords.size()) {
+        set_read_pointer(ring, read_pointer(ring) + 4 * outer.dwords.size());
+        report_read_pointer(ring);
+        ring.buffers.clear();
+    }
+    return true;
+}
+
+void SdmaEngine::give_up(Ring& ring) {
+    if (!ring.buffers.empty())
+        // What an indirect buffer had left is run again from its start: it has no pointer of
+        // its own here. The packet that named it is one back.
+        set_read_pointer(ring, read_pointer(ring) +
+                                   4 * (ring.buffers.front().next -
+                                        (ring.buffers.size() > 1 ? indirect_dwords : 0)));
+    ring.buffers.clear();
+    ring.done = 0;
+    ring.waiting = false;
+    ring.faulted = false;
+}
+
+void SdmaEngine::set_read_pointer(const Ring& ring, std::uint64_t read) {
     set_reg(ring, layout::SDMA_GFX_RB_RPTR, low_half(read));
     set_reg(ring, layout::SDMA_GFX_RB_RPTR_HI, high_half(read));
+}
+
+void SdmaEngine::report_read_pointer(const Ring& ring) {
     const std::uint64_t address = join(reg(ring, layout::SDMA_GFX_RB_RPTR_ADDR_LO) & ~3U,
                                        reg(ring, layout::SDMA_GFX_RB_RPTR_ADDR_HI));
     if (address != 0)
-        unit_.memory.store64(vmid_of(ring), address, read);
+        unit_.memory.store64(vmid_of(ring), address, read_pointer(ring));
 }
 
-void SdmaEngine::map_user_queue(std::uint64_t mqd, std::uint32_t doorbell, unsigned vmid) {
+void SdmaEngine::map_user_queue(const SdmaUserQueue& queue) {
     for (Ring& ring : rings_) {
-        if (!ring.user || enabled(ring))
+        if (!ring.user || ring.mqd != 0 || enabled(ring))
             continue;
+        const auto mqd = [&](std::uint32_t dword) {
+            return unit_.memory.read32(0, queue.mqd + 4ULL * dword);
+        };
         for (std::uint32_t i = 0; i < mqd_linear_dwords; ++i)
-            unit_.registers.set(ring.base + i, unit_.memory.read32(0, mqd + 4ULL * i));
+            unit_.registers.set(ring.base + i, mqd(i));
         const std::uint32_t control = reg(ring, layout::SDMA_GFX_RB_CNTL);
-        set_reg(ring, layout::SDMA_GFX_RB_CNTL, (control & ~(15U << 24)) | vmid << 24 | 1U);
-        set_reg(ring, layout::SDMA_GFX_DOORBELL, 1U << 28);
-        set_reg(ring, layout::SDMA_GFX_DOORBELL_OFFSET, doorbell << 2);
-        ring.mqd = mqd;
-        trace(fmt::format("map user queue {:#x} vmid {}", doorbell, vmid));
+        set_reg(ring, layout::SDMA_GFX_RB_CNTL, (control & ~(15U << 24)) | queue.vmid << 24 | 1U);
+        set_reg(ring, layout::SDMA_GFX_DOORBELL, doorbell_enable);
+        set_reg(ring, layout::SDMA_GFX_DOORBELL_OFFSET, queue.doorbell << 2);
+        ring.mqd = queue.mqd;
+        ring.faulted = false;
+        // Doorbells of a queue that was off the hardware went nowhere: memory has its pointer.
+        if (queue.wptr_address != 0) {
+            const std::uint64_t write = unit_.memory.read64(queue.vmid, queue.wptr_address);
+            set_reg(ring, layout::SDMA_GFX_RB_WPTR, low_half(write));
+            set_reg(ring, layout::SDMA_GFX_RB_WPTR_HI, high_half(write));
+        }
+        if ((mqd(mqd_midcmd_control) & midcmd_valid) != 0)
+            ring.done = join(mqd(mqd_midcmd_data), mqd(mqd_midcmd_data + 1));
+        trace(fmt::format("map user queue {:#x} vmid {} at {:#x} + {:#x}", queue.doorbell,
+                          queue.vmid, read_pointer(ring), ring.done));
         run_ring(ring);
         return;
     }
     unit_.observer.unmodelled(name_, "more user queues than rings");
 }
 
-void SdmaEngine::unmap_user_queues(std::optional<std::uint16_t> pasid) {
+void SdmaEngine::unmap_user_queues(
+    const std::function<bool(unsigned vmid, std::uint32_t doorbell)>& selected) {
     for (Ring& ring : rings_) {
-        if (ring.mqd == 0 || (pasid && unit_.memory.pasid(vmid_of(ring)) != *pasid))
+        if (ring.mqd == 0 || !selected(vmid_of(ring), doorbell_of(ring)))
             continue;
-        // Packets are atomic here, so a queue is always between two of them. What an indirect
-        // buffer had left is run again from its start: the driver's buffers allow that.
-        ring.buffers.clear();
-        ring.waiting = false;
+        // Of an indirect buffer nothing is kept but that it was begun.
+        const std::uint64_t done = ring.buffers.size() == 1 ? ring.done : 0;
+        give_up(ring);
+        report_read_pointer(ring);
+        const auto store = [&](std::uint32_t dword, std::uint32_t value) {
+            unit_.memory.store32(0, ring.mqd + 4ULL * dword, value);
+        };
         for (std::uint32_t i = mqd_rptr; i < mqd_rptr + 4; ++i)
-            unit_.memory.store32(0, ring.mqd + 4ULL * i, unit_.registers.value(ring.base + i));
+            store(i, unit_.registers.value(ring.base + i));
+        store(mqd_midcmd_data, low_half(done));
+        store(mqd_midcmd_data + 1, high_half(done));
+        store(mqd_midcmd_control, done != 0 ? midcmd_valid : 0);
+        trace(fmt::format("unmap user queue {:#x} at {:#x} + {:#x}", doorbell_of(ring),
+                          read_pointer(ring), done));
         set_reg(ring, layout::SDMA_GFX_RB_CNTL, reg(ring, layout::SDMA_GFX_RB_CNTL) & ~1U);
         set_reg(ring, layout::SDMA_GFX_DOORBELL, 0);
         ring.mqd = 0;
-        trace("unmap user queue");
+        unit_.observer.count("sdma_queue_unmaps", 1);
     }
 }
 

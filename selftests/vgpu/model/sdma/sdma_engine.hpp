@@ -10,12 +10,21 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace vgpu {
+
+// What MAP_QUEUES says of a user queue.
+struct SdmaUserQueue {
+    std::uint64_t mqd = 0;
+    std::uint32_t doorbell = 0; // dword in the doorbell BAR
+    std::uint64_t wptr_address = 0;
+    unsigned vmid = 0;
+};
 
 class SdmaEngine {
 public:
@@ -34,18 +43,21 @@ public:
 
     // True when an enabled ring has this doorbell.
     bool doorbell(std::uint32_t dword, std::uint64_t value);
-    // Lets every ring go on. True when something was done.
+    // Gives every ring its turn: a few packets, or a part of a large one. True when something was
+    // done, so that more may be left.
     bool run();
     bool polling() const;
     void reset();
 
     // As the CP's scheduler does for MAP_QUEUES and UNMAP_QUEUES: a user ring is loaded from its
-    // MQD, and its read pointer goes back there. A stalled packet is started again later.
-    void map_user_queue(std::uint64_t mqd, std::uint32_t doorbell, unsigned vmid);
-    void unmap_user_queues(std::optional<std::uint16_t> pasid);
+    // MQD, and its read pointer goes back there, with what was done of a packet it had begun.
+    void map_user_queue(const SdmaUserQueue& queue);
+    void
+    unmap_user_queues(const std::function<bool(unsigned vmid, std::uint32_t doorbell)>& selected);
 
 private:
     static constexpr unsigned user_rings = 8;
+    static constexpr std::size_t indirect_dwords = 6;
 
     struct Buffer {
         unsigned vmid = 0;
@@ -57,29 +69,55 @@ private:
         bool user = false;
         std::uint64_t mqd = 0;       // of a user ring the CP mapped
         std::vector<Buffer> buffers; // the ring's packets, then nested indirect buffers
-        bool waiting = false;
+        std::uint64_t done = 0;      // bytes or rows of the packet at hand that are done
+        bool waiting = false;        // a poll is not satisfied yet
+        bool faulted = false;        // an access of the packet at hand has no page
+        bool draining = false;       // disabled by the driver, ends the packet at hand
+    };
+    // What became of a packet in its turn.
+    struct Step {
+        enum class Result : std::uint8_t { done, more, wait, fault };
+        Result result = Result::done;
+        std::size_t dwords = 0; // when done
     };
 
     std::uint32_t reg(const Ring& ring, std::uint32_t gfx_register) const;
     void set_reg(const Ring& ring, std::uint32_t gfx_register, std::uint32_t value);
+    std::uint64_t read_pointer(const Ring& ring) const;
+    std::uint64_t write_pointer(const Ring& ring) const;
     unsigned vmid_of(const Ring& ring) const;
+    std::uint32_t doorbell_of(const Ring& ring) const;
     bool enabled(const Ring& ring) const;
+    bool idle(const Ring& ring) const;
+    void write_control(Ring& ring, std::uint32_t value);
     bool run_ring(Ring& ring);
+    bool run_buffer(Ring& ring);
     void fetch(Ring& ring);
-    void report_read_pointer(const Ring& ring, std::uint64_t read);
+    // Work in flight is dropped; the read pointer names the packet at hand.
+    void give_up(Ring& ring);
+    void set_read_pointer(const Ring& ring, std::uint64_t read);
+    void report_read_pointer(const Ring& ring);
 
-    // sdma_packets.cpp. Dwords used, 0 when the packet has to wait.
-    std::size_t execute(Ring& ring, unsigned vmid, std::span<const std::uint32_t> packet);
-    std::size_t copy(unsigned vmid, std::span<const std::uint32_t> packet);
-    std::size_t write(unsigned vmid, std::span<const std::uint32_t> packet);
-    std::size_t indirect(Ring& ring, unsigned vmid, std::span<const std::uint32_t> packet);
-    std::size_t poll(unsigned vmid, std::span<const std::uint32_t> packet);
-    std::size_t atomic(unsigned vmid, std::span<const std::uint32_t> packet);
-    std::size_t fill(unsigned vmid, std::span<const std::uint32_t> packet);
-    std::size_t page_entries(unsigned vmid, std::span<const std::uint32_t> packet);
-    std::size_t trap(const Ring& ring, unsigned vmid, std::span<const std::uint32_t> packet);
-    std::size_t unknown(std::span<const std::uint32_t> packet);
+    // sdma_packets.cpp
+    using Packet = std::span<const std::uint32_t>;
+    Step execute(Ring& ring, unsigned vmid, Packet packet);
+    Step write(unsigned vmid, Packet packet);
+    Step indirect(Ring& ring, unsigned vmid, Packet packet);
+    Step fence(unsigned vmid, Packet packet);
+    Step poll(unsigned vmid, Packet packet);
+    Step atomic(unsigned vmid, Packet packet);
+    Step page_entries(unsigned vmid, Packet packet);
+    Step trap(const Ring& ring, unsigned vmid, Packet packet);
+    Step timestamp(unsigned vmid, Packet packet);
+    Step unknown(Packet packet);
     void trace(std::string_view text);
+
+    // sdma_copy.cpp: packets that may take many turns
+    Step copy(Ring& ring, unsigned vmid, Packet packet);
+    Step copy_linear(Ring& ring, unsigned vmid, Packet packet);
+    Step copy_rect(Ring& ring, unsigned vmid, Packet packet);
+    Step fill(Ring& ring, unsigned vmid, Packet packet);
+    bool move(unsigned vmid, std::uint64_t source, std::uint64_t target, std::uint64_t bytes);
 
     Surroundings unit_;
     unsigned engine_;

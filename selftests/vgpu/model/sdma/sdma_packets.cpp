@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One SDMA engine: what its packets do (vega10_sdma_pkt_open.h).
+// One SDMA engine: its packets but for the large ones (vega10_sdma_pkt_open.h).
 #include "model/cp/pm4.hpp"
 #include "model/sdma/sdma_engine.hpp"
 
@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 
 namespace vgpu {
@@ -22,6 +20,7 @@ enum class Op : std::uint8_t {
     fence = 5,
     trap = 6,
     poll_regmem = 8,
+    conditional_execute = 9,
     atomic = 10,
     constant_fill = 11,
     pte_pde = 12,
@@ -42,6 +41,7 @@ std::size_t fixed_dwords(Op op) {
     case Op::fence: return 4;
     case Op::trap: return 2;
     case Op::poll_regmem: return 6;
+    case Op::conditional_execute: return 5;
     case Op::atomic: return 8;
     case Op::constant_fill: return 5;
     case Op::pte_pde: return 10;
@@ -53,133 +53,117 @@ std::size_t fixed_dwords(Op op) {
 
 } // namespace
 
-std::size_t SdmaEngine::execute(Ring& ring, unsigned vmid, std::span<const std::uint32_t> packet) {
+SdmaEngine::Step SdmaEngine::execute(Ring& ring, unsigned vmid, Packet packet) {
     const auto op = static_cast<Op>(packet[0] & 0xff);
     if (packet.size() < fixed_dwords(op))
         return unknown(packet);
     switch (op) {
-    case Op::nop: return 1 + bits(packet[0], 29, 16);
-    case Op::copy: return copy(vmid, packet);
+    case Op::nop: return {Step::Result::done, 1 + bits(packet[0], 29, 16)};
+    case Op::copy: return copy(ring, vmid, packet);
     case Op::write: return write(vmid, packet);
     case Op::indirect: return indirect(ring, vmid, packet);
+    case Op::fence: return fence(vmid, packet);
     case Op::poll_regmem: return poll(vmid, packet);
     case Op::atomic: return atomic(vmid, packet);
-    case Op::constant_fill: return fill(vmid, packet);
+    case Op::constant_fill: return fill(ring, vmid, packet);
     case Op::pte_pde: return page_entries(vmid, packet);
     case Op::trap: return trap(ring, vmid, packet);
-    case Op::fence:
-        unit_.memory.store32(vmid, address(packet, 1), packet[3]);
-        trace(fmt::format("fence {:#x} = {:#x}", address(packet, 1), packet[3]));
-        return fixed_dwords(op);
-    case Op::timestamp:
-        unit_.memory.store64(vmid, address(packet, 1), unit_.clock.ticks());
-        return fixed_dwords(op);
+    case Op::timestamp: return timestamp(vmid, packet);
+    case Op::conditional_execute:
+        // Skips EXEC_COUNT dwords unless the word at the address is the reference.
+        return {Step::Result::done, 5 + (unit_.memory.read32(vmid, address(packet, 1)) == packet[3]
+                                             ? 0
+                                             : std::size_t{packet[4] & 0x3fff})};
     case Op::srbm_write:
+        if (ring.user)
+            return unknown(packet); // registers are the kernel's
         unit_.registers.write(packet[1] & 0x3ffff & (RegisterFile::dword_count - 1), packet[2],
                               name_);
-        return fixed_dwords(op);
+        return {Step::Result::done, 3};
     }
     return unknown(packet);
 }
 
-std::size_t SdmaEngine::unknown(std::span<const std::uint32_t> packet) {
+SdmaEngine::Step SdmaEngine::unknown(Packet packet) {
     unit_.observer.unmodelled(
         name_, fmt::format("packet {:#x} of {} dwords", packet[0] & 0xffff, packet.size()));
-    return packet.size(); // its length is unknown too: give up the rest of the buffer
+    // Its length is unknown too: give up the rest of the buffer.
+    return {Step::Result::done, packet.size()};
 }
 
-std::size_t SdmaEngine::copy(unsigned vmid, std::span<const std::uint32_t> packet) {
-    if (bits(packet[0], 15, 8) != 0) // only COPY_LINEAR
-        return unknown(packet);
-    std::uint64_t left = (packet[1] & 0x3fff'ffff) + 1ULL;
-    std::uint64_t source = address(packet, 3);
-    std::uint64_t target = address(packet, 5);
-    trace(fmt::format("copy {:#x} to {:#x} bytes {:#x} vmid {}", source, target, left, vmid));
-    unit_.clock.advance(left / 64);
-    std::array<std::byte, 4096> buffer;
-    while (left != 0) {
-        const auto part = std::span(buffer).first(std::min<std::uint64_t>(left, buffer.size()));
-        if (!unit_.memory.read(vmid, source, part) || !unit_.memory.write(vmid, target, part))
-            break;
-        source += part.size();
-        target += part.size();
-        left -= part.size();
-    }
-    return 7;
-}
-
-std::size_t SdmaEngine::write(unsigned vmid, std::span<const std::uint32_t> packet) {
+SdmaEngine::Step SdmaEngine::write(unsigned vmid, Packet packet) {
     const std::size_t count = (packet[3] & 0xf'ffff) + 1ULL;
     if (bits(packet[0], 15, 8) != 0 || packet.size() < 4 + count)
         return unknown(packet);
     trace(fmt::format("write {:#x} dwords {} vmid {}", address(packet, 1), count, vmid));
-    unit_.memory.write(vmid, address(packet, 1), std::as_bytes(packet.subspan(4, count)));
-    return 4 + count;
+    if (!unit_.memory.write(vmid, address(packet, 1), std::as_bytes(packet.subspan(4, count))))
+        return {Step::Result::fault};
+    return {Step::Result::done, 4 + count};
 }
 
-std::size_t SdmaEngine::indirect(Ring& ring, unsigned vmid, std::span<const std::uint32_t> packet) {
+SdmaEngine::Step SdmaEngine::indirect(Ring& ring, unsigned vmid, Packet packet) {
     const unsigned buffer_vmid = ring.user ? vmid : bits(packet[0], 19, 16);
     Buffer buffer{buffer_vmid, std::vector<std::uint32_t>(packet[3] & 0xf'ffff), 0};
     const std::uint64_t base = address(packet, 1) & ~std::uint64_t{31};
     trace(fmt::format("indirect buffer {:#x} dwords {} vmid {}", base, buffer.dwords.size(),
                       buffer_vmid));
-    if (unit_.memory.read(buffer_vmid, base, std::as_writable_bytes(std::span(buffer.dwords))))
-        ring.buffers.push_back(std::move(buffer));
-    return 6;
+    if (!unit_.memory.read(buffer_vmid, base, std::as_writable_bytes(std::span(buffer.dwords))))
+        return {Step::Result::fault};
+    ring.buffers.push_back(std::move(buffer));
+    return {Step::Result::done, indirect_dwords};
+}
+
+SdmaEngine::Step SdmaEngine::fence(unsigned vmid, Packet packet) {
+    trace(fmt::format("fence {:#x} = {:#x}", address(packet, 1), packet[3]));
+    if (!unit_.memory.store32(vmid, address(packet, 1), packet[3]))
+        return {Step::Result::fault};
+    return {Step::Result::done, 4};
 }
 
 // Header: HDP_FLUSH 26, FUNC [30:28], MEM_POLL 31. Without MEM_POLL the address is a register's,
-// in bytes; an HDP flush writes the reference to the second address first.
-std::size_t SdmaEngine::poll(unsigned vmid, std::span<const std::uint32_t> packet) {
-    const bool memory = bit(packet[0], 31);
+// in bytes; an HDP flush writes the reference to the second address first. ROCr's own HDP flush
+// is a poll of nothing (function 0): memory is coherent here, so nothing is what it does.
+SdmaEngine::Step SdmaEngine::poll(unsigned vmid, Packet packet) {
+    constexpr std::uint32_t dwords = RegisterFile::dword_count;
     const unsigned function = bits(packet[0], 30, 28);
     std::uint32_t value = 0;
-    if (memory)
+    if (function == 0)
+        return {Step::Result::done, 6};
+    if (bit(packet[0], 31)) {
         value = unit_.memory.read32(vmid, address(packet, 1));
-    else {
-        constexpr std::uint32_t dwords = RegisterFile::dword_count;
+    } else {
         if (bit(packet[0], 26))
             unit_.registers.write(packet[2] / 4 % dwords, packet[3], name_);
         value = unit_.registers.read(packet[1] / 4 % dwords, name_);
     }
-    return pm4::compare(function, value & packet[4], packet[3]) ? 6 : 0;
+    if (!pm4::compare(function, value & packet[4], packet[3]))
+        return {Step::Result::wait};
+    return {Step::Result::done, 6};
 }
 
-std::size_t SdmaEngine::atomic(unsigned vmid, std::span<const std::uint32_t> packet) {
+SdmaEngine::Step SdmaEngine::atomic(unsigned vmid, Packet packet) {
     constexpr unsigned add64 = 47; // TC_OP_ATOMIC_ADD_RTN_64
     if (bits(packet[0], 31, 25) != add64)
         return unknown(packet);
     std::byte* target = unit_.memory.translate(vmid, address(packet, 1), 8, Access::write);
-    if (target != nullptr)
-        std::atomic_ref(*reinterpret_cast<std::uint64_t*>(target)).fetch_add(address(packet, 3));
-    return 8;
+    if (target == nullptr)
+        return {Step::Result::fault};
+    std::atomic_ref(*reinterpret_cast<std::uint64_t*>(target)).fetch_add(address(packet, 3));
+    trace(fmt::format("atomic {:#x} += {:#x}", address(packet, 1), address(packet, 3)));
+    return {Step::Result::done, 8};
 }
 
-std::size_t SdmaEngine::fill(unsigned vmid, std::span<const std::uint32_t> packet) {
-    // FILLSIZE [31:30]: 2 is dwords, 0 bytes. The driver says bytes and passes a dword whose
-    // bytes are all alike; what a byte fill does with any other is not known here.
-    std::uint64_t left = (packet[4] & 0x3fff'ffff) + 1ULL;
-    const unsigned fill_size = bits(packet[0], 31, 30);
-    const bool alike = packet[3] == (packet[3] & 0xff) * 0x0101'0101U;
-    if (fill_size != 2 && !(fill_size == 0 && alike))
-        return unknown(packet);
-    std::uint64_t target = address(packet, 1);
-    trace(fmt::format("fill {:#x} with {:#x} bytes {:#x}", target, packet[3], left));
-    std::array<std::uint32_t, 1024> pattern;
-    pattern.fill(packet[3]);
-    const auto bytes = std::as_bytes(std::span(pattern));
-    while (left != 0) {
-        const auto part = bytes.first(std::min<std::uint64_t>(left, bytes.size()));
-        if (!unit_.memory.write(vmid, target, part))
-            break;
-        target += part.size();
-        left -= part.size();
-    }
-    return 5;
+// TIMESTAMP_GET and _GET_GLOBAL: both are the one clock there is.
+SdmaEngine::Step SdmaEngine::timestamp(unsigned vmid, Packet packet) {
+    if (bits(packet[0], 15, 8) == 0)
+        return unknown(packet); // TIMESTAMP_SET
+    if (!unit_.memory.store64(vmid, address(packet, 1), unit_.clock.ticks()))
+        return {Step::Result::fault};
+    return {Step::Result::done, 3};
 }
 
 // Page table entries: value | flags, value advancing by the increment.
-std::size_t SdmaEngine::page_entries(unsigned vmid, std::span<const std::uint32_t> packet) {
+SdmaEngine::Step SdmaEngine::page_entries(unsigned vmid, Packet packet) {
     const std::uint64_t target = address(packet, 1);
     const std::uint64_t flags = address(packet, 3);
     const std::uint64_t value = address(packet, 5);
@@ -189,19 +173,22 @@ std::size_t SdmaEngine::page_entries(unsigned vmid, std::span<const std::uint32_
         entries[i] = (value + i * increment) | flags;
     trace(fmt::format("page entries {:#x} count {} value {:#x} flags {:#x}", target, entries.size(),
                       value, flags));
-    unit_.memory.write(vmid, target, std::as_bytes(std::span(entries)));
+    if (!unit_.memory.write(vmid, target, std::as_bytes(std::span(entries))))
+        return {Step::Result::fault};
     unit_.memory.invalidate();
-    return 10;
+    return {Step::Result::done, 10};
 }
 
-std::size_t SdmaEngine::trap(const Ring& ring, unsigned vmid,
-                             std::span<const std::uint32_t> packet) {
+// The kernel takes ring id 0 for its own ring (sdma_v4_4_2_process_trap_irq).
+SdmaEngine::Step SdmaEngine::trap(const Ring& ring, unsigned vmid, Packet packet) {
+    trace(fmt::format("trap {:#x} vmid {}", packet[1] & 0xfff'ffff, vmid));
     unit_.interrupts.raise({.client = engine_ == 0 ? ih::client_sdma0 : ih::client_sdma1,
                             .source = ih::source_sdma_trap,
+                            .ring = static_cast<std::uint8_t>(ring.user ? 1 : 0),
                             .vmid = static_cast<std::uint8_t>(ring.user ? vmid : 0),
                             .pasid = ring.user ? unit_.memory.pasid(vmid) : std::uint16_t{0},
                             .context = {packet[1] & 0xfff'ffff}});
-    return 2;
+    return {Step::Result::done, 2};
 }
 
 } // namespace vgpu

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+// User SDMA queues: packets as ROCr writes them, large copies, unmapping in the middle, faults.
+#include "user_queues.hpp"
+
+namespace vgpu {
+namespace {
+
+using pm4::Opcode;
+using test::fence;
+using test::mib;
+using test::Process;
+using test::TestGpu;
+using test::user_va;
+
+constexpr std::uint64_t mqd = 0x20000;
+constexpr std::uint32_t doorbell = 0x1400;
+constexpr std::uint64_t ring_bytes = 4096; // page 0 of the process
+constexpr std::uint64_t wptr_va = user_va + 0x1000;
+constexpr std::uint64_t rptr_va = user_va + 0x1008;
+constexpr std::uint64_t data_va = user_va + 0x3000;
+// Large pages of 2 MiB each.
+constexpr std::uint64_t source_va = user_va + 16 * mib;
+constexpr std::uint64_t target_va = user_va + 32 * mib;
+constexpr std::uint64_t source_offset = 16 * mib; // in VRAM
+constexpr std::uint64_t target_offset = 32 * mib;
+constexpr std::uint64_t large_bytes = 6 * mib;
+constexpr std::uint64_t nowhere_va = user_va + 0x10'0000;
+
+class Sdma : public test::UserQueues {
+protected:
+    void SetUp() override {
+        UserQueues::SetUp();
+        gpu.device.write_register(reg::osssys::IH_RB_BASE, 0);
+        gpu.device.write_register(reg::osssys::IH_RB_CNTL, 1 | 9 << 1);
+        for (std::uint64_t at = 0; at < large_bytes; at += 2 * mib) {
+            map_large(source_va + at, source_offset + at);
+            map_large(target_va + at, target_offset + at);
+        }
+        gpu.put(mqd, control);
+        gpu.put(mqd + 4, user_va >> 8);
+        gpu.put(mqd + 8 * 4, high_half(rptr_va));
+        gpu.put(mqd + 9 * 4, low_half(rptr_va));
+    }
+
+    void map_large(std::uint64_t va, std::uint64_t offset) {
+        gpu.put(process.tables + 0x2000 + ((va >> 21) & 511) * 8, offset | 0x71ULL);
+    }
+    // As pm_map_queues_v9() for engine 0 of GC 9.4.3.
+    void map() {
+        list_process(process);
+        list(Opcode::map_queues,
+             {1U << 4 | 1U << 2 | 1U << 29, doorbell << 2, low_half(TestGpu::mc(mqd)),
+              high_half(TestGpu::mc(mqd)), low_half(wptr_va), high_half(wptr_va)});
+        start_runlist();
+    }
+    void push(std::initializer_list<std::uint32_t> dwords) {
+        for (const std::uint32_t dword : dwords) {
+            gpu.put(process.page(0) + written % ring_bytes, dword);
+            written += 4;
+        }
+        gpu.put(process.page(1), written);
+    }
+    void push_copy(std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
+        push({1, static_cast<std::uint32_t>(bytes - 1), 0, low_half(from), high_half(from),
+              low_half(to), high_half(to)});
+    }
+    void push_fence(std::uint64_t va, std::uint32_t value) {
+        push({5, low_half(va), high_half(va), value});
+    }
+    void ring() { gpu.device.write_doorbell(doorbell, written); }
+    std::uint64_t reported() const { return gpu.get<std::uint64_t>(process.page(1) + 8); }
+    std::uint32_t data(unsigned dword) const {
+        return gpu.get<std::uint32_t>(process.page(3) + 4ULL * dword);
+    }
+    std::uint32_t interrupt(unsigned index, unsigned dword) const {
+        return gpu.host.get<std::uint32_t>(32ULL * index + 4ULL * dword);
+    }
+
+    // RB_SIZE 2^10 dwords, RPTR_WRITEBACK_ENABLE.
+    static constexpr std::uint32_t control = 10U << 1 | 1U << 12;
+    Process process = make_process(1 * mib, 0x8001);
+    std::uint64_t written = 0;
+};
+
+TEST_F(Sdma, copy_fence_atomic_and_trap) {
+    map();
+    gpu.put(process.page(4), std::uint64_t{0x1122'3344'5566'7788});
+    gpu.put(process.page(3) + 16, std::uint64_t{5});
+    push({8, 0, 0x8000'0000, 0, 0, 0}); // ROCr's HDP flush
+    push_copy(user_va + 0x4000, data_va, 8);
+    push({10 | 47U << 25, low_half(data_va + 16), high_half(data_va), ~0U, ~0U, 0, 0, 0}); // -1
+    push_fence(data_va + 8, 99);
+    push({6, 42});
+    ring();
+    EXPECT_EQ(gpu.get<std::uint64_t>(process.page(3)), 0x1122'3344'5566'7788U);
+    EXPECT_EQ(data(2), 99U);
+    EXPECT_EQ(gpu.get<std::uint64_t>(process.page(3) + 16), 4U);
+    EXPECT_EQ(reported(), written);
+    ASSERT_EQ(gpu.host.interrupts, 1U);
+    EXPECT_EQ(interrupt(0, 0) & 0xffff, 224U << 8 | 8U);
+    EXPECT_NE(interrupt(0, 0) >> 16 & 0xff, 0U); // not the kernel's ring
+    EXPECT_EQ(interrupt(0, 3), 0x8001U);
+    EXPECT_EQ(interrupt(0, 4), 42U);
+}
+
+TEST_F(Sdma, doorbell_while_unmapped_is_not_lost) {
+    push_fence(data_va, 7);
+    ring();
+    EXPECT_EQ(data(0), 0U);
+    map();
+    EXPECT_EQ(data(0), 7U);
+}
+
+TEST_F(Sdma, pointers_go_on_when_the_ring_wraps) {
+    map();
+    for (unsigned i = 1; i <= 600; ++i) { // of 16 bytes: more than twice around
+        push_fence(data_va, i);
+        ring();
+    }
+    EXPECT_EQ(data(0), 600U);
+    EXPECT_EQ(reported(), 9600U);
+}
+
+TEST_F(Sdma, dword_fill_counts_from_the_last_dword) {
+    map();
+    push({11 | 2U << 30, low_half(data_va + 4), high_half(data_va), 0xabcd'1234, (3 - 1) * 4});
+    ring();
+    EXPECT_EQ(data(0), 0U);
+    EXPECT_EQ(data(1), 0xabcd'1234U);
+    EXPECT_EQ(data(3), 0xabcd'1234U);
+    EXPECT_EQ(data(4), 0U);
+}
+
+// 3 x 2 x 2 elements of 4 bytes from (1, 1, 0) in rows of 8 to (0, 0, 1) in rows of 4.
+TEST_F(Sdma, window_copy_moves_a_box) {
+    map();
+    for (std::uint32_t i = 0; i < 64; ++i)
+        gpu.put(process.page(4) + 4ULL * i, 1000 + i);
+    const std::uint64_t from = user_va + 0x4000;
+    push({1U | 4U << 8 | 2U << 29, low_half(from), high_half(from), 1U | 1U << 16, (8U - 1) << 13,
+          32 - 1, low_half(data_va), high_half(data_va), 0, 1U | (4U - 1) << 13, 16 - 1,
+          (3U - 1) | (2U - 1) << 16, 2 - 1});
+    ring();
+    for (unsigned z = 0; z < 2; ++z)
+        for (unsigned y = 0; y < 2; ++y)
+            for (unsigned x = 0; x < 4; ++x)
+                EXPECT_EQ(data((z + 1) * 16 + y * 4 + x),
+                          x < 3 ? 1000 + z * 32 + (y + 1) * 8 + x + 1 : 0U);
+}
+
+TEST_F(Sdma, broadcast_copy_has_two_targets) {
+    map();
+    gpu.put(process.page(4), 0x77U);
+    const std::uint64_t from = user_va + 0x4000;
+    push({1U | 1U << 27, 3, 0, low_half(from), high_half(from), low_half(data_va),
+          high_half(data_va), low_half(data_va + 8), high_half(data_va)});
+    ring();
+    EXPECT_EQ(data(0), 0x77U);
+    EXPECT_EQ(data(1), 0U);
+    EXPECT_EQ(data(2), 0x77U);
+}
+
+TEST_F(Sdma, large_copy_leaves_the_device_free_to_answer) {
+    map();
+    gpu.put(source_offset + large_bytes - 8, std::uint64_t{0x5a5a});
+    push_copy(source_va, target_va, large_bytes);
+    push_fence(data_va, 1);
+    ring();
+    EXPECT_EQ(data(0), 0U); // the doorbell write came back before the copy was over
+    EXPECT_EQ(gpu.device.run(0), Device::Activity::busy);
+    gpu.run();
+    EXPECT_EQ(gpu.get<std::uint64_t>(target_offset + large_bytes - 8), 0x5a5aU);
+    EXPECT_EQ(data(0), 1U);
+}
+
+TEST_F(Sdma, unmapped_in_the_middle_of_a_copy_it_goes_on_where_it_was) {
+    map();
+    push_fence(data_va + 4, 1);
+    push_copy(source_va, target_va, large_bytes);
+    push_fence(data_va, 1);
+    gpu.put(source_offset, 1U);
+    gpu.put(source_offset + large_bytes - 4, 1U);
+    ring();
+    unmap(1);
+    EXPECT_EQ(gpu.get<std::uint64_t>(fence), 1U);
+    EXPECT_EQ(gpu.get<std::uint32_t>(target_offset), 1U);
+    EXPECT_EQ(gpu.get<std::uint32_t>(target_offset + large_bytes - 4), 0U);
+    EXPECT_EQ(gpu.get<std::uint64_t>(mqd + 3 * 4), 16U);     // read pointer: at the copy
+    EXPECT_EQ(gpu.get<std::uint64_t>(mqd + 5 * 4), written); // write pointer
+    EXPECT_EQ(reported(), 16U);
+    EXPECT_EQ(gpu.get<std::uint32_t>(mqd + 41 * 4), 1U); // MIDCMD_CNTL.DATA_VALID
+    gpu.run();
+    EXPECT_EQ(gpu.get<std::uint32_t>(target_offset + large_bytes - 4), 0U);
+    gpu.put(source_offset, 2U); // what was copied is not copied again
+    map();
+    gpu.run();
+    EXPECT_EQ(gpu.get<std::uint32_t>(target_offset), 1U);
+    EXPECT_EQ(gpu.get<std::uint32_t>(target_offset + large_bytes - 4), 1U);
+    EXPECT_EQ(data(0), 1U);
+    EXPECT_EQ(reported(), written);
+}
+
+TEST_F(Sdma, waiting_poll_survives_an_unmap) {
+    map();
+    push({8 | 3U << 28 | 1U << 31, low_half(data_va), high_half(data_va), 5, ~0U, 0x0fff'0004});
+    push_fence(data_va + 4, 1);
+    ring();
+    EXPECT_EQ(gpu.device.run(0), Device::Activity::waiting);
+    unmap(1);
+    EXPECT_EQ(gpu.get<std::uint64_t>(mqd + 3 * 4), 0U);
+    gpu.put(process.page(3), 5U);
+    EXPECT_EQ(gpu.device.run(0), Device::Activity::idle);
+    EXPECT_EQ(data(1), 0U);
+    map();
+    EXPECT_EQ(data(1), 1U);
+}
+
+// kgd_gfx_v9_4_3_hqd_sdma_load() and _destroy() on RLC1 of engine 1.
+TEST_F(Sdma, ring_loaded_by_registers_ends_its_packet_when_it_is_stopped) {
+    namespace sdma = reg::sdma1;
+    map(); // gives the process its page table
+    unmap(1);
+    const auto write = [&](std::uint32_t dword, std::uint32_t value) {
+        gpu.device.write_register(dword, value);
+    };
+    push_copy(source_va, target_va, large_bytes);
+    push_fence(data_va, 1);
+    const std::uint32_t ring_control = control | 8U << 24;
+    write(sdma::SDMA_RLC1_RB_CNTL, ring_control);
+    EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC1_CONTEXT_STATUS) & 4U, 4U);
+    write(sdma::SDMA_RLC1_DOORBELL_OFFSET, doorbell << 2);
+    write(sdma::SDMA_RLC1_DOORBELL, 1U << 28);
+    write(sdma::SDMA_RLC1_RB_WPTR, low_half(written));
+    write(sdma::SDMA_RLC1_RB_BASE, low_half(user_va >> 8));
+    write(sdma::SDMA_RLC1_RB_BASE_HI, high_half(user_va >> 8));
+    write(sdma::SDMA_RLC1_RB_CNTL, ring_control | 1U);
+    EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC1_CONTEXT_STATUS) & 4U, 0U);
+    write(sdma::SDMA_RLC1_RB_CNTL, ring_control);
+    EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC1_CONTEXT_STATUS) & 4U, 0U);
+    gpu.run();
+    EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC1_CONTEXT_STATUS) & 4U, 4U);
+    write(sdma::SDMA_RLC1_DOORBELL, 0);
+    write(sdma::SDMA_RLC1_RB_CNTL, ring_control | 1U);
+    EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC1_RB_RPTR), 28U); // behind the copy
+    gpu.run();
+    EXPECT_EQ(data(0), 0U);
+    EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC1_RB_RPTR), 28U);
+}
+
+TEST_F(Sdma, bad_access_raises_the_fault_of_its_hub_and_stops_the_queue) {
+    map();
+    push_copy(nowhere_va, data_va, 64);
+    push_fence(data_va, 1);
+    ring();
+    gpu.run();
+    EXPECT_EQ(data(0), 0U);
+    ASSERT_EQ(gpu.host.interrupts, 1U);
+    EXPECT_EQ(interrupt(0, 0) & 0xffff, 0x12U); // VMC, source 0
+    EXPECT_EQ(interrupt(0, 0) >> 24, 8U);
+    EXPECT_EQ(interrupt(0, 3), 0x8001U);
+    EXPECT_EQ(interrupt(0, 4), low_half(nowhere_va >> 12));
+    EXPECT_EQ(interrupt(0, 5) & 0x2f, high_half(nowhere_va >> 12) & 15U); // a read
+    const std::uint32_t status =
+        gpu.device.read_register(reg::mmhub::VM_L2_PROTECTION_FAULT_STATUS);
+    EXPECT_EQ(bits(status, 17, 9), 256U); // SDMA0
+    EXPECT_EQ(bits(status, 23, 20), 8U);
+    EXPECT_EQ(bits(status, 7, 4), 1U);
+    EXPECT_EQ(gpu.device.read_register(reg::gc::VM_L2_PROTECTION_FAULT_STATUS), 0U);
+    gpu.device.write_register(reg::mmhub::VM_L2_PROTECTION_FAULT_CNTL, 1);
+    EXPECT_EQ(gpu.device.read_register(reg::mmhub::VM_L2_PROTECTION_FAULT_STATUS), 0U);
+    unmap(1); // the faulted queue lets itself be evicted
+    EXPECT_EQ(gpu.get<std::uint64_t>(fence), 1U);
+    EXPECT_EQ(gpu.get<std::uint64_t>(mqd + 3 * 4), 0U);
+}
+
+} // namespace
+} // namespace vgpu
