@@ -11,7 +11,7 @@ namespace vgpu::sq {
 namespace {
 
 constexpr std::uint32_t magic = 0x53434756; // "VGCS"
-constexpr std::uint16_t version = 1;
+constexpr std::uint16_t version = 2;
 constexpr std::uint16_t flag_failed = 1;
 
 struct Header {
@@ -39,7 +39,8 @@ struct DispatchRecord {
     std::uint32_t next;
     std::uint32_t done;
     std::uint32_t workgroups; // records that follow
-    std::uint32_t reserved;
+    std::uint16_t kernarg_preload;
+    std::uint16_t reserved;
 };
 static_assert(sizeof(DispatchRecord) == 128);
 
@@ -97,6 +98,7 @@ DispatchRecord record_of(const Dispatch& dispatch) {
     record.rsrc2 = dispatch.program.rsrc2;
     record.rsrc3 = dispatch.program.rsrc3;
     record.properties = dispatch.program.properties;
+    record.kernarg_preload = dispatch.program.kernarg_preload;
     record.flags = dispatch.failed ? flag_failed : 0;
     record.next = dispatch.next;
     record.done = dispatch.done;
@@ -155,7 +157,8 @@ std::unique_ptr<Dispatch> read_dispatch(Reader& reader, unsigned queue_slot) {
     auto dispatch = std::make_unique<Dispatch>();
     dispatch->queue_slot = queue_slot;
     dispatch->aql = {record.packet_index, record.packet_va, record.packet, record.amd_queue_va};
-    dispatch->program = {record.entry, record.rsrc1, record.rsrc2, record.rsrc3, record.properties};
+    dispatch->program = {record.entry, record.rsrc1,      record.rsrc2,
+                         record.rsrc3, record.properties, record.kernarg_preload};
     dispatch->failed = (record.flags & flag_failed) != 0;
     const char* problem = prepare_dispatch(*dispatch);
     if (dispatch->failed && problem != nullptr) {

@@ -42,6 +42,7 @@ const char* Program::problem() const {
         sgpr += (properties & pair) != 0 ? 2 : 0;
     }
     sgpr += (properties & property::private_segment_size) != 0 ? 1 : 0;
+    sgpr += preload_dwords();
     unsigned system_sgprs = workgroup_info() ? 1 : 0;
     for (unsigned dimension = 0; dimension < 3; ++dimension) {
         system_sgprs += workgroup_id(dimension) ? 1 : 0;
@@ -60,14 +61,16 @@ const char* load_program(isa::AddressSpace& memory, unsigned vmid, std::uint64_t
     if (memory_fault) {
         return "kernel descriptor not readable";
     }
-    if (field<std::uint16_t>(descriptor, 58) != 0) {
-        return "kernel descriptor: kernarg preload not modelled";
-    }
     program.entry = kernel_object + field<std::uint64_t>(descriptor, 16);
     program.rsrc3 = field<std::uint32_t>(descriptor, 44);
     program.rsrc1 = field<std::uint32_t>(descriptor, 48);
     program.rsrc2 = field<std::uint32_t>(descriptor, 52);
     program.properties = field<std::uint16_t>(descriptor, 56);
+    program.kernarg_preload = field<std::uint16_t>(descriptor, 58);
+    if (program.preload_dwords() != 0) {
+        // The code begins with 256 bytes that load the arguments, for firmware that cannot.
+        program.entry += 256;
+    }
     return program.problem();
 }
 

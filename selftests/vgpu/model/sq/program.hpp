@@ -14,6 +14,8 @@ struct Program {
     std::uint32_t rsrc2 = 0;
     std::uint32_t rsrc3 = 0;
     std::uint16_t properties = 0; // kernel_code_properties
+    // Kernel arguments that start in SGPRs: dwords [6:0], first dword of the segment [15:7].
+    std::uint16_t kernarg_preload = 0;
 
     // VGPRs in all, in granules of 8; the architectural ones come first (gfx90a and later).
     unsigned vgprs() const { return ((rsrc1 & 0x3f) + 1) * 8; }
@@ -26,6 +28,9 @@ struct Program {
     bool workgroup_info() const { return (rsrc2 >> 10 & 1) != 0; }
     // Highest dimension of the work-item id in v0.
     unsigned workitem_id_dimensions() const { return (rsrc2 >> 11 & 3) + 1; }
+
+    unsigned preload_dwords() const { return kernarg_preload & 0x7f; }
+    unsigned preload_offset() const { return kernarg_preload >> 7; } // in dwords
 
     // Null when waves can start with it, else what is wrong or not modelled.
     const char* problem() const;

@@ -60,6 +60,7 @@ struct ShaderArray::State {
     // workgroup_launch.cpp
     void launch();
     bool launch_one(Slot& slot);
+    void preload_arguments(const Slot& slot, sq::Dispatch& dispatch);
     bool place(Slot& slot, sq::Dispatch& dispatch, std::uint32_t linear,
                const sq::SavedWorkgroup* saved);
     bool find_unit(unsigned group_waves, const sq::Dispatch& dispatch, unsigned& unit);

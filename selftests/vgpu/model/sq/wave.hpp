@@ -56,14 +56,18 @@ struct Dispatch {
     Program program;
     DispatchGeometry geometry;
     std::uint32_t lds_bytes = 0;
-    std::uint32_t total = 0; // workgroups
-    std::uint32_t next = 0;  // first workgroup never launched
-    std::uint32_t done = 0;  // workgroups that ended
-    bool failed = false;     // a wave failed, or the packet made no sense: never completes
+    std::uint32_t total = 0;              // workgroups
+    std::uint32_t next = 0;               // first workgroup never launched
+    std::uint32_t done = 0;               // workgroups that ended
+    std::vector<std::uint32_t> preloaded; // kernel arguments for SGPRs, when a wave needs them
+    bool failed = false; // a wave failed, or the packet made no sense: never completes
 
     std::deque<SavedWorkgroup> saved; // not on hardware
     std::vector<std::unique_ptr<Workgroup>> running;
 
+    std::uint64_t kernarg_address() const {
+        return aql.packet[10] | static_cast<std::uint64_t>(aql.packet[11]) << 32;
+    }
     bool complete() const { return !failed && done == total; }
     bool has_work_to_launch() const { return !saved.empty() || next < total; }
     // Bytes that the trap handler writes for a wave: VGPRs, SGPRs, 128 bytes of hardware

@@ -64,13 +64,16 @@ void init_sgprs(Wave& wave, const Dispatch& dispatch, const Coordinates& at) {
         out.pair(aql.amd_queue_va);
     }
     if (wants(property::kernarg_segment_ptr)) {
-        out.pair(aql.packet[10] | static_cast<std::uint64_t>(aql.packet[11]) << 32);
+        out.pair(dispatch.kernarg_address());
     }
     if (wants(property::dispatch_id)) {
         out.pair(aql.packet_index);
     }
     if (wants(property::private_segment_size)) {
         out.word(aql.packet[6]);
+    }
+    for (const std::uint32_t argument : dispatch.preloaded) {
+        out.word(argument);
     }
     out.skip_to(program.user_sgprs());
     for (unsigned dimension = 0; dimension < 3; ++dimension) {

@@ -60,6 +60,17 @@ bool ShaderArray::State::find_unit(unsigned group_waves, const Dispatch& dispatc
     return false;
 }
 
+// The same for each wave of a dispatch. A fault is raised by the access; the waves get zeros.
+void ShaderArray::State::preload_arguments(const Slot& slot, Dispatch& dispatch) {
+    const unsigned dwords = dispatch.program.preload_dwords();
+    if (dispatch.preloaded.size() == dwords) {
+        return;
+    }
+    dispatch.preloaded.assign(dwords, 0);
+    space.read(slot.queue.vmid, dispatch.kernarg_address() + dispatch.program.preload_offset() * 4,
+               dispatch.preloaded.data(), dwords * 4);
+}
+
 bool ShaderArray::State::place(Slot& slot, Dispatch& dispatch, std::uint32_t linear,
                                const SavedWorkgroup* saved) {
     const unsigned group_waves =
@@ -92,6 +103,7 @@ bool ShaderArray::State::place(Slot& slot, Dispatch& dispatch, std::uint32_t lin
             wave.region = {saved->waves[i].offset, dispatch.save_bytes(wave.first)};
             init_restored_wave(wave, dispatch, site, poison);
         } else {
+            preload_arguments(slot, dispatch);
             init_new_wave(wave, dispatch, site);
         }
         waves.push_back(&wave);

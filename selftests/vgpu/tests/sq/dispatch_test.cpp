@@ -114,6 +114,36 @@ TEST(Dispatch, user_sgprs_come_in_the_order_of_the_code_properties) {
     EXPECT_EQ(pair(3), 77U);
 }
 
+// LLVM's AMDGPUUsage, "Preloaded Kernel Arguments": the arguments follow the other user SGPRs, and
+// execution begins behind the 256 bytes that load them where the firmware cannot.
+TEST(Dispatch, kernel_arguments_start_in_sgprs) {
+    Gpu gpu;
+    Kernel kernel;
+    kernel.code = assemble(".fill 64, 4, 0xbf810000"); // s_endpgm
+    const auto code = assemble(R"(
+        s_mov_b64 s[30:31], s[10:11]
+        s_store_dwordx4 s[8:11], s[30:31], 0x0
+        s_store_dword s12, s[30:31], 0x10
+        s_endpgm)");
+    kernel.code.insert(kernel.code.end(), code.begin(), code.end());
+    kernel.user_sgprs = 12; // then the workgroup id in s12
+    kernel.kernarg_preload = 4 | 3 << 7;
+    kernel.properties = 2 | 4 | 8 | 16;
+    for (std::uint32_t dword = 0; dword < 8; ++dword) {
+        gpu.memory.set_word(Gpu::kernarg_va + dword * 4, 0xa000 + dword);
+    }
+    gpu.memory.set_word(Gpu::kernarg_va + 5 * 4, static_cast<std::uint32_t>(Gpu::data_va));
+    gpu.memory.set_word(Gpu::kernarg_va + 6 * 4, static_cast<std::uint32_t>(Gpu::data_va >> 32));
+    gpu.array().bind(gpu.queue());
+    ASSERT_TRUE(gpu.array().dispatch(0, gpu.packet({}, gpu.load_kernel(kernel))));
+    gpu.run_all();
+    ASSERT_EQ(gpu.completed.size(), 1U);
+    EXPECT_EQ(gpu.memory.word(Gpu::data_va), 0xa003U);
+    EXPECT_EQ(gpu.memory.word(Gpu::data_va + 4), 0xa004U);
+    EXPECT_EQ(gpu.memory.word(Gpu::data_va + 8), static_cast<std::uint32_t>(Gpu::data_va));
+    EXPECT_EQ(gpu.memory.word(Gpu::data_va + 16), 0U);
+}
+
 TEST(Dispatch, only_four_are_tracked_at_a_time) {
     Gpu gpu;
     Kernel kernel;

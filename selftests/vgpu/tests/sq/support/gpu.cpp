@@ -58,7 +58,7 @@ std::uint64_t Gpu::load_kernel(const Kernel& kernel, std::uint64_t va) {
                                  kernel.float_mode << 12);
     memory.set_word(va + 52, kernel.user_sgprs << 1 | kernel.workgroup_id_mask << 7 |
                                  (kernel.workitem_id_dimensions - 1) << 11);
-    memory.set_word(va + 56, kernel.properties);
+    memory.set_word(va + 56, kernel.properties | kernel.kernarg_preload << 16);
     std::memcpy(memory.at(va + entry_offset), kernel.code.data(), kernel.code.size() * 4);
     return va;
 }
