@@ -24,6 +24,8 @@ enum class Outcome : std::uint8_t {
     memory_fault,      // an access was refused, fault_va says where
 };
 
+struct SwizzledSources;
+
 class Execution {
 public:
     Execution(WaveState& wave_state, AddressSpace& address_space, std::uint64_t now)
@@ -36,6 +38,7 @@ public:
     std::uint32_t word0 = 0;
     std::uint32_t word1 = 0; // second word or literal, when one was fetched
     bool has_word1 = false;
+    const SwizzledSources* swizzled = nullptr; // of an SDWA or DPP instruction
 
     Outcome outcome = Outcome::next;
     std::uint32_t trap_id = 0;

@@ -3,6 +3,7 @@
 #include "model/isa/interpreter.hpp"
 
 #include "model/isa/encodings.hpp"
+#include "model/isa/operands.hpp"
 
 namespace vgpu::isa {
 
@@ -66,7 +67,8 @@ bool is_vector(Format format) {
 
 // MODE.VSKIP: vector instructions are stepped over, second word or literal included.
 void skip_vector(Execution& e, Format format) {
-    const bool literal = (e.word0 & 0x1ff) == 0xff;
+    const std::uint32_t src0 = e.word0 & 0x1ff;
+    const bool literal = src0 == source::literal || src0 == source::sdwa || src0 == source::dpp;
     const std::uint32_t vop2_opcode = e.word0 >> 25 & 0x3f;
     const bool constant = format == Format::vop2 && (vop2_opcode == 23 || vop2_opcode == 24);
     if (format >= Format::vop3 || literal || constant) {

@@ -29,6 +29,7 @@ inline constexpr unsigned execz = 252;
 inline constexpr unsigned scc = 253;
 inline constexpr unsigned literal = 255;
 inline constexpr unsigned vgpr0 = 256;
+inline constexpr unsigned swizzled0 = 512; // ours: see SwizzledSources
 } // namespace source
 
 // How a 64-bit operand takes inline constants and literals.

@@ -22,9 +22,16 @@ constexpr unsigned opcode_count = 1024;
 constexpr unsigned vop2_base = 0x100;
 constexpr unsigned vop1_base = 0x140;
 
+std::array<std::span<const VectorOp>, 14> families() {
+    return {vop1_ops(),          vop2_ops(),       vopc_ops(),           vop3_ops(),
+            byte_ops(),          word_ops(),       float_ops(),          half_ops(),
+            division_ops(),      conversion_ops(), transcendental_ops(), float8_ops(),
+            float_compare_ops(), dot_ops()};
+}
+
 std::array<const VectorOp*, opcode_count> merged_table() {
     std::array<const VectorOp*, opcode_count> table{};
-    for (const auto ops : {vop1_ops(), vop2_ops(), vopc_ops(), vop3_ops(), float_ops()}) {
+    for (const auto ops : families()) {
         for (const VectorOp& op : ops) {
             table.at(op.opcode) = &op;
         }
@@ -44,10 +51,15 @@ constexpr unsigned v_fmamk_f32 = vop2_base + 23;
 constexpr unsigned v_fmaak_f32 = vop2_base + 24;
 constexpr unsigned v_addc_co_u32 = vop2_base + 28;
 constexpr unsigned v_subbrev_co_u32 = vop2_base + 30;
-constexpr unsigned v_fmac_f32 = vop2_base + 59;
+constexpr unsigned v_mac_f16 = vop2_base + 35;
+constexpr unsigned v_madmk_f16 = vop2_base + 36;
+constexpr unsigned v_madak_f16 = vop2_base + 37;
+constexpr unsigned v_dot2c_f32_f16 = vop2_base + 55; // to v_fmac_f32 and v_pk_fmac_f16
+constexpr unsigned v_pk_fmac_f16 = vop2_base + 60;
 
 bool accumulates(unsigned opcode) {
-    return opcode == v_fmac_f32 || opcode == v_fmac_f64;
+    return (opcode >= v_dot2c_f32_f16 && opcode <= v_pk_fmac_f16) || opcode == v_fmac_f64 ||
+           opcode == v_mac_f16;
 }
 
 } // namespace
@@ -66,6 +78,9 @@ unsigned indexed_destination(const Execution& e, unsigned vgpr) {
 
 const Words& source32(Execution& e, unsigned code, unsigned slot, Words& scratch) {
     if (code >= source::vgpr0) {
+        if (code >= source::swizzled0) [[unlikely]] {
+            return e.swizzled->low[code - source::swizzled0];
+        }
         const Words* lanes = vgpr_lanes(e, indexed(e.wave, code - source::vgpr0, slot));
         if (lanes != nullptr) [[likely]] {
             return *lanes;
@@ -84,8 +99,14 @@ const DoubleWords& source64(Execution& e, unsigned code, unsigned slot, Wide wid
         return scratch;
     }
     const unsigned vgpr = indexed(e.wave, code - source::vgpr0, slot);
-    const Words* low = vgpr_lanes(e, vgpr);
-    const Words* high = vgpr_lanes(e, vgpr + 1);
+    const bool swizzled = code >= source::swizzled0;
+    if (swizzled && (code != source::swizzled0 || !e.swizzled->has_high0)) {
+        e.illegal("SDWA or DPP on this 64-bit operand");
+        scratch.fill(0);
+        return scratch;
+    }
+    const Words* low = swizzled ? e.swizzled->low.data() : vgpr_lanes(e, vgpr);
+    const Words* high = swizzled ? &e.swizzled->high0 : vgpr_lanes(e, vgpr + 1);
     if (low == nullptr || high == nullptr) {
         scratch.fill(0);
         return scratch;
@@ -135,24 +156,37 @@ void run_vector(Execution& e, unsigned opcode, const VectorInstruction& i) {
         e.illegal("opcode not modelled");
         return;
     }
-    const bool modified = i.abs != 0 || i.neg != 0 || i.omod != 0 || i.clamp;
-    if (modified && !op->modifiers) {
-        e.illegal("modifier on an integer operation not modelled");
+    const unsigned given = ((i.abs | i.neg) != 0 ? takes::sign : 0U) |
+                           (i.omod != 0 ? takes::scale : 0U) | (i.clamp ? takes::clamp : 0U) |
+                           (i.op_sel != 0 ? takes::op_sel : 0U);
+    if ((given & ~unsigned{op->modifiers}) != 0) {
+        e.illegal("modifier that the operation does not take");
         return;
     }
     op->execute(e, i);
 }
+
+namespace {
+
+// The 32-bit encodings: plain, or with SDWA's or DPP's second word.
+void run_short(Execution& e, unsigned opcode, const VectorInstruction& i) {
+    if (i.src[0] == source::sdwa) [[unlikely]] {
+        run_sdwa(e, opcode, i);
+    } else if (i.src[0] == source::dpp) [[unlikely]] {
+        run_dpp(e, opcode, i);
+    } else {
+        run_vector(e, opcode, i);
+    }
+}
+
+} // namespace
 
 void execute_vop1(Execution& e) {
     VectorInstruction i;
     i.src[0] = e.word0 & 0x1ff;
     i.vdst = e.word0 >> 17 & 0xff;
     i.sdst = i.vdst; // v_readfirstlane_b32 has its SGPR in VDST
-    if (i.src[0] == source::sdwa || i.src[0] == source::dpp) {
-        e.illegal("SDWA or DPP not modelled");
-        return;
-    }
-    run_vector(e, vop1_base + (e.word0 >> 9 & 0xff), i);
+    run_short(e, vop1_base + (e.word0 >> 9 & 0xff), i);
 }
 
 void execute_vop2(Execution& e) {
@@ -161,32 +195,24 @@ void execute_vop2(Execution& e) {
     i.src[0] = e.word0 & 0x1ff;
     i.src[1] = source::vgpr0 + (e.word0 >> 9 & 0xff);
     i.vdst = e.word0 >> 17 & 0xff;
-    if (i.src[0] == source::sdwa || i.src[0] == source::dpp) {
-        e.illegal("SDWA or DPP not modelled");
-        return;
-    }
     if (opcode == v_cndmask_b32 || (opcode >= v_addc_co_u32 && opcode <= v_subbrev_co_u32)) {
         i.src[2] = source::vcc_lo;
     } else if (accumulates(opcode)) {
         i.src[2] = source::vgpr0 + i.vdst;
-    } else if (opcode == v_fmaak_f32) {
+    } else if (opcode == v_fmaak_f32 || opcode == v_madak_f16) {
         i.src[2] = source::literal;
-    } else if (opcode == v_fmamk_f32) {
+    } else if (opcode == v_fmamk_f32 || opcode == v_madmk_f16) {
         i.src[2] = i.src[1];
         i.src[1] = source::literal;
     }
-    run_vector(e, opcode, i);
+    run_short(e, opcode, i);
 }
 
 void execute_vopc(Execution& e) {
     VectorInstruction i;
     i.src[0] = e.word0 & 0x1ff;
     i.src[1] = source::vgpr0 + (e.word0 >> 9 & 0xff);
-    if (i.src[0] == source::sdwa || i.src[0] == source::dpp) {
-        e.illegal("SDWA or DPP not modelled");
-        return;
-    }
-    run_vector(e, e.word0 >> 17 & 0xff, i);
+    run_short(e, e.word0 >> 17 & 0xff, i);
 }
 
 namespace {
@@ -221,10 +247,7 @@ void execute_vop3(Execution& e) {
         i.sdst = e.word0 >> 8 & 0x7f;
     } else {
         i.abs = static_cast<std::uint8_t>(e.word0 >> 8 & 7);
-        if ((e.word0 >> 11 & 15) != 0) {
-            e.illegal("op_sel not modelled");
-            return;
-        }
+        i.op_sel = static_cast<std::uint8_t>(e.word0 >> 11 & 15);
     }
     if (accumulates(opcode)) {
         i.src[2] = source::vgpr0 + i.vdst;
@@ -240,7 +263,7 @@ void execute_vop3(Execution& e) {
 
 std::vector<OpName> vector_names() {
     std::vector<OpName> names;
-    for (const auto ops : {vop1_ops(), vop2_ops(), vopc_ops(), vop3_ops(), float_ops()}) {
+    for (const auto ops : families()) {
         for (const VectorOp& op : ops) {
             names.push_back({op.opcode, op.name});
         }

@@ -5,9 +5,11 @@
 #include "model/isa/encodings.hpp"
 #include "model/isa/operands.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 namespace vgpu::isa {
 
@@ -18,21 +20,43 @@ struct VectorInstruction {
     std::array<unsigned, 3> src{};  // 9-bit source codes
     std::uint8_t abs = 0;           // bit per source, floating point only
     std::uint8_t neg = 0;
+    std::uint8_t op_sel = 0; // upper halves: bit per source, bit 3 for the destination
     std::uint8_t omod = 0;
     bool clamp = false;
 };
+
+// What an operation takes besides its operands. A modifier it does not take is refused.
+namespace takes {
+inline constexpr std::uint8_t sign = 1;  // abs and neg of sources
+inline constexpr std::uint8_t scale = 2; // omod
+inline constexpr std::uint8_t clamp = 4;
+inline constexpr std::uint8_t op_sel = 8;
+inline constexpr std::uint8_t floating = sign | scale | clamp;
+// Not a modifier: SDWA and DPP are refused.
+inline constexpr std::uint8_t no_swizzle = 16;
+// Not a modifier: inline constants of the sources are half precision.
+inline constexpr std::uint8_t half_constants = 32;
+inline constexpr std::uint8_t half = floating | half_constants;
+} // namespace takes
 
 using VectorHandler = void (*)(Execution&, const VectorInstruction&);
 struct VectorOp {
     std::uint16_t opcode = 0; // in VOP3's opcode space
     std::string_view name;
     VectorHandler execute = nullptr;
-    // Floating point operations take the abs, neg, omod and clamp modifiers. Others do not.
-    bool modifiers = false;
+    std::uint8_t modifiers = 0; // of `takes`
 };
 
 using Words = std::array<std::uint32_t, lane_count>;
 using DoubleWords = std::array<std::uint64_t, lane_count>;
+
+// Sources that SDWA and DPP have picked apart or shuffled before the operation sees them. Their
+// source codes are swizzled0 and swizzled0 + 1.
+struct SwizzledSources {
+    alignas(64) std::array<Words, 2> low;
+    Words high0; // upper half of a 64-bit first source
+    bool has_high0 = false;
+};
 
 // Value of a source in every lane: the register itself, or `scratch` filled. MODE.GPR_IDX_EN adds
 // M0[7:0] to VGPR numbers of the operands that M0[15:12] selects.
@@ -101,6 +125,30 @@ template <auto operation> void lanes3(Execution& e, const VectorInstruction& i) 
     store32(e, i.vdst, out);
 }
 
+// Integer operations whose exact result CLAMP moves to the nearest number that T has.
+template <typename T> std::uint32_t clamped_to(std::int64_t value) {
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, std::numeric_limits<T>::min(),
+                                                               std::numeric_limits<T>::max()));
+}
+template <typename T, auto operation> void saturating2(Execution& e, const VectorInstruction& i) {
+    constexpr auto cut = [](std::uint32_t a, std::uint32_t b) {
+        return static_cast<std::uint32_t>(operation(a, b));
+    };
+    constexpr auto clamp = [](std::uint32_t a, std::uint32_t b) {
+        return clamped_to<T>(operation(a, b));
+    };
+    return i.clamp ? lanes2<clamp>(e, i) : lanes2<cut>(e, i);
+}
+template <typename T, auto operation> void saturating3(Execution& e, const VectorInstruction& i) {
+    constexpr auto cut = [](std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+        return static_cast<std::uint32_t>(operation(a, b, c));
+    };
+    constexpr auto clamp = [](std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+        return clamped_to<T>(operation(a, b, c));
+    };
+    return i.clamp ? lanes3<clamp>(e, i) : lanes3<cut>(e, i);
+}
+
 template <auto relation> void compare32_lanes(Execution& e, const VectorInstruction& i) {
     const Sources32 in(e, i, 2);
     std::uint64_t mask = 0;
@@ -125,11 +173,23 @@ template <auto relation> void compare64_lanes(Execution& e, const VectorInstruct
 // VOP3 opcode space, tables of the four encodings merged. Null when not modelled.
 const VectorOp* find_vector_op(unsigned opcode);
 void run_vector(Execution& e, unsigned opcode, const VectorInstruction& i);
+// With SDWA's or DPP's second word behind the instruction.
+void run_sdwa(Execution& e, unsigned opcode, VectorInstruction i);
+void run_dpp(Execution& e, unsigned opcode, VectorInstruction i);
 
 std::span<const VectorOp> vop1_ops();
 std::span<const VectorOp> vop2_ops();
 std::span<const VectorOp> vopc_ops();
 std::span<const VectorOp> vop3_ops();
-std::span<const VectorOp> float_ops(); // floating point of all four encodings
+std::span<const VectorOp> byte_ops();
+std::span<const VectorOp> word_ops();  // 16-bit integers
+std::span<const VectorOp> float_ops(); // single and double precision
+std::span<const VectorOp> half_ops();
+std::span<const VectorOp> transcendental_ops();
+std::span<const VectorOp> division_ops();
+std::span<const VectorOp> conversion_ops();
+std::span<const VectorOp> float8_ops();
+std::span<const VectorOp> float_compare_ops();
+std::span<const VectorOp> dot_ops();
 
 } // namespace vgpu::isa

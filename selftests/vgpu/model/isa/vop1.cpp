@@ -66,17 +66,17 @@ void accvgpr_mov_b32(Execution& e, const VectorInstruction& i) {
 }
 
 constexpr std::array ops{
-    VectorOp{0x140, "v_nop", no_effect},
+    VectorOp{0x140, "v_nop", no_effect, takes::no_swizzle},
     VectorOp{0x141, "v_mov_b32", lanes1<mov_b32>},
-    VectorOp{0x142, "v_readfirstlane_b32", readfirstlane_b32},
+    VectorOp{0x142, "v_readfirstlane_b32", readfirstlane_b32, takes::no_swizzle},
     VectorOp{0x16b, "v_not_b32", lanes1<not_b32>},
     VectorOp{0x16c, "v_bfrev_b32", lanes1<bfrev_b32>},
     VectorOp{0x16d, "v_ffbh_u32", lanes1<ffbh_u32>},
     VectorOp{0x16e, "v_ffbl_b32", lanes1<ffbl_b32>},
     VectorOp{0x16f, "v_ffbh_i32", lanes1<ffbh_i32>},
     VectorOp{0x178, "v_mov_b64", mov_b64},
-    VectorOp{0x191, "v_swap_b32", swap_b32},
-    VectorOp{0x192, "v_accvgpr_mov_b32", accvgpr_mov_b32},
+    VectorOp{0x191, "v_swap_b32", swap_b32, takes::no_swizzle},
+    VectorOp{0x192, "v_accvgpr_mov_b32", accvgpr_mov_b32, takes::no_swizzle},
 };
 
 } // namespace

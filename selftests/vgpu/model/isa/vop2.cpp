@@ -46,17 +46,15 @@ constexpr auto and_b32 = [](u32 a, u32 b) { return a & b; };
 constexpr auto or_b32 = [](u32 a, u32 b) { return a | b; };
 constexpr auto xor_b32 = [](u32 a, u32 b) { return a ^ b; };
 constexpr auto xnor_b32 = [](u32 a, u32 b) { return ~(a ^ b); };
-constexpr auto add_u32 = [](u32 a, u32 b) { return a + b; };
-constexpr auto sub_u32 = [](u32 a, u32 b) { return a - b; };
-constexpr auto subrev_u32 = [](u32 a, u32 b) { return b - a; };
+constexpr auto add_u32 = [](u32 a, u32 b) { return i64{a} + b; };
+constexpr auto sub_u32 = [](u32 a, u32 b) { return i64{a} - b; };
+constexpr auto subrev_u32 = [](u32 a, u32 b) { return i64{b} - a; };
 
-// 16-bit results: the upper half of the destination becomes zero.
-constexpr auto add_u16 = [](u32 a, u32 b) { return (a + b) & 0xffff; };
-constexpr auto sub_u16 = [](u32 a, u32 b) { return (a - b) & 0xffff; };
-constexpr auto subrev_u16 = [](u32 a, u32 b) { return (b - a) & 0xffff; };
-constexpr auto mul_lo_u16 = [](u32 a, u32 b) { return (a & 0xffff) * (b & 0xffff) & 0xffff; };
-constexpr auto lshlrev_b16 = [](u32 a, u32 b) { return b << (a & 15) & 0xffff; };
-constexpr auto lshrrev_b16 = [](u32 a, u32 b) { return (b & 0xffff) >> (a & 15); };
+// abs and neg touch the sign bit, whatever the operands are.
+u32 with_signs(const VectorInstruction& i, unsigned slot, u32 value) {
+    value = (i.abs >> slot & 1) != 0 ? value & 0x7fff'ffff : value;
+    return (i.neg >> slot & 1) != 0 ? value ^ 0x8000'0000 : value;
+}
 
 // The third source is a lane mask.
 void cndmask_b32(Execution& e, const VectorInstruction& i) {
@@ -66,18 +64,24 @@ void cndmask_b32(Execution& e, const VectorInstruction& i) {
     for (unsigned lane = 0; lane < lane_count; ++lane) {
         out[lane] = (choose >> lane & 1) != 0 ? in[1][lane] : in[0][lane];
     }
+    if ((i.abs | i.neg) != 0) [[unlikely]] {
+        for (unsigned lane = 0; lane < lane_count; ++lane) {
+            out[lane] = with_signs(i, choose >> lane & 1, out[lane]);
+        }
+    }
     store32(e, i.vdst, out);
 }
 
 // 33 bits of sum or difference; bit 32 is the carry or borrow.
-template <auto operation, bool carry_in> void with_carry(Execution& e, const VectorInstruction& i) {
+template <auto operation, bool carry_in, u32 saturated>
+void with_carry(Execution& e, const VectorInstruction& i) {
     const Sources32 in(e, i, 2);
     const u64 carries = carry_in ? read_scalar64(e, i.src[2]) : 0;
     alignas(64) Words out;
     u64 carry_out = 0;
     for (unsigned lane = 0; lane < lane_count; ++lane) {
         const u64 result = operation(u64{in[0][lane]}, u64{in[1][lane]}, carries >> lane & 1);
-        out[lane] = static_cast<u32>(result);
+        out[lane] = i.clamp && result >> 32 != 0 ? saturated : static_cast<u32>(result);
         carry_out |= (result >> 32 & 1) << lane;
     }
     store32(e, i.vdst, out);
@@ -90,7 +94,7 @@ constexpr auto sub = [](u64 a, u64 b, u64 c) { return a - b - c; };
 constexpr auto subrev = [](u64 a, u64 b, u64 c) { return b - a - c; };
 
 constexpr std::array ops{
-    VectorOp{0x100, "v_cndmask_b32", cndmask_b32},
+    VectorOp{0x100, "v_cndmask_b32", cndmask_b32, takes::sign},
     VectorOp{0x106, "v_mul_i32_i24", lanes2<mul_i32_i24>},
     VectorOp{0x107, "v_mul_hi_i32_i24", lanes2<mul_hi_i32_i24>},
     VectorOp{0x108, "v_mul_u32_u24", lanes2<mul_u32_u24>},
@@ -105,21 +109,15 @@ constexpr std::array ops{
     VectorOp{0x113, "v_and_b32", lanes2<and_b32>},
     VectorOp{0x114, "v_or_b32", lanes2<or_b32>},
     VectorOp{0x115, "v_xor_b32", lanes2<xor_b32>},
-    VectorOp{0x119, "v_add_co_u32", with_carry<add, false>},
-    VectorOp{0x11a, "v_sub_co_u32", with_carry<sub, false>},
-    VectorOp{0x11b, "v_subrev_co_u32", with_carry<subrev, false>},
-    VectorOp{0x11c, "v_addc_co_u32", with_carry<add, true>},
-    VectorOp{0x11d, "v_subb_co_u32", with_carry<sub, true>},
-    VectorOp{0x11e, "v_subbrev_co_u32", with_carry<subrev, true>},
-    VectorOp{0x126, "v_add_u16", lanes2<add_u16>},
-    VectorOp{0x127, "v_sub_u16", lanes2<sub_u16>},
-    VectorOp{0x128, "v_subrev_u16", lanes2<subrev_u16>},
-    VectorOp{0x129, "v_mul_lo_u16", lanes2<mul_lo_u16>},
-    VectorOp{0x12a, "v_lshlrev_b16", lanes2<lshlrev_b16>},
-    VectorOp{0x12b, "v_lshrrev_b16", lanes2<lshrrev_b16>},
-    VectorOp{0x134, "v_add_u32", lanes2<add_u32>},
-    VectorOp{0x135, "v_sub_u32", lanes2<sub_u32>},
-    VectorOp{0x136, "v_subrev_u32", lanes2<subrev_u32>},
+    VectorOp{0x119, "v_add_co_u32", with_carry<add, false, ~0U>, takes::clamp},
+    VectorOp{0x11a, "v_sub_co_u32", with_carry<sub, false, 0>, takes::clamp},
+    VectorOp{0x11b, "v_subrev_co_u32", with_carry<subrev, false, 0>, takes::clamp},
+    VectorOp{0x11c, "v_addc_co_u32", with_carry<add, true, ~0U>, takes::clamp},
+    VectorOp{0x11d, "v_subb_co_u32", with_carry<sub, true, 0>, takes::clamp},
+    VectorOp{0x11e, "v_subbrev_co_u32", with_carry<subrev, true, 0>, takes::clamp},
+    VectorOp{0x134, "v_add_u32", saturating2<u32, add_u32>, takes::clamp},
+    VectorOp{0x135, "v_sub_u32", saturating2<u32, sub_u32>, takes::clamp},
+    VectorOp{0x136, "v_subrev_u32", saturating2<u32, subrev_u32>, takes::clamp},
     VectorOp{0x13d, "v_xnor_b32", lanes2<xnor_b32>},
 };
 

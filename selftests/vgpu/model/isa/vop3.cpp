@@ -21,10 +21,10 @@ i32 sext24(u32 a) {
 }
 
 constexpr auto mad_i32_i24 = [](u32 a, u32 b, u32 c) {
-    return static_cast<u32>(i64{sext24(a)} * sext24(b)) + c;
+    return i64{sext24(a)} * sext24(b) + as_signed(c);
 };
 constexpr auto mad_u32_u24 = [](u32 a, u32 b, u32 c) {
-    return (a & 0xffffff) * (b & 0xffffff) + c;
+    return static_cast<i64>(u64{a & 0xffffff} * (b & 0xffffff) + c);
 };
 constexpr auto bfe_u32 = [](u32 a, u32 b, u32 c) { return a >> (b & 31) & ((1U << (c & 31)) - 1); };
 u32 bfe_i32(u32 a, u32 b, u32 c) {
@@ -58,28 +58,6 @@ constexpr auto med3_i32 = [](u32 a, u32 b, u32 c) {
     return static_cast<u32>(median(as_signed(a), as_signed(b), as_signed(c)));
 };
 constexpr auto med3_u32 = [](u32 a, u32 b, u32 c) { return median(a, b, c); };
-constexpr auto sad_u32 = [](u32 a, u32 b, u32 c) { return (a > b ? a - b : b - a) + c; };
-
-// Selector bytes: 0-3 of the second source, 4-7 of the first, 8-11 sign fills, 12 zero, 13+ ones.
-u32 perm_b32(u32 a, u32 b, u32 selectors) {
-    const u64 bytes = u64{a} << 32 | b;
-    u32 result = 0;
-    for (unsigned i = 0; i < 4; ++i) {
-        const u32 selector = selectors >> (8 * i) & 0xff;
-        u32 byte = 0xff;
-        if (selector < 8) {
-            byte = static_cast<u32>(bytes >> (8 * selector) & 0xff);
-        } else if (selector < 12) {
-            byte = (bytes >> (16 * (selector - 8) + 15) & 1) != 0 ? 0xff : 0;
-        } else if (selector == 12) {
-            byte = 0;
-        }
-        result |= byte << (8 * i);
-    }
-    return result;
-}
-
-constexpr auto mad_u32_u16 = [](u32 a, u32 b, u32 c) { return (a & 0xffff) * (b & 0xffff) + c; };
 constexpr auto xad_u32 = [](u32 a, u32 b, u32 c) { return (a ^ b) + c; };
 constexpr auto lshl_add_u32 = [](u32 a, u32 b, u32 c) { return (a << (b & 31)) + c; };
 constexpr auto add_lshl_u32 = [](u32 a, u32 b, u32 c) { return (a + b) << (c & 31); };
@@ -95,8 +73,8 @@ constexpr auto mul_hi_i32 = [](u32 a, u32 b) {
 };
 constexpr auto bcnt_u32_b32 = [](u32 a, u32 b) { return static_cast<u32>(std::popcount(a)) + b; };
 constexpr auto bfm_b32 = [](u32 a, u32 b) { return ((1U << (a & 31)) - 1) << (b & 31); };
-constexpr auto add_i32 = [](u32 a, u32 b) { return a + b; };
-constexpr auto sub_i32 = [](u32 a, u32 b) { return a - b; };
+constexpr auto add_i32 = [](u32 a, u32 b) { return i64{as_signed(a)} + as_signed(b); };
+constexpr auto sub_i32 = [](u32 a, u32 b) { return i64{as_signed(a)} - as_signed(b); };
 
 // Counts mask bits of lower lanes: _lo looks at lanes 0-31, _hi at 32-63.
 template <bool high> void mbcnt(Execution& e, const VectorInstruction& i) {
@@ -183,8 +161,8 @@ template <bool is_signed> void mad_64_32(Execution& e, const VectorInstruction& 
 }
 
 constexpr std::array ops{
-    VectorOp{0x1c2, "v_mad_i32_i24", lanes3<mad_i32_i24>},
-    VectorOp{0x1c3, "v_mad_u32_u24", lanes3<mad_u32_u24>},
+    VectorOp{0x1c2, "v_mad_i32_i24", saturating3<i32, mad_i32_i24>, takes::clamp},
+    VectorOp{0x1c3, "v_mad_u32_u24", saturating3<u32, mad_u32_u24>, takes::clamp},
     VectorOp{0x1c8, "v_bfe_u32", lanes3<bfe_u32>},
     VectorOp{0x1c9, "v_bfe_i32", lanes3<bfe_i32>},
     VectorOp{0x1ca, "v_bfi_b32", lanes3<bfi_b32>},
@@ -196,11 +174,8 @@ constexpr std::array ops{
     VectorOp{0x1d5, "v_max3_u32", lanes3<max3_u32>},
     VectorOp{0x1d7, "v_med3_i32", lanes3<med3_i32>},
     VectorOp{0x1d8, "v_med3_u32", lanes3<med3_u32>},
-    VectorOp{0x1dc, "v_sad_u32", lanes3<sad_u32>},
     VectorOp{0x1e8, "v_mad_u64_u32", mad_64_32<false>},
     VectorOp{0x1e9, "v_mad_i64_i32", mad_64_32<true>},
-    VectorOp{0x1ed, "v_perm_b32", lanes3<perm_b32>},
-    VectorOp{0x1f1, "v_mad_u32_u16", lanes3<mad_u32_u16>},
     VectorOp{0x1f3, "v_xad_u32", lanes3<xad_u32>},
     VectorOp{0x1fd, "v_lshl_add_u32", lanes3<lshl_add_u32>},
     VectorOp{0x1fe, "v_add_lshl_u32", lanes3<add_lshl_u32>},
@@ -221,8 +196,8 @@ constexpr std::array ops{
     VectorOp{0x290, "v_lshrrev_b64", shift64<shift_right>},
     VectorOp{0x291, "v_ashrrev_i64", shift64<shift_right_signed>},
     VectorOp{0x293, "v_bfm_b32", lanes2<bfm_b32>},
-    VectorOp{0x29c, "v_add_i32", lanes2<add_i32>},
-    VectorOp{0x29d, "v_sub_i32", lanes2<sub_i32>},
+    VectorOp{0x29c, "v_add_i32", saturating2<i32, add_i32>, takes::clamp},
+    VectorOp{0x29d, "v_sub_i32", saturating2<i32, sub_i32>, takes::clamp},
 };
 
 } // namespace

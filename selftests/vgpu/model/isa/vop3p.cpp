@@ -1,52 +1,43 @@
 // SPDX-License-Identifier: MIT
-// VOP3P: of the matrix core's format, the moves between VGPRs and AccVGPRs.
-#include "model/isa/vector_memory.hpp"
+// VOP3P's opcodes: packed operations, mixed precision, dot products, and the matrix core's format.
+#include "model/isa/packed.hpp"
+
+#include "model/isa/encodings.hpp"
 
 namespace vgpu::isa {
 
 namespace {
 
-// MODE.GPR_IDX_EN indexes the AccVGPR as it would a VGPR: the trap handler's loops count on it.
-unsigned indexed_source(const WaveState& wave, unsigned index) {
-    const bool on = (wave.mode & mode::gpr_idx_en) != 0 && (wave.m0 >> 12 & 1) != 0;
-    return on ? index + (wave.m0 & 0xff) : index;
+// The families; each has its own file.
+auto families() {
+    return std::array{accvgpr_ops(), packed_ops(), mixed_ops(), packed_dot_ops()};
 }
 
-void accvgpr_read(Execution& e) {
-    const unsigned code = e.word1 & 0x1ff;
-    if (code < source::vgpr0) {
-        e.illegal("v_accvgpr_read of no AccVGPR");
-        return;
+constexpr unsigned opcode_count = 128;
+
+std::array<ScalarHandler, opcode_count> merged_table() {
+    std::array<ScalarHandler, opcode_count> table{};
+    for (const auto ops : families()) {
+        for (const ScalarOp& op : ops) {
+            table.at(op.opcode) = op.execute;
+        }
     }
-    const Words* from = data_lanes(e, indexed_source(e.wave, code - source::vgpr0), true);
-    if (from != nullptr) {
-        store32(e, e.word0 & 0xff, *from);
-    }
+    return table;
 }
-
-void accvgpr_write(Execution& e) {
-    Words scratch;
-    const Words& from = source32(e, e.word1 & 0x1ff, 0, scratch);
-    Words* to = data_lanes(e, indexed_destination(e, e.word0 & 0xff), true);
-    if (to != nullptr && !e.failed()) {
-        merge_lanes(*to, from, e.wave.exec);
-    }
-}
-
-constexpr std::array ops{
-    ScalarOp{0x58, "v_accvgpr_read_b32", accvgpr_read},
-    ScalarOp{0x59, "v_accvgpr_write_b32", accvgpr_write},
-};
-
-constexpr auto table = index_by_opcode<128>(ops);
-constexpr auto op_names = names_of(ops);
 
 } // namespace
 
 void execute_vop3p(Execution& e) {
+    static const std::array<ScalarHandler, opcode_count> table = merged_table();
     e.fetch_word1();
     if (e.failed()) {
         return;
+    }
+    for (const unsigned shift : {0U, 9U, 18U}) {
+        if ((e.word1 >> shift & 0x1ff) == source::literal) {
+            e.illegal("VOP3P takes no literal");
+            return;
+        }
     }
     const unsigned opcode = e.word0 >> 16 & 0x7f;
     if (table[opcode] == nullptr) {
@@ -56,8 +47,14 @@ void execute_vop3p(Execution& e) {
     table[opcode](e);
 }
 
-std::span<const OpName> vop3p_names() {
-    return op_names;
+std::vector<OpName> vop3p_names() {
+    std::vector<OpName> names;
+    for (const auto ops : families()) {
+        for (const ScalarOp& op : ops) {
+            names.push_back({op.opcode, op.name});
+        }
+    }
+    return names;
 }
 
 } // namespace vgpu::isa

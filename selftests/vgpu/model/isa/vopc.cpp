@@ -6,6 +6,8 @@ namespace vgpu::isa {
 
 namespace {
 
+using i16 = std::int16_t;
+using u16 = std::uint16_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
 using u32 = std::uint32_t;
@@ -29,6 +31,7 @@ constexpr auto holds = [](auto a, auto b) {
 };
 
 template <typename T, unsigned relation> void compare(Execution& e, const VectorInstruction& i) {
+    // A 16-bit operand is the low half: `holds` cuts it.
     if constexpr (sizeof(T) == 8) {
         compare64_lanes<holds<T, relation>>(e, i);
     } else {
@@ -64,6 +67,8 @@ void compare_exec(Execution& e, const VectorInstruction& i) {
     VectorOp{(base) + 23, "v_cmpx_t_" suffix, compare_exec<type, 7>}
 
 constexpr std::array ops{
+    VGPU_COMPARE_ROW(i16, "i16", 0xa0),
+    VGPU_COMPARE_ROW(u16, "u16", 0xa8),
     VGPU_COMPARE_ROW(i32, "i32", 0xc0),
     VGPU_COMPARE_ROW(u32, "u32", 0xc8),
     VGPU_COMPARE_ROW(i64, "i64", 0xe0),

@@ -37,6 +37,8 @@ inline constexpr unsigned round64_shift = 2;
 inline constexpr unsigned denorm32_shift = 4;
 inline constexpr unsigned denorm64_shift = 6;
 inline constexpr std::uint32_t dx10_clamp = 1U << 8;
+inline constexpr std::uint32_t ieee = 1U << 9;
+inline constexpr std::uint32_t fp16_ovfl = 1U << 23;
 inline constexpr std::uint32_t gpr_idx_en = 1U << 27;
 inline constexpr std::uint32_t vskip = 1U << 28;
 } // namespace mode
