@@ -22,11 +22,11 @@ constexpr unsigned opcode_count = 1024;
 constexpr unsigned vop2_base = 0x100;
 constexpr unsigned vop1_base = 0x140;
 
-std::array<std::span<const VectorOp>, 14> families() {
-    return {vop1_ops(),          vop2_ops(),       vopc_ops(),           vop3_ops(),
-            byte_ops(),          word_ops(),       float_ops(),          half_ops(),
-            division_ops(),      conversion_ops(), transcendental_ops(), float8_ops(),
-            float_compare_ops(), dot_ops()};
+std::array<std::span<const VectorOp>, 15> families() {
+    return {
+        vop1_ops(),           vop2_ops(),   vopc_ops(),          vop3_ops(),     byte_ops(),
+        word_ops(),           float_ops(),  half_ops(),          division_ops(), conversion_ops(),
+        transcendental_ops(), float8_ops(), float_compare_ops(), cube_ops(),     dot_ops()};
 }
 
 std::array<const VectorOp*, opcode_count> merged_table() {

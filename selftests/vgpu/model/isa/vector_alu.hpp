@@ -191,5 +191,6 @@ std::span<const VectorOp> conversion_ops();
 std::span<const VectorOp> float8_ops();
 std::span<const VectorOp> float_compare_ops();
 std::span<const VectorOp> dot_ops();
+std::span<const VectorOp> cube_ops();
 
 } // namespace vgpu::isa

@@ -51,6 +51,18 @@ std::string read_file(const std::string& path) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
+const std::string encoding_mark = "; encoding: [";
+
+// "0x01,0x00,0x80,0xbf,...": the first four bytes, least significant first.
+std::uint32_t first_word(const std::string& bytes) {
+    std::uint32_t word = 0;
+    for (unsigned i = 0; i < 4; ++i) {
+        word |= static_cast<std::uint32_t>(std::stoul(bytes.substr(5 * i, 4), nullptr, 16))
+                << (8 * i);
+    }
+    return word;
+}
+
 } // namespace
 
 std::vector<std::uint32_t> assemble(const std::string& text) {
@@ -66,7 +78,7 @@ std::vector<std::uint32_t> assemble(const std::string& text) {
     return words;
 }
 
-std::vector<std::string> disassemble(const std::vector<std::vector<std::uint32_t>>& instructions) {
+std::vector<Disassembled> disassemble(const std::vector<std::vector<std::uint32_t>>& instructions) {
     const TemporaryDirectory dir;
     {
         std::ofstream in(dir.file("in.txt"));
@@ -81,19 +93,22 @@ std::vector<std::string> disassemble(const std::vector<std::vector<std::uint32_t
         }
     }
     // Exit status 1 only says that some encodings were refused: the caller sees which.
-    const std::string command = VGPU_LLVM_MC " --disassemble --arch=amdgcn --mcpu=gfx942 " +
+    const std::string command = VGPU_LLVM_MC " --disassemble --show-encoding --arch=amdgcn"
+                                             " --mcpu=gfx942 " +
                                 dir.file("in.txt") + " > " + dir.file("out.txt") + " 2> " +
                                 dir.file("err.txt");
     if (std::system(command.c_str()) == -1) {
         std::perror(VGPU_LLVM_MC);
         std::exit(EXIT_FAILURE);
     }
-    std::vector<std::string> lines;
+    std::vector<Disassembled> lines;
     std::istringstream out(read_file(dir.file("out.txt")));
     for (std::string line; std::getline(out, line);) {
         const std::size_t start = line.find_first_not_of(" \t");
-        if (start != std::string::npos && line[start] != '.') {
-            lines.push_back(line.substr(start));
+        const std::size_t encoding = line.find(encoding_mark);
+        if (encoding != std::string::npos) {
+            lines.push_back({line.substr(start, encoding - start),
+                             first_word(line.substr(encoding + encoding_mark.size()))});
         }
     }
     return lines;

@@ -12,7 +12,13 @@ namespace vgpu::test {
 // its program means nothing.
 std::vector<std::uint32_t> assemble(const std::string& text);
 
-// What LLVM's disassembler makes of each group of dwords; empty for none.
-std::vector<std::string> disassemble(const std::vector<std::vector<std::uint32_t>>& instructions);
+struct Disassembled {
+    std::string text;
+    std::uint32_t first_word = 0;
+};
+
+// What LLVM's disassembler makes of the words. What it refuses is left out; it may then find an
+// instruction in the word behind.
+std::vector<Disassembled> disassemble(const std::vector<std::vector<std::uint32_t>>& instructions);
 
 } // namespace vgpu::test
