@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The fault knobs at work: decides for the CP which dequeues are held and which fences are lost.
+// The fault knobs at work: which faults are armed, and what each of them strikes.
 #include "fault/fault_injector.hpp"
 
 #include <fmt/format.h>
@@ -9,34 +9,106 @@
 namespace vgpu::fault {
 
 FaultInjector::FaultInjector(std::vector<Spec> specs, Observer& observer) : observer_(observer) {
-    for (Spec& spec : specs) {
-        const std::uint64_t count = spec.count;
-        armed_.push_back({std::move(spec), count, 0});
-    }
+    for (Spec& spec : specs)
+        arm(std::move(spec));
+}
+
+unsigned FaultInjector::arm(Spec spec) {
+    observer_.event("fault", fmt::format("armed {}: {}", last_number_ + 1, spec.text));
+    const std::uint64_t count = spec.count;
+    armed_.push_back({++last_number_, std::move(spec), count});
+    if (changed_)
+        changed_();
+    return last_number_;
+}
+
+bool FaultInjector::disarm(unsigned number) {
+    if (std::erase_if(armed_, [number](const Armed& a) { return a.number == number; }) == 0)
+        return false;
+    observer_.event("fault", fmt::format("disarmed {}", number));
+    release(number);
+    if (changed_)
+        changed_();
+    return true;
+}
+
+void FaultInjector::disarm_all() {
+    while (!armed_.empty())
+        disarm(armed_.back().number);
+}
+
+void FaultInjector::release(unsigned number) {
+    std::erase_if(held_, [number](const auto& entry) { return entry.second.number == number; });
+    std::erase_if(stuck_, [number](const auto& entry) { return entry.second == number; });
+    if (fence_ && fence_->number == number)
+        fence_.reset();
+}
+
+std::string FaultInjector::list() const {
+    std::string text;
+    for (const Armed& armed : armed_)
+        text += fmt::format("{} {} seen={} hits={} left={}\n", armed.number, armed.spec.text,
+                            armed.seen, armed.hits, armed.left);
+    return text;
 }
 
 std::optional<std::uint64_t> FaultInjector::next_deadline_ms() const {
     std::optional<std::uint64_t> next;
-    for (const auto& [slot, held] : held_)
+    const auto consider = [&next](const Held& held) {
         if (held.until_ms && (!next || *held.until_ms < *next))
             next = held.until_ms;
+    };
+    for (const auto& [slot, held] : held_)
+        consider(held);
+    if (fence_)
+        consider(*fence_);
     return next;
 }
 
-void FaultInjector::dequeue_begins(unsigned slot) {
-    const auto armed = std::find_if(armed_.begin(), armed_.end(), [](const Armed& candidate) {
-        return candidate.spec.kind != Kind::drop_fence && candidate.left != 0;
-    });
-    if (armed == armed_.end())
-        return;
-    --armed->left;
-    Held held;
-    if (armed->spec.delay_ms)
-        held.until_ms = now_ms_ + *armed->spec.delay_ms;
-    held.polls = armed->spec.polls;
-    held_[slot] = held;
-    observer_.count("faults", 1);
-    observer_.event("fault", fmt::format("dequeue of slot {} held", slot));
+// Every fault of the kind sees the occasion; the first that strikes is the one.
+const FaultInjector::Armed* FaultInjector::strike(Kind kind, const Occasion& occasion) {
+    const auto matches = [](const std::optional<std::uint64_t>& wanted,
+                            const std::optional<std::uint64_t>& actual) {
+        return !wanted || wanted == actual;
+    };
+    const Armed* striking = nullptr;
+    for (Armed& armed : armed_) {
+        const Spec& spec = armed.spec;
+        if (spec.kind != kind || !matches(spec.doorbell, occasion.doorbell) ||
+            !matches(spec.vmid, occasion.vmid) || !matches(spec.engine, occasion.engine) ||
+            !matches(spec.source, occasion.source))
+            continue;
+        if (++armed.seen < spec.nth || armed.left == 0 || striking != nullptr)
+            continue;
+        --armed.left;
+        ++armed.hits;
+        striking = &armed;
+    }
+    if (striking != nullptr) {
+        observer_.count("faults", 1);
+        observer_.event("fault",
+                        fmt::format("{} strikes: {}", striking->number, striking->spec.text));
+    }
+    return striking;
+}
+
+FaultInjector::Held FaultInjector::hold(const Armed& armed) const {
+    Held held{.number = armed.number, .until_ms = {}, .polls = armed.spec.polls};
+    if (armed.spec.delay_ms)
+        held.until_ms = now_ms_ + *armed.spec.delay_ms;
+    return held;
+}
+
+bool FaultInjector::over(const Held& held) const {
+    return (held.until_ms && now_ms_ >= *held.until_ms) || (held.polls && *held.polls == 0);
+}
+
+void FaultInjector::stop_begins(const StopRequest& request) {
+    const Occasion occasion{.doorbell = request.doorbell, .vmid = request.vmid};
+    const Armed* late = strike(request.direct ? Kind::dequeue_late : Kind::unmap_late, occasion);
+    const Armed* never = strike(request.direct ? Kind::dequeue_never : Kind::unmap_never, occasion);
+    if (const Armed* armed = never != nullptr ? never : late)
+        held_[request.slot] = hold(*armed);
 }
 
 void FaultInjector::active_polled(unsigned slot) {
@@ -45,36 +117,75 @@ void FaultInjector::active_polled(unsigned slot) {
         --*found->second.polls;
 }
 
-bool FaultInjector::dequeue_held(unsigned slot) {
+bool FaultInjector::stop_held(unsigned slot) {
     const auto found = held_.find(slot);
     if (found == held_.end())
         return false;
-    const Held& held = found->second;
-    const bool over =
-        (held.until_ms && now_ms_ >= *held.until_ms) || (held.polls && *held.polls == 0);
-    if (!over)
+    if (!over(found->second))
         return true;
     held_.erase(found);
-    observer_.event("fault", fmt::format("dequeue of slot {} released", slot));
+    observer_.event("fault", fmt::format("stop of slot {} released", slot));
     return false;
 }
 
+bool FaultInjector::waves_hang(const StopRequest& request) {
+    return strike(Kind::hung_wave, {.doorbell = request.doorbell, .vmid = request.vmid}) != nullptr;
+}
+
 bool FaultInjector::drop_fence() {
-    bool drop = false;
-    for (Armed& armed : armed_) {
-        if (armed.spec.kind != Kind::drop_fence || armed.left == 0)
-            continue;
-        if (++armed.seen < armed.spec.nth)
-            continue;
-        --armed.left;
-        drop = true;
-        observer_.count("faults", 1);
-    }
-    return drop;
+    return strike(Kind::drop_fence, {}) != nullptr;
+}
+
+bool FaultInjector::delay_fence() {
+    if (const Armed* armed = strike(Kind::slow_fence, {}))
+        fence_ = hold(*armed);
+    return fence_.has_value();
+}
+
+bool FaultInjector::fence_held() {
+    if (fence_ && over(*fence_))
+        fence_.reset();
+    return fence_.has_value();
+}
+
+bool FaultInjector::lose_interrupt(std::uint8_t source) {
+    return strike(Kind::lost_interrupt, {.source = source}) != nullptr;
+}
+
+bool FaultInjector::lose_msi() {
+    return strike(Kind::lost_msi, {}) != nullptr;
+}
+
+bool FaultInjector::sdma_stuck(unsigned engine, std::uint32_t doorbell, unsigned vmid) {
+    if (stuck_.contains({engine, doorbell}))
+        return true;
+    const Armed* armed =
+        strike(Kind::sdma_stuck, {.doorbell = doorbell, .vmid = vmid, .engine = engine});
+    if (armed != nullptr)
+        stuck_[{engine, doorbell}] = armed->number;
+    return armed != nullptr;
+}
+
+bool FaultInjector::fault_access(unsigned vmid) {
+    return strike(Kind::vm_fault, {.vmid = vmid}) != nullptr;
+}
+
+bool FaultInjector::hung() {
+    return std::any_of(armed_.begin(), armed_.end(), [](const Armed& armed) {
+        return armed.spec.kind == Kind::device_hang && armed.left != 0;
+    });
 }
 
 void FaultInjector::device_reset() {
     held_.clear();
+    stuck_.clear();
+    fence_.reset();
+    for (Armed& armed : armed_)
+        if (armed.spec.kind == Kind::device_hang && armed.left != 0) {
+            --armed.left;
+            ++armed.hits;
+            observer_.count("faults", 1);
+        }
 }
 
 } // namespace vgpu::fault

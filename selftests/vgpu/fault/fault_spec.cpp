@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 
@@ -15,54 +17,112 @@ Error bad_spec(std::string_view text, std::string_view why) {
 }
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {
+    const bool hexadecimal = text.starts_with("0x");
+    if (hexadecimal)
+        text.remove_prefix(2);
     std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size())
+    const auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), value, hexadecimal ? 16 : 10);
+    if (text.empty() || error != std::errc() || end != text.data() + text.size())
         return std::nullopt;
     return value;
 }
 
-std::optional<Kind> parse_kind(std::string_view name) {
-    if (name == "dequeue-late")
-        return Kind::dequeue_late;
-    if (name == "dequeue-never")
-        return Kind::dequeue_never;
-    if (name == "drop-fence")
-        return Kind::drop_fence;
-    return std::nullopt;
+// The options of a kind, besides count.
+struct KindEntry {
+    std::string_view name;
+    Kind kind;
+    std::string_view options; // words
+};
+constexpr std::array<KindEntry, 12> kinds = {{
+    {"dequeue-late", Kind::dequeue_late, "ms polls doorbell vmid nth"},
+    {"dequeue-never", Kind::dequeue_never, "doorbell vmid nth"},
+    {"unmap-late", Kind::unmap_late, "ms doorbell vmid nth"},
+    {"unmap-never", Kind::unmap_never, "doorbell vmid nth"},
+    {"hung-wave", Kind::hung_wave, "doorbell vmid nth"},
+    {"drop-fence", Kind::drop_fence, "nth"},
+    {"slow-fence", Kind::slow_fence, "ms nth"},
+    {"lost-interrupt", Kind::lost_interrupt, "source nth"},
+    {"lost-msi", Kind::lost_msi, "nth"},
+    {"sdma-stuck", Kind::sdma_stuck, "engine doorbell vmid nth"},
+    {"vm-fault", Kind::vm_fault, "vmid nth"},
+    {"device-hang", Kind::device_hang, ""},
+}};
+
+bool has_word(std::string_view words, std::string_view word) {
+    while (!words.empty()) {
+        const std::size_t space = words.find(' ');
+        if (words.substr(0, space) == word)
+            return true;
+        words = space == std::string_view::npos ? "" : words.substr(space + 1);
+    }
+    return false;
 }
 
-// True when the kind of fault takes this key.
-bool assign(Spec& spec, std::string_view key, std::uint64_t value) {
+void assign(Spec& spec, std::string_view key, std::uint64_t value) {
     if (key == "count")
         spec.count = value;
-    else if (key == "ms" && spec.kind == Kind::dequeue_late)
+    else if (key == "ms")
         spec.delay_ms = value;
-    else if (key == "polls" && spec.kind == Kind::dequeue_late)
+    else if (key == "polls")
         spec.polls = value;
-    else if (key == "nth" && spec.kind == Kind::drop_fence)
+    else if (key == "nth")
         spec.nth = value;
-    else
-        return false;
-    return true;
+    else if (key == "doorbell")
+        spec.doorbell = value;
+    else if (key == "vmid")
+        spec.vmid = value;
+    else if (key == "engine")
+        spec.engine = value;
+    else if (key == "source")
+        spec.source = value;
+}
+
+// Zero is a name for these, and a mistake for what counts.
+bool names_something(std::string_view key) {
+    return has_word("doorbell vmid engine source", key);
+}
+
+const char* missing_option(const Spec& spec) {
+    if (spec.kind == Kind::dequeue_late && spec.delay_ms.has_value() == spec.polls.has_value())
+        return "say how late: ms=N or polls=N, one of them";
+    if ((spec.kind == Kind::unmap_late || spec.kind == Kind::slow_fence) && !spec.delay_ms)
+        return "say how late: ms=N";
+    return nullptr;
 }
 
 } // namespace
 
 std::string_view spec_help() {
-    return "  dequeue-late:ms=N[,count=C]     a direct dequeue completes N ms after its request\n"
-           "  dequeue-late:polls=N[,count=C]  ... after N reads of CP_HQD_ACTIVE\n"
-           "  dequeue-never[:count=C]         a direct dequeue completes at the next reset only\n"
-           "  drop-fence[:nth=N][,count=C]    the N-th HIQ fence behind a save of waves is lost\n";
+    return "  dequeue-late:ms=N      a direct dequeue completes N ms after its request\n"
+           "  dequeue-late:polls=N   ... after N reads of CP_HQD_ACTIVE\n"
+           "  dequeue-never          a direct dequeue completes at the next reset only\n"
+           "  unmap-late:ms=N        a queue leaves its slot N ms after the HIQ's UNMAP_QUEUES\n"
+           "  unmap-never            ... at its reset only\n"
+           "  hung-wave              the waves of a queue ignore a save, until the queue's reset\n"
+           "  drop-fence             the HIQ fence behind a save of waves is lost\n"
+           "  slow-fence:ms=N        a HIQ fence is written N ms late\n"
+           "  lost-interrupt         an interrupt entry is not written (source=S: of source S)\n"
+           "  lost-msi               an interrupt entry is written, but no MSI sent\n"
+           "  sdma-stuck             a user ring of SDMA stands still until the reset (engine=E)\n"
+           "  vm-fault               a translation for a wave or a user's SDMA finds no page\n"
+           "  device-hang            all engines stand still until the device is reset\n"
+           "options of all: count=C times (1); of all but device-hang: nth=N, the first occasion\n"
+           "that is hit (1). Of queue stops, waves, sdma-stuck: doorbell=D, the dword of the "
+           "queue,\n"
+           "and vmid=V, which vm-fault has too. Numbers are decimal or 0x....\n";
 }
 
 Result<Spec> parse_spec(std::string_view text) {
     const std::size_t colon = text.find(':');
-    const auto kind = parse_kind(text.substr(0, colon));
-    if (!kind)
-        return bad_spec(text, fmt::format("no fault is called '{}'", text.substr(0, colon)));
+    const std::string_view name = text.substr(0, colon);
+    const auto* entry =
+        std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.name == name; });
+    if (entry == kinds.end())
+        return bad_spec(text, fmt::format("no fault is called '{}'", name));
     Spec spec;
-    spec.kind = *kind;
+    spec.kind = entry->kind;
+    spec.text = text;
     std::string_view rest = colon == std::string_view::npos ? "" : text.substr(colon + 1);
     if (colon != std::string_view::npos && rest.empty())
         return bad_spec(text, "nothing follows the colon");
@@ -75,13 +135,15 @@ Result<Spec> parse_spec(std::string_view text) {
             return bad_spec(text, fmt::format("'{}' is not of the form key=number", option));
         const std::string_view key = option.substr(0, equals);
         const auto value = parse_number(option.substr(equals + 1));
-        if (!value || *value == 0)
-            return bad_spec(text, fmt::format("'{}' wants a number from 1 up", key));
-        if (!assign(spec, key, *value))
+        if (!value || (*value == 0 && !names_something(key)))
+            return bad_spec(text, fmt::format("'{}' wants a number{}", key,
+                                              names_something(key) ? "" : " from 1 up"));
+        if (key != "count" && !has_word(entry->options, key))
             return bad_spec(text, fmt::format("it has no option '{}'", key));
+        assign(spec, key, *value);
     }
-    if (spec.kind == Kind::dequeue_late && spec.delay_ms.has_value() == spec.polls.has_value())
-        return bad_spec(text, "say how late: ms=N or polls=N, one of them");
+    if (const char* why = missing_option(spec))
+        return bad_spec(text, why);
     return spec;
 }
 

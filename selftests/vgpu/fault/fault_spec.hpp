@@ -6,18 +6,38 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace vgpu::fault {
 
-enum class Kind : std::uint8_t { dequeue_late, dequeue_never, drop_fence };
+enum class Kind : std::uint8_t {
+    dequeue_late,
+    dequeue_never,
+    unmap_late,
+    unmap_never,
+    hung_wave,
+    drop_fence,
+    slow_fence,
+    lost_interrupt,
+    lost_msi,
+    sdma_stuck,
+    vm_fault,
+    device_hang,
+};
 
 struct Spec {
     Kind kind = Kind::dequeue_never;
+    std::string text;                      // as it was given
     std::uint64_t count = 1;               // how many times it strikes
-    std::optional<std::uint64_t> delay_ms; // dequeue-late by time
-    std::optional<std::uint64_t> polls;    // dequeue-late by reads of CP_HQD_ACTIVE
-    std::uint64_t nth = 1;                 // drop-fence: the first that is dropped
+    std::uint64_t nth = 1;                 // the first matching occasion that it strikes at
+    std::optional<std::uint64_t> delay_ms; // how late, by time
+    std::optional<std::uint64_t> polls;    // how late, by reads of CP_HQD_ACTIVE
+    // What the occasion must be about.
+    std::optional<std::uint64_t> doorbell;
+    std::optional<std::uint64_t> vmid;
+    std::optional<std::uint64_t> engine;
+    std::optional<std::uint64_t> source;
 };
 
 // "name" or "name:key=value,key=value". The error says what is wrong and what is right.

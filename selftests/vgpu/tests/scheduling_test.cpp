@@ -165,7 +165,7 @@ TEST_F(Scheduling, held_dequeue_stays_latched_until_released) {
     start_runlist();
     const HqdAddress slot{1, 0, 2};
     EXPECT_EQ(gpu.read_hqd(slot, reg::gc::CP_HQD_ACTIVE), 1U);
-    gpu.faults.hold_dequeues = true;
+    const unsigned fault = gpu.arm("dequeue-never");
     gpu.select(slot);
     gpu.device.write_register(reg::gc::CP_HQD_DEQUEUE_REQUEST, 3);
     EXPECT_EQ(gpu.read_hqd(slot, reg::gc::CP_HQD_ACTIVE), 1U);
@@ -175,7 +175,7 @@ TEST_F(Scheduling, held_dequeue_stays_latched_until_released) {
     ASSERT_EQ(gpu.observer.unknown.size(), 1U);
     EXPECT_THAT(gpu.observer.unknown[0], HasSubstr("dequeue is pending"));
     gpu.observer.unknown.clear();
-    gpu.faults.hold_dequeues = false;
+    gpu.faults.disarm(fault);
     EXPECT_EQ(gpu.read_hqd(slot, reg::gc::CP_HQD_ACTIVE), 0U);
 }
 

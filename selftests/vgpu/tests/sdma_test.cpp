@@ -273,5 +273,21 @@ TEST_F(Sdma, bad_access_raises_the_fault_of_its_hub_and_stops_the_queue) {
     EXPECT_EQ(gpu.get<std::uint64_t>(mqd + 3 * 4), 0U);
 }
 
+TEST_F(Sdma, vm_fault_knob_strikes_at_the_nth_translation_of_the_process) {
+    map();
+    gpu.arm("vm-fault:vmid=9");
+    gpu.arm("vm-fault:vmid=8,nth=3"); // the ring and the first fence come before
+    for (unsigned i = 0; i < 4; ++i)
+        push_fence(data_va + 4ULL * i, 1);
+    ring();
+    gpu.run();
+    EXPECT_EQ(data(0), 1U);
+    EXPECT_EQ(data(1), 0U);
+    EXPECT_EQ(gpu.host.interrupts, 1U);
+    unmap(1);
+    map(); // the page was there all along
+    EXPECT_EQ(data(3), 1U);
+}
+
 } // namespace
 } // namespace vgpu

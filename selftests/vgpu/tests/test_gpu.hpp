@@ -4,35 +4,31 @@
 
 #include "fakes.hpp"
 
+#include "fault/fault_injector.hpp"
 #include "model/base/bits.hpp"
 #include "model/cp/hqd.hpp"
 #include "model/cp/pm4.hpp"
 #include "model/device/device.hpp"
 #include "registers.hpp"
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <string_view>
 #include <vector>
 
 namespace vgpu::test {
-
-// Holds what the tests ask for; nothing by default.
-class SettableFaults final : public CpFaults {
-public:
-    bool dequeue_held(unsigned) override { return hold_dequeues; }
-    bool drop_fence() override { return drop_fences; }
-    void device_reset() override { hold_dequeues = false; }
-
-    bool hold_dequeues = false;
-    bool drop_fences = false;
-};
 
 inline constexpr std::uint64_t mib = 1 << 20;
 
 class TestGpu {
 public:
-    TestGpu() : vram(64 * mib), host(4096), device(vram, host, faults, observer) {}
+    TestGpu()
+        : vram(64 * mib), host(4096), faults({}, observer), device(vram, host, faults, observer) {
+        faults.on_change([this] { device.memory_map_changed(); });
+    }
 
     // VRAM as the GPU addresses it in VMID 0.
     static std::uint64_t mc(std::uint64_t offset) { return vram_mc_base + offset; }
@@ -43,6 +39,13 @@ public:
         T value{};
         std::memcpy(&value, vram.data() + offset, sizeof value);
         return value;
+    }
+
+    // The number of the fault.
+    unsigned arm(std::string_view spec) {
+        auto parsed = fault::parse_spec(spec);
+        EXPECT_TRUE(parsed) << spec;
+        return faults.arm(*parsed);
     }
 
     void run() {
@@ -88,7 +91,7 @@ public:
     std::vector<std::byte> vram;
     MemoryHost host;
     KeepingObserver observer;
-    SettableFaults faults;
+    fault::FaultInjector faults;
     Device device;
 
 private:

@@ -51,6 +51,8 @@ bool CommandProcessor::doorbell(std::uint32_t dword, std::uint64_t value) {
 }
 
 bool CommandProcessor::run() {
+    if (unit_.faults.hung())
+        return false;
     const MemoryController::ClientScope scope(unit_.memory, cp_client);
     bool any = false;
     for (bool progress = true; progress;) {

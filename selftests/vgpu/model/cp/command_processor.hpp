@@ -73,7 +73,7 @@ public:
     void map_process(const pm4::MapProcess& packet) override;
     void map_queues(const pm4::MapQueues& packet) override;
     Stall unmap_queues(unsigned slot, const pm4::UnmapQueues& packet) override;
-    void query_status(unsigned slot, const pm4::QueryStatus& packet) override;
+    Stall query_status(unsigned slot, const pm4::QueryStatus& packet) override;
 
 private:
     // What is connected to a slot. Exactly one of aql and pm4 is set.

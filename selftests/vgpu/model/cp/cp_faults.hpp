@@ -1,24 +1,51 @@
 // SPDX-License-Identifier: MIT
-// Where a fault knob may step in between the CP and the driver. The default is no fault.
+// Where a fault knob may step in between the hardware and the driver. The default is no fault.
 #pragma once
 
 #include <cstdint>
 
 namespace vgpu {
 
+// A user queue that is asked to leave the hardware.
+struct StopRequest {
+    unsigned slot = 0;
+    std::uint32_t doorbell = 0; // dword in the doorbell BAR
+    unsigned vmid = 0;
+    bool direct = false; // by CP_HQD_DEQUEUE_REQUEST rather than by UNMAP_QUEUES
+    bool save = false;   // its waves are to be saved
+};
+
 class CpFaults {
 public:
     virtual ~CpFaults() = default;
 
-    // A direct dequeue (CP_HQD_DEQUEUE_REQUEST) of a user queue begins.
-    virtual void dequeue_begins(unsigned slot) { static_cast<void>(slot); }
+    virtual void stop_begins(const StopRequest& request) { static_cast<void>(request); }
     // The driver reads CP_HQD_ACTIVE of a queue with a pending dequeue.
     virtual void active_polled(unsigned slot) { static_cast<void>(slot); }
     // Asked before a stopped queue is taken off its slot: true keeps it there.
-    virtual bool dequeue_held(unsigned slot) { return static_cast<void>(slot), false; }
+    virtual bool stop_held(unsigned slot) { return static_cast<void>(slot), false; }
+    // Asked once for each save: true makes the queue's waves ignore it.
+    virtual bool waves_hang(const StopRequest& request) {
+        return static_cast<void>(request), false;
+    }
     // Asked for the first QUERY_STATUS of the HIQ after an UNMAP_QUEUES that saved waves: true
     // loses the fence.
     virtual bool drop_fence() { return false; }
+    // A fence of the HIQ is about to be written; then asked again and again while it waits.
+    virtual bool delay_fence() { return false; }
+    virtual bool fence_held() { return false; }
+    // An interrupt entry is not written; or it is, and the MSI does not follow.
+    virtual bool lose_interrupt(std::uint8_t source) { return static_cast<void>(source), false; }
+    virtual bool lose_msi() { return false; }
+    // A user ring with work: true keeps its engine from doing or unmapping it.
+    virtual bool sdma_stuck(unsigned engine, std::uint32_t doorbell, unsigned vmid) {
+        return static_cast<void>(engine), static_cast<void>(doorbell), static_cast<void>(vmid),
+               false;
+    }
+    // A translation for a wave or SDMA in a user's VMID: true makes it a VM fault.
+    virtual bool fault_access(unsigned vmid) { return static_cast<void>(vmid), false; }
+    // Engines, queues and interrupts stand still until the device is reset.
+    virtual bool hung() { return false; }
     // The device was reset: nothing is pending any more.
     virtual void device_reset() {}
 };

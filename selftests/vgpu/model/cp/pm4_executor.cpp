@@ -127,8 +127,11 @@ bool Pm4Executor::execute_scheduling(Opcode opcode, std::span<const std::uint32_
         }
         return false;
     case Opcode::query_status:
-        if (const auto packet = decode(pm4::decode_query_status, body))
-            return target_.query_status(slot_, *packet), true;
+        if (const auto packet = decode(pm4::decode_query_status, body)) {
+            stall_ = target_.query_status(slot_, *packet);
+            polls_ = false;
+            return true;
+        }
         return false;
     default: return false;
     }

@@ -39,7 +39,8 @@ public:
     virtual void map_queues(const pm4::MapQueues& packet) = 0;
     // The stall that ends when every selected queue has left the hardware.
     virtual Stall unmap_queues(unsigned slot, const pm4::UnmapQueues& packet) = 0;
-    virtual void query_status(unsigned slot, const pm4::QueryStatus& packet) = 0;
+    // The stall that ends when the fence is written; empty when it is.
+    virtual Stall query_status(unsigned slot, const pm4::QueryStatus& packet) = 0;
 };
 
 class Pm4Executor {

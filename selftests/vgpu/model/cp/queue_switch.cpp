@@ -96,9 +96,15 @@ void CommandProcessor::begin_stop(unsigned slot, StopMode mode, bool direct) {
     if (!connection.aql)
         return;
     connection.aql->begin_stop();
+    const StopRequest request{.slot = slot,
+                              .doorbell = hqds_[slot].doorbell_dword(),
+                              .vmid = hqds_[slot].vmid(),
+                              .direct = direct,
+                              .save = mode == StopMode::save};
+    if (request.save && !unit_.shaders.stopped(slot) && unit_.faults.waves_hang(request))
+        unit_.shaders.ignore_save_requests(slot, true);
     unit_.shaders.request_stop(slot, mode);
-    if (direct)
-        unit_.faults.dequeue_begins(slot);
+    unit_.faults.stop_begins(request);
 }
 
 // Takes a stopped queue off its slot. False while waves are still on the hardware.
@@ -106,7 +112,7 @@ bool CommandProcessor::finish_stop(unsigned slot) {
     Connection& connection = *connections_[slot];
     if (connection.aql && !unit_.shaders.stopped(slot))
         return false;
-    if (connection.aql && connection.direct && unit_.faults.dequeue_held(slot))
+    if (unit_.faults.hung() || (connection.aql && unit_.faults.stop_held(slot)))
         return false;
     store_queue(slot, *connection.stopping);
     disconnect(slot);

@@ -118,19 +118,19 @@ Stall CommandProcessor::unmap_queues(unsigned slot, const pm4::UnmapQueues& pack
             begin_stop(other, mode, false);
         }
     }
-    const auto of_sdma = [&](unsigned vmid, std::uint32_t doorbell) {
+    const auto of_sdma = [this, packet](unsigned vmid, std::uint32_t doorbell) {
         if (packet.select == pm4::QueueSelect::by_pasid)
             return unit_.memory.pasid(vmid) == packet.pasid;
         const auto listed = std::span(packet.doorbells).first(packet.doorbell_count);
         return packet.select != pm4::QueueSelect::by_doorbell ||
                std::find(listed.begin(), listed.end(), doorbell) != listed.end();
     };
-    for (SdmaEngine& engine : unit_.sdma)
-        engine.unmap_user_queues(of_sdma);
     if (slot == hiq_slot_)
         waves_saved_ = 0;
-    return [this, leaving] {
+    return [this, leaving, of_sdma] {
         bool all_left = true;
+        for (SdmaEngine& engine : unit_.sdma)
+            all_left &= engine.unmap_user_queues(of_sdma);
         for (const unsigned other : leaving)
             if (connections_[other] != nullptr && connections_[other]->stopping)
                 all_left &= finish_stop(other);
@@ -138,16 +138,25 @@ Stall CommandProcessor::unmap_queues(unsigned slot, const pm4::UnmapQueues& pack
     };
 }
 
-void CommandProcessor::query_status(unsigned slot, const pm4::QueryStatus& packet) {
+Stall CommandProcessor::query_status(unsigned slot, const pm4::QueryStatus& packet) {
     if (slot == hiq_slot_ && waves_saved_ != 0) {
         waves_saved_ = 0;
         if (unit_.faults.drop_fence()) {
             unit_.observer.event(
                 "fault", fmt::format("fence {:#x} at {:#x} dropped", packet.value, packet.address));
-            return;
+            return {};
         }
     }
-    unit_.memory.store64(0, packet.address, packet.value);
+    if (slot != hiq_slot_ || !unit_.faults.delay_fence()) {
+        unit_.memory.store64(0, packet.address, packet.value);
+        return {};
+    }
+    return [this, packet] {
+        if (unit_.faults.fence_held())
+            return false;
+        unit_.memory.store64(0, packet.address, packet.value);
+        return true;
+    };
 }
 
 } // namespace vgpu

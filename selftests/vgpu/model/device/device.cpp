@@ -21,10 +21,11 @@ constexpr std::uint32_t gb_addr_config = 0x2201'1003;
 // cp_ is the shaders' client and is constructed after them; they only keep the reference.
 Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer)
     : observer_(observer), faults_(faults), registers_(observer),
-      memory_(registers_, vram, host, observer),
-      interrupts_(registers_, memory_, host, clock_, observer), bus_(registers_, vram, observer),
-      sdma_{SdmaEngine({registers_, memory_, interrupts_, clock_, observer}, 0),
-            SdmaEngine({registers_, memory_, interrupts_, clock_, observer}, 1)},
+      memory_(registers_, vram, host, faults, observer),
+      interrupts_(registers_, memory_, host, clock_, faults, observer),
+      bus_(registers_, vram, observer),
+      sdma_{SdmaEngine({registers_, memory_, interrupts_, clock_, faults, observer}, 0),
+            SdmaEngine({registers_, memory_, interrupts_, clock_, faults, observer}, 1)},
       shaders_(shader_config, memory_, observer, cp_),
       cp_({registers_, memory_, interrupts_, sdma_, shaders_, clock_, faults, observer}) {
     connect_rlc(registers_, clock_);
@@ -52,6 +53,8 @@ void Device::write_register(std::uint32_t dword, std::uint32_t value) {
 
 void Device::write_doorbell(std::uint32_t dword, std::uint64_t value) {
     clock_.advance(1);
+    if (faults_.hung())
+        return;
     if (interrupts_.doorbell(dword, value))
         return; // the interrupt ring's read pointer, after every interrupt: not worth a line
     observer_.count("doorbells", 1);
@@ -67,6 +70,8 @@ void Device::write_doorbell(std::uint32_t dword, std::uint64_t value) {
 }
 
 Device::Activity Device::run(std::uint64_t wave_instructions) {
+    if (faults_.hung())
+        return Activity::idle;
     const std::uint64_t executed = shaders_.run(wave_instructions);
     if (executed != 0) {
         observer_.count("wave_instructions", executed);

@@ -47,8 +47,8 @@ const char* access_name(Access access) {
 } // namespace
 
 MemoryController::MemoryController(RegisterFile& registers, std::span<std::byte> vram, Host& host,
-                                   Observer& observer)
-    : registers_(registers), vram_(vram), host_(host), observer_(observer),
+                                   CpFaults& faults, Observer& observer)
+    : registers_(registers), vram_(vram), host_(host), faults_(faults), observer_(observer),
       read_entry_([this](PhysicalAddress entry) { return physical(entry, 8); }) {
     connect_hub(gc::VM_INVALIDATE_ENG0_ACK, gc::VM_INVALIDATE_ENG0_REQ, gc::VM_INVALIDATE_ENG0_SEM);
     connect_hub(mmhub::VM_INVALIDATE_ENG0_ACK, mmhub::VM_INVALIDATE_ENG0_REQ,
@@ -155,6 +155,11 @@ Walk MemoryController::walk(unsigned vmid, std::uint64_t va, Access access) {
 std::byte* MemoryController::translate(unsigned vmid, std::uint64_t va, std::size_t bytes,
                                        Access access) {
     va &= va_mask;
+    // The CP looks at its queues again and again: its accesses are not counted.
+    if (vmid != 0 && client_.id != cp_client.id && faults_.fault_access(vmid)) {
+        record_fault(vmid, va, access, WalkStatus::not_present);
+        return nullptr;
+    }
     const Walk result = walk(vmid, va, access);
     if (result.status != WalkStatus::ok) {
         record_fault(vmid, va, access, result.status);

@@ -5,6 +5,7 @@
 #include "model/base/host.hpp"
 #include "model/base/memory.hpp"
 #include "model/base/observer.hpp"
+#include "model/cp/cp_faults.hpp"
 #include "model/gmc/page_table.hpp"
 #include "model/regs/register_file.hpp"
 
@@ -43,7 +44,7 @@ struct VmFault {
 class MemoryController final : public Memory {
 public:
     MemoryController(RegisterFile& registers, std::span<std::byte> vram, Host& host,
-                     Observer& observer);
+                     CpFaults& faults, Observer& observer);
 
     // Called for a fault of a VMID other than 0, after the hub's registers recorded it.
     void on_fault(std::function<void(const VmFault&)> handler) { fault_handler_ = handler; }
@@ -101,6 +102,7 @@ private:
     RegisterFile& registers_;
     std::span<std::byte> vram_;
     Host& host_;
+    CpFaults& faults_;
     Observer& observer_;
     std::function<void(const VmFault&)> fault_handler_;
     std::array<std::uint16_t, vmid_count> pasids_{};

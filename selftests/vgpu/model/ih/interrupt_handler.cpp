@@ -21,8 +21,9 @@ constexpr std::uint32_t overflow = 1; // IH_RB_WPTR.RB_OVERFLOW
 } // namespace
 
 InterruptHandler::InterruptHandler(RegisterFile& registers, MemoryController& memory, Host& host,
-                                   const Clock& clock, Observer& observer)
-    : registers_(registers), memory_(memory), host_(host), clock_(clock), observer_(observer) {
+                                   const Clock& clock, CpFaults& faults, Observer& observer)
+    : registers_(registers), memory_(memory), host_(host), clock_(clock), faults_(faults),
+      observer_(observer) {
     registers_.on_write(osssys::IH_RB_CNTL, [this](std::uint32_t value) {
         // WPTR_OVERFLOW_CLEAR: the driver pulses it after it has seen the overflow.
         if (bit(value, 31))
@@ -47,7 +48,7 @@ void InterruptHandler::raise(const Interrupt& interrupt) {
                                           interrupt.client, interrupt.source, interrupt.ring,
                                           interrupt.vmid, interrupt.pasid, interrupt.context[0],
                                           enabled ? "" : " (ring off, lost)"));
-    if (!enabled)
+    if (!enabled || faults_.lose_interrupt(interrupt.source))
         return;
     const std::uint32_t ring_bytes = 4U << bits(control, 5, 1);
     const std::uint64_t base =
@@ -82,7 +83,8 @@ void InterruptHandler::raise(const Interrupt& interrupt) {
     if (std::byte* word = report != 0 ? ring_memory(report, 4) : nullptr)
         std::atomic_ref(*reinterpret_cast<std::uint32_t*>(word)).store(next);
     observer_.count("interrupts", 1);
-    host_.raise_msi();
+    if (!faults_.lose_msi())
+        host_.raise_msi();
 }
 
 bool InterruptHandler::doorbell(std::uint32_t dword, std::uint64_t value) {

@@ -5,6 +5,7 @@
 #include "model/base/clock.hpp"
 #include "model/base/host.hpp"
 #include "model/base/observer.hpp"
+#include "model/cp/cp_faults.hpp"
 #include "model/gmc/memory_controller.hpp"
 #include "model/regs/register_file.hpp"
 
@@ -41,7 +42,7 @@ struct Interrupt {
 class InterruptHandler {
 public:
     InterruptHandler(RegisterFile& registers, MemoryController& memory, Host& host,
-                     const Clock& clock, Observer& observer);
+                     const Clock& clock, CpFaults& faults, Observer& observer);
 
     // Appends an entry, stores the new write pointer and raises the MSI. Lost, as on hardware,
     // while the driver has the ring disabled.
@@ -57,6 +58,7 @@ private:
     MemoryController& memory_;
     Host& host_;
     const Clock& clock_;
+    CpFaults& faults_;
     Observer& observer_;
 };
 

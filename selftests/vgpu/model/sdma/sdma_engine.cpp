@@ -105,7 +105,7 @@ void SdmaEngine::write_control(Ring& ring, std::uint32_t value) {
         ring.faulted = false;
         run_ring(ring);
     } else if (was_enabled && !enabled(ring)) {
-        ring.draining = ring.done != 0 && !ring.faulted;
+        ring.draining = (ring.done != 0 && !ring.faulted) || stuck(ring);
         if (!ring.draining)
             give_up(ring);
     }
@@ -168,12 +168,20 @@ void SdmaEngine::fetch(Ring& ring) {
     ring.buffers.push_back(std::move(buffer));
 }
 
+// A user ring with packets at hand may be told to stand still.
+bool SdmaEngine::stuck(const Ring& ring) {
+    return ring.user && !ring.buffers.empty() &&
+           unit_.faults.sdma_stuck(engine_, doorbell_of(ring), vmid_of(ring));
+}
+
 bool SdmaEngine::run_ring(Ring& ring) {
     const MemoryController::ClientScope scope(unit_.memory, sdma_client(engine_));
     if (ring.faulted || (!enabled(ring) && !ring.draining))
         return false;
     if (ring.buffers.empty())
         fetch(ring);
+    if (ring.buffers.empty() || stuck(ring))
+        return false;
     ring.waiting = false;
     bool progress = false;
     for (unsigned i = 0; i < packets_in_a_turn && !ring.buffers.empty(); ++i) {
@@ -273,11 +281,16 @@ void SdmaEngine::map_user_queue(const SdmaUserQueue& queue) {
     unit_.observer.unmodelled(name_, "more user queues than rings");
 }
 
-void SdmaEngine::unmap_user_queues(
+bool SdmaEngine::unmap_user_queues(
     const std::function<bool(unsigned vmid, std::uint32_t doorbell)>& selected) {
+    bool all = true;
     for (Ring& ring : rings_) {
         if (ring.mqd == 0 || !selected(vmid_of(ring), doorbell_of(ring)))
             continue;
+        if (stuck(ring)) {
+            all = false;
+            continue;
+        }
         // Of an indirect buffer nothing is kept but that it was begun.
         const std::uint64_t done = ring.buffers.size() == 1 ? ring.done : 0;
         give_up(ring);
@@ -297,6 +310,7 @@ void SdmaEngine::unmap_user_queues(
         ring.mqd = 0;
         unit_.observer.count("sdma_queue_unmaps", 1);
     }
+    return all;
 }
 
 void SdmaEngine::trace(std::string_view text) {

@@ -4,6 +4,7 @@
 
 #include "model/base/clock.hpp"
 #include "model/base/observer.hpp"
+#include "model/cp/cp_faults.hpp"
 #include "model/gmc/memory_controller.hpp"
 #include "model/ih/interrupt_handler.hpp"
 #include "model/regs/register_file.hpp"
@@ -33,6 +34,7 @@ public:
         MemoryController& memory;
         InterruptHandler& interrupts;
         Clock& clock;
+        CpFaults& faults;
         Observer& observer;
     };
 
@@ -52,7 +54,8 @@ public:
     // As the CP's scheduler does for MAP_QUEUES and UNMAP_QUEUES: a user ring is loaded from its
     // MQD, and its read pointer goes back there, with what was done of a packet it had begun.
     void map_user_queue(const SdmaUserQueue& queue);
-    void
+    // False while a selected ring stands still (a fault knob): ask again.
+    bool
     unmap_user_queues(const std::function<bool(unsigned vmid, std::uint32_t doorbell)>& selected);
 
 private:
@@ -89,6 +92,7 @@ private:
     std::uint32_t doorbell_of(const Ring& ring) const;
     bool enabled(const Ring& ring) const;
     bool idle(const Ring& ring) const;
+    bool stuck(const Ring& ring);
     void write_control(Ring& ring, std::uint32_t value);
     bool run_ring(Ring& ring);
     bool run_buffer(Ring& ring);

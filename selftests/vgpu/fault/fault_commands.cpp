@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// The commands of the mailbox: "arm SPEC", "disarm NUMBER", "disarm all", "list".
+#include "fault/fault_commands.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <charconv>
+
+namespace vgpu::fault {
+namespace {
+
+Result<std::string> arm(FaultInjector& faults, std::string_view text) {
+    auto spec = parse_spec(text);
+    if (!spec)
+        return spec.error();
+    if (faults.armed() >= FaultInjector::max_armed)
+        return Error{ENOSPC, fmt::format("{} faults are armed already; disarm some",
+                                         FaultInjector::max_armed)};
+    return fmt::format("{}\n", faults.arm(std::move(*spec)));
+}
+
+Result<std::string> disarm(FaultInjector& faults, std::string_view which) {
+    if (which == "all") {
+        faults.disarm_all();
+        return std::string();
+    }
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), number);
+    if (error != std::errc() || end != which.data() + which.size())
+        return Error{EINVAL, fmt::format("'{}' is neither a fault's number nor 'all'", which)};
+    if (!faults.disarm(number))
+        return Error{ENOENT,
+                     fmt::format("no fault {} is armed; list shows those that are", number)};
+    return std::string();
+}
+
+} // namespace
+
+Result<std::string> run_command(FaultInjector& faults, std::string_view command) {
+    const std::size_t space = command.find(' ');
+    const std::string_view verb = command.substr(0, space);
+    const std::string_view rest = space == std::string_view::npos ? "" : command.substr(space + 1);
+    if (verb == "arm")
+        return arm(faults, rest);
+    if (verb == "disarm")
+        return disarm(faults, rest);
+    if (command == "list")
+        return faults.list();
+    return Error{EINVAL, fmt::format("no command is called '{}'; there are arm SPEC, "
+                                     "disarm NUMBER, disarm all, and list",
+                                     command)};
+}
+
+} // namespace vgpu::fault

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// Each fault knob on the model: what is struck stands still or is lost, the rest goes on.
+#include "user_queues.hpp"
+
+#include "model/cp/amd_queue.hpp"
+
+namespace vgpu {
+namespace {
+
+using pm4::Opcode;
+using test::fence;
+using test::mib;
+using test::Process;
+using test::signal_va;
+
+class Knobs : public test::UserQueues {
+protected:
+    void SetUp() override {
+        UserQueues::SetUp();
+        gpu.device.write_register(reg::osssys::IH_RB_BASE, 0);
+        gpu.device.write_register(reg::osssys::IH_RB_CNTL, 1 | 9 << 1);
+        make_mqd(0x10000, 0x1000);
+        make_mqd(0x20000, 0x2000);
+        for (const Process& process : {first, second})
+            gpu.put(process.page(2) + amd_signal::value, std::int64_t{10});
+        map();
+    }
+    void map() {
+        list_process(first);
+        list_queue(0x10000, 0x1000);
+        list_process(second);
+        list_queue(0x20000, 0x2000);
+        start_runlist();
+    }
+    // One more packet of the process' queue completes.
+    bool works(const Process& process, std::uint32_t doorbell) {
+        const auto value = [&] { return gpu.get<std::int64_t>(process.page(2) + 8); };
+        const std::int64_t before = value();
+        const auto index = gpu.get<std::uint64_t>(process.page(1));
+        write_barrier(process, index, 0, signal_va);
+        gpu.device.write_doorbell(doorbell, index);
+        gpu.run();
+        return value() == before - 1;
+    }
+    bool fenced(std::uint64_t value) const { return gpu.get<std::uint64_t>(fence) == value; }
+
+    Process first = make_process(1 * mib, 0x8001);
+    Process second = make_process(2 * mib, 0x8002);
+};
+
+TEST_F(Knobs, unmap_never_holds_its_queue_and_the_fence) {
+    gpu.arm("unmap-never:doorbell=0x2000");
+    unmap(1);
+    gpu.run();
+    EXPECT_FALSE(fenced(1));
+    EXPECT_EQ(gpu.read_hqd({1, 0, 2}, reg::gc::CP_HQD_ACTIVE), 0U);
+    EXPECT_EQ(gpu.read_hqd({1, 0, 3}, reg::gc::CP_HQD_ACTIVE), 1U);
+    gpu.faults.disarm_all();
+    gpu.run();
+    EXPECT_TRUE(fenced(1));
+}
+
+TEST_F(Knobs, unmap_late_is_as_late_as_told) {
+    gpu.faults.set_time_ms(1000);
+    gpu.arm("unmap-late:ms=50");
+    unmap(1);
+    gpu.faults.set_time_ms(1049);
+    gpu.run();
+    EXPECT_FALSE(fenced(1));
+    EXPECT_EQ(gpu.faults.next_deadline_ms(), 1050U);
+    gpu.faults.set_time_ms(1050);
+    gpu.run();
+    EXPECT_TRUE(fenced(1));
+}
+
+TEST_F(Knobs, slow_fence_is_written_late_and_what_follows_waits) {
+    gpu.faults.set_time_ms(1000);
+    gpu.arm("slow-fence:ms=50");
+    unmap(1);
+    gpu.run();
+    EXPECT_FALSE(fenced(1));
+    EXPECT_EQ(gpu.read_hqd({1, 0, 2}, reg::gc::CP_HQD_ACTIVE), 0U);
+    gpu.faults.set_time_ms(1050);
+    gpu.run();
+    EXPECT_TRUE(fenced(1));
+    map();
+    EXPECT_TRUE(works(first, 0x1000));
+}
+
+TEST_F(Knobs, lost_interrupt_leaves_no_entry_and_lost_msi_leaves_one) {
+    for (const Process& process : {first, second}) {
+        gpu.put(process.page(2) + amd_signal::event_mailbox, test::user_va + 0x3000);
+        gpu.put(process.page(2) + amd_signal::event_id, 7U);
+    }
+    gpu.arm("lost-interrupt:source=181,nth=2");
+    EXPECT_TRUE(works(first, 0x1000));
+    EXPECT_EQ(gpu.host.interrupts, 1U);
+    EXPECT_TRUE(works(first, 0x1000));
+    EXPECT_EQ(gpu.host.interrupts, 1U);
+    EXPECT_EQ(gpu.device.read_register(reg::osssys::IH_RB_WPTR), 32U);
+    gpu.arm("lost-msi");
+    EXPECT_TRUE(works(second, 0x2000));
+    EXPECT_EQ(gpu.host.interrupts, 1U);
+    EXPECT_EQ(gpu.device.read_register(reg::osssys::IH_RB_WPTR), 64U);
+    EXPECT_TRUE(works(second, 0x2000));
+    EXPECT_EQ(gpu.host.interrupts, 2U);
+}
+
+TEST_F(Knobs, device_hang_stops_everything_until_the_reset) {
+    gpu.arm("device-hang");
+    EXPECT_FALSE(works(first, 0x1000));
+    unmap(1);
+    gpu.run();
+    EXPECT_FALSE(fenced(1));
+    gpu.device.write_register(reg::nbio::BIF_BX0_BIOS_SCRATCH_3, 1U << 29);
+    EXPECT_EQ(gpu.observer.counters["resets"], 1U);
+    SetUp();
+    EXPECT_TRUE(works(first, 0x1000));
+    unmap(2);
+    EXPECT_TRUE(fenced(2));
+}
+
+TEST_F(Knobs, stuck_sdma_ring_is_neither_run_nor_unmapped_until_the_reset) {
+    constexpr std::uint64_t mqd = 0x30000;
+    gpu.put(mqd, 10U << 1);
+    gpu.put(mqd + 4, (test::user_va + 0x4000) >> 8); // page 4 is the ring
+    gpu.put(first.page(4), 5U);                      // FENCE
+    gpu.put(first.page(4) + 4, test::user_va + 0x5000);
+    gpu.put(first.page(4) + 12, 77U);
+    gpu.arm("sdma-stuck:engine=1");
+    unmap(1);
+    list_process(first);
+    list(Opcode::map_queues,
+         {1U << 4 | 1U << 2 | 1U << 26, 0x1400U << 2, low_half(test::TestGpu::mc(mqd)),
+          high_half(test::TestGpu::mc(mqd)), 0, 0});
+    start_runlist();
+    gpu.device.write_doorbell(0x1400, 16);
+    gpu.run();
+    EXPECT_EQ(gpu.get<std::uint32_t>(first.page(5)), 0U);
+    unmap(2);
+    gpu.run();
+    EXPECT_FALSE(fenced(2));
+    gpu.faults.disarm_all();
+    gpu.run();
+    EXPECT_TRUE(fenced(2));
+    EXPECT_EQ(gpu.get<std::uint32_t>(first.page(5)), 0U); // it left before its next turn
+}
+
+} // namespace
+} // namespace vgpu
