@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // vgpu: serves one software GPU to one QEMU over a vfio-user socket, until QEMU disconnects.
+#include "fault/fault_commands.hpp"
 #include "fault/fault_injector.hpp"
 #include "fault/fault_spec.hpp"
 #include "model/device/device.hpp"
@@ -15,6 +16,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -125,7 +127,13 @@ int run(const Options& options) {
         return fail(vram.error());
     fault::FaultInjector faults(std::move(specs), journal);
     faults.set_time_ms(now_ms());
-    pci::GpuFunction function(std::move(*vram), faults, journal);
+    const auto mailbox = [&faults](std::string_view command) -> pci::MailboxReply {
+        auto reply = fault::run_command(faults, command);
+        return reply ? pci::MailboxReply{0, *reply}
+                     : pci::MailboxReply{reply.error().errno_value, reply.error().text};
+    };
+    pci::GpuFunction function(std::move(*vram), faults, mailbox, journal);
+    faults.on_change([&function] { function.device().memory_map_changed(); });
     function.device().follow_clock(now_ticks);
 
     auto listener = vfu::Listener::listen(options.socket);

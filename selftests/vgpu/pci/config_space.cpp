@@ -56,8 +56,17 @@ ConfigSpace::ConfigSpace(std::uint64_t vram_bytes, std::uint32_t doorbell_bytes,
 
     // Vendor-specific extended capability of 16 bytes: amdgpu takes its absence for a machine
     // that cannot reach the extended space.
-    set(0x100, 0x0001'000b, 0, 4);
+    set(0x100, 0x0001'000b | static_cast<std::uint32_t>(mailbox::offset) << 20, 0, 4);
     set(0x104, 0x0101'0000, 0, 4);
+
+    set(mailbox::offset, 0x0001'000b, 0, 4); // last of the list
+    set(mailbox::offset + 4,
+        mailbox::vsec_id | mailbox::vsec_revision << 16 |
+            static_cast<std::uint32_t>(mailbox::bytes) << 20,
+        0, 4);
+    set(mailbox::offset + mailbox::magic, 0x5550'4756, 0, 4);
+    for (std::size_t at = 0; at < mailbox::request_bytes; at += 4)
+        set(mailbox::offset + mailbox::request + at, 0, ~0U, 4);
 
     set(msi, 0x05 | 0x0080 << 16, 0x0001'0000, 4); // one vector, 64-bit address
     set(msi + 4, 0, 0xffff'fffc, 4);
@@ -82,8 +91,16 @@ bool ConfigSpace::write(std::uint64_t offset, std::span<const std::byte> data) {
         if (at == device_control + 1 &&
             (data[i] & static_cast<std::byte>(initiate_flr >> 8)) != std::byte{0})
             reset_requested_ = true;
+        if (at == mailbox::offset + mailbox::go && data[i] == std::byte{1})
+            mailbox_requested_ = true;
     }
     return true;
+}
+
+bool ConfigSpace::take_mailbox_request() {
+    const bool requested = mailbox_requested_;
+    mailbox_requested_ = false;
+    return requested;
 }
 
 bool ConfigSpace::take_reset_request() {

@@ -2,6 +2,8 @@
 // PCI configuration space of the GPU: identity, BARs, capabilities, and what may be written.
 #pragma once
 
+#include "pci/fault_mailbox.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,6 +25,11 @@ public:
 
     // True once after a write that initiated a function level reset.
     bool take_reset_request();
+    // True once after a write that asked for the command in the fault mailbox to be run.
+    bool take_mailbox_request();
+    std::span<std::byte> mailbox() {
+        return std::span(value_).subspan(mailbox::offset, mailbox::bytes);
+    }
 
 private:
     void set(std::size_t offset, std::uint32_t value, std::uint32_t writable, std::size_t bytes);
@@ -30,6 +37,7 @@ private:
     std::array<std::byte, config_bytes> value_{};
     std::array<std::byte, config_bytes> writable_{}; // bits that a write changes
     bool reset_requested_ = false;
+    bool mailbox_requested_ = false;
 };
 
 } // namespace vgpu::pci

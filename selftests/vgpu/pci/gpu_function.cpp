@@ -45,11 +45,12 @@ Result<Vram> Vram::create(std::uint64_t bytes) {
     return vram;
 }
 
-GpuFunction::GpuFunction(Vram vram, CpFaults& faults, Observer& observer)
+GpuFunction::GpuFunction(Vram vram, CpFaults& faults, MailboxHandler mailbox, Observer& observer)
     : vram_(std::move(vram)), rom_(blob::vbios()), doorbells_(doorbell_bytes),
       config_(vram_.bytes().size(), doorbell_bytes, register_bytes,
               static_cast<std::uint32_t>(rom_.size())),
-      observer_(observer), device_(vram_.bytes(), *this, faults, observer) {
+      mailbox_(std::move(mailbox)), observer_(observer),
+      device_(vram_.bytes(), *this, faults, observer) {
     const auto table = blob::discovery_table();
     const auto place = vram_.bytes().last(blob::discovery_bytes_from_end);
     std::copy(table.begin(), table.end(), place.begin());
@@ -98,6 +99,8 @@ bool GpuFunction::write(std::uint32_t region, std::uint64_t offset,
         const bool done = config_.write(offset, data);
         if (config_.take_reset_request())
             device_.reset("function level reset");
+        if (config_.take_mailbox_request())
+            answer_mailbox(config_.mailbox(), mailbox_);
         return done;
     }
     default: return false;

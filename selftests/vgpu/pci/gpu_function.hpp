@@ -31,7 +31,7 @@ struct Vram {
 class GpuFunction final : public vfu::Function, public Host {
 public:
     // Puts the discovery table into VRAM and the VBIOS into the ROM.
-    GpuFunction(Vram vram, CpFaults& faults, Observer& observer);
+    GpuFunction(Vram vram, CpFaults& faults, MailboxHandler mailbox, Observer& observer);
 
     Device& device() { return device_; }
 
@@ -59,6 +59,7 @@ private:
     std::vector<std::byte> rom_;
     std::vector<std::byte> doorbells_; // what was last written, for reads
     ConfigSpace config_;
+    MailboxHandler mailbox_;
     vfu::DmaTable memory_;
     UniqueFd msi_;
     Observer& observer_;

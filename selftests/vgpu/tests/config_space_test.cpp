@@ -51,6 +51,43 @@ TEST_F(Config, flr_is_requested_once_and_reads_as_zero) {
     EXPECT_EQ(read32(0x6c), control);
 }
 
+TEST_F(Config, mailbox_is_found_by_walking_the_capabilities) {
+    std::uint32_t at = 0x100;
+    while (at != 0 && read32(at + 4) >> 20 != mailbox::bytes)
+        at = read32(at) >> 20;
+    ASSERT_EQ(at, mailbox::offset);
+    EXPECT_EQ(read32(at) & 0xfffff, 0x1000bU);
+    EXPECT_EQ(read32(at + 4) & 0xffff, mailbox::vsec_id);
+    EXPECT_EQ(read32(at) >> 20, 0U); // the last one
+}
+
+TEST_F(Config, mailbox_hands_over_the_text_and_brings_back_the_answer) {
+    const std::uint64_t request = mailbox::offset + mailbox::request;
+    write32(request, 0x74736574); // "test"
+    write32(request + 4, 0);
+    EXPECT_FALSE(config.take_mailbox_request());
+    write32(mailbox::offset + mailbox::go, 1);
+    EXPECT_TRUE(config.take_mailbox_request());
+    EXPECT_FALSE(config.take_mailbox_request());
+    std::string heard;
+    answer_mailbox(config.mailbox(), [&heard](std::string_view command) {
+        heard = command;
+        return MailboxReply{22, "no"};
+    });
+    EXPECT_EQ(heard, "test");
+    EXPECT_EQ(read32(mailbox::offset + mailbox::status), 22U);
+    EXPECT_EQ(read32(mailbox::offset + mailbox::response), 0x6f6eU);
+    write32(mailbox::offset + mailbox::response, 0); // only the device writes there
+    EXPECT_EQ(read32(mailbox::offset + mailbox::response), 0x6f6eU);
+}
+
+TEST_F(Config, mailbox_text_without_an_end_is_refused) {
+    for (std::uint64_t i = 0; i < mailbox::request_bytes; i += 4)
+        write32(mailbox::offset + mailbox::request + i, 0x61616161);
+    answer_mailbox(config.mailbox(), [](std::string_view) { return MailboxReply{}; });
+    EXPECT_NE(read32(mailbox::offset + mailbox::status), 0U);
+}
+
 TEST_F(Config, accesses_beyond_the_end_are_refused) {
     std::array<std::byte, 4> data{};
     EXPECT_FALSE(config.read(4094, data));
