@@ -38,6 +38,7 @@ struct Options {
     std::string trace;
     std::string summary;
     std::vector<std::string> faults;
+    unsigned xccs = 1;
 };
 
 int fail(const Error& error) {
@@ -132,7 +133,7 @@ int run(const Options& options) {
         return reply ? pci::MailboxReply{0, *reply}
                      : pci::MailboxReply{reply.error().errno_value, reply.error().text};
     };
-    pci::GpuFunction function(std::move(*vram), faults, mailbox, journal);
+    pci::GpuFunction function(std::move(*vram), faults, mailbox, journal, options.xccs);
     faults.on_change([&function] { function.device().memory_map_changed(); });
     function.device().follow_clock(now_ticks);
 
@@ -159,6 +160,8 @@ int main(int argc, char** argv) {
     app.add_option("--trace", options.trace, "file for one line an event");
     app.add_option("--fault", options.faults, "fault to inject, may be repeated")
         ->allow_extra_args(false);
+    app.add_option("--xccs", options.xccs, "accelerator dies: 1, 4 or 8")
+        ->check(CLI::IsMember({1, 4, 8}));
     app.add_option("--summary", options.summary, "file for counters, JSON");
     try {
         app.parse(argc, argv);

@@ -4,6 +4,7 @@
 
 #include "blob/byte_writer.hpp"
 #include "ip_blocks.hpp"
+#include "model/regs/xcc_aperture.hpp"
 
 namespace vgpu::blob {
 namespace {
@@ -15,18 +16,26 @@ constexpr std::size_t table_count = 6;                     // table_list of the 
 constexpr std::size_t table_info_bytes = 8;
 constexpr std::size_t binary_header_bytes = 12 + table_count * table_info_bytes;
 constexpr std::size_t max_dies = 16;
+constexpr std::uint16_t gc_hardware_id = 11;
 constexpr std::size_t ip_header_bytes = 4 + 2 + 2 + 4 + 2 + max_dies * 4 + 2;
 
+// `xcc`: 0, or which further copy of the graphics core.
+void put_block(ByteWriter& die, const IpBlock& block, unsigned xcc) {
+    die.u16(block.hardware_id).u8(block.instance + xcc).u8(block.base_count);
+    die.u8(block.version[0]).u8(block.version[1]).u8(block.version[2]);
+    die.u8(0); // sub revision and variant
+    for (std::size_t i = 0; i < block.base_count; ++i)
+        die.u32(block.bases[i] + xcc_offset(xcc));
+}
+
 // One die with every block, ip_discovery_header version 4 (32-bit bases).
-std::vector<std::byte> ip_table() {
+std::vector<std::byte> ip_table(unsigned xccs) {
     ByteWriter die;
-    die.u16(0).u16(ip_blocks.size());
+    die.u16(0).u16(static_cast<std::uint32_t>(ip_blocks.size() + xccs - 1));
     for (const IpBlock& block : ip_blocks) {
-        die.u16(block.hardware_id).u8(block.instance).u8(block.base_count);
-        die.u8(block.version[0]).u8(block.version[1]).u8(block.version[2]);
-        die.u8(0); // sub revision and variant
-        for (std::size_t i = 0; i < block.base_count; ++i)
-            die.u32(block.bases[i]);
+        put_block(die, block, 0);
+        for (unsigned xcc = 1; xcc < xccs && block.hardware_id == gc_hardware_id; ++xcc)
+            put_block(die, block, xcc);
     }
     ByteWriter table;
     table.u32(discovery_signature).u16(4);
@@ -39,7 +48,8 @@ std::vector<std::byte> ip_table() {
     return table.bytes();
 }
 
-// gc_info v2.1. One shader engine with four compute units: small on purpose, see device.cpp.
+// gc_info v2.1, of each XCC. One shader engine with four compute units: small on purpose, see
+// device.cpp.
 std::vector<std::byte> gc_table() {
     const std::uint32_t fields[] = {1,  // gc_num_se
                                     4,  // gc_num_cu_per_sh
@@ -80,8 +90,8 @@ std::uint16_t discovery_checksum(std::span<const std::byte> bytes) {
     return sum;
 }
 
-std::vector<std::byte> discovery_table() {
-    const auto ip = ip_table();
+std::vector<std::byte> discovery_table(unsigned xccs) {
+    const auto ip = ip_table(xccs);
     const auto gc = gc_table();
     const std::size_t gc_offset = (binary_header_bytes + ip.size() + 3) & ~std::size_t{3};
 

@@ -13,7 +13,7 @@ namespace vgpu::blob {
 inline constexpr std::size_t discovery_bytes_from_end = 64 << 10;
 inline constexpr std::size_t discovery_table_bytes = 10 << 10;
 
-std::vector<std::byte> discovery_table();
+std::vector<std::byte> discovery_table(unsigned xccs = 1);
 
 // Sum of bytes, as the table's checksums are.
 std::uint16_t discovery_checksum(std::span<const std::byte> bytes);

@@ -25,7 +25,6 @@ constexpr std::uint32_t region_config = 7;
 constexpr std::uint32_t irq_msi = 1;
 
 constexpr std::uint32_t doorbell_bytes = 2U << 20;
-constexpr std::uint32_t register_bytes = RegisterFile::dword_count * 4;
 
 bool inside(std::uint64_t size, std::uint64_t offset, std::size_t bytes) {
     return offset <= size && bytes <= size - offset;
@@ -45,13 +44,15 @@ Result<Vram> Vram::create(std::uint64_t bytes) {
     return vram;
 }
 
-GpuFunction::GpuFunction(Vram vram, CpFaults& faults, MailboxHandler mailbox, Observer& observer)
+GpuFunction::GpuFunction(Vram vram, CpFaults& faults, MailboxHandler mailbox, Observer& observer,
+                         unsigned xccs)
     : vram_(std::move(vram)), rom_(blob::vbios()), doorbells_(doorbell_bytes),
-      config_(vram_.bytes().size(), doorbell_bytes, register_bytes,
+      register_bytes_(RegisterFile::dwords(xccs) * 4),
+      config_(vram_.bytes().size(), doorbell_bytes, register_bytes_,
               static_cast<std::uint32_t>(rom_.size())),
       mailbox_(std::move(mailbox)), observer_(observer),
-      device_(vram_.bytes(), *this, faults, observer) {
-    const auto table = blob::discovery_table();
+      device_(vram_.bytes(), *this, faults, observer, xccs) {
+    const auto table = blob::discovery_table(xccs);
     const auto place = vram_.bytes().last(blob::discovery_bytes_from_end);
     std::copy(table.begin(), table.end(), place.begin());
 }
@@ -61,7 +62,7 @@ vfu::Function::Region GpuFunction::region(std::uint32_t index) const {
     case region_vram: return {vram_.bytes().size(), true, vram_.fd.get()};
     // Doorbells and registers are never mapped: each access must reach the model.
     case region_doorbells: return {doorbell_bytes, true};
-    case region_registers: return {register_bytes, true};
+    case region_registers: return {register_bytes_, true};
     case region_rom: return {rom_.size(), false};
     case region_config: return {config_bytes, true};
     default: return {};
@@ -109,7 +110,7 @@ bool GpuFunction::write(std::uint32_t region, std::uint64_t offset,
 
 // Registers are dwords; a quadword access is two of them, low one first.
 bool GpuFunction::read_registers(std::uint64_t offset, std::span<std::byte> data) {
-    if (offset % 4 != 0 || data.size() % 4 != 0 || !inside(register_bytes, offset, data.size()))
+    if (offset % 4 != 0 || data.size() % 4 != 0 || !inside(register_bytes_, offset, data.size()))
         return false;
     for (std::size_t i = 0; i < data.size(); i += 4) {
         const std::uint32_t value =
@@ -120,7 +121,7 @@ bool GpuFunction::read_registers(std::uint64_t offset, std::span<std::byte> data
 }
 
 bool GpuFunction::write_registers(std::uint64_t offset, std::span<const std::byte> data) {
-    if (offset % 4 != 0 || data.size() % 4 != 0 || !inside(register_bytes, offset, data.size()))
+    if (offset % 4 != 0 || data.size() % 4 != 0 || !inside(register_bytes_, offset, data.size()))
         return false;
     for (std::size_t i = 0; i < data.size(); i += 4) {
         std::uint32_t value = 0;

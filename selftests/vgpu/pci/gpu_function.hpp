@@ -31,7 +31,8 @@ struct Vram {
 class GpuFunction final : public vfu::Function, public Host {
 public:
     // Puts the discovery table into VRAM and the VBIOS into the ROM.
-    GpuFunction(Vram vram, CpFaults& faults, MailboxHandler mailbox, Observer& observer);
+    GpuFunction(Vram vram, CpFaults& faults, MailboxHandler mailbox, Observer& observer,
+                unsigned xccs = 1);
 
     Device& device() { return device_; }
 
@@ -58,6 +59,7 @@ private:
     Vram vram_;
     std::vector<std::byte> rom_;
     std::vector<std::byte> doorbells_; // what was last written, for reads
+    std::uint32_t register_bytes_;
     ConfigSpace config_;
     MailboxHandler mailbox_;
     vfu::DmaTable memory_;

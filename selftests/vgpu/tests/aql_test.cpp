@@ -91,7 +91,7 @@ protected:
         EXPECT_EQ(value_of(error_signal), error.signal_value);
         ASSERT_EQ(gpu.host.interrupts, 1U);
         EXPECT_EQ(interrupt(0, 0) & 0xffff, 183U << 8 | 0x14U);
-        EXPECT_EQ(interrupt(0, 3), 0x8001U);
+        EXPECT_EQ(interrupt(0, 3), 0x1'8001U);
         EXPECT_EQ(interrupt(0, 4), error.exception_code << 10 | 3U);
         EXPECT_EQ(value_of(done_signal), 10); // the packet never completes
         write_packet({3});                    // nor does anything behind it

@@ -151,9 +151,9 @@ TEST_F(Scheduling, event_signal_raises_an_end_of_pipe_interrupt) {
     gpu.device.write_doorbell(0x1000, 0);
     EXPECT_EQ(gpu.host.interrupts, 1U);
     EXPECT_EQ(gpu.host.get<std::uint32_t>(0) & 0xffff, 181U << 8 | 0x14U);
-    EXPECT_EQ(gpu.host.get<std::uint32_t>(0) >> 24, 8U); // VMID
-    EXPECT_EQ(gpu.host.get<std::uint32_t>(12), 0x8001U); // PASID
-    EXPECT_EQ(gpu.host.get<std::uint32_t>(16), 42U);     // event id
+    EXPECT_EQ(gpu.host.get<std::uint32_t>(0) >> 24, 8U);   // VMID
+    EXPECT_EQ(gpu.host.get<std::uint32_t>(12), 0x1'8001U); // node of XCC 0, PASID
+    EXPECT_EQ(gpu.host.get<std::uint32_t>(16), 42U);       // event id
     EXPECT_EQ(gpu.get<std::uint64_t>(process.page(3)), 42U);
 }
 

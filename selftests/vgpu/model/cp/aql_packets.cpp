@@ -89,6 +89,19 @@ AqlQueue::Start AqlQueue::start_dispatch(const Packet& packet) {
     }
     if (!scratch_suffices(packet))
         return Start::wait;
+    const Start started = launch(packet);
+    if (started == Start::wait)
+        return started;
+    unit_.observer.count("dispatches", 1);
+    stamp(packet, amd_signal::start_ts);
+    return started;
+}
+
+// This XCC's share of the dispatch.
+AqlQueue::Start AqlQueue::launch(const Packet& packet) {
+    const auto geometry = sq::DispatchGeometry::from_packet(packet.words);
+    if (partition_.share.size(geometry.workgroup_count()) == 0)
+        return Start::done;
     AqlDispatch dispatch;
     dispatch.packet_index = packet.index;
     dispatch.packet_va = packet.va;
@@ -96,8 +109,7 @@ AqlQueue::Start AqlQueue::start_dispatch(const Packet& packet) {
     dispatch.amd_queue_va = amd_queue_va();
     if (!unit_.shaders.dispatch(slot_, dispatch))
         return Start::wait;
-    unit_.observer.count("dispatches", 1);
-    stamp(packet, amd_signal::start_ts);
+    unit_.observer.count(fmt::format("dispatches_by_xcc/{}", partition_.xcc), 1);
     trace(packet, "dispatch");
     return Start::in_flight;
 }

@@ -11,7 +11,6 @@ namespace vgpu {
 namespace {
 
 // HSA packet type and header bit (HSA System Architecture, 2.9).
-constexpr std::uint32_t type_invalid = 1;
 constexpr unsigned barrier_bit = 8;
 constexpr std::size_t packet_bytes = 64;
 constexpr std::size_t completion_signal_dword = 14;
@@ -26,15 +25,11 @@ constexpr std::uint32_t record_magic = 0x4c51'4156; // "VAQL"
 
 } // namespace
 
-AqlQueue::AqlQueue(const AqlSurroundings& surroundings, unsigned slot, Hqd& hqd)
-    : unit_(surroundings), slot_(slot), hqd_(hqd), vmid_(hqd.vmid()), ring_base_(hqd.ring_base()),
-      ring_packets_(hqd.ring_dwords() / 16) {
-    // CP_HQD_PQ_RPTR holds 32 bits of a dword count. The packet index has 64: take it as the
-    // last one at or before the write index that has these low bits.
-    const std::uint64_t write = unit_.memory.read64(vmid_, hqd_.pair(hqd::wptr_poll));
-    const std::uint64_t low = hqd_.registers[hqd::pq_rptr] / 16;
-    constexpr std::uint64_t mask = (std::uint64_t{1} << 28) - 1;
-    read_ = write - ((write - low) & mask);
+AqlQueue::AqlQueue(const AqlSurroundings& surroundings, unsigned slot, Hqd& hqd,
+                   const AqlPartition& partition)
+    : unit_(surroundings), slot_(slot), hqd_(hqd), partition_(partition), vmid_(hqd.vmid()),
+      ring_base_(hqd.ring_base()), ring_packets_(hqd.ring_dwords() / 16) {
+    read_ = extend(hqd_.registers[hqd::pq_rptr]);
     next_ = read_;
 }
 
@@ -69,6 +64,8 @@ bool AqlQueue::advance_vendor() {
 }
 
 bool AqlQueue::advance() {
+    if (!leads())
+        return follow();
     bool progress = false;
     polling_ = false;
     if (failed_)
@@ -81,15 +78,15 @@ bool AqlQueue::advance() {
     while (!stopping_ && !failed_ && !still_inactive()) {
         const std::uint64_t write = unit_.memory.read64(vmid_, hqd_.pair(hqd::wptr_poll));
         // Writers reserve slots beyond a full ring and wait for them then: those are not ours yet.
-        if (next_ >= write || next_ - read_ >= ring_packets_)
+        if (next_ >= write || next_ - consumed() >= ring_packets_)
             break;
         const auto packet = load(next_);
         if (!packet)
             break;
         const std::uint32_t header = packet->words[0];
-        if ((header & 0xff) == type_invalid)
+        if (packet->invalid())
             break; // reserved but not published yet; the doorbell follows
-        if (bit(header, barrier_bit) && in_flight() != 0)
+        if (bit(header, barrier_bit) && consumed() != next_)
             break; // dispatch_completed() makes the CP look again
         const Start result = start(*packet);
         if (result == Start::wait)
@@ -122,36 +119,45 @@ void AqlQueue::dispatch_completed(std::uint64_t packet_index) {
     }
     if (const auto packet = load(packet_index)) {
         trace(*packet, "complete");
-        complete(*packet);
+        const bool everywhere = complete(*packet);
         // Scratch too large to keep goes back to the process behind each dispatch that had it.
-        if (packet->words[6] != 0 && has_property(amd_queue::property_use_scratch_once))
-            report(scratch_to_reclaim);
+        AqlQueue* leader = on(0);
+        if (everywhere && leader != nullptr && packet->words[6] != 0 &&
+            has_property(amd_queue::property_use_scratch_once))
+            leader->report(scratch_to_reclaim);
     } else {
         retire(packet_index);
     }
 }
 
-void AqlQueue::complete(const Packet& packet) {
+// This XCC is done with the packet. True when it was the last one, and the packet is complete.
+bool AqlQueue::complete(const Packet& packet) {
+    if (shared() && (!done_elsewhere(packet.index) || packet.invalid())) {
+        retire(packet.index);
+        return false;
+    }
     const std::uint64_t signal_va =
         join(packet.words[completion_signal_dword], packet.words[completion_signal_dword + 1]);
     stamp(packet, amd_signal::end_ts);
     // The slot is handed back before the signal fires: who waits for it may reuse the slot.
-    unit_.memory.store32(vmid_, packet.va, (packet.words[0] & 0xffff'0000) | type_invalid);
+    invalidate(packet);
     retire(packet.index);
     if (signal_va != 0)
         signal(signal_va);
+    return true;
 }
 
 // read_dispatch_id moves over every packet whose slot may be reused. It is stored as 64 bits.
 void AqlQueue::retire(std::uint64_t index) {
     done_.insert(index);
-    const std::uint64_t before = read_;
+    const std::uint64_t before = consumed();
     while (done_.erase(read_) != 0)
         ++read_;
     hqd_.registers[hqd::pq_rptr] = low_half(read_ * 16);
     const std::uint64_t report = hqd_.pair(hqd::rptr_report);
-    if (read_ != before && report != 0)
-        unit_.memory.store64(vmid_, report, read_);
+    const std::uint64_t now = consumed();
+    if (now != before && report != 0)
+        unit_.memory.store64(vmid_, report, now);
 }
 
 std::vector<std::byte> AqlQueue::control_stack(std::span<const std::byte> shader_part) const {
@@ -188,8 +194,16 @@ bool AqlQueue::restore(std::span<const std::byte> control_stack) {
 }
 
 void AqlQueue::drop_in_flight() {
-    for (std::uint64_t index = read_; index < next_; ++index)
-        retire(index);
+    while (read_ < next_) {
+        // Tells the other XCCs that nobody completes it any more.
+        if (const auto packet = shared() ? load(read_) : std::nullopt)
+            invalidate(*packet);
+        retire(read_);
+    }
+}
+
+void AqlQueue::invalidate(const Packet& packet) {
+    unit_.memory.store32(vmid_, packet.va, (packet.words[0] & 0xffff'0000) | type_invalid);
 }
 
 void AqlQueue::trace(const Packet& packet, const char* what) {

@@ -7,6 +7,7 @@
 #include "model/cp/amd_queue.hpp"
 #include "model/cp/hqd.hpp"
 #include "model/cp/pm4_executor.hpp"
+#include "model/cp/scheduler.hpp"
 #include "model/gmc/memory_controller.hpp"
 #include "model/ih/interrupt_handler.hpp"
 #include "model/sq/shader_array.hpp"
@@ -25,16 +26,29 @@ namespace vgpu {
 struct AqlSurroundings {
     MemoryController& memory;
     ShaderArray& shaders;
-    InterruptHandler& interrupts;
+    XccInterrupts interrupts;
     Pm4Target& pm4;
     Clock& clock;
     Observer& observer;
 };
 
+// Where the queue's other halves are: every XCC reads the same ring, with an MQD of its own.
+struct AqlPartition {
+    Scheduler& scheduler;
+    unsigned xcc = 0;
+    std::uint32_t mqd_stride = 0;
+    sq::WorkgroupShare share;
+};
+
+// XCC 0 leads: it looks at a packet first and decides when it starts. The others follow it packet
+// by packet with their share of a dispatch's workgroups. A packet is complete when all XCCs are
+// done with it, and the last one of them says so. Where each one is can be read from the MQD of
+// one that is not connected, so nothing else needs to be kept.
 class AqlQueue {
 public:
     // `hqd` must stay where it is while the queue is connected.
-    AqlQueue(const AqlSurroundings& surroundings, unsigned slot, Hqd& hqd);
+    AqlQueue(const AqlSurroundings& surroundings, unsigned slot, Hqd& hqd,
+             const AqlPartition& partition);
 
     // Processes packets until one has to wait. True when at least one was started or completed.
     bool advance();
@@ -48,6 +62,8 @@ public:
     std::vector<std::byte> control_stack(std::span<const std::byte> shader_part) const;
     // The reverse, right after construction. False when the bytes make no sense.
     bool restore(std::span<const std::byte> control_stack);
+    // After that: packets that were done here, and everywhere else since.
+    void complete_restored();
     // Dispatches in flight were dropped (reset): their packets are consumed, their signals never
     // fire.
     void drop_in_flight();
@@ -57,10 +73,14 @@ public:
     std::uint64_t in_flight() const { return next_ - read_ - done_.size(); }
 
 private:
+    static constexpr std::uint32_t type_invalid = 1; // HSA packet type of a free slot
+
     struct Packet {
         std::uint64_t index = 0;
         std::uint64_t va = 0;
         std::array<std::uint32_t, 16> words{};
+
+        bool invalid() const { return (words[0] & 0xff) == type_invalid; }
     };
 
     enum class Start : std::uint8_t { done, in_flight, wait };
@@ -69,13 +89,27 @@ private:
     std::uint64_t packet_va(std::uint64_t index) const;
     std::optional<Packet> load(std::uint64_t index);
     bool advance_vendor();
-    void complete(const Packet& packet);
+    bool complete(const Packet& packet);
     void retire(std::uint64_t index);
+    void invalidate(const Packet& packet);
     void trace(const Packet& packet, const char* what);
+
+    // aql_partition.cpp: the other XCCs
+    std::uint64_t extend(std::uint32_t read_pointer) const;
+    AqlQueue* on(unsigned xcc) const;
+    std::uint64_t mqd_on(unsigned xcc) const;
+    std::uint64_t read_on(unsigned xcc) const;
+    bool done_on(unsigned xcc, std::uint64_t index) const;
+    bool done_elsewhere(std::uint64_t index) const;
+    std::uint64_t consumed() const;
+    bool leads() const { return partition_.xcc == 0; }
+    bool shared() const { return partition_.share.count > 1; }
+    bool follow();
 
     // aql_packets.cpp: what each type of packet does
     Start start(const Packet& packet);
     Start start_dispatch(const Packet& packet);
+    Start launch(const Packet& packet);
     std::optional<QueueError> problem_of(const Packet& packet) const;
     bool scratch_suffices(const Packet& packet);
     Start start_barrier(const Packet& packet, bool any);
@@ -95,12 +129,13 @@ private:
     AqlSurroundings unit_;
     unsigned slot_;
     Hqd& hqd_;
+    AqlPartition partition_;
     unsigned vmid_;
     std::uint64_t ring_base_;
     std::uint64_t ring_packets_;
-    std::uint64_t read_ = 0;            // oldest packet that has not completed: read_dispatch_id
+    std::uint64_t read_ = 0;            // oldest packet that this XCC is not done with
     std::uint64_t next_ = 0;            // next packet to start
-    std::set<std::uint64_t> done_;      // completed ones in [read_, next_)
+    std::set<std::uint64_t> done_;      // those in [read_, next_) that it is done with
     std::optional<Pm4Executor> vendor_; // a vendor packet's PM4 that is still running
     std::optional<std::uint64_t> vendor_index_;
     bool stopping_ = false;

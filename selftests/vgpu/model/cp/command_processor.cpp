@@ -7,16 +7,16 @@
 namespace vgpu {
 namespace {
 
-// The XCC's own registers lie below this; the driver truncates the offset of any register to it
-// in packets (gfx_v9_4_3_normalize_xcc_reg_offset).
-constexpr std::uint32_t xcc_aperture = 0x10000;
 constexpr std::uint32_t xcc_high_range = 0xa000;
 constexpr std::uint32_t generic2_interrupt = 1U << 29; // CPC_INT_STATUS, a KIQ fence's interrupt
 
 } // namespace
 
 CommandProcessor::CommandProcessor(const Surroundings& surroundings)
-    : unit_(surroundings), vmids_(surroundings.registers) {
+    : unit_(surroundings),
+      actor_(surroundings.xcc == 0 ? "cp" : fmt::format("cp{}", surroundings.xcc)),
+      vmids_(surroundings.registers) {
+    unit_.scheduler.attach(*this);
     connect_registers();
     reset();
 }
@@ -26,14 +26,10 @@ void CommandProcessor::reset() {
         connection.reset();
     hqds_ = {};
     vmids_.reset();
-    waves_saved_ = 0;
     kiq_slot_.reset();
     hiq_slot_.reset();
-    runlist_vmids_ = 0;
-    runlist_slots_ = 0;
-    vmids_in_use_ = 0;
-    process_vmid_.reset();
-    unit_.registers.set(reg::gc::CP_HYP_XCP_CTL, 1); // one XCC in the partition
+    // VIRTUAL_XCC_ID [2:0], NUM_XCC_IN_XCP [6:3]: all XCCs are in one partition.
+    unit_.registers.set(reg::gc::CP_HYP_XCP_CTL, unit_.xcc | unit_.registers.file().xccs() << 3);
 }
 
 bool CommandProcessor::doorbell(std::uint32_t dword, std::uint64_t value) {
@@ -53,7 +49,7 @@ bool CommandProcessor::doorbell(std::uint32_t dword, std::uint64_t value) {
 bool CommandProcessor::run() {
     if (unit_.faults.hung())
         return false;
-    const MemoryController::ClientScope scope(unit_.memory, cp_client);
+    const MemoryController::ClientScope scope(unit_.memory, cp_client(unit_.xcc));
     bool any = false;
     for (bool progress = true; progress;) {
         progress = false;
@@ -86,6 +82,10 @@ bool CommandProcessor::polling() const {
 // Takes what the driver added to a PM4 ring since the last time, once that is done.
 void CommandProcessor::fetch_ring(unsigned slot) {
     Hqd& hqd = hqds_[slot];
+    if (connections_[slot]->follows) {
+        hqd.registers[hqd::pq_rptr] = hqd.registers[hqd::pq_wptr];
+        return;
+    }
     Pm4Executor& executor = *connections_[slot]->pm4;
     const std::uint32_t mask = hqd.ring_dwords() - 1;
     std::uint32_t read = hqd.registers[hqd::pq_rptr] & mask;
@@ -104,12 +104,13 @@ void CommandProcessor::fetch_ring(unsigned slot) {
 }
 
 std::string CommandProcessor::name_of(unsigned slot) const {
+    const std::string xcc = unit_.xcc == 0 ? "" : fmt::format("xcc{}.", unit_.xcc);
     if (slot == hiq_slot_)
-        return "hiq";
+        return xcc + "hiq";
     if (slot == kiq_slot_)
-        return "kiq";
+        return xcc + "kiq";
     const HqdAddress address = address_of(slot);
-    return fmt::format("me{}.pipe{}.queue{}", address.me, address.pipe, address.queue);
+    return fmt::format("{}me{}.pipe{}.queue{}", xcc, address.me, address.pipe, address.queue);
 }
 
 void CommandProcessor::trace_packet(unsigned slot, unsigned depth, unsigned vmid,
@@ -141,21 +142,23 @@ void CommandProcessor::unmodelled_packet(std::uint8_t opcode, std::span<const st
 // A packet of the XCC names MMHUB registers (0x1a000 and up) by their low 16 bits too. Where no
 // register of the XCC is, the access belongs to the hub.
 std::uint32_t CommandProcessor::alias(std::uint32_t dword) const {
-    if (dword >= xcc_high_range && dword < xcc_aperture && !unit_.registers.declared(dword) &&
-        unit_.registers.declared(dword + xcc_aperture))
+    const RegisterFile& file = unit_.registers.file();
+    const std::uint32_t own = unit_.registers.place(dword);
+    if (dword >= xcc_high_range && dword < xcc_aperture && !file.declared(own) &&
+        file.declared(dword + xcc_aperture))
         return dword + xcc_aperture;
-    return dword % RegisterFile::dword_count;
+    return own % file.dwords();
 }
 
 void CommandProcessor::write_register(unsigned slot, std::uint32_t dword, std::uint32_t value) {
-    unit_.registers.write(alias(dword), value, "cp");
+    unit_.registers.file().write(alias(dword), value, actor_);
     if (dword == reg::gc::CPC_INT_STATUS && (value & generic2_interrupt) != 0)
         unit_.interrupts.raise(
             {.client = ih::client_grbm_cp, .source = ih::source_cp_kiq, .ring = ring_id_of(slot)});
 }
 
 std::uint32_t CommandProcessor::read_register(std::uint32_t dword) {
-    return unit_.registers.read(alias(dword), "cp");
+    return unit_.registers.file().read(alias(dword), actor_);
 }
 
 std::uint32_t CommandProcessor::read_memory(unsigned vmid, std::uint64_t va) {
@@ -192,6 +195,62 @@ void CommandProcessor::end_of_pipe(unsigned slot, unsigned vmid, std::uint32_t c
                             .vmid = static_cast<std::uint8_t>(vmid),
                             .pasid = unit_.memory.pasid(vmid),
                             .context = {context_id}});
+}
+
+void CommandProcessor::set_resources(unsigned slot, const pm4::SetResources& packet) {
+    if (slot == hiq_slot_)
+        unit_.scheduler.set_resources(packet); // the KIQ only ever maps to slots it names
+}
+
+void CommandProcessor::start_run_list(const pm4::RunList& packet) {
+    unit_.scheduler.start_run_list(packet);
+}
+
+void CommandProcessor::map_process(const pm4::MapProcess& packet) {
+    unit_.scheduler.map_process(packet);
+}
+
+void CommandProcessor::map_queues(const pm4::MapQueues& packet) {
+    if (packet.scheduler_chooses_slot || packet.sdma_engine) {
+        unit_.scheduler.map_queues(packet);
+        return;
+    }
+    const unsigned slot = slot_of({packet.me, packet.pipe, packet.queue});
+    if (connected(slot)) {
+        unit_.observer.unmodelled("cp", "MAP_QUEUES to an occupied slot");
+        return;
+    }
+    load_mqd(slot, packet.mqd, packet, 0);
+    connect(slot, false);
+    connections_[slot]->follows = packet.hiq && unit_.xcc != 0;
+}
+
+Stall CommandProcessor::unmap_queues(unsigned slot, const pm4::UnmapQueues& packet) {
+    if (slot == hiq_slot_)
+        return unit_.scheduler.unmap_queues(slot, packet);
+    if (packet.select != pm4::QueueSelect::by_doorbell) {
+        unit_.observer.unmodelled("cp", "UNMAP_QUEUES of the KIQ that names no doorbell");
+        return [] { return true; };
+    }
+    std::vector<unsigned> leaving;
+    for (unsigned other = 0; other < hqd_slots; ++other)
+        if (other != slot && connected(other) && packet.names(hqds_[other].doorbell_dword())) {
+            leaving.push_back(other);
+            begin_stop(other, packet.reset ? StopMode::reset : StopMode::save, false);
+        }
+    return [this, leaving] {
+        bool all_left = true;
+        for (const unsigned other : leaving)
+            all_left &= left(other);
+        return all_left;
+    };
+}
+
+Stall CommandProcessor::query_status(unsigned slot, const pm4::QueryStatus& packet) {
+    if (slot == hiq_slot_)
+        return unit_.scheduler.query_status(packet);
+    unit_.memory.store64(0, packet.address, packet.value);
+    return {};
 }
 
 void CommandProcessor::dispatch_completed(unsigned slot, std::uint64_t packet_index) {

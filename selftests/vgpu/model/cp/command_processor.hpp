@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The compute command processor: HQD slots, PM4 and AQL queues, the runlist, dequeue and CWSR.
+// The compute command processor of one XCC: HQD slots, PM4 and AQL queues, dequeue and CWSR.
 #pragma once
 
 #include "model/base/clock.hpp"
@@ -8,11 +8,11 @@
 #include "model/cp/cp_faults.hpp"
 #include "model/cp/hqd.hpp"
 #include "model/cp/pm4_executor.hpp"
+#include "model/cp/scheduler.hpp"
 #include "model/cp/vmid_registers.hpp"
 #include "model/gmc/memory_controller.hpp"
 #include "model/ih/interrupt_handler.hpp"
 #include "model/regs/register_file.hpp"
-#include "model/sdma/sdma_engine.hpp"
 #include "model/sq/shader_array.hpp"
 
 #include <array>
@@ -28,10 +28,11 @@ namespace vgpu {
 class CommandProcessor final : public Pm4Target, public ShaderClient {
 public:
     struct Surroundings {
-        RegisterFile& registers;
+        unsigned xcc;
+        XccRegisters registers;
         MemoryController& memory;
-        InterruptHandler& interrupts;
-        std::span<SdmaEngine> sdma;
+        XccInterrupts interrupts;
+        Scheduler& scheduler;
         ShaderArray& shaders;
         Clock& clock;
         CpFaults& faults;
@@ -75,6 +76,22 @@ public:
     Stall unmap_queues(unsigned slot, const pm4::UnmapQueues& packet) override;
     Stall query_status(unsigned slot, const pm4::QueryStatus& packet) override;
 
+    // For the scheduler
+    bool connected(unsigned slot) const { return connections_[slot] != nullptr; }
+    bool by_runlist(unsigned slot) const {
+        return connected(slot) && connections_[slot]->by_runlist;
+    }
+    const Hqd& hqd(unsigned slot) const { return hqds_[slot]; }
+    void set_process(unsigned vmid, const VmidState& state) { vmids_[vmid] = state; }
+    // Connects a queue of the runlist to a free slot. `packet` names its MQD on XCC 0.
+    void load_queue(unsigned slot, const pm4::MapQueues& packet, unsigned vmid);
+    void begin_stop(unsigned slot, StopMode mode, bool direct);
+    // True once a queue that was told to stop is off its slot.
+    bool left(unsigned slot);
+
+    // The queue that is connected to a slot, when its MQD is this one.
+    AqlQueue* aql_queue(unsigned slot, std::uint64_t mqd);
+
 private:
     // What is connected to a slot. Exactly one of aql and pm4 is set.
     struct Connection {
@@ -82,7 +99,8 @@ private:
         std::optional<Pm4Executor> pm4;
         bool by_runlist = false;
         std::optional<StopMode> stopping;
-        bool direct = false; // the stop was asked for by CP_HQD_DEQUEUE_REQUEST
+        bool direct = false;  // the stop was asked for by CP_HQD_DEQUEUE_REQUEST
+        bool follows = false; // another XCC acts on the ring's packets
     };
 
     // command_processor.cpp: queues that are connected
@@ -100,8 +118,9 @@ private:
     // queue_switch.cpp: connecting and disconnecting
     void connect(unsigned slot, bool by_runlist);
     void connect_aql(unsigned slot);
+    void load_mqd(unsigned slot, std::uint64_t mqd, const pm4::MapQueues& packet, unsigned vmid);
+    std::uint32_t mqd_field(unsigned slot, std::uint32_t dword);
     void restore(unsigned slot);
-    void begin_stop(unsigned slot, StopMode mode, bool direct);
     bool finish_stop(unsigned slot);
     void store_queue(unsigned slot, StopMode mode);
     void store_control_stack(unsigned slot, std::span<const std::byte> stack,
@@ -109,18 +128,12 @@ private:
     void disconnect(unsigned slot);
 
     Surroundings unit_;
+    std::string actor_; // in the trace
     std::array<Hqd, hqd_slots> hqds_{};
     std::array<std::unique_ptr<Connection>, hqd_slots> connections_;
     VmidRegisters vmids_;
-    std::uint64_t waves_saved_ = 0; // since the last UNMAP_QUEUES of the HIQ began
-
-    // runlist.cpp: what SET_RESOURCES gave and where MAP_PROCESS is
     std::optional<unsigned> kiq_slot_;
     std::optional<unsigned> hiq_slot_;
-    std::uint16_t runlist_vmids_ = 0;
-    std::uint64_t runlist_slots_ = 0;
-    std::uint16_t vmids_in_use_ = 0;
-    std::optional<unsigned> process_vmid_;
 };
 
 } // namespace vgpu

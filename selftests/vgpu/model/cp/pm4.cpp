@@ -127,6 +127,7 @@ std::optional<MapQueues> decode_map_queues(std::span<const std::uint32_t> body) 
     if (select > 1)
         return std::nullopt;
     map.scheduler_chooses_slot = select == 1;
+    map.hiq = select == 0 && extended == 0 && engine == 1;
     map.queue = bits(body[0], 15, 13);
     map.pipe = bits(body[0], 17, 16);
     map.me = bits(body[0], 18, 18) + 1;

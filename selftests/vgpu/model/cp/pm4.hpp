@@ -4,6 +4,7 @@
 
 #include "model/base/bits.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -129,6 +130,7 @@ std::optional<MapProcess> decode_map_process(std::span<const std::uint32_t> body
 struct MapQueues {
     static constexpr std::size_t dwords = 6;
     bool scheduler_chooses_slot = false;
+    bool hiq = false;
     unsigned me = 1; // the rest of the slot, when the packet chooses it
     unsigned pipe = 0;
     unsigned queue = 0;
@@ -148,6 +150,11 @@ struct UnmapQueues {
     std::uint16_t pasid = 0;
     std::array<std::uint32_t, 4> doorbells{};
     unsigned doorbell_count = 0;
+
+    bool names(std::uint32_t doorbell) const {
+        return std::find(doorbells.begin(), doorbells.begin() + doorbell_count, doorbell) !=
+               doorbells.begin() + doorbell_count;
+    }
 };
 std::optional<UnmapQueues> decode_unmap_queues(std::span<const std::uint32_t> body);
 

@@ -4,12 +4,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace vgpu {
 namespace {
 
 // The control stack of a user compute queue lies one page behind its MQD (allocate_mqd() of
 // kfd_mqd_manager_v9.c), is as large as CP_HQD_CNTL_STACK_SIZE says, and grows down.
 constexpr std::uint64_t control_stack_from_mqd = 4096;
+
+// Dwords of struct v9_mqd (v9_structs.h) that are no registers of the HQD.
+constexpr std::uint32_t mqd_logic_xcc_id = 39;
+constexpr std::uint32_t mqd_tg_chunk_size = 41;
+constexpr std::uint32_t mqd_pm4_target_xcc = 225;
+constexpr std::uint32_t mqd_stride = 226;
 
 const char* name_of_mode(StopMode mode) {
     switch (mode) {
@@ -22,6 +30,30 @@ const char* name_of_mode(StopMode mode) {
 
 } // namespace
 
+std::uint32_t CommandProcessor::mqd_field(unsigned slot, std::uint32_t dword) {
+    return unit_.memory.read32(0, hqds_[slot].mqd() + 4ULL * dword);
+}
+
+void CommandProcessor::load_mqd(unsigned slot, std::uint64_t mqd, const pm4::MapQueues& packet,
+                                unsigned vmid) {
+    Hqd& hqd = hqds_[slot];
+    for (std::uint32_t index = 0; index < hqd::count; ++index)
+        hqd.registers[index] = unit_.memory.read32(0, mqd + 4ULL * (hqd::mqd_dword + index));
+    hqd.set_pair(hqd::mqd_base, mqd);
+    hqd.set_pair(hqd::wptr_poll, packet.wptr_address);
+    hqd.registers[hqd::doorbell] =
+        (hqd.registers[hqd::doorbell] & ~(0x3ff'ffffU << 2)) | packet.doorbell << 2;
+    hqd.registers[hqd::vmid] = vmid;
+}
+
+// The MQDs of the XCCs lie cp_mqd_stride_size apart.
+void CommandProcessor::load_queue(unsigned slot, const pm4::MapQueues& packet, unsigned vmid) {
+    const std::uint64_t stride =
+        unit_.xcc == 0 ? 0 : unit_.memory.read32(0, packet.mqd + 4ULL * mqd_stride);
+    load_mqd(slot, packet.mqd + unit_.xcc * stride, packet, vmid);
+    connect(slot, true);
+}
+
 void CommandProcessor::connect(unsigned slot, bool by_runlist) {
     Hqd& hqd = hqds_[slot];
     hqd.registers[hqd::active] |= 1;
@@ -29,14 +61,16 @@ void CommandProcessor::connect(unsigned slot, bool by_runlist) {
     connections_[slot] = std::make_unique<Connection>();
     connections_[slot]->by_runlist = by_runlist;
     if (unit_.observer.tracing())
-        unit_.observer.event("cp", fmt::format("map queue {:#x} to {} vmid {} mqd {:#x} {}",
-                                               hqd.doorbell_dword(), name_of(slot), hqd.vmid(),
-                                               hqd.mqd(), hqd.is_aql() ? "aql" : "pm4"));
+        unit_.observer.event(actor_, fmt::format("map queue {:#x} to {} vmid {} mqd {:#x} {}",
+                                                 hqd.doorbell_dword(), name_of(slot), hqd.vmid(),
+                                                 hqd.mqd(), hqd.is_aql() ? "aql" : "pm4"));
     if (hqd.is_aql()) {
         connect_aql(slot);
         return;
     }
     connections_[slot]->pm4.emplace(*this, slot);
+    connections_[slot]->follows = unit_.scheduler.xccs() > 1 && hqd.vmid() != 0 &&
+                                  mqd_field(slot, mqd_pm4_target_xcc) != unit_.xcc;
     // A user PM4 queue may have been written while it was off; a kernel queue's doorbell comes.
     if (hqd.vmid() != 0 && hqd.pair(hqd::wptr_poll) != 0)
         hqd.registers[hqd::pq_wptr] = unit_.memory.read32(hqd.vmid(), hqd.pair(hqd::wptr_poll));
@@ -45,6 +79,11 @@ void CommandProcessor::connect(unsigned slot, bool by_runlist) {
 void CommandProcessor::connect_aql(unsigned slot) {
     Hqd& hqd = hqds_[slot];
     const VmidState& vmid = vmids_[hqd.vmid()];
+    const unsigned xccs = unit_.scheduler.xccs();
+    sq::WorkgroupShare share;
+    if (xccs > 1)
+        share = {std::max(1U, mqd_field(slot, mqd_tg_chunk_size)),
+                 mqd_field(slot, mqd_logic_xcc_id) % xccs, xccs};
     unit_.shaders.bind({.slot = slot,
                         .vmid = hqd.vmid(),
                         .doorbell_id = hqd.doorbell_id(),
@@ -53,10 +92,14 @@ void CommandProcessor::connect_aql(unsigned slot) {
                         .ctx_save_base = hqd.pair(hqd::ctx_save_base),
                         .ctx_save_bytes = hqd.registers[hqd::ctx_save_size],
                         .ctl_stack_bytes = hqd.registers[hqd::cntl_stack_size],
-                        .sh_mem_bases = vmid.sh_mem_bases});
+                        .sh_mem_bases = vmid.sh_mem_bases,
+                        .xcc = unit_.xcc,
+                        .share = share});
+    const std::uint32_t stride = xccs > 1 ? mqd_field(slot, mqd_stride) : 0;
     connections_[slot]->aql.emplace(AqlSurroundings{unit_.memory, unit_.shaders, unit_.interrupts,
                                                     *this, unit_.clock, unit_.observer},
-                                    slot, hqd);
+                                    slot, hqd,
+                                    AqlPartition{unit_.scheduler, unit_.xcc, stride, share});
     restore(slot);
 }
 
@@ -77,10 +120,18 @@ void CommandProcessor::restore(unsigned slot) {
     hqd.registers[hqd::wg_state_offset] = size;
     unit_.observer.count("queue_restores", 1);
     if (unit_.observer.tracing())
-        unit_.observer.event("cp",
+        unit_.observer.event(actor_,
                              fmt::format("restore queue {:#x} control stack {} bytes in flight {}",
                                          hqd.doorbell_dword(), stack.size(),
                                          connections_[slot]->aql->in_flight()));
+    connections_[slot]->aql->complete_restored();
+}
+
+AqlQueue* CommandProcessor::aql_queue(unsigned slot, std::uint64_t mqd) {
+    Connection* connection = connections_[slot].get();
+    if (connection == nullptr || !connection->aql || hqds_[slot].mqd() != mqd)
+        return nullptr;
+    return &*connection->aql;
 }
 
 void CommandProcessor::begin_stop(unsigned slot, StopMode mode, bool direct) {
@@ -90,7 +141,7 @@ void CommandProcessor::begin_stop(unsigned slot, StopMode mode, bool direct) {
     connection.stopping = mode;
     connection.direct = direct;
     if (unit_.observer.tracing())
-        unit_.observer.event("cp",
+        unit_.observer.event(actor_,
                              fmt::format("stop queue {:#x} {}{}", hqds_[slot].doorbell_dword(),
                                          name_of_mode(mode), direct ? " (dequeue request)" : ""));
     if (!connection.aql)
@@ -119,6 +170,10 @@ bool CommandProcessor::finish_stop(unsigned slot) {
     return true;
 }
 
+bool CommandProcessor::left(unsigned slot) {
+    return connections_[slot] == nullptr || !connections_[slot]->stopping || finish_stop(slot);
+}
+
 void CommandProcessor::store_queue(unsigned slot, StopMode mode) {
     Hqd& hqd = hqds_[slot];
     Connection& connection = *connections_[slot];
@@ -130,7 +185,7 @@ void CommandProcessor::store_queue(unsigned slot, StopMode mode) {
         const SavedQueue saved = unit_.shaders.take_saved(slot);
         store_control_stack(slot, connection.aql->control_stack(saved.control_stack),
                             saved.wave_state_bytes);
-        waves_saved_ += saved.waves;
+        unit_.scheduler.count_saved(saved.waves);
         if (saved.waves != 0) {
             unit_.observer.count("queue_saves", 1);
             unit_.observer.count("waves_saved", saved.waves);
@@ -139,7 +194,7 @@ void CommandProcessor::store_queue(unsigned slot, StopMode mode) {
         }
         if (unit_.observer.tracing())
             unit_.observer.event(
-                "cp",
+                actor_,
                 fmt::format("save queue {:#x} waves {} state {} bytes handler {} in flight {}",
                             hqd.doorbell_dword(), saved.waves, saved.wave_state_bytes,
                             saved.handler_instructions, connection.aql->in_flight()));
@@ -175,7 +230,7 @@ void CommandProcessor::disconnect(unsigned slot) {
     hqd.registers[hqd::dequeue_request] = 0;
     if (unit_.observer.tracing())
         unit_.observer.event(
-            "cp", fmt::format("queue {:#x} left {}", hqd.doorbell_dword(), name_of(slot)));
+            actor_, fmt::format("queue {:#x} left {}", hqd.doorbell_dword(), name_of(slot)));
 }
 
 } // namespace vgpu

@@ -6,7 +6,7 @@
 
 namespace vgpu {
 
-VmidRegisters::VmidRegisters(RegisterFile& registers) {
+VmidRegisters::VmidRegisters(const XccRegisters& registers) {
     namespace gc = reg::gc;
     bank(registers, gc::SH_MEM_BASES, &VmidState::sh_mem_bases);
     bank(registers, gc::SH_MEM_CONFIG, &VmidState::sh_mem_config);
@@ -17,9 +17,9 @@ VmidRegisters::VmidRegisters(RegisterFile& registers) {
     bank(registers, gc::SPI_GDBG_PER_VMID_CNTL, &VmidState::debug_control);
 }
 
-void VmidRegisters::bank(RegisterFile& registers, std::uint32_t dword,
+void VmidRegisters::bank(const XccRegisters& registers, std::uint32_t dword,
                          std::uint32_t VmidState::* field) {
-    const auto selected = [&registers] {
+    const auto selected = [registers] {
         return bits(registers.value(reg::gc::GRBM_GFX_CNTL), 7, 4);
     };
     registers.on_read(dword, [this, selected, field] { return states_[selected()].*field; });

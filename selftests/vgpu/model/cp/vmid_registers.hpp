@@ -27,14 +27,14 @@ struct VmidState {
 
 class VmidRegisters {
 public:
-    explicit VmidRegisters(RegisterFile& registers);
+    explicit VmidRegisters(const XccRegisters& registers);
 
     VmidState& operator[](unsigned vmid) { return states_[vmid]; }
     const VmidState& operator[](unsigned vmid) const { return states_[vmid]; }
     void reset() { states_ = {}; }
 
 private:
-    void bank(RegisterFile& registers, std::uint32_t dword, std::uint32_t VmidState::* field);
+    void bank(const XccRegisters& registers, std::uint32_t dword, std::uint32_t VmidState::* field);
 
     std::array<VmidState, vmid_count> states_{};
 };

@@ -11,39 +11,58 @@
 namespace vgpu {
 namespace {
 
-// Four compute units: CWSR areas, which user space must allocate whole, stay small. The
+// Four compute units in each XCC: CWSR areas, which user space must allocate whole, stay small. The
 // discovery table says the same (blob/discovery.cpp).
 constexpr ShaderArray::Config shader_config{.compute_units = 4, .poison_on_restore = true};
 constexpr std::uint32_t gb_addr_config = 0x2201'1003;
 
 } // namespace
 
-// cp_ is the shaders' client and is constructed after them; they only keep the reference.
-Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer)
-    : observer_(observer), faults_(faults), registers_(observer),
+// The CP is the shaders' client and is constructed after them; they only keep the reference.
+Device::Xcc::Xcc(Device& device, unsigned index)
+    : shaders(shader_config, device.memory_, device.observer_, cp), cp({index,
+                                                                        {device.registers_, index},
+                                                                        device.memory_,
+                                                                        {device.interrupts_, index},
+                                                                        device.scheduler_,
+                                                                        shaders,
+                                                                        device.clock_,
+                                                                        device.faults_,
+                                                                        device.observer_}) {
+    connect_rlc({device.registers_, index}, device.clock_);
+}
+
+Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer,
+               unsigned xccs)
+    : observer_(observer), faults_(faults), registers_(observer, xccs),
       memory_(registers_, vram, host, faults, observer),
       interrupts_(registers_, memory_, host, clock_, faults, observer),
       bus_(registers_, vram, observer),
       sdma_{SdmaEngine({registers_, memory_, interrupts_, clock_, faults, observer}, 0),
             SdmaEngine({registers_, memory_, interrupts_, clock_, faults, observer}, 1)},
-      shaders_(shader_config, memory_, observer, cp_),
-      cp_({registers_, memory_, interrupts_, sdma_, shaders_, clock_, faults, observer}) {
-    connect_rlc(registers_, clock_);
-    registers_.set(reg::gc::GB_ADDR_CONFIG, gb_addr_config);
+      scheduler_({memory_, sdma_, faults, observer}) {
+    for (unsigned xcc = 0; xcc < xccs; ++xcc)
+        xccs_.push_back(std::make_unique<Xcc>(*this, xcc));
+    set_power_on_values();
     memory_.on_fault([this](const VmFault& fault) { raise_vm_fault(fault); });
     bus_.on_reset_request([this] { reset_requested_ = true; });
+}
+
+void Device::set_power_on_values() {
+    for (unsigned xcc = 0; xcc < xccs_.size(); ++xcc)
+        XccRegisters(registers_, xcc).set(reg::gc::GB_ADDR_CONFIG, gb_addr_config);
 }
 
 std::uint32_t Device::read_register(std::uint32_t dword) {
     clock_.advance(1);
     observer_.count("mmio_reads", 1);
-    return registers_.read(dword % RegisterFile::dword_count, "mmio");
+    return registers_.read(dword % registers_.dwords(), "mmio");
 }
 
 void Device::write_register(std::uint32_t dword, std::uint32_t value) {
     clock_.advance(1);
     observer_.count("mmio_writes", 1);
-    registers_.write(dword % RegisterFile::dword_count, value, "mmio");
+    registers_.write(dword % registers_.dwords(), value, "mmio");
     // Not from inside a register handler: a reset drops what the handler stands on.
     if (reset_requested_) {
         reset_requested_ = false;
@@ -60,8 +79,14 @@ void Device::write_doorbell(std::uint32_t dword, std::uint64_t value) {
     observer_.count("doorbells", 1);
     if (observer_.tracing())
         observer_.event("doorbell", fmt::format("{:#x} <- {:#x}", dword, value));
-    if (cp_.doorbell(dword, value))
+    // A user queue, and the HIQ, has one doorbell on all XCCs.
+    bool claimed = false;
+    for (const auto& xcc : xccs_)
+        claimed |= xcc->cp.doorbell(dword, value);
+    if (claimed) {
+        run_queues();
         return;
+    }
     for (SdmaEngine& engine : sdma_)
         if (engine.doorbell(dword, value))
             return;
@@ -69,16 +94,34 @@ void Device::write_doorbell(std::uint32_t dword, std::uint64_t value) {
     observer_.count("doorbells_of_unmapped_queues", 1);
 }
 
+// What one XCC does may let another go on.
+bool Device::run_queues() {
+    bool any = false;
+    for (bool progress = true; progress;) {
+        progress = false;
+        for (const auto& xcc : xccs_)
+            progress |= xcc->cp.run();
+        any |= progress;
+    }
+    return any;
+}
+
 Device::Activity Device::run(std::uint64_t wave_instructions) {
     if (faults_.hung())
         return Activity::idle;
-    const std::uint64_t executed = shaders_.run(wave_instructions);
+    std::uint64_t executed = 0;
+    for (unsigned i = 0; i < xccs_.size(); ++i) {
+        const MemoryController::ClientScope scope(memory_, shader_client(i));
+        executed += xccs_[i]->shaders.run(wave_instructions / xccs_.size());
+    }
     if (executed != 0) {
         observer_.count("wave_instructions", executed);
         clock_.advance(executed);
     }
-    bool progress = cp_.run();
-    bool polling = cp_.polling();
+    bool progress = run_queues();
+    bool polling = false;
+    for (const auto& xcc : xccs_)
+        polling |= xcc->cp.polling();
     for (SdmaEngine& engine : sdma_) {
         progress |= engine.run();
         polling |= engine.polling();
@@ -91,7 +134,8 @@ Device::Activity Device::run(std::uint64_t wave_instructions) {
 void Device::reset(std::string_view why) {
     observer_.event("reset", why);
     observer_.count("resets", 1);
-    shaders_.reset();
+    for (const auto& xcc : xccs_)
+        xcc->shaders.reset();
     const std::array<std::uint32_t, 8> scratch = bus_.scratch();
     registers_.clear();
     bus_.set_scratch(scratch);
@@ -99,8 +143,10 @@ void Device::reset(std::string_view why) {
     memory_.reset();
     for (SdmaEngine& engine : sdma_)
         engine.reset();
-    cp_.reset();
-    registers_.set(reg::gc::GB_ADDR_CONFIG, gb_addr_config);
+    scheduler_.reset();
+    for (const auto& xcc : xccs_)
+        xcc->cp.reset();
+    set_power_on_values();
     faults_.device_reset();
 }
 
@@ -110,13 +156,17 @@ void Device::raise_vm_fault(const VmFault& fault) {
     const std::uint64_t page = fault.va >> 12;
     const bool write = fault.access == Access::write;
     const unsigned denied = !fault.permission ? 8U : write ? 32U : 16U;
-    interrupts_.raise(
-        {.client = fault.client.mmhub ? ih::client_vmc : ih::client_utcl2,
-         .source = ih::source_vm_fault,
-         .ring = static_cast<std::uint8_t>(denied),
-         .vmid = static_cast<std::uint8_t>(fault.vmid),
-         .pasid = memory_.pasid(fault.vmid),
-         .context = {low_half(page), (high_half(page) & 15) | (write ? 1U << 5 : 0U)}});
+    const Interrupt interrupt{
+        .client = fault.client.mmhub ? ih::client_vmc : ih::client_utcl2,
+        .source = ih::source_vm_fault,
+        .ring = static_cast<std::uint8_t>(denied),
+        .vmid = static_cast<std::uint8_t>(fault.vmid),
+        .pasid = memory_.pasid(fault.vmid),
+        .context = {low_half(page), (high_half(page) & 15) | (write ? 1U << 5 : 0U)}};
+    if (fault.client.mmhub)
+        interrupts_.raise(interrupt);
+    else
+        XccInterrupts(interrupts_, fault.client.xcc).raise(interrupt);
 }
 
 } // namespace vgpu

@@ -7,6 +7,7 @@
 #include "model/base/observer.hpp"
 #include "model/cp/command_processor.hpp"
 #include "model/cp/cp_faults.hpp"
+#include "model/cp/scheduler.hpp"
 #include "model/gmc/memory_controller.hpp"
 #include "model/ih/interrupt_handler.hpp"
 #include "model/nbio/bus_interface.hpp"
@@ -17,15 +18,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace vgpu {
 
 class Device {
 public:
     // `vram` stays the caller's; its content survives a reset as it does on hardware.
-    Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer);
+    Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer,
+           unsigned xccs = 1);
 
     std::uint32_t read_register(std::uint32_t dword);
     void write_register(std::uint32_t dword, std::uint32_t value);
@@ -48,6 +52,15 @@ public:
     void reset(std::string_view why);
 
 private:
+    // One accelerator die: a command processor and the shaders it drives.
+    struct Xcc {
+        Xcc(Device& device, unsigned index);
+        ShaderArray shaders;
+        CommandProcessor cp;
+    };
+
+    void set_power_on_values();
+    bool run_queues();
     void raise_vm_fault(const VmFault& fault);
 
     Observer& observer_;
@@ -58,8 +71,8 @@ private:
     InterruptHandler interrupts_;
     BusInterface bus_;
     std::array<SdmaEngine, 2> sdma_;
-    ShaderArray shaders_;
-    CommandProcessor cp_;
+    Scheduler scheduler_;
+    std::vector<std::unique_ptr<Xcc>> xccs_; // register handlers point into them
     bool reset_requested_ = false;
 };
 

@@ -7,6 +7,6 @@
 
 namespace vgpu {
 
-void connect_rlc(RegisterFile& registers, const Clock& clock);
+void connect_rlc(const XccRegisters& registers, const Clock& clock);
 
 } // namespace vgpu

@@ -27,12 +27,14 @@ struct FaultRegisters {
     std::uint32_t address;
     std::uint32_t control;
 };
-constexpr FaultRegisters fault_registers(bool mmhub_side) {
-    if (mmhub_side)
+constexpr FaultRegisters fault_registers(MemoryClient client) {
+    if (client.mmhub)
         return {mmhub::VM_L2_PROTECTION_FAULT_STATUS, mmhub::VM_L2_PROTECTION_FAULT_ADDR_LO32,
                 mmhub::VM_L2_PROTECTION_FAULT_CNTL};
-    return {gc::VM_L2_PROTECTION_FAULT_STATUS, gc::VM_L2_PROTECTION_FAULT_ADDR_LO32,
-            gc::VM_L2_PROTECTION_FAULT_CNTL};
+    const std::uint32_t offset = xcc_offset(client.xcc);
+    return {gc::VM_L2_PROTECTION_FAULT_STATUS + offset,
+            gc::VM_L2_PROTECTION_FAULT_ADDR_LO32 + offset,
+            gc::VM_L2_PROTECTION_FAULT_CNTL + offset};
 }
 
 const char* access_name(Access access) {
@@ -50,11 +52,15 @@ MemoryController::MemoryController(RegisterFile& registers, std::span<std::byte>
                                    CpFaults& faults, Observer& observer)
     : registers_(registers), vram_(vram), host_(host), faults_(faults), observer_(observer),
       read_entry_([this](PhysicalAddress entry) { return physical(entry, 8); }) {
-    connect_hub(gc::VM_INVALIDATE_ENG0_ACK, gc::VM_INVALIDATE_ENG0_REQ, gc::VM_INVALIDATE_ENG0_SEM);
+    for (unsigned xcc = 0; xcc < registers_.xccs(); ++xcc)
+        connect_hub(gc::VM_INVALIDATE_ENG0_ACK + xcc_offset(xcc),
+                    gc::VM_INVALIDATE_ENG0_REQ + xcc_offset(xcc),
+                    gc::VM_INVALIDATE_ENG0_SEM + xcc_offset(xcc));
     connect_hub(mmhub::VM_INVALIDATE_ENG0_ACK, mmhub::VM_INVALIDATE_ENG0_REQ,
                 mmhub::VM_INVALIDATE_ENG0_SEM);
-    connect_fault_control(false);
-    connect_fault_control(true);
+    for (unsigned xcc = 0; xcc < registers_.xccs(); ++xcc)
+        connect_fault_control(shader_client(xcc));
+    connect_fault_control(sdma_client(0));
     connect_atc();
     reset();
 }
@@ -77,8 +83,8 @@ void MemoryController::connect_hub(std::uint32_t ack0, std::uint32_t request0,
 }
 
 // CLEAR_PROTECTION_FAULT_STATUS_ADDR (bit 0): the driver has read what it wanted to know.
-void MemoryController::connect_fault_control(bool mmhub_side) {
-    const FaultRegisters fault = fault_registers(mmhub_side);
+void MemoryController::connect_fault_control(MemoryClient client) {
+    const FaultRegisters fault = fault_registers(client);
     registers_.on_write(fault.control, [this, fault](std::uint32_t value) {
         registers_.set(fault.control, value & ~1U);
         if (!bit(value, 0))
@@ -107,21 +113,25 @@ void MemoryController::connect_atc() {
 void MemoryController::reset() {
     pasids_.fill(0);
     const auto last = vram_mc_base + vram_.size() - 1;
-    for (const auto& [base, top] :
-         {std::pair{gc::MC_VM_FB_LOCATION_BASE, gc::MC_VM_FB_LOCATION_TOP},
-          std::pair{mmhub::MC_VM_FB_LOCATION_BASE, mmhub::MC_VM_FB_LOCATION_TOP}}) {
+    const auto place_vram = [&](std::uint32_t base, std::uint32_t top) {
         registers_.set(base, static_cast<std::uint32_t>(vram_mc_base >> 24));
         registers_.set(top, static_cast<std::uint32_t>(last >> 24));
-    }
+    };
+    place_vram(mmhub::MC_VM_FB_LOCATION_BASE, mmhub::MC_VM_FB_LOCATION_TOP);
+    for (unsigned xcc = 0; xcc < registers_.xccs(); ++xcc)
+        place_vram(gc::MC_VM_FB_LOCATION_BASE + xcc_offset(xcc),
+                   gc::MC_VM_FB_LOCATION_TOP + xcc_offset(xcc));
     invalidate();
 }
 
 void MemoryController::set_page_table_base(unsigned vmid, std::uint64_t base) {
-    for (const std::uint32_t first : {gc::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32,
-                                      mmhub::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32}) {
+    const auto set_base = [&](std::uint32_t first) {
         registers_.set(first + 2 * vmid, low_half(base));
         registers_.set(first + 2 * vmid + 1, high_half(base));
-    }
+    };
+    set_base(mmhub::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32);
+    for (unsigned xcc = 0; xcc < registers_.xccs(); ++xcc)
+        set_base(gc::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32 + xcc_offset(xcc));
     invalidate();
 }
 
@@ -137,16 +147,17 @@ std::byte* MemoryController::physical(PhysicalAddress target, std::size_t bytes)
 }
 
 Walk MemoryController::walk(unsigned vmid, std::uint64_t va, Access access) {
+    const std::uint32_t hub = xcc_offset(client_.xcc);
     const std::uint64_t root =
-        registers_.value64(gc::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32 + 2 * vmid);
+        registers_.value64(gc::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32 + hub + 2 * vmid);
     if (vmid != 0)
         return walk_page_table(root, va, access, read_entry_);
     if (va >= vram_mc_base && va - vram_mc_base < vram_.size())
         return {WalkStatus::ok, {va, false}};
-    const std::uint64_t start = registers_.value64(gc::VM_CONTEXT0_PAGE_TABLE_START_ADDR_LO32)
+    const std::uint64_t start = registers_.value64(gc::VM_CONTEXT0_PAGE_TABLE_START_ADDR_LO32 + hub)
                                 << 12;
     const std::uint64_t end =
-        registers_.value64(gc::VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32) << 12 | 0xfff;
+        registers_.value64(gc::VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32 + hub) << 12 | 0xfff;
     if (va < start || va > end)
         return {WalkStatus::not_present, {}};
     return walk_flat_table(root, start, va, access, read_entry_);
@@ -156,7 +167,7 @@ std::byte* MemoryController::translate(unsigned vmid, std::uint64_t va, std::siz
                                        Access access) {
     va &= va_mask;
     // The CP looks at its queues again and again: its accesses are not counted.
-    if (vmid != 0 && client_.id != cp_client.id && faults_.fault_access(vmid)) {
+    if (vmid != 0 && client_.id != cp_client(0).id && faults_.fault_access(vmid)) {
         record_fault(vmid, va, access, WalkStatus::not_present);
         return nullptr;
     }
@@ -187,7 +198,7 @@ void MemoryController::record_fault(unsigned vmid, std::uint64_t va, Access acce
     }
     MemoryClient client = client_;
     if (access == Access::execute)
-        client = {false, client_instruction_cache};
+        client.id = client_instruction_cache;
     // VM_L2_PROTECTION_FAULT_STATUS of gfx9: MORE_FAULTS 0, PERMISSION_FAULTS [7:4], CID [17:9],
     // RW 18, VMID [23:20]; bits of PERMISSION_FAULTS: valid 0, read 1, write 2, execute 3. The
     // first fault stays until the driver clears it.
@@ -196,7 +207,7 @@ void MemoryController::record_fault(unsigned vmid, std::uint64_t va, Access acce
                                  : access == Access::write   ? 4U
                                  : access == Access::execute ? 8U
                                                              : 2U;
-    const FaultRegisters fault = fault_registers(client.mmhub);
+    const FaultRegisters fault = fault_registers(client);
     if (const std::uint32_t earlier = registers_.value(fault.status); earlier != 0) {
         registers_.set(fault.status, earlier | 1U);
     } else {

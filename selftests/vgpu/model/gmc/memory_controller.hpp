@@ -26,9 +26,14 @@ inline constexpr unsigned vmid_count = 16;
 struct MemoryClient {
     bool mmhub = false;
     std::uint16_t id = 8; // texture cache: vector memory of waves
+    std::uint8_t xcc = 0; // which graphics hub
 };
-inline constexpr MemoryClient shader_client{};
-inline constexpr MemoryClient cp_client{false, 5};
+constexpr MemoryClient shader_client(unsigned xcc) {
+    return {false, 8, static_cast<std::uint8_t>(xcc)};
+}
+constexpr MemoryClient cp_client(unsigned xcc) {
+    return {false, 5, static_cast<std::uint8_t>(xcc)};
+}
 constexpr MemoryClient sdma_client(unsigned engine) {
     return {true, static_cast<std::uint16_t>(256 + engine)};
 }
@@ -73,7 +78,7 @@ public:
         MemoryClient previous_;
     };
 
-    // Page table base of a VMID in both hubs, as the CP does for MAP_PROCESS.
+    // Page table base of a VMID in all hubs, as the CP does for MAP_PROCESS.
     void set_page_table_base(unsigned vmid, std::uint64_t base);
     // PASID of a VMID, from the CP's MAP_PROCESS or the driver's ATC registers.
     std::uint16_t pasid(unsigned vmid) const { return pasids_[vmid]; }
@@ -93,7 +98,7 @@ public:
 
 private:
     void connect_hub(std::uint32_t ack0, std::uint32_t request0, std::uint32_t semaphore0);
-    void connect_fault_control(bool mmhub);
+    void connect_fault_control(MemoryClient client);
     void connect_atc();
     std::byte* physical(PhysicalAddress target, std::size_t bytes);
     Walk walk(unsigned vmid, std::uint64_t va, Access access);
@@ -107,7 +112,7 @@ private:
     std::function<void(const VmFault&)> fault_handler_;
     std::array<std::uint16_t, vmid_count> pasids_{};
     ReadEntry read_entry_;
-    MemoryClient client_ = shader_client;
+    MemoryClient client_;
     // A VMID whose fault was told is not told of again before something changed in memory or the
     // driver has cleared the hub's status: a kernel of a thousand waves would flood the driver.
     std::uint16_t told_ = 0;

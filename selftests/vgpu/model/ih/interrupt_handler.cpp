@@ -67,7 +67,7 @@ void InterruptHandler::raise(const Interrupt& interrupt) {
                                    interrupt.vmid << 24),
         low_half(time),
         high_half(time) & 0xffff,
-        interrupt.pasid,
+        interrupt.pasid | static_cast<std::uint32_t>(interrupt.node) << 16,
         interrupt.context[0],
         interrupt.context[1],
         interrupt.context[2],

@@ -37,6 +37,7 @@ struct Interrupt {
     std::uint8_t vmid = 0;
     std::uint16_t pasid = 0;
     std::array<std::uint32_t, 4> context{}; // context ids of the entry
+    std::uint8_t node = 0;                  // which die it comes from: 0 is the first AID
 };
 
 class InterruptHandler {
@@ -60,6 +61,22 @@ private:
     const Clock& clock_;
     CpFaults& faults_;
     Observer& observer_;
+};
+
+// The interrupts of one XCC. Four node ids make an AID: itself, its two XCCs, reserved
+// (kfd_setup_interrupt_bitmap).
+class XccInterrupts {
+public:
+    XccInterrupts(InterruptHandler& handler, unsigned xcc)
+        : handler_(handler), node_(static_cast<std::uint8_t>(xcc / 2 * 4 + 1 + xcc % 2)) {}
+    void raise(Interrupt interrupt) const {
+        interrupt.node = node_;
+        handler_.raise(interrupt);
+    }
+
+private:
+    InterruptHandler& handler_;
+    std::uint8_t node_;
 };
 
 } // namespace vgpu

@@ -116,7 +116,7 @@ void BusInterface::connect_hdp_flush() {
         registers_.on_write(remap, [this, remap](std::uint32_t value) {
             registers_.set(remap, value);
             const std::uint32_t dword = value / 4;
-            if (dword < RegisterFile::dword_count && !registers_.declared(dword))
+            if (dword < registers_.dwords() && !registers_.declared(dword))
                 registers_.on_write(dword, [](std::uint32_t) {});
         });
     }

@@ -9,6 +9,9 @@
 namespace vgpu {
 
 std::string register_name(std::uint32_t dword) {
+    const std::uint32_t copy = dword / xcc_aperture;
+    if (copy >= 2 && in_xcc_aperture(dword % xcc_aperture))
+        return fmt::format("xcc{}.{}", copy - 1, register_name(dword % xcc_aperture));
     const auto names = named_registers();
     const auto found = std::lower_bound(
         names.begin(), names.end(), dword,
@@ -18,11 +21,16 @@ std::string register_name(std::uint32_t dword) {
     return fmt::format("unnamed {:#x}", dword);
 }
 
-RegisterFile::RegisterFile(Observer& observer)
-    : observer_(observer), values_(dword_count), policies_(dword_count), read_index_(dword_count),
-      write_index_(dword_count) {
-    for (const DeclaredRegister& entry : declared_registers())
+RegisterFile::RegisterFile(Observer& observer, unsigned xccs)
+    : observer_(observer), xccs_(xccs), values_(dwords()), policies_(dwords()),
+      read_index_(dwords()), write_index_(dwords()) {
+    for (const DeclaredRegister& entry : declared_registers()) {
         policies_[entry.dword] = entry.policy;
+        if (!in_xcc_aperture(entry.dword))
+            continue;
+        for (unsigned xcc = 1; xcc < xccs; ++xcc)
+            policies_[entry.dword + xcc_offset(xcc)] = entry.policy;
+    }
 }
 
 void RegisterFile::on_read(std::uint32_t dword, ReadHandler handler) {

@@ -4,29 +4,39 @@
 
 #include "model/base/observer.hpp"
 #include "model/regs/register_tables.hpp"
+#include "model/regs/xcc_aperture.hpp"
 
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace vgpu {
 
-// Name of a register as the trace prints it, "unnamed 0x1234" when no header has it.
+// Name of a register as the trace prints it, "unnamed 0x1234" when no header has it. Registers of
+// the XCCs behind the first begin with "xcc1." and so on.
 std::string register_name(std::uint32_t dword);
 
 // A register that is not declared in blocks/*.regs is reported as unmodelled, once for each
 // name and direction, and then behaves like memory so that the run can go on.
 class RegisterFile {
 public:
-    static constexpr std::uint32_t dword_count = 0x20000; // 512 KiB
+    static constexpr std::uint32_t dword_count = 0x20000; // 512 KiB, with one XCC
 
     using ReadHandler = std::function<std::uint32_t()>;
     using WriteHandler = std::function<void(std::uint32_t)>;
 
-    explicit RegisterFile(Observer& observer);
+    explicit RegisterFile(Observer& observer, unsigned xccs = 1);
+
+    unsigned xccs() const { return xccs_; }
+    // Size of the BAR, a power of two.
+    static constexpr std::uint32_t dwords(unsigned xccs) {
+        return xccs == 1 ? dword_count : 16 * xcc_aperture;
+    }
+    std::uint32_t dwords() const { return dwords(xccs_); }
 
     // The unit that owns a register gives it a meaning. Without a handler it is memory.
     void on_read(std::uint32_t dword, ReadHandler handler);
@@ -50,6 +60,7 @@ private:
     void report_unknown(std::uint32_t dword, std::string_view actor, std::string_view verb);
 
     Observer& observer_;
+    unsigned xccs_;
     std::vector<std::uint32_t> values_;
     std::vector<RegisterPolicy> policies_;
     // Index into the handler lists plus one; 0 for none. Flat, for the MMIO path is hot.
@@ -58,6 +69,32 @@ private:
     // Deques: a handler may install another one while it runs.
     std::deque<ReadHandler> read_handlers_;
     std::deque<WriteHandler> write_handlers_;
+};
+
+// The graphics core's registers of one XCC, by the names they have for XCC 0.
+class XccRegisters {
+public:
+    XccRegisters(RegisterFile& file, unsigned xcc) : file_(file), offset_(xcc_offset(xcc)) {}
+
+    void on_read(std::uint32_t dword, RegisterFile::ReadHandler handler) const {
+        file_.on_read(dword + offset_, std::move(handler));
+    }
+    void on_write(std::uint32_t dword, RegisterFile::WriteHandler handler) const {
+        file_.on_write(dword + offset_, std::move(handler));
+    }
+    std::uint32_t value(std::uint32_t dword) const { return file_.value(dword + offset_); }
+    std::uint64_t value64(std::uint32_t dword) const { return file_.value64(dword + offset_); }
+    void set(std::uint32_t dword, std::uint32_t value) const { file_.set(dword + offset_, value); }
+
+    // Where an access of this XCC's own packets goes: its own copy, or a unit all XCCs share.
+    std::uint32_t place(std::uint32_t dword) const {
+        return in_xcc_aperture(dword) ? dword + offset_ : dword;
+    }
+    RegisterFile& file() const { return file_; }
+
+private:
+    RegisterFile& file_;
+    std::uint32_t offset_;
 };
 
 } // namespace vgpu

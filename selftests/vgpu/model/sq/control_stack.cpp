@@ -130,7 +130,7 @@ bool read_workgroup(Reader& reader, Dispatch& dispatch) {
         (record.wave_mask >> record.first_wave & 1) == 0) {
         return false;
     }
-    const Coordinates at = dispatch.geometry.coordinates(record.linear);
+    const Coordinates at = dispatch.coordinates(record.linear);
     if (record.wave_mask >> dispatch.geometry.waves_at(at) != 0) {
         return false;
     }
@@ -149,13 +149,15 @@ bool read_workgroup(Reader& reader, Dispatch& dispatch) {
     return true;
 }
 
-std::unique_ptr<Dispatch> read_dispatch(Reader& reader, unsigned queue_slot) {
+std::unique_ptr<Dispatch> read_dispatch(Reader& reader, unsigned queue_slot,
+                                        const WorkgroupShare& share) {
     DispatchRecord record{};
     if (!reader.read(record) || record.reserved != 0 || (record.flags & ~flag_failed) != 0) {
         return nullptr;
     }
     auto dispatch = std::make_unique<Dispatch>();
     dispatch->queue_slot = queue_slot;
+    dispatch->share = share;
     dispatch->aql = {record.packet_index, record.packet_va, record.packet, record.amd_queue_va};
     dispatch->program = {record.entry, record.rsrc1,      record.rsrc2,
                          record.rsrc3, record.properties, record.kernarg_preload};
@@ -221,7 +223,7 @@ std::vector<std::byte> encode_control_stack(const DispatchList& dispatches) {
 }
 
 bool decode_control_stack(std::span<const std::byte> bytes, unsigned queue_slot,
-                          DispatchList& dispatches) {
+                          const WorkgroupShare& share, DispatchList& dispatches) {
     dispatches.clear();
     if (bytes.empty()) {
         return true;
@@ -235,7 +237,7 @@ bool decode_control_stack(std::span<const std::byte> bytes, unsigned queue_slot,
     }
     DispatchList found;
     for (unsigned i = 0; i < header.dispatches; ++i) {
-        auto dispatch = read_dispatch(reader, queue_slot);
+        auto dispatch = read_dispatch(reader, queue_slot, share);
         if (dispatch == nullptr) {
             return false;
         }
@@ -268,7 +270,7 @@ const char* prepare_dispatch(Dispatch& dispatch) {
         return "dispatch packet with more LDS than a compute unit has";
     }
     dispatch.lds_bytes = lds_allocation(dispatch.aql.packet[7]);
-    dispatch.total = dispatch.geometry.workgroup_count();
+    dispatch.total = dispatch.share.size(dispatch.geometry.workgroup_count());
     const unsigned waves = dispatch.geometry.waves_at({0, 0, 0});
     if (!ComputeUnit().has_room(waves, dispatch.program.vgprs(), dispatch.lds_bytes)) {
         return "workgroup needs more registers than a compute unit has";

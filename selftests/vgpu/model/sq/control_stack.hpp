@@ -18,7 +18,8 @@ namespace vgpu::sq {
 //     per saved workgroup  8 bytes: linear id, mask of saved waves, first wave
 //       per saved wave     4 bytes: offset in the CWSR area / 64
 //
-// A workgroup below `next` that is not listed has ended; one from `next` on was never launched.
+// Workgroups are numbered within the XCC's share. One below `next` that is not listed has ended;
+// one from `next` on was never launched.
 // 12 bytes for a wave alone in its workgroup keep a full array within the driver's
 // CNTL_STACK_BYTES_PER_WAVE * 40 bytes per CU (kfd_queue.c), as gfx9 has 32 waves per CU.
 inline constexpr std::size_t max_dispatches = 4;
@@ -30,11 +31,11 @@ std::vector<std::byte> encode_control_stack(const DispatchList& dispatches);
 
 // False when the bytes are not what encode_control_stack() writes; `dispatches` is then empty.
 bool decode_control_stack(std::span<const std::byte> bytes, unsigned queue_slot,
-                          DispatchList& dispatches);
+                          const WorkgroupShare& share, DispatchList& dispatches);
 
 // LDS is allocated in units of 128 dwords; the trap handler saves in steps of that size.
 std::uint32_t lds_allocation(std::uint32_t group_segment_bytes);
-// Fills geometry, LDS and workgroup count from packet. Null, or what is wrong.
+// Fills geometry, LDS and workgroup count from packet and share. Null, or what is wrong.
 const char* prepare_dispatch(Dispatch& dispatch);
 
 } // namespace vgpu::sq

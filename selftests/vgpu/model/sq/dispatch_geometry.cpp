@@ -20,6 +20,14 @@ std::uint32_t items(const Coordinates& size) {
 
 } // namespace
 
+std::uint32_t WorkgroupShare::size(std::uint32_t workgroups) const {
+    const std::uint64_t round = std::uint64_t{chunk} * count;
+    const std::uint64_t before = std::uint64_t{index} * chunk;
+    const std::uint64_t rest = workgroups % round;
+    const std::uint64_t last = rest > before ? std::min<std::uint64_t>(rest - before, chunk) : 0;
+    return static_cast<std::uint32_t>(workgroups / round * chunk + last);
+}
+
 DispatchGeometry DispatchGeometry::from_packet(const std::array<std::uint32_t, 16>& packet) {
     return {
         {packet[1] & 0xffff, packet[1] >> 16, packet[2] & 0xffff},

@@ -9,6 +9,21 @@ namespace vgpu::sq {
 
 using Coordinates = std::array<std::uint32_t, 3>;
 
+// The workgroups of a dispatch that are launched on one XCC: chunks of consecutive ones go to the
+// XCCs in turn (COMPUTE_TG_CHUNK_SIZE, COMPUTE_CURRENT_LOGIC_XCC_ID). Within its share an XCC
+// numbers them from 0 on.
+struct WorkgroupShare {
+    std::uint32_t chunk = 1;
+    std::uint32_t index = 0; // logical XCC
+    std::uint32_t count = 1; // XCCs
+
+    std::uint32_t size(std::uint32_t workgroups) const;
+    // Its number in the whole dispatch.
+    std::uint32_t linear(std::uint32_t ordinal) const {
+        return (ordinal / chunk * count + index) * chunk + ordinal % chunk;
+    }
+};
+
 struct DispatchGeometry {
     Coordinates workgroup{}; // work-items of a full workgroup
     Coordinates grid{};      // work-items

@@ -53,6 +53,7 @@ bool ShaderArray::dispatch(unsigned number, const AqlDispatch& aql) {
     auto dispatch = std::make_unique<sq::Dispatch>();
     dispatch->queue_slot = number;
     dispatch->aql = aql;
+    dispatch->share = slot->queue.share;
     const std::uint64_t kernel_object = aql.packet[8] | static_cast<std::uint64_t>(aql.packet[9])
                                                             << 32;
     bool memory_fault = false;
@@ -143,7 +144,7 @@ bool ShaderArray::restore(unsigned number, std::span<const std::byte> control_st
     State::Slot* slot = state_->find(number);
     sq::DispatchList dispatches;
     if (slot == nullptr || !slot->dispatches.empty() ||
-        !decode_control_stack(control_stack, number, dispatches)) {
+        !decode_control_stack(control_stack, number, slot->queue.share, dispatches)) {
         return false;
     }
     sq::SaveArea area(slot->queue.ctl_stack_bytes, slot->queue.ctx_save_bytes);

@@ -4,6 +4,7 @@
 
 #include "model/base/memory.hpp"
 #include "model/base/observer.hpp"
+#include "model/sq/dispatch_geometry.hpp"
 
 #include <array>
 #include <cstddef>
@@ -27,6 +28,8 @@ struct QueueBinding {
     // Its control stack part (CP_HQD_CNTL_STACK_SIZE): wave data lives behind it.
     std::uint32_t ctl_stack_bytes = 0;
     std::uint32_t sh_mem_bases = 0; // private (low half) and shared (high half) apertures >> 48
+    unsigned xcc = 0;               // XCC_ID of its waves
+    sq::WorkgroupShare share;       // of each dispatch
 };
 
 // A 64-byte AQL kernel dispatch packet, and where it came from.

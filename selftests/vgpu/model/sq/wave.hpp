@@ -56,7 +56,8 @@ struct Dispatch {
     Program program;
     DispatchGeometry geometry;
     std::uint32_t lds_bytes = 0;
-    std::uint32_t total = 0;              // workgroups
+    WorkgroupShare share;
+    std::uint32_t total = 0;              // workgroups of the share
     std::uint32_t next = 0;               // first workgroup never launched
     std::uint32_t done = 0;               // workgroups that ended
     std::vector<std::uint32_t> preloaded; // kernel arguments for SGPRs, when a wave needs them
@@ -67,6 +68,10 @@ struct Dispatch {
 
     std::uint64_t kernarg_address() const {
         return aql.packet[10] | static_cast<std::uint64_t>(aql.packet[11]) << 32;
+    }
+    // Of a workgroup of the share.
+    Coordinates coordinates(std::uint32_t ordinal) const {
+        return geometry.coordinates(share.linear(ordinal));
     }
     bool complete() const { return !failed && done == total; }
     bool has_work_to_launch() const { return !saved.empty() || next < total; }

@@ -23,6 +23,7 @@ void allocate_registers(Wave& wave, const Dispatch& dispatch, const LaunchSite& 
     state.tba = site.queue->tba & 0xffff'ffff'ffffULL;
     state.tma = site.queue->tma & 0xffff'ffff'ffffULL;
     state.sh_mem_bases = site.queue->sh_mem_bases;
+    state.xcc_id = site.queue->xcc;
     state.gpr_alloc = (program.vgprs() / 8 - 1) << 6 | (program.arch_vgprs() / 4 - 1) << 12 |
                       (program.sgprs() / 16 - 1) << 24;
     state.lds_alloc = dispatch.lds_bytes / lds_granule << 12;
@@ -103,7 +104,7 @@ void init_vgprs(Wave& wave, const Dispatch& dispatch, const Coordinates& size) {
 
 void init_new_wave(Wave& wave, const Dispatch& dispatch, const LaunchSite& site) {
     allocate_registers(wave, dispatch, site);
-    const Coordinates at = dispatch.geometry.coordinates(wave.group->linear);
+    const Coordinates at = dispatch.coordinates(wave.group->linear);
     const Coordinates size = dispatch.geometry.size_at(at);
     wave.state.pc = dispatch.program.entry & 0xffff'ffff'ffffULL;
     wave.state.exec = lanes_of(size, wave.index);

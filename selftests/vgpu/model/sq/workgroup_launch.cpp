@@ -73,9 +73,9 @@ void ShaderArray::State::preload_arguments(const Slot& slot, Dispatch& dispatch)
 
 bool ShaderArray::State::place(Slot& slot, Dispatch& dispatch, std::uint32_t linear,
                                const SavedWorkgroup* saved) {
-    const unsigned group_waves =
-        saved != nullptr ? static_cast<unsigned>(saved->waves.size())
-                         : dispatch.geometry.waves_at(dispatch.geometry.coordinates(linear));
+    const unsigned group_waves = saved != nullptr
+                                     ? static_cast<unsigned>(saved->waves.size())
+                                     : dispatch.geometry.waves_at(dispatch.coordinates(linear));
     auto group = std::make_unique<Workgroup>();
     if (!find_unit(group_waves, dispatch, group->compute_unit)) {
         return false;

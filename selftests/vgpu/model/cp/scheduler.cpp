@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Hardware scheduling: SET_RESOURCES, RUN_LIST, MAP_PROCESS, MAP_QUEUES, UNMAP_QUEUES, fences.
+#include "model/cp/scheduler.hpp"
+
+#include "model/cp/command_processor.hpp"
+
+#include <fmt/format.h>
+
+namespace vgpu {
+
+void Scheduler::reset() {
+    waves_saved_ = 0;
+    runlist_vmids_ = 0;
+    runlist_slots_ = 0;
+    vmids_in_use_ = 0;
+    process_vmid_.reset();
+}
+
+void Scheduler::set_resources(const pm4::SetResources& packet) {
+    runlist_vmids_ = packet.vmid_mask;
+    runlist_slots_ = packet.queue_mask;
+}
+
+// A runlist replaces the whole set of processes; the driver has unmapped the previous one.
+void Scheduler::start_run_list(const pm4::RunList& packet) {
+    if (!packet.valid)
+        unit_.observer.unmodelled("cp", "RUN_LIST that is not valid");
+    if (packet.chained)
+        unit_.observer.unmodelled("cp", "oversubscribed runlist (chained to itself)");
+    vmids_in_use_ = 0;
+    process_vmid_.reset();
+}
+
+void Scheduler::map_process(const pm4::MapProcess& packet) {
+    unsigned vmid = 0;
+    while (vmid < vmid_count && (!bit(runlist_vmids_, vmid) || bit(vmids_in_use_, vmid)))
+        ++vmid;
+    if (vmid == vmid_count) {
+        unit_.observer.unmodelled("cp", "more processes in a runlist than VMIDs");
+        process_vmid_.reset();
+        return;
+    }
+    vmids_in_use_ = static_cast<std::uint16_t>(vmids_in_use_ | 1U << vmid);
+    process_vmid_ = vmid;
+    unit_.memory.set_page_table_base(vmid, packet.page_table_base);
+    unit_.memory.set_pasid(vmid, packet.pasid);
+    for (CommandProcessor* xcc : xccs_)
+        xcc->set_process(vmid, {.sh_mem_bases = packet.sh_mem_bases,
+                                .sh_mem_config = packet.sh_mem_config,
+                                .tba_low = low_half(packet.tba),
+                                .tba_high = high_half(packet.tba),
+                                .tma_low = low_half(packet.tma),
+                                .tma_high = high_half(packet.tma)});
+    if (unit_.observer.tracing())
+        unit_.observer.event("cp",
+                             fmt::format("map process pasid {:#x} to vmid {} page table {:#x}",
+                                         packet.pasid, vmid, packet.page_table_base));
+}
+
+void Scheduler::map_sdma_queue(const pm4::MapQueues& packet) {
+    if (*packet.sdma_engine >= unit_.sdma.size())
+        unit_.observer.unmodelled("cp", fmt::format("SDMA engine {}", *packet.sdma_engine));
+    else
+        unit_.sdma[*packet.sdma_engine].map_user_queue({.mqd = packet.mqd,
+                                                        .doorbell = packet.doorbell,
+                                                        .wptr_address = packet.wptr_address,
+                                                        .vmid = process_vmid_.value_or(0)});
+}
+
+void Scheduler::map_queues(const pm4::MapQueues& packet) {
+    if (!process_vmid_) {
+        unit_.observer.unmodelled("cp", "MAP_QUEUES without a mapped process");
+        return;
+    }
+    if (packet.sdma_engine) {
+        map_sdma_queue(packet);
+        return;
+    }
+    // queue_mask of SET_RESOURCES: bit pipe * 8 + queue of ME 1.
+    const auto taken = [this](unsigned slot) {
+        for (const CommandProcessor* xcc : xccs_)
+            if (xcc->connected(slot))
+                return true;
+        return false;
+    };
+    unsigned slot = 0;
+    while (slot < hqd_slots && (!bit(runlist_slots_, slot) || taken(slot)))
+        ++slot;
+    if (slot == hqd_slots) {
+        unit_.observer.unmodelled("cp", "more queues in a runlist than slots");
+        return;
+    }
+    for (CommandProcessor* xcc : xccs_)
+        xcc->load_queue(slot, packet, *process_vmid_);
+}
+
+bool Scheduler::selects(const pm4::UnmapQueues& packet, const CommandProcessor& xcc,
+                        unsigned slot) const {
+    switch (packet.select) {
+    case pm4::QueueSelect::by_doorbell: return packet.names(xcc.hqd(slot).doorbell_dword());
+    case pm4::QueueSelect::by_pasid:
+        return xcc.by_runlist(slot) && unit_.memory.pasid(xcc.hqd(slot).vmid()) == packet.pasid;
+    // Static queues are those that the KIQ mapped: "all" of a HIQ means its own too.
+    case pm4::QueueSelect::all:
+    case pm4::QueueSelect::all_dynamic: return xcc.by_runlist(slot);
+    }
+    return false;
+}
+
+Stall Scheduler::unmap_queues(unsigned hiq, const pm4::UnmapQueues& packet) {
+    const StopMode mode = packet.reset ? StopMode::reset : StopMode::save;
+    std::vector<std::pair<CommandProcessor*, unsigned>> leaving;
+    for (CommandProcessor* xcc : xccs_)
+        for (unsigned slot = 0; slot < hqd_slots; ++slot)
+            if (slot != hiq && xcc->connected(slot) && selects(packet, *xcc, slot)) {
+                leaving.emplace_back(xcc, slot);
+                xcc->begin_stop(slot, mode, false);
+            }
+    const auto of_sdma = [this, packet](unsigned vmid, std::uint32_t doorbell) {
+        if (packet.select == pm4::QueueSelect::by_pasid)
+            return unit_.memory.pasid(vmid) == packet.pasid;
+        return packet.select != pm4::QueueSelect::by_doorbell || packet.names(doorbell);
+    };
+    waves_saved_ = 0;
+    return [this, leaving, of_sdma] {
+        bool all_left = true;
+        for (SdmaEngine& engine : unit_.sdma)
+            all_left &= engine.unmap_user_queues(of_sdma);
+        for (const auto& [xcc, slot] : leaving)
+            all_left &= xcc->left(slot);
+        return all_left;
+    };
+}
+
+Stall Scheduler::query_status(const pm4::QueryStatus& packet) {
+    if (waves_saved_ != 0) {
+        waves_saved_ = 0;
+        if (unit_.faults.drop_fence()) {
+            unit_.observer.event(
+                "fault", fmt::format("fence {:#x} at {:#x} dropped", packet.value, packet.address));
+            return {};
+        }
+    }
+    if (!unit_.faults.delay_fence()) {
+        unit_.memory.store64(0, packet.address, packet.value);
+        return {};
+    }
+    return [this, packet] {
+        if (unit_.faults.fence_held())
+            return false;
+        unit_.memory.store64(0, packet.address, packet.value);
+        return true;
+    };
+}
+
+} // namespace vgpu
