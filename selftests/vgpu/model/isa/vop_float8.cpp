@@ -31,8 +31,8 @@ template <unsigned mantissa_bits> float decode8(u32 byte) {
 // What is too large becomes a NaN, or under FP16_OVFL the largest number.
 template <unsigned mantissa_bits, bool stochastic>
 u32 encode8(const WaveState& wave, float value, u32 random) {
-    if (std::isnan(value)) {
-        return nan8;
+    if (std::isnan(value) || value == 0) {
+        return value == 0 ? 0 : nan8;
     }
     constexpr int least = 1 - bias<mantissa_bits>; // exponent of the smallest normal number
     const u32 sign = std::signbit(value) ? 0x80 : 0;
