@@ -75,8 +75,8 @@ const FaultInjector::Armed* FaultInjector::strike(Kind kind, const Occasion& occ
     for (Armed& armed : armed_) {
         const Spec& spec = armed.spec;
         if (spec.kind != kind || !matches(spec.doorbell, occasion.doorbell) ||
-            !matches(spec.vmid, occasion.vmid) || !matches(spec.engine, occasion.engine) ||
-            !matches(spec.source, occasion.source))
+            !matches(spec.vmid, occasion.vmid) || !matches(spec.xcc, occasion.xcc) ||
+            !matches(spec.engine, occasion.engine) || !matches(spec.source, occasion.source))
             continue;
         if (++armed.seen < spec.nth || armed.left == 0 || striking != nullptr)
             continue;
@@ -104,7 +104,7 @@ bool FaultInjector::over(const Held& held) const {
 }
 
 void FaultInjector::stop_begins(const StopRequest& request) {
-    const Occasion occasion{.doorbell = request.doorbell, .vmid = request.vmid};
+    const Occasion occasion{.doorbell = request.doorbell, .vmid = request.vmid, .xcc = request.xcc};
     const Armed* late = strike(request.direct ? Kind::dequeue_late : Kind::unmap_late, occasion);
     const Armed* never = strike(request.direct ? Kind::dequeue_never : Kind::unmap_never, occasion);
     if (const Armed* armed = never != nullptr ? never : late)
@@ -128,8 +128,17 @@ bool FaultInjector::stop_held(unsigned slot) {
     return false;
 }
 
+bool FaultInjector::queue_reset(unsigned slot) {
+    if (strike(Kind::queue_reset_never, {}) != nullptr)
+        return false;
+    held_.erase(slot);
+    return true;
+}
+
 bool FaultInjector::waves_hang(const StopRequest& request) {
-    return strike(Kind::hung_wave, {.doorbell = request.doorbell, .vmid = request.vmid}) != nullptr;
+    return strike(Kind::hung_wave,
+                  {.doorbell = request.doorbell, .vmid = request.vmid, .xcc = request.xcc}) !=
+           nullptr;
 }
 
 bool FaultInjector::drop_fence() {

@@ -41,6 +41,7 @@ public:
     void stop_begins(const StopRequest& request) override;
     void active_polled(unsigned slot) override;
     bool stop_held(unsigned slot) override;
+    bool queue_reset(unsigned slot) override;
     bool waves_hang(const StopRequest& request) override;
     bool drop_fence() override;
     bool delay_fence() override;
@@ -63,6 +64,7 @@ private:
     struct Occasion {
         std::optional<std::uint64_t> doorbell{};
         std::optional<std::uint64_t> vmid{};
+        std::optional<std::uint64_t> xcc{};
         std::optional<std::uint64_t> engine{};
         std::optional<std::uint64_t> source{};
     };

@@ -34,12 +34,13 @@ struct KindEntry {
     Kind kind;
     std::string_view options; // words
 };
-constexpr std::array<KindEntry, 12> kinds = {{
-    {"dequeue-late", Kind::dequeue_late, "ms polls doorbell vmid nth"},
-    {"dequeue-never", Kind::dequeue_never, "doorbell vmid nth"},
-    {"unmap-late", Kind::unmap_late, "ms doorbell vmid nth"},
-    {"unmap-never", Kind::unmap_never, "doorbell vmid nth"},
-    {"hung-wave", Kind::hung_wave, "doorbell vmid nth"},
+constexpr std::array<KindEntry, 13> kinds = {{
+    {"dequeue-late", Kind::dequeue_late, "ms polls doorbell vmid xcc nth"},
+    {"dequeue-never", Kind::dequeue_never, "doorbell vmid xcc nth"},
+    {"unmap-late", Kind::unmap_late, "ms doorbell vmid xcc nth"},
+    {"unmap-never", Kind::unmap_never, "doorbell vmid xcc nth"},
+    {"hung-wave", Kind::hung_wave, "doorbell vmid xcc nth"},
+    {"queue-reset-never", Kind::queue_reset_never, "nth"},
     {"drop-fence", Kind::drop_fence, "nth"},
     {"slow-fence", Kind::slow_fence, "ms nth"},
     {"lost-interrupt", Kind::lost_interrupt, "source nth"},
@@ -72,6 +73,8 @@ void assign(Spec& spec, std::string_view key, std::uint64_t value) {
         spec.doorbell = value;
     else if (key == "vmid")
         spec.vmid = value;
+    else if (key == "xcc")
+        spec.xcc = value;
     else if (key == "engine")
         spec.engine = value;
     else if (key == "source")
@@ -80,7 +83,7 @@ void assign(Spec& spec, std::string_view key, std::uint64_t value) {
 
 // Zero is a name for these, and a mistake for what counts.
 bool names_something(std::string_view key) {
-    return has_word("doorbell vmid engine source", key);
+    return has_word("doorbell vmid xcc engine source", key);
 }
 
 const char* missing_option(const Spec& spec) {
@@ -96,10 +99,11 @@ const char* missing_option(const Spec& spec) {
 std::string_view spec_help() {
     return "  dequeue-late:ms=N      a direct dequeue completes N ms after its request\n"
            "  dequeue-late:polls=N   ... after N reads of CP_HQD_ACTIVE\n"
-           "  dequeue-never          a direct dequeue completes at the next reset only\n"
+           "  dequeue-never          ... at the reset of the queue or the GPU only\n"
            "  unmap-late:ms=N        a queue leaves its slot N ms after the HIQ's UNMAP_QUEUES\n"
-           "  unmap-never            ... at its reset only\n"
+           "  unmap-never            ... at the reset of the queue or the GPU only\n"
            "  hung-wave              the waves of a queue ignore a save, until the queue's reset\n"
+           "  queue-reset-never      the reset of a queue that hangs does not help\n"
            "  drop-fence             the HIQ fence behind a save of waves is lost\n"
            "  slow-fence:ms=N        a HIQ fence is written N ms late\n"
            "  lost-interrupt         an interrupt entry is not written (source=S: of source S)\n"
@@ -110,7 +114,7 @@ std::string_view spec_help() {
            "options of all: count=C times (1); of all but device-hang: nth=N, the first occasion\n"
            "that is hit (1). Of queue stops, waves, sdma-stuck: doorbell=D, the dword of the "
            "queue,\n"
-           "and vmid=V, which vm-fault has too. Numbers are decimal or 0x....\n";
+           "xcc=X, and vmid=V, which vm-fault has too. Numbers are decimal or 0x....\n";
 }
 
 Result<Spec> parse_spec(std::string_view text) {

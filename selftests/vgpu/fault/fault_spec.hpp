@@ -17,6 +17,7 @@ enum class Kind : std::uint8_t {
     unmap_late,
     unmap_never,
     hung_wave,
+    queue_reset_never,
     drop_fence,
     slow_fence,
     lost_interrupt,
@@ -36,6 +37,7 @@ struct Spec {
     // What the occasion must be about.
     std::optional<std::uint64_t> doorbell;
     std::optional<std::uint64_t> vmid;
+    std::optional<std::uint64_t> xcc;
     std::optional<std::uint64_t> engine;
     std::optional<std::uint64_t> source;
 };

@@ -60,6 +60,49 @@ TEST_F(Knobs, unmap_never_holds_its_queue_and_the_fence) {
     EXPECT_TRUE(fenced(1));
 }
 
+// What the driver does in reset_queues_on_hws_hang().
+TEST_F(Knobs, queue_that_never_leaves_is_reported_and_reset) {
+    constexpr std::uint64_t hiq_mqd = 0x50000;
+    gpu.select(test::hiq_address);
+    gpu.device.write_register(reg::gc::CP_MQD_BASE_ADDR, low_half(test::TestGpu::mc(hiq_mqd)));
+    gpu.device.write_register(reg::gc::CP_MQD_BASE_ADDR_HI, high_half(test::TestGpu::mc(hiq_mqd)));
+    std::uint64_t now = 0;
+    gpu.device.follow_clock([&now] { return now; });
+    gpu.arm("unmap-never:doorbell=0x2000");
+    unmap(1);
+    now = 299'999'999;
+    gpu.run();
+    EXPECT_FALSE(fenced(1));
+    EXPECT_EQ(gpu.device.run(0), Device::Activity::waiting);
+    now = 300'000'000;
+    gpu.run();
+    EXPECT_TRUE(fenced(1));
+    EXPECT_EQ(gpu.get<std::uint32_t>(hiq_mqd + 240 * 4), 0x2000U);
+    EXPECT_EQ(gpu.get<std::uint32_t>(hiq_mqd + 241 * 4), 0U);
+    const HqdAddress hung{1, 0, 3};
+    EXPECT_EQ(gpu.read_hqd(hung, reg::gc::CP_HQD_ACTIVE), 1U);
+    EXPECT_NE(gpu.read_hqd(hung, reg::gc::CP_HQD_PQ_BASE_HI), 0U);
+    gpu.device.write_register(reg::gc::SPI_COMPUTE_QUEUE_RESET, 1);
+    EXPECT_EQ(gpu.device.read_register(reg::gc::CP_HQD_ACTIVE), 0U);
+    map();
+    EXPECT_TRUE(works(first, 0x1000));
+    gpu.device.follow_clock({});
+}
+
+TEST_F(Knobs, reset_that_does_not_help_leaves_the_pipe_reset) {
+    gpu.arm("dequeue-never");
+    gpu.arm("queue-reset-never");
+    gpu.select({1, 0, 2});
+    gpu.device.write_register(reg::gc::CP_HQD_DEQUEUE_REQUEST, 3);
+    gpu.device.write_register(reg::gc::SPI_COMPUTE_QUEUE_RESET, 1);
+    EXPECT_EQ(gpu.device.read_register(reg::gc::CP_HQD_ACTIVE), 1U);
+    gpu.device.write_register(reg::gc::CP_MEC_CNTL, 1U << 17); // of another pipe
+    EXPECT_EQ(gpu.device.read_register(reg::gc::CP_HQD_ACTIVE), 1U);
+    gpu.device.write_register(reg::gc::CP_MEC_CNTL, 1U << 16);
+    EXPECT_EQ(gpu.device.read_register(reg::gc::CP_HQD_ACTIVE), 0U);
+    EXPECT_TRUE(works(second, 0x2000)); // which nobody asked to leave
+}
+
 TEST_F(Knobs, unmap_late_is_as_late_as_told) {
     gpu.faults.set_time_ms(1000);
     gpu.arm("unmap-late:ms=50");

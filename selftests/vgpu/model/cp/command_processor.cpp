@@ -18,6 +18,7 @@ CommandProcessor::CommandProcessor(const Surroundings& surroundings)
       vmids_(surroundings.registers) {
     unit_.scheduler.attach(*this);
     connect_registers();
+    connect_reset_registers();
     reset();
 }
 

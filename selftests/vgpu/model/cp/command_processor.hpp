@@ -88,6 +88,8 @@ public:
     void begin_stop(unsigned slot, StopMode mode, bool direct);
     // True once a queue that was told to stop is off its slot.
     bool left(unsigned slot);
+    // Queues of the runlist that were told to stop and have not go into the MQD of this XCC's HIQ.
+    void report_hung(unsigned hiq);
 
     // The queue that is connected to a slot, when its MQD is this one.
     AqlQueue* aql_queue(unsigned slot, std::uint64_t mqd);
@@ -115,6 +117,9 @@ private:
     void write_hqd(std::uint32_t index, std::uint32_t value);
     std::uint32_t alias(std::uint32_t dword) const;
 
+    // By which fault knobs know a slot: unique among all XCCs.
+    unsigned global_slot(unsigned slot) const { return unit_.xcc * hqd_slots + slot; }
+
     // queue_switch.cpp: connecting and disconnecting
     void connect(unsigned slot, bool by_runlist);
     void connect_aql(unsigned slot);
@@ -126,6 +131,10 @@ private:
     void store_control_stack(unsigned slot, std::span<const std::byte> stack,
                              std::uint32_t wave_state_bytes);
     void disconnect(unsigned slot);
+
+    // queue_reset.cpp
+    void connect_reset_registers();
+    void reset_queue(unsigned slot);
 
     Surroundings unit_;
     std::string actor_; // in the trace

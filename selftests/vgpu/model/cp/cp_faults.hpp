@@ -8,7 +8,8 @@ namespace vgpu {
 
 // A user queue that is asked to leave the hardware.
 struct StopRequest {
-    unsigned slot = 0;
+    unsigned slot = 0; // unique among all XCCs
+    unsigned xcc = 0;
     std::uint32_t doorbell = 0; // dword in the doorbell BAR
     unsigned vmid = 0;
     bool direct = false; // by CP_HQD_DEQUEUE_REQUEST rather than by UNMAP_QUEUES
@@ -24,6 +25,8 @@ public:
     virtual void active_polled(unsigned slot) { static_cast<void>(slot); }
     // Asked before a stopped queue is taken off its slot: true keeps it there.
     virtual bool stop_held(unsigned slot) { return static_cast<void>(slot), false; }
+    // A queue that does not leave is reset: false when it stays even so.
+    virtual bool queue_reset(unsigned slot) { return static_cast<void>(slot), true; }
     // Asked once for each save: true makes the queue's waves ignore it.
     virtual bool waves_hang(const StopRequest& request) {
         return static_cast<void>(request), false;

@@ -43,7 +43,7 @@ std::uint32_t CommandProcessor::read_hqd(std::uint32_t index) {
     const unsigned slot = selected_slot();
     const auto& connection = connections_[slot];
     if (index == hqd::active && connection != nullptr && connection->stopping) {
-        unit_.faults.active_polled(slot);
+        unit_.faults.active_polled(global_slot(slot));
         finish_stop(slot);
     }
     return hqds_[slot].registers[index];

@@ -122,7 +122,7 @@ bool Pm4Executor::execute_scheduling(Opcode opcode, std::span<const std::uint32_
     case Opcode::unmap_queues:
         if (const auto packet = decode(pm4::decode_unmap_queues, body)) {
             stall_ = target_.unmap_queues(slot_, *packet);
-            polls_ = false;
+            polls_ = true; // it ends by time, too
             return true;
         }
         return false;

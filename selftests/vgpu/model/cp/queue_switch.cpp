@@ -147,7 +147,8 @@ void CommandProcessor::begin_stop(unsigned slot, StopMode mode, bool direct) {
     if (!connection.aql)
         return;
     connection.aql->begin_stop();
-    const StopRequest request{.slot = slot,
+    const StopRequest request{.slot = global_slot(slot),
+                              .xcc = unit_.xcc,
                               .doorbell = hqds_[slot].doorbell_dword(),
                               .vmid = hqds_[slot].vmid(),
                               .direct = direct,
@@ -163,7 +164,7 @@ bool CommandProcessor::finish_stop(unsigned slot) {
     Connection& connection = *connections_[slot];
     if (connection.aql && !unit_.shaders.stopped(slot))
         return false;
-    if (unit_.faults.hung() || (connection.aql && unit_.faults.stop_held(slot)))
+    if (unit_.faults.hung() || (connection.aql && unit_.faults.stop_held(global_slot(slot))))
         return false;
     store_queue(slot, *connection.stopping);
     disconnect(slot);

@@ -7,6 +7,13 @@
 #include <fmt/format.h>
 
 namespace vgpu {
+namespace {
+
+// How long the firmware waits for queues to leave: 3 s of the 9 s that the driver waits for the
+// fence (queue_preemption_timeout_ms). The real figure is not known here.
+constexpr std::uint64_t unmap_timeout_ticks = 300'000'000;
+
+} // namespace
 
 void Scheduler::reset() {
     waves_saved_ = 0;
@@ -109,7 +116,7 @@ bool Scheduler::selects(const pm4::UnmapQueues& packet, const CommandProcessor& 
 
 Stall Scheduler::unmap_queues(unsigned hiq, const pm4::UnmapQueues& packet) {
     const StopMode mode = packet.reset ? StopMode::reset : StopMode::save;
-    std::vector<std::pair<CommandProcessor*, unsigned>> leaving;
+    Leaving leaving;
     for (CommandProcessor* xcc : xccs_)
         for (unsigned slot = 0; slot < hqd_slots; ++slot)
             if (slot != hiq && xcc->connected(slot) && selects(packet, *xcc, slot)) {
@@ -122,14 +129,26 @@ Stall Scheduler::unmap_queues(unsigned hiq, const pm4::UnmapQueues& packet) {
         return packet.select != pm4::QueueSelect::by_doorbell || packet.names(doorbell);
     };
     waves_saved_ = 0;
-    return [this, leaving, of_sdma] {
-        bool all_left = true;
+    const std::uint64_t deadline = unit_.clock.ticks() + unmap_timeout_ticks;
+    return [this, hiq, leaving, of_sdma, deadline] {
+        const bool compute_left = all_left(leaving);
+        bool sdma_left = true;
         for (SdmaEngine& engine : unit_.sdma)
-            all_left &= engine.unmap_user_queues(of_sdma);
-        for (const auto& [xcc, slot] : leaving)
-            all_left &= xcc->left(slot);
-        return all_left;
+            sdma_left &= engine.unmap_user_queues(of_sdma);
+        if (!sdma_left || (!compute_left && unit_.clock.ticks() < deadline))
+            return false;
+        if (!compute_left)
+            for (CommandProcessor* xcc : xccs_)
+                xcc->report_hung(hiq);
+        return true;
     };
+}
+
+bool Scheduler::all_left(const Leaving& leaving) const {
+    bool all = true;
+    for (const auto& [xcc, slot] : leaving)
+        all &= xcc->left(slot);
+    return all;
 }
 
 Stall Scheduler::query_status(const pm4::QueryStatus& packet) {

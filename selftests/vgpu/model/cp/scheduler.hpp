@@ -2,6 +2,7 @@
 // Hardware scheduling of all XCCs together: what the packets of the HIQ ask for.
 #pragma once
 
+#include "model/base/clock.hpp"
 #include "model/base/observer.hpp"
 #include "model/cp/cp_faults.hpp"
 #include "model/cp/pm4.hpp"
@@ -27,6 +28,7 @@ public:
     struct Surroundings {
         MemoryController& memory;
         std::span<SdmaEngine> sdma;
+        Clock& clock;
         CpFaults& faults;
         Observer& observer;
     };
@@ -50,6 +52,8 @@ public:
     void reset();
 
 private:
+    using Leaving = std::vector<std::pair<CommandProcessor*, unsigned>>;
+    bool all_left(const Leaving& leaving) const;
     bool selects(const pm4::UnmapQueues& packet, const CommandProcessor& xcc, unsigned slot) const;
     void map_sdma_queue(const pm4::MapQueues& packet);
 

@@ -40,7 +40,7 @@ Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer
       bus_(registers_, vram, observer),
       sdma_{SdmaEngine({registers_, memory_, interrupts_, clock_, faults, observer}, 0),
             SdmaEngine({registers_, memory_, interrupts_, clock_, faults, observer}, 1)},
-      scheduler_({memory_, sdma_, faults, observer}) {
+      scheduler_({memory_, sdma_, clock_, faults, observer}) {
     for (unsigned xcc = 0; xcc < xccs; ++xcc)
         xccs_.push_back(std::make_unique<Xcc>(*this, xcc));
     set_power_on_values();
