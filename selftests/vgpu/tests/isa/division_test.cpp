@@ -108,6 +108,45 @@ TEST(Division, half_precision_is_the_hosts) {
                 run);
 }
 
+TEST(Division, operands_are_scaled_as_the_manual_says) {
+    // v[4:5] / v[6:7], the denominator and the numerator scaled by V_DIV_SCALE, and its VCC.
+    struct Scaling {
+        double numerator, denominator;
+        double scaled_denominator, scaled_numerator;
+        bool undo;
+    };
+    const Scaling scalings[] = {
+        {3.0, 2.0, 2.0, 3.0, false},
+        {0x1p400, 0x1p-400, 0x1p-272, 0x1p400, true},     // quotient near the largest
+        {1.0, 0x1p-1060, 0x1p-932, 1.0, true},            // and a subnormal denominator
+        {0x1p-600, 0x1p-1060, 0x1p-932, 0x1p-472, false}, // subnormal denominator
+        {0x1p900, 0x1p1023, 0x1p895, 0x1p772, false},     // subnormal reciprocal
+        {1.0, 0x1p1023, 0x1p895, 1.0, true},              // and a subnormal quotient
+        {0x1p-530, 0x1p500, 0x1p500, 0x1p-402, true},     // subnormal quotient
+        {0x1p-970, 0x1p-980, 0x1p-852, 0x1p-842, false},  // tiny numerator
+        {0x1p300, 0x1p-467, 0x1p-467, 0x1p300, false},    // one short of the first
+    };
+    Snippets snippets({"v_div_scale_f64 v[10:11], s[20:21], v[6:7], v[6:7], v[4:5]\n"
+                       "v_div_scale_f64 v[12:13], vcc, v[4:5], v[6:7], v[4:5]"});
+    for (const Scaling& scaling : scalings) {
+        isa::WaveState wave = snippets.wave();
+        const auto fill = [&](unsigned vgpr, double value) {
+            wave.vgpr[vgpr].lane.fill(static_cast<u32>(std::bit_cast<u64>(value)));
+            wave.vgpr[vgpr + 1].lane.fill(static_cast<u32>(std::bit_cast<u64>(value) >> 32));
+        };
+        fill(4, scaling.numerator);
+        fill(6, scaling.denominator);
+        ASSERT_EQ(snippets.run(0, wave), isa::Outcome::ended) << snippets.problem;
+        const auto value = [&](unsigned vgpr) {
+            return d(wave.vgpr[vgpr].lane[5] | u64{wave.vgpr[vgpr + 1].lane[5]} << 32);
+        };
+        const auto what = testing::Message() << scaling.numerator << " / " << scaling.denominator;
+        EXPECT_EQ(value(10), scaling.scaled_denominator) << what;
+        EXPECT_EQ(value(12), scaling.scaled_numerator) << what;
+        EXPECT_EQ(wave.vcc(), scaling.undo ? ~u64{0} : 0) << what;
+    }
+}
+
 TEST(Division, exponents_and_mantissas_are_the_hosts) {
     LaneRun run;
     run.operand = random_single;
