@@ -2,6 +2,7 @@
 // Floating point operands and results of 64 lanes: modifiers, denormals, rounding, NaNs.
 #pragma once
 
+#include "model/isa/fused_lanes.hpp"
 #include "model/isa/half.hpp"
 #include "model/isa/vector_alu.hpp"
 
@@ -9,8 +10,6 @@
 #include <limits>
 
 namespace vgpu::isa {
-
-template <typename Value> using Values = std::array<Value, lane_count>;
 
 // A format: what lanes are computed in, and which fields of MODE rule it. Half precision is
 // computed in double, where sums and products of two are exact, and rounded at the end.
@@ -243,29 +242,49 @@ template <typename F, typename... Sources> F gpu_nan(F result, Sources... source
     return chosen;
 }
 
+// The same for all lanes. Results are rarely NaNs: looking for any first is what compilers make
+// vector code of.
+template <typename F, typename... Sources>
+void settle_nans(Values<F>& results, const Sources&... sources) {
+    unsigned nans = 0;
+    for (const F value : results) {
+        nans |= value != value ? 1U : 0U;
+    }
+    if (nans == 0) [[likely]] {
+        return;
+    }
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+        results[lane] = gpu_nan(results[lane], sources[lane]...);
+    }
+}
+
 template <typename Format, auto operation> void unary(Execution& e, const VectorInstruction& i) {
     using F = typename Format::Value;
     Values<F> a;
+    Values<F> out;
     fetch<Format>(e, i, 0, a);
-    for (F& value : a) {
-        value = gpu_nan(static_cast<F>(operation(value)), value);
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+        out[lane] = static_cast<F>(operation(a[lane]));
     }
-    finish<Format>(e, i, a);
+    settle_nans(out, a);
+    finish<Format>(e, i, out);
 }
 
 template <typename Format, auto operation> void binary(Execution& e, const VectorInstruction& i) {
     using F = typename Format::Value;
     Values<F> a;
     Values<F> b;
+    Values<F> out;
     fetch<Format>(e, i, 0, a);
     fetch<Format>(e, i, 1, b);
     {
         const RoundingScope rounding(host_rounding<Format>(e.wave));
         for (unsigned lane = 0; lane < lane_count; ++lane) {
-            a[lane] = gpu_nan(static_cast<F>(operation(a[lane], b[lane])), a[lane], b[lane]);
+            out[lane] = static_cast<F>(operation(a[lane], b[lane]));
         }
     }
-    finish<Format>(e, i, a);
+    settle_nans(out, a, b);
+    finish<Format>(e, i, out);
 }
 
 // a * b + c, rounded once.
@@ -274,19 +293,20 @@ template <typename Format> void fused(Execution& e, const VectorInstruction& i) 
     Values<F> a;
     Values<F> b;
     Values<F> c;
+    Values<F> out;
     fetch<Format>(e, i, 0, a);
     fetch<Format>(e, i, 1, b);
     fetch<Format>(e, i, 2, c);
-    {
-        const RoundingScope rounding(host_rounding<Format>(e.wave));
+    if constexpr (is_half<Format>) {
         for (unsigned lane = 0; lane < lane_count; ++lane) {
-            const F result = is_half<Format>
-                                 ? static_cast<F>(fused_to_odd(a[lane], b[lane], c[lane]))
-                                 : std::fma(a[lane], b[lane], c[lane]);
-            a[lane] = gpu_nan(result, a[lane], b[lane], c[lane]);
+            out[lane] = fused_to_odd(a[lane], b[lane], c[lane]);
         }
+    } else {
+        const RoundingScope rounding(host_rounding<Format>(e.wave));
+        fused_lanes(a, b, c, out);
     }
-    finish<Format>(e, i, a);
+    settle_nans(out, a, b, c);
+    finish<Format>(e, i, out);
 }
 
 // One NaN gives the other source; -0 is less than +0.

@@ -32,13 +32,9 @@ void multiply_add(Execution& e, const PackedInstruction& p, Values<float>& out) 
     }
     {
         const RoundingScope rounding(rounding_of<Single>(e.wave));
-        for (unsigned lane = 0; lane < lane_count; ++lane) {
-            const float a = in[0][lane];
-            const float b = in[1][lane];
-            const float c = in[2][lane];
-            out[lane] = gpu_nan(std::fma(a, b, c), a, b, c);
-        }
+        fused_lanes(in[0], in[1], in[2], out);
     }
+    settle_nans(out, in[0], in[1], in[2]);
     if (!denormals<Single>(e.wave, 1)) {
         flush_all<Single>(out);
     }

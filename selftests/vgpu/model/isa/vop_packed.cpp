@@ -132,11 +132,27 @@ void store_words(Execution& e, unsigned vdst, const std::array<Words, 2>& words)
     store32(e, vdst + 1, words[1]);
 }
 
-constexpr auto single_add = [](float a, float b, float) { return gpu_nan(a + b, a, b); };
-constexpr auto single_mul = [](float a, float b, float) { return gpu_nan(a * b, a, b); };
-constexpr auto single_fma = [](float a, float b, float c) {
-    return gpu_nan(std::fma(a, b, c), a, b, c);
-};
+using SingleOperation = void (*)(const Values<float>&, const Values<float>&, const Values<float>&,
+                                 Values<float>&);
+void single_add(const Values<float>& a, const Values<float>& b, const Values<float>&,
+                Values<float>& out) {
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+        out[lane] = a[lane] + b[lane];
+    }
+    settle_nans(out, a, b);
+}
+void single_mul(const Values<float>& a, const Values<float>& b, const Values<float>&,
+                Values<float>& out) {
+    for (unsigned lane = 0; lane < lane_count; ++lane) {
+        out[lane] = a[lane] * b[lane];
+    }
+    settle_nans(out, a, b);
+}
+void single_fma(const Values<float>& a, const Values<float>& b, const Values<float>& c,
+                Values<float>& out) {
+    fused_lanes(a, b, c, out);
+    settle_nans(out, a, b, c);
+}
 
 void fetch_single(Execution& e, const PackedInstruction& p, const std::array<Words, 2>& whole,
                   bool high, unsigned slot, Values<float>& out) {
@@ -150,7 +166,7 @@ void fetch_single(Execution& e, const PackedInstruction& p, const std::array<Wor
     }
 }
 
-template <unsigned sources, auto operation> void pk_singles(Execution& e) {
+template <unsigned sources, SingleOperation operation> void pk_singles(Execution& e) {
     const PackedInstruction p(e);
     std::array<std::array<Words, 2>, 3> whole;
     for (unsigned slot = 0; slot < sources; ++slot) {
@@ -158,24 +174,24 @@ template <unsigned sources, auto operation> void pk_singles(Execution& e) {
     }
     std::array<Words, 2> out;
     for (const bool high : {false, true}) {
-        std::array<Values<float>, 3> in{};
+        std::array<Values<float>, 3> in;
         for (unsigned slot = 0; slot < sources; ++slot) {
             fetch_single(e, p, whole[slot], high, slot, in[slot]);
         }
+        Values<float> results;
         {
             const RoundingScope rounding(rounding_of<Single>(e.wave));
-            for (unsigned lane = 0; lane < lane_count; ++lane) {
-                in[0][lane] = operation(in[0][lane], in[1][lane], in[2][lane]);
-            }
+            operation(in[0], in[1], in[2], results);
         }
         if (!denormals<Single>(e.wave, 1)) {
-            flush_all<Single>(in[0]);
+            flush_all<Single>(results);
         }
-        for (unsigned lane = 0; lane < lane_count; ++lane) {
-            const float value =
-                p.clamp ? clamped(in[0][lane], (e.wave.mode & mode::dx10_clamp) != 0) : in[0][lane];
-            out[high ? 1 : 0][lane] = std::bit_cast<u32>(value);
+        if (p.clamp) {
+            for (float& value : results) {
+                value = clamped(value, (e.wave.mode & mode::dx10_clamp) != 0);
+            }
         }
+        out[high ? 1 : 0] = std::bit_cast<Words>(results);
     }
     if (!e.failed()) {
         store_words(e, p.vdst, out);
