@@ -10,7 +10,7 @@ namespace {
 
 // The families; each has its own file.
 auto families() {
-    return std::array{accvgpr_ops(), packed_ops(), mixed_ops(), packed_dot_ops()};
+    return std::array{accvgpr_ops(), packed_ops(), mixed_ops(), packed_dot_ops(), matrix_ops()};
 }
 
 constexpr unsigned opcode_count = 128;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The 8-bit floats of gfx942: no infinities, no minus zero, 0x80 is the only NaN. FP8 has 4 bits of
-// exponent and 3 of mantissa, BF8 5 and 2; the bias is one more than IEEE's.
+// Conversions from and to the 8-bit floats.
+#include "model/isa/float8.hpp"
 #include "model/isa/float_lanes.hpp"
 
 #include <algorithm>
@@ -11,22 +11,6 @@ namespace {
 
 using u32 = std::uint32_t;
 
-constexpr u32 nan8 = 0x80;
-
-template <unsigned mantissa_bits> constexpr int bias = mantissa_bits == 3 ? 8 : 16;
-
-template <unsigned mantissa_bits> float decode8(u32 byte) {
-    if (byte == nan8) {
-        return std::numeric_limits<float>::quiet_NaN();
-    }
-    const u32 mantissa = byte & ((1U << mantissa_bits) - 1);
-    const int exponent = static_cast<int>(byte >> mantissa_bits & (0x7fU >> mantissa_bits));
-    const u32 implied = exponent == 0 ? 0 : 1U << mantissa_bits;
-    const int scale = std::max(exponent, 1) - bias<mantissa_bits> - int{mantissa_bits};
-    const float magnitude = std::ldexp(static_cast<float>(mantissa | implied), scale);
-    return (byte & 0x80) != 0 ? -magnitude : magnitude;
-}
-
 // Rounds to the nearest, or by adding random bits below the last place and cutting them off.
 // What is too large becomes a NaN, or under FP16_OVFL the largest number.
 template <unsigned mantissa_bits, bool stochastic>
@@ -34,7 +18,7 @@ u32 encode8(const WaveState& wave, float value, u32 random) {
     if (std::isnan(value) || value == 0) {
         return value == 0 ? 0 : nan8;
     }
-    constexpr int least = 1 - bias<mantissa_bits>; // exponent of the smallest normal number
+    constexpr int least = 1 - float8_bias<mantissa_bits>; // exponent of the smallest normal number
     const u32 sign = std::signbit(value) ? 0x80 : 0;
     u32 magnitude = 0x80;
     if (std::isfinite(value)) {

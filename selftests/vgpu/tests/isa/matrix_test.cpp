@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+// The matrix core against products computed on the host. The test says which element a lane holds,
+// the model which lane holds an element. Small whole numbers: exact in every format and order.
+#include "tests/isa/snippets.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <random>
+
+namespace vgpu::test {
+
+namespace {
+
+constexpr unsigned a_register = 8;
+constexpr unsigned b_register = 16;
+
+struct Matrix {
+    std::string text; // without operands
+    unsigned size;    // rows of A, columns of B
+    unsigned depth;
+    unsigned blocks;
+    enum Kind { f32, f16, bf16, f64, i8, fp8, bf8 } kind;
+    std::optional<Kind> kind_b = std::nullopt; // when B differs from A
+
+    unsigned bits() const { return kind == f64 ? 64 : kind == f32 ? 32 : kind >= i8 ? 8 : 16; }
+    unsigned inputs() const { return size * depth * blocks / 64; } // of a lane
+    unsigned input_words() const { return inputs() * bits() / 32; }
+    unsigned sums() const { return size * size * blocks / 64; }
+    unsigned sum_words() const { return sums() * (kind == f64 ? 2 : 1); }
+};
+
+struct Element {
+    unsigned row; // of A, or column of B
+    unsigned column;
+    unsigned block;
+};
+
+// Which element of A (row and k) or B (column and k) value j of a lane is.
+Element input_element(const Matrix& m, unsigned lane, unsigned j) {
+    const unsigned group = lane / m.size;
+    return {lane % m.size, group / m.blocks * m.inputs() + j, group % m.blocks};
+}
+
+// Which element of C and D value r of a lane is.
+Element sum_element(const Matrix& m, unsigned lane, unsigned r) {
+    const unsigned column = lane % m.size;
+    if (m.kind == Matrix::f64) {
+        return m.size == 16 ? Element{lane / 16 + 4 * r, column, 0}
+                            : Element{lane / 16, column, lane / 4 % 4};
+    }
+    switch (m.size) {
+    case 32: return {8 * (r % 16 / 4) + 4 * (lane / 32) + r % 4, column, r / 16};
+    case 16: return {4 * (lane / 16) + r % 4, column, r / 4};
+    default: return {r, column, lane / 4};
+    }
+}
+
+// A small whole number as sign, exponent with the bias 8 or 16, and 3 or 2 bits of fraction.
+std::uint64_t encoded8(int value, int bias, int fraction_bits) {
+    if (value == 0) {
+        return 0;
+    }
+    const int magnitude = std::abs(value);
+    const int exponent = std::ilogb(magnitude);
+    const int fraction = (magnitude << fraction_bits >> exponent) - (1 << fraction_bits);
+    return static_cast<std::uint64_t>((value < 0 ? 0x80 : 0) | (exponent + bias) << fraction_bits |
+                                      fraction);
+}
+
+std::uint64_t encoded(Matrix::Kind kind, int value) {
+    const auto single = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    switch (kind) {
+    case Matrix::fp8: return encoded8(value, 8, 3);
+    case Matrix::bf8: return encoded8(value, 16, 2);
+    case Matrix::f64: return std::bit_cast<std::uint64_t>(static_cast<double>(value));
+    case Matrix::f32: return single;
+    case Matrix::bf16: return single >> 16;
+    case Matrix::i8: return static_cast<std::uint8_t>(value);
+    case Matrix::f16: break;
+    }
+    const auto half = static_cast<_Float16>(value);
+    std::uint16_t raw = 0;
+    std::memcpy(&raw, &half, sizeof raw);
+    return raw;
+}
+
+std::uint64_t encoded_sum(const Matrix& m, int value) {
+    return m.kind == Matrix::i8    ? static_cast<std::uint32_t>(value)
+           : m.kind == Matrix::f64 ? std::bit_cast<std::uint64_t>(static_cast<double>(value))
+                                   : std::bit_cast<std::uint32_t>(static_cast<float>(value));
+}
+
+// Writes value `index` of `bits` into a lane's registers from `first` on.
+void put(isa::WaveState& wave, unsigned first, unsigned lane, unsigned index, unsigned bits,
+         std::uint64_t value) {
+    if (bits == 64) {
+        wave.vgpr[first + 2 * index].lane[lane] = static_cast<std::uint32_t>(value);
+        wave.vgpr[first + 2 * index + 1].lane[lane] = static_cast<std::uint32_t>(value >> 32);
+        return;
+    }
+    std::uint32_t& word = wave.vgpr[first + index * bits / 32].lane[lane];
+    const unsigned shift = index * bits % 32;
+    const std::uint32_t mask = (bits == 32 ? ~0U : (1U << bits) - 1) << shift;
+    word = (word & ~mask) | static_cast<std::uint32_t>(value) << shift;
+}
+
+std::uint64_t sum_of(const Matrix& m, const isa::WaveState& wave, unsigned lane, unsigned r) {
+    const unsigned first = wave.arch_vgprs + (m.kind == Matrix::f64 ? 2 * r : r);
+    std::uint64_t value = wave.vgpr[first].lane[lane];
+    if (m.kind == Matrix::f64) {
+        value |= static_cast<std::uint64_t>(wave.vgpr[first + 1].lane[lane]) << 32;
+    }
+    return value;
+}
+
+struct Numbers {
+    explicit Numbers(std::uint32_t seed) : random(seed) {}
+    int next() { return static_cast<int>(random() % 15) - 7; }
+    std::mt19937 random;
+};
+
+using Values = std::vector<std::vector<std::vector<int>>>; // block, row, column
+
+Values zeros(const Matrix& m, unsigned columns) {
+    return Values(m.blocks, std::vector<std::vector<int>>(m.size, std::vector<int>(columns)));
+}
+
+const std::vector<Matrix> matrices{
+    {"v_mfma_f32_32x32x1_2b_f32", 32, 1, 2, Matrix::f32},
+    {"v_mfma_f32_16x16x1_4b_f32", 16, 1, 4, Matrix::f32},
+    {"v_mfma_f32_4x4x1_16b_f32", 4, 1, 16, Matrix::f32},
+    {"v_mfma_f32_32x32x2_f32", 32, 2, 1, Matrix::f32},
+    {"v_mfma_f32_16x16x4_f32", 16, 4, 1, Matrix::f32},
+    {"v_mfma_f32_32x32x4_2b_f16", 32, 4, 2, Matrix::f16},
+    {"v_mfma_f32_16x16x4_4b_f16", 16, 4, 4, Matrix::f16},
+    {"v_mfma_f32_4x4x4_16b_f16", 4, 4, 16, Matrix::f16},
+    {"v_mfma_f32_32x32x8_f16", 32, 8, 1, Matrix::f16},
+    {"v_mfma_f32_16x16x16_f16", 16, 16, 1, Matrix::f16},
+    {"v_mfma_i32_32x32x4_2b_i8", 32, 4, 2, Matrix::i8},
+    {"v_mfma_i32_16x16x4_4b_i8", 16, 4, 4, Matrix::i8},
+    {"v_mfma_i32_4x4x4_16b_i8", 4, 4, 16, Matrix::i8},
+    {"v_mfma_i32_32x32x16_i8", 32, 16, 1, Matrix::i8},
+    {"v_mfma_i32_16x16x32_i8", 16, 32, 1, Matrix::i8},
+    {"v_mfma_f32_32x32x4_2b_bf16", 32, 4, 2, Matrix::bf16},
+    {"v_mfma_f32_16x16x4_4b_bf16", 16, 4, 4, Matrix::bf16},
+    {"v_mfma_f32_4x4x4_16b_bf16", 4, 4, 16, Matrix::bf16},
+    {"v_mfma_f32_32x32x8_bf16", 32, 8, 1, Matrix::bf16},
+    {"v_mfma_f32_16x16x16_bf16", 16, 16, 1, Matrix::bf16},
+    {"v_mfma_f64_16x16x4_f64", 16, 4, 1, Matrix::f64},
+    {"v_mfma_f64_4x4x4_4b_f64", 4, 4, 4, Matrix::f64},
+    {"v_mfma_f32_16x16x32_bf8_bf8", 16, 32, 1, Matrix::bf8, Matrix::bf8},
+    {"v_mfma_f32_16x16x32_bf8_fp8", 16, 32, 1, Matrix::bf8, Matrix::fp8},
+    {"v_mfma_f32_16x16x32_fp8_bf8", 16, 32, 1, Matrix::fp8, Matrix::bf8},
+    {"v_mfma_f32_16x16x32_fp8_fp8", 16, 32, 1, Matrix::fp8, Matrix::fp8},
+    {"v_mfma_f32_32x32x16_bf8_bf8", 32, 16, 1, Matrix::bf8, Matrix::bf8},
+    {"v_mfma_f32_32x32x16_bf8_fp8", 32, 16, 1, Matrix::bf8, Matrix::fp8},
+    {"v_mfma_f32_32x32x16_fp8_bf8", 32, 16, 1, Matrix::fp8, Matrix::bf8},
+    {"v_mfma_f32_32x32x16_fp8_fp8", 32, 16, 1, Matrix::fp8, Matrix::fp8},
+};
+
+std::string registers(char file, unsigned first, unsigned words) {
+    const std::string from = std::to_string(first);
+    return words == 1
+               ? file + from
+               : std::string(1, file) + "[" + from + ":" + std::to_string(first + words - 1) + "]";
+}
+
+// D is in AccVGPRs; C too, unless it is a constant.
+std::string instruction(const Matrix& m, const std::string& c, const std::string& modifiers) {
+    return m.text + " " + registers('a', 0, m.sum_words()) + ", " +
+           registers('v', a_register, m.input_words()) + ", " +
+           registers('v', b_register, m.input_words()) + ", " +
+           (c.empty() ? registers('a', 0, m.sum_words()) : c) + modifiers + "\ns_endpgm";
+}
+
+// Random A, B and C in the registers of the wave.
+struct Operands {
+    Operands(const Matrix& m, isa::WaveState& wave, Numbers& numbers)
+        : a(zeros(m, m.depth)), b(zeros(m, m.depth)), c(zeros(m, m.size)) {
+        for (unsigned lane = 0; lane < 64; ++lane) {
+            for (unsigned j = 0; j < m.inputs(); ++j) {
+                const Element at = input_element(m, lane, j);
+                const int x = numbers.next();
+                const int y = numbers.next();
+                a[at.block][at.row][at.column] = x;
+                b[at.block][at.row][at.column] = y;
+                put(wave, a_register, lane, j, m.bits(), encoded(m.kind, x));
+                put(wave, b_register, lane, j, m.bits(), encoded(m.kind_b.value_or(m.kind), y));
+            }
+            for (unsigned r = 0; r < m.sums(); ++r) {
+                const Element at = sum_element(m, lane, r);
+                c[at.block][at.row][at.column] = numbers.next();
+                put(wave, wave.arch_vgprs, lane, r, m.kind == Matrix::f64 ? 64 : 32,
+                    encoded_sum(m, c[at.block][at.row][at.column]));
+            }
+        }
+    }
+    Values a; // block, row, k
+    Values b; // block, column, k
+    Values c;
+};
+
+void expect_sums(const Matrix& m, const isa::WaveState& wave, const Values& a, const Values& b,
+                 const Values& c) {
+    for (unsigned lane = 0; lane < 64; ++lane) {
+        for (unsigned r = 0; r < m.sums(); ++r) {
+            const Element at = sum_element(m, lane, r);
+            int sum = c[at.block][at.row][at.column];
+            for (unsigned k = 0; k < m.depth; ++k) {
+                sum += a[at.block][at.row][k] * b[at.block][at.column][k];
+            }
+            ASSERT_EQ(sum_of(m, wave, lane, r), encoded_sum(m, sum))
+                << m.text << " lane " << lane << " value " << r;
+        }
+    }
+}
+
+const Matrix& matrix(const std::string& text) {
+    for (const Matrix& m : matrices) {
+        if (m.text == text) {
+            return m;
+        }
+    }
+    throw std::invalid_argument(text);
+}
+
+} // namespace
+
+TEST(MatrixCore, multiplies_and_accumulates_whatever_exec_says) {
+    std::vector<std::string> texts;
+    for (const Matrix& m : matrices) {
+        texts.push_back(instruction(m, "", ""));
+    }
+    Snippets snippets(texts);
+    Numbers numbers(1);
+    for (std::size_t i = 0; i < matrices.size(); ++i) {
+        isa::WaveState wave = snippets.wave();
+        wave.exec = i % 2 == 0 ? ~0ULL : 0x5;
+        const Operands in(matrices[i], wave, numbers);
+        ASSERT_EQ(snippets.run(i, wave), isa::Outcome::ended) << texts[i] << snippets.problem;
+        expect_sums(matrices[i], wave, in.a, in.b, in.c);
+    }
+}
+
+TEST(MatrixCore, c_may_be_a_constant) {
+    const Matrix& single = matrix("v_mfma_f32_16x16x4_f32");
+    const Matrix& wide = matrix("v_mfma_f64_16x16x4_f64");
+    const Matrix& byte = matrix("v_mfma_i32_16x16x32_i8");
+    Snippets snippets(
+        {instruction(single, "2.0", ""), instruction(wide, "2.0", ""), instruction(byte, "2", "")});
+    Numbers numbers(2);
+    std::size_t i = 0;
+    for (const Matrix* m : {&single, &wide, &byte}) {
+        isa::WaveState wave = snippets.wave();
+        const Operands in(*m, wave, numbers);
+        ASSERT_EQ(snippets.run(i++, wave), isa::Outcome::ended) << snippets.problem;
+        const Values twos(m->blocks, {m->size, std::vector<int>(m->size, 2)});
+        expect_sums(*m, wave, in.a, in.b, twos);
+    }
+}
+
+// CBSZ: 2^cbsz neighbouring blocks take the same block of A, the ABIDth of them.
+TEST(MatrixCore, blocks_share_a_block_of_a) {
+    const Matrix& m = matrix("v_mfma_f32_4x4x4_16b_f16");
+    Snippets snippets({instruction(m, "", " cbsz:2 abid:3"), instruction(m, "", " cbsz:4 abid:9")});
+    Numbers numbers(3);
+    for (const std::size_t i : {0, 1}) {
+        isa::WaveState wave = snippets.wave();
+        const Operands in(m, wave, numbers);
+        ASSERT_EQ(snippets.run(i, wave), isa::Outcome::ended) << snippets.problem;
+        Values a = in.a;
+        for (unsigned block = 0; block < 16; ++block) {
+            a[block] = in.a[i == 0 ? block / 4 * 4 + 3 : 9];
+        }
+        expect_sums(m, wave, a, in.b, in.c);
+    }
+}
+
+// BLGP: lanes of B are broadcast by halves or quarters of the wave, or move down by 16.
+TEST(MatrixCore, lanes_of_b_are_permuted) {
+    const Matrix& m = matrix("v_mfma_f32_4x4x1_16b_f32");
+    std::vector<std::string> texts;
+    for (int pattern = 1; pattern < 8; ++pattern) {
+        texts.push_back(instruction(m, "", " blgp:" + std::to_string(pattern)));
+    }
+    // The quarter of the wave that each quarter takes its data from.
+    const unsigned quarters[7][4] = {{0, 1, 0, 1}, {2, 3, 2, 3}, {1, 2, 3, 0}, {0, 0, 0, 0},
+                                     {1, 1, 1, 1}, {2, 2, 2, 2}, {3, 3, 3, 3}};
+    Snippets snippets(texts);
+    Numbers numbers(4);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        isa::WaveState wave = snippets.wave();
+        const Operands in(m, wave, numbers);
+        ASSERT_EQ(snippets.run(i, wave), isa::Outcome::ended) << snippets.problem;
+        Values b = in.b;
+        for (unsigned block = 0; block < 16; ++block) {
+            b[block] = in.b[quarters[i][block / 4] * 4 + block % 4];
+        }
+        expect_sums(m, wave, in.a, b, in.c);
+    }
+}
+
+TEST(MatrixCore, double_precision_negates_by_blgp) {
+    const Matrix& m = matrix("v_mfma_f64_16x16x4_f64");
+    Snippets snippets({instruction(m, "", " neg:[1,0,0]"), instruction(m, "", " neg:[0,1,1]")});
+    Numbers numbers(5);
+    for (const std::size_t i : {0, 1}) {
+        isa::WaveState wave = snippets.wave();
+        const Operands in(m, wave, numbers);
+        ASSERT_EQ(snippets.run(i, wave), isa::Outcome::ended) << snippets.problem;
+        Values a = in.a;
+        Values c = in.c;
+        for (auto& row : a[0]) {
+            for (int& value : row) {
+                value = -value;
+            }
+        }
+        for (auto& row : c[0]) {
+            for (int& value : row) {
+                value = i == 0 ? value : -value;
+            }
+        }
+        expect_sums(m, wave, a, in.b, c);
+    }
+}
+
+TEST(MatrixCore, operands_must_be_vgprs_the_wave_has) {
+    Snippets snippets({"v_mfma_f32_32x32x1_2b_f32 a[32:63], v8, v9, a[32:63]\ns_endpgm"});
+    isa::WaveState wave = snippets.wave();
+    EXPECT_NE(snippets.run(0, wave), isa::Outcome::ended);
+    EXPECT_NE(snippets.problem, "");
+}
+
+} // namespace vgpu::test
