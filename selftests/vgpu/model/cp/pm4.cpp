@@ -107,11 +107,12 @@ std::optional<SetResources> decode_set_resources(std::span<const std::uint32_t> 
 
 std::optional<RunList> decode_run_list(std::span<const std::uint32_t> body) {
     return RunList{join(body[0] & ~3U, body[1]), bits(body[2], 19, 0), bit(body[2], 20),
-                   bit(body[2], 23)};
+                   bit(body[2], 23), bits(body[2], 27, 24)};
 }
 
 std::optional<MapProcess> decode_map_process(std::span<const std::uint32_t> body) {
     return MapProcess{static_cast<std::uint16_t>(body[0]),
+                      bits(body[0], 31, 25),
                       join(body[1], body[2]),
                       body[3],
                       body[4],

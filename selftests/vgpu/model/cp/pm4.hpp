@@ -113,12 +113,14 @@ struct RunList {
     std::uint32_t size_dwords = 0;
     bool chained = false;
     bool valid = false;
+    unsigned process_count = 0; // that may be mapped at one time
 };
 std::optional<RunList> decode_run_list(std::span<const std::uint32_t> body);
 
 struct MapProcess {
     static constexpr std::size_t dwords = 9;
     std::uint16_t pasid = 0;
+    unsigned quantum = 0; // ms
     std::uint64_t page_table_base = 0;
     std::uint32_t sh_mem_bases = 0;
     std::uint32_t sh_mem_config = 0;

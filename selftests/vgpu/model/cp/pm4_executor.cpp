@@ -107,8 +107,10 @@ bool Pm4Executor::execute_scheduling(Opcode opcode, std::span<const std::uint32_
     case Opcode::run_list:
         if (const auto packet = decode(pm4::decode_run_list, body)) {
             target_.start_run_list(*packet);
-            push(0, target_.fetch(0, packet->address, packet->size_dwords));
-            return !packet->chained;
+            // A list that is chained to itself is read once; the scheduler goes through it again.
+            if (!packet->chained)
+                push(0, target_.fetch(0, packet->address, packet->size_dwords));
+            return true;
         }
         return false;
     case Opcode::map_process:

@@ -136,8 +136,14 @@ AqlQueue* CommandProcessor::aql_queue(unsigned slot, std::uint64_t mqd) {
 
 void CommandProcessor::begin_stop(unsigned slot, StopMode mode, bool direct) {
     Connection& connection = *connections_[slot];
-    if (connection.stopping)
+    if (connection.stopping) {
+        // A reset overtakes a save that a time slice began.
+        if (mode == StopMode::reset && !direct && !connection.direct) {
+            connection.stopping = mode;
+            unit_.shaders.request_stop(slot, mode);
+        }
         return;
+    }
     connection.stopping = mode;
     connection.direct = direct;
     if (unit_.observer.tracing())

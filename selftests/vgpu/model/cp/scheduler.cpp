@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 namespace vgpu {
 namespace {
 
@@ -20,7 +22,11 @@ void Scheduler::reset() {
     runlist_vmids_ = 0;
     runlist_slots_ = 0;
     vmids_in_use_ = 0;
-    process_vmid_.reset();
+    runlist_ = {};
+    oversubscribed_ = false;
+    list_read_ = false;
+    last_slice_.clear();
+    leaving_.reset();
 }
 
 void Scheduler::set_resources(const pm4::SetResources& packet) {
@@ -28,27 +34,37 @@ void Scheduler::set_resources(const pm4::SetResources& packet) {
     runlist_slots_ = packet.queue_mask;
 }
 
-// A runlist replaces the whole set of processes; the driver has unmapped the previous one.
+// A runlist replaces the whole set of processes; the driver has unmapped the previous one. The
+// packet is at the end of a list once more when it is chained to its beginning.
 void Scheduler::start_run_list(const pm4::RunList& packet) {
     if (!packet.valid)
         unit_.observer.unmodelled("cp", "RUN_LIST that is not valid");
-    if (packet.chained)
-        unit_.observer.unmodelled("cp", "oversubscribed runlist (chained to itself)");
-    vmids_in_use_ = 0;
-    process_vmid_.reset();
+    if (packet.chained) {
+        runlist_.chained = true;
+        return;
+    }
+    runlist_ = {};
+    runlist_.process_limit = packet.process_count != 0 ? packet.process_count : vmid_count;
+    oversubscribed_ = false;
+    leaving_.reset();
+    list_read_ = true;
 }
 
 void Scheduler::map_process(const pm4::MapProcess& packet) {
+    runlist_.processes.push_back({.packet = packet, .vmid = {}, .queues = {}});
+}
+
+// False while all VMIDs are taken.
+bool Scheduler::give_vmid(ListedProcess& process) {
     unsigned vmid = 0;
     while (vmid < vmid_count && (!bit(runlist_vmids_, vmid) || bit(vmids_in_use_, vmid)))
         ++vmid;
-    if (vmid == vmid_count) {
-        unit_.observer.unmodelled("cp", "more processes in a runlist than VMIDs");
-        process_vmid_.reset();
-        return;
-    }
+    const auto in_use = static_cast<unsigned>(std::popcount(vmids_in_use_));
+    if (vmid == vmid_count || in_use >= runlist_.process_limit)
+        return false;
     vmids_in_use_ = static_cast<std::uint16_t>(vmids_in_use_ | 1U << vmid);
-    process_vmid_ = vmid;
+    process.vmid = vmid;
+    const pm4::MapProcess& packet = process.packet;
     unit_.memory.set_page_table_base(vmid, packet.page_table_base);
     unit_.memory.set_pasid(vmid, packet.pasid);
     for (CommandProcessor* xcc : xccs_)
@@ -62,26 +78,35 @@ void Scheduler::map_process(const pm4::MapProcess& packet) {
         unit_.observer.event("cp",
                              fmt::format("map process pasid {:#x} to vmid {} page table {:#x}",
                                          packet.pasid, vmid, packet.page_table_base));
+    return true;
 }
 
-void Scheduler::map_sdma_queue(const pm4::MapQueues& packet) {
+void Scheduler::map_sdma_queue(const pm4::MapQueues& packet, unsigned vmid) {
     if (*packet.sdma_engine >= unit_.sdma.size())
         unit_.observer.unmodelled("cp", fmt::format("SDMA engine {}", *packet.sdma_engine));
     else
         unit_.sdma[*packet.sdma_engine].map_user_queue({.mqd = packet.mqd,
                                                         .doorbell = packet.doorbell,
                                                         .wptr_address = packet.wptr_address,
-                                                        .vmid = process_vmid_.value_or(0)});
+                                                        .vmid = vmid});
 }
 
 void Scheduler::map_queues(const pm4::MapQueues& packet) {
-    if (!process_vmid_) {
+    if (runlist_.processes.empty()) {
         unit_.observer.unmodelled("cp", "MAP_QUEUES without a mapped process");
         return;
     }
-    if (packet.sdma_engine) {
-        map_sdma_queue(packet);
-        return;
+    runlist_.processes.back().queues.push_back({.packet = packet, .mapped = false});
+}
+
+// False when there is neither a VMID for the process nor a slot for the queue.
+bool Scheduler::place(ListedProcess& process, ListedQueue& queue) {
+    if (!process.vmid && !give_vmid(process))
+        return false;
+    if (queue.packet.sdma_engine) {
+        map_sdma_queue(queue.packet, *process.vmid);
+        queue.mapped = true;
+        return true;
     }
     // queue_mask of SET_RESOURCES: bit pipe * 8 + queue of ME 1.
     const auto taken = [this](unsigned slot) {
@@ -93,12 +118,12 @@ void Scheduler::map_queues(const pm4::MapQueues& packet) {
     unsigned slot = 0;
     while (slot < hqd_slots && (!bit(runlist_slots_, slot) || taken(slot)))
         ++slot;
-    if (slot == hqd_slots) {
-        unit_.observer.unmodelled("cp", "more queues in a runlist than slots");
-        return;
-    }
+    if (slot == hqd_slots)
+        return false;
     for (CommandProcessor* xcc : xccs_)
-        xcc->load_queue(slot, packet, *process_vmid_);
+        xcc->load_queue(slot, queue.packet, *process.vmid);
+    queue.mapped = true;
+    return true;
 }
 
 bool Scheduler::selects(const pm4::UnmapQueues& packet, const CommandProcessor& xcc,
@@ -116,6 +141,9 @@ bool Scheduler::selects(const pm4::UnmapQueues& packet, const CommandProcessor& 
 
 Stall Scheduler::unmap_queues(unsigned hiq, const pm4::UnmapQueues& packet) {
     const StopMode mode = packet.reset ? StopMode::reset : StopMode::save;
+    // Also what waits for its turn. A slice that is just ending has nothing to go on with then.
+    runlist_.remove(packet);
+    oversubscribed_ = !list_read_ && !runlist_.all_mapped();
     Leaving leaving;
     for (CommandProcessor* xcc : xccs_)
         for (unsigned slot = 0; slot < hqd_slots; ++slot)

@@ -7,10 +7,12 @@
 #include "model/cp/cp_faults.hpp"
 #include "model/cp/pm4.hpp"
 #include "model/cp/pm4_executor.hpp"
+#include "model/cp/runlist.hpp"
 #include "model/gmc/memory_controller.hpp"
 #include "model/sdma/sdma_engine.hpp"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -23,6 +25,9 @@ class CommandProcessor;
 // One partition of all XCCs (SPX). Each XCC has a HIQ, and they share one ring. Only that of XCC 0
 // is acted on, here, for all XCCs: a queue of the runlist has the same slot on each, and leaves it
 // on each before the next packet begins.
+//
+// A runlist with more than fits is served in time slices: at the end of a slice everything is
+// saved and taken off, and the queues next in the list come on.
 class Scheduler {
 public:
     struct Surroundings {
@@ -47,6 +52,11 @@ public:
     Stall unmap_queues(unsigned hiq, const pm4::UnmapQueues& packet);
     Stall query_status(const pm4::QueryStatus& packet);
 
+    // Goes on with time slices. True when something was done.
+    bool run();
+    // Ticks until the slice ends; nothing when everything of the runlist is mapped.
+    std::optional<std::uint64_t> slice_left() const;
+
     // Waves of a queue were saved, for whatever reason.
     void count_saved(std::uint64_t waves) { waves_saved_ += waves; }
     void reset();
@@ -55,7 +65,16 @@ private:
     using Leaving = std::vector<std::pair<CommandProcessor*, unsigned>>;
     bool all_left(const Leaving& leaving) const;
     bool selects(const pm4::UnmapQueues& packet, const CommandProcessor& xcc, unsigned slot) const;
-    void map_sdma_queue(const pm4::MapQueues& packet);
+    bool give_vmid(ListedProcess& process);
+    bool place(ListedProcess& process, ListedQueue& queue);
+    void map_sdma_queue(const pm4::MapQueues& packet, unsigned vmid);
+
+    // time_slices.cpp
+    void report_surplus();
+    std::vector<std::pair<ListedProcess*, ListedQueue*>> turns();
+    void begin_slice();
+    void end_slice();
+    bool unmap_sdma_queues();
 
     Surroundings unit_;
     std::vector<CommandProcessor*> xccs_;
@@ -63,7 +82,15 @@ private:
     std::uint16_t runlist_vmids_ = 0;
     std::uint64_t runlist_slots_ = 0;
     std::uint16_t vmids_in_use_ = 0;
-    std::optional<unsigned> process_vmid_; // of the MAP_PROCESS whose queues follow
+    Runlist runlist_;
+    bool list_read_ = false;      // it is new: nothing of it is mapped yet
+    bool oversubscribed_ = false; // some queue of it has to wait
+    std::uint64_t slice_ = 0;
+    std::uint64_t slice_end_ = 0;
+    // By MQD, the last slice a queue had a part in. It outlives the runlist, for the driver sends a
+    // new one whenever a queue comes or goes, and a queue at the end must have its turn still.
+    std::map<std::uint64_t, std::uint64_t> last_slice_;
+    std::optional<Leaving> leaving_; // at the end of a slice
 };
 
 } // namespace vgpu

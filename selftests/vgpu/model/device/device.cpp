@@ -101,6 +101,7 @@ bool Device::run_queues() {
         progress = false;
         for (const auto& xcc : xccs_)
             progress |= xcc->cp.run();
+        progress |= scheduler_.run();
         any |= progress;
     }
     return any;
@@ -128,6 +129,11 @@ Device::Activity Device::run(std::uint64_t wave_instructions) {
     }
     if (executed != 0 || progress)
         return Activity::busy;
+    // Queues that have nothing to do keep others waiting until their slice ends.
+    if (const auto left = scheduler_.slice_left()) {
+        clock_.advance(*left);
+        return Activity::waiting;
+    }
     return polling ? Activity::waiting : Activity::idle;
 }
 

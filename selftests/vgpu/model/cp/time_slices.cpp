@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// A runlist with more processes than VMIDs or more queues than slots: whose turn it is.
+#include "model/cp/command_processor.hpp"
+#include "model/cp/scheduler.hpp"
+
+#include <algorithm>
+
+namespace vgpu {
+
+std::optional<std::uint64_t> Scheduler::slice_left() const {
+    if (!oversubscribed_ || !runlist_.chained || leaving_)
+        return std::nullopt;
+    const std::uint64_t now = unit_.clock.ticks();
+    return slice_end_ > now ? slice_end_ - now : 0;
+}
+
+// The driver chains a list that does not fit. Here it did not, so its idea of what fits is wrong.
+void Scheduler::report_surplus() {
+    const auto& processes = runlist_.processes;
+    const bool vmids = std::any_of(processes.begin(), processes.end(),
+                                   [](const ListedProcess& process) { return !process.vmid; });
+    unit_.observer.unmodelled("cp", vmids ? "more processes in a runlist than VMIDs, not chained"
+                                          : "more queues in a runlist than slots, not chained");
+}
+
+bool Scheduler::run() {
+    if (list_read_) {
+        begin_slice();
+        if (!runlist_.chained && !runlist_.fits())
+            report_surplus();
+        return true;
+    }
+    // A slice that is ending does so even when nothing waits any more: its queues are stopped.
+    if (!leaving_) {
+        if (!oversubscribed_ || !runlist_.chained || unit_.clock.ticks() < slice_end_)
+            return false;
+        end_slice();
+    }
+    const bool compute_left = all_left(*leaving_);
+    if (!unmap_sdma_queues() || !compute_left)
+        return false;
+    begin_slice();
+    return true;
+}
+
+bool Scheduler::unmap_sdma_queues() {
+    bool left = true;
+    for (SdmaEngine& engine : unit_.sdma)
+        left &= engine.unmap_user_queues([](unsigned, std::uint32_t) { return true; });
+    return left;
+}
+
+void Scheduler::end_slice() {
+    unit_.observer.count("time_slices", 1);
+    unit_.observer.event("cp", "time slice ends");
+    leaving_.emplace();
+    for (CommandProcessor* xcc : xccs_)
+        for (unsigned slot = 0; slot < hqd_slots; ++slot)
+            if (xcc->by_runlist(slot)) {
+                leaving_->emplace_back(xcc, slot);
+                xcc->begin_stop(slot, StopMode::save, false);
+            }
+}
+
+// Those that have waited longest come first.
+std::vector<std::pair<ListedProcess*, ListedQueue*>> Scheduler::turns() {
+    std::vector<std::pair<ListedProcess*, ListedQueue*>> queues;
+    for (ListedProcess& process : runlist_.processes)
+        for (ListedQueue& queue : process.queues)
+            queues.emplace_back(&process, &queue);
+    if (runlist_.chained)
+        std::stable_sort(queues.begin(), queues.end(), [this](const auto& a, const auto& b) {
+            return last_slice_[a.second->packet.mqd] < last_slice_[b.second->packet.mqd];
+        });
+    return queues;
+}
+
+void Scheduler::begin_slice() {
+    list_read_ = false;
+    leaving_.reset();
+    vmids_in_use_ = 0;
+    for (ListedProcess& process : runlist_.processes) {
+        process.vmid.reset();
+        for (ListedQueue& queue : process.queues)
+            queue.mapped = false;
+    }
+    ++slice_;
+    slice_end_ = unit_.clock.ticks();
+    const auto queues = turns();
+    if (!queues.empty())
+        slice_end_ += slice_ticks(queues.front().first->packet);
+    for (const auto& [process, queue] : queues)
+        if (place(*process, *queue))
+            last_slice_[queue->packet.mqd] = slice_;
+    for (ListedProcess& process : runlist_.processes)
+        if (!process.vmid)
+            give_vmid(process);
+    oversubscribed_ = !runlist_.all_mapped();
+}
+
+} // namespace vgpu
