@@ -12,5 +12,6 @@ gpu_\name\()_end:
 	.section .rodata
 	program	count
 	program	checksum
+	program	whereabouts
 
 	.section .note.GNU-stack,"",@progbits
