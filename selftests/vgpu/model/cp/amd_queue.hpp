@@ -11,6 +11,8 @@ namespace vgpu {
 // CP_HQD_PQ_RPTR_REPORT_ADDR; the structure lies around it.
 namespace amd_queue {
 inline constexpr std::uint64_t read_dispatch_id = 0x80;
+inline constexpr std::uint64_t compute_tmpring_size = 0x8c;
+inline constexpr std::uint64_t scratch_backing_memory_location = 0xa0;
 inline constexpr std::uint64_t scratch_wave64_lane_byte_size = 0xb0;
 inline constexpr std::uint64_t properties = 0xb4;
 inline constexpr std::uint64_t inactive_signal = 0xc0;

@@ -78,8 +78,24 @@ bool AqlQueue::scratch_suffices(const Packet& packet) {
         wanted <=
             unit_.memory.read32(vmid_, amd_queue_va() + amd_queue::scratch_wave64_lane_byte_size))
         return true;
-    report(needs_scratch);
+    // ROCr frees what the queue has, and looks for the packet at the read index.
+    if (consumed() == next_)
+        report(needs_scratch);
     return false;
+}
+
+// COMPUTE_TMPRING_SIZE: WAVES [11:0], WAVESIZE [24:12] in KiB, for each XCC. ROCr gives the queue
+// one block, of which each XCC has its part.
+ScratchRing AqlQueue::scratch_ring() {
+    const std::uint32_t size =
+        unit_.memory.read32(vmid_, amd_queue_va() + amd_queue::compute_tmpring_size);
+    ScratchRing ring;
+    ring.waves = bits(size, 11, 0);
+    ring.wave_bytes = bits(size, 24, 12) * 1024;
+    ring.base =
+        unit_.memory.read64(vmid_, amd_queue_va() + amd_queue::scratch_backing_memory_location) +
+        std::uint64_t{partition_.share.index} * ring.waves * ring.wave_bytes;
+    return ring;
 }
 
 AqlQueue::Start AqlQueue::start_dispatch(const Packet& packet) {
@@ -107,6 +123,8 @@ AqlQueue::Start AqlQueue::launch(const Packet& packet) {
     dispatch.packet_va = packet.va;
     dispatch.packet = packet.words;
     dispatch.amd_queue_va = amd_queue_va();
+    if (packet.words[6] != 0)
+        dispatch.scratch = scratch_ring();
     if (!unit_.shaders.dispatch(slot_, dispatch))
         return Start::wait;
     unit_.observer.count(fmt::format("dispatches_by_xcc/{}", partition_.xcc), 1);

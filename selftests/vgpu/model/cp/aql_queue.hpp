@@ -112,6 +112,7 @@ private:
     Start launch(const Packet& packet);
     std::optional<QueueError> problem_of(const Packet& packet) const;
     bool scratch_suffices(const Packet& packet);
+    ScratchRing scratch_ring();
     Start start_barrier(const Packet& packet, bool any);
     Start start_vendor(const Packet& packet);
     Start start_pm4(const Packet& packet);

@@ -68,8 +68,56 @@ public:
         return true;
     }
 
-private:
+    // The lanes of one instruction, which mostly stay in the page that the lane before them used.
+    // Translations do not change while an instruction runs.
+    template <Access access> class Cursor {
+    public:
+        Cursor(AddressSpace& space, unsigned vmid) : space_(space), vmid_(vmid) { space.refresh(); }
+        // As AddressSpace::at().
+        std::byte* at(std::uint64_t va, std::size_t bytes) {
+            if (va / page_bytes != page_) [[unlikely]] {
+                std::byte* host = space_.lookup(vmid_, va, bytes, access);
+                if (host == nullptr) {
+                    return nullptr;
+                }
+                page_ = va / page_bytes;
+                base_ = host - va % page_bytes;
+            }
+            return base_ + va % page_bytes;
+        }
+        template <typename T> bool load(std::uint64_t va, T& value) {
+            if (crosses_page(va, sizeof(T))) [[unlikely]] {
+                return space_.read(vmid_, va, &value, sizeof(T));
+            }
+            const std::byte* host = at(va, sizeof(T));
+            if (host == nullptr) {
+                return false;
+            }
+            load_host(host, value);
+            return true;
+        }
+        template <typename T> bool store(std::uint64_t va, T value) {
+            if (crosses_page(va, sizeof(T))) [[unlikely]] {
+                return space_.write(vmid_, va, &value, sizeof(T));
+            }
+            std::byte* host = at(va, sizeof(T));
+            if (host == nullptr) {
+                return false;
+            }
+            store_host(host, value);
+            return true;
+        }
+
+    private:
+        AddressSpace& space_;
+        unsigned vmid_;
+        std::uint64_t page_ = ~0ULL;
+        std::byte* base_ = nullptr;
+    };
+
     static constexpr std::uint64_t page_bytes = 4096;
+
+private:
     static constexpr std::size_t cached_pages = 512;
 
     struct CachedPage {

@@ -5,6 +5,7 @@
 #include "model/isa/execution.hpp"
 #include "model/isa/op_table.hpp"
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,8 @@ std::vector<OpName> vector_names();
 std::vector<OpName> vop3p_names();
 std::span<const OpName> ds_names();
 std::span<const OpName> mubuf_names();
-std::span<const OpName> flat_names(); // GLOBAL has the same opcodes
+// Without their "flat_", "scratch_" or "global_".
+enum class Segment : std::uint8_t { flat = 0, scratch = 1, global = 2 };
+std::vector<OpName> flat_names(Segment segment);
 
 } // namespace vgpu::isa

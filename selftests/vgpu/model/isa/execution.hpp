@@ -43,7 +43,8 @@ public:
     Outcome outcome = Outcome::next;
     std::uint32_t trap_id = 0;
     std::uint64_t fault_va = 0;
-    const char* problem = ""; // why `illegal`
+    bool aperture_violation = false; // no translation failed: the address leads nowhere
+    const char* problem = "";        // why `illegal`
 
     // Fetches the word at wave.pc and steps over it. 0 after a fault.
     std::uint32_t fetch() {
@@ -79,6 +80,12 @@ public:
     void fault(std::uint64_t va) {
         outcome = Outcome::memory_fault;
         fault_va = va;
+    }
+    void violate_aperture(std::uint64_t va) {
+        if (!failed()) {
+            fault(va);
+            aperture_violation = true;
+        }
     }
     bool failed() const { return outcome >= Outcome::illegal; }
 };

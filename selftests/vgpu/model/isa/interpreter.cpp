@@ -137,7 +137,8 @@ std::string describe(std::uint32_t word) {
     case Format::vop3p: return name_in(vop3p_names(), field(16, 0x7f), "VOP3P");
     case Format::ds: return name_in(ds_names(), field(17, 0xff), "DS");
     case Format::mubuf: return name_in(mubuf_names(), field(18, 0x7f), "MUBUF");
-    case Format::flat: return name_in(flat_names(), field(18, 0x7f), "FLAT");
+    case Format::flat:
+        return name_in(flat_names(static_cast<Segment>(field(14, 3))), field(18, 0x7f), "FLAT");
     case Format::unknown: break;
     }
     return "format " + std::to_string(word >> 26);

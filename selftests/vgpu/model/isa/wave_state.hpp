@@ -84,6 +84,10 @@ struct WaveState {
         const std::size_t size = sgpr.size();
         return sgpr[size - 2] | static_cast<std::uint64_t>(sgpr[size - 1]) << 32;
     }
+    std::uint64_t flat_scratch() const {
+        const std::size_t size = sgpr.size();
+        return sgpr[size - 6] | static_cast<std::uint64_t>(sgpr[size - 5]) << 32;
+    }
     unsigned acc_vgprs() const { return static_cast<unsigned>(vgpr.size()) - arch_vgprs; }
 };
 

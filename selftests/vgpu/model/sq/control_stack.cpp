@@ -2,6 +2,8 @@
 // Encoding, decoding and validation of control stack records.
 #include "model/sq/control_stack.hpp"
 
+#include "model/sq/scratch_slots.hpp"
+
 #include <bit>
 #include <cstring>
 #include <set>
@@ -41,8 +43,9 @@ struct DispatchRecord {
     std::uint32_t workgroups; // records that follow
     std::uint16_t kernarg_preload;
     std::uint16_t reserved;
+    ScratchRing scratch;
 };
-static_assert(sizeof(DispatchRecord) == 128);
+static_assert(sizeof(DispatchRecord) == 144);
 
 struct WorkgroupRecord {
     std::uint32_t linear;
@@ -51,6 +54,12 @@ struct WorkgroupRecord {
     std::uint8_t reserved;
 };
 static_assert(sizeof(WorkgroupRecord) == 8);
+
+// A saved wave.
+constexpr unsigned scratch_slot_shift = 22;
+constexpr std::uint32_t offset_mask = (1U << scratch_slot_shift) - 1;
+constexpr std::uint32_t no_scratch = ScratchSlots::capacity;
+static_assert(no_scratch == ~0U >> scratch_slot_shift);
 
 static_assert(std::endian::native == std::endian::little);
 
@@ -103,6 +112,7 @@ DispatchRecord record_of(const Dispatch& dispatch) {
     record.next = dispatch.next;
     record.done = dispatch.done;
     record.workgroups = static_cast<std::uint32_t>(dispatch.saved.size());
+    record.scratch = dispatch.aql.scratch;
     return record;
 }
 
@@ -110,15 +120,16 @@ void append_workgroup(std::vector<std::byte>& bytes, const SavedWorkgroup& group
     WorkgroupRecord record{};
     record.linear = group.linear;
     record.first_wave = static_cast<std::uint8_t>(group.first_wave);
-    std::array<std::uint32_t, max_workgroup_waves> offsets{};
+    std::array<std::uint32_t, max_workgroup_waves> words{};
     for (const SavedWave& wave : group.waves) {
         record.wave_mask = static_cast<std::uint16_t>(record.wave_mask | 1U << wave.index);
-        offsets.at(wave.index) = wave.offset;
+        words.at(wave.index) = wave.offset / SaveArea::alignment |
+                               wave.scratch_slot.value_or(no_scratch) << scratch_slot_shift;
     }
     append(bytes, record);
     for (unsigned index = 0; index < max_workgroup_waves; ++index) {
         if ((record.wave_mask >> index & 1) != 0) {
-            append(bytes, offsets.at(index) / SaveArea::alignment);
+            append(bytes, words.at(index));
         }
     }
 }
@@ -136,14 +147,22 @@ bool read_workgroup(Reader& reader, Dispatch& dispatch) {
     }
     SavedWorkgroup group{record.linear, record.first_wave, {}};
     for (unsigned index = 0; index < max_workgroup_waves; ++index) {
-        std::uint32_t units = 0;
+        std::uint32_t word = 0;
         if ((record.wave_mask >> index & 1) == 0) {
             continue;
         }
-        if (!reader.read(units) || units > ~0U / SaveArea::alignment) {
+        if (!reader.read(word)) {
             return false;
         }
-        group.waves.push_back({index, units * SaveArea::alignment});
+        SavedWave wave{index, (word & offset_mask) * SaveArea::alignment, std::nullopt};
+        const std::uint32_t slot = word >> scratch_slot_shift;
+        if ((slot != no_scratch) != dispatch.has_scratch()) {
+            return false;
+        }
+        if (slot != no_scratch) {
+            wave.scratch_slot = slot;
+        }
+        group.waves.push_back(wave);
     }
     dispatch.saved.push_back(std::move(group));
     return true;
@@ -158,7 +177,8 @@ std::unique_ptr<Dispatch> read_dispatch(Reader& reader, unsigned queue_slot,
     auto dispatch = std::make_unique<Dispatch>();
     dispatch->queue_slot = queue_slot;
     dispatch->share = share;
-    dispatch->aql = {record.packet_index, record.packet_va, record.packet, record.amd_queue_va};
+    dispatch->aql = {record.packet_index, record.packet_va, record.packet, record.amd_queue_va,
+                     record.scratch};
     dispatch->program = {record.entry, record.rsrc1,      record.rsrc2,
                          record.rsrc3, record.properties, record.kernarg_preload};
     dispatch->failed = (record.flags & flag_failed) != 0;
@@ -274,6 +294,9 @@ const char* prepare_dispatch(Dispatch& dispatch) {
     const unsigned waves = dispatch.geometry.waves_at({0, 0, 0});
     if (!ComputeUnit().has_room(waves, dispatch.program.vgprs(), dispatch.lds_bytes)) {
         return "workgroup needs more registers than a compute unit has";
+    }
+    if (dispatch.has_scratch() && !ScratchSlots().has_room(waves, dispatch.aql.scratch.waves)) {
+        return "workgroup needs scratch for more waves than the queue's ring has";
     }
     return nullptr;
 }

@@ -11,12 +11,12 @@
 
 namespace vgpu::sq {
 
-// Little-endian, version 1. Real hardware's format is private between CP and SPI; so is this one.
+// Little-endian, version 2. Real hardware's format is private between CP and SPI; so is this one.
 //
 //   header        24 bytes: magic, version, dispatches, workgroups, waves, checksum, bytes
-//   per dispatch 128 bytes: AQL packet, its index and addresses, program, workgroup counters
+//   per dispatch 144 bytes: AQL packet, its index and addresses, program, scratch, counters
 //     per saved workgroup  8 bytes: linear id, mask of saved waves, first wave
-//       per saved wave     4 bytes: offset in the CWSR area / 64
+//       per saved wave     4 bytes: offset in the CWSR area / 64, scratch slot in [31:22]
 //
 // Workgroups are numbered within the XCC's share. One below `next` that is not listed has ended;
 // one from `next` on was never launched.

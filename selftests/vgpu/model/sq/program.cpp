@@ -32,7 +32,7 @@ const char* Program::problem() const {
     }
     constexpr unsigned modelled = property::dispatch_ptr | property::queue_ptr |
                                   property::kernarg_segment_ptr | property::dispatch_id |
-                                  property::private_segment_size;
+                                  property::private_segment_size | property::uses_dynamic_stack;
     if ((properties & ~modelled) != 0) {
         return "kernel descriptor: code property not modelled";
     }

@@ -22,6 +22,8 @@ struct Program {
     unsigned arch_vgprs() const { return ((rsrc3 & 0x3f) + 1) * 4; }
     // GRANULATED_WAVEFRONT_SGPR_COUNT is in units of 8, allocated in units of 16.
     unsigned sgprs() const { return ((rsrc1 >> 6 & 15) / 2 + 1) * 16; }
+    // ENABLE_PRIVATE_SEGMENT.
+    bool scratch_enabled() const { return (rsrc2 & 1) != 0; }
     unsigned user_sgprs() const { return rsrc2 >> 1 & 31; }
     // Which of x, y, z of the workgroup id get an SGPR.
     bool workgroup_id(unsigned dimension) const { return (rsrc2 >> (7 + dimension) & 1) != 0; }
@@ -45,6 +47,7 @@ inline constexpr unsigned kernarg_segment_ptr = 1U << 3;
 inline constexpr unsigned dispatch_id = 1U << 4;
 inline constexpr unsigned flat_scratch_init = 1U << 5;
 inline constexpr unsigned private_segment_size = 1U << 6;
+inline constexpr unsigned uses_dynamic_stack = 1U << 11; // for the runtime only
 } // namespace property
 
 // Reads the kernel descriptor. Null, or what is wrong; `memory_fault` tells an access failed.

@@ -195,8 +195,9 @@ bool ShaderArray::State::wave_saved(Wave& wave, Execution& e) {
     }
     Workgroup& group = *wave.group;
     Slot& slot = slots.at(group.dispatch->queue_slot);
-    group.saved.waves.push_back({wave.index, wave.region->offset});
-    wave.region.reset(); // the record has it now
+    group.saved.waves.push_back({wave.index, wave.region->offset, wave.scratch_slot});
+    wave.region.reset(); // the record has them now
+    wave.scratch_slot.reset();
     wave.saved = true;
     if (wave.first) {
         group.saved.first_wave = wave.index;
@@ -231,6 +232,7 @@ void ShaderArray::State::wave_left(Wave& wave) {
     if (wave.region) {
         slots.at(group.dispatch->queue_slot).save_area.release(wave.region->offset);
     }
+    give_scratch(wave, slots.at(group.dispatch->queue_slot));
     units[group.compute_unit].give_wave(wave.slot, group.dispatch->program.vgprs());
     drop_from_turns(wave);
     --group.on_hardware;

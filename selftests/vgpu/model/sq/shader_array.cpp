@@ -136,6 +136,7 @@ SavedQueue ShaderArray::take_saved(unsigned number) {
     state_->observer.count("sq.waves_saved", saved.waves);
     state_->observer.count("sq.handler_instructions", saved.handler_instructions);
     slot->dispatches.clear();
+    slot->scratch = sq::ScratchSlots();
     slot->save_area = sq::SaveArea(slot->queue.ctl_stack_bytes, slot->queue.ctx_save_bytes);
     return saved;
 }
@@ -148,12 +149,14 @@ bool ShaderArray::restore(unsigned number, std::span<const std::byte> control_st
         return false;
     }
     sq::SaveArea area(slot->queue.ctl_stack_bytes, slot->queue.ctx_save_bytes);
+    sq::ScratchSlots scratch;
     std::uint64_t waves = 0;
     for (const auto& dispatch : dispatches) {
         for (const sq::SavedWorkgroup& group : dispatch->saved) {
             for (const sq::SavedWave& wave : group.waves) {
                 const bool first = wave.index == group.first_wave;
-                if (!area.reserve(wave.offset, dispatch->save_bytes(first))) {
+                if (!area.reserve(wave.offset, dispatch->save_bytes(first)) ||
+                    (wave.scratch_slot && !scratch.reserve(*wave.scratch_slot))) {
                     return false;
                 }
                 ++waves;
@@ -164,6 +167,7 @@ bool ShaderArray::restore(unsigned number, std::span<const std::byte> control_st
         return false;
     }
     slot->save_area = std::move(area);
+    slot->scratch = scratch;
     slot->dispatches = std::move(dispatches);
     state_->observer.count("sq.waves_restored", waves);
     return true;

@@ -32,6 +32,13 @@ struct QueueBinding {
     sq::WorkgroupShare share;       // of each dispatch
 };
 
+// The memory that a queue's waves have for scratch: `waves` slots, one behind the other.
+struct ScratchRing {
+    std::uint64_t base = 0;
+    std::uint32_t waves = 0;
+    std::uint32_t wave_bytes = 0;
+};
+
 // A 64-byte AQL kernel dispatch packet, and where it came from.
 struct AqlDispatch {
     std::uint64_t packet_index = 0; // read_dispatch_id of the packet
@@ -39,6 +46,7 @@ struct AqlDispatch {
     std::array<std::uint32_t, 16> packet{};
     // amd_queue_t address for kernels that ask for it, 0 when unknown
     std::uint64_t amd_queue_va = 0;
+    ScratchRing scratch; // of the queue; for packets with a private segment
 };
 
 // How running waves end. Encoded by the CP from CP_HQD_DEQUEUE_REQUEST or UNMAP_QUEUES.

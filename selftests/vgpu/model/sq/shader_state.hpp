@@ -5,6 +5,7 @@
 #include "model/isa/execution.hpp"
 #include "model/sq/control_stack.hpp"
 #include "model/sq/save_area.hpp"
+#include "model/sq/scratch_slots.hpp"
 #include "model/sq/wave.hpp"
 
 #include <map>
@@ -26,6 +27,7 @@ struct ShaderArray::State {
         std::optional<StopMode> stop;
         bool ignore_save = false;
         sq::SaveArea save_area;
+        sq::ScratchSlots scratch;
         std::uint64_t saved_waves = 0;
         std::uint64_t handler_instructions = 0;
     };
@@ -64,6 +66,7 @@ struct ShaderArray::State {
     bool place(Slot& slot, sq::Dispatch& dispatch, std::uint32_t linear,
                const sq::SavedWorkgroup* saved);
     bool find_unit(unsigned group_waves, const sq::Dispatch& dispatch, unsigned& unit);
+    void give_scratch(sq::Wave& wave, Slot& slot);
     void remove_waves(unsigned slot); // without a trace
 
     // sequencer.cpp

@@ -22,6 +22,7 @@ struct Workgroup;
 struct SavedWave {
     unsigned index = 0;       // in the workgroup
     std::uint32_t offset = 0; // of its data in the CWSR area
+    std::optional<std::uint32_t> scratch_slot;
 };
 struct SavedWorkgroup {
     std::uint32_t linear = 0;
@@ -47,6 +48,7 @@ struct Wave {
         std::uint32_t bytes = 0;
     };
     std::optional<Region> region;
+    std::optional<std::uint32_t> scratch_slot;
     std::uint64_t handler_instructions = 0;
 };
 
@@ -66,6 +68,9 @@ struct Dispatch {
     std::deque<SavedWorkgroup> saved; // not on hardware
     std::vector<std::unique_ptr<Workgroup>> running;
 
+    bool has_scratch() const {
+        return program.scratch_enabled() && aql.packet[6] != 0 && aql.scratch.wave_bytes != 0;
+    }
     std::uint64_t kernarg_address() const {
         return aql.packet[10] | static_cast<std::uint64_t>(aql.packet[11]) << 32;
     }

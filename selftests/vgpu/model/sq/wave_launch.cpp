@@ -89,6 +89,18 @@ void init_sgprs(Wave& wave, const Dispatch& dispatch, const Coordinates& at) {
     }
 }
 
+// Architected flat scratch: SPI points FLAT_SCRATCH to the wave's part of the ring.
+void init_flat_scratch(Wave& wave, const Dispatch& dispatch) {
+    if (!wave.scratch_slot) {
+        return;
+    }
+    const ScratchRing& ring = dispatch.aql.scratch;
+    const std::uint64_t base = ring.base + std::uint64_t{*wave.scratch_slot} * ring.wave_bytes;
+    std::vector<std::uint32_t>& sgpr = wave.state.sgpr;
+    sgpr.at(sgpr.size() - 6) = static_cast<std::uint32_t>(base);
+    sgpr.at(sgpr.size() - 5) = static_cast<std::uint32_t>(base >> 32);
+}
+
 // gfx90a and later pack the work-item id into v0: x | y << 10 | z << 20.
 void init_vgprs(Wave& wave, const Dispatch& dispatch, const Coordinates& size) {
     const unsigned dimensions = dispatch.program.workitem_id_dimensions();
@@ -109,6 +121,7 @@ void init_new_wave(Wave& wave, const Dispatch& dispatch, const LaunchSite& site)
     wave.state.pc = dispatch.program.entry & 0xffff'ffff'ffffULL;
     wave.state.exec = lanes_of(size, wave.index);
     init_sgprs(wave, dispatch, at);
+    init_flat_scratch(wave, dispatch);
     init_vgprs(wave, dispatch, size);
 }
 

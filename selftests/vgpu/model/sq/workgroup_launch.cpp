@@ -77,6 +77,10 @@ bool ShaderArray::State::place(Slot& slot, Dispatch& dispatch, std::uint32_t lin
                                      ? static_cast<unsigned>(saved->waves.size())
                                      : dispatch.geometry.waves_at(dispatch.coordinates(linear));
     auto group = std::make_unique<Workgroup>();
+    const bool takes_scratch = saved == nullptr && dispatch.has_scratch();
+    if (takes_scratch && !slot.scratch.has_room(group_waves, dispatch.aql.scratch.waves)) {
+        return false;
+    }
     if (!find_unit(group_waves, dispatch, group->compute_unit)) {
         return false;
     }
@@ -92,6 +96,11 @@ bool ShaderArray::State::place(Slot& slot, Dispatch& dispatch, std::uint32_t lin
         wave->group = group.get();
         wave->index = saved != nullptr ? saved->waves[i].index : i;
         wave->slot = unit.take_wave(dispatch.program.vgprs());
+        if (saved != nullptr) {
+            wave->scratch_slot = saved->waves[i].scratch_slot;
+        } else if (takes_scratch) {
+            wave->scratch_slot = slot.scratch.take();
+        }
         group->waves.push_back(std::move(wave));
     }
     const sq::LaunchSite site{&slot.queue, group->compute_unit};
@@ -112,6 +121,13 @@ bool ShaderArray::State::place(Slot& slot, Dispatch& dispatch, std::uint32_t lin
     return true;
 }
 
+void ShaderArray::State::give_scratch(Wave& wave, Slot& slot) {
+    if (wave.scratch_slot) {
+        slot.scratch.give(*wave.scratch_slot);
+        wave.scratch_slot.reset();
+    }
+}
+
 void ShaderArray::State::remove_waves(unsigned number) {
     Slot* slot = find(number);
     for (auto& dispatch : slot->dispatches) {
@@ -121,6 +137,7 @@ void ShaderArray::State::remove_waves(unsigned number) {
             for (auto& wave : group->waves) {
                 if (!wave->ended) {
                     unit.give_wave(wave->slot, dispatch->program.vgprs());
+                    give_scratch(*wave, *slot);
                     drop_from_turns(*wave);
                 }
             }

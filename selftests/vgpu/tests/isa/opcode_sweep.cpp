@@ -133,10 +133,11 @@ void add_memory_formats(std::vector<Format>& all) {
                            return std::vector<MachineCode>{
                                {head, saddr | 2U | 4U << 8},
                                {head, saddr | 2U | 12U << 24},
-                               {head | 1U << 16, saddr | 2U | 4U << 8 | 12U << 24}};
+                               {head | 1U << 16, saddr | 2U | 4U << 8 | 12U << 24},
+                               {head, saddr | 2U},
+                               {head, saddr}};
                        },
-                       segment == 1 ? std::vector<isa::OpName>{} : list(isa::flat_names()),
-                       segments[segment]});
+                       isa::flat_names(static_cast<isa::Segment>(segment)), segments[segment]});
     }
 }
 

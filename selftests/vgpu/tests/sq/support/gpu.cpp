@@ -56,7 +56,8 @@ std::uint64_t Gpu::load_kernel(const Kernel& kernel, std::uint64_t va) {
     memory.set_word(va + 44, kernel.arch_vgprs / 4 - 1);
     memory.set_word(va + 48, (kernel.vgprs / 8 - 1) | (kernel.sgprs / 16 - 1) * 2 << 6 |
                                  kernel.float_mode << 12);
-    memory.set_word(va + 52, kernel.user_sgprs << 1 | kernel.workgroup_id_mask << 7 |
+    memory.set_word(va + 52, (kernel.scratch ? 1U : 0U) | kernel.user_sgprs << 1 |
+                                 kernel.workgroup_id_mask << 7 |
                                  (kernel.workitem_id_dimensions - 1) << 11);
     memory.set_word(va + 56, kernel.properties | kernel.kernarg_preload << 16);
     std::memcpy(memory.at(va + entry_offset), kernel.code.data(), kernel.code.size() * 4);

@@ -47,8 +47,9 @@ struct Kernel {
     unsigned arch_vgprs = 32; // the rest are AccVGPRs
     unsigned sgprs = 112;     // allocated, the special six included
     unsigned user_sgprs = 8;
-    unsigned properties = 8; // kernarg segment pointer
+    unsigned properties = 8;      // kernarg segment pointer
     unsigned kernarg_preload = 0; // dwords [6:0], first dword [15:7]
+    bool scratch = false;         // ENABLE_PRIVATE_SEGMENT
     unsigned workgroup_id_mask = 1;
     unsigned workitem_id_dimensions = 1;
     std::uint32_t float_mode = 0xc0; // denormals: f32 flushed, f64 kept

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// Loads and stores of FLAT, GLOBAL and SCRATCH, and loads that go to LDS.
+#include "model/isa/flat.hpp"
+
+namespace vgpu::isa {
+
+namespace {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using i8 = std::int8_t;
+using i16 = std::int16_t;
+using i32 = std::int32_t;
+
+// Aligned dwords that lie one behind the other; each is one access for who shares the memory.
+void copy_words(u32* to, const u32* from, unsigned count) {
+    for (unsigned i = 0; i < count; ++i) {
+        __atomic_store_n(to + i, __atomic_load_n(from + i, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    }
+}
+
+template <unsigned count> void load(Execution& e) {
+    const FlatInstruction i(e);
+    const LaneAddresses addresses(e, i);
+    std::array<Words*, count> to{};
+    if (!data_registers(e, i.vdst, i.acc, to) || e.failed()) {
+        return;
+    }
+    LaneMemory<Access::read> memory(e, addresses);
+    if (count == 1 && addresses.contiguous(4)) {
+        if (const std::byte* host = memory.at_once(4 * lane_count)) {
+            copy_words(to[0]->data(), reinterpret_cast<const u32*>(host), lane_count);
+        }
+        return;
+    }
+    std::array<Words, count> values; // an address register may be among the destinations
+    for_each_lane(e.wave.exec, [&](unsigned lane) {
+        const u64 va = addresses[lane];
+        for (unsigned word = 0; word < count; ++word) {
+            values[word][lane] = memory.template load<u32>(va + u64{word} * 4, lane);
+        }
+    });
+    for (unsigned word = 0; word < count && !e.failed(); ++word) {
+        merge_lanes(*to[word], values[word], e.wave.exec);
+    }
+}
+
+template <unsigned count> void store(Execution& e) {
+    const FlatInstruction i(e);
+    const LaneAddresses addresses(e, i);
+    std::array<Words*, count> from{};
+    if (!data_registers(e, i.vdata, i.acc, from) || e.failed()) {
+        return;
+    }
+    LaneMemory<Access::write> memory(e, addresses);
+    if (count == 1 && addresses.contiguous(4)) {
+        if (std::byte* host = memory.at_once(4 * lane_count)) {
+            copy_words(reinterpret_cast<u32*>(host), from[0]->data(), lane_count);
+        }
+        return;
+    }
+    for_each_lane(e.wave.exec, [&](unsigned lane) {
+        const u64 va = addresses[lane];
+        for (unsigned word = 0; word < count && !e.failed(); ++word) {
+            memory.template store<u32>(va + u64{word} * 4, lane, (*from[word])[lane]);
+        }
+    });
+}
+
+// The d16 forms change only one half of the destination.
+enum class Half : u8 { whole, low, high };
+
+template <typename T, Half half = Half::whole> void load_narrow(Execution& e) {
+    const FlatInstruction i(e);
+    const LaneAddresses addresses(e, i);
+    Words* to = data_lanes(e, i.vdst, i.acc);
+    if (to == nullptr || e.failed()) {
+        return;
+    }
+    LaneMemory<Access::read> memory(e, addresses);
+    Words values = *to;
+    for_each_lane(e.wave.exec, [&](unsigned lane) {
+        const auto value = static_cast<u32>(memory.template load<T>(addresses[lane], lane));
+        const u32 old = (*to)[lane];
+        values[lane] = half == Half::whole ? value
+                       : half == Half::low ? (old & 0xffff0000) | (value & 0xffff)
+                                           : (old & 0xffff) | value << 16;
+    });
+    if (!e.failed()) {
+        merge_lanes(*to, values, e.wave.exec);
+    }
+}
+
+template <typename T, unsigned shift = 0> void store_narrow(Execution& e) {
+    const FlatInstruction i(e);
+    const LaneAddresses addresses(e, i);
+    const Words* from = data_lanes(e, i.vdata, i.acc);
+    if (from == nullptr || e.failed()) {
+        return;
+    }
+    LaneMemory<Access::write> memory(e, addresses);
+    for_each_lane(e.wave.exec, [&](unsigned lane) {
+        if (!e.failed()) {
+            memory.template store<T>(addresses[lane], lane, static_cast<T>((*from)[lane] >> shift));
+        }
+    });
+}
+
+// A dword for each lane: M0[15:0] + instruction offset + 4 * lane, as MUBUF has it.
+template <typename T> void load_to_lds(Execution& e) {
+    const FlatInstruction i(e);
+    const LaneAddresses addresses(e, i);
+    if (e.failed()) {
+        return;
+    }
+    LaneMemory<Access::read> memory(e, addresses);
+    const u64 base = u64{e.wave.m0 & 0xffff} + static_cast<u64>(std::int64_t{i.offset});
+    for_each_lane(e.wave.exec, [&](unsigned lane) {
+        const auto value = static_cast<u32>(memory.template load<T>(addresses[lane], lane));
+        if (!e.failed()) {
+            lds_store(e.wave, (base + u64{lane} * 4) & 0xffff'ffff, value);
+        }
+    });
+}
+
+constexpr std::array load_store_ops{
+    ScalarOp{16, "load_ubyte", load_narrow<u8>},
+    ScalarOp{17, "load_sbyte", load_narrow<i8>},
+    ScalarOp{18, "load_ushort", load_narrow<u16>},
+    ScalarOp{19, "load_sshort", load_narrow<i16>},
+    ScalarOp{20, "load_dword", load<1>},
+    ScalarOp{21, "load_dwordx2", load<2>},
+    ScalarOp{22, "load_dwordx3", load<3>},
+    ScalarOp{23, "load_dwordx4", load<4>},
+    ScalarOp{24, "store_byte", store_narrow<u8>},
+    ScalarOp{25, "store_byte_d16_hi", store_narrow<u8, 16>},
+    ScalarOp{26, "store_short", store_narrow<u16>},
+    ScalarOp{27, "store_short_d16_hi", store_narrow<u16, 16>},
+    ScalarOp{28, "store_dword", store<1>},
+    ScalarOp{29, "store_dwordx2", store<2>},
+    ScalarOp{30, "store_dwordx3", store<3>},
+    ScalarOp{31, "store_dwordx4", store<4>},
+    ScalarOp{32, "load_ubyte_d16", load_narrow<u8, Half::low>},
+    ScalarOp{33, "load_ubyte_d16_hi", load_narrow<u8, Half::high>},
+    ScalarOp{34, "load_sbyte_d16", load_narrow<i8, Half::low>},
+    ScalarOp{35, "load_sbyte_d16_hi", load_narrow<i8, Half::high>},
+    ScalarOp{36, "load_short_d16", load_narrow<u16, Half::low>},
+    ScalarOp{37, "load_short_d16_hi", load_narrow<u16, Half::high>},
+};
+
+constexpr std::array lds_ops{
+    ScalarOp{38, "load_lds_ubyte", load_to_lds<u8>},
+    ScalarOp{39, "load_lds_sbyte", load_to_lds<i8>},
+    ScalarOp{40, "load_lds_ushort", load_to_lds<u16>},
+    ScalarOp{41, "load_lds_sshort", load_to_lds<i16>},
+    ScalarOp{42, "load_lds_dword", load_to_lds<u32>},
+};
+
+} // namespace
+
+std::span<const ScalarOp> flat_load_store_ops() {
+    return load_store_ops;
+}
+
+std::span<const ScalarOp> flat_lds_ops() {
+    return lds_ops;
+}
+
+} // namespace vgpu::isa
