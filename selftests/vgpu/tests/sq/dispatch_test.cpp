@@ -240,7 +240,7 @@ TEST(Dispatch, two_queues_share_the_array) {
 TEST(Dispatch, an_unknown_instruction_ends_the_wave_and_the_dispatch_never_completes) {
     Gpu gpu;
     Kernel kernel;
-    kernel.code = assemble("s_nop 0\n v_mfma_f32_4x4x1f32 a[0:3], v0, v1, a[0:3]\n s_endpgm");
+    kernel.code = assemble("s_nop 0\n .long 0xd3ff0000, 0\n s_endpgm"); // no such VOP3P opcode
     gpu.array().bind(gpu.queue());
     ASSERT_TRUE(gpu.array().dispatch(0, gpu.packet({}, gpu.load_kernel(kernel))));
     gpu.run_all();
