@@ -75,8 +75,9 @@ const FaultInjector::Armed* FaultInjector::strike(Kind kind, const Occasion& occ
     for (Armed& armed : armed_) {
         const Spec& spec = armed.spec;
         if (spec.kind != kind || !matches(spec.doorbell, occasion.doorbell) ||
-            !matches(spec.vmid, occasion.vmid) || !matches(spec.xcc, occasion.xcc) ||
-            !matches(spec.engine, occasion.engine) || !matches(spec.source, occasion.source))
+            !matches(spec.vmid, occasion.vmid) || !matches(spec.pasid, occasion.pasid) ||
+            !matches(spec.xcc, occasion.xcc) || !matches(spec.engine, occasion.engine) ||
+            !matches(spec.source, occasion.source))
             continue;
         if (++armed.seen < spec.nth || armed.left == 0 || striking != nullptr)
             continue;
@@ -104,7 +105,10 @@ bool FaultInjector::over(const Held& held) const {
 }
 
 void FaultInjector::stop_begins(const StopRequest& request) {
-    const Occasion occasion{.doorbell = request.doorbell, .vmid = request.vmid, .xcc = request.xcc};
+    const Occasion occasion{.doorbell = request.doorbell,
+                            .vmid = request.vmid,
+                            .pasid = request.pasid,
+                            .xcc = request.xcc};
     const Armed* late = strike(request.direct ? Kind::dequeue_late : Kind::unmap_late, occasion);
     const Armed* never = strike(request.direct ? Kind::dequeue_never : Kind::unmap_never, occasion);
     if (const Armed* armed = never != nullptr ? never : late)
@@ -136,9 +140,10 @@ bool FaultInjector::queue_reset(unsigned slot) {
 }
 
 bool FaultInjector::waves_hang(const StopRequest& request) {
-    return strike(Kind::hung_wave,
-                  {.doorbell = request.doorbell, .vmid = request.vmid, .xcc = request.xcc}) !=
-           nullptr;
+    return strike(Kind::hung_wave, {.doorbell = request.doorbell,
+                                    .vmid = request.vmid,
+                                    .pasid = request.pasid,
+                                    .xcc = request.xcc}) != nullptr;
 }
 
 bool FaultInjector::drop_fence() {
@@ -165,18 +170,20 @@ bool FaultInjector::lose_msi() {
     return strike(Kind::lost_msi, {}) != nullptr;
 }
 
-bool FaultInjector::sdma_stuck(unsigned engine, std::uint32_t doorbell, unsigned vmid) {
-    if (stuck_.contains({engine, doorbell}))
+bool FaultInjector::sdma_stuck(const SdmaRing& ring) {
+    const std::pair key{ring.engine, ring.doorbell};
+    if (stuck_.contains(key))
         return true;
-    const Armed* armed =
-        strike(Kind::sdma_stuck, {.doorbell = doorbell, .vmid = vmid, .engine = engine});
+    const Armed* armed = strike(
+        Kind::sdma_stuck,
+        {.doorbell = ring.doorbell, .vmid = ring.vmid, .pasid = ring.pasid, .engine = ring.engine});
     if (armed != nullptr)
-        stuck_[{engine, doorbell}] = armed->number;
+        stuck_[key] = armed->number;
     return armed != nullptr;
 }
 
-bool FaultInjector::fault_access(unsigned vmid) {
-    return strike(Kind::vm_fault, {.vmid = vmid}) != nullptr;
+bool FaultInjector::fault_access(unsigned vmid, std::uint16_t pasid) {
+    return strike(Kind::vm_fault, {.vmid = vmid, .pasid = pasid}) != nullptr;
 }
 
 bool FaultInjector::hung() {

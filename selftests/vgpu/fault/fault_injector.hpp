@@ -48,8 +48,8 @@ public:
     bool fence_held() override;
     bool lose_interrupt(std::uint8_t source) override;
     bool lose_msi() override;
-    bool sdma_stuck(unsigned engine, std::uint32_t doorbell, unsigned vmid) override;
-    bool fault_access(unsigned vmid) override;
+    bool sdma_stuck(const SdmaRing& ring) override;
+    bool fault_access(unsigned vmid, std::uint16_t pasid) override;
     bool hung() override;
     void device_reset() override;
 
@@ -64,6 +64,7 @@ private:
     struct Occasion {
         std::optional<std::uint64_t> doorbell{};
         std::optional<std::uint64_t> vmid{};
+        std::optional<std::uint64_t> pasid{};
         std::optional<std::uint64_t> xcc{};
         std::optional<std::uint64_t> engine{};
         std::optional<std::uint64_t> source{};

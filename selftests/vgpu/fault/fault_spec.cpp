@@ -35,18 +35,18 @@ struct KindEntry {
     std::string_view options; // words
 };
 constexpr std::array<KindEntry, 13> kinds = {{
-    {"dequeue-late", Kind::dequeue_late, "ms polls doorbell vmid xcc nth"},
-    {"dequeue-never", Kind::dequeue_never, "doorbell vmid xcc nth"},
-    {"unmap-late", Kind::unmap_late, "ms doorbell vmid xcc nth"},
-    {"unmap-never", Kind::unmap_never, "doorbell vmid xcc nth"},
-    {"hung-wave", Kind::hung_wave, "doorbell vmid xcc nth"},
+    {"dequeue-late", Kind::dequeue_late, "ms polls doorbell vmid pasid xcc nth"},
+    {"dequeue-never", Kind::dequeue_never, "doorbell vmid pasid xcc nth"},
+    {"unmap-late", Kind::unmap_late, "ms doorbell vmid pasid xcc nth"},
+    {"unmap-never", Kind::unmap_never, "doorbell vmid pasid xcc nth"},
+    {"hung-wave", Kind::hung_wave, "doorbell vmid pasid xcc nth"},
     {"queue-reset-never", Kind::queue_reset_never, "nth"},
     {"drop-fence", Kind::drop_fence, "nth"},
     {"slow-fence", Kind::slow_fence, "ms nth"},
     {"lost-interrupt", Kind::lost_interrupt, "source nth"},
     {"lost-msi", Kind::lost_msi, "nth"},
-    {"sdma-stuck", Kind::sdma_stuck, "engine doorbell vmid nth"},
-    {"vm-fault", Kind::vm_fault, "vmid nth"},
+    {"sdma-stuck", Kind::sdma_stuck, "engine doorbell vmid pasid nth"},
+    {"vm-fault", Kind::vm_fault, "vmid pasid nth"},
     {"device-hang", Kind::device_hang, ""},
 }};
 
@@ -73,6 +73,8 @@ void assign(Spec& spec, std::string_view key, std::uint64_t value) {
         spec.doorbell = value;
     else if (key == "vmid")
         spec.vmid = value;
+    else if (key == "pasid")
+        spec.pasid = value;
     else if (key == "xcc")
         spec.xcc = value;
     else if (key == "engine")
@@ -83,7 +85,7 @@ void assign(Spec& spec, std::string_view key, std::uint64_t value) {
 
 // Zero is a name for these, and a mistake for what counts.
 bool names_something(std::string_view key) {
-    return has_word("doorbell vmid xcc engine source", key);
+    return has_word("doorbell vmid pasid xcc engine source", key);
 }
 
 const char* missing_option(const Spec& spec) {
@@ -113,8 +115,9 @@ std::string_view spec_help() {
            "  device-hang            all engines stand still until the device is reset\n"
            "options of all: count=C times (1); of all but device-hang: nth=N, the first occasion\n"
            "that is hit (1). Of queue stops, waves, sdma-stuck: doorbell=D, the dword of the "
-           "queue,\n"
-           "xcc=X, and vmid=V, which vm-fault has too. Numbers are decimal or 0x....\n";
+           "queue.\n"
+           "Of these and vm-fault: vmid=V, pasid=P. Of queue stops and waves: xcc=X.\n"
+           "Numbers are decimal or 0x....\n";
 }
 
 Result<Spec> parse_spec(std::string_view text) {

@@ -37,6 +37,7 @@ struct Spec {
     // What the occasion must be about.
     std::optional<std::uint64_t> doorbell;
     std::optional<std::uint64_t> vmid;
+    std::optional<std::uint64_t> pasid;
     std::optional<std::uint64_t> xcc;
     std::optional<std::uint64_t> engine;
     std::optional<std::uint64_t> source;

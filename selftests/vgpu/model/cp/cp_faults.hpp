@@ -6,12 +6,21 @@
 
 namespace vgpu {
 
+// A user's ring of an SDMA engine.
+struct SdmaRing {
+    unsigned engine = 0;
+    std::uint32_t doorbell = 0;
+    unsigned vmid = 0;
+    std::uint16_t pasid = 0;
+};
+
 // A user queue that is asked to leave the hardware.
 struct StopRequest {
     unsigned slot = 0; // unique among all XCCs
     unsigned xcc = 0;
     std::uint32_t doorbell = 0; // dword in the doorbell BAR
     unsigned vmid = 0;
+    std::uint16_t pasid = 0;
     bool direct = false; // by CP_HQD_DEQUEUE_REQUEST rather than by UNMAP_QUEUES
     bool save = false;   // its waves are to be saved
 };
@@ -41,12 +50,11 @@ public:
     virtual bool lose_interrupt(std::uint8_t source) { return static_cast<void>(source), false; }
     virtual bool lose_msi() { return false; }
     // A user ring with work: true keeps its engine from doing or unmapping it.
-    virtual bool sdma_stuck(unsigned engine, std::uint32_t doorbell, unsigned vmid) {
-        return static_cast<void>(engine), static_cast<void>(doorbell), static_cast<void>(vmid),
-               false;
-    }
+    virtual bool sdma_stuck(const SdmaRing& ring) { return static_cast<void>(ring), false; }
     // A translation for a wave or SDMA in a user's VMID: true makes it a VM fault.
-    virtual bool fault_access(unsigned vmid) { return static_cast<void>(vmid), false; }
+    virtual bool fault_access(unsigned vmid, std::uint16_t pasid) {
+        return static_cast<void>(vmid), static_cast<void>(pasid), false;
+    }
     // Engines, queues and interrupts stand still until the device is reset.
     virtual bool hung() { return false; }
     // The device was reset: nothing is pending any more.

@@ -157,6 +157,7 @@ void CommandProcessor::begin_stop(unsigned slot, StopMode mode, bool direct) {
                               .xcc = unit_.xcc,
                               .doorbell = hqds_[slot].doorbell_dword(),
                               .vmid = hqds_[slot].vmid(),
+                              .pasid = unit_.memory.pasid(hqds_[slot].vmid()),
                               .direct = direct,
                               .save = mode == StopMode::save};
     if (request.save && !unit_.shaders.stopped(slot) && unit_.faults.waves_hang(request))

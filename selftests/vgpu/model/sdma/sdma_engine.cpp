@@ -171,7 +171,10 @@ void SdmaEngine::fetch(Ring& ring) {
 // A user ring with packets at hand may be told to stand still.
 bool SdmaEngine::stuck(const Ring& ring) {
     return ring.user && !ring.buffers.empty() &&
-           unit_.faults.sdma_stuck(engine_, doorbell_of(ring), vmid_of(ring));
+           unit_.faults.sdma_stuck({.engine = engine_,
+                                    .doorbell = doorbell_of(ring),
+                                    .vmid = vmid_of(ring),
+                                    .pasid = unit_.memory.pasid(vmid_of(ring))});
 }
 
 bool SdmaEngine::run_ring(Ring& ring) {
