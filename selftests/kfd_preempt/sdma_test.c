@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* SDMA queues of users: copies, fences, interrupts, and being off the hardware in between. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kfd_event.h"
+#include "kselftest_harness.h"
+#include "sdma_queue.h"
+#include "wait.h"
+
+#define LONG_MS 30000u
+#define SMALL_BYTES (1ul << 20)
+#define LARGE_BYTES (32ul << 20)
+
+FIXTURE(sdma)
+{
+	struct kfd_device dev;
+	struct sdma_queue queue;
+	struct kfd_buffer host, back, vram, flags;
+	volatile uint32_t *fence;
+};
+
+/* Every dword tells its place and the pass. */
+static void fill(struct kfd_buffer *buf, uint32_t pass)
+{
+	uint32_t *words = buf->addr;
+	size_t i;
+
+	for (i = 0; i < buf->bytes / sizeof(*words); i++)
+		words[i] = (uint32_t)i * 2654435761u + pass;
+}
+
+static bool fence_is_1(const void *fence)
+{
+	return *(const volatile uint32_t *)fence == 1;
+}
+
+static void setup(struct __test_metadata *_metadata, FIXTURE_DATA(sdma) *self, size_t bytes)
+{
+	ASSERT_EQ(0, kfd_device_open(&self->dev));
+	ASSERT_EQ(0, kfd_buffer_alloc(&self->dev, KFD_IN_SYSTEM, bytes, &self->host));
+	ASSERT_EQ(0, kfd_buffer_alloc(&self->dev, KFD_IN_SYSTEM, bytes, &self->back));
+	ASSERT_EQ(0, kfd_buffer_alloc(&self->dev, KFD_IN_VRAM, bytes, &self->vram));
+	ASSERT_EQ(0, kfd_buffer_alloc(&self->dev, KFD_IN_SYSTEM, 4096, &self->flags));
+	self->fence = self->flags.addr;
+	ASSERT_EQ(0, sdma_queue_create(&self->dev, &self->queue));
+}
+
+FIXTURE_SETUP(sdma)
+{
+	setup(_metadata, self, SMALL_BYTES);
+}
+
+FIXTURE_TEARDOWN(sdma)
+{
+	if (self->queue.ring.addr)
+		EXPECT_EQ(0, sdma_queue_destroy(&self->queue));
+	kfd_device_close(&self->dev);
+}
+
+static void push_round_trip(FIXTURE_DATA(sdma) *self)
+{
+	sdma_copy(&self->queue, self->host.addr, self->vram.addr, self->host.bytes);
+	sdma_copy(&self->queue, self->vram.addr, self->back.addr, self->host.bytes);
+	sdma_fence(&self->queue, self->fence, 1);
+}
+
+static bool round_trip_is_right(FIXTURE_DATA(sdma) *self)
+{
+	return memcmp(self->host.addr, self->back.addr, self->host.bytes) == 0;
+}
+
+TEST_F(sdma, copies_arrive_before_their_fence)
+{
+	uint32_t pass;
+
+	for (pass = 0; pass < 4; pass++) {
+		fill(&self->host, pass);
+		*self->fence = 0;
+		push_round_trip(self);
+		sdma_submit(&self->queue);
+		ASSERT_TRUE(wait_until(fence_is_1, (const void *)self->fence, LONG_MS));
+		ASSERT_TRUE(round_trip_is_right(self));
+	}
+	EXPECT_EQ(self->queue.written, sdma_read_pointer(&self->queue));
+}
+
+TEST_F(sdma, trap_signals_the_event_of_the_process)
+{
+	struct kfd_event_page page;
+	struct kfd_event first, second;
+
+	ASSERT_EQ(0, kfd_event_page_create(&self->dev, &page));
+	ASSERT_EQ(0, kfd_event_create(&self->dev, &page, &first));
+	ASSERT_EQ(0, kfd_event_create(&self->dev, &page, &second));
+	EXPECT_EQ(-ETIME, kfd_event_wait(&self->dev, &second, 50, NULL));
+	sdma_fence(&self->queue, (volatile uint32_t *)second.mailbox, second.id);
+	sdma_trap(&self->queue, second.id);
+	sdma_submit(&self->queue);
+	EXPECT_EQ(0, kfd_event_wait(&self->dev, &second, LONG_MS, NULL));
+	EXPECT_EQ(-ETIME, kfd_event_wait(&self->dev, &first, 50, NULL));
+}
+
+TEST_F(sdma, what_was_written_while_it_was_off_runs_when_it_is_back)
+{
+	fill(&self->host, 7);
+	ASSERT_EQ(0, sdma_queue_set_percentage(&self->queue, 0));
+	push_round_trip(self);
+	sdma_submit(&self->queue);
+	sleep_us(50000);
+	EXPECT_EQ(0, *self->fence);
+	EXPECT_EQ(0, sdma_read_pointer(&self->queue));
+	ASSERT_EQ(0, sdma_queue_set_percentage(&self->queue, 100));
+	ASSERT_TRUE(wait_until(fence_is_1, (const void *)self->fence, LONG_MS));
+	EXPECT_TRUE(round_trip_is_right(self));
+}
+
+TEST_F(sdma, several_queues_of_a_process_do_not_mix)
+{
+	struct sdma_queue more[3];
+	volatile uint32_t *fences = self->fence;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, sdma_queue_create(&self->dev, &more[i]));
+		sdma_fence(&more[i], &fences[i + 1], i + 10);
+	}
+	for (i = 0; i < 3; i++)
+		sdma_submit(&more[i]);
+	sdma_fence(&self->queue, self->fence, 1);
+	sdma_submit(&self->queue);
+	ASSERT_TRUE(wait_until(fence_is_1, (const void *)self->fence, LONG_MS));
+	for (i = 0; i < 3; i++) {
+		unsigned int ms;
+
+		for (ms = 0; ms < LONG_MS && fences[i + 1] != i + 10; ms++)
+			sleep_us(1000);
+		EXPECT_EQ(i + 10, fences[i + 1]);
+		EXPECT_EQ(0, sdma_queue_destroy(&more[i]));
+	}
+}
+
+TEST_F(sdma, queue_with_work_left_is_destroyed)
+{
+	fill(&self->host, 1);
+	push_round_trip(self);
+	push_round_trip(self);
+	sdma_submit(&self->queue);
+	EXPECT_EQ(0, sdma_queue_destroy(&self->queue));
+	ASSERT_EQ(0, sdma_queue_create(&self->dev, &self->queue));
+	*self->fence = 0;
+	push_round_trip(self);
+	sdma_submit(&self->queue);
+	ASSERT_TRUE(wait_until(fence_is_1, (const void *)self->fence, LONG_MS));
+	EXPECT_TRUE(round_trip_is_right(self));
+}
+
+FIXTURE(sdma_large)
+{
+	FIXTURE_DATA(sdma) base;
+};
+
+FIXTURE_SETUP(sdma_large)
+{
+	setup(_metadata, &self->base, LARGE_BYTES);
+}
+
+FIXTURE_TEARDOWN(sdma_large)
+{
+	EXPECT_EQ(0, sdma_queue_destroy(&self->base.queue));
+	kfd_device_close(&self->base.dev);
+}
+
+/* Off and on while the copy is under way: nothing is lost and nothing is done at a wrong place. */
+TEST_F_TIMEOUT(sdma_large, copy_survives_being_taken_off_in_the_middle, 120)
+{
+	FIXTURE_DATA(sdma) *base = &self->base;
+	unsigned int stops = 0;
+
+	fill(&base->host, 3);
+	push_round_trip(base);
+	sdma_submit(&base->queue);
+	while (!fence_is_1((const void *)base->fence) && stops < 1000) {
+		ASSERT_EQ(0, sdma_queue_set_percentage(&base->queue, 0));
+		if (!fence_is_1((const void *)base->fence))
+			stops++;
+		ASSERT_EQ(0, sdma_queue_set_percentage(&base->queue, 100));
+		sleep_us(1000);
+	}
+	TH_LOG("taken off %u times before the end", stops);
+	EXPECT_LT(0, stops);
+	ASSERT_TRUE(wait_until(fence_is_1, (const void *)base->fence, LONG_MS));
+	EXPECT_TRUE(round_trip_is_right(base));
+	EXPECT_EQ(base->queue.written, sdma_read_pointer(&base->queue));
+}
+
+TEST_HARNESS_MAIN

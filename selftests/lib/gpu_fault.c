@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Faults of the software GPU, armed and disarmed while the driver runs.
+ *
+ * Not by its program vgpu-fault: a child that closes the render node of its
+ * parent, as exec() does, makes the driver wait for the parent's VM to be idle
+ * (amdgpu_flush), and for that it evicts the parent's queues.
+ */
+#include "gpu_fault.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The capability of selftests/vgpu/pci/fault_mailbox.hpp */
+#define CAPABILITY 0x400
+#define MAGIC (CAPABILITY + 0x08)
+#define GO (CAPABILITY + 0x0c)
+#define STATUS (CAPABILITY + 0x10)
+#define REQUEST (CAPABILITY + 0x20)
+#define REQUEST_BYTES 0x100
+#define RESPONSE (REQUEST + REQUEST_BYTES)
+#define RESPONSE_BYTES 0x9e0
+#define VGPU 0x55504756u
+
+static uint32_t read_word(int config, int offset)
+{
+	uint32_t word = 0;
+
+	return pread(config, &word, sizeof(word), offset) == sizeof(word) ? word : 0;
+}
+
+static int open_gpu(void)
+{
+	int config = -1;
+	glob_t found;
+	size_t i;
+
+	if (glob("/sys/bus/pci/devices/*/config", 0, NULL, &found))
+		return -1;
+	for (i = 0; i < found.gl_pathc && config < 0; i++) {
+		config = open(found.gl_pathv[i], O_RDWR | O_CLOEXEC);
+		if (config >= 0 && read_word(config, MAGIC) != VGPU) {
+			close(config);
+			config = -1;
+		}
+	}
+	globfree(&found);
+	return config;
+}
+
+/* 0 with the answer, or -1 with a message. */
+static int run_command(const char *command, char answer[RESPONSE_BYTES + 1])
+{
+	char request[REQUEST_BYTES] = "";
+	uint32_t go = 1;
+	int config = open_gpu();
+	int i, failed = 0;
+
+	memset(answer, 0, RESPONSE_BYTES + 1);
+	if (config < 0) {
+		printf("# no software GPU that this user may control\n");
+		return -1;
+	}
+	snprintf(request, sizeof(request), "%s", command);
+	for (i = 0; i < REQUEST_BYTES; i += 4)
+		failed |= pwrite(config, request + i, 4, REQUEST + i) != 4;
+	failed |= pwrite(config, &go, sizeof(go), GO) != sizeof(go);
+	for (i = 0; i < RESPONSE_BYTES; i += 4)
+		failed |= pread(config, answer + i, 4, RESPONSE + i) != 4;
+	failed |= read_word(config, STATUS) != 0;
+	close(config);
+	if (failed)
+		printf("# %s: %s\n", command, answer);
+	return failed ? -1 : 0;
+}
+
+int gpu_fault_arm(const char *spec)
+{
+	char command[REQUEST_BYTES], answer[RESPONSE_BYTES + 1];
+
+	snprintf(command, sizeof(command), "arm %s", spec);
+	return run_command(command, answer) ? -1 : atoi(answer);
+}
+
+int gpu_fault_hits(int number)
+{
+	char answer[RESPONSE_BYTES + 1];
+	char *line, *rest = answer;
+
+	if (run_command("list", answer))
+		return -1;
+	while ((line = strsep(&rest, "\n"))) {
+		const char *hits = strstr(line, " hits=");
+
+		if (atoi(line) == number && hits)
+			return atoi(hits + strlen(" hits="));
+	}
+	printf("# no fault %d is armed\n", number);
+	return -1;
+}
+
+int gpu_fault_disarm_all(void)
+{
+	char answer[RESPONSE_BYTES + 1];
+
+	return run_command("disarm all", answer);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* An SDMA queue of KFD and the few packets that tests need. */
+#include "sdma_queue.h"
+
+#include <errno.h>
+#include <linux/kfd_ioctl.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define RING_BYTES 65536u
+#define PRIORITY_NORMAL 7
+
+/* A process has two pages of doorbells on gfx9 (KFD_DOORBELL_PER_PROCESS). */
+#define DOORBELL_BYTES 8192ul
+
+/* vega10_sdma_pkt_open.h */
+#define OP_COPY_LINEAR 1u
+#define OP_FENCE 5u
+#define OP_TRAP 6u
+#define COPY_BYTES_MAX 0x3fffe0u	/* what ROCr gives one packet */
+
+static volatile uint64_t *write_pointer(const struct sdma_queue *queue)
+{
+	return queue->pointers.addr;
+}
+
+static volatile uint64_t *read_pointer(const struct sdma_queue *queue)
+{
+	return (volatile uint64_t *)((char *)queue->pointers.addr + 128);
+}
+
+static void free_buffers(struct sdma_queue *queue)
+{
+	kfd_buffer_free(queue->dev, &queue->ring);
+	kfd_buffer_free(queue->dev, &queue->pointers);
+}
+
+int sdma_queue_create(struct kfd_device *dev, struct sdma_queue *queue)
+{
+	struct kfd_ioctl_create_queue_args args = {};
+	int ret;
+
+	memset(queue, 0, sizeof(*queue));
+	queue->dev = dev;
+	ret = kfd_buffer_alloc(dev, KFD_IN_SYSTEM, RING_BYTES, &queue->ring);
+	if (!ret)
+		ret = kfd_buffer_alloc(dev, KFD_IN_SYSTEM, 4096, &queue->pointers);
+	if (ret)
+		goto fail;
+
+	args.ring_base_address = (uintptr_t)queue->ring.addr;
+	args.ring_size = RING_BYTES;
+	args.write_pointer_address = (uintptr_t)write_pointer(queue);
+	args.read_pointer_address = (uintptr_t)read_pointer(queue);
+	args.gpu_id = dev->gpu_id;
+	args.queue_type = KFD_IOC_QUEUE_TYPE_SDMA;
+	args.queue_percentage = KFD_MAX_QUEUE_PERCENTAGE;
+	args.queue_priority = PRIORITY_NORMAL;
+	ret = kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_CREATE_QUEUE, &args);
+	if (ret)
+		goto fail;
+	queue->id = args.queue_id;
+
+	queue->doorbell_page = mmap(NULL, DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+				    dev->kfd_fd,
+				    (off_t)(args.doorbell_offset & ~(DOORBELL_BYTES - 1)));
+	if (queue->doorbell_page == MAP_FAILED) {
+		ret = -errno;
+		queue->doorbell_page = NULL;
+		sdma_queue_destroy(queue);
+		return ret;
+	}
+	queue->doorbell = (volatile uint64_t *)((char *)queue->doorbell_page +
+						(args.doorbell_offset & (DOORBELL_BYTES - 1)));
+	return 0;
+fail:
+	free_buffers(queue);
+	return ret;
+}
+
+int sdma_queue_destroy(struct sdma_queue *queue)
+{
+	struct kfd_ioctl_destroy_queue_args args = { .queue_id = queue->id };
+	int ret = kfd_ioctl(queue->dev->kfd_fd, AMDKFD_IOC_DESTROY_QUEUE, &args);
+
+	if (queue->doorbell_page)
+		munmap(queue->doorbell_page, DOORBELL_BYTES);
+	queue->doorbell_page = NULL;
+	free_buffers(queue);
+	return ret;
+}
+
+int sdma_queue_set_percentage(struct sdma_queue *queue, uint32_t percentage)
+{
+	struct kfd_ioctl_update_queue_args args = {
+		.ring_base_address = (uintptr_t)queue->ring.addr,
+		.ring_size = RING_BYTES,
+		.queue_id = queue->id,
+		.queue_percentage = percentage,
+		.queue_priority = PRIORITY_NORMAL,
+	};
+
+	return kfd_ioctl(queue->dev->kfd_fd, AMDKFD_IOC_UPDATE_QUEUE, &args);
+}
+
+static void push(struct sdma_queue *queue, uint32_t dword)
+{
+	memcpy((char *)queue->ring.addr + queue->written % RING_BYTES, &dword, sizeof(dword));
+	queue->written += sizeof(dword);
+}
+
+static void push_address(struct sdma_queue *queue, uintptr_t address)
+{
+	push(queue, (uint32_t)address);
+	push(queue, (uint32_t)(address >> 32));
+}
+
+void sdma_copy(struct sdma_queue *queue, const void *from, void *to, uint64_t bytes)
+{
+	uint64_t done = 0;
+
+	while (done < bytes) {
+		uint64_t part = bytes - done < COPY_BYTES_MAX ? bytes - done : COPY_BYTES_MAX;
+
+		push(queue, OP_COPY_LINEAR);
+		push(queue, (uint32_t)(part - 1));
+		push(queue, 0);
+		push_address(queue, (uintptr_t)from + done);
+		push_address(queue, (uintptr_t)to + done);
+		done += part;
+	}
+}
+
+void sdma_fence(struct sdma_queue *queue, volatile uint32_t *where, uint32_t value)
+{
+	push(queue, OP_FENCE);
+	push_address(queue, (uintptr_t)where);
+	push(queue, value);
+}
+
+void sdma_trap(struct sdma_queue *queue, uint32_t event_id)
+{
+	push(queue, OP_TRAP);
+	push(queue, event_id);
+}
+
+void sdma_submit(struct sdma_queue *queue)
+{
+	__atomic_store_n(write_pointer(queue), queue->written, __ATOMIC_RELEASE);
+	*queue->doorbell = queue->written;
+}
+
+uint64_t sdma_read_pointer(const struct sdma_queue *queue)
+{
+	return __atomic_load_n(read_pointer(queue), __ATOMIC_ACQUIRE);
+}
