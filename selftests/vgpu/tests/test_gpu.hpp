@@ -25,8 +25,9 @@ inline constexpr std::uint64_t mib = 1 << 20;
 
 class TestGpu {
 public:
-    TestGpu()
-        : vram(64 * mib), host(4096), faults({}, observer), device(vram, host, faults, observer) {
+    explicit TestGpu(unsigned xccs = 1)
+        : vram(64 * mib), host(4096), faults({}, observer),
+          device(vram, host, faults, observer, xccs) {
         faults.on_change([this] { device.memory_map_changed(); });
     }
 

@@ -31,6 +31,8 @@ inline constexpr std::uint64_t signal_va = user_va + 0x2000;
 
 class UserQueues : public ::testing::Test {
 protected:
+    explicit UserQueues(unsigned xccs = 1) : gpu(xccs) {}
+
     void SetUp() override {
         hiq = gpu.load_kernel_queue(hiq_address, 0x1000, 0xc00);
         // VMIDs 8 and 9, queues 2 to 4 of pipe 0.
@@ -65,15 +67,16 @@ protected:
         gpu.put(mqd + 4 * (hqd::mqd_dword + hqd::aql_control), 1U);
     }
 
-    void list_process(const Process& process) {
+    // With the driver's trap handler at `tba`, if any.
+    void list_process(const Process& process, std::uint64_t tba = 0) {
         const std::uint64_t root = process.tables | 1;
         list(Opcode::map_process, {process.pasid,
                                    low_half(root),
                                    high_half(root),
                                    0,
                                    0,
-                                   0,
-                                   0,
+                                   low_half(tba >> 8),
+                                   high_half(tba >> 8),
                                    0,
                                    0,
                                    0,
@@ -92,6 +95,11 @@ protected:
         list(Opcode::map_queues,
              {1U << 4 | 1U << 29, doorbell << 2, low_half(TestGpu::mc(mqd)),
               high_half(TestGpu::mc(mqd)), low_half(write_index_va), high_half(write_index_va)});
+    }
+    // Ends a list that does not fit: it begins anew.
+    void list_chain() {
+        list(Opcode::run_list, {low_half(TestGpu::mc(runlist)), high_half(TestGpu::mc(runlist)),
+                                (listed + 4) | 1U << 20 | 1U << 22 | 1U << 23});
     }
     void start_runlist() {
         gpu.submit(

@@ -2,6 +2,8 @@
 // Flat memory, kernel descriptors and the driver's trap handler for tests.
 #include "tests/sq/support/gpu.hpp"
 
+#include "tests/sq/support/trap_handler.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -44,10 +46,8 @@ void Gpu::replace_array() {
 }
 
 void Gpu::load_trap_handler() {
-    static constexpr std::uint32_t code[] = {
-#include "trap_handler_gfx9_4_3.inc"
-    };
-    std::memcpy(memory.at(trap_va), code, sizeof(code));
+    const auto code = trap_handler();
+    std::memcpy(memory.at(trap_va), code.data(), code.size_bytes());
 }
 
 std::uint64_t Gpu::load_kernel(const Kernel& kernel, std::uint64_t va) {
