@@ -100,10 +100,7 @@ void fetch_raw(Execution& e, const VectorInstruction& i, unsigned slot,
         }
     } else {
         Words scratch;
-        const Words& bits = source32(e, i.src[slot], slot, scratch);
-        for (unsigned lane = 0; lane < lane_count; ++lane) {
-            out[lane] = std::bit_cast<float>(bits[lane]);
-        }
+        out = std::bit_cast<Values<float>>(source32(e, i.src[slot], slot, scratch));
     }
 }
 
@@ -174,21 +171,14 @@ void store_values(Execution& e, const VectorInstruction& i,
             bits[lane] = std::bit_cast<std::uint64_t>(values[lane]);
         }
         store64(e, i.vdst, bits);
-        return;
-    } else {
+    } else if constexpr (is_half<Format>) {
         Words bits;
         for (unsigned lane = 0; lane < lane_count; ++lane) {
-            if constexpr (is_half<Format>) {
-                bits[lane] = rounded_half(e.wave, values[lane]);
-            } else {
-                bits[lane] = std::bit_cast<std::uint32_t>(values[lane]);
-            }
+            bits[lane] = rounded_half(e.wave, values[lane]);
         }
-        if constexpr (is_half<Format>) {
-            store16(e, i, bits, Format::keeps_other_half);
-        } else {
-            store32(e, i.vdst, bits);
-        }
+        store16(e, i, bits, Format::keeps_other_half);
+    } else {
+        store32(e, i.vdst, std::bit_cast<Words>(values));
     }
 }
 
@@ -242,20 +232,47 @@ template <typename F, typename... Sources> F gpu_nan(F result, Sources... source
     return chosen;
 }
 
+template <typename F> bool any_nan(const Values<F>& values) {
+    unsigned nans = 0;
+    for (const F value : values) {
+        nans |= value != value ? 1U : 0U;
+    }
+    return nans != 0;
+}
+
 // The same for all lanes. Results are rarely NaNs: looking for any first is what compilers make
 // vector code of.
 template <typename F, typename... Sources>
 void settle_nans(Values<F>& results, const Sources&... sources) {
-    unsigned nans = 0;
-    for (const F value : results) {
-        nans |= value != value ? 1U : 0U;
-    }
-    if (nans == 0) [[likely]] {
+    if (!any_nan(results)) [[likely]] {
         return;
     }
     for (unsigned lane = 0; lane < lane_count; ++lane) {
         results[lane] = gpu_nan(results[lane], sources[lane]...);
     }
+}
+
+// Nothing to be done to sources and result but the operation: so compilers leave it mostly.
+inline bool is_plain_single(const Execution& e, const VectorInstruction& i) {
+    constexpr std::uint32_t denormal_bits = 3U << Single::denorm_shift;
+    return (i.abs | i.neg | i.omod) == 0 && !i.clamp &&
+           (e.wave.mode & denormal_bits) == denormal_bits &&
+           rounding_of<Single>(e.wave) == Rounding::nearest_even;
+}
+
+// Results of a plain operation: sources are looked at once more only to choose a NaN.
+template <unsigned count>
+void store_plain(Execution& e, const VectorInstruction& i, const Sources32& in,
+                 Values<float>& results) {
+    const auto values = [&in](unsigned slot) { return std::bit_cast<Values<float>>(in[slot]); };
+    if (any_nan(results)) [[unlikely]] {
+        if constexpr (count == 2) {
+            settle_nans(results, values(0), values(1));
+        } else {
+            settle_nans(results, values(0), values(1), values(2));
+        }
+    }
+    store32(e, i.vdst, std::bit_cast<Words>(results));
 }
 
 template <typename Format, auto operation> void unary(Execution& e, const VectorInstruction& i) {
@@ -272,6 +289,19 @@ template <typename Format, auto operation> void unary(Execution& e, const Vector
 
 template <typename Format, auto operation> void binary(Execution& e, const VectorInstruction& i) {
     using F = typename Format::Value;
+    if constexpr (std::is_same_v<Format, Single>) {
+        if (is_plain_single(e, i)) [[likely]] {
+            const Sources32 in(e, i, 2);
+            const Words& a = in[0];
+            const Words& b = in[1];
+            Values<float> out;
+            for (unsigned lane = 0; lane < lane_count; ++lane) {
+                out[lane] = operation(std::bit_cast<float>(a[lane]), std::bit_cast<float>(b[lane]));
+            }
+            store_plain<2>(e, i, in, out);
+            return;
+        }
+    }
     Values<F> a;
     Values<F> b;
     Values<F> out;
@@ -290,6 +320,15 @@ template <typename Format, auto operation> void binary(Execution& e, const Vecto
 // a * b + c, rounded once.
 template <typename Format> void fused(Execution& e, const VectorInstruction& i) {
     using F = typename Format::Value;
+    if constexpr (std::is_same_v<Format, Single>) {
+        if (is_plain_single(e, i)) [[likely]] {
+            const Sources32 in(e, i, 3);
+            Values<float> out;
+            fused_lanes(in[0], in[1], in[2], out);
+            store_plain<3>(e, i, in, out);
+            return;
+        }
+    }
     Values<F> a;
     Values<F> b;
     Values<F> c;

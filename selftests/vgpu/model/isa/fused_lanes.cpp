@@ -3,28 +3,35 @@
 // the loop, in which the compiler uses it.
 #include "model/isa/fused_lanes.hpp"
 
+#include <bit>
 #include <cmath>
 
 namespace vgpu::isa {
 
 namespace {
 
-template <typename F>
-void by_library(const Values<F>& a, const Values<F>& b, const Values<F>& c, Values<F>& out) {
+template <typename Source, typename F>
+void by_library(const Values<Source>& a, const Values<Source>& b, const Values<Source>& c,
+                Values<F>& out) {
     for (unsigned lane = 0; lane < lane_count; ++lane) {
-        out[lane] = std::fma(a[lane], b[lane], c[lane]);
+        out[lane] = std::fma(std::bit_cast<F>(a[lane]), std::bit_cast<F>(b[lane]),
+                             std::bit_cast<F>(c[lane]));
     }
 }
 
 #ifdef __x86_64__
-template <typename F>
-[[gnu::target("avx2,fma")]] void by_instruction(const Values<F>& a, const Values<F>& b,
-                                                const Values<F>& c, Values<F>& out) {
+template <typename Source, typename F>
+[[gnu::target("avx2,fma")]] void by_instruction(const Values<Source>& a, const Values<Source>& b,
+                                                const Values<Source>& c, Values<F>& out) {
+#pragma GCC ivdep
     for (unsigned lane = 0; lane < lane_count; ++lane) {
+        const F x = std::bit_cast<F>(a[lane]);
+        const F y = std::bit_cast<F>(b[lane]);
+        const F z = std::bit_cast<F>(c[lane]);
         if constexpr (sizeof(F) == sizeof(float)) {
-            out[lane] = __builtin_fmaf(a[lane], b[lane], c[lane]);
+            out[lane] = __builtin_fmaf(x, y, z);
         } else {
-            out[lane] = __builtin_fma(a[lane], b[lane], c[lane]);
+            out[lane] = __builtin_fma(x, y, z);
         }
     }
 }
@@ -35,8 +42,9 @@ bool has_instruction() {
 }
 #endif
 
-template <typename F>
-void fused(const Values<F>& a, const Values<F>& b, const Values<F>& c, Values<F>& out) {
+template <typename Source, typename F>
+void fused(const Values<Source>& a, const Values<Source>& b, const Values<Source>& c,
+           Values<F>& out) {
 #ifdef __x86_64__
     if (has_instruction()) [[likely]] {
         by_instruction(a, b, c, out);
@@ -50,6 +58,11 @@ void fused(const Values<F>& a, const Values<F>& b, const Values<F>& c, Values<F>
 
 void fused_lanes(const Values<float>& a, const Values<float>& b, const Values<float>& c,
                  Values<float>& out) {
+    fused(a, b, c, out);
+}
+
+void fused_lanes(const Values<std::uint32_t>& a, const Values<std::uint32_t>& b,
+                 const Values<std::uint32_t>& c, Values<float>& out) {
     fused(a, b, c, out);
 }
 

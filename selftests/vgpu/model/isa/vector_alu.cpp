@@ -44,22 +44,29 @@ const std::array<const VectorOp*, opcode_count>& vector_table() {
     return table;
 }
 
-// VOP2 opcodes whose third operand is not in the short encoding.
-constexpr unsigned v_cndmask_b32 = vop2_base + 0;
-constexpr unsigned v_fmac_f64 = vop2_base + 4;
-constexpr unsigned v_fmamk_f32 = vop2_base + 23;
-constexpr unsigned v_fmaak_f32 = vop2_base + 24;
-constexpr unsigned v_addc_co_u32 = vop2_base + 28;
-constexpr unsigned v_subbrev_co_u32 = vop2_base + 30;
-constexpr unsigned v_mac_f16 = vop2_base + 35;
-constexpr unsigned v_madmk_f16 = vop2_base + 36;
-constexpr unsigned v_madak_f16 = vop2_base + 37;
-constexpr unsigned v_dot2c_f32_f16 = vop2_base + 55; // to v_fmac_f32 and v_pk_fmac_f16
-constexpr unsigned v_pk_fmac_f16 = vop2_base + 60;
+// Where a VOP2 finds the operand that its encoding has no room for.
+enum class Third : std::uint8_t { none, vcc, destination, literal_last, literal_second };
+
+constexpr std::array<Third, vop1_base - vop2_base> third_operands() {
+    std::array<Third, vop1_base - vop2_base> third{};
+    third[0] = Third::vcc; // v_cndmask_b32
+    for (const unsigned carry_in : {28, 29, 30}) {
+        third[carry_in] = Third::vcc;
+    }
+    third[4] = Third::destination;  // v_fmac_f64
+    third[35] = Third::destination; // v_mac_f16
+    for (unsigned opcode = 55; opcode <= 60; ++opcode) {
+        third[opcode] = Third::destination; // v_dot2c_f32_f16 to v_fmac_f32 and v_pk_fmac_f16
+    }
+    third[23] = third[36] = Third::literal_second; // v_fmamk_f32, v_madmk_f16
+    third[24] = third[37] = Third::literal_last;   // v_fmaak_f32, v_madak_f16
+    return third;
+}
+constexpr auto third_of_vop2 = third_operands();
 
 bool accumulates(unsigned opcode) {
-    return (opcode >= v_dot2c_f32_f16 && opcode <= v_pk_fmac_f16) || opcode == v_fmac_f64 ||
-           opcode == v_mac_f16;
+    return opcode >= vop2_base && opcode < vop1_base &&
+           third_of_vop2[opcode - vop2_base] == Third::destination;
 }
 
 } // namespace
@@ -78,13 +85,15 @@ unsigned indexed_destination(const Execution& e, unsigned vgpr) {
 
 const Words& source32(Execution& e, unsigned code, unsigned slot, Words& scratch) {
     if (code >= source::vgpr0) {
-        if (code >= source::swizzled0) [[unlikely]] {
+        const unsigned vgpr = indexed(e.wave, code - source::vgpr0, slot);
+        if (vgpr < e.wave.arch_vgprs) [[likely]] {
+            return e.wave.vgpr[vgpr].lane;
+        }
+        // A wave has at most 256: our own codes always come here.
+        if (code >= source::swizzled0 && e.swizzled != nullptr) {
             return e.swizzled->low[code - source::swizzled0];
         }
-        const Words* lanes = vgpr_lanes(e, indexed(e.wave, code - source::vgpr0, slot));
-        if (lanes != nullptr) [[likely]] {
-            return *lanes;
-        }
+        e.illegal("VGPR beyond the allocation");
         scratch.fill(0);
         return scratch;
     }
@@ -99,7 +108,7 @@ const DoubleWords& source64(Execution& e, unsigned code, unsigned slot, Wide wid
         return scratch;
     }
     const unsigned vgpr = indexed(e.wave, code - source::vgpr0, slot);
-    const bool swizzled = code >= source::swizzled0;
+    const bool swizzled = code >= source::swizzled0 && e.swizzled != nullptr;
     if (swizzled && (code != source::swizzled0 || !e.swizzled->has_high0)) {
         e.illegal("SDWA or DPP on this 64-bit operand");
         scratch.fill(0);
@@ -174,8 +183,10 @@ void run_short(Execution& e, unsigned opcode, const VectorInstruction& i) {
         run_sdwa(e, opcode, i);
     } else if (i.src[0] == source::dpp) [[unlikely]] {
         run_dpp(e, opcode, i);
+    } else if (const VectorOp* op = find_vector_op(opcode); op != nullptr) [[likely]] {
+        op->execute(e, i); // no modifiers to check
     } else {
-        run_vector(e, opcode, i);
+        e.illegal("opcode not modelled");
     }
 }
 
@@ -195,15 +206,15 @@ void execute_vop2(Execution& e) {
     i.src[0] = e.word0 & 0x1ff;
     i.src[1] = source::vgpr0 + (e.word0 >> 9 & 0xff);
     i.vdst = e.word0 >> 17 & 0xff;
-    if (opcode == v_cndmask_b32 || (opcode >= v_addc_co_u32 && opcode <= v_subbrev_co_u32)) {
-        i.src[2] = source::vcc_lo;
-    } else if (accumulates(opcode)) {
-        i.src[2] = source::vgpr0 + i.vdst;
-    } else if (opcode == v_fmaak_f32 || opcode == v_madak_f16) {
-        i.src[2] = source::literal;
-    } else if (opcode == v_fmamk_f32 || opcode == v_madmk_f16) {
+    switch (third_of_vop2[opcode - vop2_base]) {
+    case Third::none: break;
+    case Third::vcc: i.src[2] = source::vcc_lo; break;
+    case Third::destination: i.src[2] = source::vgpr0 + i.vdst; break;
+    case Third::literal_last: i.src[2] = source::literal; break;
+    case Third::literal_second:
         i.src[2] = i.src[1];
         i.src[1] = source::literal;
+        break;
     }
     run_short(e, opcode, i);
 }
@@ -220,6 +231,7 @@ namespace {
 // VOP3B: an SGPR destination where VOP3A has abs and op_sel.
 bool has_carry_out(unsigned opcode) {
     constexpr unsigned v_add_co_u32 = vop2_base + 25;
+    constexpr unsigned v_subbrev_co_u32 = vop2_base + 30;
     constexpr unsigned v_div_scale_f32 = 0x1e0;
     constexpr unsigned v_div_scale_f64 = 0x1e1;
     constexpr unsigned v_mad_u64_u32 = 0x1e8;

@@ -93,8 +93,23 @@ private:
     alignas(64) std::array<Words, 3> scratch_;
 };
 
+// The destination when all lanes are written, so that results need no way round: a lane's sources
+// are read before it is written, whichever registers they are. Null when lanes are off.
+inline Words* whole_destination(Execution& e, unsigned vgpr) {
+    const unsigned index = indexed_destination(e, vgpr);
+    const bool whole = e.wave.exec == ~0ULL && index < e.wave.arch_vgprs && !e.failed();
+    return whole ? &e.wave.vgpr[index].lane : nullptr;
+}
+
 template <auto operation> void lanes1(Execution& e, const VectorInstruction& i) {
     const Sources32 in(e, i, 1);
+    if (Words* to = whole_destination(e, i.vdst); to != nullptr) [[likely]] {
+#pragma GCC ivdep
+        for (unsigned lane = 0; lane < lane_count; ++lane) {
+            (*to)[lane] = operation(in[0][lane]);
+        }
+        return;
+    }
     alignas(64) Words out;
     for (unsigned lane = 0; lane < lane_count; ++lane) {
         out[lane] = operation(in[0][lane]);
@@ -106,6 +121,13 @@ template <auto operation> void lanes2(Execution& e, const VectorInstruction& i) 
     const Sources32 in(e, i, 2);
     const Words& a = in[0];
     const Words& b = in[1];
+    if (Words* to = whole_destination(e, i.vdst); to != nullptr) [[likely]] {
+#pragma GCC ivdep
+        for (unsigned lane = 0; lane < lane_count; ++lane) {
+            (*to)[lane] = operation(a[lane], b[lane]);
+        }
+        return;
+    }
     alignas(64) Words out;
     for (unsigned lane = 0; lane < lane_count; ++lane) {
         out[lane] = operation(a[lane], b[lane]);
@@ -118,6 +140,13 @@ template <auto operation> void lanes3(Execution& e, const VectorInstruction& i) 
     const Words& a = in[0];
     const Words& b = in[1];
     const Words& c = in[2];
+    if (Words* to = whole_destination(e, i.vdst); to != nullptr) [[likely]] {
+#pragma GCC ivdep
+        for (unsigned lane = 0; lane < lane_count; ++lane) {
+            (*to)[lane] = operation(a[lane], b[lane], c[lane]);
+        }
+        return;
+    }
     alignas(64) Words out;
     for (unsigned lane = 0; lane < lane_count; ++lane) {
         out[lane] = operation(a[lane], b[lane], c[lane]);

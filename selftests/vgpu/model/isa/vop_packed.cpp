@@ -108,19 +108,15 @@ template <unsigned sources, HalfOperation operation> void pk_halves(Execution& e
     pk_halves_of<sources, operation>(e, PackedInstruction(e));
 }
 
-// Both words of a 64-bit source. A constant is its low word.
-void words_of_source(Execution& e, unsigned code, unsigned slot, std::array<Words, 2>& out) {
-    if (is_float_constant(code)) {
-        out[0].fill(read_scalar(e, code));
-        out[1].fill(0);
-        return;
+// One word of a 64-bit source. A constant is its low word.
+const Words& word_of_source(Execution& e, unsigned code, unsigned slot, bool upper,
+                            Words& scratch) {
+    if (code >= source::vgpr0) {
+        return source32(e, upper ? code + 1 : code, slot, scratch);
     }
-    DoubleWords scratch;
-    const DoubleWords& both = source64(e, code, slot, Wide::bits, scratch);
-    for (unsigned lane = 0; lane < lane_count; ++lane) {
-        out[0][lane] = static_cast<u32>(both[lane]);
-        out[1][lane] = static_cast<u32>(both[lane] >> 32);
-    }
+    const u64 both = is_float_constant(code) ? read_scalar(e, code) : read_scalar64(e, code);
+    scratch.fill(static_cast<u32>(upper ? both >> 32 : both));
+    return scratch;
 }
 
 void store_words(Execution& e, unsigned vdst, const std::array<Words, 2>& words) {
@@ -132,67 +128,74 @@ void store_words(Execution& e, unsigned vdst, const std::array<Words, 2>& words)
     store32(e, vdst + 1, words[1]);
 }
 
-using SingleOperation = void (*)(const Values<float>&, const Values<float>&, const Values<float>&,
-                                 Values<float>&);
-void single_add(const Values<float>& a, const Values<float>& b, const Values<float>&,
-                Values<float>& out) {
+constexpr auto single_add = [](const Words& a, const Words& b, const Words&, Values<float>& out) {
     for (unsigned lane = 0; lane < lane_count; ++lane) {
-        out[lane] = a[lane] + b[lane];
+        out[lane] = std::bit_cast<float>(a[lane]) + std::bit_cast<float>(b[lane]);
     }
-    settle_nans(out, a, b);
-}
-void single_mul(const Values<float>& a, const Values<float>& b, const Values<float>&,
-                Values<float>& out) {
+};
+constexpr auto single_mul = [](const Words& a, const Words& b, const Words&, Values<float>& out) {
     for (unsigned lane = 0; lane < lane_count; ++lane) {
-        out[lane] = a[lane] * b[lane];
+        out[lane] = std::bit_cast<float>(a[lane]) * std::bit_cast<float>(b[lane]);
     }
-    settle_nans(out, a, b);
-}
-void single_fma(const Values<float>& a, const Values<float>& b, const Values<float>& c,
-                Values<float>& out) {
+};
+constexpr auto single_fma = [](const Words& a, const Words& b, const Words& c, Values<float>& out) {
     fused_lanes(a, b, c, out);
-    settle_nans(out, a, b, c);
-}
+};
 
-void fetch_single(Execution& e, const PackedInstruction& p, const std::array<Words, 2>& whole,
-                  bool high, unsigned slot, Values<float>& out) {
-    const Words& bits = whole[p.upper(high, slot) ? 1 : 0];
-    const u32 sign = p.negated(high, slot) ? 0x8000'0000 : 0;
+// The source as the operation takes it: the register itself, or what neg and MODE made of it.
+const Words& modified_single(Execution& e, const Words& bits, bool negated, Words& scratch) {
+    const bool flush = !denormals<Single>(e.wave, 0);
+    if (!negated && !flush) [[likely]] {
+        return bits;
+    }
+    const u32 sign = negated ? 0x8000'0000 : 0;
     for (unsigned lane = 0; lane < lane_count; ++lane) {
-        out[lane] = std::bit_cast<float>(bits[lane] ^ sign);
+        scratch[lane] = bits[lane] ^ sign;
     }
-    if (!denormals<Single>(e.wave, 0)) {
-        flush_all<Single>(out);
+    if (flush) {
+        auto values = std::bit_cast<Values<float>>(scratch);
+        flush_all<Single>(values);
+        scratch = std::bit_cast<Words>(values);
     }
+    return scratch;
 }
 
-template <unsigned sources, SingleOperation operation> void pk_singles(Execution& e) {
-    const PackedInstruction p(e);
-    std::array<std::array<Words, 2>, 3> whole;
+template <unsigned sources, auto operation>
+void pk_single(Execution& e, const PackedInstruction& p, bool high, Words& out) {
+    std::array<Words, 3> scratch;
+    std::array<Words, 3> modified;
+    std::array<const Words*, 3> in{};
     for (unsigned slot = 0; slot < sources; ++slot) {
-        words_of_source(e, p.src[slot], slot, whole[slot]);
+        const Words& bits =
+            word_of_source(e, p.src[slot], slot, p.upper(high, slot), scratch[slot]);
+        in[slot] = &modified_single(e, bits, p.negated(high, slot), modified[slot]);
     }
+    const Words& third = *in[sources - 1];
+    Values<float> results;
+    {
+        const RoundingScope rounding(rounding_of<Single>(e.wave));
+        operation(*in[0], *in[1], third, results);
+    }
+    if (any_nan(results)) {
+        settle_nans(results, std::bit_cast<Values<float>>(*in[0]),
+                    std::bit_cast<Values<float>>(*in[1]), std::bit_cast<Values<float>>(third));
+    }
+    if (!denormals<Single>(e.wave, 1)) {
+        flush_all<Single>(results);
+    }
+    if (p.clamp) {
+        for (float& value : results) {
+            value = clamped(value, (e.wave.mode & mode::dx10_clamp) != 0);
+        }
+    }
+    out = std::bit_cast<Words>(results);
+}
+
+template <unsigned sources, auto operation> void pk_singles(Execution& e) {
+    const PackedInstruction p(e);
     std::array<Words, 2> out;
-    for (const bool high : {false, true}) {
-        std::array<Values<float>, 3> in;
-        for (unsigned slot = 0; slot < sources; ++slot) {
-            fetch_single(e, p, whole[slot], high, slot, in[slot]);
-        }
-        Values<float> results;
-        {
-            const RoundingScope rounding(rounding_of<Single>(e.wave));
-            operation(in[0], in[1], in[2], results);
-        }
-        if (!denormals<Single>(e.wave, 1)) {
-            flush_all<Single>(results);
-        }
-        if (p.clamp) {
-            for (float& value : results) {
-                value = clamped(value, (e.wave.mode & mode::dx10_clamp) != 0);
-            }
-        }
-        out[high ? 1 : 0] = std::bit_cast<Words>(results);
-    }
+    pk_single<sources, operation>(e, p, false, out[0]);
+    pk_single<sources, operation>(e, p, true, out[1]);
     if (!e.failed()) {
         store_words(e, p.vdst, out);
     }
@@ -203,9 +206,8 @@ void pk_mov_b32(Execution& e) {
     const PackedInstruction p(e);
     std::array<Words, 2> out;
     for (unsigned slot = 0; slot < 2; ++slot) {
-        std::array<Words, 2> whole;
-        words_of_source(e, p.src[slot], slot, whole);
-        out[slot] = whole[p.upper(false, slot) ? 1 : 0];
+        Words scratch;
+        out[slot] = word_of_source(e, p.src[slot], slot, p.upper(false, slot), scratch);
     }
     if (!e.failed()) {
         store_words(e, p.vdst, out);
