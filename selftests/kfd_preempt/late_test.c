@@ -11,6 +11,7 @@
 
 #define LATE_MS 2000u
 #define LONG_MS 30000u
+#define WORKGROUPS 8u	/* some on each XCC */
 
 FIXTURE(late)
 {
@@ -29,7 +30,7 @@ FIXTURE_SETUP(late)
 	ASSERT_TRUE(driver_facts(self->fd).caps & KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP);
 	ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue));
 	self->id = self->queue.id;
-	ASSERT_EQ(0, checksum_job_start(&self->job, &self->queue, 2, 2));
+	ASSERT_EQ(0, checksum_job_start(&self->job, &self->queue, WORKGROUPS, 2));
 	ASSERT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
 
 	/* What all tests start from: a stop that was asked for and did not come in time. */
@@ -64,6 +65,12 @@ TEST_F_TIMEOUT(late, unconfirmed_stop_is_PENDING_with_the_hold_set, 60)
 	EXPECT_TRUE(status.status & KFD_PREEMPT_STATUS_HW_PENDING);
 	EXPECT_EQ(0, status.preempts);
 	EXPECT_EQ(1, status.failures);
+}
+
+/* Also on the XCCs behind the one that did not confirm. */
+TEST_F_TIMEOUT(late, no_wave_runs_on_after_an_unconfirmed_stop, 60)
+{
+	EXPECT_TRUE(job_stands_still(&self->job, 100));
 }
 
 /* RESUME while the hardware may still be saving would load over it. */
