@@ -72,7 +72,10 @@ bool accumulates(unsigned opcode) {
 } // namespace
 
 Words* vgpr_lanes(Execution& e, unsigned index) {
-    if (index >= e.wave.arch_vgprs) [[unlikely]] {
+    // The driver's trap handler restores registers four by four and begins behind the first four
+    // even where there are no more of them. In the one file that all registers are in, the next
+    // ones belong to the wave as long as it has AccVGPRs.
+    if (index >= e.wave.arch_vgprs && !(e.wave.priv && index < e.wave.vgpr.size())) [[unlikely]] {
         e.illegal("VGPR beyond the allocation");
         return nullptr;
     }

@@ -272,6 +272,43 @@ TEST(Cwsr, halted_waves_are_saved) {
     EXPECT_EQ(gpu.failed_waves, 0U);
 }
 
+// The handler's restore loop moves four registers behind the first four before it looks how many
+// there are.
+TEST(Cwsr, four_architectural_registers_are_restored) {
+    const std::string text = R"(
+        s_load_dwordx2 s[16:17], s[0:1], 0x0
+        s_movk_i32 s21, 50
+        v_lshlrev_b32 v1, 2, v0
+        v_mov_b32 v2, 0
+        v_mov_b32 v3, v0
+    again:
+        v_add_u32 v2, v2, v3
+        s_sub_u32 s21, s21, 1
+        s_cmp_lg_u32 s21, 0
+        s_cbranch_scc1 again
+        global_store_dword v1, v2, s[16:17]
+        s_endpgm)";
+    for (std::uint64_t k = 8; k < 200; k += 13) {
+        Gpu gpu;
+        gpu.load_trap_handler();
+        Kernel kernel;
+        kernel.code = assemble(text);
+        kernel.vgprs = 8;
+        kernel.arch_vgprs = 4;
+        gpu.memory.set_word(Gpu::kernarg_va, static_cast<std::uint32_t>(Gpu::data_va));
+        gpu.memory.set_word(Gpu::kernarg_va + 4, static_cast<std::uint32_t>(Gpu::data_va >> 32));
+        gpu.array().bind(gpu.queue());
+        ASSERT_TRUE(gpu.array().dispatch(0, gpu.packet({}, gpu.load_kernel(kernel))));
+        gpu.array().run(k);
+        ASSERT_TRUE(gpu.save_and_restore());
+        gpu.run_all();
+        ASSERT_EQ(gpu.completed.size(), 1U);
+        ASSERT_TRUE(gpu.unmodelled_texts.empty()) << gpu.unmodelled_texts[0];
+        for (std::uint32_t lane = 0; lane < 64; ++lane)
+            ASSERT_EQ(gpu.memory.word(Gpu::data_va + lane * 4), 50 * lane);
+    }
+}
+
 TEST(Cwsr, several_dispatches_in_flight) {
     constexpr std::uint32_t iterations = 5;
     const Reference reference = undisturbed(iterations);
