@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Conversions between integers, floating point formats, and packed pairs.
-#include "model/isa/float_lanes.hpp"
+#include "model/isa/float_operations.hpp"
 
 #include <algorithm>
 
@@ -12,6 +12,21 @@ using u32 = std::uint32_t;
 using i32 = std::int32_t;
 using u16 = std::uint16_t;
 using i16 = std::int16_t;
+
+// Conversions to integers saturate, a NaN becomes 0.
+template <typename I, typename F> I to_integer(F value) {
+    if (std::isnan(value)) {
+        return 0;
+    }
+    const auto whole = static_cast<double>(std::trunc(value));
+    if (whole <= static_cast<double>(std::numeric_limits<I>::min())) {
+        return std::numeric_limits<I>::min();
+    }
+    if (whole >= static_cast<double>(std::numeric_limits<I>::max())) {
+        return std::numeric_limits<I>::max();
+    }
+    return static_cast<I>(whole);
+}
 
 constexpr auto to_nearest_up = [](auto a) { return std::floor(a + decltype(a){0.5}); };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Cube map coordinates: the face that a vector points to, the place on it, the major axis.
-#include "model/isa/float_lanes.hpp"
+#include "model/isa/float_operations.hpp"
 
 namespace vgpu::isa {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Single and double precision arithmetic of all vector encodings. MI300 ISA, "Vector ALU".
-#include "model/isa/float_lanes.hpp"
+#include "model/isa/float_operations.hpp"
 
 namespace vgpu::isa {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Half precision arithmetic. The operations of GFX9's VOP3 keep the other half of their
 // destination, those inherited from GFX8 zero it.
-#include "model/isa/float_lanes.hpp"
+#include "model/isa/float_operations.hpp"
 
 namespace vgpu::isa {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reciprocals, roots, exponentials and sines. MI300 ISA, "Floating Point": the hardware is right
 // to 1 ULP; these results are rounded correctly, or nearly so, which is one of the answers allowed.
-#include "model/isa/float_lanes.hpp"
+#include "model/isa/float_operations.hpp"
 
 #include <numbers>
 

@@ -469,6 +469,17 @@ TEST(Vector, what_no_hardware_does_is_refused) {
     }
 }
 
+TEST(Vector, pairs_end_with_the_last_register) {
+    // v_pk_mov_b32 of the upper word of a pair that would begin at v255, and a 64-bit move of it.
+    Snippets snippets({".long 0xd3b34802, 0x180209ff", ".long 0x7e0471ff"});
+    for (std::size_t i = 0; i < 2; ++i) {
+        isa::WaveState wave = snippets.wave();
+        wave.vgpr.resize(256);
+        wave.arch_vgprs = 256;
+        EXPECT_EQ(snippets.run(i, wave), isa::Outcome::illegal) << i;
+    }
+}
+
 TEST(Vector, vskip_steps_over_vector_instructions) {
     Snippets snippets({"s_mov_b32 s10, 1\n s_setvskip s10, 0\n v_mov_b32 v2, 0x12345\n"
                        " v_add3_u32 v2, v2, v2, v2\n ds_write_b32 v0, v4\n"
