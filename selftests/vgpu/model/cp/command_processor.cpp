@@ -263,18 +263,19 @@ void CommandProcessor::dispatch_completed(unsigned slot, std::uint64_t packet_in
 // SQ_INTERRUPT_WORD_WAVE: the 24 bits of data are spread over both context ids
 // (KFD_CONTEXT_ID_GET_SQ_INT_DATA of kfd_int_process_v9.c); encoding 1 is s_sendmsg, 2 an error.
 namespace {
-std::array<std::uint32_t, 4> sq_context(std::uint32_t encoding, std::uint32_t data) {
-    return {bits(data, 11, 0) | bits(data, 15, 12) << 28 | encoding << 26, bits(data, 23, 16)};
+std::array<std::uint32_t, 4> sq_context(std::uint32_t encoding, std::uint32_t data, bool priv) {
+    return {bits(data, 11, 0) | (priv ? 1U << 13 : 0) | bits(data, 15, 12) << 28 | encoding << 26,
+            bits(data, 23, 16)};
 }
 } // namespace
 
-void CommandProcessor::wave_interrupt(unsigned slot, std::uint32_t payload) {
+void CommandProcessor::wave_interrupt(unsigned slot, std::uint32_t payload, bool priv) {
     const unsigned vmid = hqds_[slot].vmid();
     unit_.interrupts.raise({.client = ih::client_se0sh,
                             .source = ih::source_sq_message,
                             .vmid = static_cast<std::uint8_t>(vmid),
                             .pasid = unit_.memory.pasid(vmid),
-                            .context = sq_context(1, payload)});
+                            .context = sq_context(1, payload, priv)});
 }
 
 void CommandProcessor::wave_failed(unsigned slot, std::uint64_t pc, bool memory_fault) {
@@ -291,7 +292,7 @@ void CommandProcessor::wave_failed(unsigned slot, std::uint64_t pc, bool memory_
                             .source = ih::source_sq_message,
                             .vmid = static_cast<std::uint8_t>(vmid),
                             .pasid = unit_.memory.pasid(vmid),
-                            .context = sq_context(2, illegal_instruction)});
+                            .context = sq_context(2, illegal_instruction, false)});
 }
 
 } // namespace vgpu

@@ -52,7 +52,7 @@ public:
 
     // ShaderClient
     void dispatch_completed(unsigned slot, std::uint64_t packet_index) override;
-    void wave_interrupt(unsigned slot, std::uint32_t payload) override;
+    void wave_interrupt(unsigned slot, std::uint32_t payload, bool priv) override;
     void wave_failed(unsigned slot, std::uint64_t pc, bool memory_fault) override;
 
     // Pm4Target

@@ -46,7 +46,10 @@ inline constexpr std::uint32_t vskip = 1U << 28;
 // SQ_WAVE_TRAPSTS.
 namespace trapsts {
 inline constexpr std::uint32_t excp = 0x1ff;
+inline constexpr std::uint32_t mem_viol = 1U << 8;
 inline constexpr std::uint32_t savectx = 1U << 10;
+inline constexpr std::uint32_t illegal_inst = 1U << 11;
+inline constexpr std::uint32_t xnack_error = 1U << 28;
 } // namespace trapsts
 
 struct WaveState {

@@ -99,12 +99,14 @@ bool ShaderArray::State::act(Wave& wave, Execution& e) {
             sq::enter_trap_handler(state, e.pc, e.trap_id);
         }
         return true;
-    case Outcome::interrupt_message: client.wave_interrupt(slot, state.m0); return false;
+    case Outcome::interrupt_message:
+        client.wave_interrupt(slot, state.m0, state.priv);
+        return false;
     case Outcome::doorbell_message:
         state.exec = (state.exec & ~0xffff'ffffULL) | (slots.at(slot).queue.doorbell_id & 0x3ff);
         return true;
     case Outcome::illegal:
-    case Outcome::memory_fault: wave_failed(wave, e); return false;
+    case Outcome::memory_fault: raise_exception(wave, e); return false;
     }
     return false;
 }
@@ -208,17 +210,42 @@ bool ShaderArray::State::wave_saved(Wave& wave, Execution& e) {
     return false;
 }
 
-// The dispatch never completes then: its results are not what the program meant.
-void ShaderArray::State::wave_failed(Wave& wave, const Execution& e) {
+// The trap handler learns from TRAPSTS what it was: it tells the driver and halts the wave, which
+// stays there until its queue goes. XNACK_ERROR tells a translation that failed from an address
+// that leads nowhere.
+void ShaderArray::State::raise_exception(Wave& wave, const Execution& e) {
+    isa::WaveState& state = wave.state;
+    if (state.tba == 0 || state.priv) {
+        wave_failed(wave, e);
+        return;
+    }
+    report_failure(wave, e);
     const bool memory_fault = e.outcome == Outcome::memory_fault;
+    if (!memory_fault) {
+        state.trapsts |= isa::trapsts::illegal_inst;
+    } else {
+        state.trapsts |=
+            isa::trapsts::mem_viol | (e.aperture_violation ? 0 : isa::trapsts::xnack_error);
+    }
+    sq::enter_trap_handler(state, e.pc, 0);
+    client.wave_failed(wave.group->dispatch->queue_slot, e.pc, memory_fault);
+}
+
+void ShaderArray::State::report_failure(const Wave& wave, const Execution& e) {
     const std::string where =
         fmt::format("wave {} of workgroup {}, pc 0x{:x}", wave.index, wave.group->linear, e.pc);
-    if (memory_fault) {
+    if (e.outcome == Outcome::memory_fault) {
         observer.event("sq", fmt::format("memory fault at 0x{:x}: {}", e.fault_va, where));
     } else {
         observer.unmodelled("sq", fmt::format("{}: {} 0x{:08x} 0x{:08x}, {}", e.problem,
                                               isa::describe(e.word0), e.word0, e.word1, where));
     }
+}
+
+// The dispatch never completes then: its results are not what the program meant.
+void ShaderArray::State::wave_failed(Wave& wave, const Execution& e) {
+    report_failure(wave, e);
+    const bool memory_fault = e.outcome == Outcome::memory_fault;
     const unsigned slot = wave.group->dispatch->queue_slot;
     const std::uint64_t pc = e.pc;
     wave.group->dispatch->failed = true;

@@ -68,8 +68,10 @@ public:
     // Every workgroup of the dispatch has ended; its memory effects are visible.
     virtual void dispatch_completed(unsigned slot, std::uint64_t packet_index) = 0;
     // A wave executed s_sendmsg(MSG_INTERRUPT): raise SQ interrupt 239 with this payload (m0).
-    virtual void wave_interrupt(unsigned slot, std::uint32_t payload) = 0;
-    // A wave was ended because it cannot go on: bad instruction or memory fault at pc.
+    // `priv`: it did so in the trap handler.
+    virtual void wave_interrupt(unsigned slot, std::uint32_t payload, bool priv) = 0;
+    // A wave cannot go on: bad instruction or memory fault at pc. It is in its trap handler now,
+    // or was ended when there is none.
     virtual void wave_failed(unsigned slot, std::uint64_t pc, bool memory_fault) = 0;
 };
 

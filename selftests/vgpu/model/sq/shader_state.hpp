@@ -82,7 +82,9 @@ struct ShaderArray::State {
     bool saves_lds(const sq::Wave& wave) const;
     bool give_region(sq::Wave& wave, Slot& slot);
     bool wave_saved(sq::Wave& wave, isa::Execution& e);
+    void raise_exception(sq::Wave& wave, const isa::Execution& e);
     void wave_failed(sq::Wave& wave, const isa::Execution& e);
+    void report_failure(const sq::Wave& wave, const isa::Execution& e);
     void wave_left(sq::Wave& wave);
     void workgroup_left(sq::Workgroup& group);
     void drop_from_turns(const sq::Wave& wave);

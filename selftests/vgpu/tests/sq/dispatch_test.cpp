@@ -241,7 +241,9 @@ TEST(Dispatch, an_unknown_instruction_ends_the_wave_and_the_dispatch_never_compl
     Gpu gpu;
     Kernel kernel;
     kernel.code = assemble("s_nop 0\n .long 0xd3ff0000, 0\n s_endpgm"); // no such VOP3P opcode
-    gpu.array().bind(gpu.queue());
+    QueueBinding queue = gpu.queue();
+    queue.tba = 0;
+    gpu.array().bind(queue);
     ASSERT_TRUE(gpu.array().dispatch(0, gpu.packet({}, gpu.load_kernel(kernel))));
     gpu.run_all();
     EXPECT_EQ(gpu.failed_waves, 1U);
@@ -254,9 +256,14 @@ TEST(Dispatch, an_unknown_instruction_ends_the_wave_and_the_dispatch_never_compl
     EXPECT_TRUE(gpu.array().stopped(0));
 }
 
-TEST(Dispatch, a_memory_fault_ends_the_wave) {
+TEST(Dispatch, a_memory_fault_ends_a_wave_without_trap_handler) {
     for (const bool fetch : {false, true}) {
         Exchange run(100);
+        run.gpu.array().unbind(0);
+        QueueBinding queue = run.gpu.queue();
+        queue.tba = 0;
+        run.gpu.array().bind(queue);
+        ASSERT_TRUE(run.gpu.array().dispatch(0, run.second_packet(5)));
         run.gpu.memory.unmap(fetch ? Gpu::code_va : Gpu::data_va);
         run.gpu.run_all();
         EXPECT_EQ(run.gpu.failed_waves, 6U);

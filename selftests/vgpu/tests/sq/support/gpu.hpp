@@ -107,7 +107,9 @@ private:
     }
     void count(std::string_view, std::uint64_t) override {}
     void dispatch_completed(unsigned, std::uint64_t index) override { completed.push_back(index); }
-    void wave_interrupt(unsigned, std::uint32_t payload) override { interrupts.push_back(payload); }
+    void wave_interrupt(unsigned, std::uint32_t payload, bool) override {
+        interrupts.push_back(payload);
+    }
     void wave_failed(unsigned, std::uint64_t, bool memory_fault) override;
 
     ShaderArray::Config config_;
