@@ -37,8 +37,8 @@ std::span<const OpName> smem_names();
 // VOP1, VOP2, VOPC and VOP3: all in VOP3's opcode space (VOPC 0, VOP2 0x100, VOP1 0x140).
 std::vector<OpName> vector_names();
 std::vector<OpName> vop3p_names();
-std::span<const OpName> ds_names();
-std::span<const OpName> mubuf_names();
+std::vector<OpName> ds_names();
+std::vector<OpName> mubuf_names();
 // Without their "flat_", "scratch_" or "global_".
 enum class Segment : std::uint8_t { flat = 0, scratch = 1, global = 2 };
 std::vector<OpName> flat_names(Segment segment);

@@ -69,10 +69,7 @@ template <unsigned count> void store(Execution& e) {
     });
 }
 
-// The d16 forms change only one half of the destination.
-enum class Half : u8 { whole, low, high };
-
-template <typename T, Half half = Half::whole> void load_narrow(Execution& e) {
+template <typename T, D16 half = D16::whole> void load_narrow(Execution& e) {
     const FlatInstruction i(e);
     const LaneAddresses addresses(e, i);
     Words* to = data_lanes(e, i.vdst, i.acc);
@@ -83,10 +80,7 @@ template <typename T, Half half = Half::whole> void load_narrow(Execution& e) {
     Words values = *to;
     for_each_lane(e.wave.exec, [&](unsigned lane) {
         const auto value = static_cast<u32>(memory.template load<T>(addresses[lane], lane));
-        const u32 old = (*to)[lane];
-        values[lane] = half == Half::whole ? value
-                       : half == Half::low ? (old & 0xffff0000) | (value & 0xffff)
-                                           : (old & 0xffff) | value << 16;
+        values[lane] = into_half<half>((*to)[lane], value);
     });
     if (!e.failed()) {
         merge_lanes(*to, values, e.wave.exec);
@@ -142,12 +136,12 @@ constexpr std::array load_store_ops{
     ScalarOp{29, "store_dwordx2", store<2>},
     ScalarOp{30, "store_dwordx3", store<3>},
     ScalarOp{31, "store_dwordx4", store<4>},
-    ScalarOp{32, "load_ubyte_d16", load_narrow<u8, Half::low>},
-    ScalarOp{33, "load_ubyte_d16_hi", load_narrow<u8, Half::high>},
-    ScalarOp{34, "load_sbyte_d16", load_narrow<i8, Half::low>},
-    ScalarOp{35, "load_sbyte_d16_hi", load_narrow<i8, Half::high>},
-    ScalarOp{36, "load_short_d16", load_narrow<u16, Half::low>},
-    ScalarOp{37, "load_short_d16_hi", load_narrow<u16, Half::high>},
+    ScalarOp{32, "load_ubyte_d16", load_narrow<u8, D16::low>},
+    ScalarOp{33, "load_ubyte_d16_hi", load_narrow<u8, D16::high>},
+    ScalarOp{34, "load_sbyte_d16", load_narrow<i8, D16::low>},
+    ScalarOp{35, "load_sbyte_d16_hi", load_narrow<i8, D16::high>},
+    ScalarOp{36, "load_short_d16", load_narrow<u16, D16::low>},
+    ScalarOp{37, "load_short_d16_hi", load_narrow<u16, D16::high>},
 };
 
 constexpr std::array lds_ops{

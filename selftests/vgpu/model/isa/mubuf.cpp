@@ -1,8 +1,34 @@
 // SPDX-License-Identifier: MIT
-// MUBUF: untyped buffer accesses as kernels and the trap handler use them. MI300 ISA, "MUBUF".
-#include "model/isa/vector_memory.hpp"
+// MUBUF: untyped buffer loads and stores, and the merged opcode table. MI300 ISA, "MUBUF".
+#include "model/isa/mubuf.hpp"
+
+#include <vector>
 
 namespace vgpu::isa {
+
+BufferAddresses::BufferAddresses(Execution& e, const BufferInstruction& i) {
+    const std::uint64_t words01 = read_scalar64(e, i.resource);
+    records_ = read_scalar(e, i.resource + 2);
+    const std::uint32_t word3 = read_scalar(e, i.resource + 3);
+    base_ = words01 & 0xffff'ffff'ffffULL;
+    stride_ = static_cast<std::uint32_t>(words01 >> 48 & 0x3fff);
+    add_tid_ = (word3 >> 23 & 1) != 0;
+    if (add_tid_) {
+        // The data format field is then stride[17:14].
+        stride_ |= (word3 >> 15 & 15) << 14;
+    }
+    soffset_ = read_scalar(e, i.soffset);
+    offset_ = i.offset;
+    if (i.idxen) {
+        index_ = vgpr_lanes(e, i.vaddr);
+    }
+    if (i.offen) {
+        vector_offset_ = vgpr_lanes(e, i.idxen ? i.vaddr + 1 : i.vaddr);
+    }
+    if (words01 >> 63 != 0) {
+        e.illegal("swizzled buffer not modelled");
+    }
+}
 
 namespace {
 
@@ -10,184 +36,112 @@ using u8 = std::uint8_t;
 using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
-using i32 = std::int32_t;
+using i8 = std::int8_t;
+using i16 = std::int16_t;
 
-bool to_lds(const Execution& e) {
-    return (e.word0 >> 16 & 1) != 0;
+using Reading = AddressSpace::Cursor<Access::read>;
+using Writing = AddressSpace::Cursor<Access::write>;
+
+// One element of a lane; 0 beyond the buffer.
+template <typename T>
+T load_lane(Execution& e, Reading& memory, const BufferAddresses& buffer, unsigned lane, u32 from) {
+    T value{};
+    const u64 va = buffer[lane] + from;
+    if (!e.failed() && buffer.in_range(lane, from, sizeof(T)) && !memory.load(va, value)) {
+        e.fault(va);
+    }
+    return value;
 }
-bool acc(const Execution& e) {
-    return (e.word1 >> 23 & 1) != 0;
+template <typename T>
+void store_lane(Execution& e, Writing& memory, const BufferAddresses& buffer, unsigned lane,
+                u32 from, T value) {
+    const u64 va = buffer[lane] + from;
+    if (!e.failed() && buffer.in_range(lane, from, sizeof(T)) && !memory.store(va, value)) {
+        e.fault(va);
+    }
 }
-unsigned vdata(const Execution& e) {
-    return e.word1 >> 8 & 0xff;
-}
 
-// The resource and the parts of the address that all lanes share.
-class BufferAccess {
-public:
-    explicit BufferAccess(Execution& e) : wave_(e.wave) {
-        const unsigned resource = (e.word1 >> 16 & 0x1f) * 4;
-        const u64 words01 = read_scalar64(e, resource);
-        records_ = read_scalar(e, resource + 2);
-        const u32 word3 = read_scalar(e, resource + 3);
-        base_ = words01 & 0xffff'ffff'ffffULL;
-        stride_ = static_cast<u32>(words01 >> 48 & 0x3fff);
-        swizzled_ = words01 >> 63 != 0;
-        add_tid_ = (word3 >> 23 & 1) != 0;
-        if (add_tid_) {
-            // The data format field is then stride[17:14].
-            stride_ |= (word3 >> 15 & 15) << 14;
-        }
-        soffset_ = read_scalar(e, e.word1 >> 24);
-        offset_ = e.word0 & 0xfff;
-        offen_ = (e.word0 >> 12 & 1) != 0;
-        idxen_ = (e.word0 >> 13 & 1) != 0;
-        const unsigned vaddr = e.word1 & 0xff;
-        if (idxen_) {
-            index_ = vgpr_lanes(e, vaddr);
-        }
-        if (offen_) {
-            vector_offset_ = vgpr_lanes(e, idxen_ ? vaddr + 1 : vaddr);
-        }
-        if (swizzled_) {
-            e.illegal("swizzled buffer not modelled");
-        }
-    }
-
-    u64 address(unsigned lane) const { return base_ + soffset_ + buffer_offset(lane); }
-
-    // Range check: raw buffers in bytes, structured ones in records.
-    bool in_range(unsigned lane, u32 bytes) const {
-        if (stride_ == 0) {
-            return buffer_offset(lane) + soffset_ + bytes <= records_;
-        }
-        return index(lane) < records_;
-    }
-    u32 instruction_offset() const { return offset_; }
-
-private:
-    u64 index(unsigned lane) const {
-        return (idxen_ ? (*index_)[lane] : 0) + (add_tid_ ? u64{lane} : 0);
-    }
-    u64 buffer_offset(unsigned lane) const {
-        return index(lane) * stride_ + offset_ + (offen_ ? (*vector_offset_)[lane] : 0);
-    }
-
-    const WaveState& wave_;
-    u64 base_ = 0;
-    u32 records_ = 0;
-    u32 stride_ = 0;
-    bool swizzled_ = false;
-    bool add_tid_ = false;
-    u32 soffset_ = 0;
-    u32 offset_ = 0;
-    bool offen_ = false;
-    bool idxen_ = false;
-    const Words* index_ = nullptr;
-    const Words* vector_offset_ = nullptr;
-};
-
-// LDS address of a load with LDS=1: M0[15:0] + instruction offset + 4 * lane.
-void load_dword_to_lds(Execution& e, const BufferAccess& buffer) {
+// LDS=1: a dword for each lane at M0[15:0] + instruction offset + 4 * lane.
+template <typename T> void load_to_lds(Execution& e, const BufferInstruction& i) {
+    const BufferAddresses buffer(e, i);
+    Reading memory(e.memory, e.wave.vmid);
     for_each_lane(e.wave.exec, [&](unsigned lane) {
-        u32 value = 0;
-        const u64 va = buffer.address(lane);
-        if (buffer.in_range(lane, 4) && !e.memory.load(e.wave.vmid, va, value)) {
-            e.fault(va);
-        }
-        const u64 at = u64{e.wave.m0 & 0xffff} + buffer.instruction_offset() + u64{lane} * 4;
+        const auto value = static_cast<u32>(load_lane<T>(e, memory, buffer, lane, 0));
         if (!e.failed()) {
-            lds_store(e.wave, at, value);
+            lds_store(e.wave, u64{e.wave.m0 & 0xffff} + i.offset + u64{lane} * 4, value);
         }
     });
 }
 
 template <unsigned count> void load(Execution& e) {
-    const BufferAccess buffer(e);
-    if (e.failed()) {
-        return;
+    const BufferInstruction i(e);
+    if (i.to_lds) {
+        return count == 1 ? load_to_lds<u32>(e, i)
+                          : e.illegal("buffer load of more than a dword to LDS");
     }
-    if (to_lds(e)) {
-        if (count != 1) {
-            e.illegal("buffer load of more than a dword to LDS not modelled");
-            return;
-        }
-        load_dword_to_lds(e, buffer);
-        return;
-    }
+    const BufferAddresses buffer(e, i);
     std::array<Words*, count> to{};
-    if (!data_registers(e, vdata(e), acc(e), to)) {
+    if (e.failed() || !data_registers(e, i.vdata, i.acc, to)) {
         return;
     }
+    Reading memory(e.memory, e.wave.vmid);
     std::array<Words, count> values; // an address register may be among the destinations
     for_each_lane(e.wave.exec, [&](unsigned lane) {
-        std::array<u32, count> words{};
-        const u64 va = buffer.address(lane);
-        if (buffer.in_range(lane, count * 4) &&
-            !e.memory.load_words(e.wave.vmid, va, words.data(), count)) {
-            e.fault(va);
-        }
-        for (unsigned i = 0; i < count; ++i) {
-            values[i][lane] = words[i];
+        for (unsigned word = 0; word < count; ++word) {
+            values[word][lane] = load_lane<u32>(e, memory, buffer, lane, word * 4);
         }
     });
-    for (unsigned i = 0; i < count && !e.failed(); ++i) {
-        merge_lanes(*to[i], values[i], e.wave.exec);
+    for (unsigned word = 0; word < count && !e.failed(); ++word) {
+        merge_lanes(*to[word], values[word], e.wave.exec);
     }
 }
 
 template <unsigned count> void store(Execution& e) {
-    const BufferAccess buffer(e);
+    const BufferInstruction i(e);
+    const BufferAddresses buffer(e, i);
     std::array<Words*, count> from{};
-    if (e.failed() || !data_registers(e, vdata(e), acc(e), from)) {
+    if (e.failed() || !data_registers(e, i.vdata, i.acc, from)) {
         return;
     }
+    Writing memory(e.memory, e.wave.vmid);
     for_each_lane(e.wave.exec, [&](unsigned lane) {
-        std::array<u32, count> words{};
-        for (unsigned i = 0; i < count; ++i) {
-            words[i] = (*from[i])[lane];
-        }
-        const u64 va = buffer.address(lane);
-        if (buffer.in_range(lane, count * 4) &&
-            !e.memory.store_words(e.wave.vmid, va, words.data(), count)) {
-            e.fault(va);
+        for (unsigned word = 0; word < count; ++word) {
+            store_lane<u32>(e, memory, buffer, lane, word * 4, (*from[word])[lane]);
         }
     });
 }
 
-template <typename T> void load_narrow(Execution& e) {
-    const BufferAccess buffer(e);
-    Words* to = data_lanes(e, vdata(e), acc(e));
-    if (e.failed() || to == nullptr || to_lds(e)) {
-        e.illegal("narrow buffer load to LDS not modelled");
+template <typename T, D16 half = D16::whole> void load_narrow(Execution& e) {
+    const BufferInstruction i(e);
+    if (i.to_lds) {
+        return half == D16::whole ? load_to_lds<T>(e, i) : e.illegal("d16 buffer load to LDS");
+    }
+    const BufferAddresses buffer(e, i);
+    Words* to = data_lanes(e, i.vdata, i.acc);
+    if (e.failed() || to == nullptr) {
         return;
     }
+    Reading memory(e.memory, e.wave.vmid);
     Words values;
     for_each_lane(e.wave.exec, [&](unsigned lane) {
-        T value{};
-        const u64 va = buffer.address(lane);
-        if (buffer.in_range(lane, sizeof(T)) && !e.memory.load(e.wave.vmid, va, value)) {
-            e.fault(va);
-        }
-        values[lane] = static_cast<u32>(i32{value});
+        const auto value = static_cast<u32>(load_lane<T>(e, memory, buffer, lane, 0));
+        values[lane] = into_half<half>((*to)[lane], value);
     });
     if (!e.failed()) {
         merge_lanes(*to, values, e.wave.exec);
     }
 }
 
-template <typename T> void store_narrow(Execution& e) {
-    const BufferAccess buffer(e);
-    const Words* from = data_lanes(e, vdata(e), acc(e));
+template <typename T, unsigned shift = 0> void store_narrow(Execution& e) {
+    const BufferInstruction i(e);
+    const BufferAddresses buffer(e, i);
+    const Words* from = data_lanes(e, i.vdata, i.acc);
     if (e.failed() || from == nullptr) {
         return;
     }
+    Writing memory(e.memory, e.wave.vmid);
     for_each_lane(e.wave.exec, [&](unsigned lane) {
-        const u64 va = buffer.address(lane);
-        if (buffer.in_range(lane, sizeof(T)) &&
-            !e.memory.store(e.wave.vmid, va, static_cast<T>((*from)[lane]))) {
-            e.fault(va);
-        }
+        store_lane<T>(e, memory, buffer, lane, 0, static_cast<T>((*from)[lane] >> shift));
     });
 }
 
@@ -196,29 +150,55 @@ void no_effect(Execution&) {}
 
 constexpr std::array ops{
     ScalarOp{16, "buffer_load_ubyte", load_narrow<u8>},
-    ScalarOp{17, "buffer_load_sbyte", load_narrow<std::int8_t>},
+    ScalarOp{17, "buffer_load_sbyte", load_narrow<i8>},
     ScalarOp{18, "buffer_load_ushort", load_narrow<u16>},
-    ScalarOp{19, "buffer_load_sshort", load_narrow<std::int16_t>},
+    ScalarOp{19, "buffer_load_sshort", load_narrow<i16>},
     ScalarOp{20, "buffer_load_dword", load<1>},
     ScalarOp{21, "buffer_load_dwordx2", load<2>},
     ScalarOp{22, "buffer_load_dwordx3", load<3>},
     ScalarOp{23, "buffer_load_dwordx4", load<4>},
     ScalarOp{24, "buffer_store_byte", store_narrow<u8>},
+    ScalarOp{25, "buffer_store_byte_d16_hi", store_narrow<u8, 16>},
     ScalarOp{26, "buffer_store_short", store_narrow<u16>},
+    ScalarOp{27, "buffer_store_short_d16_hi", store_narrow<u16, 16>},
     ScalarOp{28, "buffer_store_dword", store<1>},
     ScalarOp{29, "buffer_store_dwordx2", store<2>},
     ScalarOp{30, "buffer_store_dwordx3", store<3>},
     ScalarOp{31, "buffer_store_dwordx4", store<4>},
+    ScalarOp{32, "buffer_load_ubyte_d16", load_narrow<u8, D16::low>},
+    ScalarOp{33, "buffer_load_ubyte_d16_hi", load_narrow<u8, D16::high>},
+    ScalarOp{34, "buffer_load_sbyte_d16", load_narrow<i8, D16::low>},
+    ScalarOp{35, "buffer_load_sbyte_d16_hi", load_narrow<i8, D16::high>},
+    ScalarOp{36, "buffer_load_short_d16", load_narrow<u16, D16::low>},
+    ScalarOp{37, "buffer_load_short_d16_hi", load_narrow<u16, D16::high>},
     ScalarOp{40, "buffer_wbl2", no_effect},
     ScalarOp{41, "buffer_inv", no_effect},
 };
 
-constexpr auto table = index_by_opcode<128>(ops);
-constexpr auto op_names = names_of(ops);
+auto families() {
+    return std::array{buffer_load_store_ops(), buffer_atomic_ops()};
+}
+
+constexpr unsigned opcode_count = 128;
+
+std::array<ScalarHandler, opcode_count> merged_table() {
+    std::array<ScalarHandler, opcode_count> table{};
+    for (const auto family : families()) {
+        for (const ScalarOp& op : family) {
+            table.at(op.opcode) = op.execute;
+        }
+    }
+    return table;
+}
 
 } // namespace
 
+std::span<const ScalarOp> buffer_load_store_ops() {
+    return ops;
+}
+
 void execute_mubuf(Execution& e) {
+    static const std::array<ScalarHandler, opcode_count> table = merged_table();
     e.fetch_word1();
     if (e.failed()) {
         return;
@@ -231,8 +211,14 @@ void execute_mubuf(Execution& e) {
     table[opcode](e);
 }
 
-std::span<const OpName> mubuf_names() {
-    return op_names;
+std::vector<OpName> mubuf_names() {
+    std::vector<OpName> names;
+    for (const auto family : families()) {
+        for (const ScalarOp& op : family) {
+            names.push_back({op.opcode, op.name});
+        }
+    }
+    return names;
 }
 
 } // namespace vgpu::isa

@@ -183,6 +183,16 @@ template <unsigned count> void movreld(Execution& e) {
     }
 }
 
+// Each bit twice, side by side.
+void bitreplicate_b64_b32(Execution& e) {
+    const u64 bits = read_scalar(e, ssrc0(e));
+    u64 result = 0;
+    for (unsigned i = 0; i < 32; ++i) {
+        result |= (bits >> i & 1) * (u64{3} << (2 * i));
+    }
+    write_scalar64(e, sdst(e), result);
+}
+
 void set_gpr_idx_idx(Execution& e) {
     e.wave.m0 = (e.wave.m0 & ~0xffU) | (read_scalar(e, ssrc0(e)) & 0xff);
 }
@@ -240,6 +250,7 @@ constexpr std::array ops{
     ScalarOp{52, "s_orn1_saveexec_b64", saveexec<op_orn1>},
     ScalarOp{53, "s_andn1_wrexec_b64", saveexec<op_andn1, true>},
     ScalarOp{54, "s_andn2_wrexec_b64", saveexec<op_andn2, true>},
+    ScalarOp{55, "s_bitreplicate_b64_b32", bitreplicate_b64_b32},
 };
 
 constexpr auto table = index_by_opcode<256>(ops);

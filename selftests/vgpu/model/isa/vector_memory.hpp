@@ -33,6 +33,16 @@ bool data_registers(Execution& e, unsigned first, bool acc, std::array<Words*, c
     return true;
 }
 
+// Where a load of 16 bits or less leaves its value: d16 forms keep the other half.
+enum class D16 : std::uint8_t { whole, low, high };
+template <D16 half> std::uint32_t into_half(std::uint32_t old, std::uint32_t value) {
+    switch (half) {
+    case D16::low: return (old & 0xffff0000) | (value & 0xffff);
+    case D16::high: return (old & 0xffff) | value << 16;
+    default: return value;
+    }
+}
+
 template <typename Function> void for_each_lane(std::uint64_t exec, Function function) {
     for (; exec != 0; exec &= exec - 1) {
         function(static_cast<unsigned>(std::countr_zero(exec)));

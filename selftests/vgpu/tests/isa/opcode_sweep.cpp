@@ -108,14 +108,14 @@ void add_memory_formats(std::vector<Format>& all) {
                                                        {head, 0},
                                                        {head | 1U << 16, 2U}};
                    },
-                   list(isa::ds_names()), ""});
+                   isa::ds_names(), ""});
     all.push_back({"MUBUF", 128,
                    [](std::uint32_t op) {
                        return std::vector<MachineCode>{
                            {0xe000'1000U | op << 18, 2U | 4U << 8 | 2U << 16 | 6U << 24},
                            {0xe000'8000U | op << 18, 0}};
                    },
-                   list(isa::mubuf_names()), ""});
+                   isa::mubuf_names(), ""});
     all.push_back({"MTBUF",
                    16,
                    [](std::uint32_t op) {
