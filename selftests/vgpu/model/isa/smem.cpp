@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // SMEM: scalar loads and stores, cache maintenance and clocks. MI300 ISA, "SMEM Instructions".
-#include "model/isa/scalar_alu.hpp"
+#include "model/isa/smem.hpp"
+
+#include <vector>
 
 namespace vgpu::isa {
 
@@ -11,15 +13,10 @@ using u64 = std::uint64_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
 
-unsigned sdata(const Execution& e) {
-    return e.word0 >> 6 & 0x7f;
-}
-unsigned sbase(const Execution& e) {
-    return (e.word0 & 0x3f) * 2;
-}
+} // namespace
 
 // IMM adds the 21-bit constant, SOFFSET_EN the SGPR in SOFFSET; neither: the SGPR named in OFFSET.
-u64 offset_of(Execution& e) {
+u64 smem_offset(Execution& e) {
     const bool imm = (e.word0 >> 17 & 1) != 0;
     const bool soffset_en = (e.word0 >> 14 & 1) != 0;
     u64 offset = 0;
@@ -34,13 +31,14 @@ u64 offset_of(Execution& e) {
     return offset;
 }
 
-// The two low address bits are ignored.
-u64 address_of(Execution& e) {
-    return (read_scalar64(e, sbase(e)) + offset_of(e)) & ~3ULL;
+u64 smem_address(Execution& e) {
+    return (read_scalar64(e, smem_base(e)) + smem_offset(e)) & ~3ULL;
 }
 
+namespace {
+
 template <unsigned count> void load(Execution& e) {
-    const u64 va = address_of(e);
+    const u64 va = smem_address(e);
     std::array<u32, count> values{};
     for (unsigned i = 0; i < count; ++i) {
         if (!e.memory.load(e.wave.vmid, va + u64{i} * 4, values.at(i))) {
@@ -49,14 +47,14 @@ template <unsigned count> void load(Execution& e) {
         }
     }
     for (unsigned i = 0; i < count; ++i) {
-        write_scalar(e, sdata(e) + i, values.at(i));
+        write_scalar(e, smem_data(e) + i, values.at(i));
     }
 }
 
 template <unsigned count> void store(Execution& e) {
-    const u64 va = address_of(e);
+    const u64 va = smem_address(e);
     for (unsigned i = 0; i < count; ++i) {
-        if (!e.memory.store(e.wave.vmid, va + u64{i} * 4, read_scalar(e, sdata(e) + i))) {
+        if (!e.memory.store(e.wave.vmid, va + u64{i} * 4, read_scalar(e, smem_data(e) + i))) {
             e.fault(va + u64{i} * 4);
             return;
         }
@@ -69,15 +67,15 @@ struct Buffer {
     u64 bytes;
 };
 Buffer buffer_of(Execution& e) {
-    const u64 words01 = read_scalar64(e, sbase(e));
-    const u32 records = read_scalar(e, sbase(e) + 2);
+    const u64 words01 = read_scalar64(e, smem_base(e));
+    const u32 records = read_scalar(e, smem_base(e) + 2);
     const u64 stride = words01 >> 48 & 0x3fff;
     return {words01 & 0xffff'ffff'ffffULL, stride == 0 ? records : stride * records};
 }
 
 template <unsigned count> void buffer_load(Execution& e) {
     const Buffer buffer = buffer_of(e);
-    const u64 offset = offset_of(e) & ~3ULL;
+    const u64 offset = smem_offset(e) & ~3ULL;
     std::array<u32, count> values{};
     for (unsigned i = 0; i < count; ++i) {
         const u64 at = offset + u64{i} * 4;
@@ -87,17 +85,17 @@ template <unsigned count> void buffer_load(Execution& e) {
         }
     }
     for (unsigned i = 0; i < count; ++i) {
-        write_scalar(e, sdata(e) + i, values.at(i));
+        write_scalar(e, smem_data(e) + i, values.at(i));
     }
 }
 
 template <unsigned count> void buffer_store(Execution& e) {
     const Buffer buffer = buffer_of(e);
-    const u64 offset = offset_of(e) & ~3ULL;
+    const u64 offset = smem_offset(e) & ~3ULL;
     for (unsigned i = 0; i < count; ++i) {
         const u64 at = offset + u64{i} * 4;
         if (at + 4 <= buffer.bytes &&
-            !e.memory.store(e.wave.vmid, buffer.base + at, read_scalar(e, sdata(e) + i))) {
+            !e.memory.store(e.wave.vmid, buffer.base + at, read_scalar(e, smem_data(e) + i))) {
             e.fault(buffer.base + at);
             return;
         }
@@ -108,7 +106,7 @@ template <unsigned count> void buffer_store(Execution& e) {
 void no_effect(Execution&) {}
 
 void memtime(Execution& e) {
-    write_scalar64(e, sdata(e), e.clock);
+    write_scalar64(e, smem_data(e), e.clock);
 }
 
 constexpr std::array ops{
@@ -136,20 +134,44 @@ constexpr std::array ops{
     ScalarOp{37, "s_memrealtime", memtime},
 };
 
-constexpr auto table = index_by_opcode<256>(ops);
-constexpr auto op_names = names_of(ops);
+auto families() {
+    return std::array{smem_load_store_ops(), smem_atomic_ops()};
+}
+
+constexpr unsigned opcode_count = 256;
+
+std::array<ScalarHandler, opcode_count> merged_table() {
+    std::array<ScalarHandler, opcode_count> table{};
+    for (const auto family : families()) {
+        for (const ScalarOp& op : family) {
+            table.at(op.opcode) = op.execute;
+        }
+    }
+    return table;
+}
 
 } // namespace
 
+std::span<const ScalarOp> smem_load_store_ops() {
+    return ops;
+}
+
 void execute_smem(Execution& e) {
+    static const std::array<ScalarHandler, opcode_count> table = merged_table();
     e.fetch_word1();
     if (!e.failed()) {
         run_scalar(table, e.word0 >> 18 & 0xff, e);
     }
 }
 
-std::span<const OpName> smem_names() {
-    return op_names;
+std::vector<OpName> smem_names() {
+    std::vector<OpName> names;
+    for (const auto family : families()) {
+        for (const ScalarOp& op : family) {
+            names.push_back({op.opcode, op.name});
+        }
+    }
+    return names;
 }
 
 } // namespace vgpu::isa

@@ -46,8 +46,12 @@ void set_lds_word(Snippets& snippets, u32 at, u32 value) {
 
 TEST(MemoryAtomics, lds_floats) {
     Snippets snippets({
-        "ds_min_f32 v1, v4", "ds_max_rtn_f32 v20, v1, v4", "ds_add_f64 v1, v[4:5]",
-        "ds_max_f64 v1, v[4:5]", "ds_pk_add_f16 v1, v4", "ds_pk_add_rtn_bf16 v20, v1, v4",
+        "ds_min_f32 v1, v4",
+        "ds_max_rtn_f32 v20, v1, v4",
+        "ds_add_f64 v1, v[4:5]",
+        "ds_max_f64 v1, v[4:5]",
+        "ds_pk_add_f16 v1, v4",
+        "ds_pk_add_rtn_bf16 v20, v1, v4",
         "ds_cmpst_rtn_f32 v20, v1, v4, v5",
     });
     const auto run = [&](std::size_t i, u64 memory, u64 data, u32 extra = 0) {
@@ -256,6 +260,28 @@ TEST(MemoryAtomics, flat_floats_and_loads_to_lds) {
     snippets.memory.set_word(data_va + 4 * 9, 0xfedc'ba98);
     ASSERT_EQ(snippets.run(2, wave), isa::Outcome::ended) << snippets.problem;
     EXPECT_EQ(lds_word(snippets, 0x80 + 2 + 4 * 9), 0xfedcU);
+}
+
+TEST(MemoryAtomics, scalar) {
+    Snippets snippets({"s_mov_b32 s8, 5\n s_atomic_add s8, s[2:3], 0x10 glc",
+                       "s_mov_b64 s[8:9], -1\n s_atomic_add_x2 s[8:9], s[2:3], 0x20",
+                       "s_mov_b32 s8, 77\n s_mov_b32 s9, 9\n"
+                       " s_atomic_cmpswap s[8:9], s[2:3], 0x30 glc"});
+    for (u32 at = 0; at < 64; at += 4) {
+        snippets.memory.set_word(data_va + at, 9);
+    }
+    isa::WaveState wave = prepared(snippets);
+    ASSERT_EQ(snippets.run(0, wave), isa::Outcome::ended) << snippets.problem;
+    EXPECT_EQ(snippets.memory.word(data_va + 0x10), 14U);
+    EXPECT_EQ(wave.sgpr[8], 9U);
+    snippets.memory.set_word(data_va + 0x20, 0);
+    ASSERT_EQ(snippets.run(1, wave), isa::Outcome::ended) << snippets.problem;
+    EXPECT_EQ(snippets.memory.word(data_va + 0x20), ~0U);
+    EXPECT_EQ(snippets.memory.word(data_va + 0x24), 8U); // borrowed
+    EXPECT_EQ(wave.sgpr[9], ~0U);                        // no GLC, no return
+    ASSERT_EQ(snippets.run(2, wave), isa::Outcome::ended) << snippets.problem;
+    EXPECT_EQ(snippets.memory.word(data_va + 0x30), 77U);
+    EXPECT_EQ(wave.sgpr[8], 9U);
 }
 
 } // namespace vgpu::test
