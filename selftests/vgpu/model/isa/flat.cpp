@@ -39,6 +39,8 @@ void LaneAddresses::scratch(Execution& e, const FlatInstruction& i) {
     for (unsigned lane = 0; lane < lane_count; ++lane) {
         va_[lane] = base + (vector != nullptr ? (*vector)[lane] : 0U);
     }
+    same_scratch_ = vector == nullptr && base % 4 == 0 && wave_.flat_scratch() % 256 == 0 &&
+                    wave_.exec == ~0ULL;
     if (wave_.flat_scratch() == 0 && wave_.exec != 0) {
         e.violate_aperture(va_[0]); // SPI has set no scratch up for this wave
     }
@@ -66,7 +68,7 @@ Space LaneAddresses::space(std::uint64_t va) const {
 bool LaneAddresses::contiguous(unsigned bytes) const {
     constexpr std::uint64_t page = AddressSpace::page_bytes;
     const std::uint64_t first = va_[0];
-    if (wave_.exec != ~0ULL || segment_ == Segment::scratch || first % bytes != 0 ||
+    if (wave_.exec != ~0ULL || segment_ == Segment::scratch || first % 4 != 0 ||
         first % page + std::uint64_t{bytes} * lane_count > page ||
         (segment_ == Segment::flat && space(first) != Space::memory)) {
         return false;

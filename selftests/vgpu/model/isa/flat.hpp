@@ -48,6 +48,8 @@ public:
     // All 64 lanes are on and access `bytes` bytes each, one behind the other, in one page of
     // memory.
     bool contiguous(unsigned bytes) const;
+    // All 64 lanes are on and access the same dwords of their scratch, which lie together.
+    bool same_scratch() const { return same_scratch_; }
 
 private:
     void global(Execution& e, const FlatInstruction& i);
@@ -55,6 +57,7 @@ private:
 
     const WaveState& wave_;
     Segment segment_;
+    bool same_scratch_ = false;
     alignas(64) std::array<std::uint64_t, lane_count> va_;
 };
 
@@ -82,11 +85,11 @@ public:
         case Space::none: e_.violate_aperture(va); break;
         }
     }
-    // All lanes at once: see LaneAddresses::contiguous().
-    std::byte* at_once(unsigned bytes) {
-        std::byte* host = memory_.at(addresses_[0], bytes);
-        check(host != nullptr, addresses_[0]);
-        return host;
+    // The dwords of all lanes at once: see contiguous() and same_scratch(). Null after a fault.
+    std::uint32_t* at_once(std::uint64_t va, unsigned dwords) {
+        std::byte* host = memory_.at(va, std::size_t{dwords} * 4);
+        check(host != nullptr, va);
+        return reinterpret_cast<std::uint32_t*>(host);
     }
 
 private:

@@ -14,11 +14,39 @@ using i8 = std::int8_t;
 using i16 = std::int16_t;
 using i32 = std::int32_t;
 
-// Aligned dwords that lie one behind the other; each is one access for who shares the memory.
-void copy_words(u32* to, const u32* from, unsigned count) {
-    for (unsigned i = 0; i < count; ++i) {
-        __atomic_store_n(to + i, __atomic_load_n(from + i, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+// Aligned dwords; each is one access for who shares the memory.
+u32 load_word(const u32* from) {
+    return __atomic_load_n(from, __ATOMIC_RELAXED);
+}
+void store_word(u32* to, u32 value) {
+    __atomic_store_n(to, value, __ATOMIC_RELAXED);
+}
+
+// What lanes access lies together: lane behind lane, or in scratch dword behind dword. Calls
+// function(word, lane, dword of host memory). False when it does not: nothing was done then.
+template <unsigned count, Access access, typename Function>
+bool at_once(const Execution& e, const LaneAddresses& addresses, LaneMemory<access>& memory,
+             Function function) {
+    if (addresses.same_scratch()) {
+        for (unsigned word = 0; word < count; ++word) {
+            const auto offset = static_cast<u32>(addresses[0]) + word * 4;
+            u32* host = memory.at_once(scratch_address(e.wave, offset, 0), lane_count);
+            for (unsigned lane = 0; lane < lane_count && host != nullptr; ++lane) {
+                function(word, lane, host + lane);
+            }
+        }
+        return true;
     }
+    if (!addresses.contiguous(count * 4)) {
+        return false;
+    }
+    u32* host = memory.at_once(addresses[0], count * lane_count);
+    for (unsigned lane = 0; lane < lane_count && host != nullptr; ++lane) {
+        for (unsigned word = 0; word < count; ++word) {
+            function(word, lane, host + lane * count + word);
+        }
+    }
+    return true;
 }
 
 template <unsigned count> void load(Execution& e) {
@@ -29,19 +57,18 @@ template <unsigned count> void load(Execution& e) {
         return;
     }
     LaneMemory<Access::read> memory(e, addresses);
-    if (count == 1 && addresses.contiguous(4)) {
-        if (const std::byte* host = memory.at_once(4 * lane_count)) {
-            copy_words(to[0]->data(), reinterpret_cast<const u32*>(host), lane_count);
-        }
-        return;
+    std::array<Words, count> values; // no half of a load arrives
+    const auto take = [&values](unsigned word, unsigned lane, const u32* from) {
+        values[word][lane] = load_word(from);
+    };
+    if (!at_once<count>(e, addresses, memory, take)) {
+        for_each_lane(e.wave.exec, [&](unsigned lane) {
+            const u64 va = addresses[lane];
+            for (unsigned word = 0; word < count; ++word) {
+                values[word][lane] = memory.template load<u32>(va + u64{word} * 4, lane);
+            }
+        });
     }
-    std::array<Words, count> values; // an address register may be among the destinations
-    for_each_lane(e.wave.exec, [&](unsigned lane) {
-        const u64 va = addresses[lane];
-        for (unsigned word = 0; word < count; ++word) {
-            values[word][lane] = memory.template load<u32>(va + u64{word} * 4, lane);
-        }
-    });
     for (unsigned word = 0; word < count && !e.failed(); ++word) {
         merge_lanes(*to[word], values[word], e.wave.exec);
     }
@@ -55,10 +82,10 @@ template <unsigned count> void store(Execution& e) {
         return;
     }
     LaneMemory<Access::write> memory(e, addresses);
-    if (count == 1 && addresses.contiguous(4)) {
-        if (std::byte* host = memory.at_once(4 * lane_count)) {
-            copy_words(reinterpret_cast<u32*>(host), from[0]->data(), lane_count);
-        }
+    const auto give = [&from](unsigned word, unsigned lane, u32* to) {
+        store_word(to, (*from[word])[lane]);
+    };
+    if (at_once<count>(e, addresses, memory, give)) {
         return;
     }
     for_each_lane(e.wave.exec, [&](unsigned lane) {

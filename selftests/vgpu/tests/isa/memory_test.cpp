@@ -156,6 +156,40 @@ TEST(GlobalMemory, widths_and_addresses) {
     }
 }
 
+// Lanes that lie one behind the other, over a page's end and within one.
+TEST(GlobalMemory, full_waves_side_by_side) {
+    Snippets snippets({"global_load_dwordx4 v[20:23], v[2:3], off\n"
+                       " global_store_dwordx4 v[2:3], v[4:7], off",
+                       "global_load_dword v20, v0, s[2:3]\n global_store_dword v0, v4, s[2:3]"});
+    for (const u64 start : {u64{0}, u64{20}, u64{4096 - 512}, u64{4096 - 8}}) {
+        for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+            fill(snippets, 4096);
+            isa::WaveState wave = prepared(snippets);
+            set_pair(wave, 2, data_va + start);
+            const u32 lane_bytes = i == 0 ? 16 : 4;
+            std::vector<u32> before;
+            for (u32 word = 0; word < 64 * lane_bytes / 4; ++word) {
+                before.push_back(snippets.memory.word(data_va + start + word * 4));
+            }
+            for (u32 lane = 0; lane < 64; ++lane) {
+                const u64 va = data_va + start + lane * 16;
+                wave.vgpr[2].lane[lane] = static_cast<u32>(va);
+                wave.vgpr[3].lane[lane] = static_cast<u32>(va >> 32);
+            }
+            const u32 behind = snippets.memory.word(data_va + start + 64 * lane_bytes);
+            ASSERT_EQ(snippets.run(i, wave), isa::Outcome::ended) << snippets.problem;
+            for (u32 word = 0; word < before.size(); ++word) {
+                const u32 lane = word * 4 / lane_bytes;
+                const u32 part = word % (lane_bytes / 4);
+                ASSERT_EQ(wave.vgpr[20 + part].lane[lane], before[word]) << start << " " << word;
+                ASSERT_EQ(snippets.memory.word(data_va + start + word * 4),
+                          wave.vgpr[4 + part].lane[lane]);
+            }
+            EXPECT_EQ(snippets.memory.word(data_va + start + 64 * lane_bytes), behind);
+        }
+    }
+}
+
 TEST(GlobalMemory, atomics_with_and_without_return) {
     Snippets snippets({
         "global_atomic_add v20, v1, v4, s[2:3] sc0",

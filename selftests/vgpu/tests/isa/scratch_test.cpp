@@ -68,9 +68,10 @@ TEST(Scratch, loads_in_every_address_mode) {
         "scratch_load_dword a3, v1, off",
     });
     fill(snippets);
-    for (std::size_t i = 0; i < 6; ++i) {
+    for (std::size_t n = 0; n < 12; ++n) {
+        const std::size_t i = n % 6;
         isa::WaveState wave = prepared(snippets);
-        wave.exec = 0xffff'0000'f00f'ffff;
+        wave.exec = n < 6 ? 0xffff'0000'f00f'ffff : ~0ULL;
         ASSERT_EQ(snippets.run(i, wave), isa::Outcome::ended) << i << snippets.problem;
         for (u32 lane = 0; lane < 64; ++lane) {
             const bool on = (wave.exec >> lane & 1) != 0;
@@ -123,25 +124,29 @@ TEST(Scratch, narrow_and_unaligned_accesses) {
 }
 
 TEST(Scratch, stores_change_nothing_else) {
-    Snippets snippets({"scratch_store_dwordx4 v1, v[4:7], s33 offset:32"});
-    fill(snippets);
-    isa::WaveState wave = prepared(snippets);
-    wave.exec = 0x0123'4567'89ab'cdef;
-    std::vector<u32> before;
-    for (u32 lane = 0; lane < 64; ++lane) {
-        for (u32 offset = 0; offset < 1024; offset += 4) {
-            before.push_back(word_of(snippets, lane, offset));
+    Snippets snippets({"scratch_store_dwordx4 v1, v[4:7], s33 offset:32",
+                       "scratch_store_dwordx4 off, v[4:7], s33 offset:32"});
+    for (const bool same : {false, true}) {
+        SCOPED_TRACE(same);
+        fill(snippets);
+        isa::WaveState wave = prepared(snippets);
+        wave.exec = same ? ~0ULL : 0x0123'4567'89ab'cdef;
+        std::vector<u32> before;
+        for (u32 lane = 0; lane < 64; ++lane) {
+            for (u32 offset = 0; offset < 1024; offset += 4) {
+                before.push_back(word_of(snippets, lane, offset));
+            }
         }
-    }
-    ASSERT_EQ(snippets.run(0, wave), isa::Outcome::ended) << snippets.problem;
-    for (u32 lane = 0; lane < 64; ++lane) {
-        const u32 first = lane * 8 + 96;
-        for (u32 offset = 0; offset < 1024; offset += 4) {
-            const bool stored =
-                (wave.exec >> lane & 1) != 0 && offset >= first && offset < first + 16;
-            const u32 expected = stored ? wave.vgpr[4 + (offset - first) / 4].lane[lane]
-                                        : before[lane * 256 + offset / 4];
-            ASSERT_EQ(word_of(snippets, lane, offset), expected) << lane << " " << offset;
+        ASSERT_EQ(snippets.run(same ? 1 : 0, wave), isa::Outcome::ended) << snippets.problem;
+        for (u32 lane = 0; lane < 64; ++lane) {
+            const u32 first = same ? 96 : lane * 8 + 96;
+            for (u32 offset = 0; offset < 1024; offset += 4) {
+                const bool stored =
+                    (wave.exec >> lane & 1) != 0 && offset >= first && offset < first + 16;
+                const u32 expected = stored ? wave.vgpr[4 + (offset - first) / 4].lane[lane]
+                                            : before[lane * 256 + offset / 4];
+                ASSERT_EQ(word_of(snippets, lane, offset), expected) << lane << " " << offset;
+            }
         }
     }
 }
