@@ -142,6 +142,10 @@ const std::vector<Case> cases32{
     {"v_and_or_b32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return (a & b) | c; }},
     {"v_or3_b32 v2, v4, v6, v8", [](u32 a, u32 b, u32 c) { return a | b | c; }},
     {"v_mov_b32 v2, v4\n v_mov_b32 v2, v2", [](u32 a, u32, u32) { return a; }},
+    // The destination among the sources.
+    {"v_mov_b32 v2, v4\n v_sub_u32 v2, v6, v2", [](u32 a, u32 b, u32) { return b - a; }},
+    {"v_mov_b32 v2, v4\n v_lshl_add_u32 v2, v2, 3, v2", [](u32 a, u32, u32) { return 9 * a; }},
+    {"v_mov_b32 v2, v4\n v_not_b32 v2, v2", [](u32 a, u32, u32) { return ~a; }},
     {"v_accvgpr_write_b32 a7, v4\n v_accvgpr_read_b32 v2, a7", [](u32 a, u32, u32) { return a; }},
     {"v_accvgpr_write_b32 a7, v4\n v_accvgpr_mov_b32 a9, a7\n v_accvgpr_read_b32 v2, a9",
      [](u32 a, u32, u32) { return a; }},
