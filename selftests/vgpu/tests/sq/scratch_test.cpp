@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <random>
 #include <set>
 
@@ -89,32 +91,46 @@ public:
         kernel.code = code;
         kernel.scratch = true;
         gpu.load_trap_handler();
-        gpu.memory.set_word(Gpu::kernarg_va, static_cast<std::uint32_t>(Gpu::data_va));
-        gpu.memory.set_word(Gpu::kernarg_va + 4, static_cast<std::uint32_t>(Gpu::data_va >> 32));
-        gpu.memory.set_word(Gpu::kernarg_va + 8, iterations);
+        gpu.load_kernel(kernel);
         gpu.array().bind(gpu.queue());
+        dispatch(3, ring_waves, groups);
+    }
+    // Each dispatch has arguments and results of its own.
+    void dispatch(std::uint64_t index, std::uint32_t ring_waves, unsigned group_count) {
+        const std::uint64_t kernarg = Gpu::kernarg_va + index * 64;
+        const std::uint64_t output = output_va(index);
+        gpu.memory.set_word(kernarg, static_cast<std::uint32_t>(output));
+        gpu.memory.set_word(kernarg + 4, static_cast<std::uint32_t>(output >> 32));
+        gpu.memory.set_word(kernarg + 8, iterations_);
         Grid grid;
-        grid.x = groups * group_items;
+        grid.x = group_count * group_items;
         grid.group_x = group_items;
-        AqlDispatch aql = gpu.packet(grid, gpu.load_kernel(kernel), 3);
+        AqlDispatch aql = gpu.packet(grid, Gpu::code_va, index);
         aql.packet[6] = 40;
+        aql.packet[10] = static_cast<std::uint32_t>(kernarg);
         aql.scratch = {ring_va, ring_waves, wave_bytes};
         EXPECT_TRUE(gpu.array().dispatch(0, aql));
+        items_[index] = group_count * group_items;
     }
     void expect_right_results() {
-        ASSERT_EQ(gpu.completed, std::vector<std::uint64_t>{3});
         ASSERT_EQ(gpu.failed_waves, 0U);
         ASSERT_TRUE(gpu.unmodelled_texts.empty()) << gpu.unmodelled_texts[0];
-        for (std::uint32_t item = 0; item < groups * group_items; ++item) {
-            ASSERT_EQ(gpu.memory.word(Gpu::data_va + item * 8), expected(item, iterations_))
-                << item;
+        std::sort(gpu.completed.begin(), gpu.completed.end());
+        std::vector<std::uint64_t> all;
+        for (const auto& [index, items] : items_) {
+            all.push_back(index);
+            for (std::uint32_t item = 0; item < items; ++item) {
+                ASSERT_EQ(gpu.memory.word(output_va(index) + item * 8), expected(item, iterations_))
+                    << "work-item " << item << " of packet " << index;
+            }
         }
+        ASSERT_EQ(gpu.completed, all);
     }
     // FLAT_SCRATCH of each wave, as it says itself.
     std::vector<std::uint32_t> places() {
         std::vector<std::uint32_t> all;
         for (std::uint32_t item = 0; item < groups * group_items; item += 64) {
-            const std::uint64_t va = Gpu::data_va + item * 8 + 4;
+            const std::uint64_t va = output_va(3) + item * 8 + 4;
             all.push_back(gpu.memory.word(va) - static_cast<std::uint32_t>(ring_va));
         }
         return all;
@@ -122,7 +138,10 @@ public:
     Gpu gpu;
 
 private:
+    static std::uint64_t output_va(std::uint64_t index) { return Gpu::data_va + index * 0x4000; }
+
     std::uint32_t iterations_;
+    std::map<std::uint64_t, std::uint32_t> items_; // of each packet
 };
 
 } // namespace
@@ -165,6 +184,28 @@ TEST(WaveScratch, survives_a_save_at_every_instruction) {
     for (std::uint64_t k = 0; k < instructions; k += 3) {
         Mixing run(2, 5);
         run.gpu.array().run(k);
+        ASSERT_TRUE(run.gpu.save_and_restore()) << k;
+        run.gpu.run_all();
+        run.expect_right_results();
+        if (testing::Test::HasFatalFailure()) {
+            FAIL() << "after instruction " << k;
+        }
+    }
+}
+
+// Waves that come back have the places they left, whoever came in between.
+TEST(WaveScratch, a_new_dispatch_leaves_the_places_of_saved_waves_alone) {
+    constexpr std::uint32_t ring_waves = 14; // 12 for the first dispatch: 2 are left
+    Mixing undisturbed(9, ring_waves);
+    const std::uint64_t instructions = undisturbed.gpu.run_all();
+    for (std::uint64_t k = 0; k < instructions; k += 41) {
+        Mixing run(9, ring_waves);
+        run.gpu.array().run(k);
+        run.dispatch(4, ring_waves, 2);
+        run.gpu.array().run(k % 97);
+        ASSERT_TRUE(run.gpu.save_and_restore()) << k;
+        run.dispatch(5, ring_waves, 3); // before any saved wave has run
+        run.gpu.array().run(k % 389);
         ASSERT_TRUE(run.gpu.save_and_restore()) << k;
         run.gpu.run_all();
         run.expect_right_results();
