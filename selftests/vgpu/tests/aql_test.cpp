@@ -218,6 +218,17 @@ TEST_F(Aql, dispatch_waits_until_the_process_gave_scratch) {
     EXPECT_EQ(gpu.observer.counters["dispatches"], 1U);
 }
 
+// The process frees what scratch there is when it is asked for more.
+TEST_F(Aql, scratch_is_not_asked_for_while_a_dispatch_may_use_what_there_is) {
+    write_packet(dispatch()); // never completes
+    auto packet = dispatch();
+    packet[6] = 256;
+    write_packet(packet);
+    gpu.run();
+    EXPECT_EQ(gpu.observer.counters["dispatches"], 1U);
+    EXPECT_EQ(value_of(error_signal), 0);
+}
+
 TEST_F(Aql, slots_reserved_behind_a_full_ring_are_not_read) {
     write_packet(dispatch()); // never completes, so its slot stays taken
     while (written < ring_packets)
