@@ -51,7 +51,9 @@ ConfigSpace::ConfigSpace(std::uint64_t vram_bytes, std::uint32_t doorbell_bytes,
     set(express + 0x10, 0, 0x0fff, 2);
     set(express + 0x12, 0x1105, 0, 2);
     set(express + 0x24, 0x0000'0180, 0, 4); // device 2: 32 and 64-bit atomic completer
-    set(express + 0x28, 0, 0xffff, 2);
+    // Atomics are on: without a root port in sight Linux takes that for the hypervisor's word
+    // that they reach memory (pci_enable_atomic_ops_to_root), and HIP needs them for printf.
+    set(express + 0x28, 0x0040, 0xffff, 2);
     set(express + 0x2c, 0x0000'003e, 0, 4);
 
     // Vendor-specific extended capability of 16 bytes: amdgpu takes its absence for a machine
