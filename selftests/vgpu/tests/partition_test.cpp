@@ -6,6 +6,7 @@
 #include "user_queues.hpp"
 
 #include "blob/discovery.hpp"
+#include "model/cp/amd_queue.hpp"
 #include "model/regs/xcc_aperture.hpp"
 
 #include <string>
@@ -48,6 +49,18 @@ wait:
     s_endpgm
 )";
 
+// Each workgroup tells where its scratch lies.
+constexpr const char* scratch_kernel = R"(
+    s_load_dwordx2 s[4:5], s[0:1], 0x0
+    s_mov_b64 exec, 1
+    s_lshl_b32 s9, s2, 2
+    v_mov_b32 v0, s9
+    v_mov_b32 v1, flat_scratch_lo
+    s_waitcnt lgkmcnt(0)
+    global_store_dword v0, v1, s[4:5]
+    s_endpgm
+)";
+
 class Partition : public test::UserQueues {
 protected:
     Partition() : UserQueues(xccs) {}
@@ -67,20 +80,20 @@ protected:
         }
         const auto handler = test::trap_handler();
         std::memcpy(gpu.vram.data() + process.page(12), handler.data(), handler.size_bytes());
-        load_kernel();
+        load_kernel(gated_kernel);
         gpu.put(process.page(2) + 8, std::int64_t{100});
         map();
     }
 
-    void load_kernel() {
+    void load_kernel(const char* text, std::uint32_t private_segment = 0) {
         const std::uint64_t object = process.page(8);
-        gpu.put(object + 16, std::uint64_t{256}); // code
-        gpu.put(object + 44, 1U);                 // 8 VGPRs, none of them AccVGPRs
-        gpu.put(object + 48, 6U << 6);            // SGPRs
-        gpu.put(object + 52, 2U << 1 | 1U << 7);  // user SGPRs, workgroup id
+        gpu.put(object + 16, std::uint64_t{256});                  // code
+        gpu.put(object + 44, 1U);                                  // 8 VGPRs, none of them AccVGPRs
+        gpu.put(object + 48, 6U << 6);                             // SGPRs
+        gpu.put(object + 52, private_segment | 2U << 1 | 1U << 7); // user SGPRs, workgroup id
         gpu.put(object + 56, std::uint16_t{1U << 3});
         std::uint64_t at = object + 256;
-        for (const std::uint32_t word : test::assemble(gated_kernel)) {
+        for (const std::uint32_t word : test::assemble(text)) {
             gpu.put(at, word);
             at += 4;
         }
@@ -100,14 +113,14 @@ protected:
     std::uint32_t counter(unsigned workgroup) const {
         return gpu.get<std::uint32_t>(process.page(10) + 4 * workgroup);
     }
-    void dispatch(std::uint32_t workgroups, bool barrier = false) {
+    void dispatch(std::uint32_t workgroups, bool barrier = false, std::uint32_t private_bytes = 0) {
         const std::uint32_t words[] = {2U | (barrier ? 1U << 8 : 0U) | 1U << 16,
                                        64U | 1U << 16,
                                        1,
                                        64 * workgroups,
                                        1,
                                        1,
-                                       0,
+                                       private_bytes,
                                        0,
                                        low_half(user_va + 0x8000),
                                        high_half(user_va + 0x8000),
@@ -194,6 +207,25 @@ TEST_F(Partition, dispatch_smaller_than_the_partition_completes) {
     EXPECT_EQ(completed(), 9);
     EXPECT_EQ(read_index(), 9U);
     EXPECT_EQ(counter(0), 9U * 0x103);
+}
+
+// ROCr sizes the ring for all XCCs, and COMPUTE_TMPRING_SIZE for one of them.
+TEST_F(Partition, each_xcc_has_its_part_of_the_scratch) {
+    constexpr std::uint32_t ring_waves = 5;
+    constexpr std::uint32_t part_bytes = ring_waves * 2048;
+    constexpr std::uint32_t base = 0x4000'0000;
+    load_kernel(scratch_kernel, 1);
+    gpu.put(process.page(1) + amd_queue::compute_tmpring_size, ring_waves | 2U << 12);
+    gpu.put(process.page(1) + amd_queue::scratch_backing_memory_location, std::uint64_t{base});
+    gpu.put(process.page(1) + amd_queue::scratch_wave64_lane_byte_size, 2048U / 64);
+    dispatch(xccs, false, 32);
+    run_for_a_while();
+    ASSERT_EQ(completed(), 1);
+    std::vector<std::uint32_t> places;
+    for (unsigned workgroup = 0; workgroup < xccs; ++workgroup)
+        places.push_back(counter(workgroup) - base);
+    EXPECT_THAT(places,
+                ::testing::UnorderedElementsAre(0, part_bytes, 2 * part_bytes, 3 * part_bytes));
 }
 
 TEST_F(Partition, packet_completes_with_its_last_xcc_and_barriers_wait_for_it) {
