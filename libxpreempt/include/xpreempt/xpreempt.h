@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* libxpreempt: preemption of HIP streams on AMD GPUs. */
+#ifndef XPREEMPT_XPREEMPT_H
+#define XPREEMPT_XPREEMPT_H
+
+#include <xpreempt/device.h>
+#include <xpreempt/queue.h>
+#include <xpreempt/stats.h>
+#include <xpreempt/stream.h>
+#include <xpreempt/xqueue.h>
+
+#endif /* XPREEMPT_XPREEMPT_H */

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* xqueues: commands for a stream that are launched little by little and can be suspended. */
+#ifndef XPREEMPT_XQUEUE_H
+#define XPREEMPT_XQUEUE_H
+
+#include <xpreempt/queue.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct xp_xqueue {
+	uint64_t handle;
+} xp_xqueue_t;
+
+/**
+ * Launches one command on the stream: 0, a negative errno, or a hipError_t. Called once, in the
+ * order of submission, by the thread that submits or by the xqueue's own; it must not wait for the
+ * GPU. Of its own xqueue it may call xp_xqueue_submit() only.
+ */
+typedef int (*xp_launch_fn)(void *stream, void *argument);
+
+struct xp_xqueue_options {
+	size_t sz; /* in: sizeof(struct xp_xqueue_options) */
+	uint32_t threshold; /* commands that may be in flight; 0: 16 */
+	uint32_t batch; /* commands between two completion markers, <= threshold; 0: 8 or threshold */
+	uint32_t capacity; /* commands that may wait before submit blocks; 0: 65536 */
+	uint32_t max_level; /* XP_LEVEL_*: do not stop more than that; 0: as much as possible */
+	uint32_t flags; /* XP_ALLOW_SHARED */
+	uint32_t reserved; /* 0 */
+};
+
+/* flags of xp_xqueue_suspend() */
+#define XP_SUSPEND_EXACT 0x1u /* fail when the xqueue's highest level cannot be reached */
+
+struct xp_xqueue_state {
+	size_t sz; /* in: sizeof(struct xp_xqueue_state) */
+	uint32_t suspends; /* not yet resumed */
+	uint32_t held_level; /* XP_LEVEL_* of the suspend, 0 while it runs */
+	uint32_t pending; /* submitted, not launched */
+	uint32_t in_flight; /* launched, not known to be complete */
+	uint32_t best_level; /* XP_LEVEL_* that a suspend would reach now */
+	uint32_t reserved;
+	char reason[XP_REASON_BYTES]; /* why not a higher level, or "" */
+};
+
+/**
+ * xp_xqueue_create() - an xqueue in front of a stream
+ * @options: NULL for the defaults
+ *
+ * Starts one thread. The stream must outlive the xqueue; a stream that was never used is touched
+ * (xp_stream_touch()) to learn its queue. -ENOENT: no HIP runtime is loaded.
+ */
+int xp_xqueue_create(void *stream, const struct xp_xqueue_options *options, xp_xqueue_t *xqueue);
+
+/** xp_xqueue_destroy() - resumes, launches what waits, and waits for all of it */
+int xp_xqueue_destroy(xp_xqueue_t xqueue);
+
+/**
+ * xp_xqueue_submit() - hands over a command
+ * @ticket: receives its number, for xp_xqueue_wait(); may be NULL
+ *
+ * Launches at once in the calling thread when the xqueue is not suspended, nothing waits, and fewer
+ * than threshold commands are in flight; then an error is the launch's. Blocks while capacity
+ * commands wait.
+ */
+int xp_xqueue_submit(xp_xqueue_t xqueue, xp_launch_fn launch, void *argument, uint64_t *ticket);
+
+/**
+ * xp_xqueue_wait() - until that command has completed on the GPU
+ *
+ * A suspended xqueue completes when it is resumed. -ECANCELED: dropped. Another error: the launch's.
+ */
+int xp_xqueue_wait(xp_xqueue_t xqueue, uint64_t ticket);
+int xp_xqueue_wait_all(xp_xqueue_t xqueue);
+
+/**
+ * xp_xqueue_suspend() - stops the xqueue, as much of it as possible
+ * @flags: XP_SUSPEND_EXACT or 0
+ * @level: receives the level reached; may be NULL
+ *
+ * Counted: as many resumes are needed. When it returns no launch is going on and none will begin;
+ * at XP_LEVEL_INTERRUPT no wave of the stream runs.
+ */
+int xp_xqueue_suspend(xp_xqueue_t xqueue, uint32_t flags, uint32_t *level);
+
+/** xp_xqueue_resume() - undoes one suspend. -EALREADY: none */
+int xp_xqueue_resume(xp_xqueue_t xqueue);
+
+/** xp_xqueue_drop() - forgets commands that were not launched; @count (or NULL): how many */
+int xp_xqueue_drop(xp_xqueue_t xqueue, uint64_t *count);
+
+/** xp_xqueue_set_launch_config() - 0 keeps a value; -EINVAL when batch would exceed threshold */
+int xp_xqueue_set_launch_config(xp_xqueue_t xqueue, uint32_t threshold, uint32_t batch);
+
+int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state *state);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* XPREEMPT_XQUEUE_H */

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Counted holds of KFD queues: the first stops the queue, the last one's end starts it.
+#pragma once
+
+#include "backend/transport.hpp"
+#include "base/error.hpp"
+#include "hip/mapping.hpp"
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+namespace xpreempt::backend {
+
+// Thread-safe. The mutex is held across the ioctl, because the count must agree with the driver.
+class Holds {
+public:
+    explicit Holds(Transport& transport) : transport_(transport) {}
+
+    Result<void> hold(const hip::QueueRecord& queue, StopType type);
+    // A queue that was destroyed meanwhile is released with success: nothing of it is left.
+    Result<void> release(const hip::QueueRecord& queue);
+    // Every queue runs again, whoever holds it: for the end of the process.
+    void release_all();
+    [[nodiscard]] std::uint32_t count(hip::QueueRef queue) const;
+
+private:
+    struct Hold {
+        hip::QueueRecord queue;
+        std::uint32_t count;
+    };
+
+    Transport& transport_;
+    mutable std::mutex mutex_;
+    std::map<hip::QueueRef, Hold> holds_;
+};
+
+} // namespace xpreempt::backend

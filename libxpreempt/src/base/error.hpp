@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Errors as values: which errno, in which step, on which id.
+#pragma once
+
+#include <cstdint>
+#include <tl/expected.hpp>
+
+namespace xpreempt {
+
+enum class Op : std::uint8_t {
+    open_device,
+    query,
+    preempt_queue,
+    resume_queue,
+    switch_queues,
+    queue_status,
+    update_queue,
+    read_sysfs,
+    find_hip,
+    call_hip,
+    map_stream,
+    share_queue,
+    choose_level,
+    submit,
+    launch,
+    wait,
+    suspend,
+    resume,
+    configure,
+    handle,
+};
+
+struct Error {
+    int errno_value;
+    Op op;
+    std::uint32_t id = 0; // a KFD queue id, a gpu_id or a HIP error, as op tells
+};
+
+template <typename T> using Result = tl::expected<T, Error>;
+
+inline tl::unexpected<Error> fail(int errno_value, Op op, std::uint32_t id = 0) {
+    return tl::make_unexpected(Error{errno_value, op, id});
+}
+
+// What was tried, as a phrase that a sentence can end with.
+constexpr const char* phrase(Op op) {
+    switch (op) {
+    case Op::open_device: return "opening /dev/kfd";
+    case Op::query: return "asking the driver what it can do";
+    case Op::preempt_queue: return "preempting a KFD queue";
+    case Op::resume_queue: return "resuming a KFD queue";
+    case Op::switch_queues: return "switching KFD queues";
+    case Op::queue_status: return "reading the status of a KFD queue";
+    case Op::update_queue: return "changing the percentage of a KFD queue";
+    case Op::read_sysfs: return "reading the queues below /sys/class/kfd";
+    case Op::find_hip: return "looking for a loaded HIP runtime";
+    case Op::call_hip: return "calling HIP";
+    case Op::map_stream: return "mapping a stream to its KFD queue";
+    case Op::share_queue: return "stopping a KFD queue that other streams share";
+    case Op::choose_level: return "choosing a level";
+    case Op::submit: return "submitting a command";
+    case Op::launch: return "launching a command";
+    case Op::wait: return "waiting for a command";
+    case Op::suspend: return "suspending an xqueue";
+    case Op::resume: return "resuming an xqueue";
+    case Op::configure: return "configuring an xqueue";
+    case Op::handle: return "looking up a handle";
+    }
+    return "an unknown step";
+}
+
+} // namespace xpreempt

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Handles for C: table index and generation, so that a stale one is an error and not a crash.
+#pragma once
+
+#include "base/error.hpp"
+
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace xpreempt {
+
+// Objects are shared so that a handle closed by one thread leaves the object whole for a call that
+// another thread is in; the last of them destroys it. Never zero: a zeroed handle is stale too.
+template <typename T> class HandleTable {
+public:
+    std::uint64_t insert(std::shared_ptr<T> object) {
+        const std::lock_guard lock(mutex_);
+        std::size_t index = 0;
+        while (index < slots_.size() && slots_[index].object)
+            ++index;
+        if (index == slots_.size())
+            slots_.emplace_back();
+        slots_[index].object = std::move(object);
+        return handle(index);
+    }
+
+    Result<std::shared_ptr<T>> find(std::uint64_t value) const {
+        const std::lock_guard lock(mutex_);
+        const std::size_t index = value & 0xffffffffU;
+        if (index >= slots_.size() || !slots_[index].object || handle(index) != value)
+            return fail(EBADF, Op::handle, static_cast<std::uint32_t>(index));
+        return slots_[index].object;
+    }
+
+    Result<std::shared_ptr<T>> remove(std::uint64_t value) {
+        const std::lock_guard lock(mutex_);
+        const std::size_t index = value & 0xffffffffU;
+        if (index >= slots_.size() || !slots_[index].object || handle(index) != value)
+            return fail(EBADF, Op::handle, static_cast<std::uint32_t>(index));
+        ++slots_[index].generation;
+        return std::move(slots_[index].object);
+    }
+
+    std::vector<std::shared_ptr<T>> all() const {
+        const std::lock_guard lock(mutex_);
+        std::vector<std::shared_ptr<T>> objects;
+        for (const Slot& slot : slots_)
+            if (slot.object)
+                objects.push_back(slot.object);
+        return objects;
+    }
+
+private:
+    struct Slot {
+        std::shared_ptr<T> object;
+        std::uint32_t generation = 1;
+    };
+
+    std::uint64_t handle(std::size_t index) const {
+        return std::uint64_t{slots_[index].generation} << 32 | index;
+    }
+
+    mutable std::mutex mutex_;
+    std::vector<Slot> slots_;
+};
+
+} // namespace xpreempt

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// xpreempt/device.h
+#include "capi/fence.hpp"
+
+#include <cstdio>
+#include <xpreempt/device.h>
+
+namespace xpreempt::capi {
+
+namespace {
+
+thread_local char detail[256];
+
+} // namespace
+
+int told(const Error& error) {
+    char buffer[96];
+    const char* text = strerror_r(error.errno_value, buffer, sizeof buffer);
+    if (error.id != 0)
+        std::snprintf(detail, sizeof detail, "%s failed: %s (%u)", phrase(error.op), text,
+                      error.id);
+    else
+        std::snprintf(detail, sizeof detail, "%s failed: %s", phrase(error.op), text);
+    return -error.errno_value;
+}
+
+} // namespace xpreempt::capi
+
+using namespace xpreempt;
+using namespace xpreempt::capi;
+
+extern "C" {
+
+int xp_probe(struct xp_probe_info* probe) {
+    return fence([&](Library& library) -> Result<void> {
+        if (const auto checked = check_size(probe, sizeof *probe); !checked)
+            return checked;
+        const backend::Probe& found = library.probe();
+        struct xp_probe_info ours{};
+        ours.transport = static_cast<std::uint32_t>(found.kind);
+        ours.hook_loaded = library.mapping().available() ? 1 : 0;
+        ours.hip_loaded = library.hip() ? 1 : 0;
+        ours.sched_mode = found.driver.sched_mode;
+        ours.caps = found.driver.caps;
+        copy_text(ours.reason, found.reason);
+        copy_out(probe, ours);
+        return {};
+    });
+}
+
+const char* xp_last_detail(void) {
+    return xpreempt::capi::detail;
+}
+
+const char* xp_version(void) {
+    return XPREEMPT_VERSION;
+}
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// The border to C: exceptions and errors become negative errnos, structs keep their size.
+#pragma once
+
+#include "base/error.hpp"
+#include "capi/library.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <string_view>
+#include <system_error>
+
+namespace xpreempt::capi {
+
+// Remembers the error for xp_last_detail(), and returns what the C function returns.
+int told(const Error& error);
+
+template <typename Body> int fence(Body body) noexcept {
+    // The parent's queues and threads are not the child's.
+    if (Library::forked())
+        return -EBADF;
+    try {
+        const Result<void> result = body(Library::instance());
+        return result ? 0 : told(result.error());
+    } catch (const std::bad_alloc&) {
+        return -ENOMEM;
+    } catch (const std::system_error& error) {
+        return error.code().value() > 0 ? -error.code().value() : -EIO; // a thread or a mutex
+    } catch (...) {
+        return -EIO;
+    }
+}
+
+// first_bytes: of the struct's first version.
+template <typename Struct> Result<void> check_size(const Struct* user, std::size_t first_bytes) {
+    if (user == nullptr || user->sz < first_bytes)
+        return fail(EINVAL, Op::handle);
+    return {};
+}
+
+// Nothing behind what the caller knows; sz stays the caller's.
+template <typename Struct> void copy_out(Struct* user, Struct ours) {
+    ours.sz = user->sz;
+    std::memcpy(user, &ours, std::min(user->sz, sizeof ours));
+}
+
+template <std::size_t Bytes> void copy_text(char (&to)[Bytes], std::string_view from) {
+    const std::size_t length = std::min(from.size(), Bytes - 1);
+    std::memcpy(to, from.data(), length);
+    to[length] = '\0';
+}
+
+} // namespace xpreempt::capi

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Puts the rooms together for this process.
+#include "capi/library.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <pthread.h>
+
+namespace xpreempt::capi {
+
+namespace {
+
+std::atomic<bool> is_child{false};
+
+} // namespace
+
+QueueHandle::~QueueHandle() {
+    const std::lock_guard lock(mutex_);
+    if (held_)
+        (void)holds_.release(queue_); // refused only by a dead queue
+}
+
+Result<void> QueueHandle::preempt() {
+    const std::lock_guard lock(mutex_);
+    if (held_)
+        return fail(EALREADY, Op::preempt_queue, queue_.kfd_queue_id);
+    if (const auto held = holds_.hold(queue_, backend::StopType::save); !held)
+        return held;
+    held_ = true;
+    return {};
+}
+
+Result<void> QueueHandle::resume() {
+    const std::lock_guard lock(mutex_);
+    if (!held_)
+        return fail(EALREADY, Op::resume_queue, queue_.kfd_queue_id);
+    if (const auto released = holds_.release(queue_); !released)
+        return released;
+    held_ = false;
+    return {};
+}
+
+Library& Library::instance() {
+    static auto* const library = new Library;
+    return *library;
+}
+
+bool Library::forked() {
+    return is_child.load(std::memory_order_relaxed);
+}
+
+Library::Library()
+    : mapping_(hip::Mapping::of_process()),
+      selected_(backend::select_transport(mapping_, "/dev/kfd")), holds_(*selected_.transport) {
+    pthread_atfork(nullptr, nullptr, [] { is_child.store(true, std::memory_order_relaxed); });
+}
+
+Result<const hip::Functions*> Library::hip() {
+    const std::lock_guard lock(hip_mutex_);
+    if (!hip_) {
+        const auto found = hip::loaded_runtime();
+        if (!found)
+            return tl::make_unexpected(found.error());
+        hip_ = *found;
+    }
+    return &*hip_;
+}
+
+Result<void> Library::ensure_mapped(hip::Stream stream) {
+    if (!mapping_.available() || mapping_.queue_of(stream))
+        return {};
+    const auto functions = hip();
+    if (!functions)
+        return tl::make_unexpected(functions.error());
+    return hip::touch_stream(**functions, stream);
+}
+
+void Library::release_at_exit() {
+    // Registered after HIP has come up, so it runs before HIP goes down.
+    std::call_once(exit_registered_, [] {
+        std::atexit([] {
+            if (!forked())
+                instance().let_everything_run();
+        });
+    });
+}
+
+void Library::let_everything_run() {
+    for (const auto& xqueue : xqueues.all()) {
+        (void)xqueue->drop();
+        while (xqueue->state().suspends > 0 && xqueue->resume()) {
+        }
+    }
+    holds_.release_all();
+}
+
+} // namespace xpreempt::capi

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// Composition root: what one process has of everything below the C interface.
+#pragma once
+
+#include "backend/stream_queue.hpp"
+#include "backend/transport.hpp"
+#include "base/handle_table.hpp"
+#include "hip/mapping.hpp"
+#include "hip/runtime.hpp"
+#include "xqueue/xqueue.hpp"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace xpreempt::capi {
+
+class Library;
+
+// One xp_queue_t: a queue and at most one hold on it, which ends with the handle.
+class QueueHandle {
+public:
+    QueueHandle(backend::Holds& holds, const hip::QueueRecord& queue)
+        : holds_(holds), queue_(queue) {}
+    ~QueueHandle();
+    QueueHandle(const QueueHandle&) = delete;
+    QueueHandle& operator=(const QueueHandle&) = delete;
+    QueueHandle(QueueHandle&&) = delete;
+    QueueHandle& operator=(QueueHandle&&) = delete;
+
+    [[nodiscard]] const hip::QueueRecord& queue() const { return queue_; }
+    Result<void> preempt();
+    Result<void> resume();
+
+private:
+    backend::Holds& holds_;
+    const hip::QueueRecord queue_;
+    std::mutex mutex_;
+    bool held_ = false;
+};
+
+class Library {
+public:
+    // Made at first use, and never destroyed: handles may be used by other libraries' destructors.
+    static Library& instance();
+
+    // True in a child of the process that used the library.
+    [[nodiscard]] static bool forked();
+
+    [[nodiscard]] const hip::Mapping& mapping() const { return mapping_; }
+    [[nodiscard]] const backend::Probe& probe() const { return selected_.probe; }
+    [[nodiscard]] backend::Transport& transport() const { return *selected_.transport; }
+    [[nodiscard]] const kfd::Device* device() const { return selected_.device.get(); }
+    backend::Holds& holds() { return holds_; }
+
+    // HIP may be loaded later than we are, so it is looked for until it is found.
+    Result<const hip::Functions*> hip();
+
+    // The stream's queue; a stream without one is touched when HIP is there.
+    Result<void> ensure_mapped(hip::Stream stream);
+
+    // At exit HIP waits for its streams: what is held must run before.
+    void release_at_exit();
+
+    HandleTable<xqueue::XQueue> xqueues;
+    HandleTable<QueueHandle> queues;
+
+private:
+    Library();
+    void let_everything_run();
+
+    hip::Mapping mapping_;
+    backend::Selected selected_;
+    backend::Holds holds_;
+    std::mutex hip_mutex_;
+    std::optional<hip::Functions> hip_;
+    std::once_flag exit_registered_;
+};
+
+} // namespace xpreempt::capi

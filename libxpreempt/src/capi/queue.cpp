@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// xpreempt/queue.h
+#include "capi/fence.hpp"
+
+#include <xpreempt/queue.h>
+
+using namespace xpreempt;
+using namespace xpreempt::capi;
+
+extern "C" {
+
+int xp_queue_open(void* stream, uint32_t flags, xp_queue_t* queue) {
+    return fence([&](Library& library) -> Result<void> {
+        if (queue == nullptr || (flags & ~XP_ALLOW_SHARED) != 0)
+            return fail(EINVAL, Op::handle);
+        const auto record = library.mapping().queue_of(stream);
+        if (!record)
+            return tl::make_unexpected(record.error());
+        const bool allow_shared = (flags & XP_ALLOW_SHARED) != 0;
+        const auto level = backend::level_of(library.transport(), library.probe(),
+                                             library.mapping(), stream, allow_shared);
+        if (level.level == xqueue::Level::block)
+            return record->num_streams > 1 && !allow_shared
+                       ? fail(EBUSY, Op::share_queue, record->kfd_queue_id)
+                       : fail(EOPNOTSUPP, Op::preempt_queue, record->kfd_queue_id);
+        library.release_at_exit();
+        queue->handle =
+            library.queues.insert(std::make_shared<QueueHandle>(library.holds(), *record));
+        return {};
+    });
+}
+
+int xp_queue_preempt(xp_queue_t queue) {
+    return fence([&](Library& library) -> Result<void> {
+        const auto found = library.queues.find(queue.handle);
+        return found ? (*found)->preempt() : tl::make_unexpected(found.error());
+    });
+}
+
+int xp_queue_resume(xp_queue_t queue) {
+    return fence([&](Library& library) -> Result<void> {
+        const auto found = library.queues.find(queue.handle);
+        return found ? (*found)->resume() : tl::make_unexpected(found.error());
+    });
+}
+
+int xp_queue_query(xp_queue_t queue, struct xp_queue_info* info) {
+    return fence([&](Library& library) -> Result<void> {
+        if (const auto checked = check_size(info, sizeof *info); !checked)
+            return checked;
+        const auto found = library.queues.find(queue.handle);
+        if (!found)
+            return tl::make_unexpected(found.error());
+        const hip::QueueRecord& record = (*found)->queue();
+        const auto now = library.mapping().queue(record.kfd_queue_id);
+        if (!now || now->generation != record.generation)
+            return fail(ESTALE, Op::queue_status, record.kfd_queue_id);
+        struct xp_queue_info ours{};
+        ours.kfd_queue_id = record.kfd_queue_id;
+        ours.generation = record.generation;
+        ours.gpu_id = record.gpu_id;
+        ours.num_streams = now->num_streams;
+        ours.holds = library.holds().count(hip::ref_of(record));
+        if (library.transport().kind() == backend::TransportKind::patched) {
+            const auto status = library.device()->status(record.kfd_queue_id, now->fd);
+            if (!status)
+                return tl::make_unexpected(status.error());
+            ours.preempts_known = 1;
+            ours.preempts = status->preempts;
+            ours.last_preempt_ns = status->last_preempt_ns;
+            ours.max_preempt_ns = status->max_preempt_ns;
+        }
+        copy_out(info, ours);
+        return {};
+    });
+}
+
+int xp_queue_close(xp_queue_t queue) {
+    return fence([&](Library& library) -> Result<void> {
+        const auto removed = library.queues.remove(queue.handle);
+        if (!removed)
+            return tl::make_unexpected(removed.error());
+        return {};
+    });
+}
+}

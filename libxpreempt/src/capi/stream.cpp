@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// xpreempt/stream.h
+#include "capi/fence.hpp"
+
+#include <xpreempt/stream.h>
+
+using namespace xpreempt;
+using namespace xpreempt::capi;
+
+namespace {
+
+Result<void> destroy(const hip::Functions& hip, hip::Stream stream) {
+    if (const int error = hip.stream_destroy(stream); error != hip::success)
+        return hip::failed_call(error);
+    return {};
+}
+
+// HIP gives such a stream a queue that no other stream gets; that is seen here, not believed.
+Result<void> verify_own_queue(Library& library, hip::Stream stream) {
+    if (!library.mapping().available())
+        return {}; // xp_stream_query() tells that nothing is known
+    if (const auto mapped = library.ensure_mapped(stream); !mapped)
+        return mapped;
+    const auto queue = library.mapping().queue_of(stream);
+    if (!queue)
+        return tl::make_unexpected(queue.error());
+    if (queue->num_streams != 1)
+        return fail(EBUSY, Op::share_queue, queue->kfd_queue_id);
+    return {};
+}
+
+} // namespace
+
+extern "C" {
+
+int xp_stream_query(void* stream, struct xp_stream_info* info) {
+    return fence([&](Library& library) -> Result<void> {
+        if (const auto checked = check_size(info, sizeof *info); !checked)
+            return checked;
+        const auto queue = library.mapping().queue_of(stream);
+        if (!queue)
+            return tl::make_unexpected(queue.error());
+        const auto level = backend::level_of(library.transport(), library.probe(),
+                                             library.mapping(), stream, false);
+        struct xp_stream_info ours{};
+        ours.kfd_queue_id = queue->kfd_queue_id;
+        ours.generation = queue->generation;
+        ours.gpu_id = queue->gpu_id;
+        ours.num_sharing = queue->num_streams;
+        ours.level = static_cast<std::uint32_t>(level.level);
+        ours.save_area_bytes = queue->save_area_bytes;
+        copy_text(ours.reason, level.reason);
+        copy_out(info, ours);
+        return {};
+    });
+}
+
+int xp_stream_sharing(void* stream, void** streams, size_t max, size_t* count) {
+    return fence([&](Library& library) -> Result<void> {
+        if (count == nullptr || (streams == nullptr && max > 0))
+            return fail(EINVAL, Op::map_stream);
+        const auto queue = library.mapping().queue_of(stream);
+        if (!queue)
+            return tl::make_unexpected(queue.error());
+        const auto sharing = library.mapping().streams_of(hip::ref_of(*queue));
+        std::copy_n(sharing.begin(), std::min(max, sharing.size()), streams);
+        *count = sharing.size();
+        return {};
+    });
+}
+
+int xp_stream_touch(void* stream) {
+    return fence([&](Library& library) -> Result<void> {
+        const auto hip = library.hip();
+        if (!hip)
+            return tl::make_unexpected(hip.error());
+        return hip::touch_stream(**hip, stream);
+    });
+}
+
+int xp_stream_create(void** stream) {
+    return fence([&](Library& library) -> Result<void> {
+        if (stream == nullptr)
+            return fail(EINVAL, Op::call_hip);
+        const auto hip = library.hip();
+        if (!hip)
+            return tl::make_unexpected(hip.error());
+        const auto created = hip::create_own_queue_stream(**hip);
+        if (!created)
+            return tl::make_unexpected(created.error());
+        if (const auto verified = verify_own_queue(library, *created); !verified) {
+            (void)destroy(**hip, *created); // the first error is the one to tell
+            return verified;
+        }
+        *stream = *created;
+        return {};
+    });
+}
+
+int xp_stream_destroy(void* stream) {
+    return fence([&](Library& library) -> Result<void> {
+        const auto hip = library.hip();
+        if (!hip)
+            return tl::make_unexpected(hip.error());
+        return destroy(**hip, stream);
+    });
+}
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+// xpreempt/xqueue.h and stats.h
+#include "capi/fence.hpp"
+
+#include <xpreempt/stats.h>
+
+using namespace xpreempt;
+using namespace xpreempt::capi;
+
+namespace {
+
+using XQueuePointer = std::shared_ptr<xqueue::XQueue>;
+
+// Calls body with the XQueue of the handle.
+template <typename Body> int with(xp_xqueue_t handle, Body body) {
+    return fence([&](Library& library) -> Result<void> {
+        const auto found = library.xqueues.find(handle.handle);
+        return found ? body(**found) : tl::make_unexpected(found.error());
+    });
+}
+
+Result<xqueue::LaunchConfig> launch_config(const struct xp_xqueue_options& options) {
+    xqueue::LaunchConfig config;
+    if (options.threshold != 0)
+        config.threshold = options.threshold;
+    config.batch = options.batch != 0 ? options.batch : std::min(config.batch, config.threshold);
+    if (options.capacity != 0)
+        config.capacity = options.capacity;
+    if (const auto checked = xqueue::XQueue::check(config); !checked)
+        return tl::make_unexpected(checked.error());
+    return config;
+}
+
+Result<struct xp_xqueue_options> known_options(const struct xp_xqueue_options* given) {
+    struct xp_xqueue_options options{};
+    if (given == nullptr)
+        return options;
+    if (const auto checked = check_size(given, sizeof options); !checked)
+        return tl::make_unexpected(checked.error());
+    options = *given;
+    const bool valid = options.max_level <= XP_LEVEL_INTERRUPT && options.reserved == 0 &&
+                       (options.flags & ~XP_ALLOW_SHARED) == 0;
+    if (!valid)
+        return fail(EINVAL, Op::configure);
+    return options;
+}
+
+} // namespace
+
+extern "C" {
+
+int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_xqueue_t* xqueue) {
+    return fence([&](Library& library) -> Result<void> {
+        if (xqueue == nullptr)
+            return fail(EINVAL, Op::configure);
+        const auto known = known_options(options);
+        if (!known)
+            return tl::make_unexpected(known.error());
+        const auto config = launch_config(*known);
+        if (!config)
+            return tl::make_unexpected(config.error());
+        const auto hip = library.hip();
+        if (!hip)
+            return tl::make_unexpected(hip.error());
+        if (const auto mapped = library.ensure_mapped(stream); !mapped)
+            return mapped;
+        library.release_at_exit();
+        const backend::Environment environment{**hip, library.mapping(), library.probe(),
+                                               library.transport(), library.holds()};
+        const bool allow_shared = (known->flags & XP_ALLOW_SHARED) != 0;
+        const auto highest =
+            known->max_level == 0 ? xqueue::Level::interrupt : xqueue::Level(known->max_level);
+        xqueue->handle = library.xqueues.insert(std::make_shared<xqueue::XQueue>(
+            std::make_unique<backend::StreamQueue>(environment, stream, allow_shared), *config,
+            highest));
+        return {};
+    });
+}
+
+int xp_xqueue_destroy(xp_xqueue_t xqueue) {
+    return fence([&](Library& library) -> Result<void> {
+        const auto removed = library.xqueues.remove(xqueue.handle);
+        if (!removed)
+            return tl::make_unexpected(removed.error());
+        return {};
+    });
+}
+
+int xp_xqueue_submit(xp_xqueue_t xqueue, xp_launch_fn launch, void* argument, uint64_t* ticket) {
+    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
+        if (launch == nullptr)
+            return fail(EINVAL, Op::submit);
+        const auto submitted = found.submit({launch, argument});
+        if (!submitted)
+            return tl::make_unexpected(submitted.error());
+        if (ticket != nullptr)
+            *ticket = *submitted;
+        return {};
+    });
+}
+
+int xp_xqueue_wait(xp_xqueue_t xqueue, uint64_t ticket) {
+    return with(xqueue, [&](xqueue::XQueue& found) { return found.wait(ticket); });
+}
+
+int xp_xqueue_wait_all(xp_xqueue_t xqueue) {
+    return with(xqueue, [&](xqueue::XQueue& found) { return found.wait_all(); });
+}
+
+int xp_xqueue_suspend(xp_xqueue_t xqueue, uint32_t flags, uint32_t* level) {
+    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
+        if ((flags & ~XP_SUSPEND_EXACT) != 0)
+            return fail(EINVAL, Op::suspend);
+        const auto suspended = found.suspend((flags & XP_SUSPEND_EXACT) != 0);
+        if (!suspended)
+            return tl::make_unexpected(suspended.error());
+        if (level != nullptr)
+            *level = static_cast<std::uint32_t>(suspended->level);
+        return {};
+    });
+}
+
+int xp_xqueue_resume(xp_xqueue_t xqueue) {
+    return with(xqueue, [&](xqueue::XQueue& found) { return found.resume(); });
+}
+
+int xp_xqueue_drop(xp_xqueue_t xqueue, uint64_t* count) {
+    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
+        const auto dropped = found.drop();
+        if (!dropped)
+            return tl::make_unexpected(dropped.error());
+        if (count != nullptr)
+            *count = *dropped;
+        return {};
+    });
+}
+
+int xp_xqueue_set_launch_config(xp_xqueue_t xqueue, uint32_t threshold, uint32_t batch) {
+    return with(xqueue, [&](xqueue::XQueue& found) {
+        xqueue::LaunchConfig config = found.config();
+        if (threshold != 0)
+            config.threshold = threshold;
+        if (batch != 0)
+            config.batch = batch;
+        return found.configure(config);
+    });
+}
+
+int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
+    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
+        if (const auto checked = check_size(state, sizeof *state); !checked)
+            return checked;
+        const xqueue::State now = found.state();
+        const xqueue::LevelChoice best = found.level();
+        struct xp_xqueue_state ours{};
+        ours.suspends = now.suspends;
+        ours.held_level = now.suspends > 0 ? static_cast<std::uint32_t>(now.held_level) : 0;
+        ours.pending = now.pending;
+        ours.in_flight = now.in_flight;
+        ours.best_level = static_cast<std::uint32_t>(best.level);
+        copy_text(ours.reason, best.reason);
+        copy_out(state, ours);
+        return {};
+    });
+}
+
+int xp_xqueue_get_stats(xp_xqueue_t xqueue, struct xp_xqueue_stats* stats) {
+    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
+        if (const auto checked = check_size(stats, sizeof *stats); !checked)
+            return checked;
+        const xqueue::Statistics now = found.statistics();
+        struct xp_xqueue_stats ours{};
+        ours.submitted = now.submitted;
+        ours.launched = now.launched;
+        ours.launched_inline = now.launched_inline;
+        ours.launch_failures = now.launch_failures;
+        ours.completed = now.completed;
+        ours.dropped = now.dropped;
+        ours.suspends_block = now.suspends[XP_LEVEL_BLOCK];
+        ours.suspends_deactivate = now.suspends[XP_LEVEL_DEACTIVATE];
+        ours.suspends_interrupt = now.suspends[XP_LEVEL_INTERRUPT];
+        ours.resumes = now.resumes;
+        ours.hw_failures = now.hw_failures;
+        ours.last_suspend_ns = now.last_suspend_ns;
+        ours.max_suspend_ns = now.max_suspend_ns;
+        ours.last_resume_ns = now.last_resume_ns;
+        copy_out(stats, ours);
+        return {};
+    });
+}
+}

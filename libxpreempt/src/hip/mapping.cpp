@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Reads the hook's tables.
+#include "hip/mapping.hpp"
+
+#include <cerrno>
+#include <dlfcn.h>
+
+namespace xpreempt::hip {
+
+Mapping Mapping::of_process() {
+    using GetTable = const hook::Table*();
+    auto* get_table = reinterpret_cast<GetTable*>(dlsym(RTLD_DEFAULT, "xpreempt_hook_table"));
+    const hook::Table* table = get_table != nullptr ? get_table() : nullptr;
+    // An older hook lacks what we would call.
+    return Mapping(table != nullptr && table->bytes >= sizeof(hook::Table) ? table : nullptr);
+}
+
+Result<QueueRecord> Mapping::queue_of(Stream stream) const {
+    if (!available())
+        return fail(ENOSYS, Op::map_stream);
+    QueueRecord record{};
+    if (const int answer = table_->stream_queue(stream, &record); answer != 0)
+        return fail(-answer, Op::map_stream);
+    return record;
+}
+
+std::vector<Stream> Mapping::streams_of(QueueRef queue) const {
+    if (!available())
+        return {};
+    // Streams may come between the two calls; then ask again with more room.
+    std::vector<const void*> seen(16);
+    for (;;) {
+        const std::uint32_t count =
+            table_->streams_of(queue.kfd_queue_id, queue.generation, seen.data(),
+                               static_cast<std::uint32_t>(seen.size()));
+        const bool fits = count <= seen.size();
+        seen.resize(count);
+        if (fits)
+            break;
+    }
+    std::vector<Stream> streams;
+    for (const void* stream : seen)
+        streams.push_back(const_cast<void*>(stream)); // HIP's handles are not const
+    return streams;
+}
+
+std::vector<QueueRecord> Mapping::queues() const {
+    if (!available())
+        return {};
+    std::vector<QueueRecord> records(64);
+    for (;;) {
+        const std::uint32_t count =
+            table_->queues(records.data(), static_cast<std::uint32_t>(records.size()));
+        const bool fits = count <= records.size();
+        records.resize(count);
+        if (fits)
+            return records;
+    }
+}
+
+Result<QueueRecord> Mapping::queue(std::uint32_t kfd_queue_id) const {
+    if (!available())
+        return fail(ENOSYS, Op::map_stream, kfd_queue_id);
+    for (const QueueRecord& record : queues())
+        if (record.kfd_queue_id == kfd_queue_id)
+            return record;
+    return fail(ENOENT, Op::map_stream, kfd_queue_id);
+}
+
+} // namespace xpreempt::hip

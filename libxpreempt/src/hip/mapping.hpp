@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Stream to KFD queue, from what the hook saw; this side of the two libraries' border.
+#pragma once
+
+#include "base/error.hpp"
+#include "hip/runtime.hpp"
+#include "hook/table.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace xpreempt::hip {
+
+using QueueRecord = hook::QueueRecord;
+
+// The pair names a queue for ever; the id alone names another one after destroy and create.
+struct QueueRef {
+    std::uint32_t kfd_queue_id;
+    std::uint32_t generation;
+    auto operator<=>(const QueueRef&) const = default;
+};
+
+inline QueueRef ref_of(const QueueRecord& record) {
+    return {record.kfd_queue_id, record.generation};
+}
+
+class Mapping {
+public:
+    // null: no hook in this process; then nothing can be mapped.
+    explicit Mapping(const hook::Table* table) : table_(table) {}
+    static Mapping of_process();
+
+    [[nodiscard]] bool available() const { return table_ != nullptr; }
+    [[nodiscard]] const hook::Table* table() const { return table_; }
+
+    // ENOSYS: no hook. ENOENT: no packet of that stream was seen, or its queue is gone.
+    Result<QueueRecord> queue_of(Stream stream) const;
+
+    // Sharing set: streams that exist and ever used that queue. The null stream is nullptr.
+    std::vector<Stream> streams_of(QueueRef queue) const;
+
+    std::vector<QueueRecord> queues() const;
+    Result<QueueRecord> queue(std::uint32_t kfd_queue_id) const; // ENOENT
+
+private:
+    const hook::Table* table_;
+};
+
+} // namespace xpreempt::hip

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Finds the loaded HIP runtime, and the two HIP calls that take more than one step.
+#include "hip/runtime.hpp"
+
+#include <array>
+#include <cerrno>
+#include <dlfcn.h>
+#include <vector>
+
+namespace xpreempt::hip {
+
+namespace {
+
+// The one that is mapped already; RTLD_NOLOAD never maps another.
+void* runtime_handle() {
+    for (const char* name : {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"})
+        if (void* handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD); handle != nullptr)
+            return handle;
+    return nullptr;
+}
+
+// Through the hook where it is loaded, else straight to HIP.
+template <typename Function> bool find(void* runtime, const char* name, Function*& function) {
+    void* found = dlsym(RTLD_DEFAULT, name);
+    if (found == nullptr)
+        found = dlsym(runtime, name);
+    function = reinterpret_cast<Function*>(found);
+    return function != nullptr;
+}
+
+constexpr int attribute_compute_units = 63; // hipDeviceAttributeMultiprocessorCount, 5.0 to 7.x
+
+} // namespace
+
+Result<Functions> loaded_runtime() {
+    void* runtime = runtime_handle();
+    if (runtime == nullptr)
+        return fail(ENOENT, Op::find_hip);
+    Functions hip{};
+    const bool complete =
+        find(runtime, "hipStreamCreate", hip.stream_create) &&
+        find(runtime, "hipExtStreamCreateWithCUMask", hip.stream_create_with_cu_mask) &&
+        find(runtime, "hipStreamDestroy", hip.stream_destroy) &&
+        find(runtime, "hipStreamSynchronize", hip.stream_synchronize) &&
+        find(runtime, "hipEventCreateWithFlags", hip.event_create) &&
+        find(runtime, "hipEventDestroy", hip.event_destroy) &&
+        find(runtime, "hipEventRecord", hip.event_record) &&
+        find(runtime, "hipEventQuery", hip.event_query) &&
+        find(runtime, "hipEventSynchronize", hip.event_synchronize) &&
+        find(runtime, "hipMemsetAsync", hip.memset_async) &&
+        find(runtime, "hipMalloc", hip.malloc) && find(runtime, "hipFree", hip.free) &&
+        find(runtime, "hipGetDevice", hip.get_device) &&
+        find(runtime, "hipDeviceGetAttribute", hip.get_device_attribute);
+    if (!complete)
+        return fail(ENOENT, Op::find_hip);
+    return hip;
+}
+
+tl::unexpected<Error> failed_call(int hip_error) {
+    int errno_value = EIO;
+    switch (hip_error) {
+    case 1: errno_value = EINVAL; break; // hipErrorInvalidValue
+    case 2: errno_value = ENOMEM; break; // hipErrorOutOfMemory
+    case 100:
+    case 101: errno_value = ENODEV; break;     // hipErrorNoDevice, hipErrorInvalidDevice
+    case 400: errno_value = EINVAL; break;     // hipErrorInvalidHandle
+    case 801: errno_value = EOPNOTSUPP; break; // hipErrorNotSupported
+    default: break;
+    }
+    return fail(errno_value, Op::call_hip, static_cast<std::uint32_t>(hip_error));
+}
+
+Result<Stream> create_own_queue_stream(const Functions& hip) {
+    int device = 0;
+    int compute_units = 0;
+    if (const int error = hip.get_device(&device); error != success)
+        return failed_call(error);
+    if (const int error = hip.get_device_attribute(&compute_units, attribute_compute_units, device);
+        error != success)
+        return failed_call(error);
+    if (compute_units <= 0)
+        return fail(ENODEV, Op::call_hip);
+    const auto count = static_cast<unsigned>(compute_units);
+    std::vector<unsigned> mask((count + 31) / 32, ~0U);
+    if (count % 32 != 0)
+        mask.back() = (1U << (count % 32)) - 1;
+    Stream stream = nullptr;
+    const int error =
+        hip.stream_create_with_cu_mask(&stream, static_cast<unsigned>(mask.size()), mask.data());
+    if (error != success)
+        return failed_call(error);
+    return stream;
+}
+
+Result<void> touch_stream(const Functions& hip, Stream stream) {
+    void* word = nullptr;
+    if (const int error = hip.malloc(&word, 4); error != success)
+        return failed_call(error);
+    int error = hip.memset_async(word, 0, 4, stream);
+    if (error == success)
+        error = hip.stream_synchronize(stream);
+    const int free_error = hip.free(word);
+    if (error == success)
+        error = free_error;
+    if (error != success)
+        return failed_call(error);
+    return {};
+}
+
+} // namespace xpreempt::hip

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// The HIP runtime that the program has loaded, found at run time; the library links to none.
+#pragma once
+
+#include "base/error.hpp"
+
+#include <cstddef>
+
+namespace xpreempt::hip {
+
+using Stream = void*;
+using Event = void*;
+
+// The functions used here; types as in HIP's ABI, where hipError_t is an int and 0 is success.
+struct Functions {
+    int (*stream_create)(Stream*);
+    int (*stream_create_with_cu_mask)(Stream*, unsigned words, const unsigned* mask);
+    int (*stream_destroy)(Stream);
+    int (*stream_synchronize)(Stream);
+    int (*event_create)(Event*, unsigned flags);
+    int (*event_destroy)(Event);
+    int (*event_record)(Event, Stream);
+    int (*event_query)(Event);
+    int (*event_synchronize)(Event);
+    int (*memset_async)(void*, int value, std::size_t bytes, Stream);
+    int (*malloc)(void**, std::size_t bytes);
+    int (*free)(void*);
+    int (*get_device)(int*);
+    int (*get_device_attribute)(int*, int attribute, int device);
+};
+
+constexpr int success = 0;
+constexpr int error_not_ready = 600;           // hipErrorNotReady
+constexpr unsigned event_disable_timing = 0x2; // hipEventDisableTiming
+constexpr unsigned event_blocking_sync = 0x1;  // hipEventBlockingSync
+
+// Never loads a runtime: a second one beside the program's would have streams of its own. ENOENT:
+// none is loaded, or it lacks one of the functions.
+Result<Functions> loaded_runtime();
+
+// A HIP error as ours; EIO with the HIP number as id, but what has an errno of its own.
+tl::unexpected<Error> failed_call(int hip_error);
+
+// A stream with an HSA queue of its own, by construction: HIP pools no queue that has a CU mask,
+// and the mask has all compute units. Blocking with respect to the null stream, normal priority.
+Result<Stream> create_own_queue_stream(const Functions& hip);
+
+// Makes a stream that was never used put one packet into its queue: a fill is always a kernel on
+// the stream's own queue, while events may be elided.
+Result<void> touch_stream(const Functions& hip, Stream stream);
+
+} // namespace xpreempt::hip

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+// Interposers of the C library: which files are /dev/kfd, which queues are made through them.
+#include "hook/queue_table.hpp"
+#include "hook/real.hpp"
+#include "kfd/queue_ioctls.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdint>
+#include <cstring>
+#include <fcntl.h>
+#include <linux/ioctl.h>
+#include <sys/stat.h>
+
+#define INTERPOSER extern "C" __attribute__((visibility("default")))
+
+namespace xpreempt::hook {
+
+namespace {
+
+// Bit n: descriptor n is a file of /dev/kfd.
+constexpr int max_fds = 4096;
+std::atomic<std::uint64_t> kfd_fds[max_fds / 64];
+
+void set_kfd(int fd, bool is_kfd) {
+    if (fd < 0 || fd >= max_fds)
+        return;
+    const std::uint64_t bit = std::uint64_t{1} << (fd % 64);
+    if (is_kfd)
+        kfd_fds[fd / 64].fetch_or(bit, std::memory_order_relaxed);
+    else
+        kfd_fds[fd / 64].fetch_and(~bit, std::memory_order_relaxed);
+}
+
+bool known_kfd(int fd) {
+    return fd >= 0 && fd < max_fds &&
+           (kfd_fds[fd / 64].load(std::memory_order_relaxed) >> (fd % 64) & 1U) != 0;
+}
+
+// Opened in a way that we do not see (openat2, a passed descriptor): the device number tells.
+bool is_kfd(int fd) {
+    if (known_kfd(fd))
+        return true;
+    struct stat mine{};
+    struct stat device{};
+    const int saved_errno = errno;
+    const bool same = fstat(fd, &mine) == 0 && S_ISCHR(mine.st_mode) &&
+                      stat("/dev/kfd", &device) == 0 && mine.st_rdev == device.st_rdev;
+    errno = saved_errno;
+    if (same)
+        set_kfd(fd, true);
+    return same;
+}
+
+int opened(int fd, const char* path) {
+    if (fd >= 0)
+        set_kfd(fd, path != nullptr && std::strcmp(path, "/dev/kfd") == 0);
+    return fd;
+}
+
+int duplicated(int fd, int from) {
+    if (fd >= 0)
+        set_kfd(fd, known_kfd(from));
+    return fd;
+}
+
+// hsa_queue_t is the start of amd_queue_t, of which KFD is told the addresses of the two indices:
+// write_dispatch_id at 0x38, read_dispatch_id at 0x80 (amd_hsa_queue.h).
+std::uint64_t hsa_queue_of(const kfd::CreateQueueArgs& args) {
+    const bool is_hsa =
+        args.queue_type == kfd::queue_type_aql && args.read_pointer - args.write_pointer == 0x48;
+    return is_hsa ? args.write_pointer - 0x38 : 0;
+}
+
+// Newer headers append to the struct; what is read here has not moved since the first.
+int create_queue(int fd, unsigned long request, void* argument) {
+    const UpdateLock lock;
+    const int answer = real_kfd_ioctl(fd, request, argument);
+    if (answer != 0)
+        return answer;
+    kfd::CreateQueueArgs args{};
+    std::memcpy(&args, argument, std::min<std::size_t>(sizeof args, _IOC_SIZE(request)));
+    QueueRecord record{};
+    record.kfd_queue_id = args.queue_id;
+    record.fd = fd;
+    record.gpu_id = args.gpu_id;
+    record.queue_type = args.queue_type;
+    record.percentage = args.percentage;
+    record.priority = args.priority;
+    record.ring_bytes = args.ring_bytes;
+    record.ring_base = args.ring_base;
+    record.hsa_queue = hsa_queue_of(args);
+    record.save_area_bytes = args.save_area_bytes;
+    add_queue(record);
+    return 0;
+}
+
+int destroy_queue(int fd, unsigned long request, void* argument) {
+    const UpdateLock lock;
+    const int answer = real_kfd_ioctl(fd, request, argument);
+    if (answer == 0)
+        drop_queue(static_cast<kfd::DestroyQueueArgs*>(argument)->queue_id);
+    return answer;
+}
+
+// The host would start a queue that we hold, for the driver knows only the last percentage: while
+// held it stays 0 there, and what the host wants is remembered for the resume.
+int update_queue(int fd, unsigned long request, void* argument) {
+    const UpdateLock lock;
+    auto* args = static_cast<kfd::UpdateQueueArgs*>(argument);
+    QueueRecord record{};
+    const bool known = find_queue(args->queue_id, record);
+    const std::uint32_t wanted = args->percentage;
+    if (known && record.held != 0)
+        args->percentage = 0;
+    const int answer = real_kfd_ioctl(fd, request, argument);
+    args->percentage = wanted;
+    if (known && answer == 0) {
+        record.percentage = wanted;
+        record.priority = args->priority;
+        record.ring_base = args->ring_base;
+        record.ring_bytes = args->ring_bytes;
+        change_queue(record);
+    }
+    return answer;
+}
+
+int as_libc(int answer) {
+    if (answer == 0)
+        return 0;
+    errno = -answer;
+    return -1;
+}
+
+using OpenFunction = int(const char*, int, ...);
+using OpenAtFunction = int(int, const char*, int, ...);
+
+} // namespace
+
+int real_kfd_ioctl(int fd, unsigned long request, void* argument) {
+    static constinit Next<int(int, unsigned long, ...)> next{"ioctl", nullptr};
+    const int saved_errno = errno;
+    if (next()(fd, request, argument) != -1)
+        return 0;
+    const int answer = -errno;
+    errno = saved_errno;
+    return answer;
+}
+
+} // namespace xpreempt::hook
+
+using namespace xpreempt::hook;
+
+#define OPEN_MODE(last, flags)                                                                     \
+    mode_t mode = 0;                                                                               \
+    if (((flags) & (O_CREAT | __O_TMPFILE)) != 0) {                                                \
+        va_list arguments;                                                                         \
+        va_start(arguments, last);                                                                 \
+        mode = va_arg(arguments, mode_t);                                                          \
+        va_end(arguments);                                                                         \
+    }
+
+INTERPOSER int open(const char* path, int flags, ...) {
+    static constinit Next<OpenFunction> next{"open", nullptr};
+    OPEN_MODE(flags, flags)
+    return opened(next()(path, flags, mode), path);
+}
+
+INTERPOSER int open64(const char* path, int flags, ...) {
+    static constinit Next<OpenFunction> next{"open64", nullptr};
+    OPEN_MODE(flags, flags)
+    return opened(next()(path, flags, mode), path);
+}
+
+INTERPOSER int openat(int directory, const char* path, int flags, ...) {
+    static constinit Next<OpenAtFunction> next{"openat", nullptr};
+    OPEN_MODE(flags, flags)
+    return opened(next()(directory, path, flags, mode), path);
+}
+
+INTERPOSER int openat64(int directory, const char* path, int flags, ...) {
+    static constinit Next<OpenAtFunction> next{"openat64", nullptr};
+    OPEN_MODE(flags, flags)
+    return opened(next()(directory, path, flags, mode), path);
+}
+
+INTERPOSER int close(int fd) {
+    static constinit Next<int(int)> next{"close", nullptr};
+    // Before the call: afterwards the number may already be another thread's new file.
+    if (known_kfd(fd)) {
+        set_kfd(fd, false);
+        forget_file(fd);
+    }
+    return next()(fd);
+}
+
+INTERPOSER int dup(int fd) noexcept {
+    static constinit Next<int(int)> next{"dup", nullptr};
+    return duplicated(next()(fd), fd);
+}
+
+INTERPOSER int dup2(int from, int to) noexcept {
+    static constinit Next<int(int, int)> next{"dup2", nullptr};
+    if (from != to && known_kfd(to))
+        forget_file(to);
+    return duplicated(next()(from, to), from);
+}
+
+INTERPOSER int dup3(int from, int to, int flags) noexcept {
+    static constinit Next<int(int, int, int)> next{"dup3", nullptr};
+    if (known_kfd(to))
+        forget_file(to);
+    return duplicated(next()(from, to, flags), from);
+}
+
+INTERPOSER int ioctl(int fd, unsigned long request, ...) noexcept {
+    static constinit Next<int(int, unsigned long, ...)> next{"ioctl", nullptr};
+    va_list arguments;
+    va_start(arguments, request);
+    void* argument = va_arg(arguments, void*);
+    va_end(arguments);
+    // By number, not by the whole command: the structs have grown, and with them the commands.
+    if (_IOC_TYPE(request) == 'K' && argument != nullptr) {
+        const unsigned number = _IOC_NR(request);
+        if (number == xpreempt::kfd::nr_create_queue && is_kfd(fd))
+            return as_libc(create_queue(fd, request, argument));
+        if (number == xpreempt::kfd::nr_destroy_queue && is_kfd(fd))
+            return as_libc(destroy_queue(fd, request, argument));
+        if (number == xpreempt::kfd::nr_update_queue && is_kfd(fd))
+            return as_libc(update_queue(fd, request, argument));
+    }
+    return next()(fd, request, argument);
+}

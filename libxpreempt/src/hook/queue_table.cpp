@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+// Tables of queues and streams, and the interface that libxpreempt reads them through.
+#include "hook/queue_table.hpp"
+
+#include "hook/real.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <pthread.h>
+
+namespace xpreempt::hook {
+
+namespace {
+
+struct QueueSlot {
+    bool live;
+    QueueRecord record;
+};
+
+struct StreamSlot {
+    bool live;
+    const void* stream;
+    std::int32_t last;                   // slot of the queue of its last packet, or -1
+    std::uint64_t seen[max_queues / 64]; // slots of queues with a packet of it
+};
+
+pthread_mutex_t update_mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
+QueueSlot queue_slots[max_queues];
+StreamSlot stream_slots[max_streams];
+std::size_t stream_slots_used; // slots below were live once
+std::uint32_t generations;
+std::atomic<std::uint64_t> num_overflows;
+
+// Changes whenever a mapping may have: what a thread remembers is valid for one epoch.
+std::atomic<std::uint64_t> epoch{1};
+
+struct Remembered {
+    const void* stream;
+    const void* hsa_queue;
+    std::uint64_t epoch;
+};
+// initial-exec: the hook is there from the start of the program, so no lazy allocation.
+__attribute__((tls_model("initial-exec"))) constinit thread_local Remembered remembered{};
+
+class TableLock {
+public:
+    TableLock() { pthread_mutex_lock(&table_mutex); }
+    ~TableLock() { pthread_mutex_unlock(&table_mutex); }
+    TableLock(const TableLock&) = delete;
+    TableLock& operator=(const TableLock&) = delete;
+    TableLock(TableLock&&) = delete;
+    TableLock& operator=(TableLock&&) = delete;
+};
+
+bool seen(const StreamSlot& slot, std::size_t queue) {
+    return (slot.seen[queue / 64] >> (queue % 64) & 1U) != 0;
+}
+
+std::uint32_t count_streams(std::size_t queue) {
+    std::uint32_t count = 0;
+    for (std::size_t i = 0; i < stream_slots_used; ++i)
+        count += stream_slots[i].live && seen(stream_slots[i], queue) ? 1U : 0U;
+    return count;
+}
+
+int live_slot(std::uint32_t kfd_queue_id) {
+    for (std::size_t i = 0; i < max_queues; ++i)
+        if (queue_slots[i].live && queue_slots[i].record.kfd_queue_id == kfd_queue_id)
+            return static_cast<int>(i);
+    return -1;
+}
+
+int live_slot(std::uint32_t kfd_queue_id, std::uint32_t generation) {
+    const int slot = live_slot(kfd_queue_id);
+    return slot >= 0 && queue_slots[slot].record.generation == generation ? slot : -1;
+}
+
+StreamSlot* stream_slot(const void* stream) {
+    for (std::size_t i = 0; i < stream_slots_used; ++i)
+        if (stream_slots[i].live && stream_slots[i].stream == stream)
+            return &stream_slots[i];
+    return nullptr;
+}
+
+StreamSlot* new_stream_slot(const void* stream) {
+    for (std::size_t i = 0; i < max_streams; ++i) {
+        StreamSlot& slot = stream_slots[i];
+        if (slot.live)
+            continue;
+        slot = StreamSlot{true, stream, -1, {}};
+        if (i >= stream_slots_used)
+            stream_slots_used = i + 1;
+        return &slot;
+    }
+    return nullptr;
+}
+
+void clear_queue_slot(std::size_t queue) {
+    queue_slots[queue].live = false;
+    for (std::size_t i = 0; i < stream_slots_used; ++i) {
+        StreamSlot& slot = stream_slots[i];
+        slot.seen[queue / 64] &= ~(std::uint64_t{1} << (queue % 64));
+        if (slot.last == static_cast<std::int32_t>(queue))
+            slot.last = -1;
+    }
+}
+
+QueueRecord copy_of(std::size_t queue) {
+    QueueRecord record = queue_slots[queue].record;
+    record.num_streams = count_streams(queue);
+    return record;
+}
+
+void next_epoch() {
+    epoch.fetch_add(1, std::memory_order_release);
+}
+
+} // namespace
+
+UpdateLock::UpdateLock() {
+    pthread_mutex_lock(&update_mutex);
+}
+UpdateLock::~UpdateLock() {
+    pthread_mutex_unlock(&update_mutex);
+}
+
+void add_queue(const QueueRecord& record) {
+    const TableLock lock;
+    // Two live queues of one id cannot be: the older one went unseen.
+    if (const int old = live_slot(record.kfd_queue_id); old >= 0)
+        clear_queue_slot(static_cast<std::size_t>(old));
+    for (QueueSlot& slot : queue_slots) {
+        if (slot.live)
+            continue;
+        slot.record = record;
+        slot.record.generation = ++generations;
+        slot.live = true;
+        next_epoch();
+        return;
+    }
+    num_overflows.fetch_add(1, std::memory_order_relaxed);
+}
+
+void drop_queue(std::uint32_t kfd_queue_id) {
+    const TableLock lock;
+    if (const int slot = live_slot(kfd_queue_id); slot >= 0)
+        clear_queue_slot(static_cast<std::size_t>(slot));
+    next_epoch();
+}
+
+bool find_queue(std::uint32_t kfd_queue_id, QueueRecord& out) {
+    const TableLock lock;
+    const int slot = live_slot(kfd_queue_id);
+    if (slot >= 0)
+        out = queue_slots[slot].record;
+    return slot >= 0;
+}
+
+void change_queue(const QueueRecord& record) {
+    const TableLock lock;
+    if (const int slot = live_slot(record.kfd_queue_id, record.generation); slot >= 0)
+        queue_slots[slot].record = record;
+}
+
+void forget_file(int fd) {
+    const TableLock lock;
+    for (QueueSlot& slot : queue_slots)
+        if (slot.live && slot.record.fd == fd)
+            slot.record.fd = -1;
+}
+
+void drop_stream(const void* stream) {
+    const TableLock lock;
+    if (StreamSlot* slot = stream_slot(stream); slot != nullptr)
+        slot->live = false;
+    next_epoch();
+}
+
+void note_packet(const void* stream, const void* hsa_queue) {
+    const std::uint64_t now = epoch.load(std::memory_order_acquire);
+    Remembered& mine = remembered;
+    if (mine.epoch == now && mine.hsa_queue == hsa_queue && mine.stream == stream)
+        return;
+    const TableLock lock;
+    std::size_t queue = 0;
+    const auto address = reinterpret_cast<std::uintptr_t>(hsa_queue);
+    while (queue < max_queues &&
+           !(queue_slots[queue].live && queue_slots[queue].record.hsa_queue == address))
+        ++queue;
+    if (queue == max_queues)
+        return; // a profiler's proxy, or a queue from before the hook: unmappable
+    StreamSlot* slot = stream_slot(stream);
+    if (slot == nullptr)
+        slot = new_stream_slot(stream);
+    if (slot == nullptr) {
+        num_overflows.fetch_add(1, std::memory_order_relaxed);
+        return;
+    }
+    // Other threads remember that the stream's last queue was another one.
+    if (slot->last != static_cast<std::int32_t>(queue))
+        next_epoch();
+    slot->last = static_cast<std::int32_t>(queue);
+    slot->seen[queue / 64] |= std::uint64_t{1} << (queue % 64);
+    mine = {stream, hsa_queue, epoch.load(std::memory_order_acquire)};
+}
+
+void forget_everything() {
+    update_mutex = PTHREAD_MUTEX_INITIALIZER;
+    table_mutex = PTHREAD_MUTEX_INITIALIZER;
+    for (QueueSlot& slot : queue_slots)
+        slot.live = false;
+    for (StreamSlot& slot : stream_slots)
+        slot.live = false;
+    stream_slots_used = 0;
+    next_epoch();
+}
+
+namespace {
+
+std::uint32_t table_queues(QueueRecord* out, std::uint32_t max) {
+    const TableLock lock;
+    std::uint32_t count = 0;
+    for (std::size_t i = 0; i < max_queues; ++i) {
+        if (!queue_slots[i].live)
+            continue;
+        if (count < max)
+            out[count] = copy_of(i);
+        ++count;
+    }
+    return count;
+}
+
+int table_stream_queue(const void* stream, QueueRecord* out) {
+    const TableLock lock;
+    const StreamSlot* slot = stream_slot(stream);
+    if (slot == nullptr || slot->last < 0)
+        return -ENOENT;
+    *out = copy_of(static_cast<std::size_t>(slot->last));
+    return 0;
+}
+
+std::uint32_t table_streams_of(std::uint32_t kfd_queue_id, std::uint32_t generation,
+                               const void** out, std::uint32_t max) {
+    const TableLock lock;
+    const int queue = live_slot(kfd_queue_id, generation);
+    if (queue < 0)
+        return 0;
+    std::uint32_t count = 0;
+    for (std::size_t i = 0; i < stream_slots_used; ++i) {
+        const StreamSlot& slot = stream_slots[i];
+        if (!slot.live || !seen(slot, static_cast<std::size_t>(queue)))
+            continue;
+        if (count < max)
+            out[count] = slot.stream;
+        ++count;
+    }
+    return count;
+}
+
+int table_begin_update(std::uint32_t kfd_queue_id, std::uint32_t generation, QueueRecord* out) {
+    pthread_mutex_lock(&update_mutex);
+    const TableLock lock;
+    const int queue = live_slot(kfd_queue_id, generation);
+    if (queue < 0) {
+        pthread_mutex_unlock(&update_mutex);
+        return -ESTALE;
+    }
+    *out = copy_of(static_cast<std::size_t>(queue));
+    return 0;
+}
+
+void table_end_update(std::uint32_t kfd_queue_id, std::uint32_t generation, std::uint32_t held) {
+    {
+        const TableLock lock;
+        if (const int queue = live_slot(kfd_queue_id, generation); queue >= 0)
+            queue_slots[queue].record.held = held;
+    }
+    pthread_mutex_unlock(&update_mutex);
+}
+
+std::uint64_t table_overflows() {
+    return num_overflows.load(std::memory_order_relaxed);
+}
+
+constexpr Table table{sizeof(Table),  table_queues,       table_stream_queue, table_streams_of,
+                      real_kfd_ioctl, table_begin_update, table_end_update,   table_overflows};
+
+} // namespace
+
+} // namespace xpreempt::hook
+
+__attribute__((visibility("default"))) const xpreempt::hook::Table* xpreempt_hook_table() {
+    return &xpreempt::hook::table;
+}

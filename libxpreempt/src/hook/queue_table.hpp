@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The queues of this process and the streams seen on them. Fixed memory: it works inside hsa_init.
+#pragma once
+
+#include "hook/table.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace xpreempt::hook {
+
+constexpr std::size_t max_queues = 512; // KFD: 127 a process and GPU, 255 on gfx9.4.3
+constexpr std::size_t max_streams = 4096;
+
+// Lock order: UpdateLock before the table's own, short one. UpdateLock is held across those ioctls
+// of the host that create, change or destroy a queue.
+class UpdateLock {
+public:
+    UpdateLock();
+    ~UpdateLock();
+    UpdateLock(const UpdateLock&) = delete;
+    UpdateLock& operator=(const UpdateLock&) = delete;
+    UpdateLock(UpdateLock&&) = delete;
+    UpdateLock& operator=(UpdateLock&&) = delete;
+};
+
+void add_queue(const QueueRecord& record);   // generation is filled in here
+void drop_queue(std::uint32_t kfd_queue_id); // the live one of that id
+bool find_queue(std::uint32_t kfd_queue_id, QueueRecord& out);
+void change_queue(const QueueRecord& record); // by id and generation
+void forget_file(int fd);
+void drop_stream(const void* stream);
+
+// A packet of the stream was reserved in the queue. Cheap when nothing changed since this thread's
+// last packet.
+void note_packet(const void* stream, const void* hsa_queue);
+
+// After fork the child has neither queues nor streams.
+void forget_everything();
+
+} // namespace xpreempt::hook

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// /dev/kfd: the only ioctls of the library.
+#include "kfd/device.hpp"
+
+#include "kfd/queue_ioctls.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+namespace xpreempt::kfd {
+
+int plain_ioctl(int fd, unsigned long request, void* argument) {
+    return ::ioctl(fd, request, argument) == 0 ? 0 : -errno;
+}
+
+Result<Device> Device::open(const std::string& path, Ioctl ioctl) {
+    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    if (!fd.valid())
+        return fail(errno, Op::open_device);
+    return Device(std::move(fd), std::move(ioctl));
+}
+
+int Device::call(int fd, unsigned long request, void* argument) const {
+    // The driver answers EINTR only before it changed anything, so a repeat is safe.
+    int answer = 0;
+    do {
+        answer = ioctl_(fd >= 0 ? fd : fd_.get(), request, argument);
+    } while (answer == -EINTR);
+    return answer;
+}
+
+Result<kfd_ioctl_preempt_query_args> Device::query(std::uint32_t gpu_id) const {
+    kfd_ioctl_preempt_query_args args{};
+    args.gpu_id = gpu_id;
+    if (const int answer = call(-1, AMDKFD_IOC_PREEMPT_QUERY, &args); answer != 0)
+        return fail(-answer, Op::query, gpu_id);
+    return args;
+}
+
+Result<void> Device::preempt(std::uint32_t kfd_queue_id, std::uint32_t type,
+                             std::uint32_t timeout_ms, int fd) const {
+    kfd_ioctl_preempt_queue_args args{};
+    args.queue_id = kfd_queue_id;
+    args.preempt_type = type;
+    args.timeout_ms = timeout_ms;
+    if (const int answer = call(fd, AMDKFD_IOC_PREEMPT_QUEUE, &args); answer != 0)
+        return fail(-answer, Op::preempt_queue, kfd_queue_id);
+    return {};
+}
+
+Result<void> Device::resume(std::uint32_t kfd_queue_id, int fd) const {
+    kfd_ioctl_resume_queue_args args{};
+    args.queue_id = kfd_queue_id;
+    if (const int answer = call(fd, AMDKFD_IOC_RESUME_QUEUE, &args); answer != 0)
+        return fail(-answer, Op::resume_queue, kfd_queue_id);
+    return {};
+}
+
+Result<kfd_ioctl_preempt_status_args> Device::status(std::uint32_t kfd_queue_id, int fd) const {
+    kfd_ioctl_preempt_status_args args{};
+    args.queue_id = kfd_queue_id;
+    if (const int answer = call(fd, AMDKFD_IOC_PREEMPT_STATUS, &args); answer != 0)
+        return fail(-answer, Op::queue_status, kfd_queue_id);
+    return args;
+}
+
+Result<void> Device::update_queue(std::uint32_t kfd_queue_id, const QueueProperties& properties,
+                                  int fd) const {
+    UpdateQueueArgs args{properties.ring_base, kfd_queue_id, properties.ring_bytes,
+                         properties.percentage, properties.priority};
+    if (const int answer = call(fd, ioc_update_queue, &args); answer != 0)
+        return fail(-answer, Op::update_queue, kfd_queue_id);
+    return {};
+}
+
+Result<kfd_ioctl_preempt_switch_args>
+Device::switch_queues(std::uint32_t flags, std::span<kfd_preempt_switch_entry> entries) const {
+    kfd_ioctl_preempt_switch_args args{};
+    args.flags = flags;
+    args.entries_ptr = reinterpret_cast<std::uintptr_t>(entries.data());
+    args.num_entries = static_cast<std::uint32_t>(entries.size());
+    if (const int answer = call(-1, AMDKFD_IOC_PREEMPT_SWITCH, &args); answer != 0)
+        return fail(-answer, Op::switch_queues, args.num_entries);
+    return args;
+}
+
+} // namespace xpreempt::kfd

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// /dev/kfd: one call for each ioctl that the library sends, nothing decided here.
+#pragma once
+
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <kfd_preempt.h>
+#include <span>
+#include <string>
+
+namespace xpreempt::kfd {
+
+// Answers 0 or a negative errno. The library's own calls must not go through an interposed ioctl,
+// which would take them for calls of the host; hence a function and not a fixed call.
+using Ioctl = std::function<int(int fd, unsigned long request, void* argument)>;
+
+// Straight to the C library.
+int plain_ioctl(int fd, unsigned long request, void* argument);
+
+// All that AMDKFD_IOC_UPDATE_QUEUE overwrites: there is no call that changes the percentage alone,
+// and 6.12 refuses a ring that is not exactly the queue's mapping.
+struct QueueProperties {
+    std::uint64_t ring_base = 0;
+    std::uint32_t ring_bytes = 0;
+    std::uint32_t percentage = 0;
+    std::uint32_t priority = 0; // KFD's scale, 0 to 15
+};
+
+class Device {
+public:
+    static Result<Device> open(const std::string& path, Ioctl ioctl);
+    Device(UniqueFd fd, Ioctl ioctl) : fd_(std::move(fd)), ioctl_(std::move(ioctl)) {}
+
+    // gpu_id 0 asks about the driver as a whole. ENOTTY: this driver has no preemption.
+    Result<kfd_ioctl_preempt_query_args> query(std::uint32_t gpu_id) const;
+
+    // fd: the file that created the queue, or -1 for our own. They differ only with a driver that
+    // gives a file a context of its own (queue ids then count per context).
+    Result<void> preempt(std::uint32_t kfd_queue_id, std::uint32_t type, std::uint32_t timeout_ms,
+                         int fd = -1) const;
+    Result<void> resume(std::uint32_t kfd_queue_id, int fd = -1) const;
+    Result<kfd_ioctl_preempt_status_args> status(std::uint32_t kfd_queue_id, int fd = -1) const;
+    Result<void> update_queue(std::uint32_t kfd_queue_id, const QueueProperties& properties,
+                              int fd = -1) const;
+
+    // Own queues; each entry's result says how it went.
+    Result<kfd_ioctl_preempt_switch_args>
+    switch_queues(std::uint32_t flags, std::span<kfd_preempt_switch_entry> entries) const;
+
+private:
+    int call(int fd, unsigned long request, void* argument) const;
+
+    UniqueFd fd_;
+    Ioctl ioctl_;
+};
+
+} // namespace xpreempt::kfd

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// A HIP runtime, an HSA runtime and a /dev/kfd in one library, as far as the hook and the library
+// look at them: which function calls which, and what the driver is told.
+#include "fake/fake_rocm.hpp"
+
+#include "kfd/queue_ioctls.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <kfd_preempt.h>
+#include <mutex>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+constexpr unsigned max_queues = 64;
+
+struct HsaQueue {
+    unsigned char bytes[256];
+};
+
+struct Stream {
+    HsaQueue* queue;
+};
+
+struct Driver {
+    std::mutex mutex;
+    fake::Driver told{};
+    bool used[max_queues]{};
+    int fd = -1;
+};
+Driver driver;
+
+std::mutex hip_mutex;
+HsaQueue queues[max_queues];
+unsigned num_queues;
+unsigned next_pooled;
+int kfd_fd = -1;
+
+void preempt(kfd_ioctl_preempt_queue_args* args, int& answer) {
+    fake::Queue& queue = driver.told.queues[args->queue_id];
+    answer = queue.held ? -EALREADY : 0;
+    if (answer == 0) {
+        queue.held = true;
+        ++queue.preempts;
+    }
+}
+
+int handle(unsigned long request, void* argument) {
+    const std::lock_guard lock(driver.mutex);
+    int answer = 0;
+    switch (_IOC_NR(request)) {
+    case xpreempt::kfd::nr_create_queue: {
+        auto* args = static_cast<xpreempt::kfd::CreateQueueArgs*>(argument);
+        unsigned id = 0;
+        while (driver.used[id])
+            ++id;
+        driver.used[id] = true;
+        args->queue_id = id;
+        driver.told.queues[id] = {args->percentage, args->priority, args->ring_base, false, 0, 0};
+        return 0;
+    }
+    case xpreempt::kfd::nr_destroy_queue:
+        driver.used[static_cast<xpreempt::kfd::DestroyQueueArgs*>(argument)->queue_id] = false;
+        return 0;
+    case xpreempt::kfd::nr_update_queue: {
+        const auto* args = static_cast<xpreempt::kfd::UpdateQueueArgs*>(argument);
+        fake::Queue& queue = driver.told.queues[args->queue_id];
+        ++queue.updates;
+        queue.percentage = args->percentage;
+        queue.priority = args->priority;
+        queue.ring_base = args->ring_base;
+        return 0;
+    }
+    default: break;
+    }
+    if (!driver.told.patched)
+        return -ENOTTY;
+    switch (request) {
+    case AMDKFD_IOC_PREEMPT_QUERY: {
+        auto* args = static_cast<kfd_ioctl_preempt_query_args*>(argument);
+        args->abi_major = KFD_PREEMPT_ABI_MAJOR;
+        args->type_mask = 1U << KFD_PREEMPT_TYPE_SAVE;
+        args->caps = KFD_PREEMPT_CAP_SAVE;
+        return 0;
+    }
+    case AMDKFD_IOC_PREEMPT_QUEUE:
+        preempt(static_cast<kfd_ioctl_preempt_queue_args*>(argument), answer);
+        return answer;
+    case AMDKFD_IOC_RESUME_QUEUE:
+        driver.told.queues[static_cast<kfd_ioctl_resume_queue_args*>(argument)->queue_id].held =
+            false;
+        return 0;
+    case AMDKFD_IOC_PREEMPT_STATUS: {
+        auto* args = static_cast<kfd_ioctl_preempt_status_args*>(argument);
+        args->preempts = driver.told.queues[args->queue_id].preempts;
+        return 0;
+    }
+    default: return -ENOTTY;
+    }
+}
+
+} // namespace
+
+__attribute__((visibility("default"))) fake::Driver* fake_driver() {
+    return &driver.told;
+}
+
+// The device: found behind the hook by RTLD_NEXT, as the C library's functions are.
+EXPORT int open(const char* path, int flags, ...) {
+    if (std::strcmp(path, "/dev/kfd") == 0)
+        path = "/dev/null";
+    mode_t mode = 0;
+    if ((flags & O_CREAT) != 0) {
+        va_list arguments;
+        va_start(arguments, flags);
+        mode = va_arg(arguments, mode_t);
+        va_end(arguments);
+    }
+    return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+EXPORT int ioctl(int fd, unsigned long request, ...) noexcept {
+    va_list arguments;
+    va_start(arguments, request);
+    void* argument = va_arg(arguments, void*);
+    va_end(arguments);
+    if (_IOC_TYPE(request) != 'K')
+        return static_cast<int>(syscall(SYS_ioctl, fd, request, argument));
+    const int answer = handle(request, argument);
+    if (answer == 0)
+        return 0;
+    errno = -answer;
+    return -1;
+}
+
+// HSA.
+EXPORT std::uint64_t hsa_queue_add_write_index_screlease(const void* queue, std::uint64_t value) {
+    auto* index = reinterpret_cast<std::atomic<std::uint64_t>*>(
+        const_cast<unsigned char*>(static_cast<const unsigned char*>(queue)) + 0x38);
+    return index->fetch_add(value);
+}
+
+namespace {
+
+using OpenFunction = int(const char*, int, ...);
+using IoctlFunction = int(int, unsigned long, ...);
+using ReserveFunction = std::uint64_t(const void*, std::uint64_t);
+
+// As through a real library's PLT: the first definition in the program's order.
+template <typename Function> Function* interposable(const char* name) {
+    return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+HsaQueue* create_hsa_queue() {
+    if (kfd_fd < 0)
+        kfd_fd = interposable<OpenFunction>("open")("/dev/kfd", O_RDWR | O_CLOEXEC);
+    HsaQueue* queue = &queues[num_queues++];
+    const auto address = reinterpret_cast<std::uintptr_t>(queue);
+    xpreempt::kfd::CreateQueueArgs args{};
+    args.ring_base = 0x7f0000000000 + address % 4096 * 4096;
+    args.write_pointer = address + 0x38;
+    args.read_pointer = address + 0x80;
+    args.ring_bytes = 65536;
+    args.gpu_id = 77;
+    args.queue_type = xpreempt::kfd::queue_type_aql;
+    args.percentage = 100;
+    args.priority = 7;
+    args.save_area_bytes = 4096;
+    interposable<IoctlFunction>("ioctl")(
+        kfd_fd, _IOWR('K', xpreempt::kfd::nr_create_queue, xpreempt::kfd::CreateQueueArgs), &args);
+    return queue;
+}
+
+void put_packet(void* stream) {
+    static auto* reserve = interposable<ReserveFunction>("hsa_queue_add_write_index_screlease");
+    reserve(static_cast<Stream*>(stream)->queue, 1);
+}
+
+} // namespace
+
+// HIP: two pooled queues, as GPU_MAX_HW_QUEUES=2 makes it, and one for each stream with a mask.
+EXPORT int hipStreamCreate(void** stream) {
+    const std::lock_guard lock(hip_mutex);
+    static HsaQueue* pool[2];
+    HsaQueue*& queue = pool[next_pooled++ % 2];
+    if (queue == nullptr)
+        queue = create_hsa_queue();
+    *stream = new Stream{queue};
+    return 0;
+}
+EXPORT int hipExtStreamCreateWithCUMask(void** stream, unsigned words, const unsigned* mask) {
+    if (words != 2 || mask[0] != ~0U || mask[1] != 0x3f)
+        return 1;
+    const std::lock_guard lock(hip_mutex);
+    *stream = new Stream{create_hsa_queue()};
+    return 0;
+}
+EXPORT int hipStreamDestroy(void* stream) {
+    delete static_cast<Stream*>(stream);
+    return 0;
+}
+EXPORT int hipStreamSynchronize(void*) {
+    return 0;
+}
+EXPORT int hipMemsetAsync(void*, int, std::size_t, void* stream) {
+    put_packet(stream);
+    return 0;
+}
+EXPORT int hipEventCreateWithFlags(void** event, unsigned) {
+    *event = new int(0);
+    return 0;
+}
+EXPORT int hipEventDestroy(void* event) {
+    delete static_cast<int*>(event);
+    return 0;
+}
+EXPORT int hipEventRecord(void*, void* stream) {
+    put_packet(stream);
+    return 0;
+}
+EXPORT int hipEventQuery(void*) {
+    return 0;
+}
+EXPORT int hipEventSynchronize(void*) {
+    return 0;
+}
+EXPORT int hipMalloc(void** memory, std::size_t bytes) {
+    *memory = ::operator new(bytes);
+    return 0;
+}
+EXPORT int hipFree(void* memory) {
+    ::operator delete(memory);
+    return 0;
+}
+EXPORT int hipGetDevice(int* device) {
+    *device = 0;
+    return 0;
+}
+EXPORT int hipDeviceGetAttribute(int* value, int attribute, int) {
+    *value = attribute == 63 ? 38 : 0;
+    return 0;
+}

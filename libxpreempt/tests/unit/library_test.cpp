@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT
+// Hook and library as built, on the fake ROCm: mapping, sharing, holds, on both kinds of driver.
+//
+// Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock.
+#include <xpreempt/xpreempt.h>
+
+#include "fake/fake_rocm.hpp"
+#include "kfd/queue_ioctls.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern "C" {
+int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
+int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+int ioctl(int fd, unsigned long request, ...) noexcept;
+}
+
+namespace {
+
+bool is_patched() {
+    const char* name = std::getenv("FAKE_DRIVER");
+    return name != nullptr && std::string(name) == "patched";
+}
+
+class LibraryTest : public ::testing::Test {
+protected:
+    LibraryTest() { fake_driver()->patched = is_patched(); }
+
+    static void* new_stream() {
+        void* stream = nullptr;
+        EXPECT_EQ(0, hipStreamCreate(&stream));
+        EXPECT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
+        return stream;
+    }
+    static xp_stream_info query(void* stream) {
+        xp_stream_info info{};
+        info.sz = sizeof info;
+        EXPECT_EQ(0, xp_stream_query(stream, &info)) << xp_last_detail();
+        return info;
+    }
+    static bool runs(std::uint32_t kfd_queue_id) {
+        const fake::Queue& queue = fake_driver()->queues[kfd_queue_id];
+        return !queue.held && queue.percentage == 100;
+    }
+    static xp_xqueue_t new_xqueue(void* stream, std::uint32_t flags = 0) {
+        xp_xqueue_options options{};
+        options.sz = sizeof options;
+        options.flags = flags;
+        xp_xqueue_t xqueue{};
+        EXPECT_EQ(0, xp_xqueue_create(stream, &options, &xqueue)) << xp_last_detail();
+        return xqueue;
+    }
+};
+
+int put_packet(void* stream, void*) {
+    return hipMemsetAsync(nullptr, 0, 4, stream);
+}
+
+TEST_F(LibraryTest, probe_finds_the_best_way_and_says_why_not_a_better_one) {
+    xp_probe_info probe{};
+    probe.sz = sizeof probe;
+    ASSERT_EQ(0, xp_probe(&probe));
+    EXPECT_EQ(1U, probe.hook_loaded);
+    EXPECT_EQ(1U, probe.hip_loaded);
+    EXPECT_EQ(is_patched() ? XP_TRANSPORT_PATCHED : XP_TRANSPORT_UPDATE_QUEUE, probe.transport);
+    EXPECT_EQ(is_patched(), std::string(probe.reason).empty());
+}
+
+TEST_F(LibraryTest, a_stream_is_mapped_by_its_first_packet) {
+    void* stream = nullptr;
+    ASSERT_EQ(0, hipStreamCreate(&stream));
+    xp_stream_info info{};
+    info.sz = sizeof info;
+    EXPECT_EQ(-ENOENT, xp_stream_query(stream, &info));
+    ASSERT_EQ(0, xp_stream_touch(stream));
+    info = query(stream);
+    EXPECT_EQ(77U, info.gpu_id);
+    EXPECT_EQ(1U, info.num_sharing);
+    EXPECT_EQ(4096U, info.save_area_bytes);
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_LEVEL_INTERRUPT), info.level) << info.reason;
+}
+
+TEST_F(LibraryTest, streams_of_one_queue_are_its_sharing_set) {
+    void* first = new_stream();
+    void* second = new_stream();
+    void* third = new_stream(); // two queues in the pool: shares with the first
+    EXPECT_NE(query(first).kfd_queue_id, query(second).kfd_queue_id);
+    EXPECT_EQ(query(first).kfd_queue_id, query(third).kfd_queue_id);
+    EXPECT_EQ(2U, query(first).num_sharing);
+    EXPECT_EQ(1U, query(second).num_sharing);
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_LEVEL_BLOCK), query(first).level);
+    EXPECT_NE(std::string::npos, std::string(query(first).reason).find("share"));
+
+    void* sharing[1] = {nullptr};
+    std::size_t count = 0;
+    ASSERT_EQ(0, xp_stream_sharing(first, sharing, 1, &count));
+    EXPECT_EQ(2U, count);
+    EXPECT_TRUE(sharing[0] == first || sharing[0] == third);
+
+    ASSERT_EQ(0, hipStreamDestroy(third));
+    EXPECT_EQ(1U, query(first).num_sharing);
+}
+
+TEST_F(LibraryTest, a_shared_queue_is_stopped_only_when_that_is_allowed) {
+    void* first = new_stream();
+    new_stream();
+    void* third = new_stream();
+    xp_queue_t queue{};
+    EXPECT_EQ(-EBUSY, xp_queue_open(first, 0, &queue));
+    ASSERT_EQ(0, xp_queue_open(first, XP_ALLOW_SHARED, &queue)) << xp_last_detail();
+
+    const xp_xqueue_t one = new_xqueue(first, XP_ALLOW_SHARED);
+    const xp_xqueue_t other = new_xqueue(third, XP_ALLOW_SHARED);
+    const std::uint32_t id = query(first).kfd_queue_id;
+    std::uint32_t level = 0;
+    ASSERT_EQ(0, xp_xqueue_suspend(one, XP_SUSPEND_EXACT, &level));
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_LEVEL_INTERRUPT), level);
+    ASSERT_EQ(0, xp_xqueue_suspend(other, XP_SUSPEND_EXACT, &level));
+    EXPECT_FALSE(runs(id));
+    ASSERT_EQ(0, xp_xqueue_resume(one));
+    EXPECT_FALSE(runs(id)); // the other still holds it
+    ASSERT_EQ(0, xp_xqueue_resume(other));
+    EXPECT_TRUE(runs(id));
+    EXPECT_EQ(0, xp_xqueue_destroy(one));
+    EXPECT_EQ(0, xp_xqueue_destroy(other));
+    EXPECT_EQ(0, xp_queue_close(queue));
+}
+
+TEST_F(LibraryTest, without_leave_a_shared_stream_is_only_blocked) {
+    void* first = new_stream();
+    const xp_xqueue_t xqueue = new_xqueue(first);
+    new_stream();
+    new_stream();
+    std::uint32_t level = 0;
+    EXPECT_EQ(-EOPNOTSUPP, xp_xqueue_suspend(xqueue, XP_SUSPEND_EXACT, &level));
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, &level));
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_LEVEL_BLOCK), level);
+    EXPECT_TRUE(runs(query(first).kfd_queue_id));
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
+TEST_F(LibraryTest, a_stream_with_its_own_queue_is_verified) {
+    new_stream();
+    void* stream = nullptr;
+    ASSERT_EQ(0, xp_stream_create(&stream)) << xp_last_detail();
+    EXPECT_EQ(1U, query(stream).num_sharing);
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_LEVEL_INTERRUPT), query(stream).level);
+    EXPECT_EQ(0, xp_stream_destroy(stream));
+}
+
+TEST_F(LibraryTest, a_suspended_xqueue_stops_and_starts_its_queue) {
+    void* stream = new_stream();
+    const std::uint32_t id = query(stream).kfd_queue_id;
+    const std::uint64_t ring = fake_driver()->queues[id].ring_base;
+    const xp_xqueue_t xqueue = new_xqueue(stream);
+    std::uint64_t ticket = 0;
+    ASSERT_EQ(0, xp_xqueue_submit(xqueue, put_packet, nullptr, &ticket));
+    std::uint32_t level = 0;
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, XP_SUSPEND_EXACT, &level)) << xp_last_detail();
+    EXPECT_FALSE(runs(id));
+    ASSERT_EQ(0, xp_xqueue_resume(xqueue));
+    EXPECT_TRUE(runs(id));
+    EXPECT_EQ(-EALREADY, xp_xqueue_resume(xqueue));
+    EXPECT_EQ(0, xp_xqueue_wait(xqueue, ticket));
+    // UPDATE_QUEUE overwrites everything: ring and priority are what they were.
+    EXPECT_EQ(ring, fake_driver()->queues[id].ring_base);
+    EXPECT_EQ(7U, fake_driver()->queues[id].priority);
+    EXPECT_EQ(is_patched() ? 0U : 2U, fake_driver()->queues[id].updates);
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+    EXPECT_EQ(-EBADF, xp_xqueue_destroy(xqueue));
+}
+
+TEST_F(LibraryTest, an_update_of_the_host_does_not_start_a_held_queue) {
+    if (is_patched())
+        return; // the driver's own holds see to it there
+    void* stream = new_stream();
+    const std::uint32_t id = query(stream).kfd_queue_id;
+    xp_queue_t queue{};
+    ASSERT_EQ(0, xp_queue_open(stream, 0, &queue));
+    ASSERT_EQ(0, xp_queue_preempt(queue));
+    EXPECT_EQ(-EALREADY, xp_queue_preempt(queue));
+
+    // As ROCr does for a priority: percentage 100, in the middle of our hold.
+    const int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+    xpreempt::kfd::UpdateQueueArgs args{fake_driver()->queues[id].ring_base, id, 65536, 100, 11};
+    ASSERT_EQ(0, ioctl(fd, xpreempt::kfd::ioc_update_queue, &args));
+    EXPECT_EQ(100U, args.percentage); // the host's struct is its own
+    EXPECT_EQ(0U, fake_driver()->queues[id].percentage);
+    EXPECT_EQ(11U, fake_driver()->queues[id].priority);
+
+    // What it wants last is what it gets.
+    args.percentage = 50;
+    ASSERT_EQ(0, ioctl(fd, xpreempt::kfd::ioc_update_queue, &args));
+    ASSERT_EQ(0, xp_queue_resume(queue));
+    EXPECT_EQ(50U, fake_driver()->queues[id].percentage);
+    EXPECT_EQ(11U, fake_driver()->queues[id].priority);
+    EXPECT_EQ(0, xp_queue_close(queue));
+    close(fd);
+}
+
+TEST_F(LibraryTest, closing_a_queue_handle_drops_its_hold) {
+    void* stream = new_stream();
+    const std::uint32_t id = query(stream).kfd_queue_id;
+    xp_queue_t queue{};
+    ASSERT_EQ(0, xp_queue_open(stream, 0, &queue));
+    ASSERT_EQ(0, xp_queue_preempt(queue));
+    xp_queue_info info{};
+    info.sz = sizeof info;
+    ASSERT_EQ(0, xp_queue_query(queue, &info)) << xp_last_detail();
+    EXPECT_EQ(1U, info.holds);
+    EXPECT_EQ(is_patched() ? 1U : 0U, info.preempts);
+    EXPECT_FALSE(runs(id));
+    ASSERT_EQ(0, xp_queue_close(queue));
+    EXPECT_TRUE(runs(id));
+    EXPECT_EQ(-EBADF, xp_queue_preempt(queue));
+}
+
+TEST_F(LibraryTest, a_recycled_id_is_another_queue) {
+    void* stream = nullptr;
+    ASSERT_EQ(0, xp_stream_create(&stream));
+    const xp_stream_info before = query(stream);
+    xp_queue_t queue{};
+    ASSERT_EQ(0, xp_queue_open(stream, 0, &queue));
+
+    const int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+    xpreempt::kfd::DestroyQueueArgs destroy{before.kfd_queue_id, 0};
+    ASSERT_EQ(0, ioctl(fd, _IOWR('K', xpreempt::kfd::nr_destroy_queue, destroy), &destroy));
+    close(fd);
+    xp_stream_info info{};
+    info.sz = sizeof info;
+    EXPECT_EQ(-ENOENT, xp_stream_query(stream, &info));
+
+    void* other = nullptr;
+    ASSERT_EQ(0, xp_stream_create(&other));
+    EXPECT_EQ(before.kfd_queue_id, query(other).kfd_queue_id);
+    EXPECT_NE(before.generation, query(other).generation);
+    xp_queue_info stale{};
+    stale.sz = sizeof stale;
+    EXPECT_EQ(-ESTALE, xp_queue_query(queue, &stale));
+    EXPECT_EQ(0, xp_queue_close(queue));
+}
+
+TEST_F(LibraryTest, bad_input_is_an_errno_and_changes_nothing) {
+    xp_stream_info info{};
+    info.sz = 8;
+    EXPECT_EQ(-EINVAL, xp_stream_query(nullptr, &info));
+    EXPECT_EQ(-EINVAL, xp_stream_query(nullptr, nullptr));
+    EXPECT_NE(std::string(), xp_last_detail());
+    xp_xqueue_t xqueue{42};
+    EXPECT_EQ(-EBADF, xp_xqueue_suspend(xqueue, 0, nullptr));
+    xp_xqueue_options options{};
+    options.sz = sizeof options;
+    options.threshold = 2;
+    options.batch = 4;
+    EXPECT_EQ(-EINVAL, xp_xqueue_create(nullptr, &options, &xqueue));
+    options.batch = 0;
+    options.max_level = 4;
+    EXPECT_EQ(-EINVAL, xp_xqueue_create(nullptr, &options, &xqueue));
+    EXPECT_EQ(42U, xqueue.handle);
+}
+
+TEST_F(LibraryTest, after_fork_every_call_answers_EBADF) {
+    void* stream = new_stream();
+    (void)query(stream);
+    const pid_t child = fork();
+    if (child == 0) {
+        xp_stream_info info{};
+        info.sz = sizeof info;
+        _exit(xp_stream_query(stream, &info) == -EBADF ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(child, waitpid(child, &status, 0));
+    EXPECT_EQ(0, status);
+    EXPECT_EQ(1U, query(stream).num_sharing);
+}
+
+} // namespace

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+// Launching, waiting, suspending: the guarantees of an XQueue, on hardware that the test drives.
+#include "xqueue/xqueue.hpp"
+
+#include "unit/fake_hw_queue.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using test::FakeHardware;
+using test::FakeHwQueue;
+using xpreempt::xqueue::Command;
+using xpreempt::xqueue::LaunchConfig;
+using xpreempt::xqueue::Level;
+using xpreempt::xqueue::XQueue;
+
+int succeed(void*, void*) {
+    return 0;
+}
+int refuse(void*, void*) {
+    return -ENOSPC;
+}
+int count(void*, void* argument) {
+    ++*static_cast<std::atomic<int>*>(argument);
+    return 0;
+}
+constexpr Command nothing{succeed, nullptr};
+
+// Not a time limit: a condition that never comes ends in the test runner's own.
+template <typename Condition> void until(Condition condition) {
+    while (!condition())
+        std::this_thread::yield();
+}
+
+class XQueueTest : public ::testing::Test {
+protected:
+    XQueue& make(LaunchConfig config = {4, 2, 8}, Level highest = Level::interrupt) {
+        queue_ =
+            std::make_unique<XQueue>(std::make_unique<FakeHwQueue>(hardware_), config, highest);
+        return *queue_;
+    }
+    ~XQueueTest() override {
+        hardware_.complete_all();
+        queue_.reset();
+    }
+
+    FakeHardware hardware_;
+    std::unique_ptr<XQueue> queue_;
+};
+
+TEST_F(XQueueTest, launches_inline_below_the_threshold_and_no_further) {
+    XQueue& queue = make();
+    for (int i = 0; i < 6; ++i)
+        ASSERT_TRUE(queue.submit(nothing));
+    EXPECT_EQ(4U, queue.statistics().launched_inline);
+    EXPECT_EQ(4U, hardware_.launched());
+    EXPECT_EQ(2U, queue.state().pending);
+    EXPECT_EQ(4U, queue.state().in_flight);
+}
+
+TEST_F(XQueueTest, completion_makes_room_for_what_waits) {
+    XQueue& queue = make();
+    for (int i = 0; i < 6; ++i)
+        ASSERT_TRUE(queue.submit(nothing));
+    hardware_.complete(2);
+    until([&] { return hardware_.launched() == 6; });
+    hardware_.complete_all();
+    EXPECT_TRUE(queue.wait_all());
+    EXPECT_EQ(6U, queue.statistics().completed);
+    EXPECT_EQ(0U, queue.state().in_flight);
+}
+
+TEST_F(XQueueTest, a_ticket_can_be_waited_for_after_its_submit) {
+    XQueue& queue = make();
+    const auto ticket = queue.submit(nothing);
+    ASSERT_TRUE(ticket);
+    hardware_.complete_all();
+    EXPECT_TRUE(queue.wait(*ticket));
+    EXPECT_TRUE(queue.wait(*ticket));
+    EXPECT_EQ(EINVAL, queue.wait(0).error().errno_value);
+    EXPECT_EQ(EINVAL, queue.wait(*ticket + 1).error().errno_value);
+}
+
+TEST_F(XQueueTest, waiting_needs_no_full_batch) {
+    XQueue& queue = make({16, 8, 8});
+    hardware_.complete_all();
+    ASSERT_TRUE(queue.submit(nothing));
+    EXPECT_TRUE(queue.wait_all());
+    EXPECT_EQ(1U, queue.statistics().completed);
+}
+
+TEST_F(XQueueTest, nothing_is_launched_while_suspended) {
+    XQueue& queue = make();
+    const auto suspended = queue.suspend(false);
+    ASSERT_TRUE(suspended);
+    EXPECT_EQ(Level::interrupt, suspended->level);
+    ASSERT_TRUE(queue.submit(nothing));
+    EXPECT_EQ(0U, hardware_.launched());
+    EXPECT_EQ(1U, queue.state().pending);
+    ASSERT_TRUE(queue.resume());
+    until([&] { return hardware_.launched() == 1; });
+}
+
+TEST_F(XQueueTest, suspends_are_counted) {
+    XQueue& queue = make();
+    ASSERT_TRUE(queue.suspend(false));
+    ASSERT_TRUE(queue.suspend(false));
+    ASSERT_TRUE(queue.resume());
+    EXPECT_EQ(1U, queue.state().suspends);
+    ASSERT_TRUE(queue.submit(nothing));
+    EXPECT_EQ(0U, hardware_.launched());
+    ASSERT_TRUE(queue.resume());
+    EXPECT_EQ(EALREADY, queue.resume().error().errno_value);
+    EXPECT_EQ((std::vector<std::string>{"interrupt", "restore"}), hardware_.verbs());
+}
+
+TEST_F(XQueueTest, the_level_decides_the_verb) {
+    XQueue& queue = make({4, 2, 8}, Level::deactivate);
+    EXPECT_EQ(Level::deactivate, queue.suspend(true)->level);
+    ASSERT_TRUE(queue.resume());
+    queue.limit_level(Level::block);
+    EXPECT_EQ(Level::block, queue.suspend(true)->level);
+    ASSERT_TRUE(queue.resume());
+    EXPECT_EQ((std::vector<std::string>{"deactivate", "reactivate"}), hardware_.verbs());
+}
+
+TEST_F(XQueueTest, a_lower_level_is_told_or_refused_as_asked) {
+    XQueue& queue = make();
+    hardware_.best = Level::block;
+    EXPECT_EQ(EOPNOTSUPP, queue.suspend(true).error().errno_value);
+    EXPECT_EQ(0U, queue.state().suspends);
+    const auto suspended = queue.suspend(false);
+    ASSERT_TRUE(suspended);
+    EXPECT_EQ(Level::block, suspended->level);
+    EXPECT_EQ(EOPNOTSUPP, suspended->hw_error.errno_value);
+    EXPECT_TRUE(hardware_.verbs().empty());
+}
+
+TEST_F(XQueueTest, a_stop_that_the_hardware_refuses_still_withholds_launches) {
+    XQueue& queue = make();
+    hardware_.stop_errno = ETIME;
+    const auto suspended = queue.suspend(false);
+    ASSERT_TRUE(suspended);
+    EXPECT_EQ(Level::block, suspended->level);
+    EXPECT_EQ(ETIME, suspended->hw_error.errno_value);
+    ASSERT_TRUE(queue.submit(nothing));
+    EXPECT_EQ(0U, hardware_.launched());
+    ASSERT_TRUE(queue.resume()); // no start: it was not stopped
+    EXPECT_EQ((std::vector<std::string>{"interrupt"}), hardware_.verbs());
+    EXPECT_EQ(ETIME, queue.suspend(true).error().errno_value);
+    EXPECT_EQ(0U, queue.state().suspends);
+}
+
+TEST_F(XQueueTest, a_start_that_the_hardware_refuses_can_be_tried_again) {
+    XQueue& queue = make();
+    ASSERT_TRUE(queue.suspend(false));
+    hardware_.start_errno = EBUSY;
+    EXPECT_EQ(EBUSY, queue.resume().error().errno_value);
+    EXPECT_EQ(1U, queue.state().suspends);
+    hardware_.start_errno = 0;
+    EXPECT_TRUE(queue.resume());
+}
+
+TEST_F(XQueueTest, a_waiter_of_a_suspended_queue_returns_after_the_resume) {
+    XQueue& queue = make();
+    hardware_.complete_all();
+    ASSERT_TRUE(queue.suspend(false));
+    const auto ticket = queue.submit(nothing);
+    std::atomic<bool> returned = false;
+    std::thread waiter([&] {
+        EXPECT_TRUE(queue.wait(*ticket));
+        returned = true;
+    });
+    EXPECT_FALSE(returned);
+    ASSERT_TRUE(queue.resume());
+    waiter.join();
+    EXPECT_TRUE(returned);
+}
+
+TEST_F(XQueueTest, dropped_commands_are_never_launched_and_are_told_apart) {
+    XQueue& queue = make();
+    hardware_.complete_all();
+    std::atomic<int> launches = 0;
+    ASSERT_TRUE(queue.submit({count, &launches}));
+    ASSERT_TRUE(queue.suspend(false));
+    const auto dropped = queue.submit({count, &launches});
+    ASSERT_TRUE(queue.submit({count, &launches}));
+    EXPECT_EQ(2U, *queue.drop());
+    EXPECT_EQ(0U, *queue.drop());
+    ASSERT_TRUE(queue.resume());
+    EXPECT_EQ(ECANCELED, queue.wait(*dropped).error().errno_value);
+    EXPECT_TRUE(queue.wait_all());
+    const auto next = queue.submit({count, &launches});
+    EXPECT_TRUE(queue.wait(*next));
+    EXPECT_EQ(2, launches);
+    EXPECT_EQ(2U, queue.statistics().dropped);
+}
+
+TEST_F(XQueueTest, a_launch_that_fails_is_the_submitters_or_the_waiters_error) {
+    XQueue& queue = make();
+    hardware_.complete_all();
+    EXPECT_EQ(ENOSPC, queue.submit({refuse, nullptr}).error().errno_value);
+    ASSERT_TRUE(queue.suspend(false));
+    const auto ticket = queue.submit({refuse, nullptr});
+    ASSERT_TRUE(queue.resume());
+    EXPECT_EQ(ENOSPC, queue.wait(*ticket).error().errno_value);
+    EXPECT_EQ(2U, queue.statistics().launch_failures);
+    EXPECT_TRUE(queue.wait_all());
+}
+
+TEST_F(XQueueTest, a_marker_that_cannot_be_placed_is_the_waiters_error) {
+    XQueue& queue = make();
+    hardware_.mark_errno = ENOMEM;
+    const auto ticket = queue.submit(nothing);
+    EXPECT_EQ(ENOMEM, queue.wait(*ticket).error().errno_value);
+    hardware_.mark_errno = 0;
+    hardware_.complete_all();
+    EXPECT_TRUE(queue.wait(*ticket));
+}
+
+TEST_F(XQueueTest, configurations_that_cannot_work_are_refused) {
+    XQueue& queue = make();
+    EXPECT_EQ(EINVAL, queue.configure({2, 4, 8}).error().errno_value);
+    EXPECT_EQ(EINVAL, queue.configure({4, 0, 8}).error().errno_value);
+    EXPECT_EQ(EINVAL, queue.configure({4, 2, 0}).error().errno_value);
+    EXPECT_EQ(4U, queue.config().threshold);
+    EXPECT_TRUE(queue.configure({8, 8, 8}));
+}
+
+TEST_F(XQueueTest, submit_blocks_at_capacity_until_there_is_room) {
+    XQueue& queue = make({1, 1, 2});
+    for (int i = 0; i < 3; ++i)
+        ASSERT_TRUE(queue.submit(nothing));
+    std::atomic<bool> returned = false;
+    std::thread submitter([&] {
+        EXPECT_TRUE(queue.submit(nothing));
+        returned = true;
+    });
+    EXPECT_FALSE(returned);
+    hardware_.complete_all();
+    submitter.join();
+    EXPECT_TRUE(returned);
+}
+
+struct FromLaunch {
+    XQueue* queue;
+    int suspend_errno = 0, resume_errno = 0, wait_errno = 0;
+    bool submitted = false;
+};
+
+int call_back(void*, void* argument) {
+    auto& self = *static_cast<FromLaunch*>(argument);
+    self.suspend_errno = self.queue->suspend(false).error().errno_value;
+    self.resume_errno = self.queue->resume().error().errno_value;
+    self.wait_errno = self.queue->wait(1).error().errno_value;
+    self.submitted = self.queue->submit(nothing).has_value();
+    return 0;
+}
+
+TEST_F(XQueueTest, a_launch_callback_may_submit_but_not_suspend_or_wait) {
+    XQueue& queue = make();
+    hardware_.complete_all();
+    FromLaunch self{&queue};
+    ASSERT_TRUE(queue.submit({call_back, &self}));
+    EXPECT_EQ(EDEADLK, self.suspend_errno);
+    EXPECT_EQ(EDEADLK, self.resume_errno);
+    EXPECT_EQ(EDEADLK, self.wait_errno);
+    EXPECT_TRUE(self.submitted);
+    EXPECT_TRUE(queue.wait_all());
+    EXPECT_EQ(2U, hardware_.launched());
+}
+
+TEST_F(XQueueTest, destruction_resumes_and_finishes_everything) {
+    XQueue& queue = make();
+    std::atomic<int> launches = 0;
+    ASSERT_TRUE(queue.suspend(false));
+    ASSERT_TRUE(queue.suspend(false));
+    for (int i = 0; i < 5; ++i)
+        ASSERT_TRUE(queue.submit({count, &launches}));
+    hardware_.complete_all();
+    queue_.reset();
+    EXPECT_EQ(5, launches);
+    EXPECT_EQ((std::vector<std::string>{"interrupt", "restore"}), hardware_.verbs());
+}
+
+TEST_F(XQueueTest, destruction_ends_although_the_hardware_refuses_to_start) {
+    XQueue& queue = make();
+    ASSERT_TRUE(queue.suspend(false));
+    ASSERT_TRUE(queue.submit(nothing));
+    hardware_.start_errno = EIO;
+    queue_.reset();
+    EXPECT_EQ(0U, hardware_.launched());
+}
+
+// The guarantee that the whole library stands on: between the return of a suspend and the resume
+// after it, no launch begins, whoever submits or waits meanwhile.
+TEST_F(XQueueTest, a_suspend_never_leaks_a_launch) {
+    XQueue& queue = make({4, 2, 64});
+    hardware_.complete_all();
+    constexpr int rounds = 20000;
+    std::atomic<bool> stop = false;
+    std::atomic<int> launches = 0;
+    std::vector<std::thread> submitters;
+    for (int i = 0; i < 2; ++i)
+        submitters.emplace_back([&] {
+            while (!stop)
+                EXPECT_TRUE(queue.submit({count, &launches}));
+        });
+    std::thread waiter([&] {
+        while (!stop)
+            EXPECT_TRUE(queue.wait_all());
+    });
+    int leaked = 0;
+    for (int round = 0; round < rounds; ++round) {
+        EXPECT_TRUE(queue.suspend(false));
+        const int before = launches;
+        std::this_thread::yield();
+        leaked += launches - before;
+        EXPECT_TRUE(queue.resume());
+    }
+    stop = true;
+    for (std::thread& submitter : submitters)
+        submitter.join();
+    waiter.join();
+    EXPECT_EQ(0, leaked);
+    EXPECT_TRUE(queue.wait_all());
+    EXPECT_EQ(static_cast<std::uint64_t>(launches), hardware_.launched());
+    EXPECT_EQ(queue.statistics().submitted, hardware_.launched());
+}
+
+} // namespace
