@@ -24,7 +24,7 @@ template <typename T, D16 half = D16::whole> void read_narrow(Execution& e) {
         return;
     }
     for_each_lane(e.wave.exec, [&](unsigned lane) {
-        const T value = lds_load<T>(e.wave, u64{(*address)[lane]} + i.offset);
+        const T value = lds_load<T>(e.wave, ds_address((*address)[lane], i.offset));
         (*to)[lane] = into_half<half>((*to)[lane], static_cast<u32>(value));
     });
 }
@@ -37,7 +37,8 @@ template <typename T, unsigned shift = 0> void write_narrow(Execution& e) {
         return;
     }
     for_each_lane(e.wave.exec, [&](unsigned lane) {
-        lds_store(e.wave, u64{(*address)[lane]} + i.offset, static_cast<T>((*from)[lane] >> shift));
+        lds_store(e.wave, ds_address((*address)[lane], i.offset),
+                  static_cast<T>((*from)[lane] >> shift));
     });
 }
 
@@ -51,7 +52,7 @@ template <unsigned count> void read(Execution& e) {
     const Words addresses = *address_lanes; // the destination may overwrite them
     for_each_lane(e.wave.exec, [&](unsigned lane) {
         for (unsigned word = 0; word < count; ++word) {
-            const u64 at = u64{addresses[lane]} + i.offset + u64{word} * 4;
+            const u64 at = u64{ds_address(addresses[lane], i.offset)} + word * 4;
             (*to[word])[lane] = lds_load<u32>(e.wave, at);
         }
     });
@@ -66,7 +67,7 @@ template <unsigned count> void write(Execution& e) {
     }
     for_each_lane(e.wave.exec, [&](unsigned lane) {
         for (unsigned word = 0; word < count; ++word) {
-            const u64 at = u64{(*address)[lane]} + i.offset + u64{word} * 4;
+            const u64 at = u64{ds_address((*address)[lane], i.offset)} + word * 4;
             lds_store(e.wave, at, (*from[word])[lane]);
         }
     });
@@ -84,9 +85,9 @@ template <typename T, unsigned stride> void read2(Execution& e) {
     const Words addresses = *address_lanes;
     for_each_lane(e.wave.exec, [&](unsigned lane) {
         for (unsigned half = 0; half < 2; ++half) {
-            const u64 offset = u64{half == 0 ? i.offset0 : i.offset1} * sizeof(T) * stride;
+            const u32 offset = (half == 0 ? i.offset0 : i.offset1) * u32{sizeof(T)} * stride;
             for (unsigned word = 0; word < words; ++word) {
-                const u64 at = addresses[lane] + offset + u64{word} * 4;
+                const u64 at = u64{ds_address(addresses[lane], offset)} + word * 4;
                 (*to[half * words + word])[lane] = lds_load<u32>(e.wave, at);
             }
         }
@@ -105,9 +106,9 @@ template <typename T, unsigned stride> void write2(Execution& e) {
     }
     for_each_lane(e.wave.exec, [&](unsigned lane) {
         for (unsigned half = 0; half < 2; ++half) {
-            const u64 offset = u64{half == 0 ? i.offset0 : i.offset1} * sizeof(T) * stride;
+            const u32 offset = (half == 0 ? i.offset0 : i.offset1) * u32{sizeof(T)} * stride;
             for (unsigned word = 0; word < words; ++word) {
-                const u64 at = (*address)[lane] + offset + u64{word} * 4;
+                const u64 at = u64{ds_address((*address)[lane], offset)} + word * 4;
                 lds_store(e.wave, at, (*(half == 0 ? from0 : from1)[word])[lane]);
             }
         }

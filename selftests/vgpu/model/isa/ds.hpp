@@ -23,6 +23,11 @@ struct DsInstruction {
     unsigned vdst;
 };
 
+// 32 bits wide: compilers count on a negative base with a positive offset.
+inline std::uint32_t ds_address(std::uint32_t base, std::uint32_t offset) {
+    return base + offset;
+}
+
 // Entries of the merged DS table.
 std::span<const ScalarOp> ds_load_store_ops();
 std::span<const ScalarOp> ds_lane_ops();   // between lanes

@@ -35,7 +35,7 @@ template <typename T, unsigned stride> void exchange2(Execution& e) {
         const std::array<T, 2> values{lane_value<T>(from0, 0, lane), lane_value<T>(from1, 0, lane)};
         for (unsigned half = 0; half < 2; ++half) {
             const u32 offset = half == 0 ? i.offset0 : i.offset1;
-            const u64 at = addresses[lane] + u64{offset} * sizeof(T) * stride;
+            const u64 at = ds_address(addresses[lane], offset * u32{sizeof(T)} * stride);
             const T old = lds_load<T>(e.wave, at);
             lds_store<T>(e.wave, at, values.at(half));
             for (unsigned word = 0; word < words; ++word) {

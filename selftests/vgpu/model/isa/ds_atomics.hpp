@@ -18,7 +18,7 @@ template <typename T, auto operation, bool returns> void ds_update(Execution& e)
     }
     const Words addresses = *address_lanes;
     for_each_lane(e.wave.exec, [&](unsigned lane) {
-        const std::uint64_t at = std::uint64_t{addresses[lane]} + i.offset;
+        const std::uint64_t at = ds_address(addresses[lane], i.offset);
         const T old = lds_load<T>(e.wave, at);
         lds_store<T>(e.wave, at, operation(old, lane_value<T>(from, 0, lane)));
         if constexpr (returns) {
@@ -41,7 +41,7 @@ template <typename T, auto operation, bool returns> void ds_update2(Execution& e
     }
     const Words addresses = *address_lanes;
     for_each_lane(e.wave.exec, [&](unsigned lane) {
-        const std::uint64_t at = std::uint64_t{addresses[lane]} + i.offset;
+        const std::uint64_t at = ds_address(addresses[lane], i.offset);
         const T old = lds_load<T>(e.wave, at);
         lds_store<T>(e.wave, at,
                      operation(old, lane_value<T>(first, 0, lane), lane_value<T>(second, 0, lane)));

@@ -149,6 +149,28 @@ TEST(MemoryAtomics, lds_halves) {
     EXPECT_EQ(lds_word(snippets, 28), 0x789a'5600U | (before & 0xff));
 }
 
+// 252 - 4 * lane, as compilers write it.
+TEST(MemoryAtomics, lds_addresses_wrap_at_32_bits) {
+    Snippets snippets({"v_sub_u32 v2, 0, v0\n ds_write_b32 v2, v0 offset:252\n"
+                       " ds_read_b32 v20, v2 offset:252",
+                       "v_sub_u32 v2, 0, v0\n ds_read2_b32 v[20:21], v2 offset0:62 offset1:63",
+                       "v_sub_u32 v2, 0, v0\n ds_add_rtn_u32 v20, v2, v0 offset:252"});
+    isa::WaveState wave = prepared(snippets);
+    ASSERT_EQ(snippets.run(0, wave), isa::Outcome::ended) << snippets.problem;
+    for (u32 lane = 0; lane < 64; ++lane) {
+        ASSERT_EQ(lds_word(snippets, 252 - 4 * lane), 4 * lane);
+        ASSERT_EQ(wave.vgpr[20].lane[lane], 4 * lane);
+    }
+    wave.exec = ~0ULL >> 1; // the last lane's first word is below 0
+    ASSERT_EQ(snippets.run(1, wave), isa::Outcome::ended) << snippets.problem;
+    for (u32 lane = 0; lane < 63; ++lane) {
+        ASSERT_EQ(wave.vgpr[20].lane[lane], 4 * (lane + 1));
+        ASSERT_EQ(wave.vgpr[21].lane[lane], 4 * lane);
+    }
+    ASSERT_EQ(snippets.run(2, wave), isa::Outcome::ended) << snippets.problem;
+    EXPECT_EQ(lds_word(snippets, 252 - 4 * 9), 2U * 4 * 9);
+}
+
 TEST(MemoryAtomics, swizzle) {
     Snippets snippets({"ds_swizzle_b32 v20, v0 offset:swizzle(QUAD_PERM, 1, 0, 3, 2)",
                        "ds_swizzle_b32 v20, v0 offset:swizzle(SWAP, 16)",
