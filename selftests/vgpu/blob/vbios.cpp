@@ -105,8 +105,8 @@ void place_atom_tables(Image& image) {
     firmware.u32(0).u32(0);            // capabilities, main call parser
     firmware.u32(0x4c);                // BIOS_SCRATCH_0, dword
     image.place(firmware_info, table(3, 4, firmware.zeros(100)));
-    ByteWriter smu; // atom_smu_info_v3_1: core reference clock, 10 kHz, at byte 20
-    smu.zeros(20).u32(10'000).zeros(64);
+    ByteWriter smu; // atom_smu_info_v3_1: core reference clock, 10 kHz, at byte 16
+    smu.zeros(12).u32(10'000).zeros(64);
     image.place(smu_info, table(3, 1, smu));
     image.place(indirect_io, table(1, 1, ByteWriter().zeros(16)));
 }

@@ -66,6 +66,14 @@ TEST(Vbios, asic_init_ends_at_once) {
     EXPECT_EQ(at<std::uint8_t>(rom, asic_init + 6U), 0x5b);
 }
 
+// atom_smu_info_v3_1.core_refclk_10khz: 100 MHz, in which the driver tells of GPU time.
+TEST(Vbios, reference_clock_is_where_the_driver_reads_it) {
+    const auto rom = vbios();
+    const auto tables = at<std::uint16_t>(rom, at<std::uint16_t>(rom, 0x48) + 0x20U);
+    const auto smu_info = at<std::uint16_t>(rom, tables + 4U + 2U * 8U);
+    EXPECT_EQ(at<std::uint32_t>(rom, smu_info + 16U), 10'000U);
+}
+
 TEST(Firmware, header_sizes_cover_the_payload) {
     for (const FirmwareFile& file : firmware_files()) {
         EXPECT_EQ(at<std::uint32_t>(file.bytes, 0), file.bytes.size()) << file.name;

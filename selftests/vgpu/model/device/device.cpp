@@ -13,22 +13,25 @@ namespace {
 
 // Four compute units in each XCC: CWSR areas, which user space must allocate whole, stay small. The
 // discovery table says the same (blob/discovery.cpp).
-constexpr ShaderArray::Config shader_config{.compute_units = 4, .poison_on_restore = true};
+ShaderArray::Config shader_config(const Clock& clock) {
+    return {.compute_units = 4, .poison_on_restore = true, .reference_clock = &clock};
+}
 constexpr std::uint32_t gb_addr_config = 0x2201'1003;
 
 } // namespace
 
 // The CP is the shaders' client and is constructed after them; they only keep the reference.
 Device::Xcc::Xcc(Device& device, unsigned index)
-    : shaders(shader_config, device.memory_, device.observer_, cp), cp({index,
-                                                                        {device.registers_, index},
-                                                                        device.memory_,
-                                                                        {device.interrupts_, index},
-                                                                        device.scheduler_,
-                                                                        shaders,
-                                                                        device.clock_,
-                                                                        device.faults_,
-                                                                        device.observer_}) {
+    : shaders(shader_config(device.clock_), device.memory_, device.observer_, cp),
+      cp({index,
+          {device.registers_, index},
+          device.memory_,
+          {device.interrupts_, index},
+          device.scheduler_,
+          shaders,
+          device.clock_,
+          device.faults_,
+          device.observer_}) {
     connect_rlc({device.registers_, index}, device.clock_);
 }
 

@@ -2,6 +2,7 @@
 // One instruction on its way through the interpreter: its words, the wave, and how it ends.
 #pragma once
 
+#include "model/base/clock.hpp"
 #include "model/isa/address_space.hpp"
 #include "model/isa/wave_state.hpp"
 
@@ -28,13 +29,16 @@ struct SwizzledSources;
 
 class Execution {
 public:
-    Execution(WaveState& wave_state, AddressSpace& address_space, std::uint64_t now)
-        : wave(wave_state), memory(address_space), clock(now), pc(wave_state.pc) {}
+    Execution(WaveState& wave_state, AddressSpace& address_space, std::uint64_t now,
+              const Clock* reference = nullptr)
+        : wave(wave_state), memory(address_space), clock(now), reference_clock(reference),
+          pc(wave_state.pc) {}
 
     WaveState& wave;
     AddressSpace& memory;
-    std::uint64_t clock; // for s_memtime
-    std::uint64_t pc;    // of this instruction; wave.pc is already behind it
+    std::uint64_t clock;          // for s_memtime
+    const Clock* reference_clock; // for s_memrealtime, when the device has one
+    std::uint64_t pc;             // of this instruction; wave.pc is already behind it
     std::uint32_t word0 = 0;
     std::uint32_t word1 = 0; // second word or literal, when one was fetched
     bool has_word1 = false;

@@ -109,6 +109,11 @@ void memtime(Execution& e) {
     write_scalar64(e, smem_data(e), e.clock);
 }
 
+void memrealtime(Execution& e) {
+    write_scalar64(e, smem_data(e),
+                   e.reference_clock != nullptr ? e.reference_clock->ticks() : e.clock);
+}
+
 constexpr std::array ops{
     ScalarOp{0, "s_load_dword", load<1>},
     ScalarOp{1, "s_load_dwordx2", load<2>},
@@ -131,7 +136,7 @@ constexpr std::array ops{
     ScalarOp{34, "s_dcache_inv_vol", no_effect},
     ScalarOp{35, "s_dcache_wb_vol", no_effect},
     ScalarOp{36, "s_memtime", memtime},
-    ScalarOp{37, "s_memrealtime", memtime},
+    ScalarOp{37, "s_memrealtime", memrealtime},
 };
 
 auto families() {

@@ -70,7 +70,7 @@ bool ShaderArray::State::step(Wave& wave) {
         sq::enter_trap_handler(state, state.pc, 0);
     }
     wave.handler_instructions += wave.in_save ? 1 : 0;
-    Execution e(state, space, clock);
+    Execution e(state, space, clock, config.reference_clock);
     isa::step(e);
     if (e.outcome == Outcome::next) [[likely]] {
         if (wave.restoring && !state.priv) {

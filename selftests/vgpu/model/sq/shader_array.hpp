@@ -2,6 +2,7 @@
 // The shader side of one XCC as the command processor sees it: dispatch, run, stop, save, restore.
 #pragma once
 
+#include "model/base/clock.hpp"
 #include "model/base/memory.hpp"
 #include "model/base/observer.hpp"
 #include "model/sq/dispatch_geometry.hpp"
@@ -82,6 +83,7 @@ public:
         // True: registers and LDS of a relaunched wave are poisoned before the trap handler
         // restores them, so that a handler that forgets some is caught.
         bool poison_on_restore = true;
+        const Clock* reference_clock = nullptr; // what s_memrealtime reads
     };
 
     ShaderArray(const Config& config, Memory& memory, Observer& observer, ShaderClient& client);
