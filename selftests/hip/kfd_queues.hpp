@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// The queues of a process as sysfs lists them, and whether a stopped one has waves saved.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace storm {
+
+struct Queue {
+    std::uint32_t id;
+    bool compute; // else SDMA
+};
+
+// Ascending ids. Empty when the process has none, or is not known to KFD (any more).
+std::vector<Queue> queues_of(pid_t pid);
+
+// Waves lie in the save area of a queue when its MQD says so, and debugfs shows MQDs. It does not
+// show ids: it lists the newest queue first, and ids grow with each new queue as long as none was
+// destroyed. Where the list does not fit to `queues` there is no answer.
+class SavedWaves {
+public:
+    // For queues that are stopped now: bit i is queues[i].
+    [[nodiscard]] std::optional<std::vector<bool>> look(pid_t pid,
+                                                        const std::vector<Queue>& queues) const;
+    // The same from the text of the file.
+    static std::optional<std::vector<bool>> parse(const std::string& text, pid_t pid,
+                                                  const std::vector<Queue>& queues);
+};
+
+} // namespace storm
