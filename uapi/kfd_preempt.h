@@ -32,14 +32,16 @@
  *
  * ==========  ================================================================
  * EALREADY    the hold is already as asked for
- * EBADF       not your file (inherited over fork)
+ * EBADF       not your file (inherited over fork), or target_fd is no open file
+ *             of /dev/kfd
  * EBUSY       something is in the way (reset running, destroy waiting, RESUME
- *             while the stop is PENDING); nothing changed
+ *             while the stop is PENDING, another entry of ALL_OR_NOTHING);
+ *             nothing changed
  * E2BIG       unknown non-zero tail, or more entries than max_batch
  * EFAULT      bad user memory; the state change, if any, stays
  * EINTR       a signal arrived before anything changed
  * EINVAL      malformed: unknown flag, type or op, reserved field not zero,
- *             timeout above 60000, an entry twice
+ *             timeout above 60000, a queue twice, ALL_OR_NOTHING on two nodes
  * EIO         the queue is dead (lost in a GPU reset)
  * ENODEV      the GPU is gone
  * ENOENT      no such queue in that process
@@ -209,8 +211,10 @@ struct kfd_ioctl_preempt_query_args {
  * @result: out: 0 or a negative errno of this entry
  * @state: out: KFD_PREEMPT_STATE_* after the call
  * @holds: out: KFD_PREEMPT_HOLD_* after the call
- * @target_pid: in: overrides the call's target_pid when not 0
- * @queue_uid: in: expected uid with SWITCH_MATCH_UID, else 0; out: the uid
+ * @target_pid: in: when not 0, a pid whose queue it is instead of the call's
+ *	target; an error in finding it is the entry's alone
+ * @queue_uid: in: expected uid with SWITCH_MATCH_UID, else ignored; out: the
+ *	uid, 0 where no queue was found
  * @latency_ns: out: driver time from request to confirmed stop, 0 for RESUME
  * @reserved: must be 0
  */
@@ -242,6 +246,12 @@ struct kfd_preempt_switch_entry {
  * All stops and starts of one node reach the hardware together, in one runlist
  * update where there is a runlist. Returns 0 when every entry was looked at;
  * each entry's result says how it went.
+ *
+ * ALL_OR_NOTHING: when an entry fails, those that could have been done are not
+ * done, or undone, and say EBUSY. What can not be undone stays and says so: a
+ * stop that was not confirmed in time (ETIME, PENDING).
+ *
+ * FAST and CHECKPOINT are about the stops of a call; its starts ignore them.
  */
 struct kfd_ioctl_preempt_switch_args {
 	__u32 flags;
