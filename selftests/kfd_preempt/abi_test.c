@@ -65,6 +65,7 @@ TEST_F(driver, query_tells_version_scheduler_and_limits)
 	EXPECT_EQ(has_gpu, !!(query->caps & KFD_PREEMPT_CAP_SAVE));
 	EXPECT_TRUE(query->caps & KFD_PREEMPT_CAP_BATCH);
 	EXPECT_TRUE(query->caps & KFD_PREEMPT_CAP_OPERATOR);
+	EXPECT_TRUE(query->caps & KFD_PREEMPT_CAP_OPERATOR_FD);
 }
 
 TEST_F(driver, caps_and_type_mask_agree)
@@ -249,6 +250,10 @@ static const struct poke pokes[] = {
 	SWITCH(flags, 0x100, -EINVAL),
 	SWITCH(flags, 0x80000000, -EINVAL),
 	SWITCH(target_fd, 1, -EINVAL),
+	SWITCH(flags, KFD_PREEMPT_SWITCH_TARGET_PID, -ESRCH),
+	SWITCH(flags, KFD_PREEMPT_SWITCH_TARGET_FD | KFD_PREEMPT_SWITCH_TARGET_PID, -EINVAL),
+	SWITCH(flags, KFD_PREEMPT_SWITCH_ALL_OR_NOTHING, 0),
+	SWITCH(flags, KFD_PREEMPT_SWITCH_FORCE, -EINVAL),
 	SWITCH(target_pid, 1, -EINVAL),
 	SWITCH(timeout_ms, 60000, 0),
 	SWITCH(timeout_ms, 60001, -EINVAL),
@@ -267,6 +272,8 @@ static const struct poke pokes[] = {
 	ENTRY(reserved, 1, -EINVAL),
 	STATUS(queue_id, 0xffffffff, -ENOENT),
 	STATUS(flags, 1, -EINVAL),
+	STATUS(flags, KFD_PREEMPT_SWITCH_TARGET_PID, -ESRCH),
+	STATUS(flags, KFD_PREEMPT_SWITCH_TARGET_FD | KFD_PREEMPT_SWITCH_TARGET_PID, -EINVAL),
 	STATUS(flags, 0x80000000, -EINVAL),
 	STATUS(pad, 1, -EINVAL),
 	STATUS(target_pid, 1, -EINVAL),
@@ -468,6 +475,72 @@ TEST_F(driver, second_file_answers_the_same)
 	EXPECT_EQ(0, memcmp(&query, &self->query, sizeof(query)));
 	EXPECT_EQ(-ENOENT, preempt_queue(second, NO_QUEUE));
 	close(second);
+}
+
+static int switch_by_fd(int fd, int target_fd)
+{
+	struct call_bytes call;
+
+	call_init(&call, CALL_SWITCH);
+	call.batch.flags = KFD_PREEMPT_SWITCH_TARGET_FD;
+	call.batch.target_fd = target_fd;
+	return call_issue(fd, CALL_SWITCH, &call);
+}
+
+static int status_by_fd(int fd, int target_fd)
+{
+	struct call_bytes call;
+
+	call_init(&call, CALL_STATUS);
+	call.status.flags = KFD_PREEMPT_SWITCH_TARGET_FD;
+	call.status.target_fd = target_fd;
+	return call_issue(fd, CALL_STATUS, &call);
+}
+
+TEST_F(driver, target_fd_of_no_kfd_file_is_EBADF)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), second = kfd_open();
+	const int wrong[] = { -1, 1000, null };
+	unsigned int i;
+
+	ASSERT_LE(0, null);
+	ASSERT_LE(0, second);
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		EXPECT_EQ(-EBADF, switch_by_fd(self->fd, wrong[i]));
+		EXPECT_EQ(-EBADF, status_by_fd(self->fd, wrong[i]));
+	}
+	/* An own file is oneself. */
+	EXPECT_EQ(0, switch_by_fd(self->fd, second));
+	EXPECT_EQ(-ENOENT, status_by_fd(self->fd, second));
+	close(null);
+	close(second);
+}
+
+TEST_F(driver, unknown_pid_of_an_entry_is_the_entry_s_ESRCH)
+{
+	struct call_bytes call;
+
+	call_init(&call, CALL_SWITCH);
+	call.entry[1] = call.entry[0];
+	call.entry[0].target_pid = 1;
+	call.batch.num_entries = 2;
+	ASSERT_EQ(0, call_issue(self->fd, CALL_SWITCH, &call));
+	EXPECT_EQ(-ESRCH, call.entry[0].result);
+	EXPECT_EQ(-ENOENT, call.entry[1].result);
+	call.entry[0].target_pid = -1;
+	ASSERT_EQ(0, call_issue(self->fd, CALL_SWITCH, &call));
+	EXPECT_EQ(-ESRCH, call.entry[0].result);
+}
+
+TEST_F(driver, uid_is_ignored_without_MATCH_UID)
+{
+	struct call_bytes call;
+
+	call_init(&call, CALL_SWITCH);
+	call.entry[0].queue_uid = ~0ull;
+	ASSERT_EQ(0, call_issue(self->fd, CALL_SWITCH, &call));
+	EXPECT_EQ(-ENOENT, call.entry[0].result);
+	EXPECT_EQ(0, call.entry[0].queue_uid);
 }
 
 TEST_F(driver, target_without_kfd_is_ESRCH)

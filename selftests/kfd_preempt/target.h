@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ enum target_order {
 struct target_shared {
 	uint32_t ready;
 	uint32_t queue_id;
+	int32_t kfd_fd;		/* of /dev/kfd, in that process */
 	uint32_t progress;
 	uint32_t order;		/* back to TARGET_IDLE when done */
 	int32_t result;
@@ -70,6 +72,7 @@ static inline void target_run(struct target_shared *shared)
 	    !job_wait_progress(&job, 2, TARGET_TIMEOUT_MS))
 		_exit(1);
 	shared->queue_id = queue.id;
+	shared->kfd_fd = dev.kfd_fd;
 	shared_set(&shared->ready, 1);
 	for (;;) {
 		enum target_order order = shared_get(&shared->order);
@@ -130,6 +133,20 @@ static inline int target_order(struct target *target, enum target_order order)
 	if (!wait_until(target_is_idle, target->shared, TARGET_TIMEOUT_MS))
 		return -ETIME;
 	return target->shared->result;
+}
+
+/* A copy of its file of /dev/kfd, or a negative errno. */
+static inline int target_file(const struct target *target)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, target->pid, 0), fd;
+
+	if (pidfd < 0)
+		return -errno;
+	fd = (int)syscall(SYS_pidfd_getfd, pidfd, target->shared->kfd_fd, 0);
+	if (fd < 0)
+		fd = -errno;
+	close(pidfd);
+	return fd;
 }
 
 /* The target itself polls its counter and passes it on. */
