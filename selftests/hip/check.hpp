@@ -70,8 +70,10 @@ inline volatile std::sig_atomic_t asked_to_end = 0;
 // How often a test does its work. Every program takes these options:
 //   --rounds N    so many rounds (the default is the program's)
 //   --seconds N   rounds until N seconds are over
-//   --until-term  rounds until SIGTERM; the round it arrives in is still done and checked
+//   --until-told  rounds until SIGRTMIN; the round it arrives in is still done and checked
 //   --verbose     one line for each finished round
+// SIGRTMIN, because the LLVM in ROCm answers SIGTERM and its like by deleting the files that HIP
+// compiles to, and then HIP fails.
 class Rounds {
 public:
     Rounds(const char* name, int argc, char** argv, std::uint64_t rounds) : rounds_(rounds) {
@@ -79,8 +81,8 @@ public:
         std::setvbuf(stdout, nullptr, _IOLBF, 0);
         for (int i = 1; i < argc; ++i) {
             const std::string option = argv[i];
-            if (option == "--until-term") {
-                until_term_ = true;
+            if (option == "--until-told") {
+                until_told_ = true;
             } else if (option == "--verbose") {
                 verbose_ = true;
             } else if (option == "--rounds") {
@@ -89,16 +91,16 @@ public:
                 seconds_ = number(option, ++i < argc ? argv[i] : nullptr);
             } else {
                 die(64,
-                    "unknown option '%s'; there are --rounds N, --seconds N, --until-term, "
+                    "unknown option '%s'; there are --rounds N, --seconds N, --until-told, "
                     "--verbose",
                     argv[i]);
             }
         }
-        struct sigaction on_term = {};
-        on_term.sa_handler = [](int) { asked_to_end = 1; };
-        on_term.sa_flags = SA_RESTART;
-        if (until_term_)
-            sigaction(SIGTERM, &on_term, nullptr);
+        struct sigaction on_told = {};
+        on_told.sa_handler = [](int) { asked_to_end = 1; };
+        on_told.sa_flags = SA_RESTART;
+        if (until_told_)
+            sigaction(SIGRTMIN, &on_told, nullptr);
     }
 
     // True when another round is wanted. There is always at least one.
@@ -122,7 +124,7 @@ private:
         return value;
     }
     [[nodiscard]] bool wants_more() const {
-        if (until_term_)
+        if (until_told_)
             return asked_to_end == 0;
         if (seconds_ > 0)
             return std::chrono::steady_clock::now() - begin_ < std::chrono::seconds(seconds_);
@@ -131,7 +133,7 @@ private:
 
     std::uint64_t rounds_;
     std::uint64_t seconds_ = 0;
-    bool until_term_ = false;
+    bool until_told_ = false;
     bool verbose_ = false;
     std::uint64_t started_ = 0;
     std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

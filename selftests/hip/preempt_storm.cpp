@@ -57,7 +57,7 @@ times, until --count stops are made; then lets the process end by itself.
   --busy          count only stops that saved running waves (needs debugfs)
   --all           every compute queue at each stop, not some
   --sdma          stop SDMA queues as well
-  --end           when the count is reached, send the process SIGTERM
+  --end           when the count is reached, send the process SIGRTMIN (--until-told)
   --quiet         no output of our own but errors and the closing line
 
 Exit status: that of PROGRAM (128+N when signal N killed it; 0 with --pid).
@@ -372,7 +372,7 @@ int main_of(int argc, char** argv) {
     // Closing the file ends every hold of ours.
     close(kfd);
     if (status == 0 && options.end)
-        kill(target.pid(), SIGTERM);
+        kill(target.pid(), SIGRTMIN);
     // A program that waits for our SIGTERM would wait for ever.
     if (status == exit_driver && options.command != nullptr)
         kill(target.pid(), SIGKILL);
