@@ -129,4 +129,7 @@ private:
     std::array<Ring, 1 + user_rings> rings_{};
 };
 
+// Of the packets that are executed; the others are reported when met.
+std::optional<std::string_view> sdma_packet_name(std::uint8_t opcode);
+
 } // namespace vgpu

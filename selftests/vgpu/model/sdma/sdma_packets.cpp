@@ -53,6 +53,25 @@ std::size_t fixed_dwords(Op op) {
 
 } // namespace
 
+std::optional<std::string_view> sdma_packet_name(std::uint8_t opcode) {
+    switch (static_cast<Op>(opcode)) {
+    case Op::nop: return "NOP";
+    case Op::copy: return "COPY (linear, broadcast, sub-window)";
+    case Op::write: return "WRITE (linear)";
+    case Op::indirect: return "INDIRECT";
+    case Op::fence: return "FENCE";
+    case Op::trap: return "TRAP";
+    case Op::poll_regmem: return "POLL_REGMEM";
+    case Op::conditional_execute: return "COND_EXE";
+    case Op::atomic: return "ATOMIC (64-bit add)";
+    case Op::constant_fill: return "CONST_FILL";
+    case Op::pte_pde: return "PTEPDE (generate)";
+    case Op::timestamp: return "TIMESTAMP";
+    case Op::srbm_write: return "SRBM_WRITE";
+    }
+    return std::nullopt;
+}
+
 SdmaEngine::Step SdmaEngine::execute(Ring& ring, unsigned vmid, Packet packet) {
     const auto op = static_cast<Op>(packet[0] & 0xff);
     if (packet.size() < fixed_dwords(op))

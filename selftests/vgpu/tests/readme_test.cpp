@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The README's list of packets is what the code says.
+#include "model/cp/pm4.hpp"
+#include "model/sdma/sdma_engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace vgpu {
+namespace {
+
+const std::string begin_mark = "<!-- packets modelled: generated, do not edit -->\n";
+const std::string end_mark = "<!-- end of packets modelled -->\n";
+
+std::string packet_table() {
+    std::string pm4;
+    std::string sdma;
+    for (unsigned opcode = 0; opcode < 256; ++opcode) {
+        const auto byte = static_cast<std::uint8_t>(opcode);
+        // What has no name of its own is called by its number.
+        if (const std::string name = pm4::opcode_name(byte); !name.starts_with("opcode "))
+            pm4 += (pm4.empty() ? "" : ", ") + name;
+        if (const auto name = sdma_packet_name(byte))
+            sdma += (sdma.empty() ? "" : ", ") + std::string(*name);
+    }
+    return "| queue | packets |\n|---|---|\n| PM4 | " + pm4 + " |\n| SDMA | " + sdma + " |\n";
+}
+
+// To bring the README up to date: cmake --build BUILD --target update_readme
+TEST(Readme, lists_the_packets_that_are_modelled) {
+    std::ifstream in(VGPU_README, std::ios::binary);
+    const std::string readme{std::istreambuf_iterator<char>(in), {}};
+    const std::size_t begin = readme.find(begin_mark);
+    const std::size_t end = readme.find(end_mark);
+    ASSERT_NE(begin, std::string::npos) << VGPU_README " has lost: " << begin_mark;
+    ASSERT_NE(end, std::string::npos) << VGPU_README " has lost: " << end_mark;
+    const std::size_t list = begin + begin_mark.size();
+    const std::string table = packet_table();
+    if (std::getenv("VGPU_UPDATE_README") != nullptr) {
+        std::ofstream(VGPU_README, std::ios::binary)
+            << readme.substr(0, list) << table << readme.substr(end);
+        return;
+    }
+    EXPECT_EQ(readme.substr(list, end - list), table)
+        << "The list in README.md is stale: build the target update_readme and commit it.";
+}
+
+} // namespace
+} // namespace vgpu
