@@ -2,6 +2,7 @@
 // Atomics of FLAT and GLOBAL: memory that the guest's CPUs share, LDS, and scratch.
 #include "model/isa/atomic_floats.hpp"
 #include "model/isa/flat.hpp"
+#include "model/isa/vector_atomics.hpp"
 
 namespace vgpu::isa {
 
@@ -37,74 +38,39 @@ T update_lane(Execution& e, const LaneAddresses& addresses, unsigned lane, Funct
 }
 
 // Applies new = function(old, lane) at each lane's address; old goes to VDST when SC0 is set.
-template <typename T, typename Function>
-void read_modify_write(Execution& e, const FlatInstruction& i, Function function) {
-    const LaneAddresses addresses(e, i);
-    std::array<Words*, words_of<T>> to{};
-    if (e.failed() || (i.returns_old && !data_registers(e, i.vdst, i.acc, to))) {
-        return;
-    }
-    std::array<T, lane_count> old_values{};
-    for_each_lane(e.wave.exec, [&](unsigned lane) {
-        const auto change = [&](T old) { return function(old, lane); };
-        old_values[lane] = update_lane<T>(e, addresses, lane, change);
-    });
-    if (i.returns_old && !e.failed()) {
-        for_each_lane(e.wave.exec,
-                      [&](unsigned lane) { set_lane_value(to, lane, old_values[lane]); });
-    }
-}
+struct FlatEncoding {
+    using Instruction = FlatInstruction;
 
-template <typename T, auto operation> void update(Execution& e) {
-    const FlatInstruction i(e);
-    std::array<Words*, words_of<T>> from{};
-    if (data_registers(e, i.vdata, i.acc, from)) {
-        read_modify_write<T>(e, i, [&](T old, unsigned lane) -> T {
-            return operation(old, lane_value<T>(from, 0, lane));
+    template <typename T, typename Function>
+    static void read_modify_write(Execution& e, const FlatInstruction& i, Function function) {
+        const LaneAddresses addresses(e, i);
+        std::array<Words*, words_of<T>> to{};
+        if (e.failed() || (i.returns_old && !data_registers(e, i.vdst, i.acc, to))) {
+            return;
+        }
+        std::array<T, lane_count> old_values{};
+        for_each_lane(e.wave.exec, [&](unsigned lane) {
+            const auto change = [&](T old) { return function(old, lane); };
+            old_values[lane] = update_lane<T>(e, addresses, lane, change);
         });
+        if (i.returns_old && !e.failed()) {
+            for_each_lane(e.wave.exec,
+                          [&](unsigned lane) { set_lane_value(to, lane, old_values[lane]); });
+        }
     }
-}
-
-// VDATA holds the new value, then the value to compare with.
-template <typename T> void compare_swap(Execution& e) {
-    const FlatInstruction i(e);
-    std::array<Words*, 2 * words_of<T>> from{};
-    if (data_registers(e, i.vdata, i.acc, from)) {
-        read_modify_write<T>(e, i, [&](T old, unsigned lane) -> T {
-            const T expected = lane_value<T>(from, words_of<T>, lane);
-            return old == expected ? lane_value<T>(from, 0, lane) : old;
-        });
-    }
-}
-
-// clang-format off
-#define VGPU_FLAT_ATOMICS(U, S, suffix, base)                                                      \
-    ScalarOp{(base) + 0, "atomic_swap" suffix, update<U, atomic::swap>},                           \
-    ScalarOp{(base) + 1, "atomic_cmpswap" suffix, compare_swap<U>},                                \
-    ScalarOp{(base) + 2, "atomic_add" suffix, update<U, atomic::add>},                             \
-    ScalarOp{(base) + 3, "atomic_sub" suffix, update<U, atomic::sub>},                             \
-    ScalarOp{(base) + 4, "atomic_smin" suffix, update<S, atomic::min>},                            \
-    ScalarOp{(base) + 5, "atomic_umin" suffix, update<U, atomic::min>},                            \
-    ScalarOp{(base) + 6, "atomic_smax" suffix, update<S, atomic::max>},                            \
-    ScalarOp{(base) + 7, "atomic_umax" suffix, update<U, atomic::max>},                            \
-    ScalarOp{(base) + 8, "atomic_and" suffix, update<U, atomic::bit_and>},                         \
-    ScalarOp{(base) + 9, "atomic_or" suffix, update<U, atomic::bit_or>},                           \
-    ScalarOp{(base) + 10, "atomic_xor" suffix, update<U, atomic::bit_xor>},                        \
-    ScalarOp{(base) + 11, "atomic_inc" suffix, update<U, atomic::inc>},                            \
-    ScalarOp{(base) + 12, "atomic_dec" suffix, update<U, atomic::dec>}
+};
+using Atomics = VectorAtomics<FlatEncoding>;
 
 constexpr std::array ops{
-    VGPU_FLAT_ATOMICS(u32, i32, "", 64),
-    ScalarOp{77, "atomic_add_f32", update<float, atomic::add>},
-    ScalarOp{78, "atomic_pk_add_f16", update<u32, atomic::pk_add_f16>},
-    ScalarOp{79, "atomic_add_f64", update<double, atomic::add>},
-    ScalarOp{80, "atomic_min_f64", update<double, atomic::min_float>},
-    ScalarOp{81, "atomic_max_f64", update<double, atomic::max_float>},
-    ScalarOp{82, "atomic_pk_add_bf16", update<u32, atomic::pk_add_bf16>},
-    VGPU_FLAT_ATOMICS(u64, i64, "_x2", 96),
+    VGPU_INTEGER_ATOMICS(Atomics, u32, i32, "", "", 64),
+    ScalarOp{77, "atomic_add_f32", Atomics::update<float, atomic::add>},
+    ScalarOp{78, "atomic_pk_add_f16", Atomics::update<u32, atomic::pk_add_f16>},
+    ScalarOp{79, "atomic_add_f64", Atomics::update<double, atomic::add>},
+    ScalarOp{80, "atomic_min_f64", Atomics::update<double, atomic::min_float>},
+    ScalarOp{81, "atomic_max_f64", Atomics::update<double, atomic::max_float>},
+    ScalarOp{82, "atomic_pk_add_bf16", Atomics::update<u32, atomic::pk_add_bf16>},
+    VGPU_INTEGER_ATOMICS(Atomics, u64, i64, "", "_x2", 96),
 };
-#undef VGPU_FLAT_ATOMICS
-// clang-format on
 
 } // namespace
 

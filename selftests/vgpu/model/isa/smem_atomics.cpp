@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SMEM: scalar atomics, which trap handlers use. SDATA is the operand, and the old value's place.
 #include "model/isa/smem.hpp"
-#include "model/isa/vector_memory.hpp"
+#include "model/isa/vector_atomics.hpp"
 
 namespace vgpu::isa {
 
@@ -32,40 +32,24 @@ template <typename T, typename Function> void read_modify_write(Execution& e, Fu
     }
 }
 
-template <typename T, auto operation> void update(Execution& e) {
-    const T data = operand<T>(e, smem_data(e));
-    read_modify_write<T>(e, [&](T old) -> T { return operation(old, data); });
-}
+struct Atomics {
+    template <typename T, auto operation> static void update(Execution& e) {
+        const T data = operand<T>(e, smem_data(e));
+        read_modify_write<T>(e, [&](T old) -> T { return operation(old, data); });
+    }
 
-// The new value, then the value to compare with.
-template <typename T> void compare_swap(Execution& e) {
-    const T data = operand<T>(e, smem_data(e));
-    const T expected = operand<T>(e, smem_data(e) + sizeof(T) / 4);
-    read_modify_write<T>(e, [&](T old) -> T { return old == expected ? data : old; });
-}
-
-// clang-format off
-#define VGPU_SCALAR_ATOMICS(U, S, suffix, base)                                                    \
-    ScalarOp{(base) + 0, "s_atomic_swap" suffix, update<U, atomic::swap>},                         \
-    ScalarOp{(base) + 1, "s_atomic_cmpswap" suffix, compare_swap<U>},                              \
-    ScalarOp{(base) + 2, "s_atomic_add" suffix, update<U, atomic::add>},                           \
-    ScalarOp{(base) + 3, "s_atomic_sub" suffix, update<U, atomic::sub>},                           \
-    ScalarOp{(base) + 4, "s_atomic_smin" suffix, update<S, atomic::min>},                          \
-    ScalarOp{(base) + 5, "s_atomic_umin" suffix, update<U, atomic::min>},                          \
-    ScalarOp{(base) + 6, "s_atomic_smax" suffix, update<S, atomic::max>},                          \
-    ScalarOp{(base) + 7, "s_atomic_umax" suffix, update<U, atomic::max>},                          \
-    ScalarOp{(base) + 8, "s_atomic_and" suffix, update<U, atomic::bit_and>},                       \
-    ScalarOp{(base) + 9, "s_atomic_or" suffix, update<U, atomic::bit_or>},                         \
-    ScalarOp{(base) + 10, "s_atomic_xor" suffix, update<U, atomic::bit_xor>},                      \
-    ScalarOp{(base) + 11, "s_atomic_inc" suffix, update<U, atomic::inc>},                          \
-    ScalarOp{(base) + 12, "s_atomic_dec" suffix, update<U, atomic::dec>}
+    // The new value, then the value to compare with.
+    template <typename T> static void compare_swap(Execution& e) {
+        const T data = operand<T>(e, smem_data(e));
+        const T expected = operand<T>(e, smem_data(e) + sizeof(T) / 4);
+        read_modify_write<T>(e, [&](T old) -> T { return old == expected ? data : old; });
+    }
+};
 
 constexpr std::array ops{
-    VGPU_SCALAR_ATOMICS(u32, i32, "", 128),
-    VGPU_SCALAR_ATOMICS(u64, i64, "_x2", 160),
+    VGPU_INTEGER_ATOMICS(Atomics, u32, i32, "s_", "", 128),
+    VGPU_INTEGER_ATOMICS(Atomics, u64, i64, "s_", "_x2", 160),
 };
-#undef VGPU_SCALAR_ATOMICS
-// clang-format on
 
 } // namespace
 
