@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// What an AQL ring says about order: which signals its packets wait for and which they complete.
+//
+// This is the whole truth of edges between queues: HIP turns event waits, the null stream's rules
+// and graphs alike into barrier packets, so none of its calls has to be understood for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace xpreempt::order {
+
+using Signal = std::uint64_t; // hsa_signal_t::handle, the address of its amd_signal_t
+
+// A queue's ring in this process' memory and its two indices, of which only the low bits are slots.
+struct Ring {
+    const std::byte* base = nullptr;
+    std::uint32_t packets = 0; // a power of two
+    std::uint64_t read = 0;    // read_dispatch_id
+    std::uint64_t write = 0;   // write_dispatch_id
+};
+
+constexpr std::size_t packet_bytes = 64;
+
+// Signals that barriers between read and write wait for and that have not come yet.
+std::vector<Signal> waits_in(const Ring& ring);
+
+// One of the ring's packets completes the signal. Also those before read count: a kernel's slot may
+// be free while it runs, and its packet stays there until the slot is used again.
+bool completes(const Ring& ring, Signal signal);
+
+// Packets that were not taken out yet.
+inline std::uint64_t outstanding(const Ring& ring) {
+    return ring.write - ring.read;
+}
+
+// amd_signal_t: the value follows the kind (amd_hsa_signal.h).
+std::int64_t value_of(Signal signal);
+
+} // namespace xpreempt::order

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Which queues wait for a held one, and which held ones must run for somebody more important.
+#pragma once
+
+#include "order/aql.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace xpreempt::order {
+
+constexpr std::size_t nobody = static_cast<std::size_t>(-1);
+
+struct QueueState {
+    bool held = false;         // also while it runs for somebody else
+    std::int32_t priority = 0; // the highest of its streams
+    std::vector<Signal> waits;
+};
+
+// A copy in a DMA engine's ring that has not completed.
+struct CopyState {
+    std::size_t queue = nobody; // of the stream it belongs to
+    std::int32_t priority = 0;
+    std::vector<Signal> waits; // that have not come
+    Signal completion = 0;
+};
+
+struct Owner {
+    Signal signal;
+    std::size_t queue; // with a packet that completes the signal
+};
+
+struct Snapshot {
+    std::vector<QueueState> queues;
+    std::vector<CopyState> copies; // oldest first
+    std::vector<Owner> owners;
+};
+
+struct Verdict {
+    std::vector<std::size_t> blocker; // of each queue: a held queue that it waits for, or nobody
+    std::vector<bool> lift;           // of each queue: held, but must run for now
+};
+
+// Edges, from who waits to whom for:
+// - a queue to the owner of a signal that one of its barriers waits for,
+// - a copy to the owners of its signals, and to older copies that wait: an engine's ring is worked
+//   off in order, and which engine a copy is on is not known here.
+// A held queue is lifted when one of higher priority waits for it over any number of edges, or when
+// copies of other streams of no lower priority stand behind one of its own in an engine.
+Verdict judge(const Snapshot& snapshot);
+
+} // namespace xpreempt::order
