@@ -5,6 +5,7 @@
 
 #include <xpreempt/device.h>
 #include <xpreempt/queue.h>
+#include <xpreempt/sched.h>
 #include <xpreempt/stats.h>
 #include <xpreempt/stream.h>
 #include <xpreempt/xqueue.h>

@@ -6,6 +6,7 @@
 #include "xqueue/hw_queue.hpp"
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -88,6 +89,11 @@ public:
     Result<void> configure(const LaunchConfig& config);
     LevelChoice level();
     void limit_level(Level highest);
+    // Who runs first: for schedulers and for who waits across xqueues; the XQueue only keeps it.
+    void set_priority(std::int32_t priority) {
+        priority_.store(priority, std::memory_order_relaxed);
+    }
+    std::int32_t priority() const { return priority_.load(std::memory_order_relaxed); }
     State state() const;
     Statistics statistics() const;
 
@@ -114,6 +120,7 @@ private:
     Result<void> start_hardware(Level level);
 
     const std::unique_ptr<HwQueue> hw_;
+    std::atomic<std::int32_t> priority_{0};
 
     std::mutex control_mutex_;      // suspend and resume, one after the other
     Level hw_level_ = Level::block; // what the hardware was told; under control_mutex_

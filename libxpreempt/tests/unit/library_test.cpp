@@ -177,6 +177,21 @@ TEST_F(LibraryTest, a_suspended_xqueue_stops_and_starts_its_queue) {
     EXPECT_EQ(-EBADF, xp_xqueue_destroy(xqueue));
 }
 
+TEST_F(LibraryTest, an_xqueue_has_a_priority_in_range) {
+    const xp_xqueue_t xqueue = new_xqueue(new_stream());
+    std::int32_t priority = 1;
+    ASSERT_EQ(0, xp_xqueue_get_priority(xqueue, &priority));
+    EXPECT_EQ(XP_PRIORITY_DEFAULT, priority);
+    EXPECT_EQ(0, xp_xqueue_set_priority(xqueue, XP_PRIORITY_MIN));
+    EXPECT_EQ(-EINVAL, xp_xqueue_set_priority(xqueue, XP_PRIORITY_MAX + 1));
+    EXPECT_EQ(-EINVAL, xp_xqueue_get_priority(xqueue, nullptr));
+    ASSERT_EQ(0, xp_xqueue_get_priority(xqueue, &priority));
+    EXPECT_EQ(XP_PRIORITY_MIN, priority);
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+    EXPECT_EQ(-EBADF, xp_xqueue_set_priority(xqueue, 0));
+    EXPECT_EQ(-EBADF, xp_xqueue_get_priority(xqueue, &priority));
+}
+
 TEST_F(LibraryTest, an_update_of_the_host_does_not_start_a_held_queue) {
     if (is_patched())
         return; // the driver's own holds see to it there
