@@ -140,7 +140,7 @@ using OpenAtFunction = int(int, const char*, int, ...);
 } // namespace
 
 int real_kfd_ioctl(int fd, unsigned long request, void* argument) {
-    static constinit Next<int(int, unsigned long, ...)> next{"ioctl", nullptr};
+    static constinit Next<int(int, unsigned long, ...)> next{"ioctl", Library::c};
     const int saved_errno = errno;
     if (next()(fd, request, argument) != -1)
         return 0;
@@ -163,31 +163,31 @@ using namespace xpreempt::hook;
     }
 
 INTERPOSER int open(const char* path, int flags, ...) {
-    static constinit Next<OpenFunction> next{"open", nullptr};
+    static constinit Next<OpenFunction> next{"open", Library::c};
     OPEN_MODE(flags, flags)
     return opened(next()(path, flags, mode), path);
 }
 
 INTERPOSER int open64(const char* path, int flags, ...) {
-    static constinit Next<OpenFunction> next{"open64", nullptr};
+    static constinit Next<OpenFunction> next{"open64", Library::c};
     OPEN_MODE(flags, flags)
     return opened(next()(path, flags, mode), path);
 }
 
 INTERPOSER int openat(int directory, const char* path, int flags, ...) {
-    static constinit Next<OpenAtFunction> next{"openat", nullptr};
+    static constinit Next<OpenAtFunction> next{"openat", Library::c};
     OPEN_MODE(flags, flags)
     return opened(next()(directory, path, flags, mode), path);
 }
 
 INTERPOSER int openat64(int directory, const char* path, int flags, ...) {
-    static constinit Next<OpenAtFunction> next{"openat64", nullptr};
+    static constinit Next<OpenAtFunction> next{"openat64", Library::c};
     OPEN_MODE(flags, flags)
     return opened(next()(directory, path, flags, mode), path);
 }
 
 INTERPOSER int close(int fd) {
-    static constinit Next<int(int)> next{"close", nullptr};
+    static constinit Next<int(int)> next{"close", Library::c};
     // Before the call: afterwards the number may already be another thread's new file.
     if (known_kfd(fd)) {
         set_kfd(fd, false);
@@ -197,26 +197,26 @@ INTERPOSER int close(int fd) {
 }
 
 INTERPOSER int dup(int fd) noexcept {
-    static constinit Next<int(int)> next{"dup", nullptr};
+    static constinit Next<int(int)> next{"dup", Library::c};
     return duplicated(next()(fd), fd);
 }
 
 INTERPOSER int dup2(int from, int to) noexcept {
-    static constinit Next<int(int, int)> next{"dup2", nullptr};
+    static constinit Next<int(int, int)> next{"dup2", Library::c};
     if (from != to && known_kfd(to))
         forget_file(to);
     return duplicated(next()(from, to), from);
 }
 
 INTERPOSER int dup3(int from, int to, int flags) noexcept {
-    static constinit Next<int(int, int, int)> next{"dup3", nullptr};
+    static constinit Next<int(int, int, int)> next{"dup3", Library::c};
     if (known_kfd(to))
         forget_file(to);
     return duplicated(next()(from, to, flags), from);
 }
 
 INTERPOSER int ioctl(int fd, unsigned long request, ...) noexcept {
-    static constinit Next<int(int, unsigned long, ...)> next{"ioctl", nullptr};
+    static constinit Next<int(int, unsigned long, ...)> next{"ioctl", Library::c};
     va_list arguments;
     va_start(arguments, request);
     void* argument = va_arg(arguments, void*);

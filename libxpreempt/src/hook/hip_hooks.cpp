@@ -1,118 +1,53 @@
 // SPDX-License-Identifier: MIT
-// Interposers of HIP: they only say on which stream the calling thread works, and pass on.
-//
-// Types are those of HIP's ABI, which all of 5.x to 7.x share; HIP's headers are not needed.
-#include "hook/queue_table.hpp"
-#include "hook/real.hpp"
-#include "hook/stream_scope.hpp"
+// Interposers of HIP by the table: they say on which stream the calling thread works, and pass on.
+#include "hook/interpose.hpp"
 
-#include <cstddef>
-#include <cstdint>
+// Parameters are numbered from behind: PARAMETERS_2(int, Stream) is "int a2, Stream a1".
+#define PARAMETERS_0()
+#define PARAMETERS_1(t) t a1
+#define PARAMETERS_2(t, ...) t a2, PARAMETERS_1(__VA_ARGS__)
+#define PARAMETERS_3(t, ...) t a3, PARAMETERS_2(__VA_ARGS__)
+#define PARAMETERS_4(t, ...) t a4, PARAMETERS_3(__VA_ARGS__)
+#define PARAMETERS_5(t, ...) t a5, PARAMETERS_4(__VA_ARGS__)
+#define PARAMETERS_6(t, ...) t a6, PARAMETERS_5(__VA_ARGS__)
+#define PARAMETERS_7(t, ...) t a7, PARAMETERS_6(__VA_ARGS__)
+#define PARAMETERS_8(t, ...) t a8, PARAMETERS_7(__VA_ARGS__)
+#define PARAMETERS_9(t, ...) t a9, PARAMETERS_8(__VA_ARGS__)
+#define PARAMETERS_10(t, ...) t a10, PARAMETERS_9(__VA_ARGS__)
+#define PARAMETERS_11(t, ...) t a11, PARAMETERS_10(__VA_ARGS__)
+#define PARAMETERS_12(t, ...) t a12, PARAMETERS_11(__VA_ARGS__)
+#define PARAMETERS_13(t, ...) t a13, PARAMETERS_12(__VA_ARGS__)
+#define PARAMETERS_14(t, ...) t a14, PARAMETERS_13(__VA_ARGS__)
+#define ARGUMENTS_0
+#define ARGUMENTS_1 , a1
+#define ARGUMENTS_2 , a2 ARGUMENTS_1
+#define ARGUMENTS_3 , a3 ARGUMENTS_2
+#define ARGUMENTS_4 , a4 ARGUMENTS_3
+#define ARGUMENTS_5 , a5 ARGUMENTS_4
+#define ARGUMENTS_6 , a6 ARGUMENTS_5
+#define ARGUMENTS_7 , a7 ARGUMENTS_6
+#define ARGUMENTS_8 , a8 ARGUMENTS_7
+#define ARGUMENTS_9 , a9 ARGUMENTS_8
+#define ARGUMENTS_10 , a10 ARGUMENTS_9
+#define ARGUMENTS_11 , a11 ARGUMENTS_10
+#define ARGUMENTS_12 , a12 ARGUMENTS_11
+#define ARGUMENTS_13 , a13 ARGUMENTS_12
+#define ARGUMENTS_14 , a14 ARGUMENTS_13
+#define COUNT_(n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12, n13, n14, n, ...) n
+#define COUNT(...)                                                                                 \
+    COUNT_(__VA_ARGS__ __VA_OPT__(, ) 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define CONCATENATE_(a, b) a##b
+#define CONCATENATE(a, b) CONCATENATE_(a, b)
 
-#define INTERPOSER extern "C" __attribute__((visibility("default")))
-
-namespace {
+#define ROW(call_class, per_thread, name, ...)                                                     \
+    INTERPOSER Error name(CONCATENATE(PARAMETERS_, COUNT(__VA_ARGS__))(__VA_ARGS__)) {             \
+        static constinit Next<Error(__VA_ARGS__)> next{#name, Library::hip};                       \
+        return interpose<CallClass::call_class, per_thread>(                                       \
+            next, #name CONCATENATE(ARGUMENTS_, COUNT(__VA_ARGS__)));                              \
+    }
+#define HIP_CALL(call_class, name, ...) ROW(call_class, false, name __VA_OPT__(, ) __VA_ARGS__)
+#define HIP_CALL_SPT(call_class, name, ...) ROW(call_class, true, name __VA_OPT__(, ) __VA_ARGS__)
 
 using namespace xpreempt::hook;
 
-using Stream = void*;
-using Error = int; // hipError_t
-
-constexpr Error hip_error_not_found = 500; // hipErrorNotFound: no HIP runtime behind us
-constexpr const char* hip_library = "libamdhip64.so.6";
-
-struct Dim3 {
-    std::uint32_t x, y, z;
-};
-
-template <typename... Arguments>
-Error on_stream(Stream stream, Next<Error(Arguments...)>& next, Arguments... arguments) {
-    Error (*function)(Arguments...) = next();
-    if (function == nullptr)
-        return hip_error_not_found;
-    const StreamScope scope(stream);
-    return function(arguments...);
-}
-
-} // namespace
-
-// Cooperative launches are left alone: they run on the device's cooperative queue, not the
-// stream's.
-//
-// NEXT(name, types...): the HIP function behind the interposer of that name.
-#define NEXT(name, ...)                                                                            \
-    static constinit Next<Error(__VA_ARGS__)> next {                                               \
-        #name, hip_library                                                                         \
-    }
-
-INTERPOSER Error hipLaunchKernel(const void* function, Dim3 grid, Dim3 block, void** arguments,
-                                 std::size_t lds_bytes, Stream stream) {
-    NEXT(hipLaunchKernel, const void*, Dim3, Dim3, void**, std::size_t, Stream);
-    return on_stream(stream, next, function, grid, block, arguments, lds_bytes, stream);
-}
-
-INTERPOSER Error hipModuleLaunchKernel(void* function, unsigned grid_x, unsigned grid_y,
-                                       unsigned grid_z, unsigned block_x, unsigned block_y,
-                                       unsigned block_z, unsigned lds_bytes, Stream stream,
-                                       void** arguments, void** extra) {
-    NEXT(hipModuleLaunchKernel, void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-         unsigned, Stream, void**, void**);
-    return on_stream(stream, next, function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-                     lds_bytes, stream, arguments, extra);
-}
-
-INTERPOSER Error hipMemcpyAsync(void* to, const void* from, std::size_t bytes, int kind,
-                                Stream stream) {
-    NEXT(hipMemcpyAsync, void*, const void*, std::size_t, int, Stream);
-    return on_stream(stream, next, to, from, bytes, kind, stream);
-}
-
-INTERPOSER Error hipMemcpyWithStream(void* to, const void* from, std::size_t bytes, int kind,
-                                     Stream stream) {
-    NEXT(hipMemcpyWithStream, void*, const void*, std::size_t, int, Stream);
-    return on_stream(stream, next, to, from, bytes, kind, stream);
-}
-
-INTERPOSER Error hipMemcpy(void* to, const void* from, std::size_t bytes, int kind) {
-    NEXT(hipMemcpy, void*, const void*, std::size_t, int);
-    return on_stream(nullptr, next, to, from, bytes, kind);
-}
-
-INTERPOSER Error hipMemset(void* to, int value, std::size_t bytes) {
-    NEXT(hipMemset, void*, int, std::size_t);
-    return on_stream(nullptr, next, to, value, bytes);
-}
-
-INTERPOSER Error hipMemsetAsync(void* to, int value, std::size_t bytes, Stream stream) {
-    NEXT(hipMemsetAsync, void*, int, std::size_t, Stream);
-    return on_stream(stream, next, to, value, bytes, stream);
-}
-
-INTERPOSER Error hipEventRecord(void* event, Stream stream) {
-    NEXT(hipEventRecord, void*, Stream);
-    return on_stream(stream, next, event, stream);
-}
-
-INTERPOSER Error hipStreamWaitEvent(Stream stream, void* event, unsigned flags) {
-    NEXT(hipStreamWaitEvent, Stream, void*, unsigned);
-    return on_stream(stream, next, stream, event, flags);
-}
-
-INTERPOSER Error hipStreamSynchronize(Stream stream) {
-    NEXT(hipStreamSynchronize, Stream);
-    return on_stream(stream, next, stream);
-}
-
-INTERPOSER Error hipStreamQuery(Stream stream) {
-    NEXT(hipStreamQuery, Stream);
-    return on_stream(stream, next, stream);
-}
-
-// Afterwards a new stream may have the same handle.
-INTERPOSER Error hipStreamDestroy(Stream stream) {
-    NEXT(hipStreamDestroy, Stream);
-    const Error error = on_stream(stream, next, stream);
-    if (error == 0)
-        drop_stream(stream);
-    return error;
-}
+#include "hook/hip_calls.def"

@@ -2,6 +2,7 @@
 // Tables of queues and streams, and the interface that libxpreempt reads them through.
 #include "hook/queue_table.hpp"
 
+#include "hook/current_call.hpp"
 #include "hook/real.hpp"
 
 #include <atomic>
@@ -19,9 +20,14 @@ struct QueueSlot {
 
 struct StreamSlot {
     bool live;
-    const void* stream;
+    bool dying;   // being destroyed: its work is still there, its handle may be a new stream's
+    bool graph;   // a graph was launched on it since it was idle
+    bool foreign; // its last packet went to a queue that we do not know
+    const void* handle;                  // what the program calls it, see Table::streams_of
+    const void* stream;                  // key
     std::int32_t last;                   // slot of the queue of its last packet, or -1
     std::uint64_t seen[max_queues / 64]; // slots of queues with a packet of it
+    std::uint64_t busy[max_queues / 64]; // of those, the ones that may still have work of it
 };
 
 pthread_mutex_t update_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -31,6 +37,7 @@ StreamSlot stream_slots[max_streams];
 std::size_t stream_slots_used; // slots below were live once
 std::uint32_t generations;
 std::atomic<std::uint64_t> num_overflows;
+std::atomic<bool> any_graph; // a graph was ever launched
 
 // Changes whenever a mapping may have: what a thread remembers is valid for one epoch.
 std::atomic<std::uint64_t> epoch{1};
@@ -40,8 +47,7 @@ struct Remembered {
     const void* hsa_queue;
     std::uint64_t epoch;
 };
-// initial-exec: the hook is there from the start of the program, so no lazy allocation.
-__attribute__((tls_model("initial-exec"))) constinit thread_local Remembered remembered{};
+constinit thread_local Remembered remembered{};
 
 class TableLock {
 public:
@@ -53,14 +59,26 @@ public:
     TableLock& operator=(TableLock&&) = delete;
 };
 
-bool seen(const StreamSlot& slot, std::size_t queue) {
-    return (slot.seen[queue / 64] >> (queue % 64) & 1U) != 0;
+using QueueSet = std::uint64_t[max_queues / 64];
+
+bool contains(const QueueSet& set, std::size_t queue) {
+    return (set[queue / 64] >> (queue % 64) & 1U) != 0;
+}
+void insert(QueueSet& set, std::size_t queue) {
+    set[queue / 64] |= std::uint64_t{1} << (queue % 64);
+}
+void remove(QueueSet& set, std::size_t queue) {
+    set[queue / 64] &= ~(std::uint64_t{1} << (queue % 64));
+}
+void clear(QueueSet& set) {
+    for (std::uint64_t& word : set)
+        word = 0;
 }
 
 std::uint32_t count_streams(std::size_t queue) {
     std::uint32_t count = 0;
     for (std::size_t i = 0; i < stream_slots_used; ++i)
-        count += stream_slots[i].live && seen(stream_slots[i], queue) ? 1U : 0U;
+        count += stream_slots[i].live && contains(stream_slots[i].seen, queue) ? 1U : 0U;
     return count;
 }
 
@@ -78,7 +96,7 @@ int live_slot(std::uint32_t kfd_queue_id, std::uint32_t generation) {
 
 StreamSlot* stream_slot(const void* stream) {
     for (std::size_t i = 0; i < stream_slots_used; ++i)
-        if (stream_slots[i].live && stream_slots[i].stream == stream)
+        if (stream_slots[i].live && !stream_slots[i].dying && stream_slots[i].stream == stream)
             return &stream_slots[i];
     return nullptr;
 }
@@ -88,7 +106,7 @@ StreamSlot* new_stream_slot(const void* stream) {
         StreamSlot& slot = stream_slots[i];
         if (slot.live)
             continue;
-        slot = StreamSlot{true, stream, -1, {}};
+        slot = StreamSlot{true, false, false, false, handle_of(stream), stream, -1, {}, {}};
         if (i >= stream_slots_used)
             stream_slots_used = i + 1;
         return &slot;
@@ -100,7 +118,8 @@ void clear_queue_slot(std::size_t queue) {
     queue_slots[queue].live = false;
     for (std::size_t i = 0; i < stream_slots_used; ++i) {
         StreamSlot& slot = stream_slots[i];
-        slot.seen[queue / 64] &= ~(std::uint64_t{1} << (queue % 64));
+        remove(slot.seen, queue);
+        remove(slot.busy, queue);
         if (slot.last == static_cast<std::int32_t>(queue))
             slot.last = -1;
     }
@@ -110,6 +129,13 @@ QueueRecord copy_of(std::size_t queue) {
     QueueRecord record = queue_slots[queue].record;
     record.num_streams = count_streams(queue);
     return record;
+}
+
+int slot_at(std::uint64_t hsa_queue) {
+    for (std::size_t i = 0; i < max_queues; ++i)
+        if (queue_slots[i].live && queue_slots[i].record.hsa_queue == hsa_queue)
+            return static_cast<int>(i);
+    return -1;
 }
 
 void next_epoch() {
@@ -170,26 +196,86 @@ void forget_file(int fd) {
             slot.record.fd = -1;
 }
 
+QueueRecord queue_at(std::uint64_t hsa_queue) {
+    const TableLock lock;
+    const int slot = slot_at(hsa_queue);
+    return slot >= 0 ? copy_of(static_cast<std::size_t>(slot)) : QueueRecord{};
+}
+
 void drop_stream(const void* stream) {
     const TableLock lock;
-    if (StreamSlot* slot = stream_slot(stream); slot != nullptr)
-        slot->live = false;
+    StreamSlot* slot = stream_slot(stream);
+    if (slot == nullptr)
+        return;
+    slot->live = false;
     next_epoch();
 }
 
-void note_packet(const void* stream, const void* hsa_queue) {
+int begin_destroy_stream(const void* stream) {
+    const TableLock lock;
+    StreamSlot* slot = stream_slot(stream);
+    if (slot == nullptr)
+        return -1;
+    slot->dying = true;
+    next_epoch();
+    return static_cast<int>(slot - stream_slots);
+}
+
+void end_destroy_stream(int dying, bool destroyed) {
+    if (dying < 0)
+        return;
+    const TableLock lock;
+    StreamSlot& slot = stream_slots[dying];
+    if (destroyed || stream_slot(slot.stream) != nullptr)
+        slot.live = false;
+    slot.dying = false;
+    next_epoch();
+}
+
+void stream_is_idle(const void* stream) {
+    if (!any_graph.load(std::memory_order_relaxed))
+        return;
+    const TableLock lock;
+    StreamSlot* slot = stream_slot(stream);
+    if (slot == nullptr || !slot->graph)
+        return;
+    slot->graph = false;
+    clear(slot->busy);
+    if (slot->last >= 0)
+        insert(slot->busy, static_cast<std::size_t>(slot->last));
+}
+
+namespace {
+
+// A stream moves only while it is idle, so a packet in another queue means that the former one has
+// nothing of it any more; but a graph spreads over several queues at once.
+void note_queue(StreamSlot& slot, std::size_t queue, bool graph) {
+    const auto number = static_cast<std::int32_t>(queue);
+    insert(slot.seen, queue);
+    slot.foreign = false;
+    if (slot.last == number && contains(slot.busy, queue))
+        return;
+    if (graph) {
+        slot.graph = true;
+        any_graph.store(true, std::memory_order_relaxed);
+    }
+    if (!slot.graph)
+        clear(slot.busy);
+    insert(slot.busy, queue);
+    // Other threads remember that the stream's last queue was another one.
+    if (slot.last != number)
+        next_epoch();
+    slot.last = number;
+}
+
+} // namespace
+
+void note_packet(const void* stream, const void* hsa_queue, bool graph) {
     const std::uint64_t now = epoch.load(std::memory_order_acquire);
     Remembered& mine = remembered;
     if (mine.epoch == now && mine.hsa_queue == hsa_queue && mine.stream == stream)
         return;
     const TableLock lock;
-    std::size_t queue = 0;
-    const auto address = reinterpret_cast<std::uintptr_t>(hsa_queue);
-    while (queue < max_queues &&
-           !(queue_slots[queue].live && queue_slots[queue].record.hsa_queue == address))
-        ++queue;
-    if (queue == max_queues)
-        return; // a profiler's proxy, or a queue from before the hook: unmappable
     StreamSlot* slot = stream_slot(stream);
     if (slot == nullptr)
         slot = new_stream_slot(stream);
@@ -197,11 +283,13 @@ void note_packet(const void* stream, const void* hsa_queue) {
         num_overflows.fetch_add(1, std::memory_order_relaxed);
         return;
     }
-    // Other threads remember that the stream's last queue was another one.
-    if (slot->last != static_cast<std::int32_t>(queue))
-        next_epoch();
-    slot->last = static_cast<std::int32_t>(queue);
-    slot->seen[queue / 64] |= std::uint64_t{1} << (queue % 64);
+    const int queue = slot_at(reinterpret_cast<std::uintptr_t>(hsa_queue));
+    if (queue < 0) { // a profiler's proxy, or a queue from before the hook
+        slot->foreign = true;
+        slot->last = -1;
+        return;
+    }
+    note_queue(*slot, static_cast<std::size_t>(queue), graph);
     mine = {stream, hsa_queue, epoch.load(std::memory_order_acquire)};
 }
 
@@ -232,8 +320,11 @@ std::uint32_t table_queues(QueueRecord* out, std::uint32_t max) {
 }
 
 int table_stream_queue(const void* stream, QueueRecord* out) {
+    const void* key = key_of(stream, false);
     const TableLock lock;
-    const StreamSlot* slot = stream_slot(stream);
+    const StreamSlot* slot = stream_slot(key);
+    if (slot != nullptr && slot->foreign)
+        return -EXDEV;
     if (slot == nullptr || slot->last < 0)
         return -ENOENT;
     *out = copy_of(static_cast<std::size_t>(slot->last));
@@ -249,10 +340,10 @@ std::uint32_t table_streams_of(std::uint32_t kfd_queue_id, std::uint32_t generat
     std::uint32_t count = 0;
     for (std::size_t i = 0; i < stream_slots_used; ++i) {
         const StreamSlot& slot = stream_slots[i];
-        if (!slot.live || !seen(slot, static_cast<std::size_t>(queue)))
+        if (!slot.live || !contains(slot.seen, static_cast<std::size_t>(queue)))
             continue;
         if (count < max)
-            out[count] = slot.stream;
+            out[count] = slot.handle;
         ++count;
     }
     return count;
@@ -283,8 +374,32 @@ std::uint64_t table_overflows() {
     return num_overflows.load(std::memory_order_relaxed);
 }
 
-constexpr Table table{sizeof(Table),  table_queues,       table_stream_queue, table_streams_of,
-                      real_kfd_ioctl, table_begin_update, table_end_update,   table_overflows};
+std::uint32_t table_busy_queues(const void* stream, QueueRecord* out, std::uint32_t max) {
+    const void* key = key_of(stream, false);
+    const TableLock lock;
+    const StreamSlot* slot = stream_slot(key);
+    std::uint32_t count = 0;
+    for (std::size_t i = 0; slot != nullptr && i < max_queues; ++i) {
+        if (!contains(slot->busy, i))
+            continue;
+        if (count < max)
+            out[count] = copy_of(i);
+        ++count;
+    }
+    return count;
+}
+
+const void* table_stream_key(const void* handle) {
+    return key_of(handle, false);
+}
+
+void table_set_gate(const Gate* wanted) {
+    gate.store(wanted, std::memory_order_release);
+}
+
+constexpr Table table{sizeof(Table),    table_queues,       table_stream_queue, table_streams_of,
+                      real_kfd_ioctl,   table_begin_update, table_end_update,   table_overflows,
+                      table_stream_key, table_busy_queues,  last_launch,        table_set_gate};
 
 } // namespace
 

@@ -29,11 +29,22 @@ void drop_queue(std::uint32_t kfd_queue_id); // the live one of that id
 bool find_queue(std::uint32_t kfd_queue_id, QueueRecord& out);
 void change_queue(const QueueRecord& record); // by id and generation
 void forget_file(int fd);
+QueueRecord queue_at(std::uint64_t hsa_queue); // all zero: none, a generation begins with 1
+
+// Streams are named by their keys here, see Table::stream_key.
 void drop_stream(const void* stream);
+
+// While it is being destroyed a stream counts for its queue's sharing set, but its handle may
+// already be that of a new one. The number is for the second call.
+int begin_destroy_stream(const void* stream);
+void end_destroy_stream(int dying, bool destroyed);
+
+// All that was put on the stream has completed.
+void stream_is_idle(const void* stream);
 
 // A packet of the stream was reserved in the queue. Cheap when nothing changed since this thread's
 // last packet.
-void note_packet(const void* stream, const void* hsa_queue);
+void note_packet(const void* stream, const void* hsa_queue, bool graph);
 
 // After fork the child has neither queues nor streams.
 void forget_everything();

@@ -3,33 +3,33 @@
 #pragma once
 
 #include <atomic>
-#include <dlfcn.h>
 
 namespace xpreempt::hook {
+
+enum class Library { c, hip, hsa };
+
+// The next definition after ours; for HIP and HSA, whose libraries may have been loaded with
+// RTLD_LOCAL so that the global order ends before them, else the one of the library that is mapped.
+// No library is ever loaded. Null: there is none yet.
+void* find_behind(const char* symbol, Library library);
 
 // Constant-initialised, so that a function-local static of it needs no guard and no allocation.
 template <typename Function> class Next {
 public:
-    // library: where to look when the caller's library was loaded with RTLD_LOCAL, so that the
-    // global order ends before it; null for functions of the C library.
-    constexpr Next(const char* symbol, const char* library) : symbol_(symbol), library_(library) {}
+    constexpr Next(const char* symbol, Library library) : symbol_(symbol), library_(library) {}
 
     Function* operator()() {
         Function* function = function_.load(std::memory_order_acquire);
         if (function != nullptr)
             return function;
-        void* found = dlsym(RTLD_NEXT, symbol_);
-        if (found == nullptr && library_ != nullptr)
-            if (void* loaded = dlopen(library_, RTLD_LAZY | RTLD_NOLOAD); loaded != nullptr)
-                found = dlsym(loaded, symbol_);
-        function = reinterpret_cast<Function*>(found);
+        function = reinterpret_cast<Function*>(find_behind(symbol_, library_));
         function_.store(function, std::memory_order_release);
         return function;
     }
 
 private:
     const char* symbol_;
-    const char* library_;
+    Library library_;
     std::atomic<Function*> function_{nullptr};
 };
 

@@ -23,15 +23,79 @@ struct QueueRecord {
     std::uint32_t num_streams;     // sharing set
 };
 
+// What a HIP entry point does, as far as it matters to who holds queues. hip_calls.def has the
+// rows.
+enum class CallClass : std::uint32_t {
+    launch,        // a kernel on the stream's queue
+    cooperative,   // a kernel on the device's cooperative queue
+    graph,         // several queues at once
+    callback,      // a host function in stream order
+    copy,          // asynchronous; may use an SDMA ring that all streams share
+    blocking_copy, // on the stream, and the caller waits
+    fill,          // a kernel on the stream's queue
+    blocking_fill, // on the null stream; the caller may wait
+    memory,        // allocation, prefetch, mapping in stream order
+    memory_op,     // the GPU waits for or writes a value
+    event_record,
+    event_edge,  // the stream waits for the event
+    event_wait,  // the caller does
+    event_query, // also the time between two
+    event_destroy,
+    stream_wait, // the caller waits for the stream
+    stream_query,
+    stream_create, // the stream is known afterwards only
+    stream_destroy,
+    device_wait, // the caller waits for all streams of its device
+    capture,     // begins or ends it
+    device_change,
+    device_reset,
+    count
+};
+
+// One call of the program, not one that HIP makes of its own exports.
+struct Call {
+    const char* name; // of the HIP function
+    CallClass call_class;
+    std::uint32_t per_thread; // the entry point means hipStreamPerThread by stream 0
+    const void* handle;       // the hipStream_t that was given, null without one
+    const void* stream;       // its key: names one stream of the process, see Table::stream_key
+    const void* event;        // hipEvent_t, the last where several are given; or null
+};
+
+// Who wants to be asked before calls, and told after. Functions are called in the program's thread,
+// outside of all locks of the hook; HIP calls that they make are not shown to them.
+struct Gate {
+    std::uint32_t bytes; // of this struct
+    std::uint32_t reserved;
+    std::uint64_t classes; // bit of each CallClass that is to be shown
+    // 0: go on. Else a hipError_t, which the program gets instead of the call. May block.
+    int (*before)(const Call* call);
+    // error: hipError_t of the call. May be null.
+    void (*after)(const Call* call, int error);
+};
+
+// The packets that the calling thread's last launch reserved; of several queues, those in the last.
+struct LaunchRecord {
+    std::uint64_t hsa_queue;    // address of the hsa_queue_t that HIP used
+    std::uint32_t kfd_queue_id; // of that queue, when known
+    std::uint32_t generation;   // 0: not a queue that we know
+    std::uint64_t first_packet; // index, as of write_dispatch_id
+    std::uint64_t end_packet;   // one beyond the last
+    std::uint32_t num_queues;   // queues with a packet of the launch: > 1 for graphs
+    std::uint32_t call_class;   // CallClass
+};
+
 // All calls are safe from any thread, none allocates. 0 or a negative errno where int is returned.
 struct Table {
     std::uint32_t bytes; // of this struct: a newer hook appends
     std::uint32_t (*queues)(QueueRecord* out, std::uint32_t max);
 
-    // Where the stream's last packet went. ENOENT: none was seen, or that queue is gone.
+    // Where the stream's last packet went. ENOENT: none was seen, or that queue is gone. EXDEV: to
+    // a queue that the hook did not see made: one from before it, or a profiler's.
     int (*stream_queue)(const void* stream, QueueRecord* out);
 
-    // The streams that ever put a packet into the queue and still exist. Returns how many.
+    // The streams that ever put a packet into the queue and still exist, as the program calls them:
+    // null is the device's null stream, 2 a thread's hipStreamPerThread. Returns how many.
     std::uint32_t (*streams_of)(std::uint32_t kfd_queue_id, std::uint32_t generation,
                                 const void** out, std::uint32_t max);
 
@@ -45,6 +109,23 @@ struct Table {
 
     // Packets and pairs that found no room in the tables; a sharing set may then be incomplete.
     std::uint64_t (*overflows)();
+
+    // What the handle means in the calling thread, as one pointer that means it in every thread:
+    // the null stream is one a device, hipStreamPerThread one a thread and device. Keys are taken
+    // wherever a stream is; the key of a key is itself.
+    const void* (*stream_key)(const void* handle);
+
+    // Queues that may have unfinished work of the stream: its last one, and more after a graph.
+    // Returns how many.
+    std::uint32_t (*busy_queues)(const void* stream, QueueRecord* out, std::uint32_t max);
+
+    // ENOENT: the calling thread launched nothing, or its last launch reserved no packet (capture).
+    // Launches are the classes launch, cooperative and graph.
+    int (*last_launch)(LaunchRecord* out);
+
+    // Replaces the gate; null: none. It must stay for the rest of the process, for other threads
+    // may be in it.
+    void (*set_gate)(const Gate* gate);
 };
 
 } // namespace xpreempt::hook

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <utility>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -109,6 +110,11 @@ int handle(unsigned long request, void* argument) {
 
 } // namespace
 
+static fake::Hip fake_behaviour;
+__attribute__((visibility("default"))) fake::Hip* fake_hip() {
+    return &fake_behaviour;
+}
+
 __attribute__((visibility("default"))) fake::Driver* fake_driver() {
     return &driver.told;
 }
@@ -179,9 +185,31 @@ HsaQueue* create_hsa_queue() {
     return queue;
 }
 
-void put_packet(void* stream) {
+void put_packets(HsaQueue* queue, unsigned count) {
     static auto* reserve = interposable<ReserveFunction>("hsa_queue_add_write_index_screlease");
-    reserve(static_cast<Stream*>(stream)->queue, 1);
+    reserve(queue, count);
+}
+
+constexpr int max_devices = 2;
+thread_local int current_device = 0;
+
+// The null streams and hipStreamPerThread, each made at its first use with a queue of its own.
+Stream* stream_of(void* handle, bool per_thread = false) {
+    const std::lock_guard lock(hip_mutex);
+    static Stream null_streams[max_devices];
+    static thread_local Stream own_streams[max_devices];
+    const auto value = reinterpret_cast<std::uintptr_t>(handle);
+    if (value > 2)
+        return static_cast<Stream*>(handle);
+    Stream& stream =
+        value == 2 || per_thread ? own_streams[current_device] : null_streams[current_device];
+    if (stream.queue == nullptr)
+        stream.queue = create_hsa_queue();
+    return &stream;
+}
+
+void put_packet(void* stream, bool per_thread = false) {
+    put_packets(stream_of(stream, per_thread)->queue, 1);
 }
 
 } // namespace
@@ -189,6 +217,10 @@ void put_packet(void* stream) {
 // HIP: two pooled queues, as GPU_MAX_HW_QUEUES=2 makes it, and one for each stream with a mask.
 EXPORT int hipStreamCreate(void** stream) {
     const std::lock_guard lock(hip_mutex);
+    if (fake_behaviour.next_handle != nullptr) {
+        *stream = std::exchange(fake_behaviour.next_handle, nullptr);
+        return 0;
+    }
     static HsaQueue* pool[2];
     HsaQueue*& queue = pool[next_pooled++ % 2];
     if (queue == nullptr)
@@ -204,6 +236,8 @@ EXPORT int hipExtStreamCreateWithCUMask(void** stream, unsigned words, const uns
     return 0;
 }
 EXPORT int hipStreamDestroy(void* stream) {
+    if (fake_behaviour.fail_destroy)
+        return 400;
     delete static_cast<Stream*>(stream);
     return 0;
 }
@@ -241,7 +275,39 @@ EXPORT int hipFree(void* memory) {
     return 0;
 }
 EXPORT int hipGetDevice(int* device) {
-    *device = 0;
+    *device = current_device;
+    return 0;
+}
+EXPORT int hipSetDevice(int device) {
+    if (device < 0 || device >= max_devices)
+        return 101;
+    current_device = device;
+    return 0;
+}
+EXPORT int hipMemset(void*, int, std::size_t) {
+    put_packet(nullptr);
+    return 0;
+}
+EXPORT int hipMemsetAsync_spt(void*, int, std::size_t, void* stream) {
+    put_packet(stream, true);
+    return 0;
+}
+EXPORT int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                 unsigned, void* stream, void**, void**) {
+    if (!fake_behaviour.capturing)
+        put_packets(stream_of(stream)->queue, fake_behaviour.packets_a_launch);
+    return 0;
+}
+// Two branches: the second is on a queue of the graph's own.
+EXPORT int hipGraphLaunch(void*, void* stream) {
+    static HsaQueue* branch;
+    put_packet(stream);
+    if (branch == nullptr) {
+        const std::lock_guard lock(hip_mutex);
+        branch = create_hsa_queue();
+    }
+    put_packets(branch, 1);
+    put_packet(stream);
     return 0;
 }
 EXPORT int hipDeviceGetAttribute(int* value, int attribute, int) {

@@ -20,6 +20,15 @@ struct Driver {
     Queue queues[64];
 };
 
+// How the fake HIP behaves.
+struct Hip {
+    unsigned packets_a_launch = 1;
+    bool capturing = false; // launches put nothing into queues
+    bool fail_destroy = false;
+    void* next_handle = nullptr; // of the next stream, once
+};
+
 } // namespace fake
 
+extern "C" fake::Hip* fake_hip();
 extern "C" fake::Driver* fake_driver();

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// Per-thread state of the interposers.
+#include "hook/current_call.hpp"
+
+#include "hook/queue_table.hpp"
+#include "hook/real.hpp"
+
+#include <cerrno>
+#include <iterator>
+#include <pthread.h>
+
+namespace xpreempt::hook {
+
+constinit thread_local CurrentCall current_call{
+    nullptr, CallClass::count, 0, false, false, false, -1, {}, {}, {}};
+std::atomic<const Gate*> gate{nullptr};
+
+namespace {
+
+// Their addresses are the keys of the devices' null streams.
+char null_streams[max_devices];
+
+constexpr std::uintptr_t hip_stream_legacy = 1;
+constexpr std::uintptr_t hip_stream_per_thread = 2;
+
+// HIP is asked only for streams whose meaning depends on it, and once a thread and change.
+int current_device() {
+    static constinit Next<int(int*)> next{"hipGetDevice", Library::hip};
+    if (current_call.device >= 0)
+        return current_call.device;
+    int device = 0;
+    auto* function = next();
+    if (function == nullptr || function(&device) != 0 || device < 0 || device >= max_devices)
+        return 0; // no device, then there is no stream either
+    current_call.device = device;
+    return device;
+}
+
+pthread_key_t exit_key;
+bool exit_key_made;
+
+// The thread's streams end with it, and its memory may become another thread's.
+void at_thread_exit(void* streams) {
+    for (int device = 0; device < max_devices; ++device)
+        drop_stream(static_cast<const char*>(streams) + device);
+}
+
+__attribute__((constructor)) void make_exit_key() {
+    exit_key_made = pthread_key_create(&exit_key, at_thread_exit) == 0;
+}
+
+const void* per_thread_key() {
+    CurrentCall& mine = current_call;
+    if (!mine.exit_watched && exit_key_made) {
+        mine.exit_watched = true;
+        pthread_setspecific(exit_key, mine.per_thread);
+    }
+    return &mine.per_thread[current_device()];
+}
+
+} // namespace
+
+const void* handle_of(const void* key) {
+    if (key >= null_streams && key < null_streams + max_devices)
+        return nullptr;
+    const char* mine = current_call.per_thread;
+    return key >= mine && key < mine + max_devices
+               ? reinterpret_cast<const void*>(hip_stream_per_thread)
+               : key;
+}
+
+const void* key_of(const void* handle, bool per_thread) {
+    const auto value = reinterpret_cast<std::uintptr_t>(handle);
+    if (value > hip_stream_per_thread)
+        return handle;
+    if (value == hip_stream_per_thread || per_thread)
+        return per_thread_key();
+    static_assert(hip_stream_legacy == 1); // another name of the null stream
+    return &null_streams[current_device()];
+}
+
+int ask_gate(const Gate& asked, const Call& call) {
+    current_call.in_gate = true;
+    const int error = asked.before != nullptr ? asked.before(&call) : 0;
+    current_call.in_gate = false;
+    return error;
+}
+
+void tell_gate(const Gate& told, const Call& call, int error) {
+    if (told.after == nullptr)
+        return;
+    current_call.in_gate = true;
+    told.after(&call, error);
+    current_call.in_gate = false;
+}
+
+namespace {
+
+// More than those are not told apart.
+void count_queue(CurrentCall& mine, std::uint64_t address) {
+    std::uint32_t& count = mine.launch.num_queues;
+    for (std::uint32_t i = 0; i < count; ++i)
+        if (mine.launch_queues[i] == address)
+            return;
+    if (count < std::size(mine.launch_queues))
+        mine.launch_queues[count++] = address;
+}
+
+} // namespace
+
+void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t count) {
+    CurrentCall& mine = current_call;
+    if (mine.depth == 0)
+        return;
+    if (mine.attributed)
+        note_packet(mine.stream, hsa_queue, mine.call_class == CallClass::graph);
+    if (!is_launch(mine.call_class))
+        return;
+    const auto address = reinterpret_cast<std::uintptr_t>(hsa_queue);
+    LaunchRecord& launch = mine.launch;
+    if (launch.num_queues == 0 || launch.hsa_queue != address) {
+        count_queue(mine, address);
+        launch.hsa_queue = address;
+        launch.first_packet = index;
+        launch.call_class = static_cast<std::uint32_t>(mine.call_class);
+    }
+    launch.end_packet = index + count;
+}
+
+int last_launch(LaunchRecord* out) {
+    if (current_call.launch.num_queues == 0)
+        return -ENOENT;
+    *out = current_call.launch;
+    const QueueRecord queue = queue_at(out->hsa_queue);
+    out->kfd_queue_id = queue.kfd_queue_id;
+    out->generation = queue.generation;
+    return 0;
+}
+
+} // namespace xpreempt::hook

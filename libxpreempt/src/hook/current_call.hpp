@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// The HIP call that this thread is in: its stream, its packets, and the gate before it.
+#pragma once
+
+#include "hook/table.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+namespace xpreempt::hook {
+
+constexpr int max_devices = 64;
+
+struct CurrentCall {
+    const void* stream;
+    CallClass call_class;
+    unsigned depth;
+    bool attributed;   // packets belong to the stream
+    bool in_gate;      // the gate's own HIP calls are not shown to it
+    bool exit_watched; // this thread has used hipStreamPerThread
+    int device;        // current one of the thread; below 0: HIP has to be asked
+    LaunchRecord launch;
+    std::uint64_t launch_queues[8]; // of which launch.num_queues are used
+    char per_thread[max_devices];   // whose addresses are the keys of the thread's own streams
+};
+
+// The hook is built with initial-exec TLS: no allocation at a thread's first use.
+extern constinit thread_local CurrentCall current_call;
+
+extern std::atomic<const Gate*> gate;
+
+constexpr bool is_launch(CallClass call_class) {
+    return call_class == CallClass::launch || call_class == CallClass::cooperative ||
+           call_class == CallClass::graph;
+}
+
+// Classes whose packets are not those of one stream: they concern all streams of the device, or
+// run elsewhere.
+constexpr bool is_attributed(CallClass call_class) {
+    switch (call_class) {
+    case CallClass::cooperative:
+    case CallClass::event_wait:
+    case CallClass::event_query:
+    case CallClass::event_destroy:
+    case CallClass::stream_create:
+    case CallClass::stream_destroy:
+    case CallClass::device_wait:
+    case CallClass::device_change:
+    case CallClass::device_reset: return false;
+    default: return true;
+    }
+}
+
+// The key of a handle given to a function of the _spt kind, or to a plain one.
+const void* key_of(const void* handle, bool per_thread);
+
+// What the program calls a stream of that key, which is one of the calling thread's if it is one of
+// hipStreamPerThread.
+const void* handle_of(const void* key);
+
+constexpr bool has_aftermath(CallClass call_class) {
+    return call_class == CallClass::stream_wait || call_class == CallClass::stream_query ||
+           call_class == CallClass::device_change || call_class == CallClass::device_reset;
+}
+
+// Nested calls keep the outer stream: HIP calls some of its own exports, and the packets of the
+// inner call belong to what the program asked for.
+class CallScope {
+public:
+    CallScope(CallClass call_class, const void* stream) {
+        CurrentCall& mine = current_call;
+        if (mine.depth++ != 0)
+            return;
+        mine.stream = stream;
+        mine.call_class = call_class;
+        mine.attributed = is_attributed(call_class);
+        if (is_launch(call_class))
+            mine.launch.num_queues = 0;
+    }
+    ~CallScope() { --current_call.depth; }
+    CallScope(const CallScope&) = delete;
+    CallScope& operator=(const CallScope&) = delete;
+    CallScope(CallScope&&) = delete;
+    CallScope& operator=(CallScope&&) = delete;
+};
+
+// The gate, if it wants this call. Loaded once a call, so that before and after are of one gate.
+inline const Gate* gate_for(CallClass call_class) {
+    const Gate* now = gate.load(std::memory_order_acquire);
+    if (now == nullptr || current_call.depth != 0 || current_call.in_gate)
+        return nullptr;
+    return (now->classes >> static_cast<unsigned>(call_class) & 1U) != 0 ? now : nullptr;
+}
+
+int ask_gate(const Gate& asked, const Call& call);
+void tell_gate(const Gate& told, const Call& call, int error);
+
+// A packet was reserved by the current call; index is that of the first of count.
+void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t count);
+
+int last_launch(LaunchRecord* out);
+
+} // namespace xpreempt::hook

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// How an entry point of HIP is interposed: name the stream, ask the gate, call on, tell the gate.
+#pragma once
+
+#include "hook/current_call.hpp"
+#include "hook/real.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#define INTERPOSER extern "C" __attribute__((visibility("default")))
+
+namespace xpreempt::hook {
+
+// Types of HIP's ABI, which all of 5.x to 7.x share; HIP's headers are not needed.
+using Error = int; // hipError_t
+using Stream = struct StreamType*;
+using Event = struct EventType*;
+using ConstPointer = const void*;
+using Size = std::size_t;
+using U8 = unsigned char;
+using U16 = unsigned short;
+using U32 = unsigned;
+using U64 = std::uint64_t;
+struct Dim3 {
+    U32 x, y, z;
+};
+struct Extent {
+    Size width, height, depth;
+};
+struct PitchedPointer {
+    void* pointer;
+    Size pitch, width, height;
+};
+struct MemoryLocation {
+    int type, id;
+};
+
+constexpr Error hip_success = 0;
+constexpr Error hip_error_not_found = 500; // hipErrorNotFound: no HIP runtime behind us
+
+template <typename Wanted, typename... Arguments> Wanted last_of(const Arguments&... arguments) {
+    Wanted found{};
+    [[maybe_unused]] const auto take = [&found](const auto& argument) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(argument)>, Wanted>)
+            found = argument;
+    };
+    (take(arguments), ...);
+    return found;
+}
+
+// What the class itself means for our tables, once the call has been made.
+void after_call(CallClass call_class, const void* stream, Error error);
+
+template <CallClass call_class, bool per_thread, typename... Arguments>
+Error interpose(Next<Error(Arguments...)>& next, const char* name, Arguments... arguments) {
+    Error (*function)(Arguments...) = next();
+    if (function == nullptr)
+        return hip_error_not_found;
+    const Stream handle = last_of<Stream>(arguments...);
+    const void* stream = is_attributed(call_class) || (std::is_same_v<Arguments, Stream> || ...)
+                             ? key_of(handle, per_thread)
+                             : nullptr;
+    const Gate* asked = gate_for(call_class);
+    const Call call{name, call_class, per_thread, handle, stream, last_of<Event>(arguments...)};
+    if (asked != nullptr)
+        if (const Error error = ask_gate(*asked, call); error != hip_success)
+            return error;
+    Error error = hip_success;
+    {
+        const CallScope scope(call_class, stream);
+        error = function(arguments...);
+    }
+    if constexpr (has_aftermath(call_class))
+        after_call(call_class, stream, error);
+    if (asked != nullptr)
+        tell_gate(*asked, call, error);
+    return error;
+}
+
+} // namespace xpreempt::hook

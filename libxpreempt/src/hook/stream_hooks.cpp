@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// Interposers of HIP that are more than a row: streams that begin and end, the current device,
+// launches whose stream is not a parameter.
+#include "hook/interpose.hpp"
+
+#include "hook/queue_table.hpp"
+
+#include <cstring>
+
+namespace xpreempt::hook {
+
+void after_call(CallClass call_class, const void* stream, Error error) {
+    switch (call_class) {
+    case CallClass::device_change:
+    case CallClass::device_reset: current_call.device = -1; break;
+    case CallClass::stream_wait:
+    case CallClass::stream_query:
+        if (error == hip_success)
+            stream_is_idle(stream);
+        break;
+    default: break;
+    }
+}
+
+namespace {
+
+// The stream of a launch configured by hipConfigureCall, for hipLaunchByPtr.
+constinit thread_local Stream configured = nullptr;
+
+// hipLaunchConfig_t and HIP_LAUNCH_CONFIG both have it there.
+Stream stream_of_config(const void* config) {
+    Stream stream = nullptr;
+    if (config != nullptr)
+        std::memcpy(&stream, static_cast<const char*>(config) + 32, sizeof stream);
+    return stream;
+}
+
+// A call of which the stream was found elsewhere than among the parameters.
+template <CallClass call_class, typename... Arguments>
+Error interpose_on(Stream stream, Next<Error(Arguments...)>& next, const char* name,
+                   Arguments... arguments) {
+    Error (*function)(Arguments...) = next();
+    if (function == nullptr)
+        return hip_error_not_found;
+    const void* key = key_of(stream, false);
+    const Gate* asked = gate_for(call_class);
+    const Call call{name, call_class, 0, stream, key, nullptr};
+    if (asked != nullptr)
+        if (const Error error = ask_gate(*asked, call); error != hip_success)
+            return error;
+    Error error = hip_success;
+    {
+        const CallScope scope(call_class, key);
+        error = function(arguments...);
+    }
+    if (asked != nullptr)
+        tell_gate(*asked, call, error);
+    return error;
+}
+
+// A handle that HIP gives out means a new stream; what was known of it is of an older one.
+template <typename... Arguments>
+Error create_stream(Next<Error(Stream*, Arguments...)>& next, const char* name, Stream* stream,
+                    Arguments... arguments) {
+    Error (*function)(Stream*, Arguments...) = next();
+    if (function == nullptr)
+        return hip_error_not_found;
+    constexpr CallClass call_class = CallClass::stream_create;
+    const Gate* asked = gate_for(call_class);
+    Call call{name, call_class, 0, nullptr, nullptr, nullptr};
+    if (asked != nullptr)
+        if (const Error error = ask_gate(*asked, call); error != hip_success)
+            return error;
+    Error error = hip_success;
+    {
+        const CallScope scope(call_class, nullptr);
+        error = function(stream, arguments...);
+    }
+    if (error == hip_success && stream != nullptr) {
+        drop_stream(*stream);
+        call.handle = call.stream = *stream;
+    }
+    if (asked != nullptr)
+        tell_gate(*asked, call, error);
+    return error;
+}
+
+} // namespace
+
+} // namespace xpreempt::hook
+
+using namespace xpreempt::hook;
+
+// NEXT(name, types...): the HIP function behind the interposer of that name.
+#define NEXT(name, ...)                                                                            \
+    static constinit Next<Error(__VA_ARGS__)> next {                                               \
+        #name, Library::hip                                                                        \
+    }
+
+INTERPOSER Error hipStreamCreate(Stream* stream) {
+    NEXT(hipStreamCreate, Stream*);
+    return create_stream(next, "hipStreamCreate", stream);
+}
+
+INTERPOSER Error hipStreamCreateWithFlags(Stream* stream, U32 flags) {
+    NEXT(hipStreamCreateWithFlags, Stream*, U32);
+    return create_stream(next, "hipStreamCreateWithFlags", stream, flags);
+}
+
+INTERPOSER Error hipStreamCreateWithPriority(Stream* stream, U32 flags, int priority) {
+    NEXT(hipStreamCreateWithPriority, Stream*, U32, int);
+    return create_stream(next, "hipStreamCreateWithPriority", stream, flags, priority);
+}
+
+INTERPOSER Error hipExtStreamCreateWithCUMask(Stream* stream, U32 words, const U32* mask) {
+    NEXT(hipExtStreamCreateWithCUMask, Stream*, U32, const U32*);
+    return create_stream(next, "hipExtStreamCreateWithCUMask", stream, words, mask);
+}
+
+// Its work is on the queue until HIP has waited for it, and then another thread may at once have a
+// new stream of the same handle.
+INTERPOSER Error hipStreamDestroy(Stream stream) {
+    NEXT(hipStreamDestroy, Stream);
+    Error (*function)(Stream) = next();
+    if (function == nullptr)
+        return hip_error_not_found;
+    constexpr CallClass call_class = CallClass::stream_destroy;
+    const Gate* asked = gate_for(call_class);
+    const Call call{"hipStreamDestroy", call_class, 0, stream, key_of(stream, false), nullptr};
+    if (asked != nullptr)
+        if (const Error error = ask_gate(*asked, call); error != hip_success)
+            return error;
+    const int dying = begin_destroy_stream(call.stream);
+    Error error = hip_success;
+    {
+        const CallScope scope(call_class, call.stream);
+        error = function(stream);
+    }
+    end_destroy_stream(dying, error == hip_success);
+    if (asked != nullptr)
+        tell_gate(*asked, call, error);
+    return error;
+}
+
+INTERPOSER Error hipSetDevice(int device) {
+    NEXT(hipSetDevice, int);
+    Error (*function)(int) = next();
+    if (function == nullptr)
+        return hip_error_not_found;
+    const Error error = function(device);
+    current_call.device = error == hip_success && device < max_devices ? device : -1;
+    return error;
+}
+
+INTERPOSER Error hipConfigureCall(Dim3 grid, Dim3 block, Size lds_bytes, Stream stream) {
+    NEXT(hipConfigureCall, Dim3, Dim3, Size, Stream);
+    Error (*function)(Dim3, Dim3, Size, Stream) = next();
+    if (function == nullptr)
+        return hip_error_not_found;
+    const Error error = function(grid, block, lds_bytes, stream);
+    if (error == hip_success)
+        configured = stream;
+    return error;
+}
+
+INTERPOSER Error hipLaunchByPtr(const void* function) {
+    NEXT(hipLaunchByPtr, const void*);
+    return interpose_on<CallClass::launch>(configured, next, "hipLaunchByPtr", function);
+}
+
+INTERPOSER Error hipLaunchKernelExC(const void* config, const void* function, void** arguments) {
+    NEXT(hipLaunchKernelExC, const void*, const void*, void**);
+    return interpose_on<CallClass::launch>(stream_of_config(config), next, "hipLaunchKernelExC",
+                                           config, function, arguments);
+}
+
+INTERPOSER Error hipDrvLaunchKernelEx(const void* config, void* function, void** arguments,
+                                      void** extra) {
+    NEXT(hipDrvLaunchKernelEx, const void*, void*, void**, void**);
+    return interpose_on<CallClass::launch>(stream_of_config(config), next, "hipDrvLaunchKernelEx",
+                                           config, function, arguments, extra);
+}
+
+// hip_impl::hipLaunchKernelGGLImpl of 5.x, which hipLaunchKernelGGL of its headers calls.
+INTERPOSER void _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv(
+    std::uintptr_t function, const Dim3& grid, const Dim3& block, U32 lds_bytes, Stream stream,
+    void** arguments) {
+    using Function = void(std::uintptr_t, const Dim3&, const Dim3&, U32, Stream, void**);
+    static constinit Next<Function> next{
+        "_ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv", Library::hip};
+    Function* behind = next();
+    if (behind == nullptr)
+        return;
+    const void* key = key_of(stream, false);
+    const Gate* asked = gate_for(CallClass::launch);
+    const Call call{"hipLaunchKernelGGLImpl", CallClass::launch, 0, stream, key, nullptr};
+    if (asked != nullptr && ask_gate(*asked, call) != hip_success)
+        return;
+    {
+        const CallScope scope(CallClass::launch, key);
+        behind(function, grid, block, lds_bytes, stream, arguments);
+    }
+    if (asked != nullptr)
+        tell_gate(*asked, call, hip_success);
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+// The hook alone, as built, on the fake ROCm: keys of streams, the gate, the last launch, graphs.
+#include "fake/fake_rocm.hpp"
+#include "hook/table.hpp"
+
+#include <cerrno>
+#include <gtest/gtest.h>
+#include <string>
+#include <thread>
+#include <vector>
+
+extern "C" {
+int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
+int hipStreamSynchronize(void* stream);
+int hipSetDevice(int device);
+int hipMemset(void* to, int value, std::size_t bytes);
+int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+int hipMemsetAsync_spt(void* to, int value, std::size_t bytes, void* stream);
+int hipEventCreateWithFlags(void** event, unsigned flags);
+int hipEventDestroy(void* event);
+int hipEventRecord(void* event, void* stream);
+int hipGraphLaunch(void* graph, void* stream);
+int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, void* stream, void**, void**);
+}
+
+namespace {
+
+using namespace xpreempt::hook;
+
+const Table& table() {
+    return *xpreempt_hook_table();
+}
+void* handle(std::uintptr_t value) {
+    return reinterpret_cast<void*>(value);
+}
+void* const legacy = handle(1);
+void* const per_thread = handle(2);
+
+void* new_stream() {
+    void* stream = nullptr;
+    EXPECT_EQ(0, hipStreamCreate(&stream));
+    return stream;
+}
+QueueRecord queue_of(const void* stream) {
+    QueueRecord record{};
+    EXPECT_EQ(0, table().stream_queue(stream, &record));
+    return record;
+}
+int launch(void* stream) {
+    return hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+}
+std::vector<const void*> sharing(const void* stream) {
+    const QueueRecord queue = queue_of(stream);
+    std::vector<const void*> streams(64);
+    streams.resize(table().streams_of(queue.kfd_queue_id, queue.generation, streams.data(), 64));
+    return streams;
+}
+
+TEST(Keys, the_null_stream_is_one_a_device) {
+    ASSERT_EQ(0, hipSetDevice(0));
+    const void* zero = table().stream_key(nullptr);
+    EXPECT_EQ(zero, table().stream_key(legacy));
+    EXPECT_EQ(zero, table().stream_key(zero));
+    ASSERT_EQ(0, hipSetDevice(1));
+    EXPECT_NE(zero, table().stream_key(nullptr));
+    EXPECT_NE(0, hipSetDevice(99)); // the device stays
+    EXPECT_NE(zero, table().stream_key(nullptr));
+    std::thread([zero] { EXPECT_EQ(zero, table().stream_key(nullptr)); }).join();
+    ASSERT_EQ(0, hipSetDevice(0));
+    EXPECT_EQ(zero, table().stream_key(nullptr));
+}
+
+TEST(Keys, a_threads_own_stream_is_one_a_thread_and_device) {
+    const void* mine = table().stream_key(per_thread);
+    EXPECT_NE(mine, table().stream_key(nullptr));
+    std::thread([mine] { EXPECT_NE(mine, table().stream_key(per_thread)); }).join();
+    ASSERT_EQ(0, hipSetDevice(1));
+    EXPECT_NE(mine, table().stream_key(per_thread));
+    ASSERT_EQ(0, hipSetDevice(0));
+    EXPECT_EQ(mine, table().stream_key(per_thread));
+}
+
+TEST(Keys, packets_of_the_default_streams_are_told_apart) {
+    ASSERT_EQ(0, hipMemset(nullptr, 0, 4));
+    ASSERT_EQ(0, hipMemsetAsync_spt(nullptr, 0, 4, nullptr)); // its null is the thread's own
+    EXPECT_NE(queue_of(nullptr).kfd_queue_id, queue_of(per_thread).kfd_queue_id);
+    const auto streams = sharing(per_thread);
+    EXPECT_EQ(std::vector<const void*>{per_thread}, streams);
+    EXPECT_EQ(std::vector<const void*>{nullptr}, sharing(nullptr));
+}
+
+TEST(Keys, a_threads_own_stream_ends_with_the_thread) {
+    const void* key = nullptr;
+    std::thread([&key] {
+        ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, per_thread));
+        key = table().stream_key(per_thread);
+        QueueRecord record{};
+        EXPECT_EQ(0, table().stream_queue(key, &record));
+    }).join();
+    QueueRecord record{};
+    EXPECT_EQ(-ENOENT, table().stream_queue(key, &record));
+}
+
+TEST(Streams, a_recycled_handle_is_a_new_stream) {
+    void* stream = new_stream();
+    ASSERT_EQ(0, launch(stream));
+    EXPECT_GT(queue_of(stream).num_streams, 0U);
+    fake_hip()->next_handle = stream; // destroyed behind our back: only the create tells
+    ASSERT_EQ(stream, new_stream());
+    QueueRecord record{};
+    EXPECT_EQ(-ENOENT, table().stream_queue(stream, &record));
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
+TEST(Streams, a_destroy_that_fails_changes_nothing) {
+    void* stream = new_stream();
+    ASSERT_EQ(0, launch(stream));
+    fake_hip()->fail_destroy = true;
+    EXPECT_NE(0, hipStreamDestroy(stream));
+    fake_hip()->fail_destroy = false;
+    EXPECT_GT(queue_of(stream).num_streams, 0U);
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+    QueueRecord record{};
+    EXPECT_EQ(-ENOENT, table().stream_queue(stream, &record));
+}
+
+TEST(Streams, a_graph_is_on_several_queues_until_it_is_waited_for) {
+    void* stream = new_stream();
+    ASSERT_EQ(0, launch(stream));
+    QueueRecord queues[8];
+    EXPECT_EQ(1U, table().busy_queues(stream, queues, 8));
+    ASSERT_EQ(0, hipGraphLaunch(nullptr, stream));
+    EXPECT_EQ(2U, table().busy_queues(stream, queues, 8));
+    LaunchRecord launched{};
+    ASSERT_EQ(0, table().last_launch(&launched));
+    EXPECT_EQ(2U, launched.num_queues);
+    ASSERT_EQ(0, launch(stream)); // the graph may still run
+    EXPECT_EQ(2U, table().busy_queues(stream, queues, 8));
+    ASSERT_EQ(0, hipStreamSynchronize(stream));
+    EXPECT_EQ(1U, table().busy_queues(stream, queues, 8));
+    EXPECT_EQ(queue_of(stream).kfd_queue_id, queues[0].kfd_queue_id);
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
+TEST(Launches, the_threads_last_one_tells_its_packets) {
+    std::thread([] {
+        LaunchRecord record{};
+        EXPECT_EQ(-ENOENT, table().last_launch(&record));
+        void* stream = new_stream();
+        ASSERT_EQ(0, launch(stream));
+        ASSERT_EQ(0, table().last_launch(&record));
+        const std::uint64_t first = record.first_packet;
+        EXPECT_EQ(first + fake_hip()->packets_a_launch, record.end_packet);
+        EXPECT_EQ(queue_of(stream).kfd_queue_id, record.kfd_queue_id);
+        EXPECT_EQ(queue_of(stream).generation, record.generation);
+        EXPECT_EQ(queue_of(stream).hsa_queue, record.hsa_queue);
+        ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream)); // no launch
+        ASSERT_EQ(0, table().last_launch(&record));
+        EXPECT_EQ(first, record.first_packet);
+        ASSERT_EQ(0, launch(stream));
+        ASSERT_EQ(0, table().last_launch(&record));
+        EXPECT_GT(record.first_packet, first);
+        fake_hip()->capturing = true;
+        ASSERT_EQ(0, launch(stream));
+        fake_hip()->capturing = false;
+        EXPECT_EQ(-ENOENT, table().last_launch(&record));
+        EXPECT_EQ(0, hipStreamDestroy(stream));
+    }).join();
+}
+
+struct Shown {
+    std::string name;
+    CallClass call_class;
+    const void* stream;
+    const void* event;
+};
+std::vector<Shown> shown;
+std::vector<int> told;
+int refuse_with;
+
+int before(const Call* call) {
+    shown.push_back({call->name, call->call_class, call->stream, call->event});
+    // Not shown to us again.
+    EXPECT_EQ(0, hipMemsetAsync(nullptr, 0, 4, const_cast<void*>(call->stream)));
+    return refuse_with;
+}
+void after(const Call*, int error) {
+    told.push_back(error);
+}
+
+class GateTest : public ::testing::Test {
+protected:
+    void install(std::initializer_list<CallClass> classes) {
+        gate_ = Gate{sizeof(Gate), 0, 0, before, after};
+        for (const CallClass one : classes)
+            gate_.classes |= std::uint64_t{1} << static_cast<unsigned>(one);
+        shown.clear();
+        told.clear();
+        refuse_with = 0;
+        table().set_gate(&gate_);
+    }
+    ~GateTest() override { table().set_gate(nullptr); }
+    Gate gate_{};
+};
+
+TEST_F(GateTest, shows_the_classes_that_it_wants_with_stream_and_event) {
+    void* stream = new_stream();
+    void* event = nullptr;
+    ASSERT_EQ(0, hipEventCreateWithFlags(&event, 0));
+    install({CallClass::launch, CallClass::event_record, CallClass::stream_destroy});
+    ASSERT_EQ(0, launch(stream));
+    ASSERT_EQ(0, hipEventRecord(event, stream));
+    ASSERT_EQ(0, hipStreamSynchronize(stream)); // not wanted
+    ASSERT_EQ(2U, shown.size());
+    EXPECT_EQ("hipModuleLaunchKernel", shown[0].name);
+    EXPECT_EQ(CallClass::launch, shown[0].call_class);
+    EXPECT_EQ(stream, shown[0].stream);
+    EXPECT_EQ(nullptr, shown[0].event);
+    EXPECT_EQ("hipEventRecord", shown[1].name);
+    EXPECT_EQ(event, shown[1].event);
+    EXPECT_EQ((std::vector<int>{0, 0}), told);
+    ASSERT_EQ(0, hipStreamDestroy(stream));
+    EXPECT_EQ(3U, shown.size());
+    EXPECT_EQ(0, hipEventDestroy(event));
+}
+
+TEST_F(GateTest, can_answer_in_place_of_the_call) {
+    void* stream = new_stream();
+    ASSERT_EQ(0, launch(stream));
+    LaunchRecord record{};
+    ASSERT_EQ(0, table().last_launch(&record));
+    const std::uint64_t end = record.end_packet;
+    install({CallClass::launch});
+    refuse_with = 600;
+    EXPECT_EQ(600, launch(stream));
+    EXPECT_TRUE(told.empty());
+    table().set_gate(nullptr);
+    ASSERT_EQ(0, launch(stream));
+    ASSERT_EQ(0, table().last_launch(&record));
+    // Only the packet of before() came between.
+    EXPECT_EQ(end + 1, record.first_packet);
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
+} // namespace
