@@ -2,6 +2,7 @@
 // What a verb may touch: the trees it reads and the way to the driver.
 #pragma once
 
+#include "base/error.hpp"
 #include "kfd/device.hpp"
 #include "kfd/roots.hpp"
 
@@ -10,11 +11,18 @@
 
 namespace cli {
 
+// The rooms that the command shares with libxpreempt.
+namespace kfd = xpreempt::kfd;
+using xpreempt::Error;
+using xpreempt::fail;
+using xpreempt::Op;
+using xpreempt::Result;
+
 struct Context {
     kfd::Roots roots;
     std::string kernel_release; // uname -r
     std::string kernel_series;  // those there are patches for: "6.12 7.2"
-    std::function<kfd::Result<kfd::Device>()> open_device;
+    std::function<Result<kfd::Device>()> open_device;
 };
 
 } // namespace cli

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // doctor: what works on this machine, and what to do about what does not.
-#include "kfd/driver.hpp"
+#include "kfd/module.hpp"
 #include "kfd/sysfs.hpp"
+#include "machine.hpp"
 #include "names.hpp"
 #include "output.hpp"
 #include "sentences.hpp"
 #include "target.hpp"
+#include "task.hpp"
 #include "verbs.hpp"
 
 #include <array>
@@ -66,7 +68,7 @@ Check check_kernel(const Context& context, const kfd::LoadedModule& module) {
 }
 
 Check check_other_driver(const Context& context, const kfd::LoadedModule& module) {
-    if (!kfd::amdgpu_dkms_installed(context.roots))
+    if (!amdgpu_dkms_installed(context.roots))
         return {"amdgpu-dkms", Verdict::ok, "not installed", ""};
     const bool harmless = !module.preempt_abi.empty();
     return {"amdgpu-dkms", harmless ? Verdict::warn : Verdict::fail,
@@ -75,8 +77,7 @@ Check check_other_driver(const Context& context, const kfd::LoadedModule& module
 }
 
 Check check_not_patched(const Context& context, const kfd::LoadedModule& module) {
-    const kfd::InstalledModule installed =
-        kfd::installed_module(context.roots, context.kernel_release);
+    const InstalledModule installed = installed_module(context.roots, context.kernel_release);
     const char* now = module.loaded ? "the stock amdgpu is loaded" : "amdgpu is not loaded";
     if (installed.preempt_version)
         return {"module", Verdict::fail,
@@ -112,7 +113,7 @@ Check check_module(const Context& context, const kfd::LoadedModule& module) {
 }
 
 Check check_secure_boot(const Context& context, const kfd::LoadedModule& module) {
-    if (!kfd::secure_boot(context.roots).value_or(false))
+    if (!secure_boot(context.roots).value_or(false))
         return {"secure-boot", Verdict::ok, "off", ""};
     if (!module.preempt_abi.empty())
         return {"secure-boot", Verdict::ok, "on, and our module was accepted", ""};
@@ -133,7 +134,7 @@ Check check_rights(const Context& context, const kfd::LoadedModule& module) {
         return {"rights", Verdict::warn,
                 "nobody may suspend another process' queues (amdgpu.operator_mode=0)",
                 "load amdgpu with operator_mode=1 to allow it to CAP_SYS_PTRACE"};
-    if (kfd::has_cap_sys_ptrace(context.roots))
+    if (has_cap_sys_ptrace(context.roots))
         return {"rights", Verdict::ok, "CAP_SYS_PTRACE: may suspend and resume any process", ""};
     return {"rights", Verdict::warn, "no CAP_SYS_PTRACE: may not suspend other processes",
             "run kfd-preempt as root (sudo)"};
@@ -187,7 +188,7 @@ Check check_node(kfd::Device& device, const kfd::Node& node) {
 }
 
 std::vector<Check> check_device(const Context& context) {
-    kfd::Result<kfd::Device> device = context.open_device();
+    Result<kfd::Device> device = context.open_device();
     if (!device) {
         const Diagnosis found = diagnose_device(context, device.error());
         return {{"device", Verdict::fail, found.text, found.fix, found.exit}};
@@ -198,7 +199,7 @@ std::vector<Check> check_device(const Context& context) {
     checks.push_back(check_query(context, *device));
     if (checks.back().verdict == Verdict::fail)
         return checks;
-    const kfd::Result<std::vector<kfd::Node>> nodes = kfd::gpu_nodes(context.roots);
+    const Result<std::vector<kfd::Node>> nodes = kfd::gpu_nodes(context.roots);
     if (!nodes || nodes->empty()) {
         checks.push_back({"gpu", Verdict::fail, "KFD knows no GPU that this user may use",
                           "dmesg says why amdgpu took none; in a container, give it "

@@ -23,7 +23,7 @@ struct QueueState {
 class StateReader {
 public:
     explicit StateReader(const Context& context) {
-        kfd::Result<kfd::Device> device = context.open_device();
+        Result<kfd::Device> device = context.open_device();
         if (!device) {
             reason_ = device.error().errno_value;
             return;
@@ -41,7 +41,7 @@ public:
     QueueState read(pid_t pid, std::uint32_t queue_id) {
         if (!device_)
             return {reason_, 0, 0};
-        const auto args = device_->status(pid, queue_id);
+        const auto args = device_->status_of(pid, queue_id);
         if (!args)
             return {args.error().errno_value, 0, 0};
         return {0, args->state, args->holds};
@@ -127,11 +127,11 @@ Outcome<std::vector<TargetQueues>> processes_to_show(const Context& context,
     }
     if (const Outcome<void> initial = require_initial_pid_namespace(context); !initial)
         return tl::make_unexpected(initial.error());
-    const kfd::Result<std::vector<pid_t>> all = kfd::kfd_pids(context.roots);
+    const Result<std::vector<pid_t>> all = kfd::kfd_pids(context.roots);
     if (!all)
         return tl::make_unexpected(no_kfd(context));
     for (const pid_t pid : *all) {
-        kfd::Result<kfd::Process> process = kfd::process_queues(context.roots, pid);
+        Result<kfd::Process> process = kfd::process_queues(context.roots, pid);
         if (process) // else it ended meanwhile
             processes.push_back({target_of(context, pid), std::move(process->queues)});
     }

@@ -13,6 +13,8 @@
 
 namespace {
 
+namespace kfd = xpreempt::kfd;
+
 struct Arguments {
     bool json = false;
     bool force = false;
@@ -122,7 +124,9 @@ cli::Context make_context() {
         context.kernel_release = name.release;
     // From CMake: the directories of kernel/amdkfd-patches.
     context.kernel_series = KFD_PREEMPT_SERIES;
-    context.open_device = [roots = context.roots] { return kfd::Device::open(roots); };
+    context.open_device = [roots = context.roots] {
+        return kfd::Device::open(roots.device, kfd::plain_ioctl);
+    };
     return context;
 }
 

@@ -2,7 +2,8 @@
 // What an errno means to the person at the terminal: the thing, what is wrong, what to do.
 #include "sentences.hpp"
 
-#include "kfd/driver.hpp"
+#include "kfd/module.hpp"
+#include "machine.hpp"
 #include "names.hpp"
 
 #include <cerrno>
@@ -108,7 +109,7 @@ Exit exit_of(int errno_value) {
     }
 }
 
-Failure driver_failure(const Context& context, Verb verb, const kfd::Error& error,
+Failure driver_failure(const Context& context, Verb verb, const Error& error,
                        const Target& target) {
     return {exit_of(error.errno_value), error.errno_value,
             driver_sentence(context, verb, error.errno_value, target, std::nullopt)};
@@ -121,23 +122,23 @@ Failure no_kfd(const Context& context) {
                         context.roots.kfd_class().string())};
 }
 
-Diagnosis diagnose_device(const Context& context, const kfd::Error& error) {
+Diagnosis diagnose_device(const Context& context, const Error& error) {
     const std::string path = context.roots.device.string();
     const int reason = error.errno_value;
     const std::string reason_text =
         fmt::format("{} ({})", std::strerror(reason), errno_name(reason));
-    if (error.op == kfd::Op::query && reason == ENOTTY)
+    if (error.op == Op::query && reason == ENOTTY)
         return {Exit::unsupported, "the loaded amdgpu driver has no queue preemption",
                 "install and load the patched amdgpu (dkms install kfd-preempt, then reboot)"};
-    if (error.op == kfd::Op::query)
+    if (error.op == Op::query)
         return {Exit::failed,
-                fmt::format("{}: QUERY of {} failed: {}", path, error.subject, reason_text),
+                fmt::format("{}: QUERY of gpu {} failed: {}", path, error.id, reason_text),
                 "dmesg shows what amdgpu says"};
     if (reason == ENOENT || reason == ENXIO || reason == ENODEV)
         return {Exit::unsupported, fmt::format("{} is missing", path),
                 "load amdgpu; start a container with --device /dev/kfd"};
     if (reason == EACCES || reason == EPERM) {
-        const std::optional<std::string> group = kfd::group_with_access(context.roots);
+        const std::optional<std::string> group = group_with_access(context.roots);
         return {Exit::permission, fmt::format("{}: not allowed to open it", path),
                 fmt::format("run kfd-preempt as root (sudo){}",
                             group ? " or join the group " + *group : std::string{})};
@@ -146,7 +147,7 @@ Diagnosis diagnose_device(const Context& context, const kfd::Error& error) {
             "dmesg shows what amdgpu says"};
 }
 
-Failure device_failure(const Context& context, const kfd::Error& error) {
+Failure device_failure(const Context& context, const Error& error) {
     const Diagnosis diagnosis = diagnose_device(context, error);
     return {diagnosis.exit, error.errno_value,
             fmt::format("{}: {}{}", diagnosis.text, diagnosis.fix,

@@ -4,7 +4,6 @@
 
 #include "context.hpp"
 #include "report.hpp"
-#include "result.hpp"
 #include "target.hpp"
 
 #include <cstdint>
@@ -20,8 +19,7 @@ const char* verb_name(Verb verb);
 // A result that the driver gave for one queue, or for the whole call (no queue_id).
 std::string driver_sentence(const Context& context, Verb verb, int errno_value,
                             const Target& target, std::optional<std::uint32_t> queue_id);
-Failure driver_failure(const Context& context, Verb verb, const kfd::Error& error,
-                       const Target& target);
+Failure driver_failure(const Context& context, Verb verb, const Error& error, const Target& target);
 
 // /dev/kfd cannot be opened, or QUERY failed. What is wrong and what to do, apart: doctor shows
 // them apart and is no fix for itself.
@@ -30,8 +28,8 @@ struct Diagnosis {
     std::string text;
     std::string fix;
 };
-Diagnosis diagnose_device(const Context& context, const kfd::Error& error);
-Failure device_failure(const Context& context, const kfd::Error& error);
+Diagnosis diagnose_device(const Context& context, const Error& error);
+Failure device_failure(const Context& context, const Error& error);
 Failure no_kfd(const Context& context);
 
 Exit exit_of(int errno_value);

@@ -65,7 +65,7 @@ Report status(const Context& context, const QueueSelection& selection) {
                  "LAST-STOP", "MAX-STOP", "LAST-START"});
     Json queues = Json::array();
     for (const kfd::Queue& queue : selected->queues) {
-        const auto args = driver->device.status(target.pid, queue.queue_id);
+        const auto args = driver->device.status_of(target.pid, queue.queue_id);
         const int reason = args ? 0 : args.error().errno_value;
         if (reason == ENOENT && selection.queue_ids.empty())
             continue; // destroyed since sysfs was read

@@ -129,7 +129,7 @@ bool Switch::run(Driver& driver, std::span<const kfd::Queue> queues) {
             entry.preempt_type = plan_.preempt_type;
             entries.push_back(entry);
         }
-        const auto done = driver.device.switch_queues(target_.pid, plan_.flags, entries);
+        const auto done = driver.device.switch_queues_of(target_.pid, plan_.flags, entries);
         if (!done) {
             failure_ = driver_failure(context_, plan_.verb, done.error(), target_);
             return false;

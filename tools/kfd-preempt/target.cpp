@@ -51,17 +51,17 @@ std::string Target::name() const {
 }
 
 Target target_of(const Context& context, pid_t pid) {
-    const kfd::Result<kfd::Task> task = kfd::task_of(context.roots, pid);
-    return {pid, task ? std::optional<kfd::Task>(*task) : std::nullopt};
+    const Result<Task> task = task_of(context.roots, pid);
+    return {pid, task ? std::optional<Task>(*task) : std::nullopt};
 }
 
 Outcome<void> require_initial_pid_namespace(const Context& context) {
-    const kfd::Result<bool> initial = kfd::in_initial_pid_namespace(context.roots);
+    const Result<bool> initial = in_initial_pid_namespace(context.roots);
     if (!initial)
         return because(Exit::failed, initial.error().errno_value,
                        fmt::format("cannot tell whether KFD's pids are those of this shell: {}: "
                                    "{}; mount /proc of this pid namespace",
-                                   initial.error().subject,
+                                   (context.roots.proc / "self/ns/pid").string(),
                                    std::strerror(initial.error().errno_value)));
     if (!*initial)
         return because(Exit::failed, 0,
@@ -75,7 +75,7 @@ Outcome<TargetQueues> queues_of(const Context& context, pid_t pid) {
     if (const Outcome<void> initial = require_initial_pid_namespace(context); !initial)
         return tl::make_unexpected(initial.error());
     const Target target = target_of(context, pid);
-    kfd::Result<kfd::Process> process = kfd::process_queues(context.roots, pid);
+    Result<kfd::Process> process = kfd::process_queues(context.roots, pid);
     if (!process)
         return tl::make_unexpected(process.error().errno_value == ESRCH ? not_in_kfd(target)
                                                                         : no_kfd(context));
@@ -112,7 +112,7 @@ Outcome<TargetQueues> queues_of(const Context& context, pid_t pid,
 }
 
 Outcome<Driver> connect(const Context& context) {
-    kfd::Result<kfd::Device> device = context.open_device();
+    Result<kfd::Device> device = context.open_device();
     if (!device)
         return tl::make_unexpected(device_failure(context, device.error()));
     const auto query = device->query(0);

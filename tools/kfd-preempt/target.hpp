@@ -4,8 +4,8 @@
 
 #include "context.hpp"
 #include "kfd/sysfs.hpp"
-#include "kfd/task.hpp"
 #include "report.hpp"
+#include "task.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -20,7 +20,7 @@ template <typename T> using Outcome = tl::expected<T, Failure>;
 // A process as it is named in sentences: "pid 12 (demo)".
 struct Target {
     pid_t pid;
-    std::optional<kfd::Task> task; // none when /proc hides it
+    std::optional<Task> task; // none when /proc hides it
 
     [[nodiscard]] std::string name() const;
     [[nodiscard]] std::string comm() const; // printable, empty when unknown

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // version: of the command, of the ABI it speaks, and of the loaded driver.
-#include "kfd/driver.hpp"
+#include "kfd/module.hpp"
 #include "names.hpp"
 #include "verbs.hpp"
 

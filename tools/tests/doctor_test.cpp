@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // doctor: one machine for each thing that can be wrong.
 #include "fixture_tree.hpp"
-#include "scripted_port.hpp"
+#include "scripted_driver.hpp"
 #include "verbs.hpp"
 
 #include <gtest/gtest.h>
@@ -98,7 +98,7 @@ TEST_F(DoctorTest, no_module_and_no_device) {
 }
 
 TEST_F(DoctorTest, a_device_that_may_not_be_opened_exits_4) {
-    context.open_device = [] { return kfd::fail(EACCES, kfd::Op::open_device, "/dev/kfd"); };
+    context.open_device = [] { return cli::fail(EACCES, cli::Op::open_device); };
     const cli::Report report = cli::doctor(context);
     EXPECT_EQ(report.exit, cli::Exit::permission);
     expect_check(report, "device", "fail", "not allowed");

@@ -1,41 +1,16 @@
 // SPDX-License-Identifier: MIT
-// A directory that looks like /sys, /proc and / do, made for one test and removed after it.
+// A directory that looks like /sys, /proc and / do, as the command sees them.
 #pragma once
 
 #include "context.hpp"
-
-#include <string>
-#include <string_view>
-#include <sys/types.h>
+#include "unit/kfd_tree.hpp"
 
 namespace test {
 
-class FixtureTree {
+class FixtureTree : public KfdTree {
 public:
-    FixtureTree(); // empty, in the initial pid namespace, no KFD
-    FixtureTree(const FixtureTree&) = delete;
-    FixtureTree& operator=(const FixtureTree&) = delete;
-    FixtureTree(FixtureTree&&) = delete;
-    FixtureTree& operator=(FixtureTree&&) = delete;
-    ~FixtureTree();
-
-    [[nodiscard]] const std::filesystem::path& root() const { return root_; }
-    [[nodiscard]] kfd::Roots roots() const;
     // No device: open_device answers ENOENT.
     [[nodiscard]] cli::Context context() const;
-
-    void write(const std::filesystem::path& path, std::string_view text) const;
-    void link(const std::filesystem::path& path, const std::string& target) const;
-    void make_directory(const std::filesystem::path& path) const;
-
-    void add_process(pid_t pid, std::string_view comm, uid_t uid = 1000) const;
-    void add_kfd_process(pid_t pid) const;
-    void add_queue(pid_t pid, unsigned queue_id, unsigned type = 0) const;
-    void add_node(unsigned node_id, unsigned gpu_id) const;
-    void set_pid_namespace(std::string_view link_text) const;
-
-private:
-    std::filesystem::path root_;
 };
 
 } // namespace test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // list: processes and queues, with and without states.
 #include "fixture_tree.hpp"
-#include "scripted_port.hpp"
+#include "scripted_driver.hpp"
 #include "verbs.hpp"
 
 #include <gtest/gtest.h>

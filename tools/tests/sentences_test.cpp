@@ -17,7 +17,7 @@ constexpr int abi_errnos[] = {EALREADY,   EBADF,  EBUSY,  E2BIG,  EFAULT, EINVAL
 TEST(Sentences, every_errno_names_the_queue_and_is_distinct) {
     const test::FixtureTree tree;
     const cli::Context context = tree.context();
-    const cli::Target target{7, kfd::Task{"demo", 7, 1000}};
+    const cli::Target target{7, cli::Task{"demo", 7, 1000}};
     for (const cli::Verb verb : {cli::Verb::suspend, cli::Verb::resume, cli::Verb::status}) {
         std::map<std::string, int> seen;
         for (const int reason : abi_errnos) {
@@ -43,8 +43,7 @@ TEST(Sentences, a_missing_device_is_told_from_a_forbidden_one) {
     const test::FixtureTree tree;
     const cli::Context context = tree.context();
     const auto failure = [&](int reason) {
-        return cli::device_failure(context,
-                                   {reason, kfd::Op::open_device, context.roots.device.string()});
+        return cli::device_failure(context, {reason, cli::Op::open_device});
     };
     EXPECT_EQ(failure(ENOENT).exit, cli::Exit::unsupported);
     EXPECT_EQ(failure(ENODEV).exit, cli::Exit::unsupported);
@@ -59,7 +58,7 @@ TEST(Sentences, the_group_to_join_is_that_of_the_device_when_it_may_use_it) {
     tree.write("dev/kfd", "");
     const std::string device = context.roots.device.string();
     const auto message = [&] {
-        return cli::device_failure(context, {EACCES, kfd::Op::open_device, device}).message;
+        return cli::device_failure(context, {EACCES, cli::Op::open_device}).message;
     };
     if (::chown(device.c_str(), 0, 106) != 0)
         GTEST_SKIP() << "only root can give a file to a group";

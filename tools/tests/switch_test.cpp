@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // suspend, resume and status against scripted ioctls: what is sent, and what each answer becomes.
 #include "fixture_tree.hpp"
-#include "scripted_port.hpp"
+#include "scripted_driver.hpp"
 #include "verbs.hpp"
 
 #include <gtest/gtest.h>

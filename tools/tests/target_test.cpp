@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Which process and which queues a command line means, and when our pids are not KFD's.
 #include "fixture_tree.hpp"
-#include "kfd/task.hpp"
 #include "target.hpp"
+#include "task.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,11 +19,11 @@ void expect_failure(const cli::Outcome<cli::TargetQueues>& outcome, cli::Exit ex
 
 TEST(PidNamespace, only_the_first_one_is_accepted) {
     const FixtureTree tree;
-    EXPECT_TRUE(kfd::in_initial_pid_namespace(tree.roots()).value());
+    EXPECT_TRUE(cli::in_initial_pid_namespace(tree.roots()).value());
     EXPECT_TRUE(cli::require_initial_pid_namespace(tree.context()));
     for (const char* other : {"pid:[4026532177]", "pid:[40265318360]", "mnt:[4026531836]", "x"}) {
         tree.set_pid_namespace(other);
-        EXPECT_FALSE(kfd::in_initial_pid_namespace(tree.roots()).value()) << other;
+        EXPECT_FALSE(cli::in_initial_pid_namespace(tree.roots()).value()) << other;
     }
     const auto refused = cli::require_initial_pid_namespace(tree.context());
     ASSERT_FALSE(refused);
@@ -95,12 +95,12 @@ TEST(Target, an_unknown_queue_is_refused_with_those_there_are) {
 TEST(Task, reads_effective_uid_and_keeps_every_byte_of_the_name) {
     const FixtureTree tree;
     tree.add_process(7, "a) \n b", 1234);
-    const auto task = kfd::task_of(tree.roots(), 7);
+    const auto task = cli::task_of(tree.roots(), 7);
     ASSERT_TRUE(task);
     EXPECT_EQ(task->comm, "a) \n b");
     EXPECT_EQ(task->uid, 1234U);
     EXPECT_EQ(task->tgid, 7);
-    EXPECT_EQ(kfd::task_of(tree.roots(), 8).error().errno_value, ESRCH);
+    EXPECT_EQ(cli::task_of(tree.roots(), 8).error().errno_value, ESRCH);
 }
 
 TEST(Task, a_malformed_status_is_an_error_not_a_guess) {
@@ -108,21 +108,21 @@ TEST(Task, a_malformed_status_is_an_error_not_a_guess) {
     tree.add_process(7, "demo");
     for (const char* text : {"", "Tgid:\t7\n", "Tgid:\t7\nUid:\t1\n", "Tgid:\tx\nUid:\t1\t2\n"}) {
         tree.write("proc/7/status", text);
-        EXPECT_FALSE(kfd::task_of(tree.roots(), 7)) << text;
+        EXPECT_FALSE(cli::task_of(tree.roots(), 7)) << text;
     }
 }
 
 TEST(Task, capability_mask_is_hexadecimal) {
     const FixtureTree tree;
-    EXPECT_FALSE(kfd::has_cap_sys_ptrace(tree.roots()));
+    EXPECT_FALSE(cli::has_cap_sys_ptrace(tree.roots()));
     tree.write("proc/self/status", "CapEff:\t000001ffffffffff\n");
-    EXPECT_TRUE(kfd::has_cap_sys_ptrace(tree.roots()));
+    EXPECT_TRUE(cli::has_cap_sys_ptrace(tree.roots()));
     tree.write("proc/self/status", "CapEff:\t0000000000000000\n");
-    EXPECT_FALSE(kfd::has_cap_sys_ptrace(tree.roots()));
+    EXPECT_FALSE(cli::has_cap_sys_ptrace(tree.roots()));
     tree.write("proc/self/status", "CapEff:\t0000000000080000\n");
-    EXPECT_TRUE(kfd::has_cap_sys_ptrace(tree.roots()));
+    EXPECT_TRUE(cli::has_cap_sys_ptrace(tree.roots()));
     tree.write("proc/self/status", "CapEff:\t00000000fff7ffff\n");
-    EXPECT_FALSE(kfd::has_cap_sys_ptrace(tree.roots()));
+    EXPECT_FALSE(cli::has_cap_sys_ptrace(tree.roots()));
 }
 
 } // namespace

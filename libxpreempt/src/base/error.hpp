@@ -16,6 +16,7 @@ enum class Op : std::uint8_t {
     queue_status,
     update_queue,
     read_sysfs,
+    read_proc,
     find_hip,
     call_hip,
     map_stream,
@@ -53,6 +54,7 @@ constexpr const char* phrase(Op op) {
     case Op::queue_status: return "reading the status of a KFD queue";
     case Op::update_queue: return "changing the percentage of a KFD queue";
     case Op::read_sysfs: return "reading the queues below /sys/class/kfd";
+    case Op::read_proc: return "reading /proc";
     case Op::find_hip: return "looking for a loaded HIP runtime";
     case Op::call_hip: return "calling HIP";
     case Op::map_stream: return "mapping a stream to its KFD queue";

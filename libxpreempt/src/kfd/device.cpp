@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// /dev/kfd: the only ioctls of the library.
+// /dev/kfd: the only ioctls of library and command.
 #include "kfd/device.hpp"
 
 #include "kfd/queue_ioctls.hpp"
@@ -60,8 +60,22 @@ Result<void> Device::resume(std::uint32_t kfd_queue_id, int fd) const {
 Result<kfd_ioctl_preempt_status_args> Device::status(std::uint32_t kfd_queue_id, int fd) const {
     kfd_ioctl_preempt_status_args args{};
     args.queue_id = kfd_queue_id;
+    return status_with(args, fd);
+}
+
+Result<kfd_ioctl_preempt_status_args> Device::status_of(pid_t pid,
+                                                        std::uint32_t kfd_queue_id) const {
+    kfd_ioctl_preempt_status_args args{};
+    args.flags = KFD_PREEMPT_SWITCH_TARGET_PID;
+    args.target_pid = pid;
+    args.queue_id = kfd_queue_id;
+    return status_with(args, -1);
+}
+
+Result<kfd_ioctl_preempt_status_args> Device::status_with(kfd_ioctl_preempt_status_args args,
+                                                          int fd) const {
     if (const int answer = call(fd, AMDKFD_IOC_PREEMPT_STATUS, &args); answer != 0)
-        return fail(-answer, Op::queue_status, kfd_queue_id);
+        return fail(-answer, Op::queue_status, args.queue_id);
     return args;
 }
 
@@ -75,12 +89,28 @@ Result<void> Device::update_queue(std::uint32_t kfd_queue_id, const QueuePropert
 }
 
 Result<kfd_ioctl_preempt_switch_args>
-Device::switch_queues(std::uint32_t flags, std::span<kfd_preempt_switch_entry> entries) const {
+Device::switch_queues(std::uint32_t flags, std::span<kfd_preempt_switch_entry> entries,
+                      int fd) const {
     kfd_ioctl_preempt_switch_args args{};
     args.flags = flags;
+    return switch_with(args, entries, fd);
+}
+
+Result<kfd_ioctl_preempt_switch_args>
+Device::switch_queues_of(pid_t pid, std::uint32_t flags,
+                         std::span<kfd_preempt_switch_entry> entries) const {
+    kfd_ioctl_preempt_switch_args args{};
+    args.flags = flags | KFD_PREEMPT_SWITCH_TARGET_PID;
+    args.target_pid = pid;
+    return switch_with(args, entries, -1);
+}
+
+Result<kfd_ioctl_preempt_switch_args>
+Device::switch_with(kfd_ioctl_preempt_switch_args args, std::span<kfd_preempt_switch_entry> entries,
+                    int fd) const {
     args.entries_ptr = reinterpret_cast<std::uintptr_t>(entries.data());
     args.num_entries = static_cast<std::uint32_t>(entries.size());
-    if (const int answer = call(-1, AMDKFD_IOC_PREEMPT_SWITCH, &args); answer != 0)
+    if (const int answer = call(fd, AMDKFD_IOC_PREEMPT_SWITCH, &args); answer != 0)
         return fail(-answer, Op::switch_queues, args.num_entries);
     return args;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// /dev/kfd: one call for each ioctl that the library sends, nothing decided here.
+// /dev/kfd: one call for each ioctl that is sent, nothing decided here.
 #pragma once
 
 #include "base/error.hpp"
@@ -10,6 +10,7 @@
 #include <kfd_preempt.h>
 #include <span>
 #include <string>
+#include <sys/types.h>
 
 namespace xpreempt::kfd {
 
@@ -47,10 +48,22 @@ public:
                               int fd = -1) const;
 
     // Own queues; each entry's result says how it went.
+    Result<kfd_ioctl_preempt_switch_args> switch_queues(std::uint32_t flags,
+                                                        std::span<kfd_preempt_switch_entry> entries,
+                                                        int fd = -1) const;
+
+    // The same as an operator: queues of the process that pid names in our pid namespace.
     Result<kfd_ioctl_preempt_switch_args>
-    switch_queues(std::uint32_t flags, std::span<kfd_preempt_switch_entry> entries) const;
+    switch_queues_of(pid_t pid, std::uint32_t flags,
+                     std::span<kfd_preempt_switch_entry> entries) const;
+    Result<kfd_ioctl_preempt_status_args> status_of(pid_t pid, std::uint32_t kfd_queue_id) const;
 
 private:
+    Result<kfd_ioctl_preempt_switch_args> switch_with(kfd_ioctl_preempt_switch_args args,
+                                                      std::span<kfd_preempt_switch_entry> entries,
+                                                      int fd) const;
+    Result<kfd_ioctl_preempt_status_args> status_with(kfd_ioctl_preempt_status_args args,
+                                                      int fd) const;
     int call(int fd, unsigned long request, void* argument) const;
 
     UniqueFd fd_;

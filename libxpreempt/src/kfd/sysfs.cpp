@@ -1,66 +1,119 @@
 // SPDX-License-Identifier: MIT
-// Reads /sys/class/kfd/kfd/proc/PID/queues.
+// The KFD sysfs tree: which processes have which queues, which GPUs there are.
 #include "kfd/sysfs.hpp"
 
-#include "base/unique_fd.hpp"
+#include "kfd/attribute.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
-#include <fcntl.h>
-#include <optional>
-#include <string>
-#include <string_view>
+#include <cstdio>
+#include <system_error>
 
 namespace xpreempt::kfd {
 
 namespace {
 
-template <typename T> std::optional<T> number(std::string_view text) {
-    while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
-        text.remove_suffix(1);
-    T value{};
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (problem != std::errc{} || end != text.data() + text.size())
-        return std::nullopt;
-    return value;
+bool directory_there(const std::filesystem::path& path) {
+    std::error_code error;
+    return std::filesystem::is_directory(path, error);
 }
 
-template <typename T> std::optional<T> attribute(const std::filesystem::path& path) {
-    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file.valid())
+std::optional<Queue> read_queue(const std::filesystem::path& directory, std::uint32_t queue_id) {
+    const auto gpu_id = read_unsigned<std::uint32_t>(directory / "gpuid", Op::read_sysfs);
+    const auto type = read_unsigned<std::uint32_t>(directory / "type", Op::read_sysfs);
+    const auto size = read_unsigned<std::uint64_t>(directory / "size", Op::read_sysfs);
+    if (!gpu_id || !type || !size)
         return std::nullopt;
-    std::array<char, 64> text{};
-    const ssize_t length = ::read(file.get(), text.data(), text.size());
-    if (length <= 0)
-        return std::nullopt;
-    return number<T>({text.data(), static_cast<std::size_t>(length)});
+    return Queue{queue_id, *gpu_id, QueueType{*type}, *size};
+}
+
+std::string pci_address_of(const std::filesystem::path& node) {
+    const Result<std::string> text = read_text(node / "properties", Op::read_sysfs, 16384);
+    if (!text)
+        return {};
+    // location_id is bus << 8 | devfn.
+    const auto location = property_of(*text, "location_id");
+    const std::uint64_t domain = property_of(*text, "domain").value_or(0);
+    if (!location || *location > 0xffff || domain > 0xffffffff)
+        return {};
+    std::array<char, 24> address{};
+    std::snprintf(address.data(), address.size(), "%04x:%02x:%02x.%x",
+                  static_cast<unsigned>(domain), static_cast<unsigned>(*location >> 8 & 0xff),
+                  static_cast<unsigned>(*location >> 3 & 0x1f),
+                  static_cast<unsigned>(*location & 0x7));
+    return address.data();
 }
 
 } // namespace
 
-Result<std::vector<SysfsQueue>> process_queues(const std::filesystem::path& kfd_class, pid_t pid) {
-    namespace fs = std::filesystem;
-    const fs::path directory = kfd_class / "proc" / std::to_string(pid) / "queues";
-    std::error_code problem;
-    std::vector<SysfsQueue> queues;
-    fs::directory_iterator entry(directory, problem);
-    if (problem)
-        return fail(problem.value() == ENOENT ? ESRCH : problem.value(), Op::read_sysfs,
-                    static_cast<std::uint32_t>(pid));
-    for (; entry != fs::directory_iterator(); entry.increment(problem)) {
-        const auto id = number<std::uint32_t>(entry->path().filename().string());
-        const auto gpu_id = attribute<std::uint32_t>(entry->path() / "gpuid");
-        const auto type = attribute<std::uint32_t>(entry->path() / "type");
-        const auto ring_bytes = attribute<std::uint64_t>(entry->path() / "size");
-        if (id && gpu_id && type && ring_bytes)
-            queues.push_back({*id, *gpu_id, *type, *ring_bytes});
+std::string name_of(QueueType type) {
+    switch (type) {
+    case QueueType::compute: return "compute";
+    case QueueType::sdma: return "sdma";
+    case QueueType::hiq: return "hiq";
+    case QueueType::diq: return "diq";
+    case QueueType::sdma_xgmi: return "sdma-xgmi";
+    case QueueType::sdma_by_engine: return "sdma-by-engine";
     }
-    if (problem)
-        return fail(problem.value(), Op::read_sysfs, static_cast<std::uint32_t>(pid));
-    std::ranges::sort(queues, {}, &SysfsQueue::kfd_queue_id);
-    return queues;
+    return "type-" + std::to_string(static_cast<std::uint32_t>(type));
+}
+
+Result<std::vector<pid_t>> kfd_pids(const Roots& roots) {
+    const std::filesystem::path directory = roots.kfd_class() / "proc";
+    if (!directory_there(directory))
+        return fail(ENOENT, Op::read_sysfs);
+    std::vector<pid_t> pids;
+    for (const std::string& name : entries_of(directory)) {
+        const auto pid = parse_unsigned<pid_t>(name);
+        if (pid && *pid > 0)
+            pids.push_back(*pid);
+    }
+    std::sort(pids.begin(), pids.end());
+    pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
+    return pids;
+}
+
+Result<Process> process_queues(const Roots& roots, pid_t pid) {
+    const std::filesystem::path kfd_proc = roots.kfd_class() / "proc";
+    if (!directory_there(kfd_proc))
+        return fail(ENOENT, Op::read_sysfs);
+    const std::filesystem::path directory = kfd_proc / std::to_string(pid);
+    if (!directory_there(directory))
+        return fail(ESRCH, Op::read_sysfs, static_cast<std::uint32_t>(pid));
+    Process process{pid, {}};
+    for (const std::string& name : entries_of(directory / "queues")) {
+        const auto queue_id = parse_unsigned<std::uint32_t>(name);
+        if (!queue_id || name != std::to_string(*queue_id))
+            continue;
+        if (const auto queue = read_queue(directory / "queues" / name, *queue_id))
+            process.queues.push_back(*queue);
+    }
+    std::sort(process.queues.begin(), process.queues.end(),
+              [](const Queue& a, const Queue& b) { return a.queue_id < b.queue_id; });
+    return process;
+}
+
+Result<std::vector<Node>> gpu_nodes(const Roots& roots) {
+    const std::filesystem::path directory = roots.kfd_class() / "topology/nodes";
+    if (!directory_there(directory))
+        return fail(ENOENT, Op::read_sysfs);
+    std::vector<Node> nodes;
+    for (const std::string& name : entries_of(directory)) {
+        const auto node_id = parse_unsigned<std::uint32_t>(name);
+        if (!node_id)
+            continue;
+        const auto gpu_id =
+            read_unsigned<std::uint32_t>(directory / name / "gpu_id", Op::read_sysfs);
+        if (!gpu_id || *gpu_id == 0) // 0 is a CPU
+            continue;
+        const Result<std::string> text = read_text(directory / name / "name", Op::read_sysfs, 128);
+        nodes.push_back({*node_id, *gpu_id, text ? std::string(trim(*text)) : std::string{},
+                         pci_address_of(directory / name)});
+    }
+    std::sort(nodes.begin(), nodes.end(),
+              [](const Node& a, const Node& b) { return a.node_id < b.node_id; });
+    return nodes;
 }
 
 } // namespace xpreempt::kfd

@@ -1,25 +1,57 @@
 // SPDX-License-Identifier: MIT
-// The queues of a process, as KFD's sysfs tree tells them.
+// The KFD sysfs tree: which processes have which queues, which GPUs there are.
 #pragma once
 
 #include "base/error.hpp"
+#include "kfd/roots.hpp"
 
 #include <cstdint>
-#include <filesystem>
+#include <string>
 #include <sys/types.h>
 #include <vector>
 
 namespace xpreempt::kfd {
 
-struct SysfsQueue {
-    std::uint32_t kfd_queue_id;
+// Values of the attribute `type` (enum kfd_queue_type of amdkfd, not the ioctl's queue_type).
+// NOLINTNEXTLINE(performance-enum-size): any number that the kernel writes must fit
+enum class QueueType : std::uint32_t {
+    compute = 0,
+    sdma = 1,
+    hiq = 2,
+    diq = 3,
+    sdma_xgmi = 4,
+    sdma_by_engine = 5,
+};
+
+struct Queue {
+    std::uint32_t queue_id;
     std::uint32_t gpu_id;
-    std::uint32_t type; // the attribute's numbers: 0 compute, 1 SDMA, 4 SDMA over XGMI
+    QueueType type;
     std::uint64_t ring_bytes;
 };
 
-// Ascending ids. ESRCH: that process has no KFD directory. The tree names processes by their pid in
-// the initial pid namespace. A queue that goes away while it is read is left out.
-Result<std::vector<SysfsQueue>> process_queues(const std::filesystem::path& kfd_class, pid_t pid);
+struct Process {
+    pid_t pid;
+    std::vector<Queue> queues; // ascending queue_id
+};
+
+struct Node {
+    std::uint32_t node_id;
+    std::uint32_t gpu_id;
+    std::string name;
+    std::string pci_address; // empty when the tree does not tell
+};
+
+std::string name_of(QueueType type);
+
+// ENOENT when this kernel has no KFD at all.
+Result<std::vector<pid_t>> kfd_pids(const Roots& roots);
+
+// ESRCH when that process does not use KFD. A queue that goes away while it is read, or whose
+// attributes make no sense, is left out.
+Result<Process> process_queues(const Roots& roots, pid_t pid);
+
+// GPUs only. A node that this user may not see is left out.
+Result<std::vector<Node>> gpu_nodes(const Roots& roots);
 
 } // namespace xpreempt::kfd

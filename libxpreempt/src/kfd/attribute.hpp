@@ -2,8 +2,9 @@
 // Reading of small kernel files: sysfs attributes, /proc/PID/status, lists of names.
 #pragma once
 
-#include "result.hpp"
+#include "base/error.hpp"
 
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
@@ -12,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kfd {
+namespace xpreempt::kfd {
 
 // At most max_bytes of a regular file. Anything else (a fifo, a directory, a device) is EINVAL,
 // so that a hostile tree can neither block nor flood the reader.
@@ -39,14 +40,17 @@ template <typename T> Result<T> read_unsigned(const std::filesystem::path& path,
         return tl::make_unexpected(text.error());
     const std::optional<T> value = parse_unsigned<T>(*text);
     if (!value)
-        return fail(EINVAL, op, path.string());
+        return fail(EINVAL, op);
     return *value;
 }
 
 // What follows "NAME:" in a file of such lines, trimmed.
 std::optional<std::string> field_of(std::string_view text, std::string_view name);
 
+// The number in the line "NAME VALUE" of a node's properties.
+std::optional<std::uint64_t> property_of(std::string_view text, std::string_view name);
+
 // Names of the entries of a directory, sorted; empty when it cannot be read.
 std::vector<std::string> entries_of(const std::filesystem::path& directory);
 
-} // namespace kfd
+} // namespace xpreempt::kfd

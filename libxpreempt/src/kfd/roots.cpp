@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-namespace kfd {
+namespace xpreempt::kfd {
 
 Roots roots_from_environment() {
     Roots roots;
@@ -20,4 +20,4 @@ Roots roots_from_environment() {
     return roots;
 }
 
-} // namespace kfd
+} // namespace xpreempt::kfd

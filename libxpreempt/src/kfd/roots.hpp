@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-namespace kfd {
+namespace xpreempt::kfd {
 
 struct Roots {
     std::filesystem::path device = "/dev/kfd";
@@ -20,4 +20,4 @@ struct Roots {
 // replace the defaults, but not in a program that runs with more rights than its caller.
 Roots roots_from_environment();
 
-} // namespace kfd
+} // namespace xpreempt::kfd

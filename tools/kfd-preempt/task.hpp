@@ -2,15 +2,14 @@
 // What /proc tells about a process, and whether our pids are the ones that KFD writes in sysfs.
 #pragma once
 
-#include "kfd/roots.hpp"
-#include "result.hpp"
+#include "context.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <sys/types.h>
 
-namespace kfd {
+namespace cli {
 
 struct Task {
     std::string comm; // as the kernel has it: any bytes but NUL, up to 15
@@ -19,13 +18,13 @@ struct Task {
 };
 
 // ESRCH when there is no such task, or /proc hides it from this user.
-Result<Task> task_of(const Roots& roots, pid_t pid);
+Result<Task> task_of(const kfd::Roots& roots, pid_t pid);
 
 // Whether this process lives in the kernel's first pid namespace. KFD names its sysfs directories
 // by the pids of that one, and a /proc mounted in another cannot translate back.
-Result<bool> in_initial_pid_namespace(const Roots& roots);
+Result<bool> in_initial_pid_namespace(const kfd::Roots& roots);
 
 // CapEff of this process has CAP_SYS_PTRACE; false when /proc does not tell.
-bool has_cap_sys_ptrace(const Roots& roots);
+bool has_cap_sys_ptrace(const kfd::Roots& roots);
 
-} // namespace kfd
+} // namespace cli

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What /proc tells about a process, and whether our pids are the ones that KFD writes in sysfs.
-#include "kfd/task.hpp"
+#include "task.hpp"
 
 #include "kfd/attribute.hpp"
 
 #include <linux/capability.h>
 #include <system_error>
 
-namespace kfd {
+namespace cli {
 
 namespace {
 
@@ -17,50 +17,52 @@ constexpr std::string_view initial_pid_namespace = "pid:[4026531836]";
 
 } // namespace
 
-Result<Task> task_of(const Roots& roots, pid_t pid) {
+Result<Task> task_of(const kfd::Roots& roots, pid_t pid) {
     const std::filesystem::path directory = roots.proc / std::to_string(pid);
-    const Result<std::string> status = read_text(directory / "status", Op::read_proc, 16384);
+    const Result<std::string> status = kfd::read_text(directory / "status", Op::read_proc, 16384);
     if (!status) {
         const int reason =
             status.error().errno_value == ENOENT ? ESRCH : status.error().errno_value;
-        return fail(reason, Op::read_proc, directory.string());
+        return fail(reason, Op::read_proc, static_cast<std::uint32_t>(pid));
     }
     // status escapes the name, comm has it as it is, with one newline behind it.
-    Result<std::string> comm = read_text(directory / "comm", Op::read_proc, 64);
+    Result<std::string> comm = kfd::read_text(directory / "comm", Op::read_proc, 64);
     if (!comm)
-        return fail(ESRCH, Op::read_proc, directory.string());
+        return fail(ESRCH, Op::read_proc, static_cast<std::uint32_t>(pid));
     if (comm->ends_with('\n'))
         comm->pop_back();
 
-    const auto tgid = parse_unsigned<pid_t>(field_of(*status, "Tgid").value_or(""));
+    const auto tgid = kfd::parse_unsigned<pid_t>(kfd::field_of(*status, "Tgid").value_or(""));
     // "Uid:\treal\teffective\tsaved\tfs"
-    const std::string uids = field_of(*status, "Uid").value_or("");
+    const std::string uids = kfd::field_of(*status, "Uid").value_or("");
     const std::size_t tab = uids.find('\t');
-    const auto uid = tab == std::string::npos ? std::nullopt
-                                              : parse_unsigned<uid_t>(std::string_view(uids).substr(
-                                                    tab + 1, uids.find('\t', tab + 1) - tab - 1));
+    const auto uid = tab == std::string::npos
+                         ? std::nullopt
+                         : kfd::parse_unsigned<uid_t>(std::string_view(uids).substr(
+                               tab + 1, uids.find('\t', tab + 1) - tab - 1));
     if (!tgid || !uid)
-        return fail(EINVAL, Op::read_proc, (directory / "status").string());
+        return fail(EINVAL, Op::read_proc, static_cast<std::uint32_t>(pid));
     return Task{*comm, *tgid, *uid};
 }
 
-Result<bool> in_initial_pid_namespace(const Roots& roots) {
+Result<bool> in_initial_pid_namespace(const kfd::Roots& roots) {
     const std::filesystem::path link = roots.proc / "self/ns/pid";
     std::error_code error;
     const std::string target = std::filesystem::read_symlink(link, error).string();
     if (error)
-        return fail(error.value(), Op::read_proc, link.string());
+        return fail(error.value(), Op::read_proc);
     return target == initial_pid_namespace;
 }
 
-bool has_cap_sys_ptrace(const Roots& roots) {
-    const Result<std::string> status = read_text(roots.proc / "self/status", Op::read_proc, 16384);
+bool has_cap_sys_ptrace(const kfd::Roots& roots) {
+    const Result<std::string> status =
+        kfd::read_text(roots.proc / "self/status", Op::read_proc, 16384);
     if (!status)
         return false;
-    const std::string mask = field_of(*status, "CapEff").value_or("");
+    const std::string mask = kfd::field_of(*status, "CapEff").value_or("");
     std::uint64_t bits = 0;
     const auto parsed = std::from_chars(mask.data(), mask.data() + mask.size(), bits, 16);
     return parsed.ec == std::errc{} && (bits >> CAP_SYS_PTRACE & 1) != 0;
 }
 
-} // namespace kfd
+} // namespace cli

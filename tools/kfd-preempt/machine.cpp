@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What is loaded and what is installed of the driver, without asking the driver itself.
-#include "kfd/driver.hpp"
+// What is installed on this machine of the driver, and what the machine asks of it.
+#include "machine.hpp"
 
+#include "base/unique_fd.hpp"
 #include "kfd/attribute.hpp"
-#include "kfd/unique_fd.hpp"
 
 #include <array>
 #include <fcntl.h>
@@ -13,7 +13,9 @@
 #include <system_error>
 #include <unistd.h>
 
-namespace kfd {
+namespace cli {
+
+using xpreempt::UniqueFd;
 
 namespace {
 
@@ -67,12 +69,12 @@ std::optional<std::string> modinfo_kfd_preempt(const std::filesystem::path& modu
     }
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         return std::nullopt;
-    return std::string(trim(text));
+    return std::string(kfd::trim(text));
 }
 
 // Read by hand: a static binary cannot load the name service libraries of getgrgid().
-std::string group_name(const Roots& roots, unsigned gid) {
-    const auto text = read_text(roots.system / "etc/group", Op::read_proc, 1U << 20);
+std::string group_name(const kfd::Roots& roots, unsigned gid) {
+    const auto text = kfd::read_text(roots.system / "etc/group", Op::read_proc, 1U << 20);
     std::string_view rest = text ? std::string_view(*text) : std::string_view{};
     std::string number = std::to_string(gid);
     while (!rest.empty()) {
@@ -93,22 +95,7 @@ std::string group_name(const Roots& roots, unsigned gid) {
 
 } // namespace
 
-LoadedModule loaded_module(const Roots& roots) {
-    const std::filesystem::path module = roots.amdgpu_module();
-    const auto parameter = [&](const char* name) -> std::string {
-        const auto text = read_text(module / "parameters" / name, Op::read_sysfs, 64);
-        return text ? std::string(trim(*text)) : std::string{};
-    };
-    LoadedModule state;
-    state.loaded = present(module);
-    state.preempt_abi = parameter("kfd_preempt_abi");
-    const std::string enabled = parameter("kfd_preempt");
-    state.switched_off = enabled == "N" || enabled == "0";
-    state.operator_mode = parse_unsigned<unsigned>(parameter("operator_mode"));
-    return state;
-}
-
-InstalledModule installed_module(const Roots& roots, const std::string& kernel_release) {
+InstalledModule installed_module(const kfd::Roots& roots, const std::string& kernel_release) {
     const std::filesystem::path updates = roots.system / "lib/modules" / kernel_release / "updates";
     for (const auto& directory : {updates / "dkms", updates}) {
         for (const char* suffix : {"", ".xz", ".zst", ".gz"}) {
@@ -126,12 +113,12 @@ InstalledModule installed_module(const Roots& roots, const std::string& kernel_r
     return {};
 }
 
-bool amdgpu_dkms_installed(const Roots& roots) {
+bool amdgpu_dkms_installed(const kfd::Roots& roots) {
     return present(roots.system / "var/lib/dkms/amdgpu");
 }
 
-std::optional<bool> secure_boot(const Roots& roots) {
-    const auto text = read_text(
+std::optional<bool> secure_boot(const kfd::Roots& roots) {
+    const auto text = kfd::read_text(
         roots.sysfs / "firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
         Op::read_sysfs, 16);
     // Four bytes of attributes, then the value.
@@ -140,7 +127,7 @@ std::optional<bool> secure_boot(const Roots& roots) {
     return (*text)[4] == 1;
 }
 
-std::optional<std::string> group_with_access(const Roots& roots) {
+std::optional<std::string> group_with_access(const kfd::Roots& roots) {
     struct stat info{};
     constexpr mode_t read_write = S_IRGRP | S_IWGRP;
     if (::stat(roots.device.c_str(), &info) != 0 || info.st_gid == 0 ||
@@ -149,4 +136,4 @@ std::optional<std::string> group_with_access(const Roots& roots) {
     return group_name(roots, info.st_gid);
 }
 
-} // namespace kfd
+} // namespace cli

@@ -2,25 +2,25 @@
 // Reading of small kernel files: sysfs attributes, /proc/PID/status, lists of names.
 #include "kfd/attribute.hpp"
 
-#include "kfd/unique_fd.hpp"
+#include "base/unique_fd.hpp"
 
 #include <algorithm>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <system_error>
 
-namespace kfd {
+namespace xpreempt::kfd {
 
 Result<std::string> read_text(const std::filesystem::path& path, Op op, std::size_t max_bytes) {
     // O_NONBLOCK: opening a fifo must not wait for a writer.
     const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!fd.valid())
-        return fail(errno, op, path.string());
+        return fail(errno, op);
     struct stat info{};
     if (::fstat(fd.get(), &info) != 0)
-        return fail(errno, op, path.string());
+        return fail(errno, op);
     if (!S_ISREG(info.st_mode))
-        return fail(EINVAL, op, path.string());
+        return fail(EINVAL, op);
 
     std::string text(max_bytes, '\0');
     std::size_t used = 0;
@@ -29,7 +29,7 @@ Result<std::string> read_text(const std::filesystem::path& path, Op op, std::siz
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return fail(errno, op, path.string());
+            return fail(errno, op);
         if (got == 0)
             break;
         used += static_cast<std::size_t>(got);
@@ -57,6 +57,17 @@ std::optional<std::string> field_of(std::string_view text, std::string_view name
     return std::nullopt;
 }
 
+std::optional<std::uint64_t> property_of(std::string_view text, std::string_view name) {
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = text.substr(0, end);
+        if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ' ')
+            return parse_unsigned<std::uint64_t>(line.substr(name.size() + 1));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return std::nullopt;
+}
+
 std::vector<std::string> entries_of(const std::filesystem::path& directory) {
     std::vector<std::string> names;
     std::error_code error;
@@ -67,4 +78,4 @@ std::vector<std::string> entries_of(const std::filesystem::path& directory) {
     return names;
 }
 
-} // namespace kfd
+} // namespace xpreempt::kfd

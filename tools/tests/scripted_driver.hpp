@@ -30,7 +30,7 @@ struct ExpectedCall {
     std::vector<EntryAnswer> entries_out{};
 };
 
-// Shared with the port that a device owns, because it outlives the device. A call that is not the
+// Shared with the device, because it outlives that. A call that is not the
 // next one expected, and a call that was expected and did not come, fail the test.
 class Script {
 public:

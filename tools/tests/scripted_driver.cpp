@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The ioctls that a verb is expected to send, in order, with the answers they get.
-#include "scripted_port.hpp"
+#include "scripted_driver.hpp"
 
 #include <cstring>
 #include <gtest/gtest.h>
@@ -8,17 +8,6 @@
 namespace test {
 
 namespace {
-
-class ScriptedPort final : public kfd::Port {
-public:
-    explicit ScriptedPort(std::shared_ptr<Script> script) : script_(std::move(script)) {}
-    int call(unsigned long request, void* argument) override {
-        return script_->call(request, argument);
-    }
-
-private:
-    std::shared_ptr<Script> script_;
-};
 
 int answer_query(const ExpectedCall& expected, void* argument) {
     auto* args = static_cast<kfd_ioctl_preempt_query_args*>(argument);
@@ -126,8 +115,11 @@ int Script::call(unsigned long request, void* argument) {
 }
 
 void attach(cli::Context& context, const std::shared_ptr<Script>& script) {
-    context.open_device = [script]() -> kfd::Result<kfd::Device> {
-        return kfd::Device(std::make_unique<ScriptedPort>(script));
+    context.open_device = [script]() -> cli::Result<cli::kfd::Device> {
+        return cli::kfd::Device(xpreempt::UniqueFd(),
+                                [script](int, unsigned long request, void* argument) {
+                                    return script->call(request, argument);
+                                });
     };
 }
 

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+# Rooms of libxpreempt/src, for the library and for programs that are built from some of them.
+find_package(Threads REQUIRED)
+find_package(tl-expected REQUIRED)
+
+cmake_path(SET xpreempt_root NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/..)
+cmake_path(SET uapi NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../../uapi)
+
+# room(NAME USES... SOURCES...): an OBJECT library that sees its own column of the layout only.
+# What a room includes beyond it does not fail here, for all are below src/; ci/layers looks at that.
+function(room name)
+  cmake_parse_arguments(arg "" "" "USES;SOURCES" ${ARGN})
+  list(TRANSFORM arg_SOURCES PREPEND ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../)
+  add_library(xpreempt_${name} OBJECT ${arg_SOURCES})
+  target_include_directories(xpreempt_${name} PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../src)
+  target_compile_features(xpreempt_${name} PUBLIC cxx_std_20)
+  target_compile_options(xpreempt_${name} PRIVATE
+    -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast)
+  # Which symbols leave the library is the map's business alone.
+  set_target_properties(xpreempt_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(xpreempt_${name} PUBLIC tl::expected Threads::Threads)
+  foreach(used IN LISTS arg_USES)
+    # Usage requirements only; the objects are put together by the library.
+    target_include_directories(xpreempt_${name} SYSTEM PUBLIC
+      $<TARGET_PROPERTY:xpreempt_${used},INTERFACE_SYSTEM_INCLUDE_DIRECTORIES>)
+  endforeach()
+endfunction()
+
+# The rooms that the command is built from too. SYSTEM: C with the kernel's names, checked by rules
+# of its own.
+function(shared_rooms)
+  if(TARGET xpreempt_kfd)
+    return()
+  endif()
+  room(kfd SOURCES src/kfd/attribute.cpp src/kfd/device.cpp src/kfd/module.cpp src/kfd/roots.cpp
+    src/kfd/sysfs.cpp)
+  target_include_directories(xpreempt_kfd SYSTEM PUBLIC ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../uapi)
+endfunction()

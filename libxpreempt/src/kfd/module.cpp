@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// What the loaded amdgpu module tells by its parameters, without a call to the driver.
+#include "kfd/module.hpp"
+
+#include "kfd/attribute.hpp"
+
+#include <system_error>
+
+namespace xpreempt::kfd {
+
+LoadedModule loaded_module(const Roots& roots) {
+    const std::filesystem::path module = roots.amdgpu_module();
+    const auto parameter = [&](const char* name) -> std::string {
+        const auto text = read_text(module / "parameters" / name, Op::read_sysfs, 64);
+        return text ? std::string(trim(*text)) : std::string{};
+    };
+    LoadedModule state;
+    std::error_code error;
+    state.loaded = std::filesystem::exists(module, error);
+    state.preempt_abi = parameter("kfd_preempt_abi");
+    const std::string enabled = parameter("kfd_preempt");
+    state.switched_off = enabled == "N" || enabled == "0";
+    state.operator_mode = parse_unsigned<unsigned>(parameter("operator_mode"));
+    return state;
+}
+
+} // namespace xpreempt::kfd

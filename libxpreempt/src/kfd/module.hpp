@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// What the loaded amdgpu module tells by its parameters, without a call to the driver.
+#pragma once
+
+#include "kfd/roots.hpp"
+
+#include <optional>
+#include <string>
+
+namespace xpreempt::kfd {
+
+struct LoadedModule {
+    bool loaded = false;
+    std::string preempt_abi;   // parameter kfd_preempt_abi, empty on a driver without preemption
+    bool switched_off = false; // loaded with amdgpu.kfd_preempt=0
+    std::optional<unsigned> operator_mode;
+};
+
+LoadedModule loaded_module(const Roots& roots);
+
+} // namespace xpreempt::kfd

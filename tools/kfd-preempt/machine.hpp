@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// What is installed on this machine of the driver, and what the machine asks of it.
+#pragma once
+
+#include "context.hpp"
+
+#include <optional>
+#include <string>
+
+namespace cli {
+
+struct InstalledModule {
+    std::filesystem::path path;                 // empty: none below updates/
+    std::optional<std::string> preempt_version; // MODULE_INFO kfd_preempt; none: another module
+    bool readable = true; // false: modinfo is missing or could not read the file
+};
+
+// The amdgpu that depmod prefers over the kernel's own: updates/, where DKMS puts it.
+InstalledModule installed_module(const kfd::Roots& roots, const std::string& kernel_release);
+
+// AMD's own out-of-tree driver is known to DKMS.
+bool amdgpu_dkms_installed(const kfd::Roots& roots);
+
+// nullopt: not an EFI machine, or it does not tell.
+std::optional<bool> secure_boot(const kfd::Roots& roots);
+
+// The group that may read and write /dev/kfd by its mode; none when only root may.
+std::optional<std::string> group_with_access(const kfd::Roots& roots);
+
+} // namespace cli
