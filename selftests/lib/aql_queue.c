@@ -14,9 +14,6 @@
 #define NUM_PACKETS (RING_BYTES / PACKET_BYTES)
 #define PRIORITY_NORMAL 7
 
-/* A process has two pages of doorbells on gfx9 (KFD_DOORBELL_PER_PROCESS). */
-#define DOORBELL_BYTES 8192ul
-
 /* HSA platform system architecture 1.2, section 2.9: AQL packet header */
 #define PACKET_INVALID 1
 #define PACKET_KERNEL_DISPATCH 2
@@ -115,18 +112,10 @@ int aql_queue_create(struct kfd_device *dev, struct aql_queue *queue)
 		goto fail;
 	queue->id = args.queue_id;
 
-	queue->doorbell_page = mmap(NULL, DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-				    dev->kfd_fd,
-				    (off_t)(args.doorbell_offset & ~(DOORBELL_BYTES - 1)));
-	if (queue->doorbell_page == MAP_FAILED) {
-		ret = -errno;
-		queue->doorbell_page = NULL;
+	ret = kfd_doorbell_map(dev, args.doorbell_offset, &queue->doorbell);
+	if (ret)
 		aql_queue_destroy(queue);
-		return ret;
-	}
-	queue->doorbell = (volatile uint64_t *)((char *)queue->doorbell_page +
-						(args.doorbell_offset & (DOORBELL_BYTES - 1)));
-	return 0;
+	return ret;
 fail:
 	free_buffers(queue);
 	return ret;
@@ -137,9 +126,7 @@ int aql_queue_destroy(struct aql_queue *queue)
 	struct kfd_ioctl_destroy_queue_args args = { .queue_id = queue->id };
 	int ret = kfd_ioctl(queue->dev->kfd_fd, AMDKFD_IOC_DESTROY_QUEUE, &args);
 
-	if (queue->doorbell_page)
-		munmap(queue->doorbell_page, DOORBELL_BYTES);
-	queue->doorbell_page = NULL;
+	kfd_doorbell_unmap(&queue->doorbell);
 	free_buffers(queue);
 	return ret;
 }

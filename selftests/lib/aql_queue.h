@@ -27,7 +27,6 @@ struct aql_queue {
 	struct kfd_buffer pointers;
 	struct kfd_buffer eop;
 	struct kfd_buffer cwsr;
-	void *doorbell_page;
 	volatile uint64_t *doorbell;
 	volatile uint64_t *write_index;
 	volatile uint64_t *read_index;

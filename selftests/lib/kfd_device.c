@@ -248,3 +248,24 @@ void kfd_buffer_free(struct kfd_device *dev, struct kfd_buffer *buf)
 	kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &release);
 	buf->addr = NULL;
 }
+
+/* A process has two pages of doorbells on gfx9 (KFD_DOORBELL_PER_PROCESS). */
+#define DOORBELL_BYTES 8192ul
+
+int kfd_doorbell_map(struct kfd_device *dev, uint64_t offset, volatile uint64_t **doorbell)
+{
+	void *pages = mmap(NULL, DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, dev->kfd_fd,
+			   (off_t)(offset & ~(DOORBELL_BYTES - 1)));
+
+	if (pages == MAP_FAILED)
+		return -errno;
+	*doorbell = (volatile uint64_t *)((char *)pages + (offset & (DOORBELL_BYTES - 1)));
+	return 0;
+}
+
+void kfd_doorbell_unmap(volatile uint64_t **doorbell)
+{
+	if (*doorbell)
+		munmap((void *)((uintptr_t)*doorbell & ~(DOORBELL_BYTES - 1)), DOORBELL_BYTES);
+	*doorbell = NULL;
+}

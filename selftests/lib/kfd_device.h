@@ -48,4 +48,8 @@ void kfd_buffer_free(struct kfd_device *dev, struct kfd_buffer *buf);
 /* ioctl() that returns a negative errno instead of -1; repeats after EINTR. */
 int kfd_ioctl(int fd, unsigned long cmd, void *arg);
 
+/* The doorbell at the offset that CREATE_QUEUE gave. Unmapping none is no error. */
+int kfd_doorbell_map(struct kfd_device *dev, uint64_t offset, volatile uint64_t **doorbell);
+void kfd_doorbell_unmap(volatile uint64_t **doorbell);
+
 #endif

@@ -10,9 +10,6 @@
 #define RING_BYTES 65536u
 #define PRIORITY_NORMAL 7
 
-/* A process has two pages of doorbells on gfx9 (KFD_DOORBELL_PER_PROCESS). */
-#define DOORBELL_BYTES 8192ul
-
 /* vega10_sdma_pkt_open.h */
 #define OP_COPY_LINEAR 1u
 #define OP_FENCE 5u
@@ -61,18 +58,10 @@ int sdma_queue_create(struct kfd_device *dev, struct sdma_queue *queue)
 		goto fail;
 	queue->id = args.queue_id;
 
-	queue->doorbell_page = mmap(NULL, DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-				    dev->kfd_fd,
-				    (off_t)(args.doorbell_offset & ~(DOORBELL_BYTES - 1)));
-	if (queue->doorbell_page == MAP_FAILED) {
-		ret = -errno;
-		queue->doorbell_page = NULL;
+	ret = kfd_doorbell_map(dev, args.doorbell_offset, &queue->doorbell);
+	if (ret)
 		sdma_queue_destroy(queue);
-		return ret;
-	}
-	queue->doorbell = (volatile uint64_t *)((char *)queue->doorbell_page +
-						(args.doorbell_offset & (DOORBELL_BYTES - 1)));
-	return 0;
+	return ret;
 fail:
 	free_buffers(queue);
 	return ret;
@@ -83,9 +72,7 @@ int sdma_queue_destroy(struct sdma_queue *queue)
 	struct kfd_ioctl_destroy_queue_args args = { .queue_id = queue->id };
 	int ret = kfd_ioctl(queue->dev->kfd_fd, AMDKFD_IOC_DESTROY_QUEUE, &args);
 
-	if (queue->doorbell_page)
-		munmap(queue->doorbell_page, DOORBELL_BYTES);
-	queue->doorbell_page = NULL;
+	kfd_doorbell_unmap(&queue->doorbell);
 	free_buffers(queue);
 	return ret;
 }

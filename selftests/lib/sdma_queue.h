@@ -13,7 +13,6 @@ struct sdma_queue {
 	uint32_t id;			/* KFD queue id */
 	struct kfd_buffer ring;
 	struct kfd_buffer pointers;
-	void *doorbell_page;
 	volatile uint64_t *doorbell;
 	uint64_t written;		/* bytes, never wraps */
 };
