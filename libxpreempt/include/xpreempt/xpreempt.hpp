@@ -75,6 +75,12 @@ public:
             return detail::failed(answer);
         return ticket;
     }
+    Expected<std::uint64_t> submit(const xp_command& command) {
+        std::uint64_t ticket = 0;
+        if (const int answer = xp_xqueue_submit_command(xqueue_, &command, &ticket); answer != 0)
+            return detail::failed(answer);
+        return ticket;
+    }
     Expected<void> wait(std::uint64_t ticket) {
         return detail::as_expected(xp_xqueue_wait(xqueue_, ticket));
     }

@@ -14,11 +14,26 @@ typedef struct xp_xqueue {
 } xp_xqueue_t;
 
 /**
- * Launches one command on the stream: 0, a negative errno, or a hipError_t. Called once, in the
- * order of submission, by the thread that submits or by the xqueue's own; it must not wait for the
- * GPU. Of its own xqueue it may call xp_xqueue_submit() only.
+ * Launches one command on the stream: 0, a negative errno, or a hipError_t. Called in the order of
+ * submission, by the thread that submits or by the xqueue's own; it must not wait for the GPU. Of
+ * its own xqueue it may call xp_xqueue_submit() and xp_xqueue_submit_command() only.
+ *
+ * Called once, unless the command has a flag: then it may be called again after each suspend, until
+ * the command is complete, and its argument must live that long.
  */
 typedef int (*xp_launch_fn)(void *stream, void *argument);
+
+/* flags of a command: how it may be kept from starting at XP_LEVEL_DEACTIVATE */
+#define XP_COMMAND_IDEMPOTENT 0x1u /* may be launched again although it ran, wholly or in part */
+#define XP_COMMAND_GUARDED 0x2u /* its kernels check the guardian flag and do nothing while set */
+
+struct xp_command {
+	size_t sz; /* in: sizeof(struct xp_command) */
+	xp_launch_fn launch;
+	void *argument;
+	uint32_t flags; /* XP_COMMAND_* */
+	uint32_t reserved; /* 0 */
+};
 
 struct xp_xqueue_options {
 	size_t sz; /* in: sizeof(struct xp_xqueue_options) */
@@ -32,6 +47,16 @@ struct xp_xqueue_options {
 
 /* flags of xp_xqueue_suspend() */
 #define XP_SUSPEND_EXACT 0x1u /* fail when the xqueue's highest level cannot be reached */
+#define XP_SUSPEND_FINISH_SUBMITTED 0x2u /* first wait until all that was submitted has completed */
+#define XP_SUSPEND_FINISH_LAUNCHED 0x4u /* at the end wait for what was launched and still runs */
+
+/* By what means the commands that were launched are kept from starting. */
+enum xp_way {
+	XP_WAY_NONE = 0, /* not at all: XP_LEVEL_BLOCK */
+	XP_WAY_HARDWARE = 1, /* the stream's queue is held */
+	XP_WAY_GUARDIAN = 2, /* their kernels see the guardian flag and return; launched again later */
+	XP_WAY_FLUSH = 3, /* they are taken back out of the queue, and launched again later */
+};
 
 struct xp_xqueue_state {
 	size_t sz; /* in: sizeof(struct xp_xqueue_state) */
@@ -40,6 +65,8 @@ struct xp_xqueue_state {
 	uint32_t pending; /* submitted, not launched */
 	uint32_t in_flight; /* launched, not known to be complete */
 	uint32_t best_level; /* XP_LEVEL_* that a suspend would reach now */
+	uint32_t held_way; /* XP_WAY_* of the suspend, 0 while it runs */
+	uint32_t best_way; /* XP_WAY_* that a suspend would use now */
 	uint32_t reserved;
 	char reason[XP_REASON_BYTES]; /* why not a higher level, or "" */
 };
@@ -66,6 +93,10 @@ int xp_xqueue_destroy(xp_xqueue_t xqueue);
  */
 int xp_xqueue_submit(xp_xqueue_t xqueue, xp_launch_fn launch, void *argument, uint64_t *ticket);
 
+/** xp_xqueue_submit_command() - xp_xqueue_submit() of a command that has flags */
+int xp_xqueue_submit_command(xp_xqueue_t xqueue, const struct xp_command *command,
+			     uint64_t *ticket);
+
 /**
  * xp_xqueue_wait() - until that command has completed on the GPU
  *
@@ -76,18 +107,25 @@ int xp_xqueue_wait_all(xp_xqueue_t xqueue);
 
 /**
  * xp_xqueue_suspend() - stops the xqueue, as much of it as possible
- * @flags: XP_SUSPEND_EXACT or 0
+ * @flags: XP_SUSPEND_*
  * @level: receives the level reached; may be NULL
  *
  * Counted: as many resumes are needed. When it returns no launch is going on and none will begin;
- * at XP_LEVEL_INTERRUPT no wave of the stream runs.
+ * at XP_LEVEL_INTERRUPT no wave of the stream runs. With XP_SUSPEND_FINISH_LAUNCHED none runs at a
+ * lower level either; another thread's resumes count as usual meanwhile. A command that could not
+ * be waited for is an error, and then nothing stays suspended.
  */
 int xp_xqueue_suspend(xp_xqueue_t xqueue, uint32_t flags, uint32_t *level);
 
 /** xp_xqueue_resume() - undoes one suspend. -EALREADY: none */
 int xp_xqueue_resume(xp_xqueue_t xqueue);
 
-/** xp_xqueue_drop() - forgets commands that were not launched; @count (or NULL): how many */
+/**
+ * xp_xqueue_drop() - forgets commands that wait to be launched, relaunches included
+ * @count: receives how many; may be NULL
+ *
+ * A wait for one of them is -ECANCELED; the library remembers the last 1024 runs of dropped tickets.
+ */
 int xp_xqueue_drop(xp_xqueue_t xqueue, uint64_t *count);
 
 /** xp_xqueue_set_launch_config() - 0 keeps a value; -EINVAL when batch would exceed threshold */

@@ -33,7 +33,7 @@ private:
 };
 
 xqueue::LevelChoice only_block(std::string reason) {
-    return {xqueue::Level::block, std::move(reason)};
+    return {xqueue::Level::block, xqueue::Way::none, std::move(reason)};
 }
 
 } // namespace
@@ -53,8 +53,9 @@ xqueue::LevelChoice level_of(const Transport& transport, const Probe& probe,
         return only_block(std::to_string(queue->num_streams) + " streams share KFD queue " +
                           std::to_string(queue->kfd_queue_id));
     if (!transport.can(StopType::save) || queue->save_area_bytes == 0)
-        return {xqueue::Level::deactivate, "the queue's waves cannot be saved (no CWSR)"};
-    return {xqueue::Level::interrupt, ""};
+        return {xqueue::Level::deactivate, xqueue::Way::hardware,
+                "the queue's waves cannot be saved (no CWSR)"};
+    return {xqueue::Level::interrupt, xqueue::Way::hardware, ""};
 }
 
 xqueue::LevelChoice StreamQueue::best_level() {
@@ -62,8 +63,8 @@ xqueue::LevelChoice StreamQueue::best_level() {
                     allow_shared_);
 }
 
-Result<void> StreamQueue::launch(const xqueue::Command& command) {
-    const int answer = command.launch(stream_, command.argument);
+Result<void> StreamQueue::launch(const xqueue::Launch& launch) {
+    const int answer = launch.command.launch(stream_, launch.command.argument);
     if (answer == 0)
         return {};
     // A positive answer is a HIP error that the callback passed on.
@@ -83,8 +84,11 @@ Result<std::shared_ptr<xqueue::Marker>> StreamQueue::mark() {
     return marker;
 }
 
-Result<void> StreamQueue::deactivate() {
-    return stop(environment_.transport.can(StopType::drain) ? StopType::drain : StopType::save);
+Result<xqueue::Deactivated> StreamQueue::deactivate() {
+    const bool can_drain = environment_.transport.can(StopType::drain);
+    if (const auto stopped = stop(can_drain ? StopType::drain : StopType::save); !stopped)
+        return tl::make_unexpected(stopped.error());
+    return xqueue::Deactivated{std::nullopt, xqueue::Way::hardware};
 }
 
 Result<void> StreamQueue::stop(StopType type) {

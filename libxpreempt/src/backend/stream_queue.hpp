@@ -31,12 +31,12 @@ public:
         : environment_(environment), stream_(stream), allow_shared_(allow_shared) {}
 
     xqueue::LevelChoice best_level() override;
-    Result<void> launch(const xqueue::Command& command) override;
+    Result<void> launch(const xqueue::Launch& launch) override;
     Result<std::shared_ptr<xqueue::Marker>> mark() override;
 
     // Where the driver cannot drain, waves are saved instead: none of the launched commands starts
     // either way.
-    Result<void> deactivate() override;
+    Result<xqueue::Deactivated> deactivate() override;
     Result<void> reactivate() override { return start(); }
     Result<void> interrupt() override { return stop(StopType::save); }
     Result<void> restore() override { return start(); }

@@ -45,6 +45,29 @@ Result<struct xp_xqueue_options> known_options(const struct xp_xqueue_options* g
     return options;
 }
 
+int submit(xp_xqueue_t xqueue, const xqueue::Command& command, uint64_t* ticket) {
+    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
+        if (command.launch == nullptr)
+            return fail(EINVAL, Op::submit);
+        const auto submitted = found.submit(command);
+        if (!submitted)
+            return tl::make_unexpected(submitted.error());
+        if (ticket != nullptr)
+            *ticket = *submitted;
+        return {};
+    });
+}
+
+static_assert(XP_COMMAND_IDEMPOTENT == xqueue::command_idempotent);
+static_assert(XP_COMMAND_GUARDED == xqueue::command_guarded);
+static_assert(XP_WAY_NONE == static_cast<int>(xqueue::Way::none));
+static_assert(XP_WAY_HARDWARE == static_cast<int>(xqueue::Way::hardware));
+static_assert(XP_WAY_GUARDIAN == static_cast<int>(xqueue::Way::guardian));
+static_assert(XP_WAY_FLUSH == static_cast<int>(xqueue::Way::flush));
+
+constexpr std::uint32_t suspend_flags =
+    XP_SUSPEND_EXACT | XP_SUSPEND_FINISH_SUBMITTED | XP_SUSPEND_FINISH_LAUNCHED;
+
 } // namespace
 
 extern "C" {
@@ -87,16 +110,16 @@ int xp_xqueue_destroy(xp_xqueue_t xqueue) {
 }
 
 int xp_xqueue_submit(xp_xqueue_t xqueue, xp_launch_fn launch, void* argument, uint64_t* ticket) {
-    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
-        if (launch == nullptr)
-            return fail(EINVAL, Op::submit);
-        const auto submitted = found.submit({launch, argument});
-        if (!submitted)
-            return tl::make_unexpected(submitted.error());
-        if (ticket != nullptr)
-            *ticket = *submitted;
-        return {};
-    });
+    return submit(xqueue, {launch, argument}, ticket);
+}
+
+int xp_xqueue_submit_command(xp_xqueue_t xqueue, const struct xp_command* command,
+                             uint64_t* ticket) {
+    const bool valid = command != nullptr && command->sz >= sizeof *command &&
+                       (command->flags & ~xqueue::command_flags) == 0 && command->reserved == 0;
+    if (!valid)
+        return fence([](Library&) -> Result<void> { return fail(EINVAL, Op::submit); });
+    return submit(xqueue, {command->launch, command->argument, command->flags}, ticket);
 }
 
 int xp_xqueue_wait(xp_xqueue_t xqueue, uint64_t ticket) {
@@ -109,9 +132,12 @@ int xp_xqueue_wait_all(xp_xqueue_t xqueue) {
 
 int xp_xqueue_suspend(xp_xqueue_t xqueue, uint32_t flags, uint32_t* level) {
     return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
-        if ((flags & ~XP_SUSPEND_EXACT) != 0)
+        if ((flags & ~suspend_flags) != 0)
             return fail(EINVAL, Op::suspend);
-        const auto suspended = found.suspend((flags & XP_SUSPEND_EXACT) != 0);
+        const auto suspended =
+            found.suspend({.exact = (flags & XP_SUSPEND_EXACT) != 0,
+                           .finish_submitted = (flags & XP_SUSPEND_FINISH_SUBMITTED) != 0,
+                           .finish_launched = (flags & XP_SUSPEND_FINISH_LAUNCHED) != 0});
         if (!suspended)
             return tl::make_unexpected(suspended.error());
         if (level != nullptr)
@@ -158,6 +184,8 @@ int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
         ours.pending = now.pending;
         ours.in_flight = now.in_flight;
         ours.best_level = static_cast<std::uint32_t>(best.level);
+        ours.held_way = static_cast<std::uint32_t>(now.held_way);
+        ours.best_way = static_cast<std::uint32_t>(best.way);
         copy_text(ours.reason, best.reason);
         copy_out(state, ours);
         return {};
@@ -173,6 +201,7 @@ int xp_xqueue_get_stats(xp_xqueue_t xqueue, struct xp_xqueue_stats* stats) {
         ours.submitted = now.submitted;
         ours.launched = now.launched;
         ours.launched_inline = now.launched_inline;
+        ours.relaunched = now.relaunched;
         ours.launch_failures = now.launch_failures;
         ours.completed = now.completed;
         ours.dropped = now.dropped;

@@ -6,9 +6,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace xpreempt::xqueue {
+
+using Ticket = std::uint64_t; // commands of one XQueue, counted from 1
 
 enum class Level : std::uint8_t {
     block = 1,      // no further command is launched
@@ -16,20 +19,53 @@ enum class Level : std::uint8_t {
     interrupt = 3,  // and the running one stops where it is
 };
 
+// By what means launched commands are kept from starting.
+enum class Way : std::uint8_t {
+    none,     // not at all
+    hardware, // the queue itself is held
+    guardian, // their kernels look at a flag, and return at once while it is set
+    flush,    // they are taken back out of the hardware queue
+};
+
 struct LevelChoice {
     Level level;
+    Way way;
     std::string reason; // why not a higher one, empty at the highest
 };
 
 // 0 or a negative errno. May not wait for the GPU.
 using LaunchFunction = int (*)(void* stream, void* argument);
 
+// Flags of a command. One with any of them may be launched again.
+constexpr std::uint32_t command_idempotent = 0x1; // although it ran, wholly or in part
+constexpr std::uint32_t command_guarded = 0x2;    // its kernels look at the guardian flag
+constexpr std::uint32_t command_flags = command_idempotent | command_guarded;
+
 struct Command {
     LaunchFunction launch;
     void* argument;
+    std::uint32_t flags = 0;
 };
 
-// A point in the hardware queue, behind the commands launched before it.
+// One launch of a command. All tickets up to `completed` are known to be complete: what was
+// remembered for them can be forgotten.
+struct Launch {
+    Command command;
+    Ticket ticket;
+    Ticket completed;
+};
+
+// Answer of deactivate(). From `relaunch_from` on, every launched command that has a flag either
+// did not run and will not, or is idempotent; commands without flags are never among them. The
+// XQueue launches them again, in order, after reactivate(). Nothing: all of them stay launched.
+struct Deactivated {
+    std::optional<Ticket> relaunch_from;
+    Way way = Way::hardware;
+};
+
+// A point in the hardware queue, behind the commands launched before it. Any thread may ask, and
+// several may wait. A marker behind commands that were taken back is void: it may pass at any time,
+// and at the latest after reactivate().
 class Marker {
 public:
     virtual ~Marker() = default;
@@ -37,16 +73,18 @@ public:
     virtual Result<void> wait() = 0;
 };
 
+// launch() and mark() are called by one thread at a time, and by none during deactivate(); an
+// interrupt() may come while a launch is going on. best_level() may come at any time.
 class HwQueue {
 public:
     virtual ~HwQueue() = default;
 
     virtual LevelChoice best_level() = 0;
-    virtual Result<void> launch(const Command& command) = 0;
+    virtual Result<void> launch(const Launch& launch) = 0;
     virtual Result<std::shared_ptr<Marker>> mark() = 0;
 
     // Each stop is undone by its start; never nested. After an error nothing has changed.
-    virtual Result<void> deactivate() = 0;
+    virtual Result<Deactivated> deactivate() = 0;
     virtual Result<void> reactivate() = 0;
     virtual Result<void> interrupt() = 0;
     virtual Result<void> restore() = 0;

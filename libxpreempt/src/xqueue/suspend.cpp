@@ -12,10 +12,24 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::uint64_t ns_since(Clock::time_point begin) {
-    return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
-}
+// Reads the clock only where there is something to wait for: it costs as much as the rest of the
+// suspend of an idle queue.
+class Stopwatch {
+public:
+    void start() {
+        if (begin_ == Clock::time_point{})
+            begin_ = Clock::now();
+    }
+    [[nodiscard]] std::uint64_t ns() const {
+        if (begin_ == Clock::time_point{})
+            return 0;
+        return static_cast<std::uint64_t>(
+            std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count());
+    }
+
+private:
+    Clock::time_point begin_{};
+};
 
 } // namespace
 
@@ -23,108 +37,166 @@ LevelChoice XQueue::level() {
     LevelChoice choice = hw_->best_level();
     const Lock lock(mutex_);
     if (choice.level > highest_)
-        choice = {highest_, "limited by its owner"};
+        choice = {highest_, highest_ == Level::block ? Way::none : choice.way,
+                  "limited by its owner"};
     return choice;
 }
 
-Result<void> XQueue::stop_hardware(Level level) {
-    switch (level) {
-    case Level::block: return {};
-    case Level::deactivate: return hw_->deactivate();
-    case Level::interrupt: return hw_->interrupt();
+// Launched commands from that ticket on count as never launched: they come after the resume.
+void XQueue::take_back(Ticket from) {
+    from = std::max(from, completed_ + 1);
+    while (!markers_.empty() && markers_.back().ticket >= from) {
+        unmarked_ += markers_.back().count;
+        markers_.pop_back();
     }
-    return {};
+    std::uint32_t count = 0;
+    for (Ticket ticket = launchable_from(from); ticket <= launched_;
+         ticket = launchable_from(ticket + 1))
+        ++count;
+    in_flight_ -= count;
+    unmarked_ -= count;
+    pending_ += count;
+    launched_ = std::min(launched_, from - 1);
+    statistics_.relaunched += count;
+    complete_if_idle();
 }
 
-Result<void> XQueue::start_hardware(Level level) {
-    switch (level) {
-    case Level::block: return {};
-    case Level::deactivate: return hw_->reactivate();
-    case Level::interrupt: return hw_->restore();
-    }
-    return {};
-}
-
-Result<Suspension> XQueue::suspend(bool exact) {
-    const auto begin = Clock::now();
-    {
-        const Lock lock(mutex_);
-        if (called_from_launch())
-            return fail(EDEADLK, Op::suspend);
-    }
-    const std::lock_guard control(control_mutex_);
-    Lock lock(mutex_);
-    Suspension suspension{held_level_, {0, Op::suspend}};
-    if (++holds_ == 1) {
-        const Level highest = highest_;
-        lock.unlock();
-        // The hardware first: a launch that is going on may be slow, what runs should stop now.
-        const Level wanted =
-            highest == Level::block ? highest : std::min(hw_->best_level().level, highest);
-        const auto stopped = stop_hardware(wanted);
-        lock.lock();
-        if (!stopped) {
-            ++statistics_.hw_failures;
-            suspension.hw_error = stopped.error();
-        } else if (wanted < highest) {
-            suspension.hw_error = {EOPNOTSUPP, Op::choose_level};
-        }
-        hw_level_ = stopped ? wanted : Level::block;
-        held_level_ = hw_level_;
-        suspension.level = hw_level_;
-    }
+Result<void> XQueue::deactivate(Lock& lock) {
+    // Which commands are taken back can be told only while nobody launches more.
     changed_.wait(lock, [this] { return !launching_; });
-    if (exact && held_level_ < highest_) {
-        const Error error = suspension.hw_error.errno_value != 0
-                                ? suspension.hw_error
-                                : Error{EOPNOTSUPP, Op::choose_level};
-        // Ours is the only hold, or the level is that of who came first and stays.
-        if (holds_ == 1 && hw_level_ != Level::block) {
-            lock.unlock();
-            const auto started = start_hardware(hw_level_);
-            lock.lock();
-            if (!started)
-                ++statistics_.hw_failures;
-        }
-        if (--holds_ == 0)
-            held_level_ = hw_level_ = Level::block;
-        changed_.notify_all();
-        work_.notify_all();
-        return tl::make_unexpected(error);
+    taking_back_ = true;
+    lock.unlock();
+    const auto deactivated = hw_->deactivate();
+    lock.lock();
+    taking_back_ = false;
+    changed_.notify_all();
+    if (!deactivated)
+        return tl::make_unexpected(deactivated.error());
+    if (deactivated->relaunch_from)
+        take_back(*deactivated->relaunch_from);
+    held_level_ = Level::deactivate;
+    held_way_ = deactivated->way;
+    return {};
+}
+
+// The hardware first: a launch that is going on may be slow, what runs should stop now.
+Result<void> XQueue::interrupt(Lock& lock) {
+    lock.unlock();
+    const auto interrupted = hw_->interrupt();
+    lock.lock();
+    if (!interrupted)
+        return interrupted;
+    held_level_ = Level::interrupt;
+    held_way_ = Way::hardware;
+    return {};
+}
+
+// For the first suspend. errno_value 0: as far as may be; otherwise why not. Exact: or not at all.
+Error XQueue::stop(Lock& lock, bool exact) {
+    const Level highest = highest_;
+    if (highest == Level::block)
+        return {0, Op::suspend};
+    lock.unlock();
+    const Level wanted = std::min(hw_->best_level().level, highest);
+    lock.lock();
+    const Error missed{wanted < highest ? EOPNOTSUPP : 0, Op::choose_level};
+    if (exact && wanted < highest)
+        return missed;
+    Result<void> stopped;
+    if (wanted == Level::deactivate)
+        stopped = deactivate(lock);
+    else if (wanted == Level::interrupt)
+        stopped = interrupt(lock);
+    if (!stopped) {
+        ++statistics_.hw_failures;
+        return stopped.error();
     }
-    ++statistics_.suspends[static_cast<std::size_t>(held_level_)];
-    statistics_.last_suspend_ns = ns_since(begin);
+    return missed;
+}
+
+// The last resume. After an error the queue is suspended as before.
+Result<void> XQueue::start(Lock& lock) {
+    if (held_level_ != Level::block) {
+        const bool interrupted = held_level_ == Level::interrupt;
+        lock.unlock();
+        const auto started = interrupted ? hw_->restore() : hw_->reactivate();
+        lock.lock();
+        if (!started) {
+            ++statistics_.hw_failures;
+            return started;
+        }
+    }
+    held_level_ = Level::block;
+    held_way_ = Way::none;
+    return {};
+}
+
+void XQueue::drop_hold() {
+    --holds_;
+    withheld_.fetch_sub(1, std::memory_order_relaxed);
+    changed_.notify_all();
+    wake_worker();
+}
+
+Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
+    if (called_from_launch())
+        return fail(EDEADLK, Op::suspend);
+    if (mode.finish_submitted)
+        if (const auto finished = wait_all(); !finished)
+            return tl::make_unexpected(finished.error());
+    Stopwatch stopwatch;
+    std::unique_lock control(control_mutex_);
+    Lock lock(mutex_);
+    Error missed{0, Op::suspend};
+    withheld_.fetch_add(1, std::memory_order_relaxed);
+    if (++holds_ == 1) {
+        if (highest_ != Level::block)
+            stopwatch.start();
+        missed = stop(lock, mode.exact);
+    }
+    if (launching_) {
+        stopwatch.start();
+        changed_.wait(lock, [this] { return !launching_; });
+    }
+    if (mode.exact && held_level_ < highest_) {
+        drop_hold(); // the first one stopped nothing, and a later one keeps the level of the first
+        return tl::make_unexpected(missed.errno_value != 0 ? missed
+                                                           : Error{EOPNOTSUPP, Op::choose_level});
+    }
+    const Suspension suspension{held_level_, missed};
+    if (mode.finish_launched && !hardware_held()) {
+        control.unlock();
+        stopwatch.start();
+        if (const auto finished = finish_all(lock, launched_); !finished) {
+            lock.unlock();
+            (void)resume();
+            return tl::make_unexpected(finished.error());
+        }
+    }
+    ++statistics_.suspends[static_cast<std::size_t>(suspension.level)];
+    statistics_.last_suspend_ns = stopwatch.ns();
     statistics_.max_suspend_ns = std::max(statistics_.max_suspend_ns, statistics_.last_suspend_ns);
     return suspension;
 }
 
 Result<void> XQueue::resume() {
-    const auto begin = Clock::now();
-    {
-        const Lock lock(mutex_);
-        if (called_from_launch())
-            return fail(EDEADLK, Op::resume);
-    }
+    if (called_from_launch())
+        return fail(EDEADLK, Op::resume);
+    Stopwatch stopwatch;
     const std::lock_guard control(control_mutex_);
     Lock lock(mutex_);
     if (holds_ == 0)
         return fail(EALREADY, Op::resume);
     if (holds_ == 1) {
-        lock.unlock();
-        const auto started = start_hardware(hw_level_);
-        lock.lock();
-        // Still suspended: what the hardware refused now may work when it is asked again.
-        if (!started) {
-            ++statistics_.hw_failures;
+        if (held_level_ != Level::block)
+            stopwatch.start();
+        // What the hardware refused now may work when it is asked again.
+        if (const auto started = start(lock); !started)
             return started;
-        }
-        held_level_ = hw_level_ = Level::block;
     }
-    --holds_;
     ++statistics_.resumes;
-    statistics_.last_resume_ns = ns_since(begin);
-    changed_.notify_all();
-    work_.notify_all();
+    statistics_.last_resume_ns = stopwatch.ns();
+    drop_hold();
     return {};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "xqueue/command_ring.hpp"
 #include "xqueue/hw_queue.hpp"
 
 #include <array>
@@ -14,11 +15,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 
 namespace xpreempt::xqueue {
-
-using Ticket = std::uint64_t; // commands of one XQueue, counted from 1
 
 struct LaunchConfig {
     std::uint32_t threshold = 16;   // commands that may be in flight
@@ -28,8 +28,9 @@ struct LaunchConfig {
 
 struct Statistics {
     std::uint64_t submitted = 0;
-    std::uint64_t launched = 0;
+    std::uint64_t launched = 0;        // launches, those of relaunched commands included
     std::uint64_t launched_inline = 0; // by the thread that submitted
+    std::uint64_t relaunched = 0;      // taken back by a deactivation, to be launched again
     std::uint64_t launch_failures = 0;
     std::uint64_t completed = 0;
     std::uint64_t dropped = 0;
@@ -46,6 +47,13 @@ struct State {
     std::uint32_t pending;
     std::uint32_t in_flight;
     Level held_level; // meaningless without suspends
+    Way held_way;
+};
+
+struct SuspendMode {
+    bool exact = false; // an error, and no suspend, when the best level cannot be reached
+    bool finish_submitted = false; // first waits until what was submitted before has completed
+    bool finish_launched = false;  // at the end waits for what was launched and is not held
 };
 
 struct Suspension {
@@ -56,6 +64,10 @@ struct Suspension {
 // Thread-safe. Lock order: control_mutex_ before mutex_; neither is held while the hardware queue
 // launches or marks, control_mutex_ is while it stops or starts. A launch callback must not call
 // back into its own XQueue but to submit; suspend and wait answer EDEADLK there.
+//
+// Who has set launching_ is the only one to call the hardware queue's launch() and mark(), and
+// looks at withheld_ before each launch. A suspend raises withheld_, then waits until nobody has
+// launching_: so nothing is launched after it by somebody who looked before.
 class XQueue {
 public:
     XQueue(std::unique_ptr<HwQueue> hw, LaunchConfig config, Level highest);
@@ -71,18 +83,17 @@ public:
 
     // Launches at once, in this thread, when nothing waits and fewer than `threshold` are in
     // flight.
-    Result<Ticket> submit(Command command);
+    Result<Ticket> submit(const Command& command);
 
     // ECANCELED: dropped. The launch callback's errno when it failed. EINVAL: no such ticket yet.
     Result<void> wait(Ticket ticket);
     Result<void> wait_all();
 
     // Counted. When it returns, no launch is going on and none begins until the last resume.
-    // exact: an error, and no suspend, when the best level cannot be reached.
-    Result<Suspension> suspend(bool exact);
+    Result<Suspension> suspend(const SuspendMode& mode);
     Result<void> resume(); // EALREADY: not suspended
 
-    // Forgets what was not launched. Returns how many.
+    // Forgets what is to be launched, relaunches included. Returns how many.
     Result<std::uint64_t> drop();
 
     LaunchConfig config() const;
@@ -104,46 +115,79 @@ private:
         std::uint32_t count; // commands between it and the marker before
         std::shared_ptr<Marker> marker;
     };
+    struct Attempt {
+        Launch launch;
+        Error error; // errno_value 0: launched
+    };
 
+    // launch.cpp
     void work();
-    void make_room(Lock& lock);
-    Result<void> launch(Lock& lock, const Command& command, Ticket ticket);
+    void launch_pending(Lock& lock);
+    std::size_t launch(Lock& lock, std::span<Attempt> attempts);
+    std::uint32_t until_marker() const;
+    void account(const Attempt& attempt);
     Result<void> place_marker(Lock& lock);
-    void reap(Lock& lock);
-    void complete(Ticket ticket);
-    bool may_launch() const { return !launching_ && holds_ == 0; }
-    bool hardware_held() const { return holds_ > 0 && held_level_ != Level::block; }
-    Result<void> result_of(Ticket ticket);
-    bool was_dropped(Ticket ticket) const;
+    void add_marker(std::shared_ptr<Marker> marker);
+    void make_room(Lock& lock);
+    void wake_worker();
+    bool may_launch() const {
+        return !launching_ && withheld_.load(std::memory_order_relaxed) == 0;
+    }
     bool called_from_launch() const;
-    Result<void> stop_hardware(Level level);
-    Result<void> start_hardware(Level level);
+    Ticket launchable_from(Ticket ticket);
+
+    // complete.cpp
+    using Dropped = std::map<Ticket, Ticket>; // first to last
+    Result<void> finish(Lock& lock, Ticket ticket);
+    Result<void> finish_all(Lock& lock, Ticket last);
+    Result<void> wait_marked(Lock& lock, const Marked& marked);
+    void reap(Lock& lock);
+    void complete(const Marker& marker);
+    void complete_if_idle();
+    Dropped::const_iterator dropped_range(Ticket ticket) const;
+    Ticket dropped_from(Ticket ticket) const; // the range's first, or 0: not dropped
+    Ticket dropped_until(Ticket ticket) const;
+    void remember_dropped(Ticket first, Ticket last);
+
+    // suspend.cpp
+    bool hardware_held() const { return held_way_ == Way::hardware; }
+    Error stop(Lock& lock, bool exact);
+    Result<void> deactivate(Lock& lock);
+    Result<void> interrupt(Lock& lock);
+    Result<void> start(Lock& lock);
+    void take_back(Ticket from);
+    void drop_hold();
 
     const std::unique_ptr<HwQueue> hw_;
     std::atomic<std::int32_t> priority_{0};
 
-    std::mutex control_mutex_;      // suspend and resume, one after the other
-    Level hw_level_ = Level::block; // what the hardware was told; under control_mutex_
+    std::mutex control_mutex_; // suspend and resume, one after the other
+
+    // Read without a lock: the first by who asks about itself, the other as told above.
+    std::atomic<std::thread::id> launcher_;  // who has launching_
+    std::atomic<std::uint32_t> withheld_{0}; // reasons not to launch; written under mutex_
 
     mutable std::mutex mutex_; // all below
     std::condition_variable work_, changed_;
     LaunchConfig config_;
     Level highest_;
-    Level held_level_ = Level::block;
-    std::uint32_t holds_ = 0;
-    std::deque<Command> pending_;
+    std::uint32_t holds_ = 0;         // suspends that were not yet resumed
+    Level held_level_ = Level::block; // what the hardware was told; written under both mutexes
+    Way held_way_ = Way::none;
+    CommandRing ring_; // after completed_, up to submitted_; launch == null: failed to launch
     std::deque<Marked> markers_;
-    Ticket last_submitted_ = 0;
-    Ticket last_launched_ = 0; // dropped ones count as launched
-    Ticket last_completed_ = 0;
-    Ticket last_marked_ = 0;
-    std::uint32_t in_flight_ = 0;
-    std::uint32_t unmarked_ = 0; // in flight, behind the last marker
-    bool launching_ = false;     // one thread is in the hardware queue's launch() or mark()
+    Ticket submitted_ = 0;
+    Ticket launched_ = 0; // what failed or was dropped counts as launched, and then as complete
+    Ticket completed_ = 0;
+    std::uint32_t pending_ = 0;   // to be launched
+    std::uint32_t in_flight_ = 0; // launched, and not known to be complete
+    std::uint32_t unmarked_ = 0;  // of these, behind the last marker
+    bool launching_ = false;      // one thread is in the hardware queue's launch() or mark()
+    bool taking_back_ = false;    // in the hardware queue's deactivate(): markers may be void
+    bool worker_sleeps_ = false;
     bool stopping_ = false;
-    std::thread::id launcher_;
     Error broken_{0, Op::wait}; // completion cannot be told any more: every call answers this
-    std::map<Ticket, Ticket> dropped_; // first to last
+    Dropped dropped_;
     std::map<Ticket, Error> failures_; // of launches by the worker, until waited for
     Statistics statistics_;
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -14,10 +15,13 @@
 namespace test {
 
 using xpreempt::Result;
-using xpreempt::xqueue::Command;
+using xpreempt::xqueue::Deactivated;
+using xpreempt::xqueue::Launch;
 using xpreempt::xqueue::Level;
 using xpreempt::xqueue::LevelChoice;
 using xpreempt::xqueue::Marker;
+using xpreempt::xqueue::Ticket;
+using xpreempt::xqueue::Way;
 
 // Outlives the FakeHwQueue, which an XQueue owns.
 class FakeHardware {
@@ -42,25 +46,44 @@ public:
         return launched_while_stopped_;
     }
 
-    Level best = Level::interrupt;
+    // Each launch, in order, repeated ones included.
+    [[nodiscard]] std::vector<Launch> launches() const {
+        const std::lock_guard lock(mutex_);
+        return launches_;
+    }
+
+    LevelChoice best{Level::interrupt, Way::hardware, "told by the test"};
     int stop_errno = 0;  // answer of the next stops
     int start_errno = 0; // and starts
     int mark_errno = 0;
+    Deactivated deactivated{};             // answer of deactivate()
+    std::function<void()> in_deactivate{}; // called there
 
 private:
     friend class FakeHwQueue;
     friend class FakeMarker;
+
+    // Markers behind what was taken back pass at once, as empty packets do.
+    void take_back(Ticket from) {
+        while (!queue_.empty() && queue_.back() >= from)
+            queue_.pop_back();
+        cuts_.push_back(queue_.size());
+    }
+
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::uint64_t launched_ = 0, allowed_ = 0, launched_while_stopped_ = 0;
+    std::vector<Launch> launches_;
+    std::vector<Ticket> queue_;     // since the beginning, without what was taken back
+    std::vector<std::size_t> cuts_; // lengths that the queue was cut to
     bool stopped_ = false;
     std::vector<std::string> verbs_;
 };
 
 class FakeMarker final : public Marker {
 public:
-    FakeMarker(FakeHardware& hardware, std::uint64_t behind)
-        : hardware_(hardware), behind_(behind) {}
+    explicit FakeMarker(FakeHardware& hardware)
+        : hardware_(hardware), behind_(hardware.queue_.size()), cuts_(hardware.cuts_.size()) {}
     bool passed() override {
         const std::lock_guard lock(hardware_.mutex_);
         return is_passed();
@@ -72,23 +95,33 @@ public:
     }
 
 private:
-    bool is_passed() const { return !hardware_.stopped_ && hardware_.allowed_ >= behind_; }
+    bool is_passed() const {
+        if (hardware_.stopped_)
+            return false;
+        for (std::size_t cut = cuts_; cut < hardware_.cuts_.size(); ++cut)
+            if (hardware_.cuts_[cut] < behind_)
+                return true;
+        return hardware_.allowed_ >= behind_;
+    }
 
     FakeHardware& hardware_;
-    std::uint64_t behind_;
+    std::size_t behind_;
+    std::size_t cuts_; // made before this marker
 };
 
 class FakeHwQueue final : public xpreempt::xqueue::HwQueue {
 public:
     explicit FakeHwQueue(FakeHardware& hardware) : hardware_(hardware) {}
 
-    LevelChoice best_level() override { return {hardware_.best, "told by the test"}; }
-    Result<void> launch(const Command& command) override {
-        const int answer = command.launch(&hardware_, command.argument);
+    LevelChoice best_level() override { return hardware_.best; }
+    Result<void> launch(const Launch& launch) override {
+        const int answer = launch.command.launch(&hardware_, launch.command.argument);
         if (answer != 0)
             return xpreempt::fail(-answer, xpreempt::Op::launch);
         const std::lock_guard lock(hardware_.mutex_);
         ++hardware_.launched_;
+        hardware_.launches_.push_back(launch);
+        hardware_.queue_.push_back(launch.ticket);
         hardware_.launched_while_stopped_ += hardware_.stopped_ ? 1U : 0U;
         return {};
     }
@@ -96,20 +129,33 @@ public:
         if (hardware_.mark_errno != 0)
             return xpreempt::fail(hardware_.mark_errno, xpreempt::Op::call_hip);
         const std::lock_guard lock(hardware_.mutex_);
-        return std::make_shared<FakeMarker>(hardware_, hardware_.launched_);
+        return std::make_shared<FakeMarker>(hardware_);
     }
-    Result<void> deactivate() override { return turn(true, "deactivate"); }
-    Result<void> reactivate() override { return turn(false, "reactivate"); }
-    Result<void> interrupt() override { return turn(true, "interrupt"); }
-    Result<void> restore() override { return turn(false, "restore"); }
+    Result<Deactivated> deactivate() override {
+        const Deactivated answer = hardware_.deactivated;
+        if (const auto turned = turn(answer.way == Way::hardware, "deactivate", true); !turned)
+            return tl::make_unexpected(turned.error());
+        if (answer.relaunch_from) {
+            const std::lock_guard lock(hardware_.mutex_);
+            hardware_.take_back(*answer.relaunch_from);
+            hardware_.changed_.notify_all();
+        }
+        if (hardware_.in_deactivate)
+            hardware_.in_deactivate();
+        return answer;
+    }
+    Result<void> reactivate() override { return turn(false, "reactivate", false); }
+    Result<void> interrupt() override { return turn(true, "interrupt", true); }
+    Result<void> restore() override { return turn(false, "restore", false); }
 
 private:
-    Result<void> turn(bool stop, const char* verb) {
+    Result<void> turn(bool stopped, const char* verb, bool is_stop) {
         const std::lock_guard lock(hardware_.mutex_);
         hardware_.verbs_.emplace_back(verb);
-        if (const int refused = stop ? hardware_.stop_errno : hardware_.start_errno; refused != 0)
+        const int refused = is_stop ? hardware_.stop_errno : hardware_.start_errno;
+        if (refused != 0)
             return xpreempt::fail(refused, xpreempt::Op::preempt_queue);
-        hardware_.stopped_ = stop;
+        hardware_.stopped_ = stopped;
         hardware_.changed_.notify_all();
         return {};
     }

@@ -262,6 +262,30 @@ TEST_F(LibraryTest, a_recycled_id_is_another_queue) {
     EXPECT_EQ(0, xp_queue_close(queue));
 }
 
+TEST_F(LibraryTest, a_command_with_flags_is_submitted_like_another) {
+    void* stream = new_stream();
+    const xp_xqueue_t xqueue = new_xqueue(stream);
+    xp_command command{sizeof command, put_packet, nullptr, XP_COMMAND_IDEMPOTENT, 0};
+    std::uint64_t ticket = 0;
+    ASSERT_EQ(0, xp_xqueue_submit_command(xqueue, &command, &ticket));
+    EXPECT_EQ(1U, ticket);
+    EXPECT_EQ(0, xp_xqueue_wait(xqueue, ticket));
+    EXPECT_EQ(-EINVAL, xp_xqueue_submit_command(xqueue, nullptr, &ticket));
+    command.flags = 0x80;
+    EXPECT_EQ(-EINVAL, xp_xqueue_submit_command(xqueue, &command, &ticket));
+    command.flags = 0;
+    command.reserved = 1;
+    EXPECT_EQ(-EINVAL, xp_xqueue_submit_command(xqueue, &command, &ticket));
+    command.reserved = 0;
+    command.sz = 8;
+    EXPECT_EQ(-EINVAL, xp_xqueue_submit_command(xqueue, &command, &ticket));
+    command.sz = sizeof command;
+    command.launch = nullptr;
+    EXPECT_EQ(-EINVAL, xp_xqueue_submit_command(xqueue, &command, &ticket));
+    EXPECT_EQ(1U, ticket);
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
 TEST_F(LibraryTest, bad_input_is_an_errno_and_changes_nothing) {
     xp_stream_info info{};
     info.sz = 8;

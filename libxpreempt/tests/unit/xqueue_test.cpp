@@ -17,8 +17,10 @@ namespace {
 using test::FakeHardware;
 using test::FakeHwQueue;
 using xpreempt::xqueue::Command;
+using xpreempt::xqueue::command_idempotent;
 using xpreempt::xqueue::LaunchConfig;
 using xpreempt::xqueue::Level;
+using xpreempt::xqueue::Way;
 using xpreempt::xqueue::XQueue;
 
 int succeed(void*, void*) {
@@ -98,7 +100,7 @@ TEST_F(XQueueTest, waiting_needs_no_full_batch) {
 
 TEST_F(XQueueTest, nothing_is_launched_while_suspended) {
     XQueue& queue = make();
-    const auto suspended = queue.suspend(false);
+    const auto suspended = queue.suspend({});
     ASSERT_TRUE(suspended);
     EXPECT_EQ(Level::interrupt, suspended->level);
     ASSERT_TRUE(queue.submit(nothing));
@@ -110,8 +112,8 @@ TEST_F(XQueueTest, nothing_is_launched_while_suspended) {
 
 TEST_F(XQueueTest, suspends_are_counted) {
     XQueue& queue = make();
-    ASSERT_TRUE(queue.suspend(false));
-    ASSERT_TRUE(queue.suspend(false));
+    ASSERT_TRUE(queue.suspend({}));
+    ASSERT_TRUE(queue.suspend({}));
     ASSERT_TRUE(queue.resume());
     EXPECT_EQ(1U, queue.state().suspends);
     ASSERT_TRUE(queue.submit(nothing));
@@ -123,20 +125,20 @@ TEST_F(XQueueTest, suspends_are_counted) {
 
 TEST_F(XQueueTest, the_level_decides_the_verb) {
     XQueue& queue = make({4, 2, 8}, Level::deactivate);
-    EXPECT_EQ(Level::deactivate, queue.suspend(true)->level);
+    EXPECT_EQ(Level::deactivate, queue.suspend({.exact = true})->level);
     ASSERT_TRUE(queue.resume());
     queue.limit_level(Level::block);
-    EXPECT_EQ(Level::block, queue.suspend(true)->level);
+    EXPECT_EQ(Level::block, queue.suspend({.exact = true})->level);
     ASSERT_TRUE(queue.resume());
     EXPECT_EQ((std::vector<std::string>{"deactivate", "reactivate"}), hardware_.verbs());
 }
 
 TEST_F(XQueueTest, a_lower_level_is_told_or_refused_as_asked) {
     XQueue& queue = make();
-    hardware_.best = Level::block;
-    EXPECT_EQ(EOPNOTSUPP, queue.suspend(true).error().errno_value);
+    hardware_.best = {Level::block, Way::none, "told by the test"};
+    EXPECT_EQ(EOPNOTSUPP, queue.suspend({.exact = true}).error().errno_value);
     EXPECT_EQ(0U, queue.state().suspends);
-    const auto suspended = queue.suspend(false);
+    const auto suspended = queue.suspend({});
     ASSERT_TRUE(suspended);
     EXPECT_EQ(Level::block, suspended->level);
     EXPECT_EQ(EOPNOTSUPP, suspended->hw_error.errno_value);
@@ -146,7 +148,7 @@ TEST_F(XQueueTest, a_lower_level_is_told_or_refused_as_asked) {
 TEST_F(XQueueTest, a_stop_that_the_hardware_refuses_still_withholds_launches) {
     XQueue& queue = make();
     hardware_.stop_errno = ETIME;
-    const auto suspended = queue.suspend(false);
+    const auto suspended = queue.suspend({});
     ASSERT_TRUE(suspended);
     EXPECT_EQ(Level::block, suspended->level);
     EXPECT_EQ(ETIME, suspended->hw_error.errno_value);
@@ -154,13 +156,13 @@ TEST_F(XQueueTest, a_stop_that_the_hardware_refuses_still_withholds_launches) {
     EXPECT_EQ(0U, hardware_.launched());
     ASSERT_TRUE(queue.resume()); // no start: it was not stopped
     EXPECT_EQ((std::vector<std::string>{"interrupt"}), hardware_.verbs());
-    EXPECT_EQ(ETIME, queue.suspend(true).error().errno_value);
+    EXPECT_EQ(ETIME, queue.suspend({.exact = true}).error().errno_value);
     EXPECT_EQ(0U, queue.state().suspends);
 }
 
 TEST_F(XQueueTest, a_start_that_the_hardware_refuses_can_be_tried_again) {
     XQueue& queue = make();
-    ASSERT_TRUE(queue.suspend(false));
+    ASSERT_TRUE(queue.suspend({}));
     hardware_.start_errno = EBUSY;
     EXPECT_EQ(EBUSY, queue.resume().error().errno_value);
     EXPECT_EQ(1U, queue.state().suspends);
@@ -171,7 +173,7 @@ TEST_F(XQueueTest, a_start_that_the_hardware_refuses_can_be_tried_again) {
 TEST_F(XQueueTest, a_waiter_of_a_suspended_queue_returns_after_the_resume) {
     XQueue& queue = make();
     hardware_.complete_all();
-    ASSERT_TRUE(queue.suspend(false));
+    ASSERT_TRUE(queue.suspend({}));
     const auto ticket = queue.submit(nothing);
     std::atomic<bool> returned = false;
     std::thread waiter([&] {
@@ -189,7 +191,7 @@ TEST_F(XQueueTest, dropped_commands_are_never_launched_and_are_told_apart) {
     hardware_.complete_all();
     std::atomic<int> launches = 0;
     ASSERT_TRUE(queue.submit({count, &launches}));
-    ASSERT_TRUE(queue.suspend(false));
+    ASSERT_TRUE(queue.suspend({}));
     const auto dropped = queue.submit({count, &launches});
     ASSERT_TRUE(queue.submit({count, &launches}));
     EXPECT_EQ(2U, *queue.drop());
@@ -207,7 +209,7 @@ TEST_F(XQueueTest, a_launch_that_fails_is_the_submitters_or_the_waiters_error) {
     XQueue& queue = make();
     hardware_.complete_all();
     EXPECT_EQ(ENOSPC, queue.submit({refuse, nullptr}).error().errno_value);
-    ASSERT_TRUE(queue.suspend(false));
+    ASSERT_TRUE(queue.suspend({}));
     const auto ticket = queue.submit({refuse, nullptr});
     ASSERT_TRUE(queue.resume());
     EXPECT_EQ(ENOSPC, queue.wait(*ticket).error().errno_value);
@@ -249,6 +251,190 @@ TEST_F(XQueueTest, submit_blocks_at_capacity_until_there_is_room) {
     EXPECT_TRUE(returned);
 }
 
+// Lv2 by taking back: what the hardware says did not run is launched again, once, in order.
+class RelaunchTest : public XQueueTest {
+protected:
+    // Six commands of which two are complete, in front of a queue that takes back from that ticket.
+    XQueue& make_with_six_launched(xpreempt::xqueue::Ticket from) {
+        XQueue& queue = make({8, 2, 64}, Level::deactivate);
+        hardware_.best = {Level::deactivate, Way::flush, "told by the test"};
+        hardware_.deactivated = {from, Way::flush};
+        for (int i = 0; i < 6; ++i)
+            EXPECT_TRUE(queue.submit({count, &calls_, command_idempotent}));
+        hardware_.complete(2);
+        EXPECT_TRUE(queue.wait(2));
+        EXPECT_EQ(4U, queue.state().in_flight);
+        return queue;
+    }
+    std::vector<xpreempt::xqueue::Ticket> launched_tickets() const {
+        std::vector<xpreempt::xqueue::Ticket> tickets;
+        for (const auto& launch : hardware_.launches())
+            tickets.push_back(launch.ticket);
+        return tickets;
+    }
+    std::atomic<int> calls_ = 0;
+};
+using Tickets = std::vector<xpreempt::xqueue::Ticket>;
+
+TEST_F(RelaunchTest, what_was_taken_back_is_launched_again_after_the_resume) {
+    XQueue& queue = make_with_six_launched(4);
+    ASSERT_TRUE(queue.suspend({.exact = true}));
+    EXPECT_EQ(Way::flush, queue.state().held_way);
+    EXPECT_EQ(1U, queue.state().in_flight);
+    EXPECT_EQ(3U, queue.state().pending);
+    EXPECT_EQ(3U, queue.statistics().relaunched);
+    hardware_.complete_all();
+    EXPECT_TRUE(queue.wait(3)); // it runs on: the hardware is not held
+    EXPECT_EQ(6, calls_);
+    ASSERT_TRUE(queue.resume());
+    EXPECT_TRUE(queue.wait_all());
+    EXPECT_EQ((Tickets{1, 2, 3, 4, 5, 6, 4, 5, 6}), launched_tickets());
+    EXPECT_EQ(6U, queue.statistics().completed);
+    EXPECT_EQ(0U, queue.state().in_flight);
+}
+
+TEST_F(RelaunchTest, the_hardware_is_told_tickets_flags_and_what_is_complete) {
+    XQueue& queue = make_with_six_launched(3);
+    ASSERT_TRUE(queue.suspend({}));
+    ASSERT_TRUE(queue.resume());
+    hardware_.complete_all();
+    EXPECT_TRUE(queue.wait_all());
+    const auto launches = hardware_.launches();
+    EXPECT_EQ(command_idempotent, launches.back().command.flags);
+    EXPECT_EQ(0U, launches.front().completed);
+    EXPECT_EQ(2U, launches[6].completed);
+}
+
+TEST_F(RelaunchTest, what_completed_is_not_launched_again_whatever_the_hardware_says) {
+    XQueue& queue = make_with_six_launched(1);
+    ASSERT_TRUE(queue.suspend({}));
+    EXPECT_EQ(4U, queue.state().pending);
+    ASSERT_TRUE(queue.resume());
+    hardware_.complete_all();
+    EXPECT_TRUE(queue.wait_all());
+    EXPECT_EQ((Tickets{1, 2, 3, 4, 5, 6, 3, 4, 5, 6}), launched_tickets());
+}
+
+TEST_F(RelaunchTest, a_marker_of_what_was_taken_back_completes_nothing) {
+    XQueue& queue = make_with_six_launched(5);
+    std::atomic<bool> returned = false;
+    std::thread waiter([&] {
+        EXPECT_TRUE(queue.wait(6));
+        returned = true;
+    });
+    // The waiter's marker passes while the hardware takes its command back: the worst moment.
+    hardware_.in_deactivate = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+    ASSERT_TRUE(queue.suspend({}));
+    EXPECT_EQ(2U, queue.statistics().completed);
+    EXPECT_FALSE(returned);
+    ASSERT_TRUE(queue.resume());
+    until([&] { return hardware_.launched() == 8; });
+    EXPECT_FALSE(returned);
+    hardware_.complete_all();
+    waiter.join();
+    EXPECT_EQ(6U, queue.statistics().completed);
+}
+
+TEST_F(RelaunchTest, dropping_includes_what_was_taken_back) {
+    XQueue& queue = make_with_six_launched(5);
+    ASSERT_TRUE(queue.suspend({}));
+    const auto new_one = queue.submit({count, &calls_});
+    EXPECT_EQ(3U, *queue.drop());
+    ASSERT_TRUE(queue.resume());
+    hardware_.complete_all();
+    EXPECT_TRUE(queue.wait(4));
+    EXPECT_EQ(ECANCELED, queue.wait(5).error().errno_value);
+    EXPECT_EQ(ECANCELED, queue.wait(6).error().errno_value);
+    EXPECT_EQ(ECANCELED, queue.wait(*new_one).error().errno_value);
+    EXPECT_TRUE(queue.wait_all());
+    EXPECT_EQ(6, calls_);
+    EXPECT_EQ(0U, queue.state().in_flight);
+}
+
+TEST_F(RelaunchTest, failed_and_dropped_commands_stay_so_when_their_neighbours_come_back) {
+    XQueue& queue = make({8, 2, 2048}, Level::deactivate);
+    hardware_.best = {Level::deactivate, Way::flush, ""};
+    hardware_.deactivated = {1, Way::flush};
+    ASSERT_TRUE(queue.submit({count, &calls_, command_idempotent})); // 1
+    EXPECT_FALSE(queue.submit({refuse, nullptr}));                   // 2
+    queue.limit_level(Level::block);
+    ASSERT_TRUE(queue.suspend({}));
+    for (int i = 0; i < 1000; ++i) // 3 to 1002: whole chunks
+        ASSERT_TRUE(queue.submit({count, &calls_}));
+    EXPECT_EQ(1000U, *queue.drop());
+    ASSERT_TRUE(queue.resume());
+    queue.limit_level(Level::deactivate);
+    ASSERT_TRUE(queue.submit({count, &calls_, command_idempotent})); // 1003
+    EXPECT_FALSE(queue.submit({refuse, nullptr}));                   // 1004
+    ASSERT_TRUE(queue.suspend({}));
+    EXPECT_EQ(2U, queue.state().pending);
+    EXPECT_EQ(0U, queue.state().in_flight);
+    ASSERT_TRUE(queue.resume());
+    hardware_.complete_all();
+    EXPECT_TRUE(queue.wait_all());
+    EXPECT_TRUE(queue.wait(1004));
+    EXPECT_EQ(ECANCELED, queue.wait(500).error().errno_value);
+    EXPECT_EQ((Tickets{1, 1003, 1, 1003}), launched_tickets());
+}
+
+TEST_F(RelaunchTest, each_suspend_may_take_back_again) {
+    XQueue& queue = make_with_six_launched(4);
+    for (std::uint64_t round = 0; round < 5; ++round) {
+        ASSERT_TRUE(queue.suspend({}));
+        EXPECT_EQ(3U, queue.state().pending);
+        ASSERT_TRUE(queue.resume());
+        until([&] { return hardware_.launched() == 6 + 3 * (round + 1); });
+        until([&] { return queue.state().in_flight == 4; });
+    }
+    hardware_.complete_all();
+    EXPECT_TRUE(queue.wait_all());
+    EXPECT_EQ(6U, queue.statistics().completed);
+}
+
+TEST_F(RelaunchTest, a_refused_deactivation_takes_nothing_back) {
+    XQueue& queue = make_with_six_launched(4);
+    hardware_.stop_errno = ETIME;
+    EXPECT_EQ(Level::block, queue.suspend({})->level);
+    EXPECT_EQ(4U, queue.state().in_flight);
+    EXPECT_EQ(0U, queue.state().pending);
+    ASSERT_TRUE(queue.resume());
+}
+
+TEST_F(XQueueTest, a_suspend_can_wait_for_what_was_launched) {
+    XQueue& queue = make({4, 2, 8}, Level::block);
+    std::atomic<int> launches = 0;
+    for (int i = 0; i < 6; ++i)
+        ASSERT_TRUE(queue.submit({count, &launches}));
+    std::atomic<bool> returned = false;
+    std::thread suspender([&] {
+        EXPECT_TRUE(queue.suspend({.finish_launched = true}));
+        EXPECT_EQ(0U, queue.state().in_flight);
+        returned = true;
+    });
+    until([&] { return queue.state().suspends == 1; });
+    EXPECT_FALSE(returned);
+    hardware_.complete_all();
+    suspender.join();
+    EXPECT_EQ(4, launches);
+    EXPECT_EQ(2U, queue.state().pending);
+    ASSERT_TRUE(queue.resume());
+    EXPECT_TRUE(queue.wait_all());
+}
+
+TEST_F(XQueueTest, a_suspend_can_first_wait_for_what_was_submitted) {
+    XQueue& queue = make();
+    std::atomic<int> launches = 0;
+    for (int i = 0; i < 6; ++i)
+        ASSERT_TRUE(queue.submit({count, &launches}));
+    std::thread suspender([&] { EXPECT_TRUE(queue.suspend({.finish_submitted = true})); });
+    EXPECT_EQ(0U, queue.state().suspends);
+    hardware_.complete_all();
+    suspender.join();
+    EXPECT_EQ(6, launches);
+    EXPECT_EQ(1U, queue.state().suspends);
+    ASSERT_TRUE(queue.resume());
+}
+
 struct FromLaunch {
     XQueue* queue;
     int suspend_errno = 0, resume_errno = 0, wait_errno = 0;
@@ -257,7 +443,7 @@ struct FromLaunch {
 
 int call_back(void*, void* argument) {
     auto& self = *static_cast<FromLaunch*>(argument);
-    self.suspend_errno = self.queue->suspend(false).error().errno_value;
+    self.suspend_errno = self.queue->suspend({}).error().errno_value;
     self.resume_errno = self.queue->resume().error().errno_value;
     self.wait_errno = self.queue->wait(1).error().errno_value;
     self.submitted = self.queue->submit(nothing).has_value();
@@ -280,8 +466,8 @@ TEST_F(XQueueTest, a_launch_callback_may_submit_but_not_suspend_or_wait) {
 TEST_F(XQueueTest, destruction_resumes_and_finishes_everything) {
     XQueue& queue = make();
     std::atomic<int> launches = 0;
-    ASSERT_TRUE(queue.suspend(false));
-    ASSERT_TRUE(queue.suspend(false));
+    ASSERT_TRUE(queue.suspend({}));
+    ASSERT_TRUE(queue.suspend({}));
     for (int i = 0; i < 5; ++i)
         ASSERT_TRUE(queue.submit({count, &launches}));
     hardware_.complete_all();
@@ -292,7 +478,7 @@ TEST_F(XQueueTest, destruction_resumes_and_finishes_everything) {
 
 TEST_F(XQueueTest, destruction_ends_although_the_hardware_refuses_to_start) {
     XQueue& queue = make();
-    ASSERT_TRUE(queue.suspend(false));
+    ASSERT_TRUE(queue.suspend({}));
     ASSERT_TRUE(queue.submit(nothing));
     hardware_.start_errno = EIO;
     queue_.reset();
@@ -319,7 +505,7 @@ TEST_F(XQueueTest, a_suspend_never_leaks_a_launch) {
     });
     int leaked = 0;
     for (int round = 0; round < rounds; ++round) {
-        EXPECT_TRUE(queue.suspend(false));
+        EXPECT_TRUE(queue.suspend({}));
         const int before = launches;
         std::this_thread::yield();
         leaked += launches - before;

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// Completion: markers that pass, waits, and commands that are dropped.
+#include "xqueue/xqueue.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace xpreempt::xqueue {
+
+namespace {
+
+// Bounds what is remembered for a program that never waits for what it dropped.
+constexpr std::size_t max_dropped = 1024;
+
+} // namespace
+
+// Takes note of markers that have passed, without waiting.
+void XQueue::reap(Lock& lock) {
+    while (!markers_.empty() && !taking_back_) {
+        const std::shared_ptr<Marker> oldest = markers_.front().marker;
+        lock.unlock();
+        const bool passed = oldest->passed();
+        lock.lock();
+        if (!passed || taking_back_)
+            return;
+        complete(*oldest);
+    }
+}
+
+// A marker that is no longer there was void, or somebody else was faster.
+void XQueue::complete(const Marker& marker) {
+    const auto found = std::ranges::find_if(
+        markers_, [&](const Marked& marked) { return marked.marker.get() == &marker; });
+    if (found == markers_.end())
+        return;
+    completed_ = found->ticket;
+    const auto end = std::next(found);
+    for (auto passed = markers_.begin(); passed != end; ++passed) {
+        in_flight_ -= passed->count;
+        statistics_.completed += passed->count;
+    }
+    markers_.erase(markers_.begin(), end);
+    complete_if_idle();
+    ring_.release(completed_);
+    changed_.notify_all();
+    wake_worker();
+}
+
+// What failed or was dropped behind the last command has nothing that could complete it.
+void XQueue::complete_if_idle() {
+    if (in_flight_ > 0 || completed_ == launched_)
+        return;
+    completed_ = launched_;
+    ring_.release(completed_);
+}
+
+Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked) {
+    const std::shared_ptr<Marker> marker = marked.marker;
+    lock.unlock();
+    const auto waited = marker->wait();
+    lock.lock();
+    // Only then it is known whether the marker counts.
+    changed_.wait(lock, [this] { return !taking_back_; });
+    const bool valid =
+        std::ranges::any_of(markers_, [&](const Marked& other) { return other.marker == marker; });
+    if (!valid)
+        return {};
+    if (waited)
+        complete(*marker);
+    return waited;
+}
+
+// Until that command is complete, whether its launch failed or not. ECANCELED: dropped.
+Result<void> XQueue::finish(Lock& lock, Ticket ticket) {
+    for (;;) {
+        if (dropped_from(ticket) != 0)
+            return fail(ECANCELED, Op::wait);
+        if (ticket <= completed_)
+            return {};
+        if (broken_.errno_value != 0)
+            return tl::make_unexpected(broken_);
+        // While the hardware is held, waiting happens here and not inside HIP, which would keep
+        // locks of its own until the resume.
+        const bool marked = !markers_.empty() && markers_.back().ticket >= ticket;
+        if (ticket > launched_ || taking_back_ || hardware_held() || (!marked && launching_)) {
+            changed_.wait(lock);
+            continue;
+        }
+        const auto finished =
+            marked ? wait_marked(lock, *std::ranges::find_if(markers_,
+                                                             [&](const Marked& behind) {
+                                                                 return behind.ticket >= ticket;
+                                                             }))
+                   : place_marker(lock);
+        if (!finished)
+            return finished;
+    }
+}
+
+// Dropped is as good as done for who waits for everything; failures are those of their tickets.
+Result<void> XQueue::finish_all(Lock& lock, Ticket last) {
+    for (;;) {
+        for (Ticket first = dropped_from(last); first != 0; first = dropped_from(last))
+            last = first - 1;
+        if (last == 0)
+            return {};
+        const auto finished = finish(lock, last);
+        if (finished || finished.error().errno_value != ECANCELED || dropped_from(last) == 0)
+            return finished;
+    }
+}
+
+Result<void> XQueue::wait(Ticket ticket) {
+    if (called_from_launch())
+        return fail(EDEADLK, Op::wait);
+    Lock lock(mutex_);
+    if (ticket == 0 || ticket > submitted_)
+        return fail(EINVAL, Op::wait);
+    const auto finished = finish(lock, ticket);
+    const auto failure = failures_.find(ticket);
+    if (!finished || failure == failures_.end())
+        return finished;
+    const Error error = failure->second;
+    failures_.erase(failure);
+    return tl::make_unexpected(error);
+}
+
+Result<void> XQueue::wait_all() {
+    if (called_from_launch())
+        return fail(EDEADLK, Op::wait);
+    Lock lock(mutex_);
+    return finish_all(lock, submitted_);
+}
+
+XQueue::Dropped::const_iterator XQueue::dropped_range(Ticket ticket) const {
+    // The usual command is newer than anything that was ever dropped.
+    if (dropped_.empty() || dropped_.rbegin()->second < ticket)
+        return dropped_.end();
+    const auto after = dropped_.upper_bound(ticket);
+    if (after == dropped_.begin() || std::prev(after)->second < ticket)
+        return dropped_.end();
+    return std::prev(after);
+}
+
+Ticket XQueue::dropped_from(Ticket ticket) const {
+    const auto range = dropped_range(ticket);
+    return range == dropped_.end() ? 0 : range->first;
+}
+
+Ticket XQueue::dropped_until(Ticket ticket) const {
+    const auto range = dropped_range(ticket);
+    return range == dropped_.end() ? 0 : range->second;
+}
+
+Result<std::uint64_t> XQueue::drop() {
+    if (called_from_launch())
+        return fail(EDEADLK, Op::submit);
+    Lock lock(mutex_);
+    withheld_.fetch_add(1, std::memory_order_relaxed); // else a busy worker never stops launching
+    changed_.wait(lock, [this] { return !launching_ && !taking_back_; });
+    withheld_.fetch_sub(1, std::memory_order_relaxed);
+    const std::uint64_t count = pending_;
+    if (count == 0)
+        return count;
+    remember_dropped(launched_ + 1, submitted_);
+    pending_ = 0;
+    launched_ = submitted_;
+    statistics_.dropped += count;
+    complete_if_idle();
+    changed_.notify_all();
+    return count;
+}
+
+void XQueue::remember_dropped(Ticket first, Ticket last) {
+    // Of commands that were taken back, some may have been dropped before.
+    dropped_.erase(dropped_.lower_bound(first), dropped_.end());
+    if (const Ticket joined = dropped_from(first - 1); joined != 0)
+        first = joined;
+    dropped_[first] = last;
+    ring_.forget(std::max(first, completed_ + 1), last);
+    // What is not complete yet may be taken back, and must then be told apart.
+    if (dropped_.size() > max_dropped && dropped_.begin()->second <= completed_)
+        dropped_.erase(dropped_.begin());
+}
+
+} // namespace xpreempt::xqueue

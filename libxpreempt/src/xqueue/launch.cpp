@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// Progressive launching: who launches, and what is in flight.
+#include "xqueue/xqueue.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace xpreempt::xqueue {
+
+namespace {
+
+// Commands that are launched between two looks at the state.
+constexpr std::size_t max_run = 16;
+
+// Bounds what is remembered for a program that never waits for what failed.
+constexpr std::size_t max_failures = 1024;
+
+} // namespace
+
+bool XQueue::called_from_launch() const {
+    return launcher_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+}
+
+Result<Ticket> XQueue::submit(const Command& command) {
+    Lock lock(mutex_);
+    if (pending_ == 0 && may_launch() && in_flight_ >= config_.threshold)
+        reap(lock);
+    while (pending_ >= config_.capacity && broken_.errno_value == 0) {
+        // The launch that is going on is this thread's: nobody else could make room.
+        if (called_from_launch())
+            return fail(EAGAIN, Op::submit);
+        changed_.wait(lock);
+    }
+    if (broken_.errno_value != 0)
+        return tl::make_unexpected(broken_);
+    const Ticket ticket = submitted_ + 1;
+    ring_.push(ticket, command);
+    submitted_ = ticket;
+    ++pending_;
+    ++statistics_.submitted;
+    if (pending_ > 1 || !may_launch() || in_flight_ >= config_.threshold) {
+        wake_worker();
+        return ticket;
+    }
+    Attempt attempt{{command, ticket, completed_}, {0, Op::launch}};
+    if (launch(lock, {&attempt, 1}) == 0)
+        return ticket; // a suspend came first
+    if (attempt.error.errno_value != 0)
+        return tl::make_unexpected(attempt.error);
+    ++statistics_.launched_inline;
+    return ticket;
+}
+
+// The first from that ticket on which is neither dropped nor failed, if it was submitted.
+Ticket XQueue::launchable_from(Ticket ticket) {
+    while (ticket <= submitted_) {
+        if (const Ticket last = dropped_until(ticket); last != 0)
+            ticket = last + 1;
+        else if (ring_[ticket].launch == nullptr)
+            ++ticket;
+        else
+            break;
+    }
+    return ticket;
+}
+
+// Commands that can be launched before a marker is due.
+std::uint32_t XQueue::until_marker() const {
+    return config_.batch > unmarked_ ? config_.batch - unmarked_ : 1;
+}
+
+// Comes with mutex_ locked, and launching is our turn; leaves it locked. Launches the commands in
+// order until a suspend comes, and returns how many it tried. The others are pending as before.
+std::size_t XQueue::launch(Lock& lock, std::span<Attempt> attempts) {
+    const auto count = static_cast<std::uint32_t>(attempts.size());
+    const std::uint32_t before_marker = until_marker();
+    pending_ -= count;
+    launching_ = true;
+    launcher_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    lock.unlock();
+    std::uint32_t tried = 0, launched = 0;
+    while (tried < count && withheld_.load(std::memory_order_relaxed) == 0) {
+        Attempt& attempt = attempts[tried++];
+        if (const auto answer = hw_->launch(attempt.launch); answer)
+            ++launched;
+        else
+            attempt.error = answer.error();
+    }
+    // Right behind the commands that it counts. One that cannot be placed is tried again with the
+    // next launch, and reported by a call that depends on it.
+    Result<std::shared_ptr<Marker>> marker;
+    const bool mark = launched >= before_marker;
+    if (mark)
+        marker = hw_->mark();
+    lock.lock();
+    launching_ = false;
+    launcher_.store({}, std::memory_order_relaxed);
+    pending_ += count - tried;
+    for (const Attempt& attempt : attempts.first(tried))
+        account(attempt);
+    // Nothing that could be launched is left: what is behind failed before or was dropped.
+    if (pending_ == 0)
+        launched_ = submitted_;
+    if (mark && marker)
+        add_marker(std::move(*marker));
+    else if (mark)
+        ++statistics_.hw_failures;
+    complete_if_idle();
+    changed_.notify_all();
+    wake_worker();
+    return tried;
+}
+
+void XQueue::account(const Attempt& attempt) {
+    launched_ = attempt.launch.ticket;
+    if (attempt.error.errno_value != 0) {
+        ring_[launched_].launch = nullptr;
+        ++statistics_.launch_failures;
+        return;
+    }
+    ++statistics_.launched;
+    ++in_flight_;
+    ++unmarked_;
+}
+
+void XQueue::add_marker(std::shared_ptr<Marker> marker) {
+    markers_.push_back({launched_, unmarked_, std::move(marker)});
+    unmarked_ = 0;
+}
+
+// As launch(): the marker must come right behind the commands that it counts.
+Result<void> XQueue::place_marker(Lock& lock) {
+    launching_ = true;
+    launcher_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    lock.unlock();
+    auto marker = hw_->mark();
+    lock.lock();
+    launching_ = false;
+    launcher_.store({}, std::memory_order_relaxed);
+    changed_.notify_all();
+    wake_worker();
+    if (!marker)
+        return tl::make_unexpected(marker.error());
+    add_marker(std::move(*marker));
+    return {};
+}
+
+// Until fewer than threshold commands are in flight, or nothing may be launched any more.
+void XQueue::make_room(Lock& lock) {
+    const auto finished =
+        markers_.empty() ? place_marker(lock) : wait_marked(lock, markers_.front());
+    if (!finished) {
+        broken_ = finished.error();
+        changed_.notify_all();
+    }
+}
+
+// Whoever makes launching possible calls it. A worker that is awake looks by itself.
+void XQueue::wake_worker() {
+    if (!worker_sleeps_ || pending_ == 0 || !may_launch())
+        return;
+    worker_sleeps_ = false;
+    work_.notify_one();
+}
+
+void XQueue::launch_pending(Lock& lock) {
+    std::array<Attempt, max_run> attempts;
+    const std::size_t room =
+        std::min<std::size_t>({config_.threshold - in_flight_, until_marker(), pending_, max_run});
+    std::size_t count = 0;
+    for (Ticket ticket = launched_; count < room; ++count) {
+        ticket = launchable_from(ticket + 1);
+        attempts[count] = {{ring_[ticket], ticket, completed_}, {0, Op::launch}};
+    }
+    const std::size_t tried = launch(lock, {attempts.data(), count});
+    for (std::size_t i = 0; i < tried; ++i)
+        if (attempts[i].error.errno_value != 0 && failures_.size() < max_failures)
+            failures_.emplace(attempts[i].launch.ticket, attempts[i].error);
+}
+
+void XQueue::work() {
+    Lock lock(mutex_);
+    for (;;) {
+        while (!stopping_ && (pending_ == 0 || !may_launch() || broken_.errno_value != 0)) {
+            worker_sleeps_ = true;
+            work_.wait(lock);
+        }
+        worker_sleeps_ = false;
+        if (stopping_)
+            return;
+        if (in_flight_ >= config_.threshold)
+            make_room(lock);
+        else
+            launch_pending(lock);
+    }
+}
+
+} // namespace xpreempt::xqueue
