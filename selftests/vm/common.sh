@@ -7,6 +7,7 @@ repo_dir=$(cd "$vm_dir/../.." && pwd)
 cache_dir=${XDG_CACHE_HOME:-$HOME/.cache}/kfd-preempt
 build_dir=${BUILD_DIR:-$repo_dir/build/dev}
 guest_dir=$build_dir/guest
+rocm_suite=${ROCM_SUITE:-forky} # whose ROCm: see rocm-root
 
 note() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 
