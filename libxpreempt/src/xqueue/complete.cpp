@@ -42,6 +42,7 @@ void XQueue::complete(const Marker& marker) {
     markers_.erase(markers_.begin(), end);
     complete_if_idle();
     ring_.release(completed_);
+    tell_of_work();
     changed_.notify_all();
     wake_worker();
 }
@@ -167,6 +168,7 @@ Result<std::uint64_t> XQueue::drop() {
     launched_ = submitted_;
     statistics_.dropped += count;
     complete_if_idle();
+    tell_of_work();
     changed_.notify_all();
     return count;
 }

@@ -38,6 +38,7 @@ Result<Ticket> XQueue::submit(const Command& command) {
     submitted_ = ticket;
     ++pending_;
     ++statistics_.submitted;
+    tell_of_work();
     if (pending_ > 1 || !may_launch() || in_flight_ >= config_.threshold) {
         wake_worker();
         return ticket;
@@ -106,6 +107,7 @@ std::size_t XQueue::launch(Lock& lock, std::span<Attempt> attempts) {
     else if (mark)
         ++statistics_.hw_failures;
     complete_if_idle();
+    tell_of_work();
     changed_.notify_all();
     wake_worker();
     return tried;

@@ -136,6 +136,7 @@ void XQueue::drop_hold() {
     withheld_.fetch_sub(1, std::memory_order_relaxed);
     changed_.notify_all();
     wake_worker();
+    tell_of_holds();
 }
 
 Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
@@ -149,6 +150,7 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
     Lock lock(mutex_);
     Error missed{0, Op::suspend};
     withheld_.fetch_add(1, std::memory_order_relaxed);
+    tell_of_holds();
     if (++holds_ == 1) {
         if (highest_ != Level::block)
             stopwatch.start();

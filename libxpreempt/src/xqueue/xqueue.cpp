@@ -33,9 +33,13 @@ XQueue::~XQueue() {
     {
         const Lock lock(mutex_);
         stopping_ = true;
+        observer_ = nullptr;
         work_.notify_one();
+        changed_.notify_all();
     }
     worker_.join();
+    if (watcher_.joinable())
+        watcher_.join();
 }
 
 Result<void> XQueue::configure(const LaunchConfig& config) {

@@ -61,6 +61,16 @@ struct Suspension {
     Error hw_error; // errno_value 0, or why it is not the level that was wanted
 };
 
+// Told when an XQueue gets work, when it has none left, and when suspends come or go. Called with
+// the XQueue's locks held: it takes note, and calls nothing of the XQueue.
+class Observer {
+public:
+    virtual void note() noexcept = 0;
+
+protected:
+    ~Observer() = default;
+};
+
 // Thread-safe. Lock order: control_mutex_ before mutex_; neither is held while the hardware queue
 // launches or marks, control_mutex_ is while it stops or starts. A launch callback must not call
 // back into its own XQueue but to submit; suspend and wait answer EDEADLK there.
@@ -105,6 +115,10 @@ public:
         priority_.store(priority, std::memory_order_relaxed);
     }
     std::int32_t priority() const { return priority_.load(std::memory_order_relaxed); }
+
+    // Somebody who is told at once when the work is over costs a thread, which lives as long as the
+    // XQueue. nullptr: nobody any more; the former one is not called after that returns.
+    void observe(Observer* observer);
     State state() const;
     Statistics statistics() const;
 
@@ -149,6 +163,12 @@ private:
     Ticket dropped_until(Ticket ticket) const;
     void remember_dropped(Ticket first, Ticket last);
 
+    // observe.cpp
+    void watch();
+    bool watching() const { return observer_ != nullptr && broken_.errno_value == 0; }
+    void tell_of_work();
+    void tell_of_holds();
+
     // suspend.cpp
     bool hardware_held() const { return held_way_ == Way::hardware; }
     Error stop(Lock& lock, bool exact);
@@ -190,8 +210,12 @@ private:
     Dropped dropped_;
     std::map<Ticket, Error> failures_; // of launches by the worker, until waited for
     Statistics statistics_;
+    Observer* observer_ = nullptr;
+    bool told_of_work_ = false;
 
-    std::thread worker_; // last: it uses everything above
+    // Last: they use everything above.
+    std::thread worker_;
+    std::thread watcher_; // waits for the GPU while somebody observes
 };
 
 } // namespace xpreempt::xqueue

@@ -521,4 +521,47 @@ TEST_F(XQueueTest, a_suspend_never_leaks_a_launch) {
     EXPECT_EQ(queue.statistics().submitted, hardware_.launched());
 }
 
+class CountingObserver final : public xpreempt::xqueue::Observer {
+public:
+    void note() noexcept override { ++notes_; }
+    [[nodiscard]] int notes() const { return notes_; }
+
+private:
+    std::atomic<int> notes_{0};
+};
+
+TEST_F(XQueueTest, an_observer_is_told_of_work_and_of_its_end_without_anybody_waiting) {
+    XQueue& queue = make();
+    CountingObserver observer;
+    queue.observe(&observer);
+    ASSERT_TRUE(queue.submit(nothing));
+    EXPECT_EQ(1, observer.notes());
+    ASSERT_TRUE(queue.submit(nothing));
+    EXPECT_EQ(1, observer.notes()); // there was work before
+    hardware_.complete_all();
+    until([&] { return observer.notes() == 2; });
+    EXPECT_EQ(0U, queue.state().in_flight);
+    ASSERT_TRUE(queue.suspend({}));
+    EXPECT_EQ(3, observer.notes());
+    ASSERT_TRUE(queue.submit(nothing));
+    ASSERT_TRUE(queue.drop());
+    EXPECT_EQ(5, observer.notes());
+    queue.observe(nullptr);
+    ASSERT_TRUE(queue.resume());
+    EXPECT_EQ(5, observer.notes());
+}
+
+TEST_F(XQueueTest, an_observed_xqueue_launches_while_its_watcher_waits) {
+    XQueue& queue = make();
+    CountingObserver observer;
+    queue.observe(&observer);
+    ASSERT_TRUE(queue.submit(nothing));
+    ASSERT_TRUE(queue.suspend({}));
+    ASSERT_TRUE(queue.submit(nothing)); // behind one that does not complete
+    ASSERT_TRUE(queue.resume());
+    until([&] { return hardware_.launched() == 2; });
+    EXPECT_EQ(2U, queue.state().in_flight);
+    queue.observe(nullptr);
+}
+
 } // namespace
