@@ -33,6 +33,6 @@ function(shared_rooms)
     return()
   endif()
   room(kfd SOURCES src/kfd/attribute.cpp src/kfd/device.cpp src/kfd/module.cpp src/kfd/roots.cpp
-    src/kfd/sysfs.cpp src/kfd/topology.cpp)
+    src/kfd/save_area.cpp src/kfd/save_cost.cpp src/kfd/sysfs.cpp src/kfd/topology.cpp)
   target_include_directories(xpreempt_kfd SYSTEM PUBLIC ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../uapi)
 endfunction()

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// In which memory a save area of this process is: nothing tells it outright, its pages do.
+#pragma once
+
+#include "kfd/roots.hpp"
+#include "kfd/save_cost.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace xpreempt::kfd {
+
+struct SaveArea {
+    Memory memory = Memory::unknown;
+    std::string reason; // how it is known, or why it is not
+};
+
+// The mapping of /proc/PID/maps that has the address.
+struct Mapped {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0; // 0: there is none
+    std::string path;      // empty: anonymous
+};
+Mapped mapping_of(std::string_view maps, std::uint64_t address);
+
+// Of this process; the area that AMDKFD_IOC_CREATE_QUEUE was given.
+SaveArea save_area_of(const Roots& roots, std::uint64_t address, std::uint64_t bytes);
+
+} // namespace xpreempt::kfd

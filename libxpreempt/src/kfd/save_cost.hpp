@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// What saving a queue's waves costs at most, computed from the shape of the GPU: a prediction.
+#pragma once
+
+#include "kfd/topology.hpp"
+
+#include <cstdint>
+
+namespace xpreempt::kfd {
+
+enum class Memory : std::uint8_t {
+    unknown,
+    system, // behind the link to the host
+    vram,
+};
+
+// Of one queue, all XCCs together. Zero in a figure: not known, for want of an input.
+struct SaveCost {
+    // Every wave slot, register and byte of LDS of the GPU in use: the size of the save area.
+    std::uint64_t full_bytes = 0;
+    std::uint64_t control_bytes = 0; // of it, control stacks
+    std::uint64_t debug_bytes = 0;   // of it, for a debugger, which a save does not write
+    // One wave of 64 VGPRs on each CU: what a small kernel leaves to save.
+    std::uint64_t light_bytes = 0;
+
+    // From the doorbell until the data is stored: the first with the peak bandwidth of the memory,
+    // the last with 80 % of it. Locks, scheduler firmware, its grace period and memory operations
+    // under way come on top; no formula gives those.
+    double full_us_least = 0;
+    double full_us_most = 0;
+    double light_us_most = 0;
+};
+
+// The inputs that bound the time, as far as the driver tells them; 0: it does not.
+std::uint64_t memory_mbs(const Gpu& gpu, Memory memory);
+std::uint32_t compute_units(const Gpu& gpu);
+
+// Where memory is unknown the times span both: least for VRAM, most for system memory.
+SaveCost predict_save(const Gpu& gpu, Memory memory);
+
+} // namespace xpreempt::kfd
