@@ -2,6 +2,7 @@
 // Per-thread state of the interposers.
 #include "hook/current_call.hpp"
 
+#include "hook/packet_log.hpp"
 #include "hook/queue_table.hpp"
 #include "hook/real.hpp"
 
@@ -12,7 +13,7 @@
 namespace xpreempt::hook {
 
 constinit thread_local CurrentCall current_call{
-    nullptr, CallClass::count, 0, false, false, false, -1, {}, {}, {}};
+    nullptr, CallClass::count, 0, false, false, false, -1, {}, nullptr, {}, {}};
 std::atomic<const Gate*> gate{nullptr};
 
 namespace {
@@ -110,6 +111,8 @@ void count_queue(CurrentCall& mine, std::uint64_t address) {
 
 void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t count) {
     CurrentCall& mine = current_call;
+    if (mine.log != nullptr)
+        log_reserved(*mine.log, hsa_queue, index, count);
     if (mine.depth == 0)
         return;
     if (mine.attributed)

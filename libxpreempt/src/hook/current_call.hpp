@@ -20,6 +20,7 @@ struct CurrentCall {
     bool exit_watched; // this thread has used hipStreamPerThread
     int device;        // current one of the thread; below 0: HIP has to be asked
     LaunchRecord launch;
+    PacketLog* log;                 // see Table::log_packets, or null
     std::uint64_t launch_queues[8]; // of which launch.num_queues are used
     char per_thread[max_devices];   // whose addresses are the keys of the thread's own streams
 };
@@ -32,6 +33,13 @@ extern std::atomic<const Gate*> gate;
 constexpr bool is_launch(CallClass call_class) {
     return call_class == CallClass::launch || call_class == CallClass::cooperative ||
            call_class == CallClass::graph;
+}
+
+// Classes that do nothing beyond their packets in one queue. Of the others work is elsewhere, or
+// somebody else learns of their completion.
+constexpr bool is_in_packets(CallClass call_class) {
+    return call_class == CallClass::launch || call_class == CallClass::fill ||
+           call_class == CallClass::event_query || call_class == CallClass::device_change;
 }
 
 // Classes whose packets are not those of one stream: they concern all streams of the device, or
@@ -76,6 +84,8 @@ public:
         mine.attributed = is_attributed(call_class);
         if (is_launch(call_class))
             mine.launch.num_queues = 0;
+        if (mine.log != nullptr && !is_in_packets(call_class))
+            mine.log->incomplete = 1;
     }
     ~CallScope() { --current_call.depth; }
     CallScope(const CallScope&) = delete;

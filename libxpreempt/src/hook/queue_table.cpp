@@ -3,6 +3,7 @@
 #include "hook/queue_table.hpp"
 
 #include "hook/current_call.hpp"
+#include "hook/packet_log.hpp"
 #include "hook/real.hpp"
 
 #include <atomic>
@@ -399,7 +400,8 @@ void table_set_gate(const Gate* wanted) {
 
 constexpr Table table{sizeof(Table),    table_queues,       table_stream_queue, table_streams_of,
                       real_kfd_ioctl,   table_begin_update, table_end_update,   table_overflows,
-                      table_stream_key, table_busy_queues,  last_launch,        table_set_gate};
+                      table_stream_key, table_busy_queues,  last_launch,        table_set_gate,
+                      log_packets};
 
 } // namespace
 

@@ -85,6 +85,15 @@ struct LaunchRecord {
     std::uint32_t call_class;   // CallClass
 };
 
+// The AQL packets that some calls of one thread reserved.
+struct PacketLog {
+    static constexpr std::uint32_t max_packets = 40;
+    std::uint32_t num_packets;
+    std::uint32_t incomplete; // more than fit, on several queues, or work that is not in packets
+    std::uint64_t hsa_queue;
+    std::uint64_t packets[max_packets]; // as the queue's write index counts them
+};
+
 // All calls are safe from any thread, none allocates. 0 or a negative errno where int is returned.
 struct Table {
     std::uint32_t bytes; // of this struct: a newer hook appends
@@ -126,6 +135,9 @@ struct Table {
     // Replaces the gate; null: none. It must stay for the rest of the process, for other threads
     // may be in it.
     void (*set_gate)(const Gate* gate);
+
+    // Clears the log, and notes the calling thread's packets in it from now on. null ends that.
+    void (*log_packets)(PacketLog* log);
 };
 
 } // namespace xpreempt::hook
