@@ -4,6 +4,7 @@
 #define XPREEMPT_XPREEMPT_H
 
 #include <xpreempt/device.h>
+#include <xpreempt/guardian.h>
 #include <xpreempt/queue.h>
 #include <xpreempt/sched.h>
 #include <xpreempt/stats.h>

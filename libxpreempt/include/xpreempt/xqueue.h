@@ -42,7 +42,8 @@ struct xp_xqueue_options {
 	uint32_t capacity; /* commands that may wait before submit blocks; 0: 65536 */
 	uint32_t max_level; /* XP_LEVEL_*: do not stop more than that; 0: as much as possible */
 	uint32_t flags; /* XP_ALLOW_SHARED */
-	uint32_t reserved; /* 0 */
+	uint32_t deactivate_way; /* XP_WAY_*: the only one; 0: hardware, but guardian or flush where
+				  * the commands allow it and the queue is shared */
 };
 
 /* flags of xp_xqueue_suspend() */

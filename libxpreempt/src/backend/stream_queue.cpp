@@ -36,7 +36,52 @@ xqueue::LevelChoice only_block(std::string reason) {
     return {xqueue::Level::block, xqueue::Way::none, std::move(reason)};
 }
 
+// One launch while its callback runs. A callback may submit to another xqueue, which then launches
+// in the same thread.
+class LaunchScope {
+public:
+    LaunchScope(const Guardian& guardian, hook::PacketLog* log, const hook::Table* hook)
+        : guardian_(guardian), log_(log), hook_(hook), outer_(current_) {
+        current_ = this;
+        // The inner one's packets are not the outer one's, but come before some of them.
+        if (outer_ != nullptr && outer_->log_ != nullptr)
+            outer_->log_->incomplete = 1;
+        if (log_ != nullptr)
+            hook_->log_packets(log_);
+    }
+    ~LaunchScope() {
+        if (log_ != nullptr)
+            hook_->log_packets(nullptr);
+        current_ = outer_;
+    }
+    LaunchScope(const LaunchScope&) = delete;
+    LaunchScope& operator=(const LaunchScope&) = delete;
+    LaunchScope(LaunchScope&&) = delete;
+    LaunchScope& operator=(LaunchScope&&) = delete;
+
+    static const Guardian* guardian() {
+        return current_ != nullptr ? &current_->guardian_ : nullptr;
+    }
+
+private:
+    static thread_local LaunchScope* current_;
+
+    Guardian guardian_;
+    hook::PacketLog* log_;
+    const hook::Table* hook_;
+    LaunchScope* outer_;
+};
+thread_local LaunchScope* LaunchScope::current_ = nullptr;
+
+bool has(const xqueue::Launch& launch, std::uint32_t flag) {
+    return (launch.command.flags & flag) != 0;
+}
+
 } // namespace
+
+const Guardian* guardian_of_launch() {
+    return LaunchScope::guardian();
+}
 
 xqueue::LevelChoice level_of(const Transport& transport, const Probe& probe,
                              const hip::Mapping& mapping, hip::Stream stream, bool allow_shared) {
@@ -58,13 +103,120 @@ xqueue::LevelChoice level_of(const Transport& transport, const Probe& probe,
     return {xqueue::Level::interrupt, xqueue::Way::hardware, ""};
 }
 
-xqueue::LevelChoice StreamQueue::best_level() {
+StreamQueue::~StreamQueue() {
+    // Of a dead queue nobody knows which kernels still look at their guardians.
+    if (guardians_ == nullptr || last_marker_ == nullptr || !last_marker_->passed())
+        return;
+    guardians_->retire_all();
+    environment_.guardians.give_back(std::move(guardians_));
+}
+
+xqueue::LevelChoice StreamQueue::level_when_held() const {
     return level_of(environment_.transport, environment_.probe, environment_.mapping, stream_,
-                    allow_shared_);
+                    rules_.allow_shared);
+}
+
+StreamQueue::WayChoice StreamQueue::way_of(xqueue::Way way,
+                                           const xqueue::LevelChoice& when_held) const {
+    using xqueue::Way;
+    const Transport& transport = environment_.transport;
+    const std::lock_guard lock(launched_mutex_);
+    switch (way) {
+    case Way::none: break;
+    case Way::hardware:
+        if (when_held.level != xqueue::Level::block)
+            return {way, ""};
+        return {Way::none, when_held.reason};
+    case Way::guardian:
+        if (launched_.can_guard())
+            return {way, ""};
+        return {Way::none, "the newest command is not guarded"};
+    case Way::flush:
+        if (!environment_.mapping.available())
+            return {Way::none, "a flush needs libxpreempt-hook.so"};
+        if (transport.kind() == TransportKind::none)
+            return {Way::none, "a flush has to stop the queue: " + environment_.probe.reason};
+        if (launched_.can_flush())
+            return {way, ""};
+        return {Way::none, "the newest command cannot be flushed"};
+    }
+    return {Way::none, "no such way"};
+}
+
+// Holding the queue asks nothing of the commands, but other streams stop with it.
+StreamQueue::WayChoice StreamQueue::way_now(const xqueue::LevelChoice& when_held) const {
+    using xqueue::Way;
+    if (rules_.deactivate_way != Way::none)
+        return way_of(rules_.deactivate_way, when_held);
+    const auto queue = environment_.mapping.queue_of(stream_);
+    const WayChoice hardware = way_of(Way::hardware, when_held);
+    if (hardware.way != Way::none && queue && queue->num_streams == 1)
+        return hardware;
+    WayChoice last;
+    for (const Way way : {Way::guardian, Way::flush})
+        if (last = way_of(way, when_held); last.way != Way::none)
+            return last;
+    return hardware.way != Way::none ? hardware
+                                     : WayChoice{Way::none, hardware.why + "; " + last.why};
+}
+
+xqueue::LevelChoice StreamQueue::best_level(xqueue::Level highest) {
+    using xqueue::Level;
+    if (highest == Level::block)
+        return only_block("");
+    const xqueue::LevelChoice when_held = level_when_held();
+    if (highest == Level::interrupt && when_held.level == Level::interrupt)
+        return when_held;
+    const WayChoice choice = way_now(when_held);
+    if (choice.way == xqueue::Way::none)
+        return only_block(choice.why);
+    return {Level::deactivate, choice.way, highest == Level::interrupt ? when_held.reason : ""};
+}
+
+// No guardian is no error: the command then is one that cannot be taken back.
+std::optional<Guardian> StreamQueue::guard(const xqueue::Launch& launch) {
+    if (!has(launch, xqueue::command_guarded))
+        return std::nullopt;
+    if (guardians_ == nullptr) {
+        auto acquired = environment_.guardians.acquire(environment_.hip, stream_);
+        if (!acquired)
+            return std::nullopt;
+        guardians_ = std::move(*acquired);
+    }
+    Guardian guardian;
+    if (!guardians_->arm(guardian))
+        return std::nullopt;
+    return guardian;
 }
 
 Result<void> StreamQueue::launch(const xqueue::Launch& launch) {
-    const int answer = launch.command.launch(stream_, launch.command.argument);
+    LaunchedCommands::Entry entry;
+    entry.ticket = launch.ticket;
+    if (launch.command.flags != 0)
+        any_flags_.store(true, std::memory_order_relaxed);
+    const bool remember = any_flags_.load(std::memory_order_relaxed);
+    if (remember) {
+        const std::lock_guard lock(launched_mutex_);
+        const std::uint32_t done = launched_.forget(launch.completed);
+        if (guardians_ != nullptr)
+            guardians_->retire(done);
+        entry.guardian = guard(launch);
+    }
+    if (has(launch, xqueue::command_idempotent) && environment_.mapping.available())
+        entry.log = std::make_unique<hook::PacketLog>();
+    int answer = 0;
+    {
+        const LaunchScope scope(entry.guardian.value_or(Guardian{}), entry.log.get(),
+                                environment_.mapping.table());
+        answer = launch.command.launch(stream_, launch.command.argument);
+    }
+    if (remember) {
+        // A part of a command that failed may be in the queue, and is never launched again.
+        if (answer != 0)
+            entry.log.reset();
+        const std::lock_guard lock(launched_mutex_);
+        launched_.add(std::move(entry), answer == 0);
+    }
     if (answer == 0)
         return {};
     // A positive answer is a HIP error that the callback passed on.
@@ -81,21 +233,60 @@ Result<std::shared_ptr<xqueue::Marker>> StreamQueue::mark() {
     auto marker = std::make_shared<EventMarker>(hip, event);
     if (const int error = hip.event_record(event, stream_); error != hip::success)
         return hip::failed_call(error);
+    last_marker_ = marker;
     return marker;
 }
 
 Result<xqueue::Deactivated> StreamQueue::deactivate() {
-    const bool can_drain = environment_.transport.can(StopType::drain);
-    if (const auto stopped = stop(can_drain ? StopType::drain : StopType::save); !stopped)
-        return tl::make_unexpected(stopped.error());
-    return xqueue::Deactivated{std::nullopt, xqueue::Way::hardware};
+    const WayChoice choice = way_now(level_when_held());
+    switch (choice.way) {
+    case xqueue::Way::none: break;
+    case xqueue::Way::hardware: {
+        const bool can_drain = environment_.transport.can(StopType::drain);
+        if (const auto stopped = stop(can_drain ? StopType::drain : StopType::save); !stopped)
+            return tl::make_unexpected(stopped.error());
+        return xqueue::Deactivated{std::nullopt, choice.way};
+    }
+    case xqueue::Way::guardian: {
+        const std::lock_guard lock(launched_mutex_);
+        return xqueue::Deactivated{launched_.take_back_guarded(), choice.way};
+    }
+    case xqueue::Way::flush: return flush();
+    }
+    return fail(EOPNOTSUPP, Op::choose_level);
+}
+
+// The queue stands still only while packets are rewritten. It is not held afterwards: what runs
+// goes on, and the other streams' packets with it.
+Result<xqueue::Deactivated> StreamQueue::flush() {
+    const auto queue = environment_.mapping.queue_of(stream_);
+    if (!queue)
+        return tl::make_unexpected(queue.error());
+    const bool can_save = environment_.transport.can(StopType::save);
+    const auto held = environment_.holds.hold(*queue, can_save ? StopType::save : StopType::drain);
+    if (!held)
+        return tl::make_unexpected(held.error());
+    xqueue::Deactivated answer{std::nullopt, xqueue::Way::flush};
+    {
+        const std::lock_guard lock(launched_mutex_);
+        AqlRing ring(*queue);
+        answer.relaunch_from = launched_.take_back_packets(ring, queue->hsa_queue);
+    }
+    // Too late for an error: reactivate() tries again.
+    if (!environment_.holds.release(*queue))
+        stopped_ = *queue;
+    return answer;
+}
+
+Result<void> StreamQueue::reactivate() {
+    return stopped_ ? start() : Result<void>{};
 }
 
 Result<void> StreamQueue::stop(StopType type) {
     const auto queue = environment_.mapping.queue_of(stream_);
     if (!queue)
         return tl::make_unexpected(queue.error());
-    if (queue->num_streams > 1 && !allow_shared_)
+    if (queue->num_streams > 1 && !rules_.allow_shared)
         return fail(EBUSY, Op::share_queue, queue->kfd_queue_id);
     if (const auto held = environment_.holds.hold(*queue, type); !held)
         return held;

@@ -2,12 +2,18 @@
 // A HIP stream as the hardware queue of an XQueue.
 #pragma once
 
+#include "backend/guardians.hpp"
 #include "backend/holds.hpp"
+#include "backend/launched_commands.hpp"
 #include "hip/mapping.hpp"
 #include "hip/runtime.hpp"
 #include "xqueue/hw_queue.hpp"
 
+#include <atomic>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 
 namespace xpreempt::backend {
 
@@ -23,32 +29,63 @@ struct Environment {
     const Probe& probe;
     Transport& transport;
     Holds& holds;
+    GuardianPool& guardians;
 };
+
+// How one xqueue wants its stream to be stopped.
+struct StopRules {
+    bool allow_shared = false;                      // other streams may stop with it
+    xqueue::Way deactivate_way = xqueue::Way::none; // none: chosen when it is stopped
+};
+
+// The guardian of the command that the calling thread launches now. Null: it launches none.
+const Guardian* guardian_of_launch();
 
 class StreamQueue final : public xqueue::HwQueue {
 public:
-    StreamQueue(const Environment& environment, hip::Stream stream, bool allow_shared)
-        : environment_(environment), stream_(stream), allow_shared_(allow_shared) {}
+    StreamQueue(const Environment& environment, hip::Stream stream, const StopRules& rules)
+        : environment_(environment), stream_(stream), rules_(rules) {}
+    ~StreamQueue() override;
+    StreamQueue(const StreamQueue&) = delete;
+    StreamQueue& operator=(const StreamQueue&) = delete;
+    StreamQueue(StreamQueue&&) = delete;
+    StreamQueue& operator=(StreamQueue&&) = delete;
 
-    xqueue::LevelChoice best_level() override;
+    xqueue::LevelChoice best_level(xqueue::Level highest) override;
     Result<void> launch(const xqueue::Launch& launch) override;
     Result<std::shared_ptr<xqueue::Marker>> mark() override;
 
-    // Where the driver cannot drain, waves are saved instead: none of the launched commands starts
-    // either way.
+    // By hardware, where the driver cannot drain, waves are saved instead: none of the launched
+    // commands starts either way.
     Result<xqueue::Deactivated> deactivate() override;
-    Result<void> reactivate() override { return start(); }
+    Result<void> reactivate() override;
     Result<void> interrupt() override { return stop(StopType::save); }
     Result<void> restore() override { return start(); }
 
 private:
+    struct WayChoice {
+        xqueue::Way way; // none: why tells the reason
+        std::string why;
+    };
+
+    [[nodiscard]] xqueue::LevelChoice level_when_held() const;
+    WayChoice way_now(const xqueue::LevelChoice& when_held) const;
+    WayChoice way_of(xqueue::Way way, const xqueue::LevelChoice& when_held) const;
+    std::optional<Guardian> guard(const xqueue::Launch& launch);
+    Result<xqueue::Deactivated> flush();
     Result<void> stop(StopType type);
     Result<void> start();
 
     Environment environment_;
     hip::Stream stream_;
-    bool allow_shared_;
+    StopRules rules_;
     std::optional<hip::QueueRecord> stopped_; // the stream may have moved when it is started
+
+    std::atomic<bool> any_flags_{false}; // of a command, ever: until then nothing is remembered
+    mutable std::mutex launched_mutex_;  // best_level() may come during a launch
+    LaunchedCommands launched_;
+    std::unique_ptr<GuardianRing> guardians_; // from the first guarded launch on
+    std::shared_ptr<xqueue::Marker> last_marker_;
 };
 
 } // namespace xpreempt::backend

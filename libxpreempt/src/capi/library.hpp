@@ -52,6 +52,7 @@ public:
     [[nodiscard]] backend::Transport& transport() const { return *selected_.transport; }
     [[nodiscard]] const kfd::Device* device() const { return selected_.device.get(); }
     backend::Holds& holds() { return holds_; }
+    backend::GuardianPool& guardians() { return guardians_; }
 
     // HIP may be loaded later than we are, so it is looked for until it is found.
     Result<const hip::Functions*> hip();
@@ -72,6 +73,7 @@ private:
     hip::Mapping mapping_;
     backend::Selected selected_;
     backend::Holds holds_;
+    backend::GuardianPool guardians_;
     std::mutex hip_mutex_;
     std::optional<hip::Functions> hip_;
     std::once_flag exit_registered_;

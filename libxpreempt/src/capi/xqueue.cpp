@@ -38,7 +38,8 @@ Result<struct xp_xqueue_options> known_options(const struct xp_xqueue_options* g
     if (const auto checked = check_size(given, sizeof options); !checked)
         return tl::make_unexpected(checked.error());
     options = *given;
-    const bool valid = options.max_level <= XP_LEVEL_INTERRUPT && options.reserved == 0 &&
+    const bool valid = options.max_level <= XP_LEVEL_INTERRUPT &&
+                       options.deactivate_way <= XP_WAY_FLUSH &&
                        (options.flags & ~XP_ALLOW_SHARED) == 0;
     if (!valid)
         return fail(EINVAL, Op::configure);
@@ -88,14 +89,15 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         if (const auto mapped = library.ensure_mapped(stream); !mapped)
             return mapped;
         library.release_at_exit();
-        const backend::Environment environment{**hip, library.mapping(), library.probe(),
-                                               library.transport(), library.holds()};
-        const bool allow_shared = (known->flags & XP_ALLOW_SHARED) != 0;
+        const backend::Environment environment{**hip,           library.mapping(),
+                                               library.probe(), library.transport(),
+                                               library.holds(), library.guardians()};
+        const backend::StopRules rules{(known->flags & XP_ALLOW_SHARED) != 0,
+                                       static_cast<xqueue::Way>(known->deactivate_way)};
         const auto highest =
             known->max_level == 0 ? xqueue::Level::interrupt : xqueue::Level(known->max_level);
         xqueue->handle = library.xqueues.insert(std::make_shared<xqueue::XQueue>(
-            std::make_unique<backend::StreamQueue>(environment, stream, allow_shared), *config,
-            highest));
+            std::make_unique<backend::StreamQueue>(environment, stream, rules), *config, highest));
         return {};
     });
 }

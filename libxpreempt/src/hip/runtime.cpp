@@ -53,6 +53,8 @@ Result<Functions> loaded_runtime() {
         find(runtime, "hipDeviceGetAttribute", hip.get_device_attribute);
     if (!complete)
         return fail(ENOENT, Op::find_hip);
+    (void)find(runtime, "hipHostMalloc", hip.host_malloc);
+    (void)find(runtime, "hipStreamGetDevice", hip.stream_get_device);
     return hip;
 }
 

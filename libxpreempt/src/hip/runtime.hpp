@@ -27,12 +27,17 @@ struct Functions {
     int (*free)(void*);
     int (*get_device)(int*);
     int (*get_device_attribute)(int*, int attribute, int device);
+    // Null where the runtime has none.
+    int (*host_malloc)(void**, std::size_t bytes, unsigned flags);
+    int (*stream_get_device)(Stream, int*);
 };
 
 constexpr int success = 0;
-constexpr int error_not_ready = 600;           // hipErrorNotReady
-constexpr unsigned event_disable_timing = 0x2; // hipEventDisableTiming
-constexpr unsigned event_blocking_sync = 0x1;  // hipEventBlockingSync
+constexpr int error_not_ready = 600;                   // hipErrorNotReady
+constexpr unsigned event_disable_timing = 0x2;         // hipEventDisableTiming
+constexpr unsigned event_blocking_sync = 0x1;          // hipEventBlockingSync
+constexpr unsigned host_malloc_portable = 0x1;         // hipHostMallocPortable: for all devices
+constexpr unsigned host_malloc_coherent = 0x4000'0000; // hipHostMallocCoherent
 
 // Never loads a runtime: a second one beside the program's would have streams of its own. ENOENT:
 // none is loaded, or it lacks one of the functions.

@@ -79,7 +79,8 @@ class HwQueue {
 public:
     virtual ~HwQueue() = default;
 
-    virtual LevelChoice best_level() = 0;
+    // Up to `highest`, which the xqueue's owner allows.
+    virtual LevelChoice best_level(Level highest) = 0;
     virtual Result<void> launch(const Launch& launch) = 0;
     virtual Result<std::shared_ptr<Marker>> mark() = 0;
 

@@ -34,11 +34,12 @@ private:
 } // namespace
 
 LevelChoice XQueue::level() {
-    LevelChoice choice = hw_->best_level();
-    const Lock lock(mutex_);
-    if (choice.level > highest_)
-        choice = {highest_, highest_ == Level::block ? Way::none : choice.way,
-                  "limited by its owner"};
+    Lock lock(mutex_);
+    const Level highest = highest_;
+    lock.unlock();
+    LevelChoice choice = hw_->best_level(highest);
+    if (choice.level == highest && highest != Level::interrupt)
+        choice.reason = "limited by its owner";
     return choice;
 }
 
@@ -97,7 +98,7 @@ Error XQueue::stop(Lock& lock, bool exact) {
     if (highest == Level::block)
         return {0, Op::suspend};
     lock.unlock();
-    const Level wanted = std::min(hw_->best_level().level, highest);
+    const Level wanted = hw_->best_level(highest).level;
     lock.lock();
     const Error missed{wanted < highest ? EOPNOTSUPP : 0, Op::choose_level};
     if (exact && wanted < highest)

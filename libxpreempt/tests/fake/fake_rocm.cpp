@@ -23,8 +23,11 @@ namespace {
 
 constexpr unsigned max_queues = 64;
 
+// Nothing in it ever completes: the read index stays where it is.
+constexpr std::uint64_t ring_packets = 1024;
 struct HsaQueue {
     unsigned char bytes[256];
+    alignas(64) std::uint32_t ring[ring_packets][16];
 };
 
 struct Stream {
@@ -171,10 +174,10 @@ HsaQueue* create_hsa_queue() {
     HsaQueue* queue = &queues[num_queues++];
     const auto address = reinterpret_cast<std::uintptr_t>(queue);
     xpreempt::kfd::CreateQueueArgs args{};
-    args.ring_base = 0x7f0000000000 + address % 4096 * 4096;
+    args.ring_base = reinterpret_cast<std::uintptr_t>(queue->ring);
     args.write_pointer = address + 0x38;
     args.read_pointer = address + 0x80;
-    args.ring_bytes = 65536;
+    args.ring_bytes = sizeof queue->ring;
     args.gpu_id = 77;
     args.queue_type = xpreempt::kfd::queue_type_aql;
     args.percentage = 100;
@@ -185,9 +188,14 @@ HsaQueue* create_hsa_queue() {
     return queue;
 }
 
-void put_packets(HsaQueue* queue, unsigned count) {
+constexpr std::uint32_t dispatch_header = 0x102; // with the barrier bit
+constexpr std::uint32_t barrier_header = 0x103;
+
+void put_packets(HsaQueue* queue, unsigned count, std::uint32_t header = dispatch_header) {
     static auto* reserve = interposable<ReserveFunction>("hsa_queue_add_write_index_screlease");
-    reserve(queue, count);
+    const std::uint64_t first = reserve(queue, count);
+    for (std::uint64_t i = first; i < first + count; ++i)
+        queue->ring[i % ring_packets][0] = header;
 }
 
 constexpr int max_devices = 2;
@@ -257,7 +265,7 @@ EXPORT int hipEventDestroy(void* event) {
     return 0;
 }
 EXPORT int hipEventRecord(void*, void* stream) {
-    put_packet(stream);
+    put_packets(stream_of(stream)->queue, 1, barrier_header);
     return 0;
 }
 EXPORT int hipEventQuery(void*) {
@@ -268,6 +276,14 @@ EXPORT int hipEventSynchronize(void*) {
 }
 EXPORT int hipMalloc(void** memory, std::size_t bytes) {
     *memory = ::operator new(bytes);
+    return 0;
+}
+EXPORT int hipHostMalloc(void** memory, std::size_t bytes, unsigned) {
+    *memory = ::operator new(bytes);
+    return 0;
+}
+EXPORT int hipStreamGetDevice(void*, int* device) {
+    *device = current_device;
     return 0;
 }
 EXPORT int hipFree(void* memory) {

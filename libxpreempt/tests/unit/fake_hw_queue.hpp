@@ -4,6 +4,7 @@
 
 #include "xqueue/hw_queue.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
@@ -113,7 +114,11 @@ class FakeHwQueue final : public xpreempt::xqueue::HwQueue {
 public:
     explicit FakeHwQueue(FakeHardware& hardware) : hardware_(hardware) {}
 
-    LevelChoice best_level() override { return hardware_.best; }
+    LevelChoice best_level(Level highest) override {
+        LevelChoice choice = hardware_.best;
+        choice.level = std::min(choice.level, highest);
+        return choice;
+    }
     Result<void> launch(const Launch& launch) override {
         const int answer = launch.command.launch(&hardware_, launch.command.argument);
         if (answer != 0)

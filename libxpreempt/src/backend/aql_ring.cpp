@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Reads and rewrites AQL packets in the ring's memory (HSA System Architecture 1.2, section 2.9).
+#include "backend/aql_ring.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+namespace xpreempt::backend {
+
+namespace {
+
+constexpr std::uint64_t packet_bytes = 64;
+constexpr std::uint32_t type_mask = 0xff;
+constexpr std::uint32_t type_invalid = 1;
+constexpr std::uint32_t type_dispatch = 2;
+constexpr std::uint32_t type_barrier_and = 3;
+constexpr std::uint32_t barrier_bit = 1U << 8;
+constexpr std::uint32_t header_mask = 0xffff; // above it a dispatch has its dimensions
+constexpr unsigned first_signal_dword = 14;   // of the completion signal, in both types
+
+// amd_queue_t: the same places in all of ROCr 5.x to 7.x.
+constexpr std::uint64_t write_index_offset = 0x38;
+constexpr std::uint64_t read_index_offset = 0x80;
+
+std::uint64_t load(std::uint64_t address) {
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(address))
+        .load(std::memory_order_acquire);
+}
+
+} // namespace
+
+AqlRing::AqlRing(const hip::QueueRecord& queue)
+    : ring_base_(queue.ring_base), ring_packets_(queue.ring_bytes / packet_bytes),
+      hsa_queue_(queue.hsa_queue) {}
+
+std::uint32_t* AqlRing::words(std::uint64_t packet) const {
+    return reinterpret_cast<std::uint32_t*>(ring_base_ + packet % ring_packets_ * packet_bytes);
+}
+
+std::uint32_t AqlRing::header(std::uint64_t packet) const {
+    return std::atomic_ref(*words(packet)).load(std::memory_order_acquire);
+}
+
+bool AqlRing::is_dispatch(std::uint64_t packet) const {
+    return (header(packet) & type_mask) == type_dispatch;
+}
+
+bool AqlRing::is_invalid(std::uint64_t packet) const {
+    return (header(packet) & type_mask) == type_invalid;
+}
+
+std::uint64_t AqlRing::first_untouched() const {
+    const std::uint64_t write = load(hsa_queue_ + write_index_offset);
+    const std::uint64_t read = load(hsa_queue_ + read_index_offset);
+    // The one at the read index may be running, whatever it is.
+    for (std::uint64_t packet = read + 1; packet < write; ++packet) {
+        if (packet - read >= ring_packets_)
+            break; // reserved beyond a full ring: its slot still holds an older packet
+        const std::uint32_t first = header(packet);
+        if ((first & type_mask) != type_invalid && (first & barrier_bit) != 0)
+            return packet;
+    }
+    return write;
+}
+
+void AqlRing::make_no_op(std::uint64_t dispatch) {
+    std::uint32_t* packet = words(dispatch);
+    const std::uint32_t was = header(dispatch) & header_mask;
+    std::fill(packet + 1, packet + first_signal_dword, 0U);
+    // Last, as whoever publishes a packet does it.
+    std::atomic_ref(*packet).store((was & ~type_mask) | type_barrier_and,
+                                   std::memory_order_release);
+}
+
+std::size_t take_back(AqlRing& ring, std::span<const std::span<const std::uint64_t>> commands) {
+    std::uint64_t untouched = ring.first_untouched();
+    // What has completed is behind us, even where the read index were late to tell.
+    for (const auto packets : commands)
+        for (const std::uint64_t packet : packets)
+            if (packet >= untouched && ring.is_invalid(packet))
+                untouched = packet + 1;
+    std::size_t first = commands.size();
+    for (std::size_t i = commands.size(); i-- > 0;)
+        for (const std::uint64_t packet : commands[i])
+            if (packet >= untouched && ring.is_dispatch(packet)) {
+                ring.make_no_op(packet);
+                first = i;
+            }
+    return first;
+}
+
+} // namespace xpreempt::backend
