@@ -57,8 +57,8 @@ void KfdTree::add_kfd_process(pid_t pid) const {
 
 void KfdTree::add_queue(pid_t pid, unsigned queue_id, unsigned type) const {
     // No newline: that is how kfd_procfs_queue_show() of 6.12 writes.
-    const std::string queue = "sys/class/kfd/kfd/proc/" + std::to_string(pid) +
-                              "/queues/" + std::to_string(queue_id);
+    const std::string queue =
+        "sys/class/kfd/kfd/proc/" + std::to_string(pid) + "/queues/" + std::to_string(queue_id);
     write(queue + "/gpuid", "5230");
     write(queue + "/type", std::to_string(type));
     write(queue + "/size", "4096");
