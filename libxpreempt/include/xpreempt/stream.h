@@ -23,7 +23,7 @@ struct xp_stream_info {
 	uint32_t num_sharing; /* streams seen on that queue, this one included */
 	uint32_t level; /* XP_LEVEL_*: how far the stream can be suspended now */
 	uint32_t reserved; /* 0 */
-	uint64_t save_area_bytes; /* for the waves of a preempted queue; 0: none */
+	uint64_t save_area_bytes; /* for the waves of a preempted queue on one XCC; 0: none */
 	char reason[XP_REASON_BYTES]; /* why not a higher level, or "" */
 };
 
@@ -34,6 +34,40 @@ struct xp_stream_info {
  * stream, or call xp_stream_touch().
  */
 int xp_stream_query(void *stream, struct xp_stream_info *info);
+
+/* Where the area is that the waves of a preempted queue are saved to. */
+enum xp_memory {
+	XP_MEMORY_UNKNOWN = 0,
+	XP_MEMORY_SYSTEM = 1, /* behind the link to the host */
+	XP_MEMORY_VRAM = 2,
+};
+
+/* Predicted, not measured. 0: not known, for want of something that the driver does not tell. */
+struct xp_prediction {
+	size_t sz; /* in: sizeof(struct xp_prediction) */
+	uint32_t gpu_id; /* KFD's */
+	uint32_t memory; /* XP_MEMORY_* */
+	uint32_t xccs;
+	uint32_t compute_units; /* of all XCCs */
+	uint64_t memory_mbs; /* peak bandwidth of that memory, 1e6 bytes/s */
+	uint64_t full_bytes; /* to save when the GPU is full: every wave, register and LDS */
+	uint64_t light_bytes; /* to save with one wave of 64 VGPRs on each compute unit */
+	double full_us_least; /* microseconds for full_bytes at peak bandwidth */
+	double full_us_most; /* at 80 % of it */
+	double light_us_most; /* for light_bytes */
+	char memory_reason[XP_REASON_BYTES]; /* how the memory is known, or why not */
+};
+
+/**
+ * xp_stream_predict() - what preempting the stream's queue costs
+ *
+ * Bytes and bounds from the shape of the GPU and the bandwidth of the memory that the save area is
+ * in; where that is unknown the times span both. Not in the times: locks and system call, the
+ * scheduler firmware and its grace period, memory operations under way. Reads files of /sys and
+ * /proc, so it is not for a hot path. Errors as xp_stream_query(); -ENOENT also when the topology
+ * tree does not show the GPU to this user.
+ */
+int xp_stream_predict(void *stream, struct xp_prediction *prediction);
 
 /**
  * xp_stream_sharing() - the streams that stop when this one's queue does

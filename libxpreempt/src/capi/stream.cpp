@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // xpreempt/stream.h
 #include "capi/fence.hpp"
+#include "kfd/save_area.hpp"
+#include "kfd/save_cost.hpp"
 
 #include <xpreempt/stream.h>
 
@@ -51,6 +53,37 @@ int xp_stream_query(void* stream, struct xp_stream_info* info) {
         ours.save_area_bytes = queue->save_area_bytes;
         copy_text(ours.reason, level.reason);
         copy_out(info, ours);
+        return {};
+    });
+}
+
+int xp_stream_predict(void* stream, struct xp_prediction* prediction) {
+    return fence([&](Library& library) -> Result<void> {
+        if (const auto checked = check_size(prediction, sizeof *prediction); !checked)
+            return checked;
+        const auto queue = library.mapping().queue_of(stream);
+        if (!queue)
+            return tl::make_unexpected(queue.error());
+        const kfd::Roots roots;
+        const auto gpu = kfd::gpu_of(roots, queue->gpu_id);
+        if (!gpu)
+            return tl::make_unexpected(gpu.error());
+        const kfd::SaveArea area =
+            kfd::save_area_of(roots, queue->save_area, queue->save_area_bytes * gpu->xccs);
+        const kfd::SaveCost cost = kfd::predict_save(*gpu, area.memory);
+        struct xp_prediction ours{};
+        ours.gpu_id = gpu->gpu_id;
+        ours.memory = static_cast<std::uint32_t>(area.memory);
+        ours.xccs = gpu->xccs;
+        ours.compute_units = kfd::compute_units(*gpu);
+        ours.memory_mbs = kfd::memory_mbs(*gpu, area.memory);
+        ours.full_bytes = cost.full_bytes;
+        ours.light_bytes = cost.light_bytes;
+        ours.full_us_least = cost.full_us_least;
+        ours.full_us_most = cost.full_us_most;
+        ours.light_us_most = cost.light_us_most;
+        copy_text(ours.memory_reason, area.reason);
+        copy_out(prediction, ours);
         return {};
     });
 }

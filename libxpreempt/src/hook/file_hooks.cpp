@@ -93,6 +93,7 @@ int create_queue(int fd, unsigned long request, void* argument) {
     record.ring_base = args.ring_base;
     record.hsa_queue = hsa_queue_of(args);
     record.save_area_bytes = args.save_area_bytes;
+    record.save_area = args.save_area;
     add_queue(record);
     return 0;
 }

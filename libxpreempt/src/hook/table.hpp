@@ -18,9 +18,10 @@ struct QueueRecord {
     std::uint32_t ring_bytes;
     std::uint64_t ring_base;
     std::uint64_t hsa_queue;       // address of its hsa_queue_t, 0 when it has none
-    std::uint64_t save_area_bytes; // for waves of a preempted queue; 0: none
+    std::uint64_t save_area_bytes; // for waves of a preempted queue, of one XCC; 0: none
     std::uint32_t held;            // stopped by UPDATE_QUEUE with percentage 0
     std::uint32_t num_streams;     // sharing set
+    std::uint64_t save_area;       // address of the first XCC's; the others' follow
 };
 
 // What a HIP entry point does, as far as it matters to who holds queues. hip_calls.def has the

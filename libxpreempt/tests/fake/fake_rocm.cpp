@@ -5,6 +5,7 @@
 
 #include "kfd/queue_ioctls.hpp"
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
@@ -182,6 +183,8 @@ HsaQueue* create_hsa_queue() {
     args.queue_type = xpreempt::kfd::queue_type_aql;
     args.percentage = 100;
     args.priority = 7;
+    static std::array<unsigned char, 4096> save_area{1};
+    args.save_area = reinterpret_cast<std::uintptr_t>(save_area.data());
     args.save_area_bytes = 4096;
     interposable<IoctlFunction>("ioctl")(
         kfd_fd, _IOWR('K', xpreempt::kfd::nr_create_queue, xpreempt::kfd::CreateQueueArgs), &args);

@@ -87,6 +87,21 @@ TEST_F(LibraryTest, a_stream_is_mapped_by_its_first_packet) {
     EXPECT_EQ(static_cast<std::uint32_t>(XP_LEVEL_INTERRUPT), info.level) << info.reason;
 }
 
+// No GPU 77 is in the topology of the machine that the tests run on; the guest's test sees one.
+TEST_F(LibraryTest, a_prediction_needs_a_stream_and_a_gpu_that_sysfs_knows) {
+    xp_prediction prediction{};
+    EXPECT_EQ(-EINVAL, xp_stream_predict(nullptr, nullptr));
+    EXPECT_EQ(-EINVAL, xp_stream_predict(nullptr, &prediction));
+    prediction.sz = sizeof prediction;
+    void* stream = nullptr;
+    ASSERT_EQ(0, hipStreamCreate(&stream));
+    EXPECT_EQ(-ENOENT, xp_stream_predict(stream, &prediction));
+    ASSERT_EQ(0, xp_stream_touch(stream));
+    EXPECT_EQ(-ENOENT, xp_stream_predict(stream, &prediction));
+    EXPECT_NE(std::string::npos, std::string(xp_last_detail()).find("77")) << xp_last_detail();
+    EXPECT_EQ(0U, prediction.full_bytes);
+}
+
 TEST_F(LibraryTest, streams_of_one_queue_are_its_sharing_set) {
     void* first = new_stream();
     void* second = new_stream();
