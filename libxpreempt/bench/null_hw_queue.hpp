@@ -14,7 +14,7 @@ public:
 
 class NullHwQueue final : public xpreempt::xqueue::HwQueue {
 public:
-    xpreempt::xqueue::LevelChoice best_level() override {
+    xpreempt::xqueue::LevelChoice best_level(xpreempt::xqueue::Level) override {
         return {xpreempt::xqueue::Level::block, xpreempt::xqueue::Way::none, ""};
     }
     xpreempt::Result<void> launch(const xpreempt::xqueue::Launch& launch) override {

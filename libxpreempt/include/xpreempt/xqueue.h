@@ -37,13 +37,14 @@ struct xp_command {
 
 struct xp_xqueue_options {
 	size_t sz; /* in: sizeof(struct xp_xqueue_options) */
-	uint32_t threshold; /* commands that may be in flight; 0: 16 */
+	uint32_t threshold; /* commands that may be in flight; 0: 16. With a latency budget: at most */
 	uint32_t batch; /* commands between two completion markers, <= threshold; 0: 8 or threshold */
 	uint32_t capacity; /* commands that may wait before submit blocks; 0: 65536 */
 	uint32_t max_level; /* XP_LEVEL_*: do not stop more than that; 0: as much as possible */
 	uint32_t flags; /* XP_ALLOW_SHARED */
 	uint32_t deactivate_way; /* XP_WAY_*: the only one; 0: hardware, but guardian or flush where
 				  * the commands allow it and the queue is shared */
+	uint64_t latency_budget_ns; /* as xp_xqueue_set_latency_budget(); 0: none */
 };
 
 /* flags of xp_xqueue_suspend() */
@@ -68,8 +69,12 @@ struct xp_xqueue_state {
 	uint32_t best_level; /* XP_LEVEL_* that a suspend would reach now */
 	uint32_t held_way; /* XP_WAY_* of the suspend, 0 while it runs */
 	uint32_t best_way; /* XP_WAY_* that a suspend would use now */
+	uint32_t threshold; /* now in effect */
+	uint32_t batch;
 	uint32_t reserved;
-	char reason[XP_REASON_BYTES]; /* why not a higher level, or "" */
+	uint64_t latency_budget_ns; /* 0: none */
+	uint64_t command_ns; /* time of a command, as measured for the budget; 0: not known */
+	char reason[XP_REASON_BYTES]; /* why that level and not a higher one, or "" */
 };
 
 /**
@@ -131,6 +136,18 @@ int xp_xqueue_drop(xp_xqueue_t xqueue, uint64_t *count);
 
 /** xp_xqueue_set_launch_config() - 0 keeps a value; -EINVAL when batch would exceed threshold */
 int xp_xqueue_set_launch_config(xp_xqueue_t xqueue, uint32_t threshold, uint32_t batch);
+
+/**
+ * xp_xqueue_set_latency_budget() - how long what runs may run on after a suspend
+ * @budget_ns: 0: no budget. Then threshold and batch are used as given, and a suspend stops as much
+ *	as possible.
+ *
+ * With a budget the time of a command is measured, and as many are kept in flight as end within it;
+ * at least two, or what keeps the GPU busy, and at most the threshold that was configured. A
+ * suspend uses the lowest level that keeps the budget: XP_LEVEL_BLOCK, else the higher ones. Until
+ * the time is known, and when no level keeps it, the highest. xp_xqueue_query() tells the reason.
+ */
+int xp_xqueue_set_latency_budget(xp_xqueue_t xqueue, uint64_t budget_ns);
 
 int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state *state);
 

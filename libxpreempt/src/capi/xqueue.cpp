@@ -26,6 +26,7 @@ Result<xqueue::LaunchConfig> launch_config(const struct xp_xqueue_options& optio
     config.batch = options.batch != 0 ? options.batch : std::min(config.batch, config.threshold);
     if (options.capacity != 0)
         config.capacity = options.capacity;
+    config.latency_budget_ns = options.latency_budget_ns;
     if (const auto checked = xqueue::XQueue::check(config); !checked)
         return tl::make_unexpected(checked.error());
     return config;
@@ -174,6 +175,14 @@ int xp_xqueue_set_launch_config(xp_xqueue_t xqueue, uint32_t threshold, uint32_t
     });
 }
 
+int xp_xqueue_set_latency_budget(xp_xqueue_t xqueue, uint64_t budget_ns) {
+    return with(xqueue, [&](xqueue::XQueue& found) {
+        xqueue::LaunchConfig config = found.config();
+        config.latency_budget_ns = budget_ns;
+        return found.configure(config);
+    });
+}
+
 int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
     return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
         if (const auto checked = check_size(state, sizeof *state); !checked)
@@ -188,6 +197,10 @@ int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
         ours.best_level = static_cast<std::uint32_t>(best.level);
         ours.held_way = static_cast<std::uint32_t>(now.held_way);
         ours.best_way = static_cast<std::uint32_t>(best.way);
+        ours.threshold = now.threshold;
+        ours.batch = now.batch;
+        ours.latency_budget_ns = found.config().latency_budget_ns;
+        ours.command_ns = now.command_ns;
         copy_text(ours.reason, best.reason);
         copy_out(state, ours);
         return {};

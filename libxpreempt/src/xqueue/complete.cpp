@@ -23,22 +23,28 @@ void XQueue::reap(Lock& lock) {
         lock.lock();
         if (!passed || taking_back_)
             return;
-        complete(*oldest);
+        complete(*oldest, 0);
     }
 }
 
-// A marker that is no longer there was void, or somebody else was faster.
-void XQueue::complete(const Marker& marker) {
+// A marker that is no longer there was void, or somebody else was faster. now_ns: when it passed, 0
+// when that is not known.
+void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
     const auto found = std::ranges::find_if(
         markers_, [&](const Marked& marked) { return marked.marker.get() == &marker; });
     if (found == markers_.end())
         return;
     completed_ = found->ticket;
     const auto end = std::next(found);
-    for (auto passed = markers_.begin(); passed != end; ++passed) {
-        in_flight_ -= passed->count;
-        statistics_.completed += passed->count;
-    }
+    std::uint32_t count = 0;
+    for (auto passed = markers_.begin(); passed != end; ++passed)
+        count += passed->count;
+    in_flight_ -= count;
+    statistics_.completed += count;
+    if (now_ns != 0)
+        pace_.completed(now_ns, count);
+    if (now_ns == 0 || in_flight_ == 0)
+        pace_.gap();
     markers_.erase(markers_.begin(), end);
     complete_if_idle();
     ring_.release(completed_);
@@ -57,8 +63,11 @@ void XQueue::complete_if_idle() {
 
 Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked) {
     const std::shared_ptr<Marker> marker = marked.marker;
+    const bool timed = pace_.adapts();
     lock.unlock();
+    const bool late = timed && marker->passed();
     const auto waited = marker->wait();
+    const std::uint64_t now_ns = timed && !late ? hw_->now_ns() : 0;
     lock.lock();
     // Only then it is known whether the marker counts.
     changed_.wait(lock, [this] { return !taking_back_; });
@@ -67,7 +76,7 @@ Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked) {
     if (!valid)
         return {};
     if (waited)
-        complete(*marker);
+        complete(*marker, now_ns);
     return waited;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -78,6 +79,12 @@ public:
 class HwQueue {
 public:
     virtual ~HwQueue() = default;
+
+    // Of the clock that command times are measured by.
+    virtual std::uint64_t now_ns() {
+        return static_cast<std::uint64_t>(
+            std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+    }
 
     // Up to `highest`, which the xqueue's owner allows.
     virtual LevelChoice best_level(Level highest) = 0;

@@ -23,9 +23,9 @@ bool XQueue::called_from_launch() const {
 
 Result<Ticket> XQueue::submit(const Command& command) {
     Lock lock(mutex_);
-    if (pending_ == 0 && may_launch() && in_flight_ >= config_.threshold)
+    if (pending_ == 0 && may_launch() && in_flight_ >= pace_.threshold())
         reap(lock);
-    while (pending_ >= config_.capacity && broken_.errno_value == 0) {
+    while (pending_ >= pace_.config().capacity && broken_.errno_value == 0) {
         // The launch that is going on is this thread's: nobody else could make room.
         if (called_from_launch())
             return fail(EAGAIN, Op::submit);
@@ -39,7 +39,7 @@ Result<Ticket> XQueue::submit(const Command& command) {
     ++pending_;
     ++statistics_.submitted;
     tell_of_work();
-    if (pending_ > 1 || !may_launch() || in_flight_ >= config_.threshold) {
+    if (pending_ > 1 || !may_launch() || in_flight_ >= pace_.threshold()) {
         wake_worker();
         return ticket;
     }
@@ -67,7 +67,8 @@ Ticket XQueue::launchable_from(Ticket ticket) {
 
 // Commands that can be launched before a marker is due.
 std::uint32_t XQueue::until_marker() const {
-    return config_.batch > unmarked_ ? config_.batch - unmarked_ : 1;
+    const std::uint32_t batch = pace_.batch();
+    return batch > unmarked_ ? batch - unmarked_ : 1;
 }
 
 // Comes with mutex_ locked, and launching is our turn; leaves it locked. Launches the commands in
@@ -154,7 +155,24 @@ void XQueue::make_room(Lock& lock) {
     if (!finished) {
         broken_ = finished.error();
         changed_.notify_all();
+    } else if (pace_.adapts()) {
+        note_refill(lock);
     }
+}
+
+// Tells the pace whether there was too little in flight while more was pending.
+void XQueue::note_refill(Lock& lock) {
+    if (pending_ == 0 || !may_launch() || in_flight_ >= pace_.threshold())
+        return;
+    if (in_flight_ == 0)
+        return pace_.refilled(true);
+    if (markers_.empty() || unmarked_ > 0)
+        return;
+    const std::shared_ptr<Marker> newest = markers_.back().marker;
+    lock.unlock();
+    const bool dry = newest->passed();
+    lock.lock();
+    pace_.refilled(dry);
 }
 
 // Whoever makes launching possible calls it. A worker that is awake looks by itself.
@@ -168,7 +186,7 @@ void XQueue::wake_worker() {
 void XQueue::launch_pending(Lock& lock) {
     std::array<Attempt, max_run> attempts;
     const std::size_t room =
-        std::min<std::size_t>({config_.threshold - in_flight_, until_marker(), pending_, max_run});
+        std::min<std::size_t>({pace_.threshold() - in_flight_, until_marker(), pending_, max_run});
     std::size_t count = 0;
     for (Ticket ticket = launched_; count < room; ++count) {
         ticket = launchable_from(ticket + 1);
@@ -190,7 +208,7 @@ void XQueue::work() {
         worker_sleeps_ = false;
         if (stopping_)
             return;
-        if (in_flight_ >= config_.threshold)
+        if (in_flight_ >= pace_.threshold())
             make_room(lock);
         else
             launch_pending(lock);

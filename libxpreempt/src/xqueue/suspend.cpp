@@ -33,16 +33,6 @@ private:
 
 } // namespace
 
-LevelChoice XQueue::level() {
-    Lock lock(mutex_);
-    const Level highest = highest_;
-    lock.unlock();
-    LevelChoice choice = hw_->best_level(highest);
-    if (choice.level == highest && highest != Level::interrupt)
-        choice.reason = "limited by its owner";
-    return choice;
-}
-
 // Launched commands from that ticket on count as never launched: they come after the resume.
 void XQueue::take_back(Ticket from) {
     from = std::max(from, completed_ + 1);
@@ -94,14 +84,14 @@ Result<void> XQueue::interrupt(Lock& lock) {
 
 // For the first suspend. errno_value 0: as far as may be; otherwise why not. Exact: or not at all.
 Error XQueue::stop(Lock& lock, bool exact) {
-    const Level highest = highest_;
-    if (highest == Level::block)
+    const Level needed_level = needed();
+    if (needed_level == Level::block)
         return {0, Op::suspend};
     lock.unlock();
-    const Level wanted = hw_->best_level(highest).level;
+    const Level wanted = hw_->best_level(needed_level).level;
     lock.lock();
-    const Error missed{wanted < highest ? EOPNOTSUPP : 0, Op::choose_level};
-    if (exact && wanted < highest)
+    const Error missed{wanted < needed_level ? EOPNOTSUPP : 0, Op::choose_level};
+    if (exact && wanted < needed_level)
         return missed;
     Result<void> stopped;
     if (wanted == Level::deactivate)
@@ -152,6 +142,7 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
     Error missed{0, Op::suspend};
     withheld_.fetch_add(1, std::memory_order_relaxed);
     tell_of_holds();
+    pace_.gap();
     if (++holds_ == 1) {
         if (highest_ != Level::block)
             stopwatch.start();
@@ -161,10 +152,11 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
         stopwatch.start();
         changed_.wait(lock, [this] { return !launching_; });
     }
-    if (mode.exact && held_level_ < highest_) {
-        drop_hold(); // the first one stopped nothing, and a later one keeps the level of the first
-        return tl::make_unexpected(missed.errno_value != 0 ? missed
-                                                           : Error{EOPNOTSUPP, Op::choose_level});
+    if (holds_ > 1 && held_level_ < needed())
+        missed = {EOPNOTSUPP, Op::choose_level}; // it is that of who came first, and stays
+    if (mode.exact && missed.errno_value != 0) {
+        drop_hold(); // ours; the first one of all stopped nothing when it comes here
+        return tl::make_unexpected(missed);
     }
     const Suspension suspension{held_level_, missed};
     if (mode.finish_launched && !hardware_held()) {
@@ -197,6 +189,7 @@ Result<void> XQueue::resume() {
         if (const auto started = start(lock); !started)
             return started;
     }
+    pace_.gap();
     ++statistics_.resumes;
     statistics_.last_resume_ns = stopwatch.ns();
     drop_hold();

@@ -15,7 +15,7 @@ Result<void> XQueue::check(const LaunchConfig& config) {
 }
 
 XQueue::XQueue(std::unique_ptr<HwQueue> hw, LaunchConfig config, Level highest)
-    : hw_(std::move(hw)), config_(config), highest_(highest), worker_([this] { work(); }) {
+    : hw_(std::move(hw)), pace_(config), highest_(highest), worker_([this] { work(); }) {
     pthread_setname_np(worker_.native_handle(), "xpreempt-xqueue");
 }
 
@@ -46,7 +46,7 @@ Result<void> XQueue::configure(const LaunchConfig& config) {
     if (const auto checked = check(config); !checked)
         return checked;
     const Lock lock(mutex_);
-    config_ = config;
+    pace_.configure(config);
     changed_.notify_all();
     wake_worker();
     return {};
@@ -54,7 +54,7 @@ Result<void> XQueue::configure(const LaunchConfig& config) {
 
 LaunchConfig XQueue::config() const {
     const Lock lock(mutex_);
-    return config_;
+    return pace_.config();
 }
 
 void XQueue::limit_level(Level highest) {
@@ -64,7 +64,8 @@ void XQueue::limit_level(Level highest) {
 
 State XQueue::state() const {
     const Lock lock(mutex_);
-    return {holds_, pending_, in_flight_, held_level_, held_way_};
+    return {holds_,    pending_,          in_flight_,    held_level_,
+            held_way_, pace_.threshold(), pace_.batch(), pace_.command_ns()};
 }
 
 Statistics XQueue::statistics() const {

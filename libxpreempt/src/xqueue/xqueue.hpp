@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "xqueue/command_ring.hpp"
 #include "xqueue/hw_queue.hpp"
+#include "xqueue/pace.hpp"
 
 #include <array>
 #include <atomic>
@@ -19,12 +20,6 @@
 #include <thread>
 
 namespace xpreempt::xqueue {
-
-struct LaunchConfig {
-    std::uint32_t threshold = 16;   // commands that may be in flight
-    std::uint32_t batch = 8;        // commands between two markers; at most threshold
-    std::uint32_t capacity = 65536; // commands that may wait; then submit blocks
-};
 
 struct Statistics {
     std::uint64_t submitted = 0;
@@ -48,6 +43,9 @@ struct State {
     std::uint32_t in_flight;
     Level held_level; // meaningless without suspends
     Way held_way;
+    std::uint32_t threshold; // now in effect
+    std::uint32_t batch;
+    std::uint64_t command_ns; // measured for a latency budget, 0: not known
 };
 
 struct SuspendMode {
@@ -99,7 +97,8 @@ public:
     Result<void> wait(Ticket ticket);
     Result<void> wait_all();
 
-    // Counted. When it returns, no launch is going on and none begins until the last resume.
+    // Counted. Stops as much as the latency budget needs, and as can be where there is none. When
+    // it returns, no launch is going on and none begins until the last resume.
     Result<Suspension> suspend(const SuspendMode& mode);
     Result<void> resume(); // EALREADY: not suspended
 
@@ -108,7 +107,7 @@ public:
 
     LaunchConfig config() const;
     Result<void> configure(const LaunchConfig& config);
-    LevelChoice level();
+    LevelChoice level(); // of a suspend that came now
     void limit_level(Level highest);
     // Who runs first: for schedulers and for who waits across xqueues; the XQueue only keeps it.
     void set_priority(std::int32_t priority) {
@@ -143,6 +142,7 @@ private:
     Result<void> place_marker(Lock& lock);
     void add_marker(std::shared_ptr<Marker> marker);
     void make_room(Lock& lock);
+    void note_refill(Lock& lock);
     void wake_worker();
     bool may_launch() const {
         return !launching_ && withheld_.load(std::memory_order_relaxed) == 0;
@@ -156,7 +156,7 @@ private:
     Result<void> finish_all(Lock& lock, Ticket last);
     Result<void> wait_marked(Lock& lock, const Marked& marked);
     void reap(Lock& lock);
-    void complete(const Marker& marker);
+    void complete(const Marker& marker, std::uint64_t now_ns);
     void complete_if_idle();
     Dropped::const_iterator dropped_range(Ticket ticket) const;
     Ticket dropped_from(Ticket ticket) const; // the range's first, or 0: not dropped
@@ -171,6 +171,8 @@ private:
 
     // suspend.cpp
     bool hardware_held() const { return held_way_ == Way::hardware; }
+    Level needed() const;
+    std::string times() const;
     Error stop(Lock& lock, bool exact);
     Result<void> deactivate(Lock& lock);
     Result<void> interrupt(Lock& lock);
@@ -189,7 +191,7 @@ private:
 
     mutable std::mutex mutex_; // all below
     std::condition_variable work_, changed_;
-    LaunchConfig config_;
+    Pace pace_;
     Level highest_;
     std::uint32_t holds_ = 0;         // suspends that were not yet resumed
     Level held_level_ = Level::block; // what the hardware was told; written under both mutexes

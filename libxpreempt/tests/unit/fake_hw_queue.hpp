@@ -5,6 +5,7 @@
 #include "xqueue/hw_queue.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
@@ -54,6 +55,7 @@ public:
     }
 
     LevelChoice best{Level::interrupt, Way::hardware, "told by the test"};
+    std::atomic<std::uint64_t> now_ns{0};
     int stop_errno = 0;  // answer of the next stops
     int start_errno = 0; // and starts
     int mark_errno = 0;
@@ -114,6 +116,7 @@ class FakeHwQueue final : public xpreempt::xqueue::HwQueue {
 public:
     explicit FakeHwQueue(FakeHardware& hardware) : hardware_(hardware) {}
 
+    std::uint64_t now_ns() override { return hardware_.now_ns; }
     LevelChoice best_level(Level highest) override {
         LevelChoice choice = hardware_.best;
         choice.level = std::min(choice.level, highest);

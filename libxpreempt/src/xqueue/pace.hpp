@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// How many commands may be in flight, so that those of a suspended queue end within a budget.
+#pragma once
+
+#include <cstdint>
+
+namespace xpreempt::xqueue {
+
+struct LaunchConfig {
+    std::uint32_t threshold = 16;        // commands that may be in flight
+    std::uint32_t batch = 8;             // commands between two markers; at most threshold
+    std::uint32_t capacity = 65536;      // commands that may wait; then submit blocks
+    std::uint64_t latency_budget_ns = 0; // 0: threshold and batch as given; else threshold at most
+};
+
+// Measures how long a command takes, and allows as many in flight as the budget has room for. Two
+// at least, so that one runs while its successor is launched; more when that was too few to keep
+// the hardware busy. Not thread-safe; knows no clock.
+class Pace {
+public:
+    explicit Pace(const LaunchConfig& config) : config_(config) {}
+
+    // What was measured stays: it is about the commands.
+    void configure(const LaunchConfig& config) { config_ = config; }
+
+    [[nodiscard]] bool adapts() const { return config_.latency_budget_ns != 0; }
+    [[nodiscard]] const LaunchConfig& config() const { return config_; }
+    [[nodiscard]] std::uint32_t threshold() const;
+    [[nodiscard]] std::uint32_t batch() const;
+
+    // 0: not known yet.
+    [[nodiscard]] std::uint64_t command_ns() const { return command_ns_; }
+
+    // What may be in flight ends within the budget; one command does. An eighth of a command more
+    // is accepted, as the measured time varies.
+    [[nodiscard]] bool keeps_budget() const { return fits(threshold()); }
+    [[nodiscard]] bool command_keeps_budget() const { return fits(1); }
+
+    // So many commands have completed since the last call, the hardware being busy with them all
+    // the time, and it was noticed at once.
+    void completed(std::uint64_t now_ns, std::uint32_t count);
+    // The next completion tells nothing: there was something else between.
+    void gap() { last_ns_ = 0; }
+
+    // More was launched after a wait for room, and the hardware had run dry, or had not.
+    void refilled(bool was_dry);
+
+private:
+    [[nodiscard]] bool fits(std::uint64_t commands) const;
+
+    LaunchConfig config_;
+    std::uint64_t command_ns_ = 0;
+    std::uint64_t last_ns_ = 0;     // of the last completion, 0 behind a gap
+    std::uint32_t at_least_ = 2;    // in flight, or the hardware runs dry
+    std::uint32_t wet_refills_ = 0; // since the hardware ran dry
+};
+
+} // namespace xpreempt::xqueue

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Threshold and batch from command times; and the level that a latency budget needs.
+#include "xqueue/pace.hpp"
+
+#include "unit/fake_hw_queue.hpp"
+#include "xqueue/xqueue.hpp"
+
+#include <gtest/gtest.h>
+#include <thread>
+
+namespace {
+
+using test::FakeHardware;
+using test::FakeHwQueue;
+using xpreempt::xqueue::LaunchConfig;
+using xpreempt::xqueue::Level;
+using xpreempt::xqueue::Pace;
+using xpreempt::xqueue::Way;
+using xpreempt::xqueue::XQueue;
+
+constexpr std::uint64_t us = 1000;
+
+// Commands that take so long each, noticed one by one.
+Pace measured(std::uint64_t command_ns, std::uint64_t budget_ns) {
+    Pace pace({16, 8, 64, budget_ns});
+    for (std::uint64_t i = 1; i <= 50; ++i)
+        pace.completed(i * command_ns, 1);
+    return pace;
+}
+
+TEST(Pace, without_a_budget_is_what_was_configured) {
+    Pace pace({12, 3, 64, 0});
+    pace.completed(1, 1);
+    pace.refilled(true);
+    EXPECT_EQ(12U, pace.threshold());
+    EXPECT_EQ(3U, pace.batch());
+}
+
+TEST(Pace, begins_with_as_few_as_possible) {
+    const Pace pace({16, 8, 64, 1});
+    EXPECT_EQ(2U, pace.threshold());
+    EXPECT_EQ(1U, pace.batch());
+    EXPECT_EQ(0U, pace.command_ns());
+    EXPECT_FALSE(pace.keeps_budget());
+}
+
+TEST(Pace, allows_as_many_as_end_within_the_budget) {
+    EXPECT_EQ(10U, measured(100 * us, 1000 * us).threshold());
+    EXPECT_EQ(5U, measured(100 * us, 1000 * us).batch());
+    EXPECT_EQ(9U, measured(100 * us, 980 * us).threshold());
+    EXPECT_EQ(10U, measured(100 * us, 990 * us).threshold()); // an eighth of a command is accepted
+    EXPECT_EQ(16U, measured(10 * us, 1000 * us).threshold()); // as configured, at most
+    EXPECT_EQ(2U, measured(1000 * us, 100 * us).threshold()); // at least
+}
+
+TEST(Pace, tells_what_keeps_the_budget) {
+    EXPECT_TRUE(measured(100 * us, 200 * us).keeps_budget());
+    EXPECT_FALSE(measured(100 * us, 180 * us).keeps_budget());
+    EXPECT_TRUE(measured(100 * us, 180 * us).command_keeps_budget());
+    EXPECT_FALSE(measured(100 * us, 50 * us).command_keeps_budget());
+}
+
+TEST(Pace, measures_the_time_of_one_command_and_follows_it) {
+    Pace pace({16, 8, 64, 1000 * us});
+    pace.completed(1000 * us, 4);
+    EXPECT_EQ(0U, pace.command_ns()); // since when?
+    pace.completed(1400 * us, 4);
+    EXPECT_EQ(100 * us, pace.command_ns());
+    for (std::uint64_t i = 0; i < 100; ++i)
+        pace.completed(1400 * us + i * 50 * us, 1);
+    EXPECT_NEAR(50e3, static_cast<double>(pace.command_ns()), 500);
+}
+
+TEST(Pace, does_not_measure_across_a_gap) {
+    Pace pace = measured(100 * us, 1000 * us);
+    pace.gap();
+    pace.completed(90000 * us, 1);
+    EXPECT_EQ(100 * us, pace.command_ns());
+}
+
+TEST(Pace, keeps_more_in_flight_when_the_hardware_ran_dry_and_fewer_in_time) {
+    Pace pace = measured(100 * us, 200 * us);
+    pace.refilled(true);
+    EXPECT_EQ(3U, pace.threshold());
+    EXPECT_FALSE(pace.keeps_budget());
+    for (int i = 0; i < 256; ++i)
+        pace.refilled(false);
+    EXPECT_EQ(2U, pace.threshold());
+    for (int i = 0; i < 100; ++i)
+        pace.refilled(true);
+    EXPECT_EQ(16U, pace.threshold());
+}
+
+// An XQueue that has measured 100 us for each of its commands.
+class BudgetTest : public ::testing::Test {
+protected:
+    BudgetTest()
+        : queue_(std::make_unique<FakeHwQueue>(hardware_), {16, 8, 4096, 1}, Level::interrupt) {
+        for (int i = 0; i < 4000; ++i)
+            EXPECT_TRUE(queue_.submit({[](void*, void*) { return 0; }, nullptr}));
+        std::uint64_t done = 0;
+        while (queue_.state().command_ns == 0) {
+            hardware_.now_ns += 100 * us;
+            hardware_.complete(++done);
+            // The worker must be waiting when the next one completes, or it says nothing.
+            while (hardware_.launched() < done + 2)
+                std::this_thread::yield();
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    }
+    ~BudgetTest() override { hardware_.complete_all(); }
+
+    std::string reason(std::uint64_t budget_ns) {
+        EXPECT_TRUE(queue_.configure({16, 8, 4096, budget_ns}));
+        return queue_.level().reason;
+    }
+    Level reached(std::uint64_t budget_ns) {
+        EXPECT_TRUE(queue_.configure({16, 8, 4096, budget_ns}));
+        const auto suspension = queue_.suspend({.exact = true});
+        EXPECT_TRUE(suspension);
+        EXPECT_EQ(suspension->level, queue_.level().level);
+        EXPECT_TRUE(queue_.resume());
+        return suspension->level;
+    }
+
+    FakeHardware hardware_;
+    XQueue queue_;
+};
+
+TEST_F(BudgetTest, the_lowest_level_that_keeps_the_budget_is_used) {
+    EXPECT_EQ(100 * us, queue_.state().command_ns);
+    EXPECT_EQ(Level::block, reached(1000 * us));
+    EXPECT_EQ(Level::deactivate, reached(150 * us));
+    EXPECT_EQ(Level::interrupt, reached(50 * us));
+    EXPECT_EQ(Level::interrupt, reached(0));
+}
+
+TEST_F(BudgetTest, the_reason_tells_times_and_what_is_missing) {
+    EXPECT_EQ("block is enough: budget 1000 us, command 100 us, 10 in flight", reason(1000 * us));
+    EXPECT_EQ("interrupt: budget 50 us, command 100 us, 2 in flight", reason(50 * us));
+    hardware_.best = {Level::block, Way::none, "no hook"};
+    EXPECT_EQ("budget 50 us, command 100 us, 2 in flight; no hook", reason(50 * us));
+    EXPECT_EQ(EOPNOTSUPP, queue_.suspend({.exact = true}).error().errno_value);
+}
+
+TEST_F(BudgetTest, the_owners_limit_stands) {
+    queue_.limit_level(Level::deactivate);
+    EXPECT_EQ(Level::deactivate, reached(50 * us));
+    EXPECT_EQ("limited by its owner; budget 50 us, command 100 us, 2 in flight", reason(50 * us));
+}
+
+} // namespace
