@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Interposers of the C library: which files are /dev/kfd, which queues are made through them.
+#include "hook/interposers.hpp"
 #include "hook/queue_table.hpp"
 #include "hook/real.hpp"
 #include "kfd/queue_ioctls.hpp"
@@ -11,8 +12,10 @@
 #include <cstdint>
 #include <cstring>
 #include <fcntl.h>
+#include <iterator>
 #include <linux/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define INTERPOSER extern "C" __attribute__((visibility("default")))
 
@@ -52,6 +55,14 @@ bool is_kfd(int fd) {
     if (same)
         set_kfd(fd, true);
     return same;
+}
+
+// Before a close: afterwards the number may already be another thread's new file.
+void forget_if_kfd(int fd) {
+    if (!known_kfd(fd))
+        return;
+    set_kfd(fd, false);
+    forget_file(fd);
 }
 
 int opened(int fd, const char* path) {
@@ -189,11 +200,7 @@ INTERPOSER int openat64(int directory, const char* path, int flags, ...) {
 
 INTERPOSER int close(int fd) {
     static constinit Next<int(int)> next{"close", Library::c};
-    // Before the call: afterwards the number may already be another thread's new file.
-    if (known_kfd(fd)) {
-        set_kfd(fd, false);
-        forget_file(fd);
-    }
+    forget_if_kfd(fd);
     return next()(fd);
 }
 
@@ -216,6 +223,32 @@ INTERPOSER int dup3(int from, int to, int flags) noexcept {
     return duplicated(next()(from, to, flags), from);
 }
 
+// Newer headers of the C library call the second name.
+#define FCNTL(name)                                                                                \
+    INTERPOSER int name(int fd, int command, ...) {                                                \
+        static constinit Next<int(int, int, ...)> next{#name, Library::c};                         \
+        va_list arguments;                                                                         \
+        va_start(arguments, command);                                                              \
+        void* argument = va_arg(arguments, void*);                                                 \
+        va_end(arguments);                                                                         \
+        const int answer = next()(fd, command, argument);                                          \
+        return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? duplicated(answer, fd) : answer; \
+    }
+FCNTL(fcntl)
+FCNTL(fcntl64)
+
+INTERPOSER int close_range(unsigned first, unsigned last, int flags) noexcept {
+    static constinit Next<int(unsigned, unsigned, int)> next{"close_range", Library::c};
+    if ((static_cast<unsigned>(flags) & CLOSE_RANGE_CLOEXEC) == 0)
+        for (unsigned fd = first; fd <= last && fd < max_fds; ++fd)
+            forget_if_kfd(static_cast<int>(fd));
+    auto* function = next();
+    if (function != nullptr)
+        return function(first, last, flags);
+    errno = ENOSYS;
+    return -1;
+}
+
 INTERPOSER int ioctl(int fd, unsigned long request, ...) noexcept {
     static constinit Next<int(int, unsigned long, ...)> next{"ioctl", Library::c};
     va_list arguments;
@@ -234,3 +267,18 @@ INTERPOSER int ioctl(int fd, unsigned long request, ...) noexcept {
     }
     return next()(fd, request, argument);
 }
+
+namespace xpreempt::hook {
+
+namespace {
+const Interposer rows[] = {
+    INTERPOSER_ROW(open),  INTERPOSER_ROW(open64),   INTERPOSER_ROW(openat),
+    INTERPOSER_ROW(dup),   INTERPOSER_ROW(openat64), INTERPOSER_ROW(close),
+    INTERPOSER_ROW(dup2),  INTERPOSER_ROW(dup3),     INTERPOSER_ROW(close_range),
+    INTERPOSER_ROW(fcntl), INTERPOSER_ROW(fcntl64),  INTERPOSER_ROW(ioctl),
+};
+} // namespace
+
+constinit const InterposerList file_interposers{rows, std::size(rows)};
+
+} // namespace xpreempt::hook

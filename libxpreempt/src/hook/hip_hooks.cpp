@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Interposers of HIP by the table: they say on which stream the calling thread works, and pass on.
 #include "hook/interpose.hpp"
+#include "hook/interposers.hpp"
+
+#include <iterator>
 
 // Parameters are numbered from behind: PARAMETERS_2(int, Stream) is "int a2, Stream a1".
 #define PARAMETERS_0()
@@ -51,3 +54,20 @@
 using namespace xpreempt::hook;
 
 #include "hook/hip_calls.def"
+
+#undef HIP_CALL
+#undef HIP_CALL_SPT
+#define HIP_CALL(call_class, name, ...) INTERPOSER_ROW(name),
+#define HIP_CALL_SPT(call_class, name, ...) INTERPOSER_ROW(name),
+
+namespace xpreempt::hook {
+
+namespace {
+const Interposer rows[] = {
+#include "hook/hip_calls.def"
+};
+} // namespace
+
+constinit const InterposerList hip_row_interposers{rows, std::size(rows)};
+
+} // namespace xpreempt::hook

@@ -2,6 +2,7 @@
 // The interposer of ROCr: HIP reserves each AQL packet with this call, in the thread of the HIP
 // call.
 #include "hook/current_call.hpp"
+#include "hook/interposers.hpp"
 #include "hook/real.hpp"
 
 #include <cstdint>
@@ -15,3 +16,13 @@ hsa_queue_add_write_index_screlease(const void* queue, std::uint64_t value) {
     note_reserved(queue, index, value);
     return index;
 }
+
+namespace xpreempt::hook {
+
+namespace {
+const Interposer row = INTERPOSER_ROW(hsa_queue_add_write_index_screlease);
+} // namespace
+
+constinit const InterposerList hsa_interposers{&row, 1};
+
+} // namespace xpreempt::hook

@@ -35,13 +35,13 @@ void* in_mapped(const char* symbol, const char* stem) {
         return nullptr;
     // The reference is kept: what was looked up is used for the rest of the process.
     void* handle = dlopen(mapped.path, RTLD_LAZY | RTLD_NOLOAD);
-    return handle != nullptr ? dlsym(handle, symbol) : nullptr;
+    return handle != nullptr ? real_dlsym(handle, symbol) : nullptr;
 }
 
 } // namespace
 
 void* find_behind(const char* symbol, Library library) {
-    void* found = dlsym(RTLD_NEXT, symbol);
+    void* found = real_dlsym(RTLD_NEXT, symbol);
     if (found != nullptr || library == Library::c)
         return found;
     return in_mapped(symbol, library == Library::hip ? "libamdhip64" : "libhsa-runtime64");

@@ -13,6 +13,9 @@ enum class Library { c, hip, hsa };
 // No library is ever loaded. Null: there is none yet.
 void* find_behind(const char* symbol, Library library);
 
+// dlsym itself, past our interposer; for the hook's own lookups.
+void* real_dlsym(void* handle, const char* name);
+
 // Constant-initialised, so that a function-local static of it needs no guard and no allocation.
 template <typename Function> class Next {
 public:

@@ -3,9 +3,11 @@
 // launches whose stream is not a parameter.
 #include "hook/interpose.hpp"
 
+#include "hook/interposers.hpp"
 #include "hook/queue_table.hpp"
 
 #include <cstring>
+#include <iterator>
 
 namespace xpreempt::hook {
 
@@ -203,3 +205,25 @@ INTERPOSER void _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_t
     if (asked != nullptr)
         tell_gate(*asked, call, hip_success);
 }
+
+namespace xpreempt::hook {
+
+namespace {
+const Interposer rows[] = {
+    INTERPOSER_ROW(hipStreamCreate),
+    INTERPOSER_ROW(hipStreamCreateWithFlags),
+    INTERPOSER_ROW(hipStreamCreateWithPriority),
+    INTERPOSER_ROW(hipExtStreamCreateWithCUMask),
+    INTERPOSER_ROW(hipStreamDestroy),
+    INTERPOSER_ROW(hipSetDevice),
+    INTERPOSER_ROW(hipConfigureCall),
+    INTERPOSER_ROW(hipLaunchByPtr),
+    INTERPOSER_ROW(hipLaunchKernelExC),
+    INTERPOSER_ROW(hipDrvLaunchKernelEx),
+    INTERPOSER_ROW(_ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv),
+};
+} // namespace
+
+constinit const InterposerList hip_stream_interposers{rows, std::size(rows)};
+
+} // namespace xpreempt::hook

@@ -2,11 +2,16 @@
 // The hook alone, as built, on the fake ROCm: keys of streams, the gate, the last launch, graphs.
 #include "fake/fake_rocm.hpp"
 #include "hook/table.hpp"
+#include "kfd/queue_ioctls.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 extern "C" {
@@ -21,6 +26,7 @@ int hipEventCreateWithFlags(void** event, unsigned flags);
 int hipEventDestroy(void* event);
 int hipEventRecord(void* event, void* stream);
 int hipGraphLaunch(void* graph, void* stream);
+int ioctl(int fd, unsigned long request, ...) noexcept;
 int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, void* stream, void**, void**);
 }
@@ -168,6 +174,57 @@ TEST(Launches, the_threads_last_one_tells_its_packets) {
         EXPECT_EQ(-ENOENT, table().last_launch(&record));
         EXPECT_EQ(0, hipStreamDestroy(stream));
     }).join();
+}
+
+std::string object_of(void* function) {
+    Dl_info info{};
+    return dladdr(function, &info) != 0 ? info.dli_fname : "";
+}
+
+TEST(Lookup, of_a_runtimes_function_gives_the_interposer) {
+    void* runtime = dlopen("libamdhip64.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    ASSERT_NE(nullptr, runtime);
+    for (const char* name : {"hipMemsetAsync", "hipModuleLaunchKernel", "hipStreamDestroy",
+                             "hsa_queue_add_write_index_screlease"})
+        EXPECT_NE(std::string::npos, object_of(dlsym(runtime, name)).find("xpreempt-hook")) << name;
+    EXPECT_NE(std::string::npos, object_of(dlsym(runtime, "hipMalloc")).find("amdhip64"));
+    // Not what the runtime does not have.
+    EXPECT_EQ(nullptr, dlsym(runtime, "hipLaunchKernelExC"));
+    EXPECT_NE(std::string::npos, std::string(dlerror()).find("hipLaunchKernelExC"));
+    dlclose(runtime);
+}
+
+TEST(Lookup, by_the_programs_order_depends_on_its_caller_as_ever) {
+    // The next after this program is the hook, not what is behind the hook.
+    EXPECT_NE(std::string::npos,
+              object_of(dlsym(RTLD_NEXT, "hipMemsetAsync")).find("xpreempt-hook"));
+    EXPECT_NE(std::string::npos,
+              object_of(dlsym(RTLD_DEFAULT, "hipMemsetAsync")).find("xpreempt-hook"));
+    EXPECT_EQ(nullptr, dlsym(RTLD_DEFAULT, "no_such_function"));
+}
+
+TEST(Files, copies_of_a_descriptor_of_kfd_are_kfd) {
+    const int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+    ASSERT_GE(fd, 0);
+    const int copies[] = {fcntl(fd, F_DUPFD, 0), fcntl(fd, F_DUPFD_CLOEXEC, 100), dup(fd)};
+    for (const int copy : copies) {
+        xpreempt::kfd::CreateQueueArgs args{};
+        ASSERT_EQ(0, ioctl(copy, _IOWR('K', xpreempt::kfd::nr_create_queue, args), &args));
+        QueueRecord records[512];
+        const std::uint32_t count = table().queues(records, 512);
+        const auto is_new = [&](const QueueRecord& record) {
+            return record.kfd_queue_id == args.queue_id && record.fd == copy;
+        };
+        EXPECT_EQ(1, std::count_if(records, records + count, is_new));
+        // What it made lives on without it.
+        EXPECT_EQ(0, copy == copies[0]
+                         ? close_range(static_cast<unsigned>(copy), static_cast<unsigned>(copy), 0)
+                         : close(copy));
+        EXPECT_EQ(count, table().queues(records, 512));
+        EXPECT_EQ(0, std::count_if(records, records + count, is_new));
+    }
+    EXPECT_EQ(0, fcntl(fd, F_SETFD, 0)); // other commands pass
+    close(fd);
 }
 
 struct Shown {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// The interposer of dlsym, for programs that look HIP up instead of linking to it.
+//
+// HIP's own hipGetProcAddress is such a program too.
+#include "hook/interposers.hpp"
+#include "hook/real.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <dlfcn.h>
+
+namespace xpreempt::hook {
+
+void* interposer_in(const InterposerList& list, const char* name) {
+    for (std::size_t i = 0; i < list.count; ++i)
+        if (std::strcmp(list.begin[i].name, name) == 0)
+            return list.begin[i].function;
+    return nullptr;
+}
+
+void* rocm_interposer(const char* name) {
+    void* found = interposer_in(hip_row_interposers, name);
+    if (found == nullptr)
+        found = interposer_in(hip_stream_interposers, name);
+    return found != nullptr ? found : interposer_in(hsa_interposers, name);
+}
+
+namespace {
+
+using Lookup = void*(void*, const char*);
+
+bool is_rocm(const char* path) {
+    const char* slash = path != nullptr ? std::strrchr(path, '/') : nullptr;
+    const char* file = slash != nullptr ? slash + 1 : path;
+    return file != nullptr && (std::strncmp(file, "libamdhip64", 11) == 0 ||
+                               std::strncmp(file, "libhsa-runtime64", 16) == 0);
+}
+
+} // namespace
+
+} // namespace xpreempt::hook
+
+extern "C" {
+
+// What is behind our dlsym; read by the code below.
+__attribute__((visibility("hidden"))) std::atomic<void*> xpreempt_hook_dlsym_behind{nullptr};
+
+} // extern "C"
+
+namespace xpreempt::hook {
+
+// dlvsym() must be told the version: that of the C library's merger with libdl, or of its
+// beginning.
+void* real_dlsym(void* handle, const char* name) {
+    void* behind = xpreempt_hook_dlsym_behind.load(std::memory_order_acquire);
+    if (behind == nullptr) {
+        behind = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+        if (behind == nullptr)
+            behind = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+        xpreempt_hook_dlsym_behind.store(behind, std::memory_order_release);
+    }
+    return reinterpret_cast<Lookup*>(behind)(handle, name);
+}
+
+} // namespace xpreempt::hook
+
+#if defined(__x86_64__)
+
+// Ours in place of what the lookup would find; null: let it find.
+extern "C" __attribute__((visibility("hidden"), used)) void*
+xpreempt_hook_replacement(void* handle, const char* name) {
+    using namespace xpreempt::hook;
+    if (xpreempt_hook_dlsym_behind.load(std::memory_order_acquire) == nullptr)
+        (void)real_dlsym(RTLD_DEFAULT, "dlsym"); // so that there is where to jump to
+    // For these two the program's order is right: we are in it, or its user wants what is behind
+    // us.
+    if (handle == RTLD_NEXT || handle == RTLD_DEFAULT || name == nullptr)
+        return nullptr;
+    void* ours = rocm_interposer(name);
+    if (ours == nullptr)
+        return nullptr;
+    // Only for the runtime's own function, not for one of that name in a library like ours.
+    void* found = real_dlsym(handle, name);
+    Dl_info info{};
+    const bool replaces = found != nullptr && dladdr(found, &info) != 0 && is_rocm(info.dli_fname);
+    return replaces ? ours : nullptr;
+}
+
+// What dlsym answers depends on who called it (RTLD_NEXT, RTLD_DEFAULT), and it takes its return
+// address for that. So it is entered by a jump, with the stack as our caller left it.
+asm(R"(
+    .pushsection .text
+    .globl dlsym
+    .type dlsym, @function
+dlsym:
+    .cfi_startproc
+    endbr64
+    pushq %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq %rsi
+    .cfi_adjust_cfa_offset 8
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    call xpreempt_hook_replacement
+    addq $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    popq %rsi
+    .cfi_adjust_cfa_offset -8
+    popq %rdi
+    .cfi_adjust_cfa_offset -8
+    testq %rax, %rax
+    jne 1f
+    jmp *xpreempt_hook_dlsym_behind(%rip)
+1:  ret
+    .cfi_endproc
+    .size dlsym, . - dlsym
+    .popsection
+)");
+
+#endif
