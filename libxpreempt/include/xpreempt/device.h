@@ -32,8 +32,10 @@ extern "C" {
 /* Ways to stop a queue, worst first. */
 enum xp_transport {
 	XP_TRANSPORT_NONE = 0, /* none: launches can only be withheld */
-	XP_TRANSPORT_UPDATE_QUEUE = 1, /* any amdkfd: percentage 0 */
-	XP_TRANSPORT_PATCHED = 2, /* amdkfd with PREEMPT_QUEUE */
+	XP_TRANSPORT_DEBUG_TRAP = 1, /* as one's own debugger; by XPREEMPT_TRANSPORT=debug-trap only */
+	XP_TRANSPORT_UPDATE_QUEUE = 2, /* any amdkfd: percentage 0 */
+	XP_TRANSPORT_PATCHED_V0 = 3, /* amdkfd with PREEMPT_QUEUE, but without QUERY */
+	XP_TRANSPORT_PATCHED = 4, /* amdkfd with PREEMPT_QUEUE and SWITCH */
 };
 
 /* How much of a suspended queue stops. */

@@ -2,8 +2,14 @@
 // The ways to stop a queue, and the choice between them.
 #include "backend/transport.hpp"
 
+#include "backend/debug_transport.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 namespace xpreempt::backend {
 
@@ -23,10 +29,11 @@ public:
 
 class PatchedTransport final : public Transport {
 public:
-    PatchedTransport(std::shared_ptr<const kfd::Device> device, std::uint32_t type_mask)
-        : device_(std::move(device)), type_mask_(type_mask) {}
+    PatchedTransport(std::shared_ptr<const kfd::Device> device, TransportKind kind,
+                     std::uint32_t type_mask)
+        : device_(std::move(device)), kind_(kind), type_mask_(type_mask) {}
 
-    [[nodiscard]] TransportKind kind() const override { return TransportKind::patched; }
+    [[nodiscard]] TransportKind kind() const override { return kind_; }
     [[nodiscard]] bool can(StopType type) const override {
         return (type_mask_ >> number(type) & 1U) != 0;
     }
@@ -43,6 +50,7 @@ private:
     }
 
     std::shared_ptr<const kfd::Device> device_;
+    TransportKind kind_;
     std::uint32_t type_mask_;
 };
 
@@ -57,6 +65,8 @@ public:
     // With CWSR the driver saves; without, its unmap waits for the waves.
     [[nodiscard]] bool can(StopType type) const override { return type == StopType::save; }
     Result<void> stop(const hip::QueueRecord& queue, StopType) override {
+        if (lost_a_queue_)
+            return fail(EACCES, Op::update_queue, queue.kfd_queue_id);
         return update(queue, true);
     }
     Result<void> start(const hip::QueueRecord& queue) override { return update(queue, false); }
@@ -71,6 +81,8 @@ private:
         const kfd::QueueProperties properties{now.ring_base, now.ring_bytes,
                                               held ? 0 : now.percentage, now.priority};
         const auto updated = device_->update_queue(now.kfd_queue_id, properties, now.fd);
+        if (!updated && updated.error().errno_value == EACCES)
+            lost_a_queue_ = true;
         const bool is_held = updated ? held : now.held != 0;
         table_->end_update(queue.kfd_queue_id, queue.generation, is_held ? 1 : 0);
         return updated;
@@ -78,45 +90,133 @@ private:
 
     std::shared_ptr<const kfd::Device> device_;
     const hook::Table* table_;
+    // EACCES: a queue of this process was reset. 6.12 and 7.2 then take every queue of the node off
+    // before they refuse, and put none back; so no stop is tried again.
+    std::atomic<bool> lost_a_queue_ = false;
 };
 
 std::string text_of(int errno_value) {
     return std::strerror(errno_value);
 }
 
-Selected nothing(std::string reason, std::shared_ptr<const kfd::Device> device) {
+// A transport, or why it is not one.
+using Attempt = tl::expected<std::unique_ptr<Transport>, std::string>;
+
+tl::unexpected<std::string> because(std::string reason) {
+    return tl::make_unexpected(std::move(reason));
+}
+
+Attempt try_patched(const Ways& ways, Probe& probe) {
+    const auto driver = ways.device->query(0);
+    if (!driver)
+        return because(driver.error().errno_value == ENOTTY
+                           ? "the driver has no preemption"
+                           : "the driver does not answer QUERY: " +
+                                 text_of(driver.error().errno_value));
+    if (driver->abi_major != KFD_PREEMPT_ABI_MAJOR)
+        return because("the driver's preemption has another ABI version");
+    if (driver->type_mask == 0)
+        return because("the driver can stop no queue on this machine");
+    probe.driver = *driver;
+    return std::make_unique<PatchedTransport>(ways.device, TransportKind::patched,
+                                              driver->type_mask);
+}
+
+// The parameter alone tells: trying PREEMPT_QUEUE out would reach other drivers' ioctl 0x87.
+Attempt try_v0(const Ways& ways) {
+    const std::string& abi = ways.module.preempt_abi;
+    if (abi.empty())
+        return because("it has no parameter kfd_preempt_abi");
+    if (ways.module.switched_off)
+        return because("preemption is switched off (amdgpu.kfd_preempt=0)");
+    if (abi != "0" && !abi.starts_with("0."))
+        return because("its parameter kfd_preempt_abi is " + abi + ", not 0");
+    return std::make_unique<PatchedTransport>(ways.device, TransportKind::patched_v0,
+                                              1U << KFD_PREEMPT_TYPE_SAVE);
+}
+
+Attempt try_update(const Ways& ways) {
+    if (ways.table == nullptr)
+        return because("libxpreempt-hook.so is not loaded, which UPDATE_QUEUE needs");
+    return std::make_unique<UpdateTransport>(ways.device, ways.table);
+}
+
+Attempt try_debug(const Ways& ways) {
+    if (std::string refusal = debug_refusal(*ways.device, ways.module); !refusal.empty())
+        return because(std::move(refusal));
+    return std::make_unique<DebugTransport>(ways.device);
+}
+
+Attempt attempt(TransportKind kind, const Ways& ways, Probe& probe) {
+    switch (kind) {
+    case TransportKind::patched: return try_patched(ways, probe);
+    case TransportKind::patched_v0: return try_v0(ways);
+    case TransportKind::update_queue: return try_update(ways);
+    case TransportKind::debug_trap: return try_debug(ways);
+    case TransportKind::none: break;
+    }
+    return because("it was asked for none");
+}
+
+constexpr std::array all_kinds = {TransportKind::patched, TransportKind::patched_v0,
+                                  TransportKind::update_queue, TransportKind::debug_trap,
+                                  TransportKind::none};
+
+Selected nothing(std::string reason, const Ways& ways) {
     return {Probe{TransportKind::none, std::move(reason), {}}, std::make_unique<NoTransport>(),
-            std::move(device)};
+            ways.device};
 }
 
 } // namespace
 
-Selected select_transport(const hip::Mapping& mapping, const std::string& device_path) {
-    const hook::Table* table = mapping.table();
-    auto opened = kfd::Device::open(device_path,
-                                    table != nullptr ? kfd::Ioctl(table->ioctl) : kfd::plain_ioctl);
-    if (!opened)
-        return nothing("cannot open " + device_path + ": " + text_of(opened.error().errno_value),
-                       nullptr);
-    auto device = std::make_shared<const kfd::Device>(std::move(*opened));
-
-    const auto driver = device->query(0);
-    if (driver && driver->abi_major == KFD_PREEMPT_ABI_MAJOR && driver->type_mask != 0) {
-        auto transport = std::make_unique<PatchedTransport>(device, driver->type_mask);
-        return {Probe{TransportKind::patched, "", *driver}, std::move(transport), device};
+const char* name_of(TransportKind kind) {
+    switch (kind) {
+    case TransportKind::patched: return "patched";
+    case TransportKind::patched_v0: return "patched-v0";
+    case TransportKind::update_queue: return "update-queue";
+    case TransportKind::debug_trap: return "debug-trap";
+    case TransportKind::none: return "none";
     }
-    std::string why = "the driver has no preemption";
-    if (driver)
-        why = driver->abi_major != KFD_PREEMPT_ABI_MAJOR
-                  ? "the driver's preemption has another ABI version"
-                  : "the driver can stop no queue on this machine";
-    else if (driver.error().errno_value != ENOTTY)
-        why = "the driver does not answer QUERY: " + text_of(driver.error().errno_value);
-    if (table == nullptr)
-        return nothing(why + "; and libxpreempt-hook.so is not loaded, which UPDATE_QUEUE needs",
-                       device);
-    auto transport = std::make_unique<UpdateTransport>(device, table);
-    return {Probe{TransportKind::update_queue, why, {}}, std::move(transport), device};
+    return "";
+}
+
+Selected select_transport(const Ways& ways) {
+    std::vector<TransportKind> kinds = {TransportKind::patched, TransportKind::patched_v0,
+                                        TransportKind::update_queue};
+    if (!ways.wanted.empty()) {
+        const auto* const named = std::ranges::find(all_kinds, ways.wanted, name_of);
+        if (named == all_kinds.end())
+            return nothing("XPREEMPT_TRANSPORT is '" + ways.wanted +
+                               "': set it to patched, patched-v0, update-queue, debug-trap or none",
+                           ways);
+        kinds = {*named};
+    }
+    if (!ways.device)
+        return nothing("cannot open /dev/kfd: " + text_of(ways.open_errno), ways);
+    std::string reasons = ways.wanted.empty() ? "" : "XPREEMPT_TRANSPORT is " + ways.wanted;
+    for (const TransportKind kind : kinds) {
+        Probe probe{kind, reasons, {}};
+        if (auto found = attempt(kind, ways, probe))
+            return {std::move(probe), std::move(*found), ways.device};
+        else if (kind != TransportKind::patched_v0 || !ways.module.preempt_abi.empty())
+            reasons += (reasons.empty() ? "" : "; ") + found.error();
+    }
+    return nothing(std::move(reasons), ways);
+}
+
+Selected select_transport(const hip::Mapping& mapping, const std::string& wanted) {
+    Ways ways;
+    ways.table = mapping.table();
+    ways.wanted = wanted;
+    const kfd::Roots roots;
+    ways.module = kfd::loaded_module(roots);
+    auto opened = kfd::Device::open(
+        roots.device, ways.table != nullptr ? kfd::Ioctl(ways.table->ioctl) : kfd::plain_ioctl);
+    if (opened)
+        ways.device = std::make_shared<const kfd::Device>(std::move(*opened));
+    else
+        ways.open_errno = opened.error().errno_value;
+    return select_transport(ways);
 }
 
 } // namespace xpreempt::backend

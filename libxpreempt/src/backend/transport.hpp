@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "hip/mapping.hpp"
 #include "kfd/device.hpp"
+#include "kfd/module.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -14,8 +15,10 @@ namespace xpreempt::backend {
 
 enum class TransportKind : std::uint8_t {
     none = 0,         // nothing can be stopped; launches can be withheld
-    update_queue = 1, // any driver: UPDATE_QUEUE with percentage 0
-    patched = 2,      // PREEMPT_QUEUE and RESUME_QUEUE
+    debug_trap = 1,   // DBG_TRAP on oneself; only when asked for
+    update_queue = 2, // any driver: UPDATE_QUEUE with percentage 0
+    patched_v0 = 3,   // PREEMPT_QUEUE and RESUME_QUEUE of a driver without QUERY
+    patched = 4,      // the same, and SWITCH, STATUS
 };
 
 enum class StopType : std::uint8_t {
@@ -44,6 +47,22 @@ struct Selected {
     std::shared_ptr<const kfd::Device> device; // null: /dev/kfd cannot be opened
 };
 
-Selected select_transport(const hip::Mapping& mapping, const std::string& device_path);
+// "patched", "patched-v0", "update-queue", "debug-trap", "none".
+const char* name_of(TransportKind kind);
+
+// The best transport but debug_trap, or none but the one that `wanted` names. device: null with
+// open_errno when it could not be opened. No transport is tried out on a queue, and none by a call
+// whose number another driver uses for something else.
+struct Ways {
+    std::shared_ptr<const kfd::Device> device;
+    int open_errno = 0;
+    const hook::Table* table = nullptr;
+    kfd::LoadedModule module;
+    std::string wanted;
+};
+Selected select_transport(const Ways& ways);
+
+// Of this process: /dev/kfd, through the hook where it is loaded.
+Selected select_transport(const hip::Mapping& mapping, const std::string& wanted);
 
 } // namespace xpreempt::backend

@@ -15,6 +15,7 @@ enum class Op : std::uint8_t {
     switch_queues,
     queue_status,
     update_queue,
+    debug_trap,
     read_sysfs,
     read_proc,
     find_hip,
@@ -53,6 +54,7 @@ constexpr const char* phrase(Op op) {
     case Op::switch_queues: return "switching KFD queues";
     case Op::queue_status: return "reading the status of a KFD queue";
     case Op::update_queue: return "changing the percentage of a KFD queue";
+    case Op::debug_trap: return "suspending a KFD queue as its debugger";
     case Op::read_sysfs: return "reading the queues below /sys/class/kfd";
     case Op::read_proc: return "reading /proc";
     case Op::find_hip: return "looking for a loaded HIP runtime";

@@ -13,6 +13,12 @@ namespace {
 
 std::atomic<bool> is_child{false};
 
+// For tests, for users of a debugger, and to keep away from a transport that does not work.
+const char* wanted_transport() {
+    const char* name = ::secure_getenv("XPREEMPT_TRANSPORT");
+    return name != nullptr ? name : "";
+}
+
 } // namespace
 
 QueueHandle::~QueueHandle() {
@@ -52,7 +58,8 @@ bool Library::forked() {
 
 Library::Library()
     : mapping_(hip::Mapping::of_process()),
-      selected_(backend::select_transport(mapping_, "/dev/kfd")), holds_(*selected_.transport) {
+      selected_(backend::select_transport(mapping_, wanted_transport())),
+      holds_(*selected_.transport) {
     pthread_atfork(nullptr, nullptr, [] { is_child.store(true, std::memory_order_relaxed); });
 }
 

@@ -7,11 +7,13 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace xpreempt::kfd {
 
 int plain_ioctl(int fd, unsigned long request, void* argument) {
-    return ::ioctl(fd, request, argument) == 0 ? 0 : -errno;
+    // DBG_TRAP answers how many queues it changed.
+    return ::ioctl(fd, request, argument) == -1 ? -errno : 0;
 }
 
 Result<Device> Device::open(const std::string& path, Ioctl ioctl) {
@@ -113,6 +115,20 @@ Device::switch_with(kfd_ioctl_preempt_switch_args args, std::span<kfd_preempt_sw
     if (const int answer = call(fd, AMDKFD_IOC_PREEMPT_SWITCH, &args); answer != 0)
         return fail(-answer, Op::switch_queues, args.num_entries);
     return args;
+}
+
+Result<KfdVersion> Device::version() const {
+    KfdVersion args{};
+    if (const int answer = call(-1, ioc_get_version, &args); answer != 0)
+        return fail(-answer, Op::open_device);
+    return args;
+}
+
+Result<void> Device::debug(DebugTrapArgs& args) const {
+    args.pid = static_cast<std::uint32_t>(::getpid());
+    if (const int answer = call(-1, ioc_debug_trap, &args); answer != 0)
+        return fail(-answer, Op::debug_trap, args.op);
+    return {};
 }
 
 } // namespace xpreempt::kfd

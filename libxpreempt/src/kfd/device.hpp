@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
+#include "kfd/queue_ioctls.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -46,6 +47,10 @@ public:
     Result<kfd_ioctl_preempt_status_args> status(std::uint32_t kfd_queue_id, int fd = -1) const;
     Result<void> update_queue(std::uint32_t kfd_queue_id, const QueueProperties& properties,
                               int fd = -1) const;
+
+    Result<KfdVersion> version() const;
+    // One DBG_TRAP on this process; pid is filled in. The answer of each queue is in its array.
+    Result<void> debug(DebugTrapArgs& args) const;
 
     // Own queues; each entry's result says how it went.
     Result<kfd_ioctl_preempt_switch_args> switch_queues(std::uint32_t flags,

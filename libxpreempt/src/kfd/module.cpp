@@ -21,6 +21,8 @@ LoadedModule loaded_module(const Roots& roots) {
     const std::string enabled = parameter("kfd_preempt");
     state.switched_off = enabled == "N" || enabled == "0";
     state.operator_mode = parse_unsigned<unsigned>(parameter("operator_mode"));
+    state.sched_policy = parse_unsigned<int>(parameter("sched_policy"));
+    state.cwsr_off = parameter("cwsr_enable") == "0";
     return state;
 }
 

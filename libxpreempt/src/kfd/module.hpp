@@ -14,6 +14,8 @@ struct LoadedModule {
     std::string preempt_abi;   // parameter kfd_preempt_abi, empty on a driver without preemption
     bool switched_off = false; // loaded with amdgpu.kfd_preempt=0
     std::optional<unsigned> operator_mode;
+    std::optional<int> sched_policy; // 2: without firmware scheduling
+    bool cwsr_off = false;           // loaded with amdgpu.cwsr_enable=0
 };
 
 LoadedModule loaded_module(const Roots& roots);

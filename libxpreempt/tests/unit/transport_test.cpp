@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+// Which way to stop queues is chosen, by which calls that is found out, and what each sends.
+#include "backend/debug_transport.hpp"
+#include "backend/transport.hpp"
+#include "unit/scripted_ioctl.hpp"
+
+#include <cerrno>
+
+namespace {
+
+using namespace xpreempt;
+using backend::StopType;
+using backend::TransportKind;
+
+constexpr unsigned long query = 0xc0404bf0;
+constexpr unsigned long preempt = 0xc0104b87;
+constexpr unsigned long resume = 0xc0104b88;
+constexpr unsigned long update = 0x40184b07;
+constexpr unsigned long get_version = 0x80084b01;
+constexpr unsigned long debug_trap = 0xc0204b26;
+
+hip::QueueRecord queue_of(std::uint32_t id) {
+    hip::QueueRecord queue{};
+    queue.kfd_queue_id = id;
+    queue.generation = 1;
+    queue.fd = -1;
+    queue.percentage = 100;
+    queue.priority = 7;
+    queue.ring_base = 0x7f0000001000;
+    queue.ring_bytes = 4096;
+    return queue;
+}
+
+// A hook that knows queue 5.
+std::uint32_t told_held;
+hook::Table table_of_5() {
+    hook::Table table{};
+    table.bytes = sizeof table;
+    table.begin_update = [](std::uint32_t id, std::uint32_t, hook::QueueRecord* out) {
+        if (id != 5)
+            return -ESTALE;
+        *out = queue_of(5);
+        return 0;
+    };
+    table.end_update = [](std::uint32_t, std::uint32_t, std::uint32_t held) { told_held = held; };
+    return table;
+}
+
+class Transports : public ::testing::Test {
+protected:
+    Transports() {
+        ways.device = std::make_shared<const kfd::Device>(UniqueFd(), script.function());
+        ways.table = &table;
+        ways.module.loaded = true;
+    }
+
+    void expect_query(int answer, std::uint32_t abi_major = 1, std::uint32_t type_mask = 4) {
+        kfd_ioctl_preempt_query_args in{};
+        auto out = in;
+        out.abi_major = abi_major;
+        out.type_mask = type_mask;
+        script.expect(query, answer, in, out);
+    }
+    void expect_preempt(std::uint32_t id, int answer = 0) {
+        kfd_ioctl_preempt_queue_args args{};
+        args.queue_id = id;
+        args.preempt_type = KFD_PREEMPT_TYPE_SAVE;
+        script.expect(preempt, answer, args);
+    }
+    void expect_version(std::uint32_t minor) {
+        script.expect(get_version, 0, kfd::KfdVersion{}, kfd::KfdVersion{1, minor});
+    }
+
+    test::ScriptedIoctl script;
+    hook::Table table = table_of_5();
+    backend::Ways ways;
+};
+
+TEST_F(Transports, a_driver_that_answers_query_is_the_best) {
+    expect_query(0);
+    const auto selected = backend::select_transport(ways);
+    EXPECT_EQ(TransportKind::patched, selected.probe.kind);
+    EXPECT_EQ("", selected.probe.reason);
+    EXPECT_TRUE(selected.transport->can(StopType::save));
+    EXPECT_FALSE(selected.transport->can(StopType::drain));
+}
+
+TEST_F(Transports, v0_is_known_by_its_parameter_and_by_no_call) {
+    ways.module.preempt_abi = "0.1";
+    expect_query(-ENOTTY);
+    const auto selected = backend::select_transport(ways);
+    EXPECT_EQ(TransportKind::patched_v0, selected.probe.kind);
+    EXPECT_EQ("the driver has no preemption", selected.probe.reason);
+    // Only now, on a queue that is to be stopped.
+    expect_preempt(5);
+    EXPECT_TRUE(selected.transport->stop(queue_of(5), StopType::save));
+    script.expect(resume, 0, kfd_ioctl_resume_queue_args{5, 0, {0, 0}});
+    EXPECT_TRUE(selected.transport->start(queue_of(5)));
+    EXPECT_FALSE(selected.transport->can(StopType::drain));
+}
+
+// The script fails the test on any call but QUERY: 0x87 would be AIS_OP there.
+TEST_F(Transports, a_driver_with_another_0x87_is_not_asked_by_it) {
+    for (const char* abi : {"", "1.0", "7", "00", "x"}) {
+        ways.module.preempt_abi = abi;
+        expect_query(-ENOTTY);
+        const auto selected = backend::select_transport(ways);
+        EXPECT_EQ(TransportKind::update_queue, selected.probe.kind) << abi;
+        EXPECT_NE("", selected.probe.reason);
+    }
+    ways.module.preempt_abi = "0";
+    ways.module.switched_off = true;
+    expect_query(-ENOTTY);
+    const auto off = backend::select_transport(ways);
+    EXPECT_EQ(TransportKind::update_queue, off.probe.kind);
+    EXPECT_NE(std::string::npos, off.probe.reason.find("kfd_preempt=0")) << off.probe.reason;
+}
+
+TEST_F(Transports, percentage_0_needs_the_hook_and_keeps_every_property) {
+    expect_query(-ENOTTY);
+    const auto selected = backend::select_transport(ways);
+    ASSERT_EQ(TransportKind::update_queue, selected.probe.kind);
+    script.expect(update, 0, kfd::UpdateQueueArgs{0x7f0000001000, 5, 4096, 0, 7});
+    EXPECT_TRUE(selected.transport->stop(queue_of(5), StopType::save));
+    EXPECT_EQ(1U, told_held);
+    script.expect(update, 0, kfd::UpdateQueueArgs{0x7f0000001000, 5, 4096, 100, 7});
+    EXPECT_TRUE(selected.transport->start(queue_of(5)));
+    EXPECT_EQ(0U, told_held);
+    EXPECT_EQ(ESTALE, selected.transport->stop(queue_of(6), StopType::save).error().errno_value);
+
+    ways.table = nullptr;
+    expect_query(-ENOTTY);
+    const auto none = backend::select_transport(ways);
+    EXPECT_EQ(TransportKind::none, none.probe.kind);
+    EXPECT_EQ("the driver has no preemption; libxpreempt-hook.so is not loaded, which "
+              "UPDATE_QUEUE needs",
+              none.probe.reason);
+}
+
+TEST_F(Transports, after_a_reset_percentage_0_is_not_tried_again) {
+    expect_query(-ENOTTY);
+    const auto selected = backend::select_transport(ways);
+    script.expect(update, -EACCES, kfd::UpdateQueueArgs{0x7f0000001000, 5, 4096, 0, 7});
+    EXPECT_EQ(EACCES, selected.transport->stop(queue_of(5), StopType::save).error().errno_value);
+    EXPECT_EQ(EACCES, selected.transport->stop(queue_of(5), StopType::save).error().errno_value);
+}
+
+TEST_F(Transports, one_by_name_is_that_or_none) {
+    ways.wanted = "patched";
+    expect_query(-ENOTTY);
+    const auto patched = backend::select_transport(ways);
+    EXPECT_EQ(TransportKind::none, patched.probe.kind);
+    EXPECT_EQ("XPREEMPT_TRANSPORT is patched; the driver has no preemption", patched.probe.reason);
+
+    ways.wanted = "update-queue"; // without a QUERY
+    EXPECT_EQ(TransportKind::update_queue, backend::select_transport(ways).probe.kind);
+
+    ways.wanted = "none";
+    EXPECT_EQ(TransportKind::none, backend::select_transport(ways).probe.kind);
+
+    ways.wanted = "fastest";
+    const auto unknown = backend::select_transport(ways);
+    EXPECT_EQ(TransportKind::none, unknown.probe.kind);
+    EXPECT_NE(std::string::npos, unknown.probe.reason.find("'fastest'")) << unknown.probe.reason;
+
+    ways.wanted.clear();
+    ways.device = nullptr;
+    ways.open_errno = EACCES;
+    EXPECT_NE(std::string::npos,
+              backend::select_transport(ways).probe.reason.find("Permission denied"));
+}
+
+// Its arguments hold addresses of our own memory, so they are checked here and not by bytes.
+class DebugTrap : public ::testing::Test {
+protected:
+    DebugTrap() {
+        ways.wanted = "debug-trap";
+        ways.device = std::make_shared<const kfd::Device>(
+            UniqueFd(), [this](int, unsigned long request, void* argument) {
+                return answer(request, argument);
+            });
+    }
+
+    int answer(unsigned long request, void* argument) {
+        if (request == get_version) {
+            *static_cast<kfd::KfdVersion*>(argument) = {1, minor};
+            return 0;
+        }
+        EXPECT_EQ(debug_trap, request);
+        auto& args = *static_cast<kfd::DebugTrapArgs*>(argument);
+        EXPECT_EQ(static_cast<std::uint32_t>(::getpid()), args.pid);
+        if (args.op == refused_op)
+            return -refusal;
+        const bool is_resume = args.op == kfd::debug_resume_queues;
+        if (args.op == kfd::debug_suspend_queues || is_resume) {
+            EXPECT_EQ(1U, is_resume ? args.address : args.number);
+            auto* id =
+                reinterpret_cast<std::uint32_t*>(is_resume ? args.exception_mask : args.address);
+            log += (is_resume ? " resume " : " suspend ") + std::to_string(*id);
+            *id |= marks;
+        } else if (args.op == kfd::debug_queue_snapshot) {
+            EXPECT_EQ(std::uint64_t{1} << 30, args.exception_mask);
+            EXPECT_EQ(64U, args.option);
+            log += " snapshot";
+        } else if (args.op == kfd::debug_enable) {
+            EXPECT_EQ(0U, args.exception_mask);
+            log += " enable";
+        } else {
+            log += " disable";
+        }
+        return 0;
+    }
+
+    std::uint32_t minor = 17;
+    std::uint32_t refused_op = 99;
+    int refusal = 0;
+    std::uint32_t marks = 0; // on the ids that come back
+    std::string log;
+    backend::Ways ways;
+};
+
+TEST_F(DebugTrap, debugging_is_on_while_something_is_held) {
+    const auto selected = backend::select_transport(ways);
+    ASSERT_EQ(TransportKind::debug_trap, selected.probe.kind) << selected.probe.reason;
+    EXPECT_EQ("", log); // the choice has no effect on the process
+    EXPECT_TRUE(selected.transport->stop(queue_of(5), StopType::save));
+    EXPECT_TRUE(selected.transport->stop(queue_of(6), StopType::save));
+    EXPECT_EQ(" enable snapshot suspend 5 snapshot suspend 6", log);
+    log.clear();
+    EXPECT_TRUE(selected.transport->start(queue_of(5)));
+    EXPECT_TRUE(selected.transport->start(queue_of(6)));
+    EXPECT_EQ(" resume 5 resume 6 disable", log);
+}
+
+TEST_F(DebugTrap, a_stop_that_fails_leaves_nothing_on) {
+    const auto selected = backend::select_transport(ways);
+    marks = kfd::debug_queue_invalid;
+    EXPECT_EQ(ENOENT, selected.transport->stop(queue_of(5), StopType::save).error().errno_value);
+    EXPECT_EQ(" enable snapshot suspend 5 disable", log);
+    marks = kfd::debug_queue_error;
+    EXPECT_EQ(EIO, selected.transport->stop(queue_of(5), StopType::save).error().errno_value);
+
+    log.clear();
+    refused_op = kfd::debug_enable;
+    refusal = EALREADY; // a debugger is attached: its session is not ours to end
+    EXPECT_EQ(EBUSY, selected.transport->stop(queue_of(5), StopType::save).error().errno_value);
+    EXPECT_EQ("", log);
+    refused_op = kfd::debug_suspend_queues;
+    refusal = EPERM; // ROCr has not enabled debugging
+    const auto refused = selected.transport->stop(queue_of(5), StopType::save);
+    EXPECT_EQ(EPERM, refused.error().errno_value);
+    EXPECT_EQ(5U, refused.error().id);
+    EXPECT_EQ(" enable snapshot disable", log);
+}
+
+TEST_F(DebugTrap, what_cannot_be_is_refused_before_anything_is_done) {
+    minor = 12;
+    const auto old = backend::select_transport(ways);
+    EXPECT_EQ(TransportKind::none, old.probe.kind);
+    EXPECT_NE(std::string::npos, old.probe.reason.find("1.12")) << old.probe.reason;
+    minor = 17;
+    ways.module.sched_policy = 2;
+    const auto no_hws = backend::select_transport(ways);
+    EXPECT_EQ(TransportKind::none, no_hws.probe.kind);
+    EXPECT_NE(std::string::npos, no_hws.probe.reason.find("sched_policy"));
+    EXPECT_EQ("", log);
+}
+
+} // namespace
