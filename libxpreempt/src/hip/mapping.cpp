@@ -44,6 +44,31 @@ std::vector<Stream> Mapping::streams_of(QueueRef queue) const {
     return streams;
 }
 
+Stream Mapping::key_of(Stream stream) const {
+    return available() ? const_cast<void*>(table_->stream_key(stream)) : stream;
+}
+
+std::vector<hook::StreamRecord> Mapping::streams() const {
+    if (!available())
+        return {};
+    std::vector<hook::StreamRecord> records(64);
+    for (;;) {
+        const std::uint32_t count =
+            table_->streams(records.data(), static_cast<std::uint32_t>(records.size()));
+        const bool fits = count <= records.size();
+        records.resize(count);
+        if (fits)
+            return records;
+    }
+}
+
+std::uint64_t Mapping::birth_of(Stream key) const {
+    for (const hook::StreamRecord& record : streams())
+        if (record.key == key)
+            return record.birth;
+    return 0;
+}
+
 std::vector<QueueRecord> Mapping::queues() const {
     if (!available())
         return {};

@@ -39,6 +39,13 @@ public:
     // Sharing set: streams that exist and ever used that queue. The null stream is nullptr.
     std::vector<Stream> streams_of(QueueRef queue) const;
 
+    // What the handle means in the calling thread, as one that means it in every thread.
+    Stream key_of(Stream stream) const;
+
+    std::vector<hook::StreamRecord> streams() const;
+    // Differs between two streams that have the same address one after the other; 0: unseen.
+    std::uint64_t birth_of(Stream key) const;
+
     std::vector<QueueRecord> queues() const;
     Result<QueueRecord> queue(std::uint32_t kfd_queue_id) const; // ENOENT
 

@@ -24,9 +24,10 @@ struct StreamSlot {
     bool dying;   // being destroyed: its work is still there, its handle may be a new stream's
     bool graph;   // a graph was launched on it since it was idle
     bool foreign; // its last packet went to a queue that we do not know
-    const void* handle;                  // what the program calls it, see Table::streams_of
-    const void* stream;                  // key
-    std::int32_t last;                   // slot of the queue of its last packet, or -1
+    const void* handle; // what the program calls it, see Table::streams_of
+    const void* stream; // key
+    std::int32_t last;  // slot of the queue of its last packet, or -1
+    std::uint64_t birth;
     std::uint64_t seen[max_queues / 64]; // slots of queues with a packet of it
     std::uint64_t busy[max_queues / 64]; // of those, the ones that may still have work of it
 };
@@ -37,6 +38,7 @@ QueueSlot queue_slots[max_queues];
 StreamSlot stream_slots[max_streams];
 std::size_t stream_slots_used; // slots below were live once
 std::uint32_t generations;
+std::uint64_t births;
 std::atomic<std::uint64_t> num_overflows;
 std::atomic<bool> any_graph; // a graph was ever launched
 
@@ -107,7 +109,8 @@ StreamSlot* new_stream_slot(const void* stream) {
         StreamSlot& slot = stream_slots[i];
         if (slot.live)
             continue;
-        slot = StreamSlot{true, false, false, false, handle_of(stream), stream, -1, {}, {}};
+        slot =
+            StreamSlot{true, false, false, false, handle_of(stream), stream, -1, ++births, {}, {}};
         if (i >= stream_slots_used)
             stream_slots_used = i + 1;
         return &slot;
@@ -398,10 +401,24 @@ void table_set_gate(const Gate* wanted) {
     gate.store(wanted, std::memory_order_release);
 }
 
+std::uint32_t table_streams(StreamRecord* out, std::uint32_t max) {
+    const TableLock lock;
+    std::uint32_t count = 0;
+    for (std::size_t i = 0; i < stream_slots_used; ++i) {
+        const StreamSlot& slot = stream_slots[i];
+        if (!slot.live || slot.dying)
+            continue;
+        if (count < max)
+            out[count] = {slot.stream, slot.handle, slot.birth};
+        ++count;
+    }
+    return count;
+}
+
 constexpr Table table{sizeof(Table),    table_queues,       table_stream_queue, table_streams_of,
                       real_kfd_ioctl,   table_begin_update, table_end_update,   table_overflows,
                       table_stream_key, table_busy_queues,  last_launch,        table_set_gate,
-                      log_packets};
+                      log_packets,      table_streams};
 
 } // namespace
 

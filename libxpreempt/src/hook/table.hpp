@@ -95,6 +95,12 @@ struct PacketLog {
     std::uint64_t packets[max_packets]; // as the queue's write index counts them
 };
 
+struct StreamRecord {
+    const void* key;
+    const void* handle;  // as the program calls it, see Table::streams_of
+    std::uint64_t birth; // differs from that of any other stream ever: addresses are used again
+};
+
 // All calls are safe from any thread, none allocates. 0 or a negative errno where int is returned.
 struct Table {
     std::uint32_t bytes; // of this struct: a newer hook appends
@@ -139,6 +145,9 @@ struct Table {
 
     // Clears the log, and notes the calling thread's packets in it from now on. null ends that.
     void (*log_packets)(PacketLog* log);
+
+    // Every stream that a packet was seen of. Returns how many.
+    std::uint32_t (*streams)(StreamRecord* out, std::uint32_t max);
 };
 
 } // namespace xpreempt::hook
