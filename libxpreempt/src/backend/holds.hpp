@@ -12,6 +12,14 @@
 
 namespace xpreempt::backend {
 
+// Of one queue, and of this library's stops alone; times are the caller's.
+struct StopCounters {
+    std::uint64_t stops = 0;
+    std::uint64_t last_stop_ns = 0;
+    std::uint64_t max_stop_ns = 0;
+    std::uint64_t last_start_ns = 0;
+};
+
 // Thread-safe. The mutex is held across the ioctl, because the count must agree with the driver.
 class Holds {
 public:
@@ -23,6 +31,7 @@ public:
     // Every queue runs again, whoever holds it: for the end of the process.
     void release_all();
     [[nodiscard]] std::uint32_t count(hip::QueueRef queue) const;
+    [[nodiscard]] StopCounters counters(hip::QueueRef queue) const;
 
 private:
     struct Hold {
@@ -30,9 +39,12 @@ private:
         std::uint32_t count;
     };
 
+    Result<void> start(const hip::QueueRecord& queue);
+
     Transport& transport_;
     mutable std::mutex mutex_;
     std::map<hip::QueueRef, Hold> holds_;
+    std::map<hip::QueueRef, StopCounters> counters_;
 };
 
 } // namespace xpreempt::backend
