@@ -35,4 +35,7 @@ function(shared_rooms)
   room(kfd SOURCES src/kfd/attribute.cpp src/kfd/device.cpp src/kfd/module.cpp src/kfd/roots.cpp
     src/kfd/save_area.cpp src/kfd/save_cost.cpp src/kfd/sysfs.cpp src/kfd/topology.cpp)
   target_include_directories(xpreempt_kfd SYSTEM PUBLIC ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../uapi)
+  room(control SOURCES src/control/answer.cpp src/control/connection.cpp src/control/directory.cpp
+    src/control/fork_safe_fd.cpp src/control/hold_book.cpp src/control/server.cpp
+    src/control/session.cpp src/control/wire.cpp)
 endfunction()

@@ -30,6 +30,8 @@ enum class Op : std::uint8_t {
     resume,
     configure,
     handle,
+    open_control,
+    set_name,
 };
 
 struct Error {
@@ -69,6 +71,8 @@ constexpr const char* phrase(Op op) {
     case Op::resume: return "resuming an xqueue";
     case Op::configure: return "configuring an xqueue";
     case Op::handle: return "looking up a handle";
+    case Op::open_control: return "opening the control socket";
+    case Op::set_name: return "naming a stream or an xqueue";
     }
     return "an unknown step";
 }

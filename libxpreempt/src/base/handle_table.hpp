@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace xpreempt {
@@ -42,6 +43,16 @@ public:
             return fail(EBADF, Op::handle, static_cast<std::uint32_t>(index));
         ++slots_[index].generation;
         return std::move(slots_[index].object);
+    }
+
+    // With their handles.
+    std::vector<std::pair<std::uint64_t, std::shared_ptr<T>>> entries() const {
+        const std::lock_guard lock(mutex_);
+        std::vector<std::pair<std::uint64_t, std::shared_ptr<T>>> found;
+        for (std::size_t index = 0; index < slots_.size(); ++index)
+            if (slots_[index].object)
+                found.emplace_back(handle(index), slots_[index].object);
+        return found;
     }
 
     std::vector<std::shared_ptr<T>> all() const {

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// Finds, makes and checks the directory; what it does not own it does not use.
+#include "control/directory.hpp"
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <memory>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace xpreempt::control {
+
+namespace {
+
+// PROC_PID_INIT_INO of include/linux/proc_ns.h: the first pid namespace has a fixed number.
+constexpr std::string_view first_pid_namespace = "pid:[4026531836]";
+
+constexpr mode_t others = S_IRWXG | S_IRWXO;
+
+// A parent is believed when only its owner (or, with the sticky bit, nobody but who made an entry)
+// can replace what is in it.
+bool is_safe_parent(const struct stat& status) {
+    const bool own = status.st_uid == geteuid() || status.st_uid == 0;
+    const bool closed = (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    return own && (closed || (status.st_mode & S_ISVTX) != 0);
+}
+
+Result<UniqueFd> open_or_make(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    const std::string parent = path.substr(0, slash);
+    const std::string name = path.substr(slash + 1);
+    const UniqueFd above(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    struct stat status{};
+    if (!above.valid() || ::fstat(above.get(), &status) != 0)
+        return fail(errno, Op::open_control);
+    if (!is_safe_parent(status))
+        return fail(EPERM, Op::open_control);
+    if (::mkdirat(above.get(), name.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+        return fail(errno, Op::open_control);
+    UniqueFd directory(
+        ::openat(above.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!directory.valid() || ::fstat(directory.get(), &status) != 0)
+        return fail(errno, Op::open_control);
+    if (status.st_uid != geteuid() || (status.st_mode & others) != 0)
+        return fail(EPERM, Op::open_control);
+    return directory;
+}
+
+// A socket is there only when somebody listens, for it gets its name after that.
+bool nobody_listens(int directory, const std::string& name) {
+    struct stat status{};
+    if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISSOCK(status.st_mode))
+        return false;
+    const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    struct sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = path_below(directory, name);
+    if (!probe.valid() || path.size() >= sizeof address.sun_path)
+        return false;
+    std::memcpy(address.sun_path, path.c_str(), path.size());
+    return ::connect(probe.get(), reinterpret_cast<const struct sockaddr*>(&address),
+                     sizeof address) != 0 &&
+           errno == ECONNREFUSED;
+}
+
+} // namespace
+
+std::string socket_name(pid_t pid, std::string_view namespace_link) {
+    std::string name = std::to_string(pid);
+    const std::size_t bracket = namespace_link.find('[');
+    if (namespace_link != first_pid_namespace && bracket != std::string_view::npos)
+        name += "@" + std::string(namespace_link.substr(bracket + 1,
+                                                        namespace_link.find(']') - bracket - 1));
+    return name + ".sock";
+}
+
+std::string own_socket_name() {
+    char link[64];
+    const ssize_t length = ::readlink("/proc/self/ns/pid", link, sizeof link);
+    return socket_name(::getpid(), length > 0
+                                       ? std::string_view(link, static_cast<std::size_t>(length))
+                                       : first_pid_namespace);
+}
+
+std::vector<std::string> directories_of(uid_t uid, std::string_view xdg_runtime_dir) {
+    std::vector<std::string> paths;
+    if (xdg_runtime_dir.starts_with('/'))
+        paths.push_back(std::string(xdg_runtime_dir) + "/kfd-preempt");
+    const std::string number = std::to_string(uid);
+    paths.push_back("/run/user/" + number + "/kfd-preempt");
+    paths.push_back("/tmp/kfd-preempt-" + number);
+    return paths;
+}
+
+std::string path_below(int directory, std::string_view name) {
+    return "/proc/self/fd/" + std::to_string(directory) + "/" + std::string(name);
+}
+
+Result<UniqueFd> open_own_directory(const std::vector<std::string>& candidates) {
+    Result<UniqueFd> directory = fail(ENOENT, Op::open_control);
+    for (const std::string& path : candidates) {
+        directory = open_or_make(path);
+        if (directory)
+            return directory;
+    }
+    return directory;
+}
+
+void sweep(int directory) {
+    // A copy, because closedir() closes, and a place of its own in the directory.
+    const int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (copy < 0)
+        return;
+    const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(copy), ::closedir);
+    if (!entries) {
+        ::close(copy);
+        return;
+    }
+    while (const struct dirent* entry = ::readdir(entries.get())) {
+        const std::string name = entry->d_name;
+        if (name.ends_with(".sock") && nobody_listens(directory, name))
+            ::unlinkat(directory, name.c_str(), 0);
+    }
+}
+
+} // namespace xpreempt::control

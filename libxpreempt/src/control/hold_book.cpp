@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// Holds by connection and target.
+#include "control/hold_book.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+namespace xpreempt::control {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string word(wire::Object object) {
+    return object == wire::Object::stream ? "stream" : "xqueue";
+}
+
+std::string hex(std::uint64_t value) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string text;
+    do
+        text.insert(text.begin(), digits[value & 15]);
+    while ((value >>= 4) != 0);
+    return "0x" + text;
+}
+
+template <typename Record>
+std::vector<const Record*> matching(const std::vector<Record>& records,
+                                    const wire::Target& target) {
+    const std::string_view name = wire::text_of(target.name);
+    std::vector<const Record*> found;
+    for (const Record& record : records)
+        if (name.empty() ? record.handle == target.handle : wire::text_of(record.name) == name)
+            found.push_back(&record);
+    return found;
+}
+
+template <typename Record> bool has(const std::vector<Record>& records, std::uint64_t handle) {
+    return std::ranges::any_of(records, [=](const Record& r) { return r.handle == handle; });
+}
+
+// The object went away, or somebody else undid our suspend: nothing is left to undo.
+bool is_over(const Result<void>& released) {
+    if (released)
+        return true;
+    const int reason = released.error().errno_value;
+    return reason == EALREADY || reason == ENOENT || reason == ESTALE || reason == EBADF;
+}
+
+} // namespace
+
+std::string sentence(const Error& error) {
+    char buffer[96];
+    std::string text = phrase(error.op);
+    if (error.id != 0)
+        text += " (" + std::to_string(error.id) + ")";
+    return text + " failed: " + strerror_r(error.errno_value, buffer, sizeof buffer);
+}
+
+std::variant<HoldBook::Found, wire::Refused> HoldBook::find(const wire::Target& target) {
+    const Snapshot now = host_.snapshot();
+    const auto object = wire::Object{target.object};
+    const std::string name(wire::text_of(target.name));
+    const std::string thing =
+        word(object) + " " + (name.empty() ? hex(target.handle) : "'" + name + "'");
+    std::vector<Found> found;
+    if (object == wire::Object::stream)
+        for (const wire::Stream* record : matching(now.streams, target))
+            found.push_back({object, record->handle, std::string(wire::text_of(record->name))});
+    else
+        for (const wire::Xqueue* record : matching(now.xqueues, target))
+            found.push_back({object, record->handle, std::string(wire::text_of(record->name))});
+    if (found.empty())
+        return wire::Refused{ENOENT, "there is no " + thing};
+    if (found.size() > 1)
+        return wire::Refused{ENOTUNIQ, std::to_string(found.size()) +
+                                           " objects are named so: " + thing + "; use a handle"};
+    return found.front();
+}
+
+std::uint32_t HoldBook::count(wire::Object object, std::uint64_t handle) const {
+    return static_cast<std::uint32_t>(std::ranges::count_if(entries_, [=](const Entry& entry) {
+        return entry.object == object && entry.handle == handle;
+    }));
+}
+
+wire::Outcome HoldBook::outcome(const Found& found) {
+    wire::Outcome outcome{};
+    outcome.object = static_cast<std::uint32_t>(found.object);
+    outcome.handle = found.handle;
+    outcome.left = host_.holds(found.object, found.handle);
+    outcome.left_here = count(found.object, found.handle);
+    wire::put_text(outcome.name, found.name);
+    return outcome;
+}
+
+HoldBook::Answer HoldBook::suspend(const Owner& owner, const wire::Target& target) {
+    const auto looked = find(target);
+    if (const auto* refused = std::get_if<wire::Refused>(&looked))
+        return *refused;
+    const Found& found = std::get<Found>(looked);
+    const std::uint64_t connection = (target.flags & wire::keep) != 0 ? 0 : owner.connection;
+    const bool already = std::ranges::any_of(entries_, [&](const Entry& entry) {
+        return entry.object == found.object && entry.handle == found.handle &&
+               entry.owner.connection == connection;
+    });
+    if (already) {
+        wire::Outcome same = outcome(found);
+        same.already = 1;
+        return same;
+    }
+    const auto begin = Clock::now();
+    auto suspended = host_.suspend(found.object, found.handle, target.flags);
+    if (!suspended)
+        return wire::Refused{suspended.error().errno_value,
+                             word(found.object) + " " +
+                                 (found.name.empty() ? hex(found.handle) : found.name) + ": " +
+                                 sentence(suspended.error())};
+    const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
+    entries_.push_back({found.object,
+                        found.handle,
+                        found.name,
+                        {connection, owner.pid, owner.uid},
+                        false,
+                        std::move(suspended->hold)});
+    wire::Outcome done = outcome(found);
+    done.level = suspended->level;
+    done.ns = static_cast<std::uint64_t>(took.count());
+    return done;
+}
+
+HoldBook::Answer HoldBook::resume(const Owner& owner, const wire::Target& target) {
+    const auto looked = find(target);
+    if (const auto* refused = std::get_if<wire::Refused>(&looked))
+        return *refused;
+    const Found& found = std::get<Found>(looked);
+    const bool all = (target.flags & wire::force) != 0;
+    const auto begin = Clock::now();
+    std::optional<Error> failed;
+    const auto undone = std::erase_if(entries_, [&](Entry& entry) {
+        if (entry.object != found.object || entry.handle != found.handle)
+            return false;
+        if (!all && entry.owner.connection != 0 && entry.owner.connection != owner.connection)
+            return false;
+        const auto released = entry.hold->release();
+        if (!is_over(released))
+            failed = released.error();
+        return is_over(released);
+    });
+    if (failed)
+        return wire::Refused{failed->errno_value, sentence(*failed) + "; it is still held"};
+    const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
+    wire::Outcome done = outcome(found);
+    done.already = undone == 0 ? 1 : 0;
+    done.ns = static_cast<std::uint64_t>(took.count());
+    return done;
+}
+
+void HoldBook::end_connection(std::uint64_t connection) {
+    std::erase_if(entries_, [&](Entry& entry) {
+        if (entry.owner.connection != connection)
+            return false;
+        if (is_over(entry.hold->release()))
+            return true;
+        entry.owner.connection = 0;
+        entry.refused = true;
+        return false;
+    });
+}
+
+void HoldBook::retry() {
+    std::erase_if(entries_,
+                  [](Entry& entry) { return entry.refused && is_over(entry.hold->release()); });
+}
+
+bool HoldBook::has_refused() const {
+    return std::ranges::any_of(entries_, [](const Entry& entry) { return entry.refused; });
+}
+
+void HoldBook::release_all() {
+    for (const Entry& entry : entries_)
+        (void)entry.hold->release(); // the socket goes away: nobody is left to tell
+    entries_.clear();
+}
+
+bool HoldBook::holds_any(std::uint64_t connection) const {
+    return std::ranges::any_of(
+        entries_, [=](const Entry& entry) { return entry.owner.connection == connection; });
+}
+
+std::vector<wire::Holder> HoldBook::reconcile(Snapshot& snapshot) {
+    std::erase_if(entries_, [&](Entry& entry) {
+        const bool there = entry.object == wire::Object::stream
+                               ? has(snapshot.streams, entry.handle)
+                               : has(snapshot.xqueues, entry.handle);
+        return !there && is_over(entry.hold->release());
+    });
+    for (wire::Stream& stream : snapshot.streams)
+        stream.control_holds = count(wire::Object::stream, stream.handle);
+    for (wire::Xqueue& xqueue : snapshot.xqueues)
+        xqueue.control_holds = count(wire::Object::xqueue, xqueue.handle);
+    std::vector<wire::Holder> holders;
+    for (const Entry& entry : entries_) {
+        wire::Holder holder{};
+        holder.object = static_cast<std::uint32_t>(entry.object);
+        holder.flags = (entry.owner.connection == 0 && !entry.refused ? wire::holder_kept : 0) |
+                       (entry.refused ? wire::holder_refused : 0);
+        holder.handle = entry.handle;
+        holder.pid = entry.owner.pid;
+        holder.uid = entry.owner.uid;
+        wire::put_text(holder.name, entry.name);
+        holders.push_back(holder);
+    }
+    return holders;
+}
+
+} // namespace xpreempt::control

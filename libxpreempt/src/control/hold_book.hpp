@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Who holds what through the socket. A hold ends with its connection, unless it was asked to stay.
+#pragma once
+
+#include "control/host.hpp"
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+namespace xpreempt::control {
+
+// The peer of a connection, as the kernel tells.
+struct Owner {
+    std::uint64_t connection; // never 0
+    std::uint32_t pid;
+    std::uint32_t uid;
+};
+
+// One thread's.
+class HoldBook {
+public:
+    explicit HoldBook(Host& host) : host_(host) {}
+
+    using Answer = std::variant<wire::Outcome, wire::Refused>;
+    // A connection holds a target once, and all together keep it once.
+    Answer suspend(const Owner& owner, const wire::Target& target);
+    // Undoes the connection's own hold and the one that was kept; with force, everybody's.
+    Answer resume(const Owner& owner, const wire::Target& target);
+
+    // What the hardware refuses to start stays in the book, so that it can be seen and retried.
+    void end_connection(std::uint64_t connection);
+    void retry();
+    [[nodiscard]] bool has_refused() const;
+    void release_all();
+
+    [[nodiscard]] bool holds_any(std::uint64_t connection) const;
+    // Also fills in control_holds, and forgets what is held of objects that are gone.
+    std::vector<wire::Holder> reconcile(Snapshot& snapshot);
+
+private:
+    struct Entry {
+        wire::Object object;
+        std::uint64_t handle;
+        std::string name;
+        Owner owner; // connection 0: kept
+        bool refused;
+        std::unique_ptr<Hold> hold;
+    };
+    struct Found {
+        wire::Object object;
+        std::uint64_t handle;
+        std::string name;
+    };
+
+    std::variant<Found, wire::Refused> find(const wire::Target& target);
+    [[nodiscard]] std::uint32_t count(wire::Object object, std::uint64_t handle) const;
+    wire::Outcome outcome(const Found& found);
+
+    Host& host_;
+    std::vector<Entry> entries_;
+};
+
+// An error of the library as a sentence.
+std::string sentence(const Error& error);
+
+} // namespace xpreempt::control

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What the control socket needs of the library behind it.
+#pragma once
+
+#include "base/error.hpp"
+#include "control/wire.hpp"
+
+#include <memory>
+#include <vector>
+
+namespace xpreempt::control {
+
+// One suspend, undone once.
+class Hold {
+public:
+    virtual ~Hold() = default;
+    // After an error it is still held, and may be tried again.
+    virtual Result<void> release() = 0;
+};
+
+struct Suspended {
+    std::unique_ptr<Hold> hold;
+    std::uint32_t level;
+};
+
+struct Snapshot {
+    wire::Process process;
+    std::vector<wire::Queue> queues;
+    std::vector<wire::Stream> streams;
+    std::vector<wire::Xqueue> xqueues;
+};
+
+// Called by the control thread only. control_holds of the records is filled in by the caller.
+class Host {
+public:
+    virtual ~Host() = default;
+    virtual Snapshot snapshot() = 0;
+    virtual Result<Suspended> suspend(wire::Object object, std::uint64_t handle,
+                                      std::uint32_t flags) = 0;
+    // Holds on it now, whoever's.
+    virtual std::uint32_t holds(wire::Object object, std::uint64_t handle) = 0;
+};
+
+} // namespace xpreempt::control

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Decoding of frames from a peer that may send anything.
+#include "control/wire.hpp"
+
+#include <cerrno>
+
+namespace xpreempt::control::wire {
+
+namespace {
+
+std::string number(std::uint64_t value) {
+    return std::to_string(value);
+}
+
+std::optional<Refused> refuse(const Target& target, std::uint32_t known_flags) {
+    if (target.object != static_cast<std::uint32_t>(Object::stream) &&
+        target.object != static_cast<std::uint32_t>(Object::xqueue))
+        return Refused{EINVAL, "object " + number(target.object) +
+                                   " is neither a stream (1) nor an xqueue (2)"};
+    if ((target.flags & ~known_flags) != 0)
+        return Refused{EINVAL, "unknown flags " + number(target.flags & ~known_flags)};
+    if (text_of(target.name).size() == sizeof target.name)
+        return Refused{EINVAL, "the name has no end"};
+    return std::nullopt;
+}
+
+} // namespace
+
+Parsed parse_frame(Bytes received, std::size_t max_bytes) {
+    Header header{};
+    if (received.size() < sizeof header)
+        return Incomplete{};
+    std::memcpy(&header, received.data(), sizeof header);
+    if (header.version != version)
+        return Broken{EPROTO, "protocol version " + number(header.version) + ", this one is " +
+                                  number(version)};
+    if (header.bytes < sizeof header || header.bytes > max_bytes)
+        return Broken{EMSGSIZE, "a frame of " + number(header.bytes) + " bytes: it may have " +
+                                    number(sizeof header) + " to " + number(max_bytes)};
+    if (received.size() < header.bytes)
+        return Incomplete{};
+    return Frame{header, received.subspan(sizeof header, header.bytes - sizeof header)};
+}
+
+std::variant<Request, Refused> parse_request(const Frame& frame) {
+    Request request{Kind{frame.header.kind}, frame.header.tag, {}};
+    switch (request.kind) {
+    case Kind::list:
+        if (!frame.payload.empty())
+            return Refused{EINVAL, "list takes no payload"};
+        return request;
+    case Kind::suspend:
+    case Kind::resume: {
+        if (frame.payload.size() != sizeof(Target))
+            return Refused{EINVAL, "a target of " + number(frame.payload.size()) +
+                                       " bytes: it has " + number(sizeof(Target))};
+        std::memcpy(&request.target, frame.payload.data(), sizeof(Target));
+        if (const auto refused = refuse(
+                request.target, request.kind == Kind::suspend ? suspend_flags : resume_flags))
+            return *refused;
+        return request;
+    }
+    default: return Refused{ENOSYS, "unknown request " + number(frame.header.kind)};
+    }
+}
+
+std::vector<std::byte> frame(Kind kind, std::uint32_t tag, Bytes payload) {
+    const Header header{static_cast<std::uint32_t>(sizeof(Header) + payload.size()), version,
+                        static_cast<std::uint16_t>(kind), tag, 0};
+    std::vector<std::byte> bytes(header.bytes);
+    std::memcpy(bytes.data(), &header, sizeof header);
+    if (!payload.empty())
+        std::memcpy(bytes.data() + sizeof header, payload.data(), payload.size());
+    return bytes;
+}
+
+std::optional<Done> parse_done(Bytes payload) {
+    Done done{};
+    if (payload.size() < sizeof done)
+        return std::nullopt;
+    std::memcpy(&done, payload.data(), sizeof done);
+    return done;
+}
+
+} // namespace xpreempt::control::wire
