@@ -92,6 +92,14 @@ int xp_stream_touch(void *stream);
  */
 int xp_stream_create(void **stream);
 
+/**
+ * xp_stream_set_name() - a name for kfd-preempt(8) and other programs at the control socket
+ * @name: up to 63 bytes, no control characters, not beginning with a digit; NULL or "": none
+ *
+ * Need not be unique, and ends with the stream. -ENAMETOOLONG, -EINVAL: such a name may not be.
+ */
+int xp_stream_set_name(void *stream, const char *name);
+
 /** xp_stream_destroy() - hipStreamDestroy(); no xqueue and no held queue may be on the stream */
 int xp_stream_destroy(void *stream);
 

@@ -3,6 +3,7 @@
 #ifndef XPREEMPT_XPREEMPT_H
 #define XPREEMPT_XPREEMPT_H
 
+#include <xpreempt/control.h>
 #include <xpreempt/device.h>
 #include <xpreempt/guardian.h>
 #include <xpreempt/queue.h>

@@ -149,6 +149,9 @@ int xp_xqueue_set_launch_config(xp_xqueue_t xqueue, uint32_t threshold, uint32_t
  */
 int xp_xqueue_set_latency_budget(xp_xqueue_t xqueue, uint64_t budget_ns);
 
+/** xp_xqueue_set_name() - as xp_stream_set_name(), for an xqueue */
+int xp_xqueue_set_name(xp_xqueue_t xqueue, const char *name);
+
 int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state *state);
 
 #ifdef __cplusplus

@@ -2,6 +2,8 @@
 // Puts the rooms together for this process.
 #include "capi/library.hpp"
 
+#include "capi/control.hpp"
+
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -49,6 +51,9 @@ Result<void> QueueHandle::resume() {
 
 Library& Library::instance() {
     static auto* const library = new Library;
+    // Behind it: the socket's thread uses the library.
+    static const bool asked = (open_control_as_environment_says(*library), true);
+    (void)asked;
     return *library;
 }
 
@@ -83,6 +88,19 @@ Result<void> Library::ensure_mapped(hip::Stream stream) {
     return hip::touch_stream(**functions, stream);
 }
 
+Result<hip::QueueRecord> Library::stoppable_queue(hip::Stream stream, bool allow_shared) const {
+    const auto queue = mapping_.queue_of(stream);
+    if (!queue)
+        return queue;
+    const auto level =
+        backend::level_of(*selected_.transport, selected_.probe, mapping_, stream, allow_shared);
+    if (level.level != xqueue::Level::block)
+        return queue;
+    return queue->num_streams > 1 && !allow_shared
+               ? fail(EBUSY, Op::share_queue, queue->kfd_queue_id)
+               : fail(EOPNOTSUPP, Op::preempt_queue, queue->kfd_queue_id);
+}
+
 void Library::release_at_exit() {
     // Registered after HIP has come up, so it runs before HIP goes down.
     std::call_once(exit_registered_, [] {
@@ -94,6 +112,7 @@ void Library::release_at_exit() {
 }
 
 void Library::let_everything_run() {
+    abandon_control(); // before: it could stop what runs again
     for (const auto& xqueue : xqueues.all()) {
         (void)xqueue->drop();
         while (xqueue->state().suspends > 0 && xqueue->resume()) {

@@ -5,6 +5,7 @@
 #include "backend/stream_queue.hpp"
 #include "backend/transport.hpp"
 #include "base/handle_table.hpp"
+#include "capi/labels.hpp"
 #include "hip/mapping.hpp"
 #include "hip/runtime.hpp"
 #include "xqueue/xqueue.hpp"
@@ -60,11 +61,15 @@ public:
     // The stream's queue; a stream without one is touched when HIP is there.
     Result<void> ensure_mapped(hip::Stream stream);
 
+    // The stream's queue, when it can be stopped mid-kernel. EBUSY: other streams share it.
+    Result<hip::QueueRecord> stoppable_queue(hip::Stream stream, bool allow_shared) const;
+
     // At exit HIP waits for its streams: what is held must run before.
     void release_at_exit();
 
     HandleTable<xqueue::XQueue> xqueues;
     HandleTable<QueueHandle> queues;
+    Labels labels{mapping_};
 
 private:
     Library();

@@ -13,16 +13,9 @@ int xp_queue_open(void* stream, uint32_t flags, xp_queue_t* queue) {
     return fence([&](Library& library) -> Result<void> {
         if (queue == nullptr || (flags & ~XP_ALLOW_SHARED) != 0)
             return fail(EINVAL, Op::handle);
-        const auto record = library.mapping().queue_of(stream);
+        const auto record = library.stoppable_queue(stream, (flags & XP_ALLOW_SHARED) != 0);
         if (!record)
             return tl::make_unexpected(record.error());
-        const bool allow_shared = (flags & XP_ALLOW_SHARED) != 0;
-        const auto level = backend::level_of(library.transport(), library.probe(),
-                                             library.mapping(), stream, allow_shared);
-        if (level.level == xqueue::Level::block)
-            return record->num_streams > 1 && !allow_shared
-                       ? fail(EBUSY, Op::share_queue, record->kfd_queue_id)
-                       : fail(EOPNOTSUPP, Op::preempt_queue, record->kfd_queue_id);
         library.release_at_exit();
         queue->handle =
             library.queues.insert(std::make_shared<QueueHandle>(library.holds(), *record));

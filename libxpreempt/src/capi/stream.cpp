@@ -130,8 +130,19 @@ int xp_stream_create(void** stream) {
     });
 }
 
+int xp_stream_set_name(void* stream, const char* name) {
+    return fence([&](Library& library) -> Result<void> {
+        const std::string_view wanted = name != nullptr ? name : "";
+        if (const auto checked = Labels::check(wanted); !checked)
+            return checked;
+        library.labels.name_stream(library.mapping().key_of(stream), wanted);
+        return {};
+    });
+}
+
 int xp_stream_destroy(void* stream) {
     return fence([&](Library& library) -> Result<void> {
+        library.labels.forget_stream(library.mapping().key_of(stream));
         const auto hip = library.hip();
         if (!hip)
             return tl::make_unexpected(hip.error());

@@ -99,6 +99,7 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
             known->max_level == 0 ? xqueue::Level::interrupt : xqueue::Level(known->max_level);
         xqueue->handle = library.xqueues.insert(std::make_shared<xqueue::XQueue>(
             std::make_unique<backend::StreamQueue>(environment, stream, rules), *config, highest));
+        library.labels.add_xqueue(xqueue->handle, library.mapping().key_of(stream));
         return {};
     });
 }
@@ -106,8 +107,21 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
 int xp_xqueue_destroy(xp_xqueue_t xqueue) {
     return fence([&](Library& library) -> Result<void> {
         const auto removed = library.xqueues.remove(xqueue.handle);
+        library.labels.forget_xqueue(xqueue.handle);
         if (!removed)
             return tl::make_unexpected(removed.error());
+        return {};
+    });
+}
+
+int xp_xqueue_set_name(xp_xqueue_t xqueue, const char* name) {
+    return fence([&](Library& library) -> Result<void> {
+        const std::string_view wanted = name != nullptr ? name : "";
+        if (const auto found = library.xqueues.find(xqueue.handle); !found)
+            return tl::make_unexpected(found.error());
+        if (const auto checked = Labels::check(wanted); !checked)
+            return checked;
+        library.labels.name_xqueue(xqueue.handle, wanted);
         return {};
     });
 }

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// Streams, xqueues and queues as records of the control socket; suspends as holds.
+#include "capi/control_host.hpp"
+
+#include <cerrno>
+#include <set>
+#include <unistd.h>
+
+namespace xpreempt::capi {
+
+namespace {
+
+namespace wire = control::wire;
+
+hip::Stream stream_of(std::uint64_t handle) {
+    return reinterpret_cast<hip::Stream>(static_cast<std::uintptr_t>(handle));
+}
+
+std::uint64_t handle_of(hip::Stream stream) {
+    return reinterpret_cast<std::uintptr_t>(stream);
+}
+
+class StreamHold final : public control::Hold {
+public:
+    explicit StreamHold(std::unique_ptr<QueueHandle> queue) : queue_(std::move(queue)) {}
+    Result<void> release() override { return queue_->resume(); }
+
+private:
+    std::unique_ptr<QueueHandle> queue_;
+};
+
+// Does not keep the xqueue alive: its destruction resumes it, and must not wait for the socket.
+class XqueueHold final : public control::Hold {
+public:
+    explicit XqueueHold(std::weak_ptr<xqueue::XQueue> xqueue) : xqueue_(std::move(xqueue)) {}
+    Result<void> release() override {
+        const auto xqueue = xqueue_.lock();
+        return xqueue ? xqueue->resume() : Result<void>{};
+    }
+
+private:
+    std::weak_ptr<xqueue::XQueue> xqueue_;
+};
+
+} // namespace
+
+control::Snapshot ControlHost::snapshot() {
+    control::Snapshot now{};
+    now.process.pid = static_cast<std::uint32_t>(::getpid());
+    now.process.transport = static_cast<std::uint32_t>(library_.probe().kind);
+    now.process.flags = (library_.mapping().available() ? wire::process_hook : 0) |
+                        (read_only_ ? wire::process_read_only : 0);
+    wire::put_text(now.process.library_version, XPREEMPT_VERSION);
+    wire::put_text(now.process.reason, library_.probe().reason);
+    for (const hip::QueueRecord& record : library_.mapping().queues()) {
+        const backend::StopCounters counters = library_.holds().counters(hip::ref_of(record));
+        wire::Queue queue{};
+        queue.kfd_queue_id = record.kfd_queue_id;
+        queue.generation = record.generation;
+        queue.gpu_id = record.gpu_id;
+        queue.queue_type = record.queue_type;
+        queue.num_streams = record.num_streams;
+        queue.holds = library_.holds().count(hip::ref_of(record));
+        queue.save_area_bytes = record.save_area_bytes;
+        queue.stops = counters.stops;
+        queue.last_stop_ns = counters.last_stop_ns;
+        queue.max_stop_ns = counters.max_stop_ns;
+        queue.last_start_ns = counters.last_start_ns;
+        now.queues.push_back(queue);
+    }
+    now.streams = streams();
+    now.xqueues = xqueues();
+    return now;
+}
+
+std::vector<wire::Stream> ControlHost::streams() {
+    std::set<hip::Stream> known;
+    for (const hook::StreamRecord& record : library_.mapping().streams())
+        known.insert(const_cast<void*>(record.key)); // HIP's handles are not const
+    for (const hip::Stream stream : library_.labels.named_streams())
+        known.insert(stream);
+    for (const auto& [handle, xqueue] : library_.xqueues.entries())
+        known.insert(library_.labels.of_xqueue(handle).stream);
+    std::vector<wire::Stream> streams;
+    for (const hip::Stream stream : known) {
+        wire::Stream record{};
+        record.handle = handle_of(stream);
+        if (const auto queue = library_.mapping().queue_of(stream)) {
+            record.kfd_queue_id = queue->kfd_queue_id;
+            record.generation = queue->generation;
+            record.gpu_id = queue->gpu_id;
+            record.num_sharing = queue->num_streams;
+            record.queue_holds = library_.holds().count(hip::ref_of(*queue));
+        }
+        const auto level = backend::level_of(library_.transport(), library_.probe(),
+                                             library_.mapping(), stream, false);
+        record.level = static_cast<std::uint32_t>(level.level);
+        wire::put_text(record.name, library_.labels.of_stream(stream));
+        wire::put_text(record.reason, level.reason);
+        streams.push_back(record);
+    }
+    return streams;
+}
+
+std::vector<wire::Xqueue> ControlHost::xqueues() {
+    std::vector<wire::Xqueue> xqueues;
+    for (const auto& [handle, xqueue] : library_.xqueues.entries()) {
+        const xqueue::State state = xqueue->state();
+        const xqueue::Statistics statistics = xqueue->statistics();
+        const xqueue::LevelChoice level = xqueue->level();
+        const Labels::Xqueue label = library_.labels.of_xqueue(handle);
+        wire::Xqueue record{};
+        record.handle = handle;
+        record.stream = handle_of(label.stream);
+        record.suspends = state.suspends;
+        record.held_level = state.suspends > 0 ? static_cast<std::uint32_t>(state.held_level) : 0;
+        record.best_level = static_cast<std::uint32_t>(level.level);
+        record.pending = state.pending;
+        record.in_flight = state.in_flight;
+        record.submitted = statistics.submitted;
+        record.launched = statistics.launched;
+        record.completed = statistics.completed;
+        record.dropped = statistics.dropped;
+        for (std::size_t i = 0; i < 3; ++i)
+            record.suspends_done[i] = statistics.suspends[i + 1];
+        record.resumes = statistics.resumes;
+        record.hw_failures = statistics.hw_failures;
+        record.last_suspend_ns = statistics.last_suspend_ns;
+        record.max_suspend_ns = statistics.max_suspend_ns;
+        record.last_resume_ns = statistics.last_resume_ns;
+        wire::put_text(record.name, label.name);
+        wire::put_text(record.reason, level.reason);
+        xqueues.push_back(record);
+    }
+    return xqueues;
+}
+
+Result<control::Suspended> ControlHost::suspend_stream(hip::Stream stream, bool allow_shared) {
+    const auto queue = library_.stoppable_queue(stream, allow_shared);
+    if (!queue)
+        return tl::make_unexpected(queue.error());
+    auto handle = std::make_unique<QueueHandle>(library_.holds(), *queue);
+    if (const auto stopped = handle->preempt(); !stopped)
+        return tl::make_unexpected(stopped.error());
+    return control::Suspended{std::make_unique<StreamHold>(std::move(handle)),
+                              static_cast<std::uint32_t>(xqueue::Level::interrupt)};
+}
+
+Result<control::Suspended> ControlHost::suspend(wire::Object object, std::uint64_t handle,
+                                                std::uint32_t flags) {
+    library_.release_at_exit();
+    if (object == wire::Object::stream)
+        return suspend_stream(stream_of(handle), (flags & wire::allow_shared) != 0);
+    const auto xqueue = library_.xqueues.find(handle);
+    if (!xqueue)
+        return tl::make_unexpected(xqueue.error());
+    xqueue::SuspendMode mode;
+    mode.exact = (flags & wire::exact) != 0;
+    const auto suspended = (*xqueue)->suspend(mode);
+    if (!suspended)
+        return tl::make_unexpected(suspended.error());
+    return control::Suspended{std::make_unique<XqueueHold>(*xqueue),
+                              static_cast<std::uint32_t>(suspended->level)};
+}
+
+std::uint32_t ControlHost::holds(wire::Object object, std::uint64_t handle) {
+    if (object == wire::Object::stream) {
+        const auto queue = library_.mapping().queue_of(stream_of(handle));
+        return queue ? library_.holds().count(hip::ref_of(*queue)) : 0;
+    }
+    const auto xqueue = library_.xqueues.find(handle);
+    return xqueue ? (*xqueue)->state().suspends : 0;
+}
+
+} // namespace xpreempt::capi
