@@ -49,6 +49,24 @@ int xp_queue_preempt(xp_queue_t queue);
 /** xp_queue_resume() - drops this handle's hold; the queue runs when it was the last */
 int xp_queue_resume(xp_queue_t queue);
 
+/**
+ * xp_queues_preempt() - stops several queues at once
+ * @queues: different handles; -EINVAL when one is there twice
+ *
+ * All of them, or none: when one cannot be stopped, those that were are started again, and its error
+ * is returned. On a driver with SWITCH the queues of one GPU go off it in one update of the runlist,
+ * which otherwise each queue costs its neighbours; elsewhere they stop one by one.
+ */
+int xp_queues_preempt(const xp_queue_t *queues, size_t count);
+
+/**
+ * xp_queues_resume() - drops the hold of each handle, at once as xp_queues_preempt()
+ *
+ * -EALREADY, and nothing done, when one of them holds nothing. When a start is refused the others
+ * are done, and the first error is returned.
+ */
+int xp_queues_resume(const xp_queue_t *queues, size_t count);
+
 int xp_queue_query(xp_queue_t queue, struct xp_queue_info *info);
 
 /** xp_queue_close() - drops the hold, if there is one, and the handle */

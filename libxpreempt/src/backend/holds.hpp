@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <span>
+#include <vector>
 
 namespace xpreempt::backend {
 
@@ -28,6 +30,13 @@ public:
     Result<void> hold(const hip::QueueRecord& queue, StopType type);
     // A queue that was destroyed meanwhile is released with success: nothing of it is left.
     Result<void> release(const hip::QueueRecord& queue);
+
+    // Several at once, a queue perhaps more than once. All are held after it, or none that was not
+    // before.
+    Result<void> hold_all(std::span<const hip::QueueRecord> queues, StopType type);
+    // An answer for each; a queue whose start is refused stays held.
+    std::vector<Result<void>> release_each(std::span<const hip::QueueRecord> queues);
+
     // Every queue runs again, whoever holds it: for the end of the process.
     void release_all();
     [[nodiscard]] std::uint32_t count(hip::QueueRef queue) const;
@@ -40,6 +49,8 @@ private:
     };
 
     Result<void> start(const hip::QueueRecord& queue);
+    void count_stop(hip::QueueRef queue, std::uint64_t ns);
+    void count_start(hip::QueueRef queue, std::uint64_t ns);
 
     Transport& transport_;
     mutable std::mutex mutex_;

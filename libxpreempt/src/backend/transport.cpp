@@ -30,8 +30,8 @@ public:
 class PatchedTransport final : public Transport {
 public:
     PatchedTransport(std::shared_ptr<const kfd::Device> device, TransportKind kind,
-                     std::uint32_t type_mask)
-        : device_(std::move(device)), kind_(kind), type_mask_(type_mask) {}
+                     std::uint32_t type_mask, std::uint32_t max_batch)
+        : device_(std::move(device)), kind_(kind), type_mask_(type_mask), max_batch_(max_batch) {}
 
     [[nodiscard]] TransportKind kind() const override { return kind_; }
     [[nodiscard]] bool can(StopType type) const override {
@@ -43,8 +43,48 @@ public:
     Result<void> start(const hip::QueueRecord& queue) override {
         return device_->resume(queue.kfd_queue_id, queue.fd);
     }
+    std::vector<Result<void>> stop_all(std::span<const hip::QueueRecord> queues,
+                                       StopType type) override {
+        return max_batch_ > 1 ? switch_all(queues, KFD_PREEMPT_OP_PREEMPT, number(type))
+                              : Transport::stop_all(queues, type);
+    }
+    std::vector<Result<void>> start_all(std::span<const hip::QueueRecord> queues) override {
+        return max_batch_ > 1 ? switch_all(queues, KFD_PREEMPT_OP_RESUME, 0)
+                              : Transport::start_all(queues);
+    }
 
 private:
+    std::vector<Result<void>> switch_all(std::span<const hip::QueueRecord> queues, std::uint16_t op,
+                                         std::uint32_t type) const {
+        std::vector<Result<void>> answers;
+        while (!queues.empty()) {
+            // Queues of one file: the ids of another may be those of another context.
+            std::size_t count = 1;
+            while (count < std::min<std::size_t>(queues.size(), max_batch_) &&
+                   queues[count].fd == queues[0].fd)
+                ++count;
+            switch_batch(queues.first(count), op, type, answers);
+            queues = queues.subspan(count);
+        }
+        return answers;
+    }
+
+    void switch_batch(std::span<const hip::QueueRecord> queues, std::uint16_t op,
+                      std::uint32_t type, std::vector<Result<void>>& answers) const {
+        std::vector<kfd_preempt_switch_entry> entries(queues.size());
+        for (std::size_t i = 0; i < queues.size(); ++i) {
+            entries[i].queue_id = queues[i].kfd_queue_id;
+            entries[i].op = op;
+            entries[i].preempt_type = static_cast<std::uint16_t>(type);
+        }
+        const auto done = device_->switch_queues(0, entries, queues[0].fd);
+        for (const kfd_preempt_switch_entry& entry : entries) {
+            const int problem = done ? -entry.result : done.error().errno_value;
+            answers.push_back(problem == 0 ? Result<void>{}
+                                           : fail(problem, Op::switch_queues, entry.queue_id));
+        }
+    }
+
     static std::uint32_t number(StopType type) {
         return type == StopType::save ? KFD_PREEMPT_TYPE_SAVE : KFD_PREEMPT_TYPE_DRAIN;
     }
@@ -52,6 +92,7 @@ private:
     std::shared_ptr<const kfd::Device> device_;
     TransportKind kind_;
     std::uint32_t type_mask_;
+    std::uint32_t max_batch_; // of SWITCH; 0: there is none
 };
 
 // Needs the hook: it knows all properties that UPDATE_QUEUE overwrites, and keeps ROCr's own
@@ -118,8 +159,9 @@ Attempt try_patched(const Ways& ways, Probe& probe) {
     if (driver->type_mask == 0)
         return because("the driver can stop no queue on this machine");
     probe.driver = *driver;
-    return std::make_unique<PatchedTransport>(ways.device, TransportKind::patched,
-                                              driver->type_mask);
+    const bool has_switch = (driver->caps & KFD_PREEMPT_CAP_BATCH) != 0;
+    return std::make_unique<PatchedTransport>(
+        ways.device, TransportKind::patched, driver->type_mask, has_switch ? driver->max_batch : 0);
 }
 
 // The parameter alone tells: trying PREEMPT_QUEUE out would reach other drivers' ioctl 0x87.
@@ -132,7 +174,7 @@ Attempt try_v0(const Ways& ways) {
     if (abi != "0" && !abi.starts_with("0."))
         return because("its parameter kfd_preempt_abi is " + abi + ", not 0");
     return std::make_unique<PatchedTransport>(ways.device, TransportKind::patched_v0,
-                                              1U << KFD_PREEMPT_TYPE_SAVE);
+                                              1U << KFD_PREEMPT_TYPE_SAVE, 0);
 }
 
 Attempt try_update(const Ways& ways) {
@@ -168,6 +210,21 @@ Selected nothing(std::string reason, const Ways& ways) {
 }
 
 } // namespace
+
+std::vector<Result<void>> Transport::stop_all(std::span<const hip::QueueRecord> queues,
+                                              StopType type) {
+    std::vector<Result<void>> answers;
+    for (const hip::QueueRecord& queue : queues)
+        answers.push_back(stop(queue, type));
+    return answers;
+}
+
+std::vector<Result<void>> Transport::start_all(std::span<const hip::QueueRecord> queues) {
+    std::vector<Result<void>> answers;
+    for (const hip::QueueRecord& queue : queues)
+        answers.push_back(start(queue));
+    return answers;
+}
 
 const char* name_of(TransportKind kind) {
     switch (kind) {

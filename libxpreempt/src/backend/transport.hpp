@@ -9,7 +9,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace xpreempt::backend {
 
@@ -33,6 +35,12 @@ public:
     [[nodiscard]] virtual bool can(StopType type) const = 0;
     virtual Result<void> stop(const hip::QueueRecord& queue, StopType type) = 0;
     virtual Result<void> start(const hip::QueueRecord& queue) = 0;
+
+    // Several different queues, with as few updates of the runlist as the driver allows; one by one
+    // unless overridden. An answer for each queue, in their order.
+    virtual std::vector<Result<void>> stop_all(std::span<const hip::QueueRecord> queues,
+                                               StopType type);
+    virtual std::vector<Result<void>> start_all(std::span<const hip::QueueRecord> queues);
 };
 
 struct Probe {

@@ -4,9 +4,11 @@
 
 #include "capi/control.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <functional>
 #include <pthread.h>
 
 namespace xpreempt::capi {
@@ -47,6 +49,56 @@ Result<void> QueueHandle::resume() {
         return released;
     held_ = false;
     return {};
+}
+
+Result<std::vector<std::unique_lock<std::mutex>>>
+QueueHandle::lock_all(std::span<QueueHandle* const> handles) {
+    std::vector<QueueHandle*> sorted(handles.begin(), handles.end());
+    std::ranges::sort(sorted, std::less<>());
+    if (std::ranges::adjacent_find(sorted) != sorted.end())
+        return fail(EINVAL, Op::handle);
+    std::vector<std::unique_lock<std::mutex>> locks;
+    for (QueueHandle* handle : sorted)
+        locks.emplace_back(handle->mutex_);
+    return locks;
+}
+
+Result<void> QueueHandle::preempt_all(backend::Holds& holds,
+                                      std::span<QueueHandle* const> handles) {
+    const auto locks = lock_all(handles);
+    if (!locks)
+        return tl::make_unexpected(locks.error());
+    std::vector<hip::QueueRecord> queues;
+    for (const QueueHandle* handle : handles) {
+        if (handle->held_)
+            return fail(EALREADY, Op::preempt_queue, handle->queue_.kfd_queue_id);
+        queues.push_back(handle->queue_);
+    }
+    if (const auto held = holds.hold_all(queues, backend::StopType::save); !held)
+        return held;
+    for (QueueHandle* handle : handles)
+        handle->held_ = true;
+    return {};
+}
+
+Result<void> QueueHandle::resume_all(backend::Holds& holds, std::span<QueueHandle* const> handles) {
+    const auto locks = lock_all(handles);
+    if (!locks)
+        return tl::make_unexpected(locks.error());
+    std::vector<hip::QueueRecord> queues;
+    for (const QueueHandle* handle : handles) {
+        if (!handle->held_)
+            return fail(EALREADY, Op::resume_queue, handle->queue_.kfd_queue_id);
+        queues.push_back(handle->queue_);
+    }
+    Result<void> worst;
+    const auto released = holds.release_each(queues);
+    for (std::size_t i = 0; i < released.size(); ++i) {
+        handles[i]->held_ = !released[i];
+        if (!released[i] && worst)
+            worst = released[i];
+    }
+    return worst;
 }
 
 Library& Library::instance() {

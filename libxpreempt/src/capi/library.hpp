@@ -13,6 +13,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace xpreempt::capi {
 
@@ -33,7 +35,16 @@ public:
     Result<void> preempt();
     Result<void> resume();
 
+    // Several at once; no handle twice. What each does is as above, but none is preempted when one
+    // cannot be, and of a resume the others go on when one is refused; the first error is returned.
+    static Result<void> preempt_all(backend::Holds& holds, std::span<QueueHandle* const> handles);
+    static Result<void> resume_all(backend::Holds& holds, std::span<QueueHandle* const> handles);
+
 private:
+    // Of all of them, always in the same order, so that two calls cannot wait for each other.
+    static Result<std::vector<std::unique_lock<std::mutex>>>
+    lock_all(std::span<QueueHandle* const> handles);
+
     backend::Holds& holds_;
     const hip::QueueRecord queue_;
     std::mutex mutex_;

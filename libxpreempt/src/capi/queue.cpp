@@ -2,10 +2,34 @@
 // xpreempt/queue.h
 #include "capi/fence.hpp"
 
+#include <memory>
+#include <span>
+#include <vector>
 #include <xpreempt/queue.h>
 
 using namespace xpreempt;
 using namespace xpreempt::capi;
+
+namespace {
+
+using ForAll = Result<void>(backend::Holds&, std::span<QueueHandle* const>);
+
+Result<void> for_all(Library& library, const xp_queue_t* queues, std::size_t count, ForAll* body) {
+    if (count > 0 && queues == nullptr)
+        return fail(EINVAL, Op::handle);
+    std::vector<std::shared_ptr<QueueHandle>> owners; // another thread may close one meanwhile
+    std::vector<QueueHandle*> handles;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto found = library.queues.find(queues[i].handle);
+        if (!found)
+            return tl::make_unexpected(found.error());
+        owners.push_back(*found);
+        handles.push_back(found->get());
+    }
+    return body(library.holds(), handles);
+}
+
+} // namespace
 
 extern "C" {
 
@@ -34,6 +58,18 @@ int xp_queue_resume(xp_queue_t queue) {
     return fence([&](Library& library) -> Result<void> {
         const auto found = library.queues.find(queue.handle);
         return found ? (*found)->resume() : tl::make_unexpected(found.error());
+    });
+}
+
+int xp_queues_preempt(const xp_queue_t* queues, size_t count) {
+    return fence([&](Library& library) -> Result<void> {
+        return for_all(library, queues, count, QueueHandle::preempt_all);
+    });
+}
+
+int xp_queues_resume(const xp_queue_t* queues, size_t count) {
+    return fence([&](Library& library) -> Result<void> {
+        return for_all(library, queues, count, QueueHandle::resume_all);
     });
 }
 

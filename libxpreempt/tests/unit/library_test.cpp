@@ -252,6 +252,36 @@ TEST_F(LibraryTest, closing_a_queue_handle_drops_its_hold) {
     EXPECT_EQ(-EBADF, xp_queue_preempt(queue));
 }
 
+TEST_F(LibraryTest, several_queues_stop_and_start_together) {
+    void* streams[] = {new_stream(), new_stream()};
+    xp_queue_t queues[2]{};
+    for (int i = 0; i < 2; ++i)
+        ASSERT_EQ(0, xp_queue_open(streams[i], 0, &queues[i]));
+    const std::uint32_t first = query(streams[0]).kfd_queue_id;
+    const std::uint32_t second = query(streams[1]).kfd_queue_id;
+    ASSERT_EQ(0, xp_queues_preempt(queues, 2)) << xp_last_detail();
+    EXPECT_FALSE(runs(first) || runs(second));
+    EXPECT_EQ(-EALREADY, xp_queues_preempt(queues, 2));
+    EXPECT_EQ(-EALREADY, xp_queue_preempt(queues[1]));
+    ASSERT_EQ(0, xp_queues_resume(queues, 2));
+    EXPECT_TRUE(runs(first) && runs(second));
+    EXPECT_EQ(-EALREADY, xp_queues_resume(queues, 2));
+
+    // None, when one cannot: here because its handle holds it.
+    ASSERT_EQ(0, xp_queue_preempt(queues[1]));
+    EXPECT_EQ(-EALREADY, xp_queues_preempt(queues, 2));
+    EXPECT_TRUE(runs(first));
+
+    const xp_queue_t twice[] = {queues[0], queues[0]};
+    EXPECT_EQ(-EINVAL, xp_queues_preempt(twice, 2));
+    EXPECT_EQ(-EINVAL, xp_queues_preempt(nullptr, 1));
+    EXPECT_EQ(0, xp_queues_preempt(nullptr, 0));
+    ASSERT_EQ(0, xp_queue_close(queues[0]));
+    EXPECT_EQ(-EBADF, xp_queues_preempt(queues, 2));
+    ASSERT_EQ(0, xp_queue_close(queues[1]));
+    EXPECT_TRUE(runs(second));
+}
+
 TEST_F(LibraryTest, a_recycled_id_is_another_queue) {
     void* stream = nullptr;
     ASSERT_EQ(0, xp_stream_create(&stream));

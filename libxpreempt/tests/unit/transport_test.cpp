@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which way to stop queues is chosen, by which calls that is found out, and what each sends.
 #include "backend/debug_transport.hpp"
+#include "backend/holds.hpp"
 #include "backend/transport.hpp"
 #include "unit/scripted_ioctl.hpp"
 
@@ -83,6 +84,106 @@ TEST_F(Transports, a_driver_that_answers_query_is_the_best) {
     EXPECT_EQ("", selected.probe.reason);
     EXPECT_TRUE(selected.transport->can(StopType::save));
     EXPECT_FALSE(selected.transport->can(StopType::drain));
+}
+
+TEST_F(Transports, several_queues_of_one_file_are_one_switch) {
+    kfd_ioctl_preempt_query_args in{};
+    auto out = in;
+    out.abi_major = 1;
+    out.type_mask = 4;
+    out.caps = KFD_PREEMPT_CAP_BATCH;
+    out.max_batch = 3;
+    auto answers = std::make_shared<std::vector<std::string>>();
+    ways.device = std::make_shared<const kfd::Device>(
+        UniqueFd(), [=](int fd, unsigned long request, void* argument) {
+            if (request == query) {
+                *static_cast<kfd_ioctl_preempt_query_args*>(argument) = out;
+                return 0;
+            }
+            EXPECT_EQ(0xc0304bf1U, request);
+            const auto& args = *static_cast<kfd_ioctl_preempt_switch_args*>(argument);
+            EXPECT_EQ(0U, args.flags);
+            auto* entries = reinterpret_cast<kfd_preempt_switch_entry*>(args.entries_ptr);
+            std::string text = std::to_string(fd) + ":";
+            for (std::uint32_t i = 0; i < args.num_entries; ++i) {
+                const bool stops = entries[i].op == KFD_PREEMPT_OP_PREEMPT;
+                EXPECT_EQ(stops ? KFD_PREEMPT_TYPE_SAVE : 0, entries[i].preempt_type);
+                text += (stops ? " -" : " +") + std::to_string(entries[i].queue_id);
+                entries[i].result = entries[i].queue_id == 9 ? -ENOENT : 0;
+            }
+            answers->push_back(text);
+            return 0;
+        });
+    const auto selected = backend::select_transport(ways);
+    std::vector<hip::QueueRecord> queues;
+    for (const std::uint32_t id : {1U, 2U, 3U, 4U, 9U, 6U}) {
+        queues.push_back(queue_of(id));
+        queues.back().fd = id < 6 ? 20 : 21;
+    }
+    const auto stopped = selected.transport->stop_all(queues, StopType::save);
+    EXPECT_EQ((std::vector<std::string>{"20: -1 -2 -3", "20: -4", "21: -9 -6"}), *answers);
+    ASSERT_EQ(6U, stopped.size());
+    EXPECT_TRUE(stopped[3] && stopped[5]);
+    EXPECT_EQ(ENOENT, stopped[4].error().errno_value);
+    EXPECT_EQ(9U, stopped[4].error().id);
+    answers->clear();
+    EXPECT_EQ(2U, selected.transport->start_all(std::span(queues).first(2)).size());
+    EXPECT_EQ((std::vector<std::string>{"20: +1 +2"}), *answers);
+}
+
+// Says what it was told, and refuses to stop or start a queue when asked to.
+class LoggingTransport final : public backend::Transport {
+public:
+    [[nodiscard]] TransportKind kind() const override { return TransportKind::update_queue; }
+    [[nodiscard]] bool can(StopType) const override { return true; }
+    Result<void> stop(const hip::QueueRecord& queue, StopType) override {
+        return note(" -", queue.kfd_queue_id);
+    }
+    Result<void> start(const hip::QueueRecord& queue) override {
+        return note(" +", queue.kfd_queue_id);
+    }
+
+    std::string log;
+    std::uint32_t refused = 0;
+    int refusal = EIO;
+
+private:
+    Result<void> note(const char* what, std::uint32_t id) {
+        log += what + std::to_string(id);
+        return id == refused ? fail(refusal, Op::update_queue, id) : Result<void>{};
+    }
+};
+
+TEST(Holds, several_are_all_held_or_none) {
+    LoggingTransport transport;
+    backend::Holds holds(transport);
+    const std::vector<hip::QueueRecord> queues = {queue_of(1), queue_of(2), queue_of(1),
+                                                  queue_of(3)};
+    transport.refused = 2;
+    EXPECT_EQ(2U, holds.hold_all(queues, StopType::save).error().id);
+    EXPECT_EQ(" -1 -2 -3 +1 +3", transport.log);
+    EXPECT_EQ(0U, holds.count(hip::ref_of(queues[0])));
+
+    transport.refused = 0;
+    transport.log.clear();
+    ASSERT_TRUE(holds.hold(queue_of(3), StopType::save));
+    ASSERT_TRUE(holds.hold_all(queues, StopType::save));
+    EXPECT_EQ(" -3 -1 -2", transport.log);
+    EXPECT_EQ(2U, holds.count(hip::ref_of(queues[0])));
+    EXPECT_EQ(2U, holds.count(hip::ref_of(queues[3])));
+
+    transport.log.clear();
+    transport.refused = 2;
+    const auto released = holds.release_each(queues);
+    EXPECT_EQ(" +2 +1", transport.log); // 3 has the first hold left
+    EXPECT_TRUE(released[0] && released[2] && released[3]);
+    EXPECT_EQ(EIO, released[1].error().errno_value);
+    EXPECT_EQ(1U, holds.count(hip::ref_of(queues[1])));
+    EXPECT_EQ(EALREADY, holds.release_each(std::span(queues).first(1))[0].error().errno_value);
+
+    transport.refusal = ENOENT; // destroyed meanwhile: nothing of it is left
+    EXPECT_TRUE(holds.release_each(std::span(queues).subspan(1, 1))[0]);
+    EXPECT_EQ(0U, holds.count(hip::ref_of(queues[1])));
 }
 
 TEST_F(Transports, v0_is_known_by_its_parameter_and_by_no_call) {
