@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which xqueue runs first. */
+/* Which xqueue runs first: priorities, and a scheduler in this process. */
 #ifndef XPREEMPT_SCHED_H
 #define XPREEMPT_SCHED_H
 
@@ -17,12 +17,48 @@ extern "C" {
 /**
  * xp_xqueue_set_priority() - XP_PRIORITY_MIN to XP_PRIORITY_MAX, else -EINVAL
  *
- * Any thread may call. Without a scheduler it is only remembered.
+ * Any thread may call. Takes effect at once when a scheduler runs, else it is only remembered.
  */
 int xp_xqueue_set_priority(xp_xqueue_t xqueue, int32_t priority);
 
 /** xp_xqueue_get_priority() - what was set last, XP_PRIORITY_DEFAULT before */
 int xp_xqueue_get_priority(xp_xqueue_t xqueue, int32_t *priority);
+
+/* What a scheduler aims at. */
+enum xp_policy {
+	/* of each GPU the xqueues with work and the highest priority run, those below are suspended */
+	XP_POLICY_HIGHEST_PRIORITY_FIRST = 1,
+};
+
+/**
+ * xp_sched_start() - schedules all xqueues of this process, those to come included
+ * @policy: XP_POLICY_*; another one is -EOPNOTSUPP
+ *
+ * Starts a thread, and one for each xqueue that waits for the end of its work. An xqueue that has
+ * to wait is suspended at the best level that it can reach; suspends of others count on top. What an
+ * xqueue launched before its suspend may still run for a moment, or at XP_LEVEL_BLOCK until it has
+ * completed. -EALREADY: a scheduler runs.
+ *
+ * Without libxpreempt-hook.so the GPU of an xqueue is not known, and all of them count as one GPU's.
+ */
+int xp_sched_start(uint32_t policy);
+
+/** xp_sched_stop() - ends it; what it suspended runs again. -EALREADY: none runs */
+int xp_sched_stop(void);
+
+struct xp_sched_state {
+	size_t sz; /* in: sizeof(struct xp_sched_state) */
+	uint32_t policy; /* XP_POLICY_*; 0: no scheduler runs, and the rest is 0 too */
+	uint32_t num_xqueues;
+	uint64_t decisions; /* since the start */
+	uint64_t suspends;
+	uint64_t resumes;
+	uint64_t failures; /* of these two; tried again at the next event */
+	uint64_t last_reaction_ns; /* from the event until what had to stop was suspended */
+	uint64_t max_reaction_ns;
+};
+
+int xp_sched_query(struct xp_sched_state *state);
 
 #ifdef __cplusplus
 }

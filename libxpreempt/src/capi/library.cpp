@@ -165,6 +165,7 @@ void Library::release_at_exit() {
 
 void Library::let_everything_run() {
     abandon_control(); // before: it could stop what runs again
+    (void)scheduling.stop(); // it would suspend again
     for (const auto& xqueue : xqueues.all()) {
         (void)xqueue->drop();
         while (xqueue->state().suspends > 0 && xqueue->resume()) {

@@ -8,6 +8,7 @@
 #include "capi/labels.hpp"
 #include "hip/mapping.hpp"
 #include "hip/runtime.hpp"
+#include "sched/local.hpp"
 #include "xqueue/xqueue.hpp"
 
 #include <memory>
@@ -81,6 +82,7 @@ public:
     HandleTable<xqueue::XQueue> xqueues;
     HandleTable<QueueHandle> queues;
     Labels labels{mapping_};
+    sched::LocalScheduling scheduling;
 
 private:
     Library();

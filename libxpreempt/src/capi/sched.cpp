@@ -17,6 +17,8 @@ int xp_xqueue_set_priority(xp_xqueue_t xqueue, int32_t priority) {
         if (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX)
             return fail(EINVAL, Op::configure);
         (*found)->set_priority(priority);
+        if (const auto scheduler = library.scheduling.running())
+            scheduler->note();
         return {};
     });
 }
@@ -29,6 +31,40 @@ int xp_xqueue_get_priority(xp_xqueue_t xqueue, int32_t* priority) {
         if (priority == nullptr)
             return fail(EINVAL, Op::configure);
         *priority = (*found)->priority();
+        return {};
+    });
+}
+
+int xp_sched_start(uint32_t policy) {
+    return fence([&](Library& library) -> Result<void> {
+        if (policy != XP_POLICY_HIGHEST_PRIORITY_FIRST)
+            return fail(EOPNOTSUPP, Op::configure);
+        library.release_at_exit();
+        return library.scheduling.start(sched::highest_priority_first);
+    });
+}
+
+int xp_sched_stop(void) {
+    return fence([&](Library& library) { return library.scheduling.stop(); });
+}
+
+int xp_sched_query(struct xp_sched_state* state) {
+    return fence([&](Library& library) -> Result<void> {
+        if (const auto checked = check_size(state, sizeof *state); !checked)
+            return checked;
+        struct xp_sched_state ours{};
+        if (const auto scheduler = library.scheduling.running()) {
+            const sched::Statistics now = scheduler->statistics();
+            ours.policy = XP_POLICY_HIGHEST_PRIORITY_FIRST;
+            ours.num_xqueues = static_cast<std::uint32_t>(scheduler->size());
+            ours.decisions = now.decisions;
+            ours.suspends = now.suspends;
+            ours.resumes = now.resumes;
+            ours.failures = now.failures;
+            ours.last_reaction_ns = now.last_reaction_ns;
+            ours.max_reaction_ns = now.max_reaction_ns;
+        }
+        copy_out(state, ours);
         return {};
     });
 }

@@ -97,8 +97,11 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
                                        static_cast<xqueue::Way>(known->deactivate_way)};
         const auto highest =
             known->max_level == 0 ? xqueue::Level::interrupt : xqueue::Level(known->max_level);
-        xqueue->handle = library.xqueues.insert(std::make_shared<xqueue::XQueue>(
-            std::make_unique<backend::StreamQueue>(environment, stream, rules), *config, highest));
+        const auto created = std::make_shared<xqueue::XQueue>(
+            std::make_unique<backend::StreamQueue>(environment, stream, rules), *config, highest);
+        const auto queue = library.mapping().queue_of(stream);
+        library.scheduling.created(created, queue ? queue->gpu_id : 0);
+        xqueue->handle = library.xqueues.insert(created);
         library.labels.add_xqueue(xqueue->handle, library.mapping().key_of(stream));
         return {};
     });
@@ -110,6 +113,7 @@ int xp_xqueue_destroy(xp_xqueue_t xqueue) {
         library.labels.forget_xqueue(xqueue.handle);
         if (!removed)
             return tl::make_unexpected(removed.error());
+        library.scheduling.destroyed(**removed);
         return {};
     });
 }

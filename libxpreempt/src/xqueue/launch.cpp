@@ -140,6 +140,7 @@ Result<void> XQueue::place_marker(Lock& lock) {
     lock.lock();
     launching_ = false;
     launcher_.store({}, std::memory_order_relaxed);
+    tell_of_work();
     changed_.notify_all();
     wake_worker();
     if (!marker)

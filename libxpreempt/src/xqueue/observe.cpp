@@ -9,7 +9,7 @@ namespace xpreempt::xqueue {
 void XQueue::observe(Observer* observer) {
     const Lock lock(mutex_);
     observer_ = observer;
-    told_of_work_ = pending_ > 0 || in_flight_ > 0;
+    told_of_work_ = has_work();
     if (observer_ != nullptr && !watcher_.joinable()) {
         watcher_ = std::thread([this] { watch(); });
         pthread_setname_np(watcher_.native_handle(), "xpreempt-watch");
@@ -18,7 +18,7 @@ void XQueue::observe(Observer* observer) {
 }
 
 void XQueue::tell_of_work() {
-    const bool work = pending_ > 0 || in_flight_ > 0;
+    const bool work = has_work();
     if (work == told_of_work_)
         return;
     told_of_work_ = work;

@@ -43,6 +43,7 @@ struct State {
     std::uint32_t in_flight;
     Level held_level; // meaningless without suspends
     Way held_way;
+    bool has_work; // anything that is not known to be complete, a launch that is going on included
     std::uint32_t threshold; // now in effect
     std::uint32_t batch;
     std::uint64_t command_ns; // measured for a latency budget, 0: not known
@@ -165,6 +166,7 @@ private:
 
     // observe.cpp
     void watch();
+    bool has_work() const { return pending_ > 0 || in_flight_ > 0 || launching_; }
     bool watching() const { return observer_ != nullptr && broken_.errno_value == 0; }
     void tell_of_work();
     void tell_of_holds();

@@ -207,6 +207,32 @@ TEST_F(LibraryTest, an_xqueue_has_a_priority_in_range) {
     EXPECT_EQ(-EBADF, xp_xqueue_get_priority(xqueue, &priority));
 }
 
+TEST_F(LibraryTest, the_scheduler_of_the_process_starts_once_and_stops) {
+    const xp_xqueue_t before = new_xqueue(new_stream());
+    xp_sched_state state{};
+    state.sz = sizeof state;
+    ASSERT_EQ(0, xp_sched_query(&state));
+    EXPECT_EQ(0U, state.policy);
+    EXPECT_EQ(-EALREADY, xp_sched_stop());
+    EXPECT_EQ(-EOPNOTSUPP, xp_sched_start(0));
+    EXPECT_EQ(-EOPNOTSUPP, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST + 1));
+    ASSERT_EQ(0, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST)) << xp_last_detail();
+    EXPECT_EQ(-EALREADY, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST));
+    const xp_xqueue_t during = new_xqueue(new_stream());
+    ASSERT_EQ(0, xp_sched_query(&state));
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_POLICY_HIGHEST_PRIORITY_FIRST), state.policy);
+    EXPECT_EQ(2U, state.num_xqueues);
+    EXPECT_EQ(0, xp_xqueue_set_priority(during, 1));
+    EXPECT_EQ(0, xp_xqueue_submit(during, put_packet, nullptr, nullptr));
+    EXPECT_EQ(0, xp_xqueue_destroy(during));
+    ASSERT_EQ(0, xp_sched_query(&state));
+    EXPECT_EQ(1U, state.num_xqueues);
+    EXPECT_EQ(0, xp_sched_stop());
+    EXPECT_EQ(-EALREADY, xp_sched_stop());
+    ASSERT_EQ(0, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST)); // and again
+    EXPECT_EQ(0, xp_xqueue_destroy(before)); // the end of the process stops it
+}
+
 TEST_F(LibraryTest, an_update_of_the_host_does_not_start_a_held_queue) {
     if (is_patched())
         return; // the driver's own holds see to it there

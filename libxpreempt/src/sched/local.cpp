@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Start and stop of the process' scheduler, and who is told of xqueues.
+#include "sched/local.hpp"
+
+#include <cerrno>
+
+namespace xpreempt::sched {
+
+Result<void> LocalScheduling::start(Policy& policy) {
+    const std::lock_guard lifecycle(lifecycle_mutex_);
+    const std::lock_guard lock(mutex_);
+    if (scheduler_)
+        return fail(EALREADY, Op::configure);
+    scheduler_ = std::make_shared<Scheduler>(policy);
+    for (const Known& known : known_)
+        if (const auto queue = known.queue.lock())
+            scheduler_->add(queue, known.device);
+    return {};
+}
+
+Result<void> LocalScheduling::stop() {
+    const std::lock_guard lifecycle(lifecycle_mutex_);
+    const auto scheduler = running();
+    if (!scheduler)
+        return fail(EALREADY, Op::configure);
+    // Without mutex_: its thread may wait for a launch callback that destroys another xqueue.
+    scheduler->stop();
+    const std::lock_guard lock(mutex_);
+    scheduler_.reset();
+    return {};
+}
+
+void LocalScheduling::created(const std::shared_ptr<xqueue::XQueue>& queue, std::uint32_t device) {
+    const std::lock_guard lock(mutex_);
+    known_.push_back({queue, queue.get(), device});
+    if (scheduler_)
+        scheduler_->add(queue, device);
+}
+
+void LocalScheduling::destroyed(const xqueue::XQueue& queue) {
+    std::unique_lock lock(mutex_);
+    std::erase_if(known_, [&](const Known& known) { return known.address == &queue; });
+    const auto scheduler = scheduler_;
+    lock.unlock();
+    if (scheduler)
+        scheduler->remove(queue);
+}
+
+std::shared_ptr<Scheduler> LocalScheduling::running() const {
+    const std::lock_guard lock(mutex_);
+    return scheduler_;
+}
+
+} // namespace xpreempt::sched

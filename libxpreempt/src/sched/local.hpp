@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// The scheduler of this process, if one runs, and the xqueues that one would be for.
+#pragma once
+
+#include "base/error.hpp"
+#include "sched/policy.hpp"
+#include "sched/scheduler.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace xpreempt::sched {
+
+// Thread-safe. Lock order: lifecycle_mutex_, mutex_, then the scheduler's.
+class LocalScheduling {
+public:
+    Result<void> start(Policy& policy); // EALREADY
+    Result<void> stop();                // EALREADY
+
+    void created(const std::shared_ptr<xqueue::XQueue>& queue, std::uint32_t device);
+    // Must come before the XQueue's end.
+    void destroyed(const xqueue::XQueue& queue);
+
+    // nullptr: none. It may be stopped at any time, and then does nothing any more.
+    [[nodiscard]] std::shared_ptr<Scheduler> running() const;
+
+private:
+    struct Known {
+        std::weak_ptr<xqueue::XQueue> queue;
+        const xqueue::XQueue* address;
+        std::uint32_t device;
+    };
+
+    std::mutex lifecycle_mutex_; // start and stop, one after the other
+    mutable std::mutex mutex_;
+    std::vector<Known> known_;
+    std::shared_ptr<Scheduler> scheduler_;
+};
+
+} // namespace xpreempt::sched

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// The scheduler on real xqueues and threads, on hardware that the test drives.
+#include "sched/scheduler.hpp"
+
+#include "unit/fake_hw_queue.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <gtest/gtest.h>
+#include <memory>
+#include <thread>
+
+namespace {
+
+using test::FakeHardware;
+using test::FakeHwQueue;
+using xpreempt::sched::highest_priority_first;
+using xpreempt::sched::Scheduler;
+using xpreempt::xqueue::Command;
+using xpreempt::xqueue::LaunchConfig;
+using xpreempt::xqueue::Level;
+using xpreempt::xqueue::XQueue;
+
+int succeed(void*, void*) {
+    return 0;
+}
+constexpr Command nothing{succeed, nullptr};
+
+// Not a time limit: a condition that never comes ends in the test runner's own.
+template <typename Condition> void until(Condition condition) {
+    while (!condition())
+        std::this_thread::yield();
+}
+
+struct Queue {
+    explicit Queue(std::int32_t priority, LaunchConfig config = {4, 2, 64})
+        : xqueue(std::make_shared<XQueue>(std::make_unique<FakeHwQueue>(hardware), config,
+                                          Level::interrupt)) {
+        xqueue->set_priority(priority);
+    }
+    ~Queue() {
+        hardware.complete_all();
+        xqueue.reset();
+    }
+    Queue(const Queue&) = delete;
+    Queue& operator=(const Queue&) = delete;
+    Queue(Queue&&) = delete;
+    Queue& operator=(Queue&&) = delete;
+    [[nodiscard]] bool suspended() const { return xqueue->state().suspends > 0; }
+    [[nodiscard]] bool stopped() const {
+        const auto state = xqueue->state();
+        return state.suspends > 0 && state.held_level == Level::interrupt;
+    }
+    void submit() const { EXPECT_TRUE(xqueue->submit(nothing)); }
+
+    FakeHardware hardware; // outlives the xqueue
+    std::shared_ptr<XQueue> xqueue;
+};
+
+TEST(SchedulerTest, work_of_a_high_priority_interrupts_a_low_one_until_it_is_complete) {
+    Queue low(0), high(1);
+    Scheduler scheduler(highest_priority_first);
+    scheduler.add(low.xqueue, 1);
+    scheduler.add(high.xqueue, 1);
+    low.submit();
+    high.submit();
+    until([&] { return scheduler.statistics().suspends == 1; });
+    EXPECT_TRUE(low.stopped());
+    EXPECT_FALSE(high.suspended());
+    low.submit(); // waits
+    EXPECT_EQ(1U, low.hardware.launched());
+
+    high.hardware.complete_all(); // nobody waits for it
+    until([&] { return !low.suspended() && low.hardware.launched() == 2; });
+    until([&] { return scheduler.statistics().resumes == 1; });
+    EXPECT_EQ(1U, scheduler.statistics().suspends);
+    EXPECT_GT(scheduler.statistics().last_reaction_ns, 0U);
+    EXPECT_EQ(0U, low.hardware.launched_while_stopped());
+}
+
+TEST(SchedulerTest, another_device_is_left_alone) {
+    Queue low(0), high(1), elsewhere(-5);
+    Scheduler scheduler(highest_priority_first);
+    scheduler.add(high.xqueue, 7);
+    scheduler.add(elsewhere.xqueue, 8);
+    scheduler.add(low.xqueue, 7);
+    elsewhere.submit();
+    low.submit();
+    high.submit();
+    until([&] { return low.stopped(); });
+    EXPECT_FALSE(elsewhere.suspended());
+}
+
+TEST(SchedulerTest, a_hint_takes_effect_at_once) {
+    Queue one(0), other(0);
+    Scheduler scheduler(highest_priority_first);
+    scheduler.add(one.xqueue, 0);
+    scheduler.add(other.xqueue, 0);
+    one.submit();
+    other.submit();
+    one.xqueue->set_priority(3);
+    scheduler.note();
+    until([&] { return other.stopped(); });
+    other.xqueue->set_priority(4);
+    scheduler.note();
+    until([&] { return one.stopped() && !other.suspended(); });
+}
+
+TEST(SchedulerTest, a_high_one_that_somebody_suspended_lets_the_low_one_run) {
+    Queue low(0), high(1);
+    Scheduler scheduler(highest_priority_first);
+    scheduler.add(low.xqueue, 0);
+    scheduler.add(high.xqueue, 0);
+    low.submit();
+    high.submit();
+    until([&] { return low.stopped(); });
+    ASSERT_TRUE(high.xqueue->suspend({}));
+    until([&] { return !low.suspended(); });
+    ASSERT_TRUE(high.xqueue->resume());
+    until([&] { return low.stopped(); });
+}
+
+TEST(SchedulerTest, a_suspend_of_the_user_survives_the_scheduler) {
+    Queue low(0), high(1);
+    {
+        Scheduler scheduler(highest_priority_first);
+        scheduler.add(low.xqueue, 0);
+        scheduler.add(high.xqueue, 0);
+        low.submit();
+        high.submit();
+        until([&] { return low.stopped(); });
+        ASSERT_TRUE(low.xqueue->suspend({}));
+        high.hardware.complete_all();
+        until([&] { return scheduler.statistics().resumes == 1; });
+        EXPECT_EQ(1U, low.xqueue->state().suspends);
+        high.hardware.complete(0);
+    }
+    EXPECT_EQ(1U, low.xqueue->state().suspends);
+    EXPECT_TRUE(low.xqueue->resume());
+}
+
+TEST(SchedulerTest, what_was_suspended_runs_when_the_scheduler_ends_or_the_high_one_leaves) {
+    Queue low(0), high(1);
+    {
+        Scheduler scheduler(highest_priority_first);
+        scheduler.add(low.xqueue, 0);
+        scheduler.add(high.xqueue, 0);
+        low.submit();
+        high.submit();
+        until([&] { return low.stopped(); });
+        scheduler.remove(*high.xqueue);
+        until([&] { return !low.suspended(); });
+        EXPECT_EQ(1U, scheduler.size());
+        scheduler.add(high.xqueue, 0);
+        until([&] { return low.stopped(); });
+        scheduler.remove(*low.xqueue);
+        EXPECT_FALSE(low.suspended());
+        scheduler.add(low.xqueue, 0);
+        until([&] { return low.stopped(); });
+    }
+    EXPECT_FALSE(low.suspended());
+}
+
+TEST(SchedulerTest, hardware_that_refuses_to_start_is_asked_again) {
+    Queue low(0), high(1);
+    Scheduler scheduler(highest_priority_first);
+    scheduler.add(low.xqueue, 0);
+    scheduler.add(high.xqueue, 0);
+    low.hardware.start_errno = EIO;
+    low.submit();
+    high.submit();
+    until([&] { return low.stopped(); });
+    high.hardware.complete_all();
+    until([&] { return scheduler.statistics().failures > 0; });
+    EXPECT_TRUE(low.suspended());
+    low.hardware.start_errno = 0;
+    scheduler.note();
+    until([&] { return !low.suspended(); });
+}
+
+// Threads that submit, hint, come and go; in the end everything has completed and nothing is held.
+TEST(SchedulerTest, nothing_is_lost_under_load) {
+    constexpr int num_queues = 4, num_commands = 2000;
+    Scheduler scheduler(highest_priority_first);
+    std::vector<std::thread> threads;
+    std::atomic<std::uint64_t> launched{0};
+    for (int number = 0; number < num_queues; ++number)
+        threads.emplace_back([&, number] {
+            Queue queue(number % 3);
+            queue.hardware.complete_all();
+            scheduler.add(queue.xqueue, 0);
+            for (int command = 0; command < num_commands; ++command) {
+                queue.submit();
+                if (command % 100 == 99) {
+                    queue.xqueue->set_priority(command / 100 % 3);
+                    scheduler.note();
+                }
+                if (command % 500 == 499) {
+                    scheduler.remove(*queue.xqueue);
+                    scheduler.add(queue.xqueue, 0);
+                }
+            }
+            EXPECT_TRUE(queue.xqueue->wait_all());
+            scheduler.remove(*queue.xqueue);
+            EXPECT_FALSE(queue.suspended());
+            EXPECT_EQ(0U, queue.hardware.launched_while_stopped());
+            launched += queue.hardware.launched();
+        });
+    for (std::thread& thread : threads)
+        thread.join();
+    EXPECT_EQ(std::uint64_t{num_queues * num_commands}, launched);
+    EXPECT_EQ(0U, scheduler.size());
+}
+
+} // namespace
