@@ -19,11 +19,13 @@ template <typename T> class HandleTable {
 public:
     std::uint64_t insert(std::shared_ptr<T> object) {
         const std::lock_guard lock(mutex_);
-        std::size_t index = 0;
-        while (index < slots_.size() && slots_[index].object)
-            ++index;
-        if (index == slots_.size())
+        std::size_t index = slots_.size();
+        if (free_.empty()) {
             slots_.emplace_back();
+        } else {
+            index = free_.back();
+            free_.pop_back();
+        }
         slots_[index].object = std::move(object);
         return handle(index);
     }
@@ -41,6 +43,7 @@ public:
         const std::size_t index = value & 0xffffffffU;
         if (index >= slots_.size() || !slots_[index].object || handle(index) != value)
             return fail(EBADF, Op::handle, static_cast<std::uint32_t>(index));
+        free_.push_back(index);
         ++slots_[index].generation;
         return std::move(slots_[index].object);
     }
@@ -76,6 +79,7 @@ private:
 
     mutable std::mutex mutex_;
     std::vector<Slot> slots_;
+    std::vector<std::size_t> free_;
 };
 
 } // namespace xpreempt
