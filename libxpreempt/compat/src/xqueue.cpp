@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// XQueue*: one xqueue in front of each hardware queue.
+#include "fence.hpp"
+
+#include <dlfcn.h>
+#include <limits>
+
+using namespace xpreempt::compat;
+
+namespace {
+
+void* stream_of(HwQueueHandle hwq) {
+    return reinterpret_cast<void*>(hwq);
+}
+
+xp_xqueue_state native_state(const XQueue& queue, int& answer) {
+    xp_xqueue_state state{};
+    state.sz = sizeof state;
+    answer = xp_xqueue_query(queue.native, &state);
+    return state;
+}
+
+// The level is a promise: a queue that cannot keep it is refused now, not at the first suspend.
+XResult create(Registry& registry, Registry::HwQueue& hw, HwQueueHandle hwq, std::int64_t level) {
+    xp_xqueue_options options{};
+    options.sz = sizeof options;
+    options.max_level = static_cast<std::uint32_t>(level);
+    const auto queue = std::make_shared<XQueue>();
+    queue->hw_queue = hwq;
+    queue->level = static_cast<XPreemptLevel>(level);
+    int answer = xp_xqueue_create(stream_of(hwq), &options, &queue->native);
+    if (answer != 0)
+        return result_of(answer);
+    const xp_xqueue_state state = native_state(*queue, answer);
+    if (answer != 0 || state.best_level < options.max_level) {
+        xp_xqueue_destroy(queue->native);
+        return answer != 0 ? result_of(answer) : kXSchedErrorNotSupported;
+    }
+    hw.xqueue = registry.queues.insert(queue);
+    return kXSchedSuccess;
+}
+
+// What was launched may be complete although nobody has looked.
+bool is_idle(const XQueue& queue, const xp_xqueue_state& state) {
+    if (state.pending > 0)
+        return false;
+    if (state.in_flight == 0)
+        return true;
+    using StreamQuery = int(void*);
+    static auto* const query =
+        reinterpret_cast<StreamQuery*>(dlsym(RTLD_DEFAULT, "hipStreamQuery"));
+    return query != nullptr && query(stream_of(queue.hw_queue)) == 0;
+}
+
+// Commands may come while it waits; then there is something to do again.
+int wait_idle(const XQueue& queue) {
+    for (std::uint64_t last = 0;;) {
+        const std::uint64_t now = queue.last_ticket.load();
+        if (now == last)
+            return 0;
+        last = now;
+        if (const int answer = xp_xqueue_wait_all(queue.native); answer != 0)
+            return answer;
+    }
+}
+
+constexpr std::int64_t suspend_flags =
+    kQueueSuspendFlagSyncHwQueue | kQueueSuspendFlagWaitAll | kQueueSuspendFlagWaitIdle;
+
+} // namespace
+
+extern "C" {
+
+XResult XQueueCreate(XQueueHandle* xq, HwQueueHandle hwq, int64_t level, int64_t flags) {
+    return fence([&](Registry& registry) {
+        if (xq == nullptr || level < kPreemptLevelBlock || level > kPreemptLevelInterrupt)
+            return kXSchedErrorInvalidValue;
+        if (flags == kQueueCreateFlagBlockingSubmit)
+            return kXSchedErrorNotSupported;
+        if (flags != kQueueCreateFlagNone)
+            return kXSchedErrorInvalidValue;
+        const std::lock_guard lock(registry.hw_mutex);
+        const auto hw = registry.hw_queues.find(hwq);
+        if (hw == registry.hw_queues.end())
+            return kXSchedErrorNotFound;
+        if (hw->second.xqueue == 0)
+            if (const XResult created = create(registry, hw->second, hwq, level);
+                created != kXSchedSuccess)
+                return created;
+        *xq = hw->second.xqueue;
+        return kXSchedSuccess;
+    });
+}
+
+XResult XQueueDestroy(XQueueHandle xq) {
+    return fence([&](Registry& registry) {
+        const auto removed = registry.queues.remove(xq);
+        if (!removed)
+            return kXSchedErrorNotFound;
+        const int answer = xp_xqueue_destroy((*removed)->native);
+        const std::lock_guard lock(registry.hw_mutex);
+        const auto hw = registry.hw_queues.find((*removed)->hw_queue);
+        if (hw != registry.hw_queues.end() && hw->second.xqueue == xq)
+            hw->second.xqueue = 0;
+        return result_of(answer);
+    });
+}
+
+XResult XQueueGet(XQueueHandle* xq, HwQueueHandle hwq) {
+    return fence([&](Registry& registry) {
+        if (xq == nullptr)
+            return kXSchedErrorInvalidValue;
+        const std::lock_guard lock(registry.hw_mutex);
+        const auto hw = registry.hw_queues.find(hwq);
+        if (hw == registry.hw_queues.end() || hw->second.xqueue == 0)
+            return kXSchedErrorNotFound;
+        *xq = hw->second.xqueue;
+        return kXSchedSuccess;
+    });
+}
+
+XResult XQueueSetPreemptLevel(XQueueHandle xq, XPreemptLevel level) {
+    return with(xq, [&](XQueue& queue) {
+        if (level < kPreemptLevelBlock || level > kPreemptLevelInterrupt)
+            return kXSchedErrorInvalidValue;
+        return level == queue.level ? kXSchedSuccess : kXSchedErrorNotSupported;
+    });
+}
+
+XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_size) {
+    return with(xq, [&](XQueue& queue) {
+        constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+        if (threshold > most || batch_size > most)
+            return kXSchedErrorInvalidValue;
+        return result_of(xp_xqueue_set_launch_config(
+            queue.native, static_cast<std::uint32_t>(threshold > 0 ? threshold : 0),
+            static_cast<std::uint32_t>(batch_size > 0 ? batch_size : 0)));
+    });
+}
+
+XResult XQueueWaitAll(XQueueHandle xq) {
+    return with(xq, [](XQueue& queue) { return result_of(xp_xqueue_wait_all(queue.native)); });
+}
+
+XResult XQueueQuery(XQueueHandle xq, XQueueState* state) {
+    return with(xq, [&](XQueue& queue) {
+        if (state == nullptr)
+            return kXSchedErrorInvalidValue;
+        int answer = 0;
+        const xp_xqueue_state now = native_state(queue, answer);
+        if (answer == 0)
+            *state = is_idle(queue, now) ? kQueueStateIdle : kQueueStateReady;
+        return result_of(answer);
+    });
+}
+
+XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
+    return with(xq, [&](XQueue& queue) {
+        if (flags != kQueueSuspendFlagMaskAll && (flags & ~suspend_flags) != 0)
+            return kXSchedErrorInvalidValue;
+        const std::lock_guard lock(queue.control_mutex);
+        if (queue.suspended)
+            return kXSchedSuccess;
+        if ((flags & kQueueSuspendFlagWaitIdle) != 0)
+            if (const int answer = wait_idle(queue); answer != 0)
+                return result_of(answer);
+        std::uint32_t native = 0;
+        if ((flags & kQueueSuspendFlagWaitAll) != 0)
+            native |= XP_SUSPEND_FINISH_SUBMITTED;
+        if ((flags & kQueueSuspendFlagSyncHwQueue) != 0)
+            native |= XP_SUSPEND_FINISH_LAUNCHED;
+        const int answer = xp_xqueue_suspend(queue.native, native, nullptr);
+        queue.suspended = answer == 0;
+        return result_of(answer);
+    });
+}
+
+XResult XQueueResume(XQueueHandle xq, int64_t flags) {
+    return with(xq, [&](XQueue& queue) {
+        constexpr std::int64_t known = kQueueResumeFlagDropCommands;
+        if (flags != kQueueResumeFlagMaskAll && (flags & ~known) != 0)
+            return kXSchedErrorInvalidValue;
+        const std::lock_guard lock(queue.control_mutex);
+        if (!queue.suspended)
+            return kXSchedSuccess;
+        if ((flags & kQueueResumeFlagDropCommands) != 0) {
+            const std::uint64_t last = queue.last_ticket.load();
+            if (const int answer = xp_xqueue_drop(queue.native, nullptr); answer != 0)
+                return result_of(answer);
+            queue.dropped_until = last;
+        }
+        const int answer = xp_xqueue_resume(queue.native);
+        queue.suspended = answer != 0; // it can be asked again
+        return result_of(answer);
+    });
+}
+
+XResult XQueueProfileHwCommandCount(XQueueHandle xq, int64_t* count) {
+    return with(xq, [&](XQueue& queue) {
+        if (count == nullptr)
+            return kXSchedErrorInvalidValue;
+        xp_xqueue_stats stats{};
+        stats.sz = sizeof stats;
+        const int answer = xp_xqueue_get_stats(queue.native, &stats);
+        if (answer == 0)
+            *count = static_cast<std::int64_t>(stats.submitted);
+        return result_of(answer);
+    });
+}
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* A C program in the style of XSched 1.2 that calls all 25 functions, on a ROCm that is ours. */
+#include <stddef.h>
+
+typedef struct ihipStream_t* hipStream_t; /* what <hip/hip_runtime.h> declares of it */
+int hipStreamCreate(hipStream_t* stream);
+int hipMemsetAsync(void* memory, int value, size_t bytes, hipStream_t stream);
+
+#include <xsched/hip/hal.h>
+#include <xsched/xsched.h>
+
+#include <stdio.h>
+
+static int failures;
+
+static void check(int good, const char* what) {
+    printf("%s - %s\n", good ? "ok" : "not ok", what);
+    failures += !good;
+}
+
+struct launches {
+    int count;
+    XResult answer;
+    HwQueueHandle last;
+};
+
+static XResult launch(HwQueueHandle hwq, void* data) {
+    struct launches* launches = data;
+
+    launches->count++;
+    launches->last = hwq;
+    if (launches->answer != kXSchedSuccess)
+        return launches->answer;
+    return hipMemsetAsync(NULL, 0, 4, (hipStream_t)hwq) == 0 ? kXSchedSuccess
+                                                             : kXSchedErrorHardware;
+}
+
+static HwCommandHandle command(struct launches* launches) {
+    HwCommandHandle made = 0;
+
+    check(HwCommandCreateCallback(&made, launch, launches) == kXSchedSuccess && made != 0,
+          "a command is created");
+    return made;
+}
+
+static void hardware_queues(hipStream_t stream, HwQueueHandle* hwq) {
+    XQueueHandle xq = 0;
+
+    check(HipQueueCreate(NULL, stream) == kXSchedErrorInvalidValue, "no output is InvalidValue");
+    check(XQueueCreate(&xq, (HwQueueHandle)stream, kPreemptLevelBlock, kQueueCreateFlagNone) ==
+              kXSchedErrorNotFound,
+          "a stream that was not made known is NotFound");
+    check(HwQueueDestroy((HwQueueHandle)stream) == kXSchedErrorNotFound, "there too");
+    check(HipQueueCreate(hwq, stream) == kXSchedSuccess, "HipQueueCreate");
+    check(*hwq == (HwQueueHandle)stream, "the hardware queue is the stream");
+    check(HipQueueCreate(hwq, stream) == kXSchedSuccess, "and again");
+    check(XQueueGet(&xq, *hwq) == kXSchedErrorNotFound, "it has no XQueue yet");
+}
+
+static XQueueHandle xqueues(HwQueueHandle hwq) {
+    XQueueHandle xq = 0, other = 0;
+
+    check(XQueueCreate(NULL, hwq, 1, 0) == kXSchedErrorInvalidValue, "XQueueCreate: no output");
+    check(XQueueCreate(&xq, hwq, kPreemptLevelUnknown, 0) == kXSchedErrorInvalidValue,
+          "level 0 is InvalidValue");
+    check(XQueueCreate(&xq, hwq, kPreemptLevelMax, 0) == kXSchedErrorInvalidValue,
+          "level 4 is InvalidValue");
+    check(XQueueCreate(&xq, hwq, 1, kQueueCreateFlagBlockingSubmit) == kXSchedErrorNotSupported,
+          "blocking submits are NotSupported");
+    check(xq == 0, "a failure leaves the output alone");
+    check(XQueueCreate(&xq, hwq, kPreemptLevelInterrupt, kQueueCreateFlagNone) == kXSchedSuccess,
+          "XQueueCreate");
+    check(XQueueCreate(&other, hwq, kPreemptLevelInterrupt, 0) == kXSchedSuccess && other == xq,
+          "the second one is the first");
+    other = 0;
+    check(XQueueGet(&other, hwq) == kXSchedSuccess && other == xq, "XQueueGet");
+    check(HwQueueDestroy(hwq) == kXSchedErrorNotAllowed, "a hardware queue with an XQueue stays");
+    check(XQueueSetPreemptLevel(xq, kPreemptLevelInterrupt) == kXSchedSuccess,
+          "the level it has can be set");
+    check(XQueueSetPreemptLevel(xq, kPreemptLevelBlock) == kXSchedErrorNotSupported,
+          "another one cannot");
+    check(XQueueSetLaunchConfig(xq, 8, 4) == kXSchedSuccess, "XQueueSetLaunchConfig");
+    check(XQueueSetLaunchConfig(xq, 2, -1) == kXSchedErrorInvalidValue,
+          "a threshold below the batch size is InvalidValue, and nobody aborts");
+    check(XQueueSetLaunchConfig(xq, 0, -1) == kXSchedSuccess, "0 and less keep a value");
+    return xq;
+}
+
+static void commands(XQueueHandle xq, HwQueueHandle hwq) {
+    struct launches good = {0, kXSchedSuccess, 0}, bad = {0, kXSchedErrorUnknown, 0};
+    HwCommandHandle one = command(&good), two = command(&good), failing = command(&bad);
+    XQueueState state = kQueueStateUnknown;
+    int64_t count = 0;
+
+    check(HwCommandCreateCallback(NULL, launch, NULL) == kXSchedErrorInvalidValue &&
+              HwCommandCreateCallback(&one, NULL, NULL) == kXSchedErrorInvalidValue,
+          "a command needs an output and a callback");
+    check(XQueueWait(xq, one) == kXSchedErrorNotAllowed, "waiting before submit is NotAllowed");
+    check(XQueueSubmit(xq, one) == kXSchedSuccess, "XQueueSubmit");
+    check(good.last == hwq, "the callback gets the hardware queue");
+    check(XQueueSubmit(xq, one) == kXSchedErrorNotAllowed, "a command is submitted once");
+    check(XQueueWait(xq, one) == kXSchedSuccess, "waiting after submit works");
+    check(XQueueWait(xq, one) == kXSchedSuccess, "and works again");
+    check(XQueueSubmit(xq, failing) == kXSchedErrorUnknown, "a callback's failure is told");
+    check(XQueueWaitAll(xq) == kXSchedSuccess, "XQueueWaitAll");
+    check(XQueueQuery(xq, &state) == kXSchedSuccess && state == kQueueStateIdle, "it is idle");
+    check(XQueueProfileHwCommandCount(xq, &count) == kXSchedSuccess && count >= 1,
+          "commands are counted");
+    check(HwQueueLaunch(hwq, two) == kXSchedSuccess && good.count == 2, "HwQueueLaunch");
+    check(HwQueueSynchronize(hwq) == kXSchedSuccess, "HwQueueSynchronize");
+    check(HwQueueLaunch(hwq, two) == kXSchedErrorNotAllowed, "that uses a command up too");
+    check(HwCommandDestroy(one) == kXSchedSuccess, "HwCommandDestroy");
+    check(HwCommandDestroy(one) == kXSchedErrorNotFound, "a destroyed command is NotFound");
+    check(XQueueSubmit(xq, one) == kXSchedErrorNotFound, "everywhere");
+}
+
+static void suspends(XQueueHandle xq) {
+    struct launches launches = {0, kXSchedSuccess, 0};
+    HwCommandHandle kept = command(&launches), dropped = command(&launches);
+    XQueueState state = kQueueStateUnknown;
+
+    check(XQueueSuspend(xq, kQueueSuspendFlagSyncHwQueue) == kXSchedSuccess &&
+              XQueueSuspend(xq, kQueueSuspendFlagNone) == kXSchedSuccess,
+          "suspends are not counted");
+    check(XQueueSubmit(xq, kept) == kXSchedSuccess && launches.count == 0,
+          "a suspended XQueue launches nothing");
+    check(XQueueQuery(xq, &state) == kXSchedSuccess && state == kQueueStateReady,
+          "it has something to do");
+    check(XQueueResume(xq, kQueueResumeFlagNone) == kXSchedSuccess, "one resume is enough");
+    check(XQueueWait(xq, kept) == kXSchedSuccess && launches.count == 1, "and then it runs");
+    check(XQueueResume(xq, kQueueResumeFlagNone) == kXSchedSuccess, "resumes are not counted");
+
+    check(XQueueSuspend(xq, kQueueSuspendFlagWaitAll | kQueueSuspendFlagWaitIdle) == kXSchedSuccess,
+          "a suspend can wait for all commands");
+    check(XQueueSubmit(xq, dropped) == kXSchedSuccess, "a command is submitted");
+    check(XQueueResume(xq, kQueueResumeFlagDropCommands) == kXSchedSuccess, "and dropped");
+    check(XQueueWaitAll(xq) == kXSchedSuccess && launches.count == 1, "it is not launched");
+    check(XQueueWait(xq, dropped) == kXSchedErrorNotFound, "a dropped command is NotFound");
+    check(XQueueSuspend(xq, 0x100) == kXSchedErrorInvalidValue &&
+              XQueueResume(xq, 0x100) == kXSchedErrorInvalidValue,
+          "unknown flags are InvalidValue");
+}
+
+static void hints(XQueueHandle xq) {
+    struct launches launches = {0, kXSchedSuccess, 0};
+    HwCommandHandle held = command(&launches);
+    int policy, refused = 1;
+
+    check(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown) == kXSchedSuccess,
+          "no scheduler runs");
+    check(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst) == kXSchedSuccess,
+          "highest priority first");
+    check(XHintPriority(xq, 10) == kXSchedSuccess, "XHintPriority");
+    check(XHintPriority(xq, PRIORITY_MAX + 1) == kXSchedErrorInvalidValue, "256 is InvalidValue");
+    for (policy = kPolicyHighestPriorityFirst + 1; policy < kPolicyMax; policy++)
+        refused &=
+            XHintSetScheduler(kSchedulerLocal, (XPolicyType)policy) == kXSchedErrorNotSupported;
+    check(refused, "policies that do not exist are NotSupported");
+    check(XHintSetScheduler(kSchedulerGlobal, kPolicyHighestPriorityFirst) ==
+              kXSchedErrorNotSupported,
+          "a global scheduler is NotSupported");
+    check(XHintSetScheduler(kSchedulerUnknown, kPolicyHighestPriorityFirst) ==
+              kXSchedErrorInvalidValue,
+          "no scheduler of that number");
+    check(XHintUtilization(xq, 50) == kXSchedErrorNotSupported &&
+              XHintTimeslice(TIMESLICE_DEFAULT) == kXSchedErrorNotSupported &&
+              XHintLaxity(xq, 100, 0, 1) == kXSchedErrorNotSupported &&
+              XHintDeadline(xq, 100) == kXSchedErrorNotSupported &&
+              XHintKDeadline(1) == kXSchedErrorNotSupported,
+          "hints of other policies are NotSupported");
+    check(XHintUtilization(xq, 101) == kXSchedErrorInvalidValue &&
+              XHintTimeslice(1) == kXSchedErrorInvalidValue &&
+              XHintDeadline(xq, -2) == kXSchedErrorInvalidValue,
+          "and InvalidValue out of range");
+    check(XHintPriority(xq, PRIORITY_NO_EXECUTE) == kXSchedSuccess &&
+              XQueueSubmit(xq, held) == kXSchedSuccess && XQueueResume(xq, 0) == kXSchedSuccess &&
+              launches.count == 0,
+          "PRIORITY_NO_EXECUTE keeps it from running");
+    check(XHintPriority(xq, PRIORITY_DEFAULT) == kXSchedSuccess &&
+              XQueueWait(xq, held) == kXSchedSuccess && launches.count == 1,
+          "until it gets another one");
+    check(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown) == kXSchedSuccess,
+          "the scheduler ends");
+}
+
+static void stale(XQueueHandle xq) {
+    XQueueState state;
+    int64_t count;
+
+    check(XQueueDestroy(xq) == kXSchedErrorNotFound && XQueueWaitAll(xq) == kXSchedErrorNotFound &&
+              XQueueSuspend(xq, 0) == kXSchedErrorNotFound &&
+              XQueueResume(xq, 0) == kXSchedErrorNotFound &&
+              XQueueQuery(xq, &state) == kXSchedErrorNotFound &&
+              XQueueProfileHwCommandCount(xq, &count) == kXSchedErrorNotFound &&
+              XHintPriority(xq, 0) == kXSchedErrorNotFound &&
+              XQueueSetLaunchConfig(xq, 8, 4) == kXSchedErrorNotFound,
+          "a destroyed XQueue is NotFound everywhere");
+    check(XQueueDestroy(0) == kXSchedErrorNotFound, "so is handle 0");
+}
+
+int main(void) {
+    hipStream_t stream = NULL, null_stream = NULL;
+    HwQueueHandle hwq = 0, null_hwq = 1;
+    XQueueHandle xq;
+    int i;
+
+    check(hipStreamCreate(&stream) == 0, "a stream is created");
+    hardware_queues(stream, &hwq);
+    xq = xqueues(hwq);
+    commands(xq, hwq);
+    suspends(xq);
+    hints(xq);
+    for (i = 0; i < 70000; i++) { /* never destroyed, as XSched's programs do */
+        static struct launches launches;
+        HwCommandHandle made = 0;
+
+        if (HwCommandCreateCallback(&made, launch, &launches) != kXSchedSuccess ||
+            XQueueSubmit(xq, made) != kXSchedSuccess)
+            break;
+    }
+    check(i == 70000, "commands that are never destroyed do not pile up");
+    check(XQueueDestroy(xq) == kXSchedSuccess, "XQueueDestroy");
+    stale(xq);
+    check(HwQueueDestroy(hwq) == kXSchedSuccess, "HwQueueDestroy");
+    check(HwQueueSynchronize(hwq) == kXSchedErrorNotFound,
+          "a destroyed hardware queue is NotFound");
+    check(HipQueueCreate(&null_hwq, null_stream) == kXSchedSuccess && null_hwq == 0,
+          "the null stream is a hardware queue too");
+    return failures != 0;
+}
