@@ -13,7 +13,7 @@
 namespace xpreempt::hook {
 
 constinit thread_local CurrentCall current_call{
-    nullptr, CallClass::count, 0, false, false, false, -1, {}, nullptr, {}, {}};
+    nullptr, CallClass::count, 0, false, false, -1, nullptr, {}, nullptr, {}, {}};
 std::atomic<const Gate*> gate{nullptr};
 
 namespace {
@@ -115,8 +115,10 @@ void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t cou
         log_reserved(*mine.log, hsa_queue, index, count);
     if (mine.depth == 0)
         return;
-    if (mine.attributed)
-        note_packet(mine.stream, hsa_queue, mine.call_class == CallClass::graph);
+    // A graph spreads over several; of the others only the last counts, see is_attributed().
+    if (mine.call_class == CallClass::graph && mine.last_queue != hsa_queue)
+        note_packet(mine.stream, hsa_queue, true);
+    mine.last_queue = hsa_queue;
     if (!is_launch(mine.call_class))
         return;
     const auto address = reinterpret_cast<std::uintptr_t>(hsa_queue);

@@ -2,6 +2,7 @@
 // The HIP call that this thread is in: its stream, its packets, and the gate before it.
 #pragma once
 
+#include "hook/queue_table.hpp"
 #include "hook/table.hpp"
 
 #include <atomic>
@@ -15,10 +16,10 @@ struct CurrentCall {
     const void* stream;
     CallClass call_class;
     unsigned depth;
-    bool attributed;   // packets belong to the stream
-    bool in_gate;      // the gate's own HIP calls are not shown to it
-    bool exit_watched; // this thread has used hipStreamPerThread
-    int device;        // current one of the thread; below 0: HIP has to be asked
+    bool in_gate;           // the gate's own HIP calls are not shown to it
+    bool exit_watched;      // this thread has used hipStreamPerThread
+    int device;             // current one of the thread; below 0: HIP has to be asked
+    const void* last_queue; // of the call's last packet, null before
     LaunchRecord launch;
     PacketLog* log;                 // see Table::log_packets, or null
     std::uint64_t launch_queues[8]; // of which launch.num_queues are used
@@ -42,16 +43,22 @@ constexpr bool is_in_packets(CallClass call_class) {
            call_class == CallClass::event_query || call_class == CallClass::device_change;
 }
 
-// Classes whose packets are not those of one stream: they concern all streams of the device, or
-// run elsewhere.
+// Classes after which the stream has work in the queue of their last packet. HIP puts packets into
+// other queues as well when a blocking stream and the null stream wait for each other, but before
+// its own. The rest concern several streams or run elsewhere, or put markers only, into whichever
+// queue they wait for.
 constexpr bool is_attributed(CallClass call_class) {
     switch (call_class) {
+    case CallClass::capture:
     case CallClass::cooperative:
+    case CallClass::event_edge:
     case CallClass::event_wait:
     case CallClass::event_query:
     case CallClass::event_destroy:
     case CallClass::stream_create:
     case CallClass::stream_destroy:
+    case CallClass::stream_query:
+    case CallClass::stream_wait:
     case CallClass::device_wait:
     case CallClass::device_change:
     case CallClass::device_reset: return false;
@@ -81,13 +88,17 @@ public:
             return;
         mine.stream = stream;
         mine.call_class = call_class;
-        mine.attributed = is_attributed(call_class);
+        mine.last_queue = nullptr;
         if (is_launch(call_class))
             mine.launch.num_queues = 0;
         if (mine.log != nullptr && !is_in_packets(call_class))
             mine.log->incomplete = 1;
     }
-    ~CallScope() { --current_call.depth; }
+    ~CallScope() {
+        CurrentCall& mine = current_call;
+        if (--mine.depth == 0 && mine.last_queue != nullptr && is_attributed(mine.call_class))
+            note_packet(mine.stream, mine.last_queue, mine.call_class == CallClass::graph);
+    }
     CallScope(const CallScope&) = delete;
     CallScope& operator=(const CallScope&) = delete;
     CallScope(CallScope&&) = delete;

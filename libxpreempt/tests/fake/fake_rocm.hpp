@@ -23,7 +23,8 @@ struct Driver {
 // How the fake HIP behaves.
 struct Hip {
     unsigned packets_a_launch = 1;
-    bool capturing = false; // launches put nothing into queues
+    bool capturing = false;   // launches put nothing into queues
+    bool null_marker = false; // launches first put a marker into the null stream's queue
     bool fail_destroy = false;
     void* next_handle = nullptr; // of the next stream, once
 };

@@ -132,6 +132,23 @@ TEST(Streams, a_destroy_that_fails_changes_nothing) {
     EXPECT_EQ(-ENOENT, table().stream_queue(stream, &record));
 }
 
+TEST(Streams, waiting_for_the_null_stream_is_not_sharing_its_queue) {
+    ASSERT_EQ(0, hipMemset(nullptr, 0, 4));
+    void* stream = new_stream();
+    fake_hip()->null_marker = true;
+    ASSERT_EQ(0, launch(stream));
+    fake_hip()->null_marker = false;
+    EXPECT_NE(queue_of(nullptr).kfd_queue_id, queue_of(stream).kfd_queue_id);
+    EXPECT_EQ(std::vector<const void*>{nullptr}, sharing(nullptr));
+    QueueRecord queues[8];
+    EXPECT_EQ(1U, table().busy_queues(stream, queues, 8));
+    LaunchRecord launched{};
+    ASSERT_EQ(0, table().last_launch(&launched));
+    EXPECT_EQ(queue_of(stream).hsa_queue, launched.hsa_queue);
+    EXPECT_EQ(1U, launched.end_packet - launched.first_packet);
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
 TEST(Streams, a_graph_is_on_several_queues_until_it_is_waited_for) {
     void* stream = new_stream();
     ASSERT_EQ(0, launch(stream));
