@@ -79,6 +79,20 @@ bool has(const xqueue::Launch& launch, std::uint32_t flag) {
 
 } // namespace
 
+namespace {
+
+std::string why_unmapped(const Error& error, const hip::Mapping& mapping) {
+    if (error.errno_value != EXDEV)
+        return "no packet of the stream was seen on any KFD queue";
+    const std::uint32_t before = mapping.queues_before();
+    if (before > 0)
+        return "the stream's queue is one of " + std::to_string(before) +
+               " from before libxpreempt-hook.so was loaded: preload it with LD_PRELOAD";
+    return "the stream's packets go to a queue that is not KFD's, as under a profiler";
+}
+
+} // namespace
+
 const Guardian* guardian_of_launch() {
     return LaunchScope::guardian();
 }
@@ -91,12 +105,13 @@ xqueue::LevelChoice level_of(const Transport& transport, const Probe& probe,
         return only_block(probe.reason);
     const auto queue = mapping.queue_of(stream);
     if (!queue)
-        return only_block("no packet of the stream was seen on any KFD queue");
+        return only_block(why_unmapped(queue.error(), mapping));
     if (queue->queue_type != kfd::queue_type_aql)
         return only_block("the stream's KFD queue is not an AQL compute queue");
-    if (queue->num_streams > 1 && !allow_shared)
-        return only_block(std::to_string(queue->num_streams) + " streams share KFD queue " +
-                          std::to_string(queue->kfd_queue_id));
+    for (const hip::QueueRecord& busy : mapping.busy_queues(stream))
+        if (busy.num_streams > 1 && !allow_shared)
+            return only_block(std::to_string(busy.num_streams) + " streams share KFD queue " +
+                              std::to_string(busy.kfd_queue_id));
     if (!transport.can(StopType::save) || queue->save_area_bytes == 0)
         return {xqueue::Level::deactivate, xqueue::Way::hardware,
                 "the queue's waves cannot be saved (no CWSR)"};
@@ -112,7 +127,7 @@ StreamQueue::~StreamQueue() {
 }
 
 xqueue::LevelChoice StreamQueue::level_when_held() const {
-    return level_of(environment_.transport, environment_.probe, environment_.mapping, stream_,
+    return level_of(environment_.transport, environment_.probe, environment_.mapping, key_,
                     rules_.allow_shared);
 }
 
@@ -148,7 +163,7 @@ StreamQueue::WayChoice StreamQueue::way_now(const xqueue::LevelChoice& when_held
     using xqueue::Way;
     if (rules_.deactivate_way != Way::none)
         return way_of(rules_.deactivate_way, when_held);
-    const auto queue = environment_.mapping.queue_of(stream_);
+    const auto queue = environment_.mapping.queue_of(key_);
     const WayChoice hardware = way_of(Way::hardware, when_held);
     if (hardware.way != Way::none && queue && queue->num_streams == 1)
         return hardware;
@@ -259,7 +274,7 @@ Result<xqueue::Deactivated> StreamQueue::deactivate() {
 // The queue stands still only while packets are rewritten. It is not held afterwards: what runs
 // goes on, and the other streams' packets with it.
 Result<xqueue::Deactivated> StreamQueue::flush() {
-    const auto queue = environment_.mapping.queue_of(stream_);
+    const auto queue = environment_.mapping.queue_of(key_);
     if (!queue)
         return tl::make_unexpected(queue.error());
     const bool can_save = environment_.transport.can(StopType::save);
@@ -274,32 +289,40 @@ Result<xqueue::Deactivated> StreamQueue::flush() {
     }
     // Too late for an error: reactivate() tries again.
     if (!environment_.holds.release(*queue))
-        stopped_ = *queue;
+        stopped_ = {*queue};
     return answer;
 }
 
 Result<void> StreamQueue::reactivate() {
-    return stopped_ ? start() : Result<void>{};
+    return stopped_.empty() ? Result<void>{} : start();
 }
 
 Result<void> StreamQueue::stop(StopType type) {
-    const auto queue = environment_.mapping.queue_of(stream_);
-    if (!queue)
+    if (const auto queue = environment_.mapping.queue_of(key_); !queue)
         return tl::make_unexpected(queue.error());
-    if (queue->num_streams > 1 && !rules_.allow_shared)
-        return fail(EBUSY, Op::share_queue, queue->kfd_queue_id);
-    if (const auto held = environment_.holds.hold(*queue, type); !held)
-        return held;
-    stopped_ = *queue;
+    // More than one while a graph is under way. All or none of them.
+    for (const hip::QueueRecord& queue : environment_.mapping.busy_queues(key_)) {
+        const bool is_shared = queue.num_streams > 1 && !rules_.allow_shared;
+        const auto held = is_shared ? fail(EBUSY, Op::share_queue, queue.kfd_queue_id)
+                                    : environment_.holds.hold(queue, type);
+        if (!held) {
+            if (!stopped_.empty())
+                (void)start(); // the first error is the one to tell
+            return held;
+        }
+        stopped_.push_back(queue);
+    }
     return {};
 }
 
 Result<void> StreamQueue::start() {
-    if (!stopped_)
+    if (stopped_.empty())
         return fail(EALREADY, Op::resume_queue);
-    if (const auto released = environment_.holds.release(*stopped_); !released)
-        return released;
-    stopped_.reset();
+    while (!stopped_.empty()) {
+        if (const auto released = environment_.holds.release(stopped_.back()); !released)
+            return released;
+        stopped_.pop_back();
+    }
     return {};
 }
 

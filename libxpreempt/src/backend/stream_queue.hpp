@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace xpreempt::backend {
 
@@ -44,7 +45,8 @@ const Guardian* guardian_of_launch();
 class StreamQueue final : public xqueue::HwQueue {
 public:
     StreamQueue(const Environment& environment, hip::Stream stream, const StopRules& rules)
-        : environment_(environment), stream_(stream), rules_(rules) {}
+        : environment_(environment), stream_(stream), key_(environment.mapping.key_of(stream)),
+          rules_(rules) {}
     ~StreamQueue() override;
     StreamQueue(const StreamQueue&) = delete;
     StreamQueue& operator=(const StreamQueue&) = delete;
@@ -78,8 +80,9 @@ private:
 
     Environment environment_;
     hip::Stream stream_;
+    hip::Stream key_; // of the thread that made it: others have null streams of their own
     StopRules rules_;
-    std::optional<hip::QueueRecord> stopped_; // the stream may have moved when it is started
+    std::vector<hip::QueueRecord> stopped_; // the stream may have moved when it is started
 
     std::atomic<bool> any_flags_{false}; // of a command, ever: until then nothing is remembered
     mutable std::mutex launched_mutex_;  // best_level() may come during a launch
