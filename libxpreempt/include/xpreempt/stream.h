@@ -31,7 +31,8 @@ struct xp_stream_info {
  * xp_stream_query() - the queue of a stream
  *
  * -ENOSYS: libxpreempt-hook.so is not loaded. -ENOENT: no packet of the stream was seen; use the
- * stream, or call xp_stream_touch().
+ * stream, or call xp_stream_touch(). -EXDEV: its packets go to a queue whose creation the hook did
+ * not see: one from before the hook was loaded, or the stand-in of a profiler.
  */
 int xp_stream_query(void *stream, struct xp_stream_info *info);
 

@@ -3,15 +3,42 @@
 #include "hip/mapping.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <dlfcn.h>
+#include <link.h>
+#include <string>
 
 namespace xpreempt::hip {
 
+namespace {
+
+// One that was loaded with RTLD_LOCAL is found by its name only.
+void* find_table_function() {
+    constexpr const char* name = "xpreempt_hook_table";
+    if (void* found = dlsym(RTLD_DEFAULT, name); found != nullptr)
+        return found;
+    std::string path;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* data) {
+            if (std::strstr(info->dlpi_name, "libxpreempt-hook.so") == nullptr)
+                return 0;
+            *static_cast<std::string*>(data) = info->dlpi_name;
+            return 1;
+        },
+        &path);
+    void* handle = path.empty() ? nullptr : dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    return handle != nullptr ? dlsym(handle, name) : nullptr;
+}
+
+} // namespace
+
 Mapping Mapping::of_process() {
     using GetTable = const hook::Table*();
-    auto* get_table = reinterpret_cast<GetTable*>(dlsym(RTLD_DEFAULT, "xpreempt_hook_table"));
+    auto* get_table = reinterpret_cast<GetTable*>(find_table_function());
     const hook::Table* table = get_table != nullptr ? get_table() : nullptr;
     // An older hook lacks what we would call.
+    if (table != nullptr && table->bytes >= sizeof(hook::Table))
+        table->attach();
     return Mapping(table != nullptr && table->bytes >= sizeof(hook::Table) ? table : nullptr);
 }
 
@@ -22,6 +49,20 @@ Result<QueueRecord> Mapping::queue_of(Stream stream) const {
     if (const int answer = table_->stream_queue(stream, &record); answer != 0)
         return fail(-answer, Op::map_stream);
     return record;
+}
+
+std::vector<QueueRecord> Mapping::busy_queues(Stream stream) const {
+    if (!available())
+        return {};
+    std::vector<QueueRecord> records(8);
+    for (;;) {
+        const std::uint32_t count =
+            table_->busy_queues(stream, records.data(), static_cast<std::uint32_t>(records.size()));
+        const bool fits = count <= records.size();
+        records.resize(count);
+        if (fits)
+            return records;
+    }
 }
 
 std::vector<Stream> Mapping::streams_of(QueueRef queue) const {

@@ -34,7 +34,16 @@ public:
     [[nodiscard]] const hook::Table* table() const { return table_; }
 
     // ENOSYS: no hook. ENOENT: no packet of that stream was seen, or its queue is gone.
+    // EXDEV: its packets go to a queue that the hook did not see made.
     Result<QueueRecord> queue_of(Stream stream) const;
+
+    // Where unfinished work of the stream may be: its queue, and more after a graph.
+    std::vector<QueueRecord> busy_queues(Stream stream) const;
+
+    // Queues of this process that the hook was loaded too late for.
+    [[nodiscard]] std::uint32_t queues_before() const {
+        return available() ? table_->queues_before() : 0;
+    }
 
     // Sharing set: streams that exist and ever used that queue. The null stream is nullptr.
     std::vector<Stream> streams_of(QueueRef queue) const;

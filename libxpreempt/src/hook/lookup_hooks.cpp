@@ -29,7 +29,7 @@ namespace {
 
 using Lookup = void*(void*, const char*);
 
-bool is_rocm(const char* path) {
+bool is_rocm_path(const char* path) {
     const char* slash = path != nullptr ? std::strrchr(path, '/') : nullptr;
     const char* file = slash != nullptr ? slash + 1 : path;
     return file != nullptr && (std::strncmp(file, "libamdhip64", 11) == 0 ||
@@ -48,6 +48,11 @@ __attribute__((visibility("hidden"))) std::atomic<void*> xpreempt_hook_dlsym_beh
 } // extern "C"
 
 namespace xpreempt::hook {
+
+bool is_of_rocm(void* function) {
+    Dl_info info{};
+    return dladdr(function, &info) != 0 && is_rocm_path(info.dli_fname);
+}
 
 // dlvsym() must be told the version: that of the C library's merger with libdl, or of its
 // beginning.
@@ -81,9 +86,7 @@ xpreempt_hook_replacement(void* handle, const char* name) {
         return nullptr;
     // Only for the runtime's own function, not for one of that name in a library like ours.
     void* found = real_dlsym(handle, name);
-    Dl_info info{};
-    const bool replaces = found != nullptr && dladdr(found, &info) != 0 && is_rocm(info.dli_fname);
-    return replaces ? ours : nullptr;
+    return found != nullptr && is_of_rocm(found) ? ours : nullptr;
 }
 
 // What dlsym answers depends on who called it (RTLD_NEXT, RTLD_DEFAULT), and it takes its return

@@ -2,6 +2,7 @@
 // Tables of queues and streams, and the interface that libxpreempt reads them through.
 #include "hook/queue_table.hpp"
 
+#include "hook/attach.hpp"
 #include "hook/current_call.hpp"
 #include "hook/packet_log.hpp"
 #include "hook/real.hpp"
@@ -415,10 +416,15 @@ std::uint32_t table_streams(StreamRecord* out, std::uint32_t max) {
     return count;
 }
 
+bool table_attach() {
+    attach();
+    return !bound_by_linker();
+}
+
 constexpr Table table{sizeof(Table),    table_queues,       table_stream_queue, table_streams_of,
                       real_kfd_ioctl,   table_begin_update, table_end_update,   table_overflows,
                       table_stream_key, table_busy_queues,  last_launch,        table_set_gate,
-                      log_packets,      table_streams};
+                      table_attach,     queues_before,      log_packets,        table_streams};
 
 } // namespace
 

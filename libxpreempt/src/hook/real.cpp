@@ -2,6 +2,8 @@
 // Where the functions behind the interposers are.
 #include "hook/real.hpp"
 
+#include "hook/attach.hpp"
+
 #include <cstring>
 #include <dlfcn.h>
 #include <link.h>
@@ -41,10 +43,16 @@ void* in_mapped(const char* symbol, const char* stem) {
 } // namespace
 
 void* find_behind(const char* symbol, Library library) {
+    // What callers were bound to before a late load of ours, which may be in front of our next.
+    if (library == Library::c)
+        return real_dlsym(bound_by_linker() ? RTLD_NEXT : RTLD_DEFAULT, symbol);
     void* found = real_dlsym(RTLD_NEXT, symbol);
-    if (found != nullptr || library == Library::c)
+    if (found != nullptr)
         return found;
-    return in_mapped(symbol, library == Library::hip ? "libamdhip64" : "libhsa-runtime64");
+    // HIP's handle finds what HIP links to as well: that ROCr, should there be two.
+    found = in_mapped(symbol, "libamdhip64");
+    return found != nullptr || library == Library::hip ? found
+                                                       : in_mapped(symbol, "libhsa-runtime64");
 }
 
 } // namespace xpreempt::hook

@@ -16,6 +16,8 @@ void* find_behind(const char* symbol, Library library);
 // dlsym itself, past our interposer; for the hook's own lookups.
 void* real_dlsym(void* handle, const char* name);
 
+bool is_of_rocm(void* function); // one of a HIP or HSA runtime
+
 // Constant-initialised, so that a function-local static of it needs no guard and no allocation.
 template <typename Function> class Next {
 public:

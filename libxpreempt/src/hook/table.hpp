@@ -143,6 +143,13 @@ struct Table {
     // may be in it.
     void (*set_gate)(const Gate* gate);
 
+    // After a late load of the hook: makes callers that were loaded meanwhile call it, too. True:
+    // the hook was loaded late, and so may have missed queues and streams.
+    bool (*attach)();
+
+    // Queues that the process had before the hook was loaded; KFD's word. They stay unmapped.
+    std::uint32_t (*queues_before)();
+
     // Clears the log, and notes the calling thread's packets in it from now on. null ends that.
     void (*log_packets)(PacketLog* log);
 

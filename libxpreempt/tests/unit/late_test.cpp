@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// A hook that is loaded when HIP already runs: what it takes over, what it says it cannot know.
+#include "hook/table.hpp"
+
+#include <cerrno>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <string>
+
+extern "C" {
+int hipStreamCreate(void** stream);
+int hipMemset(void* to, int value, std::size_t bytes);
+int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+}
+
+namespace {
+
+using namespace xpreempt::hook;
+
+void* new_stream() {
+    void* stream = nullptr;
+    EXPECT_EQ(0, hipStreamCreate(&stream));
+    EXPECT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
+    return stream;
+}
+
+TEST(LateHook, maps_what_is_made_from_then_on_and_refuses_the_rest) {
+    void* old_stream = new_stream();
+    ASSERT_EQ(nullptr, dlsym(RTLD_DEFAULT, "xpreempt_hook_table"));
+    void* hook = dlopen(HOOK_PATH, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(nullptr, hook) << dlerror();
+    using GetTable = const Table*();
+    auto* get_table = reinterpret_cast<GetTable*>(dlsym(hook, "xpreempt_hook_table"));
+    ASSERT_NE(nullptr, get_table);
+    const Table& table = *get_table();
+    EXPECT_TRUE(table.attach());
+
+    QueueRecord record{};
+    EXPECT_EQ(-ENOENT, table.stream_queue(old_stream, &record));
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, old_stream));
+    EXPECT_EQ(-EXDEV, table.stream_queue(old_stream, &record)); // a queue from before
+
+    // The pool's second queue, and the null stream's, are made now.
+    void* later = new_stream();
+    EXPECT_EQ(0, table.stream_queue(later, &record));
+    EXPECT_EQ(1U, record.num_streams);
+    ASSERT_EQ(0, hipMemset(nullptr, 0, 4));
+    QueueRecord null_record{};
+    EXPECT_EQ(0, table.stream_queue(nullptr, &null_record));
+    EXPECT_NE(record.kfd_queue_id, null_record.kfd_queue_id);
+
+    // Lookups give the interposers as well, in this program too.
+    void* runtime = dlopen("libamdhip64.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    Dl_info info{};
+    ASSERT_NE(0, dladdr(dlsym(runtime, "hipMemset"), &info));
+    EXPECT_NE(std::string::npos, std::string(info.dli_fname).find("xpreempt-hook"));
+    dlclose(runtime);
+    dlclose(hook); // others hold its functions: it stays
+    EXPECT_EQ(0, hipMemset(nullptr, 0, 4));
+}
+
+} // namespace
