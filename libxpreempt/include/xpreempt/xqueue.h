@@ -23,9 +23,18 @@ typedef struct xp_xqueue {
  */
 typedef int (*xp_launch_fn)(void *stream, void *argument);
 
-/* flags of a command: how it may be kept from starting at XP_LEVEL_DEACTIVATE */
-#define XP_COMMAND_IDEMPOTENT 0x1u /* may be launched again although it ran, wholly or in part */
-#define XP_COMMAND_GUARDED 0x2u /* its kernels check the guardian flag and do nothing while set */
+/*
+ * Flags of a command: how it may be taken back after its launch, at XP_LEVEL_DEACTIVATE. Both are
+ * promises about all of its kernels.
+ *
+ * Guarded: each begins with XP_GUARD() of xpreempt/guardian.h, and the command does nothing else.
+ * Then it runs wholly or not at all, once.
+ *
+ * Idempotent: doing the command again right after it was done, wholly or in part, gives the same
+ * result. It happens to at most one command of a suspend, the one that was being executed.
+ */
+#define XP_COMMAND_IDEMPOTENT 0x1u
+#define XP_COMMAND_GUARDED 0x2u
 
 struct xp_command {
 	size_t sz; /* in: sizeof(struct xp_command) */
@@ -56,7 +65,7 @@ struct xp_xqueue_options {
 enum xp_way {
 	XP_WAY_NONE = 0, /* not at all: XP_LEVEL_BLOCK */
 	XP_WAY_HARDWARE = 1, /* the stream's queue is held */
-	XP_WAY_GUARDIAN = 2, /* their kernels see the guardian flag and return; launched again later */
+	XP_WAY_GUARDIAN = 2, /* their kernels return at once; launched again later */
 	XP_WAY_FLUSH = 3, /* they are taken back out of the queue, and launched again later */
 };
 

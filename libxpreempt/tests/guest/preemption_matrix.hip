@@ -20,19 +20,20 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
 namespace {
 
 constexpr unsigned blocks = 4, lanes = 64, items = blocks * lanes;
-constexpr unsigned num_commands = 6, launched_at_once = 4;
+constexpr unsigned num_commands = 6, launched_at_once = 4, last_launched = 3;
 constexpr std::uint32_t factor = 1664525, summand = 1013904223, rounds = 50;
 
 // In host memory, where the host looks at it without asking HIP.
 struct Control {
-    std::uint32_t release;               // lets the first kernel end
-    std::uint32_t heartbeat;             // of that kernel while it waits
+    std::uint32_t release[2];            // let the gated kernels end
+    std::uint32_t heartbeat[2];          // of those kernels while they wait
     std::uint32_t runs[num_commands][2]; // blocks that did a command's first and second kernel
 };
 
@@ -53,10 +54,12 @@ __host__ __device__ std::uint32_t walk(std::uint32_t value, std::uint32_t comman
 // Not idempotent where from and to are the same.
 __global__ void step(Step work, xp_guardian_t guardian) {
     XP_GUARD(guardian);
-    if (work.command == 0 && work.kernel == 0 && threadIdx.x == 0)
-        while (__hip_atomic_load(&work.control->release, __ATOMIC_RELAXED,
+    const std::uint32_t gate = work.command == 0 ? 0 : 1;
+    if (work.kernel == 0 && (work.command == 0 || work.command == last_launched) &&
+        threadIdx.x == 0)
+        while (__hip_atomic_load(&work.control->release[gate], __ATOMIC_RELAXED,
                                  __HIP_MEMORY_SCOPE_SYSTEM) == 0) {
-            __hip_atomic_fetch_add(&work.control->heartbeat, 1U, __ATOMIC_RELAXED,
+            __hip_atomic_fetch_add(&work.control->heartbeat[gate], 1U, __ATOMIC_RELAXED,
                                    __HIP_MEMORY_SCOPE_SYSTEM);
             __builtin_amdgcn_s_sleep(100);
         }
@@ -277,10 +280,12 @@ public:
         // Who may stop with the low stream's queue cannot be the high one.
         options.flags = 0;
         Job high(test.allow_shared ? own_ : streams_[1], true, 0, options);
-        *high.control = {1, 0, {}};
+        *high.control = {{1, 1}, {0, 0}, {}};
+        // Closed again where commands are launched twice.
+        low.control->release[1] = 1;
 
         low.submit(num_commands);
-        until([&] { return now(low.control->heartbeat) != 0; }, "the low kernel runs");
+        until([&] { return now(low.control->heartbeat[0]) != 0; }, "the low kernel runs");
         until([&] { return low.state().in_flight == launched_at_once; }, "commands are in flight");
         counters_.snapshot(2 * number);
         if (test.refusal != nullptr)
@@ -294,7 +299,9 @@ public:
     }
 
 private:
-    static void release(Job& job) { __atomic_store_n(&job.control->release, 1, __ATOMIC_RELEASE); }
+    static void gate(Job& job, unsigned gate, bool open) {
+        __atomic_store_n(&job.control->release[gate], open ? 1 : 0, __ATOMIC_RELEASE);
+    }
 
     static void refused(const Case& test, Job& low) {
         std::uint32_t level = 0;
@@ -303,7 +310,7 @@ private:
         check(std::strstr(state.reason, test.refusal) != nullptr,
               std::string("the reason is told: ") + state.reason);
         check(state.best_level == XP_LEVEL_BLOCK && state.suspends == 0, "Lv1 is what is left");
-        release(low);
+        gate(low, 0, true);
     }
 
     void suspended(const Case& test, Job& low, Job& high) {
@@ -311,8 +318,8 @@ private:
         must(xp_xqueue_suspend(low.xqueue, XP_SUSPEND_EXACT, &level), "xp_xqueue_suspend");
         const xp_xqueue_state state = low.state();
         check(level == test.level && state.held_way == test.way, "it was suspended so");
-        const std::uint32_t heartbeat = now(low.control->heartbeat);
-        release(low);
+        const std::uint32_t heartbeat = now(low.control->heartbeat[0]);
+        gate(low, 0, true);
         add_one<<<dim3(1), dim3(1), 0, streams_[2]>>>(word_);
         must(hipGetLastError(), "add_one");
         high.submit(2);
@@ -338,9 +345,28 @@ private:
             check(hipStreamQuery(low.stream()) == hipErrorNotReady, "its stream is not empty");
         }
         if (test.level == XP_LEVEL_INTERRUPT)
-            check(now(low.control->heartbeat) == heartbeat && !low.touched(0),
+            check(now(low.control->heartbeat[0]) == heartbeat && !low.touched(0),
                   "its running kernel has stood still");
+        if (held || test.level == XP_LEVEL_BLOCK)
+            must(xp_xqueue_resume(low.xqueue), "xp_xqueue_resume");
+        else
+            launched_again(low);
+    }
+
+    // A wait for a command that was taken back is one for its second launch: what tells completion
+    // of the first has come long ago.
+    static void launched_again(Job& low) {
+        gate(low, 1, false);
+        bool had_run = false;
+        std::thread waiter([&] {
+            must(xp_xqueue_wait(low.xqueue, last_launched + 1), "xp_xqueue_wait");
+            had_run = low.ran(last_launched);
+        });
         must(xp_xqueue_resume(low.xqueue), "xp_xqueue_resume");
+        until([&] { return now(low.control->heartbeat[1]) != 0; }, "the last one runs again");
+        gate(low, 1, true);
+        waiter.join();
+        check(had_run, "a wait for it ends after its second launch");
     }
 
     void finished(const Case& test, Job& low) {

@@ -15,6 +15,9 @@ extern "C" {
 int hipStreamCreate(void** stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 int hipEventRecord(void* event, void* stream);
+int hipGraphLaunch(void* graph, void* stream);
+int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, void* stream, void**, void**);
 }
 
 namespace {
@@ -22,7 +25,7 @@ namespace {
 struct Work {
     std::vector<xp_guardian_t> guardians; // of each launch
     int answer = 0;
-    bool with_event = false;
+    void (*before)(void* stream) = nullptr; // what else the command does
 };
 
 int launch(void* stream, void* argument) {
@@ -31,8 +34,8 @@ int launch(void* stream, void* argument) {
     if (const int error = xp_guardian_of_launch(&guardian); error != 0)
         return error;
     work->guardians.push_back(guardian);
-    if (work->with_event)
-        (void)hipEventRecord(nullptr, stream);
+    if (work->before != nullptr)
+        work->before(stream);
     return work->answer != 0 ? work->answer : hipMemsetAsync(nullptr, 0, 4, stream);
 }
 
@@ -178,14 +181,53 @@ TEST_F(DeactivateTest, behind_a_plain_command_only_what_follows_is_taken_back) {
     EXPECT_EQ(4U, work_.guardians.size());
 }
 
-TEST_F(DeactivateTest, a_command_that_records_an_event_is_not_flushed) {
+TEST_F(DeactivateTest, a_command_whose_work_is_not_all_in_its_packets_is_not_flushed) {
     create();
-    work_.with_event = true;
+    using Before = void (*)(void* stream);
+    for (const Before before : {
+             Before([](void* stream) { (void)hipEventRecord(nullptr, stream); }),
+             Before([](void* stream) { (void)hipGraphLaunch(nullptr, stream); }),
+             Before([](void* stream) {
+                 fake_hip()->packets_a_launch = 40; // and the fill
+                 (void)hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr,
+                                             nullptr);
+             }),
+         }) {
+        work_.before = before;
+        submit(XP_COMMAND_IDEMPOTENT);
+        EXPECT_EQ(level_1, suspend());
+        EXPECT_EQ(dispatch, last_types(1)[0]);
+        resume_and_finish();
+    }
+    EXPECT_EQ(3U, work_.guardians.size());
+}
+
+TEST_F(DeactivateTest, a_command_of_many_kernels_is_flushed) {
+    create();
+    work_.before = [](void* stream) {
+        fake_hip()->packets_a_launch = 39;
+        (void)hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+    };
+    submit(XP_COMMAND_IDEMPOTENT);
+    EXPECT_EQ(level_2, suspend());
+    EXPECT_EQ(std::vector<std::uint32_t>(40, barrier), last_types(40));
+    resume_and_finish();
+}
+
+// Whose packets come between its own.
+TEST_F(DeactivateTest, a_command_that_launches_for_another_xqueue_is_not_flushed) {
+    static xp_xqueue_t other;
+    ASSERT_EQ(0, xp_xqueue_create(streams_[1], nullptr, &other));
+    create();
+    work_.before = [](void*) {
+        const auto put = [](void* stream, void*) { return hipMemsetAsync(nullptr, 0, 4, stream); };
+        ASSERT_EQ(0, xp_xqueue_submit(other, put, nullptr, nullptr));
+    };
     submit(XP_COMMAND_IDEMPOTENT);
     EXPECT_EQ(level_1, suspend());
-    EXPECT_EQ((std::vector<std::uint32_t>{barrier, dispatch}), last_types(2));
+    EXPECT_EQ(dispatch, last_types(1)[0]);
     resume_and_finish();
-    EXPECT_EQ(1U, work_.guardians.size());
+    EXPECT_EQ(0, xp_xqueue_destroy(other));
 }
 
 TEST_F(DeactivateTest, hardware_is_taken_for_a_queue_of_its_own) {
