@@ -151,13 +151,14 @@ Result<void> XQueue::place_marker(Lock& lock) {
 
 // Until fewer than threshold commands are in flight, or nothing may be launched any more.
 void XQueue::make_room(Lock& lock) {
+    const std::uint64_t resumes = statistics_.resumes;
     const auto finished =
         markers_.empty() ? place_marker(lock) : wait_marked(lock, markers_.front());
     if (!finished) {
         broken_ = finished.error();
         changed_.notify_all();
-    } else if (pace_.adapts()) {
-        note_refill(lock);
+    } else if (pace_.adapts() && resumes == statistics_.resumes) {
+        note_refill(lock); // no suspend came between, which makes the hardware run dry as well
     }
 }
 

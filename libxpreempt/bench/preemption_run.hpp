@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Suspends at random moments of a busy queue on the virtual-time device.
+#pragma once
+
+#include "virtual_device.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace bench {
+
+struct PreemptionRun {
+    std::vector<std::uint64_t> latencies_ns; // of suspends that wait for what was launched
+    double overhead; // time of undisturbed commands, over that when all are launched at once
+    std::uint32_t threshold;  // at the end
+    std::uint64_t command_ns; // as the XQueue measured it, 0: it did not
+};
+
+PreemptionRun run_preemptions(const DeviceCosts& costs,
+                              const xpreempt::xqueue::LaunchConfig& config, std::uint64_t seed,
+                              std::size_t samples);
+
+} // namespace bench

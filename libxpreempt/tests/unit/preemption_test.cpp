@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// How long a suspend waits for what was launched, and what keeping that short costs, in virtual
+// time.
+#include "preemption_run.hpp"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+namespace {
+
+using bench::DeviceCosts;
+using bench::PreemptionRun;
+using bench::run_preemptions;
+using xpreempt::xqueue::LaunchConfig;
+
+constexpr std::uint64_t us = 1000;
+constexpr std::size_t samples = 100;
+constexpr LaunchConfig adaptive{16, 8, 65536, 40 * us};
+constexpr LaunchConfig fixed{8, 4, 65536, 0};
+
+std::uint64_t p99(std::vector<std::uint64_t> values) {
+    std::ranges::sort(values);
+    return values[values.size() * 99 / 100];
+}
+
+class PreemptionTest : public ::testing::TestWithParam<std::uint64_t> {
+protected:
+    PreemptionRun run(const LaunchConfig& config) const {
+        return run_preemptions({.command_ns = GetParam() * us}, config, 4711, samples);
+    }
+};
+
+TEST_P(PreemptionTest, the_adaptive_threshold_keeps_latency_and_overhead_low) {
+    const PreemptionRun measured = run(adaptive);
+    // Of two commands, each with its marker; waking up is what the launch of the second waited for.
+    EXPECT_LE(p99(measured.latencies_ns), 2 * (GetParam() * us + DeviceCosts{}.marker_ns));
+    EXPECT_LE(measured.overhead, 0.02);
+    EXPECT_GE(measured.overhead, 0.0);
+    EXPECT_EQ(2U, measured.threshold);
+    EXPECT_NEAR(static_cast<double>(GetParam() * us), static_cast<double>(measured.command_ns),
+                0.05 * static_cast<double>(GetParam() * us));
+}
+
+INSTANTIATE_TEST_SUITE_P(command_us, PreemptionTest,
+                         ::testing::Values(20, 50, 100, 200, 500, 1000, 2000),
+                         [](const auto& parameter) { return std::to_string(parameter.param); });
+
+TEST(Preemption, a_fixed_threshold_waits_for_all_that_is_in_flight) {
+    const PreemptionRun measured = run_preemptions({.command_ns = 100 * us}, fixed, 4711, samples);
+    EXPECT_GT(p99(measured.latencies_ns), 700 * us);
+    EXPECT_LE(p99(measured.latencies_ns), 810 * us);
+}
+
+TEST(Preemption, short_commands_keep_the_budget_with_more_in_flight) {
+    const PreemptionRun measured = run_preemptions({.command_ns = 5 * us}, adaptive, 4711, samples);
+    EXPECT_GT(measured.threshold, 5U);
+    EXPECT_LE(p99(measured.latencies_ns), 45 * us); // waking up comes on top
+    EXPECT_LE(measured.overhead, 0.03);
+}
+
+TEST(Preemption, hardware_that_would_run_dry_gets_more_whatever_the_budget) {
+    // Waking takes longer than a command: with two in flight half of the time would be lost.
+    const PreemptionRun measured =
+        run_preemptions({.command_ns = 20 * us, .wake_ns = 50 * us}, {16, 8, 65536, 1}, 4711, 20);
+    EXPECT_GT(measured.threshold, 3U);
+    EXPECT_LE(measured.overhead, 0.05);
+}
+
+TEST(Preemption, repeats_in_virtual_time) {
+    const DeviceCosts costs{.command_ns = 30 * us};
+    EXPECT_EQ(run_preemptions(costs, adaptive, 7, 20).latencies_ns,
+              run_preemptions(costs, adaptive, 7, 20).latencies_ns);
+}
+
+} // namespace
