@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// kfd-preempt-bench: what libxpreempt costs, and how fast it stops what runs.
+#include "suites.hpp"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <getopt.h>
+#include <string_view>
+
+namespace {
+
+using bench::Failure;
+using bench::Options;
+using bench::Run;
+
+constexpr int bad_usage = 64; // EX_USAGE
+
+struct Suite {
+    const char* name;
+    Failure (*run)(const Options&, Run&);
+};
+constexpr std::array<Suite, 3> suites{
+    {{"null", bench::run_null}, {"virtual", bench::run_virtual}, {"hip", bench::run_hip}}};
+
+void print_usage(std::FILE* file) {
+    std::fprintf(file, "usage: kfd-preempt-bench [--json] [--raw FILE] [--seed N] [--samples N] "
+                       "[--marker-ns N] [null] [virtual] [hip]\n");
+}
+
+int refuse(const std::string& what) {
+    std::fprintf(stderr, "kfd-preempt-bench: %s\n", what.c_str());
+    print_usage(stderr);
+    return bad_usage;
+}
+
+template <typename Number> bool parse(const char* word, Number least, Number& number) {
+    const std::string_view text = word;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+    return parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size() && number >= least;
+}
+
+struct Arguments {
+    Options options;
+    bool json = false;
+    const char* raw = nullptr;
+    std::vector<Suite> suites;
+};
+
+// 0, or the exit status; below 0: to be answered with success.
+int read_arguments(int argc, char** argv, Arguments& arguments) {
+    const std::array<option, 7> known{{{"json", no_argument, nullptr, 'j'},
+                                       {"raw", required_argument, nullptr, 'r'},
+                                       {"seed", required_argument, nullptr, 's'},
+                                       {"samples", required_argument, nullptr, 'n'},
+                                       {"marker-ns", required_argument, nullptr, 'm'},
+                                       {"help", no_argument, nullptr, 'h'},
+                                       {nullptr, 0, nullptr, 0}}};
+    for (int key = 0; (key = getopt_long(argc, argv, "jh", known.data(), nullptr)) != -1;) {
+        bool valid = true;
+        switch (key) {
+        case 'j': arguments.json = true; break;
+        case 'r': arguments.raw = optarg; break;
+        case 's': valid = parse<std::uint64_t>(optarg, 0, arguments.options.seed); break;
+        case 'n': valid = parse<std::size_t>(optarg, 1, arguments.options.samples); break;
+        case 'm': valid = parse<std::uint64_t>(optarg, 0, arguments.options.marker_ns); break;
+        case 'h': print_usage(stdout); return -1;
+        default: print_usage(stderr); return bad_usage;
+        }
+        if (!valid)
+            return refuse(std::string("'") + optarg + "' is not a number that fits here");
+    }
+    for (int i = optind; i < argc; ++i) {
+        bool found = false;
+        for (const Suite& suite : suites)
+            if (std::strcmp(suite.name, argv[i]) == 0) {
+                arguments.suites.push_back(suite);
+                found = true;
+            }
+        if (!found)
+            return refuse(std::string("'") + argv[i] + "' is no suite: null, virtual or hip");
+    }
+    return 0;
+}
+
+// null and hip are two HIP runtimes, and a process has one.
+bool asks_for_two_runtimes(const std::vector<Suite>& wanted) {
+    bool null = false, hip = false;
+    for (const Suite& suite : wanted) {
+        null = null || suite.run == bench::run_null;
+        hip = hip || suite.run == bench::run_hip;
+    }
+    return null && hip;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    Arguments arguments;
+    if (const int status = read_arguments(argc, argv, arguments); status != 0)
+        return status < 0 ? 0 : status;
+    if (asks_for_two_runtimes(arguments.suites))
+        return refuse("null and hip need a process each: run them one after the other");
+    if (arguments.suites.empty())
+        arguments.suites = {suites[0], suites[1]};
+    std::FILE* raw = nullptr;
+    if (arguments.raw != nullptr && (raw = std::fopen(arguments.raw, "we")) == nullptr)
+        return refuse(std::string(arguments.raw) + ": " + std::strerror(errno));
+
+    Run run{arguments.options.seed, {}, {}};
+    for (const Suite& suite : arguments.suites)
+        if (const Failure failure = suite.run(arguments.options, run))
+            run.skipped.push_back(std::string(suite.name) + ": " + *failure);
+    arguments.json ? bench::print_json(run) : bench::print_text(run);
+    if (raw != nullptr && !bench::write_raw(run, raw)) {
+        std::fprintf(stderr, "kfd-preempt-bench: %s: %s\n", arguments.raw, std::strerror(errno));
+        return 1;
+    }
+    if (raw != nullptr)
+        std::fclose(raw);
+    for (const std::string& suite : run.skipped)
+        std::fprintf(stderr, "kfd-preempt-bench: %s\n", suite.c_str());
+    return run.skipped.empty() ? 0 : 1;
+}
