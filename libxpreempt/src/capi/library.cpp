@@ -164,7 +164,7 @@ void Library::release_at_exit() {
 }
 
 void Library::let_everything_run() {
-    abandon_control(); // before: it could stop what runs again
+    abandon_control();       // before: it could stop what runs again
     (void)scheduling.stop(); // it would suspend again
     for (const auto& xqueue : xqueues.all()) {
         (void)xqueue->drop();
