@@ -128,12 +128,18 @@ int run(const Options& options) {
         return fail(vram.error());
     fault::FaultInjector faults(std::move(specs), journal);
     faults.set_time_ms(now_ms());
-    const auto mailbox = [&faults](std::string_view command) -> pci::MailboxReply {
-        auto reply = fault::run_command(faults, command);
+    Device* device = nullptr; // made below; no command comes before it
+    const fault::Surroundings gpu{
+        .counter = [&journal](std::string_view name) { return journal.counter(name); },
+        .scribble_mqds =
+            [&device](std::uint16_t pasid) { return device->scribble_saved_mqds(pasid); }};
+    const auto mailbox = [&faults, &gpu](std::string_view command) -> pci::MailboxReply {
+        auto reply = fault::run_command(faults, gpu, command);
         return reply ? pci::MailboxReply{0, *reply}
                      : pci::MailboxReply{reply.error().errno_value, reply.error().text};
     };
     pci::GpuFunction function(std::move(*vram), faults, mailbox, journal, options.xccs);
+    device = &function.device();
     faults.on_change([&function] { function.device().memory_map_changed(); });
     function.device().follow_clock(now_ticks);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The commands of the mailbox: "arm SPEC", "disarm NUMBER", "disarm all", "list".
+// The commands of the mailbox: "arm SPEC", "disarm NUMBER", "disarm all", "list", "counter NAME",
+// "scribble-mqds PASID".
 #include "fault/fault_commands.hpp"
 
 #include <fmt/format.h>
@@ -35,9 +36,21 @@ Result<std::string> disarm(FaultInjector& faults, std::string_view which) {
     return std::string();
 }
 
+Result<std::string> scribble_mqds(const Surroundings& gpu, std::string_view which) {
+    std::uint16_t pasid = 0;
+    const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), pasid);
+    if (error != std::errc() || end != which.data() + which.size())
+        return Error{EINVAL, fmt::format("'{}' is not a PASID", which)};
+    const unsigned scribbled = gpu.scribble_mqds(pasid);
+    if (scribbled == 0)
+        return Error{ENOENT, fmt::format("no queue of PASID {} is saved; stop one first", pasid)};
+    return fmt::format("{}\n", scribbled);
+}
+
 } // namespace
 
-Result<std::string> run_command(FaultInjector& faults, std::string_view command) {
+Result<std::string> run_command(FaultInjector& faults, const Surroundings& gpu,
+                                std::string_view command) {
     const std::size_t space = command.find(' ');
     const std::string_view verb = command.substr(0, space);
     const std::string_view rest = space == std::string_view::npos ? "" : command.substr(space + 1);
@@ -47,8 +60,13 @@ Result<std::string> run_command(FaultInjector& faults, std::string_view command)
         return disarm(faults, rest);
     if (command == "list")
         return faults.list();
+    if (verb == "counter" && !rest.empty())
+        return fmt::format("{}\n", gpu.counter(rest));
+    if (verb == "scribble-mqds")
+        return scribble_mqds(gpu, rest);
     return Error{EINVAL, fmt::format("no command is called '{}'; there are arm SPEC, "
-                                     "disarm NUMBER, disarm all, and list",
+                                     "disarm NUMBER, disarm all, list, counter NAME, "
+                                     "and scribble-mqds PASID",
                                      command)};
 }
 

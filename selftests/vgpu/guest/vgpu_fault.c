@@ -26,6 +26,8 @@ static const char usage[] =
     "usage: vgpu-fault arm SPEC        prints the number of the fault\n"
     "       vgpu-fault disarm NUMBER|all\n"
     "       vgpu-fault list            number, spec, occasions seen, hits, strikes left\n"
+    "       vgpu-fault counter NAME    of vgpu's summary, as it is now\n"
+    "       vgpu-fault scribble-mqds PASID   spoils what the process' stopped queues have saved\n"
     "SPEC is what vgpu's --fault takes; a wrong one prints them all. Needs root.\n";
 
 // Configuration space is read and written by dwords: that is what the device sees.
@@ -89,7 +91,8 @@ int main(int argc, char** argv) {
     int config;
     int length = -1;
 
-    if (argc == 3 && (strcmp(argv[1], "arm") == 0 || strcmp(argv[1], "disarm") == 0))
+    if (argc == 3 && (strcmp(argv[1], "arm") == 0 || strcmp(argv[1], "disarm") == 0 ||
+                      strcmp(argv[1], "counter") == 0 || strcmp(argv[1], "scribble-mqds") == 0))
         length = snprintf(request, sizeof(request), "%s %s", argv[1], argv[2]);
     else if (argc == 2 && strcmp(argv[1], "list") == 0)
         length = snprintf(request, sizeof(request), "list");

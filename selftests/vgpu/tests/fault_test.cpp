@@ -103,18 +103,34 @@ TEST(FaultInjector, strikes_only_what_its_spec_names) {
     EXPECT_TRUE(faults.stop_held(2));
 }
 
+// Of these commands only.
+const Surroundings no_gpu;
+
 TEST(FaultCommands, arm_list_and_disarm) {
     test::KeepingObserver observer;
     FaultInjector faults({*parse_spec("drop-fence")}, observer);
-    EXPECT_EQ(*run_command(faults, "arm lost-msi:nth=2,count=3"), "2\n");
+    EXPECT_EQ(*run_command(faults, no_gpu, "arm lost-msi:nth=2,count=3"), "2\n");
     EXPECT_FALSE(faults.lose_msi());
     EXPECT_TRUE(faults.lose_msi());
-    EXPECT_EQ(*run_command(faults, "list"), "1 drop-fence seen=0 hits=0 left=1\n"
-                                            "2 lost-msi:nth=2,count=3 seen=2 hits=1 left=2\n");
-    EXPECT_EQ(*run_command(faults, "disarm 2"), "");
+    EXPECT_EQ(*run_command(faults, no_gpu, "list"),
+              "1 drop-fence seen=0 hits=0 left=1\n"
+              "2 lost-msi:nth=2,count=3 seen=2 hits=1 left=2\n");
+    EXPECT_EQ(*run_command(faults, no_gpu, "disarm 2"), "");
     EXPECT_FALSE(faults.lose_msi());
-    EXPECT_EQ(*run_command(faults, "disarm all"), "");
-    EXPECT_EQ(*run_command(faults, "list"), "");
+    EXPECT_EQ(*run_command(faults, no_gpu, "disarm all"), "");
+    EXPECT_EQ(*run_command(faults, no_gpu, "list"), "");
+}
+
+TEST(FaultCommands, counter_and_scribble_mqds) {
+    test::KeepingObserver observer;
+    FaultInjector faults({}, observer);
+    const Surroundings gpu{.counter = [](std::string_view name) { return name.size(); },
+                           .scribble_mqds = [](std::uint16_t pasid) { return pasid / 2U; }};
+    EXPECT_EQ(*run_command(faults, gpu, "counter mmio_reads"), "10\n");
+    EXPECT_EQ(*run_command(faults, gpu, "scribble-mqds 8"), "4\n");
+    EXPECT_THAT(run_command(faults, gpu, "scribble-mqds 1").error().text, HasSubstr("stop one"));
+    EXPECT_THAT(run_command(faults, gpu, "scribble-mqds x").error().text, HasSubstr("'x'"));
+    EXPECT_THAT(run_command(faults, gpu, "counter").error().text, HasSubstr("counter NAME"));
 }
 
 TEST(FaultCommands, errors_name_the_thing_and_the_fix) {
@@ -126,13 +142,14 @@ TEST(FaultCommands, errors_name_the_thing_and_the_fix) {
                                        {"arm lose-fence", "drop-fence"},
                                        {"disarm 7", "no fault 7 is armed"},
                                        {"disarm x", "neither a fault's number nor 'all'"}}) {
-        const auto reply = run_command(faults, command);
+        const auto reply = run_command(faults, no_gpu, command);
         ASSERT_FALSE(reply) << command;
         EXPECT_THAT(reply.error().text, HasSubstr(why));
     }
     for (std::size_t i = 0; i < FaultInjector::max_armed; ++i)
-        EXPECT_TRUE(run_command(faults, "arm drop-fence"));
-    EXPECT_THAT(run_command(faults, "arm drop-fence").error().text, HasSubstr("disarm some"));
+        EXPECT_TRUE(run_command(faults, no_gpu, "arm drop-fence"));
+    EXPECT_THAT(run_command(faults, no_gpu, "arm drop-fence").error().text,
+                HasSubstr("disarm some"));
 }
 
 TEST(FaultInjector, drops_the_nth_fence_only) {

@@ -17,6 +17,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -91,6 +92,10 @@ public:
     // Queues of the runlist that were told to stop and have not go into the MQD of this XCC's HIQ.
     void report_hung(unsigned hiq);
 
+    // Makes the MQDs that the queues of a process were last saved in say that nothing was saved.
+    // Returns how many there were.
+    unsigned scribble_saved_mqds(std::uint16_t pasid);
+
     // The queue that is connected to a slot, when its MQD is this one.
     AqlQueue* aql_queue(unsigned slot, std::uint64_t mqd);
 
@@ -103,6 +108,12 @@ private:
         std::optional<StopMode> stopping;
         bool direct = false;  // the stop was asked for by CP_HQD_DEQUEUE_REQUEST
         bool follows = false; // another XCC acts on the ring's packets
+    };
+
+    // What a save left in an MQD.
+    struct SavedMqd {
+        std::uint16_t pasid = 0;
+        std::uint32_t ctl_stack_offset = 0;
     };
 
     // command_processor.cpp: queues that are connected
@@ -140,6 +151,7 @@ private:
     std::string actor_; // in the trace
     std::array<Hqd, hqd_slots> hqds_{};
     std::array<std::unique_ptr<Connection>, hqd_slots> connections_;
+    std::map<std::uint64_t, SavedMqd> saved_mqds_; // by address; until they are loaded again
     VmidRegisters vmids_;
     std::optional<unsigned> kiq_slot_;
     std::optional<unsigned> hiq_slot_;

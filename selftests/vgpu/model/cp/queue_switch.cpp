@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint64_t control_stack_from_mqd = 4096;
 
 // Dwords of struct v9_mqd (v9_structs.h) that are no registers of the HQD.
+constexpr std::uint32_t mqd_header = 0xC0310800; // dword 0
 constexpr std::uint32_t mqd_logic_xcc_id = 39;
 constexpr std::uint32_t mqd_tg_chunk_size = 41;
 constexpr std::uint32_t mqd_pm4_target_xcc = 225;
@@ -58,6 +59,7 @@ void CommandProcessor::connect(unsigned slot, bool by_runlist) {
     Hqd& hqd = hqds_[slot];
     hqd.registers[hqd::active] |= 1;
     hqd.registers[hqd::dequeue_request] = 0;
+    saved_mqds_.erase(hqd.mqd());
     connections_[slot] = std::make_unique<Connection>();
     connections_[slot]->by_runlist = by_runlist;
     if (unit_.observer.tracing())
@@ -212,6 +214,29 @@ void CommandProcessor::store_queue(unsigned slot, StopMode mode) {
         if (hqd.mqd() != 0)
             unit_.memory.store32(0, hqd.mqd() + 4ULL * (hqd::mqd_dword + index),
                                  hqd.registers[index]);
+    if (connection.aql && mode == StopMode::save)
+        saved_mqds_[hqd.mqd()] = {unit_.memory.pasid(hqd.vmid()),
+                                  hqd.registers[hqd::cntl_stack_offset]};
+}
+
+unsigned CommandProcessor::scribble_saved_mqds(std::uint16_t pasid) {
+    constexpr auto field = [](std::uint32_t index) { return 4ULL * (hqd::mqd_dword + index); };
+    unsigned scribbled = 0;
+    for (const auto& [mqd, saved] : saved_mqds_) {
+        const std::uint64_t offset = mqd + field(hqd::cntl_stack_offset);
+        // The driver may have freed the memory since: what is there must be what was saved.
+        if (saved.pasid != pasid || unit_.memory.read32(0, mqd) != mqd_header ||
+            unit_.memory.read32(0, offset) != saved.ctl_stack_offset)
+            continue;
+        const std::uint32_t size = unit_.memory.read32(0, mqd + field(hqd::cntl_stack_size));
+        const std::vector<std::byte> junk(size - std::min(size, saved.ctl_stack_offset),
+                                          std::byte{0xff});
+        unit_.memory.write(0, mqd + control_stack_from_mqd + size - junk.size(), junk);
+        unit_.memory.store32(0, offset, size);
+        unit_.memory.store32(0, mqd + field(hqd::wg_state_offset), size);
+        ++scribbled;
+    }
+    return scribbled;
 }
 
 void CommandProcessor::store_control_stack(unsigned slot, std::span<const std::byte> stack,

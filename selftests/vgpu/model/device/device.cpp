@@ -17,6 +17,7 @@ ShaderArray::Config shader_config(const Clock& clock) {
     return {.compute_units = 4, .poison_on_restore = true, .reference_clock = &clock};
 }
 constexpr std::uint32_t gb_addr_config = 0x2201'1003;
+constexpr std::uint32_t iq_wait_times = 0x4040'4040; // gc_9_0_default.h
 
 } // namespace
 
@@ -52,8 +53,12 @@ Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer
 }
 
 void Device::set_power_on_values() {
-    for (unsigned xcc = 0; xcc < xccs_.size(); ++xcc)
-        XccRegisters(registers_, xcc).set(reg::gc::GB_ADDR_CONFIG, gb_addr_config);
+    for (unsigned xcc = 0; xcc < xccs_.size(); ++xcc) {
+        XccRegisters registers(registers_, xcc);
+        registers.set(reg::gc::GB_ADDR_CONFIG, gb_addr_config);
+        registers.set(reg::gc::CP_IQ_WAIT_TIME1, iq_wait_times);
+        registers.set(reg::gc::CP_IQ_WAIT_TIME2, iq_wait_times);
+    }
 }
 
 std::uint32_t Device::read_register(std::uint32_t dword) {
@@ -138,6 +143,13 @@ Device::Activity Device::run(std::uint64_t wave_instructions) {
         return Activity::waiting;
     }
     return polling ? Activity::waiting : Activity::idle;
+}
+
+unsigned Device::scribble_saved_mqds(std::uint16_t pasid) {
+    unsigned scribbled = 0;
+    for (const auto& xcc : xccs_)
+        scribbled += xcc->cp.scribble_saved_mqds(pasid);
+    return scribbled;
 }
 
 void Device::reset(std::string_view why) {

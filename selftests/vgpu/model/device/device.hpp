@@ -48,6 +48,9 @@ public:
     // Does a slice of work.
     Activity run(std::uint64_t wave_instructions);
 
+    // CommandProcessor::scribble_saved_mqds() of all XCCs.
+    unsigned scribble_saved_mqds(std::uint16_t pasid);
+
     // Function level reset, or the mode 1 reset the driver asked for.
     void reset(std::string_view why);
 
