@@ -236,7 +236,8 @@ struct kfd_preempt_switch_entry {
  * @flags: in: KFD_PREEMPT_SWITCH_*; 0 acts on the caller's own queues
  * @target_fd: in: with TARGET_FD, a /dev/kfd file of the target, else 0
  * @target_pid: in: with TARGET_PID, a pid in the caller's pid namespace, else 0
- * @timeout_ms: in: as in &struct kfd_ioctl_preempt_queue_args
+ * @timeout_ms: in: as in &struct kfd_ioctl_preempt_queue_args; bounds the stops
+ *	of all entries on a GPU together
  * @entries_ptr: in: user pointer to &struct kfd_preempt_switch_entry[]
  * @num_entries: in: 1 to max_batch
  * @num_done: out: entries with result 0
