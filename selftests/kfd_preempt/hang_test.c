@@ -204,18 +204,10 @@ TEST_F_TIMEOUT(hang, bad_copy_is_told_to_its_process_and_no_other, 120)
 /* Arms a fault for the queues of one process. */
 static int arm_for(pid_t pid, const char *fault)
 {
-	char path[64], spec[128];
-	unsigned int pasid = 0;
-	FILE *file;
-	int got;
+	unsigned int pasid = gpu_pasid(pid);
+	char spec[128];
 
-	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/pasid", pid);
-	file = fopen(path, "r");
-	if (!file)
-		return -1;
-	got = fscanf(file, "%u", &pasid);
-	fclose(file);
-	if (got != 1)
+	if (!pasid)
 		return -1;
 	snprintf(spec, sizeof(spec), "%s%spasid=%u", fault, strchr(fault, ':') ? "," : ":", pasid);
 	return gpu_fault_arm(spec);

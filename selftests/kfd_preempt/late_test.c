@@ -10,6 +10,7 @@
 #include "wait.h"
 
 #define LATE_MS 2000u
+#define STOP_MS 500u	/* what the tests ask for: much less */
 #define LONG_MS 30000u
 #define WORKGROUPS 8u	/* some on each XCC */
 
@@ -20,10 +21,13 @@ FIXTURE(late)
 	struct job job;
 	int fd;
 	uint32_t id;
+	uint64_t took_ms;	/* the stop that is pending */
 };
 
 FIXTURE_SETUP(late)
 {
+	uint64_t begin;
+
 	ASSERT_EQ(0, kfd_device_open(&self->dev));
 	self->fd = self->dev.kfd_fd;
 	ASSERT_TRUE(driver_has_no_hws(self->fd));
@@ -34,9 +38,11 @@ FIXTURE_SETUP(late)
 	ASSERT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
 
 	/* What all tests start from: a stop that was asked for and did not come in time. */
-	ASSERT_EQ(-ETIME, preempt_queue_type(self->fd, self->id, KFD_PREEMPT_TYPE_SAVE, 200)) {
+	begin = now_ns();
+	ASSERT_EQ(-ETIME, preempt_queue_type(self->fd, self->id, KFD_PREEMPT_TYPE_SAVE, STOP_MS)) {
 		TH_LOG("the GPU stops in time: start the vgpu with --fault dequeue-late");
 	}
+	self->took_ms = (now_ns() - begin) / 1000000;
 }
 
 FIXTURE_TEARDOWN(late)
@@ -65,6 +71,50 @@ TEST_F_TIMEOUT(late, unconfirmed_stop_is_PENDING_with_the_hold_set, 60)
 	EXPECT_TRUE(status.status & KFD_PREEMPT_STATUS_HW_PENDING);
 	EXPECT_EQ(0, status.preempts);
 	EXPECT_EQ(1, status.failures);
+}
+
+/* However many XCCs do not answer: each of them on its own would be waited for 4 times as long. */
+TEST_F_TIMEOUT(late, timeout_bounds_the_stop_and_not_that_of_each_XCC, 60)
+{
+	EXPECT_LE(STOP_MS, self->took_ms);
+	EXPECT_GT(3 * STOP_MS, self->took_ms);
+}
+
+#define BATCH 4u
+
+/* All queues of a call are asked, then waited for together. */
+TEST_F_TIMEOUT(late, timeout_bounds_the_stops_of_a_batch, 60)
+{
+	struct kfd_preempt_switch_entry entry[BATCH] = {};
+	struct kfd_ioctl_preempt_switch_args args = {
+		.entries_ptr = (uintptr_t)entry,
+		.num_entries = BATCH,
+		.timeout_ms = STOP_MS,
+	};
+	struct aql_queue queue[BATCH];
+	struct job job[BATCH];
+	uint64_t begin, took_ms;
+	unsigned int i;
+
+	for (i = 0; i < BATCH; i++) {
+		ASSERT_EQ(0, aql_queue_create(&self->dev, &queue[i]));
+		ASSERT_EQ(0, checksum_job_start(&job[i], &queue[i], WORKGROUPS, 2));
+		ASSERT_TRUE(job_wait_progress(&job[i], 1, LONG_MS));
+		entry[i].queue_id = queue[i].id;
+		entry[i].op = KFD_PREEMPT_OP_PREEMPT;
+		entry[i].preempt_type = KFD_PREEMPT_TYPE_SAVE;
+	}
+	begin = now_ns();
+	ASSERT_EQ(0, kfd_ioctl(self->fd, AMDKFD_IOC_PREEMPT_SWITCH, &args));
+	took_ms = (now_ns() - begin) / 1000000;
+	EXPECT_LE(STOP_MS, took_ms);
+	EXPECT_GT(3 * STOP_MS, took_ms);
+	for (i = 0; i < BATCH; i++) {
+		EXPECT_EQ(-ETIME, entry[i].result);
+		EXPECT_EQ(KFD_PREEMPT_STATE_PENDING, entry[i].state);
+		EXPECT_TRUE(job_stands_still(&job[i], 20));
+		EXPECT_EQ(0, aql_queue_destroy(&queue[i]));
+	}
 }
 
 /* Also on the XCCs behind the one that did not confirm. */

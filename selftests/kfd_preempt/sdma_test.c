@@ -5,6 +5,7 @@
 
 #include "kfd_event.h"
 #include "kselftest_harness.h"
+#include "sched_mode.h"
 #include "sdma_queue.h"
 #include "wait.h"
 
@@ -111,6 +112,28 @@ TEST_F(sdma, what_was_written_while_it_was_off_runs_when_it_is_back)
 	EXPECT_EQ(0, *self->fence);
 	EXPECT_EQ(0, sdma_read_pointer(&self->queue));
 	ASSERT_EQ(0, sdma_queue_set_percentage(&self->queue, 100));
+	ASSERT_TRUE(wait_until(fence_is_1, (const void *)self->fence, LONG_MS));
+	EXPECT_TRUE(round_trip_is_right(self));
+}
+
+/* It stops at a packet, whatever the type; its packets can not be killed. */
+TEST_F(sdma, types_are_one_and_reset_is_refused)
+{
+	bool no_hws = driver_has_no_hws(self->dev.kfd_fd);
+	int fd = self->dev.kfd_fd;
+	uint32_t id = self->queue.id;
+
+	EXPECT_EQ(-EOPNOTSUPP, preempt_queue_type(fd, id, KFD_PREEMPT_TYPE_RESET, 0));
+	EXPECT_EQ(no_hws ? 0 : -EOPNOTSUPP,
+		  preempt_queue_type(fd, id, KFD_PREEMPT_TYPE_DRAIN, 0));
+	EXPECT_EQ(no_hws ? 0 : -EALREADY, resume_queue(fd, id));
+	ASSERT_EQ(0, preempt_queue(fd, id));
+	fill(&self->host, 7);
+	push_round_trip(self);
+	sdma_submit(&self->queue);
+	sleep_us(100000);
+	EXPECT_EQ(0, *self->fence);
+	ASSERT_EQ(0, resume_queue(fd, id));
 	ASSERT_TRUE(wait_until(fence_is_1, (const void *)self->fence, LONG_MS));
 	EXPECT_TRUE(round_trip_is_right(self));
 }

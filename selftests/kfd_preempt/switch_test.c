@@ -197,27 +197,11 @@ static uint32_t status_of(int fd, uint32_t id)
 #define EXPECT_COPY(want, i) \
 	EXPECT_EQ(want, !!(status_of(self->fd, self->id[i]) & KFD_PREEMPT_STATUS_CHECKPOINTED))
 
-/* Linux 6.12 copies the first XCC only, so a node with more is offered no copies. */
-static bool driver_copies(const struct kfd_device *dev)
-{
-	return driver_facts(dev->kfd_fd).caps & KFD_PREEMPT_CAP_CHECKPOINT;
-}
-
-#define EXPECT_CHECKPOINT_REFUSED() do { \
-	EXPECT_GT(self->dev.num_xcc, 1); \
-	EXPECT_EQ(-EINVAL, switch_preempt(self->fd, 0, CHECKPOINT, self->id[0])); \
-	EXPECT_OWN_STATE(0, KFD_PREEMPT_STATE_RUNNING, 0); \
-} while (0)
-
 TEST_F(own, checkpoint_lasts_from_the_stop_to_the_start)
 {
 	unsigned int i;
 
-	if (!driver_copies(&self->dev)) {
-		EXPECT_CHECKPOINT_REFUSED();
-		return;
-	}
-	EXPECT_EQ(1, self->dev.num_xcc);
+	EXPECT_TRUE(driver_facts(self->fd).caps & KFD_PREEMPT_CAP_CHECKPOINT);
 	ASSERT_EQ(0, preempt_queue(self->fd, self->id[0]));
 	EXPECT_COPY(false, 0);
 	ASSERT_EQ(0, resume_queue(self->fd, self->id[0]));
@@ -234,10 +218,6 @@ TEST_F(own, checkpoint_lasts_from_the_stop_to_the_start)
 
 TEST_F(own, update_of_a_held_queue_drops_its_checkpoint)
 {
-	if (!driver_copies(&self->dev)) {
-		EXPECT_CHECKPOINT_REFUSED();
-		return;
-	}
 	ASSERT_EQ(0, switch_preempt(self->fd, 0, CHECKPOINT, self->id[0]));
 	ASSERT_EQ(0, aql_queue_set_percentage(&self->queue[0], 0));
 	EXPECT_COPY(false, 0);
@@ -249,10 +229,6 @@ TEST_F(own, update_of_a_held_queue_drops_its_checkpoint)
 
 TEST_F(own, checkpoint_of_a_queue_of_0_percent_is_started_by_update)
 {
-	if (!driver_copies(&self->dev)) {
-		EXPECT_CHECKPOINT_REFUSED();
-		return;
-	}
 	ASSERT_EQ(0, aql_queue_set_percentage(&self->queue[0], 0));
 	ASSERT_EQ(0, switch_preempt(self->fd, 0, CHECKPOINT, self->id[0]));
 	EXPECT_COPY(true, 0);
@@ -273,11 +249,6 @@ TEST_F(own, v0_takes_fast_and_checkpoint)
 
 	if (driver_facts(self->fd).caps & KFD_PREEMPT_CAP_FAST)
 		args.flags |= KFD_PREEMPT_FLAG_FAST;
-	if (!driver_copies(&self->dev)) {
-		EXPECT_EQ(-EINVAL, kfd_ioctl(self->fd, AMDKFD_IOC_PREEMPT_QUEUE, &args));
-		EXPECT_CHECKPOINT_REFUSED();
-		return;
-	}
 	ASSERT_EQ(0, kfd_ioctl(self->fd, AMDKFD_IOC_PREEMPT_QUEUE, &args));
 	EXPECT_COPY(true, 0);
 	ASSERT_EQ(0, resume_queue(self->fd, self->id[0]));

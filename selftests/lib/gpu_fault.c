@@ -104,6 +104,38 @@ int gpu_fault_hits(int number)
 	return -1;
 }
 
+int64_t gpu_counter(const char *name)
+{
+	char command[REQUEST_BYTES], answer[RESPONSE_BYTES + 1];
+
+	snprintf(command, sizeof(command), "counter %s", name);
+	return run_command(command, answer) ? -1 : strtoll(answer, NULL, 10);
+}
+
+unsigned int gpu_pasid(pid_t pid)
+{
+	unsigned int pasid = 0;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/pasid", pid);
+	file = fopen(path, "r");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%u", &pasid) != 1)
+		pasid = 0;
+	fclose(file);
+	return pasid;
+}
+
+int gpu_scribble_mqds(pid_t pid)
+{
+	char command[REQUEST_BYTES], answer[RESPONSE_BYTES + 1];
+
+	snprintf(command, sizeof(command), "scribble-mqds %u", gpu_pasid(pid));
+	return run_command(command, answer) ? -1 : atoi(answer);
+}
+
 int gpu_fault_disarm_all(void)
 {
 	char answer[RESPONSE_BYTES + 1];

@@ -3,6 +3,9 @@
 #ifndef SELFTESTS_GPU_FAULT_H
 #define SELFTESTS_GPU_FAULT_H
 
+#include <stdint.h>
+#include <sys/types.h>
+
 /* `spec` as in selftests/vgpu/README.md. The fault's number, or -1 with a message. */
 int gpu_fault_arm(const char *spec);
 
@@ -11,5 +14,17 @@ int gpu_fault_hits(int number);
 
 /* 0 or -1 with a message. */
 int gpu_fault_disarm_all(void);
+
+/* A counter of the summary (selftests/vgpu/README.md) as it is now, or -1 with a message. */
+int64_t gpu_counter(const char *name);
+
+/* What KFD calls a process on the GPU, or 0. */
+unsigned int gpu_pasid(pid_t pid);
+
+/*
+ * Spoils what the stopped queues of a process have saved in their MQDs and control stacks. The
+ * number of MQDs, or -1 with a message.
+ */
+int gpu_scribble_mqds(pid_t pid);
 
 #endif

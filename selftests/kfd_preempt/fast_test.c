@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * FAST: the grace period that the GPU has while a stop lasts, and before and after it. Needs the
+ * software GPU, whose unmap it delays, root, and debugfs, which reads registers.
+ */
+#include <fcntl.h>
+#include <glob.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "gpu_fault.h"
+#include "jobs.h"
+#include "kselftest_harness.h"
+#include "sched_mode.h"
+#include "wait.h"
+
+#define LONG_MS 30000u
+#define FAST KFD_PREEMPT_SWITCH_FAST
+
+/* Of the first XCC: CP_IQ_WAIT_TIME2 of gc_9_4_3_offset.h, behind segment 0 of the block. */
+#define CP_IQ_WAIT_TIME2 ((0x2000u + 0x10b0u) * 4)
+#define SCH_WAVE(value) ((value) >> 8 & 0xff)
+#define WITH_SCH_WAVE(value, wave) (((value) & ~0xff00ll) | (wave) << 8)
+
+static int64_t read_register(off_t offset)
+{
+	uint32_t value;
+	ssize_t got = -1;
+	glob_t found;
+	int file;
+
+	if (glob("/sys/kernel/debug/dri/*/amdgpu_regs", 0, NULL, &found))
+		return -1;
+	file = open(found.gl_pathv[0], O_RDONLY);
+	globfree(&found);
+	if (file >= 0) {
+		got = pread(file, &value, sizeof(value), offset);
+		close(file);
+	}
+	return got == sizeof(value) ? (int64_t)value : -1;
+}
+
+FIXTURE(fast)
+{
+	struct kfd_device dev;
+	struct aql_queue queue;
+	struct job job;
+	int64_t usual;
+	int fd;
+};
+
+FIXTURE_SETUP(fast)
+{
+	ASSERT_EQ(0, kfd_device_open(&self->dev));
+	self->fd = self->dev.kfd_fd;
+	ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue));
+	ASSERT_EQ(0, checksum_job_start(&self->job, &self->queue, 2, 2));
+	ASSERT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
+	self->usual = read_register(CP_IQ_WAIT_TIME2);
+	ASSERT_LE(0, self->usual);
+	ASSERT_LT(1, SCH_WAVE(self->usual));
+}
+
+FIXTURE_TEARDOWN(fast)
+{
+	EXPECT_EQ(0, gpu_fault_disarm_all());
+	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
+	job_stop(&self->job);
+	EXPECT_TRUE(job_wait(&self->job, LONG_MS));
+	EXPECT_EQ(0, job_errors(&self->job));
+	EXPECT_EQ(0, aql_queue_destroy(&self->queue));
+	kfd_device_close(&self->dev);
+}
+
+struct stop {
+	FIXTURE_DATA(fast) *self;
+	uint32_t flags;
+	int result;
+};
+
+static void *run_stop(void *arg)
+{
+	struct stop *stop = arg;
+
+	stop->result = switch_preempt(stop->self->fd, 0, stop->flags, stop->self->queue.id);
+	return NULL;
+}
+
+static bool unmap_waits(const void *fault)
+{
+	return gpu_fault_hits(*(const int *)fault) == 1;
+}
+
+/* The register while the GPU is asked to unmap, and does not. */
+static int64_t wait_time_of_a_stop(FIXTURE_DATA(fast) *self, uint32_t flags, int *result)
+{
+	struct stop stop = { .self = self, .flags = flags };
+	int fault = gpu_fault_arm("unmap-late:ms=3000");
+	pthread_t thread;
+	int64_t value;
+
+	if (fault < 0 || pthread_create(&thread, NULL, run_stop, &stop))
+		return -1;
+	value = wait_until(unmap_waits, &fault, LONG_MS) ? read_register(CP_IQ_WAIT_TIME2) : -1;
+	gpu_fault_disarm_all();
+	pthread_join(thread, NULL);
+	*result = stop.result;
+	return value;
+}
+
+TEST_F_TIMEOUT(fast, grace_period_is_1_while_a_fast_stop_lasts, 120)
+{
+	int64_t value;
+	int result;
+
+	value = wait_time_of_a_stop(self, FAST, &result);
+	EXPECT_EQ(0, result);
+	EXPECT_EQ(WITH_SCH_WAVE(self->usual, 1), value);
+	EXPECT_EQ(self->usual, read_register(CP_IQ_WAIT_TIME2));
+	EXPECT_TRUE(job_stands_still(&self->job, 20));
+	ASSERT_EQ(0, resume_queue(self->fd, self->queue.id));
+	EXPECT_EQ(self->usual, read_register(CP_IQ_WAIT_TIME2));
+}
+
+TEST_F_TIMEOUT(fast, grace_period_of_other_stops_is_the_usual, 120)
+{
+	int64_t value;
+	int result;
+
+	value = wait_time_of_a_stop(self, 0, &result);
+	EXPECT_EQ(0, result);
+	EXPECT_EQ(self->usual, value);
+	ASSERT_EQ(0, resume_queue(self->fd, self->queue.id));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What KFD's other calls do to a held queue, and two threads at it. Needs root for CRIU's. */
+#include <linux/kfd_ioctl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "jobs.h"
+#include "kselftest_harness.h"
+#include "sched_mode.h"
+#include "wait.h"
+
+#define LONG_MS 30000u
+
+FIXTURE(held)
+{
+	struct kfd_device dev;
+	struct aql_queue queue;
+	struct job job;
+	int fd;
+	uint32_t id;
+};
+
+FIXTURE_SETUP(held)
+{
+	ASSERT_EQ(0, kfd_device_open(&self->dev));
+	ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue));
+	self->fd = self->dev.kfd_fd;
+	self->id = self->queue.id;
+	ASSERT_EQ(0, checksum_job_start(&self->job, &self->queue, 8, 2));
+	ASSERT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
+}
+
+/* Whatever a test did, the kernel goes on and ends with the right result. */
+FIXTURE_TEARDOWN(held)
+{
+	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
+	job_stop(&self->job);
+	EXPECT_TRUE(job_wait(&self->job, LONG_MS));
+	EXPECT_EQ(0, job_errors(&self->job));
+	EXPECT_EQ(0, aql_queue_destroy(&self->queue));
+	kfd_device_close(&self->dev);
+}
+
+#define EXPECT_HELD() \
+	do { \
+		struct kfd_ioctl_preempt_status_args now; \
+		ASSERT_EQ(0, preempt_status(self->fd, 0, self->id, &now)); \
+		EXPECT_EQ(KFD_PREEMPT_STATE_HELD, now.state); \
+		EXPECT_EQ(KFD_PREEMPT_HOLD_SELF, now.holds); \
+		EXPECT_TRUE(job_stands_still(&self->job, 50)); \
+	} while (0)
+
+TEST_F(held, set_cu_mask_takes_effect_and_starts_nothing)
+{
+	uint32_t mask = ~0u;
+	struct kfd_ioctl_set_cu_mask_args args = {
+		.queue_id = self->id,
+		.num_cu_mask = 32,
+		.cu_mask_ptr = (uintptr_t)&mask,
+	};
+	struct kfd_ioctl_preempt_status_args status;
+
+	ASSERT_EQ(0, switch_preempt(self->fd, 0, KFD_PREEMPT_SWITCH_CHECKPOINT, self->id));
+	ASSERT_EQ(0, kfd_ioctl(self->fd, AMDKFD_IOC_SET_CU_MASK, &args));
+	EXPECT_HELD();
+	/* A copy from before would undo it. */
+	ASSERT_EQ(0, preempt_status(self->fd, 0, self->id, &status));
+	EXPECT_FALSE(status.status & KFD_PREEMPT_STATUS_CHECKPOINTED);
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+}
+
+TEST_F(held, wave_state_is_there_while_held_and_not_while_running)
+{
+	struct kfd_ioctl_get_queue_wave_state_args args = {
+		.queue_id = self->id,
+		.ctl_stack_address = (uintptr_t)self->queue.cwsr.addr,
+	};
+
+	EXPECT_EQ(-EINVAL, kfd_ioctl(self->fd, AMDKFD_IOC_GET_QUEUE_WAVE_STATE, &args));
+	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
+	ASSERT_EQ(0, kfd_ioctl(self->fd, AMDKFD_IOC_GET_QUEUE_WAVE_STATE, &args));
+	EXPECT_LT(0, args.ctl_stack_used_size);
+	EXPECT_LT(0, args.save_area_used_size);
+	EXPECT_HELD();
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+}
+
+static int criu(int fd, uint32_t op)
+{
+	struct kfd_ioctl_criu_args args = { .op = op };
+
+	return kfd_ioctl(fd, AMDKFD_IOC_CRIU_OP, &args);
+}
+
+TEST_F(held, hold_survives_the_pause_for_an_image)
+{
+	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
+	ASSERT_EQ(0, criu(self->fd, KFD_CRIU_OP_PROCESS_INFO));
+	EXPECT_TRUE(job_stands_still(&self->job, 20));
+	ASSERT_EQ(0, criu(self->fd, KFD_CRIU_OP_UNPAUSE));
+	EXPECT_HELD();
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+}
+
+TEST_F(held, hold_taken_in_the_pause_lasts_when_it_ends)
+{
+	ASSERT_EQ(0, criu(self->fd, KFD_CRIU_OP_PROCESS_INFO));
+	EXPECT_TRUE(job_stands_still(&self->job, 20));
+	EXPECT_EQ(0, preempt_queue(self->fd, self->id));
+	ASSERT_EQ(0, criu(self->fd, KFD_CRIU_OP_UNPAUSE));
+	EXPECT_HELD();
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+}
+
+TEST_F(held, hold_dropped_in_the_pause_starts_at_its_end)
+{
+	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
+	ASSERT_EQ(0, criu(self->fd, KFD_CRIU_OP_PROCESS_INFO));
+	EXPECT_EQ(0, resume_queue(self->fd, self->id));
+	EXPECT_TRUE(job_stands_still(&self->job, 50));
+	ASSERT_EQ(0, criu(self->fd, KFD_CRIU_OP_UNPAUSE));
+}
+
+struct racer {
+	int fd;
+	uint32_t id;
+	unsigned int stops, starts;
+	int wrong;	/* an error that no lost race explains */
+};
+
+static void *race(void *arg)
+{
+	struct racer *racer = arg;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < 50 && !racer->wrong; i++) {
+		ret = preempt_queue(racer->fd, racer->id);
+		racer->stops += !ret;
+		if (ret && ret != -EALREADY)
+			racer->wrong = ret;
+		ret = resume_queue(racer->fd, racer->id);
+		racer->starts += !ret;
+		if (ret && ret != -EALREADY)
+			racer->wrong = ret;
+	}
+	return NULL;
+}
+
+/* One of two gets each hold, the other EALREADY. */
+TEST_F_TIMEOUT(held, two_threads_share_one_hold, 120)
+{
+	struct kfd_ioctl_preempt_status_args status;
+	struct racer racer[2] = {};
+	pthread_t thread[2];
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < 2; i++) {
+		racer[i] = (struct racer){ .fd = self->fd, .id = self->id };
+		ASSERT_EQ(0, pthread_create(&thread[i], NULL, race, &racer[i]));
+	}
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, pthread_join(thread[i], NULL));
+		EXPECT_EQ(0, racer[i].wrong);
+	}
+	ret = resume_queue(self->fd, self->id);
+	EXPECT_EQ(-EALREADY, ret);
+	ASSERT_EQ(0, preempt_status(self->fd, 0, self->id, &status));
+	EXPECT_EQ(0, status.holds);
+	EXPECT_EQ(racer[0].stops + racer[1].stops, status.preempts);
+	EXPECT_EQ(racer[0].starts + racer[1].starts, status.resumes);
+	EXPECT_EQ(status.preempts, status.resumes);
+}
+
+TEST_HARNESS_MAIN
