@@ -30,6 +30,7 @@ struct target_shared {
 	uint32_t queue_id;
 	int32_t kfd_fd;		/* of /dev/kfd, in that process */
 	uint32_t progress;
+	uint32_t looks;		/* times that progress was brought up to date */
 	uint32_t order;		/* back to TARGET_IDLE when done */
 	int32_t result;
 };
@@ -78,6 +79,7 @@ static inline void target_run(struct target_shared *shared)
 		enum target_order order = shared_get(&shared->order);
 
 		shared_set(&shared->progress, job_progress(&job, 0));
+		shared_set(&shared->looks, shared->looks + 1);
 		switch (order) {
 		case TARGET_IDLE:
 			sleep_us(500);
@@ -149,15 +151,32 @@ static inline int target_file(const struct target *target)
 	return fd;
 }
 
-/* The target itself polls its counter and passes it on. */
+/*
+ * The target itself polls its counter and passes it on. What it says now it may have seen before;
+ * of its next two looks the second began after this call. False when it looks no more.
+ */
+static inline bool target_has_looked(const struct target *target)
+{
+	uint32_t before = shared_get(&target->shared->looks);
+	unsigned int ms;
+
+	for (ms = 0; ms < TARGET_TIMEOUT_MS; ms++) {
+		if (shared_get(&target->shared->looks) - before >= 2)
+			return true;
+		sleep_us(1000);
+	}
+	return false;
+}
+
 static inline bool target_stands_still(const struct target *target, unsigned int ms)
 {
 	uint32_t before;
 
-	sleep_us(5000);		/* what it saw before the stop has arrived */
+	if (!target_has_looked(target))
+		return false;
 	before = shared_get(&target->shared->progress);
 	sleep_us(ms * 1000);
-	return shared_get(&target->shared->progress) == before;
+	return target_has_looked(target) && shared_get(&target->shared->progress) == before;
 }
 
 static inline bool target_moves(const struct target *target)
