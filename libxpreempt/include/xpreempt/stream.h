@@ -22,6 +22,10 @@ struct xp_stream_info {
 	uint32_t gpu_id; /* KFD's */
 	uint32_t num_sharing; /* streams seen on that queue, this one included */
 	uint32_t level; /* XP_LEVEL_*: how far the stream can be suspended now */
+	uint32_t held; /* 1: its queue is held by this library, though it may be lifted */
+	uint32_t blocked; /* 1: its queue waits, over events or copies, for a held one */
+	uint32_t blocker; /* KFD id of that one when blocked */
+	uint32_t waiters; /* threads in HIP calls that wait outside of HIP for its queue */
 	uint32_t reserved; /* 0 */
 	uint64_t save_area_bytes; /* for the waves of a preempted queue on one XCC; 0: none */
 	char reason[XP_REASON_BYTES]; /* why not a higher level, or "" */

@@ -80,7 +80,9 @@ struct xp_xqueue_state {
 	uint32_t best_way; /* XP_WAY_* that a suspend would use now */
 	uint32_t threshold; /* now in effect */
 	uint32_t batch;
-	uint32_t reserved;
+	uint32_t waiters; /* threads in HIP calls that wait outside of HIP for its stream's queue */
+	uint32_t lifted; /* 1: suspended, but its queue runs for a stream of higher priority */
+	uint32_t reserved; /* 0 */
 	uint64_t latency_budget_ns; /* 0: none */
 	uint64_t command_ns; /* time of a command, as measured for the budget; 0: not known */
 	char reason[XP_REASON_BYTES]; /* why that level and not a higher one, or "" */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Counts holds of queues that several owners stop.
+// Makes the driver agree with who holds which queue.
 #include "backend/holds.hpp"
 
 #include <algorithm>
@@ -20,54 +20,35 @@ std::uint64_t ns_since(Clock::time_point begin) {
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
 }
 
+// Of a queue that was lost in a reset: EIO from the patched driver, EACCES from UPDATE_QUEUE. To
+// touch it again would be an error of ours.
+bool is_death(const Error& error) {
+    return error.errno_value == EIO || error.errno_value == EACCES || error.errno_value == ENODEV;
+}
+
 bool is_gone(const Error& error) {
     return error.errno_value == ENOENT || error.errno_value == ESTALE;
 }
 
-bool has(const std::vector<hip::QueueRecord>& queues, const hip::QueueRecord& queue) {
-    return std::ranges::any_of(queues, [&](const hip::QueueRecord& other) {
-        return hip::ref_of(other) == hip::ref_of(queue);
-    });
-}
-
 } // namespace
 
-Result<void> Holds::hold(const hip::QueueRecord& queue, StopType type) {
-    const std::lock_guard lock(mutex_);
-    const auto found = holds_.find(hip::ref_of(queue));
-    if (found != holds_.end()) {
-        ++found->second.count;
-        return {};
-    }
-    const auto begin = Clock::now();
-    if (const auto stopped = transport_.stop(queue, type); !stopped)
-        return stopped;
-    count_stop(hip::ref_of(queue), ns_since(begin));
-    holds_.emplace(hip::ref_of(queue), Hold{queue, 1});
-    return {};
+Holds::Entry Holds::entry_of(const hip::QueueRecord& queue, StopType type) {
+    return holds_.try_emplace(hip::ref_of(queue), Hold{queue, type, {}, 0, false}).first;
 }
 
-Result<void> Holds::release(const hip::QueueRecord& queue) {
-    const std::lock_guard lock(mutex_);
-    const auto found = holds_.find(hip::ref_of(queue));
-    if (found == holds_.end())
-        return fail(EALREADY, Op::resume_queue, queue.kfd_queue_id);
-    if (found->second.count > 1) {
-        --found->second.count;
-        return {};
-    }
-    const auto started = start(queue);
-    if (!started && !is_gone(started.error()))
-        return started;
-    holds_.erase(found);
-    return {};
+Result<void> Holds::stop(const Hold& hold) {
+    const auto begin = Clock::now();
+    const auto stopped = transport_.stop(hold.queue, hold.type);
+    if (stopped)
+        count_stop(hip::ref_of(hold.queue), ns_since(begin));
+    return stopped;
 }
 
-Result<void> Holds::start(const hip::QueueRecord& queue) {
+Result<void> Holds::start(const Hold& hold) {
     const auto begin = Clock::now();
-    const auto started = transport_.start(queue);
+    const auto started = transport_.start(hold.queue);
     if (started)
-        count_start(hip::ref_of(queue), ns_since(begin));
+        count_start(hip::ref_of(hold.queue), ns_since(begin));
     return started;
 }
 
@@ -86,66 +67,217 @@ void Holds::count_start(hip::QueueRef queue, std::uint64_t ns) {
         counted->second.last_start_ns = ns;
 }
 
-Result<void> Holds::hold_all(std::span<const hip::QueueRecord> queues, StopType type) {
-    const std::lock_guard lock(mutex_);
-    std::vector<hip::QueueRecord> to_stop;
-    for (const hip::QueueRecord& queue : queues)
-        if (!holds_.contains(hip::ref_of(queue)) && !has(to_stop, queue))
-            to_stop.push_back(queue);
-    const auto begin = Clock::now();
-    const auto stopped = transport_.stop_all(to_stop, type);
-    const std::uint64_t ns = ns_since(begin); // of all: they stopped together
-    const auto failed = std::ranges::find_if(stopped, [](const auto& one) { return !one; });
-    if (failed != stopped.end()) {
-        std::vector<hip::QueueRecord> to_start;
-        for (std::size_t i = 0; i < to_stop.size(); ++i)
-            if (stopped[i])
-                to_start.push_back(to_stop[i]);
-        (void)transport_.start_all(to_start); // refused only by a dead queue
-        return *failed;
+// After an error the driver is as it was.
+Result<void> Holds::apply(Entry entry) {
+    Hold& hold = entry->second;
+    const bool to_stop = !hold.owners.empty() && hold.lifts == 0;
+    if (to_stop == hold.stopped || dead_.contains(entry->first))
+        return {};
+    const auto done = to_stop ? stop(hold) : start(hold);
+    if (done)
+        hold.stopped = to_stop;
+    else if (is_death(done.error()))
+        dead_.insert(entry->first);
+    return done;
+}
+
+// Forgets what is not needed any more, and counts.
+void Holds::settle(Entry entry) {
+    if (dead_.contains(entry->first))
+        entry->second.owners.clear();
+    if (entry->second.owners.empty() && entry->second.lifts == 0)
+        holds_.erase(entry);
+    num_held_.store(static_cast<std::uint32_t>(std::ranges::count_if(
+                        holds_, [](const auto& hold) { return !hold.second.owners.empty(); })),
+                    std::memory_order_relaxed);
+}
+
+void Holds::tell() const {
+    if (changed_)
+        changed_();
+}
+
+Result<void> Holds::hold(const hip::QueueRecord& queue, StopType type, const void* owner) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (shut_)
+            return fail(ESHUTDOWN, Op::preempt_queue, queue.kfd_queue_id);
+        if (dead_.contains(hip::ref_of(queue)))
+            return fail(EIO, Op::preempt_queue, queue.kfd_queue_id);
+        const Entry entry = entry_of(queue, type);
+        entry->second.owners.push_back(owner);
+        const auto held = apply(entry);
+        if (!held)
+            entry->second.owners.pop_back();
+        settle(entry);
+        if (!held)
+            return held;
     }
-    for (const hip::QueueRecord& queue : to_stop)
-        count_stop(hip::ref_of(queue), ns);
-    for (const hip::QueueRecord& queue : queues)
-        ++holds_.try_emplace(hip::ref_of(queue), Hold{queue, 0}).first->second.count;
+    tell();
+    return {};
+}
+
+Result<void> Holds::release(const hip::QueueRecord& queue, const void* owner) {
+    {
+        const std::lock_guard lock(mutex_);
+        const Entry entry = holds_.find(hip::ref_of(queue));
+        if (entry == holds_.end())
+            return {};
+        auto& owners = entry->second.owners;
+        const auto mine = std::ranges::find(owners, owner);
+        if (mine == owners.end())
+            return {};
+        owners.erase(mine);
+        const auto released = apply(entry);
+        if (!released && !is_gone(released.error()) && !is_death(released.error())) {
+            owners.push_back(owner);
+            return released;
+        }
+        settle(entry);
+    }
+    tell();
+    return {};
+}
+
+Result<void> Holds::hold_all(std::span<const hip::QueueRecord> queues, StopType type) {
+    {
+        const std::lock_guard lock(mutex_);
+        std::vector<hip::QueueRecord> to_stop;
+        for (const hip::QueueRecord& queue : queues) {
+            const hip::QueueRef ref = hip::ref_of(queue);
+            if (shut_ || dead_.contains(ref))
+                return fail(shut_ ? ESHUTDOWN : EIO, Op::preempt_queue, queue.kfd_queue_id);
+            const auto known = holds_.find(ref);
+            const bool runs =
+                known == holds_.end() || (!known->second.stopped && known->second.lifts == 0);
+            if (runs && std::ranges::find(to_stop, ref, hip::ref_of) == to_stop.end())
+                to_stop.push_back(queue);
+        }
+        const auto begin = Clock::now();
+        const auto stopped = transport_.stop_all(to_stop, type);
+        const std::uint64_t ns = ns_since(begin); // of all: they stopped together
+        const auto failed = std::ranges::find_if(stopped, [](const auto& one) { return !one; });
+        if (failed != stopped.end()) {
+            std::vector<hip::QueueRecord> to_start;
+            for (std::size_t i = 0; i < to_stop.size(); ++i)
+                if (stopped[i])
+                    to_start.push_back(to_stop[i]);
+            (void)transport_.start_all(to_start); // refused only by a dead queue
+            return *failed;
+        }
+        for (const hip::QueueRecord& queue : to_stop) {
+            count_stop(hip::ref_of(queue), ns);
+            entry_of(queue, type)->second.stopped = true;
+        }
+        for (const hip::QueueRecord& queue : queues) {
+            const Entry entry = entry_of(queue, type);
+            entry->second.owners.push_back(nullptr);
+            settle(entry);
+        }
+    }
+    tell();
     return {};
 }
 
 std::vector<Result<void>> Holds::release_each(std::span<const hip::QueueRecord> queues) {
-    const std::lock_guard lock(mutex_);
     std::vector<Result<void>> answers(queues.size());
-    std::vector<hip::QueueRecord> to_start;
-    std::vector<std::size_t> places; // of to_start in queues
-    for (std::size_t i = 0; i < queues.size(); ++i) {
-        const auto found = holds_.find(hip::ref_of(queues[i]));
-        if (found == holds_.end() || found->second.count == 0) {
-            answers[i] = fail(EALREADY, Op::resume_queue, queues[i].kfd_queue_id);
-        } else if (--found->second.count == 0) {
-            to_start.push_back(found->second.queue);
-            places.push_back(i);
+    {
+        const std::lock_guard lock(mutex_);
+        std::vector<hip::QueueRecord> to_start;
+        std::vector<std::size_t> places; // of to_start in queues
+        for (std::size_t i = 0; i < queues.size(); ++i) {
+            const Entry entry = holds_.find(hip::ref_of(queues[i]));
+            if (entry == holds_.end())
+                continue;
+            auto& owners = entry->second.owners;
+            const auto mine = std::ranges::find(owners, nullptr);
+            if (mine == owners.end())
+                continue;
+            owners.erase(mine);
+            if (owners.empty() && entry->second.stopped) {
+                to_start.push_back(entry->second.queue);
+                places.push_back(i);
+            } else {
+                settle(entry);
+            }
+        }
+        const auto begin = Clock::now();
+        const auto started = transport_.start_all(to_start);
+        const std::uint64_t ns = ns_since(begin);
+        for (std::size_t i = 0; i < to_start.size(); ++i) {
+            const Entry entry = holds_.find(hip::ref_of(to_start[i]));
+            if (started[i]) {
+                count_start(entry->first, ns);
+                entry->second.stopped = false;
+            } else if (is_death(started[i].error())) {
+                dead_.insert(entry->first);
+            } else if (!is_gone(started[i].error())) {
+                entry->second.owners.push_back(nullptr);
+                answers[places[i]] = started[i];
+            }
+            settle(entry);
         }
     }
-    const auto begin = Clock::now();
-    const auto started = transport_.start_all(to_start);
-    const std::uint64_t ns = ns_since(begin);
-    for (std::size_t i = 0; i < to_start.size(); ++i) {
-        if (started[i])
-            count_start(hip::ref_of(to_start[i]), ns);
-        if (started[i] || is_gone(started[i].error())) {
-            holds_.erase(hip::ref_of(to_start[i]));
-        } else {
-            ++holds_.at(hip::ref_of(to_start[i])).count;
-            answers[places[i]] = started[i];
-        }
-    }
+    tell();
     return answers;
 }
 
-void Holds::release_all() {
+void Holds::forget(hip::QueueRef queue, const void* owner) {
+    {
+        const std::lock_guard lock(mutex_);
+        const Entry entry = holds_.find(queue);
+        if (entry == holds_.end() || std::erase(entry->second.owners, owner) == 0)
+            return;
+        (void)apply(entry);
+        settle(entry);
+    }
+    tell();
+}
+
+void Holds::forget(hip::QueueRef queue) {
+    {
+        const std::lock_guard lock(mutex_);
+        const Entry entry = holds_.find(queue);
+        if (entry == holds_.end())
+            return;
+        entry->second.owners.clear();
+        (void)apply(entry);
+        settle(entry);
+    }
+    tell();
+}
+
+void Holds::lift(const hip::QueueRecord& queue) {
     const std::lock_guard lock(mutex_);
-    for (const auto& [ref, hold] : holds_)
-        (void)transport_.start(hold.queue); // the process ends: nobody is left to tell
-    holds_.clear();
+    if (shut_)
+        return;
+    const Entry entry = entry_of(queue, StopType::save);
+    ++entry->second.lifts;
+    (void)apply(entry); // refused only by a queue that is gone or dead
+    settle(entry);
+}
+
+void Holds::drop_lift(hip::QueueRef queue) {
+    const std::lock_guard lock(mutex_);
+    const Entry entry = holds_.find(queue);
+    if (entry == holds_.end() || entry->second.lifts == 0)
+        return;
+    --entry->second.lifts;
+    (void)apply(entry); // as above; its owners are told when they release it: with success
+    settle(entry);
+}
+
+void Holds::release_all() {
+    {
+        const std::lock_guard lock(mutex_);
+        shut_ = true;
+        for (const auto& [ref, hold] : holds_)
+            if (hold.stopped)
+                (void)transport_.start(hold.queue); // the process ends: nobody is left to tell
+        holds_.clear();
+        num_held_.store(0, std::memory_order_relaxed);
+    }
+    tell();
 }
 
 StopCounters Holds::counters(hip::QueueRef queue) const {
@@ -157,7 +289,17 @@ StopCounters Holds::counters(hip::QueueRef queue) const {
 std::uint32_t Holds::count(hip::QueueRef queue) const {
     const std::lock_guard lock(mutex_);
     const auto found = holds_.find(queue);
-    return found == holds_.end() ? 0 : found->second.count;
+    return found == holds_.end() ? 0 : static_cast<std::uint32_t>(found->second.owners.size());
+}
+
+std::vector<HeldQueue> Holds::held() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<HeldQueue> held;
+    for (const auto& [ref, hold] : holds_)
+        if (!hold.owners.empty())
+            held.push_back(
+                {hold.queue, static_cast<std::uint32_t>(hold.owners.size()), hold.lifts});
+    return held;
 }
 
 } // namespace xpreempt::backend

@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Counted holds of KFD queues: the first stops the queue, the last one's end starts it.
+// Holds of KFD queues, each with its owner: the first stops the queue, the last one's end starts
+// it.
 #pragma once
 
 #include "backend/transport.hpp"
 #include "base/error.hpp"
 #include "hip/mapping.hpp"
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <span>
 #include <vector>
 
 namespace xpreempt::backend {
+
+struct HeldQueue {
+    hip::QueueRecord queue;
+    std::uint32_t holds;
+    std::uint32_t lifts; // > 0: it runs although it is held
+};
 
 // Of one queue, and of this library's stops alone; times are the caller's.
 struct StopCounters {
@@ -27,35 +37,66 @@ class Holds {
 public:
     explicit Holds(Transport& transport) : transport_(transport) {}
 
-    Result<void> hold(const hip::QueueRecord& queue, StopType type);
-    // A queue that was destroyed meanwhile is released with success: nothing of it is left.
-    Result<void> release(const hip::QueueRecord& queue);
+    // Owners are told apart by address only. EIO: the queue is dead. ESHUTDOWN: the process ends.
+    Result<void> hold(const hip::QueueRecord& queue, StopType type, const void* owner);
+    // A hold that ended without its owner (the queue was destroyed or died, the stream was
+    // destroyed) is released with success.
+    Result<void> release(const hip::QueueRecord& queue, const void* owner);
 
-    // Several at once, a queue perhaps more than once. All are held after it, or none that was not
-    // before.
+    // Several at once, a queue perhaps more than once, without an owner. All are held after it, or
+    // none that was not before.
     Result<void> hold_all(std::span<const hip::QueueRecord> queues, StopType type);
     // An answer for each; a queue whose start is refused stays held.
     std::vector<Result<void>> release_each(std::span<const hip::QueueRecord> queues);
 
-    // Every queue runs again, whoever holds it: for the end of the process.
+    // Ends holds without their owners: those of one, or all.
+    void forget(hip::QueueRef queue, const void* owner);
+    void forget(hip::QueueRef queue);
+
+    // Lets the queue run whoever holds it, now or later, until as many drops: counted.
+    void lift(const hip::QueueRecord& queue);
+    void drop_lift(hip::QueueRef queue);
+
+    // Every queue runs again, whoever holds it, and none is held any more: for the end of the
+    // process.
     void release_all();
+
     [[nodiscard]] std::uint32_t count(hip::QueueRef queue) const;
     [[nodiscard]] StopCounters counters(hip::QueueRef queue) const;
+    [[nodiscard]] std::vector<HeldQueue> held() const; // with at least one hold
+    [[nodiscard]] bool any() const { return num_held_.load(std::memory_order_relaxed) != 0; }
+
+    // Called after a hold began or ended, in that thread and without the mutex. Set once, before
+    // the first hold.
+    void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
 
 private:
     struct Hold {
         hip::QueueRecord queue;
-        std::uint32_t count;
+        StopType type;
+        std::vector<const void*> owners;
+        std::uint32_t lifts;
+        bool stopped;
     };
+    using Entry = std::map<hip::QueueRef, Hold>::iterator;
 
-    Result<void> start(const hip::QueueRecord& queue);
+    Entry entry_of(const hip::QueueRecord& queue, StopType type);
+    Result<void> apply(Entry entry);
+    Result<void> stop(const Hold& hold);
+    Result<void> start(const Hold& hold);
     void count_stop(hip::QueueRef queue, std::uint64_t ns);
     void count_start(hip::QueueRef queue, std::uint64_t ns);
+    void settle(Entry entry);
+    void tell() const;
 
     Transport& transport_;
+    std::function<void()> changed_;
+    std::atomic<std::uint32_t> num_held_{0};
     mutable std::mutex mutex_;
     std::map<hip::QueueRef, Hold> holds_;
+    std::set<hip::QueueRef> dead_;
     std::map<hip::QueueRef, StopCounters> counters_;
+    bool shut_ = false;
 };
 
 } // namespace xpreempt::backend

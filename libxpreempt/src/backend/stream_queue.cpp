@@ -2,6 +2,7 @@
 // Maps a stream at the moment it is stopped, and stops the queue found.
 #include "backend/stream_queue.hpp"
 
+#include "backend/gates.hpp"
 #include "kfd/queue_ioctls.hpp"
 
 #include <cerrno>
@@ -20,8 +21,12 @@ public:
     EventMarker& operator=(EventMarker&&) = delete;
 
     // An error is not "passed": wait() then tells it.
-    bool passed() override { return hip_.event_query(event_) == hip::success; }
+    bool passed() override {
+        const Ungated ungated;
+        return hip_.event_query(event_) == hip::success;
+    }
     Result<void> wait() override {
+        const Ungated ungated;
         if (const int error = hip_.event_synchronize(event_); error != hip::success)
             return hip::failed_call(error);
         return {};
@@ -205,6 +210,7 @@ std::optional<Guardian> StreamQueue::guard(const xqueue::Launch& launch) {
 }
 
 Result<void> StreamQueue::launch(const xqueue::Launch& launch) {
+    const Ungated ungated; // a command is the xqueue's business, not its stream's
     LaunchedCommands::Entry entry;
     entry.ticket = launch.ticket;
     if (launch.command.flags != 0)
@@ -239,6 +245,7 @@ Result<void> StreamQueue::launch(const xqueue::Launch& launch) {
 }
 
 Result<std::shared_ptr<xqueue::Marker>> StreamQueue::mark() {
+    const Ungated ungated;
     const hip::Functions& hip = environment_.hip;
     hip::Event event = nullptr;
     if (const int error =
@@ -278,7 +285,8 @@ Result<xqueue::Deactivated> StreamQueue::flush() {
     if (!queue)
         return tl::make_unexpected(queue.error());
     const bool can_save = environment_.transport.can(StopType::save);
-    const auto held = environment_.holds.hold(*queue, can_save ? StopType::save : StopType::drain);
+    const auto held =
+        environment_.holds.hold(*queue, can_save ? StopType::save : StopType::drain, stream_);
     if (!held)
         return tl::make_unexpected(held.error());
     xqueue::Deactivated answer{std::nullopt, xqueue::Way::flush};
@@ -288,7 +296,7 @@ Result<xqueue::Deactivated> StreamQueue::flush() {
         answer.relaunch_from = launched_.take_back_packets(ring, queue->hsa_queue);
     }
     // Too late for an error: reactivate() tries again.
-    if (!environment_.holds.release(*queue))
+    if (!environment_.holds.release(*queue, stream_))
         stopped_ = {*queue};
     return answer;
 }
@@ -304,7 +312,7 @@ Result<void> StreamQueue::stop(StopType type) {
     for (const hip::QueueRecord& queue : environment_.mapping.busy_queues(key_)) {
         const bool is_shared = queue.num_streams > 1 && !rules_.allow_shared;
         const auto held = is_shared ? fail(EBUSY, Op::share_queue, queue.kfd_queue_id)
-                                    : environment_.holds.hold(queue, type);
+                                    : environment_.holds.hold(queue, type, stream_);
         if (!held) {
             if (!stopped_.empty())
                 (void)start(); // the first error is the one to tell
@@ -319,7 +327,7 @@ Result<void> StreamQueue::start() {
     if (stopped_.empty())
         return fail(EALREADY, Op::resume_queue);
     while (!stopped_.empty()) {
-        if (const auto released = environment_.holds.release(stopped_.back()); !released)
+        if (const auto released = environment_.holds.release(stopped_.back(), stream_); !released)
             return released;
         stopped_.pop_back();
     }

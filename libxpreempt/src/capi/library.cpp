@@ -28,14 +28,14 @@ const char* wanted_transport() {
 QueueHandle::~QueueHandle() {
     const std::lock_guard lock(mutex_);
     if (held_)
-        (void)holds_.release(queue_); // refused only by a dead queue
+        (void)holds_.release(queue_, nullptr); // refused only by a dead queue
 }
 
 Result<void> QueueHandle::preempt() {
     const std::lock_guard lock(mutex_);
     if (held_)
         return fail(EALREADY, Op::preempt_queue, queue_.kfd_queue_id);
-    if (const auto held = holds_.hold(queue_, backend::StopType::save); !held)
+    if (const auto held = holds_.hold(queue_, backend::StopType::save, nullptr); !held)
         return held;
     held_ = true;
     return {};
@@ -45,7 +45,7 @@ Result<void> QueueHandle::resume() {
     const std::lock_guard lock(mutex_);
     if (!held_)
         return fail(EALREADY, Op::resume_queue, queue_.kfd_queue_id);
-    if (const auto released = holds_.release(queue_); !released)
+    if (const auto released = holds_.release(queue_, nullptr); !released)
         return released;
     held_ = false;
     return {};
@@ -116,8 +116,12 @@ bool Library::forked() {
 Library::Library()
     : mapping_(hip::Mapping::of_process()),
       selected_(backend::select_transport(mapping_, wanted_transport())),
-      holds_(*selected_.transport) {
-    pthread_atfork(nullptr, nullptr, [] { is_child.store(true, std::memory_order_relaxed); });
+      holds_(*selected_.transport), order_(mapping_, holds_),
+      gates_(mapping_, holds_, order_, [this] { return hip(); }) {
+    pthread_atfork(nullptr, nullptr, [] {
+        is_child.store(true, std::memory_order_relaxed);
+        backend::Gates::forget();
+    });
 }
 
 Result<const hip::Functions*> Library::hip() {
@@ -166,6 +170,8 @@ void Library::release_at_exit() {
 void Library::let_everything_run() {
     abandon_control();       // before: it could stop what runs again
     (void)scheduling.stop(); // it would suspend again
+    gates_.shut();
+    order_.shut();
     for (const auto& xqueue : xqueues.all()) {
         (void)xqueue->drop();
         while (xqueue->state().suspends > 0 && xqueue->resume()) {

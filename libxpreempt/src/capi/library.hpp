@@ -2,6 +2,8 @@
 // Composition root: what one process has of everything below the C interface.
 #pragma once
 
+#include "backend/gates.hpp"
+#include "backend/queue_order.hpp"
 #include "backend/stream_queue.hpp"
 #include "backend/transport.hpp"
 #include "base/handle_table.hpp"
@@ -66,6 +68,8 @@ public:
     [[nodiscard]] const kfd::Device* device() const { return selected_.device.get(); }
     backend::Holds& holds() { return holds_; }
     backend::GuardianPool& guardians() { return guardians_; }
+    backend::QueueOrder& order() { return order_; }
+    [[nodiscard]] const backend::Gates& gates() const { return gates_; }
 
     // HIP may be loaded later than we are, so it is looked for until it is found.
     Result<const hip::Functions*> hip();
@@ -92,6 +96,8 @@ private:
     backend::Selected selected_;
     backend::Holds holds_;
     backend::GuardianPool guardians_;
+    backend::QueueOrder order_;
+    backend::Gates gates_;
     std::mutex hip_mutex_;
     std::optional<hip::Functions> hip_;
     std::once_flag exit_registered_;

@@ -19,6 +19,7 @@ int xp_xqueue_set_priority(xp_xqueue_t xqueue, int32_t priority) {
         (*found)->set_priority(priority);
         if (const auto scheduler = library.scheduling.running())
             scheduler->note();
+        library.order().set_priority(xqueue.handle, priority);
         return {};
     });
 }

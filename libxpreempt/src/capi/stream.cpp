@@ -51,6 +51,14 @@ int xp_stream_query(void* stream, struct xp_stream_info* info) {
         ours.num_sharing = queue->num_streams;
         ours.level = static_cast<std::uint32_t>(level.level);
         ours.save_area_bytes = queue->save_area_bytes;
+        for (const backend::SeenQueue& seen : library.order().look()) {
+            if (hip::ref_of(seen.record) != hip::ref_of(*queue))
+                continue;
+            ours.held = seen.held ? 1 : 0;
+            ours.blocked = seen.waits_for ? 1 : 0;
+            ours.blocker = seen.waits_for ? seen.waits_for->kfd_queue_id : 0;
+        }
+        ours.waiters = library.gates().waiters(hip::ref_of(*queue));
         copy_text(ours.reason, level.reason);
         copy_out(info, ours);
         return {};

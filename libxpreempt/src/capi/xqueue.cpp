@@ -103,6 +103,7 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         library.scheduling.created(created, queue ? queue->gpu_id : 0);
         xqueue->handle = library.xqueues.insert(created);
         library.labels.add_xqueue(xqueue->handle, library.mapping().key_of(stream));
+        library.order().add_owner(xqueue->handle, stream);
         return {};
     });
 }
@@ -114,6 +115,7 @@ int xp_xqueue_destroy(xp_xqueue_t xqueue) {
         if (!removed)
             return tl::make_unexpected(removed.error());
         library.scheduling.destroyed(**removed);
+        library.order().forget_owner(xqueue.handle);
         return {};
     });
 }
@@ -202,7 +204,11 @@ int xp_xqueue_set_latency_budget(xp_xqueue_t xqueue, uint64_t budget_ns) {
 }
 
 int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
-    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
+    return fence([&](Library& library) -> Result<void> {
+        const auto handle = library.xqueues.find(xqueue.handle);
+        if (!handle)
+            return tl::make_unexpected(handle.error());
+        xqueue::XQueue& found = **handle;
         if (const auto checked = check_size(state, sizeof *state); !checked)
             return checked;
         const xqueue::State now = found.state();
@@ -219,6 +225,11 @@ int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
         ours.batch = now.batch;
         ours.latency_budget_ns = found.config().latency_budget_ns;
         ours.command_ns = now.command_ns;
+        if (const auto stream = library.order().stream_of(xqueue.handle))
+            if (const auto queue = library.mapping().queue_of(*stream)) {
+                ours.waiters = library.gates().waiters(hip::ref_of(*queue));
+                ours.lifted = library.order().lifted(hip::ref_of(*queue)) ? 1 : 0;
+            }
         copy_text(ours.reason, best.reason);
         copy_out(state, ours);
         return {};

@@ -30,6 +30,20 @@ void* find_table_function() {
     return handle != nullptr ? dlsym(handle, name) : nullptr;
 }
 
+// call(out, max) fills and tells how many there are. More may come between two calls; then it is
+// asked again with more room.
+template <typename Record, typename Call> std::vector<Record> all(Call call) {
+    std::vector<Record> records(64);
+    for (;;) {
+        const std::uint32_t count =
+            call(records.data(), static_cast<std::uint32_t>(records.size()));
+        const bool fits = count <= records.size();
+        records.resize(count);
+        if (fits)
+            return records;
+    }
+}
+
 } // namespace
 
 Mapping Mapping::of_process() {
@@ -51,34 +65,12 @@ Result<QueueRecord> Mapping::queue_of(Stream stream) const {
     return record;
 }
 
-std::vector<QueueRecord> Mapping::busy_queues(Stream stream) const {
-    if (!available())
-        return {};
-    std::vector<QueueRecord> records(8);
-    for (;;) {
-        const std::uint32_t count =
-            table_->busy_queues(stream, records.data(), static_cast<std::uint32_t>(records.size()));
-        const bool fits = count <= records.size();
-        records.resize(count);
-        if (fits)
-            return records;
-    }
-}
-
 std::vector<Stream> Mapping::streams_of(QueueRef queue) const {
     if (!available())
         return {};
-    // Streams may come between the two calls; then ask again with more room.
-    std::vector<const void*> seen(16);
-    for (;;) {
-        const std::uint32_t count =
-            table_->streams_of(queue.kfd_queue_id, queue.generation, seen.data(),
-                               static_cast<std::uint32_t>(seen.size()));
-        const bool fits = count <= seen.size();
-        seen.resize(count);
-        if (fits)
-            break;
-    }
+    const auto seen = all<const void*>([&](const void** out, std::uint32_t max) {
+        return table_->streams_of(queue.kfd_queue_id, queue.generation, out, max);
+    });
     std::vector<Stream> streams;
     for (const void* stream : seen)
         streams.push_back(const_cast<void*>(stream)); // HIP's handles are not const
@@ -90,17 +82,8 @@ Stream Mapping::key_of(Stream stream) const {
 }
 
 std::vector<hook::StreamRecord> Mapping::streams() const {
-    if (!available())
-        return {};
-    std::vector<hook::StreamRecord> records(64);
-    for (;;) {
-        const std::uint32_t count =
-            table_->streams(records.data(), static_cast<std::uint32_t>(records.size()));
-        const bool fits = count <= records.size();
-        records.resize(count);
-        if (fits)
-            return records;
-    }
+    return available() ? all<hook::StreamRecord>(table_->streams)
+                       : std::vector<hook::StreamRecord>{};
 }
 
 std::uint64_t Mapping::birth_of(Stream key) const {
@@ -110,18 +93,19 @@ std::uint64_t Mapping::birth_of(Stream key) const {
     return 0;
 }
 
-std::vector<QueueRecord> Mapping::queues() const {
+std::vector<QueueRecord> Mapping::busy_queues(const void* stream) const {
     if (!available())
         return {};
-    std::vector<QueueRecord> records(64);
-    for (;;) {
-        const std::uint32_t count =
-            table_->queues(records.data(), static_cast<std::uint32_t>(records.size()));
-        const bool fits = count <= records.size();
-        records.resize(count);
-        if (fits)
-            return records;
-    }
+    return all<QueueRecord>(
+        [&](QueueRecord* out, std::uint32_t max) { return table_->busy_queues(stream, out, max); });
+}
+
+std::vector<CopyRecord> Mapping::copies() const {
+    return available() ? all<CopyRecord>(table_->copies) : std::vector<CopyRecord>{};
+}
+
+std::vector<QueueRecord> Mapping::queues() const {
+    return available() ? all<QueueRecord>(table_->queues) : std::vector<QueueRecord>{};
 }
 
 Result<QueueRecord> Mapping::queue(std::uint32_t kfd_queue_id) const {

@@ -12,6 +12,7 @@
 namespace xpreempt::hip {
 
 using QueueRecord = hook::QueueRecord;
+using CopyRecord = hook::CopyRecord;
 
 // The pair names a queue for ever; the id alone names another one after destroy and create.
 struct QueueRef {
@@ -38,7 +39,7 @@ public:
     Result<QueueRecord> queue_of(Stream stream) const;
 
     // Where unfinished work of the stream may be: its queue, and more after a graph.
-    std::vector<QueueRecord> busy_queues(Stream stream) const;
+    std::vector<QueueRecord> busy_queues(const void* stream) const;
 
     // Queues of this process that the hook was loaded too late for.
     [[nodiscard]] std::uint32_t queues_before() const {
@@ -54,6 +55,9 @@ public:
     std::vector<hook::StreamRecord> streams() const;
     // Differs between two streams that have the same address one after the other; 0: unseen.
     std::uint64_t birth_of(Stream key) const;
+
+    // By DMA engine and not complete, oldest first.
+    std::vector<CopyRecord> copies() const;
 
     std::vector<QueueRecord> queues() const;
     Result<QueueRecord> queue(std::uint32_t kfd_queue_id) const; // ENOENT

@@ -42,6 +42,9 @@ Result<Functions> loaded_runtime() {
         find(runtime, "hipExtStreamCreateWithCUMask", hip.stream_create_with_cu_mask) &&
         find(runtime, "hipStreamDestroy", hip.stream_destroy) &&
         find(runtime, "hipStreamSynchronize", hip.stream_synchronize) &&
+        find(runtime, "hipStreamQuery", hip.stream_query) &&
+        find(runtime, "hipStreamGetFlags", hip.stream_get_flags) &&
+        find(runtime, "hipStreamIsCapturing", hip.stream_is_capturing) &&
         find(runtime, "hipEventCreateWithFlags", hip.event_create) &&
         find(runtime, "hipEventDestroy", hip.event_destroy) &&
         find(runtime, "hipEventRecord", hip.event_record) &&

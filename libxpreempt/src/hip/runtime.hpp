@@ -17,6 +17,9 @@ struct Functions {
     int (*stream_create_with_cu_mask)(Stream*, unsigned words, const unsigned* mask);
     int (*stream_destroy)(Stream);
     int (*stream_synchronize)(Stream);
+    int (*stream_query)(Stream);
+    int (*stream_get_flags)(Stream, unsigned* flags);
+    int (*stream_is_capturing)(Stream, int* status);
     int (*event_create)(Event*, unsigned flags);
     int (*event_destroy)(Event);
     int (*event_record)(Event, Stream);
@@ -34,6 +37,7 @@ struct Functions {
 
 constexpr int success = 0;
 constexpr int error_not_ready = 600;                   // hipErrorNotReady
+constexpr unsigned stream_non_blocking = 0x1;          // hipStreamNonBlocking
 constexpr unsigned event_disable_timing = 0x2;         // hipEventDisableTiming
 constexpr unsigned event_blocking_sync = 0x1;          // hipEventBlockingSync
 constexpr unsigned host_malloc_portable = 0x1;         // hipHostMallocPortable: for all devices

@@ -3,6 +3,7 @@
 #include "hook/queue_table.hpp"
 
 #include "hook/attach.hpp"
+#include "hook/copies.hpp"
 #include "hook/current_call.hpp"
 #include "hook/packet_log.hpp"
 #include "hook/real.hpp"
@@ -301,6 +302,7 @@ void note_packet(const void* stream, const void* hsa_queue, bool graph) {
 void forget_everything() {
     update_mutex = PTHREAD_MUTEX_INITIALIZER;
     table_mutex = PTHREAD_MUTEX_INITIALIZER;
+    forget_copies();
     for (QueueSlot& slot : queue_slots)
         slot.live = false;
     for (StreamSlot& slot : stream_slots)
@@ -421,10 +423,19 @@ bool table_attach() {
     return !bound_by_linker();
 }
 
-constexpr Table table{sizeof(Table),    table_queues,       table_stream_queue, table_streams_of,
-                      real_kfd_ioctl,   table_begin_update, table_end_update,   table_overflows,
-                      table_stream_key, table_busy_queues,  last_launch,        table_set_gate,
-                      table_attach,     queues_before,      log_packets,        table_streams};
+void table_begin_reading() {
+    pthread_mutex_lock(&update_mutex);
+}
+
+void table_end_reading() {
+    pthread_mutex_unlock(&update_mutex);
+}
+
+constexpr Table table{sizeof(Table),       table_queues,       table_stream_queue, table_streams_of,
+                      real_kfd_ioctl,      table_begin_update, table_end_update,   table_overflows,
+                      table_stream_key,    table_busy_queues,  last_launch,        table_set_gate,
+                      table_attach,        queues_before,      log_packets,        table_streams,
+                      table_begin_reading, table_end_reading,  unfinished_copies,  in_event_thread};
 
 } // namespace
 

@@ -101,6 +101,17 @@ struct StreamRecord {
     std::uint64_t birth; // differs from that of any other stream ever: addresses are used again
 };
 
+constexpr std::uint32_t max_copy_waits = 8;
+
+// A copy that HIP asked a DMA engine for.
+struct CopyRecord {
+    const void* stream; // key; null: not a call of a stream's
+    std::uint32_t num_waits;
+    std::uint32_t engine; // hsa_amd_sdma_engine_id_t, a bit; 0: ROCr chose
+    std::uint64_t waits[max_copy_waits]; // hsa_signal_t that must come before
+    std::uint64_t completion;            // hsa_signal_t
+};
+
 // All calls are safe from any thread, none allocates. 0 or a negative errno where int is returned.
 struct Table {
     std::uint32_t bytes; // of this struct: a newer hook appends
@@ -155,6 +166,17 @@ struct Table {
 
     // Every stream that a packet was seen of. Returns how many.
     std::uint32_t (*streams)(StreamRecord* out, std::uint32_t max);
+
+    // Between them no queue is created, changed or destroyed by the host, so that the rings of all
+    // that there are can be read. Nothing of begin_update() may be called there.
+    void (*begin_reading)();
+    void (*end_reading)();
+
+    // Copies that are not complete, oldest first. Returns how many.
+    std::uint32_t (*copies)(CopyRecord* out, std::uint32_t max);
+
+    // Not 0: the calling thread is ROCr's for signals, in one of its handlers.
+    int (*in_event_thread)();
 };
 
 } // namespace xpreempt::hook

@@ -17,6 +17,9 @@ enum PacketType : std::uint8_t {
 constexpr std::uint8_t amd_barrier_value = 2; // hsa_amd_packet_type8_t
 constexpr std::size_t num_dependencies = 5;
 
+// As many packets before read are looked at; a queue does not run that many kernels at once.
+constexpr std::uint64_t look_back = 256;
+
 // hsa_barrier_and_packet_t, hsa_barrier_or_packet_t
 constexpr std::size_t dependencies_at = 8;
 // hsa_amd_barrier_value_packet_t
@@ -86,7 +89,8 @@ std::vector<Signal> waits_in(const Ring& ring) {
 }
 
 bool completes(const Ring& ring, Signal signal) {
-    const std::uint64_t count = std::min<std::uint64_t>(ring.write, ring.packets);
+    const std::uint64_t count =
+        std::min<std::uint64_t>({ring.write, outstanding(ring) + look_back, ring.packets});
     for (std::uint64_t i = 1; i <= count; ++i)
         if (read_at<Signal>(packet_at(ring, ring.write - i), completion_at) == signal)
             return true;

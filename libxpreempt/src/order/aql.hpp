@@ -26,8 +26,8 @@ constexpr std::size_t packet_bytes = 64;
 // Signals that barriers between read and write wait for and that have not come yet.
 std::vector<Signal> waits_in(const Ring& ring);
 
-// One of the ring's packets completes the signal. Also those before read count: a kernel's slot may
-// be free while it runs, and its packet stays there until the slot is used again.
+// One of the ring's packets completes the signal. Also those shortly before read count: a kernel's
+// slot may be free while it runs, and its packet stays there until the slot is used again.
 bool completes(const Ring& ring, Signal signal);
 
 // Packets that were not taken out yet.

@@ -55,13 +55,16 @@ private:
     std::vector<std::vector<std::size_t>> edges_;
 };
 
-// Copies of others that stand behind this one in a ring, if they are on the same engine.
+// The highest priority of others' copies that stand behind this one in an engine's ring.
 std::int32_t highest_behind(const Snapshot& snapshot, std::size_t copy, bool& any) {
     std::int32_t highest = 0;
     any = false;
     for (std::size_t later = copy + 1; later < snapshot.copies.size(); ++later) {
         const CopyState& behind = snapshot.copies[later];
-        if (behind.queue == snapshot.copies[copy].queue)
+        const CopyState& before = snapshot.copies[copy];
+        const bool same_ring =
+            behind.engine == before.engine || behind.engine == 0 || before.engine == 0;
+        if (behind.queue == before.queue || !same_ring)
             continue;
         highest = any ? std::max(highest, behind.priority) : behind.priority;
         any = true;

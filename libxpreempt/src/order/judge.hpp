@@ -22,6 +22,7 @@ struct QueueState {
 struct CopyState {
     std::size_t queue = nobody; // of the stream it belongs to
     std::int32_t priority = 0;
+    std::uint32_t engine = 0;  // 0: any of them
     std::vector<Signal> waits; // that have not come
     Signal completion = 0;
 };
@@ -44,10 +45,10 @@ struct Verdict {
 
 // Edges, from who waits to whom for:
 // - a queue to the owner of a signal that one of its barriers waits for,
-// - a copy to the owners of its signals, and to older copies that wait: an engine's ring is worked
-//   off in order, and which engine a copy is on is not known here.
+// - a copy to the owners of its signals.
 // A held queue is lifted when one of higher priority waits for it over any number of edges, or when
-// copies of other streams of no lower priority stand behind one of its own in an engine.
+// a copy that waits for it is in an engine before one of another stream of no lower priority: an
+// engine works its ring off in order.
 Verdict judge(const Snapshot& snapshot);
 
 } // namespace xpreempt::order

@@ -251,6 +251,17 @@ EXPORT int hipStreamDestroy(void* stream) {
 EXPORT int hipStreamSynchronize(void*) {
     return 0;
 }
+EXPORT int hipStreamQuery(void*) {
+    return 0;
+}
+EXPORT int hipStreamGetFlags(void*, unsigned* flags) {
+    *flags = 0;
+    return 0;
+}
+EXPORT int hipStreamIsCapturing(void*, int* status) {
+    *status = 0;
+    return 0;
+}
 EXPORT int hipMemsetAsync(void*, int, std::size_t, void* stream) {
     put_packet(stream);
     return 0;

@@ -127,9 +127,9 @@ public:
         return *this;
     }
     // A copy of the queue's stream; it waits for the owner's signal, 0 for none.
-    Scene& copy(char of, char owner) {
+    Scene& copy(char of, char owner, std::uint32_t engine = 1) {
         const char digit = static_cast<char>('0' + snapshot_.copies.size());
-        CopyState copy{index(of), snapshot_.queues[index(of)].priority, {}, signal(digit)};
+        CopyState copy{index(of), snapshot_.queues[index(of)].priority, engine, {}, signal(digit)};
         if (owner != 0)
             copy.waits.push_back(signal(owner));
         snapshot_.copies.push_back(copy);
@@ -222,6 +222,10 @@ TEST(JudgeTest, a_parked_copy_is_in_the_way_of_others) {
     // Another stream's does, unless it is less important.
     EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A').copy('b', 0).judged());
     EXPECT_EQ("-- ", Scene().queue('A', 1).queue('b').copy('A', 'A').copy('b', 0).judged());
+    // On another engine it does not; where ROCr chose the engine it may.
+    EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('A', 'A', 1).copy('b', 0, 2).judged());
+    EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A', 1).copy('b', 0, 0).judged());
+    EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A', 0).copy('b', 0, 2).judged());
     // One that came before is not behind it.
     EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('b', 0).copy('A', 'A').judged());
     // A copy that waits for nobody held is in nobody's way.

@@ -166,7 +166,7 @@ TEST(Holds, several_are_all_held_or_none) {
 
     transport.refused = 0;
     transport.log.clear();
-    ASSERT_TRUE(holds.hold(queue_of(3), StopType::save));
+    ASSERT_TRUE(holds.hold(queue_of(3), StopType::save, nullptr));
     ASSERT_TRUE(holds.hold_all(queues, StopType::save));
     EXPECT_EQ(" -3 -1 -2", transport.log);
     EXPECT_EQ(2U, holds.count(hip::ref_of(queues[0])));

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+// Who has to wait for what, and the waiting.
+#include "backend/gates.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+
+namespace xpreempt::backend {
+
+namespace {
+
+using hook::Call;
+using hook::CallClass;
+using Queues = std::vector<SeenQueue>;
+using Refs = std::set<hip::QueueRef>;
+
+std::atomic<Gates*> the_gates{nullptr};
+thread_local unsigned ungated = 0;
+
+// Lifts of the calling thread's stream_destroy or device_reset, between before and after.
+thread_local std::vector<hip::QueueRecord> lifted_here;
+
+template <typename... Classes> constexpr std::uint64_t mask_of(Classes... classes) {
+    return ((std::uint64_t{1} << static_cast<unsigned>(classes)) | ...);
+}
+
+constexpr std::uint64_t always =
+    mask_of(CallClass::event_record, CallClass::capture); // what they tell is needed later
+constexpr std::uint64_t while_held =
+    always | mask_of(CallClass::launch, CallClass::cooperative, CallClass::graph,
+                     CallClass::callback, CallClass::copy, CallClass::blocking_copy,
+                     CallClass::fill, CallClass::blocking_fill, CallClass::memory,
+                     CallClass::memory_op, CallClass::event_edge, CallClass::event_wait,
+                     CallClass::stream_wait, CallClass::stream_destroy, CallClass::device_wait,
+                     CallClass::device_reset);
+
+const SeenQueue* find(const Queues& queues, hip::QueueRef ref) {
+    const auto found = std::ranges::find_if(
+        queues, [&](const SeenQueue& queue) { return hip::ref_of(queue.record) == ref; });
+    return found == queues.end() ? nullptr : &*found;
+}
+
+// The queue, and the held one that it waits for: the wait is for both.
+void add(Refs& refs, const SeenQueue& queue) {
+    refs.insert(hip::ref_of(queue.record));
+    if (queue.waits_for)
+        refs.insert(hip::ref_of(*queue.waits_for));
+}
+
+bool is_handle(const void* stream) {
+    return reinterpret_cast<std::uintptr_t>(stream) > 2; // 1 and 2 name default streams
+}
+
+} // namespace
+
+Ungated::Ungated() {
+    ++ungated;
+}
+Ungated::~Ungated() {
+    --ungated;
+}
+
+Gates::Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, FindHip find_hip)
+    : mapping_(mapping), holds_(holds), order_(order), find_hip_(std::move(find_hip)) {
+    holds_.on_change([this] { holds_changed(); });
+    order_.on_change([this] { go_on(); });
+    the_gates.store(this, std::memory_order_release);
+    holds_changed();
+}
+
+// While nothing is held the hook shows only what has to be remembered; a call costs the load that
+// finds it out.
+void Gates::holds_changed() {
+    static constexpr hook::Gate idle{sizeof(hook::Gate), 0, always, before, after};
+    static constexpr hook::Gate held{sizeof(hook::Gate), 0, while_held, before, after};
+    if (!mapping_.available())
+        return;
+    mapping_.table()->set_gate(holds_.any() ? &held : &idle);
+    order_.settle();
+    go_on();
+}
+
+void Gates::go_on() {
+    const std::lock_guard lock(mutex_);
+    ++changes_;
+    changed_.notify_all();
+}
+
+void Gates::shut() {
+    shut_.store(true);
+    go_on();
+}
+
+void Gates::forget() {
+    the_gates.store(nullptr);
+}
+
+std::uint32_t Gates::waiters(hip::QueueRef queue) const {
+    const std::lock_guard lock(mutex_);
+    return static_cast<std::uint32_t>(std::ranges::count_if(
+        waiters_, [&](const Waiter& waiter) { return waiter.queues.contains(queue); }));
+}
+
+int Gates::before(const Call* call) {
+    Gates* gates = the_gates.load(std::memory_order_acquire);
+    return gates != nullptr ? gates->enter(*call) : 0;
+}
+
+void Gates::after(const Call* call, int error) {
+    if (Gates* gates = the_gates.load(std::memory_order_acquire); gates != nullptr)
+        gates->leave(*call, error);
+}
+
+// The call is always made: a wait ends, it never fails.
+int Gates::enter(const Call& call) {
+    if (!holds_.any() || shut_.load(std::memory_order_relaxed) || ungated > 0)
+        return 0;
+    if (call.call_class == CallClass::stream_destroy ||
+        call.call_class == CallClass::device_reset) {
+        lift_for_destroy(call);
+        return 0;
+    }
+    // ROCr has one thread for all signals of the process, the resume's among them.
+    if (mapping_.table()->in_event_thread() != 0 || is_capturing(call))
+        return 0;
+    wait_outside(call);
+    return 0;
+}
+
+void Gates::leave(const Call& call, int error) {
+    switch (call.call_class) {
+    case CallClass::capture: note_capture(call, error); return;
+    case CallClass::stream_destroy:
+    case CallClass::device_reset: end_destroy(call, error == hip::success); return;
+    case CallClass::event_record:
+        if (error == hip::success) {
+            RecordedEvent& slot = slot_of(call.event);
+            slot.event.store(nullptr, std::memory_order_relaxed);
+            slot.stream.store(call.stream, std::memory_order_relaxed);
+            slot.handle.store(call.handle, std::memory_order_relaxed);
+            slot.event.store(call.event, std::memory_order_release);
+        }
+        break;
+    default: break;
+    }
+    // Whatever it put into a ring may be an edge to a held queue.
+    if (holds_.any())
+        order_.settle();
+}
+
+Gates::RecordedEvent& Gates::slot_of(const void* event) {
+    return events_[(reinterpret_cast<std::uintptr_t>(event) >> 4U) % events_.size()];
+}
+
+// A stream that is captured takes no packets, and a question about another one would end the
+// capture.
+void Gates::note_capture(const Call& call, int error) {
+    const bool begins = std::string_view(call.name).find("Begin") != std::string_view::npos;
+    const std::lock_guard lock(mutex_);
+    if (begins && error == hip::success)
+        capturing_.insert(call.stream);
+    else if (!begins)
+        capturing_.erase(call.stream);
+    captures_.store(static_cast<std::uint32_t>(capturing_.size()));
+}
+
+// Streams join a capture by waiting for its events, so HIP is asked: this question is allowed.
+bool Gates::is_capturing(const Call& call) {
+    if (captures_.load() == 0)
+        return false;
+    const auto hip = find_hip_();
+    if (!hip || !is_handle(call.handle)) {
+        const std::lock_guard lock(mutex_);
+        return capturing_.contains(call.stream);
+    }
+    int status = 0;
+    return (*hip)->stream_is_capturing(const_cast<void*>(call.handle), &status) != hip::success ||
+           status != 0;
+}
+
+bool Gates::is_blocking(hip::Stream handle) {
+    const auto hip = find_hip_();
+    unsigned flags = 0;
+    return !is_handle(handle) || !hip || (*hip)->stream_get_flags(handle, &flags) != hip::success ||
+           (flags & hip::stream_non_blocking) == 0;
+}
+
+// Queues of the stream that stand, if anything of the stream is unfinished.
+Refs Gates::unfinished(const void* key, hip::Stream handle, const Queues& queues) {
+    Refs standing;
+    bool outstanding = false;
+    for (const hip::QueueRecord& record : mapping_.busy_queues(key))
+        if (const SeenQueue* queue = find(queues, hip::ref_of(record));
+            queue != nullptr && queue->stands()) {
+            add(standing, *queue);
+            outstanding = outstanding || queue->outstanding > 0;
+        }
+    if (standing.empty())
+        return {};
+    // To ask for a default stream would put packets into it, and during a capture any question is
+    // forbidden: there the ring has to do.
+    const auto hip = find_hip_();
+    if (!is_handle(handle) || captures_.load() != 0 || !hip)
+        return outstanding ? standing : Refs{};
+    return (*hip)->stream_query(handle) == hip::error_not_ready ? standing : Refs{};
+}
+
+// all: the call waits for every stream. Else for its own, and as the null stream's rules add.
+Refs Gates::unfinished_streams(const Call& call, bool all, const Queues& queues) {
+    Refs refs;
+    if (!all)
+        refs = unfinished(call.stream, const_cast<void*>(call.handle), queues);
+    const bool null_stream = !all && !is_handle(call.handle) && call.per_thread == 0 &&
+                             reinterpret_cast<std::uintptr_t>(call.handle) != 2;
+    const bool own_only =
+        !all && !null_stream &&
+        (call.call_class == CallClass::stream_wait || !is_blocking(const_cast<void*>(call.handle)));
+    if (own_only)
+        return refs;
+    for (const SeenQueue& queue : queues) {
+        if (!queue.stands())
+            continue;
+        for (const hip::Stream handle : mapping_.streams_of(hip::ref_of(queue.record))) {
+            // A blocking stream waits for the null stream, and that one for all blocking ones.
+            if (!all && !(null_stream ? is_blocking(handle) : handle == nullptr))
+                continue;
+            if (is_handle(handle))
+                refs.merge(unfinished(handle, handle, queues));
+            else if (queue.outstanding > 0) // some device's or thread's: no name for it here
+                add(refs, queue);
+        }
+    }
+    return refs;
+}
+
+Refs Gates::event_in_the_way(const Call& call, const Queues& queues) {
+    const auto hip = find_hip_();
+    if (!hip || (captures_.load() == 0 &&
+                 (*hip)->event_query(const_cast<void*>(call.event)) != hip::error_not_ready))
+        return {};
+    Refs standing;
+    RecordedEvent& slot = slot_of(call.event);
+    const bool known = slot.event.load(std::memory_order_acquire) == call.event;
+    if (known) {
+        for (const hip::QueueRecord& record : mapping_.busy_queues(slot.stream.load()))
+            if (const SeenQueue* queue = find(queues, hip::ref_of(record));
+                queue != nullptr && queue->stands())
+                add(standing, *queue);
+        return standing;
+    }
+    for (const SeenQueue& queue : queues)
+        if (queue.stands())
+            add(standing, queue);
+    return standing;
+}
+
+// A queue that stands is filled up to a bound.
+Refs Gates::room_for(const Call& call, const Queues& queues) {
+    Refs full;
+    for (const hip::QueueRecord& record : mapping_.busy_queues(call.stream))
+        if (const SeenQueue* queue = find(queues, hip::ref_of(record));
+            queue != nullptr && queue->stands() && queue->outstanding >= max_packets_while_held)
+            add(full, *queue);
+    return full;
+}
+
+Refs Gates::in_the_way(const Call& call) {
+    const Queues queues = order_.look();
+    if (queues.empty())
+        return {};
+    switch (call.call_class) {
+    case CallClass::device_wait: return unfinished_streams(call, true, queues);
+    case CallClass::stream_wait:
+    case CallClass::blocking_copy:
+    case CallClass::blocking_fill:
+    // These go to queues that others use too, and would stand there in their way.
+    case CallClass::copy:
+    case CallClass::cooperative:
+    case CallClass::graph: return unfinished_streams(call, false, queues);
+    case CallClass::event_wait: return event_in_the_way(call, queues);
+    default: return room_for(call, queues);
+    }
+}
+
+void Gates::wait_outside(const Call& call) {
+    using namespace std::chrono_literals;
+    std::uint64_t seen = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        seen = changes_;
+    }
+    Refs queues = in_the_way(call);
+    if (queues.empty())
+        return;
+    std::unique_lock lock(mutex_);
+    const auto mine = waiters_.insert(waiters_.end(), Waiter{queues});
+    // Work of a held stream can end without a resume, when it is none of the queue's: a copy, or a
+    // host function. Nobody tells of that, so it is looked at again.
+    for (auto pause = 1ms; !shut_.load(std::memory_order_relaxed);
+         pause = std::min(2 * pause, 64ms)) {
+        changed_.wait_for(lock, pause, [&] { return changes_ != seen; });
+        seen = changes_;
+        lock.unlock();
+        queues = in_the_way(call);
+        lock.lock();
+        mine->queues = queues;
+        if (queues.empty())
+            break;
+    }
+    waiters_.erase(mine);
+}
+
+// HIP waits for what it destroys, so that has to run: the stream's queues, and what those wait for.
+void Gates::lift_for_destroy(const Call& call) {
+    const bool reset = call.call_class == CallClass::device_reset;
+    const Queues queues = order_.look();
+    const auto mine = reset ? std::vector<hip::QueueRecord>{} : mapping_.busy_queues(call.stream);
+    for (const SeenQueue& queue : queues) {
+        const bool concerned =
+            reset ? queue.held : std::ranges::any_of(mine, [&](const hip::QueueRecord& record) {
+                return hip::ref_of(record) == hip::ref_of(queue.record);
+            });
+        if (!concerned)
+            continue;
+        lifted_here.push_back(queue.record);
+        if (queue.waits_for)
+            lifted_here.push_back(*queue.waits_for);
+    }
+    for (const hip::QueueRecord& record : lifted_here)
+        holds_.lift(record);
+    go_on();
+}
+
+void Gates::end_destroy(const Call& call, bool destroyed) {
+    for (const hip::QueueRecord& record : lifted_here) {
+        const hip::QueueRef ref = hip::ref_of(record);
+        // What held the stream holds it no more, or HIP would give the queue to the next stream as
+        // it is. Nor does anybody else, when it was the queue's last.
+        if (destroyed && call.call_class == CallClass::device_reset) {
+            holds_.forget(ref);
+        } else if (destroyed) {
+            holds_.forget(ref, call.handle);
+            if (mapping_.streams_of(ref).empty())
+                holds_.forget(ref);
+        }
+        holds_.drop_lift(ref);
+    }
+    lifted_here.clear();
+    go_on();
+}
+
+} // namespace xpreempt::backend

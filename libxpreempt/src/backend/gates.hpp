@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// Before a HIP call of the program that would wait for a held queue inside HIP: waits outside of
+// it.
+#pragma once
+
+#include "backend/queue_order.hpp"
+#include "hip/mapping.hpp"
+#include "hip/runtime.hpp"
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <set>
+#include <vector>
+
+namespace xpreempt::backend {
+
+// While one lives the calling thread is never made to wait: for the library's own HIP calls.
+class Ungated {
+public:
+    Ungated();
+    ~Ungated();
+    Ungated(const Ungated&) = delete;
+    Ungated& operator=(const Ungated&) = delete;
+    Ungated(Ungated&&) = delete;
+    Ungated& operator=(Ungated&&) = delete;
+};
+
+// As many packets may stand in a held queue, put there by the program. HIP keeps kernel arguments
+// in four chunks of 256 KiB and the ring has 1024 packets or more: with 64 launches of at most 4
+// KiB a thread finds room for both, and does not spin inside HIP.
+constexpr std::uint64_t max_packets_while_held = 64;
+
+// At most one in a process: the hook's gate has no argument that could name it.
+class Gates {
+public:
+    using FindHip = std::function<Result<const hip::Functions*>()>;
+    Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, FindHip find_hip);
+
+    // Threads that wait here because of that queue.
+    [[nodiscard]] std::uint32_t waiters(hip::QueueRef queue) const;
+
+    // Everybody goes on, now and from here on.
+    void shut();
+
+    // In the child of a fork, where neither queues nor waiters are.
+    static void forget();
+
+private:
+    struct Waiter {
+        std::set<hip::QueueRef> queues;
+    };
+    struct RecordedEvent {
+        std::atomic<const void*> event{nullptr};
+        std::atomic<const void*> stream{nullptr}; // key
+        std::atomic<const void*> handle{nullptr};
+    };
+
+    static int before(const hook::Call* call);
+    static void after(const hook::Call* call, int error);
+    int enter(const hook::Call& call);
+    void leave(const hook::Call& call, int error);
+    void wait_outside(const hook::Call& call);
+    void holds_changed();
+    void go_on();
+
+    // Queues that stand and that the call would wait for; none: it may be made.
+    std::set<hip::QueueRef> in_the_way(const hook::Call& call);
+    std::set<hip::QueueRef> room_for(const hook::Call& call, const std::vector<SeenQueue>& queues);
+    std::set<hip::QueueRef> unfinished(const void* key, hip::Stream handle,
+                                       const std::vector<SeenQueue>& queues);
+    std::set<hip::QueueRef> unfinished_streams(const hook::Call& call, bool all,
+                                               const std::vector<SeenQueue>& queues);
+    std::set<hip::QueueRef> event_in_the_way(const hook::Call& call,
+                                             const std::vector<SeenQueue>& queues);
+    [[nodiscard]] bool is_blocking(hip::Stream handle);
+
+    void lift_for_destroy(const hook::Call& call);
+    void end_destroy(const hook::Call& call, bool destroyed);
+    void note_capture(const hook::Call& call, int error);
+    bool is_capturing(const hook::Call& call);
+    RecordedEvent& slot_of(const void* event);
+
+    const hip::Mapping& mapping_;
+    Holds& holds_;
+    QueueOrder& order_;
+    FindHip find_hip_;
+
+    // Events that were recorded, by their address: a later one may take an earlier one's place.
+    std::array<RecordedEvent, 1024> events_;
+    std::atomic<std::uint32_t> captures_{0};
+    std::atomic<bool> shut_{false};
+
+    mutable std::mutex mutex_; // all below
+    std::condition_variable changed_;
+    std::uint64_t changes_ = 0;
+    std::list<Waiter> waiters_;
+    std::set<const void*> capturing_; // keys of streams
+};
+
+} // namespace xpreempt::backend

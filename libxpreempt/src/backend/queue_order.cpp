@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+// Takes the snapshot that is judged, and does what the verdict says.
+#include "backend/queue_order.hpp"
+
+#include "kfd/queue_ioctls.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <pthread.h>
+
+namespace xpreempt::backend {
+
+namespace {
+
+// The end of an edge is a signal in memory that only the GPU writes; nobody tells.
+constexpr auto watch_interval = std::chrono::microseconds(500);
+
+// amd_queue_t: what hsa_queue_t is the start of.
+constexpr std::uint64_t write_index_at = 0x38, read_index_at = 0x80;
+
+std::uint64_t index_at(std::uint64_t address) {
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(address), __ATOMIC_ACQUIRE);
+}
+
+// No ring: not an HSA queue, or one whose memory is not what we take it for.
+std::optional<order::Ring> ring_of(const hip::QueueRecord& queue) {
+    const auto packets = static_cast<std::uint32_t>(queue.ring_bytes / order::packet_bytes);
+    if (queue.queue_type != kfd::queue_type_aql || queue.hsa_queue == 0 ||
+        !std::has_single_bit(packets))
+        return std::nullopt;
+    order::Ring ring;
+    ring.base = reinterpret_cast<const std::byte*>(queue.ring_base);
+    ring.packets = packets;
+    // In this order: what is written between the two reads is a packet more, not fewer.
+    ring.read = index_at(queue.hsa_queue + read_index_at);
+    ring.write = index_at(queue.hsa_queue + write_index_at);
+    return ring;
+}
+
+// No queue is created, changed or destroyed meanwhile, so that the rings stay what they are.
+class Reading {
+public:
+    explicit Reading(const hook::Table& table) : table_(table) { table_.begin_reading(); }
+    ~Reading() { table_.end_reading(); }
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+    Reading(Reading&&) = delete;
+    Reading& operator=(Reading&&) = delete;
+
+private:
+    const hook::Table& table_;
+};
+
+void find_owners(order::Snapshot& snapshot, const std::vector<std::optional<order::Ring>>& rings) {
+    std::set<order::Signal> wanted;
+    for (const auto& queue : snapshot.queues)
+        wanted.insert(queue.waits.begin(), queue.waits.end());
+    for (const auto& copy : snapshot.copies)
+        wanted.insert(copy.waits.begin(), copy.waits.end());
+    for (const auto& copy : snapshot.copies)
+        wanted.erase(copy.completion);
+    for (const order::Signal signal : wanted)
+        for (std::size_t i = 0; i < rings.size(); ++i)
+            if (rings[i] && order::completes(*rings[i], signal))
+                snapshot.owners.push_back({signal, i});
+}
+
+} // namespace
+
+std::int32_t QueueOrder::priority_of(hip::QueueRef queue) const {
+    const std::lock_guard lock(priorities_mutex_);
+    std::optional<std::int32_t> highest;
+    for (const auto& [owner, owned] : priorities_) {
+        const auto used = mapping_.queue_of(owned.stream);
+        if (used && hip::ref_of(*used) == queue)
+            highest = std::max(highest.value_or(owned.priority), owned.priority);
+    }
+    return highest.value_or(0);
+}
+
+QueueOrder::Look QueueOrder::take_look() {
+    Look look;
+    if (!mapping_.available() || !holds_.any())
+        return look;
+    std::set<hip::QueueRef> held;
+    for (const HeldQueue& queue : holds_.held())
+        held.insert(hip::ref_of(queue.queue));
+
+    order::Snapshot snapshot;
+    {
+        const Reading reading(*mapping_.table());
+        std::vector<std::optional<order::Ring>> rings;
+        for (const hip::QueueRecord& record : mapping_.queues()) {
+            const auto ring = ring_of(record);
+            look.queues.push_back({record, held.contains(hip::ref_of(record)),
+                                   ring ? order::outstanding(*ring) : 0, std::nullopt});
+            snapshot.queues.push_back(
+                {look.queues.back().held, priority_of(hip::ref_of(record)),
+                 ring ? order::waits_in(*ring) : std::vector<order::Signal>{}});
+            rings.push_back(ring);
+        }
+        for (const hip::CopyRecord& copy : mapping_.copies()) {
+            order::CopyState state;
+            const auto queue = mapping_.queue_of(const_cast<void*>(copy.stream));
+            for (std::size_t i = 0; queue && i < look.queues.size(); ++i)
+                if (hip::ref_of(look.queues[i].record) == hip::ref_of(*queue))
+                    state.queue = i;
+            if (state.queue != order::nobody)
+                state.priority = snapshot.queues[state.queue].priority;
+            for (std::uint32_t i = 0; i < copy.num_waits; ++i)
+                if (order::value_of(copy.waits[i]) > 0)
+                    state.waits.push_back(copy.waits[i]);
+            state.completion = copy.completion;
+            state.engine = copy.engine;
+            snapshot.copies.push_back(std::move(state));
+        }
+        find_owners(snapshot, rings);
+    }
+    const order::Verdict verdict = order::judge(snapshot);
+    for (std::size_t i = 0; i < look.queues.size(); ++i)
+        if (verdict.blocker[i] != order::nobody)
+            look.queues[i].waits_for = look.queues[verdict.blocker[i]].record;
+    look.lift = verdict.lift;
+    return look;
+}
+
+std::vector<SeenQueue> QueueOrder::look() {
+    return take_look().queues;
+}
+
+// Returns whether something is lifted.
+bool QueueOrder::settle_once() {
+    bool changed = false;
+    bool any = false;
+    {
+        const std::lock_guard lock(mutex_);
+        if (shut_)
+            return false;
+        const Look look = take_look();
+        std::set<hip::QueueRef> wanted;
+        for (std::size_t i = 0; i < look.queues.size(); ++i) {
+            if (!look.lift[i])
+                continue;
+            const hip::QueueRef ref = hip::ref_of(look.queues[i].record);
+            wanted.insert(ref);
+            if (!lifted_.contains(ref)) {
+                holds_.lift(look.queues[i].record);
+                changed = true;
+            }
+        }
+        for (const hip::QueueRef ref : lifted_)
+            if (!wanted.contains(ref)) {
+                holds_.drop_lift(ref);
+                changed = true;
+            }
+        lifted_ = std::move(wanted);
+        any = !lifted_.empty();
+        if (any && !watching_) {
+            if (watcher_.joinable())
+                watcher_.join(); // it has left its loop
+            watching_ = true;
+            watcher_ = std::thread([this] { watch(); });
+            pthread_setname_np(watcher_.native_handle(), "xpreempt-order");
+        }
+    }
+    if (changed && changed_)
+        changed_();
+    return any;
+}
+
+void QueueOrder::settle() {
+    if (mapping_.available() && (holds_.any() || lifted_any()))
+        (void)settle_once();
+}
+
+void QueueOrder::watch() {
+    for (;;) {
+        {
+            std::unique_lock lock(mutex_);
+            stop_watching_.wait_for(lock, watch_interval, [this] { return shut_; });
+            if (shut_ || lifted_.empty()) {
+                watching_ = false;
+                return;
+            }
+        }
+        (void)settle_once();
+    }
+}
+
+bool QueueOrder::lifted_any() const {
+    const std::lock_guard lock(mutex_);
+    return !lifted_.empty();
+}
+
+bool QueueOrder::lifted(hip::QueueRef queue) const {
+    const std::lock_guard lock(mutex_);
+    return lifted_.contains(queue);
+}
+
+void QueueOrder::add_owner(std::uint64_t owner, hip::Stream stream) {
+    const std::lock_guard lock(priorities_mutex_);
+    priorities_[owner] = {stream, 0};
+}
+
+void QueueOrder::set_priority(std::uint64_t owner, std::int32_t priority) {
+    {
+        const std::lock_guard lock(priorities_mutex_);
+        const auto found = priorities_.find(owner);
+        if (found == priorities_.end())
+            return;
+        found->second.priority = priority;
+    }
+    settle();
+}
+
+void QueueOrder::forget_owner(std::uint64_t owner) {
+    const std::lock_guard lock(priorities_mutex_);
+    priorities_.erase(owner);
+}
+
+std::optional<hip::Stream> QueueOrder::stream_of(std::uint64_t owner) const {
+    const std::lock_guard lock(priorities_mutex_);
+    const auto found = priorities_.find(owner);
+    if (found == priorities_.end())
+        return std::nullopt;
+    return found->second.stream;
+}
+
+void QueueOrder::shut() {
+    const std::lock_guard lock(mutex_);
+    shut_ = true;
+    lifted_.clear();
+    stop_watching_.notify_all();
+    if (watcher_.joinable())
+        watcher_.detach(); // it ends, and this object is never destroyed
+}
+
+} // namespace xpreempt::backend

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Which queues of this process stand, which only wait for one that does, and which held ones run
+// for somebody more important.
+#pragma once
+
+#include "backend/holds.hpp"
+#include "hip/mapping.hpp"
+#include "order/judge.hpp"
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace xpreempt::backend {
+
+// One queue at the moment of the look.
+struct SeenQueue {
+    hip::QueueRecord record;
+    bool held;
+    std::uint64_t outstanding; // packets that were not taken out
+    std::optional<hip::QueueRecord>
+        waits_for; // held queue that it, or what is before it, waits for
+    [[nodiscard]] bool stands() const { return held || waits_for; }
+};
+
+class QueueOrder {
+public:
+    QueueOrder(const hip::Mapping& mapping, Holds& holds) : mapping_(mapping), holds_(holds) {}
+
+    // Reads the rings; nothing is read and nothing returned while no queue is held.
+    std::vector<SeenQueue> look();
+
+    // Lifts and holds again as the rings now tell. While something is lifted a thread looks again
+    // from time to time; it is started here and ends by itself.
+    void settle();
+
+    // The queue runs for somebody more important at the moment.
+    [[nodiscard]] bool lifted(hip::QueueRef queue) const;
+
+    // A stream's priority is the highest of its owners'; 0 without one.
+    void add_owner(std::uint64_t owner, hip::Stream stream);
+    void set_priority(std::uint64_t owner, std::int32_t priority);
+    void forget_owner(std::uint64_t owner);
+    [[nodiscard]] std::optional<hip::Stream> stream_of(std::uint64_t owner) const;
+
+    // Called after lifts changed, without a lock. Set once, before the first hold.
+    void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
+
+    // For the end of the process: nothing is lifted or held again from here.
+    void shut();
+
+private:
+    struct Look {
+        std::vector<SeenQueue> queues;
+        std::vector<bool> lift;
+    };
+    Look take_look();
+    std::int32_t priority_of(hip::QueueRef queue) const;
+    bool settle_once();
+    void watch();
+    [[nodiscard]] bool lifted_any() const;
+
+    const hip::Mapping& mapping_;
+    Holds& holds_;
+    std::function<void()> changed_;
+
+    struct Owned {
+        hip::Stream stream;
+        std::int32_t priority;
+    };
+    mutable std::mutex priorities_mutex_;
+    std::map<std::uint64_t, Owned> priorities_;
+
+    mutable std::mutex mutex_; // all below; before those of Holds
+    std::set<hip::QueueRef> lifted_;
+    std::condition_variable stop_watching_;
+    bool watching_ = false;
+    bool shut_ = false;
+    std::thread watcher_;
+};
+
+} // namespace xpreempt::backend
