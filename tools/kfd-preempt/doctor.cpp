@@ -5,6 +5,7 @@
 #include "machine.hpp"
 #include "names.hpp"
 #include "output.hpp"
+#include "queue_level.hpp"
 #include "sentences.hpp"
 #include "target.hpp"
 #include "task.hpp"
@@ -15,6 +16,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <map>
 #include <string_view>
 
 namespace cli {
@@ -165,12 +167,11 @@ Check check_query(const Context& context, kfd::Device& device) {
     return {"driver", Verdict::ok, text, ""};
 }
 
-Check check_node(kfd::Device& device, const kfd::Node& node) {
+Check check_node(const Result<kfd_ioctl_preempt_query_args>& query, const kfd::Node& node) {
     const std::string thing =
         fmt::format("gpu {} ({}{}{})", node.gpu_id, node.name.empty() ? "no name" : node.name,
                     node.pci_address.empty() ? "" : ", ", node.pci_address);
     const std::string name = printable(thing);
-    const auto query = device.query(node.gpu_id);
     if (!query)
         return {"gpu", Verdict::fail,
                 fmt::format("{}: QUERY failed: {} ({})", name,
@@ -187,7 +188,10 @@ Check check_node(kfd::Device& device, const kfd::Node& node) {
     return {"gpu", Verdict::ok, text, ""};
 }
 
-std::vector<Check> check_device(const Context& context) {
+// What the driver says of each GPU, for those who ask about queues.
+using Queries = std::map<std::uint32_t, kfd_ioctl_preempt_query_args>;
+
+std::vector<Check> check_device(const Context& context, Queries& queries) {
     Result<kfd::Device> device = context.open_device();
     if (!device) {
         const Diagnosis found = diagnose_device(context, device.error());
@@ -207,8 +211,12 @@ std::vector<Check> check_device(const Context& context) {
                           Exit::unsupported});
         return checks;
     }
-    for (const kfd::Node& node : *nodes)
-        checks.push_back(check_node(*device, node));
+    for (const kfd::Node& node : *nodes) {
+        const auto query = device->query(node.gpu_id);
+        if (query)
+            queries.emplace(node.gpu_id, *query);
+        checks.push_back(check_node(query, node));
+    }
     return checks;
 }
 
@@ -234,9 +242,57 @@ Report report_of_checks(const std::vector<Check>& checks) {
     return report;
 }
 
+// What a stop costs on each GPU; told for a stock driver too.
+void add_costs(const Context& context, Report& report) {
+    Json costs = Json::array();
+    if (const auto nodes = kfd::gpu_nodes(context.roots); nodes)
+        for (const kfd::Node& node : *nodes) {
+            CostReport cost = predicted_cost(context, node.gpu_id);
+            report.text += fmt::format("{:<5} {:<12} {}\n", "info", "cost", cost.text);
+            costs.push_back(std::move(cost.json));
+        }
+    report.json["costs"] = std::move(costs);
+}
+
+void add_queues(const Context& context, const kfd::LoadedModule& module, const Queries& queries,
+                pid_t pid, Report& report) {
+    const auto selected = queues_of(context, pid);
+    if (!selected) {
+        const Report failed = report_of(selected.error());
+        report.messages.push_back(selected.error().message);
+        report.json["error"] = failed.json["error"];
+        report.exit = report.exit == Exit::ok ? failed.exit : report.exit;
+        return;
+    }
+    Table table({"QUEUE", "GPU", "TYPE", "LEVEL", "BY", "WHY NOT FURTHER"});
+    Json queues = Json::array();
+    for (const kfd::Queue& queue : selected->queues) {
+        const auto query = queries.find(queue.gpu_id);
+        const QueueLevel level =
+            level_of(queue.type, module,
+                     query == queries.end() ? std::nullopt : std::optional(query->second));
+        table.add({std::to_string(queue.queue_id), std::to_string(queue.gpu_id),
+                   name_of(queue.type), level_name(level.level), level.by, level.reason});
+        queues.push_back(
+            {{"queue", queue.queue_id},
+             {"gpu_id", queue.gpu_id},
+             {"type", name_of(queue.type)},
+             {"level", static_cast<int>(level.level)},
+             {"level_name",
+              level.level == Level::none ? Json(nullptr) : Json(level_name(level.level))},
+             {"by", level.level == Level::none ? Json(nullptr) : Json(level.by)},
+             {"reason", level.reason.empty() ? Json(nullptr) : Json(level.reason)}});
+    }
+    report.text += queues.empty() ? fmt::format("{}: has no queues\n", selected->target.name())
+                                  : fmt::format("{}:\n{}", selected->target.name(), table.text());
+    report.json["pid"] = pid;
+    report.json["comm"] = selected->target.comm_json();
+    report.json["queues"] = std::move(queues);
+}
+
 } // namespace
 
-Report doctor(const Context& context) {
+Report doctor(const Context& context, std::optional<pid_t> pid) {
     const kfd::LoadedModule module = kfd::loaded_module(context.roots);
     std::vector<Check> checks = {
         check_kernel(context, module),
@@ -244,11 +300,16 @@ Report doctor(const Context& context) {
         check_module(context, module),
         check_secure_boot(context, module),
     };
-    for (Check& check : check_device(context))
+    Queries queries;
+    for (Check& check : check_device(context, queries))
         checks.push_back(std::move(check));
     checks.push_back(check_pids(context));
     checks.push_back(check_rights(context, module));
-    return report_of_checks(checks);
+    Report report = report_of_checks(checks);
+    add_costs(context, report);
+    if (pid)
+        add_queues(context, module, queries, *pid, report);
+    return report;
 }
 
 } // namespace cli

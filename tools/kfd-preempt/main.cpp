@@ -69,7 +69,13 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
         return added;
     };
 
-    verb("doctor", "What works on this machine, and what to do about what does not", cli::doctor);
+    CLI::App* doctor =
+        verb("doctor", "What works on this machine, and what to do about what does not",
+             [&](const cli::Context& context) {
+                 return cli::doctor(context, kfd::parse_unsigned<pid_t>(arguments.pid));
+             });
+    doctor->add_option("PID", arguments.pid, "also how far each queue of it can be stopped")
+        ->check(check_pid);
 
     CLI::App* list =
         verb("list", "Queues of all processes, or of those named",

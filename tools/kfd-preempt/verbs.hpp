@@ -6,6 +6,7 @@
 #include "report.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ struct QueueSelection {
     std::vector<std::uint32_t> queue_ids; // empty: all compute queues
 };
 
-Report doctor(const Context& context);
+// With a pid, also what each of its queues can be made to do.
+Report doctor(const Context& context, std::optional<pid_t> pid = std::nullopt);
 Report list(const Context& context, const std::vector<pid_t>& pids);
 Report suspend(const Context& context, const QueueSelection& selection);
 Report resume(const Context& context, const QueueSelection& selection, bool force);

@@ -157,6 +157,78 @@ TEST_F(DoctorTest, a_container_and_operator_mode_0_are_told) {
     expect_check(report, "rights", "warn", "operator_mode=1");
 }
 
+TEST_F(DoctorTest, a_stop_is_predicted_from_the_topology) {
+    expect_working_driver();
+    const cli::Report poor = cli::doctor(context);
+    EXPECT_TRUE(poor.json["costs"][0]["full_bytes"].is_null());
+    EXPECT_NE(poor.text.find("cannot be predicted"), std::string::npos) << poor.text;
+
+    const std::string node = "sys/class/kfd/kfd/topology/nodes/1/";
+    tree.write(node + "properties", "simd_count 1216\nsimd_per_cu 4\narray_count 32\n"
+                                    "simd_arrays_per_engine 1\nnum_xcc 8\n"
+                                    "gfx_target_version 90402\nmax_engine_clk_fcompute 2100\n");
+    tree.write(node + "mem_banks/0/properties", "heap_type 1\nwidth 8192\nmem_clk_max 1300\n");
+    expect_working_driver();
+    const cli::Report report = cli::doctor(context);
+    const cli::Json& cost = report.json["costs"][0];
+    EXPECT_EQ(cost["full_bytes"], 186019840);
+    EXPECT_EQ(cost["predicted"], true);
+    EXPECT_NEAR(cost["vram"]["full_us_least"].get<double>(), 35.9, 0.1);
+    EXPECT_TRUE(cost["system"]["full_us_most"].is_null()); // no link to the host is told
+    EXPECT_NE(report.text.find("predicted, not measured: a stop saves at most 186.0 MB (304 CUs on "
+                               "8 XCC, all full) and 5.2 MB"),
+              std::string::npos)
+        << report.text;
+    EXPECT_NE(report.text.find("unknown when it is in system memory"), std::string::npos);
+}
+
+TEST_F(DoctorTest, each_queue_of_a_process_has_its_level_and_the_reason) {
+    tree.add_process(7, "demo");
+    tree.add_kfd_process(7);
+    tree.add_queue(7, 0);
+    tree.add_queue(7, 1, 1);
+    tree.add_queue(7, 2, 2);
+    tree.add_queue(7, 3, 9);
+    const auto level = [](const cli::Report& report, std::size_t queue, int wanted,
+                          const std::string& part) {
+        const cli::Json& item = report.json["queues"][queue];
+        EXPECT_EQ(item["level"], wanted) << item;
+        EXPECT_NE(item.dump().find(part), std::string::npos) << item;
+    };
+    expect_working_driver();
+    const cli::Report patched = cli::doctor(context, 7);
+    EXPECT_EQ(patched.exit, cli::Exit::ok);
+    level(patched, 0, 3, "kfd-preempt");
+    EXPECT_TRUE(patched.json["queues"][0]["reason"].is_null());
+    level(patched, 1, 0, "not preemptible: an SDMA queue");
+    level(patched, 2, 0, "the driver's own queue");
+    level(patched, 3, 0, "type-9");
+    EXPECT_NE(patched.text.find("0      5230  compute  interrupt  kfd-preempt"), std::string::npos)
+        << patched.text;
+
+    script->expect_query(0);
+    script->expect_query(5230, 0, test::Script::all_caps, 1U << KFD_PREEMPT_TYPE_DRAIN);
+    level(cli::doctor(context, 7), 0, 2, "cannot save waves");
+
+    expect_stock_driver();
+    const cli::Report stock = cli::doctor(context, 7);
+    EXPECT_EQ(stock.exit, cli::Exit::unsupported);
+    level(stock, 0, 3, "libxpreempt");
+    level(stock, 0, 3, "nobody outside of the program");
+    tree.write("sys/module/amdgpu/parameters/cwsr_enable", "0\n");
+    script->expect_query(0, -ENOTTY);
+    level(cli::doctor(context, 7), 0, 2, "amdgpu.cwsr_enable=0");
+}
+
+TEST_F(DoctorTest, a_pid_without_queues_is_an_error_beside_the_checks) {
+    expect_working_driver();
+    const cli::Report report = cli::doctor(context, 8);
+    EXPECT_EQ(report.exit, cli::Exit::failed);
+    ASSERT_EQ(report.messages.size(), 1U);
+    EXPECT_NE(report.messages[0].find("pid 8"), std::string::npos);
+    EXPECT_EQ(report.json["verdict"], "ok");
+}
+
 TEST_F(DoctorTest, kernel_series_match_whole_version_numbers) {
     context.kernel_series = "6.12 7.2";
     for (const char* release : {"6.120.1-amd64", "16.12.1", "6.1.0-9-amd64"}) {
