@@ -3,6 +3,7 @@
 #include "names.hpp"
 #include "output.hpp"
 #include "sentences.hpp"
+#include "streams.hpp"
 #include "verbs.hpp"
 
 #include <cerrno>
@@ -76,9 +77,20 @@ public:
                               {"queues", std::move(queues)}});
     }
 
+    // Of the process that was added as that. No socket is no failure.
+    void add(std::size_t index, const SocketView& view) {
+        processes_[index]["control"] = view.answer ? json_of(*view.answer) : Json(nullptr);
+        if (view.answer)
+            streams_.add(view.target, *view.answer);
+        else if (view.failure->errno_value != ENOENT && view.failure->errno_value != ESRCH)
+            messages_.push_back(view.failure->message);
+    }
+
     Report report() {
         Report report;
         report.text = rows_ == 0 ? "no process has a queue\n" : table_.text();
+        report.text += streams_.text();
+        report.messages = std::move(messages_);
         if (unknown_ != 0)
             report.messages.push_back("states are not known: " + why_unknown(unknown_));
         report.json["processes"] = std::move(processes_);
@@ -107,6 +119,8 @@ private:
     }
 
     Table table_{{"PID", "COMM", "QUEUE", "GPU", "TYPE", "RING", "STATE", "HOLDS"}};
+    StreamTables streams_;
+    std::vector<std::string> messages_;
     Json processes_ = Json::array();
     std::size_t rows_ = 0;
     int unknown_ = 0;
@@ -146,8 +160,14 @@ Report list(const Context& context, const std::vector<pid_t>& pids) {
         return report_of(processes.error());
     StateReader states(context);
     Listing listing;
-    for (const TargetQueues& process : *processes)
+    std::vector<Target> targets;
+    for (const TargetQueues& process : *processes) {
         listing.add(process, states);
+        targets.push_back(process.target);
+    }
+    const std::vector<SocketView> views = ask_sockets(context, targets, socket_patience);
+    for (std::size_t i = 0; i < views.size(); ++i)
+        listing.add(i, views[i]);
     return listing.report();
 }
 

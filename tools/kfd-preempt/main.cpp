@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 // kfd-preempt: stop the GPU queues of any process mid-kernel, and let them go on.
+#include "attached.hpp"
+#include "complete.hpp"
 #include "kfd/attribute.hpp"
 #include "output.hpp"
+#include "streams.hpp"
+#include "top.hpp"
 #include "verbs.hpp"
 
 #include <CLI/CLI.hpp>
@@ -18,9 +22,13 @@ namespace kfd = xpreempt::kfd;
 struct Arguments {
     bool json = false;
     bool force = false;
+    bool attach = false;
+    bool shared = false;
+    bool once = false;
     std::string pid;
     std::vector<std::string> pids;
-    std::vector<std::string> queue_ids;
+    std::vector<std::string> words; // [queue|stream|xqueue] ID...
+    cli::TopOptions top;
 };
 
 // Names the word that is wrong and where a right one comes from.
@@ -38,11 +46,55 @@ std::string check_queue_id(const std::string& word) {
                        word);
 }
 
+bool names_objects(const Arguments& arguments) {
+    return !arguments.words.empty() &&
+           (arguments.words[0] == "stream" || arguments.words[0] == "xqueue");
+}
+
+cli::ObjectSelection objects_of(const Arguments& arguments) {
+    return {kfd::parse_unsigned<pid_t>(arguments.pid).value_or(0),
+            arguments.words[0] == "stream" ? cli::wire::Object::stream : cli::wire::Object::xqueue,
+            {arguments.words.begin() + 1, arguments.words.end()}};
+}
+
 cli::QueueSelection selection_of(const Arguments& arguments) {
     cli::QueueSelection selection{kfd::parse_unsigned<pid_t>(arguments.pid).value_or(0), {}};
-    for (const std::string& word : arguments.queue_ids)
-        selection.queue_ids.push_back(kfd::parse_unsigned<std::uint32_t>(word).value_or(0));
+    for (const std::string& word : arguments.words)
+        if (word != "queue")
+            selection.queue_ids.push_back(kfd::parse_unsigned<std::uint32_t>(word).value_or(0));
     return selection;
+}
+
+// As the library takes names; what begins with 0x is a handle, whose digits are looked at.
+std::string check_object(const std::string& kind, const std::string& word) {
+    const bool handle = word.starts_with("0x");
+    const bool digits = word.size() > 2 && word.size() <= 18 &&
+                        word.find_first_not_of("0123456789abcdefABCDEF", 2) == std::string::npos;
+    if (handle ? digits
+               : !word.empty() && word.size() < cli::wire::name_bytes &&
+                     (word[0] < '0' || word[0] > '9'))
+        return {};
+    return fmt::format("'{}' is neither the name nor the handle of {} {}: give one as `kfd-preempt "
+                       "status PID {}` shows it",
+                       word, kind == "stream" ? "a" : "an", kind, kind);
+}
+
+// What the single words cannot tell: they mean what the first of them says.
+void check_words(const Arguments& arguments, bool may_be_all) {
+    const std::vector<std::string>& words = arguments.words;
+    if (words.empty())
+        return;
+    const bool objects = names_objects(arguments);
+    const std::size_t first = objects || words[0] == "queue" ? 1 : 0;
+    if (words.size() == first && !may_be_all)
+        throw CLI::ValidationError(fmt::format("which {}? `kfd-preempt status PID{}` shows them",
+                                               words[0], objects ? " " + words[0] : ""));
+    for (std::size_t i = first; i < words.size(); ++i) {
+        const std::string wrong =
+            objects ? check_object(words[0], words[i]) : check_queue_id(words[i]);
+        if (!wrong.empty())
+            throw CLI::ValidationError(wrong);
+    }
 }
 
 std::vector<pid_t> pids_of(const Arguments& arguments) {
@@ -57,9 +109,19 @@ std::vector<pid_t> pids_of(const Arguments& arguments) {
 
 using Run = std::function<cli::Report(const cli::Context&)>;
 
-void add_queue_arguments(CLI::App* verb, Arguments& arguments, const std::string& what) {
+void add_target(CLI::App* verb, Arguments& arguments, const std::string& what) {
     verb->add_option("PID", arguments.pid, "the process")->required()->check(check_pid);
-    verb->add_option("QID", arguments.queue_ids, what)->check(check_queue_id);
+    verb->add_option("[queue|stream|xqueue] ID", arguments.words, what);
+}
+
+void add_top(CLI::App* top, Arguments& arguments) {
+    top->add_option("PID", arguments.pids, "only these processes")->check(check_pid);
+    top->add_option("-d,--delay", arguments.top.interval_s, "seconds between two looks (2)")
+        ->check(CLI::Range(0.1, 86400.0));
+    top->add_option("-n,--count", arguments.top.count, "end after so many looks")
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
+    top->add_flag("-b,--batch", arguments.top.batch, "plain text, for scripts");
+    top->add_flag("--once", arguments.once, "the same as -b -n 1");
 }
 
 void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
@@ -82,24 +144,42 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
              [&](const cli::Context& context) { return cli::list(context, pids_of(arguments)); });
     list->add_option("PID", arguments.pids, "only these processes")->check(check_pid);
 
-    CLI::App* suspend = verb("suspend", "Stop queues mid-kernel; they stay stopped until resume",
-                             [&](const cli::Context& context) {
-                                 return cli::suspend(context, selection_of(arguments));
-                             });
-    add_queue_arguments(suspend, arguments, "only these queues (default: all compute queues)");
+    CLI::App* suspend =
+        verb("suspend", "Stop queues, streams or xqueues; they stay stopped until resume",
+             [&](const cli::Context& context) {
+                 return names_objects(arguments)
+                            ? cli::switch_objects(context, objects_of(arguments),
+                                                  {true, arguments.attach, arguments.shared})
+                            : cli::suspend(context, selection_of(arguments), arguments.attach);
+             });
+    add_target(suspend, arguments, "only these (default: all compute queues)");
+    suspend->add_flag("-a,--attach", arguments.attach,
+                      "go on running, and hold only as long as this command does");
+    suspend->add_flag("--shared", arguments.shared,
+                      "streams: stop those on the same queue as well");
 
     CLI::App* resume =
-        verb("resume", "Let suspended queues go on", [&](const cli::Context& context) {
-            return cli::resume(context, selection_of(arguments), arguments.force);
-        });
-    add_queue_arguments(resume, arguments, "only these queues (default: all compute queues)");
+        verb("resume", "Let suspended queues, streams or xqueues go on",
+             [&](const cli::Context& context) {
+                 cli::ObjectSwitch how{false};
+                 how.force = arguments.force;
+                 return names_objects(arguments)
+                            ? cli::switch_objects(context, objects_of(arguments), how)
+                            : cli::resume(context, selection_of(arguments), arguments.force);
+             });
+    add_target(resume, arguments, "only these (default: all compute queues)");
     resume->add_flag("-f,--force", arguments.force, "drop the holds of every operator");
 
-    CLI::App* status =
-        verb("status", "State, holds and counters of queues", [&](const cli::Context& context) {
-            return cli::status(context, selection_of(arguments));
-        });
-    add_queue_arguments(status, arguments, "only these queues (default: all)");
+    CLI::App* status = verb("status", "State, holds and counters of queues, streams and xqueues",
+                            [&](const cli::Context& context) {
+                                return names_objects(arguments)
+                                           ? cli::status_of_objects(context, objects_of(arguments))
+                                           : cli::status(context, selection_of(arguments));
+                            });
+    add_target(status, arguments, "only these (default: all)");
+
+    // Writes by itself, as often as it is told.
+    add_top(verb("top", "States, counts and latencies, again and again", nullptr), arguments);
 
     verb("version", "Versions of the command, of the ABI and of the loaded driver", cli::version);
 }
@@ -152,12 +232,48 @@ int run_command(int argc, char** argv) {
 
     try {
         app.parse(argc, argv);
+        check_words(arguments, app.got_subcommand("status"));
     } catch (const CLI::Success& wanted) { // --help, --version
         return app.exit(wanted);
     } catch (const CLI::ParseError& error) {
         return usage_error(app, error);
     }
-    return static_cast<int>(cli::write_report(run(make_context()), arguments.json));
+    if (app.got_subcommand("top")) {
+        arguments.top.pids = pids_of(arguments);
+        arguments.top.json = arguments.json;
+        if (arguments.once) {
+            arguments.top.batch = true;
+            arguments.top.count = 1;
+        }
+        return static_cast<int>(cli::top(make_context(), arguments.top));
+    }
+    const cli::Report report = run(make_context());
+    const cli::Exit exit = cli::write_report(report, arguments.json);
+    return static_cast<int>(exit == cli::Exit::ok ? cli::stay_attached(report) : exit);
+}
+
+// Not a verb for people: the completion of the shells asks it.
+int run_complete(int argc, char** argv) {
+    CLI::App app;
+    Arguments arguments;
+    Run run;
+    app.add_flag("-j,--json", arguments.json);
+    app.add_flag("--version");
+    add_verbs(app, arguments, run);
+    cli::Grammar grammar;
+    const auto options_of = [](const CLI::App& of) {
+        std::vector<std::string> words;
+        for (const CLI::Option* option : of.get_options())
+            for (const std::string& name : option->get_lnames())
+                words.push_back("--" + name);
+        return words;
+    };
+    grammar[""] = options_of(app);
+    for (const CLI::App* verb : app.get_subcommands({}))
+        grammar[verb->get_name()] = options_of(*verb);
+    for (const std::string& word : cli::complete(make_context(), grammar, {argv + 2, argv + argc}))
+        fmt::print("{}\n", word);
+    return 0;
 }
 
 } // namespace
@@ -165,6 +281,8 @@ int run_command(int argc, char** argv) {
 int main(int argc, char** argv) {
     // Errors are values in here; what still throws is the standard library, out of memory.
     try {
+        if (argc >= 2 && std::string_view(argv[1]) == "complete")
+            return run_complete(argc, argv);
         return run_command(argc, argv);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "kfd-preempt: %s\n", error.what());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -27,11 +28,19 @@ struct Failure {
     std::string message;
 };
 
+// What must stay open as long as the command shall hold something, and a descriptor that becomes
+// readable when that is lost; -1: none.
+struct Attached {
+    std::shared_ptr<void> what;
+    int fd = -1;
+};
+
 struct Report {
     Json json = Json::object();
     std::string text;                  // stdout
     std::vector<std::string> messages; // stderr, one sentence each; parts that failed
     Exit exit = Exit::ok;
+    Attached attached; // of suspend --attach
 };
 
 Report report_of(const Failure& failure);

@@ -3,6 +3,7 @@
 #include "names.hpp"
 #include "output.hpp"
 #include "sentences.hpp"
+#include "streams.hpp"
 #include "verbs.hpp"
 
 #include <cerrno>
@@ -88,6 +89,16 @@ Report status(const Context& context, const QueueSelection& selection) {
     const bool none = queues.empty();
     report.json["queues"] = std::move(queues);
     report.text = none ? fmt::format("{}: has no queues\n", target.name()) : table.text();
+    if (!selection.queue_ids.empty())
+        return report;
+    const SocketView view = ask_sockets(context, {target}, socket_patience).front();
+    report.json["control"] = view.answer ? json_of(*view.answer) : Json(nullptr);
+    StreamTables streams;
+    if (view.answer)
+        streams.add(target, *view.answer);
+    else if (view.failure->errno_value != ENOENT && view.failure->errno_value != ESRCH)
+        report.messages.push_back(view.failure->message);
+    report.text += streams.text();
     return report;
 }
 

@@ -4,11 +4,12 @@
 
 namespace cli {
 
-Report suspend(const Context& context, const QueueSelection& selection) {
-    // STICKY: the hold must outlive this process, as a SIGSTOP outlives kill(1).
-    return switch_queues(
-        context, selection,
-        {Verb::suspend, KFD_PREEMPT_OP_PREEMPT, KFD_PREEMPT_TYPE_SAVE, KFD_PREEMPT_SWITCH_STICKY});
+Report suspend(const Context& context, const QueueSelection& selection, bool attach) {
+    // STICKY: the hold outlives this process, as a SIGSTOP outlives kill(1). Attached, it is the
+    // hold of an operator, which ends with the operator's file.
+    return switch_queues(context, selection,
+                         {Verb::suspend, KFD_PREEMPT_OP_PREEMPT, KFD_PREEMPT_TYPE_SAVE,
+                          attach ? 0U : KFD_PREEMPT_SWITCH_STICKY, attach});
 }
 
 } // namespace cli

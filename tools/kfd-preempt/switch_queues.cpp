@@ -189,6 +189,7 @@ Report switch_queues(const Context& context, const QueueSelection& selection,
     const Target& target = selected->target;
 
     Switch work(context, plan, target, !selection.queue_ids.empty());
+    std::shared_ptr<Driver> opened;
     std::vector<kfd::Queue> compute;
     for (const kfd::Queue& queue : selected->queues) {
         if (queue.type == kfd::QueueType::compute)
@@ -205,8 +206,12 @@ Report switch_queues(const Context& context, const QueueSelection& selection,
         if (!driver)
             return report_of(driver.error());
         work.run(*driver, compute);
+        if (plan.attach)
+            opened = std::make_shared<Driver>(std::move(*driver));
     }
-    return work.report();
+    Report report = work.report();
+    report.attached.what = std::move(opened);
+    return report;
 }
 
 } // namespace cli

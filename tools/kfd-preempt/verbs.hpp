@@ -20,7 +20,8 @@ struct QueueSelection {
 // With a pid, also what each of its queues can be made to do.
 Report doctor(const Context& context, std::optional<pid_t> pid = std::nullopt);
 Report list(const Context& context, const std::vector<pid_t>& pids);
-Report suspend(const Context& context, const QueueSelection& selection);
+// attach: as long as the report lives, else until resume.
+Report suspend(const Context& context, const QueueSelection& selection, bool attach = false);
 Report resume(const Context& context, const QueueSelection& selection, bool force);
 Report status(const Context& context, const QueueSelection& selection);
 Report version(const Context& context);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// Candidates by verb and position.
+#include "complete.hpp"
+
+#include "kfd/attribute.hpp"
+#include "kfd/sysfs.hpp"
+#include "streams.hpp"
+
+#include <algorithm>
+
+namespace cli {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// Those with queues: this command, and others that only look, are no targets.
+Words pids(const Context& context) {
+    Words words;
+    const auto all = kfd::kfd_pids(context.roots);
+    for (std::size_t i = 0; all && i < all->size(); ++i)
+        if (const auto process = kfd::process_queues(context.roots, (*all)[i]);
+            process && !process->queues.empty())
+            words.push_back(std::to_string((*all)[i]));
+    return words;
+}
+
+Words queue_ids(const Context& context, pid_t pid) {
+    Words words;
+    if (const auto process = kfd::process_queues(context.roots, pid))
+        for (const kfd::Queue& queue : process->queues)
+            words.push_back(std::to_string(queue.queue_id));
+    return words;
+}
+
+// Names, and handles of what has none.
+template <typename Record> Words labels(const std::vector<Record>& records) {
+    Words words;
+    for (const Record& record : records) {
+        const std::string name(wire::text_of(record.name));
+        words.push_back(name.empty() ? hex(record.handle) : name);
+    }
+    return words;
+}
+
+Words objects(const Context& context, pid_t pid, const std::string& kind) {
+    const auto views = ask_sockets(context, {target_of(context, pid)}, socket_patience);
+    if (!views.front().answer)
+        return {};
+    return kind == "stream" ? labels(views.front().answer->streams)
+                            : labels(views.front().answer->xqueues);
+}
+
+void append(Words& to, const Words& more) {
+    to.insert(to.end(), more.begin(), more.end());
+}
+
+// Of a verb that takes PID [queue|stream|xqueue] ID...
+Words of_target(const Context& context, const Words& given) {
+    if (given.empty())
+        return pids(context);
+    const pid_t pid = kfd::parse_unsigned<pid_t>(given[0]).value_or(0);
+    if (pid <= 0)
+        return {};
+    if (given.size() == 1) {
+        Words words = {"queue", "stream", "xqueue"};
+        append(words, queue_ids(context, pid));
+        return words;
+    }
+    if (given[1] == "stream" || given[1] == "xqueue")
+        return objects(context, pid, given[1]);
+    return queue_ids(context, pid);
+}
+
+} // namespace
+
+std::vector<std::string> complete(const Context& context, const Grammar& grammar,
+                                  const std::vector<std::string>& words) {
+    const std::string prefix = words.empty() ? "" : words.back();
+    Words given;
+    for (std::size_t i = 0; i + 1 < words.size(); ++i)
+        if (!words[i].starts_with('-'))
+            given.push_back(words[i]);
+    const auto verb = given.empty() ? grammar.end() : grammar.find(given[0]);
+    const auto of_all = grammar.find("");
+    Words candidates;
+    if (given.empty())
+        for (const auto& [name, options] : grammar)
+            candidates.push_back(name);
+    if (prefix.starts_with('-')) {
+        if (of_all != grammar.end())
+            append(candidates, of_all->second);
+        if (verb != grammar.end())
+            append(candidates, verb->second);
+    } else if (verb != grammar.end()) {
+        const Words arguments(given.begin() + 1, given.end());
+        if (given[0] == "list" || given[0] == "top")
+            append(candidates, pids(context));
+        else if (given[0] == "suspend" || given[0] == "resume" || given[0] == "status")
+            append(candidates, of_target(context, arguments));
+    }
+    // What was given already is not asked for twice, and a name that is no line is no candidate.
+    std::erase_if(candidates, [&](const std::string& word) {
+        return word.empty() || !word.starts_with(prefix) ||
+               std::ranges::find(given, word) != given.end();
+    });
+    std::ranges::sort(candidates);
+    const auto again = std::ranges::unique(candidates);
+    candidates.erase(again.begin(), again.end());
+    return candidates;
+}
+
+} // namespace cli

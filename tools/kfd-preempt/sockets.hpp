@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Finds the control sockets of processes and asks them, many at once and none for long.
+#pragma once
+
+#include "control/connection.hpp"
+#include "target.hpp"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace cli {
+
+namespace control = xpreempt::control;
+namespace wire = xpreempt::control::wire;
+
+// One process' answer to `list`, or why there is none. ENOENT: it has no socket.
+struct SocketView {
+    Target target;
+    std::optional<control::Answer> answer;
+    std::optional<Failure> failure;
+};
+
+// Who does not answer in time is named in its failure, and holds up nobody else.
+std::vector<SocketView> ask_sockets(const Context& context, const std::vector<Target>& targets,
+                                    std::chrono::milliseconds patience);
+
+// Whoever answers there is that process: the kernel says so.
+Outcome<std::unique_ptr<control::Connection>> connect_socket(const Context& context,
+                                                             const Target& target);
+
+constexpr std::chrono::milliseconds socket_patience{1000};  // to look
+constexpr std::chrono::milliseconds switch_patience{30000}; // to stop something
+
+} // namespace cli

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// One look at all processes, from sysfs, the driver and the control sockets.
+#include "top.hpp"
+
+#include "names.hpp"
+#include "sentences.hpp"
+#include "streams.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fmt/format.h>
+
+namespace cli {
+
+namespace {
+
+Json number_or_null(bool known, std::uint64_t value) {
+    return known ? Json(value) : Json(nullptr);
+}
+
+struct QueueRow {
+    kfd::Queue queue;
+    std::optional<kfd_ioctl_preempt_status_args> driver; // STATUS
+    const wire::Queue* library = nullptr;                // what its own library counted
+};
+
+// The driver's counters where there are any: they count every stop. Else the library's.
+std::vector<std::string> cells(const Target& target, const QueueRow& row) {
+    std::vector<std::string> cells = {std::to_string(target.pid), target.task ? target.comm() : "?",
+                                      std::to_string(row.queue.queue_id),
+                                      std::to_string(row.queue.gpu_id), name_of(row.queue.type)};
+    const std::string streams =
+        row.library != nullptr ? std::to_string(row.library->num_streams) : "?";
+    if (row.driver)
+        cells.insert(cells.end(),
+                     {state_name(row.driver->state), words_or_dash(hold_names(row.driver->holds)),
+                      std::to_string(row.driver->preempts),
+                      duration_text(row.driver->last_preempt_ns),
+                      duration_text(row.driver->max_preempt_ns),
+                      duration_text(row.driver->last_resume_ns), streams});
+    else if (row.library != nullptr)
+        cells.insert(cells.end(),
+                     {row.library->holds > 0 ? "HELD" : "RUNNING",
+                      row.library->holds > 0 ? "SELF" : "-", std::to_string(row.library->stops),
+                      duration_text(row.library->last_stop_ns),
+                      duration_text(row.library->max_stop_ns),
+                      duration_text(row.library->last_start_ns), streams});
+    else
+        cells.insert(cells.end(), {"?", "?", "?", "?", "?", "?", streams});
+    return cells;
+}
+
+Json json_of_row(const QueueRow& row) {
+    const bool driver = row.driver.has_value();
+    Json json{{"queue", row.queue.queue_id},
+              {"gpu_id", row.queue.gpu_id},
+              {"type", name_of(row.queue.type)},
+              {"state", driver ? Json(state_name(row.driver->state)) : Json(nullptr)},
+              {"holds", driver ? Json(hold_names(row.driver->holds)) : Json(nullptr)}};
+    json["preempts"] = number_or_null(driver, driver ? row.driver->preempts : 0);
+    json["last_preempt_ns"] = number_or_null(driver, driver ? row.driver->last_preempt_ns : 0);
+    json["max_preempt_ns"] = number_or_null(driver, driver ? row.driver->max_preempt_ns : 0);
+    json["last_resume_ns"] = number_or_null(driver, driver ? row.driver->last_resume_ns : 0);
+    json["held_ns"] = number_or_null(driver, driver ? row.driver->held_ns : 0);
+    return json;
+}
+
+const wire::Queue* library_queue(const SocketView& view, const kfd::Queue& queue) {
+    if (!view.answer)
+        return nullptr;
+    const auto found = std::ranges::find_if(view.answer->queues, [&](const wire::Queue& known) {
+        return known.kfd_queue_id == queue.queue_id && known.gpu_id == queue.gpu_id;
+    });
+    return found == view.answer->queues.end() ? nullptr : &*found;
+}
+
+} // namespace
+
+TopReader::TopReader(const Context& context, std::vector<pid_t> pids)
+    : context_(context), pids_(std::move(pids)) {
+    Result<kfd::Device> device = context.open_device();
+    if (!device)
+        return;
+    const auto query = device->query(0);
+    if (query && query->abi_major == KFD_PREEMPT_ABI_MAJOR)
+        device_ = std::move(*device);
+}
+
+Report TopReader::look() {
+    if (const Outcome<void> initial = require_initial_pid_namespace(context_); !initial)
+        return report_of(initial.error());
+    const auto all = kfd::kfd_pids(context_.roots);
+    if (!all)
+        return report_of(no_kfd(context_));
+    std::vector<Target> targets;
+    std::vector<kfd::Process> processes;
+    for (const pid_t pid : *all) {
+        if (!pids_.empty() && std::ranges::find(pids_, pid) == pids_.end())
+            continue;
+        auto process = kfd::process_queues(context_.roots, pid);
+        if (!process || process->queues.empty())
+            continue; // it ended meanwhile, or is no GPU program: this command is one itself
+        targets.push_back(target_of(context_, pid));
+        processes.push_back(std::move(*process));
+    }
+    const std::vector<SocketView> views = ask_sockets(context_, targets, socket_patience);
+
+    Report report;
+    Table table({"PID", "COMM", "QUEUE", "GPU", "TYPE", "STATE", "HOLDS", "STOPS", "LAST-STOP",
+                 "MAX-STOP", "LAST-START", "STREAMS"});
+    StreamTables streams;
+    Json json = Json::array();
+    std::size_t queues = 0, held = 0;
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+        Json rows = Json::array();
+        for (const kfd::Queue& queue : processes[i].queues) {
+            QueueRow row{queue, std::nullopt, library_queue(views[i], queue)};
+            if (device_)
+                if (const auto status = device_->status(processes[i].pid, queue.queue_id); status)
+                    row.driver = *status;
+            ++queues;
+            held += row.driver ? (row.driver->holds != 0 ? 1U : 0U)
+                               : (row.library != nullptr && row.library->holds > 0 ? 1U : 0U);
+            table.add(cells(targets[i], row));
+            rows.push_back(json_of_row(row));
+        }
+        if (views[i].answer)
+            streams.add(targets[i], *views[i].answer);
+        else if (views[i].failure->errno_value != ENOENT)
+            report.messages.push_back(views[i].failure->message);
+        json.push_back({{"pid", targets[i].pid},
+                        {"comm", targets[i].comm_json()},
+                        {"queues", std::move(rows)},
+                        {"control", views[i].answer ? json_of(*views[i].answer) : Json(nullptr)}});
+    }
+    report.text = fmt::format("{} processes, {} queues, {} held\n\n{}{}", processes.size(), queues,
+                              held, table.text(), streams.text());
+    for (const std::string& message : report.messages)
+        report.text += "\n" + message + "\n";
+    report.json["processes"] = std::move(json);
+    return report;
+}
+
+std::string fit(const std::string& text, std::size_t columns, std::size_t rows) {
+    std::string fitted;
+    std::size_t begin = 0, lines = 0;
+    while (begin < text.size() && (rows == 0 || lines < rows)) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        std::size_t length = end - begin;
+        if (columns != 0 && length > columns) {
+            length = columns;
+            // Not in the middle of a character of UTF-8.
+            while (length > 0 && (static_cast<unsigned char>(text[begin + length]) & 0xc0U) == 0x80)
+                --length;
+        }
+        fitted += text.substr(begin, length) + "\n";
+        begin = end + 1;
+        ++lines;
+    }
+    return fitted;
+}
+
+} // namespace cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// top: states, counts and latencies of queues and streams, again and again.
+#pragma once
+
+#include "context.hpp"
+#include "report.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <sys/types.h>
+#include <vector>
+
+namespace cli {
+
+struct TopOptions {
+    std::vector<pid_t> pids; // empty: all
+    double interval_s = 2.0;
+    std::uint64_t count = 0; // 0: until it is ended
+    bool batch = false;      // plain text, one refresh below the other
+    bool json = false;       // one object a line
+};
+
+// Looks once. What cannot be had is in the messages, as for list.
+class TopReader {
+public:
+    TopReader(const Context& context, std::vector<pid_t> pids);
+    Report look();
+
+private:
+    const Context& context_;
+    const std::vector<pid_t> pids_;
+    std::optional<kfd::Device> device_;
+};
+
+// Writes by itself.
+Exit top(const Context& context, const TopOptions& options);
+
+// At most so many columns and rows; 0: as many as it has.
+std::string fit(const std::string& text, std::size_t columns, std::size_t rows);
+
+} // namespace cli
