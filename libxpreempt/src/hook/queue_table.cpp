@@ -291,8 +291,11 @@ void note_packet(const void* stream, const void* hsa_queue, bool graph) {
     }
     const int queue = slot_at(reinterpret_cast<std::uintptr_t>(hsa_queue));
     if (queue < 0) { // a profiler's proxy, or a queue from before the hook
+        if (!slot->foreign || slot->last >= 0)
+            next_epoch();
         slot->foreign = true;
         slot->last = -1;
+        mine = {stream, hsa_queue, epoch.load(std::memory_order_acquire)};
         return;
     }
     note_queue(*slot, static_cast<std::size_t>(queue), graph);
