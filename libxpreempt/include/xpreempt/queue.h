@@ -67,6 +67,7 @@ int xp_queues_preempt(const xp_queue_t *queues, size_t count);
  */
 int xp_queues_resume(const xp_queue_t *queues, size_t count);
 
+/** xp_queue_query() - the queue and who holds it. -ESTALE: it was destroyed */
 int xp_queue_query(xp_queue_t queue, struct xp_queue_info *info);
 
 /** xp_queue_close() - drops the hold, if there is one, and the handle */

@@ -58,6 +58,7 @@ struct xp_sched_state {
 	uint64_t max_reaction_ns;
 };
 
+/** xp_sched_query() - whether a scheduler runs, and what it did */
 int xp_sched_query(struct xp_sched_state *state);
 
 #ifdef __cplusplus

@@ -28,6 +28,7 @@ struct xp_xqueue_stats {
 	uint64_t last_resume_ns;
 };
 
+/** xp_xqueue_get_stats() - counters; each is exact, together they may be of different moments */
 int xp_xqueue_get_stats(xp_xqueue_t xqueue, struct xp_xqueue_stats *stats);
 
 #ifdef __cplusplus

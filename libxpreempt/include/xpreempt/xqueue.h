@@ -163,6 +163,7 @@ int xp_xqueue_set_latency_budget(xp_xqueue_t xqueue, uint64_t budget_ns);
 /** xp_xqueue_set_name() - as xp_stream_set_name(), for an xqueue */
 int xp_xqueue_set_name(xp_xqueue_t xqueue, const char *name);
 
+/** xp_xqueue_query() - what it does now, and how far a suspend would get */
 int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state *state);
 
 #ifdef __cplusplus
