@@ -83,6 +83,22 @@ static int start_bad_kernel(struct kfd_device *dev, struct aql_queue *queue, uin
 	return 0;
 }
 
+static bool state_is(int fd, uint32_t id, uint32_t state, uint32_t holds)
+{
+	struct kfd_ioctl_preempt_status_args now;
+
+	return !preempt_status(fd, 0, id, &now) && now.state == state && now.holds == holds &&
+	       now.status & KFD_PREEMPT_STATUS_EVICTED;
+}
+
+/* After a bad access KFD never restores the process: holds come and go, nothing starts. */
+static bool stays_evicted(int fd, uint32_t id)
+{
+	return state_is(fd, id, KFD_PREEMPT_STATE_INACTIVE, 0) && !preempt_queue(fd, id) &&
+	       state_is(fd, id, KFD_PREEMPT_STATE_HELD, KFD_PREEMPT_HOLD_SELF) &&
+	       !resume_queue(fd, id) && state_is(fd, id, KFD_PREEMPT_STATE_INACTIVE, 0);
+}
+
 /* Exits with 0 when the driver told it of the right address, and its queue could be destroyed. */
 static void run_bad_process(void)
 {
@@ -101,6 +117,8 @@ static void run_bad_process(void)
 	    data.memory_exception_data.gpu_id != dev.gpu_id ||
 	    !data.memory_exception_data.failure.NotPresent)
 		_exit(3);
+	if (!stays_evicted(dev.kfd_fd, queue.id))
+		_exit(5);
 	_exit(aql_queue_destroy(&queue) ? 4 : 0);
 }
 
