@@ -37,11 +37,13 @@ def print_summary(path):
         packets = {name.split("/")[1]: count for name, count in cost.items()
                    if name.startswith("hiq_packets/") and count}
         kinds = ", ".join(f"{count:g} {name}" for name, count in sorted(packets.items()))
-        # Each pair saves the queue that it is about; the rest are the neighbours'.
+        # A pair saves its own queue once on each XCC, its neighbours at the stop and the start.
+        saves = [count for name, count in cost.items()
+                 if name.startswith("saves_by_doorbell/") and count]
         print(f"{path}: one pair among {queues} busy queues and an idle one: "
               f"{cost['mmio_reads']:g} MMIO reads, {cost['mmio_writes']:g} MMIO writes, "
               f"{sum(packets.values()):g} HIQ packets{f' ({kinds})' if kinds else ''}, "
-              f"{cost['queue_saves'] - 1:g} saves of other queues")
+              f"{sum(saves) - min(saves, default=0):g} saves of other queues")
 
 
 def main():
