@@ -113,8 +113,12 @@ void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t cou
     CurrentCall& mine = current_call;
     if (mine.log != nullptr)
         log_reserved(*mine.log, hsa_queue, index, count);
-    if (mine.depth == 0)
+    if (mine.depth == 0) {
+        // By a call that is not interposed: nobody knows what else it does.
+        if (mine.log != nullptr)
+            mine.log->incomplete = 1;
         return;
+    }
     // A graph spreads over several; of the others only the last counts, see is_attributed().
     if (mine.call_class == CallClass::graph && mine.last_queue != hsa_queue)
         note_packet(mine.stream, hsa_queue, true);

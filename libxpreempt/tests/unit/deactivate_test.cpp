@@ -16,6 +16,7 @@ int hipStreamCreate(void** stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 int hipEventRecord(void* event, void* stream);
 int hipGraphLaunch(void* graph, void* stream);
+std::uint64_t hsa_queue_add_write_index_screlease(const void* queue, std::uint64_t value);
 int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, void* stream, void**, void**);
 }
@@ -187,6 +188,10 @@ TEST_F(DeactivateTest, a_command_whose_work_is_not_all_in_its_packets_is_not_flu
     for (const Before before : {
              Before([](void* stream) { (void)hipEventRecord(nullptr, stream); }),
              Before([](void* stream) { (void)hipGraphLaunch(nullptr, stream); }),
+             Before([](void*) { // by a call that the hook does not know
+                 static std::uint64_t queue[32];
+                 (void)hsa_queue_add_write_index_screlease(queue, 1);
+             }),
              Before([](void* stream) {
                  fake_hip()->packets_a_launch = 40; // and the fill
                  (void)hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr,
@@ -199,7 +204,7 @@ TEST_F(DeactivateTest, a_command_whose_work_is_not_all_in_its_packets_is_not_flu
         EXPECT_EQ(dispatch, last_types(1)[0]);
         resume_and_finish();
     }
-    EXPECT_EQ(3U, work_.guardians.size());
+    EXPECT_EQ(4U, work_.guardians.size());
 }
 
 TEST_F(DeactivateTest, a_command_of_many_kernels_is_flushed) {
