@@ -42,7 +42,7 @@ int xp_queue_open(void *stream, uint32_t flags, xp_queue_t *queue);
  * xp_queue_preempt() - stops the queue mid-kernel and saves its waves
  *
  * Returns when it has stopped. -EALREADY when this handle holds it; holds of several handles add up.
- * While held, a call into HIP that waits for the stream does not return.
+ * While held, a call into HIP that waits for the stream waits outside of HIP (libxpreempt(7)).
  */
 int xp_queue_preempt(xp_queue_t queue);
 

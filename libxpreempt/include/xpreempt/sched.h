@@ -17,7 +17,8 @@ extern "C" {
 /**
  * xp_xqueue_set_priority() - XP_PRIORITY_MIN to XP_PRIORITY_MAX, else -EINVAL
  *
- * Any thread may call. Takes effect at once when a scheduler runs, else it is only remembered.
+ * Any thread may call. Takes effect at once when a scheduler runs. A held queue that a
+ * stream of higher priority waits for runs until that one has what it wants.
  */
 int xp_xqueue_set_priority(xp_xqueue_t xqueue, int32_t priority);
 
