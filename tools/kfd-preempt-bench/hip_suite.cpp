@@ -154,11 +154,10 @@ Failure run_hip(const Options& options, Run& run) {
     void* stream = nullptr;
     if (const int answer = xp_stream_create(&stream); answer != 0)
         return said(answer) + " (run it with LD_PRELOAD=libxpreempt-hook.so)";
-    Fill command{&hip, nullptr, std::size_t{64} << 20};
-    while (command.bytes > 4096 && hip.malloc(&command.buffer, command.bytes) != 0)
-        command.bytes /= 2;
-    if (command.buffer == nullptr)
-        return "hipMalloc of 4 KiB fails";
+    Fill command{&hip, nullptr, options.fill_bytes};
+    if (const int error = hip.malloc(&command.buffer, command.bytes); error != 0)
+        return "hipMalloc of " + std::to_string(command.bytes) + " bytes: HIP error " +
+               std::to_string(error);
     (void)xp_stream_touch(stream);
     run.figures.push_back({"hip_command",
                            "us",

@@ -26,7 +26,7 @@ constexpr std::array<Suite, 3> suites{
 
 void print_usage(std::FILE* file) {
     std::fprintf(file, "usage: kfd-preempt-bench [--json] [--raw FILE] [--seed N] [--samples N] "
-                       "[--marker-ns N] [null] [virtual] [hip]\n");
+                       "[--marker-ns N] [--fill-bytes N] [null] [virtual] [hip]\n");
 }
 
 int refuse(const std::string& what) {
@@ -50,11 +50,12 @@ struct Arguments {
 
 // 0, or the exit status; below 0: to be answered with success.
 int read_arguments(int argc, char** argv, Arguments& arguments) {
-    const std::array<option, 7> known{{{"json", no_argument, nullptr, 'j'},
+    const std::array<option, 8> known{{{"json", no_argument, nullptr, 'j'},
                                        {"raw", required_argument, nullptr, 'r'},
                                        {"seed", required_argument, nullptr, 's'},
                                        {"samples", required_argument, nullptr, 'n'},
                                        {"marker-ns", required_argument, nullptr, 'm'},
+                                       {"fill-bytes", required_argument, nullptr, 'b'},
                                        {"help", no_argument, nullptr, 'h'},
                                        {nullptr, 0, nullptr, 0}}};
     for (int key = 0; (key = getopt_long(argc, argv, "jh", known.data(), nullptr)) != -1;) {
@@ -65,6 +66,7 @@ int read_arguments(int argc, char** argv, Arguments& arguments) {
         case 's': valid = parse<std::uint64_t>(optarg, 0, arguments.options.seed); break;
         case 'n': valid = parse<std::size_t>(optarg, 1, arguments.options.samples); break;
         case 'm': valid = parse<std::uint64_t>(optarg, 0, arguments.options.marker_ns); break;
+        case 'b': valid = parse<std::size_t>(optarg, 1, arguments.options.fill_bytes); break;
         case 'h': print_usage(stdout); return -1;
         default: print_usage(stderr); return bad_usage;
         }

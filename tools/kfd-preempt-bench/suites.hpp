@@ -12,7 +12,8 @@ namespace bench {
 struct Options {
     std::uint64_t seed = 1;
     std::size_t samples = 300;
-    std::uint64_t marker_ns = 100; // of the virtual-time device
+    std::uint64_t marker_ns = 100;                  // of the virtual-time device
+    std::size_t fill_bytes = std::size_t{64} << 20; // a command of the hip suite
 };
 
 // Each appends its figures. Otherwise: why it could not.
