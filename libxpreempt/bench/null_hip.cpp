@@ -29,6 +29,17 @@ EXPORT int hipStreamDestroy(Handle) {
 EXPORT int hipStreamSynchronize(Handle) {
     return 0;
 }
+EXPORT int hipStreamQuery(Handle) {
+    return 0;
+}
+EXPORT int hipStreamGetFlags(Handle, unsigned* flags) {
+    *flags = 0;
+    return 0;
+}
+EXPORT int hipStreamIsCapturing(Handle, int* status) {
+    *status = 0;
+    return 0;
+}
 EXPORT int hipEventCreateWithFlags(Handle* event, unsigned) {
     *event = &event_object;
     return 0;
