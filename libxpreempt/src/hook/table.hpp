@@ -107,7 +107,7 @@ constexpr std::uint32_t max_copy_waits = 8;
 struct CopyRecord {
     const void* stream; // key; null: not a call of a stream's
     std::uint32_t num_waits;
-    std::uint32_t engine; // hsa_amd_sdma_engine_id_t, a bit; 0: ROCr chose
+    std::uint32_t engine;                // hsa_amd_sdma_engine_id_t, a bit; 0: ROCr chose
     std::uint64_t waits[max_copy_waits]; // hsa_signal_t that must come before
     std::uint64_t completion;            // hsa_signal_t
 };

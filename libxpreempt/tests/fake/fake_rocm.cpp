@@ -320,6 +320,10 @@ EXPORT int hipMemsetAsync_spt(void*, int, std::size_t, void* stream) {
 }
 EXPORT int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                  unsigned, void* stream, void**, void**) {
+    if (std::exchange(fake_behaviour.move, false)) {
+        const std::lock_guard lock(hip_mutex);
+        static_cast<Stream*>(stream)->queue = create_hsa_queue();
+    }
     if (fake_behaviour.null_marker)
         put_packets(stream_of(nullptr)->queue, 1, barrier_header);
     if (!fake_behaviour.capturing)

@@ -24,6 +24,7 @@ struct Driver {
 struct Hip {
     unsigned packets_a_launch = 1;
     bool capturing = false;   // launches put nothing into queues
+    bool move = false;        // the next launch's stream gets a new queue first
     bool null_marker = false; // launches first put a marker into the null stream's queue
     bool fail_destroy = false;
     void* next_handle = nullptr; // of the next stream, once

@@ -132,6 +132,22 @@ TEST(Streams, a_destroy_that_fails_changes_nothing) {
     EXPECT_EQ(-ENOENT, table().stream_queue(stream, &record));
 }
 
+TEST(Streams, one_that_moves_is_on_its_new_queue_with_the_first_packet) {
+    void* stream = new_stream();
+    ASSERT_EQ(0, launch(stream));
+    const std::uint32_t before = queue_of(stream).kfd_queue_id;
+    std::thread([stream] { EXPECT_EQ(0, launch(stream)); }).join(); // remembers the old queue
+    fake_hip()->move = true;
+    ASSERT_EQ(0, launch(stream));
+    const std::uint32_t after = queue_of(stream).kfd_queue_id;
+    EXPECT_NE(before, after);
+    QueueRecord queues[8];
+    EXPECT_EQ(1U, table().busy_queues(stream, queues, 8)); // it moved because it was idle
+    EXPECT_EQ(after, queues[0].kfd_queue_id);
+    EXPECT_EQ(1U, queues[0].num_streams);
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
 TEST(Streams, waiting_for_the_null_stream_is_not_sharing_its_queue) {
     ASSERT_EQ(0, hipMemset(nullptr, 0, 4));
     void* stream = new_stream();
