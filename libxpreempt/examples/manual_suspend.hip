@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr std::uint32_t factor = 1664525, summand = 1013904223, lanes = 64, rounds = 20000;
+constexpr std::uint32_t factor = 1664525, summand = 1013904223, lanes = 64, rounds = 2000000;
 
 // started: in host memory. Every lane walks a sequence.
 __global__ void walk(std::uint32_t* words, std::uint32_t* started) {

@@ -95,7 +95,7 @@ XQueueState state_of(const Task& task) {
 
 int main() {
     must(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), "XHintSetScheduler");
-    Task low(40000, PRIORITY_DEFAULT), high(500, PRIORITY_DEFAULT + 1);
+    Task low(2000000, PRIORITY_DEFAULT), high(500, PRIORITY_DEFAULT + 1);
 
     const HwCommandHandle long_one = low.submit();
     while (__atomic_load_n(low.started, __ATOMIC_RELAXED) == 0) {
