@@ -194,9 +194,8 @@ template <std::size_t Length> std::string_view text_of(const char (&text)[Length
     return {text, strnlen(text, Length)};
 }
 template <std::size_t Length> void put_text(char (&to)[Length], std::string_view from) {
-    const std::size_t length = from.size() < Length ? from.size() : Length - 1;
     std::memset(to, 0, Length);
-    std::memcpy(to, from.data(), length);
+    from.copy(to, Length - 1);
 }
 
 std::vector<std::byte> frame(Kind kind, std::uint32_t tag, Bytes payload);
