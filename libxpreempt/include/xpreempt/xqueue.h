@@ -93,7 +93,10 @@ struct xp_xqueue_state {
  * @options: NULL for the defaults
  *
  * Starts one thread. The stream must outlive the xqueue; a stream that was never used is touched
- * (xp_stream_touch()) to learn its queue. -ENOENT: no HIP runtime is loaded.
+ * (xp_stream_touch()) to learn its queue. The null stream is the current device's of the thread that
+ * creates the xqueue; launch functions find the stream's device as the current one, whichever thread
+ * calls them. -ENOENT: no HIP runtime is loaded. -EOPNOTSUPP: hipStreamPerThread, which is another
+ * stream in the xqueue's thread; a stream of one's own does the same.
  */
 int xp_xqueue_create(void *stream, const struct xp_xqueue_options *options, xp_xqueue_t *xqueue);
 

@@ -14,7 +14,7 @@ constexpr std::size_t ring_bytes = GuardianRing::num_slots * sizeof(std::uint32_
 
 // The device that the copies may be put on: the stream's, when it is the thread's current one. -1:
 // unknown, or memory of the current device might be out of the stream's reach.
-int device_of(const hip::Functions& hip, hip::Stream stream) {
+int device_of_copies(const hip::Functions& hip, hip::Stream stream) {
     int current = -1, device = -1;
     if (hip.stream_get_device == nullptr ||
         hip.stream_get_device(stream, &device) != hip::success ||
@@ -44,7 +44,7 @@ bool GuardianRing::take_back(const Guardian& guardian) {
 
 Result<std::unique_ptr<GuardianRing>> GuardianPool::acquire(const hip::Functions& hip,
                                                             hip::Stream stream) {
-    const int device = device_of(hip, stream);
+    const int device = device_of_copies(hip, stream);
     {
         const std::lock_guard lock(mutex_);
         const auto found = std::ranges::find_if(

@@ -211,6 +211,9 @@ std::optional<Guardian> StreamQueue::guard(const xqueue::Launch& launch) {
 
 Result<void> StreamQueue::launch(const xqueue::Launch& launch) {
     const Ungated ungated; // a command is the xqueue's business, not its stream's
+    const hip::OnDevice scope(environment_.hip, device_);
+    if (!scope.result())
+        return scope.result();
     LaunchedCommands::Entry entry;
     entry.ticket = launch.ticket;
     if (launch.command.flags != 0)
@@ -227,8 +230,8 @@ Result<void> StreamQueue::launch(const xqueue::Launch& launch) {
         entry.log = std::make_unique<hook::PacketLog>();
     int answer = 0;
     {
-        const LaunchScope scope(entry.guardian.value_or(Guardian{}), entry.log.get(),
-                                environment_.mapping.table());
+        const LaunchScope launching(entry.guardian.value_or(Guardian{}), entry.log.get(),
+                                    environment_.mapping.table());
         answer = launch.command.launch(stream_, launch.command.argument);
     }
     if (remember) {
@@ -247,6 +250,9 @@ Result<void> StreamQueue::launch(const xqueue::Launch& launch) {
 Result<std::shared_ptr<xqueue::Marker>> StreamQueue::mark() {
     const Ungated ungated;
     const hip::Functions& hip = environment_.hip;
+    const hip::OnDevice scope(hip, device_);
+    if (!scope.result())
+        return tl::make_unexpected(scope.result().error());
     hip::Event event = nullptr;
     if (const int error =
             hip.event_create(&event, hip::event_disable_timing | hip::event_blocking_sync);

@@ -44,9 +44,11 @@ const Guardian* guardian_of_launch();
 
 class StreamQueue final : public xqueue::HwQueue {
 public:
-    StreamQueue(const Environment& environment, hip::Stream stream, const StopRules& rules)
+    // device: of the stream, see hip::device_of(). Not of hipStreamPerThread.
+    StreamQueue(const Environment& environment, hip::Stream stream, int device,
+                const StopRules& rules)
         : environment_(environment), stream_(stream), key_(environment.mapping.key_of(stream)),
-          rules_(rules) {}
+          device_(device), rules_(rules) {}
     ~StreamQueue() override;
     StreamQueue(const StreamQueue&) = delete;
     StreamQueue& operator=(const StreamQueue&) = delete;
@@ -80,7 +82,8 @@ private:
 
     Environment environment_;
     hip::Stream stream_;
-    hip::Stream key_; // of the thread that made it: others have null streams of their own
+    hip::Stream key_; // of the thread that made it: the null stream is its current device's
+    int device_;      // to be current in whichever thread calls HIP for the stream
     StopRules rules_;
     std::vector<hip::QueueRecord> stopped_; // the stream may have moved when it is started
 

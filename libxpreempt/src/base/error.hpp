@@ -22,6 +22,7 @@ enum class Op : std::uint8_t {
     call_hip,
     map_stream,
     share_queue,
+    thread_stream,
     choose_level,
     submit,
     launch,
@@ -63,6 +64,8 @@ constexpr const char* phrase(Op op) {
     case Op::call_hip: return "calling HIP";
     case Op::map_stream: return "mapping a stream to its KFD queue";
     case Op::share_queue: return "stopping a KFD queue that other streams share";
+    case Op::thread_stream:
+        return "putting an xqueue in front of hipStreamPerThread, another stream in each thread,";
     case Op::choose_level: return "choosing a level";
     case Op::submit: return "submitting a command";
     case Op::launch: return "launching a command";

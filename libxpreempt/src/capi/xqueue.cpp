@@ -78,6 +78,9 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
     return fence([&](Library& library) -> Result<void> {
         if (xqueue == nullptr)
             return fail(EINVAL, Op::configure);
+        // The xqueue's thread launches as well.
+        if (hip::is_per_thread(stream))
+            return fail(EOPNOTSUPP, Op::thread_stream);
         const auto known = known_options(options);
         if (!known)
             return tl::make_unexpected(known.error());
@@ -87,6 +90,9 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         const auto hip = library.hip();
         if (!hip)
             return tl::make_unexpected(hip.error());
+        const auto device = hip::device_of(**hip, stream);
+        if (!device)
+            return tl::make_unexpected(device.error());
         if (const auto mapped = library.ensure_mapped(stream); !mapped)
             return mapped;
         library.release_at_exit();
@@ -98,12 +104,14 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         const auto highest =
             known->max_level == 0 ? xqueue::Level::interrupt : xqueue::Level(known->max_level);
         const auto created = std::make_shared<xqueue::XQueue>(
-            std::make_unique<backend::StreamQueue>(environment, stream, rules), *config, highest);
+            std::make_unique<backend::StreamQueue>(environment, stream, *device, rules), *config,
+            highest);
         const auto queue = library.mapping().queue_of(stream);
         library.scheduling.created(created, queue ? queue->gpu_id : 0);
         xqueue->handle = library.xqueues.insert(created);
-        library.labels.add_xqueue(xqueue->handle, library.mapping().key_of(stream));
-        library.order().add_owner(xqueue->handle, stream);
+        const hip::Stream key = library.mapping().key_of(stream);
+        library.labels.add_xqueue(xqueue->handle, key);
+        library.order().add_owner(xqueue->handle, key);
         return {};
     });
 }

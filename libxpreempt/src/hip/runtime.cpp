@@ -58,6 +58,8 @@ Result<Functions> loaded_runtime() {
         return fail(ENOENT, Op::find_hip);
     (void)find(runtime, "hipHostMalloc", hip.host_malloc);
     (void)find(runtime, "hipStreamGetDevice", hip.stream_get_device);
+    (void)find(runtime, "hipGetDeviceCount", hip.get_device_count);
+    (void)find(runtime, "hipSetDevice", hip.set_device);
     return hip;
 }
 
@@ -73,6 +75,43 @@ tl::unexpected<Error> failed_call(int hip_error) {
     default: break;
     }
     return fail(errno_value, Op::call_hip, static_cast<std::uint32_t>(hip_error));
+}
+
+Result<int> device_of(const Functions& hip, Stream stream) {
+    int count = 0;
+    if (hip.get_device_count == nullptr || hip.set_device == nullptr)
+        return any_device;
+    if (const int error = hip.get_device_count(&count); error != success)
+        return failed_call(error);
+    if (count <= 1)
+        return any_device;
+    const bool is_handle = reinterpret_cast<std::uintptr_t>(stream) > 2;
+    int device = 0;
+    const int error = is_handle && hip.stream_get_device != nullptr
+                          ? hip.stream_get_device(stream, &device)
+                          : hip.get_device(&device);
+    if (error != success)
+        return failed_call(error);
+    return device;
+}
+
+OnDevice::OnDevice(const Functions& hip, int device) : hip_(hip) {
+    if (device == any_device)
+        return;
+    int current = any_device;
+    int error = hip.get_device(&current);
+    if (error == success && current != device) {
+        error = hip.set_device(device);
+        if (error == success)
+            outer_ = current;
+    }
+    if (error != success)
+        result_ = failed_call(error);
+}
+
+OnDevice::~OnDevice() {
+    if (outer_ != any_device)
+        (void)hip_.set_device(outer_); // it was the current one
 }
 
 Result<Stream> create_own_queue_stream(const Functions& hip) {
@@ -98,6 +137,12 @@ Result<Stream> create_own_queue_stream(const Functions& hip) {
 }
 
 Result<void> touch_stream(const Functions& hip, Stream stream) {
+    const auto device = device_of(hip, stream);
+    if (!device)
+        return tl::make_unexpected(device.error());
+    const OnDevice scope(hip, *device); // the memory must be its own
+    if (!scope.result())
+        return scope.result();
     void* word = nullptr;
     if (const int error = hip.malloc(&word, 4); error != success)
         return failed_call(error);

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 
 #include <cstddef>
+#include <cstdint>
 
 namespace xpreempt::hip {
 
@@ -33,6 +34,8 @@ struct Functions {
     // Null where the runtime has none.
     int (*host_malloc)(void**, std::size_t bytes, unsigned flags);
     int (*stream_get_device)(Stream, int*);
+    int (*get_device_count)(int*);
+    int (*set_device)(int);
 };
 
 constexpr int success = 0;
@@ -43,12 +46,42 @@ constexpr unsigned event_blocking_sync = 0x1;          // hipEventBlockingSync
 constexpr unsigned host_malloc_portable = 0x1;         // hipHostMallocPortable: for all devices
 constexpr unsigned host_malloc_coherent = 0x4000'0000; // hipHostMallocCoherent
 
+// hipStreamPerThread: what it names depends on the calling thread.
+inline bool is_per_thread(Stream stream) {
+    return reinterpret_cast<std::uintptr_t>(stream) == 2;
+}
+
 // Never loads a runtime: a second one beside the program's would have streams of its own. ENOENT:
 // none is loaded, or it lacks one of the functions.
 Result<Functions> loaded_runtime();
 
 // A HIP error as ours; EIO with the HIP number as id, but what has an errno of its own.
 tl::unexpected<Error> failed_call(int hip_error);
+
+// The device that a call for the stream needs to be the current one: the null stream is that of the
+// current device, and events are recorded on streams of their own device only. Where the runtime
+// does not tell a stream's, the calling thread's current one. any_device: the process has only one.
+constexpr int any_device = -1;
+Result<int> device_of(const Functions& hip, Stream stream);
+
+// Makes a device the calling thread's current one while it lives.
+class OnDevice {
+public:
+    OnDevice(const Functions& hip, int device);
+    ~OnDevice();
+    OnDevice(const OnDevice&) = delete;
+    OnDevice& operator=(const OnDevice&) = delete;
+    OnDevice(OnDevice&&) = delete;
+    OnDevice& operator=(OnDevice&&) = delete;
+
+    // Of HIP, when the device cannot be made the current one; the thread's is as it was.
+    [[nodiscard]] const Result<void>& result() const { return result_; }
+
+private:
+    const Functions& hip_;
+    int outer_ = any_device; // to go back to
+    Result<void> result_;
+};
 
 // A stream with an HSA queue of its own, by construction: HIP pools no queue that has a CU mask,
 // and the mask has all compute units. Blocking with respect to the null stream, normal priority.

@@ -34,6 +34,11 @@ struct HsaQueue {
 
 struct Stream {
     HsaQueue* queue;
+    int device;
+};
+
+struct Event {
+    int device;
 };
 
 struct Driver {
@@ -211,7 +216,7 @@ Stream* stream_of(void* handle, bool per_thread = false) {
     Stream& stream =
         value == 2 || per_thread ? own_streams[current_device] : null_streams[current_device];
     if (stream.queue == nullptr)
-        stream.queue = create_hsa_queue();
+        stream = {create_hsa_queue(), current_device};
     return &stream;
 }
 
@@ -220,6 +225,8 @@ void put_packet(void* stream, bool per_thread = false) {
 }
 
 } // namespace
+
+static Stream* destroyed; // of which the next stream has the handle
 
 // HIP: two pooled queues, as GPU_MAX_HW_QUEUES=2 makes it, and one for each stream with a mask.
 EXPORT int hipStreamCreate(void** stream) {
@@ -232,20 +239,28 @@ EXPORT int hipStreamCreate(void** stream) {
     HsaQueue*& queue = pool[next_pooled++ % 2];
     if (queue == nullptr)
         queue = create_hsa_queue();
-    *stream = new Stream{queue};
+    Stream* made = std::exchange(destroyed, nullptr);
+    if (made == nullptr)
+        made = new Stream;
+    *made = {queue, current_device};
+    *stream = made;
     return 0;
 }
 EXPORT int hipExtStreamCreateWithCUMask(void** stream, unsigned words, const unsigned* mask) {
     if (words != 2 || mask[0] != ~0U || mask[1] != 0x3f)
         return 1;
     const std::lock_guard lock(hip_mutex);
-    *stream = new Stream{create_hsa_queue()};
+    *stream = new Stream{create_hsa_queue(), current_device};
     return 0;
 }
 EXPORT int hipStreamDestroy(void* stream) {
     if (fake_behaviour.fail_destroy)
         return 400;
-    delete static_cast<Stream*>(stream);
+    const std::lock_guard lock(hip_mutex);
+    if (fake_behaviour.reuse_handles)
+        destroyed = static_cast<Stream*>(stream);
+    else
+        delete static_cast<Stream*>(stream);
     return 0;
 }
 EXPORT int hipStreamSynchronize(void*) {
@@ -267,14 +282,16 @@ EXPORT int hipMemsetAsync(void*, int, std::size_t, void* stream) {
     return 0;
 }
 EXPORT int hipEventCreateWithFlags(void** event, unsigned) {
-    *event = new int(0);
+    *event = new Event{current_device};
     return 0;
 }
 EXPORT int hipEventDestroy(void* event) {
-    delete static_cast<int*>(event);
+    delete static_cast<Event*>(event);
     return 0;
 }
-EXPORT int hipEventRecord(void*, void* stream) {
+EXPORT int hipEventRecord(void* event, void* stream) {
+    if (event != nullptr && static_cast<const Event*>(event)->device != stream_of(stream)->device)
+        return 400;
     put_packets(stream_of(stream)->queue, 1, barrier_header);
     return 0;
 }
@@ -292,8 +309,8 @@ EXPORT int hipHostMalloc(void** memory, std::size_t bytes, unsigned) {
     *memory = ::operator new(bytes);
     return 0;
 }
-EXPORT int hipStreamGetDevice(void*, int* device) {
-    *device = current_device;
+EXPORT int hipStreamGetDevice(void* stream, int* device) {
+    *device = stream_of(stream)->device;
     return 0;
 }
 EXPORT int hipFree(void* memory) {
@@ -302,6 +319,10 @@ EXPORT int hipFree(void* memory) {
 }
 EXPORT int hipGetDevice(int* device) {
     *device = current_device;
+    return 0;
+}
+EXPORT int hipGetDeviceCount(int* count) {
+    *count = max_devices;
     return 0;
 }
 EXPORT int hipSetDevice(int device) {

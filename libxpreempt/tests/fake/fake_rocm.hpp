@@ -28,6 +28,7 @@ struct Hip {
     bool null_marker = false; // launches first put a marker into the null stream's queue
     bool fail_destroy = false;
     void* next_handle = nullptr; // of the next stream, once
+    bool reuse_handles = false;  // a new stream has the handle of the last that was destroyed
 };
 
 } // namespace fake

@@ -7,6 +7,7 @@
 #include "fake/fake_rocm.hpp"
 #include "kfd/queue_ioctls.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
@@ -18,6 +19,8 @@
 extern "C" {
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
+int hipSetDevice(int device);
+int hipGetDevice(int* device);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 int ioctl(int fd, unsigned long request, ...) noexcept;
 }
@@ -62,6 +65,16 @@ protected:
 int put_packet(void* stream, void*) {
     return hipMemsetAsync(nullptr, 0, 4, stream);
 }
+
+int put_packet_and_tell_device(void* stream, void* told) {
+    int device = -1;
+    EXPECT_EQ(0, hipGetDevice(&device));
+    static_cast<std::atomic<int>*>(told)->store(device);
+    return put_packet(stream, nullptr);
+}
+
+// hipStreamPerThread
+void* const per_thread_stream = reinterpret_cast<void*>(std::uintptr_t{2});
 
 TEST_F(LibraryTest, probe_finds_the_best_way_and_says_why_not_a_better_one) {
     xp_probe_info probe{};
@@ -190,6 +203,55 @@ TEST_F(LibraryTest, a_suspended_xqueue_stops_and_starts_its_queue) {
     EXPECT_EQ(is_patched() ? 0U : 2U, fake_driver()->queues[id].updates);
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
     EXPECT_EQ(-EBADF, xp_xqueue_destroy(xqueue));
+}
+
+// What one thread calls so is another stream in the xqueue's own thread.
+TEST_F(LibraryTest, an_xqueue_in_front_of_a_threads_own_stream_is_refused) {
+    xp_xqueue_t xqueue{};
+    EXPECT_EQ(-EOPNOTSUPP, xp_xqueue_create(per_thread_stream, nullptr, &xqueue));
+    EXPECT_NE(std::string::npos, std::string(xp_last_detail()).find("hipStreamPerThread"))
+        << xp_last_detail();
+    EXPECT_EQ(0U, xqueue.handle);
+}
+
+// Whoever launches: a suspended xqueue's commands are launched by its own thread.
+TEST_F(LibraryTest, the_null_stream_of_an_xqueue_is_its_creators) {
+    ASSERT_EQ(0, hipSetDevice(1));
+    const xp_xqueue_t xqueue = new_xqueue(nullptr);
+    const xp_stream_info used = query(nullptr);
+    ASSERT_EQ(0, hipSetDevice(0));
+    std::atomic<int> device{-1};
+    ASSERT_EQ(0, xp_xqueue_submit(xqueue, put_packet_and_tell_device, &device, nullptr));
+    EXPECT_EQ(1, device.exchange(-1));
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr)) << xp_last_detail();
+    EXPECT_FALSE(runs(used.kfd_queue_id));
+    ASSERT_EQ(0, xp_xqueue_submit(xqueue, put_packet_and_tell_device, &device, nullptr));
+    EXPECT_EQ(-1, device.load());
+    ASSERT_EQ(0, xp_xqueue_resume(xqueue));
+    EXPECT_EQ(0, xp_xqueue_wait_all(xqueue)) << xp_last_detail();
+    EXPECT_EQ(1, device.load());
+    int mine = -1;
+    EXPECT_EQ(0, hipGetDevice(&mine));
+    EXPECT_EQ(0, mine);
+    xp_stream_info other{};
+    other.sz = sizeof other;
+    EXPECT_EQ(-ENOENT, xp_stream_query(nullptr, &other)); // nothing went to device 0
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
+// HIP records an event on streams of its own device only.
+TEST_F(LibraryTest, an_xqueue_works_on_the_device_of_its_stream) {
+    ASSERT_EQ(0, hipSetDevice(1));
+    void* stream = nullptr;
+    ASSERT_EQ(0, hipStreamCreate(&stream));
+    ASSERT_EQ(0, hipSetDevice(0));
+    const xp_xqueue_t xqueue = new_xqueue(stream);
+    std::atomic<int> device{-1};
+    std::uint64_t ticket = 0;
+    ASSERT_EQ(0, xp_xqueue_submit(xqueue, put_packet_and_tell_device, &device, &ticket));
+    EXPECT_EQ(0, xp_xqueue_wait(xqueue, ticket)) << xp_last_detail();
+    EXPECT_EQ(1, device.load());
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 
 TEST_F(LibraryTest, an_xqueue_has_a_priority_in_range) {
