@@ -97,7 +97,7 @@ void Holds::tell() const {
         changed_();
 }
 
-Result<void> Holds::hold(const hip::QueueRecord& queue, StopType type, const void* owner) {
+Result<void> Holds::hold(const hip::QueueRecord& queue, StopType type, const Owner& owner) {
     {
         const std::lock_guard lock(mutex_);
         if (shut_)
@@ -117,7 +117,7 @@ Result<void> Holds::hold(const hip::QueueRecord& queue, StopType type, const voi
     return {};
 }
 
-Result<void> Holds::release(const hip::QueueRecord& queue, const void* owner) {
+Result<void> Holds::release(const hip::QueueRecord& queue, const Owner& owner) {
     {
         const std::lock_guard lock(mutex_);
         const Entry entry = holds_.find(hip::ref_of(queue));
@@ -171,7 +171,7 @@ Result<void> Holds::hold_all(std::span<const hip::QueueRecord> queues, StopType 
         }
         for (const hip::QueueRecord& queue : queues) {
             const Entry entry = entry_of(queue, type);
-            entry->second.owners.push_back(nullptr);
+            entry->second.owners.emplace_back();
             settle(entry);
         }
     }
@@ -190,7 +190,7 @@ std::vector<Result<void>> Holds::release_each(std::span<const hip::QueueRecord> 
             if (entry == holds_.end())
                 continue;
             auto& owners = entry->second.owners;
-            const auto mine = std::ranges::find(owners, nullptr);
+            const auto mine = std::ranges::find(owners, Owner{});
             if (mine == owners.end())
                 continue;
             owners.erase(mine);
@@ -212,7 +212,7 @@ std::vector<Result<void>> Holds::release_each(std::span<const hip::QueueRecord> 
             } else if (is_death(started[i].error())) {
                 dead_.insert(entry->first);
             } else if (!is_gone(started[i].error())) {
-                entry->second.owners.push_back(nullptr);
+                entry->second.owners.emplace_back();
                 answers[places[i]] = started[i];
             }
             settle(entry);
@@ -222,11 +222,13 @@ std::vector<Result<void>> Holds::release_each(std::span<const hip::QueueRecord> 
     return answers;
 }
 
-void Holds::forget(hip::QueueRef queue, const void* owner) {
+void Holds::forget(hip::QueueRef queue, const void* stream) {
     {
         const std::lock_guard lock(mutex_);
         const Entry entry = holds_.find(queue);
-        if (entry == holds_.end() || std::erase(entry->second.owners, owner) == 0)
+        if (entry == holds_.end() || std::erase_if(entry->second.owners, [=](const Owner& owner) {
+                                         return owner.stream == stream;
+                                     }) == 0)
             return;
         (void)apply(entry);
         settle(entry);

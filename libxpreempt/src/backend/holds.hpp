@@ -24,6 +24,18 @@ struct HeldQueue {
     std::uint32_t lifts; // > 0: it runs although it is held
 };
 
+// Who holds a queue: told apart by addresses only. A stream's holds end with it; what else uses its
+// handle later holds by another object, and is not taken for it.
+struct Owner {
+    // NOLINTNEXTLINE(google-explicit-constructor): most are a stream alone, or nobody
+    Owner(const void* held_stream = nullptr, const void* holding_object = nullptr)
+        : stream(held_stream), object(holding_object) {}
+    bool operator==(const Owner&) const = default;
+
+    const void* stream;
+    const void* object;
+};
+
 // Of one queue, and of this library's stops alone; times are the caller's.
 struct StopCounters {
     std::uint64_t stops = 0;
@@ -37,11 +49,11 @@ class Holds {
 public:
     explicit Holds(Transport& transport) : transport_(transport) {}
 
-    // Owners are told apart by address only. EIO: the queue is dead. ESHUTDOWN: the process ends.
-    Result<void> hold(const hip::QueueRecord& queue, StopType type, const void* owner);
+    // EIO: the queue is dead. ESHUTDOWN: the process ends.
+    Result<void> hold(const hip::QueueRecord& queue, StopType type, const Owner& owner);
     // A hold that ended without its owner (the queue was destroyed or died, the stream was
     // destroyed) is released with success.
-    Result<void> release(const hip::QueueRecord& queue, const void* owner);
+    Result<void> release(const hip::QueueRecord& queue, const Owner& owner);
 
     // Several at once, a queue perhaps more than once, without an owner. All are held after it, or
     // none that was not before.
@@ -49,8 +61,8 @@ public:
     // An answer for each; a queue whose start is refused stays held.
     std::vector<Result<void>> release_each(std::span<const hip::QueueRecord> queues);
 
-    // Ends holds without their owners: those of one, or all.
-    void forget(hip::QueueRef queue, const void* owner);
+    // Ends holds without their owners: those of a stream, or all.
+    void forget(hip::QueueRef queue, const void* stream);
     void forget(hip::QueueRef queue);
 
     // Lets the queue run whoever holds it, now or later, until as many drops: counted.
@@ -74,7 +86,7 @@ private:
     struct Hold {
         hip::QueueRecord queue;
         StopType type;
-        std::vector<const void*> owners;
+        std::vector<Owner> owners;
         std::uint32_t lifts;
         bool stopped;
     };

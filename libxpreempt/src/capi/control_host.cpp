@@ -20,13 +20,26 @@ std::uint64_t handle_of(hip::Stream stream) {
     return reinterpret_cast<std::uintptr_t>(stream);
 }
 
+// The stream's own, so that it ends with the stream at once, whoever shares the queue.
 class StreamHold final : public control::Hold {
 public:
-    explicit StreamHold(std::unique_ptr<QueueHandle> queue) : queue_(std::move(queue)) {}
-    Result<void> release() override { return queue_->resume(); }
+    StreamHold(Library& library, hip::Stream stream, const hip::QueueRecord& queue)
+        : library_(library), stream_(stream), birth_(library.mapping().birth_of(stream)),
+          queue_(queue) {}
+
+    Result<void> hold() {
+        return library_.holds().hold(queue_, backend::StopType::save, {stream_, this});
+    }
+    Result<void> release() override { return library_.holds().release(queue_, {stream_, this}); }
+    [[nodiscard]] bool ended() const override {
+        return library_.mapping().birth_of(stream_) != birth_;
+    }
 
 private:
-    std::unique_ptr<QueueHandle> queue_;
+    Library& library_;
+    const hip::Stream stream_;
+    const std::uint64_t birth_;
+    const hip::QueueRecord queue_;
 };
 
 // Does not keep the xqueue alive: its destruction resumes it, and must not wait for the socket.
@@ -37,6 +50,7 @@ public:
         const auto xqueue = xqueue_.lock();
         return xqueue ? xqueue->resume() : Result<void>{};
     }
+    [[nodiscard]] bool ended() const override { return xqueue_.expired(); }
 
 private:
     std::weak_ptr<xqueue::XQueue> xqueue_;
@@ -139,10 +153,10 @@ Result<control::Suspended> ControlHost::suspend_stream(hip::Stream stream, bool 
     const auto queue = library_.stoppable_queue(stream, allow_shared);
     if (!queue)
         return tl::make_unexpected(queue.error());
-    auto handle = std::make_unique<QueueHandle>(library_.holds(), *queue);
-    if (const auto stopped = handle->preempt(); !stopped)
-        return tl::make_unexpected(stopped.error());
-    return control::Suspended{std::make_unique<StreamHold>(std::move(handle)),
+    auto hold = std::make_unique<StreamHold>(library_, stream, *queue);
+    if (const auto held = hold->hold(); !held)
+        return tl::make_unexpected(held.error());
+    return control::Suspended{std::move(hold),
                               static_cast<std::uint32_t>(xqueue::Level::interrupt)};
 }
 

@@ -96,7 +96,14 @@ wire::Outcome HoldBook::outcome(const Found& found) {
     return outcome;
 }
 
+void HoldBook::drop_ended() {
+    std::erase_if(entries_, [](const Entry& entry) {
+        return entry.hold->ended() && is_over(entry.hold->release());
+    });
+}
+
 HoldBook::Answer HoldBook::suspend(const Owner& owner, const wire::Target& target) {
+    drop_ended();
     const auto looked = find(target);
     if (const auto* refused = std::get_if<wire::Refused>(&looked))
         return *refused;
@@ -132,6 +139,7 @@ HoldBook::Answer HoldBook::suspend(const Owner& owner, const wire::Target& targe
 }
 
 HoldBook::Answer HoldBook::resume(const Owner& owner, const wire::Target& target) {
+    drop_ended();
     const auto looked = find(target);
     if (const auto* refused = std::get_if<wire::Refused>(&looked))
         return *refused;
@@ -191,6 +199,7 @@ bool HoldBook::holds_any(std::uint64_t connection) const {
 }
 
 std::vector<wire::Holder> HoldBook::reconcile(Snapshot& snapshot) {
+    drop_ended();
     std::erase_if(entries_, [&](Entry& entry) {
         const bool there = entry.object == wire::Object::stream
                                ? has(snapshot.streams, entry.handle)

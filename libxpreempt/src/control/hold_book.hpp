@@ -39,6 +39,7 @@ public:
     std::vector<wire::Holder> reconcile(Snapshot& snapshot);
 
 private:
+    void drop_ended();
     struct Entry {
         wire::Object object;
         std::uint64_t handle;

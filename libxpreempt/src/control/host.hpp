@@ -16,6 +16,8 @@ public:
     virtual ~Hold() = default;
     // After an error it is still held, and may be tried again.
     virtual Result<void> release() = 0;
+    // What it holds is gone, and its handle may be that of something new.
+    [[nodiscard]] virtual bool ended() const = 0;
 };
 
 struct Suspended {

@@ -243,6 +243,73 @@ TEST_F(ControlTest, a_shared_queue_is_stopped_only_when_that_is_allowed) {
         EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
+// The others go on at once: nobody could name the stream to resume it.
+TEST_F(ControlTest, a_destroyed_stream_does_not_hold_those_that_shared_its_queue) {
+    void* streams[3] = {};
+    for (void*& stream : streams) {
+        ASSERT_EQ(0, hipStreamCreate(&stream));
+        ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
+    }
+    ASSERT_EQ(0, xp_stream_set_name(streams[0], "gone"));
+    ASSERT_EQ(0, xp_control_open(nullptr));
+    auto connection = connect();
+    const std::uint32_t queue = find(ask(connection, wire::Kind::list), streams[0])->kfd_queue_id;
+    EXPECT_EQ(queue, find(ask(connection, wire::Kind::list), streams[2])->kfd_queue_id);
+    const wire::Target wanted = target(Object::stream, "gone", wire::allow_shared | wire::keep);
+    ASSERT_EQ(0, ask(connection, wire::Kind::suspend, &wanted).done.error);
+    ASSERT_FALSE(runs(queue));
+    ASSERT_EQ(0, hipStreamDestroy(streams[0]));
+    EXPECT_TRUE(runs(queue));
+    const control::Answer& after = ask(connection, wire::Kind::list);
+    EXPECT_TRUE(after.holders.empty());
+    EXPECT_EQ(0U, find(after, streams[2])->queue_holds);
+    EXPECT_EQ(0, hipStreamDestroy(streams[1]));
+    EXPECT_EQ(0, hipStreamDestroy(streams[2]));
+}
+
+// HIP uses the addresses of streams again, and its pool the queues.
+TEST_F(ControlTest, a_hold_is_not_taken_for_one_of_the_next_stream_of_that_handle) {
+    fake_hip()->reuse_handles = true;
+    void* streams[2] = {};
+    for (void*& stream : streams) {
+        ASSERT_EQ(0, hipStreamCreate(&stream));
+        ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
+    }
+    ASSERT_EQ(0, xp_stream_set_name(streams[0], "first"));
+    ASSERT_EQ(0, xp_control_open(nullptr));
+    auto one = connect();
+    auto other = connect();
+    const std::uint32_t queue = find(ask(one, wire::Kind::list), streams[0])->kfd_queue_id;
+    const wire::Target first = target(Object::stream, "first");
+    ASSERT_EQ(0, ask(one, wire::Kind::suspend, &first).done.error);
+    ASSERT_FALSE(runs(queue));
+    ASSERT_EQ(0, hipStreamDestroy(streams[0]));
+    ASSERT_TRUE(runs(queue));
+
+    void* next = nullptr;
+    ASSERT_EQ(0, hipStreamCreate(&next));
+    ASSERT_EQ(streams[0], next);
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, next));
+    ASSERT_EQ(0, xp_stream_set_name(next, "second"));
+    const wire::Target second = target(Object::stream, "second");
+    const control::Answer& resumed = ask(one, wire::Kind::resume, &second);
+    ASSERT_EQ(0, resumed.done.error) << resumed.done.text;
+    EXPECT_EQ(1U, resumed.outcome->already);
+    ASSERT_EQ(0, ask(other, wire::Kind::suspend, &second).done.error);
+    ASSERT_FALSE(runs(queue));
+    EXPECT_EQ(1U, ask(one, wire::Kind::resume, &second).outcome->already);
+    EXPECT_FALSE(runs(queue));
+    const control::Answer& mine = ask(one, wire::Kind::suspend, &second);
+    EXPECT_EQ(0U, mine.outcome->already);
+    EXPECT_EQ(2U, mine.outcome->left_here);
+    EXPECT_EQ(0, ask(one, wire::Kind::resume, &second).done.error);
+    EXPECT_EQ(0, ask(other, wire::Kind::resume, &second).done.error);
+    EXPECT_TRUE(runs(queue));
+    fake_hip()->reuse_handles = false;
+    EXPECT_EQ(0, hipStreamDestroy(next));
+    EXPECT_EQ(0, hipStreamDestroy(streams[1]));
+}
+
 bool in_child = false;
 
 TEST_F(ControlTest, a_child_has_no_socket_and_leaves_the_parents) {

@@ -69,6 +69,7 @@ private:
             --host_.held_[key_];
             return {};
         }
+        [[nodiscard]] bool ended() const override { return false; }
 
     private:
         FakeControlHost& host_;
