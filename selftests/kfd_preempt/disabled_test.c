@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* With kfd_preempt=0 none of the calls exist and KFD works as without us. */
+#include <stdio.h>
+#include <sys/stat.h>
+
 #include "calls.h"
 #include "aql_queue.h"
 #include "jobs.h"
@@ -24,6 +27,16 @@ TEST(every_call_is_ENOTTY_whatever_its_arguments)
 	close(fd);
 }
 
+static bool queue_has_file(uint32_t queue_id, const char *name)
+{
+	struct stat stat_buf;
+	char path[256];
+
+	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues/%u/%s", getpid(),
+		 queue_id, name);
+	return !stat(path, &stat_buf);
+}
+
 TEST(update_queue_still_stops_and_starts_a_kernel)
 {
 	struct kfd_device dev;
@@ -32,6 +45,9 @@ TEST(update_queue_still_stops_and_starts_a_kernel)
 
 	ASSERT_EQ(0, kfd_device_open(&dev));
 	ASSERT_EQ(0, aql_queue_create(&dev, &queue));
+	/* Not even a file of ours next to those of KFD. */
+	EXPECT_TRUE(queue_has_file(queue.id, "gpuid"));
+	EXPECT_FALSE(queue_has_file(queue.id, "preempt_state"));
 	ASSERT_EQ(0, checksum_job_start(&job, &queue, 2, 2));
 	ASSERT_TRUE(job_wait_progress(&job, 2, 30000));
 	ASSERT_EQ(0, aql_queue_set_percentage(&queue, 0));
