@@ -3,6 +3,11 @@
  * Stops that the hardware confirms late, without firmware scheduling.
  * Needs a GPU whose every dequeue takes about LATE_MS (see the boots file).
  */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+
 #include "aql_queue.h"
 #include "jobs.h"
 #include "kselftest_harness.h"
@@ -159,6 +164,75 @@ TEST_F_TIMEOUT(late, stop_that_completed_unwatched_is_held_and_resumes, 60)
 {
 	sleep_us((LATE_MS + 1000) * 1000);
 	EXPECT_TRUE(job_stands_still(&self->job, 100));
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+	FINISH_JOB();
+}
+
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
+struct waiter {
+	int fd;
+	uint32_t id;
+	int ret;
+	uint32_t returned;
+};
+
+/* Waits for the pending stop, with everything of the process locked. */
+static void *wait_for_stop(void *arg)
+{
+	struct waiter *waiter = arg;
+
+	waiter->ret = preempt_queue_type(waiter->fd, waiter->id, KFD_PREEMPT_TYPE_SAVE, 4000);
+	return NULL;
+}
+
+/* Not kfd_ioctl(), which repeats after EINTR. */
+static void *preempt_once(void *arg)
+{
+	struct waiter *waiter = arg;
+	struct kfd_ioctl_preempt_queue_args args = {
+		.queue_id = waiter->id,
+		.preempt_type = KFD_PREEMPT_TYPE_SAVE,
+	};
+
+	waiter->ret = ioctl(waiter->fd, AMDKFD_IOC_PREEMPT_QUEUE, &args) ? -errno : 0;
+	__atomic_store_n(&waiter->returned, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* A signal ends a call that waits for its turn; nothing has changed then. */
+TEST_F_TIMEOUT(late, a_signal_before_the_commit_is_EINTR, 60)
+{
+	struct sigaction action = { .sa_handler = ignore };	/* no SA_RESTART */
+	struct waiter holder = { .fd = self->fd, .id = self->id };
+	struct kfd_ioctl_preempt_status_args status;
+	struct aql_queue other;
+	struct waiter waiter;
+	pthread_t thread[2];
+	unsigned int ms;
+
+	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	ASSERT_EQ(0, aql_queue_create(&self->dev, &other));
+	waiter = (struct waiter){ .fd = self->fd, .id = other.id };
+	ASSERT_EQ(0, pthread_create(&thread[0], NULL, wait_for_stop, &holder));
+	sleep_us(100000);
+	ASSERT_EQ(0, pthread_create(&thread[1], NULL, preempt_once, &waiter));
+	for (ms = 0; ms < LONG_MS && !__atomic_load_n(&waiter.returned, __ATOMIC_ACQUIRE); ms += 20) {
+		sleep_us(20000);
+		pthread_kill(thread[1], SIGUSR1);
+	}
+	ASSERT_EQ(0, pthread_join(thread[1], NULL));
+	EXPECT_EQ(-EINTR, waiter.ret);
+	ASSERT_EQ(0, pthread_join(thread[0], NULL));
+	EXPECT_EQ(0, holder.ret);
+	ASSERT_EQ(0, preempt_status(self->fd, 0, other.id, &status));
+	EXPECT_EQ(0, status.holds);
+	EXPECT_EQ(KFD_PREEMPT_STATE_RUNNING, status.state);
+	EXPECT_EQ(0, status.failures);
+	EXPECT_EQ(0, aql_queue_destroy(&other));
 	ASSERT_EQ(0, resume_queue(self->fd, self->id));
 	FINISH_JOB();
 }

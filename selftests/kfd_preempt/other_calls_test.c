@@ -86,6 +86,30 @@ TEST_F(held, wave_state_is_there_while_held_and_not_while_running)
 	ASSERT_EQ(0, resume_queue(self->fd, self->id));
 }
 
+static int set_gws(int fd, uint32_t queue_id, uint32_t num)
+{
+	struct kfd_ioctl_alloc_queue_gws_args args = { .queue_id = queue_id, .num_gws = num };
+
+	return kfd_ioctl(fd, AMDKFD_IOC_ALLOC_QUEUE_GWS, &args);
+}
+
+/* KFD has GWS under firmware scheduling only. */
+TEST_F(held, gws_comes_and_goes_and_starts_nothing)
+{
+	int want = driver_has_no_hws(self->fd) ? -ENODEV : 0;
+
+	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
+	EXPECT_EQ(want, set_gws(self->fd, self->id, 1));
+	EXPECT_HELD();
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
+	/* Now it has GWS when it is stopped, and none when it is started. */
+	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
+	EXPECT_EQ(want, set_gws(self->fd, self->id, 0));
+	EXPECT_HELD();
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+}
+
 static int criu(int fd, uint32_t op)
 {
 	struct kfd_ioctl_criu_args args = { .op = op };

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The debugger's suspend and our holds: each has a bit of its own, and neither starts what the
+ * other one stopped. The process debugs itself, which KFD allows. HWS only.
+ */
+#include <fcntl.h>
+#include <linux/kfd_ioctl.h>
+#include <string.h>
+
+#include "jobs.h"
+#include "kselftest_harness.h"
+#include "sched_mode.h"
+#include "wait.h"
+
+#define LONG_MS 30000u
+
+FIXTURE(debugged)
+{
+	struct kfd_device dev;
+	struct aql_queue queue;
+	struct job job;
+	int fd;
+	int events;
+	uint32_t id;
+};
+
+static int debug_trap(int fd, struct kfd_ioctl_dbg_trap_args *args)
+{
+	args->pid = (uint32_t)getpid();
+	return kfd_ioctl(fd, AMDKFD_IOC_DBG_TRAP, args);
+}
+
+static int debug_enable(int fd, int events)
+{
+	struct kfd_runtime_info info;
+	struct kfd_ioctl_dbg_trap_args args = {
+		.op = KFD_IOC_DBG_TRAP_ENABLE,
+		.enable = {
+			.rinfo_ptr = (uintptr_t)&info,
+			.rinfo_size = sizeof(info),
+			.dbg_fd = (uint32_t)events,
+		},
+	};
+
+	return debug_trap(fd, &args);
+}
+
+static int debug_disable(int fd)
+{
+	struct kfd_ioctl_dbg_trap_args args = { .op = KFD_IOC_DBG_TRAP_DISABLE };
+
+	return debug_trap(fd, &args);
+}
+
+/* A queue can be suspended once its creation was told to the debugger. */
+static int debug_acknowledge(int fd)
+{
+	struct kfd_queue_snapshot_entry entry[4];
+	struct kfd_ioctl_dbg_trap_args args = {
+		.op = KFD_IOC_DBG_TRAP_GET_QUEUE_SNAPSHOT,
+		.queue_snapshot = {
+			.exception_mask = KFD_EC_MASK(EC_QUEUE_NEW),
+			.snapshot_buf_ptr = (uintptr_t)entry,
+			.num_queues = 4,
+			.entry_size = sizeof(entry[0]),
+		},
+	};
+
+	return debug_trap(fd, &args);
+}
+
+/* How many queues it suspended, here 1, or a negative errno. */
+static int debug_suspend(int fd, uint32_t queue_id)
+{
+	struct kfd_ioctl_dbg_trap_args args = {
+		.op = KFD_IOC_DBG_TRAP_SUSPEND_QUEUES,
+		.suspend_queues = {
+			.queue_array_ptr = (uintptr_t)&queue_id,
+			.num_queues = 1,
+		},
+	};
+
+	return debug_trap(fd, &args);
+}
+
+static int debug_resume(int fd, uint32_t queue_id)
+{
+	struct kfd_ioctl_dbg_trap_args args = {
+		.op = KFD_IOC_DBG_TRAP_RESUME_QUEUES,
+		.resume_queues = {
+			.queue_array_ptr = (uintptr_t)&queue_id,
+			.num_queues = 1,
+		},
+	};
+
+	return debug_trap(fd, &args);
+}
+
+FIXTURE_SETUP(debugged)
+{
+	struct kfd_ioctl_runtime_enable_args runtime = {
+		.mode_mask = KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK,
+	};
+
+	ASSERT_EQ(0, kfd_device_open(&self->dev));
+	self->fd = self->dev.kfd_fd;
+	ASSERT_FALSE(driver_has_no_hws(self->fd));
+	ASSERT_EQ(0, kfd_ioctl(self->fd, AMDKFD_IOC_RUNTIME_ENABLE, &runtime));
+	self->events = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	ASSERT_LE(0, self->events);
+	ASSERT_EQ(0, debug_enable(self->fd, self->events));
+	ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue));
+	self->id = self->queue.id;
+	ASSERT_EQ(0, debug_acknowledge(self->fd));
+	ASSERT_EQ(0, checksum_job_start(&self->job, &self->queue, 2, 2));
+	ASSERT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
+}
+
+/* Whatever a test did, the kernel goes on and ends with the right result. */
+FIXTURE_TEARDOWN(debugged)
+{
+	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
+	job_stop(&self->job);
+	EXPECT_TRUE(job_wait(&self->job, LONG_MS));
+	EXPECT_EQ(0, job_errors(&self->job));
+	EXPECT_EQ(0, aql_queue_destroy(&self->queue));
+	close(self->events);
+	kfd_device_close(&self->dev);
+}
+
+#define EXPECT_STOPPED(want_state, want_holds, want_suspended) \
+	do { \
+		struct kfd_ioctl_preempt_status_args now; \
+		ASSERT_EQ(0, preempt_status(self->fd, 0, self->id, &now)); \
+		EXPECT_EQ(want_state, now.state); \
+		EXPECT_EQ(want_holds, now.holds); \
+		EXPECT_EQ(want_suspended, !!(now.status & KFD_PREEMPT_STATUS_DBG_SUSPENDED)); \
+		EXPECT_TRUE(job_stands_still(&self->job, 50)); \
+	} while (0)
+
+TEST_F(debugged, held_queue_stays_held_when_the_debugger_resumes_it)
+{
+	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
+	ASSERT_EQ(1, debug_suspend(self->fd, self->id));
+	EXPECT_STOPPED(KFD_PREEMPT_STATE_HELD, KFD_PREEMPT_HOLD_SELF, 1);
+	ASSERT_EQ(1, debug_resume(self->fd, self->id));
+	EXPECT_STOPPED(KFD_PREEMPT_STATE_HELD, KFD_PREEMPT_HOLD_SELF, 0);
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+	ASSERT_EQ(0, debug_disable(self->fd));
+}
+
+TEST_F(debugged, suspended_queue_stays_suspended_when_its_hold_is_dropped)
+{
+	ASSERT_EQ(1, debug_suspend(self->fd, self->id));
+	EXPECT_STOPPED(KFD_PREEMPT_STATE_INACTIVE, 0, 1);
+	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
+	EXPECT_STOPPED(KFD_PREEMPT_STATE_HELD, KFD_PREEMPT_HOLD_SELF, 1);
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+	EXPECT_STOPPED(KFD_PREEMPT_STATE_INACTIVE, 0, 1);
+	ASSERT_EQ(1, debug_resume(self->fd, self->id));
+	ASSERT_EQ(0, debug_disable(self->fd));
+}
+
+/* The end of the debugger resumes all of its queues. */
+TEST_F(debugged, held_queue_stays_held_when_the_debugger_goes)
+{
+	ASSERT_EQ(1, debug_suspend(self->fd, self->id));
+	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
+	ASSERT_EQ(0, debug_disable(self->fd));
+	EXPECT_STOPPED(KFD_PREEMPT_STATE_HELD, KFD_PREEMPT_HOLD_SELF, 0);
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+}
+
+/* That the debugger does not know a queue yet is no business of ours. */
+TEST_F(debugged, queue_the_debugger_does_not_know_can_be_stopped)
+{
+	struct aql_queue other;
+
+	ASSERT_EQ(0, aql_queue_create(&self->dev, &other));
+	EXPECT_EQ(0, preempt_queue(self->fd, other.id));
+	EXPECT_EQ(0, resume_queue(self->fd, other.id));
+	EXPECT_EQ(0, aql_queue_destroy(&other));
+	ASSERT_EQ(0, debug_disable(self->fd));
+}
+
+TEST_HARNESS_MAIN
