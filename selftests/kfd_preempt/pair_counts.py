@@ -15,7 +15,7 @@ def flatten(counters):
 
 
 def pair_rows(snapshots):
-    """(busy queues, pairs, counters before, counters after) of each run of bench_preempt."""
+    """(queues, pairs, counters before, counters after) of each run of bench_preempt."""
     before = {}
     for snapshot in snapshots:
         label, counters = snapshot["label"], snapshot["counters"]
@@ -37,13 +37,15 @@ def print_summary(path):
         packets = {name.split("/")[1]: count for name, count in cost.items()
                    if name.startswith("hiq_packets/") and count}
         kinds = ", ".join(f"{count:g} {name}" for name, count in sorted(packets.items()))
-        # A pair saves its own queue once on each XCC, its neighbours at the stop and the start.
-        saves = [count for name, count in cost.items()
-                 if name.startswith("saves_by_doorbell/") and count]
-        print(f"{path}: one pair among {queues} busy queues and an idle one: "
+        # Of the queues that have something to save, the bench creates the one it stops first, so
+        # that its doorbell is the lowest.
+        saves = {int(name.split("/")[1], 16): count for name, count in cost.items()
+                 if name.startswith("saves_by_doorbell/") and count}
+        print(f"{path}: one pair among {queues} queues and an idle one: "
               f"{cost['mmio_reads']:g} MMIO reads, {cost['mmio_writes']:g} MMIO writes, "
               f"{sum(packets.values()):g} HIQ packets{f' ({kinds})' if kinds else ''}, "
-              f"{sum(saves) - min(saves, default=0):g} saves of other queues")
+              f"{sum(saves.values()) - saves.get(min(saves, default=None), 0):g} saves of other queues, "
+              f"{cost['time_slices']:g} turns of the scheduler")
 
 
 def main():

@@ -83,52 +83,80 @@ static void free_buffers(struct aql_queue *queue)
 	kfd_buffer_free(queue->dev, &queue->cwsr);
 }
 
+/* Gives KFD the queue; where its doorbell is goes to `doorbell_offset`. */
+static int register_queue(struct aql_queue *queue, uint64_t *doorbell_offset)
+{
+	struct kfd_device *dev = queue->dev;
+	struct kfd_ioctl_create_queue_args args = {
+		.ring_base_address = (uintptr_t)queue->ring.addr,
+		.ring_size = RING_BYTES,
+		.write_pointer_address = (uintptr_t)queue->write_index,
+		.read_pointer_address = (uintptr_t)queue->read_index,
+		.gpu_id = dev->gpu_id,
+		.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
+		.queue_percentage = KFD_MAX_QUEUE_PERCENTAGE,
+		.queue_priority = PRIORITY_NORMAL,
+		.eop_buffer_address = (uintptr_t)queue->eop.addr,
+		.eop_buffer_size = dev->eop_bytes,
+		.ctx_save_restore_address = (uintptr_t)queue->cwsr.addr,
+		.ctx_save_restore_size = dev->cwsr_bytes,
+		.ctl_stack_size = dev->ctl_stack_bytes,
+	};
+	int ret = kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_CREATE_QUEUE, &args);
+
+	queue->id = args.queue_id;
+	*doorbell_offset = args.doorbell_offset;
+	return ret;
+}
+
+static int unregister_queue(const struct aql_queue *queue)
+{
+	struct kfd_ioctl_destroy_queue_args args = { .queue_id = queue->id };
+
+	return kfd_ioctl(queue->dev->kfd_fd, AMDKFD_IOC_DESTROY_QUEUE, &args);
+}
+
 int aql_queue_create(struct kfd_device *dev, struct aql_queue *queue)
 {
-	struct kfd_ioctl_create_queue_args args = {};
+	uint64_t doorbell_offset;
 	int ret;
 
 	memset(queue, 0, sizeof(*queue));
 	queue->dev = dev;
 	ret = alloc_buffers(queue);
-	if (ret)
-		goto fail;
-
-	args.ring_base_address = (uintptr_t)queue->ring.addr;
-	args.ring_size = RING_BYTES;
-	args.write_pointer_address = (uintptr_t)queue->write_index;
-	args.read_pointer_address = (uintptr_t)queue->read_index;
-	args.gpu_id = dev->gpu_id;
-	args.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL;
-	args.queue_percentage = KFD_MAX_QUEUE_PERCENTAGE;
-	args.queue_priority = PRIORITY_NORMAL;
-	args.eop_buffer_address = (uintptr_t)queue->eop.addr;
-	args.eop_buffer_size = dev->eop_bytes;
-	args.ctx_save_restore_address = (uintptr_t)queue->cwsr.addr;
-	args.ctx_save_restore_size = dev->cwsr_bytes;
-	args.ctl_stack_size = dev->ctl_stack_bytes;
-	ret = kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_CREATE_QUEUE, &args);
-	if (ret)
-		goto fail;
-	queue->id = args.queue_id;
-
-	ret = kfd_doorbell_map(dev, args.doorbell_offset, &queue->doorbell);
+	if (!ret)
+		ret = register_queue(queue, &doorbell_offset);
+	if (ret) {
+		free_buffers(queue);
+		return ret;
+	}
+	ret = kfd_doorbell_map(dev, doorbell_offset, &queue->doorbell);
 	if (ret)
 		aql_queue_destroy(queue);
-	return ret;
-fail:
-	free_buffers(queue);
 	return ret;
 }
 
 int aql_queue_destroy(struct aql_queue *queue)
 {
-	struct kfd_ioctl_destroy_queue_args args = { .queue_id = queue->id };
-	int ret = kfd_ioctl(queue->dev->kfd_fd, AMDKFD_IOC_DESTROY_QUEUE, &args);
+	int ret = unregister_queue(queue);
 
 	kfd_doorbell_unmap(&queue->doorbell);
 	free_buffers(queue);
 	return ret;
+}
+
+int aql_queue_create_idle(struct aql_queue *like, struct aql_queue *queue)
+{
+	uint64_t doorbell_offset;
+
+	*queue = *like;
+	queue->doorbell = NULL;
+	return register_queue(queue, &doorbell_offset);
+}
+
+int aql_queue_destroy_idle(struct aql_queue *queue)
+{
+	return unregister_queue(queue);
 }
 
 int aql_queue_set_percentage(struct aql_queue *queue, uint32_t percentage)

@@ -44,6 +44,13 @@ struct aql_dispatch {
 int aql_queue_create(struct kfd_device *dev, struct aql_queue *queue);
 int aql_queue_destroy(struct aql_queue *queue);
 
+/*
+ * A queue that is there and idle: it shares the memory of `like`, so that a thousand of them fit,
+ * and must never get a packet. It has to go before `like` does.
+ */
+int aql_queue_create_idle(struct aql_queue *like, struct aql_queue *queue);
+int aql_queue_destroy_idle(struct aql_queue *queue);
+
 /* Stock UPDATE_QUEUE: 0 percent takes the queue off the hardware. */
 int aql_queue_set_percentage(struct aql_queue *queue, uint32_t percentage);
 
