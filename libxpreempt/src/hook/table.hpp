@@ -75,7 +75,8 @@ struct Gate {
     void (*after)(const Call* call, int error);
 };
 
-// The packets that the calling thread's last launch reserved; of several queues, those in the last.
+// The packets that the calling thread's last launch reserved; of several queues, those since the
+// last change from one to another.
 struct LaunchRecord {
     std::uint64_t hsa_queue;    // address of the hsa_queue_t that HIP used
     std::uint32_t kfd_queue_id; // of that queue, when known

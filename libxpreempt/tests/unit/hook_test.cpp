@@ -183,6 +183,49 @@ TEST(Streams, a_graph_is_on_several_queues_until_it_is_waited_for) {
     EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
+// Its branches' queues are the stream's in the sharing sets, and nobody else's.
+TEST(Streams, a_graph_is_its_streams_on_every_queue) {
+    void* stream = new_stream();
+    void* other = new_stream();
+    ASSERT_EQ(0, launch(stream));
+    ASSERT_EQ(0, launch(other));
+    const QueueRecord own = queue_of(stream);
+    const QueueRecord others = queue_of(other);
+    ASSERT_NE(own.kfd_queue_id, others.kfd_queue_id);
+    PacketLog log{};
+    table().log_packets(&log);
+    ASSERT_EQ(0, hipGraphLaunch(nullptr, stream));
+    table().log_packets(nullptr);
+    EXPECT_EQ(1U, log.incomplete); // work in two queues is not taken back
+
+    QueueRecord queues[8];
+    ASSERT_EQ(2U, table().busy_queues(stream, queues, 8));
+    const QueueRecord& branch = queues[0].kfd_queue_id == own.kfd_queue_id ? queues[1] : queues[0];
+    EXPECT_NE(others.kfd_queue_id, branch.kfd_queue_id);
+    EXPECT_EQ(1U, branch.num_streams);
+    const void* on_branch[2] = {};
+    ASSERT_EQ(1U, table().streams_of(branch.kfd_queue_id, branch.generation, on_branch, 2));
+    EXPECT_EQ(stream, on_branch[0]);
+    EXPECT_EQ(1U, table().busy_queues(other, queues, 8));
+    EXPECT_EQ(others.kfd_queue_id, queues[0].kfd_queue_id);
+
+    // It ends on the queue that it began on, with one packet behind the branch's.
+    EXPECT_EQ(own.kfd_queue_id, queue_of(stream).kfd_queue_id);
+    LaunchRecord launched{};
+    ASSERT_EQ(0, table().last_launch(&launched));
+    EXPECT_EQ(static_cast<std::uint32_t>(CallClass::graph), launched.call_class);
+    EXPECT_EQ(own.kfd_queue_id, launched.kfd_queue_id);
+    EXPECT_EQ(own.generation, launched.generation);
+    EXPECT_EQ(launched.first_packet + 1, launched.end_packet);
+    ASSERT_EQ(0, launch(other)); // the next launch is counted anew, and is no graph
+    ASSERT_EQ(0, table().last_launch(&launched));
+    EXPECT_EQ(1U, launched.num_queues);
+    EXPECT_EQ(others.kfd_queue_id, launched.kfd_queue_id);
+    EXPECT_EQ(2U, table().busy_queues(stream, queues, 8));
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+    EXPECT_EQ(0, hipStreamDestroy(other));
+}
+
 TEST(Launches, the_threads_last_one_tells_its_packets) {
     std::thread([] {
         LaunchRecord record{};
