@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <dlfcn.h>
 #include <vector>
 
@@ -19,11 +20,19 @@ void* runtime_handle() {
     return nullptr;
 }
 
-// Through the hook where it is loaded, else straight to HIP.
+bool is_hooks(void* function) {
+    Dl_info info{};
+    return dladdr(function, &info) != 0 && info.dli_fname != nullptr &&
+           std::strstr(info.dli_fname, "libxpreempt-hook.so") != nullptr;
+}
+
+// Through the hook where it is loaded, else as the program calls HIP. A hook that was loaded late
+// with RTLD_LOCAL is in nobody's search order: only lookups in the runtime give its functions.
 template <typename Function> bool find(void* runtime, const char* name, Function*& function) {
     void* found = dlsym(RTLD_DEFAULT, name);
-    if (found == nullptr)
-        found = dlsym(runtime, name);
+    void* hooked = dlsym(runtime, name);
+    if (found == nullptr || (hooked != nullptr && is_hooks(hooked)))
+        found = hooked;
     function = reinterpret_cast<Function*>(found);
     return function != nullptr;
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A hook that is loaded when HIP already runs: what it takes over, what it says it cannot know.
+// Hook and library loaded when HIP already runs, and closed again: what they take over, what they
+// say they cannot know, what stays.
+#include "fake/fake_rocm.hpp"
 #include "hook/table.hpp"
+
+#include <xpreempt/queue.h>
+#include <xpreempt/stream.h>
 
 #include <cerrno>
 #include <dlfcn.h>
@@ -57,6 +62,43 @@ TEST(LateHook, maps_what_is_made_from_then_on_and_refuses_the_rest) {
     dlclose(runtime);
     dlclose(hook); // others hold its functions: it stays
     EXPECT_EQ(0, hipMemset(nullptr, 0, 4));
+}
+
+// The hook asks it before calls of HIP, it has threads, and who holds a queue must be able to
+// resume it: as the hook it stays.
+TEST(LateLibrary, stays_when_it_is_closed_while_it_holds_a_queue) {
+    fake_driver()->patched = true;
+    void* hook = dlopen(HOOK_PATH, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(nullptr, hook) << dlerror();
+    void* library = dlopen(LIBRARY_PATH, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(nullptr, library) << dlerror();
+    const auto touch =
+        reinterpret_cast<decltype(&xp_stream_touch)>(dlsym(library, "xp_stream_touch"));
+    const auto query =
+        reinterpret_cast<decltype(&xp_stream_query)>(dlsym(library, "xp_stream_query"));
+    const auto open_queue =
+        reinterpret_cast<decltype(&xp_queue_open)>(dlsym(library, "xp_queue_open"));
+    const auto preempt =
+        reinterpret_cast<decltype(&xp_queue_preempt)>(dlsym(library, "xp_queue_preempt"));
+    const auto resume =
+        reinterpret_cast<decltype(&xp_queue_resume)>(dlsym(library, "xp_queue_resume"));
+    ASSERT_NE(nullptr, resume);
+
+    void* stream = nullptr;
+    ASSERT_EQ(0, hipStreamCreate(&stream));
+    ASSERT_EQ(0, touch(stream));
+    xp_stream_info info{};
+    info.sz = sizeof info;
+    ASSERT_EQ(0, query(stream, &info));
+    xp_queue_t queue{};
+    ASSERT_EQ(0, open_queue(stream, 0, &queue));
+    ASSERT_EQ(0, preempt(queue));
+    EXPECT_TRUE(fake_driver()->queues[info.kfd_queue_id].held);
+    ASSERT_EQ(0, dlclose(library));
+    ASSERT_NE(nullptr, dlopen(LIBRARY_PATH, RTLD_NOW | RTLD_NOLOAD));
+    EXPECT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream)); // the gate is asked
+    EXPECT_EQ(0, resume(queue));
+    EXPECT_FALSE(fake_driver()->queues[info.kfd_queue_id].held);
 }
 
 } // namespace
