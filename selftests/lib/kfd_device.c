@@ -105,7 +105,8 @@ static void read_node(const char *node, struct kfd_device *dev)
 	dev->eop_bytes = PAGE_BYTES;
 }
 
-static int find_gpu(struct kfd_device *dev)
+/* The first in the topology that is not `except`. */
+static int find_gpu(struct kfd_device *dev, uint32_t except)
 {
 	struct dirent *entry;
 	uint64_t gpu_id;
@@ -117,7 +118,7 @@ static int find_gpu(struct kfd_device *dev)
 		if (entry->d_name[0] == '.')
 			continue;
 		/* CPU nodes have gpu_id 0 */
-		if (read_number(entry->d_name, "gpu_id", &gpu_id) || !gpu_id)
+		if (read_number(entry->d_name, "gpu_id", &gpu_id) || !gpu_id || gpu_id == except)
 			continue;
 		dev->gpu_id = (uint32_t)gpu_id;
 		read_node(entry->d_name, dev);
@@ -127,7 +128,7 @@ static int find_gpu(struct kfd_device *dev)
 	return dev->gpu_id ? 0 : -ENODEV;
 }
 
-int kfd_device_open(struct kfd_device *dev)
+static int open_gpu(struct kfd_device *dev, uint32_t except)
 {
 	struct kfd_ioctl_acquire_vm_args vm = {};
 	char path[64];
@@ -138,7 +139,7 @@ int kfd_device_open(struct kfd_device *dev)
 	dev->kfd_fd = kfd_open();
 	if (dev->kfd_fd < 0)
 		return dev->kfd_fd;
-	ret = find_gpu(dev);
+	ret = find_gpu(dev, except);
 	if (ret)
 		goto fail;
 	snprintf(path, sizeof(path), "/dev/dri/renderD%u", dev->render_minor);
@@ -155,6 +156,16 @@ int kfd_device_open(struct kfd_device *dev)
 fail:
 	kfd_device_close(dev);
 	return ret;
+}
+
+int kfd_device_open(struct kfd_device *dev)
+{
+	return open_gpu(dev, 0);
+}
+
+int kfd_device_open_second(struct kfd_device *dev, const struct kfd_device *first)
+{
+	return open_gpu(dev, first->gpu_id);
 }
 
 void kfd_device_close(struct kfd_device *dev)

@@ -38,6 +38,8 @@ int kfd_open(void);
 
 /* Opens the first GPU and acquires its VM for this process. */
 int kfd_device_open(struct kfd_device *dev);
+/* Opens a GPU that is not `first`, or -ENODEV. */
+int kfd_device_open_second(struct kfd_device *dev, const struct kfd_device *first);
 void kfd_device_close(struct kfd_device *dev);
 
 /* The memory reads as zero. */
