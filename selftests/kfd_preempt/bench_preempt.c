@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Pairs of PREEMPT and RESUME of one busy queue among others, for counting. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "aql_queue.h"
 #include "jobs.h"
@@ -12,8 +15,9 @@
 #include "sched_mode.h"
 #include "wait.h"
 
-/* KFD has 1024 queue ids for a process, of which the marker takes one. */
 #define QUEUES_MAX 1000u
+/* KFD gives a process 255 (pqm_create_queue()), and the marker is one. */
+#define QUEUES_OF_PROCESS 250u
 /* The others are idle: the GPU of the tests holds 24 queues at a time, and the guest has 2 GiB. */
 #define BUSY_MAX 16u
 #define LONG_MS 60000u
@@ -32,9 +36,10 @@ struct bench {
 	struct kfd_device dev;
 	struct aql_queue marker;
 	struct kfd_buffer signal;
-	struct aql_queue queue[QUEUES_MAX];
+	struct aql_queue queue[QUEUES_OF_PROCESS];
 	struct job job[BUSY_MAX];
-	unsigned int queues;
+	unsigned int queues;	/* of all processes */
+	unsigned int own;
 	unsigned int busy;
 	unsigned int pairs;
 	struct times *times;	/* of each pair */
@@ -112,16 +117,62 @@ static int run_pairs(struct bench *bench)
 	return 0;
 }
 
+/* In a process of its own: queues that are there and idle until the bench ends. */
+static void keep_idle_queues(unsigned int num, int ready)
+{
+	static struct aql_queue queue[QUEUES_OF_PROCESS];
+	struct kfd_device dev;
+	unsigned int i;
+	int ret;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	ret = kfd_device_open(&dev);
+	if (!ret)
+		ret = aql_queue_create(&dev, &queue[0]);
+	for (i = 1; !ret && i < num; i++)
+		ret = aql_queue_create_idle(&queue[0], &queue[i]);
+	if (write(ready, &ret, sizeof(ret)) != sizeof(ret) || ret)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* Before this process has a queue, which the others would share the file of. */
+static int start_others(const struct bench *bench)
+{
+	unsigned int left = bench->queues - bench->own, num;
+	int ready[2], ret = 0;
+	pid_t pid;
+
+	if (pipe(ready))
+		return -errno;
+	for (; !ret && left; left -= num) {
+		num = left < QUEUES_OF_PROCESS ? left : QUEUES_OF_PROCESS;
+		pid = fork();
+		if (pid < 0)
+			return -errno;
+		if (!pid)
+			keep_idle_queues(num, ready[1]);
+		if (read(ready[0], &ret, sizeof(ret)) != sizeof(ret))
+			ret = -EIO;
+	}
+	close(ready[0]);
+	close(ready[1]);
+	return ret;
+}
+
 static int start(struct bench *bench)
 {
 	unsigned int i;
-	int ret = kfd_device_open(&bench->dev);
+	int ret = start_others(bench);
 
+	if (!ret)
+		ret = kfd_device_open(&bench->dev);
 	if (!ret)
 		ret = kfd_buffer_alloc(&bench->dev, KFD_IN_SYSTEM, 4096, &bench->signal);
 	if (!ret)
 		ret = aql_queue_create(&bench->dev, &bench->marker);
-	for (i = bench->busy; !ret && i < bench->queues; i++)
+	for (i = bench->busy; !ret && i < bench->own; i++)
 		ret = aql_queue_create_idle(&bench->marker, &bench->queue[i]);
 	for (i = 0; !ret && i < bench->busy; i++) {
 		ret = aql_queue_create(&bench->dev, &bench->queue[i]);
@@ -201,7 +252,8 @@ int main(int argc, char **argv)
 			QUEUES_MAX, PAIRS_MAX);
 		return 64;
 	}
-	bench.busy = bench.queues < BUSY_MAX ? bench.queues : BUSY_MAX;
+	bench.own = bench.queues < QUEUES_OF_PROCESS ? bench.queues : QUEUES_OF_PROCESS;
+	bench.busy = bench.own < BUSY_MAX ? bench.own : BUSY_MAX;
 	bench.times = calloc(bench.pairs, sizeof(*bench.times));
 	if (!bench.times)
 		return fail("no memory", -ENOMEM);

@@ -45,7 +45,7 @@ def print_summary(path):
               f"{cost['mmio_reads']:g} MMIO reads, {cost['mmio_writes']:g} MMIO writes, "
               f"{sum(packets.values()):g} HIQ packets{f' ({kinds})' if kinds else ''}, "
               f"{sum(saves.values()) - saves.get(min(saves, default=None), 0):g} saves of other queues, "
-              f"{cost['time_slices']:g} turns of the scheduler")
+              f"{cost.get('time_slices', 0):g} turns of the scheduler")
 
 
 def main():

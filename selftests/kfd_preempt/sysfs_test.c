@@ -26,7 +26,7 @@ static const struct {
 	{ "preempt_held_ns", 0400 },
 };
 
-#define NUM_FILES (sizeof(files) / sizeof(files[0]))
+#define NUM_FILES ARRAY_SIZE(files)
 
 static int open_file(pid_t pid, uint32_t queue_id, const char *name, int flags)
 {
