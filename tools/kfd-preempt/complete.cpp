@@ -2,6 +2,8 @@
 // Candidates by verb and position.
 #include "complete.hpp"
 
+#include "cgroup.hpp"
+#include "frozen_record.hpp"
 #include "kfd/attribute.hpp"
 #include "kfd/sysfs.hpp"
 #include "streams.hpp"
@@ -55,6 +57,16 @@ void append(Words& to, const Words& more) {
     to.insert(to.end(), more.begin(), more.end());
 }
 
+// Those of processes with queues for freeze, those that are frozen for thaw.
+Words cgroups(const Context& context, const std::string& verb) {
+    if (verb == "thaw")
+        return FrozenRecord::cgroups(context);
+    Words words;
+    for (const std::string& pid : pids(context))
+        words.push_back(cgroup_path_of(context, kfd::parse_unsigned<pid_t>(pid).value_or(0)));
+    return words;
+}
+
 // Of a verb that takes PID [queue|stream|xqueue] ID...
 Words of_target(const Context& context, const Words& given) {
     if (given.empty())
@@ -87,7 +99,10 @@ std::vector<std::string> complete(const Context& context, const Grammar& grammar
     if (given.empty())
         for (const auto& [name, options] : grammar)
             candidates.push_back(name);
-    if (prefix.starts_with('-')) {
+    if (words.size() >= 2 && words[words.size() - 2] == "--cgroup") {
+        if (verb != grammar.end())
+            append(candidates, cgroups(context, given[0]));
+    } else if (prefix.starts_with('-')) {
         if (of_all != grammar.end())
             append(candidates, of_all->second);
         if (verb != grammar.end())

@@ -25,6 +25,8 @@ struct Arguments {
     bool attach = false;
     bool shared = false;
     bool once = false;
+    bool partial = false;
+    std::string cgroup;
     std::string pid;
     std::vector<std::string> pids;
     std::vector<std::string> words; // [queue|stream|xqueue] ID...
@@ -44,6 +46,10 @@ std::string check_queue_id(const std::string& word) {
         return {};
     return fmt::format("'{}' is not a queue id: give a number as `kfd-preempt list PID` shows it",
                        word);
+}
+
+std::string check_cgroup(const std::string& word) {
+    return word.empty() ? "--cgroup is empty: name a directory below /sys/fs/cgroup" : "";
 }
 
 bool names_objects(const Arguments& arguments) {
@@ -124,6 +130,24 @@ void add_top(CLI::App* top, Arguments& arguments) {
     top->add_flag("--once", arguments.once, "the same as -b -n 1");
 }
 
+template <typename AddVerb> void add_cgroup_verbs(const AddVerb& verb, Arguments& arguments) {
+    CLI::App* freeze =
+        verb("freeze", "Stop all compute queues of a cgroup; they stay stopped until thaw",
+             [&](const cli::Context& context) {
+                 return cli::freeze(context, arguments.cgroup, arguments.partial);
+             });
+    freeze->add_flag("--partial", arguments.partial,
+                     "keep stopped what could be stopped, when some could not");
+    CLI::App* thaw =
+        verb("thaw", "Let the queues go on that freeze has stopped",
+             [&](const cli::Context& context) { return cli::thaw(context, arguments.cgroup); });
+    for (CLI::App* of_cgroup : {freeze, thaw})
+        of_cgroup
+            ->add_option("--cgroup", arguments.cgroup, "directory, or path in the hierarchy (v2)")
+            ->required()
+            ->check(check_cgroup);
+}
+
 void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
     const auto verb = [&](const char* name, const char* what, Run body) {
         CLI::App* added = app.add_subcommand(name, what);
@@ -169,6 +193,8 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
              });
     add_target(resume, arguments, "only these (default: all compute queues)");
     resume->add_flag("-f,--force", arguments.force, "drop the holds of every operator");
+
+    add_cgroup_verbs(verb, arguments);
 
     CLI::App* status = verb("status", "State, holds and counters of queues, streams and xqueues",
                             [&](const cli::Context& context) {

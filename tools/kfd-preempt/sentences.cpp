@@ -14,13 +14,17 @@ namespace cli {
 
 namespace {
 
+bool stops(Verb verb) {
+    return verb == Verb::suspend || verb == Verb::freeze;
+}
+
 std::string not_allowed(const Context& context, Verb verb, const Target& target,
                         const std::string& thing) {
-    if (verb == Verb::suspend && kfd::loaded_module(context.roots).operator_mode == 0)
-        return fmt::format("{}: nobody may suspend another process' queues on this machine "
+    if (stops(verb) && kfd::loaded_module(context.roots).operator_mode == 0)
+        return fmt::format("{}: nobody may {} another process' queues on this machine "
                            "(amdgpu.operator_mode=0): load amdgpu with mode 1 to "
                            "allow it to CAP_SYS_PTRACE",
-                           thing);
+                           thing, verb_name(verb));
     const std::string owner =
         target.task ? fmt::format(" of uid {}", target.task->uid) : std::string{};
     return fmt::format("{}: not allowed to {} queues{}: CAP_SYS_PTRACE in that process' user "
@@ -29,8 +33,8 @@ std::string not_allowed(const Context& context, Verb verb, const Target& target,
 }
 
 std::string busy(Verb verb, const std::string& thing) {
-    if (verb == Verb::resume)
-        return fmt::format("{}: cannot be resumed yet, nothing changed: the hardware has not "
+    if (verb == Verb::resume || verb == Verb::thaw)
+        return fmt::format("{}: cannot go on yet, nothing changed: the hardware has not "
                            "confirmed its stop (PENDING), or the GPU is being reset; try again",
                            thing);
     return fmt::format("{}: something is in the way, nothing changed: the GPU is being reset or "
@@ -45,6 +49,8 @@ const char* verb_name(Verb verb) {
     case Verb::suspend: return "suspend";
     case Verb::resume: return "resume";
     case Verb::status: return "see the status of";
+    case Verb::freeze: return "freeze";
+    case Verb::thaw: return "thaw";
     }
     return "";
 }
@@ -57,8 +63,7 @@ std::string driver_sentence(const Context& context, Verb verb, int errno_value,
     case EPERM: return not_allowed(context, verb, target, thing);
     case EBUSY: return busy(verb, thing);
     case EALREADY:
-        return fmt::format("{}: already {}", thing,
-                           verb == Verb::suspend ? "suspended" : "not suspended");
+        return fmt::format("{}: already {}", thing, stops(verb) ? "suspended" : "not suspended");
     case ESRCH:
         return fmt::format("{}: it does not use KFD any more: it ended or closed the GPU", thing);
     case ENOENT:
@@ -71,9 +76,9 @@ std::string driver_sentence(const Context& context, Verb verb, int errno_value,
                            thing);
     case ETIME:
         return fmt::format("{}: stop requested, but the hardware has not confirmed it in time: it "
-                           "is PENDING; `kfd-preempt status {}` shows when it is HELD, `suspend` "
+                           "is PENDING; `kfd-preempt status {}` shows when it is HELD, `{}` "
                            "again waits on",
-                           thing, target.pid);
+                           thing, target.pid, verb_name(verb));
     case EOPNOTSUPP:
         return fmt::format("{}: cannot be stopped mid-kernel with this scheduler and GPU; "
                            "`kfd-preempt doctor` shows what they can do",

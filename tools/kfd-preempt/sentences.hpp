@@ -12,7 +12,7 @@
 
 namespace cli {
 
-enum class Verb : std::uint8_t { suspend, resume, status };
+enum class Verb : std::uint8_t { suspend, resume, status, freeze, thaw };
 
 const char* verb_name(Verb verb);
 

@@ -24,6 +24,9 @@ Report list(const Context& context, const std::vector<pid_t>& pids);
 Report suspend(const Context& context, const QueueSelection& selection, bool attach = false);
 Report resume(const Context& context, const QueueSelection& selection, bool force);
 Report status(const Context& context, const QueueSelection& selection);
+// Of a cgroup and all below it. partial: keep what could be held when some could not.
+Report freeze(const Context& context, const std::string& cgroup, bool partial);
+Report thaw(const Context& context, const std::string& cgroup);
 Report version(const Context& context);
 
 } // namespace cli

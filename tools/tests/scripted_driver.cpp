@@ -100,6 +100,29 @@ void Script::expect_switch(pid_t pid, std::uint32_t flags, std::uint16_t op,
     calls_.push_back(std::move(call));
 }
 
+void Script::expect_status_uid(pid_t pid, std::uint32_t queue_id, std::uint64_t uid,
+                               std::uint32_t state, std::uint32_t holds) {
+    expect_status(pid, queue_id, 0, state, holds);
+    calls_.back().status.queue_uid = uid;
+}
+
+void Script::expect_group_switch(std::uint16_t op, const std::vector<GroupEntry>& queues,
+                                 std::vector<GroupAnswer> answers, int answer) {
+    ExpectedCall call{AMDKFD_IOC_PREEMPT_SWITCH, answer};
+    call.switch_in.flags = KFD_PREEMPT_SWITCH_STICKY | KFD_PREEMPT_SWITCH_MATCH_UID;
+    for (const GroupEntry& queue : queues) {
+        kfd_preempt_switch_entry entry{};
+        entry.queue_id = queue.queue_id;
+        entry.op = op;
+        entry.preempt_type = op == KFD_PREEMPT_OP_PREEMPT ? KFD_PREEMPT_TYPE_SAVE : 0;
+        entry.target_pid = queue.pid;
+        entry.queue_uid = queue.uid;
+        call.entries_in.push_back(entry);
+    }
+    call.entries_out = std::move(answers);
+    calls_.push_back(std::move(call));
+}
+
 int Script::call(unsigned long request, void* argument) {
     if (calls_.empty() || calls_.front().request != request) {
         ADD_FAILURE() << "unexpected ioctl " << std::hex << request;
@@ -110,7 +133,10 @@ int Script::call(unsigned long request, void* argument) {
     switch (request) {
     case AMDKFD_IOC_PREEMPT_QUERY: return answer_query(expected, argument);
     case AMDKFD_IOC_PREEMPT_STATUS: return answer_status(expected, argument);
-    default: return answer_switch(expected, argument);
+    default:
+        if (before_switch)
+            before_switch();
+        return answer_switch(expected, argument);
     }
 }
 

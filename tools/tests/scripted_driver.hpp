@@ -5,6 +5,7 @@
 #include "context.hpp"
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -17,6 +18,14 @@ struct EntryAnswer {
     std::uint32_t holds;
     std::uint64_t latency_ns = 0;
 };
+
+// One entry of a SWITCH on several processes, and what it is answered with.
+struct GroupEntry {
+    pid_t pid;
+    std::uint32_t queue_id;
+    std::uint64_t uid;
+};
+using GroupAnswer = EntryAnswer;
 
 struct ExpectedCall {
     unsigned long request;
@@ -50,10 +59,17 @@ public:
                        const std::vector<std::uint32_t>& queue_ids,
                        std::vector<EntryAnswer> answers, int answer = 0);
 
+    void expect_status_uid(pid_t pid, std::uint32_t queue_id, std::uint64_t uid,
+                           std::uint32_t state, std::uint32_t holds);
+    // With STICKY and MATCH_UID, as freeze and thaw send it.
+    void expect_group_switch(std::uint16_t op, const std::vector<GroupEntry>& queues,
+                             std::vector<GroupAnswer> answers, int answer = 0);
+
     int call(unsigned long request, void* argument);
 
     static constexpr std::uint64_t all_caps =
         KFD_PREEMPT_CAP_SAVE | KFD_PREEMPT_CAP_BATCH | KFD_PREEMPT_CAP_OPERATOR;
+    std::function<void()> before_switch;             // what happens meanwhile
     std::uint32_t max_batch = KFD_PREEMPT_MAX_BATCH; // of the queries that are expected next
 
 private:

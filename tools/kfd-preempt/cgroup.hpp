@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// From a cgroup on the command line to the processes in it and below it.
+#pragma once
+
+#include "target.hpp"
+
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace cli {
+
+// A cgroup of the unified hierarchy (v2).
+struct Cgroup {
+    std::filesystem::path directory;
+    std::string path; // from the root of the hierarchy, "/" in front, as /proc/PID/cgroup has it
+
+    [[nodiscard]] std::string name() const; // "cgroup /system.slice"
+};
+
+// word: the directory as it is mounted, or the path in the hierarchy with or without "/" in front.
+// Whether there is such a cgroup is not looked at: it may be gone while its queues are still held.
+Outcome<Cgroup> cgroup_of(const Context& context, const std::string& word);
+
+bool exists(const Cgroup& cgroup);
+
+// Of the cgroup and all below it, ascending. One that goes away meanwhile is left out.
+Outcome<std::vector<pid_t>> processes_of(const Cgroup& cgroup);
+
+// What /proc tells, "/a/b"; empty when it does not.
+std::string cgroup_path_of(const Context& context, pid_t pid);
+
+} // namespace cli

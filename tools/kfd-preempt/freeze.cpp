@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+// freeze: stop all compute queues of all processes of a cgroup; they stay stopped until thaw.
+#include "cgroup.hpp"
+#include "group_queues.hpp"
+#include "names.hpp"
+#include "verbs.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fmt/format.h>
+
+namespace cli {
+
+namespace {
+
+// Each look finds what the processes made during the one before. One that makes queues faster than
+// that is no workload; it must not keep the command busy for ever.
+constexpr unsigned looks_max = 16;
+constexpr unsigned undo_tries_max = 50;
+
+class Freezing {
+public:
+    Freezing(const Context& context, const Cgroup& cgroup, FrozenRecord& record,
+             const Driver& driver, bool partial)
+        : context_(context), cgroup_(cgroup), record_(record), driver_(driver), partial_(partial) {}
+
+    void run();
+    void undo();
+    [[nodiscard]] bool complete() const { return stable_ && !failure_ && !any_failed(); }
+    Report finish(bool undone);
+
+private:
+    [[nodiscard]] bool any_failed() const {
+        return std::ranges::any_of(queues_, [](const GroupQueue& queue) { return queue.failed; });
+    }
+    bool look();
+    void look_at(const Target& target, const kfd::Queue& queue);
+    void judge_held(GroupQueue& queue, std::uint32_t state);
+    void stop(const std::vector<GroupQueue*>& queues);
+    void judge(GroupQueue& queue);
+    std::vector<GroupQueue*> waiting();
+    GroupQueue* known(const FrozenQueue& id);
+    bool save();
+
+    const Context& context_;
+    const Cgroup& cgroup_;
+    FrozenRecord& record_;
+    const Driver& driver_;
+    bool partial_;
+    std::vector<GroupQueue> queues_;
+    std::size_t processes_ = 0;
+    unsigned looks_ = 0;
+    bool stable_ = false;
+    GroupSwitch sent_;
+    std::optional<Failure> failure_;
+};
+
+GroupQueue* Freezing::known(const FrozenQueue& id) {
+    const auto found =
+        std::ranges::find_if(queues_, [&](const GroupQueue& queue) { return queue.id == id; });
+    return found == queues_.end() ? nullptr : &*found;
+}
+
+// Stopped already: by whom decides whether thaw may start it.
+void Freezing::judge_held(GroupQueue& queue, std::uint32_t state) {
+    queue.entry.state = state;
+    queue.entry.holds = KFD_PREEMPT_HOLD_STICKY;
+    queue.outcome = "already";
+    std::set<FrozenQueue>& mine = record_.of(cgroup_.path);
+    if (mine.contains(queue.id)) {
+        queue.text = fmt::format("{}: already frozen", queue.name());
+    } else if (const std::string* other = record_.other_holder(cgroup_.path, queue.id)) {
+        mine.insert(queue.id);
+        queue.joined = true;
+        queue.text =
+            fmt::format("{}: already frozen with cgroup {}", queue.name(), printable(*other));
+    } else {
+        queue.text = fmt::format("{}: already suspended, and thaw leaves it so", queue.name());
+    }
+}
+
+void Freezing::look_at(const Target& target, const kfd::Queue& queue) {
+    GroupQueue item{target, {target.pid, queue.queue_id, 0}, queue.gpu_id, name_of(queue.type)};
+    if (queue.type != kfd::QueueType::compute) {
+        item.outcome = "skipped";
+        item.text = fmt::format("{}: skipped, {} queue: only compute queues can be held",
+                                item.name(), item.type);
+        if (known(item.id) == nullptr)
+            queues_.push_back(std::move(item));
+        return;
+    }
+    const auto status = driver_.device.status_of(target.pid, queue.queue_id);
+    if (!status && is_gone(status.error().errno_value))
+        return;
+    if (!status) {
+        item.outcome = "failed";
+        item.errno_value = status.error().errno_value;
+        item.failed = true;
+        item.text =
+            driver_sentence(context_, Verb::freeze, item.errno_value, target, queue.queue_id);
+    } else {
+        item.id.uid = status->queue_uid;
+    }
+    if (known(item.id) != nullptr)
+        return;
+    if (status && status->state == KFD_PREEMPT_STATE_DEAD) {
+        item.entry.state = status->state;
+        item.entry.holds = status->holds;
+        item.outcome = "skipped";
+        item.text = fmt::format("{}: skipped, it is dead, lost in a GPU reset", item.name());
+    } else if (status && (status->holds & KFD_PREEMPT_HOLD_STICKY) != 0 &&
+               status->state != KFD_PREEMPT_STATE_PENDING) {
+        judge_held(item, status->state);
+    }
+    queues_.push_back(std::move(item));
+}
+
+// False: the cgroup cannot be read, or nothing is in it.
+bool Freezing::look() {
+    ++looks_;
+    const Outcome<std::vector<pid_t>> pids = processes_of(cgroup_);
+    if (!pids) {
+        failure_ = pids.error();
+        return false;
+    }
+    if (pids->empty() && queues_.empty()) {
+        failure_ =
+            Failure{Exit::failed, ESRCH,
+                    fmt::format("{}: has no process, nor has any cgroup below it", cgroup_.name())};
+        return false;
+    }
+    processes_ = pids->size();
+    for (const pid_t pid : *pids) {
+        const Result<kfd::Process> process = kfd::process_queues(context_.roots, pid);
+        if (!process) // does not use KFD, or ended
+            continue;
+        const Target target = target_of(context_, pid);
+        for (const kfd::Queue& queue : process->queues)
+            look_at(target, queue);
+    }
+    return true;
+}
+
+std::vector<GroupQueue*> Freezing::waiting() {
+    std::vector<GroupQueue*> queues;
+    for (GroupQueue& queue : queues_)
+        if (queue.outcome[0] == '\0' || worth_another_try(queue))
+            queues.push_back(&queue);
+    return queues;
+}
+
+void Freezing::judge(GroupQueue& queue) {
+    const int reason = queue.errno_value = -queue.entry.result;
+    queue.failed = false;
+    if (reason == 0) {
+        queue.held = true;
+        queue.outcome = "frozen";
+        queue.text = queue.entry.latency_ns == 0
+                         ? fmt::format("{}: frozen", queue.name())
+                         : fmt::format("{}: frozen in {}", queue.name(),
+                                       duration_text(queue.entry.latency_ns));
+        return;
+    }
+    if (reason == ETIME) {
+        queue.held = true; // requested and not taken back
+    } else if (!queue.held) {
+        record_.of(cgroup_.path).erase(queue.id);
+    }
+    if (reason == EALREADY) {
+        judge_held(queue, queue.entry.state);
+    } else if (is_gone(reason)) {
+        queue.outcome = "gone";
+        queue.text = fmt::format("{}: destroyed meanwhile", queue.name());
+    } else if (reason == EIO) {
+        queue.outcome = "skipped";
+        queue.text = fmt::format("{}: skipped, it is dead, lost in a GPU reset", queue.name());
+    } else {
+        queue.outcome = reason == ETIME ? "pending" : "failed";
+        queue.failed = true;
+        queue.text =
+            driver_sentence(context_, Verb::freeze, reason, queue.target, queue.id.queue_id);
+    }
+}
+
+bool Freezing::save() {
+    const Outcome<void> saved = record_.save();
+    if (!saved)
+        failure_ = saved.error();
+    return saved.has_value();
+}
+
+void Freezing::stop(const std::vector<GroupQueue*>& queues) {
+    // The record comes first: a death from here on leaves nothing held that thaw does not know.
+    for (const GroupQueue* queue : queues)
+        record_.of(cgroup_.path).insert(queue->id);
+    if (!save()) {
+        for (const GroupQueue* queue : queues)
+            if (!queue->held)
+                record_.of(cgroup_.path).erase(queue->id);
+        return;
+    }
+    if (!sent_.run(context_, driver_, Verb::freeze, queues))
+        failure_ = sent_.failure;
+    for (GroupQueue* queue : queues) {
+        if (queue->entry.result != 1) {
+            judge(*queue);
+            continue;
+        }
+        // Of a call that was refused before anything changed.
+        if (!queue->held)
+            record_.of(cgroup_.path).erase(queue->id);
+        queue->outcome = "failed";
+        queue->failed = true;
+        queue->text = fmt::format("{}: not frozen", queue->name());
+    }
+}
+
+void Freezing::run() {
+    const auto hopeless = [](const GroupQueue& queue) {
+        return queue.failed && !worth_another_try(queue);
+    };
+    while (looks_ < looks_max && !failure_) {
+        if (!look())
+            return;
+        const std::vector<GroupQueue*> queues = waiting();
+        // All of it will be undone, so no more is stopped for it.
+        if (!partial_ && std::ranges::any_of(queues_, hopeless))
+            return;
+        if (queues.empty()) {
+            stable_ = true;
+            return;
+        }
+        const auto again = [](const GroupQueue* queue) { return queue->failed; };
+        if (std::ranges::all_of(queues, again))
+            pause_before_retry();
+        stop(queues);
+    }
+}
+
+// Lets go what this call has stopped. What hardware has not confirmed cannot be started yet.
+void Freezing::undo() {
+    for (const GroupQueue& queue : queues_)
+        if (queue.joined)
+            record_.of(cgroup_.path).erase(queue.id);
+    for (unsigned tries = 0; tries < undo_tries_max; ++tries) {
+        std::vector<GroupQueue*> held;
+        for (GroupQueue& queue : queues_)
+            if (queue.held)
+                held.push_back(&queue);
+        if (held.empty())
+            return;
+        if (tries > 0)
+            pause_before_retry();
+        const auto before = failure_;
+        const bool sent = sent_.run(context_, driver_, Verb::thaw, held);
+        failure_ = before;
+        for (GroupQueue* queue : held) {
+            const int reason = -queue->entry.result;
+            if (reason != 0 && reason != EALREADY && reason != EIO && !is_gone(reason))
+                continue;
+            queue->held = false;
+            record_.of(cgroup_.path).erase(queue->id);
+            if (queue->failed) {
+                queue->text += "; that is taken back";
+            } else {
+                queue->outcome = "undone";
+                queue->text = fmt::format("{}: was frozen and goes on again", queue->name());
+            }
+        }
+        if (!sent)
+            return;
+    }
+}
+
+Report Freezing::finish(bool undone) {
+    for (GroupQueue& queue : queues_) {
+        if (undone && queue.held) {
+            queue.failed = true;
+            queue.text += "; it stays held: `kfd-preempt thaw` this cgroup later";
+        }
+    }
+    if (!save() && sent_.failure)
+        failure_ = sent_.failure;
+    Report report = group_report(cgroup_.path, queues_, sent_);
+    if (!failure_ && !stable_ && report.exit == Exit::ok)
+        failure_ = Failure{Exit::failed, EAGAIN,
+                           fmt::format("{}: its processes went on creating queues during {} "
+                                       "looks: freeze its CPU side first (systemctl freeze, or "
+                                       "cgroup.freeze)",
+                                       cgroup_.name(), looks_)};
+    if (failure_) {
+        report.exit = failure_->exit;
+        report.json["error"] = report_of(*failure_).json["error"];
+        report.messages.insert(report.messages.begin(), failure_->message);
+    }
+    const auto held = std::ranges::count_if(queues_, [](const GroupQueue& queue) {
+        return queue.held || std::string_view(queue.outcome) == "already";
+    });
+    report.json["processes"] = processes_;
+    report.json["looks"] = looks_;
+    report.json["frozen"] = report.exit == Exit::ok;
+    if (report.exit == Exit::ok)
+        report.text += fmt::format("{}: frozen: {} of {} queues, {} processes\n", cgroup_.name(),
+                                   held, queues_.size(), processes_);
+    else if (undone)
+        report.messages.push_back(fmt::format("{}: not frozen", cgroup_.name()));
+    else
+        report.messages.push_back(fmt::format("{}: frozen in part (--partial): {} of {} queues",
+                                              cgroup_.name(), held, queues_.size()));
+    return report;
+}
+
+} // namespace
+
+Report freeze(const Context& context, const std::string& word, bool partial) {
+    if (const Outcome<void> initial = require_initial_pid_namespace(context); !initial)
+        return report_of(initial.error());
+    const Outcome<Cgroup> cgroup = cgroup_of(context, word);
+    if (!cgroup)
+        return report_of(cgroup.error());
+    if (const auto processes = processes_of(*cgroup); !processes)
+        return report_of(processes.error());
+    if (!kfd::kfd_pids(context.roots))
+        return report_of(no_kfd(context));
+    const Outcome<Driver> driver = connect(context);
+    if (!driver)
+        return report_of(driver.error());
+    Outcome<FrozenRecord> record = FrozenRecord::open(context);
+    if (!record)
+        return report_of(record.error());
+
+    Freezing work(context, *cgroup, *record, *driver, partial);
+    work.run();
+    const bool undo = !partial && !work.complete();
+    if (undo)
+        work.undo();
+    return work.finish(undo);
+}
+
+} // namespace cli

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Which queues freeze holds for which cgroup: written before they are stopped, so that thaw finds
+// them whatever became of the freeze.
+#pragma once
+
+#include "base/unique_fd.hpp"
+#include "target.hpp"
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace cli {
+
+// Queue ids are reused, uids are not: an entry never names another queue than it was made for.
+struct FrozenQueue {
+    pid_t pid;
+    std::uint32_t queue_id;
+    std::uint64_t uid;
+    auto operator<=>(const FrozenQueue&) const = default;
+};
+
+// The driver knows one sticky hold, whoever set it; this file below /run tells those of freeze
+// from those of suspend. It goes with a reboot, as the holds do.
+class FrozenRecord {
+public:
+    // Waits for another freeze or thaw, and keeps others waiting as long as this lives.
+    static Outcome<FrozenRecord> open(const Context& context);
+
+    // Of one cgroup, by its path; made when there is none.
+    [[nodiscard]] std::set<FrozenQueue>& of(const std::string& cgroup) { return cgroups_[cgroup]; }
+    // The other cgroup that has this queue frozen, nullptr: none.
+    [[nodiscard]] const std::string* other_holder(const std::string& cgroup,
+                                                  const FrozenQueue& queue) const;
+    // All of it is replaced at once: a reader, or a death in here, never sees half of it.
+    [[nodiscard]] Outcome<void> save() const;
+
+    // For completion; nobody waits and nothing is said when it cannot be read.
+    static std::vector<std::string> cgroups(const Context& context);
+
+private:
+    FrozenRecord(std::filesystem::path file, xpreempt::UniqueFd lock)
+        : file_(std::move(file)), lock_(std::move(lock)) {}
+    Outcome<void> load(const Context& context);
+    void forget_ended(const Context& context);
+
+    std::filesystem::path file_;
+    xpreempt::UniqueFd lock_;
+    std::map<std::string, std::set<FrozenQueue>> cgroups_;
+};
+
+} // namespace cli

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// What freeze and thaw share: queues of many processes in one SWITCH, and how each one went.
+#pragma once
+
+#include "frozen_record.hpp"
+#include "sentences.hpp"
+
+#include <span>
+
+namespace cli {
+
+// One queue of a cgroup, and what became of it so far.
+struct GroupQueue {
+    Target target;
+    FrozenQueue id; // uid 0: not asked for, as it cannot be held
+    std::uint32_t gpu_id = 0;
+    std::string type;
+    const char* outcome = ""; // stable word of the JSON; empty: still to be tried
+    int errno_value = 0;
+    bool failed = false;
+    bool held = false;   // by this call
+    bool joined = false; // found frozen with another cgroup by this call
+    unsigned tries = 0;
+    kfd_preempt_switch_entry entry{};
+    std::string text{};
+
+    [[nodiscard]] std::string name() const;
+};
+
+// Counts what was sent.
+struct GroupSwitch {
+    std::uint64_t calls = 0;
+    std::uint64_t hw_ns = 0;
+    std::optional<Failure> failure{}; // the driver refused a whole call
+
+    // Stops or starts these, max_batch in a call; fills in each entry. False: failure says why,
+    // and the entries from the refused call on are not filled in (result 1).
+    bool run(const Context& context, const Driver& driver, Verb verb,
+             std::span<GroupQueue* const> queues);
+};
+
+// Gone between the look at it and the call: nothing is left to stop or to start.
+bool is_gone(int errno_value);
+
+// Failed for what goes away by itself, and was not tried often yet.
+bool worth_another_try(const GroupQueue& queue);
+
+// Between two tries.
+void pause_before_retry();
+
+// Each queue as a line and as JSON; failed ones are messages. exit is ok, failed or permission.
+Report group_report(const std::string& cgroup_path, const std::vector<GroupQueue>& queues,
+                    const GroupSwitch& sent);
+
+} // namespace cli

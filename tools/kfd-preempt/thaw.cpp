@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// thaw: let go on what freeze holds for a cgroup, and nothing else.
+#include "cgroup.hpp"
+#include "group_queues.hpp"
+#include "names.hpp"
+#include "verbs.hpp"
+
+#include <cerrno>
+#include <fmt/format.h>
+
+namespace cli {
+
+namespace {
+
+GroupQueue queue_of(const Context& context, const FrozenQueue& id) {
+    GroupQueue queue{target_of(context, id.pid), id, 0, kfd::name_of(kfd::QueueType::compute)};
+    const Result<kfd::Process> process = kfd::process_queues(context.roots, id.pid);
+    for (std::size_t i = 0; process && i < process->queues.size(); ++i)
+        if (process->queues[i].queue_id == id.queue_id)
+            queue.gpu_id = process->queues[i].gpu_id;
+    return queue;
+}
+
+std::string thawed_text(const GroupQueue& queue) {
+    if (queue.entry.holds == 0)
+        return fmt::format("{}: thawed{}", queue.name(),
+                           queue.entry.state == KFD_PREEMPT_STATE_INACTIVE
+                               ? ", but KFD keeps it off the hardware for a reason of its own "
+                                 "(evicted, 0 percent, debugger)"
+                               : "");
+    return fmt::format("{}: thawed, but still held by {}", queue.name(),
+                       words_or_dash(hold_names(queue.entry.holds)));
+}
+
+// What the driver's answer means; true when the record has no more use for the queue.
+bool judge(const Context& context, GroupQueue& queue) {
+    const int reason = queue.errno_value = -queue.entry.result;
+    queue.failed = false;
+    if (reason == 0) {
+        queue.outcome = "thawed";
+        queue.text = thawed_text(queue);
+        return true;
+    }
+    if (reason == EALREADY) {
+        queue.outcome = "already";
+        queue.text = fmt::format("{}: was not frozen any more", queue.name());
+        return true;
+    }
+    if (is_gone(reason)) {
+        queue.outcome = "gone";
+        queue.text = fmt::format("{}: destroyed meanwhile", queue.name());
+        return true;
+    }
+    queue.outcome = "failed";
+    queue.failed = true;
+    queue.text = driver_sentence(context, Verb::thaw, reason, queue.target, queue.id.queue_id);
+    return reason == EIO; // dead: nothing can start it, so nothing is left to thaw
+}
+
+class Thawing {
+public:
+    Thawing(const Context& context, const Cgroup& cgroup, FrozenRecord& record)
+        : context_(context), cgroup_(cgroup), record_(record) {}
+
+    void collect();
+    [[nodiscard]] bool wants_driver() const { return wanted_; }
+    void run(const Driver& driver);
+    Report finish();
+
+private:
+    std::vector<GroupQueue*> waiting();
+
+    const Context& context_;
+    const Cgroup& cgroup_;
+    FrozenRecord& record_;
+    std::vector<GroupQueue> queues_;
+    GroupSwitch sent_;
+    bool wanted_ = false;
+};
+
+void Thawing::collect() {
+    for (const FrozenQueue& id : record_.of(cgroup_.path)) {
+        GroupQueue queue = queue_of(context_, id);
+        if (const std::string* other = record_.other_holder(cgroup_.path, id)) {
+            queue.outcome = "kept";
+            queue.text =
+                fmt::format("{}: stays frozen with cgroup {}", queue.name(), printable(*other));
+        }
+        wanted_ |= queue.outcome[0] == '\0';
+        queues_.push_back(std::move(queue));
+    }
+    std::erase_if(record_.of(cgroup_.path), [this](const FrozenQueue& id) {
+        return record_.other_holder(cgroup_.path, id) != nullptr;
+    });
+}
+
+std::vector<GroupQueue*> Thawing::waiting() {
+    std::vector<GroupQueue*> queues;
+    for (GroupQueue& queue : queues_)
+        if (queue.outcome[0] == '\0' || worth_another_try(queue))
+            queues.push_back(&queue);
+    return queues;
+}
+
+void Thawing::run(const Driver& driver) {
+    std::vector<GroupQueue*> queues;
+    while (queues = waiting(), !queues.empty()) {
+        if (queues.front()->tries > 0)
+            pause_before_retry();
+        const bool done = sent_.run(context_, driver, Verb::thaw, queues);
+        for (GroupQueue* queue : queues) {
+            if (queue->entry.result == 1) { // of a call that was refused
+                queue->outcome = "failed";
+                queue->failed = true;
+                queue->text = fmt::format("{}: stays frozen", queue->name());
+            } else if (judge(context_, *queue)) {
+                record_.of(cgroup_.path).erase(queue->id);
+            }
+        }
+        if (!done)
+            return;
+    }
+}
+
+Report Thawing::finish() {
+    Report report = group_report(cgroup_.path, queues_, sent_);
+    const auto add = [&report](const Failure& failure) {
+        const Report failed = report_of(failure);
+        report.exit = failure.exit;
+        report.json["error"] = failed.json["error"];
+        report.messages.insert(report.messages.begin(), failure.message);
+    };
+    if (sent_.failure)
+        add(*sent_.failure);
+    if (const Outcome<void> saved = record_.save(); !saved)
+        add(saved.error());
+    return report;
+}
+
+} // namespace
+
+Report thaw(const Context& context, const std::string& word) {
+    if (const Outcome<void> initial = require_initial_pid_namespace(context); !initial)
+        return report_of(initial.error());
+    const Outcome<Cgroup> cgroup = cgroup_of(context, word);
+    if (!cgroup)
+        return report_of(cgroup.error());
+    Outcome<FrozenRecord> record = FrozenRecord::open(context);
+    if (!record)
+        return report_of(record.error());
+
+    Thawing work(context, *cgroup, *record);
+    if (record->of(cgroup->path).empty()) {
+        // Only now: a cgroup that is gone may have left processes that are still held.
+        if (const auto processes = processes_of(*cgroup); !processes)
+            return report_of(processes.error());
+        Report report = group_report(cgroup->path, {}, {});
+        report.text = fmt::format("{}: is not frozen, nothing to do\n", cgroup->name());
+        return report;
+    }
+    work.collect();
+    if (work.wants_driver()) {
+        const Outcome<Driver> driver = connect(context);
+        if (!driver)
+            return report_of(driver.error());
+        work.run(*driver);
+    }
+    return work.finish();
+}
+
+} // namespace cli

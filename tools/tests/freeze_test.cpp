@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+// freeze and thaw against scripted ioctls: what is stopped for which cgroup, what is let go again.
+#include "cgroup.hpp"
+#include "fixture_tree.hpp"
+#include "frozen_record.hpp"
+#include "scripted_driver.hpp"
+#include "verbs.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using test::GroupAnswer;
+
+constexpr std::uint32_t held = KFD_PREEMPT_STATE_HELD;
+constexpr std::uint32_t running = KFD_PREEMPT_STATE_RUNNING;
+constexpr std::uint32_t pending = KFD_PREEMPT_STATE_PENDING;
+constexpr std::uint32_t sticky = KFD_PREEMPT_HOLD_STICKY;
+constexpr std::uint16_t stop = KFD_PREEMPT_OP_PREEMPT;
+constexpr std::uint16_t start = KFD_PREEMPT_OP_RESUME;
+
+// Process 7 in /job has compute queue 0 (uid 70) and SDMA queue 1, process 8 in /job/step compute
+// queue 0 (uid 80); 9 in /other has compute queue 5 (uid 95).
+class FreezeTest : public testing::Test {
+protected:
+    FreezeTest() : context(tree.context()), script(std::make_shared<test::Script>()) {
+        tree.make_directory("run");
+        tree.write("sys/fs/cgroup/cgroup.controllers", "");
+        add_cgroup("job", "7\n");
+        add_cgroup("job/step", "8\n");
+        add_cgroup("other", "9\n");
+        for (const pid_t pid : {7, 8, 9}) {
+            tree.add_process(pid, "demo", 1234);
+            tree.add_kfd_process(pid);
+        }
+        tree.add_queue(7, 0);
+        tree.add_queue(7, 1, 1);
+        tree.add_queue(8, 0);
+        tree.add_queue(9, 5);
+        test::attach(context, script);
+    }
+
+    void add_cgroup(const std::string& path, std::string_view procs) const {
+        tree.write("sys/fs/cgroup/" + path + "/cgroup.controllers", "");
+        tree.write("sys/fs/cgroup/" + path + "/cgroup.procs", procs);
+    }
+
+    // The STATUS of both queues of /job.
+    void expect_look(std::uint32_t state = running, std::uint32_t holds = 0) {
+        script->expect_status_uid(7, 0, 70, state, holds);
+        script->expect_status_uid(8, 0, 80, state, holds);
+    }
+    void expect_both(std::uint16_t op, std::vector<GroupAnswer> answers) {
+        script->expect_group_switch(op, {{7, 0, 70}, {8, 0, 80}}, std::move(answers));
+    }
+    void freeze_job() {
+        script->expect_query(0);
+        expect_look();
+        expect_both(stop, {{0, held, sticky}, {0, held, sticky}});
+        expect_look(held, sticky);
+        EXPECT_EQ(cli::freeze(context, "job", false).exit, cli::Exit::ok);
+    }
+    std::string recorded() const {
+        std::string text;
+        auto record = cli::FrozenRecord::open(context);
+        for (const char* path : {"/job", "/job/step", "/other"})
+            for (const cli::FrozenQueue& queue : record->of(path))
+                text += std::string(path) + ":" + std::to_string(queue.uid) + " ";
+        return text;
+    }
+
+    static void expect_message(const cli::Report& report, const std::string& part) {
+        ASSERT_FALSE(report.messages.empty());
+        EXPECT_NE(report.messages[0].find(part), std::string::npos) << report.messages[0];
+    }
+    static void expect_text(const cli::Report& report, const std::string& part) {
+        EXPECT_NE(report.text.find(part), std::string::npos) << report.text;
+    }
+
+    test::FixtureTree tree;
+    cli::Context context;
+    std::shared_ptr<test::Script> script;
+};
+
+TEST_F(FreezeTest, all_processes_below_are_stopped_in_one_call_and_sdma_is_named) {
+    script->expect_query(0);
+    expect_look();
+    expect_both(stop, {{0, held, sticky, 1'500'000}, {0, held, sticky}});
+    expect_look(held, sticky);
+    const cli::Report report = cli::freeze(context, "job", false);
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    EXPECT_EQ(report.text, "queue 0 of pid 7 (demo): frozen in 1.5 ms\n"
+                           "queue 1 of pid 7 (demo): skipped, sdma queue: only compute queues can "
+                           "be held\n"
+                           "queue 0 of pid 8 (demo): frozen\n"
+                           "cgroup /job: frozen: 2 of 3 queues, 2 processes\n");
+    EXPECT_TRUE(report.messages.empty());
+    EXPECT_EQ(report.json["cgroup"], "/job");
+    EXPECT_EQ(report.json["calls"], 1);
+    EXPECT_EQ(report.json["looks"], 2);
+    EXPECT_EQ(report.json["frozen"], true);
+    EXPECT_EQ(report.json["queues"][0]["outcome"], "frozen");
+    EXPECT_EQ(report.json["queues"][2]["pid"], 8);
+    EXPECT_EQ(recorded(), "/job:70 /job:80 ");
+}
+
+TEST_F(FreezeTest, the_record_is_written_before_anything_is_stopped) {
+    script->expect_query(0);
+    expect_look();
+    expect_both(stop, {{0, held, sticky}, {0, held, sticky}});
+    script->before_switch = [this] {
+        const std::filesystem::path file = tree.root() / "run/kfd-preempt/frozen.json";
+        EXPECT_GT(std::filesystem::file_size(file), 60U);
+        // As after a kill: what thaw finds is the file alone.
+        EXPECT_EQ(cli::FrozenRecord::cgroups(context), std::vector<std::string>{"/job"});
+    };
+    expect_look(held, sticky);
+    EXPECT_EQ(cli::freeze(context, "job", false).exit, cli::Exit::ok);
+}
+
+TEST_F(FreezeTest, queues_made_meanwhile_are_found_by_the_next_look) {
+    script->expect_query(0);
+    expect_look();
+    expect_both(stop, {{0, held, sticky}, {0, held, sticky}});
+    script->before_switch = [this] { tree.add_queue(8, 3); };
+    expect_look(held, sticky);
+    script->expect_status_uid(8, 3, 83, running, 0);
+    script->expect_group_switch(stop, {{8, 3, 83}}, {{0, held, sticky}});
+    expect_look(held, sticky);
+    script->expect_status_uid(8, 3, 83, held, sticky);
+    const cli::Report report = cli::freeze(context, "job", false);
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    EXPECT_EQ(report.json["looks"], 3);
+}
+
+TEST_F(FreezeTest, a_process_that_never_stops_making_queues_is_given_up_and_all_is_undone) {
+    script->expect_query(0);
+    std::vector<test::GroupEntry> all = {{7, 0, 70}, {8, 0, 80}};
+    for (unsigned look = 0; look < 16; ++look) {
+        expect_look(look == 0 ? running : held, look == 0 ? 0 : sticky);
+        for (std::uint32_t id = 1; id <= look; ++id)
+            script->expect_status_uid(8, id, 80 + id, id == look ? running : held,
+                                      id == look ? 0 : sticky);
+        if (look > 0)
+            all.push_back({8, look, 80 + look});
+        const std::vector<test::GroupEntry> found(look == 0 ? all.begin() : all.end() - 1,
+                                                  all.end());
+        script->expect_group_switch(stop, found,
+                                    std::vector<GroupAnswer>(found.size(), {0, held, sticky}));
+    }
+    script->before_switch = [this, next = 1U]() mutable {
+        if (next <= 16)
+            tree.add_queue(8, next++);
+    };
+    script->expect_group_switch(start, all, std::vector<GroupAnswer>(all.size(), {0, running, 0}));
+    const cli::Report report = cli::freeze(context, "job", false);
+    EXPECT_EQ(report.exit, cli::Exit::failed);
+    expect_message(report, "went on creating queues during 16 looks");
+    EXPECT_EQ(report.json["queues"][0]["outcome"], "undone");
+    EXPECT_EQ(recorded(), "");
+}
+
+TEST_F(FreezeTest, when_one_is_not_allowed_the_others_go_on_again) {
+    script->expect_query(0);
+    expect_look();
+    expect_both(stop, {{0, held, sticky}, {-EPERM, running, 0}});
+    expect_look();
+    script->expect_group_switch(start, {{7, 0, 70}}, {{0, running, 0}});
+    const cli::Report report = cli::freeze(context, "job", false);
+    EXPECT_EQ(report.exit, cli::Exit::permission);
+    expect_message(report, "queue 0 of pid 8 (demo): not allowed to freeze queues of uid 1234");
+    expect_text(report, "queue 0 of pid 7 (demo): was frozen and goes on again");
+    EXPECT_EQ(report.json["frozen"], false);
+    EXPECT_EQ(recorded(), "");
+}
+
+TEST_F(FreezeTest, partial_keeps_what_could_be_held) {
+    script->expect_query(0);
+    expect_look();
+    expect_both(stop, {{0, held, sticky}, {-EOPNOTSUPP, running, 0}});
+    expect_look();
+    const cli::Report report = cli::freeze(context, "job", true);
+    EXPECT_EQ(report.exit, cli::Exit::failed);
+    expect_text(report, "queue 0 of pid 7 (demo): frozen");
+    EXPECT_EQ(recorded(), "/job:70 ");
+}
+
+TEST_F(FreezeTest, a_late_stop_is_waited_for) {
+    script->expect_query(0);
+    expect_look();
+    expect_both(stop, {{0, held, sticky}, {-ETIME, pending, sticky}});
+    expect_look(held, sticky);
+    script->expect_group_switch(stop, {{8, 0, 80}}, {{0, held, sticky}});
+    expect_look(held, sticky);
+    EXPECT_EQ(cli::freeze(context, "job", false).exit, cli::Exit::ok);
+    EXPECT_EQ(recorded(), "/job:70 /job:80 ");
+}
+
+TEST_F(FreezeTest, a_stop_that_never_comes_stays_recorded) {
+    script->expect_query(0);
+    expect_look();
+    expect_both(stop, {{0, held, sticky}, {-ETIME, pending, sticky}});
+    for (unsigned again = 0; again < 4; ++again) {
+        expect_look(held, sticky);
+        script->expect_group_switch(stop, {{8, 0, 80}}, {{-ETIME, pending, sticky}});
+    }
+    expect_look(held, sticky);
+    expect_both(start, {{0, running, 0}, {-EBUSY, pending, sticky}});
+    for (unsigned again = 0; again < 49; ++again)
+        script->expect_group_switch(start, {{8, 0, 80}}, {{-EBUSY, pending, sticky}});
+    const cli::Report report = cli::freeze(context, "job", false);
+    EXPECT_EQ(report.exit, cli::Exit::failed);
+    expect_message(report, "PENDING");
+    EXPECT_NE(report.messages[0].find("it stays held: `kfd-preempt thaw`"), std::string::npos);
+    EXPECT_EQ(recorded(), "/job:80 ");
+}
+
+TEST_F(FreezeTest, what_ended_meanwhile_and_what_is_dead_is_no_failure) {
+    script->expect_query(0);
+    expect_look();
+    expect_both(stop, {{-ESRCH, 0, 0}, {-EIO, KFD_PREEMPT_STATE_DEAD, 0x80000000}});
+    expect_look();
+    const cli::Report report = cli::freeze(context, "job", false);
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    EXPECT_EQ(report.json["queues"][0]["outcome"], "gone");
+    expect_text(report, "queue 0 of pid 8 (demo): skipped, it is dead");
+    EXPECT_EQ(recorded(), "");
+}
+
+TEST_F(FreezeTest, more_queues_than_a_call_takes_go_in_batches) {
+    script->max_batch = 1;
+    script->expect_query(0);
+    expect_look();
+    script->expect_group_switch(stop, {{7, 0, 70}}, {{0, held, sticky}});
+    script->expect_group_switch(stop, {{8, 0, 80}}, {{0, held, sticky}});
+    expect_look(held, sticky);
+    const cli::Report report = cli::freeze(context, "job", false);
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    EXPECT_EQ(report.json["calls"], 2);
+}
+
+TEST_F(FreezeTest, thaw_lets_go_what_freeze_holds_and_forgets_it) {
+    freeze_job();
+    script->expect_query(0);
+    expect_both(start, {{0, running, 0}, {0, held, KFD_PREEMPT_HOLD_SELF}});
+    const cli::Report report = cli::thaw(context, "/sys/fs/cgroup/job");
+    EXPECT_EQ(report.exit, cli::Exit::failed) << "that path is not below the fixture's root";
+    const cli::Report thawed = cli::thaw(context, (tree.root() / "sys/fs/cgroup/job/").string());
+    EXPECT_EQ(thawed.exit, cli::Exit::ok);
+    EXPECT_EQ(thawed.text, "queue 0 of pid 7 (demo): thawed\n"
+                           "queue 0 of pid 8 (demo): thawed, but still held by SELF\n");
+    EXPECT_EQ(recorded(), "");
+}
+
+TEST_F(FreezeTest, what_was_suspended_by_hand_is_not_thawed) {
+    script->expect_query(0);
+    script->expect_status_uid(7, 0, 70, held, sticky);
+    script->expect_status_uid(8, 0, 80, running, 0);
+    script->expect_group_switch(stop, {{8, 0, 80}}, {{0, held, sticky}});
+    expect_look(held, sticky);
+    const cli::Report report = cli::freeze(context, "job", false);
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    expect_text(report, "queue 0 of pid 7 (demo): already suspended, and thaw leaves it so");
+    EXPECT_EQ(recorded(), "/job:80 ");
+}
+
+TEST_F(FreezeTest, a_queue_frozen_with_two_cgroups_goes_on_after_both_are_thawed) {
+    script->expect_query(0);
+    script->expect_status_uid(8, 0, 80, running, 0);
+    script->expect_group_switch(stop, {{8, 0, 80}}, {{0, held, sticky}});
+    script->expect_status_uid(8, 0, 80, held, sticky);
+    EXPECT_EQ(cli::freeze(context, "job/step", false).exit, cli::Exit::ok);
+
+    script->expect_query(0);
+    script->expect_status_uid(7, 0, 70, running, 0);
+    script->expect_status_uid(8, 0, 80, held, sticky);
+    script->expect_group_switch(stop, {{7, 0, 70}}, {{0, held, sticky}});
+    expect_look(held, sticky);
+    expect_text(cli::freeze(context, "job", false),
+                "queue 0 of pid 8 (demo): already frozen with cgroup /job/step");
+    EXPECT_EQ(recorded(), "/job:70 /job:80 /job/step:80 ");
+
+    script->expect_query(0);
+    script->expect_group_switch(start, {{7, 0, 70}}, {{0, running, 0}});
+    expect_text(cli::thaw(context, "job"), "stays frozen with cgroup /job/step");
+    EXPECT_EQ(recorded(), "/job/step:80 ");
+}
+
+TEST_F(FreezeTest, thaw_after_a_killed_freeze_takes_what_was_held_and_what_was_not) {
+    {
+        auto record = cli::FrozenRecord::open(context);
+        record->of("/job") = {{7, 0, 70}, {8, 0, 80}, {9, 5, 95}};
+        ASSERT_TRUE(record->save());
+    }
+    script->expect_query(0);
+    script->expect_group_switch(start, {{7, 0, 70}, {8, 0, 80}, {9, 5, 95}},
+                                {{0, running, 0}, {-EALREADY, running, 0}, {-ESTALE, running, 0}});
+    const cli::Report report = cli::thaw(context, "job");
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    expect_text(report, "queue 0 of pid 8 (demo): was not frozen any more");
+    expect_text(report, "queue 5 of pid 9 (demo): destroyed meanwhile");
+    EXPECT_EQ(recorded(), "");
+}
+
+TEST_F(FreezeTest, a_thaw_that_is_not_allowed_keeps_the_record) {
+    freeze_job();
+    script->expect_query(0);
+    expect_both(start, {{-EPERM, held, sticky}, {0, running, 0}});
+    const cli::Report report = cli::thaw(context, "job");
+    EXPECT_EQ(report.exit, cli::Exit::permission);
+    expect_message(report, "not allowed to thaw");
+    EXPECT_EQ(recorded(), "/job:70 ");
+}
+
+TEST_F(FreezeTest, a_refused_call_says_why_and_keeps_the_record) {
+    freeze_job();
+    script->expect_query(0);
+    script->expect_group_switch(start, {{7, 0, 70}, {8, 0, 80}}, {}, -ENOMEM);
+    const cli::Report report = cli::thaw(context, "job");
+    EXPECT_EQ(report.exit, cli::Exit::failed);
+    expect_message(report, "the kernel is out of memory");
+    EXPECT_EQ(recorded(), "/job:70 /job:80 ");
+}
+
+TEST_F(FreezeTest, processes_that_ended_while_frozen_are_forgotten) {
+    freeze_job();
+    std::filesystem::remove_all(tree.root() / "sys/class/kfd/kfd/proc/8");
+    EXPECT_EQ(recorded(), "/job:70 ");
+}
+
+TEST_F(FreezeTest, a_cgroup_that_is_gone_can_still_be_thawed) {
+    freeze_job();
+    std::filesystem::remove_all(tree.root() / "sys/fs/cgroup/job");
+    script->expect_query(0);
+    expect_both(start, {{0, running, 0}, {0, running, 0}});
+    EXPECT_EQ(cli::thaw(context, "job").exit, cli::Exit::ok);
+    const cli::Report again = cli::thaw(context, "job");
+    EXPECT_EQ(again.exit, cli::Exit::failed);
+    expect_message(again, "cgroup /job: there is no such cgroup");
+}
+
+TEST_F(FreezeTest, a_cgroup_without_gpu_work_is_frozen_without_any_call) {
+    add_cgroup("shell", "1000\n");
+    script->expect_query(0);
+    const cli::Report report = cli::freeze(context, "shell", false);
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    EXPECT_EQ(report.text, "cgroup /shell: frozen: 0 of 0 queues, 1 processes\n");
+}
+
+TEST_F(FreezeTest, an_empty_cgroup_and_one_that_is_absent_are_named) {
+    add_cgroup("empty", "");
+    script->expect_query(0);
+    expect_message(cli::freeze(context, "empty", false), "cgroup /empty: has no process");
+    expect_message(cli::freeze(context, "absent", false), "cgroup /absent: there is no such");
+    expect_message(cli::thaw(context, "absent"), "cgroup /absent: there is no such");
+}
+
+TEST_F(FreezeTest, the_root_and_what_leads_out_of_it_are_refused) {
+    for (const char* root : {"/", ".", "job/.."})
+        expect_message(cli::freeze(context, root, false), "the whole machine");
+    expect_message(cli::freeze(context, "../../etc", false), "leads out of");
+    expect_message(cli::freeze(context, "\xff", false), "is not UTF-8");
+}
+
+TEST_F(FreezeTest, a_machine_with_v1_alone_is_told_so) {
+    std::filesystem::remove(tree.root() / "sys/fs/cgroup/cgroup.controllers");
+    expect_message(cli::freeze(context, "job", false), "no cgroup v2 at ");
+    tree.write("sys/fs/cgroup/unified/cgroup.controllers", "");
+    tree.write("sys/fs/cgroup/unified/job/cgroup.procs", "");
+    script->expect_query(0);
+    expect_message(cli::freeze(context, "job", false), "has no process");
+}
+
+TEST_F(FreezeTest, a_record_that_is_damaged_or_cannot_be_written_stops_nothing) {
+    tree.write("run/kfd-preempt/frozen.json", "{\"cgroups\": {\"/job\": [{\"pid\": -7}]}}");
+    script->expect_query(0);
+    expect_message(cli::freeze(context, "job", false), "frozen.json: is damaged: remove it");
+    expect_message(cli::thaw(context, "job"), "frozen.json: is damaged: remove it");
+    std::filesystem::remove_all(tree.root() / "run/kfd-preempt");
+    tree.write("run/kfd-preempt", "");
+    script->expect_query(0);
+    expect_message(cli::freeze(context, "job", false), "without it nobody would know what to thaw");
+}
+
+TEST_F(FreezeTest, a_record_that_cannot_be_replaced_stops_nothing) {
+    tree.make_directory("run/kfd-preempt/frozen.json.new");
+    script->expect_query(0);
+    expect_look();
+    const cli::Report report = cli::freeze(context, "job", false);
+    EXPECT_EQ(report.exit, cli::Exit::failed);
+    expect_message(report, "frozen.json.new: cannot be written");
+}
+
+} // namespace
