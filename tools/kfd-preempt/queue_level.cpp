@@ -113,8 +113,9 @@ CostReport predicted_cost(const Context& context, std::uint32_t gpu_id) {
     }
     report.text = fmt::format(
         "gpu {}: predicted, not measured: a stop saves at most {:.1f} MB ({} CUs on {} XCC, all "
-        "full) and {:.1f} MB with one small wave on each CU; the first takes {} when the program's "
-        "save area is in VRAM, {} when it is in system memory (only the program can tell)",
+        "full) and {:.1f} MB with one small wave on each CU; time of the first: {} when the "
+        "program's save area is in VRAM, {} when it is in system memory (only the program can "
+        "tell)",
         gpu_id, static_cast<double>(cost.full_bytes) / 1e6, kfd::compute_units(*gpu), gpu->xccs,
         static_cast<double>(cost.light_bytes) / 1e6,
         times_text(kfd::predict_save(*gpu, kfd::Memory::vram)),
