@@ -267,7 +267,7 @@ EXPORT int hipStreamSynchronize(void*) {
     return 0;
 }
 EXPORT int hipStreamQuery(void*) {
-    return 0;
+    return fake_behaviour.unfinished ? 600 : 0;
 }
 EXPORT int hipStreamGetFlags(void*, unsigned* flags) {
     *flags = 0;
@@ -296,7 +296,7 @@ EXPORT int hipEventRecord(void* event, void* stream) {
     return 0;
 }
 EXPORT int hipEventQuery(void*) {
-    return 0;
+    return fake_behaviour.unfinished ? 600 : 0;
 }
 EXPORT int hipEventSynchronize(void*) {
     return 0;

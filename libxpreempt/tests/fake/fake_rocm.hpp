@@ -27,6 +27,7 @@ struct Hip {
     bool move = false;        // the next launch's stream gets a new queue first
     bool null_marker = false; // launches first put a marker into the null stream's queue
     bool fail_destroy = false;
+    bool unfinished = false;     // streams and events say that they are not ready
     void* next_handle = nullptr; // of the next stream, once
     bool reuse_handles = false;  // a new stream has the handle of the last that was destroyed
 };

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// HIP calls while a queue is held, on the fake ROCm: which of them wait outside of HIP, for whom.
+//
+// Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock.
+#include <xpreempt/xpreempt.h>
+
+#include "fake/fake_rocm.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <gtest/gtest.h>
+#include <string_view>
+#include <thread>
+
+extern "C" {
+int hipEventCreateWithFlags(void** event, unsigned flags);
+int hipEventDestroy(void* event);
+int hipEventRecord(void* event, void* stream);
+int hipEventSynchronize(void* event);
+int hipFree(void* memory);
+int hipGraphLaunch(void* graph, void* stream);
+int hipMemset(void* to, int value, std::size_t bytes);
+int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+int hipStreamCreate(void** stream);
+int hipStreamSynchronize(void* stream);
+}
+
+namespace {
+
+// Two streams with a queue each; the first is held, and has unfinished work.
+class GatesTest : public ::testing::Test {
+protected:
+    void SetUp() override {
+        const char* driver = std::getenv("FAKE_DRIVER");
+        fake_driver()->patched = driver != nullptr && std::string_view(driver) == "patched";
+        for (void** stream : {&held, &other}) {
+            ASSERT_EQ(0, hipStreamCreate(stream));
+            ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, *stream));
+        }
+        ASSERT_EQ(0, hipEventCreateWithFlags(&event, 0));
+        ASSERT_EQ(0, xp_queue_open(held, 0, &queue)) << xp_last_detail();
+    }
+    void hold() {
+        ASSERT_EQ(0, xp_queue_preempt(queue)) << xp_last_detail();
+        fake_hip()->unfinished = true;
+    }
+    [[nodiscard]] std::uint32_t waiters() const {
+        xp_stream_info info{};
+        info.sz = sizeof info;
+        EXPECT_EQ(0, xp_stream_query(held, &info)) << xp_last_detail();
+        return info.waiters;
+    }
+    // It waits in the library, and goes on with the queue. Without the wait the test would see the
+    // call return.
+    void expect_waits(const std::function<int()>& call) {
+        std::atomic<bool> returned{false};
+        std::thread thread([&] {
+            EXPECT_EQ(0, call());
+            returned = true;
+        });
+        while (waiters() == 0 && !returned)
+            std::this_thread::yield();
+        EXPECT_FALSE(returned);
+        EXPECT_EQ(0, xp_queue_resume(queue));
+        thread.join();
+        EXPECT_EQ(0U, waiters());
+    }
+
+    void* held = nullptr;
+    void* other = nullptr;
+    void* event = nullptr;
+    xp_queue_t queue{};
+};
+
+TEST_F(GatesTest, a_wait_for_the_held_stream_waits) {
+    hold();
+    EXPECT_EQ(0, hipStreamSynchronize(other));
+    expect_waits([this] { return hipStreamSynchronize(held); });
+}
+
+TEST_F(GatesTest, a_wait_for_a_stream_that_is_done_does_not) {
+    hold();
+    fake_hip()->unfinished = false;
+    EXPECT_EQ(0, hipStreamSynchronize(held));
+}
+
+TEST_F(GatesTest, the_null_stream_waits_for_blocking_ones) {
+    hold();
+    expect_waits([] { return hipStreamSynchronize(nullptr); });
+}
+
+TEST_F(GatesTest, a_fill_that_blocks_is_on_the_null_stream) {
+    hold();
+    expect_waits([] { return hipMemset(nullptr, 0, 4); });
+}
+
+TEST_F(GatesTest, a_free_waits_for_all_streams) {
+    hold();
+    expect_waits([] { return hipFree(nullptr); });
+}
+
+TEST_F(GatesTest, a_graph_would_stand_in_other_queues) {
+    hold();
+    EXPECT_EQ(0, hipGraphLaunch(nullptr, other));
+    expect_waits([this] { return hipGraphLaunch(nullptr, held); });
+}
+
+TEST_F(GatesTest, an_event_is_waited_for_where_it_was_recorded) {
+    ASSERT_EQ(0, hipEventRecord(event, other));
+    hold();
+    EXPECT_EQ(0, hipEventSynchronize(event));
+    ASSERT_EQ(0, hipEventRecord(event, held));
+    expect_waits([this] { return hipEventSynchronize(event); });
+}
+
+// 64 packets are the bound that libxpreempt(7) tells. One is there from the beginning.
+TEST_F(GatesTest, launches_fill_the_queue_up_to_a_bound) {
+    hold();
+    for (int i = 1; i < 64; ++i)
+        ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, held));
+    ASSERT_EQ(0U, waiters());
+    for (int i = 0; i < 128; ++i)
+        ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, other));
+    expect_waits([this] { return hipMemsetAsync(nullptr, 0, 4, held); });
+}
+
+} // namespace
