@@ -256,6 +256,11 @@ EXPORT int hipExtStreamCreateWithCUMask(void** stream, unsigned words, const uns
 EXPORT int hipStreamDestroy(void* stream) {
     if (fake_behaviour.fail_destroy)
         return 400;
+    const auto ring =
+        reinterpret_cast<std::uintptr_t>(static_cast<const Stream*>(stream)->queue->ring);
+    for (const fake::Queue& queue : driver.told.queues)
+        if (queue.ring_base == ring && (queue.held || queue.percentage == 0))
+            fake_behaviour.destroyed_held = true; // the real one would wait for ever
     const std::lock_guard lock(hip_mutex);
     if (fake_behaviour.reuse_handles)
         destroyed = static_cast<Stream*>(stream);
@@ -270,7 +275,7 @@ EXPORT int hipStreamQuery(void*) {
     return fake_behaviour.unfinished ? 600 : 0;
 }
 EXPORT int hipStreamGetFlags(void*, unsigned* flags) {
-    *flags = 0;
+    *flags = fake_behaviour.non_blocking ? 1 : 0;
     return 0;
 }
 EXPORT int hipStreamIsCapturing(void*, int* status) {

@@ -23,6 +23,7 @@ int hipGraphLaunch(void* graph, void* stream);
 int hipMemset(void* to, int value, std::size_t bytes);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
 int hipStreamSynchronize(void* stream);
 }
 
@@ -98,6 +99,27 @@ TEST_F(GatesTest, a_fill_that_blocks_is_on_the_null_stream) {
 TEST_F(GatesTest, a_free_waits_for_all_streams) {
     hold();
     expect_waits([] { return hipFree(nullptr); });
+}
+
+TEST_F(GatesTest, a_free_waits_for_streams_that_the_null_stream_does_not) {
+    fake_hip()->non_blocking = true;
+    hold();
+    EXPECT_EQ(0, hipStreamSynchronize(nullptr));
+    expect_waits([] { return hipFree(nullptr); });
+}
+
+// HIP waits for the stream; then nobody is left whom the hold could concern.
+TEST_F(GatesTest, a_stream_that_is_destroyed_runs_first_and_is_held_no_more) {
+    xp_stream_info info{};
+    info.sz = sizeof info;
+    ASSERT_EQ(0, xp_stream_query(held, &info));
+    hold();
+    const fake::Queue& told = fake_driver()->queues[info.kfd_queue_id];
+    ASSERT_TRUE(told.held || told.percentage == 0);
+    EXPECT_EQ(0, hipStreamDestroy(held));
+    EXPECT_FALSE(fake_hip()->destroyed_held);
+    EXPECT_FALSE(told.held);
+    EXPECT_EQ(100U, told.percentage);
 }
 
 TEST_F(GatesTest, a_graph_would_stand_in_other_queues) {
