@@ -279,7 +279,10 @@ EXPORT int hipStreamGetFlags(void*, unsigned* flags) {
     return 0;
 }
 EXPORT int hipStreamIsCapturing(void*, int* status) {
-    *status = 0;
+    *status = fake_behaviour.is_capturing ? 1 : 0;
+    return 0;
+}
+EXPORT int hipStreamBeginCapture(void*, int) {
     return 0;
 }
 EXPORT int hipMemsetAsync(void*, int, std::size_t, void* stream) {

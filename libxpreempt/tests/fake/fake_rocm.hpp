@@ -29,6 +29,7 @@ struct Hip {
     bool fail_destroy = false;
     bool unfinished = false;     // streams and events say that they are not ready
     void* next_handle = nullptr; // of the next stream, once
+    bool is_capturing = false;   // streams say so
     bool non_blocking = false;   // streams say that they are
     bool destroyed_held = false; // answer: a stream was destroyed while its queue was held
     bool reuse_handles = false;  // a new stream has the handle of the last that was destroyed

@@ -22,6 +22,7 @@ int hipFree(void* memory);
 int hipGraphLaunch(void* graph, void* stream);
 int hipMemset(void* to, int value, std::size_t bytes);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+int hipStreamBeginCapture(void* stream, int mode);
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
 int hipStreamSynchronize(void* stream);
@@ -134,6 +135,31 @@ TEST_F(GatesTest, an_event_is_waited_for_where_it_was_recorded) {
     EXPECT_EQ(0, hipEventSynchronize(event));
     ASSERT_EQ(0, hipEventRecord(event, held));
     expect_waits([this] { return hipEventSynchronize(event); });
+}
+
+// Nothing is put into queues, and a wait would be for what the program itself must end.
+TEST_F(GatesTest, a_stream_that_is_captured_does_not_wait) {
+    hold();
+    ASSERT_EQ(0, hipStreamBeginCapture(held, 0));
+    fake_hip()->is_capturing = true;
+    EXPECT_EQ(0, hipGraphLaunch(nullptr, held));
+}
+
+// Its commands are bounded by its threshold; and who suspends it must not wait for its launch.
+TEST_F(GatesTest, an_xqueue_does_not_wait_for_its_own_stream) {
+    xp_xqueue_options options{};
+    options.sz = sizeof options;
+    options.threshold = options.batch = 256;
+    xp_xqueue_t xqueue{};
+    ASSERT_EQ(0, xp_xqueue_create(held, &options, &xqueue));
+    hold();
+    const auto launch = [](void* stream, void*) { return hipMemsetAsync(nullptr, 0, 4, stream); };
+    for (int i = 0; i < 128; ++i)
+        ASSERT_EQ(0, xp_xqueue_submit(xqueue, launch, nullptr, nullptr));
+    EXPECT_EQ(0U, waiters());
+    fake_hip()->unfinished = false;
+    EXPECT_EQ(0, xp_queue_resume(queue));
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 
 // 64 packets are the bound that libxpreempt(7) tells. One is there from the beginning.
