@@ -257,17 +257,17 @@ class Beats {
 public:
     explicit Beats(int count) : count_(count), arguments_(count) {}
     void add_node(hipGraph_t graph, int number) {
-        Arguments& arguments = arguments_[number];
-        arguments = {
-            const_cast<unsigned*>(words_) + 16 * (number + 1), const_cast<unsigned*>(words_), {}};
-        arguments.pointers[0] = &arguments.count;
-        arguments.pointers[1] = &arguments.end;
         hipKernelNodeParams node{};
         node.func = reinterpret_cast<void*>(beat);
         node.gridDim = node.blockDim = dim3(1);
-        node.kernelParams = arguments.pointers;
+        node.kernelParams = arguments_of(number);
         hipGraphNode_t added = nullptr;
         must(hipGraphAddKernelNode(&added, graph, nullptr, 0, &node), "hipGraphAddKernelNode");
+    }
+    void launch(int number, hipStream_t stream) {
+        must(hipLaunchKernel(reinterpret_cast<void*>(beat), dim3(1), dim3(1), arguments_of(number),
+                             0, stream),
+             "hipLaunchKernel");
     }
     std::vector<unsigned> all() const {
         std::vector<unsigned> counts;
@@ -288,6 +288,14 @@ private:
         unsigned* end;
         void* pointers[2];
     };
+    void** arguments_of(int number) {
+        Arguments& arguments = arguments_[number];
+        arguments = {
+            const_cast<unsigned*>(words_) + 16 * (number + 1), const_cast<unsigned*>(words_), {}};
+        arguments.pointers[0] = &arguments.count;
+        arguments.pointers[1] = &arguments.end;
+        return arguments.pointers;
+    }
     int count_;
     std::vector<Arguments> arguments_;
     volatile unsigned* words_ = host_words();
