@@ -258,9 +258,12 @@ EXPORT int hipStreamDestroy(void* stream) {
         return 400;
     const auto ring =
         reinterpret_cast<std::uintptr_t>(static_cast<const Stream*>(stream)->queue->ring);
-    for (const fake::Queue& queue : driver.told.queues)
-        if (queue.ring_base == ring && (queue.held || queue.percentage == 0))
-            fake_behaviour.destroyed_held = true; // the real one would wait for ever
+    {
+        const std::lock_guard lock(driver.mutex);
+        for (const fake::Queue& queue : driver.told.queues)
+            if (queue.ring_base == ring && (queue.held || queue.percentage == 0))
+                fake_behaviour.destroyed_held = true; // the real one would wait for ever
+    }
     const std::lock_guard lock(hip_mutex);
     if (fake_behaviour.reuse_handles)
         destroyed = static_cast<Stream*>(stream);

@@ -43,6 +43,7 @@ protected:
         ASSERT_EQ(0, hipEventCreateWithFlags(&event, 0));
         ASSERT_EQ(0, xp_queue_open(held, 0, &queue)) << xp_last_detail();
     }
+    void TearDown() override { EXPECT_EQ(0, hipEventDestroy(event)); }
     void hold() {
         ASSERT_EQ(0, xp_queue_preempt(queue)) << xp_last_detail();
         fake_hip()->unfinished = true;
