@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <linux/kfd_ioctl.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "jobs.h"
@@ -180,6 +181,41 @@ TEST_F(debugged, queue_the_debugger_does_not_know_can_be_stopped)
 	EXPECT_EQ(0, preempt_queue(self->fd, other.id));
 	EXPECT_EQ(0, resume_queue(self->fd, other.id));
 	EXPECT_EQ(0, aql_queue_destroy(&other));
+	ASSERT_EQ(0, debug_disable(self->fd));
+}
+
+static void *destroy(void *arg)
+{
+	return (void *)(intptr_t)aql_queue_destroy(arg);
+}
+
+/* KFD waits with the end of a suspended queue for the debugger, and unlocks the process. */
+TEST_F(debugged, queue_whose_end_waits_can_be_started_and_not_stopped)
+{
+	struct aql_queue other;
+	unsigned int ms;
+	pthread_t thread;
+	void *destroyed;
+	int ret = 0;
+
+	ASSERT_EQ(0, aql_queue_create(&self->dev, &other));
+	ASSERT_EQ(0, debug_acknowledge(self->fd));
+	ASSERT_EQ(0, preempt_queue(self->fd, other.id));
+	ASSERT_EQ(1, debug_suspend(self->fd, other.id));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, destroy, &other));
+	sleep_us(100000);
+	EXPECT_EQ(0, resume_queue(self->fd, other.id));
+	/* Until the thread is there it can be stopped again. */
+	for (ms = 0; ms < LONG_MS && !ret; ms += 10) {
+		ret = preempt_queue(self->fd, other.id);
+		if (!ret)
+			EXPECT_EQ(0, resume_queue(self->fd, other.id));
+		sleep_us(10000);
+	}
+	EXPECT_EQ(-EBUSY, ret);
+	ASSERT_EQ(1, debug_resume(self->fd, other.id));
+	ASSERT_EQ(0, pthread_join(thread, &destroyed));
+	EXPECT_EQ(NULL, destroyed);
 	ASSERT_EQ(0, debug_disable(self->fd));
 }
 

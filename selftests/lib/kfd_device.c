@@ -263,14 +263,27 @@ void kfd_buffer_free(struct kfd_device *dev, struct kfd_buffer *buf)
 /* A process has two pages of doorbells on gfx9 (KFD_DOORBELL_PER_PROCESS). */
 #define DOORBELL_BYTES 8192ul
 
+/* Aligned to its size, so that a doorbell tells where the mapping begins. */
 int kfd_doorbell_map(struct kfd_device *dev, uint64_t offset, volatile uint64_t **doorbell)
 {
-	void *pages = mmap(NULL, DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, dev->kfd_fd,
-			   (off_t)(offset & ~(DOORBELL_BYTES - 1)));
+	const size_t room = 2 * DOORBELL_BYTES;
+	char *start, *pages;
 
-	if (pages == MAP_FAILED)
+	start = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (start == MAP_FAILED)
 		return -errno;
-	*doorbell = (volatile uint64_t *)((char *)pages + (offset & (DOORBELL_BYTES - 1)));
+	pages = start + (-(uintptr_t)start & (DOORBELL_BYTES - 1));
+	if (mmap(pages, DOORBELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, dev->kfd_fd,
+		 (off_t)(offset & ~(DOORBELL_BYTES - 1))) == MAP_FAILED) {
+		int ret = -errno;
+
+		munmap(start, room);
+		return ret;
+	}
+	if (pages > start)
+		munmap(start, (size_t)(pages - start));
+	munmap(pages + DOORBELL_BYTES, room - DOORBELL_BYTES - (size_t)(pages - start));
+	*doorbell = (volatile uint64_t *)(pages + (offset & (DOORBELL_BYTES - 1)));
 	return 0;
 }
 
