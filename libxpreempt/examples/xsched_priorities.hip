@@ -95,7 +95,8 @@ XQueueState state_of(const Task& task) {
 
 int main() {
     must(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), "XHintSetScheduler");
-    Task low(2000000, PRIORITY_DEFAULT), high(500, PRIORITY_DEFAULT + 1);
+    // Both are long against the time in which the scheduler reacts.
+    Task low(4000000, PRIORITY_DEFAULT), high(200000, PRIORITY_DEFAULT + 1);
 
     const HwCommandHandle long_one = low.submit();
     while (__atomic_load_n(low.started, __ATOMIC_RELAXED) == 0) {
