@@ -34,10 +34,8 @@ FIXTURE_SETUP(copy)
 {
 	ASSERT_EQ(0, kfd_device_open(&self->dev));
 	self->fd = self->dev.kfd_fd;
-	ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue));
+	ASSERT_EQ(0, busy_queue_create(&self->dev, &self->queue, &self->job, WORKGROUPS, LONG_MS));
 	self->id = self->queue.id;
-	ASSERT_EQ(0, checksum_job_start(&self->job, &self->queue, WORKGROUPS, 2));
-	ASSERT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
 }
 
 FIXTURE_TEARDOWN(copy)
@@ -45,14 +43,6 @@ FIXTURE_TEARDOWN(copy)
 	EXPECT_EQ(0, aql_queue_destroy(&self->queue));
 	kfd_device_close(&self->dev);
 }
-
-#define EXPECT_RIGHT_END() \
-	do { \
-		EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS)); \
-		job_stop(&self->job); \
-		ASSERT_TRUE(job_wait(&self->job, LONG_MS)); \
-		EXPECT_EQ(0, job_errors(&self->job)); \
-	} while (0)
 
 /* That the others can fail: the waves are in what is spoiled. */
 TEST_F(copy, without_it_a_queue_comes_back_from_memory)
@@ -79,7 +69,7 @@ TEST_F(copy, a_queue_comes_back_from_it_on_all_XCCs)
 			TH_LOG("round %u", i);
 		}
 	}
-	EXPECT_RIGHT_END();
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 /* Whoever starts the queue: here the update of its percentage. */
@@ -90,7 +80,7 @@ TEST_F(copy, a_queue_of_0_percent_was_copied_as_it_was_saved)
 	ASSERT_EQ((int)self->dev.num_xcc, gpu_scribble_mqds(getpid()));
 	ASSERT_EQ(0, resume_queue(self->fd, self->id));
 	ASSERT_EQ(0, aql_queue_set_percentage(&self->queue, 100));
-	EXPECT_RIGHT_END();
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 TEST_F_TIMEOUT(copy, checksum_survives_random_stops_with_and_without_it, 120)
@@ -110,7 +100,7 @@ TEST_F_TIMEOUT(copy, checksum_survives_random_stops_with_and_without_it, 120)
 		}
 		ASSERT_EQ(0, resume_queue(self->fd, self->id));
 	}
-	EXPECT_RIGHT_END();
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 /* struct v9_mqd */
@@ -146,7 +136,7 @@ TEST_F(copy, an_image_of_the_process_has_the_MQDs_of_all_XCCs)
 	EXPECT_EQ(self->dev.num_xcc, found);
 	args.op = KFD_CRIU_OP_UNPAUSE;
 	ASSERT_EQ(0, kfd_ioctl(self->fd, AMDKFD_IOC_CRIU_OP, &args));
-	EXPECT_RIGHT_END();
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 TEST_HARNESS_MAIN

@@ -120,10 +120,7 @@ FIXTURE_SETUP(debugged)
 /* Whatever a test did, the kernel goes on and ends with the right result. */
 FIXTURE_TEARDOWN(debugged)
 {
-	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
-	job_stop(&self->job);
-	EXPECT_TRUE(job_wait(&self->job, LONG_MS));
-	EXPECT_EQ(0, job_errors(&self->job));
+	EXPECT_TRUE(job_ends_right(&self->job, LONG_MS));
 	EXPECT_EQ(0, aql_queue_destroy(&self->queue));
 	close(self->events);
 	kfd_device_close(&self->dev);

@@ -54,9 +54,7 @@ FIXTURE_SETUP(fast)
 {
 	ASSERT_EQ(0, kfd_device_open(&self->dev));
 	self->fd = self->dev.kfd_fd;
-	ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue));
-	ASSERT_EQ(0, checksum_job_start(&self->job, &self->queue, 2, 2));
-	ASSERT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
+	ASSERT_EQ(0, busy_queue_create(&self->dev, &self->queue, &self->job, 2, LONG_MS));
 	self->usual = read_register(CP_IQ_WAIT_TIME2);
 	ASSERT_LE(0, self->usual);
 	ASSERT_LT(1, SCH_WAVE(self->usual));
@@ -65,10 +63,7 @@ FIXTURE_SETUP(fast)
 FIXTURE_TEARDOWN(fast)
 {
 	EXPECT_EQ(0, gpu_fault_disarm_all());
-	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
-	job_stop(&self->job);
-	EXPECT_TRUE(job_wait(&self->job, LONG_MS));
-	EXPECT_EQ(0, job_errors(&self->job));
+	EXPECT_TRUE(job_ends_right(&self->job, LONG_MS));
 	EXPECT_EQ(0, aql_queue_destroy(&self->queue));
 	kfd_device_close(&self->dev);
 }

@@ -138,12 +138,6 @@ static int run_process(void (*body)(void))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -EINTR;
 }
 
-static bool job_ends_right(struct job *job)
-{
-	job_stop(job);
-	return job_wait(job, LONG_MS) && !job_errors(job);
-}
-
 /* A fresh process, after whatever happened: runs, stops, resumes, ends with the right result. */
 static bool fresh_process_works(void)
 {
@@ -191,7 +185,7 @@ TEST_F_TIMEOUT(hang, bad_access_is_told_to_its_process_and_no_other, 120)
 	EXPECT_EQ(0, run_process(run_bad_process));
 	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
 	EXPECT_EQ(-ETIME, kfd_event_wait(&self->dev, &self->exception, 50, NULL));
-	EXPECT_TRUE(job_ends_right(&self->job));
+	EXPECT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 static void run_bad_copy(void)
@@ -216,7 +210,7 @@ static void run_bad_copy(void)
 TEST_F_TIMEOUT(hang, bad_copy_is_told_to_its_process_and_no_other, 120)
 {
 	EXPECT_EQ(0, run_process(run_bad_copy));
-	EXPECT_TRUE(job_ends_right(&self->job));
+	EXPECT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 /* Arms a fault for the queues of one process. */
@@ -248,7 +242,7 @@ TEST_F_TIMEOUT(hang, hung_wave_costs_its_queue_and_no_other, 120)
 	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
 	EXPECT_EQ(-ETIME, kfd_event_wait(&self->dev, &self->exception, 50, NULL));
 	target_kill(&target);
-	EXPECT_TRUE(job_ends_right(&self->job));
+	EXPECT_TRUE(job_ends_right(&self->job, LONG_MS));
 	EXPECT_TRUE(fresh_process_works());
 }
 
@@ -307,7 +301,7 @@ TEST_F_TIMEOUT(hang, late_unmap_and_slow_fence_cost_nothing, 120)
 	ASSERT_EQ(0, resume_queue(self->fd, self->id));
 	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
 	ASSERT_EQ(0, resume_queue(self->fd, self->id));
-	EXPECT_TRUE(job_ends_right(&self->job));
+	EXPECT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 /* KFD looks at what an interrupt says; the next one brings what the lost one would have. */
@@ -329,7 +323,7 @@ TEST_F_TIMEOUT(hang, lost_interrupt_is_made_up_for_by_the_next, 120)
 	sdma_submit(&queue);
 	EXPECT_EQ(0, kfd_event_wait(&self->dev, &event, LONG_MS, NULL));
 	EXPECT_EQ(0, sdma_queue_destroy(&queue));
-	EXPECT_TRUE(job_ends_right(&self->job));
+	EXPECT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 TEST_HARNESS_MAIN

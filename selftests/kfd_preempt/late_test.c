@@ -37,10 +37,8 @@ FIXTURE_SETUP(late)
 	self->fd = self->dev.kfd_fd;
 	ASSERT_TRUE(driver_has_no_hws(self->fd));
 	ASSERT_TRUE(driver_facts(self->fd).caps & KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP);
-	ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue));
+	ASSERT_EQ(0, busy_queue_create(&self->dev, &self->queue, &self->job, WORKGROUPS, LONG_MS));
 	self->id = self->queue.id;
-	ASSERT_EQ(0, checksum_job_start(&self->job, &self->queue, WORKGROUPS, 2));
-	ASSERT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
 
 	/* What all tests start from: a stop that was asked for and did not come in time. */
 	begin = now_ns();
@@ -59,10 +57,7 @@ FIXTURE_TEARDOWN(late)
 
 #define FINISH_JOB() \
 	do { \
-		EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS)); \
-		job_stop(&self->job); \
-		ASSERT_TRUE(job_wait(&self->job, LONG_MS)); \
-		EXPECT_EQ(0, job_errors(&self->job)); \
+		ASSERT_TRUE(job_ends_right(&self->job, LONG_MS)); \
 		job_free(&self->job); \
 	} while (0)
 

@@ -24,20 +24,15 @@ FIXTURE(held)
 FIXTURE_SETUP(held)
 {
 	ASSERT_EQ(0, kfd_device_open(&self->dev));
-	ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue));
 	self->fd = self->dev.kfd_fd;
+	ASSERT_EQ(0, busy_queue_create(&self->dev, &self->queue, &self->job, 8, LONG_MS));
 	self->id = self->queue.id;
-	ASSERT_EQ(0, checksum_job_start(&self->job, &self->queue, 8, 2));
-	ASSERT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
 }
 
 /* Whatever a test did, the kernel goes on and ends with the right result. */
 FIXTURE_TEARDOWN(held)
 {
-	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
-	job_stop(&self->job);
-	EXPECT_TRUE(job_wait(&self->job, LONG_MS));
-	EXPECT_EQ(0, job_errors(&self->job));
+	EXPECT_TRUE(job_ends_right(&self->job, LONG_MS));
 	EXPECT_EQ(0, aql_queue_destroy(&self->queue));
 	kfd_device_close(&self->dev);
 }

@@ -13,6 +13,7 @@
 #include "jobs.h"
 #include "kselftest_harness.h"
 #include "sched_mode.h"
+#include "text_file.h"
 #include "wait.h"
 
 #define LONG_MS 30000u
@@ -37,14 +38,10 @@ static int load_module(void)
 
 static int set_fails(int fails)
 {
-	FILE *file = fopen(PARAMETER, "we");
-	int ret;
+	char text[16];
 
-	if (!file)
-		return -errno;
-	fprintf(file, "%d\n", fails);
-	ret = fclose(file) ? -errno : 0;
-	return ret;
+	snprintf(text, sizeof(text), "%d\n", fails);
+	return text_file_write(PARAMETER, text);
 }
 
 /* Those that did not come yet, or a negative errno. */
@@ -80,11 +77,9 @@ FIXTURE_SETUP(remap)
 	ASSERT_EQ(0, kfd_device_open(&self->dev));
 	self->fd = self->dev.kfd_fd;
 	ASSERT_FALSE(driver_has_no_hws(self->fd));
-	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue[i]));
-		ASSERT_EQ(0, checksum_job_start(&self->job[i], &self->queue[i], 2, 2));
-		ASSERT_TRUE(job_wait_progress(&self->job[i], 2, LONG_MS));
-	}
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, busy_queue_create(&self->dev, &self->queue[i], &self->job[i], 2,
+					       LONG_MS));
 	self->id = self->queue[0].id;
 }
 
@@ -93,10 +88,7 @@ FIXTURE_TEARDOWN(remap)
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
-		EXPECT_TRUE(job_wait_progress(&self->job[i], 2, LONG_MS));
-		job_stop(&self->job[i]);
-		EXPECT_TRUE(job_wait(&self->job[i], LONG_MS));
-		EXPECT_EQ(0, job_errors(&self->job[i]));
+		EXPECT_TRUE(job_ends_right(&self->job[i], LONG_MS));
 		EXPECT_EQ(0, aql_queue_destroy(&self->queue[i]));
 	}
 	kfd_device_close(&self->dev);

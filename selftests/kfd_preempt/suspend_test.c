@@ -3,42 +3,23 @@
  * Suspend to RAM with a queue that is held and one that is not. The kernel's own test mode takes
  * all devices down and up again without the sleep in between. Needs root and /sys/power/pm_test.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "jobs.h"
 #include "kselftest_harness.h"
 #include "sched_mode.h"
+#include "text_file.h"
 #include "wait.h"
 
 #define LONG_MS 60000u
 
-static int write_power(const char *file, const char *text)
-{
-	char path[64];
-	int fd, ret = 0;
-
-	snprintf(path, sizeof(path), "/sys/power/%s", file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		ret = -errno;
-	close(fd);
-	return ret;
-}
-
 static int suspend_and_resume(void)
 {
-	int ret = write_power("../module/suspend/parameters/pm_test_delay", "0");
+	int ret = text_file_write("/sys/module/suspend/parameters/pm_test_delay", "0");
 
 	if (!ret)
-		ret = write_power("pm_test", "devices");
+		ret = text_file_write("/sys/power/pm_test", "devices");
 	if (!ret)
-		ret = write_power("state", "mem");
-	write_power("pm_test", "none");
+		ret = text_file_write("/sys/power/state", "mem");
+	text_file_write("/sys/power/pm_test", "none");
 	return ret;
 }
 
@@ -57,11 +38,9 @@ FIXTURE_SETUP(suspend)
 
 	ASSERT_EQ(0, kfd_device_open(&self->dev));
 	self->fd = self->dev.kfd_fd;
-	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue[i]));
-		ASSERT_EQ(0, checksum_job_start(&self->job[i], &self->queue[i], 2, 2));
-		ASSERT_TRUE(job_wait_progress(&self->job[i], 2, LONG_MS));
-	}
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, busy_queue_create(&self->dev, &self->queue[i], &self->job[i], 2,
+					       LONG_MS));
 	self->id = self->queue[0].id;
 }
 
@@ -70,10 +49,7 @@ FIXTURE_TEARDOWN(suspend)
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
-		EXPECT_TRUE(job_wait_progress(&self->job[i], 2, LONG_MS));
-		job_stop(&self->job[i]);
-		EXPECT_TRUE(job_wait(&self->job[i], LONG_MS));
-		EXPECT_EQ(0, job_errors(&self->job[i]));
+		EXPECT_TRUE(job_ends_right(&self->job[i], LONG_MS));
 		EXPECT_EQ(0, aql_queue_destroy(&self->queue[i]));
 	}
 	kfd_device_close(&self->dev);

@@ -78,10 +78,8 @@ FIXTURE_SETUP(sysfs)
 {
 	ASSERT_EQ(0, kfd_device_open(&self->dev));
 	self->fd = self->dev.kfd_fd;
-	ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue));
+	ASSERT_EQ(0, busy_queue_create(&self->dev, &self->queue, &self->job, 2, LONG_MS));
 	self->id = self->queue.id;
-	ASSERT_EQ(0, checksum_job_start(&self->job, &self->queue, 2, 2));
-	ASSERT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
 }
 
 FIXTURE_TEARDOWN(sysfs)
@@ -93,14 +91,6 @@ FIXTURE_TEARDOWN(sysfs)
 
 #define FILE_OF_QUEUE(name) read_file(getpid(), self->id, name)
 #define NUMBER_OF_QUEUE(name) strtoull(FILE_OF_QUEUE(name), NULL, 10)
-
-#define FINISH_JOB() \
-	do { \
-		EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS)); \
-		job_stop(&self->job); \
-		ASSERT_TRUE(job_wait(&self->job, LONG_MS)); \
-		EXPECT_EQ(0, job_errors(&self->job)); \
-	} while (0)
 
 TEST_F(sysfs, files_are_read_only_and_times_are_for_root)
 {
@@ -183,7 +173,7 @@ TEST_F(sysfs, they_follow_a_stop_and_a_start)
 	EXPECT_STREQ("0x0", FILE_OF_QUEUE("preempt_holds"));
 	EXPECT_STREQ("1", FILE_OF_QUEUE("preempt_count"));
 	EXPECT_EQ(status.held_ns, NUMBER_OF_QUEUE("preempt_held_ns"));
-	FINISH_JOB();
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 TEST_F(sysfs, state_of_a_queue_of_0_percent_is_inactive)
@@ -195,7 +185,7 @@ TEST_F(sysfs, state_of_a_queue_of_0_percent_is_inactive)
 	ASSERT_EQ(0, resume_queue(self->fd, self->id));
 	ASSERT_EQ(0, aql_queue_set_percentage(&self->queue, 100));
 	EXPECT_STREQ("running", FILE_OF_QUEUE("preempt_state"));
-	FINISH_JOB();
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 TEST_F(sysfs, holds_of_an_operator_are_told)
@@ -214,7 +204,7 @@ TEST_F(sysfs, holds_of_an_operator_are_told)
 				   target.queue_id));
 	EXPECT_STREQ("0x0", read_file(target.pid, target.queue_id, "preempt_holds"));
 	EXPECT_TRUE(target_finish(&target));
-	FINISH_JOB();
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 /* The files go with the queue, also from under those who have them open. */
@@ -269,7 +259,7 @@ TEST_F_TIMEOUT(sysfs, readers_race_with_the_end_of_queues, 120)
 	ASSERT_EQ(reader, waitpid(reader, &status, 0));
 	EXPECT_TRUE(WIFSIGNALED(status));
 	EXPECT_EQ(0, aql_queue_destroy(&queue));
-	FINISH_JOB();
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 TEST(version_parameter_is_read_only_and_that_of_QUERY)

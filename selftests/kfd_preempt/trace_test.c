@@ -11,6 +11,7 @@
 #include "kselftest_harness.h"
 #include "sched_mode.h"
 #include "target.h"
+#include "text_file.h"
 
 #define LONG_MS 30000u
 /* A buffer of our own: what others trace is neither read nor stopped. */
@@ -27,34 +28,19 @@ struct trace {
 	char line[LINES_MAX][LINE_BYTES];
 };
 
-static int write_instance(const char *file, const char *text)
-{
-	char path[256];
-	int fd, ret = 0;
-
-	snprintf(path, sizeof(path), INSTANCE "/%s", file);
-	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		ret = -errno;
-	close(fd);
-	return ret;
-}
-
 static int trace_begin(void)
 {
 	int ret;
 
 	if (mkdir(INSTANCE, 0700) && errno != EEXIST)
 		return -errno;
-	ret = write_instance("trace", "");
-	return ret ? ret : write_instance("events/kfd_preempt/enable", "1");
+	ret = text_file_write(INSTANCE "/trace", "");
+	return ret ? ret : text_file_write(INSTANCE "/events/kfd_preempt/enable", "1");
 }
 
 static void trace_end(void)
 {
-	write_instance("events/kfd_preempt/enable", "0");
+	text_file_write(INSTANCE "/events/kfd_preempt/enable", "0");
 	rmdir(INSTANCE);
 }
 
@@ -123,10 +109,8 @@ FIXTURE_SETUP(trace)
 {
 	ASSERT_EQ(0, kfd_device_open(&self->dev));
 	self->fd = self->dev.kfd_fd;
-	ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue));
+	ASSERT_EQ(0, busy_queue_create(&self->dev, &self->queue, &self->job, 2, LONG_MS));
 	self->id = self->queue.id;
-	ASSERT_EQ(0, checksum_job_start(&self->job, &self->queue, 2, 2));
-	ASSERT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
 	ASSERT_EQ(0, trace_begin()) {
 		TH_LOG("tracefs has no events/kfd_preempt: is this the patched driver?");
 	}
@@ -138,14 +122,6 @@ FIXTURE_TEARDOWN(trace)
 	aql_queue_destroy(&self->queue);
 	kfd_device_close(&self->dev);
 }
-
-#define FINISH_JOB() \
-	do { \
-		EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS)); \
-		job_stop(&self->job); \
-		ASSERT_TRUE(job_wait(&self->job, LONG_MS)); \
-		EXPECT_EQ(0, job_errors(&self->job)); \
-	} while (0)
 
 #define READ_TRACE() \
 	do { \
@@ -192,7 +168,7 @@ TEST_F(trace, a_stop_is_told_from_the_call_to_the_queue)
 	EXPECT_LE(trace_number(node, "ns"), trace_number(end, "ns"));
 	EXPECT_EQ(trace_number(node, "hw_ns"), trace_number(end, "hw_ns"));
 	ASSERT_EQ(0, resume_queue(self->fd, self->id));
-	FINISH_JOB();
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 TEST_F(trace, a_start_is_told)
@@ -204,7 +180,7 @@ TEST_F(trace, a_start_is_told)
 			       queue_fields(self, getpid(), self->id,
 					    "op=resume from=held to=running holds=0x1->0x0 result=0")));
 	EXPECT_TRUE(trace_find(&self->trace, "kfd_preempt_node", " stops=0 starts=1 "));
-	FINISH_JOB();
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 /* Nothing became of a queue, so that only the call is told. */
@@ -214,7 +190,7 @@ TEST_F(trace, a_refused_call_says_so)
 	READ_TRACE();
 	EXPECT_EQ(2, self->trace.num);
 	EXPECT_TRUE(trace_find(&self->trace, "kfd_preempt_switch_end", " ret=0 done=0/1 "));
-	FINISH_JOB();
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 /* The hardware is not asked, and the node says so. */
@@ -231,7 +207,7 @@ TEST_F(trace, a_stop_off_the_hardware_costs_it_nothing)
 	}
 	ASSERT_EQ(0, resume_queue(self->fd, self->id));
 	ASSERT_EQ(0, aql_queue_set_percentage(&self->queue, 100));
-	FINISH_JOB();
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 static bool release_is_told(const void *arg)
@@ -265,7 +241,7 @@ TEST_F(trace, an_operator_and_its_end_are_told)
 					    "op=resume from=held to=running holds=0x2->0x0 result=0"),
 			       LONG_MS));
 	EXPECT_TRUE(target_finish(&target));
-	FINISH_JOB();
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
 static bool loss_is_told(const void *arg)

@@ -25,11 +25,9 @@ FIXTURE_SETUP(two)
 	ASSERT_EQ(0, kfd_device_open_second(&self->dev[1], &self->dev[0]));
 	ASSERT_NE(self->dev[0].gpu_id, self->dev[1].gpu_id);
 	self->fd = self->dev[0].kfd_fd;
-	for (i = 0; i < GPUS; i++) {
-		ASSERT_EQ(0, aql_queue_create(&self->dev[i], &self->queue[i]));
-		ASSERT_EQ(0, checksum_job_start(&self->job[i], &self->queue[i], 2, 2));
-		ASSERT_TRUE(job_wait_progress(&self->job[i], 2, LONG_MS));
-	}
+	for (i = 0; i < GPUS; i++)
+		ASSERT_EQ(0, busy_queue_create(&self->dev[i], &self->queue[i], &self->job[i], 2,
+					       LONG_MS));
 }
 
 FIXTURE_TEARDOWN(two)
@@ -37,10 +35,7 @@ FIXTURE_TEARDOWN(two)
 	unsigned int i;
 
 	for (i = 0; i < GPUS; i++) {
-		EXPECT_TRUE(job_wait_progress(&self->job[i], 2, LONG_MS));
-		job_stop(&self->job[i]);
-		EXPECT_TRUE(job_wait(&self->job[i], LONG_MS));
-		EXPECT_EQ(0, job_errors(&self->job[i]));
+		EXPECT_TRUE(job_ends_right(&self->job[i], LONG_MS));
 		EXPECT_EQ(0, aql_queue_destroy(&self->queue[i]));
 		kfd_device_close(&self->dev[i]);
 	}

@@ -156,6 +156,18 @@ int checksum_job_start(struct job *job, struct aql_queue *queue, uint32_t num_wo
 	return 0;
 }
 
+int busy_queue_create(struct kfd_device *dev, struct aql_queue *queue, struct job *job,
+		      uint32_t num_workgroups, unsigned int timeout_ms)
+{
+	int ret = aql_queue_create(dev, queue);
+
+	if (!ret)
+		ret = checksum_job_start(job, queue, num_workgroups, 2);
+	if (!ret && !job_wait_progress(job, 2, timeout_ms))
+		ret = -ETIME;
+	return ret;
+}
+
 uint32_t job_progress(const struct job *job, uint32_t workgroup)
 {
 	return __atomic_load_n(&shared_of(job)->progress[workgroup].value, __ATOMIC_ACQUIRE);
@@ -330,6 +342,20 @@ static uint32_t checksum_errors(const struct job *job)
 uint32_t job_errors(const struct job *job)
 {
 	return job->checks_sum ? checksum_errors(job) : count_errors(job);
+}
+
+bool job_ends_right(struct job *job, unsigned int timeout_ms)
+{
+	bool goes_on = job_wait_progress(job, 2, timeout_ms);
+
+	if (!goes_on)
+		printf("# the job does not go on\n");
+	job_stop(job);
+	if (!job_wait(job, timeout_ms)) {
+		printf("# the job does not end\n");
+		return false;
+	}
+	return !job_errors(job) && goes_on;
 }
 
 void job_free(struct job *job)

@@ -33,6 +33,13 @@ int count_job_start(struct job *job, struct aql_queue *queue, uint32_t num_workg
 int checksum_job_start(struct job *job, struct aql_queue *queue, uint32_t num_workgroups,
 		       uint32_t waves);
 
+/*
+ * A new queue with a checksum job of two waves a workgroup, all of which have made
+ * two iterations. 0 or a negative errno; -ETIME: the job does not begin.
+ */
+int busy_queue_create(struct kfd_device *dev, struct aql_queue *queue, struct job *job,
+		      uint32_t num_workgroups, unsigned int timeout_ms);
+
 /* Iterations that a workgroup has counted in memory. */
 uint32_t job_progress(const struct job *job, uint32_t workgroup);
 
@@ -53,6 +60,9 @@ bool job_done(const struct job *job);
  * comment).
  */
 uint32_t job_errors(const struct job *job);
+
+/* It goes on, ends when it is told to, and has no errors; what is wrong is told on stdout. */
+bool job_ends_right(struct job *job, unsigned int timeout_ms);
 
 void job_free(struct job *job);
 
