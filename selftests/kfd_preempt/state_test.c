@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "aql_queue.h"
+#include "evict.h"
 #include "jobs.h"
 #include "kselftest_harness.h"
 #include "sched_mode.h"
@@ -354,33 +355,13 @@ TEST_F_TIMEOUT(queue, drain_of_an_endless_kernel_is_PENDING_until_it_ends, 60)
 	FINISH_JOB();
 }
 
-/* What amdgpu's debugfs files do: move everything out of VRAM or GTT. */
-static int evict(const char *what)
-{
-	char path[128], text[32];
-	int minor, fd, ret = -ENOENT;
-
-	for (minor = 0; minor < 4 && ret == -ENOENT; minor++) {
-		snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%d/amdgpu_evict_%s", minor,
-			 what);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0) {
-			ret = -errno;
-			continue;
-		}
-		ret = read(fd, text, sizeof(text)) < 0 ? -errno : 0;
-		close(fd);
-	}
-	return ret;
-}
-
 TEST_F(queue, eviction_and_restore_leave_a_held_queue_held)
 {
 	struct kfd_ioctl_preempt_status_args status;
 
 	START_JOB();
 	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
-	ASSERT_EQ(0, evict("vram"));
+	ASSERT_EQ(0, evict_all("vram"));
 	ASSERT_EQ(0, preempt_status(self->fd, 0, self->id, &status));
 	EXPECT_TRUE(status.status & KFD_PREEMPT_STATUS_EVICTED);
 	/* KFD restores evicted processes after 100 ms and then retries. */
@@ -397,7 +378,7 @@ TEST_F(queue, preempt_and_resume_while_evicted_wait_for_the_restore)
 
 	START_JOB();
 	for (i = 0; i < 5; i++) {
-		ASSERT_EQ(0, evict("vram"));
+		ASSERT_EQ(0, evict_all("vram"));
 		ASSERT_EQ(0, preempt_queue(self->fd, self->id));
 		EXPECT_TRUE(job_stands_still(&self->job, 10));
 		ASSERT_EQ(0, resume_queue(self->fd, self->id));

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What makes KFD take the queues of a process off the hardware and put them back later. */
+#ifndef SELFTESTS_EVICT_H
+#define SELFTESTS_EVICT_H
+
+#include "kfd_device.h"
+
+/* Moves everything out of "vram" or "gtt", of all processes. Needs root and debugfs. */
+int evict_all(const char *what);
+
+/* Memory of this process that the GPU maps; an anonymous mapping, whose pages can go. */
+int evict_userptr_create(struct kfd_device *dev, struct kfd_buffer *buf);
+
+/* Its pages go: KFD stops the queues of this process until it has mapped new ones. */
+int evict_userptr(const struct kfd_buffer *buf);
+
+#endif
