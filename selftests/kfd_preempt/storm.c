@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Stops and starts of queues that work, in the middle of evictions and of kill -9 of their owners
+ * and operators. SEED and COUNT (of stops) in the environment. Needs root and debugfs.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "evict.h"
+#include "jobs.h"
+#include "kselftest_harness.h"
+#include "preempt.h"
+#include "random.h"
+#include "wait.h"
+
+#define LONG_MS 180000u
+#define OWNERS 3u
+#define OPERATORS 2u
+#define EVICTOR (OWNERS + OPERATORS)
+#define PROCESSES (EVICTOR + 1)
+#define QUEUES 2u
+#define WORKGROUPS 4u
+#define TURN 300u	/* calls until an owner looks at the results of its jobs */
+#define KILL_MS 400u	/* on average */
+#define EVICT_MS 300u
+
+/* What all processes see. Counters only grow. */
+struct sky {
+	uint64_t seed, count;
+	uint32_t ending;	/* 1: no more stops, 2: owners look at their last jobs */
+	uint32_t failures;
+	uint64_t stops, starts, evictions, kills;
+	uint64_t jobs, iterations;	/* found right */
+	struct {
+		uint32_t ready;		/* the pid whose queues these are, or 0 */
+		uint32_t queue_id[QUEUES];
+	} owner[OWNERS];
+};
+
+struct owner {
+	struct sky *sky;
+	uint32_t slot;
+	struct random random;
+	struct kfd_device dev;
+	struct aql_queue queue[QUEUES];
+	struct job job[QUEUES];
+	struct kfd_buffer user_memory;
+	bool held[QUEUES];
+};
+
+static uint32_t get(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static uint64_t add(uint64_t *counter, uint64_t more)
+{
+	return __atomic_add_fetch(counter, more, __ATOMIC_ACQ_REL);
+}
+
+static void fail(struct sky *sky, const char *what, uint32_t which, int ret)
+{
+	if (__atomic_add_fetch(&sky->failures, 1, __ATOMIC_ACQ_REL) <= 10)
+		dprintf(STDOUT_FILENO, "# SEED=%llu %s %u: %d\n", (unsigned long long)sky->seed,
+			what, which, ret);
+}
+
+static void look_at_held(struct owner *owner, uint32_t i)
+{
+	if (owner->held[i] && random_one_in(&owner->random, 16) &&
+	    !job_stands_still(&owner->job[i], 2))
+		fail(owner->sky, "a held queue runs, of owner", owner->slot, (int)i);
+}
+
+/* One thread makes all calls on its own queues: it knows what each of them answers. */
+static void toggle(struct owner *owner, uint32_t i)
+{
+	int fd = owner->dev.kfd_fd, want = 0, ret;
+	bool stop = !owner->held[i];
+	uint32_t id = owner->queue[i].id;
+
+	if (random_one_in(&owner->random, 16)) {	/* what is so already */
+		stop = !stop;
+		want = -EALREADY;
+	}
+	look_at_held(owner, i);
+	ret = stop ? preempt_queue(fd, id) : resume_queue(fd, id);
+	if (ret != want) {
+		fail(owner->sky, stop ? "PREEMPT by owner" : "RESUME by owner", owner->slot, ret);
+		return;
+	}
+	if (ret)
+		return;
+	owner->held[i] = stop;
+	add(stop ? &owner->sky->stops : &owner->sky->starts, 1);
+	if (stop)
+		look_at_held(owner, i);
+}
+
+static void toggle_both(struct owner *owner)
+{
+	struct kfd_preempt_switch_entry entry[QUEUES] = {};
+	uint32_t flags = random_below(&owner->random, 2) * KFD_PREEMPT_SWITCH_CHECKPOINT;
+	uint32_t i;
+	int ret;
+
+	for (i = 0; i < QUEUES; i++) {
+		entry[i].queue_id = owner->queue[i].id;
+		entry[i].op = owner->held[i] ? KFD_PREEMPT_OP_RESUME : KFD_PREEMPT_OP_PREEMPT;
+		entry[i].preempt_type = owner->held[i] ? 0 : KFD_PREEMPT_TYPE_SAVE;
+	}
+	ret = preempt_switch(owner->dev.kfd_fd, 0,
+			     flags | KFD_PREEMPT_SWITCH_ALL_OR_NOTHING, entry, QUEUES);
+	for (i = 0; !ret && i < QUEUES; i++)
+		ret = entry[i].result;
+	if (ret) {
+		fail(owner->sky, "SWITCH of the queues of owner", owner->slot, ret);
+		return;
+	}
+	for (i = 0; i < QUEUES; i++) {
+		owner->held[i] = !owner->held[i];
+		add(owner->held[i] ? &owner->sky->stops : &owner->sky->starts, 1);
+	}
+}
+
+static void drop_own_holds(struct owner *owner)
+{
+	uint32_t i;
+	int ret;
+
+	for (i = 0; i < QUEUES; i++) {
+		ret = owner->held[i] ? resume_queue(owner->dev.kfd_fd, owner->queue[i].id) : 0;
+		if (ret)
+			fail(owner->sky, "last RESUME of owner", owner->slot, ret);
+		else if (owner->held[i])
+			add(&owner->sky->starts, 1);
+		owner->held[i] = false;
+	}
+}
+
+/* Ends the jobs, looks at their results. */
+static void judge_jobs(struct owner *owner)
+{
+	uint32_t i;
+
+	for (i = 0; i < QUEUES; i++) {
+		struct job *job = &owner->job[i];
+
+		if (!job_ends_right(job, LONG_MS)) {
+			fail(owner->sky, "lost or repeated work of owner", owner->slot, (int)i);
+			continue;
+		}
+		add(&owner->sky->jobs, 1);
+		add(&owner->sky->iterations, (uint64_t)job_progress(job, 0) * WORKGROUPS);
+	}
+	fflush(stdout);
+}
+
+static void renew_jobs(struct owner *owner)
+{
+	uint32_t i;
+	int ret;
+
+	for (i = 0; i < QUEUES; i++) {
+		job_free(&owner->job[i]);
+		ret = checksum_job_start(&owner->job[i], &owner->queue[i], WORKGROUPS, 2);
+		if (ret)
+			fail(owner->sky, "a new job of owner", owner->slot, ret);
+	}
+}
+
+static void set_up_owner(struct owner *owner)
+{
+	struct sky *sky = owner->sky;
+	uint32_t i;
+	int ret = kfd_device_open(&owner->dev);
+
+	for (i = 0; !ret && i < QUEUES; i++)
+		ret = busy_queue_create(&owner->dev, &owner->queue[i], &owner->job[i], WORKGROUPS,
+					LONG_MS);
+	if (!ret)
+		ret = evict_userptr_create(&owner->dev, &owner->user_memory);
+	if (ret)
+		fail(sky, "set up of owner", owner->slot, ret);
+	for (i = 0; i < QUEUES; i++)
+		sky->owner[owner->slot].queue_id[i] = owner->queue[i].id;
+	__atomic_store_n(&sky->owner[owner->slot].ready, (uint32_t)getpid(), __ATOMIC_RELEASE);
+}
+
+/* Its own memory goes away under its queues. */
+static void lose_memory(struct owner *owner)
+{
+	int ret = evict_userptr(&owner->user_memory);
+
+	if (ret)
+		fail(owner->sky, "eviction by owner", owner->slot, ret);
+	add(&owner->sky->evictions, 1);
+}
+
+/* After the storm nothing holds a queue any more, and the jobs end right. */
+static void rest(struct owner *owner)
+{
+	struct kfd_ioctl_preempt_status_args status = {};
+	uint32_t i, ms;
+	int ret;
+
+	for (i = 0; i < QUEUES; i++) {
+		for (ms = 0; ms < LONG_MS; ms += 5) {
+			ret = preempt_status(owner->dev.kfd_fd, 0, owner->queue[i].id, &status);
+			if (ret || (!status.holds && status.state == KFD_PREEMPT_STATE_RUNNING))
+				break;
+			sleep_us(5000);
+		}
+		if (ret || status.holds || status.state != KFD_PREEMPT_STATE_RUNNING)
+			fail(owner->sky, "a queue stays held, of owner", owner->slot,
+			     ret ? ret : (int)status.holds);
+		if (status.failures || status.preempts != status.resumes)
+			fail(owner->sky, "stops and starts do not match, of owner", owner->slot,
+			     (int)status.failures);
+	}
+	judge_jobs(owner);
+	for (i = 0; i < QUEUES; i++)
+		if (aql_queue_destroy(&owner->queue[i]))
+			fail(owner->sky, "a queue cannot be destroyed, of owner", owner->slot, 0);
+}
+
+static void run_owner(struct sky *sky, uint32_t slot, uint32_t stream)
+{
+	static struct owner owner;
+	uint32_t calls;
+
+	owner.sky = sky;
+	owner.slot = slot;
+	random_init(&owner.random, sky->seed, stream);
+	set_up_owner(&owner);
+	for (calls = 1; !get(&sky->ending); calls++) {
+		if (random_one_in(&owner.random, 4))
+			toggle_both(&owner);
+		else
+			toggle(&owner, random_below(&owner.random, QUEUES));
+		if (random_one_in(&owner.random, 100))
+			lose_memory(&owner);
+		if (random_one_in(&owner.random, 8))
+			sleep_us(random_below(&owner.random, 3000));
+		if (calls % TURN)
+			continue;
+		drop_own_holds(&owner);
+		judge_jobs(&owner);
+		renew_jobs(&owner);
+	}
+	drop_own_holds(&owner);
+	while (get(&sky->ending) < 2)
+		sleep_us(5000);
+	rest(&owner);
+	_exit(0);
+}
+
+/* Stops and starts others' queues, who may be gone, with and without STICKY. */
+static void run_operator(struct sky *sky, uint32_t slot, uint32_t stream)
+{
+	static const uint32_t kinds[] = { 0, 0, 0, KFD_PREEMPT_SWITCH_STICKY,
+					  KFD_PREEMPT_SWITCH_FORCE };
+	struct random random;
+	int fd = kfd_open(), ret;
+
+	random_init(&random, sky->seed, stream);
+	while (!get(&sky->ending)) {
+		uint32_t target = random_below(&random, OWNERS);
+		uint32_t id = sky->owner[target].queue_id[random_below(&random, QUEUES)];
+		uint32_t kind = kinds[random_below(&random, 5)];
+		pid_t pid = (pid_t)get(&sky->owner[target].ready);
+
+		if (!pid) {
+			sleep_us(1000);
+			continue;
+		}
+		ret = switch_preempt(fd, pid, kind, id);
+		if (!ret)
+			add(&sky->stops, 1);
+		else if (ret != -EALREADY && ret != -ESRCH && ret != -ENOENT)
+			fail(sky, "PREEMPT by operator", slot, ret);
+		sleep_us(random_below(&random, 4000));
+		ret = switch_resume(fd, pid, kind, id);
+		if (!ret)
+			add(&sky->starts, 1);
+		else if (ret != -EALREADY && ret != -ESRCH && ret != -ENOENT)
+			fail(sky, "RESUME by operator", slot, ret);
+		if (random_one_in(&random, 20)) {
+			close(fd);
+			fd = kfd_open();
+		}
+		/* so that queues work as well */
+		sleep_us(random_below(&random, 4000));
+	}
+	_exit(0);
+}
+
+/* Moves all memory of all of them. That may take seconds, for it waits for what was moved last. */
+static void run_evictor(struct sky *sky, uint32_t stream)
+{
+	struct random random;
+	int ret;
+
+	random_init(&random, sky->seed, stream);
+	while (!get(&sky->ending)) {
+		ret = evict_all(random_one_in(&random, 4) ? "gtt" : "vram");
+		if (ret)
+			fail(sky, "eviction", 0, ret);
+		add(&sky->evictions, 1);
+		sleep_us(random_below(&random, 2 * EVICT_MS) * 1000);
+	}
+	_exit(0);
+}
+
+FIXTURE(storm)
+{
+	struct sky *sky;
+	pid_t process[PROCESSES];
+	uint32_t streams;
+	struct random random;
+};
+
+static pid_t start_process(FIXTURE_DATA(storm) *self, uint32_t i)
+{
+	uint32_t stream = ++self->streams;
+	pid_t pid;
+
+	if (i < OWNERS)
+		self->sky->owner[i].ready = 0;
+	pid = fork();
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (i < OWNERS)
+		run_owner(self->sky, i, stream);
+	if (i == EVICTOR)
+		run_evictor(self->sky, stream);
+	run_operator(self->sky, i - OWNERS, stream);
+	_exit(1);
+}
+
+FIXTURE_SETUP(storm)
+{
+	uint32_t i;
+
+	self->sky = mmap(NULL, sizeof(*self->sky), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->sky);
+	self->sky->seed = number_from_environment("SEED", now_ns());
+	self->sky->count = number_from_environment("COUNT", 2000);
+	random_init(&self->random, self->sky->seed, 0);
+	printf("# SEED=%llu COUNT=%llu\n", (unsigned long long)self->sky->seed,
+	       (unsigned long long)self->sky->count);
+	fflush(stdout);
+	for (i = 0; i < PROCESSES; i++) {
+		self->process[i] = start_process(self, i);
+		ASSERT_LT(0, self->process[i]);
+	}
+}
+
+FIXTURE_TEARDOWN(storm)
+{
+	uint32_t i;
+
+	for (i = 0; i < PROCESSES; i++) {
+		if (self->process[i] <= 0)
+			continue;
+		kill(self->process[i], SIGKILL);
+		waitpid(self->process[i], NULL, 0);
+	}
+	munmap(self->sky, sizeof(*self->sky));
+}
+
+static void tell(const struct sky *sky, uint64_t begin)
+{
+	dprintf(STDOUT_FILENO, "# %llu s: %llu stops, %llu starts, %llu evictions, %llu kills, "
+		"%llu jobs of %llu iterations right, %u failures\n",
+		(unsigned long long)((now_ns() - begin) / 1000000000),
+		(unsigned long long)sky->stops, (unsigned long long)sky->starts,
+		(unsigned long long)sky->evictions, (unsigned long long)sky->kills,
+		(unsigned long long)sky->jobs, (unsigned long long)sky->iterations, sky->failures);
+}
+
+/* Kills one of the processes and puts another one in its place. */
+static bool replace_one(FIXTURE_DATA(storm) *self)
+{
+	uint32_t i = random_below(&self->random, EVICTOR);
+	int status;
+
+	/* One that is killed while it sets up proves nothing. */
+	if (i < OWNERS && !get(&self->sky->owner[i].ready))
+		return true;
+	kill(self->process[i], SIGKILL);
+	if (waitpid(self->process[i], &status, 0) != self->process[i] || !WIFSIGNALED(status))
+		return false;
+	add(&self->sky->kills, 1);
+	self->process[i] = start_process(self, i);
+	return self->process[i] > 0;
+}
+
+/* Until enough stops were made; false when a process ended by itself or nothing moves. */
+static bool storm_passes(FIXTURE_DATA(storm) *self)
+{
+	uint64_t begin = now_ns(), told = begin, moved = begin, now, stops = 0;
+	uint64_t next_kill = begin;
+	struct sky *sky = self->sky;
+
+	while (__atomic_load_n(&sky->stops, __ATOMIC_ACQUIRE) < sky->count &&
+	       !get(&sky->failures)) {
+		sleep_us(10000);
+		now = now_ns();
+		if (stops != sky->stops)
+			moved = now;
+		stops = sky->stops;
+		if (now - moved > LONG_MS * 1000000ull)
+			return false;
+		if (now > next_kill) {
+			if (!replace_one(self))
+				return false;
+			next_kill = now + random_below(&self->random, 2 * KILL_MS) * 1000000ull;
+		}
+		if (now - told > 20000000000ull) {
+			tell(sky, begin);
+			told = now;
+		}
+	}
+	tell(sky, begin);
+	return true;
+}
+
+TEST_F_TIMEOUT(storm, evictions_and_kills_lose_no_work_and_leave_no_hold, 86400)
+{
+	struct sky *sky = self->sky;
+	uint32_t i, j;
+	int status, fd;
+
+	EXPECT_TRUE(storm_passes(self));
+	__atomic_store_n(&sky->ending, 1, __ATOMIC_RELEASE);
+	for (i = OWNERS; i < PROCESSES; i++) {
+		EXPECT_EQ(self->process[i], waitpid(self->process[i], &status, 0));
+		EXPECT_EQ(0, status);
+		self->process[i] = 0;
+	}
+	/* STICKY outlives its operators. */
+	fd = kfd_open();
+	for (i = 0; i < OWNERS; i++)
+		for (j = 0; j < QUEUES; j++)
+			switch_resume(fd, self->process[i], KFD_PREEMPT_SWITCH_STICKY,
+				      sky->owner[i].queue_id[j]);
+	__atomic_store_n(&sky->ending, 2, __ATOMIC_RELEASE);
+	for (i = 0; i < OWNERS; i++) {
+		EXPECT_EQ(self->process[i], waitpid(self->process[i], &status, 0));
+		EXPECT_EQ(0, status);
+		self->process[i] = 0;
+	}
+	close(fd);
+	tell(sky, now_ns());
+	EXPECT_EQ(0, sky->failures);
+}
+
+TEST_HARNESS_MAIN
