@@ -133,10 +133,6 @@ Outcome<Cgroup> cgroup_of(const Context& context, const std::string& word) {
     return Cgroup{root / relative, "/" + relative};
 }
 
-bool exists(const Cgroup& cgroup) {
-    return is_v2(cgroup.directory);
-}
-
 Outcome<std::vector<pid_t>> processes_of(const Cgroup& cgroup) {
     std::vector<pid_t> pids;
     if (const int failed = read_subtree(cgroup.directory, pids); failed != 0)

@@ -22,8 +22,6 @@ struct Cgroup {
 // Whether there is such a cgroup is not looked at: it may be gone while its queues are still held.
 Outcome<Cgroup> cgroup_of(const Context& context, const std::string& word);
 
-bool exists(const Cgroup& cgroup);
-
 // Of the cgroup and all below it, ascending. One that goes away meanwhile is left out.
 Outcome<std::vector<pid_t>> processes_of(const Cgroup& cgroup);
 

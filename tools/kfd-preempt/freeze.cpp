@@ -38,7 +38,6 @@ private:
     void judge_held(GroupQueue& queue, std::uint32_t state);
     void stop(const std::vector<GroupQueue*>& queues);
     void judge(GroupQueue& queue);
-    std::vector<GroupQueue*> waiting();
     GroupQueue* known(const FrozenQueue& id);
     bool save();
 
@@ -63,6 +62,7 @@ GroupQueue* Freezing::known(const FrozenQueue& id) {
 
 // Stopped already: by whom decides whether thaw may start it.
 void Freezing::judge_held(GroupQueue& queue, std::uint32_t state) {
+    queue.answered = true;
     queue.entry.state = state;
     queue.entry.holds = KFD_PREEMPT_HOLD_STICKY;
     queue.outcome = "already";
@@ -80,7 +80,7 @@ void Freezing::judge_held(GroupQueue& queue, std::uint32_t state) {
 }
 
 void Freezing::look_at(const Target& target, const kfd::Queue& queue) {
-    GroupQueue item{target, {target.pid, queue.queue_id, 0}, queue.gpu_id, name_of(queue.type)};
+    GroupQueue item{{queue.gpu_id, name_of(queue.type)}, target, {target.pid, queue.queue_id, 0}};
     if (queue.type != kfd::QueueType::compute) {
         item.outcome = "skipped";
         item.text = fmt::format("{}: skipped, {} queue: only compute queues can be held",
@@ -104,6 +104,7 @@ void Freezing::look_at(const Target& target, const kfd::Queue& queue) {
     if (known(item.id) != nullptr)
         return;
     if (status && status->state == KFD_PREEMPT_STATE_DEAD) {
+        item.answered = true;
         item.entry.state = status->state;
         item.entry.holds = status->holds;
         item.outcome = "skipped";
@@ -141,24 +142,13 @@ bool Freezing::look() {
     return true;
 }
 
-std::vector<GroupQueue*> Freezing::waiting() {
-    std::vector<GroupQueue*> queues;
-    for (GroupQueue& queue : queues_)
-        if (queue.outcome[0] == '\0' || worth_another_try(queue))
-            queues.push_back(&queue);
-    return queues;
-}
-
 void Freezing::judge(GroupQueue& queue) {
     const int reason = queue.errno_value = -queue.entry.result;
     queue.failed = false;
     if (reason == 0) {
         queue.held = true;
         queue.outcome = "frozen";
-        queue.text = queue.entry.latency_ns == 0
-                         ? fmt::format("{}: frozen", queue.name())
-                         : fmt::format("{}: frozen in {}", queue.name(),
-                                       duration_text(queue.entry.latency_ns));
+        queue.text = stopped_text(queue.name(), "frozen", queue.entry);
         return;
     }
     if (reason == ETIME) {
@@ -222,7 +212,7 @@ void Freezing::run() {
     while (looks_ < looks_max && !failure_) {
         if (!look())
             return;
-        const std::vector<GroupQueue*> queues = waiting();
+        const std::vector<GroupQueue*> queues = waiting(queues_);
         // All of it will be undone, so no more is stopped for it.
         if (!partial_ && std::ranges::any_of(queues_, hopeless))
             return;

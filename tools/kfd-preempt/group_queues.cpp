@@ -2,39 +2,12 @@
 // Queues of many processes in one SWITCH, and the report that freeze and thaw give.
 #include "group_queues.hpp"
 
-#include "names.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
 #include <thread>
 
 namespace cli {
-
-namespace {
-
-Json json_of(const GroupQueue& queue) {
-    const bool answered = queue.entry.state != 0 || queue.entry.holds != 0;
-    Json item;
-    item["pid"] = queue.id.pid;
-    item["comm"] = queue.target.comm_json();
-    item["queue"] = queue.id.queue_id;
-    item["gpu_id"] = queue.gpu_id;
-    item["type"] = queue.type;
-    item["outcome"] = queue.outcome;
-    item["errno"] = queue.errno_value == 0 ? Json(nullptr) : Json(errno_name(queue.errno_value));
-    item["state"] = answered ? Json(state_name(queue.entry.state)) : Json(nullptr);
-    item["holds"] = answered ? Json(hold_names(queue.entry.holds)) : Json(nullptr);
-    item["latency_ns"] = queue.entry.latency_ns;
-    item["message"] = queue.text;
-    return item;
-}
-
-} // namespace
-
-std::string GroupQueue::name() const {
-    return fmt::format("queue {} of {}", id.queue_id, target.name());
-}
 
 bool is_gone(int errno_value) {
     return errno_value == ENOENT || errno_value == ESTALE || errno_value == ESRCH;
@@ -45,6 +18,14 @@ bool worth_another_try(const GroupQueue& queue) {
     const int errno_value = queue.errno_value;
     return queue.failed && queue.tries < tries_max &&
            (errno_value == EBUSY || errno_value == ETIME || errno_value == ENOMEM);
+}
+
+std::vector<GroupQueue*> waiting(std::vector<GroupQueue>& queues) {
+    std::vector<GroupQueue*> some;
+    for (GroupQueue& queue : queues)
+        if (queue.outcome[0] == '\0' || worth_another_try(queue))
+            some.push_back(&queue);
+    return some;
 }
 
 void pause_before_retry() {
@@ -80,8 +61,10 @@ bool GroupSwitch::run(const Context& context, const Driver& driver, Verb verb,
             return false;
         }
         hw_ns += done->hw_ns;
-        for (std::size_t i = 0; i < part.size(); ++i)
+        for (std::size_t i = 0; i < part.size(); ++i) {
             part[i]->entry = entries[i];
+            part[i]->answered = !is_gone(-entries[i].result);
+        }
     }
     return true;
 }
@@ -89,21 +72,15 @@ bool GroupSwitch::run(const Context& context, const Driver& driver, Verb verb,
 Report group_report(const std::string& cgroup_path, const std::vector<GroupQueue>& queues,
                     const GroupSwitch& sent) {
     Report report;
-    bool all_permission = true;
     report.json["cgroup"] = cgroup_path;
     report.json["queues"] = Json::array();
     for (const GroupQueue& queue : queues) {
-        report.json["queues"].push_back(json_of(queue));
-        if (queue.failed) {
-            report.messages.push_back(queue.text);
-            all_permission &= exit_of(queue.errno_value) == Exit::permission;
-            report.exit = Exit::failed;
-        } else {
-            report.text += queue.text + "\n";
-        }
+        Json item;
+        item["pid"] = queue.id.pid;
+        item["comm"] = queue.target.comm_json();
+        item["queue"] = queue.id.queue_id;
+        tell(report, std::move(item), queue);
     }
-    if (report.exit == Exit::failed && all_permission)
-        report.exit = Exit::permission;
     report.json["calls"] = sent.calls;
     report.json["hw_ns"] = sent.hw_ns;
     return report;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "frozen_record.hpp"
+#include "queue_answer.hpp"
 #include "sentences.hpp"
 
 #include <span>
@@ -10,21 +11,14 @@
 namespace cli {
 
 // One queue of a cgroup, and what became of it so far.
-struct GroupQueue {
+struct GroupQueue : QueueAnswer {
     Target target;
     FrozenQueue id; // uid 0: not asked for, as it cannot be held
-    std::uint32_t gpu_id = 0;
-    std::string type;
-    const char* outcome = ""; // stable word of the JSON; empty: still to be tried
-    int errno_value = 0;
-    bool failed = false;
     bool held = false;   // by this call
     bool joined = false; // found frozen with another cgroup by this call
     unsigned tries = 0;
-    kfd_preempt_switch_entry entry{};
-    std::string text{};
 
-    [[nodiscard]] std::string name() const;
+    [[nodiscard]] std::string name() const { return queue_name(id.queue_id, target); }
 };
 
 // Counts what was sent.
@@ -44,6 +38,9 @@ bool is_gone(int errno_value);
 
 // Failed for what goes away by itself, and was not tried often yet.
 bool worth_another_try(const GroupQueue& queue);
+
+// Not tried yet, or worth another try.
+std::vector<GroupQueue*> waiting(std::vector<GroupQueue>& queues);
 
 // Between two tries.
 void pause_before_retry();

@@ -5,6 +5,7 @@
 #include "kfd/module.hpp"
 #include "machine.hpp"
 #include "names.hpp"
+#include "queue_answer.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -57,8 +58,7 @@ const char* verb_name(Verb verb) {
 
 std::string driver_sentence(const Context& context, Verb verb, int errno_value,
                             const Target& target, std::optional<std::uint32_t> queue_id) {
-    const std::string thing =
-        queue_id ? fmt::format("queue {} of {}", *queue_id, target.name()) : target.name();
+    const std::string thing = queue_id ? queue_name(*queue_id, target) : target.name();
     switch (errno_value) {
     case EPERM: return not_allowed(context, verb, target, thing);
     case EBUSY: return busy(verb, thing);

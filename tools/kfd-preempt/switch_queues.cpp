@@ -2,7 +2,7 @@
 // What suspend and resume share: choose queues, send SWITCH, say how each one went.
 #include "switch_queues.hpp"
 
-#include "names.hpp"
+#include "queue_answer.hpp"
 #include "target.hpp"
 
 #include <algorithm>
@@ -15,13 +15,8 @@ namespace cli {
 namespace {
 
 struct QueueResult {
-    kfd::Queue queue;
-    const char* outcome; // stable word of the JSON
-    int errno_value;
-    bool answered; // the driver said state and holds
-    kfd_preempt_switch_entry entry;
-    std::string text; // for stdout, or for stderr when it failed
-    bool failed;
+    std::uint32_t queue_id;
+    QueueAnswer answer;
 };
 
 class Switch {
@@ -37,12 +32,10 @@ public:
 
 private:
     [[nodiscard]] std::string thing(const kfd::Queue& queue) const {
-        return fmt::format("queue {} of {}", queue.queue_id, target_.name());
+        return queue_name(queue.queue_id, target_);
     }
-    [[nodiscard]] QueueResult judge(const kfd::Queue& queue,
+    [[nodiscard]] QueueAnswer judge(const kfd::Queue& queue,
                                     const kfd_preempt_switch_entry& entry) const;
-    [[nodiscard]] std::string success_text(const kfd::Queue& queue,
-                                           const kfd_preempt_switch_entry& entry) const;
     [[nodiscard]] std::string already_text(const kfd::Queue& queue,
                                            const kfd_preempt_switch_entry& entry) const;
 
@@ -56,31 +49,13 @@ private:
 };
 
 void Switch::skip(const kfd::Queue& queue) {
-    const std::string why = "only compute queues can be held";
-    results_.push_back({queue,
-                        named_ ? "failed" : "skipped",
-                        named_ ? EOPNOTSUPP : 0,
-                        false,
-                        {},
-                        fmt::format("{}: {}{} queue: {}", thing(queue), named_ ? "" : "skipped, ",
-                                    name_of(queue.type), why),
-                        named_});
-}
-
-std::string Switch::success_text(const kfd::Queue& queue,
-                                 const kfd_preempt_switch_entry& entry) const {
-    if (plan_.verb == Verb::suspend)
-        return entry.latency_ns == 0 ? fmt::format("{}: suspended", thing(queue))
-                                     : fmt::format("{}: suspended in {}", thing(queue),
-                                                   duration_text(entry.latency_ns));
-    if (entry.holds == 0)
-        return fmt::format("{}: resumed{}", thing(queue),
-                           entry.state == KFD_PREEMPT_STATE_INACTIVE
-                               ? ", but KFD keeps it off the hardware for a reason of its own "
-                                 "(evicted, 0 percent, debugger)"
-                               : "");
-    return fmt::format("{}: released, but still held by {}", thing(queue),
-                       words_or_dash(hold_names(entry.holds)));
+    QueueAnswer answer{queue.gpu_id, name_of(queue.type)};
+    answer.outcome = named_ ? "failed" : "skipped";
+    answer.errno_value = named_ ? EOPNOTSUPP : 0;
+    answer.failed = named_;
+    answer.text = fmt::format("{}: {}{} queue: only compute queues can be held", thing(queue),
+                              named_ ? "" : "skipped, ", answer.type);
+    results_.push_back({queue.queue_id, std::move(answer)});
 }
 
 std::string Switch::already_text(const kfd::Queue& queue,
@@ -97,24 +72,32 @@ std::string Switch::already_text(const kfd::Queue& queue,
     return fmt::format("{}: not suspended, nothing to do", thing(queue));
 }
 
-QueueResult Switch::judge(const kfd::Queue& queue, const kfd_preempt_switch_entry& entry) const {
+QueueAnswer Switch::judge(const kfd::Queue& queue, const kfd_preempt_switch_entry& entry) const {
     const int reason = -entry.result;
-    if (reason == 0)
-        return {queue, plan_.verb == Verb::suspend ? "suspended" : "resumed",
-                0,     true,
-                entry, success_text(queue, entry),
-                false};
-    if (reason == EALREADY)
-        return {queue, "already", reason, true, entry, already_text(queue, entry), false};
-    // Nobody named it and it went away between the look at sysfs and the call: nothing is wrong.
-    if (reason == ENOENT && !named_)
-        return {queue, "gone", reason,
-                false, entry,  fmt::format("{}: destroyed meanwhile", thing(queue)),
-                false};
-    return {queue,  reason == ETIME ? "pending" : "failed",
-            reason, true,
-            entry,  driver_sentence(context_, plan_.verb, reason, target_, queue.queue_id),
-            true};
+    QueueAnswer answer{queue.gpu_id, name_of(queue.type)};
+    answer.errno_value = reason;
+    answer.answered = true;
+    answer.entry = entry;
+    if (reason == 0 && plan_.verb == Verb::suspend) {
+        answer.outcome = "suspended";
+        answer.text = stopped_text(thing(queue), "suspended", entry);
+    } else if (reason == 0) {
+        answer.outcome = "resumed";
+        answer.text = started_text(thing(queue), "resumed", "released", entry);
+    } else if (reason == EALREADY) {
+        answer.outcome = "already";
+        answer.text = already_text(queue, entry);
+    } else if (reason == ENOENT && !named_) {
+        // Nobody named it and it went away between the look at sysfs and the call.
+        answer.outcome = "gone";
+        answer.answered = false;
+        answer.text = fmt::format("{}: destroyed meanwhile", thing(queue));
+    } else {
+        answer.outcome = reason == ETIME ? "pending" : "failed";
+        answer.failed = true;
+        answer.text = driver_sentence(context_, plan_.verb, reason, target_, queue.queue_id);
+    }
+    return answer;
 }
 
 bool Switch::run(Driver& driver, std::span<const kfd::Queue> queues) {
@@ -136,45 +119,25 @@ bool Switch::run(Driver& driver, std::span<const kfd::Queue> queues) {
         }
         hw_ns_ += done->hw_ns;
         for (std::size_t i = 0; i < part.size(); ++i)
-            results_.push_back(judge(part[i], entries[i]));
+            results_.push_back({part[i].queue_id, judge(part[i], entries[i])});
     }
     return true;
 }
 
 Report Switch::report() {
-    std::sort(results_.begin(), results_.end(), [](const QueueResult& a, const QueueResult& b) {
-        return a.queue.queue_id < b.queue.queue_id;
-    });
+    std::ranges::sort(results_, {}, &QueueResult::queue_id);
     Report report = failure_ ? report_of(*failure_) : Report{};
-    bool all_permission = true;
-    Json queues = Json::array();
-    for (const QueueResult& result : results_) {
-        Json item;
-        item["queue"] = result.queue.queue_id;
-        item["gpu_id"] = result.queue.gpu_id;
-        item["type"] = name_of(result.queue.type);
-        item["outcome"] = result.outcome;
-        item["errno"] =
-            result.errno_value == 0 ? Json(nullptr) : Json(errno_name(result.errno_value));
-        item["state"] = result.answered ? Json(state_name(result.entry.state)) : Json(nullptr);
-        item["holds"] = result.answered ? Json(hold_names(result.entry.holds)) : Json(nullptr);
-        item["latency_ns"] = result.entry.latency_ns;
-        item["message"] = result.text;
-        queues.push_back(std::move(item));
-        if (result.failed) {
-            report.messages.push_back(result.text);
-            all_permission &= exit_of(result.errno_value) == Exit::permission;
-            if (!failure_)
-                report.exit = Exit::failed;
-        } else {
-            report.text += result.text + "\n";
-        }
-    }
-    if (report.exit == Exit::failed && !failure_ && all_permission)
-        report.exit = Exit::permission;
     report.json["pid"] = target_.pid;
     report.json["comm"] = target_.comm_json();
-    report.json["queues"] = std::move(queues);
+    report.json["queues"] = Json::array();
+    for (const QueueResult& result : results_) {
+        Json item;
+        item["queue"] = result.queue_id;
+        tell(report, std::move(item), result.answer);
+    }
+    // That of the call says more than those of its queues.
+    if (failure_)
+        report.exit = failure_->exit;
     report.json["hw_ns"] = hw_ns_;
     return report;
 }

@@ -7,29 +7,18 @@
 
 #include <cerrno>
 #include <fmt/format.h>
+#include <map>
 
 namespace cli {
 
 namespace {
 
-GroupQueue queue_of(const Context& context, const FrozenQueue& id) {
-    GroupQueue queue{target_of(context, id.pid), id, 0, kfd::name_of(kfd::QueueType::compute)};
-    const Result<kfd::Process> process = kfd::process_queues(context.roots, id.pid);
-    for (std::size_t i = 0; process && i < process->queues.size(); ++i)
-        if (process->queues[i].queue_id == id.queue_id)
-            queue.gpu_id = process->queues[i].gpu_id;
+GroupQueue queue_of(const TargetQueues& process, const FrozenQueue& id) {
+    GroupQueue queue{{0, name_of(kfd::QueueType::compute)}, process.target, id};
+    for (const kfd::Queue& one : process.queues)
+        if (one.queue_id == id.queue_id)
+            queue.gpu_id = one.gpu_id;
     return queue;
-}
-
-std::string thawed_text(const GroupQueue& queue) {
-    if (queue.entry.holds == 0)
-        return fmt::format("{}: thawed{}", queue.name(),
-                           queue.entry.state == KFD_PREEMPT_STATE_INACTIVE
-                               ? ", but KFD keeps it off the hardware for a reason of its own "
-                                 "(evicted, 0 percent, debugger)"
-                               : "");
-    return fmt::format("{}: thawed, but still held by {}", queue.name(),
-                       words_or_dash(hold_names(queue.entry.holds)));
 }
 
 // What the driver's answer means; true when the record has no more use for the queue.
@@ -38,7 +27,7 @@ bool judge(const Context& context, GroupQueue& queue) {
     queue.failed = false;
     if (reason == 0) {
         queue.outcome = "thawed";
-        queue.text = thawed_text(queue);
+        queue.text = started_text(queue.name(), "thawed", "thawed", queue.entry);
         return true;
     }
     if (reason == EALREADY) {
@@ -68,8 +57,6 @@ public:
     Report finish();
 
 private:
-    std::vector<GroupQueue*> waiting();
-
     const Context& context_;
     const Cgroup& cgroup_;
     FrozenRecord& record_;
@@ -79,8 +66,14 @@ private:
 };
 
 void Thawing::collect() {
+    std::map<pid_t, TargetQueues> processes; // each looked at once
     for (const FrozenQueue& id : record_.of(cgroup_.path)) {
-        GroupQueue queue = queue_of(context_, id);
+        if (!processes.contains(id.pid)) {
+            const Result<kfd::Process> found = kfd::process_queues(context_.roots, id.pid);
+            processes[id.pid] = {target_of(context_, id.pid),
+                                 found ? found->queues : std::vector<kfd::Queue>{}};
+        }
+        GroupQueue queue = queue_of(processes[id.pid], id);
         if (const std::string* other = record_.other_holder(cgroup_.path, id)) {
             queue.outcome = "kept";
             queue.text =
@@ -94,17 +87,9 @@ void Thawing::collect() {
     });
 }
 
-std::vector<GroupQueue*> Thawing::waiting() {
-    std::vector<GroupQueue*> queues;
-    for (GroupQueue& queue : queues_)
-        if (queue.outcome[0] == '\0' || worth_another_try(queue))
-            queues.push_back(&queue);
-    return queues;
-}
-
 void Thawing::run(const Driver& driver) {
     std::vector<GroupQueue*> queues;
-    while (queues = waiting(), !queues.empty()) {
+    while (queues = waiting(queues_), !queues.empty()) {
         if (queues.front()->tries > 0)
             pause_before_retry();
         const bool done = sent_.run(context_, driver, Verb::thaw, queues);
