@@ -130,6 +130,9 @@ static inline void drain(struct worker *w, struct owner *owner)
 
 	if (!no_hws(w) || w->thread != DRAINED % THREADS)
 		return;
+	ret = set_percentage(owner, DRAINED, 100);
+	if (ret)
+		fail(w->world, w->name, "100 percent of the queue to drain: %d", ret);
 	do {
 		late = call_v0(w, CALL_PREEMPT, DRAINED, KFD_PREEMPT_TYPE_DRAIN,
 			       1 + random_below(&w->random, 3), MAY(OK) | MAY(ETIME));
