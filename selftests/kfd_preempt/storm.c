@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +29,13 @@
 #define KILL_MS 400u	/* on average */
 #define EVICT_MS 300u
 
+/*
+ * An owner dies anywhere but where it frees memory: FREE_MEMORY_OF_GPU leaves the buffer half freed
+ * when a signal interrupts it, and Linux 6.12 stumbles over that when the process ends (a BUG in the
+ * list_del() of amdgpu_amdkfd_gpuvm_free_memory_of_gpu(), in the stock driver as well; 7.2 is right).
+ */
+enum fate { FATE_OPEN, FATE_FREES, FATE_DIES };
+
 /* What all processes see. Counters only grow. */
 struct sky {
 	uint64_t seed, count;
@@ -37,6 +45,8 @@ struct sky {
 	uint64_t jobs, iterations;	/* found right */
 	struct {
 		uint32_t ready;		/* the pid whose queues these are, or 0 */
+		uint32_t fate;
+		int kfd_fd;
 		uint32_t queue_id[QUEUES];
 	} owner[OWNERS];
 };
@@ -74,6 +84,12 @@ static void look_at_held(struct owner *owner, uint32_t i)
 	if (owner->held[i] && random_one_in(&owner->random, 16) &&
 	    !job_stands_still(&owner->job[i], 2))
 		fail(owner->sky, "a held queue runs, of owner", owner->slot, (int)i);
+}
+
+static bool change_fate(struct sky *sky, uint32_t slot, uint32_t from, uint32_t to)
+{
+	return __atomic_compare_exchange_n(&sky->owner[slot].fate, &from, to, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 /* One thread makes all calls on its own queues: it knows what each of them answers. */
@@ -165,12 +181,16 @@ static void renew_jobs(struct owner *owner)
 	uint32_t i;
 	int ret;
 
+	if (!change_fate(owner->sky, owner->slot, FATE_OPEN, FATE_FREES))
+		for (;;)
+			pause();
 	for (i = 0; i < QUEUES; i++) {
 		job_free(&owner->job[i]);
 		ret = checksum_job_start(&owner->job[i], &owner->queue[i], WORKGROUPS, 2);
 		if (ret)
 			fail(owner->sky, "a new job of owner", owner->slot, ret);
 	}
+	change_fate(owner->sky, owner->slot, FATE_FREES, FATE_OPEN);
 }
 
 static void set_up_owner(struct owner *owner)
@@ -188,6 +208,7 @@ static void set_up_owner(struct owner *owner)
 		fail(sky, "set up of owner", owner->slot, ret);
 	for (i = 0; i < QUEUES; i++)
 		sky->owner[owner->slot].queue_id[i] = owner->queue[i].id;
+	sky->owner[owner->slot].kfd_fd = owner->dev.kfd_fd;
 	__atomic_store_n(&sky->owner[owner->slot].ready, (uint32_t)getpid(), __ATOMIC_RELEASE);
 }
 
@@ -259,42 +280,148 @@ static void run_owner(struct sky *sky, uint32_t slot, uint32_t stream)
 	_exit(0);
 }
 
-/* Stops and starts others' queues, who may be gone, with and without STICKY. */
-static void run_operator(struct sky *sky, uint32_t slot, uint32_t stream)
+struct operator {
+	struct sky *sky;
+	uint32_t slot;
+	struct random random;
+	int file;	/* of /dev/kfd: its holds end with it */
+	int borrowed;	/* a file of an owner who may be dead by now, or -1 */
+};
+
+/* What the call on a queue of somebody who may be dead, or not alive yet, can answer. */
+static bool is_answer(int ret)
+{
+	return !ret || ret == -EALREADY || ret == -ESRCH || ret == -ENOENT;
+}
+
+static void judge(struct operator *op, const char *what, bool stop, int ret)
+{
+	if (!ret)
+		add(stop ? &op->sky->stops : &op->sky->starts, 1);
+	else if (!is_answer(ret))
+		fail(op->sky, what, op->slot, ret);
+}
+
+static uint32_t fill_entry(const struct operator *op, struct kfd_preempt_switch_entry *entry,
+			   uint32_t target, uint32_t queue, bool stop)
+{
+	*entry = (struct kfd_preempt_switch_entry){
+		.queue_id = op->sky->owner[target].queue_id[queue],
+		.op = stop ? KFD_PREEMPT_OP_PREEMPT : KFD_PREEMPT_OP_RESUME,
+		.preempt_type = stop ? KFD_PREEMPT_TYPE_SAVE : 0,
+	};
+	return get(&op->sky->owner[target].ready);
+}
+
+static void switch_by_pid(struct operator *op, uint32_t target, uint32_t queue, bool stop,
+			  uint32_t kind)
+{
+	struct kfd_preempt_switch_entry entry;
+	pid_t pid = (pid_t)fill_entry(op, &entry, target, queue, stop);
+	int ret;
+
+	if (!pid)
+		return;
+	ret = preempt_switch(op->file, pid, kind, &entry, 1);
+	judge(op, "SWITCH by pid of operator", stop, ret ? ret : entry.result);
+}
+
+/* The file outlives its owner. */
+static void switch_by_file(struct operator *op, uint32_t queue, bool stop, uint32_t kind)
+{
+	struct kfd_preempt_switch_entry entry;
+	struct kfd_ioctl_preempt_switch_args args = {
+		.flags = kind | KFD_PREEMPT_SWITCH_TARGET_FD,
+		.target_fd = op->borrowed,
+		.entries_ptr = (uintptr_t)&entry,
+		.num_entries = 1,
+	};
+	int ret;
+
+	fill_entry(op, &entry, op->slot % OWNERS, queue, stop);
+	ret = kfd_ioctl(op->file, AMDKFD_IOC_PREEMPT_SWITCH, &args);
+	judge(op, "SWITCH by file of operator", stop, ret ? ret : entry.result);
+}
+
+/* All queues of all owners in one call, as a freeze does it. */
+static void switch_all(struct operator *op, bool stop, uint32_t kind)
+{
+	bool all = random_one_in(&op->random, 2);
+	struct kfd_preempt_switch_entry entry[OWNERS * QUEUES];
+	uint32_t i, num = 0, pid;
+	int ret;
+
+	for (i = 0; i < OWNERS * QUEUES; i++) {
+		pid = fill_entry(op, &entry[num], i / QUEUES, i % QUEUES, stop);
+		entry[num].target_pid = (pid_t)pid;
+		num += pid != 0;
+	}
+	if (!num)
+		return;
+	ret = preempt_switch(op->file, 0, kind | (all ? KFD_PREEMPT_SWITCH_ALL_OR_NOTHING : 0),
+			     entry, num);
+	if (ret)
+		fail(op->sky, "SWITCH of all queues by operator", op->slot, ret);
+	for (i = 0; !ret && i < num; i++)
+		if (!all || entry[i].result != -EBUSY)
+			judge(op, "entry of SWITCH of all queues by operator", stop,
+			      entry[i].result);
+}
+
+static void borrow_file(struct operator *op)
+{
+	pid_t pid = (pid_t)get(&op->sky->owner[op->slot % OWNERS].ready);
+	int pidfd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+
+	if (op->borrowed >= 0)
+		close(op->borrowed);
+	op->borrowed = -1;
+	if (pidfd < 0)
+		return;
+	op->borrowed = (int)syscall(SYS_pidfd_getfd, pidfd,
+				    op->sky->owner[op->slot % OWNERS].kfd_fd, 0);
+	close(pidfd);
+}
+
+static void hold_something(struct operator *op)
 {
 	static const uint32_t kinds[] = { 0, 0, 0, KFD_PREEMPT_SWITCH_STICKY,
 					  KFD_PREEMPT_SWITCH_FORCE };
-	struct random random;
-	int fd = kfd_open(), ret;
+	uint32_t kind = kinds[random_below(&op->random, 5)];
+	uint32_t target = random_below(&op->random, OWNERS);
+	uint32_t queue = random_below(&op->random, QUEUES), way = random_below(&op->random, 4);
+	struct kfd_ioctl_preempt_status_args status;
+	int stop, ret;
 
-	random_init(&random, sky->seed, stream);
-	while (!get(&sky->ending)) {
-		uint32_t target = random_below(&random, OWNERS);
-		uint32_t id = sky->owner[target].queue_id[random_below(&random, QUEUES)];
-		uint32_t kind = kinds[random_below(&random, 5)];
-		pid_t pid = (pid_t)get(&sky->owner[target].ready);
-
-		if (!pid) {
-			sleep_us(1000);
-			continue;
-		}
-		ret = switch_preempt(fd, pid, kind, id);
-		if (!ret)
-			add(&sky->stops, 1);
-		else if (ret != -EALREADY && ret != -ESRCH && ret != -ENOENT)
-			fail(sky, "PREEMPT by operator", slot, ret);
-		sleep_us(random_below(&random, 4000));
-		ret = switch_resume(fd, pid, kind, id);
-		if (!ret)
-			add(&sky->starts, 1);
-		else if (ret != -EALREADY && ret != -ESRCH && ret != -ENOENT)
-			fail(sky, "RESUME by operator", slot, ret);
-		if (random_one_in(&random, 20)) {
-			close(fd);
-			fd = kfd_open();
-		}
+	for (stop = 1; stop >= 0; stop--) {
+		if (way == 0)
+			switch_all(op, stop, kind);
+		else if (way == 1 && op->borrowed >= 0)
+			switch_by_file(op, queue, stop, kind);
+		else
+			switch_by_pid(op, target, queue, stop, kind);
 		/* so that queues work as well */
-		sleep_us(random_below(&random, 4000));
+		sleep_us(random_below(&op->random, 4000));
+	}
+	ret = preempt_status(op->file, (pid_t)get(&op->sky->owner[target].ready), 0, &status);
+	if (!is_answer(ret))
+		fail(op->sky, "STATUS by operator", op->slot, ret);
+}
+
+/* Stops and starts others' queues, who may be gone, in every way there is. */
+static void run_operator(struct sky *sky, uint32_t slot, uint32_t stream)
+{
+	struct operator op = { .sky = sky, .slot = slot, .file = kfd_open(), .borrowed = -1 };
+
+	random_init(&op.random, sky->seed, stream);
+	while (!get(&sky->ending)) {
+		hold_something(&op);
+		if (random_one_in(&op.random, 20)) {
+			close(op.file);
+			op.file = kfd_open();
+		}
+		if (random_one_in(&op.random, 20))
+			borrow_file(&op);
 	}
 	_exit(0);
 }
@@ -329,8 +456,10 @@ static pid_t start_process(FIXTURE_DATA(storm) *self, uint32_t i)
 	uint32_t stream = ++self->streams;
 	pid_t pid;
 
-	if (i < OWNERS)
+	if (i < OWNERS) {
 		self->sky->owner[i].ready = 0;
+		self->sky->owner[i].fate = FATE_OPEN;
+	}
 	pid = fork();
 	if (pid)
 		return pid;
@@ -392,7 +521,8 @@ static bool replace_one(FIXTURE_DATA(storm) *self)
 	int status;
 
 	/* One that is killed while it sets up proves nothing. */
-	if (i < OWNERS && !get(&self->sky->owner[i].ready))
+	if (i < OWNERS && (!get(&self->sky->owner[i].ready) ||
+			   !change_fate(self->sky, i, FATE_OPEN, FATE_DIES)))
 		return true;
 	kill(self->process[i], SIGKILL);
 	if (waitpid(self->process[i], &status, 0) != self->process[i] || !WIFSIGNALED(status))
