@@ -189,19 +189,40 @@ static inline int make_call(struct worker *w)
 	return 0;
 }
 
-/* A queue to use, or QUEUES: never one whose SELF hold is another thread's to know. */
-static inline uint32_t pick_queue(struct worker *w, uint32_t owner)
+/* Never one whose SELF hold is another thread's to know. */
+static inline bool may_use(const struct worker *w, uint32_t owner, uint32_t index)
 {
 	const struct world_owner *whose = &w->world->owner[owner];
-	uint32_t index = random_below(&w->random, QUEUES + 1);
 
-	if (index >= whose->num_queues)
-		return QUEUES;
-	if (whose->queue[index].kind == QUEUE_APART)
-		return QUEUES;
-	if (owner == w->slot && whose->queue[index].kind != QUEUE_LOOSE && index % 2 != w->thread)
-		return QUEUES;
-	return index;
+	if (index >= whose->num_queues || whose->queue[index].kind == QUEUE_APART)
+		return false;
+	return owner != w->slot || whose->queue[index].kind == QUEUE_LOOSE ||
+	       index % 2 == w->thread;
+}
+
+/* A queue to use, or now and then QUEUES: none. */
+static inline uint32_t pick_queue(struct worker *w, uint32_t owner)
+{
+	uint32_t tries, index;
+
+	for (tries = random_one_in(&w->random, 16) ? 0 : 8; tries; tries--) {
+		index = random_below(&w->random, QUEUES);
+		if (may_use(w, owner, index))
+			return index;
+	}
+	return QUEUES;
+}
+
+/* More often than not the op that changes something, as far as this caller knows. */
+static inline uint32_t pick_op(struct worker *w, uint32_t owner, uint32_t queue, uint32_t file)
+{
+	bool held;
+
+	if (queue >= QUEUES || random_one_in(&w->random, 4))
+		return random_one_in(&w->random, 2) ? KFD_PREEMPT_OP_PREEMPT :
+						      KFD_PREEMPT_OP_RESUME;
+	held = owner == w->slot ? w->held[queue] : w->record[file][owner][queue];
+	return held ? KFD_PREEMPT_OP_RESUME : KFD_PREEMPT_OP_PREEMPT;
 }
 
 static inline uint32_t queue_id_of(const struct worker *w, uint32_t owner, uint32_t queue)
@@ -238,17 +259,20 @@ static inline uint32_t pick_extras(struct worker *w, uint32_t fast, uint32_t che
 /* PREEMPT_QUEUE or RESUME_QUEUE on an own queue. */
 static inline void good_v0(struct worker *w)
 {
-	bool stop = random_one_in(&w->random, 2), late;
-	uint32_t op = stop ? KFD_PREEMPT_OP_PREEMPT : KFD_PREEMPT_OP_RESUME;
-	struct subject subject = { .owner = w->slot };
-	struct fuzz_call *call = &w->call;
+	struct subject subject = { .owner = w->slot, .queue = QUEUES };
 	const struct world_queue *queue = NULL;
+	struct fuzz_call *call = &w->call;
+	uint32_t op;
+	bool stop, late;
 
+	if (w->slot < OWNERS)
+		subject.queue = pick_queue(w, w->slot);
+	op = pick_op(w, w->slot, subject.queue, 0);
+	stop = op == KFD_PREEMPT_OP_PREEMPT;
 	fuzz_call_init(call, stop ? CALL_PREEMPT : CALL_RESUME,
 		       w->file[random_below(&w->random, FILES)]);
 	if (w->slot == OWNERS)
 		return;
-	subject.queue = pick_queue(w, w->slot);
 	if (subject.queue < QUEUES)
 		queue = &w->world->owner[w->slot].queue[subject.queue];
 	call->args.preempt.queue_id = queue_id_of(w, w->slot, subject.queue);

@@ -22,7 +22,7 @@ static inline bool is_there(const struct fuzz_call *call, const struct composed 
 	return false;
 }
 
-static inline void compose_entry(struct worker *w, struct composed *c)
+static inline void compose_entry(struct worker *w, struct composed *c, uint32_t file)
 {
 	struct fuzz_call *call = &w->call;
 	struct kfd_preempt_switch_entry *e = &call->entry[call->num];
@@ -35,7 +35,7 @@ static inline void compose_entry(struct worker *w, struct composed *c)
 	memset(e, 0, sizeof(*e));
 	e->queue_id = id;
 	e->target_pid = own_target ? w->world->owner[owner].pid : 0;
-	e->op = random_one_in(&w->random, 2) ? KFD_PREEMPT_OP_PREEMPT : KFD_PREEMPT_OP_RESUME;
+	e->op = (uint16_t)pick_op(w, owner, queue, file);
 	if (e->op == KFD_PREEMPT_OP_PREEMPT)
 		e->preempt_type = (uint16_t)pick_type(w, queue < QUEUES ?
 						      &w->world->owner[owner].queue[queue] : NULL);
@@ -137,7 +137,7 @@ static inline void good_switch(struct worker *w)
 	call->num = 0;
 	call->may = MAY(OK);
 	for (tries = 1 + random_below(&w->random, ENTRIES_TRIED); tries; tries--)
-		compose_entry(w, &c);
+		compose_entry(w, &c, file);
 	args->num_entries = call->num;
 	args->flags = pick_flags(w, &c);
 	args->flags |= name_target(w, c.common, &args->target_fd, &args->target_pid, &borrowed);

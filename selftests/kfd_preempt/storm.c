@@ -7,49 +7,18 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "evict.h"
 #include "jobs.h"
 #include "kselftest_harness.h"
-#include "preempt.h"
-#include "random.h"
-#include "wait.h"
+#include "storm_operator.h"
 
-#define LONG_MS 180000u
-#define OWNERS 3u
-#define OPERATORS 2u
-#define EVICTOR (OWNERS + OPERATORS)
-#define PROCESSES (EVICTOR + 1)
-#define QUEUES 2u
 #define WORKGROUPS 4u
 #define TURN 300u	/* calls until an owner looks at the results of its jobs */
 #define KILL_MS 400u	/* on average */
 #define EVICT_MS 300u
-
-/*
- * An owner dies anywhere but where it frees memory: FREE_MEMORY_OF_GPU leaves the buffer half freed
- * when a signal interrupts it, and Linux 6.12 stumbles over that when the process ends (a BUG in the
- * list_del() of amdgpu_amdkfd_gpuvm_free_memory_of_gpu(), in the stock driver as well; 7.2 is right).
- */
-enum fate { FATE_OPEN, FATE_FREES, FATE_DIES };
-
-/* What all processes see. Counters only grow. */
-struct sky {
-	uint64_t seed, count;
-	uint32_t ending;	/* 1: no more stops, 2: owners look at their last jobs */
-	uint32_t failures;
-	uint64_t stops, starts, evictions, kills;
-	uint64_t jobs, iterations;	/* found right */
-	struct {
-		uint32_t ready;		/* the pid whose queues these are, or 0 */
-		uint32_t fate;
-		int kfd_fd;
-		uint32_t queue_id[QUEUES];
-	} owner[OWNERS];
-};
 
 struct owner {
 	struct sky *sky;
@@ -60,36 +29,36 @@ struct owner {
 	struct job job[QUEUES];
 	struct kfd_buffer user_memory;
 	bool held[QUEUES];
+	uint32_t stood[QUEUES][WORKGROUPS];	/* progress when it was stopped */
 };
 
-static uint32_t get(const uint32_t *word)
+/* A stop has returned: from now on nothing is counted. */
+static void note_stop(struct owner *owner, uint32_t i)
 {
-	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+	uint32_t group;
+
+	for (group = 0; group < WORKGROUPS; group++)
+		owner->stood[i][group] = job_progress(&owner->job[i], group);
+	owner->held[i] = true;
+	add(&owner->sky->stops, 1);
 }
 
-static uint64_t add(uint64_t *counter, uint64_t more)
+static void note_start(struct owner *owner, uint32_t i)
 {
-	return __atomic_add_fetch(counter, more, __ATOMIC_ACQ_REL);
+	owner->held[i] = false;
+	add(&owner->sky->starts, 1);
 }
 
-static void fail(struct sky *sky, const char *what, uint32_t which, int ret)
-{
-	if (__atomic_add_fetch(&sky->failures, 1, __ATOMIC_ACQ_REL) <= 10)
-		dprintf(STDOUT_FILENO, "# SEED=%llu %s %u: %d\n", (unsigned long long)sky->seed,
-			what, which, ret);
-}
-
+/* Before a start: however long it was held, it stands where it stood. */
 static void look_at_held(struct owner *owner, uint32_t i)
 {
-	if (owner->held[i] && random_one_in(&owner->random, 16) &&
-	    !job_stands_still(&owner->job[i], 2))
-		fail(owner->sky, "a held queue runs, of owner", owner->slot, (int)i);
-}
+	uint32_t group, more;
 
-static bool change_fate(struct sky *sky, uint32_t slot, uint32_t from, uint32_t to)
-{
-	return __atomic_compare_exchange_n(&sky->owner[slot].fate, &from, to, false,
-					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	for (group = 0; owner->held[i] && group < WORKGROUPS; group++) {
+		more = job_progress(&owner->job[i], group) - owner->stood[i][group];
+		if (more)
+			fail(owner->sky, "a held queue runs, of owner", owner->slot, (int)more);
+	}
 }
 
 /* One thread makes all calls on its own queues: it knows what each of them answers. */
@@ -111,10 +80,10 @@ static void toggle(struct owner *owner, uint32_t i)
 	}
 	if (ret)
 		return;
-	owner->held[i] = stop;
-	add(stop ? &owner->sky->stops : &owner->sky->starts, 1);
 	if (stop)
-		look_at_held(owner, i);
+		note_stop(owner, i);
+	else
+		note_start(owner, i);
 }
 
 static void toggle_both(struct owner *owner)
@@ -125,6 +94,7 @@ static void toggle_both(struct owner *owner)
 	int ret;
 
 	for (i = 0; i < QUEUES; i++) {
+		look_at_held(owner, i);
 		entry[i].queue_id = owner->queue[i].id;
 		entry[i].op = owner->held[i] ? KFD_PREEMPT_OP_RESUME : KFD_PREEMPT_OP_PREEMPT;
 		entry[i].preempt_type = owner->held[i] ? 0 : KFD_PREEMPT_TYPE_SAVE;
@@ -138,8 +108,10 @@ static void toggle_both(struct owner *owner)
 		return;
 	}
 	for (i = 0; i < QUEUES; i++) {
-		owner->held[i] = !owner->held[i];
-		add(owner->held[i] ? &owner->sky->stops : &owner->sky->starts, 1);
+		if (owner->held[i])
+			note_start(owner, i);
+		else
+			note_stop(owner, i);
 	}
 }
 
@@ -149,12 +121,14 @@ static void drop_own_holds(struct owner *owner)
 	int ret;
 
 	for (i = 0; i < QUEUES; i++) {
-		ret = owner->held[i] ? resume_queue(owner->dev.kfd_fd, owner->queue[i].id) : 0;
+		if (!owner->held[i])
+			continue;
+		look_at_held(owner, i);
+		ret = resume_queue(owner->dev.kfd_fd, owner->queue[i].id);
 		if (ret)
 			fail(owner->sky, "last RESUME of owner", owner->slot, ret);
-		else if (owner->held[i])
-			add(&owner->sky->starts, 1);
-		owner->held[i] = false;
+		else
+			note_start(owner, i);
 	}
 }
 
@@ -277,152 +251,6 @@ static void run_owner(struct sky *sky, uint32_t slot, uint32_t stream)
 	while (get(&sky->ending) < 2)
 		sleep_us(5000);
 	rest(&owner);
-	_exit(0);
-}
-
-struct operator {
-	struct sky *sky;
-	uint32_t slot;
-	struct random random;
-	int file;	/* of /dev/kfd: its holds end with it */
-	int borrowed;	/* a file of an owner who may be dead by now, or -1 */
-};
-
-/* What the call on a queue of somebody who may be dead, or not alive yet, can answer. */
-static bool is_answer(int ret)
-{
-	return !ret || ret == -EALREADY || ret == -ESRCH || ret == -ENOENT;
-}
-
-static void judge(struct operator *op, const char *what, bool stop, int ret)
-{
-	if (!ret)
-		add(stop ? &op->sky->stops : &op->sky->starts, 1);
-	else if (!is_answer(ret))
-		fail(op->sky, what, op->slot, ret);
-}
-
-static uint32_t fill_entry(const struct operator *op, struct kfd_preempt_switch_entry *entry,
-			   uint32_t target, uint32_t queue, bool stop)
-{
-	*entry = (struct kfd_preempt_switch_entry){
-		.queue_id = op->sky->owner[target].queue_id[queue],
-		.op = stop ? KFD_PREEMPT_OP_PREEMPT : KFD_PREEMPT_OP_RESUME,
-		.preempt_type = stop ? KFD_PREEMPT_TYPE_SAVE : 0,
-	};
-	return get(&op->sky->owner[target].ready);
-}
-
-static void switch_by_pid(struct operator *op, uint32_t target, uint32_t queue, bool stop,
-			  uint32_t kind)
-{
-	struct kfd_preempt_switch_entry entry;
-	pid_t pid = (pid_t)fill_entry(op, &entry, target, queue, stop);
-	int ret;
-
-	if (!pid)
-		return;
-	ret = preempt_switch(op->file, pid, kind, &entry, 1);
-	judge(op, "SWITCH by pid of operator", stop, ret ? ret : entry.result);
-}
-
-/* The file outlives its owner. */
-static void switch_by_file(struct operator *op, uint32_t queue, bool stop, uint32_t kind)
-{
-	struct kfd_preempt_switch_entry entry;
-	struct kfd_ioctl_preempt_switch_args args = {
-		.flags = kind | KFD_PREEMPT_SWITCH_TARGET_FD,
-		.target_fd = op->borrowed,
-		.entries_ptr = (uintptr_t)&entry,
-		.num_entries = 1,
-	};
-	int ret;
-
-	fill_entry(op, &entry, op->slot % OWNERS, queue, stop);
-	ret = kfd_ioctl(op->file, AMDKFD_IOC_PREEMPT_SWITCH, &args);
-	judge(op, "SWITCH by file of operator", stop, ret ? ret : entry.result);
-}
-
-/* All queues of all owners in one call, as a freeze does it. */
-static void switch_all(struct operator *op, bool stop, uint32_t kind)
-{
-	bool all = random_one_in(&op->random, 2);
-	struct kfd_preempt_switch_entry entry[OWNERS * QUEUES];
-	uint32_t i, num = 0, pid;
-	int ret;
-
-	for (i = 0; i < OWNERS * QUEUES; i++) {
-		pid = fill_entry(op, &entry[num], i / QUEUES, i % QUEUES, stop);
-		entry[num].target_pid = (pid_t)pid;
-		num += pid != 0;
-	}
-	if (!num)
-		return;
-	ret = preempt_switch(op->file, 0, kind | (all ? KFD_PREEMPT_SWITCH_ALL_OR_NOTHING : 0),
-			     entry, num);
-	if (ret)
-		fail(op->sky, "SWITCH of all queues by operator", op->slot, ret);
-	for (i = 0; !ret && i < num; i++)
-		if (!all || entry[i].result != -EBUSY)
-			judge(op, "entry of SWITCH of all queues by operator", stop,
-			      entry[i].result);
-}
-
-static void borrow_file(struct operator *op)
-{
-	pid_t pid = (pid_t)get(&op->sky->owner[op->slot % OWNERS].ready);
-	int pidfd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-
-	if (op->borrowed >= 0)
-		close(op->borrowed);
-	op->borrowed = -1;
-	if (pidfd < 0)
-		return;
-	op->borrowed = (int)syscall(SYS_pidfd_getfd, pidfd,
-				    op->sky->owner[op->slot % OWNERS].kfd_fd, 0);
-	close(pidfd);
-}
-
-static void hold_something(struct operator *op)
-{
-	static const uint32_t kinds[] = { 0, 0, 0, KFD_PREEMPT_SWITCH_STICKY,
-					  KFD_PREEMPT_SWITCH_FORCE };
-	uint32_t kind = kinds[random_below(&op->random, 5)];
-	uint32_t target = random_below(&op->random, OWNERS);
-	uint32_t queue = random_below(&op->random, QUEUES), way = random_below(&op->random, 4);
-	struct kfd_ioctl_preempt_status_args status;
-	int stop, ret;
-
-	for (stop = 1; stop >= 0; stop--) {
-		if (way == 0)
-			switch_all(op, stop, kind);
-		else if (way == 1 && op->borrowed >= 0)
-			switch_by_file(op, queue, stop, kind);
-		else
-			switch_by_pid(op, target, queue, stop, kind);
-		/* so that queues work as well */
-		sleep_us(random_below(&op->random, 4000));
-	}
-	ret = preempt_status(op->file, (pid_t)get(&op->sky->owner[target].ready), 0, &status);
-	if (!is_answer(ret))
-		fail(op->sky, "STATUS by operator", op->slot, ret);
-}
-
-/* Stops and starts others' queues, who may be gone, in every way there is. */
-static void run_operator(struct sky *sky, uint32_t slot, uint32_t stream)
-{
-	struct operator op = { .sky = sky, .slot = slot, .file = kfd_open(), .borrowed = -1 };
-
-	random_init(&op.random, sky->seed, stream);
-	while (!get(&sky->ending)) {
-		hold_something(&op);
-		if (random_one_in(&op.random, 20)) {
-			close(op.file);
-			op.file = kfd_open();
-		}
-		if (random_one_in(&op.random, 20))
-			borrow_file(&op);
-	}
 	_exit(0);
 }
 
