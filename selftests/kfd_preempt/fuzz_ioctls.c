@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Random calls, well formed and not, of several processes and threads at once, on queues that work.
- * SEED and COUNT in the environment; without a GPU the part that needs no queue.
+ * SEED and COUNT in the environment, and SWITCHES, the percentage of calls that may stop or start a
+ * queue, which is what takes time. Without a GPU the part that needs no queue.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -57,30 +58,28 @@ static void something_else(struct worker *w, struct owner *owner)
 
 static void one_call(struct worker *w, struct owner *owner)
 {
-	uint32_t dice = random_below(&w->random, 100);
+	uint32_t dice = random_below(&w->random, w->inherited ? 72 : 100), id = NO_QUEUE;
 	struct fuzz_call *call = &w->call;
 
 	call->fd = w->file[random_below(&w->random, FILES)];
-	if (w->inherited && dice >= 60)
-		dice %= 60;
-	if (dice < 50) {
+	if (!w->inherited && random_below(&w->random, 100) < w->world->switches) {
+		if (random_one_in(&w->random, 3))
+			good_v0(w);
+		else
+			good_switch(w);
+	} else if (dice < 60) {
 		break_once(call, &w->args_room, &w->entries_room, &w->random);
 		make_call(w);
-	} else if (dice < 60) {
-		uint32_t id = w->slot < OWNERS && !w->inherited ?
-			      queue_id_of(w, w->slot, CHURN) : NO_QUEUE;
-
+	} else if (dice < 72) {
+		if (w->slot < OWNERS && !w->inherited)
+			id = queue_id_of(w, w->slot, CHURN);
 		break_often(call, &w->args_room, &w->entries_room, id, &w->random);
 		make_call(w);
-	} else if (dice < 64) {
+	} else if (dice < 78) {
 		good_query(w);
-	} else if (dice < 74) {
+	} else if (dice < 96) {
 		good_status(w);
-	} else if (dice < 84) {
-		good_v0(w);
 	} else if (dice < 97) {
-		good_switch(w);
-	} else if (dice < 98) {
 		if (owner && random_one_in(&w->random, 16))
 			drain(w, owner);
 	} else {
@@ -274,6 +273,7 @@ FIXTURE_SETUP(fuzz)
 	ASSERT_NE(MAP_FAILED, self->world);
 	self->world->seed = number_from_environment("SEED", now_ns());
 	self->world->count = number_from_environment("COUNT", 20000);
+	self->world->switches = (uint32_t)number_from_environment("SWITCHES", 20);
 	pid = fork();
 	if (!pid)
 		find_facts(self->world);
@@ -355,8 +355,9 @@ TEST_F_TIMEOUT(fuzz, random_calls_of_many_processes_are_answered_as_documented, 
 	unsigned int i;
 	int status;
 
-	printf("# SEED=%llu COUNT=%llu, %s\n", (unsigned long long)world->seed,
-	       (unsigned long long)world->count, world->gpu_facts.gpu_id ? "with a GPU" : "no GPU");
+	printf("# SEED=%llu COUNT=%llu SWITCHES=%u, %s\n", (unsigned long long)world->seed,
+	       (unsigned long long)world->count, world->switches,
+	       world->gpu_facts.gpu_id ? "with a GPU" : "no GPU");
 	fflush(stdout);
 	for (i = 0; i < PROCESSES; i++) {
 		self->process[i] = fork();

@@ -89,6 +89,7 @@ enum phase { PHASE_SETUP, PHASE_STORM, PHASE_CHECK };
 
 struct world {
 	uint64_t seed, count;
+	uint32_t switches;	/* in a hundred calls */
 	uint32_t phase, ready, resting;
 	uint64_t calls;		/* made so far */
 	uint32_t failures;

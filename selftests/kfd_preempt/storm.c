@@ -28,6 +28,7 @@ struct owner {
 	struct aql_queue queue[QUEUES];
 	struct job job[QUEUES];
 	struct kfd_buffer user_memory;
+	bool copies;	/* the driver has CHECKPOINT */
 	bool held[QUEUES];
 	uint32_t stood[QUEUES][WORKGROUPS];	/* progress when it was stopped */
 };
@@ -89,9 +90,11 @@ static void toggle(struct owner *owner, uint32_t i)
 static void toggle_both(struct owner *owner)
 {
 	struct kfd_preempt_switch_entry entry[QUEUES] = {};
-	uint32_t flags = random_below(&owner->random, 2) * KFD_PREEMPT_SWITCH_CHECKPOINT;
-	uint32_t i;
+	uint32_t flags = KFD_PREEMPT_SWITCH_ALL_OR_NOTHING, i;
 	int ret;
+
+	if (owner->copies && random_one_in(&owner->random, 2))
+		flags |= KFD_PREEMPT_SWITCH_CHECKPOINT;
 
 	for (i = 0; i < QUEUES; i++) {
 		look_at_held(owner, i);
@@ -99,8 +102,7 @@ static void toggle_both(struct owner *owner)
 		entry[i].op = owner->held[i] ? KFD_PREEMPT_OP_RESUME : KFD_PREEMPT_OP_PREEMPT;
 		entry[i].preempt_type = owner->held[i] ? 0 : KFD_PREEMPT_TYPE_SAVE;
 	}
-	ret = preempt_switch(owner->dev.kfd_fd, 0,
-			     flags | KFD_PREEMPT_SWITCH_ALL_OR_NOTHING, entry, QUEUES);
+	ret = preempt_switch(owner->dev.kfd_fd, 0, flags, entry, QUEUES);
 	for (i = 0; !ret && i < QUEUES; i++)
 		ret = entry[i].result;
 	if (ret) {
@@ -169,6 +171,7 @@ static void renew_jobs(struct owner *owner)
 
 static void set_up_owner(struct owner *owner)
 {
+	struct kfd_ioctl_preempt_query_args query = {};
 	struct sky *sky = owner->sky;
 	uint32_t i;
 	int ret = kfd_device_open(&owner->dev);
@@ -178,8 +181,11 @@ static void set_up_owner(struct owner *owner)
 					LONG_MS);
 	if (!ret)
 		ret = evict_userptr_create(&owner->dev, &owner->user_memory);
+	if (!ret)
+		ret = preempt_query(owner->dev.kfd_fd, owner->dev.gpu_id, &query);
 	if (ret)
 		fail(sky, "set up of owner", owner->slot, ret);
+	owner->copies = query.caps & KFD_PREEMPT_CAP_CHECKPOINT;
 	for (i = 0; i < QUEUES; i++)
 		sky->owner[owner->slot].queue_id[i] = owner->queue[i].id;
 	sky->owner[owner->slot].kfd_fd = owner->dev.kfd_fd;
@@ -239,8 +245,10 @@ static void run_owner(struct sky *sky, uint32_t slot, uint32_t stream)
 			toggle(&owner, random_below(&owner.random, QUEUES));
 		if (random_one_in(&owner.random, 100))
 			lose_memory(&owner);
+		/* Long enough, now and then, for a queue that should be held to make progress. */
 		if (random_one_in(&owner.random, 8))
-			sleep_us(random_below(&owner.random, 3000));
+			sleep_us(random_below(&owner.random, random_one_in(&owner.random, 4) ?
+								     20000 : 2000));
 		if (calls % TURN)
 			continue;
 		drop_own_holds(&owner);
@@ -390,19 +398,29 @@ static bool storm_passes(FIXTURE_DATA(storm) *self)
 	return true;
 }
 
+/* Processes `from` to `to` end by themselves and are content. */
+static bool all_end(FIXTURE_DATA(storm) *self, uint32_t from, uint32_t to)
+{
+	bool good = true;
+	uint32_t i;
+	int status;
+
+	for (i = from; i <= to; i++) {
+		good &= waitpid(self->process[i], &status, 0) == self->process[i] && !status;
+		self->process[i] = 0;
+	}
+	return good;
+}
+
 TEST_F_TIMEOUT(storm, evictions_and_kills_lose_no_work_and_leave_no_hold, 86400)
 {
 	struct sky *sky = self->sky;
 	uint32_t i, j;
-	int status, fd;
+	int fd;
 
 	EXPECT_TRUE(storm_passes(self));
 	__atomic_store_n(&sky->ending, 1, __ATOMIC_RELEASE);
-	for (i = OWNERS; i < PROCESSES; i++) {
-		EXPECT_EQ(self->process[i], waitpid(self->process[i], &status, 0));
-		EXPECT_EQ(0, status);
-		self->process[i] = 0;
-	}
+	EXPECT_TRUE(all_end(self, OWNERS, EVICTOR - 1));
 	/* STICKY outlives its operators. */
 	fd = kfd_open();
 	for (i = 0; i < OWNERS; i++)
@@ -410,11 +428,9 @@ TEST_F_TIMEOUT(storm, evictions_and_kills_lose_no_work_and_leave_no_hold, 86400)
 			switch_resume(fd, self->process[i], KFD_PREEMPT_SWITCH_STICKY,
 				      sky->owner[i].queue_id[j]);
 	__atomic_store_n(&sky->ending, 2, __ATOMIC_RELEASE);
-	for (i = 0; i < OWNERS; i++) {
-		EXPECT_EQ(self->process[i], waitpid(self->process[i], &status, 0));
-		EXPECT_EQ(0, status);
-		self->process[i] = 0;
-	}
+	EXPECT_TRUE(all_end(self, 0, OWNERS - 1));
+	/* On a slow machine an eviction lasts as long as there is somebody who is restored. */
+	EXPECT_TRUE(all_end(self, EVICTOR, EVICTOR));
 	close(fd);
 	tell(sky, now_ns());
 	EXPECT_EQ(0, sky->failures);
