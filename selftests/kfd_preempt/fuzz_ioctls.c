@@ -272,7 +272,7 @@ FIXTURE_SETUP(fuzz)
 			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->world);
 	self->world->seed = number_from_environment("SEED", now_ns());
-	self->world->count = number_from_environment("COUNT", 20000);
+	self->world->count = number_from_environment("COUNT", 10000);
 	self->world->switches = (uint32_t)number_from_environment("SWITCHES", 20);
 	pid = fork();
 	if (!pid)

@@ -18,7 +18,7 @@
 #define WORKGROUPS 4u
 #define TURN 300u	/* calls until an owner looks at the results of its jobs */
 #define KILL_MS 400u	/* on average */
-#define EVICT_MS 300u
+#define EVICT_MS 1000u	/* between two; each keeps queues off for 100 ms and more */
 
 struct owner {
 	struct sky *sky;
@@ -81,10 +81,14 @@ static void toggle(struct owner *owner, uint32_t i)
 	}
 	if (ret)
 		return;
-	if (stop)
-		note_stop(owner, i);
-	else
+	if (!stop) {
 		note_start(owner, i);
+		return;
+	}
+	note_stop(owner, i);
+	/* A GPU that is busy with saves needs time to show that the stop was none. */
+	if (random_one_in(&owner->random, 8))
+		sleep_us(2000 + random_below(&owner->random, 10000));
 }
 
 static void toggle_both(struct owner *owner)
@@ -245,10 +249,8 @@ static void run_owner(struct sky *sky, uint32_t slot, uint32_t stream)
 			toggle(&owner, random_below(&owner.random, QUEUES));
 		if (random_one_in(&owner.random, 100))
 			lose_memory(&owner);
-		/* Long enough, now and then, for a queue that should be held to make progress. */
 		if (random_one_in(&owner.random, 8))
-			sleep_us(random_below(&owner.random, random_one_in(&owner.random, 4) ?
-								     20000 : 2000));
+			sleep_us(random_below(&owner.random, 3000));
 		if (calls % TURN)
 			continue;
 		drop_own_holds(&owner);
