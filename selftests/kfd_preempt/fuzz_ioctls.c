@@ -35,13 +35,16 @@ static void reopen(struct worker *w)
 static void something_else(struct worker *w, struct owner *owner)
 {
 	static const uint32_t percentages[] = { 0, 100, 100, 50 };
-	uint32_t what = random_below(&w->random, 4), index;
+	uint32_t what = random_below(&w->random, 4), index, i;
 	int ret = 0;
 
 	if (!what && !w->inherited)
 		reopen(w);
 	if (!what || !owner)
 		return;
+	for (i = 0; i < JOBS; i++)
+		if (job_queue[i] % THREADS == w->thread)
+			renew_job(w, owner, i);
 	if (what == 1) {
 		index = random_below(&w->random, CHURN);
 		if (index % THREADS == w->thread)
