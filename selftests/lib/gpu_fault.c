@@ -112,19 +112,38 @@ int64_t gpu_counter(const char *name)
 	return run_command(command, answer) ? -1 : strtoll(answer, NULL, 10);
 }
 
-unsigned int gpu_pasid(pid_t pid)
+/* The first number that `format` finds in a line of a file, or 0. */
+static unsigned int number_in(const char *path, const char *format)
 {
-	unsigned int pasid = 0;
-	char path[64];
-	FILE *file;
+	unsigned int number = 0;
+	char line[128];
+	FILE *file = fopen(path, "r");
 
-	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/pasid", pid);
-	file = fopen(path, "r");
 	if (!file)
 		return 0;
-	if (fscanf(file, "%u", &pasid) != 1)
-		pasid = 0;
+	while (!number && fgets(line, sizeof(line), file))
+		if (sscanf(line, format, &number) != 1)
+			number = 0;
 	fclose(file);
+	return number;
+}
+
+/*
+ * Where a PASID is that of a GPU, and not of the process on all of them, KFD's file says 0. The
+ * render node knows that of its VM.
+ */
+unsigned int gpu_pasid(pid_t pid)
+{
+	unsigned int pasid;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/pasid", pid);
+	pasid = number_in(path, "%u");
+	for (fd = 0; !pasid && fd < 64; fd++) {
+		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
+		pasid = number_in(path, "pasid: %u");
+	}
 	return pasid;
 }
 
