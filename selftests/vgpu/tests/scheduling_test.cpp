@@ -157,6 +157,20 @@ TEST_F(Scheduling, event_signal_raises_an_end_of_pipe_interrupt) {
     EXPECT_EQ(gpu.get<std::uint64_t>(process.page(3)), 42U);
 }
 
+TEST_F(Scheduling, queue_that_was_not_dequeued_must_not_be_loaded_over) {
+    const Process process = make_process(1 * mib, 0x8001);
+    make_mqd(0x10000, 0x1000);
+    list_process(process);
+    list_queue(0x10000, 0x1000);
+    start_runlist();
+    gpu.select({1, 0, 2});
+    // First of all the driver writes the registers as the MQD has them: the HQD is not active there.
+    gpu.device.write_register(reg::gc::CP_HQD_ACTIVE, 0);
+    ASSERT_EQ(gpu.observer.unknown.size(), 1U);
+    EXPECT_THAT(gpu.observer.unknown[0], HasSubstr("loaded under a queue"));
+    gpu.observer.unknown.clear();
+}
+
 TEST_F(Scheduling, held_dequeue_stays_latched_until_released) {
     const Process process = make_process(1 * mib, 0x8001);
     make_mqd(0x10000, 0x1000);

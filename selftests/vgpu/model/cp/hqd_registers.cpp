@@ -69,6 +69,10 @@ void CommandProcessor::write_hqd(std::uint32_t index, std::uint32_t value) {
             connect(slot, false);
             run();
         } else if (!activate && connection != nullptr) {
+            // A queue of a process leaves by a dequeue; who loads an HQD over it has forgotten that
+            // it is there, and what it has begun will be begun again.
+            if (connection->aql)
+                unit_.observer.unmodelled("cp", "an HQD loaded under a queue");
             disconnect(slot);
         }
         return;
