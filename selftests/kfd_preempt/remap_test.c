@@ -1,62 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * HWS: the runlist went down for a stop and cannot be mapped again, so that every queue of the GPU
- * stands still. Nobody but us would bring it back. Needs root and fail_map.ko.
+ * stands still. Nobody but us would bring it back. Needs root and kfd_probes.ko.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "jobs.h"
 #include "kselftest_harness.h"
+#include "probes.h"
 #include "sched_mode.h"
-#include "text_file.h"
 #include "wait.h"
 
 #define LONG_MS 30000u
-#define MODULE "/modules/fail_map.ko"
-#define PARAMETER "/sys/module/fail_map/parameters/fails"
+#define PROBE "fail_map"
 
 /* kfd_preempt_hw.inc: the first try and three more at once, then one every 100 ms. */
 #define TRIES_AT_ONCE 4
 /* More than there are tries before a test sets 0. */
 #define ALWAYS 1000000
-
-static int load_module(void)
-{
-	int fd = open(MODULE, O_RDONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = syscall(SYS_finit_module, fd, "", 0) ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
-static int set_fails(int fails)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%d\n", fails);
-	return text_file_write(PARAMETER, text);
-}
-
-/* Those that did not come yet, or a negative errno. */
-static int fails_left(void)
-{
-	FILE *file = fopen(PARAMETER, "re");
-	int fails;
-
-	if (!file)
-		return -errno;
-	if (fscanf(file, "%d", &fails) != 1)
-		fails = -EIO;
-	fclose(file);
-	return fails;
-}
 
 FIXTURE(remap)
 {
@@ -71,9 +30,7 @@ FIXTURE_SETUP(remap)
 {
 	unsigned int i;
 
-	ASSERT_EQ(0, load_module()) {
-		TH_LOG("%s: is it in the guest, and does the kernel have kprobes?", MODULE);
-	}
+	ASSERT_EQ(0, probes_load());
 	ASSERT_EQ(0, kfd_device_open(&self->dev));
 	self->fd = self->dev.kfd_fd;
 	ASSERT_FALSE(driver_has_no_hws(self->fd));
@@ -92,16 +49,16 @@ FIXTURE_TEARDOWN(remap)
 		EXPECT_EQ(0, aql_queue_destroy(&self->queue[i]));
 	}
 	kfd_device_close(&self->dev);
-	syscall(SYS_delete_module, "fail_map", O_NONBLOCK);
+	probes_unload();
 }
 
 TEST_F_TIMEOUT(remap, few_failures_are_made_up_for_at_once, 120)
 {
 	struct kfd_ioctl_preempt_status_args status;
 
-	ASSERT_EQ(0, set_fails(TRIES_AT_ONCE - 1));
+	ASSERT_EQ(0, probes_set(PROBE, TRIES_AT_ONCE - 1));
 	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
-	EXPECT_EQ(0, fails_left());
+	EXPECT_EQ(0, probes_get(PROBE));
 	ASSERT_EQ(0, preempt_status(self->fd, 0, self->id, &status));
 	EXPECT_EQ(KFD_PREEMPT_STATE_HELD, status.state);
 	EXPECT_FALSE(status.status & KFD_PREEMPT_STATUS_DEGRADED);
@@ -115,15 +72,15 @@ TEST_F_TIMEOUT(remap, more_failures_are_told_and_tried_again_until_it_works, 120
 {
 	struct kfd_ioctl_preempt_status_args status;
 
-	ASSERT_EQ(0, set_fails(ALWAYS));
+	ASSERT_EQ(0, probes_set(PROBE, ALWAYS));
 	EXPECT_EQ(0, preempt_queue(self->fd, self->id));
-	EXPECT_GE(ALWAYS - TRIES_AT_ONCE, fails_left());
+	EXPECT_GE(ALWAYS - TRIES_AT_ONCE, probes_get(PROBE));
 	/* The price: the bystander stands still as well. */
 	EXPECT_TRUE(job_stands_still(&self->job[1], 200));
 	ASSERT_EQ(0, preempt_status(self->fd, 0, self->id, &status));
 	EXPECT_EQ(KFD_PREEMPT_STATE_HELD, status.state);
 	EXPECT_TRUE(status.status & KFD_PREEMPT_STATUS_DEGRADED);
-	ASSERT_EQ(0, set_fails(0));
+	ASSERT_EQ(0, probes_set(PROBE, 0));
 	EXPECT_TRUE(job_wait_progress(&self->job[1], 2, LONG_MS));
 	EXPECT_TRUE(job_stands_still(&self->job[0], 50));
 	ASSERT_EQ(0, preempt_status(self->fd, 0, self->id, &status));
@@ -134,10 +91,10 @@ TEST_F_TIMEOUT(remap, more_failures_are_told_and_tried_again_until_it_works, 120
 TEST_F_TIMEOUT(remap, a_start_that_cannot_be_mapped_comes_later, 120)
 {
 	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
-	ASSERT_EQ(0, set_fails(ALWAYS));
+	ASSERT_EQ(0, probes_set(PROBE, ALWAYS));
 	EXPECT_EQ(0, resume_queue(self->fd, self->id));
 	EXPECT_TRUE(job_stands_still(&self->job[0], 200));
-	ASSERT_EQ(0, set_fails(0));
+	ASSERT_EQ(0, probes_set(PROBE, 0));
 }
 
 /* A queue that is created in the meantime maps the runlist as well. */
@@ -145,7 +102,7 @@ TEST_F_TIMEOUT(remap, other_calls_may_come_first, 120)
 {
 	struct aql_queue other;
 
-	ASSERT_EQ(0, set_fails(TRIES_AT_ONCE));
+	ASSERT_EQ(0, probes_set(PROBE, TRIES_AT_ONCE));
 	EXPECT_EQ(0, preempt_queue(self->fd, self->id));
 	EXPECT_EQ(0, aql_queue_create(&self->dev, &other));
 	EXPECT_TRUE(job_wait_progress(&self->job[1], 2, LONG_MS));

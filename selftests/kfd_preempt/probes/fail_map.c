@@ -7,6 +7,8 @@
 #include <linux/module.h>
 #include <linux/objtool.h>
 
+#include "probes.h"
+
 static atomic_t left = ATOMIC_INIT(0);
 
 static int fails_set(const char *val, const struct kernel_param *kp)
@@ -24,8 +26,8 @@ static int fails_get(char *buffer, const struct kernel_param *kp)
 }
 
 static const struct kernel_param_ops fails_ops = { .set = fails_set, .get = fails_get };
-module_param_cb(fails, &fails_ops, NULL, 0600);
-MODULE_PARM_DESC(fails, "How many more runlists fail");
+module_param_cb(fail_map, &fails_ops, NULL, 0600);
+MODULE_PARM_DESC(fail_map, "How many more runlists fail");
 
 /* Where a function that failed goes on: at once back to its caller. */
 void fail_map_return(void);
@@ -51,17 +53,12 @@ static struct kprobe probe = {
 	.pre_handler = before_runlist,
 };
 
-static int __init fail_map_init(void)
+int fail_map_init(void)
 {
 	return register_kprobe(&probe);
 }
 
-static void __exit fail_map_exit(void)
+void fail_map_exit(void)
 {
 	unregister_kprobe(&probe);
 }
-
-module_init(fail_map_init);
-module_exit(fail_map_exit);
-MODULE_DESCRIPTION("Runlists of KFD that cannot be mapped, for its selftests");
-MODULE_LICENSE("GPL");

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Kprobes that bring KFD into situations that are rare: Debian's kernel has no fault injection. */
+#include <linux/module.h>
+
+#include "probes.h"
+
+static int __init kfd_probes_init(void)
+{
+	int ret = fail_map_init();
+
+	if (ret)
+		return ret;
+	ret = evict_in_create_init();
+	if (ret)
+		fail_map_exit();
+	return ret;
+}
+
+static void __exit kfd_probes_exit(void)
+{
+	evict_in_create_exit();
+	fail_map_exit();
+}
+
+module_init(kfd_probes_init);
+module_exit(kfd_probes_exit);
+MODULE_DESCRIPTION("Rare situations of KFD, for its selftests");
+MODULE_LICENSE("GPL");
