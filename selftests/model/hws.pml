@@ -47,6 +47,34 @@ bool operator_stopped;
 bool debugger_stopped;
 bool memory_moves;
 
+#ifdef TRACE
+/* Each call: what it found, what became of its unmap and map, what it did. See transitions. */
+byte op, caller, unmapped, answered;
+byte was_all_holds, was_evicted, was_suspended, was_active_0, was_active_1, was_runlist, was_remap;
+byte was_map_failures;
+
+#define ERRNO (answer == OK -> 0 : (answer == EIO -> 5 : (answer == EBUSY -> 16 : 114)))
+#define TRACE_BEGIN(which) atomic { \
+	op = which; caller = who; unmapped = 0; was_all_holds = holds[0]; was_evicted = evicted; \
+	was_suspended = suspended; was_active_0 = is_active[0]; was_active_1 = is_active[1]; \
+	was_runlist = runlist; was_remap = remap; was_map_failures = map_failures }
+/* 1 answered, 2 the fence stayed away, 3 not sent */
+#define TRACE_UNMAP unmapped = (answer == OK -> 1 : (hang -> 2 : 3))
+#define TRACE_END atomic { answered = ERRNO; \
+	c_code { printf("@ %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d\n", now.op, now.caller, \
+		now.was_all_holds, now.was_evicted, now.was_suspended, now.was_active_0, \
+		now.was_active_1, now.was_runlist, now.was_remap, now.unmapped, \
+		now.map_failures > now.was_map_failures, \
+		now.answered, now.holds[0], now.is_active[0], now.runlist, now.remap); }; \
+	op = 0; caller = 0; unmapped = 0; answered = 0; was_all_holds = 0; was_evicted = 0; \
+	was_suspended = 0; was_active_0 = 0; was_active_1 = 0; was_runlist = 0; was_remap = 0; \
+	was_map_failures = 0 }
+#else
+#define TRACE_BEGIN(which)
+#define TRACE_UNMAP
+#define TRACE_END
+#endif
+
 #define any_active (is_active[0] || is_active[1])
 #define wanted(q) (holds[q] == 0 && (q != 0 || !evicted && !suspended))
 #ifdef MUTANT_RESUME_IGNORES_EVICTION
@@ -120,6 +148,7 @@ inline edit(new_holds, answer)
 	if
 	:: is_active[0] != was_active ->
 		execute(true, answer);
+		TRACE_UNMAP;
 		if
 		:: answer == OK && !runlist && any_active ->
 #ifndef MUTANT_NOBODY_MAPS_AGAIN
@@ -141,24 +170,28 @@ inline edit(new_holds, answer)
 inline preempt(who, answer)
 {
 	lock();
+	TRACE_BEGIN(1);
 	answer = OK;
 	if
 	:: holds[0] & HOLD_DEAD -> answer = EIO
 	:: !(holds[0] & HOLD_DEAD) && (holds[0] & who) -> answer = EALREADY
 	:: else -> edit(holds[0] | who, answer)
 	fi;
+	TRACE_END;
 	unlock()
 }
 
 inline resume(who, answer)
 {
 	lock();
+	TRACE_BEGIN(2);
 	answer = OK;
 	if
 	:: holds[0] & HOLD_DEAD -> answer = EIO
 	:: !(holds[0] & HOLD_DEAD) && !(holds[0] & who) -> answer = EALREADY
 	:: else -> edit(holds[0] & ~who, answer)
 	fi;
+	TRACE_END;
 	unlock()
 }
 

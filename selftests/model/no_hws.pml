@@ -46,6 +46,32 @@ bool operator_stopped;
 bool memory_moves;
 bool orphan;			/* the operator died and left its hold */
 
+#ifdef TRACE
+/* Each call: what it found, what the hardware answered, what it did. See transitions. */
+byte op, caller, hardware, answered;
+byte was_holds;
+bool was_evicted, was_active, was_pending, loaded;
+
+#define ERRNO (answer == OK -> 0 : (answer == ETIME -> 62 : (answer == EBUSY -> 16 : 114)))
+#define TRACE_BEGIN(which) atomic { \
+	op = which; caller = who; hardware = 0; loaded = false; was_holds = holds; \
+	was_evicted = (evicted > 0); was_active = is_active; was_pending = hw_pending }
+#define TRACE_WAIT hardware = (answer == OK -> 1 : 2)
+#define TRACE_LOAD loaded = true
+/* Not printf(), which a verifier leaves out of some of its steps. */
+#define TRACE_END atomic { answered = ERRNO; \
+	c_code { printf("@ %d %d %d %d %d %d %d %d %d %d %d %d\n", now.op, now.caller, \
+		now.was_holds, now.was_evicted, now.was_active, now.was_pending, now.hardware, \
+		now.answered, now.holds, now.is_active, now.hw_pending, now.loaded); }; \
+	op = 0; caller = 0; hardware = 0; loaded = false; answered = 0; was_holds = 0; \
+	was_evicted = false; was_active = false; was_pending = false }
+#else
+#define TRACE_BEGIN(which)
+#define TRACE_WAIT
+#define TRACE_LOAD
+#define TRACE_END
+#endif
+
 #define all_idle (hqd[0] == IDLE && hqd[1] == IDLE)
 #define none_unasked (hqd[0] != ACTIVE && hqd[1] != ACTIVE)
 #define wanted (holds == 0 && evicted == 0)
@@ -127,6 +153,7 @@ inline load()
 inline preempt(who, answer)
 {
 	lock();
+	TRACE_BEGIN(1);
 	if
 	:: (holds & who) && !hw_pending -> answer = EALREADY
 	:: else -> /* asking again is how one waits for a late stop */
@@ -134,6 +161,7 @@ inline preempt(who, answer)
 		if
 		:: is_active || hw_pending ->
 			dequeue(true, answer);
+			TRACE_WAIT;
 			if
 			:: answer == OK -> hw_pending = false; set_active(false)
 			:: else ->
@@ -147,12 +175,14 @@ inline preempt(who, answer)
 		fi;
 		holds = holds | who
 	fi;
+	TRACE_END;
 	unlock()
 }
 
 inline resume(who, answer)
 {
 	lock();
+	TRACE_BEGIN(2);
 	answer = OK;
 	if
 	:: !(holds & who) -> answer = EALREADY
@@ -160,6 +190,7 @@ inline resume(who, answer)
 		if
 		:: hw_pending ->
 			dequeue(true, answer);
+			TRACE_WAIT;
 			if
 			:: answer == OK -> hw_pending = false; set_active(false)
 			:: else -> answer = EBUSY
@@ -174,12 +205,13 @@ inline resume(who, answer)
 			holds = holds & ~who;
 #endif
 			if
-			:: wanted_by_resume && !is_active -> load(); set_active(true)
+			:: wanted_by_resume && !is_active -> load(); TRACE_LOAD; set_active(true)
 			:: else
 			fi
 		:: else
 		fi
 	fi;
+	TRACE_END;
 	unlock()
 }
 
