@@ -232,8 +232,8 @@ static void report(const struct bench *bench)
 	printf("# scheduler=%s queues=%u busy=%u pairs=%u snapshots=%u,%u\n",
 	       sched_names[driver_facts(bench->dev.kfd_fd).sched_mode & 3], bench->queues,
 	       bench->busy, bench->pairs, LABEL_BEFORE(bench), LABEL_AFTER(bench));
-	printf("# emulator: median of a pair: %.0f us of CPU time in both calls; they took %.0f us, "
-	       "%.0f us of it at the hardware, %.0f us in the driver alone\n",
+	printf("# emulator: median of a pair: %.1f us of CPU time in both calls; they took %.1f us, "
+	       "%.1f us of it at the hardware, %.1f us in the driver alone\n",
 	       median_us(bench, cpu, cpu), median_us(bench, wall, wall), median_us(bench, hw, hw),
 	       median_us(bench, wall, hw));
 }
