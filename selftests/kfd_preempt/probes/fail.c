@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Makes the next runlists of KFD fail as if there were no memory for them. Debian's kernel has no
+ * Makes functions of KFD fail instead of doing their work, the next N times. Debian's kernel has no
  * fault injection, but kprobes.
  */
 #include <linux/kprobes.h>
@@ -9,56 +9,79 @@
 
 #include "probes.h"
 
-static atomic_t left = ATOMIC_INIT(0);
+struct failing {
+	struct kprobe probe;
+	atomic_t left;
+	int error;
+};
 
-static int fails_set(const char *val, const struct kernel_param *kp)
+/* Where a function that failed goes on: at once back to its caller. */
+void fail_return(void);
+asm(".pushsection .text\n"
+	".type fail_return, @function\n"
+	"fail_return:\n"
+	ANNOTATE_NOENDBR "\n"
+	ASM_RET
+	".size fail_return, .-fail_return\n"
+	".popsection\n");
+
+static int instead(struct kprobe *probe, struct pt_regs *regs)
+{
+	struct failing *failing = container_of(probe, struct failing, probe);
+
+	if (atomic_dec_if_positive(&failing->left) < 0)
+		return 0;
+	regs->ax = failing->error;
+	regs->ip = (unsigned long)fail_return;
+	return 1;
+}
+
+/* As if there were no memory. */
+static struct failing map = {
+	.probe = { .symbol_name = "pm_send_runlist", .pre_handler = instead },
+	.error = -ENOMEM,
+};
+
+/* Of a buffer that is unmapped or freed: as if a signal had come. */
+static struct failing reserve = {
+	.probe = { .symbol_name = "reserve_bo_and_cond_vms", .pre_handler = instead },
+	.error = -EINTR,
+};
+
+static int left_set(const char *val, const struct kernel_param *kp)
 {
 	int num, ret = kstrtoint(val, 0, &num);
 
 	if (!ret)
-		atomic_set(&left, num);
+		atomic_set((atomic_t *)kp->arg, num);
 	return ret;
 }
 
-static int fails_get(char *buffer, const struct kernel_param *kp)
+static int left_get(char *buffer, const struct kernel_param *kp)
 {
-	return sysfs_emit(buffer, "%d\n", atomic_read(&left));
+	return sysfs_emit(buffer, "%d\n", atomic_read((atomic_t *)kp->arg));
 }
 
-static const struct kernel_param_ops fails_ops = { .set = fails_set, .get = fails_get };
-module_param_cb(fail_map, &fails_ops, NULL, 0600);
+static const struct kernel_param_ops left_ops = { .set = left_set, .get = left_get };
+module_param_cb(fail_map, &left_ops, &map.left, 0600);
 MODULE_PARM_DESC(fail_map, "How many more runlists fail");
+module_param_cb(fail_reserve, &left_ops, &reserve.left, 0600);
+MODULE_PARM_DESC(fail_reserve, "How many more buffers are not reserved");
 
-/* Where a function that failed goes on: at once back to its caller. */
-void fail_map_return(void);
-asm(".pushsection .text\n"
-	".type fail_map_return, @function\n"
-	"fail_map_return:\n"
-	ANNOTATE_NOENDBR "\n"
-	ASM_RET
-	".size fail_map_return, .-fail_map_return\n"
-	".popsection\n");
-
-static int before_runlist(struct kprobe *probe, struct pt_regs *regs)
+int fail_init(void)
 {
-	if (atomic_dec_if_positive(&left) < 0)
-		return 0;
-	regs->ax = -ENOMEM;
-	regs->ip = (unsigned long)fail_map_return;
-	return 1;
+	int ret = register_kprobe(&map.probe);
+
+	if (ret)
+		return ret;
+	ret = register_kprobe(&reserve.probe);
+	if (ret)
+		unregister_kprobe(&map.probe);
+	return ret;
 }
 
-static struct kprobe probe = {
-	.symbol_name = "pm_send_runlist",
-	.pre_handler = before_runlist,
-};
-
-int fail_map_init(void)
+void fail_exit(void)
 {
-	return register_kprobe(&probe);
-}
-
-void fail_map_exit(void)
-{
-	unregister_kprobe(&probe);
+	unregister_kprobe(&reserve.probe);
+	unregister_kprobe(&map.probe);
 }

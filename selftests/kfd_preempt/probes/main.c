@@ -6,20 +6,20 @@
 
 static int __init kfd_probes_init(void)
 {
-	int ret = fail_map_init();
+	int ret = fail_init();
 
 	if (ret)
 		return ret;
 	ret = evict_in_create_init();
 	if (ret)
-		fail_map_exit();
+		fail_exit();
 	return ret;
 }
 
 static void __exit kfd_probes_exit(void)
 {
 	evict_in_create_exit();
-	fail_map_exit();
+	fail_exit();
 }
 
 module_init(kfd_probes_init);

@@ -3,8 +3,8 @@
 #ifndef SELFTESTS_KFD_PROBES_H
 #define SELFTESTS_KFD_PROBES_H
 
-int fail_map_init(void);
-void fail_map_exit(void);
+int fail_init(void);
+void fail_exit(void);
 
 int evict_in_create_init(void);
 void evict_in_create_exit(void);
