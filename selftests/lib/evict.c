@@ -3,31 +3,21 @@
 #include "evict.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/kfd_ioctl.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "gpu_debugfs.h"
+
 #define BYTES 65536ul
 
 int evict_all(const char *what)
 {
-	char path[128], text[32];
-	int minor, fd, ret = -ENOENT;
+	char name[32];
 
-	for (minor = 0; minor < 4 && ret == -ENOENT; minor++) {
-		snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%d/amdgpu_evict_%s", minor,
-			 what);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0) {
-			ret = -errno;
-			continue;
-		}
-		ret = read(fd, text, sizeof(text)) < 0 ? -errno : 0;
-		close(fd);
-	}
-	return ret;
+	snprintf(name, sizeof(name), "amdgpu_evict_%s", what);
+	return gpu_debugfs_read(name);
 }
 
 int evict_userptr_create(struct kfd_device *dev, struct kfd_buffer *buf)

@@ -12,12 +12,22 @@ static int __init kfd_probes_init(void)
 		return ret;
 	ret = evict_in_create_init();
 	if (ret)
-		fail_exit();
+		goto no_eviction;
+	ret = hold_reset_init();
+	if (ret)
+		goto no_reset;
+	return 0;
+
+no_reset:
+	evict_in_create_exit();
+no_eviction:
+	fail_exit();
 	return ret;
 }
 
 static void __exit kfd_probes_exit(void)
 {
+	hold_reset_exit();
 	evict_in_create_exit();
 	fail_exit();
 }

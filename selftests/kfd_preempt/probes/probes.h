@@ -9,4 +9,7 @@ void fail_exit(void);
 int evict_in_create_init(void);
 void evict_in_create_exit(void);
 
+int hold_reset_init(void);
+void hold_reset_exit(void);
+
 #endif
