@@ -12,13 +12,13 @@
  */
 #define QUEUES 2
 #define ITEMS 1
-#define MAP_FAILURES 1
+#define MAP_FAILURES 2
 
 #define HOLD_SELF 1
 #define HOLD_OPERATOR 2
 #define HOLD_DEAD 4
 
-mtype = { OK, EIO, EBUSY, EALREADY };
+mtype = { OK, EIO, ENOMEM, EBUSY, EALREADY };
 
 /* The firmware and what it has. */
 bool on_list[QUEUES] = true;	/* of the runlist it was given */
@@ -39,7 +39,10 @@ bool runlist = true;		/* dqm->active_runlist */
 bool hang;
 bool remap;			/* the worker is scheduled */
 byte map_failures;
-bool was_in_reset;		/* once the lock of a GPU reset is taken: nothing is sent */
+byte was_holds;			/* before the call that has the lock */
+bool was_active, was_mapped;
+mtype ignored;			/* what KFD is answered: it goes on */
+bool was_in_reset;		/* a call has found the lock of a GPU reset taken */
 
 /* What others were promised. */
 bool owner_stopped;
@@ -50,29 +53,24 @@ bool memory_moves;
 #ifdef TRACE
 /* Each call: what it found, what became of its unmap and map, what it did. See transitions. */
 byte op, caller, unmapped, answered;
-byte was_all_holds, was_evicted, was_suspended, was_active_0, was_active_1, was_runlist, was_remap;
+bool was_remap;
 byte was_map_failures;
 
-#define ERRNO (answer == OK -> 0 : (answer == EIO -> 5 : (answer == EBUSY -> 16 : 114)))
-#define TRACE_BEGIN(which) atomic { \
-	op = which; caller = who; unmapped = 0; was_all_holds = holds[0]; was_evicted = evicted; \
-	was_suspended = suspended; was_active_0 = is_active[0]; was_active_1 = is_active[1]; \
-	was_runlist = runlist; was_remap = remap; was_map_failures = map_failures }
-/* 1 answered, 2 the fence stayed away, 3 not sent */
-#define TRACE_UNMAP unmapped = (answer == OK -> 1 : (hang -> 2 : 3))
-#define TRACE_END atomic { answered = ERRNO; \
-	c_code { printf("@ %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d\n", now.op, now.caller, \
-		now.was_all_holds, now.was_evicted, now.was_suspended, now.was_active_0, \
-		now.was_active_1, now.was_runlist, now.was_remap, now.unmapped, \
-		now.map_failures > now.was_map_failures, \
+#define ERRNO (answer == OK -> 0 : (answer == EIO -> 5 : (answer == ENOMEM -> 12 : \
+	(answer == EBUSY -> 16 : 114))))
+#define TRACE_BEGIN was_remap = remap; was_map_failures = map_failures;
+/* 1 answered, or there was none to unmap; 2 the fence stayed away; 3 a GPU reset has the lock */
+#define TRACE_UNMAP unmapped = (answer != EIO -> 1 : (hang -> 2 : 3));
+#define TRACE_END(which, who) op = which; caller = who; answered = ERRNO; \
+	c_code { printf("@ %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d\n", now.op, now.caller, \
+		now.was_holds, now.evicted, now.suspended, now.was_active, now.was_mapped, \
+		now.was_remap, now.unmapped, now.map_failures > now.was_map_failures, \
 		now.answered, now.holds[0], now.is_active[0], now.runlist, now.remap); }; \
-	op = 0; caller = 0; unmapped = 0; answered = 0; was_all_holds = 0; was_evicted = 0; \
-	was_suspended = 0; was_active_0 = 0; was_active_1 = 0; was_runlist = 0; was_remap = 0; \
-	was_map_failures = 0 }
+	op = 0; caller = 0; unmapped = 0; answered = 0; was_remap = false; was_map_failures = 0;
 #else
-#define TRACE_BEGIN(which)
+#define TRACE_BEGIN
 #define TRACE_UNMAP
-#define TRACE_END
+#define TRACE_END(which, who)
 #endif
 
 #define any_active (is_active[0] || is_active[1])
@@ -92,108 +90,110 @@ inline unlock()
 		assert(is_active[1] == wanted(1) || hang);
 		/* Whoever leaves with the runlist down has somebody who will put it up. */
 		assert(runlist || !any_active || remap || hang);
+		ignored = 0;
 		locked = false
 	}
 }
 
 /* map_queues_cpsch(), which may find no room for the runlist. */
-inline map(may_fail)
+inline map(may_fail, answer)
 {
 	if
 	:: runlist || !any_active
-	:: may_fail && !runlist && any_active && map_failures < MAP_FAILURES -> map_failures++
+	:: may_fail && !runlist && any_active && map_failures < MAP_FAILURES ->
+		map_failures++; answer = ENOMEM
 	:: !runlist && any_active ->
 		atomic { on_list[0] = is_active[0]; on_list[1] = is_active[1]; runlist = true }
 	fi
 }
 
 /* unmap_queues_cpsch(): a fence that does not come ends in kfd_hws_hang(). */
-inline unmap(may_fail, answer)
+inline unmap(answer)
 {
 	answer = OK;
 	if
 	:: hang -> answer = EIO
 	:: !hang && !runlist
-	:: may_fail && !hang && runlist && !was_in_reset -> was_in_reset = true; answer = EIO
 	:: !hang && runlist ->
 		unmap_asked = true;
 #ifndef MUTANT_DOES_NOT_WAIT_FOR_FENCE
 		if
-		:: fence -> fence = false
+		:: fence -> fence = false; runlist = false
 		:: atomic { !fence && unmap_asked ->
 			hang = true; unmap_asked = false; answer = EIO;
 			mapped[0] = false; mapped[1] = false;
 			on_list[0] = false; on_list[1] = false;
 			holds[0] = holds[0] | HOLD_DEAD; holds[1] = holds[1] | HOLD_DEAD }
-		fi;
-#endif
+		fi
+#else
 		runlist = false
+#endif
 	fi
 }
 
+/* execute_queues_cpsch(): nothing is sent while a GPU reset has its lock, which happens once. */
 inline execute(may_fail, answer)
 {
-	unmap(may_fail, answer);
 	if
-	:: answer == OK -> map(may_fail)
+	:: may_fail && !hang && !was_in_reset -> was_in_reset = true; answer = EIO
+	:: unmap(answer);
+		if
+		:: answer == OK -> map(may_fail, answer)
+		:: else
+		fi
+	fi
+}
+
+/* preempt_settle(), and what preempt_execute() makes of a map that failed. */
+inline settle(answer)
+{
+	if
+	:: answer == ENOMEM && was_mapped -> /* done, but everybody is down */
+#ifndef MUTANT_NOBODY_MAPS_AGAIN
+		remap = true;
+#endif
+		answer = OK
+	:: answer != OK && !(answer == ENOMEM && was_mapped) && !(holds[0] & HOLD_DEAD) ->
+#ifndef MUTANT_NO_ROLL_BACK
+		holds[0] = was_holds; is_active[0] = was_active;
+#endif
+		answer = (answer == EIO -> EBUSY : answer)
 	:: else
 	fi
 }
 
-inline edit(new_holds, answer)
+/*
+ * preempt_switch_cpsch() of one queue. What only who has the lock looks at changes in one step:
+ * nobody can see more of it.
+ */
+inline change(which, who, already, new_holds, answer)
 {
-	was_holds = holds[0]; was_active = is_active[0];
-	holds[0] = new_holds;
-	is_active[0] = wanted_by_preempt;
+	atomic {
+		!locked -> locked = true;
+		was_holds = holds[0]; was_active = is_active[0]; was_mapped = runlist;
+		TRACE_BEGIN
+		answer = OK;
+		if
+		:: holds[0] & HOLD_DEAD -> answer = EIO
+		:: !(holds[0] & HOLD_DEAD) && already -> answer = EALREADY
+		:: else -> holds[0] = new_holds; is_active[0] = wanted_by_preempt
+		fi
+	};
 	if
 	:: is_active[0] != was_active ->
 		execute(true, answer);
-		TRACE_UNMAP;
-		if
-		:: answer == OK && !runlist && any_active ->
-#ifndef MUTANT_NOBODY_MAPS_AGAIN
-			remap = true
-#else
-			skip
-#endif
-		:: answer != OK && !(holds[0] & HOLD_DEAD) ->
-#ifndef MUTANT_NO_ROLL_BACK
-			holds[0] = was_holds; is_active[0] = was_active;
-#endif
-			answer = EBUSY
-		:: else
-		fi
+		atomic { TRACE_UNMAP settle(answer) }
 	:: else
-	fi
+	fi;
+	atomic {
+		TRACE_END(which, who)
+		was_holds = 0; was_active = false; was_mapped = false;
+		unlock()
+	}
 }
 
-inline preempt(who, answer)
-{
-	lock();
-	TRACE_BEGIN(1);
-	answer = OK;
-	if
-	:: holds[0] & HOLD_DEAD -> answer = EIO
-	:: !(holds[0] & HOLD_DEAD) && (holds[0] & who) -> answer = EALREADY
-	:: else -> edit(holds[0] | who, answer)
-	fi;
-	TRACE_END;
-	unlock()
-}
-
-inline resume(who, answer)
-{
-	lock();
-	TRACE_BEGIN(2);
-	answer = OK;
-	if
-	:: holds[0] & HOLD_DEAD -> answer = EIO
-	:: !(holds[0] & HOLD_DEAD) && !(holds[0] & who) -> answer = EALREADY
-	:: else -> edit(holds[0] & ~who, answer)
-	fi;
-	TRACE_END;
-	unlock()
-}
+inline preempt(who, answer) { change(1, who, (holds[0] & who), (holds[0] | who), answer) }
+inline resume(who, answer) { change(2, who, !(holds[0] & who), (holds[0] & ~who), answer) }
 
 active proctype firmware()
 {
@@ -225,40 +225,38 @@ end:
 active proctype owner()
 {
 	mtype answer;
-	byte was_holds;
-	bool was_active;
 
 	preempt(HOLD_SELF, answer);
 	owner_stopped = (answer == OK);
 	assert(answer != OK || !mapped[0]);
-	owner_stopped = false;
+	d_step { owner_stopped = false; answer = 0 };
 	do
 	:: resume(HOLD_SELF, answer);
-		if :: answer == EBUSY :: else -> break fi
+		if :: answer == EBUSY || answer == ENOMEM :: else -> break fi
 	od
 }
 
-/* It may die: then the worker resumes in its place. */
+/* It may die: then the worker resumes in its place, see release_queue(). */
 active proctype operator()
 {
 	mtype answer;
-	byte was_holds;
-	bool was_active;
 
 	preempt(HOLD_OPERATOR, answer);
 	operator_stopped = (answer == OK);
-	operator_stopped = false;
+	d_step { operator_stopped = false; answer = 0 };
 	do
 	:: resume(HOLD_OPERATOR, answer);
+#ifdef MUTANT_WORKER_GIVES_UP_WITHOUT_MEMORY
 		if :: answer == EBUSY :: else -> break fi
+#else
+		if :: answer == EBUSY || answer == ENOMEM :: else -> break fi
+#endif
 	od
 }
 
 /* suspend_queues() and resume_queues(): a bit of its own. */
 active proctype debugger()
 {
-	mtype answer;
-
 	lock();
 	if
 	:: holds[0] & HOLD_DEAD || hang -> unlock(); goto done
@@ -266,7 +264,7 @@ active proctype debugger()
 	fi;
 	suspended = true;
 	if
-	:: is_active[0] -> is_active[0] = false; execute(false, answer)
+	:: is_active[0] -> is_active[0] = false; execute(false, ignored)
 	:: else
 	fi;
 	debugger_stopped = !hang;
@@ -278,7 +276,7 @@ active proctype debugger()
 	holds[0] = holds[0] & HOLD_DEAD;
 #endif
 	if
-	:: wanted(0) && !is_active[0] -> is_active[0] = true; execute(false, answer)
+	:: wanted(0) && !is_active[0] -> is_active[0] = true; execute(false, ignored)
 	:: else
 	fi;
 	unlock();
@@ -289,12 +287,10 @@ done:
 /* evict_process_queues_cpsch(), TTM, restore_process_queues_cpsch(). */
 active proctype eviction()
 {
-	mtype answer;
-
 	lock();
 	evicted = true;
 	if
-	:: is_active[0] -> is_active[0] = false; execute(false, answer)
+	:: is_active[0] -> is_active[0] = false; execute(false, ignored)
 	:: else
 	fi;
 	unlock();
@@ -304,7 +300,7 @@ active proctype eviction()
 	lock();
 	evicted = false;
 	if
-	:: wanted(0) && !is_active[0] -> is_active[0] = true; execute(false, answer)
+	:: wanted(0) && !is_active[0] -> is_active[0] = true; execute(false, ignored)
 	:: else
 	fi;
 	unlock()
@@ -313,13 +309,11 @@ active proctype eviction()
 /* update_queue() of a process of which another queue was reset: -EACCES, after the unmap. */
 active proctype update_of_queue_1()
 {
-	mtype answer;
-
 	lock();
-	unmap(false, answer);
+	unmap(ignored);
 #ifndef MUTANT_UPDATE_QUEUE_WITHOUT_FIX
 	if
-	:: answer == OK -> map(false)
+	:: ignored == OK -> map(false, ignored)
 	:: else
 	fi;
 #endif
@@ -335,7 +329,7 @@ end:
 		remap = false;
 		if
 		:: hang
-		:: else -> map(true); remap = !runlist && any_active
+		:: else -> map(true, ignored); remap = !runlist && any_active
 		fi;
 		unlock()
 	od
