@@ -271,7 +271,7 @@ static void run_owner(struct sky *sky, uint32_t slot, uint32_t stream)
 static void run_evictor(struct sky *sky, uint32_t stream)
 {
 	struct random random;
-	uint64_t begin;
+	uint64_t begin, end;
 	int ret;
 
 	random_init(&random, sky->seed, stream);
@@ -286,8 +286,10 @@ static void run_evictor(struct sky *sky, uint32_t stream)
 			fail(sky, "eviction", 0, ret);
 		add(&sky->evictions, 1);
 		/* so that queues run most of the time */
-		sleep_us(random_below(&random, 2 * EVICT_MS) * 1000 +
-			 (uint32_t)((now_ns() - begin) / 1000 * 4));
+		end = now_ns() + random_below(&random, 2 * EVICT_MS) * 1000000ull +
+		      (now_ns() - begin) * 4;
+		while (now_ns() < end && !get(&sky->ending))
+			sleep_us(10000);
 	}
 	_exit(0);
 }
