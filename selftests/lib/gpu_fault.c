@@ -129,21 +129,24 @@ static unsigned int number_in(const char *path, const char *format)
 }
 
 /*
- * Where a PASID is that of a GPU, and not of the process on all of them, KFD's file says 0. The
- * render node knows that of its VM.
+ * Where a PASID is that of a GPU, and not of the process on all of them, KFD's file in sysfs says 0,
+ * and one in debugfs knows. Not the render node's fdinfo: a child has its parent's as well.
  */
 unsigned int gpu_pasid(pid_t pid)
 {
 	unsigned int pasid;
 	char path[64];
-	int fd;
+	glob_t files;
 
 	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/pasid", pid);
 	pasid = number_in(path, "%u");
-	for (fd = 0; !pasid && fd < 64; fd++) {
-		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
-		pasid = number_in(path, "pasid: %u");
-	}
+	if (pasid)
+		return pasid;
+	snprintf(path, sizeof(path), "/sys/kernel/debug/kfd/proc/%d/pasid_*", pid);
+	if (glob(path, 0, NULL, &files))
+		return 0;
+	pasid = number_in(files.gl_pathv[0], "%u");
+	globfree(&files);
 	return pasid;
 }
 
