@@ -6,6 +6,7 @@
 #include <linux/kprobes.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
+#include <linux/version.h>
 
 #include "probes.h"
 
@@ -36,8 +37,10 @@ static int before_allocation(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
+/* Of the memory for the MQD, which newer kernels have in VRAM. */
 static struct kprobe allocation = {
-	.symbol_name = "amdgpu_amdkfd_alloc_gtt_mem",
+	.symbol_name = LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0) ?
+		"amdgpu_amdkfd_alloc_kernel_mem" : "amdgpu_amdkfd_alloc_gtt_mem",
 	.pre_handler = before_allocation,
 };
 
