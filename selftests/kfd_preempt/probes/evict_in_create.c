@@ -4,13 +4,10 @@
  * the MQD. Waits there until the process was evicted. Needs a second CPU.
  */
 #include <linux/kprobes.h>
-#include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/version.h>
 
 #include "probes.h"
-
-#define WAIT_MS 5000
 
 /* 0: not asked for; 1: for the next queue; 2: a queue waits; 3: it was evicted; 4: it was not. */
 static int evict_in_create;
@@ -20,20 +17,13 @@ MODULE_PARM_DESC(evict_in_create, "1: the next queue waits for an eviction; then
 /* After the eviction has done its work. */
 static int evicted(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
-	cmpxchg(&evict_in_create, 2, 3);
+	cmpxchg(&evict_in_create, HOLD_WAITS, HOLD_ENDED);
 	return 0;
 }
 
 static int before_allocation(struct kprobe *probe, struct pt_regs *regs)
 {
-	ktime_t end = ktime_add_ms(ktime_get(), WAIT_MS);
-
-	if (cmpxchg(&evict_in_create, 1, 2) != 1)
-		return 0;
-	/* A probe must not sleep; the eviction comes on the other CPU. */
-	while (READ_ONCE(evict_in_create) == 2 && ktime_before(ktime_get(), end))
-		cpu_relax();
-	cmpxchg(&evict_in_create, 2, 4);
+	hold_next(&evict_in_create);
 	return 0;
 }
 

@@ -4,28 +4,18 @@
  * know. Waits there until it is told to go on. Needs a second CPU.
  */
 #include <linux/kprobes.h>
-#include <linux/ktime.h>
 #include <linux/module.h>
 
 #include "probes.h"
 
-#define WAIT_MS 5000
-
-/* 0: not asked for, or told to go on; 1: the next reset; 2: a reset waits; 3: it waited too long. */
+/* 0: not asked for, or told to go on; 1: the next reset; 2: a reset waits; 4: it waited too long. */
 static int hold_reset;
 module_param(hold_reset, int, 0600);
-MODULE_PARM_DESC(hold_reset, "1: the next reset waits; then 2, until 0; or 3 after 5 s");
+MODULE_PARM_DESC(hold_reset, "1: the next reset waits; then 2, until 0; or 4 after 5 s");
 
 static int before_kfd(struct kprobe *probe, struct pt_regs *regs)
 {
-	ktime_t end = ktime_add_ms(ktime_get(), WAIT_MS);
-
-	if (cmpxchg(&hold_reset, 1, 2) != 1)
-		return 0;
-	/* A probe must not sleep; who tells it to go on is on the other CPU. */
-	while (READ_ONCE(hold_reset) == 2 && ktime_before(ktime_get(), end))
-		cpu_relax();
-	cmpxchg(&hold_reset, 2, 3);
+	hold_next(&hold_reset);
 	return 0;
 }
 

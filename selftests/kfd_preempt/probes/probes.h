@@ -3,6 +3,12 @@
 #ifndef SELFTESTS_KFD_PROBES_H
 #define SELFTESTS_KFD_PROBES_H
 
+/* What the parameter of a probe that holds somebody says. */
+enum { HOLD_NEXT = 1, HOLD_WAITS = 2, HOLD_ENDED = 3, HOLD_TOO_LONG = 4 };
+
+/* From a probe: waits, if asked for, until `state` is no longer HOLD_WAITS, or for 5 s. */
+void hold_next(int *state);
+
 int fail_init(void);
 void fail_exit(void);
 
