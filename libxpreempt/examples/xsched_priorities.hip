@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Written for XSched: two streams, two priorities, the local scheduler. Links -lpreempt -lhalhip.
-#include <hip/hip_runtime.h>
+#include "walk.hpp"
 
 #include <xsched/hip/hal.h>
 #include <xsched/xsched.h>
 
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <vector>
 
 namespace {
-
-constexpr std::uint32_t factor = 1664525, summand = 1013904223, lanes = 64;
-
-__global__ void walk(std::uint32_t* words, std::uint32_t rounds, std::uint32_t* started) {
-    __hip_atomic_store(started, 1U, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
-    std::uint32_t value = words[threadIdx.x];
-    for (std::uint32_t round = 0; round < rounds; ++round)
-        value = value * factor + summand;
-    words[threadIdx.x] = value;
-}
 
 int failures = 0;
 
@@ -38,17 +26,13 @@ void must(int error, const char* call) {
 }
 
 struct Task {
-    std::uint32_t rounds = 0;
-    std::uint32_t* words = nullptr;
-    std::uint32_t* started = nullptr; // in host memory
+    Walk* work = nullptr;
     hipStream_t stream = nullptr;
     XQueueHandle xq = 0;
 
-    Task(std::uint32_t rounds_, Priority priority) : rounds(rounds_) {
-        must(hipMalloc(&words, lanes * sizeof *words), "hipMalloc");
-        must(hipMemset(words, 0, lanes * sizeof *words), "hipMemset");
-        must(hipHostMalloc(&started, sizeof *started, hipHostMallocCoherent), "hipHostMalloc");
-        *started = 0;
+    explicit Task(Priority priority) {
+        must(hipHostMalloc(&work, sizeof *work, hipHostMallocCoherent), "hipHostMalloc");
+        *work = {};
         must(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), "hipStreamCreateWithFlags");
         HwQueueHandle hwq = 0;
         must(HipQueueCreate(&hwq, stream), "HipQueueCreate");
@@ -64,26 +48,24 @@ struct Task {
     }
     static XResult launch(HwQueueHandle hwq, void* data) {
         const auto* task = static_cast<const Task*>(data);
-        walk<<<dim3(1), dim3(lanes), 0, reinterpret_cast<hipStream_t>(hwq)>>>(
-            task->words, task->rounds, task->started);
+        walk<<<dim3(1), dim3(lanes), 0, reinterpret_cast<hipStream_t>(hwq)>>>(task->work);
         return hipGetLastError() == hipSuccess ? kXSchedSuccess : kXSchedErrorHardware;
     }
-    // The value of all lanes, which began with 0.
-    [[nodiscard]] bool right(unsigned launches) const {
-        std::uint32_t value = 0;
-        for (std::uint64_t round = 0; round < std::uint64_t{rounds} * launches; ++round)
-            value = value * factor + summand;
-        std::vector<std::uint32_t> found(lanes);
-        must(hipMemcpyAsync(found.data(), words, lanes * sizeof *words, hipMemcpyDeviceToHost,
-                            stream),
-             "hipMemcpyAsync");
-        must(hipStreamSynchronize(stream), "hipStreamSynchronize");
-        for (const std::uint32_t lane : found)
-            if (lane != value)
-                return false;
-        return true;
+    // Ends the kernel.
+    void end(HwCommandHandle command) const {
+        __atomic_store_n(&work->end, 1, __ATOMIC_RELAXED);
+        must(XQueueWait(xq, command), "XQueueWait");
     }
 };
+
+// Whether one makes no round while the other one makes many; they have a GPU for both.
+bool stands_still(const Task& task, const Task& other) {
+    constexpr std::uint32_t many = 200000;
+    const std::uint32_t stood = rounds_of(*task.work), begin = rounds_of(*other.work);
+    while (rounds_of(*other.work) - begin < many) {
+    }
+    return rounds_of(*task.work) == stood;
+}
 
 XQueueState state_of(const Task& task) {
     XQueueState state = kQueueStateUnknown;
@@ -95,22 +77,26 @@ XQueueState state_of(const Task& task) {
 
 int main() {
     must(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), "XHintSetScheduler");
-    // Both are long against the time in which the scheduler reacts.
-    Task low(4000000, PRIORITY_DEFAULT), high(200000, PRIORITY_DEFAULT + 1);
+    Task low(PRIORITY_DEFAULT), high(PRIORITY_DEFAULT + 1);
 
-    const HwCommandHandle long_one = low.submit();
-    while (__atomic_load_n(low.started, __ATOMIC_RELAXED) == 0) {
+    const HwCommandHandle low_command = low.submit();
+    while (rounds_of(*low.work) == 0) {
     }
-    constexpr unsigned launches = 3;
-    for (unsigned i = 0; i + 1 < launches; ++i)
-        high.submit();
-    must(XQueueWait(high.xq, high.submit()), "XQueueWait");
-    check(state_of(low) == kQueueStateReady,
-          "the high one is served while the low one is not done");
-    must(XQueueWait(low.xq, long_one), "XQueueWait");
-    check(state_of(low) == kQueueStateIdle, "then the low one ends");
-    check(high.right(launches), "the high one's result is right");
-    check(low.right(1), "the low one's result is right");
+    const HwCommandHandle high_command = high.submit();
+    // The scheduler is a thread: it needs a moment.
+    bool still = false;
+    for (int i = 0; i < 100 && !still; ++i)
+        still = stands_still(low, high);
+    check(still, "the low one stands still while the high one is served");
+    check(state_of(low) == kQueueStateReady, "and is not done");
+    const std::uint32_t stood = rounds_of(*low.work);
+    high.end(high_command);
+    while (rounds_of(*low.work) == stood) {
+    }
+    low.end(low_command);
+    check(state_of(low) == kQueueStateIdle, "then the low one goes on and ends");
+    check(is_right(*high.work), "the high one's result is right");
+    check(is_right(*low.work), "the low one's result is right");
     must(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), "XHintSetScheduler");
     must(XQueueDestroy(high.xq), "XQueueDestroy");
     must(XQueueDestroy(low.xq), "XQueueDestroy");
