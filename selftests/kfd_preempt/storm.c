@@ -161,16 +161,12 @@ static void renew_jobs(struct owner *owner)
 	uint32_t i;
 	int ret;
 
-	if (!change_fate(owner->sky, owner->slot, FATE_OPEN, FATE_FREES))
-		for (;;)
-			pause();
 	for (i = 0; i < QUEUES; i++) {
 		job_free(&owner->job[i]);
 		ret = checksum_job_start(&owner->job[i], &owner->queue[i], WORKGROUPS, 2);
 		if (ret)
 			fail(owner->sky, "a new job of owner", owner->slot, ret);
 	}
-	change_fate(owner->sky, owner->slot, FATE_FREES, FATE_OPEN);
 }
 
 static void set_up_owner(struct owner *owner)
@@ -307,10 +303,8 @@ static pid_t start_process(FIXTURE_DATA(storm) *self, uint32_t i)
 	uint32_t stream = ++self->streams;
 	pid_t pid;
 
-	if (i < OWNERS) {
+	if (i < OWNERS)
 		self->sky->owner[i].ready = 0;
-		self->sky->owner[i].fate = FATE_OPEN;
-	}
 	pid = fork();
 	if (pid)
 		return pid;
@@ -372,8 +366,7 @@ static bool replace_one(FIXTURE_DATA(storm) *self)
 	int status;
 
 	/* One that is killed while it sets up proves nothing. */
-	if (i < OWNERS && (!get(&self->sky->owner[i].ready) ||
-			   !change_fate(self->sky, i, FATE_OPEN, FATE_DIES)))
+	if (i < OWNERS && !get(&self->sky->owner[i].ready))
 		return true;
 	kill(self->process[i], SIGKILL);
 	if (waitpid(self->process[i], &status, 0) != self->process[i] || !WIFSIGNALED(status))
