@@ -36,15 +36,28 @@ static int instead(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
+/* Without one the kernel may make a jump of the probe, which always comes back. */
+static void after(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
+{
+}
+
 /* As if there were no memory. */
 static struct failing map = {
-	.probe = { .symbol_name = "pm_send_runlist", .pre_handler = instead },
+	.probe = {
+		.symbol_name = "pm_send_runlist",
+		.pre_handler = instead,
+		.post_handler = after,
+	},
 	.error = -ENOMEM,
 };
 
 /* Of a buffer that is unmapped or freed: as if a signal had come. */
 static struct failing reserve = {
-	.probe = { .symbol_name = "reserve_bo_and_cond_vms", .pre_handler = instead },
+	.probe = {
+		.symbol_name = "reserve_bo_and_cond_vms",
+		.pre_handler = instead,
+		.post_handler = after,
+	},
 	.error = -EINTR,
 };
 
