@@ -4,6 +4,7 @@
 #define KFD_PREEMPT_STORM_OPERATOR_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/syscall.h>
 
 #include "kfd_device.h"
@@ -115,6 +116,37 @@ static inline void borrow_file(struct operator *op)
 	close(pidfd);
 }
 
+/* What a queue says of itself in sysfs, while others stop and start it, or it goes. */
+static inline void read_file(struct operator *op, uint32_t target, uint32_t queue, const char *name)
+{
+	char path[128], text[64];
+	ssize_t bytes = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%u/queues/%u/preempt_%s",
+		 get(&op->sky->owner[target].ready), op->sky->owner[target].queue_id[queue], name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		bytes = read(fd, text, sizeof(text));
+		close(fd);
+	}
+	if ((fd < 0 || bytes < 0) && errno != ENOENT && errno != ENODEV)
+		fail(op->sky, "file of a queue, read by operator", op->slot, -errno);
+	else if (bytes >= 0 && fd >= 0 && (!bytes || text[bytes - 1] != '\n'))
+		fail(op->sky, "torn file of a queue, read by operator", op->slot, (int)bytes);
+}
+
+static inline void read_files(struct operator *op)
+{
+	static const char *const names[] = { "state", "holds", "count", "failures", "latency_ns",
+					     "held_ns" };
+	uint32_t target = random_below(&op->random, OWNERS);
+	uint32_t queue = random_below(&op->random, QUEUES), i;
+
+	for (i = 0; i < 6; i++)
+		read_file(op, target, queue, names[i]);
+}
+
 static inline void hold_something(struct operator *op)
 {
 	static const uint32_t kinds[] = { 0, 0, 0, KFD_PREEMPT_SWITCH_STICKY,
@@ -133,7 +165,10 @@ static inline void hold_something(struct operator *op)
 		else
 			switch_by_pid(op, target, queue, stop, kind);
 		/* so that queues work as well */
-		sleep_us(random_below(&op->random, 4000));
+		if (random_one_in(&op->random, 4))
+			read_files(op);
+		else
+			sleep_us(random_below(&op->random, 4000));
 	}
 	ret = preempt_status(op->file, (pid_t)get(&op->sky->owner[target].ready), 0, &status);
 	if (!is_answer(ret))

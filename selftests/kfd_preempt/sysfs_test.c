@@ -262,6 +262,46 @@ TEST_F_TIMEOUT(sysfs, readers_race_with_the_end_of_queues, 120)
 	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
+/* Values that are whole and never go back, though nobody locks; a KCSAN kernel sees how. */
+static void watch_files(pid_t pid, uint32_t queue_id)
+{
+	unsigned long long count, last = 0;
+	unsigned int file;
+	const char *text;
+
+	for (file = 0;; file = (file + 1) % NUM_FILES) {
+		text = read_file(pid, queue_id, files[file].name);
+		if (!strcmp("no newline", text))
+			_exit(1);
+		if (strcmp("preempt_count", files[file].name))
+			continue;
+		count = strtoull(text, NULL, 10);
+		if (count < last)
+			_exit(2);
+		last = count;
+	}
+}
+
+TEST_F_TIMEOUT(sysfs, readers_race_with_stops_and_starts, 120)
+{
+	unsigned int i;
+	pid_t reader;
+	int status;
+
+	reader = fork();
+	ASSERT_LE(0, reader);
+	if (!reader)
+		watch_files(getppid(), self->id);
+	for (i = 0; i < 500; i++) {
+		ASSERT_EQ(0, preempt_queue(self->fd, self->id));
+		ASSERT_EQ(0, resume_queue(self->fd, self->id));
+	}
+	EXPECT_EQ(0, kill(reader, SIGKILL));
+	ASSERT_EQ(reader, waitpid(reader, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
+}
+
 TEST(version_parameter_is_read_only_and_that_of_QUERY)
 {
 	struct kfd_ioctl_preempt_query_args query;
