@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* With kfd_preempt=0 none of the calls exist and KFD works as without us. */
-#include <stdio.h>
-#include <sys/stat.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "calls.h"
 #include "aql_queue.h"
 #include "jobs.h"
 #include "kselftest_harness.h"
+#include "queue_file.h"
 
 TEST(every_call_is_ENOTTY_whatever_its_arguments)
 {
@@ -29,12 +30,11 @@ TEST(every_call_is_ENOTTY_whatever_its_arguments)
 
 static bool queue_has_file(uint32_t queue_id, const char *name)
 {
-	struct stat stat_buf;
-	char path[256];
+	int fd = queue_file_open(getpid(), queue_id, name, O_RDONLY);
 
-	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues/%u/%s", getpid(),
-		 queue_id, name);
-	return !stat(path, &stat_buf);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 TEST(update_queue_still_stops_and_starts_a_kernel)

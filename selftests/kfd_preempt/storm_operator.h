@@ -4,11 +4,11 @@
 #define KFD_PREEMPT_STORM_OPERATOR_H
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/syscall.h>
 
 #include "kfd_device.h"
 #include "preempt.h"
+#include "queue_file.h"
 #include "random.h"
 #include "storm_sky.h"
 #include "wait.h"
@@ -116,35 +116,21 @@ static inline void borrow_file(struct operator *op)
 	close(pidfd);
 }
 
-/* What a queue says of itself in sysfs, while others stop and start it, or it goes. */
-static inline void read_file(struct operator *op, uint32_t target, uint32_t queue, const char *name)
-{
-	char path[128], text[64];
-	ssize_t bytes = 0;
-	int fd;
-
-	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%u/queues/%u/preempt_%s",
-		 get(&op->sky->owner[target].ready), op->sky->owner[target].queue_id[queue], name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		bytes = read(fd, text, sizeof(text));
-		close(fd);
-	}
-	if ((fd < 0 || bytes < 0) && errno != ENOENT && errno != ENODEV)
-		fail(op->sky, "file of a queue, read by operator", op->slot, -errno);
-	else if (bytes >= 0 && fd >= 0 && (!bytes || text[bytes - 1] != '\n'))
-		fail(op->sky, "torn file of a queue, read by operator", op->slot, (int)bytes);
-}
-
+/* While others stop and start the queue, or it goes. */
 static inline void read_files(struct operator *op)
 {
-	static const char *const names[] = { "state", "holds", "count", "failures", "latency_ns",
-					     "held_ns" };
 	uint32_t target = random_below(&op->random, OWNERS);
 	uint32_t queue = random_below(&op->random, QUEUES), i;
+	char text[QUEUE_FILE_BYTES];
+	int ret;
 
-	for (i = 0; i < 6; i++)
-		read_file(op, target, queue, names[i]);
+	for (i = 0; i < NUM_QUEUE_FILES; i++) {
+		ret = queue_file_read((pid_t)get(&op->sky->owner[target].ready),
+				      op->sky->owner[target].queue_id[queue], queue_files[i].name,
+				      text);
+		if (ret && ret != -ENOENT && ret != -ENODEV)
+			fail(op->sky, "file of a queue, read by operator", op->slot, ret);
+	}
 }
 
 static inline void hold_something(struct operator *op)

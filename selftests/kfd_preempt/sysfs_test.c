@@ -8,61 +8,31 @@
 #include <sys/stat.h>
 
 #include "kselftest_harness.h"
+#include "queue_file.h"
 #include "sched_mode.h"
 #include "target.h"
 
 #define LONG_MS 30000u
 #define NOBODY 65534
 
-static const struct {
-	const char *name;
-	mode_t mode;
-} files[] = {
-	{ "preempt_state", 0444 },
-	{ "preempt_holds", 0444 },
-	{ "preempt_count", 0444 },
-	{ "preempt_failures", 0444 },
-	{ "preempt_latency_ns", 0400 },
-	{ "preempt_held_ns", 0400 },
-};
-
-#define NUM_FILES ARRAY_SIZE(files)
-
-static int open_file(pid_t pid, uint32_t queue_id, const char *name, int flags)
+/* What was read, or why nothing was. */
+static const char *text_or_error(const char *text, int ret)
 {
-	char path[256];
-	int fd;
-
-	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues/%u/%s", pid, queue_id,
-		 name);
-	fd = open(path, flags | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return ret ? strerrorname_np(-ret) : text;
 }
 
-/* The text up to its newline, which must be there; else what went wrong. */
 static const char *read_fd(int fd)
 {
-	static char text[256];
-	ssize_t bytes = pread(fd, text, sizeof(text) - 1, 0);
+	static char text[QUEUE_FILE_BYTES];
 
-	if (bytes < 0)
-		return strerrorname_np(errno);
-	if (!bytes || text[bytes - 1] != '\n')
-		return "no newline";
-	text[bytes - 1] = 0;
-	return text;
+	return text_or_error(text, queue_file_read_fd(fd, text));
 }
 
 static const char *read_file(pid_t pid, uint32_t queue_id, const char *name)
 {
-	int fd = open_file(pid, queue_id, name, O_RDONLY);
-	const char *text;
+	static char text[QUEUE_FILE_BYTES];
 
-	if (fd < 0)
-		return strerrorname_np(-fd);
-	text = read_fd(fd);
-	close(fd);
-	return text;
+	return text_or_error(text, queue_file_read(pid, queue_id, name, text));
 }
 
 FIXTURE(sysfs)
@@ -94,20 +64,21 @@ FIXTURE_TEARDOWN(sysfs)
 
 TEST_F(sysfs, files_are_read_only_and_times_are_for_root)
 {
-	char path[256];
 	struct stat stat_buf;
 	unsigned int i;
+	int fd;
 
-	for (i = 0; i < NUM_FILES; i++) {
-		snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/queues/%u/%s", getpid(),
-			 self->id, files[i].name);
-		ASSERT_EQ(0, stat(path, &stat_buf)) {
-			TH_LOG("%s: %s", path, strerror(errno));
+	for (i = 0; i < NUM_QUEUE_FILES; i++) {
+		fd = queue_file_open(getpid(), self->id, queue_files[i].name, O_RDONLY);
+		ASSERT_LE(0, fd) {
+			TH_LOG("%s: %s", queue_files[i].name, strerror(-fd));
 		}
-		EXPECT_EQ(files[i].mode, stat_buf.st_mode & 0777);
+		ASSERT_EQ(0, fstat(fd, &stat_buf));
+		close(fd);
+		EXPECT_EQ(queue_files[i].mode, stat_buf.st_mode & 0777);
 		EXPECT_EQ(0, stat_buf.st_uid);
 		/* Not even root, who passes over the mode. */
-		EXPECT_EQ(-EACCES, open_file(getpid(), self->id, files[i].name, O_WRONLY));
+		EXPECT_EQ(-EACCES, queue_file_open(getpid(), self->id, queue_files[i].name, O_WRONLY));
 	}
 }
 
@@ -116,11 +87,11 @@ static int count_readable(pid_t pid, uint32_t queue_id)
 	unsigned int i;
 	int fd, readable = 0;
 
-	for (i = 0; i < NUM_FILES; i++) {
-		fd = open_file(pid, queue_id, files[i].name, O_RDONLY);
+	for (i = 0; i < NUM_QUEUE_FILES; i++) {
+		fd = queue_file_open(pid, queue_id, queue_files[i].name, O_RDONLY);
 		if (fd >= 0)
 			readable++;
-		else if (fd != -EACCES || files[i].mode != 0400)
+		else if (fd != -EACCES || queue_files[i].mode != 0400)
 			return -1;
 		close(fd);
 	}
@@ -216,8 +187,8 @@ TEST_F(sysfs, open_files_outlive_a_destroyed_queue_and_a_killed_process)
 	ASSERT_EQ(0, target_start(&target));
 	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
 	ASSERT_EQ(0, switch_preempt(self->fd, target.pid, 0, target.queue_id));
-	own = open_file(getpid(), self->id, "preempt_state", O_RDONLY);
-	others = open_file(target.pid, target.queue_id, "preempt_held_ns", O_RDONLY);
+	own = queue_file_open(getpid(), self->id, "preempt_state", O_RDONLY);
+	others = queue_file_open(target.pid, target.queue_id, "preempt_held_ns", O_RDONLY);
 	ASSERT_LE(0, own);
 	ASSERT_LE(0, others);
 	EXPECT_STREQ("held", read_fd(own));
@@ -234,46 +205,26 @@ TEST_F(sysfs, open_files_outlive_a_destroyed_queue_and_a_killed_process)
 	close(others);
 }
 
-/* A reader in the middle of each destruction: KFD waits for it, or it finds nothing. */
-TEST_F_TIMEOUT(sysfs, readers_race_with_the_end_of_queues, 120)
-{
-	struct aql_queue queue;
-	unsigned int i, file;
-	int status;
-	pid_t reader;
-
-	ASSERT_EQ(0, aql_queue_create(&self->dev, &queue));
-	reader = fork();
-	ASSERT_LE(0, reader);
-	if (!reader) {
-		for (file = 0;; file = (file + 1) % NUM_FILES)
-			if (!strcmp("no newline", read_file(getppid(), queue.id, files[file].name)))
-				_exit(1);
-	}
-	for (i = 0; i < 30; i++) {
-		ASSERT_EQ(0, preempt_queue(self->fd, queue.id));
-		ASSERT_EQ(0, aql_queue_destroy(&queue));
-		ASSERT_EQ(0, aql_queue_create(&self->dev, &queue));
-	}
-	EXPECT_EQ(0, kill(reader, SIGKILL));
-	ASSERT_EQ(reader, waitpid(reader, &status, 0));
-	EXPECT_TRUE(WIFSIGNALED(status));
-	EXPECT_EQ(0, aql_queue_destroy(&queue));
-	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
-}
-
-/* Values that are whole and never go back, though nobody locks; a KCSAN kernel sees how. */
-static void watch_files(pid_t pid, uint32_t queue_id)
+/*
+ * Reads the files of the queue in turn until it is killed. Values are whole and, of one queue, never
+ * go back, though nobody locks; a KCSAN kernel sees how. A child that ends has seen something else.
+ */
+static pid_t reader_start(uint32_t queue_id, bool one_queue)
 {
 	unsigned long long count, last = 0;
+	pid_t child = fork(), parent;
+	char text[QUEUE_FILE_BYTES];
 	unsigned int file;
-	const char *text;
+	int ret;
 
-	for (file = 0;; file = (file + 1) % NUM_FILES) {
-		text = read_file(pid, queue_id, files[file].name);
-		if (!strcmp("no newline", text))
+	if (child)
+		return child;
+	parent = getppid();
+	for (file = 0;; file = (file + 1) % NUM_QUEUE_FILES) {
+		ret = queue_file_read(parent, queue_id, queue_files[file].name, text);
+		if (ret == -EBADMSG)
 			_exit(1);
-		if (strcmp("preempt_count", files[file].name))
+		if (ret || !one_queue || strcmp("preempt_count", queue_files[file].name))
 			continue;
 		count = strtoull(text, NULL, 10);
 		if (count < last)
@@ -282,23 +233,46 @@ static void watch_files(pid_t pid, uint32_t queue_id)
 	}
 }
 
-TEST_F_TIMEOUT(sysfs, readers_race_with_stops_and_starts, 120)
+/* Whether it had nothing to complain about. */
+static bool reader_finish(pid_t reader)
 {
-	unsigned int i;
-	pid_t reader;
 	int status;
 
-	reader = fork();
+	return !kill(reader, SIGKILL) && waitpid(reader, &status, 0) == reader &&
+	       WIFSIGNALED(status);
+}
+
+/* A reader in the middle of each destruction: KFD waits for it, or it finds nothing. */
+TEST_F_TIMEOUT(sysfs, readers_race_with_the_end_of_queues, 120)
+{
+	struct aql_queue queue;
+	unsigned int i;
+	pid_t reader;
+
+	ASSERT_EQ(0, aql_queue_create(&self->dev, &queue));
+	reader = reader_start(queue.id, false);
 	ASSERT_LE(0, reader);
-	if (!reader)
-		watch_files(getppid(), self->id);
+	for (i = 0; i < 30; i++) {
+		ASSERT_EQ(0, preempt_queue(self->fd, queue.id));
+		ASSERT_EQ(0, aql_queue_destroy(&queue));
+		ASSERT_EQ(0, aql_queue_create(&self->dev, &queue));
+	}
+	EXPECT_TRUE(reader_finish(reader));
+	EXPECT_EQ(0, aql_queue_destroy(&queue));
+	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
+}
+
+TEST_F_TIMEOUT(sysfs, readers_race_with_stops_and_starts, 120)
+{
+	pid_t reader = reader_start(self->id, true);
+	unsigned int i;
+
+	ASSERT_LE(0, reader);
 	for (i = 0; i < 500; i++) {
 		ASSERT_EQ(0, preempt_queue(self->fd, self->id));
 		ASSERT_EQ(0, resume_queue(self->fd, self->id));
 	}
-	EXPECT_EQ(0, kill(reader, SIGKILL));
-	ASSERT_EQ(reader, waitpid(reader, &status, 0));
-	EXPECT_TRUE(WIFSIGNALED(status));
+	EXPECT_TRUE(reader_finish(reader));
 	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
