@@ -6,6 +6,8 @@
 // The rule is the whole scheduler: high work suspends low work, and resumes it when it is done.
 #include <xpreempt/xpreempt.h>
 
+#include "sequence.hpp"
+
 #include <hip/hip_runtime.h>
 
 #include <cstdint>
@@ -17,30 +19,16 @@
 
 namespace {
 
-constexpr std::uint32_t factor = 1664525, summand = 1013904223;
 constexpr unsigned lanes = 64;
 
-// Each lane walks a sequence whose n-th value the host can compute at once.
 __global__ void walk(std::uint32_t* words, std::uint32_t rounds, std::uint32_t* started) {
     const std::uint32_t index = blockIdx.x * blockDim.x + threadIdx.x;
     if (index == 0)
         __hip_atomic_store(started, 1U, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
     std::uint32_t value = words[index];
     for (std::uint32_t round = 0; round < rounds; ++round)
-        value = value * factor + summand;
+        value = step(value);
     words[index] = value;
-}
-
-// value -> value * a + b, as often as `rounds` tells.
-std::uint32_t expected(std::uint32_t value, std::uint32_t rounds) {
-    std::uint32_t a = factor, b = summand;
-    for (; rounds != 0; rounds >>= 1) {
-        if ((rounds & 1U) != 0)
-            value = value * a + b;
-        b = b * a + b;
-        a = a * a;
-    }
-    return value;
 }
 
 int failures = 0;
@@ -104,7 +92,7 @@ struct Job {
              "hipMemcpyAsync");
         must(hipStreamSynchronize(stream), "hipStreamSynchronize");
         for (std::size_t i = 0; i < after.size(); ++i)
-            if (after[i] != expected(before[i], rounds))
+            if (after[i] != value_after(before[i], rounds))
                 return false;
         return true;
     }

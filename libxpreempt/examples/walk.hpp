@@ -2,6 +2,8 @@
 // A kernel that works until it is told to end, and whose result the host can compute.
 #pragma once
 
+#include "sequence.hpp"
+
 #include <hip/hip_runtime.h>
 
 #include <cstdint>
@@ -10,20 +12,18 @@ constexpr std::uint32_t lanes = 64;
 
 // In memory that both see while the kernel runs (hipHostMallocCoherent).
 struct Walk {
-    std::uint32_t rounds;     // of lane 0, so far
-    std::uint32_t end;        // 1: no more
+    std::uint32_t rounds; // of lane 0, so far
+    std::uint32_t end;    // 1: no more
     struct {
         std::uint32_t value, rounds;
-    } lane[lanes];            // how far each got
+    } lane[lanes]; // how far each got
 };
-
-constexpr std::uint32_t factor = 1664525, summand = 1013904223;
 
 // One workgroup; each lane walks a sequence of its own.
 __global__ void walk(Walk* shared) {
     std::uint32_t value = threadIdx.x, rounds = 0;
     do {
-        value = value * factor + summand;
+        value = step(value);
         ++rounds;
         if (threadIdx.x == 0)
             __hip_atomic_store(&shared->rounds, rounds, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
@@ -38,16 +38,8 @@ inline std::uint32_t rounds_of(const Walk& shared) {
 // After the kernel: has each lane made all its rounds, each once?
 inline bool is_right(const Walk& shared) {
     for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-        std::uint32_t value = lane;
-        // In strides: value -> a * value + b is two rounds, four rounds, ...
-        std::uint32_t a = factor, b = summand;
-        for (std::uint32_t rounds = shared.lane[lane].rounds; rounds != 0; rounds >>= 1) {
-            if ((rounds & 1U) != 0)
-                value = a * value + b;
-            b = a * b + b;
-            a = a * a;
-        }
-        if (shared.lane[lane].rounds == 0 || shared.lane[lane].value != value)
+        const auto& [value, rounds] = shared.lane[lane];
+        if (rounds == 0 || value != value_after(lane, rounds))
             return false;
     }
     return true;

@@ -6,6 +6,8 @@
 // file DIRECTORY/stop ends both. Exits 0 when every value is right.
 #include <xpreempt/xpreempt.h>
 
+#include "../../examples/sequence.hpp"
+
 #include <hip/hip_runtime.h>
 
 #include <cstdint>
@@ -18,7 +20,6 @@
 
 namespace {
 
-constexpr std::uint32_t factor = 1664525, summand = 1013904223;
 constexpr unsigned lanes = 64, stride = 16;
 
 struct Shared { // in host memory
@@ -30,7 +31,7 @@ __global__ void walk(std::uint32_t* words, std::uint32_t* rounds, Shared* shared
     std::uint32_t value = words[threadIdx.x], round = 0;
     while (__hip_atomic_load(&shared->stop, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM) == 0) {
         for (unsigned i = 0; i < stride; ++i)
-            value = value * factor + summand;
+            value = step(value);
         round += stride;
         if (threadIdx.x == 0)
             __hip_atomic_store(&shared->progress, round, __ATOMIC_RELAXED,
@@ -40,19 +41,8 @@ __global__ void walk(std::uint32_t* words, std::uint32_t* rounds, Shared* shared
     rounds[threadIdx.x] = round;
 }
 
-__global__ void step(std::uint32_t* words) {
-    words[threadIdx.x] = words[threadIdx.x] * factor + summand;
-}
-
-std::uint32_t expected(std::uint32_t value, std::uint32_t rounds) {
-    std::uint32_t a = factor, b = summand;
-    for (; rounds != 0; rounds >>= 1) {
-        if ((rounds & 1U) != 0)
-            value = value * a + b;
-        b = b * a + b;
-        a = a * a;
-    }
-    return value;
+__global__ void one_step(std::uint32_t* words) {
+    words[threadIdx.x] = step(words[threadIdx.x]);
 }
 
 void must(hipError_t error, const char* call) {
@@ -115,8 +105,8 @@ int main(int argc, char** argv) {
     must(hipGetLastError(), "walk");
     std::uint32_t kernels = 0;
     while (access(stop.c_str(), F_OK) != 0) {
-        step<<<dim3(1), dim3(lanes), 0, high>>>(high_words);
-        must(hipGetLastError(), "step");
+        one_step<<<dim3(1), dim3(lanes), 0, high>>>(high_words);
+        must(hipGetLastError(), "one_step");
         must(hipStreamSynchronize(high), "hipStreamSynchronize");
         tell(directory, __atomic_load_n(&shared->progress, __ATOMIC_RELAXED), ++kernels);
         usleep(20000);
@@ -126,8 +116,8 @@ int main(int argc, char** argv) {
     int wrong = 0;
     for (unsigned i = 0; i < lanes; ++i) {
         const std::uint32_t before = i * 2654435761U;
-        wrong += low_words[i] != expected(before, rounds[i]) || rounds[i] == 0;
-        wrong += high_words[i] != expected(before, kernels);
+        wrong += low_words[i] != value_after(before, rounds[i]) || rounds[i] == 0;
+        wrong += high_words[i] != value_after(before, kernels);
     }
     std::printf("# low walked %u rounds, high ran %u kernels, %d values wrong\n", rounds[0],
                 kernels, wrong);
