@@ -179,16 +179,6 @@ auto families() {
 
 constexpr unsigned opcode_count = 256;
 
-std::array<ScalarHandler, opcode_count> merged_table() {
-    std::array<ScalarHandler, opcode_count> table{};
-    for (const auto family : families()) {
-        for (const ScalarOp& op : family) {
-            table.at(op.opcode) = op.execute;
-        }
-    }
-    return table;
-}
-
 } // namespace
 
 std::span<const ScalarOp> ds_load_store_ops() {
@@ -196,7 +186,8 @@ std::span<const ScalarOp> ds_load_store_ops() {
 }
 
 void execute_ds(Execution& e) {
-    static const std::array<ScalarHandler, opcode_count> table = merged_table();
+    static const std::array<ScalarHandler, opcode_count> table =
+        index_families<opcode_count>(families());
     e.fetch_word1();
     if (e.failed()) {
         return;
@@ -211,13 +202,7 @@ void execute_ds(Execution& e) {
 }
 
 std::vector<OpName> ds_names() {
-    std::vector<OpName> names;
-    for (const auto family : families()) {
-        for (const ScalarOp& op : family) {
-            names.push_back({op.opcode, op.name});
-        }
-    }
-    return names;
+    return names_of_families(families());
 }
 
 } // namespace vgpu::isa

@@ -85,30 +85,28 @@ namespace {
 constexpr unsigned opcode_count = 128;
 using Table = std::array<ScalarHandler, opcode_count>;
 
-template <typename... Families> Table merged(Families... families) {
-    Table table{};
-    const auto add = [&table](std::span<const ScalarOp> ops) {
-        for (const ScalarOp& op : ops) {
-            table.at(op.opcode) = op.execute;
-        }
-    };
-    (add(families), ...);
-    return table;
+std::vector<std::span<const ScalarOp>> families(Segment segment) {
+    std::vector<std::span<const ScalarOp>> chosen{flat_load_store_ops()};
+    if (segment != Segment::flat) {
+        chosen.push_back(flat_lds_ops());
+    }
+    if (segment != Segment::scratch) {
+        chosen.push_back(flat_atomic_ops());
+    }
+    return chosen;
 }
 
-void append(std::vector<OpName>& names, std::span<const ScalarOp> ops) {
-    for (const ScalarOp& op : ops) {
-        names.push_back({op.opcode, op.name});
-    }
+Table table_of(Segment segment) {
+    return index_families<opcode_count>(families(segment));
 }
 
 } // namespace
 
 void execute_flat(Execution& e) {
     static const std::array<Table, 3> tables{
-        merged(flat_load_store_ops(), flat_atomic_ops()),
-        merged(flat_load_store_ops(), flat_lds_ops()),
-        merged(flat_load_store_ops(), flat_lds_ops(), flat_atomic_ops()),
+        table_of(Segment::flat),
+        table_of(Segment::scratch),
+        table_of(Segment::global),
     };
     e.fetch_word1();
     if (e.failed()) {
@@ -124,15 +122,7 @@ void execute_flat(Execution& e) {
 }
 
 std::vector<OpName> flat_names(Segment segment) {
-    std::vector<OpName> names;
-    append(names, flat_load_store_ops());
-    if (segment != Segment::flat) {
-        append(names, flat_lds_ops());
-    }
-    if (segment != Segment::scratch) {
-        append(names, flat_atomic_ops());
-    }
-    return names;
+    return names_of_families(families(segment));
 }
 
 } // namespace vgpu::isa

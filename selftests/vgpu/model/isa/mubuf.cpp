@@ -181,16 +181,6 @@ auto families() {
 
 constexpr unsigned opcode_count = 128;
 
-std::array<ScalarHandler, opcode_count> merged_table() {
-    std::array<ScalarHandler, opcode_count> table{};
-    for (const auto family : families()) {
-        for (const ScalarOp& op : family) {
-            table.at(op.opcode) = op.execute;
-        }
-    }
-    return table;
-}
-
 } // namespace
 
 std::span<const ScalarOp> buffer_load_store_ops() {
@@ -198,7 +188,8 @@ std::span<const ScalarOp> buffer_load_store_ops() {
 }
 
 void execute_mubuf(Execution& e) {
-    static const std::array<ScalarHandler, opcode_count> table = merged_table();
+    static const std::array<ScalarHandler, opcode_count> table =
+        index_families<opcode_count>(families());
     e.fetch_word1();
     if (e.failed()) {
         return;
@@ -212,13 +203,7 @@ void execute_mubuf(Execution& e) {
 }
 
 std::vector<OpName> mubuf_names() {
-    std::vector<OpName> names;
-    for (const auto family : families()) {
-        for (const ScalarOp& op : family) {
-            names.push_back({op.opcode, op.name});
-        }
-    }
-    return names;
+    return names_of_families(families());
 }
 
 } // namespace vgpu::isa

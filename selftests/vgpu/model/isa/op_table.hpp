@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace vgpu::isa {
 
@@ -44,5 +45,27 @@ constexpr std::array<OpName, count> names_of(const std::array<Op<Handler>, count
 
 using ScalarHandler = void (*)(Execution&);
 using ScalarOp = Op<ScalarHandler>;
+
+// The same for an encoding whose operations are in several files: a range of their spans.
+template <std::size_t opcodes, typename Families>
+std::array<ScalarHandler, opcodes> index_families(const Families& families) {
+    std::array<ScalarHandler, opcodes> index{};
+    for (const std::span<const ScalarOp> ops : families) {
+        for (const ScalarOp& op : ops) {
+            index.at(op.opcode) = op.execute;
+        }
+    }
+    return index;
+}
+
+template <typename Families> std::vector<OpName> names_of_families(const Families& families) {
+    std::vector<OpName> names;
+    for (const auto ops : families) {
+        for (const auto& op : ops) {
+            names.push_back({op.opcode, op.name});
+        }
+    }
+    return names;
+}
 
 } // namespace vgpu::isa

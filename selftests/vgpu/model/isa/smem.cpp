@@ -145,16 +145,6 @@ auto families() {
 
 constexpr unsigned opcode_count = 256;
 
-std::array<ScalarHandler, opcode_count> merged_table() {
-    std::array<ScalarHandler, opcode_count> table{};
-    for (const auto family : families()) {
-        for (const ScalarOp& op : family) {
-            table.at(op.opcode) = op.execute;
-        }
-    }
-    return table;
-}
-
 } // namespace
 
 std::span<const ScalarOp> smem_load_store_ops() {
@@ -162,7 +152,8 @@ std::span<const ScalarOp> smem_load_store_ops() {
 }
 
 void execute_smem(Execution& e) {
-    static const std::array<ScalarHandler, opcode_count> table = merged_table();
+    static const std::array<ScalarHandler, opcode_count> table =
+        index_families<opcode_count>(families());
     e.fetch_word1();
     if (!e.failed()) {
         run_scalar(table, e.word0 >> 18 & 0xff, e);
@@ -170,13 +161,7 @@ void execute_smem(Execution& e) {
 }
 
 std::vector<OpName> smem_names() {
-    std::vector<OpName> names;
-    for (const auto family : families()) {
-        for (const ScalarOp& op : family) {
-            names.push_back({op.opcode, op.name});
-        }
-    }
-    return names;
+    return names_of_families(families());
 }
 
 } // namespace vgpu::isa

@@ -277,13 +277,7 @@ void execute_vop3(Execution& e) {
 }
 
 std::vector<OpName> vector_names() {
-    std::vector<OpName> names;
-    for (const auto ops : families()) {
-        for (const VectorOp& op : ops) {
-            names.push_back({op.opcode, op.name});
-        }
-    }
-    return names;
+    return names_of_families(families());
 }
 
 } // namespace vgpu::isa

@@ -15,20 +15,11 @@ auto families() {
 
 constexpr unsigned opcode_count = 128;
 
-std::array<ScalarHandler, opcode_count> merged_table() {
-    std::array<ScalarHandler, opcode_count> table{};
-    for (const auto ops : families()) {
-        for (const ScalarOp& op : ops) {
-            table.at(op.opcode) = op.execute;
-        }
-    }
-    return table;
-}
-
 } // namespace
 
 void execute_vop3p(Execution& e) {
-    static const std::array<ScalarHandler, opcode_count> table = merged_table();
+    static const std::array<ScalarHandler, opcode_count> table =
+        index_families<opcode_count>(families());
     e.fetch_word1();
     if (e.failed()) {
         return;
@@ -48,13 +39,7 @@ void execute_vop3p(Execution& e) {
 }
 
 std::vector<OpName> vop3p_names() {
-    std::vector<OpName> names;
-    for (const auto ops : families()) {
-        for (const ScalarOp& op : ops) {
-            names.push_back({op.opcode, op.name});
-        }
-    }
-    return names;
+    return names_of_families(families());
 }
 
 } // namespace vgpu::isa
