@@ -377,9 +377,9 @@ static bool replace_one(FIXTURE_DATA(storm) *self)
 }
 
 /* Until enough stops were made; false when a process ended by itself or nothing moves. */
-static bool storm_passes(FIXTURE_DATA(storm) *self)
+static bool storm_passes(FIXTURE_DATA(storm) *self, uint64_t begin)
 {
-	uint64_t begin = now_ns(), told = begin, moved = begin, now, stops = 0;
+	uint64_t told = begin, moved = begin, now, stops = 0;
 	uint64_t next_kill = 0;
 	struct sky *sky = self->sky;
 
@@ -423,10 +423,11 @@ static bool all_end(FIXTURE_DATA(storm) *self, uint32_t from, uint32_t to)
 TEST_F_TIMEOUT(storm, evictions_and_kills_lose_no_work_and_leave_no_hold, 86400)
 {
 	struct sky *sky = self->sky;
+	uint64_t begin = now_ns();
 	uint32_t i, j;
 	int fd;
 
-	EXPECT_TRUE(storm_passes(self));
+	EXPECT_TRUE(storm_passes(self, begin));
 	__atomic_store_n(&sky->ending, 1, __ATOMIC_RELEASE);
 	EXPECT_TRUE(all_end(self, OWNERS, EVICTOR - 1));
 	/* STICKY outlives its operators. */
@@ -440,7 +441,7 @@ TEST_F_TIMEOUT(storm, evictions_and_kills_lose_no_work_and_leave_no_hold, 86400)
 	/* Last, because what it does may not end before. */
 	EXPECT_TRUE(all_end(self, EVICTOR, EVICTOR));
 	close(fd);
-	tell(sky, now_ns());
+	tell(sky, begin);
 	EXPECT_EQ(0, sky->failures);
 }
 
