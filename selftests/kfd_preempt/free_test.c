@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Memory that is freed while a signal comes, as in kill -9 of a program that ends: the call has done
- * nothing, and the next one, or the end of the process, frees it. Needs root and kfd_probes.ko.
+ * nothing, and the next one, or the end of the process, frees it, whoever has it locked meanwhile.
+ * Needs root and kfd_probes.ko.
  */
 #include <errno.h>
 #include <linux/kfd_ioctl.h>
@@ -9,11 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kfd_device.h"
+#include "aql_queue.h"
 #include "kselftest_harness.h"
 #include "probes.h"
 
 #define PROBE "fail_reserve"
+#define PROBE_AT_EXIT "fail_lock_at_exit"
 
 FIXTURE(free)
 {
@@ -86,6 +88,32 @@ TEST_F(free, process_ends_with_memory_that_a_signal_did_not_let_go)
 	ASSERT_EQ(0, kfd_buffer_alloc(&dev, KFD_IN_SYSTEM, 4096, &buf));
 	kfd_buffer_free(&dev, &buf);
 	kfd_device_close(&dev);
+}
+
+/*
+ * From 7.2 on it does so itself, with the signal pending. Buffers that it leaves behind count as used
+ * by a queue when nobody is left to say that they are not.
+ */
+TEST_F(free, killed_process_lets_go_of_the_buffers_of_its_queue)
+{
+	struct kfd_device dev;
+	struct aql_queue queue;
+	int status;
+	pid_t child;
+
+	ASSERT_EQ(0, probes_set(PROBE_AT_EXIT, 1));
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
+		if (!kfd_device_open(&dev) && !aql_queue_create(&dev, &queue))
+			kill(getpid(), SIGKILL);
+		_exit(1);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	EXPECT_EQ(1, probes_get(PROBE_AT_EXIT)) {
+		TH_LOG("a lock was not waited for, because a signal was pending");
+	}
 }
 
 TEST_HARNESS_MAIN

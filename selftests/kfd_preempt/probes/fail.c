@@ -6,6 +6,7 @@
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/objtool.h>
+#include <linux/sched.h>
 
 #include "probes.h"
 
@@ -61,6 +62,21 @@ static struct failing reserve = {
 	.error = -EINTR,
 };
 
+static int at_exit(struct kprobe *probe, struct pt_regs *regs)
+{
+	return current->flags & PF_EXITING ? instead(probe, regs) : 0;
+}
+
+/* Of a buffer at the end of its process, if it listens to signals: as if it were killed. */
+static struct failing lock_at_exit = {
+	.probe = {
+		.symbol_name = "ww_mutex_lock_interruptible",
+		.pre_handler = at_exit,
+		.post_handler = after,
+	},
+	.error = -EINTR,
+};
+
 static int left_set(const char *val, const struct kernel_param *kp)
 {
 	int num, ret = kstrtoint(val, 0, &num);
@@ -81,20 +97,17 @@ MODULE_PARM_DESC(fail_map, "How many more runlists fail");
 module_param_cb(fail_reserve, &left_ops, &reserve.left, 0600);
 MODULE_PARM_DESC(fail_reserve, "How many more buffers are not reserved");
 
+module_param_cb(fail_lock_at_exit, &left_ops, &lock_at_exit.left, 0600);
+MODULE_PARM_DESC(fail_lock_at_exit, "How many more locks of buffers a signal interrupts at exit");
+
+static struct kprobe *probes[] = { &map.probe, &reserve.probe, &lock_at_exit.probe };
+
 int fail_init(void)
 {
-	int ret = register_kprobe(&map.probe);
-
-	if (ret)
-		return ret;
-	ret = register_kprobe(&reserve.probe);
-	if (ret)
-		unregister_kprobe(&map.probe);
-	return ret;
+	return register_kprobes(probes, ARRAY_SIZE(probes));
 }
 
 void fail_exit(void)
 {
-	unregister_kprobe(&reserve.probe);
-	unregister_kprobe(&map.probe);
+	unregister_kprobes(probes, ARRAY_SIZE(probes));
 }
