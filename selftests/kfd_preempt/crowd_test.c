@@ -123,8 +123,7 @@ FIXTURE_TEARDOWN(processes)
 	close(self->fd);
 }
 
-/* By doorbell on a kernel of selftests/kernels, nine of the ten took ten minutes. */
-TEST_F_TIMEOUT(processes, random_suspends_of_many_leave_every_result_right, 1800)
+TEST_F_TIMEOUT(processes, random_suspends_of_many_leave_every_result_right, 600)
 {
 	unsigned int seed = start_random(), round, i;
 	bool held[PROCESSES] = {};
