@@ -48,6 +48,11 @@ void add(Refs& refs, const SeenQueue& queue) {
         refs.insert(hip::ref_of(*queue.waits_for));
 }
 
+bool begins_capture(const Call& call) {
+    return call.call_class == CallClass::capture &&
+           std::string_view(call.name).find("Begin") != std::string_view::npos;
+}
+
 bool is_handle(const void* stream) {
     return reinterpret_cast<std::uintptr_t>(stream) > 2; // 1 and 2 name default streams
 }
@@ -114,6 +119,10 @@ void Gates::after(const Call* call, int error) {
 
 // The call is always made: a wait ends, it never fails.
 int Gates::enter(const Call& call) {
+    if (begins_capture(call)) {
+        const std::lock_guard lock(asking_);
+        ++captures_;
+    }
     if (!holds_.any() || shut_.load(std::memory_order_relaxed) || ungated > 0)
         return 0;
     if (call.call_class == CallClass::stream_destroy ||
@@ -154,15 +163,18 @@ Gates::RecordedEvent& Gates::slot_of(const void* event) {
 }
 
 // A stream that is captured takes no packets, and a question about another one would end the
-// capture.
+// capture. It counts from before it begins until after it ended.
 void Gates::note_capture(const Call& call, int error) {
-    const bool begins = std::string_view(call.name).find("Begin") != std::string_view::npos;
-    const std::lock_guard lock(mutex_);
-    if (begins && error == hip::success)
-        capturing_.insert(call.stream);
-    else if (!begins)
-        capturing_.erase(call.stream);
-    captures_.store(static_cast<std::uint32_t>(capturing_.size()));
+    bool ended = error != hip::success;
+    {
+        const std::lock_guard lock(mutex_);
+        if (!begins_capture(call))
+            ended = capturing_.erase(call.stream) != 0;
+        else if (!ended)
+            capturing_.insert(call.stream);
+    }
+    if (ended)
+        --captures_;
 }
 
 // Streams join a capture by waiting for its events, so HIP is asked: this question is allowed.
@@ -201,6 +213,7 @@ Refs Gates::unfinished(const void* key, hip::Stream handle, const Queues& queues
     // To ask for a default stream would put packets into it, and during a capture any question is
     // forbidden: there the ring has to do.
     const auto hip = find_hip_();
+    const std::shared_lock asking(asking_);
     if (!is_handle(handle) || captures_.load() != 0 || !hip)
         return outstanding ? standing : Refs{};
     return (*hip)->stream_query(handle) == hip::error_not_ready ? standing : Refs{};
@@ -236,9 +249,14 @@ Refs Gates::unfinished_streams(const Call& call, bool all, const Queues& queues)
 
 Refs Gates::event_in_the_way(const Call& call, const Queues& queues) {
     const auto hip = find_hip_();
-    if (!hip || (captures_.load() == 0 &&
-                 (*hip)->event_query(const_cast<void*>(call.event)) != hip::error_not_ready))
+    if (!hip)
         return {};
+    {
+        const std::shared_lock asking(asking_);
+        if (captures_.load() == 0 &&
+            (*hip)->event_query(const_cast<void*>(call.event)) != hip::error_not_ready)
+            return {};
+    }
     Refs standing;
     RecordedEvent& slot = slot_of(call.event);
     const bool known = slot.event.load(std::memory_order_acquire) == call.event;

@@ -15,6 +15,7 @@
 #include <list>
 #include <mutex>
 #include <set>
+#include <shared_mutex>
 #include <vector>
 
 namespace xpreempt::backend {
@@ -92,6 +93,9 @@ private:
 
     // Events that were recorded, by their address: a later one may take an earlier one's place.
     std::array<RecordedEvent, 1024> events_;
+    // Shared while HIP is asked whether something is done; alone while a capture is counted, which
+    // such a question would end.
+    std::shared_mutex asking_;
     std::atomic<std::uint32_t> captures_{0};
     std::atomic<bool> shut_{false};
 

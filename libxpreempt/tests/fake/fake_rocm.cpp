@@ -226,6 +226,18 @@ void put_packet(void* stream, bool per_thread = false) {
 
 } // namespace
 
+static std::atomic<int> captures; // all of them in the global mode
+
+static int answer_question() {
+    ++fake_behaviour.asked;
+    usleep(fake_behaviour.question_us);
+    if (captures.load() > 0) {
+        fake_behaviour.asked_while_captured = true;
+        return 900;
+    }
+    return fake_behaviour.unfinished ? 600 : 0;
+}
+
 static Stream* destroyed; // of which the next stream has the handle
 
 // HIP: two pooled queues, as GPU_MAX_HW_QUEUES=2 makes it, and one for each stream with a mask.
@@ -275,7 +287,7 @@ EXPORT int hipStreamSynchronize(void*) {
     return 0;
 }
 EXPORT int hipStreamQuery(void*) {
-    return fake_behaviour.unfinished ? 600 : 0;
+    return answer_question();
 }
 EXPORT int hipStreamGetFlags(void*, unsigned* flags) {
     *flags = fake_behaviour.non_blocking ? 1 : 0;
@@ -285,7 +297,15 @@ EXPORT int hipStreamIsCapturing(void*, int* status) {
     *status = fake_behaviour.is_capturing ? 1 : 0;
     return 0;
 }
-EXPORT int hipStreamBeginCapture(void*, int) {
+EXPORT int hipStreamBeginCapture(void*, int mode) {
+    if (mode < 0)
+        return 1;
+    ++captures;
+    usleep(fake_behaviour.begin_us);
+    return 0;
+}
+EXPORT int hipStreamEndCapture(void*, void**) {
+    --captures;
     return 0;
 }
 EXPORT int hipMemsetAsync(void*, int, std::size_t, void* stream) {
@@ -307,7 +327,7 @@ EXPORT int hipEventRecord(void* event, void* stream) {
     return 0;
 }
 EXPORT int hipEventQuery(void*) {
-    return fake_behaviour.unfinished ? 600 : 0;
+    return answer_question();
 }
 EXPORT int hipEventSynchronize(void*) {
     return 0;

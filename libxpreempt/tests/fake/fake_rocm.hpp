@@ -2,6 +2,7 @@
 // What the fake driver was told, for tests to look at.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace fake {
@@ -27,12 +28,16 @@ struct Hip {
     bool move = false;        // the next launch's stream gets a new queue first
     bool null_marker = false; // launches first put a marker into the null stream's queue
     bool fail_destroy = false;
-    bool unfinished = false;     // streams and events say that they are not ready
-    void* next_handle = nullptr; // of the next stream, once
-    bool is_capturing = false;   // streams say so
-    bool non_blocking = false;   // streams say that they are
-    bool destroyed_held = false; // answer: a stream was destroyed while its queue was held
-    bool reuse_handles = false;  // a new stream has the handle of the last that was destroyed
+    bool unfinished = false;        // streams and events say that they are not ready
+    void* next_handle = nullptr;    // of the next stream, once
+    bool is_capturing = false;      // streams say so
+    bool non_blocking = false;      // streams say that they are
+    bool destroyed_held = false;    // answer: a stream was destroyed while its queue was held
+    bool reuse_handles = false;     // a new stream has the handle of the last that was destroyed
+    unsigned question_us = 0;       // a question whether something is done takes so long
+    unsigned begin_us = 0;          // and so does the return from the begin of a capture
+    std::atomic<unsigned> asked{0}; // answer: such questions
+    std::atomic<bool> asked_while_captured{false}; // answer: the capture is lost
 };
 
 } // namespace fake

@@ -25,6 +25,7 @@
 namespace {
 
 constexpr unsigned case_seconds = 240; // a machine without KVM may be slow
+constexpr int captures = 500;
 constexpr std::size_t copy_bytes = 256 * 1024; // beyond 16 KiB HIP copies by DMA engine
 
 int failures = 0;
@@ -470,21 +471,34 @@ void graphs() {
     check(held.count() == 100, "the graph ran once");
 }
 
-// A global capture forbids every other thread's questions to HIP; ours too.
+// A global capture forbids every other thread's questions to HIP; ours too. Whenever anything else is
+// held or resumed, who waits looks again.
 void capture() {
-    Lane held, other;
-    hipGraph_t graph = nullptr;
+    Lane held, other, changing;
     held.start_and_hold();
     Caller caller(held, [&] { return hipStreamSynchronize(held.stream); });
     caller.wait_until_waiting();
-    MUST(hipStreamBeginCapture(other.stream, hipStreamCaptureModeGlobal));
-    for (int i = 0; i < 10; ++i) {
-        other.launch();
+    std::atomic<bool> enough{false};
+    std::thread changes([&] {
+        while (!enough) {
+            std::uint32_t level = 0;
+            MUST(xp_xqueue_suspend(changing.xqueue, XP_SUSPEND_EXACT, &level));
+            changing.resume();
+        }
+    });
+    int undisturbed = 0;
+    for (int i = 0; i < captures; ++i) {
+        hipGraph_t graph = nullptr;
+        MUST(hipStreamBeginCapture(other.stream, hipStreamCaptureModeGlobal));
+        count_one<<<dim3(1), dim3(64), 0, other.stream>>>(other.flags);
+        const bool launched = hipGetLastError() == hipSuccess;
         (void)held.state(); // looks at the waiters
-        usleep(2000);
+        undisturbed += hipStreamEndCapture(other.stream, &graph) == hipSuccess && launched ? 1 : 0;
     }
-    check(hipStreamEndCapture(other.stream, &graph) == hipSuccess && graph != nullptr,
-          "a capture is not disturbed by who waits");
+    enough = true;
+    changes.join();
+    std::printf("# %d of %d captures undisturbed\n", undisturbed, captures);
+    check(undisturbed == captures, "no capture is disturbed by who waits");
     held.tell();
     held.resume();
     caller.join();

@@ -7,6 +7,7 @@
 #include "fake/fake_rocm.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <gtest/gtest.h>
@@ -25,6 +26,7 @@ int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 int hipStreamBeginCapture(void* stream, int mode);
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
+int hipStreamEndCapture(void* stream, void** graph);
 int hipStreamSynchronize(void* stream);
 }
 
@@ -54,9 +56,10 @@ protected:
         EXPECT_EQ(0, xp_stream_query(held, &info)) << xp_last_detail();
         return info.waiters;
     }
-    // It waits in the library, and goes on with the queue. Without the wait the test would see the
-    // call return.
-    void expect_waits(const std::function<int()>& call) {
+    // It waits in the library, whatever happens meanwhile, and goes on with the queue. Without the
+    // wait the test would see the call return.
+    void expect_waits(
+        const std::function<int()>& call, const std::function<void()>& meanwhile = [] {}) {
         std::atomic<bool> returned{false};
         std::thread thread([&] {
             EXPECT_EQ(0, call());
@@ -64,6 +67,8 @@ protected:
         });
         while (waiters() == 0 && !returned)
             std::this_thread::yield();
+        EXPECT_FALSE(returned);
+        meanwhile();
         EXPECT_FALSE(returned);
         EXPECT_EQ(0, xp_queue_resume(queue));
         thread.join();
@@ -144,6 +149,50 @@ TEST_F(GatesTest, a_stream_that_is_captured_does_not_wait) {
     ASSERT_EQ(0, hipStreamBeginCapture(held, 0));
     fake_hip()->is_capturing = true;
     EXPECT_EQ(0, hipGraphLaunch(nullptr, held));
+    EXPECT_EQ(0, hipStreamEndCapture(held, nullptr));
+}
+
+// Every 64 ms at least who waits looks again.
+TEST_F(GatesTest, nobody_asks_hip_in_the_begin_of_a_capture) {
+    hold();
+    fake_hip()->begin_us = 200'000;
+    expect_waits([this] { return hipStreamSynchronize(held); },
+                 [this] {
+                     EXPECT_EQ(0, hipStreamBeginCapture(other, 0));
+                     EXPECT_EQ(0, hipStreamEndCapture(other, nullptr));
+                 });
+    EXPECT_FALSE(fake_hip()->asked_while_captured);
+}
+
+TEST_F(GatesTest, no_capture_begins_while_hip_is_asked) {
+    ASSERT_EQ(0, hipEventRecord(event, held));
+    hold();
+    constexpr unsigned question_us = 20'000;
+    fake_hip()->question_us = question_us;
+    const auto capture_during_a_question = [this] {
+        for (int i = 0; i < 5; ++i) {
+            const unsigned asked = fake_hip()->asked;
+            while (fake_hip()->asked == asked && !fake_hip()->asked_while_captured)
+                std::this_thread::yield();
+            EXPECT_EQ(0, hipStreamBeginCapture(other, 0));
+            std::this_thread::sleep_for(std::chrono::microseconds(2 * question_us));
+            EXPECT_EQ(0, hipStreamEndCapture(other, nullptr));
+        }
+    };
+    expect_waits([this] { return hipStreamSynchronize(held); }, capture_during_a_question);
+    ASSERT_EQ(0, xp_queue_preempt(queue));
+    expect_waits([this] { return hipEventSynchronize(event); }, capture_during_a_question);
+    EXPECT_FALSE(fake_hip()->asked_while_captured);
+}
+
+// Neither a begin that failed nor a capture that ended keeps HIP from being asked.
+TEST_F(GatesTest, hip_is_asked_again_after_a_capture) {
+    hold();
+    EXPECT_NE(0, hipStreamBeginCapture(other, -1));
+    EXPECT_EQ(0, hipStreamBeginCapture(other, 0));
+    EXPECT_EQ(0, hipStreamEndCapture(other, nullptr));
+    fake_hip()->unfinished = false;
+    EXPECT_EQ(0, hipStreamSynchronize(held));
 }
 
 // Its commands are bounded by its threshold; and who suspends it must not wait for its launch.
