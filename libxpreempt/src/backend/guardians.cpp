@@ -57,6 +57,7 @@ Result<std::unique_ptr<GuardianRing>> GuardianPool::acquire(const hip::Functions
     }
     if (hip.host_malloc == nullptr)
         return fail(ENOENT, Op::find_hip);
+    const hip::AsideOfCaptures aside(hip);
     void* decisions = nullptr;
     if (const int error = hip.host_malloc(&decisions, ring_bytes,
                                           hip::host_malloc_portable | hip::host_malloc_coherent);

@@ -23,10 +23,12 @@ public:
     // An error is not "passed": wait() then tells it.
     bool passed() override {
         const Ungated ungated;
+        const hip::AsideOfCaptures aside(hip_);
         return hip_.event_query(event_) == hip::success;
     }
     Result<void> wait() override {
         const Ungated ungated;
+        const hip::AsideOfCaptures aside(hip_);
         if (const int error = hip_.event_synchronize(event_); error != hip::success)
             return hip::failed_call(error);
         return {};

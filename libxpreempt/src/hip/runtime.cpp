@@ -69,6 +69,7 @@ Result<Functions> loaded_runtime() {
     (void)find(runtime, "hipStreamGetDevice", hip.stream_get_device);
     (void)find(runtime, "hipGetDeviceCount", hip.get_device_count);
     (void)find(runtime, "hipSetDevice", hip.set_device);
+    (void)find(runtime, "hipThreadExchangeStreamCaptureMode", hip.exchange_capture_mode);
     return hip;
 }
 
@@ -121,6 +122,16 @@ OnDevice::OnDevice(const Functions& hip, int device) : hip_(hip) {
 OnDevice::~OnDevice() {
     if (outer_ != any_device)
         (void)hip_.set_device(outer_); // it was the current one
+}
+
+AsideOfCaptures::AsideOfCaptures(const Functions& hip) : hip_(hip) {
+    if (hip_.exchange_capture_mode != nullptr && hip_.exchange_capture_mode(&outer_) != success)
+        outer_ = capture_mode_relaxed; // it is as it was
+}
+
+AsideOfCaptures::~AsideOfCaptures() {
+    if (outer_ != capture_mode_relaxed)
+        (void)hip_.exchange_capture_mode(&outer_);
 }
 
 Result<Stream> create_own_queue_stream(const Functions& hip) {

@@ -36,10 +36,12 @@ struct Functions {
     int (*stream_get_device)(Stream, int*);
     int (*get_device_count)(int*);
     int (*set_device)(int);
+    int (*exchange_capture_mode)(int* mode); // of the calling thread
 };
 
 constexpr int success = 0;
 constexpr int error_not_ready = 600;                   // hipErrorNotReady
+constexpr int capture_mode_relaxed = 2;                // hipStreamCaptureModeRelaxed
 constexpr unsigned stream_non_blocking = 0x1;          // hipStreamNonBlocking
 constexpr unsigned event_disable_timing = 0x2;         // hipEventDisableTiming
 constexpr unsigned event_blocking_sync = 0x1;          // hipEventBlockingSync
@@ -81,6 +83,22 @@ private:
     const Functions& hip_;
     int outer_ = any_device; // to go back to
     Result<void> result_;
+};
+
+// While one lives, what the calling thread asks of HIP ends no capture of another stream. In the
+// global mode a capture forbids such questions to all threads that have not said otherwise.
+class AsideOfCaptures {
+public:
+    explicit AsideOfCaptures(const Functions& hip);
+    ~AsideOfCaptures();
+    AsideOfCaptures(const AsideOfCaptures&) = delete;
+    AsideOfCaptures& operator=(const AsideOfCaptures&) = delete;
+    AsideOfCaptures(AsideOfCaptures&&) = delete;
+    AsideOfCaptures& operator=(AsideOfCaptures&&) = delete;
+
+private:
+    const Functions& hip_;
+    int outer_ = capture_mode_relaxed; // mode to go back to
 };
 
 // A stream with an HSA queue of its own, by construction: HIP pools no queue that has a CU mask,

@@ -227,14 +227,20 @@ void put_packet(void* stream, bool per_thread = false) {
 } // namespace
 
 static std::atomic<int> captures; // all of them in the global mode
+static thread_local int capture_mode = 0;
+
+static bool ends_captures() {
+    if (captures.load() == 0 || capture_mode == 2)
+        return false;
+    fake_behaviour.asked_while_captured = true;
+    return true;
+}
 
 static int answer_question() {
     ++fake_behaviour.asked;
     usleep(fake_behaviour.question_us);
-    if (captures.load() > 0) {
-        fake_behaviour.asked_while_captured = true;
+    if (ends_captures())
         return 900;
-    }
     return fake_behaviour.unfinished ? 600 : 0;
 }
 
@@ -308,6 +314,10 @@ EXPORT int hipStreamEndCapture(void*, void**) {
     --captures;
     return 0;
 }
+EXPORT int hipThreadExchangeStreamCaptureMode(int* mode) {
+    std::swap(*mode, capture_mode);
+    return 0;
+}
 EXPORT int hipMemsetAsync(void*, int, std::size_t, void* stream) {
     put_packet(stream);
     return 0;
@@ -330,15 +340,16 @@ EXPORT int hipEventQuery(void*) {
     return answer_question();
 }
 EXPORT int hipEventSynchronize(void*) {
-    return 0;
+    return ends_captures() ? 900 : 0;
 }
 EXPORT int hipMalloc(void** memory, std::size_t bytes) {
+    if (ends_captures())
+        return 900;
     *memory = ::operator new(bytes);
     return 0;
 }
 EXPORT int hipHostMalloc(void** memory, std::size_t bytes, unsigned) {
-    *memory = ::operator new(bytes);
-    return 0;
+    return hipMalloc(memory, bytes);
 }
 EXPORT int hipStreamGetDevice(void* stream, int* device) {
     *device = stream_of(stream)->device;

@@ -504,6 +504,37 @@ void capture() {
     caller.join();
 }
 
+// Nor do the library's threads, which have to know what of an xqueue's commands is done.
+void capture_beside_commands() {
+    Lane commands, other;
+    const auto launch = [](void* stream, void* argument) {
+        count_one<<<dim3(1), dim3(64), 0, static_cast<hipStream_t>(stream)>>>(
+            static_cast<Flags*>(argument));
+        return static_cast<int>(hipGetLastError());
+    };
+    xp_command command{};
+    command.sz = sizeof command;
+    command.flags = XP_COMMAND_GUARDED; // the first needs memory
+    command.launch = launch;
+    command.argument = commands.flags;
+    std::uint32_t submitted = 0;
+    int undisturbed = 0;
+    for (int i = 0; i < captures; ++i) {
+        hipGraph_t graph = nullptr;
+        std::uint64_t ticket = 0;
+        MUST(hipStreamBeginCapture(other.stream, hipStreamCaptureModeGlobal));
+        count_one<<<dim3(1), dim3(64), 0, other.stream>>>(other.flags);
+        const bool launched = hipGetLastError() == hipSuccess;
+        for (const std::uint32_t end = submitted + 10; submitted < end; ++submitted)
+            MUST(xp_xqueue_submit_command(commands.xqueue, &command, &ticket));
+        MUST(xp_xqueue_wait(commands.xqueue, ticket));
+        undisturbed += hipStreamEndCapture(other.stream, &graph) == hipSuccess && launched ? 1 : 0;
+    }
+    std::printf("# %d of %d captures undisturbed, %u commands\n", undisturbed, captures, submitted);
+    check(undisturbed == captures, "no capture is disturbed by an xqueue's commands");
+    check(commands.count() == submitted, "every command ran");
+}
+
 struct Callback {
     Lane* held;
     std::atomic<bool> ran{false};
@@ -578,7 +609,8 @@ const struct {
     {"inheritance", inheritance, false}, {"copies", copies, false},
     {"parked-copies", parked_copies, false}, {"launches", launches, false},
     {"scratch", scratch, false},       {"graphs", graphs, false},
-    {"capture", capture, false},       {"callbacks", callbacks, false},
+    {"capture", capture, false},       {"capture-beside-commands", capture_beside_commands, false},
+    {"callbacks", callbacks, false},
     {"cooperative", cooperative, false}, {"reset", reset, true},
     {"exit", exit_while_held, true},   {"die", die_while_held, true},
 };

@@ -195,6 +195,23 @@ TEST_F(GatesTest, hip_is_asked_again_after_a_capture) {
     EXPECT_EQ(0, hipStreamSynchronize(held));
 }
 
+// The library asks for its own sake too, in any thread: of what it launched, and for memory.
+TEST_F(GatesTest, an_xqueue_ends_no_capture) {
+    xp_xqueue_t xqueue{};
+    ASSERT_EQ(0, xp_xqueue_create(other, nullptr, &xqueue));
+    ASSERT_EQ(0, hipStreamBeginCapture(held, 0));
+    xp_command command{};
+    command.sz = sizeof command;
+    command.flags = XP_COMMAND_GUARDED;
+    command.launch = [](void* stream, void*) { return hipMemsetAsync(nullptr, 0, 4, stream); };
+    for (int i = 0; i < 100; ++i)
+        ASSERT_EQ(0, xp_xqueue_submit_command(xqueue, &command, nullptr));
+    EXPECT_EQ(0, xp_xqueue_wait_all(xqueue)) << xp_last_detail();
+    EXPECT_FALSE(fake_hip()->asked_while_captured);
+    EXPECT_EQ(0, hipStreamEndCapture(held, nullptr));
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
 // Its commands are bounded by its threshold; and who suspends it must not wait for its launch.
 TEST_F(GatesTest, an_xqueue_does_not_wait_for_its_own_stream) {
     xp_xqueue_options options{};
