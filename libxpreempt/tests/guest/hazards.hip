@@ -5,6 +5,8 @@
 //
 // A kernel runs until the host tells it to end, so a hold always comes in its middle. A case that
 // hangs is "not ok": an alarm ends the program.
+#include "lanes.hpp"
+
 #include <xpreempt/xpreempt.h>
 
 #include <hip/hip_cooperative_groups.h>
@@ -22,28 +24,12 @@
 #include <unistd.h>
 #include <vector>
 
+using namespace lanes;
+
 namespace {
 
 constexpr unsigned case_seconds = 240; // a machine without KVM may be slow
 constexpr int captures = 500;
-constexpr std::size_t copy_bytes = 256 * 1024; // beyond 16 KiB HIP copies by DMA engine
-
-int failures = 0;
-const char* current_case = "";
-
-void check(bool good, const char* what) {
-    std::printf("%s - %s: %s\n", good ? "ok" : "not ok", current_case, what);
-    failures += good ? 0 : 1;
-}
-
-void must(int error, const char* call) {
-    if (error == 0)
-        return;
-    std::printf("not ok - %s: %s: %d %s\n", current_case, call, error, xp_last_detail());
-    std::fflush(stdout);
-    _exit(1);
-}
-#define MUST(call) must(static_cast<int>(call), #call)
 
 void hangs(int) {
     char text[160];
@@ -51,32 +37,6 @@ void hangs(int) {
         std::snprintf(text, sizeof text, "not ok - %s: hangs\n", current_case);
     (void)!write(STDOUT_FILENO, text, static_cast<std::size_t>(length));
     _exit(1);
-}
-
-// In host memory, for both sides to look at while a kernel runs.
-struct Flags {
-    std::uint32_t started, go, done, count;
-};
-
-__device__ std::uint32_t load(const std::uint32_t* word) {
-    return __hip_atomic_load(word, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
-}
-__device__ void store(std::uint32_t* word, std::uint32_t value) {
-    __hip_atomic_store(word, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
-}
-
-__global__ void run_until_told(Flags* flags) {
-    if (threadIdx.x != 0)
-        return;
-    store(&flags->started, 1);
-    while (load(&flags->go) == 0)
-        __builtin_amdgcn_s_sleep(8);
-    store(&flags->done, 1);
-}
-
-__global__ void count_one(Flags* flags) {
-    if (threadIdx.x == 0)
-        __hip_atomic_fetch_add(&flags->count, 1U, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 
 // The private array is indexed by data, so it needs scratch.
@@ -95,131 +55,6 @@ __global__ void cooperate(Flags* flags) {
     cooperative_groups::this_grid().sync();
     if (threadIdx.x == 0 && blockIdx.x == 0)
         store(&flags->count, 1);
-}
-
-std::uint32_t peek(const std::uint32_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
-void poke(std::uint32_t& word, std::uint32_t value) {
-    __atomic_store_n(&word, value, __ATOMIC_RELEASE);
-}
-void wait_until(const std::function<bool()>& condition) {
-    while (!condition())
-        usleep(500);
-}
-
-// A stream with a queue of its own and an xqueue in front of it. What it owns stays until the end of
-// the program: to free memory is one of the hazards.
-struct Lane {
-    hipStream_t stream = nullptr;
-    xp_xqueue_t xqueue{};
-    Flags* flags = nullptr;
-    std::uint32_t* device = nullptr;
-    std::uint32_t* host = nullptr;
-
-    explicit Lane(unsigned stream_flags = hipStreamNonBlocking, std::int32_t priority = 0) {
-        MUST(hipStreamCreateWithFlags(&stream, stream_flags));
-        MUST(hipHostMalloc(&flags, sizeof *flags, 0));
-        MUST(hipHostMalloc(&host, copy_bytes, 0));
-        MUST(hipMalloc(&device, copy_bytes));
-        std::memset(flags, 0, sizeof *flags);
-        std::memset(host, 0x5a, copy_bytes);
-        MUST(xp_xqueue_create(stream, nullptr, &xqueue));
-        MUST(xp_xqueue_set_priority(xqueue, priority));
-    }
-    ~Lane() {
-        if (stream == nullptr)
-            return;
-        MUST(xp_xqueue_destroy(xqueue));
-        MUST(hipStreamDestroy(stream));
-    }
-    Lane(const Lane&) = delete;
-    Lane& operator=(const Lane&) = delete;
-    void start() {
-        poke(flags->started, 0);
-        poke(flags->go, 0);
-        poke(flags->done, 0);
-        run_until_told<<<dim3(1), dim3(64), 0, stream>>>(flags);
-        MUST(hipGetLastError());
-        wait_until([&] { return peek(flags->started) == 1; });
-    }
-    void hold() {
-        std::uint32_t level = 0;
-        MUST(xp_xqueue_suspend(xqueue, XP_SUSPEND_EXACT, &level));
-        check(level == XP_LEVEL_INTERRUPT, "the stream is held");
-    }
-    void start_and_hold() {
-        start();
-        hold();
-    }
-    void tell() { poke(flags->go, 1); }
-    void resume() { MUST(xp_xqueue_resume(xqueue)); }
-    [[nodiscard]] bool done() const { return peek(flags->done) == 1; }
-    [[nodiscard]] std::uint32_t count() const { return peek(flags->count); }
-    void launch() {
-        count_one<<<dim3(1), dim3(64), 0, stream>>>(flags);
-        MUST(hipGetLastError());
-    }
-    [[nodiscard]] xp_xqueue_state state() const {
-        xp_xqueue_state state{};
-        state.sz = sizeof state;
-        MUST(xp_xqueue_query(xqueue, &state));
-        return state;
-    }
-    [[nodiscard]] xp_stream_info info() const {
-        xp_stream_info info{};
-        info.sz = sizeof info;
-        MUST(xp_stream_query(stream, &info));
-        return info;
-    }
-    [[nodiscard]] std::uint64_t preempts() const {
-        xp_queue_t queue{};
-        MUST(xp_queue_open(stream, XP_ALLOW_SHARED, &queue));
-        xp_queue_info info{};
-        info.sz = sizeof info;
-        MUST(xp_queue_query(queue, &info));
-        MUST(xp_queue_close(queue));
-        return info.preempts;
-    }
-};
-
-// A thread in a call that is expected to wait for the lane.
-class Caller {
-public:
-    Caller(Lane& lane, std::function<int()> call)
-        : lane_(lane), thread_([this, call = std::move(call)] {
-              error_ = call();
-              finished_ = true;
-          }) {}
-    void wait_until_waiting() {
-        wait_until([&] { return lane_.state().waiters == 1 || finished_; });
-        check(!finished_ && lane_.info().waiters == 1, "the caller waits, and the state says so");
-    }
-    void join() {
-        thread_.join();
-        check(error_ == 0, "the call succeeds when the stream has been resumed");
-        check(lane_.state().waiters == 0, "nobody waits any more");
-    }
-    [[nodiscard]] bool finished() const { return finished_; }
-
-private:
-    Lane& lane_;
-    std::atomic<bool> finished_{false};
-    int error_ = 0;
-    std::thread thread_;
-};
-
-// Other threads go on: what HIP has of locks is free.
-void others_go_on(Lane& other) {
-    const std::uint32_t before = other.count();
-    other.launch();
-    MUST(hipStreamSynchronize(other.stream));
-    MUST(hipMemcpyAsync(other.device, other.host, copy_bytes, hipMemcpyHostToDevice, other.stream));
-    MUST(hipStreamSynchronize(other.stream));
-    hipStream_t another = nullptr;
-    MUST(hipStreamCreateWithFlags(&another, hipStreamNonBlocking));
-    MUST(hipStreamDestroy(another));
-    void* memory = nullptr;
-    MUST(hipMalloc(&memory, 4096)); // stays: hipFree() waits for every stream
-    check(other.count() == before + 1, "other streams go on");
 }
 
 void waits() {
@@ -471,6 +306,21 @@ void graphs() {
     check(held.count() == 100, "the graph ran once");
 }
 
+// Returns how many of them ended well.
+int capture_often(Lane& lane, const std::function<void()>& inside) {
+    int good = 0;
+    for (int i = 0; i < captures; ++i) {
+        hipGraph_t graph = nullptr;
+        MUST(hipStreamBeginCapture(lane.stream, hipStreamCaptureModeGlobal));
+        count_one<<<dim3(1), dim3(64), 0, lane.stream>>>(lane.flags);
+        const bool launched = hipGetLastError() == hipSuccess;
+        inside();
+        good += hipStreamEndCapture(lane.stream, &graph) == hipSuccess && launched ? 1 : 0;
+    }
+    std::printf("# %d of %d captures undisturbed\n", good, captures);
+    return good;
+}
+
 // A global capture forbids every other thread's questions to HIP; ours too. Whenever anything else is
 // held or resumed, who waits looks again.
 void capture() {
@@ -486,18 +336,9 @@ void capture() {
             changing.resume();
         }
     });
-    int undisturbed = 0;
-    for (int i = 0; i < captures; ++i) {
-        hipGraph_t graph = nullptr;
-        MUST(hipStreamBeginCapture(other.stream, hipStreamCaptureModeGlobal));
-        count_one<<<dim3(1), dim3(64), 0, other.stream>>>(other.flags);
-        const bool launched = hipGetLastError() == hipSuccess;
-        (void)held.state(); // looks at the waiters
-        undisturbed += hipStreamEndCapture(other.stream, &graph) == hipSuccess && launched ? 1 : 0;
-    }
+    const int undisturbed = capture_often(other, [&] { (void)held.state(); });
     enough = true;
     changes.join();
-    std::printf("# %d of %d captures undisturbed\n", undisturbed, captures);
     check(undisturbed == captures, "no capture is disturbed by who waits");
     held.tell();
     held.resume();
@@ -518,19 +359,12 @@ void capture_beside_commands() {
     command.launch = launch;
     command.argument = commands.flags;
     std::uint32_t submitted = 0;
-    int undisturbed = 0;
-    for (int i = 0; i < captures; ++i) {
-        hipGraph_t graph = nullptr;
+    const int undisturbed = capture_often(other, [&] {
         std::uint64_t ticket = 0;
-        MUST(hipStreamBeginCapture(other.stream, hipStreamCaptureModeGlobal));
-        count_one<<<dim3(1), dim3(64), 0, other.stream>>>(other.flags);
-        const bool launched = hipGetLastError() == hipSuccess;
         for (const std::uint32_t end = submitted + 10; submitted < end; ++submitted)
             MUST(xp_xqueue_submit_command(commands.xqueue, &command, &ticket));
         MUST(xp_xqueue_wait(commands.xqueue, ticket));
-        undisturbed += hipStreamEndCapture(other.stream, &graph) == hipSuccess && launched ? 1 : 0;
-    }
-    std::printf("# %d of %d captures undisturbed, %u commands\n", undisturbed, captures, submitted);
+    });
     check(undisturbed == captures, "no capture is disturbed by an xqueue's commands");
     check(commands.count() == submitted, "every command ran");
 }

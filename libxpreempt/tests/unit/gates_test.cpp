@@ -58,8 +58,8 @@ protected:
     }
     // It waits in the library, whatever happens meanwhile, and goes on with the queue. Without the
     // wait the test would see the call return.
-    void expect_waits(
-        const std::function<int()>& call, const std::function<void()>& meanwhile = [] {}) {
+    void expect_waits(const std::function<int()>& call,
+                      const std::function<void()>& meanwhile = nullptr) {
         std::atomic<bool> returned{false};
         std::thread thread([&] {
             EXPECT_EQ(0, call());
@@ -68,7 +68,8 @@ protected:
         while (waiters() == 0 && !returned)
             std::this_thread::yield();
         EXPECT_FALSE(returned);
-        meanwhile();
+        if (meanwhile)
+            meanwhile();
         EXPECT_FALSE(returned);
         EXPECT_EQ(0, xp_queue_resume(queue));
         thread.join();
