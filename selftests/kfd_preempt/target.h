@@ -192,12 +192,21 @@ static inline bool target_moves(const struct target *target)
 	return false;
 }
 
+/*
+ * Of several, all are to be told before one is waited for: each repeats on the CPU, to check it, what
+ * its kernel did until it was told.
+ */
+static inline void target_stop(struct target *target)
+{
+	shared_set(&target->shared->order, TARGET_FINISH);
+}
+
 /* True when its kernel ended with the right result. */
 static inline bool target_finish(struct target *target)
 {
 	int status;
 
-	shared_set(&target->shared->order, TARGET_FINISH);
+	target_stop(target);
 	if (waitpid(target->pid, &status, 0) != target->pid)
 		return false;
 	target->pid = 0;
