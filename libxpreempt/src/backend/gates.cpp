@@ -53,6 +53,11 @@ bool begins_capture(const Call& call) {
            std::string_view(call.name).find("Begin") != std::string_view::npos;
 }
 
+bool is_done(const hip::Functions& hip, hip::Event event) {
+    const hip::AsideOfCaptures aside(hip);
+    return hip.event_query(event) != hip::error_not_ready;
+}
+
 bool is_handle(const void* stream) {
     return reinterpret_cast<std::uintptr_t>(stream) > 2; // 1 and 2 name default streams
 }
@@ -119,10 +124,8 @@ void Gates::after(const Call* call, int error) {
 
 // The call is always made: a wait ends, it never fails.
 int Gates::enter(const Call& call) {
-    if (begins_capture(call)) {
-        const std::lock_guard lock(asking_);
+    if (begins_capture(call))
         ++captures_;
-    }
     if (!holds_.any() || shut_.load(std::memory_order_relaxed) || ungated > 0)
         return 0;
     if (call.call_class == CallClass::stream_destroy ||
@@ -131,7 +134,7 @@ int Gates::enter(const Call& call) {
         return 0;
     }
     // ROCr has one thread for all signals of the process, the resume's among them.
-    if (mapping_.table()->in_event_thread() != 0 || is_capturing(call))
+    if (mapping_.table()->in_event_thread() != 0 || is_captured(call.stream, call.handle))
         return 0;
     wait_outside(call);
     return 0;
@@ -162,8 +165,8 @@ Gates::RecordedEvent& Gates::slot_of(const void* event) {
     return events_[(reinterpret_cast<std::uintptr_t>(event) >> 4U) % events_.size()];
 }
 
-// A stream that is captured takes no packets, and a question about another one would end the
-// capture. It counts from before it begins until after it ended.
+// A stream that is captured takes no packets, and a question about it would end the capture. That
+// counts from before it begins until after it ended.
 void Gates::note_capture(const Call& call, int error) {
     bool ended = error != hip::success;
     {
@@ -178,16 +181,16 @@ void Gates::note_capture(const Call& call, int error) {
 }
 
 // Streams join a capture by waiting for its events, so HIP is asked: this question is allowed.
-bool Gates::is_capturing(const Call& call) {
+bool Gates::is_captured(const void* key, const void* handle) {
     if (captures_.load() == 0)
         return false;
     const auto hip = find_hip_();
-    if (!hip || !is_handle(call.handle)) {
+    if (!hip || !is_handle(handle)) {
         const std::lock_guard lock(mutex_);
-        return capturing_.contains(call.stream);
+        return capturing_.contains(key);
     }
     int status = 0;
-    return (*hip)->stream_is_capturing(const_cast<void*>(call.handle), &status) != hip::success ||
+    return (*hip)->stream_is_capturing(const_cast<void*>(handle), &status) != hip::success ||
            status != 0;
 }
 
@@ -210,12 +213,12 @@ Refs Gates::unfinished(const void* key, hip::Stream handle, const Queues& queues
         }
     if (standing.empty())
         return {};
-    // To ask for a default stream would put packets into it, and during a capture any question is
-    // forbidden: there the ring has to do.
+    // To ask for a default stream would put packets into it, and for a captured one would end the
+    // capture: there the ring has to do.
     const auto hip = find_hip_();
-    const std::shared_lock asking(asking_);
-    if (!is_handle(handle) || captures_.load() != 0 || !hip)
+    if (!is_handle(handle) || !hip || is_captured(key, handle))
         return outstanding ? standing : Refs{};
+    const hip::AsideOfCaptures aside(**hip);
     return (*hip)->stream_query(handle) == hip::error_not_ready ? standing : Refs{};
 }
 
@@ -248,18 +251,14 @@ Refs Gates::unfinished_streams(const Call& call, bool all, const Queues& queues)
 }
 
 Refs Gates::event_in_the_way(const Call& call, const Queues& queues) {
-    const auto hip = find_hip_();
-    if (!hip)
-        return {};
-    {
-        const std::shared_lock asking(asking_);
-        if (captures_.load() == 0 &&
-            (*hip)->event_query(const_cast<void*>(call.event)) != hip::error_not_ready)
-            return {};
-    }
-    Refs standing;
     RecordedEvent& slot = slot_of(call.event);
     const bool known = slot.event.load(std::memory_order_acquire) == call.event;
+    const auto hip = find_hip_();
+    if (!hip ||
+        ((known ? !is_captured(slot.stream.load(), slot.handle.load()) : captures_.load() == 0) &&
+         is_done(**hip, const_cast<void*>(call.event))))
+        return {};
+    Refs standing;
     if (known) {
         for (const hip::QueueRecord& record : mapping_.busy_queues(slot.stream.load()))
             if (const SeenQueue* queue = find(queues, hip::ref_of(record));

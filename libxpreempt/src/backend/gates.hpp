@@ -15,7 +15,6 @@
 #include <list>
 #include <mutex>
 #include <set>
-#include <shared_mutex>
 #include <vector>
 
 namespace xpreempt::backend {
@@ -83,7 +82,7 @@ private:
     void lift_for_destroy(const hook::Call& call);
     void end_destroy(const hook::Call& call, bool destroyed);
     void note_capture(const hook::Call& call, int error);
-    bool is_capturing(const hook::Call& call);
+    bool is_captured(const void* key, const void* handle);
     RecordedEvent& slot_of(const void* event);
 
     const hip::Mapping& mapping_;
@@ -93,9 +92,6 @@ private:
 
     // Events that were recorded, by their address: a later one may take an earlier one's place.
     std::array<RecordedEvent, 1024> events_;
-    // Shared while HIP is asked whether something is done; alone while a capture is counted, which
-    // such a question would end.
-    std::shared_mutex asking_;
     std::atomic<std::uint32_t> captures_{0};
     std::atomic<bool> shut_{false};
 

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <kfd_preempt.h>
 #include <mutex>
+#include <set>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,6 +40,7 @@ struct Stream {
 
 struct Event {
     int device;
+    const void* stream; // of its last record
 };
 
 struct Driver {
@@ -226,20 +228,29 @@ void put_packet(void* stream, bool per_thread = false) {
 
 } // namespace
 
-static std::atomic<int> captures; // all of them in the global mode
+static std::set<const void*> captured; // streams, all in the global mode
 static thread_local int capture_mode = 0;
 
+static bool is_captured(const void* stream) {
+    const std::lock_guard lock(hip_mutex);
+    return captured.count(stream) != 0;
+}
+
+// What a thread may not do while anything is captured, unless it is in the relaxed mode.
 static bool ends_captures() {
-    if (captures.load() == 0 || capture_mode == 2)
+    const std::lock_guard lock(hip_mutex);
+    if (captured.empty() || capture_mode == 2)
         return false;
-    fake_behaviour.asked_while_captured = true;
+    fake_behaviour.captures_ended = true;
     return true;
 }
 
-static int answer_question() {
+static int answer_question(const void* stream) {
     ++fake_behaviour.asked;
     usleep(fake_behaviour.question_us);
-    if (ends_captures())
+    if (is_captured(stream))
+        fake_behaviour.captures_ended = true;
+    if (ends_captures() || is_captured(stream))
         return 900;
     return fake_behaviour.unfinished ? 600 : 0;
 }
@@ -292,26 +303,30 @@ EXPORT int hipStreamDestroy(void* stream) {
 EXPORT int hipStreamSynchronize(void*) {
     return 0;
 }
-EXPORT int hipStreamQuery(void*) {
-    return answer_question();
+EXPORT int hipStreamQuery(void* stream) {
+    return answer_question(stream);
 }
 EXPORT int hipStreamGetFlags(void*, unsigned* flags) {
     *flags = fake_behaviour.non_blocking ? 1 : 0;
     return 0;
 }
-EXPORT int hipStreamIsCapturing(void*, int* status) {
-    *status = fake_behaviour.is_capturing ? 1 : 0;
+EXPORT int hipStreamIsCapturing(void* stream, int* status) {
+    *status = is_captured(stream) ? 1 : 0;
     return 0;
 }
-EXPORT int hipStreamBeginCapture(void*, int mode) {
+EXPORT int hipStreamBeginCapture(void* stream, int mode) {
     if (mode < 0)
         return 1;
-    ++captures;
+    {
+        const std::lock_guard lock(hip_mutex);
+        captured.insert(stream);
+    }
     usleep(fake_behaviour.begin_us);
     return 0;
 }
-EXPORT int hipStreamEndCapture(void*, void**) {
-    --captures;
+EXPORT int hipStreamEndCapture(void* stream, void**) {
+    const std::lock_guard lock(hip_mutex);
+    captured.erase(stream);
     return 0;
 }
 EXPORT int hipThreadExchangeStreamCaptureMode(int* mode) {
@@ -323,7 +338,7 @@ EXPORT int hipMemsetAsync(void*, int, std::size_t, void* stream) {
     return 0;
 }
 EXPORT int hipEventCreateWithFlags(void** event, unsigned) {
-    *event = new Event{current_device};
+    *event = new Event{current_device, nullptr};
     return 0;
 }
 EXPORT int hipEventDestroy(void* event) {
@@ -331,13 +346,16 @@ EXPORT int hipEventDestroy(void* event) {
     return 0;
 }
 EXPORT int hipEventRecord(void* event, void* stream) {
-    if (event != nullptr && static_cast<const Event*>(event)->device != stream_of(stream)->device)
-        return 400;
+    if (auto* recorded = static_cast<Event*>(event); recorded != nullptr) {
+        if (recorded->device != stream_of(stream)->device)
+            return 400;
+        recorded->stream = stream;
+    }
     put_packets(stream_of(stream)->queue, 1, barrier_header);
     return 0;
 }
-EXPORT int hipEventQuery(void*) {
-    return answer_question();
+EXPORT int hipEventQuery(void* event) {
+    return answer_question(static_cast<const Event*>(event)->stream);
 }
 EXPORT int hipEventSynchronize(void*) {
     return ends_captures() ? 900 : 0;

@@ -30,14 +30,13 @@ struct Hip {
     bool fail_destroy = false;
     bool unfinished = false;        // streams and events say that they are not ready
     void* next_handle = nullptr;    // of the next stream, once
-    bool is_capturing = false;      // streams say so
     bool non_blocking = false;      // streams say that they are
     bool destroyed_held = false;    // answer: a stream was destroyed while its queue was held
     bool reuse_handles = false;     // a new stream has the handle of the last that was destroyed
     unsigned question_us = 0;       // a question whether something is done takes so long
     unsigned begin_us = 0;          // and so does the return from the begin of a capture
     std::atomic<unsigned> asked{0}; // answer: such questions
-    std::atomic<bool> asked_while_captured{false}; // answer: the capture is lost
+    std::atomic<bool> captures_ended{false}; // answer: a question ended them
 };
 
 } // namespace fake

@@ -148,50 +148,55 @@ TEST_F(GatesTest, an_event_is_waited_for_where_it_was_recorded) {
 TEST_F(GatesTest, a_stream_that_is_captured_does_not_wait) {
     hold();
     ASSERT_EQ(0, hipStreamBeginCapture(held, 0));
-    fake_hip()->is_capturing = true;
     EXPECT_EQ(0, hipGraphLaunch(nullptr, held));
     EXPECT_EQ(0, hipStreamEndCapture(held, nullptr));
 }
 
-// Every 64 ms at least who waits looks again.
-TEST_F(GatesTest, nobody_asks_hip_in_the_begin_of_a_capture) {
-    hold();
+// Every 64 ms at least who waits asks HIP again, and in the global mode that is forbidden to every
+// thread from before the begin returns.
+TEST_F(GatesTest, who_waits_ends_no_capture) {
+    ASSERT_EQ(0, hipEventRecord(event, held));
     fake_hip()->begin_us = 200'000;
-    expect_waits([this] { return hipStreamSynchronize(held); },
-                 [this] {
-                     EXPECT_EQ(0, hipStreamBeginCapture(other, 0));
-                     EXPECT_EQ(0, hipStreamEndCapture(other, nullptr));
-                 });
-    EXPECT_FALSE(fake_hip()->asked_while_captured);
+    const std::function<int()> calls[] = {
+        [this] { return hipStreamSynchronize(held); },
+        [this] { return hipEventSynchronize(event); },
+        [] { return hipFree(nullptr); },
+    };
+    for (void* captured : {other, held})
+        for (const auto& call : calls) {
+            hold();
+            const unsigned asked = fake_hip()->asked;
+            expect_waits(call, [captured] {
+                EXPECT_EQ(0, hipStreamBeginCapture(captured, 0));
+                EXPECT_EQ(0, hipStreamEndCapture(captured, nullptr));
+            });
+            EXPECT_LT(asked, fake_hip()->asked);
+        }
+    EXPECT_FALSE(fake_hip()->captures_ended);
 }
 
-TEST_F(GatesTest, no_capture_begins_while_hip_is_asked) {
-    ASSERT_EQ(0, hipEventRecord(event, held));
+TEST_F(GatesTest, a_capture_may_begin_while_hip_is_asked) {
     hold();
     constexpr unsigned question_us = 20'000;
     fake_hip()->question_us = question_us;
-    const auto capture_during_a_question = [this] {
-        for (int i = 0; i < 5; ++i) {
-            const unsigned asked = fake_hip()->asked;
-            while (fake_hip()->asked == asked && !fake_hip()->asked_while_captured)
-                std::this_thread::yield();
-            EXPECT_EQ(0, hipStreamBeginCapture(other, 0));
-            std::this_thread::sleep_for(std::chrono::microseconds(2 * question_us));
-            EXPECT_EQ(0, hipStreamEndCapture(other, nullptr));
-        }
-    };
-    expect_waits([this] { return hipStreamSynchronize(held); }, capture_during_a_question);
-    ASSERT_EQ(0, xp_queue_preempt(queue));
-    expect_waits([this] { return hipEventSynchronize(event); }, capture_during_a_question);
-    EXPECT_FALSE(fake_hip()->asked_while_captured);
+    expect_waits([this] { return hipStreamSynchronize(held); },
+                 [this] {
+                     const unsigned asked = fake_hip()->asked;
+                     while (fake_hip()->asked == asked)
+                         std::this_thread::yield();
+                     EXPECT_EQ(0, hipStreamBeginCapture(other, 0));
+                     std::this_thread::sleep_for(std::chrono::microseconds(2 * question_us));
+                     EXPECT_EQ(0, hipStreamEndCapture(other, nullptr));
+                 });
+    EXPECT_FALSE(fake_hip()->captures_ended);
 }
 
 // Neither a begin that failed nor a capture that ended keeps HIP from being asked.
 TEST_F(GatesTest, hip_is_asked_again_after_a_capture) {
     hold();
-    EXPECT_NE(0, hipStreamBeginCapture(other, -1));
-    EXPECT_EQ(0, hipStreamBeginCapture(other, 0));
-    EXPECT_EQ(0, hipStreamEndCapture(other, nullptr));
+    EXPECT_NE(0, hipStreamBeginCapture(held, -1));
+    EXPECT_EQ(0, hipStreamBeginCapture(held, 0));
+    EXPECT_EQ(0, hipStreamEndCapture(held, nullptr));
     fake_hip()->unfinished = false;
     EXPECT_EQ(0, hipStreamSynchronize(held));
 }
@@ -208,7 +213,7 @@ TEST_F(GatesTest, an_xqueue_ends_no_capture) {
     for (int i = 0; i < 100; ++i)
         ASSERT_EQ(0, xp_xqueue_submit_command(xqueue, &command, nullptr));
     EXPECT_EQ(0, xp_xqueue_wait_all(xqueue)) << xp_last_detail();
-    EXPECT_FALSE(fake_hip()->asked_while_captured);
+    EXPECT_FALSE(fake_hip()->captures_ended);
     EXPECT_EQ(0, hipStreamEndCapture(held, nullptr));
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
