@@ -315,7 +315,8 @@ int capture_often(Lane& lane, const std::function<void()>& inside) {
         count_one<<<dim3(1), dim3(64), 0, lane.stream>>>(lane.flags);
         const bool launched = hipGetLastError() == hipSuccess;
         inside();
-        good += hipStreamEndCapture(lane.stream, &graph) == hipSuccess && launched ? 1 : 0;
+        const bool ended = hipStreamEndCapture(lane.stream, &graph) == hipSuccess;
+        good += launched && ended && graph != nullptr ? 1 : 0;
     }
     std::printf("# %d of %d captures undisturbed\n", good, captures);
     return good;
