@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Stops and starts user queues: state in each queue, calls between the parts. */
+#ifndef KFD_PREEMPT_H
+#define KFD_PREEMPT_H
+
+#include <linux/ktime.h>
+#include <linux/list.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+#include "kfd_preempt_uapi.h"
+
+/*
+ * Locks, outermost first:
+ *
+ *	many_targets in kfd_preempt_target.c (calls on several processes)
+ *	kfd_process.mutex of the target (of several only under many_targets)
+ *	device_queue_manager lock (never of two nodes)
+ *	reset_domain->sem (trylock only)
+ *	the operator record lock in kfd_preempt_holds.c (leaf)
+ *
+ * queue_properties.preempt_holds is written under both of the middle two, but
+ * for KFD_PREEMPT_HOLD_DEAD, which a reset sets under the dqm lock alone. What
+ * sysfs reads without a lock, the holds too, is written by WRITE_ONCE().
+ */
+
+struct attribute;
+struct device_queue_manager;
+struct file;
+struct kfd_dev;
+struct kfd_process;
+struct mm_struct;
+struct mqd_manager;
+struct queue;
+
+/**
+ * struct kfd_preempt_checkpoint - copy of what the CP saved of a queue
+ * @valid: the MQD was not updated since, the copy may be put back (dqm lock)
+ * @mqd_size: bytes of the MQDs of all XCCs
+ * @ctl_stack_size: bytes of the control stacks of all XCCs, behind the MQDs
+ * @data: both
+ */
+struct kfd_preempt_checkpoint {
+	bool valid;
+	u32 mqd_size;
+	u32 ctl_stack_size;
+	u8 data[];
+};
+
+/**
+ * struct kfd_preempt_q - what kfd_preempt keeps in a queue; all zero is valid
+ * @records: operator records of this queue (record lock)
+ * @uid: identity that is never reused, 0 until first asked for (p->mutex)
+ * @hw_pending: a dequeue was requested and not seen to complete. The HQD must
+ *	not be loaded. NO_HWS only; is_active stays true, so that eviction and
+ *	destruction ask the hardware again (dqm lock)
+ * @pending_type: preempt_type of that request (dqm lock)
+ * @checkpoint: copy taken after the save, or NULL (dqm lock)
+ * @preempts: confirmed stops (dqm lock, as everything below)
+ * @resumes: starts
+ * @failures: stops that failed or were not confirmed in time
+ * @held_ns: time held, without the present hold
+ * @held_since: start of the present hold
+ * @last_preempt_ns: driver time of the last confirmed stop
+ * @last_resume_ns: driver time of the last start
+ * @max_preempt_ns: longest confirmed stop
+ */
+struct kfd_preempt_q {
+	struct hlist_head records;
+	u64 uid;
+	bool hw_pending;
+	u32 pending_type;
+	struct kfd_preempt_checkpoint *checkpoint;
+	u64 preempts;
+	u64 resumes;
+	u64 failures;
+	u64 held_ns;
+	ktime_t held_since;
+	u64 last_preempt_ns;
+	u64 last_resume_ns;
+	u64 max_preempt_ns;
+};
+
+/**
+ * struct kfd_preempt_req - one queue of a batch
+ * @q: the queue, NULL to skip
+ * @mm: address space of its process, for load_mqd
+ * @set: hold bits to set (stop)
+ * @clear: hold bits to clear (start)
+ * @type: preempt_type of a stop
+ * @result: 0 or negative errno
+ * @old_holds: holds before the batch, for roll back
+ * @old_state: KFD_PREEMPT_STATE_* before the batch
+ * @was_active: is_active before the batch, for roll back
+ * @was_pending: hw_pending before the batch
+ * @applied: holds were edited
+ * @latency_ns: time from the start of the batch to the confirmed stop
+ * @checkpoint: on a stop room for a copy, or NULL; whatever is here after the
+ *	batch has no use any more
+ */
+struct kfd_preempt_req {
+	struct queue *q;
+	struct mm_struct *mm;
+	u32 set;
+	u32 clear;
+	u32 type;
+	int result;
+	u32 old_holds;
+	u32 old_state;
+	bool was_active;
+	bool was_pending;
+	bool applied;
+	u64 latency_ns;
+	struct kfd_preempt_checkpoint *checkpoint;
+};
+
+/**
+ * struct kfd_preempt_batch - queues that are stopped and started together
+ * @reqs: the queues, in the caller's order
+ * @num: how many
+ * @timeout_ms: bound of all hardware waits on a node under NO_HWS, 0 for the default
+ * @all_or_nothing: when one request fails the others are not done either
+ * @fast: stop with the shortest grace period
+ * @start: when the call began
+ * @pass_start: when the stops, then the starts, of the present node began
+ * @hw_ns: time spent on the hardware
+ */
+struct kfd_preempt_batch {
+	struct kfd_preempt_req *reqs;
+	unsigned int num;
+	u32 timeout_ms;
+	bool all_or_nothing;
+	bool fast;
+	ktime_t start;
+	ktime_t pass_start;
+	u64 hw_ns;
+};
+
+/* Hooks for the rest of amdkfd. */
+bool kfd_preempt_cmd(unsigned int cmd);
+long kfd_preempt_ioctl(struct file *filep, unsigned int cmd, unsigned long arg);
+void kfd_preempt_file_release(struct file *filep);
+void kfd_preempt_queue_fini(struct queue *q);
+void kfd_preempt_queue_lost(struct queue *q);
+void kfd_preempt_node_lost(struct device_queue_manager *dqm);
+void kfd_preempt_queue_updated(struct queue *q);
+void kfd_preempt_pre_reset(struct kfd_dev *kfd);
+void kfd_preempt_exit(void);
+void kfd_preempt_queue_add_sysfs(struct queue *q);
+ssize_t kfd_preempt_queue_show(const struct queue *q,
+			       const struct attribute *attr, char *buf);
+
+/* kfd_preempt.c */
+extern int kfd_preempt_operator_mode;
+extern int kfd_preempt_allow_reset;
+extern int kfd_preempt_checkpoint_mode;
+extern bool kfd_preempt_by_doorbell;
+
+bool kfd_preempt_enabled(void);
+u32 kfd_preempt_sched_mode(const struct device_queue_manager *dqm);
+u32 kfd_preempt_type_mask(const struct device_queue_manager *dqm);
+u64 kfd_preempt_node_caps(const struct device_queue_manager *dqm);
+u64 kfd_preempt_caps(const struct kfd_process *p);
+void kfd_preempt_run(struct kfd_preempt_batch *batch);
+
+/* kfd_preempt_switch.c */
+int kfd_preempt_do_v0(struct file *filep, struct kfd_process *p, u32 op,
+		      const struct kfd_ioctl_preempt_queue_args *args);
+int kfd_preempt_do_switch(struct file *filep, struct kfd_process *p,
+			  struct kfd_ioctl_preempt_switch_args *args);
+
+/* kfd_preempt_status.c */
+u64 kfd_preempt_queue_uid(struct queue *q);
+u32 kfd_preempt_queue_state(const struct queue *q);
+u64 kfd_preempt_held_ns(const struct queue *q);
+int kfd_preempt_do_status(struct file *filep, struct kfd_process *p,
+			  struct kfd_ioctl_preempt_status_args *args);
+
+/* kfd_preempt_target.c */
+
+/**
+ * struct kfd_preempt_target - one process that a call acts on
+ * @p: the process, referenced
+ * @mm: its address space, between lock and unlock
+ * @err: why nothing can be done there, or 0
+ * @by_fd: the caller has a file of it
+ * @stops: the call stops queues of it
+ * @locked: p->mutex is held
+ */
+struct kfd_preempt_target {
+	struct kfd_process *p;
+	struct mm_struct *mm;
+	int err;
+	bool by_fd;
+	bool stops;
+	bool locked;
+};
+
+/**
+ * struct kfd_preempt_targets - the processes of one call, each once
+ * @self: process of the caller
+ * @filep: file of the caller
+ * @list: room for as many as the call has entries
+ * @num: how many
+ */
+struct kfd_preempt_targets {
+	struct kfd_process *self;
+	struct file *filep;
+	struct kfd_preempt_target *list;
+	unsigned int num;
+};
+
+struct kfd_preempt_target *
+kfd_preempt_target_add(struct kfd_preempt_targets *targets, u32 flags, int fd,
+		       s32 pid);
+void kfd_preempt_target_judge(const struct kfd_preempt_targets *targets,
+			      struct kfd_preempt_target *target);
+int kfd_preempt_targets_lock(struct kfd_preempt_targets *targets);
+void kfd_preempt_targets_unlock(struct kfd_preempt_targets *targets);
+void kfd_preempt_targets_put(struct kfd_preempt_targets *targets);
+
+/* kfd_preempt_checkpoint.c */
+struct kfd_preempt_checkpoint *kfd_preempt_checkpoint_alloc(struct queue *q);
+void kfd_preempt_checkpoint_take(struct mqd_manager *mqd_mgr,
+				 struct kfd_preempt_req *req);
+void kfd_preempt_checkpoint_restore(struct mqd_manager *mqd_mgr, struct queue *q);
+void kfd_preempt_checkpoint_drop(struct kfd_preempt_req *req);
+
+/* kfd_preempt_holds.c */
+struct kfd_preempt_record;
+struct kfd_preempt_record *kfd_preempt_record_alloc(struct file *filep,
+						    struct queue *q);
+void kfd_preempt_record_free(struct kfd_preempt_record *rec);
+void kfd_preempt_record_link(struct kfd_preempt_record *rec);
+bool kfd_preempt_record_exists(struct file *filep, struct queue *q);
+bool kfd_preempt_record_is_last(struct file *filep, struct queue *q);
+void kfd_preempt_record_drop(struct file *filep, struct queue *q);
+void kfd_preempt_record_drop_all(struct queue *q);
+
+#endif /* KFD_PREEMPT_H */

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Every difference between the amdkfd trees that kfd_preempt is built for. */
+#ifndef KFD_PREEMPT_COMPAT_H
+#define KFD_PREEMPT_COMPAT_H
+
+#include <linux/version.h>
+#include <linux/workqueue.h>
+
+#include "amdgpu_reset.h"
+#include "kfd_priv.h"
+#include "kfd_device_queue_manager.h"
+#include "kfd_kernel_queue.h"
+#include "kfd_mqd_manager.h"
+
+/*
+ * The trees are those of Linux 6.1, 6.12 and 7.2. What changed in between is
+ * told apart at the later of the two.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+
+/* A GPU consists of nodes, each with its scheduler and XCCs: the i-th or NULL. */
+static inline struct device_queue_manager *kfd_preempt_nth_dqm(struct kfd_dev *kfd,
+							       unsigned int i)
+{
+	return i < kfd->num_nodes ? kfd->nodes[i]->dqm : NULL;
+}
+
+static inline struct kfd_dev *kfd_preempt_dev(const struct device_queue_manager *dqm)
+{
+	return dqm->dev->kfd;
+}
+
+static inline u32 kfd_preempt_num_xcc(const struct device_queue_manager *dqm)
+{
+	return NUM_XCC(dqm->dev->xcc_mask);
+}
+
+static inline bool kfd_preempt_sched_halted(const struct device_queue_manager *dqm)
+{
+	return dqm->sched_halt;
+}
+
+static inline bool kfd_preempt_dbg_suspended(const struct queue *q)
+{
+	return q->properties.is_suspended;
+}
+
+/* The thread that destroys it waits for the debugger, without the lock. */
+static inline bool kfd_preempt_being_destroyed(const struct queue *q)
+{
+	return q->properties.is_being_destroyed;
+}
+
+/* Macros, since what they call is static in kfd_device_queue_manager.c. */
+#define kfd_preempt_execute(dqm, fast)					\
+	execute_queues_cpsch(dqm, KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES, 0, \
+			     (fast) ? KFD_PREEMPT_FAST_GRACE : USE_DEFAULT_GRACE_PERIOD)
+
+static inline int kfd_preempt_submit(struct kernel_queue *kq)
+{
+	return kq_submit_packet(kq);
+}
+
+static inline int kfd_preempt_wait_fence(struct device_queue_manager *dqm)
+{
+	return amdkfd_fence_wait_timeout(dqm, KFD_FENCE_COMPLETED,
+					 queue_preemption_timeout_ms);
+}
+
+/* Whether firmware gave up a queue that it was to unmap. */
+static inline bool kfd_preempt_unmap_failed(struct device_queue_manager *dqm)
+{
+	struct mqd_manager *hiq = dqm->mqd_mgrs[KFD_MQD_TYPE_HIQ];
+
+	return hiq->check_preemption_failed(hiq, dqm->packet_mgr.priv_queue->queue->mqd);
+}
+
+#else /* before 6.12 */
+
+static inline struct device_queue_manager *kfd_preempt_nth_dqm(struct kfd_dev *kfd,
+							       unsigned int i)
+{
+	return i ? NULL : kfd->dqm;
+}
+
+static inline struct kfd_dev *kfd_preempt_dev(const struct device_queue_manager *dqm)
+{
+	return dqm->dev;
+}
+
+static inline u32 kfd_preempt_num_xcc(const struct device_queue_manager *dqm)
+{
+	return 1;
+}
+
+static inline bool kfd_preempt_sched_halted(const struct device_queue_manager *dqm)
+{
+	return false;
+}
+
+/* The debugger came later. */
+static inline bool kfd_preempt_dbg_suspended(const struct queue *q)
+{
+	return false;
+}
+
+static inline bool kfd_preempt_being_destroyed(const struct queue *q)
+{
+	return false;
+}
+
+/* FAST is never asked for: no grace period. */
+#define kfd_preempt_execute(dqm, fast)					\
+({									\
+	(void)(fast);							\
+	execute_queues_cpsch(dqm, KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES, 0); \
+})
+
+static inline int kfd_preempt_submit(struct kernel_queue *kq)
+{
+	kq_submit_packet(kq);
+	return 0;
+}
+
+static inline int kfd_preempt_wait_fence(struct device_queue_manager *dqm)
+{
+	return amdkfd_fence_wait_timeout(dqm->fence_addr, KFD_FENCE_COMPLETED,
+					 queue_preemption_timeout_ms);
+}
+
+static inline bool kfd_preempt_unmap_failed(struct device_queue_manager *dqm)
+{
+	struct mqd_manager *hiq = dqm->mqd_mgrs[KFD_MQD_TYPE_HIQ];
+
+	return hiq->read_doorbell_id(dqm->packet_mgr.priv_queue->queue->mqd);
+}
+
+#endif
+
+/* Shortest grace period: the CP takes 0 for infinite. */
+#define KFD_PREEMPT_FAST_GRACE 1
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+
+#define kfd_preempt_wq system_dfl_wq
+
+static inline bool kfd_preempt_has_grace(const struct device_queue_manager *dqm)
+{
+	return dqm->packet_mgr.pmf->config_dequeue_wait_counts;
+}
+
+static inline int kfd_preempt_reset_grace(struct device_queue_manager *dqm)
+{
+	return pm_config_dequeue_wait_counts(&dqm->packet_mgr,
+					     KFD_DEQUEUE_WAIT_RESET, 0);
+}
+
+/* CREATE_PROCESS puts another process into an open file. */
+static inline struct kfd_process *kfd_preempt_get_process(const struct file *filep)
+{
+	struct kfd_process *p;
+
+	mutex_lock(&kfd_processes_mutex);
+	p = filep->private_data;
+	kref_get(&p->ref);
+	mutex_unlock(&kfd_processes_mutex);
+	return p;
+}
+
+static inline int kfd_preempt_checkpoint_size(struct queue *q, u32 *mqd, u32 *ctl_stack)
+{
+	struct device_queue_manager *dqm = q->device->dqm;
+
+	return dqm->ops.get_queue_checkpoint_info(dqm, q, mqd, ctl_stack);
+}
+
+#else /* before 7.2 */
+
+#define kfd_preempt_wq system_unbound_wq
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+
+static inline bool kfd_preempt_has_grace(const struct device_queue_manager *dqm)
+{
+	return dqm->packet_mgr.pmf->set_grace_period;
+}
+
+static inline int kfd_preempt_reset_grace(struct device_queue_manager *dqm)
+{
+	return pm_update_grace_period(&dqm->packet_mgr, USE_DEFAULT_GRACE_PERIOD);
+}
+
+#else
+
+static inline bool kfd_preempt_has_grace(const struct device_queue_manager *dqm)
+{
+	return false;
+}
+
+static inline int kfd_preempt_reset_grace(struct device_queue_manager *dqm)
+{
+	return 0;
+}
+
+#endif
+
+static inline struct kfd_process *kfd_preempt_get_process(const struct file *filep)
+{
+	struct kfd_process *p = filep->private_data;
+
+	kref_get(&p->ref);
+	return p;
+}
+
+static inline int kfd_preempt_checkpoint_size(struct queue *q, u32 *mqd, u32 *ctl_stack)
+{
+	struct device_queue_manager *dqm = q->device->dqm;
+
+	dqm->ops.get_queue_checkpoint_info(dqm, q, mqd, ctl_stack);
+	return 0;
+}
+
+#endif
+
+static inline bool kfd_preempt_uses_mes(const struct device_queue_manager *dqm)
+{
+	return kfd_preempt_dev(dqm)->shared_resources.enable_mes;
+}
+
+static inline bool kfd_preempt_has_cwsr(const struct device_queue_manager *dqm)
+{
+	return kfd_preempt_dev(dqm)->cwsr_enabled;
+}
+
+static inline bool kfd_preempt_can_copy(const struct device_queue_manager *dqm)
+{
+	const struct mqd_manager *mqd_mgr = dqm->mqd_mgrs[KFD_MQD_TYPE_CP];
+
+	return mqd_mgr->checkpoint_mqd && mqd_mgr->restore_mqd;
+}
+
+#endif /* KFD_PREEMPT_COMPAT_H */

@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* What a preemption call means: validation, holds and their owners, STATUS. */
+
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "kfd_preempt_compat.h"
+#include "kfd_preempt_trace.h"
+
+#define TARGET_FLAGS						\
+	(KFD_PREEMPT_SWITCH_TARGET_FD |				\
+	 KFD_PREEMPT_SWITCH_TARGET_PID)
+
+#define SWITCH_FLAGS						\
+	(KFD_PREEMPT_SWITCH_ALL_OR_NOTHING |			\
+	 KFD_PREEMPT_SWITCH_MATCH_UID |				\
+	 KFD_PREEMPT_SWITCH_FAST |				\
+	 KFD_PREEMPT_SWITCH_CHECKPOINT |			\
+	 TARGET_FLAGS |						\
+	 KFD_PREEMPT_SWITCH_STICKY |				\
+	 KFD_PREEMPT_SWITCH_FORCE)
+
+#define OPERATOR_HOLDS (KFD_PREEMPT_HOLD_OPERATOR | KFD_PREEMPT_HOLD_STICKY)
+
+/* What an entry is about, and what becomes of operator records with it. */
+struct entry_plan {
+	struct kfd_preempt_target *target; /* NULL when there is none */
+	struct kfd_preempt_record *add; /* allocated before anything changed */
+	bool drop_own;
+	bool drop_all;
+};
+
+/* One call: @entries, @plans and @batch.reqs run in parallel. */
+struct switch_call {
+	u32 flags;
+	struct kfd_preempt_switch_entry *entries;
+	struct entry_plan *plans;
+	struct kfd_preempt_targets targets;
+	struct kfd_preempt_target *common; /* of entries that name none */
+	struct kfd_preempt_batch batch;
+};
+
+static bool is_self(const struct switch_call *call,
+		    const struct kfd_preempt_target *target)
+{
+	return target->p == call->targets.self;
+}
+
+static struct queue *entry_queue(const struct switch_call *call, u32 i)
+{
+	struct kfd_preempt_target *target = call->plans[i].target;
+
+	if (!target || !target->locked || target->err)
+		return NULL;
+	return pqm_get_user_queue(&target->p->pqm, call->entries[i].queue_id);
+}
+
+static int check_entry(const struct kfd_preempt_switch_entry *e)
+{
+	if (e->reserved)
+		return -EINVAL;
+	if (e->op == KFD_PREEMPT_OP_PREEMPT)
+		return e->preempt_type > KFD_PREEMPT_TYPE_SAVE ? -EINVAL : 0;
+	if (e->op != KFD_PREEMPT_OP_RESUME || e->preempt_type)
+		return -EINVAL;
+	return 0;
+}
+
+/* A flag that is not advertised is as good as an unknown one. */
+static u32 known_flags(u64 caps)
+{
+	u32 flags = SWITCH_FLAGS;
+
+	if (!(caps & KFD_PREEMPT_CAP_FAST))
+		flags &= ~KFD_PREEMPT_SWITCH_FAST;
+	if (!(caps & KFD_PREEMPT_CAP_CHECKPOINT))
+		flags &= ~KFD_PREEMPT_SWITCH_CHECKPOINT;
+	return flags;
+}
+
+static int check_args(const struct kfd_process *p,
+		      const struct kfd_ioctl_preempt_switch_args *args)
+{
+	if (args->flags & ~known_flags(kfd_preempt_caps(p)) || args->reserved)
+		return -EINVAL;
+	if ((args->flags & TARGET_FLAGS) == TARGET_FLAGS)
+		return -EINVAL;
+	if (args->target_fd && !(args->flags & KFD_PREEMPT_SWITCH_TARGET_FD))
+		return -EINVAL;
+	if (args->target_pid && !(args->flags & KFD_PREEMPT_SWITCH_TARGET_PID))
+		return -EINVAL;
+	if (args->timeout_ms > KFD_PREEMPT_MAX_TIMEOUT_MS || !args->num_entries)
+		return -EINVAL;
+	if (args->num_entries > KFD_PREEMPT_MAX_BATCH)
+		return -E2BIG;
+	return 0;
+}
+
+/* What a stop was asked for beyond its type, and whether the node has it. */
+static int plan_extras(struct switch_call *call, u32 i, struct queue *q)
+{
+	struct kfd_preempt_req *req = &call->batch.reqs[i];
+	u64 caps = kfd_preempt_node_caps(q->device->dqm);
+	bool copy = call->flags & KFD_PREEMPT_SWITCH_CHECKPOINT;
+
+	if ((call->flags & KFD_PREEMPT_SWITCH_FAST) &&
+	    !(caps & KFD_PREEMPT_CAP_FAST))
+		return -EOPNOTSUPP;
+	if (copy && !(caps & KFD_PREEMPT_CAP_CHECKPOINT))
+		return -EOPNOTSUPP;
+	if (kfd_preempt_checkpoint_mode > 1)
+		copy = caps & KFD_PREEMPT_CAP_CHECKPOINT;
+	if (!copy)
+		return 0;
+	req->checkpoint = kfd_preempt_checkpoint_alloc(q);
+	return req->checkpoint ? 0 : -ENOMEM;
+}
+
+/* Which hold a PREEMPT sets, and whether its owner may. */
+static int plan_stop(struct switch_call *call, u32 i, struct queue *q)
+{
+	struct kfd_preempt_req *req = &call->batch.reqs[i];
+	struct file *filep = call->targets.filep;
+	u32 holds = READ_ONCE(q->properties.preempt_holds);
+	bool already;
+
+	req->type = call->entries[i].preempt_type;
+	if (is_self(call, call->plans[i].target)) {
+		req->set = KFD_PREEMPT_HOLD_SELF;
+		already = holds & KFD_PREEMPT_HOLD_SELF;
+	} else if (req->type == KFD_PREEMPT_TYPE_RESET) {
+		/* An operator may stop a queue, not destroy its work. */
+		return -EPERM;
+	} else if (call->flags & KFD_PREEMPT_SWITCH_STICKY) {
+		req->set = KFD_PREEMPT_HOLD_STICKY;
+		already = holds & KFD_PREEMPT_HOLD_STICKY;
+	} else {
+		req->set = KFD_PREEMPT_HOLD_OPERATOR;
+		already = kfd_preempt_record_exists(filep, q);
+	}
+
+	if (already) {
+		/* Asking again is how one waits for a late stop. */
+		return q->preempt.hw_pending ? 0 : -EALREADY;
+	}
+	if (req->set == KFD_PREEMPT_HOLD_OPERATOR) {
+		call->plans[i].add = kfd_preempt_record_alloc(filep, q);
+		if (!call->plans[i].add)
+			return -ENOMEM;
+	}
+	return plan_extras(call, i, q);
+}
+
+/* Which holds a RESUME clears. */
+static int plan_start(struct switch_call *call, u32 i, struct queue *q)
+{
+	struct kfd_preempt_req *req = &call->batch.reqs[i];
+	struct file *filep = call->targets.filep;
+	u32 holds = READ_ONCE(q->properties.preempt_holds);
+
+	if (is_self(call, call->plans[i].target)) {
+		req->clear = holds & KFD_PREEMPT_HOLD_SELF;
+		return req->clear ? 0 : -EALREADY;
+	}
+	if (call->flags & KFD_PREEMPT_SWITCH_FORCE) {
+		req->clear = holds & OPERATOR_HOLDS;
+		call->plans[i].drop_all = true;
+		return req->clear ? 0 : -EALREADY;
+	}
+	if (call->flags & KFD_PREEMPT_SWITCH_STICKY) {
+		req->clear = holds & KFD_PREEMPT_HOLD_STICKY;
+		return req->clear ? 0 : -EALREADY;
+	}
+	if (!kfd_preempt_record_exists(filep, q))
+		return -EALREADY;
+	call->plans[i].drop_own = true;
+	if (kfd_preempt_record_is_last(filep, q))
+		req->clear = KFD_PREEMPT_HOLD_OPERATOR;
+	return 0;
+}
+
+static void plan_entry(struct switch_call *call, u32 i)
+{
+	struct kfd_preempt_target *target = call->plans[i].target;
+	struct kfd_preempt_switch_entry *e = &call->entries[i];
+	struct queue *q = entry_queue(call, i);
+	u64 wanted = e->queue_uid;
+
+	e->queue_uid = 0;
+	if (!target)
+		return; /* find_targets() has set the result */
+	e->result = target->err ? target->err : -ENOENT;
+	if (!q)
+		return;
+
+	e->queue_uid = kfd_preempt_queue_uid(q);
+	if ((call->flags & KFD_PREEMPT_SWITCH_MATCH_UID) &&
+	    wanted != e->queue_uid) {
+		e->result = -ESTALE;
+		return;
+	}
+	if (READ_ONCE(q->properties.preempt_holds) & KFD_PREEMPT_HOLD_DEAD) {
+		e->result = -EIO;
+		return;
+	}
+
+	e->result = e->op == KFD_PREEMPT_OP_PREEMPT ? plan_stop(call, i, q) :
+						     plan_start(call, i, q);
+	if (e->result)
+		return;
+	call->batch.reqs[i].q = q;
+	call->batch.reqs[i].mm = target->mm;
+}
+
+/*
+ * ALL_OR_NOTHING before anything is asked of the hardware: one node, and no
+ * entry that has failed by now.
+ */
+static int check_all(struct switch_call *call)
+{
+	struct device_queue_manager *dqm = NULL;
+	bool failed = false;
+	struct queue *q;
+	u32 i;
+
+	for (i = 0; i < call->batch.num; i++) {
+		failed |= call->entries[i].result;
+		q = entry_queue(call, i);
+		if (!q)
+			continue;
+		if (dqm && q->device->dqm != dqm)
+			return -EINVAL;
+		dqm = q->device->dqm;
+	}
+	for (i = 0; failed && i < call->batch.num; i++) {
+		call->batch.reqs[i].q = NULL;
+		if (!call->entries[i].result)
+			call->entries[i].result = -EBUSY;
+	}
+	return 0;
+}
+
+static void finish_records(struct entry_plan *plan, struct file *filep,
+			   const struct kfd_preempt_req *req)
+{
+	/* A hold is taken also when its stop is not confirmed yet. */
+	if (plan->add && (!req->result || req->result == -ETIME)) {
+		kfd_preempt_record_link(plan->add);
+		plan->add = NULL;
+	}
+	if (req->result)
+		return;
+	if (plan->drop_all)
+		kfd_preempt_record_drop_all(req->q);
+	else if (plan->drop_own)
+		kfd_preempt_record_drop(filep, req->q);
+}
+
+static void finish_entry(struct switch_call *call, u32 i)
+{
+	struct kfd_preempt_switch_entry *e = &call->entries[i];
+	struct kfd_preempt_req *req = &call->batch.reqs[i];
+	struct queue *q = entry_queue(call, i);
+
+	if (req->q) {
+		e->result = req->result;
+		e->latency_ns = req->latency_ns;
+		finish_records(&call->plans[i], call->targets.filep, req);
+	}
+	kfd_preempt_record_free(call->plans[i].add);
+	kvfree(req->checkpoint);
+
+	if (!q)
+		return;
+	dqm_lock(q->device->dqm);
+	e->state = kfd_preempt_queue_state(q);
+	e->holds = q->properties.preempt_holds;
+	dqm_unlock(q->device->dqm);
+}
+
+static int run_locked(struct switch_call *call)
+{
+	int ret = 0;
+	u32 i;
+
+	for (i = 0; i < call->batch.num; i++) {
+		call->entries[i].state = 0;
+		call->entries[i].holds = 0;
+		call->entries[i].latency_ns = 0;
+		plan_entry(call, i);
+	}
+	if (call->batch.all_or_nothing)
+		ret = check_all(call);
+	for (i = 0; ret && i < call->batch.num; i++)
+		call->batch.reqs[i].q = NULL;
+	kfd_preempt_run(&call->batch);
+	for (i = 0; i < call->batch.num; i++)
+		finish_entry(call, i);
+	return ret;
+}
+
+static int lock_and_run(struct switch_call *call)
+{
+	int ret;
+
+	ret = kfd_preempt_targets_lock(&call->targets);
+	if (ret)
+		return ret;
+	ret = call->common ? call->common->err : 0;
+	if (!ret)
+		ret = run_locked(call);
+	kfd_preempt_targets_unlock(&call->targets);
+	return ret;
+}
+
+static u32 count_done(const struct switch_call *call)
+{
+	u32 i, done = 0;
+
+	for (i = 0; i < call->batch.num; i++)
+		done += !call->entries[i].result;
+	return done;
+}
+
+/* Returns 0 when every entry was looked at. */
+static int run_call(struct switch_call *call)
+{
+	ktime_t start = ktime_get();
+	int ret;
+
+	call->batch.fast = call->flags & KFD_PREEMPT_SWITCH_FAST;
+	call->batch.all_or_nothing =
+		call->flags & KFD_PREEMPT_SWITCH_ALL_OR_NOTHING;
+
+	trace_kfd_preempt_switch_begin(call->flags, call->targets.num,
+				       call->batch.num);
+	ret = lock_and_run(call);
+	if (trace_kfd_preempt_switch_end_enabled())
+		trace_kfd_preempt_switch_end(ret, ret ? 0 : count_done(call),
+					     call->batch.num,
+					     ktime_to_ns(ktime_sub(ktime_get(), start)),
+					     call->batch.hw_ns);
+	return ret;
+}
+
+/**
+ * kfd_preempt_do_v0 - PREEMPT_QUEUE and RESUME_QUEUE: one own queue
+ * @filep: file of /dev/kfd
+ * @p: the caller's process
+ * @op: KFD_PREEMPT_OP_*
+ * @args: of PREEMPT_QUEUE; of RESUME_QUEUE only the queue id is set
+ *
+ * Return: 0 or a negative errno, see kfd_preempt_uapi.h.
+ */
+int kfd_preempt_do_v0(struct file *filep, struct kfd_process *p, u32 op,
+		      const struct kfd_ioctl_preempt_queue_args *args)
+{
+	struct kfd_preempt_switch_entry entry = {
+		.queue_id = args->queue_id,
+		.op = op,
+		.preempt_type = args->preempt_type,
+	};
+	struct kfd_preempt_target target = {};
+	struct entry_plan plan = { .target = &target };
+	struct kfd_preempt_req req = {};
+	struct switch_call call = {
+		.entries = &entry,
+		.plans = &plan,
+		.targets = { .self = p, .filep = filep, .list = &target },
+		.batch = {
+			.reqs = &req,
+			.num = 1,
+			.timeout_ms = args->timeout_ms,
+		},
+	};
+	int ret;
+
+	if (args->flags & KFD_PREEMPT_FLAG_FAST)
+		call.flags |= KFD_PREEMPT_SWITCH_FAST;
+	if (args->flags & KFD_PREEMPT_FLAG_CHECKPOINT)
+		call.flags |= KFD_PREEMPT_SWITCH_CHECKPOINT;
+	if (args->flags & ~(KFD_PREEMPT_FLAG_FAST | KFD_PREEMPT_FLAG_CHECKPOINT) ||
+	    call.flags & ~known_flags(kfd_preempt_caps(p)) ||
+	    args->preempt_type > KFD_PREEMPT_TYPE_SAVE ||
+	    args->timeout_ms > KFD_PREEMPT_MAX_TIMEOUT_MS)
+		return -EINVAL;
+
+	call.common = kfd_preempt_target_add(&call.targets, 0, 0, 0);
+	ret = run_call(&call);
+	kfd_preempt_targets_put(&call.targets);
+	return ret ? ret : entry.result;
+}
+
+/* The target of the call, which fails with it, or of the entry alone. */
+static int find_target(struct switch_call *call, u32 i,
+		       const struct kfd_ioctl_preempt_switch_args *args)
+{
+	struct kfd_preempt_switch_entry *e = &call->entries[i];
+	struct kfd_preempt_target *target = call->common;
+
+	if (e->target_pid) {
+		target = kfd_preempt_target_add(&call->targets,
+						KFD_PREEMPT_SWITCH_TARGET_PID,
+						0, e->target_pid);
+		if (IS_ERR(target)) {
+			e->result = PTR_ERR(target);
+			return 0;
+		}
+	} else if (!target) {
+		target = kfd_preempt_target_add(&call->targets, args->flags,
+						args->target_fd,
+						args->target_pid);
+		if (IS_ERR(target))
+			return PTR_ERR(target);
+		call->common = target;
+	}
+	target->stops |= e->op == KFD_PREEMPT_OP_PREEMPT;
+	call->plans[i].target = target;
+	return 0;
+}
+
+static int find_targets(struct switch_call *call,
+			const struct kfd_ioctl_preempt_switch_args *args)
+{
+	u32 i, j;
+	int ret;
+
+	for (i = 0; i < args->num_entries; i++) {
+		ret = find_target(call, i, args);
+		if (ret)
+			return ret;
+		for (j = 0; j < i && call->plans[i].target; j++)
+			if (call->plans[j].target == call->plans[i].target &&
+			    call->entries[j].queue_id == call->entries[i].queue_id)
+				return -EINVAL;
+	}
+	for (i = 0; i < call->targets.num; i++) {
+		/* FORCE would let a process shake off its operators. */
+		if (is_self(call, &call->targets.list[i]) &&
+		    args->flags & (KFD_PREEMPT_SWITCH_STICKY |
+				   KFD_PREEMPT_SWITCH_FORCE))
+			return -EINVAL;
+		kfd_preempt_target_judge(&call->targets, &call->targets.list[i]);
+	}
+	return 0;
+}
+
+static int switch_entries(struct switch_call *call,
+			  struct kfd_ioctl_preempt_switch_args *args)
+{
+	size_t size = array_size(args->num_entries, sizeof(*call->entries));
+	int ret;
+
+	ret = find_targets(call, args);
+	if (!ret)
+		ret = run_call(call);
+	kfd_preempt_targets_put(&call->targets);
+	if (ret)
+		return ret;
+
+	args->num_done = count_done(call);
+	args->hw_ns = call->batch.hw_ns;
+	if (copy_to_user(u64_to_user_ptr(args->entries_ptr), call->entries, size))
+		return -EFAULT;
+	return 0;
+}
+
+/**
+ * kfd_preempt_do_switch - SWITCH: stop and start queues of several processes
+ * @filep: file of /dev/kfd, owner of operator holds
+ * @p: the caller's process
+ * @args: validated here
+ *
+ * The whole call fails only before anything has changed; from then on each
+ * entry carries its own result.
+ *
+ * Return: 0 when every entry was looked at, or a negative errno.
+ */
+int kfd_preempt_do_switch(struct file *filep, struct kfd_process *p,
+			  struct kfd_ioctl_preempt_switch_args *args)
+{
+	struct switch_call call = {
+		.flags = args->flags,
+		.targets = { .self = p, .filep = filep },
+		.batch = {
+			.num = args->num_entries,
+			.timeout_ms = args->timeout_ms,
+		},
+	};
+	u32 i;
+	int ret;
+
+	ret = check_args(p, args);
+	if (ret)
+		return ret;
+	call.entries = vmemdup_array_user(u64_to_user_ptr(args->entries_ptr),
+					  args->num_entries,
+					  sizeof(*call.entries));
+	if (IS_ERR(call.entries))
+		return PTR_ERR(call.entries);
+	for (i = 0; !ret && i < args->num_entries; i++)
+		ret = check_entry(&call.entries[i]);
+	if (ret)
+		goto out_entries;
+
+	ret = -ENOMEM;
+	call.batch.reqs = kvcalloc(args->num_entries, sizeof(*call.batch.reqs),
+				   GFP_KERNEL);
+	call.plans = kvcalloc(args->num_entries, sizeof(*call.plans), GFP_KERNEL);
+	call.targets.list = kvcalloc(args->num_entries,
+				     sizeof(*call.targets.list), GFP_KERNEL);
+	if (call.batch.reqs && call.plans && call.targets.list)
+		ret = switch_entries(&call, args);
+
+	kvfree(call.targets.list);
+	kvfree(call.plans);
+	kvfree(call.batch.reqs);
+out_entries:
+	kvfree(call.entries);
+	return ret;
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Makes the tracepoints of kfd_preempt_trace.h. */
+
+#include "kfd_preempt_compat.h"
+
+#define CREATE_TRACE_POINTS
+#include "kfd_preempt_trace.h"
