@@ -17,11 +17,12 @@
  *	kfd_process.mutex of the target (of several only under many_targets)
  *	device_queue_manager lock (never of two nodes)
  *	reset_domain->sem (trylock only)
- *	the operator record lock in kfd_preempt_holds.c (leaf)
+ *	the operator record lock in kfd_preempt_operators.c (leaf)
  *
- * queue_properties.preempt_holds is written under both of the middle two, but
- * for KFD_PREEMPT_HOLD_DEAD, which a reset sets under the dqm lock alone. What
- * sysfs reads without a lock, the holds too, is written by WRITE_ONCE().
+ * queue_properties.preempt_holds is written under kfd_process.mutex and the lock
+ * of the device queue manager; a reset sets KFD_PREEMPT_HOLD_DEAD under the
+ * latter alone. sysfs reads without a lock, so everything that it reads is
+ * written by WRITE_ONCE().
  */
 
 struct attribute;
@@ -157,15 +158,21 @@ extern int kfd_preempt_checkpoint_mode;
 extern bool kfd_preempt_by_doorbell;
 
 bool kfd_preempt_enabled(void);
+
+/* kfd_preempt_caps.c */
 u32 kfd_preempt_sched_mode(const struct device_queue_manager *dqm);
 u32 kfd_preempt_type_mask(const struct device_queue_manager *dqm);
 u64 kfd_preempt_node_caps(const struct device_queue_manager *dqm);
 u64 kfd_preempt_caps(const struct kfd_process *p);
+int kfd_preempt_do_query(struct kfd_process *p,
+			 struct kfd_ioctl_preempt_query_args *args);
+
+/* kfd_preempt_batch.c */
 void kfd_preempt_run(struct kfd_preempt_batch *batch);
 
 /* kfd_preempt_switch.c */
-int kfd_preempt_do_v0(struct file *filep, struct kfd_process *p, u32 op,
-		      const struct kfd_ioctl_preempt_queue_args *args);
+int kfd_preempt_do_own_queue(struct file *filep, struct kfd_process *p, u32 op,
+			     const struct kfd_ioctl_preempt_queue_args *args);
 int kfd_preempt_do_switch(struct file *filep, struct kfd_process *p,
 			  struct kfd_ioctl_preempt_switch_args *args);
 
@@ -226,7 +233,7 @@ void kfd_preempt_checkpoint_take(struct mqd_manager *mqd_mgr,
 void kfd_preempt_checkpoint_restore(struct mqd_manager *mqd_mgr, struct queue *q);
 void kfd_preempt_checkpoint_drop(struct kfd_preempt_req *req);
 
-/* kfd_preempt_holds.c */
+/* kfd_preempt_operators.c */
 struct kfd_preempt_record;
 struct kfd_preempt_record *kfd_preempt_record_alloc(struct file *filep,
 						    struct queue *q);

@@ -240,11 +240,11 @@ static void call_invalid_test(struct kunit *test)
 		.timeout_ms = KFD_PREEMPT_MAX_TIMEOUT_MS + 1,
 	};
 
-	KUNIT_EXPECT_EQ(test, kfd_preempt_do_v0(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args),
+	KUNIT_EXPECT_EQ(test, kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args),
 			-EINVAL);
 	args.timeout_ms = 0;
 	args.preempt_type = KFD_PREEMPT_TYPE_SAVE + 1;
-	KUNIT_EXPECT_EQ(test, kfd_preempt_do_v0(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args),
+	KUNIT_EXPECT_EQ(test, kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args),
 			-EINVAL);
 	call_entry(&e[0], 1, KFD_PREEMPT_OP_PREEMPT);
 	call_entry(&e[1], 1, KFD_PREEMPT_OP_RESUME);
@@ -300,8 +300,9 @@ static void call_timeout_test(struct kunit *test)
 	fake->mqd_mgr->wait_dequeue = call_wait_dequeue;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		args.timeout_ms = rows[i].asked;
-		KUNIT_EXPECT_EQ(test, kfd_preempt_do_v0(NULL, fake->p,
-							KFD_PREEMPT_OP_PREEMPT, &args), 0);
+		KUNIT_EXPECT_EQ(test, kfd_preempt_do_own_queue(NULL, fake->p,
+							       KFD_PREEMPT_OP_PREEMPT,
+							       &args), 0);
 		KUNIT_EXPECT_EQ(test, call_timeout, rows[i].given);
 		KUNIT_EXPECT_EQ(test, fake_resume(1), 0);
 	}

@@ -573,12 +573,12 @@ static int fake_preempt(int queue, u32 type)
 		.preempt_type = type,
 	};
 
-	return kfd_preempt_do_v0(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args);
+	return kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args);
 }
 
 static int fake_resume(int queue)
 {
 	struct kfd_ioctl_preempt_queue_args args = { .queue_id = queue };
 
-	return kfd_preempt_do_v0(NULL, fake->p, KFD_PREEMPT_OP_RESUME, &args);
+	return kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_RESUME, &args);
 }

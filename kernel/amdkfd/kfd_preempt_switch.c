@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* What a preemption call means: validation, holds and their owners, STATUS. */
+/* Plans and runs a preemption call: validation, holds and their owners. */
 
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -344,7 +344,7 @@ static int run_call(struct switch_call *call)
 }
 
 /**
- * kfd_preempt_do_v0 - PREEMPT_QUEUE and RESUME_QUEUE: one own queue
+ * kfd_preempt_do_own_queue - PREEMPT_QUEUE and RESUME_QUEUE: one own queue
  * @filep: file of /dev/kfd
  * @p: the caller's process
  * @op: KFD_PREEMPT_OP_*
@@ -352,8 +352,8 @@ static int run_call(struct switch_call *call)
  *
  * Return: 0 or a negative errno, see kfd_preempt_uapi.h.
  */
-int kfd_preempt_do_v0(struct file *filep, struct kfd_process *p, u32 op,
-		      const struct kfd_ioctl_preempt_queue_args *args)
+int kfd_preempt_do_own_queue(struct file *filep, struct kfd_process *p, u32 op,
+			     const struct kfd_ioctl_preempt_queue_args *args)
 {
 	struct kfd_preempt_switch_entry entry = {
 		.queue_id = args->queue_id,

@@ -237,7 +237,7 @@ static int xcc_preempt_ms(u32 timeout_ms)
 		.timeout_ms = timeout_ms,
 	};
 
-	return kfd_preempt_do_v0(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args);
+	return kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args);
 }
 
 static void xcc_stuck_test(struct kunit *test)

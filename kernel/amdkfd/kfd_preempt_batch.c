@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Runs a batch: each node gets its part of it, in the context that it needs. */
+
+#include <linux/workqueue.h>
+
+#include "kfd_preempt_compat.h"
+#include "kfd_preempt_trace.h"
+
+struct run_work {
+	struct work_struct work;
+	struct device_queue_manager *dqm;
+	struct kfd_preempt_batch *batch;
+};
+
+static void run_worker(struct work_struct *work)
+{
+	struct run_work *run = container_of(work, struct run_work, work);
+
+	run->dqm->ops.switch_queues(run->dqm, run->batch);
+}
+
+/*
+ * load_mqd() of SDMA queues reads the write pointer from user memory, which
+ * works in the target itself and in kernel threads only. Elsewhere it would
+ * take the read pointer instead and lose a wakeup.
+ */
+static bool needs_worker(const struct device_queue_manager *dqm,
+			 const struct kfd_preempt_batch *batch)
+{
+	unsigned int i;
+
+	if (dqm->sched_policy != KFD_SCHED_POLICY_NO_HWS ||
+	    (current->flags & PF_KTHREAD))
+		return false;
+	for (i = 0; i < batch->num; i++)
+		if (batch->reqs[i].q && batch->reqs[i].q->device->dqm == dqm &&
+		    batch->reqs[i].mm != current->mm)
+			return true;
+	return false;
+}
+
+static void switch_node(struct device_queue_manager *dqm,
+			struct kfd_preempt_batch *batch)
+{
+	struct run_work run = { .dqm = dqm, .batch = batch };
+
+	if (!needs_worker(dqm, batch)) {
+		dqm->ops.switch_queues(dqm, batch);
+		return;
+	}
+	INIT_WORK_ONSTACK(&run.work, run_worker);
+	queue_work(kfd_preempt_wq, &run.work);
+	flush_work(&run.work);
+	destroy_work_on_stack(&run.work);
+}
+
+static void run_node(struct device_queue_manager *dqm,
+		     struct kfd_preempt_batch *batch)
+{
+	u64 hw_ns = batch->hw_ns;
+	ktime_t start = ktime_get();
+	u32 stops = 0, starts = 0;
+	unsigned int i;
+
+	switch_node(dqm, batch);
+	if (!trace_kfd_preempt_node_enabled())
+		return;
+	for (i = 0; i < batch->num; i++) {
+		if (!batch->reqs[i].q || batch->reqs[i].q->device->dqm != dqm)
+			continue;
+		stops += !!batch->reqs[i].set;
+		starts += !batch->reqs[i].set;
+	}
+	trace_kfd_preempt_node(dqm, stops, starts,
+			       ktime_to_ns(ktime_sub(ktime_get(), start)),
+			       batch->hw_ns - hw_ns);
+}
+
+/**
+ * kfd_preempt_run - bring a batch to the hardware, node by node
+ * @batch: what to do; the caller holds the mutex of each target process
+ *
+ * All stops and starts of one node go together. Two dqm locks are never held
+ * at a time: they share one lock class.
+ */
+void kfd_preempt_run(struct kfd_preempt_batch *batch)
+{
+	struct device_queue_manager *dqm;
+	unsigned int i, j;
+
+	batch->start = ktime_get();
+	for (i = 0; i < batch->num; i++) {
+		if (!batch->reqs[i].q)
+			continue;
+		dqm = batch->reqs[i].q->device->dqm;
+		for (j = 0; j < i; j++)
+			if (batch->reqs[j].q &&
+			    batch->reqs[j].q->device->dqm == dqm)
+				break;
+		if (j == i)
+			run_node(dqm, batch);
+	}
+}
