@@ -132,7 +132,6 @@
 #define KFD_PREEMPT_CAP_STOP_IS_PER_QUEUE 0x0000000000000100ull
 #define KFD_PREEMPT_CAP_RESUME_IS_ASYNC 0x0000000000000200ull
 #define KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP 0x0000000000000400ull
-#define KFD_PREEMPT_CAP_HW_TICKS 0x0000000000000800ull
 
 /* Limits; the driver reports its own in &struct kfd_ioctl_preempt_query_args. */
 #define KFD_PREEMPT_MAX_BATCH 256
@@ -185,7 +184,7 @@ struct kfd_ioctl_resume_queue_args {
  * @num_xcc: out: XCCs of the node, 0 for the driver as a whole
  * @max_batch: out: entries that one SWITCH takes
  * @max_timeout_ms: out: largest timeout_ms that is accepted
- * @hw_clock_khz: out: clock of hw_*_ticks, 0 where there are none
+ * @pad: out: 0
  * @reserved: must be 0
  */
 struct kfd_ioctl_preempt_query_args {
@@ -199,7 +198,7 @@ struct kfd_ioctl_preempt_query_args {
 	__u32 num_xcc;
 	__u32 max_batch;
 	__u32 max_timeout_ms;
-	__u32 hw_clock_khz;
+	__u32 pad;
 	__u64 reserved[2];
 };
 
@@ -284,8 +283,7 @@ struct kfd_ioctl_preempt_switch_args {
  * @last_preempt_ns: out: driver time of the last confirmed stop
  * @last_resume_ns: out: driver time of the last start
  * @max_preempt_ns: out: longest confirmed stop
- * @hw_save_ticks: out: hardware's own save time, 0 without CAP_HW_TICKS
- * @hw_restore_ticks: out: hardware's own restore time, likewise
+ * @reserved: out: 0
  */
 struct kfd_ioctl_preempt_status_args {
 	__s32 target_fd;
@@ -304,8 +302,7 @@ struct kfd_ioctl_preempt_status_args {
 	__u64 last_preempt_ns;
 	__u64 last_resume_ns;
 	__u64 max_preempt_ns;
-	__u64 hw_save_ticks;
-	__u64 hw_restore_ticks;
+	__u64 reserved[2];
 };
 
 #define AMDKFD_IOC_PREEMPT_QUEUE \

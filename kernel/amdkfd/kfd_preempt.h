@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Stops and starts user queues: state in each queue, calls between the parts. */
+/* Preempts and resumes user queues: state in each queue, calls between the parts. */
 #ifndef KFD_PREEMPT_H
 #define KFD_PREEMPT_H
 
@@ -57,9 +57,9 @@ struct kfd_preempt_checkpoint {
  *	destruction ask the hardware again (dqm lock)
  * @pending_type: preempt_type of that request (dqm lock)
  * @checkpoint: copy taken after the save, or NULL (dqm lock)
- * @preempts: confirmed stops (dqm lock, as everything below)
- * @resumes: starts
- * @failures: stops that failed or were not confirmed in time
+ * @preempts: confirmed preemptions (dqm lock, as everything below)
+ * @resumes: resumes
+ * @failures: preemptions that failed or were not confirmed in time
  * @held_ns: time held, without the present hold
  * @held_since: start of the present hold
  * @last_preempt_ns: driver time of the last confirmed stop
@@ -123,7 +123,7 @@ struct kfd_preempt_req {
  * @all_or_nothing: when one request fails the others are not done either
  * @fast: stop with the shortest grace period
  * @start: when the call began
- * @pass_start: when the stops, then the starts, of the present node began
+ * @pass_start: when the present node began to preempt, then to resume
  * @hw_ns: time spent on the hardware
  */
 struct kfd_preempt_batch {
@@ -191,7 +191,7 @@ int kfd_preempt_do_status(struct file *filep, struct kfd_process *p,
  * @mm: its address space, between lock and unlock
  * @err: why nothing can be done there, or 0
  * @by_fd: the caller has a file of it
- * @stops: the call stops queues of it
+ * @preempts: the call preempts queues of it
  * @locked: p->mutex is held
  */
 struct kfd_preempt_target {
@@ -199,7 +199,7 @@ struct kfd_preempt_target {
 	struct mm_struct *mm;
 	int err;
 	bool by_fd;
-	bool stops;
+	bool preempts;
 	bool locked;
 };
 
@@ -220,7 +220,7 @@ struct kfd_preempt_targets {
 struct kfd_preempt_target *
 kfd_preempt_target_add(struct kfd_preempt_targets *targets, u32 flags, int fd,
 		       s32 pid);
-void kfd_preempt_target_judge(const struct kfd_preempt_targets *targets,
+void kfd_preempt_target_authorize(const struct kfd_preempt_targets *targets,
 			      struct kfd_preempt_target *target);
 int kfd_preempt_targets_lock(struct kfd_preempt_targets *targets);
 void kfd_preempt_targets_unlock(struct kfd_preempt_targets *targets);

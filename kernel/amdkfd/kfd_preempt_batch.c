@@ -59,7 +59,7 @@ static void run_node(struct device_queue_manager *dqm,
 {
 	u64 hw_ns = batch->hw_ns;
 	ktime_t start = ktime_get();
-	u32 stops = 0, starts = 0;
+	u32 preempts = 0, resumes = 0;
 	unsigned int i;
 
 	switch_node(dqm, batch);
@@ -68,10 +68,10 @@ static void run_node(struct device_queue_manager *dqm,
 	for (i = 0; i < batch->num; i++) {
 		if (!batch->reqs[i].q || batch->reqs[i].q->device->dqm != dqm)
 			continue;
-		stops += !!batch->reqs[i].set;
-		starts += !batch->reqs[i].set;
+		preempts += !!batch->reqs[i].set;
+		resumes += !batch->reqs[i].set;
 	}
-	trace_kfd_preempt_node(dqm, stops, starts,
+	trace_kfd_preempt_node(dqm, preempts, resumes,
 			       ktime_to_ns(ktime_sub(ktime_get(), start)),
 			       batch->hw_ns - hw_ns);
 }
@@ -80,7 +80,7 @@ static void run_node(struct device_queue_manager *dqm,
  * kfd_preempt_run - bring a batch to the hardware, node by node
  * @batch: what to do; the caller holds the mutex of each target process
  *
- * All stops and starts of one node go together. Two dqm locks are never held
+ * All preemptions and resumes of one node go together. Two dqm locks are never held
  * at a time: they share one lock class.
  */
 void kfd_preempt_run(struct kfd_preempt_batch *batch)

@@ -417,12 +417,12 @@ static const struct cred *call_cred(struct kunit *test, u32 uid, bool capable)
 	return cred;
 }
 
-static void call_judge(struct kunit *test, u32 who, bool stops, bool expected)
+static void call_authorize(struct kunit *test, u32 who, bool preempts, bool expected)
 {
 	struct kfd_preempt_target target = {
 		.p = fake->p,
 		.by_fd = who & CALL_BY_FD,
-		.stops = stops,
+		.preempts = preempts,
 	};
 	struct kfd_preempt_targets targets = { .self = caller->p };
 	const struct cred *mine, *theirs, *old;
@@ -431,11 +431,11 @@ static void call_judge(struct kunit *test, u32 who, bool stops, bool expected)
 	theirs = call_cred(test, who & CALL_SAME_USER ? 1000 : 2000, false);
 	rcu_assign_pointer(fake->task->real_cred, theirs);
 	old = override_creds(mine);
-	kfd_preempt_target_judge(&targets, &target);
+	kfd_preempt_target_authorize(&targets, &target);
 	revert_creds(old);
 	KUNIT_EXPECT_EQ_MSG(test, target.err, expected ? 0 : -EPERM,
 			    "operator_mode %d, who %u, %s", kfd_preempt_operator_mode, who,
-			    stops ? "stops" : "looks");
+			    preempts ? "preempts" : "looks");
 	rcu_assign_pointer(fake->task->real_cred, current_cred());
 	put_cred(mine);
 	put_cred(theirs);
@@ -444,20 +444,20 @@ static void call_judge(struct kunit *test, u32 who, bool stops, bool expected)
 static void call_permission_test(struct kunit *test)
 {
 	struct kfd_preempt_targets targets = { .self = fake->p };
-	struct kfd_preempt_target own = { .p = fake->p, .stops = true };
+	struct kfd_preempt_target own = { .p = fake->p, .preempts = true };
 	int was_mode = kfd_preempt_operator_mode;
 	u32 mode, who;
 
 	for (mode = 0; mode < ARRAY_SIZE(call_may_stop); mode++) {
 		kfd_preempt_operator_mode = mode;
 		for (who = 0; who < CALL_WHO; who++) {
-			call_judge(test, who, true, call_may_stop[mode] & BIT(who));
-			call_judge(test, who, false, call_may_look[mode] & BIT(who));
+			call_authorize(test, who, true, call_may_stop[mode] & BIT(who));
+			call_authorize(test, who, false, call_may_look[mode] & BIT(who));
 		}
 	}
 	/* One's own process is always one's own. */
 	kfd_preempt_operator_mode = 0;
-	kfd_preempt_target_judge(&targets, &own);
+	kfd_preempt_target_authorize(&targets, &own);
 	KUNIT_EXPECT_EQ(test, own.err, 0);
 	KUNIT_EXPECT_EQ(test, operator_preempt(1, 0), -EPERM);
 	kfd_preempt_operator_mode = was_mode;

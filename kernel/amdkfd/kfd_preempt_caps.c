@@ -131,7 +131,7 @@ int kfd_preempt_do_query(struct kfd_process *p,
 	args->num_xcc = 0;
 	args->max_batch = KFD_PREEMPT_MAX_BATCH;
 	args->max_timeout_ms = KFD_PREEMPT_MAX_TIMEOUT_MS;
-	args->hw_clock_khz = 0;
+	args->pad = 0;
 
 	if (mutex_lock_interruptible(&p->mutex))
 		return -EINTR;

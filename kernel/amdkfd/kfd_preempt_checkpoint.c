@@ -49,7 +49,7 @@ void kfd_preempt_checkpoint_take(struct mqd_manager *mqd_mgr,
 }
 
 /**
- * kfd_preempt_checkpoint_restore - put the copy back before the queue starts
+ * kfd_preempt_checkpoint_restore - put the copy back before the queue resumes
  * @mqd_mgr: of the queue
  * @q: a queue that is off the hardware; the caller holds its dqm lock
  */
@@ -69,7 +69,7 @@ void kfd_preempt_checkpoint_restore(struct mqd_manager *mqd_mgr, struct queue *q
 }
 
 /**
- * kfd_preempt_checkpoint_drop - a queue starts: its copy is of no use any more
+ * kfd_preempt_checkpoint_drop - a queue resumes: its copy is of no use any more
  * @req: the start, which takes the memory along to be freed without the lock
  */
 void kfd_preempt_checkpoint_drop(struct kfd_preempt_req *req)

@@ -15,8 +15,8 @@ static void mes_expect_call(struct kunit *test, unsigned int n, enum fake_op op,
 	KUNIT_EXPECT_EQ_MSG(test, fake->calls[n].queue, queue, "call %u", n);
 }
 
-/* Stops of @stops and starts of @starts, bit masks of queues. */
-static void mes_run(struct kfd_preempt_req *reqs, u32 stops, u32 starts,
+/* Preempts @preempts and resumes @resumes, bit masks of queues. */
+static void mes_run(struct kfd_preempt_req *reqs, u32 preempts, u32 resumes,
 		    bool all_or_nothing)
 {
 	struct kfd_preempt_batch batch = {
@@ -29,12 +29,12 @@ static void mes_run(struct kfd_preempt_req *reqs, u32 stops, u32 starts,
 	for (i = 0; i < FAKE_QUEUES; i++) {
 		struct kfd_preempt_req *req = &reqs[batch.num];
 
-		if (!((stops | starts) & BIT(i)))
+		if (!((preempts | resumes) & BIT(i)))
 			continue;
 		req->q = fake->queues[i];
 		req->mm = current->mm;
 		req->type = KFD_PREEMPT_TYPE_SAVE;
-		if (stops & BIT(i))
+		if (preempts & BIT(i))
 			req->set = SELF;
 		else
 			req->clear = SELF;

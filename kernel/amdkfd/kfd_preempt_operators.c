@@ -141,7 +141,7 @@ void kfd_preempt_queue_fini(struct queue *q)
  * kfd_preempt_file_release - the last reference to a file of /dev/kfd is gone
  * @filep: the file
  *
- * Runs in exit and must not wait for hardware: a worker starts the queues.
+ * Runs in exit and must not wait for hardware: a worker resumes the queues.
  */
 void kfd_preempt_file_release(struct file *filep)
 {

@@ -93,8 +93,7 @@ static void read_status(struct queue *q,
 	args->last_preempt_ns = pq->last_preempt_ns;
 	args->last_resume_ns = pq->last_resume_ns;
 	args->max_preempt_ns = pq->max_preempt_ns;
-	args->hw_save_ticks = 0;
-	args->hw_restore_ticks = 0;
+	memset(args->reserved, 0, sizeof(args->reserved));
 	dqm_unlock(dqm);
 }
 
@@ -139,7 +138,7 @@ int kfd_preempt_do_status(struct file *filep, struct kfd_process *p,
 					args->target_pid);
 	if (IS_ERR(target))
 		return PTR_ERR(target);
-	kfd_preempt_target_judge(&targets, target);
+	kfd_preempt_target_authorize(&targets, target);
 	ret = target->err;
 	if (ret)
 		goto out;

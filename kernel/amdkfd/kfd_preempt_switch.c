@@ -117,7 +117,7 @@ static int plan_extras(struct switch_call *call, u32 i, struct queue *q)
 }
 
 /* Which hold a PREEMPT sets, and whether its owner may. */
-static int plan_stop(struct switch_call *call, u32 i, struct queue *q)
+static int plan_preempt(struct switch_call *call, u32 i, struct queue *q)
 {
 	struct kfd_preempt_req *req = &call->batch.reqs[i];
 	struct file *filep = call->targets.filep;
@@ -152,7 +152,7 @@ static int plan_stop(struct switch_call *call, u32 i, struct queue *q)
 }
 
 /* Which holds a RESUME clears. */
-static int plan_start(struct switch_call *call, u32 i, struct queue *q)
+static int plan_resume(struct switch_call *call, u32 i, struct queue *q)
 {
 	struct kfd_preempt_req *req = &call->batch.reqs[i];
 	struct file *filep = call->targets.filep;
@@ -204,8 +204,8 @@ static void plan_entry(struct switch_call *call, u32 i)
 		return;
 	}
 
-	e->result = e->op == KFD_PREEMPT_OP_PREEMPT ? plan_stop(call, i, q) :
-						     plan_start(call, i, q);
+	e->result = e->op == KFD_PREEMPT_OP_PREEMPT ? plan_preempt(call, i, q) :
+						     plan_resume(call, i, q);
 	if (e->result)
 		return;
 	call->batch.reqs[i].q = q;
@@ -414,7 +414,7 @@ static int find_target(struct switch_call *call, u32 i,
 			return PTR_ERR(target);
 		call->common = target;
 	}
-	target->stops |= e->op == KFD_PREEMPT_OP_PREEMPT;
+	target->preempts |= e->op == KFD_PREEMPT_OP_PREEMPT;
 	call->plans[i].target = target;
 	return 0;
 }
@@ -440,7 +440,7 @@ static int find_targets(struct switch_call *call,
 		    args->flags & (KFD_PREEMPT_SWITCH_STICKY |
 				   KFD_PREEMPT_SWITCH_FORCE))
 			return -EINVAL;
-		kfd_preempt_target_judge(&call->targets, &call->targets.list[i]);
+		kfd_preempt_target_authorize(&call->targets, &call->targets.list[i]);
 	}
 	return 0;
 }

@@ -56,8 +56,8 @@ struct table_row {
 	int err;
 	u32 holds_after;
 	bool active;
-	u8 stops;
-	u8 starts;
+	u8 preempts;
+	u8 resumes;
 	const char *name;
 };
 
@@ -330,32 +330,32 @@ static int table_do(struct queue *q, enum table_event event)
 /* How often the hardware was asked; under the HWS the runlist says who runs. */
 static void table_expect_calls(struct kunit *test, const struct table_row *row)
 {
-	unsigned int stops = 0, starts = 0;
+	unsigned int preempts = 0, resumes = 0;
 
 	switch (fake->sched) {
 	case KFD_PREEMPT_SCHED_HWS:
 		/* Eviction updates the runlist whatever it finds. */
 		if (row->event >= EVICT)
 			return;
-		stops = fake_count(FAKE_UNMAP);
-		starts = fake_count(FAKE_RUNLIST);
+		preempts = fake_count(FAKE_UNMAP);
+		resumes = fake_count(FAKE_RUNLIST);
 		/* One update for either. */
-		KUNIT_EXPECT_EQ(test, stops, row->stops | row->starts);
-		KUNIT_EXPECT_EQ(test, starts, row->stops | row->starts);
+		KUNIT_EXPECT_EQ(test, preempts, row->preempts | row->resumes);
+		KUNIT_EXPECT_EQ(test, resumes, row->preempts | row->resumes);
 		return;
 	case KFD_PREEMPT_SCHED_NO_HWS:
-		stops = fake_count(FAKE_WAIT) + fake_count(FAKE_DESTROY);
-		starts = fake_count(FAKE_LOAD);
+		preempts = fake_count(FAKE_WAIT) + fake_count(FAKE_DESTROY);
+		resumes = fake_count(FAKE_LOAD);
 		/* What is latched already is not asked for again. */
 		if (row->state & PENDING)
 			KUNIT_EXPECT_EQ(test, fake_count(FAKE_REQUEST), 0);
 		break;
 	default:
-		stops = fake_count(FAKE_REMOVE);
-		starts = fake_count(FAKE_ADD);
+		preempts = fake_count(FAKE_REMOVE);
+		resumes = fake_count(FAKE_ADD);
 	}
-	KUNIT_EXPECT_EQ(test, stops, row->stops);
-	KUNIT_EXPECT_EQ(test, starts, row->starts);
+	KUNIT_EXPECT_EQ(test, preempts, row->preempts);
+	KUNIT_EXPECT_EQ(test, resumes, row->resumes);
 }
 
 static void table_test(struct kunit *test)

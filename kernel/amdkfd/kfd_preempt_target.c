@@ -101,13 +101,13 @@ static bool same_user(const struct cred *cred, const struct cred *tcred)
 }
 
 /**
- * kfd_preempt_target_judge - decide whether the caller may act on a process
+ * kfd_preempt_target_authorize - decide whether the caller may act on a process
  * @targets: says who the caller is
  * @target: that process, already looked up: its pid may have changed hands,
  *	so the credentials judged are those of the process found. @target->err
  *	becomes -EPERM when the caller may not
  */
-void kfd_preempt_target_judge(const struct kfd_preempt_targets *targets,
+void kfd_preempt_target_authorize(const struct kfd_preempt_targets *targets,
 			      struct kfd_preempt_target *target)
 {
 	const struct cred *tcred;
@@ -116,7 +116,7 @@ void kfd_preempt_target_judge(const struct kfd_preempt_targets *targets,
 	if (target->p == targets->self)
 		return;
 	tcred = get_task_cred(target->p->lead_thread);
-	if (kfd_preempt_operator_mode > 0 || !target->stops)
+	if (kfd_preempt_operator_mode > 0 || !target->preempts)
 		ok = ns_capable(tcred->user_ns, CAP_SYS_PTRACE);
 	if (!ok && kfd_preempt_operator_mode >= 2)
 		ok = target->by_fd;

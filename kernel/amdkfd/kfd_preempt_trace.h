@@ -65,27 +65,27 @@ TRACE_EVENT(kfd_preempt_switch_end,
 		      __entry->hw_ns)
 );
 
-/* All stops and starts of one node, which go to the hardware together. */
+/* All preemptions and resumes of one node, which go to the hardware together. */
 TRACE_EVENT(kfd_preempt_node,
-	    TP_PROTO(const struct device_queue_manager *dqm, u32 stops,
-		     u32 starts, u64 ns, u64 hw_ns),
-	    TP_ARGS(dqm, stops, starts, ns, hw_ns),
+	    TP_PROTO(const struct device_queue_manager *dqm, u32 preempts,
+		     u32 resumes, u64 ns, u64 hw_ns),
+	    TP_ARGS(dqm, preempts, resumes, ns, hw_ns),
 	    TP_STRUCT__entry(__field(u32, gpu_id)
 			     __field(u32, backend)
-			     __field(u32, stops)
-			     __field(u32, starts)
+			     __field(u32, preempts)
+			     __field(u32, resumes)
 			     __field(u64, ns)
 			     __field(u64, hw_ns)),
 	    TP_fast_assign(__entry->gpu_id = dqm->dev->id;
 			   __entry->backend = kfd_preempt_sched_mode(dqm);
-			   __entry->stops = stops;
-			   __entry->starts = starts;
+			   __entry->preempts = preempts;
+			   __entry->resumes = resumes;
 			   __entry->ns = ns;
 			   __entry->hw_ns = hw_ns;),
-	    TP_printk("gpu_id=%u backend=%s stops=%u starts=%u ns=%llu hw_ns=%llu",
+	    TP_printk("gpu_id=%u backend=%s preempts=%u resumes=%u ns=%llu hw_ns=%llu",
 		      __entry->gpu_id,
 		      kfd_preempt_show_backend(__entry->backend),
-		      __entry->stops, __entry->starts, __entry->ns,
+		      __entry->preempts, __entry->resumes, __entry->ns,
 		      __entry->hw_ns)
 );
 

@@ -192,7 +192,7 @@ static inline bool status_is_sane(const struct kfd_ioctl_preempt_status_args *be
 {
 	uint64_t now_held = s->holds != 0;
 
-	if (s->pad || s->hw_save_ticks || s->hw_restore_ticks || !s->queue_uid ||
+	if (s->pad || s->reserved[0] || s->reserved[1] || !s->queue_uid ||
 	    s->flags != before->flags || s->target_fd != before->target_fd ||
 	    s->target_pid != before->target_pid || s->queue_id != before->queue_id)
 		return false;

@@ -153,7 +153,7 @@ TEST_F(trace, a_stop_is_told_from_the_call_to_the_queue)
 	queue = trace_find(&self->trace, "kfd_preempt_queue",
 			   queue_fields(self, getpid(), self->id,
 					"op=preempt from=running to=held holds=0x0->0x1 result=0"));
-	node = trace_find(&self->trace, "kfd_preempt_node", " stops=1 starts=0 ");
+	node = trace_find(&self->trace, "kfd_preempt_node", " preempts=1 resumes=0 ");
 	end = trace_find(&self->trace, "kfd_preempt_switch_end", " ret=0 done=1/1 ");
 	EXPECT_EQ(&self->trace.line[0][0], begin);
 	EXPECT_EQ(&self->trace.line[1][0], queue);
@@ -179,7 +179,7 @@ TEST_F(trace, a_start_is_told)
 	EXPECT_TRUE(trace_find(&self->trace, "kfd_preempt_queue",
 			       queue_fields(self, getpid(), self->id,
 					    "op=resume from=held to=running holds=0x1->0x0 result=0")));
-	EXPECT_TRUE(trace_find(&self->trace, "kfd_preempt_node", " stops=0 starts=1 "));
+	EXPECT_TRUE(trace_find(&self->trace, "kfd_preempt_node", " preempts=0 resumes=1 "));
 	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 

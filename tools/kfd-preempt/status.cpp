@@ -29,8 +29,6 @@ Json json_of(const kfd::Queue& queue, const kfd_ioctl_preempt_status_args& args)
     item["last_preempt_ns"] = args.last_preempt_ns;
     item["last_resume_ns"] = args.last_resume_ns;
     item["max_preempt_ns"] = args.max_preempt_ns;
-    item["hw_save_ticks"] = args.hw_save_ticks;
-    item["hw_restore_ticks"] = args.hw_restore_ticks;
     return item;
 }
 

@@ -39,7 +39,7 @@ CHECK_AT(kfd_ioctl_preempt_query_args, type_mask, 28);
 CHECK_AT(kfd_ioctl_preempt_query_args, num_xcc, 32);
 CHECK_AT(kfd_ioctl_preempt_query_args, max_batch, 36);
 CHECK_AT(kfd_ioctl_preempt_query_args, max_timeout_ms, 40);
-CHECK_AT(kfd_ioctl_preempt_query_args, hw_clock_khz, 44);
+CHECK_AT(kfd_ioctl_preempt_query_args, pad, 44);
 CHECK_AT(kfd_ioctl_preempt_query_args, reserved, 48);
 
 CHECK_SIZE(kfd_preempt_switch_entry, 48);
@@ -82,8 +82,7 @@ CHECK_AT(kfd_ioctl_preempt_status_args, held_ns, 64);
 CHECK_AT(kfd_ioctl_preempt_status_args, last_preempt_ns, 72);
 CHECK_AT(kfd_ioctl_preempt_status_args, last_resume_ns, 80);
 CHECK_AT(kfd_ioctl_preempt_status_args, max_preempt_ns, 88);
-CHECK_AT(kfd_ioctl_preempt_status_args, hw_save_ticks, 96);
-CHECK_AT(kfd_ioctl_preempt_status_args, hw_restore_ticks, 104);
+CHECK_AT(kfd_ioctl_preempt_status_args, reserved, 96);
 
 CHECK_VALUE(KFD_PREEMPT_TYPE_DRAIN, 0);
 CHECK_VALUE(KFD_PREEMPT_TYPE_RESET, 1);
@@ -129,6 +128,5 @@ CHECK_VALUE(KFD_PREEMPT_CAP_OPERATOR_FD, 128);
 CHECK_VALUE(KFD_PREEMPT_CAP_STOP_IS_PER_QUEUE, 256);
 CHECK_VALUE(KFD_PREEMPT_CAP_RESUME_IS_ASYNC, 512);
 CHECK_VALUE(KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP, 1024);
-CHECK_VALUE(KFD_PREEMPT_CAP_HW_TICKS, 2048);
 CHECK_VALUE(KFD_PREEMPT_MAX_BATCH, 256);
 CHECK_VALUE(KFD_PREEMPT_MAX_TIMEOUT_MS, 60000);
