@@ -137,6 +137,16 @@ struct kfd_preempt_batch {
 	u64 hw_ns;
 };
 
+/**
+ * struct kfd_preempt_node - what kfd_preempt keeps in a device_queue_manager
+ * @list: in the list of nodes of kfd_preempt_nodes.c
+ * @remap: maps the runlist again after that has failed
+ */
+struct kfd_preempt_node {
+	struct list_head list;
+	struct delayed_work remap;
+};
+
 /* Hooks for the rest of amdkfd. */
 bool kfd_preempt_cmd(unsigned int cmd);
 long kfd_preempt_ioctl(struct file *filep, unsigned int cmd, unsigned long arg);
@@ -145,7 +155,7 @@ void kfd_preempt_queue_fini(struct queue *q);
 void kfd_preempt_queue_lost(struct queue *q);
 void kfd_preempt_node_lost(struct device_queue_manager *dqm);
 void kfd_preempt_queue_updated(struct queue *q);
-void kfd_preempt_pre_reset(struct kfd_dev *kfd);
+void kfd_preempt_pre_reset(void);
 void kfd_preempt_exit(void);
 void kfd_preempt_queue_add_sysfs(struct queue *q);
 ssize_t kfd_preempt_queue_show(const struct queue *q,
@@ -158,6 +168,13 @@ extern int kfd_preempt_checkpoint_mode;
 extern bool kfd_preempt_by_doorbell;
 
 bool kfd_preempt_enabled(void);
+
+/* kfd_preempt_nodes.c */
+void kfd_preempt_node_add(struct device_queue_manager *dqm);
+void kfd_preempt_node_remove(struct device_queue_manager *dqm);
+void
+kfd_preempt_nodes_visit(void (*visit)(struct device_queue_manager *dqm, void *data),
+			void *data);
 
 /* kfd_preempt_caps.c */
 u32 kfd_preempt_sched_mode(const struct device_queue_manager *dqm);

@@ -86,23 +86,68 @@ u64 kfd_preempt_node_caps(const struct device_queue_manager *dqm)
 	return caps;
 }
 
+/*
+ * A walk over the nodes that a process has: what all of them can do, and the one
+ * that was asked for.
+ */
+struct caps_walk {
+	const struct kfd_process *p;
+	u32 gpu_id; /* 0: all of them */
+	u32 num; /* of nodes that the walk has found */
+	u32 num_xcc;
+	u32 sched_mode;
+	u32 type_mask;
+	u64 caps;
+};
+
+static bool has_node(const struct kfd_process *p, const struct device_queue_manager *dqm)
+{
+	u32 i;
+
+	/* Compared only: the node of a pdd may be gone. */
+	for (i = 0; i < p->n_pdds; i++)
+		if (p->pdds[i]->dev == dqm->dev)
+			return true;
+	return false;
+}
+
+static void visit_node(struct device_queue_manager *dqm, void *data)
+{
+	struct caps_walk *walk = data;
+
+	if (!has_node(walk->p, dqm) ||
+	    (walk->gpu_id && walk->gpu_id != dqm->dev->id))
+		return;
+	walk->num++;
+	walk->caps &= kfd_preempt_node_caps(dqm);
+	walk->type_mask &= kfd_preempt_type_mask(dqm);
+	walk->sched_mode = kfd_preempt_sched_mode(dqm);
+	walk->num_xcc = kfd_preempt_num_xcc(dqm);
+}
+
+static struct caps_walk walk_nodes(const struct kfd_process *p, u32 gpu_id)
+{
+	struct caps_walk walk = {
+		.p = p,
+		.gpu_id = gpu_id,
+		.sched_mode = sched_policy,
+		.type_mask = ~0U,
+		.caps = ~0ULL,
+	};
+
+	kfd_preempt_nodes_visit(visit_node, &walk);
+	if (!walk.num) {
+		/* No GPU: what the driver understands, nothing it can do. */
+		walk.caps = DRIVER_CAPS;
+		walk.type_mask = 0;
+	}
+	return walk;
+}
+
 /* KFD_PREEMPT_CAP_* that hold on every node of a process. */
 u64 kfd_preempt_caps(const struct kfd_process *p)
 {
-	u64 caps = ~0ULL;
-	u32 i;
-
-	for (i = 0; i < p->n_pdds; i++)
-		caps &= kfd_preempt_node_caps(p->pdds[i]->dev->dqm);
-	return p->n_pdds ? caps : DRIVER_CAPS;
-}
-
-static void query_node(const struct device_queue_manager *dqm,
-		       struct kfd_ioctl_preempt_query_args *args)
-{
-	args->caps &= kfd_preempt_node_caps(dqm);
-	args->type_mask &= kfd_preempt_type_mask(dqm);
-	args->sched_mode = kfd_preempt_sched_mode(dqm);
+	return walk_nodes(p, 0).caps;
 }
 
 /**
@@ -116,43 +161,25 @@ static void query_node(const struct device_queue_manager *dqm,
 int kfd_preempt_do_query(struct kfd_process *p,
 			 struct kfd_ioctl_preempt_query_args *args)
 {
-	struct kfd_process_device *pdd;
-	int ret = 0;
-	u32 i;
+	struct caps_walk walk;
 
 	if (args->flags || args->reserved[0] || args->reserved[1])
 		return -EINVAL;
+	if (mutex_lock_interruptible(&p->mutex))
+		return -EINTR;
+	walk = walk_nodes(p, args->gpu_id);
+	mutex_unlock(&p->mutex);
+	if (args->gpu_id && !walk.num)
+		return -ENODEV;
 
 	args->abi_major = KFD_PREEMPT_ABI_MAJOR;
 	args->abi_minor = KFD_PREEMPT_ABI_MINOR;
-	args->caps = ~0ULL;
-	args->type_mask = ~0U;
-	args->sched_mode = sched_policy;
-	args->num_xcc = 0;
+	args->caps = walk.caps;
+	args->type_mask = walk.type_mask;
+	args->sched_mode = walk.sched_mode;
+	args->num_xcc = args->gpu_id ? walk.num_xcc : 0;
 	args->max_batch = KFD_PREEMPT_MAX_BATCH;
 	args->max_timeout_ms = KFD_PREEMPT_MAX_TIMEOUT_MS;
 	args->pad = 0;
-
-	if (mutex_lock_interruptible(&p->mutex))
-		return -EINTR;
-	if (args->gpu_id) {
-		pdd = kfd_process_device_data_by_id(p, args->gpu_id);
-		if (pdd) {
-			query_node(pdd->dev->dqm, args);
-			args->num_xcc = kfd_preempt_num_xcc(pdd->dev->dqm);
-		} else {
-			ret = -ENODEV;
-		}
-	} else {
-		for (i = 0; i < p->n_pdds; i++)
-			query_node(p->pdds[i]->dev->dqm, args);
-	}
-	mutex_unlock(&p->mutex);
-
-	if (!ret && args->caps == ~0ULL) {
-		/* No GPU: what the driver understands, nothing it can do. */
-		args->caps = DRIVER_CAPS;
-		args->type_mask = 0;
-	}
-	return ret;
+	return 0;
 }

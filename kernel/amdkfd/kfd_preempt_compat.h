@@ -18,13 +18,6 @@
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
 
-/* A GPU consists of nodes, each with its scheduler and XCCs: the i-th or NULL. */
-static inline struct device_queue_manager *kfd_preempt_nth_dqm(struct kfd_dev *kfd,
-							       unsigned int i)
-{
-	return i < kfd->num_nodes ? kfd->nodes[i]->dqm : NULL;
-}
-
 static inline struct kfd_dev *kfd_preempt_dev(const struct device_queue_manager *dqm)
 {
 	return dqm->dev->kfd;
@@ -76,12 +69,6 @@ static inline bool kfd_preempt_unmap_failed(struct device_queue_manager *dqm)
 }
 
 #else /* before 6.12 */
-
-static inline struct device_queue_manager *kfd_preempt_nth_dqm(struct kfd_dev *kfd,
-							       unsigned int i)
-{
-	return i ? NULL : kfd->dqm;
-}
 
 static inline struct kfd_dev *kfd_preempt_dev(const struct device_queue_manager *dqm)
 {

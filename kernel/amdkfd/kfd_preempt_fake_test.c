@@ -8,6 +8,7 @@
 #include <linux/dma-resv.h>
 #include <linux/mman.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 
 #include "kfd_kernel_queue.h"
 
@@ -439,6 +440,9 @@ static void fake_init_process(struct kunit *test)
 	fake->p = p;
 	fake->pdd = pdd;
 	fake->task = fake_zalloc(test, sizeof(*fake->task));
+	fake->task->signal = fake_zalloc(test, sizeof(*fake->task->signal));
+	INIT_LIST_HEAD(&fake->task->signal->thread_head);
+	list_add_tail(&fake->task->thread_node, &fake->task->signal->thread_head);
 	spin_lock_init(&fake->task->alloc_lock);
 	rcu_assign_pointer(fake->task->real_cred, current_cred());
 	kref_init(&p->ref);
@@ -527,7 +531,7 @@ static void fake_exit(struct kunit *test)
 
 	if (!fake)
 		return;
-	cancel_delayed_work_sync(&fake->dqm->preempt_remap);
+	kfd_preempt_dqm_fini(fake->dqm);
 	flush_work(&fake->dqm->hw_exception_work);
 	for (i = 0; i < FAKE_QUEUES; i++)
 		if (fake->queues[i])

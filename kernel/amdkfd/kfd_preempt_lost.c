@@ -31,22 +31,21 @@ void kfd_preempt_node_lost(struct device_queue_manager *dqm)
 			kfd_preempt_queue_lost(q);
 }
 
+static void lock_and_mark(struct device_queue_manager *dqm, void *data)
+{
+	dqm_lock(dqm);
+	kfd_preempt_node_lost(dqm);
+	dqm_unlock(dqm);
+}
+
 /**
  * kfd_preempt_pre_reset - a GPU is about to be reset
- * @kfd: the GPU, its queues already evicted
  *
- * Held queues are lost as well, although their waves were saved before: KFD
- * never restores a process that lived through a GPU reset (see
- * kgd2kfd_post_reset()), and its VRAM may be gone.
+ * KFD has evicted every process from every GPU, and after a reset it restores
+ * none (kgd2kfd_post_reset()): all queues of all GPUs are lost, also those that
+ * are held. kgd2kfd_suspend() is what decides that, so this follows it.
  */
-void kfd_preempt_pre_reset(struct kfd_dev *kfd)
+void kfd_preempt_pre_reset(void)
 {
-	struct device_queue_manager *dqm;
-	unsigned int i;
-
-	for (i = 0; (dqm = kfd_preempt_nth_dqm(kfd, i)); i++) {
-		dqm_lock(dqm);
-		kfd_preempt_node_lost(dqm);
-		dqm_unlock(dqm);
-	}
+	kfd_preempt_nodes_visit(lock_and_mark, NULL);
 }

@@ -100,7 +100,7 @@ static void model_hws_find(struct kunit *test, const struct model_hws_row *row,
 		memset(fake->on_hw, 0, sizeof(fake->on_hw));
 	}
 	if (row->remap)
-		schedule_delayed_work(&dqm->preempt_remap, MODEL_REMAP_LATE);
+		schedule_delayed_work(&dqm->preempt.remap, MODEL_REMAP_LATE);
 }
 
 static int model_hws_do(const struct model_hws_row *row)
@@ -157,7 +157,7 @@ static void model_hws_expect_calls(struct kunit *test, const struct model_hws_ro
  */
 static bool model_hws_remap(void)
 {
-	struct delayed_work *remap = &fake->dqm->preempt_remap;
+	struct delayed_work *remap = &fake->dqm->preempt.remap;
 	bool scheduled = work_busy(&remap->work);
 	unsigned int i;
 

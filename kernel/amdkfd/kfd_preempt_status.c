@@ -70,7 +70,7 @@ static u32 status_bits(const struct queue *q)
 		status |= KFD_PREEMPT_STATUS_HW_PENDING;
 	if (pq->checkpoint && pq->checkpoint->valid)
 		status |= KFD_PREEMPT_STATUS_CHECKPOINTED;
-	if (delayed_work_pending(&q->device->dqm->preempt_remap))
+	if (delayed_work_pending(&q->device->dqm->preempt.remap))
 		status |= KFD_PREEMPT_STATUS_DEGRADED;
 	return status;
 }

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* The nodes that exist: a process may outlive the GPUs that it has opened. */
+
+#include <linux/rwsem.h>
+
+#include "kfd_preempt_compat.h"
+
+/*
+ * KFD makes a kfd_process_device for each node when /dev/kfd is opened. Until
+ * the process acquires a VM nothing keeps the node from going, so its pointer
+ * may only be compared with those of this list.
+ */
+static DECLARE_RWSEM(nodes_lock);
+static LIST_HEAD(nodes);
+
+void kfd_preempt_node_add(struct device_queue_manager *dqm)
+{
+	down_write(&nodes_lock);
+	list_add_tail(&dqm->preempt.list, &nodes);
+	up_write(&nodes_lock);
+}
+
+/* From here on QUERY does not look at the node any more. */
+void kfd_preempt_node_remove(struct device_queue_manager *dqm)
+{
+	down_write(&nodes_lock);
+	list_del(&dqm->preempt.list);
+	up_write(&nodes_lock);
+}
+
+/**
+ * kfd_preempt_nodes_visit - call a function for each node
+ * @visit: the function, which keeps the node as long as it runs
+ * @data: for it
+ */
+void kfd_preempt_nodes_visit(void (*visit)(struct device_queue_manager *dqm, void *data),
+			     void *data)
+{
+	struct kfd_preempt_node *node;
+
+	down_read(&nodes_lock);
+	list_for_each_entry(node, &nodes, list)
+		visit(container_of(node, struct device_queue_manager, preempt), data);
+	up_read(&nodes_lock);
+}

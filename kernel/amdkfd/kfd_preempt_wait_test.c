@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Waits for the hardware: how long, with which locks, and during a GPU reset. */
+
+/* The longest of the waits that a call has made for one queue. */
+static u32 wait_slice;
+static bool wait_locked;
+
+static int wait_dequeue_sliced(struct mqd_manager *mm, ktime_t start,
+			     unsigned int timeout, u32 pipe, u32 queue)
+{
+	wait_slice = max(wait_slice, timeout);
+	return fake_wait_dequeue(mm, start, timeout, pipe, queue);
+}
+
+/*
+ * A wait is never longer than that of KFD itself, and is made in slices between
+ * which others get the lock of the scheduler.
+ */
+static void wait_timeout_test(struct kunit *test)
+{
+	static const struct {
+		u32 asked, given;
+	} rows[] = {
+		{ 0, 4050 },
+		{ 1, 1 },
+		{ 500, 500 },
+		{ KFD_PREEMPT_MAX_TIMEOUT_MS, 9000 },
+	};
+	struct kfd_ioctl_preempt_queue_args args = {
+		.queue_id = 1,
+		.preempt_type = KFD_PREEMPT_TYPE_SAVE,
+	};
+	ktime_t start;
+	unsigned int i;
+	s64 ms;
+
+	if (fake->sched != KFD_PREEMPT_SCHED_NO_HWS)
+		return;
+	KUNIT_ASSERT_EQ(test, queue_preemption_timeout_ms, 9000);
+	fake->mqd_mgr->wait_dequeue = wait_dequeue_sliced;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		args.timeout_ms = rows[i].asked;
+		wait_slice = 0;
+		fake_fails(FAKE_WAIT, 0, -ETIME);
+		start = ktime_get();
+		KUNIT_EXPECT_EQ(test, kfd_preempt_do_own_queue(NULL, fake->p,
+							       KFD_PREEMPT_OP_PREEMPT,
+							       &args), -ETIME);
+		ms = ktime_ms_delta(ktime_get(), start);
+		KUNIT_EXPECT_GE(test, ms, (s64)rows[i].given);
+		KUNIT_EXPECT_LT(test, ms, (s64)rows[i].given + 3000);
+		KUNIT_EXPECT_LE(test, wait_slice, 2);
+		fake_forget();
+		KUNIT_EXPECT_EQ(test, fake_resume(1), 0);
+	}
+}
+
+/* Somebody else who needs the scheduler while a stop is waited for. */
+static void wait_neighbour(struct work_struct *work)
+{
+	dqm_lock(fake->dqm);
+	wait_locked = true;
+	dqm_unlock(fake->dqm);
+}
+
+static int wait_for_neighbour(struct mqd_manager *mm, ktime_t start,
+			       unsigned int timeout, u32 pipe, u32 queue)
+{
+	/* It asks while the first wait is under way, and must not wait for all. */
+	return wait_locked ? fake_wait_dequeue(mm, start, timeout, pipe, queue) : -ETIME;
+}
+
+static void wait_slices_test(struct kunit *test)
+{
+	struct kfd_ioctl_preempt_queue_args args = {
+		.queue_id = 1,
+		.preempt_type = KFD_PREEMPT_TYPE_DRAIN,
+		.timeout_ms = 5000,
+	};
+	struct work_struct work;
+
+	if (fake->sched != KFD_PREEMPT_SCHED_NO_HWS)
+		return;
+	fake->mqd_mgr->wait_dequeue = wait_for_neighbour;
+	wait_locked = false;
+	INIT_WORK_ONSTACK(&work, wait_neighbour);
+	schedule_work(&work);
+	KUNIT_EXPECT_EQ(test, kfd_preempt_do_own_queue(NULL, fake->p,
+						       KFD_PREEMPT_OP_PREEMPT, &args), 0);
+	KUNIT_EXPECT_TRUE(test, wait_locked);
+	flush_work(&work);
+	destroy_work_on_stack(&work);
+	KUNIT_EXPECT_EQ(test, fake_resume(1), 0);
+	fake_check(test);
+}
+
+/* During a GPU reset nothing is sent, and ALL_OR_NOTHING does nothing. */
+static void wait_reset_test(struct kunit *test)
+{
+	struct rw_semaphore *reset_sem = &fake->adev->reset_domain->sem;
+	struct kfd_preempt_switch_entry e[2];
+
+	/* One that runs, and one that another hold keeps off the hardware. */
+	KUNIT_ASSERT_EQ(test, operator_preempt(2, 0), 0);
+	fake_forget();
+	call_entry(&e[0], 1, KFD_PREEMPT_OP_PREEMPT);
+	call_entry(&e[1], 2, KFD_PREEMPT_OP_PREEMPT);
+	down_write(reset_sem);
+	KUNIT_EXPECT_EQ(test, call_switch(KFD_PREEMPT_SWITCH_ALL_OR_NOTHING, e, 2), 0);
+	KUNIT_EXPECT_EQ(test, e[0].result, -EBUSY);
+	KUNIT_EXPECT_EQ(test, e[1].result, -EBUSY);
+	KUNIT_EXPECT_EQ(test, e[0].holds, 0);
+	KUNIT_EXPECT_EQ(test, e[1].holds, OPERATOR);
+	if (fake->sched == KFD_PREEMPT_SCHED_HWS) {
+		call_entry(&e[0], 1, KFD_PREEMPT_OP_PREEMPT);
+		KUNIT_EXPECT_EQ(test, call_switch(KFD_PREEMPT_SWITCH_FAST, e, 1), 0);
+		KUNIT_EXPECT_EQ(test, e[0].result, -EBUSY);
+	}
+	KUNIT_EXPECT_EQ(test, fake->num_calls, 0);
+	up_write(reset_sem);
+	KUNIT_EXPECT_EQ(test, operator_resume(2, 0), 0);
+	fake_check(test);
+}
+
+/* UPDATE_QUEUE refuses a process with a reset queue before it unmaps anything. */
+static void wait_update_test(struct kunit *test)
+{
+	struct queue *q = fake->queues[1];
+
+	fake->pdd->has_reset_queue = true;
+	KUNIT_EXPECT_EQ(test, update_queue(fake->dqm, q, NULL), -EACCES);
+	KUNIT_EXPECT_EQ(test, fake->num_calls, 0);
+	KUNIT_EXPECT_TRUE(test, q->properties.is_active);
+	fake->pdd->has_reset_queue = false;
+	fake_check(test);
+}
+
+static struct kunit_case wait_kunit_cases[] = {
+	KUNIT_CASE_PARAM(wait_timeout_test, call_sched_gen_params),
+	KUNIT_CASE_PARAM(wait_slices_test, call_sched_gen_params),
+	KUNIT_CASE_PARAM(wait_reset_test, call_sched_gen_params),
+	KUNIT_CASE_PARAM(wait_update_test, call_sched_gen_params),
+	{}
+};
+
+static struct kunit_suite kfd_preempt_wait_suite = {
+	.name = "kfd_preempt_wait",
+	.init = call_init,
+	.exit = caller_exit,
+	.test_cases = wait_kunit_cases,
+};
