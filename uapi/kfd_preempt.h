@@ -16,7 +16,8 @@
  * Presence: call &AMDKFD_IOC_PREEMPT_QUERY. -ENOTTY means that this driver has
  * no preemption (or was loaded with ``amdgpu.kfd_preempt=0``). Never probe
  * with &AMDKFD_IOC_PREEMPT_QUEUE: other drivers use number 0x87 with another
- * size.
+ * size. AMD assigns its next numbers from 0x87 on, so a driver may leave both
+ * calls of v0 out (CAP_SWITCH_ONLY): use SWITCH, which does all they do.
  *
  * Growth: v0 (PREEMPT_QUEUE, RESUME_QUEUE) is frozen. QUERY, SWITCH and STATUS
  * take their size from the command: a shorter struct than below is -EINVAL, a
@@ -27,6 +28,17 @@
  * Holds: a stopped queue is *held*. Each hold has an owner (KFD_PREEMPT_HOLD_*)
  * and the queue runs only when none is left and KFD itself wants it to run
  * (it is not evicted, its percentage is not 0, no debugger suspended it).
+ *
+ * Rights: a hold belongs to the operator that has set it. Another operator ends
+ * it (FORCE, or RESUME with STICKY) only with CAP_SYS_PTRACE over the user
+ * namespace of the setter, or with the same right that the setter had: the same
+ * user with operator_mode=3, a file of the process with operator_mode=2. So a
+ * tenant cannot end the holds of the host. With CAP_SYS_PTRACE over the setter
+ * of a STICKY hold, PREEMPT with STICKY takes the hold over (-EALREADY).
+ *
+ * FAST takes CAP_SYS_PTRACE in the initial user namespace, because the short
+ * grace period is that of all processes on the node; without it the flag is
+ * ignored.
  *
  * Errors, one meaning each:
  *
@@ -45,11 +57,13 @@
  * EIO         the queue is dead (lost in a GPU reset)
  * ENODEV      the GPU is gone
  * ENOENT      no such queue in that process
- * ENOMEM      out of memory before anything changed
+ * ENOMEM      out of memory, or too many operators of one queue (64), before
+ *             anything changed
  * ENOSPC      no hardware slot left to resume into
  * ENOTTY      this driver does not know the call
  * EOPNOTSUPP  known, but impossible with this scheduler, queue or GPU
- * EPERM       not allowed on that process
+ * EPERM       not allowed on that process, or the hold of an operator with
+ *             more rights would end
  * ESRCH       no process with that pid uses KFD
  * ESTALE      the queue id is now another queue (queue_uid differs)
  * ETIME       stop requested but not confirmed in time: state PENDING
@@ -132,6 +146,8 @@
 #define KFD_PREEMPT_CAP_STOP_IS_PER_QUEUE 0x0000000000000100ull
 #define KFD_PREEMPT_CAP_RESUME_IS_ASYNC 0x0000000000000200ull
 #define KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP 0x0000000000000400ull
+/* 0x800 is not used. PREEMPT_QUEUE and RESUME_QUEUE are not there: */
+#define KFD_PREEMPT_CAP_SWITCH_ONLY 0x0000000000001000ull
 
 /* Limits; the driver reports its own in &struct kfd_ioctl_preempt_query_args. */
 #define KFD_PREEMPT_MAX_BATCH 256

@@ -134,6 +134,12 @@ static long ioctl_extensible(struct file *filep, struct kfd_process *p,
 	return ret;
 }
 
+static bool is_own_queue(unsigned int cmd)
+{
+	return KFD_PREEMPT_HAS_V0 && (cmd == AMDKFD_IOC_PREEMPT_QUEUE ||
+				      cmd == AMDKFD_IOC_RESUME_QUEUE);
+}
+
 /**
  * kfd_preempt_cmd - whether an ioctl on /dev/kfd is one of ours
  * @cmd: the whole command
@@ -147,7 +153,7 @@ bool kfd_preempt_cmd(unsigned int cmd)
 {
 	if (!kfd_preempt_enable)
 		return false;
-	if (cmd == AMDKFD_IOC_PREEMPT_QUEUE || cmd == AMDKFD_IOC_RESUME_QUEUE)
+	if (is_own_queue(cmd))
 		return true;
 
 	if (_IOC_TYPE(cmd) != _IOC_TYPE(AMDKFD_IOC_PREEMPT_QUERY) ||
@@ -177,7 +183,7 @@ long kfd_preempt_ioctl(struct file *filep, unsigned int cmd, unsigned long arg)
 	if (!p->mm)
 		return -ESRCH;
 
-	if (cmd == AMDKFD_IOC_PREEMPT_QUEUE || cmd == AMDKFD_IOC_RESUME_QUEUE)
+	if (is_own_queue(cmd))
 		return ioctl_own_queue(filep, p, cmd, uarg);
 	return ioctl_extensible(filep, p, cmd, uarg);
 }

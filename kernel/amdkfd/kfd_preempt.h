@@ -6,6 +6,7 @@
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/types.h>
+#include <linux/uidgid.h>
 #include <linux/workqueue.h>
 
 #include "kfd_preempt_uapi.h"
@@ -13,8 +14,8 @@
 /*
  * Locks, outermost first:
  *
- *	many_targets in kfd_preempt_target.c (calls on several processes)
- *	kfd_process.mutex of the target (of several only under many_targets)
+ *	kfd_process.mutex of the targets: waited for with no other one held,
+ *	    the further ones of a call are only tried
  *	device_queue_manager lock (never of two nodes)
  *	reset_domain->sem (trylock only)
  *	the operator record lock in kfd_preempt_operators.c (leaf)
@@ -28,11 +29,11 @@
 struct attribute;
 struct device_queue_manager;
 struct file;
-struct kfd_dev;
 struct kfd_process;
 struct mm_struct;
 struct mqd_manager;
 struct queue;
+struct user_namespace;
 
 /**
  * struct kfd_preempt_checkpoint - copy of what the CP saved of a queue
@@ -48,9 +49,30 @@ struct kfd_preempt_checkpoint {
 	u8 data[];
 };
 
+/* What allows a caller to act on another process. */
+enum kfd_preempt_right {
+	KFD_PREEMPT_BY_CAPABILITY,	/* CAP_SYS_PTRACE in its user namespace */
+	KFD_PREEMPT_BY_FILE,		/* operator_mode=2: it has a file of it */
+	KFD_PREEMPT_BY_USER,		/* operator_mode=3: the same user */
+};
+
+/**
+ * struct kfd_preempt_setter - whose hold it is
+ * @user_ns: user namespace of the setter, referenced; NULL without a hold
+ * @uid: effective user of the setter
+ * @right: what allowed it to set the hold
+ */
+struct kfd_preempt_setter {
+	struct user_namespace *user_ns;
+	kuid_t uid;
+	enum kfd_preempt_right right;
+};
+
 /**
  * struct kfd_preempt_q - what kfd_preempt keeps in a queue; all zero is valid
  * @records: operator records of this queue (record lock)
+ * @num_records: how many (record lock)
+ * @sticky: whose STICKY hold it is (p->mutex)
  * @uid: identity that is never reused, 0 until first asked for (p->mutex)
  * @hw_pending: a dequeue was requested and not seen to complete. The HQD must
  *	not be loaded. NO_HWS only; is_active stays true, so that eviction and
@@ -68,6 +90,8 @@ struct kfd_preempt_checkpoint {
  */
 struct kfd_preempt_q {
 	struct hlist_head records;
+	unsigned int num_records;
+	struct kfd_preempt_setter sticky;
 	u64 uid;
 	bool hw_pending;
 	u32 pending_type;
@@ -205,9 +229,10 @@ int kfd_preempt_do_status(struct file *filep, struct kfd_process *p,
 /**
  * struct kfd_preempt_target - one process that a call acts on
  * @p: the process, referenced
- * @mm: its address space, between lock and unlock
+ * @mm: its address space, between lock and unlock, if its scheduler needs it
  * @err: why nothing can be done there, or 0
  * @by_fd: the caller has a file of it
+ * @right: what allows the caller to act on it
  * @preempts: the call preempts queues of it
  * @locked: p->mutex is held
  */
@@ -216,6 +241,7 @@ struct kfd_preempt_target {
 	struct mm_struct *mm;
 	int err;
 	bool by_fd;
+	enum kfd_preempt_right right;
 	bool preempts;
 	bool locked;
 };
@@ -242,6 +268,8 @@ void kfd_preempt_target_authorize(const struct kfd_preempt_targets *targets,
 int kfd_preempt_targets_lock(struct kfd_preempt_targets *targets);
 void kfd_preempt_targets_unlock(struct kfd_preempt_targets *targets);
 void kfd_preempt_targets_put(struct kfd_preempt_targets *targets);
+bool kfd_preempt_needs_mm(const struct kfd_process *p);
+struct mm_struct *kfd_preempt_get_mm(const struct kfd_process *p);
 
 /* kfd_preempt_checkpoint.c */
 struct kfd_preempt_checkpoint *kfd_preempt_checkpoint_alloc(struct queue *q);
@@ -252,13 +280,26 @@ void kfd_preempt_checkpoint_drop(struct kfd_preempt_req *req);
 
 /* kfd_preempt_operators.c */
 struct kfd_preempt_record;
+
+void kfd_preempt_setter_init(struct kfd_preempt_setter *setter,
+			     enum kfd_preempt_right right);
+void kfd_preempt_setter_fini(struct kfd_preempt_setter *setter);
+bool kfd_preempt_may_overrule(const struct kfd_preempt_setter *setter,
+			      enum kfd_preempt_right right);
 struct kfd_preempt_record *kfd_preempt_record_alloc(struct file *filep,
-						    struct queue *q);
+						    struct queue *q,
+						    enum kfd_preempt_right right);
 void kfd_preempt_record_free(struct kfd_preempt_record *rec);
 void kfd_preempt_record_link(struct kfd_preempt_record *rec);
 bool kfd_preempt_record_exists(struct file *filep, struct queue *q);
 bool kfd_preempt_record_is_last(struct file *filep, struct queue *q);
+bool kfd_preempt_record_closed(struct queue *q, bool *only);
+bool kfd_preempt_records_overrulable(struct file *filep, struct queue *q,
+				     enum kfd_preempt_right right);
 void kfd_preempt_record_drop(struct file *filep, struct queue *q);
 void kfd_preempt_record_drop_all(struct queue *q);
+void kfd_preempt_record_drop_closed(struct queue *q);
+bool kfd_preempt_operator_close(struct file *filep);
+struct kfd_process *kfd_preempt_operator_next(u64 pass);
 
 #endif /* KFD_PREEMPT_H */

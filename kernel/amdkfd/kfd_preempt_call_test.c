@@ -240,11 +240,13 @@ static void call_invalid_test(struct kunit *test)
 		.timeout_ms = KFD_PREEMPT_MAX_TIMEOUT_MS + 1,
 	};
 
-	KUNIT_EXPECT_EQ(test, kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args),
+	KUNIT_EXPECT_EQ(test,
+			kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args),
 			-EINVAL);
 	args.timeout_ms = 0;
 	args.preempt_type = KFD_PREEMPT_TYPE_SAVE + 1;
-	KUNIT_EXPECT_EQ(test, kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args),
+	KUNIT_EXPECT_EQ(test,
+			kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args),
 			-EINVAL);
 	call_entry(&e[0], 1, KFD_PREEMPT_OP_PREEMPT);
 	call_entry(&e[1], 1, KFD_PREEMPT_OP_RESUME);
@@ -266,46 +268,6 @@ static void call_invalid_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, call_switch(0, many, CALL_MAX), -E2BIG);
 	KUNIT_EXPECT_EQ(test, fake->num_calls, 0);
 	fake_check(test);
-}
-
-/* The wait is never longer than that of KFD itself. */
-static u32 call_timeout;
-
-static int call_wait_dequeue(struct mqd_manager *mm, ktime_t start,
-			     unsigned int timeout, u32 pipe, u32 queue)
-{
-	call_timeout = timeout;
-	return fake_wait_dequeue(mm, start, timeout, pipe, queue);
-}
-
-static void call_timeout_test(struct kunit *test)
-{
-	static const struct {
-		u32 asked, given;
-	} rows[] = {
-		{ 0, 4050 },
-		{ 1, 1 },
-		{ 500, 500 },
-		{ KFD_PREEMPT_MAX_TIMEOUT_MS, 9000 },
-	};
-	struct kfd_ioctl_preempt_queue_args args = {
-		.queue_id = 1,
-		.preempt_type = KFD_PREEMPT_TYPE_SAVE,
-	};
-	unsigned int i;
-
-	if (fake->sched != KFD_PREEMPT_SCHED_NO_HWS)
-		return;
-	KUNIT_ASSERT_EQ(test, queue_preemption_timeout_ms, 9000);
-	fake->mqd_mgr->wait_dequeue = call_wait_dequeue;
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		args.timeout_ms = rows[i].asked;
-		KUNIT_EXPECT_EQ(test, kfd_preempt_do_own_queue(NULL, fake->p,
-							       KFD_PREEMPT_OP_PREEMPT,
-							       &args), 0);
-		KUNIT_EXPECT_EQ(test, call_timeout, rows[i].given);
-		KUNIT_EXPECT_EQ(test, fake_resume(1), 0);
-	}
 }
 
 static void call_uid_test(struct kunit *test)
@@ -349,6 +311,29 @@ static void call_close_test(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, props->is_active);
 	KUNIT_EXPECT_EQ(test, fake->queues[2]->properties.preempt_holds, STICKY);
 	KUNIT_EXPECT_TRUE(test, hlist_empty(&fake->queues[1]->preempt.records));
+	fake_check(test);
+}
+
+/* All queues of a process are resumed together. */
+static void call_close_many_test(struct kunit *test)
+{
+	unsigned int i, tries, held = 1;
+
+	for (i = 0; i < FAKE_QUEUES; i++)
+		KUNIT_EXPECT_EQ(test, operator_preempt(i, 0), 0);
+	fake_forget();
+	fput(caller->file);
+	caller->file = NULL;
+	flush_delayed_fput();
+	for (tries = 0; tries < 500 && held; tries++) {
+		for (i = 0, held = 0; i < FAKE_QUEUES; i++)
+			held |= READ_ONCE(fake->queues[i]->properties.preempt_holds);
+		msleep(20);
+	}
+	kfd_preempt_exit();
+	KUNIT_EXPECT_EQ(test, held, 0);
+	if (fake->sched == KFD_PREEMPT_SCHED_HWS)
+		KUNIT_EXPECT_EQ(test, fake_count(FAKE_RUNLIST), 1);
 	fake_check(test);
 }
 
@@ -467,7 +452,7 @@ static struct kunit_case call_kunit_cases[] = {
 	KUNIT_CASE_PARAM(call_batch_test, call_sched_gen_params),
 	KUNIT_CASE_PARAM(call_all_or_nothing_test, call_sched_gen_params),
 	KUNIT_CASE_PARAM(call_undo_test, call_sched_gen_params),
-	KUNIT_CASE_PARAM(call_timeout_test, call_sched_gen_params),
+	KUNIT_CASE_PARAM(call_close_many_test, call_sched_gen_params),
 	KUNIT_CASE_PARAM(call_uid_test, call_sched_gen_params),
 	KUNIT_CASE_PARAM(call_close_test, call_sched_gen_params),
 	KUNIT_CASE_PARAM(call_close_fails_test, call_sched_gen_params),

@@ -48,7 +48,8 @@ u32 kfd_preempt_type_mask(const struct device_queue_manager *dqm)
 #define DRIVER_CAPS						\
 	(KFD_PREEMPT_CAP_BATCH |				\
 	 KFD_PREEMPT_CAP_OPERATOR |				\
-	 KFD_PREEMPT_CAP_OPERATOR_FD)
+	 KFD_PREEMPT_CAP_OPERATOR_FD |				\
+	 (KFD_PREEMPT_HAS_V0 ? 0 : KFD_PREEMPT_CAP_SWITCH_ONLY))
 
 /* KFD_PREEMPT_CAP_* of a node. */
 u64 kfd_preempt_node_caps(const struct device_queue_manager *dqm)

@@ -124,6 +124,16 @@ static inline bool kfd_preempt_unmap_failed(struct device_queue_manager *dqm)
 
 #endif
 
+/*
+ * The numbers of PREEMPT_QUEUE and RESUME_QUEUE are the next ones that AMD's own
+ * driver assigns. Where 0x88 has an owner there, SWITCH is the only way.
+ */
+#ifdef AMDKFD_COMMAND_END_2
+#define KFD_PREEMPT_HAS_V0 (AMDKFD_COMMAND_END_2 <= 0x88)
+#else
+#define KFD_PREEMPT_HAS_V0 1
+#endif
+
 /* Shortest grace period: the CP takes 0 for infinite. */
 #define KFD_PREEMPT_FAST_GRACE 1
 

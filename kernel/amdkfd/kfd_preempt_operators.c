@@ -1,38 +1,112 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Operator records: which open file holds which queue, and their end. */
+/* Operator records: which open file holds which queue, who may overrule it. */
 
-#include <linux/sched/mm.h>
+#include <linux/cred.h>
+#include <linux/hashtable.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/user_namespace.h>
 
 #include "kfd_preempt_compat.h"
-#include "kfd_preempt_trace.h"
 
-/* Wait before trying again to start a queue whose operator has gone. */
-#define RELEASE_RETRY_MS 100
+/* More files than this never hold one queue for a reason. */
+#define MAX_RECORDS_OF_QUEUE 64
+
+/**
+ * struct kfd_preempt_operator - an open file that holds queues
+ * @hash_node: in operators, until the file is closed
+ * @closed_node: in closed, once it is
+ * @filep: the file, compared but never dereferenced; NULL once it is closed
+ * @records: its records
+ * @pass: the last walk that has visited all of them
+ *
+ * Lives as long as it has a record.
+ */
+struct kfd_preempt_operator {
+	struct hlist_node hash_node;
+	struct list_head closed_node;
+	struct file *filep;
+	struct list_head records;
+	u64 pass;
+};
 
 /**
  * struct kfd_preempt_record - one operator file holds one queue
  * @queue_node: in kfd_preempt_q.records
- * @file_node: in records, orphans or deferred
- * @filep: the operator's file, compared but never dereferenced; NULL once that
- *	file is closed
+ * @operator_node: in kfd_preempt_operator.records
+ * @op: the operator
  * @q: the queue, valid as long as the record is in its list
+ * @setter: whose hold it is
+ * @pass: the last walk that has visited it
  */
 struct kfd_preempt_record {
 	struct hlist_node queue_node;
-	struct list_head file_node;
-	struct file *filep;
+	struct list_head operator_node;
+	struct kfd_preempt_operator *op;
 	struct queue *q;
+	struct kfd_preempt_setter setter;
+	u64 pass;
 };
 
-/* Protects every record and the lists; a leaf. */
+/*
+ * Protects every record, operator and list; a leaf. close() of a file finds its
+ * operator by hash, so it costs the same however many records others have.
+ */
 static DEFINE_SPINLOCK(record_lock);
-static LIST_HEAD(records);
-static LIST_HEAD(orphans);
+static DEFINE_HASHTABLE(operators, 10);
+static LIST_HEAD(closed);
 
-static void release_worker(struct work_struct *work);
-static DECLARE_DELAYED_WORK(release_work, release_worker);
+/**
+ * kfd_preempt_setter_init - remember the caller as the owner of a hold
+ * @setter: where; kfd_preempt_setter_fini() drops its reference
+ * @right: what allows the caller to set it
+ */
+void kfd_preempt_setter_init(struct kfd_preempt_setter *setter,
+			     enum kfd_preempt_right right)
+{
+	setter->user_ns = get_user_ns(current_user_ns());
+	setter->uid = current_euid();
+	setter->right = right;
+}
+
+void kfd_preempt_setter_fini(struct kfd_preempt_setter *setter)
+{
+	if (setter->user_ns)
+		put_user_ns(setter->user_ns);
+	setter->user_ns = NULL;
+}
+
+/**
+ * kfd_preempt_may_overrule - whether the caller may take off a hold of another
+ * @setter: whose hold it is
+ * @right: what allows the caller to act on the process at all
+ *
+ * A right over the process is not enough: a tenant has that over itself. It
+ * takes CAP_SYS_PTRACE over the user namespace of the setter, or the right that
+ * the setter had itself.
+ *
+ * Return: true if the caller may.
+ */
+bool kfd_preempt_may_overrule(const struct kfd_preempt_setter *setter,
+			      enum kfd_preempt_right right)
+{
+	if (!setter->user_ns || ns_capable(setter->user_ns, CAP_SYS_PTRACE))
+		return true;
+	if (setter->right == KFD_PREEMPT_BY_USER)
+		return uid_eq(setter->uid, current_euid());
+	return setter->right == KFD_PREEMPT_BY_FILE && right == KFD_PREEMPT_BY_FILE;
+}
+
+static struct kfd_preempt_operator *find_operator(struct file *filep)
+{
+	struct kfd_preempt_operator *op;
+
+	lockdep_assert_held(&record_lock);
+	hash_for_each_possible(operators, op, hash_node, (unsigned long)filep)
+		if (op->filep == filep)
+			return op;
+	return NULL;
+}
 
 static struct kfd_preempt_record *find_record(struct file *filep, struct queue *q)
 {
@@ -40,43 +114,92 @@ static struct kfd_preempt_record *find_record(struct file *filep, struct queue *
 
 	lockdep_assert_held(&record_lock);
 	hlist_for_each_entry(rec, &q->preempt.records, queue_node)
-		if (rec->filep == filep)
+		if (rec->op->filep == filep)
 			return rec;
 	return NULL;
 }
 
 static void unlink_record(struct kfd_preempt_record *rec)
 {
+	struct kfd_preempt_operator *op = rec->op;
+
 	lockdep_assert_held(&record_lock);
+	rec->q->preempt.num_records--;
 	hlist_del(&rec->queue_node);
-	list_del(&rec->file_node);
+	list_del(&rec->operator_node);
+	if (list_empty(&op->records)) {
+		if (op->filep)
+			hash_del(&op->hash_node);
+		else
+			list_del(&op->closed_node);
+		kfree(op);
+	}
+	kfd_preempt_setter_fini(&rec->setter);
 	kfree(rec);
 }
 
+/**
+ * kfd_preempt_record_alloc - make a record that kfd_preempt_record_link() links
+ * @filep: file of the operator
+ * @q: a queue of another process, whose mutex the caller holds
+ * @right: what allows the caller to hold it
+ *
+ * The memory is accounted to the caller.
+ *
+ * Return: the record, or NULL without memory or with too many records of the
+ * queue.
+ */
 struct kfd_preempt_record *kfd_preempt_record_alloc(struct file *filep,
-						    struct queue *q)
+						    struct queue *q,
+						    enum kfd_preempt_right right)
 {
-	struct kfd_preempt_record *rec = kzalloc(sizeof(*rec), GFP_KERNEL);
+	struct kfd_preempt_record *rec;
 
-	if (rec) {
-		rec->filep = filep;
-		rec->q = q;
+	if (q->preempt.num_records >= MAX_RECORDS_OF_QUEUE)
+		return NULL;
+	rec = kzalloc(sizeof(*rec), GFP_KERNEL_ACCOUNT);
+	if (!rec)
+		return NULL;
+	/* Needed where the file has none yet, which is known under the lock. */
+	rec->op = kzalloc(sizeof(*rec->op), GFP_KERNEL_ACCOUNT);
+	if (!rec->op) {
+		kfree(rec);
+		return NULL;
 	}
+	INIT_LIST_HEAD(&rec->op->records);
+	rec->op->filep = filep;
+	rec->q = q;
+	kfd_preempt_setter_init(&rec->setter, right);
 	return rec;
 }
 
 /* For a record that was never linked. */
 void kfd_preempt_record_free(struct kfd_preempt_record *rec)
 {
+	if (!rec)
+		return;
+	kfd_preempt_setter_fini(&rec->setter);
+	kfree(rec->op);
 	kfree(rec);
 }
 
 void kfd_preempt_record_link(struct kfd_preempt_record *rec)
 {
+	struct kfd_preempt_operator *op, *spare = NULL;
+
 	spin_lock(&record_lock);
+	op = find_operator(rec->op->filep);
+	if (op) {
+		spare = rec->op;
+		rec->op = op;
+	} else {
+		hash_add(operators, &rec->op->hash_node, (unsigned long)rec->op->filep);
+	}
+	list_add(&rec->operator_node, &rec->op->records);
 	hlist_add_head(&rec->queue_node, &rec->q->preempt.records);
-	list_add(&rec->file_node, &records);
+	rec->q->preempt.num_records++;
 	spin_unlock(&record_lock);
+	kfree(spare);
 }
 
 bool kfd_preempt_record_exists(struct file *filep, struct queue *q)
@@ -97,10 +220,33 @@ bool kfd_preempt_record_is_last(struct file *filep, struct queue *q)
 
 	spin_lock(&record_lock);
 	hlist_for_each_entry(rec, &q->preempt.records, queue_node)
-		if (rec->filep != filep)
+		if (rec->op->filep != filep)
 			last = false;
 	spin_unlock(&record_lock);
 	return last;
+}
+
+/**
+ * kfd_preempt_records_overrulable - whether the caller may drop all records
+ * @filep: file of the caller, whose own record it may drop in any case
+ * @q: a queue, the mutex of whose process the caller holds
+ * @right: what allows the caller to act on that process
+ *
+ * Return: true if the caller may.
+ */
+bool kfd_preempt_records_overrulable(struct file *filep, struct queue *q,
+				     enum kfd_preempt_right right)
+{
+	struct kfd_preempt_record *rec;
+	bool may = true;
+
+	spin_lock(&record_lock);
+	hlist_for_each_entry(rec, &q->preempt.records, queue_node)
+		if (rec->op->filep != filep &&
+		    !kfd_preempt_may_overrule(&rec->setter, right))
+			may = false;
+	spin_unlock(&record_lock);
+	return may;
 }
 
 void kfd_preempt_record_drop(struct file *filep, struct queue *q)
@@ -125,6 +271,43 @@ void kfd_preempt_record_drop_all(struct queue *q)
 	spin_unlock(&record_lock);
 }
 
+/* Drop the records of closed files. */
+void kfd_preempt_record_drop_closed(struct queue *q)
+{
+	struct kfd_preempt_record *rec;
+	struct hlist_node *next;
+
+	spin_lock(&record_lock);
+	hlist_for_each_entry_safe(rec, next, &q->preempt.records, queue_node)
+		if (!rec->op->filep)
+			unlink_record(rec);
+	spin_unlock(&record_lock);
+}
+
+/**
+ * kfd_preempt_record_closed - whether closed files hold a queue
+ * @q: a queue, the mutex of whose process the caller holds
+ * @only: set to whether no open file holds it
+ *
+ * Return: true if a closed file has a record of it.
+ */
+bool kfd_preempt_record_closed(struct queue *q, bool *only)
+{
+	struct kfd_preempt_record *rec;
+	bool any = false;
+
+	*only = true;
+	spin_lock(&record_lock);
+	hlist_for_each_entry(rec, &q->preempt.records, queue_node) {
+		if (rec->op->filep)
+			*only = false;
+		else
+			any = true;
+	}
+	spin_unlock(&record_lock);
+	return any;
+}
+
 /**
  * kfd_preempt_queue_fini - a queue is about to be freed
  * @q: the queue; NULL and kernel queues have no records
@@ -134,153 +317,63 @@ void kfd_preempt_queue_fini(struct queue *q)
 	if (!q)
 		return;
 	kfd_preempt_record_drop_all(q);
+	kfd_preempt_setter_fini(&q->preempt.sticky);
 	kvfree(q->preempt.checkpoint);
 }
 
 /**
- * kfd_preempt_file_release - the last reference to a file of /dev/kfd is gone
+ * kfd_preempt_operator_close - a file of /dev/kfd is closed
  * @filep: the file
  *
- * Runs in exit and must not wait for hardware: a worker resumes the queues.
+ * Return: true if it holds queues: they are to be resumed.
  */
-void kfd_preempt_file_release(struct file *filep)
+bool kfd_preempt_operator_close(struct file *filep)
 {
-	struct kfd_preempt_record *rec, *next;
-	bool any = false;
+	struct kfd_preempt_operator *op;
 
 	spin_lock(&record_lock);
-	list_for_each_entry_safe(rec, next, &records, file_node) {
-		if (rec->filep != filep)
-			continue;
-		rec->filep = NULL;
-		list_move_tail(&rec->file_node, &orphans);
-		any = true;
+	op = find_operator(filep);
+	if (op) {
+		hash_del(&op->hash_node);
+		op->filep = NULL;
+		list_add_tail(&op->closed_node, &closed);
 	}
 	spin_unlock(&record_lock);
-	if (any)
-		mod_delayed_work(kfd_preempt_wq, &release_work, 0);
-}
-
-static bool has_orphan(struct queue *q, bool *only)
-{
-	struct kfd_preempt_record *rec;
-	bool orphan = false;
-
-	*only = true;
-	spin_lock(&record_lock);
-	hlist_for_each_entry(rec, &q->preempt.records, queue_node) {
-		if (rec->filep)
-			*only = false;
-		else
-			orphan = true;
-	}
-	spin_unlock(&record_lock);
-	return orphan;
-}
-
-static void drop_orphans(struct queue *q)
-{
-	struct kfd_preempt_record *rec;
-	struct hlist_node *next;
-
-	spin_lock(&record_lock);
-	hlist_for_each_entry_safe(rec, next, &q->preempt.records, queue_node)
-		if (!rec->filep)
-			unlink_record(rec);
-	spin_unlock(&record_lock);
-}
-
-/* True when something must be tried again later. */
-static bool release_queue(struct queue *q, struct mm_struct *mm)
-{
-	struct kfd_preempt_req req = {
-		.q = q,
-		.mm = mm,
-		.clear = KFD_PREEMPT_HOLD_OPERATOR,
-	};
-	struct kfd_preempt_batch batch = { .reqs = &req, .num = 1 };
-	bool only;
-
-	if (!has_orphan(q, &only))
-		return false;
-	if (only) {
-		kfd_preempt_run(&batch);
-		kvfree(req.checkpoint);
-		/* A hold without its record would never end. */
-		if (req.result &&
-		    !(q->properties.preempt_holds & KFD_PREEMPT_HOLD_DEAD))
-			return true;
-	}
-	drop_orphans(q);
-	return false;
-}
-
-static bool release_process(struct kfd_process *p)
-{
-	struct process_queue_node *pqn;
-	struct mm_struct *mm = get_task_mm(p->lead_thread);
-	bool again = false;
-
-	/* Without an mm the process is going, and its queues with it. */
-	if (!mm)
-		return false;
-
-	mutex_lock(&p->mutex);
-	list_for_each_entry(pqn, &p->pqm.queues, process_queue_list)
-		if (pqn->q)
-			again |= release_queue(pqn->q, mm);
-	mutex_unlock(&p->mutex);
-	/* The last mmput() runs MMU notifiers: not here. */
-	mmput_async(mm);
-	return again;
-}
-
-/* Take all orphans of one process off the list; NULL when there are none. */
-static struct kfd_process *next_process(struct list_head *deferred)
-{
-	struct kfd_preempt_record *rec, *next;
-	struct kfd_process *p = NULL;
-
-	spin_lock(&record_lock);
-	list_for_each_entry_safe(rec, next, &orphans, file_node) {
-		if (!p) {
-			p = rec->q->process;
-			/* At zero the queues are on their way out as well. */
-			if (!kref_get_unless_zero(&p->ref))
-				p = NULL;
-		}
-		if (!p)
-			list_del_init(&rec->file_node);
-		else if (rec->q->process == p)
-			list_move_tail(&rec->file_node, deferred);
-	}
-	spin_unlock(&record_lock);
-	return p;
-}
-
-static void release_worker(struct work_struct *work)
-{
-	struct kfd_process *p;
-	LIST_HEAD(deferred);
-	bool again = false;
-
-	while ((p = next_process(&deferred))) {
-		again |= release_process(p);
-		kfd_unref_process(p);
-	}
-
-	spin_lock(&record_lock);
-	list_splice_tail_init(&deferred, &orphans);
-	spin_unlock(&record_lock);
-	if (again)
-		mod_delayed_work(kfd_preempt_wq, &release_work,
-				 msecs_to_jiffies(RELEASE_RETRY_MS));
+	return op;
 }
 
 /**
- * kfd_preempt_exit - the module goes; no file of /dev/kfd is open any more
+ * kfd_preempt_operator_next - a process with queues that closed files hold
+ * @pass: number of this walk, never 0 and never that of an earlier one
+ *
+ * Visits each record once in a pass, so a process may be returned again if it
+ * keeps records. One that is being freed is left out: its records go with it.
+ *
+ * Return: the process, referenced, or NULL at the end of the pass.
  */
-void kfd_preempt_exit(void)
+struct kfd_process *kfd_preempt_operator_next(u64 pass)
 {
-	cancel_delayed_work_sync(&release_work);
+	struct kfd_preempt_operator *op;
+	struct kfd_preempt_record *rec;
+	struct kfd_process *p = NULL;
+
+	spin_lock(&record_lock);
+	while (!p && !list_empty(&closed)) {
+		op = list_first_entry(&closed, struct kfd_preempt_operator, closed_node);
+		if (op->pass == pass)
+			break;
+		rec = list_first_entry(&op->records, struct kfd_preempt_record,
+				       operator_node);
+		if (rec->pass == pass) {
+			op->pass = pass;
+			list_move_tail(&op->closed_node, &closed);
+			continue;
+		}
+		rec->pass = pass;
+		list_move_tail(&rec->operator_node, &op->records);
+		if (kref_get_unless_zero(&rec->q->process->ref))
+			p = rec->q->process;
+	}
+	spin_unlock(&record_lock);
+	return p;
 }

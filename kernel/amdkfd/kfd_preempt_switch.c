@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Plans and runs a preemption call: validation, holds and their owners. */
 
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -22,12 +24,14 @@
 
 #define OPERATOR_HOLDS (KFD_PREEMPT_HOLD_OPERATOR | KFD_PREEMPT_HOLD_STICKY)
 
-/* What an entry is about, and what becomes of operator records with it. */
+/* The process of an entry, and the changes of its holds' owners. */
 struct entry_plan {
 	struct kfd_preempt_target *target; /* NULL when there is none */
 	struct kfd_preempt_record *add; /* allocated before anything changed */
 	bool drop_own;
 	bool drop_all;
+	bool set_sticky;
+	bool drop_sticky;
 };
 
 /* One call: @entries, @plans and @batch.reqs run in parallel. */
@@ -66,7 +70,7 @@ static int check_entry(const struct kfd_preempt_switch_entry *e)
 	return 0;
 }
 
-/* A flag that is not advertised is as good as an unknown one. */
+/* Reject flags that are not advertised, like unknown ones. */
 static u32 known_flags(u64 caps)
 {
 	u32 flags = SWITCH_FLAGS;
@@ -116,64 +120,106 @@ static int plan_extras(struct switch_call *call, u32 i, struct queue *q)
 	return req->checkpoint ? 0 : -ENOMEM;
 }
 
-/* Which hold a PREEMPT sets, and whether its owner may. */
+/*
+ * A hold that a tenant has set is no hold of the host's operator: who asks for
+ * the same one with more rights becomes its owner.
+ */
+static bool already_sticky(struct switch_call *call, u32 i, struct queue *q)
+{
+	struct kfd_preempt_setter *sticky = &q->preempt.sticky;
+	enum kfd_preempt_right right = call->plans[i].target->right;
+
+	if (!(READ_ONCE(q->properties.preempt_holds) & KFD_PREEMPT_HOLD_STICKY))
+		return false;
+	if (right == KFD_PREEMPT_BY_CAPABILITY && sticky->user_ns &&
+	    (sticky->right != right || sticky->user_ns != current_user_ns()) &&
+	    kfd_preempt_may_overrule(sticky, right)) {
+		kfd_preempt_setter_fini(sticky);
+		kfd_preempt_setter_init(sticky, right);
+	}
+	return true;
+}
+
+/* Plan a PREEMPT: the hold that it sets, and whether its owner may. */
 static int plan_preempt(struct switch_call *call, u32 i, struct queue *q)
 {
 	struct kfd_preempt_req *req = &call->batch.reqs[i];
+	struct entry_plan *plan = &call->plans[i];
 	struct file *filep = call->targets.filep;
-	u32 holds = READ_ONCE(q->properties.preempt_holds);
 	bool already;
 
 	req->type = call->entries[i].preempt_type;
-	if (is_self(call, call->plans[i].target)) {
+	if (is_self(call, plan->target)) {
 		req->set = KFD_PREEMPT_HOLD_SELF;
-		already = holds & KFD_PREEMPT_HOLD_SELF;
+		already = READ_ONCE(q->properties.preempt_holds) &
+			  KFD_PREEMPT_HOLD_SELF;
 	} else if (req->type == KFD_PREEMPT_TYPE_RESET) {
-		/* An operator may stop a queue, not destroy its work. */
+		/* An operator may preempt a queue, not destroy its work. */
 		return -EPERM;
 	} else if (call->flags & KFD_PREEMPT_SWITCH_STICKY) {
 		req->set = KFD_PREEMPT_HOLD_STICKY;
-		already = holds & KFD_PREEMPT_HOLD_STICKY;
+		already = already_sticky(call, i, q);
+		plan->set_sticky = !already;
 	} else {
 		req->set = KFD_PREEMPT_HOLD_OPERATOR;
 		already = kfd_preempt_record_exists(filep, q);
 	}
 
 	if (already) {
-		/* Asking again is how one waits for a late stop. */
+		/* A repeated PREEMPT waits for a pending stop. */
 		return q->preempt.hw_pending ? 0 : -EALREADY;
 	}
 	if (req->set == KFD_PREEMPT_HOLD_OPERATOR) {
-		call->plans[i].add = kfd_preempt_record_alloc(filep, q);
-		if (!call->plans[i].add)
+		plan->add = kfd_preempt_record_alloc(filep, q, plan->target->right);
+		if (!plan->add)
 			return -ENOMEM;
 	}
 	return plan_extras(call, i, q);
 }
 
-/* Which holds a RESUME clears. */
+/* Plan a RESUME with FORCE: it ends every hold of an operator. */
+static int plan_force(struct switch_call *call, u32 i, struct queue *q)
+{
+	enum kfd_preempt_right right = call->plans[i].target->right;
+	u32 holds = READ_ONCE(q->properties.preempt_holds);
+	struct kfd_preempt_req *req = &call->batch.reqs[i];
+
+	req->clear = holds & OPERATOR_HOLDS;
+	if (!req->clear)
+		return -EALREADY;
+	if (!kfd_preempt_records_overrulable(call->targets.filep, q, right) ||
+	    !kfd_preempt_may_overrule(&q->preempt.sticky, right))
+		return -EPERM;
+	call->plans[i].drop_all = true;
+	call->plans[i].drop_sticky = true;
+	return 0;
+}
+
+/* Plan a RESUME: the holds that it clears. */
 static int plan_resume(struct switch_call *call, u32 i, struct queue *q)
 {
 	struct kfd_preempt_req *req = &call->batch.reqs[i];
+	struct entry_plan *plan = &call->plans[i];
 	struct file *filep = call->targets.filep;
 	u32 holds = READ_ONCE(q->properties.preempt_holds);
 
-	if (is_self(call, call->plans[i].target)) {
+	if (is_self(call, plan->target)) {
 		req->clear = holds & KFD_PREEMPT_HOLD_SELF;
 		return req->clear ? 0 : -EALREADY;
 	}
-	if (call->flags & KFD_PREEMPT_SWITCH_FORCE) {
-		req->clear = holds & OPERATOR_HOLDS;
-		call->plans[i].drop_all = true;
-		return req->clear ? 0 : -EALREADY;
-	}
+	if (call->flags & KFD_PREEMPT_SWITCH_FORCE)
+		return plan_force(call, i, q);
 	if (call->flags & KFD_PREEMPT_SWITCH_STICKY) {
 		req->clear = holds & KFD_PREEMPT_HOLD_STICKY;
-		return req->clear ? 0 : -EALREADY;
+		if (!req->clear)
+			return -EALREADY;
+		plan->drop_sticky = true;
+		return kfd_preempt_may_overrule(&q->preempt.sticky,
+						plan->target->right) ? 0 : -EPERM;
 	}
 	if (!kfd_preempt_record_exists(filep, q))
 		return -EALREADY;
-	call->plans[i].drop_own = true;
+	plan->drop_own = true;
 	if (kfd_preempt_record_is_last(filep, q))
 		req->clear = KFD_PREEMPT_HOLD_OPERATOR;
 	return 0;
@@ -240,13 +286,19 @@ static int check_all(struct switch_call *call)
 	return 0;
 }
 
-static void finish_records(struct entry_plan *plan, struct file *filep,
-			   const struct kfd_preempt_req *req)
+static void finish_owners(struct entry_plan *plan, struct file *filep,
+			  const struct kfd_preempt_req *req)
 {
 	/* A hold is taken also when its stop is not confirmed yet. */
-	if (plan->add && (!req->result || req->result == -ETIME)) {
+	bool held = !req->result || req->result == -ETIME;
+
+	if (plan->add && held) {
 		kfd_preempt_record_link(plan->add);
 		plan->add = NULL;
+	}
+	if (plan->set_sticky && held) {
+		kfd_preempt_setter_fini(&req->q->preempt.sticky);
+		kfd_preempt_setter_init(&req->q->preempt.sticky, plan->target->right);
 	}
 	if (req->result)
 		return;
@@ -254,6 +306,8 @@ static void finish_records(struct entry_plan *plan, struct file *filep,
 		kfd_preempt_record_drop_all(req->q);
 	else if (plan->drop_own)
 		kfd_preempt_record_drop(filep, req->q);
+	if (plan->drop_sticky)
+		kfd_preempt_setter_fini(&req->q->preempt.sticky);
 }
 
 static void finish_entry(struct switch_call *call, u32 i)
@@ -265,7 +319,7 @@ static void finish_entry(struct switch_call *call, u32 i)
 	if (req->q) {
 		e->result = req->result;
 		e->latency_ns = req->latency_ns;
-		finish_records(&call->plans[i], call->targets.filep, req);
+		finish_owners(&call->plans[i], call->targets.filep, req);
 	}
 	kfd_preempt_record_free(call->plans[i].add);
 	kvfree(req->checkpoint);
@@ -328,7 +382,9 @@ static int run_call(struct switch_call *call)
 	ktime_t start = ktime_get();
 	int ret;
 
-	call->batch.fast = call->flags & KFD_PREEMPT_SWITCH_FAST;
+	/* A short grace period switches the context of every tenant at once. */
+	call->batch.fast = call->flags & KFD_PREEMPT_SWITCH_FAST &&
+			   capable(CAP_SYS_PTRACE);
 	call->batch.all_or_nothing =
 		call->flags & KFD_PREEMPT_SWITCH_ALL_OR_NOTHING;
 

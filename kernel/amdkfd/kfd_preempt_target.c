@@ -6,25 +6,95 @@
 #include <linux/file.h>
 #include <linux/pid.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 
 #include "kfd_preempt_compat.h"
 
-/*
- * Held by calls on several processes: only one of them at a time holds more
- * than one kfd_process.mutex, so their order does not matter.
+/**
+ * kfd_preempt_needs_mm - whether queues of a process are loaded by the driver
+ * @p: the process; the caller holds its mutex
+ *
+ * load_mqd() reads the write pointer from user memory, which takes the address
+ * space. Firmware reads it through the GPU's page tables.
+ *
+ * Return: true if a node of the process has no firmware scheduler.
  */
-static DEFINE_MUTEX(many_targets);
+bool kfd_preempt_needs_mm(const struct kfd_process *p)
+{
+	u32 i;
+
+	for (i = 0; i < p->n_pdds; i++)
+		if (p->pdds[i]->drm_priv &&
+		    p->pdds[i]->dev->dqm->sched_policy == KFD_SCHED_POLICY_NO_HWS)
+			return true;
+	return false;
+}
+
+/**
+ * kfd_preempt_get_mm - address space of a process
+ * @p: the process
+ *
+ * Any of its threads will do: the leader has no mm once it has called
+ * pthread_exit().
+ *
+ * Return: the mm, to be dropped by mmput_async(), or NULL if the process exits
+ * or has called exec.
+ */
+struct mm_struct *kfd_preempt_get_mm(const struct kfd_process *p)
+{
+	struct mm_struct *mm = NULL;
+	struct task_struct *t;
+
+	rcu_read_lock();
+	for_each_thread(p->lead_thread, t) {
+		mm = get_task_mm(t);
+		if (mm)
+			break;
+	}
+	rcu_read_unlock();
+	if (mm && mm != p->mm) {
+		mmput_async(mm);
+		mm = NULL;
+	}
+	return mm;
+}
+
+/* KFD finds a process by the mm of a thread: one that has an mm. */
+static struct kfd_process *process_by_leader(struct task_struct *leader)
+{
+	struct kfd_process *p = NULL;
+	struct task_struct *t;
+	struct pid *pid;
+
+	rcu_read_lock();
+	for_each_thread(leader, t) {
+		pid = task_pid(t);
+		/* NULL would be the caller's own process. */
+		if (pid && READ_ONCE(t->mm))
+			p = kfd_lookup_process_by_pid(pid);
+		if (p)
+			break;
+	}
+	rcu_read_unlock();
+	return p;
+}
 
 static struct kfd_process *process_by_pid(s32 pid)
 {
-	struct kfd_process *p;
+	struct kfd_process *p = NULL;
+	struct task_struct *leader;
 	struct pid *spid;
 
 	spid = find_get_pid(pid);
 	if (!spid)
 		return ERR_PTR(-ESRCH);
-	p = kfd_lookup_process_by_pid(spid);
-	/* A thread, or a vfork child with the same mm, is not the process. */
+	leader = get_pid_task(spid, PIDTYPE_TGID);
+	if (leader) {
+		p = process_by_leader(leader);
+		put_task_struct(leader);
+	}
+	/* A vfork child, with the same mm, is not the process. */
 	if (p && task_pid(p->lead_thread) != spid) {
 		kfd_unref_process(p);
 		p = NULL;
@@ -104,80 +174,66 @@ static bool same_user(const struct cred *cred, const struct cred *tcred)
  * kfd_preempt_target_authorize - decide whether the caller may act on a process
  * @targets: says who the caller is
  * @target: that process, already looked up: its pid may have changed hands,
- *	so the credentials judged are those of the process found. @target->err
- *	becomes -EPERM when the caller may not
+ *	so the credentials that count are those of the process found. Sets
+ *	@target->right, or @target->err to -EPERM
  */
 void kfd_preempt_target_authorize(const struct kfd_preempt_targets *targets,
-			      struct kfd_preempt_target *target)
+				  struct kfd_preempt_target *target)
 {
 	const struct cred *tcred;
-	bool ok = false;
 
 	if (target->p == targets->self)
 		return;
 	tcred = get_task_cred(target->p->lead_thread);
-	if (kfd_preempt_operator_mode > 0 || !target->preempts)
-		ok = ns_capable(tcred->user_ns, CAP_SYS_PTRACE);
-	if (!ok && kfd_preempt_operator_mode >= 2)
-		ok = target->by_fd;
-	if (!ok && kfd_preempt_operator_mode >= 3)
-		ok = same_user(current_cred(), tcred);
-	put_cred(tcred);
-	if (!ok)
+	if ((kfd_preempt_operator_mode > 0 || !target->preempts) &&
+	    ns_capable(tcred->user_ns, CAP_SYS_PTRACE))
+		target->right = KFD_PREEMPT_BY_CAPABILITY;
+	else if (kfd_preempt_operator_mode >= 2 && target->by_fd)
+		target->right = KFD_PREEMPT_BY_FILE;
+	else if (kfd_preempt_operator_mode >= 3 && same_user(current_cred(), tcred))
+		target->right = KFD_PREEMPT_BY_USER;
+	else
 		target->err = -EPERM;
+	put_cred(tcred);
 }
 
-static int lock_target(const struct kfd_preempt_targets *targets,
-		       struct kfd_preempt_target *target)
+/* What is known of a process only once its mutex is held. */
+static void enter_target(const struct kfd_preempt_targets *targets,
+			 struct kfd_preempt_target *target)
 {
-	bool own = target->p == targets->self;
-
-	target->mm = own ? current->mm : get_task_mm(target->p->lead_thread);
-	if (!target->mm) {
+	/* exec has replaced the owner of the queues, or they go with it. */
+	if (!READ_ONCE(target->p->mm)) {
 		target->err = -ESRCH;
-		return 0;
+		return;
 	}
-	if (targets->num > 1)
-		mutex_lock_nest_lock(&target->p->mutex, &many_targets);
-	else if (mutex_lock_interruptible(&target->p->mutex))
-		return -EINTR;
-	target->locked = true;
-	/* exec has replaced the owner of the queues */
-	if (target->p->mm != target->mm)
+	if (!kfd_preempt_needs_mm(target->p))
+		return;
+	if (target->p == targets->self)
+		target->mm = current->mm;
+	else
+		target->mm = kfd_preempt_get_mm(target->p);
+	if (!target->mm || target->mm != target->p->mm)
 		target->err = -ESRCH;
-	return 0;
 }
 
-/**
- * kfd_preempt_targets_lock - lock all processes that can be acted on
- * @targets: those; one that is gone gets -ESRCH as its error
- *
- * Return: 0, or -EINTR with nothing locked.
- */
-int kfd_preempt_targets_lock(struct kfd_preempt_targets *targets)
+/* Try the targets that are not locked. Returns the one that is contended. */
+static struct kfd_preempt_target *try_targets(struct kfd_preempt_targets *targets)
 {
+	struct kfd_preempt_target *target;
 	unsigned int i;
-	int ret;
 
-	if (targets->num > 1 && mutex_lock_interruptible(&many_targets))
-		return -EINTR;
 	for (i = 0; i < targets->num; i++) {
-		if (targets->list[i].err)
+		target = &targets->list[i];
+		if (target->err || target->locked)
 			continue;
-		ret = lock_target(targets, &targets->list[i]);
-		if (ret) {
-			kfd_preempt_targets_unlock(targets);
-			return ret;
-		}
+		if (!mutex_trylock(&target->p->mutex))
+			return target;
+		target->locked = true;
 	}
-	return 0;
+	return NULL;
 }
 
-/**
- * kfd_preempt_targets_unlock - undo kfd_preempt_targets_lock()
- * @targets: what was locked, or partly so
- */
-void kfd_preempt_targets_unlock(struct kfd_preempt_targets *targets)
+static void unlock_all(struct kfd_preempt_targets *targets)
 {
 	struct kfd_preempt_target *target;
 	unsigned int i;
@@ -188,8 +244,44 @@ void kfd_preempt_targets_unlock(struct kfd_preempt_targets *targets)
 			mutex_unlock(&target->p->mutex);
 		target->locked = false;
 	}
-	if (targets->num > 1)
-		mutex_unlock(&many_targets);
+}
+
+/**
+ * kfd_preempt_targets_lock - lock all processes that can be acted on
+ * @targets: those; one that is gone gets -ESRCH as its error
+ *
+ * A process may hold its own mutex for as long as it likes, so it is waited
+ * for with nothing else held, and only as long as no signal comes.
+ *
+ * Return: 0, or -EINTR with nothing locked.
+ */
+int kfd_preempt_targets_lock(struct kfd_preempt_targets *targets)
+{
+	struct kfd_preempt_target *target;
+	unsigned int i;
+
+	while ((target = try_targets(targets))) {
+		unlock_all(targets);
+		if (mutex_lock_interruptible(&target->p->mutex))
+			return -EINTR;
+		target->locked = true;
+	}
+	for (i = 0; i < targets->num; i++)
+		if (targets->list[i].locked)
+			enter_target(targets, &targets->list[i]);
+	return 0;
+}
+
+/**
+ * kfd_preempt_targets_unlock - undo kfd_preempt_targets_lock()
+ * @targets: what was locked
+ */
+void kfd_preempt_targets_unlock(struct kfd_preempt_targets *targets)
+{
+	struct kfd_preempt_target *target;
+	unsigned int i;
+
+	unlock_all(targets);
 	for (i = 0; i < targets->num; i++) {
 		target = &targets->list[i];
 		/* Not mmput(): the last one runs MMU notifiers, which wait. */

@@ -164,6 +164,11 @@ Check check_query(const Context& context, kfd::Device& device) {
     if ((query->caps & needed) != needed)
         return {"driver", Verdict::warn, text,
                 "without BATCH and OPERATOR, suspend and resume cannot act on other processes"};
+    if ((query->caps & KFD_PREEMPT_CAP_SWITCH_ONLY) != 0)
+        return {"driver", Verdict::ok,
+                text + "; no PREEMPT_QUEUE and RESUME_QUEUE (0x87, 0x88): this amdkfd has other "
+                       "ioctls there, programs use SWITCH",
+                ""};
     return {"driver", Verdict::ok, text, ""};
 }
 

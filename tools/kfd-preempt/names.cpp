@@ -124,6 +124,7 @@ std::vector<std::string> cap_names(std::uint64_t caps) {
         {KFD_PREEMPT_CAP_STOP_IS_PER_QUEUE, "STOP_IS_PER_QUEUE"},
         {KFD_PREEMPT_CAP_RESUME_IS_ASYNC, "RESUME_IS_ASYNC"},
         {KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP, "TIMEOUT_BOUNDS_STOP"},
+        {KFD_PREEMPT_CAP_SWITCH_ONLY, "SWITCH_ONLY"},
     };
     return bit_names(caps, table);
 }

@@ -38,9 +38,13 @@ public:
         return (type_mask_ >> number(type) & 1U) != 0;
     }
     Result<void> stop(const hip::QueueRecord& queue, StopType type) override {
+        if (max_batch_ > 0)
+            return switch_all({&queue, 1}, KFD_PREEMPT_OP_PREEMPT, number(type)).front();
         return device_->preempt(queue.kfd_queue_id, number(type), 0, queue.fd);
     }
     Result<void> start(const hip::QueueRecord& queue) override {
+        if (max_batch_ > 0)
+            return switch_all({&queue, 1}, KFD_PREEMPT_OP_RESUME, 0).front();
         return device_->resume(queue.kfd_queue_id, queue.fd);
     }
     std::vector<Result<void>> stop_all(std::span<const hip::QueueRecord> queues,

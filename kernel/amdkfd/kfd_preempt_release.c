@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Resumes the queues that an operator held, once its file is closed. */
+
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "kfd_preempt_compat.h"
+
+/* The delay before a queue that could not be resumed is tried again. */
+#define RETRY_MS 20
+
+static void release_worker(struct work_struct *work);
+static DECLARE_DELAYED_WORK(release_work, release_worker);
+
+/* Fill @reqs with the queues that only closed files hold. */
+static unsigned int collect(struct kfd_process *p, struct mm_struct *mm,
+			    struct kfd_preempt_req *reqs, unsigned int max)
+{
+	struct process_queue_node *pqn;
+	unsigned int num = 0;
+	bool only;
+
+	list_for_each_entry(pqn, &p->pqm.queues, process_queue_list) {
+		if (!pqn->q || !kfd_preempt_record_closed(pqn->q, &only))
+			continue;
+		if (!only) {
+			kfd_preempt_record_drop_closed(pqn->q);
+			continue;
+		}
+		if (num == max)
+			break;
+		reqs[num].q = pqn->q;
+		reqs[num].mm = mm;
+		reqs[num].clear = KFD_PREEMPT_HOLD_OPERATOR;
+		num++;
+	}
+	return num;
+}
+
+/* One batch for all queues of a process. Returns true to be called again. */
+static bool release_queues(struct kfd_process *p, struct mm_struct *mm)
+{
+	/* A stop that is still pending is not waited for but tried again. */
+	struct kfd_preempt_batch batch = { .timeout_ms = 1 };
+	struct process_queue_node *pqn;
+	struct kfd_preempt_req *req;
+	unsigned int num = 0, i;
+	bool again = false;
+
+	list_for_each_entry(pqn, &p->pqm.queues, process_queue_list)
+		num += !!pqn->q;
+	batch.reqs = kvcalloc(max(num, 1u), sizeof(*batch.reqs), GFP_KERNEL);
+	if (!batch.reqs)
+		return true;
+	batch.num = collect(p, mm, batch.reqs, num);
+	kfd_preempt_run(&batch);
+	for (i = 0; i < batch.num; i++) {
+		req = &batch.reqs[i];
+		kvfree(req->checkpoint);
+		/* Nothing would end a hold that has lost its record. */
+		if (req->result &&
+		    !(req->q->properties.preempt_holds & KFD_PREEMPT_HOLD_DEAD))
+			again = true;
+		else
+			kfd_preempt_record_drop_closed(req->q);
+	}
+	kvfree(batch.reqs);
+	return again;
+}
+
+/*
+ * Never waits for the process, which may hold its mutex for as long as it
+ * likes: others wait behind it. Returns true to be called again.
+ */
+static bool release_process(struct kfd_process *p)
+{
+	struct mm_struct *mm = NULL;
+	bool again = false;
+
+	if (!mutex_trylock(&p->mutex))
+		return true;
+	if (kfd_preempt_needs_mm(p))
+		mm = kfd_preempt_get_mm(p);
+	/* Without an mm the process is going, and its queues with it. */
+	if (mm || (READ_ONCE(p->mm) && !kfd_preempt_needs_mm(p)))
+		again = release_queues(p, mm);
+	mutex_unlock(&p->mutex);
+	/* The last mmput() runs MMU notifiers: not here. */
+	if (mm)
+		mmput_async(mm);
+	return again;
+}
+
+static void release_worker(struct work_struct *work)
+{
+	static u64 pass;
+	struct kfd_process *p;
+	bool again = false;
+
+	pass++;
+	while ((p = kfd_preempt_operator_next(pass))) {
+		again |= release_process(p);
+		kfd_unref_process(p);
+	}
+	if (again)
+		mod_delayed_work(kfd_preempt_wq, &release_work,
+				 msecs_to_jiffies(RETRY_MS));
+}
+
+/**
+ * kfd_preempt_file_release - the last reference to a file of /dev/kfd is gone
+ * @filep: the file
+ *
+ * Runs in exit and must not wait for hardware: a worker resumes the queues.
+ */
+void kfd_preempt_file_release(struct file *filep)
+{
+	if (kfd_preempt_operator_close(filep))
+		mod_delayed_work(kfd_preempt_wq, &release_work, 0);
+}
+
+/**
+ * kfd_preempt_exit - the module goes; no file of /dev/kfd is open any more
+ */
+void kfd_preempt_exit(void)
+{
+	cancel_delayed_work_sync(&release_work);
+}
