@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+# A clean Debian root in which packages are installed, and which can be booted; sourced by the tests
+# of this directory, which set top, here, work, root, out, cache, build_dir and release.
+# shellcheck shell=bash disable=SC2154
+
+clean() {
+	umount "$root/proc" "$root$cache/ccache" 2>/dev/null || :
+	rm -rf --one-file-system "$work"
+}
+
+in_root() {
+	chroot "$root" env -u TMPDIR PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C DEBIAN_FRONTEND=noninteractive \
+		DEBIAN_KERNEL_USE_CCACHE=1 CCACHE_DIR="$cache/ccache" CCACHE_NOHASHDIR=1 "$@"
+}
+# step DESCRIPTION COMMAND...: without it nothing behind it makes sense. (A function that is called
+# so does not stop at an error by itself: hence its returns.)
+step() {
+	local description=$1 status=0
+	shift
+	"$@" >"$out" 2>&1 || status=1
+	ok "$description" $status "$out"
+	[ $status = 0 ] || tap_done
+}
+# holds DESCRIPTION COMMAND...: one test among others.
+holds() {
+	local description=$1 status=0
+	shift
+	"$@" >"$out" 2>&1 || status=1
+	ok "$description" $status "$out"
+}
+
+# make_root PACKAGE...: a root with these, dkms and initramfs-tools; /debs in it is for packages.
+make_root() {
+	local packages
+	packages=$(IFS=,; echo "$*")
+	# shellcheck disable=SC2016 # apt's own variables
+	apt-get indextargets --format 'deb $(SITE) $(RELEASE) $(COMPONENT)' \
+		'Created-By: Packages' 'Origin: Debian' | sort -u >"$work/sources.list"
+	# The initramfs holds what is named, not all drivers there are: made in seconds, not minutes.
+	# shellcheck disable=SC2016 # mmdebstrap's own $1
+	mmdebstrap --quiet --variant=minbase \
+		--essential-hook='mkdir -p "$1/etc/initramfs-tools/conf.d"' \
+		--essential-hook='echo MODULES=list >"$1/etc/initramfs-tools/conf.d/tests"' \
+		--include="dkms,initramfs-tools,zstd,udev,kmod,libc6-dev,patch,xz-utils,$packages" \
+		"$(. /etc/os-release && echo "$VERSION_CODENAME")" "$root" "$work/sources.list" || return
+	mkdir "$root/debs"
+	mount -t proc proc "$root/proc"
+}
+# The machine the root is for: a virtio disk, and a GPU without PSP and SMU (selftests/vm/run), whose
+# driver is in the initramfs, as it is where the console is on that GPU.
+for_vm() {
+	mkdir -p "$root/lib/firmware/amdgpu" || return
+	"$build_dir/selftests/vgpu/vgpu-firmware" "$root/lib/firmware" || return
+	printf '%s\n' virtio_pci virtio_blk ext4 amdgpu >>"$root/etc/initramfs-tools/modules"
+	echo 'options amdgpu fw_load_type=0 ip_block_mask=0xdf ras_enable=0 dpm=0 ppfeaturemask=0' \
+		>"$root/etc/modprobe.d/vgpu.conf"
+	install -m 0755 "$here/init-for-tests" "$root/sbin/init-for-tests"
+	install -m 0755 "$top/selftests/vm/demo.sh" "$root/root/demo"
+	in_root update-initramfs -u -k "$release"
+}
+
+# The amdgpu that an initramfs brings: in_initramfs PATH_IN_MODULES [RELEASE]
+in_initramfs() { in_root lsinitramfs "/boot/initrd.img-${2:-$release}" | grep "/$1/amdgpu\.ko"; }
+# amdgpu_is FILE [RELEASE]: what modprobe would load.
+amdgpu_is() { [ "$(in_root modinfo -k "${2:-$release}" -F filename amdgpu)" = "$1" ]; }
+audited() { ! in_root dpkg --audit | grep .; }
+
+# boot NAME RELEASE COMMAND: an image of the root as it is now, without what only builds need.
+boot() {
+	local system=$work/$1
+	mkdir -p "$system"
+	cp "$root/boot/vmlinuz-$2" "$system/vmlinuz" || return
+	cp "$root/boot/initrd.img-$2" "$system/initrd" || return
+	umount "$root/proc" "$root$cache/ccache" 2>/dev/null || umount "$root/proc"
+	cp -al "$root" "$work/slim" || return
+	mount -t proc proc "$root/proc"
+	rm -rf "$work/slim"/{usr/src,usr/include,usr/lib/gcc,debs,var/cache,var/lib/apt,usr/share/doc} \
+		"$work/slim$cache"
+	mke2fs -q -t ext4 -d "$work/slim" "$system/root.ext4" 2500M || return
+	rm -rf "$work/slim"
+	BUILD_DIR=$build_dir "$top/selftests/vm/run" --system "$system" --timeout 900 \
+		--out "$cache/packages/boot-$1" -- "$3"
+}
+
+booted() {
+	local status=0
+	boot "$@" >"$work/said" 2>&1 || status=1
+	ok "the root boots: $1" $status "$work/said"
+}
+said() { grep -E -e "$1" "$work/said"; }
