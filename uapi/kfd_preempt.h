@@ -149,6 +149,18 @@
 /* 0x800 is not used. PREEMPT_QUEUE and RESUME_QUEUE are not there: */
 #define KFD_PREEMPT_CAP_SWITCH_ONLY 0x0000000000001000ull
 
+/*
+ * degraded: what a node was found not to do (bits). All but GRACE take every
+ * preempt_type from it, GRACE takes FAST; queues that are held can be resumed.
+ * It lasts until the module is loaded again, or root writes 0 to the parameter
+ * preempt_degraded. STATUS has KFD_PREEMPT_STATUS_DEGRADED for a queue of such
+ * a node, and while the runlist of the node could not be mapped.
+ */
+#define KFD_PREEMPT_DEGRADED_FENCE 0x00000001u /* unmaps were late or failed */
+#define KFD_PREEMPT_DEGRADED_STILL_ACTIVE 0x00000002u /* ... or did not unmap */
+#define KFD_PREEMPT_DEGRADED_GRACE 0x00000004u /* FAST misses an XCC */
+#define KFD_PREEMPT_DEGRADED_MES 0x00000008u /* a call of the MES failed */
+
 /* Limits; the driver reports its own in &struct kfd_ioctl_preempt_query_args. */
 #define KFD_PREEMPT_MAX_BATCH 256
 #define KFD_PREEMPT_MAX_TIMEOUT_MS 60000
@@ -200,7 +212,7 @@ struct kfd_ioctl_resume_queue_args {
  * @num_xcc: out: XCCs of the node, 0 for the driver as a whole
  * @max_batch: out: entries that one SWITCH takes
  * @max_timeout_ms: out: largest timeout_ms that is accepted
- * @pad: out: 0
+ * @degraded: out: KFD_PREEMPT_DEGRADED_* of the node, or of any
  * @reserved: must be 0
  */
 struct kfd_ioctl_preempt_query_args {
@@ -214,7 +226,7 @@ struct kfd_ioctl_preempt_query_args {
 	__u32 num_xcc;
 	__u32 max_batch;
 	__u32 max_timeout_ms;
-	__u32 pad;
+	__u32 degraded;
 	__u64 reserved[2];
 };
 

@@ -43,6 +43,21 @@ module_param_named(preempt_checkpoint, kfd_preempt_checkpoint_mode, int, 0444);
 MODULE_PARM_DESC(preempt_checkpoint,
 		 "Copy the MQD of a stopped queue (0 = never, 1 = on request (default), 2 = always)");
 
+bool kfd_preempt_verify;
+module_param_named(preempt_verify, kfd_preempt_verify, bool, 0644);
+MODULE_PARM_DESC(preempt_verify,
+		 "Look at the hardware after each stop and before each resume whether the queue is off (default: no)");
+
+bool kfd_preempt_mes;
+module_param_named(preempt_mes, kfd_preempt_mes, bool, 0444);
+MODULE_PARM_DESC(preempt_mes,
+		 "Preempt queues through the MES of gfx11 and newer, never run on a GPU (default: no)");
+
+bool kfd_preempt_sdma;
+module_param_named(preempt_sdma, kfd_preempt_sdma, bool, 0444);
+MODULE_PARM_DESC(preempt_sdma,
+		 "Let operators preempt SDMA queues of other processes (default: no)");
+
 bool kfd_preempt_by_doorbell;
 module_param_named_unsafe(preempt_by_doorbell, kfd_preempt_by_doorbell, bool, 0444);
 MODULE_PARM_DESC(preempt_by_doorbell,

@@ -165,10 +165,16 @@ struct kfd_preempt_batch {
  * struct kfd_preempt_node - what kfd_preempt keeps in a device_queue_manager
  * @list: in the list of nodes of kfd_preempt_nodes.c
  * @remap: maps the runlist again after that has failed
+ * @degraded: KFD_PREEMPT_DEGRADED_* (dqm lock)
+ * @late_fences: unmaps that were late or failed (dqm lock)
+ * @grace_checked: FAST is known to reach every XCC, or not to (dqm lock)
  */
 struct kfd_preempt_node {
 	struct list_head list;
 	struct delayed_work remap;
+	u32 degraded;
+	unsigned int late_fences;
+	bool grace_checked;
 };
 
 /* Hooks for the rest of amdkfd. */
@@ -189,6 +195,9 @@ ssize_t kfd_preempt_queue_show(const struct queue *q,
 extern int kfd_preempt_operator_mode;
 extern int kfd_preempt_allow_reset;
 extern int kfd_preempt_checkpoint_mode;
+extern bool kfd_preempt_verify;
+extern bool kfd_preempt_mes;
+extern bool kfd_preempt_sdma;
 extern bool kfd_preempt_by_doorbell;
 
 bool kfd_preempt_enabled(void);
@@ -199,6 +208,11 @@ void kfd_preempt_node_remove(struct device_queue_manager *dqm);
 void
 kfd_preempt_nodes_visit(void (*visit)(struct device_queue_manager *dqm, void *data),
 			void *data);
+
+/* kfd_preempt_degrade.c */
+void kfd_preempt_degrade(struct device_queue_manager *dqm, u32 bit);
+void kfd_preempt_count_fence(struct device_queue_manager *dqm, u64 ns, bool failed);
+bool kfd_preempt_is_given_up(const struct device_queue_manager *dqm);
 
 /* kfd_preempt_caps.c */
 u32 kfd_preempt_sched_mode(const struct device_queue_manager *dqm);

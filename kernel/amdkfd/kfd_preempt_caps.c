@@ -22,10 +22,16 @@ u32 kfd_preempt_type_mask(const struct device_queue_manager *dqm)
 	u32 version = KFD_GC_VERSION(dqm->dev);
 	u32 mask = 0;
 
+	if (kfd_preempt_is_given_up(dqm))
+		return 0;
 	switch (kfd_preempt_sched_mode(dqm)) {
+	case KFD_PREEMPT_SCHED_MES:
+		/* Field reports: a REMOVE_QUEUE that times out resets the GPU. */
+		if (!kfd_preempt_mes)
+			break;
+		fallthrough;
 	case KFD_PREEMPT_SCHED_HWS:
 	case KFD_PREEMPT_SCHED_HWS_NO_OVERSUB:
-	case KFD_PREEMPT_SCHED_MES:
 		/* The firmware preempts, or resets by PASID; it has no drain. */
 		if (kfd_preempt_has_cwsr(dqm))
 			mask |= BIT(KFD_PREEMPT_TYPE_SAVE);
@@ -73,7 +79,8 @@ u64 kfd_preempt_node_caps(const struct device_queue_manager *dqm)
 	case KFD_PREEMPT_SCHED_HWS_NO_OVERSUB:
 		caps |= KFD_PREEMPT_CAP_RESUME_IS_ASYNC;
 		/* The grace period is one of firmware scheduling, from gfx9 on. */
-		if (kfd_preempt_has_grace(dqm))
+		if (kfd_preempt_has_grace(dqm) &&
+		    !(READ_ONCE(dqm->preempt.degraded) & KFD_PREEMPT_DEGRADED_GRACE))
 			caps |= KFD_PREEMPT_CAP_FAST;
 		break;
 	case KFD_PREEMPT_SCHED_NO_HWS:
@@ -98,6 +105,7 @@ struct caps_walk {
 	u32 num_xcc;
 	u32 sched_mode;
 	u32 type_mask;
+	u32 degraded;
 	u64 caps;
 };
 
@@ -124,6 +132,7 @@ static void visit_node(struct device_queue_manager *dqm, void *data)
 	walk->type_mask &= kfd_preempt_type_mask(dqm);
 	walk->sched_mode = kfd_preempt_sched_mode(dqm);
 	walk->num_xcc = kfd_preempt_num_xcc(dqm);
+	walk->degraded |= READ_ONCE(dqm->preempt.degraded);
 }
 
 static struct caps_walk walk_nodes(const struct kfd_process *p, u32 gpu_id)
@@ -181,6 +190,6 @@ int kfd_preempt_do_query(struct kfd_process *p,
 	args->num_xcc = args->gpu_id ? walk.num_xcc : 0;
 	args->max_batch = KFD_PREEMPT_MAX_BATCH;
 	args->max_timeout_ms = KFD_PREEMPT_MAX_TIMEOUT_MS;
-	args->pad = 0;
+	args->degraded = walk.degraded;
 	return 0;
 }

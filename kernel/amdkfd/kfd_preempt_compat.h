@@ -28,6 +28,44 @@ static inline u32 kfd_preempt_num_xcc(const struct device_queue_manager *dqm)
 	return NUM_XCC(dqm->dev->xcc_mask);
 }
 
+static inline u32 kfd_preempt_xcc_mask(const struct device_queue_manager *dqm)
+{
+	return dqm->dev->xcc_mask;
+}
+
+static inline bool kfd_preempt_hqd_is_occupied(const struct device_queue_manager *dqm,
+					       u64 ring, u32 pipe, u32 slot, int xcc)
+{
+	return dqm->dev->kfd2kgd->hqd_is_occupied(dqm->dev->adev, ring, pipe,
+						  slot, xcc);
+}
+
+static inline int kfd_preempt_hqd_dump(const struct device_queue_manager *dqm,
+				       u32 pipe, u32 slot, u32 (**dump)[2],
+				       u32 *n_regs, int xcc)
+{
+	return dqm->dev->kfd2kgd->hqd_dump(dqm->dev->adev, pipe, slot, dump,
+					   n_regs, xcc);
+}
+
+/* Of the MQDs of all XCCs, which lie one behind the other. */
+static inline u64 kfd_preempt_mqd_bytes(struct mqd_manager *mqd_mgr, struct queue *q)
+{
+	return mqd_mgr->mqd_stride(mqd_mgr, &q->properties) *
+	       NUM_XCC(q->device->xcc_mask);
+}
+
+static inline bool kfd_preempt_can_check_grace(const struct device_queue_manager *dqm)
+{
+	return dqm->dev->kfd2kgd->get_iq_wait_times;
+}
+
+static inline void kfd_preempt_get_wait_times(const struct device_queue_manager *dqm,
+					      u32 *wait_times, int xcc)
+{
+	dqm->dev->kfd2kgd->get_iq_wait_times(dqm->dev->adev, wait_times, xcc);
+}
+
 static inline bool kfd_preempt_sched_halted(const struct device_queue_manager *dqm)
 {
 	return dqm->sched_halt;
@@ -78,6 +116,40 @@ static inline struct kfd_dev *kfd_preempt_dev(const struct device_queue_manager 
 static inline u32 kfd_preempt_num_xcc(const struct device_queue_manager *dqm)
 {
 	return 1;
+}
+
+static inline u32 kfd_preempt_xcc_mask(const struct device_queue_manager *dqm)
+{
+	return 1;
+}
+
+static inline bool kfd_preempt_hqd_is_occupied(const struct device_queue_manager *dqm,
+					       u64 ring, u32 pipe, u32 slot, int xcc)
+{
+	return dqm->dev->kfd2kgd->hqd_is_occupied(dqm->dev->adev, ring, pipe, slot);
+}
+
+static inline int kfd_preempt_hqd_dump(const struct device_queue_manager *dqm,
+				       u32 pipe, u32 slot, u32 (**dump)[2],
+				       u32 *n_regs, int xcc)
+{
+	return dqm->dev->kfd2kgd->hqd_dump(dqm->dev->adev, pipe, slot, dump, n_regs);
+}
+
+static inline u64 kfd_preempt_mqd_bytes(struct mqd_manager *mqd_mgr, struct queue *q)
+{
+	return mqd_mgr->mqd_size;
+}
+
+static inline bool kfd_preempt_can_check_grace(const struct device_queue_manager *dqm)
+{
+	return false;
+}
+
+static inline void kfd_preempt_get_wait_times(const struct device_queue_manager *dqm,
+					      u32 *wait_times, int xcc)
+{
+	*wait_times = 0;
 }
 
 static inline bool kfd_preempt_sched_halted(const struct device_queue_manager *dqm)
@@ -152,6 +224,13 @@ static inline int kfd_preempt_reset_grace(struct device_queue_manager *dqm)
 					     KFD_DEQUEUE_WAIT_RESET, 0);
 }
 
+static inline int kfd_preempt_set_grace(struct device_queue_manager *dqm)
+{
+	return pm_config_dequeue_wait_counts(&dqm->packet_mgr,
+					     KFD_DEQUEUE_WAIT_SET_SCH_WAVE,
+					     KFD_PREEMPT_FAST_GRACE);
+}
+
 /* CREATE_PROCESS puts another process into an open file. */
 static inline struct kfd_process *kfd_preempt_get_process(const struct file *filep)
 {
@@ -187,6 +266,11 @@ static inline int kfd_preempt_reset_grace(struct device_queue_manager *dqm)
 	return pm_update_grace_period(&dqm->packet_mgr, USE_DEFAULT_GRACE_PERIOD);
 }
 
+static inline int kfd_preempt_set_grace(struct device_queue_manager *dqm)
+{
+	return pm_update_grace_period(&dqm->packet_mgr, KFD_PREEMPT_FAST_GRACE);
+}
+
 #else
 
 static inline bool kfd_preempt_has_grace(const struct device_queue_manager *dqm)
@@ -195,6 +279,11 @@ static inline bool kfd_preempt_has_grace(const struct device_queue_manager *dqm)
 }
 
 static inline int kfd_preempt_reset_grace(struct device_queue_manager *dqm)
+{
+	return 0;
+}
+
+static inline int kfd_preempt_set_grace(struct device_queue_manager *dqm)
 {
 	return 0;
 }

@@ -514,6 +514,8 @@ static void fake_init(struct kunit *test, u32 sched)
 
 	fake = fake_zalloc(test, sizeof(*fake));
 	fake->sched = sched;
+	kfd_preempt_mes = true;
+	kfd_preempt_sdma = true;
 	fake_init_adev(test);
 	fake_init_node(test);
 	fake_init_dqm(test);

@@ -57,6 +57,22 @@ static void mes_query_test(struct kunit *test)
 					 KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP));
 }
 
+/* Nothing goes to the MES unless that is asked for, or after a call has failed. */
+static void mes_off_test(struct kunit *test)
+{
+	kfd_preempt_mes = false;
+	KUNIT_EXPECT_EQ(test, kfd_preempt_type_mask(fake->dqm), 0);
+	KUNIT_EXPECT_EQ(test, fake_preempt(1, KFD_PREEMPT_TYPE_SAVE), -EOPNOTSUPP);
+	kfd_preempt_mes = true;
+	dqm_lock(fake->dqm);
+	kfd_preempt_degrade(fake->dqm, KFD_PREEMPT_DEGRADED_MES);
+	dqm_unlock(fake->dqm);
+	KUNIT_EXPECT_EQ(test, kfd_preempt_type_mask(fake->dqm), 0);
+	KUNIT_EXPECT_EQ(test, fake_preempt(1, KFD_PREEMPT_TYPE_SAVE), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, fake->num_calls, 0);
+	fake_check(test);
+}
+
 static void mes_batch_test(struct kunit *test)
 {
 	struct kfd_preempt_req reqs[FAKE_QUEUES];
@@ -101,6 +117,7 @@ static void mes_remove_fails_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->queues[1]->properties.preempt_holds, SELF | DEAD);
 	KUNIT_EXPECT_FALSE(test, fake->queues[1]->properties.is_active);
 	KUNIT_EXPECT_EQ(test, fake->queues[1]->preempt.failures, 1);
+	KUNIT_EXPECT_EQ(test, fake->dqm->preempt.degraded, KFD_PREEMPT_DEGRADED_MES);
 	/* Those that nobody asked to stop are KFD's to give up. */
 	KUNIT_EXPECT_EQ(test, fake->dqm->active_queue_count, 2);
 
@@ -222,6 +239,7 @@ static void mes_status_test(struct kunit *test)
 
 static struct kunit_case mes_kunit_cases[] = {
 	KUNIT_CASE(mes_query_test),
+	KUNIT_CASE(mes_off_test),
 	KUNIT_CASE(mes_batch_test),
 	KUNIT_CASE(mes_remove_fails_test),
 	KUNIT_CASE(mes_add_fails_test),

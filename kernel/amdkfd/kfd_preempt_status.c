@@ -70,7 +70,8 @@ static u32 status_bits(const struct queue *q)
 		status |= KFD_PREEMPT_STATUS_HW_PENDING;
 	if (pq->checkpoint && pq->checkpoint->valid)
 		status |= KFD_PREEMPT_STATUS_CHECKPOINTED;
-	if (delayed_work_pending(&q->device->dqm->preempt.remap))
+	if (delayed_work_pending(&q->device->dqm->preempt.remap) ||
+	    q->device->dqm->preempt.degraded)
 		status |= KFD_PREEMPT_STATUS_DEGRADED;
 	return status;
 }

@@ -14,6 +14,7 @@
 #include "preempt.h"
 #include "sched_mode.h"
 #include "wait.h"
+#include "verify.h"
 
 #define QUEUES_MAX 1000u
 /* KFD gives a process 255 (pqm_create_queue()), and the marker is one. */
@@ -238,6 +239,11 @@ static void report(const struct bench *bench)
 	       median_us(bench, wall, hw));
 }
 
+static void verify_again(void)
+{
+	verify_turn(true);
+}
+
 int main(int argc, char **argv)
 {
 	static struct bench bench;
@@ -258,6 +264,8 @@ int main(int argc, char **argv)
 	if (!bench.times)
 		return fail("no memory", -ENOMEM);
 	printf("TAP version 13\n1..1\n");
+	if (verify_turn(false))
+		atexit(verify_again);
 	ret = start(&bench);
 	if (ret)
 		return fail("cannot start the kernels", ret);

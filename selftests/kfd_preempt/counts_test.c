@@ -10,6 +10,7 @@
 #include "kselftest_harness.h"
 #include "sched_mode.h"
 #include "wait.h"
+#include "verify.h"
 
 #define LONG_MS 60000u
 #define BATCH 64u	/* more than the GPU holds at a time */
@@ -53,6 +54,7 @@ FIXTURE(counts)
 	struct kfd_preempt_switch_entry entry[BATCH];
 	unsigned int num;
 	int fd;
+	bool verified;
 };
 
 FIXTURE_VARIANT(counts)
@@ -77,6 +79,7 @@ FIXTURE_SETUP(counts)
 {
 	unsigned int i;
 
+	self->verified = verify_turn(false);
 	ASSERT_EQ(0, kfd_device_open(&self->dev));
 	self->fd = self->dev.kfd_fd;
 	self->num = driver_has_no_hws(self->fd) ? variant->num_no_hws : variant->num;
@@ -103,6 +106,7 @@ FIXTURE_TEARDOWN(counts)
 	for (i = 0; i <= self->num; i++)
 		EXPECT_EQ(0, aql_queue_destroy(&self->queue[i]));
 	kfd_device_close(&self->dev);
+	verify_turn(self->verified);
 }
 
 static void order_all(FIXTURE_DATA(counts) *self, uint16_t op)

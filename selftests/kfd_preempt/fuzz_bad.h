@@ -54,7 +54,7 @@ static const struct poke pokes[] = {
 	FIELD(CALL_QUERY, Q, abi_major, 0, U32, MAY(OK)),
 	FIELD(CALL_QUERY, Q, caps, 0, U64, MAY(OK)),
 	FIELD(CALL_QUERY, Q, num_xcc, 0, U32, MAY(OK)),
-	FIELD(CALL_QUERY, Q, pad, 0, U32, MAY(OK)),
+	FIELD(CALL_QUERY, Q, degraded, 0, U32, MAY(OK)),
 	BIT_OF(CALL_SWITCH, S, flags, ~0xffu, MAY(EINVAL)),
 	BIT_OF(CALL_SWITCH, S, flags, KFD_PREEMPT_SWITCH_STICKY | KFD_PREEMPT_SWITCH_FORCE,
 	       MAY(EINVAL)),

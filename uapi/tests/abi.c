@@ -39,7 +39,7 @@ CHECK_AT(kfd_ioctl_preempt_query_args, type_mask, 28);
 CHECK_AT(kfd_ioctl_preempt_query_args, num_xcc, 32);
 CHECK_AT(kfd_ioctl_preempt_query_args, max_batch, 36);
 CHECK_AT(kfd_ioctl_preempt_query_args, max_timeout_ms, 40);
-CHECK_AT(kfd_ioctl_preempt_query_args, pad, 44);
+CHECK_AT(kfd_ioctl_preempt_query_args, degraded, 44);
 CHECK_AT(kfd_ioctl_preempt_query_args, reserved, 48);
 
 CHECK_SIZE(kfd_preempt_switch_entry, 48);

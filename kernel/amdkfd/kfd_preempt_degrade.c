@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Gives up what hardware turns out not to do, node by node, until it is re-armed. */
+
+#include <linux/module.h>
+
+#include "kfd_preempt_compat.h"
+
+/* So many unmaps of a node may be late or fail before it is preempted no more. */
+static unsigned int max_late_fences = 3;
+module_param_named(preempt_max_late, max_late_fences, uint, 0644);
+MODULE_PARM_DESC(preempt_max_late,
+		 "Late or failed unmaps after which a GPU is preempted no more (default: 3)");
+
+static const struct {
+	u32 bit;
+	const char *name;
+	const char *reason;
+} reasons[] = {
+	{ KFD_PREEMPT_DEGRADED_FENCE, "fence",
+	  "unmaps of the runlist were late or failed" },
+	{ KFD_PREEMPT_DEGRADED_STILL_ACTIVE, "still-active",
+	  "a queue was on the hardware although its unmap was confirmed" },
+	{ KFD_PREEMPT_DEGRADED_GRACE, "grace",
+	  "the short grace period does not reach every XCC" },
+	{ KFD_PREEMPT_DEGRADED_MES, "mes", "a call of the MES failed" },
+};
+
+/**
+ * kfd_preempt_degrade - something does not work on a node: stop to rely on it
+ * @dqm: scheduler of the node, locked by the caller
+ * @bit: KFD_PREEMPT_DEGRADED_*
+ */
+void kfd_preempt_degrade(struct device_queue_manager *dqm, u32 bit)
+{
+	unsigned int i;
+
+	if (dqm->preempt.degraded & bit)
+		return;
+	WRITE_ONCE(dqm->preempt.degraded, dqm->preempt.degraded | bit);
+	for (i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (reasons[i].bit == bit)
+			dev_warn(kfd_preempt_dev(dqm)->adev->dev,
+				 "kfd_preempt: %s; %s until 0 is written to amdgpu's parameter preempt_degraded\n",
+				 reasons[i].reason,
+				 bit == KFD_PREEMPT_DEGRADED_GRACE ? "no FAST" :
+								     "no queue is preempted");
+}
+
+/**
+ * kfd_preempt_count_fence - judge the time that an unmap of a node took
+ * @dqm: scheduler of the node, locked by the caller
+ * @ns: the time
+ * @failed: the fence did not come at all
+ *
+ * Late is half of the time after which KFD resets the GPU.
+ */
+void kfd_preempt_count_fence(struct device_queue_manager *dqm, u64 ns, bool failed)
+{
+	u64 late_ns = (u64)queue_preemption_timeout_ms * NSEC_PER_MSEC / 2;
+
+	if (!failed && ns < late_ns)
+		return;
+	dev_info(kfd_preempt_dev(dqm)->adev->dev,
+		 "kfd_preempt: an unmap %s after %llu ms\n",
+		 failed ? "failed" : "was confirmed", ns / NSEC_PER_MSEC);
+	if (++dqm->preempt.late_fences >= max_late_fences)
+		kfd_preempt_degrade(dqm, KFD_PREEMPT_DEGRADED_FENCE);
+}
+
+/* What a node has to give up for these reasons: it is not to be preempted. */
+bool kfd_preempt_is_given_up(const struct device_queue_manager *dqm)
+{
+	return READ_ONCE(dqm->preempt.degraded) & ~KFD_PREEMPT_DEGRADED_GRACE;
+}
+
+struct show_walk {
+	char *buffer;
+	int len;
+};
+
+static void show_node(struct device_queue_manager *dqm, void *data)
+{
+	u32 degraded = READ_ONCE(dqm->preempt.degraded);
+	struct show_walk *walk = data;
+	unsigned int i;
+
+	walk->len += sysfs_emit_at(walk->buffer, walk->len, "%u:", dqm->dev->id);
+	for (i = 0; i < ARRAY_SIZE(reasons); i++)
+		if (degraded & reasons[i].bit)
+			walk->len += sysfs_emit_at(walk->buffer, walk->len, " %s",
+						   reasons[i].name);
+	walk->len += sysfs_emit_at(walk->buffer, walk->len, "\n");
+}
+
+/* A line for each node: its gpu_id, and what it has given up. */
+static int degraded_get(char *buffer, const struct kernel_param *kp)
+{
+	struct show_walk walk = { .buffer = buffer };
+
+	kfd_preempt_nodes_visit(show_node, &walk);
+	return walk.len;
+}
+
+static void rearm_node(struct device_queue_manager *dqm, void *data)
+{
+	dqm_lock(dqm);
+	WRITE_ONCE(dqm->preempt.degraded, 0);
+	dqm->preempt.late_fences = 0;
+	dqm->preempt.grace_checked = false;
+	dqm_unlock(dqm);
+}
+
+static int degraded_set(const char *val, const struct kernel_param *kp)
+{
+	u32 bits;
+	int err;
+
+	err = kstrtou32(val, 0, &bits);
+	if (err || bits)
+		return err ? err : -EINVAL;
+	kfd_preempt_nodes_visit(rearm_node, NULL);
+	return 0;
+}
+
+static const struct kernel_param_ops degraded_ops = {
+	.set = degraded_set,
+	.get = degraded_get,
+};
+module_param_cb(preempt_degraded, &degraded_ops, NULL, 0644);
+MODULE_PARM_DESC(preempt_degraded,
+		 "What each GPU was found not to do; writing 0 tries it again");
