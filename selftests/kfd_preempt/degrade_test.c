@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The driver gives up on a GPU what its hardware turns out not to do, says so, and
+ * tries again when it is told to. Needs the vgpu, root, and preempt_verify=1.
+ */
+#include <sys/wait.h>
+
+#include "gpu_fault.h"
+#include "jobs.h"
+#include "kselftest_harness.h"
+#include "sched_mode.h"
+#include "sdma_queue.h"
+#include "text_file.h"
+#include "verify.h"
+#include "wait.h"
+
+#define LONG_MS 60000u
+#define REARM "/sys/module/amdgpu/parameters/preempt_degraded"
+
+/* More than half of the 9 s after which KFD resets the GPU. */
+#define LATE_FENCES "slow-fence:ms=5000,count=3"
+
+FIXTURE(degrade)
+{
+	struct kfd_device dev;
+	struct aql_queue queue;
+	struct job job;
+	int fd;
+	uint32_t id;
+};
+
+FIXTURE_SETUP(degrade)
+{
+	ASSERT_TRUE(verify_is_on());
+	ASSERT_EQ(0, text_file_write(REARM, "0"));
+	ASSERT_EQ(0, kfd_device_open(&self->dev));
+	self->fd = self->dev.kfd_fd;
+	ASSERT_EQ(0, busy_queue_create(&self->dev, &self->queue, &self->job, 2, LONG_MS));
+	self->id = self->queue.id;
+	ASSERT_EQ(0, driver_facts(self->fd).degraded);
+}
+
+FIXTURE_TEARDOWN(degrade)
+{
+	gpu_fault_disarm_all();
+	text_file_write(REARM, "0");
+	EXPECT_TRUE(job_ends_right(&self->job, LONG_MS));
+	EXPECT_EQ(0, aql_queue_destroy(&self->queue));
+	kfd_device_close(&self->dev);
+}
+
+static uint32_t status_bits(int fd, uint32_t id)
+{
+	struct kfd_ioctl_preempt_status_args status;
+
+	return preempt_status(fd, 0, id, &status) ? ~0u : status.status;
+}
+
+TEST_F_TIMEOUT(degrade, gpu_whose_unmaps_are_late_is_preempted_no_more, 600)
+{
+	unsigned int i;
+
+	ASSERT_EQ(KFD_PREEMPT_SCHED_HWS, driver_facts(self->fd).sched_mode);
+	ASSERT_LE(0, gpu_fault_arm(LATE_FENCES));
+	/* The resume of the only queue unmaps nothing. */
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, preempt_queue(self->fd, self->id));
+		EXPECT_EQ(0, driver_facts(self->fd).degraded);
+		ASSERT_EQ(0, resume_queue(self->fd, self->id));
+	}
+	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
+
+	EXPECT_EQ(KFD_PREEMPT_DEGRADED_FENCE, driver_facts(self->fd).degraded);
+	EXPECT_EQ(0, driver_facts(self->fd).type_mask);
+	EXPECT_EQ(0, driver_facts(self->fd).caps & KFD_PREEMPT_CAP_SAVE);
+	EXPECT_TRUE(status_bits(self->fd, self->id) & KFD_PREEMPT_STATUS_DEGRADED);
+	/* The queue that is held can still be resumed. */
+	EXPECT_EQ(0, resume_queue(self->fd, self->id));
+	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
+	EXPECT_EQ(-EOPNOTSUPP, preempt_queue(self->fd, self->id));
+}
+
+TEST_F(degrade, root_rearms_it_by_0_and_nothing_else)
+{
+	ASSERT_LE(0, gpu_fault_arm("unmap-skipped:count=1"));
+	ASSERT_EQ(-ETIME, preempt_queue(self->fd, self->id));
+	EXPECT_EQ(-EINVAL, text_file_write(REARM, "1"));
+	EXPECT_EQ(-EINVAL, text_file_write(REARM, "on"));
+	EXPECT_NE(0, driver_facts(self->fd).degraded);
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+	ASSERT_EQ(0, text_file_write(REARM, "0"));
+	EXPECT_EQ(0, driver_facts(self->fd).degraded);
+	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
+	EXPECT_TRUE(job_stands_still(&self->job, 100));
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+}
+
+TEST_F(degrade, queue_that_a_confirmed_unmap_has_left_running_is_found)
+{
+	struct kfd_ioctl_preempt_status_args status;
+
+	ASSERT_LE(0, gpu_fault_arm("unmap-skipped:count=1"));
+	EXPECT_EQ(-ETIME, preempt_queue(self->fd, self->id));
+	EXPECT_EQ(KFD_PREEMPT_DEGRADED_STILL_ACTIVE, driver_facts(self->fd).degraded);
+	EXPECT_EQ(0, driver_facts(self->fd).type_mask);
+	ASSERT_EQ(0, preempt_status(self->fd, 0, self->id, &status));
+	EXPECT_EQ(1, status.failures);
+	EXPECT_EQ(0, status.preempts);
+	EXPECT_TRUE(status.status & KFD_PREEMPT_STATUS_DEGRADED);
+	/* The next update of the runlist takes it down and maps it once. */
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
+}
+
+TEST_F(degrade, fast_is_dropped_when_an_XCC_misses_the_grace_period)
+{
+	struct kfd_preempt_switch_entry entry = {
+		.queue_id = self->id,
+		.op = KFD_PREEMPT_OP_PREEMPT,
+		.preempt_type = KFD_PREEMPT_TYPE_SAVE,
+	};
+
+	if (driver_facts(self->fd).num_xcc == 1 || self->dev.num_xcc == 1)
+		SKIP(return, "needs a GPU with several XCCs");
+	ASSERT_TRUE(driver_facts(self->fd).caps & KFD_PREEMPT_CAP_FAST);
+	ASSERT_LE(0, gpu_fault_arm("grace-lost:xcc=1"));
+	ASSERT_EQ(0, preempt_switch(self->fd, 0, KFD_PREEMPT_SWITCH_FAST, &entry, 1));
+	EXPECT_EQ(0, entry.result);
+	EXPECT_EQ(KFD_PREEMPT_DEGRADED_GRACE, driver_facts(self->fd).degraded);
+	EXPECT_EQ(0, driver_facts(self->fd).caps & KFD_PREEMPT_CAP_FAST);
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+	/* All else works. */
+	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
+	EXPECT_TRUE(job_stands_still(&self->job, 100));
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+}
+
+/* The result of an operator's PREEMPT of a queue of its parent. */
+static int by_child(uint32_t queue_id)
+{
+	pid_t parent = getpid(), child = fork();
+	int status;
+
+	if (!child) {
+		int fd = kfd_open();
+
+		_exit(fd < 0 ? 255 : -switch_preempt(fd, parent, 0, queue_id));
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+		return -ECHILD;
+	return -WEXITSTATUS(status);
+}
+
+TEST_F(degrade, operator_preempts_no_SDMA_queue_unless_preempt_sdma_is_set)
+{
+	struct sdma_queue sdma;
+
+	ASSERT_EQ(0, sdma_queue_create(&self->dev, &sdma));
+	EXPECT_EQ(-EOPNOTSUPP, by_child(sdma.id));
+	/* Its owner may. */
+	EXPECT_EQ(0, preempt_queue(self->fd, sdma.id));
+	EXPECT_EQ(0, resume_queue(self->fd, sdma.id));
+	EXPECT_EQ(0, sdma_queue_destroy(&sdma));
+}
+
+TEST_HARNESS_MAIN
