@@ -21,7 +21,7 @@ programs_text() { sed -n 's,^\[\([0-9]*\)/\([0-9]*\)\] .*,\1 of \2 steps,p' "$1"
 no_text() { :; }
 
 # The objects that DKMS has compiled. The total is that of 6.12; only the build itself knows better.
-driver_objects=900
+driver_objects=870
 driver_text() {
 	local log count
 	for log in "${XDG_CACHE_HOME:-$HOME/.cache}"/kfd-preempt/dkms/tree/kfd-preempt/*/build/make.log; do
