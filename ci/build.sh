@@ -24,6 +24,7 @@ no_text() { :; }
 driver_objects=870
 driver_text() {
 	local log count
+	! grep -q ' cached$' "$1" || return 0 # what is there is of a build that was interrupted
 	for log in "${XDG_CACHE_HOME:-$HOME/.cache}"/kfd-preempt/dkms/tree/kfd-preempt/*/build/make.log; do
 		count=$(grep -cs '^ *CC ' "$log") || continue
 		echo "$count of $((count > driver_objects ? count : driver_objects)) objects"

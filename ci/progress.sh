@@ -116,6 +116,13 @@ progress_wait() {
 	progress_followed='' progress_partial=''
 }
 
+# progress_alive PGID: whether a process of the group runs. Zombies do not count: some containers
+# never reap them.
+progress_alive() {
+	{ cat /proc/[0-9]*/stat 2>/dev/null || true; } |
+		awk -v group="$1" '{ sub(/^.*\) /, "") } $1 != "Z" && $3 == group { found = 1 } END { exit !found }'
+}
+
 # progress_stop: ends all steps: SIGTERM, after ten seconds SIGKILL.
 progress_stop() {
 	local i pid deadline=$((SECONDS + 10))
@@ -126,7 +133,7 @@ progress_stop() {
 	done
 	for i in "${!progress_pids[@]}"; do
 		pid=${progress_pids[i]}
-		while kill -0 -- "-$pid" 2>/dev/null; do
+		while progress_alive "$pid"; do
 			if [ $SECONDS -ge $deadline ]; then
 				kill -KILL -- "-$pid" 2>/dev/null || true
 				break
