@@ -278,7 +278,7 @@ struct kfd_preempt_target *
 kfd_preempt_target_add(struct kfd_preempt_targets *targets, u32 flags, int fd,
 		       s32 pid);
 void kfd_preempt_target_authorize(const struct kfd_preempt_targets *targets,
-			      struct kfd_preempt_target *target);
+				  struct kfd_preempt_target *target);
 int kfd_preempt_targets_lock(struct kfd_preempt_targets *targets);
 void kfd_preempt_targets_unlock(struct kfd_preempt_targets *targets);
 void kfd_preempt_targets_put(struct kfd_preempt_targets *targets);

@@ -6,7 +6,7 @@ static u32 wait_slice;
 static bool wait_locked;
 
 static int wait_dequeue_sliced(struct mqd_manager *mm, ktime_t start,
-			     unsigned int timeout, u32 pipe, u32 queue)
+			       unsigned int timeout, u32 pipe, u32 queue)
 {
 	wait_slice = max(wait_slice, timeout);
 	return fake_wait_dequeue(mm, start, timeout, pipe, queue);
@@ -64,7 +64,7 @@ static void wait_neighbour(struct work_struct *work)
 }
 
 static int wait_for_neighbour(struct mqd_manager *mm, ktime_t start,
-			       unsigned int timeout, u32 pipe, u32 queue)
+			      unsigned int timeout, u32 pipe, u32 queue)
 {
 	/* It asks while the first wait is under way, and must not wait for all. */
 	return wait_locked ? fake_wait_dequeue(mm, start, timeout, pipe, queue) : -ETIME;
