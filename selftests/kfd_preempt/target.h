@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -13,6 +14,7 @@
 
 #include "aql_queue.h"
 #include "jobs.h"
+#include "kfd_lock.h"
 #include "preempt.h"
 #include "wait.h"
 
@@ -20,6 +22,9 @@ enum target_order {
 	TARGET_IDLE,
 	TARGET_PREEMPT,		/* its own queue */
 	TARGET_RESUME,
+	TARGET_PREEMPT_FAST,
+	TARGET_LOCK,		/* its mutex in KFD, until TARGET_UNLOCK */
+	TARGET_UNLOCK,
 	TARGET_DESTROY,		/* its queue, in mid-kernel */
 	TARGET_FINISH,		/* stop the job, check it, exit */
 };
@@ -53,6 +58,22 @@ static inline void shared_set(uint32_t *word, uint32_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
+/* State of a main thread in /proc/PID/stat: 'S' and 'D' asleep, 'Z' ended, 0 no such process. */
+static inline char process_state(pid_t pid)
+{
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	fclose(file);
+	return state;
+}
+
 static inline int target_finish_job(struct job *job)
 {
 	job_stop(job);
@@ -61,10 +82,13 @@ static inline int target_finish_job(struct job *job)
 	return job_errors(job) ? -EIO : 0;
 }
 
-static inline void target_run(struct target_shared *shared)
+/* Calls `prepare`, unless NULL, with the queue before the target is ready. */
+static inline void target_run_with(struct target_shared *shared,
+				   void (*prepare)(struct aql_queue *))
 {
 	struct kfd_device dev;
 	struct aql_queue queue;
+	struct kfd_lock lock;
 	struct job job;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -72,6 +96,8 @@ static inline void target_run(struct target_shared *shared)
 	    checksum_job_start(&job, &queue, 2, 2) ||
 	    !job_wait_progress(&job, 2, TARGET_TIMEOUT_MS))
 		_exit(1);
+	if (prepare)
+		prepare(&queue);
 	shared->queue_id = queue.id;
 	shared->kfd_fd = dev.kfd_fd;
 	shared_set(&shared->ready, 1);
@@ -90,6 +116,16 @@ static inline void target_run(struct target_shared *shared)
 		case TARGET_RESUME:
 			shared->result = resume_queue(dev.kfd_fd, queue.id);
 			break;
+		case TARGET_PREEMPT_FAST:
+			shared->result = switch_preempt(dev.kfd_fd, 0, KFD_PREEMPT_SWITCH_FAST,
+							queue.id);
+			break;
+		case TARGET_LOCK:
+			shared->result = kfd_lock_take(&dev, &lock);
+			break;
+		case TARGET_UNLOCK:
+			shared->result = kfd_lock_release(&lock);
+			break;
 		case TARGET_DESTROY:
 			shared->result = aql_queue_destroy(&queue);
 			break;
@@ -98,6 +134,11 @@ static inline void target_run(struct target_shared *shared)
 		}
 		shared_set(&shared->order, TARGET_IDLE);
 	}
+}
+
+static inline void target_run(struct target_shared *shared)
+{
+	target_run_with(shared, NULL);
 }
 
 static inline bool target_is_ready(const void *shared)
@@ -110,8 +151,8 @@ static inline bool target_is_idle(const void *shared)
 	return shared_get(&((const struct target_shared *)shared)->order) == TARGET_IDLE;
 }
 
-/* 0 or a negative errno. */
-static inline int target_start(struct target *target)
+/* The new process calls `run`, which does not return. Returns 0 or a negative errno. */
+static inline int target_start_as(struct target *target, void (*run)(struct target_shared *))
 {
 	target->shared = mmap(NULL, sizeof(*target->shared), PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -121,20 +162,31 @@ static inline int target_start(struct target *target)
 	if (target->pid < 0)
 		return -errno;
 	if (!target->pid)
-		target_run(target->shared);
+		run(target->shared);
 	if (!wait_until(target_is_ready, target->shared, TARGET_TIMEOUT_MS))
 		return -ETIME;
 	target->queue_id = target->shared->queue_id;
 	return 0;
 }
 
-/* What the target's own call returned. */
-static inline int target_order(struct target *target, enum target_order order)
+static inline int target_start(struct target *target)
+{
+	return target_start_as(target, target_run);
+}
+
+/* Returns the result of the target's own call, or -ETIME if the call is not over in time. */
+static inline int target_order_within(struct target *target, enum target_order order,
+				      unsigned int timeout_ms)
 {
 	shared_set(&target->shared->order, order);
-	if (!wait_until(target_is_idle, target->shared, TARGET_TIMEOUT_MS))
+	if (!wait_until(target_is_idle, target->shared, timeout_ms))
 		return -ETIME;
 	return target->shared->result;
+}
+
+static inline int target_order(struct target *target, enum target_order order)
+{
+	return target_order_within(target, order, TARGET_TIMEOUT_MS);
 }
 
 /* A copy of its file of /dev/kfd, or a negative errno. */
@@ -179,17 +231,22 @@ static inline bool target_stands_still(const struct target *target, unsigned int
 	return target_has_looked(target) && shared_get(&target->shared->progress) == before;
 }
 
-static inline bool target_moves(const struct target *target)
+static inline bool target_moves_within(const struct target *target, unsigned int timeout_ms)
 {
 	uint32_t before = shared_get(&target->shared->progress);
-	unsigned int ms;
+	uint64_t end = now_ns() + timeout_ms * 1000000ull;
 
-	for (ms = 0; ms < TARGET_TIMEOUT_MS; ms++) {
+	while (now_ns() < end) {
 		if (shared_get(&target->shared->progress) - before > 2)
 			return true;
 		sleep_us(1000);
 	}
 	return false;
+}
+
+static inline bool target_moves(const struct target *target)
+{
+	return target_moves_within(target, TARGET_TIMEOUT_MS);
 }
 
 /*

@@ -84,7 +84,7 @@ static void free_buffers(struct aql_queue *queue)
 }
 
 /* Gives KFD the queue; where its doorbell is goes to `doorbell_offset`. */
-static int register_queue(struct aql_queue *queue, uint64_t *doorbell_offset)
+static int register_queue(struct aql_queue *queue, uint32_t percentage, uint64_t *doorbell_offset)
 {
 	struct kfd_device *dev = queue->dev;
 	struct kfd_ioctl_create_queue_args args = {
@@ -94,7 +94,7 @@ static int register_queue(struct aql_queue *queue, uint64_t *doorbell_offset)
 		.read_pointer_address = (uintptr_t)queue->read_index,
 		.gpu_id = dev->gpu_id,
 		.queue_type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
-		.queue_percentage = KFD_MAX_QUEUE_PERCENTAGE,
+		.queue_percentage = percentage,
 		.queue_priority = PRIORITY_NORMAL,
 		.eop_buffer_address = (uintptr_t)queue->eop.addr,
 		.eop_buffer_size = dev->eop_bytes,
@@ -125,7 +125,7 @@ int aql_queue_create(struct kfd_device *dev, struct aql_queue *queue)
 	queue->dev = dev;
 	ret = alloc_buffers(queue);
 	if (!ret)
-		ret = register_queue(queue, &doorbell_offset);
+		ret = register_queue(queue, KFD_MAX_QUEUE_PERCENTAGE, &doorbell_offset);
 	if (ret) {
 		free_buffers(queue);
 		return ret;
@@ -145,13 +145,23 @@ int aql_queue_destroy(struct aql_queue *queue)
 	return ret;
 }
 
-int aql_queue_create_idle(struct aql_queue *like, struct aql_queue *queue)
+static int create_idle(struct aql_queue *like, uint32_t percentage, struct aql_queue *queue)
 {
 	uint64_t doorbell_offset;
 
 	*queue = *like;
 	queue->doorbell = NULL;
-	return register_queue(queue, &doorbell_offset);
+	return register_queue(queue, percentage, &doorbell_offset);
+}
+
+int aql_queue_create_idle(struct aql_queue *like, struct aql_queue *queue)
+{
+	return create_idle(like, KFD_MAX_QUEUE_PERCENTAGE, queue);
+}
+
+int aql_queue_create_off(struct aql_queue *like, struct aql_queue *queue)
+{
+	return create_idle(like, 0, queue);
 }
 
 int aql_queue_destroy_idle(struct aql_queue *queue)

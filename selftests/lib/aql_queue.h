@@ -49,6 +49,8 @@ int aql_queue_destroy(struct aql_queue *queue);
  * and must never get a packet. It has to go before `like` does.
  */
 int aql_queue_create_idle(struct aql_queue *like, struct aql_queue *queue);
+/* The same at 0 percent: it never gets on the hardware. */
+int aql_queue_create_off(struct aql_queue *like, struct aql_queue *queue);
 int aql_queue_destroy_idle(struct aql_queue *queue);
 
 /* Stock UPDATE_QUEUE: 0 percent takes the queue off the hardware. */
