@@ -1,35 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* operator_mode=3: a process of the same user may be stopped, as it may be killed. Needs root. */
-#include <grp.h>
-#include <stdio.h>
-
 #include "kselftest_harness.h"
 #include "target.h"
-
-/* A user who may open the GPU (selftests/vm/build). */
-#define USER 1000
-#define RENDER 106
-
-static int operator_mode(void)
-{
-	FILE *file = fopen("/sys/module/amdgpu/parameters/operator_mode", "r");
-	int mode = -1;
-
-	if (!file)
-		return -1;
-	if (fscanf(file, "%d", &mode) != 1)
-		mode = -1;
-	fclose(file);
-	return mode;
-}
-
-static bool become_user(void)
-{
-	const gid_t groups[] = { RENDER };
-
-	return !setgroups(1, groups) && !setresgid(USER, USER, USER) &&
-	       !setresuid(USER, USER, USER);
-}
+#include "users.h"
 
 /* Exits with 0, or with the number of the step that went wrong. */
 static int run(void (*body)(void))
