@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A SWITCH on several processes while one of them keeps its own mutex in KFD locked: a signal ends
+ * the call, and neither its other targets nor other calls wait with it. Needs root.
+ */
+#include <signal.h>
+#include <sys/ioctl.h>
+
+#include "kselftest_harness.h"
+#include "target.h"
+
+/* Calls take milliseconds, or for ever if they wait for the blocked process. */
+#define SOON_MS 5000u
+#define LONG_MS 30000u
+
+#define ENTRIES 2u
+
+/* Shared with the process that makes the call. */
+struct call_shared {
+	uint32_t calling;
+	uint32_t returned;
+	int32_t result;		/* of the call */
+	struct kfd_preempt_switch_entry entry[ENTRIES];
+};
+
+struct call {
+	pid_t pid;
+	struct call_shared *shared;
+};
+
+enum { A, B, C, D, BLOCKED, TARGETS };
+
+FIXTURE(contended)
+{
+	struct target target[TARGETS];
+	struct call call[2];
+};
+
+FIXTURE_SETUP(contended)
+{
+	unsigned int i;
+
+	for (i = 0; i < TARGETS; i++)
+		ASSERT_EQ(0, target_start(&self->target[i]));
+	ASSERT_EQ(0, target_order(&self->target[BLOCKED], TARGET_LOCK));
+}
+
+/* The end of the blocked target wakes every call that waits for it. */
+FIXTURE_TEARDOWN(contended)
+{
+	unsigned int i;
+
+	target_kill(&self->target[BLOCKED]);
+	for (i = 0; i < 2; i++) {
+		if (self->call[i].pid <= 0)
+			continue;
+		kill(self->call[i].pid, SIGKILL);
+		waitpid(self->call[i].pid, NULL, 0);
+	}
+	for (i = 0; i < TARGETS; i++)
+		target_kill(&self->target[i]);
+}
+
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
+static void make_call(struct call_shared *shared)
+{
+	struct sigaction action = { .sa_handler = ignore };	/* no SA_RESTART */
+	struct kfd_ioctl_preempt_switch_args args = {
+		.entries_ptr = (uintptr_t)shared->entry,
+		.num_entries = ENTRIES,
+	};
+	int fd = kfd_open();
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (fd < 0 || sigaction(SIGUSR1, &action, NULL))
+		_exit(1);
+	shared_set(&shared->calling, 1);
+	shared->result = ioctl(fd, AMDKFD_IOC_PREEMPT_SWITCH, &args) ? -errno : 0;
+	shared_set(&shared->returned, 1);
+	for (;;)
+		pause();
+}
+
+static bool is_calling(const void *shared)
+{
+	return shared_get(&((const struct call_shared *)shared)->calling);
+}
+
+static bool has_returned(const void *shared)
+{
+	return shared_get(&((const struct call_shared *)shared)->returned);
+}
+
+/* A process stops the queues of two targets in one call. 0 or a negative errno. */
+static int call_start(struct call *call, const struct target *first, const struct target *second)
+{
+	const struct target *targets[ENTRIES] = { first, second };
+	unsigned int i;
+
+	call->shared = mmap(NULL, sizeof(*call->shared), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (call->shared == MAP_FAILED)
+		return -errno;
+	for (i = 0; i < ENTRIES; i++)
+		call->shared->entry[i] = (struct kfd_preempt_switch_entry){
+			.queue_id = targets[i]->queue_id,
+			.target_pid = targets[i]->pid,
+			.op = KFD_PREEMPT_OP_PREEMPT,
+			.preempt_type = KFD_PREEMPT_TYPE_SAVE,
+		};
+	call->pid = fork();
+	if (call->pid < 0)
+		return -errno;
+	if (!call->pid)
+		make_call(call->shared);
+	return wait_until(is_calling, call->shared, LONG_MS) ? 0 : -ETIME;
+}
+
+static bool is_asleep(const void *pid)
+{
+	char state = process_state(*(const pid_t *)pid);
+
+	return state == 'D' || state == 'S';
+}
+
+/* True once the call is blocked in the kernel. */
+static bool call_waits(const struct call *call)
+{
+	return wait_until(is_asleep, &call->pid, LONG_MS) && !has_returned(call->shared);
+}
+
+static bool is_dead(const void *arg)
+{
+	const struct call *call = arg;
+	siginfo_t info = {};
+
+	return !waitid(P_PID, (id_t)call->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+}
+
+static bool unblock(FIXTURE_DATA(contended) *self)
+{
+	return !target_order(&self->target[BLOCKED], TARGET_UNLOCK);
+}
+
+#define EXPECT_BOTH_STOPPED(call) \
+	do { \
+		EXPECT_EQ(0, (call)->shared->result); \
+		for (unsigned int n = 0; n < ENTRIES; n++) { \
+			EXPECT_EQ(0, (call)->shared->entry[n].result); \
+			EXPECT_EQ(KFD_PREEMPT_STATE_HELD, (call)->shared->entry[n].state); \
+		} \
+	} while (0)
+
+TEST_F_TIMEOUT(contended, signal_ends_a_call_that_waits_for_a_blocked_process, 180)
+{
+	struct call *call = &self->call[0];
+	unsigned int ms;
+
+	ASSERT_EQ(0, call_start(call, &self->target[A], &self->target[BLOCKED]));
+	ASSERT_TRUE(call_waits(call));
+	for (ms = 0; ms < SOON_MS && !has_returned(call->shared); ms += 20) {
+		kill(call->pid, SIGUSR1);
+		sleep_us(20000);
+	}
+	ASSERT_TRUE(has_returned(call->shared));
+	EXPECT_EQ(-EINTR, call->shared->result);
+	EXPECT_TRUE(target_moves(&self->target[A]));
+	EXPECT_TRUE(target_moves(&self->target[BLOCKED]));
+}
+
+TEST_F_TIMEOUT(contended, caller_that_waits_for_a_blocked_process_can_be_killed, 180)
+{
+	struct call *call = &self->call[0];
+
+	ASSERT_EQ(0, call_start(call, &self->target[A], &self->target[BLOCKED]));
+	ASSERT_TRUE(call_waits(call));
+	ASSERT_EQ(0, kill(call->pid, SIGKILL));
+	EXPECT_TRUE(wait_until(is_dead, call, SOON_MS));
+	EXPECT_TRUE(target_moves(&self->target[A]));
+}
+
+TEST_F_TIMEOUT(contended, other_targets_of_a_call_that_waits_use_their_queues, 180)
+{
+	struct target *other = &self->target[A];
+	struct call *call = &self->call[0];
+
+	ASSERT_EQ(0, call_start(call, other, &self->target[BLOCKED]));
+	ASSERT_TRUE(call_waits(call));
+	ASSERT_EQ(0, target_order_within(other, TARGET_PREEMPT, SOON_MS));
+	EXPECT_EQ(0, target_order_within(other, TARGET_RESUME, SOON_MS));
+	EXPECT_TRUE(target_moves(other));
+}
+
+TEST_F_TIMEOUT(contended, calls_on_other_processes_do_not_wait, 180)
+{
+	struct call *call = &self->call[1];
+
+	ASSERT_EQ(0, call_start(&self->call[0], &self->target[A], &self->target[BLOCKED]));
+	ASSERT_TRUE(call_waits(&self->call[0]));
+	ASSERT_EQ(0, call_start(call, &self->target[C], &self->target[D]));
+	ASSERT_TRUE(wait_until(has_returned, call->shared, SOON_MS));
+	EXPECT_BOTH_STOPPED(call);
+}
+
+/* A is a target of both calls. */
+TEST_F_TIMEOUT(contended, calls_that_share_a_target_with_one_that_waits_do_not_wait, 180)
+{
+	struct call *call = &self->call[1];
+
+	ASSERT_EQ(0, call_start(&self->call[0], &self->target[A], &self->target[BLOCKED]));
+	ASSERT_TRUE(call_waits(&self->call[0]));
+	ASSERT_EQ(0, call_start(call, &self->target[A], &self->target[B]));
+	ASSERT_TRUE(wait_until(has_returned, call->shared, SOON_MS));
+	EXPECT_BOTH_STOPPED(call);
+}
+
+TEST_F_TIMEOUT(contended, call_that_waits_stops_both_once_the_process_is_unblocked, 180)
+{
+	struct call *call = &self->call[0];
+
+	ASSERT_EQ(0, call_start(call, &self->target[BLOCKED], &self->target[A]));
+	ASSERT_TRUE(call_waits(call));
+	ASSERT_TRUE(unblock(self));
+	ASSERT_TRUE(wait_until(has_returned, call->shared, LONG_MS));
+	EXPECT_BOTH_STOPPED(call);
+	EXPECT_TRUE(target_stands_still(&self->target[A], 50));
+	EXPECT_TRUE(target_stands_still(&self->target[BLOCKED], 50));
+}
+
+TEST_HARNESS_MAIN
