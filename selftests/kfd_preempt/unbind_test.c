@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Calls of a process that has opened /dev/kfd and no GPU, after the driver was unbound from the GPU
+ * and has freed its data. Needs root, and a kernel that finds accesses to freed memory: KASAN, or
+ * init_on_free=1, which overwrites pointers in freed memory. The GPU is gone afterwards.
+ */
+#include <errno.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "kfd_device.h"
+#include "kselftest_harness.h"
+#include "preempt.h"
+#include "text_file.h"
+#include "wait.h"
+
+#define LONG_MS 60000u
+#define NO_QUEUE 0x7fffffffu
+
+/* Shared with the process that makes the calls. */
+struct caller_shared {
+	uint32_t ready;
+	uint32_t unbound;
+	uint32_t done;
+	uint32_t gpu_id;
+	int32_t query, query_gpu, preempt;
+};
+
+static void make_calls(struct caller_shared *shared)
+{
+	struct kfd_ioctl_preempt_query_args query;
+	int fd = kfd_open();
+
+	if (fd < 0 || preempt_query(fd, shared->gpu_id, &query))
+		_exit(1);
+	__atomic_store_n(&shared->ready, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&shared->unbound, __ATOMIC_ACQUIRE))
+		sleep_us(1000);
+	shared->query = preempt_query(fd, 0, &query);
+	shared->query_gpu = preempt_query(fd, shared->gpu_id, &query);
+	shared->preempt = preempt_queue(fd, NO_QUEUE);
+	__atomic_store_n(&shared->done, 1, __ATOMIC_RELEASE);
+	/* Must not exit: KFD's own teardown of the process uses the freed data, patched or not. */
+	for (;;)
+		pause();
+}
+
+static bool is_ready(const void *shared)
+{
+	return __atomic_load_n(&((const struct caller_shared *)shared)->ready, __ATOMIC_ACQUIRE);
+}
+
+static bool is_done(const void *shared)
+{
+	return __atomic_load_n(&((const struct caller_shared *)shared)->done, __ATOMIC_ACQUIRE);
+}
+
+static int unbind_gpu(void)
+{
+	const char *address;
+	glob_t found;
+	int ret;
+
+	if (glob("/sys/bus/pci/drivers/amdgpu/*:*:*.*", 0, NULL, &found))
+		return -ENODEV;
+	address = strrchr(found.gl_pathv[0], '/') + 1;
+	ret = text_file_write("/sys/bus/pci/drivers/amdgpu/unbind", address);
+	globfree(&found);
+	return ret;
+}
+
+/* Bits that a report of the kernel sets: an oops, a warning, KASAN's. */
+static unsigned long taints(void)
+{
+	const unsigned long reports = 1ul << 5 | 1ul << 7 | 1ul << 9;
+	FILE *file = fopen("/proc/sys/kernel/tainted", "re");
+	unsigned long value = ~0ul;
+
+	if (!file)
+		return value;
+	if (fscanf(file, "%lu", &value) != 1)
+		value = ~0ul;
+	fclose(file);
+	return value & reports;
+}
+
+/* Read from the topology: a process that acquires the VM of a GPU keeps its memory allocated. */
+static uint32_t gpu_id(void)
+{
+	uint32_t id = 0;
+	glob_t found;
+	size_t i;
+
+	if (glob("/sys/class/kfd/kfd/topology/nodes/*/gpu_id", 0, NULL, &found))
+		return 0;
+	for (i = 0; i < found.gl_pathc && !id; i++) {
+		FILE *file = fopen(found.gl_pathv[i], "re");
+
+		/* CPU nodes have 0. */
+		if (file && fscanf(file, "%u", &id) != 1)
+			id = 0;
+		if (file)
+			fclose(file);
+	}
+	globfree(&found);
+	return id;
+}
+
+TEST(query_after_the_gpu_was_unbound_uses_nothing_that_was_freed)
+{
+	struct caller_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned long before;
+	pid_t caller;
+
+	ASSERT_NE(MAP_FAILED, shared);
+	shared->gpu_id = gpu_id();
+	ASSERT_NE(0, shared->gpu_id);
+	caller = fork();
+	ASSERT_LE(0, caller);
+	if (!caller)
+		make_calls(shared);
+	ASSERT_TRUE(wait_until(is_ready, shared, LONG_MS));
+	ASSERT_EQ(0, unbind_gpu());
+	before = taints();
+	__atomic_store_n(&shared->unbound, 1, __ATOMIC_RELEASE);
+	EXPECT_TRUE(wait_until(is_done, shared, 10000));
+	EXPECT_EQ(before, taints());
+	EXPECT_TRUE(shared->query == 0 || shared->query == -ENODEV);
+	EXPECT_EQ(-ENODEV, shared->query_gpu);
+	EXPECT_GT(0, shared->preempt);
+}
+
+TEST_HARNESS_MAIN
