@@ -13,6 +13,8 @@
 #include "jobs.h"
 #include "kselftest_harness.h"
 #include "sched_mode.h"
+#include "target.h"
+#include "users.h"
 #include "wait.h"
 
 #define LONG_MS 30000u
@@ -127,6 +129,55 @@ TEST_F_TIMEOUT(fast, grace_period_of_other_stops_is_the_usual, 120)
 	EXPECT_EQ(0, result);
 	EXPECT_EQ(self->usual, value);
 	ASSERT_EQ(0, resume_queue(self->fd, self->queue.id));
+}
+
+/* A process that may not act on others. */
+FIXTURE(user)
+{
+	struct target target;
+	int64_t usual;
+};
+
+static void run_as_user(struct target_shared *shared)
+{
+	if (become_user())
+		target_run(shared);
+	_exit(1);
+}
+
+FIXTURE_SETUP(user)
+{
+	ASSERT_EQ(0, target_start_as(&self->target, run_as_user));
+	self->usual = read_register(CP_IQ_WAIT_TIME2);
+	ASSERT_LT(1, SCH_WAVE(self->usual));
+}
+
+FIXTURE_TEARDOWN(user)
+{
+	EXPECT_EQ(0, gpu_fault_disarm_all());
+	target_kill(&self->target);
+}
+
+/* A grace period of 1 would save the waves of all other processes at once. */
+TEST_F_TIMEOUT(user, fast_stop_of_an_own_queue_leaves_the_grace_period, 120)
+{
+	struct target_shared *shared = self->target.shared;
+	int fault = gpu_fault_arm("unmap-late:ms=3000");
+	int64_t value;
+
+	ASSERT_LE(0, fault);
+	shared_set(&shared->order, TARGET_PREEMPT_FAST);
+	ASSERT_TRUE(wait_until(unmap_waits, &fault, LONG_MS));
+	value = read_register(CP_IQ_WAIT_TIME2);
+	gpu_fault_disarm_all();
+	ASSERT_TRUE(wait_until(target_is_idle, shared, LONG_MS));
+	EXPECT_EQ(0, shared->result);
+	EXPECT_EQ(self->usual, value);
+	EXPECT_EQ(self->usual, read_register(CP_IQ_WAIT_TIME2));
+	EXPECT_TRUE(target_stands_still(&self->target, 20));
+	ASSERT_EQ(0, target_order(&self->target, TARGET_RESUME));
+	EXPECT_TRUE(target_moves(&self->target));
+	EXPECT_TRUE(target_finish(&self->target));
 }
 
 TEST_HARNESS_MAIN
