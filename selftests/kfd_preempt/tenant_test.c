@@ -262,6 +262,18 @@ TEST_F(tenant, host_forces_holds_of_the_tenant_and_of_another_host_operator)
 	close(other);
 }
 
+/* Or it would take off, as its own, what the host believes to hold. */
+TEST_F(tenant, host_takes_a_sticky_hold_of_the_tenant_over)
+{
+	ASSERT_EQ(0, tenant_preempt(&self->tenant[0], STICKY));
+	EXPECT_EQ(-EALREADY, host_preempt(self, STICKY));
+	EXPECT_EQ(-EPERM, tenant_resume(&self->tenant[0], STICKY));
+	EXPECT_EQ(-EPERM, tenant_resume(&self->tenant[0], FORCE));
+	EXPECT_STOPPED(KFD_PREEMPT_HOLD_STICKY);
+	EXPECT_EQ(0, host_resume(self, STICKY));
+	EXPECT_RUNS();
+}
+
 TEST_F(tenant, host_clears_a_sticky_hold_of_the_tenant)
 {
 	ASSERT_EQ(0, tenant_preempt(&self->tenant[0], STICKY));
