@@ -104,15 +104,23 @@ bool FaultInjector::over(const Held& held) const {
     return (held.until_ms && now_ms_ >= *held.until_ms) || (held.polls && *held.polls == 0);
 }
 
+FaultInjector::Occasion FaultInjector::occasion_of(const StopRequest& request) {
+    return {.doorbell = request.doorbell,
+            .vmid = request.vmid,
+            .pasid = request.pasid,
+            .xcc = request.xcc};
+}
+
 void FaultInjector::stop_begins(const StopRequest& request) {
-    const Occasion occasion{.doorbell = request.doorbell,
-                            .vmid = request.vmid,
-                            .pasid = request.pasid,
-                            .xcc = request.xcc};
+    const Occasion occasion = occasion_of(request);
     const Armed* late = strike(request.direct ? Kind::dequeue_late : Kind::unmap_late, occasion);
     const Armed* never = strike(request.direct ? Kind::dequeue_never : Kind::unmap_never, occasion);
     if (const Armed* armed = never != nullptr ? never : late)
         held_[request.slot] = hold(*armed);
+}
+
+bool FaultInjector::lose_grace(unsigned xcc) {
+    return strike(Kind::grace_lost, {.xcc = xcc}) != nullptr;
 }
 
 void FaultInjector::active_polled(unsigned slot) {
@@ -140,10 +148,7 @@ bool FaultInjector::queue_reset(unsigned slot) {
 }
 
 bool FaultInjector::waves_hang(const StopRequest& request) {
-    return strike(Kind::hung_wave, {.doorbell = request.doorbell,
-                                    .vmid = request.vmid,
-                                    .pasid = request.pasid,
-                                    .xcc = request.xcc}) != nullptr;
+    return strike(Kind::hung_wave, occasion_of(request)) != nullptr;
 }
 
 bool FaultInjector::drop_fence() {

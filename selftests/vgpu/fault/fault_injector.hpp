@@ -39,6 +39,7 @@ public:
 
     // CpFaults
     void stop_begins(const StopRequest& request) override;
+    bool lose_grace(unsigned xcc) override;
     void active_polled(unsigned slot) override;
     bool stop_held(unsigned slot) override;
     bool queue_reset(unsigned slot) override;
@@ -75,6 +76,7 @@ private:
         std::optional<std::uint64_t> polls;
     };
 
+    static Occasion occasion_of(const StopRequest& request);
     const Armed* strike(Kind kind, const Occasion& occasion);
     Held hold(const Armed& armed) const;
     bool over(const Held& held) const;

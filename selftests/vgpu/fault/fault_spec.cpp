@@ -34,11 +34,12 @@ struct KindEntry {
     Kind kind;
     std::string_view options; // words
 };
-constexpr std::array<KindEntry, 13> kinds = {{
+constexpr std::array<KindEntry, 14> kinds = {{
     {"dequeue-late", Kind::dequeue_late, "ms polls doorbell vmid pasid xcc nth"},
     {"dequeue-never", Kind::dequeue_never, "doorbell vmid pasid xcc nth"},
     {"unmap-late", Kind::unmap_late, "ms doorbell vmid pasid xcc nth"},
     {"unmap-never", Kind::unmap_never, "doorbell vmid pasid xcc nth"},
+    {"grace-lost", Kind::grace_lost, "xcc nth"},
     {"hung-wave", Kind::hung_wave, "doorbell vmid pasid xcc nth"},
     {"queue-reset-never", Kind::queue_reset_never, "nth"},
     {"drop-fence", Kind::drop_fence, "nth"},
@@ -104,6 +105,8 @@ std::string_view spec_help() {
            "  dequeue-never          ... at the reset of the queue or the GPU only\n"
            "  unmap-late:ms=N        a queue leaves its slot N ms after the HIQ's UNMAP_QUEUES\n"
            "  unmap-never            ... at the reset of the queue or the GPU only\n"
+           "runs\n"
+           "  grace-lost             a write of CP_IQ_WAIT_TIME2 by the HIQ misses one XCC\n"
            "  hung-wave              the waves of a queue ignore a save, until the queue's reset\n"
            "  queue-reset-never      the reset of a queue that hangs does not help\n"
            "  drop-fence             the HIQ fence behind a save of waves is lost\n"
@@ -116,7 +119,7 @@ std::string_view spec_help() {
            "options of all: count=C times (1); of all but device-hang: nth=N, the first occasion\n"
            "that is hit (1). Of queue stops, waves, sdma-stuck: doorbell=D, the dword of the "
            "queue.\n"
-           "Of these and vm-fault: vmid=V, pasid=P. Of queue stops and waves: xcc=X.\n"
+           "Of these and vm-fault: vmid=V, pasid=P. Of queue stops, waves, grace-lost: xcc=X.\n"
            "Numbers are decimal or 0x....\n";
 }
 

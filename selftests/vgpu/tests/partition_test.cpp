@@ -379,6 +379,28 @@ TEST_F(Partition, fence_of_the_hiq_waits_for_all_xccs) {
     EXPECT_FALSE(active(2));
 }
 
+// As set_grace_period() of the driver's packet manager does.
+TEST_F(Partition, hiq_writes_the_wait_times_of_each_xcc_but_the_one_that_misses_them) {
+    constexpr std::uint32_t wait_time = reg::gc::CP_IQ_WAIT_TIME2;
+    const std::uint32_t usual = gpu.device.read_register(wait_time);
+    const auto write_by_hiq = [this](std::uint32_t value) {
+        gpu.submit(hiq, pm4::Opcode::write_data, {1U << 16, wait_time, 0, value});
+        gpu.ring_doorbell(hiq);
+    };
+    const auto value_on = [this](unsigned xcc) {
+        return gpu.device.read_register(xcc_offset(xcc) + wait_time);
+    };
+    write_by_hiq(0x4040'0140);
+    for (unsigned xcc = 0; xcc < xccs; ++xcc)
+        EXPECT_EQ(value_on(xcc), 0x4040'0140U) << "XCC " << xcc;
+    gpu.arm("grace-lost:xcc=3");
+    write_by_hiq(usual);
+    for (unsigned xcc = 0; xcc < xccs; ++xcc)
+        EXPECT_EQ(value_on(xcc), xcc == 3 ? 0x4040'0140U : usual) << "XCC " << xcc;
+    write_by_hiq(usual);
+    EXPECT_EQ(value_on(3), usual);
+}
+
 TEST_F(Partition, each_xcc_has_its_registers) {
     for (unsigned xcc = 0; xcc < xccs; ++xcc)
         write(xcc, reg::gc::SCRATCH_REG0, 0x100 + xcc);

@@ -151,8 +151,15 @@ std::uint32_t CommandProcessor::alias(std::uint32_t dword) const {
     return own % file.dwords();
 }
 
-void CommandProcessor::write_register(unsigned slot, std::uint32_t dword, std::uint32_t value) {
+void CommandProcessor::write_own_register(std::uint32_t dword, std::uint32_t value) {
     unit_.registers.file().write(alias(dword), value, actor_);
+}
+
+void CommandProcessor::write_register(unsigned slot, std::uint32_t dword, std::uint32_t value) {
+    if (slot == hiq_slot_)
+        unit_.scheduler.write_register(dword, value);
+    else
+        write_own_register(dword, value);
     if (dword == reg::gc::CPC_INT_STATUS && (value & generic2_interrupt) != 0)
         unit_.interrupts.raise(
             {.client = ih::client_grbm_cp, .source = ih::source_cp_kiq, .ring = ring_id_of(slot)});

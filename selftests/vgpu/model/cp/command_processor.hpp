@@ -83,6 +83,8 @@ public:
         return connected(slot) && connections_[slot]->by_runlist;
     }
     const Hqd& hqd(unsigned slot) const { return hqds_[slot]; }
+    // A packet's access to this XCC's own copy of a register, or to a unit that all XCCs share.
+    void write_own_register(std::uint32_t dword, std::uint32_t value);
     void set_process(unsigned vmid, const VmidState& state) { vmids_[vmid] = state; }
     // Connects a queue of the runlist to a free slot. `packet` names its MQD on XCC 0.
     void load_queue(unsigned slot, const pm4::MapQueues& packet, unsigned vmid);

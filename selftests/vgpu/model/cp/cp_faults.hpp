@@ -30,6 +30,8 @@ public:
     virtual ~CpFaults() = default;
 
     virtual void stop_begins(const StopRequest& request) { static_cast<void>(request); }
+    // The HIQ writes CP_IQ_WAIT_TIME2: true keeps the write from this XCC.
+    virtual bool lose_grace(unsigned xcc) { return static_cast<void>(xcc), false; }
     // The driver reads CP_HQD_ACTIVE of a queue with a pending dequeue.
     virtual void active_polled(unsigned slot) { static_cast<void>(slot); }
     // Asked before a stopped queue is taken off its slot: true keeps it there.

@@ -179,6 +179,17 @@ bool Scheduler::all_left(const Leaving& leaving) const {
     return all;
 }
 
+// The HIQs of all XCCs read one ring with packets that name no XCC: each writes its own copy.
+void Scheduler::write_register(std::uint32_t dword, std::uint32_t value) {
+    if (!in_xcc_aperture(dword)) {
+        xccs_.front()->write_own_register(dword, value);
+        return;
+    }
+    for (unsigned xcc = 0; xcc < xccs(); ++xcc)
+        if (dword != reg::gc::CP_IQ_WAIT_TIME2 || !unit_.faults.lose_grace(xcc))
+            xccs_[xcc]->write_own_register(dword, value);
+}
+
 Stall Scheduler::query_status(const pm4::QueryStatus& packet) {
     if (waves_saved_ != 0) {
         waves_saved_ = 0;

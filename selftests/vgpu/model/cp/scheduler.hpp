@@ -51,6 +51,8 @@ public:
     // The stall that ends when every selected queue has left the hardware. `hiq` stays.
     Stall unmap_queues(unsigned hiq, const pm4::UnmapQueues& packet);
     Stall query_status(const pm4::QueryStatus& packet);
+    // A packet of the HIQ writes a register of each XCC.
+    void write_register(std::uint32_t dword, std::uint32_t value);
 
     // Goes on with time slices. True when something was done.
     bool run();
