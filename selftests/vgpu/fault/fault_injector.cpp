@@ -119,6 +119,10 @@ void FaultInjector::stop_begins(const StopRequest& request) {
         held_[request.slot] = hold(*armed);
 }
 
+bool FaultInjector::skip_unmap(const StopRequest& request) {
+    return strike(Kind::unmap_skipped, occasion_of(request)) != nullptr;
+}
+
 bool FaultInjector::lose_grace(unsigned xcc) {
     return strike(Kind::grace_lost, {.xcc = xcc}) != nullptr;
 }

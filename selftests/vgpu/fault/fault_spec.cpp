@@ -34,11 +34,12 @@ struct KindEntry {
     Kind kind;
     std::string_view options; // words
 };
-constexpr std::array<KindEntry, 14> kinds = {{
+constexpr std::array<KindEntry, 15> kinds = {{
     {"dequeue-late", Kind::dequeue_late, "ms polls doorbell vmid pasid xcc nth"},
     {"dequeue-never", Kind::dequeue_never, "doorbell vmid pasid xcc nth"},
     {"unmap-late", Kind::unmap_late, "ms doorbell vmid pasid xcc nth"},
     {"unmap-never", Kind::unmap_never, "doorbell vmid pasid xcc nth"},
+    {"unmap-skipped", Kind::unmap_skipped, "doorbell vmid pasid xcc nth"},
     {"grace-lost", Kind::grace_lost, "xcc nth"},
     {"hung-wave", Kind::hung_wave, "doorbell vmid pasid xcc nth"},
     {"queue-reset-never", Kind::queue_reset_never, "nth"},
@@ -105,6 +106,7 @@ std::string_view spec_help() {
            "  dequeue-never          ... at the reset of the queue or the GPU only\n"
            "  unmap-late:ms=N        a queue leaves its slot N ms after the HIQ's UNMAP_QUEUES\n"
            "  unmap-never            ... at the reset of the queue or the GPU only\n"
+           "  unmap-skipped          UNMAP_QUEUES succeeds, but a queue stays in its slot and "
            "runs\n"
            "  grace-lost             a write of CP_IQ_WAIT_TIME2 by the HIQ misses one XCC\n"
            "  hung-wave              the waves of a queue ignore a save, until the queue's reset\n"

@@ -16,6 +16,7 @@ enum class Kind : std::uint8_t {
     dequeue_never,
     unmap_late,
     unmap_never,
+    unmap_skipped,
     grace_lost,
     hung_wave,
     queue_reset_never,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Each fault knob on the model: what is struck stands still or is lost, the rest goes on.
-#include "user_queues.hpp"
+#include "two_processes.hpp"
 
 #include "model/cp/amd_queue.hpp"
 
@@ -8,44 +8,15 @@ namespace vgpu {
 namespace {
 
 using pm4::Opcode;
-using test::fence;
-using test::mib;
 using test::Process;
-using test::signal_va;
 
-class Knobs : public test::UserQueues {
+class Knobs : public test::TwoProcesses {
 protected:
     void SetUp() override {
-        UserQueues::SetUp();
+        TwoProcesses::SetUp();
         gpu.device.write_register(reg::osssys::IH_RB_BASE, 0);
         gpu.device.write_register(reg::osssys::IH_RB_CNTL, 1 | 9 << 1);
-        make_mqd(0x10000, 0x1000);
-        make_mqd(0x20000, 0x2000);
-        for (const Process& process : {first, second})
-            gpu.put(process.page(2) + amd_signal::value, std::int64_t{10});
-        map();
     }
-    void map() {
-        list_process(first);
-        list_queue(0x10000, 0x1000);
-        list_process(second);
-        list_queue(0x20000, 0x2000);
-        start_runlist();
-    }
-    // One more packet of the process' queue completes.
-    bool works(const Process& process, std::uint32_t doorbell) {
-        const auto value = [&] { return gpu.get<std::int64_t>(process.page(2) + 8); };
-        const std::int64_t before = value();
-        const auto index = gpu.get<std::uint64_t>(process.page(1));
-        write_barrier(process, index, 0, signal_va);
-        gpu.device.write_doorbell(doorbell, index);
-        gpu.run();
-        return value() == before - 1;
-    }
-    bool fenced(std::uint64_t value) const { return gpu.get<std::uint64_t>(fence) == value; }
-
-    Process first = make_process(1 * mib, 0x8001);
-    Process second = make_process(2 * mib, 0x8002);
 };
 
 TEST_F(Knobs, unmap_never_holds_its_queue_and_the_fence) {

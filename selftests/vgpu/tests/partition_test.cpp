@@ -379,6 +379,28 @@ TEST_F(Partition, fence_of_the_hiq_waits_for_all_xccs) {
     EXPECT_FALSE(active(2));
 }
 
+TEST_F(Partition, xcc_that_skips_an_unmap_runs_its_workgroups_on) {
+    dispatch(4);
+    run_for_a_while();
+    gpu.arm("unmap-skipped:xcc=2");
+    unmap(7);
+    run_for_a_while();
+    EXPECT_EQ(gpu.get<std::uint64_t>(fence), 7U);
+    for (unsigned xcc = 0; xcc < xccs; ++xcc)
+        EXPECT_EQ(active(xcc), xcc == 2) << "XCC " << xcc;
+    open_all_gates();
+    run_for_a_while();
+    for (unsigned i = 0; i < 4; ++i)
+        EXPECT_EQ(counter(i), (i + 3) % xccs == 2 ? 0x102U : 0U) << "workgroup " << i;
+    map();
+    run_for_a_while();
+    EXPECT_EQ(completed(), 1);
+    for (unsigned i = 0; i < 4; ++i)
+        EXPECT_EQ(counter(i), 0x100 + (i + 3) % xccs) << "workgroup " << i;
+    unmap(8);
+    EXPECT_FALSE(active(2));
+}
+
 // As set_grace_period() of the driver's packet manager does.
 TEST_F(Partition, hiq_writes_the_wait_times_of_each_xcc_but_the_one_that_misses_them) {
     constexpr std::uint32_t wait_time = reg::gc::CP_IQ_WAIT_TIME2;

@@ -89,6 +89,12 @@ public:
     // Connects a queue of the runlist to a free slot. `packet` names its MQD on XCC 0.
     void load_queue(unsigned slot, const pm4::MapQueues& packet, unsigned vmid);
     void begin_stop(unsigned slot, StopMode mode, bool direct);
+    // True when a fault makes an UNMAP_QUEUES pass over the queue. It is marked as skipped until a
+    // runlist maps it again or it leaves.
+    bool skips_unmap(unsigned slot, StopMode mode);
+    bool skipped(unsigned slot) const { return connected(slot) && connections_[slot]->skipped; }
+    std::optional<unsigned> skipped_slot(const pm4::MapQueues& packet) const;
+    void keep_queue(unsigned slot);
     // True once a queue that was told to stop is off its slot.
     bool left(unsigned slot);
     // Queues of the runlist that were told to stop and have not go into the MQD of this XCC's HIQ.
@@ -108,6 +114,7 @@ private:
         std::optional<Pm4Executor> pm4;
         bool by_runlist = false;
         std::optional<StopMode> stopping;
+        bool skipped = false; // an UNMAP_QUEUES passed over it, and no runlist has mapped it since
         bool direct = false;  // the stop was asked for by CP_HQD_DEQUEUE_REQUEST
         bool follows = false; // another XCC acts on the ring's packets
     };
@@ -134,6 +141,8 @@ private:
     unsigned global_slot(unsigned slot) const { return unit_.xcc * hqd_slots + slot; }
 
     // queue_switch.cpp: connecting and disconnecting
+    std::uint64_t own_mqd(const pm4::MapQueues& packet) const;
+    StopRequest stop_request(unsigned slot, StopMode mode, bool direct) const;
     void connect(unsigned slot, bool by_runlist);
     void connect_aql(unsigned slot);
     void load_mqd(unsigned slot, std::uint64_t mqd, const pm4::MapQueues& packet, unsigned vmid);

@@ -30,6 +30,10 @@ public:
     virtual ~CpFaults() = default;
 
     virtual void stop_begins(const StopRequest& request) { static_cast<void>(request); }
+    // Asked for each queue that an UNMAP_QUEUES of the HIQ selects: true leaves it in its slot.
+    virtual bool skip_unmap(const StopRequest& request) {
+        return static_cast<void>(request), false;
+    }
     // The HIQ writes CP_IQ_WAIT_TIME2: true keeps the write from this XCC.
     virtual bool lose_grace(unsigned xcc) { return static_cast<void>(xcc), false; }
     // The driver reads CP_HQD_ACTIVE of a queue with a pending dequeue.

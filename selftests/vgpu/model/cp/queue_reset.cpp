@@ -53,8 +53,8 @@ void CommandProcessor::report_hung(unsigned hiq) {
 // the driver only resets queues whose dequeue has not been answered.
 void CommandProcessor::reset_queue(unsigned slot) {
     const auto& connection = connections_[slot];
-    if (connection == nullptr || !connection->aql || !connection->stopping ||
-        !unit_.faults.queue_reset(global_slot(slot)))
+    const bool asked = connection != nullptr && (connection->stopping || connection->skipped);
+    if (!asked || !connection->aql || !unit_.faults.queue_reset(global_slot(slot)))
         return;
     unit_.observer.count("queue_resets", 1);
     unit_.observer.event(actor_, fmt::format("reset queue {:#x}", hqds_[slot].doorbell_dword()));

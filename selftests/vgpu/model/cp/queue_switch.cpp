@@ -48,10 +48,14 @@ void CommandProcessor::load_mqd(unsigned slot, std::uint64_t mqd, const pm4::Map
 }
 
 // The MQDs of the XCCs lie cp_mqd_stride_size apart.
-void CommandProcessor::load_queue(unsigned slot, const pm4::MapQueues& packet, unsigned vmid) {
+std::uint64_t CommandProcessor::own_mqd(const pm4::MapQueues& packet) const {
     const std::uint64_t stride =
         unit_.xcc == 0 ? 0 : unit_.memory.read32(0, packet.mqd + 4ULL * mqd_stride);
-    load_mqd(slot, packet.mqd + unit_.xcc * stride, packet, vmid);
+    return packet.mqd + unit_.xcc * stride;
+}
+
+void CommandProcessor::load_queue(unsigned slot, const pm4::MapQueues& packet, unsigned vmid) {
+    load_mqd(slot, own_mqd(packet), packet, vmid);
     connect(slot, true);
 }
 
@@ -136,6 +140,16 @@ AqlQueue* CommandProcessor::aql_queue(unsigned slot, std::uint64_t mqd) {
     return &*connection->aql;
 }
 
+StopRequest CommandProcessor::stop_request(unsigned slot, StopMode mode, bool direct) const {
+    return {.slot = global_slot(slot),
+            .xcc = unit_.xcc,
+            .doorbell = hqds_[slot].doorbell_dword(),
+            .vmid = hqds_[slot].vmid(),
+            .pasid = unit_.memory.pasid(hqds_[slot].vmid()),
+            .direct = direct,
+            .save = mode == StopMode::save};
+}
+
 void CommandProcessor::begin_stop(unsigned slot, StopMode mode, bool direct) {
     Connection& connection = *connections_[slot];
     if (connection.stopping) {
@@ -155,13 +169,7 @@ void CommandProcessor::begin_stop(unsigned slot, StopMode mode, bool direct) {
     if (!connection.aql)
         return;
     connection.aql->begin_stop();
-    const StopRequest request{.slot = global_slot(slot),
-                              .xcc = unit_.xcc,
-                              .doorbell = hqds_[slot].doorbell_dword(),
-                              .vmid = hqds_[slot].vmid(),
-                              .pasid = unit_.memory.pasid(hqds_[slot].vmid()),
-                              .direct = direct,
-                              .save = mode == StopMode::save};
+    const StopRequest request = stop_request(slot, mode, direct);
     if (request.save && !unit_.shaders.stopped(slot) && unit_.faults.waves_hang(request))
         unit_.shaders.ignore_save_requests(slot, true);
     unit_.shaders.request_stop(slot, mode);

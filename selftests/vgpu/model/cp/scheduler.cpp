@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace vgpu {
@@ -54,14 +55,24 @@ void Scheduler::map_process(const pm4::MapProcess& packet) {
     runlist_.processes.push_back({.packet = packet, .vmid = {}, .queues = {}});
 }
 
-// False while all VMIDs are taken.
-bool Scheduler::give_vmid(ListedProcess& process) {
+std::optional<unsigned> Scheduler::free_vmid(std::uint16_t pasid) const {
+    if (const std::uint16_t own = skipped_vmids(pasid); own != 0)
+        return static_cast<unsigned>(std::countr_zero(own));
     unsigned vmid = 0;
     while (vmid < vmid_count && (!bit(runlist_vmids_, vmid) || bit(vmids_in_use_, vmid)))
         ++vmid;
     const auto in_use = static_cast<unsigned>(std::popcount(vmids_in_use_));
     if (vmid == vmid_count || in_use >= runlist_.process_limit)
+        return std::nullopt;
+    return vmid;
+}
+
+// False while all VMIDs are taken.
+bool Scheduler::give_vmid(ListedProcess& process) {
+    const auto found = free_vmid(process.packet.pasid);
+    if (!found)
         return false;
+    const unsigned vmid = *found;
     vmids_in_use_ = static_cast<std::uint16_t>(vmids_in_use_ | 1U << vmid);
     process.vmid = vmid;
     const pm4::MapProcess& packet = process.packet;
@@ -99,7 +110,18 @@ void Scheduler::map_queues(const pm4::MapQueues& packet) {
     runlist_.processes.back().queues.push_back({.packet = packet, .mapped = false});
 }
 
-// False when there is neither a VMID for the process nor a slot for the queue.
+// queue_mask of SET_RESOURCES: bit pipe * 8 + queue of ME 1.
+std::optional<unsigned> Scheduler::free_slot() const {
+    for (unsigned slot = 0; slot < hqd_slots; ++slot)
+        if (bit(runlist_slots_, slot) &&
+            std::none_of(xccs_.begin(), xccs_.end(),
+                         [slot](const CommandProcessor* xcc) { return xcc->connected(slot); }))
+            return slot;
+    return std::nullopt;
+}
+
+// False when there is neither a VMID for the process nor a slot for the queue. An XCC on which the
+// queue is still active keeps it as it is: loading its MQD would start over what runs there.
 bool Scheduler::place(ListedProcess& process, ListedQueue& queue) {
     if (!process.vmid && !give_vmid(process))
         return false;
@@ -108,20 +130,15 @@ bool Scheduler::place(ListedProcess& process, ListedQueue& queue) {
         queue.mapped = true;
         return true;
     }
-    // queue_mask of SET_RESOURCES: bit pipe * 8 + queue of ME 1.
-    const auto taken = [this](unsigned slot) {
-        for (const CommandProcessor* xcc : xccs_)
-            if (xcc->connected(slot))
-                return true;
-        return false;
-    };
-    unsigned slot = 0;
-    while (slot < hqd_slots && (!bit(runlist_slots_, slot) || taken(slot)))
-        ++slot;
-    if (slot == hqd_slots)
+    const auto active = skipped_slot(queue.packet);
+    const auto slot = active ? active : free_slot();
+    if (!slot)
         return false;
     for (CommandProcessor* xcc : xccs_)
-        xcc->load_queue(slot, queue.packet, *process.vmid);
+        if (xcc->skipped(*slot))
+            xcc->keep_queue(*slot);
+        else if (!xcc->connected(*slot)) // its dequeue may be pending here
+            xcc->load_queue(*slot, queue.packet, *process.vmid);
     queue.mapped = true;
     return true;
 }
@@ -147,7 +164,8 @@ Stall Scheduler::unmap_queues(unsigned hiq, const pm4::UnmapQueues& packet) {
     Leaving leaving;
     for (CommandProcessor* xcc : xccs_)
         for (unsigned slot = 0; slot < hqd_slots; ++slot)
-            if (slot != hiq && xcc->connected(slot) && selects(packet, *xcc, slot)) {
+            if (slot != hiq && xcc->connected(slot) && selects(packet, *xcc, slot) &&
+                !xcc->skips_unmap(slot, mode)) {
                 leaving.emplace_back(xcc, slot);
                 xcc->begin_stop(slot, mode, false);
             }

@@ -67,9 +67,15 @@ private:
     using Leaving = std::vector<std::pair<CommandProcessor*, unsigned>>;
     bool all_left(const Leaving& leaving) const;
     bool selects(const pm4::UnmapQueues& packet, const CommandProcessor& xcc, unsigned slot) const;
+    std::optional<unsigned> free_vmid(std::uint16_t pasid) const;
     bool give_vmid(ListedProcess& process);
+    std::optional<unsigned> free_slot() const;
     bool place(ListedProcess& process, ListedQueue& queue);
     void map_sdma_queue(const pm4::MapQueues& packet, unsigned vmid);
+
+    // skipped_unmap.cpp
+    std::optional<unsigned> skipped_slot(const pm4::MapQueues& packet) const;
+    std::uint16_t skipped_vmids(std::optional<std::uint16_t> pasid = {}) const;
 
     // time_slices.cpp
     void report_surplus();

@@ -26,7 +26,8 @@ void Scheduler::report_surplus() {
 bool Scheduler::run() {
     if (list_read_) {
         begin_slice();
-        if (!runlist_.chained && !runlist_.fits())
+        // A queue that stayed in its slot takes room that the driver counts on.
+        if (!runlist_.chained && !runlist_.fits() && skipped_vmids() == 0)
             report_surplus();
         return true;
     }
@@ -78,7 +79,7 @@ std::vector<std::pair<ListedProcess*, ListedQueue*>> Scheduler::turns() {
 void Scheduler::begin_slice() {
     list_read_ = false;
     leaving_.reset();
-    vmids_in_use_ = 0;
+    vmids_in_use_ = skipped_vmids();
     for (ListedProcess& process : runlist_.processes) {
         process.vmid.reset();
         for (ListedQueue& queue : process.queues)
