@@ -123,6 +123,12 @@ bool FaultInjector::skip_unmap(const StopRequest& request) {
     return strike(Kind::unmap_skipped, occasion_of(request)) != nullptr;
 }
 
+bool FaultInjector::lose_doorbell(const MappedQueue& queue) {
+    return strike(Kind::doorbell_lost,
+                  {.doorbell = queue.doorbell, .vmid = queue.vmid, .pasid = queue.pasid}) !=
+           nullptr;
+}
+
 bool FaultInjector::lose_grace(unsigned xcc) {
     return strike(Kind::grace_lost, {.xcc = xcc}) != nullptr;
 }

@@ -40,6 +40,7 @@ public:
     // CpFaults
     void stop_begins(const StopRequest& request) override;
     bool skip_unmap(const StopRequest& request) override;
+    bool lose_doorbell(const MappedQueue& queue) override;
     bool lose_grace(unsigned xcc) override;
     void active_polled(unsigned slot) override;
     bool stop_held(unsigned slot) override;

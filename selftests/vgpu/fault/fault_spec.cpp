@@ -34,12 +34,13 @@ struct KindEntry {
     Kind kind;
     std::string_view options; // words
 };
-constexpr std::array<KindEntry, 15> kinds = {{
+constexpr std::array<KindEntry, 16> kinds = {{
     {"dequeue-late", Kind::dequeue_late, "ms polls doorbell vmid pasid xcc nth"},
     {"dequeue-never", Kind::dequeue_never, "doorbell vmid pasid xcc nth"},
     {"unmap-late", Kind::unmap_late, "ms doorbell vmid pasid xcc nth"},
     {"unmap-never", Kind::unmap_never, "doorbell vmid pasid xcc nth"},
     {"unmap-skipped", Kind::unmap_skipped, "doorbell vmid pasid xcc nth"},
+    {"doorbell-lost", Kind::doorbell_lost, "doorbell vmid pasid nth"},
     {"grace-lost", Kind::grace_lost, "xcc nth"},
     {"hung-wave", Kind::hung_wave, "doorbell vmid pasid xcc nth"},
     {"queue-reset-never", Kind::queue_reset_never, "nth"},
@@ -108,6 +109,8 @@ std::string_view spec_help() {
            "  unmap-never            ... at the reset of the queue or the GPU only\n"
            "  unmap-skipped          UNMAP_QUEUES succeeds, but a queue stays in its slot and "
            "runs\n"
+           "  doorbell-lost          a queue mapped again ignores packets submitted while it was\n"
+           "                         unmapped, until its next doorbell\n"
            "  grace-lost             a write of CP_IQ_WAIT_TIME2 by the HIQ misses one XCC\n"
            "  hung-wave              the waves of a queue ignore a save, until the queue's reset\n"
            "  queue-reset-never      the reset of a queue that hangs does not help\n"
@@ -119,9 +122,9 @@ std::string_view spec_help() {
            "  vm-fault               a translation for a wave or a user's SDMA finds no page\n"
            "  device-hang            all engines stand still until the device is reset\n"
            "options of all: count=C times (1); of all but device-hang: nth=N, the first occasion\n"
-           "that is hit (1). Of queue stops, waves, sdma-stuck: doorbell=D, the dword of the "
-           "queue.\n"
-           "Of these and vm-fault: vmid=V, pasid=P. Of queue stops, waves, grace-lost: xcc=X.\n"
+           "that is hit (1). Of queue stops, waves, doorbell-lost, sdma-stuck: doorbell=D, the\n"
+           "dword of the queue. Of these and vm-fault: vmid=V, pasid=P. Of queue stops, waves,\n"
+           "grace-lost: xcc=X.\n"
            "Numbers are decimal or 0x....\n";
 }
 

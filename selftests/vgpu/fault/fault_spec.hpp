@@ -17,6 +17,7 @@ enum class Kind : std::uint8_t {
     unmap_late,
     unmap_never,
     unmap_skipped,
+    doorbell_lost,
     grace_lost,
     hung_wave,
     queue_reset_never,

@@ -32,7 +32,7 @@ TEST(FaultSpec, of_every_kind) {
          {"unmap-late:ms=5", "unmap-never", "hung-wave:doorbell=0x1000", "slow-fence:ms=5",
           "lost-interrupt:source=181", "lost-msi:nth=2", "vm-fault:nth=100", "device-hang",
           "unmap-skipped:xcc=1,doorbell=0x1002,vmid=8,pasid=0x8001,nth=2,count=3",
-          "grace-lost:xcc=3,nth=2"})
+          "doorbell-lost:doorbell=0x1002,vmid=8,pasid=0x8001,nth=2", "grace-lost:xcc=3,nth=2"})
         EXPECT_TRUE(parse_spec(text)) << text;
 }
 
@@ -49,6 +49,7 @@ TEST(FaultSpec, errors_name_the_thing_and_the_fix) {
                                     {"unmap-late:polls=3", "no option 'polls'"},
                                     {"vm-fault:doorbell=1", "no option 'doorbell'"},
                                     {"unmap-skipped:ms=3", "no option 'ms'"},
+                                    {"doorbell-lost:xcc=1", "no option 'xcc'"},
                                     {"grace-lost:doorbell=1", "no option 'doorbell'"},
                                     {"lost-msi:nth=0x", "'nth' wants a number"},
                                     {"device-hang:nth=1", "no option 'nth'"},

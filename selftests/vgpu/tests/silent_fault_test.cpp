@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Faults that the GPU does not report: an unmap without effect.
+// Faults that the GPU does not report: an unmap without effect, a doorbell that was not seen.
 #include "two_processes.hpp"
+
+#include <gmock/gmock.h>
 
 namespace vgpu {
 namespace {
 
 using test::Process;
+using test::signal_va;
+using ::testing::HasSubstr;
 
 constexpr HqdAddress first_slot{1, 0, 2};
 constexpr HqdAddress second_slot{1, 0, 3};
@@ -16,6 +20,13 @@ protected:
     bool active(HqdAddress slot) { return gpu.read_hqd(slot, reg::gc::CP_HQD_ACTIVE) == 1; }
     std::int64_t signal_of(const Process& process) const {
         return gpu.get<std::int64_t>(process.page(2) + 8);
+    }
+    // Another packet for the first process, with its doorbell.
+    void submit() {
+        const auto index = gpu.get<std::uint64_t>(first.page(1));
+        write_barrier(first, index, 0, signal_va);
+        gpu.device.write_doorbell(0x1000, index);
+        gpu.run();
     }
     void map_second_only() {
         list_process(second);
@@ -109,6 +120,43 @@ TEST_F(SilentFaults, skipped_queue_leaves_by_dequeue_or_reset) {
     EXPECT_FALSE(active(second_slot));
     map();
     EXPECT_TRUE(works(first, 0x1000));
+}
+
+TEST_F(SilentFaults, lost_doorbell_leaves_an_active_queue_idle_until_the_next_doorbell) {
+    gpu.arm("doorbell-lost:doorbell=0x1000");
+    unmap(1);
+    submit();
+    map();
+    gpu.run();
+    EXPECT_TRUE(active(first_slot));
+    EXPECT_EQ(signal_of(first), 10);
+    EXPECT_EQ(gpu.device.run(1000), Device::Activity::idle);
+    EXPECT_TRUE(works(second, 0x2000));
+    submit();
+    EXPECT_EQ(signal_of(first), 8);
+}
+
+TEST_F(SilentFaults, lost_doorbell_is_made_good_by_the_next_mapping) {
+    gpu.arm("doorbell-lost:pasid=0x8001,count=2");
+    unmap(1);
+    submit();
+    for (std::uint64_t round = 2; round <= 3; ++round) {
+        map();
+        gpu.run();
+        EXPECT_EQ(signal_of(first), 10);
+        unmap(round);
+    }
+    map();
+    EXPECT_EQ(signal_of(first), 9);
+}
+
+TEST_F(SilentFaults, doorbell_is_lost_only_when_packets_came_while_unmapped) {
+    gpu.arm("doorbell-lost");
+    EXPECT_TRUE(works(first, 0x1000));
+    unmap(1);
+    map();
+    EXPECT_TRUE(works(first, 0x1000));
+    EXPECT_THAT(gpu.faults.list(), HasSubstr("seen=0"));
 }
 
 } // namespace

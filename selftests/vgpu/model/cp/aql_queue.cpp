@@ -31,6 +31,7 @@ AqlQueue::AqlQueue(const AqlSurroundings& surroundings, unsigned slot, Hqd& hqd,
       ring_base_(hqd.ring_base()), ring_packets_(hqd.ring_dwords() / 16) {
     read_ = extend(hqd_.registers[hqd::pq_rptr]);
     next_ = read_;
+    seen_write_ = read_;
 }
 
 std::uint64_t AqlQueue::packet_va(std::uint64_t index) const {
@@ -75,8 +76,9 @@ bool AqlQueue::advance() {
             return false;
         progress = true;
     }
-    while (!stopping_ && !failed_ && !still_inactive()) {
+    while (!stopping_ && !failed_ && !ignores_writes_ && !still_inactive()) {
         const std::uint64_t write = unit_.memory.read64(vmid_, hqd_.pair(hqd::wptr_poll));
+        seen_write_ = write;
         // Writers reserve slots beyond a full ring and wait for them then: those are not ours yet.
         if (next_ >= write || next_ - consumed() >= ring_packets_)
             break;

@@ -55,6 +55,11 @@ public:
     // A dispatch that advance() or a restore started has ended.
     void dispatch_completed(std::uint64_t packet_index);
 
+    // A fault: new packets are not seen until doorbell() or until the queue is mapped anew.
+    void ignore_writes() { ignores_writes_ = true; }
+    void doorbell() { ignores_writes_ = false; }
+    std::uint64_t seen_write() const { return seen_write_; }
+
     // Nothing more is started. The queue leaves its slot when the shader array has stopped.
     void begin_stop();
     // Control stack: what the shader array saved, and where the front end is. Empty when there
@@ -139,6 +144,8 @@ private:
     std::set<std::uint64_t> done_;      // those in [read_, next_) that it is done with
     std::optional<Pm4Executor> vendor_; // a vendor packet's PM4 that is still running
     std::optional<std::uint64_t> vendor_index_;
+    std::uint64_t seen_write_ = 0; // the write index when the queue last looked at it
+    bool ignores_writes_ = false;
     bool stopping_ = false;
     bool failed_ = false;   // a packet made no sense: nothing starts until the queue is mapped anew
     bool inactive_ = false; // asked user space for something by the inactive signal

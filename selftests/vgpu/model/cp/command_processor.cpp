@@ -41,6 +41,8 @@ bool CommandProcessor::doorbell(std::uint32_t dword, std::uint64_t value) {
         // An AQL queue's write index is in memory; the doorbell only says to look at it.
         if (connection->pm4)
             hqds_[slot].set_pair(hqd::pq_wptr, value);
+        else
+            connection->aql->doorbell();
         run();
         return true;
     }

@@ -123,6 +123,7 @@ private:
     struct SavedMqd {
         std::uint16_t pasid = 0;
         std::uint32_t ctl_stack_offset = 0;
+        std::uint64_t seen_write = 0; // AqlQueue::seen_write()
     };
 
     // command_processor.cpp: queues that are connected
@@ -153,6 +154,10 @@ private:
     void store_control_stack(unsigned slot, std::span<const std::byte> stack,
                              std::uint32_t wave_state_bytes);
     void disconnect(unsigned slot);
+
+    // lost_doorbell.cpp
+    std::optional<std::uint64_t> seen_write(std::uint64_t mqd) const;
+    void lose_doorbell(unsigned slot, std::uint64_t seen);
 
     // queue_reset.cpp
     void connect_reset_registers();

@@ -25,6 +25,13 @@ struct StopRequest {
     bool save = false;   // its waves are to be saved
 };
 
+// A user queue that a runlist maps.
+struct MappedQueue {
+    std::uint32_t doorbell = 0; // dword in the doorbell BAR
+    unsigned vmid = 0;
+    std::uint16_t pasid = 0;
+};
+
 class CpFaults {
 public:
     virtual ~CpFaults() = default;
@@ -34,6 +41,9 @@ public:
     virtual bool skip_unmap(const StopRequest& request) {
         return static_cast<void>(request), false;
     }
+    // Asked for a queue that is mapped again and has packets it never saw: true keeps it from
+    // looking at its write pointer.
+    virtual bool lose_doorbell(const MappedQueue& queue) { return static_cast<void>(queue), false; }
     // The HIQ writes CP_IQ_WAIT_TIME2: true keeps the write from this XCC.
     virtual bool lose_grace(unsigned xcc) { return static_cast<void>(xcc), false; }
     // The driver reads CP_HQD_ACTIVE of a queue with a pending dequeue.

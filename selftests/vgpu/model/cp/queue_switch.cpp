@@ -55,8 +55,12 @@ std::uint64_t CommandProcessor::own_mqd(const pm4::MapQueues& packet) const {
 }
 
 void CommandProcessor::load_queue(unsigned slot, const pm4::MapQueues& packet, unsigned vmid) {
-    load_mqd(slot, own_mqd(packet), packet, vmid);
+    const std::uint64_t mqd = own_mqd(packet);
+    const auto seen = seen_write(mqd);
+    load_mqd(slot, mqd, packet, vmid);
     connect(slot, true);
+    if (seen)
+        lose_doorbell(slot, *seen);
 }
 
 void CommandProcessor::connect(unsigned slot, bool by_runlist) {
@@ -224,7 +228,8 @@ void CommandProcessor::store_queue(unsigned slot, StopMode mode) {
                                  hqd.registers[index]);
     if (connection.aql && mode == StopMode::save)
         saved_mqds_[hqd.mqd()] = {unit_.memory.pasid(hqd.vmid()),
-                                  hqd.registers[hqd::cntl_stack_offset]};
+                                  hqd.registers[hqd::cntl_stack_offset],
+                                  connection.aql->seen_write()};
 }
 
 unsigned CommandProcessor::scribble_saved_mqds(std::uint16_t pasid) {
