@@ -185,7 +185,15 @@ Check check_node(const Result<kfd_ioctl_preempt_query_args>& query, const kfd::N
                 "check that this user may use the GPU's render node", Exit::failed};
     const std::string text = fmt::format("{}: {} XCC, stops by {}", name, query->num_xcc,
                                          words_or_dash(preempt_type_names(query->type_mask)));
-    if ((query->type_mask & (1U << KFD_PREEMPT_TYPE_SAVE)) == 0)
+    const bool can_save = (query->type_mask & (1U << KFD_PREEMPT_TYPE_SAVE)) != 0;
+    if (query->degraded != 0)
+        return {"gpu", can_save ? Verdict::warn : Verdict::fail,
+                fmt::format("{}; the driver gave up because {}", text,
+                            fmt::join(degraded_names(query->degraded), ", ")),
+                "read the kernel log, then as root, to try again: "
+                "echo 0 > /sys/module/amdgpu/parameters/preempt_degraded",
+                can_save ? Exit::ok : Exit::unsupported};
+    if (!can_save)
         return {"gpu", Verdict::fail, text,
                 "it cannot stop mid-kernel (no SAVE): CWSR is off (amdgpu.cwsr_enable=0) or this "
                 "GPU cannot under this scheduler",

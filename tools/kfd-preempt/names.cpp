@@ -129,6 +129,16 @@ std::vector<std::string> cap_names(std::uint64_t caps) {
     return bit_names(caps, table);
 }
 
+std::vector<std::string> degraded_names(std::uint32_t degraded) {
+    static constexpr BitName<std::uint32_t> table[] = {
+        {KFD_PREEMPT_DEGRADED_FENCE, "unmaps of the runlist were late or failed"},
+        {KFD_PREEMPT_DEGRADED_STILL_ACTIVE, "an unmap left a queue running"},
+        {KFD_PREEMPT_DEGRADED_GRACE, "FAST does not reach every XCC"},
+        {KFD_PREEMPT_DEGRADED_MES, "a call of the MES failed"},
+    };
+    return bit_names(degraded, table);
+}
+
 std::vector<std::string> preempt_type_names(std::uint32_t type_mask) {
     static constexpr BitName<std::uint32_t> table[] = {
         {1U << KFD_PREEMPT_TYPE_DRAIN, "DRAIN"},

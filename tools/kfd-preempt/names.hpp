@@ -16,6 +16,7 @@ std::string sched_mode_name(std::uint32_t sched_mode);
 std::vector<std::string> hold_names(std::uint32_t holds);
 std::vector<std::string> status_names(std::uint32_t status);
 std::vector<std::string> cap_names(std::uint64_t caps);
+std::vector<std::string> degraded_names(std::uint32_t degraded);
 std::vector<std::string> preempt_type_names(std::uint32_t type_mask);
 
 // "a b c", or a dash for none.

@@ -128,6 +128,25 @@ TEST_F(DoctorTest, secure_boot_asks_for_the_key_only_while_our_module_is_not_loa
     expect_check(cli::doctor(context), "secure-boot", "ok", "off");
 }
 
+TEST_F(DoctorTest, a_gpu_that_the_driver_gave_up_says_why_and_how_to_try_again) {
+    script->expect_query(0);
+    script->expect_query(5230, 0, test::Script::all_caps, 0, KFD_PREEMPT_ABI_MAJOR,
+                         KFD_PREEMPT_DEGRADED_FENCE);
+    const cli::Report report = cli::doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "gpu", "fail", "unmaps of the runlist were late or failed");
+    expect_check(report, "gpu", "fail", "preempt_degraded");
+}
+
+TEST_F(DoctorTest, a_gpu_that_has_given_up_fast_alone_is_a_warning) {
+    script->expect_query(0);
+    script->expect_query(5230, 0, test::Script::all_caps, 1U << KFD_PREEMPT_TYPE_SAVE,
+                         KFD_PREEMPT_ABI_MAJOR, KFD_PREEMPT_DEGRADED_GRACE);
+    const cli::Report report = cli::doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    expect_check(report, "gpu", "warn", "FAST does not reach every XCC");
+}
+
 TEST_F(DoctorTest, a_gpu_that_cannot_save_is_a_failure) {
     script->expect_query(0);
     script->expect_query(5230, 0, test::Script::all_caps, 1U << KFD_PREEMPT_TYPE_DRAIN);

@@ -60,12 +60,14 @@ Script::~Script() {
 }
 
 void Script::expect_query(std::uint32_t gpu_id, int answer, std::uint64_t caps,
-                          std::uint32_t type_mask, std::uint32_t abi_major) {
+                          std::uint32_t type_mask, std::uint32_t abi_major,
+                          std::uint32_t degraded) {
     ExpectedCall call{AMDKFD_IOC_PREEMPT_QUERY, answer};
     call.query.gpu_id = gpu_id;
     call.query.caps = caps;
     call.query.type_mask = type_mask;
     call.query.abi_major = abi_major;
+    call.query.degraded = degraded;
     call.query.max_batch = max_batch;
     call.query.num_xcc = gpu_id == 0 ? 0 : 1;
     calls_.push_back(std::move(call));

@@ -52,7 +52,7 @@ public:
 
     void expect_query(std::uint32_t gpu_id, int answer = 0, std::uint64_t caps = all_caps,
                       std::uint32_t type_mask = 1U << KFD_PREEMPT_TYPE_SAVE,
-                      std::uint32_t abi_major = KFD_PREEMPT_ABI_MAJOR);
+                      std::uint32_t abi_major = KFD_PREEMPT_ABI_MAJOR, std::uint32_t degraded = 0);
     void expect_status(pid_t pid, std::uint32_t queue_id, int answer, std::uint32_t state = 0,
                        std::uint32_t holds = 0);
     void expect_switch(pid_t pid, std::uint32_t flags, std::uint16_t op,
