@@ -5,12 +5,15 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sys/wait.h>
 
 #include "gpu_debugfs.h"
+#include "gpu_fault.h"
 #include "jobs.h"
 #include "kselftest_harness.h"
 #include "preempt.h"
 #include "probes.h"
+#include "sched_mode.h"
 #include "wait.h"
 
 #define LONG_MS 30000u
@@ -72,16 +75,92 @@ static void expect_state(struct __test_metadata *_metadata, FIXTURE_DATA(in_rese
 	EXPECT_EQ(state == KFD_PREEMPT_STATE_DEAD, !!(status.holds & KFD_PREEMPT_HOLD_DEAD));
 }
 
+/* The first queue is held, and the GPU about to be reset. */
+static void begin_reset(struct __test_metadata *_metadata, FIXTURE_DATA(in_reset) *self,
+			pthread_t *thread)
+{
+	ASSERT_EQ(0, preempt_queue(self->fd, self->queue[0].id));
+	ASSERT_EQ(0, probes_set(PROBE, THE_NEXT));
+	ASSERT_EQ(0, pthread_create(thread, NULL, reset_gpu, NULL));
+	EXPECT_TRUE(wait_until(reset_waits, NULL, LONG_MS));
+}
+
+static void end_reset(struct __test_metadata *_metadata, pthread_t thread)
+{
+	void *failed;
+
+	ASSERT_EQ(0, probes_set(PROBE, GO_ON));
+	ASSERT_EQ(0, pthread_join(thread, &failed));
+	ASSERT_EQ(NULL, failed);
+}
+
+/* An operator holds both queues of its parent or none. True when it is refused both. */
+static bool operator_holds_none(const FIXTURE_DATA(in_reset) *self)
+{
+	struct kfd_preempt_switch_entry entry[2] = {};
+	pid_t parent = getpid(), child;
+	unsigned int i;
+	int status, fd;
+
+	for (i = 0; i < 2; i++) {
+		entry[i].queue_id = self->queue[i].id;
+		entry[i].op = KFD_PREEMPT_OP_PREEMPT;
+		entry[i].preempt_type = KFD_PREEMPT_TYPE_SAVE;
+	}
+	child = fork();
+	if (!child) {
+		fd = kfd_open();
+		if (fd < 0 || preempt_switch(fd, parent, KFD_PREEMPT_SWITCH_ALL_OR_NOTHING, entry, 2))
+			_exit(2);
+		_exit(entry[0].result == -EBUSY && entry[1].result == -EBUSY ? 0 : 1);
+	}
+	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+	       !WEXITSTATUS(status);
+}
+
+/* One queue is held already, so that only the other one needs the hardware. */
+TEST_F_TIMEOUT(in_reset, all_or_nothing_holds_nothing, 120)
+{
+	struct kfd_ioctl_preempt_status_args status;
+	pthread_t thread;
+	unsigned int i;
+
+	begin_reset(_metadata, self, &thread);
+	EXPECT_TRUE(operator_holds_none(self));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, preempt_status(self->fd, 0, self->queue[i].id, &status));
+		EXPECT_EQ(0, status.holds & KFD_PREEMPT_HOLD_OPERATOR);
+	}
+	end_reset(_metadata, thread);
+}
+
+TEST_F_TIMEOUT(in_reset, fast_sends_no_packet, 120)
+{
+	struct kfd_preempt_switch_entry entry = {
+		.queue_id = self->queue[1].id,
+		.op = KFD_PREEMPT_OP_PREEMPT,
+		.preempt_type = KFD_PREEMPT_TYPE_SAVE,
+	};
+	bool has_fast = driver_facts(self->fd).caps & KFD_PREEMPT_CAP_FAST;
+	pthread_t thread;
+	int64_t before;
+
+	begin_reset(_metadata, self, &thread);
+	before = gpu_counter("hiq_packets/WRITE_DATA");
+	EXPECT_LE(0, before);
+	EXPECT_EQ(has_fast ? 0 : -EINVAL,
+		  preempt_switch(self->fd, 0, KFD_PREEMPT_SWITCH_FAST, &entry, 1));
+	EXPECT_EQ(has_fast ? -EBUSY : 0, entry.result);
+	EXPECT_EQ(before, gpu_counter("hiq_packets/WRITE_DATA"));
+	end_reset(_metadata, thread);
+}
+
 TEST_F_TIMEOUT(in_reset, calls_before_the_queues_are_dead_change_nothing, 120)
 {
 	const uint32_t held = self->queue[0].id, other = self->queue[1].id;
 	pthread_t thread;
-	void *failed;
 
-	ASSERT_EQ(0, preempt_queue(self->fd, held));
-	ASSERT_EQ(0, probes_set(PROBE, THE_NEXT));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, reset_gpu, NULL));
-	EXPECT_TRUE(wait_until(reset_waits, NULL, LONG_MS));
+	begin_reset(_metadata, self, &thread);
 
 	EXPECT_EQ(-EBUSY, preempt_queue(self->fd, other));
 	EXPECT_EQ(-EBUSY, resume_queue(self->fd, held));
@@ -93,9 +172,7 @@ TEST_F_TIMEOUT(in_reset, calls_before_the_queues_are_dead_change_nothing, 120)
 		TH_LOG("the reset did not wait for the calls: does the guest have two CPUs?");
 	}
 
-	ASSERT_EQ(0, probes_set(PROBE, GO_ON));
-	ASSERT_EQ(0, pthread_join(thread, &failed));
-	ASSERT_EQ(NULL, failed);
+	end_reset(_metadata, thread);
 	expect_state(_metadata, self, 0, KFD_PREEMPT_STATE_DEAD, KFD_PREEMPT_HOLD_SELF);
 	expect_state(_metadata, self, 1, KFD_PREEMPT_STATE_DEAD, 0);
 	EXPECT_EQ(-EIO, preempt_queue(self->fd, other));
