@@ -72,24 +72,6 @@ static bool end_leader(const struct target *target)
 	return wait_until(leader_has_ended, &target->pid, LONG_MS);
 }
 
-static int order_by_fd(int fd, int target_fd, uint32_t id, uint16_t op)
-{
-	struct kfd_preempt_switch_entry entry = {
-		.queue_id = id,
-		.op = op,
-		.preempt_type = op == KFD_PREEMPT_OP_PREEMPT ? KFD_PREEMPT_TYPE_SAVE : 0,
-	};
-	struct kfd_ioctl_preempt_switch_args args = {
-		.flags = KFD_PREEMPT_SWITCH_TARGET_FD,
-		.target_fd = target_fd,
-		.entries_ptr = (uintptr_t)&entry,
-		.num_entries = 1,
-	};
-	int ret = kfd_ioctl(fd, AMDKFD_IOC_PREEMPT_SWITCH, &args);
-
-	return ret ? ret : entry.result;
-}
-
 TEST_F(leader, process_without_its_main_thread_is_stopped_by_pid)
 {
 	struct target *target = &self->target;
@@ -110,10 +92,10 @@ TEST_F(leader, process_without_its_main_thread_is_stopped_by_its_file)
 	struct target *target = &self->target;
 
 	ASSERT_TRUE(end_leader(target));
-	ASSERT_EQ(0, order_by_fd(self->fd, self->target_fd, target->queue_id,
+	ASSERT_EQ(0, switch_queue_by_fd(self->fd, self->target_fd, target->queue_id,
 				 KFD_PREEMPT_OP_PREEMPT));
 	EXPECT_TRUE(target_stands_still(target, 100));
-	ASSERT_EQ(0, order_by_fd(self->fd, self->target_fd, target->queue_id,
+	ASSERT_EQ(0, switch_queue_by_fd(self->fd, self->target_fd, target->queue_id,
 				 KFD_PREEMPT_OP_RESUME));
 	EXPECT_TRUE(target_moves(target));
 	EXPECT_TRUE(target_finish(target));
@@ -125,7 +107,7 @@ TEST_F(leader, hold_from_before_the_main_thread_ended_is_dropped)
 
 	ASSERT_EQ(0, switch_preempt(self->fd, target->pid, 0, target->queue_id));
 	ASSERT_TRUE(end_leader(target));
-	EXPECT_EQ(0, order_by_fd(self->fd, self->target_fd, target->queue_id,
+	EXPECT_EQ(0, switch_queue_by_fd(self->fd, self->target_fd, target->queue_id,
 				 KFD_PREEMPT_OP_RESUME));
 	EXPECT_TRUE(target_moves_within(target, 5000));
 }

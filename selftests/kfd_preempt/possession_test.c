@@ -15,24 +15,6 @@ struct answers {
 	int status_by_fd;
 };
 
-static int call_by_fd(int fd, int target_fd, uint32_t id, uint16_t op)
-{
-	struct kfd_preempt_switch_entry entry = {
-		.queue_id = id,
-		.op = op,
-		.preempt_type = op == KFD_PREEMPT_OP_PREEMPT ? KFD_PREEMPT_TYPE_SAVE : 0,
-	};
-	struct kfd_ioctl_preempt_switch_args args = {
-		.flags = KFD_PREEMPT_SWITCH_TARGET_FD,
-		.target_fd = target_fd,
-		.entries_ptr = (uintptr_t)&entry,
-		.num_entries = 1,
-	};
-	int ret = kfd_ioctl(fd, AMDKFD_IOC_PREEMPT_SWITCH, &args);
-
-	return ret ? ret : entry.result;
-}
-
 static void try_as_nobody(const struct target *target, int target_fd, struct answers *answers)
 {
 	struct kfd_ioctl_preempt_status_args status = {
@@ -46,9 +28,9 @@ static void try_as_nobody(const struct target *target, int target_fd, struct ans
 	    setresuid(NOBODY, NOBODY, NOBODY))
 		_exit(1);
 	answers->by_pid = switch_preempt(fd, target->pid, 0, target->queue_id);
-	answers->by_fd = call_by_fd(fd, target_fd, target->queue_id, KFD_PREEMPT_OP_PREEMPT);
+	answers->by_fd = switch_queue_by_fd(fd, target_fd, target->queue_id, KFD_PREEMPT_OP_PREEMPT);
 	answers->status_by_fd = kfd_ioctl(fd, AMDKFD_IOC_PREEMPT_STATUS, &status);
-	answers->resume_by_fd = call_by_fd(fd, target_fd, target->queue_id,
+	answers->resume_by_fd = switch_queue_by_fd(fd, target_fd, target->queue_id,
 					   KFD_PREEMPT_OP_RESUME);
 	_exit(0);
 }

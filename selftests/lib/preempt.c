@@ -83,3 +83,21 @@ int switch_resume(int fd, pid_t pid, uint32_t flags, uint32_t queue_id)
 
 	return ret ? ret : entry.result;
 }
+
+int switch_queue_by_fd(int fd, int target_fd, uint32_t queue_id, uint16_t op)
+{
+	struct kfd_preempt_switch_entry entry = {
+		.queue_id = queue_id,
+		.op = op,
+		.preempt_type = op == KFD_PREEMPT_OP_PREEMPT ? KFD_PREEMPT_TYPE_SAVE : 0,
+	};
+	struct kfd_ioctl_preempt_switch_args args = {
+		.flags = KFD_PREEMPT_SWITCH_TARGET_FD,
+		.target_fd = target_fd,
+		.entries_ptr = (uintptr_t)&entry,
+		.num_entries = 1,
+	};
+	int ret = kfd_ioctl(fd, AMDKFD_IOC_PREEMPT_SWITCH, &args);
+
+	return ret ? ret : entry.result;
+}

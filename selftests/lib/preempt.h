@@ -29,4 +29,7 @@ int preempt_switch(int fd, pid_t pid, uint32_t flags, struct kfd_preempt_switch_
 int switch_preempt(int fd, pid_t pid, uint32_t flags, uint32_t queue_id);
 int switch_resume(int fd, pid_t pid, uint32_t flags, uint32_t queue_id);
 
+/* The same on the process that has opened target_fd; op is KFD_PREEMPT_OP_*, a stop saves. */
+int switch_queue_by_fd(int fd, int target_fd, uint32_t queue_id, uint16_t op);
+
 #endif
