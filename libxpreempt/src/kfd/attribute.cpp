@@ -22,10 +22,14 @@ Result<std::string> read_text(const std::filesystem::path& path, Op op, std::siz
     if (!S_ISREG(info.st_mode))
         return fail(EINVAL, op);
 
-    std::string text(max_bytes, '\0');
+    // Grows with the file: most are a line, and the largest allowed may be 64 MiB.
+    constexpr std::size_t first_bytes = 4096;
+    std::string text(std::min(max_bytes, first_bytes), '\0');
     std::size_t used = 0;
     while (used < max_bytes) {
-        const ssize_t got = ::read(fd.get(), text.data() + used, max_bytes - used);
+        if (used == text.size())
+            text.resize(std::min(max_bytes, 2 * used));
+        const ssize_t got = ::read(fd.get(), text.data() + used, text.size() - used);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
