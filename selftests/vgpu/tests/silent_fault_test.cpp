@@ -18,6 +18,9 @@ constexpr HqdAddress third_slot{1, 0, 4};
 class SilentFaults : public test::TwoProcesses {
 protected:
     bool active(HqdAddress slot) { return gpu.read_hqd(slot, reg::gc::CP_HQD_ACTIVE) == 1; }
+    std::uint32_t write_pointer(HqdAddress slot) {
+        return gpu.read_hqd(slot, reg::gc::CP_HQD_PQ_WPTR_LO);
+    }
     std::int64_t signal_of(const Process& process) const {
         return gpu.get<std::int64_t>(process.page(2) + 8);
     }
@@ -132,8 +135,11 @@ TEST_F(SilentFaults, lost_doorbell_leaves_an_active_queue_idle_until_the_next_do
     EXPECT_EQ(signal_of(first), 10);
     EXPECT_EQ(gpu.device.run(1000), Device::Activity::idle);
     EXPECT_TRUE(works(second, 0x2000));
+    // By this a driver can tell: the HQD does not know what is in memory.
+    EXPECT_EQ(write_pointer(first_slot), 0U);
     submit();
     EXPECT_EQ(signal_of(first), 8);
+    EXPECT_EQ(write_pointer(first_slot), 2U * 16);
 }
 
 TEST_F(SilentFaults, lost_doorbell_is_made_good_by_the_next_mapping) {

@@ -63,6 +63,8 @@ std::uint64_t AqlQueue::consumed() const {
 
 bool AqlQueue::follow() {
     bool progress = false;
+    if (!stopping_)
+        see_write();
     for (;;) {
         const AqlQueue* leader = on(0);
         if (stopping_ || leader == nullptr || next_ >= leader->next_)

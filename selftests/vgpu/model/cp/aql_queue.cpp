@@ -64,6 +64,13 @@ bool AqlQueue::advance_vendor() {
     return true;
 }
 
+// The register counts dwords, as it does on a real MI308X (debugfs, hqds).
+std::uint64_t AqlQueue::see_write() {
+    seen_write_ = unit_.memory.read64(vmid_, hqd_.pair(hqd::wptr_poll));
+    hqd_.set_pair(hqd::pq_wptr, seen_write_ * 16);
+    return seen_write_;
+}
+
 bool AqlQueue::advance() {
     if (!leads())
         return follow();
@@ -77,8 +84,7 @@ bool AqlQueue::advance() {
         progress = true;
     }
     while (!stopping_ && !failed_ && !ignores_writes_ && !still_inactive()) {
-        const std::uint64_t write = unit_.memory.read64(vmid_, hqd_.pair(hqd::wptr_poll));
-        seen_write_ = write;
+        const std::uint64_t write = see_write();
         // Writers reserve slots beyond a full ring and wait for them then: those are not ours yet.
         if (next_ >= write || next_ - consumed() >= ring_packets_)
             break;

@@ -94,6 +94,7 @@ private:
     std::uint64_t packet_va(std::uint64_t index) const;
     std::optional<Packet> load(std::uint64_t index);
     bool advance_vendor();
+    std::uint64_t see_write();
     bool complete(const Packet& packet);
     void retire(std::uint64_t index);
     void invalidate(const Packet& packet);
