@@ -49,7 +49,7 @@ struct kfd_preempt_checkpoint {
 	u8 data[];
 };
 
-/* What allows a caller to act on another process. */
+/* The reason why a caller may act on another process. */
 enum kfd_preempt_right {
 	KFD_PREEMPT_BY_CAPABILITY,	/* CAP_SYS_PTRACE in its user namespace */
 	KFD_PREEMPT_BY_FILE,		/* operator_mode=2: it has a file of it */
@@ -74,6 +74,11 @@ struct kfd_preempt_setter {
  * @num_records: how many (record lock)
  * @sticky: whose STICKY hold it is (p->mutex)
  * @uid: identity that is never reused, 0 until first asked for (p->mutex)
+ * @recheck_node: in the list of queues that are looked at later
+ * @recheck: it is in that list (dqm lock, as the next four)
+ * @recheck_at: when
+ * @read_index_known: it was looked at once since it was preempted or resumed
+ * @read_index: what its read index was then
  * @hw_pending: a dequeue was requested and not seen to complete. The HQD must
  *	not be loaded. NO_HWS only; is_active stays true, so that eviction and
  *	destruction ask the hardware again (dqm lock)
@@ -93,6 +98,11 @@ struct kfd_preempt_q {
 	unsigned int num_records;
 	struct kfd_preempt_setter sticky;
 	u64 uid;
+	struct list_head recheck_node;
+	bool recheck;
+	ktime_t recheck_at;
+	bool read_index_known;
+	u64 read_index;
 	bool hw_pending;
 	u32 pending_type;
 	struct kfd_preempt_checkpoint *checkpoint;
@@ -165,6 +175,8 @@ struct kfd_preempt_batch {
  * struct kfd_preempt_node - what kfd_preempt keeps in a device_queue_manager
  * @list: in the list of nodes of kfd_preempt_nodes.c
  * @remap: maps the runlist again after that has failed
+ * @recheck: looks at the queues of @recheck_list
+ * @recheck_list: queues that were preempted or resumed, oldest first (dqm lock)
  * @degraded: KFD_PREEMPT_DEGRADED_* (dqm lock)
  * @late_fences: unmaps that were late or failed (dqm lock)
  * @grace_checked: FAST is known to reach every XCC, or not to (dqm lock)
@@ -172,6 +184,8 @@ struct kfd_preempt_batch {
 struct kfd_preempt_node {
 	struct list_head list;
 	struct delayed_work remap;
+	struct delayed_work recheck;
+	struct list_head recheck_list;
 	u32 degraded;
 	unsigned int late_fences;
 	bool grace_checked;
@@ -208,6 +222,9 @@ void kfd_preempt_node_remove(struct device_queue_manager *dqm);
 void
 kfd_preempt_nodes_visit(void (*visit)(struct device_queue_manager *dqm, void *data),
 			void *data);
+
+/* kfd_preempt_hw_recheck.inc */
+void kfd_preempt_recheck_cancel(struct queue *q);
 
 /* kfd_preempt_degrade.c */
 void kfd_preempt_degrade(struct device_queue_manager *dqm, u32 bit);

@@ -318,6 +318,12 @@ static inline bool kfd_preempt_has_cwsr(const struct device_queue_manager *dqm)
 	return kfd_preempt_dev(dqm)->cwsr_enabled;
 }
 
+static inline bool kfd_preempt_is_sdma(const struct queue *q)
+{
+	return q->properties.type == KFD_QUEUE_TYPE_SDMA ||
+	       q->properties.type == KFD_QUEUE_TYPE_SDMA_XGMI;
+}
+
 static inline bool kfd_preempt_can_copy(const struct device_queue_manager *dqm)
 {
 	const struct mqd_manager *mqd_mgr = dqm->mqd_mgrs[KFD_MQD_TYPE_CP];

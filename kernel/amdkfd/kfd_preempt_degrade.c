@@ -67,7 +67,7 @@ void kfd_preempt_count_fence(struct device_queue_manager *dqm, u64 ns, bool fail
 		kfd_preempt_degrade(dqm, KFD_PREEMPT_DEGRADED_FENCE);
 }
 
-/* What a node has to give up for these reasons: it is not to be preempted. */
+/* Whether no queue of a node is to be preempted any more. */
 bool kfd_preempt_is_given_up(const struct device_queue_manager *dqm)
 {
 	return READ_ONCE(dqm->preempt.degraded) & ~KFD_PREEMPT_DEGRADED_GRACE;

@@ -310,12 +310,17 @@ bool kfd_preempt_record_closed(struct queue *q, bool *only)
 
 /**
  * kfd_preempt_queue_fini - a queue is about to be freed
- * @q: the queue; NULL and kernel queues have no records
+ * @q: the queue, or NULL; of a user queue the caller does not hold the dqm lock
  */
 void kfd_preempt_queue_fini(struct queue *q)
 {
-	if (!q)
+	/* Those of the kernel are freed with the lock held, and have nothing of ours. */
+	if (!q || q->properties.type == KFD_QUEUE_TYPE_HIQ ||
+	    q->properties.type == KFD_QUEUE_TYPE_DIQ)
 		return;
+	dqm_lock(q->device->dqm);
+	kfd_preempt_recheck_cancel(q);
+	dqm_unlock(q->device->dqm);
 	kfd_preempt_record_drop_all(q);
 	kfd_preempt_setter_fini(&q->preempt.sticky);
 	kvfree(q->preempt.checkpoint);

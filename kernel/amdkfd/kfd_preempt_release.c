@@ -76,14 +76,17 @@ static bool release_queues(struct kfd_process *p, struct mm_struct *mm)
 static bool release_process(struct kfd_process *p)
 {
 	struct mm_struct *mm = NULL;
-	bool again = false;
+	bool again = false, alive;
 
 	if (!mutex_trylock(&p->mutex))
 		return true;
-	if (kfd_preempt_needs_mm(p))
+	alive = READ_ONCE(p->mm);
+	if (alive && kfd_preempt_needs_mm(p)) {
 		mm = kfd_preempt_get_mm(p);
-	/* Without an mm the process is going, and its queues with it. */
-	if (mm || (READ_ONCE(p->mm) && !kfd_preempt_needs_mm(p)))
+		alive = mm;
+	}
+	/* Otherwise the process is going, and its queues with it. */
+	if (alive)
 		again = release_queues(p, mm);
 	mutex_unlock(&p->mutex);
 	/* The last mmput() runs MMU notifiers: not here. */

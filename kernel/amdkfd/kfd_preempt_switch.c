@@ -120,12 +120,6 @@ static int plan_extras(struct switch_call *call, u32 i, struct queue *q)
 	return req->checkpoint ? 0 : -ENOMEM;
 }
 
-static bool is_sdma(const struct queue *q)
-{
-	return q->properties.type == KFD_QUEUE_TYPE_SDMA ||
-	       q->properties.type == KFD_QUEUE_TYPE_SDMA_XGMI;
-}
-
 /*
  * A hold that a tenant has set is no hold of the host's operator: who asks for
  * the same one with more rights becomes its owner.
@@ -159,7 +153,7 @@ static int plan_preempt(struct switch_call *call, u32 i, struct queue *q)
 		req->set = KFD_PREEMPT_HOLD_SELF;
 		already = READ_ONCE(q->properties.preempt_holds) &
 			  KFD_PREEMPT_HOLD_SELF;
-	} else if (!kfd_preempt_sdma && is_sdma(q)) {
+	} else if (!kfd_preempt_sdma && kfd_preempt_is_sdma(q)) {
 		/* Until hardware shows that a long copy lets go in time. */
 		return -EOPNOTSUPP;
 	} else if (req->type == KFD_PREEMPT_TYPE_RESET) {

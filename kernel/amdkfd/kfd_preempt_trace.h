@@ -145,6 +145,25 @@ TRACE_EVENT(kfd_preempt_lost,
 		      kfd_preempt_show_state(__entry->from))
 );
 
+/* The firmware has mapped a queue and not seen its packets: it is mapped again. */
+TRACE_EVENT(kfd_preempt_missed,
+	    TP_PROTO(const struct queue *q, u64 read, u64 write),
+	    TP_ARGS(q, read, write),
+	    TP_STRUCT__entry(__field(pid_t, pid)
+			     __field(u32, gpu_id)
+			     __field(u32, queue_id)
+			     __field(u64, read)
+			     __field(u64, write)),
+	    TP_fast_assign(__entry->pid = q->process->lead_thread->tgid;
+			   __entry->gpu_id = q->device->id;
+			   __entry->queue_id = q->properties.queue_id;
+			   __entry->read = read;
+			   __entry->write = write;),
+	    TP_printk("pid=%d gpu_id=%u queue_id=%u read=%llu write=%llu",
+		      __entry->pid, __entry->gpu_id, __entry->queue_id,
+		      __entry->read, __entry->write)
+);
+
 #endif /* KFD_PREEMPT_TRACE_H */
 
 /* This part must be outside protection */

@@ -135,6 +135,72 @@ TEST_F(degrade, fast_is_dropped_when_an_XCC_misses_the_grace_period)
 	ASSERT_EQ(0, resume_queue(self->fd, self->id));
 }
 
+/* The software GPU forgets the doorbell; the packet runs all the same, without another one. */
+TEST_F_TIMEOUT(degrade, packet_that_came_while_held_runs_though_the_mapping_missed_it, 300)
+{
+	struct aql_signal *signal;
+	struct aql_queue other;
+	struct kfd_buffer memory;
+	char fault[64];
+	int number;
+
+	ASSERT_EQ(0, kfd_buffer_alloc(&self->dev, KFD_IN_SYSTEM, 4096, &memory));
+	signal = memory.addr;
+	signal->value = 1;
+	ASSERT_EQ(0, aql_queue_create(&self->dev, &other));
+	ASSERT_EQ(0, preempt_queue(self->fd, other.id));
+	aql_queue_mark(&other, 1, signal);
+	snprintf(fault, sizeof(fault), "doorbell-lost:pasid=%u", gpu_pasid(getpid()));
+	number = gpu_fault_arm(fault);
+	ASSERT_LE(0, number);
+	ASSERT_EQ(0, resume_queue(self->fd, other.id));
+	EXPECT_TRUE(aql_signal_wait(signal, LONG_MS));
+	EXPECT_EQ(1, gpu_fault_hits(number));
+	EXPECT_EQ(0, driver_facts(self->fd).degraded);
+	EXPECT_EQ(0, aql_queue_destroy(&other));
+	kfd_buffer_free(&self->dev, &memory);
+}
+
+/* Whether the kernel has said so since the last call. */
+static bool kernel_said(int kmsg, const char *text)
+{
+	char record[1024];
+	bool said = false;
+	ssize_t got;
+
+	while ((got = read(kmsg, record, sizeof(record) - 1)) > 0) {
+		record[got] = '\0';
+		said |= strstr(record, text) != NULL;
+	}
+	return said;
+}
+
+/* A process may write what it likes there: that gives up no GPU. */
+TEST_F(degrade, held_process_that_moves_its_read_index_is_told_and_nothing_more)
+{
+	int kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct aql_queue other;
+	unsigned int polls;
+	bool said = false;
+
+	ASSERT_LE(0, kmsg);
+	ASSERT_LE(0, lseek(kmsg, 0, SEEK_END));
+	ASSERT_EQ(0, aql_queue_create(&self->dev, &other));
+	ASSERT_EQ(0, preempt_queue(self->fd, other.id));
+	/* Between the two looks, however far apart they are. */
+	for (polls = 0; polls < LONG_MS && !said; polls++) {
+		*other.read_index += 1;
+		sleep_us(1000);
+		said = kernel_said(kmsg, "the read index of queue");
+	}
+	EXPECT_TRUE(said);
+	EXPECT_EQ(0, driver_facts(self->fd).degraded);
+	*other.read_index = 0;
+	ASSERT_EQ(0, resume_queue(self->fd, other.id));
+	EXPECT_EQ(0, aql_queue_destroy(&other));
+	close(kmsg);
+}
+
 /* The result of an operator's PREEMPT of a queue of its parent. */
 static int by_child(uint32_t queue_id)
 {
