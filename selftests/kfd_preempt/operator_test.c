@@ -121,33 +121,9 @@ TEST_F(operator, hold_ends_with_the_last_reference_to_its_file)
 	EXPECT_TRUE(target_finish(&self->target));
 }
 
-/* Holds the target's queue and waits to be killed. */
-static pid_t start_operator(struct target *target, uint32_t flags)
-{
-	int report[2], ret = -1, fd;
-	pid_t pid;
-
-	if (pipe(report))
-		return -1;
-	pid = fork();
-	if (!pid) {
-		fd = kfd_open();
-		ret = switch_preempt(fd, target->pid, flags, target->queue_id);
-		if (write(report[1], &ret, sizeof(ret)) != sizeof(ret))
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	close(report[1]);
-	if (read(report[0], &ret, sizeof(ret)) != sizeof(ret))
-		ret = -EIO;
-	close(report[0]);
-	return ret ? -1 : pid;
-}
-
 TEST_F(operator, hold_ends_when_the_operator_is_killed)
 {
-	pid_t pid = start_operator(&self->target, 0);
+	pid_t pid = operator_start(&self->target, 1, 0);
 
 	ASSERT_LT(0, pid);
 	EXPECT_TRUE(target_stands_still(&self->target, 200));
@@ -159,7 +135,7 @@ TEST_F(operator, hold_ends_when_the_operator_is_killed)
 
 TEST_F(operator, sticky_hold_outlives_the_operator)
 {
-	pid_t pid = start_operator(&self->target, STICKY);
+	pid_t pid = operator_start(&self->target, 1, STICKY);
 
 	ASSERT_LT(0, pid);
 	ASSERT_EQ(0, kill(pid, SIGKILL));

@@ -37,37 +37,10 @@ FIXTURE_TEARDOWN(release)
 		target_kill(&self->target[i]);
 }
 
-/* Another process holds all targets, one after the other, and waits to be killed. */
-static pid_t start_operator(const struct target *targets)
-{
-	int report[2], ret = -1, fd;
-	unsigned int i;
-	pid_t pid;
-
-	if (pipe(report))
-		return -1;
-	pid = fork();
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		fd = kfd_open();
-		for (i = 0, ret = 0; i < TARGETS && !ret; i++)
-			ret = switch_preempt(fd, targets[i].pid, 0, targets[i].queue_id);
-		if (write(report[1], &ret, sizeof(ret)) != sizeof(ret))
-			_exit(1);
-		for (;;)
-			pause();
-	}
-	close(report[1]);
-	if (read(report[0], &ret, sizeof(ret)) != sizeof(ret))
-		ret = -EIO;
-	close(report[0]);
-	return ret ? -1 : pid;
-}
-
 TEST_F_TIMEOUT(release, process_that_is_blocked_keeps_only_its_own_queue_held, 180)
 {
 	struct target *target = self->target;
-	pid_t operator = start_operator(target);
+	pid_t operator = operator_start(target, TARGETS, 0);
 	unsigned int i;
 
 	ASSERT_LT(0, operator);

@@ -279,4 +279,31 @@ static inline void target_kill(struct target *target)
 	target->pid = 0;
 }
 
+/* Another process holds all of these, one after the other, and waits to be killed. Its pid or -1. */
+static inline pid_t operator_start(const struct target *targets, unsigned int n, uint32_t flags)
+{
+	int report[2], ret = -1, fd;
+	unsigned int i;
+	pid_t pid;
+
+	if (pipe(report))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		fd = kfd_open();
+		for (i = 0, ret = 0; i < n && !ret; i++)
+			ret = switch_preempt(fd, targets[i].pid, flags, targets[i].queue_id);
+		if (write(report[1], &ret, sizeof(ret)) != sizeof(ret))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(report[1]);
+	if (read(report[0], &ret, sizeof(ret)) != sizeof(ret))
+		ret = -EIO;
+	close(report[0]);
+	return ret ? -1 : pid;
+}
+
 #endif
