@@ -94,27 +94,68 @@ static void end_reset(struct __test_metadata *_metadata, pthread_t thread)
 	ASSERT_EQ(NULL, failed);
 }
 
-/* An operator holds both queues of its parent or none. True when it is refused both. */
-static bool operator_holds_none(const FIXTURE_DATA(in_reset) *self)
+/* An operator that is ready to hold both queues of its parent or none, and to say what came of it. */
+struct operator {
+	pid_t pid;
+	int orders, answers;	/* pipes, of a byte each */
+};
+
+static void operator_run(const FIXTURE_DATA(in_reset) *self, pid_t parent, int orders, int answers)
 {
 	struct kfd_preempt_switch_entry entry[2] = {};
-	pid_t parent = getpid(), child;
 	unsigned int i;
-	int status, fd;
+	char refused;
+	int fd;
 
 	for (i = 0; i < 2; i++) {
 		entry[i].queue_id = self->queue[i].id;
 		entry[i].op = KFD_PREEMPT_OP_PREEMPT;
 		entry[i].preempt_type = KFD_PREEMPT_TYPE_SAVE;
 	}
-	child = fork();
-	if (!child) {
-		fd = kfd_open();
-		if (fd < 0 || preempt_switch(fd, parent, KFD_PREEMPT_SWITCH_ALL_OR_NOTHING, entry, 2))
-			_exit(2);
-		_exit(entry[0].result == -EBUSY && entry[1].result == -EBUSY ? 0 : 1);
-	}
-	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+	fd = kfd_open();
+	if (fd < 0 || write(answers, "r", 1) != 1 || read(orders, &refused, 1) != 1)
+		_exit(1);
+	refused = !preempt_switch(fd, parent, KFD_PREEMPT_SWITCH_ALL_OR_NOTHING, entry, 2) &&
+		  entry[0].result == -EBUSY && entry[1].result == -EBUSY;
+	if (!refused)
+		printf("# results %d and %d\n", entry[0].result, entry[1].result);
+	fflush(stdout);
+	_exit(write(answers, &refused, 1) != 1);
+}
+
+/* Opens /dev/kfd, which may wait for work of both CPUs, before the reset has taken one. */
+static bool operator_start(const FIXTURE_DATA(in_reset) *self, struct operator *operator)
+{
+	int orders[2], answers[2];
+	pid_t parent = getpid();
+	char ready;
+
+	if (pipe(orders) || pipe(answers))
+		return false;
+	operator->pid = fork();
+	if (!operator->pid)
+		operator_run(self, parent, orders[0], answers[1]);
+	close(orders[0]);
+	close(answers[1]);
+	operator->orders = orders[1];
+	operator->answers = answers[0];
+	return operator->pid > 0 && read(operator->answers, &ready, 1) == 1;
+}
+
+/* True when it is refused both queues. */
+static bool operator_holds_none(const struct operator *operator)
+{
+	char refused;
+
+	return write(operator->orders, "h", 1) == 1 &&
+	       read(operator->answers, &refused, 1) == 1 && refused;
+}
+
+static bool operator_end(const struct operator *operator)
+{
+	int status;
+
+	return waitpid(operator->pid, &status, 0) == operator->pid && WIFEXITED(status) &&
 	       !WEXITSTATUS(status);
 }
 
@@ -122,16 +163,20 @@ static bool operator_holds_none(const FIXTURE_DATA(in_reset) *self)
 TEST_F_TIMEOUT(in_reset, all_or_nothing_holds_nothing, 120)
 {
 	struct kfd_ioctl_preempt_status_args status;
+	struct operator operator;
 	pthread_t thread;
 	unsigned int i;
 
+	ASSERT_TRUE(operator_start(self, &operator));
 	begin_reset(_metadata, self, &thread);
-	EXPECT_TRUE(operator_holds_none(self));
+	EXPECT_TRUE(operator_holds_none(&operator));
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, preempt_status(self->fd, 0, self->queue[i].id, &status));
 		EXPECT_EQ(0, status.holds & KFD_PREEMPT_HOLD_OPERATOR);
 	}
+	EXPECT_EQ(WAITS, probes_get(PROBE));
 	end_reset(_metadata, thread);
+	EXPECT_TRUE(operator_end(&operator));
 }
 
 TEST_F_TIMEOUT(in_reset, fast_sends_no_packet, 120)
