@@ -266,7 +266,7 @@ static void table_hold(struct kunit *test, struct queue *q, u32 holds)
 	q->properties.preempt_holds = holds;
 	if (!(holds & OPERATOR))
 		return;
-	rec = kfd_preempt_record_alloc(caller->file, q);
+	rec = kfd_preempt_record_alloc(caller->file, q, KFD_PREEMPT_BY_CAPABILITY);
 	KUNIT_ASSERT_NOT_NULL(test, rec);
 	kfd_preempt_record_link(rec);
 }
