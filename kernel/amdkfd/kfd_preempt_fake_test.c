@@ -92,13 +92,22 @@ struct fake_gpu {
 /* KUnit runs one test at a time, but the driver calls from workers as well. */
 static struct fake_gpu *fake;
 
+/* A wait is made in slices, and noted once. */
+static void fake_note(enum fake_op op, int queue)
+{
+	unsigned int n = fake->num_calls;
+	struct fake_call *last = n && n <= FAKE_CALLS ? &fake->calls[n - 1] : NULL;
+
+	if (op == FAKE_WAIT && last && last->op == op && last->queue == queue)
+		return;
+	if (n < FAKE_CALLS)
+		fake->calls[n] = (struct fake_call){ .op = op, .queue = queue };
+	fake->num_calls++;
+}
+
 static int fake_called(enum fake_op op, int queue)
 {
-	if (fake->num_calls < FAKE_CALLS) {
-		fake->calls[fake->num_calls].op = op;
-		fake->calls[fake->num_calls].queue = queue;
-	}
-	fake->num_calls++;
+	fake_note(op, queue);
 	if (!fake->fail_err || fake->fail_op != op)
 		return 0;
 	if (fake->fail_after) {

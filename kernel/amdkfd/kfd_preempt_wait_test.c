@@ -122,11 +122,16 @@ static void wait_reset_test(struct kunit *test)
 	fake_check(test);
 }
 
-/* UPDATE_QUEUE refuses a process with a reset queue before it unmaps anything. */
+/*
+ * UPDATE_QUEUE refuses a process with a reset queue before it unmaps anything.
+ * Only firmware resets single queues.
+ */
 static void wait_update_test(struct kunit *test)
 {
 	struct queue *q = fake->queues[1];
 
+	if (fake->sched == KFD_PREEMPT_SCHED_NO_HWS)
+		return;
 	fake->pdd->has_reset_queue = true;
 	KUNIT_EXPECT_EQ(test, update_queue(fake->dqm, q, NULL), -EACCES);
 	KUNIT_EXPECT_EQ(test, fake->num_calls, 0);
