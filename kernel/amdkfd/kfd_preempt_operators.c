@@ -314,9 +314,8 @@ bool kfd_preempt_record_closed(struct queue *q, bool *only)
  */
 void kfd_preempt_queue_fini(struct queue *q)
 {
-	/* Those of the kernel are freed with the lock held, and have nothing of ours. */
-	if (!q || q->properties.type == KFD_QUEUE_TYPE_HIQ ||
-	    q->properties.type == KFD_QUEUE_TYPE_DIQ)
+	/* That of the kernel is freed with the lock held, and has nothing of ours. */
+	if (!q || q->properties.type == KFD_QUEUE_TYPE_HIQ)
 		return;
 	dqm_lock(q->device->dqm);
 	kfd_preempt_recheck_cancel(q);
