@@ -100,7 +100,12 @@ struct xp_xqueue_state {
  */
 int xp_xqueue_create(void *stream, const struct xp_xqueue_options *options, xp_xqueue_t *xqueue);
 
-/** xp_xqueue_destroy() - resumes, launches what waits, and waits for all of it */
+/**
+ * xp_xqueue_destroy() - resumes, launches what waits, and waits for all of it
+ *
+ * What another thread submits meanwhile is refused (-ESHUTDOWN, or -EBADF). -EDEADLK: in a launch
+ * function of the xqueue itself.
+ */
 int xp_xqueue_destroy(xp_xqueue_t xqueue);
 
 /**
@@ -131,7 +136,7 @@ int xp_xqueue_wait_all(xp_xqueue_t xqueue);
  * @level: receives the level reached; may be NULL
  *
  * Counted: as many resumes are needed. When it returns no launch is going on and none will begin;
- * at XP_LEVEL_INTERRUPT no wave of the stream runs. With XP_SUSPEND_FINISH_LAUNCHED none runs at a
+ * one that HIP makes wait for the queue itself is let end first (xp_xqueue_create(3)). At XP_LEVEL_INTERRUPT no wave of the stream runs. With XP_SUSPEND_FINISH_LAUNCHED none runs at a
  * lower level either; another thread's resumes count as usual meanwhile. A command that could not
  * be waited for is an error, and then nothing stays suspended.
  */

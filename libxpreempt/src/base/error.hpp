@@ -26,10 +26,12 @@ enum class Op : std::uint8_t {
     choose_level,
     submit,
     launch,
+    launch_function,
     wait,
     suspend,
     resume,
     configure,
+    destroy,
     handle,
     open_control,
     set_name,
@@ -69,10 +71,13 @@ constexpr const char* phrase(Op op) {
     case Op::choose_level: return "choosing a level";
     case Op::submit: return "submitting a command";
     case Op::launch: return "launching a command";
+    case Op::launch_function:
+        return "launching a command, whose launch function threw an exception,";
     case Op::wait: return "waiting for a command";
     case Op::suspend: return "suspending an xqueue";
     case Op::resume: return "resuming an xqueue";
     case Op::configure: return "configuring an xqueue";
+    case Op::destroy: return "destroying an xqueue in its own launch function";
     case Op::handle: return "looking up a handle";
     case Op::open_control: return "opening the control socket";
     case Op::set_name: return "naming a stream or an xqueue";

@@ -172,12 +172,14 @@ void Library::let_everything_run() {
     (void)scheduling.stop(); // it would suspend again
     gates_.shut();
     order_.shut();
+    // First of all: a launch that is going on may wait for a queue that is held, and the rest here
+    // waits for the launch.
+    holds_.release_all();
     for (const auto& xqueue : xqueues.all()) {
         (void)xqueue->drop();
         while (xqueue->state().suspends > 0 && xqueue->resume()) {
         }
     }
-    holds_.release_all();
 }
 
 } // namespace xpreempt::capi

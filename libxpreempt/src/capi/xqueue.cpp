@@ -118,13 +118,19 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
 
 int xp_xqueue_destroy(xp_xqueue_t xqueue) {
     return fence([&](Library& library) -> Result<void> {
+        const auto found = library.xqueues.find(xqueue.handle);
+        if (!found)
+            return tl::make_unexpected(found.error());
+        if ((*found)->called_from_launch())
+            return fail(EDEADLK, Op::destroy);
         const auto removed = library.xqueues.remove(xqueue.handle);
         library.labels.forget_xqueue(xqueue.handle);
         if (!removed)
             return tl::make_unexpected(removed.error());
         library.scheduling.destroyed(**removed);
+        const auto closed = (*removed)->close();
         library.order().forget_owner(xqueue.handle);
-        return {};
+        return closed;
     });
 }
 

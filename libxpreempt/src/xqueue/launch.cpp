@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cxxabi.h>
 
 namespace xpreempt::xqueue {
 
@@ -17,6 +18,37 @@ constexpr std::size_t max_failures = 1024;
 
 } // namespace
 
+// The time in which this thread is the one that launches. Comes with mutex_ locked and leaves it
+// locked, also when a thread is cancelled in a launch function.
+class XQueue::Turn {
+public:
+    Turn(XQueue& queue, Lock& lock) : queue_(queue), lock_(lock) {
+        queue_.launching_ = true;
+        queue_.launcher_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+        lock_.unlock();
+    }
+    ~Turn() {
+        if (lock_.owns_lock())
+            return;
+        end();
+        queue_.changed_.notify_all();
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    Turn(Turn&&) = delete;
+    Turn& operator=(Turn&&) = delete;
+
+    void end() {
+        lock_.lock();
+        queue_.launching_ = false;
+        queue_.launcher_.store({}, std::memory_order_relaxed);
+    }
+
+private:
+    XQueue& queue_;
+    Lock& lock_;
+};
+
 bool XQueue::called_from_launch() const {
     return launcher_.load(std::memory_order_relaxed) == std::this_thread::get_id();
 }
@@ -25,12 +57,14 @@ Result<Ticket> XQueue::submit(const Command& command) {
     Lock lock(mutex_);
     if (pending_ == 0 && may_launch() && in_flight_ >= pace_.threshold())
         reap(lock);
-    while (pending_ >= pace_.config().capacity && broken_.errno_value == 0) {
+    while (pending_ >= pace_.config().capacity && broken_.errno_value == 0 && !closed_) {
         // The launch that is going on is this thread's: nobody else could make room.
         if (called_from_launch())
             return fail(EAGAIN, Op::submit);
         changed_.wait(lock);
     }
+    if (closed_)
+        return fail(ESHUTDOWN, Op::submit);
     if (broken_.errno_value != 0)
         return tl::make_unexpected(broken_);
     const Ticket ticket = submitted_ + 1;
@@ -71,19 +105,28 @@ std::uint32_t XQueue::until_marker() const {
     return batch > unmarked_ ? batch - unmarked_ : 1;
 }
 
+// A launch function is the program's code.
+Result<void> XQueue::launch_one(const Launch& launch) {
+    try {
+        return hw_->launch(launch);
+    } catch (const abi::__forced_unwind&) {
+        throw; // the thread is cancelled, or exits
+    } catch (...) {
+        return fail(EIO, Op::launch_function);
+    }
+}
+
 // Comes with mutex_ locked, and launching is our turn; leaves it locked. Launches the commands in
 // order until a suspend comes, and returns how many it tried. The others are pending as before.
 std::size_t XQueue::launch(Lock& lock, std::span<Attempt> attempts) {
     const auto count = static_cast<std::uint32_t>(attempts.size());
     const std::uint32_t before_marker = until_marker();
     pending_ -= count;
-    launching_ = true;
-    launcher_.store(std::this_thread::get_id(), std::memory_order_relaxed);
-    lock.unlock();
+    Turn turn(*this, lock);
     std::uint32_t tried = 0, launched = 0;
     while (tried < count && withheld_.load(std::memory_order_relaxed) == 0) {
         Attempt& attempt = attempts[tried++];
-        if (const auto answer = hw_->launch(attempt.launch); answer)
+        if (const auto answer = launch_one(attempt.launch); answer)
             ++launched;
         else
             attempt.error = answer.error();
@@ -94,9 +137,7 @@ std::size_t XQueue::launch(Lock& lock, std::span<Attempt> attempts) {
     const bool mark = launched >= before_marker;
     if (mark)
         marker = hw_->mark();
-    lock.lock();
-    launching_ = false;
-    launcher_.store({}, std::memory_order_relaxed);
+    turn.end();
     pending_ += count - tried;
     for (const Attempt& attempt : attempts.first(tried))
         account(attempt);
@@ -133,13 +174,9 @@ void XQueue::add_marker(std::shared_ptr<Marker> marker) {
 
 // As launch(): the marker must come right behind the commands that it counts.
 Result<void> XQueue::place_marker(Lock& lock) {
-    launching_ = true;
-    launcher_.store(std::this_thread::get_id(), std::memory_order_relaxed);
-    lock.unlock();
+    Turn turn(*this, lock);
     auto marker = hw_->mark();
-    lock.lock();
-    launching_ = false;
-    launcher_.store({}, std::memory_order_relaxed);
+    turn.end();
     tell_of_work();
     changed_.notify_all();
     wake_worker();

@@ -12,6 +12,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// A launch takes microseconds, or the time it takes to load a kernel.
+constexpr auto patience = std::chrono::milliseconds(20);
+constexpr auto first_lift = std::chrono::milliseconds(1);
+
 // Reads the clock only where there is something to wait for: it costs as much as the rest of the
 // suspend of an idle queue.
 class Stopwatch {
@@ -122,6 +126,24 @@ Result<void> XQueue::start(Lock& lock) {
     return {};
 }
 
+// Until no launch is going on. One may wait inside HIP for room in the ring or in the memory of
+// kernel arguments, which comes only when the queue that is held goes on: so it is let go from time
+// to time, longer each time.
+void XQueue::outlast_launch(Lock& lock, Error& missed) {
+    const auto over = [this] { return !launching_; };
+    for (auto lift = first_lift; launching_; lift *= 2) {
+        if (!hardware_held()) {
+            changed_.wait(lock, over);
+            continue; // it was a marker, and there may be another
+        }
+        if (changed_.wait_for(lock, patience, over) || !start(lock))
+            continue;
+        changed_.notify_all();
+        changed_.wait_for(lock, lift, over);
+        missed = stop(lock, false);
+    }
+}
+
 void XQueue::drop_hold() {
     --holds_;
     withheld_.fetch_sub(1, std::memory_order_relaxed);
@@ -139,6 +161,8 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
     Stopwatch stopwatch;
     std::unique_lock control(control_mutex_);
     Lock lock(mutex_);
+    if (closed_)
+        return fail(ESHUTDOWN, Op::suspend);
     Error missed{0, Op::suspend};
     withheld_.fetch_add(1, std::memory_order_relaxed);
     tell_of_holds();
@@ -150,7 +174,7 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
     }
     if (launching_) {
         stopwatch.start();
-        changed_.wait(lock, [this] { return !launching_; });
+        outlast_launch(lock, missed);
     }
     if (holds_ > 1 && held_level_ < needed())
         missed = {EOPNOTSUPP, Op::choose_level}; // it is that of who came first, and stays

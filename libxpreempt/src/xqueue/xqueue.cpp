@@ -19,7 +19,17 @@ XQueue::XQueue(std::unique_ptr<HwQueue> hw, LaunchConfig config, Level highest)
     pthread_setname_np(worker_.native_handle(), "xpreempt-xqueue");
 }
 
-XQueue::~XQueue() {
+Result<void> XQueue::close() {
+    if (called_from_launch())
+        return fail(EDEADLK, Op::destroy);
+    const std::lock_guard closing(close_mutex_); // who comes second waits for the first
+    {
+        const Lock lock(mutex_);
+        if (stopping_)
+            return {};
+        closed_ = true;
+        changed_.notify_all();
+    }
     // A start that the hardware refuses is final here: the queue is dead or gone.
     while (state().suspends > 0 && resume()) {
     }
@@ -40,6 +50,7 @@ XQueue::~XQueue() {
     worker_.join();
     if (watcher_.joinable())
         watcher_.join();
+    return {};
 }
 
 Result<void> XQueue::configure(const LaunchConfig& config) {

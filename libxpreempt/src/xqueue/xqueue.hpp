@@ -70,9 +70,10 @@ protected:
     ~Observer() = default;
 };
 
-// Thread-safe. Lock order: control_mutex_ before mutex_; neither is held while the hardware queue
-// launches or marks, control_mutex_ is while it stops or starts. A launch callback must not call
-// back into its own XQueue but to submit; suspend and wait answer EDEADLK there.
+// Thread-safe. Lock order: close_mutex_, control_mutex_, mutex_; the latter two are not held while
+// the hardware queue launches or marks, control_mutex_ is while it stops or starts. A launch
+// function must not call back into its own XQueue but to submit; what waits answers EDEADLK there.
+// An exception out of it is a launch that failed with EIO.
 //
 // Who has set launching_ is the only one to call the hardware queue's launch() and mark(), and
 // looks at withheld_ before each launch. A suspend raises withheld_, then waits until nobody has
@@ -81,14 +82,17 @@ class XQueue {
 public:
     XQueue(std::unique_ptr<HwQueue> hw, LaunchConfig config, Level highest);
 
-    // Resumes, launches what waits, and waits until all of it has completed.
-    ~XQueue();
+    ~XQueue() { (void)close(); }
     XQueue(const XQueue&) = delete;
     XQueue& operator=(const XQueue&) = delete;
     XQueue(XQueue&&) = delete;
     XQueue& operator=(XQueue&&) = delete;
 
     static Result<void> check(const LaunchConfig& config);
+
+    // Refuses new commands and suspends (ESHUTDOWN), resumes, launches what waits, and returns when
+    // all of it has completed and no thread of this is left. EDEADLK in a launch function of this.
+    Result<void> close();
 
     // Launches at once, in this thread, when nothing waits and fewer than `threshold` are in
     // flight.
@@ -105,6 +109,9 @@ public:
 
     // Forgets what is to be launched, relaunches included. Returns how many.
     Result<std::uint64_t> drop();
+
+    // The calling thread is in a launch function of this.
+    bool called_from_launch() const;
 
     LaunchConfig config() const;
     Result<void> configure(const LaunchConfig& config);
@@ -135,6 +142,8 @@ private:
     };
 
     // launch.cpp
+    class Turn;
+    Result<void> launch_one(const Launch& launch);
     void work();
     void launch_pending(Lock& lock);
     std::size_t launch(Lock& lock, std::span<Attempt> attempts);
@@ -148,7 +157,6 @@ private:
     bool may_launch() const {
         return !launching_ && withheld_.load(std::memory_order_relaxed) == 0;
     }
-    bool called_from_launch() const;
     Ticket launchable_from(Ticket ticket);
 
     // complete.cpp
@@ -180,11 +188,13 @@ private:
     Result<void> interrupt(Lock& lock);
     Result<void> start(Lock& lock);
     void take_back(Ticket from);
+    void outlast_launch(Lock& lock, Error& missed);
     void drop_hold();
 
     const std::unique_ptr<HwQueue> hw_;
     std::atomic<std::int32_t> priority_{0};
 
+    std::mutex close_mutex_;
     std::mutex control_mutex_; // suspend and resume, one after the other
 
     // Read without a lock: the first by who asks about itself, the other as told above.
@@ -209,7 +219,8 @@ private:
     bool launching_ = false;      // one thread is in the hardware queue's launch() or mark()
     bool taking_back_ = false;    // in the hardware queue's deactivate(): markers may be void
     bool worker_sleeps_ = false;
-    bool stopping_ = false;
+    bool closed_ = false;       // nothing new is taken
+    bool stopping_ = false;     // and nothing is left
     Error broken_{0, Op::wait}; // completion cannot be told any more: every call answers this
     Dropped dropped_;
     std::map<Ticket, Error> failures_; // of launches by the worker, until waited for

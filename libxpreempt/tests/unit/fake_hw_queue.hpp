@@ -48,6 +48,11 @@ public:
         return launched_while_stopped_;
     }
 
+    [[nodiscard]] bool stopped() const {
+        const std::lock_guard lock(mutex_);
+        return stopped_;
+    }
+
     // Each launch, in order, repeated ones included.
     [[nodiscard]] std::vector<Launch> launches() const {
         const std::lock_guard lock(mutex_);
@@ -56,8 +61,8 @@ public:
 
     LevelChoice best{Level::interrupt, Way::hardware, "told by the test"};
     std::atomic<std::uint64_t> now_ns{0};
-    int stop_errno = 0;  // answer of the next stops
-    int start_errno = 0; // and starts
+    std::atomic<int> stop_errno = 0;  // answer of the next stops
+    std::atomic<int> start_errno = 0; // and starts
     int mark_errno = 0;
     Deactivated deactivated{};             // answer of deactivate()
     std::function<void()> in_deactivate{}; // called there
