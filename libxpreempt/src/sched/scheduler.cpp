@@ -10,6 +10,13 @@ namespace xpreempt::sched {
 
 using Clock = std::chrono::steady_clock;
 
+namespace {
+
+// Between two attempts at what the hardware refused: each is twice the one before.
+constexpr std::chrono::milliseconds first_pause{1}, longest_pause{1000};
+
+} // namespace
+
 Scheduler::Scheduler(Policy& policy) : policy_(policy), thread_([this] { work(); }) {
     pthread_setname_np(thread_.native_handle(), "xpreempt-sched");
 }
@@ -105,12 +112,13 @@ std::vector<Scheduler::Action> Scheduler::decide() {
     return actions;
 }
 
-void Scheduler::act(const Action& action) {
+// False: the hardware refused.
+bool Scheduler::act(const Action& action) {
     const bool suspend = action.verdict == Verdict::suspend;
     Lock lock(queues_mutex_);
     Entry* entry = find(action.queue);
     if (entry == nullptr || entry->acting || entry->suspended == suspend)
-        return; // it is being removed, or was since the decision
+        return true; // it is being removed, or was since the decision
     entry->acting = true;
     xqueue::XQueue& queue = *entry->queue; // stays: remove() waits for us
     lock.unlock();
@@ -122,13 +130,16 @@ void Scheduler::act(const Action& action) {
         entry->suspended = suspend;
     ++(!done ? statistics_.failures : suspend ? statistics_.suspends : statistics_.resumes);
     acted_.notify_all();
+    return done;
 }
 
-void Scheduler::react(Time event) {
+// Returns whether all of it was done.
+bool Scheduler::react(Time event) {
     const std::vector<Action> actions = decide();
+    bool done = true;
     auto action = actions.begin();
     for (; action != actions.end() && action->verdict == Verdict::suspend; ++action)
-        act(*action);
+        done &= act(*action);
     if (action != actions.begin()) {
         const auto reaction =
             std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - event);
@@ -138,19 +149,31 @@ void Scheduler::react(Time event) {
             std::max(statistics_.max_reaction_ns, statistics_.last_reaction_ns);
     }
     for (; action != actions.end(); ++action)
-        act(*action);
+        done &= act(*action);
+    return done;
 }
 
+// What was refused is tried again at the next event, and when none comes: the rest may be idle.
 void Scheduler::work() {
+    auto pause = first_pause;
+    bool done = true;
     Lock lock(note_mutex_);
     for (;;) {
-        noted_.wait(lock, [this] { return pending_ || stopping_; });
+        const auto noted = [this] { return pending_ || stopping_; };
+        if (done)
+            noted_.wait(lock, noted);
+        else if (noted_.wait_for(lock, pause, noted))
+            pause = first_pause;
+        else
+            pause = std::min(2 * pause, longest_pause);
         if (stopping_)
             return;
+        const Time event = pending_ ? event_ : Clock::now();
         pending_ = false;
-        const Time event = event_;
         lock.unlock();
-        react(event);
+        done = react(event);
+        if (done)
+            pause = first_pause;
         lock.lock();
     }
 }

@@ -19,7 +19,7 @@ struct Statistics {
     std::uint64_t decisions = 0; // calls of the policy
     std::uint64_t suspends = 0;
     std::uint64_t resumes = 0;
-    std::uint64_t failures = 0;         // of both; tried again at the next event
+    std::uint64_t failures = 0;         // of both; tried again, ever more seldom
     std::uint64_t last_reaction_ns = 0; // from the event until what must not run was suspended
     std::uint64_t max_reaction_ns = 0;
 };
@@ -68,9 +68,9 @@ private:
 
     void work();
     std::vector<Action> decide();
-    void act(const Action& action);
+    bool act(const Action& action);
     Entry* find(const xqueue::XQueue* queue);
-    void react(Time event);
+    bool react(Time event);
 
     Policy& policy_;
 

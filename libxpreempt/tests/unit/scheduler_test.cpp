@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <gtest/gtest.h>
 #include <memory>
 #include <optional>
@@ -158,9 +159,17 @@ TEST_F(StoppedTest, hardware_that_refuses_to_start_is_asked_again) {
     high.hardware.complete_all();
     until([&] { return scheduler->statistics().failures > 0; });
     EXPECT_TRUE(low.suspended());
-    low.hardware.start_errno = 0;
-    scheduler->note();
+    low.hardware.start_errno = 0; // and no event comes
     until([&] { return !low.suspended(); });
+}
+
+TEST_F(StoppedTest, hardware_that_refuses_for_good_is_asked_ever_more_seldom) {
+    low.hardware.start_errno = EIO;
+    high.hardware.complete_all();
+    until([&] { return scheduler->statistics().failures > 0; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    EXPECT_LE(scheduler->statistics().failures, 9U); // after 0, 1, 3, 7 ... 127, 255 ms
+    low.hardware.start_errno = 0;
 }
 
 // Threads that submit, hint, come and go; in the end everything has completed and nothing is held.
