@@ -137,10 +137,10 @@ INTERPOSER Status hsa_amd_memory_async_copy(void* to, Agent to_agent, const void
                                             Agent from_agent, std::size_t bytes,
                                             std::uint32_t num_waits, const HsaSignal* waits,
                                             HsaSignal completion) {
-    static constinit Next<Status(void*, Agent, const void*, Agent, std::size_t, std::uint32_t,
-                                 const HsaSignal*, HsaSignal)>
-        next{"hsa_amd_memory_async_copy", Library::hsa};
-    auto* function = next();
+    static constinit RocmNext<Status(void*, Agent, const void*, Agent, std::size_t, std::uint32_t,
+                                     const HsaSignal*, HsaSignal)>
+        next{"hsa_amd_memory_async_copy", Rocm::hsa};
+    auto* function = next(__builtin_return_address(0));
     if (function == nullptr)
         return hsa_status_error;
     note_copy(num_waits, waits, completion);
@@ -152,10 +152,10 @@ INTERPOSER Status hsa_amd_memory_async_copy_on_engine(void* to, Agent to_agent, 
                                                       std::uint32_t num_waits,
                                                       const HsaSignal* waits, HsaSignal completion,
                                                       int engine, bool force) {
-    static constinit Next<Status(void*, Agent, const void*, Agent, std::size_t, std::uint32_t,
-                                 const HsaSignal*, HsaSignal, int, bool)>
-        next{"hsa_amd_memory_async_copy_on_engine", Library::hsa};
-    auto* function = next();
+    static constinit RocmNext<Status(void*, Agent, const void*, Agent, std::size_t, std::uint32_t,
+                                     const HsaSignal*, HsaSignal, int, bool)>
+        next{"hsa_amd_memory_async_copy_on_engine", Rocm::hsa};
+    auto* function = next(__builtin_return_address(0));
     if (function == nullptr)
         return hsa_status_error;
     note_copy(num_waits, waits, completion, engine);
@@ -168,10 +168,11 @@ INTERPOSER Status hsa_amd_memory_async_copy_rect(const void* to, const void* to_
                                                  const void* range, Agent agent, int direction,
                                                  std::uint32_t num_waits, const HsaSignal* waits,
                                                  HsaSignal completion) {
-    static constinit Next<Status(const void*, const void*, const void*, const void*, const void*,
-                                 Agent, int, std::uint32_t, const HsaSignal*, HsaSignal)>
-        next{"hsa_amd_memory_async_copy_rect", Library::hsa};
-    auto* function = next();
+    static constinit RocmNext<Status(const void*, const void*, const void*, const void*,
+                                     const void*, Agent, int, std::uint32_t, const HsaSignal*,
+                                     HsaSignal)>
+        next{"hsa_amd_memory_async_copy_rect", Rocm::hsa};
+    auto* function = next(__builtin_return_address(0));
     if (function == nullptr)
         return hsa_status_error;
     note_copy(num_waits, waits, completion);
@@ -180,8 +181,8 @@ INTERPOSER Status hsa_amd_memory_async_copy_rect(const void* to, const void* to_
 }
 
 INTERPOSER Status hsa_signal_destroy(HsaSignal signal) {
-    static constinit Next<Status(HsaSignal)> next{"hsa_signal_destroy", Library::hsa};
-    auto* function = next();
+    static constinit RocmNext<Status(HsaSignal)> next{"hsa_signal_destroy", Rocm::hsa};
+    auto* function = next(__builtin_return_address(0));
     if (function == nullptr)
         return hsa_status_error;
     forget_signal(signal);
@@ -190,9 +191,9 @@ INTERPOSER Status hsa_signal_destroy(HsaSignal signal) {
 
 INTERPOSER Status hsa_amd_signal_async_handler(HsaSignal signal, int condition, std::int64_t value,
                                                Handler* handler, void* argument) {
-    static constinit Next<Status(HsaSignal, int, std::int64_t, Handler*, void*)> next{
-        "hsa_amd_signal_async_handler", Library::hsa};
-    auto* function = next();
+    static constinit RocmNext<Status(HsaSignal, int, std::int64_t, Handler*, void*)> next{
+        "hsa_amd_signal_async_handler", Rocm::hsa};
+    auto* function = next(__builtin_return_address(0));
     if (function == nullptr)
         return hsa_status_error;
     return function(signal, condition, value, stand_before(handler), argument);

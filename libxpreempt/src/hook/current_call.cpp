@@ -26,11 +26,11 @@ constexpr std::uintptr_t hip_stream_per_thread = 2;
 
 // HIP is asked only for streams whose meaning depends on it, and once a thread and change.
 int current_device() {
-    static constinit Next<int(int*)> next{"hipGetDevice", Library::hip};
+    static constinit RocmNext<int(int*)> next{"hipGetDevice", Rocm::hip};
     if (current_call.device >= 0)
         return current_call.device;
     int device = 0;
-    auto* function = next();
+    auto* function = next(nullptr);
     if (function == nullptr || function(&device) != 0 || device < 0 || device >= max_devices)
         return 0; // no device, then there is no stream either
     current_call.device = device;

@@ -10,9 +10,9 @@
 extern "C" __attribute__((visibility("default"))) std::uint64_t
 hsa_queue_add_write_index_screlease(const void* queue, std::uint64_t value) {
     using namespace xpreempt::hook;
-    static constinit Next<std::uint64_t(const void*, std::uint64_t)> next{
-        "hsa_queue_add_write_index_screlease", Library::hsa};
-    const std::uint64_t index = next()(queue, value);
+    static constinit RocmNext<std::uint64_t(const void*, std::uint64_t)> next{
+        "hsa_queue_add_write_index_screlease", Rocm::hsa};
+    const std::uint64_t index = next(__builtin_return_address(0))(queue, value);
     note_reserved(queue, index, value);
     return index;
 }

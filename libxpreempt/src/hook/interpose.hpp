@@ -54,8 +54,9 @@ template <typename Wanted, typename... Arguments> Wanted last_of(const Arguments
 void after_call(CallClass call_class, const void* stream, Error error);
 
 template <CallClass call_class, bool per_thread, typename... Arguments>
-Error interpose(Next<Error(Arguments...)>& next, const char* name, Arguments... arguments) {
-    Error (*function)(Arguments...) = next();
+Error interpose(RocmNext<Error(Arguments...)>& next, const void* caller, const char* name,
+                Arguments... arguments) {
+    Error (*function)(Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
     const Stream handle = last_of<Stream>(arguments...);

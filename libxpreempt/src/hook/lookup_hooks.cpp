@@ -86,7 +86,15 @@ xpreempt_hook_replacement(void* handle, const char* name) {
         return nullptr;
     // Only for the runtime's own function, not for one of that name in a library like ours.
     void* found = real_dlsym(handle, name);
-    return found != nullptr && is_of_rocm(found) ? ours : nullptr;
+    if (found == nullptr || !is_of_rocm(found))
+        return nullptr;
+    // Nobody knows who will call it. Where ours would then call another runtime's, the program gets
+    // what it asked for, past us.
+    for (const Rocm rocm : {Rocm::hip, Rocm::hsa})
+        if (const unsigned provider = provider_for(nullptr, rocm, name);
+            provider != no_provider && in_provider(provider, rocm, name) == found)
+            return ours;
+    return nullptr;
 }
 
 // What dlsym answers depends on who called it (RTLD_NEXT, RTLD_DEFAULT), and it takes its return

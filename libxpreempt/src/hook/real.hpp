@@ -2,16 +2,14 @@
 // The functions behind our interposers, looked up at first use.
 #pragma once
 
+#include "hook/providers.hpp"
+
 #include <atomic>
 
 namespace xpreempt::hook {
 
-enum class Library { c, hip, hsa };
-
-// The next definition after ours; for HIP and HSA, whose libraries may have been loaded with
-// RTLD_LOCAL so that the global order ends before them, else the one of the library that is mapped.
-// No library is ever loaded. Null: there is none yet.
-void* find_behind(const char* symbol, Library library);
+// The next definition of the C library's function after ours.
+void* find_behind(const char* symbol);
 
 // dlsym itself, past our interposer; for the hook's own lookups.
 void* real_dlsym(void* handle, const char* name);
@@ -21,21 +19,44 @@ bool is_of_rocm(void* function); // one of a HIP or HSA runtime
 // Constant-initialised, so that a function-local static of it needs no guard and no allocation.
 template <typename Function> class Next {
 public:
-    constexpr Next(const char* symbol, Library library) : symbol_(symbol), library_(library) {}
+    constexpr explicit Next(const char* symbol) : symbol_(symbol) {}
 
     Function* operator()() {
         Function* function = function_.load(std::memory_order_acquire);
         if (function != nullptr)
             return function;
-        function = reinterpret_cast<Function*>(find_behind(symbol_, library_));
+        function = reinterpret_cast<Function*>(find_behind(symbol_));
         function_.store(function, std::memory_order_release);
         return function;
     }
 
 private:
     const char* symbol_;
-    Library library_;
     std::atomic<Function*> function_{nullptr};
+};
+
+// The same for HIP and ROCr, of which there may be several.
+template <typename Function> class RocmNext {
+public:
+    constexpr RocmNext(const char* symbol, Rocm rocm) : symbol_(symbol), rocm_(rocm) {}
+
+    // Null: there is none yet. caller: an address in the code that called the interposer.
+    Function* operator()(const void* caller) {
+        const unsigned provider = provider_for(caller, rocm_, symbol_);
+        if (provider == no_provider)
+            return nullptr;
+        Function* function = functions_[provider].load(std::memory_order_acquire);
+        if (function != nullptr)
+            return function;
+        function = reinterpret_cast<Function*>(in_provider(provider, rocm_, symbol_));
+        functions_[provider].store(function, std::memory_order_release);
+        return function;
+    }
+
+private:
+    const char* symbol_;
+    Rocm rocm_;
+    std::atomic<Function*> functions_[max_providers]{};
 };
 
 // Straight to the next ioctl; 0 or a negative errno.

@@ -39,9 +39,9 @@ Stream stream_of_config(const void* config) {
 
 // A call of which the stream was found elsewhere than among the parameters.
 template <CallClass call_class, typename... Arguments>
-Error interpose_on(Stream stream, Next<Error(Arguments...)>& next, const char* name,
-                   Arguments... arguments) {
-    Error (*function)(Arguments...) = next();
+Error interpose_on(Stream stream, RocmNext<Error(Arguments...)>& next, const void* caller,
+                   const char* name, Arguments... arguments) {
+    Error (*function)(Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
     const void* key = key_of(stream, false);
@@ -62,9 +62,9 @@ Error interpose_on(Stream stream, Next<Error(Arguments...)>& next, const char* n
 
 // A handle that HIP gives out means a new stream; what was known of it is of an older one.
 template <typename... Arguments>
-Error create_stream(Next<Error(Stream*, Arguments...)>& next, const char* name, Stream* stream,
-                    Arguments... arguments) {
-    Error (*function)(Stream*, Arguments...) = next();
+Error create_stream(RocmNext<Error(Stream*, Arguments...)>& next, const void* caller,
+                    const char* name, Stream* stream, Arguments... arguments) {
+    Error (*function)(Stream*, Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
     constexpr CallClass call_class = CallClass::stream_create;
@@ -95,35 +95,38 @@ using namespace xpreempt::hook;
 
 // NEXT(name, types...): the HIP function behind the interposer of that name.
 #define NEXT(name, ...)                                                                            \
-    static constinit Next<Error(__VA_ARGS__)> next {                                               \
-        #name, Library::hip                                                                        \
+    static constinit RocmNext<Error(__VA_ARGS__)> next {                                           \
+        #name, Rocm::hip                                                                           \
     }
 
 INTERPOSER Error hipStreamCreate(Stream* stream) {
     NEXT(hipStreamCreate, Stream*);
-    return create_stream(next, "hipStreamCreate", stream);
+    return create_stream(next, __builtin_return_address(0), "hipStreamCreate", stream);
 }
 
 INTERPOSER Error hipStreamCreateWithFlags(Stream* stream, U32 flags) {
     NEXT(hipStreamCreateWithFlags, Stream*, U32);
-    return create_stream(next, "hipStreamCreateWithFlags", stream, flags);
+    return create_stream(next, __builtin_return_address(0), "hipStreamCreateWithFlags", stream,
+                         flags);
 }
 
 INTERPOSER Error hipStreamCreateWithPriority(Stream* stream, U32 flags, int priority) {
     NEXT(hipStreamCreateWithPriority, Stream*, U32, int);
-    return create_stream(next, "hipStreamCreateWithPriority", stream, flags, priority);
+    return create_stream(next, __builtin_return_address(0), "hipStreamCreateWithPriority", stream,
+                         flags, priority);
 }
 
 INTERPOSER Error hipExtStreamCreateWithCUMask(Stream* stream, U32 words, const U32* mask) {
     NEXT(hipExtStreamCreateWithCUMask, Stream*, U32, const U32*);
-    return create_stream(next, "hipExtStreamCreateWithCUMask", stream, words, mask);
+    return create_stream(next, __builtin_return_address(0), "hipExtStreamCreateWithCUMask", stream,
+                         words, mask);
 }
 
 // Its work is on the queue until HIP has waited for it, and then another thread may at once have a
 // new stream of the same handle.
 INTERPOSER Error hipStreamDestroy(Stream stream) {
     NEXT(hipStreamDestroy, Stream);
-    Error (*function)(Stream) = next();
+    Error (*function)(Stream) = next(__builtin_return_address(0));
     if (function == nullptr)
         return hip_error_not_found;
     constexpr CallClass call_class = CallClass::stream_destroy;
@@ -146,7 +149,7 @@ INTERPOSER Error hipStreamDestroy(Stream stream) {
 
 INTERPOSER Error hipSetDevice(int device) {
     NEXT(hipSetDevice, int);
-    Error (*function)(int) = next();
+    Error (*function)(int) = next(__builtin_return_address(0));
     if (function == nullptr)
         return hip_error_not_found;
     const Error error = function(device);
@@ -156,7 +159,7 @@ INTERPOSER Error hipSetDevice(int device) {
 
 INTERPOSER Error hipConfigureCall(Dim3 grid, Dim3 block, Size lds_bytes, Stream stream) {
     NEXT(hipConfigureCall, Dim3, Dim3, Size, Stream);
-    Error (*function)(Dim3, Dim3, Size, Stream) = next();
+    Error (*function)(Dim3, Dim3, Size, Stream) = next(__builtin_return_address(0));
     if (function == nullptr)
         return hip_error_not_found;
     const Error error = function(grid, block, lds_bytes, stream);
@@ -167,19 +170,22 @@ INTERPOSER Error hipConfigureCall(Dim3 grid, Dim3 block, Size lds_bytes, Stream 
 
 INTERPOSER Error hipLaunchByPtr(const void* function) {
     NEXT(hipLaunchByPtr, const void*);
-    return interpose_on<CallClass::launch>(configured, next, "hipLaunchByPtr", function);
+    return interpose_on<CallClass::launch>(configured, next, __builtin_return_address(0),
+                                           "hipLaunchByPtr", function);
 }
 
 INTERPOSER Error hipLaunchKernelExC(const void* config, const void* function, void** arguments) {
     NEXT(hipLaunchKernelExC, const void*, const void*, void**);
-    return interpose_on<CallClass::launch>(stream_of_config(config), next, "hipLaunchKernelExC",
+    return interpose_on<CallClass::launch>(stream_of_config(config), next,
+                                           __builtin_return_address(0), "hipLaunchKernelExC",
                                            config, function, arguments);
 }
 
 INTERPOSER Error hipDrvLaunchKernelEx(const void* config, void* function, void** arguments,
                                       void** extra) {
     NEXT(hipDrvLaunchKernelEx, const void*, void*, void**, void**);
-    return interpose_on<CallClass::launch>(stream_of_config(config), next, "hipDrvLaunchKernelEx",
+    return interpose_on<CallClass::launch>(stream_of_config(config), next,
+                                           __builtin_return_address(0), "hipDrvLaunchKernelEx",
                                            config, function, arguments, extra);
 }
 
@@ -188,9 +194,9 @@ INTERPOSER void _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_t
     std::uintptr_t function, const Dim3& grid, const Dim3& block, U32 lds_bytes, Stream stream,
     void** arguments) {
     using Function = void(std::uintptr_t, const Dim3&, const Dim3&, U32, Stream, void**);
-    static constinit Next<Function> next{
-        "_ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv", Library::hip};
-    Function* behind = next();
+    static constinit RocmNext<Function> next{
+        "_ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv", Rocm::hip};
+    Function* behind = next(__builtin_return_address(0));
     if (behind == nullptr)
         return;
     const void* key = key_of(stream, false);

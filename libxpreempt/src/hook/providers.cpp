@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// Callers by the range of their object, providers by the address they are mapped at.
+#include "hook/providers.hpp"
+
+#include "hook/interposers.hpp"
+#include "hook/real.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+
+namespace xpreempt::hook {
+
+namespace {
+
+constexpr const char* stems[] = {"libamdhip64", "libhsa-runtime64"};
+constexpr std::size_t max_path = 4096;
+
+struct Provider {
+    const void* base;
+    void* handle; // kept: what was looked up is used for the rest of the process
+};
+
+// Written once, under the mutex, before the number is given out.
+struct Providers {
+    Provider list[max_providers];
+    unsigned count;
+};
+
+struct Callers {
+    static constexpr unsigned max = 1024; // objects that call ROCm; further ones are looked up
+    struct Range {
+        std::uintptr_t begin, end;
+        std::uint8_t provider;
+    };
+    Range list[max];
+    std::atomic<unsigned> count;
+};
+
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; // never held while the linker is asked
+Providers providers[2];
+Callers callers[2];
+
+class Lock {
+public:
+    Lock() { pthread_mutex_lock(&mutex); }
+    ~Lock() { pthread_mutex_unlock(&mutex); }
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+    Lock(Lock&&) = delete;
+    Lock& operator=(Lock&&) = delete;
+};
+
+std::size_t index_of(Rocm rocm) {
+    return static_cast<std::size_t>(rocm);
+}
+
+struct Object {
+    std::uintptr_t address; // in it
+    std::uintptr_t begin, end;
+    char path[max_path];
+};
+
+int match_address(dl_phdr_info* info, std::size_t, void* data) {
+    auto* object = static_cast<Object*>(data);
+    std::uintptr_t begin = UINTPTR_MAX;
+    std::uintptr_t end = 0;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const ElfW(Phdr)& segment = info->dlpi_phdr[i];
+        if (segment.p_type != PT_LOAD)
+            continue;
+        const std::uintptr_t first = info->dlpi_addr + segment.p_vaddr;
+        begin = first < begin ? first : begin;
+        end = first + segment.p_memsz > end ? first + segment.p_memsz : end;
+    }
+    if (object->address < begin || object->address >= end)
+        return 0;
+    object->begin = begin;
+    object->end = end;
+    if (info->dlpi_name != nullptr && std::strlen(info->dlpi_name) < max_path)
+        std::strcpy(object->path, info->dlpi_name);
+    return 1;
+}
+
+struct Mapped {
+    const char* stem;
+    unsigned count;
+    char first[max_path];
+};
+
+// Wheels carry a runtime of their own, under a path that no search finds.
+int match_stem(dl_phdr_info* info, std::size_t, void* data) {
+    auto* mapped = static_cast<Mapped*>(data);
+    if (info->dlpi_name == nullptr)
+        return 0;
+    const char* slash = std::strrchr(info->dlpi_name, '/');
+    const char* file = slash != nullptr ? slash + 1 : info->dlpi_name;
+    if (std::strncmp(file, mapped->stem, std::strlen(mapped->stem)) != 0 ||
+        std::strlen(info->dlpi_name) >= max_path)
+        return 0;
+    if (mapped->count++ == 0)
+        std::strcpy(mapped->first, info->dlpi_name);
+    return 0;
+}
+
+unsigned find_mapped(Rocm rocm, Mapped& mapped) {
+    mapped.stem = stems[index_of(rocm)];
+    mapped.count = 0;
+    dl_iterate_phdr(match_stem, &mapped);
+    return mapped.count;
+}
+
+// In that object and in what it is linked to. Ours is none of them, also where it was linked.
+void* in_object(const char* path, const char* symbol) {
+    void* handle = path[0] != '\0' ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+    if (handle == nullptr)
+        return nullptr;
+    void* found = real_dlsym(handle, symbol);
+    dlclose(handle);
+    return found != nullptr && found != rocm_interposer(symbol) ? found : nullptr;
+}
+
+void* in_first_mapped(Rocm rocm, const char* symbol) {
+    Mapped mapped{};
+    void* found = nullptr;
+    // HIP is linked to its ROCr: that one, should there be two.
+    if (find_mapped(Rocm::hip, mapped) != 0)
+        found = in_object(mapped.first, symbol);
+    if (found == nullptr && rocm == Rocm::hsa && find_mapped(Rocm::hsa, mapped) != 0)
+        found = in_object(mapped.first, symbol);
+    return found;
+}
+
+unsigned number_of(Rocm rocm, void* function) {
+    Dl_info info{};
+    if (dladdr(function, &info) == 0)
+        return no_provider;
+    void* handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr)
+        return no_provider;
+    const Lock lock;
+    Providers& known = providers[index_of(rocm)];
+    for (unsigned i = 0; i < known.count; ++i)
+        if (known.list[i].base == info.dli_fbase)
+            return i;
+    if (known.count == max_providers)
+        return 0;
+    known.list[known.count] = {info.dli_fbase, handle};
+    return known.count++;
+}
+
+void remember(Rocm rocm, const Object& object, unsigned provider) {
+    const Lock lock;
+    Callers& known = callers[index_of(rocm)];
+    const unsigned count = known.count.load(std::memory_order_relaxed);
+    if (count == Callers::max)
+        return;
+    known.list[count] = {object.begin, object.end, static_cast<std::uint8_t>(provider)};
+    known.count.store(count + 1, std::memory_order_release);
+}
+
+// What the thread's last caller was; an address is hardly ever used again by another object.
+struct LastCaller {
+    std::uintptr_t begin, end;
+    unsigned provider;
+};
+constinit thread_local LastCaller last_callers[2]{};
+
+unsigned look_up(const void* caller, Rocm rocm, const char* symbol) {
+    Object object{reinterpret_cast<std::uintptr_t>(caller), 0, 0, {}};
+    const bool is_in_object = caller != nullptr && dl_iterate_phdr(match_address, &object) != 0;
+    void* found = real_dlsym(RTLD_NEXT, symbol);
+    if (found == nullptr && is_in_object)
+        found = in_object(object.path, symbol);
+    bool is_certain = found != nullptr;
+    // Called by a pointer, or by the last instruction of a function whose return address is that of
+    // its own caller. With several runtimes it is most probably the one that the thread used last.
+    if (!is_certain) {
+        const LastCaller& last = last_callers[index_of(rocm)];
+        Mapped mapped{};
+        is_certain = find_mapped(rocm, mapped) <= 1;
+        if (!is_certain && caller != nullptr && last.end != 0)
+            return last.provider;
+        found = in_first_mapped(rocm, symbol);
+    }
+    if (found == nullptr)
+        return no_provider;
+    const unsigned provider = number_of(rocm, found);
+    if (is_in_object && is_certain && provider != no_provider) {
+        remember(rocm, object, provider);
+        last_callers[index_of(rocm)] = {object.begin, object.end, provider};
+    }
+    return provider;
+}
+
+} // namespace
+
+unsigned provider_for(const void* caller, Rocm rocm, const char* symbol) {
+    const auto address = reinterpret_cast<std::uintptr_t>(caller);
+    LastCaller& last = last_callers[index_of(rocm)];
+    if (address >= last.begin && address < last.end)
+        return last.provider;
+    const Callers& known = callers[index_of(rocm)];
+    const unsigned count = known.count.load(std::memory_order_acquire);
+    for (unsigned i = 0; i < count; ++i)
+        if (const auto& range = known.list[i]; address >= range.begin && address < range.end) {
+            last = {range.begin, range.end, range.provider};
+            return range.provider;
+        }
+    return look_up(caller, rocm, symbol);
+}
+
+void* in_provider(unsigned provider, Rocm rocm, const char* symbol) {
+    void* handle = nullptr;
+    {
+        const Lock lock;
+        handle = providers[index_of(rocm)].list[provider].handle;
+    }
+    return real_dlsym(handle, symbol);
+}
+
+} // namespace xpreempt::hook
