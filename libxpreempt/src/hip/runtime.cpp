@@ -6,18 +6,32 @@
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
+#include <link.h>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace xpreempt::hip {
 
 namespace {
 
-// The one that is mapped already; RTLD_NOLOAD never maps another.
+// HIP's own files have a number that changes, those of a wheel a hash besides, and no search finds
+// their directory.
+int match_runtime(dl_phdr_info* info, std::size_t, void* path) {
+    const std::string_view name = info->dlpi_name != nullptr ? info->dlpi_name : "";
+    if (!name.substr(name.rfind('/') + 1).starts_with("libamdhip64"))
+        return 0;
+    *static_cast<std::string*>(path) = name;
+    return 1;
+}
+
+// The one that is mapped already, the first where there are several; RTLD_NOLOAD never maps
+// another.
 void* runtime_handle() {
-    for (const char* name : {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"})
-        if (void* handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD); handle != nullptr)
-            return handle;
-    return nullptr;
+    std::string path;
+    return dl_iterate_phdr(match_runtime, &path) != 0
+               ? dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD)
+               : nullptr;
 }
 
 bool is_hooks(void* function) {
