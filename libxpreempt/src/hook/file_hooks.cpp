@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <iterator>
 #include <linux/ioctl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,19 +28,37 @@ namespace {
 constexpr int max_fds = 4096;
 std::atomic<std::uint64_t> kfd_fds[max_fds / 64];
 
+bool known_kfd(int fd) {
+    return fd >= 0 && fd < max_fds &&
+           (kfd_fds[fd / 64].load(std::memory_order_relaxed) >> (fd % 64) & 1U) != 0;
+}
+
+// Whose files those are; 0 before our constructors.
+std::atomic<pid_t> owner{0};
+
+void own_files() {
+    owner.store(getpid(), std::memory_order_relaxed);
+}
+
+__attribute__((constructor)) void own_files_from_now_on() {
+    own_files();
+    pthread_atfork(nullptr, nullptr, own_files);
+}
+
+// A child of vfork() has this memory, and files of its own, which it closes: CPython's subprocess.
+bool is_vfork_child() {
+    const pid_t ours = owner.load(std::memory_order_relaxed);
+    return ours != 0 && getpid() != ours;
+}
+
 void set_kfd(int fd, bool is_kfd) {
-    if (fd < 0 || fd >= max_fds)
+    if (fd < 0 || fd >= max_fds || known_kfd(fd) == is_kfd || is_vfork_child())
         return;
     const std::uint64_t bit = std::uint64_t{1} << (fd % 64);
     if (is_kfd)
         kfd_fds[fd / 64].fetch_or(bit, std::memory_order_relaxed);
     else
         kfd_fds[fd / 64].fetch_and(~bit, std::memory_order_relaxed);
-}
-
-bool known_kfd(int fd) {
-    return fd >= 0 && fd < max_fds &&
-           (kfd_fds[fd / 64].load(std::memory_order_relaxed) >> (fd % 64) & 1U) != 0;
 }
 
 // Opened in a way that we do not see (openat2, a passed descriptor): the device number tells.
@@ -59,7 +78,7 @@ bool is_kfd(int fd) {
 
 // Before a close: afterwards the number may already be another thread's new file.
 void forget_if_kfd(int fd) {
-    if (!known_kfd(fd))
+    if (!known_kfd(fd) || is_vfork_child())
         return;
     set_kfd(fd, false);
     forget_file(fd);
@@ -152,7 +171,7 @@ using OpenAtFunction = int(int, const char*, int, ...);
 } // namespace
 
 int real_kfd_ioctl(int fd, unsigned long request, void* argument) {
-    static constinit Next<int(int, unsigned long, ...)> next{"ioctl", Library::c};
+    static constinit Next<int(int, unsigned long, ...)> next{"ioctl"};
     const int saved_errno = errno;
     if (next()(fd, request, argument) != -1)
         return 0;
@@ -175,58 +194,57 @@ using namespace xpreempt::hook;
     }
 
 INTERPOSER int open(const char* path, int flags, ...) {
-    static constinit Next<OpenFunction> next{"open", Library::c};
+    static constinit Next<OpenFunction> next{"open"};
     OPEN_MODE(flags, flags)
     return opened(next()(path, flags, mode), path);
 }
 
 INTERPOSER int open64(const char* path, int flags, ...) {
-    static constinit Next<OpenFunction> next{"open64", Library::c};
+    static constinit Next<OpenFunction> next{"open64"};
     OPEN_MODE(flags, flags)
     return opened(next()(path, flags, mode), path);
 }
 
 INTERPOSER int openat(int directory, const char* path, int flags, ...) {
-    static constinit Next<OpenAtFunction> next{"openat", Library::c};
+    static constinit Next<OpenAtFunction> next{"openat"};
     OPEN_MODE(flags, flags)
     return opened(next()(directory, path, flags, mode), path);
 }
 
 INTERPOSER int openat64(int directory, const char* path, int flags, ...) {
-    static constinit Next<OpenAtFunction> next{"openat64", Library::c};
+    static constinit Next<OpenAtFunction> next{"openat64"};
     OPEN_MODE(flags, flags)
     return opened(next()(directory, path, flags, mode), path);
 }
 
 INTERPOSER int close(int fd) {
-    static constinit Next<int(int)> next{"close", Library::c};
+    static constinit Next<int(int)> next{"close"};
     forget_if_kfd(fd);
     return next()(fd);
 }
 
 INTERPOSER int dup(int fd) noexcept {
-    static constinit Next<int(int)> next{"dup", Library::c};
+    static constinit Next<int(int)> next{"dup"};
     return duplicated(next()(fd), fd);
 }
 
 INTERPOSER int dup2(int from, int to) noexcept {
-    static constinit Next<int(int, int)> next{"dup2", Library::c};
-    if (from != to && known_kfd(to))
-        forget_file(to);
+    static constinit Next<int(int, int)> next{"dup2"};
+    if (from != to)
+        forget_if_kfd(to);
     return duplicated(next()(from, to), from);
 }
 
 INTERPOSER int dup3(int from, int to, int flags) noexcept {
-    static constinit Next<int(int, int, int)> next{"dup3", Library::c};
-    if (known_kfd(to))
-        forget_file(to);
+    static constinit Next<int(int, int, int)> next{"dup3"};
+    forget_if_kfd(to);
     return duplicated(next()(from, to, flags), from);
 }
 
 // Newer headers of the C library call the second name.
 #define FCNTL(name)                                                                                \
     INTERPOSER int name(int fd, int command, ...) {                                                \
-        static constinit Next<int(int, int, ...)> next{#name, Library::c};                         \
+        static constinit Next<int(int, int, ...)> next{#name};                                     \
         va_list arguments;                                                                         \
         va_start(arguments, command);                                                              \
         void* argument = va_arg(arguments, void*);                                                 \
@@ -238,7 +256,7 @@ FCNTL(fcntl)
 FCNTL(fcntl64)
 
 INTERPOSER int close_range(unsigned first, unsigned last, int flags) noexcept {
-    static constinit Next<int(unsigned, unsigned, int)> next{"close_range", Library::c};
+    static constinit Next<int(unsigned, unsigned, int)> next{"close_range"};
     if ((static_cast<unsigned>(flags) & CLOSE_RANGE_CLOEXEC) == 0)
         for (unsigned fd = first; fd <= last && fd < max_fds; ++fd)
             forget_if_kfd(static_cast<int>(fd));
@@ -250,7 +268,7 @@ INTERPOSER int close_range(unsigned first, unsigned last, int flags) noexcept {
 }
 
 INTERPOSER int ioctl(int fd, unsigned long request, ...) noexcept {
-    static constinit Next<int(int, unsigned long, ...)> next{"ioctl", Library::c};
+    static constinit Next<int(int, unsigned long, ...)> next{"ioctl"};
     va_list arguments;
     va_start(arguments, request);
     void* argument = va_arg(arguments, void*);

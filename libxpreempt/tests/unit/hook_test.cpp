@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -375,6 +376,32 @@ TEST_F(GateTest, can_answer_in_place_of_the_call) {
     // Only the packet of before() came between.
     EXPECT_EQ(end + 1, record.first_packet);
     EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
+// What CPython's subprocess does: the child has this memory and files of its own.
+TEST(Files, a_vfork_child_that_closes_its_files_closes_none_of_ours) {
+    void* stream = new_stream();
+    ASSERT_EQ(0, launch(stream));
+    const QueueRecord before = queue_of(stream);
+    ASSERT_LE(0, before.fd);
+    const pid_t child = vfork();
+    if (child == 0) {
+        for (int fd = 3; fd < 64; ++fd)
+            close(fd);
+        if (dup2(1, before.fd) != before.fd || open("/dev/null", O_RDONLY) < 0)
+            _exit(1);
+        _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(child, waitpid(child, &status, 0));
+    EXPECT_EQ(0, status);
+    EXPECT_EQ(before.fd, queue_of(stream).fd);
+    // It still is known as a file of KFD's: closing it is noticed.
+    const int copy = dup(before.fd);
+    ASSERT_EQ(0, close(before.fd));
+    EXPECT_EQ(-1, queue_of(stream).fd);
+    ASSERT_EQ(before.fd, dup2(copy, before.fd));
+    close(copy);
 }
 
 } // namespace
