@@ -58,11 +58,18 @@ bool is_done(const hip::Functions& hip, hip::Event event) {
     return hip.event_query(event) != hip::error_not_ready;
 }
 
+// What is one kernel in the stream's queue when it is one packet.
+constexpr bool is_kernel(CallClass call_class) {
+    return call_class == CallClass::launch || call_class == CallClass::fill;
+}
+
 bool is_handle(const void* stream) {
     return reinterpret_cast<std::uintptr_t>(stream) > 2; // 1 and 2 name default streams
 }
 
 } // namespace
+
+thread_local Gates::FreeStream Gates::free_here{};
 
 Ungated::Ungated() {
     ++ungated;
@@ -94,6 +101,7 @@ void Gates::holds_changed() {
 void Gates::go_on() {
     const std::lock_guard lock(mutex_);
     ++changes_;
+    generation_.fetch_add(1, std::memory_order_release);
     changed_.notify_all();
 }
 
@@ -128,6 +136,8 @@ int Gates::enter(const Call& call) {
         ++captures_;
     if (!holds_.any() || shut_.load(std::memory_order_relaxed) || ungated > 0)
         return 0;
+    if (is_free(call))
+        return 0;
     if (call.call_class == CallClass::stream_destroy ||
         call.call_class == CallClass::device_reset) {
         lift_for_destroy(call);
@@ -157,8 +167,28 @@ void Gates::leave(const Call& call, int error) {
     default: break;
     }
     // Whatever it put into a ring may be an edge to a held queue.
-    if (holds_.any())
+    if (holds_.any() && !made_no_edge(call))
         order_.settle();
+}
+
+bool Gates::is_free(const Call& call) const {
+    return is_kernel(call.call_class) && free_here.stream == call.stream &&
+           free_here.generation == generation_.load(std::memory_order_acquire);
+}
+
+// A kernel in one packet waits for nothing: where HIP makes it wait there is a barrier before it.
+// A stream that was idle may have moved to another queue.
+bool Gates::made_no_edge(const Call& call) {
+    if (!is_kernel(call.call_class))
+        return false;
+    hook::CallPackets packets{};
+    mapping_.table()->call_packets(&packets);
+    if (packets.count > 1)
+        return false;
+    if (free_here.stream == call.stream && packets.count != 0 &&
+        free_here.hsa_queue != packets.hsa_queue)
+        free_here = {};
+    return true;
 }
 
 Gates::RecordedEvent& Gates::slot_of(const void* event) {
@@ -273,16 +303,27 @@ Refs Gates::event_in_the_way(const Call& call, const Queues& queues) {
 }
 
 // A queue that stands is filled up to a bound.
-Refs Gates::room_for(const Call& call, const Queues& queues) {
+Refs Gates::room_for(const Call& call, const Queues& queues, std::uint64_t generation) {
     Refs full;
-    for (const hip::QueueRecord& record : mapping_.busy_queues(call.stream))
-        if (const SeenQueue* queue = find(queues, hip::ref_of(record));
-            queue != nullptr && queue->stands() && queue->outstanding >= max_packets_while_held)
+    bool stands = false;
+    std::uint64_t hsa_queue = 0;
+    for (const hip::QueueRecord& record : mapping_.busy_queues(call.stream)) {
+        hsa_queue = record.hsa_queue;
+        const SeenQueue* queue = find(queues, hip::ref_of(record));
+        if (queue == nullptr || !queue->stands())
+            continue;
+        stands = true;
+        if (queue->outstanding >= max_packets_while_held)
             add(full, *queue);
+    }
+    if (!stands)
+        free_here = {call.stream, hsa_queue, generation};
     return full;
 }
 
 Refs Gates::in_the_way(const Call& call) {
+    // Before the look: what changes meanwhile makes it void.
+    const std::uint64_t generation = generation_.load(std::memory_order_acquire);
     const Queues queues = order_.look();
     if (queues.empty())
         return {};
@@ -296,7 +337,7 @@ Refs Gates::in_the_way(const Call& call) {
     case CallClass::cooperative:
     case CallClass::graph: return unfinished_streams(call, false, queues);
     case CallClass::event_wait: return event_in_the_way(call, queues);
-    default: return room_for(call, queues);
+    default: return room_for(call, queues, generation);
     }
 }
 

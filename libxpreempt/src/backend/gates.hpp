@@ -60,17 +60,29 @@ private:
         std::atomic<const void*> handle{nullptr};
     };
 
+    // A stream whose queue was found not to stand, as of a generation: what the calling thread
+    // launches into it needs no look.
+    struct FreeStream {
+        const void* stream; // key
+        std::uint64_t hsa_queue;
+        std::uint64_t generation; // 0: none
+    };
+    static thread_local FreeStream free_here;
+
     static int before(const hook::Call* call);
     static void after(const hook::Call* call, int error);
     int enter(const hook::Call& call);
     void leave(const hook::Call& call, int error);
     void wait_outside(const hook::Call& call);
+    [[nodiscard]] bool is_free(const hook::Call& call) const;
+    bool made_no_edge(const hook::Call& call);
     void holds_changed();
     void go_on();
 
     // Queues that stand and that the call would wait for; none: it may be made.
     std::set<hip::QueueRef> in_the_way(const hook::Call& call);
-    std::set<hip::QueueRef> room_for(const hook::Call& call, const std::vector<SeenQueue>& queues);
+    std::set<hip::QueueRef> room_for(const hook::Call& call, const std::vector<SeenQueue>& queues,
+                                     std::uint64_t generation);
     std::set<hip::QueueRef> unfinished(const void* key, hip::Stream handle,
                                        const std::vector<SeenQueue>& queues);
     std::set<hip::QueueRef> unfinished_streams(const hook::Call& call, bool all,
@@ -94,6 +106,7 @@ private:
     std::array<RecordedEvent, 1024> events_;
     std::atomic<std::uint32_t> captures_{0};
     std::atomic<bool> shut_{false};
+    std::atomic<std::uint64_t> generation_{1}; // another when other queues may stand
 
     mutable std::mutex mutex_; // all below
     std::condition_variable changed_;

@@ -138,11 +138,13 @@ bool QueueOrder::settle_once() {
         if (shut_)
             return false;
         const Look look = take_look();
-        std::set<hip::QueueRef> wanted;
+        std::set<hip::QueueRef> wanted, standing;
         for (std::size_t i = 0; i < look.queues.size(); ++i) {
+            const hip::QueueRef ref = hip::ref_of(look.queues[i].record);
+            if (look.queues[i].stands())
+                standing.insert(ref);
             if (!look.lift[i])
                 continue;
-            const hip::QueueRef ref = hip::ref_of(look.queues[i].record);
             wanted.insert(ref);
             if (!lifted_.contains(ref)) {
                 holds_.lift(look.queues[i].record);
@@ -155,6 +157,8 @@ bool QueueOrder::settle_once() {
                 changed = true;
             }
         lifted_ = std::move(wanted);
+        changed |= standing != standing_;
+        standing_ = std::move(standing);
         any = !lifted_.empty();
         if (any && !watching_) {
             if (watcher_.joinable())

@@ -48,7 +48,8 @@ public:
     void forget_owner(std::uint64_t owner);
     [[nodiscard]] std::optional<hip::Stream> stream_of(std::uint64_t owner) const;
 
-    // Called after lifts changed, without a lock. Set once, before the first hold.
+    // Called after lifts changed, or which queues stand, without a lock. Set once, before the first
+    // hold.
     void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
 
     // For the end of the process: nothing is lifted or held again from here.
@@ -78,6 +79,7 @@ private:
 
     mutable std::mutex mutex_; // all below; before those of Holds
     std::set<hip::QueueRef> lifted_;
+    std::set<hip::QueueRef> standing_;
     std::condition_variable stop_watching_;
     bool watching_ = false;
     bool shut_ = false;

@@ -13,7 +13,7 @@
 namespace xpreempt::hook {
 
 constinit thread_local CurrentCall current_call{
-    nullptr, CallClass::count, 0, false, false, -1, nullptr, {}, nullptr, {}, {}};
+    nullptr, CallClass::count, 0, false, false, -1, nullptr, {}, {}, nullptr, {}, {}};
 std::atomic<const Gate*> gate{nullptr};
 
 namespace {
@@ -119,13 +119,18 @@ void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t cou
             mine.log->incomplete = 1;
         return;
     }
+    const auto address = reinterpret_cast<std::uintptr_t>(hsa_queue);
+    CallPackets& packets = mine.packets;
+    if (packets.count != 0 && packets.hsa_queue != address)
+        packets.many_queues = 1;
+    packets.hsa_queue = address;
+    packets.count += static_cast<std::uint32_t>(count);
     // A graph spreads over several; of the others only the last counts, see is_attributed().
     if (mine.call_class == CallClass::graph && mine.last_queue != hsa_queue)
         note_packet(mine.stream, hsa_queue, true);
     mine.last_queue = hsa_queue;
     if (!is_launch(mine.call_class))
         return;
-    const auto address = reinterpret_cast<std::uintptr_t>(hsa_queue);
     LaunchRecord& launch = mine.launch;
     if (launch.num_queues == 0 || launch.hsa_queue != address) {
         count_queue(mine, address);
@@ -134,6 +139,10 @@ void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t cou
         launch.call_class = static_cast<std::uint32_t>(mine.call_class);
     }
     launch.end_packet = index + count;
+}
+
+void call_packets(CallPackets* out) {
+    *out = current_call.packets;
 }
 
 int last_launch(LaunchRecord* out) {

@@ -21,6 +21,7 @@ struct CurrentCall {
     int device;             // current one of the thread; below 0: HIP has to be asked
     const void* last_queue; // of the call's last packet, null before
     LaunchRecord launch;
+    CallPackets packets;
     PacketLog* log;                 // see Table::log_packets, or null
     std::uint64_t launch_queues[8]; // of which launch.num_queues are used
     char per_thread[max_devices];   // whose addresses are the keys of the thread's own streams
@@ -89,6 +90,7 @@ public:
         mine.stream = stream;
         mine.call_class = call_class;
         mine.last_queue = nullptr;
+        mine.packets = {};
         if (is_launch(call_class))
             mine.launch.num_queues = 0;
         if (mine.log != nullptr && !is_in_packets(call_class))
@@ -120,5 +122,6 @@ void tell_gate(const Gate& told, const Call& call, int error);
 void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t count);
 
 int last_launch(LaunchRecord* out);
+void call_packets(CallPackets* out);
 
 } // namespace xpreempt::hook

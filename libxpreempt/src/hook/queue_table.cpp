@@ -438,7 +438,8 @@ constexpr Table table{sizeof(Table),       table_queues,       table_stream_queu
                       real_kfd_ioctl,      table_begin_update, table_end_update,   table_overflows,
                       table_stream_key,    table_busy_queues,  last_launch,        table_set_gate,
                       table_attach,        queues_before,      log_packets,        table_streams,
-                      table_begin_reading, table_end_reading,  unfinished_copies,  in_event_thread};
+                      table_begin_reading, table_end_reading,  unfinished_copies,  in_event_thread,
+                      call_packets};
 
 } // namespace
 

@@ -96,6 +96,13 @@ struct PacketLog {
     std::uint64_t packets[max_packets]; // as the queue's write index counts them
 };
 
+// The AQL packets that one call of a thread reserved.
+struct CallPackets {
+    std::uint64_t hsa_queue; // of the last one
+    std::uint32_t count;
+    std::uint32_t many_queues; // 1: not all of them are in that queue
+};
+
 struct StreamRecord {
     const void* key;
     const void* handle;  // as the program calls it, see Table::streams_of
@@ -178,6 +185,9 @@ struct Table {
 
     // Not 0: the calling thread is ROCr's for signals, in one of its handlers.
     int (*in_event_thread)();
+
+    // Of the calling thread's HIP call that has just returned: for the gate, see Gate::after.
+    void (*call_packets)(CallPackets* out);
 };
 
 } // namespace xpreempt::hook

@@ -30,7 +30,7 @@ constexpr unsigned max_queues = 64;
 constexpr std::uint64_t ring_packets = 1024;
 struct HsaQueue {
     unsigned char bytes[256];
-    alignas(64) std::uint32_t ring[ring_packets][16];
+    alignas(4096) std::uint32_t ring[ring_packets][16]; // pages of its own
 };
 
 struct Stream {
@@ -354,6 +354,11 @@ EXPORT int hipEventRecord(void* event, void* stream) {
     put_packets(stream_of(stream)->queue, 1, barrier_header);
     return 0;
 }
+// Waits for an event of another queue, as HIP does it: a barrier in front of what comes.
+EXPORT int hipStreamWaitEvent(void* stream, void*, unsigned) {
+    put_packets(stream_of(stream)->queue, 1, barrier_header);
+    return 0;
+}
 EXPORT int hipEventQuery(void* event) {
     return answer_question(static_cast<const Event*>(event)->stream);
 }
@@ -404,6 +409,10 @@ EXPORT int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, 
     if (std::exchange(fake_behaviour.move, false)) {
         const std::lock_guard lock(hip_mutex);
         static_cast<Stream*>(stream)->queue = create_hsa_queue();
+    }
+    if (void* to = std::exchange(fake_behaviour.move_to, nullptr); to != nullptr) {
+        const std::lock_guard lock(hip_mutex);
+        static_cast<Stream*>(stream)->queue = static_cast<const Stream*>(to)->queue;
     }
     if (fake_behaviour.null_marker)
         put_packets(stream_of(nullptr)->queue, 1, barrier_header);

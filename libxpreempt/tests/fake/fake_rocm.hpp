@@ -26,6 +26,7 @@ struct Hip {
     unsigned packets_a_launch = 1;
     bool capturing = false;   // launches put nothing into queues
     bool move = false;        // the next launch's stream gets a new queue first
+    void* move_to = nullptr;  // the next launch's stream gets the queue of this one first
     bool null_marker = false; // launches first put a marker into the null stream's queue
     bool fail_destroy = false;
     bool unfinished = false;        // streams and events say that they are not ready

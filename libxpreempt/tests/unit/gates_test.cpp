@@ -12,6 +12,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <string_view>
+#include <sys/mman.h>
 #include <thread>
 
 extern "C" {
@@ -28,6 +29,9 @@ int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
 int hipStreamEndCapture(void* stream, void** graph);
 int hipStreamSynchronize(void* stream);
+int hipStreamWaitEvent(void* stream, void* event, unsigned flags);
+int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, void* stream, void**, void**);
 }
 
 namespace {
@@ -55,6 +59,12 @@ protected:
         info.sz = sizeof info;
         EXPECT_EQ(0, xp_stream_query(held, &info)) << xp_last_detail();
         return info.waiters;
+    }
+    static const void* ring_of(void* stream) {
+        xp_stream_info info{};
+        info.sz = sizeof info;
+        EXPECT_EQ(0, xp_stream_query(stream, &info)) << xp_last_detail();
+        return reinterpret_cast<const void*>(fake_driver()->queues[info.kfd_queue_id].ring_base);
     }
     // It waits in the library, whatever happens meanwhile, and goes on with the queue. Without the
     // wait the test would see the call return.
@@ -244,6 +254,68 @@ TEST_F(GatesTest, launches_fill_the_queue_up_to_a_bound) {
     for (int i = 0; i < 128; ++i)
         ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, other));
     expect_waits([this] { return hipMemsetAsync(nullptr, 0, 4, held); });
+}
+
+// The ring of a queue, whose reader dies.
+class Unreadable {
+public:
+    explicit Unreadable(const void* ring) : ring_(const_cast<void*>(ring)) {
+        EXPECT_EQ(0, mprotect(ring_, bytes, PROT_NONE));
+    }
+    ~Unreadable() { EXPECT_EQ(0, mprotect(ring_, bytes, PROT_READ | PROT_WRITE)); }
+    Unreadable(const Unreadable&) = delete;
+    Unreadable& operator=(const Unreadable&) = delete;
+    Unreadable(Unreadable&&) = delete;
+    Unreadable& operator=(Unreadable&&) = delete;
+
+private:
+    static constexpr std::size_t bytes = 1024 * 64;
+    void* ring_;
+};
+
+// Rings can be in VRAM, where a read takes a microsecond, and have 1024 packets.
+TEST_F(GatesTest, a_launch_on_a_free_stream_reads_no_ring) {
+    const void* ring = ring_of(held);
+    hold();
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, other)); // now it is known to be free
+    {
+        const Unreadable unreadable(ring);
+        for (int i = 0; i < 200; ++i)
+            ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, other));
+    }
+    EXPECT_EQ(0, xp_queue_resume(queue));
+}
+
+// A wait for an event may have made it one that stands.
+TEST_F(GatesTest, after_an_edge_the_rings_are_read_again) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const void* ring = ring_of(held);
+    hold();
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, other));
+    EXPECT_DEATH(
+        {
+            const Unreadable unreadable(ring);
+            hipStreamWaitEvent(other, event, 0);
+        },
+        "");
+    EXPECT_DEATH(
+        {
+            fake_hip()->null_marker = true; // HIP waits for the null stream by itself
+            const Unreadable unreadable(ring);
+            hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, other, nullptr, nullptr);
+        },
+        "");
+    EXPECT_EQ(0, xp_queue_resume(queue));
+}
+
+// A stream that is idle may get another queue, which may be the held one.
+TEST_F(GatesTest, a_stream_that_moves_to_the_held_queue_is_noticed) {
+    hold();
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, other));
+    fake_hip()->move_to = held;
+    for (int i = 1; i < 64; ++i)
+        ASSERT_EQ(0, hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, other, nullptr, nullptr));
+    expect_waits([this] { return hipMemsetAsync(nullptr, 0, 4, other); });
 }
 
 } // namespace
