@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string_view>
+#include <utility>
 
 namespace xpreempt::backend {
 
@@ -18,6 +19,9 @@ using Refs = std::set<hip::QueueRef>;
 std::atomic<Gates*> the_gates{nullptr};
 thread_local unsigned ungated = 0;
 
+// Stream that may join a capture by the calling thread's call, between before and after.
+thread_local const void* joining = nullptr;
+
 // Lifts of the calling thread's stream_destroy or device_reset, between before and after.
 thread_local std::vector<hip::QueueRecord> lifted_here;
 
@@ -25,15 +29,15 @@ template <typename... Classes> constexpr std::uint64_t mask_of(Classes... classe
     return ((std::uint64_t{1} << static_cast<unsigned>(classes)) | ...);
 }
 
+// What they tell is needed later.
 constexpr std::uint64_t always =
-    mask_of(CallClass::event_record, CallClass::capture); // what they tell is needed later
+    mask_of(CallClass::event_record, CallClass::event_edge, CallClass::capture);
 constexpr std::uint64_t while_held =
     always | mask_of(CallClass::launch, CallClass::cooperative, CallClass::graph,
                      CallClass::callback, CallClass::copy, CallClass::blocking_copy,
                      CallClass::fill, CallClass::blocking_fill, CallClass::memory,
-                     CallClass::memory_op, CallClass::event_edge, CallClass::event_wait,
-                     CallClass::stream_wait, CallClass::stream_destroy, CallClass::device_wait,
-                     CallClass::device_reset);
+                     CallClass::memory_op, CallClass::event_wait, CallClass::stream_wait,
+                     CallClass::stream_destroy, CallClass::device_wait, CallClass::device_reset);
 
 const SeenQueue* find(const Queues& queues, hip::QueueRef ref) {
     const auto found = std::ranges::find_if(
@@ -51,11 +55,6 @@ void add(Refs& refs, const SeenQueue& queue) {
 bool begins_capture(const Call& call) {
     return call.call_class == CallClass::capture &&
            std::string_view(call.name).find("Begin") != std::string_view::npos;
-}
-
-bool is_done(const hip::Functions& hip, hip::Event event) {
-    const hip::AsideOfCaptures aside(hip);
-    return hip.event_query(event) != hip::error_not_ready;
 }
 
 // What is one kernel in the stream's queue when it is one packet.
@@ -132,8 +131,17 @@ void Gates::after(const Call* call, int error) {
 
 // The call is always made: a wait ends, it never fails.
 int Gates::enter(const Call& call) {
-    if (begins_capture(call))
-        ++captures_;
+    const int error = enter_held(call);
+    if (begins_capture(call)) {
+        captures_.begin(call.stream);
+    } else if (call.call_class == CallClass::event_edge && captures_.any()) {
+        captures_.join(call.stream);
+        joining = call.stream;
+    }
+    return error;
+}
+
+int Gates::enter_held(const Call& call) {
     if (!holds_.any() || shut_.load(std::memory_order_relaxed) || ungated > 0)
         return 0;
     if (is_free(call))
@@ -152,17 +160,21 @@ int Gates::enter(const Call& call) {
 
 void Gates::leave(const Call& call, int error) {
     switch (call.call_class) {
-    case CallClass::capture: note_capture(call, error); return;
+    case CallClass::capture:
+        if (begins_capture(call))
+            captures_.began(call.stream, error == hip::success);
+        else
+            captures_.ended(call.stream);
+        return;
+    case CallClass::event_edge:
+        if (std::exchange(joining, nullptr) != nullptr)
+            captures_.joined(call.stream);
+        break;
     case CallClass::stream_destroy:
     case CallClass::device_reset: end_destroy(call, error == hip::success); return;
     case CallClass::event_record:
-        if (error == hip::success) {
-            RecordedEvent& slot = slot_of(call.event);
-            slot.event.store(nullptr, std::memory_order_relaxed);
-            slot.stream.store(call.stream, std::memory_order_relaxed);
-            slot.handle.store(call.handle, std::memory_order_relaxed);
-            slot.event.store(call.event, std::memory_order_release);
-        }
+        if (error == hip::success)
+            events_.note(call.event, {call.stream, call.handle});
         break;
     default: break;
     }
@@ -191,34 +203,14 @@ bool Gates::made_no_edge(const Call& call) {
     return true;
 }
 
-Gates::RecordedEvent& Gates::slot_of(const void* event) {
-    return events_[(reinterpret_cast<std::uintptr_t>(event) >> 4U) % events_.size()];
-}
-
-// A stream that is captured takes no packets, and a question about it would end the capture. That
-// counts from before it begins until after it ended.
-void Gates::note_capture(const Call& call, int error) {
-    bool ended = error != hip::success;
-    {
-        const std::lock_guard lock(mutex_);
-        if (!begins_capture(call))
-            ended = capturing_.erase(call.stream) != 0;
-        else if (!ended)
-            capturing_.insert(call.stream);
-    }
-    if (ended)
-        --captures_;
-}
-
-// Streams join a capture by waiting for its events, so HIP is asked: this question is allowed.
+// Streams join a capture by waiting for its events, so HIP is asked: this question is allowed. Of a
+// stream that Captures knows nobody comes to ask.
 bool Gates::is_captured(const void* key, const void* handle) {
-    if (captures_.load() == 0)
+    if (!captures_.any())
         return false;
     const auto hip = find_hip_();
-    if (!hip || !is_handle(handle)) {
-        const std::lock_guard lock(mutex_);
-        return capturing_.contains(key);
-    }
+    if (!hip || !is_handle(handle))
+        return !Captures::Question(captures_, key);
     int status = 0;
     return (*hip)->stream_is_capturing(const_cast<void*>(handle), &status) != hip::success ||
            status != 0;
@@ -246,7 +238,8 @@ Refs Gates::unfinished(const void* key, hip::Stream handle, const Queues& queues
     // To ask for a default stream would put packets into it, and for a captured one would end the
     // capture: there the ring has to do.
     const auto hip = find_hip_();
-    if (!is_handle(handle) || !hip || is_captured(key, handle))
+    const Captures::Question question(captures_, key);
+    if (!is_handle(handle) || !hip || !question || is_captured(key, handle))
         return outstanding ? standing : Refs{};
     const hip::AsideOfCaptures aside(**hip);
     return (*hip)->stream_query(handle) == hip::error_not_ready ? standing : Refs{};
@@ -280,17 +273,25 @@ Refs Gates::unfinished_streams(const Call& call, bool all, const Queues& queues)
     return refs;
 }
 
-Refs Gates::event_in_the_way(const Call& call, const Queues& queues) {
-    RecordedEvent& slot = slot_of(call.event);
-    const bool known = slot.event.load(std::memory_order_acquire) == call.event;
+// An event that was recorded in a capture is not asked about, nor one of which nobody knows where.
+bool Gates::is_done(hip::Event event, const std::optional<RecordedEvents::Where>& recorded) {
     const auto hip = find_hip_();
-    if (!hip ||
-        ((known ? !is_captured(slot.stream.load(), slot.handle.load()) : captures_.load() == 0) &&
-         is_done(**hip, const_cast<void*>(call.event))))
+    if (!hip || (!recorded && captures_.any()))
+        return false;
+    const Captures::Question question(captures_, recorded ? recorded->stream : nullptr);
+    if (recorded && (!question || is_captured(recorded->stream, recorded->handle)))
+        return false;
+    const hip::AsideOfCaptures aside(**hip);
+    return (*hip)->event_query(event) != hip::error_not_ready;
+}
+
+Refs Gates::event_in_the_way(const Call& call, const Queues& queues) {
+    const auto recorded = events_.find(call.event);
+    if (is_done(const_cast<void*>(call.event), recorded))
         return {};
     Refs standing;
-    if (known) {
-        for (const hip::QueueRecord& record : mapping_.busy_queues(slot.stream.load()))
+    if (recorded) {
+        for (const hip::QueueRecord& record : mapping_.busy_queues(recorded->stream))
             if (const SeenQueue* queue = find(queues, hip::ref_of(record));
                 queue != nullptr && queue->stands())
                 add(standing, *queue);

@@ -3,11 +3,12 @@
 // it.
 #pragma once
 
+#include "backend/captures.hpp"
 #include "backend/queue_order.hpp"
+#include "backend/recorded_events.hpp"
 #include "hip/mapping.hpp"
 #include "hip/runtime.hpp"
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -54,12 +55,6 @@ private:
     struct Waiter {
         std::set<hip::QueueRef> queues;
     };
-    struct RecordedEvent {
-        std::atomic<const void*> event{nullptr};
-        std::atomic<const void*> stream{nullptr}; // key
-        std::atomic<const void*> handle{nullptr};
-    };
-
     // A stream whose queue was found not to stand, as of a generation: what the calling thread
     // launches into it needs no look.
     struct FreeStream {
@@ -72,6 +67,7 @@ private:
     static int before(const hook::Call* call);
     static void after(const hook::Call* call, int error);
     int enter(const hook::Call& call);
+    int enter_held(const hook::Call& call);
     void leave(const hook::Call& call, int error);
     void wait_outside(const hook::Call& call);
     [[nodiscard]] bool is_free(const hook::Call& call) const;
@@ -87,24 +83,22 @@ private:
                                        const std::vector<SeenQueue>& queues);
     std::set<hip::QueueRef> unfinished_streams(const hook::Call& call, bool all,
                                                const std::vector<SeenQueue>& queues);
+    bool is_done(hip::Event event, const std::optional<RecordedEvents::Where>& recorded);
     std::set<hip::QueueRef> event_in_the_way(const hook::Call& call,
                                              const std::vector<SeenQueue>& queues);
     [[nodiscard]] bool is_blocking(hip::Stream handle);
 
     void lift_for_destroy(const hook::Call& call);
     void end_destroy(const hook::Call& call, bool destroyed);
-    void note_capture(const hook::Call& call, int error);
     bool is_captured(const void* key, const void* handle);
-    RecordedEvent& slot_of(const void* event);
 
     const hip::Mapping& mapping_;
     Holds& holds_;
     QueueOrder& order_;
     FindHip find_hip_;
 
-    // Events that were recorded, by their address: a later one may take an earlier one's place.
-    std::array<RecordedEvent, 1024> events_;
-    std::atomic<std::uint32_t> captures_{0};
+    RecordedEvents events_;
+    Captures captures_;
     std::atomic<bool> shut_{false};
     std::atomic<std::uint64_t> generation_{1}; // another when other queues may stand
 
@@ -112,7 +106,6 @@ private:
     std::condition_variable changed_;
     std::uint64_t changes_ = 0;
     std::list<Waiter> waiters_;
-    std::set<const void*> capturing_; // keys of streams
 };
 
 } // namespace xpreempt::backend

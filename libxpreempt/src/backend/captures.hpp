@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Which streams are captured, and who asks HIP about a stream: a question about one that is
+// captured ends the capture.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <set>
+
+namespace xpreempt::backend {
+
+// Streams are named by their keys. Thread-safe.
+class Captures {
+public:
+    // From before a capture begins until after it ended.
+    [[nodiscard]] bool any() const { return num_.load() != 0; }
+
+    // Around a call that begins a capture. Waits for the questions about that stream; but no longer
+    // than they can take where no lock of HIP's is in the way.
+    void begin(const void* stream);
+    void began(const void* stream, bool captured);
+    void ended(const void* stream);
+
+    // Around a call by which a stream may join a capture: it waits for an event of one.
+    void join(const void* stream);
+    void joined(const void* stream);
+
+    // A stream of which begin() or join() was called is not asked about. Of others HIP has to be
+    // asked whether they are captured, which is allowed; then the answer stays true for so long.
+    class Question {
+    public:
+        Question(Captures& captures, const void* stream);
+        ~Question();
+        Question(const Question&) = delete;
+        Question& operator=(const Question&) = delete;
+        Question(Question&&) = delete;
+        Question& operator=(Question&&) = delete;
+        explicit operator bool() const { return allowed_; }
+
+    private:
+        Captures& captures_;
+        const void* stream_;
+        bool allowed_;
+    };
+
+private:
+    void stop_questions(std::unique_lock<std::mutex>& lock, const void* stream);
+    void allow_questions(const void* stream);
+
+    std::atomic<std::uint32_t> num_{0};
+    std::mutex mutex_; // all below
+    std::condition_variable answered_;
+    std::set<const void*> captured_;
+    std::multiset<const void*> changing_; // by a call that goes on
+    std::multiset<const void*> asked_;
+};
+
+} // namespace xpreempt::backend
