@@ -132,9 +132,18 @@ XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_
         constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
         if (threshold > most || batch_size > most)
             return kXSchedErrorInvalidValue;
+        std::uint32_t batch = 0;
+        if (batch_size > 0) {
+            batch = static_cast<std::uint32_t>(batch_size);
+        } else { // kept, and not lowered with the threshold
+            xp_xqueue_state state{};
+            state.sz = sizeof state;
+            if (const int error = xp_xqueue_query(queue.native, &state); error != 0)
+                return result_of(error);
+            batch = state.batch;
+        }
         return result_of(xp_xqueue_set_launch_config(
-            queue.native, static_cast<std::uint32_t>(threshold > 0 ? threshold : 0),
-            static_cast<std::uint32_t>(batch_size > 0 ? batch_size : 0)));
+            queue.native, static_cast<std::uint32_t>(threshold > 0 ? threshold : 0), batch));
     });
 }
 

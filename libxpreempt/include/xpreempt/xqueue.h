@@ -153,7 +153,11 @@ int xp_xqueue_resume(xp_xqueue_t xqueue);
  */
 int xp_xqueue_drop(xp_xqueue_t xqueue, uint64_t *count);
 
-/** xp_xqueue_set_launch_config() - 0 keeps a value; -EINVAL when batch would exceed threshold */
+/**
+ * xp_xqueue_set_launch_config() - 0 keeps a value
+ *
+ * Batch falls with the threshold where it is 0. -EINVAL when it would exceed the threshold.
+ */
 int xp_xqueue_set_launch_config(xp_xqueue_t xqueue, uint32_t threshold, uint32_t batch);
 
 /**

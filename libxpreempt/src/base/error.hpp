@@ -35,6 +35,7 @@ enum class Op : std::uint8_t {
     handle,
     open_control,
     set_name,
+    argument, // what a caller handed in; the sentence is the C interface's
 };
 
 struct Error {
@@ -81,6 +82,7 @@ constexpr const char* phrase(Op op) {
     case Op::handle: return "looking up a handle";
     case Op::open_control: return "opening the control socket";
     case Op::set_name: return "naming a stream or an xqueue";
+    case Op::argument: return "checking an argument";
     }
     return "an unknown step";
 }

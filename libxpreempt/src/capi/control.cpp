@@ -107,13 +107,14 @@ extern "C" {
 int xp_control_open(const struct xp_control_options* options) {
     return fence([&](Library& library) -> Result<void> {
         struct xp_control_options known{};
-        if (options != nullptr) {
-            if (const auto checked = check_size(options, sizeof known); !checked)
-                return checked;
-            known = *options;
-        }
-        if ((known.flags & ~XP_CONTROL_READ_ONLY) != 0 || known.max_clients > most_clients)
-            return fail(EINVAL, Op::open_control);
+        if (options != nullptr)
+            if (const auto copied = copy_in(known, options, "xp_control_options"); !copied)
+                return copied;
+        if (const auto checked = check_flags("flags", known.flags, XP_CONTROL_READ_ONLY); !checked)
+            return checked;
+        if (const auto checked = check_range("max_clients", known.max_clients, 0, most_clients);
+            !checked)
+            return checked;
         return open_control(library, (known.flags & XP_CONTROL_READ_ONLY) != 0, known.max_clients);
     });
 }

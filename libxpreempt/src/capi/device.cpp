@@ -16,7 +16,9 @@ thread_local char detail[256];
 int told(const Error& error) {
     char buffer[96];
     const char* text = strerror_r(error.errno_value, buffer, sizeof buffer);
-    if (error.id != 0)
+    if (error.op == Op::argument)
+        std::snprintf(detail, sizeof detail, "%s", refusal().data());
+    else if (error.id != 0)
         std::snprintf(detail, sizeof detail, "%s failed: %s (%u)", phrase(error.op), text,
                       error.id);
     else
@@ -33,7 +35,7 @@ extern "C" {
 
 int xp_probe(struct xp_probe_info* probe) {
     return fence([&](Library& library) -> Result<void> {
-        if (const auto checked = check_size(probe, sizeof *probe); !checked)
+        if (const auto checked = check_size(probe, "xp_probe_info"); !checked)
             return checked;
         const backend::Probe& found = library.probe();
         struct xp_probe_info ours{};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "capi/arguments.hpp"
 #include "capi/library.hpp"
 
 #include <algorithm>
@@ -32,19 +33,6 @@ template <typename Body> int fence(Body body) noexcept {
     } catch (...) {
         return -EIO;
     }
-}
-
-// first_bytes: of the struct's first version.
-template <typename Struct> Result<void> check_size(const Struct* user, std::size_t first_bytes) {
-    if (user == nullptr || user->sz < first_bytes)
-        return fail(EINVAL, Op::handle);
-    return {};
-}
-
-// Nothing behind what the caller knows; sz stays the caller's.
-template <typename Struct> void copy_out(Struct* user, Struct ours) {
-    ours.sz = user->sz;
-    std::memcpy(user, &ours, std::min(user->sz, sizeof ours));
 }
 
 template <std::size_t Bytes> void copy_text(char (&to)[Bytes], std::string_view from) {

@@ -16,7 +16,7 @@ using ForAll = Result<void>(backend::Holds&, std::span<QueueHandle* const>);
 
 Result<void> for_all(Library& library, const xp_queue_t* queues, std::size_t count, ForAll* body) {
     if (count > 0 && queues == nullptr)
-        return fail(EINVAL, Op::handle);
+        return refuse_null("queues");
     std::vector<std::shared_ptr<QueueHandle>> owners; // another thread may close one meanwhile
     std::vector<QueueHandle*> handles;
     for (std::size_t i = 0; i < count; ++i) {
@@ -35,8 +35,10 @@ extern "C" {
 
 int xp_queue_open(void* stream, uint32_t flags, xp_queue_t* queue) {
     return fence([&](Library& library) -> Result<void> {
-        if (queue == nullptr || (flags & ~XP_ALLOW_SHARED) != 0)
-            return fail(EINVAL, Op::handle);
+        if (queue == nullptr)
+            return refuse_null("queue");
+        if (const auto checked = check_flags("flags", flags, XP_ALLOW_SHARED); !checked)
+            return checked;
         const auto record = library.stoppable_queue(stream, (flags & XP_ALLOW_SHARED) != 0);
         if (!record)
             return tl::make_unexpected(record.error());
@@ -75,7 +77,7 @@ int xp_queues_resume(const xp_queue_t* queues, size_t count) {
 
 int xp_queue_query(xp_queue_t queue, struct xp_queue_info* info) {
     return fence([&](Library& library) -> Result<void> {
-        if (const auto checked = check_size(info, sizeof *info); !checked)
+        if (const auto checked = check_size(info, "xp_queue_info"); !checked)
             return checked;
         const auto found = library.queues.find(queue.handle);
         if (!found)

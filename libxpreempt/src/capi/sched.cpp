@@ -15,7 +15,7 @@ int xp_xqueue_set_priority(xp_xqueue_t xqueue, int32_t priority) {
         if (!found)
             return tl::make_unexpected(found.error());
         if (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX)
-            return fail(EINVAL, Op::configure);
+            return refuse_priority(priority);
         (*found)->set_priority(priority);
         if (const auto scheduler = library.scheduling.running())
             scheduler->note();
@@ -30,7 +30,7 @@ int xp_xqueue_get_priority(xp_xqueue_t xqueue, int32_t* priority) {
         if (!found)
             return tl::make_unexpected(found.error());
         if (priority == nullptr)
-            return fail(EINVAL, Op::configure);
+            return refuse_null("priority");
         *priority = (*found)->priority();
         return {};
     });
@@ -51,7 +51,7 @@ int xp_sched_stop(void) {
 
 int xp_sched_query(struct xp_sched_state* state) {
     return fence([&](Library& library) -> Result<void> {
-        if (const auto checked = check_size(state, sizeof *state); !checked)
+        if (const auto checked = check_size(state, "xp_sched_state"); !checked)
             return checked;
         struct xp_sched_state ours{};
         if (const auto scheduler = library.scheduling.running()) {

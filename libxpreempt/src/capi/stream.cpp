@@ -37,7 +37,7 @@ extern "C" {
 
 int xp_stream_query(void* stream, struct xp_stream_info* info) {
     return fence([&](Library& library) -> Result<void> {
-        if (const auto checked = check_size(info, sizeof *info); !checked)
+        if (const auto checked = check_size(info, "xp_stream_info"); !checked)
             return checked;
         const auto queue = library.mapping().queue_of(stream);
         if (!queue)
@@ -67,7 +67,7 @@ int xp_stream_query(void* stream, struct xp_stream_info* info) {
 
 int xp_stream_predict(void* stream, struct xp_prediction* prediction) {
     return fence([&](Library& library) -> Result<void> {
-        if (const auto checked = check_size(prediction, sizeof *prediction); !checked)
+        if (const auto checked = check_size(prediction, "xp_prediction"); !checked)
             return checked;
         const auto queue = library.mapping().queue_of(stream);
         if (!queue)

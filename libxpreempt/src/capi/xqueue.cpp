@@ -2,6 +2,7 @@
 // xpreempt/xqueue.h and stats.h
 #include "capi/fence.hpp"
 
+#include <string>
 #include <xpreempt/stats.h>
 
 using namespace xpreempt;
@@ -19,6 +20,13 @@ template <typename Body> int with(xp_xqueue_t handle, Body body) {
     });
 }
 
+Result<void> check_batch(const xqueue::LaunchConfig& config) {
+    if (config.batch <= config.threshold)
+        return {};
+    return refuse("batch", config.batch,
+                  "at most threshold, which is " + std::to_string(config.threshold));
+}
+
 Result<xqueue::LaunchConfig> launch_config(const struct xp_xqueue_options& options) {
     xqueue::LaunchConfig config;
     if (options.threshold != 0)
@@ -27,7 +35,7 @@ Result<xqueue::LaunchConfig> launch_config(const struct xp_xqueue_options& optio
     if (options.capacity != 0)
         config.capacity = options.capacity;
     config.latency_budget_ns = options.latency_budget_ns;
-    if (const auto checked = xqueue::XQueue::check(config); !checked)
+    if (const auto checked = check_batch(config); !checked)
         return tl::make_unexpected(checked.error());
     return config;
 }
@@ -36,21 +44,22 @@ Result<struct xp_xqueue_options> known_options(const struct xp_xqueue_options* g
     struct xp_xqueue_options options{};
     if (given == nullptr)
         return options;
-    if (const auto checked = check_size(given, sizeof options); !checked)
+    Result<void> checked = copy_in(options, given, "xp_xqueue_options");
+    if (checked)
+        checked = check_range("max_level", options.max_level, 0, XP_LEVEL_INTERRUPT);
+    if (checked)
+        checked = check_range("deactivate_way", options.deactivate_way, 0, XP_WAY_FLUSH);
+    if (checked)
+        checked = check_flags("flags", options.flags, XP_ALLOW_SHARED);
+    if (!checked)
         return tl::make_unexpected(checked.error());
-    options = *given;
-    const bool valid = options.max_level <= XP_LEVEL_INTERRUPT &&
-                       options.deactivate_way <= XP_WAY_FLUSH &&
-                       (options.flags & ~XP_ALLOW_SHARED) == 0;
-    if (!valid)
-        return fail(EINVAL, Op::configure);
     return options;
 }
 
 int submit(xp_xqueue_t xqueue, const xqueue::Command& command, uint64_t* ticket) {
     return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
         if (command.launch == nullptr)
-            return fail(EINVAL, Op::submit);
+            return refuse_null("launch");
         const auto submitted = found.submit(command);
         if (!submitted)
             return tl::make_unexpected(submitted.error());
@@ -77,7 +86,7 @@ extern "C" {
 int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_xqueue_t* xqueue) {
     return fence([&](Library& library) -> Result<void> {
         if (xqueue == nullptr)
-            return fail(EINVAL, Op::configure);
+            return refuse_null("xqueue");
         // The xqueue's thread launches as well.
         if (hip::is_per_thread(stream))
             return fail(EOPNOTSUPP, Op::thread_stream);
@@ -152,10 +161,21 @@ int xp_xqueue_submit(xp_xqueue_t xqueue, xp_launch_fn launch, void* argument, ui
 
 int xp_xqueue_submit_command(xp_xqueue_t xqueue, const struct xp_command* command,
                              uint64_t* ticket) {
-    const bool valid = command != nullptr && command->sz >= sizeof *command &&
-                       (command->flags & ~xqueue::command_flags) == 0 && command->reserved == 0;
-    if (!valid)
-        return fence([](Library&) -> Result<void> { return fail(EINVAL, Op::submit); });
+    // The usual one, without a look at what is wrong.
+    if (command == nullptr || command->sz != sizeof *command ||
+        (command->flags & ~xqueue::command_flags) != 0 || command->reserved != 0) {
+        struct xp_command known{};
+        const auto check = [&](Library&) -> Result<void> {
+            if (const auto copied = copy_in(known, command, "xp_command"); !copied)
+                return copied;
+            if (known.reserved != 0)
+                return refuse("reserved", known.reserved, "0");
+            return check_flags("flags", known.flags, xqueue::command_flags);
+        };
+        if (const int error = fence(check); error != 0)
+            return error;
+        return submit(xqueue, {known.launch, known.argument, known.flags}, ticket);
+    }
     return submit(xqueue, {command->launch, command->argument, command->flags}, ticket);
 }
 
@@ -169,8 +189,8 @@ int xp_xqueue_wait_all(xp_xqueue_t xqueue) {
 
 int xp_xqueue_suspend(xp_xqueue_t xqueue, uint32_t flags, uint32_t* level) {
     return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
-        if ((flags & ~suspend_flags) != 0)
-            return fail(EINVAL, Op::suspend);
+        if (const auto checked = check_flags("flags", flags, suspend_flags); !checked)
+            return checked;
         const auto suspended =
             found.suspend({.exact = (flags & XP_SUSPEND_EXACT) != 0,
                            .finish_submitted = (flags & XP_SUSPEND_FINISH_SUBMITTED) != 0,
@@ -203,8 +223,9 @@ int xp_xqueue_set_launch_config(xp_xqueue_t xqueue, uint32_t threshold, uint32_t
         xqueue::LaunchConfig config = found.config();
         if (threshold != 0)
             config.threshold = threshold;
-        if (batch != 0)
-            config.batch = batch;
+        config.batch = batch != 0 ? batch : std::min(config.batch, config.threshold);
+        if (const auto checked = check_batch(config); !checked)
+            return checked;
         return found.configure(config);
     });
 }
@@ -223,7 +244,7 @@ int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
         if (!handle)
             return tl::make_unexpected(handle.error());
         xqueue::XQueue& found = **handle;
-        if (const auto checked = check_size(state, sizeof *state); !checked)
+        if (const auto checked = check_size(state, "xp_xqueue_state"); !checked)
             return checked;
         const xqueue::State now = found.state();
         const xqueue::LevelChoice best = found.level();
@@ -252,7 +273,7 @@ int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
 
 int xp_xqueue_get_stats(xp_xqueue_t xqueue, struct xp_xqueue_stats* stats) {
     return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
-        if (const auto checked = check_size(stats, sizeof *stats); !checked)
+        if (const auto checked = check_size(stats, "xp_xqueue_stats"); !checked)
             return checked;
         const xqueue::Statistics now = found.statistics();
         struct xp_xqueue_stats ours{};

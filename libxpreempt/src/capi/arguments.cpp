@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Sentences of refused arguments.
+#include "capi/arguments.hpp"
+
+#include <cstdarg>
+#include <cstdio>
+
+namespace xpreempt::capi {
+
+namespace {
+
+thread_local char sentence[256];
+
+[[gnu::format(printf, 2, 3)]] tl::unexpected<Error> say(int errno_value, const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    return fail(errno_value, Op::argument);
+}
+
+int length_of(std::string_view text) {
+    return static_cast<int>(text.size());
+}
+
+} // namespace
+
+std::string_view refusal() {
+    return sentence;
+}
+
+tl::unexpected<Error> refuse(std::string_view name, std::uint64_t value, std::string_view range) {
+    return say(EINVAL, "%.*s is %llu: it must be %.*s", length_of(name), name.data(),
+               static_cast<unsigned long long>(value), length_of(range), range.data());
+}
+
+tl::unexpected<Error> refuse_priority(std::int32_t priority) {
+    return say(EINVAL, "priority is %d: it must be from %d to %d", priority, XP_PRIORITY_MIN,
+               XP_PRIORITY_MAX);
+}
+
+tl::unexpected<Error> refuse_null(std::string_view name) {
+    return say(EINVAL, "%.*s is NULL", length_of(name), name.data());
+}
+
+tl::unexpected<Error> refuse_size(const char* name, std::size_t bytes, std::size_t first) {
+    return say(bytes > most_bytes ? E2BIG : EINVAL,
+               "sz of struct %s is %zu: it must be sizeof(struct %s), at least %zu", name, bytes,
+               name, first);
+}
+
+tl::unexpected<Error> refuse_tail(const char* name, std::size_t bytes, std::size_t known) {
+    return say(E2BIG,
+               "struct %s has %zu bytes, of which this library knows %zu and the rest is not 0: "
+               "a newer libxpreempt is needed",
+               name, bytes, known);
+}
+
+Result<void> check_flags(std::string_view name, std::uint32_t flags, std::uint32_t known) {
+    if ((flags & ~known) == 0)
+        return {};
+    return say(EINVAL, "%.*s is 0x%x: this library knows 0x%x", length_of(name), name.data(), flags,
+               known);
+}
+
+Result<void> check_range(std::string_view name, std::uint64_t value, std::uint64_t least,
+                         std::uint64_t most) {
+    if (value >= least && value <= most)
+        return {};
+    return refuse(name, value, "from " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+} // namespace xpreempt::capi

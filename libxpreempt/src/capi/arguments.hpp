@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// What callers hand in: structs that grow with the library, and values, of which a refusal names
+// field, value and range.
+#pragma once
+
+#include "base/error.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <xpreempt/xpreempt.h>
+
+namespace xpreempt::capi {
+
+// Bytes of a struct in the first version that had it. A program that was built then must work for
+// ever, so these numbers never change.
+template <typename Struct> constexpr std::size_t first_bytes = 0;
+template <> constexpr std::size_t first_bytes<struct xp_command> = 32;
+template <> constexpr std::size_t first_bytes<struct xp_control_options> = 16;
+template <> constexpr std::size_t first_bytes<struct xp_prediction> = 264;
+template <> constexpr std::size_t first_bytes<struct xp_probe_info> = 224;
+template <> constexpr std::size_t first_bytes<struct xp_queue_info> = 56;
+template <> constexpr std::size_t first_bytes<struct xp_sched_state> = 64;
+template <> constexpr std::size_t first_bytes<struct xp_stream_info> = 248;
+template <> constexpr std::size_t first_bytes<struct xp_xqueue_options> = 40;
+template <> constexpr std::size_t first_bytes<struct xp_xqueue_state> = 264;
+template <> constexpr std::size_t first_bytes<struct xp_xqueue_stats> = 128;
+
+// More than any version will have: who gives more has not set sz.
+constexpr std::size_t most_bytes = 4096;
+
+// The error, of which xp_last_detail() then says: "NAME is VALUE: it must be RANGE".
+tl::unexpected<Error> refuse(std::string_view name, std::uint64_t value, std::string_view range);
+tl::unexpected<Error> refuse_priority(std::int32_t priority);
+tl::unexpected<Error> refuse_null(std::string_view name);
+tl::unexpected<Error> refuse_size(const char* name, std::size_t bytes, std::size_t first);
+tl::unexpected<Error> refuse_tail(const char* name, std::size_t bytes, std::size_t known);
+
+// Empty unless the error was one of the above, in this thread.
+std::string_view refusal();
+
+Result<void> check_flags(std::string_view name, std::uint32_t flags, std::uint32_t known);
+Result<void> check_range(std::string_view name, std::uint64_t value, std::uint64_t least,
+                         std::uint64_t most);
+
+// name: of the struct, for the refusal.
+template <typename Struct> Result<void> check_size(const Struct* user, const char* name) {
+    static_assert(first_bytes<Struct> != 0 && first_bytes<Struct> <= sizeof(Struct));
+    if (user == nullptr)
+        return refuse_null(name);
+    if (user->sz < first_bytes<Struct> || user->sz > most_bytes)
+        return refuse_size(name, user->sz, first_bytes<Struct>);
+    return {};
+}
+
+// What an older program does not know is 0. What a newer one knows and we do not must be 0.
+template <typename Struct>
+Result<void> copy_in(Struct& ours, const Struct* user, const char* name) {
+    if (const auto checked = check_size(user, name); !checked)
+        return checked;
+    ours = {};
+    std::memcpy(&ours, user, std::min(user->sz, sizeof ours));
+    const auto* bytes = reinterpret_cast<const unsigned char*>(user);
+    for (std::size_t i = sizeof ours; i < user->sz; ++i)
+        if (bytes[i] != 0)
+            return refuse_tail(name, user->sz, sizeof ours);
+    return {};
+}
+
+// Nothing behind what the caller has room for, and 0 in what we do not know; sz stays the caller's.
+template <typename Struct> void copy_out(Struct* user, Struct ours) {
+    const std::size_t bytes = user->sz;
+    ours.sz = bytes;
+    std::memcpy(user, &ours, std::min(bytes, sizeof ours));
+    if (bytes > sizeof ours)
+        std::memset(reinterpret_cast<unsigned char*>(user) + sizeof ours, 0, bytes - sizeof ours);
+}
+
+} // namespace xpreempt::capi
