@@ -1,28 +1,133 @@
 // SPDX-License-Identifier: MIT
-// The interposer of ROCr: HIP reserves each AQL packet with this call, in the thread of the HIP
-// call.
+// Interposers of ROCr by which packets come into a queue, in the thread of the HIP call.
+//
+// HIP reserves each packet with hsa_queue_add_write_index_screlease(). Newer ones may count by
+// themselves and publish several packets with a store (rocm-systems pull request 10377): then the
+// store tells as much. Whatever they do, they ring the doorbell of the queue, which is the last
+// chance to learn of a packet.
 #include "hook/current_call.hpp"
+#include "hook/interpose.hpp"
 #include "hook/interposers.hpp"
 #include "hook/real.hpp"
 
 #include <cstdint>
-
-extern "C" __attribute__((visibility("default"))) std::uint64_t
-hsa_queue_add_write_index_screlease(const void* queue, std::uint64_t value) {
-    using namespace xpreempt::hook;
-    static constinit RocmNext<std::uint64_t(const void*, std::uint64_t)> next{
-        "hsa_queue_add_write_index_screlease", Rocm::hsa};
-    const std::uint64_t index = next(__builtin_return_address(0))(queue, value);
-    note_reserved(queue, index, value);
-    return index;
-}
+#include <iterator>
 
 namespace xpreempt::hook {
 
 namespace {
-const Interposer row = INTERPOSER_ROW(hsa_queue_add_write_index_screlease);
+
+using Queue = const void*; // hsa_queue_t
+using Index = std::uint64_t;
+using HsaSignal = std::uint64_t; // hsa_signal_t, passed as its only member
+
+// amd_signal_t: its kind, and for doorbells the queue (amd_hsa_signal.h).
+constexpr std::uint64_t queue_at_byte = 48;
+constexpr std::int64_t doorbell = -1, legacy_doorbell = -2;
+
+Index write_index(Queue queue, const void* caller) {
+    static constinit RocmNext<Index(Queue)> next{"hsa_queue_load_write_index_relaxed", Rocm::hsa};
+    auto* function = next(caller);
+    return function != nullptr ? function(queue) : 0;
+}
+
+void note_stored(Queue queue, Index before, Index after) {
+    if (after > before)
+        note_reserved(queue, before, after - before);
+}
+
+// Inside a HIP call that reserved nothing in a way that we see.
+void note_doorbell(HsaSignal signal, std::int64_t value) {
+    if (signal == 0 || current_call.depth == 0 || current_call.packets.count != 0)
+        return;
+    const auto kind = *reinterpret_cast<const std::int64_t*>(signal);
+    if (kind != doorbell && kind != legacy_doorbell)
+        return;
+    const void* queue = *reinterpret_cast<const void* const*>(signal + queue_at_byte);
+    if (queue != nullptr)
+        note_reserved(queue, static_cast<Index>(value), 1);
+}
+
 } // namespace
 
-constinit const InterposerList hsa_interposers{&row, 1};
+} // namespace xpreempt::hook
+
+using namespace xpreempt::hook;
+
+// hsa_queue_cas_write_index_* has the old index for its answer, and has stored when it is
+// `expected`.
+#define FOR_EACH_ADD(ROW)                                                                          \
+    ROW(hsa_queue_add_write_index_scacq_screl)                                                     \
+    ROW(hsa_queue_add_write_index_acq_rel)                                                         \
+    ROW(hsa_queue_add_write_index_scacquire)                                                       \
+    ROW(hsa_queue_add_write_index_acquire)                                                         \
+    ROW(hsa_queue_add_write_index_relaxed)                                                         \
+    ROW(hsa_queue_add_write_index_screlease)                                                       \
+    ROW(hsa_queue_add_write_index_release)
+#define FOR_EACH_CAS(ROW)                                                                          \
+    ROW(hsa_queue_cas_write_index_scacq_screl)                                                     \
+    ROW(hsa_queue_cas_write_index_acq_rel)                                                         \
+    ROW(hsa_queue_cas_write_index_scacquire)                                                       \
+    ROW(hsa_queue_cas_write_index_acquire)                                                         \
+    ROW(hsa_queue_cas_write_index_relaxed)                                                         \
+    ROW(hsa_queue_cas_write_index_screlease)                                                       \
+    ROW(hsa_queue_cas_write_index_release)
+#define FOR_EACH_STORE(ROW)                                                                        \
+    ROW(hsa_queue_store_write_index_relaxed)                                                       \
+    ROW(hsa_queue_store_write_index_screlease)                                                     \
+    ROW(hsa_queue_store_write_index_release)
+#define FOR_EACH_SIGNAL_STORE(ROW)                                                                 \
+    ROW(hsa_signal_store_relaxed)                                                                  \
+    ROW(hsa_signal_store_screlease)                                                                \
+    ROW(hsa_signal_store_release)                                                                  \
+    ROW(hsa_signal_silent_store_relaxed)                                                           \
+    ROW(hsa_signal_silent_store_screlease)
+
+#define ADD(name)                                                                                  \
+    INTERPOSER Index name(Queue queue, Index value) {                                              \
+        static constinit RocmNext<Index(Queue, Index)> next{#name, Rocm::hsa};                     \
+        const Index index = next(__builtin_return_address(0))(queue, value);                       \
+        note_reserved(queue, index, value);                                                        \
+        return index;                                                                              \
+    }
+FOR_EACH_ADD(ADD)
+
+#define CAS(name)                                                                                  \
+    INTERPOSER Index name(Queue queue, Index expected, Index value) {                              \
+        static constinit RocmNext<Index(Queue, Index, Index)> next{#name, Rocm::hsa};              \
+        const Index before = next(__builtin_return_address(0))(queue, expected, value);            \
+        if (before == expected)                                                                    \
+            note_stored(queue, before, value);                                                     \
+        return before;                                                                             \
+    }
+FOR_EACH_CAS(CAS)
+
+#define STORE(name)                                                                                \
+    INTERPOSER void name(Queue queue, Index value) {                                               \
+        static constinit RocmNext<void(Queue, Index)> next{#name, Rocm::hsa};                      \
+        const void* caller = __builtin_return_address(0);                                          \
+        const Index before = write_index(queue, caller);                                           \
+        next(caller)(queue, value);                                                                \
+        note_stored(queue, before, value);                                                         \
+    }
+FOR_EACH_STORE(STORE)
+
+#define SIGNAL_STORE(name)                                                                         \
+    INTERPOSER void name(HsaSignal signal, std::int64_t value) {                                   \
+        static constinit RocmNext<void(HsaSignal, std::int64_t)> next{#name, Rocm::hsa};           \
+        next(__builtin_return_address(0))(signal, value);                                          \
+        note_doorbell(signal, value);                                                              \
+    }
+FOR_EACH_SIGNAL_STORE(SIGNAL_STORE)
+
+namespace xpreempt::hook {
+
+namespace {
+#define LIST(name) INTERPOSER_ROW(name),
+const Interposer rows[] = {FOR_EACH_ADD(LIST) FOR_EACH_CAS(LIST) FOR_EACH_STORE(LIST)
+                               FOR_EACH_SIGNAL_STORE(LIST)};
+} // namespace
+
+constinit const InterposerList hsa_interposers{rows, std::size(rows)};
 
 } // namespace xpreempt::hook

@@ -171,6 +171,18 @@ EXPORT std::uint64_t hsa_queue_add_write_index_screlease(const void* queue, std:
     return index->fetch_add(value);
 }
 
+EXPORT std::uint64_t hsa_queue_load_write_index_relaxed(const void* queue) {
+    return reinterpret_cast<const std::atomic<std::uint64_t>*>(
+               static_cast<const unsigned char*>(queue) + 0x38)
+        ->load();
+}
+EXPORT void hsa_queue_store_write_index_screlease(const void* queue, std::uint64_t value) {
+    reinterpret_cast<std::atomic<std::uint64_t>*>(
+        const_cast<unsigned char*>(static_cast<const unsigned char*>(queue)) + 0x38)
+        ->store(value);
+}
+EXPORT void hsa_signal_store_screlease(std::uint64_t, std::int64_t) {}
+
 namespace {
 
 HsaQueue* create_hsa_queue() {
@@ -198,10 +210,27 @@ HsaQueue* create_hsa_queue() {
 constexpr std::uint32_t dispatch_header = 0x102; // with the barrier bit
 constexpr std::uint32_t barrier_header = 0x103;
 
+// amd_signal_t
+struct Doorbell {
+    std::int64_t kind = -1;
+    std::uint64_t others[5]{};
+    const void* queue = nullptr;
+};
+
 void put_packets(HsaQueue* queue, unsigned count, std::uint32_t header = dispatch_header) {
-    const std::uint64_t first = hsa_queue_add_write_index_screlease(queue, count);
+    const fake::Seam seam = fake_hip()->seam;
+    const bool adds = seam == fake::Seam::add;
+    const std::uint64_t first = adds ? hsa_queue_add_write_index_screlease(queue, count)
+                                     : hsa_queue_load_write_index_relaxed(queue);
     for (std::uint64_t i = first; i < first + count; ++i)
         queue->ring[i % ring_packets][0] = header;
+    if (seam == fake::Seam::store)
+        hsa_queue_store_write_index_screlease(queue, first + count);
+    if (seam == fake::Seam::doorbell) // as if the index were stored in a way that nobody sees
+        reinterpret_cast<std::atomic<std::uint64_t>*>(queue->bytes + 0x38)->store(first + count);
+    const Doorbell doorbell{.queue = queue};
+    hsa_signal_store_screlease(reinterpret_cast<std::uintptr_t>(&doorbell),
+                               static_cast<std::int64_t>(first + count - 1));
 }
 
 constexpr int max_devices = 2;

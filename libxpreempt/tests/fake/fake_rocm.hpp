@@ -21,8 +21,12 @@ struct Driver {
     Queue queues[64];
 };
 
+// By what HIP tells ROCr of its packets.
+enum class Seam { add, store, doorbell };
+
 // How the fake HIP behaves.
 struct Hip {
+    Seam seam = Seam::add;
     unsigned packets_a_launch = 1;
     bool capturing = false;   // launches put nothing into queues
     bool move = false;        // the next launch's stream gets a new queue first

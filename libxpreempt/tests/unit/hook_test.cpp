@@ -404,4 +404,24 @@ TEST(Files, a_vfork_child_that_closes_its_files_closes_none_of_ours) {
     close(copy);
 }
 
+// The reservation is a private matter of newer HIPs, and the doorbell the last that is seen of it.
+TEST(Seam, a_stream_is_mapped_by_whatever_tells_of_its_packets) {
+    for (const fake::Seam seam : {fake::Seam::add, fake::Seam::store, fake::Seam::doorbell}) {
+        fake_hip()->seam = seam;
+        fake_hip()->packets_a_launch = seam == fake::Seam::doorbell ? 1 : 3;
+        void* stream = new_stream();
+        QueueRecord record{};
+        EXPECT_EQ(-ENOENT, table().stream_queue(stream, &record));
+        ASSERT_EQ(0, launch(stream));
+        ASSERT_EQ(0, table().stream_queue(stream, &record));
+        LaunchRecord first{}, second{};
+        ASSERT_EQ(0, table().last_launch(&first));
+        ASSERT_EQ(0, launch(stream));
+        ASSERT_EQ(0, table().last_launch(&second));
+        EXPECT_EQ(fake_hip()->packets_a_launch, first.end_packet - first.first_packet);
+        EXPECT_EQ(first.end_packet, second.first_packet);
+        EXPECT_EQ(record.hsa_queue, second.hsa_queue);
+    }
+}
+
 } // namespace
