@@ -154,7 +154,8 @@ int Gates::enter_held(const Call& call) {
     // ROCr has one thread for all signals of the process, the resume's among them.
     if (mapping_.table()->in_event_thread() != 0 || is_captured(call.stream, call.handle))
         return 0;
-    wait_outside(call);
+    if (!is_kernel(call.call_class) || !has_room(call))
+        wait_outside(call);
     return 0;
 }
 
@@ -304,27 +305,36 @@ Refs Gates::event_in_the_way(const Call& call, const Queues& queues) {
 }
 
 // A queue that stands is filled up to a bound.
-Refs Gates::room_for(const Call& call, const Queues& queues, std::uint64_t generation) {
+Refs Gates::room_for(const Call& call, const Queues& queues) {
     Refs full;
+    for (const hip::QueueRecord& record : mapping_.busy_queues(call.stream))
+        if (const SeenQueue* queue = find(queues, hip::ref_of(record));
+            queue != nullptr && queue->stands() && queue->outstanding >= max_packets_while_held)
+            add(full, *queue);
+    return full;
+}
+
+// The same for a kernel, as far as it can be told without a look into a ring. The queues are not
+// destroyed meanwhile: they are those of the stream that the caller uses.
+bool Gates::has_room(const Call& call) const {
+    // First: what changes meanwhile makes void what is remembered.
+    const std::uint64_t generation = generation_.load(std::memory_order_acquire);
     bool stands = false;
     std::uint64_t hsa_queue = 0;
     for (const hip::QueueRecord& record : mapping_.busy_queues(call.stream)) {
         hsa_queue = record.hsa_queue;
-        const SeenQueue* queue = find(queues, hip::ref_of(record));
-        if (queue == nullptr || !queue->stands())
+        if (!order_.stood(hip::ref_of(record)))
             continue;
         stands = true;
-        if (queue->outstanding >= max_packets_while_held)
-            add(full, *queue);
+        if (outstanding_in(record) >= max_packets_while_held)
+            return false;
     }
     if (!stands)
         free_here = {call.stream, hsa_queue, generation};
-    return full;
+    return true;
 }
 
 Refs Gates::in_the_way(const Call& call) {
-    // Before the look: what changes meanwhile makes it void.
-    const std::uint64_t generation = generation_.load(std::memory_order_acquire);
     const Queues queues = order_.look();
     if (queues.empty())
         return {};
@@ -338,7 +348,7 @@ Refs Gates::in_the_way(const Call& call) {
     case CallClass::cooperative:
     case CallClass::graph: return unfinished_streams(call, false, queues);
     case CallClass::event_wait: return event_in_the_way(call, queues);
-    default: return room_for(call, queues, generation);
+    default: return room_for(call, queues);
     }
 }
 

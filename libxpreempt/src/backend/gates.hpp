@@ -71,14 +71,14 @@ private:
     void leave(const hook::Call& call, int error);
     void wait_outside(const hook::Call& call);
     [[nodiscard]] bool is_free(const hook::Call& call) const;
+    [[nodiscard]] bool has_room(const hook::Call& call) const;
     bool made_no_edge(const hook::Call& call);
     void holds_changed();
     void go_on();
 
     // Queues that stand and that the call would wait for; none: it may be made.
     std::set<hip::QueueRef> in_the_way(const hook::Call& call);
-    std::set<hip::QueueRef> room_for(const hook::Call& call, const std::vector<SeenQueue>& queues,
-                                     std::uint64_t generation);
+    std::set<hip::QueueRef> room_for(const hook::Call& call, const std::vector<SeenQueue>& queues);
     std::set<hip::QueueRef> unfinished(const void* key, hip::Stream handle,
                                        const std::vector<SeenQueue>& queues);
     std::set<hip::QueueRef> unfinished_streams(const hook::Call& call, bool all,

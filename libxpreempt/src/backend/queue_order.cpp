@@ -68,6 +68,13 @@ void find_owners(order::Snapshot& snapshot, const std::vector<std::optional<orde
 
 } // namespace
 
+std::uint64_t outstanding_in(const hip::QueueRecord& queue) {
+    if (queue.hsa_queue == 0)
+        return 0;
+    const std::uint64_t read = index_at(queue.hsa_queue + read_index_at);
+    return index_at(queue.hsa_queue + write_index_at) - read;
+}
+
 std::int32_t QueueOrder::priority_of(hip::QueueRef queue) const {
     const std::lock_guard lock(priorities_mutex_);
     std::optional<std::int32_t> highest;
@@ -157,6 +164,7 @@ bool QueueOrder::settle_once() {
                 changed = true;
             }
         lifted_ = std::move(wanted);
+        const std::lock_guard standing_lock(standing_mutex_);
         changed |= standing != standing_;
         standing_ = std::move(standing);
         any = !lifted_.empty();
@@ -190,6 +198,11 @@ void QueueOrder::watch() {
         }
         (void)settle_once();
     }
+}
+
+bool QueueOrder::stood(hip::QueueRef queue) const {
+    const std::lock_guard lock(standing_mutex_);
+    return standing_.contains(queue);
 }
 
 bool QueueOrder::lifted_any() const {

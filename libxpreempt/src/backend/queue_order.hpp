@@ -28,6 +28,9 @@ struct SeenQueue {
     [[nodiscard]] bool stands() const { return held || waits_for; }
 };
 
+// Packets that were not taken out of the queue. It must not be destroyed meanwhile.
+std::uint64_t outstanding_in(const hip::QueueRecord& queue);
+
 class QueueOrder {
 public:
     QueueOrder(const hip::Mapping& mapping, Holds& holds) : mapping_(mapping), holds_(holds) {}
@@ -38,6 +41,9 @@ public:
     // Lifts and holds again as the rings now tell. While something is lifted a thread looks again
     // from time to time; it is started here and ends by itself.
     void settle();
+
+    // As the last settle() found it: without a look into a ring.
+    [[nodiscard]] bool stood(hip::QueueRef queue) const;
 
     // The queue runs for somebody more important at the moment.
     [[nodiscard]] bool lifted(hip::QueueRef queue) const;
@@ -77,9 +83,11 @@ private:
     mutable std::mutex priorities_mutex_;
     std::map<std::uint64_t, Owned> priorities_;
 
-    mutable std::mutex mutex_; // all below; before those of Holds
-    std::set<hip::QueueRef> lifted_;
+    mutable std::mutex standing_mutex_;
     std::set<hip::QueueRef> standing_;
+
+    mutable std::mutex mutex_; // all below; before the others here and those of Holds
+    std::set<hip::QueueRef> lifted_;
     std::condition_variable stop_watching_;
     bool watching_ = false;
     bool shut_ = false;

@@ -286,6 +286,17 @@ TEST_F(GatesTest, a_launch_on_a_free_stream_reads_no_ring) {
     EXPECT_EQ(0, xp_queue_resume(queue));
 }
 
+TEST_F(GatesTest, nor_does_one_on_the_held_stream) {
+    const void* ring = ring_of(other);
+    hold();
+    {
+        const Unreadable unreadable(ring);
+        for (int i = 1; i < 64; ++i)
+            ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, held));
+    }
+    expect_waits([this] { return hipMemsetAsync(nullptr, 0, 4, held); });
+}
+
 // A wait for an event may have made it one that stands.
 TEST_F(GatesTest, after_an_edge_the_rings_are_read_again) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
