@@ -145,9 +145,13 @@ EXPORT int open(const char* path, int flags, ...) {
     return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
 }
 
-// By its number a descriptor from before the hook is recognised.
+// By its number a descriptor from before the hook is recognised. The second name is what a program
+// that was built before glibc 2.33 calls for it.
 EXPORT int stat(const char* path, struct stat* out) noexcept {
     return fstatat(AT_FDCWD, std::strcmp(path, "/dev/kfd") == 0 ? "/dev/null" : path, out, 0);
+}
+EXPORT int __xstat(int, const char* path, struct stat* out) noexcept {
+    return stat(path, out);
 }
 
 EXPORT int ioctl(int fd, unsigned long request, ...) noexcept {
