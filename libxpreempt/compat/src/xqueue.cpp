@@ -123,7 +123,17 @@ XResult XQueueSetPreemptLevel(XQueueHandle xq, XPreemptLevel level) {
     return with(xq, [&](XQueue& queue) {
         if (level < kPreemptLevelBlock || level > kPreemptLevelInterrupt)
             return kXSchedErrorInvalidValue;
-        return level == queue.level ? kXSchedSuccess : kXSchedErrorNotSupported;
+        const std::lock_guard lock(queue.control_mutex);
+        int answer = xp_xqueue_set_max_level(queue.native, static_cast<std::uint32_t>(level));
+        const xp_xqueue_state state = native_state(queue, answer);
+        if (answer != 0)
+            return result_of(answer);
+        if (state.best_level < static_cast<std::uint32_t>(level)) {
+            xp_xqueue_set_max_level(queue.native, static_cast<std::uint32_t>(queue.level));
+            return kXSchedErrorNotSupported;
+        }
+        queue.level = level;
+        return kXSchedSuccess;
     });
 }
 

@@ -56,10 +56,17 @@ struct xp_xqueue_options {
 	uint64_t latency_budget_ns; /* as xp_xqueue_set_latency_budget(); 0: none */
 };
 
+/* For designated initialisation without a warning about what is left out, in C and C++. */
+#define XP_COMMAND_INIT { sizeof(struct xp_command), 0, 0, 0, 0 }
+#define XP_XQUEUE_OPTIONS_INIT { sizeof(struct xp_xqueue_options), 0, 0, 0, 0, 0, 0, 0 }
+
 /* flags of xp_xqueue_suspend() */
 #define XP_SUSPEND_EXACT 0x1u /* fail when the xqueue's highest level cannot be reached */
 #define XP_SUSPEND_FINISH_SUBMITTED 0x2u /* first wait until all that was submitted has completed */
 #define XP_SUSPEND_FINISH_LAUNCHED 0x4u /* at the end wait for what was launched and still runs */
+
+/* fail, and suspend nothing, when this XP_LEVEL_* cannot be reached, whatever else could be */
+#define XP_SUSPEND_LEAST(level) ((level) * 0x100u)
 
 /* By what means the commands that were launched are kept from starting. */
 enum xp_way {
@@ -96,7 +103,8 @@ struct xp_xqueue_state {
  * (xp_stream_touch()) to learn its queue. The null stream is the current device's of the thread that
  * creates the xqueue; launch functions find the stream's device as the current one, whichever thread
  * calls them. -ENOENT: no HIP runtime is loaded. -EOPNOTSUPP: hipStreamPerThread, which is another
- * stream in the xqueue's thread; a stream of one's own does the same.
+ * stream in the xqueue's thread; a stream of one's own does the same. -EBUSY: the stream has an
+ * xqueue.
  */
 int xp_xqueue_create(void *stream, const struct xp_xqueue_options *options, xp_xqueue_t *xqueue);
 
@@ -159,6 +167,14 @@ int xp_xqueue_drop(xp_xqueue_t xqueue, uint64_t *count);
  * Batch falls with the threshold where it is 0. -EINVAL when it would exceed the threshold.
  */
 int xp_xqueue_set_launch_config(xp_xqueue_t xqueue, uint32_t threshold, uint32_t batch);
+
+/**
+ * xp_xqueue_set_max_level() - as max_level of the options
+ * @level: XP_LEVEL_*; 0: as much as possible
+ *
+ * For the suspends from the next on that finds nothing suspended.
+ */
+int xp_xqueue_set_max_level(xp_xqueue_t xqueue, uint32_t level);
 
 /**
  * xp_xqueue_set_latency_budget() - how long what runs may run on after a suspend

@@ -215,9 +215,16 @@ bool QueueOrder::lifted(hip::QueueRef queue) const {
     return lifted_.contains(queue);
 }
 
-void QueueOrder::add_owner(std::uint64_t owner, hip::Stream stream) {
+bool QueueOrder::add_owner(std::uint64_t owner, hip::Stream stream) {
+    const std::uint64_t birth = mapping_.birth_of(stream);
     const std::lock_guard lock(priorities_mutex_);
-    priorities_[owner] = {stream, 0};
+    // A stream that was destroyed may have left its owner behind, and its address to this one.
+    if (birth != 0 && std::ranges::any_of(priorities_, [=](const auto& known) {
+            return known.second.stream == stream && known.second.birth == birth;
+        }))
+        return false;
+    priorities_[owner] = {stream, birth, 0};
+    return true;
 }
 
 void QueueOrder::set_priority(std::uint64_t owner, std::int32_t priority) {

@@ -48,8 +48,8 @@ public:
     // The queue runs for somebody more important at the moment.
     [[nodiscard]] bool lifted(hip::QueueRef queue) const;
 
-    // A stream's priority is the highest of its owners'; 0 without one.
-    void add_owner(std::uint64_t owner, hip::Stream stream);
+    // A stream's priority is its owner's; 0 without one. False: it has another owner.
+    bool add_owner(std::uint64_t owner, hip::Stream stream);
     void set_priority(std::uint64_t owner, std::int32_t priority);
     void forget_owner(std::uint64_t owner);
     [[nodiscard]] std::optional<hip::Stream> stream_of(std::uint64_t owner) const;
@@ -78,6 +78,7 @@ private:
 
     struct Owned {
         hip::Stream stream;
+        std::uint64_t birth; // of the stream; 0: not known
         std::int32_t priority;
     };
     mutable std::mutex priorities_mutex_;

@@ -23,6 +23,7 @@ enum class Op : std::uint8_t {
     map_stream,
     share_queue,
     thread_stream,
+    second_xqueue,
     choose_level,
     submit,
     launch,
@@ -69,6 +70,7 @@ constexpr const char* phrase(Op op) {
     case Op::share_queue: return "stopping a KFD queue that other streams share";
     case Op::thread_stream:
         return "putting an xqueue in front of hipStreamPerThread, another stream in each thread,";
+    case Op::second_xqueue: return "putting a second xqueue in front of a stream";
     case Op::choose_level: return "choosing a level";
     case Op::submit: return "submitting a command";
     case Op::launch: return "launching a command";

@@ -76,8 +76,11 @@ static_assert(XP_WAY_HARDWARE == static_cast<int>(xqueue::Way::hardware));
 static_assert(XP_WAY_GUARDIAN == static_cast<int>(xqueue::Way::guardian));
 static_assert(XP_WAY_FLUSH == static_cast<int>(xqueue::Way::flush));
 
-constexpr std::uint32_t suspend_flags =
-    XP_SUSPEND_EXACT | XP_SUSPEND_FINISH_SUBMITTED | XP_SUSPEND_FINISH_LAUNCHED;
+constexpr std::uint32_t suspend_flags = XP_SUSPEND_EXACT | XP_SUSPEND_FINISH_SUBMITTED |
+                                        XP_SUSPEND_FINISH_LAUNCHED |
+                                        XP_SUSPEND_LEAST(XP_LEVEL_INTERRUPT);
+constexpr std::uint32_t least_shift = 8;
+static_assert(XP_SUSPEND_LEAST(1) == 1U << least_shift);
 
 } // namespace
 
@@ -115,12 +118,17 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         const auto created = std::make_shared<xqueue::XQueue>(
             std::make_unique<backend::StreamQueue>(environment, stream, *device, rules), *config,
             highest);
+        const std::uint64_t handle = library.xqueues.insert(created);
+        const hip::Stream key = library.mapping().key_of(stream);
+        // Each of two would think that the stream's commands are its own.
+        if (!library.order().add_owner(handle, key)) {
+            (void)library.xqueues.remove(handle);
+            return fail(EBUSY, Op::second_xqueue);
+        }
         const auto queue = library.mapping().queue_of(stream);
         library.scheduling.created(created, queue ? queue->gpu_id : 0);
-        xqueue->handle = library.xqueues.insert(created);
-        const hip::Stream key = library.mapping().key_of(stream);
-        library.labels.add_xqueue(xqueue->handle, key);
-        library.order().add_owner(xqueue->handle, key);
+        library.labels.add_xqueue(handle, key);
+        xqueue->handle = handle;
         return {};
     });
 }
@@ -191,8 +199,10 @@ int xp_xqueue_suspend(xp_xqueue_t xqueue, uint32_t flags, uint32_t* level) {
     return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
         if (const auto checked = check_flags("flags", flags, suspend_flags); !checked)
             return checked;
+        const std::uint32_t least = flags >> least_shift;
         const auto suspended =
             found.suspend({.exact = (flags & XP_SUSPEND_EXACT) != 0,
+                           .least = least == 0 ? xqueue::Level::block : xqueue::Level(least),
                            .finish_submitted = (flags & XP_SUSPEND_FINISH_SUBMITTED) != 0,
                            .finish_launched = (flags & XP_SUSPEND_FINISH_LAUNCHED) != 0});
         if (!suspended)
@@ -227,6 +237,15 @@ int xp_xqueue_set_launch_config(xp_xqueue_t xqueue, uint32_t threshold, uint32_t
         if (const auto checked = check_batch(config); !checked)
             return checked;
         return found.configure(config);
+    });
+}
+
+int xp_xqueue_set_max_level(xp_xqueue_t xqueue, uint32_t level) {
+    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
+        if (const auto checked = check_range("level", level, 0, XP_LEVEL_INTERRUPT); !checked)
+            return checked;
+        found.limit_level(level == 0 ? xqueue::Level::interrupt : xqueue::Level(level));
+        return {};
     });
 }
 

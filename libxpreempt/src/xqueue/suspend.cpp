@@ -86,16 +86,18 @@ Result<void> XQueue::interrupt(Lock& lock) {
     return {};
 }
 
-// For the first suspend. errno_value 0: as far as may be; otherwise why not. Exact: or not at all.
-Error XQueue::stop(Lock& lock, bool exact) {
-    const Level needed_level = needed();
+// For the first suspend. errno_value 0: as far as may be; otherwise why not. Exact, or below the
+// least level: then nothing is stopped.
+Error XQueue::stop(Lock& lock, const SuspendMode& mode) {
+    const Level needed_level = std::max(needed(), mode.least);
     if (needed_level == Level::block)
         return {0, Op::suspend};
+    const Level highest = highest_;
     lock.unlock();
-    const Level wanted = hw_->best_level(needed_level).level;
+    const Level wanted = hw_->best_level(std::min(needed_level, highest)).level;
     lock.lock();
     const Error missed{wanted < needed_level ? EOPNOTSUPP : 0, Op::choose_level};
-    if (exact && wanted < needed_level)
+    if ((mode.exact && wanted < needed_level) || wanted < mode.least)
         return missed;
     Result<void> stopped;
     if (wanted == Level::deactivate)
@@ -129,7 +131,7 @@ Result<void> XQueue::start(Lock& lock) {
 // Until no launch is going on. One may wait inside HIP for room in the ring or in the memory of
 // kernel arguments, which comes only when the queue that is held goes on: so it is let go from time
 // to time, longer each time.
-void XQueue::outlast_launch(Lock& lock, Error& missed) {
+void XQueue::outlast_launch(Lock& lock, const SuspendMode& mode, Error& missed) {
     const auto over = [this] { return !launching_; };
     for (auto lift = first_lift; launching_; lift *= 2) {
         if (!hardware_held()) {
@@ -140,7 +142,7 @@ void XQueue::outlast_launch(Lock& lock, Error& missed) {
             continue;
         changed_.notify_all();
         changed_.wait_for(lock, lift, over);
-        missed = stop(lock, false);
+        missed = stop(lock, mode);
     }
 }
 
@@ -170,16 +172,18 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
     if (++holds_ == 1) {
         if (highest_ != Level::block)
             stopwatch.start();
-        missed = stop(lock, mode.exact);
+        missed = stop(lock, mode);
     }
     if (launching_) {
         stopwatch.start();
-        outlast_launch(lock, missed);
+        outlast_launch(lock, mode, missed);
     }
-    if (holds_ > 1 && held_level_ < needed())
-        missed = {EOPNOTSUPP, Op::choose_level}; // it is that of who came first, and stays
-    if (mode.exact && missed.errno_value != 0) {
-        drop_hold(); // ours; the first one of all stopped nothing when it comes here
+    if (holds_ > 1 && held_level_ < std::max(needed(), mode.least))
+        missed = {EOPNOTSUPP, Op::choose_level};
+    // That of who came first counts, and stays. The first one of all stopped nothing when it comes
+    // here.
+    if (missed.errno_value != 0 && (mode.exact || held_level_ < mode.least)) {
+        drop_hold();
         return tl::make_unexpected(missed);
     }
     const Suspension suspension{held_level_, missed};

@@ -50,7 +50,8 @@ struct State {
 };
 
 struct SuspendMode {
-    bool exact = false; // an error, and no suspend, when the best level cannot be reached
+    bool exact = false;         // an error, and no suspend, when the best level cannot be reached
+    Level least = Level::block; // the same for this level, whatever the latency budget needs
     bool finish_submitted = false; // first waits until what was submitted before has completed
     bool finish_launched = false;  // at the end waits for what was launched and is not held
 };
@@ -183,12 +184,12 @@ private:
     bool hardware_held() const { return held_way_ == Way::hardware; }
     Level needed() const;
     std::string times() const;
-    Error stop(Lock& lock, bool exact);
+    Error stop(Lock& lock, const SuspendMode& mode);
     Result<void> deactivate(Lock& lock);
     Result<void> interrupt(Lock& lock);
     Result<void> start(Lock& lock);
     void take_back(Ticket from);
-    void outlast_launch(Lock& lock, Error& missed);
+    void outlast_launch(Lock& lock, const SuspendMode& mode, Error& missed);
     void drop_hold();
 
     const std::unique_ptr<HwQueue> hw_;

@@ -77,8 +77,8 @@ static XQueueHandle xqueues(HwQueueHandle hwq) {
     check(HwQueueDestroy(hwq) == kXSchedErrorNotAllowed, "a hardware queue with an XQueue stays");
     check(XQueueSetPreemptLevel(xq, kPreemptLevelInterrupt) == kXSchedSuccess,
           "the level it has can be set");
-    check(XQueueSetPreemptLevel(xq, kPreemptLevelBlock) == kXSchedErrorNotSupported,
-          "another one cannot");
+    check(XQueueSetPreemptLevel(xq, kPreemptLevelBlock) == kXSchedSuccess, "and a lower one");
+    check(XQueueSetPreemptLevel(xq, kPreemptLevelInterrupt) == kXSchedSuccess, "and back");
     check(XQueueSetLaunchConfig(xq, 8, 4) == kXSchedSuccess, "XQueueSetLaunchConfig");
     check(XQueueSetLaunchConfig(xq, 2, -1) == kXSchedErrorInvalidValue,
           "a threshold below the batch size is InvalidValue, and nobody aborts");

@@ -205,6 +205,46 @@ TEST_F(LibraryTest, a_suspended_xqueue_stops_and_starts_its_queue) {
     EXPECT_EQ(-EBADF, xp_xqueue_destroy(xqueue));
 }
 
+TEST_F(LibraryTest, a_stream_has_one_xqueue) {
+    void* stream = new_stream();
+    const xp_xqueue_t xqueue = new_xqueue(stream);
+    xp_xqueue_t second{};
+    EXPECT_EQ(-EBUSY, xp_xqueue_create(stream, nullptr, &second));
+    EXPECT_EQ(0U, second.handle);
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+    EXPECT_EQ(0, xp_xqueue_destroy(new_xqueue(stream)));
+}
+
+TEST_F(LibraryTest, a_new_stream_at_the_address_of_a_destroyed_one_may_have_one_too) {
+    fake_hip()->reuse_handles = true;
+    void* stream = new_stream();
+    const xp_xqueue_t left_behind = new_xqueue(stream);
+    ASSERT_EQ(0, hipStreamDestroy(stream));
+    void* successor = new_stream();
+    ASSERT_EQ(stream, successor);
+    const xp_xqueue_t xqueue = new_xqueue(successor);
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+    EXPECT_EQ(0, xp_xqueue_destroy(left_behind));
+}
+
+TEST_F(LibraryTest, the_level_of_an_xqueue_can_be_limited_later) {
+    void* stream = new_stream();
+    const std::uint32_t id = query(stream).kfd_queue_id;
+    const xp_xqueue_t xqueue = new_xqueue(stream);
+    EXPECT_EQ(-EINVAL, xp_xqueue_set_max_level(xqueue, 4));
+    ASSERT_EQ(0, xp_xqueue_set_max_level(xqueue, XP_LEVEL_BLOCK));
+    EXPECT_EQ(-EOPNOTSUPP,
+              xp_xqueue_suspend(xqueue, XP_SUSPEND_LEAST(XP_LEVEL_INTERRUPT), nullptr));
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr));
+    EXPECT_TRUE(runs(id));
+    ASSERT_EQ(0, xp_xqueue_resume(xqueue));
+    ASSERT_EQ(0, xp_xqueue_set_max_level(xqueue, 0));
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, XP_SUSPEND_LEAST(XP_LEVEL_INTERRUPT), nullptr));
+    EXPECT_FALSE(runs(id));
+    ASSERT_EQ(0, xp_xqueue_resume(xqueue));
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
 // What one thread calls so is another stream in the xqueue's own thread.
 TEST_F(LibraryTest, an_xqueue_in_front_of_a_threads_own_stream_is_refused) {
     xp_xqueue_t xqueue{};

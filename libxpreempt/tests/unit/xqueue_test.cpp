@@ -145,6 +145,25 @@ TEST_F(XQueueTest, a_lower_level_is_told_or_refused_as_asked) {
     EXPECT_TRUE(hardware_.verbs().empty());
 }
 
+TEST_F(XQueueTest, less_than_the_least_level_is_no_suspend) {
+    XQueue& queue = make();
+    hardware_.best = {Level::deactivate, Way::hardware, "told by the test"};
+    EXPECT_EQ(EOPNOTSUPP, queue.suspend({.least = Level::interrupt}).error().errno_value);
+    EXPECT_EQ(0U, queue.state().suspends);
+    EXPECT_TRUE(hardware_.verbs().empty());
+    EXPECT_EQ(Level::deactivate, queue.suspend({.least = Level::deactivate})->level);
+    EXPECT_EQ(EOPNOTSUPP, queue.suspend({.least = Level::interrupt}).error().errno_value);
+    EXPECT_EQ(1U, queue.state().suspends); // the first stays
+    ASSERT_TRUE(queue.resume());
+    hardware_.best = {Level::interrupt, Way::hardware, "told by the test"};
+    queue.limit_level(Level::block); // the owner allows no more
+    EXPECT_EQ(EOPNOTSUPP, queue.suspend({.least = Level::deactivate}).error().errno_value);
+    queue.limit_level(Level::interrupt);
+    hardware_.stop_errno = ETIME;
+    EXPECT_EQ(ETIME, queue.suspend({.least = Level::interrupt}).error().errno_value);
+    EXPECT_EQ(0U, queue.state().suspends);
+}
+
 TEST_F(XQueueTest, a_stop_that_the_hardware_refuses_still_withholds_launches) {
     XQueue& queue = make();
     hardware_.stop_errno = ETIME;
