@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // XHint*: priorities and the scheduler of this process.
+//
+// Hints of policies that do not exist here are checked and accepted, as XSched accepts what its
+// policy does not use: a program that sets them all goes on.
 #include "fence.hpp"
 
 #include <cerrno>
@@ -10,6 +13,10 @@ namespace {
 
 bool is_priority(Priority priority) {
     return priority >= PRIORITY_NO_EXECUTE && priority <= PRIORITY_MAX;
+}
+
+XResult accepted(bool valid) {
+    return valid ? kXSchedSuccess : kXSchedErrorInvalidValue;
 }
 
 XResult stop_scheduler() {
@@ -61,34 +68,27 @@ XResult XHintPriority(XQueueHandle xq, Priority prio) {
 }
 
 XResult XHintUtilization(XQueueHandle xq, Utilization util) {
-    return with(xq, [&](XQueue&) {
-        return util < UTILIZATION_MIN || util > UTILIZATION_MAX ? kXSchedErrorInvalidValue
-                                                                : kXSchedErrorNotSupported;
-    });
+    return with(
+        xq, [&](XQueue&) { return accepted(util >= UTILIZATION_MIN && util <= UTILIZATION_MAX); });
 }
 
 XResult XHintTimeslice(Timeslice ts_us) {
     // UINT64_MAX, as the type has it.
     const bool unlimited = ts_us == static_cast<Timeslice>(TIMESLICE_UNLIMITED);
-    return !unlimited && (ts_us < TIMESLICE_MIN || ts_us > TIMESLICE_MAX)
-               ? kXSchedErrorInvalidValue
-               : kXSchedErrorNotSupported;
+    return accepted(unlimited || (ts_us >= TIMESLICE_MIN && ts_us <= TIMESLICE_MAX));
 }
 
 XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority crit_prio) {
     return with(xq, [&](XQueue&) {
-        const bool valid = lax_us >= NO_LAXITY && is_priority(lax_prio) && is_priority(crit_prio);
-        return valid ? kXSchedErrorNotSupported : kXSchedErrorInvalidValue;
+        return accepted(lax_us >= NO_LAXITY && is_priority(lax_prio) && is_priority(crit_prio));
     });
 }
 
 XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us) {
-    return with(xq, [&](XQueue&) {
-        return ddl_us < NO_DEADLINE ? kXSchedErrorInvalidValue : kXSchedErrorNotSupported;
-    });
+    return with(xq, [&](XQueue&) { return accepted(ddl_us >= NO_DEADLINE); });
 }
 
 XResult XHintKDeadline(size_t k) {
-    return k == 0 ? kXSchedErrorInvalidValue : kXSchedErrorNotSupported;
+    return accepted(k != 0);
 }
 }

@@ -39,6 +39,7 @@ Result<void> open_control(Library& library, bool read_only, std::size_t max_clie
     const std::lock_guard lock(mutex);
     if (socket != nullptr)
         return fail(EALREADY, Op::open_control);
+    library.release_at_exit();
     auto made = std::make_unique<Socket>();
     made->host = std::make_unique<ControlHost>(library, read_only);
     control::Limits limits;

@@ -16,6 +16,7 @@ namespace xpreempt::capi {
 namespace {
 
 std::atomic<bool> is_child{false};
+std::atomic<Library*> library{nullptr};
 
 // For tests, for users of a debugger, and to keep away from a transport that does not work.
 const char* wanted_transport() {
@@ -102,11 +103,32 @@ Result<void> QueueHandle::resume_all(backend::Holds& holds, std::span<QueueHandl
 }
 
 Library& Library::instance() {
-    static auto* const library = new Library;
-    // Behind it: the socket's thread uses the library.
-    static const bool asked = (open_control_as_environment_says(*library), true);
-    (void)asked;
-    return *library;
+    if (Library* made = library.load(std::memory_order_acquire); made != nullptr)
+        return *made;
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    if (library.load(std::memory_order_relaxed) == nullptr) {
+        library.store(new Library, std::memory_order_release);
+        // Behind it: the socket's thread uses the library.
+        open_control_as_environment_says(*library.load());
+    }
+    return *library.load();
+}
+
+// Not in the child, which may have inherited a lock of the dynamic linker.
+void Library::before_fork() {
+    if (Library* made = library.load(); made != nullptr && hip::is_runtime_loaded())
+        made->used_.store(true);
+}
+
+// A launcher that only asked what there is may fork workers, each of which begins anew. What the
+// parent has of HIP is not theirs.
+void Library::after_fork() {
+    if (Library* made = library.load(); made != nullptr && !made->used_.load())
+        library.store(nullptr);
+    else
+        is_child.store(true, std::memory_order_relaxed);
+    backend::Gates::forget();
 }
 
 bool Library::forked() {
@@ -118,10 +140,8 @@ Library::Library()
       selected_(backend::select_transport(mapping_, wanted_transport())),
       holds_(*selected_.transport), order_(mapping_, holds_),
       gates_(mapping_, holds_, order_, [this] { return hip(); }) {
-    pthread_atfork(nullptr, nullptr, [] {
-        is_child.store(true, std::memory_order_relaxed);
-        backend::Gates::forget();
-    });
+    static std::once_flag once;
+    std::call_once(once, [] { pthread_atfork(before_fork, nullptr, after_fork); });
 }
 
 Result<const hip::Functions*> Library::hip() {
@@ -158,6 +178,7 @@ Result<hip::QueueRecord> Library::stoppable_queue(hip::Stream stream, bool allow
 }
 
 void Library::release_at_exit() {
+    used_.store(true);
     // Registered after HIP has come up, so it runs before HIP goes down.
     std::call_once(exit_registered_, [] {
         std::atexit([] {

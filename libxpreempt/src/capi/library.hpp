@@ -13,6 +13,7 @@
 #include "sched/local.hpp"
 #include "xqueue/xqueue.hpp"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -59,7 +60,7 @@ public:
     // Made at first use, and never destroyed: handles may be used by other libraries' destructors.
     static Library& instance();
 
-    // True in a child of the process that used the library.
+    // True in a child of a process with a HIP runtime, or that made something of the library's.
     [[nodiscard]] static bool forked();
 
     [[nodiscard]] const hip::Mapping& mapping() const { return mapping_; }
@@ -80,7 +81,8 @@ public:
     // The stream's queue, when it can be stopped mid-kernel. EBUSY: other streams share it.
     Result<hip::QueueRecord> stoppable_queue(hip::Stream stream, bool allow_shared) const;
 
-    // At exit HIP waits for its streams: what is held must run before.
+    // At exit HIP waits for its streams: what is held must run before. To be called before anything
+    // is made that a child of fork() must not use.
     void release_at_exit();
 
     HandleTable<xqueue::XQueue> xqueues;
@@ -90,6 +92,8 @@ public:
 
 private:
     Library();
+    static void before_fork();
+    static void after_fork();
     void let_everything_run();
 
     hip::Mapping mapping_;
@@ -98,6 +102,7 @@ private:
     backend::GuardianPool guardians_;
     backend::QueueOrder order_;
     backend::Gates gates_;
+    std::atomic<bool> used_{false}; // for more than to look what there is
     std::mutex hip_mutex_;
     std::optional<hip::Functions> hip_;
     std::once_flag exit_registered_;

@@ -34,6 +34,15 @@ void* runtime_handle() {
                : nullptr;
 }
 
+} // namespace
+
+bool is_runtime_loaded() {
+    std::string path;
+    return dl_iterate_phdr(match_runtime, &path) != 0;
+}
+
+namespace {
+
 bool is_hooks(void* function) {
     Dl_info info{};
     return dladdr(function, &info) != 0 && info.dli_fname != nullptr &&

@@ -53,6 +53,8 @@ inline bool is_per_thread(Stream stream) {
     return reinterpret_cast<std::uintptr_t>(stream) == 2;
 }
 
+bool is_runtime_loaded();
+
 // Never loads a runtime: a second one beside the program's would have streams of its own. ENOENT:
 // none is loaded, or it lacks one of the functions.
 Result<Functions> loaded_runtime();

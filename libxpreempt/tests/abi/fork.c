@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// A launcher without HIP that asks what there is, and forks workers: they may use the library. The
+// children of a process that uses it may not.
+#include <xpreempt/xpreempt.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int probe(void)
+{
+	struct xp_probe_info info = {.sz = sizeof info};
+
+	return xp_probe(&info);
+}
+
+/* The worker's answer is 0 or the errno of its first call that failed. */
+static int in_child(int (*worker)(void))
+{
+	int status = 0;
+	const pid_t child = fork();
+
+	if (child == 0)
+		_exit(-worker());
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+		return -EIO;
+	return -WEXITSTATUS(status);
+}
+
+static int start_and_stop(void)
+{
+	const int error = xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST);
+
+	return error != 0 ? error : xp_sched_stop();
+}
+
+static int expect(const char *what, int wanted, int got)
+{
+	if (got == wanted)
+		return 0;
+	printf("%s: %d, and not %d\n", what, got, wanted);
+	return 1;
+}
+
+int main(void)
+{
+	int wrong = 0;
+
+	wrong += expect("probe", 0, probe());
+	wrong += expect("probe in a child", 0, in_child(probe));
+	wrong += expect("a scheduler in a child", 0, in_child(start_and_stop));
+	wrong += expect("a scheduler", 0, start_and_stop());
+	wrong += expect("probe in a child of a user", -EBADF, in_child(probe));
+	return wrong;
+}
