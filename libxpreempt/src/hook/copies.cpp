@@ -6,6 +6,7 @@
 #include "hook/copies.hpp"
 
 #include "hook/interpose.hpp"
+#include "hook/mutex_lock.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -29,16 +30,6 @@ pthread_mutex_t copies_mutex = PTHREAD_MUTEX_INITIALIZER;
 CopyRecord copies[max_copies]; // oldest first
 std::size_t num_copies;
 
-class CopiesLock {
-public:
-    CopiesLock() { pthread_mutex_lock(&copies_mutex); }
-    ~CopiesLock() { pthread_mutex_unlock(&copies_mutex); }
-    CopiesLock(const CopiesLock&) = delete;
-    CopiesLock& operator=(const CopiesLock&) = delete;
-    CopiesLock(CopiesLock&&) = delete;
-    CopiesLock& operator=(CopiesLock&&) = delete;
-};
-
 // amd_signal_t: the value follows the kind.
 std::int64_t value_of(HsaSignal signal) {
     return __atomic_load_n(reinterpret_cast<const std::int64_t*>(signal + 8), __ATOMIC_ACQUIRE);
@@ -58,7 +49,7 @@ void note_copy(std::uint32_t num_waits, const HsaSignal* waits, HsaSignal comple
                int engine = 0) {
     if (completion == 0)
         return;
-    const CopiesLock lock;
+    const MutexLock lock(copies_mutex);
     remove_if([&](const CopyRecord& copy) { return copy.completion == completion; });
     remove_finished();
     // Full: the oldest are those that an engine is most likely done with.
@@ -77,7 +68,7 @@ void note_copy(std::uint32_t num_waits, const HsaSignal* waits, HsaSignal comple
 
 // Signals of streams that were destroyed: their memory is ROCr's again.
 void forget_signal(HsaSignal signal) {
-    const CopiesLock lock;
+    const MutexLock lock(copies_mutex);
     remove_if([&](const CopyRecord& copy) { return copy.completion == signal; });
     for (std::size_t i = 0; i < num_copies; ++i) {
         CopyRecord& copy = copies[i];
@@ -114,7 +105,7 @@ template <std::size_t slot = 0> Handler* stand_before(Handler* handler) {
 } // namespace
 
 std::uint32_t unfinished_copies(CopyRecord* out, std::uint32_t max) {
-    const CopiesLock lock;
+    const MutexLock lock(copies_mutex);
     remove_finished();
     std::copy_n(copies, std::min<std::size_t>(num_copies, max), out);
     return static_cast<std::uint32_t>(num_copies);

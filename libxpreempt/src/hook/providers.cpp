@@ -3,6 +3,7 @@
 #include "hook/providers.hpp"
 
 #include "hook/interposers.hpp"
+#include "hook/mutex_lock.hpp"
 #include "hook/real.hpp"
 
 #include <atomic>
@@ -43,16 +44,6 @@ struct Callers {
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; // never held while the linker is asked
 Providers providers[2];
 Callers callers[2];
-
-class Lock {
-public:
-    Lock() { pthread_mutex_lock(&mutex); }
-    ~Lock() { pthread_mutex_unlock(&mutex); }
-    Lock(const Lock&) = delete;
-    Lock& operator=(const Lock&) = delete;
-    Lock(Lock&&) = delete;
-    Lock& operator=(Lock&&) = delete;
-};
 
 std::size_t index_of(Rocm rocm) {
     return static_cast<std::size_t>(rocm);
@@ -141,7 +132,7 @@ unsigned number_of(Rocm rocm, void* function) {
     void* handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == nullptr)
         return no_provider;
-    const Lock lock;
+    const MutexLock lock(mutex);
     Providers& known = providers[index_of(rocm)];
     for (unsigned i = 0; i < known.count; ++i)
         if (known.list[i].base == info.dli_fbase)
@@ -153,7 +144,7 @@ unsigned number_of(Rocm rocm, void* function) {
 }
 
 void remember(Rocm rocm, const Object& object, unsigned provider) {
-    const Lock lock;
+    const MutexLock lock(mutex);
     Callers& known = callers[index_of(rocm)];
     const unsigned count = known.count.load(std::memory_order_relaxed);
     if (count == Callers::max)
@@ -213,10 +204,14 @@ unsigned provider_for(const void* caller, Rocm rocm, const char* symbol) {
     return look_up(caller, rocm, symbol);
 }
 
+void unlock_providers() {
+    mutex = PTHREAD_MUTEX_INITIALIZER;
+}
+
 void* in_provider(unsigned provider, Rocm rocm, const char* symbol) {
     void* handle = nullptr;
     {
-        const Lock lock;
+        const MutexLock lock(mutex);
         handle = providers[index_of(rocm)].list[provider].handle;
     }
     return real_dlsym(handle, symbol);

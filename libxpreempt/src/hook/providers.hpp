@@ -19,6 +19,9 @@ constexpr unsigned no_provider = max_providers;
 // No library is ever loaded. Cheap for callers that were seen before.
 unsigned provider_for(const void* caller, Rocm rocm, const char* symbol);
 
+// In the child of a fork: another thread may have been in one of these.
+void unlock_providers();
+
 // Null: that one does not have it.
 void* in_provider(unsigned provider, Rocm rocm, const char* symbol);
 

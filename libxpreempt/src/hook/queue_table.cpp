@@ -5,7 +5,9 @@
 #include "hook/attach.hpp"
 #include "hook/copies.hpp"
 #include "hook/current_call.hpp"
+#include "hook/mutex_lock.hpp"
 #include "hook/packet_log.hpp"
+#include "hook/providers.hpp"
 #include "hook/real.hpp"
 
 #include <atomic>
@@ -53,16 +55,6 @@ struct Remembered {
     std::uint64_t epoch;
 };
 constinit thread_local Remembered remembered{};
-
-class TableLock {
-public:
-    TableLock() { pthread_mutex_lock(&table_mutex); }
-    ~TableLock() { pthread_mutex_unlock(&table_mutex); }
-    TableLock(const TableLock&) = delete;
-    TableLock& operator=(const TableLock&) = delete;
-    TableLock(TableLock&&) = delete;
-    TableLock& operator=(TableLock&&) = delete;
-};
 
 using QueueSet = std::uint64_t[max_queues / 64];
 
@@ -158,7 +150,7 @@ UpdateLock::~UpdateLock() {
 }
 
 void add_queue(const QueueRecord& record) {
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     // Two live queues of one id cannot be: the older one went unseen.
     if (const int old = live_slot(record.kfd_queue_id); old >= 0)
         clear_queue_slot(static_cast<std::size_t>(old));
@@ -175,14 +167,14 @@ void add_queue(const QueueRecord& record) {
 }
 
 void drop_queue(std::uint32_t kfd_queue_id) {
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     if (const int slot = live_slot(kfd_queue_id); slot >= 0)
         clear_queue_slot(static_cast<std::size_t>(slot));
     next_epoch();
 }
 
 bool find_queue(std::uint32_t kfd_queue_id, QueueRecord& out) {
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     const int slot = live_slot(kfd_queue_id);
     if (slot >= 0)
         out = queue_slots[slot].record;
@@ -190,26 +182,26 @@ bool find_queue(std::uint32_t kfd_queue_id, QueueRecord& out) {
 }
 
 void change_queue(const QueueRecord& record) {
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     if (const int slot = live_slot(record.kfd_queue_id, record.generation); slot >= 0)
         queue_slots[slot].record = record;
 }
 
 void forget_file(int fd) {
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     for (QueueSlot& slot : queue_slots)
         if (slot.live && slot.record.fd == fd)
             slot.record.fd = -1;
 }
 
 QueueRecord queue_at(std::uint64_t hsa_queue) {
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     const int slot = slot_at(hsa_queue);
     return slot >= 0 ? copy_of(static_cast<std::size_t>(slot)) : QueueRecord{};
 }
 
 void drop_stream(const void* stream) {
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     StreamSlot* slot = stream_slot(stream);
     if (slot == nullptr)
         return;
@@ -218,7 +210,7 @@ void drop_stream(const void* stream) {
 }
 
 int begin_destroy_stream(const void* stream) {
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     StreamSlot* slot = stream_slot(stream);
     if (slot == nullptr)
         return -1;
@@ -230,7 +222,7 @@ int begin_destroy_stream(const void* stream) {
 void end_destroy_stream(int dying, bool destroyed) {
     if (dying < 0)
         return;
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     StreamSlot& slot = stream_slots[dying];
     if (destroyed || stream_slot(slot.stream) != nullptr)
         slot.live = false;
@@ -241,7 +233,7 @@ void end_destroy_stream(int dying, bool destroyed) {
 void stream_is_idle(const void* stream) {
     if (!any_graph.load(std::memory_order_relaxed))
         return;
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     StreamSlot* slot = stream_slot(stream);
     if (slot == nullptr || !slot->graph)
         return;
@@ -281,7 +273,7 @@ void note_packet(const void* stream, const void* hsa_queue, bool graph) {
     Remembered& mine = remembered;
     if (mine.epoch == now && mine.hsa_queue == hsa_queue && mine.stream == stream)
         return;
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     StreamSlot* slot = stream_slot(stream);
     if (slot == nullptr)
         slot = new_stream_slot(stream);
@@ -306,6 +298,7 @@ void forget_everything() {
     update_mutex = PTHREAD_MUTEX_INITIALIZER;
     table_mutex = PTHREAD_MUTEX_INITIALIZER;
     forget_copies();
+    unlock_providers();
     for (QueueSlot& slot : queue_slots)
         slot.live = false;
     for (StreamSlot& slot : stream_slots)
@@ -317,7 +310,7 @@ void forget_everything() {
 namespace {
 
 std::uint32_t table_queues(QueueRecord* out, std::uint32_t max) {
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     std::uint32_t count = 0;
     for (std::size_t i = 0; i < max_queues; ++i) {
         if (!queue_slots[i].live)
@@ -331,7 +324,7 @@ std::uint32_t table_queues(QueueRecord* out, std::uint32_t max) {
 
 int table_stream_queue(const void* stream, QueueRecord* out) {
     const void* key = key_of(stream, false);
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     const StreamSlot* slot = stream_slot(key);
     if (slot != nullptr && slot->foreign)
         return -EXDEV;
@@ -343,7 +336,7 @@ int table_stream_queue(const void* stream, QueueRecord* out) {
 
 std::uint32_t table_streams_of(std::uint32_t kfd_queue_id, std::uint32_t generation,
                                const void** out, std::uint32_t max) {
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     const int queue = live_slot(kfd_queue_id, generation);
     if (queue < 0)
         return 0;
@@ -361,7 +354,7 @@ std::uint32_t table_streams_of(std::uint32_t kfd_queue_id, std::uint32_t generat
 
 int table_begin_update(std::uint32_t kfd_queue_id, std::uint32_t generation, QueueRecord* out) {
     pthread_mutex_lock(&update_mutex);
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     const int queue = live_slot(kfd_queue_id, generation);
     if (queue < 0) {
         pthread_mutex_unlock(&update_mutex);
@@ -373,7 +366,7 @@ int table_begin_update(std::uint32_t kfd_queue_id, std::uint32_t generation, Que
 
 void table_end_update(std::uint32_t kfd_queue_id, std::uint32_t generation, std::uint32_t held) {
     {
-        const TableLock lock;
+        const MutexLock lock(table_mutex);
         if (const int queue = live_slot(kfd_queue_id, generation); queue >= 0)
             queue_slots[queue].record.held = held;
     }
@@ -386,7 +379,7 @@ std::uint64_t table_overflows() {
 
 std::uint32_t table_busy_queues(const void* stream, QueueRecord* out, std::uint32_t max) {
     const void* key = key_of(stream, false);
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     const StreamSlot* slot = stream_slot(key);
     std::uint32_t count = 0;
     for (std::size_t i = 0; slot != nullptr && i < max_queues; ++i) {
@@ -408,7 +401,7 @@ void table_set_gate(const Gate* wanted) {
 }
 
 std::uint32_t table_streams(StreamRecord* out, std::uint32_t max) {
-    const TableLock lock;
+    const MutexLock lock(table_mutex);
     std::uint32_t count = 0;
     for (std::size_t i = 0; i < stream_slots_used; ++i) {
         const StreamSlot& slot = stream_slots[i];

@@ -5,6 +5,7 @@
 #include <xpreempt/xpreempt.h>
 
 #include "fake/fake_rocm.hpp"
+#include "unit/until.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -22,11 +23,7 @@ int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 
 namespace {
 
-// Not a time limit: a condition that never comes ends in the test runner's own.
-template <typename Condition> void until(Condition condition) {
-    while (!condition())
-        std::this_thread::yield();
-}
+using test::until;
 
 class LaunchEndTest : public ::testing::Test {
 protected:

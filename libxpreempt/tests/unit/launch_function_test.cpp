@@ -3,6 +3,7 @@
 #include "xqueue/xqueue.hpp"
 
 #include "unit/fake_hw_queue.hpp"
+#include "unit/until.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -18,16 +19,11 @@ namespace {
 
 using test::FakeHardware;
 using test::FakeHwQueue;
+using test::until;
 using xpreempt::xqueue::Command;
 using xpreempt::xqueue::LaunchConfig;
 using xpreempt::xqueue::Level;
 using xpreempt::xqueue::XQueue;
-
-// Not a time limit: a condition that never comes ends in the test runner's own.
-template <typename Condition> void until(Condition condition) {
-    while (!condition())
-        std::this_thread::yield();
-}
 
 class LaunchFunctionTest : public ::testing::Test {
 protected:

@@ -3,6 +3,7 @@
 #include "sched/scheduler.hpp"
 
 #include "unit/fake_hw_queue.hpp"
+#include "unit/until.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -16,6 +17,7 @@ namespace {
 
 using test::FakeHardware;
 using test::FakeHwQueue;
+using test::until;
 using xpreempt::sched::highest_priority_first;
 using xpreempt::sched::Scheduler;
 using xpreempt::xqueue::Command;
@@ -27,12 +29,6 @@ int succeed(void*, void*) {
     return 0;
 }
 constexpr Command nothing{succeed, nullptr};
-
-// Not a time limit: a condition that never comes ends in the test runner's own.
-template <typename Condition> void until(Condition condition) {
-    while (!condition())
-        std::this_thread::yield();
-}
 
 struct Queue {
     explicit Queue(std::int32_t priority, LaunchConfig config = {4, 2, 64})

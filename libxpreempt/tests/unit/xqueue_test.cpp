@@ -3,6 +3,7 @@
 #include "xqueue/xqueue.hpp"
 
 #include "unit/fake_hw_queue.hpp"
+#include "unit/until.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -16,6 +17,7 @@ namespace {
 
 using test::FakeHardware;
 using test::FakeHwQueue;
+using test::until;
 using xpreempt::xqueue::Command;
 using xpreempt::xqueue::command_idempotent;
 using xpreempt::xqueue::LaunchConfig;
@@ -34,12 +36,6 @@ int count(void*, void* argument) {
     return 0;
 }
 constexpr Command nothing{succeed, nullptr};
-
-// Not a time limit: a condition that never comes ends in the test runner's own.
-template <typename Condition> void until(Condition condition) {
-    while (!condition())
-        std::this_thread::yield();
-}
 
 class XQueueTest : public ::testing::Test {
 protected:
