@@ -165,8 +165,7 @@ static void hints(XQueueHandle xq) {
     check(XHintUtilization(xq, 50) == kXSchedSuccess &&
               XHintTimeslice(TIMESLICE_DEFAULT) == kXSchedSuccess &&
               XHintLaxity(xq, 100, 0, 1) == kXSchedSuccess &&
-              XHintDeadline(xq, 100) == kXSchedSuccess &&
-              XHintKDeadline(1) == kXSchedSuccess,
+              XHintDeadline(xq, 100) == kXSchedSuccess && XHintKDeadline(1) == kXSchedSuccess,
           "hints of other policies are accepted");
     check(XHintUtilization(xq, 101) == kXSchedErrorInvalidValue &&
               XHintTimeslice(1) == kXSchedErrorInvalidValue &&

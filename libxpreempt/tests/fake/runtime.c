@@ -5,17 +5,15 @@
 
 #ifdef ROCR
 __attribute__((visibility("default"))) uint64_t
-hsa_queue_add_write_index_screlease(const void *queue, uint64_t value)
-{
-	(void)queue;
-	return value + NUMBER;
+hsa_queue_add_write_index_screlease(const void* queue, uint64_t value) {
+    (void)queue;
+    return value + NUMBER;
 }
 #else
-uint64_t hsa_queue_add_write_index_screlease(const void *queue, uint64_t value);
+uint64_t hsa_queue_add_write_index_screlease(const void* queue, uint64_t value);
 
 /* Both numbers: of this runtime, and of the ROCr that its calls reached. */
-__attribute__((visibility("default"))) int hipStreamQuery(void *stream)
-{
-	return NUMBER * 1000 + (int)hsa_queue_add_write_index_screlease(stream, 0);
+__attribute__((visibility("default"))) int hipStreamQuery(void* stream) {
+    return NUMBER * 1000 + (int)hsa_queue_add_write_index_screlease(stream, 0);
 }
 #endif
