@@ -57,7 +57,7 @@ bool begins_capture(const Call& call) {
            std::string_view(call.name).find("Begin") != std::string_view::npos;
 }
 
-// What is one kernel in the stream's queue when it is one packet.
+// Calls that put one kernel into the stream's queue when they reserve one packet.
 constexpr bool is_kernel(CallClass call_class) {
     return call_class == CallClass::launch || call_class == CallClass::fill;
 }

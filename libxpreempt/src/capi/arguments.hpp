@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What callers hand in: structs that grow with the library, and values, of which a refusal names
-// field, value and range.
+// Arguments of the C interface: structs that grow with the library, and sentences that name field,
+// value and range of those that are refused.
 #pragma once
 
 #include "base/error.hpp"
@@ -57,7 +57,7 @@ template <typename Struct> Result<void> check_size(const Struct* user, const cha
     return {};
 }
 
-// What an older program does not know is 0. What a newer one knows and we do not must be 0.
+// Members that an older program does not know read as 0. Members that we do not know must be 0.
 template <typename Struct>
 Result<void> copy_in(Struct& ours, const Struct* user, const char* name) {
     if (const auto checked = check_size(user, name); !checked)

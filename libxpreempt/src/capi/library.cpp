@@ -121,8 +121,7 @@ void Library::before_fork() {
         made->used_.store(true);
 }
 
-// A launcher that only asked what there is may fork workers, each of which begins anew. What the
-// parent has of HIP is not theirs.
+// A launcher that only asked for what there is may fork workers, each of which begins anew.
 void Library::after_fork() {
     if (Library* made = library.load(); made != nullptr && !made->used_.load())
         library.store(nullptr);
