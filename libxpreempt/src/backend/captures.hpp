@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which streams are captured, and who asks HIP about a stream: a question about one that is
-// captured ends the capture.
+// Keeps captures of streams and questions to HIP about streams apart: a question about a stream
+// that is captured ends the capture.
 #pragma once
 
 #include <atomic>

@@ -29,7 +29,7 @@ template <typename... Classes> constexpr std::uint64_t mask_of(Classes... classe
     return ((std::uint64_t{1} << static_cast<unsigned>(classes)) | ...);
 }
 
-// What they tell is needed later.
+// Calls of which a part is remembered for later ones.
 constexpr std::uint64_t always =
     mask_of(CallClass::event_record, CallClass::event_edge, CallClass::capture);
 constexpr std::uint64_t while_held =
@@ -196,7 +196,7 @@ bool Gates::made_no_edge(const Call& call) {
         return false;
     hook::CallPackets packets{};
     mapping_.table()->call_packets(&packets);
-    if (packets.count > 1)
+    if (packets.count > 1 || packets.by_doorbell != 0)
         return false;
     if (free_here.stream == call.stream && packets.count != 0 &&
         free_here.hsa_queue != packets.hsa_queue)

@@ -121,8 +121,6 @@ void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t cou
     }
     const auto address = reinterpret_cast<std::uintptr_t>(hsa_queue);
     CallPackets& packets = mine.packets;
-    if (packets.count != 0 && packets.hsa_queue != address)
-        packets.many_queues = 1;
     packets.hsa_queue = address;
     packets.count += static_cast<std::uint32_t>(count);
     // A graph spreads over several; of the others only the last counts, see is_attributed().

@@ -44,8 +44,10 @@ void note_doorbell(HsaSignal signal, std::int64_t value) {
     if (kind != doorbell && kind != legacy_doorbell)
         return;
     const void* queue = *reinterpret_cast<const void* const*>(signal + queue_at_byte);
-    if (queue != nullptr)
-        note_reserved(queue, static_cast<Index>(value), 1);
+    if (queue == nullptr)
+        return;
+    note_reserved(queue, static_cast<Index>(value), 1);
+    current_call.packets.by_doorbell = 1;
 }
 
 } // namespace

@@ -153,7 +153,8 @@ void remember(Rocm rocm, const Object& object, unsigned provider) {
     known.count.store(count + 1, std::memory_order_release);
 }
 
-// What the thread's last caller was; an address is hardly ever used again by another object.
+// The object that called last in this thread; an address is hardly ever used again by another
+// object.
 struct LastCaller {
     std::uintptr_t begin, end;
     unsigned provider;

@@ -8,7 +8,7 @@
 
 namespace xpreempt::hook {
 
-// What callers were bound to before a late load of ours, which may be in front of our next.
+// After a late load of ours, callers were bound to what may be in front of our next.
 void* find_behind(const char* symbol) {
     return real_dlsym(bound_by_linker() ? RTLD_NEXT : RTLD_DEFAULT, symbol);
 }

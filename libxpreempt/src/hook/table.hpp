@@ -100,7 +100,7 @@ struct PacketLog {
 struct CallPackets {
     std::uint64_t hsa_queue; // of the last one
     std::uint32_t count;
-    std::uint32_t many_queues; // 1: not all of them are in that queue
+    std::uint32_t by_doorbell; // 1: only a doorbell told of them, and there may be more
 };
 
 struct StreamRecord {

@@ -316,6 +316,13 @@ TEST_F(GatesTest, after_an_edge_the_rings_are_read_again) {
             hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, other, nullptr, nullptr);
         },
         "");
+    EXPECT_DEATH(
+        {
+            fake_hip()->seam = fake::Seam::doorbell; // a barrier before the kernel goes unseen
+            const Unreadable unreadable(ring);
+            hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, other, nullptr, nullptr);
+        },
+        "");
     EXPECT_EQ(0, xp_queue_resume(queue));
 }
 
