@@ -18,7 +18,7 @@ int xp_xqueue_set_priority(xp_xqueue_t xqueue, int32_t priority) {
             return refuse_priority(priority);
         (*found)->set_priority(priority);
         if (const auto scheduler = library.scheduling.running())
-            scheduler->note();
+            scheduler->changed();
         library.order().set_priority(xqueue.handle, priority);
         return {};
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Start and stop of the process' scheduler, and who is told of xqueues.
+// Start and stop of the process' scheduler, and who is told of sources.
 #include "sched/local.hpp"
 
 #include <cerrno>
@@ -11,10 +11,10 @@ Result<void> LocalScheduling::start(Policy& policy) {
     const std::lock_guard lock(mutex_);
     if (scheduler_)
         return fail(EALREADY, Op::configure);
-    scheduler_ = std::make_shared<Scheduler>(policy);
+    scheduler_ = Scheduler::make(policy);
     for (const Known& known : known_)
-        if (const auto queue = known.queue.lock())
-            scheduler_->add(queue, known.device);
+        if (const auto source = known.source.lock())
+            scheduler_->add(source, known.device);
     return {};
 }
 
@@ -30,20 +30,20 @@ Result<void> LocalScheduling::stop() {
     return {};
 }
 
-void LocalScheduling::created(const std::shared_ptr<xqueue::XQueue>& queue, std::uint32_t device) {
+void LocalScheduling::created(const std::shared_ptr<Source>& source, std::uint32_t device) {
     const std::lock_guard lock(mutex_);
-    known_.push_back({queue, queue.get(), device});
+    known_.push_back({source, source.get(), device});
     if (scheduler_)
-        scheduler_->add(queue, device);
+        scheduler_->add(source, device);
 }
 
-void LocalScheduling::destroyed(const xqueue::XQueue& queue) {
+void LocalScheduling::destroyed(const Source& source) {
     std::unique_lock lock(mutex_);
-    std::erase_if(known_, [&](const Known& known) { return known.address == &queue; });
+    std::erase_if(known_, [&](const Known& known) { return known.address == &source; });
     const auto scheduler = scheduler_;
     lock.unlock();
     if (scheduler)
-        scheduler->remove(queue);
+        scheduler->remove(source);
 }
 
 std::shared_ptr<Scheduler> LocalScheduling::running() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The scheduler of this process, if one runs, and the xqueues that one would be for.
+// The scheduler of this process, if one runs, and the sources that one would be for.
 #pragma once
 
 #include "base/error.hpp"
@@ -19,17 +19,17 @@ public:
     Result<void> start(Policy& policy); // EALREADY
     Result<void> stop();                // EALREADY
 
-    void created(const std::shared_ptr<xqueue::XQueue>& queue, std::uint32_t device);
-    // Must come before the XQueue's end.
-    void destroyed(const xqueue::XQueue& queue);
+    void created(const std::shared_ptr<Source>& source, std::uint32_t device);
+    // Must come before the source's end.
+    void destroyed(const Source& source);
 
     // nullptr: none. It may be stopped at any time, and then does nothing any more.
     [[nodiscard]] std::shared_ptr<Scheduler> running() const;
 
 private:
     struct Known {
-        std::weak_ptr<xqueue::XQueue> queue;
-        const xqueue::XQueue* address;
+        std::weak_ptr<Source> source;
+        const Source* address;
         std::uint32_t device;
     };
 

@@ -15,6 +15,9 @@ namespace {
 // Between two attempts at what the hardware refused: each is twice the one before.
 constexpr std::chrono::milliseconds first_pause{1}, longest_pause{1000};
 
+// The scheduler whose stop or start the calling thread is in: that one's holds are no news to it.
+thread_local const Scheduler* acting_here = nullptr;
+
 } // namespace
 
 Scheduler::Scheduler(Policy& policy) : policy_(policy), thread_([this] { work(); }) {
@@ -30,137 +33,207 @@ void Scheduler::stop() {
         noted_.notify_one();
     }
     thread_.join();
-    Lock lock(queues_mutex_);
+    Lock lock(sources_mutex_);
     stopped_ = true;
     while (!entries_.empty()) {
-        const auto queue = entries_.back().queue;
+        const auto source = entries_.back().source;
         lock.unlock();
-        remove(*queue);
+        remove(*source);
         lock.lock();
     }
 }
 
-void Scheduler::add(const std::shared_ptr<xqueue::XQueue>& queue, std::uint32_t device) {
+void Scheduler::add(const std::shared_ptr<Source>& source, std::uint32_t device) {
     {
-        const std::lock_guard lock(queues_mutex_);
+        const std::lock_guard lock(sources_mutex_);
         if (stopped_)
             return;
         const auto behind = std::ranges::upper_bound(entries_, device, {}, &Entry::device);
-        entries_.insert(behind, Entry{queue, device});
-        queue->observe(this);
+        entries_.insert(behind, Entry{source, device});
+        source->observe(shared_from_this());
     }
-    note(); // it may have work already
+    note(false); // it may have work already
 }
 
-void Scheduler::remove(const xqueue::XQueue& queue) {
-    Lock lock(queues_mutex_);
+void Scheduler::remove(const Source& source) {
+    Lock lock(sources_mutex_);
     acted_.wait(lock, [&] {
-        const Entry* entry = find(&queue);
+        const Entry* entry = find(&source);
         return entry == nullptr || !entry->acting;
     });
-    Entry* entry = find(&queue);
+    Entry* entry = find(&source);
     if (entry == nullptr)
         return;
     entry->acting = true; // who else removes it waits until we have let go of it
     const bool suspended = entry->suspended;
-    xqueue::XQueue& removed = *entry->queue;
+    const auto removed = entry->source;
     lock.unlock();
-    removed.observe(nullptr);
+    removed->observe(nullptr);
     if (suspended)
-        (void)removed.resume(); // refused only by a dead queue
+        (void)removed->start(Patience::full); // refused only by a dead queue
     lock.lock();
-    entries_.erase(entries_.begin() + (find(&queue) - entries_.data()));
+    entries_.erase(entries_.begin() + (find(&source) - entries_.data()));
     acted_.notify_all();
     lock.unlock();
-    note();
+    note(false);
 }
 
-void Scheduler::note() noexcept {
+void Scheduler::note_hold() noexcept {
+    if (acting_here != this)
+        note(false);
+}
+
+void Scheduler::note(bool will_react) noexcept {
     const std::lock_guard lock(note_mutex_);
-    if (pending_)
-        return;
+    if (!pending_)
+        event_ = Clock::now();
     pending_ = true;
-    event_ = Clock::now();
+    if (will_react)
+        return;
+    wake_ = true;
     noted_.notify_one();
 }
 
-Scheduler::Entry* Scheduler::find(const xqueue::XQueue* queue) {
+// Also when somebody else is at it who has seen the same: he may be kept from going on.
+void Scheduler::react() noexcept {
+    Time event;
+    {
+        const std::lock_guard lock(note_mutex_);
+        if (stopping_)
+            return;
+        event = pending_ ? event_ : Clock::now();
+        pending_ = false;
+    }
+    if (react_to(event, Patience::none) != Outcome::done)
+        note(false);
+}
+
+Scheduler::Entry* Scheduler::find(const Source* source) {
     const auto found = std::ranges::find_if(
-        entries_, [&](const Entry& entry) { return entry.queue.get() == queue; });
+        entries_, [&](const Entry& entry) { return entry.source.get() == source; });
     return found == entries_.end() ? nullptr : &*found;
 }
 
 // What is to be suspended comes first, so that nothing runs beside what is resumed.
 std::vector<Scheduler::Action> Scheduler::decide() {
-    const std::lock_guard lock(queues_mutex_);
+    const std::lock_guard lock(sources_mutex_);
+    std::vector<Action> actions;
+    if (stopped_)
+        return actions;
     std::vector<QueueView> views;
     views.reserve(entries_.size());
     for (const Entry& entry : entries_) {
-        const xqueue::State state = entry.queue->state();
-        const std::uint32_t ours = entry.suspended ? 1 : 0;
-        views.push_back(
-            {entry.device, entry.queue->priority(), state.has_work && state.suspends == ours});
+        const std::uint32_t ours = entry.suspended || entry.acting ? 1 : 0;
+        views.push_back({entry.device, entry.source->priority(),
+                         entry.source->holds() <= ours && entry.source->has_work()});
     }
     std::vector<Verdict> verdicts(views.size(), Verdict::run);
     policy_(views, Clock::now(), verdicts);
     ++statistics_.decisions;
-    std::vector<Action> actions;
-    for (std::size_t i = 0; i < entries_.size(); ++i)
-        if ((verdicts[i] == Verdict::suspend) != entries_[i].suspended)
-            actions.push_back({entries_[i].queue.get(), verdicts[i]});
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        Entry& entry = entries_[i];
+        entry.wanted = verdicts[i];
+        entry.skipped |= entry.acting;
+        if (!entry.acting && (verdicts[i] == Verdict::suspend) != entry.suspended)
+            actions.push_back({entry.source.get(), verdicts[i]});
+    }
     std::ranges::stable_sort(actions, std::ranges::greater{}, &Action::verdict);
     return actions;
 }
 
-// False: the hardware refused.
-bool Scheduler::act(const Action& action) {
-    const bool suspend = action.verdict == Verdict::suspend;
-    Lock lock(queues_mutex_);
-    Entry* entry = find(action.queue);
-    if (entry == nullptr || entry->acting || entry->suspended == suspend)
-        return true; // it is being removed, or was since the decision
-    entry->acting = true;
-    xqueue::XQueue& queue = *entry->queue; // stays: remove() waits for us
-    lock.unlock();
-    const bool done = suspend ? queue.suspend({}).has_value() : queue.resume().has_value();
-    lock.lock();
-    entry = find(action.queue);
-    entry->acting = false;
-    if (done)
-        entry->suspended = suspend;
-    ++(!done ? statistics_.failures : suspend ? statistics_.suspends : statistics_.resumes);
+// Comes with sources_mutex_. What was decided meanwhile is decided again.
+void Scheduler::let_go(Lock& lock, Entry& entry) {
+    entry.acting = false;
+    const bool skipped = entry.skipped;
+    entry.skipped = false;
     acted_.notify_all();
-    return done;
+    lock.unlock();
+    if (skipped)
+        note(false);
 }
 
-// Returns whether all of it was done.
-bool Scheduler::react(Time event) {
+Scheduler::Outcome Scheduler::act(const Action& action, Patience patience) {
+    const bool suspend = action.verdict == Verdict::suspend;
+    Lock lock(sources_mutex_);
+    Entry* entry = find(action.source);
+    if (entry == nullptr || entry->acting || entry->wanted != action.verdict ||
+        entry->suspended == suspend)
+        return Outcome::done; // it is being removed, or somebody else was faster
+    entry->acting = true;
+    const auto source = entry->source;
+    lock.unlock();
+    acting_here = this;
+    Result<bool> whole = true;
+    if (suspend)
+        whole = source->stop(patience);
+    else if (const auto started = source->start(patience); !started)
+        whole = tl::make_unexpected(started.error());
+    acting_here = nullptr;
+    lock.lock();
+    entry = find(action.source); // stays: remove() waits for us
+    Outcome outcome = Outcome::done;
+    if (whole) {
+        entry->suspended = suspend;
+        entry->unfinished = suspend && !*whole;
+        ++(suspend ? statistics_.suspends : statistics_.resumes);
+        if (entry->unfinished)
+            outcome = Outcome::takes_patience;
+    } else if (whole.error().errno_value == EAGAIN && patience == Patience::none) {
+        outcome = Outcome::takes_patience;
+    } else {
+        ++statistics_.failures;
+        outcome = Outcome::refused;
+    }
+    let_go(lock, *entry);
+    return outcome;
+}
+
+Scheduler::Outcome Scheduler::react_to(Time event, Patience patience) {
     const std::vector<Action> actions = decide();
-    bool done = true;
+    Outcome worst = Outcome::done;
     auto action = actions.begin();
-    for (; action != actions.end() && action->verdict == Verdict::suspend; ++action)
-        done &= act(*action);
+    const auto end = actions.end();
+    for (; action != end && action->verdict == Verdict::suspend; ++action)
+        worst = std::max(worst, act(*action, patience));
     if (action != actions.begin()) {
         const auto reaction =
             std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - event);
-        const std::lock_guard lock(queues_mutex_);
+        const std::lock_guard lock(sources_mutex_);
         statistics_.last_reaction_ns = static_cast<std::uint64_t>(reaction.count());
         statistics_.max_reaction_ns =
             std::max(statistics_.max_reaction_ns, statistics_.last_reaction_ns);
     }
-    for (; action != actions.end(); ++action)
-        done &= act(*action);
-    return done;
+    for (; action != end; ++action)
+        worst = std::max(worst, act(*action, patience));
+    return worst;
+}
+
+void Scheduler::outlast_all() {
+    Lock lock(sources_mutex_);
+    for (;;) {
+        const auto found = std::ranges::find_if(
+            entries_, [](const Entry& entry) { return entry.unfinished && !entry.acting; });
+        if (found == entries_.end())
+            return;
+        found->unfinished = false;
+        found->acting = true;
+        const auto source = found->source;
+        lock.unlock();
+        source->outlast();
+        lock.lock();
+        let_go(lock, *find(source.get()));
+        lock.lock();
+    }
 }
 
 // What was refused is tried again at the next event, and when none comes: the rest may be idle.
 void Scheduler::work() {
     auto pause = first_pause;
-    bool done = true;
+    bool refused = false;
     Lock lock(note_mutex_);
     for (;;) {
-        const auto noted = [this] { return pending_ || stopping_; };
-        if (done)
+        const auto noted = [this] { return wake_ || stopping_; };
+        if (!refused)
             noted_.wait(lock, noted);
         else if (noted_.wait_for(lock, pause, noted))
             pause = first_pause;
@@ -169,22 +242,27 @@ void Scheduler::work() {
         if (stopping_)
             return;
         const Time event = pending_ ? event_ : Clock::now();
-        pending_ = false;
+        pending_ = wake_ = false;
         lock.unlock();
-        done = react(event);
-        if (done)
+        // First what is done at once, for patience may last.
+        Outcome outcome = react_to(event, Patience::none);
+        if (outcome == Outcome::takes_patience)
+            outcome = react_to(event, Patience::full);
+        outlast_all();
+        refused = outcome == Outcome::refused;
+        if (!refused)
             pause = first_pause;
         lock.lock();
     }
 }
 
 std::size_t Scheduler::size() const {
-    const std::lock_guard lock(queues_mutex_);
+    const std::lock_guard lock(sources_mutex_);
     return entries_.size();
 }
 
 Statistics Scheduler::statistics() const {
-    const std::lock_guard lock(queues_mutex_);
+    const std::lock_guard lock(sources_mutex_);
     return statistics_;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Runs a policy over the xqueues of this process: one thread that sleeps until something happens.
+// Runs a policy over the sources of this process.
 #pragma once
 
 #include "base/error.hpp"
 #include "sched/policy.hpp"
-#include "xqueue/xqueue.hpp"
+#include "xqueue/source.hpp"
 
 #include <condition_variable>
 #include <cstdint>
@@ -14,6 +14,9 @@
 #include <vector>
 
 namespace xpreempt::sched {
+
+using xqueue::Patience;
+using xqueue::Source;
 
 struct Statistics {
     std::uint64_t decisions = 0; // calls of the policy
@@ -26,55 +29,78 @@ struct Statistics {
 
 // Thread-safe. Its suspends are its own: those of others come on top and are left alone.
 //
-// Lock order: queues_mutex_, then an XQueue's, then note_mutex_. No lock is held while an XQueue is
-// suspended or resumed, because that may wait for a launch callback, which may call remove() of
-// another XQueue; remove() waits for what is being done with its own.
-class Scheduler final : public xqueue::Observer {
+// Whoever brings the news decides and acts at once, in react(), without waiting for anybody. What
+// takes patience is left to a thread: a launch that is going on, hardware that refuses, news that a
+// lock kept from being acted upon.
+//
+// Lock order: sources_mutex_, then a source's, then note_mutex_. No lock is held while a source is
+// stopped or started, because that may wait for a launch callback, which may call remove() of
+// another one; remove() waits for what is being done with its own. Of two decisions at a time the
+// later one counts: what it does not want is not done any more.
+class Scheduler final : public xqueue::Observer, public std::enable_shared_from_this<Scheduler> {
 public:
-    explicit Scheduler(Policy& policy);
+    static std::shared_ptr<Scheduler> make(Policy& policy) {
+        return std::shared_ptr<Scheduler>(new Scheduler(policy));
+    }
     ~Scheduler() { stop(); }
     Scheduler(const Scheduler&) = delete;
     Scheduler& operator=(const Scheduler&) = delete;
     Scheduler(Scheduler&&) = delete;
     Scheduler& operator=(Scheduler&&) = delete;
 
-    // The thread ends, and what was suspended runs again. To be called once, by one thread.
+    // The thread ends, and what was suspended runs again. To be called before the last reference
+    // goes; who comes second does nothing.
     void stop();
 
     // Nothing after stop().
-    void add(const std::shared_ptr<xqueue::XQueue>& queue, std::uint32_t device);
-    // Undoes its suspend. When it returns, the XQueue is the caller's alone.
-    void remove(const xqueue::XQueue& queue);
+    void add(const std::shared_ptr<Source>& source, std::uint32_t device);
+    // Undoes its suspend. When it returns, the source is the caller's alone.
+    void remove(const Source& source);
 
-    // Something that the policy looks at has changed.
-    void note() noexcept override;
+    // Something else that the policy looks at has changed. Takes effect before it returns, but for
+    // what takes patience.
+    void changed() noexcept {
+        note(true);
+        react();
+    }
+
+    void note(bool will_react) noexcept override;
+    void note_hold() noexcept override;
+    void react() noexcept override;
 
     [[nodiscard]] std::size_t size() const;
     [[nodiscard]] Statistics statistics() const;
 
 private:
     struct Entry {
-        std::shared_ptr<xqueue::XQueue> queue;
+        std::shared_ptr<Source> source;
         std::uint32_t device;
-        bool suspended = false; // by us
-        bool acting = false;    // somebody is in its suspend() or resume()
+        Verdict wanted = Verdict::run; // by the last decision
+        bool suspended = false;        // by us
+        bool acting = false;           // somebody is in its stop() or start()
+        bool skipped = false;          // and a decision left it alone for that
+        bool unfinished = false;       // stopped, and outlast() is due
     };
-    // The queue may be gone by then: its address is looked up, and not followed before.
+    // The source may be gone by then: its address is looked up, and not followed before.
     struct Action {
-        const xqueue::XQueue* queue;
+        const Source* source;
         Verdict verdict;
     };
+    enum class Outcome : std::uint8_t { done, refused, takes_patience };
     using Lock = std::unique_lock<std::mutex>;
 
+    explicit Scheduler(Policy& policy);
     void work();
     std::vector<Action> decide();
-    bool act(const Action& action);
-    Entry* find(const xqueue::XQueue* queue);
-    bool react(Time event);
+    Outcome act(const Action& action, Patience patience);
+    Entry* find(const Source* source);
+    void let_go(Lock& lock, Entry& entry);
+    Outcome react_to(Time event, Patience patience);
+    void outlast_all();
 
     Policy& policy_;
 
-    mutable std::mutex queues_mutex_;
+    mutable std::mutex sources_mutex_;
     std::condition_variable acted_;
     std::vector<Entry> entries_; // sorted by device
     bool stopped_ = false;
@@ -82,9 +108,10 @@ private:
 
     std::mutex note_mutex_;
     std::condition_variable noted_;
-    bool pending_ = false;
+    bool pending_ = false; // nobody has looked at event_
+    bool wake_ = false;
     bool stopping_ = false;
-    Time event_{}; // of the first note that nobody has looked at
+    Time event_{}; // of the first note
 
     std::thread thread_; // last: it uses everything above
 };

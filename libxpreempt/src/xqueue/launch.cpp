@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Progressive launching: who launches, and what is in flight.
-#include "xqueue/xqueue.hpp"
+#include "xqueue/reaction.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cxxabi.h>
+#include <optional>
 
 namespace xpreempt::xqueue {
 
@@ -54,6 +55,9 @@ bool XQueue::called_from_launch() const {
 }
 
 Result<Ticket> XQueue::submit(const Command& command) {
+    std::optional<Reaction> reaction;
+    if (observed_.load(std::memory_order_relaxed))
+        reaction.emplace(*this);
     Lock lock(mutex_);
     if (pending_ == 0 && may_launch() && in_flight_ >= pace_.threshold())
         reap(lock);
@@ -73,6 +77,13 @@ Result<Ticket> XQueue::submit(const Command& command) {
     ++pending_;
     ++statistics_.submitted;
     tell_of_work();
+    if (reaction && reaction->told()) {
+        lock.unlock();
+        reaction->react();
+        lock.lock();
+        if (launchable_from(launched_ + 1) != ticket)
+            return ticket; // launched or dropped by somebody else meanwhile, or behind others
+    }
     if (pending_ > 1 || !may_launch() || in_flight_ >= pace_.threshold()) {
         wake_worker();
         return ticket;

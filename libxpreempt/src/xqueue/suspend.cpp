@@ -13,12 +13,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // A launch takes microseconds, or the time it takes to load a kernel.
-constexpr auto patience = std::chrono::milliseconds(20);
+constexpr auto usual_launch = std::chrono::milliseconds(20);
 constexpr auto first_lift = std::chrono::milliseconds(1);
+
+} // namespace
 
 // Reads the clock only where there is something to wait for: it costs as much as the rest of the
 // suspend of an idle queue.
-class Stopwatch {
+class XQueue::Stopwatch {
 public:
     void start() {
         if (begin_ == Clock::time_point{})
@@ -34,8 +36,6 @@ public:
 private:
     Clock::time_point begin_{};
 };
-
-} // namespace
 
 // Launched commands from that ticket on count as never launched: they come after the resume.
 void XQueue::take_back(Ticket from) {
@@ -88,7 +88,7 @@ Result<void> XQueue::interrupt(Lock& lock) {
 
 // For the first suspend. errno_value 0: as far as may be; otherwise why not. Exact, or below the
 // least level: then nothing is stopped.
-Error XQueue::stop(Lock& lock, const SuspendMode& mode) {
+Error XQueue::stop_hardware(Lock& lock, const SuspendMode& mode) {
     const Level needed_level = std::max(needed(), mode.least);
     if (needed_level == Level::block)
         return {0, Op::suspend};
@@ -99,6 +99,8 @@ Error XQueue::stop(Lock& lock, const SuspendMode& mode) {
     const Error missed{wanted < needed_level ? EOPNOTSUPP : 0, Op::choose_level};
     if ((mode.exact && wanted < needed_level) || wanted < mode.least)
         return missed;
+    if (wanted == Level::deactivate && launching_ && mode.patience == Patience::none)
+        return {EAGAIN, Op::suspend};
     Result<void> stopped;
     if (wanted == Level::deactivate)
         stopped = deactivate(lock);
@@ -112,7 +114,7 @@ Error XQueue::stop(Lock& lock, const SuspendMode& mode) {
 }
 
 // The last resume. After an error the queue is suspended as before.
-Result<void> XQueue::start(Lock& lock) {
+Result<void> XQueue::start_hardware(Lock& lock) {
     if (held_level_ != Level::block) {
         const bool interrupted = held_level_ == Level::interrupt;
         lock.unlock();
@@ -138,11 +140,11 @@ void XQueue::outlast_launch(Lock& lock, const SuspendMode& mode, Error& missed) 
             changed_.wait(lock, over);
             continue; // it was a marker, and there may be another
         }
-        if (changed_.wait_for(lock, patience, over) || !start(lock))
+        if (changed_.wait_for(lock, usual_launch, over) || !start_hardware(lock))
             continue;
         changed_.notify_all();
         changed_.wait_for(lock, lift, over);
-        missed = stop(lock, mode);
+        missed = stop_hardware(lock, mode);
     }
 }
 
@@ -152,6 +154,24 @@ void XQueue::drop_hold() {
     changed_.notify_all();
     wake_worker();
     tell_of_holds();
+}
+
+// The first one stops the hardware. What errno_value says: see stop_hardware().
+Error XQueue::add_hold(Lock& lock, const SuspendMode& mode, Stopwatch& stopwatch) {
+    withheld_.fetch_add(1, std::memory_order_relaxed);
+    tell_of_holds();
+    pace_.gap();
+    if (++holds_ > 1)
+        return {0, Op::suspend};
+    if (highest_ != Level::block)
+        stopwatch.start();
+    return stop_hardware(lock, mode);
+}
+
+void XQueue::count_suspend(Level level, const Stopwatch& stopwatch) {
+    ++statistics_.suspends[static_cast<std::size_t>(level)];
+    statistics_.last_suspend_ns = stopwatch.ns();
+    statistics_.max_suspend_ns = std::max(statistics_.max_suspend_ns, statistics_.last_suspend_ns);
 }
 
 Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
@@ -165,15 +185,7 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
     Lock lock(mutex_);
     if (closed_)
         return fail(ESHUTDOWN, Op::suspend);
-    Error missed{0, Op::suspend};
-    withheld_.fetch_add(1, std::memory_order_relaxed);
-    tell_of_holds();
-    pace_.gap();
-    if (++holds_ == 1) {
-        if (highest_ != Level::block)
-            stopwatch.start();
-        missed = stop(lock, mode);
-    }
+    Error missed = add_hold(lock, mode, stopwatch);
     if (launching_) {
         stopwatch.start();
         outlast_launch(lock, mode, missed);
@@ -196,17 +208,12 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
             return tl::make_unexpected(finished.error());
         }
     }
-    ++statistics_.suspends[static_cast<std::size_t>(suspension.level)];
-    statistics_.last_suspend_ns = stopwatch.ns();
-    statistics_.max_suspend_ns = std::max(statistics_.max_suspend_ns, statistics_.last_suspend_ns);
+    count_suspend(suspension.level, stopwatch);
     return suspension;
 }
 
-Result<void> XQueue::resume() {
-    if (called_from_launch())
-        return fail(EDEADLK, Op::resume);
-    Stopwatch stopwatch;
-    const std::lock_guard control(control_mutex_);
+// With control_mutex_.
+Result<void> XQueue::release(Stopwatch& stopwatch) {
     Lock lock(mutex_);
     if (holds_ == 0)
         return fail(EALREADY, Op::resume);
@@ -214,7 +221,7 @@ Result<void> XQueue::resume() {
         if (held_level_ != Level::block)
             stopwatch.start();
         // What the hardware refused now may work when it is asked again.
-        if (const auto started = start(lock); !started)
+        if (const auto started = start_hardware(lock); !started)
             return started;
     }
     pace_.gap();
@@ -222,6 +229,60 @@ Result<void> XQueue::resume() {
     statistics_.last_resume_ns = stopwatch.ns();
     drop_hold();
     return {};
+}
+
+Result<void> XQueue::resume() {
+    if (called_from_launch())
+        return fail(EDEADLK, Op::resume);
+    Stopwatch stopwatch;
+    const std::lock_guard control(control_mutex_);
+    return release(stopwatch);
+}
+
+std::uint32_t XQueue::holds() const {
+    const Lock lock(mutex_);
+    return holds_;
+}
+
+Result<bool> XQueue::stop(Patience patience) {
+    if (patience == Patience::full) {
+        const auto suspended = suspend({});
+        return suspended ? Result<bool>(true) : tl::make_unexpected(suspended.error());
+    }
+    if (called_from_launch())
+        return fail(EAGAIN, Op::suspend);
+    Stopwatch stopwatch;
+    const std::unique_lock control(control_mutex_, std::try_to_lock);
+    if (!control)
+        return fail(EAGAIN, Op::suspend);
+    Lock lock(mutex_);
+    if (closed_)
+        return fail(ESHUTDOWN, Op::suspend);
+    const Error missed = add_hold(lock, {.patience = Patience::none}, stopwatch);
+    if (missed.errno_value == EAGAIN) {
+        drop_hold();
+        return tl::make_unexpected(missed);
+    }
+    count_suspend(held_level_, stopwatch);
+    return !launching_;
+}
+
+void XQueue::outlast() {
+    const std::lock_guard control(control_mutex_);
+    Lock lock(mutex_);
+    Error missed{0, Op::suspend};
+    if (holds_ > 0)
+        outlast_launch(lock, {}, missed);
+}
+
+Result<void> XQueue::start(Patience patience) {
+    if (patience == Patience::full)
+        return resume();
+    Stopwatch stopwatch;
+    const std::unique_lock control(control_mutex_, std::try_to_lock);
+    if (!control || called_from_launch())
+        return fail(EAGAIN, Op::resume);
+    return release(stopwatch);
 }
 
 } // namespace xpreempt::xqueue

@@ -40,10 +40,10 @@ Result<void> XQueue::close() {
         changed_.notify_all();
     }
     (void)wait_all();
+    observe(nullptr);
     {
         const Lock lock(mutex_);
         stopping_ = true;
-        observer_ = nullptr;
         work_.notify_one();
         changed_.notify_all();
     }
@@ -76,7 +76,7 @@ void XQueue::limit_level(Level highest) {
 State XQueue::state() const {
     const Lock lock(mutex_);
     return {holds_,     pending_,          in_flight_,    held_level_,       held_way_,
-            has_work(), pace_.threshold(), pace_.batch(), pace_.command_ns()};
+            works(),    pace_.threshold(), pace_.batch(), pace_.command_ns()};
 }
 
 Statistics XQueue::statistics() const {

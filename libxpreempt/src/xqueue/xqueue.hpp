@@ -6,6 +6,7 @@
 #include "xqueue/command_ring.hpp"
 #include "xqueue/hw_queue.hpp"
 #include "xqueue/pace.hpp"
+#include "xqueue/source.hpp"
 
 #include <array>
 #include <atomic>
@@ -54,21 +55,12 @@ struct SuspendMode {
     Level least = Level::block; // the same for this level, whatever the latency budget needs
     bool finish_submitted = false; // first waits until what was submitted before has completed
     bool finish_launched = false;  // at the end waits for what was launched and is not held
+    Patience patience = Patience::full; // with a launch that has to end before anything is stopped
 };
 
 struct Suspension {
     Level level;
     Error hw_error; // errno_value 0, or why it is not the level that was wanted
-};
-
-// Told when an XQueue gets work, when it has none left, and when suspends come or go. Called with
-// the XQueue's locks held: it takes note, and calls nothing of the XQueue.
-class Observer {
-public:
-    virtual void note() noexcept = 0;
-
-protected:
-    ~Observer() = default;
 };
 
 // Thread-safe. Lock order: close_mutex_, control_mutex_, mutex_; the latter two are not held while
@@ -79,11 +71,11 @@ protected:
 // Who has set launching_ is the only one to call the hardware queue's launch() and mark(), and
 // looks at withheld_ before each launch. A suspend raises withheld_, then waits until nobody has
 // launching_: so nothing is launched after it by somebody who looked before.
-class XQueue {
+class XQueue final : public Source {
 public:
     XQueue(std::unique_ptr<HwQueue> hw, LaunchConfig config, Level highest);
 
-    ~XQueue() { (void)close(); }
+    ~XQueue() override { (void)close(); }
     XQueue(const XQueue&) = delete;
     XQueue& operator=(const XQueue&) = delete;
     XQueue(XQueue&&) = delete;
@@ -122,11 +114,20 @@ public:
     void set_priority(std::int32_t priority) {
         priority_.store(priority, std::memory_order_relaxed);
     }
-    std::int32_t priority() const { return priority_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::int32_t priority() const override {
+        return priority_.load(std::memory_order_relaxed);
+    }
+
+    // As a source: work is what is not known to be complete, a launch that is going on included.
+    [[nodiscard]] bool has_work() const override;
+    [[nodiscard]] std::uint32_t holds() const override;
+    Result<bool> stop(Patience patience) override;
+    void outlast() override;
+    Result<void> start(Patience patience) override;
 
     // Somebody who is told at once when the work is over costs a thread, which lives as long as the
-    // XQueue. nullptr: nobody any more; the former one is not called after that returns.
-    void observe(Observer* observer);
+    // XQueue.
+    void observe(std::shared_ptr<Observer> observer) override;
     State state() const;
     Statistics statistics() const;
 
@@ -174,8 +175,9 @@ private:
     void remember_dropped(Ticket first, Ticket last);
 
     // observe.cpp
+    class Reaction;
     void watch();
-    bool has_work() const { return pending_ > 0 || in_flight_ > 0 || launching_; }
+    bool works() const { return pending_ > 0 || in_flight_ > 0 || launching_; }
     bool watching() const { return observer_ != nullptr && broken_.errno_value == 0; }
     void tell_of_work();
     void tell_of_holds();
@@ -184,10 +186,14 @@ private:
     bool hardware_held() const { return held_way_ == Way::hardware; }
     Level needed() const;
     std::string times() const;
-    Error stop(Lock& lock, const SuspendMode& mode);
+    Error stop_hardware(Lock& lock, const SuspendMode& mode);
     Result<void> deactivate(Lock& lock);
     Result<void> interrupt(Lock& lock);
-    Result<void> start(Lock& lock);
+    Result<void> start_hardware(Lock& lock);
+    class Stopwatch;
+    Error add_hold(Lock& lock, const SuspendMode& mode, Stopwatch& stopwatch);
+    void count_suspend(Level level, const Stopwatch& stopwatch);
+    Result<void> release(Stopwatch& stopwatch);
     void take_back(Ticket from);
     void outlast_launch(Lock& lock, const SuspendMode& mode, Error& missed);
     void drop_hold();
@@ -198,7 +204,9 @@ private:
     std::mutex close_mutex_;
     std::mutex control_mutex_; // suspend and resume, one after the other
 
-    // Read without a lock: the first by who asks about itself, the other as told above.
+    // Read without a lock: whether anybody is to be told, by who asks about itself, and as told
+    // above.
+    std::atomic<bool> observed_{false};
     std::atomic<std::thread::id> launcher_;  // who has launching_
     std::atomic<std::uint32_t> withheld_{0}; // reasons not to launch; written under mutex_
 
@@ -226,7 +234,7 @@ private:
     Dropped dropped_;
     std::map<Ticket, Error> failures_; // of launches by the worker, until waited for
     Statistics statistics_;
-    Observer* observer_ = nullptr;
+    std::shared_ptr<Observer> observer_;
     bool told_of_work_ = false;
 
     // Last: they use everything above.

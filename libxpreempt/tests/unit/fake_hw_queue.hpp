@@ -12,6 +12,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace test {
@@ -53,6 +54,11 @@ public:
         return stopped_;
     }
 
+    [[nodiscard]] std::thread::id turned_by() const {
+        const std::lock_guard lock(mutex_);
+        return turned_by_;
+    }
+
     // Each launch, in order, repeated ones included.
     [[nodiscard]] std::vector<Launch> launches() const {
         const std::lock_guard lock(mutex_);
@@ -85,6 +91,7 @@ private:
     std::vector<Ticket> queue_;     // since the beginning, without what was taken back
     std::vector<std::size_t> cuts_; // lengths that the queue was cut to
     bool stopped_ = false;
+    std::thread::id turned_by_; // stopped or started last
     std::vector<std::string> verbs_;
 };
 
@@ -165,6 +172,7 @@ private:
     Result<void> turn(bool stopped, const char* verb, bool is_stop) {
         const std::lock_guard lock(hardware_.mutex_);
         hardware_.verbs_.emplace_back(verb);
+        hardware_.turned_by_ = std::this_thread::get_id();
         const int refused = is_stop ? hardware_.stop_errno : hardware_.start_errno;
         if (refused != 0)
             return xpreempt::fail(refused, xpreempt::Op::preempt_queue);

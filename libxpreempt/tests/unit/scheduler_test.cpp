@@ -4,6 +4,7 @@
 
 #include "unit/fake_hw_queue.hpp"
 #include "unit/until.hpp"
+#include "xqueue/xqueue.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -55,28 +56,43 @@ struct Queue {
     std::shared_ptr<XQueue> xqueue;
 };
 
+// Ends with the scope.
+class Running {
+public:
+    Running() = default;
+    ~Running() { scheduler_->stop(); }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    Running(Running&&) = delete;
+    Running& operator=(Running&&) = delete;
+    Scheduler* operator->() const { return scheduler_.get(); }
+
+private:
+    std::shared_ptr<Scheduler> scheduler_ = Scheduler::make(highest_priority_first);
+};
+
 // A low queue that was stopped because of the work of a high one.
 class StoppedTest : public testing::Test {
 protected:
     void SetUp() override {
-        scheduler->add(low.xqueue, 0);
-        scheduler->add(high.xqueue, 0);
+        (*scheduler)->add(low.xqueue, 0);
+        (*scheduler)->add(high.xqueue, 0);
         low.submit();
         high.submit();
         until([&] { return low.stopped(); });
     }
     Queue low{0}, high{1};
-    std::optional<Scheduler> scheduler{highest_priority_first};
+    std::optional<Running> scheduler{std::in_place};
 };
 
 TEST(SchedulerTest, work_of_a_high_priority_interrupts_a_low_one_until_it_is_complete) {
     Queue low(0), high(1);
-    Scheduler scheduler(highest_priority_first);
-    scheduler.add(low.xqueue, 1);
-    scheduler.add(high.xqueue, 1);
+    const Running scheduler;
+    scheduler->add(low.xqueue, 1);
+    scheduler->add(high.xqueue, 1);
     low.submit();
     high.submit();
-    until([&] { return scheduler.statistics().suspends == 1; });
+    until([&] { return scheduler->statistics().suspends == 1; });
     EXPECT_TRUE(low.stopped());
     EXPECT_FALSE(high.suspended());
     low.submit(); // waits
@@ -84,18 +100,18 @@ TEST(SchedulerTest, work_of_a_high_priority_interrupts_a_low_one_until_it_is_com
 
     high.hardware.complete_all(); // nobody waits for it
     until([&] { return !low.suspended() && low.hardware.launched() == 2; });
-    until([&] { return scheduler.statistics().resumes == 1; });
-    EXPECT_EQ(1U, scheduler.statistics().suspends);
-    EXPECT_GT(scheduler.statistics().last_reaction_ns, 0U);
+    until([&] { return scheduler->statistics().resumes == 1; });
+    EXPECT_EQ(1U, scheduler->statistics().suspends);
+    EXPECT_GT(scheduler->statistics().last_reaction_ns, 0U);
     EXPECT_EQ(0U, low.hardware.launched_while_stopped());
 }
 
 TEST(SchedulerTest, another_device_is_left_alone) {
     Queue low(0), high(1), elsewhere(-5);
-    Scheduler scheduler(highest_priority_first);
-    scheduler.add(high.xqueue, 7);
-    scheduler.add(elsewhere.xqueue, 8);
-    scheduler.add(low.xqueue, 7);
+    const Running scheduler;
+    scheduler->add(high.xqueue, 7);
+    scheduler->add(elsewhere.xqueue, 8);
+    scheduler->add(low.xqueue, 7);
     elsewhere.submit();
     low.submit();
     high.submit();
@@ -105,17 +121,100 @@ TEST(SchedulerTest, another_device_is_left_alone) {
 
 TEST(SchedulerTest, a_hint_takes_effect_at_once) {
     Queue one(0), other(0);
-    Scheduler scheduler(highest_priority_first);
-    scheduler.add(one.xqueue, 0);
-    scheduler.add(other.xqueue, 0);
+    const Running scheduler;
+    scheduler->add(one.xqueue, 0);
+    scheduler->add(other.xqueue, 0);
     one.submit();
     other.submit();
     one.xqueue->set_priority(3);
-    scheduler.note();
+    scheduler->changed();
     until([&] { return other.stopped(); });
     other.xqueue->set_priority(4);
-    scheduler.note();
+    scheduler->changed();
     until([&] { return one.stopped() && !other.suspended(); });
+}
+
+// No thread has to be woken: what is below has stopped when submit() returns.
+TEST(SchedulerTest, who_brings_work_stops_what_is_below) {
+    Queue low(0), high(1);
+    const Running scheduler;
+    scheduler->add(low.xqueue, 0);
+    until([&] { return scheduler->statistics().decisions == 1; });
+    scheduler->add(high.xqueue, 0);
+    until([&] { return scheduler->statistics().decisions == 2; }); // its thread is out of the way
+    low.submit();
+    high.submit();
+    EXPECT_TRUE(low.stopped());
+    EXPECT_EQ(std::this_thread::get_id(), low.hardware.turned_by());
+}
+
+TEST_F(StoppedTest, what_is_below_launches_nothing_more) {
+    high.hardware.complete_all();
+    until([&] { return !low.suspended(); });
+    low.hardware.complete_all();
+    until([&] { return !low.xqueue->has_work(); });
+    high.hardware.complete(0);
+    const auto before = low.hardware.launched();
+    high.submit();
+    low.submit(); // the first of its work: until now it was not ready, and so not stopped
+    EXPECT_TRUE(low.suspended());
+    EXPECT_EQ(before, low.hardware.launched());
+}
+
+// A launch function that returns when the test says so.
+class SlowLaunch {
+public:
+    [[nodiscard]] Command command() { return {launch, this}; }
+    void wait_until_running() const {
+        until([&] { return running_.load(); });
+    }
+    void end() { ended_ = true; }
+
+private:
+    static int launch(void*, void* argument) {
+        auto& self = *static_cast<SlowLaunch*>(argument);
+        self.running_ = true;
+        while (!self.ended_)
+            std::this_thread::yield();
+        return 0;
+    }
+    std::atomic<bool> running_{false}, ended_{false};
+};
+
+TEST(SchedulerTest, who_brings_work_waits_for_no_launch) {
+    Queue low(0), high(1);
+    const Running scheduler;
+    scheduler->add(low.xqueue, 0);
+    scheduler->add(high.xqueue, 0);
+    SlowLaunch slow;
+    std::thread launching([&] { EXPECT_TRUE(low.xqueue->submit(slow.command())); });
+    slow.wait_until_running();
+    high.submit(); // returns
+    until([&] { return low.stopped(); });
+    slow.end();
+    launching.join();
+    high.hardware.complete_all();
+    until([&] { return !low.suspended(); });
+}
+
+// To take commands back, a deactivation has to know which there are: the thread waits for that.
+TEST(SchedulerTest, what_takes_patience_is_left_to_the_thread) {
+    Queue low(0), high(1), lowest(-1);
+    low.xqueue->limit_level(Level::deactivate);
+    const Running scheduler;
+    for (Queue* queue : {&low, &high, &lowest})
+        scheduler->add(queue->xqueue, 0);
+    SlowLaunch slow;
+    std::thread launching([&] { EXPECT_TRUE(low.xqueue->submit(slow.command())); });
+    slow.wait_until_running();
+    high.submit();
+    EXPECT_TRUE(low.hardware.verbs().empty());
+    lowest.submit(); // and the rest goes on meanwhile
+    until([&] { return lowest.suspended(); });
+    slow.end();
+    launching.join();
+    until([&] { return low.suspended() && low.hardware.stopped(); });
+    EXPECT_EQ(0U, scheduler->statistics().failures);
 }
 
 TEST_F(StoppedTest, a_high_one_that_somebody_suspended_lets_the_low_one_run) {
@@ -128,7 +227,7 @@ TEST_F(StoppedTest, a_high_one_that_somebody_suspended_lets_the_low_one_run) {
 TEST_F(StoppedTest, a_suspend_of_the_user_survives_the_scheduler) {
     ASSERT_TRUE(low.xqueue->suspend({}));
     high.hardware.complete_all();
-    until([&] { return scheduler->statistics().resumes == 1; });
+    until([&] { return (*scheduler)->statistics().resumes == 1; });
     EXPECT_EQ(1U, low.xqueue->state().suspends);
     high.hardware.complete(0);
     scheduler.reset();
@@ -137,14 +236,14 @@ TEST_F(StoppedTest, a_suspend_of_the_user_survives_the_scheduler) {
 }
 
 TEST_F(StoppedTest, what_was_suspended_runs_when_the_scheduler_ends_or_the_high_one_leaves) {
-    scheduler->remove(*high.xqueue);
+    (*scheduler)->remove(*high.xqueue);
     until([&] { return !low.suspended(); });
-    EXPECT_EQ(1U, scheduler->size());
-    scheduler->add(high.xqueue, 0);
+    EXPECT_EQ(1U, (*scheduler)->size());
+    (*scheduler)->add(high.xqueue, 0);
     until([&] { return low.stopped(); });
-    scheduler->remove(*low.xqueue);
+    (*scheduler)->remove(*low.xqueue);
     EXPECT_FALSE(low.suspended());
-    scheduler->add(low.xqueue, 0);
+    (*scheduler)->add(low.xqueue, 0);
     until([&] { return low.stopped(); });
     scheduler.reset();
     EXPECT_FALSE(low.suspended());
@@ -153,7 +252,7 @@ TEST_F(StoppedTest, what_was_suspended_runs_when_the_scheduler_ends_or_the_high_
 TEST_F(StoppedTest, hardware_that_refuses_to_start_is_asked_again) {
     low.hardware.start_errno = EIO;
     high.hardware.complete_all();
-    until([&] { return scheduler->statistics().failures > 0; });
+    until([&] { return (*scheduler)->statistics().failures > 0; });
     EXPECT_TRUE(low.suspended());
     low.hardware.start_errno = 0; // and no event comes
     until([&] { return !low.suspended(); });
@@ -162,43 +261,43 @@ TEST_F(StoppedTest, hardware_that_refuses_to_start_is_asked_again) {
 TEST_F(StoppedTest, hardware_that_refuses_for_good_is_asked_ever_more_seldom) {
     low.hardware.start_errno = EIO;
     high.hardware.complete_all();
-    until([&] { return scheduler->statistics().failures > 0; });
+    until([&] { return (*scheduler)->statistics().failures > 0; });
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    EXPECT_LE(scheduler->statistics().failures, 9U); // after 0, 1, 3, 7 ... 127, 255 ms
+    EXPECT_LE((*scheduler)->statistics().failures, 10U); // at once, and after 0, 1, 3, 7 ... 127, 255 ms
     low.hardware.start_errno = 0;
 }
 
 // Threads that submit, hint, come and go; in the end everything has completed and nothing is held.
 TEST(SchedulerTest, nothing_is_lost_under_load) {
     constexpr int num_queues = 4, num_commands = 2000;
-    Scheduler scheduler(highest_priority_first);
+    const Running scheduler;
     std::vector<std::thread> threads;
     std::atomic<std::uint64_t> launched{0};
     for (int number = 0; number < num_queues; ++number)
         threads.emplace_back([&, number] {
             Queue queue(number % 3);
             queue.hardware.complete_all();
-            scheduler.add(queue.xqueue, 0);
+            scheduler->add(queue.xqueue, 0);
             for (int command = 0; command < num_commands; ++command) {
                 queue.submit();
                 if (command % 100 == 99) {
                     queue.xqueue->set_priority(command / 100 % 3);
-                    scheduler.note();
+                    scheduler->changed();
                 }
                 if (command % 500 == 499) {
-                    scheduler.remove(*queue.xqueue);
-                    scheduler.add(queue.xqueue, 0);
+                    scheduler->remove(*queue.xqueue);
+                    scheduler->add(queue.xqueue, 0);
                 }
             }
             EXPECT_TRUE(queue.xqueue->wait_all());
-            scheduler.remove(*queue.xqueue);
+            scheduler->remove(*queue.xqueue);
             EXPECT_FALSE(queue.suspended());
             launched += queue.hardware.launched();
         });
     for (std::thread& thread : threads)
         thread.join();
     EXPECT_EQ(std::uint64_t{num_queues * num_commands}, launched);
-    EXPECT_EQ(0U, scheduler.size());
+    EXPECT_EQ(0U, scheduler->size());
 }
 
 } // namespace

@@ -538,7 +538,9 @@ TEST_F(XQueueTest, a_suspend_never_leaks_a_launch) {
 
 class CountingObserver final : public xpreempt::xqueue::Observer {
 public:
-    void note() noexcept override { ++notes_; }
+    void note(bool) noexcept override { ++notes_; }
+    void note_hold() noexcept override { ++notes_; }
+    void react() noexcept override {}
     [[nodiscard]] int notes() const { return notes_; }
 
 private:
@@ -547,29 +549,29 @@ private:
 
 TEST_F(XQueueTest, an_observer_is_told_of_work_and_of_its_end_without_anybody_waiting) {
     XQueue& queue = make();
-    CountingObserver observer;
-    queue.observe(&observer);
+    const auto observer = std::make_shared<CountingObserver>();
+    queue.observe(observer);
     ASSERT_TRUE(queue.submit(nothing));
-    EXPECT_EQ(1, observer.notes());
+    EXPECT_EQ(1, observer->notes());
     ASSERT_TRUE(queue.submit(nothing));
-    EXPECT_EQ(1, observer.notes()); // there was work before
+    EXPECT_EQ(1, observer->notes()); // there was work before
     hardware_.complete_all();
-    until([&] { return observer.notes() == 2; });
+    until([&] { return observer->notes() == 2; });
     EXPECT_EQ(0U, queue.state().in_flight);
     ASSERT_TRUE(queue.suspend({}));
-    EXPECT_EQ(3, observer.notes());
+    EXPECT_EQ(3, observer->notes());
     ASSERT_TRUE(queue.submit(nothing));
     ASSERT_TRUE(queue.drop());
-    EXPECT_EQ(5, observer.notes());
+    EXPECT_EQ(5, observer->notes());
     queue.observe(nullptr);
     ASSERT_TRUE(queue.resume());
-    EXPECT_EQ(5, observer.notes());
+    EXPECT_EQ(5, observer->notes());
 }
 
 TEST_F(XQueueTest, an_observed_xqueue_launches_while_its_watcher_waits) {
     XQueue& queue = make();
-    CountingObserver observer;
-    queue.observe(&observer);
+    const auto observer = std::make_shared<CountingObserver>();
+    queue.observe(observer);
     ASSERT_TRUE(queue.submit(nothing));
     ASSERT_TRUE(queue.suspend({}));
     ASSERT_TRUE(queue.submit(nothing)); // behind one that does not complete

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// A thread that tells of work decides itself who runs now, without waking another one for it.
+#pragma once
+
+#include "xqueue/xqueue.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace xpreempt::xqueue {
+
+// While one lives, its thread reacts to what it tells of that XQueue: at the latest when it ends.
+// Made and ended without mutex_.
+class XQueue::Reaction {
+public:
+    explicit Reaction(XQueue& queue) : queue_(queue), outer_(here) { here = this; }
+    ~Reaction() {
+        here = outer_;
+        react();
+    }
+    Reaction(const Reaction&) = delete;
+    Reaction& operator=(const Reaction&) = delete;
+    Reaction(Reaction&&) = delete;
+    Reaction& operator=(Reaction&&) = delete;
+
+    // That of the calling thread. A launch function may submit to another XQueue meanwhile.
+    static Reaction* of(const XQueue& queue) {
+        Reaction* reaction = here;
+        while (reaction != nullptr && &reaction->queue_ != &queue)
+            reaction = reaction->outer_;
+        return reaction;
+    }
+
+    void tell(std::shared_ptr<Observer> observer) { told_ = std::move(observer); }
+    [[nodiscard]] bool told() const { return told_ != nullptr; }
+
+    // Without mutex_.
+    void react() {
+        if (const auto observer = std::exchange(told_, nullptr))
+            observer->react();
+    }
+
+private:
+    static thread_local Reaction* here;
+
+    XQueue& queue_;
+    Reaction* const outer_;
+    std::shared_ptr<Observer> told_;
+};
+
+} // namespace xpreempt::xqueue

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// What is scheduled: something that has work for a GPU, and can be kept from running.
+#pragma once
+
+#include "base/error.hpp"
+
+#include <cstdint>
+#include <memory>
+
+namespace xpreempt::xqueue {
+
+// Told of what happens to a source. Takes note, and calls nothing of one: its locks are held.
+class Observer {
+public:
+    // It got work, or has none left. The thread will call react(), or not.
+    virtual void note(bool will_react) noexcept = 0;
+    // A hold came or went.
+    virtual void note_hold() noexcept = 0;
+    // Called without locks. Does not wait for anybody but the hardware.
+    virtual void react() noexcept = 0;
+
+protected:
+    ~Observer() = default;
+};
+
+enum class Patience : std::uint8_t {
+    none, // waits for nothing but the hardware; EAGAIN where that is not enough
+    full,
+};
+
+// Thread-safe.
+class Source {
+public:
+    virtual ~Source() = default;
+    Source(const Source&) = delete;
+    Source& operator=(const Source&) = delete;
+    Source(Source&&) = delete;
+    Source& operator=(Source&&) = delete;
+
+    // Anything that is not known to be complete, or waits to be launched.
+    [[nodiscard]] virtual bool has_work() const = 0;
+    // Holds that were not yet released, whoever's.
+    [[nodiscard]] virtual std::uint32_t holds() const = 0;
+    [[nodiscard]] virtual std::int32_t priority() const = 0;
+
+    // Holds it, at the best level that it allows. False, without patience only: it is held, and
+    // outlast() is to be called by who has some.
+    virtual Result<bool> stop(Patience patience) = 0;
+    virtual void outlast() = 0;
+    // Undoes one stop. After an error it is held as before.
+    virtual Result<void> start(Patience patience) = 0;
+
+    // nullptr: nobody any more. The former one may be called for a moment after that.
+    virtual void observe(std::shared_ptr<Observer> observer) = 0;
+
+protected:
+    Source() = default;
+};
+
+} // namespace xpreempt::xqueue
