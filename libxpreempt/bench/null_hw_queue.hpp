@@ -12,7 +12,7 @@ public:
     xpreempt::Result<void> wait() override { return {}; }
 };
 
-class NullHwQueue final : public xpreempt::xqueue::HwQueue {
+class NullHwQueue : public xpreempt::xqueue::HwQueue {
 public:
     xpreempt::xqueue::LevelChoice best_level(xpreempt::xqueue::Level) override {
         return {xpreempt::xqueue::Level::block, xpreempt::xqueue::Way::none, ""};

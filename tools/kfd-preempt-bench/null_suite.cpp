@@ -197,6 +197,7 @@ Failure run_null(const Options& options, Run& run) {
     submits(options, run);
     run.figures.push_back(idle_launch(options));
     suspends(options, run);
+    reactions(options, run);
     return {};
 }
 

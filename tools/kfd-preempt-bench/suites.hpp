@@ -23,6 +23,8 @@ Failure run_null(const Options& options, Run& run);    // the library on a HIP t
 Failure run_virtual(const Options& options, Run& run); // the engine on the virtual-time device
 Failure run_hip(const Options& options, Run& run);     // the library on this machine's GPU
 
+void reactions(const Options& options, Run& run); // of the null suite
+
 inline double clock_ns(clockid_t clock) {
     timespec now{};
     clock_gettime(clock, &now);
