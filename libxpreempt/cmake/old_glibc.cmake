@@ -5,8 +5,8 @@
 set(old_glibc_functions
   arc4random dladdr dlclose dlopen dlsym dlvsym fstat fstat64 fstatat lstat stat
   pthread_cond_clockwait pthread_create pthread_detach pthread_getspecific pthread_join
-  pthread_key_create pthread_key_delete pthread_once pthread_setname_np pthread_setspecific
-  pthread_sigmask __libc_single_threaded)
+  pthread_key_create pthread_key_delete pthread_mutex_trylock pthread_once pthread_setname_np
+  pthread_setspecific pthread_sigmask __libc_single_threaded)
 set(old_glibc_dir ${CMAKE_CURRENT_LIST_DIR}/..)
 
 function(for_old_glibc target)

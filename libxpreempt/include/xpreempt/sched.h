@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which xqueue runs first: priorities, and a scheduler in this process. */
+/* Which xqueue or stream runs first: priorities, and a scheduler in this process. */
 #ifndef XPREEMPT_SCHED_H
 #define XPREEMPT_SCHED_H
 
@@ -25,6 +25,19 @@ int xp_xqueue_set_priority(xp_xqueue_t xqueue, int32_t priority);
 /** xp_xqueue_get_priority() - what was set last, XP_PRIORITY_DEFAULT before */
 int xp_xqueue_get_priority(xp_xqueue_t xqueue, int32_t *priority);
 
+/**
+ * xp_stream_set_priority() - the same for a stream whose program launches into it directly
+ *
+ * From here on a scheduler holds the stream as xp_stream_hold() does, and its work counts like that
+ * of an xqueue; a thread waits for the end of it. Of a stream with an xqueue it is the xqueue's
+ * priority. -ENOSYS: without libxpreempt-hook.so nobody sees the calls. -EOPNOTSUPP:
+ * hipStreamPerThread.
+ */
+int xp_stream_set_priority(void *stream, int32_t priority);
+
+/** xp_stream_get_priority() - what was set last, XP_PRIORITY_DEFAULT before */
+int xp_stream_get_priority(void *stream, int32_t *priority);
+
 /* What a scheduler aims at. */
 enum xp_policy {
 	/* of each GPU the xqueues with work and the highest priority run, those below are suspended */
@@ -32,11 +45,12 @@ enum xp_policy {
 };
 
 /**
- * xp_sched_start() - schedules all xqueues of this process, those to come included
+ * xp_sched_start() - schedules the xqueues of this process, and the streams that were given a
+ * priority, those to come included
  * @policy: XP_POLICY_*; another one is -EOPNOTSUPP
  *
- * Starts a thread, and one for each xqueue that waits for the end of its work. An xqueue that has
- * to wait is suspended at the best level that it can reach; suspends of others count on top. What an
+ * Starts a thread, and one for each xqueue that waits for the end of its work. Who brings work
+ * suspends what is below it before it goes on. An xqueue that has to wait is suspended at the best level that it can reach; suspends of others count on top. What an
  * xqueue launched before its suspend may still run for a moment, or at XP_LEVEL_BLOCK until it has
  * completed. -EALREADY: a scheduler runs.
  *
@@ -50,7 +64,7 @@ int xp_sched_stop(void);
 struct xp_sched_state {
 	size_t sz; /* in: sizeof(struct xp_sched_state) */
 	uint32_t policy; /* XP_POLICY_*; 0: no scheduler runs, and the rest is 0 too */
-	uint32_t num_xqueues;
+	uint32_t num_xqueues; /* and streams that have a priority */
 	uint64_t decisions; /* since the start */
 	uint64_t suspends;
 	uint64_t resumes;

@@ -97,6 +97,33 @@ int xp_stream_touch(void *stream);
  */
 int xp_stream_create(void **stream);
 
+/* flags of xp_stream_hold() */
+#define XP_HOLD_EXACT 0x1u /* fail when the stream's highest level cannot be reached */
+#define XP_HOLD_SHARED 0x2u /* other streams of its queue may stop with it */
+
+/* fail, and hold nothing, when this XP_LEVEL_* cannot be reached */
+#define XP_HOLD_LEAST(level) ((level) * 0x100u)
+
+/**
+ * xp_stream_hold() - stops a stream whose program launches into it directly
+ * @level: receives the XP_LEVEL_* that was reached; may be NULL
+ *
+ * At XP_LEVEL_INTERRUPT its running kernel stops where it is. At XP_LEVEL_BLOCK, as where other
+ * streams share the queue, each thread that wants to put work into the stream waits before its HIP
+ * call, one that holds a lock meanwhile included; what is in the stream completes, and calls that
+ * have begun go on. Who waits for the stream waits until it is released. So do not release it behind
+ * a call of the same thread that puts work into it.
+ *
+ * Counted: it runs after as many xp_stream_release(); the first hold decides the level. A stream that
+ * was never used is touched. Of a stream with an xqueue this is xp_xqueue_suspend(). A hold ends with
+ * its stream. -ENOSYS: without libxpreempt-hook.so nobody sees the calls. -EOPNOTSUPP:
+ * hipStreamPerThread, or the level is not to be had.
+ */
+int xp_stream_hold(void *stream, uint32_t flags, uint32_t *level);
+
+/** xp_stream_release() - undoes one xp_stream_hold(); -EALREADY: the stream is not held */
+int xp_stream_release(void *stream);
+
 /**
  * xp_stream_set_name() - a name for kfd-preempt(8) and other programs at the control socket
  * @name: up to 63 bytes, no control characters, not beginning with a digit; NULL or "": none

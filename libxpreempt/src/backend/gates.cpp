@@ -2,7 +2,11 @@
 // Who has to wait for what, and the waiting.
 #include "backend/gates.hpp"
 
+#include "backend/event_marker.hpp"
+#include "backend/ungated.hpp"
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <string_view>
 #include <utility>
@@ -17,7 +21,6 @@ using Queues = std::vector<SeenQueue>;
 using Refs = std::set<hip::QueueRef>;
 
 std::atomic<Gates*> the_gates{nullptr};
-thread_local unsigned ungated = 0;
 
 // Stream that may join a capture by the calling thread's call, between before and after.
 thread_local const void* joining = nullptr;
@@ -32,12 +35,18 @@ template <typename... Classes> constexpr std::uint64_t mask_of(Classes... classe
 // Calls of which a part is remembered for later ones.
 constexpr std::uint64_t always =
     mask_of(CallClass::event_record, CallClass::event_edge, CallClass::capture);
+// That put work into a stream.
+constexpr std::uint64_t work =
+    mask_of(CallClass::launch, CallClass::cooperative, CallClass::graph, CallClass::callback,
+            CallClass::copy, CallClass::blocking_copy, CallClass::fill, CallClass::blocking_fill,
+            CallClass::memory, CallClass::memory_op);
+constexpr std::uint64_t while_direct =
+    always | work | mask_of(CallClass::stream_destroy, CallClass::device_reset);
 constexpr std::uint64_t while_held =
-    always | mask_of(CallClass::launch, CallClass::cooperative, CallClass::graph,
-                     CallClass::callback, CallClass::copy, CallClass::blocking_copy,
-                     CallClass::fill, CallClass::blocking_fill, CallClass::memory,
-                     CallClass::memory_op, CallClass::event_wait, CallClass::stream_wait,
-                     CallClass::stream_destroy, CallClass::device_wait, CallClass::device_reset);
+    while_direct | mask_of(CallClass::event_wait, CallClass::stream_wait, CallClass::device_wait);
+
+// Of the calling thread's call, between before and after.
+thread_local std::shared_ptr<DirectCalls> direct_here;
 
 const SeenQueue* find(const Queues& queues, hip::QueueRef ref) {
     const auto found = std::ranges::find_if(
@@ -70,16 +79,12 @@ bool is_handle(const void* stream) {
 
 thread_local Gates::FreeStream Gates::free_here{};
 
-Ungated::Ungated() {
-    ++ungated;
-}
-Ungated::~Ungated() {
-    --ungated;
-}
-
-Gates::Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, FindHip find_hip)
-    : mapping_(mapping), holds_(holds), order_(order), find_hip_(std::move(find_hip)) {
+Gates::Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, DirectStreams& direct,
+             FindHip find_hip)
+    : mapping_(mapping), holds_(holds), order_(order), direct_(direct),
+      find_hip_(std::move(find_hip)) {
     holds_.on_change([this] { holds_changed(); });
+    direct_.on_change([this] { choose_gate(); });
     order_.on_change([this] { go_on(); });
     the_gates.store(this, std::memory_order_release);
     holds_changed();
@@ -87,12 +92,20 @@ Gates::Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, FindH
 
 // While nothing is held the hook shows only what has to be remembered; a call costs the load that
 // finds it out.
-void Gates::holds_changed() {
+void Gates::choose_gate() {
     static constexpr hook::Gate idle{sizeof(hook::Gate), 0, always, before, after};
+    static constexpr hook::Gate direct{sizeof(hook::Gate), 0, while_direct, before, after};
     static constexpr hook::Gate held{sizeof(hook::Gate), 0, while_held, before, after};
     if (!mapping_.available())
         return;
-    mapping_.table()->set_gate(holds_.any() ? &held : &idle);
+    const std::lock_guard lock(gate_mutex_);
+    mapping_.table()->set_gate(holds_.any() ? &held : direct_.any() ? &direct : &idle);
+}
+
+void Gates::holds_changed() {
+    if (!mapping_.available())
+        return;
+    choose_gate();
     order_.settle();
     go_on();
 }
@@ -106,6 +119,7 @@ void Gates::go_on() {
 
 void Gates::shut() {
     shut_.store(true);
+    direct_.shut();
     go_on();
 }
 
@@ -131,6 +145,8 @@ void Gates::after(const Call* call, int error) {
 
 // The call is always made: a wait ends, it never fails.
 int Gates::enter(const Call& call) {
+    if (direct_.any())
+        enter_direct(call);
     const int error = enter_held(call);
     if (begins_capture(call)) {
         captures_.begin(call.stream);
@@ -142,7 +158,7 @@ int Gates::enter(const Call& call) {
 }
 
 int Gates::enter_held(const Call& call) {
-    if (!holds_.any() || shut_.load(std::memory_order_relaxed) || ungated > 0)
+    if (!holds_.any() || shut_.load(std::memory_order_relaxed) || Ungated::here())
         return 0;
     if (is_free(call))
         return 0;
@@ -159,7 +175,52 @@ int Gates::enter_held(const Call& call) {
     return 0;
 }
 
+// What goes into a captured stream is no work yet.
+void Gates::enter_direct(const Call& call) {
+    if (Ungated::here() || shut_.load(std::memory_order_relaxed))
+        return;
+    const bool is_work = ((work >> static_cast<unsigned>(call.call_class)) & 1) != 0;
+    const bool destroys = call.call_class == CallClass::stream_destroy;
+    if (!is_work && !destroys)
+        return;
+    auto calls = direct_.find(call.stream);
+    if (calls == nullptr || (is_work && is_captured(call.stream, call.handle)))
+        return;
+    if (is_work)
+        calls->before(mapping_.table()->in_event_thread() == 0);
+    else
+        calls->begin_destroy();
+    direct_here = std::move(calls);
+}
+
+void Gates::leave_direct(const Call& call, int error) {
+    const bool done = error == hip::success;
+    if (const auto calls = std::exchange(direct_here, nullptr)) {
+        if (call.call_class != CallClass::stream_destroy)
+            return calls->after();
+        calls->end_destroy(done);
+    }
+    if (done && call.call_class == CallClass::stream_destroy)
+        direct_.forget(call.stream);
+    if (done && call.call_class == CallClass::device_reset)
+        direct_.forget_all();
+}
+
+Result<std::shared_ptr<xqueue::Marker>> Gates::mark(hip::Stream key, hip::Stream handle,
+                                                    int device) {
+    const auto hip = find_hip_();
+    if (!hip)
+        return tl::make_unexpected(hip.error());
+    const Captures::Question question(captures_, key);
+    if (!question || is_captured(key, handle))
+        return fail(EAGAIN, Op::call_hip);
+    const hip::AsideOfCaptures aside(**hip);
+    return place_marker(**hip, handle, device);
+}
+
 void Gates::leave(const Call& call, int error) {
+    if (direct_here != nullptr || direct_.any())
+        leave_direct(call, error);
     switch (call.call_class) {
     case CallClass::capture:
         if (begins_capture(call))

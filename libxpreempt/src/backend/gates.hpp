@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Before a HIP call of the program that would wait for a held queue inside HIP: waits outside of
-// it.
+// it. And before one into a stream that is withheld.
 #pragma once
 
 #include "backend/captures.hpp"
+#include "backend/direct_calls.hpp"
 #include "backend/queue_order.hpp"
 #include "backend/recorded_events.hpp"
 #include "hip/mapping.hpp"
@@ -14,22 +15,12 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <vector>
 
 namespace xpreempt::backend {
-
-// While one lives the calling thread is never made to wait: for the library's own HIP calls.
-class Ungated {
-public:
-    Ungated();
-    ~Ungated();
-    Ungated(const Ungated&) = delete;
-    Ungated& operator=(const Ungated&) = delete;
-    Ungated(Ungated&&) = delete;
-    Ungated& operator=(Ungated&&) = delete;
-};
 
 // As many packets may stand in a held queue, put there by the program. HIP keeps kernel arguments
 // in four chunks of 256 KiB and the ring has 1024 packets or more: with 64 launches of at most 4
@@ -40,7 +31,11 @@ constexpr std::uint64_t max_packets_while_held = 64;
 class Gates {
 public:
     using FindHip = std::function<Result<const hip::Functions*>()>;
-    Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, FindHip find_hip);
+    Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, DirectStreams& direct,
+          FindHip find_hip);
+
+    // Puts a marker behind what is in the stream, unless it is captured (EAGAIN).
+    Result<std::shared_ptr<xqueue::Marker>> mark(hip::Stream key, hip::Stream handle, int device);
 
     // Threads that wait here because of that queue.
     [[nodiscard]] std::uint32_t waiters(hip::QueueRef queue) const;
@@ -68,6 +63,9 @@ private:
     static void after(const hook::Call* call, int error);
     int enter(const hook::Call& call);
     int enter_held(const hook::Call& call);
+    void enter_direct(const hook::Call& call);
+    void leave_direct(const hook::Call& call, int error);
+    void choose_gate();
     void leave(const hook::Call& call, int error);
     void wait_outside(const hook::Call& call);
     [[nodiscard]] bool is_free(const hook::Call& call) const;
@@ -95,7 +93,9 @@ private:
     const hip::Mapping& mapping_;
     Holds& holds_;
     QueueOrder& order_;
+    DirectStreams& direct_;
     FindHip find_hip_;
+    std::mutex gate_mutex_; // so that the last choice is set last
 
     RecordedEvents events_;
     Captures captures_;

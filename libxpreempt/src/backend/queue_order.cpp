@@ -251,6 +251,15 @@ std::optional<hip::Stream> QueueOrder::stream_of(std::uint64_t owner) const {
     return found->second.stream;
 }
 
+std::optional<std::uint64_t> QueueOrder::owner_of(hip::Stream key) const {
+    const std::uint64_t birth = mapping_.birth_of(key);
+    const std::lock_guard lock(priorities_mutex_);
+    for (const auto& [owner, owned] : priorities_)
+        if (owned.stream == key && owned.birth == birth)
+            return owner;
+    return std::nullopt;
+}
+
 void QueueOrder::shut() {
     const std::lock_guard lock(mutex_);
     shut_ = true;

@@ -53,6 +53,7 @@ public:
     void set_priority(std::uint64_t owner, std::int32_t priority);
     void forget_owner(std::uint64_t owner);
     [[nodiscard]] std::optional<hip::Stream> stream_of(std::uint64_t owner) const;
+    [[nodiscard]] std::optional<std::uint64_t> owner_of(hip::Stream key) const;
 
     // Called after lifts changed, or which queues stand, without a lock. Set once, before the first
     // hold.

@@ -2,7 +2,8 @@
 // Maps a stream at the moment it is stopped, and stops the queue found.
 #include "backend/stream_queue.hpp"
 
-#include "backend/gates.hpp"
+#include "backend/event_marker.hpp"
+#include "backend/ungated.hpp"
 #include "kfd/queue_ioctls.hpp"
 
 #include <cerrno>
@@ -10,34 +11,6 @@
 namespace xpreempt::backend {
 
 namespace {
-
-class EventMarker final : public xqueue::Marker {
-public:
-    EventMarker(const hip::Functions& hip, hip::Event event) : hip_(hip), event_(event) {}
-    ~EventMarker() override { hip_.event_destroy(event_); }
-    EventMarker(const EventMarker&) = delete;
-    EventMarker& operator=(const EventMarker&) = delete;
-    EventMarker(EventMarker&&) = delete;
-    EventMarker& operator=(EventMarker&&) = delete;
-
-    // An error is not "passed": wait() then tells it.
-    bool passed() override {
-        const Ungated ungated;
-        const hip::AsideOfCaptures aside(hip_);
-        return hip_.event_query(event_) == hip::success;
-    }
-    Result<void> wait() override {
-        const Ungated ungated;
-        const hip::AsideOfCaptures aside(hip_);
-        if (const int error = hip_.event_synchronize(event_); error != hip::success)
-            return hip::failed_call(error);
-        return {};
-    }
-
-private:
-    const hip::Functions& hip_;
-    hip::Event event_;
-};
 
 xqueue::LevelChoice only_block(std::string reason) {
     return {xqueue::Level::block, xqueue::Way::none, std::move(reason)};
@@ -250,20 +223,9 @@ Result<void> StreamQueue::launch(const xqueue::Launch& launch) {
 }
 
 Result<std::shared_ptr<xqueue::Marker>> StreamQueue::mark() {
-    const Ungated ungated;
-    const hip::Functions& hip = environment_.hip;
-    const hip::OnDevice scope(hip, device_);
-    if (!scope.result())
-        return tl::make_unexpected(scope.result().error());
-    hip::Event event = nullptr;
-    if (const int error =
-            hip.event_create(&event, hip::event_disable_timing | hip::event_blocking_sync);
-        error != hip::success)
-        return hip::failed_call(error);
-    auto marker = std::make_shared<EventMarker>(hip, event);
-    if (const int error = hip.event_record(event, stream_); error != hip::success)
-        return hip::failed_call(error);
-    last_marker_ = marker;
+    auto marker = place_marker(environment_.hip, stream_, device_);
+    if (marker)
+        last_marker_ = *marker;
     return marker;
 }
 
@@ -273,7 +235,9 @@ Result<xqueue::Deactivated> StreamQueue::deactivate() {
     case xqueue::Way::none: break;
     case xqueue::Way::hardware: {
         const bool can_drain = environment_.transport.can(StopType::drain);
-        if (const auto stopped = stop(can_drain ? StopType::drain : StopType::save); !stopped)
+        if (const auto stopped =
+                hold_.stop(can_drain ? StopType::drain : StopType::save, rules_.allow_shared);
+            !stopped)
             return tl::make_unexpected(stopped.error());
         return xqueue::Deactivated{std::nullopt, choice.way};
     }
@@ -305,41 +269,30 @@ Result<xqueue::Deactivated> StreamQueue::flush() {
     }
     // Too late for an error: reactivate() tries again.
     if (!environment_.holds.release(*queue, stream_))
-        stopped_ = {*queue};
+        hold_.take_over(*queue);
     return answer;
 }
 
 Result<void> StreamQueue::reactivate() {
-    return stopped_.empty() ? Result<void>{} : start();
+    return hold_.any() ? hold_.start() : Result<void>{};
 }
 
-Result<void> StreamQueue::stop(StopType type) {
-    if (const auto queue = environment_.mapping.queue_of(key_); !queue)
-        return tl::make_unexpected(queue.error());
-    // More than one while a graph is under way. All or none of them.
-    for (const hip::QueueRecord& queue : environment_.mapping.busy_queues(key_)) {
-        const bool is_shared = queue.num_streams > 1 && !rules_.allow_shared;
-        const auto held = is_shared ? fail(EBUSY, Op::share_queue, queue.kfd_queue_id)
-                                    : environment_.holds.hold(queue, type, stream_);
-        if (!held) {
-            if (!stopped_.empty())
-                (void)start(); // the first error is the one to tell
-            return held;
-        }
-        stopped_.push_back(queue);
-    }
-    return {};
+void StreamQueue::withhold_direct(bool withhold) {
+    if (calls_ == nullptr)
+        return;
+    if (withhold)
+        calls_->withhold();
+    else
+        calls_->admit();
 }
 
-Result<void> StreamQueue::start() {
-    if (stopped_.empty())
-        return fail(EALREADY, Op::resume_queue);
-    while (!stopped_.empty()) {
-        if (const auto released = environment_.holds.release(stopped_.back(), stream_); !released)
-            return released;
-        stopped_.pop_back();
-    }
-    return {};
+bool StreamQueue::has_direct_work() const {
+    return calls_ != nullptr && calls_->has_work();
+}
+
+void StreamQueue::observe_direct(std::shared_ptr<xqueue::Observer> observer) {
+    if (calls_ != nullptr)
+        calls_->observe(std::move(observer));
 }
 
 } // namespace xpreempt::backend

@@ -2,9 +2,11 @@
 // A HIP stream as the hardware queue of an XQueue.
 #pragma once
 
+#include "backend/direct_calls.hpp"
 #include "backend/guardians.hpp"
 #include "backend/holds.hpp"
 #include "backend/launched_commands.hpp"
+#include "backend/stream_hold.hpp"
 #include "hip/mapping.hpp"
 #include "hip/runtime.hpp"
 #include "xqueue/hw_queue.hpp"
@@ -14,7 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace xpreempt::backend {
 
@@ -44,11 +46,13 @@ const Guardian* guardian_of_launch();
 
 class StreamQueue final : public xqueue::HwQueue {
 public:
-    // device: of the stream, see hip::device_of(). Not of hipStreamPerThread.
+    // device: of the stream, see hip::device_of(). Not of hipStreamPerThread. calls: what the
+    // program does with the stream beside; null: not known.
     StreamQueue(const Environment& environment, hip::Stream stream, int device,
-                const StopRules& rules)
+                const StopRules& rules, std::shared_ptr<DirectCalls> calls)
         : environment_(environment), stream_(stream), key_(environment.mapping.key_of(stream)),
-          device_(device), rules_(rules) {}
+          device_(device), rules_(rules), calls_(std::move(calls)),
+          hold_(environment.mapping, environment.holds, key_, stream, calls_) {}
     ~StreamQueue() override;
     StreamQueue(const StreamQueue&) = delete;
     StreamQueue& operator=(const StreamQueue&) = delete;
@@ -63,8 +67,12 @@ public:
     // commands starts either way.
     Result<xqueue::Deactivated> deactivate() override;
     Result<void> reactivate() override;
-    Result<void> interrupt() override { return stop(StopType::save); }
-    Result<void> restore() override { return start(); }
+    Result<void> interrupt() override { return hold_.stop(StopType::save, rules_.allow_shared); }
+    Result<void> restore() override { return hold_.start(); }
+
+    void withhold_direct(bool withhold) override;
+    [[nodiscard]] bool has_direct_work() const override;
+    void observe_direct(std::shared_ptr<xqueue::Observer> observer) override;
 
 private:
     struct WayChoice {
@@ -77,15 +85,14 @@ private:
     WayChoice way_of(xqueue::Way way, const xqueue::LevelChoice& when_held) const;
     std::optional<Guardian> guard(const xqueue::Launch& launch);
     Result<xqueue::Deactivated> flush();
-    Result<void> stop(StopType type);
-    Result<void> start();
 
     Environment environment_;
     hip::Stream stream_;
     hip::Stream key_; // of the thread that made it: the null stream is its current device's
     int device_;      // to be current in whichever thread calls HIP for the stream
     StopRules rules_;
-    std::vector<hip::QueueRecord> stopped_; // the stream may have moved when it is started
+    std::shared_ptr<DirectCalls> calls_; // may be null
+    StreamHold hold_;
 
     std::atomic<bool> any_flags_{false}; // of a command, ever: until then nothing is remembered
     mutable std::mutex launched_mutex_;  // best_level() may come during a launch

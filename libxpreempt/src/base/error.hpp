@@ -69,7 +69,7 @@ constexpr const char* phrase(Op op) {
     case Op::map_stream: return "mapping a stream to its KFD queue";
     case Op::share_queue: return "stopping a KFD queue that other streams share";
     case Op::thread_stream:
-        return "putting an xqueue in front of hipStreamPerThread, another stream in each thread,";
+        return "taking hipStreamPerThread, another stream in each thread, for one";
     case Op::second_xqueue: return "putting a second xqueue in front of a stream";
     case Op::choose_level: return "choosing a level";
     case Op::submit: return "submitting a command";

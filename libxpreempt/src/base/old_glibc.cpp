@@ -43,6 +43,7 @@ OLD(int, pthread_join, "GLIBC_2.2.5", (pthread_t thread, void** result), (thread
 OLD(int, pthread_key_create, "GLIBC_2.2.5", (pthread_key_t * key, Destructor* destructor),
     (key, destructor))
 OLD(int, pthread_key_delete, "GLIBC_2.2.5", (pthread_key_t key), (key))
+OLD(int, pthread_mutex_trylock, "GLIBC_2.2.5", (pthread_mutex_t * mutex), (mutex))
 OLD(int, pthread_once, "GLIBC_2.2.5", (pthread_once_t * once, Once* routine), (once, routine))
 OLD(int, pthread_setname_np, "GLIBC_2.12", (pthread_t thread, const char* name), (thread, name))
 OLD(int, pthread_setspecific, "GLIBC_2.2.5", (pthread_key_t key, const void* value), (key, value))

@@ -138,7 +138,7 @@ Library::Library()
     : mapping_(hip::Mapping::of_process()),
       selected_(backend::select_transport(mapping_, wanted_transport())),
       holds_(*selected_.transport), order_(mapping_, holds_),
-      gates_(mapping_, holds_, order_, [this] { return hip(); }) {
+      gates_(mapping_, holds_, order_, direct_, [this] { return hip(); }) {
     static std::once_flag once;
     std::call_once(once, [] { pthread_atfork(before_fork, nullptr, after_fork); });
 }
@@ -161,6 +161,89 @@ Result<void> Library::ensure_mapped(hip::Stream stream) {
     if (!functions)
         return tl::make_unexpected(functions.error());
     return hip::touch_stream(**functions, stream);
+}
+
+std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream stream, int device) {
+    if (!mapping_.available())
+        return nullptr;
+    const hip::Stream key = mapping_.key_of(stream);
+    return direct_.of(key,
+                      [this, key, stream, device] { return gates_.mark(key, stream, device); });
+}
+
+// For QueueOrder; handles of xqueues are never that large.
+static std::uint64_t owner_id(const backend::HookedStream& stream) {
+    return reinterpret_cast<std::uintptr_t>(&stream) | std::uint64_t{1} << 63;
+}
+
+void Library::forget(const backend::HookedStream& stream) {
+    scheduling.destroyed(stream);
+    order_.forget_owner(owner_id(stream));
+}
+
+void Library::set_priority(std::uint64_t xqueue_handle, xqueue::XQueue& xqueue,
+                           std::int32_t priority) {
+    xqueue.set_priority(priority);
+    order_.set_priority(xqueue_handle, priority);
+    if (const auto scheduler = scheduling.running())
+        scheduler->changed();
+}
+
+Result<void> Library::set_priority(hip::Stream stream, std::int32_t priority) {
+    const hip::Stream key = mapping_.key_of(stream);
+    if (const auto owner = order_.owner_of(key))
+        if (const auto xqueue = xqueues.find(*owner)) {
+            set_priority(*owner, **xqueue, priority);
+            return {};
+        }
+    const auto hooked = hooked_stream(stream);
+    if (!hooked)
+        return tl::make_unexpected(hooked.error());
+    (*hooked)->set_priority(priority);
+    if (order_.add_owner(owner_id(**hooked), key)) {
+        const auto queue = mapping_.queue_of(key);
+        scheduling.created(*hooked, queue ? queue->gpu_id : 0);
+    }
+    order_.set_priority(owner_id(**hooked), priority);
+    if (const auto scheduler = scheduling.running())
+        scheduler->changed();
+    return {};
+}
+
+std::uint32_t Library::waiters(hip::Stream key, const hip::QueueRecord& queue) const {
+    const auto calls = direct_.find(key);
+    return gates_.waiters(hip::ref_of(queue)) + (calls ? calls->waiters() : 0);
+}
+
+std::shared_ptr<xqueue::XQueue> Library::xqueue_of(hip::Stream stream) {
+    const auto owner = order_.owner_of(mapping_.key_of(stream));
+    if (!owner)
+        return nullptr;
+    const auto found = xqueues.find(*owner);
+    return found ? *found : nullptr;
+}
+
+Result<HookedStreams::Pointer> Library::hooked_stream(hip::Stream stream) {
+    if (!mapping_.available())
+        return fail(ENOSYS, Op::map_stream);
+    // What it names in the threads that wait for its work is another stream.
+    if (hip::is_per_thread(stream))
+        return fail(EOPNOTSUPP, Op::thread_stream);
+    const hip::Stream key = mapping_.key_of(stream);
+    if (auto known = hooked_streams.find(key))
+        return known;
+    const auto functions = hip();
+    if (!functions)
+        return tl::make_unexpected(functions.error());
+    const auto device = hip::device_of(**functions, stream);
+    if (!device)
+        return tl::make_unexpected(device.error());
+    if (const auto mapped = ensure_mapped(stream); !mapped)
+        return tl::make_unexpected(mapped.error());
+    release_at_exit();
+    return hooked_streams.insert(key, std::make_shared<backend::HookedStream>(
+                                          *selected_.transport, selected_.probe, mapping_, holds_,
+                                          key, direct_calls(stream, *device)));
 }
 
 Result<hip::QueueRecord> Library::stoppable_queue(hip::Stream stream, bool allow_shared) const {

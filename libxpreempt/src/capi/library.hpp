@@ -2,11 +2,13 @@
 // Composition root: what one process has of everything below the C interface.
 #pragma once
 
+#include "backend/direct_calls.hpp"
 #include "backend/gates.hpp"
 #include "backend/queue_order.hpp"
 #include "backend/stream_queue.hpp"
 #include "backend/transport.hpp"
 #include "base/handle_table.hpp"
+#include "capi/hooked_streams.hpp"
 #include "capi/labels.hpp"
 #include "hip/mapping.hpp"
 #include "hip/runtime.hpp"
@@ -70,7 +72,6 @@ public:
     backend::Holds& holds() { return holds_; }
     backend::GuardianPool& guardians() { return guardians_; }
     backend::QueueOrder& order() { return order_; }
-    [[nodiscard]] const backend::Gates& gates() const { return gates_; }
 
     // HIP may be loaded later than we are, so it is looked for until it is found.
     Result<const hip::Functions*> hip();
@@ -81,6 +82,20 @@ public:
     // The stream's queue, when it can be stopped mid-kernel. EBUSY: other streams share it.
     Result<hip::QueueRecord> stoppable_queue(hip::Stream stream, bool allow_shared) const;
 
+    // What the program puts into the stream itself. Null without the hook: nobody would see it.
+    std::shared_ptr<backend::DirectCalls> direct_calls(hip::Stream stream, int device);
+
+    // A stream that has no xqueue as something that can be held and scheduled. ENOSYS: no hook.
+    Result<HookedStreams::Pointer> hooked_stream(hip::Stream stream);
+    // The xqueue in front of the stream, or null.
+    std::shared_ptr<xqueue::XQueue> xqueue_of(hip::Stream stream);
+    // Who runs first; the scheduler hears of the stream then.
+    Result<void> set_priority(hip::Stream stream, std::int32_t priority);
+    void set_priority(std::uint64_t xqueue_handle, xqueue::XQueue& xqueue, std::int32_t priority);
+
+    // Threads in HIP calls that wait for the stream, or its queue, outside of HIP.
+    [[nodiscard]] std::uint32_t waiters(hip::Stream key, const hip::QueueRecord& queue) const;
+
     // At exit HIP waits for its streams: what is held must run before. To be called before anything
     // is made that a child of fork() must not use.
     void release_at_exit();
@@ -89,18 +104,22 @@ public:
     HandleTable<QueueHandle> queues;
     Labels labels{mapping_};
     sched::LocalScheduling scheduling;
+    HookedStreams hooked_streams{mapping_,
+                                 [this](const backend::HookedStream& stream) { forget(stream); }};
 
 private:
     Library();
     static void before_fork();
     static void after_fork();
     void let_everything_run();
+    void forget(const backend::HookedStream& stream);
 
     hip::Mapping mapping_;
     backend::Selected selected_;
     backend::Holds holds_;
     backend::GuardianPool guardians_;
     backend::QueueOrder order_;
+    backend::DirectStreams direct_;
     backend::Gates gates_;
     std::atomic<bool> used_{false}; // for more than to look what there is
     std::mutex hip_mutex_;

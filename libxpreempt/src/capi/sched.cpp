@@ -16,10 +16,7 @@ int xp_xqueue_set_priority(xp_xqueue_t xqueue, int32_t priority) {
             return tl::make_unexpected(found.error());
         if (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX)
             return refuse_priority(priority);
-        (*found)->set_priority(priority);
-        if (const auto scheduler = library.scheduling.running())
-            scheduler->changed();
-        library.order().set_priority(xqueue.handle, priority);
+        library.set_priority(xqueue.handle, **found, priority);
         return {};
     });
 }
@@ -32,6 +29,27 @@ int xp_xqueue_get_priority(xp_xqueue_t xqueue, int32_t* priority) {
         if (priority == nullptr)
             return refuse_null("priority");
         *priority = (*found)->priority();
+        return {};
+    });
+}
+
+int xp_stream_set_priority(void* stream, int32_t priority) {
+    return fence([&](Library& library) -> Result<void> {
+        if (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX)
+            return refuse_priority(priority);
+        return library.set_priority(stream, priority);
+    });
+}
+
+int xp_stream_get_priority(void* stream, int32_t* priority) {
+    return fence([&](Library& library) -> Result<void> {
+        if (priority == nullptr)
+            return refuse_null("priority");
+        *priority = XP_PRIORITY_DEFAULT;
+        if (const auto xqueue = library.xqueue_of(stream))
+            *priority = xqueue->priority();
+        else if (const auto hooked = library.hooked_streams.find(library.mapping().key_of(stream)))
+            *priority = hooked->priority();
         return {};
     });
 }

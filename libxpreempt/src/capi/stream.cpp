@@ -31,6 +31,11 @@ Result<void> verify_own_queue(Library& library, hip::Stream stream) {
     return {};
 }
 
+constexpr std::uint32_t hold_flags =
+    XP_HOLD_EXACT | XP_HOLD_SHARED | XP_HOLD_LEAST(XP_LEVEL_INTERRUPT);
+constexpr std::uint32_t least_shift = 8;
+static_assert(XP_HOLD_LEAST(1) == 1U << least_shift);
+
 } // namespace
 
 extern "C" {
@@ -58,7 +63,7 @@ int xp_stream_query(void* stream, struct xp_stream_info* info) {
             ours.blocked = seen.waits_for ? 1 : 0;
             ours.blocker = seen.waits_for ? seen.waits_for->kfd_queue_id : 0;
         }
-        ours.waiters = library.gates().waiters(hip::ref_of(*queue));
+        ours.waiters = library.waiters(library.mapping().key_of(stream), *queue);
         copy_text(ours.reason, level.reason);
         copy_out(info, ours);
         return {};
@@ -135,6 +140,40 @@ int xp_stream_create(void** stream) {
         }
         *stream = *created;
         return {};
+    });
+}
+
+int xp_stream_hold(void* stream, uint32_t flags, uint32_t* level) {
+    return fence([&](Library& library) -> Result<void> {
+        if (const auto checked = check_flags("flags", flags, hold_flags); !checked)
+            return checked;
+        const std::uint32_t asked = flags >> least_shift;
+        const auto least = asked == 0 ? xqueue::Level::block : xqueue::Level(asked);
+        const bool exact = (flags & XP_HOLD_EXACT) != 0;
+        Result<xqueue::Level> held;
+        if (const auto xqueue = library.xqueue_of(stream)) {
+            const auto suspended = xqueue->suspend({.exact = exact, .least = least});
+            held = suspended ? Result<xqueue::Level>(suspended->level)
+                             : tl::make_unexpected(suspended.error());
+        } else {
+            const auto hooked = library.hooked_stream(stream);
+            held = hooked ? (*hooked)->hold({exact, least, (flags & XP_HOLD_SHARED) != 0})
+                          : tl::make_unexpected(hooked.error());
+        }
+        if (!held)
+            return tl::make_unexpected(held.error());
+        if (level != nullptr)
+            *level = static_cast<std::uint32_t>(*held);
+        return {};
+    });
+}
+
+int xp_stream_release(void* stream) {
+    return fence([&](Library& library) -> Result<void> {
+        if (const auto xqueue = library.xqueue_of(stream))
+            return xqueue->resume();
+        const auto hooked = library.hooked_streams.find(library.mapping().key_of(stream));
+        return hooked ? hooked->release() : fail(EALREADY, Op::resume);
     });
 }
 

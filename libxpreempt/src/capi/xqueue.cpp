@@ -116,10 +116,13 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         const auto highest =
             known->max_level == 0 ? xqueue::Level::interrupt : xqueue::Level(known->max_level);
         const auto created = std::make_shared<xqueue::XQueue>(
-            std::make_unique<backend::StreamQueue>(environment, stream, *device, rules), *config,
-            highest);
+            std::make_unique<backend::StreamQueue>(environment, stream, *device, rules,
+                                                   library.direct_calls(stream, *device)),
+            *config, highest);
         const std::uint64_t handle = library.xqueues.insert(created);
         const hip::Stream key = library.mapping().key_of(stream);
+        // What was held or scheduled as a stream goes on as the xqueue.
+        const auto hooked = library.hooked_streams.remove(key);
         // Each of two would think that the stream's commands are its own.
         if (!library.order().add_owner(handle, key)) {
             (void)library.xqueues.remove(handle);
@@ -128,6 +131,11 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         const auto queue = library.mapping().queue_of(stream);
         library.scheduling.created(created, queue ? queue->gpu_id : 0);
         library.labels.add_xqueue(handle, key);
+        if (hooked) {
+            library.set_priority(handle, *created, hooked->priority());
+            for (std::uint32_t holds = hooked->holds(); holds > 0; --holds)
+                (void)created->suspend({}); // always at some level
+        }
         xqueue->handle = handle;
         return {};
     });
@@ -281,7 +289,7 @@ int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
         ours.command_ns = now.command_ns;
         if (const auto stream = library.order().stream_of(xqueue.handle))
             if (const auto queue = library.mapping().queue_of(*stream)) {
-                ours.waiters = library.gates().waiters(hip::ref_of(*queue));
+                ours.waiters = library.waiters(*stream, *queue);
                 ours.lifted = library.order().lifted(hip::ref_of(*queue)) ? 1 : 0;
             }
         copy_text(ours.reason, best.reason);

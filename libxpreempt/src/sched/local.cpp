@@ -8,13 +8,16 @@ namespace xpreempt::sched {
 
 Result<void> LocalScheduling::start(Policy& policy) {
     const std::lock_guard lifecycle(lifecycle_mutex_);
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (scheduler_)
         return fail(EALREADY, Op::configure);
     scheduler_ = Scheduler::make(policy);
     for (const Known& known : known_)
         if (const auto source = known.source.lock())
             scheduler_->add(source, known.device);
+    const auto scheduler = scheduler_;
+    lock.unlock();
+    scheduler->changed();
     return {};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "xqueue/source.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -96,6 +97,13 @@ public:
     virtual Result<void> reactivate() = 0;
     virtual Result<void> interrupt() = 0;
     virtual Result<void> restore() = 0;
+
+    // What the program puts into the hardware queue itself, and not as a command: kept back before
+    // it gets there while that is asked for, and told of. Nothing is known of it where nobody sees
+    // such calls.
+    virtual void withhold_direct(bool) {}
+    [[nodiscard]] virtual bool has_direct_work() const { return false; }
+    virtual void observe_direct(std::shared_ptr<Observer>) {}
 };
 
 } // namespace xpreempt::xqueue

@@ -9,11 +9,14 @@ namespace xpreempt::xqueue {
 thread_local XQueue::Reaction* XQueue::Reaction::here = nullptr;
 
 bool XQueue::has_work() const {
+    if (hw_->has_direct_work())
+        return true;
     const Lock lock(mutex_);
     return works();
 }
 
 void XQueue::observe(std::shared_ptr<Observer> observer) {
+    hw_->observe_direct(observer);
     const Lock lock(mutex_);
     observer_.swap(observer); // the former one, when this was its last, goes without the lock
     observed_.store(observer_ != nullptr, std::memory_order_relaxed);

@@ -149,7 +149,8 @@ void XQueue::outlast_launch(Lock& lock, const SuspendMode& mode, Error& missed) 
 }
 
 void XQueue::drop_hold() {
-    --holds_;
+    if (--holds_ == 0 && withholds_direct_)
+        hw_->withhold_direct(false);
     withheld_.fetch_sub(1, std::memory_order_relaxed);
     changed_.notify_all();
     wake_worker();
@@ -165,7 +166,12 @@ Error XQueue::add_hold(Lock& lock, const SuspendMode& mode, Stopwatch& stopwatch
         return {0, Op::suspend};
     if (highest_ != Level::block)
         stopwatch.start();
-    return stop_hardware(lock, mode);
+    const Error missed = stop_hardware(lock, mode);
+    // What goes into a queue that stands does not run.
+    withholds_direct_ = !hardware_held();
+    if (withholds_direct_)
+        hw_->withhold_direct(true);
+    return missed;
 }
 
 void XQueue::count_suspend(Level level, const Stopwatch& stopwatch) {

@@ -53,8 +53,8 @@ struct State {
 struct SuspendMode {
     bool exact = false;         // an error, and no suspend, when the best level cannot be reached
     Level least = Level::block; // the same for this level, whatever the latency budget needs
-    bool finish_submitted = false; // first waits until what was submitted before has completed
-    bool finish_launched = false;  // at the end waits for what was launched and is not held
+    bool finish_submitted = false;      // first waits until what was submitted before has completed
+    bool finish_launched = false;       // at the end waits for what was launched and is not held
     Patience patience = Patience::full; // with a launch that has to end before anything is stopped
 };
 
@@ -217,6 +217,7 @@ private:
     std::uint32_t holds_ = 0;         // suspends that were not yet resumed
     Level held_level_ = Level::block; // what the hardware was told; written under both mutexes
     Way held_way_ = Way::none;
+    bool withholds_direct_ = false; // calls of the program, since the first hold
     CommandRing ring_; // after completed_, up to submitted_; launch == null: failed to launch
     std::deque<Marked> markers_;
     Ticket submitted_ = 0;

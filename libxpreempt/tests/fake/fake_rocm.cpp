@@ -395,7 +395,12 @@ EXPORT int hipStreamWaitEvent(void* stream, void*, unsigned) {
 EXPORT int hipEventQuery(void* event) {
     return answer_question(static_cast<const Event*>(event)->stream);
 }
-EXPORT int hipEventSynchronize(void*) {
+EXPORT int hipEventSynchronize(void* event) {
+    const auto* recorded = static_cast<const Event*>(event);
+    while (recorded != nullptr && recorded->stream != nullptr &&
+           (recorded->stream == fake_behaviour.running[0] ||
+            recorded->stream == fake_behaviour.running[1]))
+        usleep(100);
     return ends_captures() ? 900 : 0;
 }
 EXPORT int hipMalloc(void** memory, std::size_t bytes) {

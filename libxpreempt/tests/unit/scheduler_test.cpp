@@ -263,7 +263,8 @@ TEST_F(StoppedTest, hardware_that_refuses_for_good_is_asked_ever_more_seldom) {
     high.hardware.complete_all();
     until([&] { return (*scheduler)->statistics().failures > 0; });
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    EXPECT_LE((*scheduler)->statistics().failures, 10U); // at once, and after 0, 1, 3, 7 ... 127, 255 ms
+    EXPECT_LE((*scheduler)->statistics().failures,
+              10U); // at once, and after 0, 1, 3, 7 ... 127, 255 ms
     low.hardware.start_errno = 0;
 }
 

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// Keeps callers back, and finds out when the work of a stream is over.
+#include "backend/direct_calls.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <pthread.h>
+#include <thread>
+
+namespace xpreempt::backend {
+
+namespace {
+
+// Where no marker can be placed, as in a captured stream: until it is tried again.
+constexpr std::chrono::milliseconds first_pause{1}, longest_pause{64};
+
+} // namespace
+
+DirectCalls::~DirectCalls() {
+    if (interesting_)
+        interest_(false);
+}
+
+// Comes with the lock. Tells the observer what has changed, and lets it react when this thread may.
+void DirectCalls::tell(Lock& lock, bool reacts) {
+    if (works() == told_work_)
+        return;
+    told_work_ = works();
+    const auto observer = observer_;
+    if (observer == nullptr)
+        return;
+    observer->note(reacts);
+    if (!reacts)
+        return;
+    lock.unlock();
+    observer->react();
+    lock.lock();
+}
+
+void DirectCalls::show_interest() {
+    Lock lock(mutex_);
+    const bool now = (withheld_ > 0 || observer_ != nullptr) && !shut_;
+    if (now == interesting_)
+        return;
+    interesting_ = now;
+    lock.unlock();
+    interest_(now);
+}
+
+void DirectCalls::withhold() {
+    {
+        const Lock lock(mutex_);
+        ++withheld_;
+    }
+    show_interest();
+}
+
+void DirectCalls::admit() {
+    {
+        const Lock lock(mutex_);
+        --withheld_;
+        changed_.notify_all();
+    }
+    show_interest();
+}
+
+void DirectCalls::stands(bool standing) {
+    const Lock lock(mutex_);
+    standing_ = standing;
+    changed_.notify_all();
+}
+
+void DirectCalls::observe(std::shared_ptr<xqueue::Observer> observer) {
+    {
+        const Lock lock(mutex_);
+        observer_.swap(observer);
+        work_ = observer_ != nullptr; // nobody has looked until now
+        told_work_ = works();
+        changed_.notify_all();
+        start_watching();
+    }
+    show_interest();
+}
+
+void DirectCalls::start_watching() {
+    if (observer_ == nullptr || watching_ || gone_ || shut_)
+        return;
+    watching_ = true;
+    std::thread thread([self = shared_from_this()] { self->watch(); });
+    pthread_setname_np(thread.native_handle(), "xpreempt-direct");
+    thread.detach();
+}
+
+bool DirectCalls::has_work() const {
+    const Lock lock(mutex_);
+    return works();
+}
+
+std::uint32_t DirectCalls::waiters() const {
+    const Lock lock(mutex_);
+    return waiters_;
+}
+
+// Who decides that this stream has to wait does so before the call, which then waits.
+void DirectCalls::before(bool will_wait) {
+    Lock lock(mutex_);
+    ++calls_;
+    tell(lock, will_wait);
+    ++waiters_;
+    while (will_wait && withheld_ > 0 && !gone_ && !shut_)
+        changed_.wait(lock);
+    --waiters_;
+}
+
+void DirectCalls::after() {
+    const Lock lock(mutex_);
+    --calls_;
+    ++made_;
+    work_ = observer_ != nullptr;
+    changed_.notify_all();
+}
+
+void DirectCalls::begin_destroy() {
+    Lock lock(mutex_);
+    gone_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return !marking_; });
+}
+
+void DirectCalls::end_destroy(bool destroyed) {
+    Lock lock(mutex_);
+    gone_ = destroyed;
+    if (!destroyed)
+        return start_watching();
+    work_ = false;
+    tell(lock, true);
+}
+
+void DirectCalls::shut() {
+    const Lock lock(mutex_);
+    shut_ = true;
+    changed_.notify_all();
+}
+
+void DirectCalls::watch() {
+    Lock lock(mutex_);
+    while (observer_ != nullptr && !gone_ && !shut_) {
+        if (work_ && !standing_)
+            watch_once(lock);
+        else
+            changed_.wait(lock);
+    }
+    watching_ = false;
+}
+
+void DirectCalls::watch_once(Lock& lock) {
+    const std::uint64_t seen = made_;
+    Result<std::shared_ptr<xqueue::Marker>> marker;
+    for (auto pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
+        marking_ = true;
+        lock.unlock();
+        marker = mark_();
+        lock.lock();
+        marking_ = false;
+        changed_.notify_all();
+        if (marker)
+            break;
+        if (observer_ == nullptr || gone_ || shut_ || standing_)
+            return;
+        changed_.wait_for(lock, pause);
+    }
+    lock.unlock();
+    const auto passed = (*marker)->wait();
+    marker = nullptr;
+    lock.lock();
+    // An error is the device's: nothing that could be waited for is left.
+    if (made_ != seen && passed)
+        return;
+    work_ = false;
+    tell(lock, true);
+}
+
+std::shared_ptr<DirectCalls> DirectStreams::of(hip::Stream key, DirectCalls::Mark mark) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(known_, [](const Known& known) { return known.calls.expired(); });
+    for (const Known& known : known_)
+        if (known.key == key)
+            if (auto calls = known.calls.lock())
+                return calls;
+    auto made = std::make_shared<DirectCalls>(std::move(mark), [this](bool interesting) {
+        if (interesting ? interesting_++ == 0 : --interesting_ == 0)
+            if (changed_)
+                changed_();
+    });
+    known_.push_back({key, made});
+    return made;
+}
+
+std::shared_ptr<DirectCalls> DirectStreams::find(const void* key) const {
+    const std::lock_guard lock(mutex_);
+    for (const Known& known : known_)
+        if (known.key == key)
+            return known.calls.lock();
+    return nullptr;
+}
+
+void DirectStreams::forget(const void* key) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(known_, [=](const Known& known) { return known.key == key; });
+}
+
+void DirectStreams::forget_all() {
+    const std::lock_guard lock(mutex_);
+    known_.clear();
+}
+
+void DirectStreams::shut() {
+    const std::lock_guard lock(mutex_);
+    for (const Known& known : known_)
+        if (const auto calls = known.calls.lock())
+            calls->shut();
+}
+
+} // namespace xpreempt::backend

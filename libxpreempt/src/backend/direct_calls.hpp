@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Work that a program puts into a stream by itself, not as commands of an xqueue: seen by the gate,
+// and kept back there while the stream is withheld.
+#pragma once
+
+#include "hip/mapping.hpp"
+#include "xqueue/hw_queue.hpp"
+#include "xqueue/source.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace xpreempt::backend {
+
+// Of one stream. Thread-safe.
+class DirectCalls : public std::enable_shared_from_this<DirectCalls> {
+public:
+    // Puts a marker behind what is in the stream.
+    using Mark = std::function<Result<std::shared_ptr<xqueue::Marker>>()>;
+    // Called when the calls of the stream begin or cease to be of interest.
+    using Interest = std::function<void(bool)>;
+    DirectCalls(Mark mark, Interest interest)
+        : mark_(std::move(mark)), interest_(std::move(interest)) {}
+    ~DirectCalls();
+    DirectCalls(const DirectCalls&) = delete;
+    DirectCalls& operator=(const DirectCalls&) = delete;
+    DirectCalls(DirectCalls&&) = delete;
+    DirectCalls& operator=(DirectCalls&&) = delete;
+
+    // Until as many admit(), callers wait before their call. A call that has begun goes on.
+    void withhold();
+    void admit();
+
+    // The stream's queue stands: what is in it does not end, and gets no marker behind it.
+    void stands(bool standing);
+
+    // nullptr: nobody any more. Otherwise a thread waits for the end of the work; it ends by
+    // itself.
+    void observe(std::shared_ptr<xqueue::Observer> observer);
+
+    // Of work that was made while somebody observed. A caller that is kept back is work as well.
+    [[nodiscard]] bool has_work() const;
+    [[nodiscard]] std::uint32_t waiters() const;
+
+    // Around each call, in the program's threads. will_wait: the caller may be made to.
+    void before(bool will_wait);
+    void after();
+
+    // Around a call that destroys the stream.
+    void begin_destroy();
+    void end_destroy(bool destroyed);
+
+    // For the end of the process: everybody goes on.
+    void shut();
+
+private:
+    using Lock = std::unique_lock<std::mutex>;
+
+    [[nodiscard]] bool works() const { return work_ || calls_ > 0; }
+    void tell(Lock& lock, bool reacts);
+    void show_interest();
+    void start_watching();
+    void watch();
+    void watch_once(Lock& lock);
+
+    const Mark mark_;
+    const Interest interest_;
+
+    mutable std::mutex mutex_; // all below
+    std::condition_variable changed_;
+    std::shared_ptr<xqueue::Observer> observer_;
+    std::uint64_t made_ = 0;    // calls that have put work into the stream
+    std::uint32_t calls_ = 0;   // going on, those that are kept back included
+    std::uint32_t waiters_ = 0; // kept back
+    std::uint32_t withheld_ = 0;
+    bool work_ = false;      // not known to be complete
+    bool told_work_ = false; // what the observer knows
+    bool standing_ = false;
+    bool watching_ = false; // there is a thread
+    bool marking_ = false;  // it is about to put a marker into the stream
+    bool gone_ = false;     // the stream is, or is about to be
+    bool shut_ = false;
+    bool interesting_ = false;
+};
+
+// The streams of which somebody wants to know. Thread-safe.
+class DirectStreams {
+public:
+    // key: hip::Mapping::key_of(). One for all who ask while one of them keeps it.
+    std::shared_ptr<DirectCalls> of(hip::Stream key, DirectCalls::Mark mark);
+
+    // nullptr: nobody wants to know.
+    [[nodiscard]] std::shared_ptr<DirectCalls> find(const void* key) const;
+    [[nodiscard]] bool any() const { return interesting_.load(std::memory_order_relaxed) != 0; }
+
+    // The stream is destroyed: another one may have its key.
+    void forget(const void* key);
+    void forget_all();
+
+    // Called when any() changes. Set once, before the first of().
+    void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
+
+    void shut();
+
+private:
+    struct Known {
+        const void* key;
+        std::weak_ptr<DirectCalls> calls;
+    };
+
+    mutable std::mutex mutex_;
+    std::vector<Known> known_;
+    std::atomic<std::uint32_t> interesting_{0};
+    std::function<void()> changed_;
+};
+
+} // namespace xpreempt::backend

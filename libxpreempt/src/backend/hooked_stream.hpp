@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// A stream without commands as a source: held at level 1 by keeping its callers back, at levels 2
+// and 3 by its queue.
+#pragma once
+
+#include "backend/direct_calls.hpp"
+#include "backend/stream_hold.hpp"
+#include "backend/transport.hpp"
+#include "xqueue/hw_queue.hpp"
+#include "xqueue/source.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+namespace xpreempt::backend {
+
+// How one hold is wanted.
+struct HoldMode {
+    bool exact = false; // an error, and no hold, when the highest level cannot be reached
+    xqueue::Level least = xqueue::Level::block; // the same for this level
+    bool allow_shared = false;                  // other streams may stop with it
+};
+
+// Thread-safe. Lock order: mutex_, then those of Holds and of DirectCalls.
+class HookedStream final : public xqueue::Source {
+public:
+    // References must outlive it. key: hip::Mapping::key_of(), not of hipStreamPerThread.
+    HookedStream(const Transport& transport, const Probe& probe, const hip::Mapping& mapping,
+                 Holds& holds, hip::Stream key, std::shared_ptr<DirectCalls> calls)
+        : transport_(transport), probe_(probe), mapping_(mapping), key_(key),
+          calls_(std::move(calls)), hold_(mapping, holds, key, {key, this}, calls_) {}
+
+    ~HookedStream() override; // ends what is held
+    HookedStream(const HookedStream&) = delete;
+    HookedStream& operator=(const HookedStream&) = delete;
+    HookedStream(HookedStream&&) = delete;
+    HookedStream& operator=(HookedStream&&) = delete;
+
+    // Counted; the first one decides the level. A call that has begun goes on.
+    Result<xqueue::Level> hold(const HoldMode& mode);
+    Result<void> release(); // EALREADY: not held
+
+    [[nodiscard]] xqueue::LevelChoice level(bool allow_shared) const;
+    void limit_level(xqueue::Level highest) { highest_.store(highest, std::memory_order_relaxed); }
+    void set_priority(std::int32_t priority) {
+        priority_.store(priority, std::memory_order_relaxed);
+    }
+
+    [[nodiscard]] bool has_work() const override { return calls_->has_work(); }
+    [[nodiscard]] std::uint32_t holds() const override;
+    [[nodiscard]] std::int32_t priority() const override {
+        return priority_.load(std::memory_order_relaxed);
+    }
+    Result<bool> stop(xqueue::Patience patience) override;
+    void outlast() override {}
+    Result<void> start(xqueue::Patience) override { return release(); }
+    void observe(std::shared_ptr<xqueue::Observer> observer) override;
+
+private:
+    Result<xqueue::Level> begin(const HoldMode& mode);
+    void tell_of_holds();
+
+    const Transport& transport_;
+    const Probe& probe_;
+    const hip::Mapping& mapping_;
+    const hip::Stream key_;
+    const std::shared_ptr<DirectCalls> calls_;
+    std::atomic<std::int32_t> priority_{0};
+    std::atomic<xqueue::Level> highest_{xqueue::Level::interrupt};
+
+    mutable std::mutex mutex_; // all below
+    StreamHold hold_;
+    std::uint32_t holds_ = 0;
+    xqueue::Level held_level_ = xqueue::Level::block;
+    std::shared_ptr<xqueue::Observer> observer_;
+};
+
+} // namespace xpreempt::backend

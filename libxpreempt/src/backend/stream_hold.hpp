@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// One hold on the queues that a stream uses, as it finds them.
+#pragma once
+
+#include "backend/direct_calls.hpp"
+#include "backend/holds.hpp"
+#include "hip/mapping.hpp"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace xpreempt::backend {
+
+// Not thread-safe.
+class StreamHold {
+public:
+    // key: hip::Mapping::key_of(). calls: told that the stream stands; may be null. References must
+    // outlive it.
+    StreamHold(const hip::Mapping& mapping, Holds& holds, hip::Stream key, const Owner& owner,
+               std::shared_ptr<DirectCalls> calls)
+        : mapping_(mapping), holds_(holds), key_(key), owner_(owner), calls_(std::move(calls)) {}
+
+    // All of its queues or none. EBUSY: other streams share one, and that is not allowed.
+    Result<void> stop(StopType type, bool allow_shared);
+    // After an error the rest is held as before, and may be tried again. EALREADY: nothing is.
+    Result<void> start();
+    [[nodiscard]] bool any() const { return !stopped_.empty(); }
+
+    // A hold that its owner made by himself is to be ended by start().
+    void take_over(const hip::QueueRecord& queue) { stopped_ = {queue}; }
+
+private:
+    const hip::Mapping& mapping_;
+    Holds& holds_;
+    const hip::Stream key_;
+    const Owner owner_;
+    const std::shared_ptr<DirectCalls> calls_;
+    std::vector<hip::QueueRecord> stopped_; // the stream may have moved when it is started
+};
+
+} // namespace xpreempt::backend

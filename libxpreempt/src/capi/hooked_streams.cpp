@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Who is there, and who is no more.
+#include "capi/hooked_streams.hpp"
+
+#include <vector>
+
+namespace xpreempt::capi {
+
+void HookedStreams::forget_dead() {
+    std::vector<Pointer> dead;
+    {
+        const std::lock_guard lock(mutex_);
+        for (auto known = known_.begin(); known != known_.end();) {
+            const bool lives = known->second.birth == mapping_.birth_of(known->first);
+            if (!lives)
+                dead.push_back(known->second.stream);
+            known = lives ? std::next(known) : known_.erase(known);
+        }
+    }
+    for (const Pointer& stream : dead)
+        gone_(*stream);
+}
+
+HookedStreams::Pointer HookedStreams::find(hip::Stream key) {
+    forget_dead();
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(key);
+    return found == known_.end() ? nullptr : found->second.stream;
+}
+
+HookedStreams::Pointer HookedStreams::insert(hip::Stream key, Pointer made) {
+    const std::lock_guard lock(mutex_);
+    return known_.try_emplace(key, Known{mapping_.birth_of(key), std::move(made)})
+        .first->second.stream;
+}
+
+HookedStreams::Pointer HookedStreams::remove(hip::Stream key) {
+    Pointer removed;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = known_.find(key);
+        if (found == known_.end())
+            return nullptr;
+        removed = found->second.stream;
+        known_.erase(found);
+    }
+    gone_(*removed);
+    return removed;
+}
+
+} // namespace xpreempt::capi

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+// Streams that no command was ever submitted to, on the fake ROCm: held, released, scheduled.
+//
+// Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock.
+#include <xpreempt/xpreempt.h>
+
+#include "fake/fake_rocm.hpp"
+#include "unit/until.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <string_view>
+#include <thread>
+
+extern "C" {
+int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+int hipStreamBeginCapture(void* stream, int mode);
+int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
+int hipStreamEndCapture(void* stream, void** graph);
+int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, void* stream, void**, void**);
+}
+
+namespace {
+
+using test::until;
+
+int launch(void* stream) {
+    return hipModuleLaunchKernel(nullptr, 1, 1, 1, 64, 1, 1, 0, stream, nullptr, nullptr);
+}
+
+int submitted(void* stream, void*) {
+    return launch(stream);
+}
+
+class HookedStreamTest : public ::testing::Test {
+protected:
+    void SetUp() override {
+        const char* driver = std::getenv("FAKE_DRIVER");
+        fake_driver()->patched = driver != nullptr && std::string_view(driver) == "patched";
+        for (void** stream : {&low, &high})
+            create(*stream);
+    }
+    void TearDown() override { run(nullptr); }
+    // Their work does not end until others run.
+    static void run(void* one, void* another = nullptr) {
+        fake_hip()->running[0] = one;
+        fake_hip()->running[1] = another;
+    }
+    static xp_stream_info query(void* stream) {
+        xp_stream_info info{};
+        info.sz = sizeof info;
+        EXPECT_EQ(0, xp_stream_query(stream, &info)) << xp_last_detail();
+        return info;
+    }
+    static bool stopped(void* stream) {
+        const fake::Queue& queue = fake_driver()->queues[query(stream).kfd_queue_id];
+        return queue.held || queue.percentage == 0;
+    }
+    static void create(void*& stream) {
+        ASSERT_EQ(0, hipStreamCreate(&stream));
+        ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
+    }
+    // The low one has a queue with another from here on, and so cannot be stopped alone.
+    void share_low() {
+        create(other);
+        ASSERT_EQ(2U, query(low).num_sharing);
+    }
+    // Returns when the thread waits before its call.
+    [[nodiscard]] static std::thread launch_that_waits(void* stream) {
+        std::thread thread([stream] { EXPECT_EQ(0, launch(stream)); });
+        until([&] { return query(stream).waiters == 1; });
+        return thread;
+    }
+    static void schedule() {
+        ASSERT_EQ(0, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST)) << xp_last_detail();
+    }
+    void give_priorities() const {
+        ASSERT_EQ(0, xp_stream_set_priority(low, -1)) << xp_last_detail();
+        ASSERT_EQ(0, xp_stream_set_priority(high, 1)) << xp_last_detail();
+    }
+
+    void* low = nullptr;
+    void* high = nullptr;
+    void* other = nullptr;
+};
+
+TEST_F(HookedStreamTest, a_hold_stops_the_queue_until_as_many_releases) {
+    std::uint32_t level = 0;
+    ASSERT_EQ(0, xp_stream_hold(low, 0, &level)) << xp_last_detail();
+    EXPECT_EQ(XP_LEVEL_INTERRUPT, level) << query(low).reason;
+    ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr));
+    EXPECT_TRUE(stopped(low));
+    EXPECT_FALSE(stopped(high));
+    ASSERT_EQ(0, xp_stream_release(low));
+    EXPECT_TRUE(stopped(low));
+    ASSERT_EQ(0, xp_stream_release(low));
+    EXPECT_FALSE(stopped(low));
+    EXPECT_EQ(-EALREADY, xp_stream_release(low));
+}
+
+TEST_F(HookedStreamTest, where_the_queue_is_shared_callers_wait_before_their_call) {
+    share_low();
+    std::uint32_t level = 0;
+    EXPECT_EQ(-EOPNOTSUPP, xp_stream_hold(low, XP_HOLD_LEAST(XP_LEVEL_DEACTIVATE), &level));
+    EXPECT_EQ(-EOPNOTSUPP, xp_stream_hold(low, XP_HOLD_EXACT, &level));
+    ASSERT_EQ(0, xp_stream_hold(low, 0, &level)) << xp_last_detail();
+    EXPECT_EQ(XP_LEVEL_BLOCK, level);
+    EXPECT_FALSE(stopped(low));
+    EXPECT_EQ(0, launch(other)); // the queue is not held
+    std::thread waiting = launch_that_waits(low);
+    ASSERT_EQ(0, xp_stream_release(low));
+    waiting.join();
+    EXPECT_EQ(0, launch(low));
+}
+
+TEST_F(HookedStreamTest, the_others_may_stop_with_it) {
+    share_low();
+    std::uint32_t level = 0;
+    ASSERT_EQ(0, xp_stream_hold(low, XP_HOLD_SHARED, &level)) << xp_last_detail();
+    EXPECT_EQ(XP_LEVEL_INTERRUPT, level);
+    EXPECT_TRUE(stopped(other));
+    ASSERT_EQ(0, xp_stream_release(low));
+}
+
+TEST_F(HookedStreamTest, a_captured_stream_takes_calls_in_while_it_is_held) {
+    share_low();
+    ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr));
+    ASSERT_EQ(0, hipStreamBeginCapture(low, 0));
+    fake_hip()->capturing = true;
+    EXPECT_EQ(0, launch(low));
+    fake_hip()->capturing = false;
+    ASSERT_EQ(0, hipStreamEndCapture(low, nullptr));
+    std::thread waiting = launch_that_waits(low);
+    ASSERT_EQ(0, xp_stream_release(low));
+    waiting.join();
+}
+
+TEST_F(HookedStreamTest, who_waits_goes_on_when_the_stream_is_destroyed) {
+    share_low();
+    ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr));
+    std::thread waiting = launch_that_waits(low);
+    fake_hip()->reuse_handles = true; // the launch into what is no more does no harm here
+    EXPECT_EQ(0, hipStreamDestroy(low));
+    waiting.join();
+}
+
+TEST_F(HookedStreamTest, direct_work_of_a_high_priority_stops_a_low_stream) {
+    give_priorities();
+    schedule();
+    run(low, high);
+    ASSERT_EQ(0, launch(low));
+    ASSERT_EQ(0, launch(high));
+    until([&] { return stopped(low); });
+    EXPECT_FALSE(stopped(high));
+    run(nullptr);
+    until([&] { return !stopped(low); });
+    EXPECT_EQ(0, xp_sched_stop());
+}
+
+TEST_F(HookedStreamTest, a_low_stream_launches_nothing_beside_a_high_one) {
+    share_low();
+    give_priorities();
+    schedule();
+    run(low, high);
+    ASSERT_EQ(0, launch(high));
+    std::atomic<bool> enough{false};
+    std::thread launching([&] {
+        while (!enough)
+            EXPECT_EQ(0, launch(low));
+    });
+    until([&] { return query(low).waiters == 1; });
+    enough = true;
+    run(nullptr);
+    launching.join();
+    EXPECT_EQ(0, xp_sched_stop());
+}
+
+TEST_F(HookedStreamTest, direct_work_of_an_xqueues_stream_is_the_xqueues) {
+    xp_xqueue_t low_queue{}, high_queue{};
+    ASSERT_EQ(0, xp_xqueue_create(low, nullptr, &low_queue)) << xp_last_detail();
+    ASSERT_EQ(0, xp_xqueue_create(high, nullptr, &high_queue)) << xp_last_detail();
+    ASSERT_EQ(0, xp_xqueue_set_priority(high_queue, 1));
+    schedule();
+    run(low, high);
+    ASSERT_EQ(0, launch(high)); // not a command
+    ASSERT_EQ(0, xp_xqueue_submit(low_queue, submitted, nullptr, nullptr));
+    until([&] { return stopped(low); });
+    run(nullptr);
+    until([&] { return !stopped(low); });
+    EXPECT_EQ(0, xp_sched_stop());
+    EXPECT_EQ(0, xp_xqueue_destroy(low_queue));
+    EXPECT_EQ(0, xp_xqueue_destroy(high_queue));
+}
+
+// As a program does that is written for XSched's shim: the xqueue is there, and the launches go
+// past it.
+TEST_F(HookedStreamTest, a_suspended_xqueue_keeps_direct_launches_back) {
+    xp_xqueue_options options = XP_XQUEUE_OPTIONS_INIT;
+    options.max_level = XP_LEVEL_BLOCK;
+    xp_xqueue_t xqueue{};
+    ASSERT_EQ(0, xp_xqueue_create(low, &options, &xqueue)) << xp_last_detail();
+    std::uint32_t level = 0;
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, &level));
+    EXPECT_EQ(XP_LEVEL_BLOCK, level);
+    std::thread waiting = launch_that_waits(low);
+    ASSERT_EQ(0, xp_xqueue_resume(xqueue));
+    waiting.join();
+    ASSERT_EQ(0, xp_xqueue_submit(xqueue, submitted, nullptr, nullptr)); // and its own never waits
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
+TEST_F(HookedStreamTest, what_was_held_as_a_stream_is_held_as_an_xqueue) {
+    ASSERT_EQ(0, xp_stream_set_priority(low, 7));
+    ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr));
+    xp_xqueue_t xqueue{};
+    ASSERT_EQ(0, xp_xqueue_create(low, nullptr, &xqueue)) << xp_last_detail();
+    EXPECT_TRUE(stopped(low));
+    std::int32_t priority = 0;
+    EXPECT_EQ(0, xp_xqueue_get_priority(xqueue, &priority));
+    EXPECT_EQ(7, priority);
+    EXPECT_EQ(0, xp_stream_release(low));
+    EXPECT_FALSE(stopped(low));
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
+TEST_F(HookedStreamTest, a_stream_that_is_destroyed_is_scheduled_no_more) {
+    give_priorities();
+    schedule();
+    run(low, high);
+    ASSERT_EQ(0, launch(low));
+    ASSERT_EQ(0, launch(high));
+    run(nullptr); // HIP waits for the work of what it destroys
+    ASSERT_EQ(0, hipStreamDestroy(high));
+    until([&] { return !stopped(low); });
+    std::int32_t priority = 0;
+    EXPECT_EQ(0, xp_stream_get_priority(high, &priority));
+    EXPECT_EQ(0, priority);
+    EXPECT_EQ(0, xp_sched_stop());
+}
+
+TEST_F(HookedStreamTest, what_cannot_be_held_is_refused) {
+    void* const per_thread = reinterpret_cast<void*>(2);
+    EXPECT_EQ(-EOPNOTSUPP, xp_stream_hold(per_thread, 0, nullptr));
+    EXPECT_EQ(-EOPNOTSUPP, xp_stream_set_priority(per_thread, 1));
+    EXPECT_EQ(-EINVAL, xp_stream_hold(low, 0x10, nullptr));
+    EXPECT_EQ(-EINVAL, xp_stream_set_priority(low, 256));
+}
+
+} // namespace
