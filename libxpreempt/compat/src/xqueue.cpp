@@ -2,6 +2,7 @@
 // XQueue*: one xqueue in front of each hardware queue.
 #include "fence.hpp"
 
+#include <cerrno>
 #include <dlfcn.h>
 #include <limits>
 
@@ -40,16 +41,42 @@ XResult create(Registry& registry, Registry::HwQueue& hw, HwQueueHandle hwq, std
     return kXSchedSuccess;
 }
 
-// What was launched may be complete although nobody has looked.
+// A function of the HIP that the program has loaded; null without one.
+template <typename Function> Function* hip_function(const char* name) {
+    return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+// HIP's word, which knows of what was launched past the XQueue, and what completed unseen. A stream
+// that is captured must not be asked.
+bool is_stream_idle(HwQueueHandle hwq) {
+    static auto* const query = hip_function<int(void*)>("hipStreamQuery");
+    static auto* const is_capturing = hip_function<int(void*, int*)>("hipStreamIsCapturing");
+    int captured = 0;
+    if (is_capturing != nullptr && is_capturing(stream_of(hwq), &captured) == 0 && captured != 0)
+        return true;
+    return query != nullptr && query(stream_of(hwq)) == 0;
+}
+
 bool is_idle(const XQueue& queue, const xp_xqueue_state& state) {
     if (state.pending > 0)
         return false;
-    if (state.in_flight == 0)
+    // Without HIP there is nothing but the commands.
+    if (state.in_flight == 0 && hip_function<int(void*)>("hipStreamQuery") == nullptr)
         return true;
-    using StreamQuery = int(void*);
-    static auto* const query =
-        reinterpret_cast<StreamQuery*>(dlsym(RTLD_DEFAULT, "hipStreamQuery"));
-    return query != nullptr && query(stream_of(queue.hw_queue)) == 0;
+    return is_stream_idle(queue.hw_queue);
+}
+
+// What the program launched into the stream itself is the XQueue's as well.
+int wait_direct(const XQueue& queue) {
+    static auto* const synchronize = hip_function<int(void*)>("hipStreamSynchronize");
+    if (synchronize == nullptr || is_stream_idle(queue.hw_queue))
+        return 0;
+    return synchronize(stream_of(queue.hw_queue)) == 0 ? 0 : -EIO;
+}
+
+int wait_all(const XQueue& queue) {
+    const int answer = xp_xqueue_wait_all(queue.native);
+    return answer != 0 ? answer : wait_direct(queue);
 }
 
 // Commands may come while it waits; then there is something to do again.
@@ -57,9 +84,9 @@ int wait_idle(const XQueue& queue) {
     for (std::uint64_t last = 0;;) {
         const std::uint64_t now = queue.last_ticket.load();
         if (now == last)
-            return 0;
+            return wait_direct(queue);
         last = now;
-        if (const int answer = xp_xqueue_wait_all(queue.native); answer != 0)
+        if (const int answer = wait_all(queue); answer != 0)
             return answer;
     }
 }
@@ -158,7 +185,7 @@ XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_
 }
 
 XResult XQueueWaitAll(XQueueHandle xq) {
-    return with(xq, [](XQueue& queue) { return result_of(xp_xqueue_wait_all(queue.native)); });
+    return with(xq, [](XQueue& queue) { return result_of(wait_all(queue)); });
 }
 
 XResult XQueueQuery(XQueueHandle xq, XQueueState* state) {
@@ -184,8 +211,11 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
             if (const int answer = wait_idle(queue); answer != 0)
                 return result_of(answer);
         std::uint32_t native = 0;
-        if ((flags & kQueueSuspendFlagWaitAll) != 0)
+        if ((flags & kQueueSuspendFlagWaitAll) != 0) {
+            if (const int answer = wait_direct(queue); answer != 0)
+                return result_of(answer);
             native |= XP_SUSPEND_FINISH_SUBMITTED;
+        }
         if ((flags & kQueueSuspendFlagSyncHwQueue) != 0)
             native |= XP_SUSPEND_FINISH_LAUNCHED;
         const int answer = xp_xqueue_suspend(queue.native, native, nullptr);

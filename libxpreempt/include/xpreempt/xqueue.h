@@ -46,7 +46,8 @@ struct xp_command {
 
 struct xp_xqueue_options {
 	size_t sz; /* in: sizeof(struct xp_xqueue_options) */
-	uint32_t threshold; /* commands that may be in flight; 0: 16. With a latency budget: at most */
+	uint32_t threshold; /* commands that may be in flight; 0: 16. With a latency budget: at most.
+			     * With max_level block also of the program's own calls */
 	uint32_t batch; /* commands between two completion markers, <= threshold; 0: 8 or threshold */
 	uint32_t capacity; /* commands that may wait before submit blocks; 0: 65536 */
 	uint32_t max_level; /* XP_LEVEL_*: do not stop more than that; 0: as much as possible */

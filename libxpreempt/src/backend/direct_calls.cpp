@@ -3,6 +3,7 @@
 #include "backend/direct_calls.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <pthread.h>
 #include <thread>
@@ -39,7 +40,7 @@ void DirectCalls::tell(Lock& lock, bool reacts) {
 
 void DirectCalls::show_interest() {
     Lock lock(mutex_);
-    const bool now = (withheld_ > 0 || observer_ != nullptr) && !shut_;
+    const bool now = (withheld_ > 0 || threshold_ > 0 || observer_ != nullptr) && !shut_;
     if (now == interesting_)
         return;
     interesting_ = now;
@@ -59,6 +60,20 @@ void DirectCalls::admit() {
     {
         const Lock lock(mutex_);
         --withheld_;
+        changed_.notify_all();
+    }
+    show_interest();
+}
+
+void DirectCalls::pace(std::uint32_t threshold, std::uint32_t batch) {
+    {
+        const Lock lock(mutex_);
+        threshold_ = threshold;
+        batch_ = batch;
+        if (threshold == 0) {
+            markers_.clear();
+            in_flight_ = unmarked_ = 0;
+        }
         changed_.notify_all();
     }
     show_interest();
@@ -107,24 +122,66 @@ void DirectCalls::before(bool will_wait) {
     ++calls_;
     tell(lock, will_wait);
     ++waiters_;
-    while (will_wait && withheld_ > 0 && !gone_ && !shut_)
-        changed_.wait(lock);
+    while (will_wait && !gone_ && !shut_) {
+        const bool full = threshold_ > 0 && in_flight_ >= threshold_ && !markers_.empty();
+        if (withheld_ > 0 || (full && standing_))
+            changed_.wait(lock);
+        else if (full)
+            wait_marked(lock);
+        else
+            break;
+    }
     --waiters_;
 }
 
 void DirectCalls::after() {
-    const Lock lock(mutex_);
+    Lock lock(mutex_);
     --calls_;
     ++made_;
     work_ = observer_ != nullptr;
+    if (threshold_ > 0) {
+        ++in_flight_;
+        if (++unmarked_ >= batch_)
+            place_marker(lock);
+    }
     changed_.notify_all();
+}
+
+Result<std::shared_ptr<xqueue::Marker>> DirectCalls::mark(Lock& lock) {
+    ++marking_;
+    lock.unlock();
+    auto marker = mark_();
+    lock.lock();
+    --marking_;
+    changed_.notify_all();
+    return marker;
+}
+
+// Where there can be none, the calls before it count no more.
+void DirectCalls::place_marker(Lock& lock) {
+    const std::uint32_t calls = std::exchange(unmarked_, 0);
+    if (auto marker = gone_ ? fail(ENOENT, Op::call_hip) : mark(lock))
+        markers_.push_back({std::move(*marker), calls});
+    else
+        in_flight_ -= std::min(calls, in_flight_);
+}
+
+void DirectCalls::wait_marked(Lock& lock) {
+    const auto marker = markers_.front().marker;
+    lock.unlock();
+    (void)marker->wait(); // an error is the device's: nothing that could be waited for is left
+    lock.lock();
+    if (markers_.empty() || markers_.front().marker != marker)
+        return; // another thread was faster
+    in_flight_ -= std::min(markers_.front().calls, in_flight_);
+    markers_.pop_front();
 }
 
 void DirectCalls::begin_destroy() {
     Lock lock(mutex_);
     gone_ = true;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return !marking_; });
+    changed_.wait(lock, [this] { return marking_ == 0; });
 }
 
 void DirectCalls::end_destroy(bool destroyed) {
@@ -157,12 +214,7 @@ void DirectCalls::watch_once(Lock& lock) {
     const std::uint64_t seen = made_;
     Result<std::shared_ptr<xqueue::Marker>> marker;
     for (auto pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
-        marking_ = true;
-        lock.unlock();
-        marker = mark_();
-        lock.lock();
-        marking_ = false;
-        changed_.notify_all();
+        marker = mark(lock);
         if (marker)
             break;
         if (observer_ == nullptr || gone_ || shut_ || standing_)

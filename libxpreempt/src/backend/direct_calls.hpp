@@ -10,6 +10,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -37,6 +38,10 @@ public:
     void withhold();
     void admit();
 
+    // From here on no more than threshold calls are under way on the GPU, of which every batch-th
+    // gets a marker behind it: further callers wait before their call. threshold 0: any number.
+    void pace(std::uint32_t threshold, std::uint32_t batch);
+
     // The stream's queue stands: what is in it does not end, and gets no marker behind it.
     void stands(bool standing);
 
@@ -62,8 +67,16 @@ public:
 private:
     using Lock = std::unique_lock<std::mutex>;
 
+    struct Marked {
+        std::shared_ptr<xqueue::Marker> marker;
+        std::uint32_t calls; // before it, and behind the one before
+    };
+
     [[nodiscard]] bool works() const { return work_ || calls_ > 0; }
     void tell(Lock& lock, bool reacts);
+    Result<std::shared_ptr<xqueue::Marker>> mark(Lock& lock);
+    void place_marker(Lock& lock);
+    void wait_marked(Lock& lock);
     void show_interest();
     void start_watching();
     void watch();
@@ -79,12 +92,16 @@ private:
     std::uint32_t calls_ = 0;   // going on, those that are kept back included
     std::uint32_t waiters_ = 0; // kept back
     std::uint32_t withheld_ = 0;
-    bool work_ = false;      // not known to be complete
-    bool told_work_ = false; // what the observer knows
+    std::uint32_t threshold_ = 0, batch_ = 0; // 0: not paced
+    std::deque<Marked> markers_;              // of paced calls, oldest first
+    std::uint32_t in_flight_ = 0;             // paced calls that are not known to be complete
+    std::uint32_t unmarked_ = 0;              // of these, behind the last marker
+    bool work_ = false;                       // not known to be complete
+    bool told_work_ = false;                  // what the observer knows
     bool standing_ = false;
-    bool watching_ = false; // there is a thread
-    bool marking_ = false;  // it is about to put a marker into the stream
-    bool gone_ = false;     // the stream is, or is about to be
+    bool watching_ = false;     // there is a thread
+    std::uint32_t marking_ = 0; // threads that are about to put a marker into the stream
+    bool gone_ = false;         // the stream is, or is about to be
     bool shut_ = false;
     bool interesting_ = false;
 };

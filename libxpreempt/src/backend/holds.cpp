@@ -67,6 +67,17 @@ void Holds::count_start(hip::QueueRef queue, std::uint64_t ns) {
         counted->second.last_start_ns = ns;
 }
 
+void Holds::note_death(hip::QueueRef queue, const Error& error) {
+    if (is_death(error))
+        dead_.insert(queue);
+}
+
+// Nothing is left to be started.
+bool Holds::is_over(hip::QueueRef queue, const Error& error) {
+    note_death(queue, error);
+    return is_death(error) || is_gone(error);
+}
+
 // After an error the driver is as it was.
 Result<void> Holds::apply(Entry entry) {
     Hold& hold = entry->second;
@@ -76,8 +87,8 @@ Result<void> Holds::apply(Entry entry) {
     const auto done = to_stop ? stop(hold) : start(hold);
     if (done)
         hold.stopped = to_stop;
-    else if (is_death(done.error()))
-        dead_.insert(entry->first);
+    else
+        note_death(entry->first, done.error());
     return done;
 }
 
@@ -209,9 +220,7 @@ std::vector<Result<void>> Holds::release_each(std::span<const hip::QueueRecord> 
             if (started[i]) {
                 count_start(entry->first, ns);
                 entry->second.stopped = false;
-            } else if (is_death(started[i].error())) {
-                dead_.insert(entry->first);
-            } else if (!is_gone(started[i].error())) {
+            } else if (!is_over(entry->first, started[i].error())) {
                 entry->second.owners.emplace_back();
                 answers[places[i]] = started[i];
             }

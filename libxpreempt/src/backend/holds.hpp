@@ -61,6 +61,14 @@ public:
     // An answer for each; a queue whose start is refused stays held.
     std::vector<Result<void>> release_each(std::span<const hip::QueueRecord> queues);
 
+    // One more hold of a queue that is stopped; nothing for one that runs.
+    void keep(const hip::QueueRecord& queue, const Owner& owner);
+    // Holds some and releases others, all for that owner and by one call of the driver. A stop that
+    // is refused is no hold; the queues whose start is refused stay held, and are returned.
+    std::vector<hip::QueueRecord> exchange(std::span<const hip::QueueRecord> to_hold,
+                                           std::span<const hip::QueueRecord> to_release,
+                                           const Owner& owner);
+
     // Ends holds without their owners: those of a stream, or all.
     void forget(hip::QueueRef queue, const void* stream);
     void forget(hip::QueueRef queue);
@@ -98,6 +106,8 @@ private:
     Result<void> start(const Hold& hold);
     void count_stop(hip::QueueRef queue, std::uint64_t ns);
     void count_start(hip::QueueRef queue, std::uint64_t ns);
+    void note_death(hip::QueueRef queue, const Error& error);
+    bool is_over(hip::QueueRef queue, const Error& error);
     void settle(Entry entry);
     void tell() const;
 

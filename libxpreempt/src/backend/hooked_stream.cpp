@@ -3,6 +3,7 @@
 #include "backend/hooked_stream.hpp"
 
 #include "backend/stream_queue.hpp"
+#include "backend/together.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -87,6 +88,12 @@ std::uint32_t HookedStream::holds() const {
 Result<bool> HookedStream::stop(xqueue::Patience) {
     const auto held = hold({});
     return held ? Result<bool>(true) : tl::make_unexpected(held.error());
+}
+
+std::vector<xqueue::QueueName> HookedStream::queues() const {
+    if (level(false).level != Level::interrupt)
+        return {};
+    return names_of(mapping_.busy_queues(key_));
 }
 
 void HookedStream::observe(std::shared_ptr<xqueue::Observer> observer) {

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace xpreempt::backend {
 
@@ -55,6 +56,7 @@ public:
     Result<bool> stop(xqueue::Patience patience) override;
     void outlast() override {}
     Result<void> start(xqueue::Patience) override { return release(); }
+    [[nodiscard]] std::vector<xqueue::QueueName> queues() const override;
     void observe(std::shared_ptr<xqueue::Observer> observer) override;
 
 private:

@@ -99,6 +99,7 @@ xqueue::LevelChoice level_of(const Transport& transport, const Probe& probe,
 }
 
 StreamQueue::~StreamQueue() {
+    pace_direct(0, 0);
     // Of a dead queue nobody knows which kernels still look at their guardians.
     if (guardians_ == nullptr || last_marker_ == nullptr || !last_marker_->passed())
         return;
@@ -284,6 +285,11 @@ void StreamQueue::withhold_direct(bool withhold) {
         calls_->withhold();
     else
         calls_->admit();
+}
+
+void StreamQueue::pace_direct(std::uint32_t threshold, std::uint32_t batch) {
+    if (calls_ != nullptr)
+        calls_->pace(threshold, batch);
 }
 
 bool StreamQueue::has_direct_work() const {

@@ -7,6 +7,7 @@
 #include "backend/holds.hpp"
 #include "backend/launched_commands.hpp"
 #include "backend/stream_hold.hpp"
+#include "backend/together.hpp"
 #include "hip/mapping.hpp"
 #include "hip/runtime.hpp"
 #include "xqueue/hw_queue.hpp"
@@ -17,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace xpreempt::backend {
 
@@ -70,7 +72,11 @@ public:
     Result<void> interrupt() override { return hold_.stop(StopType::save, rules_.allow_shared); }
     Result<void> restore() override { return hold_.start(); }
 
+    [[nodiscard]] std::vector<xqueue::QueueName> queues() const override {
+        return names_of(environment_.mapping.busy_queues(key_));
+    }
     void withhold_direct(bool withhold) override;
+    void pace_direct(std::uint32_t threshold, std::uint32_t batch) override;
     [[nodiscard]] bool has_direct_work() const override;
     void observe_direct(std::shared_ptr<xqueue::Observer> observer) override;
 

@@ -39,49 +39,75 @@ public:
     }
     Result<void> stop(const hip::QueueRecord& queue, StopType type) override {
         if (max_batch_ > 0)
-            return switch_all({&queue, 1}, KFD_PREEMPT_OP_PREEMPT, number(type)).front();
+            return change(std::array{to_stop(queue, type)}).front();
         return device_->preempt(queue.kfd_queue_id, number(type), 0, queue.fd);
     }
     Result<void> start(const hip::QueueRecord& queue) override {
         if (max_batch_ > 0)
-            return switch_all({&queue, 1}, KFD_PREEMPT_OP_RESUME, 0).front();
+            return change(std::array{to_start(queue)}).front();
         return device_->resume(queue.kfd_queue_id, queue.fd);
     }
     std::vector<Result<void>> stop_all(std::span<const hip::QueueRecord> queues,
                                        StopType type) override {
-        return max_batch_ > 1 ? switch_all(queues, KFD_PREEMPT_OP_PREEMPT, number(type))
+        return max_batch_ > 1 ? switch_all(queues, type, {}).stopped
                               : Transport::stop_all(queues, type);
     }
     std::vector<Result<void>> start_all(std::span<const hip::QueueRecord> queues) override {
-        return max_batch_ > 1 ? switch_all(queues, KFD_PREEMPT_OP_RESUME, 0)
+        return max_batch_ > 1 ? switch_all({}, StopType::save, queues).started
                               : Transport::start_all(queues);
+    }
+    Switched switch_all(std::span<const hip::QueueRecord> stops, StopType type,
+                        std::span<const hip::QueueRecord> starts) override {
+        if (max_batch_ <= 1)
+            return Transport::switch_all(stops, type, starts);
+        std::vector<Change> changes;
+        for (const hip::QueueRecord& queue : stops)
+            changes.push_back(to_stop(queue, type));
+        for (const hip::QueueRecord& queue : starts)
+            changes.push_back(to_start(queue));
+        auto answers = change(changes);
+        const auto middle = answers.begin() + static_cast<std::ptrdiff_t>(stops.size());
+        return {{answers.begin(), middle}, {middle, answers.end()}};
     }
 
 private:
-    std::vector<Result<void>> switch_all(std::span<const hip::QueueRecord> queues, std::uint16_t op,
-                                         std::uint32_t type) const {
+    struct Change {
+        int fd; // the file that created the queue
+        kfd_preempt_switch_entry entry;
+    };
+    static Change to_stop(const hip::QueueRecord& queue, StopType type) {
+        Change change{queue.fd, {}};
+        change.entry.queue_id = queue.kfd_queue_id;
+        change.entry.op = KFD_PREEMPT_OP_PREEMPT;
+        change.entry.preempt_type = static_cast<std::uint16_t>(number(type));
+        return change;
+    }
+    static Change to_start(const hip::QueueRecord& queue) {
+        Change change{queue.fd, {}};
+        change.entry.queue_id = queue.kfd_queue_id;
+        change.entry.op = KFD_PREEMPT_OP_RESUME;
+        return change;
+    }
+
+    std::vector<Result<void>> change(std::span<const Change> changes) const {
         std::vector<Result<void>> answers;
-        while (!queues.empty()) {
+        while (!changes.empty()) {
             // Queues of one file: the ids of another may be those of another context.
             std::size_t count = 1;
-            while (count < std::min<std::size_t>(queues.size(), max_batch_) &&
-                   queues[count].fd == queues[0].fd)
+            while (count < std::min<std::size_t>(changes.size(), max_batch_) &&
+                   changes[count].fd == changes[0].fd)
                 ++count;
-            switch_batch(queues.first(count), op, type, answers);
-            queues = queues.subspan(count);
+            change_at_once(changes.first(count), answers);
+            changes = changes.subspan(count);
         }
         return answers;
     }
 
-    void switch_batch(std::span<const hip::QueueRecord> queues, std::uint16_t op,
-                      std::uint32_t type, std::vector<Result<void>>& answers) const {
-        std::vector<kfd_preempt_switch_entry> entries(queues.size());
-        for (std::size_t i = 0; i < queues.size(); ++i) {
-            entries[i].queue_id = queues[i].kfd_queue_id;
-            entries[i].op = op;
-            entries[i].preempt_type = static_cast<std::uint16_t>(type);
-        }
-        const auto done = device_->switch_queues(0, entries, queues[0].fd);
+    void change_at_once(std::span<const Change> changes, std::vector<Result<void>>& answers) const {
+        std::vector<kfd_preempt_switch_entry> entries;
+        for (const Change& change : changes)
+            entries.push_back(change.entry);
+        const auto done = device_->switch_queues(0, entries, changes[0].fd);
         for (const kfd_preempt_switch_entry& entry : entries) {
             const int problem = done ? -entry.result : done.error().errno_value;
             answers.push_back(problem == 0 ? Result<void>{}
@@ -214,6 +240,12 @@ Selected nothing(std::string reason, const Ways& ways) {
 }
 
 } // namespace
+
+Transport::Switched Transport::switch_all(std::span<const hip::QueueRecord> to_stop, StopType type,
+                                          std::span<const hip::QueueRecord> to_start) {
+    auto stopped = stop_all(to_stop, type);
+    return {std::move(stopped), start_all(to_start)};
+}
 
 std::vector<Result<void>> Transport::stop_all(std::span<const hip::QueueRecord> queues,
                                               StopType type) {

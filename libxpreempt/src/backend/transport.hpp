@@ -41,6 +41,13 @@ public:
     virtual std::vector<Result<void>> stop_all(std::span<const hip::QueueRecord> queues,
                                                StopType type);
     virtual std::vector<Result<void>> start_all(std::span<const hip::QueueRecord> queues);
+
+    // Both at once where the driver can, else the stops first.
+    struct Switched {
+        std::vector<Result<void>> stopped, started;
+    };
+    virtual Switched switch_all(std::span<const hip::QueueRecord> to_stop, StopType type,
+                                std::span<const hip::QueueRecord> to_start);
 };
 
 struct Probe {

@@ -6,6 +6,7 @@
 #include "backend/gates.hpp"
 #include "backend/queue_order.hpp"
 #include "backend/stream_queue.hpp"
+#include "backend/together.hpp"
 #include "backend/transport.hpp"
 #include "base/handle_table.hpp"
 #include "capi/hooked_streams.hpp"
@@ -103,7 +104,7 @@ public:
     HandleTable<xqueue::XQueue> xqueues;
     HandleTable<QueueHandle> queues;
     Labels labels{mapping_};
-    sched::LocalScheduling scheduling;
+    sched::LocalScheduling scheduling{together_};
     HookedStreams hooked_streams{mapping_,
                                  [this](const backend::HookedStream& stream) { forget(stream); }};
 
@@ -119,6 +120,7 @@ private:
     backend::Holds holds_;
     backend::GuardianPool guardians_;
     backend::QueueOrder order_;
+    backend::KfdTogether together_{mapping_, holds_};
     backend::DirectStreams direct_;
     backend::Gates gates_;
     std::atomic<bool> used_{false}; // for more than to look what there is

@@ -11,7 +11,7 @@ Result<void> LocalScheduling::start(Policy& policy) {
     std::unique_lock lock(mutex_);
     if (scheduler_)
         return fail(EALREADY, Op::configure);
-    scheduler_ = Scheduler::make(policy);
+    scheduler_ = Scheduler::make(policy, &together_);
     for (const Known& known : known_)
         if (const auto source = known.source.lock())
             scheduler_->add(source, known.device);

@@ -16,6 +16,9 @@ namespace xpreempt::sched {
 // Thread-safe. Lock order: lifecycle_mutex_, mutex_, then the scheduler's.
 class LocalScheduling {
 public:
+    // together: outlives every scheduler.
+    explicit LocalScheduling(xqueue::Together& together) : together_(together) {}
+
     Result<void> start(Policy& policy); // EALREADY
     Result<void> stop();                // EALREADY
 
@@ -33,6 +36,7 @@ private:
         std::uint32_t device;
     };
 
+    xqueue::Together& together_;
     std::mutex lifecycle_mutex_; // start and stop, one after the other
     mutable std::mutex mutex_;
     std::vector<Known> known_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <pthread.h>
 
 namespace xpreempt::sched {
@@ -20,7 +21,8 @@ thread_local const Scheduler* acting_here = nullptr;
 
 } // namespace
 
-Scheduler::Scheduler(Policy& policy) : policy_(policy), thread_([this] { work(); }) {
+Scheduler::Scheduler(Policy& policy, xqueue::Together* together)
+    : policy_(policy), together_(together), thread_([this] { work(); }) {
     pthread_setname_np(thread_.native_handle(), "xpreempt-sched");
 }
 
@@ -115,9 +117,9 @@ Scheduler::Entry* Scheduler::find(const Source* source) {
 }
 
 // What is to be suspended comes first, so that nothing runs beside what is resumed.
-std::vector<Scheduler::Action> Scheduler::decide() {
+Scheduler::Actions Scheduler::decide() {
     const std::lock_guard lock(sources_mutex_);
-    std::vector<Action> actions;
+    Actions actions;
     if (stopped_)
         return actions;
     std::vector<QueueView> views;
@@ -188,24 +190,59 @@ Scheduler::Outcome Scheduler::act(const Action& action, Patience patience) {
     return outcome;
 }
 
-Scheduler::Outcome Scheduler::react_to(Time event, Patience patience) {
-    const std::vector<Action> actions = decide();
+Scheduler::Outcome Scheduler::act_all(Part actions, Patience patience) {
     Outcome worst = Outcome::done;
-    auto action = actions.begin();
-    const auto end = actions.end();
-    for (; action != end && action->verdict == Verdict::suspend; ++action)
-        worst = std::max(worst, act(*action, patience));
-    if (action != actions.begin()) {
-        const auto reaction =
-            std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - event);
-        const std::lock_guard lock(sources_mutex_);
-        statistics_.last_reaction_ns = static_cast<std::uint64_t>(reaction.count());
-        statistics_.max_reaction_ns =
-            std::max(statistics_.max_reaction_ns, statistics_.last_reaction_ns);
-    }
-    for (; action != end; ++action)
-        worst = std::max(worst, act(*action, patience));
+    for (const Action& action : actions)
+        worst = std::max(worst, act(action, patience));
     return worst;
+}
+
+std::vector<xqueue::QueueName> Scheduler::queues_of(Part actions) {
+    std::vector<xqueue::QueueName> queues;
+    for (const Action& action : actions) {
+        std::shared_ptr<Source> source;
+        {
+            const std::lock_guard lock(sources_mutex_);
+            if (const Entry* entry = find(action.source))
+                source = entry->source;
+        }
+        if (source != nullptr)
+            std::ranges::copy(source->queues(), std::back_inserter(queues));
+    }
+    return queues;
+}
+
+void Scheduler::note_reaction(Time event) {
+    const auto reaction =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - event);
+    const std::lock_guard lock(sources_mutex_);
+    statistics_.last_reaction_ns = static_cast<std::uint64_t>(reaction.count());
+    statistics_.max_reaction_ns =
+        std::max(statistics_.max_reaction_ns, statistics_.last_reaction_ns);
+}
+
+Scheduler::Outcome Scheduler::react_to(Time event, Patience patience) {
+    const Actions actions = decide();
+    const auto middle = std::ranges::find(actions, Verdict::run, &Action::verdict);
+    const Part to_stop(actions.begin(), middle), to_start(middle, actions.end());
+    Outcome stopped = Outcome::done, started = Outcome::done;
+    if (together_ == nullptr || actions.size() < 2) {
+        stopped = act_all(to_stop, patience);
+        if (!to_stop.empty())
+            note_reaction(event);
+        started = act_all(to_start, patience);
+    } else {
+        const auto stops = queues_of(to_stop), starts = queues_of(to_start);
+        together_->keep(&actions, starts);
+        started = act_all(to_start, patience);
+        if (!together_->exchange(&actions, stops, starts))
+            started = std::max(started, Outcome::refused);
+        stopped = act_all(to_stop, patience);
+        together_->end(&actions, stops);
+        if (!to_stop.empty())
+            note_reaction(event);
+    }
+    return std::max(stopped, started);
 }
 
 void Scheduler::outlast_all() {
@@ -250,6 +287,8 @@ void Scheduler::work() {
             outcome = react_to(event, Patience::full);
         outlast_all();
         refused = outcome == Outcome::refused;
+        if (together_ != nullptr && !together_->retry())
+            refused = true;
         if (!refused)
             pause = first_pause;
         lock.lock();

@@ -5,11 +5,13 @@
 #include "base/error.hpp"
 #include "sched/policy.hpp"
 #include "xqueue/source.hpp"
+#include "xqueue/together.hpp"
 
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -39,8 +41,9 @@ struct Statistics {
 // later one counts: what it does not want is not done any more.
 class Scheduler final : public xqueue::Observer, public std::enable_shared_from_this<Scheduler> {
 public:
-    static std::shared_ptr<Scheduler> make(Policy& policy) {
-        return std::shared_ptr<Scheduler>(new Scheduler(policy));
+    // together: by which several sources change at once; null: one by one. It must outlive this.
+    static std::shared_ptr<Scheduler> make(Policy& policy, xqueue::Together* together = nullptr) {
+        return std::shared_ptr<Scheduler>(new Scheduler(policy, together));
     }
     ~Scheduler() { stop(); }
     Scheduler(const Scheduler&) = delete;
@@ -88,17 +91,23 @@ private:
     };
     enum class Outcome : std::uint8_t { done, refused, takes_patience };
     using Lock = std::unique_lock<std::mutex>;
+    using Actions = std::vector<Action>;
+    using Part = std::span<const Action>;
 
-    explicit Scheduler(Policy& policy);
+    Scheduler(Policy& policy, xqueue::Together* together);
     void work();
-    std::vector<Action> decide();
+    Actions decide();
     Outcome act(const Action& action, Patience patience);
     Entry* find(const Source* source);
     void let_go(Lock& lock, Entry& entry);
+    Outcome act_all(Part actions, Patience patience);
+    std::vector<xqueue::QueueName> queues_of(Part actions);
+    void note_reaction(Time event);
     Outcome react_to(Time event, Patience patience);
     void outlast_all();
 
     Policy& policy_;
+    xqueue::Together* const together_;
 
     mutable std::mutex sources_mutex_;
     std::condition_variable acted_;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace xpreempt::xqueue {
 
@@ -98,10 +99,14 @@ public:
     virtual Result<void> interrupt() = 0;
     virtual Result<void> restore() = 0;
 
+    // What interrupt() would hold, for who tells the hardware of several at once.
+    [[nodiscard]] virtual std::vector<QueueName> queues() const { return {}; }
+
     // What the program puts into the hardware queue itself, and not as a command: kept back before
     // it gets there while that is asked for, and told of. Nothing is known of it where nobody sees
     // such calls.
     virtual void withhold_direct(bool) {}
+    virtual void pace_direct(std::uint32_t /*threshold*/, std::uint32_t /*batch*/) {} // 0: not
     [[nodiscard]] virtual bool has_direct_work() const { return false; }
     virtual void observe_direct(std::shared_ptr<Observer>) {}
 };

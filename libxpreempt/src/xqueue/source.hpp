@@ -6,8 +6,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace xpreempt::xqueue {
+
+// A hardware queue, by a name that those who stop it agree upon.
+using QueueName = std::uint64_t;
 
 // Told of what happens to a source. Takes note, and calls nothing of one: its locks are held.
 class Observer {
@@ -49,6 +53,10 @@ public:
     virtual void outlast() = 0;
     // Undoes one stop. After an error it is held as before.
     virtual Result<void> start(Patience patience) = 0;
+
+    // The hardware queues that a stop would hold, or that are held, mid-kernel; none where it would
+    // be by other means.
+    [[nodiscard]] virtual std::vector<QueueName> queues() const = 0;
 
     // nullptr: nobody any more. The former one may be called for a moment after that.
     virtual void observe(std::shared_ptr<Observer> observer) = 0;

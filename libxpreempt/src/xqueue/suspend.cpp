@@ -273,6 +273,16 @@ Result<bool> XQueue::stop(Patience patience) {
     return !launching_;
 }
 
+std::vector<QueueName> XQueue::queues() const {
+    Lock lock(mutex_);
+    const bool stops =
+        held_level_ == Level::interrupt || (holds_ == 0 && needed() == Level::interrupt);
+    lock.unlock();
+    if (!stops || hw_->best_level(Level::interrupt).level != Level::interrupt)
+        return {};
+    return hw_->queues();
+}
+
 void XQueue::outlast() {
     const std::lock_guard control(control_mutex_);
     Lock lock(mutex_);

@@ -17,6 +17,15 @@ Result<void> XQueue::check(const LaunchConfig& config) {
 XQueue::XQueue(std::unique_ptr<HwQueue> hw, LaunchConfig config, Level highest)
     : hw_(std::move(hw)), pace_(config), highest_(highest), worker_([this] { work(); }) {
     pthread_setname_np(worker_.native_handle(), "xpreempt-xqueue");
+    pace_direct();
+}
+
+// Where a suspend stops nothing that was launched, little may be.
+void XQueue::pace_direct() {
+    if (highest_ == Level::block)
+        hw_->pace_direct(pace_.config().threshold, pace_.config().batch);
+    else
+        hw_->pace_direct(0, 0);
 }
 
 Result<void> XQueue::close() {
@@ -58,6 +67,7 @@ Result<void> XQueue::configure(const LaunchConfig& config) {
         return checked;
     const Lock lock(mutex_);
     pace_.configure(config);
+    pace_direct();
     changed_.notify_all();
     wake_worker();
     return {};
@@ -71,6 +81,7 @@ LaunchConfig XQueue::config() const {
 void XQueue::limit_level(Level highest) {
     const Lock lock(mutex_);
     highest_ = highest;
+    pace_direct();
 }
 
 State XQueue::state() const {

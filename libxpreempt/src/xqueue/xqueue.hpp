@@ -124,6 +124,7 @@ public:
     Result<bool> stop(Patience patience) override;
     void outlast() override;
     Result<void> start(Patience patience) override;
+    [[nodiscard]] std::vector<QueueName> queues() const override;
 
     // Somebody who is told at once when the work is over costs a thread, which lives as long as the
     // XQueue.
@@ -142,6 +143,8 @@ private:
         Launch launch;
         Error error; // errno_value 0: launched
     };
+
+    void pace_direct();
 
     // launch.cpp
     class Turn;

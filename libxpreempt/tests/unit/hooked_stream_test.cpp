@@ -213,6 +213,32 @@ TEST_F(HookedStreamTest, a_suspended_xqueue_keeps_direct_launches_back) {
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 
+// Else a suspend at this level would find a thousand kernels launched ahead.
+TEST_F(HookedStreamTest, few_direct_launches_are_under_way_where_nothing_launched_can_be_stopped) {
+    xp_xqueue_options options = XP_XQUEUE_OPTIONS_INIT;
+    options.max_level = XP_LEVEL_BLOCK;
+    options.threshold = 4;
+    options.batch = 2;
+    xp_xqueue_t xqueue{};
+    ASSERT_EQ(0, xp_xqueue_create(low, &options, &xqueue)) << xp_last_detail();
+    run(low);
+    std::atomic<int> launches{0};
+    std::thread launching([&] {
+        for (; launches < 20; ++launches)
+            EXPECT_EQ(0, launch(low));
+    });
+    until([&] { return query(low).waiters == 1; });
+    EXPECT_EQ(4, launches);
+    run(nullptr);
+    launching.join();
+    run(low);
+    ASSERT_EQ(0, xp_xqueue_set_max_level(xqueue, XP_LEVEL_INTERRUPT));
+    for (int i = 0; i < 20; ++i)
+        EXPECT_EQ(0, launch(low));
+    run(nullptr);
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
 TEST_F(HookedStreamTest, what_was_held_as_a_stream_is_held_as_an_xqueue) {
     ASSERT_EQ(0, xp_stream_set_priority(low, 7));
     ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr));

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Lets what one decision stops and starts reach the hardware in one call.
+#pragma once
+
+#include "xqueue/source.hpp"
+
+#include <span>
+
+namespace xpreempt::xqueue {
+
+// Thread-safe. The sources are stopped and started one by one, as ever; what is done here before
+// them and after them leaves them nothing to ask of the hardware:
+//
+//   keep(starts); each source to be started: start(); exchange(stops); each to be stopped: stop();
+//   end(stops)
+class Together {
+public:
+    using Queues = std::span<const QueueName>;
+    virtual ~Together() = default;
+    Together(const Together&) = delete;
+    Together& operator=(const Together&) = delete;
+    Together(Together&&) = delete;
+    Together& operator=(Together&&) = delete;
+
+    // turn: the same in all calls of one decision, and in no other going on.
+    // What is held stays so, whoever lets it go.
+    virtual void keep(const void* turn, Queues starts) = 0;
+    // Stops these, and starts what nobody but keep() holds any more. False: some could not be
+    // started; see retry().
+    virtual bool exchange(const void* turn, Queues stops, Queues starts) = 0;
+    // Whoever still holds them, not we.
+    virtual void end(const void* turn, Queues stops) = 0;
+    // Tries again to start what was refused. True: nothing is left.
+    virtual bool retry() = 0;
+
+protected:
+    Together() = default;
+};
+
+} // namespace xpreempt::xqueue
