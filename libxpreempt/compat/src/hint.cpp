@@ -21,7 +21,7 @@ XResult accepted(bool valid) {
 
 XResult stop_scheduler() {
     const int answer = xp_sched_stop();
-    return answer == -EALREADY ? kXSchedSuccess : result_of(answer);
+    return answer == -ENOENT ? kXSchedSuccess : result_of(answer);
 }
 
 // A suspend of its own, beside the program's and the scheduler's.

@@ -34,7 +34,7 @@ int xp_control_open(const struct xp_control_options *options);
 /**
  * xp_control_close() - closes it, and undoes every suspend that was asked for through it
  *
- * Waits for the request that is being carried out. -EALREADY: it is not open.
+ * Waits for the request that is being carried out. -ENOENT: it is not open.
  */
 int xp_control_close(void);
 

@@ -62,7 +62,7 @@ int xp_queues_preempt(const xp_queue_t *queues, size_t count);
 /**
  * xp_queues_resume() - drops the hold of each handle, at once as xp_queues_preempt()
  *
- * -EALREADY, and nothing done, when one of them holds nothing. When a start is refused the others
+ * -ENOENT, and nothing done, when one of them holds nothing. When a start is refused the others
  * are done, and the first error is returned.
  */
 int xp_queues_resume(const xp_queue_t *queues, size_t count);

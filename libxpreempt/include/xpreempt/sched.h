@@ -58,7 +58,7 @@ enum xp_policy {
  */
 int xp_sched_start(uint32_t policy);
 
-/** xp_sched_stop() - ends it; what it suspended runs again. -EALREADY: none runs */
+/** xp_sched_stop() - ends it; what it suspended runs again. -ENOENT: none runs */
 int xp_sched_stop(void);
 
 struct xp_sched_state {

@@ -121,7 +121,7 @@ int xp_stream_create(void **stream);
  */
 int xp_stream_hold(void *stream, uint32_t flags, uint32_t *level);
 
-/** xp_stream_release() - undoes one xp_stream_hold(); -EALREADY: the stream is not held */
+/** xp_stream_release() - undoes one xp_stream_hold(); -ENOENT: the stream is not held */
 int xp_stream_release(void *stream);
 
 /**

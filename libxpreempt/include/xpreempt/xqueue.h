@@ -151,7 +151,7 @@ int xp_xqueue_wait_all(xp_xqueue_t xqueue);
  */
 int xp_xqueue_suspend(xp_xqueue_t xqueue, uint32_t flags, uint32_t *level);
 
-/** xp_xqueue_resume() - undoes one suspend. -EALREADY: none */
+/** xp_xqueue_resume() - undoes one suspend. -ENOENT: there is none */
 int xp_xqueue_resume(xp_xqueue_t xqueue);
 
 /**

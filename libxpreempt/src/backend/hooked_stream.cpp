@@ -66,7 +66,7 @@ Result<Level> HookedStream::hold(const HoldMode& mode) {
 Result<void> HookedStream::release() {
     const std::lock_guard lock(mutex_);
     if (holds_ == 0)
-        return fail(EALREADY, Op::resume);
+        return fail(ENOENT, Op::nothing_held);
     if (holds_ == 1) {
         if (hold_.any()) {
             if (const auto started = hold_.start(); !started)

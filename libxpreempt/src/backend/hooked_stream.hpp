@@ -40,7 +40,7 @@ public:
 
     // Counted; the first one decides the level. A call that has begun goes on.
     Result<xqueue::Level> hold(const HoldMode& mode);
-    Result<void> release(); // EALREADY: not held
+    Result<void> release(); // ENOENT: not held
 
     [[nodiscard]] xqueue::LevelChoice level(bool allow_shared) const;
     void limit_level(xqueue::Level highest) { highest_.store(highest, std::memory_order_relaxed); }

@@ -34,7 +34,7 @@ Result<void> StreamHold::start() {
     }
     if (calls_)
         calls_->stands(false);
-    return any ? Result<void>{} : fail(EALREADY, Op::resume_queue);
+    return any ? Result<void>{} : fail(ENOENT, Op::nothing_held);
 }
 
 } // namespace xpreempt::backend

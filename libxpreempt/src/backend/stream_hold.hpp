@@ -23,7 +23,7 @@ public:
 
     // All of its queues or none. EBUSY: other streams share one, and that is not allowed.
     Result<void> stop(StopType type, bool allow_shared);
-    // After an error the rest is held as before, and may be tried again. EALREADY: nothing is.
+    // After an error the rest is held as before, and may be tried again. ENOENT: nothing is.
     Result<void> start();
     [[nodiscard]] bool any() const { return !stopped_.empty(); }
 

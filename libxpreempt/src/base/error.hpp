@@ -37,6 +37,10 @@ enum class Op : std::uint8_t {
     open_control,
     set_name,
     argument, // what a caller handed in; the sentence is the C interface's
+    // ENOENT, and the phrase is all that there is to say.
+    nothing_held,
+    no_scheduler,
+    no_control,
 };
 
 struct Error {
@@ -85,6 +89,9 @@ constexpr const char* phrase(Op op) {
     case Op::open_control: return "opening the control socket";
     case Op::set_name: return "naming a stream or an xqueue";
     case Op::argument: return "checking an argument";
+    case Op::nothing_held: return "nothing is held or suspended that could be resumed";
+    case Op::no_scheduler: return "no scheduler runs";
+    case Op::no_control: return "the control socket is not open";
     }
     return "an unknown step";
 }

@@ -60,7 +60,7 @@ Result<void> open_control(Library& library, bool read_only, std::size_t max_clie
 Result<void> close_control() {
     const std::unique_ptr<Socket> closing(take_socket());
     if (!closing)
-        return fail(EALREADY, Op::open_control);
+        return fail(ENOENT, Op::no_control);
     closing->server.reset();
     return {};
 }

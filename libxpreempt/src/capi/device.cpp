@@ -18,6 +18,8 @@ int told(const Error& error) {
     const char* text = strerror_r(error.errno_value, buffer, sizeof buffer);
     if (error.op == Op::argument)
         std::snprintf(detail, sizeof detail, "%s", refusal().data());
+    else if (error.op >= Op::nothing_held)
+        std::snprintf(detail, sizeof detail, "%s", phrase(error.op));
     else if (error.id != 0)
         std::snprintf(detail, sizeof detail, "%s failed: %s (%u)", phrase(error.op), text,
                       error.id);

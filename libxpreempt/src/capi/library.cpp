@@ -45,7 +45,7 @@ Result<void> QueueHandle::preempt() {
 Result<void> QueueHandle::resume() {
     const std::lock_guard lock(mutex_);
     if (!held_)
-        return fail(EALREADY, Op::resume_queue, queue_.kfd_queue_id);
+        return fail(ENOENT, Op::nothing_held);
     if (const auto released = holds_.release(queue_, nullptr); !released)
         return released;
     held_ = false;
@@ -89,7 +89,7 @@ Result<void> QueueHandle::resume_all(backend::Holds& holds, std::span<QueueHandl
     std::vector<hip::QueueRecord> queues;
     for (const QueueHandle* handle : handles) {
         if (!handle->held_)
-            return fail(EALREADY, Op::resume_queue, handle->queue_.kfd_queue_id);
+            return fail(ENOENT, Op::nothing_held);
         queues.push_back(handle->queue_);
     }
     Result<void> worst;

@@ -173,7 +173,7 @@ int xp_stream_release(void* stream) {
         if (const auto xqueue = library.xqueue_of(stream))
             return xqueue->resume();
         const auto hooked = library.hooked_streams.find(library.mapping().key_of(stream));
-        return hooked ? hooked->release() : fail(EALREADY, Op::resume);
+        return hooked ? hooked->release() : fail(ENOENT, Op::nothing_held);
     });
 }
 

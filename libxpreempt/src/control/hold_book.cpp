@@ -46,7 +46,7 @@ bool is_over(const Result<void>& released) {
     if (released)
         return true;
     const int reason = released.error().errno_value;
-    return reason == EALREADY || reason == ENOENT || reason == ESTALE || reason == EBADF;
+    return reason == ENOENT || reason == ESTALE || reason == EBADF;
 }
 
 } // namespace

@@ -25,7 +25,7 @@ Result<void> LocalScheduling::stop() {
     const std::lock_guard lifecycle(lifecycle_mutex_);
     const auto scheduler = running();
     if (!scheduler)
-        return fail(EALREADY, Op::configure);
+        return fail(ENOENT, Op::no_scheduler);
     // Without mutex_: its thread may wait for a launch callback that destroys another xqueue.
     scheduler->stop();
     const std::lock_guard lock(mutex_);

@@ -20,7 +20,7 @@ public:
     explicit LocalScheduling(xqueue::Together& together) : together_(together) {}
 
     Result<void> start(Policy& policy); // EALREADY
-    Result<void> stop();                // EALREADY
+    Result<void> stop();                // ENOENT
 
     void created(const std::shared_ptr<Source>& source, std::uint32_t device);
     // Must come before the source's end.

@@ -222,7 +222,7 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
 Result<void> XQueue::release(Stopwatch& stopwatch) {
     Lock lock(mutex_);
     if (holds_ == 0)
-        return fail(EALREADY, Op::resume);
+        return fail(ENOENT, Op::nothing_held);
     if (holds_ == 1) {
         if (held_level_ != Level::block)
             stopwatch.start();

@@ -98,7 +98,7 @@ public:
     // Counted. Stops as much as the latency budget needs, and as can be where there is none. When
     // it returns, no launch is going on and none begins until the last resume.
     Result<Suspension> suspend(const SuspendMode& mode);
-    Result<void> resume(); // EALREADY: not suspended
+    Result<void> resume(); // ENOENT: not suspended
 
     // Forgets what is to be launched, relaunches included. Returns how many.
     Result<std::uint64_t> drop();

@@ -88,7 +88,7 @@ protected:
 TEST_F(ControlTest, opens_when_told_and_not_before) {
     void* stream = new_stream();
     EXPECT_FALSE(fs::exists(path()));
-    EXPECT_EQ(-EALREADY, xp_control_close());
+    EXPECT_EQ(-ENOENT, xp_control_close());
     ASSERT_EQ(0, xp_control_open(nullptr)) << xp_last_detail();
     EXPECT_EQ(-EALREADY, xp_control_open(nullptr));
     EXPECT_TRUE(fs::exists(path()));

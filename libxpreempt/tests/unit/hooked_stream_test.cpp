@@ -99,7 +99,7 @@ TEST_F(HookedStreamTest, a_hold_stops_the_queue_until_as_many_releases) {
     EXPECT_TRUE(stopped(low));
     ASSERT_EQ(0, xp_stream_release(low));
     EXPECT_FALSE(stopped(low));
-    EXPECT_EQ(-EALREADY, xp_stream_release(low));
+    EXPECT_EQ(-ENOENT, xp_stream_release(low));
 }
 
 TEST_F(HookedStreamTest, where_the_queue_is_shared_callers_wait_before_their_call) {

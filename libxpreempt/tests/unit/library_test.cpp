@@ -195,7 +195,7 @@ TEST_F(LibraryTest, a_suspended_xqueue_stops_and_starts_its_queue) {
     EXPECT_FALSE(runs(id));
     ASSERT_EQ(0, xp_xqueue_resume(xqueue));
     EXPECT_TRUE(runs(id));
-    EXPECT_EQ(-EALREADY, xp_xqueue_resume(xqueue));
+    EXPECT_EQ(-ENOENT, xp_xqueue_resume(xqueue));
     EXPECT_EQ(0, xp_xqueue_wait(xqueue, ticket));
     // UPDATE_QUEUE overwrites everything: ring and priority are what they were.
     EXPECT_EQ(ring, fake_driver()->queues[id].ring_base);
@@ -315,7 +315,7 @@ TEST_F(LibraryTest, the_scheduler_of_the_process_starts_once_and_stops) {
     state.sz = sizeof state;
     ASSERT_EQ(0, xp_sched_query(&state));
     EXPECT_EQ(0U, state.policy);
-    EXPECT_EQ(-EALREADY, xp_sched_stop());
+    EXPECT_EQ(-ENOENT, xp_sched_stop());
     EXPECT_EQ(-EOPNOTSUPP, xp_sched_start(0));
     EXPECT_EQ(-EOPNOTSUPP, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST + 1));
     ASSERT_EQ(0, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST)) << xp_last_detail();
@@ -330,7 +330,7 @@ TEST_F(LibraryTest, the_scheduler_of_the_process_starts_once_and_stops) {
     ASSERT_EQ(0, xp_sched_query(&state));
     EXPECT_EQ(1U, state.num_xqueues);
     EXPECT_EQ(0, xp_sched_stop());
-    EXPECT_EQ(-EALREADY, xp_sched_stop());
+    EXPECT_EQ(-ENOENT, xp_sched_stop());
     ASSERT_EQ(0, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST)); // and again
     EXPECT_EQ(0, xp_xqueue_destroy(before)); // the end of the process stops it
 }
@@ -393,7 +393,7 @@ TEST_F(LibraryTest, several_queues_stop_and_start_together) {
     EXPECT_EQ(-EALREADY, xp_queue_preempt(queues[1]));
     ASSERT_EQ(0, xp_queues_resume(queues, 2));
     EXPECT_TRUE(runs(first) && runs(second));
-    EXPECT_EQ(-EALREADY, xp_queues_resume(queues, 2));
+    EXPECT_EQ(-ENOENT, xp_queues_resume(queues, 2));
 
     // None, when one cannot: here because its handle holds it.
     ASSERT_EQ(0, xp_queue_preempt(queues[1]));

@@ -115,7 +115,7 @@ TEST_F(XQueueTest, suspends_are_counted) {
     ASSERT_TRUE(queue.submit(nothing));
     EXPECT_EQ(0U, hardware_.launched());
     ASSERT_TRUE(queue.resume());
-    EXPECT_EQ(EALREADY, queue.resume().error().errno_value);
+    EXPECT_EQ(ENOENT, queue.resume().error().errno_value);
     EXPECT_EQ((std::vector<std::string>{"interrupt", "restore"}), hardware_.verbs());
 }
 
