@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <iterator>
 #include <pthread.h>
+#include <utility>
 
 namespace xpreempt::sched {
 
@@ -106,7 +107,10 @@ void Scheduler::react() noexcept {
         event = pending_ ? event_ : Clock::now();
         pending_ = false;
     }
-    if (react_to(event, Patience::none) != Outcome::done)
+    Outcome outcome = Outcome::again;
+    while (outcome == Outcome::again)
+        outcome = react_to(event, Patience::none);
+    if (outcome != Outcome::done)
         note(false);
 }
 
@@ -143,15 +147,10 @@ Scheduler::Actions Scheduler::decide() {
     return actions;
 }
 
-// Comes with sources_mutex_. What was decided meanwhile is decided again.
-void Scheduler::let_go(Lock& lock, Entry& entry) {
+// Comes with sources_mutex_; acted_ is to be notified. True: a decision left it alone meanwhile.
+bool Scheduler::let_go(Entry& entry) {
     entry.acting = false;
-    const bool skipped = entry.skipped;
-    entry.skipped = false;
-    acted_.notify_all();
-    lock.unlock();
-    if (skipped)
-        note(false);
+    return std::exchange(entry.skipped, false);
 }
 
 Scheduler::Outcome Scheduler::act(const Action& action, Patience patience) {
@@ -186,7 +185,9 @@ Scheduler::Outcome Scheduler::act(const Action& action, Patience patience) {
         ++statistics_.failures;
         outcome = Outcome::refused;
     }
-    let_go(lock, *entry);
+    if (let_go(*entry))
+        outcome = std::max(outcome, Outcome::again);
+    acted_.notify_all();
     return outcome;
 }
 
@@ -258,8 +259,10 @@ void Scheduler::outlast_all() {
         lock.unlock();
         source->outlast();
         lock.lock();
-        let_go(lock, *find(source.get()));
-        lock.lock();
+        const bool skipped = let_go(*find(source.get()));
+        acted_.notify_all();
+        if (skipped)
+            note(false);
     }
 }
 
@@ -282,9 +285,13 @@ void Scheduler::work() {
         pending_ = wake_ = false;
         lock.unlock();
         // First what is done at once, for patience may last.
-        Outcome outcome = react_to(event, Patience::none);
+        Outcome outcome = Outcome::again;
+        while (outcome == Outcome::again)
+            outcome = react_to(event, Patience::none);
         if (outcome == Outcome::takes_patience)
             outcome = react_to(event, Patience::full);
+        if (outcome == Outcome::again)
+            note(false);
         outlast_all();
         refused = outcome == Outcome::refused;
         if (together_ != nullptr && !together_->retry())

@@ -89,7 +89,12 @@ private:
         const Source* source;
         Verdict verdict;
     };
-    enum class Outcome : std::uint8_t { done, refused, takes_patience };
+    enum class Outcome : std::uint8_t {
+        done,
+        again, // something was decided meanwhile that could not be done
+        refused,
+        takes_patience,
+    };
     using Lock = std::unique_lock<std::mutex>;
     using Actions = std::vector<Action>;
     using Part = std::span<const Action>;
@@ -99,7 +104,7 @@ private:
     Actions decide();
     Outcome act(const Action& action, Patience patience);
     Entry* find(const Source* source);
-    void let_go(Lock& lock, Entry& entry);
+    static bool let_go(Entry& entry);
     Outcome act_all(Part actions, Patience patience);
     std::vector<xqueue::QueueName> queues_of(Part actions);
     void note_reaction(Time event);
