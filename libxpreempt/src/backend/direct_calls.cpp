@@ -208,6 +208,12 @@ void DirectCalls::watch() {
             changed_.wait(lock);
     }
     watching_ = false;
+    changed_.notify_all();
+}
+
+void DirectCalls::join() {
+    Lock lock(mutex_);
+    changed_.wait(lock, [this] { return !watching_; });
 }
 
 void DirectCalls::watch_once(Lock& lock) {
@@ -266,11 +272,23 @@ void DirectStreams::forget_all() {
     known_.clear();
 }
 
-void DirectStreams::shut() {
+std::vector<std::shared_ptr<DirectCalls>> DirectStreams::all() const {
     const std::lock_guard lock(mutex_);
+    std::vector<std::shared_ptr<DirectCalls>> all;
     for (const Known& known : known_)
-        if (const auto calls = known.calls.lock())
-            calls->shut();
+        if (auto calls = known.calls.lock())
+            all.push_back(std::move(calls));
+    return all;
+}
+
+void DirectStreams::shut() {
+    for (const auto& calls : all())
+        calls->shut();
+}
+
+void DirectStreams::join() {
+    for (const auto& calls : all())
+        calls->join();
 }
 
 } // namespace xpreempt::backend

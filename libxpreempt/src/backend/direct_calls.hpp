@@ -61,8 +61,10 @@ public:
     void begin_destroy();
     void end_destroy(bool destroyed);
 
-    // For the end of the process: everybody goes on.
+    // For the end of the process: everybody goes on. Then, when all queues run, until no thread of
+    // ours is in HIP, which goes down.
     void shut();
+    void join();
 
 private:
     using Lock = std::unique_lock<std::mutex>;
@@ -123,9 +125,12 @@ public:
     // Called when any() changes. Set once, before the first of().
     void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
 
+    // As of each stream.
     void shut();
+    void join();
 
 private:
+    [[nodiscard]] std::vector<std::shared_ptr<DirectCalls>> all() const;
     struct Known {
         const void* key;
         std::weak_ptr<DirectCalls> calls;

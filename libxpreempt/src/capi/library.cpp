@@ -278,6 +278,7 @@ void Library::let_everything_run() {
     // First of all: a launch that is going on may wait for a queue that is held, and the rest here
     // waits for the launch.
     holds_.release_all();
+    direct_.join();
     for (const auto& xqueue : xqueues.all()) {
         (void)xqueue->drop();
         while (xqueue->state().suspends > 0 && xqueue->resume()) {

@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <kfd_preempt.h>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <sys/stat.h>
@@ -395,7 +396,19 @@ EXPORT int hipStreamWaitEvent(void* stream, void*, unsigned) {
 EXPORT int hipEventQuery(void* event) {
     return answer_question(static_cast<const Event*>(event)->stream);
 }
+// The real one goes down with the process, and who is in it then falls.
+struct GoesDown {
+    ~GoesDown() {
+        if (fake_behaviour.synchronizing != 0)
+            _exit(77);
+    }
+} const goes_down;
+
 EXPORT int hipEventSynchronize(void* event) {
+    ++fake_behaviour.synchronizing;
+    const auto left = [](const std::atomic<unsigned>*) { --fake_behaviour.synchronizing; };
+    const std::unique_ptr<const std::atomic<unsigned>, decltype(left)> here(
+        &fake_behaviour.synchronizing, left);
     const auto* recorded = static_cast<const Event*>(event);
     while (recorded != nullptr && recorded->stream != nullptr &&
            (recorded->stream == fake_behaviour.running[0] ||

@@ -42,6 +42,7 @@ struct Hip {
     unsigned question_us = 0;        // a question whether something is done takes so long
     unsigned begin_us = 0;           // and so does the return from the begin of a capture
     std::atomic<unsigned> asked{0};  // answer: such questions
+    std::atomic<unsigned> synchronizing{0};  // answer: threads in hipEventSynchronize()
     std::atomic<bool> captures_ended{false}; // answer: a question ended them
 };
 

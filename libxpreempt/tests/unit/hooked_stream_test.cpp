@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 #include <string_view>
 #include <thread>
+#include <unistd.h>
 
 extern "C" {
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
@@ -266,6 +267,27 @@ TEST_F(HookedStreamTest, a_stream_that_is_destroyed_is_scheduled_no_more) {
     EXPECT_EQ(0, xp_stream_get_priority(high, &priority));
     EXPECT_EQ(0, priority);
     EXPECT_EQ(0, xp_sched_stop());
+}
+
+// HIP goes down in the exit: no thread may be in it then.
+TEST_F(HookedStreamTest, the_process_ends_while_work_is_waited_for) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            give_priorities();
+            schedule();
+            run(low, high);
+            launch(low);
+            launch(high);
+            while (fake_hip()->synchronizing == 0)
+                std::this_thread::yield();
+            std::thread([] {
+                usleep(20000); // the work ends while the process does
+                run(nullptr);
+            }).detach();
+            std::exit(0);
+        },
+        ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(HookedStreamTest, what_cannot_be_held_is_refused) {
