@@ -6,6 +6,8 @@
 
 #include <xpreempt/xpreempt.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <system_error>
 #include <tl/expected.hpp>
@@ -83,6 +85,11 @@ public:
     }
     Expected<void> wait(std::uint64_t ticket) {
         return detail::as_expected(xp_xqueue_wait(xqueue_, ticket));
+    }
+    // timed_out when it has not completed by then; 0 asks only.
+    Expected<void> wait_for(std::uint64_t ticket, std::chrono::nanoseconds timeout) {
+        return detail::as_expected(xp_xqueue_wait_for(
+            xqueue_, ticket, static_cast<std::uint64_t>(std::max(timeout.count(), {}))));
     }
     Expected<void> wait_all() { return detail::as_expected(xp_xqueue_wait_all(xqueue_)); }
 

@@ -140,6 +140,14 @@ int xp_xqueue_wait(xp_xqueue_t xqueue, uint64_t ticket);
 int xp_xqueue_wait_all(xp_xqueue_t xqueue);
 
 /**
+ * xp_xqueue_wait_for() - xp_xqueue_wait() for so long at most
+ * @timeout_ns: 0 asks and does not wait; UINT64_MAX waits for ever
+ *
+ * -ETIMEDOUT: it has not completed by then. Looks every 10 us at first, later every 1 ms.
+ */
+int xp_xqueue_wait_for(xp_xqueue_t xqueue, uint64_t ticket, uint64_t timeout_ns);
+
+/**
  * xp_xqueue_suspend() - stops the xqueue, as much of it as possible
  * @flags: XP_SUSPEND_*
  * @level: receives the level reached; may be NULL

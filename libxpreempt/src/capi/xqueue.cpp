@@ -2,6 +2,7 @@
 // xpreempt/xqueue.h and stats.h
 #include "capi/fence.hpp"
 
+#include <chrono>
 #include <string>
 #include <xpreempt/stats.h>
 
@@ -197,6 +198,18 @@ int xp_xqueue_submit_command(xp_xqueue_t xqueue, const struct xp_command* comman
 
 int xp_xqueue_wait(xp_xqueue_t xqueue, uint64_t ticket) {
     return with(xqueue, [&](xqueue::XQueue& found) { return found.wait(ticket); });
+}
+
+int xp_xqueue_wait_for(xp_xqueue_t xqueue, uint64_t ticket, uint64_t timeout_ns) {
+    return with(xqueue, [&](xqueue::XQueue& found) {
+        using Clock = std::chrono::steady_clock;
+        const auto now = Clock::now();
+        const auto most = std::chrono::nanoseconds(Clock::time_point::max() - now).count();
+        if (timeout_ns >= static_cast<std::uint64_t>(most))
+            return found.wait(ticket);
+        return found.wait_until(
+            ticket, now + std::chrono::nanoseconds(static_cast<std::int64_t>(timeout_ns)));
+    });
 }
 
 int xp_xqueue_wait_all(xp_xqueue_t xqueue) {

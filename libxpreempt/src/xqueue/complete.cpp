@@ -12,6 +12,10 @@ namespace {
 // Bounds what is remembered for a program that never waits for what it dropped.
 constexpr std::size_t max_dropped = 1024;
 
+// Nobody tells when a marker passes: the time between two looks at it.
+constexpr std::chrono::steady_clock::duration first_look = std::chrono::microseconds(10),
+                                              longest_look = std::chrono::milliseconds(1);
+
 } // namespace
 
 // Takes note of markers that have passed, without waiting.
@@ -127,12 +131,50 @@ Result<void> XQueue::wait(Ticket ticket) {
     if (ticket == 0 || ticket > submitted_)
         return fail(EINVAL, Op::wait);
     const auto finished = finish(lock, ticket);
+    return finished ? failure_of(ticket) : finished;
+}
+
+// The answer of a launch by the worker is told once.
+Result<void> XQueue::failure_of(Ticket ticket) {
     const auto failure = failures_.find(ticket);
-    if (!finished || failure == failures_.end())
-        return finished;
+    if (failure == failures_.end())
+        return {};
     const Error error = failure->second;
     failures_.erase(failure);
     return tl::make_unexpected(error);
+}
+
+bool XQueue::is_finished(Ticket ticket) const {
+    return ticket <= completed_ || dropped_from(ticket) != 0 || broken_.errno_value != 0;
+}
+
+// There is no marker behind it that could tell, and one can be placed.
+bool XQueue::may_mark(Ticket ticket) const {
+    const bool marked = !markers_.empty() && markers_.back().ticket >= ticket;
+    return !marked && ticket <= launched_ && !launching_ && !taking_back_ && !hardware_held();
+}
+
+Result<void> XQueue::wait_until(Ticket ticket, std::chrono::steady_clock::time_point deadline) {
+    if (called_from_launch())
+        return fail(EDEADLK, Op::wait);
+    Lock lock(mutex_);
+    if (ticket == 0 || ticket > submitted_)
+        return fail(EINVAL, Op::wait);
+    for (auto pause = first_look; !is_finished(ticket); pause = std::min(2 * pause, longest_look)) {
+        if (may_mark(ticket))
+            if (const auto placed = place_marker(lock); !placed)
+                return placed;
+        if (!hardware_held())
+            reap(lock);
+        if (is_finished(ticket))
+            break;
+        const auto now = std::chrono::steady_clock::now();
+        if (now >= deadline)
+            return fail(ETIMEDOUT, Op::wait);
+        changed_.wait_until(lock, std::min(deadline, now + pause));
+    }
+    const auto finished = finish(lock, ticket); // does not wait any more
+    return finished ? failure_of(ticket) : finished;
 }
 
 Result<void> XQueue::wait_all() {

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -94,6 +95,9 @@ public:
     // ECANCELED: dropped. The launch callback's errno when it failed. EINVAL: no such ticket yet.
     Result<void> wait(Ticket ticket);
     Result<void> wait_all();
+    // ETIMEDOUT: not by then. Looks at the hardware from time to time; a time that has passed asks
+    // once.
+    Result<void> wait_until(Ticket ticket, std::chrono::steady_clock::time_point deadline);
 
     // Counted. Stops as much as the latency budget needs, and as can be where there is none. When
     // it returns, no launch is going on and none begins until the last resume.
@@ -167,6 +171,9 @@ private:
     // complete.cpp
     using Dropped = std::map<Ticket, Ticket>; // first to last
     Result<void> finish(Lock& lock, Ticket ticket);
+    Result<void> failure_of(Ticket ticket);
+    bool is_finished(Ticket ticket) const;
+    bool may_mark(Ticket ticket) const;
     Result<void> finish_all(Lock& lock, Ticket last);
     Result<void> wait_marked(Lock& lock, const Marked& marked);
     void reap(Lock& lock);
