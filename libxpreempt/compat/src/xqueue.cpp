@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <dlfcn.h>
 #include <limits>
+#include <optional>
 
 using namespace xpreempt::compat;
 
@@ -47,29 +48,26 @@ template <typename Function> Function* hip_function(const char* name) {
 }
 
 // HIP's word, which knows of what was launched past the XQueue, and what completed unseen. A stream
-// that is captured must not be asked.
-bool is_stream_idle(HwQueueHandle hwq) {
+// that is captured must not be asked. Nothing: there is no HIP.
+std::optional<bool> is_stream_idle(HwQueueHandle hwq) {
     static auto* const query = hip_function<int(void*)>("hipStreamQuery");
     static auto* const is_capturing = hip_function<int(void*, int*)>("hipStreamIsCapturing");
+    if (query == nullptr)
+        return std::nullopt;
     int captured = 0;
     if (is_capturing != nullptr && is_capturing(stream_of(hwq), &captured) == 0 && captured != 0)
         return true;
-    return query != nullptr && query(stream_of(hwq)) == 0;
+    return query(stream_of(hwq)) == 0;
 }
 
 bool is_idle(const XQueue& queue, const xp_xqueue_state& state) {
-    if (state.pending > 0)
-        return false;
-    // Without HIP there is nothing but the commands.
-    if (state.in_flight == 0 && hip_function<int(void*)>("hipStreamQuery") == nullptr)
-        return true;
-    return is_stream_idle(queue.hw_queue);
+    return state.pending == 0 && is_stream_idle(queue.hw_queue).value_or(state.in_flight == 0);
 }
 
 // What the program launched into the stream itself is the XQueue's as well.
 int wait_direct(const XQueue& queue) {
     static auto* const synchronize = hip_function<int(void*)>("hipStreamSynchronize");
-    if (synchronize == nullptr || is_stream_idle(queue.hw_queue))
+    if (synchronize == nullptr || is_stream_idle(queue.hw_queue).value_or(true))
         return 0;
     return synchronize(stream_of(queue.hw_queue)) == 0 ? 0 : -EIO;
 }
@@ -218,8 +216,12 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
         }
         if ((flags & kQueueSuspendFlagSyncHwQueue) != 0)
             native |= XP_SUSPEND_FINISH_LAUNCHED;
-        const int answer = xp_xqueue_suspend(queue.native, native, nullptr);
+        std::uint32_t level = 0;
+        int answer = xp_xqueue_suspend(queue.native, native, &level);
         queue.suspended = answer == 0;
+        // Where nothing that was launched is stopped, all of it ends.
+        if (answer == 0 && level == XP_LEVEL_BLOCK && (flags & kQueueSuspendFlagSyncHwQueue) != 0)
+            answer = wait_direct(queue);
         return result_of(answer);
     });
 }

@@ -15,6 +15,9 @@ namespace {
 // Where no marker can be placed, as in a captured stream: until it is tried again.
 constexpr std::chrono::milliseconds first_pause{1}, longest_pause{64};
 
+// A marker costs the stream a barrier: no more than one in so long, however many calls there are.
+constexpr std::chrono::microseconds between_markers{200};
+
 } // namespace
 
 DirectCalls::~DirectCalls() {
@@ -216,16 +219,20 @@ void DirectCalls::join() {
     changed_.wait(lock, [this] { return !watching_; });
 }
 
+// When the work that there is now has ended.
 void DirectCalls::watch_once(Lock& lock) {
+    const auto ends = [this] { return observer_ == nullptr || gone_ || shut_ || standing_; };
+    if (changed_.wait_until(lock, last_marked_ + between_markers, ends))
+        return;
+    last_marked_ = std::chrono::steady_clock::now();
     const std::uint64_t seen = made_;
     Result<std::shared_ptr<xqueue::Marker>> marker;
     for (auto pause = first_pause;; pause = std::min(2 * pause, longest_pause)) {
         marker = mark(lock);
         if (marker)
             break;
-        if (observer_ == nullptr || gone_ || shut_ || standing_)
+        if (changed_.wait_for(lock, pause, ends))
             return;
-        changed_.wait_for(lock, pause);
     }
     lock.unlock();
     const auto passed = (*marker)->wait();
@@ -267,9 +274,17 @@ void DirectStreams::forget(const void* key) {
     std::erase_if(known_, [=](const Known& known) { return known.key == key; });
 }
 
-void DirectStreams::forget_all() {
+void DirectStreams::begin_reset() {
+    for (const auto& calls : all())
+        calls->begin_destroy();
+}
+
+void DirectStreams::end_reset(bool reset) {
+    for (const auto& calls : all())
+        calls->end_destroy(reset);
     const std::lock_guard lock(mutex_);
-    known_.clear();
+    if (reset)
+        known_.clear();
 }
 
 std::vector<std::shared_ptr<DirectCalls>> DirectStreams::all() const {

@@ -8,6 +8,7 @@
 #include "xqueue/source.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -101,7 +102,8 @@ private:
     bool work_ = false;                       // not known to be complete
     bool told_work_ = false;                  // what the observer knows
     bool standing_ = false;
-    bool watching_ = false;     // there is a thread
+    bool watching_ = false;                               // there is a thread
+    std::chrono::steady_clock::time_point last_marked_{}; // by it
     std::uint32_t marking_ = 0; // threads that are about to put a marker into the stream
     bool gone_ = false;         // the stream is, or is about to be
     bool shut_ = false;
@@ -120,7 +122,9 @@ public:
 
     // The stream is destroyed: another one may have its key.
     void forget(const void* key);
-    void forget_all();
+    // Around a call that destroys all streams.
+    void begin_reset();
+    void end_reset(bool reset);
 
     // Called when any() changes. Set once, before the first of().
     void on_change(std::function<void()> changed) { changed_ = std::move(changed); }

@@ -179,6 +179,8 @@ int Gates::enter_held(const Call& call) {
 void Gates::enter_direct(const Call& call) {
     if (Ungated::here() || shut_.load(std::memory_order_relaxed))
         return;
+    if (call.call_class == CallClass::device_reset)
+        return direct_.begin_reset();
     const bool is_work = ((work >> static_cast<unsigned>(call.call_class)) & 1) != 0;
     const bool destroys = call.call_class == CallClass::stream_destroy;
     if (!is_work && !destroys)
@@ -202,8 +204,8 @@ void Gates::leave_direct(const Call& call, int error) {
     }
     if (done && call.call_class == CallClass::stream_destroy)
         direct_.forget(call.stream);
-    if (done && call.call_class == CallClass::device_reset)
-        direct_.forget_all();
+    if (call.call_class == CallClass::device_reset)
+        direct_.end_reset(done);
 }
 
 Result<std::shared_ptr<xqueue::Marker>> Gates::mark(hip::Stream key, hip::Stream handle,

@@ -380,6 +380,7 @@ EXPORT int hipEventDestroy(void* event) {
     return 0;
 }
 EXPORT int hipEventRecord(void* event, void* stream) {
+    ++fake_behaviour.records;
     if (auto* recorded = static_cast<Event*>(event); recorded != nullptr) {
         if (recorded->device != stream_of(stream)->device)
             return 400;

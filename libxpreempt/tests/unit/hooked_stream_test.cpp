@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <string_view>
@@ -266,6 +267,23 @@ TEST_F(HookedStreamTest, a_stream_that_is_destroyed_is_scheduled_no_more) {
     std::int32_t priority = 0;
     EXPECT_EQ(0, xp_stream_get_priority(high, &priority));
     EXPECT_EQ(0, priority);
+    EXPECT_EQ(0, xp_sched_stop());
+}
+
+// Each marker is a barrier between two kernels.
+TEST_F(HookedStreamTest, a_stream_that_is_always_busy_gets_few_markers) {
+    give_priorities();
+    schedule();
+    const auto begin = std::chrono::steady_clock::now();
+    const unsigned before = fake_hip()->records;
+    for (int i = 0; i < 200; ++i) {
+        ASSERT_EQ(0, launch(high));
+        usleep(10); // or nobody else gets to run
+    }
+    const auto us = std::chrono::duration_cast<std::chrono::microseconds>(
+                        std::chrono::steady_clock::now() - begin)
+                        .count();
+    EXPECT_LE(fake_hip()->records - before, us / 200 + 4);
     EXPECT_EQ(0, xp_sched_stop());
 }
 
