@@ -64,7 +64,7 @@ bool is_idle(const XQueue& queue, const xp_xqueue_state& state) {
     return state.pending == 0 && is_stream_idle(queue.hw_queue).value_or(state.in_flight == 0);
 }
 
-// What the program launched into the stream itself is the XQueue's as well.
+// Work that the program launched into the stream directly counts as the XQueue's.
 int wait_direct(const XQueue& queue) {
     static auto* const synchronize = hip_function<int(void*)>("hipStreamSynchronize");
     if (synchronize == nullptr || is_stream_idle(queue.hw_queue).value_or(true))

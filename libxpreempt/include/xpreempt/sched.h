@@ -29,7 +29,7 @@ int xp_xqueue_get_priority(xp_xqueue_t xqueue, int32_t *priority);
  * xp_stream_set_priority() - the same for a stream whose program launches into it directly
  *
  * From here on a scheduler holds the stream as xp_stream_hold() does, and its work counts like that
- * of an xqueue; a thread waits for the end of it. Of a stream with an xqueue it is the xqueue's
+ * of an xqueue; a thread waits for the end of it. If the stream has an xqueue, this sets the xqueue's
  * priority. -ENOSYS: without libxpreempt-hook.so nobody sees the calls. -EOPNOTSUPP:
  * hipStreamPerThread.
  */
@@ -49,10 +49,11 @@ enum xp_policy {
  * priority, those to come included
  * @policy: XP_POLICY_*; another one is -EOPNOTSUPP
  *
- * Starts a thread, and one for each xqueue that waits for the end of its work. Who brings work
- * suspends what is below it before it goes on. An xqueue that has to wait is suspended at the best level that it can reach; suspends of others count on top. What an
- * xqueue launched before its suspend may still run for a moment, or at XP_LEVEL_BLOCK until it has
- * completed. -EALREADY: a scheduler runs.
+ * Starts a thread, and one for each xqueue that waits for the end of its work. The thread that
+ * submits work first suspends what has less priority. An xqueue that has to wait is suspended at the
+ * best level that it can reach; suspends of others count on top. What an xqueue launched before its
+ * suspend may still run for a moment, or at XP_LEVEL_BLOCK until it has completed.
+ * -EALREADY: a scheduler runs.
  *
  * Without libxpreempt-hook.so the GPU of an xqueue is not known, and all of them count as one GPU's.
  */

@@ -111,11 +111,11 @@ int xp_stream_create(void **stream);
  * At XP_LEVEL_INTERRUPT its running kernel stops where it is. At XP_LEVEL_BLOCK, as where other
  * streams share the queue, each thread that wants to put work into the stream waits before its HIP
  * call, one that holds a lock meanwhile included; what is in the stream completes, and calls that
- * have begun go on. Who waits for the stream waits until it is released. So do not release it behind
- * a call of the same thread that puts work into it.
+ * have begun go on. A thread that waits for the stream waits until the release, so release it from a
+ * thread that does not use the stream.
  *
  * Counted: it runs after as many xp_stream_release(); the first hold decides the level. A stream that
- * was never used is touched. Of a stream with an xqueue this is xp_xqueue_suspend(). A hold ends with
+ * was never used is touched. If the stream has an xqueue, the xqueue is suspended. A hold ends with
  * its stream. -ENOSYS: without libxpreempt-hook.so nobody sees the calls. -EOPNOTSUPP:
  * hipStreamPerThread, or the level is not to be had.
  */
