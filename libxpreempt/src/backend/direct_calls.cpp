@@ -119,7 +119,7 @@ std::uint32_t DirectCalls::waiters() const {
     return waiters_;
 }
 
-// Who decides that this stream has to wait does so before the call, which then waits.
+// The scheduler may decide here that this stream has to wait; then the call is kept back at once.
 void DirectCalls::before(bool will_wait) {
     Lock lock(mutex_);
     ++calls_;

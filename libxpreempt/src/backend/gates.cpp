@@ -45,7 +45,7 @@ constexpr std::uint64_t while_direct =
 constexpr std::uint64_t while_held =
     while_direct | mask_of(CallClass::event_wait, CallClass::stream_wait, CallClass::device_wait);
 
-// Of the calling thread's call, between before and after.
+// The stream that the calling thread works on, from before its HIP call until after it.
 thread_local std::shared_ptr<DirectCalls> direct_here;
 
 const SeenQueue* find(const Queues& queues, hip::QueueRef ref) {

@@ -107,10 +107,7 @@ void Scheduler::react() noexcept {
         event = pending_ ? event_ : Clock::now();
         pending_ = false;
     }
-    Outcome outcome = Outcome::again;
-    while (outcome == Outcome::again)
-        outcome = react_to(event, Patience::none);
-    if (outcome != Outcome::done)
+    if (react_at_once(event) != Outcome::done)
         note(false);
 }
 
@@ -246,6 +243,15 @@ Scheduler::Outcome Scheduler::react_to(Time event, Patience patience) {
     return std::max(stopped, started);
 }
 
+// Does all that needs no patience, what is decided meanwhile included. Never returns
+// Outcome::again.
+Scheduler::Outcome Scheduler::react_at_once(Time event) {
+    Outcome outcome = Outcome::again;
+    while (outcome == Outcome::again)
+        outcome = react_to(event, Patience::none);
+    return outcome;
+}
+
 void Scheduler::outlast_all() {
     Lock lock(sources_mutex_);
     for (;;) {
@@ -285,9 +291,7 @@ void Scheduler::work() {
         pending_ = wake_ = false;
         lock.unlock();
         // First what is done at once, for patience may last.
-        Outcome outcome = Outcome::again;
-        while (outcome == Outcome::again)
-            outcome = react_to(event, Patience::none);
+        Outcome outcome = react_at_once(event);
         if (outcome == Outcome::takes_patience)
             outcome = react_to(event, Patience::full);
         if (outcome == Outcome::again)

@@ -109,6 +109,7 @@ private:
     std::vector<xqueue::QueueName> queues_of(Part actions);
     void note_reaction(Time event);
     Outcome react_to(Time event, Patience patience);
+    Outcome react_at_once(Time event);
     void outlast_all();
 
     Policy& policy_;

@@ -45,7 +45,6 @@ struct State {
     std::uint32_t in_flight;
     Level held_level; // meaningless without suspends
     Way held_way;
-    bool has_work; // anything that is not known to be complete, a launch that is going on included
     std::uint32_t threshold; // now in effect
     std::uint32_t batch;
     std::uint64_t command_ns; // measured for a latency budget, 0: not known
