@@ -42,6 +42,7 @@ int xp_stream_get_priority(void *stream, int32_t *priority);
 enum xp_policy {
 	/* of each GPU the xqueues with work and the highest priority run, those below are suspended */
 	XP_POLICY_HIGHEST_PRIORITY_FIRST = 1,
+	XP_POLICY_PROGRAM = 255, /* a function of the program, see xp_sched_start_policy() */
 };
 
 /**
@@ -58,6 +59,39 @@ enum xp_policy {
  * Without libxpreempt-hook.so the GPU of an xqueue is not known, and all of them count as one GPU's.
  */
 int xp_sched_start(uint32_t policy);
+
+/* An xqueue, or a stream that was given a priority, as a policy sees it. */
+struct xp_sched_source {
+	xp_xqueue_t xqueue; /* handle 0: a stream without an xqueue */
+	void *stream;
+	uint32_t gpu_id; /* 0: not known */
+	int32_t priority;
+	uint32_t ready; /* 1: has work, and no other suspend keeps it from running */
+	uint32_t held; /* 1: the scheduler has suspended it */
+	uint64_t reserved[2]; /* 0 */
+};
+
+/**
+ * Decides which sources run. Called at each event: work came or ended, a suspend of others came or
+ * ended, a priority changed; and at the time that it returned last.
+ * @sources: those of one GPU are neighbours
+ * @now_ns: CLOCK_MONOTONIC
+ * @suspend: one for each source, 0; set those to 1 that are not to run
+ *
+ * Returns when to be called again if nothing happens, on the clock of @now_ns; UINT64_MAX: never.
+ * A time that is less than 50 us ahead counts as 50 us. One thread calls at a time, often the one
+ * that submits: be short. Must not call the library, nor throw.
+ */
+typedef uint64_t (*xp_policy_fn)(const struct xp_sched_source *sources, size_t count,
+				 uint64_t now_ns, uint8_t *suspend, void *argument);
+
+/**
+ * xp_sched_start_policy() - as xp_sched_start(), with a policy of the program
+ *
+ * Suspending a source without work costs as much as one with work. The policy is called until
+ * xp_sched_stop() returns; if it throws, all sources run.
+ */
+int xp_sched_start_policy(xp_policy_fn policy, void *argument);
 
 /** xp_sched_stop() - ends it; what it suspended runs again. -ENOENT: none runs */
 int xp_sched_stop(void);

@@ -202,7 +202,7 @@ Result<void> Library::set_priority(hip::Stream stream, std::int32_t priority) {
     (*hooked)->set_priority(priority);
     if (order_.add_owner(owner_id(**hooked), key)) {
         const auto queue = mapping_.queue_of(key);
-        scheduling.created(*hooked, queue ? queue->gpu_id : 0);
+        scheduling.created(*hooked, {queue ? queue->gpu_id : 0, 0, stream});
     }
     order_.set_priority(owner_id(**hooked), priority);
     if (const auto scheduler = scheduling.running())

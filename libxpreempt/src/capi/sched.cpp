@@ -1,11 +1,55 @@
 // SPDX-License-Identifier: MIT
 // xpreempt/sched.h
+#include "base/log.hpp"
 #include "capi/fence.hpp"
 
+#include <chrono>
+#include <span>
+#include <vector>
 #include <xpreempt/sched.h>
 
 using namespace xpreempt;
 using namespace xpreempt::capi;
+
+namespace {
+
+// The program's function in the terms of the scheduler.
+struct ProgramPolicy {
+    xp_policy_fn policy;
+    void* argument;
+
+    sched::Time operator()(std::span<const sched::QueueView> queues, sched::Time now,
+                           std::span<sched::Verdict> verdicts) const {
+        std::vector<xp_sched_source> sources;
+        sources.reserve(queues.size());
+        for (const sched::QueueView& view : queues)
+            sources.push_back({{view.xqueue},
+                               view.stream,
+                               view.device,
+                               view.priority,
+                               view.ready ? 1U : 0U,
+                               view.held ? 1U : 0U,
+                               {}});
+        std::vector<std::uint8_t> suspend(queues.size(), 0);
+        const auto since_boot = std::chrono::nanoseconds(now.time_since_epoch());
+        std::uint64_t next = UINT64_MAX;
+        try {
+            next = policy(sources.data(), sources.size(),
+                          static_cast<std::uint64_t>(since_boot.count()), suspend.data(), argument);
+        } catch (...) {
+            log::report(log::Level::error, "the policy threw an exception: all sources run");
+            std::ranges::fill(suspend, std::uint8_t{0});
+        }
+        for (std::size_t i = 0; i < verdicts.size(); ++i)
+            verdicts[i] = suspend[i] != 0 ? sched::Verdict::suspend : sched::Verdict::run;
+        constexpr auto most = std::chrono::nanoseconds::max().count();
+        return next >= static_cast<std::uint64_t>(most)
+                   ? sched::at_next_event
+                   : sched::Time(std::chrono::nanoseconds(static_cast<std::int64_t>(next)));
+    }
+};
+
+} // namespace
 
 extern "C" {
 
@@ -59,7 +103,16 @@ int xp_sched_start(uint32_t policy) {
         if (policy != XP_POLICY_HIGHEST_PRIORITY_FIRST)
             return fail(EOPNOTSUPP, Op::configure);
         library.release_at_exit();
-        return library.scheduling.start(sched::highest_priority_first);
+        return library.scheduling.start(sched::highest_priority_first, policy);
+    });
+}
+
+int xp_sched_start_policy(xp_policy_fn policy, void* argument) {
+    return fence([&](Library& library) -> Result<void> {
+        if (policy == nullptr)
+            return refuse_null("policy");
+        library.release_at_exit();
+        return library.scheduling.start(ProgramPolicy{policy, argument}, XP_POLICY_PROGRAM);
     });
 }
 
@@ -74,7 +127,7 @@ int xp_sched_query(struct xp_sched_state* state) {
         struct xp_sched_state ours{};
         if (const auto scheduler = library.scheduling.running()) {
             const sched::Statistics now = scheduler->statistics();
-            ours.policy = XP_POLICY_HIGHEST_PRIORITY_FIRST;
+            ours.policy = library.scheduling.kind();
             ours.num_xqueues = static_cast<std::uint32_t>(scheduler->size());
             ours.decisions = now.decisions;
             ours.suspends = now.suspends;

@@ -130,7 +130,7 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
             return fail(EBUSY, Op::second_xqueue);
         }
         const auto queue = library.mapping().queue_of(stream);
-        library.scheduling.created(created, queue ? queue->gpu_id : 0);
+        library.scheduling.created(created, {queue ? queue->gpu_id : 0, handle, stream});
         library.labels.add_xqueue(handle, key);
         if (hooked) {
             library.set_priority(handle, *created, hooked->priority());

@@ -7,7 +7,7 @@
 
 namespace xpreempt::sched {
 
-void highest_priority_first(std::span<const QueueView> queues, Time, std::span<Verdict> verdicts) {
+Time highest_priority_first(std::span<const QueueView> queues, Time, std::span<Verdict> verdicts) {
     for (std::size_t begin = 0; begin < queues.size();) {
         std::size_t end = begin;
         std::int32_t highest = std::numeric_limits<std::int32_t>::min();
@@ -19,6 +19,7 @@ void highest_priority_first(std::span<const QueueView> queues, Time, std::span<V
                                   ? Verdict::suspend
                                   : Verdict::run;
     }
+    return at_next_event;
 }
 
 } // namespace xpreempt::sched

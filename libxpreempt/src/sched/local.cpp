@@ -3,18 +3,20 @@
 #include "sched/local.hpp"
 
 #include <cerrno>
+#include <utility>
 
 namespace xpreempt::sched {
 
-Result<void> LocalScheduling::start(Policy& policy) {
+Result<void> LocalScheduling::start(Policy policy, std::uint32_t kind) {
     const std::lock_guard lifecycle(lifecycle_mutex_);
     std::unique_lock lock(mutex_);
     if (scheduler_)
         return fail(EALREADY, Op::configure);
-    scheduler_ = Scheduler::make(policy, &together_);
+    scheduler_ = Scheduler::make(std::move(policy), &together_);
+    kind_ = kind;
     for (const Known& known : known_)
         if (const auto source = known.source.lock())
-            scheduler_->add(source, known.device);
+            scheduler_->add(source, known.name);
     const auto scheduler = scheduler_;
     lock.unlock();
     scheduler->changed();
@@ -33,11 +35,11 @@ Result<void> LocalScheduling::stop() {
     return {};
 }
 
-void LocalScheduling::created(const std::shared_ptr<Source>& source, std::uint32_t device) {
+void LocalScheduling::created(const std::shared_ptr<Source>& source, const SourceName& name) {
     const std::lock_guard lock(mutex_);
-    known_.push_back({source, source.get(), device});
+    known_.push_back({source, source.get(), name});
     if (scheduler_)
-        scheduler_->add(source, device);
+        scheduler_->add(source, name);
 }
 
 void LocalScheduling::destroyed(const Source& source) {
@@ -52,6 +54,11 @@ void LocalScheduling::destroyed(const Source& source) {
 std::shared_ptr<Scheduler> LocalScheduling::running() const {
     const std::lock_guard lock(mutex_);
     return scheduler_;
+}
+
+std::uint32_t LocalScheduling::kind() const {
+    const std::lock_guard lock(mutex_);
+    return kind_;
 }
 
 } // namespace xpreempt::sched

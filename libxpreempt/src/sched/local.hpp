@@ -19,21 +19,23 @@ public:
     // together: outlives every scheduler.
     explicit LocalScheduling(xqueue::Together& together) : together_(together) {}
 
-    Result<void> start(Policy& policy); // EALREADY
-    Result<void> stop();                // ENOENT
+    // kind: returned by kind(), means nothing here. EALREADY: one runs.
+    Result<void> start(Policy policy, std::uint32_t kind);
+    Result<void> stop(); // ENOENT
 
-    void created(const std::shared_ptr<Source>& source, std::uint32_t device);
+    void created(const std::shared_ptr<Source>& source, const SourceName& name);
     // Must come before the source's end.
     void destroyed(const Source& source);
 
     // nullptr: none. It may be stopped at any time, and then does nothing any more.
     [[nodiscard]] std::shared_ptr<Scheduler> running() const;
+    [[nodiscard]] std::uint32_t kind() const; // of the policy that runs, or ran last
 
 private:
     struct Known {
         std::weak_ptr<Source> source;
         const Source* address;
-        std::uint32_t device;
+        SourceName name;
     };
 
     xqueue::Together& together_;
@@ -41,6 +43,7 @@ private:
     mutable std::mutex mutex_;
     std::vector<Known> known_;
     std::shared_ptr<Scheduler> scheduler_;
+    std::uint32_t kind_ = 0;
 };
 
 } // namespace xpreempt::sched

@@ -2,8 +2,11 @@
 // Snapshot, decision, actions; and again when something happens.
 #include "sched/scheduler.hpp"
 
+#include "base/log.hpp"
+
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <iterator>
 #include <pthread.h>
 #include <utility>
@@ -17,13 +20,16 @@ namespace {
 // Between two attempts at what the hardware refused: each is twice the one before.
 constexpr std::chrono::milliseconds first_pause{1}, longest_pause{1000};
 
+// A policy that wants to be called again at once must not occupy a core.
+constexpr std::chrono::microseconds shortest_time{50};
+
 // The scheduler whose stop or start the calling thread is in: that one's holds are no news to it.
 thread_local const Scheduler* acting_here = nullptr;
 
 } // namespace
 
-Scheduler::Scheduler(Policy& policy, xqueue::Together* together)
-    : policy_(policy), together_(together), thread_([this] { work(); }) {
+Scheduler::Scheduler(Policy policy, xqueue::Together* together)
+    : policy_(std::move(policy)), together_(together), thread_([this] { work(); }) {
     pthread_setname_np(thread_.native_handle(), "xpreempt-sched");
 }
 
@@ -46,13 +52,14 @@ void Scheduler::stop() {
     }
 }
 
-void Scheduler::add(const std::shared_ptr<Source>& source, std::uint32_t device) {
+void Scheduler::add(const std::shared_ptr<Source>& source, const SourceName& name) {
     {
         const std::lock_guard lock(sources_mutex_);
         if (stopped_)
             return;
-        const auto behind = std::ranges::upper_bound(entries_, device, {}, &Entry::device);
-        entries_.insert(behind, Entry{source, device});
+        const auto behind = std::ranges::upper_bound(
+            entries_, name.device, {}, [](const Entry& entry) { return entry.name.device; });
+        entries_.insert(behind, Entry{source, name});
         source->observe(shared_from_this());
     }
     note(false); // it may have work already
@@ -117,6 +124,15 @@ Scheduler::Entry* Scheduler::find(const Source* source) {
     return found == entries_.end() ? nullptr : &*found;
 }
 
+void Scheduler::call_again(Time now, Time when) {
+    const std::lock_guard lock(note_mutex_);
+    const Time next = std::max(when, now + shortest_time);
+    const bool earlier = next < next_;
+    next_ = next;
+    if (earlier)
+        noted_.notify_one();
+}
+
 // What is to be suspended comes first, so that nothing runs beside what is resumed.
 Scheduler::Actions Scheduler::decide() {
     const std::lock_guard lock(sources_mutex_);
@@ -127,11 +143,13 @@ Scheduler::Actions Scheduler::decide() {
     views.reserve(entries_.size());
     for (const Entry& entry : entries_) {
         const std::uint32_t ours = entry.suspended || entry.acting ? 1 : 0;
-        views.push_back({entry.device, entry.source->priority(),
-                         entry.source->holds() <= ours && entry.source->has_work()});
+        views.push_back({entry.name.device, entry.source->priority(),
+                         entry.source->holds() <= ours && entry.source->has_work(), entry.suspended,
+                         entry.name.xqueue, entry.name.stream});
     }
     std::vector<Verdict> verdicts(views.size(), Verdict::run);
-    policy_(views, Clock::now(), verdicts);
+    const Time now = Clock::now();
+    call_again(now, policy_(views, now, verdicts));
     ++statistics_.decisions;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
         Entry& entry = entries_[i];
@@ -181,6 +199,10 @@ Scheduler::Outcome Scheduler::act(const Action& action, Patience patience) {
     } else {
         ++statistics_.failures;
         outcome = Outcome::refused;
+        log::report(log::Level::warning,
+                    "the scheduler could not %s a stream (%s failed: %s); it tries again",
+                    suspend ? "suspend" : "resume", phrase(whole.error().op),
+                    std::strerror(whole.error().errno_value));
     }
     if (let_go(*entry))
         outcome = std::max(outcome, Outcome::again);
@@ -272,19 +294,33 @@ void Scheduler::outlast_all() {
     }
 }
 
+// Blocks until there is news, or the time comes that the policy has asked for. False: the attempt
+// is due. Comes with note_mutex_.
+bool Scheduler::await_news(Lock& lock, Time attempt) {
+    while (!wake_ && !stopping_) {
+        const Time now = Clock::now();
+        if (now >= next_) {
+            next_ = at_next_event; // the policy is asked again
+            return true;
+        }
+        if (now >= attempt)
+            return false;
+        if (const Time until = std::min(next_, attempt); until == at_next_event)
+            noted_.wait(lock);
+        else
+            noted_.wait_until(lock, until);
+    }
+    return true;
+}
+
 // What was refused is tried again at the next event, and when none comes: the rest may be idle.
 void Scheduler::work() {
     auto pause = first_pause;
     bool refused = false;
     Lock lock(note_mutex_);
     for (;;) {
-        const auto noted = [this] { return wake_ || stopping_; };
-        if (!refused)
-            noted_.wait(lock, noted);
-        else if (noted_.wait_for(lock, pause, noted))
-            pause = first_pause;
-        else
-            pause = std::min(2 * pause, longest_pause);
+        const bool news = await_news(lock, refused ? Clock::now() + pause : at_next_event);
+        pause = news ? first_pause : std::min(2 * pause, longest_pause);
         if (stopping_)
             return;
         const Time event = pending_ ? event_ : Clock::now();

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace xpreempt::sched {
@@ -29,6 +30,17 @@ struct Statistics {
     std::uint64_t max_reaction_ns = 0;
 };
 
+// What a policy is shown of a source beside its state.
+struct SourceName {
+    // NOLINTNEXTLINE(google-explicit-constructor): most have a device only
+    SourceName(std::uint32_t of_device = 0, std::uint64_t of_xqueue = 0, void* of_stream = nullptr)
+        : device(of_device), xqueue(of_xqueue), stream(of_stream) {}
+
+    std::uint32_t device;
+    std::uint64_t xqueue;
+    void* stream;
+};
+
 // Thread-safe. Its suspends are its own: those of others come on top and are left alone.
 //
 // Whoever brings the news decides and acts at once, in react(), without waiting for anybody. What
@@ -42,8 +54,8 @@ struct Statistics {
 class Scheduler final : public xqueue::Observer, public std::enable_shared_from_this<Scheduler> {
 public:
     // together: by which several sources change at once; null: one by one. It must outlive this.
-    static std::shared_ptr<Scheduler> make(Policy& policy, xqueue::Together* together = nullptr) {
-        return std::shared_ptr<Scheduler>(new Scheduler(policy, together));
+    static std::shared_ptr<Scheduler> make(Policy policy, xqueue::Together* together = nullptr) {
+        return std::shared_ptr<Scheduler>(new Scheduler(std::move(policy), together));
     }
     ~Scheduler() { stop(); }
     Scheduler(const Scheduler&) = delete;
@@ -56,7 +68,7 @@ public:
     void stop();
 
     // Nothing after stop().
-    void add(const std::shared_ptr<Source>& source, std::uint32_t device);
+    void add(const std::shared_ptr<Source>& source, const SourceName& name);
     // Undoes its suspend. When it returns, the source is the caller's alone.
     void remove(const Source& source);
 
@@ -77,7 +89,7 @@ public:
 private:
     struct Entry {
         std::shared_ptr<Source> source;
-        std::uint32_t device;
+        SourceName name;
         Verdict wanted = Verdict::run; // by the last decision
         bool suspended = false;        // by us
         bool acting = false;           // somebody is in its stop() or start()
@@ -99,8 +111,10 @@ private:
     using Actions = std::vector<Action>;
     using Part = std::span<const Action>;
 
-    Scheduler(Policy& policy, xqueue::Together* together);
+    Scheduler(Policy policy, xqueue::Together* together);
     void work();
+    void call_again(Time now, Time when);
+    bool await_news(Lock& lock, Time attempt);
     Actions decide();
     Outcome act(const Action& action, Patience patience);
     Entry* find(const Source* source);
@@ -112,7 +126,7 @@ private:
     Outcome react_at_once(Time event);
     void outlast_all();
 
-    Policy& policy_;
+    const Policy policy_;
     xqueue::Together* const together_;
 
     mutable std::mutex sources_mutex_;
@@ -126,7 +140,8 @@ private:
     bool pending_ = false; // nobody has looked at event_
     bool wake_ = false;
     bool stopping_ = false;
-    Time event_{}; // of the first note
+    Time event_{};              // of the first note
+    Time next_ = at_next_event; // when the policy wants to be called again
 
     std::thread thread_; // last: it uses everything above
 };

@@ -20,7 +20,10 @@ using test::FakeHardware;
 using test::FakeHwQueue;
 using test::until;
 using xpreempt::sched::highest_priority_first;
+using xpreempt::sched::QueueView;
 using xpreempt::sched::Scheduler;
+using xpreempt::sched::Time;
+using xpreempt::sched::Verdict;
 using xpreempt::xqueue::Command;
 using xpreempt::xqueue::LaunchConfig;
 using xpreempt::xqueue::Level;
@@ -104,6 +107,65 @@ TEST(SchedulerTest, work_of_a_high_priority_interrupts_a_low_one_until_it_is_com
     EXPECT_EQ(1U, scheduler->statistics().suspends);
     EXPECT_GT(scheduler->statistics().last_reaction_ns, 0U);
     EXPECT_EQ(0U, low.hardware.launched_while_stopped());
+}
+
+// One after the other, a millisecond each: nothing happens but that time passes.
+TEST(SchedulerTest, a_policy_is_called_again_at_the_time_that_it_returns) {
+    using namespace std::chrono_literals;
+    Queue one(0), other(0);
+    std::atomic<int> turns{0};
+    const auto scheduler = Scheduler::make(
+        [&](std::span<const QueueView> queues, Time now, std::span<Verdict> verdicts) {
+            const int turn = ++turns;
+            if (queues.size() == 2)
+                verdicts[static_cast<std::size_t>(turn % 2)] = Verdict::suspend;
+            return now + 1ms;
+        });
+    scheduler->add(one.xqueue, 0);
+    scheduler->add(other.xqueue, 0);
+    one.submit();
+    other.submit();
+    until([&] { return turns > 20; });
+    scheduler->stop();
+    const auto done = scheduler->statistics();
+    EXPECT_GT(done.suspends, 5U);
+    EXPECT_GT(done.resumes, 5U);
+    EXPECT_FALSE(one.suspended() || other.suspended());
+}
+
+TEST(SchedulerTest, a_time_that_has_passed_does_not_keep_the_thread_busy) {
+    Queue one(0);
+    std::atomic<unsigned> calls{0};
+    const auto scheduler =
+        Scheduler::make([&](std::span<const QueueView>, Time, std::span<Verdict>) {
+            ++calls;
+            return Time{};
+        });
+    const auto begin = std::chrono::steady_clock::now();
+    scheduler->add(one.xqueue, 0);
+    until([&] { return calls > 20; });
+    const auto passed = std::chrono::steady_clock::now() - begin;
+    scheduler->stop();
+    EXPECT_GE(passed, 18 * std::chrono::microseconds(50));
+}
+
+TEST(SchedulerTest, an_earlier_time_counts_that_another_thread_brings) {
+    using namespace std::chrono_literals;
+    Queue one(0);
+    std::atomic<bool> soon{false};
+    std::atomic<int> calls{0};
+    const auto scheduler =
+        Scheduler::make([&](std::span<const QueueView>, Time now, std::span<Verdict>) {
+            ++calls;
+            return soon ? now + 1ms : now + 1h;
+        });
+    scheduler->add(one.xqueue, 0);
+    until([&] { return calls > 0; });
+    soon = true;
+    one.submit(); // decides in this thread
+    const int before = calls;
+    until([&] { return calls > before + 3; });
+    scheduler->stop();
 }
 
 TEST(SchedulerTest, another_device_is_left_alone) {
