@@ -197,6 +197,19 @@ int xp_xqueue_set_max_level(xp_xqueue_t xqueue, uint32_t level);
  */
 int xp_xqueue_set_latency_budget(xp_xqueue_t xqueue, uint64_t budget_ns);
 
+/**
+ * xp_xqueue_stream() - the stream that the xqueue is in front of
+ * @stream: receives what xp_xqueue_create() was given
+ */
+int xp_xqueue_stream(xp_xqueue_t xqueue, void **stream);
+
+/**
+ * xp_stream_xqueue() - the xqueue in front of a stream
+ *
+ * The null stream is the current device's. -ENOENT: the stream has none.
+ */
+int xp_stream_xqueue(void *stream, xp_xqueue_t *xqueue);
+
 /** xp_xqueue_set_name() - as xp_stream_set_name(), for an xqueue */
 int xp_xqueue_set_name(xp_xqueue_t xqueue, const char *name);
 

@@ -50,7 +50,7 @@ std::vector<hip::QueueRecord> Holds::exchange(std::span<const hip::QueueRecord> 
             if (switched.stopped[i]) {
                 count_stop(entry->first, ns);
             } else {
-                note_death(entry->first, switched.stopped[i].error());
+                note_death(to_stop[i], switched.stopped[i].error());
                 std::erase(entry->second.owners, owner);
             }
             settle(entry);
@@ -60,7 +60,7 @@ std::vector<hip::QueueRecord> Holds::exchange(std::span<const hip::QueueRecord> 
             if (switched.started[i]) {
                 count_start(entry->first, ns);
                 entry->second.stopped = false;
-            } else if (!is_over(entry->first, switched.started[i].error())) {
+            } else if (!is_over(to_start[i], switched.started[i].error())) {
                 entry->second.owners.push_back(owner);
                 refused.push_back(to_start[i]);
             }

@@ -2,9 +2,13 @@
 // Makes the driver agree with who holds which queue.
 #include "backend/holds.hpp"
 
+#include "base/log.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <utility>
 
 namespace xpreempt::backend {
 
@@ -67,13 +71,24 @@ void Holds::count_start(hip::QueueRef queue, std::uint64_t ns) {
         counted->second.last_start_ns = ns;
 }
 
-void Holds::note_death(hip::QueueRef queue, const Error& error) {
-    if (is_death(error))
-        dead_.insert(queue);
+void Holds::on_death(Died died) {
+    const std::lock_guard lock(mutex_);
+    died_ = std::move(died);
+}
+
+void Holds::note_death(const hip::QueueRecord& queue, const Error& error) {
+    if (!is_death(error) || !dead_.insert(hip::ref_of(queue)).second)
+        return;
+    log::report(log::Level::error,
+                "KFD queue %u of GPU %u is lost (%s failed: %s): its work never completes",
+                queue.kfd_queue_id, queue.gpu_id, phrase(error.op),
+                std::strerror(error.errno_value));
+    if (died_)
+        died_(queue, error);
 }
 
 // Nothing is left to be started.
-bool Holds::is_over(hip::QueueRef queue, const Error& error) {
+bool Holds::is_over(const hip::QueueRecord& queue, const Error& error) {
     note_death(queue, error);
     return is_death(error) || is_gone(error);
 }
@@ -88,7 +103,7 @@ Result<void> Holds::apply(Entry entry) {
     if (done)
         hold.stopped = to_stop;
     else
-        note_death(entry->first, done.error());
+        note_death(hold.queue, done.error());
     return done;
 }
 
@@ -220,7 +235,7 @@ std::vector<Result<void>> Holds::release_each(std::span<const hip::QueueRecord> 
             if (started[i]) {
                 count_start(entry->first, ns);
                 entry->second.stopped = false;
-            } else if (!is_over(entry->first, started[i].error())) {
+            } else if (!is_over(to_start[i], started[i].error())) {
                 entry->second.owners.emplace_back();
                 answers[places[i]] = started[i];
             }

@@ -89,6 +89,9 @@ public:
     // Called after a hold began or ended, in that thread and without the mutex. Set once, before
     // the first hold.
     void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
+    // Called once for each queue that is found dead, with the mutex. Null: none.
+    using Died = std::function<void(const hip::QueueRecord& queue, const Error& error)>;
+    void on_death(Died died);
 
 private:
     struct Hold {
@@ -106,8 +109,8 @@ private:
     Result<void> start(const Hold& hold);
     void count_stop(hip::QueueRef queue, std::uint64_t ns);
     void count_start(hip::QueueRef queue, std::uint64_t ns);
-    void note_death(hip::QueueRef queue, const Error& error);
-    bool is_over(hip::QueueRef queue, const Error& error);
+    void note_death(const hip::QueueRecord& queue, const Error& error);
+    bool is_over(const hip::QueueRecord& queue, const Error& error);
     void settle(Entry entry);
     void tell() const;
 
@@ -117,6 +120,7 @@ private:
     mutable std::mutex mutex_;
     std::map<hip::QueueRef, Hold> holds_;
     std::set<hip::QueueRef> dead_;
+    Died died_;
     std::map<hip::QueueRef, StopCounters> counters_;
     bool shut_ = false;
 };

@@ -29,6 +29,7 @@ enum class Op : std::uint8_t {
     launch,
     launch_function,
     wait,
+    notify,
     suspend,
     resume,
     configure,
@@ -41,6 +42,7 @@ enum class Op : std::uint8_t {
     nothing_held,
     no_scheduler,
     no_control,
+    no_xqueue,
 };
 
 struct Error {
@@ -81,6 +83,7 @@ constexpr const char* phrase(Op op) {
     case Op::launch_function:
         return "launching a command, whose launch function threw an exception,";
     case Op::wait: return "waiting for a command";
+    case Op::notify: return "taking an eventfd";
     case Op::suspend: return "suspending an xqueue";
     case Op::resume: return "resuming an xqueue";
     case Op::configure: return "configuring an xqueue";
@@ -92,6 +95,7 @@ constexpr const char* phrase(Op op) {
     case Op::nothing_held: return "nothing is held or suspended that could be resumed";
     case Op::no_scheduler: return "no scheduler runs";
     case Op::no_control: return "the control socket is not open";
+    case Op::no_xqueue: return "the stream has no xqueue";
     }
     return "an unknown step";
 }

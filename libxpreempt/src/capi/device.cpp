@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // xpreempt/device.h
+#include "base/log.hpp"
 #include "capi/fence.hpp"
 
 #include <cstdio>
@@ -25,6 +26,7 @@ int told(const Error& error) {
                       error.id);
     else
         std::snprintf(detail, sizeof detail, "%s failed: %s", phrase(error.op), text);
+    log::report(log::Level::debug, "%s", detail);
     return -error.errno_value;
 }
 

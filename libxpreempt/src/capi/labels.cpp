@@ -65,9 +65,9 @@ std::vector<hip::Stream> Labels::named_streams() {
     return streams;
 }
 
-void Labels::add_xqueue(std::uint64_t handle, hip::Stream stream) {
+void Labels::add_xqueue(std::uint64_t handle, hip::Stream stream, hip::Stream given) {
     const std::lock_guard lock(mutex_);
-    xqueues_.insert_or_assign(handle, Xqueue{stream, {}});
+    xqueues_.insert_or_assign(handle, Xqueue{stream, {}, given});
 }
 
 void Labels::name_xqueue(std::uint64_t handle, std::string_view name) {
@@ -84,7 +84,7 @@ void Labels::forget_xqueue(std::uint64_t handle) {
 Labels::Xqueue Labels::of_xqueue(std::uint64_t handle) {
     const std::lock_guard lock(mutex_);
     const auto found = xqueues_.find(handle);
-    return found == xqueues_.end() ? Xqueue{nullptr, {}} : found->second;
+    return found == xqueues_.end() ? Xqueue{nullptr, {}, nullptr} : found->second;
 }
 
 } // namespace xpreempt::capi

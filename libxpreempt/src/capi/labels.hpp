@@ -31,10 +31,11 @@ public:
     std::vector<hip::Stream> named_streams();
 
     struct Xqueue {
-        hip::Stream stream;
+        hip::Stream stream; // key
         std::string name;
+        hip::Stream given; // as the program calls it
     };
-    void add_xqueue(std::uint64_t handle, hip::Stream stream);
+    void add_xqueue(std::uint64_t handle, hip::Stream stream, hip::Stream given);
     void name_xqueue(std::uint64_t handle, std::string_view name);
     void forget_xqueue(std::uint64_t handle);
     Xqueue of_xqueue(std::uint64_t handle);

@@ -2,14 +2,19 @@
 // Puts the rooms together for this process.
 #include "capi/library.hpp"
 
+#include "base/log.hpp"
+
 #include "capi/control.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <pthread.h>
+#include <string_view>
 
 namespace xpreempt::capi {
 
@@ -22,6 +27,20 @@ std::atomic<Library*> library{nullptr};
 const char* wanted_transport() {
     const char* name = ::secure_getenv("XPREEMPT_TRANSPORT");
     return name != nullptr ? name : "";
+}
+
+// XPREEMPT_LOG: the least important messages to report.
+void log_as_environment_says() {
+    const char* wanted = ::secure_getenv("XPREEMPT_LOG");
+    if (wanted == nullptr || *wanted == '\0')
+        return;
+    constexpr std::array<std::string_view, 5> names{"none", "error", "warning", "info", "debug"};
+    const auto found = std::ranges::find(names, std::string_view(wanted));
+    if (found == names.end())
+        std::fprintf(stderr, "libxpreempt: XPREEMPT_LOG=%s: use error, warning, info or debug\n",
+                     wanted);
+    else
+        log::set(nullptr, log::Level(found - names.begin()), nullptr);
 }
 
 } // namespace
@@ -141,6 +160,10 @@ Library::Library()
       gates_(mapping_, holds_, order_, direct_, [this] { return hip(); }) {
     static std::once_flag once;
     std::call_once(once, [] { pthread_atfork(before_fork, nullptr, after_fork); });
+    log_as_environment_says();
+    log::report(log::Level::info, "transport %s%s%s%s", backend::name_of(selected_.probe.kind),
+                selected_.probe.reason.empty() ? "" : ": ", selected_.probe.reason.c_str(),
+                mapping_.available() ? "" : "; libxpreempt-hook.so is not loaded");
 }
 
 Result<const hip::Functions*> Library::hip() {
@@ -191,11 +214,10 @@ void Library::set_priority(std::uint64_t xqueue_handle, xqueue::XQueue& xqueue,
 
 Result<void> Library::set_priority(hip::Stream stream, std::int32_t priority) {
     const hip::Stream key = mapping_.key_of(stream);
-    if (const auto owner = order_.owner_of(key))
-        if (const auto xqueue = xqueues.find(*owner)) {
-            set_priority(*owner, **xqueue, priority);
-            return {};
-        }
+    if (const auto owner = owner_of(stream); owner.xqueue != nullptr) {
+        set_priority(owner.handle, *owner.xqueue, priority);
+        return {};
+    }
     const auto hooked = hooked_stream(stream);
     if (!hooked)
         return tl::make_unexpected(hooked.error());
@@ -215,12 +237,10 @@ std::uint32_t Library::waiters(hip::Stream key, const hip::QueueRecord& queue) c
     return gates_.waiters(hip::ref_of(queue)) + (calls ? calls->waiters() : 0);
 }
 
-std::shared_ptr<xqueue::XQueue> Library::xqueue_of(hip::Stream stream) {
-    const auto owner = order_.owner_of(mapping_.key_of(stream));
-    if (!owner)
-        return nullptr;
-    const auto found = xqueues.find(*owner);
-    return found ? *found : nullptr;
+Library::Owner Library::owner_of(hip::Stream stream) {
+    const auto handle = order_.owner_of(mapping_.key_of(stream));
+    const auto found = handle ? xqueues.find(*handle) : fail(EBADF, Op::handle);
+    return found ? Owner{*handle, *found} : Owner{};
 }
 
 Result<HookedStreams::Pointer> Library::hooked_stream(hip::Stream stream) {

@@ -89,7 +89,14 @@ public:
     // A stream that has no xqueue as something that can be held and scheduled. ENOSYS: no hook.
     Result<HookedStreams::Pointer> hooked_stream(hip::Stream stream);
     // The xqueue in front of the stream, or null.
-    std::shared_ptr<xqueue::XQueue> xqueue_of(hip::Stream stream);
+    struct Owner {
+        std::uint64_t handle = 0;
+        std::shared_ptr<xqueue::XQueue> xqueue;
+    };
+    Owner owner_of(hip::Stream stream);
+    std::shared_ptr<xqueue::XQueue> xqueue_of(hip::Stream stream) {
+        return owner_of(stream).xqueue;
+    }
     // Who runs first; the scheduler hears of the stream then.
     Result<void> set_priority(hip::Stream stream, std::int32_t priority);
     void set_priority(std::uint64_t xqueue_handle, xqueue::XQueue& xqueue, std::int32_t priority);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // xpreempt/xqueue.h and stats.h
+#include "base/log.hpp"
 #include "capi/fence.hpp"
 
 #include <chrono>
@@ -131,13 +132,18 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         }
         const auto queue = library.mapping().queue_of(stream);
         library.scheduling.created(created, {queue ? queue->gpu_id : 0, handle, stream});
-        library.labels.add_xqueue(handle, key);
+        library.labels.add_xqueue(handle, key, stream);
         if (hooked) {
             library.set_priority(handle, *created, hooked->priority());
             for (std::uint32_t holds = hooked->holds(); holds > 0; --holds)
                 (void)created->suspend({}); // always at some level
         }
         xqueue->handle = handle;
+        if (const auto level = created->level(); level.level < highest)
+            log::report(log::Level::warning,
+                        "a suspend of the xqueue of stream %p reaches level %u, not %u: %s", stream,
+                        static_cast<unsigned>(level.level), static_cast<unsigned>(highest),
+                        level.reason.c_str());
         return {};
     });
 }
@@ -147,7 +153,7 @@ int xp_xqueue_destroy(xp_xqueue_t xqueue) {
         const auto found = library.xqueues.find(xqueue.handle);
         if (!found)
             return tl::make_unexpected(found.error());
-        if ((*found)->called_from_launch())
+        if ((*found)->called_from_within())
             return fail(EDEADLK, Op::destroy);
         const auto removed = library.xqueues.remove(xqueue.handle);
         library.labels.forget_xqueue(xqueue.handle);
@@ -157,6 +163,29 @@ int xp_xqueue_destroy(xp_xqueue_t xqueue) {
         const auto closed = (*removed)->close();
         library.order().forget_owner(xqueue.handle);
         return closed;
+    });
+}
+
+int xp_xqueue_stream(xp_xqueue_t xqueue, void** stream) {
+    return fence([&](Library& library) -> Result<void> {
+        if (stream == nullptr)
+            return refuse_null("stream");
+        if (const auto found = library.xqueues.find(xqueue.handle); !found)
+            return tl::make_unexpected(found.error());
+        *stream = library.labels.of_xqueue(xqueue.handle).given;
+        return {};
+    });
+}
+
+int xp_stream_xqueue(void* stream, xp_xqueue_t* xqueue) {
+    return fence([&](Library& library) -> Result<void> {
+        if (xqueue == nullptr)
+            return refuse_null("xqueue");
+        const auto owner = library.owner_of(stream);
+        if (owner.xqueue == nullptr)
+            return fail(ENOENT, Op::no_xqueue);
+        xqueue->handle = owner.handle;
+        return {};
     });
 }
 

@@ -214,13 +214,16 @@ Result<std::uint64_t> XQueue::drop() {
     const std::uint64_t count = pending_;
     if (count == 0)
         return count;
-    remember_dropped(launched_ + 1, submitted_);
+    const Ticket first = launched_ + 1;
+    remember_dropped(first, submitted_);
     pending_ = 0;
     launched_ = submitted_;
     statistics_.dropped += count;
     complete_if_idle();
     tell_of_work();
     changed_.notify_all();
+    while (deliver(lock, first)) { // the watcher may be waiting for what was launched
+    }
     return count;
 }
 

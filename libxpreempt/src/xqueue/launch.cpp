@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Progressive launching: who launches, and what is in flight.
+#include "base/log.hpp"
 #include "xqueue/reaction.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <cxxabi.h>
 #include <optional>
 
@@ -204,6 +206,9 @@ void XQueue::make_room(Lock& lock) {
         markers_.empty() ? place_marker(lock) : wait_marked(lock, markers_.front());
     if (!finished) {
         broken_ = finished.error();
+        log::report(log::Level::error,
+                    "an xqueue cannot tell what has completed any more: %s failed: %s",
+                    phrase(broken_.op), std::strerror(broken_.errno_value));
         changed_.notify_all();
     } else if (pace_.adapts() && resumes == statistics_.resumes) {
         note_refill(lock); // no suspend came between, which makes the hardware run dry as well

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Tells somebody when work comes and when it is over, for which a thread waits for the GPU.
+// Tells observers when work comes and ends, and notices when their command is complete. A thread
+// waits for the GPU for both.
 #include "xqueue/reaction.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <pthread.h>
+#include <utility>
 
 namespace xpreempt::xqueue {
 
@@ -21,11 +25,104 @@ void XQueue::observe(std::shared_ptr<Observer> observer) {
     observer_.swap(observer); // the former one, when this was its last, goes without the lock
     observed_.store(observer_ != nullptr, std::memory_order_relaxed);
     told_of_work_ = works();
-    if (observer_ != nullptr && !watcher_.joinable()) {
-        watcher_ = std::thread([this] { watch(); });
-        pthread_setname_np(watcher_.native_handle(), "xpreempt-watch");
-    }
+    if (observer_ != nullptr)
+        start_watcher();
     changed_.notify_all();
+}
+
+void XQueue::start_watcher() {
+    if (watcher_.joinable())
+        return;
+    watcher_ = std::thread([this] { watch(); });
+    pthread_setname_np(watcher_.native_handle(), "xpreempt-watch");
+}
+
+// Calls a notice without the lock.
+class XQueue::Telling {
+public:
+    Telling(XQueue& queue, Lock& lock) : queue_(queue), lock_(lock), outer_(here) {
+        ++queue_.telling_;
+        here = this;
+        lock_.unlock();
+    }
+    ~Telling() {
+        lock_.lock();
+        here = outer_;
+        --queue_.telling_;
+        queue_.changed_.notify_all();
+    }
+    Telling(const Telling&) = delete;
+    Telling& operator=(const Telling&) = delete;
+    Telling(Telling&&) = delete;
+    Telling& operator=(Telling&&) = delete;
+
+    static bool is_in_notice_of(const XQueue& queue) {
+        const Telling* telling = here;
+        while (telling != nullptr && &telling->queue_ != &queue)
+            telling = telling->outer_;
+        return telling != nullptr;
+    }
+
+private:
+    static thread_local const Telling* here;
+
+    XQueue& queue_;
+    Lock& lock_;
+    const Telling* const outer_;
+};
+
+thread_local const XQueue::Telling* XQueue::Telling::here = nullptr;
+
+bool XQueue::called_from_within() const {
+    return called_from_launch() || Telling::is_in_notice_of(*this);
+}
+
+void XQueue::tell(Lock& lock, Ticket ticket, const Notice& notice) {
+    const auto finished = finish(lock, ticket); // does not wait
+    const auto answer = finished ? failure_of(ticket) : finished;
+    const Telling telling(*this, lock);
+    notice(answer);
+}
+
+Result<void> XQueue::notify(Ticket ticket, Notice notice) {
+    if (called_from_launch())
+        return fail(EDEADLK, Op::wait);
+    Lock lock(mutex_);
+    if (ticket == 0 || ticket > submitted_)
+        return fail(EINVAL, Op::wait);
+    // A marker now, so that the notice does not wait for what comes behind. If it cannot be placed,
+    // the watcher tries again.
+    if (!is_finished(ticket) && may_mark(ticket))
+        (void)place_marker(lock);
+    if (!hardware_held())
+        reap(lock);
+    if (is_finished(ticket)) {
+        tell(lock, ticket, notice);
+    } else {
+        notices_.emplace(ticket, std::move(notice));
+        start_watcher();
+        changed_.notify_all();
+    }
+    return {};
+}
+
+// Calls the first notice from that ticket on, if it is due.
+bool XQueue::deliver(Lock& lock, Ticket from) {
+    const auto first = notices_.lower_bound(from);
+    if (first == notices_.end() || !is_finished(first->first))
+        return false;
+    const auto node = notices_.extract(first);
+    tell(lock, node.key(), node.mapped());
+    return true;
+}
+
+// The end of these commands cannot be waited for.
+void XQueue::fail_notices(Lock& lock, Ticket until, const Error& error) {
+    while (!notices_.empty() && notices_.begin()->first <= until) {
+        const auto node = notices_.extract(notices_.begin());
+        const Telling telling(*this, lock);
+        node.mapped()(tl::make_unexpected(error));
+    }
 }
 
 void XQueue::tell_of_work() {
@@ -50,7 +147,11 @@ void XQueue::tell_of_holds() {
 void XQueue::watch() {
     Reaction reaction(*this);
     Lock lock(mutex_);
-    while (!stopping_) {
+    for (;;) {
+        while (deliver(lock, 0)) {
+        }
+        if (stopping_)
+            return;
         if (!watching() || in_flight_ == 0) {
             changed_.wait(lock);
             continue;
@@ -62,6 +163,9 @@ void XQueue::watch() {
             lock.unlock();
             reaction.react();
             lock.lock();
+        } else if (!finished && finished.error().errno_value != ECANCELED && !notices_.empty() &&
+                   notices_.begin()->first <= next) {
+            fail_notices(lock, next, finished.error());
         } else if (!finished && !stopping_) {
             changed_.wait(lock); // dropped, or not to be had now: the next change may help
         }

@@ -29,7 +29,7 @@ void XQueue::pace_direct() {
 }
 
 Result<void> XQueue::close() {
-    if (called_from_launch())
+    if (called_from_within())
         return fail(EDEADLK, Op::destroy);
     const std::lock_guard closing(close_mutex_); // who comes second waits for the first
     {
@@ -59,6 +59,8 @@ Result<void> XQueue::close() {
     worker_.join();
     if (watcher_.joinable())
         watcher_.join();
+    Lock lock(mutex_);
+    changed_.wait(lock, [this] { return telling_ == 0; }); // one that drop() calls
     return {};
 }
 

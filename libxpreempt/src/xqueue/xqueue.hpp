@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -63,6 +64,9 @@ struct Suspension {
     Error hw_error; // errno_value 0, or why it is not the level that was wanted
 };
 
+// Receives what a wait for the command would return.
+using Notice = std::function<void(const Result<void>& answer)>;
+
 // Thread-safe. Lock order: close_mutex_, control_mutex_, mutex_; the latter two are not held while
 // the hardware queue launches or marks, control_mutex_ is while it stops or starts. A launch
 // function must not call back into its own XQueue but to submit; what waits answers EDEADLK there.
@@ -84,7 +88,8 @@ public:
     static Result<void> check(const LaunchConfig& config);
 
     // Refuses new commands and suspends (ESHUTDOWN), resumes, launches what waits, and returns when
-    // all of it has completed and no thread of this is left. EDEADLK in a launch function of this.
+    // all of it has completed and no thread of this is left. EDEADLK in a launch function or a
+    // notice of this.
     Result<void> close();
 
     // Launches at once, in this thread, when nothing waits and fewer than `threshold` are in
@@ -97,6 +102,10 @@ public:
     // ETIMEDOUT: not by then. Looks at the hardware from time to time; a time that has passed asks
     // once.
     Result<void> wait_until(Ticket ticket, std::chrono::steady_clock::time_point deadline);
+    // Calls the notice once, without locks: now when the command is complete, else from a thread
+    // that lives as long as the XQueue. close() returns after all of them. The notice takes the
+    // answer of a launch that failed, as a wait does. EDEADLK in a launch function of this.
+    Result<void> notify(Ticket ticket, Notice notice);
 
     // Counted. Stops as much as the latency budget needs, and as can be where there is none. When
     // it returns, no launch is going on and none begins until the last resume.
@@ -108,6 +117,8 @@ public:
 
     // The calling thread is in a launch function of this.
     bool called_from_launch() const;
+    // The calling thread is in one, or in a notice: it must not wait for the end of this.
+    bool called_from_within() const;
 
     LaunchConfig config() const;
     Result<void> configure(const LaunchConfig& config);
@@ -185,9 +196,16 @@ private:
 
     // observe.cpp
     class Reaction;
+    void start_watcher();
     void watch();
+    class Telling;
+    void tell(Lock& lock, Ticket ticket, const Notice& notice);
+    bool deliver(Lock& lock, Ticket from);
+    void fail_notices(Lock& lock, Ticket until, const Error& error);
     bool works() const { return pending_ > 0 || in_flight_ > 0 || launching_; }
-    bool watching() const { return observer_ != nullptr && broken_.errno_value == 0; }
+    bool watching() const {
+        return (observer_ != nullptr || !notices_.empty()) && broken_.errno_value == 0;
+    }
     void tell_of_work();
     void tell_of_holds();
 
@@ -243,13 +261,15 @@ private:
     Error broken_{0, Op::wait}; // completion cannot be told any more: every call answers this
     Dropped dropped_;
     std::map<Ticket, Error> failures_; // of launches by the worker, until waited for
+    std::multimap<Ticket, Notice> notices_;
+    std::uint32_t telling_ = 0; // notices that are being called
     Statistics statistics_;
     std::shared_ptr<Observer> observer_;
     bool told_of_work_ = false;
 
     // Last: they use everything above.
     std::thread worker_;
-    std::thread watcher_; // waits for the GPU while somebody observes
+    std::thread watcher_; // waits for the GPU while there is an observer or a notice
 };
 
 } // namespace xpreempt::xqueue

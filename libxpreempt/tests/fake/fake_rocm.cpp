@@ -85,6 +85,8 @@ int handle(unsigned long request, void* argument) {
         driver.used[static_cast<xpreempt::kfd::DestroyQueueArgs*>(argument)->queue_id] = false;
         return 0;
     case xpreempt::kfd::nr_update_queue: {
+        if (driver.told.lost)
+            return -EACCES;
         const auto* args = static_cast<xpreempt::kfd::UpdateQueueArgs*>(argument);
         fake::Queue& queue = driver.told.queues[args->queue_id];
         ++queue.updates;
@@ -97,6 +99,8 @@ int handle(unsigned long request, void* argument) {
     }
     if (!driver.told.patched)
         return -ENOTTY;
+    if (driver.told.lost && request != AMDKFD_IOC_PREEMPT_QUERY)
+        return -EIO;
     switch (request) {
     case AMDKFD_IOC_PREEMPT_QUERY: {
         auto* args = static_cast<kfd_ioctl_preempt_query_args*>(argument);

@@ -18,6 +18,7 @@ struct Queue {
 
 struct Driver {
     bool patched; // set before the library's first call
+    bool lost;    // the GPU was reset: each queue is dead
     Queue queues[64];
 };
 

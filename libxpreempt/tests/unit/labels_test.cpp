@@ -53,7 +53,7 @@ TEST_F(LabelsTest, an_empty_name_takes_the_name_away) {
     labels.name_stream(stream, "x");
     labels.name_stream(stream, "");
     EXPECT_TRUE(labels.named_streams().empty());
-    labels.add_xqueue(5, stream);
+    labels.add_xqueue(5, stream, stream);
     labels.name_xqueue(5, "front");
     EXPECT_EQ("front", labels.of_xqueue(5).name);
     EXPECT_EQ(stream, labels.of_xqueue(5).stream);

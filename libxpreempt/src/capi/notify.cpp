@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// xpreempt/notify.h
+#include "base/log.hpp"
+#include "base/unique_fd.hpp"
+#include "capi/fence.hpp"
+
+#include <cxxabi.h>
+#include <fcntl.h>
+#include <memory>
+#include <string>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <xpreempt/notify.h>
+
+using namespace xpreempt;
+using namespace xpreempt::capi;
+
+namespace {
+
+int status_of(const Result<void>& answer) {
+    return answer ? 0 : -answer.error().errno_value;
+}
+
+// The function is the program's, and may throw.
+void call(xp_complete_fn complete, int status, void* argument) {
+    try {
+        complete(status, argument);
+    } catch (const abi::__forced_unwind&) {
+        throw; // the thread is cancelled, or exits
+    } catch (...) {
+        log::report(log::Level::error,
+                    "a completion function threw an exception, which is ignored");
+    }
+}
+
+int notify(xp_xqueue_t xqueue, std::uint64_t ticket, const xqueue::Notice& notice) {
+    return fence([&](Library& library) -> Result<void> {
+        const auto found = library.xqueues.find(xqueue.handle);
+        return found ? (*found)->notify(ticket, notice) : tl::make_unexpected(found.error());
+    });
+}
+
+// A write of an eventfd blocks or fails at its highest value only, when a reader is due anyway.
+bool is_eventfd(int fd) {
+    const std::string link = "/proc/self/fd/" + std::to_string(fd);
+    char target[64];
+    const ssize_t length = ::readlink(link.c_str(), target, sizeof target);
+    return length > 0 &&
+           std::string_view(target, static_cast<std::size_t>(length)).find("[eventfd]") !=
+               std::string_view::npos;
+}
+
+} // namespace
+
+extern "C" {
+
+int xp_xqueue_notify(xp_xqueue_t xqueue, uint64_t ticket, xp_complete_fn complete, void* argument) {
+    if (complete == nullptr)
+        return fence([](Library&) -> Result<void> { return refuse_null("complete"); });
+    return notify(xqueue, ticket,
+                  [=](const Result<void>& answer) { call(complete, status_of(answer), argument); });
+}
+
+int xp_xqueue_notify_fd(xp_xqueue_t xqueue, uint64_t ticket, int eventfd) {
+    std::shared_ptr<UniqueFd> duplicate;
+    const int checked = fence([&](Library&) -> Result<void> {
+        UniqueFd copy(::fcntl(eventfd, F_DUPFD_CLOEXEC, 0));
+        if (!copy.valid())
+            return fail(errno, Op::notify);
+        if (!is_eventfd(eventfd))
+            return fail(EINVAL, Op::notify);
+        duplicate = std::make_shared<UniqueFd>(std::move(copy));
+        return {};
+    });
+    if (checked != 0)
+        return checked;
+    return notify(xqueue, ticket,
+                  [duplicate](const Result<void>&) { (void)::eventfd_write(duplicate->get(), 1); });
+}
+
+int xp_set_lost_fn(xp_lost_fn lost, void* argument) {
+    return fence([&](Library& library) -> Result<void> {
+        if (lost == nullptr)
+            library.holds().on_death(nullptr);
+        else
+            library.holds().on_death([=](const hip::QueueRecord& queue, const Error& error) {
+                struct xp_lost_queue told{};
+                told.sz = sizeof told;
+                told.kfd_queue_id = queue.kfd_queue_id;
+                told.generation = queue.generation;
+                told.gpu_id = queue.gpu_id;
+                told.status = -error.errno_value;
+                lost(&told, argument);
+            });
+        return {};
+    });
+}
+
+int xp_set_log_fn(xp_log_fn log, uint32_t most, void* argument) {
+    return fence([&](Library&) -> Result<void> {
+        if (const auto checked = check_range("most", most, XP_LOG_NONE, XP_LOG_DEBUG); !checked)
+            return checked;
+        log::set(log, log::Level(most), argument);
+        return {};
+    });
+}
+}
