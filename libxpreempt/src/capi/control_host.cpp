@@ -20,26 +20,23 @@ std::uint64_t handle_of(hip::Stream stream) {
     return reinterpret_cast<std::uintptr_t>(stream);
 }
 
-// The stream's own, so that it ends with the stream at once, whoever shares the queue.
+// Of a stream, or the xqueue that it got meanwhile, which took the hold over.
 class StreamHold final : public control::Hold {
 public:
-    StreamHold(Library& library, hip::Stream stream, const hip::QueueRecord& queue)
-        : library_(library), stream_(stream), birth_(library.mapping().birth_of(stream)),
-          queue_(queue) {}
+    StreamHold(Library& library, hip::Stream key)
+        : library_(library), key_(key), birth_(library.mapping().birth_of(key)) {}
 
-    Result<void> hold() {
-        return library_.holds().hold(queue_, backend::StopType::save, {stream_, this});
+    Result<void> release() override {
+        return ended() ? fail(ENOENT, Op::nothing_held) : library_.release_stream(key_);
     }
-    Result<void> release() override { return library_.holds().release(queue_, {stream_, this}); }
     [[nodiscard]] bool ended() const override {
-        return library_.mapping().birth_of(stream_) != birth_;
+        return library_.mapping().birth_of(key_) != birth_;
     }
 
 private:
     Library& library_;
-    const hip::Stream stream_;
+    const hip::Stream key_;
     const std::uint64_t birth_;
-    const hip::QueueRecord queue_;
 };
 
 // Does not keep the xqueue alive: its destruction resumes it, and must not wait for the socket.
@@ -149,15 +146,17 @@ std::vector<wire::Xqueue> ControlHost::xqueues() {
     return xqueues;
 }
 
-Result<control::Suspended> ControlHost::suspend_stream(hip::Stream stream, bool allow_shared) {
-    const auto queue = library_.stoppable_queue(stream, allow_shared);
-    if (!queue)
-        return tl::make_unexpected(queue.error());
-    auto hold = std::make_unique<StreamHold>(library_, stream, *queue);
-    if (const auto held = hold->hold(); !held)
+// A person at a terminal means the GPU: at level 1 it would go on with what was launched.
+Result<control::Suspended> ControlHost::suspend_stream(hip::Stream key, bool allow_shared) {
+    if (library_.xqueue_of(key) == nullptr)
+        if (const auto queue = library_.stoppable_queue(key, allow_shared); !queue)
+            return tl::make_unexpected(queue.error());
+    const auto held = library_.hold_stream_of(
+        key, {.least = xqueue::Level::deactivate, .allow_shared = allow_shared});
+    if (!held)
         return tl::make_unexpected(held.error());
-    return control::Suspended{std::move(hold),
-                              static_cast<std::uint32_t>(xqueue::Level::interrupt)};
+    return control::Suspended{std::make_unique<StreamHold>(library_, key),
+                              static_cast<std::uint32_t>(*held)};
 }
 
 Result<control::Suspended> ControlHost::suspend(wire::Object object, std::uint64_t handle,

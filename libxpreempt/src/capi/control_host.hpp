@@ -19,7 +19,7 @@ public:
 private:
     std::vector<control::wire::Stream> streams();
     std::vector<control::wire::Xqueue> xqueues();
-    Result<control::Suspended> suspend_stream(hip::Stream stream, bool allow_shared);
+    Result<control::Suspended> suspend_stream(hip::Stream key, bool allow_shared);
 
     Library& library_;
     const bool read_only_;

@@ -186,12 +186,19 @@ Result<void> Library::ensure_mapped(hip::Stream stream) {
     return hip::touch_stream(**functions, stream);
 }
 
-std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream stream, int device) {
+std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream key, hip::Stream handle,
+                                                            std::optional<int> device) {
     if (!mapping_.available())
         return nullptr;
-    const hip::Stream key = mapping_.key_of(stream);
-    return direct_.of(key,
-                      [this, key, stream, device] { return gates_.mark(key, stream, device); });
+    return direct_.of(
+        key, [this, key, handle, device]() -> Result<std::shared_ptr<xqueue::Marker>> {
+            if (device)
+                return gates_.mark(key, handle, *device);
+            const auto functions = hip();
+            const auto asked = functions ? hip::device_of(**functions, handle)
+                                         : tl::make_unexpected(functions.error());
+            return asked ? gates_.mark(key, handle, *asked) : tl::make_unexpected(asked.error());
+        });
 }
 
 // For QueueOrder; handles of xqueues are never that large.
@@ -260,10 +267,51 @@ Result<HookedStreams::Pointer> Library::hooked_stream(hip::Stream stream) {
         return tl::make_unexpected(device.error());
     if (const auto mapped = ensure_mapped(stream); !mapped)
         return tl::make_unexpected(mapped.error());
+    return make_hooked(key, stream, *device);
+}
+
+static Result<xqueue::Level> suspend(xqueue::XQueue& xqueue, const backend::HoldMode& mode) {
+    const auto suspended = xqueue.suspend({.exact = mode.exact, .least = mode.least});
+    return suspended ? Result<xqueue::Level>(suspended->level)
+                     : tl::make_unexpected(suspended.error());
+}
+
+Result<xqueue::Level> Library::hold_stream(hip::Stream stream, const backend::HoldMode& mode) {
+    if (const auto xqueue = xqueue_of(stream))
+        return suspend(*xqueue, mode);
+    const auto hooked = hooked_stream(stream);
+    return hooked ? (*hooked)->hold(mode) : tl::make_unexpected(hooked.error());
+}
+
+Result<xqueue::Level> Library::hold_stream_of(hip::Stream key, const backend::HoldMode& mode) {
+    if (const auto xqueue = xqueue_of(key))
+        return suspend(*xqueue, mode);
+    const auto hooked = hooked_stream_of(key);
+    return hooked ? (*hooked)->hold(mode) : tl::make_unexpected(hooked.error());
+}
+
+Result<void> Library::release_stream(hip::Stream stream) {
+    if (const auto xqueue = xqueue_of(stream))
+        return xqueue->resume();
+    const auto hooked = hooked_streams.find(mapping_.key_of(stream));
+    return hooked ? hooked->release() : fail(ENOENT, Op::nothing_held);
+}
+
+HookedStreams::Pointer Library::make_hooked(hip::Stream key, hip::Stream handle,
+                                            std::optional<int> device) {
     release_at_exit();
     return hooked_streams.insert(key, std::make_shared<backend::HookedStream>(
                                           *selected_.transport, selected_.probe, mapping_, holds_,
-                                          key, direct_calls(stream, *device)));
+                                          key, direct_calls(key, handle, device)));
+}
+
+Result<HookedStreams::Pointer> Library::hooked_stream_of(hip::Stream key) {
+    if (auto known = hooked_streams.find(key))
+        return known;
+    for (const hook::StreamRecord& record : mapping_.streams())
+        if (record.key == key)
+            return make_hooked(key, const_cast<void*>(record.handle), std::nullopt);
+    return fail(ENOENT, Op::map_stream);
 }
 
 Result<hip::QueueRecord> Library::stoppable_queue(hip::Stream stream, bool allow_shared) const {

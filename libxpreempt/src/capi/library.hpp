@@ -84,10 +84,15 @@ public:
     Result<hip::QueueRecord> stoppable_queue(hip::Stream stream, bool allow_shared) const;
 
     // What the program puts into the stream itself. Null without the hook: nobody would see it.
-    std::shared_ptr<backend::DirectCalls> direct_calls(hip::Stream stream, int device);
+    // device: of the stream; nothing: HIP is asked when it matters.
+    std::shared_ptr<backend::DirectCalls> direct_calls(hip::Stream key, hip::Stream handle,
+                                                       std::optional<int> device);
 
     // A stream that has no xqueue as something that can be held and scheduled. ENOSYS: no hook.
     Result<HookedStreams::Pointer> hooked_stream(hip::Stream stream);
+    // The same by a key of Mapping::streams(), without a call into HIP: from threads of ours.
+    // ENOENT: the hook knows no such stream.
+    Result<HookedStreams::Pointer> hooked_stream_of(hip::Stream key);
     // The xqueue in front of the stream, or null.
     struct Owner {
         std::uint64_t handle = 0;
@@ -97,6 +102,11 @@ public:
     std::shared_ptr<xqueue::XQueue> xqueue_of(hip::Stream stream) {
         return owner_of(stream).xqueue;
     }
+    // By the stream's xqueue if it has one, else as a hooked stream. The second is for threads of
+    // ours and takes a key, see hooked_stream_of().
+    Result<xqueue::Level> hold_stream(hip::Stream stream, const backend::HoldMode& mode);
+    Result<xqueue::Level> hold_stream_of(hip::Stream key, const backend::HoldMode& mode);
+    Result<void> release_stream(hip::Stream stream); // ENOENT: not held
     // Who runs first; the scheduler hears of the stream then.
     Result<void> set_priority(hip::Stream stream, std::int32_t priority);
     void set_priority(std::uint64_t xqueue_handle, xqueue::XQueue& xqueue, std::int32_t priority);
@@ -117,6 +127,8 @@ public:
 
 private:
     Library();
+    HookedStreams::Pointer make_hooked(hip::Stream key, hip::Stream handle,
+                                       std::optional<int> device);
     static void before_fork();
     static void after_fork();
     void let_everything_run();

@@ -150,16 +150,8 @@ int xp_stream_hold(void* stream, uint32_t flags, uint32_t* level) {
         const std::uint32_t asked = flags >> least_shift;
         const auto least = asked == 0 ? xqueue::Level::block : xqueue::Level(asked);
         const bool exact = (flags & XP_HOLD_EXACT) != 0;
-        Result<xqueue::Level> held;
-        if (const auto xqueue = library.xqueue_of(stream)) {
-            const auto suspended = xqueue->suspend({.exact = exact, .least = least});
-            held = suspended ? Result<xqueue::Level>(suspended->level)
-                             : tl::make_unexpected(suspended.error());
-        } else {
-            const auto hooked = library.hooked_stream(stream);
-            held = hooked ? (*hooked)->hold({exact, least, (flags & XP_HOLD_SHARED) != 0})
-                          : tl::make_unexpected(hooked.error());
-        }
+        const auto held =
+            library.hold_stream(stream, {exact, least, (flags & XP_HOLD_SHARED) != 0});
         if (!held)
             return tl::make_unexpected(held.error());
         if (level != nullptr)
@@ -169,12 +161,7 @@ int xp_stream_hold(void* stream, uint32_t flags, uint32_t* level) {
 }
 
 int xp_stream_release(void* stream) {
-    return fence([&](Library& library) -> Result<void> {
-        if (const auto xqueue = library.xqueue_of(stream))
-            return xqueue->resume();
-        const auto hooked = library.hooked_streams.find(library.mapping().key_of(stream));
-        return hooked ? hooked->release() : fail(ENOENT, Op::nothing_held);
-    });
+    return fence([&](Library& library) { return library.release_stream(stream); });
 }
 
 int xp_stream_set_name(void* stream, const char* name) {

@@ -118,8 +118,9 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         const auto highest =
             known->max_level == 0 ? xqueue::Level::interrupt : xqueue::Level(known->max_level);
         const auto created = std::make_shared<xqueue::XQueue>(
-            std::make_unique<backend::StreamQueue>(environment, stream, *device, rules,
-                                                   library.direct_calls(stream, *device)),
+            std::make_unique<backend::StreamQueue>(
+                environment, stream, *device, rules,
+                library.direct_calls(library.mapping().key_of(stream), stream, *device)),
             *config, highest);
         const std::uint64_t handle = library.xqueues.insert(created);
         const hip::Stream key = library.mapping().key_of(stream);

@@ -7,6 +7,7 @@
 #include "control/connection.hpp"
 #include "control/directory.hpp"
 #include "fake/fake_rocm.hpp"
+#include "unit/until.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -202,6 +203,28 @@ TEST_F(ControlTest, stops_a_stream_and_leaves_the_other_alone) {
     EXPECT_TRUE(runs(low_queue));
     EXPECT_EQ(0, xp_stream_destroy(low));
     EXPECT_EQ(0, xp_stream_destroy(high));
+}
+
+// The xqueue takes the hold over, and the end of the connection must still find it.
+TEST_F(ControlTest, a_stream_that_is_held_and_gets_an_xqueue_runs_after_the_connection) {
+    void* stream = new_stream();
+    ASSERT_EQ(0, xp_stream_set_name(stream, "low"));
+    ASSERT_EQ(0, xp_control_open(nullptr));
+    xp_xqueue_t xqueue{};
+    xp_xqueue_state state{};
+    state.sz = sizeof state;
+    {
+        auto connection = connect();
+        const wire::Target wanted = target(Object::stream, "low");
+        ASSERT_EQ(0, ask(connection, wire::Kind::suspend, &wanted).done.error);
+        ASSERT_EQ(0, xp_xqueue_create(stream, nullptr, &xqueue)) << xp_last_detail();
+        ASSERT_EQ(0, xp_xqueue_query(xqueue, &state));
+        EXPECT_EQ(1U, state.suspends);
+        EXPECT_EQ(1U, find(ask(connection, wire::Kind::list), stream)->queue_holds);
+    }
+    test::until([&] { return xp_xqueue_query(xqueue, &state) == 0 && state.suspends == 0; });
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+    EXPECT_EQ(0, xp_stream_destroy(stream));
 }
 
 TEST_F(ControlTest, stops_an_xqueue_whose_end_does_not_wait_for_it) {
