@@ -3,7 +3,7 @@
 # that brings its own C++ library. src/base/old_glibc.cpp says how; tests/abi/oldest_glibc checks it.
 # Only for x86-64; and not with a sanitizer, which brings functions of its own.
 set(old_glibc_functions
-  arc4random dladdr dlclose dlopen dlsym dlvsym fstat fstat64 fstatat lstat stat
+  arc4random dladdr dlclose dlerror dlopen dlsym dlvsym fstat fstat64 fstatat lstat stat
   pthread_cond_clockwait pthread_create pthread_detach pthread_getspecific pthread_join
   pthread_key_create pthread_key_delete pthread_mutex_trylock pthread_once pthread_setname_np
   pthread_setspecific pthread_sigmask __libc_single_threaded)

@@ -66,6 +66,14 @@ struct xp_probe_info {
 int xp_probe(struct xp_probe_info *probe);
 
 /**
+ * xp_start() - does now what the environment asks for, see libxpreempt(7)
+ *
+ * Otherwise the first call of any function does it. libxpreempt-hook.so calls it in a program that
+ * is not linked with this library.
+ */
+int xp_start(void);
+
+/**
  * xp_last_detail() - a sentence about the last error of the calling thread
  *
  * Valid until the thread's next call; "" when no call of this thread has failed.

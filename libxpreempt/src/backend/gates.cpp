@@ -99,7 +99,25 @@ void Gates::choose_gate() {
     if (!mapping_.available())
         return;
     const std::lock_guard lock(gate_mutex_);
-    mapping_.table()->set_gate(holds_.any() ? &held : direct_.any() ? &direct : &idle);
+    const bool shows_work = direct_.any() || watched_.load(std::memory_order_relaxed);
+    mapping_.table()->set_gate(holds_.any() ? &held : shows_work ? &direct : &idle);
+}
+
+void Gates::watch_work(Tell worked, Tell destroyed) {
+    worked_ = std::move(worked);
+    destroyed_ = std::move(destroyed);
+    watched_.store(true, std::memory_order_release);
+    choose_gate();
+}
+
+void Gates::tell_of_work(const Call& call) {
+    if (Ungated::here() || call.stream == nullptr)
+        return;
+    auto* const key = const_cast<void*>(call.stream);
+    if (call.call_class == CallClass::stream_destroy)
+        destroyed_(key);
+    else if (((work >> static_cast<unsigned>(call.call_class)) & 1) != 0)
+        worked_(key);
 }
 
 void Gates::holds_changed() {
@@ -223,6 +241,8 @@ Result<std::shared_ptr<xqueue::Marker>> Gates::mark(hip::Stream key, hip::Stream
 void Gates::leave(const Call& call, int error) {
     if (direct_here != nullptr || direct_.any())
         leave_direct(call, error);
+    if (error == hip::success && watched_.load(std::memory_order_acquire))
+        tell_of_work(call);
     switch (call.call_class) {
     case CallClass::capture:
         if (begins_capture(call))

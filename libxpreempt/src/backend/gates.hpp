@@ -37,6 +37,11 @@ public:
     // Puts a marker behind what is in the stream, unless it is captured (EAGAIN).
     Result<std::shared_ptr<xqueue::Marker>> mark(hip::Stream key, hip::Stream handle, int device);
 
+    // Called after calls that put work into a stream or destroyed one, in the program's threads and
+    // without locks. Set once.
+    using Tell = std::function<void(hip::Stream key)>;
+    void watch_work(Tell worked, Tell destroyed);
+
     // Threads that wait here because of that queue.
     [[nodiscard]] std::uint32_t waiters(hip::QueueRef queue) const;
 
@@ -65,6 +70,7 @@ private:
     int enter_held(const hook::Call& call);
     void enter_direct(const hook::Call& call);
     void leave_direct(const hook::Call& call, int error);
+    void tell_of_work(const hook::Call& call);
     void choose_gate();
     void leave(const hook::Call& call, int error);
     void wait_outside(const hook::Call& call);
@@ -95,7 +101,9 @@ private:
     QueueOrder& order_;
     DirectStreams& direct_;
     FindHip find_hip_;
-    std::mutex gate_mutex_; // so that the last choice is set last
+    Tell worked_, destroyed_;
+    std::atomic<bool> watched_{false}; // the two are set
+    std::mutex gate_mutex_;            // so that the last choice is set last
 
     RecordedEvents events_;
     Captures captures_;

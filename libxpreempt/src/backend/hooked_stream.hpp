@@ -44,6 +44,8 @@ public:
 
     [[nodiscard]] xqueue::LevelChoice level(bool allow_shared) const;
     void limit_level(xqueue::Level highest) { highest_.store(highest, std::memory_order_relaxed); }
+    // As DirectCalls::pace().
+    void pace(std::uint32_t threshold, std::uint32_t batch) { calls_->pace(threshold, batch); }
     void set_priority(std::int32_t priority) {
         priority_.store(priority, std::memory_order_relaxed);
     }

@@ -31,6 +31,7 @@ using Once = void();
 
 OLD(int, dladdr, "GLIBC_2.2.5", (const void* address, Dl_info* info), (address, info))
 OLD(int, dlclose, "GLIBC_2.2.5", (void* handle), (handle))
+OLD(char*, dlerror, "GLIBC_2.2.5", (), ())
 OLD(void*, dlopen, "GLIBC_2.2.5", (const char* file, int mode), (file, mode))
 OLD(void*, dlvsym, "GLIBC_2.2.5", (void* handle, const char* name, const char* version),
     (handle, name, version))

@@ -54,6 +54,10 @@ int xp_probe(struct xp_probe_info* probe) {
     });
 }
 
+int xp_start(void) {
+    return fence([](Library&) -> Result<void> { return {}; });
+}
+
 const char* xp_last_detail(void) {
     return xpreempt::capi::detail;
 }

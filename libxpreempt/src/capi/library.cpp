@@ -129,7 +129,7 @@ Library& Library::instance() {
     if (library.load(std::memory_order_relaxed) == nullptr) {
         library.store(new Library, std::memory_order_release);
         // Behind it: the socket's thread uses the library.
-        open_control_as_environment_says(*library.load());
+        library.load()->start_as_environment_says();
     }
     return *library.load();
 }
@@ -228,15 +228,29 @@ Result<void> Library::set_priority(hip::Stream stream, std::int32_t priority) {
     const auto hooked = hooked_stream(stream);
     if (!hooked)
         return tl::make_unexpected(hooked.error());
-    (*hooked)->set_priority(priority);
-    if (order_.add_owner(owner_id(**hooked), key)) {
+    set_priority(*hooked, key, priority);
+    return {};
+}
+
+void Library::set_priority(const HookedStreams::Pointer& hooked, hip::Stream key,
+                           std::int32_t priority) {
+    hooked->set_priority(priority);
+    if (order_.add_owner(owner_id(*hooked), key)) {
         const auto queue = mapping_.queue_of(key);
-        scheduling.created(*hooked, {queue ? queue->gpu_id : 0, 0, stream});
+        scheduling.created(hooked, {queue ? queue->gpu_id : 0, 0, key});
     }
-    order_.set_priority(owner_id(**hooked), priority);
+    order_.set_priority(owner_id(*hooked), priority);
     if (const auto scheduler = scheduling.running())
         scheduler->changed();
-    return {};
+}
+
+void Library::start_as_environment_says() {
+    open_control_as_environment_says(*this);
+    const auto settings = read_automatic_settings(
+        [](const char* name) -> const char* { return ::secure_getenv(name); });
+    if (settings.schedules || settings.streams)
+        release_at_exit();
+    automatic_.start(settings);
 }
 
 std::uint32_t Library::waiters(hip::Stream key, const hip::QueueRecord& queue) const {

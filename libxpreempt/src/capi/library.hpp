@@ -9,6 +9,7 @@
 #include "backend/together.hpp"
 #include "backend/transport.hpp"
 #include "base/handle_table.hpp"
+#include "capi/automatic.hpp"
 #include "capi/hooked_streams.hpp"
 #include "capi/labels.hpp"
 #include "hip/mapping.hpp"
@@ -21,6 +22,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace xpreempt::capi {
@@ -109,7 +111,16 @@ public:
     Result<void> release_stream(hip::Stream stream); // ENOENT: not held
     // Who runs first; the scheduler hears of the stream then.
     Result<void> set_priority(hip::Stream stream, std::int32_t priority);
+    void set_priority(const HookedStreams::Pointer& hooked, hip::Stream key, std::int32_t priority);
     void set_priority(std::uint64_t xqueue_handle, xqueue::XQueue& xqueue, std::int32_t priority);
+
+    // As Gates::watch_work().
+    void watch_work(backend::Gates::Tell worked, backend::Gates::Tell destroyed) {
+        gates_.watch_work(std::move(worked), std::move(destroyed));
+    }
+
+    // What the environment asks for that the library does by itself. Once, after the construction.
+    void start_as_environment_says();
 
     // Threads in HIP calls that wait for the stream, or its queue, outside of HIP.
     [[nodiscard]] std::uint32_t waiters(hip::Stream key, const hip::QueueRecord& queue) const;
@@ -142,6 +153,7 @@ private:
     backend::KfdTogether together_{mapping_, holds_};
     backend::DirectStreams direct_;
     backend::Gates gates_;
+    AutomaticStreams automatic_{*this};
     std::atomic<bool> used_{false}; // for more than to look what there is
     std::mutex hip_mutex_;
     std::optional<hip::Functions> hip_;

@@ -2,6 +2,7 @@
 // The functions behind our interposers, looked up at first use.
 #pragma once
 
+#include "hook/companion.hpp"
 #include "hook/providers.hpp"
 
 #include <atomic>
@@ -48,6 +49,8 @@ public:
         Function* function = functions_[provider].load(std::memory_order_acquire);
         if (function != nullptr)
             return function;
+        if (rocm_ == Rocm::hip)
+            load_companion(); // a thread of the program, and not in HIP
         function = reinterpret_cast<Function*>(in_provider(provider, rocm_, symbol_));
         functions_[provider].store(function, std::memory_order_release);
         return function;

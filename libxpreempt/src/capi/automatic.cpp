@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// Reads XSCHED_*, and makes hooked streams by it.
+#include "capi/automatic.hpp"
+
+#include "base/log.hpp"
+#include "capi/library.hpp"
+#include "sched/policy.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <strings.h>
+#include <xpreempt/sched.h>
+
+namespace xpreempt::capi {
+
+namespace {
+
+// For a person who has set it: whether messages are wanted otherwise does not matter.
+void complain(const char* name, const char* value, const char* instead) {
+    std::fprintf(stderr, "libxpreempt: %s=%s: %s\n", name, value, instead);
+}
+
+std::string_view text_of(Environment environment, const char* name) {
+    const char* value = environment(name);
+    return value != nullptr ? value : "";
+}
+
+bool is_on(Environment environment, const char* name) {
+    const std::string value(text_of(environment, name));
+    if (value == "1" || ::strcasecmp(value.c_str(), "on") == 0)
+        return true;
+    if (!value.empty() && value != "0" && ::strcasecmp(value.c_str(), "off") != 0)
+        complain(name, value.c_str(), "use ON or OFF; taken as OFF");
+    return false;
+}
+
+template <typename Number>
+void read(Environment environment, const char* name, long least, long most, Number& number) {
+    const std::string value(text_of(environment, name));
+    if (value.empty())
+        return;
+    char* end = nullptr;
+    errno = 0;
+    const long read = std::strtol(value.c_str(), &end, 10);
+    if (errno == 0 && *end == '\0' && read >= least && read <= most) {
+        number = static_cast<Number>(read);
+        return;
+    }
+    const std::string range = "use a number from " + std::to_string(least) + " to " +
+                              std::to_string(most) + "; taken as " +
+                              std::to_string(static_cast<long>(number));
+    complain(name, value.c_str(), range.c_str());
+}
+
+StreamDefaults read_defaults(Environment environment) {
+    constexpr long most = std::numeric_limits<std::int32_t>::max();
+    StreamDefaults defaults;
+    unsigned level = XP_LEVEL_BLOCK;
+    read(environment, "XSCHED_AUTO_XQUEUE_LEVEL", XP_LEVEL_BLOCK, XP_LEVEL_INTERRUPT, level);
+    defaults.level = static_cast<xqueue::Level>(level);
+    read(environment, "XSCHED_AUTO_XQUEUE_THRESHOLD", 1, most, defaults.threshold);
+    defaults.batch = std::min(defaults.batch, defaults.threshold);
+    read(environment, "XSCHED_AUTO_XQUEUE_BATCH_SIZE", 1, static_cast<long>(defaults.threshold),
+         defaults.batch);
+    read(environment, "XSCHED_AUTO_XQUEUE_PRIORITY", XP_PRIORITY_MIN, XP_PRIORITY_MAX,
+         defaults.priority);
+    return defaults;
+}
+
+// As in XSched, a policy means the local scheduler, whatever XSCHED_SCHEDULER says.
+bool read_scheduler(Environment environment) {
+    const std::string policy(text_of(environment, "XSCHED_POLICY"));
+    if (!policy.empty()) {
+        if (policy == "HPF")
+            return true;
+        complain("XSCHED_POLICY", policy.c_str(), "only HPF is there; nothing is scheduled");
+        return false;
+    }
+    const std::string scheduler(text_of(environment, "XSCHED_SCHEDULER"));
+    if (scheduler.empty() || scheduler == "APP")
+        return false;
+    if (scheduler == "LCL")
+        return true;
+    complain("XSCHED_SCHEDULER", scheduler.c_str(),
+             "use LCL or APP: no scheduler over several processes is there; nothing is scheduled");
+    return false;
+}
+
+} // namespace
+
+AutomaticSettings read_automatic_settings(Environment environment) {
+    AutomaticSettings settings;
+    if (is_on(environment, "XSCHED_AUTO_XQUEUE"))
+        settings.streams = read_defaults(environment);
+    settings.schedules = read_scheduler(environment);
+    return settings;
+}
+
+void AutomaticStreams::start(const AutomaticSettings& settings) {
+    if (settings.schedules)
+        if (const auto started = library_.scheduling.start(sched::highest_priority_first,
+                                                           XP_POLICY_HIGHEST_PRIORITY_FIRST);
+            !started)
+            log::report(log::Level::warning, "XSCHED_POLICY: %s failed",
+                        phrase(started.error().op));
+    if (!settings.streams)
+        return;
+    defaults_ = *settings.streams;
+    library_.watch_work([this](hip::Stream key) { note_work(key); },
+                        [this](hip::Stream key) { note_end(key); });
+}
+
+void AutomaticStreams::note_work(hip::Stream key) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!known_.insert(key).second)
+            return;
+    }
+    if (library_.xqueue_of(key) != nullptr)
+        return; // the program has made its own
+    const auto made = library_.hooked_stream_of(key);
+    if (!made) {
+        note_end(key); // nothing of it has reached a queue; the next call may
+        return;
+    }
+    (*made)->limit_level(defaults_.level);
+    if (defaults_.level == xqueue::Level::block)
+        (*made)->pace(defaults_.threshold, defaults_.batch);
+    library_.set_priority(*made, key, defaults_.priority);
+}
+
+void AutomaticStreams::note_end(hip::Stream key) {
+    const std::lock_guard lock(mutex_);
+    known_.erase(key);
+}
+
+} // namespace xpreempt::capi

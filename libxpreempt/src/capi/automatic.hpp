@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Streams that are scheduled although the program asks for nothing: XSched's environment variables.
+#pragma once
+
+#include "hip/mapping.hpp"
+#include "xqueue/hw_queue.hpp"
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string_view>
+
+namespace xpreempt::capi {
+
+class Library;
+
+// What each stream gets.
+struct StreamDefaults {
+    xqueue::Level level = xqueue::Level::block;
+    std::uint32_t threshold = 16, batch = 8; // at level 1
+    std::int32_t priority = 0;
+};
+
+struct AutomaticSettings {
+    std::optional<StreamDefaults> streams; // XSCHED_AUTO_XQUEUE and its kin
+    bool schedules = false; // XSCHED_POLICY or XSCHED_SCHEDULER: highest priority first
+};
+
+// A value that cannot be honoured is reported on standard error, with what is done instead.
+using Environment = const char* (*)(const char* name);
+AutomaticSettings read_automatic_settings(Environment environment);
+
+// Gives each stream its defaults at the end of the first call that puts work into it. Thread-safe.
+class AutomaticStreams {
+public:
+    explicit AutomaticStreams(Library& library) : library_(library) {}
+
+    void start(const AutomaticSettings& settings);
+    void note_work(hip::Stream key);
+    void note_end(hip::Stream key);
+
+private:
+    Library& library_;
+    StreamDefaults defaults_;
+    std::mutex mutex_;
+    std::set<hip::Stream> known_;
+};
+
+} // namespace xpreempt::capi

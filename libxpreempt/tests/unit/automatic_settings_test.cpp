@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// XSched's environment variables.
+#include "capi/automatic.hpp"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <string>
+
+namespace {
+
+using xpreempt::capi::AutomaticSettings;
+using xpreempt::capi::read_automatic_settings;
+using xpreempt::xqueue::Level;
+
+std::map<std::string, std::string, std::less<>> variables;
+
+const char* lookup(const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+}
+
+struct Read {
+    AutomaticSettings settings;
+    std::string complaints;
+};
+
+Read read(std::map<std::string, std::string, std::less<>> environment) {
+    variables = std::move(environment);
+    testing::internal::CaptureStderr();
+    const AutomaticSettings settings = read_automatic_settings(lookup);
+    return {settings, testing::internal::GetCapturedStderr()};
+}
+
+TEST(AutomaticSettingsTest, defaults_are_those_of_xsched) {
+    EXPECT_FALSE(read({}).settings.streams);
+    EXPECT_FALSE(read({}).settings.schedules);
+    const auto streams = read({{"XSCHED_AUTO_XQUEUE", "On"}}).settings.streams;
+    ASSERT_TRUE(streams);
+    EXPECT_EQ(Level::block, streams->level);
+    EXPECT_EQ(16U, streams->threshold);
+    EXPECT_EQ(8U, streams->batch);
+    EXPECT_EQ(0, streams->priority);
+}
+
+TEST(AutomaticSettingsTest, a_batch_fits_into_its_threshold) {
+    const auto few = read({{"XSCHED_AUTO_XQUEUE", "1"}, {"XSCHED_AUTO_XQUEUE_THRESHOLD", "4"}});
+    EXPECT_EQ(4U, few.settings.streams->batch);
+    EXPECT_EQ("", few.complaints);
+    const auto both = read({{"XSCHED_AUTO_XQUEUE", "1"},
+                            {"XSCHED_AUTO_XQUEUE_THRESHOLD", "4"},
+                            {"XSCHED_AUTO_XQUEUE_BATCH_SIZE", "5"}});
+    EXPECT_EQ(4U, both.settings.streams->batch);
+    EXPECT_EQ("libxpreempt: XSCHED_AUTO_XQUEUE_BATCH_SIZE=5: use a number from 1 to 4; "
+              "taken as 4\n",
+              both.complaints);
+}
+
+TEST(AutomaticSettingsTest, what_cannot_be_honoured_is_said) {
+    EXPECT_EQ("libxpreempt: XSCHED_AUTO_XQUEUE=yes: use ON or OFF; taken as OFF\n",
+              read({{"XSCHED_AUTO_XQUEUE", "yes"}}).complaints);
+    const auto level = read({{"XSCHED_AUTO_XQUEUE", "1"}, {"XSCHED_AUTO_XQUEUE_LEVEL", "2x"}});
+    EXPECT_EQ(Level::block, level.settings.streams->level);
+    EXPECT_EQ("libxpreempt: XSCHED_AUTO_XQUEUE_LEVEL=2x: use a number from 1 to 3; taken as 1\n",
+              level.complaints);
+    const auto policy = read({{"XSCHED_POLICY", "CFS"}, {"XSCHED_SCHEDULER", "LCL"}});
+    EXPECT_FALSE(policy.settings.schedules);
+    EXPECT_EQ("libxpreempt: XSCHED_POLICY=CFS: only HPF is there; nothing is scheduled\n",
+              policy.complaints);
+    const auto global = read({{"XSCHED_SCHEDULER", "GLB"}});
+    EXPECT_FALSE(global.settings.schedules);
+    EXPECT_NE("", global.complaints);
+}
+
+TEST(AutomaticSettingsTest, a_policy_or_the_local_scheduler_schedules) {
+    EXPECT_TRUE(read({{"XSCHED_POLICY", "HPF"}, {"XSCHED_SCHEDULER", "APP"}}).settings.schedules);
+    EXPECT_TRUE(read({{"XSCHED_SCHEDULER", "LCL"}}).settings.schedules);
+    EXPECT_FALSE(read({{"XSCHED_SCHEDULER", "APP"}}).settings.schedules);
+}
+
+} // namespace

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// A program that knows nothing of libxpreempt, with the hook, on the fake ROCm: what the
+// environment asks for. Each test is a process of its own.
+#include "fake/fake_rocm.hpp"
+#include "unit/until.hpp"
+
+#include <xpreempt/sched.h>
+#include <xpreempt/stream.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <string>
+#include <thread>
+
+extern "C" {
+int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
+int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+using test::until;
+
+class AutomaticTest : public ::testing::Test {
+protected:
+    AutomaticTest() { fake_driver()->patched = true; }
+
+    static void* new_stream() {
+        void* stream = nullptr;
+        EXPECT_EQ(0, hipStreamCreate(&stream));
+        return stream;
+    }
+    static void launch(void* stream) { EXPECT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream)); }
+    static void* library() { return dlopen("libxpreempt.so.0", RTLD_NOW | RTLD_NOLOAD); }
+    template <typename Function> static Function* symbol(const char* name) {
+        void* found = dlsym(library(), name);
+        EXPECT_NE(nullptr, found) << name;
+        return reinterpret_cast<Function*>(found);
+    }
+    static xp_sched_state scheduler() {
+        xp_sched_state state{};
+        state.sz = sizeof state;
+        EXPECT_EQ(0, symbol<decltype(xp_sched_query)>("xp_sched_query")(&state));
+        return state;
+    }
+};
+
+TEST_F(AutomaticTest, nothing_is_loaded_unless_something_asks_for_it) {
+    setenv("XPREEMPT_CONTROL", "0", 1);
+    setenv("XSCHED_AUTO_XQUEUE", "OFF", 1);
+    setenv("XSCHED_SCHEDULER", "APP", 1);
+    launch(new_stream());
+    EXPECT_EQ(nullptr, library());
+}
+
+TEST_F(AutomaticTest, the_control_socket_opens_at_the_first_call_of_hip) {
+    std::string runtime = (fs::temp_directory_path() / "xpreempt-auto-XXXXXX").string();
+    ASSERT_NE(nullptr, mkdtemp(runtime.data()));
+    setenv("XDG_RUNTIME_DIR", runtime.c_str(), 1);
+    setenv("XPREEMPT_CONTROL", "1", 1);
+    const fs::path sockets = fs::path(runtime) / "kfd-preempt";
+    EXPECT_FALSE(fs::exists(sockets));
+    new_stream();
+    EXPECT_FALSE(fs::is_empty(sockets));
+    EXPECT_EQ(0, symbol<int()>("xp_control_close")());
+    fs::remove_all(runtime);
+}
+
+TEST_F(AutomaticTest, streams_get_priority_and_level_and_a_scheduler_knows_them) {
+    setenv("XSCHED_AUTO_XQUEUE", "on", 1);
+    setenv("XSCHED_AUTO_XQUEUE_PRIORITY", "7", 1);
+    setenv("XSCHED_AUTO_XQUEUE_LEVEL", "3", 1);
+    setenv("XSCHED_POLICY", "HPF", 1);
+    setenv("XSCHED_SCHEDULER", "GLB", 1); // without effect, for there is a policy
+    void* first = new_stream();
+    void* second = new_stream();
+    launch(first);
+    EXPECT_EQ(1U, scheduler().num_xqueues);
+    launch(second);
+    launch(second);
+    launch(nullptr);
+    EXPECT_EQ(3U, scheduler().num_xqueues);
+    EXPECT_EQ(1U, scheduler().policy);
+    std::int32_t priority = 0;
+    const auto get = symbol<decltype(xp_stream_get_priority)>("xp_stream_get_priority");
+    EXPECT_EQ(0, get(second, &priority));
+    EXPECT_EQ(7, priority);
+    std::uint32_t level = 0;
+    const auto hold = symbol<decltype(xp_stream_hold)>("xp_stream_hold");
+    EXPECT_EQ(0, hold(nullptr, 0, &level));
+    EXPECT_EQ(3U, level);
+    EXPECT_EQ(0, symbol<decltype(xp_stream_release)>("xp_stream_release")(nullptr));
+    // The next stream of that address is another one.
+    fake_hip()->reuse_handles = true;
+    EXPECT_EQ(0, hipStreamDestroy(second));
+    void* third = new_stream();
+    ASSERT_EQ(second, third);
+    launch(third);
+    EXPECT_EQ(0, get(third, &priority));
+    EXPECT_EQ(7, priority);
+}
+
+// XSched's default.
+TEST_F(AutomaticTest, at_level_1_no_more_than_the_threshold_is_under_way) {
+    setenv("XSCHED_AUTO_XQUEUE", "1", 1);
+    setenv("XSCHED_AUTO_XQUEUE_THRESHOLD", "2", 1);
+    setenv("XSCHED_AUTO_XQUEUE_BATCH_SIZE", "1", 1);
+    void* stream = new_stream();
+    launch(stream); // not counted: the stream is known from here on
+    fake_hip()->running[0] = stream;
+    std::atomic<int> launched{0};
+    std::thread program([&] {
+        for (int i = 0; i < 5; ++i) {
+            launch(stream);
+            ++launched;
+        }
+    });
+    until([&] { return fake_hip()->synchronizing == 1; });
+    EXPECT_EQ(2, launched);
+    fake_hip()->running[0] = nullptr;
+    program.join();
+    EXPECT_EQ(5, launched);
+}
+
+} // namespace
