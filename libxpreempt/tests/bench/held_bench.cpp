@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// What a launch costs through the hook while the queue of another stream is held: hook and library
+// as built, on the fake ROCm. A queue is emptied between the samples, as a GPU would do.
+#include "fake/fake_rocm.hpp"
+#include "hook/table.hpp"
+
+#include <xpreempt/xpreempt.h>
+
+#include <benchmark/benchmark.h>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+extern "C" {
+int hipExtStreamCreateWithCUMask(void** stream, unsigned count, const unsigned* mask);
+int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+int hipModuleLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, unsigned, void* stream, void**, void**);
+}
+
+namespace {
+
+namespace hook = xpreempt::hook;
+
+constexpr std::uint64_t write_dispatch_id = 0x38, read_dispatch_id = 0x80; // amd_queue_t
+
+// The streams of all samples; each has a queue of its own. The first is the one that is held.
+std::vector<void*> streams;
+
+void* stream_of(std::size_t index) {
+    const unsigned mask[2] = {~0U, 0x3f};
+    while (streams.size() <= index) {
+        void* stream = nullptr;
+        if (hipExtStreamCreateWithCUMask(&stream, 2, mask) != 0 ||
+            hipMemsetAsync(nullptr, 0, 4, stream) != 0)
+            std::abort();
+        streams.push_back(stream);
+    }
+    return streams[index];
+}
+
+void complete(void* stream) {
+    hook::QueueRecord record{};
+    if (xpreempt_hook_table()->stream_queue(stream, &record) != 0)
+        std::abort();
+    const auto index = [&](std::uint64_t offset) {
+        return reinterpret_cast<volatile std::uint64_t*>(record.hsa_queue + offset);
+    };
+    *index(read_dispatch_id) = *index(write_dispatch_id);
+}
+
+// Arguments: queues that there are, and whether the first is held.
+void launch(benchmark::State& state) {
+    constexpr int launches = 20; // fewer than a queue may have while another is held
+    fake_driver()->patched = true;
+    static xp_queue_t queue{};
+    if (state.thread_index() == 0) {
+        (void)stream_of(static_cast<std::size_t>(state.range(0)) - 1);
+        if (xp_queue_open(stream_of(0), 0, &queue) != 0 ||
+            (state.range(1) != 0 && xp_queue_preempt(queue) != 0))
+            state.SkipWithError(xp_last_detail());
+    }
+    void* stream = nullptr;
+    for (auto step : state) {
+        if (stream == nullptr)
+            stream = streams[static_cast<std::size_t>(state.thread_index()) + 1];
+        complete(stream);
+        const auto begin = std::chrono::steady_clock::now();
+        for (int i = 0; i < launches; ++i)
+            hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        state.SetIterationTime(took.count() / launches);
+    }
+    if (state.thread_index() == 0)
+        xp_queue_close(queue);
+}
+BENCHMARK(launch)
+    ->ArgNames({"queues", "held"})
+    ->ArgsProduct({{3, 10, 32}, {0, 1}})
+    ->UseManualTime()
+    ->Threads(1)
+    ->Threads(2);
+
+} // namespace
+
+int main(int argc, char** argv) {
+    benchmark::Initialize(&argc, argv);
+    benchmark::RunSpecifiedBenchmarks();
+    std::fflush(stdout);
+    std::_Exit(0); // the fake never completes what it has not been told of
+}
