@@ -17,7 +17,7 @@ void note_packet(benchmark::State& state) {
         xpreempt::hook::QueueRecord record{};
         record.kfd_queue_id = i;
         record.hsa_queue = reinterpret_cast<std::uintptr_t>(&hsa_queues[i]);
-        xpreempt::hook::add_queue(record);
+        xpreempt::hook::add_queue(record, false);
     }
     std::vector<char> handles(streams);
     std::uint32_t next = 0;

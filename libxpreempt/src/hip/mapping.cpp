@@ -108,6 +108,18 @@ std::vector<QueueRecord> Mapping::queues() const {
     return available() ? all<QueueRecord>(table_->queues) : std::vector<QueueRecord>{};
 }
 
+std::vector<RingRecord> Mapping::rings() const {
+    return available() ? all<RingRecord>(table_->rings) : std::vector<RingRecord>{};
+}
+
+std::set<QueueRef> Mapping::queues_in_vram() const {
+    std::set<QueueRef> queues;
+    for (const RingRecord& ring : rings())
+        if (ring.in_vram != 0)
+            queues.insert({ring.kfd_queue_id, ring.generation});
+    return queues;
+}
+
 Result<QueueRecord> Mapping::queue(std::uint32_t kfd_queue_id) const {
     if (!available())
         return fail(ENOSYS, Op::map_stream, kfd_queue_id);

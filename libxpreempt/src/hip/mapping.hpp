@@ -7,12 +7,14 @@
 #include "hook/table.hpp"
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 namespace xpreempt::hip {
 
 using QueueRecord = hook::QueueRecord;
 using CopyRecord = hook::CopyRecord;
+using RingRecord = hook::RingRecord;
 
 // The pair names a queue for ever; the id alone names another one after destroy and create.
 struct QueueRef {
@@ -61,6 +63,11 @@ public:
 
     std::vector<QueueRecord> queues() const;
     Result<QueueRecord> queue(std::uint32_t kfd_queue_id) const; // ENOENT
+
+    // One for each of queues(); of the same ones only while no queue is made or destroyed.
+    std::vector<RingRecord> rings() const;
+    // Those whose ring the CPU reads across PCIe.
+    std::set<QueueRef> queues_in_vram() const;
 
 private:
     const hook::Table* table_;

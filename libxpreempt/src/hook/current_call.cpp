@@ -111,6 +111,7 @@ void count_queue(CurrentCall& mine, std::uint64_t address) {
 
 void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t count) {
     CurrentCall& mine = current_call;
+    note_seen(hsa_queue, mine.depth != 0);
     if (mine.log != nullptr)
         log_reserved(*mine.log, hsa_queue, index, count);
     if (mine.depth == 0) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Interposers of the C library: which files are /dev/kfd, which queues are made through them.
+// Interposers of the C library: which files are /dev/kfd, which queues and VRAM are made through
+// them.
 #include "hook/interposers.hpp"
 #include "hook/queue_table.hpp"
 #include "hook/real.hpp"
+#include "hook/vram.hpp"
 #include "kfd/queue_ioctls.hpp"
 
 #include <algorithm>
@@ -124,7 +126,7 @@ int create_queue(int fd, unsigned long request, void* argument) {
     record.hsa_queue = hsa_queue_of(args);
     record.save_area_bytes = args.save_area_bytes;
     record.save_area = args.save_area;
-    add_queue(record);
+    add_queue(record, in_vram(record.ring_base, record.ring_bytes));
     return 0;
 }
 
@@ -153,8 +155,28 @@ int update_queue(int fd, unsigned long request, void* argument) {
         record.priority = args->priority;
         record.ring_base = args->ring_base;
         record.ring_bytes = args->ring_bytes;
-        change_queue(record);
+        change_queue(record, in_vram(record.ring_base, record.ring_bytes));
     }
+    return answer;
+}
+
+// On an APU this memory is not behind PCIe. Treating it like VRAM costs a late answer, never a
+// wrong one.
+int allocate_memory(int fd, unsigned long request, void* argument) {
+    const int answer = real_kfd_ioctl(fd, request, argument);
+    const auto& args = *static_cast<const kfd::AllocateMemoryArgs*>(argument);
+    if (answer == 0 && (args.flags & kfd::memory_in_vram) != 0 && args.address != 0)
+        add_vram({args.handle, args.address, args.bytes});
+    return answer;
+}
+
+int free_memory(int fd, unsigned long request, void* argument) {
+    VramAllocation allocation{};
+    const bool known =
+        drop_vram(static_cast<const kfd::FreeMemoryArgs*>(argument)->handle, allocation);
+    const int answer = real_kfd_ioctl(fd, request, argument);
+    if (answer != 0 && known)
+        add_vram(allocation);
     return answer;
 }
 
@@ -282,6 +304,10 @@ INTERPOSER int ioctl(int fd, unsigned long request, ...) noexcept {
             return as_libc(destroy_queue(fd, request, argument));
         if (number == xpreempt::kfd::nr_update_queue && is_kfd(fd))
             return as_libc(update_queue(fd, request, argument));
+        if (number == xpreempt::kfd::nr_allocate_memory && is_kfd(fd))
+            return as_libc(allocate_memory(fd, request, argument));
+        if (number == xpreempt::kfd::nr_free_memory && is_kfd(fd))
+            return as_libc(free_memory(fd, request, argument));
     }
     return next()(fd, request, argument);
 }

@@ -36,16 +36,20 @@ void note_stored(Queue queue, Index before, Index after) {
         note_reserved(queue, before, after - before);
 }
 
-// Inside a HIP call that reserved nothing in a way that we see.
-void note_doorbell(HsaSignal signal, std::int64_t value) {
-    if (signal == 0 || current_call.depth == 0 || current_call.packets.count != 0)
-        return;
+// Null if it is another signal, or if the HIP call has reserved its packets in a way that we see.
+// Called before the store: a signal may be destroyed by the thread that the store wakes.
+const void* queue_of_doorbell(HsaSignal signal) {
+    if (signal == 0 || (current_call.depth != 0 && current_call.packets.count != 0))
+        return nullptr;
     const auto kind = *reinterpret_cast<const std::int64_t*>(signal);
     if (kind != doorbell && kind != legacy_doorbell)
-        return;
-    const void* queue = *reinterpret_cast<const void* const*>(signal + queue_at_byte);
-    if (queue == nullptr)
-        return;
+        return nullptr;
+    return *reinterpret_cast<const void* const*>(signal + queue_at_byte);
+}
+
+void note_doorbell(const void* queue, std::int64_t value) {
+    if (current_call.depth == 0) // no stream to attribute it to
+        return note_seen(queue, false);
     note_reserved(queue, static_cast<Index>(value), 1);
     current_call.packets.by_doorbell = 1;
 }
@@ -117,8 +121,10 @@ FOR_EACH_STORE(STORE)
 #define SIGNAL_STORE(name)                                                                         \
     INTERPOSER void name(HsaSignal signal, std::int64_t value) {                                   \
         static constinit RocmNext<void(HsaSignal, std::int64_t)> next{#name, Rocm::hsa};           \
+        const void* queue = queue_of_doorbell(signal);                                             \
         next(__builtin_return_address(0))(signal, value);                                          \
-        note_doorbell(signal, value);                                                              \
+        if (queue != nullptr)                                                                      \
+            note_doorbell(queue, value);                                                           \
     }
 FOR_EACH_SIGNAL_STORE(SIGNAL_STORE)
 

@@ -9,6 +9,7 @@
 #include "hook/packet_log.hpp"
 #include "hook/providers.hpp"
 #include "hook/real.hpp"
+#include "hook/vram.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -20,6 +21,9 @@ namespace {
 
 struct QueueSlot {
     bool live;
+    bool ring_in_vram;
+    bool seen;             // a packet of it
+    bool seen_in_hip_call; // inside a HIP call that the hook interposes
     QueueRecord record;
 };
 
@@ -55,6 +59,14 @@ struct Remembered {
     std::uint64_t epoch;
 };
 constinit thread_local Remembered remembered{};
+
+// The queue that this thread last reported as seen.
+struct Seen {
+    const void* hsa_queue;
+    std::uint64_t epoch;
+    bool in_hip_call;
+};
+constinit thread_local Seen seen_here{};
 
 using QueueSet = std::uint64_t[max_queues / 64];
 
@@ -149,7 +161,7 @@ UpdateLock::~UpdateLock() {
     pthread_mutex_unlock(&update_mutex);
 }
 
-void add_queue(const QueueRecord& record) {
+void add_queue(const QueueRecord& record, bool ring_in_vram) {
     const MutexLock lock(table_mutex);
     // Two live queues of one id cannot be: the older one went unseen.
     if (const int old = live_slot(record.kfd_queue_id); old >= 0)
@@ -157,9 +169,8 @@ void add_queue(const QueueRecord& record) {
     for (QueueSlot& slot : queue_slots) {
         if (slot.live)
             continue;
-        slot.record = record;
+        slot = QueueSlot{true, ring_in_vram, false, false, record};
         slot.record.generation = ++generations;
-        slot.live = true;
         next_epoch();
         return;
     }
@@ -181,10 +192,12 @@ bool find_queue(std::uint32_t kfd_queue_id, QueueRecord& out) {
     return slot >= 0;
 }
 
-void change_queue(const QueueRecord& record) {
+void change_queue(const QueueRecord& record, bool ring_in_vram) {
     const MutexLock lock(table_mutex);
-    if (const int slot = live_slot(record.kfd_queue_id, record.generation); slot >= 0)
+    if (const int slot = live_slot(record.kfd_queue_id, record.generation); slot >= 0) {
         queue_slots[slot].record = record;
+        queue_slots[slot].ring_in_vram = ring_in_vram;
+    }
 }
 
 void forget_file(int fd) {
@@ -294,10 +307,24 @@ void note_packet(const void* stream, const void* hsa_queue, bool graph) {
     mine = {stream, hsa_queue, epoch.load(std::memory_order_acquire)};
 }
 
+void note_seen(const void* hsa_queue, bool in_hip_call) {
+    const std::uint64_t now = epoch.load(std::memory_order_acquire);
+    Seen& mine = seen_here;
+    if (mine.epoch == now && mine.hsa_queue == hsa_queue && (mine.in_hip_call || !in_hip_call))
+        return;
+    const MutexLock lock(table_mutex);
+    if (const int slot = slot_at(reinterpret_cast<std::uintptr_t>(hsa_queue)); slot >= 0) {
+        queue_slots[slot].seen = true;
+        queue_slots[slot].seen_in_hip_call |= in_hip_call;
+    }
+    mine = {hsa_queue, now, in_hip_call};
+}
+
 void forget_everything() {
     update_mutex = PTHREAD_MUTEX_INITIALIZER;
     table_mutex = PTHREAD_MUTEX_INITIALIZER;
     forget_copies();
+    forget_vram();
     unlock_providers();
     for (QueueSlot& slot : queue_slots)
         slot.live = false;
@@ -427,12 +454,27 @@ void table_end_reading() {
     pthread_mutex_unlock(&update_mutex);
 }
 
+std::uint32_t table_rings(RingRecord* out, std::uint32_t max) {
+    const MutexLock lock(table_mutex);
+    std::uint32_t count = 0;
+    for (const QueueSlot& slot : queue_slots) {
+        if (!slot.live)
+            continue;
+        if (count < max)
+            out[count] = {slot.record.kfd_queue_id, slot.record.generation,
+                          slot.ring_in_vram ? 1U : 0U, slot.seen ? 1U : 0U,
+                          slot.seen_in_hip_call ? 1U : 0U};
+        ++count;
+    }
+    return count;
+}
+
 constexpr Table table{sizeof(Table),       table_queues,       table_stream_queue, table_streams_of,
                       real_kfd_ioctl,      table_begin_update, table_end_update,   table_overflows,
                       table_stream_key,    table_busy_queues,  last_launch,        table_set_gate,
                       table_attach,        queues_before,      log_packets,        table_streams,
                       table_begin_reading, table_end_reading,  unfinished_copies,  in_event_thread,
-                      call_packets};
+                      call_packets,        table_rings};
 
 } // namespace
 

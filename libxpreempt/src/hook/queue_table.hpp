@@ -24,10 +24,10 @@ public:
     UpdateLock& operator=(UpdateLock&&) = delete;
 };
 
-void add_queue(const QueueRecord& record);   // generation is filled in here
-void drop_queue(std::uint32_t kfd_queue_id); // the live one of that id
+void add_queue(const QueueRecord& record, bool ring_in_vram); // generation is filled in here
+void drop_queue(std::uint32_t kfd_queue_id);                  // the live one of that id
 bool find_queue(std::uint32_t kfd_queue_id, QueueRecord& out);
-void change_queue(const QueueRecord& record); // by id and generation
+void change_queue(const QueueRecord& record, bool ring_in_vram); // by id and generation
 void forget_file(int fd);
 QueueRecord queue_at(std::uint64_t hsa_queue); // all zero: none, a generation begins with 1
 
@@ -45,6 +45,9 @@ void stream_is_idle(const void* stream);
 // A packet of the stream was reserved in the queue. Cheap when nothing changed since this thread's
 // last packet.
 void note_packet(const void* stream, const void* hsa_queue, bool graph);
+
+// A call of ROCr brought a packet into the queue, inside a HIP call or not. Cheap as note_packet().
+void note_seen(const void* hsa_queue, bool in_hip_call);
 
 // After fork the child has neither queues nor streams.
 void forget_everything();

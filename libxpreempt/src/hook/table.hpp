@@ -103,6 +103,15 @@ struct CallPackets {
     std::uint32_t by_doorbell; // 1: only a doorbell told of them, and there may be more
 };
 
+// The rest of what the hook knows of a queue: QueueRecord is passed in arrays and cannot grow.
+struct RingRecord {
+    std::uint32_t kfd_queue_id;
+    std::uint32_t generation;
+    std::uint32_t in_vram;     // each read of it by the CPU crosses PCIe
+    std::uint32_t seen;        // the hook saw a packet come into it
+    std::uint32_t in_hip_call; // and that inside a HIP call: else no stream was seen with it
+};
+
 struct StreamRecord {
     const void* key;
     const void* handle;  // as the program calls it, see Table::streams_of
@@ -188,6 +197,10 @@ struct Table {
 
     // Of the calling thread's HIP call that has just returned: for the gate, see Gate::after.
     void (*call_packets)(CallPackets* out);
+
+    // One for each record of queues(). Returns how many. Between begin_reading() and end_reading()
+    // both name the same queues.
+    std::uint32_t (*rings)(RingRecord* out, std::uint32_t max);
 };
 
 } // namespace xpreempt::hook

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The queue and debugger calls of stock amdkfd, as far as they are used here.
+// The queue, memory and debugger calls of stock amdkfd, as far as they are used here.
 //
 // Not <linux/kfd_ioctl.h>: that includes <drm/drm.h>, which Debian does not put where it is looked
 // for. This part of the ABI has not changed since it was made; the structs only grew at their end.
@@ -45,6 +45,22 @@ struct UpdateQueueArgs {
     std::uint32_t priority;
 };
 static_assert(sizeof(UpdateQueueArgs) == 24);
+
+struct AllocateMemoryArgs {
+    std::uint64_t address;
+    std::uint64_t bytes;
+    std::uint64_t handle; // from KFD
+    std::uint64_t mmap_offset;
+    std::uint32_t gpu_id;
+    std::uint32_t flags;
+};
+static_assert(sizeof(AllocateMemoryArgs) == 40);
+constexpr std::uint32_t memory_in_vram = 1; // KFD_IOC_ALLOC_MEM_FLAGS_VRAM
+
+struct FreeMemoryArgs {
+    std::uint64_t handle;
+};
+static_assert(sizeof(FreeMemoryArgs) == 8);
 
 struct KfdVersion {
     std::uint32_t major;
@@ -96,6 +112,8 @@ constexpr std::uint32_t default_grace_period = ~std::uint32_t{0};
 constexpr unsigned nr_create_queue = 0x02;
 constexpr unsigned nr_destroy_queue = 0x03;
 constexpr unsigned nr_update_queue = 0x07;
+constexpr unsigned nr_allocate_memory = 0x16;
+constexpr unsigned nr_free_memory = 0x17;
 constexpr unsigned long ioc_get_version = _IOR('K', 0x01, KfdVersion);
 constexpr unsigned long ioc_debug_trap = _IOWR('K', 0x26, DebugTrapArgs);
 constexpr unsigned long ioc_update_queue = _IOW('K', nr_update_queue, UpdateQueueArgs);

@@ -48,6 +48,7 @@ struct Driver {
     std::mutex mutex;
     fake::Driver told{};
     bool used[max_queues]{};
+    std::uint64_t allocations = 0;
     int fd = -1;
 };
 Driver driver;
@@ -95,6 +96,11 @@ int handle(unsigned long request, void* argument) {
         queue.ring_base = args->ring_base;
         return 0;
     }
+    case xpreempt::kfd::nr_allocate_memory:
+        static_cast<xpreempt::kfd::AllocateMemoryArgs*>(argument)->handle =
+            std::uint64_t{77} << 32 | ++driver.allocations;
+        return 0;
+    case xpreempt::kfd::nr_free_memory: return driver.told.fail_free ? -EBUSY : 0;
     default: break;
     }
     if (!driver.told.patched)
@@ -194,11 +200,21 @@ EXPORT void hsa_signal_store_screlease(std::uint64_t, std::int64_t) {}
 
 namespace {
 
+// The ring is a part of a larger allocation.
+void allocate_ring(const HsaQueue& queue) {
+    xpreempt::kfd::AllocateMemoryArgs args{};
+    args.address = reinterpret_cast<std::uintptr_t>(&queue);
+    args.bytes = sizeof queue;
+    args.flags = fake_hip()->rings_in_vram ? xpreempt::kfd::memory_in_vram : 2; // GTT
+    ioctl(kfd_fd, _IOWR('K', xpreempt::kfd::nr_allocate_memory, args), &args);
+}
+
 HsaQueue* create_hsa_queue() {
     if (kfd_fd < 0)
         kfd_fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
     HsaQueue* queue = &queues[num_queues++];
     const auto address = reinterpret_cast<std::uintptr_t>(queue);
+    allocate_ring(*queue);
     xpreempt::kfd::CreateQueueArgs args{};
     args.ring_base = reinterpret_cast<std::uintptr_t>(queue->ring);
     args.write_pointer = address + 0x38;
@@ -231,12 +247,18 @@ void put_packets(HsaQueue* queue, unsigned count, std::uint32_t header = dispatc
     const bool adds = seam == fake::Seam::add;
     const std::uint64_t first = adds ? hsa_queue_add_write_index_screlease(queue, count)
                                      : hsa_queue_load_write_index_relaxed(queue);
-    for (std::uint64_t i = first; i < first + count; ++i)
-        queue->ring[i % ring_packets][0] = header;
+    for (std::uint64_t i = first; i < first + count; ++i) {
+        auto* packet = queue->ring[i % ring_packets];
+        if (header == barrier_header)
+            std::memcpy(packet + 2, &fake_hip()->waits_for, sizeof fake_hip()->waits_for);
+        reinterpret_cast<std::atomic<std::uint32_t>*>(packet)->store(header);
+    }
     if (seam == fake::Seam::store)
         hsa_queue_store_write_index_screlease(queue, first + count);
-    if (seam == fake::Seam::doorbell) // as if the index were stored in a way that nobody sees
+    if (seam == fake::Seam::doorbell || seam == fake::Seam::direct) // seen by no interposer
         reinterpret_cast<std::atomic<std::uint64_t>*>(queue->bytes + 0x38)->store(first + count);
+    if (seam == fake::Seam::direct)
+        return;
     const Doorbell doorbell{.queue = queue};
     hsa_signal_store_screlease(reinterpret_cast<std::uintptr_t>(&doorbell),
                                static_cast<std::int64_t>(first + count - 1));

@@ -20,14 +20,17 @@ struct Driver {
     bool patched; // set before the library's first call
     bool lost;    // the GPU was reset: each queue is dead
     Queue queues[64];
+    bool fail_free = false; // FREE_MEMORY_OF_GPU fails
 };
 
-// By what HIP tells ROCr of its packets.
-enum class Seam { add, store, doorbell };
+// By what HIP tells ROCr of its packets. direct: by nothing, it stores index and doorbell itself.
+enum class Seam { add, store, doorbell, direct };
 
 // How the fake HIP behaves.
 struct Hip {
     Seam seam = Seam::add;
+    bool rings_in_vram = false;  // of queues that are created from now on
+    std::uint64_t waits_for = 0; // signal that barriers wait for; 0: none
     unsigned packets_a_launch = 1;
     bool capturing = false;   // launches put nothing into queues
     bool move = false;        // the next launch's stream gets a new queue first

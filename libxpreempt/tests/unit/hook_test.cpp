@@ -28,6 +28,8 @@ int hipEventDestroy(void* event);
 int hipEventRecord(void* event, void* stream);
 int hipGraphLaunch(void* graph, void* stream);
 int ioctl(int fd, unsigned long request, ...) noexcept;
+std::uint64_t hsa_queue_add_write_index_screlease(const void* queue, std::uint64_t value);
+void hsa_signal_store_screlease(std::uint64_t signal, std::int64_t value);
 int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, void* stream, void**, void**);
 }
@@ -302,6 +304,177 @@ TEST(Files, copies_of_a_descriptor_of_kfd_are_kfd) {
     }
     EXPECT_EQ(0, fcntl(fd, F_SETFD, 0)); // other commands pass
     close(fd);
+}
+
+RingRecord ring_of(const QueueRecord& queue) {
+    RingRecord rings[512];
+    const std::uint32_t count = table().rings(rings, 512);
+    for (std::uint32_t i = 0; i < count; ++i)
+        if (rings[i].kfd_queue_id == queue.kfd_queue_id && rings[i].generation == queue.generation)
+            return rings[i];
+    ADD_FAILURE() << "no ring of queue " << queue.kfd_queue_id;
+    return {};
+}
+
+// Memory and queues that nobody uses, made by ioctls of the test.
+class VramTest : public ::testing::Test {
+protected:
+    using AllocateMemoryArgs = xpreempt::kfd::AllocateMemoryArgs;
+    static constexpr std::uint32_t vram = 1, gtt = 2;
+    static constexpr std::uint64_t block = 0x7f0000000000;
+
+    VramTest() : fd_(open("/dev/kfd", O_RDWR | O_CLOEXEC)) {}
+    ~VramTest() override {
+        for (const std::uint32_t id : queues_) {
+            xpreempt::kfd::DestroyQueueArgs args{id, 0};
+            EXPECT_EQ(0, ioctl(fd_, _IOWR('K', xpreempt::kfd::nr_destroy_queue, args), &args));
+        }
+        close(fd_);
+    }
+    [[nodiscard]] std::uint64_t allocate(std::uint64_t address, std::uint64_t bytes,
+                                         std::uint32_t flags) const {
+        AllocateMemoryArgs args{address, bytes, 0, 0, 77, flags};
+        EXPECT_EQ(0, ioctl(fd_, _IOWR('K', xpreempt::kfd::nr_allocate_memory, args), &args));
+        return args.handle;
+    }
+    [[nodiscard]] int free(std::uint64_t handle) const {
+        xpreempt::kfd::FreeMemoryArgs args{handle};
+        return ioctl(fd_, _IOW('K', xpreempt::kfd::nr_free_memory, args), &args);
+    }
+    RingRecord queue_at(std::uint64_t ring_base) {
+        xpreempt::kfd::CreateQueueArgs args{};
+        args.ring_base = ring_base;
+        args.ring_bytes = 65536;
+        EXPECT_EQ(0, ioctl(fd_, _IOWR('K', xpreempt::kfd::nr_create_queue, args), &args));
+        queues_.push_back(args.queue_id);
+        return latest(args.queue_id);
+    }
+    [[nodiscard]] static RingRecord latest(std::uint32_t id) {
+        RingRecord rings[512];
+        const std::uint32_t count = table().rings(rings, 512);
+        for (std::uint32_t i = 0; i < count; ++i)
+            if (rings[i].kfd_queue_id == id)
+                return rings[i];
+        return {};
+    }
+    int fd_;
+    std::vector<std::uint32_t> queues_;
+};
+
+TEST_F(VramTest, a_ring_inside_an_allocation_of_vram) {
+    const std::uint64_t handle = allocate(block, 1 << 21, vram);
+    EXPECT_EQ(1U, queue_at(block).in_vram);
+    EXPECT_EQ(1U, queue_at(block + (1 << 20)).in_vram);
+    EXPECT_EQ(1U, queue_at(block + (1 << 21) - 4096).in_vram); // its beginning alone
+    EXPECT_EQ(0U, queue_at(block + (1 << 21)).in_vram);
+    EXPECT_EQ(0U, queue_at(block - 65536).in_vram);
+    EXPECT_EQ(0, free(handle));
+}
+
+TEST_F(VramTest, the_same_address_in_system_memory_afterwards) {
+    const std::uint64_t handle = allocate(block, 1 << 21, vram);
+    EXPECT_EQ(0, free(handle));
+    EXPECT_EQ(0U, queue_at(block).in_vram);
+    const std::uint64_t system = allocate(block, 1 << 21, gtt);
+    EXPECT_EQ(0U, queue_at(block).in_vram);
+    EXPECT_EQ(0, free(system));
+}
+
+TEST_F(VramTest, a_free_that_fails_frees_nothing) {
+    const std::uint64_t handle = allocate(block, 1 << 21, vram);
+    fake_driver()->fail_free = true;
+    EXPECT_NE(0, free(handle));
+    fake_driver()->fail_free = false;
+    EXPECT_EQ(1U, queue_at(block).in_vram);
+    EXPECT_EQ(0, free(handle));
+    EXPECT_EQ(0U, queue_at(block).in_vram);
+}
+
+TEST_F(VramTest, a_ring_that_update_queue_moves) {
+    const std::uint64_t handle = allocate(block, 1 << 21, vram);
+    const RingRecord before = queue_at(block + (1 << 21));
+    xpreempt::kfd::UpdateQueueArgs args{block, before.kfd_queue_id, 65536, 100, 7};
+    ASSERT_EQ(0, ioctl(fd_, _IOW('K', xpreempt::kfd::nr_update_queue, args), &args));
+    EXPECT_EQ(1U, latest(before.kfd_queue_id).in_vram);
+    EXPECT_EQ(0, free(handle));
+}
+
+// As many as a program has that maps 16 GiB in pieces of 2 MiB, freed in another order.
+TEST_F(VramTest, many_allocations) {
+    constexpr std::uint64_t count = 8192, piece = 1 << 21;
+    std::vector<std::uint64_t> handles;
+    for (std::uint64_t i = 0; i < count; ++i)
+        handles.push_back(allocate(block + i * piece, piece, vram));
+    for (std::uint64_t i = 0; i < count; i += 3)
+        EXPECT_EQ(0, free(handles[i]));
+    for (std::uint64_t i = 0; i < 12; ++i)
+        EXPECT_EQ(i % 3 == 0 ? 0U : 1U, queue_at(block + (700 * 3 + i) * piece).in_vram) << i;
+    for (std::uint64_t i = 0; i < count; ++i)
+        if (i % 3 != 0) {
+            EXPECT_EQ(0, free(handles[i]));
+        }
+    EXPECT_EQ(0U, queue_at(block + piece).in_vram);
+}
+
+TEST(Seen, a_packet_that_a_hip_call_brings) {
+    for (const fake::Seam seam : {fake::Seam::add, fake::Seam::store, fake::Seam::doorbell}) {
+        fake_hip()->seam = seam;
+        fake_hip()->move = true;
+        void* stream = new_stream();
+        ASSERT_EQ(0, launch(stream));
+        const RingRecord ring = ring_of(queue_of(stream));
+        EXPECT_EQ(1U, ring.seen) << static_cast<int>(seam);
+        EXPECT_EQ(1U, ring.in_hip_call) << static_cast<int>(seam);
+        EXPECT_EQ(0, hipStreamDestroy(stream));
+    }
+    fake_hip()->seam = fake::Seam::add;
+}
+
+// The newest of the table's queues: nothing else names one that no stream was seen with.
+QueueRecord newest_queue() {
+    QueueRecord queues[512];
+    const std::uint32_t count = table().queues(queues, 512);
+    return *std::max_element(
+        queues, queues + count,
+        [](const QueueRecord& a, const QueueRecord& b) { return a.generation < b.generation; });
+}
+
+TEST(Seen, nothing_when_index_and_doorbell_are_stored_directly) {
+    fake_hip()->seam = fake::Seam::direct;
+    fake_hip()->move = true;
+    void* stream = new_stream();
+    ASSERT_EQ(0, launch(stream));
+    fake_hip()->seam = fake::Seam::add;
+    const QueueRecord queue = newest_queue();
+    EXPECT_EQ(0U, ring_of(queue).seen);
+    ASSERT_EQ(0, launch(stream));
+    EXPECT_EQ(queue.kfd_queue_id, queue_of(stream).kfd_queue_id);
+    EXPECT_EQ(1U, ring_of(queue).seen);
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
+// By a program that uses HSA itself, or by a HIP whose calls are not interposed.
+TEST(Seen, packets_outside_of_hip_calls_are_no_streams) {
+    void* stream = new_stream();
+    fake_hip()->seam = fake::Seam::direct;
+    fake_hip()->move = true;
+    ASSERT_EQ(0, launch(stream));
+    fake_hip()->seam = fake::Seam::add;
+    const QueueRecord queue = newest_queue();
+    struct {
+        std::int64_t kind = -1;
+        std::uint64_t others[5]{};
+        std::uint64_t queue = 0;
+    } doorbell;
+    doorbell.queue = queue.hsa_queue;
+    hsa_signal_store_screlease(reinterpret_cast<std::uintptr_t>(&doorbell), 1);
+    EXPECT_EQ(1U, ring_of(queue).seen);
+    EXPECT_EQ(0U, ring_of(queue).in_hip_call);
+    hsa_queue_add_write_index_screlease(reinterpret_cast<const void*>(queue.hsa_queue), 1);
+    EXPECT_EQ(0U, ring_of(queue).in_hip_call);
+    ASSERT_EQ(0, launch(stream));
+    EXPECT_EQ(1U, ring_of(queue).in_hip_call);
+    EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
 struct Shown {
