@@ -478,6 +478,10 @@ void Gates::lift_for_destroy(const Call& call) {
         lifted_here.push_back(queue.record);
         if (queue.waits_for)
             lifted_here.push_back(*queue.waits_for);
+        // The held queue that it may wait for is not known, so all of them run meanwhile.
+        for (const SeenQueue& other : queues)
+            if (queue.unread && other.held)
+                lifted_here.push_back(other.record);
     }
     for (const hip::QueueRecord& record : lifted_here)
         holds_.lift(record);

@@ -2,6 +2,7 @@
 // Takes the snapshot that is judged, and does what the verdict says.
 #include "backend/queue_order.hpp"
 
+#include "backend/reading.hpp"
 #include "kfd/queue_ioctls.hpp"
 
 #include <algorithm>
@@ -16,6 +17,9 @@ namespace {
 // The end of an edge is a signal in memory that only the GPU writes; nobody tells.
 constexpr auto watch_interval = std::chrono::microseconds(500);
 
+// The order thread ends when nothing is lifted and nothing was to be copied for so long.
+constexpr auto idle_interval = std::chrono::milliseconds(100);
+
 // amd_queue_t: what hsa_queue_t is the start of.
 constexpr std::uint64_t write_index_at = 0x38, read_index_at = 0x80;
 
@@ -23,7 +27,22 @@ std::uint64_t index_at(std::uint64_t address) {
     return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(address), __ATOMIC_ACQUIRE);
 }
 
-// No ring: not an HSA queue, or one whose memory is not what we take it for.
+void find_owners(order::Snapshot& snapshot, const std::vector<std::optional<order::Ring>>& rings) {
+    std::set<order::Signal> wanted;
+    for (const auto& queue : snapshot.queues)
+        wanted.insert(queue.waits.begin(), queue.waits.end());
+    for (const auto& copy : snapshot.copies)
+        wanted.insert(copy.waits.begin(), copy.waits.end());
+    for (const auto& copy : snapshot.copies)
+        wanted.erase(copy.completion);
+    for (const order::Signal signal : wanted)
+        for (std::size_t i = 0; i < rings.size(); ++i)
+            if (rings[i] && rings[i]->base != nullptr && order::completes(*rings[i], signal))
+                snapshot.owners.push_back({signal, i});
+}
+
+} // namespace
+
 std::optional<order::Ring> ring_of(const hip::QueueRecord& queue) {
     const auto packets = static_cast<std::uint32_t>(queue.ring_bytes / order::packet_bytes);
     if (queue.queue_type != kfd::queue_type_aql || queue.hsa_queue == 0 ||
@@ -37,36 +56,6 @@ std::optional<order::Ring> ring_of(const hip::QueueRecord& queue) {
     ring.write = index_at(queue.hsa_queue + write_index_at);
     return ring;
 }
-
-// No queue is created, changed or destroyed meanwhile, so that the rings stay what they are.
-class Reading {
-public:
-    explicit Reading(const hook::Table& table) : table_(table) { table_.begin_reading(); }
-    ~Reading() { table_.end_reading(); }
-    Reading(const Reading&) = delete;
-    Reading& operator=(const Reading&) = delete;
-    Reading(Reading&&) = delete;
-    Reading& operator=(Reading&&) = delete;
-
-private:
-    const hook::Table& table_;
-};
-
-void find_owners(order::Snapshot& snapshot, const std::vector<std::optional<order::Ring>>& rings) {
-    std::set<order::Signal> wanted;
-    for (const auto& queue : snapshot.queues)
-        wanted.insert(queue.waits.begin(), queue.waits.end());
-    for (const auto& copy : snapshot.copies)
-        wanted.insert(copy.waits.begin(), copy.waits.end());
-    for (const auto& copy : snapshot.copies)
-        wanted.erase(copy.completion);
-    for (const order::Signal signal : wanted)
-        for (std::size_t i = 0; i < rings.size(); ++i)
-            if (rings[i] && order::completes(*rings[i], signal))
-                snapshot.owners.push_back({signal, i});
-}
-
-} // namespace
 
 std::uint64_t outstanding_in(const hip::QueueRecord& queue) {
     if (queue.hsa_queue == 0)
@@ -86,7 +75,11 @@ std::int32_t QueueOrder::priority_of(hip::QueueRef queue) const {
     return highest.value_or(0);
 }
 
-QueueOrder::Look QueueOrder::take_look() {
+bool QueueOrder::Look::unread() const {
+    return std::ranges::any_of(queues, &SeenQueue::unread);
+}
+
+QueueOrder::Look QueueOrder::take_look(bool want) {
     Look look;
     if (!mapping_.available() || !holds_.any())
         return look;
@@ -97,13 +90,21 @@ QueueOrder::Look QueueOrder::take_look() {
     order::Snapshot snapshot;
     {
         const Reading reading(*mapping_.table());
+        const std::set<hip::QueueRef> in_vram = mapping_.queues_in_vram();
+        const auto copies = copies_.lock();
         std::vector<std::optional<order::Ring>> rings;
         for (const hip::QueueRecord& record : mapping_.queues()) {
-            const auto ring = ring_of(record);
-            look.queues.push_back({record, held.contains(hip::ref_of(record)),
-                                   ring ? order::outstanding(*ring) : 0, std::nullopt});
+            const hip::QueueRef ref = hip::ref_of(record);
+            auto ring = ring_of(record);
+            look.queues.push_back(
+                {record, held.contains(ref), ring ? order::outstanding(*ring) : 0, std::nullopt});
+            if (ring && in_vram.contains(ref)) {
+                if (want)
+                    copies_.want(ref, ring->write);
+                look.queues.back().unread = !copies_.substitute(ref, *ring);
+            }
             snapshot.queues.push_back(
-                {look.queues.back().held, priority_of(hip::ref_of(record)),
+                {look.queues.back().held, priority_of(ref),
                  ring ? order::waits_in(*ring) : std::vector<order::Signal>{}});
             rings.push_back(ring);
         }
@@ -136,15 +137,13 @@ std::vector<SeenQueue> QueueOrder::look() {
     return take_look().queues;
 }
 
-// Returns whether something is lifted.
-bool QueueOrder::settle_once() {
+void QueueOrder::settle_once(bool want) {
     bool changed = false;
-    bool any = false;
     {
         const std::lock_guard lock(mutex_);
         if (shut_)
-            return false;
-        const Look look = take_look();
+            return;
+        const Look look = take_look(want);
         std::set<hip::QueueRef> wanted, standing;
         for (std::size_t i = 0; i < look.queues.size(); ++i) {
             const hip::QueueRef ref = hip::ref_of(look.queues[i].record);
@@ -167,36 +166,54 @@ bool QueueOrder::settle_once() {
         const std::lock_guard standing_lock(standing_mutex_);
         changed |= standing != standing_;
         standing_ = std::move(standing);
-        any = !lifted_.empty();
-        if (any && !watching_) {
-            if (watcher_.joinable())
-                watcher_.join(); // it has left its loop
-            watching_ = true;
-            watcher_ = std::thread([this] { watch(); });
-            pthread_setname_np(watcher_.native_handle(), "xpreempt-order");
-        }
+        to_copy_ = to_copy_ || (want && look.unread());
+        if (!lifted_.empty() || to_copy_)
+            start_watching();
     }
     if (changed && changed_)
         changed_();
-    return any;
+}
+
+void QueueOrder::start_watching() {
+    if (watching_) {
+        wake_watcher_.notify_all();
+        return;
+    }
+    if (watcher_.joinable())
+        watcher_.join(); // it has left its loop
+    watching_ = true;
+    watcher_ = std::thread([this] { watch(); });
+    pthread_setname_np(watcher_.native_handle(), "xpreempt-order");
 }
 
 void QueueOrder::settle() {
     if (mapping_.available() && (holds_.any() || lifted_any()))
-        (void)settle_once();
+        settle_once(true);
 }
 
 void QueueOrder::watch() {
+    RingCopies::Progress progress;
+    const auto has_work = [&] { return !lifted_.empty() || progress.waiting || progress.more; };
     for (;;) {
         {
             std::unique_lock lock(mutex_);
-            stop_watching_.wait_for(lock, watch_interval, [this] { return shut_; });
-            if (shut_ || lifted_.empty()) {
+            const auto is_due = [this] { return shut_ || to_copy_; };
+            if (!progress.more && has_work())
+                wake_watcher_.wait_for(lock, watch_interval, is_due);
+            else if (!progress.more)
+                wake_watcher_.wait_for(lock, idle_interval,
+                                       [&] { return is_due() || !lifted_.empty(); });
+            if (shut_ || (!has_work() && !to_copy_)) {
                 watching_ = false;
                 return;
             }
+            to_copy_ = false;
         }
-        (void)settle_once();
+        // Our locks are not held here: threads of the program wait for them.
+        progress = holds_.any() ? copies_.refresh(mapping_) : RingCopies::Progress{};
+        settle_once(false);
+        if (progress.copied && changed_)
+            changed_();
     }
 }
 
@@ -264,7 +281,7 @@ void QueueOrder::shut() {
     const std::lock_guard lock(mutex_);
     shut_ = true;
     lifted_.clear();
-    stop_watching_.notify_all();
+    wake_watcher_.notify_all();
     if (watcher_.joinable())
         watcher_.detach(); // it ends, and this object is never destroyed
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backend/holds.hpp"
+#include "backend/ring_copies.hpp"
 #include "hip/mapping.hpp"
 #include "order/judge.hpp"
 
@@ -25,8 +26,15 @@ struct SeenQueue {
     std::uint64_t outstanding; // packets that were not taken out
     std::optional<hip::QueueRecord>
         waits_for; // held queue that it, or what is before it, waits for
-    [[nodiscard]] bool stands() const { return held || waits_for; }
+    // Its ring is in VRAM, and packets that may be edges are not copied yet. Counts as a queue that
+    // waits for some held one, until the order thread has read them: microseconds for each packet.
+    bool unread = false;
+    [[nodiscard]] bool stands() const { return held || waits_for || unread; }
 };
+
+// The ring in the memory that the host gave to KFD, with its indices. None if it is not an HSA
+// queue, or if its memory is not what we take it for. The queue must not be destroyed meanwhile.
+std::optional<order::Ring> ring_of(const hip::QueueRecord& queue);
 
 // Packets that were not taken out of the queue. It must not be destroyed meanwhile.
 std::uint64_t outstanding_in(const hip::QueueRecord& queue);
@@ -35,11 +43,13 @@ class QueueOrder {
 public:
     QueueOrder(const hip::Mapping& mapping, Holds& holds) : mapping_(mapping), holds_(holds) {}
 
-    // Reads the rings; nothing is read and nothing returned while no queue is held.
+    // Reads the rings, of those in VRAM the copies; nothing is read and nothing returned while no
+    // queue is held.
     std::vector<SeenQueue> look();
 
-    // Lifts and holds again as the rings now tell. While something is lifted a thread looks again
-    // from time to time; it is started here and ends by itself.
+    // After a call that may have made an edge, or after holds changed: lifts and holds again as the
+    // rings now tell. The order thread repeats that while something is lifted, and when it has
+    // copied packets of rings in VRAM; it is started here and ends by itself.
     void settle();
 
     // As the last settle() found it: without a look into a ring.
@@ -66,11 +76,14 @@ private:
     struct Look {
         std::vector<SeenQueue> queues;
         std::vector<bool> lift;
+        [[nodiscard]] bool unread() const;
     };
-    Look take_look();
+    // want: all packets that there are now may be edges.
+    Look take_look(bool want = false);
     std::int32_t priority_of(hip::QueueRef queue) const;
-    bool settle_once();
+    void settle_once(bool want);
     void watch();
+    void start_watching();
     [[nodiscard]] bool lifted_any() const;
 
     const hip::Mapping& mapping_;
@@ -88,10 +101,13 @@ private:
     mutable std::mutex standing_mutex_;
     std::set<hip::QueueRef> standing_;
 
+    RingCopies copies_;
+
     mutable std::mutex mutex_; // all below; before the others here and those of Holds
     std::set<hip::QueueRef> lifted_;
-    std::condition_variable stop_watching_;
+    std::condition_variable wake_watcher_;
     bool watching_ = false;
+    bool to_copy_ = false; // wakes the order thread
     bool shut_ = false;
     std::thread watcher_;
 };

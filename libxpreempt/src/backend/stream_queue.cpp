@@ -132,6 +132,12 @@ StreamQueue::WayChoice StreamQueue::way_of(xqueue::Way way,
             return {Way::none, "a flush needs libxpreempt-hook.so"};
         if (transport.kind() == TransportKind::none)
             return {Way::none, "a flush has to stop the queue: " + environment_.probe.reason};
+        // The CPU's write to VRAM may not have arrived when the queue is read again, so the kernel
+        // might run after all.
+        if (const auto queue = environment_.mapping.queue_of(key_);
+            queue && environment_.mapping.queues_in_vram().contains(hip::ref_of(*queue)))
+            return {Way::none, "a flush rewrites packets, and the ring of KFD queue " +
+                                   std::to_string(queue->kfd_queue_id) + " is in VRAM"};
         if (launched_.can_flush())
             return {way, ""};
         return {Way::none, "the newest command cannot be flushed"};

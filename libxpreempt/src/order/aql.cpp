@@ -17,9 +17,6 @@ enum PacketType : std::uint8_t {
 constexpr std::uint8_t amd_barrier_value = 2; // hsa_amd_packet_type8_t
 constexpr std::size_t num_dependencies = 5;
 
-// As many packets before read are looked at; a queue does not run that many kernels at once.
-constexpr std::uint64_t look_back = 256;
-
 // hsa_barrier_and_packet_t, hsa_barrier_or_packet_t
 constexpr std::size_t dependencies_at = 8;
 // hsa_amd_barrier_value_packet_t

@@ -23,6 +23,9 @@ struct Ring {
 
 constexpr std::size_t packet_bytes = 64;
 
+// As many packets before read are looked at; a queue does not run that many kernels at once.
+constexpr std::uint64_t look_back = 256;
+
 // Signals that barriers between read and write wait for and that have not come yet.
 std::vector<Signal> waits_in(const Ring& ring);
 
