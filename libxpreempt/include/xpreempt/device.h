@@ -54,7 +54,7 @@ struct xp_probe_info {
 	uint32_t hip_loaded; /* a HIP runtime is in this process */
 	uint32_t sched_mode; /* KFD_PREEMPT_SCHED_*, of a patched driver */
 	uint64_t caps; /* KFD_PREEMPT_CAP_*, of a patched driver */
-	char reason[XP_REASON_BYTES]; /* why not a better transport, or "" */
+	char reason[XP_REASON_BYTES]; /* why not a better transport, whether the hook is blind, or "" */
 };
 
 /**

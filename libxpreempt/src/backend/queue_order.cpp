@@ -64,6 +64,11 @@ std::uint64_t outstanding_in(const hip::QueueRecord& queue) {
     return index_at(queue.hsa_queue + write_index_at) - read;
 }
 
+std::uint64_t packets_ever_in(const hip::QueueRecord& queue) {
+    const bool is_aql = queue.queue_type == kfd::queue_type_aql && queue.hsa_queue != 0;
+    return is_aql ? index_at(queue.hsa_queue + write_index_at) : 0;
+}
+
 std::int32_t QueueOrder::priority_of(hip::QueueRef queue) const {
     const std::lock_guard lock(priorities_mutex_);
     std::optional<std::int32_t> highest;

@@ -39,6 +39,9 @@ std::optional<order::Ring> ring_of(const hip::QueueRecord& queue);
 // Packets that were not taken out of the queue. It must not be destroyed meanwhile.
 std::uint64_t outstanding_in(const hip::QueueRecord& queue);
 
+// Packets that were ever reserved in the queue; 0 if it is no AQL queue. Likewise.
+std::uint64_t packets_ever_in(const hip::QueueRecord& queue);
+
 class QueueOrder {
 public:
     QueueOrder(const hip::Mapping& mapping, Holds& holds) : mapping_(mapping), holds_(holds) {}

@@ -3,6 +3,7 @@
 #include "backend/stream_queue.hpp"
 
 #include "backend/event_marker.hpp"
+#include "backend/queue_use.hpp"
 #include "backend/ungated.hpp"
 #include "kfd/queue_ioctls.hpp"
 
@@ -55,20 +56,6 @@ thread_local LaunchScope* LaunchScope::current_ = nullptr;
 
 bool has(const xqueue::Launch& launch, std::uint32_t flag) {
     return (launch.command.flags & flag) != 0;
-}
-
-} // namespace
-
-namespace {
-
-std::string why_unmapped(const Error& error, const hip::Mapping& mapping) {
-    if (error.errno_value != EXDEV)
-        return "no packet of the stream was seen on any KFD queue";
-    const std::uint32_t before = mapping.queues_before();
-    if (before > 0)
-        return "the stream's queue is one of " + std::to_string(before) +
-               " from before libxpreempt-hook.so was loaded: preload it with LD_PRELOAD";
-    return "the stream's packets go to a queue that is not KFD's, as under a profiler";
 }
 
 } // namespace

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // xpreempt/device.h
+#include "backend/queue_use.hpp"
 #include "base/log.hpp"
 #include "capi/fence.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <xpreempt/device.h>
 
@@ -21,6 +23,9 @@ int told(const Error& error) {
         std::snprintf(detail, sizeof detail, "%s", refusal().data());
     else if (error.op >= Op::nothing_held)
         std::snprintf(detail, sizeof detail, "%s", phrase(error.op));
+    else if (error.op == Op::map_stream && error.id == 0 && error.errno_value != EINVAL)
+        std::snprintf(detail, sizeof detail, "%s failed: %s", phrase(error.op),
+                      backend::why_unmapped(error, Library::instance().mapping()).c_str());
     else if (error.id != 0)
         std::snprintf(detail, sizeof detail, "%s failed: %s (%u)", phrase(error.op), text,
                       error.id);
@@ -48,7 +53,9 @@ int xp_probe(struct xp_probe_info* probe) {
         ours.hip_loaded = library.hip() ? 1 : 0;
         ours.sched_mode = found.driver.sched_mode;
         ours.caps = found.driver.caps;
-        copy_text(ours.reason, found.reason);
+        const std::string blind = backend::why_blind(library.mapping());
+        copy_text(ours.reason, found.reason.empty() || blind.empty() ? found.reason + blind
+                                                                     : found.reason + "; " + blind);
         copy_out(probe, ours);
         return {};
     });

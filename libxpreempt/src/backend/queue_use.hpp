@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Which queues of this process have had packets, and whether the hook saw them come.
+#pragma once
+
+#include "base/error.hpp"
+#include "hip/mapping.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace xpreempt::backend {
+
+struct QueueUse {
+    hip::QueueRecord queue;
+    hip::RingRecord ring;
+    std::uint64_t packets; // ever reserved; 0 if it is no AQL queue
+
+    // ROCr made the queue for itself, and fills it without a call. Known by the small ring.
+    [[nodiscard]] bool is_rocrs() const;
+    // Packets came, and by no call that the hook interposes.
+    [[nodiscard]] bool is_blind() const { return packets > 0 && ring.seen == 0 && !is_rocrs(); }
+};
+
+// Takes the hook's update lock: not for a thread that is in a Reading.
+std::vector<QueueUse> uses_of_queues(const hip::Mapping& mapping);
+
+// What the hook misses and what to do about it; empty if it sees every queue's packets.
+std::string why_blind(const hip::Mapping& mapping);
+
+// Why queue_of() failed.
+std::string why_unmapped(const Error& error, const hip::Mapping& mapping);
+
+} // namespace xpreempt::backend
