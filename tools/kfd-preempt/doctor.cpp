@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // doctor: what works on this machine, and what to do about what does not.
+#include "hook_sight.hpp"
 #include "kfd/module.hpp"
 #include "kfd/sysfs.hpp"
 #include "machine.hpp"
@@ -233,6 +234,14 @@ std::vector<Check> check_device(const Context& context, Queries& queries) {
     return checks;
 }
 
+std::vector<Check> check_hooks(const Context& context, std::optional<pid_t> pid) {
+    std::vector<Check> checks;
+    for (HookSight& sight : sight_of_hooks(context, pid))
+        checks.push_back({"hook", sight.fix.empty() ? Verdict::ok : Verdict::warn,
+                          std::move(sight.text), std::move(sight.fix)});
+    return checks;
+}
+
 Report report_of_checks(const std::vector<Check>& checks) {
     Report report;
     Json items = Json::array();
@@ -318,6 +327,8 @@ Report doctor(const Context& context, std::optional<pid_t> pid) {
         checks.push_back(std::move(check));
     checks.push_back(check_pids(context));
     checks.push_back(check_rights(context, module));
+    for (Check& check : check_hooks(context, pid))
+        checks.push_back(std::move(check));
     Report report = report_of_checks(checks);
     add_costs(context, report);
     if (pid)

@@ -134,7 +134,7 @@ std::string StreamTables::text() const {
 
 Json json_of(const control::Answer& answer) {
     Json streams = Json::array(), xqueues = Json::array(), holders = Json::array(),
-         queues = Json::array();
+         queues = Json::array(), rings = Json::array();
     for (const wire::Stream& stream : answer.streams) {
         const bool mapped = stream.generation != 0;
         streams.push_back({{"name", or_null(shown(stream.name))},
@@ -179,6 +179,14 @@ Json json_of(const control::Answer& answer) {
                           {"last_stop_ns", queue.last_stop_ns},
                           {"max_stop_ns", queue.max_stop_ns},
                           {"last_start_ns", queue.last_start_ns}});
+    for (const wire::Ring& ring : answer.rings)
+        rings.push_back({{"queue", ring.kfd_queue_id},
+                         {"generation", ring.generation},
+                         {"packets", ring.packets},
+                         {"in_vram", (ring.flags & wire::ring_in_vram) != 0},
+                         {"seen", (ring.flags & wire::ring_seen) != 0},
+                         {"in_hip_call", (ring.flags & wire::ring_hip_call) != 0},
+                         {"blind", (ring.flags & wire::ring_blind) != 0}});
     for (const wire::Holder& holder : answer.holders)
         holders.push_back({{"object", word_of(wire::Object{holder.object})},
                            {"name", or_null(shown(holder.name))},
@@ -191,6 +199,7 @@ Json json_of(const control::Answer& answer) {
     json["streams"] = std::move(streams);
     json["xqueues"] = std::move(xqueues);
     json["queues"] = std::move(queues);
+    json["rings"] = std::move(rings);
     json["holders"] = std::move(holders);
     return json;
 }

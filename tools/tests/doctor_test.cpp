@@ -239,6 +239,21 @@ TEST_F(DoctorTest, each_queue_of_a_process_has_its_level_and_the_reason) {
     level(cli::doctor(context, 7), 0, 2, "amdgpu.cwsr_enable=0");
 }
 
+TEST_F(DoctorTest, a_process_without_the_hook_is_none_of_its_checks) {
+    tree.add_process(7, "demo");
+    tree.add_kfd_process(7);
+    tree.add_queue(7, 0);
+    tree.write("proc/7/maps", "7f0000000000-7f0000001000 r-xp 00000000 00:00 0 /lib/libc.so.6\n");
+    expect_working_driver();
+    EXPECT_EQ(cli::doctor(context).text.find("hook"), std::string::npos);
+    tree.write("proc/7/maps", "7f0000000000-7f0000001000 r-xp 00000000 00:00 0 "
+                              "/usr/lib/libxpreempt-hook.so\n");
+    expect_working_driver();
+    const cli::Report report = cli::doctor(context);
+    expect_check(report, "hook", "ok", "pid 7 (demo): 1 KFD queue; whether the hook sees");
+    EXPECT_EQ(report.json["verdict"], "ok");
+}
+
 TEST_F(DoctorTest, a_pid_without_queues_is_an_error_beside_the_checks) {
     expect_working_driver();
     const cli::Report report = cli::doctor(context, 8);

@@ -2,6 +2,8 @@
 // Streams, xqueues and queues as records of the control socket; suspends as holds.
 #include "capi/control_host.hpp"
 
+#include "backend/queue_use.hpp"
+
 #include <cerrno>
 #include <set>
 #include <unistd.h>
@@ -79,9 +81,27 @@ control::Snapshot ControlHost::snapshot() {
         queue.last_start_ns = counters.last_start_ns;
         now.queues.push_back(queue);
     }
+    now.rings = rings();
     now.streams = streams();
     now.xqueues = xqueues();
     return now;
+}
+
+std::vector<wire::Ring> ControlHost::rings() {
+    std::vector<wire::Ring> rings;
+    for (const backend::QueueUse& use : backend::uses_of_queues(library_.mapping())) {
+        wire::Ring ring{};
+        ring.kfd_queue_id = use.queue.kfd_queue_id;
+        ring.generation = use.queue.generation;
+        ring.packets = use.packets;
+        ring.flags = (use.ring.in_vram != 0 ? wire::ring_in_vram : 0) |
+                     (use.ring.seen != 0 ? wire::ring_seen : 0) |
+                     (use.ring.in_hip_call != 0 ? wire::ring_hip_call : 0) |
+                     (use.is_blind() ? wire::ring_blind : 0) |
+                     (use.is_rocrs() ? wire::ring_rocrs : 0);
+        rings.push_back(ring);
+    }
+    return rings;
 }
 
 std::vector<wire::Stream> ControlHost::streams() {

@@ -17,6 +17,7 @@ public:
     std::uint32_t holds(control::wire::Object object, std::uint64_t handle) override;
 
 private:
+    std::vector<control::wire::Ring> rings();
     std::vector<control::wire::Stream> streams();
     std::vector<control::wire::Xqueue> xqueues();
     Result<control::Suspended> suspend_stream(hip::Stream key, bool allow_shared);

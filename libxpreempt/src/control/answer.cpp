@@ -61,6 +61,7 @@ std::optional<wire::Broken> AnswerReader::take(const wire::Frame& frame) {
     switch (kind) {
     case wire::Kind::process: good = put(answer_.process, frame.payload); break;
     case wire::Kind::queues: good = append(answer_.queues, frame.payload); break;
+    case wire::Kind::rings: good = append(answer_.rings, frame.payload); break;
     case wire::Kind::streams: good = append(answer_.streams, frame.payload); break;
     case wire::Kind::xqueues: good = append(answer_.xqueues, frame.payload); break;
     case wire::Kind::holders: good = append(answer_.holders, frame.payload); break;

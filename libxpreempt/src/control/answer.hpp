@@ -13,6 +13,7 @@ namespace xpreempt::control {
 struct Answer {
     std::optional<wire::Process> process;
     std::vector<wire::Queue> queues;
+    std::vector<wire::Ring> rings; // none from an older library
     std::vector<wire::Stream> streams;
     std::vector<wire::Xqueue> xqueues;
     std::vector<wire::Holder> holders;

@@ -28,6 +28,7 @@ struct Suspended {
 struct Snapshot {
     wire::Process process;
     std::vector<wire::Queue> queues;
+    std::vector<wire::Ring> rings;
     std::vector<wire::Stream> streams;
     std::vector<wire::Xqueue> xqueues;
 };

@@ -74,6 +74,7 @@ void Session::list(std::uint32_t tag) {
     const std::vector<wire::Holder> holders = book_.reconcile(snapshot);
     append(output_, wire::Kind::process, tag, std::vector<wire::Process>{snapshot.process});
     append(output_, wire::Kind::queues, tag, snapshot.queues);
+    append(output_, wire::Kind::rings, tag, snapshot.rings);
     append(output_, wire::Kind::streams, tag, snapshot.streams);
     append(output_, wire::Kind::xqueues, tag, snapshot.xqueues);
     append(output_, wire::Kind::holders, tag, holders);

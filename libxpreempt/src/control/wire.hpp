@@ -35,7 +35,8 @@ enum class Kind : std::uint16_t {
     xqueues = 19,
     holders = 20,
     outcome = 21, // what a suspend or resume did
-    done = 32,    // ends every answer
+    rings = 22,
+    done = 32, // ends every answer
 };
 
 // NOLINTNEXTLINE(performance-enum-size): part of records
@@ -94,6 +95,20 @@ struct Queue {
     std::uint64_t max_stop_ns;
     std::uint64_t last_start_ns;
 };
+
+// A queue's ring as the hook knows it; a kind of its own, so that older readers skip it.
+struct Ring {
+    std::uint32_t kfd_queue_id;
+    std::uint32_t generation;
+    std::uint64_t packets; // ever reserved; 0 if it is no AQL queue
+    std::uint32_t flags;   // ring_* below
+    std::uint32_t reserved;
+};
+constexpr std::uint32_t ring_in_vram = 1;
+constexpr std::uint32_t ring_seen = 2;     // the hook saw a packet come
+constexpr std::uint32_t ring_hip_call = 4; // and that inside a HIP call
+constexpr std::uint32_t ring_blind = 8;    // packets came, none was seen
+constexpr std::uint32_t ring_rocrs = 16;   // ROCr made the queue for itself
 
 struct Stream {
     std::uint64_t handle; // hipStream_t

@@ -2,15 +2,22 @@
 // A program with two named streams and an xqueue on the fake ROCm, for tests of the command.
 //
 // Says "ready HANDLE" (of an unnamed stream); for each line on standard input it says which of the
-// queues of low and high run: "low 1 high 1".
+// queues of low and high run: "low 1 high 1". With FAKE_BLIND it has one more stream, whose packets
+// the hook does not see.
 #include <xpreempt/xpreempt.h>
 
 #include "fake/fake_rocm.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+extern "C" {
+int hipStreamCreate(void** stream);
+int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+}
 
 namespace {
 
@@ -29,6 +36,14 @@ void* new_stream(const char* name) {
     must(xp_stream_create(&stream), "xp_stream_create");
     must(xp_stream_set_name(stream, name), "xp_stream_set_name");
     return stream;
+}
+
+// As a HIP does that the hook is blind for.
+void use_stream_past_the_hook() {
+    fake_hip()->seam = fake::Seam::direct;
+    void* stream = nullptr;
+    must(hipStreamCreate(&stream), "hipStreamCreate");
+    must(hipMemsetAsync(nullptr, 0, 4, stream), "hipMemsetAsync");
 }
 
 int runs(std::uint32_t id) {
@@ -50,7 +65,10 @@ int main() {
     xp_xqueue_t xqueue{};
     must(xp_xqueue_create(streams[1], nullptr, &xqueue), "xp_xqueue_create");
     must(xp_xqueue_set_name(xqueue, "front"), "xp_xqueue_set_name");
-    std::printf("ready %p\n", new_stream(nullptr));
+    void* unnamed = new_stream(nullptr);
+    if (std::getenv("FAKE_BLIND") != nullptr)
+        use_stream_past_the_hook();
+    std::printf("ready %p\n", unnamed);
     std::fflush(stdout);
     char line[64];
     while (std::fgets(line, sizeof line, stdin) != nullptr) {

@@ -75,6 +75,9 @@ TEST_F(SessionTest, lists_what_there_is_also_byte_by_byte) {
         EXPECT_EQ("high", wire::text_of(answer.streams[1].name));
         ASSERT_EQ(1U, answer.xqueues.size());
         EXPECT_EQ(0x100000000U, answer.xqueues[0].handle);
+        ASSERT_EQ(1U, answer.rings.size());
+        EXPECT_EQ(12U, answer.rings[0].packets);
+        EXPECT_EQ(wire::ring_blind, answer.rings[0].flags);
     }
 }
 

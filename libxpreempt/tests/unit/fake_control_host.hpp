@@ -29,6 +29,7 @@ public:
             stream.level = 3;
             now.streams.push_back(stream);
         }
+        now.rings.push_back({5, 1, 12, wire::ring_blind, 0});
         wire::Xqueue xqueue{};
         xqueue.handle = 0x100000000;
         xqueue.stream = 0x1000;
