@@ -27,6 +27,7 @@ XResult create(Registry& registry, Registry::HwQueue& hw, HwQueueHandle hwq, std
     xp_xqueue_options options{};
     options.sz = sizeof options;
     options.max_level = static_cast<std::uint32_t>(level);
+    options.flags = XP_STOP_FOR_OWN_LAUNCH; // one thread may suspend, launch and resume
     const auto queue = std::make_shared<XQueue>();
     queue->hw_queue = hwq;
     queue->level = static_cast<XPreemptLevel>(level);

@@ -44,6 +44,15 @@ struct xp_command {
 	uint32_t reserved; /* 0 */
 };
 
+/*
+ * flags of xp_xqueue_options. Of an xqueue that is suspended at XP_LEVEL_BLOCK, a thread that launches
+ * into the stream past the xqueue waits for the resume; the thread that suspended would wait for
+ * itself. With this flag its launch stops the queue instead, whatever max_level says, and returns;
+ * the kernel runs after the resume. It waits nevertheless if the queue cannot be stopped
+ * mid-kernel.
+ */
+#define XP_STOP_FOR_OWN_LAUNCH 0x2u
+
 struct xp_xqueue_options {
 	size_t sz; /* in: sizeof(struct xp_xqueue_options) */
 	uint32_t threshold; /* commands that may be in flight; 0: 16. With a latency budget: at most.
@@ -51,7 +60,7 @@ struct xp_xqueue_options {
 	uint32_t batch; /* commands between two completion markers, <= threshold; 0: 8 or threshold */
 	uint32_t capacity; /* commands that may wait before submit blocks; 0: 65536 */
 	uint32_t max_level; /* XP_LEVEL_*: do not stop more than that; 0: as much as possible */
-	uint32_t flags; /* XP_ALLOW_SHARED */
+	uint32_t flags; /* XP_ALLOW_SHARED, XP_STOP_FOR_OWN_LAUNCH */
 	uint32_t deactivate_way; /* XP_WAY_*: the only one; 0: hardware, but guardian or flush where
 				  * the commands allow it and the queue is shared */
 	uint64_t latency_budget_ns; /* as xp_xqueue_set_latency_budget(); 0: none */

@@ -51,21 +51,51 @@ void DirectCalls::show_interest() {
     interest_(now);
 }
 
-void DirectCalls::withhold() {
+void DirectCalls::withhold(Stopper* stopper) {
     {
         const Lock lock(mutex_);
         ++withheld_;
+        if (stopper != nullptr) {
+            stopper_ = stopper;
+            withholder_ = std::this_thread::get_id();
+        }
     }
     show_interest();
 }
 
 void DirectCalls::admit() {
     {
-        const Lock lock(mutex_);
-        --withheld_;
+        Lock lock(mutex_);
+        changed_.wait(lock, [this] { return !stopping_; });
+        if (withheld_ == 1 && stopped_) {
+            stopping_ = true;
+            lock.unlock();
+            stopper_->start();
+            lock.lock();
+            stopping_ = stopped_ = standing_ = false;
+        }
+        if (--withheld_ == 0)
+            stopper_ = nullptr;
         changed_.notify_all();
     }
     show_interest();
+}
+
+// Returns true if the queue is stopped, so that the call may be made. Stops it if the calling
+// thread would wait for itself.
+bool DirectCalls::stop_instead(Lock& lock) {
+    changed_.wait(lock, [this] { return !stopping_; });
+    if (stopped_ || stopper_ == nullptr || withholder_ != std::this_thread::get_id())
+        return stopped_;
+    stopping_ = true;
+    standing_ = true; // no marker in it is waited for
+    lock.unlock();
+    const bool stopped = stopper_->stop();
+    lock.lock();
+    stopping_ = false;
+    stopped_ = standing_ = stopped;
+    changed_.notify_all();
+    return stopped;
 }
 
 void DirectCalls::pace(std::uint32_t threshold, std::uint32_t batch) {
@@ -127,6 +157,8 @@ void DirectCalls::before(bool will_wait) {
     ++waiters_;
     while (will_wait && !gone_ && !shut_) {
         const bool full = threshold_ > 0 && in_flight_ >= threshold_ && !markers_.empty();
+        if (withheld_ > 0 && stop_instead(lock))
+            break;
         if (withheld_ > 0 || (full && standing_))
             changed_.wait(lock);
         else if (full)

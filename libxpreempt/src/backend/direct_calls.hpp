@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -35,8 +36,20 @@ public:
     DirectCalls(DirectCalls&&) = delete;
     DirectCalls& operator=(DirectCalls&&) = delete;
 
-    // Until as many admit(), callers wait before their call. A call that has begun goes on.
-    void withhold();
+    // Stops the stream's queue, so that a call can be made and nothing of it runs.
+    class Stopper {
+    public:
+        virtual bool stop() = 0; // false: it cannot be stopped now
+        virtual void start() = 0;
+
+    protected:
+        ~Stopper() = default;
+    };
+
+    // Until as many admit(), callers wait before their call. A call that has begun goes on. The
+    // thread that withholds would wait for itself: with a stopper, its first call stops the queue,
+    // and calls are made from then on. The stopper must live until the admit().
+    void withhold(Stopper* stopper = nullptr);
     void admit();
 
     // From here on no more than threshold calls are under way on the GPU, of which every batch-th
@@ -76,6 +89,7 @@ private:
     };
 
     [[nodiscard]] bool works() const { return work_ || calls_ > 0; }
+    bool stop_instead(Lock& lock);
     void tell(Lock& lock, bool reacts);
     Result<std::shared_ptr<xqueue::Marker>> mark(Lock& lock);
     void place_marker(Lock& lock);
@@ -95,6 +109,10 @@ private:
     std::uint32_t calls_ = 0;   // going on, those that are kept back included
     std::uint32_t waiters_ = 0; // kept back
     std::uint32_t withheld_ = 0;
+    Stopper* stopper_ = nullptr;              // while withheld
+    std::thread::id withholder_;              // the thread that brought it
+    bool stopping_ = false;                   // a thread is in the stopper
+    bool stopped_ = false;                    // by it
     std::uint32_t threshold_ = 0, batch_ = 0; // 0: not paced
     std::deque<Marked> markers_;              // of paced calls, oldest first
     std::uint32_t in_flight_ = 0;             // paced calls that are not known to be complete

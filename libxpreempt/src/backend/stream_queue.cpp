@@ -5,9 +5,12 @@
 #include "backend/event_marker.hpp"
 #include "backend/queue_use.hpp"
 #include "backend/ungated.hpp"
+#include "base/log.hpp"
 #include "kfd/queue_ioctls.hpp"
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 namespace xpreempt::backend {
 
@@ -271,11 +274,27 @@ Result<void> StreamQueue::reactivate() {
     return hold_.any() ? hold_.start() : Result<void>{};
 }
 
+bool StreamQueue::OwnLaunch::stop() {
+    return queue_.level_when_held().level == xqueue::Level::interrupt &&
+           hold_.stop(StopType::save, queue_.rules_.allow_shared).has_value();
+}
+
+// Refused by a dead queue, or for a moment.
+void StreamQueue::OwnLaunch::start() {
+    for (auto pause = std::chrono::milliseconds(1); pause < std::chrono::seconds(1); pause *= 2) {
+        const auto started = hold_.start();
+        if (started || started.error().errno_value == ENOENT)
+            return;
+        std::this_thread::sleep_for(pause);
+    }
+    log::report(log::Level::error, "a stream that launched while it was suspended stays stopped");
+}
+
 void StreamQueue::withhold_direct(bool withhold) {
     if (calls_ == nullptr)
         return;
     if (withhold)
-        calls_->withhold();
+        calls_->withhold(rules_.stop_for_own_launch ? &own_launch_ : nullptr);
     else
         calls_->admit();
 }

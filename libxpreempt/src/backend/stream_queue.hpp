@@ -41,6 +41,8 @@ struct Environment {
 struct StopRules {
     bool allow_shared = false;                      // other streams may stop with it
     xqueue::Way deactivate_way = xqueue::Way::none; // none: chosen when it is stopped
+    // At level 1: a launch of the thread that suspended stops the queue and does not wait.
+    bool stop_for_own_launch = false;
 };
 
 // The guardian of the command that the calling thread launches now. Null: it launches none.
@@ -54,7 +56,7 @@ public:
                 const StopRules& rules, std::shared_ptr<DirectCalls> calls)
         : environment_(environment), stream_(stream), key_(environment.mapping.key_of(stream)),
           device_(device), rules_(rules), calls_(std::move(calls)),
-          hold_(environment.mapping, environment.holds, key_, stream, calls_) {}
+          hold_(environment.mapping, environment.holds, key_, stream, calls_), own_launch_(*this) {}
     ~StreamQueue() override;
     StreamQueue(const StreamQueue&) = delete;
     StreamQueue& operator=(const StreamQueue&) = delete;
@@ -86,6 +88,20 @@ private:
         std::string why;
     };
 
+    // The hold of StopRules::stop_for_own_launch.
+    class OwnLaunch final : public DirectCalls::Stopper {
+    public:
+        explicit OwnLaunch(const StreamQueue& queue)
+            : queue_(queue), hold_(queue.environment_.mapping, queue.environment_.holds, queue.key_,
+                                   {queue.key_, this}, nullptr) {}
+        bool stop() override;
+        void start() override;
+
+    private:
+        const StreamQueue& queue_;
+        StreamHold hold_;
+    };
+
     [[nodiscard]] xqueue::LevelChoice level_when_held() const;
     WayChoice way_now(const xqueue::LevelChoice& when_held) const;
     WayChoice way_of(xqueue::Way way, const xqueue::LevelChoice& when_held) const;
@@ -99,6 +115,7 @@ private:
     StopRules rules_;
     std::shared_ptr<DirectCalls> calls_; // may be null
     StreamHold hold_;
+    OwnLaunch own_launch_;
 
     std::atomic<bool> any_flags_{false}; // of a command, ever: until then nothing is remembered
     mutable std::mutex launched_mutex_;  // best_level() may come during a launch

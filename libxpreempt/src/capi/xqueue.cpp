@@ -52,7 +52,7 @@ Result<struct xp_xqueue_options> known_options(const struct xp_xqueue_options* g
     if (checked)
         checked = check_range("deactivate_way", options.deactivate_way, 0, XP_WAY_FLUSH);
     if (checked)
-        checked = check_flags("flags", options.flags, XP_ALLOW_SHARED);
+        checked = check_flags("flags", options.flags, XP_ALLOW_SHARED | XP_STOP_FOR_OWN_LAUNCH);
     if (!checked)
         return tl::make_unexpected(checked.error());
     return options;
@@ -114,7 +114,8 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
                                                library.probe(), library.transport(),
                                                library.holds(), library.guardians()};
         const backend::StopRules rules{(known->flags & XP_ALLOW_SHARED) != 0,
-                                       static_cast<xqueue::Way>(known->deactivate_way)};
+                                       static_cast<xqueue::Way>(known->deactivate_way),
+                                       (known->flags & XP_STOP_FOR_OWN_LAUNCH) != 0};
         const auto highest =
             known->max_level == 0 ? xqueue::Level::interrupt : xqueue::Level(known->max_level);
         const auto created = std::make_shared<xqueue::XQueue>(

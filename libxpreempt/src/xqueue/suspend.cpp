@@ -148,13 +148,17 @@ void XQueue::outlast_launch(Lock& lock, const SuspendMode& mode, Error& missed) 
     }
 }
 
-void XQueue::drop_hold() {
-    if (--holds_ == 0 && withholds_direct_)
-        hw_->withhold_direct(false);
+void XQueue::drop_hold(Lock& lock) {
+    const bool admits = --holds_ == 0 && withholds_direct_;
     withheld_.fetch_sub(1, std::memory_order_relaxed);
     changed_.notify_all();
     wake_worker();
     tell_of_holds();
+    if (!admits)
+        return;
+    lock.unlock(); // a queue that stands for a direct launch is started there
+    hw_->withhold_direct(false);
+    lock.lock();
 }
 
 // The first one stops the hardware. What errno_value says: see stop_hardware().
@@ -201,7 +205,7 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
     // That of who came first counts, and stays. The first one of all stopped nothing when it comes
     // here.
     if (missed.errno_value != 0 && (mode.exact || held_level_ < mode.least)) {
-        drop_hold();
+        drop_hold(lock);
         return tl::make_unexpected(missed);
     }
     const Suspension suspension{held_level_, missed};
@@ -233,7 +237,7 @@ Result<void> XQueue::release(Stopwatch& stopwatch) {
     pace_.gap();
     ++statistics_.resumes;
     statistics_.last_resume_ns = stopwatch.ns();
-    drop_hold();
+    drop_hold(lock);
     return {};
 }
 
@@ -266,7 +270,7 @@ Result<bool> XQueue::stop(Patience patience) {
         return fail(ESHUTDOWN, Op::suspend);
     const Error missed = add_hold(lock, {.patience = Patience::none}, stopwatch);
     if (missed.errno_value == EAGAIN) {
-        drop_hold();
+        drop_hold(lock);
         return tl::make_unexpected(missed);
     }
     count_suspend(held_level_, stopwatch);

@@ -223,7 +223,7 @@ private:
     Result<void> release(Stopwatch& stopwatch);
     void take_back(Ticket from);
     void outlast_launch(Lock& lock, const SuspendMode& mode, Error& missed);
-    void drop_hold();
+    void drop_hold(Lock& lock);
 
     const std::unique_ptr<HwQueue> hw_;
     std::atomic<std::int32_t> priority_{0};

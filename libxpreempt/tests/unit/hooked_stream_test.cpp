@@ -104,6 +104,32 @@ TEST_F(HookedStreamTest, a_hold_stops_the_queue_until_as_many_releases) {
     EXPECT_EQ(-ENOENT, xp_stream_release(low));
 }
 
+// One thread suspends, launches and resumes, as programs written for XSched may.
+TEST_F(HookedStreamTest, a_launch_by_the_thread_that_suspended_stops_the_queue) {
+    xp_xqueue_options options XP_XQUEUE_OPTIONS_INIT;
+    options.max_level = XP_LEVEL_BLOCK;
+    options.flags = XP_STOP_FOR_OWN_LAUNCH;
+    xp_xqueue_t xqueue{};
+    ASSERT_EQ(0, xp_xqueue_create(low, &options, &xqueue)) << xp_last_detail();
+    std::uint32_t level = 0;
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, &level));
+    EXPECT_EQ(XP_LEVEL_BLOCK, level);
+    std::thread waiting = launch_that_waits(low);
+    EXPECT_FALSE(stopped(low));
+    EXPECT_EQ(0, launch(low));
+    EXPECT_TRUE(stopped(low));
+    waiting.join(); // nothing runs: its call can be made as well
+    EXPECT_EQ(0, launch(low));
+    ASSERT_EQ(0, xp_xqueue_resume(xqueue));
+    EXPECT_FALSE(stopped(low));
+    // The next suspend begins anew.
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr));
+    EXPECT_FALSE(stopped(low));
+    ASSERT_EQ(0, xp_xqueue_resume(xqueue));
+    EXPECT_EQ(0, launch(low));
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
 TEST_F(HookedStreamTest, where_the_queue_is_shared_callers_wait_before_their_call) {
     share_low();
     std::uint32_t level = 0;
