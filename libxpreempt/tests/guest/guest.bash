@@ -47,6 +47,12 @@ compile() {
 		-L/opt/kfd-preempt/build/libxpreempt -lxpreempt "$@" >&2
 }
 
+# compile_alone NAME: a program that is not linked with the library.
+compile_alone() {
+	"$root/selftests/vm/in-rocm" hipcc --offload-arch=gfx942 -O2 -Wall -std=c++20 \
+		-o "/opt/kfd-preempt/build/xpreempt/$1" "libxpreempt/tests/guest/$1.hip" >&2
+}
+
 compile_examples() {
 	"$root/selftests/vm/in-rocm" make --no-print-directory -C libxpreempt/examples \
 		OUTPUT=/opt/kfd-preempt/build/xpreempt XPREEMPT_LIB=/opt/kfd-preempt/build/libxpreempt >&2
