@@ -37,8 +37,12 @@ enum class Op : std::uint8_t {
     handle,
     open_control,
     set_name,
+    allocate,
+    start_thread,
+    internal,
     argument, // what a caller handed in; the sentence is the C interface's
-    // ENOENT, and the phrase is all that there is to say.
+    // From here on the phrase is the whole detail. All but the first are ENOENT.
+    fork_child,
     nothing_held,
     no_scheduler,
     no_control,
@@ -92,6 +96,11 @@ constexpr const char* phrase(Op op) {
     case Op::open_control: return "opening the control socket";
     case Op::set_name: return "naming a stream or an xqueue";
     case Op::argument: return "checking an argument";
+    case Op::allocate: return "allocating memory";
+    case Op::start_thread: return "starting a thread";
+    case Op::internal: return "an internal step";
+    case Op::fork_child:
+        return "not available in a child of a process that used HIP or libxpreempt";
     case Op::nothing_held: return "nothing is held or suspended that could be resumed";
     case Op::no_scheduler: return "no scheduler runs";
     case Op::no_control: return "the control socket is not open";

@@ -14,24 +14,37 @@ namespace {
 
 thread_local char detail[256];
 
-} // namespace
-
-int told(const Error& error) {
-    char buffer[96];
-    const char* text = strerror_r(error.errno_value, buffer, sizeof buffer);
+const char* phrase_alone(const Error& error) {
     if (error.op == Op::argument)
-        std::snprintf(detail, sizeof detail, "%s", refusal().data());
-    else if (error.op >= Op::nothing_held)
-        std::snprintf(detail, sizeof detail, "%s", phrase(error.op));
-    else if (error.op == Op::map_stream && error.id == 0 && error.errno_value != EINVAL)
+        return refusal().data();
+    return error.op >= Op::fork_child ? phrase(error.op) : nullptr;
+}
+
+void describe(const Error& error) {
+    if (const char* alone = phrase_alone(error); alone != nullptr) {
+        std::snprintf(detail, sizeof detail, "%s", alone);
+        return;
+    }
+    if (error.op == Op::map_stream && error.id == 0 && error.errno_value != EINVAL) {
         std::snprintf(detail, sizeof detail, "%s failed: %s", phrase(error.op),
                       backend::why_unmapped(error, Library::instance().mapping()).c_str());
-    else if (error.id != 0)
+        return;
+    }
+    char buffer[96];
+    const char* text = strerror_r(error.errno_value, buffer, sizeof buffer); // may take a lock
+    if (error.id != 0)
         std::snprintf(detail, sizeof detail, "%s failed: %s (%u)", phrase(error.op), text,
                       error.id);
     else
         std::snprintf(detail, sizeof detail, "%s failed: %s", phrase(error.op), text);
-    log::report(log::Level::debug, "%s", detail);
+}
+
+} // namespace
+
+int told(const Error& error) {
+    describe(error);
+    if (error.op != Op::fork_child) // another thread of the parent may have had the log's lock
+        log::report(log::Level::debug, "%s", detail);
     return -error.errno_value;
 }
 

@@ -22,16 +22,16 @@ int told(const Error& error);
 template <typename Body> int fence(Body body) noexcept {
     // The parent's queues and threads are not the child's.
     if (Library::forked())
-        return -EBADF;
+        return told({EBADF, Op::fork_child});
     try {
         const Result<void> result = body(Library::instance());
         return result ? 0 : told(result.error());
     } catch (const std::bad_alloc&) {
-        return -ENOMEM;
+        return told({ENOMEM, Op::allocate});
     } catch (const std::system_error& error) {
-        return error.code().value() > 0 ? -error.code().value() : -EIO; // a thread or a mutex
+        return told({error.code().value() > 0 ? error.code().value() : EIO, Op::start_thread});
     } catch (...) {
-        return -EIO;
+        return told({EIO, Op::internal});
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,17 @@ static int probe(void)
 	struct xp_probe_info info = {.sz = sizeof info};
 
 	return xp_probe(&info);
+}
+
+/* Two errors of one thread have two details. */
+static int probe_after_other_error(void)
+{
+	char other[256];
+	int error;
+
+	snprintf(other, sizeof other, "%s", xp_last_detail());
+	error = probe();
+	return error == -EBADF && strcmp(other, xp_last_detail()) == 0 ? -EPROTO : error;
 }
 
 /* The worker's answer is 0 or the errno of its first call that failed. */
@@ -52,5 +64,7 @@ int main(void)
 	wrong += expect("a scheduler in a child", 0, in_child(start_and_stop));
 	wrong += expect("a scheduler", 0, start_and_stop());
 	wrong += expect("probe in a child of a user", -EBADF, in_child(probe));
+	wrong += expect("a bad policy", -EOPNOTSUPP, xp_sched_start(0));
+	wrong += expect("the detail in a child", -EBADF, in_child(probe_after_other_error));
 	return wrong;
 }
