@@ -80,6 +80,14 @@ int xp_start(void);
  */
 const char *xp_last_detail(void);
 
+/**
+ * xp_last_hip_error() - the hipError_t behind the last error of the calling thread
+ *
+ * Returns 0 if no HIP call caused that error. For a launch function that returned a hipError_t, it
+ * is that value; the errno of such an error is only the nearest one, mostly EIO.
+ */
+int xp_last_hip_error(void);
+
 /** xp_version() - "MAJOR.MINOR.PATCH" of the library */
 const char *xp_version(void);
 

@@ -13,6 +13,7 @@ namespace xpreempt::capi {
 namespace {
 
 thread_local char detail[256];
+thread_local int hip_error;
 
 const char* phrase_alone(const Error& error) {
     if (error.op == Op::argument)
@@ -42,6 +43,7 @@ void describe(const Error& error) {
 } // namespace
 
 int told(const Error& error) {
+    hip_error = error.op == Op::call_hip ? static_cast<int>(error.id) : 0;
     describe(error);
     if (error.op != Op::fork_child) // another thread of the parent may have had the log's lock
         log::report(log::Level::debug, "%s", detail);
@@ -80,6 +82,10 @@ int xp_start(void) {
 
 const char* xp_last_detail(void) {
     return xpreempt::capi::detail;
+}
+
+int xp_last_hip_error(void) {
+    return xpreempt::capi::hip_error;
 }
 
 const char* xp_version(void) {

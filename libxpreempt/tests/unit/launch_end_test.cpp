@@ -113,6 +113,23 @@ TEST_F(LaunchEndTest, a_launch_function_cannot_destroy_its_own_xqueue) {
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue)) << xp_last_detail(); // it still exists
 }
 
+TEST_F(LaunchEndTest, a_hip_error_of_a_launch_function_is_reported_by_submit_or_wait) {
+    Function fails = [] { return 700; }; // hipErrorIllegalAddress
+    Function refuses = [] { return -EPERM; };
+    EXPECT_EQ(-EIO, submit(fails));
+    EXPECT_EQ(700, xp_last_hip_error());
+    EXPECT_EQ(-EPERM, submit(refuses));
+    EXPECT_EQ(0, xp_last_hip_error());
+
+    std::uint64_t ticket = 0;
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr));
+    ASSERT_EQ(0, submit(fails, &ticket));
+    ASSERT_EQ(0, xp_xqueue_resume(xqueue));
+    EXPECT_EQ(-EIO, xp_xqueue_wait(xqueue, ticket));
+    EXPECT_EQ(700, xp_last_hip_error());
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
 TEST_F(LaunchEndTest, a_launch_function_that_throws_leaves_the_xqueue_usable) {
     Function throws = []() -> int { throw std::runtime_error("a launch function"); };
     EXPECT_EQ(-EIO, submit(throws));
