@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// xpreempt/device.h in C++
+#pragma once
+
+#include <xpreempt/cxx/error.hpp>
+
+namespace xpreempt::inline v0_tl {
+
+// xp_probe()
+inline Expected<xp_probe_info> probe() {
+    return detail::filled<xp_probe_info>(xp_probe);
+}
+
+} // namespace xpreempt::inline v0_tl

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// xpreempt/stream.h in C++: streams, owned or not, and holds of a stream.
+#pragma once
+
+#include <xpreempt/cxx/owned.hpp>
+#include <xpreempt/sched.h>
+#include <xpreempt/stream.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+struct ihipStream_t; // what a hipStream_t points to
+
+namespace xpreempt::inline v0_tl {
+
+namespace detail {
+
+// The C functions that take a stream. Self::handle() returns null, or the stream's handle.
+template <typename Self> class StreamCalls {
+public:
+    // xp_stream_touch(): blocks until everything on the stream has completed.
+    Expected<void> touch() const { return call(xp_stream_touch); }
+
+    // xp_stream_query()
+    [[nodiscard]] Expected<xp_stream_info> query() const {
+        return with([](void* stream) {
+            return filled<xp_stream_info>(
+                [=](xp_stream_info* info) { return xp_stream_query(stream, info); });
+        });
+    }
+
+    // xp_stream_predict()
+    [[nodiscard]] Expected<xp_prediction> predict() const {
+        return with([](void* stream) {
+            return filled<xp_prediction>(
+                [=](xp_prediction* prediction) { return xp_stream_predict(stream, prediction); });
+        });
+    }
+
+    // xp_stream_sharing(): the streams on this one's queue, itself included.
+    [[nodiscard]] Expected<std::vector<void*>> sharing() const {
+        return with([](void* stream) -> Expected<std::vector<void*>> {
+            std::vector<void*> streams;
+            std::size_t count = 0;
+            do { // another thread may create one between two calls
+                streams.resize(count);
+                if (const int answer =
+                        xp_stream_sharing(stream, streams.data(), streams.size(), &count);
+                    answer != 0)
+                    return failed(answer);
+            } while (count > streams.size());
+            streams.resize(count);
+            return streams;
+        });
+    }
+
+    // xp_stream_set_name(); "" removes the name.
+    Expected<void> set_name(const std::string& name) const {
+        return call([&](void* stream) { return xp_stream_set_name(stream, name.c_str()); });
+    }
+
+    // xp_stream_set_priority()
+    Expected<void> set_priority(std::int32_t priority) const {
+        return call([=](void* stream) { return xp_stream_set_priority(stream, priority); });
+    }
+
+    // xp_stream_get_priority()
+    [[nodiscard]] Expected<std::int32_t> get_priority() const {
+        return with([](void* stream) {
+            return value_of<std::int32_t>(
+                [=](std::int32_t* priority) { return xp_stream_get_priority(stream, priority); });
+        });
+    }
+
+    // xp_stream_hold(): returns the level reached. Lasts until as many release(); see Held.
+    Expected<xp_level> hold(std::uint32_t flags = 0) const {
+        return with([=](void* stream) {
+            return level_of(
+                [=](std::uint32_t* level) { return xp_stream_hold(stream, flags, level); });
+        });
+    }
+
+    // xp_stream_release()
+    Expected<void> release() const { return call(xp_stream_release); }
+
+private:
+    friend Self;
+    StreamCalls() = default;
+
+    template <typename Body> auto with(Body body) const -> decltype(body(nullptr)) {
+        void* const* const stream = static_cast<const Self&>(*this).handle();
+        if (stream == nullptr)
+            return failed(EBADF, "the stream was destroyed or moved from");
+        return body(*stream);
+    }
+    template <typename Call> Expected<void> call(Call function) const {
+        return with([&](void* stream) { return as_expected(function(stream)); });
+    }
+};
+
+} // namespace detail
+
+// A non-owning view of a hipStream_t; nullptr is the null stream. HIP functions accept
+// it as a hipStream_t.
+class StreamRef : public detail::StreamCalls<StreamRef> {
+public:
+    StreamRef(void* stream) noexcept : stream_(stream) {}
+
+    [[nodiscard]] void* get() const noexcept { return stream_; }
+    operator void*() const noexcept { return stream_; }
+    operator ihipStream_t*() const noexcept { return static_cast<ihipStream_t*>(stream_); }
+
+private:
+    friend detail::StreamCalls<StreamRef>;
+    void* const* handle() const noexcept { return &stream_; }
+    void* stream_;
+};
+
+// Owner of a stream with a queue of its own. An XQueue or Queue on it must be closed before it is
+// destroyed: declare the stream first.
+class Stream : public detail::StreamCalls<Stream> {
+public:
+    // xp_stream_create()
+    [[nodiscard]] static Expected<Stream> create() {
+        const auto stream = detail::value_of<void*>(xp_stream_create);
+        if (!stream)
+            return tl::unexpected<Error>(stream.error());
+        return Stream(*stream);
+    }
+
+    // xp_stream_destroy(), as the destructor does, with its error.
+    Expected<void> destroy() { return stream_.end(); }
+
+    // Null, which HIP takes for the null stream, if it was destroyed or moved from.
+    [[nodiscard]] void* get() const noexcept { return stream_.get() ? *stream_.get() : nullptr; }
+    operator StreamRef() const noexcept { return get(); }
+    operator void*() const noexcept { return get(); }
+    operator ihipStream_t*() const noexcept { return static_cast<ihipStream_t*>(get()); }
+
+private:
+    explicit Stream(void* stream) : stream_(stream) {}
+    friend detail::StreamCalls<Stream>;
+    void* const* handle() const noexcept { return stream_.get(); }
+    detail::Owned<void*, xp_stream_destroy> stream_;
+};
+
+// One hold of a stream, released at the end of its scope.
+class Held {
+public:
+    // xp_stream_hold(). With XP_HOLD_LEAST(level) it is an error if that level cannot be reached.
+    [[nodiscard]] static Expected<Held> hold(StreamRef stream, std::uint32_t flags = 0) {
+        const auto level = stream.hold(flags);
+        if (!level)
+            return tl::unexpected<Error>(level.error());
+        return Held(stream, *level);
+    }
+
+    // The level that this hold found or reached.
+    [[nodiscard]] xp_level level() const noexcept { return level_; }
+
+    // xp_stream_release(), as the destructor does, with its error. After an error that can pass
+    // the stream is still held, and release() can be called again.
+    Expected<void> release() { return stream_.end(); }
+
+private:
+    Held(StreamRef stream, xp_level level) : stream_(stream.get()), level_(level) {}
+    detail::Owned<void*, xp_stream_release> stream_;
+    xp_level level_;
+};
+
+} // namespace xpreempt::inline v0_tl
