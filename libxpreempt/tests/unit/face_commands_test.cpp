@@ -403,4 +403,24 @@ TEST_F(FaceCommandsTest, threads_submit_drop_wait_and_suspend_as_they_like) {
     EXPECT_EQ(6000U, must(xqueue.get_stats()).submitted);
 }
 
+TEST_F(FaceCommandsTest, a_notice_is_called_once_and_destroyed) {
+    std::atomic<int> told{0};
+    const auto note = [&, one = Counted(living)](const Expected<void>& answer) {
+        told = answer ? 1 : answer.error().errno_value();
+    };
+    EXPECT_EQ(1, living);
+    must(xqueue.notify(must(xqueue.submit([](void*) noexcept {})), note));
+    until([&] { return told == 1 && living == 1; });
+    must(xqueue.suspend());
+    must(xqueue.notify(must(xqueue.submit([](void*) noexcept {})), note));
+    EXPECT_EQ(2, living);
+    must(xqueue.drop());
+    EXPECT_EQ(ECANCELED, told);
+    EXPECT_EQ(1, living);
+    EXPECT_EQ(std::errc::invalid_argument, errc_of(xqueue.notify(99, note)));
+    EXPECT_EQ(1, living);
+    must(xqueue.resume());
+    EXPECT_EQ(stream.get(), must(xqueue.stream()).get());
+}
+
 } // namespace

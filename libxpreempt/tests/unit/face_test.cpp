@@ -2,10 +2,15 @@
 // Owners and errors of the C++ face, on the fake ROCm.
 #include "unit/face_fixture.hpp"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -226,6 +231,28 @@ TEST_F(FaceTest, a_scheduler_runs_for_its_scope) {
     EXPECT_EQ(0U, must(Scheduler::query()).policy);
     EXPECT_EQ(std::errc::bad_file_descriptor, errc_of(scheduler.stop()));
     EXPECT_EQ(std::errc::operation_not_supported, errc_of(Scheduler::start(99)));
+}
+
+TEST_F(FaceTest, a_policy_lives_as_long_as_its_scheduler) {
+    const auto called = std::make_shared<std::atomic<int>>(0);
+    const XQueue xqueue = must(XQueue::create(new_stream()));
+    {
+        Scheduler scheduler = must(Scheduler::start_policy(
+            [called](std::span<const xp_sched_source> sources, std::chrono::nanoseconds,
+                     std::span<std::uint8_t> suspend) -> std::optional<std::chrono::nanoseconds> {
+                ++*called;
+                EXPECT_EQ(sources.size(), suspend.size());
+                std::ranges::fill(suspend, std::uint8_t{1});
+                return std::nullopt;
+            }));
+        EXPECT_GT(*called, 0);
+        EXPECT_EQ(2, called.use_count());
+        EXPECT_EQ(1U, must(xqueue.query()).suspends);
+        const Scheduler moved = std::move(scheduler);
+        EXPECT_EQ(1U, must(xqueue.query()).suspends);
+    }
+    EXPECT_EQ(1, called.use_count());
+    EXPECT_EQ(0U, must(xqueue.query()).suspends);
 }
 
 TEST_F(FaceTest, the_control_socket_is_open_for_its_scope) {

@@ -5,7 +5,14 @@
 #include <xpreempt/cxx/owned.hpp>
 #include <xpreempt/sched.h>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
 
 namespace xpreempt::inline v0_tl {
 
@@ -17,7 +24,30 @@ public:
     start(std::uint32_t policy = XP_POLICY_HIGHEST_PRIORITY_FIRST) {
         if (const int answer = xp_sched_start(policy); answer != 0)
             return detail::failed(answer);
-        return Scheduler();
+        return Scheduler(Running{});
+    }
+
+    // xp_sched_start_policy(). The callable receives the sources, the time (CLOCK_MONOTONIC) and a
+    // byte for each source, to be set to 1 for those that are not to run. It returns when to be
+    // called again if nothing happens: a time, or std::nullopt. The scheduler keeps it.
+    template <typename Policy>
+        requires std::is_invocable_r_v<std::optional<std::chrono::nanoseconds>,
+                                       std::decay_t<Policy>&, std::span<const xp_sched_source>,
+                                       std::chrono::nanoseconds, std::span<std::uint8_t>>
+    [[nodiscard]] static Expected<Scheduler> start_policy(Policy&& policy) {
+        using Stored = std::decay_t<Policy>;
+        auto kept = std::make_shared<Stored>(std::forward<Policy>(policy));
+        const auto call = [](const xp_sched_source* sources, std::size_t count,
+                             std::uint64_t now_ns, std::uint8_t* suspend,
+                             void* argument) -> std::uint64_t {
+            const std::optional<std::chrono::nanoseconds> next = (*static_cast<Stored*>(argument))(
+                std::span(sources, count), std::chrono::nanoseconds(now_ns),
+                std::span(suspend, count));
+            return next ? static_cast<std::uint64_t>(next->count()) : UINT64_MAX;
+        };
+        if (const int answer = xp_sched_start_policy(call, kept.get()); answer != 0)
+            return detail::failed(answer);
+        return Scheduler(Running{std::move(kept)});
     }
 
     // xp_sched_stop(), as the destructor does, with its error.
@@ -29,10 +59,12 @@ public:
     }
 
 private:
-    struct Running {};
+    struct Running {
+        std::shared_ptr<void> policy; // of the program, until the scheduler has stopped
+    };
 
-    Scheduler() : running_(Running{}) {}
-    static int stop_running(Running) noexcept { return xp_sched_stop(); }
+    explicit Scheduler(Running running) : running_(std::move(running)) {}
+    static int stop_running(const Running&) noexcept { return xp_sched_stop(); }
     detail::Owned<Running, stop_running> running_;
 };
 

@@ -5,12 +5,14 @@
 #include <xpreempt/cxx/callable.hpp>
 #include <xpreempt/cxx/commands.hpp>
 #include <xpreempt/guardian.h>
+#include <xpreempt/notify.h>
 #include <xpreempt/sched.h>
 #include <xpreempt/stats.h>
 #include <xpreempt/xqueue.h>
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,7 +26,7 @@ struct XQueueOptions {
     std::uint32_t batch = 0;
     std::uint32_t capacity = 0;
     std::uint32_t max_level = 0;      // XP_LEVEL_*
-    std::uint32_t flags = 0;          // XP_ALLOW_SHARED
+    std::uint32_t flags = 0;          // XP_ALLOW_SHARED, XP_STOP_FOR_OWN_LAUNCH
     std::uint32_t deactivate_way = 0; // XP_WAY_*
     std::chrono::nanoseconds latency_budget{0};
 };
@@ -146,6 +148,43 @@ public:
             return detail::failed(answer);
         commands_->completed(newest);
         return {};
+    }
+
+    // xp_xqueue_notify(): calls the callable once with what wait(ticket) would return, in a thread
+    // of the xqueue, in one that drops, or now. It is copied or moved in, and destroyed after the
+    // call.
+    template <typename Function>
+        requires std::invocable<std::decay_t<Function>&, Expected<void>>
+    Expected<void> notify(std::uint64_t ticket, Function&& function) {
+        using Stored = std::decay_t<Function>;
+        auto kept = std::make_unique<Stored>(std::forward<Function>(function));
+        const auto call = [](int status, void* argument) {
+            const std::unique_ptr<Stored> owned(static_cast<Stored*>(argument));
+            if (status == 0)
+                (*owned)(Expected<void>());
+            else
+                (*owned)(Expected<void>(detail::failed(
+                    -status, status == -ECANCELED ? "the command was dropped"
+                                                  : "the launch of the command failed")));
+        };
+        if (const int answer = xp_xqueue_notify(xqueue_, ticket, call, kept.get()); answer != 0)
+            return detail::failed(answer);
+        (void)kept.release(); // the call destroys it, or has
+        return {};
+    }
+
+    // xp_xqueue_notify_fd()
+    Expected<void> notify_fd(std::uint64_t ticket, int eventfd) {
+        return detail::as_expected(xp_xqueue_notify_fd(xqueue_, ticket, eventfd));
+    }
+
+    // xp_xqueue_stream()
+    [[nodiscard]] Expected<StreamRef> stream() const {
+        const auto found = detail::value_of<void*>(
+            [this](void** stream) { return xp_xqueue_stream(xqueue_, stream); });
+        if (!found)
+            return tl::unexpected<Error>(found.error());
+        return StreamRef(*found);
     }
 
     // xp_xqueue_drop(): returns how many. Their callables are destroyed, unless a submit in another
