@@ -71,7 +71,12 @@ TEST_F(LaunchFunctionTest, one_that_waits_for_the_queue_does_not_block_the_suspe
     EXPECT_TRUE(ended);
     EXPECT_EQ(Level::interrupt, suspended->level);
     EXPECT_TRUE(hardware.stopped());
-    EXPECT_EQ((std::vector<std::string>{"interrupt", "restore", "interrupt"}), hardware.verbs());
+    // On a busy machine the launch may need more than one of the moments in which the queue runs.
+    const std::vector<std::string> verbs = hardware.verbs();
+    EXPECT_GE(verbs.size(), 3U);
+    EXPECT_EQ(1U, verbs.size() % 2);
+    for (std::size_t i = 0; i < verbs.size(); ++i)
+        EXPECT_EQ(i % 2 == 0 ? "interrupt" : "restore", verbs[i]);
     submitter.join();
     ASSERT_TRUE(queue->resume());
     EXPECT_FALSE(hardware.stopped());
