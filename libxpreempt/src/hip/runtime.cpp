@@ -43,19 +43,68 @@ bool is_runtime_loaded() {
 
 namespace {
 
+using Lookup = void*(void*, const char*);
+
+// The C library's own, where its version is known: a library in front of the hook may replace dlsym
+// with one that returns its own functions, as XSched's libshimhip does.
+Lookup* real_dlsym() {
+    for (const char* version : {"GLIBC_2.34", "GLIBC_2.2.5"})
+        if (void* found = dlvsym(RTLD_DEFAULT, "dlsym", version); found != nullptr)
+            return reinterpret_cast<Lookup*>(found);
+    return dlsym;
+}
+
+int match_hook(dl_phdr_info* info, std::size_t, void* path) {
+    const std::string_view name = info->dlpi_name != nullptr ? info->dlpi_name : "";
+    if (name.find("libxpreempt-hook.so") == std::string_view::npos)
+        return 0;
+    *static_cast<std::string*>(path) = name;
+    return 1;
+}
+
+// Null where it is not loaded. It may be loaded with RTLD_LOCAL, where no search order finds it.
+void* hook_handle() {
+    std::string path;
+    return dl_iterate_phdr(match_hook, &path) != 0 ? dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD)
+                                                   : nullptr;
+}
+
 bool is_hooks(void* function) {
     Dl_info info{};
     return dladdr(function, &info) != 0 && info.dli_fname != nullptr &&
            std::strstr(info.dli_fname, "libxpreempt-hook.so") != nullptr;
 }
 
-// Through the hook where it is loaded, else as the program calls HIP. A hook that was loaded late
-// with RTLD_LOCAL is in nobody's search order: only lookups in the runtime give its functions.
-template <typename Function> bool find(void* runtime, const char* name, Function*& function) {
-    void* found = dlsym(RTLD_DEFAULT, name);
-    void* hooked = dlsym(runtime, name);
-    if (found == nullptr || (hooked != nullptr && is_hooks(hooked)))
-        found = hooked;
+bool is_runtimes(void* function) {
+    Dl_info info{};
+    if (dladdr(function, &info) == 0 || info.dli_fname == nullptr)
+        return false;
+    const std::string_view path = info.dli_fname;
+    return path.substr(path.rfind('/') + 1).starts_with("libamdhip64");
+}
+
+struct Libraries {
+    void* runtime;
+    void* hook; // null where it is not loaded
+};
+
+// Through the hook where it is loaded, else as the program calls HIP. With the hook, no other
+// library comes between: one in front of it would keep our calls from the hook, or delay them.
+template <typename Function>
+bool find(const Libraries& libraries, const char* name, Function*& function) {
+    void* found = nullptr;
+    if (libraries.hook == nullptr) {
+        found = dlsym(RTLD_DEFAULT, name);
+    } else {
+        // A symbol of the hook's dependencies is not the hook's.
+        found = real_dlsym()(libraries.hook, name);
+        if (found == nullptr || !is_hooks(found))
+            found = real_dlsym()(RTLD_DEFAULT, name);
+        if (found != nullptr && !is_hooks(found) && !is_runtimes(found))
+            found = nullptr;
+    }
+    if (found == nullptr)
+        found = real_dlsym()(libraries.runtime, name);
     function = reinterpret_cast<Function*>(found);
     return function != nullptr;
 }
@@ -65,34 +114,33 @@ constexpr int attribute_compute_units = 63; // hipDeviceAttributeMultiprocessorC
 } // namespace
 
 Result<Functions> loaded_runtime() {
-    void* runtime = runtime_handle();
-    if (runtime == nullptr)
+    const Libraries from{runtime_handle(), hook_handle()};
+    if (from.runtime == nullptr)
         return fail(ENOENT, Op::find_hip);
     Functions hip{};
     const bool complete =
-        find(runtime, "hipStreamCreate", hip.stream_create) &&
-        find(runtime, "hipExtStreamCreateWithCUMask", hip.stream_create_with_cu_mask) &&
-        find(runtime, "hipStreamDestroy", hip.stream_destroy) &&
-        find(runtime, "hipStreamSynchronize", hip.stream_synchronize) &&
-        find(runtime, "hipStreamQuery", hip.stream_query) &&
-        find(runtime, "hipStreamGetFlags", hip.stream_get_flags) &&
-        find(runtime, "hipStreamIsCapturing", hip.stream_is_capturing) &&
-        find(runtime, "hipEventCreateWithFlags", hip.event_create) &&
-        find(runtime, "hipEventDestroy", hip.event_destroy) &&
-        find(runtime, "hipEventRecord", hip.event_record) &&
-        find(runtime, "hipEventQuery", hip.event_query) &&
-        find(runtime, "hipEventSynchronize", hip.event_synchronize) &&
-        find(runtime, "hipMemsetAsync", hip.memset_async) &&
-        find(runtime, "hipMalloc", hip.malloc) && find(runtime, "hipFree", hip.free) &&
-        find(runtime, "hipGetDevice", hip.get_device) &&
-        find(runtime, "hipDeviceGetAttribute", hip.get_device_attribute);
+        find(from, "hipStreamCreate", hip.stream_create) &&
+        find(from, "hipExtStreamCreateWithCUMask", hip.stream_create_with_cu_mask) &&
+        find(from, "hipStreamDestroy", hip.stream_destroy) &&
+        find(from, "hipStreamSynchronize", hip.stream_synchronize) &&
+        find(from, "hipStreamQuery", hip.stream_query) &&
+        find(from, "hipStreamGetFlags", hip.stream_get_flags) &&
+        find(from, "hipStreamIsCapturing", hip.stream_is_capturing) &&
+        find(from, "hipEventCreateWithFlags", hip.event_create) &&
+        find(from, "hipEventDestroy", hip.event_destroy) &&
+        find(from, "hipEventRecord", hip.event_record) &&
+        find(from, "hipEventQuery", hip.event_query) &&
+        find(from, "hipEventSynchronize", hip.event_synchronize) &&
+        find(from, "hipMemsetAsync", hip.memset_async) && find(from, "hipMalloc", hip.malloc) &&
+        find(from, "hipFree", hip.free) && find(from, "hipGetDevice", hip.get_device) &&
+        find(from, "hipDeviceGetAttribute", hip.get_device_attribute);
     if (!complete)
         return fail(ENOENT, Op::find_hip);
-    (void)find(runtime, "hipHostMalloc", hip.host_malloc);
-    (void)find(runtime, "hipStreamGetDevice", hip.stream_get_device);
-    (void)find(runtime, "hipGetDeviceCount", hip.get_device_count);
-    (void)find(runtime, "hipSetDevice", hip.set_device);
-    (void)find(runtime, "hipThreadExchangeStreamCaptureMode", hip.exchange_capture_mode);
+    (void)find(from, "hipHostMalloc", hip.host_malloc);
+    (void)find(from, "hipStreamGetDevice", hip.stream_get_device);
+    (void)find(from, "hipGetDeviceCount", hip.get_device_count);
+    (void)find(from, "hipSetDevice", hip.set_device);
+    (void)find(from, "hipThreadExchangeStreamCaptureMode", hip.exchange_capture_mode);
     return hip;
 }
 
