@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// XPreemptHipQueueCreate().
+// HipQueueCreate() in front of XSched's, for programs that call it and for libshimhip, which does.
 #include "hip_queue_create.hpp"
 
 #include "kfd_hip_queue.hpp"
 
+#include "xsched/hip/hal/hal.h"
 #include "xsched/preempt/hal/hw_queue.h"
 #include "xsched/utils/log.h"
 
@@ -31,4 +32,9 @@ XResult XPreemptHipQueueCreate(HwQueueHandle* hwq, hipStream_t stream) {
     if (added == kXSchedSuccess)
         *hwq = handle;
     return added;
+}
+
+extern "C" __attribute__((visibility("default"))) XResult HipQueueCreate(HwQueueHandle* hwq,
+                                                                         hipStream_t stream) {
+    return XPreemptHipQueueCreate(hwq, stream);
 }

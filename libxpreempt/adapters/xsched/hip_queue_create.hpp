@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the adapter exports.
+// What the adapter exports beside HipQueueCreate(), which is declared in XSched's
+// <xsched/hip/hal.h>.
 #pragma once
 
 #include <cstddef> // XSched's hip.h uses size_t and does not include this
@@ -7,6 +8,6 @@
 #include "xsched/hip/hal/hip.h"
 #include "xsched/types.h"
 
-// As XSched's HipQueueCreate(), for a queue with levels 2 and 3.
+// As HipQueueCreate() of this library, by a name that XSched's libhalhip does not have.
 extern "C" __attribute__((visibility("default"))) XResult
 XPreemptHipQueueCreate(HwQueueHandle* hwq, hipStream_t stream);
