@@ -1,0 +1,2 @@
+/* SPDX-License-Identifier: MIT */
+#include <xsched/preempt/not_here.h>
