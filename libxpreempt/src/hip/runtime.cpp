@@ -137,6 +137,8 @@ Result<Functions> loaded_runtime() {
     if (!complete)
         return fail(ENOENT, Op::find_hip);
     (void)find(from, "hipHostMalloc", hip.host_malloc);
+    (void)find(from, "hipMallocAsync", hip.malloc_async);
+    (void)find(from, "hipFreeAsync", hip.free_async);
     (void)find(from, "hipStreamGetDevice", hip.stream_get_device);
     (void)find(from, "hipGetDeviceCount", hip.get_device_count);
     (void)find(from, "hipSetDevice", hip.set_device);
@@ -227,6 +229,20 @@ Result<Stream> create_own_queue_stream(const Functions& hip) {
     return stream;
 }
 
+namespace {
+
+constexpr std::size_t word_bytes = 4;
+
+// hipFree() waits for every stream of the device, also for one that is held. Null: there is no
+// memory in stream order here.
+void* allocate_in_order(const Functions& hip, Stream stream) {
+    void* word = nullptr;
+    const bool is_known = hip.malloc_async != nullptr && hip.free_async != nullptr;
+    return is_known && hip.malloc_async(&word, word_bytes, stream) == success ? word : nullptr;
+}
+
+} // namespace
+
 Result<void> touch_stream(const Functions& hip, Stream stream) {
     const auto device = device_of(hip, stream);
     if (!device)
@@ -234,13 +250,17 @@ Result<void> touch_stream(const Functions& hip, Stream stream) {
     const OnDevice scope(hip, *device); // the memory must be its own
     if (!scope.result())
         return scope.result();
-    void* word = nullptr;
-    if (const int error = hip.malloc(&word, 4); error != success)
-        return failed_call(error);
-    int error = hip.memset_async(word, 0, 4, stream);
+    void* word = allocate_in_order(hip, stream);
+    const bool in_order = word != nullptr;
+    if (!in_order)
+        if (const int error = hip.malloc(&word, word_bytes); error != success)
+            return failed_call(error);
+    int error = hip.memset_async(word, 0, word_bytes, stream);
+    int free_error = in_order ? hip.free_async(word, stream) : success;
     if (error == success)
         error = hip.stream_synchronize(stream);
-    const int free_error = hip.free(word);
+    if (!in_order)
+        free_error = hip.free(word);
     if (error == success)
         error = free_error;
     if (error != success)

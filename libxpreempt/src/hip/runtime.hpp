@@ -33,6 +33,8 @@ struct Functions {
     int (*get_device_attribute)(int*, int attribute, int device);
     // Null where the runtime has none.
     int (*host_malloc)(void**, std::size_t bytes, unsigned flags);
+    int (*malloc_async)(void**, std::size_t bytes, Stream);
+    int (*free_async)(void*, Stream);
     int (*stream_get_device)(Stream, int*);
     int (*get_device_count)(int*);
     int (*set_device)(int);

@@ -460,6 +460,14 @@ EXPORT int hipFree(void* memory) {
     ::operator delete(memory);
     return 0;
 }
+EXPORT int hipMallocAsync(void** memory, std::size_t bytes, void*) {
+    *memory = ::operator new(bytes);
+    return 0;
+}
+EXPORT int hipFreeAsync(void* memory, void*) {
+    ::operator delete(memory);
+    return 0;
+}
 EXPORT int hipGetDevice(int* device) {
     *device = current_device;
     return 0;

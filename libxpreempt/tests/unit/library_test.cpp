@@ -205,6 +205,20 @@ TEST_F(LibraryTest, a_suspended_xqueue_stops_and_starts_its_queue) {
     EXPECT_EQ(-EBADF, xp_xqueue_destroy(xqueue));
 }
 
+// hipFree() would wait for the stopped one. Not a time limit: it would wait for ever.
+TEST_F(LibraryTest, a_stream_is_touched_while_another_one_is_stopped) {
+    void* stopped = new_stream();
+    ASSERT_EQ(0, xp_stream_touch(stopped));
+    xp_queue_t queue{};
+    ASSERT_EQ(0, xp_queue_open(stopped, 0, &queue)) << xp_last_detail();
+    ASSERT_EQ(0, xp_queue_preempt(queue));
+    fake_hip()->unfinished = true;
+    void* stream = new_stream();
+    EXPECT_EQ(0, xp_stream_touch(stream));
+    fake_hip()->unfinished = false;
+    EXPECT_EQ(0, xp_queue_close(queue));
+}
+
 TEST_F(LibraryTest, a_stream_has_one_xqueue) {
     void* stream = new_stream();
     const xp_xqueue_t xqueue = new_xqueue(stream);
