@@ -79,7 +79,12 @@ int handle(unsigned long request, void* argument) {
             ++id;
         driver.used[id] = true;
         args->queue_id = id;
-        driver.told.queues[id] = {args->percentage, args->priority, args->ring_base, false, 0, 0};
+        fake::Queue& queue = driver.told.queues[id];
+        queue.percentage = args->percentage;
+        queue.priority = args->priority;
+        queue.ring_base = args->ring_base;
+        queue.held = false;
+        queue.preempts = queue.updates = 0;
         return 0;
     }
     case xpreempt::kfd::nr_destroy_queue:

@@ -8,10 +8,10 @@
 namespace fake {
 
 struct Queue {
-    std::uint32_t percentage;
+    std::atomic<std::uint32_t> percentage; // tests look while the library works
     std::uint32_t priority;
     std::uint64_t ring_base;
-    bool held; // by PREEMPT_QUEUE
+    std::atomic<bool> held; // by PREEMPT_QUEUE
     std::uint32_t preempts;
     std::uint32_t updates;
 };
