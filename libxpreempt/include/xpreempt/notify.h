@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the library reports by itself: completed commands, lost queues, messages. */
+/* Notices of the library: completed commands, lost queues, messages. */
 #ifndef XPREEMPT_NOTIFY_H
 #define XPREEMPT_NOTIFY_H
 
@@ -51,7 +51,7 @@ typedef void (*xp_lost_fn)(const struct xp_lost_queue *lost, void *argument);
  *
  * Calls it once for each queue, in the thread that finds out: one that holds or releases the queue,
  * the scheduler's, or the control socket's. Locks of the library are held: the function must not
- * call the library. A queue that nobody stops or starts is not looked at. Work on a lost queue never
+ * call the library. A queue is checked only when it is stopped or started. Work on a lost queue never
  * completes; ROCm itself usually ends the process.
  */
 int xp_set_lost_fn(xp_lost_fn lost, void *argument);

@@ -45,11 +45,11 @@ struct xp_command {
 };
 
 /*
- * flags of xp_xqueue_options. Of an xqueue that is suspended at XP_LEVEL_BLOCK, a thread that launches
- * into the stream past the xqueue waits for the resume; the thread that suspended would wait for
- * itself. With this flag its launch stops the queue instead, whatever max_level says, and returns;
- * the kernel runs after the resume. It waits nevertheless if the queue cannot be stopped
- * mid-kernel.
+ * flags of xp_xqueue_options. While an xqueue is suspended at XP_LEVEL_BLOCK, a thread that launches
+ * into its stream past the xqueue blocks until the resume, and a thread that suspended it itself
+ * would block for ever. With this flag the launch of such a thread stops the queue instead, whatever
+ * max_level says, and returns; the kernel runs after the resume. It still blocks if the queue cannot
+ * be stopped mid-kernel.
  */
 #define XP_STOP_FOR_OWN_LAUNCH 0x2u
 

@@ -30,7 +30,7 @@ inline void set(Function function, Level most, void* argument) {
     sink.most.store(most, std::memory_order_relaxed);
 }
 
-// A load and a branch unless somebody listens.
+// Costs a load and a branch if the message is not wanted.
 [[gnu::format(printf, 2, 3)]] inline void report(Level level, const char* format, ...) {
     if (level > sink.most.load(std::memory_order_relaxed))
         return;

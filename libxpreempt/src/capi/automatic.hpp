@@ -15,7 +15,7 @@ namespace xpreempt::capi {
 
 class Library;
 
-// What each stream gets.
+// Settings of each stream.
 struct StreamDefaults {
     xqueue::Level level = xqueue::Level::block;
     std::uint32_t threshold = 16, batch = 8; // at level 1
@@ -27,7 +27,7 @@ struct AutomaticSettings {
     bool schedules = false; // XSCHED_POLICY or XSCHED_SCHEDULER: highest priority first
 };
 
-// A value that cannot be honoured is reported on standard error, with what is done instead.
+// Reports a value that cannot be honoured on standard error, with the one that is used instead.
 using Environment = const char* (*)(const char* name);
 AutomaticSettings read_automatic_settings(Environment environment);
 

@@ -22,7 +22,7 @@ std::uint64_t handle_of(hip::Stream stream) {
     return reinterpret_cast<std::uintptr_t>(stream);
 }
 
-// Of a stream, or the xqueue that it got meanwhile, which took the hold over.
+// A hold of a stream. If the stream gets an xqueue meanwhile, the xqueue takes the hold over.
 class StreamHold final : public control::Hold {
 public:
     StreamHold(Library& library, hip::Stream key)

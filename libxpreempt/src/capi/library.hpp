@@ -119,7 +119,8 @@ public:
         gates_.watch_work(std::move(worked), std::move(destroyed));
     }
 
-    // What the environment asks for that the library does by itself. Once, after the construction.
+    // Opens the socket and starts the scheduling that the environment asks for. Once, after the
+    // construction.
     void start_as_environment_says();
 
     // Threads in HIP calls that wait for the stream, or its queue, outside of HIP.

@@ -30,7 +30,7 @@ struct Statistics {
     std::uint64_t max_reaction_ns = 0;
 };
 
-// What a policy is shown of a source beside its state.
+// Names a source for policies of the program.
 struct SourceName {
     // NOLINTNEXTLINE(google-explicit-constructor): most have a device only
     SourceName(std::uint32_t of_device = 0, std::uint64_t of_xqueue = 0, void* of_stream = nullptr)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a launch costs through the hook while the queue of another stream is held: hook and library
+// Cost of a launch through the hook while the queue of another stream is held: hook and library
 // as built, on the fake ROCm. A queue is emptied between the samples, as a GPU would do.
 #include "fake/fake_rocm.hpp"
 #include "hook/table.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the built library reports by itself, on both kinds of driver.
+// Notices, messages and policies of the built library, on both kinds of driver.
 #include <xpreempt/xpreempt.h>
 
 #include "fake/fake_rocm.hpp"
