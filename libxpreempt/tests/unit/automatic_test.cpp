@@ -66,8 +66,9 @@ TEST_F(AutomaticTest, the_control_socket_opens_at_the_first_call_of_hip) {
     setenv("XPREEMPT_CONTROL", "1", 1);
     const fs::path sockets = fs::path(runtime) / "kfd-preempt";
     EXPECT_FALSE(fs::exists(sockets));
-    new_stream();
+    void* stream = new_stream();
     EXPECT_FALSE(fs::is_empty(sockets));
+    EXPECT_EQ(0, hipStreamDestroy(stream));
     EXPECT_EQ(0, symbol<int()>("xp_control_close")());
     fs::remove_all(runtime);
 }

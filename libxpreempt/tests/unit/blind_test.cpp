@@ -14,6 +14,7 @@
 
 extern "C" {
 int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 }
 
@@ -79,6 +80,7 @@ TEST_F(BlindTest, a_hook_that_sees_packets_is_not) {
     ASSERT_EQ(0, hipStreamCreate(&unused));
     EXPECT_FALSE(has(detail_of(unused), "blind")) << xp_last_detail();
     EXPECT_TRUE(has(detail_of(unused), "call xp_stream_touch()")) << xp_last_detail();
+    EXPECT_EQ(0, hipStreamDestroy(unused));
 }
 
 // A runtime that binds every call of its own to itself, as one opened with RTLD_DEEPBIND does.

@@ -109,6 +109,7 @@ TEST_F(NotifyLibraryTest, xqueue_and_stream_find_each_other) {
     EXPECT_EQ(-ENOENT, xp_stream_xqueue(other, &owner));
     EXPECT_STREQ("the stream has no xqueue", xp_last_detail());
     EXPECT_EQ(-EBADF, xp_xqueue_stream({7}, &found));
+    EXPECT_EQ(0, xp_stream_destroy(other));
 }
 
 TEST_F(NotifyLibraryTest, messages_go_to_the_function) {

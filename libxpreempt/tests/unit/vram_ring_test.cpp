@@ -26,6 +26,7 @@
 
 extern "C" {
 int hipEventCreateWithFlags(void** event, unsigned flags);
+int hipEventDestroy(void* event);
 int hipEventRecord(void* event, void* stream);
 int hipGraphLaunch(void* graph, void* stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
@@ -105,7 +106,10 @@ protected:
         ASSERT_EQ(0, hipEventCreateWithFlags(&event, 0));
         ASSERT_EQ(0, xp_queue_open(held, 0, &queue)) << xp_last_detail();
     }
-    void TearDown() override { EXPECT_EQ(0, xp_queue_close(queue)); }
+    void TearDown() override {
+        EXPECT_EQ(0, xp_queue_close(queue));
+        EXPECT_EQ(0, hipEventDestroy(event));
+    }
     static xp_stream_info query(void* stream) {
         xp_stream_info info{};
         info.sz = sizeof info;
