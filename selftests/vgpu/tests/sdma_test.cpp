@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// User SDMA queues: packets as ROCr writes them, large copies, unmapping in the middle, faults.
+// SDMA queues: packets as ROCr writes them, large copies, unmapping in the middle, faults, hubs.
 #include "user_queues.hpp"
 
 namespace vgpu {
@@ -245,6 +245,35 @@ TEST_F(Sdma, ring_loaded_by_registers_ends_its_packet_when_it_is_stopped) {
     gpu.run();
     EXPECT_EQ(data(0), 0U);
     EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC1_RB_RPTR), 28U);
+}
+
+// The driver gives a client of DRM a VMID of the memory hub alone, as gmc_v9_0_emit_flush_gpu_tlb()
+// does on a ring whose vm_hub is AMDGPU_MMHUB0: the graphics hub may give it to another process.
+TEST_F(Sdma, buffer_of_a_vmid_walks_the_page_table_of_the_memory_hub) {
+    constexpr std::uint64_t kernel_ring = 0x30000;
+    const Process other = make_process(2 * mib, 0x8002);
+    const auto write = [&](std::uint32_t at, std::uint64_t value) {
+        gpu.device.write_register(at, low_half(value));
+        gpu.device.write_register(at + 1, high_half(value));
+    };
+    write(reg::mmhub::VM_CONTEXT1_PAGE_TABLE_BASE_ADDR_LO32, process.tables | 1);
+    write(reg::gc::VM_CONTEXT1_PAGE_TABLE_BASE_ADDR_LO32, other.tables | 1);
+    push_fence(data_va, 7); // 4 dwords in page 0
+    const auto put = [&](std::uint64_t dword, std::uint32_t value) {
+        gpu.put(kernel_ring + 4 * dword, value);
+    };
+    put(0, 4 | 1U << 16); // INDIRECT, VMID 1
+    put(1, low_half(user_va));
+    put(2, high_half(user_va));
+    put(3, 4);
+    const std::uint64_t base = TestGpu::mc(kernel_ring) >> 8;
+    gpu.device.write_register(reg::sdma0::SDMA_GFX_RB_BASE, low_half(base));
+    gpu.device.write_register(reg::sdma0::SDMA_GFX_RB_BASE_HI, high_half(base));
+    gpu.device.write_register(reg::sdma0::SDMA_GFX_RB_WPTR, 6 * 4);
+    gpu.device.write_register(reg::sdma0::SDMA_GFX_RB_CNTL, 10U << 1 | 1U);
+    EXPECT_EQ(data(0), 7U);
+    EXPECT_EQ(gpu.get<std::uint32_t>(other.page(3)), 0U);
+    EXPECT_EQ(gpu.host.interrupts, 0U); // no fault
 }
 
 TEST_F(Sdma, bad_access_raises_the_fault_of_its_hub_and_stops_the_queue) {

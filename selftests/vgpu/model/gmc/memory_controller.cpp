@@ -37,6 +37,25 @@ constexpr FaultRegisters fault_registers(MemoryClient client) {
             gc::VM_L2_PROTECTION_FAULT_CNTL + offset};
 }
 
+// The registers of context 0; the page table bases of contexts 1 to 15 follow its own.
+struct ContextRegisters {
+    std::uint32_t base;
+    std::uint32_t start;
+    std::uint32_t end;
+};
+// The driver assigns VMIDs 1 and 2 per hub (amdgpu_ids.c): one VMID may be two processes in two
+// hubs.
+constexpr ContextRegisters context_registers(MemoryClient client) {
+    if (client.mmhub)
+        return {mmhub::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32,
+                mmhub::VM_CONTEXT0_PAGE_TABLE_START_ADDR_LO32,
+                mmhub::VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32};
+    const std::uint32_t offset = xcc_offset(client.xcc);
+    return {gc::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32 + offset,
+            gc::VM_CONTEXT0_PAGE_TABLE_START_ADDR_LO32 + offset,
+            gc::VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32 + offset};
+}
+
 const char* access_name(Access access) {
     switch (access) {
     case Access::read: return "read";
@@ -125,13 +144,14 @@ void MemoryController::reset() {
 }
 
 void MemoryController::set_page_table_base(unsigned vmid, std::uint64_t base) {
-    const auto set_base = [&](std::uint32_t first) {
-        registers_.set(first + 2 * vmid, low_half(base));
-        registers_.set(first + 2 * vmid + 1, high_half(base));
+    const auto set_base = [&](MemoryClient client) {
+        const std::uint32_t first = context_registers(client).base + 2 * vmid;
+        registers_.set(first, low_half(base));
+        registers_.set(first + 1, high_half(base));
     };
-    set_base(mmhub::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32);
+    set_base(sdma_client(0));
     for (unsigned xcc = 0; xcc < registers_.xccs(); ++xcc)
-        set_base(gc::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32 + xcc_offset(xcc));
+        set_base(shader_client(xcc));
     invalidate();
 }
 
@@ -147,17 +167,14 @@ std::byte* MemoryController::physical(PhysicalAddress target, std::size_t bytes)
 }
 
 Walk MemoryController::walk(unsigned vmid, std::uint64_t va, Access access) {
-    const std::uint32_t hub = xcc_offset(client_.xcc);
-    const std::uint64_t root =
-        registers_.value64(gc::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32 + hub + 2 * vmid);
+    const ContextRegisters context = context_registers(client_);
+    const std::uint64_t root = registers_.value64(context.base + 2 * vmid);
     if (vmid != 0)
         return walk_page_table(root, va, access, read_entry_);
     if (va >= vram_mc_base && va - vram_mc_base < vram_.size())
         return {WalkStatus::ok, {va, false}};
-    const std::uint64_t start = registers_.value64(gc::VM_CONTEXT0_PAGE_TABLE_START_ADDR_LO32 + hub)
-                                << 12;
-    const std::uint64_t end =
-        registers_.value64(gc::VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32 + hub) << 12 | 0xfff;
+    const std::uint64_t start = registers_.value64(context.start) << 12;
+    const std::uint64_t end = registers_.value64(context.end) << 12 | 0xfff;
     if (va < start || va > end)
         return {WalkStatus::not_present, {}};
     return walk_flat_table(root, start, va, access, read_entry_);

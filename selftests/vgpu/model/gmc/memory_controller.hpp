@@ -21,8 +21,9 @@ namespace vgpu {
 inline constexpr std::uint64_t vram_mc_base = 0x80'0000'0000;
 inline constexpr unsigned vmid_count = 16;
 
-// Who accesses memory: which hub reports its faults, and as which client (gfxhub_client_ids and
-// mmhub_client_ids_aldebaran of gmc_v9_0.c).
+// A unit that accesses memory: the hub that translates for it and reports its faults, and its id
+// there (gfxhub_client_ids and mmhub_client_ids_aldebaran of gmc_v9_0.c). On GC 9.4.3 waves and CP
+// are clients of the graphics hub, all rings of SDMA of the memory hub.
 struct MemoryClient {
     bool mmhub = false;
     std::uint16_t id = 8; // texture cache: vector memory of waves
