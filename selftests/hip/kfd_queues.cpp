@@ -3,6 +3,7 @@
 #include "kfd_queues.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <dirent.h>
@@ -10,6 +11,10 @@
 #include <memory>
 #include <sstream>
 #include <unistd.h>
+
+extern "C" {
+#include "preempt.h"
+}
 
 namespace storm {
 
@@ -91,25 +96,34 @@ std::vector<ListedQueue> listed(const std::string& text, pid_t pid) {
 
 } // namespace
 
-std::vector<Queue> queues_of(pid_t pid) {
+Listing queues_of(int kfd, pid_t pid) {
     const std::string path = "/sys/class/kfd/kfd/proc/" + std::to_string(pid) + "/queues";
     const std::unique_ptr<DIR, CloseDirectory> directory(opendir(path.c_str()));
-    std::vector<Queue> queues;
+    Listing listing;
     if (!directory)
-        return queues;
+        return listing;
     while (const dirent* entry = readdir(directory.get())) {
         const std::string name = entry->d_name;
         std::uint32_t id = 0;
         const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
         if (error != std::errc{} || end != name.data() + name.size())
             continue;
-        // enum kfd_queue_type: 0 is compute. A queue may go away while it is looked at.
+        // The uid first: if the id is reused before we read the type, SWITCH returns ESTALE.
+        kfd_ioctl_preempt_status_args status;
+        const int result = preempt_status(kfd, pid, id, &status);
+        if (result == -ENOENT || result == -ESRCH)
+            continue;
+        if (result != 0) {
+            listing.error = result;
+            return listing;
+        }
+        // enum kfd_queue_type: 0 is compute.
         if (const auto type = read_all(path + "/" + name + "/type"))
-            queues.push_back({id, std::atoi(type->c_str()) == 0});
+            listing.queues.push_back({id, status.queue_uid, std::atoi(type->c_str()) == 0});
     }
-    std::sort(queues.begin(), queues.end(),
+    std::sort(listing.queues.begin(), listing.queues.end(),
               [](const Queue& a, const Queue& b) { return a.id < b.id; });
-    return queues;
+    return listing;
 }
 
 std::optional<std::vector<bool>> SavedWaves::look(pid_t pid,

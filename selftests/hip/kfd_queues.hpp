@@ -11,12 +11,19 @@
 namespace storm {
 
 struct Queue {
-    std::uint32_t id;
-    bool compute; // else SDMA
+    std::uint32_t id;  // KFD gives the id of a destroyed queue to the next one
+    std::uint64_t uid; // never reused
+    bool compute;      // else SDMA
 };
 
-// Ascending ids. Empty when the process has none, or is not known to KFD (any more).
-std::vector<Queue> queues_of(pid_t pid);
+// Ascending ids. Empty when the process has none, or is not known to KFD (any more). A queue that
+// is destroyed during the call is left out. `kfd` is a file of /dev/kfd; the error is that of a
+// STATUS call which a process that creates and destroys queues does not explain.
+struct Listing {
+    std::vector<Queue> queues;
+    int error = 0; // negative errno
+};
+Listing queues_of(int kfd, pid_t pid);
 
 // Waves lie in the save area of a queue when its MQD says so, and debugfs shows MQDs. It does not
 // show ids: it lists the newest queue first, and ids grow with each new queue as long as none was

@@ -63,6 +63,9 @@ times, until --count stops are made; then lets the process end by itself.
 Exit status: that of PROGRAM (128+N when signal N killed it; 0 with --pid).
 120: the process ended before --count stops were made. 121: the driver refused.
 64: usage. However we end, the driver resumes what we hold.
+
+The closing line counts the errors of calls on queues that were destroyed meanwhile:
+ENOENT, or ESTALE when another queue has the id by now.
 )";
 
 [[noreturn]] void usage(const std::string& what) {
@@ -240,10 +243,11 @@ std::vector<Queue> Storm::choose(const std::vector<Queue>& all) {
     return chosen;
 }
 
-// Answers that belong to a process that lives and dies as it likes are counted, others end us.
+// Counts the error. Returns false if a process that creates and destroys queues and ends as it
+// likes explains it; ESTALE is a queue that was destroyed and whose id another queue has now.
 bool Storm::refused(const char* what, int result, std::uint32_t queue) {
     ++counts_.refused[-result];
-    if (result == -ENOENT || result == -ESRCH || result == -EBUSY)
+    if (result == -ENOENT || result == -ESTALE || result == -ESRCH || result == -EBUSY)
         return false;
     std::fprintf(stderr, "preempt_storm: cannot %s queue %u of pid %d: %s\n", what, queue,
                  target_.pid(), std::strerror(-result));
@@ -256,9 +260,10 @@ bool Storm::stop(const std::vector<Queue>& chosen) {
         entries[i].queue_id = chosen[i].id;
         entries[i].op = KFD_PREEMPT_OP_PREEMPT;
         entries[i].preempt_type = KFD_PREEMPT_TYPE_SAVE;
+        entries[i].queue_uid = chosen[i].uid;
     }
-    const int ret = preempt_switch(kfd_, target_.pid(), 0, entries.data(),
-                                   static_cast<std::uint32_t>(entries.size()));
+    const int ret = preempt_switch(kfd_, target_.pid(), KFD_PREEMPT_SWITCH_MATCH_UID,
+                                   entries.data(), static_cast<std::uint32_t>(entries.size()));
     if (ret != 0)
         return !refused("stop", ret, chosen[0].id);
     bool good = true;
@@ -288,7 +293,7 @@ void Storm::count(const std::vector<Queue>& all) {
             continue;
         }
         for (std::size_t i = 0; i < all.size(); ++i) {
-            if (all[i].id == queue.id && (*waves)[i])
+            if (all[i].uid == queue.uid && (*waves)[i])
                 ++counts_.busy;
         }
     }
@@ -299,11 +304,12 @@ bool Storm::resume() {
     for (std::size_t i = 0; i < held_.size(); ++i) {
         entries[i].queue_id = held_[i].id;
         entries[i].op = KFD_PREEMPT_OP_RESUME;
+        entries[i].queue_uid = held_[i].uid;
     }
     const std::uint32_t first = held_[0].id;
     held_.clear();
-    const int ret = preempt_switch(kfd_, target_.pid(), 0, entries.data(),
-                                   static_cast<std::uint32_t>(entries.size()));
+    const int ret = preempt_switch(kfd_, target_.pid(), KFD_PREEMPT_SWITCH_MATCH_UID,
+                                   entries.data(), static_cast<std::uint32_t>(entries.size()));
     if (ret != 0)
         return !refused("resume", ret, first);
     bool good = true;
@@ -319,7 +325,13 @@ int Storm::run() {
     while (!reached()) {
         if (target_.ended())
             return exit_too_few;
-        const std::vector<Queue> all = queues_of(target_.pid());
+        const Listing listing = queues_of(kfd_, target_.pid());
+        const std::vector<Queue>& all = listing.queues;
+        if (listing.error != 0) {
+            std::fprintf(stderr, "preempt_storm: cannot read the queues of pid %d: %s\n",
+                         target_.pid(), std::strerror(-listing.error));
+            return exit_driver;
+        }
         const std::vector<Queue> chosen = choose(all);
         if (chosen.empty()) {
             sleep_us(poll_us);
