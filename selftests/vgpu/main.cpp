@@ -27,6 +27,7 @@ constexpr int exit_clean = 0;
 constexpr int exit_error = 1;
 constexpr int exit_usage = 2;
 constexpr int exit_unmodelled = 3;
+constexpr int exit_harmless = 4;
 
 constexpr std::uint64_t vram_bytes = 1ULL << 30;
 // Between two looks at the socket. Small enough that a register read is answered in well under
@@ -100,13 +101,14 @@ int finish(const Options& options, const Journal& journal) {
     if (!options.summary.empty())
         if (const auto written = journal.write_summary(options.summary); !written)
             return fail(written.error());
-    if (journal.unmodelled_things().empty())
+    const Journal::Verdict verdict = journal.verdict();
+    if (verdict == Journal::Verdict::clean)
         return exit_clean;
     fmt::print(stderr, "vgpu: {} things the model does not know were met:\n",
                journal.unmodelled_things().size());
     for (const std::string& thing : journal.unmodelled_things())
         fmt::print(stderr, "  {}\n", thing);
-    return exit_unmodelled;
+    return verdict == Journal::Verdict::harmless ? exit_harmless : exit_unmodelled;
 }
 
 int run(const Options& options) {
@@ -161,7 +163,8 @@ int main(int argc, char** argv) {
     Options options;
     CLI::App app{"vgpu: a software MI300X (gfx942) for QEMU's vfio-user-pci"};
     app.footer(std::string("faults:\n") + std::string(fault::spec_help()) +
-               "exit status: 0 clean, 1 error, 2 usage, 3 something unmodelled was met");
+               "exit status: 0 clean, 1 error, 2 usage, 3 something unmodelled may have changed a "
+               "result,\n4 only harmless things were unmodelled");
     app.add_option("--socket", options.socket, "UNIX socket to listen on")->required();
     app.add_option("--trace", options.trace, "file for one line an event");
     app.add_option("--fault", options.faults, "fault to inject, may be repeated")

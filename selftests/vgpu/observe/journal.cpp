@@ -7,8 +7,10 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 namespace vgpu {
 namespace {
@@ -19,6 +21,9 @@ constexpr std::string_view always[] = {
     "queue_unmaps", "queue_saves",  "waves_saved", "handler_instructions", "queue_restores",
     "dispatches",   "failed_waves", "vm_faults",   "wave_instructions",    "resets"};
 constexpr std::string_view always_groups[] = {"hiq_packets", "saves_by_doorbell"};
+
+// Work that did not end as its program meant it.
+constexpr std::string_view failures[] = {"failed_waves", "queue_errors", "hung_queues"};
 
 nlohmann::json to_json(const std::map<std::string, std::uint64_t, std::less<>>& counters) {
     nlohmann::json out = nlohmann::json::object();
@@ -63,6 +68,21 @@ void Journal::unmodelled(std::string_view actor, std::string_view text) {
     unmodelled_.insert(std::move(thing));
 }
 
+void Journal::unmodelled_harmless(std::string_view actor, std::string_view text) {
+    std::string thing = fmt::format("{}: {}", actor, text);
+    event("unmodelled", fmt::format("{} (harmless)", thing));
+    unmodelled_.insert(thing);
+    harmless_.insert(std::move(thing));
+}
+
+Journal::Verdict Journal::verdict() const {
+    if (unmodelled_.empty())
+        return Verdict::clean;
+    const bool failed = std::any_of(std::begin(failures), std::end(failures),
+                                    [this](std::string_view name) { return counter(name) != 0; });
+    return failed || unmodelled_ != harmless_ ? Verdict::results_in_doubt : Verdict::harmless;
+}
+
 void Journal::count(std::string_view counter, std::uint64_t amount) {
     const auto found = counters_.find(counter);
     if (found != counters_.end())
@@ -92,6 +112,7 @@ Result<Nothing> Journal::write_summary(const std::string& path) const {
     ::getrusage(RUSAGE_SELF, &usage);
     summary["peak_rss_kib"] = usage.ru_maxrss;
     summary["unmodelled"] = unmodelled_;
+    summary["unmodelled_harmless"] = harmless_;
     summary["snapshots"] = nlohmann::json::array();
     for (const Snapshot& snapshot : snapshots_)
         summary["snapshots"].push_back(

@@ -23,6 +23,15 @@ public:
 
     Result<Nothing> open_trace(const std::string& path);
     Result<Nothing> write_summary(const std::string& path) const;
+    enum class Verdict {
+        clean,
+        harmless,        // things were unmodelled, but no result depends on them
+        results_in_doubt // an unmodelled thing may have changed a result
+    };
+    // Waves that failed and queues that stopped with an error are the program's own fault as long
+    // as everything was modelled. If not, an unmodelled register may be the reason.
+    Verdict verdict() const;
+    // Each thing once, the harmless ones included.
     const std::set<std::string>& unmodelled_things() const { return unmodelled_; }
     std::uint64_t counter(std::string_view name) const;
 
@@ -30,6 +39,7 @@ public:
     bool tracing() const override { return trace_ != nullptr; }
     void event(std::string_view actor, std::string_view text) override;
     void unmodelled(std::string_view actor, std::string_view text) override;
+    void unmodelled_harmless(std::string_view actor, std::string_view text) override;
     void count(std::string_view counter, std::uint64_t amount) override;
     void snapshot(std::uint32_t label) override;
 
@@ -48,6 +58,7 @@ private:
     Counters counters_;
     std::vector<Snapshot> snapshots_;
     std::set<std::string> unmodelled_;
+    std::set<std::string> harmless_; // those of unmodelled_
 };
 
 } // namespace vgpu

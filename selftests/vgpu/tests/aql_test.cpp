@@ -173,6 +173,7 @@ TEST_F(Aql, timestamps_are_written_when_profiling_is_on) {
 TEST_F(Aql, unknown_and_agent_packets_stop_the_queue) {
     write_packet({4});
     expect_error(bad_packet);
+    EXPECT_EQ(gpu.observer.counters["queue_errors"], 1U);
 }
 
 TEST_F(Aql, unknown_vendor_format_stops_the_queue) {
@@ -208,6 +209,8 @@ TEST_F(Aql, dispatch_waits_until_the_process_gave_scratch) {
     write_packet(packet);
     EXPECT_EQ(value_of(error_signal), 1);
     EXPECT_EQ(gpu.host.interrupts, 0U); // no mailbox, and no error either
+    EXPECT_EQ(gpu.observer.counters["queue_requests"], 1U);
+    EXPECT_EQ(gpu.observer.counters["queue_errors"], 0U);
     EXPECT_EQ(gpu.device.run(0), Device::Activity::waiting);
     EXPECT_EQ(gpu.observer.counters["dispatches"], 0U);
     gpu.put(process.page(1) + amd_queue::scratch_wave64_lane_byte_size, 256U);

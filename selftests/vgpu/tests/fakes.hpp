@@ -23,6 +23,9 @@ public:
     void unmodelled(std::string_view actor, std::string_view text) override {
         unknown.push_back(std::string(actor) + " " + std::string(text));
     }
+    void unmodelled_harmless(std::string_view actor, std::string_view text) override {
+        harmless.push_back(std::string(actor) + " " + std::string(text));
+    }
     void count(std::string_view counter, std::uint64_t amount) override {
         counters[std::string(counter)] += amount;
     }
@@ -30,6 +33,7 @@ public:
 
     std::vector<std::string> events;
     std::vector<std::string> unknown;
+    std::vector<std::string> harmless;
     std::map<std::string, std::uint64_t> counters;
     std::vector<std::uint32_t> snapshots;
 };

@@ -17,9 +17,14 @@ public:
     // One readable line: `actor` is the unit in the field's terms ("cp", "sq", "gmc", "ih").
     virtual void event(std::string_view actor, std::string_view text) = 0;
 
-    // A register, packet or instruction that the model does not know. It is never silently
+    // A packet or instruction that the model does not know and does not execute, or a state that
+    // the hardware would not be in: results may be wrong from here on. It is never silently
     // ignored: the run ends with exit status 3 and names each distinct text once.
     virtual void unmodelled(std::string_view actor, std::string_view text) = 0;
+
+    // The same for a thing on which no result of a program depends. If nothing else is wrong, the
+    // run ends with exit status 4.
+    virtual void unmodelled_harmless(std::string_view actor, std::string_view text) = 0;
 
     // Adds to a named counter of the end-of-run summary. "group/key" is a counter in a group.
     virtual void count(std::string_view counter, std::uint64_t amount) = 0;

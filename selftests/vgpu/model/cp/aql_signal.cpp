@@ -60,11 +60,11 @@ void AqlQueue::ring_mailbox(std::uint64_t mailbox, std::uint32_t event) {
 // an interrupt too, which KFD hands to a debugger or to the runtime
 // (event_interrupt_wq_v9: exception code [25:10], doorbell of the process [9:0]).
 void AqlQueue::report(const QueueError& error) {
-    unit_.observer.count("queue_errors", 1);
+    const bool request = error.exception_code == 0;
+    unit_.observer.count(request ? "queue_requests" : "queue_errors", 1);
     if (unit_.observer.tracing())
         unit_.observer.event("aql", fmt::format("queue {:#x} stops at packet {}: code {:#x}",
                                                 hqd_.doorbell_dword(), next_, error.signal_value));
-    const bool request = error.exception_code == 0;
     (request ? inactive_ : failed_) = true;
     const std::uint64_t signal_va =
         unit_.memory.read64(vmid_, amd_queue_va() + amd_queue::inactive_signal);

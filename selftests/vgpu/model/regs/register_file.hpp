@@ -21,7 +21,8 @@ namespace vgpu {
 std::string register_name(std::uint32_t dword);
 
 // A register that is not declared in blocks/*.regs is reported as unmodelled, once for each
-// name and direction, and then behaves like memory so that the run can go on.
+// name and direction, and then behaves like memory so that the run can go on. An access by the
+// driver is harmless, one by a packet is not.
 class RegisterFile {
 public:
     static constexpr std::uint32_t dword_count = 0x20000; // 512 KiB, with one XCC

@@ -105,6 +105,9 @@ private:
     void unmodelled(std::string_view, std::string_view text) override {
         unmodelled_texts.emplace_back(text);
     }
+    void unmodelled_harmless(std::string_view actor, std::string_view text) override {
+        unmodelled(actor, text);
+    }
     void count(std::string_view, std::uint64_t) override {}
     void dispatch_completed(unsigned, std::uint64_t index) override { completed.push_back(index); }
     void wave_interrupt(unsigned, std::uint32_t payload, bool) override {
