@@ -30,6 +30,11 @@ template <typename T> T read_at(const std::byte* packet, std::size_t offset) {
     return value;
 }
 
+// HIP publishes a packet by a store-release of its first word. Another thread may be doing so now.
+std::uint32_t header_of(const std::byte* packet) {
+    return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(packet), __ATOMIC_ACQUIRE);
+}
+
 const std::byte* packet_at(const Ring& ring, std::uint64_t index) {
     return ring.base + (index & (ring.packets - 1)) * packet_bytes;
 }
@@ -45,7 +50,8 @@ bool fulfilled(std::uint32_t condition, std::int64_t value, std::int64_t referen
 }
 
 void waits_of(const std::byte* packet, std::vector<Signal>& waits) {
-    const auto type = read_at<std::uint8_t>(packet, 0);
+    const std::uint32_t header = header_of(packet);
+    const auto type = static_cast<std::uint8_t>(header);
     if (type == barrier_and || type == barrier_or) {
         std::vector<Signal> pending;
         bool any_came = false;
@@ -60,7 +66,8 @@ void waits_of(const std::byte* packet, std::vector<Signal>& waits) {
         }
         if (type == barrier_and || !any_came)
             waits.insert(waits.end(), pending.begin(), pending.end());
-    } else if (type == vendor_specific && read_at<std::uint8_t>(packet, 2) == amd_barrier_value) {
+    } else if (type == vendor_specific &&
+               static_cast<std::uint8_t>(header >> 16) == amd_barrier_value) {
         const auto signal = read_at<Signal>(packet, value_signal_at);
         if (signal != 0 && !fulfilled(read_at<std::uint32_t>(packet, condition_at),
                                       value_of(signal) & read_at<std::int64_t>(packet, mask_at),
@@ -88,9 +95,12 @@ std::vector<Signal> waits_in(const Ring& ring) {
 bool completes(const Ring& ring, Signal signal) {
     const std::uint64_t count =
         std::min<std::uint64_t>({ring.write, outstanding(ring) + look_back, ring.packets});
-    for (std::uint64_t i = 1; i <= count; ++i)
-        if (read_at<Signal>(packet_at(ring, ring.write - i), completion_at) == signal)
+    for (std::uint64_t i = 1; i <= count; ++i) {
+        const std::byte* packet = packet_at(ring, ring.write - i);
+        (void)header_of(packet); // what comes behind it was written before
+        if (read_at<Signal>(packet, completion_at) == signal)
             return true;
+    }
     return false;
 }
 

@@ -497,11 +497,11 @@ EXPORT int hipMemsetAsync_spt(void*, int, std::size_t, void* stream) {
 }
 EXPORT int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                  unsigned, void* stream, void**, void**) {
-    if (std::exchange(fake_behaviour.move, false)) {
+    if (fake_behaviour.move.exchange(false)) {
         const std::lock_guard lock(hip_mutex);
         static_cast<Stream*>(stream)->queue = create_hsa_queue();
     }
-    if (void* to = std::exchange(fake_behaviour.move_to, nullptr); to != nullptr) {
+    if (void* to = fake_behaviour.move_to.exchange(nullptr); to != nullptr) {
         const std::lock_guard lock(hip_mutex);
         static_cast<Stream*>(stream)->queue = static_cast<const Stream*>(to)->queue;
     }

@@ -32,9 +32,10 @@ struct Hip {
     bool rings_in_vram = false;  // of queues that are created from now on
     std::uint64_t waits_for = 0; // signal that barriers wait for; 0: none
     unsigned packets_a_launch = 1;
-    bool capturing = false;   // launches put nothing into queues
-    bool move = false;        // the next launch's stream gets a new queue first
-    void* move_to = nullptr;  // the next launch's stream gets the queue of this one first
+    bool capturing = false;         // launches put nothing into queues
+    std::atomic<bool> move = false; // the next launch's stream gets a new queue first
+    std::atomic<void*> move_to =
+        nullptr;              // the next launch's stream gets the queue of this one first
     bool null_marker = false; // launches first put a marker into the null stream's queue
     bool fail_destroy = false;
     bool unfinished = false;          // streams and events say that they are not ready
