@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the adapter exports beside HipQueueCreate(), which is declared in XSched's
+// Exports of the adapter beside HipQueueCreate(), which is declared in XSched's
 // <xsched/hip/hal.h>.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which queues of this process have had packets, and whether the hook saw them come.
+// Use of the queues of this process: those that had packets, and those whose packets the hook saw.
 #pragma once
 
 #include "base/error.hpp"
@@ -25,7 +25,7 @@ struct QueueUse {
 // Takes the hook's update lock: not for a thread that is in a Reading.
 std::vector<QueueUse> uses_of_queues(const hip::Mapping& mapping);
 
-// What the hook misses and what to do about it; empty if it sees every queue's packets.
+// Names what the hook misses and what to do about it; empty if it sees the packets of every queue.
 std::string why_blind(const hip::Mapping& mapping);
 
 // Why queue_of() failed.
