@@ -17,28 +17,49 @@ namespace {
 
 // HIP's own files have a number that changes, those of a wheel a hash besides, and no search finds
 // their directory.
-int match_runtime(dl_phdr_info* info, std::size_t, void* path) {
-    const std::string_view name = info->dlpi_name != nullptr ? info->dlpi_name : "";
-    if (!name.substr(name.rfind('/') + 1).starts_with("libamdhip64"))
+bool is_runtime(std::string_view path) {
+    return path.substr(path.rfind('/') + 1).starts_with("libamdhip64");
+}
+
+bool is_hook(std::string_view path) {
+    return path.find("libxpreempt-hook.so") != std::string_view::npos;
+}
+
+struct Search {
+    bool (*matches)(std::string_view path);
+    std::string path; // of the first library that matches
+};
+
+int look_at(dl_phdr_info* info, std::size_t, void* argument) {
+    Search& search = *static_cast<Search*>(argument);
+    const std::string_view path = info->dlpi_name != nullptr ? info->dlpi_name : "";
+    if (!search.matches(path))
         return 0;
-    *static_cast<std::string*>(path) = name;
+    search.path = path;
     return 1;
 }
 
-// The one that is mapped already, the first where there are several; RTLD_NOLOAD never maps
-// another.
-void* runtime_handle() {
-    std::string path;
-    return dl_iterate_phdr(match_runtime, &path) != 0
-               ? dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD)
+// The library that is mapped already, the first where several match; RTLD_NOLOAD never maps
+// another. Null where there is none. It may be loaded with RTLD_LOCAL, where no search order finds
+// it.
+void* handle_of_mapped(bool (*matches)(std::string_view path)) {
+    Search search{matches, {}};
+    return dl_iterate_phdr(look_at, &search) != 0
+               ? dlopen(search.path.c_str(), RTLD_LAZY | RTLD_NOLOAD)
                : nullptr;
+}
+
+// The library that the function is of, "" if none is known.
+std::string_view file_of(void* function) {
+    Dl_info info{};
+    return dladdr(function, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
 }
 
 } // namespace
 
 bool is_runtime_loaded() {
-    std::string path;
-    return dl_iterate_phdr(match_runtime, &path) != 0;
+    Search search{is_runtime, {}};
+    return dl_iterate_phdr(look_at, &search) != 0;
 }
 
 namespace {
@@ -52,35 +73,6 @@ Lookup* real_dlsym() {
         if (void* found = dlvsym(RTLD_DEFAULT, "dlsym", version); found != nullptr)
             return reinterpret_cast<Lookup*>(found);
     return dlsym;
-}
-
-int match_hook(dl_phdr_info* info, std::size_t, void* path) {
-    const std::string_view name = info->dlpi_name != nullptr ? info->dlpi_name : "";
-    if (name.find("libxpreempt-hook.so") == std::string_view::npos)
-        return 0;
-    *static_cast<std::string*>(path) = name;
-    return 1;
-}
-
-// Null where it is not loaded. It may be loaded with RTLD_LOCAL, where no search order finds it.
-void* hook_handle() {
-    std::string path;
-    return dl_iterate_phdr(match_hook, &path) != 0 ? dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD)
-                                                   : nullptr;
-}
-
-bool is_hooks(void* function) {
-    Dl_info info{};
-    return dladdr(function, &info) != 0 && info.dli_fname != nullptr &&
-           std::strstr(info.dli_fname, "libxpreempt-hook.so") != nullptr;
-}
-
-bool is_runtimes(void* function) {
-    Dl_info info{};
-    if (dladdr(function, &info) == 0 || info.dli_fname == nullptr)
-        return false;
-    const std::string_view path = info.dli_fname;
-    return path.substr(path.rfind('/') + 1).starts_with("libamdhip64");
 }
 
 struct Libraries {
@@ -98,9 +90,9 @@ bool find(const Libraries& libraries, const char* name, Function*& function) {
     } else {
         // A symbol of the hook's dependencies is not the hook's.
         found = real_dlsym()(libraries.hook, name);
-        if (found == nullptr || !is_hooks(found))
+        if (found == nullptr || !is_hook(file_of(found)))
             found = real_dlsym()(RTLD_DEFAULT, name);
-        if (found != nullptr && !is_hooks(found) && !is_runtimes(found))
+        if (found != nullptr && !is_hook(file_of(found)) && !is_runtime(file_of(found)))
             found = nullptr;
     }
     if (found == nullptr)
@@ -114,7 +106,7 @@ constexpr int attribute_compute_units = 63; // hipDeviceAttributeMultiprocessorC
 } // namespace
 
 Result<Functions> loaded_runtime() {
-    const Libraries from{runtime_handle(), hook_handle()};
+    const Libraries from{handle_of_mapped(is_runtime), handle_of_mapped(is_hook)};
     if (from.runtime == nullptr)
         return fail(ENOENT, Op::find_hip);
     Functions hip{};
