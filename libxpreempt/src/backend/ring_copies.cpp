@@ -26,9 +26,8 @@ using Packet = std::array<std::byte, order::packet_bytes>;
 
 // Returns false for a packet that its producer has not published yet.
 bool read_packet(const order::Ring& ring, std::uint64_t index, Packet& packet) {
-    const std::byte* from = ring.base + (index & (ring.packets - 1)) * order::packet_bytes;
-    const std::uint32_t header =
-        __atomic_load_n(reinterpret_cast<const std::uint32_t*>(from), __ATOMIC_ACQUIRE);
+    const std::byte* from = order::packet_at(ring, index);
+    const std::uint32_t header = order::header_of(from);
     // Before the read index the packet processor has invalidated the header, and the rest stays.
     if (index >= ring.read && (header & type_mask) == type_invalid)
         return false;

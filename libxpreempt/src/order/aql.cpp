@@ -30,15 +30,6 @@ template <typename T> T read_at(const std::byte* packet, std::size_t offset) {
     return value;
 }
 
-// HIP publishes a packet by a store-release of its first word. Another thread may be doing so now.
-std::uint32_t header_of(const std::byte* packet) {
-    return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(packet), __ATOMIC_ACQUIRE);
-}
-
-const std::byte* packet_at(const Ring& ring, std::uint64_t index) {
-    return ring.base + (index & (ring.packets - 1)) * packet_bytes;
-}
-
 // hsa_signal_condition32_t
 bool fulfilled(std::uint32_t condition, std::int64_t value, std::int64_t reference) {
     switch (condition) {
@@ -77,6 +68,14 @@ void waits_of(const std::byte* packet, std::vector<Signal>& waits) {
 }
 
 } // namespace
+
+const std::byte* packet_at(const Ring& ring, std::uint64_t index) {
+    return ring.base + (index & (ring.packets - 1)) * packet_bytes;
+}
+
+std::uint32_t header_of(const std::byte* packet) {
+    return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(packet), __ATOMIC_ACQUIRE);
+}
 
 std::int64_t value_of(Signal signal) {
     return __atomic_load_n(reinterpret_cast<const std::int64_t*>(signal + 8), __ATOMIC_ACQUIRE);

@@ -26,6 +26,12 @@ constexpr std::size_t packet_bytes = 64;
 // As many packets before read are looked at; a queue does not run that many kernels at once.
 constexpr std::uint64_t look_back = 256;
 
+const std::byte* packet_at(const Ring& ring, std::uint64_t index);
+
+// The first word, by whose store-release HIP publishes the packet; another thread may be doing so
+// now. Read it before the rest.
+std::uint32_t header_of(const std::byte* packet);
+
 // Signals that barriers between read and write wait for and that have not come yet.
 std::vector<Signal> waits_in(const Ring& ring);
 
