@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <strings.h>
 #include <xpreempt/sched.h>
 

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <string_view>
 
 namespace xpreempt::capi {
 

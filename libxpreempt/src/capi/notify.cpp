@@ -40,7 +40,6 @@ int notify(xp_xqueue_t xqueue, std::uint64_t ticket, const xqueue::Notice& notic
     });
 }
 
-// A write of an eventfd blocks or fails at its highest value only, when a reader is due anyway.
 bool is_eventfd(int fd) {
     const std::string link = "/proc/self/fd/" + std::to_string(fd);
     char target[64];
@@ -74,6 +73,7 @@ int xp_xqueue_notify_fd(xp_xqueue_t xqueue, uint64_t ticket, int eventfd) {
     });
     if (checked != 0)
         return checked;
+    // The write blocks or fails only at the highest value, when a reader is due anyway.
     return notify(xqueue, ticket,
                   [duplicate](const Result<void>&) { (void)::eventfd_write(duplicate->get(), 1); });
 }

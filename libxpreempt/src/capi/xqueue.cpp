@@ -118,13 +118,12 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
                                        (known->flags & XP_STOP_FOR_OWN_LAUNCH) != 0};
         const auto highest =
             known->max_level == 0 ? xqueue::Level::interrupt : xqueue::Level(known->max_level);
+        const hip::Stream key = library.mapping().key_of(stream);
         const auto created = std::make_shared<xqueue::XQueue>(
-            std::make_unique<backend::StreamQueue>(
-                environment, stream, *device, rules,
-                library.direct_calls(library.mapping().key_of(stream), stream, *device)),
+            std::make_unique<backend::StreamQueue>(environment, stream, *device, rules,
+                                                   library.direct_calls(key, stream, *device)),
             *config, highest);
         const std::uint64_t handle = library.xqueues.insert(created);
-        const hip::Stream key = library.mapping().key_of(stream);
         // What was held or scheduled as a stream goes on as the xqueue.
         const auto hooked = library.hooked_streams.remove(key);
         // Each of two would think that the stream's commands are its own.
