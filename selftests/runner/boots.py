@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""Boots of the guest, as the tables say: which options, and which commands run in it."""
+
+import os
+import re
+import tomllib
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from .errors import Refusal
+
+REPO = Path(__file__).resolve().parents[2]
+VM = REPO / "selftests" / "vm"
+
+
+@dataclass
+class Boot:
+    """One table of a boots.toml. Lists of the same boot in several files are put together."""
+
+    name: str
+    # Options of selftests/vm/run that are given once for each value.
+    param: list[str]
+    kernel_param: list[str]
+    fault: list[str]
+    vgpu: list[str]
+    schedule: list[int]
+    allow_dmesg: list[str]
+    add: list[str]
+    xccs: list[int]
+    gpus: list[int]
+    cpus: list[int]
+    # Shell text before the commands; each command is one test program.
+    prelude: list[str]
+    run: list[str]
+    # Programs of libxpreempt/tests/guest, which get the library beside them.
+    programs: list[str]
+    # Commands of this machine that print TAP about the boot; $OUTPUT is what the guest printed,
+    # $SUMMARY the vgpu's.
+    check: list[str]
+    module: str = ""
+    rocm: bool = False
+    function_tracer: bool = False
+    gpu: bool = True
+    must_fail: bool = False
+
+    REPEATED = ("param", "kernel_param", "fault", "vgpu", "schedule", "allow_dmesg", "add", "xccs", "gpus", "cpus")
+
+
+def load(paths: list[Path]) -> list[Boot]:
+    """All boots of the tables, in their order."""
+    boots: dict[str, Boot] = {}
+    for path in paths:
+        try:
+            tables = tomllib.loads(path.read_text())
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise Refusal(f"{path}: {error}") from error
+        for name, table in tables.items():
+            boot = boots.setdefault(name, empty(name))
+            for key, value in table.items():
+                put(path, boot, key, value)
+    for boot in boots.values():
+        if not boot.run:
+            raise Refusal(f"boot {boot.name}: no table says what it runs (run = [...])")
+    return list(boots.values())
+
+
+def empty(name: str) -> Boot:
+    return Boot(name, **{each.name: [] for each in fields(Boot) if str(each.type).startswith("list")})
+
+
+def put(path: Path, boot: Boot, key: str, value: object) -> None:
+    name = key.replace("-", "_")
+    old = getattr(boot, name, None) if name in {each.name for each in fields(Boot)} - {"name"} else None
+    if old is None:
+        raise Refusal(f"{path}: boot {boot.name}: no field is named {key}")
+    if isinstance(old, list):
+        setattr(boot, name, old + (value if isinstance(value, list) else [value]))
+    elif isinstance(value, type(old)):
+        setattr(boot, name, value)
+    else:
+        raise Refusal(f"{path}: boot {boot.name}: {key} is {value!r}, not of the type {type(old).__name__}")
+
+
+def script(boot: Boot) -> str:
+    """What the guest's shell runs: one command after the other, with marks that BootReader knows."""
+    seed = os.environ.get("SEED", "")
+    lines = [f"export SEED={quoted(seed)}"] if seed else []
+    lines += [*library_path(boot), *boot.prelude, "worst=0"]
+    for command in boot.run:
+        lines += [
+            f"echo {quoted('@run ' + command)}",
+            f'{command}; status=$?; echo "@exit $status"; [ $status = 0 ] || worst=1',
+            f'read -r now rest </proc/uptime; echo "# $now s: "{quoted(command + " ended")}',
+        ]
+    return "\n".join([*lines, "exit $worst"])
+
+
+def library_path(boot: Boot) -> list[str]:
+    if not boot.programs:
+        return []
+    return ["cd /opt/kfd-preempt/bin", "export LD_LIBRARY_PATH=$PWD:$LD_LIBRARY_PATH"]
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def command(boot: Boot, out: Path, build: Path, kernel: list[str]) -> list[str]:
+    """The command line that boots it; kernel: options of a kernel that is not Debian's."""
+    timeout = "3600" if kernel else "1200"
+    options = [str(VM / "run"), "--no-build", "--timeout", timeout, "--out", str(out), *kernel]
+    for name in Boot.REPEATED:
+        for value in getattr(boot, name):
+            options += [f"--{name.replace('_', '-')}", expanded(str(value), build)]
+    for name in ("rocm", "function_tracer"):
+        options += [f"--{name.replace('_', '-')}"] if getattr(boot, name) else []
+    options += [] if boot.gpu else ["--no-gpu"]
+    for program in boot.programs:
+        options += ["--add", str(build / "xpreempt" / program)]
+    if boot.programs:
+        for library in ("libxpreempt.so.0", "libxpreempt-hook.so"):
+            options += ["--add", f"{build}/libxpreempt/{library}:/usr/bin/{library}"]
+    options += ["--module", "stock"] if boot.module == "stock" else []
+    options += ["--", script(boot)]
+    if boot.module in ("", "stock"):
+        return options
+    return ["/bin/bash", "-euc", MUTANT, "mutant", boot.module, *options]
+
+
+# A mutant of the driver is built, or comes from the cache, before its boot. $1 is its name.
+MUTANT = f"""
+name=$1; shift
+kernel=$({VM}/kernel-version)
+module=$({REPO}/kernel/build-module --kernelver "$kernel" --mutant "$name" | tail -n 1)
+run=$1; shift
+exec "$run" --module "$module" "$@"
+"""
+
+
+def expanded(value: str, build: Path) -> str:
+    """$BUILD and $REPO, for files that a boot adds."""
+    return re.sub(r"\$(BUILD|REPO)\b", lambda found: str(build if found[1] == "BUILD" else REPO), value)
+
+
+
+def checked(boot: Boot, command: list[str]) -> list[str]:
+    """The command, and then the checks of what the boot left; these have marks as the guest's own."""
+    if not boot.check:
+        return command
+    lines = ["status=0", '"$@" || status=$?']
+    for check in boot.check:
+        lines += [f"echo {quoted('@run ' + check)}", f'code=0; {check} || code=$?; echo "@exit $code"']
+    return ["/bin/bash", "-uc", "\n".join([*lines, "exit $status"]), "checked", *command]
+
+
+def selected(boot: Boot, suite: str, wanted: re.Pattern[str]) -> Boot | None:
+    """The boot with the commands that are wanted, if there are any. A check is for all of them."""
+    run = [command for command in boot.run if wanted.search(f"{suite}/{boot.name}: {command}")]
+    if not run:
+        return None
+    return replace(boot, run=run, check=boot.check if run == boot.run else [])

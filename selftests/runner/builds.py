@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""The builds that tests need, and how far each is from what it prints."""
+
+import os
+import re
+from pathlib import Path
+
+from .boots import REPO, VM
+from .jobs import Job
+from .results import Result
+
+
+class BuildReader:
+    """A build that ends with a status other than 0 has failed; one that has not is no test."""
+
+    def __init__(self) -> None:
+        self.results: list[Result] = []
+        self.text = ""
+
+    def line(self, text: str) -> None:
+        pass
+
+    def so_far(self) -> str:
+        return self.text
+
+    def end(self, status: int) -> None:
+        if status:
+            self.results.append(Result("the build", False, f"ended with status {status}"))
+
+
+class PackagesReader(BuildReader):
+    """apt-get's lines, as counts."""
+
+    total = fetched = ready = 0
+
+    def line(self, text: str) -> None:
+        if found := re.match(r"\d+ upgraded, (\d+) newly installed", text):
+            self.total = int(found[1])
+        self.fetched += text.startswith("Get:") and self.total > 0
+        self.ready += text.startswith("Setting up ")
+        if self.total:
+            self.text = f"{self.fetched} of {self.total} packages downloaded, {self.ready} installed"
+
+
+class DownloadReader(BuildReader):
+    def line(self, text: str) -> None:
+        if found := re.match(r"[a-z-]*: ((?:downloading|unpacking) \S*)", text):
+            self.text = found[1]
+
+
+class NinjaReader(BuildReader):
+    """ninja's [N/M]. A warning of the compiler fails the build: nothing else would show it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.warnings: list[str] = []
+        self.total = 0
+
+    def line(self, text: str) -> None:
+        # The build asks ninja twice: what is there already is not news.
+        if (found := re.match(r"\[(\d+)/(\d+)\] ", text)) and int(found[2]) >= self.total:
+            self.total = int(found[2])
+            self.text = f"{found[1]} of {found[2]} steps"
+        if re.search(r"^\S+:\d+:\d+: warning: ", text):
+            self.warnings.append(text)
+
+    def end(self, status: int) -> None:
+        super().end(status)
+        self.results += [Result(each, False) for each in self.warnings]
+
+
+class DriverReader(BuildReader):
+    """The objects that DKMS has compiled. The total is that of 6.12; only the build knows better."""
+
+    OBJECTS = 870
+    cached = False
+
+    def line(self, text: str) -> None:
+        self.cached |= text.endswith(" cached")
+
+    def so_far(self) -> str:
+        if self.cached:  # what is there is of a build that was interrupted
+            return ""
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        for log in cache.glob("kfd-preempt/dkms/tree/kfd-preempt/*/build/make.log"):
+            count = len(re.findall(r"^ *CC ", log.read_text(errors="replace"), re.MULTILINE))
+            if count:
+                return f"{count} of {max(count, self.OBJECTS)} objects"
+        return ""
+
+
+# All of the programs, the unit tests too; selftests/vm/build has those that are made by make.
+PROGRAMS = f"""
+cmake -S {REPO} -B "$BUILD_DIR" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=ON \\
+	-DCMAKE_EXPORT_COMPILE_COMMANDS=ON
+cmake --build "$BUILD_DIR"
+{VM}/build --rocm programs
+"""
+
+
+def jobs(logs: Path, build: Path, demo: bool = False) -> list[Job]:
+    """In the order in which they may begin. The demo needs no package of the tests, and no ROCm."""
+    what = ["--demo"] if demo else ["--rocm"]
+    environment = {**os.environ, "BUILD_DIR": str(build), **compiler_cache()}
+
+    def job(name: str, command: list[str], reader: BuildReader, *needs: str) -> Job:
+        return Job(name, command, reader, logs / f"{name}.log", set(needs), environment, is_build=True)
+
+    def stage(name: str, reader: BuildReader, *needs: str) -> Job:
+        return job(name, [str(VM / "build"), *what, name], reader, *needs)
+
+    packages = job("packages", [str(REPO / "ci/deps"), *(["--demo"] if demo else [])], PackagesReader())
+    rest = [
+        stage("programs", NinjaReader(), "packages"),
+        stage("download", DownloadReader(), "packages"),
+        stage("driver", DriverReader(), "packages"),
+        stage("guest", BuildReader(), "programs", "download", "driver"),
+    ]
+    if not demo:
+        rest[0].command = ["/bin/bash", "-euc", PROGRAMS]
+        rest.append(job("hip", [str(REPO / "libxpreempt/tests/guest/build")], BuildReader(), "programs", "download"))
+    return [packages, *rest]
+
+
+def compiler_cache() -> dict[str, str]:
+    """What has not changed since the last clone is not compiled again."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kfd-preempt" / "ccache"
+    return {
+        "CMAKE_C_COMPILER_LAUNCHER": "ccache",
+        "CMAKE_CXX_COMPILER_LAUNCHER": "ccache",
+        "CCACHE_DIR": os.environ.get("CCACHE_DIR", str(cache)),
+        "CCACHE_BASEDIR": str(REPO),
+        "CCACHE_NOHASHDIR": "1",
+    }

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+"""What ends a run before it begins."""
+
+
+class Refusal(Exception):
+    """Wrong input: the message names it; the exit status is 64."""

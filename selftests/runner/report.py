@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""What a run leaves behind: TAP, JUnit XML, what failed, what each part cost."""
+
+import json
+from pathlib import Path
+from typing import Iterable, TextIO
+from xml.etree import ElementTree
+
+from .errors import Refusal
+from .jobs import Job, Process
+
+
+def tap(file: TextIO, parts: Iterable[Process], failed_build: Job | None) -> None:
+    results = [result for process in parts for result in process.job.reader.results]
+    for number, result in enumerate(results, 1):
+        why = f" # {result.why}" if result.why else ""
+        print(f"{'ok' if result.passed else 'not ok'} {number} - {result.name}{why}", file=file)
+    if failed_build:
+        print(f"Bail out! the build '{failed_build.name}' failed; its log is {failed_build.log}", file=file)
+    print(f"1..{len(results)}", file=file, flush=True)
+
+
+def junit(path: Path, parts: Iterable[Process]) -> None:
+    root = ElementTree.Element("testsuites")
+    for process in parts:
+        results = process.job.reader.results
+        failed = sum(not result.passed for result in results)
+        suite = ElementTree.SubElement(
+            root,
+            "testsuite",
+            name=process.job.name,
+            tests=str(len(results)),
+            failures=str(failed),
+            time=f"{process.wall_s:.1f}",
+        )
+        for result in results:
+            case = ElementTree.SubElement(suite, "testcase", classname=process.job.name, name=result.name)
+            if not result.passed:
+                ElementTree.SubElement(case, "failure", message=result.why or "failed")
+    ElementTree.indent(root)
+    try:
+        ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    except OSError as error:
+        raise Refusal(f"--junit {path}: {error.strerror}") from error
+
+
+def memory(logs: Path) -> Path:
+    return logs / "failed.json"
+
+
+def remember_failed(logs: Path, parts: Iterable[Process]) -> None:
+    failed = [
+        process.job.name
+        for process in parts
+        if any(not result.passed for result in process.job.reader.results)
+    ]
+    logs.mkdir(parents=True, exist_ok=True)
+    memory(logs).write_text(json.dumps(failed) + "\n")
+
+
+def failed_before(logs: Path) -> list[str]:
+    try:
+        return json.loads(memory(logs).read_text())
+    except FileNotFoundError:
+        raise Refusal(f"--rerun-failed: there was no run before ({memory(logs)} is missing)") from None
+
+
+def costs(processes: Iterable[Process]) -> None:
+    """The longest first: what to shorten. CPU seconds count what a part has waited for."""
+    for process in sorted(processes, key=lambda each: -each.wall_s):
+        tests = len(process.job.reader.results)
+        print(f"{process.wall_s:7.1f} s {process.cpu_s:7.1f} CPU s {tests:5} tests  {process.job.name}")

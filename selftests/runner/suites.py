@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""The suites: which jobs they are."""
+
+import os
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Callable
+
+from . import boots
+from .boots import REPO, Boot
+from .errors import Refusal
+from .jobs import Job
+from .results import BootReader, CtestReader, TapReader
+
+
+class Suites:
+    def __init__(self, build: Path, logs: Path, kernel: list[str] | None = None):
+        self.build, self.logs, self.kernel = build, logs, kernel or []
+        self.environment = {**os.environ, "BUILD_DIR": str(build), "LOG_DIR": str(logs)}
+
+    def read(self, path: Path) -> dict[str, dict]:
+        try:
+            return tomllib.loads(path.read_text())
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise Refusal(f"--suites {path}: {error}") from error
+
+    def jobs(self, name: str, suite: dict, wanted: Callable[[str, Boot], Boot | None]) -> list[Job]:
+        """The jobs of one suite: one of its command, or one of each boot that is wanted."""
+        needs = set(suite.get("needs", []))
+        if "boots" in suite:
+            tables = [REPO / each for each in suite["boots"]]
+            some = [wanted(name, boot) for boot in boots.load(tables)]
+            return [self.boot(name, boot, needs) for boot in some if boot]
+        command = shlex.split(suite["command"].replace("$BUILD_DIR", str(self.build)))
+        reader = CtestReader() if suite.get("ctest") else TapReader()
+        return [Job(name, command, reader, self.logs / f"{name}.log", needs, self.environment)]
+
+    def boot(self, suite: str, boot: Boot, needs: set[str]) -> Job:
+        out = self.logs / f"{suite}-{boot.name}"
+        log = self.logs / f"{suite}-{boot.name}.log"
+        command = boots.checked(boot, boots.command(boot, out, self.build, self.kernel))
+        # When the runner is killed, a boot still takes its guest down.
+        command = ["setpriv", "--pdeathsig", "TERM", "--", *command]
+        environment = {**self.environment, "OUTPUT": str(out / "output.log"), "SUMMARY": str(out / "vgpu.json")}
+        reader = BootReader(boot.name, [*boot.run, *boot.check], boot.must_fail)
+        return Job(f"{suite}/{boot.name}", command, reader, log, needs, environment)
+

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+import subprocess
+import tempfile
+import tomllib
+import unittest
+from pathlib import Path
+
+from runner import boots
+from runner.errors import Refusal
+
+
+class Boots(unittest.TestCase):
+    def setUp(self):
+        self.directory = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def load(self, *texts: str) -> list[boots.Boot]:
+        paths = []
+        for number, text in enumerate(texts):
+            paths.append(self.directory / f"{number}.toml")
+            paths[-1].write_text(text)
+        return boots.load(paths)
+
+    def refused(self, *texts: str) -> str:
+        with self.assertRaises(Refusal) as caught:
+            self.load(*texts)
+        return str(caught.exception)
+
+    def test_a_boot_in_two_tables_runs_both(self):
+        (boot,) = self.load('[a]\nrun = ["x"]\nparam = ["p=1"]', '[a]\nrun = ["y"]\nxccs = 4')
+        self.assertEqual((boot.run, boot.param, boot.xccs), (["x", "y"], ["p=1"], [4]))
+
+    def test_wrong_tables_are_named(self):
+        self.assertIn("no field is named parm", self.refused('[a]\nrun = ["x"]\nparm = ["p=1"]'))
+        self.assertIn("not of the type bool", self.refused('[a]\nrun = ["x"]\nrocm = "yes"'))
+        self.assertIn("boot a: no table says what it runs", self.refused("[a]\nxccs = 4"))
+        self.assertIn("0.toml", self.refused("[a"))
+
+    def test_options_of_the_command_line(self):
+        (boot,) = self.load('[a]\nrun = ["x"]\nkernel-param = ["b=1", "c"]\ngpu = false\nadd = ["$BUILD/f:/f"]')
+        line = boots.command(boot, Path("/out"), Path("/build"), [])
+        text = " ".join(line)
+        self.assertIn("--kernel-param b=1 --kernel-param c", text)
+        self.assertIn("--no-gpu", text)
+        self.assertIn("--add /build/f:/f", text)
+        self.assertIn("--timeout 1200 --out /out", text)
+        self.assertEqual(line[-2], "--")
+
+    def test_the_script_marks_each_command(self):
+        (boot,) = self.load("""[a]\nrun = ["echo 'it is'", "false"]\nprelude = ["word=said"]""")
+        ran = subprocess.run(["sh", "-c", boots.script(boot)], stdout=subprocess.PIPE, text=True, check=False)
+        lines = [line for line in ran.stdout.splitlines() if not line.startswith("# ")]
+        self.assertEqual(lines, ["@run echo 'it is'", "it is", "@exit 0", "@run false", "@exit 1"])
+        self.assertEqual(ran.returncode, 1)
+
+    def test_a_check_has_marks_of_its_own(self):
+        (boot,) = self.load('[a]\nrun = ["x"]\ncheck = ["echo ok 1 - $SUMMARY", "false"]')
+        command = boots.checked(boot, ["/bin/sh", "-c", "echo booted; exit 3"])
+        ran = subprocess.run(
+            command, stdout=subprocess.PIPE, text=True, check=False, env={"SUMMARY": "s", "PATH": "/bin"}
+        )
+        wanted = ["booted", "@run echo ok 1 - $SUMMARY", "ok 1 - s", "@exit 0", "@run false", "@exit 1"]
+        self.assertEqual(ran.stdout.splitlines(), wanted)
+        self.assertEqual(ran.returncode, 3)
+
+    def test_every_table_of_the_suites(self):
+        for path in ("suites.toml", "soak.toml"):
+            for name, suite in tomllib.loads((boots.REPO / "selftests" / path).read_text()).items():
+                with self.subTest(name):
+                    tables = [boots.REPO / each for each in suite.get("boots", [])]
+                    self.assertTrue(tables == [] or boots.load(tables))

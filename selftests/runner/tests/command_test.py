@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""The command lines of selftests/run, ci/test, ci/demo and ci/deps."""
+
+import subprocess
+import unittest
+
+from runner.boots import REPO
+
+
+def said(*command: str) -> tuple[int, str]:
+    ran = subprocess.run(
+        [REPO / command[0], *command[1:]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return ran.returncode, ran.stdout
+
+
+class Commands(unittest.TestCase):
+    def refused(self, text: str, *command: str):
+        status, output = said(*command)
+        self.assertEqual(status, 64, output)
+        self.assertIn(text, output)
+
+    def test_wrong_words_are_named(self):
+        self.refused("no suite 'demo'", "ci/test", "demo")
+        self.refused("no suite 'vm/nothing'", "selftests/run", "vm/nothing")
+        self.refused("--frob", "selftests/run", "--frob")
+        self.refused("--filter (", "selftests/run", "--filter", "(")
+        self.refused("nothing to run", "selftests/run", "--filter", "^no such test$")
+        self.refused("/none.toml", "selftests/run", "--suites", "/none.toml")
+        self.refused("--fast", "ci/demo", "--fast")
+        self.refused("vm", "ci/demo", "--help", "vm")
+        self.refused("--tests", "ci/deps", "--tests")
+
+    def test_the_list_has_boots_and_their_commands(self):
+        status, output = said("selftests/run", "--list", "vm/hws", "lint")
+        self.assertEqual(status, 0)
+        self.assertEqual([line for line in output.splitlines() if not line.startswith(" ")], ["vm/hws", "lint"])
+        self.assertIn("    preempt_test\n", output)
+
+    def test_a_filter_leaves_the_commands_that_match(self):
+        _, output = said("selftests/run", "--list", "--filter", "vm/no-hws: s")
+        self.assertEqual(
+            output.splitlines(),
+            ["vm/no-hws", *(f"    {name}_test" for name in ("state", "switch", "sdma", "sysfs")), "    storm", "    suspend_test"],
+        )
+
+    def test_a_boot_by_its_own_name(self):
+        _, output = said("selftests/run", "--list", "hws-xcc8")
+        self.assertEqual(output.splitlines()[0], "vm/hws-xcc8")
+
+    def test_help_of_the_demo(self):
+        self.assertIn("usage: ci/demo\n", said("ci/demo", "--help")[1])

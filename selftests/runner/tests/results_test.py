@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+import unittest
+
+from runner.results import BootReader, CtestReader, TapReader
+
+
+def read(reader, text: str, status: int = 0) -> list[tuple[str, bool]]:
+    for line in text.splitlines():
+        reader.line(line)
+    reader.end(status)
+    return [(result.name, result.passed) for result in reader.results]
+
+
+class Tap(unittest.TestCase):
+    def test_names_of_all_dialects(self):
+        text = "TAP version 13\n1..3\nok 1 - a b\nok 2 c\nok - d\n# ok 9 - a comment\n    ok 1 part of a test"
+        self.assertEqual(read(TapReader(), text), [("a b", True), ("c", True), ("d", True)])
+
+    def test_a_skipped_test_has_failed(self):
+        self.assertEqual(read(TapReader(), "ok 1 - a # SKIP no GPU"), [("a", False)])
+        self.assertEqual(read(TapReader(), "ok 1 # SKIP no GPU"), [("", False)])
+
+    def test_a_failed_test(self):
+        self.assertEqual(read(TapReader(), "not ok 1 - a", 1), [("a", False)])
+
+    def test_a_command_that_fails_without_a_failed_test(self):
+        self.assertEqual(read(TapReader(), "ok 1 - a", 3), [("a", True), ("the command", False)])
+
+    def test_a_command_without_any_test(self):
+        self.assertEqual(read(TapReader(), "all is well"), [("the command", False)])
+
+    def test_words_that_begin_like_a_result(self):
+        self.assertEqual(read(TapReader(), "okay\nok 1 - a"), [("a", True)])
+
+    def test_lines_of_ctest(self):
+        text = (
+            "      Start  1: Ring.Wraps\n"
+            " 1/12 Test  #1: Ring.Wraps ....................   Passed    0.01 sec\n"
+            "12/12 Test #12: Ring.Full .....................***Failed    0.02 sec\n"
+        )
+        self.assertEqual(read(CtestReader(), text, 8), [("Ring.Wraps", True), ("Ring.Full", False)])
+
+
+class Boot(unittest.TestCase):
+    WELL = ("b: kernel log and vgpu have nothing to complain about", True)
+
+    def test_each_test_of_each_command(self):
+        text = "@run one\nok 1 - a\n@exit 0\n@run two\nok 1 - b\nok 2 - c\n@exit 0"
+        wanted = [("b: one: a", True), ("b: two: b", True), ("b: two: c", True), self.WELL]
+        self.assertEqual(read(BootReader("b", ["one", "two"]), text), wanted)
+
+    def test_a_command_that_ran_no_test(self):
+        wanted = [("b: one", False), self.WELL]
+        self.assertEqual(read(BootReader("b", ["one"]), "@run one\n@exit 0"), wanted)
+
+    def test_a_command_that_crashed_after_its_tests(self):
+        text = "@run one\nok 1 - a\n@exit 139"
+        self.assertEqual(read(BootReader("b", ["one"]), text), [("b: one: a", True), ("b: one", False), self.WELL])
+
+    def test_a_command_that_did_not_end(self):
+        text = "@run one\nok 1 - a\nrun: logs in x\nrun: timeout: nothing finished"
+        reader = BootReader("b", ["one", "two"])
+        names = read(reader, text, 124)
+        self.assertEqual([good for _, good in names], [True, False, False])
+        self.assertEqual(reader.results[-1].why, "the run ended with status 124: timeout: nothing finished")
+
+    def test_a_boot_that_must_fail(self):
+        text = "@run one\nok 1 - a\nnot ok 2 - b\n@exit 1"
+        self.assertEqual(
+            read(BootReader("b", ["one"], must_fail=True), text, 1),
+            [("b: fails as it must: one", True), self.WELL],
+        )
+
+    def test_a_boot_that_must_fail_and_passes_or_crashes(self):
+        for text in ("@run one\nok 1 - a\n@exit 0", "@run one\n@exit 1", "@run one\nnot ok 1 - a\n@exit 127"):
+            with self.subTest(text):
+                self.assertFalse(read(BootReader("b", ["one"], must_fail=True), text, 1)[0][1])

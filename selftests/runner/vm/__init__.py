@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The virtual machine: selftests/vm/run."""

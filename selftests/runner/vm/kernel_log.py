@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""Lines of a kernel log that no healthy run prints."""
+
+import re
+from pathlib import Path
+from typing import Iterable, Iterator
+
+# "Call Trace" and "RIP:" alone would name the middle of a report; they are here for reports whose
+# first line was lost.
+BAD = re.compile(
+    r"WARNING:|BUG:|kernel BUG|Oops|Call Trace|general protection fault|possible recursive locking"
+    r"|possible circular locking|lockdep is turned off|soft lockup|hard LOCKUP|rcu.*(stall|detected)"
+    r"|blocked for more than|refcount_t|use-after-free|Kernel panic|\*ERROR\*"
+    # What only the kernels of selftests/kernels look for.
+    r"|KASAN:|KCSAN:|UBSAN:|ODEBUG:|BUG [a-z0-9_-]+ \(|list_(add|del) corruption"
+    r"|inconsistent lock state|irq lock inversion|irq-unsafe lock|bad unlock balance|held lock freed"
+    r"|lock held when returning|suspicious RCU usage|locking correctness validator|non-static key"
+    r"|kmemleak: (unreferenced|Memory pool empty|.*detector disabled)"
+)
+
+# The functions of the preempt core: entry points and workers, one of which is below any other. Of the
+# races that KCSAN reports only those count that it found in or below them: amdgpu has many.
+OURS = re.compile(r"(preempt_[a-z0-9_]+|release_worker|run_worker)\+0x[0-9a-f/x]+ \[amdgpu\]")
+
+
+def errors(log: Path, allowed: Iterable[str] = ()) -> list[str]:
+    """With their line numbers; without those that an expression of allowed finds."""
+    permitted = [re.compile(each) for each in allowed]
+    lines = log.read_bytes().decode(errors="replace").split("\n")
+    return [
+        f"{number}:{line}"
+        for number, line in counted(lines)
+        if BAD.search(line) and not any(each.search(f"{number}:{line}") for each in permitted)
+    ]
+
+
+def counted(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """All lines but those of a race that is not ours."""
+    race: list[tuple[int, str]] = []
+    for number, line in enumerate(lines, 1):
+        if "BUG: KCSAN:" in line:
+            race = [(number, line)]
+        elif race and "====================" in line:
+            if any(OURS.search(each) for _, each in race[1:]):
+                yield from race
+            race = []
+        elif race:
+            race.append((number, line))
+        else:
+            yield number, line
+    yield from race

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: MIT
+"""A guest with its GPUs: the processes of one run, what they say, and how they end."""
+
+import os
+import selectors
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from base64 import b64encode
+from pathlib import Path
+
+from .. import interrupts
+from .options import Options
+from .tree import Build
+
+VM = Path(__file__).resolve().parents[2] / "vm"
+# A child must not outlive us, not even when we are killed outright.
+BOUND = ["setpriv", "--pdeathsig", "KILL", "--"]
+
+
+class StartError(Exception):
+    """The machine cannot be started; the exit status is 125."""
+
+
+def note(text: str) -> None:
+    print(f"run: {text}", file=sys.stderr, flush=True)
+
+
+class Machine:
+    # How long a process that is about to end may take.
+    PATIENCE_S = 20
+
+    def __init__(self, options: Options, build: Build, out: Path):
+        self.options, self.build, self.out = options, build, out
+        # Sockets and pipes are not in out: the path of a socket may have no more than 107 bytes.
+        self.work = Path(tempfile.mkdtemp(prefix="kfd-preempt-vm."))
+        self.gpus: dict[str, subprocess.Popen] = {}
+        self.qemu: subprocess.Popen | None = None
+        self.began = time.monotonic()
+        self.selector = selectors.DefaultSelector()
+        self.line = b""
+        # What the guest told, as far as it came.
+        self.command_status: int | None = None
+        self.failure = ""
+        self.ended = False
+        self.timed_out = False
+
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    def run(self) -> None:
+        """Until the guest has told how the command ended, has ended, or the time is over."""
+        if not self.options.system:
+            self.build.initrd(self.options, self.work)
+        names = [] if self.options.no_gpu else ["vgpu", "vgpu-2"][: int(self.options.gpus)]
+        for name in names:
+            self.start_gpu(name)
+        self.began = time.monotonic()
+        with (self.out / "output.log").open("wb") as output:
+            self.start_qemu(output)
+            self.follow()
+            if self.timed_out or not self.ended:
+                self.qemu.terminate()
+            self.finish()
+
+    def close(self) -> None:
+        """Ends what still runs, and forgets the sockets."""
+        for process in [self.qemu, *self.gpus.values()]:
+            if process and process.poll() is None:
+                process.terminate()
+        for process in [self.qemu, *self.gpus.values()]:
+            if process:
+                self.wait(process)
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def start_gpu(self, name: str) -> None:
+        """Its logs and its socket have that name."""
+        options = self.options
+        command = [
+            *BOUND,
+            str(self.build.vgpu),
+            *("--socket", str(self.work / f"{name}.sock")),
+            *("--trace", str(self.out / f"{name}.trace")),
+            *("--summary", str(self.out / f"{name}.json")),
+            *("--xccs", options.xccs, "--vram", options.vram, *options.vgpu),
+            *(word for fault in options.fault for word in ("--fault", fault)),
+            *(("--schedule", options.schedule) if options.schedule else ()),
+        ]
+        log = self.out / f"{name}.log"
+        with log.open("wb") as file:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+        self.gpus[name] = process
+        while not (self.work / f"{name}.sock").is_socket():
+            if process.poll() is not None:
+                sys.stderr.write(log.read_text(errors="replace"))
+                raise StartError("vgpu did not start; its message is above")
+            interrupts.check()
+            time.sleep(0.02)
+
+    def start_qemu(self, output) -> None:
+        command = [*BOUND, str(VM / "qemu"), *self.qemu_options()]
+        for name in ("output", "events"):
+            os.mkfifo(self.work / name)
+            # Open before QEMU opens it; an end of the file is one only when QEMU has ended.
+            file = os.open(self.work / name, os.O_RDONLY | os.O_NONBLOCK)
+            self.selector.register(file, selectors.EVENT_READ, output if name == "output" else None)
+        with (self.out / "qemu.log").open("wb") as log:
+            self.qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def qemu_options(self) -> list[str]:
+        options, build = self.options, self.build
+        kernel, initrd = build.guest / "vmlinuz", self.work / "initrd"
+        append = ["console=ttyS0", "ignore_loglevel", "panic=-1", "pci=realloc"]
+        # On a busy host the timer interrupt can come too late for the kernel's check, which then panics.
+        append += ["no_timer_check", "watchdog_thresh=60", *options.kernel_param]
+        devices: list[str] = []
+        for name in self.gpus:
+            devices += ["-device", self.gpu_device(name)]
+        if options.rocm:
+            image = f"if=none,id=rocm,format=raw,readonly=on,file={build.rocm_image}"
+            devices += ["-drive", image, "-device", "virtio-blk-pci,drive=rocm"]
+        if options.system:
+            system = Path(options.system)
+            kernel, initrd = system / "vmlinuz", system / "initrd"
+            image = f"if=none,id=root,format=raw,snapshot=on,file={system / 'root.ext4'}"
+            devices += ["-drive", image, "-device", "virtio-blk-pci,drive=root"]
+            append += ["root=/dev/vda", "rw", "init=/sbin/init-for-tests"]
+            append += [f"command={b64encode(options.command.encode()).decode()}"]
+        # Each port has an interrupt of its own: edge-triggered ISA lines cannot be shared.
+        ports = (("log", self.out / "dmesg.log", 4), ("output", self.work / "output", 3))
+        for index, (name, path, irq) in enumerate((*ports, ("events", self.work / "events", 5))):
+            devices += ["-chardev", f"file,id={name},path={path}"]
+            devices += ["-device", f"isa-serial,chardev={name},index={index},irq={irq}"]
+        threads = ["-accel", "tcg,thread=multi"]
+        if options.icount:
+            threads = ["-accel", "tcg,thread=single", "-icount", "shift=0"]
+        # Two CPUs are possible, if not present: with one, QEMU makes a locked instruction of the guest a
+        # load and a store, and what the GPU writes between them is lost. So it does with --icount.
+        memory = f"{options.memory}G"
+        cpus = f"{options.cpus},maxcpus={max(2, int(options.cpus))}"
+        return [
+            *("-machine", "q35,memory-backend=ram", *threads, "-cpu", "max", "-smp", cpus),
+            # Shared, so that the vgpu can map it: it does DMA by itself.
+            *("-m", memory, "-object", f"memory-backend-memfd,id=ram,size={memory},share=on"),
+            *("-nodefaults", "-display", "none", "-vga", "none", "-no-reboot", *devices),
+            *("-kernel", str(kernel), "-initrd", str(initrd), "-append", " ".join(append)),
+        ]
+
+    def gpu_device(self, name: str) -> str:
+        """A minute instead of 5 s for an answer: a busy host must not take the device away.
+
+        On the root bus: no root port of QEMU's completes atomics, and without one Linux believes the
+        endpoint that they work. HIP needs them for printf and assert.
+        """
+        socket = f'"socket":{{"type":"unix","path":"{self.work / name}.sock"}}'
+        return f'{{"driver":"vfio-user-pci","bus":"pcie.0",{socket},"x-msg-timeout":60000}}'
+
+    def follow(self) -> None:
+        deadline = self.began + int(self.options.timeout)
+        while not self.ended:
+            interrupts.check()
+            if time.monotonic() > deadline:
+                self.timed_out = True
+                return
+            # A short wait: the end of QEMU is not an event of a pipe.
+            self.read(1)
+            if self.qemu.poll() is not None:
+                self.read(0)
+                return
+
+    def read(self, timeout_s: float) -> bool:
+        """What has come of the guest's ports; whether anything has."""
+        some = False
+        for key, _ in self.selector.select(timeout_s):
+            data = os.read(key.fd, 1 << 16)
+            some |= bool(data)
+            if key.data is None:
+                self.events(data)
+            elif data:
+                key.data.write(data)
+                key.data.flush()
+                sys.stdout.buffer.write(data)
+                sys.stdout.buffer.flush()
+        return some
+
+    def events(self, data: bytes) -> None:
+        *lines, self.line = (self.line + data).split(b"\n")
+        for line in lines:
+            word, _, rest = line.decode(errors="replace").strip("\r").partition(" ")
+            if word == "ready":
+                note(f"amdgpu ready {self.seconds():.1f} s after QEMU start (limit of the project: 30 s)")
+            elif word == "exit":
+                self.command_status, self.ended = int(rest), True
+            elif word == "failed":
+                self.failure, self.ended = rest, True
+
+    def finish(self) -> None:
+        """The end of QEMU, its last output, the end of the GPUs."""
+        deadline = time.monotonic() + self.PATIENCE_S
+        while self.qemu.poll() is None and time.monotonic() < deadline:
+            self.read(0.05)
+        self.reap("QEMU", self.qemu)
+        while self.read(0):
+            pass
+        for name, process in self.gpus.items():
+            self.reap(name, process)
+
+    def reap(self, name: str, process: subprocess.Popen) -> None:
+        if self.wait(process):
+            return
+        note(f"{name} did not end by itself within {self.PATIENCE_S} s")
+        process.kill()
+        process.wait()
+
+    def wait(self, process: subprocess.Popen) -> bool:
+        try:
+            process.wait(self.PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def gpu_status(self) -> int:
+        """Of two GPUs the worse: 4 is the only status that may be permitted."""
+        statuses = [self.status_of(process) for process in self.gpus.values()]
+        return max((status for status in statuses if status), key=lambda each: each != 4, default=0)
+
+    @staticmethod
+    def status_of(process: subprocess.Popen) -> int:
+        code = process.returncode
+        return code if code >= 0 else 128 - code

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+# TAP output of shell tests; sourced.
+# shellcheck shell=sh
+
+tap_count=0
+tap_failed=0
+
+# ok DESCRIPTION STATUS [FILE]: one test; the end of FILE is shown when it failed.
+ok() {
+    tap_count=$((tap_count + 1))
+    if [ "$2" -eq 0 ]; then
+        echo "ok $tap_count - $1"
+        return
+    fi
+    tap_failed=$((tap_failed + 1))
+    echo "not ok $tap_count - $1"
+    [ $# -lt 3 ] || tail -n 30 "$3" | sed 's/^/# /'
+}
+
+# Ends the test: the plan, and a status that says whether anything failed.
+tap_done() {
+    echo "1..$tap_count"
+    exit $((tap_failed > 0))
+}
