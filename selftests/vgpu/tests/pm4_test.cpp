@@ -102,6 +102,25 @@ TEST(WaitRegMem, register_memory_and_write_first) {
     EXPECT_EQ(decode_wait_reg_mem(body)->address, 0x80'0000'1000U);
 }
 
+TEST(ReleaseMem, interrupts_by_int_sel) {
+    std::array<std::uint32_t, 7> body = {0x514, 2U << 29, 0x1000, 0x7f, 1, 0, 9};
+    EXPECT_FALSE(decode_release_mem(body)->interrupt);
+    for (const std::uint32_t select : {1U, 2U}) {
+        body[1] = select << 24;
+        EXPECT_TRUE(decode_release_mem(body)->interrupt);
+    }
+    body[1] = 3U << 24; // the data when it is confirmed
+    EXPECT_FALSE(decode_release_mem(body)->interrupt);
+    body[1] = 5U << 24; // depends on a comparison
+    EXPECT_FALSE(decode_release_mem(body));
+}
+
+TEST(EventWrite, waits_for_dispatches_or_flushes) {
+    EXPECT_TRUE(decode_event_write(std::array<std::uint32_t, 1>{0x407})->waits_for_dispatches);
+    EXPECT_FALSE(decode_event_write(std::array<std::uint32_t, 1>{0x16})->waits_for_dispatches);
+    EXPECT_FALSE(decode_event_write(std::array<std::uint32_t, 1>{0x19}));
+}
+
 TEST(Compare, by_every_function) {
     EXPECT_TRUE(compare(0, 1, 2));
     EXPECT_TRUE(compare(1, 1, 2));

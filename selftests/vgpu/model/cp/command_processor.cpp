@@ -39,10 +39,10 @@ bool CommandProcessor::doorbell(std::uint32_t dword, std::uint64_t value) {
         if (connection == nullptr || hqds_[slot].doorbell_dword() != dword)
             continue;
         // An AQL queue's write index is in memory; the doorbell only says to look at it.
-        if (connection->pm4)
-            hqds_[slot].set_pair(hqd::pq_wptr, value);
-        else
+        if (connection->aql)
             connection->aql->doorbell();
+        else
+            hqds_[slot].set_pair(hqd::pq_wptr, value);
         run();
         return true;
     }
@@ -70,6 +70,8 @@ bool CommandProcessor::run_slot(unsigned slot) {
         return finish_stop(slot);
     if (connection.aql)
         return connection.aql->advance();
+    if (connection.user_pm4)
+        return connection.user_pm4->advance();
     fetch_ring(slot);
     return connection.pm4->run();
 }
@@ -77,6 +79,7 @@ bool CommandProcessor::run_slot(unsigned slot) {
 bool CommandProcessor::polling() const {
     for (const auto& connection : connections_)
         if (connection != nullptr && ((connection->aql && connection->aql->polling()) ||
+                                      (connection->user_pm4 && connection->user_pm4->polling()) ||
                                       (connection->pm4 && connection->pm4->polling())))
             return true;
     return false;
@@ -119,7 +122,8 @@ std::string CommandProcessor::name_of(unsigned slot) const {
 void CommandProcessor::trace_packet(unsigned slot, unsigned depth, unsigned vmid,
                                     std::uint8_t opcode, std::span<const std::uint32_t> body) {
     // SET_RESOURCES is what tells HIQ from KIQ, so look at it before naming the queue.
-    if (static_cast<pm4::Opcode>(opcode) == pm4::Opcode::set_resources && !body.empty())
+    if (static_cast<pm4::Opcode>(opcode) == pm4::Opcode::set_resources && !body.empty() &&
+        hqds_[slot].vmid() == 0)
         (bits(body[0], 31, 29) == 1 ? hiq_slot_ : kiq_slot_) = slot;
     const std::string opcode_name = pm4::opcode_name(opcode);
     if (slot == hiq_slot_)
@@ -158,6 +162,10 @@ void CommandProcessor::write_own_register(std::uint32_t dword, std::uint32_t val
 }
 
 void CommandProcessor::write_register(unsigned slot, std::uint32_t dword, std::uint32_t value) {
+    if (connections_[slot]->user_pm4 && ComputeRegisters::has(dword)) {
+        connections_[slot]->user_pm4->compute()[dword] = value;
+        return;
+    }
     if (slot == hiq_slot_)
         unit_.scheduler.write_register(dword, value);
     else
@@ -167,7 +175,9 @@ void CommandProcessor::write_register(unsigned slot, std::uint32_t dword, std::u
             {.client = ih::client_grbm_cp, .source = ih::source_cp_kiq, .ring = ring_id_of(slot)});
 }
 
-std::uint32_t CommandProcessor::read_register(std::uint32_t dword) {
+std::uint32_t CommandProcessor::read_register(unsigned slot, std::uint32_t dword) {
+    if (connections_[slot]->user_pm4 && ComputeRegisters::has(dword))
+        return connections_[slot]->user_pm4->compute()[dword];
     return unit_.registers.file().read(alias(dword), actor_);
 }
 
@@ -205,6 +215,13 @@ void CommandProcessor::end_of_pipe(unsigned slot, unsigned vmid, std::uint32_t c
                             .vmid = static_cast<std::uint8_t>(vmid),
                             .pasid = unit_.memory.pasid(vmid),
                             .context = {context_id}});
+}
+
+std::optional<Stall> CommandProcessor::dispatch(unsigned slot, const pm4::Dispatch& packet) {
+    if (!connections_[slot]->user_pm4)
+        return std::nullopt;
+    unit_.observer.count(fmt::format("dispatches_by_xcc/{}", unit_.xcc), 1);
+    return connections_[slot]->user_pm4->dispatch(packet);
 }
 
 void CommandProcessor::set_resources(unsigned slot, const pm4::SetResources& packet) {

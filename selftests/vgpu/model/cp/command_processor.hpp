@@ -8,6 +8,7 @@
 #include "model/cp/cp_faults.hpp"
 #include "model/cp/hqd.hpp"
 #include "model/cp/pm4_executor.hpp"
+#include "model/cp/pm4_user_queue.hpp"
 #include "model/cp/scheduler.hpp"
 #include "model/cp/vmid_registers.hpp"
 #include "model/gmc/memory_controller.hpp"
@@ -61,7 +62,7 @@ public:
                       std::span<const std::uint32_t> body) override;
     void unmodelled_packet(std::uint8_t opcode, std::span<const std::uint32_t> body) override;
     void write_register(unsigned slot, std::uint32_t dword, std::uint32_t value) override;
-    std::uint32_t read_register(std::uint32_t dword) override;
+    std::uint32_t read_register(unsigned slot, std::uint32_t dword) override;
     std::uint32_t read_memory(unsigned vmid, std::uint64_t va) override;
     void write_memory(unsigned vmid, std::uint64_t va, std::uint32_t value) override;
     void write_memory64(unsigned vmid, std::uint64_t va, std::uint64_t value) override;
@@ -69,6 +70,10 @@ public:
                                      std::uint32_t dwords) override;
     std::uint64_t clock() override { return unit_.clock.ticks(); }
     void end_of_pipe(unsigned slot, unsigned vmid, std::uint32_t context_id) override;
+    std::optional<Stall> dispatch(unsigned slot, const pm4::Dispatch& packet) override;
+    bool dispatches_done(unsigned slot) override {
+        return unit_.shaders.dispatches_in_flight(slot) == 0;
+    }
     void invalidate_tlbs() override { unit_.memory.invalidate(); }
     void set_resources(unsigned slot, const pm4::SetResources& packet) override;
     void start_run_list(const pm4::RunList& packet) override;
@@ -108,15 +113,19 @@ public:
     AqlQueue* aql_queue(unsigned slot, std::uint64_t mqd);
 
 private:
-    // What is connected to a slot. Exactly one of aql and pm4 is set.
+    // What is connected to a slot. Exactly one of the first three is set.
     struct Connection {
         std::optional<AqlQueue> aql;
-        std::optional<Pm4Executor> pm4;
+        std::optional<Pm4UserQueue> user_pm4;
+        std::optional<Pm4Executor> pm4; // of the kernel, or of a queue that another XCC executes
         bool by_runlist = false;
         std::optional<StopMode> stopping;
         bool skipped = false; // an UNMAP_QUEUES passed over it, and no runlist has mapped it since
         bool direct = false;  // the stop was asked for by CP_HQD_DEQUEUE_REQUEST
         bool follows = false; // another XCC acts on the ring's packets
+
+        // It has waves on this XCC, which it takes along when it leaves.
+        bool has_waves() const { return aql || user_pm4; }
     };
 
     // What a save left in an MQD.
@@ -146,11 +155,15 @@ private:
     StopRequest stop_request(unsigned slot, StopMode mode, bool direct) const;
     void connect(unsigned slot, bool by_runlist);
     void connect_aql(unsigned slot);
+    void connect_user_pm4(unsigned slot);
+    void bind(unsigned slot, const sq::WorkgroupShare& share);
     void load_mqd(unsigned slot, std::uint64_t mqd, const pm4::MapQueues& packet, unsigned vmid);
     std::uint32_t mqd_field(unsigned slot, std::uint32_t dword);
     void restore(unsigned slot);
     bool finish_stop(unsigned slot);
     void store_queue(unsigned slot, StopMode mode);
+    void store_waves(unsigned slot);
+    void store_hqd(unsigned slot);
     void store_control_stack(unsigned slot, std::span<const std::byte> stack,
                              std::uint32_t wave_state_bytes);
     void disconnect(unsigned slot);

@@ -9,6 +9,8 @@ namespace vgpu::pm4 {
 std::string opcode_name(std::uint8_t opcode) {
     switch (static_cast<Opcode>(opcode)) {
     case Opcode::nop: return "NOP";
+    case Opcode::dispatch_direct: return "DISPATCH_DIRECT";
+    case Opcode::dispatch_indirect: return "DISPATCH_INDIRECT";
     case Opcode::context_control: return "CONTEXT_CONTROL";
     case Opcode::write_data: return "WRITE_DATA";
     case Opcode::wait_reg_mem: return "WAIT_REG_MEM";
@@ -83,12 +85,35 @@ std::optional<IndirectBuffer> decode_indirect_buffer(std::span<const std::uint32
                           bits(body[2], 27, 24)};
 }
 
+std::optional<Dispatch> decode_dispatch_direct(std::span<const std::uint32_t> body) {
+    return Dispatch{{body[0], body[1], body[2]}, body[3]};
+}
+
+std::optional<DispatchIndirect> decode_dispatch_indirect(std::span<const std::uint32_t> body) {
+    return DispatchIndirect{join(body[0], body[1]), body[2]};
+}
+
+std::optional<EventWrite> decode_event_write(std::span<const std::uint32_t> body) {
+    switch (bits(body[0], 5, 0)) {
+    case 0x07: return EventWrite{true}; // CS_PARTIAL_FLUSH
+    case 0x04:                          // CACHE_FLUSH_TS
+    case 0x06:                          // CACHE_FLUSH
+    case 0x14:                          // CACHE_FLUSH_AND_INV_TS_EVENT
+    case 0x16: return EventWrite{};     // CACHE_FLUSH_AND_INV_EVENT
+    default: return std::nullopt;
+    }
+}
+
 std::optional<ReleaseMem> decode_release_mem(std::span<const std::uint32_t> body) {
     ReleaseMem release;
     release.data_select = bits(body[1], 31, 29);
     if (release.data_select > 3)
         return std::nullopt;
-    release.interrupt = bits(body[1], 26, 24) != 0;
+    // INT_SEL: 0 none, 1 and 2 an interrupt, 3 none but the data once it is confirmed.
+    const unsigned interrupt_select = bits(body[1], 26, 24);
+    if (interrupt_select > 3)
+        return std::nullopt;
+    release.interrupt = interrupt_select == 1 || interrupt_select == 2;
     release.address = join(body[2], body[3]);
     release.data = join(body[4], body[5]);
     release.context_id = body.size() > 6 ? body[6] : 0;

@@ -16,6 +16,8 @@ namespace vgpu::pm4 {
 // Opcodes of soc15d.h and kfd_pm4_opcodes.h.
 enum class Opcode : std::uint8_t {
     nop = 0x10,
+    dispatch_direct = 0x15,
+    dispatch_indirect = 0x16,
     context_control = 0x28,
     write_data = 0x37,
     wait_reg_mem = 0x3c,
@@ -78,6 +80,28 @@ struct IndirectBuffer {
     unsigned vmid = 0;
 };
 std::optional<IndirectBuffer> decode_indirect_buffer(std::span<const std::uint32_t> body);
+
+// DISPATCH_DIRECT; of DISPATCH_INDIRECT the dimensions are in memory.
+struct Dispatch {
+    static constexpr std::size_t dwords = 4;
+    std::array<std::uint32_t, 3> dimensions{};
+    std::uint32_t initiator = 0; // COMPUTE_DISPATCH_INITIATOR
+};
+std::optional<Dispatch> decode_dispatch_direct(std::span<const std::uint32_t> body);
+
+struct DispatchIndirect {
+    static constexpr std::size_t dwords = 3;
+    std::uint64_t address = 0;
+    std::uint32_t initiator = 0;
+};
+std::optional<DispatchIndirect> decode_dispatch_indirect(std::span<const std::uint32_t> body);
+
+// Nothing for an event that is neither a flush nor an invalidation of caches.
+struct EventWrite {
+    static constexpr std::size_t dwords = 1;
+    bool waits_for_dispatches = false; // CS_PARTIAL_FLUSH
+};
+std::optional<EventWrite> decode_event_write(std::span<const std::uint32_t> body);
 
 struct ReleaseMem {
     static constexpr std::size_t dwords = 6;

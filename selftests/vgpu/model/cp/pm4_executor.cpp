@@ -8,8 +8,14 @@ namespace vgpu {
 
 using pm4::Opcode;
 
-void Pm4Executor::push(unsigned vmid, std::vector<std::uint32_t> dwords) {
-    frames_.push_back({vmid, std::move(dwords), 0});
+void Pm4Executor::push(unsigned vmid, std::vector<std::uint32_t> dwords, unsigned depth) {
+    const unsigned outer = frames_.empty() ? depth : frames_.back().depth + 1;
+    frames_.push_back({vmid, std::move(dwords), 0, outer});
+}
+
+void Pm4Executor::drop() {
+    frames_.clear();
+    stall_ = nullptr;
 }
 
 bool Pm4Executor::run() {
@@ -52,8 +58,9 @@ void Pm4Executor::execute(std::uint8_t opcode, unsigned vmid, std::span<const st
     const auto known = static_cast<Opcode>(opcode);
     if (known == Opcode::nop)
         return;
-    target_.trace_packet(slot_, static_cast<unsigned>(frames_.size()) - 1, vmid, opcode, body);
-    if (!execute_data(known, vmid, body) && !execute_scheduling(known, body))
+    target_.trace_packet(slot_, frames_.back().depth, vmid, opcode, body);
+    if (!execute_data(known, vmid, body) &&
+        (privilege_ == Privilege::user || !execute_scheduling(known, body)))
         target_.unmodelled_packet(opcode, body);
 }
 
@@ -87,10 +94,26 @@ bool Pm4Executor::execute_data(Opcode opcode, unsigned vmid, std::span<const std
     // First dwords of the persistent and of the UCONFIG register space (soc15d.h).
     case Opcode::set_sh_reg: return set_registers(0x2c00, body);
     case Opcode::set_uconfig_reg: return set_registers(0xc000, body);
-    // Caches and pipeline state that the model does not have: memory is always coherent and
-    // every dispatch is complete when its completion is seen.
-    case Opcode::acquire_mem:
+    case Opcode::dispatch_direct:
+        if (const auto packet = decode(pm4::decode_dispatch_direct, body))
+            return dispatch(*packet);
+        return false;
+    case Opcode::dispatch_indirect:
+        if (const auto packet = decode(pm4::decode_dispatch_indirect, body))
+            return dispatch({{target_.read_memory(vmid, packet->address),
+                              target_.read_memory(vmid, packet->address + 4),
+                              target_.read_memory(vmid, packet->address + 8)},
+                             packet->initiator});
+        return false;
     case Opcode::event_write:
+        if (const auto packet = decode(pm4::decode_event_write, body)) {
+            if (packet->waits_for_dispatches)
+                when_dispatches_done([] {});
+            return true;
+        }
+        return false;
+    // Caches and pipeline state that the model does not have: memory is always coherent.
+    case Opcode::acquire_mem:
     case Opcode::context_control:
     case Opcode::frame_control: return true;
     default: return false;
@@ -172,27 +195,53 @@ bool Pm4Executor::wait_reg_mem(unsigned vmid, std::span<const std::uint32_t> bod
                                packet->reference);
     stall_ = [this, vmid, wait = *packet] {
         const std::uint32_t value = wait.memory ? target_.read_memory(vmid, wait.address)
-                                                : target_.read_register(wait.wait_register);
+                                                : target_.read_register(slot_, wait.wait_register);
         return pm4::compare(wait.function, value & wait.mask, wait.reference);
     };
     polls_ = true;
     return true;
 }
 
+// The packets behind it wait as well. Hardware may run them before the end of the pipe.
 bool Pm4Executor::release_mem(unsigned vmid, std::span<const std::uint32_t> body) {
-    const auto packet = decode(pm4::decode_release_mem, body);
-    if (!packet)
+    const auto decoded = decode(pm4::decode_release_mem, body);
+    if (!decoded)
         return false;
-    switch (packet->data_select) {
-    case 1:
-        target_.write_memory(vmid, packet->address, static_cast<std::uint32_t>(packet->data));
-        break;
-    case 2: target_.write_memory64(vmid, packet->address, packet->data); break;
-    case 3: target_.write_memory64(vmid, packet->address, target_.clock()); break;
-    default: break;
+    when_dispatches_done([this, vmid, packet = *decoded] {
+        switch (packet.data_select) {
+        case 1:
+            target_.write_memory(vmid, packet.address, static_cast<std::uint32_t>(packet.data));
+            break;
+        case 2: target_.write_memory64(vmid, packet.address, packet.data); break;
+        case 3: target_.write_memory64(vmid, packet.address, target_.clock()); break;
+        default: break;
+        }
+        if (packet.interrupt)
+            target_.end_of_pipe(slot_, vmid, packet.context_id);
+    });
+    return true;
+}
+
+void Pm4Executor::when_dispatches_done(std::function<void()> act) {
+    if (target_.dispatches_done(slot_)) {
+        act();
+        return;
     }
-    if (packet->interrupt)
-        target_.end_of_pipe(slot_, vmid, packet->context_id);
+    stall_ = [this, act = std::move(act)] {
+        if (!target_.dispatches_done(slot_))
+            return false;
+        act();
+        return true;
+    };
+    polls_ = false;
+}
+
+bool Pm4Executor::dispatch(const pm4::Dispatch& packet) {
+    auto stall = target_.dispatch(slot_, packet);
+    if (!stall)
+        return false;
+    stall_ = std::move(*stall);
+    polls_ = false;
     return true;
 }
 
@@ -202,7 +251,7 @@ bool Pm4Executor::copy_data(unsigned vmid, std::span<const std::uint32_t> body) 
         return false;
     std::uint64_t value = 0;
     switch (packet->source_select) {
-    case 0: value = target_.read_register(static_cast<std::uint32_t>(packet->source)); break;
+    case 0: value = target_.read_register(slot_, static_cast<std::uint32_t>(packet->source)); break;
     case 1:
     case 2:
         value = target_.read_memory(vmid, packet->source);

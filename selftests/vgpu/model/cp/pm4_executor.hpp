@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ public:
                               std::span<const std::uint32_t> body) = 0;
     virtual void unmodelled_packet(std::uint8_t opcode, std::span<const std::uint32_t> body) = 0;
     virtual void write_register(unsigned slot, std::uint32_t dword, std::uint32_t value) = 0;
-    virtual std::uint32_t read_register(std::uint32_t dword) = 0;
+    virtual std::uint32_t read_register(unsigned slot, std::uint32_t dword) = 0;
     virtual std::uint32_t read_memory(unsigned vmid, std::uint64_t va) = 0;
     virtual void write_memory(unsigned vmid, std::uint64_t va, std::uint32_t value) = 0;
     virtual void write_memory64(unsigned vmid, std::uint64_t va, std::uint64_t value) = 0;
@@ -32,6 +33,11 @@ public:
                                              std::uint32_t dwords) = 0;
     virtual std::uint64_t clock() = 0;
     virtual void end_of_pipe(unsigned slot, unsigned vmid, std::uint32_t context_id) = 0;
+    // The stall that ends when the dispatch has begun; an empty one when it has. Nothing when this
+    // queue cannot dispatch.
+    virtual std::optional<Stall> dispatch(unsigned slot, const pm4::Dispatch& packet) = 0;
+    // No dispatch of the queue is in flight.
+    virtual bool dispatches_done(unsigned slot) = 0;
     virtual void invalidate_tlbs() = 0;
     virtual void set_resources(unsigned slot, const pm4::SetResources& packet) = 0;
     virtual void start_run_list(const pm4::RunList& packet) = 0;
@@ -45,10 +51,17 @@ public:
 
 class Pm4Executor {
 public:
-    Pm4Executor(Pm4Target& target, unsigned slot) : target_(target), slot_(slot) {}
+    // A user's queue has no packets of the scheduler.
+    enum class Privilege : std::uint8_t { kernel, user };
 
-    // Appends work; packets must be whole. Nested buffers run before what follows them.
-    void push(unsigned vmid, std::vector<std::uint32_t> dwords);
+    Pm4Executor(Pm4Target& target, unsigned slot, Privilege privilege = Privilege::kernel)
+        : target_(target), slot_(slot), privilege_(privilege) {}
+
+    // Appends work; packets must be whole. Nested buffers run before what follows them. `depth`
+    // is for the trace: how many buffers the work is in already.
+    void push(unsigned vmid, std::vector<std::uint32_t> dwords, unsigned depth = 0);
+    // Forgets all work.
+    void drop();
     // Runs until nothing is left or a packet stalls. True when at least one packet was done.
     bool run();
 
@@ -61,9 +74,12 @@ private:
         unsigned vmid = 0;
         std::vector<std::uint32_t> dwords;
         std::size_t next = 0;
+        unsigned depth = 0;
     };
 
     void execute(std::uint8_t opcode, unsigned vmid, std::span<const std::uint32_t> body);
+    void when_dispatches_done(std::function<void()> act);
+    bool dispatch(const pm4::Dispatch& packet);
     bool execute_data(pm4::Opcode opcode, unsigned vmid, std::span<const std::uint32_t> body);
     bool execute_scheduling(pm4::Opcode opcode, std::span<const std::uint32_t> body);
     bool set_registers(std::uint32_t space, std::span<const std::uint32_t> body);
@@ -74,6 +90,7 @@ private:
 
     Pm4Target& target_;
     unsigned slot_;
+    Privilege privilege_;
     std::vector<Frame> frames_; // innermost buffer last
     Stall stall_;
     bool polls_ = false;

@@ -54,7 +54,7 @@ void CommandProcessor::report_hung(unsigned hiq) {
 void CommandProcessor::reset_queue(unsigned slot) {
     const auto& connection = connections_[slot];
     const bool asked = connection != nullptr && (connection->stopping || connection->skipped);
-    if (!asked || !connection->aql || !unit_.faults.queue_reset(global_slot(slot)))
+    if (!asked || !connection->has_waves() || !unit_.faults.queue_reset(global_slot(slot)))
         return;
     unit_.observer.count("queue_resets", 1);
     unit_.observer.event(actor_, fmt::format("reset queue {:#x}", hqds_[slot].doorbell_dword()));

@@ -78,22 +78,44 @@ void CommandProcessor::connect(unsigned slot, bool by_runlist) {
         connect_aql(slot);
         return;
     }
-    connections_[slot]->pm4.emplace(*this, slot);
-    connections_[slot]->follows = unit_.scheduler.xccs() > 1 && hqd.vmid() != 0 &&
-                                  mqd_field(slot, mqd_pm4_target_xcc) != unit_.xcc;
     // A user PM4 queue may have been written while it was off; a kernel queue's doorbell comes.
     if (hqd.vmid() != 0 && hqd.pair(hqd::wptr_poll) != 0)
         hqd.registers[hqd::pq_wptr] = unit_.memory.read32(hqd.vmid(), hqd.pair(hqd::wptr_poll));
+    connections_[slot]->follows = unit_.scheduler.xccs() > 1 && hqd.vmid() != 0 &&
+                                  mqd_field(slot, mqd_pm4_target_xcc) != unit_.xcc;
+    if (hqd.vmid() != 0 && !connections_[slot]->follows)
+        connect_user_pm4(slot);
+    else
+        connections_[slot]->pm4.emplace(*this, slot);
 }
 
 void CommandProcessor::connect_aql(unsigned slot) {
-    Hqd& hqd = hqds_[slot];
-    const VmidState& vmid = vmids_[hqd.vmid()];
     const unsigned xccs = unit_.scheduler.xccs();
     sq::WorkgroupShare share;
     if (xccs > 1)
         share = {std::max(1U, mqd_field(slot, mqd_tg_chunk_size)),
                  mqd_field(slot, mqd_logic_xcc_id) % xccs, xccs};
+    bind(slot, share);
+    const std::uint32_t stride = xccs > 1 ? mqd_field(slot, mqd_stride) : 0;
+    connections_[slot]->aql.emplace(AqlSurroundings{unit_.memory, unit_.shaders, unit_.interrupts,
+                                                    *this, unit_.clock, unit_.observer},
+                                    slot, hqds_[slot],
+                                    AqlPartition{unit_.scheduler, unit_.xcc, stride, share});
+    restore(slot);
+}
+
+// One XCC executes it, with all workgroups.
+void CommandProcessor::connect_user_pm4(unsigned slot) {
+    bind(slot, {});
+    connections_[slot]->user_pm4.emplace(
+        Pm4Surroundings{unit_.memory, unit_.shaders, *this, unit_.clock, unit_.observer}, slot,
+        hqds_[slot]);
+    restore(slot);
+}
+
+void CommandProcessor::bind(unsigned slot, const sq::WorkgroupShare& share) {
+    const Hqd& hqd = hqds_[slot];
+    const VmidState& vmid = vmids_[hqd.vmid()];
     unit_.shaders.bind({.slot = slot,
                         .vmid = hqd.vmid(),
                         .doorbell_id = hqd.doorbell_id(),
@@ -105,12 +127,6 @@ void CommandProcessor::connect_aql(unsigned slot) {
                         .sh_mem_bases = vmid.sh_mem_bases,
                         .xcc = unit_.xcc,
                         .share = share});
-    const std::uint32_t stride = xccs > 1 ? mqd_field(slot, mqd_stride) : 0;
-    connections_[slot]->aql.emplace(AqlSurroundings{unit_.memory, unit_.shaders, unit_.interrupts,
-                                                    *this, unit_.clock, unit_.observer},
-                                    slot, hqd,
-                                    AqlPartition{unit_.scheduler, unit_.xcc, stride, share});
-    restore(slot);
 }
 
 // Continues what a save left in the control stack. The stack is empty from then on.
@@ -122,7 +138,9 @@ void CommandProcessor::restore(unsigned slot) {
         return;
     std::vector<std::byte> stack(size - offset);
     const std::uint64_t address = hqd.mqd() + control_stack_from_mqd + offset;
-    if (!unit_.memory.read(0, address, stack) || !connections_[slot]->aql->restore(stack)) {
+    Connection& connection = *connections_[slot];
+    if (!unit_.memory.read(0, address, stack) ||
+        !(connection.aql ? connection.aql->restore(stack) : unit_.shaders.restore(slot, stack))) {
         unit_.observer.unmodelled("cp", "a control stack that no save wrote");
         return;
     }
@@ -133,8 +151,9 @@ void CommandProcessor::restore(unsigned slot) {
         unit_.observer.event(actor_,
                              fmt::format("restore queue {:#x} control stack {} bytes in flight {}",
                                          hqd.doorbell_dword(), stack.size(),
-                                         connections_[slot]->aql->in_flight()));
-    connections_[slot]->aql->complete_restored();
+                                         unit_.shaders.dispatches_in_flight(slot)));
+    if (connection.aql)
+        connection.aql->complete_restored();
 }
 
 AqlQueue* CommandProcessor::aql_queue(unsigned slot, std::uint64_t mqd) {
@@ -170,9 +189,12 @@ void CommandProcessor::begin_stop(unsigned slot, StopMode mode, bool direct) {
         unit_.observer.event(actor_,
                              fmt::format("stop queue {:#x} {}{}", hqds_[slot].doorbell_dword(),
                                          name_of_mode(mode), direct ? " (dequeue request)" : ""));
-    if (!connection.aql)
+    if (!connection.has_waves())
         return;
-    connection.aql->begin_stop();
+    if (connection.aql)
+        connection.aql->begin_stop();
+    else
+        connection.user_pm4->begin_stop();
     const StopRequest request = stop_request(slot, mode, direct);
     if (request.save && !unit_.shaders.stopped(slot) && unit_.faults.waves_hang(request))
         unit_.shaders.ignore_save_requests(slot, true);
@@ -183,9 +205,10 @@ void CommandProcessor::begin_stop(unsigned slot, StopMode mode, bool direct) {
 // Takes a stopped queue off its slot. False while waves are still on the hardware.
 bool CommandProcessor::finish_stop(unsigned slot) {
     Connection& connection = *connections_[slot];
-    if (connection.aql && !unit_.shaders.stopped(slot))
+    if (connection.has_waves() && !unit_.shaders.stopped(slot))
         return false;
-    if (unit_.faults.hung() || (connection.aql && unit_.faults.stop_held(global_slot(slot))))
+    if (unit_.faults.hung() ||
+        (connection.has_waves() && unit_.faults.stop_held(global_slot(slot))))
         return false;
     store_queue(slot, *connection.stopping);
     disconnect(slot);
@@ -197,39 +220,57 @@ bool CommandProcessor::left(unsigned slot) {
 }
 
 void CommandProcessor::store_queue(unsigned slot, StopMode mode) {
-    Hqd& hqd = hqds_[slot];
+    const Hqd& hqd = hqds_[slot];
     Connection& connection = *connections_[slot];
     unit_.observer.count("queue_unmaps", 1);
-    if (connection.aql && mode == StopMode::reset) {
-        connection.aql->drop_in_flight();
+    if (connection.has_waves() && mode == StopMode::reset) {
+        if (connection.aql)
+            connection.aql->drop_in_flight();
         store_control_stack(slot, {}, 0);
-    } else if (connection.aql) {
-        const SavedQueue saved = unit_.shaders.take_saved(slot);
-        store_control_stack(slot, connection.aql->control_stack(saved.control_stack),
-                            saved.wave_state_bytes);
-        unit_.scheduler.count_saved(saved.waves);
-        if (saved.waves != 0) {
-            unit_.observer.count("queue_saves", 1);
-            unit_.observer.count("waves_saved", saved.waves);
-            unit_.observer.count("handler_instructions", saved.handler_instructions);
-            unit_.observer.count(fmt::format("saves_by_doorbell/{:#x}", hqd.doorbell_dword()), 1);
-        }
-        if (unit_.observer.tracing())
-            unit_.observer.event(
-                actor_,
-                fmt::format("save queue {:#x} waves {} state {} bytes handler {} in flight {}",
-                            hqd.doorbell_dword(), saved.waves, saved.wave_state_bytes,
-                            saved.handler_instructions, connection.aql->in_flight()));
+    } else if (connection.has_waves()) {
+        store_waves(slot);
     }
-    for (const std::uint32_t index : {hqd::pq_rptr, hqd::pq_wptr, hqd::pq_wptr + 1,
-                                      hqd::cntl_stack_offset, hqd::wg_state_offset})
-        if (hqd.mqd() != 0)
-            unit_.memory.store32(0, hqd.mqd() + 4ULL * (hqd::mqd_dword + index),
-                                 hqd.registers[index]);
+    if (connection.user_pm4)
+        connection.user_pm4->store();
+    if (hqd.mqd() != 0)
+        store_hqd(slot);
     if (connection.aql && mode == StopMode::save)
         saved_mqds_[hqd.mqd()] = {unit_.memory.pasid(hqd.vmid()),
                                   hqd.registers[hqd::cntl_stack_offset],
                                   connection.aql->seen_write()};
+}
+
+void CommandProcessor::store_waves(unsigned slot) {
+    const Connection& connection = *connections_[slot];
+    const std::uint32_t doorbell = hqds_[slot].doorbell_dword();
+    const std::size_t in_flight =
+        connection.aql ? connection.aql->in_flight() : unit_.shaders.dispatches_in_flight(slot);
+    const SavedQueue saved = unit_.shaders.take_saved(slot);
+    store_control_stack(slot,
+                        connection.aql ? connection.aql->control_stack(saved.control_stack)
+                                       : saved.control_stack,
+                        saved.wave_state_bytes);
+    unit_.scheduler.count_saved(saved.waves);
+    if (saved.waves != 0) {
+        unit_.observer.count("queue_saves", 1);
+        unit_.observer.count("waves_saved", saved.waves);
+        unit_.observer.count("handler_instructions", saved.handler_instructions);
+        unit_.observer.count(fmt::format("saves_by_doorbell/{:#x}", doorbell), 1);
+    }
+    if (unit_.observer.tracing())
+        unit_.observer.event(
+            actor_, fmt::format("save queue {:#x} waves {} state {} bytes handler {} in flight {}",
+                                doorbell, saved.waves, saved.wave_state_bytes,
+                                saved.handler_instructions, in_flight));
+}
+
+// What the queue needs to go on elsewhere. The driver writes the rest of the MQD.
+void CommandProcessor::store_hqd(unsigned slot) {
+    const Hqd& hqd = hqds_[slot];
+    for (const std::uint32_t index :
+         {hqd::pq_rptr, hqd::pq_wptr, hqd::pq_wptr + 1, hqd::ib_base, hqd::ib_base + 1,
+          hqd::ib_rptr, hqd::cntl_stack_offset, hqd::wg_state_offset})
+        unit_.memory.store32(0, hqd.mqd() + 4ULL * (hqd::mqd_dword + index), hqd.registers[index]);
 }
 
 unsigned CommandProcessor::scribble_saved_mqds(std::uint16_t pasid) {
@@ -269,7 +310,7 @@ void CommandProcessor::store_control_stack(unsigned slot, std::span<const std::b
 
 void CommandProcessor::disconnect(unsigned slot) {
     Hqd& hqd = hqds_[slot];
-    if (connections_[slot]->aql)
+    if (connections_[slot]->has_waves())
         unit_.shaders.unbind(slot);
     connections_[slot].reset();
     hqd.registers[hqd::active] = 0;

@@ -14,7 +14,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 BAR_DWORDS = 0x20000
-POLICIES = {"ram", "unit", "port"}
+# "name" is a constant and no more: an access to the register stays unmodelled.
+POLICIES = {"ram", "unit", "port", "name"}
 
 
 def fail(message):
@@ -149,7 +150,8 @@ def main():
         constants[namespace] = {name: registers[name] for name in chosen}
         # Declared names first: several blocks' headers may name one dword (aliases).
         for name, policy in chosen.items():
-            policies.setdefault(registers[name], policy)
+            if policy != "name":
+                policies.setdefault(registers[name], policy)
             names.setdefault(registers[name], f"{namespace}.{name}")
         for name, dword in registers.items():
             names.setdefault(dword, f"{namespace}.{name}")

@@ -13,8 +13,9 @@ namespace vgpu::sq {
 namespace {
 
 constexpr std::uint32_t magic = 0x53434756; // "VGCS"
-constexpr std::uint16_t version = 2;
+constexpr std::uint16_t version = 3;
 constexpr std::uint16_t flag_failed = 1;
+constexpr std::uint16_t flag_registers = 2;
 
 struct Header {
     std::uint32_t magic;
@@ -46,6 +47,13 @@ struct DispatchRecord {
     ScratchRing scratch;
 };
 static_assert(sizeof(DispatchRecord) == 144);
+
+// Behind the record of a dispatch with flag_registers.
+struct RegisterRecord {
+    std::array<std::uint32_t, 16> user_data;
+    Coordinates start;
+};
+static_assert(sizeof(RegisterRecord) == 76);
 
 struct WorkgroupRecord {
     std::uint32_t linear;
@@ -108,7 +116,8 @@ DispatchRecord record_of(const Dispatch& dispatch) {
     record.rsrc3 = dispatch.program.rsrc3;
     record.properties = dispatch.program.properties;
     record.kernarg_preload = dispatch.program.kernarg_preload;
-    record.flags = dispatch.failed ? flag_failed : 0;
+    record.flags = static_cast<std::uint16_t>((dispatch.failed ? flag_failed : 0) |
+                                              (dispatch.aql.registers ? flag_registers : 0));
     record.next = dispatch.next;
     record.done = dispatch.done;
     record.workgroups = static_cast<std::uint32_t>(dispatch.saved.size());
@@ -171,14 +180,23 @@ bool read_workgroup(Reader& reader, Dispatch& dispatch) {
 std::unique_ptr<Dispatch> read_dispatch(Reader& reader, unsigned queue_slot,
                                         const WorkgroupShare& share) {
     DispatchRecord record{};
-    if (!reader.read(record) || record.reserved != 0 || (record.flags & ~flag_failed) != 0) {
+    if (!reader.read(record) || record.reserved != 0 ||
+        (record.flags & ~(flag_failed | flag_registers)) != 0) {
         return nullptr;
     }
     auto dispatch = std::make_unique<Dispatch>();
     dispatch->queue_slot = queue_slot;
     dispatch->share = share;
-    dispatch->aql = {record.packet_index, record.packet_va, record.packet, record.amd_queue_va,
-                     record.scratch};
+    dispatch->aql = {record.packet_index, record.packet_va, record.packet,
+                     record.amd_queue_va, record.scratch,   std::nullopt};
+    if ((record.flags & flag_registers) != 0) {
+        RegisterRecord registers{};
+        if (!reader.read(registers)) {
+            return nullptr;
+        }
+        dispatch->aql.registers = {record.entry, record.rsrc1,        record.rsrc2,
+                                   record.rsrc3, registers.user_data, registers.start};
+    }
     dispatch->program = {record.entry, record.rsrc1,      record.rsrc2,
                          record.rsrc3, record.properties, record.kernarg_preload};
     dispatch->failed = (record.flags & flag_failed) != 0;
@@ -231,6 +249,9 @@ std::vector<std::byte> encode_control_stack(const DispatchList& dispatches) {
     append(bytes, header);
     for (const auto& dispatch : dispatches) {
         append(bytes, record_of(*dispatch));
+        if (const auto& registers = dispatch->aql.registers) {
+            append(bytes, RegisterRecord{registers->user_data, registers->start});
+        }
         for (const SavedWorkgroup& group : dispatch->saved) {
             append_workgroup(bytes, group);
         }

@@ -2,6 +2,8 @@
 // Kernel descriptors. LLVM's AMDGPUUsage, "Kernel Descriptor", gfx942 column.
 #include "model/sq/program.hpp"
 
+#include "model/sq/shader_array.hpp"
+
 #include <array>
 #include <cstring>
 
@@ -27,7 +29,8 @@ const char* Program::problem() const {
     if ((rsrc1 >> 20 & 1) != 0 || (rsrc1 >> 22 & 1) != 0) {
         return "kernel descriptor: PRIV or DEBUG_MODE set";
     }
-    if ((rsrc2 >> 24 & 0x7f) != 0 || (rsrc2 >> 13 & 3) != 0) {
+    // Bit 13, the exception of an address watch, is allowed: no watch is set.
+    if ((rsrc2 >> 24 & 0x7f) != 0 || (rsrc2 >> 14 & 1) != 0) {
         return "kernel descriptor: floating point or memory exceptions not modelled";
     }
     constexpr unsigned modelled = property::dispatch_ptr | property::queue_ptr |
@@ -52,6 +55,17 @@ const char* Program::problem() const {
         return "kernel descriptor: user SGPRs do not fit";
     }
     return nullptr;
+}
+
+const char* load_program(const RegisterDispatch& registers, Program& program) {
+    program = {.entry = registers.entry,
+               .rsrc1 = registers.rsrc1,
+               .rsrc2 = registers.rsrc2,
+               .rsrc3 = registers.rsrc3};
+    if (program.user_sgprs() > registers.user_data.size()) {
+        return "more user SGPRs than COMPUTE_USER_DATA registers";
+    }
+    return program.problem();
 }
 
 const char* load_program(isa::AddressSpace& memory, unsigned vmid, std::uint64_t kernel_object,

@@ -6,6 +6,10 @@
 
 #include <cstdint>
 
+namespace vgpu {
+struct RegisterDispatch;
+}
+
 namespace vgpu::sq {
 
 struct Program {
@@ -49,6 +53,9 @@ inline constexpr unsigned flat_scratch_init = 1U << 5;
 inline constexpr unsigned private_segment_size = 1U << 6;
 inline constexpr unsigned uses_dynamic_stack = 1U << 11; // for the runtime only
 } // namespace property
+
+// What the registers say. Null, or what is wrong.
+const char* load_program(const RegisterDispatch& registers, Program& program);
 
 // Reads the kernel descriptor. Null, or what is wrong; `memory_fault` tells an access failed.
 const char* load_program(isa::AddressSpace& memory, unsigned vmid, std::uint64_t kernel_object,

@@ -57,8 +57,10 @@ bool ShaderArray::dispatch(unsigned number, const AqlDispatch& aql) {
     const std::uint64_t kernel_object = aql.packet[8] | static_cast<std::uint64_t>(aql.packet[9])
                                                             << 32;
     bool memory_fault = false;
-    const char* problem = load_program(state_->space, slot->queue.vmid, kernel_object,
-                                       dispatch->program, memory_fault);
+    const char* problem = aql.registers
+                              ? load_program(*aql.registers, dispatch->program)
+                              : load_program(state_->space, slot->queue.vmid, kernel_object,
+                                             dispatch->program, memory_fault);
     if (problem == nullptr) {
         problem = prepare_dispatch(*dispatch);
     }

@@ -40,7 +40,18 @@ struct ScratchRing {
     std::uint32_t wave_bytes = 0;
 };
 
-// A 64-byte AQL kernel dispatch packet, and where it came from.
+// What COMPUTE_* registers say of a dispatch that no kernel descriptor does.
+struct RegisterDispatch {
+    std::uint64_t entry = 0; // COMPUTE_PGM, as a byte address
+    std::uint32_t rsrc1 = 0;
+    std::uint32_t rsrc2 = 0;
+    std::uint32_t rsrc3 = 0;
+    std::array<std::uint32_t, 16> user_data{}; // for the first SGPRs
+    sq::Coordinates start{};                   // id of the first workgroup
+};
+
+// A 64-byte AQL kernel dispatch packet, and where it came from. When registers describe the
+// dispatch, the packet has its sizes and nothing else.
 struct AqlDispatch {
     std::uint64_t packet_index = 0; // read_dispatch_id of the packet
     std::uint64_t packet_va = 0;    // its address in the ring, for kernels that ask for it
@@ -48,6 +59,7 @@ struct AqlDispatch {
     // amd_queue_t address for kernels that ask for it, 0 when unknown
     std::uint64_t amd_queue_va = 0;
     ScratchRing scratch; // of the queue; for packets with a private segment
+    std::optional<RegisterDispatch> registers;
 };
 
 // How running waves end. Encoded by the CP from CP_HQD_DEQUEUE_REQUEST or UNMAP_QUEUES.

@@ -58,6 +58,11 @@ void init_sgprs(Wave& wave, const Dispatch& dispatch, const Coordinates& at) {
     const AqlDispatch& aql = dispatch.aql;
     const auto wants = [&](unsigned bit) { return (program.properties & bit) != 0; };
     SgprWriter out(wave.state.sgpr);
+    if (aql.registers) {
+        for (unsigned i = 0; i < program.user_sgprs(); ++i) {
+            out.word(aql.registers->user_data.at(i));
+        }
+    }
     if (wants(property::dispatch_ptr)) {
         out.pair(aql.packet_va);
     }
@@ -79,7 +84,8 @@ void init_sgprs(Wave& wave, const Dispatch& dispatch, const Coordinates& at) {
     out.skip_to(program.user_sgprs());
     for (unsigned dimension = 0; dimension < 3; ++dimension) {
         if (program.workgroup_id(dimension)) {
-            out.word(at.at(dimension));
+            const Coordinates start = aql.registers ? aql.registers->start : Coordinates{};
+            out.word(start.at(dimension) + at.at(dimension));
         }
     }
     if (program.workgroup_info()) {
