@@ -73,24 +73,36 @@ static uint64_t gpu_address(const void *p)
 	return (uintptr_t)p;
 }
 
-static int job_init(struct job *job, struct aql_queue *queue, const struct gpu_image *image)
+const void *job_kernarg(const struct job *job)
+{
+	return shared_of(job)->args;
+}
+
+struct aql_signal *job_signal(const struct job *job)
+{
+	return &shared_of(job)->signal;
+}
+
+static int job_init(struct job *job, struct kfd_device *dev, const struct gpu_image *image)
 {
 	int ret;
 
-	job->queue = queue;
-	ret = gpu_program_load(queue->dev, image, &job->program);
+	job->dev = dev;
+	ret = gpu_program_load(dev, image, &job->program);
 	if (!ret)
-		ret = kfd_buffer_alloc(queue->dev, KFD_IN_SYSTEM, sizeof(struct job_shared),
-				       &job->shared);
+		ret = kfd_buffer_alloc(dev, KFD_IN_SYSTEM, sizeof(struct job_shared), &job->shared);
 	if (!ret)
-		ret = kfd_buffer_alloc(queue->dev, KFD_IN_VRAM, sizeof(struct job_ledger),
-				       &job->ledger);
-	if (ret)
+		ret = kfd_buffer_alloc(dev, KFD_IN_VRAM, sizeof(struct job_ledger), &job->ledger);
+	if (ret) {
 		job_free(job);
-	return ret;
+		return ret;
+	}
+	job_signal(job)->kind = 1;
+	job_signal(job)->value = 1;
+	return 0;
 }
 
-static void job_dispatch(struct job *job)
+static void job_dispatch(struct job *job, struct aql_queue *queue)
 {
 	struct job_shared *shared = shared_of(job);
 	struct aql_dispatch dispatch = {
@@ -102,9 +114,7 @@ static void job_dispatch(struct job *job)
 		.signal = &shared->signal,
 	};
 
-	shared->signal.kind = 1;
-	shared->signal.value = 1;
-	aql_queue_dispatch(job->queue, &dispatch);
+	aql_queue_dispatch(queue, &dispatch);
 }
 
 int count_job_start(struct job *job, struct aql_queue *queue, uint32_t num_workgroups)
@@ -115,7 +125,7 @@ int count_job_start(struct job *job, struct aql_queue *queue, uint32_t num_workg
 	memset(job, 0, sizeof(*job));
 	if (num_workgroups > GROUPS_MAX)
 		return -EINVAL;
-	ret = job_init(job, queue, &gpu_image_count);
+	ret = job_init(job, queue->dev, &gpu_image_count);
 	if (ret)
 		return ret;
 	job->num_workgroups = num_workgroups;
@@ -125,12 +135,12 @@ int count_job_start(struct job *job, struct aql_queue *queue, uint32_t num_workg
 	shared->count.results = gpu_address(shared->count_results);
 	shared->count.stop = gpu_address(&shared->stop);
 	shared->count.iterations_max = JOB_ITERATIONS_MAX;
-	job_dispatch(job);
+	job_dispatch(job, queue);
 	return 0;
 }
 
-int checksum_job_start(struct job *job, struct aql_queue *queue, uint32_t num_workgroups,
-		       uint32_t waves)
+int checksum_job_prepare(struct job *job, struct kfd_device *dev, uint32_t num_workgroups,
+			 uint32_t waves)
 {
 	struct job_shared *shared;
 	int ret;
@@ -138,7 +148,7 @@ int checksum_job_start(struct job *job, struct aql_queue *queue, uint32_t num_wo
 	memset(job, 0, sizeof(*job));
 	if (num_workgroups > GROUPS_MAX || waves % 2 || waves * WAVE_SIZE > GROUP_SIZE_MAX)
 		return -EINVAL;
-	ret = job_init(job, queue, &gpu_image_checksum);
+	ret = job_init(job, dev, &gpu_image_checksum);
 	if (ret)
 		return ret;
 	job->num_workgroups = num_workgroups;
@@ -152,8 +162,17 @@ int checksum_job_start(struct job *job, struct aql_queue *queue, uint32_t num_wo
 	shared->checksum.tickets = gpu_address(ledger_of(job)->tickets);
 	shared->checksum.iterations_max = JOB_ITERATIONS_MAX;
 	shared->checksum.workgroup_size = job->workgroup_size;
-	job_dispatch(job);
 	return 0;
+}
+
+int checksum_job_start(struct job *job, struct aql_queue *queue, uint32_t num_workgroups,
+		       uint32_t waves)
+{
+	int ret = checksum_job_prepare(job, queue->dev, num_workgroups, waves);
+
+	if (!ret)
+		job_dispatch(job, queue);
+	return ret;
 }
 
 int busy_queue_create(struct kfd_device *dev, struct aql_queue *queue, struct job *job,
@@ -360,7 +379,7 @@ bool job_ends_right(struct job *job, unsigned int timeout_ms)
 
 void job_free(struct job *job)
 {
-	struct kfd_device *dev = job->queue->dev;
+	struct kfd_device *dev = job->dev;
 
 	gpu_program_free(dev, &job->program);
 	kfd_buffer_free(dev, &job->shared);

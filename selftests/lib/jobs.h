@@ -17,7 +17,7 @@
 #define JOB_ITERATIONS_MAX 0x3fffffffu
 
 struct job {
-	struct aql_queue *queue;
+	struct kfd_device *dev;
 	struct gpu_program program;
 	struct kfd_buffer shared;	/* arguments, signal, what both sides poll */
 	struct kfd_buffer ledger;
@@ -32,6 +32,15 @@ int count_job_start(struct job *job, struct aql_queue *queue, uint32_t num_workg
 /* Workgroups of waves * 64 work items; waves is even, at most 8. */
 int checksum_job_start(struct job *job, struct aql_queue *queue, uint32_t num_workgroups,
 		       uint32_t waves);
+
+/*
+ * The same without a queue: the caller dispatches job->program with job_kernarg() and sets the
+ * value of job_signal() to 0 at its end.
+ */
+int checksum_job_prepare(struct job *job, struct kfd_device *dev, uint32_t num_workgroups,
+			 uint32_t waves);
+const void *job_kernarg(const struct job *job);
+struct aql_signal *job_signal(const struct job *job);
 
 /*
  * A new queue with a checksum job of two waves a workgroup, all of which have made
