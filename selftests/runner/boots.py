@@ -26,6 +26,8 @@ class Boot:
     schedule: list[int]
     allow_dmesg: list[str]
     add: list[str]
+    vram: list[int]
+    memory: list[int]
     xccs: list[int]
     gpus: list[int]
     cpus: list[int]
@@ -43,7 +45,7 @@ class Boot:
     gpu: bool = True
     must_fail: bool = False
 
-    REPEATED = ("param", "kernel_param", "fault", "vgpu", "schedule", "allow_dmesg", "add", "xccs", "gpus", "cpus")
+    REPEATED = ("param", "kernel_param", "fault", "vgpu", "schedule", "vram", "memory", "allow_dmesg", "add", "xccs", "gpus", "cpus")
 
 
 def load(paths: list[Path]) -> list[Boot]:

@@ -29,7 +29,6 @@ constexpr int exit_usage = 2;
 constexpr int exit_unmodelled = 3;
 constexpr int exit_harmless = 4;
 
-constexpr std::uint64_t vram_bytes = 1ULL << 30;
 // Between two looks at the socket. Small enough that a register read is answered in well under
 // a millisecond while waves run, large enough that poll() costs little.
 constexpr std::uint64_t slice_wave_instructions = 2000;
@@ -40,6 +39,7 @@ struct Options {
     std::string summary;
     std::vector<std::string> faults;
     unsigned xccs = 1;
+    std::uint64_t vram_gib = 1;
 };
 
 int fail(const Error& error) {
@@ -125,7 +125,7 @@ int run(const Options& options) {
     if (!options.trace.empty())
         if (const auto opened = journal.open_trace(options.trace); !opened)
             return fail(opened.error());
-    auto vram = pci::Vram::create(vram_bytes);
+    auto vram = pci::Vram::create(options.vram_gib << 30);
     if (!vram)
         return fail(vram.error());
     fault::FaultInjector faults(std::move(specs), journal);
@@ -171,6 +171,8 @@ int main(int argc, char** argv) {
         ->allow_extra_args(false);
     app.add_option("--xccs", options.xccs, "accelerator dies: 1, 4 or 8")
         ->check(CLI::IsMember({1, 4, 8}));
+    app.add_option("--vram", options.vram_gib, "GiB of VRAM: 1, 2, 4, 8 or 16")
+        ->check(CLI::IsMember({1, 2, 4, 8, 16}));
     app.add_option("--summary", options.summary, "file for counters, JSON");
     try {
         app.parse(argc, argv);
