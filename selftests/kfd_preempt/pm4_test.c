@@ -351,4 +351,82 @@ TEST_F(pm4, update_queue_changes_nothing_that_the_packets_set)
 	EXPECT_TRUE(ran_times(self, 1));
 }
 
+/* A queue whose doorbell the CPU never writes, with a dispatch in its ring. */
+struct waiting {
+	struct pm4_queue queue;
+	struct kfd_buffer doorbells;
+	volatile uint64_t *doorbell;	/* for the GPU */
+};
+
+static int waiting_create(struct waiting *waiting, FIXTURE_DATA(pm4) *self)
+{
+	struct pm4_queue *queue = &waiting->queue;
+	int ret = pm4_queue_create(&self->dev, queue);
+
+	if (!ret)
+		ret = kfd_doorbells_alloc(&self->dev, &waiting->doorbells);
+	if (ret)
+		return ret;
+	waiting->doorbell = (volatile uint64_t *)((char *)waiting->doorbells.addr +
+		(uintptr_t)queue->doorbell % waiting->doorbells.bytes);
+	set_whereabouts(&queue->stream, self);
+	pm4_dispatch_direct(&queue->stream, WORKGROUPS);
+	release(&queue->stream, &self->shared->done);
+	return 0;
+}
+
+static void waiting_destroy(struct __test_metadata *_metadata, struct waiting *waiting)
+{
+	struct kfd_device *dev = waiting->queue.dev;
+
+	EXPECT_EQ(0, pm4_queue_destroy(&waiting->queue));
+	kfd_buffer_free(dev, &waiting->doorbells);
+}
+
+TEST_F(pm4, packet_rings_the_doorbell_of_another_queue)
+{
+	struct pm4_stream *ring = &self->queue.stream;
+	struct waiting waiting;
+
+	ASSERT_EQ(0, waiting_create(&waiting, self));
+	sleep_us(50000);
+	EXPECT_TRUE(ran_times(self, 0));
+	pm4_write_data(ring, (volatile uint32_t *)waiting.doorbell,
+		       (uint32_t)waiting.queue.stream.written);
+	pm4_submit(&self->queue);
+	EXPECT_TRUE(aql_signal_wait(&self->shared->done, LONG_MS));
+	EXPECT_TRUE(ran_times(self, 1));
+	waiting_destroy(_metadata, &waiting);
+}
+
+/* count.s ends with a store of its iterations: as many as the other queue has dwords. */
+TEST_F(pm4, wave_rings_the_doorbell_of_another_queue)
+{
+	struct {
+		uint64_t counters, results, stop;
+		uint32_t iterations_max;
+	} *args = (void *)&self->shared->indirect_buffer[0];
+	struct pm4_stream *ring = &self->queue.stream;
+	struct gpu_program count;
+	struct waiting waiting;
+
+	ASSERT_EQ(0, waiting_create(&waiting, self));
+	ASSERT_EQ(0, gpu_program_load(&self->dev, &gpu_image_count, &count));
+	args->counters = (uintptr_t)&self->shared->indirect_buffer[64];
+	args->results = (uintptr_t)waiting.doorbell;
+	args->stop = (uintptr_t)&self->shared->gate;
+	args->iterations_max = (uint32_t)waiting.queue.stream.written;
+	pm4_set_dispatch(ring, &(struct pm4_dispatch){
+		.kernel_object = count.code.addr,
+		.kernarg = args,
+		.workgroup_size = 64,
+	});
+	pm4_dispatch_direct(ring, 1);
+	pm4_submit(&self->queue);
+	EXPECT_TRUE(aql_signal_wait(&self->shared->done, LONG_MS));
+	EXPECT_TRUE(ran_times(self, 1));
+	waiting_destroy(_metadata, &waiting);
+	gpu_program_free(&self->dev, &count);
+}
+
 TEST_HARNESS_MAIN

@@ -23,6 +23,8 @@
 #define DEBUGGER_BYTES_ALIGN 64
 
 #define PAGE_BYTES 4096ul
+/* A process has two pages of doorbells on gfx9 (KFD_DOORBELL_PER_PROCESS). */
+#define DOORBELL_BYTES 8192ul
 
 static uint64_t align_up(uint64_t value, uint64_t unit)
 {
@@ -198,15 +200,15 @@ static uint32_t placement_flags(enum kfd_placement placement)
 	return flags | KFD_IOC_ALLOC_MEM_FLAGS_VRAM | KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC;
 }
 
-int kfd_buffer_alloc(struct kfd_device *dev, enum kfd_placement placement,
-		     size_t bytes, struct kfd_buffer *buf)
+/* Reserves an address for both and gives the GPU memory there. */
+static int alloc_for_gpu(struct kfd_device *dev, uint32_t flags, size_t bytes,
+			 struct kfd_buffer *buf, uint64_t *mmap_offset)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args alloc = {};
 	struct kfd_ioctl_map_memory_to_gpu_args map = {};
 	int ret;
 
 	buf->bytes = align_up(bytes, PAGE_BYTES);
-	/* Reserves the address: it is the GPU's address as well. */
 	buf->addr = mmap(NULL, buf->bytes, PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (buf->addr == MAP_FAILED)
@@ -215,32 +217,53 @@ int kfd_buffer_alloc(struct kfd_device *dev, enum kfd_placement placement,
 	alloc.va_addr = (uintptr_t)buf->addr;
 	alloc.size = buf->bytes;
 	alloc.gpu_id = dev->gpu_id;
-	alloc.flags = placement_flags(placement);
+	alloc.flags = flags;
 	ret = kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &alloc);
 	if (ret)
 		goto unmap;
 	buf->handle = alloc.handle;
+	*mmap_offset = alloc.mmap_offset;
 
-	if (mmap(buf->addr, buf->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-		 dev->render_fd, (off_t)alloc.mmap_offset) == MAP_FAILED) {
-		ret = -errno;
-		goto free;
-	}
 	map.handle = alloc.handle;
 	map.device_ids_array_ptr = (uintptr_t)&dev->gpu_id;
 	map.n_devices = 1;
 	ret = kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_MAP_MEMORY_TO_GPU, &map);
-	if (ret)
-		goto free;
-	memset(buf->addr, 0, buf->bytes);
-	return 0;
-free:
+	if (!ret)
+		return 0;
 	kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
 		  &(struct kfd_ioctl_free_memory_of_gpu_args){ .handle = alloc.handle });
 unmap:
 	munmap(buf->addr, buf->bytes);
 	buf->addr = NULL;
 	return ret;
+}
+
+int kfd_buffer_alloc(struct kfd_device *dev, enum kfd_placement placement,
+		     size_t bytes, struct kfd_buffer *buf)
+{
+	uint64_t mmap_offset;
+	int ret = alloc_for_gpu(dev, placement_flags(placement), bytes, buf, &mmap_offset);
+
+	if (ret)
+		return ret;
+	if (mmap(buf->addr, buf->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		 dev->render_fd, (off_t)mmap_offset) == MAP_FAILED) {
+		ret = -errno;
+		kfd_buffer_free(dev, buf);
+		return ret;
+	}
+	memset(buf->addr, 0, buf->bytes);
+	return 0;
+}
+
+int kfd_doorbells_alloc(struct kfd_device *dev, struct kfd_buffer *buf)
+{
+	uint64_t mmap_offset;
+
+	return alloc_for_gpu(dev, (uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE |
+			     KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL |
+			     KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE, DOORBELL_BYTES, buf,
+			     &mmap_offset);
 }
 
 void kfd_buffer_free(struct kfd_device *dev, struct kfd_buffer *buf)
@@ -259,9 +282,6 @@ void kfd_buffer_free(struct kfd_device *dev, struct kfd_buffer *buf)
 	kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &release);
 	buf->addr = NULL;
 }
-
-/* A process has two pages of doorbells on gfx9 (KFD_DOORBELL_PER_PROCESS). */
-#define DOORBELL_BYTES 8192ul
 
 /* Aligned to its size, so that a doorbell tells where the mapping begins. */
 int kfd_doorbell_map(struct kfd_device *dev, uint64_t offset, volatile uint64_t **doorbell)

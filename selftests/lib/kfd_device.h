@@ -47,6 +47,12 @@ int kfd_buffer_alloc(struct kfd_device *dev, enum kfd_placement placement,
 		     size_t bytes, struct kfd_buffer *buf);
 void kfd_buffer_free(struct kfd_device *dev, struct kfd_buffer *buf);
 
+/*
+ * The doorbells of this process where its GPU code can write them; for the CPU nothing is there.
+ * They are in the order of the mapping that kfd_doorbell_map() makes.
+ */
+int kfd_doorbells_alloc(struct kfd_device *dev, struct kfd_buffer *buf);
+
 /* ioctl() that returns a negative errno instead of -1; repeats after EINTR. */
 int kfd_ioctl(int fd, unsigned long cmd, void *arg);
 

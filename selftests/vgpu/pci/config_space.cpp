@@ -99,6 +99,14 @@ bool ConfigSpace::write(std::uint64_t offset, std::span<const std::byte> data) {
     return true;
 }
 
+std::uint64_t ConfigSpace::bar64(unsigned index) const {
+    constexpr std::size_t first_bar = 0x10;
+    constexpr std::uint64_t flags = 0xf;
+    std::uint64_t value = 0;
+    std::memcpy(&value, value_.data() + first_bar + 4 * index, sizeof value);
+    return value & ~flags;
+}
+
 bool ConfigSpace::take_mailbox_request() {
     const bool requested = mailbox_requested_;
     mailbox_requested_ = false;

@@ -23,6 +23,9 @@ public:
     // Read-only bits keep their value. False outside the space.
     bool write(std::uint64_t offset, std::span<const std::byte> data);
 
+    // Bus address of a 64-bit BAR, 0 while it has none.
+    std::uint64_t bar64(unsigned index) const;
+
     // True once after a write that initiated a function level reset.
     bool take_reset_request();
     // True once after a write that asked for the command in the fault mailbox to be run.

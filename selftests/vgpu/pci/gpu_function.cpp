@@ -171,6 +171,13 @@ std::byte* GpuFunction::system_memory(std::uint64_t bus_address, std::size_t byt
     return memory_.find(bus_address, bytes);
 }
 
+std::optional<std::uint64_t> GpuFunction::doorbell_offset(std::uint64_t bus_address) {
+    const std::uint64_t base = config_.bar64(region_doorbells);
+    if (base == 0 || bus_address < base || bus_address - base >= doorbell_bytes)
+        return std::nullopt;
+    return bus_address - base;
+}
+
 void GpuFunction::raise_msi() {
     constexpr std::uint64_t one = 1;
     // A full eventfd means that an interrupt is pending anyway.

@@ -49,6 +49,7 @@ public:
 
     // Host
     std::byte* system_memory(std::uint64_t bus_address, std::size_t bytes) override;
+    std::optional<std::uint64_t> doorbell_offset(std::uint64_t bus_address) override;
     void raise_msi() override;
 
 private:

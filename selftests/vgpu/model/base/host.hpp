@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace vgpu {
 
@@ -13,6 +14,10 @@ public:
 
     // Host address of guest memory [bus_address, +bytes), nullptr when it is not (wholly) RAM.
     virtual std::byte* system_memory(std::uint64_t bus_address, std::size_t bytes) = 0;
+    // Where in the doorbell BAR a bus address is, nothing when it is not in it.
+    virtual std::optional<std::uint64_t> doorbell_offset(std::uint64_t bus_address) {
+        return static_cast<void>(bus_address), std::nullopt;
+    }
     virtual void raise_msi() = 0;
 };
 

@@ -115,6 +115,16 @@ bool Device::run_queues() {
     return any;
 }
 
+// A wave or a packet may have written to the doorbell of a queue.
+bool Device::ring_own_doorbells() {
+    const auto writes = memory_.take_doorbells();
+    for (const DoorbellWindow::Write& write : writes) {
+        observer_.count("doorbells_by_the_gpu", 1);
+        write_doorbell(write.dword, write.value);
+    }
+    return !writes.empty();
+}
+
 Device::Activity Device::run(std::uint64_t wave_instructions) {
     if (faults_.hung())
         return Activity::idle;
@@ -127,7 +137,8 @@ Device::Activity Device::run(std::uint64_t wave_instructions) {
         observer_.count("wave_instructions", executed);
         clock_.advance(executed);
     }
-    bool progress = run_queues();
+    bool progress = ring_own_doorbells();
+    progress |= run_queues();
     bool polling = false;
     for (const auto& xcc : xccs_)
         polling |= xcc->cp.polling();

@@ -64,6 +64,7 @@ private:
 
     void set_power_on_values();
     bool run_queues();
+    bool ring_own_doorbells();
     void raise_vm_fault(const VmFault& fault);
 
     Observer& observer_;

@@ -140,6 +140,7 @@ void MemoryController::reset() {
     for (unsigned xcc = 0; xcc < registers_.xccs(); ++xcc)
         place_vram(gc::MC_VM_FB_LOCATION_BASE + xcc_offset(xcc),
                    gc::MC_VM_FB_LOCATION_TOP + xcc_offset(xcc));
+    doorbells_.clear();
     invalidate();
 }
 
@@ -156,8 +157,12 @@ void MemoryController::set_page_table_base(unsigned vmid, std::uint64_t base) {
 }
 
 std::byte* MemoryController::physical(PhysicalAddress target, std::size_t bytes) {
-    if (target.system)
-        return host_.system_memory(target.address, bytes);
+    if (target.system) {
+        if (std::byte* memory = host_.system_memory(target.address, bytes))
+            return memory;
+        const auto doorbell = host_.doorbell_offset(target.address);
+        return doorbell ? doorbells_.at(*doorbell, bytes) : nullptr;
+    }
     // Entries carry either an MC address or, with FB_OFFSET zero, an offset into VRAM.
     const std::uint64_t offset =
         target.address >= vram_mc_base ? target.address - vram_mc_base : target.address;

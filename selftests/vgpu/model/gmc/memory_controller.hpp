@@ -7,6 +7,7 @@
 #include "model/base/observer.hpp"
 #include "model/cp/cp_faults.hpp"
 #include "model/gmc/page_table.hpp"
+#include "model/nbio/doorbell_window.hpp"
 #include "model/regs/register_file.hpp"
 
 #include <array>
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 namespace vgpu {
 
@@ -94,6 +96,9 @@ public:
     bool store32(unsigned vmid, std::uint64_t va, std::uint32_t value);
     bool store64(unsigned vmid, std::uint64_t va, std::uint64_t value);
 
+    // What waves, packets and SDMA have written to the doorbell BAR since the last call.
+    std::vector<DoorbellWindow::Write> take_doorbells() { return doorbells_.take(); }
+
     // Registers at their power-on values; translations are void.
     void reset();
 
@@ -113,6 +118,7 @@ private:
     std::function<void(const VmFault&)> fault_handler_;
     std::array<std::uint16_t, vmid_count> pasids_{};
     ReadEntry read_entry_;
+    DoorbellWindow doorbells_;
     MemoryClient client_;
     // A VMID whose fault was told is not told of again before something changed in memory or the
     // driver has cleared the hub's status: a kernel of a thousand waves would flood the driver.
