@@ -437,6 +437,14 @@ TEST_F(Pm4Queue, indirect_buffer_in_another_is_reported) {
     expect_unmodelled("INDIRECT_BUFFER in an indirect buffer");
 }
 
+TEST_F(Pm4Queue, chained_indirect_buffer_is_reported) {
+    write(indirect_buffer(write_buffer({write_data(flag_va, 7)}) | 1U << 20));
+    submit();
+    run_for_a_while();
+    expect_unmodelled("INDIRECT_BUFFER that is chained");
+    EXPECT_NE(flag(), 7);
+}
+
 TEST_F(Pm4Queue, reset_drops_the_dispatch) {
     write(registers());
     write(dispatch(1));

@@ -8,6 +8,7 @@ namespace vgpu {
 namespace {
 
 constexpr std::uint32_t indirect_buffer_dwords = 4; // with its header
+constexpr std::uint32_t chained = 1U << 20;         // in its last dword
 
 constexpr bool is_indirect_buffer(const pm4::Header& header) {
     return !header.filler &&
@@ -110,6 +111,10 @@ bool Pm4UserQueue::enter_buffer(std::span<const std::uint32_t> body) {
     }
     if (body.size() + 1 != indirect_buffer_dwords) {
         fail("INDIRECT_BUFFER of another length");
+        return false;
+    }
+    if ((body[2] & chained) != 0) {
+        fail("INDIRECT_BUFFER that is chained");
         return false;
     }
     const auto buffer = pm4::decode_indirect_buffer(body);
