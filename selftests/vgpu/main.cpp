@@ -38,6 +38,7 @@ struct Options {
     std::string trace;
     std::string summary;
     std::vector<std::string> faults;
+    std::optional<std::uint64_t> schedule;
     unsigned xccs = 1;
     std::uint64_t vram_gib = 1;
 };
@@ -144,6 +145,8 @@ int run(const Options& options) {
     device = &function.device();
     faults.on_change([&function] { function.device().memory_map_changed(); });
     function.device().follow_clock(now_ticks);
+    if (options.schedule)
+        function.device().follow_schedule(*options.schedule);
 
     auto listener = vfu::Listener::listen(options.socket);
     if (!listener)
@@ -169,6 +172,9 @@ int main(int argc, char** argv) {
     app.add_option("--trace", options.trace, "file for one line an event");
     app.add_option("--fault", options.faults, "fault to inject, may be repeated")
         ->allow_extra_args(false);
+    app.add_option("--schedule", options.schedule,
+                   "seed that chooses when asynchronous things happen (default: as early as they "
+                   "can)");
     app.add_option("--xccs", options.xccs, "accelerator dies: 1, 4 or 8")
         ->check(CLI::IsMember({1, 4, 8}));
     app.add_option("--vram", options.vram_gib, "GiB of VRAM: 1, 2, 4, 8 or 16")

@@ -9,7 +9,11 @@
 #include "model/cp/amd_queue.hpp"
 #include "model/regs/xcc_aperture.hpp"
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace vgpu {
 namespace {
@@ -448,6 +452,81 @@ TEST_F(Partition, packets_of_an_xcc_reach_its_own_registers) {
     gpu.ring_doorbell(queue);
     EXPECT_EQ(gpu.device.read_register(xcc_offset(xcc) + reg::gc::SCRATCH_REG0), 0xdead'beefU);
     EXPECT_EQ(gpu.device.read_register(reg::gc::SCRATCH_REG0), 0U);
+}
+
+// Stops and resumes, one after the other; a schedule chooses when each of them is done on each XCC.
+class Stops : public Partition {
+public:
+    struct Outcome {
+        unsigned early = 0; // fences that were written while the queue was in its slot
+        bool right = false; // every workgroup of every dispatch ran once
+        std::vector<std::string> events;
+    };
+
+    static Outcome of(std::optional<std::uint64_t> seed, std::string_view fault = {}) {
+        Stops stops;
+        if (seed)
+            stops.gpu.device.follow_schedule(*seed);
+        if (!fault.empty())
+            stops.gpu.arm(fault);
+        stops.SetUp();
+        return stops.make();
+    }
+
+private:
+    static constexpr unsigned rounds = 12;
+
+    void TestBody() override {}
+
+    // False when it does not come about.
+    template <class Condition> bool run_until(Condition condition) {
+        for (unsigned i = 0; i < 5000; ++i) {
+            if (condition())
+                return true;
+            gpu.device.run(400);
+        }
+        return condition();
+    }
+    Outcome make() {
+        Outcome outcome;
+        bool proceeds = true;
+        for (unsigned round = 1; round <= rounds && proceeds; ++round) {
+            dispatch(xccs); // a CWSR area has room for one wave
+            for (unsigned i = 0; i < round; ++i)
+                gpu.device.run(400);
+            for (unsigned i = 0; i < round % xccs; ++i)
+                open_gate(i);
+            unmap(round);
+            proceeds = run_until([&] { return gpu.get<std::uint64_t>(fence) == round; });
+            bool in_slot = false;
+            for (unsigned xcc = 0; xcc < xccs; ++xcc)
+                in_slot |= active(xcc);
+            outcome.early += in_slot ? 1 : 0;
+            map();
+            open_all_gates();
+            proceeds &= run_until([&] { return completed() == round && read_index() == round; });
+            std::memset(gpu.vram.data() + process.page(11), 0, 4 * xccs);
+        }
+        outcome.right = proceeds && gpu.observer.unknown.empty();
+        for (unsigned i = 0; i < xccs; ++i)
+            outcome.right &= counter(i) == rounds * (0x100 + (i + 3) % xccs);
+        outcome.events = std::move(gpu.observer.events);
+        return outcome;
+    }
+};
+
+TEST(PartitionSchedule, no_order_loses_or_repeats_work) {
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+        const auto outcome = Stops::of(seed);
+        EXPECT_TRUE(outcome.right) << "seed " << seed;
+        EXPECT_EQ(outcome.early, 0U) << "seed " << seed;
+    }
+}
+
+TEST(PartitionSchedule, seed_replays_exactly) {
+    const auto first = Stops::of(3);
+    EXPECT_EQ(Stops::of(3).events, first.events);
+    EXPECT_NE(Stops::of(4).events, first.events);
 }
 
 TEST(Discovery, lists_each_xcc) {

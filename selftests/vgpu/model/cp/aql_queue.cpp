@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 namespace vgpu {
 namespace {
@@ -121,6 +122,40 @@ void AqlQueue::begin_stop() {
 }
 
 void AqlQueue::dispatch_completed(std::uint64_t packet_index) {
+    const Schedule::Step at = unit_.schedule.later(Schedule::Kind::completion);
+    if (unit_.schedule.reached(at))
+        report_completion(packet_index);
+    else
+        late_.push_back({packet_index, at});
+}
+
+bool AqlQueue::report_late() {
+    bool any = false;
+    for (std::size_t i = 0; i < late_.size();) {
+        if (!unit_.schedule.reached(late_[i].at)) {
+            ++i;
+            continue;
+        }
+        const std::uint64_t packet_index = late_[i].packet_index;
+        late_.erase(late_.begin() + static_cast<std::ptrdiff_t>(i));
+        report_completion(packet_index);
+        any = true;
+    }
+    if (read_pointer_pending_ && unit_.schedule.reached(read_pointer_at_)) {
+        report_read_pointer();
+        any = true;
+    }
+    return any;
+}
+
+void AqlQueue::report_all() {
+    for (const Late& late : std::exchange(late_, {}))
+        report_completion(late.packet_index);
+    if (read_pointer_pending_)
+        report_read_pointer();
+}
+
+void AqlQueue::report_completion(std::uint64_t packet_index) {
     if (packet_index < read_ || packet_index >= next_ || done_.contains(packet_index)) {
         unit_.observer.unmodelled("aql", "completion of a packet that is not in flight");
         return;
@@ -162,10 +197,18 @@ void AqlQueue::retire(std::uint64_t index) {
     while (done_.erase(read_) != 0)
         ++read_;
     hqd_.registers[hqd::pq_rptr] = low_half(read_ * 16);
-    const std::uint64_t report = hqd_.pair(hqd::rptr_report);
-    const std::uint64_t now = consumed();
-    if (now != before && report != 0)
-        unit_.memory.store64(vmid_, report, now);
+    if (consumed() == before || read_pointer_pending_)
+        return;
+    read_pointer_at_ = unit_.schedule.later(Schedule::Kind::read_pointer);
+    read_pointer_pending_ = !unit_.schedule.reached(read_pointer_at_);
+    if (!read_pointer_pending_)
+        report_read_pointer();
+}
+
+void AqlQueue::report_read_pointer() {
+    read_pointer_pending_ = false;
+    if (const std::uint64_t report = hqd_.pair(hqd::rptr_report); report != 0)
+        unit_.memory.store64(vmid_, report, consumed());
 }
 
 std::vector<std::byte> AqlQueue::control_stack(std::span<const std::byte> shader_part) const {
@@ -202,6 +245,7 @@ bool AqlQueue::restore(std::span<const std::byte> control_stack) {
 }
 
 void AqlQueue::drop_in_flight() {
+    late_.clear();
     while (read_ < next_) {
         // Tells the other XCCs that nobody completes it any more.
         if (const auto packet = shared() ? load(read_) : std::nullopt)

@@ -4,6 +4,7 @@
 
 #include "model/base/clock.hpp"
 #include "model/base/observer.hpp"
+#include "model/base/schedule.hpp"
 #include "model/cp/amd_queue.hpp"
 #include "model/cp/hqd.hpp"
 #include "model/cp/pm4_executor.hpp"
@@ -29,6 +30,7 @@ struct AqlSurroundings {
     XccInterrupts interrupts;
     Pm4Target& pm4;
     Clock& clock;
+    Schedule& schedule;
     Observer& observer;
 };
 
@@ -54,6 +56,11 @@ public:
     bool advance();
     // A dispatch that advance() or a restore started has ended.
     void dispatch_completed(std::uint64_t packet_index);
+    // Reports the ends of dispatches, and the read pointer, that a schedule delayed until now. True
+    // when there were any.
+    bool report_late();
+    // However long they were delayed: the queue leaves its slot.
+    void report_all();
 
     // A fault: new packets are not seen until doorbell() or until the queue is mapped anew.
     void ignore_writes() { ignores_writes_ = true; }
@@ -95,6 +102,8 @@ private:
     std::optional<Packet> load(std::uint64_t index);
     bool advance_vendor();
     std::uint64_t see_write();
+    void report_completion(std::uint64_t packet_index);
+    void report_read_pointer();
     bool complete(const Packet& packet);
     void retire(std::uint64_t index);
     void invalidate(const Packet& packet);
@@ -151,6 +160,13 @@ private:
     bool failed_ = false;   // a packet made no sense: nothing starts until the queue is mapped anew
     bool inactive_ = false; // asked user space for something by the inactive signal
     bool polling_ = false;
+    struct Late {
+        std::uint64_t packet_index = 0;
+        Schedule::Step at = 0;
+    };
+    std::vector<Late> late_; // dispatches whose end is not reported yet
+    bool read_pointer_pending_ = false;
+    Schedule::Step read_pointer_at_ = 0;
 };
 
 } // namespace vgpu

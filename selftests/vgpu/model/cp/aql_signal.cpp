@@ -66,6 +66,8 @@ void AqlQueue::report(const QueueError& error) {
         unit_.observer.event("aql", fmt::format("queue {:#x} stops at packet {}: code {:#x}",
                                                 hqd_.doorbell_dword(), next_, error.signal_value));
     (request ? inactive_ : failed_) = true;
+    if (read_pointer_pending_)
+        report_read_pointer(); // ROCr looks for the packet there
     const std::uint64_t signal_va =
         unit_.memory.read64(vmid_, amd_queue_va() + amd_queue::inactive_signal);
     if (signal_va != 0) {

@@ -43,6 +43,8 @@ bool CommandProcessor::doorbell(std::uint32_t dword, std::uint64_t value) {
             connection->aql->doorbell();
         else
             hqds_[slot].set_pair(hqd::pq_wptr, value);
+        if (unit_.schedule.reached(connection->looks_at))
+            connection->looks_at = unit_.schedule.later(Schedule::Kind::doorbell);
         run();
         return true;
     }
@@ -66,13 +68,18 @@ bool CommandProcessor::run() {
 
 bool CommandProcessor::run_slot(unsigned slot) {
     Connection& connection = *connections_[slot];
-    if (connection.stopping)
-        return finish_stop(slot);
+    bool progress = connection.aql && connection.aql->report_late();
+    if (connection.stopping && finish_stop(slot))
+        return true;
+    if (connection.stop_seen)
+        return progress;
+    const bool looks = unit_.schedule.reached(connection.looks_at);
     if (connection.aql)
-        return connection.aql->advance();
+        return (looks && connection.aql->advance()) || progress;
     if (connection.user_pm4)
-        return connection.user_pm4->advance();
-    fetch_ring(slot);
+        return looks && connection.user_pm4->advance();
+    if (looks)
+        fetch_ring(slot);
     return connection.pm4->run();
 }
 
@@ -278,6 +285,13 @@ Stall CommandProcessor::query_status(unsigned slot, const pm4::QueryStatus& pack
         return unit_.scheduler.query_status(packet);
     unit_.memory.store64(0, packet.address, packet.value);
     return {};
+}
+
+Stall CommandProcessor::delay_fence() {
+    const Schedule::Step at = unit_.schedule.later(Schedule::Kind::fence);
+    if (unit_.schedule.reached(at))
+        return {};
+    return [this, at] { return unit_.schedule.reached(at); };
 }
 
 void CommandProcessor::dispatch_completed(unsigned slot, std::uint64_t packet_index) {

@@ -4,6 +4,7 @@
 
 #include "model/base/clock.hpp"
 #include "model/base/observer.hpp"
+#include "model/base/schedule.hpp"
 #include "model/cp/aql_queue.hpp"
 #include "model/cp/cp_faults.hpp"
 #include "model/cp/hqd.hpp"
@@ -38,6 +39,7 @@ public:
         ShaderArray& shaders;
         Clock& clock;
         CpFaults& faults;
+        Schedule& schedule;
         Observer& observer;
     };
 
@@ -81,6 +83,7 @@ public:
     void map_queues(const pm4::MapQueues& packet) override;
     Stall unmap_queues(unsigned slot, const pm4::UnmapQueues& packet) override;
     Stall query_status(unsigned slot, const pm4::QueryStatus& packet) override;
+    Stall delay_fence() override;
 
     // For the scheduler
     bool connected(unsigned slot) const { return connections_[slot] != nullptr; }
@@ -123,6 +126,10 @@ private:
         bool skipped = false; // an UNMAP_QUEUES passed over it, and no runlist has mapped it since
         bool direct = false;  // the stop was asked for by CP_HQD_DEQUEUE_REQUEST
         bool follows = false; // another XCC acts on the ring's packets
+        Schedule::Step looks_at = 0;             // at its ring
+        Schedule::Step stops_at = 0;             // the CP takes note of `stopping`
+        bool stop_seen = false;                  // it has
+        std::optional<Schedule::Step> leaves_at; // once its waves are gone
 
         // It has waves on this XCC, which it takes along when it leaves.
         bool has_waves() const { return aql || user_pm4; }
@@ -160,6 +167,7 @@ private:
     void load_mqd(unsigned slot, std::uint64_t mqd, const pm4::MapQueues& packet, unsigned vmid);
     std::uint32_t mqd_field(unsigned slot, std::uint32_t dword);
     void restore(unsigned slot);
+    bool see_stop(unsigned slot);
     bool finish_stop(unsigned slot);
     void store_queue(unsigned slot, StopMode mode);
     void store_waves(unsigned slot);

@@ -3,6 +3,7 @@
 #include "model/cp/pm4_executor.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace vgpu {
 
@@ -108,7 +109,7 @@ bool Pm4Executor::execute_data(Opcode opcode, unsigned vmid, std::span<const std
     case Opcode::event_write:
         if (const auto packet = decode(pm4::decode_event_write, body)) {
             if (packet->waits_for_dispatches)
-                when_dispatches_done([] {});
+                when_dispatches_done({});
             return true;
         }
         return false;
@@ -207,32 +208,38 @@ bool Pm4Executor::release_mem(unsigned vmid, std::span<const std::uint32_t> body
     const auto decoded = decode(pm4::decode_release_mem, body);
     if (!decoded)
         return false;
-    when_dispatches_done([this, vmid, packet = *decoded] {
-        switch (packet.data_select) {
-        case 1:
-            target_.write_memory(vmid, packet.address, static_cast<std::uint32_t>(packet.data));
-            break;
-        case 2: target_.write_memory64(vmid, packet.address, packet.data); break;
-        case 3: target_.write_memory64(vmid, packet.address, target_.clock()); break;
-        default: break;
-        }
-        if (packet.interrupt)
-            target_.end_of_pipe(slot_, vmid, packet.context_id);
+    // How late it is, is chosen once the dispatches are done.
+    when_dispatches_done([this, vmid, packet = *decoded, late = std::optional<Stall>()]() mutable {
+        if (!late)
+            late = target_.delay_fence();
+        if (*late && !(*late)())
+            return false;
+        write_fence(vmid, packet);
+        return true;
     });
     return true;
 }
 
-void Pm4Executor::when_dispatches_done(std::function<void()> act) {
-    if (target_.dispatches_done(slot_)) {
-        act();
-        return;
+void Pm4Executor::write_fence(unsigned vmid, const pm4::ReleaseMem& packet) {
+    switch (packet.data_select) {
+    case 1:
+        target_.write_memory(vmid, packet.address, static_cast<std::uint32_t>(packet.data));
+        break;
+    case 2: target_.write_memory64(vmid, packet.address, packet.data); break;
+    case 3: target_.write_memory64(vmid, packet.address, target_.clock()); break;
+    default: break;
     }
-    stall_ = [this, act = std::move(act)] {
-        if (!target_.dispatches_done(slot_))
-            return false;
-        act();
-        return true;
+    if (packet.interrupt)
+        target_.end_of_pipe(slot_, vmid, packet.context_id);
+}
+
+void Pm4Executor::when_dispatches_done(Stall act) {
+    Stall stall = [this, act = std::move(act)] {
+        return target_.dispatches_done(slot_) && (!act || act());
     };
+    if (stall())
+        return;
+    stall_ = std::move(stall);
     polls_ = false;
 }
 

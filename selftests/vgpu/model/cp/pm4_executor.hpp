@@ -47,6 +47,8 @@ public:
     virtual Stall unmap_queues(unsigned slot, const pm4::UnmapQueues& packet) = 0;
     // The stall that ends when the fence is written; empty when it is.
     virtual Stall query_status(unsigned slot, const pm4::QueryStatus& packet) = 0;
+    // The stall before a RELEASE_MEM writes its data; empty when it does so at once.
+    virtual Stall delay_fence() { return {}; }
 };
 
 class Pm4Executor {
@@ -78,7 +80,7 @@ private:
     };
 
     void execute(std::uint8_t opcode, unsigned vmid, std::span<const std::uint32_t> body);
-    void when_dispatches_done(std::function<void()> act);
+    void when_dispatches_done(Stall act);
     bool dispatch(const pm4::Dispatch& packet);
     bool execute_data(pm4::Opcode opcode, unsigned vmid, std::span<const std::uint32_t> body);
     bool execute_scheduling(pm4::Opcode opcode, std::span<const std::uint32_t> body);
@@ -86,6 +88,7 @@ private:
     bool write_data(unsigned vmid, std::span<const std::uint32_t> body);
     bool wait_reg_mem(unsigned vmid, std::span<const std::uint32_t> body);
     bool release_mem(unsigned vmid, std::span<const std::uint32_t> body);
+    void write_fence(unsigned vmid, const pm4::ReleaseMem& packet);
     bool copy_data(unsigned vmid, std::span<const std::uint32_t> body);
 
     Pm4Target& target_;

@@ -59,6 +59,8 @@ void CommandProcessor::reset_queue(unsigned slot) {
     unit_.observer.count("queue_resets", 1);
     unit_.observer.event(actor_, fmt::format("reset queue {:#x}", hqds_[slot].doorbell_dword()));
     connection->stopping = StopMode::reset;
+    connection->stop_seen = true;
+    connection->leaves_at = 0;
     unit_.shaders.request_stop(slot, StopMode::reset);
     finish_stop(slot);
 }

@@ -70,6 +70,7 @@ void CommandProcessor::connect(unsigned slot, bool by_runlist) {
     saved_mqds_.erase(hqd.mqd());
     connections_[slot] = std::make_unique<Connection>();
     connections_[slot]->by_runlist = by_runlist;
+    connections_[slot]->looks_at = unit_.schedule.later(Schedule::Kind::map);
     if (unit_.observer.tracing())
         unit_.observer.event(actor_, fmt::format("map queue {:#x} to {} vmid {} mqd {:#x} {}",
                                                  hqd.doorbell_dword(), name_of(slot), hqd.vmid(),
@@ -97,10 +98,10 @@ void CommandProcessor::connect_aql(unsigned slot) {
                  mqd_field(slot, mqd_logic_xcc_id) % xccs, xccs};
     bind(slot, share);
     const std::uint32_t stride = xccs > 1 ? mqd_field(slot, mqd_stride) : 0;
-    connections_[slot]->aql.emplace(AqlSurroundings{unit_.memory, unit_.shaders, unit_.interrupts,
-                                                    *this, unit_.clock, unit_.observer},
-                                    slot, hqds_[slot],
-                                    AqlPartition{unit_.scheduler, unit_.xcc, stride, share});
+    connections_[slot]->aql.emplace(
+        AqlSurroundings{unit_.memory, unit_.shaders, unit_.interrupts, *this, unit_.clock,
+                        unit_.schedule, unit_.observer},
+        slot, hqds_[slot], AqlPartition{unit_.scheduler, unit_.xcc, stride, share});
     restore(slot);
 }
 
@@ -179,37 +180,55 @@ void CommandProcessor::begin_stop(unsigned slot, StopMode mode, bool direct) {
         // A reset overtakes a save that a time slice began.
         if (mode == StopMode::reset && !direct && !connection.direct) {
             connection.stopping = mode;
-            unit_.shaders.request_stop(slot, mode);
+            if (connection.stop_seen)
+                unit_.shaders.request_stop(slot, mode);
         }
         return;
     }
     connection.stopping = mode;
     connection.direct = direct;
+    connection.stops_at = unit_.schedule.later(Schedule::Kind::stop);
     if (unit_.observer.tracing())
         unit_.observer.event(actor_,
                              fmt::format("stop queue {:#x} {}{}", hqds_[slot].doorbell_dword(),
                                          name_of_mode(mode), direct ? " (dequeue request)" : ""));
+    see_stop(slot);
+}
+
+// Nothing of the queue starts from here on. False while the CP has not taken note of the request.
+bool CommandProcessor::see_stop(unsigned slot) {
+    Connection& connection = *connections_[slot];
+    if (connection.stop_seen || !unit_.schedule.reached(connection.stops_at))
+        return connection.stop_seen;
+    connection.stop_seen = true;
     if (!connection.has_waves())
-        return;
+        return true;
     if (connection.aql)
         connection.aql->begin_stop();
     else
         connection.user_pm4->begin_stop();
-    const StopRequest request = stop_request(slot, mode, direct);
+    const StopRequest request = stop_request(slot, *connection.stopping, connection.direct);
     if (request.save && !unit_.shaders.stopped(slot) && unit_.faults.waves_hang(request))
         unit_.shaders.ignore_save_requests(slot, true);
-    unit_.shaders.request_stop(slot, mode);
+    unit_.shaders.request_stop(slot, *connection.stopping);
     unit_.faults.stop_begins(request);
+    return true;
 }
 
 // Takes a stopped queue off its slot. False while waves are still on the hardware.
 bool CommandProcessor::finish_stop(unsigned slot) {
     Connection& connection = *connections_[slot];
-    if (connection.has_waves() && !unit_.shaders.stopped(slot))
+    if (!see_stop(slot) || (connection.has_waves() && !unit_.shaders.stopped(slot)))
         return false;
     if (unit_.faults.hung() ||
         (connection.has_waves() && unit_.faults.stop_held(global_slot(slot))))
         return false;
+    if (!connection.leaves_at)
+        connection.leaves_at = unit_.schedule.later(Schedule::Kind::leave);
+    if (!unit_.schedule.reached(*connection.leaves_at))
+        return false;
+    if (connection.aql)
+        connection.aql->report_all();
     store_queue(slot, *connection.stopping);
     disconnect(slot);
     return true;

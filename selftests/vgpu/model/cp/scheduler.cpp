@@ -217,12 +217,13 @@ Stall Scheduler::query_status(const pm4::QueryStatus& packet) {
             return {};
         }
     }
-    if (!unit_.faults.delay_fence()) {
+    const Schedule::Step at = unit_.schedule.later(Schedule::Kind::fence);
+    if (!unit_.faults.delay_fence() && unit_.schedule.reached(at)) {
         unit_.memory.store64(0, packet.address, packet.value);
         return {};
     }
-    return [this, packet] {
-        if (unit_.faults.fence_held())
+    return [this, packet, at] {
+        if (unit_.faults.fence_held() || !unit_.schedule.reached(at))
             return false;
         unit_.memory.store64(0, packet.address, packet.value);
         return true;

@@ -4,6 +4,7 @@
 
 #include "model/base/clock.hpp"
 #include "model/base/observer.hpp"
+#include "model/base/schedule.hpp"
 #include "model/cp/cp_faults.hpp"
 #include "model/cp/pm4.hpp"
 #include "model/cp/pm4_executor.hpp"
@@ -35,6 +36,7 @@ public:
         std::span<SdmaEngine> sdma;
         Clock& clock;
         CpFaults& faults;
+        Schedule& schedule;
         Observer& observer;
     };
     explicit Scheduler(const Surroundings& surroundings) : unit_(surroundings) {}

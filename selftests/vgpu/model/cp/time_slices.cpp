@@ -88,8 +88,10 @@ void Scheduler::begin_slice() {
     ++slice_;
     slice_end_ = unit_.clock.ticks();
     const auto queues = turns();
+    // A schedule cuts it short, as a runlist that comes in the middle of a slice does.
     if (!queues.empty())
-        slice_end_ += slice_ticks(queues.front().first->packet);
+        slice_end_ += slice_ticks(queues.front().first->packet) >>
+                      unit_.schedule.pick(Schedule::Kind::time_slice, 4);
     for (const auto& [process, queue] : queues)
         if (place(*process, *queue))
             last_slice_[queue->packet.mqd] = slice_;

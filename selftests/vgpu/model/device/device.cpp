@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace vgpu {
 namespace {
 
@@ -23,7 +25,7 @@ constexpr std::uint32_t iq_wait_times = 0x4040'4040; // gc_9_0_default.h
 
 // The CP is the shaders' client and is constructed after them; they only keep the reference.
 Device::Xcc::Xcc(Device& device, unsigned index)
-    : shaders(shader_config(device.clock_), device.memory_, device.observer_, cp),
+    : shaders(shader_config(device.clock_), device.memory_, device.schedule_, device.observer_, cp),
       cp({index,
           {device.registers_, index},
           device.memory_,
@@ -32,19 +34,20 @@ Device::Xcc::Xcc(Device& device, unsigned index)
           shaders,
           device.clock_,
           device.faults_,
+          device.schedule_,
           device.observer_}) {
     connect_rlc({device.registers_, index}, device.clock_);
 }
 
 Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer,
                unsigned xccs)
-    : observer_(observer), faults_(faults), registers_(observer, xccs),
+    : observer_(observer), faults_(faults), schedule_(observer), registers_(observer, xccs),
       memory_(registers_, vram, host, faults, observer),
-      interrupts_(registers_, memory_, host, clock_, faults, observer),
+      interrupts_(registers_, memory_, host, clock_, faults, schedule_, observer),
       bus_(registers_, vram, observer),
-      sdma_{SdmaEngine({registers_, memory_, interrupts_, clock_, faults, observer}, 0),
-            SdmaEngine({registers_, memory_, interrupts_, clock_, faults, observer}, 1)},
-      scheduler_({memory_, sdma_, clock_, faults, observer}) {
+      sdma_{SdmaEngine({registers_, memory_, interrupts_, clock_, faults, schedule_, observer}, 0),
+            SdmaEngine({registers_, memory_, interrupts_, clock_, faults, schedule_, observer}, 1)},
+      scheduler_({memory_, sdma_, clock_, faults, schedule_, observer}) {
     for (unsigned xcc = 0; xcc < xccs; ++xcc)
         xccs_.push_back(std::make_unique<Xcc>(*this, xcc));
     set_power_on_values();
@@ -107,8 +110,8 @@ bool Device::run_queues() {
     bool any = false;
     for (bool progress = true; progress;) {
         progress = false;
-        for (const auto& xcc : xccs_)
-            progress |= xcc->cp.run();
+        for (std::size_t i = 0; i < xccs_.size(); ++i)
+            progress |= xccs_[(first_xcc_ + i) % xccs_.size()]->cp.run();
         progress |= scheduler_.run();
         any |= progress;
     }
@@ -125,17 +128,31 @@ bool Device::ring_own_doorbells() {
     return !writes.empty();
 }
 
-Device::Activity Device::run(std::uint64_t wave_instructions) {
-    if (faults_.hung())
-        return Activity::idle;
+// XCCs share nothing that would keep them in step.
+std::uint64_t Device::run_shaders(std::uint64_t wave_instructions) {
+    constexpr std::array<std::uint64_t, 4> speeds = {1, 2, 8, 64}; // divisors
     std::uint64_t executed = 0;
     for (unsigned i = 0; i < xccs_.size(); ++i) {
         const MemoryController::ClientScope scope(memory_, shader_client(i));
-        executed += xccs_[i]->shaders.run(wave_instructions / xccs_.size());
+        ShaderArray& shaders = xccs_[i]->shaders;
+        std::uint64_t budget = wave_instructions / xccs_.size();
+        if (shaders.has_waves())
+            budget /= speeds[schedule_.pick(Schedule::Kind::xcc_speed, speeds.size())];
+        executed += shaders.run(std::max<std::uint64_t>(budget, 1));
     }
+    return executed;
+}
+
+Device::Activity Device::run(std::uint64_t wave_instructions) {
+    if (faults_.hung())
+        return Activity::idle;
+    schedule_.step();
+    const std::uint64_t executed = run_shaders(wave_instructions);
     if (executed != 0) {
         observer_.count("wave_instructions", executed);
         clock_.advance(executed);
+        if (xccs_.size() > 1)
+            first_xcc_ = schedule_.pick(Schedule::Kind::xcc_order, xccs_.size());
     }
     bool progress = ring_own_doorbells();
     progress |= run_queues();
@@ -146,7 +163,8 @@ Device::Activity Device::run(std::uint64_t wave_instructions) {
         progress |= engine.run();
         polling |= engine.polling();
     }
-    if (executed != 0 || progress)
+    progress |= interrupts_.run();
+    if (executed != 0 || progress || schedule_.skip())
         return Activity::busy;
     // Queues that have nothing to do keep others waiting until their slice ends.
     if (const auto left = scheduler_.slice_left()) {
@@ -173,6 +191,7 @@ void Device::reset(std::string_view why) {
     bus_.set_scratch(scratch);
     bus_.reset();
     memory_.reset();
+    interrupts_.reset();
     for (SdmaEngine& engine : sdma_)
         engine.reset();
     scheduler_.reset();

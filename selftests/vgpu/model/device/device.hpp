@@ -5,6 +5,7 @@
 #include "model/base/clock.hpp"
 #include "model/base/host.hpp"
 #include "model/base/observer.hpp"
+#include "model/base/schedule.hpp"
 #include "model/cp/command_processor.hpp"
 #include "model/cp/cp_faults.hpp"
 #include "model/cp/scheduler.hpp"
@@ -37,6 +38,8 @@ public:
     void write_doorbell(std::uint32_t dword, std::uint64_t value);
     // GPU time, in ticks of 100 MHz, comes from here rather than from work done.
     void follow_clock(Clock::Source source) { clock_.follow(std::move(source)); }
+    // The seed chooses when asynchronous things happen.
+    void follow_schedule(std::uint64_t seed) { schedule_.follow(seed); }
     // Guest memory was mapped or unmapped: translations are void.
     void memory_map_changed() { memory_.invalidate(); }
 
@@ -63,6 +66,7 @@ private:
     };
 
     void set_power_on_values();
+    std::uint64_t run_shaders(std::uint64_t wave_instructions);
     bool run_queues();
     bool ring_own_doorbells();
     void raise_vm_fault(const VmFault& fault);
@@ -70,6 +74,7 @@ private:
     Observer& observer_;
     CpFaults& faults_;
     Clock clock_;
+    Schedule schedule_;
     RegisterFile registers_;
     MemoryController memory_;
     InterruptHandler interrupts_;
@@ -77,6 +82,7 @@ private:
     std::array<SdmaEngine, 2> sdma_;
     Scheduler scheduler_;
     std::vector<std::unique_ptr<Xcc>> xccs_; // register handlers point into them
+    std::size_t first_xcc_ = 0;              // whose command processor is first in this step
     bool reset_requested_ = false;
 };
 

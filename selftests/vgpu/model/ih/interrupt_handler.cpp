@@ -21,9 +21,10 @@ constexpr std::uint32_t overflow = 1; // IH_RB_WPTR.RB_OVERFLOW
 } // namespace
 
 InterruptHandler::InterruptHandler(RegisterFile& registers, MemoryController& memory, Host& host,
-                                   const Clock& clock, CpFaults& faults, Observer& observer)
+                                   const Clock& clock, CpFaults& faults, Schedule& schedule,
+                                   Observer& observer)
     : registers_(registers), memory_(memory), host_(host), clock_(clock), faults_(faults),
-      observer_(observer) {
+      schedule_(schedule), observer_(observer) {
     registers_.on_write(osssys::IH_RB_CNTL, [this](std::uint32_t value) {
         // WPTR_OVERFLOW_CLEAR: the driver pulses it after it has seen the overflow.
         if (bit(value, 31))
@@ -40,6 +41,33 @@ std::byte* InterruptHandler::ring_memory(std::uint64_t address, std::size_t byte
 }
 
 void InterruptHandler::raise(const Interrupt& interrupt) {
+    const Schedule::Step at = schedule_.later(Schedule::Kind::interrupt);
+    if (late_.empty() && schedule_.reached(at))
+        write_entry(interrupt);
+    else
+        late_.push_back({interrupt, at});
+}
+
+bool InterruptHandler::run() {
+    bool progress = false;
+    for (; !late_.empty() && schedule_.reached(late_.front().at); progress = true) {
+        write_entry(late_.front().interrupt);
+        late_.pop_front();
+    }
+    if (msi_pending_ && schedule_.reached(msi_at_)) {
+        msi_pending_ = false;
+        host_.raise_msi();
+        progress = true;
+    }
+    return progress;
+}
+
+void InterruptHandler::reset() {
+    late_.clear();
+    msi_pending_ = false;
+}
+
+void InterruptHandler::write_entry(const Interrupt& interrupt) {
     const std::uint32_t control = registers_.value(osssys::IH_RB_CNTL);
     const bool enabled = bit(control, 0);
     if (observer_.tracing())
@@ -83,7 +111,11 @@ void InterruptHandler::raise(const Interrupt& interrupt) {
     if (std::byte* word = report != 0 ? ring_memory(report, 4) : nullptr)
         std::atomic_ref(*reinterpret_cast<std::uint32_t*>(word)).store(next);
     observer_.count("interrupts", 1);
-    if (!faults_.lose_msi())
+    if (faults_.lose_msi() || msi_pending_)
+        return;
+    msi_at_ = schedule_.later(Schedule::Kind::msi);
+    msi_pending_ = !schedule_.reached(msi_at_);
+    if (!msi_pending_)
         host_.raise_msi();
 }
 

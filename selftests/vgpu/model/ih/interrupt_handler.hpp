@@ -5,12 +5,14 @@
 #include "model/base/clock.hpp"
 #include "model/base/host.hpp"
 #include "model/base/observer.hpp"
+#include "model/base/schedule.hpp"
 #include "model/cp/cp_faults.hpp"
 #include "model/gmc/memory_controller.hpp"
 #include "model/regs/register_file.hpp"
 
 #include <array>
 #include <cstdint>
+#include <deque>
 
 namespace vgpu {
 
@@ -43,16 +45,27 @@ struct Interrupt {
 class InterruptHandler {
 public:
     InterruptHandler(RegisterFile& registers, MemoryController& memory, Host& host,
-                     const Clock& clock, CpFaults& faults, Observer& observer);
+                     const Clock& clock, CpFaults& faults, Schedule& schedule, Observer& observer);
 
     // Appends an entry, stores the new write pointer and raises the MSI. Lost, as on hardware,
     // while the driver has the ring disabled.
+    // A schedule may delay either; entries keep their order, and one MSI may announce several.
     void raise(const Interrupt& interrupt);
+    // Does what was delayed until now. True when something was done.
+    bool run();
+    // Forgets it.
+    void reset();
 
     // True when the doorbell was the ring's read pointer.
     bool doorbell(std::uint32_t dword, std::uint64_t value);
 
 private:
+    struct Late {
+        Interrupt interrupt;
+        Schedule::Step at = 0;
+    };
+
+    void write_entry(const Interrupt& interrupt);
     std::byte* ring_memory(std::uint64_t address, std::size_t bytes);
 
     RegisterFile& registers_;
@@ -60,7 +73,11 @@ private:
     Host& host_;
     const Clock& clock_;
     CpFaults& faults_;
+    Schedule& schedule_;
     Observer& observer_;
+    std::deque<Late> late_;
+    bool msi_pending_ = false;
+    Schedule::Step msi_at_ = 0;
 };
 
 // The interrupts of one XCC. Four node ids make an AID: itself, its two XCCs, reserved

@@ -119,6 +119,8 @@ bool SdmaEngine::doorbell(std::uint32_t dword, std::uint64_t value) {
             continue;
         set_reg(ring, layout::SDMA_GFX_RB_WPTR, low_half(value));
         set_reg(ring, layout::SDMA_GFX_RB_WPTR_HI, high_half(value));
+        if (unit_.schedule.reached(ring.looks_at))
+            ring.looks_at = unit_.schedule.later(Schedule::Kind::doorbell);
         run_ring(ring);
         return true;
     }
@@ -181,7 +183,7 @@ bool SdmaEngine::run_ring(Ring& ring) {
     const MemoryController::ClientScope scope(unit_.memory, sdma_client(engine_));
     if (ring.faulted || (!enabled(ring) && !ring.draining))
         return false;
-    if (ring.buffers.empty())
+    if (ring.buffers.empty() && unit_.schedule.reached(ring.looks_at))
         fetch(ring);
     if (ring.buffers.empty() || stuck(ring))
         return false;

@@ -4,6 +4,7 @@
 
 #include "model/base/clock.hpp"
 #include "model/base/observer.hpp"
+#include "model/base/schedule.hpp"
 #include "model/cp/cp_faults.hpp"
 #include "model/gmc/memory_controller.hpp"
 #include "model/ih/interrupt_handler.hpp"
@@ -35,6 +36,7 @@ public:
         InterruptHandler& interrupts;
         Clock& clock;
         CpFaults& faults;
+        Schedule& schedule;
         Observer& observer;
     };
 
@@ -76,6 +78,7 @@ private:
         bool waiting = false;        // a poll is not satisfied yet
         bool faulted = false;        // an access of the packet at hand has no page
         bool draining = false;       // disabled by the driver, ends the packet at hand
+        Schedule::Step looks_at = 0; // fetches nothing before
     };
     // What became of a packet in its turn.
     struct Step {

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 
 namespace vgpu {
@@ -30,17 +32,22 @@ std::uint64_t ShaderArray::State::run(std::uint64_t budget) {
     std::uint64_t executed = 0;
     std::size_t waiting = 0; // waves in a row that had nothing to do
     deliver_failures();
+    for (auto& [number, slot] : slots) {
+        if (slot.asks) {
+            ask_to_save(slot);
+        }
+    }
     launch();
     while (executed < budget && waiting < waves.size()) {
         if (cursor >= waves.size()) {
-            cursor = 0;
-            slice_left = slice_instructions;
+            begin_round();
+            waiting = schedule.on() ? 0 : waiting; // another order: count from its beginning
         }
         Wave& wave = *waves[cursor];
         if (slice_left == 0 || !runnable(wave)) {
             waiting = slice_left == 0 ? waiting : waiting + 1;
             ++cursor;
-            slice_left = slice_instructions;
+            slice_left = turn_length();
             continue;
         }
         waiting = 0;
@@ -56,18 +63,62 @@ std::uint64_t ShaderArray::State::run(std::uint64_t budget) {
     return executed;
 }
 
+// Each wave has one turn in a round, so that none starves.
+void ShaderArray::State::begin_round() {
+    cursor = 0;
+    schedule.shuffle(Schedule::Kind::turn, std::span(waves));
+    slice_left = turn_length();
+}
+
+unsigned ShaderArray::State::turn_length() {
+    constexpr std::array<unsigned, 4> lengths = {slice_instructions, 1, 8, 512};
+    return lengths.at(schedule.pick(Schedule::Kind::turn_length, lengths.size()));
+}
+
+// All waves of a workgroup at one time: the one that saves the LDS must not end before it is asked.
+// Those that wait at a barrier enter the trap handler at once, for it has a barrier of its own, at
+// which another wave must not find them waiting.
+void ShaderArray::State::ask_to_save(Slot& slot) {
+    slot.asks = false;
+    for (auto& dispatch : slot.dispatches) {
+        for (auto& group : dispatch->running) {
+            if (!group->asked_at) {
+                continue; // it was
+            }
+            if (!schedule.reached(*group->asked_at)) {
+                slot.asks = true;
+                continue;
+            }
+            group->asked_at.reset();
+            for (auto& wave : group->waves) {
+                if (wave->ended) {
+                    continue;
+                }
+                wave->state.trapsts |= isa::trapsts::savectx;
+                if (wave->at_barrier && wants_to_save(*wave)) {
+                    enter_save(*wave);
+                }
+            }
+        }
+    }
+}
+
+void ShaderArray::State::enter_save(Wave& wave) {
+    // PC of a wave that waits at a barrier is the barrier's: it arrives anew when restored.
+    wave.at_barrier = false;
+    wave.state.status &= ~isa::status::in_barrier;
+    wave.in_save = true;
+    wave.answered = false;
+    wave.handler_instructions = 0;
+    sq::enter_trap_handler(wave.state, wave.state.pc, 0);
+}
+
 // A wave is asked to save between two instructions, wherever it waits. TRAPSTS.SAVECTX stays
 // pending while the trap handler runs, which includes its restore routine.
 bool ShaderArray::State::step(Wave& wave) {
     isa::WaveState& state = wave.state;
     if ((state.trapsts & isa::trapsts::savectx) != 0 && wants_to_save(wave)) [[unlikely]] {
-        // PC of a wave that waits at a barrier is the barrier's: it arrives anew when restored.
-        wave.at_barrier = false;
-        state.status &= ~isa::status::in_barrier;
-        wave.in_save = true;
-        wave.answered = false;
-        wave.handler_instructions = 0;
-        sq::enter_trap_handler(state, state.pc, 0);
+        enter_save(wave);
     }
     wave.handler_instructions += wave.in_save ? 1 : 0;
     Execution e(state, space, clock, config.reference_clock);
@@ -304,7 +355,7 @@ void ShaderArray::State::drop_from_turns(const Wave& wave) {
     if (index < cursor) {
         --cursor;
     } else if (index == cursor) {
-        slice_left = slice_instructions;
+        slice_left = turn_length();
     }
 }
 

@@ -21,9 +21,9 @@ bool ShaderArray::State::has_waves(unsigned slot) const {
     });
 }
 
-ShaderArray::ShaderArray(const Config& config, Memory& memory, Observer& observer,
-                         ShaderClient& client)
-    : state_(std::make_unique<State>(config, memory, observer, client)) {}
+ShaderArray::ShaderArray(const Config& config, Memory& memory, Schedule& schedule,
+                         Observer& observer, ShaderClient& client)
+    : state_(std::make_unique<State>(config, memory, schedule, observer, client)) {}
 
 ShaderArray::~ShaderArray() = default;
 
@@ -113,16 +113,22 @@ void ShaderArray::request_stop(unsigned number, StopMode mode) {
         if (slot->queue.tba == 0 && state_->has_waves(number)) {
             state_->observer.unmodelled("sq", "context save of a queue without a trap handler");
         }
-        for (sq::Wave* wave : state_->waves) {
-            if (wave->group->dispatch->queue_slot == number) {
-                wave->state.trapsts |= isa::trapsts::savectx;
+        for (auto& dispatch : slot->dispatches) {
+            for (auto& group : dispatch->running) {
+                group->asked_at = state_->schedule.later(Schedule::Kind::ask);
             }
         }
+        slot->asks = true;
+        state_->ask_to_save(*slot);
     }
 }
 
 bool ShaderArray::stopped(unsigned slot) const {
     return !state_->has_waves(slot);
+}
+
+bool ShaderArray::has_waves() const {
+    return !state_->waves.empty();
 }
 
 SavedQueue ShaderArray::take_saved(unsigned number) {
@@ -168,6 +174,7 @@ bool ShaderArray::restore(unsigned number, std::span<const std::byte> control_st
     if (waves > 0 && slot->queue.tba == 0) {
         return false;
     }
+    slot->launches_at = state_->schedule.later(Schedule::Kind::relaunch);
     slot->save_area = std::move(area);
     slot->scratch = scratch;
     slot->dispatches = std::move(dispatches);

@@ -5,6 +5,7 @@
 #include "model/base/clock.hpp"
 #include "model/base/memory.hpp"
 #include "model/base/observer.hpp"
+#include "model/base/schedule.hpp"
 #include "model/sq/dispatch_geometry.hpp"
 
 #include <array>
@@ -98,7 +99,8 @@ public:
         const Clock* reference_clock = nullptr; // what s_memrealtime reads
     };
 
-    ShaderArray(const Config& config, Memory& memory, Observer& observer, ShaderClient& client);
+    ShaderArray(const Config& config, Memory& memory, Schedule& schedule, Observer& observer,
+                ShaderClient& client);
     ~ShaderArray();
     ShaderArray(const ShaderArray&) = delete;
     ShaderArray& operator=(const ShaderArray&) = delete;
@@ -118,6 +120,8 @@ public:
     void request_stop(unsigned slot, StopMode mode);
     // True once no wave of the slot is on hardware.
     bool stopped(unsigned slot) const;
+    // Any wave is.
+    bool has_waves() const;
     // After a stop (save or drain): what is left to do, to be stored by the CP at the end of the
     // control stack. Empty control stack: nothing was in flight.
     SavedQueue take_saved(unsigned slot);

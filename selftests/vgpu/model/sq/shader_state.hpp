@@ -2,6 +2,7 @@
 // The inside of ShaderArray: queues in slots, compute units, and the waves that run.
 #pragma once
 
+#include "model/base/schedule.hpp"
 #include "model/isa/execution.hpp"
 #include "model/sq/control_stack.hpp"
 #include "model/sq/save_area.hpp"
@@ -17,8 +18,8 @@ namespace vgpu {
 // One thread owns all of it. Calls to the client are made last in each function, because the
 // client may call back into ShaderArray and take away whatever was at hand.
 struct ShaderArray::State {
-    // Instructions of one wave before the next has its turn. Fixed, so that the order of all
-    // instructions depends on nothing but their count.
+    // Instructions of one wave before the next has its turn. Fixed, or drawn from the seed, so that
+    // the order of all instructions depends on nothing but their count.
     static constexpr unsigned slice_instructions = 32;
 
     struct Slot {
@@ -26,6 +27,8 @@ struct ShaderArray::State {
         sq::DispatchList dispatches;
         std::optional<StopMode> stop;
         bool ignore_save = false;
+        bool asks = false;              // some workgroup is still to be asked to save
+        Schedule::Step launches_at = 0; // nothing launches before
         sq::SaveArea save_area;
         sq::ScratchSlots scratch;
         std::uint64_t saved_waves = 0;
@@ -38,12 +41,14 @@ struct ShaderArray::State {
         bool memory_fault = false;
     };
 
-    State(const Config& configuration, Memory& memory, Observer& watcher, ShaderClient& owner)
-        : config(configuration), space(memory), observer(watcher), client(owner),
+    State(const Config& configuration, Memory& memory, Schedule& chooser, Observer& watcher,
+          ShaderClient& owner)
+        : config(configuration), space(memory), schedule(chooser), observer(watcher), client(owner),
           units(configuration.compute_units) {}
 
     Config config;
     isa::AddressSpace space;
+    Schedule& schedule;
     Observer& observer;
     ShaderClient& client;
 
@@ -71,6 +76,10 @@ struct ShaderArray::State {
 
     // sequencer.cpp
     std::uint64_t run(std::uint64_t budget);
+    void begin_round();
+    unsigned turn_length();
+    void ask_to_save(Slot& slot);
+    void enter_save(sq::Wave& wave);
     bool runnable(const sq::Wave& wave) const;
     bool wants_to_save(const sq::Wave& wave) const;
     // False when the wave's turn is over.

@@ -2,6 +2,7 @@
 // Waves, workgroups and dispatches while they are on the shader array.
 #pragma once
 
+#include "model/base/schedule.hpp"
 #include "model/isa/wave_state.hpp"
 #include "model/sq/compute_unit.hpp"
 #include "model/sq/dispatch_geometry.hpp"
@@ -95,7 +96,8 @@ struct Workgroup {
     std::vector<std::byte> lds;
     std::vector<std::unique_ptr<Wave>> waves;
     unsigned on_hardware = 0;
-    SavedWorkgroup saved; // filled while its waves are saved
+    SavedWorkgroup saved;                   // filled while its waves are saved
+    std::optional<Schedule::Step> asked_at; // when it will be asked to save
 };
 
 // Where a wave of a dispatch will run, for the registers it starts with.

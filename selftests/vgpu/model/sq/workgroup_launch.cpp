@@ -19,7 +19,7 @@ void ShaderArray::State::launch() {
     while (progress) {
         progress = false;
         for (auto& [number, slot] : slots) {
-            if (!slot.stop && launch_one(slot)) {
+            if (!slot.stop && schedule.reached(slot.launches_at) && launch_one(slot)) {
                 progress = true;
             }
         }
@@ -30,11 +30,14 @@ void ShaderArray::State::launch() {
 bool ShaderArray::State::launch_one(Slot& slot) {
     for (auto& dispatch : slot.dispatches) {
         if (!dispatch->saved.empty()) {
-            const SavedWorkgroup saved = dispatch->saved.front();
-            if (!place(slot, *dispatch, saved.linear, &saved)) {
+            const auto next = dispatch->saved.begin() +
+                              static_cast<std::ptrdiff_t>(schedule.pick(Schedule::Kind::relaunched,
+                                                                        dispatch->saved.size()));
+            if (!place(slot, *dispatch, next->linear, &*next)) {
                 return false;
             }
-            dispatch->saved.pop_front();
+            dispatch->saved.erase(next);
+            slot.launches_at = schedule.later(Schedule::Kind::relaunch);
             return true;
         }
         if (dispatch->next < dispatch->total) {
@@ -49,6 +52,9 @@ bool ShaderArray::State::launch_one(Slot& slot) {
 }
 
 bool ShaderArray::State::find_unit(unsigned group_waves, const Dispatch& dispatch, unsigned& unit) {
+    if (schedule.on()) {
+        next_unit = static_cast<unsigned>(schedule.pick(Schedule::Kind::unit, units.size()));
+    }
     for (std::size_t i = 0; i < units.size(); ++i) {
         const auto candidate = static_cast<unsigned>((next_unit + i) % units.size());
         if (units[candidate].has_room(group_waves, dispatch.program.vgprs(), dispatch.lds_bytes)) {

@@ -381,4 +381,29 @@ TEST(Cwsr, a_save_area_that_is_too_small_is_reported) {
     EXPECT_TRUE(run.gpu.completed.empty());
 }
 
+// Whatever the order of waves and workgroups, and whenever each is asked to save: on four compute
+// units, and on one with room for one workgroup, whose two waves have all turns.
+TEST(Cwsr, results_do_not_depend_on_the_schedule) {
+    constexpr std::uint32_t iterations = 300;
+    const Reference reference = undisturbed(iterations);
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        SCOPED_TRACE(testing::Message() << "seed " << seed);
+        ShaderArray::Config config;
+        config.compute_units = seed % 2 == 0 ? 4 : 1;
+        Exchange run(iterations, config, 65536 / 2 + 512);
+        run.gpu.schedule.follow(seed);
+        std::mt19937 random(static_cast<unsigned>(seed));
+        for (unsigned stops = 0; stops < 100; ++stops) {
+            for (std::uint64_t left = random() % 1000; left > 0;) {
+                const std::uint64_t ran = run.gpu.step(std::min<std::uint64_t>(left, 50));
+                left -= ran == 0 ? left : ran;
+            }
+            ASSERT_TRUE(run.gpu.save_and_restore());
+        }
+        run.gpu.run_all();
+        run.expect_clean_end();
+        ASSERT_EQ(run.output(), reference.output);
+    }
+}
+
 } // namespace vgpu::test

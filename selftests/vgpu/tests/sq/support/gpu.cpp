@@ -42,7 +42,7 @@ Gpu::Gpu(ShaderArray::Config config) : memory(32U << 20), config_(config) {
 }
 
 void Gpu::replace_array() {
-    array_ = std::make_unique<ShaderArray>(config_, memory, *this, *this);
+    array_ = std::make_unique<ShaderArray>(config_, memory, schedule, *this, *this);
 }
 
 void Gpu::load_trap_handler() {
@@ -97,10 +97,19 @@ AqlDispatch Gpu::packet(const Grid& grid, std::uint64_t kernel_object, std::uint
     return aql;
 }
 
+std::uint64_t Gpu::step(std::uint64_t budget) {
+    std::uint64_t ran = 0;
+    do {
+        schedule.step();
+        ran = array_->run(budget);
+    } while (ran == 0 && schedule.skip());
+    return ran;
+}
+
 std::uint64_t Gpu::run_all(std::uint64_t limit) {
     std::uint64_t total = 0;
     while (total < limit) {
-        const std::uint64_t ran = array_->run(limit - total);
+        const std::uint64_t ran = step(limit - total);
         if (ran == 0) {
             break;
         }
@@ -113,7 +122,7 @@ SavedQueue Gpu::save(unsigned slot) {
     constexpr std::uint64_t enough = 10'000'000;
     array_->request_stop(slot, StopMode::save);
     for (std::uint64_t ran = 0; !array_->stopped(slot) && ran < enough;) {
-        const std::uint64_t now = array_->run(1000);
+        const std::uint64_t now = step(1000);
         if (now == 0) {
             break;
         }

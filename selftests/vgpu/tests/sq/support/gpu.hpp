@@ -84,6 +84,8 @@ public:
     // A new shader array on the same memory: no model state survives.
     void replace_array();
     ShaderArray& array() { return *array_; }
+    // Runs up to `budget` instructions of what may run now; 0 when nothing more can.
+    std::uint64_t step(std::uint64_t budget);
     // Runs until nothing more can, or `limit` instructions. Returns how many ran.
     std::uint64_t run_all(std::uint64_t limit = 100'000'000);
     // Save to the end, model dropped, restore. False when restore() refused.
@@ -92,6 +94,7 @@ public:
     bool save_and_restore(unsigned slot = 0);
 
     FlatMemory memory;
+    Schedule schedule{*this};
     std::uint32_t area_bytes = 8U << 20;  // of the CWSR area of each queue
     std::vector<std::uint64_t> completed; // packet indices
     std::vector<std::uint32_t> interrupts;
