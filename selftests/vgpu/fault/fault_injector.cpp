@@ -165,6 +165,10 @@ bool FaultInjector::drop_fence() {
     return strike(Kind::drop_fence, {}) != nullptr;
 }
 
+bool FaultInjector::early_fence(const StopRequest& request) {
+    return strike(Kind::early_fence, occasion_of(request)) != nullptr;
+}
+
 bool FaultInjector::delay_fence() {
     if (const Armed* armed = strike(Kind::slow_fence, {}))
         fence_ = hold(*armed);

@@ -47,6 +47,7 @@ public:
     bool queue_reset(unsigned slot) override;
     bool waves_hang(const StopRequest& request) override;
     bool drop_fence() override;
+    bool early_fence(const StopRequest& request) override;
     bool delay_fence() override;
     bool fence_held() override;
     bool lose_interrupt(std::uint8_t source) override;

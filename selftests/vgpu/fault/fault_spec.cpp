@@ -34,7 +34,7 @@ struct KindEntry {
     Kind kind;
     std::string_view options; // words
 };
-constexpr std::array<KindEntry, 16> kinds = {{
+constexpr std::array<KindEntry, 17> kinds = {{
     {"dequeue-late", Kind::dequeue_late, "ms polls doorbell vmid pasid xcc nth"},
     {"dequeue-never", Kind::dequeue_never, "doorbell vmid pasid xcc nth"},
     {"unmap-late", Kind::unmap_late, "ms doorbell vmid pasid xcc nth"},
@@ -46,6 +46,7 @@ constexpr std::array<KindEntry, 16> kinds = {{
     {"queue-reset-never", Kind::queue_reset_never, "nth"},
     {"drop-fence", Kind::drop_fence, "nth"},
     {"slow-fence", Kind::slow_fence, "ms nth"},
+    {"early-fence", Kind::early_fence, "doorbell vmid pasid xcc nth"},
     {"lost-interrupt", Kind::lost_interrupt, "source nth"},
     {"lost-msi", Kind::lost_msi, "nth"},
     {"sdma-stuck", Kind::sdma_stuck, "engine doorbell vmid pasid nth"},
@@ -116,6 +117,8 @@ std::string_view spec_help() {
            "  queue-reset-never      the reset of a queue that hangs does not help\n"
            "  drop-fence             the HIQ fence behind a save of waves is lost\n"
            "  slow-fence:ms=N        a HIQ fence is written N ms late\n"
+           "  early-fence            a HIQ fence does not wait until a queue whose waves are saved "
+           "left\n"
            "  lost-interrupt         an interrupt entry is not written (source=S: of source S)\n"
            "  lost-msi               an interrupt entry is written, but no MSI sent\n"
            "  sdma-stuck             a user ring of SDMA stands still until the reset (engine=E)\n"

@@ -23,6 +23,7 @@ enum class Kind : std::uint8_t {
     queue_reset_never,
     drop_fence,
     slow_fence,
+    early_fence,
     lost_interrupt,
     lost_msi,
     sdma_stuck,

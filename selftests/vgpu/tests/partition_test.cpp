@@ -529,6 +529,14 @@ TEST(PartitionSchedule, seed_replays_exactly) {
     EXPECT_NE(Stops::of(4).events, first.events);
 }
 
+// Without a seed a queue is stored as soon as its waves are saved: the fault cannot strike.
+TEST(PartitionSchedule, only_a_seed_finds_a_fence_before_the_end_of_a_save) {
+    constexpr std::string_view fault = "early-fence:count=1000";
+    EXPECT_EQ(Stops::of({}, fault).early, 0U);
+    EXPECT_TRUE(Stops::of({}, fault).right);
+    EXPECT_GT(Stops::of(1, fault).early, 0U);
+}
+
 TEST(Discovery, lists_each_xcc) {
     const auto one = blob::discovery_table(1);
     const auto eight = blob::discovery_table(8);

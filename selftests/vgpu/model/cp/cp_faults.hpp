@@ -59,6 +59,10 @@ public:
     // Asked for the first QUERY_STATUS of the HIQ after an UNMAP_QUEUES that saved waves: true
     // loses the fence.
     virtual bool drop_fence() { return false; }
+    // Asked for a queue whose waves are saved: true lets the HIQ go on before the queue is stored.
+    virtual bool early_fence(const StopRequest& request) {
+        return static_cast<void>(request), false;
+    }
     // A fence of the HIQ is about to be written; then asked again and again while it waits.
     virtual bool delay_fence() { return false; }
     virtual bool fence_held() { return false; }

@@ -235,7 +235,12 @@ bool CommandProcessor::finish_stop(unsigned slot) {
 }
 
 bool CommandProcessor::left(unsigned slot) {
-    return connections_[slot] == nullptr || !connections_[slot]->stopping || finish_stop(slot);
+    const auto& connection = connections_[slot];
+    if (connection == nullptr || !connection->stopping || finish_stop(slot))
+        return true;
+    // Without a schedule a queue is stored as soon as its waves are saved.
+    return connection->aql && connection->leaves_at &&
+           unit_.faults.early_fence(stop_request(slot, *connection->stopping, connection->direct));
 }
 
 void CommandProcessor::store_queue(unsigned slot, StopMode mode) {
