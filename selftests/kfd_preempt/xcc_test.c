@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One queue on all XCCs of the GPU: who runs what, and stopping all of them. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "aql_queue.h"
 #include "jobs.h"
 #include "kselftest_harness.h"
 #include "preempt.h"
+#include "random.h"
 #include "wait.h"
 
 #define LONG_MS 30000u
@@ -119,16 +119,16 @@ TEST_F(xcc, every_workgroup_of_many_small_dispatches_runs_once)
 
 TEST_F_TIMEOUT(xcc, checksum_on_all_xccs_survives_random_preempts, 600)
 {
-	const char *text = getenv("KFD_PREEMPT_SEED");
-	unsigned int seed = text ? (unsigned int)strtoul(text, NULL, 0) : (unsigned int)now_ns();
+	unsigned int seed = (unsigned int)number_from_environment("KFD_PREEMPT_SEED", now_ns());
+	unsigned int rounds = (unsigned int)number_from_environment("KFD_PREEMPT_ROUNDS", 50);
 	struct job job;
 	unsigned int round;
 
-	printf("# KFD_PREEMPT_SEED=%u\n", seed);
+	printf("# KFD_PREEMPT_ROUNDS=%u KFD_PREEMPT_SEED=%u\n", rounds, seed);
 	fflush(stdout);
 	ASSERT_EQ(0, checksum_job_start(&job, &self->queue, JOB_WORKGROUPS, 2));
 	ASSERT_TRUE(job_wait_progress(&job, 1, LONG_MS));
-	for (round = 0; round < 50; round++) {
+	for (round = 0; round < rounds; round++) {
 		sleep_us((unsigned int)rand_r(&seed) % 5000);
 		ASSERT_EQ(0, preempt_queue(self->fd, self->queue.id));
 		ASSERT_TRUE(job_stands_still(&job, (unsigned int)rand_r(&seed) % 4)) {
