@@ -39,8 +39,8 @@ struct Options {
     std::string summary;
     std::vector<std::string> faults;
     std::optional<std::uint64_t> schedule;
-    unsigned xccs = 1;
     std::uint64_t vram_gib = 1;
+    DeviceOptions device;
 };
 
 int fail(const Error& error) {
@@ -141,7 +141,7 @@ int run(const Options& options) {
         return reply ? pci::MailboxReply{0, *reply}
                      : pci::MailboxReply{reply.error().errno_value, reply.error().text};
     };
-    pci::GpuFunction function(std::move(*vram), faults, mailbox, journal, options.xccs);
+    pci::GpuFunction function(std::move(*vram), faults, mailbox, journal, options.device);
     device = &function.device();
     faults.on_change([&function] { function.device().memory_map_changed(); });
     function.device().follow_clock(now_ticks);
@@ -175,10 +175,13 @@ int main(int argc, char** argv) {
     app.add_option("--schedule", options.schedule,
                    "seed that chooses when asynchronous things happen (default: as early as they "
                    "can)");
-    app.add_option("--xccs", options.xccs, "accelerator dies: 1, 4 or 8")
-        ->check(CLI::IsMember({1, 4, 8}));
     app.add_option("--vram", options.vram_gib, "GiB of VRAM: 1, 2, 4, 8 or 16")
         ->check(CLI::IsMember({1, 2, 4, 8, 16}));
+    app.add_option("--xccs", options.device.xccs, "accelerator dies: 1, 4 or 8")
+        ->check(CLI::IsMember({1, 4, 8}));
+    app.add_option("--slot-seed", options.device.slot_seed,
+                   "seed that chooses the HQD slots of each runlist; without one they go round "
+                   "the pipes");
     app.add_option("--summary", options.summary, "file for counters, JSON");
     try {
         app.parse(argc, argv);

@@ -45,14 +45,14 @@ Result<Vram> Vram::create(std::uint64_t bytes) {
 }
 
 GpuFunction::GpuFunction(Vram vram, CpFaults& faults, MailboxHandler mailbox, Observer& observer,
-                         unsigned xccs)
+                         const DeviceOptions& options)
     : vram_(std::move(vram)), rom_(blob::vbios()), doorbells_(doorbell_bytes),
-      register_bytes_(RegisterFile::dwords(xccs) * 4),
+      register_bytes_(RegisterFile::dwords(options.xccs) * 4),
       config_(vram_.bytes().size(), doorbell_bytes, register_bytes_,
               static_cast<std::uint32_t>(rom_.size())),
       mailbox_(std::move(mailbox)), observer_(observer),
-      device_(vram_.bytes(), *this, faults, observer, xccs) {
-    const auto table = blob::discovery_table(xccs);
+      device_(vram_.bytes(), *this, faults, observer, options) {
+    const auto table = blob::discovery_table(options.xccs);
     const auto place = vram_.bytes().last(blob::discovery_bytes_from_end);
     std::copy(table.begin(), table.end(), place.begin());
 }

@@ -32,7 +32,7 @@ class GpuFunction final : public vfu::Function, public Host {
 public:
     // Puts the discovery table into VRAM and the VBIOS into the ROM.
     GpuFunction(Vram vram, CpFaults& faults, MailboxHandler mailbox, Observer& observer,
-                unsigned xccs = 1);
+                const DeviceOptions& options = {});
 
     Device& device() { return device_; }
 

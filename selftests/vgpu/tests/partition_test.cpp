@@ -67,7 +67,7 @@ constexpr const char* scratch_kernel = R"(
 
 class Partition : public test::UserQueues {
 protected:
-    Partition() : UserQueues(xccs) {}
+    Partition() : UserQueues({.xccs = xccs}) {}
 
     void SetUp() override {
         UserQueues::SetUp();

@@ -59,7 +59,7 @@ using Words = std::vector<std::uint32_t>;
 
 class Pm4Queue : public test::UserQueues {
 protected:
-    explicit Pm4Queue(unsigned xcc_count = 1) : UserQueues(xcc_count), xccs(xcc_count) {}
+    explicit Pm4Queue(unsigned xcc_count = 1) : UserQueues({.xccs = xcc_count}), xccs(xcc_count) {}
 
     void SetUp() override {
         UserQueues::SetUp();
@@ -188,10 +188,14 @@ protected:
     std::uint32_t read_pointer() const { return gpu.get<std::uint32_t>(process.page(1) + 0x80); }
     // Of the queue with this doorbell, on XCC 0.
     unsigned vmid_of(std::uint32_t dword) {
-        for (unsigned queue = 2; queue < 5; ++queue)
-            if (gpu.read_hqd({1, 0, queue}, reg::gc::CP_HQD_ACTIVE) == 1 &&
-                gpu.read_hqd({1, 0, queue}, reg::gc::CP_HQD_PQ_DOORBELL_CONTROL) >> 2 == dword)
-                return gpu.read_hqd({1, 0, queue}, reg::gc::CP_HQD_VMID);
+        constexpr std::uint32_t offset = 0x0ffffffc; // in CP_HQD_PQ_DOORBELL_CONTROL
+        for (unsigned pipe = 0; pipe < 4; ++pipe)
+            for (unsigned queue = 2; queue < 8; ++queue) {
+                const HqdAddress at{1, pipe, queue};
+                if (gpu.read_hqd(at, reg::gc::CP_HQD_ACTIVE) == 1 &&
+                    (gpu.read_hqd(at, reg::gc::CP_HQD_PQ_DOORBELL_CONTROL) & offset) >> 2 == dword)
+                    return gpu.read_hqd(at, reg::gc::CP_HQD_VMID) & 15;
+            }
         return 0;
     }
     void expect_unmodelled(const char* text) {

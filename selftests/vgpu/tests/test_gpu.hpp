@@ -25,9 +25,9 @@ inline constexpr std::uint64_t mib = 1 << 20;
 
 class TestGpu {
 public:
-    explicit TestGpu(unsigned xccs = 1)
+    explicit TestGpu(const DeviceOptions& options = {})
         : vram(64 * mib), host(4096), faults({}, observer),
-          device(vram, host, faults, observer, xccs) {
+          device(vram, host, faults, observer, options) {
         faults.on_change([this] { device.memory_map_changed(); });
     }
 

@@ -90,7 +90,7 @@ TEST_F(TimeSlices, queues_of_one_process_share_its_slots) {
     const auto mapped = [this](unsigned i) {
         for (unsigned queue = 2; queue < 5; ++queue)
             if (gpu.read_hqd({1, 0, queue}, reg::gc::CP_HQD_ACTIVE) == 1 &&
-                gpu.read_hqd({1, 0, queue}, reg::gc::CP_HQD_PQ_DOORBELL_CONTROL) >> 2 ==
+                bits(gpu.read_hqd({1, 0, queue}, reg::gc::CP_HQD_PQ_DOORBELL_CONTROL), 27, 2) ==
                     doorbell(i))
                 return true;
         return false;

@@ -31,7 +31,7 @@ inline constexpr std::uint64_t signal_va = user_va + 0x2000;
 
 class UserQueues : public ::testing::Test {
 protected:
-    explicit UserQueues(unsigned xccs = 1) : gpu(xccs) {}
+    explicit UserQueues(const DeviceOptions& options = {}) : gpu(options) {}
 
     void SetUp() override {
         hiq = gpu.load_kernel_queue(hiq_address, 0x1000, 0xc00);

@@ -63,6 +63,12 @@ inline constexpr std::uint32_t wg_state_offset = reg::gc::CP_HQD_WG_STATE_OFFSET
 inline constexpr std::uint32_t ctx_save_size = reg::gc::CP_HQD_CTX_SAVE_SIZE - first;
 inline constexpr std::uint32_t aql_control = reg::gc::CP_HQD_AQL_CONTROL - first;
 inline constexpr std::uint32_t pq_wptr = reg::gc::CP_HQD_PQ_WPTR_LO - first;
+
+// Fields of CP_HQD_PQ_DOORBELL_CONTROL.
+inline constexpr std::uint32_t doorbell_offset = 0x3ff'ffffU << 2;
+inline constexpr std::uint32_t doorbell_scheduler_hit = 1U << 29;
+inline constexpr std::uint32_t doorbell_enable = 1U << 30;
+inline constexpr std::uint32_t doorbell_hit = 1U << 31;
 } // namespace hqd
 
 struct Hqd {

@@ -42,8 +42,9 @@ void CommandProcessor::load_mqd(unsigned slot, std::uint64_t mqd, const pm4::Map
         hqd.registers[index] = unit_.memory.read32(0, mqd + 4ULL * (hqd::mqd_dword + index));
     hqd.set_pair(hqd::mqd_base, mqd);
     hqd.set_pair(hqd::wptr_poll, packet.wptr_address);
-    hqd.registers[hqd::doorbell] =
-        (hqd.registers[hqd::doorbell] & ~(0x3ff'ffffU << 2)) | packet.doorbell << 2;
+    hqd.registers[hqd::doorbell] = (hqd.registers[hqd::doorbell] & ~hqd::doorbell_offset) |
+                                   packet.doorbell << 2 | hqd::doorbell_scheduler_hit |
+                                   hqd::doorbell_enable;
     hqd.registers[hqd::vmid] = vmid;
 }
 
@@ -337,11 +338,17 @@ void CommandProcessor::disconnect(unsigned slot) {
     if (connections_[slot]->has_waves())
         unit_.shaders.unbind(slot);
     connections_[slot].reset();
-    hqd.registers[hqd::active] = 0;
-    hqd.registers[hqd::dequeue_request] = 0;
     if (unit_.observer.tracing())
         unit_.observer.event(
             actor_, fmt::format("queue {:#x} left {}", hqd.doorbell_dword(), name_of(slot)));
+    // As in a MI308X: the pointers are 0 and no doorbell is named, all else stays until the slot
+    // is taken again.
+    hqd.registers[hqd::active] = 0;
+    hqd.registers[hqd::dequeue_request] = 0;
+    hqd.registers[hqd::doorbell] &= ~(hqd::doorbell_offset | hqd::doorbell_scheduler_hit |
+                                      hqd::doorbell_enable | hqd::doorbell_hit);
+    hqd.registers[hqd::pq_rptr] = 0;
+    hqd.set_pair(hqd::pq_wptr, 0);
 }
 
 } // namespace vgpu

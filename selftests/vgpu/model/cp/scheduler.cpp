@@ -112,7 +112,7 @@ void Scheduler::map_queues(const pm4::MapQueues& packet) {
 
 // queue_mask of SET_RESOURCES: bit pipe * 8 + queue of ME 1.
 std::optional<unsigned> Scheduler::free_slot() const {
-    for (unsigned slot = 0; slot < hqd_slots; ++slot)
+    for (const unsigned slot : slot_order_.slots())
         if (bit(runlist_slots_, slot) &&
             std::none_of(xccs_.begin(), xccs_.end(),
                          [slot](const CommandProcessor* xcc) { return xcc->connected(slot); }))

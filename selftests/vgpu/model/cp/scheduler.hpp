@@ -9,6 +9,7 @@
 #include "model/cp/pm4.hpp"
 #include "model/cp/pm4_executor.hpp"
 #include "model/cp/runlist.hpp"
+#include "model/cp/slot_order.hpp"
 #include "model/gmc/memory_controller.hpp"
 #include "model/sdma/sdma_engine.hpp"
 
@@ -38,8 +39,10 @@ public:
         CpFaults& faults;
         Schedule& schedule;
         Observer& observer;
+        std::optional<std::uint64_t> slot_seed;
     };
-    explicit Scheduler(const Surroundings& surroundings) : unit_(surroundings) {}
+    explicit Scheduler(const Surroundings& surroundings)
+        : unit_(surroundings), slot_order_(surroundings.slot_seed) {}
 
     // In the order of the XCCs, once each.
     void attach(CommandProcessor& xcc) { xccs_.push_back(&xcc); }
@@ -87,6 +90,7 @@ private:
     bool unmap_sdma_queues();
 
     Surroundings unit_;
+    SlotOrder slot_order_;
     std::vector<CommandProcessor*> xccs_;
     std::uint64_t waves_saved_ = 0; // since the last UNMAP_QUEUES of the HIQ began
     std::uint16_t runlist_vmids_ = 0;

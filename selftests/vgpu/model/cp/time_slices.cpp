@@ -79,6 +79,7 @@ std::vector<std::pair<ListedProcess*, ListedQueue*>> Scheduler::turns() {
 void Scheduler::begin_slice() {
     list_read_ = false;
     leaving_.reset();
+    slot_order_.start_over();
     vmids_in_use_ = skipped_vmids();
     for (ListedProcess& process : runlist_.processes) {
         process.vmid.reset();

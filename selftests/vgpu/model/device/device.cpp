@@ -40,15 +40,15 @@ Device::Xcc::Xcc(Device& device, unsigned index)
 }
 
 Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer,
-               unsigned xccs)
-    : observer_(observer), faults_(faults), schedule_(observer), registers_(observer, xccs),
+               const DeviceOptions& options)
+    : observer_(observer), faults_(faults), schedule_(observer), registers_(observer, options.xccs),
       memory_(registers_, vram, host, faults, observer),
       interrupts_(registers_, memory_, host, clock_, faults, schedule_, observer),
       bus_(registers_, vram, observer),
       sdma_{SdmaEngine({registers_, memory_, interrupts_, clock_, faults, schedule_, observer}, 0),
             SdmaEngine({registers_, memory_, interrupts_, clock_, faults, schedule_, observer}, 1)},
-      scheduler_({memory_, sdma_, clock_, faults, schedule_, observer}) {
-    for (unsigned xcc = 0; xcc < xccs; ++xcc)
+      scheduler_({memory_, sdma_, clock_, faults, schedule_, observer, options.slot_seed}) {
+    for (unsigned xcc = 0; xcc < options.xccs; ++xcc)
         xccs_.push_back(std::make_unique<Xcc>(*this, xcc));
     set_power_on_values();
     memory_.on_fault([this](const VmFault& fault) { raise_vm_fault(fault); });

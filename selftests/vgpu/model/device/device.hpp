@@ -9,6 +9,7 @@
 #include "model/cp/command_processor.hpp"
 #include "model/cp/cp_faults.hpp"
 #include "model/cp/scheduler.hpp"
+#include "model/device/options.hpp"
 #include "model/gmc/memory_controller.hpp"
 #include "model/ih/interrupt_handler.hpp"
 #include "model/nbio/bus_interface.hpp"
@@ -30,7 +31,7 @@ class Device {
 public:
     // `vram` stays the caller's; its content survives a reset as it does on hardware.
     Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer,
-           unsigned xccs = 1);
+           const DeviceOptions& options = {});
 
     std::uint32_t read_register(std::uint32_t dword);
     void write_register(std::uint32_t dword, std::uint32_t value);
