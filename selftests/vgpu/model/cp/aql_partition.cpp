@@ -79,6 +79,7 @@ bool AqlQueue::follow() {
             return progress;
         progress = true;
         ++next_;
+        note_work();
         if (result == Start::done)
             complete(*packet);
     }

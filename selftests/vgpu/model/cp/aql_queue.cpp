@@ -102,6 +102,7 @@ bool AqlQueue::advance() {
             break;
         progress = true;
         ++next_;
+        note_work();
         if (result == Start::done)
             complete(*packet);
         else if (vendor_index_)
@@ -197,6 +198,10 @@ void AqlQueue::retire(std::uint64_t index) {
     while (done_.erase(read_) != 0)
         ++read_;
     hqd_.registers[hqd::pq_rptr] = low_half(read_ * 16);
+    if (read_ == next_ && busy_) {
+        busy_ = false;
+        connect_times_->end = unit_.clock.ticks();
+    }
     if (consumed() == before || read_pointer_pending_)
         return;
     read_pointer_at_ = unit_.schedule.later(Schedule::Kind::read_pointer);
@@ -209,6 +214,20 @@ void AqlQueue::report_read_pointer() {
     read_pointer_pending_ = false;
     if (const std::uint64_t report = hqd_.pair(hqd::rptr_report); report != 0)
         unit_.memory.store64(vmid_, report, consumed());
+}
+
+void AqlQueue::note_work() {
+    if (busy_)
+        return;
+    busy_ = true;
+    connect_times_ = {.start = unit_.clock.ticks(), .end = 0};
+}
+
+std::optional<AqlQueue::ConnectTimes> AqlQueue::connect_times() const {
+    auto times = connect_times_;
+    if (times && busy_)
+        times->end = unit_.clock.ticks();
+    return times;
 }
 
 std::vector<std::byte> AqlQueue::control_stack(std::span<const std::byte> shader_part) const {
@@ -241,6 +260,7 @@ bool AqlQueue::restore(std::span<const std::byte> control_stack) {
         done_.insert(index);
     for (const std::uint64_t index : unit_.shaders.pending_packets(slot_))
         done_.erase(index);
+    note_work();
     return true;
 }
 

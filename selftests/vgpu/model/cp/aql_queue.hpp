@@ -84,6 +84,16 @@ public:
     bool polling() const { return polling_; }
     std::uint64_t in_flight() const { return next_ - read_ - done_.size(); }
 
+    // When the queue last went from idle to busy and back, or until now, in ticks; nothing when it
+    // began no packet since it was mapped.
+    struct ConnectTimes {
+        std::uint64_t start = 0;
+        std::uint64_t end = 0;
+    };
+    std::optional<ConnectTimes> connect_times() const;
+    std::uint64_t packets_read() const { return read_; }
+    std::uint64_t mqd_on(unsigned xcc) const;
+
 private:
     static constexpr std::uint32_t type_invalid = 1; // HSA packet type of a free slot
 
@@ -106,13 +116,13 @@ private:
     void report_read_pointer();
     bool complete(const Packet& packet);
     void retire(std::uint64_t index);
+    void note_work();
     void invalidate(const Packet& packet);
     void trace(const Packet& packet, const char* what);
 
     // aql_partition.cpp: the other XCCs
     std::uint64_t extend(std::uint32_t read_pointer) const;
     AqlQueue* on(unsigned xcc) const;
-    std::uint64_t mqd_on(unsigned xcc) const;
     std::uint64_t read_on(unsigned xcc) const;
     bool done_on(unsigned xcc, std::uint64_t index) const;
     bool done_elsewhere(std::uint64_t index) const;
@@ -156,6 +166,8 @@ private:
     std::optional<std::uint64_t> vendor_index_;
     std::uint64_t seen_write_ = 0; // the write index when the queue last looked at it
     bool ignores_writes_ = false;
+    std::optional<ConnectTimes> connect_times_;
+    bool busy_ = false; // the end of connect_times_ is to come
     bool stopping_ = false;
     bool failed_ = false;   // a packet made no sense: nothing starts until the queue is mapped anew
     bool inactive_ = false; // asked user space for something by the inactive signal

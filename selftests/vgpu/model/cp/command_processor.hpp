@@ -171,10 +171,15 @@ private:
     bool finish_stop(unsigned slot);
     void store_queue(unsigned slot, StopMode mode);
     void store_waves(unsigned slot);
-    void store_hqd(unsigned slot);
     void store_control_stack(unsigned slot, std::span<const std::byte> stack,
                              std::uint32_t wave_state_bytes);
     void disconnect(unsigned slot);
+
+    // mqd_write_back.cpp
+    void refresh_status(unsigned slot);
+    void enter_vmid(unsigned slot, unsigned vmid);
+    void write_back(unsigned slot);
+    void write_back_packets(unsigned slot);
 
     // lost_doorbell.cpp
     std::optional<std::uint64_t> seen_write(std::uint64_t mqd) const;

@@ -56,6 +56,9 @@ inline constexpr std::uint32_t pq_control = reg::gc::CP_HQD_PQ_CONTROL - first;
 inline constexpr std::uint32_t ib_base = reg::gc::CP_HQD_IB_BASE_ADDR - first;
 inline constexpr std::uint32_t ib_rptr = reg::gc::CP_HQD_IB_RPTR - first;
 inline constexpr std::uint32_t dequeue_request = reg::gc::CP_HQD_DEQUEUE_REQUEST - first;
+inline constexpr std::uint32_t hq_status0 = reg::gc::CP_HQD_HQ_STATUS0 - first;
+inline constexpr std::uint32_t eop_rptr = reg::gc::CP_HQD_EOP_RPTR - first;
+inline constexpr std::uint32_t eop_wptr = reg::gc::CP_HQD_EOP_WPTR - first;
 inline constexpr std::uint32_t ctx_save_base = reg::gc::CP_HQD_CTX_SAVE_BASE_ADDR_LO - first;
 inline constexpr std::uint32_t cntl_stack_offset = reg::gc::CP_HQD_CNTL_STACK_OFFSET - first;
 inline constexpr std::uint32_t cntl_stack_size = reg::gc::CP_HQD_CNTL_STACK_SIZE - first;
@@ -63,6 +66,7 @@ inline constexpr std::uint32_t wg_state_offset = reg::gc::CP_HQD_WG_STATE_OFFSET
 inline constexpr std::uint32_t ctx_save_size = reg::gc::CP_HQD_CTX_SAVE_SIZE - first;
 inline constexpr std::uint32_t aql_control = reg::gc::CP_HQD_AQL_CONTROL - first;
 inline constexpr std::uint32_t pq_wptr = reg::gc::CP_HQD_PQ_WPTR_LO - first;
+inline constexpr std::uint32_t aql_dispatch_id = reg::gc::CP_HQD_AQL_DISPATCH_ID - first;
 
 // Fields of CP_HQD_PQ_DOORBELL_CONTROL.
 inline constexpr std::uint32_t doorbell_offset = 0x3ff'ffffU << 2;

@@ -46,6 +46,7 @@ std::uint32_t CommandProcessor::read_hqd(std::uint32_t index) {
         unit_.faults.active_polled(global_slot(slot));
         finish_stop(slot);
     }
+    refresh_status(slot);
     return hqds_[slot].registers[index];
 }
 

@@ -42,10 +42,9 @@ void CommandProcessor::load_mqd(unsigned slot, std::uint64_t mqd, const pm4::Map
         hqd.registers[index] = unit_.memory.read32(0, mqd + 4ULL * (hqd::mqd_dword + index));
     hqd.set_pair(hqd::mqd_base, mqd);
     hqd.set_pair(hqd::wptr_poll, packet.wptr_address);
-    hqd.registers[hqd::doorbell] = (hqd.registers[hqd::doorbell] & ~hqd::doorbell_offset) |
-                                   packet.doorbell << 2 | hqd::doorbell_scheduler_hit |
-                                   hqd::doorbell_enable;
-    hqd.registers[hqd::vmid] = vmid;
+    hqd.registers[hqd::doorbell] =
+        (hqd.registers[hqd::doorbell] & ~hqd::doorbell_offset) | packet.doorbell << 2;
+    enter_vmid(slot, vmid);
 }
 
 // The MQDs of the XCCs lie cp_mqd_stride_size apart.
@@ -59,6 +58,9 @@ void CommandProcessor::load_queue(unsigned slot, const pm4::MapQueues& packet, u
     const std::uint64_t mqd = own_mqd(packet);
     const auto seen = seen_write(mqd);
     load_mqd(slot, mqd, packet, vmid);
+    // A MI308X does this too: even an MQD that was never written back has it.
+    if (vmid != 0)
+        unit_.memory.store32(0, mqd + 4ULL * (hqd::mqd_dword + hqd::active), 1);
     connect(slot, true);
     if (seen)
         lose_doorbell(slot, *seen);
@@ -257,8 +259,7 @@ void CommandProcessor::store_queue(unsigned slot, StopMode mode) {
     }
     if (connection.user_pm4)
         connection.user_pm4->store();
-    if (hqd.mqd() != 0)
-        store_hqd(slot);
+    write_back(slot);
     if (connection.aql && mode == StopMode::save)
         saved_mqds_[hqd.mqd()] = {unit_.memory.pasid(hqd.vmid()),
                                   hqd.registers[hqd::cntl_stack_offset],
@@ -287,15 +288,6 @@ void CommandProcessor::store_waves(unsigned slot) {
             actor_, fmt::format("save queue {:#x} waves {} state {} bytes handler {} in flight {}",
                                 doorbell, saved.waves, saved.wave_state_bytes,
                                 saved.handler_instructions, in_flight));
-}
-
-// What the queue needs to go on elsewhere. The driver writes the rest of the MQD.
-void CommandProcessor::store_hqd(unsigned slot) {
-    const Hqd& hqd = hqds_[slot];
-    for (const std::uint32_t index :
-         {hqd::pq_rptr, hqd::pq_wptr, hqd::pq_wptr + 1, hqd::ib_base, hqd::ib_base + 1,
-          hqd::ib_rptr, hqd::cntl_stack_offset, hqd::wg_state_offset})
-        unit_.memory.store32(0, hqd.mqd() + 4ULL * (hqd::mqd_dword + index), hqd.registers[index]);
 }
 
 unsigned CommandProcessor::scribble_saved_mqds(std::uint16_t pasid) {
