@@ -179,6 +179,9 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({1, 2, 4, 8, 16}));
     app.add_option("--xccs", options.device.xccs, "accelerator dies: 1, 4 or 8")
         ->check(CLI::IsMember({1, 4, 8}));
+    app.add_option("--cus", options.device.compute_units,
+                   "compute units of each XCC: 4, 20 (MI308X) or 38 (MI300X)")
+        ->check(CLI::IsMember({4, 20, 38}));
     app.add_option("--slot-seed", options.device.slot_seed,
                    "seed that chooses the HQD slots of each runlist; without one they go round "
                    "the pipes");

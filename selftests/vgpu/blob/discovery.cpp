@@ -4,6 +4,7 @@
 
 #include "blob/byte_writer.hpp"
 #include "ip_blocks.hpp"
+#include "model/device/shader_engines.hpp"
 #include "model/regs/xcc_aperture.hpp"
 
 namespace vgpu::blob {
@@ -48,14 +49,13 @@ std::vector<std::byte> ip_table(unsigned xccs) {
     return table.bytes();
 }
 
-// gc_info v2.1, of each XCC. One shader engine with four compute units: small on purpose, see
-// device.cpp.
-std::vector<std::byte> gc_table() {
-    const std::uint32_t fields[] = {1,  // gc_num_se
-                                    4,  // gc_num_cu_per_sh
-                                    1,  // gc_num_sh_per_se
-                                    4,  // gc_num_rb_per_se
-                                    16, // gc_num_tccs
+// gc_info v2.1, of each XCC.
+std::vector<std::byte> gc_table(const ShaderEngines& shape) {
+    const std::uint32_t fields[] = {shape.engines,         // gc_num_se
+                                    shape.units_in_engine, // gc_num_cu_per_sh
+                                    1,                     // gc_num_sh_per_se
+                                    4,                     // gc_num_rb_per_se
+                                    16,                    // gc_num_tccs
                                     256, 32, 0x20, 0x400,
                                     1024, // gprs, max_gs_thds, gs_table_depth, gsprim_buff_depth,
                                           // parameter_cache_depth
@@ -90,9 +90,9 @@ std::uint16_t discovery_checksum(std::span<const std::byte> bytes) {
     return sum;
 }
 
-std::vector<std::byte> discovery_table(unsigned xccs) {
-    const auto ip = ip_table(xccs);
-    const auto gc = gc_table();
+std::vector<std::byte> discovery_table(const DeviceOptions& options) {
+    const auto ip = ip_table(options.xccs);
+    const auto gc = gc_table(shader_engines(options.compute_units));
     const std::size_t gc_offset = (binary_header_bytes + ip.size() + 3) & ~std::size_t{3};
 
     // What the checksum covers: everything behind it, beginning with the size.

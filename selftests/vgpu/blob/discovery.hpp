@@ -2,6 +2,8 @@
 // The IP discovery table: which blocks the GPU has, where their registers are, how large it is.
 #pragma once
 
+#include "model/device/options.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,7 +15,7 @@ namespace vgpu::blob {
 inline constexpr std::size_t discovery_bytes_from_end = 64 << 10;
 inline constexpr std::size_t discovery_table_bytes = 10 << 10;
 
-std::vector<std::byte> discovery_table(unsigned xccs = 1);
+std::vector<std::byte> discovery_table(const DeviceOptions& options = {});
 
 // Sum of bytes, as the table's checksums are.
 std::uint16_t discovery_checksum(std::span<const std::byte> bytes);

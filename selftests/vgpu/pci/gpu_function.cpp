@@ -52,7 +52,7 @@ GpuFunction::GpuFunction(Vram vram, CpFaults& faults, MailboxHandler mailbox, Ob
               static_cast<std::uint32_t>(rom_.size())),
       mailbox_(std::move(mailbox)), observer_(observer),
       device_(vram_.bytes(), *this, faults, observer, options) {
-    const auto table = blob::discovery_table(options.xccs);
+    const auto table = blob::discovery_table(options);
     const auto place = vram_.bytes().last(blob::discovery_bytes_from_end);
     std::copy(table.begin(), table.end(), place.begin());
 }

@@ -538,8 +538,8 @@ TEST(PartitionSchedule, only_a_seed_finds_a_fence_before_the_end_of_a_save) {
 }
 
 TEST(Discovery, lists_each_xcc) {
-    const auto one = blob::discovery_table(1);
-    const auto eight = blob::discovery_table(8);
+    const auto one = blob::discovery_table({.xccs = 1});
+    const auto eight = blob::discovery_table({.xccs = 8});
     std::uint16_t blocks_of_one = 0;
     std::uint16_t blocks_of_eight = 0;
     // Behind the headers of the binary and of the table: die id, number of blocks.

@@ -9,6 +9,7 @@
 #include "model/cp/hqd.hpp"
 #include "model/cp/pm4.hpp"
 #include "model/device/device.hpp"
+#include "model/device/shader_engines.hpp"
 #include "registers.hpp"
 
 #include <gtest/gtest.h>

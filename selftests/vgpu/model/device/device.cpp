@@ -4,6 +4,7 @@
 
 #include "model/base/bits.hpp"
 #include "model/device/rlc.hpp"
+#include "model/device/shader_engines.hpp"
 #include "registers.hpp"
 
 #include <fmt/format.h>
@@ -13,10 +14,11 @@
 namespace vgpu {
 namespace {
 
-// Four compute units in each XCC: CWSR areas, which user space must allocate whole, stay small. The
-// discovery table says the same (blob/discovery.cpp).
-ShaderArray::Config shader_config(const Clock& clock) {
-    return {.compute_units = 4, .poison_on_restore = true, .reference_clock = &clock};
+ShaderArray::Config shader_config(const Clock& clock, unsigned compute_units) {
+    return {.compute_units = compute_units,
+            .shader_engines = shader_engines(compute_units).engines,
+            .poison_on_restore = true,
+            .reference_clock = &clock};
 }
 constexpr std::uint32_t gb_addr_config = 0x2201'1003;
 constexpr std::uint32_t iq_wait_times = 0x4040'4040; // gc_9_0_default.h
@@ -24,8 +26,9 @@ constexpr std::uint32_t iq_wait_times = 0x4040'4040; // gc_9_0_default.h
 } // namespace
 
 // The CP is the shaders' client and is constructed after them; they only keep the reference.
-Device::Xcc::Xcc(Device& device, unsigned index)
-    : shaders(shader_config(device.clock_), device.memory_, device.schedule_, device.observer_, cp),
+Device::Xcc::Xcc(Device& device, unsigned index, unsigned compute_units)
+    : shaders(shader_config(device.clock_, compute_units), device.memory_, device.schedule_,
+              device.observer_, cp),
       cp({index,
           {device.registers_, index},
           device.memory_,
@@ -37,6 +40,7 @@ Device::Xcc::Xcc(Device& device, unsigned index)
           device.schedule_,
           device.observer_}) {
     connect_rlc({device.registers_, index}, device.clock_);
+    connect_shader_engines({device.registers_, index}, shader_engines(compute_units));
 }
 
 Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer,
@@ -49,7 +53,7 @@ Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer
             SdmaEngine({registers_, memory_, interrupts_, clock_, faults, schedule_, observer}, 1)},
       scheduler_({memory_, sdma_, clock_, faults, schedule_, observer, options.slot_seed}) {
     for (unsigned xcc = 0; xcc < options.xccs; ++xcc)
-        xccs_.push_back(std::make_unique<Xcc>(*this, xcc));
+        xccs_.push_back(std::make_unique<Xcc>(*this, xcc, options.compute_units));
     set_power_on_values();
     memory_.on_fault([this](const VmFault& fault) { raise_vm_fault(fault); });
     bus_.on_reset_request([this] { reset_requested_ = true; });

@@ -61,7 +61,7 @@ public:
 private:
     // One accelerator die: a command processor and the shaders it drives.
     struct Xcc {
-        Xcc(Device& device, unsigned index);
+        Xcc(Device& device, unsigned index, unsigned compute_units);
         ShaderArray shaders;
         CommandProcessor cp;
     };

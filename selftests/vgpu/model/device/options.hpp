@@ -9,6 +9,7 @@ namespace vgpu {
 
 struct DeviceOptions {
     unsigned xccs = 1;
+    unsigned compute_units = 4;                  // of each XCC: 4, 20 or 38
     std::optional<std::uint64_t> slot_seed = {}; // see SlotOrder
 };
 

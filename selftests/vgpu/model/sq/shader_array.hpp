@@ -93,6 +93,7 @@ class ShaderArray {
 public:
     struct Config {
         unsigned compute_units = 4;
+        unsigned shader_engines = 1; // unit i is in engine i % shader_engines
         // True: registers and LDS of a relaunched wave are poisoned before the trap handler
         // restores them, so that a handler that forgets some is caught.
         bool poison_on_restore = true;

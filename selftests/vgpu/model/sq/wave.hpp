@@ -103,7 +103,8 @@ struct Workgroup {
 // Where a wave of a dispatch will run, for the registers it starts with.
 struct LaunchSite {
     const QueueBinding* queue = nullptr;
-    unsigned compute_unit = 0;
+    unsigned compute_unit = 0; // of the XCC
+    unsigned shader_engines = 1;
 };
 
 // Registers of a wave that starts its kernel.

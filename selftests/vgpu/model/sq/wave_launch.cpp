@@ -27,7 +27,9 @@ void allocate_registers(Wave& wave, const Dispatch& dispatch, const LaunchSite& 
     state.gpr_alloc = (program.vgprs() / 8 - 1) << 6 | (program.arch_vgprs() / 4 - 1) << 12 |
                       (program.sgprs() / 16 - 1) << 24;
     state.lds_alloc = dispatch.lds_bytes / lds_granule << 12;
-    state.hw_id = wave.slot.index | wave.slot.simd << 4 | (site.compute_unit & 15) << 8 |
+    state.hw_id = wave.slot.index | wave.slot.simd << 4 |
+                  (site.compute_unit / site.shader_engines & 15) << 8 |
+                  (site.compute_unit % site.shader_engines & 3) << 13 |
                   (site.queue->vmid & 15) << 20 | (site.queue->slot & 7) << 24;
     // FLOAT_MODE, DX10_CLAMP, IEEE_MODE and FP16_OVFL of COMPUTE_PGM_RSRC1.
     state.mode = (program.rsrc1 >> 12 & 0xff) | (program.rsrc1 >> 21 & 1) << 8 |

@@ -109,7 +109,7 @@ bool ShaderArray::State::place(Slot& slot, Dispatch& dispatch, std::uint32_t lin
         }
         group->waves.push_back(std::move(wave));
     }
-    const sq::LaunchSite site{&slot.queue, group->compute_unit};
+    const sq::LaunchSite site{&slot.queue, group->compute_unit, config.shader_engines};
     for (unsigned i = 0; i < group_waves; ++i) {
         Wave& wave = *group->waves[i];
         if (saved != nullptr) {
