@@ -28,12 +28,13 @@ std::vector<std::byte> image(std::uint32_t major, std::uint32_t minor, std::uint
 } // namespace
 
 std::vector<FirmwareFile> firmware_files() {
-    // The driver turns features on by version. MEC 160 is that of current ROCm: GWS, debugger
-    // and per-queue reset are on.
+    // The driver turns features on by version: with MEC 160 GWS, debugger and per-queue reset. A
+    // MI308X with ROCm 7 has 185. ROCr then takes scratch memory back from a running queue, by a
+    // capability that the CP sets in amd_queue_t; the model has none of that.
     const auto mec = image(1, 0, 160, 4096, ByteWriter().u32(24).u32(0).u32(0));
     // rlc_firmware_header_v2_0 and v2_1; the payload is small for it goes in by MMIO.
     const auto rlc = image(2, 1, 59, 256, ByteWriter().u32(1).zeros(17 * 4).zeros(13 * 4));
-    const auto sdma = image(1, 0, 20, 4096, ByteWriter().u32(31).zeros(3 * 4));
+    const auto sdma = image(1, 0, 24, 4096, ByteWriter().u32(31).zeros(3 * 4));
     return {{"amdgpu/gc_9_4_3_mec.bin", mec},
             {"amdgpu/gc_9_4_3_rlc.bin", rlc},
             {"amdgpu/sdma_4_4_2.bin", sdma}};

@@ -68,15 +68,18 @@ protected:
     }
 
     // With the driver's trap handler at `tba`, if any.
-    void list_process(const Process& process, std::uint64_t tba = 0) {
+    void list_process(const Process& process, std::uint64_t tba = 0,
+                      std::uint32_t sh_mem_config = 0) {
         const std::uint64_t root = process.tables | 1;
+        const std::uint32_t tba_low = low_half(tba >> 8);
+        const std::uint32_t tba_high = high_half(tba >> 8);
         list(Opcode::map_process, {process.pasid,
                                    low_half(root),
                                    high_half(root),
                                    0,
-                                   0,
-                                   low_half(tba >> 8),
-                                   high_half(tba >> 8),
+                                   sh_mem_config,
+                                   tba_low,
+                                   tba_high,
                                    0,
                                    0,
                                    0,

@@ -127,7 +127,7 @@ std::optional<CopyData> decode_copy_data(std::span<const std::uint32_t> body) {
 
 std::optional<SetResources> decode_set_resources(std::span<const std::uint32_t> body) {
     return SetResources{bits(body[0], 31, 29) == 1, static_cast<std::uint16_t>(body[0]),
-                        join(body[1], body[2])};
+                        join(body[1], body[2]), bit(body[0], 28)};
 }
 
 std::optional<RunList> decode_run_list(std::span<const std::uint32_t> body) {

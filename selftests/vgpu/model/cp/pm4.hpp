@@ -128,6 +128,7 @@ struct SetResources {
     bool for_hiq = false;
     std::uint16_t vmid_mask = 0;
     std::uint64_t queue_mask = 0;
+    bool separates_xnack_modes = false; // enb_xnack_retry_disable_check
 };
 std::optional<SetResources> decode_set_resources(std::span<const std::uint32_t> body);
 

@@ -23,6 +23,8 @@ void Scheduler::reset() {
     runlist_vmids_ = 0;
     runlist_slots_ = 0;
     vmids_in_use_ = 0;
+    separates_xnack_modes_ = false;
+    retries_.reset();
     runlist_ = {};
     oversubscribed_ = false;
     list_read_ = false;
@@ -33,6 +35,7 @@ void Scheduler::reset() {
 void Scheduler::set_resources(const pm4::SetResources& packet) {
     runlist_vmids_ = packet.vmid_mask;
     runlist_slots_ = packet.queue_mask;
+    separates_xnack_modes_ = packet.separates_xnack_modes;
 }
 
 // A runlist replaces the whole set of processes; the driver has unmapped the previous one. The
@@ -120,10 +123,11 @@ std::optional<unsigned> Scheduler::free_slot() const {
     return std::nullopt;
 }
 
-// False when there is neither a VMID for the process nor a slot for the queue. An XCC on which the
-// queue is still active keeps it as it is: loading its MQD would start over what runs there.
+// False when the process has another XNACK mode than the slice, or when there is neither a VMID for
+// the process nor a slot for the queue. An XCC on which the queue is still active keeps it as it
+// is: loading its MQD would start over what runs there.
 bool Scheduler::place(ListedProcess& process, ListedQueue& queue) {
-    if (!process.vmid && !give_vmid(process))
+    if (!xnack_mode_fits(process.packet) || (!process.vmid && !give_vmid(process)))
         return false;
     if (queue.packet.sdma_engine) {
         map_sdma_queue(queue.packet, *process.vmid);

@@ -84,6 +84,7 @@ private:
 
     // time_slices.cpp
     void report_surplus();
+    bool xnack_mode_fits(const pm4::MapProcess& packet);
     std::vector<std::pair<ListedProcess*, ListedQueue*>> turns();
     void begin_slice();
     void end_slice();
@@ -96,6 +97,8 @@ private:
     std::uint16_t runlist_vmids_ = 0;
     std::uint64_t runlist_slots_ = 0;
     std::uint16_t vmids_in_use_ = 0;
+    bool separates_xnack_modes_ = false;
+    std::optional<bool> retries_; // XNACK mode of this time slice, when modes are separated
     Runlist runlist_;
     bool list_read_ = false;      // it is new: nothing of it is mapped yet
     bool oversubscribed_ = false; // some queue of it has to wait

@@ -14,9 +14,26 @@ std::optional<std::uint64_t> Scheduler::slice_left() const {
     return slice_end_ > now ? slice_end_ - now : 0;
 }
 
+// From MEC 184 on, firmware that is told so (SET_RESOURCES) maps processes of one XNACK mode at a
+// time: the first that has its turn chooses for the slice. SH_MEM_CONFIG.RETRY_DISABLE is the mode.
+bool Scheduler::xnack_mode_fits(const pm4::MapProcess& packet) {
+    const bool retries = !bit(packet.sh_mem_config, 12);
+    if (!separates_xnack_modes_)
+        return true;
+    if (!retries_)
+        retries_ = retries;
+    return retries_ == retries;
+}
+
 // The driver chains a list that does not fit. Here it did not, so its idea of what fits is wrong.
 void Scheduler::report_surplus() {
     const auto& processes = runlist_.processes;
+    if (std::any_of(processes.begin(), processes.end(), [this](const ListedProcess& process) {
+            return !xnack_mode_fits(process.packet);
+        })) {
+        unit_.observer.unmodelled("cp", "both XNACK modes in a runlist, not chained");
+        return;
+    }
     const bool vmids = std::any_of(processes.begin(), processes.end(),
                                    [](const ListedProcess& process) { return !process.vmid; });
     unit_.observer.unmodelled("cp", vmids ? "more processes in a runlist than VMIDs, not chained"
@@ -80,6 +97,7 @@ void Scheduler::begin_slice() {
     list_read_ = false;
     leaving_.reset();
     slot_order_.start_over();
+    retries_.reset();
     vmids_in_use_ = skipped_vmids();
     for (ListedProcess& process : runlist_.processes) {
         process.vmid.reset();
@@ -97,7 +115,7 @@ void Scheduler::begin_slice() {
         if (place(*process, *queue))
             last_slice_[queue->packet.mqd] = slice_;
     for (ListedProcess& process : runlist_.processes)
-        if (!process.vmid)
+        if (!process.vmid && xnack_mode_fits(process.packet))
             give_vmid(process);
     oversubscribed_ = !runlist_.all_mapped();
 }
