@@ -39,7 +39,7 @@ void pm4_submit(struct pm4_queue *queue);
 /* Waits until CP is done with every packet of the ring; dispatches may still run. */
 bool pm4_wait_consumed(const struct pm4_queue *queue, unsigned int timeout_ms);
 
-/* What the registers of a dispatch are set to. */
+/* Values of the registers of a dispatch. */
 struct pm4_dispatch {
 	const void *kernel_object;	/* kernel descriptor, code behind it */
 	const void *kernarg;

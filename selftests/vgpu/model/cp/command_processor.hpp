@@ -116,7 +116,7 @@ public:
     AqlQueue* aql_queue(unsigned slot, std::uint64_t mqd);
 
 private:
-    // What is connected to a slot. Exactly one of the first three is set.
+    // The queue on a slot. Exactly one of the first three is set.
     struct Connection {
         std::optional<AqlQueue> aql;
         std::optional<Pm4UserQueue> user_pm4;

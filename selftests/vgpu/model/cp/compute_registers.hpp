@@ -33,7 +33,7 @@ public:
 
     // Sets the registers that the packet sets. Null, or what the model cannot do.
     const char* set(const pm4::Dispatch& packet);
-    // What they describe now; nothing when it has no workgroup.
+    // The dispatch that they describe now; nothing when it has no workgroup.
     std::optional<AqlDispatch> dispatch() const;
 
 private:

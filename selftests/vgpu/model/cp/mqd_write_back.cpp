@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the CP writes into the MQD of a user queue that leaves its slot. Offsets and values are
-// those of a MI308X (debugfs `mqds` and `hqds`); no source documents them.
+// Fields that the CP writes into the MQD of a user queue that leaves its slot. Offsets and values
+// are those of a MI308X (debugfs `mqds` and `hqds`); no source documents them.
 #include "model/cp/command_processor.hpp"
 
 namespace vgpu {

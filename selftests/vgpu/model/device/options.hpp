@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What of the GPU can be chosen.
+// Choices of a GPU: its size, its seeds.
 #pragma once
 
 #include <cstdint>

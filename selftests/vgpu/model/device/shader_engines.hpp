@@ -23,7 +23,7 @@ constexpr ShaderEngines shader_engines(unsigned compute_units) {
     return {4, 10, compute_units};
 }
 
-// What the driver reads of it, engine by engine.
+// The registers that the driver reads of it, engine by engine.
 void connect_shader_engines(const XccRegisters& registers, const ShaderEngines& shape);
 
 } // namespace vgpu

@@ -96,7 +96,7 @@ public:
     bool store32(unsigned vmid, std::uint64_t va, std::uint32_t value);
     bool store64(unsigned vmid, std::uint64_t va, std::uint64_t value);
 
-    // What waves, packets and SDMA have written to the doorbell BAR since the last call.
+    // Writes of waves, packets and SDMA to the doorbell BAR since the last call.
     std::vector<DoorbellWindow::Write> take_doorbells() { return doorbells_.take(); }
 
     // Registers at their power-on values; translations are void.
