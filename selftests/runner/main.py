@@ -79,8 +79,10 @@ class Run:
 
     def run(self) -> int:
         options = self.options
-        kernel = self.kernel_options() if not options.list else []
-        chosen, tables = self.chosen(kernel)
+        chosen, tables = self.chosen([])
+        if options.kernel and not options.list:
+            # Now that all words are known to be right: it takes long where there is none yet.
+            chosen, tables = self.chosen(self.kernel_options())
         if options.list:
             for job in chosen:
                 print(job.name)
@@ -112,10 +114,7 @@ class Run:
 
     def kernel_options(self) -> list[str]:
         """Builds a kernel of selftests/kernels if it is not there, and what the guest needs with it."""
-        name = self.options.kernel
-        if not name:
-            return []
-        directory = name
+        name = directory = self.options.kernel
         if not Path(name).is_dir():
             built = subprocess.run([REPO / "selftests/kernels/build", name], stdout=subprocess.PIPE, text=True)
             if built.returncode:

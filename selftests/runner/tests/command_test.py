@@ -29,6 +29,7 @@ class Commands(unittest.TestCase):
     def test_wrong_words_are_named(self):
         self.refused("no suite 'demo'", "ci/test", "demo")
         self.refused("no suite 'vm/nothing'", "selftests/run", "vm/nothing")
+        self.refused("no suite 'nothing'", "selftests/run", "--kernel", "no-such-kernel", "nothing")
         self.refused("--frob", "selftests/run", "--frob")
         self.refused("--filter (", "selftests/run", "--filter", "(")
         self.refused("nothing to run", "selftests/run", "--filter", "^no such test$")
