@@ -49,10 +49,20 @@ def main(words: list[str]) -> int:
     except SystemExit as end:  # argparse's own status of a wrong option is 2
         return 64 if end.code else 0
     try:
-        return Run(options).run()
+        status = Run(options).run()
+        sys.stdout.flush()
+        return status
     except Refusal as refusal:
         print(f"selftests/run: {refusal}", file=sys.stderr)
         return 64
+    except BrokenPipeError:
+        return reader_is_gone()
+
+
+def reader_is_gone() -> int:
+    """Whoever read our lines has ended; Python would complain once more at its own end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 128 + signal.SIGPIPE
 
 
 def follow(engine: Engine) -> int:
@@ -65,9 +75,7 @@ def follow(engine: Engine) -> int:
         engine.display.say(f"stopped by {signal.Signals(number).name}")
         return 128 + number
     except BrokenPipeError:
-        # Whoever read our lines is gone; Python would complain once more at its own end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 128 + signal.SIGPIPE
+        return reader_is_gone()
     return 0
 
 

@@ -55,5 +55,12 @@ class Commands(unittest.TestCase):
         _, output = said("selftests/run", "--list", "hws-xcc8")
         self.assertEqual(output.splitlines()[0], "vm/hws-xcc8")
 
+    def test_a_reader_of_the_list_that_goes_away(self):
+        command = [REPO / "selftests/run", "--list"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdout.close()
+            self.assertEqual(process.stderr.read(), b"")
+        self.assertEqual(process.returncode, 141)
+
     def test_help_of_the_demo(self):
         self.assertIn("usage: ci/demo\n", said("ci/demo", "--help")[1])
