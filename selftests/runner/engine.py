@@ -35,6 +35,8 @@ class Engine:
         finally:
             self.display.clear()
             stop(self.running)
+            for process in self.running:
+                process.close()
 
     def start(self) -> None:
         for job in list(self.waiting):
@@ -64,8 +66,10 @@ class Engine:
                 continue
             self.running.remove(process)
             self.selector.unregister(process.pipe)
-            # What it has started may still write to the pipe; it belongs to a command that has ended.
-            stop([process], patience_s=10) if process.group_runs() else self.give(process, process.close())
+            self.give(process, process.read())
+            # What it has started goes with it.
+            stop([process])
+            self.give(process, process.close())
             job = process.job
             job.reader.end(status)
             self.done[job.name] = process

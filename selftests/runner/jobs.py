@@ -118,6 +118,7 @@ class Process:
 
 def stop(processes: list[Process], patience_s: float = 10) -> None:
     """Ends them: SIGTERM, and SIGKILL for what still runs after a while."""
+    processes = [process for process in processes if process.group_runs()]
     for process in processes:
         process.signal(signal.SIGTERM)
     deadline = time.monotonic() + patience_s
@@ -129,4 +130,3 @@ def stop(processes: list[Process], patience_s: float = 10) -> None:
             process.read()  # a full pipe must not keep it from ending
             time.sleep(0.05)
         process.child.poll()
-        process.close()

@@ -180,6 +180,14 @@ class Runs(unittest.TestCase):
         self.assertRegex(output, r"\] good: \d+ s\n")
         self.assertIn("failed: None", output)
 
+    def test_last_lines_of_a_job_that_leaves_a_child(self):
+        _, output = self.run_script(
+            """
+            run(job("parent", "sleep 60 & seq 2000; printf last", shown=lambda line: line))
+            """
+        )
+        self.assertEqual(output.splitlines()[1999:2001], ["2000", "last"])
+
     def test_a_killed_job_leaves_no_child(self):
         _, output = self.run_script('run(job("endless", ENDLESS + " & sleep 0.5; kill -KILL $$"))')
         self.assertIn("failed with status 137", output)
