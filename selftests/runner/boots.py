@@ -8,9 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from .errors import Refusal
-
-REPO = Path(__file__).resolve().parents[2]
-VM = REPO / "selftests" / "vm"
+from .paths import REPO, VM
 
 
 @dataclass

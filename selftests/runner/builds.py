@@ -5,8 +5,8 @@ import os
 import re
 from pathlib import Path
 
-from .boots import REPO, VM
 from .jobs import Job
+from .paths import REPO, VM, cache
 from .results import Result
 
 
@@ -81,8 +81,7 @@ class DriverReader(BuildReader):
     def so_far(self) -> str:
         if self.cached:  # what is there is of a build that was interrupted
             return ""
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        for log in cache.glob("kfd-preempt/dkms/tree/kfd-preempt/*/build/make.log"):
+        for log in cache().glob("dkms/tree/kfd-preempt/*/build/make.log"):
             count = len(re.findall(r"^ *CC ", log.read_text(errors="replace"), re.MULTILINE))
             if count:
                 return f"{count} of {max(count, self.OBJECTS)} objects"
@@ -124,11 +123,10 @@ def jobs(logs: Path, build: Path, demo: bool = False) -> list[Job]:
 
 def compiler_cache() -> dict[str, str]:
     """What has not changed since the last clone is not compiled again."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kfd-preempt" / "ccache"
     return {
         "CMAKE_C_COMPILER_LAUNCHER": "ccache",
         "CMAKE_CXX_COMPILER_LAUNCHER": "ccache",
-        "CCACHE_DIR": os.environ.get("CCACHE_DIR", str(cache)),
+        "CCACHE_DIR": os.environ.get("CCACHE_DIR", str(cache() / "ccache")),
         "CCACHE_BASEDIR": str(REPO),
         "CCACHE_NOHASHDIR": "1",
     }

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 from . import builds
-from .boots import REPO, VM
 from .builds import BuildReader
 from .engine import Engine
 from .jobs import Job
 from .main import follow
+from .paths import REPO, VM
 from .progress import Display
 
 PASS = re.compile(r"PASS: stopped at iteration \d+, held 2 s without progress, resumed, checksum ok")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Protocol
 
-from .boots import REPO
+from .paths import REPO
 from .results import Result
 
 

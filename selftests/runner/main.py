@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 
 from . import boots, builds, interrupts, report, suites
-from .boots import REPO, Boot
+from .boots import Boot
 from .engine import Engine
 from .errors import Refusal
 from .jobs import Job
+from .paths import REPO, VM
 from .progress import Display
 from .results import count
 
@@ -134,7 +135,7 @@ class Run:
         # The tests' own module, where its headers are elsewhere.
         for module in Path(directory).glob("lib/modules/*/updates/dkms/kfd_probes.ko"):
             options += ["--add", f"{module}:/modules/kfd_probes.ko"]
-        subprocess.run([boots.VM / "build", "--kernel", directory], stdout=sys.stderr, check=True)
+        subprocess.run([VM / "build", "--kernel", directory], stdout=sys.stderr, check=True)
         return options
 
     def chosen(self, kernel: list[str]) -> tuple[list[Job], dict[str, dict]]:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Callable
 
 from . import boots
-from .boots import REPO, Boot
+from .boots import Boot
 from .errors import Refusal
 from .jobs import Job
+from .paths import REPO
 from .results import BootReader, CtestReader, TapReader
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from runner import boots
 from runner.errors import Refusal
+from runner.paths import REPO
 
 
 class Boots(unittest.TestCase):
@@ -64,7 +65,7 @@ class Boots(unittest.TestCase):
 
     def test_every_table_of_the_suites(self):
         for path in ("suites.toml", "soak.toml"):
-            for name, suite in tomllib.loads((boots.REPO / "selftests" / path).read_text()).items():
+            for name, suite in tomllib.loads((REPO / "selftests" / path).read_text()).items():
                 with self.subTest(name):
-                    tables = [boots.REPO / each for each in suite.get("boots", [])]
+                    tables = [REPO / each for each in suite.get("boots", [])]
                     self.assertTrue(tables == [] or boots.load(tables))

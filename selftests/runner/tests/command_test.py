@@ -4,7 +4,7 @@
 import subprocess
 import unittest
 
-from runner.boots import REPO
+from runner.paths import REPO
 
 
 def said(*command: str) -> tuple[int, str]:

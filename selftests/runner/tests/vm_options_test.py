@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from runner.boots import VM
+from runner.paths import VM
 
 
 class Input(unittest.TestCase):

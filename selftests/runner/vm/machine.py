@@ -12,10 +12,10 @@ from base64 import b64encode
 from pathlib import Path
 
 from .. import interrupts
+from ..paths import VM
 from .options import Options
 from .tree import Build
 
-VM = Path(__file__).resolve().parents[2] / "vm"
 # A child must not outlive us, not even when we are killed outright.
 BOUND = ["setpriv", "--pdeathsig", "KILL", "--"]
 

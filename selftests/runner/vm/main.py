@@ -10,6 +10,7 @@ from pathlib import Path
 
 from .. import interrupts
 from ..errors import Refusal
+from ..paths import cache
 from . import kernel_log, options
 from .machine import Machine, StartError, note
 from .tree import Build
@@ -53,7 +54,7 @@ def directory(out: str) -> Path:
         if out:
             Path(out).mkdir(parents=True, exist_ok=True)
             return Path(out).absolute()
-        runs = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kfd-preempt" / "runs"
+        runs = cache() / "runs"
         runs.mkdir(parents=True, exist_ok=True)
         subprocess.run(
             ["find", runs, "-mindepth", "1", "-maxdepth", "1", "-mtime", "+0", "-exec", "rm", "-rf", "{}", "+"],

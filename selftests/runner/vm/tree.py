@@ -9,10 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from ..errors import Refusal
+from ..paths import REPO, VM
 from .options import PARAMETERS, Options
-
-REPO = Path(__file__).resolve().parents[3]
-VM = REPO / "selftests" / "vm"
 
 
 class Build:
