@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the CP writes into the MQD of a queue that is unmapped. The values are those of a MI308X:
-// debugfs `mqds` of queues that were never unmapped, unmapped unused, and unmapped after a packet.
+// Fields that the CP writes into the MQD of a queue that is unmapped. The values are those of a
+// MI308X: debugfs `mqds` of queues that were never unmapped, unmapped unused, and unmapped after a
+// packet.
 #include "user_queues.hpp"
 
 #include <gmock/gmock.h>

@@ -186,7 +186,7 @@ protected:
     }
     std::uint32_t flag() const { return gpu.get<std::uint32_t>(page_of(flag_va)); }
     std::uint32_t read_pointer() const { return gpu.get<std::uint32_t>(process.page(1) + 0x80); }
-    // Of the queue with this doorbell, on XCC 0.
+    // The VMID of the queue with this doorbell, on XCC 0.
     unsigned vmid_of(std::uint32_t dword) {
         constexpr std::uint32_t offset = 0x0ffffffc; // in CP_HQD_PQ_DOORBELL_CONTROL
         for (unsigned pipe = 0; pipe < 4; ++pipe)

@@ -54,7 +54,7 @@ inline constexpr unsigned private_segment_size = 1U << 6;
 inline constexpr unsigned uses_dynamic_stack = 1U << 11; // for the runtime only
 } // namespace property
 
-// What the registers say. Null, or what is wrong.
+// Fills the program in from the registers of a dispatch. Null, or what is wrong with them.
 const char* load_program(const RegisterDispatch& registers, Program& program);
 
 // Reads the kernel descriptor. Null, or what is wrong; `memory_fault` tells an access failed.
