@@ -69,7 +69,7 @@ protected:
 
     // With the driver's trap handler at `tba`, if any.
     void list_process(const Process& process, std::uint64_t tba = 0,
-                      std::uint32_t sh_mem_config = 0) {
+                      std::uint32_t sh_mem_config = 0, unsigned gws = 0) {
         const std::uint64_t root = process.tables | 1;
         const std::uint32_t tba_low = low_half(tba >> 8);
         const std::uint32_t tba_high = high_half(tba >> 8);
@@ -85,7 +85,7 @@ protected:
                                    0,
                                    0,
                                    0,
-                                   0,
+                                   gws,
                                    0,
                                    0,
                                    0,
@@ -94,10 +94,10 @@ protected:
                                    0,
                                    0});
     }
-    void list_queue(std::uint64_t mqd, std::uint32_t doorbell) {
-        list(Opcode::map_queues,
-             {1U << 4 | 1U << 29, doorbell << 2, low_half(TestGpu::mc(mqd)),
-              high_half(TestGpu::mc(mqd)), low_half(write_index_va), high_half(write_index_va)});
+    void list_queue(std::uint64_t mqd, std::uint32_t doorbell, bool controls_gws = false) {
+        list(Opcode::map_queues, {1U << 4 | (controls_gws ? 1U << 12 : 0) | 1U << 29, doorbell << 2,
+                                  low_half(TestGpu::mc(mqd)), high_half(TestGpu::mc(mqd)),
+                                  low_half(write_index_va), high_half(write_index_va)});
     }
     // Ends a list that does not fit: it begins anew.
     void list_chain() {

@@ -94,6 +94,8 @@ public:
     // A packet's access to this XCC's own copy of a register, or to a unit that all XCCs share.
     void write_own_register(std::uint32_t dword, std::uint32_t value);
     void set_process(unsigned vmid, const VmidState& state) { vmids_[vmid] = state; }
+    void set_gws(unsigned vmid, sq::GwsRange range);
+    sq::GwsRange gws(unsigned vmid) const;
     // Connects a queue of the runlist to a free slot. `packet` names its MQD on XCC 0.
     void load_queue(unsigned slot, const pm4::MapQueues& packet, unsigned vmid);
     void begin_stop(unsigned slot, StopMode mode, bool direct);
@@ -126,6 +128,7 @@ private:
         bool skipped = false; // an UNMAP_QUEUES passed over it, and no runlist has mapped it since
         bool direct = false;  // the stop was asked for by CP_HQD_DEQUEUE_REQUEST
         bool follows = false; // another XCC acts on the ring's packets
+        bool controls_gws = false;
         Schedule::Step looks_at = 0;             // at its ring
         Schedule::Step stops_at = 0;             // the CP takes note of `stopping`
         bool stop_seen = false;                  // it has
@@ -160,7 +163,7 @@ private:
     // queue_switch.cpp: connecting and disconnecting
     std::uint64_t own_mqd(const pm4::MapQueues& packet) const;
     StopRequest stop_request(unsigned slot, StopMode mode, bool direct) const;
-    void connect(unsigned slot, bool by_runlist);
+    void connect(unsigned slot, bool by_runlist, bool controls_gws = false);
     void connect_aql(unsigned slot);
     void connect_user_pm4(unsigned slot);
     void bind(unsigned slot, const sq::WorkgroupShare& share);

@@ -127,7 +127,7 @@ std::optional<CopyData> decode_copy_data(std::span<const std::uint32_t> body) {
 
 std::optional<SetResources> decode_set_resources(std::span<const std::uint32_t> body) {
     return SetResources{bits(body[0], 31, 29) == 1, static_cast<std::uint16_t>(body[0]),
-                        join(body[1], body[2]), bit(body[0], 28)};
+                        join(body[1], body[2]), bit(body[0], 28), join(body[3], body[4])};
 }
 
 std::optional<RunList> decode_run_list(std::span<const std::uint32_t> body) {
@@ -142,7 +142,8 @@ std::optional<MapProcess> decode_map_process(std::span<const std::uint32_t> body
                       body[3],
                       body[4],
                       join(body[5], body[6]),
-                      join(body[7], body[8])};
+                      join(body[7], body[8]),
+                      bits(body[12], 6, 0)};
 }
 
 std::optional<MapQueues> decode_map_queues(std::span<const std::uint32_t> body) {
@@ -154,6 +155,7 @@ std::optional<MapQueues> decode_map_queues(std::span<const std::uint32_t> body) 
         return std::nullopt;
     map.scheduler_chooses_slot = select == 1;
     map.hiq = select == 0 && extended == 0 && engine == 1;
+    map.controls_gws = bit(body[0], 12);
     map.queue = bits(body[0], 15, 13);
     map.pipe = bits(body[0], 17, 16);
     map.me = bits(body[0], 18, 18) + 1;

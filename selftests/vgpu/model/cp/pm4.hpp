@@ -124,11 +124,12 @@ struct CopyData {
 std::optional<CopyData> decode_copy_data(std::span<const std::uint32_t> body);
 
 struct SetResources {
-    static constexpr std::size_t dwords = 3;
+    static constexpr std::size_t dwords = 5;
     bool for_hiq = false;
     std::uint16_t vmid_mask = 0;
     std::uint64_t queue_mask = 0;
     bool separates_xnack_modes = false; // enb_xnack_retry_disable_check
+    std::uint64_t gws_mask = 0;         // resources of GWS
 };
 std::optional<SetResources> decode_set_resources(std::span<const std::uint32_t> body);
 
@@ -143,7 +144,7 @@ struct RunList {
 std::optional<RunList> decode_run_list(std::span<const std::uint32_t> body);
 
 struct MapProcess {
-    static constexpr std::size_t dwords = 9;
+    static constexpr std::size_t dwords = 13;
     std::uint16_t pasid = 0;
     unsigned quantum = 0; // ms
     std::uint64_t page_table_base = 0;
@@ -151,6 +152,7 @@ struct MapProcess {
     std::uint32_t sh_mem_config = 0;
     std::uint64_t tba = 0; // as the registers hold it, address >> 8
     std::uint64_t tma = 0;
+    unsigned gws_resources = 0;
 };
 std::optional<MapProcess> decode_map_process(std::span<const std::uint32_t> body);
 
@@ -165,6 +167,7 @@ struct MapQueues {
     std::uint32_t doorbell = 0;          // dword in the doorbell BAR
     std::uint64_t mqd = 0;
     std::uint64_t wptr_address = 0;
+    bool controls_gws = false; // gws_control_queue
 };
 std::optional<MapQueues> decode_map_queues(std::span<const std::uint32_t> body);
 

@@ -61,18 +61,19 @@ void CommandProcessor::load_queue(unsigned slot, const pm4::MapQueues& packet, u
     // A MI308X does this too: even an MQD that was never written back has it.
     if (vmid != 0)
         unit_.memory.store32(0, mqd + 4ULL * (hqd::mqd_dword + hqd::active), 1);
-    connect(slot, true);
+    connect(slot, true, packet.controls_gws);
     if (seen)
         lose_doorbell(slot, *seen);
 }
 
-void CommandProcessor::connect(unsigned slot, bool by_runlist) {
+void CommandProcessor::connect(unsigned slot, bool by_runlist, bool controls_gws) {
     Hqd& hqd = hqds_[slot];
     hqd.registers[hqd::active] |= 1;
     hqd.registers[hqd::dequeue_request] = 0;
     saved_mqds_.erase(hqd.mqd());
     connections_[slot] = std::make_unique<Connection>();
     connections_[slot]->by_runlist = by_runlist;
+    connections_[slot]->controls_gws = controls_gws;
     connections_[slot]->looks_at = unit_.schedule.later(Schedule::Kind::map);
     if (unit_.observer.tracing())
         unit_.observer.event(actor_, fmt::format("map queue {:#x} to {} vmid {} mqd {:#x} {}",
@@ -130,7 +131,19 @@ void CommandProcessor::bind(unsigned slot, const sq::WorkgroupShare& share) {
                         .ctl_stack_bytes = hqd.registers[hqd::cntl_stack_size],
                         .sh_mem_bases = vmid.sh_mem_bases,
                         .xcc = unit_.xcc,
-                        .share = share});
+                        .share = share,
+                        .gws = gws(hqd.vmid()),
+                        .controls_gws = connections_[slot]->controls_gws});
+}
+
+// BASE [5:0], SIZE [22:16].
+void CommandProcessor::set_gws(unsigned vmid, sq::GwsRange range) {
+    unit_.registers.set(reg::gc::GDS_GWS_VMID0 + vmid, range.base | range.size << 16);
+}
+
+sq::GwsRange CommandProcessor::gws(unsigned vmid) const {
+    const std::uint32_t value = unit_.registers.value(reg::gc::GDS_GWS_VMID0 + vmid);
+    return {bits(value, 5, 0), bits(value, 22, 16)};
 }
 
 // Continues what a save left in the control stack. The stack is empty from then on.

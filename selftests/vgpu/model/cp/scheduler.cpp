@@ -23,6 +23,7 @@ void Scheduler::reset() {
     runlist_vmids_ = 0;
     runlist_slots_ = 0;
     vmids_in_use_ = 0;
+    gws_resources_ = 0;
     separates_xnack_modes_ = false;
     retries_.reset();
     runlist_ = {};
@@ -36,6 +37,7 @@ void Scheduler::set_resources(const pm4::SetResources& packet) {
     runlist_vmids_ = packet.vmid_mask;
     runlist_slots_ = packet.queue_mask;
     separates_xnack_modes_ = packet.separates_xnack_modes;
+    gws_resources_ = packet.gws_mask;
 }
 
 // A runlist replaces the whole set of processes; the driver has unmapped the previous one. The
@@ -70,24 +72,48 @@ std::optional<unsigned> Scheduler::free_vmid(std::uint16_t pasid) const {
     return vmid;
 }
 
-// False while all VMIDs are taken.
+// Consecutive resources that no other VMID in use has. A VMID whose queue stayed keeps its own.
+std::optional<sq::GwsRange> Scheduler::free_gws(unsigned resources, unsigned vmid) const {
+    if (resources == 0)
+        return sq::GwsRange{};
+    if (const sq::GwsRange own = xccs_.front()->gws(vmid);
+        bit(vmids_in_use_, vmid) && own.size == resources)
+        return own;
+    std::uint64_t free = gws_resources_;
+    for (unsigned other = 0; other < vmid_count; ++other)
+        if (other != vmid && bit(vmids_in_use_, other))
+            free &= ~xccs_.front()->gws(other).mask();
+    for (unsigned base = 0; base + resources <= sq::gws_resources; ++base) {
+        const sq::GwsRange range{base, resources};
+        if ((range.mask() & ~free) == 0)
+            return range;
+    }
+    return std::nullopt;
+}
+
+// False while all VMIDs are taken, or the resources of GWS that the process needs.
 bool Scheduler::give_vmid(ListedProcess& process) {
     const auto found = free_vmid(process.packet.pasid);
     if (!found)
         return false;
     const unsigned vmid = *found;
+    const auto gws = free_gws(process.packet.gws_resources, vmid);
+    if (!gws)
+        return false;
     vmids_in_use_ = static_cast<std::uint16_t>(vmids_in_use_ | 1U << vmid);
     process.vmid = vmid;
     const pm4::MapProcess& packet = process.packet;
     unit_.memory.set_page_table_base(vmid, packet.page_table_base);
     unit_.memory.set_pasid(vmid, packet.pasid);
-    for (CommandProcessor* xcc : xccs_)
+    for (CommandProcessor* xcc : xccs_) {
+        xcc->set_gws(vmid, *gws);
         xcc->set_process(vmid, {.sh_mem_bases = packet.sh_mem_bases,
                                 .sh_mem_config = packet.sh_mem_config,
                                 .tba_low = low_half(packet.tba),
                                 .tba_high = high_half(packet.tba),
                                 .tma_low = low_half(packet.tma),
                                 .tma_high = high_half(packet.tma)});
+    }
     if (unit_.observer.tracing())
         unit_.observer.event("cp",
                              fmt::format("map process pasid {:#x} to vmid {} page table {:#x}",

@@ -12,6 +12,7 @@
 #include "model/cp/slot_order.hpp"
 #include "model/gmc/memory_controller.hpp"
 #include "model/sdma/sdma_engine.hpp"
+#include "model/sq/gws_range.hpp"
 
 #include <cstdint>
 #include <map>
@@ -74,6 +75,7 @@ private:
     bool selects(const pm4::UnmapQueues& packet, const CommandProcessor& xcc, unsigned slot) const;
     std::optional<unsigned> free_vmid(std::uint16_t pasid) const;
     bool give_vmid(ListedProcess& process);
+    std::optional<sq::GwsRange> free_gws(unsigned resources, unsigned vmid) const;
     std::optional<unsigned> free_slot() const;
     bool place(ListedProcess& process, ListedQueue& queue);
     void map_sdma_queue(const pm4::MapQueues& packet, unsigned vmid);
@@ -97,6 +99,7 @@ private:
     std::uint16_t runlist_vmids_ = 0;
     std::uint64_t runlist_slots_ = 0;
     std::uint16_t vmids_in_use_ = 0;
+    std::uint64_t gws_resources_ = 0; // that processes may have
     bool separates_xnack_modes_ = false;
     std::optional<bool> retries_; // XNACK mode of this time slice, when modes are separated
     Runlist runlist_;

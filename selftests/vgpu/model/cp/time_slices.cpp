@@ -34,6 +34,13 @@ void Scheduler::report_surplus() {
         unit_.observer.unmodelled("cp", "both XNACK modes in a runlist, not chained");
         return;
     }
+    const auto controls_gws = [](const ListedProcess& process) {
+        return process.packet.gws_resources != 0;
+    };
+    if (std::count_if(processes.begin(), processes.end(), controls_gws) > 1) {
+        unit_.observer.unmodelled("cp", "more GWS in a runlist than there is, not chained");
+        return;
+    }
     const bool vmids = std::any_of(processes.begin(), processes.end(),
                                    [](const ListedProcess& process) { return !process.vmid; });
     unit_.observer.unmodelled("cp", vmids ? "more processes in a runlist than VMIDs, not chained"

@@ -177,6 +177,10 @@ auto families() {
     return std::array{ds_load_store_ops(), ds_lane_ops(), ds_atomic_ops(), ds_float_atomic_ops()};
 }
 
+auto gds_families() {
+    return std::array{ds_gws_ops()};
+}
+
 constexpr unsigned opcode_count = 256;
 
 } // namespace
@@ -188,21 +192,27 @@ std::span<const ScalarOp> ds_load_store_ops() {
 void execute_ds(Execution& e) {
     static const std::array<ScalarHandler, opcode_count> table =
         index_families<opcode_count>(families());
+    static const std::array<ScalarHandler, opcode_count> gds_table =
+        index_families<opcode_count>(gds_families());
     e.fetch_word1();
     if (e.failed()) {
         return;
     }
     const bool gds = (e.word0 >> 16 & 1) != 0;
     const unsigned opcode = e.word0 >> 17 & 0xff;
-    if (gds || table[opcode] == nullptr) {
+    const ScalarHandler handler = (gds ? gds_table : table)[opcode];
+    if (handler == nullptr) {
         e.illegal(gds ? "GDS not modelled" : "opcode not modelled");
         return;
     }
-    table[opcode](e);
+    handler(e);
 }
 
 std::vector<OpName> ds_names() {
-    return names_of_families(families());
+    std::vector<OpName> names = names_of_families(families());
+    const std::vector<OpName> of_gds = names_of_families(gds_families());
+    names.insert(names.end(), of_gds.begin(), of_gds.end());
+    return names;
 }
 
 } // namespace vgpu::isa

@@ -21,8 +21,18 @@ enum class Outcome : std::uint8_t {
     save_message,      // s_sendmsg MSG_SAVEWAVE: wants the address of its save area
     interrupt_message, // s_sendmsg MSG_INTERRUPT with M0 as payload
     doorbell_message,  // s_sendmsg MSG_GET_DOORBELL: wants its queue's doorbell id
+    gws,               // ds_gws_*: Execution::gws says what the wave wants of which resource
     illegal,           // not modelled, or nonsense: see Execution::problem
     memory_fault,      // an access was refused, fault_va says where
+};
+
+// ds_gws_*: semaphores have P (wait), V (signal) and BR (signal `value` times).
+enum class GwsOperation : std::uint8_t { init, barrier, wait, signal, signal_many, release_all };
+
+struct GwsRequest {
+    GwsOperation operation = GwsOperation::init;
+    std::uint32_t resource = 0; // from the first one of the VMID
+    std::uint32_t value = 0;    // of the first active lane, for those that have one
 };
 
 struct SwizzledSources;
@@ -46,6 +56,7 @@ public:
 
     Outcome outcome = Outcome::next;
     std::uint32_t trap_id = 0;
+    GwsRequest gws;
     std::uint64_t fault_va = 0;
     bool aperture_violation = false; // no translation failed: the address leads nowhere
     const char* problem = "";        // why `illegal`

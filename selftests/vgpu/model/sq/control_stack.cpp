@@ -2,6 +2,7 @@
 // Encoding, decoding and validation of control stack records.
 #include "model/sq/control_stack.hpp"
 
+#include "model/sq/global_wave_sync.hpp"
 #include "model/sq/scratch_slots.hpp"
 
 #include <bit>
@@ -13,14 +14,15 @@ namespace vgpu::sq {
 namespace {
 
 constexpr std::uint32_t magic = 0x53434756; // "VGCS"
-constexpr std::uint16_t version = 3;
+constexpr std::uint16_t version = 4;
 constexpr std::uint16_t flag_failed = 1;
 constexpr std::uint16_t flag_registers = 2;
 
 struct Header {
     std::uint32_t magic;
     std::uint16_t version;
-    std::uint16_t dispatches;
+    std::uint8_t dispatches;
+    std::uint8_t gws_resources;
     std::uint32_t workgroups;
     std::uint32_t waves;
     std::uint32_t checksum; // of all bytes, with this field 0
@@ -236,15 +238,17 @@ void count_records(const DispatchList& dispatches, Header& header) {
 
 } // namespace
 
-std::vector<std::byte> encode_control_stack(const DispatchList& dispatches) {
+std::vector<std::byte> encode_control_stack(const DispatchList& dispatches,
+                                            std::span<const std::uint32_t> gws) {
     std::vector<std::byte> bytes;
-    if (dispatches.empty()) {
+    if (dispatches.empty() && gws.empty()) {
         return bytes;
     }
     Header header{};
     header.magic = magic;
     header.version = version;
-    header.dispatches = static_cast<std::uint16_t>(dispatches.size());
+    header.dispatches = static_cast<std::uint8_t>(dispatches.size());
+    header.gws_resources = static_cast<std::uint8_t>(gws.size());
     count_records(dispatches, header);
     append(bytes, header);
     for (const auto& dispatch : dispatches) {
@@ -256,6 +260,9 @@ std::vector<std::byte> encode_control_stack(const DispatchList& dispatches) {
             append_workgroup(bytes, group);
         }
     }
+    for (const std::uint32_t word : gws) {
+        append(bytes, word);
+    }
     header.bytes = static_cast<std::uint32_t>(bytes.size());
     std::memcpy(bytes.data(), &header, sizeof(header));
     header.checksum = checksum(bytes);
@@ -264,8 +271,10 @@ std::vector<std::byte> encode_control_stack(const DispatchList& dispatches) {
 }
 
 bool decode_control_stack(std::span<const std::byte> bytes, unsigned queue_slot,
-                          const WorkgroupShare& share, DispatchList& dispatches) {
+                          const WorkgroupShare& share, DispatchList& dispatches,
+                          std::vector<std::uint32_t>& gws) {
     dispatches.clear();
+    gws.clear();
     if (bytes.empty()) {
         return true;
     }
@@ -273,7 +282,8 @@ bool decode_control_stack(std::span<const std::byte> bytes, unsigned queue_slot,
     Header header{};
     if (!reader.read(header) || header.magic != magic || header.version != version ||
         header.bytes != bytes.size() || header.checksum != checksum(bytes) ||
-        header.dispatches == 0 || header.dispatches > max_dispatches) {
+        header.dispatches > max_dispatches ||
+        (header.dispatches == 0 && header.gws_resources == 0)) {
         return false;
     }
     DispatchList found;
@@ -284,13 +294,20 @@ bool decode_control_stack(std::span<const std::byte> bytes, unsigned queue_slot,
         }
         found.push_back(std::move(dispatch));
     }
+    std::vector<std::uint32_t> words(header.gws_resources);
+    for (std::uint32_t& word : words) {
+        if (!reader.read(word)) {
+            return false;
+        }
+    }
     Header counted{};
     count_records(found, counted);
-    if (!reader.at_end() || counted.workgroups != header.workgroups ||
-        counted.waves != header.waves) {
+    if (!reader.at_end() || !GlobalWaveSync::plausible(words) ||
+        counted.workgroups != header.workgroups || counted.waves != header.waves) {
         return false;
     }
     dispatches = std::move(found);
+    gws = std::move(words);
     return true;
 }
 

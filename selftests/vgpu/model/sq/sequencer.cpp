@@ -23,8 +23,8 @@ bool ShaderArray::State::wants_to_save(const Wave& wave) const {
 }
 
 bool ShaderArray::State::runnable(const Wave& wave) const {
-    const bool waits =
-        wave.at_barrier || ((wave.state.status & isa::status::halt) != 0 && !wave.state.priv);
+    const bool waits = wave.at_barrier || wave.at_gws ||
+                       ((wave.state.status & isa::status::halt) != 0 && !wave.state.priv);
     return !waits || wants_to_save(wave);
 }
 
@@ -105,6 +105,10 @@ void ShaderArray::State::ask_to_save(Slot& slot) {
 
 void ShaderArray::State::enter_save(Wave& wave) {
     // PC of a wave that waits at a barrier is the barrier's: it arrives anew when restored.
+    if (wave.at_gws) {
+        observer.count("sq.gws_waits_saved", 1);
+    }
+    leave_gws(wave);
     wave.at_barrier = false;
     wave.state.status &= ~isa::status::in_barrier;
     wave.in_save = true;
@@ -156,6 +160,7 @@ bool ShaderArray::State::act(Wave& wave, Execution& e) {
     case Outcome::doorbell_message:
         state.exec = (state.exec & ~0xffff'ffffULL) | (slots.at(slot).queue.doorbell_id & 0x3ff);
         return true;
+    case Outcome::gws: return sync_globally(wave, e);
     case Outcome::illegal:
     case Outcome::memory_fault: raise_exception(wave, e); return false;
     }

@@ -32,6 +32,9 @@ void ShaderArray::bind(const QueueBinding& queue) {
     slot = State::Slot{};
     slot.queue = queue;
     slot.save_area = sq::SaveArea(queue.ctl_stack_bytes, queue.ctx_save_bytes);
+    if (queue.controls_gws) {
+        state_->gws.set_state(queue.gws, {});
+    }
 }
 
 void ShaderArray::unbind(unsigned slot) {
@@ -137,7 +140,11 @@ SavedQueue ShaderArray::take_saved(unsigned number) {
     if (slot == nullptr || state_->has_waves(number)) {
         return saved;
     }
-    saved.control_stack = encode_control_stack(slot->dispatches);
+    std::vector<std::uint32_t> gws;
+    if (slot->queue.controls_gws) {
+        gws = state_->gws.state(slot->queue.gws);
+    }
+    saved.control_stack = encode_control_stack(slot->dispatches, gws);
     saved.wave_state_bytes = slot->save_area.high_water() - slot->save_area.begin();
     saved.waves = slot->saved_waves;
     saved.handler_instructions = slot->handler_instructions;
@@ -152,8 +159,9 @@ SavedQueue ShaderArray::take_saved(unsigned number) {
 bool ShaderArray::restore(unsigned number, std::span<const std::byte> control_stack) {
     State::Slot* slot = state_->find(number);
     sq::DispatchList dispatches;
+    std::vector<std::uint32_t> gws;
     if (slot == nullptr || !slot->dispatches.empty() ||
-        !decode_control_stack(control_stack, number, slot->queue.share, dispatches)) {
+        !decode_control_stack(control_stack, number, slot->queue.share, dispatches, gws)) {
         return false;
     }
     sq::SaveArea area(slot->queue.ctl_stack_bytes, slot->queue.ctx_save_bytes);
@@ -178,6 +186,10 @@ bool ShaderArray::restore(unsigned number, std::span<const std::byte> control_st
     slot->save_area = std::move(area);
     slot->scratch = scratch;
     slot->dispatches = std::move(dispatches);
+    // The driver may have taken GWS from the queue since.
+    if (slot->queue.controls_gws) {
+        state_->gws.set_state(slot->queue.gws, gws);
+    }
     state_->observer.count("sq.waves_restored", waves);
     return true;
 }
@@ -208,6 +220,7 @@ void ShaderArray::reset() {
     state_->waves.clear();
     state_->slots.clear();
     state_->failures.clear();
+    state_->gws = {};
     state_->units.assign(state_->config.compute_units, sq::ComputeUnit{});
     state_->cursor = 0;
     state_->slice_left = State::slice_instructions;

@@ -7,6 +7,7 @@
 #include "model/base/observer.hpp"
 #include "model/base/schedule.hpp"
 #include "model/sq/dispatch_geometry.hpp"
+#include "model/sq/gws_range.hpp"
 
 #include <array>
 #include <cstddef>
@@ -32,6 +33,8 @@ struct QueueBinding {
     std::uint32_t sh_mem_bases = 0; // private (low half) and shared (high half) apertures >> 48
     unsigned xcc = 0;               // XCC_ID of its waves
     sq::WorkgroupShare share;       // of each dispatch
+    sq::GwsRange gws;               // of `vmid`
+    bool controls_gws = false;      // the process has GWS for this queue
 };
 
 // The memory that a queue's waves have for scratch: `waves` slots, one behind the other.

@@ -5,6 +5,7 @@
 #include "model/base/schedule.hpp"
 #include "model/isa/execution.hpp"
 #include "model/sq/control_stack.hpp"
+#include "model/sq/global_wave_sync.hpp"
 #include "model/sq/save_area.hpp"
 #include "model/sq/scratch_slots.hpp"
 #include "model/sq/wave.hpp"
@@ -54,6 +55,7 @@ struct ShaderArray::State {
 
     std::vector<sq::ComputeUnit> units;
     std::map<unsigned, Slot> slots;
+    sq::GlobalWaveSync gws;
     std::vector<sq::Wave*> waves;             // on hardware, in launch order
     std::size_t cursor = 0;                   // whose turn it is
     unsigned slice_left = slice_instructions; // of that turn
@@ -98,6 +100,10 @@ struct ShaderArray::State {
     void workgroup_left(sq::Workgroup& group);
     void drop_from_turns(const sq::Wave& wave);
     bool deliver_failures();
+
+    // gws_waves.cpp
+    bool sync_globally(sq::Wave& wave, isa::Execution& e);
+    void leave_gws(sq::Wave& wave);
 };
 
 } // namespace vgpu

@@ -37,6 +37,7 @@ struct Wave {
     unsigned index = 0;
     WaveSlot slot;
     bool at_barrier = false;
+    bool at_gws = false;    // waits at a resource of global wave sync
     bool ended = false;     // left the hardware, by s_endpgm, by a save or by a failure
     bool restoring = false; // relaunched, has not returned from the trap handler yet
     bool in_save = false;   // entered the trap handler for a save

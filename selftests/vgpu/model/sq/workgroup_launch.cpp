@@ -144,6 +144,7 @@ void ShaderArray::State::remove_waves(unsigned number) {
                 if (!wave->ended) {
                     unit.give_wave(wave->slot, dispatch->program.vgprs());
                     give_scratch(*wave, *slot);
+                    leave_gws(*wave);
                     drop_from_turns(*wave);
                 }
             }

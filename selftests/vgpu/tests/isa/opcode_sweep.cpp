@@ -106,7 +106,8 @@ void add_memory_formats(std::vector<Format>& all) {
                                                        {head, 2U | 4U << 8},
                                                        {head, 2U | 12U << 24},
                                                        {head, 0},
-                                                       {head | 1U << 16, 2U}};
+                                                       {head | 1U << 16, 2U},
+                                                       {head | 1U << 16, 0}};
                    },
                    isa::ds_names(), ""});
     all.push_back({"MUBUF", 128,

@@ -75,6 +75,8 @@ QueueBinding Gpu::queue(unsigned slot) const {
     binding.ctx_save_bytes = area_bytes;
     binding.ctl_stack_bytes = ctl_stack_bytes;
     binding.sh_mem_bases = 0x0002'0001;
+    binding.gws = gws;
+    binding.controls_gws = controls_gws;
     return binding;
 }
 

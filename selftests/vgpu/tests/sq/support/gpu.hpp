@@ -96,6 +96,8 @@ public:
     FlatMemory memory;
     Schedule schedule{*this};
     std::uint32_t area_bytes = 8U << 20;  // of the CWSR area of each queue
+    sq::GwsRange gws;                     // of the VMID of each queue
+    bool controls_gws = false;            // each queue
     std::vector<std::uint64_t> completed; // packet indices
     std::vector<std::uint32_t> interrupts;
     std::vector<std::string> unmodelled_texts;
