@@ -21,6 +21,8 @@ struct gpu_program {
 extern const struct gpu_image gpu_image_count;
 extern const struct gpu_image gpu_image_checksum;
 extern const struct gpu_image gpu_image_whereabouts;
+extern const struct gpu_image gpu_image_gws_init;
+extern const struct gpu_image gpu_image_gws_meet;
 
 int gpu_program_load(struct kfd_device *dev, const struct gpu_image *image,
 		     struct gpu_program *program);

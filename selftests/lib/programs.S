@@ -13,5 +13,7 @@ gpu_\name\()_end:
 	program	count
 	program	checksum
 	program	whereabouts
+	program	gws_init
+	program	gws_meet
 
 	.section .note.GNU-stack,"",@progbits
