@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace vgpu::test {
 
 using pm4::Opcode;
@@ -69,7 +71,8 @@ protected:
 
     // With the driver's trap handler at `tba`, if any.
     void list_process(const Process& process, std::uint64_t tba = 0,
-                      std::uint32_t sh_mem_config = 0, unsigned gws = 0) {
+                      std::uint32_t sh_mem_config = 0, unsigned gws = 0,
+                      std::uint32_t debug_control = 0, std::array<std::uint32_t, 4> watches = {}) {
         const std::uint64_t root = process.tables | 1;
         const std::uint32_t tba_low = low_half(tba >> 8);
         const std::uint32_t tba_high = high_half(tba >> 8);
@@ -86,11 +89,11 @@ protected:
                                    0,
                                    0,
                                    gws,
-                                   0,
-                                   0,
-                                   0,
-                                   0,
-                                   0,
+                                   debug_control,
+                                   watches[0],
+                                   watches[1],
+                                   watches[2],
+                                   watches[3],
                                    0,
                                    0});
     }

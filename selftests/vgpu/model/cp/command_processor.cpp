@@ -19,6 +19,7 @@ CommandProcessor::CommandProcessor(const Surroundings& surroundings)
     unit_.scheduler.attach(*this);
     connect_registers();
     connect_reset_registers();
+    connect_watch_registers();
     reset();
 }
 

@@ -96,6 +96,9 @@ public:
     void set_process(unsigned vmid, const VmidState& state) { vmids_[vmid] = state; }
     void set_gws(unsigned vmid, sq::GwsRange range);
     sq::GwsRange gws(unsigned vmid) const;
+    // Watches of a process that got the VMID; a control that is not valid changes nothing.
+    void set_watches(unsigned vmid, const pm4::MapProcess& packet);
+    void clear_watches(unsigned vmid);
     // Connects a queue of the runlist to a free slot. `packet` names its MQD on XCC 0.
     void load_queue(unsigned slot, const pm4::MapQueues& packet, unsigned vmid);
     void begin_stop(unsigned slot, StopMode mode, bool direct);
@@ -187,6 +190,9 @@ private:
     // lost_doorbell.cpp
     std::optional<std::uint64_t> seen_write(std::uint64_t mqd) const;
     void lose_doorbell(unsigned slot, std::uint64_t seen);
+
+    // watch_registers.cpp
+    void connect_watch_registers();
 
     // queue_reset.cpp
     void connect_reset_registers();

@@ -143,7 +143,9 @@ std::optional<MapProcess> decode_map_process(std::span<const std::uint32_t> body
                       body[4],
                       join(body[5], body[6]),
                       join(body[7], body[8]),
-                      bits(body[12], 6, 0)};
+                      bits(body[12], 6, 0),
+                      body[13],
+                      {body[14], body[15], body[16], body[17]}};
 }
 
 std::optional<MapQueues> decode_map_queues(std::span<const std::uint32_t> body) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/base/bits.hpp"
+#include "model/sq/address_watch.hpp"
 
 #include <algorithm>
 #include <array>
@@ -144,7 +145,7 @@ struct RunList {
 std::optional<RunList> decode_run_list(std::span<const std::uint32_t> body);
 
 struct MapProcess {
-    static constexpr std::size_t dwords = 13;
+    static constexpr std::size_t dwords = 18;
     std::uint16_t pasid = 0;
     unsigned quantum = 0; // ms
     std::uint64_t page_table_base = 0;
@@ -153,6 +154,8 @@ struct MapProcess {
     std::uint64_t tba = 0; // as the registers hold it, address >> 8
     std::uint64_t tma = 0;
     unsigned gws_resources = 0;
+    std::uint32_t debug_control = 0;                                 // SPI_GDBG_PER_VMID_CNTL
+    std::array<std::uint32_t, sq::address_watches> watch_controls{}; // TCP_WATCHn_CNTL without VMID
 };
 std::optional<MapProcess> decode_map_process(std::span<const std::uint32_t> body);
 

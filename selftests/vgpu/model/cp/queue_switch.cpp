@@ -133,7 +133,8 @@ void CommandProcessor::bind(unsigned slot, const sq::WorkgroupShare& share) {
                         .xcc = unit_.xcc,
                         .share = share,
                         .gws = gws(hqd.vmid()),
-                        .controls_gws = connections_[slot]->controls_gws});
+                        .controls_gws = connections_[slot]->controls_gws,
+                        .debug_control = vmid.debug_control});
 }
 
 // BASE [5:0], SIZE [22:16].

@@ -107,12 +107,15 @@ bool Scheduler::give_vmid(ListedProcess& process) {
     unit_.memory.set_pasid(vmid, packet.pasid);
     for (CommandProcessor* xcc : xccs_) {
         xcc->set_gws(vmid, *gws);
+        xcc->clear_watches(vmid);
+        xcc->set_watches(vmid, packet);
         xcc->set_process(vmid, {.sh_mem_bases = packet.sh_mem_bases,
                                 .sh_mem_config = packet.sh_mem_config,
                                 .tba_low = low_half(packet.tba),
                                 .tba_high = high_half(packet.tba),
                                 .tma_low = low_half(packet.tma),
-                                .tma_high = high_half(packet.tma)});
+                                .tma_high = high_half(packet.tma),
+                                .debug_control = packet.debug_control});
     }
     if (unit_.observer.tracing())
         unit_.observer.event("cp",

@@ -106,6 +106,10 @@ void Scheduler::begin_slice() {
     slot_order_.start_over();
     retries_.reset();
     vmids_in_use_ = skipped_vmids();
+    for (unsigned vmid = 0; vmid < vmid_count; ++vmid)
+        if (!bit(vmids_in_use_, vmid))
+            for (CommandProcessor* xcc : xccs_)
+                xcc->clear_watches(vmid);
     for (ListedProcess& process : runlist_.processes) {
         process.vmid.reset();
         for (ListedQueue& queue : process.queues)

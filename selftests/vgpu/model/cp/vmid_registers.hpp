@@ -18,7 +18,7 @@ struct VmidState {
     std::uint32_t tba_high = 0;
     std::uint32_t tma_low = 0;
     std::uint32_t tma_high = 0;
-    std::uint32_t debug_control = 0; // SPI_GDBG_PER_VMID_CNTL: no debugger in the model
+    std::uint32_t debug_control = 0; // SPI_GDBG_PER_VMID_CNTL
 
     // Byte addresses; a VA has 48 bits, so 8 of the high register count.
     std::uint64_t tba() const { return join(tba_low, tba_high & 0xff) << 8; }

@@ -14,7 +14,11 @@ namespace vgpu::isa {
 
 class AddressSpace {
 public:
-    explicit AddressSpace(Memory& memory) : memory_(memory) {}
+    enum class Caching : std::uint8_t { on, off };
+
+    // Without caching the memory sees each access, as it is.
+    explicit AddressSpace(Memory& memory, Caching caching = Caching::on)
+        : memory_(memory), caching_(caching) {}
 
     // Host address of [va, va + bytes), which must stay inside one page, or nullptr after a fault.
     std::byte* at(unsigned vmid, std::uint64_t va, std::size_t bytes, Access access) {
@@ -79,6 +83,9 @@ public:
                 std::byte* host = space_.lookup(vmid_, va, bytes, access);
                 if (host == nullptr) {
                     return nullptr;
+                }
+                if (space_.caching_ == Caching::off) {
+                    return host;
                 }
                 page_ = va / page_bytes;
                 base_ = host - va % page_bytes;
@@ -164,13 +171,14 @@ private:
             return entry.host + va % page_bytes;
         }
         std::byte* host = memory_.translate(vmid, va, bytes, access);
-        if (host != nullptr) {
+        if (host != nullptr && caching_ == Caching::on) {
             entry = {tag, host - va % page_bytes};
         }
         return host;
     }
 
     Memory& memory_;
+    Caching caching_;
     std::uint64_t epoch_ = 0;
     std::array<CachedPage, cached_pages> cache_{};
 };

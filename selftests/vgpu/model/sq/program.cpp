@@ -29,7 +29,7 @@ const char* Program::problem() const {
     if ((rsrc1 >> 20 & 1) != 0 || (rsrc1 >> 22 & 1) != 0) {
         return "kernel descriptor: PRIV or DEBUG_MODE set";
     }
-    // Bit 13, the exception of an address watch, is allowed: no watch is set.
+    // Bit 13 is the exception of an address watch.
     if ((rsrc2 >> 24 & 0x7f) != 0 || (rsrc2 >> 14 & 1) != 0) {
         return "kernel descriptor: floating point or memory exceptions not modelled";
     }

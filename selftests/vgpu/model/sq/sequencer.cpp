@@ -121,12 +121,21 @@ void ShaderArray::State::enter_save(Wave& wave) {
 // pending while the trap handler runs, which includes its restore routine.
 bool ShaderArray::State::step(Wave& wave) {
     isa::WaveState& state = wave.state;
-    if ((state.trapsts & isa::trapsts::savectx) != 0 && wants_to_save(wave)) [[unlikely]] {
-        enter_save(wave);
+    if ((state.trapsts & (isa::trapsts::savectx | isa::trapsts::addr_watch)) != 0) [[unlikely]] {
+        enter_handler(wave);
     }
     wave.handler_instructions += wave.in_save ? 1 : 0;
+    if (watched_memory.watches(state.vmid)) [[unlikely]] {
+        return step_watched(wave);
+    }
     Execution e(state, space, clock, config.reference_clock);
     isa::step(e);
+    return goes_on(wave, e);
+}
+
+// Behind the instruction. False when the wave's turn is over.
+bool ShaderArray::State::goes_on(Wave& wave, Execution& e) {
+    const isa::WaveState& state = wave.state;
     if (e.outcome == Outcome::next) [[likely]] {
         if (wave.restoring && !state.priv) {
             wave.restoring = false;

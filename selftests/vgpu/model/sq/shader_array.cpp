@@ -210,6 +210,10 @@ void ShaderArray::ignore_save_requests(unsigned slot, bool ignore) {
     }
 }
 
+void ShaderArray::set_watch(unsigned number, std::uint64_t address, std::uint32_t control) {
+    state_->watched_memory.set(number, {address, control});
+}
+
 std::uint64_t ShaderArray::run(std::uint64_t wave_instructions) {
     const std::uint64_t executed = state_->run(wave_instructions);
     state_->observer.count("sq.wave_instructions", executed);
@@ -221,6 +225,9 @@ void ShaderArray::reset() {
     state_->slots.clear();
     state_->failures.clear();
     state_->gws = {};
+    for (unsigned i = 0; i < sq::address_watches; ++i) {
+        set_watch(i, 0, 0);
+    }
     state_->units.assign(state_->config.compute_units, sq::ComputeUnit{});
     state_->cursor = 0;
     state_->slice_left = State::slice_instructions;

@@ -30,11 +30,12 @@ struct QueueBinding {
     std::uint32_t ctx_save_bytes = 0; // its size, control stack part included
     // Its control stack part (CP_HQD_CNTL_STACK_SIZE): wave data lives behind it.
     std::uint32_t ctl_stack_bytes = 0;
-    std::uint32_t sh_mem_bases = 0; // private (low half) and shared (high half) apertures >> 48
-    unsigned xcc = 0;               // XCC_ID of its waves
-    sq::WorkgroupShare share;       // of each dispatch
-    sq::GwsRange gws;               // of `vmid`
-    bool controls_gws = false;      // the process has GWS for this queue
+    std::uint32_t sh_mem_bases = 0;  // private (low half) and shared (high half) apertures >> 48
+    unsigned xcc = 0;                // XCC_ID of its waves
+    sq::WorkgroupShare share;        // of each dispatch
+    sq::GwsRange gws;                // of `vmid`
+    bool controls_gws = false;       // the process has GWS for this queue
+    std::uint32_t debug_control = 0; // SPI_GDBG_PER_VMID_CNTL: exceptions of its new waves
 };
 
 // The memory that a queue's waves have for scratch: `waves` slots, one behind the other.
@@ -142,6 +143,9 @@ public:
     // Runs up to `wave_instructions`, round robin over waves, in a fixed order. Returns how many
     // ran: 0 means that there was nothing to run (no wave, or every wave waits).
     std::uint64_t run(std::uint64_t wave_instructions);
+
+    // TCP_WATCHn, of a number below 4: its address and TCP_WATCHn_CNTL.
+    void set_watch(unsigned number, std::uint64_t address, std::uint32_t control);
 
     // Everything is dropped, as by a reset of the device.
     void reset();

@@ -4,6 +4,7 @@
 
 #include "model/base/schedule.hpp"
 #include "model/isa/execution.hpp"
+#include "model/sq/address_watch.hpp"
 #include "model/sq/control_stack.hpp"
 #include "model/sq/global_wave_sync.hpp"
 #include "model/sq/save_area.hpp"
@@ -44,11 +45,14 @@ struct ShaderArray::State {
 
     State(const Config& configuration, Memory& memory, Schedule& chooser, Observer& watcher,
           ShaderClient& owner)
-        : config(configuration), space(memory), schedule(chooser), observer(watcher), client(owner),
-          units(configuration.compute_units) {}
+        : config(configuration), space(memory), watched_memory(memory), schedule(chooser),
+          observer(watcher), client(owner), units(configuration.compute_units) {}
 
     Config config;
     isa::AddressSpace space;
+    // For waves of VMIDs with an address watch.
+    sq::WatchedMemory watched_memory;
+    isa::AddressSpace watched_space{watched_memory, isa::AddressSpace::Caching::off};
     Schedule& schedule;
     Observer& observer;
     ShaderClient& client;
@@ -86,6 +90,7 @@ struct ShaderArray::State {
     bool wants_to_save(const sq::Wave& wave) const;
     // False when the wave's turn is over.
     bool step(sq::Wave& wave);
+    bool goes_on(sq::Wave& wave, isa::Execution& e);
     bool act(sq::Wave& wave, isa::Execution& e);
     bool arrive_at_barrier(sq::Wave& wave);
     void release_barrier(sq::Workgroup& group);
@@ -100,6 +105,11 @@ struct ShaderArray::State {
     void workgroup_left(sq::Workgroup& group);
     void drop_from_turns(const sq::Wave& wave);
     bool deliver_failures();
+
+    // watched_waves.cpp
+    bool step_watched(sq::Wave& wave);
+    bool wants_to_trap(const sq::Wave& wave) const;
+    void enter_handler(sq::Wave& wave);
 
     // gws_waves.cpp
     bool sync_globally(sq::Wave& wave, isa::Execution& e);

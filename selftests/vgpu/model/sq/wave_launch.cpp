@@ -11,6 +11,15 @@ namespace {
 // SQ granularity of LDS_ALLOC.LDS_SIZE: 64 dwords.
 constexpr unsigned lds_granule = 256;
 
+// EXCP_EN of COMPUTE_PGM_RSRC2, with its upper two bits in EXCP_EN_MSB, and what a debugger adds or
+// puts in its place: EXCP_EN [12:4] and EXCP_REPLACE of SPI_GDBG_PER_VMID_CNTL.
+std::uint32_t exceptions(std::uint32_t rsrc2, std::uint32_t debug_control) {
+    const std::uint32_t own = (rsrc2 >> 24 & 0x7f) | (rsrc2 >> 13 & 3) << 7;
+    const std::uint32_t others = debug_control >> 4 & 0x1ff;
+    const bool replace = (debug_control >> 13 & 1) != 0;
+    return replace ? others : own | others;
+}
+
 void allocate_registers(Wave& wave, const Dispatch& dispatch, const LaunchSite& site) {
     const Program& program = dispatch.program;
     isa::WaveState& state = wave.state;
@@ -34,6 +43,7 @@ void allocate_registers(Wave& wave, const Dispatch& dispatch, const LaunchSite& 
     // FLOAT_MODE, DX10_CLAMP, IEEE_MODE and FP16_OVFL of COMPUTE_PGM_RSRC1.
     state.mode = (program.rsrc1 >> 12 & 0xff) | (program.rsrc1 >> 21 & 1) << 8 |
                  (program.rsrc1 >> 23 & 1) << 9 | (program.rsrc1 >> 26 & 1) << 23;
+    state.mode |= exceptions(program.rsrc2, site.queue->debug_control) << isa::mode::excp_en_shift;
     const bool many_waves = wave.group->waves.size() > 1;
     state.status = isa::status::valid | (many_waves ? isa::status::in_tg : 0) |
                    (state.tba != 0 ? isa::status::trap_en : 0);

@@ -58,6 +58,7 @@ std::uint64_t Gpu::load_kernel(const Kernel& kernel, std::uint64_t va) {
                                  kernel.float_mode << 12);
     memory.set_word(va + 52, (kernel.scratch ? 1U : 0U) | kernel.user_sgprs << 1 |
                                  kernel.workgroup_id_mask << 7 |
+                                 (kernel.traps_on_watch ? 1U << 13 : 0) |
                                  (kernel.workitem_id_dimensions - 1) << 11);
     memory.set_word(va + 56, kernel.properties | kernel.kernarg_preload << 16);
     std::memcpy(memory.at(va + entry_offset), kernel.code.data(), kernel.code.size() * 4);
@@ -77,6 +78,7 @@ QueueBinding Gpu::queue(unsigned slot) const {
     binding.sh_mem_bases = 0x0002'0001;
     binding.gws = gws;
     binding.controls_gws = controls_gws;
+    binding.debug_control = debug_control;
     return binding;
 }
 

@@ -50,6 +50,7 @@ struct Kernel {
     unsigned properties = 8;      // kernarg segment pointer
     unsigned kernarg_preload = 0; // dwords [6:0], first dword [15:7]
     bool scratch = false;         // ENABLE_PRIVATE_SEGMENT
+    bool traps_on_watch = false;  // EXCP_EN_MSB, address watch
     unsigned workgroup_id_mask = 1;
     unsigned workitem_id_dimensions = 1;
     std::uint32_t float_mode = 0xc0; // denormals: f32 flushed, f64 kept
@@ -98,6 +99,7 @@ public:
     std::uint32_t area_bytes = 8U << 20;  // of the CWSR area of each queue
     sq::GwsRange gws;                     // of the VMID of each queue
     bool controls_gws = false;            // each queue
+    std::uint32_t debug_control = 0;      // of the VMID of each queue
     std::vector<std::uint64_t> completed; // packet indices
     std::vector<std::uint32_t> interrupts;
     std::vector<std::string> unmodelled_texts;

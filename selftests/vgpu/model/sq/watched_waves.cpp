@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Waves whose memory a debugger watches.
+#include "model/isa/interpreter.hpp"
+#include "model/sq/shader_state.hpp"
+
+namespace vgpu {
+
+using isa::Execution;
+using sq::Wave;
+
+// A hit is noted in TRAPSTS once the instruction is done, whether or not the wave traps on it, and
+// for the trap handler's own accesses, too. Hardware may execute a few instructions more before the
+// wave knows.
+bool ShaderArray::State::step_watched(Wave& wave) {
+    Execution e(wave.state, watched_space, clock, config.reference_clock);
+    watched_memory.begin_instruction();
+    isa::step(e);
+    const std::uint32_t hits = e.failed() ? 0 : watched_memory.hits();
+    if (hits != 0) {
+        wave.state.trapsts |= hits;
+        observer.count("sq.watch_hits", 1);
+    }
+    return goes_on(wave, e);
+}
+
+// MODE.EXCP_EN has one bit for all watches. As long as TRAPSTS has a hit a wave that leaves the
+// trap handler enters it again: the handler clears the hit or halts the wave.
+bool ShaderArray::State::wants_to_trap(const Wave& wave) const {
+    const isa::WaveState& state = wave.state;
+    return (state.trapsts & isa::trapsts::addr_watch) != 0 &&
+           (state.mode & isa::mode::excp_en_addr_watch) != 0 && !state.priv && state.tba != 0 &&
+           (state.status & isa::status::halt) == 0;
+}
+
+// Between two instructions. The handler acts on an exception before it saves the wave, so a save
+// begins once no exception is left.
+void ShaderArray::State::enter_handler(Wave& wave) {
+    if (wants_to_trap(wave)) {
+        observer.count("sq.watch_traps", 1);
+        sq::enter_trap_handler(wave.state, wave.state.pc, 0);
+    } else if (wants_to_save(wave)) {
+        enter_save(wave);
+    }
+}
+
+} // namespace vgpu
