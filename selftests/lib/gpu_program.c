@@ -9,12 +9,14 @@ extern const unsigned char gpu_checksum_start[], gpu_checksum_end[];
 extern const unsigned char gpu_whereabouts_start[], gpu_whereabouts_end[];
 extern const unsigned char gpu_gws_init_start[], gpu_gws_init_end[];
 extern const unsigned char gpu_gws_meet_start[], gpu_gws_meet_end[];
+extern const unsigned char gpu_count_traps_start[], gpu_count_traps_end[];
 
 const struct gpu_image gpu_image_count = { gpu_count_start, gpu_count_end };
 const struct gpu_image gpu_image_checksum = { gpu_checksum_start, gpu_checksum_end };
 const struct gpu_image gpu_image_whereabouts = { gpu_whereabouts_start, gpu_whereabouts_end };
 const struct gpu_image gpu_image_gws_init = { gpu_gws_init_start, gpu_gws_init_end };
 const struct gpu_image gpu_image_gws_meet = { gpu_gws_meet_start, gpu_gws_meet_end };
+const struct gpu_image gpu_image_count_traps = { gpu_count_traps_start, gpu_count_traps_end };
 
 int gpu_program_load(struct kfd_device *dev, const struct gpu_image *image,
 		     struct gpu_program *program)

@@ -23,6 +23,8 @@ extern const struct gpu_image gpu_image_checksum;
 extern const struct gpu_image gpu_image_whereabouts;
 extern const struct gpu_image gpu_image_gws_init;
 extern const struct gpu_image gpu_image_gws_meet;
+/* A trap handler, which has no descriptor: its code is at the beginning. */
+extern const struct gpu_image gpu_image_count_traps;
 
 int gpu_program_load(struct kfd_device *dev, const struct gpu_image *image,
 		     struct gpu_program *program);

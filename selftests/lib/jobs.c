@@ -192,6 +192,11 @@ uint32_t job_progress(const struct job *job, uint32_t workgroup)
 	return __atomic_load_n(&shared_of(job)->progress[workgroup].value, __ATOMIC_ACQUIRE);
 }
 
+const void *job_progress_address(const struct job *job, uint32_t workgroup)
+{
+	return &shared_of(job)->progress[workgroup].value;
+}
+
 bool job_done(const struct job *job)
 {
 	return __atomic_load_n(&shared_of(job)->signal.value, __ATOMIC_ACQUIRE) == 0;

@@ -51,6 +51,8 @@ int busy_queue_create(struct kfd_device *dev, struct aql_queue *queue, struct jo
 
 /* Iterations that a workgroup has counted in memory. */
 uint32_t job_progress(const struct job *job, uint32_t workgroup);
+/* Where it counts: words 64 bytes apart. */
+const void *job_progress_address(const struct job *job, uint32_t workgroup);
 
 /* Waits until every workgroup has made at least `more` iterations from now. */
 bool job_wait_progress(const struct job *job, uint32_t more, unsigned int timeout_ms);

@@ -15,5 +15,6 @@ gpu_\name\()_end:
 	program	whereabouts
 	program	gws_init
 	program	gws_meet
+	program	count_traps
 
 	.section .note.GNU-stack,"",@progbits
