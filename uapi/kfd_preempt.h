@@ -19,9 +19,10 @@
  * size. AMD assigns its next numbers from 0x87 on, so a driver may leave both
  * calls of v0 out (CAP_SWITCH_ONLY): use SWITCH, which does all they do.
  *
- * Growth: v0 (PREEMPT_QUEUE, RESUME_QUEUE) is frozen. QUERY, SWITCH and STATUS
- * take their size from the command: a shorter struct than below is -EINVAL, a
- * longer one must be zero past the end that the driver knows (-E2BIG).
+ * Growth: v0 (PREEMPT_QUEUE, RESUME_QUEUE) is frozen. All others take their size
+ * from the command: a struct shorter than that of ABI 1.0 (of 1.1, where the
+ * call is newer) is -EINVAL, a longer one than the driver knows must be zero
+ * past its end (-E2BIG).
  * Reserved fields must be zero on input and are zero on output. A flag that
  * &kfd_ioctl_preempt_query_args.caps does not advertise is -EINVAL.
  *
@@ -77,7 +78,7 @@
 
 /* Version of this interface, reported by &AMDKFD_IOC_PREEMPT_QUERY. */
 #define KFD_PREEMPT_ABI_MAJOR 1
-#define KFD_PREEMPT_ABI_MINOR 0
+#define KFD_PREEMPT_ABI_MINOR 1
 
 /*
  * preempt_type: what happens to running waves. These are not the encodings of
@@ -148,6 +149,7 @@
 #define KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP 0x0000000000000400ull
 /* 0x800 is not used. PREEMPT_QUEUE and RESUME_QUEUE are not there: */
 #define KFD_PREEMPT_CAP_SWITCH_ONLY 0x0000000000001000ull
+#define KFD_PREEMPT_CAP_WATCH 0x0000000000002000ull /* since ABI 1.1 */
 
 /*
  * degraded: what a node was found not to do (bits). All but GRACE take every
@@ -164,6 +166,7 @@
 /* Limits; the driver reports its own in &struct kfd_ioctl_preempt_query_args. */
 #define KFD_PREEMPT_MAX_BATCH 256
 #define KFD_PREEMPT_MAX_TIMEOUT_MS 60000
+#define KFD_PREEMPT_MAX_TARGETS 4096 /* of one watch */
 
 /**
  * struct kfd_ioctl_preempt_queue_args - stop one of the caller's own queues
@@ -312,6 +315,14 @@ struct kfd_ioctl_preempt_switch_args {
  * @last_resume_ns: out: driver time of the last start
  * @max_preempt_ns: out: longest confirmed stop
  * @reserved: out: 0
+ * @write_index: out: of the ring, as its process has written it; since ABI 1.1,
+ *	like all below
+ * @read_index: out: of the ring. The queue has packets where the two differ.
+ *	Packets of an AQL queue, dwords or bytes of others; memory of the process,
+ *	which can write anything there
+ * @doorbell: out: byte offset of its doorbell among those of its process on
+ *	that GPU, as in &struct kfd_preempt_watch_event
+ * @valid: out: 1 if both indexes could be read
  */
 struct kfd_ioctl_preempt_status_args {
 	__s32 target_fd;
@@ -331,6 +342,158 @@ struct kfd_ioctl_preempt_status_args {
 	__u64 last_resume_ns;
 	__u64 max_preempt_ns;
 	__u64 reserved[2];
+	__u64 write_index;
+	__u64 read_index;
+	__u32 doorbell;
+	__u32 valid;
+};
+
+/**
+ * DOC: The watch
+ *
+ * A watch tells when an idle process begins to submit work, without a thread
+ * that polls and without any change of that process. &AMDKFD_IOC_PREEMPT_WATCH
+ * returns a file for poll(2), read(2) and the three calls below, which are
+ * made on that file.
+ *
+ * ADD names a process: a *target*. ARM takes the doorbell pages of targets away
+ * from their processes; the next store to a doorbell faults, gives the pages
+ * back and puts an event into the watch. That happens once: the event disarms
+ * the target on that GPU, and rings cost nothing until the next ARM.
+ *
+ * ARM looks at the queues *after* the pages are gone. So of a target that is
+ * armed and not busy every later submission is an event, and none is lost. Work
+ * from before the ARM is in queues_busy.
+ *
+ * An event says that a doorbell page was touched. That may be a ring without
+ * new packets, or a debugger: look at the queue (STATUS) before acting on it. Rings
+ * that come from a GPU make no event.
+ *
+ * A target ends with its process, or when that calls exec: event EXITED, and
+ * -ESRCH from then on. Close the file to remove all targets.
+ */
+
+/* type of a &struct kfd_preempt_watch_event. */
+#define KFD_PREEMPT_WATCH_RANG 1 /* a doorbell of an armed target was rung */
+#define KFD_PREEMPT_WATCH_EXITED 2 /* its process is gone */
+#define KFD_PREEMPT_WATCH_QUEUE_CREATED 3
+#define KFD_PREEMPT_WATCH_QUEUE_DESTROYED 4
+
+/* flags of &KFD_PREEMPT_WATCH_ARM. */
+#define KFD_PREEMPT_WATCH_NO_LOOK 0x00000001u /* queues_busy stays 0 */
+#define KFD_PREEMPT_WATCH_DISARM 0x00000002u /* no event of rings from now on */
+
+/* state of a &struct kfd_preempt_watch_arm_entry (bits). */
+#define KFD_PREEMPT_WATCH_STATE_BUSY 0x00000001u /* a queue has packets */
+#define KFD_PREEMPT_WATCH_STATE_EVICTED 0x00000002u
+/* It maps its doorbells in a way that cannot be watched: poll its queues. */
+#define KFD_PREEMPT_WATCH_STATE_BLIND 0x00000004u
+
+/**
+ * struct kfd_preempt_watch_event - what read(2) returns, as many as fit
+ * @cookie: that of ADD
+ * @ns: when, CLOCK_MONOTONIC
+ * @type: KFD_PREEMPT_WATCH_*
+ * @gpu_id: KFD gpu_id, 0 of EXITED
+ * @doorbell: of RANG: byte offset of the doorbell among those of the process on
+ *	that GPU; of QUEUE_*: KFD queue id of the latest one
+ * @count: how many of them since the last such event was read
+ *
+ * Events of one kind of a target and GPU that were not yet read are one event,
+ * so none is ever dropped.
+ */
+struct kfd_preempt_watch_event {
+	__u64 cookie;
+	__u64 ns;
+	__u32 type;
+	__u32 gpu_id;
+	__u32 doorbell;
+	__u32 count;
+};
+
+/**
+ * struct kfd_ioctl_preempt_watch_args - make a watch
+ * @flags: in: must be 0
+ * @fd: out: its file, with O_CLOEXEC
+ * @reserved: must be 0
+ */
+struct kfd_ioctl_preempt_watch_args {
+	__u32 flags;
+	__s32 fd;
+	__u64 reserved[3];
+};
+
+/**
+ * struct kfd_preempt_watch_add - add a process
+ * @flags: in: TARGET_FD or TARGET_PID of KFD_PREEMPT_SWITCH_*
+ * @target: in: a /dev/kfd file of the process, or its pid in the caller's pid
+ *	namespace
+ * @cookie: in: comes back in each event
+ * @id: out: names the target in ARM and REMOVE
+ * @pad: must be 0
+ * @reserved: must be 0
+ *
+ * It takes the right to preempt queues of that process. It is judged here only:
+ * a file that another process gets keeps its targets.
+ */
+struct kfd_preempt_watch_add {
+	__u32 flags;
+	__s32 target;
+	__u64 cookie;
+	__u32 id;
+	__u32 pad;
+	__u64 reserved;
+};
+
+/**
+ * struct kfd_preempt_watch_remove - remove a target
+ * @id: in: that of ADD. Its events that were not yet read are gone
+ * @pad: must be 0
+ */
+struct kfd_preempt_watch_remove {
+	__u32 id;
+	__u32 pad;
+};
+
+/**
+ * struct kfd_preempt_watch_arm_entry - one target of an ARM
+ * @id: in: that of ADD
+ * @result: out: 0, -ENOENT of an unknown id, -ESRCH of a process that is gone
+ * @state: out: KFD_PREEMPT_WATCH_STATE_*
+ * @queues_busy: out: queues that had packets once the target was armed, or
+ *	whose indexes could not be read
+ * @gpus_busy: out: bit n: such a queue is on the nth GPU of the process, in the
+ *	order of its apertures
+ * @reserved: must be 0
+ */
+struct kfd_preempt_watch_arm_entry {
+	__u32 id;
+	__s32 result;
+	__u32 state;
+	__u32 queues_busy;
+	__u64 gpus_busy;
+	__u64 reserved;
+};
+
+/**
+ * struct kfd_preempt_watch_arm - arm targets
+ * @entries_ptr: in: user pointer to &struct kfd_preempt_watch_arm_entry[]
+ * @num_entries: in: 1 to max_batch
+ * @flags: in: KFD_PREEMPT_WATCH_NO_LOOK, KFD_PREEMPT_WATCH_DISARM
+ * @num_armed: out: entries with result 0
+ * @num_busy: out: of these, how many are BUSY
+ * @reserved: must be 0
+ *
+ * Returns 0 when every entry was looked at; after -EFAULT any of them may be armed.
+ * It may be called on targets that are armed already. It never waits for a process.
+ */
+struct kfd_preempt_watch_arm {
+	__u64 entries_ptr;
+	__u32 num_entries;
+	__u32 flags;
+	__u32 num_armed;
+	__u32 num_busy;
+	__u64 reserved;
 };
 
 #define AMDKFD_IOC_PREEMPT_QUEUE \
@@ -347,5 +510,13 @@ struct kfd_ioctl_preempt_status_args {
 
 #define AMDKFD_IOC_PREEMPT_STATUS \
 	_IOWR('K', 0xf2, struct kfd_ioctl_preempt_status_args)
+
+#define AMDKFD_IOC_PREEMPT_WATCH \
+	_IOWR('K', 0xf3, struct kfd_ioctl_preempt_watch_args)
+
+/* On the file of a watch: */
+#define KFD_PREEMPT_WATCH_ADD _IOWR('K', 0xf4, struct kfd_preempt_watch_add)
+#define KFD_PREEMPT_WATCH_REMOVE _IOW('K', 0xf5, struct kfd_preempt_watch_remove)
+#define KFD_PREEMPT_WATCH_ARM _IOWR('K', 0xf6, struct kfd_preempt_watch_arm)
 
 #endif /* KFD_PREEMPT_UAPI_H */

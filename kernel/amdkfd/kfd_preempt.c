@@ -111,7 +111,7 @@ static long ioctl_own_queue(struct file *filep, struct kfd_process *p,
 	return kfd_preempt_do_own_queue(filep, p, KFD_PREEMPT_OP_RESUME, &preempt);
 }
 
-/* QUERY, SWITCH and STATUS, whose structs may grow at their end. */
+/* All others, whose structs may grow at their end: the first size of each is the least. */
 static long ioctl_extensible(struct file *filep, struct kfd_process *p,
 			     unsigned int cmd, void __user *uarg)
 {
@@ -119,18 +119,28 @@ static long ioctl_extensible(struct file *filep, struct kfd_process *p,
 		struct kfd_ioctl_preempt_query_args query;
 		struct kfd_ioctl_preempt_switch_args batch;
 		struct kfd_ioctl_preempt_status_args status;
+		struct kfd_ioctl_preempt_watch_args watch;
 	} args;
-	size_t ksize;
+	struct file *made = NULL;
+	size_t ksize, least = 0;
 	long ret;
 
-	if (_IOC_NR(cmd) == _IOC_NR(AMDKFD_IOC_PREEMPT_QUERY))
+	switch (_IOC_NR(cmd)) {
+	case _IOC_NR(AMDKFD_IOC_PREEMPT_QUERY):
 		ksize = sizeof(args.query);
-	else if (_IOC_NR(cmd) == _IOC_NR(AMDKFD_IOC_PREEMPT_SWITCH))
+		break;
+	case _IOC_NR(AMDKFD_IOC_PREEMPT_SWITCH):
 		ksize = sizeof(args.batch);
-	else
+		break;
+	case _IOC_NR(AMDKFD_IOC_PREEMPT_STATUS):
 		ksize = sizeof(args.status);
-
-	if (_IOC_SIZE(cmd) < ksize)
+		least = offsetofend(struct kfd_ioctl_preempt_status_args, reserved);
+		break;
+	default:
+		ksize = sizeof(args.watch);
+		break;
+	}
+	if (_IOC_SIZE(cmd) < (least ?: ksize))
 		return -EINVAL;
 	memset(&args, 0, sizeof(args));
 	ret = copy_struct_from_user(&args, ksize, uarg, _IOC_SIZE(cmd));
@@ -141,11 +151,19 @@ static long ioctl_extensible(struct file *filep, struct kfd_process *p,
 		ret = kfd_preempt_do_query(p, &args.query);
 	else if (_IOC_NR(cmd) == _IOC_NR(AMDKFD_IOC_PREEMPT_SWITCH))
 		ret = kfd_preempt_do_switch(filep, p, &args.batch);
-	else
+	else if (_IOC_NR(cmd) == _IOC_NR(AMDKFD_IOC_PREEMPT_STATUS))
 		ret = kfd_preempt_do_status(filep, p, &args.status);
+	else
+		ret = kfd_preempt_do_watch(filep, &args.watch, &made);
 
-	if (!ret && copy_to_user(uarg, &args, ksize))
+	if (!ret && copy_to_user(uarg, &args, min_t(size_t, ksize, _IOC_SIZE(cmd))))
 		ret = -EFAULT;
+	if (made && ret) {
+		put_unused_fd(args.watch.fd);
+		fput(made);
+	} else if (made) {
+		fd_install(args.watch.fd, made);
+	}
 	return ret;
 }
 
@@ -175,7 +193,7 @@ bool kfd_preempt_cmd(unsigned int cmd)
 	    _IOC_DIR(cmd) != _IOC_DIR(AMDKFD_IOC_PREEMPT_QUERY))
 		return false;
 	return _IOC_NR(cmd) >= _IOC_NR(AMDKFD_IOC_PREEMPT_QUERY) &&
-	       _IOC_NR(cmd) <= _IOC_NR(AMDKFD_IOC_PREEMPT_STATUS);
+	       _IOC_NR(cmd) <= _IOC_NR(AMDKFD_IOC_PREEMPT_WATCH);
 }
 
 /**

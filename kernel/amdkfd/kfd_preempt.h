@@ -3,8 +3,10 @@
 #ifndef KFD_PREEMPT_H
 #define KFD_PREEMPT_H
 
+#include <linux/fs.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/uidgid.h>
 #include <linux/workqueue.h>
@@ -20,6 +22,16 @@
  *	reset_domain->sem (trylock only)
  *	the operator record lock in kfd_preempt_operators.c (leaf)
  *
+ * and of a watch, none of which is held with any of those above:
+ *
+ *	kfd_preempt_watch.mutex
+ *	i_mmap_rwsem of the doorbells of a process; mmap_lock and the buffers of a
+ *	    target (trylock only): of ARM, and of STATUS with nothing else held
+ *	the lock of processes in kfd_preempt_watch_events.c
+ *	kfd_preempt_p.lock, also in a fault (mmap_lock or the lock of a VMA) and
+ *	    when a queue is created or destroyed (kfd_process.mutex)
+ *	kfd_preempt_watch.lock (leaf)
+ *
  * queue_properties.preempt_holds is written under kfd_process.mutex and the lock
  * of the device queue manager; a reset sets KFD_PREEMPT_HOLD_DEAD under the
  * latter alone. sysfs reads without a lock, so everything that it reads is
@@ -28,12 +40,14 @@
 
 struct attribute;
 struct device_queue_manager;
-struct file;
+struct drm_device;
 struct kfd_process;
+struct kfd_process_device;
 struct mm_struct;
 struct mqd_manager;
 struct queue;
 struct user_namespace;
+struct vm_area_struct;
 
 /**
  * struct kfd_preempt_checkpoint - copy of what the CP saved of a queue
@@ -74,6 +88,8 @@ struct kfd_preempt_setter {
  * @num_records: how many (record lock)
  * @sticky: whose STICKY hold it is (p->mutex)
  * @uid: identity that is never reused, 0 until first asked for (p->mutex)
+ * @process_node: in kfd_preempt_p.queues (its lock)
+ * @gpu_index: of its GPU in kfd_process.pdds
  * @recheck_node: in the list of queues that are looked at later
  * @recheck: it is in that list (dqm lock, as the next four)
  * @recheck_at: when
@@ -98,6 +114,8 @@ struct kfd_preempt_q {
 	unsigned int num_records;
 	struct kfd_preempt_setter sticky;
 	u64 uid;
+	struct list_head process_node;
+	u32 gpu_index;
 	struct list_head recheck_node;
 	bool recheck;
 	ktime_t recheck_at;
@@ -114,6 +132,40 @@ struct kfd_preempt_q {
 	u64 last_preempt_ns;
 	u64 last_resume_ns;
 	u64 max_preempt_ns;
+};
+
+/**
+ * struct kfd_preempt_p - what kfd_preempt keeps in a kfd_process
+ * @lock: what is below; taken in page faults
+ * @armed: GPUs that an armed target waits for, by index of kfd_process.pdds; a
+ *	bit may stay when the last one is disarmed
+ * @targets: targets of watches
+ * @num_targets: how many
+ * @queues: user queues
+ * @num_queues: how many
+ * @drm: by index of kfd_process.pdds, referenced: devices whose doorbells it has
+ *	mapped (mmap_lock)
+ * @inode: its address space has the mappings of this process; NULL without memory
+ */
+struct kfd_preempt_p {
+	spinlock_t lock;	/* what is below; taken in page faults */
+	u64 armed;
+	struct list_head targets;
+	unsigned int num_targets;
+	struct list_head queues;
+	unsigned int num_queues;
+	struct drm_device *drm[MAX_GPU_INSTANCE];
+	struct inode *inode;
+};
+
+/**
+ * struct kfd_preempt_pdd - what kfd_preempt keeps for a process on a GPU
+ * @pfn: first page of its doorbells
+ * @blind: a mapping of its doorbells cannot be taken away
+ */
+struct kfd_preempt_pdd {
+	unsigned long pfn;
+	bool blind;
 };
 
 /**
@@ -194,7 +246,14 @@ struct kfd_preempt_node {
 /* Hooks for the rest of amdkfd. */
 bool kfd_preempt_cmd(unsigned int cmd);
 long kfd_preempt_ioctl(struct file *filep, unsigned int cmd, unsigned long arg);
+void kfd_preempt_file_open(struct file *filep);
 void kfd_preempt_file_release(struct file *filep);
+void kfd_preempt_process_init(struct kfd_process *p);
+void kfd_preempt_process_gone(struct kfd_process *p);
+void kfd_preempt_process_fini(struct kfd_process *p);
+bool kfd_preempt_doorbell_mmap(struct kfd_process_device *pdd,
+			       struct vm_area_struct *vma, phys_addr_t address);
+void kfd_preempt_queue_created(struct queue *q);
 void kfd_preempt_queue_fini(struct queue *q);
 void kfd_preempt_queue_lost(struct queue *q);
 void kfd_preempt_node_lost(struct device_queue_manager *dqm);
@@ -255,6 +314,25 @@ u64 kfd_preempt_held_ns(const struct queue *q);
 int kfd_preempt_do_status(struct file *filep, struct kfd_process *p,
 			  struct kfd_ioctl_preempt_status_args *args);
 
+/* kfd_preempt_doorbell.c */
+void kfd_preempt_doorbell_file_release(struct file *filep);
+u32 kfd_preempt_gpu_index(const struct kfd_process_device *pdd);
+void kfd_preempt_doorbells_unmap(struct kfd_process *p);
+
+/* kfd_preempt_watch.c */
+int kfd_preempt_do_watch(struct file *filep, struct kfd_ioctl_preempt_watch_args *args,
+			 struct file **made);
+
+/* kfd_preempt_watch_events.c */
+void kfd_preempt_watch_rang(struct kfd_process_device *pdd, u32 doorbell);
+void kfd_preempt_watch_queue_destroyed(struct queue *q);
+
+/* kfd_preempt_indexes.c */
+struct mm_struct *kfd_preempt_indexes_lock(const struct kfd_process *p);
+void kfd_preempt_indexes_unlock(struct mm_struct *mm);
+bool kfd_preempt_indexes_read(struct mm_struct *mm, unsigned long read_ptr,
+			      unsigned long write_ptr, u64 *read, u64 *write);
+
 /* kfd_preempt_target.c */
 
 /**
@@ -281,12 +359,14 @@ struct kfd_preempt_target {
  * struct kfd_preempt_targets - the processes of one call, each once
  * @self: process of the caller
  * @filep: file of the caller
+ * @fops: operations of a file of /dev/kfd
  * @list: room for as many as the call has entries
  * @num: how many
  */
 struct kfd_preempt_targets {
 	struct kfd_process *self;
 	struct file *filep;
+	const struct file_operations *fops;
 	struct kfd_preempt_target *list;
 	unsigned int num;
 };

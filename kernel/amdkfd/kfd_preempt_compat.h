@@ -3,6 +3,7 @@
 #ifndef KFD_PREEMPT_COMPAT_H
 #define KFD_PREEMPT_COMPAT_H
 
+#include <linux/mm.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
 
@@ -80,6 +81,23 @@ static inline bool kfd_preempt_dbg_suspended(const struct queue *q)
 static inline bool kfd_preempt_being_destroyed(const struct queue *q)
 {
 	return q->properties.is_being_destroyed;
+}
+
+/* Byte offset of the doorbell of a queue among those of its process. */
+static inline u32 kfd_preempt_doorbell_bytes(const struct kfd_process_device *pdd,
+					     const struct queue *q)
+{
+	u32 first = amdgpu_doorbell_index_on_bar(pdd->dev->adev,
+						 pdd->qpd.proc_doorbells, 0,
+						 pdd->dev->kfd->device_info.doorbell_size);
+
+	return (q->properties.doorbell_off - first) * sizeof(u32);
+}
+
+static inline long kfd_preempt_get_page(struct mm_struct *mm, unsigned long addr,
+					unsigned int flags, struct page **page)
+{
+	return get_user_pages_remote(mm, addr, 1, flags, page, NULL);
 }
 
 /* Macros, since what they call is static in kfd_device_queue_manager.c. */
@@ -166,6 +184,19 @@ static inline bool kfd_preempt_dbg_suspended(const struct queue *q)
 static inline bool kfd_preempt_being_destroyed(const struct queue *q)
 {
 	return false;
+}
+
+static inline u32 kfd_preempt_doorbell_bytes(const struct kfd_process_device *pdd,
+					     const struct queue *q)
+{
+	return (q->properties.doorbell_off * sizeof(u32)) &
+	       (kfd_doorbell_process_slice(pdd->dev) - 1);
+}
+
+static inline long kfd_preempt_get_page(struct mm_struct *mm, unsigned long addr,
+					unsigned int flags, struct page **page)
+{
+	return get_user_pages_remote(mm, addr, 1, flags, page, NULL, NULL);
 }
 
 /* FAST is never asked for: no grace period. */
@@ -307,6 +338,15 @@ static inline int kfd_preempt_checkpoint_size(struct queue *q, u32 *mqd, u32 *ct
 }
 
 #endif
+
+/* Pages below the id of the GPU in the offset of a mapping of doorbells. */
+#define KFD_PREEMPT_DOORBELL_PGOFF (BIT_ULL(KFD_MMAP_GPU_ID_SHIFT - PAGE_SHIFT) - 1)
+
+/* Referenced; NULL if the caller does not use KFD. */
+static inline struct kfd_process *kfd_preempt_current_process(void)
+{
+	return kfd_lookup_process_by_pid(task_pid(current));
+}
 
 static inline bool kfd_preempt_uses_mes(const struct device_queue_manager *dqm)
 {

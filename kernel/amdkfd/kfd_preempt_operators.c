@@ -321,6 +321,7 @@ void kfd_preempt_queue_fini(struct queue *q)
 	kfd_preempt_recheck_cancel(q);
 	dqm_unlock(q->device->dqm);
 	kfd_preempt_record_drop_all(q);
+	kfd_preempt_watch_queue_destroyed(q);
 	kfd_preempt_setter_fini(&q->preempt.sticky);
 	kvfree(q->preempt.checkpoint);
 }

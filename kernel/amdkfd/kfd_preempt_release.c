@@ -121,6 +121,7 @@ void kfd_preempt_file_release(struct file *filep)
 {
 	if (kfd_preempt_operator_close(filep))
 		mod_delayed_work(kfd_preempt_wq, &release_work, 0);
+	kfd_preempt_doorbell_file_release(filep);
 }
 
 /**

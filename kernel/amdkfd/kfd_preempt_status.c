@@ -76,6 +76,13 @@ static u32 status_bits(const struct queue *q)
 	return status;
 }
 
+static u32 doorbell_bytes(const struct queue *q)
+{
+	struct kfd_process_device *pdd = kfd_get_process_device_data(q->device, q->process);
+
+	return pdd ? kfd_preempt_doorbell_bytes(pdd, q) : 0;
+}
+
 static void read_status(struct queue *q,
 			struct kfd_ioctl_preempt_status_args *args)
 {
@@ -95,6 +102,7 @@ static void read_status(struct queue *q,
 	args->last_resume_ns = pq->last_resume_ns;
 	args->max_preempt_ns = pq->max_preempt_ns;
 	memset(args->reserved, 0, sizeof(args->reserved));
+	args->doorbell = doorbell_bytes(q);
 	dqm_unlock(dqm);
 }
 
@@ -127,8 +135,11 @@ int kfd_preempt_do_status(struct file *filep, struct kfd_process *p,
 	struct kfd_preempt_targets targets = {
 		.self = p,
 		.filep = filep,
+		.fops = filep->f_op,
 		.list = &one,
 	};
+	unsigned long read_ptr = 0, write_ptr = 0;
+	struct mm_struct *mm;
 	struct queue *q;
 	int ret;
 
@@ -148,11 +159,21 @@ int kfd_preempt_do_status(struct file *filep, struct kfd_process *p,
 		goto out;
 	}
 	q = pqm_get_user_queue(&target->p->pqm, args->queue_id);
-	if (q)
+	if (q) {
 		read_status(q, args);
-	else
+		read_ptr = (unsigned long)q->properties.read_ptr;
+		write_ptr = (__force unsigned long)q->properties.write_ptr;
+	} else {
 		ret = -ENOENT;
+	}
 	mutex_unlock(&target->p->mutex);
+	if (!ret) {
+		mm = kfd_preempt_indexes_lock(target->p);
+		args->valid = kfd_preempt_indexes_read(mm, read_ptr, write_ptr,
+						       &args->read_index,
+						       &args->write_index);
+		kfd_preempt_indexes_unlock(mm);
+	}
 out:
 	kfd_preempt_targets_put(&targets);
 	return ret;

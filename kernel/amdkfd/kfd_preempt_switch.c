@@ -540,7 +540,7 @@ int kfd_preempt_do_switch(struct file *filep, struct kfd_process *p,
 {
 	struct switch_call call = {
 		.flags = args->flags,
-		.targets = { .self = p, .filep = filep },
+		.targets = { .self = p, .filep = filep, .fops = filep->f_op },
 		.batch = {
 			.num = args->num_entries,
 			.timeout_ms = args->timeout_ms,

@@ -103,15 +103,14 @@ static struct kfd_process *process_by_pid(s32 pid)
 	return p ? p : ERR_PTR(-ESRCH);
 }
 
-static struct kfd_process *process_by_fd(const struct file *filep, int fd)
+static struct kfd_process *process_by_fd(const struct file_operations *fops, int fd)
 {
 	struct kfd_process *p = ERR_PTR(-EBADF);
 	struct file *file = fget(fd);
 
 	if (!file)
 		return p;
-	/* All files of /dev/kfd have the operations of the caller's own. */
-	if (file->f_op == filep->f_op)
+	if (file->f_op == fops)
 		p = kfd_preempt_get_process(file);
 	fput(file);
 	return p;
@@ -139,7 +138,7 @@ kfd_preempt_target_add(struct kfd_preempt_targets *targets, u32 flags, int fd,
 	unsigned int i;
 
 	if (by_fd)
-		p = process_by_fd(targets->filep, fd);
+		p = process_by_fd(targets->fops, fd);
 	else if (flags & KFD_PREEMPT_SWITCH_TARGET_PID)
 		p = process_by_pid(pid);
 	else

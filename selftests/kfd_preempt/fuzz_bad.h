@@ -146,6 +146,8 @@ static inline void break_field(struct fuzz_call *call, struct random *random)
 	call->entry_may[0] = poke->may;
 }
 
+#define STATUS_LEAST offsetof(struct kfd_ioctl_preempt_status_args, write_index)
+
 /* Another size or direction in the command. */
 static inline void break_command(struct fuzz_call *call, struct random *random)
 {
@@ -161,8 +163,11 @@ static inline void break_command(struct fuzz_call *call, struct random *random)
 		while (other == size)
 			other = random_below(random, 64);
 		call->may = MAY(ENOTTY);
+	} else if (which == CALL_STATUS && random_one_in(random, 4)) {
+		/* It has grown: the sizes since its first are as good as the last. */
+		other = STATUS_LEAST + random_below(random, size - STATUS_LEAST);
 	} else if (random_one_in(random, 2)) {
-		other = random_below(random, size);
+		other = random_below(random, which == CALL_STATUS ? STATUS_LEAST : size);
 		call->may = MAY(EINVAL);
 	} else {
 		other = size + 1 + random_below(random, random_one_in(random, 8) ?

@@ -125,6 +125,7 @@ std::vector<std::string> cap_names(std::uint64_t caps) {
         {KFD_PREEMPT_CAP_RESUME_IS_ASYNC, "RESUME_IS_ASYNC"},
         {KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP, "TIMEOUT_BOUNDS_STOP"},
         {KFD_PREEMPT_CAP_SWITCH_ONLY, "SWITCH_ONLY"},
+        {KFD_PREEMPT_CAP_WATCH, "WATCH"},
     };
     return bit_names(caps, table);
 }

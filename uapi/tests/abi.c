@@ -15,7 +15,11 @@ CHECK_VALUE(AMDKFD_IOC_PREEMPT_QUEUE, 0xc0104b87);
 CHECK_VALUE(AMDKFD_IOC_RESUME_QUEUE, 0xc0104b88);
 CHECK_VALUE(AMDKFD_IOC_PREEMPT_QUERY, 0xc0404bf0);
 CHECK_VALUE(AMDKFD_IOC_PREEMPT_SWITCH, 0xc0304bf1);
-CHECK_VALUE(AMDKFD_IOC_PREEMPT_STATUS, 0xc0704bf2);
+CHECK_VALUE(AMDKFD_IOC_PREEMPT_STATUS, 0xc0884bf2);
+CHECK_VALUE(AMDKFD_IOC_PREEMPT_WATCH, 0xc0204bf3);
+CHECK_VALUE(KFD_PREEMPT_WATCH_ADD, 0xc0204bf4);
+CHECK_VALUE(KFD_PREEMPT_WATCH_REMOVE, 0x40084bf5);
+CHECK_VALUE(KFD_PREEMPT_WATCH_ARM, 0xc0204bf6);
 
 CHECK_SIZE(kfd_ioctl_preempt_queue_args, 16);
 CHECK_AT(kfd_ioctl_preempt_queue_args, queue_id, 0);
@@ -65,7 +69,8 @@ CHECK_AT(kfd_ioctl_preempt_switch_args, num_done, 28);
 CHECK_AT(kfd_ioctl_preempt_switch_args, hw_ns, 32);
 CHECK_AT(kfd_ioctl_preempt_switch_args, reserved, 40);
 
-CHECK_SIZE(kfd_ioctl_preempt_status_args, 112);
+/* 112 in ABI 1.0 */
+CHECK_SIZE(kfd_ioctl_preempt_status_args, 136);
 CHECK_AT(kfd_ioctl_preempt_status_args, target_fd, 0);
 CHECK_AT(kfd_ioctl_preempt_status_args, target_pid, 4);
 CHECK_AT(kfd_ioctl_preempt_status_args, queue_id, 8);
@@ -83,6 +88,51 @@ CHECK_AT(kfd_ioctl_preempt_status_args, last_preempt_ns, 72);
 CHECK_AT(kfd_ioctl_preempt_status_args, last_resume_ns, 80);
 CHECK_AT(kfd_ioctl_preempt_status_args, max_preempt_ns, 88);
 CHECK_AT(kfd_ioctl_preempt_status_args, reserved, 96);
+CHECK_AT(kfd_ioctl_preempt_status_args, write_index, 112);
+CHECK_AT(kfd_ioctl_preempt_status_args, read_index, 120);
+CHECK_AT(kfd_ioctl_preempt_status_args, doorbell, 128);
+CHECK_AT(kfd_ioctl_preempt_status_args, valid, 132);
+
+CHECK_SIZE(kfd_ioctl_preempt_watch_args, 32);
+CHECK_AT(kfd_ioctl_preempt_watch_args, flags, 0);
+CHECK_AT(kfd_ioctl_preempt_watch_args, fd, 4);
+CHECK_AT(kfd_ioctl_preempt_watch_args, reserved, 8);
+
+CHECK_SIZE(kfd_preempt_watch_event, 32);
+CHECK_AT(kfd_preempt_watch_event, cookie, 0);
+CHECK_AT(kfd_preempt_watch_event, ns, 8);
+CHECK_AT(kfd_preempt_watch_event, type, 16);
+CHECK_AT(kfd_preempt_watch_event, gpu_id, 20);
+CHECK_AT(kfd_preempt_watch_event, doorbell, 24);
+CHECK_AT(kfd_preempt_watch_event, count, 28);
+
+CHECK_SIZE(kfd_preempt_watch_add, 32);
+CHECK_AT(kfd_preempt_watch_add, flags, 0);
+CHECK_AT(kfd_preempt_watch_add, target, 4);
+CHECK_AT(kfd_preempt_watch_add, cookie, 8);
+CHECK_AT(kfd_preempt_watch_add, id, 16);
+CHECK_AT(kfd_preempt_watch_add, pad, 20);
+CHECK_AT(kfd_preempt_watch_add, reserved, 24);
+
+CHECK_SIZE(kfd_preempt_watch_remove, 8);
+CHECK_AT(kfd_preempt_watch_remove, id, 0);
+CHECK_AT(kfd_preempt_watch_remove, pad, 4);
+
+CHECK_SIZE(kfd_preempt_watch_arm_entry, 32);
+CHECK_AT(kfd_preempt_watch_arm_entry, id, 0);
+CHECK_AT(kfd_preempt_watch_arm_entry, result, 4);
+CHECK_AT(kfd_preempt_watch_arm_entry, state, 8);
+CHECK_AT(kfd_preempt_watch_arm_entry, queues_busy, 12);
+CHECK_AT(kfd_preempt_watch_arm_entry, gpus_busy, 16);
+CHECK_AT(kfd_preempt_watch_arm_entry, reserved, 24);
+
+CHECK_SIZE(kfd_preempt_watch_arm, 32);
+CHECK_AT(kfd_preempt_watch_arm, entries_ptr, 0);
+CHECK_AT(kfd_preempt_watch_arm, num_entries, 8);
+CHECK_AT(kfd_preempt_watch_arm, flags, 12);
+CHECK_AT(kfd_preempt_watch_arm, num_armed, 16);
+CHECK_AT(kfd_preempt_watch_arm, num_busy, 20);
+CHECK_AT(kfd_preempt_watch_arm, reserved, 24);
 
 CHECK_VALUE(KFD_PREEMPT_TYPE_DRAIN, 0);
 CHECK_VALUE(KFD_PREEMPT_TYPE_RESET, 1);
@@ -129,5 +179,16 @@ CHECK_VALUE(KFD_PREEMPT_CAP_STOP_IS_PER_QUEUE, 256);
 CHECK_VALUE(KFD_PREEMPT_CAP_RESUME_IS_ASYNC, 512);
 CHECK_VALUE(KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP, 1024);
 CHECK_VALUE(KFD_PREEMPT_CAP_SWITCH_ONLY, 4096);
+CHECK_VALUE(KFD_PREEMPT_CAP_WATCH, 8192);
+CHECK_VALUE(KFD_PREEMPT_MAX_TARGETS, 4096);
+CHECK_VALUE(KFD_PREEMPT_WATCH_RANG, 1);
+CHECK_VALUE(KFD_PREEMPT_WATCH_EXITED, 2);
+CHECK_VALUE(KFD_PREEMPT_WATCH_QUEUE_CREATED, 3);
+CHECK_VALUE(KFD_PREEMPT_WATCH_QUEUE_DESTROYED, 4);
+CHECK_VALUE(KFD_PREEMPT_WATCH_NO_LOOK, 1);
+CHECK_VALUE(KFD_PREEMPT_WATCH_DISARM, 2);
+CHECK_VALUE(KFD_PREEMPT_WATCH_STATE_BUSY, 1);
+CHECK_VALUE(KFD_PREEMPT_WATCH_STATE_EVICTED, 2);
+CHECK_VALUE(KFD_PREEMPT_WATCH_STATE_BLIND, 4);
 CHECK_VALUE(KFD_PREEMPT_MAX_BATCH, 256);
 CHECK_VALUE(KFD_PREEMPT_MAX_TIMEOUT_MS, 60000);

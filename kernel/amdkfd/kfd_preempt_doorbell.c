@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Doorbell pages that can be taken away, so that the next store to them is seen. */
+
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/mount.h>
+#include <linux/pseudo_fs.h>
+
+#include <drm/drm_drv.h>
+
+#include "amdgpu.h"
+#include "kfd_preempt_compat.h"
+
+#define KFD_PREEMPT_FS_MAGIC 0x4b465051 /* "KFPQ" */
+
+/**
+ * DOC: Doorbell pages
+ *
+ * A process rings by a store to a page of the doorbell BAR. KFD maps these pages
+ * when the process asks for them; here they are mapped by the first store
+ * instead, and ARM of a watch unmaps them. So the store that ends an idle time
+ * faults, and no other does.
+ *
+ * Each process has an address space (struct address_space) of its own for all
+ * its files of /dev/kfd, as DRM has one for each device. unmap_mapping_range()
+ * then finds every mapping of the doorbells of a process, however often it was
+ * mapped, moved or split, and takes no lock of its mm.
+ *
+ * Neither side holds a lock across both of its steps:
+ *
+ *	fault	map the pages, then read and clear "armed" and report
+ *	ARM	set "armed", then unmap the pages, then look at the queues
+ *
+ * Pages that are mapped after an ARM were mapped by a fault that began to read
+ * "armed" after it was set, so that fault reports. "Armed and mapped" never lasts.
+ */
+
+/*
+ * A file system only for inodes, as DRM has one. It has no owner: whoever holds an
+ * inode of it is a kfd_process, and amdgpu waits for the last of these when it goes.
+ */
+static int init_fs_context(struct fs_context *fc)
+{
+	return init_pseudo(fc, KFD_PREEMPT_FS_MAGIC) ? 0 : -ENOMEM;
+}
+
+static struct file_system_type doorbell_fs = {
+	.name = "kfd_preempt",
+	.init_fs_context = init_fs_context,
+	.kill_sb = kill_anon_super,
+};
+
+static struct vfsmount *doorbell_mount;
+static int doorbell_mount_users;
+
+static struct inode *new_inode_of_process(struct kfd_process *p)
+{
+	struct inode *inode;
+	int ret = simple_pin_fs(&doorbell_fs, &doorbell_mount, &doorbell_mount_users);
+
+	if (ret)
+		return ERR_PTR(ret);
+	inode = alloc_anon_inode(doorbell_mount->mnt_sb);
+	if (IS_ERR(inode))
+		simple_release_fs(&doorbell_mount, &doorbell_mount_users);
+	else
+		inode->i_private = p;
+	return inode;
+}
+
+static void free_inode_of_process(struct inode *inode)
+{
+	iput(inode);
+	simple_release_fs(&doorbell_mount, &doorbell_mount_users);
+}
+
+void kfd_preempt_process_init(struct kfd_process *p)
+{
+	spin_lock_init(&p->preempt.lock);
+	INIT_LIST_HEAD(&p->preempt.targets);
+	INIT_LIST_HEAD(&p->preempt.queues);
+}
+
+/*
+ * No file of the process is left, so none of its doorbells is mapped. Its pdds are
+ * gone: KFD frees what they use when the last reference to the device is dropped.
+ */
+void kfd_preempt_process_fini(struct kfd_process *p)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(p->preempt.drm); i++)
+		if (p->preempt.drm[i])
+			drm_dev_put(p->preempt.drm[i]);
+	if (p->preempt.inode)
+		free_inode_of_process(p->preempt.inode);
+}
+
+/**
+ * kfd_preempt_file_open - a process has opened /dev/kfd
+ * @filep: the new file; the process is its private_data
+ *
+ * Without memory the file keeps the address space of the device, and what is
+ * mapped through it is not watched.
+ */
+void kfd_preempt_file_open(struct file *filep)
+{
+	struct kfd_process *p = filep->private_data;
+	struct inode *inode = READ_ONCE(p->preempt.inode);
+
+	if (!kfd_preempt_enabled())
+		return;
+	if (!inode) {
+		inode = new_inode_of_process(p);
+		if (IS_ERR(inode))
+			return;
+		/* Two threads may open at once. */
+		if (cmpxchg(&p->preempt.inode, NULL, inode)) {
+			free_inode_of_process(inode);
+			inode = READ_ONCE(p->preempt.inode);
+		}
+	}
+	/* A file may get another process later (7.2), and keeps this address space. */
+	kref_get(&p->ref);
+	filep->f_mapping = inode->i_mapping;
+}
+
+void kfd_preempt_doorbell_file_release(struct file *filep)
+{
+	if (filep->f_mapping != file_inode(filep)->i_mapping)
+		kfd_unref_process(filep->f_mapping->host->i_private);
+}
+
+/* Of its GPU in kfd_process.pdds. */
+u32 kfd_preempt_gpu_index(const struct kfd_process_device *pdd)
+{
+	u32 i;
+
+	for (i = 0; i < pdd->process->n_pdds; i++)
+		if (pdd->process->pdds[i] == pdd)
+			break;
+	return i;
+}
+
+static vm_fault_t doorbell_fault(struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	struct kfd_process_device *pdd = vma->vm_private_data;
+	unsigned long addr, pfn;
+	vm_fault_t ret = VM_FAULT_SIGBUS;
+	struct drm_device *drm;
+	u32 doorbell;
+	int idx;
+
+	/* The GPU is gone, or the driver was unbound from it. */
+	drm = pdd->process->preempt.drm[kfd_preempt_gpu_index(pdd)];
+	if (!drm_dev_enter(drm, &idx))
+		return ret;
+	/* vm_pgoff was 0 below the GPU id; what splits and moves the VMA adds to it. */
+	pfn = pdd->preempt.pfn + (vma->vm_pgoff & KFD_PREEMPT_DOORBELL_PGOFF);
+	/* All of them: SDMA queues have doorbells in another page than compute queues. */
+	for (addr = vma->vm_start; addr < vma->vm_end; addr += PAGE_SIZE, pfn++) {
+		ret = vmf_insert_pfn(vma, addr, pfn);
+		if (ret != VM_FAULT_NOPAGE)
+			break;
+	}
+	if (ret == VM_FAULT_NOPAGE) {
+		doorbell = ((vmf->pgoff & KFD_PREEMPT_DOORBELL_PGOFF) << PAGE_SHIFT) |
+			   offset_in_page(vmf->real_address);
+		kfd_preempt_watch_rang(pdd, doorbell);
+	}
+	drm_dev_exit(idx);
+	return ret;
+}
+
+/*
+ * There is nothing to map around a fault. But where it is, the fault is called
+ * with the lock of the VMA only, and a ring never waits for a writer of mmap_lock.
+ */
+static vm_fault_t doorbell_map_pages(struct vm_fault *vmf, pgoff_t start, pgoff_t end)
+{
+	return 0;
+}
+
+static const struct vm_operations_struct doorbell_ops = {
+	.map_pages = doorbell_map_pages,
+	.fault = doorbell_fault,
+};
+
+/**
+ * kfd_preempt_doorbell_mmap - a process maps its doorbells on a GPU
+ * @pdd: process and GPU
+ * @vma: the mapping; KFD has set its flags and protection
+ * @address: of the doorbells on the bus
+ *
+ * Refused is what cannot be found again or must not be mapped page by page: a
+ * file of another process, and a private mapping, which vmf_insert_pfn() takes
+ * for a bug of the kernel.
+ *
+ * Return: true if the pages will be mapped by faults, false if the caller is to
+ * map them now.
+ */
+bool kfd_preempt_doorbell_mmap(struct kfd_process_device *pdd,
+			       struct vm_area_struct *vma, phys_addr_t address)
+{
+	struct inode *inode = READ_ONCE(pdd->process->preempt.inode);
+	struct drm_device **drm;
+
+	if (!inode || vma->vm_file->f_mapping != inode->i_mapping || !(vma->vm_flags & VM_SHARED)) {
+		WRITE_ONCE(pdd->preempt.blind, true);
+		return false;
+	}
+	drm = &pdd->process->preempt.drm[kfd_preempt_gpu_index(pdd)];
+	if (!*drm) {
+		*drm = adev_to_drm(pdd->dev->adev);
+		drm_dev_get(*drm);
+	}
+	pdd->preempt.pfn = address >> PAGE_SHIFT;
+	vma->vm_private_data = pdd;
+	vma->vm_ops = &doorbell_ops;
+	/* Where the program has put something below the id of the GPU, it goes. */
+	vma->vm_pgoff = (KFD_MMAP_TYPE_DOORBELL | KFD_MMAP_GPU_ID(pdd->dev->id)) >> PAGE_SHIFT;
+	return true;
+}
+
+/**
+ * kfd_preempt_doorbells_unmap - take the doorbells of all GPUs from a process
+ * @p: the process, referenced
+ */
+void kfd_preempt_doorbells_unmap(struct kfd_process *p)
+{
+	struct inode *inode = READ_ONCE(p->preempt.inode);
+
+	/* The type is in the two top bits. */
+	if (inode)
+		unmap_mapping_range(inode->i_mapping, KFD_MMAP_TYPE_DOORBELL,
+				    BIT_ULL(KFD_MMAP_TYPE_SHIFT), 1);
+}

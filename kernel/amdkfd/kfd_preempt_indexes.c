@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* The indexes of rings, in memory of processes for which nobody waits. */
+
+#include <linux/dma-resv.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+
+#include <drm/drm_vma_manager.h>
+#include <drm/ttm/ttm_bo.h>
+#include <drm/ttm/ttm_placement.h>
+#include <drm/ttm/ttm_tt.h>
+
+#include "kfd_preempt_compat.h"
+
+/**
+ * DOC: Indexes of rings
+ *
+ * A process has them where it likes: ROCm in a buffer of the driver, others in
+ * memory of their own. A process can let a fault there wait for ever
+ * (userfaultfd, FUSE), and keep its mmap_lock. So nothing is faulted in here,
+ * and each lock is only tried: what is not at hand counts as unknown.
+ */
+
+static u64 read_page(struct page *page, unsigned long addr)
+{
+	void *at = kmap_local_page(page);
+	u64 value = READ_ONCE(*(u64 *)(at + offset_in_page(addr)));
+
+	kunmap_local(at);
+	return value;
+}
+
+/* From a buffer in system memory that is mapped by its DRM file. */
+static bool read_bo(struct vm_area_struct *vma, unsigned long addr, u64 *value)
+{
+	struct ttm_buffer_object *bo = vma->vm_private_data;
+	unsigned long i = ((addr - vma->vm_start) >> PAGE_SHIFT) + vma->vm_pgoff -
+			  drm_vma_node_start(&bo->base.vma_node);
+	struct ttm_tt *tt;
+	bool ok;
+
+	if (!dma_resv_trylock(bo->base.resv))
+		return false;
+	tt = bo->ttm;
+	ok = bo->resource && bo->resource->mem_type <= TTM_PL_TT && tt &&
+	     i < tt->num_pages && ttm_tt_is_populated(tt) && tt->pages && tt->pages[i];
+	if (ok)
+		*value = read_page(tt->pages[i], addr);
+	dma_resv_unlock(bo->base.resv);
+	return ok;
+}
+
+static bool read_index(struct mm_struct *mm, unsigned long addr, u64 *value)
+{
+	struct vm_area_struct *vma = find_vma(mm, addr);
+	struct page *page;
+
+	if (!vma || vma->vm_start > addr || !IS_ALIGNED(addr, sizeof(*value)))
+		return false;
+	if (vma->vm_ops && vma->vm_ops->access == ttm_bo_vm_access)
+		return read_bo(vma, addr, value);
+	if (kfd_preempt_get_page(mm, addr, FOLL_NOFAULT, &page) != 1)
+		return false;
+	*value = read_page(page, addr);
+	put_page(page);
+	return true;
+}
+
+/**
+ * kfd_preempt_indexes_lock - begin to read indexes of a process
+ * @p: the process
+ *
+ * Return: its mm for kfd_preempt_indexes_read(), to be given back by
+ * kfd_preempt_indexes_unlock(); NULL when it exits or is in the way.
+ */
+struct mm_struct *kfd_preempt_indexes_lock(const struct kfd_process *p)
+{
+	struct mm_struct *mm = kfd_preempt_get_mm(p);
+
+	if (mm && !mmap_read_trylock(mm)) {
+		mmput_async(mm);
+		mm = NULL;
+	}
+	return mm;
+}
+
+void kfd_preempt_indexes_unlock(struct mm_struct *mm)
+{
+	if (mm) {
+		mmap_read_unlock(mm);
+		mmput_async(mm);
+	}
+}
+
+/**
+ * kfd_preempt_indexes_read - the indexes of a ring
+ * @mm: of kfd_preempt_indexes_lock(), may be NULL
+ * @read_ptr: where the read index is in the memory of the process
+ * @write_ptr: where the write index is
+ * @read: its value
+ * @write: its value
+ *
+ * Return: true if both could be read.
+ */
+bool kfd_preempt_indexes_read(struct mm_struct *mm, unsigned long read_ptr,
+			      unsigned long write_ptr, u64 *read, u64 *write)
+{
+	/* Work that comes after the write index was read rings: it is an event. */
+	return mm && read_index(mm, write_ptr, write) && read_index(mm, read_ptr, read);
+}
