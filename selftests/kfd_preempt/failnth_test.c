@@ -12,6 +12,7 @@
 #include "kselftest_harness.h"
 #include "sched_mode.h"
 #include "target.h"
+#include "watch.h"
 
 #define LONG_MS 60000u
 #define MAX_N 1000u
@@ -440,6 +441,64 @@ TEST_F_TIMEOUT(failnth, query_and_status, 600)
 	EXPECT_TRUE(queue_is(self, 0, KFD_PREEMPT_STATE_RUNNING));
 	EXPECT_TRUE(queue_is(self, 1, KFD_PREEMPT_STATE_HELD));
 	EXPECT_TRUE(queue_is(self, 2, KFD_PREEMPT_STATE_RUNNING));
+}
+
+static int lowest_free_fd(void)
+{
+	int fd = dup(STDIN_FILENO);
+
+	close(fd);
+	return fd;
+}
+
+/* One that fails leaves no file and no target; of targets a process can have 64. */
+TEST_F_TIMEOUT(failnth, watch_and_its_targets, 900)
+{
+	const unsigned int times = 70;
+	struct kfd_preempt_watch_arm_entry entry;
+	struct kfd_preempt_watch_event event;
+	int watch, id, ret, before = lowest_free_fd();
+	unsigned int n, i, failures = 0;
+	bool failed;
+
+	for (i = 0; i < PASSES; i++)
+		for (n = 1, failed = true; failed && n < MAX_N; n++) {
+			ASSERT_EQ(0, fail_nth_arm(self->fail_fd, n));
+			watch = watch_open(self->fd);
+			failed = fail_nth_disarm(self->fail_fd);
+			EXPECT_TRUE(watch >= 0 || watch == -ENOMEM || watch == -EFAULT);
+			if (watch >= 0)
+				close(watch);
+			failures += watch < 0;
+			EXPECT_EQ(before, lowest_free_fd());
+		}
+	EXPECT_LE(4 * PASSES, failures);
+	watch = watch_open(self->fd);
+	ASSERT_LE(0, watch);
+	for (i = 0, failures = 0; i < times; i++)
+		for (n = 1, failed = true; failed && n < MAX_N; n++) {
+			ASSERT_EQ(0, fail_nth_arm(self->fail_fd, n));
+			id = watch_add(watch, self->target[0].pid, 0);
+			failed = fail_nth_disarm(self->fail_fd);
+			EXPECT_TRUE(id > 0 || id == -ENOMEM || id == -EFAULT);
+			if (id > 0)
+				ASSERT_EQ(0, watch_remove(watch, (uint32_t)id));
+			failures += id <= 0;
+		}
+	EXPECT_LE(3 * times, failures);
+	id = watch_add(watch, self->target[0].pid, 0);
+	ASSERT_LT(0, id);
+	for (i = 0; i < PASSES; i++)
+		for (n = 1, failed = true; failed && n < MAX_N; n++) {
+			ASSERT_EQ(0, fail_nth_arm(self->fail_fd, n));
+			ret = watch_arm(watch, (uint32_t)id, 0, &entry);
+			failed = fail_nth_disarm(self->fail_fd);
+			EXPECT_TRUE(!ret || ret == -ENOMEM || ret == -EFAULT);
+			ASSERT_EQ(0, watch_arm(watch, (uint32_t)id, 0, &entry));
+			EXPECT_EQ(1, entry.queues_busy);
+		}
+	EXPECT_FALSE(watch_next(watch, 0, &event));
+	close(watch);
 }
 
 TEST_HARNESS_MAIN

@@ -4,6 +4,7 @@
 #include "kselftest_harness.h"
 #include "sched_mode.h"
 #include "wait.h"
+#include "watch.h"
 
 #define LONG_MS 60000u
 #define GPUS 2u
@@ -108,6 +109,40 @@ TEST_F_TIMEOUT(two, query_tells_of_each, 180)
 		ASSERT_EQ(0, preempt_query(self->fd, self->dev[i].gpu_id, &query));
 		EXPECT_EQ(self->dev[i].num_xcc, query.num_xcc);
 	}
+}
+
+/* A watch names the GPU whose doorbells were rung; a ring on one disarms only that one. */
+TEST_F_TIMEOUT(two, watch_tells_the_gpus_apart, 180)
+{
+	struct kfd_preempt_watch_arm_entry entry;
+	struct kfd_preempt_watch_event event;
+	int watch = watch_open(self->fd);
+	int id = watch_add(watch, getpid(), 1);
+	struct aql_queue off[GPUS];
+	unsigned int i;
+
+	ASSERT_LT(0, id);
+	for (i = 0; i < GPUS; i++)
+		ASSERT_EQ(0, aql_queue_create_off(&self->queue[i], &off[i]));
+	/* One event for each GPU that got a queue would be lost if they shared a place. */
+	for (i = 0; i < GPUS; i++) {
+		ASSERT_TRUE(watch_next(watch, LONG_MS, &event));
+		EXPECT_EQ(KFD_PREEMPT_WATCH_QUEUE_CREATED, event.type);
+	}
+	ASSERT_EQ(0, watch_arm(watch, (uint32_t)id, 0, &entry));
+	/* Those that are off share their indexes. */
+	EXPECT_EQ(3, entry.gpus_busy);
+	EXPECT_EQ(2 * GPUS, entry.queues_busy);
+	for (i = GPUS; i-- > 0; ) {
+		aql_queue_barrier(&self->queue[i], NULL);
+		ASSERT_TRUE(watch_next(watch, LONG_MS, &event));
+		EXPECT_EQ(KFD_PREEMPT_WATCH_RANG, event.type);
+		EXPECT_EQ(self->dev[i].gpu_id, event.gpu_id);
+		EXPECT_FALSE(watch_next(watch, 100, &event));
+	}
+	for (i = 0; i < GPUS; i++)
+		EXPECT_EQ(0, aql_queue_destroy_idle(&off[i]));
+	close(watch);
 }
 
 TEST_HARNESS_MAIN

@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "kfd_device.h"
 #include "kselftest_harness.h"
 #include "preempt.h"
 #include "text_file.h"
 #include "wait.h"
+#include "watch.h"
 
 #define LONG_MS 60000u
 #define NO_QUEUE 0x7fffffffu
@@ -28,12 +30,15 @@ struct caller_shared {
 	uint32_t done;
 	uint32_t gpu_id;
 	int32_t query, query_gpu, preempt;
+	uint32_t mapped;
+	int32_t store;	/* to a doorbell */
 };
 
 static void make_calls(struct caller_shared *shared)
 {
 	struct kfd_ioctl_preempt_query_args query;
 	int fd = kfd_open();
+	unsigned int looks;
 
 	if (fd < 0 || preempt_query(fd, shared->gpu_id, &query))
 		_exit(1);
@@ -41,12 +46,37 @@ static void make_calls(struct caller_shared *shared)
 	while (!__atomic_load_n(&shared->unbound, __ATOMIC_ACQUIRE))
 		sleep_us(1000);
 	shared->query = preempt_query(fd, 0, &query);
-	shared->query_gpu = preempt_query(fd, shared->gpu_id, &query);
+	/* The end of the process that had its doorbells mapped frees the data. */
+	for (looks = 0; looks < LONG_MS; looks++) {
+		shared->query_gpu = preempt_query(fd, shared->gpu_id, &query);
+		if (shared->query_gpu)
+			break;
+		sleep_us(1000);
+	}
 	shared->preempt = preempt_queue(fd, NO_QUEUE);
 	__atomic_store_n(&shared->done, 1, __ATOMIC_RELEASE);
 	/* Must not exit: KFD's own teardown of the process uses the freed data, patched or not. */
 	for (;;)
 		pause();
+}
+
+/* Its mapping keeps the device; the GPU and its doorbells go nevertheless. */
+static void ring(struct caller_shared *shared)
+{
+	volatile uint64_t *doorbells = watch_map_doorbells(kfd_open(), shared->gpu_id, MAP_SHARED);
+
+	if (doorbells == MAP_FAILED)
+		_exit(1);
+	__atomic_store_n(&shared->mapped, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&shared->unbound, __ATOMIC_ACQUIRE))
+		sleep_us(1000);
+	shared->store = watch_store_to(doorbells);
+	_exit(0);
+}
+
+static bool is_mapped(const void *shared)
+{
+	return __atomic_load_n(&((const struct caller_shared *)shared)->mapped, __ATOMIC_ACQUIRE);
 }
 
 static bool is_ready(const void *shared)
@@ -115,7 +145,8 @@ TEST(query_after_the_gpu_was_unbound_uses_nothing_that_was_freed)
 	struct caller_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	unsigned long before;
-	pid_t caller;
+	pid_t caller, ringer;
+	int status = 0;
 
 	ASSERT_NE(MAP_FAILED, shared);
 	shared->gpu_id = gpu_id();
@@ -124,11 +155,19 @@ TEST(query_after_the_gpu_was_unbound_uses_nothing_that_was_freed)
 	ASSERT_LE(0, caller);
 	if (!caller)
 		make_calls(shared);
+	ringer = fork();
+	ASSERT_LE(0, ringer);
+	if (!ringer)
+		ring(shared);
 	ASSERT_TRUE(wait_until(is_ready, shared, LONG_MS));
+	ASSERT_TRUE(wait_until(is_mapped, shared, LONG_MS));
 	ASSERT_EQ(0, unbind_gpu());
 	before = taints();
 	__atomic_store_n(&shared->unbound, 1, __ATOMIC_RELEASE);
-	EXPECT_TRUE(wait_until(is_done, shared, 10000));
+	ASSERT_EQ(ringer, waitpid(ringer, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(SIGBUS, shared->store);
+	EXPECT_TRUE(wait_until(is_done, shared, 2 * LONG_MS));
 	EXPECT_EQ(before, taints());
 	EXPECT_TRUE(shared->query == 0 || shared->query == -ENODEV);
 	EXPECT_EQ(-ENODEV, shared->query_gpu);

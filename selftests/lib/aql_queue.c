@@ -230,6 +230,14 @@ void aql_queue_mark(struct aql_queue *queue, uint32_t label, struct aql_signal *
 	submit_packet(queue, &packet->header, PACKET_BARRIER_AND);
 }
 
+void aql_queue_barrier(struct aql_queue *queue, struct aql_signal *signal)
+{
+	struct aql_barrier_packet *packet = next_packet(queue);
+
+	packet->signal = (uintptr_t)signal;
+	submit_packet(queue, &packet->header, PACKET_BARRIER_AND);
+}
+
 static bool signal_is_done(const void *signal)
 {
 	return __atomic_load_n(&((const struct aql_signal *)signal)->value,

@@ -59,10 +59,12 @@ int aql_queue_set_percentage(struct aql_queue *queue, uint32_t percentage);
 /* The ring must have room; the tests never fill it. */
 void aql_queue_dispatch(struct aql_queue *queue, const struct aql_dispatch *dispatch);
 
+/* A barrier packet, done when everything before it is. */
+void aql_queue_barrier(struct aql_queue *queue, struct aql_signal *signal);
+
 /*
- * A barrier packet, done when everything before it is. The software GPU of
- * selftests/vgpu copies its counters under this label when it meets one; other
- * GPUs ignore the mark.
+ * The same with a mark: the software GPU of selftests/vgpu copies its counters
+ * under this label when it meets one; other GPUs ignore it.
  */
 void aql_queue_mark(struct aql_queue *queue, uint32_t label, struct aql_signal *signal);
 
