@@ -14,47 +14,10 @@
 namespace vgpu {
 namespace {
 
-namespace gc = reg::gc;
-namespace mmhub = reg::mmhub;
-
 constexpr unsigned invalidation_engines = 18;
 constexpr std::uint64_t va_mask = 0x0000'ffff'ffff'ffff; // 48-bit, kernel addresses wrap to it
 
 constexpr std::uint16_t client_instruction_cache = 9; // of the graphics hub
-
-struct FaultRegisters {
-    std::uint32_t status;
-    std::uint32_t address;
-    std::uint32_t control;
-};
-constexpr FaultRegisters fault_registers(MemoryClient client) {
-    if (client.mmhub)
-        return {mmhub::VM_L2_PROTECTION_FAULT_STATUS, mmhub::VM_L2_PROTECTION_FAULT_ADDR_LO32,
-                mmhub::VM_L2_PROTECTION_FAULT_CNTL};
-    const std::uint32_t offset = xcc_offset(client.xcc);
-    return {gc::VM_L2_PROTECTION_FAULT_STATUS + offset,
-            gc::VM_L2_PROTECTION_FAULT_ADDR_LO32 + offset,
-            gc::VM_L2_PROTECTION_FAULT_CNTL + offset};
-}
-
-// The registers of context 0; the page table bases of contexts 1 to 15 follow its own.
-struct ContextRegisters {
-    std::uint32_t base;
-    std::uint32_t start;
-    std::uint32_t end;
-};
-// The driver assigns VMIDs 1 and 2 per hub (amdgpu_ids.c): one VMID may be two processes in two
-// hubs.
-constexpr ContextRegisters context_registers(MemoryClient client) {
-    if (client.mmhub)
-        return {mmhub::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32,
-                mmhub::VM_CONTEXT0_PAGE_TABLE_START_ADDR_LO32,
-                mmhub::VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32};
-    const std::uint32_t offset = xcc_offset(client.xcc);
-    return {gc::VM_CONTEXT0_PAGE_TABLE_BASE_ADDR_LO32 + offset,
-            gc::VM_CONTEXT0_PAGE_TABLE_START_ADDR_LO32 + offset,
-            gc::VM_CONTEXT0_PAGE_TABLE_END_ADDR_LO32 + offset};
-}
 
 const char* access_name(Access access) {
     switch (access) {
@@ -72,45 +35,41 @@ MemoryController::MemoryController(RegisterFile& registers, std::span<std::byte>
     : registers_(registers), vram_(vram), host_(host), faults_(faults), observer_(observer),
       read_entry_([this](PhysicalAddress entry) { return physical(entry, 8); }) {
     for (unsigned xcc = 0; xcc < registers_.xccs(); ++xcc)
-        connect_hub(gc::VM_INVALIDATE_ENG0_ACK + xcc_offset(xcc),
-                    gc::VM_INVALIDATE_ENG0_REQ + xcc_offset(xcc),
-                    gc::VM_INVALIDATE_ENG0_SEM + xcc_offset(xcc));
-    connect_hub(mmhub::VM_INVALIDATE_ENG0_ACK, mmhub::VM_INVALIDATE_ENG0_REQ,
-                mmhub::VM_INVALIDATE_ENG0_SEM);
-    for (unsigned xcc = 0; xcc < registers_.xccs(); ++xcc)
-        connect_fault_control(shader_client(xcc));
-    connect_fault_control(sdma_client(0));
+        hubs_.push_back(graphics_hub(xcc_offset(xcc)));
+    hubs_.push_back(memory_hub(0));
+    for (const HubRegisters& hub : hubs_) {
+        connect_invalidation(hub);
+        connect_fault_control(hub);
+    }
     connect_atc();
     reset();
 }
 
 // Nothing is cached here, so an invalidation is done as soon as it is asked for; the epoch tells
 // engines that cache translations themselves.
-void MemoryController::connect_hub(std::uint32_t ack0, std::uint32_t request0,
-                                   std::uint32_t semaphore0) {
+void MemoryController::connect_invalidation(const HubRegisters& hub) {
     for (unsigned engine = 0; engine < invalidation_engines; ++engine) {
-        const std::uint32_t request = request0 + engine;
+        const std::uint32_t request = hub.invalidate_request + engine;
         registers_.on_write(request, [this, request](std::uint32_t value) {
             registers_.set(request, value);
             invalidate();
         });
-        registers_.on_read(ack0 + engine,
+        registers_.on_read(hub.invalidate_acknowledge + engine,
                            [this, request] { return registers_.value(request) & 0xffff; });
         // The engine's semaphore: always granted.
-        registers_.on_read(semaphore0 + engine, [] { return 1U; });
+        registers_.on_read(hub.invalidate_semaphore + engine, [] { return 1U; });
     }
 }
 
 // CLEAR_PROTECTION_FAULT_STATUS_ADDR (bit 0): the driver has read what it wanted to know.
-void MemoryController::connect_fault_control(MemoryClient client) {
-    const FaultRegisters fault = fault_registers(client);
-    registers_.on_write(fault.control, [this, fault](std::uint32_t value) {
-        registers_.set(fault.control, value & ~1U);
+void MemoryController::connect_fault_control(const HubRegisters& hub) {
+    registers_.on_write(hub.fault_control, [this, hub](std::uint32_t value) {
+        registers_.set(hub.fault_control, value & ~1U);
         if (!bit(value, 0))
             return;
-        registers_.set(fault.status, 0);
-        registers_.set(fault.address, 0);
-        registers_.set(fault.address + 1, 0);
+        registers_.set(hub.fault_status, 0);
+        registers_.set(hub.fault_address, 0);
+        registers_.set(hub.fault_address + 1, 0);
         told_ = 0;
     });
 }
@@ -132,27 +91,26 @@ void MemoryController::connect_atc() {
 void MemoryController::reset() {
     pasids_.fill(0);
     const auto last = vram_mc_base + vram_.size() - 1;
-    const auto place_vram = [&](std::uint32_t base, std::uint32_t top) {
-        registers_.set(base, static_cast<std::uint32_t>(vram_mc_base >> 24));
-        registers_.set(top, static_cast<std::uint32_t>(last >> 24));
-    };
-    place_vram(mmhub::MC_VM_FB_LOCATION_BASE, mmhub::MC_VM_FB_LOCATION_TOP);
-    for (unsigned xcc = 0; xcc < registers_.xccs(); ++xcc)
-        place_vram(gc::MC_VM_FB_LOCATION_BASE + xcc_offset(xcc),
-                   gc::MC_VM_FB_LOCATION_TOP + xcc_offset(xcc));
+    for (const HubRegisters& hub : hubs_) {
+        registers_.set(hub.vram_base, static_cast<std::uint32_t>(vram_mc_base >> 24));
+        registers_.set(hub.vram_top, static_cast<std::uint32_t>(last >> 24));
+    }
     doorbells_.clear();
     invalidate();
 }
 
+// The driver assigns VMIDs 1 and 2 per hub (amdgpu_ids.c): one VMID may be two processes in two
+// hubs.
+const HubRegisters& MemoryController::hub_of(MemoryClient client) const {
+    return hubs_[client.mmhub ? registers_.xccs() : client.xcc];
+}
+
 void MemoryController::set_page_table_base(unsigned vmid, std::uint64_t base) {
-    const auto set_base = [&](MemoryClient client) {
-        const std::uint32_t first = context_registers(client).base + 2 * vmid;
+    for (const HubRegisters& hub : hubs_) {
+        const std::uint32_t first = hub.table_base + 2 * vmid;
         registers_.set(first, low_half(base));
         registers_.set(first + 1, high_half(base));
-    };
-    set_base(sdma_client(0));
-    for (unsigned xcc = 0; xcc < registers_.xccs(); ++xcc)
-        set_base(shader_client(xcc));
+    }
     invalidate();
 }
 
@@ -172,14 +130,14 @@ std::byte* MemoryController::physical(PhysicalAddress target, std::size_t bytes)
 }
 
 Walk MemoryController::walk(unsigned vmid, std::uint64_t va, Access access) {
-    const ContextRegisters context = context_registers(client_);
-    const std::uint64_t root = registers_.value64(context.base + 2 * vmid);
+    const HubRegisters& hub = hub_of(client_);
+    const std::uint64_t root = registers_.value64(hub.table_base + 2 * vmid);
     if (vmid != 0)
         return walk_page_table(root, va, access, read_entry_);
     if (va >= vram_mc_base && va - vram_mc_base < vram_.size())
         return {WalkStatus::ok, {va, false}};
-    const std::uint64_t start = registers_.value64(context.start) << 12;
-    const std::uint64_t end = registers_.value64(context.end) << 12 | 0xfff;
+    const std::uint64_t start = registers_.value64(hub.table_start) << 12;
+    const std::uint64_t end = registers_.value64(hub.table_end) << 12 | 0xfff;
     if (va < start || va > end)
         return {WalkStatus::not_present, {}};
     return walk_flat_table(root, start, va, access, read_entry_);
@@ -229,14 +187,15 @@ void MemoryController::record_fault(unsigned vmid, std::uint64_t va, Access acce
                                  : access == Access::write   ? 4U
                                  : access == Access::execute ? 8U
                                                              : 2U;
-    const FaultRegisters fault = fault_registers(client);
-    if (const std::uint32_t earlier = registers_.value(fault.status); earlier != 0) {
-        registers_.set(fault.status, earlier | 1U);
+    const HubRegisters& hub = hub_of(client);
+    if (const std::uint32_t earlier = registers_.value(hub.fault_status); earlier != 0) {
+        registers_.set(hub.fault_status, earlier | 1U);
     } else {
-        registers_.set(fault.status, denied << 4 | static_cast<std::uint32_t>(client.id) << 9 |
-                                         (access == Access::write ? 1U << 18 : 0U) | vmid << 20);
-        registers_.set(fault.address, low_half(va >> 12));
-        registers_.set(fault.address + 1, high_half(va >> 12));
+        registers_.set(hub.fault_status, denied << 4 | static_cast<std::uint32_t>(client.id) << 9 |
+                                             (access == Access::write ? 1U << 18 : 0U) |
+                                             vmid << 20);
+        registers_.set(hub.fault_address, low_half(va >> 12));
+        registers_.set(hub.fault_address + 1, high_half(va >> 12));
     }
     if (bit(told_, vmid))
         return;

@@ -6,6 +6,7 @@
 #include "model/base/memory.hpp"
 #include "model/base/observer.hpp"
 #include "model/cp/cp_faults.hpp"
+#include "model/gmc/hub_registers.hpp"
 #include "model/gmc/page_table.hpp"
 #include "model/nbio/doorbell_window.hpp"
 #include "model/regs/register_file.hpp"
@@ -103,8 +104,9 @@ public:
     void reset();
 
 private:
-    void connect_hub(std::uint32_t ack0, std::uint32_t request0, std::uint32_t semaphore0);
-    void connect_fault_control(MemoryClient client);
+    const HubRegisters& hub_of(MemoryClient client) const;
+    void connect_invalidation(const HubRegisters& hub);
+    void connect_fault_control(const HubRegisters& hub);
     void connect_atc();
     std::byte* physical(PhysicalAddress target, std::size_t bytes);
     Walk walk(unsigned vmid, std::uint64_t va, Access access);
@@ -116,6 +118,7 @@ private:
     CpFaults& faults_;
     Observer& observer_;
     std::function<void(const VmFault&)> fault_handler_;
+    std::vector<HubRegisters> hubs_; // the graphics hub of each XCC, then the memory hub
     std::array<std::uint16_t, vmid_count> pasids_{};
     ReadEntry read_entry_;
     DoorbellWindow doorbells_;
