@@ -177,7 +177,8 @@ int main(int argc, char** argv) {
                    "can)");
     app.add_option("--vram", options.vram_gib, "GiB of VRAM: 1, 2, 4, 8 or 16")
         ->check(CLI::IsMember({1, 2, 4, 8, 16}));
-    app.add_option("--xccs", options.device.xccs, "accelerator dies: 1, 4 or 8")
+    app.add_option("--xccs", options.device.xccs,
+                   "accelerator dies: 1, 4 or 8, each with two SDMA engines")
         ->check(CLI::IsMember({1, 4, 8}));
     app.add_option("--cus", options.device.compute_units,
                    "compute units of each XCC: 4, 20 (MI308X) or 38 (MI300X)")

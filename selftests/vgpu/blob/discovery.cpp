@@ -5,7 +5,7 @@
 #include "blob/byte_writer.hpp"
 #include "ip_blocks.hpp"
 #include "model/device/shader_engines.hpp"
-#include "model/regs/xcc_aperture.hpp"
+#include "model/regs/dies.hpp"
 
 namespace vgpu::blob {
 namespace {
@@ -17,27 +17,48 @@ constexpr std::size_t table_count = 6;                     // table_list of the 
 constexpr std::size_t table_info_bytes = 8;
 constexpr std::size_t binary_header_bytes = 12 + table_count * table_info_bytes;
 constexpr std::size_t max_dies = 16;
-constexpr std::uint16_t gc_hardware_id = 11;
 constexpr std::size_t ip_header_bytes = 4 + 2 + 2 + 4 + 2 + max_dies * 4 + 2;
 
-// `xcc`: 0, or which further copy of the graphics core.
-void put_block(ByteWriter& die, const IpBlock& block, unsigned xcc) {
-    die.u16(block.hardware_id).u8(block.instance + xcc).u8(block.base_count);
+// One instance of a block. Bases outside BAR 5 are the same for all instances.
+void put_block(ByteWriter& die, const IpBlock& block, unsigned instance, std::uint32_t offset) {
+    die.u16(block.hardware_id).u8(instance).u8(block.base_count);
     die.u8(block.version[0]).u8(block.version[1]).u8(block.version[2]);
     die.u8(0); // sub revision and variant
     for (std::size_t i = 0; i < block.base_count; ++i)
-        die.u32(block.bases[i] + xcc_offset(xcc));
+        die.u32(block.bases[i] + (block.bases[i] < Dies::aid_aperture ? offset : 0));
+}
+
+unsigned count(IpOwner owner, const Dies& dies) {
+    switch (owner) {
+    case IpOwner::gpu: return 1;
+    case IpOwner::aid: return dies.aids();
+    case IpOwner::xcc: return dies.xccs();
+    case IpOwner::sdma: return dies.sdma_engines();
+    }
+    return 0;
+}
+
+void put_instance(ByteWriter& die, const IpBlock& block, const Dies& dies, unsigned number) {
+    switch (block.owner) {
+    case IpOwner::gpu: return put_block(die, block, 0, 0);
+    case IpOwner::aid: return put_block(die, block, number, Dies::aid_offset(number));
+    case IpOwner::xcc:
+        return put_block(die, block, dies.xcc_instance(number), dies.xcc_offset(number));
+    case IpOwner::sdma:
+        return put_block(die, block, dies.sdma_instance(number), dies.sdma_offset(number));
+    }
 }
 
 // One die with every block, ip_discovery_header version 4 (32-bit bases).
-std::vector<std::byte> ip_table(unsigned xccs) {
+std::vector<std::byte> ip_table(const Dies& dies) {
+    ByteWriter blocks;
+    unsigned instances = 0;
+    for (const IpBlock& block : ip_blocks)
+        for (unsigned number = 0; number < count(block.owner, dies); ++number, ++instances)
+            put_instance(blocks, block, dies, number);
     ByteWriter die;
-    die.u16(0).u16(static_cast<std::uint32_t>(ip_blocks.size() + xccs - 1));
-    for (const IpBlock& block : ip_blocks) {
-        put_block(die, block, 0);
-        for (unsigned xcc = 1; xcc < xccs && block.hardware_id == gc_hardware_id; ++xcc)
-            put_block(die, block, xcc);
-    }
+    die.u16(0).u16(instances);
+    die.append(blocks.bytes());
     ByteWriter table;
     table.u32(discovery_signature).u16(4);
     table.u16(static_cast<std::uint32_t>(ip_header_bytes + die.size()));
@@ -91,7 +112,7 @@ std::uint16_t discovery_checksum(std::span<const std::byte> bytes) {
 }
 
 std::vector<std::byte> discovery_table(const DeviceOptions& options) {
-    const auto ip = ip_table(options.xccs);
+    const auto ip = ip_table(Dies(options.xccs));
     const auto gc = gc_table(shader_engines(options.compute_units));
     const std::size_t gc_offset = (binary_header_bytes + ip.size() + 3) & ~std::size_t{3};
 

@@ -4,15 +4,19 @@
 #include "blob/firmware.hpp"
 #include "blob/vbios.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
+#include <ostream>
 #include <span>
 #include <vector>
 
 namespace vgpu::blob {
 namespace {
+
+using ::testing::ElementsAre;
 
 template <class T> T at(const std::vector<std::byte>& bytes, std::size_t offset) {
     T value{};
@@ -46,6 +50,65 @@ TEST(Discovery, first_block_is_gc_9_4_3) {
     EXPECT_EQ(at<std::uint8_t>(binary, die + 9U), 4);
     EXPECT_EQ(at<std::uint8_t>(binary, die + 10U), 3);
     EXPECT_EQ(at<std::uint32_t>(binary, die + 12U), 0x2000U);
+}
+
+// One instance of an IP block.
+struct Instance {
+    unsigned number;
+    std::uint32_t base; // the first one
+    bool operator==(const Instance&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Instance& instance) {
+    return out << instance.number << " at 0x" << std::hex << instance.base << std::dec;
+}
+
+// Blocks of the first die: hardware id, instance, number of bases, version, bases.
+std::vector<Instance> instances(unsigned xccs, std::uint16_t hardware_id) {
+    const auto binary = discovery_table({.xccs = xccs});
+    const std::size_t die = at<std::uint16_t>(binary, at<std::uint16_t>(binary, 12) + 16U);
+    std::vector<Instance> found;
+    std::size_t block = die + 4;
+    for (unsigned i = 0; i < at<std::uint16_t>(binary, die + 2); ++i) {
+        if (at<std::uint16_t>(binary, block) == hardware_id)
+            found.push_back(
+                {at<std::uint8_t>(binary, block + 2), at<std::uint32_t>(binary, block + 8)});
+        block += 8 + 4U * at<std::uint8_t>(binary, block + 3);
+    }
+    return found;
+}
+
+constexpr std::uint16_t gc = 11;
+constexpr std::uint16_t mmhub = 34;
+constexpr std::uint16_t sdma = 42;
+constexpr std::uint16_t nbif = 108;
+
+// SDMA engines and XCCs as the register dump of a MI308X has them.
+TEST(Discovery, four_xccs_are_those_of_a_mi308x) {
+    EXPECT_THAT(instances(4, sdma),
+                ElementsAre(Instance{0, 0x1260}, Instance{1, 0x1860}, Instance{6, 0x39400},
+                            Instance{7, 0x39800}, Instance{8, 0x41260}, Instance{9, 0x41860},
+                            Instance{14, 0x79400}, Instance{15, 0x79800}));
+    EXPECT_THAT(instances(4, gc), ElementsAre(Instance{0, 0x2000}, Instance{3, 0x32000},
+                                              Instance{4, 0x42000}, Instance{7, 0x72000}));
+    EXPECT_THAT(instances(4, mmhub), ElementsAre(Instance{0, 0x1a000}, Instance{1, 0x3a000},
+                                                 Instance{2, 0x5a000}, Instance{3, 0x7a000}));
+    EXPECT_EQ(instances(4, nbif).size(), 4U);
+}
+
+TEST(Discovery, one_xcc_has_one_aid) {
+    EXPECT_THAT(instances(1, sdma), ElementsAre(Instance{0, 0x1260}, Instance{1, 0x1860}));
+    EXPECT_THAT(instances(1, gc), ElementsAre(Instance{0, 0x2000}));
+    EXPECT_EQ(instances(1, mmhub).size(), 1U);
+    EXPECT_EQ(instances(1, nbif).size(), 1U);
+}
+
+TEST(Discovery, eight_xccs_have_sixteen_engines_on_four_aids) {
+    EXPECT_EQ(instances(8, gc).size(), 8U);
+    const auto engines = instances(8, sdma);
+    ASSERT_EQ(engines.size(), 16U);
+    for (unsigned i = 0; i < engines.size(); ++i)
+        EXPECT_EQ(engines[i].number, i);
+    EXPECT_EQ(instances(8, mmhub).size(), 4U);
 }
 
 TEST(Vbios, is_an_option_rom_whose_bytes_sum_to_zero) {

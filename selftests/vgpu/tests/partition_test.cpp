@@ -7,7 +7,7 @@
 
 #include "blob/discovery.hpp"
 #include "model/cp/amd_queue.hpp"
-#include "model/regs/xcc_aperture.hpp"
+#include "model/regs/dies.hpp"
 
 #include <optional>
 #include <string>
@@ -26,6 +26,7 @@ using test::user_va;
 using ::testing::HasSubstr;
 
 constexpr unsigned xccs = 4;
+constexpr Dies dies(xccs);
 constexpr std::uint64_t mqd = 0x10000;
 constexpr std::uint64_t mqd_stride = 0x2000; // the MQD and its control stack
 constexpr std::uint32_t doorbell = 0x1000;
@@ -149,14 +150,14 @@ protected:
 
     // As the driver does without a hardware scheduler.
     void write(unsigned xcc, std::uint32_t dword, std::uint32_t value) {
-        gpu.device.write_register(xcc_offset(xcc) + dword, value);
+        gpu.device.write_register(dies.xcc_offset(xcc) + dword, value);
     }
     void select(unsigned xcc) {
         write(xcc, reg::gc::GRBM_GFX_CNTL, slot.me << 2 | slot.queue << 8);
     }
     bool active(unsigned xcc) {
         select(xcc);
-        return gpu.device.read_register(xcc_offset(xcc) + reg::gc::CP_HQD_ACTIVE) == 1;
+        return gpu.device.read_register(dies.xcc_offset(xcc) + reg::gc::CP_HQD_ACTIVE) == 1;
     }
     void dequeue(unsigned xcc, std::uint32_t type) {
         select(xcc);
@@ -414,7 +415,7 @@ TEST_F(Partition, hiq_writes_the_wait_times_of_each_xcc_but_the_one_that_misses_
         gpu.ring_doorbell(hiq);
     };
     const auto value_on = [this](unsigned xcc) {
-        return gpu.device.read_register(xcc_offset(xcc) + wait_time);
+        return gpu.device.read_register(dies.xcc_offset(xcc) + wait_time);
     };
     write_by_hiq(0x4040'0140);
     for (unsigned xcc = 0; xcc < xccs; ++xcc)
@@ -431,9 +432,10 @@ TEST_F(Partition, each_xcc_has_its_registers) {
     for (unsigned xcc = 0; xcc < xccs; ++xcc)
         write(xcc, reg::gc::SCRATCH_REG0, 0x100 + xcc);
     for (unsigned xcc = 0; xcc < xccs; ++xcc)
-        EXPECT_EQ(gpu.device.read_register(xcc_offset(xcc) + reg::gc::SCRATCH_REG0), 0x100 + xcc);
+        EXPECT_EQ(gpu.device.read_register(dies.xcc_offset(xcc) + reg::gc::SCRATCH_REG0),
+                  0x100 + xcc);
     // VIRTUAL_XCC_ID, NUM_XCC_IN_XCP
-    EXPECT_EQ(gpu.device.read_register(xcc_offset(3) + reg::gc::CP_HYP_XCP_CTL), 3U | 4U << 3);
+    EXPECT_EQ(gpu.device.read_register(dies.xcc_offset(3) + reg::gc::CP_HYP_XCP_CTL), 3U | 4U << 3);
     EXPECT_THAT(gpu.observer.events.back(), HasSubstr("xcc3.gc.CP_HYP_XCP_CTL"));
 }
 
@@ -450,7 +452,7 @@ TEST_F(Partition, packets_of_an_xcc_reach_its_own_registers) {
     TestGpu::KernelQueue queue{0x4000, 0x800, 0};
     gpu.submit(queue, pm4::Opcode::set_uconfig_reg, {reg::gc::SCRATCH_REG0 - 0xc000, 0xdead'beef});
     gpu.ring_doorbell(queue);
-    EXPECT_EQ(gpu.device.read_register(xcc_offset(xcc) + reg::gc::SCRATCH_REG0), 0xdead'beefU);
+    EXPECT_EQ(gpu.device.read_register(dies.xcc_offset(xcc) + reg::gc::SCRATCH_REG0), 0xdead'beefU);
     EXPECT_EQ(gpu.device.read_register(reg::gc::SCRATCH_REG0), 0U);
 }
 
@@ -535,18 +537,6 @@ TEST(PartitionSchedule, only_a_seed_finds_a_fence_before_the_end_of_a_save) {
     EXPECT_EQ(Stops::of({}, fault).early, 0U);
     EXPECT_TRUE(Stops::of({}, fault).right);
     EXPECT_GT(Stops::of(1, fault).early, 0U);
-}
-
-TEST(Discovery, lists_each_xcc) {
-    const auto one = blob::discovery_table({.xccs = 1});
-    const auto eight = blob::discovery_table({.xccs = 8});
-    std::uint16_t blocks_of_one = 0;
-    std::uint16_t blocks_of_eight = 0;
-    // Behind the headers of the binary and of the table: die id, number of blocks.
-    constexpr std::size_t die = 12 + 6 * 8 + 4 + 2 + 2 + 4 + 2 + 16 * 4 + 2;
-    std::memcpy(&blocks_of_one, one.data() + die + 2, 2);
-    std::memcpy(&blocks_of_eight, eight.data() + die + 2, 2);
-    EXPECT_EQ(blocks_of_eight, blocks_of_one + 7);
 }
 
 } // namespace

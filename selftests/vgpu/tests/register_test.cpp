@@ -47,6 +47,32 @@ TEST(RegisterFile, handlers_replace_memory_and_survive_a_clear) {
     EXPECT_EQ(registers.read(reg::gc::RLC_SAFE_MODE, "mmio"), 7U);
 }
 
+// XCCs and SDMA engines as in the register dump of a MI308X; hubs as Dies has them.
+TEST(RegisterFile, each_die_has_registers_of_its_own) {
+    test::KeepingObserver observer;
+    RegisterFile registers(observer, 4);
+    constexpr std::uint32_t queue_base = 0x33245;   // CP_MQD_BASE_ADDR of XCC 1
+    constexpr std::uint32_t ring_control = 0x79930; // SDMA_RLC0_RB_CNTL of engine 7
+    constexpr std::uint32_t hub = reg::mmhub::VM_L2_CNTL + 0x60000;
+    EXPECT_EQ(registers.name(queue_base), "xcc1.gc.CP_MQD_BASE_ADDR");
+    EXPECT_EQ(registers.name(ring_control), "sdma7.SDMA_RLC0_RB_CNTL");
+    EXPECT_EQ(registers.name(hub), "mmhub3.VM_L2_CNTL");
+    for (const std::uint32_t dword : {queue_base, ring_control, hub})
+        registers.write(dword, 1, "mmio");
+    EXPECT_EQ(registers.value(reg::gc::CP_MQD_BASE_ADDR), 0U);
+    EXPECT_EQ(registers.value(reg::sdma0::SDMA_RLC0_RB_CNTL), 0U);
+    EXPECT_EQ(registers.value(reg::mmhub::VM_L2_CNTL), 0U);
+    EXPECT_THAT(observer.harmless, IsEmpty());
+}
+
+TEST(RegisterFile, die_that_is_absent_has_no_registers) {
+    test::KeepingObserver observer;
+    RegisterFile registers(observer, 1);
+    registers.write(0x33245, 1, "mmio");
+    registers.write(0x79930, 1, "mmio");
+    EXPECT_EQ(observer.harmless.size(), 2U);
+}
+
 // Literal offsets in the driver's packets must mean the same register here.
 TEST(RegisterNumbers, are_those_of_a_gfx942) {
     EXPECT_EQ(reg::gc::CP_MQD_BASE_ADDR, 0x3245U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SDMA queues: packets as ROCr writes them, large copies, unmapping in the middle, faults, hubs.
-#include "user_queues.hpp"
+#include "sdma_queues.hpp"
 
 namespace vgpu {
 namespace {
@@ -12,75 +12,7 @@ using test::Process;
 using test::TestGpu;
 using test::user_va;
 
-constexpr std::uint64_t mqd = 0x20000;
-constexpr std::uint32_t doorbell = 0x1400;
-constexpr std::uint64_t ring_bytes = 4096; // page 0 of the process
-constexpr std::uint64_t wptr_va = user_va + 0x1000;
-constexpr std::uint64_t rptr_va = user_va + 0x1008;
-constexpr std::uint64_t data_va = user_va + 0x3000;
-// Large pages of 2 MiB each.
-constexpr std::uint64_t source_va = user_va + 16 * mib;
-constexpr std::uint64_t target_va = user_va + 32 * mib;
-constexpr std::uint64_t source_offset = 16 * mib; // in VRAM
-constexpr std::uint64_t target_offset = 32 * mib;
-constexpr std::uint64_t large_bytes = 6 * mib;
-constexpr std::uint64_t nowhere_va = user_va + 0x10'0000;
-
-class Sdma : public test::UserQueues {
-protected:
-    void SetUp() override {
-        UserQueues::SetUp();
-        gpu.device.write_register(reg::osssys::IH_RB_BASE, 0);
-        gpu.device.write_register(reg::osssys::IH_RB_CNTL, 1 | 9 << 1);
-        for (std::uint64_t at = 0; at < large_bytes; at += 2 * mib) {
-            map_large(source_va + at, source_offset + at);
-            map_large(target_va + at, target_offset + at);
-        }
-        gpu.put(mqd, control);
-        gpu.put(mqd + 4, user_va >> 8);
-        gpu.put(mqd + 8 * 4, high_half(rptr_va));
-        gpu.put(mqd + 9 * 4, low_half(rptr_va));
-    }
-
-    void map_large(std::uint64_t va, std::uint64_t offset) {
-        gpu.put(process.tables + 0x2000 + ((va >> 21) & 511) * 8, offset | 0x71ULL);
-    }
-    // As pm_map_queues_v9() for engine 0 of GC 9.4.3.
-    void map() {
-        list_process(process);
-        list(Opcode::map_queues,
-             {1U << 4 | 1U << 2 | 1U << 29, doorbell << 2, low_half(TestGpu::mc(mqd)),
-              high_half(TestGpu::mc(mqd)), low_half(wptr_va), high_half(wptr_va)});
-        start_runlist();
-    }
-    void push(std::initializer_list<std::uint32_t> dwords) {
-        for (const std::uint32_t dword : dwords) {
-            gpu.put(process.page(0) + written % ring_bytes, dword);
-            written += 4;
-        }
-        gpu.put(process.page(1), written);
-    }
-    void push_copy(std::uint64_t from, std::uint64_t to, std::uint64_t bytes) {
-        push({1, static_cast<std::uint32_t>(bytes - 1), 0, low_half(from), high_half(from),
-              low_half(to), high_half(to)});
-    }
-    void push_fence(std::uint64_t va, std::uint32_t value) {
-        push({5, low_half(va), high_half(va), value});
-    }
-    void ring() { gpu.device.write_doorbell(doorbell, written); }
-    std::uint64_t reported() const { return gpu.get<std::uint64_t>(process.page(1) + 8); }
-    std::uint32_t data(unsigned dword) const {
-        return gpu.get<std::uint32_t>(process.page(3) + 4ULL * dword);
-    }
-    std::uint32_t interrupt(unsigned index, unsigned dword) const {
-        return gpu.host.get<std::uint32_t>(32ULL * index + 4ULL * dword);
-    }
-
-    // RB_SIZE 2^10 dwords, RPTR_WRITEBACK_ENABLE.
-    static constexpr std::uint32_t control = 10U << 1 | 1U << 12;
-    Process process = make_process(1 * mib, 0x8001);
-    std::uint64_t written = 0;
-};
+class Sdma : public test::SdmaQueues {};
 
 TEST_F(Sdma, copy_fence_atomic_and_trap) {
     map();
@@ -217,34 +149,36 @@ TEST_F(Sdma, waiting_poll_survives_an_unmap) {
 
 // kgd_gfx_v9_4_3_hqd_sdma_load() and _destroy() on RLC1 of engine 1.
 TEST_F(Sdma, ring_loaded_by_registers_ends_its_packet_when_it_is_stopped) {
-    namespace sdma = reg::sdma1;
+    namespace sdma = reg::sdma0;
     map(); // gives the process its page table
     unmap(1);
+    constexpr std::uint32_t engine = Dies(1).sdma_offset(1);
     const auto write = [&](std::uint32_t dword, std::uint32_t value) {
-        gpu.device.write_register(dword, value);
+        gpu.device.write_register(dword + engine, value);
     };
+    const auto read = [&](std::uint32_t dword) { return gpu.device.read_register(dword + engine); };
     push_copy(source_va, target_va, large_bytes);
     push_fence(data_va, 1);
     const std::uint32_t ring_control = control | 8U << 24;
     write(sdma::SDMA_RLC1_RB_CNTL, ring_control);
-    EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC1_CONTEXT_STATUS) & 4U, 4U);
+    EXPECT_EQ(read(sdma::SDMA_RLC1_CONTEXT_STATUS) & 4U, 4U);
     write(sdma::SDMA_RLC1_DOORBELL_OFFSET, doorbell << 2);
     write(sdma::SDMA_RLC1_DOORBELL, 1U << 28);
     write(sdma::SDMA_RLC1_RB_WPTR, low_half(written));
     write(sdma::SDMA_RLC1_RB_BASE, low_half(user_va >> 8));
     write(sdma::SDMA_RLC1_RB_BASE_HI, high_half(user_va >> 8));
     write(sdma::SDMA_RLC1_RB_CNTL, ring_control | 1U);
-    EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC1_CONTEXT_STATUS) & 4U, 0U);
+    EXPECT_EQ(read(sdma::SDMA_RLC1_CONTEXT_STATUS) & 4U, 0U);
     write(sdma::SDMA_RLC1_RB_CNTL, ring_control);
-    EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC1_CONTEXT_STATUS) & 4U, 0U);
+    EXPECT_EQ(read(sdma::SDMA_RLC1_CONTEXT_STATUS) & 4U, 0U);
     gpu.run();
-    EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC1_CONTEXT_STATUS) & 4U, 4U);
+    EXPECT_EQ(read(sdma::SDMA_RLC1_CONTEXT_STATUS) & 4U, 4U);
     write(sdma::SDMA_RLC1_DOORBELL, 0);
     write(sdma::SDMA_RLC1_RB_CNTL, ring_control | 1U);
-    EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC1_RB_RPTR), 28U); // behind the copy
+    EXPECT_EQ(read(sdma::SDMA_RLC1_RB_RPTR), 28U); // behind the copy
     gpu.run();
     EXPECT_EQ(data(0), 0U);
-    EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC1_RB_RPTR), 28U);
+    EXPECT_EQ(read(sdma::SDMA_RLC1_RB_RPTR), 28U);
 }
 
 // The driver gives a client of DRM a VMID of the memory hub alone, as gmc_v9_0_emit_flush_gpu_tlb()

@@ -11,13 +11,15 @@
 namespace vgpu {
 namespace {
 
+constexpr Dies dies(4);
+
 // As gfx_v9_4_3_get_cu_info() counts them, with engines and units of an engine from gc_info.
 unsigned active_units(test::TestGpu& gpu, unsigned xcc, const ShaderEngines& shape) {
     unsigned active = 0;
     for (unsigned engine = 0; engine < shape.engines; ++engine) {
-        gpu.device.write_register(reg::gc::GRBM_GFX_INDEX + xcc_offset(xcc), engine << 16);
+        gpu.device.write_register(reg::gc::GRBM_GFX_INDEX + dies.xcc_offset(xcc), engine << 16);
         const std::uint32_t config =
-            gpu.device.read_register(reg::gc::CC_GC_SHADER_ARRAY_CONFIG + xcc_offset(xcc));
+            gpu.device.read_register(reg::gc::CC_GC_SHADER_ARRAY_CONFIG + dies.xcc_offset(xcc));
         const std::uint32_t all = (1U << shape.units_in_engine) - 1;
         active += static_cast<unsigned>(std::popcount(~(config >> 16) & all));
     }

@@ -16,7 +16,8 @@ class WatchRegisters : public test::UserQueues {
 protected:
     WatchRegisters() : test::UserQueues({.xccs = 4}) {}
     std::uint32_t control_of(unsigned watch, unsigned xcc = 0) {
-        return gpu.device.read_register(reg::gc::TCP_WATCH0_CNTL + 3 * watch + xcc_offset(xcc));
+        return gpu.device.read_register(reg::gc::TCP_WATCH0_CNTL + 3 * watch +
+                                        Dies(4).xcc_offset(xcc));
     }
     void remap(std::array<std::uint32_t, 4> of_first, std::array<std::uint32_t, 4> of_second,
                std::uint32_t debug_control = 1U << 3) {

@@ -31,7 +31,8 @@ void CommandProcessor::reset() {
     kiq_slot_.reset();
     hiq_slot_.reset();
     // VIRTUAL_XCC_ID [2:0], NUM_XCC_IN_XCP [6:3]: all XCCs are in one partition.
-    unit_.registers.set(reg::gc::CP_HYP_XCP_CTL, unit_.xcc | unit_.registers.file().xccs() << 3);
+    unit_.registers.set(reg::gc::CP_HYP_XCP_CTL, unit_.xcc | unit_.registers.file().dies().xccs()
+                                                                 << 3);
 }
 
 bool CommandProcessor::doorbell(std::uint32_t dword, std::uint64_t value) {
@@ -155,13 +156,13 @@ void CommandProcessor::unmodelled_packet(std::uint8_t opcode, std::span<const st
 }
 
 // A packet of the XCC names MMHUB registers (0x1a000 and up) by their low 16 bits too. Where no
-// register of the XCC is, the access belongs to the hub.
+// register of the XCC is, the access belongs to the hub of its AID.
 std::uint32_t CommandProcessor::alias(std::uint32_t dword) const {
     const RegisterFile& file = unit_.registers.file();
     const std::uint32_t own = unit_.registers.place(dword);
     if (dword >= xcc_high_range && dword < xcc_aperture && !file.declared(own) &&
-        file.declared(dword + xcc_aperture))
-        return dword + xcc_aperture;
+        file.declared(own + xcc_aperture))
+        return own + xcc_aperture;
     return own % file.dwords();
 }
 

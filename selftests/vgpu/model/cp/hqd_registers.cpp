@@ -59,8 +59,9 @@ void CommandProcessor::write_hqd(std::uint32_t index, std::uint32_t value) {
         // The dequeue stays latched until it is answered. Loading another queue over it would
         // lose waves on real hardware; it is a driver's bug, so it ends the run as one.
         if (index != hqd::dequeue_request)
-            unit_.observer.unmodelled("cp", fmt::format("write of {} while a dequeue is pending",
-                                                        register_name(hqd::first + index)));
+            unit_.observer.unmodelled("cp",
+                                      fmt::format("write of {} while a dequeue is pending",
+                                                  unit_.registers.file().name(hqd::first + index)));
         return;
     }
     if (index == hqd::active) {

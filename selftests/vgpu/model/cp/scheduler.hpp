@@ -15,6 +15,7 @@
 #include "model/sq/gws_range.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -35,7 +36,7 @@ class Scheduler {
 public:
     struct Surroundings {
         MemoryController& memory;
-        std::span<SdmaEngine> sdma;
+        std::deque<SdmaEngine>& sdma;
         Clock& clock;
         CpFaults& faults;
         Schedule& schedule;

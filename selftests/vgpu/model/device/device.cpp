@@ -32,7 +32,7 @@ Device::Xcc::Xcc(Device& device, unsigned index, unsigned compute_units)
       cp({index,
           {device.registers_, index},
           device.memory_,
-          {device.interrupts_, index},
+          {device.interrupts_, device.registers_.dies().xcc_node(index)},
           device.scheduler_,
           shaders,
           device.clock_,
@@ -49,9 +49,11 @@ Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer
       memory_(registers_, vram, host, faults, observer),
       interrupts_(registers_, memory_, host, clock_, faults, schedule_, observer),
       bus_(registers_, vram, observer),
-      sdma_{SdmaEngine({registers_, memory_, interrupts_, clock_, faults, schedule_, observer}, 0),
-            SdmaEngine({registers_, memory_, interrupts_, clock_, faults, schedule_, observer}, 1)},
       scheduler_({memory_, sdma_, clock_, faults, schedule_, observer, options.slot_seed}) {
+    for (unsigned engine = 0; engine < registers_.dies().sdma_engines(); ++engine)
+        sdma_.emplace_back(SdmaEngine::Surroundings{registers_, memory_, interrupts_, clock_,
+                                                    faults, schedule_, observer},
+                           engine);
     for (unsigned xcc = 0; xcc < options.xccs; ++xcc)
         xccs_.push_back(std::make_unique<Xcc>(*this, xcc, options.compute_units));
     set_power_on_values();
@@ -211,17 +213,15 @@ void Device::raise_vm_fault(const VmFault& fault) {
     const std::uint64_t page = fault.va >> 12;
     const bool write = fault.access == Access::write;
     const unsigned denied = !fault.permission ? 8U : write ? 32U : 16U;
-    const Interrupt interrupt{
-        .client = fault.client.mmhub ? ih::client_vmc : ih::client_utcl2,
-        .source = ih::source_vm_fault,
-        .ring = static_cast<std::uint8_t>(denied),
-        .vmid = static_cast<std::uint8_t>(fault.vmid),
-        .pasid = memory_.pasid(fault.vmid),
-        .context = {low_half(page), (high_half(page) & 15) | (write ? 1U << 5 : 0U)}};
-    if (fault.client.mmhub)
-        interrupts_.raise(interrupt);
-    else
-        XccInterrupts(interrupts_, fault.client.xcc).raise(interrupt);
+    const Dies& dies = registers_.dies();
+    interrupts_.raise({.client = fault.client.mmhub ? ih::client_vmc : ih::client_utcl2,
+                       .source = ih::source_vm_fault,
+                       .ring = static_cast<std::uint8_t>(denied),
+                       .vmid = static_cast<std::uint8_t>(fault.vmid),
+                       .pasid = memory_.pasid(fault.vmid),
+                       .context = {low_half(page), (high_half(page) & 15) | (write ? 1U << 5 : 0U)},
+                       .node = fault.client.mmhub ? Dies::aid_node(fault.client.die)
+                                                  : dies.xcc_node(fault.client.die)});
 }
 
 } // namespace vgpu

@@ -20,6 +20,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <utility>
@@ -80,7 +81,7 @@ private:
     MemoryController memory_;
     InterruptHandler interrupts_;
     BusInterface bus_;
-    std::array<SdmaEngine, 2> sdma_;
+    std::deque<SdmaEngine> sdma_; // register handlers point into them
     Scheduler scheduler_;
     std::vector<std::unique_ptr<Xcc>> xccs_; // register handlers point into them
     std::size_t first_xcc_ = 0;              // whose command processor is first in this step

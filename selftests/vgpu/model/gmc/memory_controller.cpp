@@ -34,9 +34,11 @@ MemoryController::MemoryController(RegisterFile& registers, std::span<std::byte>
                                    CpFaults& faults, Observer& observer)
     : registers_(registers), vram_(vram), host_(host), faults_(faults), observer_(observer),
       read_entry_([this](PhysicalAddress entry) { return physical(entry, 8); }) {
-    for (unsigned xcc = 0; xcc < registers_.xccs(); ++xcc)
-        hubs_.push_back(graphics_hub(xcc_offset(xcc)));
-    hubs_.push_back(memory_hub(0));
+    const Dies& dies = registers_.dies();
+    for (unsigned xcc = 0; xcc < dies.xccs(); ++xcc)
+        hubs_.push_back(graphics_hub(dies.xcc_offset(xcc)));
+    for (unsigned aid = 0; aid < dies.aids(); ++aid)
+        hubs_.push_back(memory_hub(Dies::aid_offset(aid)));
     for (const HubRegisters& hub : hubs_) {
         connect_invalidation(hub);
         connect_fault_control(hub);
@@ -102,7 +104,7 @@ void MemoryController::reset() {
 // The driver assigns VMIDs 1 and 2 per hub (amdgpu_ids.c): one VMID may be two processes in two
 // hubs.
 const HubRegisters& MemoryController::hub_of(MemoryClient client) const {
-    return hubs_[client.mmhub ? registers_.xccs() : client.xcc];
+    return hubs_[client.mmhub ? registers_.dies().xccs() + client.die : client.die];
 }
 
 void MemoryController::set_page_table_base(unsigned vmid, std::uint64_t base) {

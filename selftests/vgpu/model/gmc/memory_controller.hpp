@@ -26,11 +26,11 @@ inline constexpr unsigned vmid_count = 16;
 
 // A unit that accesses memory: the hub that translates for it and reports its faults, and its id
 // there (gfxhub_client_ids and mmhub_client_ids_aldebaran of gmc_v9_0.c). On GC 9.4.3 waves and CP
-// are clients of the graphics hub, all rings of SDMA of the memory hub.
+// are clients of the graphics hub of their XCC, all rings of SDMA of the memory hub of their AID.
 struct MemoryClient {
     bool mmhub = false;
     std::uint16_t id = 8; // texture cache: vector memory of waves
-    std::uint8_t xcc = 0; // which graphics hub
+    std::uint8_t die = 0; // XCC of the graphics hub, AID of the memory hub
 };
 constexpr MemoryClient shader_client(unsigned xcc) {
     return {false, 8, static_cast<std::uint8_t>(xcc)};
@@ -38,8 +38,10 @@ constexpr MemoryClient shader_client(unsigned xcc) {
 constexpr MemoryClient cp_client(unsigned xcc) {
     return {false, 5, static_cast<std::uint8_t>(xcc)};
 }
-constexpr MemoryClient sdma_client(unsigned engine) {
-    return {true, static_cast<std::uint16_t>(256 + engine)};
+// `instance`: as Dies counts.
+constexpr MemoryClient sdma_client(unsigned instance) {
+    return {true, static_cast<std::uint16_t>(256 + instance % 4),
+            static_cast<std::uint8_t>(instance / 4)};
 }
 
 struct VmFault {
@@ -118,7 +120,8 @@ private:
     CpFaults& faults_;
     Observer& observer_;
     std::function<void(const VmFault&)> fault_handler_;
-    std::vector<HubRegisters> hubs_; // the graphics hub of each XCC, then the memory hub
+    std::vector<HubRegisters>
+        hubs_; // the graphics hub of each XCC, then the memory hub of each AID
     std::array<std::uint16_t, vmid_count> pasids_{};
     ReadEntry read_entry_;
     DoorbellWindow doorbells_;

@@ -18,8 +18,7 @@ namespace vgpu {
 
 // Clients and sources of drivers/gpu/drm/amd/include/{soc15_ih_clientid,ivsrcid/*}.h.
 namespace ih {
-inline constexpr std::uint8_t client_sdma0 = 0x08;
-inline constexpr std::uint8_t client_sdma1 = 0x09;
+inline constexpr std::array<std::uint8_t, 4> clients_sdma = {0x08, 0x09, 0x01, 0x04}; // of an AID
 inline constexpr std::uint8_t client_se0sh = 0x0a;
 inline constexpr std::uint8_t client_vmc = 0x12;
 inline constexpr std::uint8_t client_grbm_cp = 0x14;
@@ -80,12 +79,10 @@ private:
     Schedule::Step msi_at_ = 0;
 };
 
-// The interrupts of one XCC. Four node ids make an AID: itself, its two XCCs, reserved
-// (kfd_setup_interrupt_bitmap).
+// The interrupts of one XCC.
 class XccInterrupts {
 public:
-    XccInterrupts(InterruptHandler& handler, unsigned xcc)
-        : handler_(handler), node_(static_cast<std::uint8_t>(xcc / 2 * 4 + 1 + xcc % 2)) {}
+    XccInterrupts(InterruptHandler& handler, std::uint8_t node) : handler_(handler), node_(node) {}
     void raise(Interrupt interrupt) const {
         interrupt.node = node_;
         handler_.raise(interrupt);

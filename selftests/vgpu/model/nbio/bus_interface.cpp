@@ -29,6 +29,9 @@ BusInterface::BusInterface(RegisterFile& registers, std::span<std::byte> vram, O
     connect_hdp_flush();
     connect_reset_trigger();
     registers_.on_read(scratch_7_without_vbios, [] { return 0U; });
+    // The driver asks the bus interfaces of the other AIDs only whether they are in BACO.
+    for (unsigned aid = 1; aid < registers_.dies().aids(); ++aid)
+        registers_.on_read(nbio::BIF_BX0_BACO_CNTL + Dies::aid_offset(aid), [] { return 0U; });
     registers_.set(nbio::BIF_BX0_BIOS_SCRATCH_7, asic_init_complete);
     reset();
 }

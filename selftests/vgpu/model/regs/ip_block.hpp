@@ -8,10 +8,13 @@
 
 namespace vgpu {
 
+// The part of the GPU that a block belongs to.
+enum class IpOwner : std::uint8_t { gpu, aid, xcc, sdma };
+
 struct IpBlock {
     std::string_view name;
     std::uint16_t hardware_id = 0;
-    std::uint8_t instance = 0;
+    IpOwner owner = IpOwner::gpu;
     std::array<std::uint8_t, 3> version{};
     std::uint8_t base_count = 0;
     std::array<std::uint32_t, 10> bases{};

@@ -2,35 +2,70 @@
 // The registers of BAR 5: values, the units' handlers, and the rule for unknown ones.
 #include "model/regs/register_file.hpp"
 
+#include "registers.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 namespace vgpu {
 
-std::string register_name(std::uint32_t dword) {
-    const std::uint32_t copy = dword / xcc_aperture;
-    if (copy >= 2 && in_xcc_aperture(dword % xcc_aperture))
-        return fmt::format("xcc{}.{}", copy - 1, register_name(dword % xcc_aperture));
+namespace {
+
+// Where the first of each has its registers. The graphics core has none in the first 0x2000 dwords
+// of the upper part of its aperture: behind an odd XCC's, the memory hub is there.
+constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 2> xcc_registers = {
+    {{0x2000, 0x3400}, {0xc000, 0x10000}}};
+constexpr std::uint32_t mmhub_begin = 0x1a000;
+constexpr std::uint32_t mmhub_end = 0x1b000;
+constexpr std::uint32_t sdma_begin = reg::sdma0::SDMA_UCODE_ADDR;
+constexpr std::uint32_t sdma_end = sdma_begin + 0x400;
+
+std::optional<std::string_view> name_in_header(std::uint32_t dword) {
     const auto names = named_registers();
     const auto found = std::lower_bound(
         names.begin(), names.end(), dword,
         [](const NamedRegister& entry, std::uint32_t key) { return entry.dword < key; });
-    if (found != names.end() && found->dword == dword)
-        return std::string(found->name);
-    return fmt::format("unnamed {:#x}", dword);
+    if (found == names.end() || found->dword != dword)
+        return std::nullopt;
+    return found->name;
 }
 
+} // namespace
+
 RegisterFile::RegisterFile(Observer& observer, unsigned xccs)
-    : observer_(observer), xccs_(xccs), values_(dwords()), policies_(dwords()),
+    : observer_(observer), dies_(xccs), values_(dwords()), policies_(dwords()),
       read_index_(dwords()), write_index_(dwords()) {
+    add_copies();
     for (const DeclaredRegister& entry : declared_registers()) {
         policies_[entry.dword] = entry.policy;
-        if (!in_xcc_aperture(entry.dword))
-            continue;
-        for (unsigned xcc = 1; xcc < xccs; ++xcc)
-            policies_[entry.dword + xcc_offset(xcc)] = entry.policy;
+        for (const Copy& copy : copies_)
+            if (entry.dword >= copy.begin && entry.dword < copy.end)
+                policies_[entry.dword + copy.offset] = entry.policy;
     }
+}
+
+void RegisterFile::add_copies() {
+    for (unsigned xcc = 1; xcc < dies_.xccs(); ++xcc)
+        for (const auto& [begin, end] : xcc_registers)
+            copies_.push_back({fmt::format("xcc{}.gc", xcc), begin, end, dies_.xcc_offset(xcc)});
+    for (unsigned aid = 1; aid < dies_.aids(); ++aid)
+        copies_.push_back(
+            {fmt::format("mmhub{}", aid), mmhub_begin, mmhub_end, Dies::aid_offset(aid)});
+    for (unsigned engine = 1; engine < dies_.sdma_engines(); ++engine)
+        copies_.push_back(
+            {fmt::format("sdma{}", engine), sdma_begin, sdma_end, dies_.sdma_offset(engine)});
+}
+
+std::string RegisterFile::name(std::uint32_t dword) const {
+    for (const Copy& copy : copies_)
+        if (dword >= copy.begin + copy.offset && dword < copy.end + copy.offset)
+            if (const auto first = name_in_header(dword - copy.offset))
+                return fmt::format("{}.{}", copy.unit, first->substr(first->find('.') + 1));
+    const auto own = name_in_header(dword);
+    return own ? std::string(*own) : fmt::format("unnamed {:#x}", dword);
 }
 
 void RegisterFile::on_read(std::uint32_t dword, ReadHandler handler) {
@@ -57,7 +92,7 @@ std::uint32_t RegisterFile::read(std::uint32_t dword, std::string_view actor) {
     const std::uint16_t index = read_index_[dword];
     const std::uint32_t value = index != 0 ? read_handlers_[index - 1]() : values_[dword];
     if (observer_.tracing() && policies_[dword] != RegisterPolicy::port)
-        observer_.event(actor, fmt::format("read {} -> {:#x}", register_name(dword), value));
+        observer_.event(actor, fmt::format("read {} -> {:#x}", name(dword), value));
     return value;
 }
 
@@ -65,7 +100,7 @@ void RegisterFile::write(std::uint32_t dword, std::uint32_t value, std::string_v
     if (policies_[dword] == RegisterPolicy::unknown)
         report_unknown(dword, actor, "write");
     if (observer_.tracing() && policies_[dword] != RegisterPolicy::port)
-        observer_.event(actor, fmt::format("write {} <- {:#x}", register_name(dword), value));
+        observer_.event(actor, fmt::format("write {} <- {:#x}", name(dword), value));
     const std::uint16_t index = write_index_[dword];
     if (index != 0)
         write_handlers_[index - 1](value);
@@ -79,8 +114,7 @@ void RegisterFile::clear() {
 
 void RegisterFile::report_unknown(std::uint32_t dword, std::string_view actor,
                                   std::string_view verb) {
-    const std::string text =
-        fmt::format("{} of register {} by {}", verb, register_name(dword), actor);
+    const std::string text = fmt::format("{} of register {} by {}", verb, name(dword), actor);
     // The driver sets many registers up that only clocks, caches or error counters depend on. A
     // packet has a register in mind that its own work needs.
     if (actor == "mmio")

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "model/base/observer.hpp"
+#include "model/regs/dies.hpp"
 #include "model/regs/register_tables.hpp"
-#include "model/regs/xcc_aperture.hpp"
 
 #include <cstdint>
 #include <deque>
@@ -16,28 +16,22 @@
 
 namespace vgpu {
 
-// Name of a register as the trace prints it, "unnamed 0x1234" when no header has it. Registers of
-// the XCCs behind the first begin with "xcc1." and so on.
-std::string register_name(std::uint32_t dword);
-
 // A register that is not declared in blocks/*.regs is reported as unmodelled, once for each
 // name and direction, and then behaves like memory so that the run can go on. An access by the
 // driver is harmless, one by a packet is not.
 class RegisterFile {
 public:
-    static constexpr std::uint32_t dword_count = 0x20000; // 512 KiB, with one XCC
-
     using ReadHandler = std::function<std::uint32_t()>;
     using WriteHandler = std::function<void(std::uint32_t)>;
 
     explicit RegisterFile(Observer& observer, unsigned xccs = 1);
 
-    unsigned xccs() const { return xccs_; }
+    const Dies& dies() const { return dies_; }
     // Size of the BAR, a power of two.
-    static constexpr std::uint32_t dwords(unsigned xccs) {
-        return xccs == 1 ? dword_count : 16 * xcc_aperture;
-    }
-    std::uint32_t dwords() const { return dwords(xccs_); }
+    static constexpr std::uint32_t dwords() { return Dies::register_dwords; }
+    // As the trace prints it, "unnamed 0x1234" when no header has it. Registers of the XCCs, memory
+    // hubs and SDMA engines behind the first begin with "xcc1.", "mmhub1." or "sdma1." and so on.
+    std::string name(std::uint32_t dword) const;
 
     // The unit that owns a register gives it a meaning. Without a handler it is memory.
     void on_read(std::uint32_t dword, ReadHandler handler);
@@ -58,10 +52,18 @@ public:
     void clear();
 
 private:
+    // Registers that are those of the first XCC, AID or SDMA engine once more.
+    struct Copy {
+        std::string unit;
+        std::uint32_t begin, end; // of the first
+        std::uint32_t offset;
+    };
+    void add_copies();
     void report_unknown(std::uint32_t dword, std::string_view actor, std::string_view verb);
 
     Observer& observer_;
-    unsigned xccs_;
+    Dies dies_;
+    std::vector<Copy> copies_;
     std::vector<std::uint32_t> values_;
     std::vector<RegisterPolicy> policies_;
     // Index into the handler lists plus one; 0 for none. Flat, for the MMIO path is hot.
@@ -75,7 +77,8 @@ private:
 // The graphics core's registers of one XCC, by the names they have for XCC 0.
 class XccRegisters {
 public:
-    XccRegisters(RegisterFile& file, unsigned xcc) : file_(file), offset_(xcc_offset(xcc)) {}
+    XccRegisters(RegisterFile& file, unsigned xcc)
+        : file_(file), offset_(file.dies().xcc_offset(xcc)) {}
 
     void on_read(std::uint32_t dword, RegisterFile::ReadHandler handler) const {
         file_.on_read(dword + offset_, std::move(handler));

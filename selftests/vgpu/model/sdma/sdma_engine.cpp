@@ -32,9 +32,10 @@ constexpr unsigned packets_in_a_turn = 64;
 } // namespace
 
 SdmaEngine::SdmaEngine(const Surroundings& surroundings, unsigned engine)
-    : unit_(surroundings), engine_(engine), name_(fmt::format("sdma{}", engine)) {
-    const std::uint32_t engine_offset =
-        engine == 0 ? 0 : reg::sdma1::SDMA_GFX_RB_CNTL - reg::sdma0::SDMA_GFX_RB_CNTL;
+    : unit_(surroundings), engine_(engine),
+      instance_(surroundings.registers.dies().sdma_instance(engine)),
+      name_(fmt::format("sdma{}", engine)) {
+    const std::uint32_t engine_offset = unit_.registers.dies().sdma_offset(engine);
     constexpr std::uint32_t user_stride = layout::SDMA_RLC1_RB_CNTL - layout::SDMA_RLC0_RB_CNTL;
     rings_[0].base = layout::SDMA_GFX_RB_CNTL + engine_offset;
     for (unsigned i = 0; i < user_rings; ++i) {
@@ -180,7 +181,7 @@ bool SdmaEngine::stuck(const Ring& ring) {
 }
 
 bool SdmaEngine::run_ring(Ring& ring) {
-    const MemoryController::ClientScope scope(unit_.memory, sdma_client(engine_));
+    const MemoryController::ClientScope scope(unit_.memory, sdma_client(instance_));
     if (ring.faulted || (!enabled(ring) && !ring.draining))
         return false;
     if (ring.buffers.empty() && unit_.schedule.reached(ring.looks_at))

@@ -128,6 +128,7 @@ private:
 
     Surroundings unit_;
     unsigned engine_;
+    unsigned instance_; // tells the AID
     std::string name_;
     std::array<Ring, 1 + user_rings> rings_{};
 };

@@ -96,8 +96,9 @@ SdmaEngine::Step SdmaEngine::execute(Ring& ring, unsigned vmid, Packet packet) {
     case Op::srbm_write:
         if (ring.user)
             return unknown(packet); // registers are the kernel's
-        unit_.registers.write(packet[1] & 0x3ffff & (RegisterFile::dword_count - 1), packet[2],
-                              name_);
+        // vega10_sdma_pkt_open.h has 18 bits for the register; the memory hubs of AIDs 2 and 3 are
+        // behind their reach, and the driver names them so all the same.
+        unit_.registers.write(packet[1] % RegisterFile::dwords(), packet[2], name_);
         return {Step::Result::done, 3};
     }
     return unknown(packet);
@@ -143,7 +144,7 @@ SdmaEngine::Step SdmaEngine::fence(unsigned vmid, Packet packet) {
 // in bytes; an HDP flush writes the reference to the second address first. ROCr's own HDP flush
 // is a poll of nothing (function 0): memory is coherent here, so nothing is what it does.
 SdmaEngine::Step SdmaEngine::poll(unsigned vmid, Packet packet) {
-    constexpr std::uint32_t dwords = RegisterFile::dword_count;
+    constexpr std::uint32_t dwords = RegisterFile::dwords();
     const unsigned function = bits(packet[0], 30, 28);
     std::uint32_t value = 0;
     if (function == 0)
@@ -201,12 +202,13 @@ SdmaEngine::Step SdmaEngine::page_entries(unsigned vmid, Packet packet) {
 // The kernel takes ring id 0 for its own ring (sdma_v4_4_2_process_trap_irq).
 SdmaEngine::Step SdmaEngine::trap(const Ring& ring, unsigned vmid, Packet packet) {
     trace(fmt::format("trap {:#x} vmid {}", packet[1] & 0xfff'ffff, vmid));
-    unit_.interrupts.raise({.client = engine_ == 0 ? ih::client_sdma0 : ih::client_sdma1,
+    unit_.interrupts.raise({.client = ih::clients_sdma[instance_ % 4],
                             .source = ih::source_sdma_trap,
                             .ring = static_cast<std::uint8_t>(ring.user ? 1 : 0),
                             .vmid = static_cast<std::uint8_t>(ring.user ? vmid : 0),
                             .pasid = ring.user ? unit_.memory.pasid(vmid) : std::uint16_t{0},
-                            .context = {packet[1] & 0xfff'ffff}});
+                            .context = {packet[1] & 0xfff'ffff},
+                            .node = Dies::aid_node(instance_ / 4)});
     return {Step::Result::done, 2};
 }
 
