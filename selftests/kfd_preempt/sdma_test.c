@@ -217,4 +217,173 @@ TEST_F_TIMEOUT(sdma_large, copy_survives_being_taken_off_in_the_middle, 120)
 	EXPECT_EQ(base->queue.written, sdma_read_pointer(&base->queue));
 }
 
+#define MAX_ENGINES 16u			/* of a MI300X */
+#define ENGINE_BYTES (4ul << 20)
+#define HOPS 31u			/* odd: the last one goes to host memory */
+#define ENGINE_STRIDE 4096u		/* between what two engines copy */
+
+/* A queue on each engine. All read the same buffer, each from another page on. */
+FIXTURE(sdma_engines)
+{
+	struct kfd_device dev;
+	struct sdma_queue queue[MAX_ENGINES];
+	struct kfd_buffer host, flags;
+	struct kfd_buffer vram[MAX_ENGINES], back[MAX_ENGINES];
+	volatile uint32_t *fences;
+	uint32_t engines;
+};
+
+/* Without HWS there are no queues by engine, but KFD gives the first ones the engines in turn. */
+static int create_on(struct kfd_device *dev, uint32_t engine, struct sdma_queue *queue)
+{
+	if (!driver_has_no_hws(dev->kfd_fd))
+		return sdma_queue_create_on(dev, engine, queue);
+	return engine < dev->num_sdma_pcie ? sdma_queue_create(dev, queue) :
+					     sdma_queue_create_xgmi(dev, queue);
+}
+
+FIXTURE_SETUP(sdma_engines)
+{
+	uint32_t i;
+
+	ASSERT_EQ(0, kfd_device_open(&self->dev));
+	self->engines = self->dev.num_sdma;
+	ASSERT_EQ(2 * self->dev.num_xcc, self->engines);
+	ASSERT_GE(MAX_ENGINES, self->engines);
+	ASSERT_EQ(0, kfd_buffer_alloc(&self->dev, KFD_IN_SYSTEM,
+				      ENGINE_BYTES + MAX_ENGINES * ENGINE_STRIDE, &self->host));
+	ASSERT_EQ(0, kfd_buffer_alloc(&self->dev, KFD_IN_SYSTEM, 4096, &self->flags));
+	self->fences = self->flags.addr;
+	fill(&self->host, 5);
+	for (i = 0; i < self->engines; i++) {
+		ASSERT_EQ(0, kfd_buffer_alloc(&self->dev, KFD_IN_VRAM, ENGINE_BYTES,
+					      &self->vram[i]));
+		ASSERT_EQ(0, kfd_buffer_alloc(&self->dev, KFD_IN_SYSTEM, ENGINE_BYTES,
+					      &self->back[i]));
+		ASSERT_EQ(0, create_on(&self->dev, i, &self->queue[i]));
+	}
+}
+
+FIXTURE_TEARDOWN(sdma_engines)
+{
+	uint32_t i;
+
+	for (i = 0; i < self->engines; i++)
+		EXPECT_EQ(0, sdma_queue_destroy(&self->queue[i]));
+	kfd_device_close(&self->dev);
+}
+
+static const char *engine_source(FIXTURE_DATA(sdma_engines) *self, uint32_t engine)
+{
+	return (const char *)self->host.addr + engine * ENGINE_STRIDE;
+}
+
+static uint32_t first_word(const void *where)
+{
+	return *(const volatile uint32_t *)where;
+}
+
+static void push_engine_round_trip(FIXTURE_DATA(sdma_engines) *self, uint32_t engine,
+				   size_t bytes)
+{
+	struct sdma_queue *queue = &self->queue[engine];
+
+	sdma_copy(queue, engine_source(self, engine), self->vram[engine].addr, bytes);
+	sdma_copy(queue, self->vram[engine].addr, self->back[engine].addr, bytes);
+	sdma_fence(queue, &self->fences[engine], 1);
+}
+
+static bool engine_is_right(FIXTURE_DATA(sdma_engines) *self, uint32_t engine, size_t bytes)
+{
+	return memcmp(engine_source(self, engine), self->back[engine].addr, bytes) == 0;
+}
+
+TEST_F(sdma_engines, each_copies_and_signals_its_event)
+{
+	struct kfd_event_page page;
+	uint32_t i;
+
+	ASSERT_EQ(0, kfd_event_page_create(&self->dev, &page));
+	for (i = 0; i < self->engines; i++) {
+		struct sdma_queue *queue = &self->queue[i];
+		struct kfd_event event;
+
+		ASSERT_EQ(0, kfd_event_create(&self->dev, &page, &event));
+		push_engine_round_trip(self, i, SMALL_BYTES);
+		sdma_fence(queue, (volatile uint32_t *)event.mailbox, event.id);
+		sdma_trap(queue, event.id);
+		sdma_submit(queue);
+		/* The interrupt names the engine's AID, and KFD must take it for its own. */
+		EXPECT_EQ(0, kfd_event_wait(&self->dev, &event, LONG_MS, NULL)) {
+			TH_LOG("engine %u", i);
+		}
+		EXPECT_EQ(1, self->fences[i]);
+		EXPECT_TRUE(engine_is_right(self, i, SMALL_BYTES));
+		EXPECT_EQ(queue->written, sdma_read_pointer(queue));
+	}
+}
+
+/* There and back many times: what one copy leaves out is missing at the end. */
+static void push_hops(FIXTURE_DATA(sdma_engines) *self, uint32_t engine)
+{
+	struct sdma_queue *queue = &self->queue[engine];
+	void *vram = self->vram[engine].addr, *back = self->back[engine].addr;
+	uint32_t i;
+
+	sdma_copy(queue, engine_source(self, engine), vram, ENGINE_BYTES);
+	for (i = 0; i < HOPS; i++)
+		sdma_copy(queue, i % 2 ? back : vram, i % 2 ? vram : back, ENGINE_BYTES);
+	sdma_fence(queue, &self->fences[engine], 1);
+}
+
+static bool all_are_done(const void *self)
+{
+	const FIXTURE_DATA(sdma_engines) *data = self;
+	uint32_t i;
+
+	for (i = 0; i < data->engines; i++)
+		if (data->fences[i] != 1)
+			return false;
+	return true;
+}
+
+/* Holds and resumes each queue in turn while all of them copy. */
+TEST_F_TIMEOUT(sdma_engines, copies_of_all_survive_holds_in_the_middle, 300)
+{
+	uint32_t holds[MAX_ENGINES] = {};
+	int fd = self->dev.kfd_fd;
+	uint32_t i, k, pass, missing = self->engines;
+
+	for (pass = 0; missing && pass < 2 * MAX_ENGINES; pass++) {
+		fill(&self->host, pass);
+		for (i = 0; i < self->engines; i++) {
+			self->fences[i] = 0;
+			push_hops(self, i);
+			sdma_submit(&self->queue[i]);
+		}
+		for (k = 0; k < self->engines; k++) {
+			bool begun;
+
+			/* Another one is first in each pass: the last may be done by then. */
+			i = (pass + k) % self->engines;
+			begun = first_word(self->vram[i].addr) ==
+				first_word(engine_source(self, i));
+			ASSERT_EQ(0, preempt_queue(fd, self->queue[i].id));
+			if (begun && self->fences[i] != 1 && holds[i]++ == 0)
+				missing--;
+			ASSERT_EQ(0, resume_queue(fd, self->queue[i].id));
+		}
+		ASSERT_TRUE(wait_until(all_are_done, self, LONG_MS));
+		for (i = 0; i < self->engines; i++) {
+			ASSERT_TRUE(engine_is_right(self, i, ENGINE_BYTES)) {
+				TH_LOG("engine %u in pass %u", i, pass);
+			}
+			ASSERT_EQ(self->queue[i].written, sdma_read_pointer(&self->queue[i]));
+		}
+	}
+	EXPECT_EQ(0, missing) {
+		TH_LOG("%u engines were never held in the middle of a copy", missing);
+	}
+}
+
 TEST_HARNESS_MAIN

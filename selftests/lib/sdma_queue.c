@@ -32,7 +32,8 @@ static void free_buffers(struct sdma_queue *queue)
 	kfd_buffer_free(queue->dev, &queue->pointers);
 }
 
-int sdma_queue_create(struct kfd_device *dev, struct sdma_queue *queue)
+static int create(struct kfd_device *dev, uint32_t type, uint32_t engine,
+		  struct sdma_queue *queue)
 {
 	struct kfd_ioctl_create_queue_args args = {};
 	int ret;
@@ -50,7 +51,8 @@ int sdma_queue_create(struct kfd_device *dev, struct sdma_queue *queue)
 	args.write_pointer_address = (uintptr_t)write_pointer(queue);
 	args.read_pointer_address = (uintptr_t)read_pointer(queue);
 	args.gpu_id = dev->gpu_id;
-	args.queue_type = KFD_IOC_QUEUE_TYPE_SDMA;
+	args.queue_type = type;
+	args.sdma_engine_id = engine;
 	args.queue_percentage = KFD_MAX_QUEUE_PERCENTAGE;
 	args.queue_priority = PRIORITY_NORMAL;
 	ret = kfd_ioctl(dev->kfd_fd, AMDKFD_IOC_CREATE_QUEUE, &args);
@@ -65,6 +67,21 @@ int sdma_queue_create(struct kfd_device *dev, struct sdma_queue *queue)
 fail:
 	free_buffers(queue);
 	return ret;
+}
+
+int sdma_queue_create(struct kfd_device *dev, struct sdma_queue *queue)
+{
+	return create(dev, KFD_IOC_QUEUE_TYPE_SDMA, 0, queue);
+}
+
+int sdma_queue_create_xgmi(struct kfd_device *dev, struct sdma_queue *queue)
+{
+	return create(dev, KFD_IOC_QUEUE_TYPE_SDMA_XGMI, 0, queue);
+}
+
+int sdma_queue_create_on(struct kfd_device *dev, uint32_t engine, struct sdma_queue *queue)
+{
+	return create(dev, KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID, engine, queue);
 }
 
 int sdma_queue_destroy(struct sdma_queue *queue)

@@ -17,7 +17,12 @@ struct sdma_queue {
 	uint64_t written;		/* bytes, never wraps */
 };
 
+/* KFD chooses the engine, of those for PCIe. */
 int sdma_queue_create(struct kfd_device *dev, struct sdma_queue *queue);
+/* Of those for XGMI. */
+int sdma_queue_create_xgmi(struct kfd_device *dev, struct sdma_queue *queue);
+/* HWS only: without it the stock driver makes a broken queue, and an oops of its destruction. */
+int sdma_queue_create_on(struct kfd_device *dev, uint32_t engine, struct sdma_queue *queue);
 int sdma_queue_destroy(struct sdma_queue *queue);
 
 /* Stock UPDATE_QUEUE: 0 percent takes the queue off the hardware. */
