@@ -147,6 +147,43 @@ TEST_F(Sdma, waiting_poll_survives_an_unmap) {
     EXPECT_EQ(data(1), 1U);
 }
 
+// As a MI308X: a queue comes back on the next ring, and leaves its registers but for the doorbell.
+TEST_F(Sdma, rings_are_taken_in_turn_and_stay_as_they_were_left) {
+    namespace sdma = reg::sdma0;
+    constexpr std::uint32_t next = sdma::SDMA_RLC1_RB_CNTL - sdma::SDMA_RLC0_RB_CNTL;
+    const auto read = [&](std::uint32_t dword, unsigned ring) {
+        return gpu.device.read_register(dword + ring * next);
+    };
+    for (unsigned turn = 0; turn < 9; ++turn) {
+        map();
+        EXPECT_EQ(read(sdma::SDMA_RLC0_DOORBELL, turn % 8), 1U << 28) << "turn " << turn;
+        unmap(turn + 1);
+        EXPECT_EQ(read(sdma::SDMA_RLC0_DOORBELL, turn % 8), 0U) << "turn " << turn;
+    }
+    for (unsigned ring = 0; ring < 8; ++ring) {
+        EXPECT_EQ(read(sdma::SDMA_RLC0_RB_CNTL, ring), control | 8U << 24 | 1U);
+        EXPECT_EQ(read(sdma::SDMA_RLC0_RB_BASE, ring), low_half(user_va >> 8));
+        EXPECT_EQ(read(sdma::SDMA_RLC0_CONTEXT_STATUS, ring), 4U);
+    }
+}
+
+// Rings of a MI308X that had no queue yet.
+TEST_F(Sdma, unused_rings_have_their_power_on_values) {
+    namespace sdma = reg::sdma0;
+    const auto expect_power_on_values = [&] {
+        EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC3_RB_CNTL), 0x40000U);
+        EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC3_RB_WPTR_POLL_CNTL), 0x403000U);
+        EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC3_RB_RPTR_ADDR_LO), 1U);
+        EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC3_IB_CNTL), 0x100U);
+        EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC3_CONTEXT_STATUS), 4U);
+        EXPECT_EQ(gpu.device.read_register(sdma::SDMA_RLC3_DOORBELL), 0U);
+    };
+    expect_power_on_values();
+    gpu.device.write_register(sdma::SDMA_RLC3_RB_CNTL, 1);
+    gpu.device.reset("test");
+    expect_power_on_values();
+}
+
 // kgd_gfx_v9_4_3_hqd_sdma_load() and _destroy() on RLC1 of engine 1.
 TEST_F(Sdma, ring_loaded_by_registers_ends_its_packet_when_it_is_stopped) {
     namespace sdma = reg::sdma0;

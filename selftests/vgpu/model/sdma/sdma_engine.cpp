@@ -55,6 +55,19 @@ SdmaEngine::SdmaEngine(const Surroundings& surroundings, unsigned engine)
                 return 0U;
         return 1U;
     });
+    set_power_on_values();
+}
+
+// Of user rings, as the register dump of a MI308X has them.
+void SdmaEngine::set_power_on_values() {
+    for (const Ring& ring : rings_) {
+        if (!ring.user)
+            continue;
+        set_reg(ring, layout::SDMA_GFX_RB_CNTL, 0x4'0000);
+        set_reg(ring, layout::SDMA_GFX_RB_WPTR_POLL_CNTL, 0x40'3000);
+        set_reg(ring, layout::SDMA_GFX_RB_RPTR_ADDR_LO, 1);
+        set_reg(ring, layout::SDMA_GFX_IB_CNTL, 0x100);
+    }
 }
 
 std::uint32_t SdmaEngine::reg(const Ring& ring, std::uint32_t gfx_register) const {
@@ -145,6 +158,8 @@ bool SdmaEngine::polling() const {
 void SdmaEngine::reset() {
     for (Ring& ring : rings_)
         ring = Ring{.base = ring.base, .user = ring.user, .mqd = 0, .buffers = {}};
+    next_user_ring_ = 0;
+    set_power_on_values();
 }
 
 void SdmaEngine::fetch(Ring& ring) {
@@ -256,35 +271,48 @@ void SdmaEngine::report_read_pointer(const Ring& ring) {
         unit_.memory.store64(vmid_of(ring), address, read_pointer(ring));
 }
 
-void SdmaEngine::map_user_queue(const SdmaUserQueue& queue) {
-    for (Ring& ring : rings_) {
-        if (!ring.user || ring.mqd != 0 || enabled(ring))
+// The CP takes the rings in turn: on a MI308X a queue that comes back is on the next one.
+SdmaEngine::Ring* SdmaEngine::free_user_ring() {
+    for (unsigned i = 0; i < user_rings; ++i) {
+        const unsigned user_ring = (next_user_ring_ + i) % user_rings;
+        Ring& ring = rings_[1 + user_ring];
+        if (ring.mqd != 0 || enabled(ring))
             continue;
-        const auto mqd = [&](std::uint32_t dword) {
-            return unit_.memory.read32(0, queue.mqd + 4ULL * dword);
-        };
-        for (std::uint32_t i = 0; i < mqd_linear_dwords; ++i)
-            unit_.registers.set(ring.base + i, mqd(i));
-        const std::uint32_t control = reg(ring, layout::SDMA_GFX_RB_CNTL);
-        set_reg(ring, layout::SDMA_GFX_RB_CNTL, (control & ~(15U << 24)) | queue.vmid << 24 | 1U);
-        set_reg(ring, layout::SDMA_GFX_DOORBELL, doorbell_enable);
-        set_reg(ring, layout::SDMA_GFX_DOORBELL_OFFSET, queue.doorbell << 2);
-        ring.mqd = queue.mqd;
-        ring.faulted = false;
-        // Doorbells of a queue that was off the hardware went nowhere: memory has its pointer.
-        if (queue.wptr_address != 0) {
-            const std::uint64_t write = unit_.memory.read64(queue.vmid, queue.wptr_address);
-            set_reg(ring, layout::SDMA_GFX_RB_WPTR, low_half(write));
-            set_reg(ring, layout::SDMA_GFX_RB_WPTR_HI, high_half(write));
-        }
-        if ((mqd(mqd_midcmd_control) & midcmd_valid) != 0)
-            ring.done = join(mqd(mqd_midcmd_data), mqd(mqd_midcmd_data + 1));
-        trace(fmt::format("map user queue {:#x} vmid {} at {:#x} + {:#x}", queue.doorbell,
-                          queue.vmid, read_pointer(ring), ring.done));
-        run_ring(ring);
+        next_user_ring_ = (user_ring + 1) % user_rings;
+        return &ring;
+    }
+    return nullptr;
+}
+
+void SdmaEngine::map_user_queue(const SdmaUserQueue& queue) {
+    Ring* const free = free_user_ring();
+    if (free == nullptr) {
+        unit_.observer.unmodelled(name_, "more user queues than rings");
         return;
     }
-    unit_.observer.unmodelled(name_, "more user queues than rings");
+    Ring& ring = *free;
+    const auto mqd = [&](std::uint32_t dword) {
+        return unit_.memory.read32(0, queue.mqd + 4ULL * dword);
+    };
+    for (std::uint32_t i = 0; i < mqd_linear_dwords; ++i)
+        unit_.registers.set(ring.base + i, mqd(i));
+    const std::uint32_t control = reg(ring, layout::SDMA_GFX_RB_CNTL);
+    set_reg(ring, layout::SDMA_GFX_RB_CNTL, (control & ~(15U << 24)) | queue.vmid << 24 | 1U);
+    set_reg(ring, layout::SDMA_GFX_DOORBELL, doorbell_enable);
+    set_reg(ring, layout::SDMA_GFX_DOORBELL_OFFSET, queue.doorbell << 2);
+    ring.mqd = queue.mqd;
+    ring.faulted = false;
+    // Doorbells of a queue that was off the hardware went nowhere: memory has its pointer.
+    if (queue.wptr_address != 0) {
+        const std::uint64_t write = unit_.memory.read64(queue.vmid, queue.wptr_address);
+        set_reg(ring, layout::SDMA_GFX_RB_WPTR, low_half(write));
+        set_reg(ring, layout::SDMA_GFX_RB_WPTR_HI, high_half(write));
+    }
+    if ((mqd(mqd_midcmd_control) & midcmd_valid) != 0)
+        ring.done = join(mqd(mqd_midcmd_data), mqd(mqd_midcmd_data + 1));
+    trace(fmt::format("map user queue {:#x} vmid {} at {:#x} + {:#x}", queue.doorbell, queue.vmid,
+                      read_pointer(ring), ring.done));
+    run_ring(ring);
 }
 
 bool SdmaEngine::unmap_user_queues(
@@ -311,7 +339,7 @@ bool SdmaEngine::unmap_user_queues(
         store(mqd_midcmd_control, done != 0 ? midcmd_valid : 0);
         trace(fmt::format("unmap user queue {:#x} at {:#x} + {:#x}", doorbell_of(ring),
                           read_pointer(ring), done));
-        set_reg(ring, layout::SDMA_GFX_RB_CNTL, reg(ring, layout::SDMA_GFX_RB_CNTL) & ~1U);
+        // RB_ENABLE stays: without its doorbell the ring is off.
         set_reg(ring, layout::SDMA_GFX_DOORBELL, 0);
         ring.mqd = 0;
         unit_.observer.count("sdma_queue_unmaps", 1);

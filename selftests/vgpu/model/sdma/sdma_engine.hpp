@@ -87,6 +87,7 @@ private:
         std::size_t dwords = 0; // when done
     };
 
+    void set_power_on_values();
     std::uint32_t reg(const Ring& ring, std::uint32_t gfx_register) const;
     void set_reg(const Ring& ring, std::uint32_t gfx_register, std::uint32_t value);
     std::uint64_t read_pointer(const Ring& ring) const;
@@ -97,6 +98,7 @@ private:
     bool idle(const Ring& ring) const;
     bool stuck(const Ring& ring);
     void write_control(Ring& ring, std::uint32_t value);
+    Ring* free_user_ring();
     bool run_ring(Ring& ring);
     bool run_buffer(Ring& ring);
     void fetch(Ring& ring);
@@ -131,6 +133,7 @@ private:
     unsigned instance_; // tells the AID
     std::string name_;
     std::array<Ring, 1 + user_rings> rings_{};
+    unsigned next_user_ring_ = 0; // that the CP takes if it is free
 };
 
 // Of the packets that are executed; the others are reported when met.
