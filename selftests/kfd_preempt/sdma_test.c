@@ -233,15 +233,6 @@ FIXTURE(sdma_engines)
 	uint32_t engines;
 };
 
-/* Without HWS there are no queues by engine, but KFD gives the first ones the engines in turn. */
-static int create_on(struct kfd_device *dev, uint32_t engine, struct sdma_queue *queue)
-{
-	if (!driver_has_no_hws(dev->kfd_fd))
-		return sdma_queue_create_on(dev, engine, queue);
-	return engine < dev->num_sdma_pcie ? sdma_queue_create(dev, queue) :
-					     sdma_queue_create_xgmi(dev, queue);
-}
-
 FIXTURE_SETUP(sdma_engines)
 {
 	uint32_t i;
@@ -260,7 +251,7 @@ FIXTURE_SETUP(sdma_engines)
 					      &self->vram[i]));
 		ASSERT_EQ(0, kfd_buffer_alloc(&self->dev, KFD_IN_SYSTEM, ENGINE_BYTES,
 					      &self->back[i]));
-		ASSERT_EQ(0, create_on(&self->dev, i, &self->queue[i]));
+		ASSERT_EQ(0, sdma_queue_create_on(&self->dev, i, &self->queue[i]));
 	}
 }
 

@@ -98,9 +98,8 @@ static void read_node(const char *node, struct kfd_device *dev)
 		waves = engines * WAVES_PER_ENGINE;
 
 	dev->num_xcc = (uint32_t)xccs;
-	dev->num_sdma_pcie = (uint32_t)read_property(node, "num_sdma_engines");
-	dev->num_sdma = dev->num_sdma_pcie +
-			(uint32_t)read_property(node, "num_sdma_xgmi_engines");
+	dev->num_sdma = (uint32_t)(read_property(node, "num_sdma_engines") +
+				   read_property(node, "num_sdma_xgmi_engines"));
 	dev->gfx_target_version = (uint32_t)read_property(node, "gfx_target_version");
 	dev->render_minor = (uint32_t)read_property(node, "drm_render_minor");
 	dev->cwsr_bytes = (uint32_t)read_property(node, "cwsr_size");

@@ -16,7 +16,6 @@ struct kfd_device {
 	uint32_t render_minor;
 	uint32_t num_xcc;
 	uint32_t num_sdma;		/* engines: those for PCIe, then those for XGMI */
-	uint32_t num_sdma_pcie;
 	uint32_t cwsr_bytes;
 	uint32_t ctl_stack_bytes;
 	uint32_t cwsr_debug_bytes;

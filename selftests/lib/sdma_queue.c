@@ -74,11 +74,6 @@ int sdma_queue_create(struct kfd_device *dev, struct sdma_queue *queue)
 	return create(dev, KFD_IOC_QUEUE_TYPE_SDMA, 0, queue);
 }
 
-int sdma_queue_create_xgmi(struct kfd_device *dev, struct sdma_queue *queue)
-{
-	return create(dev, KFD_IOC_QUEUE_TYPE_SDMA_XGMI, 0, queue);
-}
-
 int sdma_queue_create_on(struct kfd_device *dev, uint32_t engine, struct sdma_queue *queue)
 {
 	return create(dev, KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID, engine, queue);

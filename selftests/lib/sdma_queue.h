@@ -19,9 +19,7 @@ struct sdma_queue {
 
 /* KFD chooses the engine, of those for PCIe. */
 int sdma_queue_create(struct kfd_device *dev, struct sdma_queue *queue);
-/* Of those for XGMI. */
-int sdma_queue_create_xgmi(struct kfd_device *dev, struct sdma_queue *queue);
-/* HWS only: without it the stock driver makes a broken queue, and an oops of its destruction. */
+/* Without HWS the stock driver makes a broken queue of it, and an oops of its destruction. */
 int sdma_queue_create_on(struct kfd_device *dev, uint32_t engine, struct sdma_queue *queue);
 int sdma_queue_destroy(struct sdma_queue *queue);
 
