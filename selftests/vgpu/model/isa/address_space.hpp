@@ -18,7 +18,7 @@ public:
 
     // Without caching the memory sees each access, as it is.
     explicit AddressSpace(Memory& memory, Caching caching = Caching::on)
-        : memory_(memory), caching_(caching) {}
+        : memory_(memory), uncached_(caching == Caching::off ? ~0ULL : 0) {}
 
     // Host address of [va, va + bytes), which must stay inside one page, or nullptr after a fault.
     std::byte* at(unsigned vmid, std::uint64_t va, std::size_t bytes, Access access) {
@@ -84,10 +84,7 @@ public:
                 if (host == nullptr) {
                     return nullptr;
                 }
-                if (space_.caching_ == Caching::off) {
-                    return host;
-                }
-                page_ = va / page_bytes;
+                page_ = va / page_bytes | space_.uncached_;
                 base_ = host - va % page_bytes;
             }
             return base_ + va % page_bytes;
@@ -171,14 +168,14 @@ private:
             return entry.host + va % page_bytes;
         }
         std::byte* host = memory_.translate(vmid, va, bytes, access);
-        if (host != nullptr && caching_ == Caching::on) {
-            entry = {tag, host - va % page_bytes};
+        if (host != nullptr) {
+            entry = {tag | uncached_, host - va % page_bytes};
         }
         return host;
     }
 
     Memory& memory_;
-    Caching caching_;
+    std::uint64_t uncached_; // makes the key of a cached page one that no address has
     std::uint64_t epoch_ = 0;
     std::array<CachedPage, cached_pages> cache_{};
 };

@@ -28,7 +28,8 @@ template <GwsOperation operation, bool has_value> void sync(Execution& e) {
         }
         value = (*lanes)[static_cast<unsigned>(std::countr_zero(e.wave.exec))];
     }
-    e.gws = {operation, ((e.wave.m0 >> 16) + i.offset0) & resource_mask, value};
+    const std::uint32_t resource = ((e.wave.m0 >> 16) + i.offset0) & resource_mask;
+    e.gws = {value, static_cast<std::uint16_t>(resource), operation};
     e.outcome = Outcome::gws;
 }
 

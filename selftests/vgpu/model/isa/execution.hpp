@@ -27,12 +27,13 @@ enum class Outcome : std::uint8_t {
 };
 
 // ds_gws_*: semaphores have P (wait), V (signal) and BR (signal `value` times).
-enum class GwsOperation : std::uint8_t { init, barrier, wait, signal, signal_many, release_all };
+enum class GwsOperation : std::uint16_t { init, barrier, wait, signal, signal_many, release_all };
 
+// Small, because each instruction clears it.
 struct GwsRequest {
-    GwsOperation operation = GwsOperation::init;
-    std::uint32_t resource = 0; // from the first one of the VMID
     std::uint32_t value = 0;    // of the first active lane, for those that have one
+    std::uint16_t resource = 0; // from the first one of the VMID
+    GwsOperation operation = GwsOperation::init;
 };
 
 struct SwizzledSources;
@@ -56,8 +57,8 @@ public:
 
     Outcome outcome = Outcome::next;
     std::uint32_t trap_id = 0;
-    GwsRequest gws;
     std::uint64_t fault_va = 0;
+    GwsRequest gws;
     bool aperture_violation = false; // no translation failed: the address leads nowhere
     const char* problem = "";        // why `illegal`
 

@@ -51,13 +51,14 @@ std::uint64_t ShaderArray::State::run(std::uint64_t budget) {
             continue;
         }
         waiting = 0;
+        const bool watched = watched_memory.watches(wave.state.vmid);
         // act() may have taken the wave, or any other, off the array: look it up again each time.
         bool goes_on = true;
         while (goes_on && executed < budget && slice_left > 0) {
             --slice_left;
             ++executed;
             ++clock;
-            goes_on = step(wave);
+            goes_on = watched ? step<true>(wave) : step<false>(wave);
         }
     }
     return executed;
@@ -119,23 +120,20 @@ void ShaderArray::State::enter_save(Wave& wave) {
 
 // A wave is asked to save between two instructions, wherever it waits. TRAPSTS.SAVECTX stays
 // pending while the trap handler runs, which includes its restore routine.
-bool ShaderArray::State::step(Wave& wave) {
+template <bool watched> bool ShaderArray::State::step(Wave& wave) {
     isa::WaveState& state = wave.state;
     if ((state.trapsts & (isa::trapsts::savectx | isa::trapsts::addr_watch)) != 0) [[unlikely]] {
         enter_handler(wave);
     }
     wave.handler_instructions += wave.in_save ? 1 : 0;
-    if (watched_memory.watches(state.vmid)) [[unlikely]] {
-        return step_watched(wave);
+    Execution e(state, watched ? watched_space : space, clock, config.reference_clock);
+    if constexpr (watched) {
+        watched_memory.begin_instruction();
     }
-    Execution e(state, space, clock, config.reference_clock);
     isa::step(e);
-    return goes_on(wave, e);
-}
-
-// Behind the instruction. False when the wave's turn is over.
-bool ShaderArray::State::goes_on(Wave& wave, Execution& e) {
-    const isa::WaveState& state = wave.state;
+    if constexpr (watched) {
+        note_watch_hits(wave, e);
+    }
     if (e.outcome == Outcome::next) [[likely]] {
         if (wave.restoring && !state.priv) {
             wave.restoring = false;

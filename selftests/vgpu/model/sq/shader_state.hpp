@@ -88,9 +88,8 @@ struct ShaderArray::State {
     void enter_save(sq::Wave& wave);
     bool runnable(const sq::Wave& wave) const;
     bool wants_to_save(const sq::Wave& wave) const;
-    // False when the wave's turn is over.
-    bool step(sq::Wave& wave);
-    bool goes_on(sq::Wave& wave, isa::Execution& e);
+    // False when the wave's turn is over. A watch is compared with what the wave accesses.
+    template <bool watched> bool step(sq::Wave& wave);
     bool act(sq::Wave& wave, isa::Execution& e);
     bool arrive_at_barrier(sq::Wave& wave);
     void release_barrier(sq::Workgroup& group);
@@ -107,7 +106,7 @@ struct ShaderArray::State {
     bool deliver_failures();
 
     // watched_waves.cpp
-    bool step_watched(sq::Wave& wave);
+    void note_watch_hits(sq::Wave& wave, const isa::Execution& e);
     bool wants_to_trap(const sq::Wave& wave) const;
     void enter_handler(sq::Wave& wave);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Waves whose memory a debugger watches.
-#include "model/isa/interpreter.hpp"
 #include "model/sq/shader_state.hpp"
 
 namespace vgpu {
@@ -11,16 +10,12 @@ using sq::Wave;
 // A hit is noted in TRAPSTS once the instruction is done, whether or not the wave traps on it, and
 // for the trap handler's own accesses, too. Hardware may execute a few instructions more before the
 // wave knows.
-bool ShaderArray::State::step_watched(Wave& wave) {
-    Execution e(wave.state, watched_space, clock, config.reference_clock);
-    watched_memory.begin_instruction();
-    isa::step(e);
+void ShaderArray::State::note_watch_hits(Wave& wave, const Execution& e) {
     const std::uint32_t hits = e.failed() ? 0 : watched_memory.hits();
     if (hits != 0) {
         wave.state.trapsts |= hits;
         observer.count("sq.watch_hits", 1);
     }
-    return goes_on(wave, e);
 }
 
 // MODE.EXCP_EN has one bit for all watches. As long as TRAPSTS has a hit a wave that leaves the
