@@ -90,7 +90,7 @@ void reactions(const Options& options, Run& run) {
         "priority is told to stop; one a sample, 1 ms of rest before each";
     Figure median{"reaction_p50", "us", Kind::measured, method, Statistic::p50, 10};
     Queue low(0), high(1);
-    const auto scheduler = sched::Scheduler::make(sched::highest_priority_first);
+    const auto scheduler = sched::Scheduler::make(sched::HighestPriorityFirst{});
     scheduler->add(low.xqueue, 0);
     scheduler->add(high.xqueue, 0);
     low.begin();

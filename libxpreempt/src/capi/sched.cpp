@@ -18,20 +18,21 @@ struct ProgramPolicy {
     xp_policy_fn policy;
     void* argument;
 
-    sched::Time operator()(std::span<const sched::QueueView> queues, sched::Time now,
+    sched::Time operator()(const sched::Snapshot& snapshot,
+                           std::span<const sched::SourceName> names,
                            std::span<sched::Verdict> verdicts) const {
         std::vector<xp_sched_source> sources;
-        sources.reserve(queues.size());
-        for (const sched::QueueView& view : queues)
-            sources.push_back({{view.xqueue},
-                               view.stream,
-                               view.device,
-                               view.priority,
-                               view.ready ? 1U : 0U,
-                               view.held ? 1U : 0U,
+        sources.reserve(names.size());
+        for (std::size_t i = 0; i < names.size(); ++i)
+            sources.push_back({{names[i].xqueue},
+                               names[i].stream,
+                               names[i].device,
+                               snapshot.jobs[i].priority,
+                               snapshot.jobs[i].schedulable() ? 1U : 0U,
+                               snapshot.jobs[i].held ? 1U : 0U,
                                {}});
-        std::vector<std::uint8_t> suspend(queues.size(), 0);
-        const auto since_boot = std::chrono::nanoseconds(now.time_since_epoch());
+        std::vector<std::uint8_t> suspend(names.size(), 0);
+        const auto since_boot = std::chrono::nanoseconds(snapshot.now.time_since_epoch());
         std::uint64_t next = UINT64_MAX;
         try {
             next = policy(sources.data(), sources.size(),
@@ -41,7 +42,7 @@ struct ProgramPolicy {
             std::ranges::fill(suspend, std::uint8_t{0});
         }
         for (std::size_t i = 0; i < verdicts.size(); ++i)
-            verdicts[i] = suspend[i] != 0 ? sched::Verdict::suspend : sched::Verdict::run;
+            verdicts[i] = suspend[i] != 0 ? sched::Verdict::hold : sched::Verdict::run;
         constexpr auto most = std::chrono::nanoseconds::max().count();
         return next >= static_cast<std::uint64_t>(most)
                    ? sched::at_next_event
@@ -103,7 +104,7 @@ int xp_sched_start(uint32_t policy) {
         if (policy != XP_POLICY_HIGHEST_PRIORITY_FIRST)
             return fail(EOPNOTSUPP, Op::configure);
         library.release_at_exit();
-        return library.scheduling.start(sched::highest_priority_first, policy);
+        return library.scheduling.start(sched::by(sched::HighestPriorityFirst{}), policy);
     });
 }
 

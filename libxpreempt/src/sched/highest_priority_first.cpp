@@ -1,23 +1,33 @@
 // SPDX-License-Identifier: MIT
-// The highest priority of each device runs.
-#include "sched/policy.hpp"
+// From the highest priority down; nodes are bits.
+#include "sched/highest_priority_first.hpp"
 
-#include <algorithm>
-#include <limits>
+#include <tuple>
 
 namespace xpreempt::sched {
 
-Time highest_priority_first(std::span<const QueueView> queues, Time, std::span<Verdict> verdicts) {
-    for (std::size_t begin = 0; begin < queues.size();) {
-        std::size_t end = begin;
-        std::int32_t highest = std::numeric_limits<std::int32_t>::min();
-        for (; end < queues.size() && queues[end].device == queues[begin].device; ++end)
-            if (queues[end].ready)
-                highest = std::max(highest, queues[end].priority);
-        for (; begin < end; ++begin)
-            verdicts[begin] = queues[begin].ready && queues[begin].priority < highest
-                                  ? Verdict::suspend
-                                  : Verdict::run;
+Time HighestPriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
+    const auto jobs = snapshot.jobs;
+    const auto order = seats_.sequence();
+    for (std::uint32_t rank = 0; rank < order.size(); ++rank)
+        order[rank] = seats_.index(rank);
+    std::ranges::sort(order, [&](std::uint32_t left, std::uint32_t right) {
+        return std::tuple(-jobs[left].priority, jobs[left].id) <
+               std::tuple(-jobs[right].priority, jobs[right].id);
+    });
+    std::uint64_t above = 0, level = 0; // nodes on which a higher, an equal priority runs
+    std::int32_t priority = 0;
+    for (const std::uint32_t i : order) {
+        verdicts[i] = Verdict::run;
+        if (!jobs[i].schedulable())
+            continue;
+        if (jobs[i].priority != priority)
+            above |= level;
+        priority = jobs[i].priority;
+        if ((jobs[i].nodes & above) != 0)
+            verdicts[i] = Verdict::hold;
+        else
+            level |= jobs[i].nodes;
     }
     return at_next_event;
 }

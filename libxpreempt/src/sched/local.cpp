@@ -7,12 +7,12 @@
 
 namespace xpreempt::sched {
 
-Result<void> LocalScheduling::start(Policy policy, std::uint32_t kind) {
+Result<void> LocalScheduling::start(Decide decide, std::uint32_t kind) {
     const std::lock_guard lifecycle(lifecycle_mutex_);
     std::unique_lock lock(mutex_);
     if (scheduler_)
         return fail(EALREADY, Op::configure);
-    scheduler_ = Scheduler::make(std::move(policy), &together_);
+    scheduler_ = Scheduler::make(std::move(decide), &together_);
     kind_ = kind;
     for (const Known& known : known_)
         if (const auto source = known.source.lock())

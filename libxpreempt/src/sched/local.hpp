@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "sched/policy.hpp"
 #include "sched/scheduler.hpp"
 
 #include <cstdint>
@@ -20,7 +19,7 @@ public:
     explicit LocalScheduling(xqueue::Together& together) : together_(together) {}
 
     // kind: returned by kind(), means nothing here. EALREADY: one runs.
-    Result<void> start(Policy policy, std::uint32_t kind);
+    Result<void> start(Decide decide, std::uint32_t kind);
     Result<void> stop(); // ENOENT
 
     void created(const std::shared_ptr<Source>& source, const SourceName& name);

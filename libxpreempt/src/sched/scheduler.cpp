@@ -28,8 +28,15 @@ thread_local const Scheduler* acting_here = nullptr;
 
 } // namespace
 
-Scheduler::Scheduler(Policy policy, xqueue::Together* together)
-    : policy_(std::move(policy)), together_(together), thread_([this] { work(); }) {
+Decide by(Policy policy) {
+    return [policy = std::move(policy)](const Snapshot& snapshot, std::span<const SourceName>,
+                                        std::span<Verdict> verdicts) mutable {
+        return sched::decide(policy, snapshot, verdicts);
+    };
+}
+
+Scheduler::Scheduler(Decide decide, xqueue::Together* together)
+    : decide_(std::move(decide)), together_(together), thread_([this] { work(); }) {
     pthread_setname_np(thread_.native_handle(), "xpreempt-sched");
 }
 
@@ -59,7 +66,9 @@ void Scheduler::add(const std::shared_ptr<Source>& source, const SourceName& nam
             return;
         const auto behind = std::ranges::upper_bound(
             entries_, name.device, {}, [](const Entry& entry) { return entry.name.device; });
-        entries_.insert(behind, Entry{source, name});
+        const auto entry = entries_.insert(behind, Entry{source, name, {}});
+        entry->job.id = ++last_id_;
+        entry->job.nodes = node_of(name.device);
         source->observe(shared_from_this());
     }
     note(false); // it may have work already
@@ -133,29 +142,53 @@ void Scheduler::call_again(Time now, Time when) {
         noted_.notify_one();
 }
 
+// A bit for each device. More devices than bits share the last one.
+std::uint64_t Scheduler::node_of(std::uint32_t device) {
+    auto found = std::ranges::find(devices_, device);
+    if (found == devices_.end() && devices_.size() < max_nodes)
+        found = devices_.insert(found, device);
+    const auto node = std::min<std::ptrdiff_t>(found - devices_.begin(), max_nodes - 1);
+    return std::uint64_t{1} << node;
+}
+
+void Scheduler::look_at(Entry& entry, Time now) {
+    const std::uint32_t ours = entry.suspended || entry.acting ? 1 : 0;
+    JobView& job = entry.job;
+    const bool ready = entry.source->has_work();
+    if (ready && !job.ready) {
+        job.ready_since = now;
+        ++job.ready_edges;
+    }
+    job.ready = ready;
+    job.priority = entry.source->priority();
+    job.held = entry.suspended;
+    job.held_by_others = entry.source->holds() > ours;
+}
+
 // What is to be suspended comes first, so that nothing runs beside what is resumed.
 Scheduler::Actions Scheduler::decide() {
     const std::lock_guard lock(sources_mutex_);
     Actions actions;
     if (stopped_)
         return actions;
-    std::vector<QueueView> views;
-    views.reserve(entries_.size());
-    for (const Entry& entry : entries_) {
-        const std::uint32_t ours = entry.suspended || entry.acting ? 1 : 0;
-        views.push_back({entry.name.device, entry.source->priority(),
-                         entry.source->holds() <= ours && entry.source->has_work(), entry.suspended,
-                         entry.name.xqueue, entry.name.stream});
-    }
-    std::vector<Verdict> verdicts(views.size(), Verdict::run);
+    std::vector<JobView> jobs;
+    std::vector<SourceName> names;
+    jobs.reserve(entries_.size());
+    names.reserve(entries_.size());
     const Time now = Clock::now();
-    call_again(now, policy_(views, now, verdicts));
+    for (Entry& entry : entries_) {
+        look_at(entry, now);
+        jobs.push_back(entry.job);
+        names.push_back(entry.name);
+    }
+    std::vector<Verdict> verdicts(jobs.size(), Verdict::run);
+    call_again(now, decide_({now, jobs}, names, verdicts));
     ++statistics_.decisions;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
         Entry& entry = entries_[i];
         entry.wanted = verdicts[i];
         entry.skipped |= entry.acting;
-        if (!entry.acting && (verdicts[i] == Verdict::suspend) != entry.suspended)
+        if (!entry.acting && (verdicts[i] == Verdict::hold) != entry.suspended)
             actions.push_back({entry.source.get(), verdicts[i]});
     }
     std::ranges::stable_sort(actions, std::ranges::greater{}, &Action::verdict);
@@ -169,7 +202,7 @@ bool Scheduler::let_go(Entry& entry) {
 }
 
 Scheduler::Outcome Scheduler::act(const Action& action, Patience patience) {
-    const bool suspend = action.verdict == Verdict::suspend;
+    const bool suspend = action.verdict == Verdict::hold;
     Lock lock(sources_mutex_);
     Entry* entry = find(action.source);
     if (entry == nullptr || entry->acting || entry->wanted != action.verdict ||

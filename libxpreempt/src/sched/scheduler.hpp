@@ -9,6 +9,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -41,6 +42,13 @@ struct SourceName {
     void* stream;
 };
 
+// Makes the decisions of a scheduler: a Policy, or a function of the program. `names` has one name
+// for each job, and names of one device are neighbours. Every verdict is Verdict::run before the
+// call. Called by one thread at a time.
+using Decide = std::function<Time(const Snapshot& snapshot, std::span<const SourceName> names,
+                                  std::span<Verdict> verdicts)>;
+[[nodiscard]] Decide by(Policy policy);
+
 // Thread-safe. Its suspends are its own: those of others come on top and are left alone.
 //
 // Whoever brings the news decides and acts at once, in react(), without waiting for anybody. What
@@ -54,8 +62,11 @@ struct SourceName {
 class Scheduler final : public xqueue::Observer, public std::enable_shared_from_this<Scheduler> {
 public:
     // together: by which several sources change at once; null: one by one. It must outlive this.
+    static std::shared_ptr<Scheduler> make(Decide decide, xqueue::Together* together = nullptr) {
+        return std::shared_ptr<Scheduler>(new Scheduler(std::move(decide), together));
+    }
     static std::shared_ptr<Scheduler> make(Policy policy, xqueue::Together* together = nullptr) {
-        return std::shared_ptr<Scheduler>(new Scheduler(std::move(policy), together));
+        return make(by(std::move(policy)), together);
     }
     ~Scheduler() { stop(); }
     Scheduler(const Scheduler&) = delete;
@@ -90,6 +101,7 @@ private:
     struct Entry {
         std::shared_ptr<Source> source;
         SourceName name;
+        JobView job;                   // as of the last decision
         Verdict wanted = Verdict::run; // by the last decision
         bool suspended = false;        // by us
         bool acting = false;           // somebody is in its stop() or start()
@@ -111,11 +123,13 @@ private:
     using Actions = std::vector<Action>;
     using Part = std::span<const Action>;
 
-    Scheduler(Policy policy, xqueue::Together* together);
+    Scheduler(Decide decide, xqueue::Together* together);
     void work();
     void call_again(Time now, Time when);
     bool await_news(Lock& lock, Time attempt);
     Actions decide();
+    static void look_at(Entry& entry, Time now);
+    std::uint64_t node_of(std::uint32_t device);
     Outcome act(const Action& action, Patience patience);
     Entry* find(const Source* source);
     static bool let_go(Entry& entry);
@@ -126,12 +140,14 @@ private:
     Outcome react_at_once(Time event);
     void outlast_all();
 
-    const Policy policy_;
+    const Decide decide_;
     xqueue::Together* const together_;
 
     mutable std::mutex sources_mutex_;
     std::condition_variable acted_;
-    std::vector<Entry> entries_; // sorted by device
+    std::vector<Entry> entries_;         // sorted by device
+    std::vector<std::uint32_t> devices_; // by number of the node
+    std::uint64_t last_id_ = 0;
     bool stopped_ = false;
     Statistics statistics_;
 

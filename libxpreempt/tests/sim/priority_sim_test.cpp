@@ -14,8 +14,9 @@
 
 namespace {
 
-using xpreempt::sched::highest_priority_first;
-using xpreempt::sched::QueueView;
+using xpreempt::sched::HighestPriorityFirst;
+using xpreempt::sched::JobView;
+using xpreempt::sched::Policy;
 using xpreempt::sched::Time;
 using xpreempt::sched::Verdict;
 
@@ -29,9 +30,19 @@ struct Queue {
     bool outranked = false;
 };
 
-std::vector<Verdict> decide(const std::vector<QueueView>& views) {
+JobView view(std::uint64_t id, std::uint32_t device, std::int32_t priority, bool ready) {
+    JobView job;
+    job.id = id;
+    job.nodes = std::uint64_t{1} << device;
+    job.priority = priority;
+    job.ready = ready;
+    return job;
+}
+
+std::vector<Verdict> decide(const std::vector<JobView>& views) {
     std::vector<Verdict> verdicts(views.size(), Verdict::run);
-    highest_priority_first(views, Time{}, verdicts);
+    Policy policy = HighestPriorityFirst{};
+    (void)xpreempt::sched::decide(policy, {Time{}, views}, verdicts);
     return verdicts;
 }
 
@@ -80,36 +91,36 @@ private:
         queue.left += work;
         queue.submitted += work;
     }
-    [[nodiscard]] std::vector<QueueView> views() const {
-        std::vector<QueueView> all;
+    [[nodiscard]] std::vector<JobView> views() const {
+        std::vector<JobView> all;
         for (const Queue& queue : queues_)
-            all.push_back({queue.device, queue.priority, queue.left > 0});
+            all.push_back(view(all.size() + 1, queue.device, queue.priority, queue.left > 0));
         return all;
     }
     void check() {
         const auto all = views();
         verdicts_ = decide(all);
         EXPECT_EQ(verdicts_, decide(all)); // nothing remembered
-        std::map<std::uint32_t, std::int32_t> highest;
-        for (const QueueView& view : all)
+        std::map<std::uint64_t, std::int32_t> highest;
+        for (const JobView& view : all)
             if (view.ready)
-                highest[view.device] = highest.count(view.device) != 0
-                                           ? std::max(highest[view.device], view.priority)
-                                           : view.priority;
+                highest[view.nodes] = highest.count(view.nodes) != 0
+                                          ? std::max(highest[view.nodes], view.priority)
+                                          : view.priority;
         for (std::size_t i = 0; i < all.size(); ++i) {
             if (all[i].ready) {
-                const bool top = all[i].priority == highest[all[i].device];
+                const bool top = all[i].priority == highest[all[i].nodes];
                 EXPECT_EQ(top, verdicts_[i] == Verdict::run);
                 queues_[i].outranked |= !top;
             } else {
                 EXPECT_EQ(Verdict::run, verdicts_[i]) << "an idle one is stopped";
             }
             // What other devices do changes nothing here.
-            std::vector<QueueView> alone;
-            for (const QueueView& view : all)
-                if (view.device == all[i].device)
+            std::vector<JobView> alone;
+            for (const JobView& view : all)
+                if (view.nodes == all[i].nodes)
                     alone.push_back(view);
-            const auto first = std::ranges::find(all, all[i].device, &QueueView::device);
+            const auto first = std::ranges::find(all, all[i].nodes, &JobView::nodes);
             EXPECT_EQ(verdicts_[i],
                       decide(alone)[i - static_cast<std::size_t>(first - all.begin())]);
         }
@@ -121,7 +132,7 @@ private:
             bool completed = false;
             for (std::size_t i = 0; i < queues_.size(); ++i) {
                 Queue& queue = queues_[i];
-                if (queue.left == 0 || verdicts_[i] == Verdict::suspend || --queue.left > 0)
+                if (queue.left == 0 || verdicts_[i] == Verdict::hold || --queue.left > 0)
                     continue;
                 completed = true;
                 if (!queue.outranked) {
@@ -162,10 +173,10 @@ TEST(PrioritySimulation, the_highest_of_each_device_runs_and_everything_ends) {
 
 TEST(PrioritySimulation, a_high_priority_takes_exactly_its_own_time) {
     // The low one works all along; the high one comes and goes.
-    std::vector<QueueView> views{{0, 0, true}, {0, 5, false}, {1, -7, true}};
+    std::vector<JobView> views{view(1, 0, 0, true), view(2, 0, 5, false), view(3, 1, -7, true)};
     EXPECT_EQ((std::vector{Verdict::run, Verdict::run, Verdict::run}), decide(views));
     views[1].ready = true;
-    EXPECT_EQ((std::vector{Verdict::suspend, Verdict::run, Verdict::run}), decide(views));
+    EXPECT_EQ((std::vector{Verdict::hold, Verdict::run, Verdict::run}), decide(views));
     views[1].ready = false;
     EXPECT_EQ((std::vector{Verdict::run, Verdict::run, Verdict::run}), decide(views));
 }

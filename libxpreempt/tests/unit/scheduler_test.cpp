@@ -19,9 +19,10 @@ namespace {
 using test::FakeHardware;
 using test::FakeHwQueue;
 using test::until;
-using xpreempt::sched::highest_priority_first;
-using xpreempt::sched::QueueView;
+using xpreempt::sched::HighestPriorityFirst;
 using xpreempt::sched::Scheduler;
+using xpreempt::sched::Snapshot;
+using xpreempt::sched::SourceName;
 using xpreempt::sched::Time;
 using xpreempt::sched::Verdict;
 using xpreempt::xqueue::Command;
@@ -71,7 +72,7 @@ public:
     Scheduler* operator->() const { return scheduler_.get(); }
 
 private:
-    std::shared_ptr<Scheduler> scheduler_ = Scheduler::make(highest_priority_first);
+    std::shared_ptr<Scheduler> scheduler_ = Scheduler::make(HighestPriorityFirst{});
 };
 
 // A low queue that was stopped because of the work of a high one.
@@ -115,11 +116,11 @@ TEST(SchedulerTest, a_policy_is_called_again_at_the_time_that_it_returns) {
     Queue one(0), other(0);
     std::atomic<int> turns{0};
     const auto scheduler = Scheduler::make(
-        [&](std::span<const QueueView> queues, Time now, std::span<Verdict> verdicts) {
+        [&](const Snapshot& snapshot, std::span<const SourceName>, std::span<Verdict> verdicts) {
             const int turn = ++turns;
-            if (queues.size() == 2)
-                verdicts[static_cast<std::size_t>(turn % 2)] = Verdict::suspend;
-            return now + 1ms;
+            if (snapshot.jobs.size() == 2)
+                verdicts[static_cast<std::size_t>(turn % 2)] = Verdict::hold;
+            return snapshot.now + 1ms;
         });
     scheduler->add(one.xqueue, 0);
     scheduler->add(other.xqueue, 0);
@@ -137,7 +138,7 @@ TEST(SchedulerTest, a_time_that_has_passed_does_not_keep_the_thread_busy) {
     Queue one(0);
     std::atomic<unsigned> calls{0};
     const auto scheduler =
-        Scheduler::make([&](std::span<const QueueView>, Time, std::span<Verdict>) {
+        Scheduler::make([&](const Snapshot&, std::span<const SourceName>, std::span<Verdict>) {
             ++calls;
             return Time{};
         });
@@ -154,10 +155,10 @@ TEST(SchedulerTest, an_earlier_time_counts_that_another_thread_brings) {
     Queue one(0);
     std::atomic<bool> soon{false};
     std::atomic<int> calls{0};
-    const auto scheduler =
-        Scheduler::make([&](std::span<const QueueView>, Time now, std::span<Verdict>) {
+    const auto scheduler = Scheduler::make(
+        [&](const Snapshot& snapshot, std::span<const SourceName>, std::span<Verdict>) {
             ++calls;
-            return soon ? now + 1ms : now + 1h;
+            return soon ? snapshot.now + 1ms : snapshot.now + 1h;
         });
     scheduler->add(one.xqueue, 0);
     until([&] { return calls > 0; });

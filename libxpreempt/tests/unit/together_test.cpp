@@ -145,7 +145,7 @@ protected:
     Holds holds{driver};
     KfdTogether together{mapping, holds};
     std::shared_ptr<sched::Scheduler> scheduler =
-        sched::Scheduler::make(sched::highest_priority_first, &together);
+        sched::Scheduler::make(sched::HighestPriorityFirst{}, &together);
     std::vector<std::shared_ptr<Stream>> streams;
 };
 

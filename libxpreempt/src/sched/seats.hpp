@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// State of a policy for each job, in the order of job ids.
+#pragma once
+
+#include "sched/snapshot.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace xpreempt::sched {
+
+// Sized by admit() when jobs come and go, which is the only place that allocates. The rank of a job
+// is its place among the ids: a policy that visits jobs by rank does not depend on the order of the
+// snapshot, and ties go to the lower id.
+template <class State> class Seats {
+public:
+    struct Seat {
+        std::uint64_t id = 0;
+        State state{};
+        bool operator==(const Seat&) const = default;
+    };
+
+    // Keeps the state of jobs that stay; a new job gets State{}.
+    void admit(std::span<const JobView> jobs) {
+        std::vector<Seat> seats;
+        seats.reserve(jobs.size());
+        for (const JobView& job : jobs)
+            seats.push_back({job.id, {}});
+        std::ranges::sort(seats, {}, &Seat::id);
+        for (auto old = seats_.begin(); Seat & seat : seats) {
+            while (old != seats_.end() && old->id < seat.id)
+                ++old;
+            if (old != seats_.end() && old->id == seat.id)
+                seat.state = old->state;
+        }
+        seats_ = std::move(seats);
+        by_rank_.resize(jobs.size());
+        sequence_.resize(jobs.size());
+    }
+
+    // To be called first in each decision. False: admit() was not called for these jobs.
+    [[nodiscard]] bool matches(std::span<const JobView> jobs) {
+        if (jobs.size() != seats_.size())
+            return false;
+        for (std::uint32_t i = 0; i < jobs.size(); ++i)
+            by_rank_[i] = i;
+        const auto id = [&](std::uint32_t i) { return jobs[i].id; };
+        if (!std::ranges::is_sorted(by_rank_, {}, id))
+            std::ranges::sort(by_rank_, {}, id);
+        for (std::size_t rank = 0; rank < seats_.size(); ++rank)
+            if (seats_[rank].id != jobs[by_rank_[rank]].id)
+                return false;
+        return true;
+    }
+
+    [[nodiscard]] std::size_t size() const { return seats_.size(); }
+    [[nodiscard]] std::uint32_t index(std::size_t rank) const { return by_rank_[rank]; }
+    [[nodiscard]] State& operator[](std::size_t rank) { return seats_[rank].state; }
+    [[nodiscard]] const State& operator[](std::size_t rank) const { return seats_[rank].state; }
+
+    // Room for ranks in another order, one for each job. Its content is not kept.
+    [[nodiscard]] std::span<std::uint32_t> sequence() { return sequence_; }
+
+    bool operator==(const Seats& other) const { return seats_ == other.seats_; }
+
+private:
+    std::vector<Seat> seats_;            // by id
+    std::vector<std::uint32_t> by_rank_; // index into the snapshot, by id
+    std::vector<std::uint32_t> sequence_;
+};
+
+} // namespace xpreempt::sched

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Input and output of a scheduling decision: jobs, the time, one verdict a job.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+
+namespace xpreempt::sched {
+
+using Time = std::chrono::steady_clock::time_point;
+using Duration = std::chrono::nanoseconds;
+
+constexpr Time at_next_event = Time::max(); // a policy that needs no timer
+
+enum class Band : std::uint8_t { realtime, high, normal, idle };
+constexpr std::size_t num_bands = 4;
+
+constexpr unsigned max_nodes = 64;
+constexpr std::uint32_t default_weight = 100, max_weight = 10000; // as cgroup v2's
+
+// A job is stopped and resumed as a whole. That of a daemon is a cgroup with all its queues on all
+// its GPUs, which is a gang; in process it is an xqueue or a stream.
+struct JobView {
+    std::uint64_t id = 0;    // unique in a snapshot, kept for the job's life
+    std::uint64_t nodes = 0; // bit n: has queues on node n
+    Band band = Band::normal;
+    std::uint32_t weight = default_weight; // 1 to max_weight
+    std::int32_t priority = 0;             // -255 to 255, higher runs first
+    bool ready = false;                    // has work
+    bool held = false;                     // by the scheduler that asks
+    bool held_by_others = false;           // an operator, the debugger: not ours to schedule
+    Time ready_since{};                    // of the last ready edge; while ready
+    std::uint64_t ready_edges = 0;         // how often it became ready
+
+    bool operator==(const JobView&) const = default;
+
+    // False: leave it alone. Stopping a job without work costs an unmap of its node's runlist, and
+    // a hold of others stays whatever we do.
+    [[nodiscard]] bool schedulable() const { return ready && !held_by_others; }
+};
+
+struct Snapshot {
+    Time now;
+    std::span<const JobView> jobs; // in any order
+};
+
+enum class Verdict : std::uint8_t { run, hold };
+
+} // namespace xpreempt::sched
