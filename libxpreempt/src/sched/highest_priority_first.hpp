@@ -14,7 +14,7 @@ namespace xpreempt::sched {
 // Use it for a few jobs with a strict order, in a process or on a machine of one owner.
 // Do not use it where low priorities must progress: they starve as long as there is work above. Nor
 // for a high job with short gaps: the low job resumes in each of them; BAND waits.
-// Work-conserving. Ready for production where starvation is acceptable.
+// Work-conserving.
 class HighestPriorityFirst {
 public:
     void admit(std::span<const JobView> jobs) { seats_.admit(jobs); }

@@ -2,9 +2,14 @@
 // A policy is a value: parameters, state, and a pure function that decides.
 #pragma once
 
+#include "sched/band.hpp"
+#include "sched/fair.hpp"
 #include "sched/highest_priority_first.hpp"
+#include "sched/round_robin.hpp"
 #include "sched/snapshot.hpp"
 
+#include <optional>
+#include <string_view>
 #include <variant>
 
 namespace xpreempt::sched {
@@ -24,9 +29,13 @@ namespace xpreempt::sched {
 //   operator==            Compares parameters and state; a copy decides as the original.
 //
 // A job that is idle or held by others gets Verdict::run, which means no hold of ours.
-using Policy = std::variant<HighestPriorityFirst>;
+using Policy = std::variant<Bands, HighestPriorityFirst, RoundRobin, Fair>;
 
 // Admits the jobs if they are not those of the last call, then decides.
 [[nodiscard]] Time decide(Policy& policy, const Snapshot& snapshot, std::span<Verdict> verdicts);
+
+// "BAND", "HPF", "RR", "CFS", with default parameters; nothing for other names.
+[[nodiscard]] std::optional<Policy> policy_named(std::string_view name);
+[[nodiscard]] std::string_view name_of(const Policy& policy);
 
 } // namespace xpreempt::sched

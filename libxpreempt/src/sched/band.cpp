@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+// From the highest band down: what the bands above claim, then what this band may do.
+#include "sched/band.hpp"
+
+#include <bit>
+
+namespace xpreempt::sched {
+
+namespace {
+
+using std::chrono::seconds;
+
+// Keeps the turn after a long stall of the caller short.
+constexpr std::int64_t max_turns_owed = 4;
+// Keeps the products below from overflowing.
+constexpr Duration longest_interval = std::chrono::hours{24};
+
+constexpr std::size_t number(Band band) {
+    return static_cast<std::size_t>(band);
+}
+
+// Rounded up: a timer must not fire before the state that it is for.
+constexpr Duration divide_up(std::int64_t value, std::int64_t divisor) {
+    return Duration{(value + divisor - 1) / divisor};
+}
+
+} // namespace
+
+Bands::Bands(const Parameters& parameters) : parameters_(parameters) {
+    parameters_.floor_percent = std::min(parameters_.floor_percent, 99U);
+    parameters_.floor_turn = std::max(parameters_.floor_turn, Duration{1});
+    parameters_.resume_grace = std::max(parameters_.resume_grace, 5 * parameters_.switch_cost);
+    preemptions_.assign(parameters_.max_rate, Time::min());
+}
+
+// Accounts the time since the last decision to the floor.
+void Bands::pay(const Snapshot& snapshot) {
+    const Duration passed =
+        decided_ ? std::clamp(Duration(snapshot.now - last_), Duration{0}, longest_interval)
+                 : Duration{0};
+    const std::int64_t share = parameters_.floor_percent, rest = 100 - share;
+    const std::int64_t most = max_turns_owed * parameters_.floor_turn.count() * rest;
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
+        const JobView& job = snapshot.jobs[seats_.index(rank)];
+        Starving& state = seats_[rank];
+        if (job.held && job.schedulable())
+            state.owed = std::min(most, state.owed + share * passed.count());
+        else if (!job.held_by_others)
+            state.owed = std::max(std::int64_t{0}, state.owed - rest * passed.count());
+        if (state.owed == 0)
+            state.turn = false;
+    }
+}
+
+// All held jobs of the band on these nodes take the turn together; one after the other they would
+// disturb the bands above all the time.
+void Bands::join_turn(std::span<const JobView> jobs, std::size_t leader) {
+    const Band band = jobs[seats_.index(leader)].band;
+    const std::int64_t owed = seats_[leader].owed;
+    std::uint64_t nodes = jobs[seats_.index(leader)].nodes;
+    seats_[leader].turn = true;
+    for (bool grown = true; grown;) {
+        grown = false;
+        for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
+            const JobView& job = jobs[seats_.index(rank)];
+            if (seats_[rank].turn || job.band != band || !job.held || !job.schedulable() ||
+                (job.nodes & nodes) == 0)
+                continue;
+            seats_[rank].turn = true;
+            seats_[rank].owed = std::max(seats_[rank].owed, owed);
+            nodes |= job.nodes;
+            grown = true;
+        }
+    }
+}
+
+void Bands::begin_turns(std::span<const JobView> jobs) {
+    if (parameters_.floor_percent == 0)
+        return;
+    const std::int64_t due = parameters_.floor_turn.count() * (100 - parameters_.floor_percent);
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
+        const JobView& job = jobs[seats_.index(rank)];
+        // Also a job that is not held yet: it is not stopped only to be resumed.
+        if (!seats_[rank].turn && seats_[rank].owed >= due && job.schedulable())
+            join_turn(jobs, rank);
+    }
+}
+
+// The claims of a band that was judged, as the bands below it see them.
+Bands::Nodes Bands::claims_of(Band band, const Snapshot& snapshot,
+                              std::span<const Verdict> verdicts, Time& next) {
+    Nodes nodes;
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
+        const std::uint32_t i = seats_.index(rank);
+        const JobView& job = snapshot.jobs[i];
+        // A job in its floor turn runs beside others and claims nothing.
+        if (job.band != band || !job.schedulable() || verdicts[i] == Verdict::hold ||
+            seats_[rank].turn)
+            continue;
+        const Time claims_at = job.ready_since + parameters_.grace[number(band)];
+        if (claims_at <= snapshot.now) {
+            nodes.claimed |= job.nodes;
+        } else {
+            nodes.pending |= job.nodes;
+            next = std::min(next, claims_at);
+        }
+    }
+    const std::uint64_t busy = nodes.claimed | nodes.pending;
+    auto& until = quiet_until_[number(band)];
+    auto& quieting = quieting_[number(band)];
+    for (std::uint64_t left = busy_[number(band)] & ~busy; left != 0; left &= left - 1)
+        until[static_cast<std::size_t>(std::countr_zero(left))] =
+            snapshot.now + parameters_.resume_grace;
+    quieting = (quieting | busy_[number(band)]) & ~busy;
+    for (std::uint64_t left = quieting; left != 0; left &= left - 1)
+        if (until[static_cast<std::size_t>(std::countr_zero(left))] <= snapshot.now)
+            quieting &= ~(left & -left);
+    busy_[number(band)] = busy;
+    nodes.quiet = quieting;
+    return nodes;
+}
+
+void Bands::judge(Band band, const Nodes& above, const Snapshot& snapshot,
+                  std::span<Verdict> verdicts) {
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
+        const std::uint32_t i = seats_.index(rank);
+        const JobView& job = snapshot.jobs[i];
+        if (job.band != band)
+            continue;
+        const bool blocked = (job.nodes & above.claimed) != 0;
+        const bool not_yet = job.held && (job.nodes & (above.pending | above.quiet)) != 0;
+        const bool waits = job.schedulable() && (blocked || not_yet) && !seats_[rank].turn;
+        verdicts[i] = waits ? Verdict::hold : Verdict::run;
+        if (!blocked)
+            seats_[rank].turn = false; // runs beside nobody, and claims its nodes
+    }
+}
+
+// Lets lower jobs run while the last max_rate preemptions are less than a second old.
+void Bands::bound_rate(const Snapshot& snapshot, std::span<Verdict> verdicts, Time& next) {
+    bool any = false;
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
+        const std::uint32_t i = seats_.index(rank);
+        any |= preempts(rank, snapshot.jobs[i], verdicts[i]);
+    }
+    if (!any || preemptions_.empty())
+        return;
+    Time& oldest = preemptions_[oldest_];
+    if (oldest == Time::min() || snapshot.now - oldest >= seconds{1}) {
+        oldest = snapshot.now;
+        oldest_ = (oldest_ + 1) % preemptions_.size();
+        return;
+    }
+    next = std::min(next, oldest + seconds{1});
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
+        const std::uint32_t i = seats_.index(rank);
+        if (preempts(rank, snapshot.jobs[i], verdicts[i]))
+            verdicts[i] = Verdict::run;
+    }
+}
+
+Time Bands::floor_timer(const Snapshot& snapshot, std::span<const Verdict> verdicts) const {
+    const std::int64_t share = parameters_.floor_percent, rest = 100 - share;
+    const std::int64_t due = parameters_.floor_turn.count() * rest;
+    Time next = at_next_event;
+    for (std::size_t rank = 0; rank < seats_.size() && share != 0; ++rank) {
+        const Starving& state = seats_[rank];
+        const std::uint32_t i = seats_.index(rank);
+        if (verdicts[i] == Verdict::hold && state.owed < due)
+            next = std::min(next, snapshot.now + divide_up(due - state.owed, share));
+        else if (state.turn && state.owed > 0 && snapshot.jobs[i].schedulable())
+            next = std::min(next, snapshot.now + divide_up(state.owed, rest));
+    }
+    return next;
+}
+
+Time Bands::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
+    Time next = at_next_event;
+    pay(snapshot);
+    begin_turns(snapshot.jobs);
+    Nodes above;
+    for (std::size_t band = 0; band < num_bands; ++band) {
+        judge(Band{static_cast<std::uint8_t>(band)}, above, snapshot, verdicts);
+        const Nodes own =
+            claims_of(Band{static_cast<std::uint8_t>(band)}, snapshot, verdicts, next);
+        above.claimed |= own.claimed;
+        above.pending |= own.pending;
+        above.quiet |= own.quiet;
+    }
+    bound_rate(snapshot, verdicts, next);
+    next = std::min(next, floor_timer(snapshot, verdicts));
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
+        const std::uint32_t i = seats_.index(rank);
+        const JobView& job = snapshot.jobs[i];
+        seats_[rank].asked = verdicts[i] == Verdict::hold;
+        if (verdicts[i] != Verdict::hold)
+            continue;
+        for (std::size_t band = 0; band < static_cast<std::size_t>(job.band); ++band)
+            for (std::uint64_t left = quieting_[band] & job.nodes; left != 0; left &= left - 1)
+                next = std::min(
+                    next, quiet_until_[band][static_cast<std::size_t>(std::countr_zero(left))]);
+    }
+    last_ = snapshot.now;
+    decided_ = true;
+    return next;
+}
+
+} // namespace xpreempt::sched

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Policy BAND: realtime before high before normal before idle, at a bounded rate of preemptions.
+#pragma once
+
+#include "sched/seats.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace xpreempt::sched {
+
+// Goal: jobs of a higher band keep their latency, the jobs below take what is left, and the number
+// of stops stays small.
+// Definition: jobs of one band run together. A ready job claims its nodes after the grace of its
+// band, and ready jobs of lower bands on these nodes are held. A held job resumes when no higher
+// job on its nodes was ready for resume_grace. A job that is held although it has work gets `floor`
+// of the time: it then runs beside the higher jobs, together with the held jobs of its band on the
+// same nodes. The higher job is never stopped for it.
+// A preemption is a decision that stops at least one job, however many. At most max_rate of them
+// happen in any second; beyond that, lower jobs run on until the window has room. A job is stopped
+// at most once for each ready edge, of a higher job or its own; the end of a floor turn is the
+// exception, and needs floor_turn * (100 / floor) since the last one.
+// Not work-conserving for up to resume_grace: a batch job that resumed in every gap between two
+// decode steps of a language model would be stopped up to 211 times a request.
+// Use it by default. Do not use it to share a GPU among equals: inside a band nothing is scheduled.
+class Bands {
+public:
+    struct Parameters {
+        std::array<Duration, num_bands> grace{Duration{0}, Duration{0},
+                                              std::chrono::milliseconds{1}, Duration{0}};
+        std::uint32_t floor_percent = 10; // 0: lower bands may starve; at most 99
+        Duration floor_turn = std::chrono::milliseconds{10};
+        Duration resume_grace = std::chrono::milliseconds{5}; // at least 5 switch costs
+        std::uint32_t max_rate = 200;                         // preemptions a second; 0: no bound
+        Duration switch_cost{0};                              // of one stop and resume, measured
+
+        bool operator==(const Parameters&) const = default;
+    };
+
+    Bands() : Bands(Parameters{}) {}
+    explicit Bands(const Parameters& parameters);
+
+    void admit(std::span<const JobView> jobs) { seats_.admit(jobs); }
+    [[nodiscard]] bool matches(std::span<const JobView> jobs) { return seats_.matches(jobs); }
+    [[nodiscard]] Time decide(const Snapshot& snapshot, std::span<Verdict> verdicts);
+
+    [[nodiscard]] const Parameters& parameters() const { return parameters_; }
+    bool operator==(const Bands&) const = default;
+
+private:
+    struct Starving {
+        // Time that the floor owes to the job, in ns * 100: grows by floor_percent a ns while it is
+        // held, falls by the rest while it is not.
+        std::int64_t owed = 0;
+        bool turn = false;  // runs because of the floor
+        bool asked = false; // the last verdict was to hold it
+        bool operator==(const Starving&) const = default;
+    };
+    // Nodes, one bit each.
+    struct Nodes {
+        std::uint64_t claimed = 0; // by ready higher jobs past their grace
+        std::uint64_t pending = 0; // by those within it
+        std::uint64_t quiet = 0;   // by higher jobs that went idle less than resume_grace ago
+    };
+
+    void pay(const Snapshot& snapshot);
+    void begin_turns(std::span<const JobView> jobs);
+    void join_turn(std::span<const JobView> jobs, std::size_t leader);
+    Nodes claims_of(Band band, const Snapshot& snapshot, std::span<const Verdict> verdicts,
+                    Time& next);
+    void judge(Band band, const Nodes& above, const Snapshot& snapshot,
+               std::span<Verdict> verdicts);
+    void bound_rate(const Snapshot& snapshot, std::span<Verdict> verdicts, Time& next);
+    [[nodiscard]] Time floor_timer(const Snapshot& snapshot,
+                                   std::span<const Verdict> verdicts) const;
+    [[nodiscard]] bool preempts(std::size_t rank, const JobView& job, Verdict verdict) const {
+        return verdict == Verdict::hold && !job.held && !seats_[rank].asked;
+    }
+
+    Parameters parameters_;
+    Seats<Starving> seats_;
+    Time last_{}; // decision
+    bool decided_ = false;
+    // Nodes on which a ready job of each band ran after the last decision.
+    std::array<std::uint64_t, num_bands> busy_{};
+    std::array<std::uint64_t, num_bands> quieting_{};
+    std::array<std::array<Time, max_nodes>, num_bands> quiet_until_{};
+    std::vector<Time> preemptions_; // the last max_rate, a ring
+    std::size_t oldest_ = 0;
+};
+
+} // namespace xpreempt::sched

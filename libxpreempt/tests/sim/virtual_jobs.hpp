@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+// Jobs in virtual time under a policy, and what must hold at each decision of any policy.
+#pragma once
+
+#include "sched/account.hpp"
+#include "sched/record.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <gtest/gtest.h>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace test {
+
+using namespace std::chrono_literals;
+using xpreempt::sched::Accounts;
+using xpreempt::sched::at_next_event;
+using xpreempt::sched::Band;
+using xpreempt::sched::Decision;
+using xpreempt::sched::Duration;
+using xpreempt::sched::JobView;
+using xpreempt::sched::Policy;
+using xpreempt::sched::Snapshot;
+using xpreempt::sched::Time;
+using xpreempt::sched::Verdict;
+
+constexpr Duration endless = Duration::max();
+
+struct VirtualJob {
+    JobView view;
+    Duration left{0}; // work; endless: always ready
+    Duration ran{0};
+    std::uint64_t stops = 0, starts = 0;
+    Time held_since{}, run_since{};
+    Duration longest_wait{0}; // while held
+
+    [[nodiscard]] bool runs() const { return view.schedulable() && !view.held; }
+};
+
+// Verdicts take effect at once; jobs that run progress at full speed.
+class VirtualJobs {
+public:
+    // Sees the jobs before the verdicts take effect.
+    using Check = std::function<void(Time now, const std::vector<VirtualJob>& jobs,
+                                     const std::vector<Verdict>& verdicts)>;
+
+    explicit VirtualJobs(Policy policy, std::uint32_t seed = 1)
+        : random(seed), initial_(policy), policy_(std::move(policy)) {}
+
+    VirtualJob& add(std::uint64_t id, std::uint64_t nodes = 1) {
+        VirtualJob job;
+        job.view.id = id;
+        job.view.nodes = nodes;
+        jobs.push_back(job);
+        return jobs.back();
+    }
+    VirtualJob& of(std::uint64_t id) {
+        return *std::ranges::find(jobs, id, [](const VirtualJob& job) { return job.view.id; });
+    }
+    void work(VirtualJob& job, Duration work) {
+        if (!job.view.ready) {
+            job.view.ready = true;
+            job.view.ready_since = now;
+            ++job.view.ready_edges;
+            job.left = Duration{0};
+        }
+        job.left = work == endless || job.left == endless ? endless : job.left + work;
+    }
+
+    // Decides until nothing changes, which must be at once.
+    void decide() {
+        const std::vector<Verdict> verdicts = ask();
+        if (check)
+            check(now, jobs, verdicts);
+        apply(verdicts);
+        EXPECT_EQ(verdicts, ask()) << "not settled";
+    }
+
+    // Timers and ends of work are events.
+    void advance(Duration time) {
+        const Time end = now + time;
+        for (;;) {
+            Time event = std::min(end, next);
+            for (const VirtualJob& job : jobs)
+                if (job.runs() && job.left != endless)
+                    event = std::min(event, now + job.left);
+            pass(event);
+            bool over = false;
+            for (VirtualJob& job : jobs)
+                if (job.view.ready && job.left == Duration{0}) {
+                    job.view.ready = false;
+                    over = true;
+                }
+            const bool timer = now >= next;
+            timers += timer && !over ? 1 : 0;
+            if (over || timer)
+                decide();
+            if (now >= end || ::testing::Test::HasFailure())
+                return;
+        }
+    }
+
+    void expect_replays() const {
+        const auto difference = xpreempt::sched::replay(initial_, record);
+        EXPECT_FALSE(difference) << "decision " << difference->decision;
+    }
+
+    std::uint32_t below(std::uint32_t limit) {
+        return std::uniform_int_distribution<std::uint32_t>(0, limit - 1)(random);
+    }
+
+    std::mt19937 random;
+    Time now = Time{} + 1h;
+    Time next = at_next_event;
+    std::vector<VirtualJob> jobs;
+    std::vector<Decision> record;
+    Accounts accounts;
+    Check check;
+    std::uint64_t timers = 0;
+
+private:
+    std::vector<Verdict> ask() {
+        std::vector<JobView> views;
+        for (const VirtualJob& job : jobs)
+            views.push_back(job.view);
+        std::vector<std::size_t> order(views.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::ranges::shuffle(order, random);
+        std::vector<JobView> shuffled;
+        for (const std::size_t i : order)
+            shuffled.push_back(views[i]);
+
+        Policy other = policy_;
+        std::vector<Verdict> verdicts(views.size(), Verdict::hold), of_other = verdicts;
+        next = xpreempt::sched::decide(policy_, {now, views}, verdicts);
+        const Time of_others = xpreempt::sched::decide(other, {now, shuffled}, of_other);
+        EXPECT_EQ(next, of_others) << "depends on the order of jobs";
+        EXPECT_TRUE(policy_ == other) << "state depends on the order of jobs";
+        EXPECT_GT(next, now);
+        for (std::size_t i = 0; i < order.size(); ++i)
+            EXPECT_EQ(verdicts[order[i]], of_other[i]) << "depends on the order of jobs";
+        for (std::size_t i = 0; i < views.size(); ++i)
+            EXPECT_TRUE(views[i].schedulable() || verdicts[i] == Verdict::run)
+                << "stops what is idle or not ours";
+        if (!accounts.matches(views)) {
+            accounts.admit(views);
+            (void)accounts.matches(views);
+        }
+        accounts.note({now, views}, verdicts);
+        record.push_back(xpreempt::sched::record({now, views}, verdicts, next));
+        return verdicts;
+    }
+    void apply(const std::vector<Verdict>& verdicts) {
+        for (std::size_t i = 0; i < jobs.size(); ++i) {
+            VirtualJob& job = jobs[i];
+            const bool hold = verdicts[i] == Verdict::hold;
+            if (hold && !job.view.held) {
+                ++job.stops;
+                job.held_since = now;
+            }
+            if (!hold && job.view.held) {
+                ++job.starts;
+                job.run_since = now;
+                job.longest_wait = std::max(job.longest_wait, Duration(now - job.held_since));
+            }
+            job.view.held = hold;
+        }
+    }
+    void pass(Time until) {
+        for (VirtualJob& job : jobs)
+            if (job.runs()) {
+                job.ran += until - now;
+                if (job.left != endless)
+                    job.left -= until - now;
+            }
+        now = until;
+    }
+
+    Policy initial_, policy_;
+};
+
+// No ready job waits while all its nodes are free.
+inline void expect_work_conserved(const std::vector<VirtualJob>& jobs,
+                                  const std::vector<Verdict>& verdicts) {
+    std::uint64_t busy = 0;
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+        if (jobs[i].view.schedulable() && verdicts[i] == Verdict::run)
+            busy |= jobs[i].view.nodes;
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+        EXPECT_TRUE(verdicts[i] == Verdict::run || (jobs[i].view.nodes & busy) != 0)
+            << "job " << jobs[i].view.id;
+}
+
+// No node has two jobs that run.
+inline void expect_one_at_a_time(const std::vector<VirtualJob>& jobs,
+                                 const std::vector<Verdict>& verdicts) {
+    std::uint64_t busy = 0;
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+        if (jobs[i].view.schedulable() && verdicts[i] == Verdict::run) {
+            EXPECT_EQ(0U, jobs[i].view.nodes & busy) << "job " << jobs[i].view.id;
+            busy |= jobs[i].view.nodes;
+        }
+}
+
+// Random arrivals, holds of others, attributes, jobs that come and go.
+inline void happen(VirtualJobs& virtual_jobs, std::uint64_t& last_id, std::uint32_t nodes) {
+    const std::uint32_t what = virtual_jobs.below(12);
+    auto& jobs = virtual_jobs.jobs;
+    if (jobs.size() < 2 || (what == 0 && jobs.size() < 9)) {
+        // Ids that do not grow: their order is not that of arrival.
+        const std::uint64_t id = ++last_id * 7919 % 1009;
+        VirtualJob& job = virtual_jobs.add(id, 1U + virtual_jobs.below((1U << nodes) - 1));
+        job.view.band = Band{static_cast<std::uint8_t>(virtual_jobs.below(4))};
+        job.view.priority = static_cast<std::int32_t>(virtual_jobs.below(4));
+        job.view.weight = 1 + virtual_jobs.below(300);
+        return;
+    }
+    const std::size_t i = virtual_jobs.below(static_cast<std::uint32_t>(jobs.size()));
+    VirtualJob& job = jobs[i];
+    switch (what) {
+    case 1: jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(i)); break;
+    case 2: job.view.held_by_others = !job.view.held_by_others; break;
+    case 3: job.view.band = Band{static_cast<std::uint8_t>(virtual_jobs.below(4))}; break;
+    case 4: job.view.weight = 1 + virtual_jobs.below(10000); break;
+    case 5: job.view.priority = static_cast<std::int32_t>(virtual_jobs.below(4)) - 2; break;
+    case 6: job.view.ready = false; break; // its process was killed
+    default: virtual_jobs.work(job, Duration{1 + virtual_jobs.below(30'000'000)}); break;
+    }
+}
+
+// Runs `one` for each seed; SIM_SEED=n repeats one of them.
+inline void for_each_seed(std::uint32_t count, const std::function<void(std::uint32_t)>& one) {
+    const char* given = std::getenv("SIM_SEED");
+    const auto first = given != nullptr ? static_cast<std::uint32_t>(std::atol(given)) : 1U;
+    const auto last = given != nullptr ? first : count;
+    for (std::uint32_t seed = first; seed <= last && !::testing::Test::HasFailure(); ++seed) {
+        SCOPED_TRACE("SIM_SEED=" + std::to_string(seed));
+        one(seed);
+    }
+}
+
+// Random events; the checks of VirtualJobs, `check`, and a replay at the end.
+inline void random_run(const Policy& policy, std::uint32_t seed, const VirtualJobs::Check& check) {
+    VirtualJobs virtual_jobs(policy, seed);
+    virtual_jobs.check = check;
+    const std::uint32_t nodes = 1 + virtual_jobs.below(3);
+    std::uint64_t last_id = 0;
+    for (int event = 0; event < 250 && !::testing::Test::HasFailure(); ++event) {
+        happen(virtual_jobs, last_id, nodes);
+        virtual_jobs.decide();
+        virtual_jobs.advance(Duration{virtual_jobs.below(8'000'000)});
+    }
+    // Time passed: about a second. No policy needs more than a timer every 100 us.
+    EXPECT_LT(virtual_jobs.timers, 10'000U);
+    virtual_jobs.expect_replays();
+}
+
+} // namespace test
