@@ -121,6 +121,10 @@
 #define KFD_PREEMPT_STATUS_CHECKPOINTED 0x00000008u
 #define KFD_PREEMPT_STATUS_DEGRADED 0x00000010u
 
+/* valid of a &struct kfd_ioctl_preempt_status_args (bits). */
+#define KFD_PREEMPT_VALID_INDEXES 0x00000001u
+#define KFD_PREEMPT_VALID_SIGNAL 0x00000002u /* that packet has a signal */
+
 /* flags of &AMDKFD_IOC_PREEMPT_QUEUE and &AMDKFD_IOC_RESUME_QUEUE. */
 #define KFD_PREEMPT_FLAG_FAST 0x00000001u /* shortest grace period */
 #define KFD_PREEMPT_FLAG_CHECKPOINT 0x00000002u /* keep a copy of the MQD */
@@ -322,7 +326,11 @@ struct kfd_ioctl_preempt_switch_args {
  *	which can write anything there
  * @doorbell: out: byte offset of its doorbell among those of its process on
  *	that GPU, as in &struct kfd_preempt_watch_event
- * @valid: out: 1 if both indexes could be read
+ * @valid: out: KFD_PREEMPT_VALID_*: the fields above and below that could be read
+ * @last_signal: out: of an AQL queue, the value of the completion signal of the
+ *	packet before write_index. The packet processor moves read_index when it
+ *	takes a packet, so the last kernel may run while both indexes are equal;
+ *	when it ends, it decrements the signal, which HSA programs set to 1
  */
 struct kfd_ioctl_preempt_status_args {
 	__s32 target_fd;
@@ -346,6 +354,7 @@ struct kfd_ioctl_preempt_status_args {
 	__u64 read_index;
 	__u32 doorbell;
 	__u32 valid;
+	__s64 last_signal;
 };
 
 /**

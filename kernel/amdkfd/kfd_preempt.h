@@ -332,6 +332,8 @@ struct mm_struct *kfd_preempt_indexes_lock(const struct kfd_process *p);
 void kfd_preempt_indexes_unlock(struct mm_struct *mm);
 bool kfd_preempt_indexes_read(struct mm_struct *mm, unsigned long read_ptr,
 			      unsigned long write_ptr, u64 *read, u64 *write);
+bool kfd_preempt_signal_read(struct mm_struct *mm, unsigned long ring, u64 bytes,
+			     u64 write, s64 *value);
 
 /* kfd_preempt_target.c */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* The indexes of rings, in memory of processes for which nobody waits. */
+/* The indexes of rings, in memory of processes, without a wait for them. */
 
 #include <linux/dma-resv.h>
 #include <linux/highmem.h>
@@ -20,6 +20,11 @@
  * (userfaultfd, FUSE), and keep its mmap_lock. So nothing is faulted in here,
  * and each lock is only tried: what is not at hand counts as unknown.
  */
+
+/* The HSA architecture's packets, and amd_signal_t of amd_hsa_signal.h (ROCr). */
+#define AQL_PACKET_BYTES 64
+#define AQL_PACKET_SIGNAL 56
+#define AMD_SIGNAL_VALUE 8
 
 static u64 read_page(struct page *page, unsigned long addr)
 {
@@ -50,7 +55,7 @@ static bool read_bo(struct vm_area_struct *vma, unsigned long addr, u64 *value)
 	return ok;
 }
 
-static bool read_index(struct mm_struct *mm, unsigned long addr, u64 *value)
+static bool read_u64(struct mm_struct *mm, unsigned long addr, u64 *value)
 {
 	struct vm_area_struct *vma = find_vma(mm, addr);
 	struct page *page;
@@ -106,5 +111,25 @@ bool kfd_preempt_indexes_read(struct mm_struct *mm, unsigned long read_ptr,
 			      unsigned long write_ptr, u64 *read, u64 *write)
 {
 	/* Work that comes after the write index was read rings: it is an event. */
-	return mm && read_index(mm, write_ptr, write) && read_index(mm, read_ptr, read);
+	return mm && read_u64(mm, write_ptr, write) && read_u64(mm, read_ptr, read);
+}
+
+/**
+ * kfd_preempt_signal_read - the completion signal of the last packet of a ring
+ * @mm: of kfd_preempt_indexes_lock(), may be NULL
+ * @ring: where the ring is in the memory of the process
+ * @bytes: its size, a power of two
+ * @write: its write index
+ * @value: the value of the signal
+ *
+ * Return: true if the packet has a signal and all could be read.
+ */
+bool kfd_preempt_signal_read(struct mm_struct *mm, unsigned long ring, u64 bytes,
+			     u64 write, s64 *value)
+{
+	unsigned long slot = ring + ((write - 1) * AQL_PACKET_BYTES & (bytes - 1));
+	u64 signal;
+
+	return mm && write && read_u64(mm, slot + AQL_PACKET_SIGNAL, &signal) && signal &&
+	       read_u64(mm, signal + AMD_SIGNAL_VALUE, (u64 *)value);
 }

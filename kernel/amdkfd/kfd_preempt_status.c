@@ -106,6 +106,24 @@ static void read_status(struct queue *q,
 	dqm_unlock(dqm);
 }
 
+/* Reads memory of the process, which can change it at any time. */
+static void read_ring(const struct kfd_process *p, const struct queue_properties *ring,
+		      struct kfd_ioctl_preempt_status_args *args)
+{
+	struct mm_struct *mm = kfd_preempt_indexes_lock(p);
+
+	if (kfd_preempt_indexes_read(mm, (unsigned long)ring->read_ptr,
+				     (__force unsigned long)ring->write_ptr,
+				     &args->read_index, &args->write_index)) {
+		args->valid = KFD_PREEMPT_VALID_INDEXES;
+		if (ring->format == KFD_QUEUE_FORMAT_AQL &&
+		    kfd_preempt_signal_read(mm, ring->queue_address, ring->queue_size,
+					    args->write_index, &args->last_signal))
+			args->valid |= KFD_PREEMPT_VALID_SIGNAL;
+	}
+	kfd_preempt_indexes_unlock(mm);
+}
+
 static int check_args(const struct kfd_ioctl_preempt_status_args *args)
 {
 	const u32 both = KFD_PREEMPT_SWITCH_TARGET_FD |
@@ -138,8 +156,7 @@ int kfd_preempt_do_status(struct file *filep, struct kfd_process *p,
 		.fops = filep->f_op,
 		.list = &one,
 	};
-	unsigned long read_ptr = 0, write_ptr = 0;
-	struct mm_struct *mm;
+	struct queue_properties ring;
 	struct queue *q;
 	int ret;
 
@@ -161,19 +178,13 @@ int kfd_preempt_do_status(struct file *filep, struct kfd_process *p,
 	q = pqm_get_user_queue(&target->p->pqm, args->queue_id);
 	if (q) {
 		read_status(q, args);
-		read_ptr = (unsigned long)q->properties.read_ptr;
-		write_ptr = (__force unsigned long)q->properties.write_ptr;
+		ring = q->properties;
 	} else {
 		ret = -ENOENT;
 	}
 	mutex_unlock(&target->p->mutex);
-	if (!ret) {
-		mm = kfd_preempt_indexes_lock(target->p);
-		args->valid = kfd_preempt_indexes_read(mm, read_ptr, write_ptr,
-						       &args->read_index,
-						       &args->write_index);
-		kfd_preempt_indexes_unlock(mm);
-	}
+	if (!ret)
+		read_ring(target->p, &ring, args);
 out:
 	kfd_preempt_targets_put(&targets);
 	return ret;

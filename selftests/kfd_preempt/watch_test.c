@@ -92,13 +92,31 @@ TEST_F(watch, busy_target_is_told_by_arm)
 	ASSERT_EQ(0, ARM(KFD_PREEMPT_WATCH_NO_LOOK));
 	EXPECT_EQ(0, self->entry.queues_busy);
 	status = status_of(self);
-	EXPECT_EQ(1, status.valid);
+	EXPECT_TRUE(status.valid & KFD_PREEMPT_VALID_INDEXES);
 	EXPECT_EQ(*self->queue.write_index, status.write_index);
 	EXPECT_EQ(1, status.write_index - status.read_index);
 	EXPECT_TRUE(job_ends_right(&job, LONG_MS));
 	ASSERT_EQ(0, ARM(0));
 	EXPECT_EQ(0, self->entry.queues_busy);
 	job_free(&job);
+}
+
+/* A packet processor takes a packet before the packet is done. */
+TEST_F(watch, status_has_the_signal_of_the_last_packet)
+{
+	const uint32_t both = KFD_PREEMPT_VALID_INDEXES | KFD_PREEMPT_VALID_SIGNAL;
+	struct kfd_ioctl_preempt_status_args status = status_of(self);
+
+	EXPECT_EQ(KFD_PREEMPT_VALID_INDEXES, status.valid);
+	ASSERT_TRUE(run_packet(&self->queue, self->signal));
+	status = status_of(self);
+	EXPECT_EQ(both, status.valid);
+	EXPECT_EQ(0, status.last_signal);
+	__atomic_store_n(&self->signal->value, -7, __ATOMIC_RELEASE);
+	EXPECT_EQ(-7, status_of(self).last_signal);
+	aql_queue_barrier(&self->queue, NULL);
+	EXPECT_EQ(KFD_PREEMPT_VALID_INDEXES, status_of(self).valid);
+	ASSERT_TRUE(run_packet(&self->queue, self->signal));
 }
 
 TEST_F(watch, held_queue_with_packets_is_busy)

@@ -15,7 +15,7 @@ CHECK_VALUE(AMDKFD_IOC_PREEMPT_QUEUE, 0xc0104b87);
 CHECK_VALUE(AMDKFD_IOC_RESUME_QUEUE, 0xc0104b88);
 CHECK_VALUE(AMDKFD_IOC_PREEMPT_QUERY, 0xc0404bf0);
 CHECK_VALUE(AMDKFD_IOC_PREEMPT_SWITCH, 0xc0304bf1);
-CHECK_VALUE(AMDKFD_IOC_PREEMPT_STATUS, 0xc0884bf2);
+CHECK_VALUE(AMDKFD_IOC_PREEMPT_STATUS, 0xc0904bf2);
 CHECK_VALUE(AMDKFD_IOC_PREEMPT_WATCH, 0xc0204bf3);
 CHECK_VALUE(KFD_PREEMPT_WATCH_ADD, 0xc0204bf4);
 CHECK_VALUE(KFD_PREEMPT_WATCH_REMOVE, 0x40084bf5);
@@ -70,7 +70,7 @@ CHECK_AT(kfd_ioctl_preempt_switch_args, hw_ns, 32);
 CHECK_AT(kfd_ioctl_preempt_switch_args, reserved, 40);
 
 /* 112 in ABI 1.0 */
-CHECK_SIZE(kfd_ioctl_preempt_status_args, 136);
+CHECK_SIZE(kfd_ioctl_preempt_status_args, 144);
 CHECK_AT(kfd_ioctl_preempt_status_args, target_fd, 0);
 CHECK_AT(kfd_ioctl_preempt_status_args, target_pid, 4);
 CHECK_AT(kfd_ioctl_preempt_status_args, queue_id, 8);
@@ -92,6 +92,7 @@ CHECK_AT(kfd_ioctl_preempt_status_args, write_index, 112);
 CHECK_AT(kfd_ioctl_preempt_status_args, read_index, 120);
 CHECK_AT(kfd_ioctl_preempt_status_args, doorbell, 128);
 CHECK_AT(kfd_ioctl_preempt_status_args, valid, 132);
+CHECK_AT(kfd_ioctl_preempt_status_args, last_signal, 136);
 
 CHECK_SIZE(kfd_ioctl_preempt_watch_args, 32);
 CHECK_AT(kfd_ioctl_preempt_watch_args, flags, 0);
