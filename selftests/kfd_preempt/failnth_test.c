@@ -472,7 +472,8 @@ TEST_F_TIMEOUT(failnth, watch_and_its_targets, 900)
 			failures += watch < 0;
 			EXPECT_EQ(before, lowest_free_fd());
 		}
-	EXPECT_LE(4 * PASSES, failures);
+	/* The copies in and out; what fails beside them may be made up for. */
+	EXPECT_LE(2 * PASSES, failures);
 	watch = watch_open(self->fd);
 	ASSERT_LE(0, watch);
 	for (i = 0, failures = 0; i < times; i++)
