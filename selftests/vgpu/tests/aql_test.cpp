@@ -84,6 +84,33 @@ protected:
     static std::array<std::uint32_t, 16> dispatch() {
         return {2U | 1U << 16, 64U | 1U << 16, 1, 64, 1, 1, 0, 0, 0x1000, 0x6000};
     }
+    static std::array<std::uint32_t, 16> dispatch_with_scratch(std::uint32_t bytes,
+                                                               std::uint32_t grid = 64) {
+        auto packet = dispatch();
+        packet[3] = grid;
+        packet[6] = bytes;
+        return packet;
+    }
+    // The fields of amd_queue_t count from here on.
+    void remap() {
+        unmap(++unmaps);
+        ASSERT_EQ(gpu.get<std::uint64_t>(fence), unmaps);
+        map();
+    }
+    template <typename T> void set_field(std::uint64_t field, T value) {
+        gpu.put(process.page(1) + field, value);
+    }
+    template <typename T = std::uint64_t> T field(std::uint64_t field) const {
+        return gpu.get<T>(process.page(1) + field);
+    }
+    // A process that takes scratch back, with scratch for lanes of 256 bytes.
+    void give_reclaimable_scratch() {
+        set_field(amd_queue::caps, 1U << amd_queue::cap_sw_async_reclaim);
+        set_field(amd_queue::scratch_max_use_index, ~0ULL);
+        set_field(amd_queue::alt_scratch_max_use_index, ~0ULL);
+        set_field(amd_queue::scratch_wave64_lane_byte_size, 256U);
+        remap();
+    }
     std::uint32_t interrupt(unsigned index, unsigned dword) const {
         return gpu.host.get<std::uint32_t>(32ULL * index + 4ULL * dword);
     }
@@ -100,6 +127,7 @@ protected:
 
     Process process = make_process(1 * mib, 0x8001);
     std::uint64_t written = 0;
+    std::uint64_t unmaps = 0;
 };
 
 TEST_F(Aql, pm4_of_a_vendor_packet_runs_in_the_process) {
@@ -230,6 +258,96 @@ TEST_F(Aql, scratch_is_not_asked_for_while_a_dispatch_may_use_what_there_is) {
     gpu.run();
     EXPECT_EQ(gpu.observer.counters["dispatches"], 1U);
     EXPECT_EQ(value_of(error_signal), 0);
+}
+
+TEST_F(Aql, mapping_a_queue_says_that_scratch_can_be_taken_back) {
+    EXPECT_EQ(field<std::uint32_t>(amd_queue::caps), 1U << amd_queue::cap_cp_async_reclaim);
+    give_reclaimable_scratch();
+    EXPECT_EQ(field<std::uint32_t>(amd_queue::caps),
+              1U << amd_queue::cap_cp_async_reclaim | 1U << amd_queue::cap_sw_async_reclaim);
+}
+
+TEST_F(Aql, unmapping_a_queue_says_which_packet_used_scratch_last) {
+    give_reclaimable_scratch();
+    write_packet({3});
+    write_packet(dispatch_with_scratch(256));
+    write_packet(dispatch_with_scratch(128));
+    write_packet(dispatch());
+    EXPECT_EQ(gpu.observer.counters["dispatches"], 3U);
+    EXPECT_EQ(field(amd_queue::scratch_last_used_index), 0U);
+    remap();
+    EXPECT_EQ(field(amd_queue::scratch_last_used_index), 2U);
+    EXPECT_EQ(field(amd_queue::scratch_last_used_index + 8), 0U);
+    remap(); // nothing has used it since
+    EXPECT_EQ(field(amd_queue::scratch_last_used_index), 2U);
+}
+
+// The CP leaves the memory behind an amd_queue_t of version 1 alone.
+TEST_F(Aql, only_a_process_that_takes_scratch_back_hears_of_its_use) {
+    set_field(amd_queue::scratch_wave64_lane_byte_size, 256U);
+    set_field(amd_queue::alt_scratch_wave64_lane_byte_size, 512U);
+    for (std::uint64_t i = 0; i < 3; ++i)
+        set_field(amd_queue::alt_scratch_dispatch_limit + 4 * i, 64U);
+    remap();
+    write_packet({3});
+    write_packet(dispatch_with_scratch(256)); // although scratch_max_use_index is 0
+    EXPECT_EQ(gpu.observer.counters["dispatches"], 1U);
+    remap();
+    EXPECT_EQ(field(amd_queue::scratch_last_used_index), 0U);
+}
+
+TEST_F(Aql, scratch_that_was_taken_back_is_asked_for_again) {
+    give_reclaimable_scratch();
+    write_packet({3});
+    set_field(amd_queue::scratch_max_use_index, std::uint64_t{0});
+    write_packet({3});
+    remap();
+    write_packet(dispatch_with_scratch(256));
+    EXPECT_EQ(value_of(error_signal), 1);
+    EXPECT_EQ(gpu.observer.counters["dispatches"], 0U);
+    set_field(amd_queue::scratch_max_use_index, ~0ULL);
+    set_value(error_signal, 0);
+    gpu.run();
+    EXPECT_EQ(gpu.observer.counters["dispatches"], 1U);
+}
+
+// ROCr frees what the queue has before it gives more.
+TEST_F(Aql, a_queue_that_is_mapped_anew_waits_for_the_answer_to_its_request) {
+    write_packet({3});
+    write_packet(dispatch_with_scratch(256));
+    ASSERT_EQ(value_of(error_signal), 1);
+    set_field(amd_queue::scratch_wave64_lane_byte_size, 256U);
+    remap();
+    EXPECT_EQ(gpu.observer.counters["dispatches"], 0U);
+    EXPECT_EQ(gpu.observer.counters["queue_requests"], 1U);
+    set_value(error_signal, 0);
+    gpu.run();
+    EXPECT_EQ(gpu.observer.counters["dispatches"], 1U);
+    EXPECT_EQ(gpu.observer.counters["queue_requests"], 1U);
+}
+
+TEST_F(Aql, changes_of_scratch_count_once_the_queue_is_mapped_anew) {
+    give_reclaimable_scratch();
+    set_field(amd_queue::scratch_wave64_lane_byte_size, 0U);
+    write_packet(dispatch_with_scratch(256));
+    EXPECT_EQ(gpu.observer.counters["dispatches"], 1U);
+}
+
+TEST_F(Aql, alternate_scratch_is_for_grids_up_to_its_limit) {
+    set_field(amd_queue::alt_scratch_wave64_lane_byte_size, 512U);
+    set_field(amd_queue::alt_scratch_dispatch_limit, 128U);
+    set_field(amd_queue::alt_scratch_dispatch_limit + 4, 1U);
+    set_field(amd_queue::alt_scratch_dispatch_limit + 8, 1U);
+    give_reclaimable_scratch();
+    write_packet({3});
+    write_packet(dispatch_with_scratch(512, 128));
+    write_packet(dispatch_with_scratch(256, 128));
+    EXPECT_EQ(gpu.observer.counters["dispatches"], 2U);
+    remap();
+    EXPECT_EQ(field(amd_queue::scratch_last_used_index), 2U);
+    EXPECT_EQ(field(amd_queue::scratch_last_used_index + 8), 1U);
+    write_packet(dispatch_with_scratch(512, 192));
+    EXPECT_EQ(gpu.observer.counters["dispatches"], 2U);
 }
 
 TEST_F(Aql, slots_reserved_behind_a_full_ring_are_not_read) {

@@ -220,9 +220,11 @@ TEST_F(Partition, each_xcc_has_its_part_of_the_scratch) {
     constexpr std::uint32_t part_bytes = ring_waves * 2048;
     constexpr std::uint32_t base = 0x4000'0000;
     load_kernel(scratch_kernel, 1);
+    unmap(1);
     gpu.put(process.page(1) + amd_queue::compute_tmpring_size, ring_waves | 2U << 12);
     gpu.put(process.page(1) + amd_queue::scratch_backing_memory_location, std::uint64_t{base});
     gpu.put(process.page(1) + amd_queue::scratch_wave64_lane_byte_size, 2048U / 64);
+    map();
     dispatch(xccs, false, 32);
     run_for_a_while();
     ASSERT_EQ(completed(), 1);

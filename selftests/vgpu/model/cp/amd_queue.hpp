@@ -10,6 +10,7 @@ namespace vgpu {
 // amd_queue_t (amd_hsa_queue.h of ROCr). The CP is told only where read_dispatch_id is, by
 // CP_HQD_PQ_RPTR_REPORT_ADDR; the structure lies around it.
 namespace amd_queue {
+inline constexpr std::uint64_t caps = 0x28;
 inline constexpr std::uint64_t read_dispatch_id = 0x80;
 inline constexpr std::uint64_t compute_tmpring_size = 0x8c;
 inline constexpr std::uint64_t scratch_backing_memory_location = 0xa0;
@@ -17,6 +18,18 @@ inline constexpr std::uint64_t scratch_wave64_lane_byte_size = 0xb0;
 inline constexpr std::uint64_t properties = 0xb4;
 inline constexpr std::uint64_t inactive_signal = 0xc0;
 
+// Version 2 (amd_queue_v2_t) only.
+inline constexpr std::uint64_t scratch_max_use_index = 0xb8;
+inline constexpr std::uint64_t alt_scratch_max_use_index = 0xc8;
+inline constexpr std::uint64_t alt_scratch_backing_memory_location = 0xe0;
+inline constexpr std::uint64_t alt_scratch_dispatch_limit = 0xe8; // x, y, z
+inline constexpr std::uint64_t alt_scratch_wave64_lane_byte_size = 0xf4;
+inline constexpr std::uint64_t alt_compute_tmpring_size = 0xf8;
+inline constexpr std::uint64_t scratch_last_used_index = 0x100; // of each XCC: main, alternate
+inline constexpr std::uint64_t last_used_stride = 16;
+
+inline constexpr unsigned cap_cp_async_reclaim = 0;      // bits of `caps`
+inline constexpr unsigned cap_sw_async_reclaim = 1;      // the structure is of version 2
 inline constexpr unsigned property_enable_profiling = 3; // bits of `properties`
 inline constexpr unsigned property_use_scratch_once = 4;
 } // namespace amd_queue

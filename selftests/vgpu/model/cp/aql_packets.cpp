@@ -71,40 +71,17 @@ std::optional<QueueError> AqlQueue::problem_of(const Packet& packet) const {
     return std::nullopt;
 }
 
-// False while user space has to give the queue more scratch.
-bool AqlQueue::scratch_suffices(const Packet& packet) {
-    const std::uint32_t wanted = packet.words[6];
-    if (wanted == 0 ||
-        wanted <=
-            unit_.memory.read32(vmid_, amd_queue_va() + amd_queue::scratch_wave64_lane_byte_size))
-        return true;
-    // ROCr frees what the queue has, and looks for the packet at the read index.
-    if (consumed() == next_)
-        report(needs_scratch);
-    return false;
-}
-
-// COMPUTE_TMPRING_SIZE: WAVES [11:0], WAVESIZE [24:12] in KiB, for each XCC. ROCr gives the queue
-// one block, of which each XCC has its part.
-ScratchRing AqlQueue::scratch_ring() {
-    const std::uint32_t size =
-        unit_.memory.read32(vmid_, amd_queue_va() + amd_queue::compute_tmpring_size);
-    ScratchRing ring;
-    ring.waves = bits(size, 11, 0);
-    ring.wave_bytes = bits(size, 24, 12) * 1024;
-    ring.base =
-        unit_.memory.read64(vmid_, amd_queue_va() + amd_queue::scratch_backing_memory_location) +
-        std::uint64_t{partition_.share.index} * ring.waves * ring.wave_bytes;
-    return ring;
-}
-
 AqlQueue::Start AqlQueue::start_dispatch(const Packet& packet) {
     if (const auto problem = problem_of(packet)) {
         report(*problem);
         return Start::wait;
     }
-    if (!scratch_suffices(packet))
+    if (packet.words[6] != 0 && !scratch_for(packet)) {
+        // ROCr frees what the queue has, and looks for the packet at the read index.
+        if (consumed() == next_)
+            report(needs_scratch);
         return Start::wait;
+    }
     const Start started = launch(packet);
     if (started == Start::wait)
         return started;
@@ -123,10 +100,15 @@ AqlQueue::Start AqlQueue::launch(const Packet& packet) {
     dispatch.packet_va = packet.va;
     dispatch.packet = packet.words;
     dispatch.amd_queue_va = amd_queue_va();
-    if (packet.words[6] != 0)
-        dispatch.scratch = scratch_ring();
+    std::optional<std::size_t> scratch;
+    if (packet.words[6] != 0) {
+        scratch = scratch_of_started(packet);
+        dispatch.scratch = scratch_ring(*scratch);
+    }
     if (!unit_.shaders.dispatch(slot_, dispatch))
         return Start::wait;
+    if (scratch)
+        scratch_last_used_[*scratch] = packet.index;
     unit_.observer.count(fmt::format("dispatches_by_xcc/{}", partition_.xcc), 1);
     trace(packet, "dispatch");
     return Start::in_flight;

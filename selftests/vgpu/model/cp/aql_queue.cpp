@@ -33,6 +33,7 @@ AqlQueue::AqlQueue(const AqlSurroundings& surroundings, unsigned slot, Hqd& hqd,
     read_ = extend(hqd_.registers[hqd::pq_rptr]);
     next_ = read_;
     seen_write_ = read_;
+    connect_scratch();
 }
 
 std::uint64_t AqlQueue::packet_va(std::uint64_t index) const {

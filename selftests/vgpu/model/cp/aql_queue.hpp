@@ -61,6 +61,8 @@ public:
     bool report_late();
     // However long they were delayed: the queue leaves its slot.
     void report_all();
+    // Then as well, unless it is reset.
+    void store_scratch_use();
 
     // A fault: new packets are not seen until doorbell() or until the queue is mapped anew.
     void ignore_writes() { ignores_writes_ = true; }
@@ -107,6 +109,16 @@ private:
 
     enum class Start : std::uint8_t { done, in_flight, wait };
 
+    // Memory for private segments, for dispatches up to a size.
+    struct QueueScratch {
+        ScratchRing ring; // of the first XCC
+        std::uint32_t lane_bytes = 0;
+        std::uint64_t max_use_index = ~0ULL;          // of the last packet that may use it
+        std::array<std::uint32_t, 3> grid_limit = {}; // of the alternate scratch
+    };
+    static constexpr std::size_t main_scratch = 0;
+    static constexpr std::size_t alternate_scratch = 1;
+
     // aql_queue.cpp: the ring
     std::uint64_t packet_va(std::uint64_t index) const;
     std::optional<Packet> load(std::uint64_t index);
@@ -136,12 +148,18 @@ private:
     Start start_dispatch(const Packet& packet);
     Start launch(const Packet& packet);
     std::optional<QueueError> problem_of(const Packet& packet) const;
-    bool scratch_suffices(const Packet& packet);
-    ScratchRing scratch_ring();
     Start start_barrier(const Packet& packet, bool any);
     Start start_vendor(const Packet& packet);
     Start start_pm4(const Packet& packet);
     Start start_barrier_value(const Packet& packet);
+
+    // aql_scratch.cpp
+    bool reclaims_scratch();
+    void connect_scratch();
+    void read_scratch();
+    std::optional<std::size_t> scratch_for(const Packet& packet) const;
+    std::size_t scratch_of_started(const Packet& packet);
+    ScratchRing scratch_ring(std::size_t kind);
 
     // aql_signal.cpp: what user space hears
     std::uint64_t amd_queue_va() const;
@@ -150,6 +168,7 @@ private:
     void signal(std::uint64_t signal_va);
     void ring_mailbox(std::uint64_t mailbox, std::uint32_t event);
     void report(const QueueError& error);
+    std::optional<std::uint64_t> request();
     bool still_inactive();
 
     AqlSurroundings unit_;
@@ -172,6 +191,9 @@ private:
     bool failed_ = false;   // a packet made no sense: nothing starts until the queue is mapped anew
     bool inactive_ = false; // asked user space for something by the inactive signal
     bool polling_ = false;
+    std::array<QueueScratch, 2> scratch_; // main and alternate: the leader's copy of amd_queue_t
+    // The last packets that used them here, since the queue was mapped.
+    std::array<std::optional<std::uint64_t>, 2> scratch_last_used_;
     struct Late {
         std::uint64_t packet_index = 0;
         Schedule::Step at = 0;

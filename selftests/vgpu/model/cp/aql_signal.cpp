@@ -85,14 +85,24 @@ void AqlQueue::report(const QueueError& error) {
                             .context = {error.exception_code << 10 | hqd_.doorbell_id()}});
 }
 
+// The inactive signal's value; nothing when the queue has no such signal.
+std::optional<std::uint64_t> AqlQueue::request() {
+    const std::uint64_t signal_va =
+        unit_.memory.read64(vmid_, amd_queue_va() + amd_queue::inactive_signal);
+    if (signal_va == 0)
+        return std::nullopt;
+    return unit_.memory.read64(vmid_, signal_va + amd_signal::value);
+}
+
 // True while user space has not answered.
 bool AqlQueue::still_inactive() {
     if (!inactive_)
         return false;
-    const std::uint64_t signal_va =
-        unit_.memory.read64(vmid_, amd_queue_va() + amd_queue::inactive_signal);
-    inactive_ = signal_va == 0 || unit_.memory.read64(vmid_, signal_va + amd_signal::value) != 0;
-    polling_ = inactive_ && signal_va != 0;
+    const auto unanswered = request();
+    inactive_ = unanswered.value_or(1) != 0;
+    polling_ = inactive_ && unanswered;
+    if (!inactive_)
+        read_scratch();
     return inactive_;
 }
 

@@ -270,6 +270,8 @@ void CommandProcessor::store_queue(unsigned slot, StopMode mode) {
         store_control_stack(slot, {}, 0);
     } else if (connection.has_waves()) {
         store_waves(slot);
+        if (connection.aql)
+            connection.aql->store_scratch_use();
     }
     if (connection.user_pm4)
         connection.user_pm4->store();
