@@ -84,6 +84,8 @@ public:
 
     // True while a packet waits for something that no doorbell announces.
     bool polling() const { return polling_; }
+    // Packets are not done. A queue that failed does not come to the rest.
+    bool busy() const { return in_flight() != 0 || (!failed_ && next_ < seen_write_); }
     std::uint64_t in_flight() const { return next_ - read_ - done_.size(); }
 
     // When the queue last went from idle to busy and back, or until now, in ticks; nothing when it

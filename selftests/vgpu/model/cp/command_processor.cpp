@@ -94,6 +94,22 @@ bool CommandProcessor::polling() const {
     return false;
 }
 
+bool CommandProcessor::add_user_queues(std::vector<Contention::Queue>& queues) const {
+    bool switching = false;
+    for (unsigned slot = 0; slot < hqd_slots; ++slot) {
+        const Connection* connection = connections_[slot].get();
+        if (connection == nullptr || !connection->has_waves())
+            continue;
+        switching |= connection->stopping.has_value();
+        const Hqd& hqd = hqds_[slot];
+        queues.push_back(
+            {.doorbell = hqd.doorbell_dword(),
+             .pasid = unit_.memory.pasid(hqd.vmid()),
+             .busy = connection->aql ? connection->aql->busy() : connection->user_pm4->busy()});
+    }
+    return switching;
+}
+
 // Takes what the driver added to a PM4 ring since the last time, once that is done.
 void CommandProcessor::fetch_ring(unsigned slot) {
     Hqd& hqd = hqds_[slot];

@@ -6,6 +6,7 @@
 #include "model/base/observer.hpp"
 #include "model/base/schedule.hpp"
 #include "model/cp/aql_queue.hpp"
+#include "model/cp/contention.hpp"
 #include "model/cp/cp_faults.hpp"
 #include "model/cp/hqd.hpp"
 #include "model/cp/pm4_executor.hpp"
@@ -51,6 +52,8 @@ public:
     bool run();
     // Some queue waits for memory that a CPU writes without telling.
     bool polling() const;
+    // Adds the users' queues on slots. True when one of them is on its way off.
+    bool add_user_queues(std::vector<Contention::Queue>& queues) const;
     // Everything is disconnected and forgotten.
     void reset();
 

@@ -148,6 +148,14 @@ void Pm4UserQueue::finish_packet(std::uint32_t dwords) {
         unit_.memory.store32(hqd_.vmid(), report, read);
 }
 
+bool Pm4UserQueue::busy() const {
+    const std::uint32_t mask = hqd_.ring_dwords() - 1;
+    const std::uint32_t read = hqd_.registers[hqd::pq_rptr];
+    const std::uint32_t write = hqd_.registers[hqd::pq_wptr];
+    return (!failed_ && ((read ^ write) & mask) != 0) ||
+           unit_.shaders.dispatches_in_flight(slot_) != 0;
+}
+
 void Pm4UserQueue::fail(const char* why) {
     failed_ = true;
     unit_.observer.unmodelled("pm4", why);

@@ -45,6 +45,8 @@ public:
     // The stall that ends when the dispatch has begun; empty when it has.
     Stall dispatch(const pm4::Dispatch& packet);
 
+    // Packets or dispatches are not done.
+    bool busy() const;
     // A packet waits for memory that a CPU writes without telling.
     bool polling() const { return executor_.polling(); }
 

@@ -49,7 +49,8 @@ Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer
       memory_(registers_, vram, host, faults, observer),
       interrupts_(registers_, memory_, host, clock_, faults, schedule_, observer),
       bus_(registers_, vram, observer),
-      scheduler_({memory_, sdma_, clock_, faults, schedule_, observer, options.slot_seed}) {
+      scheduler_({memory_, sdma_, clock_, faults, schedule_, observer, options.slot_seed}),
+      contention_(observer) {
     for (unsigned engine = 0; engine < registers_.dies().sdma_engines(); ++engine)
         sdma_.emplace_back(SdmaEngine::Surroundings{registers_, memory_, interrupts_, clock_,
                                                     faults, schedule_, observer},
@@ -134,6 +135,21 @@ bool Device::ring_own_doorbells() {
     return !writes.empty();
 }
 
+void Device::note_busy_processes() {
+    user_queues_.clear();
+    bool switching = false;
+    for (const auto& xcc : xccs_)
+        switching |= xcc->cp.add_user_queues(user_queues_);
+    contention_.begin_slice(user_queues_, switching);
+}
+
+void Device::count_by_process(ShaderArray& shaders) {
+    const auto executed = shaders.take_executed_by_vmid();
+    for (unsigned vmid = 0; vmid < executed.size(); ++vmid)
+        if (executed[vmid] != 0)
+            contention_.executed(memory_.pasid(vmid), executed[vmid]);
+}
+
 // XCCs share nothing that would keep them in step.
 std::uint64_t Device::run_shaders(std::uint64_t wave_instructions) {
     constexpr std::array<std::uint64_t, 4> speeds = {1, 2, 8, 64}; // divisors
@@ -145,6 +161,7 @@ std::uint64_t Device::run_shaders(std::uint64_t wave_instructions) {
         if (shaders.has_waves())
             budget /= speeds[schedule_.pick(Schedule::Kind::xcc_speed, speeds.size())];
         executed += shaders.run(std::max<std::uint64_t>(budget, 1));
+        count_by_process(shaders);
     }
     return executed;
 }
@@ -153,6 +170,7 @@ Device::Activity Device::run(std::uint64_t wave_instructions) {
     if (faults_.hung())
         return Activity::idle;
     schedule_.step();
+    note_busy_processes();
     const std::uint64_t executed = run_shaders(wave_instructions);
     if (executed != 0) {
         observer_.count("wave_instructions", executed);
@@ -201,6 +219,7 @@ void Device::reset(std::string_view why) {
     for (SdmaEngine& engine : sdma_)
         engine.reset();
     scheduler_.reset();
+    contention_.reset();
     for (const auto& xcc : xccs_)
         xcc->cp.reset();
     set_power_on_values();

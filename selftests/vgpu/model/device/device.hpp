@@ -7,6 +7,7 @@
 #include "model/base/observer.hpp"
 #include "model/base/schedule.hpp"
 #include "model/cp/command_processor.hpp"
+#include "model/cp/contention.hpp"
 #include "model/cp/cp_faults.hpp"
 #include "model/cp/scheduler.hpp"
 #include "model/device/options.hpp"
@@ -69,6 +70,8 @@ private:
 
     void set_power_on_values();
     std::uint64_t run_shaders(std::uint64_t wave_instructions);
+    void note_busy_processes();
+    void count_by_process(ShaderArray& shaders);
     bool run_queues();
     bool ring_own_doorbells();
     void raise_vm_fault(const VmFault& fault);
@@ -84,7 +87,9 @@ private:
     std::deque<SdmaEngine> sdma_; // register handlers point into them
     Scheduler scheduler_;
     std::vector<std::unique_ptr<Xcc>> xccs_; // register handlers point into them
-    std::size_t first_xcc_ = 0;              // whose command processor is first in this step
+    Contention contention_;
+    std::vector<Contention::Queue> user_queues_; // for note_busy_processes()
+    std::size_t first_xcc_ = 0;                  // whose command processor is first in this step
     bool reset_requested_ = false;
 };
 

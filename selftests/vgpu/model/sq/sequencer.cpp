@@ -51,7 +51,9 @@ std::uint64_t ShaderArray::State::run(std::uint64_t budget) {
             continue;
         }
         waiting = 0;
+        const std::size_t vmid = wave.state.vmid % executed_by_vmid.size();
         const bool watched = watched_memory.watches(wave.state.vmid);
+        const std::uint64_t before = executed;
         // act() may have taken the wave, or any other, off the array: look it up again each time.
         bool goes_on = true;
         while (goes_on && executed < budget && slice_left > 0) {
@@ -60,6 +62,7 @@ std::uint64_t ShaderArray::State::run(std::uint64_t budget) {
             ++clock;
             goes_on = watched ? step<true>(wave) : step<false>(wave);
         }
+        executed_by_vmid[vmid] += executed - before;
     }
     return executed;
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace vgpu {
 
@@ -218,6 +219,10 @@ std::uint64_t ShaderArray::run(std::uint64_t wave_instructions) {
     const std::uint64_t executed = state_->run(wave_instructions);
     state_->observer.count("sq.wave_instructions", executed);
     return executed;
+}
+
+std::array<std::uint64_t, 16> ShaderArray::take_executed_by_vmid() {
+    return std::exchange(state_->executed_by_vmid, {});
 }
 
 void ShaderArray::reset() {

@@ -144,6 +144,9 @@ public:
     // ran: 0 means that there was nothing to run (no wave, or every wave waits).
     std::uint64_t run(std::uint64_t wave_instructions);
 
+    // Instructions that the waves of each VMID executed since the last call.
+    std::array<std::uint64_t, 16> take_executed_by_vmid();
+
     // TCP_WATCHn, of a number below 4: its address and TCP_WATCHn_CNTL.
     void set_watch(unsigned number, std::uint64_t address, std::uint32_t control);
 

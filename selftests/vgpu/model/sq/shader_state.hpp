@@ -11,6 +11,7 @@
 #include "model/sq/scratch_slots.hpp"
 #include "model/sq/wave.hpp"
 
+#include <array>
 #include <map>
 #include <optional>
 #include <vector>
@@ -60,12 +61,13 @@ struct ShaderArray::State {
     std::vector<sq::ComputeUnit> units;
     std::map<unsigned, Slot> slots;
     sq::GlobalWaveSync gws;
-    std::vector<sq::Wave*> waves;             // on hardware, in launch order
-    std::size_t cursor = 0;                   // whose turn it is
-    unsigned slice_left = slice_instructions; // of that turn
-    unsigned next_unit = 0;                   // where the search for room begins
-    std::uint64_t clock = 0;                  // wave instructions executed since the start
-    std::vector<Failure> failures;            // to be told to the client from run()
+    std::vector<sq::Wave*> waves;                     // on hardware, in launch order
+    std::size_t cursor = 0;                           // whose turn it is
+    unsigned slice_left = slice_instructions;         // of that turn
+    unsigned next_unit = 0;                           // where the search for room begins
+    std::uint64_t clock = 0;                          // wave instructions executed since the start
+    std::array<std::uint64_t, 16> executed_by_vmid{}; // since they were taken
+    std::vector<Failure> failures;                    // to be told to the client from run()
 
     Slot* find(unsigned slot);
     bool has_waves(unsigned slot) const;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Counts what the waves of a process execute while another process has work.
+#pragma once
+
+#include "model/base/observer.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace vgpu {
+
+// A process is busy while a compute queue of its own has packets that are not done. A queue that
+// left its slot keeps its state until another queue is busy and none is on its way off: a runlist
+// that maps the queue again has done so by then. From there on the process is stopped, unless it
+// has another queue on a slot. A busy period ends when the process is no longer busy.
+class Contention {
+public:
+    // A compute queue on a slot.
+    struct Queue {
+        std::uint32_t doorbell = 0;
+        std::uint16_t pasid = 0;
+        bool busy = false;
+    };
+
+    explicit Contention(Observer& observer) : observer_(observer) {}
+
+    // Called before each slice. `queues` may name a queue once for each XCC. `switching`: one of
+    // them is on its way off.
+    void begin_slice(std::span<const Queue> queues, bool switching);
+    // How much the waves of a process executed in the slice.
+    void executed(std::uint16_t pasid, std::uint64_t instructions);
+    void reset() { queues_.clear(); }
+
+private:
+    struct Process {
+        bool busy = false;
+        bool on_slot = false;
+        bool stopped = false;
+        bool stopped_busy = false;
+        std::string by_pasid; // name of its counter
+    };
+    // One process during a busy period of another.
+    struct Pair {
+        bool executed = false;
+        bool stopped = false;
+        bool stopped_busy = false;
+        std::string key;
+    };
+    using PairKey = std::pair<std::uint16_t, std::uint16_t>; // who executes, who is busy
+
+    bool on_slot(std::uint32_t doorbell) const;
+    void update(std::span<const Queue> queues, bool settled);
+    void begin_period(std::uint16_t pasid);
+    void note_stops(std::uint16_t busy);
+    Process& process(std::uint16_t pasid);
+    Pair& pair(std::uint16_t pasid, std::uint16_t busy);
+    void count(const char* group, const Pair& pair, std::uint64_t amount);
+
+    Observer& observer_;
+    std::vector<Queue> queues_; // on slots first, then those that left
+    std::size_t on_slots_ = 0;
+    std::vector<std::uint16_t> began_;
+    std::map<std::uint16_t, Process> processes_;
+    std::map<PairKey, Pair> pairs_;
+};
+
+} // namespace vgpu
