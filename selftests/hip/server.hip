@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// A server: requests with short kernels, and how long each took.
+#include "check.hpp"
+#include "sequence.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+namespace {
+
+constexpr unsigned group_size = 64;
+// Not measured: HIP compiles its copy kernels in the first request.
+constexpr unsigned first_requests = 3;
+
+struct Options {
+    unsigned long long requests = 50;
+    unsigned long long period_ms = 0;
+    unsigned long long elements = 1024;
+    unsigned long long steps = 1000;
+    const char* samples = nullptr;
+};
+
+constexpr const char* usage =
+    "usage: server [--requests N] [--period-ms N] [--elements N] [--steps N] [--samples FILE]\n"
+    "  --requests N    so many are measured (default 50)\n"
+    "  --period-ms N   one begins every N ms, or when the one before is done (default 0)\n"
+    "  --elements N    values of a request, a multiple of 64 (default 1024)\n"
+    "  --steps N       of each value in the kernel (default 1000)\n"
+    "  --samples FILE  begin and end of each request, in ns of CLOCK_MONOTONIC\n";
+
+unsigned long long number(const char* option, const char* text, unsigned long long least) {
+    char* end = nullptr;
+    const unsigned long long value = text != nullptr ? std::strtoull(text, &end, 10) : 0;
+    if (text == nullptr || end == text || *end != '\0' || *text == '-' || value < least ||
+        value > 10'000'000)
+        test::die(64, "%s needs a number from %llu to 10000000, got '%s'", option, least,
+                  text != nullptr ? text : "nothing");
+    return value;
+}
+
+Options parse(int argc, char** argv) {
+    Options options;
+    for (int i = 1; i < argc; i += 2) {
+        const std::string option = argv[i];
+        const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
+        if (option == "--help") {
+            std::fputs(usage, stdout);
+            std::exit(0);
+        } else if (option == "--requests") {
+            options.requests = number(argv[i], value, 1);
+        } else if (option == "--period-ms") {
+            options.period_ms = number(argv[i], value, 0);
+        } else if (option == "--elements") {
+            options.elements = number(argv[i], value, group_size);
+        } else if (option == "--steps") {
+            options.steps = number(argv[i], value, 1);
+        } else if (option == "--samples" && value != nullptr) {
+            options.samples = value;
+        } else {
+            test::die(64, "unknown option '%s', or it lacks its value; see --help", argv[i]);
+        }
+    }
+    if (options.elements % group_size != 0)
+        test::die(64, "--elements %llu: not a multiple of %u", options.elements, group_size);
+    return options;
+}
+
+std::uint64_t now_ns() {
+    timespec now = {};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+void sleep_until(std::uint64_t ns) {
+    timespec until = {};
+    until.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
+    until.tv_nsec = static_cast<long>(ns % 1'000'000'000);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
+    }
+}
+
+// Memory that the GPU copies without HIP's staging buffers.
+class PinnedArray {
+public:
+    explicit PinnedArray(std::size_t count) {
+        HIP_MUST(hipHostMalloc(reinterpret_cast<void**>(&data_), count * sizeof(std::uint32_t),
+                               hipHostMallocDefault));
+    }
+    PinnedArray(const PinnedArray&) = delete;
+    PinnedArray& operator=(const PinnedArray&) = delete;
+    ~PinnedArray() { (void)hipHostFree(data_); }
+    [[nodiscard]] std::uint32_t* get() const { return data_; }
+
+private:
+    std::uint32_t* data_ = nullptr;
+};
+
+class Server {
+public:
+    explicit Server(const Options& options)
+        : elements_(options.elements), steps_(static_cast<unsigned>(options.steps)),
+          all_(test::jump(options.steps)), question_(elements_), answer_(elements_),
+          input_(elements_), output_(elements_), want_(elements_) {
+        HIP_MUST(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking));
+    }
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+    ~Server() { (void)hipStreamDestroy(stream_); }
+
+    // What a client asks, and the right answer.
+    void prepare(unsigned long long request) {
+        for (std::size_t i = 0; i < elements_; ++i) {
+            question_.get()[i] =
+                test::scramble(static_cast<std::uint32_t>(request * elements_ + i));
+            want_[i] = all_.of(question_.get()[i]);
+            answer_.get()[i] = ~want_[i];
+        }
+    }
+    void serve() {
+        const std::size_t bytes = elements_ * sizeof(std::uint32_t);
+        HIP_MUST(
+            hipMemcpyAsync(input_.get(), question_.get(), bytes, hipMemcpyHostToDevice, stream_));
+        test::walk<<<static_cast<unsigned>(elements_ / group_size), group_size, 0, stream_>>>(
+            input_.get(), output_.get(), steps_);
+        LAUNCH_MUST();
+        HIP_MUST(
+            hipMemcpyAsync(answer_.get(), output_.get(), bytes, hipMemcpyDeviceToHost, stream_));
+        HIP_MUST(hipStreamSynchronize(stream_));
+    }
+    void check(test::Digest& digest) const {
+        const std::vector<std::uint32_t> got(answer_.get(), answer_.get() + elements_);
+        test::must_equal("answer", got, want_);
+        digest.add(got);
+    }
+
+private:
+    std::size_t elements_;
+    unsigned steps_;
+    test::Step all_;
+    PinnedArray question_;
+    PinnedArray answer_;
+    test::DeviceArray<std::uint32_t> input_;
+    test::DeviceArray<std::uint32_t> output_;
+    std::vector<std::uint32_t> want_;
+    hipStream_t stream_ = nullptr;
+};
+
+struct Sample {
+    std::uint64_t begin_ns;
+    std::uint64_t end_ns;
+};
+
+void write_samples(const char* path, const std::vector<Sample>& samples) {
+    std::FILE* file = std::fopen(path, "w");
+    if (file == nullptr)
+        test::die(3, "%s: cannot open the file of --samples: %s", path, std::strerror(errno));
+    for (const Sample& sample : samples)
+        std::fprintf(file, "%llu %llu\n", static_cast<unsigned long long>(sample.begin_ns),
+                     static_cast<unsigned long long>(sample.end_ns));
+    if (std::fclose(file) != 0)
+        test::die(3, "%s: cannot write the file of --samples: %s", path, std::strerror(errno));
+}
+
+// The nearest rank, of sorted values.
+double percentile_ms(const std::vector<std::uint64_t>& sorted, unsigned percent) {
+    const std::size_t rank = (sorted.size() * percent + 99) / 100;
+    return static_cast<double>(sorted[rank - 1]) * 1e-6;
+}
+
+void print_latencies(const std::vector<Sample>& samples) {
+    std::vector<std::uint64_t> took;
+    for (const Sample& sample : samples)
+        took.push_back(sample.end_ns - sample.begin_ns);
+    std::sort(took.begin(), took.end());
+    std::printf("server: latency in ms: p50 %.2f, p99 %.2f, max %.2f\n", percentile_ms(took, 50),
+                percentile_ms(took, 99), static_cast<double>(took.back()) * 1e-6);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    test::program = "server";
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
+    const Options options = parse(argc, argv);
+    Server server(options);
+    test::Digest digest;
+    std::vector<Sample> samples;
+    std::uint64_t begin = 0;
+    for (unsigned long long n = 0; n < first_requests + options.requests; ++n) {
+        server.prepare(n);
+        if (n == first_requests)
+            std::printf("server: ready\n");
+        if (n > first_requests)
+            sleep_until(begin + options.period_ms * 1'000'000);
+        begin = now_ns();
+        server.serve();
+        const std::uint64_t end = now_ns();
+        server.check(digest);
+        if (n >= first_requests)
+            samples.push_back({begin, end});
+    }
+    if (options.samples != nullptr)
+        write_samples(options.samples, samples);
+    print_latencies(samples);
+    std::printf("server: right: %llu requests, digest %016llx\n", options.requests, digest.value());
+    return 0;
+}
