@@ -33,9 +33,14 @@ function(shared_rooms)
     return()
   endif()
   room(kfd SOURCES src/kfd/attribute.cpp src/kfd/device.cpp src/kfd/module.cpp src/kfd/roots.cpp
-    src/kfd/save_area.cpp src/kfd/save_cost.cpp src/kfd/sysfs.cpp src/kfd/topology.cpp)
+    src/kfd/save_area.cpp src/kfd/save_cost.cpp src/kfd/sysfs.cpp src/kfd/topology.cpp
+    src/kfd/watch.cpp)
   target_include_directories(xpreempt_kfd SYSTEM PUBLIC ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../uapi)
   room(control SOURCES src/control/answer.cpp src/control/connection.cpp src/control/directory.cpp
     src/control/fork_safe_fd.cpp src/control/hold_book.cpp src/control/server.cpp
     src/control/session.cpp src/control/wire.cpp)
+  # Of the room sched what decides; the rest drives the sources of a process.
+  room(policy SOURCES src/sched/account.cpp src/sched/band.cpp src/sched/fair.cpp
+    src/sched/highest_priority_first.cpp src/sched/policy.cpp src/sched/record.cpp
+    src/sched/round_robin.cpp src/sched/turns.cpp)
 endfunction()

@@ -14,6 +14,7 @@ enum class Op : std::uint8_t {
     resume_queue,
     switch_queues,
     queue_status,
+    watch,
     update_queue,
     debug_trap,
     read_sysfs,
@@ -70,6 +71,7 @@ constexpr const char* phrase(Op op) {
     case Op::resume_queue: return "resuming a KFD queue";
     case Op::switch_queues: return "switching KFD queues";
     case Op::queue_status: return "reading the status of a KFD queue";
+    case Op::watch: return "watching for work of processes";
     case Op::update_queue: return "changing the percentage of a KFD queue";
     case Op::debug_trap: return "suspending a KFD queue as its debugger";
     case Op::read_sysfs: return "reading the queues below /sys/class/kfd";

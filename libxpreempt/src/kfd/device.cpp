@@ -117,6 +117,13 @@ Device::switch_with(kfd_ioctl_preempt_switch_args args, std::span<kfd_preempt_sw
     return args;
 }
 
+Result<UniqueFd> Device::make_watch() const {
+    kfd_ioctl_preempt_watch_args args{};
+    if (const int answer = call(-1, AMDKFD_IOC_PREEMPT_WATCH, &args); answer != 0)
+        return fail(-answer, Op::watch);
+    return UniqueFd(args.fd);
+}
+
 Result<KfdVersion> Device::version() const {
     KfdVersion args{};
     if (const int answer = call(-1, ioc_get_version, &args); answer != 0)

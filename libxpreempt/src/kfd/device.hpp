@@ -52,7 +52,7 @@ public:
     // One DBG_TRAP on this process; pid is filled in. The answer of each queue is in its array.
     Result<void> debug(DebugTrapArgs& args) const;
 
-    // Own queues; each entry's result says how it went.
+    // Own queues, or those of each entry's target_pid; each entry's result says how it went.
     Result<kfd_ioctl_preempt_switch_args> switch_queues(std::uint32_t flags,
                                                         std::span<kfd_preempt_switch_entry> entries,
                                                         int fd = -1) const;
@@ -62,6 +62,9 @@ public:
     switch_queues_of(pid_t pid, std::uint32_t flags,
                      std::span<kfd_preempt_switch_entry> entries) const;
     Result<kfd_ioctl_preempt_status_args> status_of(pid_t pid, std::uint32_t kfd_queue_id) const;
+
+    // The file of a new watch. ENOTTY: this driver has none.
+    Result<UniqueFd> make_watch() const;
 
 private:
     Result<kfd_ioctl_preempt_switch_args> switch_with(kfd_ioctl_preempt_switch_args args,

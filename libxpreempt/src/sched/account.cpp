@@ -40,4 +40,9 @@ Account Accounts::of(std::size_t index) const {
     return {};
 }
 
+void Accounts::read_all(std::span<Account> by_index) const {
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank)
+        by_index[seats_.index(rank)] = seats_[rank].account;
+}
+
 } // namespace xpreempt::sched

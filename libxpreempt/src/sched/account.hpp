@@ -29,6 +29,7 @@ public:
 
     // By index into the jobs of the last matches().
     [[nodiscard]] Account of(std::size_t index) const;
+    void read_all(std::span<Account> by_index) const;
 
     bool operator==(const Accounts&) const = default;
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// The calls on the file of a watch.
+#include "kfd/watch.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace xpreempt::kfd {
+
+int Watch::call(unsigned long request, void* argument) const {
+    int answer = 0;
+    do {
+        answer = ioctl_(fd_.get(), request, argument);
+    } while (answer == -EINTR);
+    return answer;
+}
+
+Result<Watch> Watch::open(const Device& device, Ioctl ioctl) {
+    auto made = device.make_watch();
+    if (!made)
+        return tl::make_unexpected(made.error());
+    // The loop reads what is there and goes on.
+    if (::fcntl(made->get(), F_SETFL, O_NONBLOCK) != 0)
+        return fail(errno, Op::watch);
+    return Watch(std::move(*made), std::move(ioctl));
+}
+
+Result<std::uint32_t> Watch::add(pid_t pid, std::uint64_t cookie) const {
+    kfd_preempt_watch_add args{};
+    args.flags = KFD_PREEMPT_SWITCH_TARGET_PID;
+    args.target = pid;
+    args.cookie = cookie;
+    if (const int answer = call(KFD_PREEMPT_WATCH_ADD, &args); answer != 0)
+        return fail(-answer, Op::watch, static_cast<std::uint32_t>(pid));
+    return args.id;
+}
+
+Result<void> Watch::remove(std::uint32_t id) const {
+    kfd_preempt_watch_remove args{id, 0};
+    if (const int answer = call(KFD_PREEMPT_WATCH_REMOVE, &args); answer != 0)
+        return fail(-answer, Op::watch, id);
+    return {};
+}
+
+Result<void> Watch::arm(std::span<kfd_preempt_watch_arm_entry> entries, std::uint32_t flags) const {
+    kfd_preempt_watch_arm args{};
+    args.entries_ptr = reinterpret_cast<std::uintptr_t>(entries.data());
+    args.num_entries = static_cast<std::uint32_t>(entries.size());
+    args.flags = flags;
+    if (const int answer = call(KFD_PREEMPT_WATCH_ARM, &args); answer != 0)
+        return fail(-answer, Op::watch, args.num_entries);
+    return {};
+}
+
+Result<std::size_t> Watch::read(std::span<kfd_preempt_watch_event> events) const {
+    const ssize_t bytes = ::read(fd_.get(), events.data(), events.size_bytes());
+    if (bytes >= 0)
+        return static_cast<std::size_t>(bytes) / sizeof(events[0]);
+    if (errno == EAGAIN || errno == EINTR)
+        return 0;
+    return fail(errno, Op::watch);
+}
+
+} // namespace xpreempt::kfd
