@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+# Fuzz targets. They are always made by clang, whatever compiles the rest: libFuzzer is clang's.
+#   cmake --preset fuzz && cmake --build --preset fuzz      builds them alone
+#   build/fuzz/DIRECTORY/NAME_fuzz DIRECTORY/corpus/NAME    runs one until it fails; see -help=1
+cmake_path(SET xpreempt_root NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/..)
+cmake_path(SET uapi NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../../uapi)
+find_program(FUZZ_CXX NAMES clang++-19 clang++)
+set(fuzz_flags -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all)
+if(FUZZ_CXX AND NOT DEFINED FUZZ_WORKS)
+  # The compiler may be there without its runtime (libclang-rt-19-dev).
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/probe.cpp
+    "extern \"C\" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }\n")
+  execute_process(
+    COMMAND ${FUZZ_CXX} ${fuzz_flags} ${CMAKE_CURRENT_BINARY_DIR}/probe.cpp
+            -o ${CMAKE_CURRENT_BINARY_DIR}/probe
+    RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+  if(failed EQUAL 0)
+    set(FUZZ_WORKS ON CACHE INTERNAL "clang can link a libFuzzer program")
+  endif()
+endif()
+if(NOT TARGET fuzzers)
+  add_custom_target(fuzzers)
+  if(NOT FUZZ_WORKS)
+    message(STATUS "xpreempt: no fuzz targets: apt-get install clang-19 libclang-rt-19-dev")
+  endif()
+endif()
+
+# fuzzer(NAME TESTS PREFIX INCLUDES DIRECTORIES... FLAGS... SOURCES...): NAME_fuzz.cpp of the
+# current directory and the sources that it tests, a corpus of seeds in corpus/NAME, and a smoke test
+# PREFIX.fuzz_NAME of a fixed number of runs.
+function(fuzzer name)
+  cmake_parse_arguments(arg "" "TESTS" "INCLUDES;FLAGS;SOURCES" ${ARGN})
+  if(NOT FUZZ_WORKS)
+    return()
+  endif()
+  set(sources ${CMAKE_CURRENT_SOURCE_DIR}/${name}_fuzz.cpp ${arg_SOURCES})
+  set(program ${CMAKE_CURRENT_BINARY_DIR}/${name}_fuzz)
+  # Whole directories as dependencies: a header that changed must not leave an old program.
+  list(TRANSFORM arg_INCLUDES APPEND /*.hpp OUTPUT_VARIABLE patterns)
+  file(GLOB headers CONFIGURE_DEPENDS ${xpreempt_root}/src/*/*.hpp ${patterns})
+  list(TRANSFORM arg_INCLUDES PREPEND -I)
+  add_custom_command(OUTPUT ${program}
+    COMMAND ${FUZZ_CXX} ${fuzz_flags} ${arg_FLAGS} -I${xpreempt_root}/src ${arg_INCLUDES}
+            -isystem ${uapi} ${sources} -o ${program}
+    DEPENDS ${sources} ${headers} VERBATIM)
+  add_custom_target(${name}_fuzzer ALL DEPENDS ${program})
+  add_dependencies(fuzzers ${name}_fuzzer)
+  add_test(NAME ${arg_TESTS}.fuzz_${name}
+    COMMAND ${program} -runs=4000 -seed=1 -max_len=4096 -timeout=25
+            ${CMAKE_CURRENT_BINARY_DIR}/${name}_found ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name})
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${name}_found)
+endfunction()
