@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// Splits cgroup paths at units, containers and Slurm steps.
+#include "cgroup_path.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace xpreemptd {
+
+namespace {
+
+// Elements of a path one after the other.
+class Elements {
+public:
+    explicit Elements(std::string_view path) : path_(path) {}
+
+    // Empty at the end.
+    std::string_view next() {
+        const std::size_t begin = std::min(path_.find_first_not_of('/', end_), path_.size());
+        end_ = std::min(path_.find('/', begin), path_.size());
+        return path_.substr(begin, end_ - begin);
+    }
+    // Up to and with the last element.
+    [[nodiscard]] std::string_view so_far() const { return path_.substr(0, end_); }
+    [[nodiscard]] std::string_view rest() const { return path_.substr(end_); }
+
+private:
+    std::string_view path_;
+    std::size_t end_ = 0;
+};
+
+bool within(std::string_view text, std::string_view begin, std::string_view end) {
+    return text.size() >= begin.size() + end.size() && text.starts_with(begin) &&
+           text.ends_with(end);
+}
+
+struct Unit {
+    std::string_view name;
+    std::string_view path; // up to and with the unit
+    std::string_view rest; // delegated
+    bool leaf = false;     // a service or a scope
+};
+
+Unit first_unit(std::string_view path) {
+    Unit unit;
+    Elements elements(path);
+    for (auto element = elements.next(); !element.empty(); element = elements.next()) {
+        const bool leaf = element.ends_with(".service") || element.ends_with(".scope");
+        if (leaf || element.ends_with(".slice"))
+            unit = {element, elements.so_far(), elements.rest(), leaf};
+        // ".." leads to what is above the cgroup namespace of the daemon, in its container.
+        else if (element != ".." || !unit.name.empty())
+            break;
+        if (leaf)
+            break;
+    }
+    return unit;
+}
+
+bool is_user_manager(const Unit& unit) {
+    return unit.leaf && within(unit.name, "user@", ".service");
+}
+
+// Processes in it do not belong together.
+bool is_session(const Unit& unit, bool of_user) {
+    if (!unit.leaf)
+        return of_user;
+    if (unit.name == "init.scope" || within(unit.name, "session-", ".scope"))
+        return true;
+    return of_user && unit.name.ends_with(".scope") &&
+           (unit.name.starts_with("app-") || unit.name.find("-spawn-") != std::string_view::npos);
+}
+
+// Below .../slurmstepd.scope on version 2 and /slurm on version 1, either with a node's name.
+std::optional<std::string_view> slurm_step_in(std::string_view path) {
+    Elements elements(path);
+    bool of_slurm = false;
+    std::optional<std::string_view> job;
+    for (auto element = elements.next(); !element.empty(); element = elements.next()) {
+        if (job)
+            return element.starts_with("step_") ? elements.so_far() : job;
+        if (of_slurm && element.starts_with("job_"))
+            job = elements.so_far();
+        of_slurm = of_slurm || element.find("slurm") != std::string_view::npos;
+    }
+    return job;
+}
+
+bool is_container_id(std::string_view element) {
+    constexpr std::size_t digits = 64;
+    if (element.size() < digits)
+        return false;
+    const std::string_view id = element.substr(element.size() - digits);
+    element.remove_suffix(digits);
+    return (element.empty() || element.ends_with('-')) && std::ranges::all_of(id, [](char c) {
+               return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+           });
+}
+
+std::optional<std::string_view> container_in(std::string_view path) {
+    Elements elements(path);
+    std::string_view before;
+    for (auto element = elements.next(); !element.empty(); element = elements.next()) {
+        // LXC 4 and later, and before that.
+        if (is_container_id(element) || element.starts_with("lxc.payload.") || before == "lxc")
+            return elements.so_far();
+        before = element;
+    }
+    return std::nullopt;
+}
+
+bool is_root(std::string_view path) {
+    Elements elements(path);
+    std::string_view element = elements.next();
+    while (element == "..")
+        element = elements.next();
+    return element.empty();
+}
+
+} // namespace
+
+CgroupUnits units_of(std::string_view path) {
+    const Unit system = first_unit(path);
+    return {system.name, is_user_manager(system) ? first_unit(system.rest).name : ""};
+}
+
+std::optional<std::string_view> job_cgroup_of(std::string_view path) {
+    if (is_root(path))
+        return std::nullopt;
+    const Unit system = first_unit(path);
+    if (is_session(system, false))
+        return std::nullopt;
+    if (is_user_manager(system)) {
+        const Unit user = first_unit(system.rest);
+        if (is_session(user, true))
+            return std::nullopt;
+        return path.substr(0, path.size() - user.rest.size());
+    }
+    // The scope is that of all jobs of the machine.
+    if (!system.leaf || system.name.ends_with("slurmstepd.scope"))
+        if (const auto step = slurm_step_in(path))
+            return step;
+    if (system.leaf)
+        return system.path;
+    return container_in(path).value_or(path);
+}
+
+} // namespace xpreemptd

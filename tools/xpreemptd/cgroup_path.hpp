@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Finds the systemd units and the job that a cgroup path names.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace xpreemptd {
+
+// Names of units, empty where there is none.
+struct CgroupUnits {
+    std::string_view system; // of the system's systemd
+    std::string_view user;   // of the systemd of a user, below user@UID.service
+};
+
+// A unit is the first service or scope with nothing but slices above it, or without such a one the
+// last of these slices. Cgroups below a service or a scope are delegated: its processes choose the
+// names, so a directory "ollama.service" in a container or below another service is no unit.
+// Units of a user's systemd are named by that user.
+[[nodiscard]] CgroupUnits units_of(std::string_view path);
+
+// The cgroup that is the job of the processes in `path`, a prefix of it. Nothing in a login
+// session, where each program is a job of its own:
+// - no path, the root cgroup, init.scope, session-N.scope,
+// - what a desktop or a terminal starts below user@UID.service: app-*.scope, *-spawn-*.scope,
+//   and what lies in none of that user's units.
+// The job is, first match counts:
+// - a Slurm step, .../job_N/step_S, with its tasks; a Slurm job for a process in no step,
+// - a unit of the system or, below user@UID.service, of a user, with the cgroups delegated to it:
+//   a service, a container under the systemd driver (docker-*.scope, cri-containerd-*.scope), a
+//   scope of systemd-run,
+// - a container of a runtime that makes its cgroups itself: an element of 64 hexadecimal digits,
+//   also behind "NAME-", or an LXC container. A pod of Kubernetes is no job, its containers are:
+//   they restart and are limited one by one. A container in a container belongs to the outer one,
+// - else the whole path.
+[[nodiscard]] std::optional<std::string_view> job_cgroup_of(std::string_view path);
+
+} // namespace xpreemptd

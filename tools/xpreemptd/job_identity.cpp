@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Walks from a process to its ancestors.
+#include "job_identity.hpp"
+
+#include "cgroup_path.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace xpreemptd {
+
+namespace {
+
+// Ends the walk if origins are read while processes come and go, and then form a cycle.
+constexpr int most_ancestors = 4096;
+
+// Calls visit for the process and its ancestors, until it returns false.
+template <typename Visit>
+void walk_up(const ProcessFacts& facts, const OriginOf& origin_of, const Visit& visit) {
+    ProcessName process{facts.pid, facts.start_ticks};
+    pid_t parent = facts.parent;
+    for (int count = 0; count < most_ancestors; ++count) {
+        // Init is the parent of every orphan, and so tells nothing. 0 is outside of our namespace.
+        if (!visit(process) || parent <= 1)
+            return;
+        const std::optional<ProcessOrigin> origin = origin_of(parent);
+        // Younger than its child: the parent is gone, and another process has its pid.
+        if (!origin || origin->start_ticks > process.start_ticks)
+            return;
+        process = {parent, origin->start_ticks};
+        parent = origin->parent;
+    }
+}
+
+std::optional<ProcessName> run_of(const ProcessFacts& facts, std::span<const ProcessName> runs,
+                                  const OriginOf& origin_of) {
+    std::optional<ProcessName> run;
+    walk_up(facts, origin_of, [&](const ProcessName& process) {
+        if (std::ranges::find(runs, process) != runs.end())
+            run = process;
+        return !run;
+    });
+    return run;
+}
+
+ProcessName root_of(const ProcessFacts& facts, std::span<const ProcessFacts> gpu_users,
+                    const OriginOf& origin_of) {
+    ProcessName root{facts.pid, facts.start_ticks};
+    walk_up(facts, origin_of, [&](const ProcessName& process) {
+        const bool joins = std::ranges::any_of(gpu_users, [&](const ProcessFacts& other) {
+            return ProcessName{other.pid, other.start_ticks} == process &&
+                   other.cgroup == facts.cgroup && other.uid == facts.uid;
+        });
+        if (joins)
+            root = process;
+        return true;
+    });
+    return root;
+}
+
+JobIdentity job_of(std::string_view kind, const ProcessName& process) {
+    return {fmt::format("{}:{}:{}", kind, process.pid, process.start_ticks),
+            fmt::format("{} {}", kind, process.pid)};
+}
+
+} // namespace
+
+std::string key_of_run(const ProcessName& run) {
+    return job_of("run", run).key;
+}
+
+JobIdentity identity_of(const ProcessFacts& facts, std::span<const ProcessFacts> gpu_users,
+                        std::span<const ProcessName> runs, const OriginOf& origin_of) {
+    if (const auto run = run_of(facts, runs, origin_of))
+        return job_of("run", *run);
+    if (const auto cgroup = job_cgroup_of(facts.cgroup))
+        return {fmt::format("cgroup:{}", *cgroup), std::string(*cgroup)};
+    return job_of("process", root_of(facts, gpu_users, origin_of));
+}
+
+} // namespace xpreemptd

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// Reads stat, status, exe and cgroup of a process.
+#include "process_facts.hpp"
+
+#include "base/unique_fd.hpp"
+#include "kfd/attribute.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace xpreemptd {
+
+namespace {
+
+using xpreempt::Op;
+using xpreempt::Result;
+
+// Words of /proc/PID/stat after the name, from 1.
+constexpr int parent_word = 2, start_word = 20;
+// Words of the line Uid: real, effective, saved, of file accesses.
+constexpr int effective_word = 2;
+
+// Empty if there are not so many.
+std::string_view word(std::string_view text, char separator, int number) {
+    for (; number > 1; --number) {
+        const std::size_t end = text.find(separator);
+        if (end == std::string_view::npos)
+            return {};
+        text.remove_prefix(end + 1);
+    }
+    return text.substr(0, text.find(separator));
+}
+
+struct Stat {
+    std::string comm;
+    ProcessOrigin origin;
+};
+
+std::optional<Stat> parse_stat(std::string_view text) {
+    // The name may contain anything, ") (" too; after it there are numbers and one letter.
+    const std::size_t begin = text.find('('), end = text.rfind(") ");
+    if (begin == std::string_view::npos || end == std::string_view::npos || end < begin)
+        return std::nullopt;
+    const std::string_view words = text.substr(end + 2);
+    const auto parent = kfd::parse_unsigned<pid_t>(word(words, ' ', parent_word));
+    const auto start = kfd::parse_unsigned<std::uint64_t>(word(words, ' ', start_word));
+    if (!parent || !start)
+        return std::nullopt;
+    return Stat{std::string(text.substr(begin + 1, end - begin - 1)), {*parent, *start}};
+}
+
+std::string without_deleted(std::string text) {
+    constexpr std::string_view mark = " (deleted)"; // of a file or a cgroup that was removed
+    if (text.ends_with(mark))
+        text.resize(text.size() - mark.size());
+    return text;
+}
+
+// Whether `path` is `below` or above it.
+bool is_at_or_above(std::string_view path, std::string_view below) {
+    return path == "/" || path == below ||
+           (below.starts_with(path) && below.substr(path.size()).starts_with('/'));
+}
+
+bool tracks_jobs(std::string_view controllers) {
+    constexpr std::array<std::string_view, 4> tracking{"freezer", "memory", "devices", "pids"};
+    while (!controllers.empty()) {
+        const std::string_view name = controllers.substr(0, controllers.find(','));
+        if (std::ranges::find(tracking, name) != tracking.end())
+            return true;
+        controllers.remove_prefix(std::min(controllers.size(), name.size() + 1));
+    }
+    return false;
+}
+
+// Lines "NUMBER:CONTROLLERS:PATH". Version 2 has no controllers in its line. On version 1, and
+// where both are mounted, systemd has a hierarchy without controllers, "name=systemd". Docker
+// leaves the process in the engine's own cgroup of version 2 then, so systemd's comes first. Slurm
+// on version 1 leaves it in slurmd.service there, and puts it into hierarchies with controllers.
+// systemd itself uses these down to some slice or unit only, so a path that leads elsewhere is
+// somebody else's.
+std::string cgroup_of(std::string_view text) {
+    std::string_view unified, systemd, elsewhere;
+    const auto each_line = [text](const auto& visit) {
+        for (std::string_view rest = text; !rest.empty();) {
+            std::string_view line = rest.substr(0, rest.find('\n'));
+            rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+            const std::size_t first = line.find(':');
+            const std::size_t second = line.find(':', first + 1);
+            if (first != std::string_view::npos && second != std::string_view::npos)
+                visit(line.substr(first + 1, second - first - 1), line.substr(second + 1));
+        }
+    };
+    each_line([&](std::string_view controllers, std::string_view path) {
+        if (controllers.empty())
+            unified = path;
+        else if (controllers == "name=systemd")
+            systemd = path;
+    });
+    const std::string_view base = systemd.empty() ? unified : systemd;
+    each_line([&](std::string_view controllers, std::string_view path) {
+        if (tracks_jobs(controllers) && !is_at_or_above(path, base) &&
+            path.size() > elsewhere.size())
+            elsewhere = path;
+    });
+    return without_deleted(std::string(elsewhere.empty() ? base : elsewhere));
+}
+
+// Opened once: the files below it are those of one process, also if it ends and its pid is reused.
+xpreempt::UniqueFd open_process(const kfd::Roots& roots, pid_t pid) {
+    return xpreempt::UniqueFd(
+        ::open((roots.proc / std::to_string(pid)).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+tl::unexpected<xpreempt::Error> gone(pid_t pid) {
+    return xpreempt::fail(ESRCH, Op::read_proc, static_cast<std::uint32_t>(pid));
+}
+
+} // namespace
+
+Result<ProcessFacts> facts_of(const kfd::Roots& roots, pid_t pid) {
+    const xpreempt::UniqueFd process = open_process(roots, pid);
+    if (!process.valid())
+        return gone(pid);
+    const std::filesystem::path directory = "/proc/self/fd/" + std::to_string(process.get());
+    const Result<std::string> stat_text = kfd::read_text(directory / "stat", Op::read_proc);
+    const Result<std::string> status = kfd::read_text(directory / "status", Op::read_proc, 16384);
+    if (!stat_text || !status)
+        return gone(pid);
+    const std::optional<Stat> stat = parse_stat(*stat_text);
+    const std::string uids = kfd::field_of(*status, "Uid").value_or("");
+    const auto uid = kfd::parse_unsigned<uid_t>(word(uids, '\t', effective_word));
+    if (!stat || !uid)
+        return gone(pid);
+
+    ProcessFacts facts{pid, stat->origin.start_ticks, stat->origin.parent, *uid, stat->comm, {},
+                       {}};
+    std::error_code error;
+    facts.executable =
+        without_deleted(std::filesystem::read_symlink(directory / "exe", error).string());
+    if (const auto text = kfd::read_text(directory / "cgroup", Op::read_proc, 1U << 16U))
+        facts.cgroup = cgroup_of(*text);
+    return facts;
+}
+
+Result<ProcessOrigin> origin_of(const kfd::Roots& roots, pid_t pid) {
+    const Result<std::string> text =
+        kfd::read_text(roots.proc / std::to_string(pid) / "stat", Op::read_proc);
+    const std::optional<Stat> stat = text ? parse_stat(*text) : std::nullopt;
+    if (!stat)
+        return gone(pid);
+    return stat->origin;
+}
+
+} // namespace xpreemptd

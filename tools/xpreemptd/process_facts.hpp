@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Facts from /proc about a process that uses the GPU.
+#pragma once
+
+#include "base/error.hpp"
+#include "kfd/roots.hpp"
+
+#include <cstdint>
+#include <string>
+#include <sys/types.h>
+
+namespace xpreemptd {
+
+namespace kfd = xpreempt::kfd;
+
+struct ProcessFacts {
+    pid_t pid = 0;
+    std::uint64_t start_ticks = 0; // since boot: with the pid it names a process for ever
+    pid_t parent = 0;
+    uid_t uid = 0; // effective
+    std::string comm;
+    std::string executable; // empty if /proc does not tell
+    // From the root of its hierarchy, "/" in front; empty if /proc does not tell. With version 1
+    // the path of the hierarchy in which a container engine or a batch system has put the process,
+    // else of systemd's.
+    std::string cgroup;
+
+    bool operator==(const ProcessFacts&) const = default;
+};
+
+struct ProcessOrigin {
+    pid_t parent = 0;
+    std::uint64_t start_ticks = 0;
+
+    bool operator==(const ProcessOrigin&) const = default;
+};
+
+// ESRCH if there is no such process, or if its files are not what the kernel writes.
+xpreempt::Result<ProcessFacts> facts_of(const kfd::Roots& roots, pid_t pid);
+// The same with one file read, for a walk to the ancestors.
+xpreempt::Result<ProcessOrigin> origin_of(const kfd::Roots& roots, pid_t pid);
+
+} // namespace xpreemptd
