@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// The default file and the manual page have every key, and their examples parse.
+#include "xpreemptd_rules_text.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <regex>
+#include <sstream>
+#include <vector>
+
+namespace {
+
+using test::error_of;
+using test::parsed;
+using xpreemptd::Rules;
+
+std::string text_of(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+// Keys that a table accepts, as the error message for a wrong key lists them.
+std::vector<std::string> keys_of(const std::string& table) {
+    const std::string error = error_of(table + "\nxxxxxxxxxxxxxxxx = 1\n");
+    std::vector<std::string> keys;
+    std::stringstream list(error.substr(error.find("one of ") + 7));
+    for (std::string key; std::getline(list, key, ',');)
+        keys.push_back(key.substr(key.find_first_not_of(' ')));
+    return keys;
+}
+
+std::string with_keys_of_comments(const std::string& text) {
+    return std::regex_replace(text, std::regex("(^|\n)#(?=[a-z_]+ = )"), "$1");
+}
+
+TEST(DefaultFile, gives_the_defaults_as_shipped_and_with_its_keys_uncommented) {
+    const std::string shipped = text_of(DEFAULT_FILE);
+    EXPECT_EQ(parsed(shipped), Rules{});
+    const std::string uncommented = with_keys_of_comments(shipped);
+    EXPECT_NE(uncommented, shipped);
+    EXPECT_EQ(parsed(uncommented), Rules{});
+}
+
+// "grace" of "[policy.BAND.grace]".
+std::string last_part(const std::string& key) {
+    const std::string name = key.substr(key.rfind('.') + 1);
+    return name.substr(0, name.find(']'));
+}
+
+TEST(DefaultFile, has_every_key) {
+    const std::string shipped = text_of(DEFAULT_FILE);
+    for (const char* table : {"[policy]", "[policy.BAND]", "[policy.RR]", "[policy.CFS]",
+                              "[limits]", "[socket]", "[default]"}) {
+        const std::size_t begin = shipped.find(std::string("\n") + table + "\n");
+        ASSERT_NE(begin, std::string::npos) << table;
+        const std::string part = shipped.substr(begin, shipped.find("\n\n", begin) - begin);
+        for (const std::string& key : keys_of(table)) {
+            const bool is_header = shipped.find("\n" + key + "\n") != std::string::npos;
+            EXPECT_TRUE(is_header || part.find("\n#" + last_part(key) + " = ") != std::string::npos)
+                << table << ' ' << key;
+        }
+    }
+    for (const std::string& key : keys_of("[policy.BAND.grace]"))
+        EXPECT_NE(shipped.find(key + " = \""), std::string::npos) << key;
+    for (const std::string& key : keys_of("[[rule]]"))
+        EXPECT_NE(shipped.find(key), std::string::npos) << key;
+}
+
+TEST(DefaultFile, has_examples_that_parse) {
+    const std::string examples = std::regex_replace(
+        text_of(DEFAULT_FILE), std::regex("(^|\n)#   (?=\\[\\[|[a-z_]+ = )"), "$1");
+    EXPECT_EQ(parsed(examples).rules.size(), 3U);
+}
+
+TEST(ManualPage, has_every_key_and_examples_that_parse) {
+    const std::string page = text_of(MANUAL_PAGE);
+    for (const char* table : {"", "[policy]", "[policy.BAND]", "[policy.RR]", "[policy.CFS]",
+                              "[limits]", "[socket]", "[default]", "[[rule]]"})
+        for (const std::string& key : keys_of(table))
+            EXPECT_NE(page.find("\n*" + key + "*"), std::string::npos) << table << ' ' << key;
+    // Literal blocks.
+    std::size_t examples = 0, rules = 0;
+    for (std::size_t at = page.find("\n```\n"); at != std::string::npos;
+         at = page.find("\n```\n", at + 1), ++examples) {
+        const std::size_t end = page.find("\n```\n", at + 1);
+        ASSERT_NE(end, std::string::npos);
+        rules += parsed(page.substr(at + 5, end - at - 4)).rules.size();
+        at = end;
+    }
+    EXPECT_GE(examples, 3U);
+    EXPECT_GE(rules, 3U);
+}
+
+} // namespace

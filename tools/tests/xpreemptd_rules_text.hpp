@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Parses rules from a string for tests, on a machine with one user, alice.
+#pragma once
+
+#include "rules.hpp"
+
+#include <gtest/gtest.h>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace test {
+
+using xpreemptd::Rules;
+
+inline std::optional<uid_t> test_users(const std::string& name) {
+    return name == "alice" ? std::optional<uid_t>(1000) : std::nullopt;
+}
+
+inline tl::expected<Rules, std::string> parse(std::string_view text) {
+    return xpreemptd::parse_rules(text, "f.toml", test_users);
+}
+
+inline Rules parsed(std::string_view text) {
+    const auto rules = parse(text);
+    EXPECT_TRUE(rules) << rules.error();
+    return rules.value_or(Rules{});
+}
+
+inline std::string error_of(std::string_view text) {
+    const auto rules = parse(text);
+    EXPECT_FALSE(rules) << "accepted: " << text;
+    return rules ? "" : rules.error();
+}
+
+} // namespace test

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Names of bands, and changes of attributes.
+#include "attributes.hpp"
+
+#include <array>
+
+namespace xpreemptd {
+
+namespace {
+
+constexpr std::array<std::string_view, sched::num_bands> names{"realtime", "high", "normal",
+                                                               "idle"};
+
+} // namespace
+
+void AttributeChange::apply_to(Attributes& attributes) const {
+    attributes.band = band.value_or(attributes.band);
+    attributes.weight = weight.value_or(attributes.weight);
+    if (deadline)
+        attributes.deadline = deadline;
+}
+
+std::optional<sched::Band> band_named(std::string_view name) {
+    for (std::size_t band = 0; band < names.size(); ++band)
+        if (names.at(band) == name)
+            return static_cast<sched::Band>(band);
+    return std::nullopt;
+}
+
+std::string_view name_of(sched::Band band) {
+    return names.at(static_cast<std::size_t>(band));
+}
+
+} // namespace xpreemptd

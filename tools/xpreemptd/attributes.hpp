@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Attributes of a job, set by rules and users: band, weight, deadline.
+#pragma once
+
+#include "sched/snapshot.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace xpreemptd {
+
+namespace sched = xpreempt::sched;
+
+struct Attributes {
+    sched::Band band = sched::Band::normal;
+    std::uint32_t weight = sched::default_weight; // 1 to sched::max_weight
+    std::optional<std::chrono::microseconds> deadline;
+
+    bool operator==(const Attributes&) const = default;
+};
+
+// Those that a rule, a user or a request sets; the others stay as they are.
+struct AttributeChange {
+    std::optional<sched::Band> band;
+    std::optional<std::uint32_t> weight;
+    std::optional<std::chrono::microseconds> deadline;
+
+    void apply_to(Attributes& attributes) const;
+    bool operator==(const AttributeChange&) const = default;
+};
+
+// "realtime", "high", "normal", "idle"; nothing for other names.
+[[nodiscard]] std::optional<sched::Band> band_named(std::string_view name);
+[[nodiscard]] std::string_view name_of(sched::Band band);
+
+} // namespace xpreemptd

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Finds the rule that a process matches.
+#include "rules.hpp"
+
+#include "cgroup_path.hpp"
+
+#include <algorithm>
+#include <fnmatch.h>
+
+namespace xpreemptd {
+
+namespace {
+
+bool matches_glob(const std::optional<std::string>& glob, const std::string& text) {
+    return !glob || ::fnmatch(glob->c_str(), text.c_str(), 0) == 0;
+}
+
+} // namespace
+
+bool Rule::matches(const ProcessFacts& facts) const {
+    if (uid && *uid != facts.uid)
+        return false;
+    if (unit) {
+        const CgroupUnits units = units_of(facts.cgroup);
+        const auto matches_unit = [this](std::string_view name) {
+            return !name.empty() && matches_glob(unit, std::string(name));
+        };
+        if (!matches_unit(units.system) && !(uid && matches_unit(units.user)))
+            return false;
+    }
+    return matches_glob(cgroup, facts.cgroup) && matches_glob(executable, facts.executable);
+}
+
+Assignment assign(const Rules& rules, const ProcessFacts& facts) {
+    Assignment assignment{rules.defaults, rules.defaults.band};
+    const auto rule = std::ranges::find_if(
+        rules.rules, [&](const Rule& candidate) { return candidate.matches(facts); });
+    if (rule == rules.rules.end())
+        return assignment;
+    rule->set.apply_to(assignment.attributes);
+    assignment.owner_may_choose = rule->owner_may_choose.value_or(assignment.attributes.band);
+    return assignment;
+}
+
+} // namespace xpreemptd

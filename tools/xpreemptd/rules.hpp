@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Rules of the daemon: policy, limits, and the attributes that a job gets.
+#pragma once
+
+#include "attributes.hpp"
+#include "policy_parameters.hpp"
+#include "process_facts.hpp"
+#include "sched/policy.hpp"
+#include "value_format.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+namespace xpreemptd {
+
+// A process matches when each condition that is there does. In globs * crosses slashes.
+struct Rule {
+    // Glob: the unit of the cgroup, as units_of() finds it. Users name the units of their own
+    // systemd, so these match only if the rule has a uid too.
+    std::optional<std::string> unit;
+    std::optional<std::string> cgroup;     // glob, of the whole path
+    std::optional<std::string> executable; // glob, of the whole path
+    std::optional<uid_t> uid;
+    AttributeChange set;
+    std::optional<sched::Band> owner_may_choose; // highest band that the job's owner may set
+
+    [[nodiscard]] bool matches(const ProcessFacts& facts) const;
+    bool operator==(const Rule&) const = default;
+};
+
+struct Rules {
+    sched::Policy policy = sched::Bands{};
+    PolicyParameters parameters; // of all policies, for a change at run time: see make_policy()
+    std::chrono::nanoseconds max_hold = std::chrono::seconds{10};
+    std::filesystem::path socket = "/run/xpreempt/xpreemptd.sock";
+    Attributes defaults;
+    std::vector<Rule> rules; // the first that matches counts
+
+    bool operator==(const Rules&) const = default;
+};
+
+struct Assignment {
+    Attributes attributes;
+    // Or a lower one. Without a word in the rule the band that the job has: its owner may lower it,
+    // and take that back.
+    sched::Band owner_may_choose = sched::Band::normal;
+
+    bool operator==(const Assignment&) const = default;
+};
+
+[[nodiscard]] Assignment assign(const Rules& rules, const ProcessFacts& facts);
+
+// The error has a line for each thing that is wrong, and says where, what, and what would be right:
+// xpreemptd.toml:7:8: band is "hihg", expected one of realtime, high, normal, idle; did you mean
+// "high"?
+[[nodiscard]] tl::expected<Rules, std::string>
+parse_rules(std::string_view text, std::string_view file_name,
+            const UserLookup& user_lookup = user_named);
+// A file that is not there is an error; "" stands for no file, and gives the defaults.
+[[nodiscard]] tl::expected<Rules, std::string> read_rules(const std::filesystem::path& path);
+
+} // namespace xpreemptd

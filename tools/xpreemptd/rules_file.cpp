@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// The rules file in TOML: each key, its format and its range.
+#include "kfd/attribute.hpp"
+#include "rules.hpp"
+#include "toml_input.hpp"
+#include "toml_table.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace xpreemptd {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+void read_bands(TomlTable table, sched::Bands::Parameters& parameters) {
+    if (auto grace = table.table("grace")) {
+        for (std::size_t band = 0; band < sched::num_bands; ++band)
+            grace->read(name_of(static_cast<sched::Band>(band)), duration_format(0s, 10s),
+                        parameters.grace.at(band));
+        grace->finish();
+    }
+    table.read("floor", percentage_format(99), parameters.floor_percent);
+    table.read("floor_turn", duration_format(100us, 10s), parameters.floor_turn);
+    table.read("resume_grace", duration_format(0s, 10s), parameters.resume_grace);
+    table.read("max_rate", integer_format(0, 10000), parameters.max_rate);
+    table.finish();
+}
+
+void read_round_robin(TomlTable table, sched::RoundRobin::Parameters& parameters) {
+    table.read("quantum", duration_format(100us, 10s), parameters.quantum);
+    table.finish();
+}
+
+void read_fair(TomlTable table, sched::Fair::Parameters& parameters) {
+    table.read("slice", duration_format(100us, 10s), parameters.slice);
+    table.read("credit", duration_format(0s, 10s), parameters.credit);
+    table.finish();
+}
+
+void read_policy(TomlTable table, Rules& rules) {
+    std::string name(sched::name_of(rules.policy));
+    table.read("name", word_format({policy_names.begin(), policy_names.end()}), name);
+    if (auto bands = table.table("BAND"))
+        read_bands(std::move(*bands), rules.parameters.bands);
+    if (auto round_robin = table.table("RR"))
+        read_round_robin(std::move(*round_robin), rules.parameters.round_robin);
+    if (auto fair = table.table("CFS"))
+        read_fair(std::move(*fair), rules.parameters.fair);
+    table.finish();
+    rules.policy = make_policy(name, rules.parameters).value_or(rules.policy);
+}
+
+constexpr auto longest_deadline = 1h;
+
+AttributeChange read_attributes(TomlTable& table) {
+    AttributeChange change;
+    change.band = table.read("band", band_format());
+    change.weight = table.read("weight", integer_format(1, sched::max_weight));
+    if (const auto deadline = table.read("deadline", duration_format(1us, longest_deadline)))
+        change.deadline = std::chrono::duration_cast<std::chrono::microseconds>(*deadline);
+    return change;
+}
+
+Rule read_rule(TomlTable table, const UserLookup& user_lookup, TomlErrors& errors) {
+    const std::size_t wrong_before = errors.count();
+    Rule rule;
+    rule.unit = table.read("unit", glob_format("ollama.service"));
+    rule.cgroup = table.read("cgroup", glob_format("/kubepods.slice/kubepods-besteffort*"));
+    rule.executable = table.read("executable", glob_format("/opt/train/*"));
+    rule.uid = table.read("user", user_format(user_lookup));
+    rule.set = read_attributes(table);
+    rule.owner_may_choose = table.read("owner_may_choose", band_format());
+    table.finish();
+    // A key that is wrong would count as missing here.
+    if (errors.count() != wrong_before)
+        return rule;
+    if (!rule.unit && !rule.cgroup && !rule.executable && !rule.uid)
+        table.fail("the rule has no condition, expected unit, cgroup, executable or user; "
+                   "[default] is for all other jobs");
+    if (rule.set == AttributeChange{} && !rule.owner_may_choose)
+        table.fail("the rule sets nothing, expected band, weight, deadline or owner_may_choose");
+    return rule;
+}
+
+// Numbers of bands fall as bands rise.
+void check_choice(const TomlTable& table, const Rule& rule, sched::Band default_band) {
+    const sched::Band band = rule.set.band.value_or(default_band);
+    if (rule.owner_may_choose && *rule.owner_may_choose > band)
+        table.fail(fmt::format("owner_may_choose is \"{0}\", below \"{1}\", the band that the job "
+                               "gets; expected \"{1}\" or a higher band",
+                               name_of(*rule.owner_may_choose), name_of(band)));
+}
+
+Rules read_file(const toml::table& file, const UserLookup& user_lookup, TomlErrors& errors) {
+    Rules rules;
+    TomlTable all(file, errors);
+    if (auto policy = all.table("policy"))
+        read_policy(std::move(*policy), rules);
+    if (auto limits = all.table("limits")) {
+        limits->read("max_hold", duration_format(100ms, 1h), rules.max_hold);
+        limits->finish();
+    }
+    if (auto socket = all.table("socket")) {
+        socket->read("path", socket_path_format(), rules.socket);
+        socket->finish();
+    }
+    if (auto defaults = all.table("default")) {
+        defaults->read("band", band_format(), rules.defaults.band);
+        defaults->read("weight", integer_format(1, sched::max_weight), rules.defaults.weight);
+        defaults->finish();
+    }
+    for (const TomlTable& table : all.tables("rule")) {
+        rules.rules.push_back(read_rule(table, user_lookup, errors));
+        check_choice(table, rules.rules.back(), rules.defaults.band);
+    }
+    all.finish();
+    return rules;
+}
+
+} // namespace
+
+tl::expected<Rules, std::string> parse_rules(std::string_view text, std::string_view file_name,
+                                             const UserLookup& user_lookup) {
+    TomlErrors errors;
+    const std::optional<toml::table> file = parse_toml(text, errors);
+    if (!file)
+        return tl::make_unexpected(errors.text(file_name));
+    Rules rules = read_file(*file, user_lookup, errors);
+    if (!errors.empty())
+        return tl::make_unexpected(errors.text(file_name));
+    return rules;
+}
+
+tl::expected<Rules, std::string> read_rules(const std::filesystem::path& path) {
+    if (path.empty())
+        return Rules{};
+    const auto text = xpreempt::kfd::read_text(path, xpreempt::Op::argument, max_toml_bytes + 1);
+    if (!text) {
+        const int reason = text.error().errno_value;
+        return tl::make_unexpected(
+            fmt::format("{}: the rules file cannot be read: {}", path.string(),
+                        reason == EINVAL ? "it is not a regular file" : std::strerror(reason)));
+    }
+    return parse_rules(*text, path.string());
+}
+
+} // namespace xpreemptd

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// Parses bands, durations, percentages, paths and users.
+#include "value_format.hpp"
+
+#include "kfd/attribute.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fmt/format.h>
+#include <limits>
+#include <pwd.h>
+#include <sys/un.h>
+
+namespace xpreemptd {
+
+namespace {
+
+namespace kfd = xpreempt::kfd;
+
+struct Unit {
+    std::string_view name;
+    Nanoseconds length;
+};
+// The largest first, for duration_text().
+constexpr std::array<Unit, 3> units{{{"s", std::chrono::seconds{1}},
+                                     {"ms", std::chrono::milliseconds{1}},
+                                     {"us", std::chrono::microseconds{1}}}};
+
+std::string duration_text(Nanoseconds duration) {
+    const auto* unit = std::ranges::find_if(
+        units, [&](const Unit& u) { return duration % u.length == Nanoseconds{0}; });
+    // 0 is a whole number of seconds, but a small unit says better what it is compared with.
+    if (duration == Nanoseconds{0} || unit == units.end())
+        unit = &units.back();
+    return fmt::format("{}{}", duration / unit->length, unit->name);
+}
+
+std::string listed(const std::vector<std::string_view>& words) {
+    return fmt::format("one of {}", fmt::join(words, ", "));
+}
+
+// Digits alone: parse_unsigned() accepts blanks around the number.
+std::optional<std::uint32_t> digits(std::string_view text) {
+    if (text.empty() || !std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; }))
+        return std::nullopt;
+    return kfd::parse_unsigned<std::uint32_t>(text);
+}
+
+std::optional<Nanoseconds> duration_of(std::string_view text) {
+    const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+    const auto number = digits(text.substr(0, end));
+    const auto* unit = std::ranges::find(units, text.substr(end), &Unit::name);
+    if (!number || unit == units.end())
+        return std::nullopt;
+    return static_cast<std::int64_t>(*number) * unit->length; // 2^32 s fit
+}
+
+} // namespace
+
+Format<std::string> word_format(std::vector<std::string_view> words) {
+    return {listed(words), words, [words](const Scalar& value) -> std::optional<std::string> {
+                if (!value.text || std::ranges::find(words, *value.text) == words.end())
+                    return std::nullopt;
+                return value.text;
+            }};
+}
+
+Format<sched::Band> band_format() {
+    std::vector<std::string_view> words;
+    for (std::size_t band = 0; band < sched::num_bands; ++band)
+        words.push_back(name_of(static_cast<sched::Band>(band)));
+    return {listed(words), words, [](const Scalar& value) -> std::optional<sched::Band> {
+                return value.text ? band_named(*value.text) : std::nullopt;
+            }};
+}
+
+Format<Nanoseconds> duration_format(Nanoseconds least, Nanoseconds most) {
+    return {fmt::format("a duration from \"{}\" to \"{}\", a whole number of us, ms or s",
+                        duration_text(least), duration_text(most)),
+            {},
+            [least, most](const Scalar& value) -> std::optional<Nanoseconds> {
+                const auto duration = value.text ? duration_of(*value.text) : std::nullopt;
+                if (!duration || *duration < least || *duration > most)
+                    return std::nullopt;
+                return duration;
+            }};
+}
+
+Format<std::uint32_t> integer_format(std::uint32_t least, std::uint32_t most) {
+    return {fmt::format("an integer from {} to {}", least, most),
+            {},
+            [least, most](const Scalar& value) -> std::optional<std::uint32_t> {
+                if (!value.number || *value.number < least || *value.number > most)
+                    return std::nullopt;
+                return static_cast<std::uint32_t>(*value.number);
+            }};
+}
+
+Format<std::uint32_t> percentage_format(std::uint32_t most) {
+    return {fmt::format("a percentage from \"0%\" to \"{}%\"", most),
+            {},
+            [most](const Scalar& value) -> std::optional<std::uint32_t> {
+                if (!value.text || !value.text->ends_with('%'))
+                    return std::nullopt;
+                const auto number =
+                    digits(std::string_view(*value.text).substr(0, value.text->size() - 1));
+                return number && *number <= most ? number : std::nullopt;
+            }};
+}
+
+Format<std::string> glob_format(std::string_view example) {
+    return {fmt::format("a pattern such as \"{}\"", example),
+            {},
+            [](const Scalar& value) -> std::optional<std::string> {
+                if (!value.text || value.text->empty() ||
+                    value.text->find('\0') != std::string::npos)
+                    return std::nullopt;
+                return value.text;
+            }};
+}
+
+Format<std::filesystem::path> socket_path_format() {
+    constexpr std::size_t most = sizeof(sockaddr_un::sun_path) - 1;
+    return {fmt::format("an absolute path of at most {} bytes", most),
+            {},
+            [](const Scalar& value) -> std::optional<std::filesystem::path> {
+                if (!value.text || !value.text->starts_with('/') || value.text->ends_with('/') ||
+                    value.text->size() > most || value.text->find('\0') != std::string::npos)
+                    return std::nullopt;
+                return *value.text;
+            }};
+}
+
+Format<uid_t> user_format(UserLookup lookup) {
+    // The largest uid_t is "no user" in setreuid() and chown().
+    constexpr auto most = std::numeric_limits<uid_t>::max() - 1;
+    return {fmt::format("the name of a user of this machine, or a uid from 0 to {}", most),
+            {},
+            [lookup = std::move(lookup)](const Scalar& value) -> std::optional<uid_t> {
+                if (value.text)
+                    return lookup(*value.text);
+                if (!value.number || *value.number < 0 || *value.number > most)
+                    return std::nullopt;
+                return static_cast<uid_t>(*value.number);
+            }};
+}
+
+std::optional<uid_t> user_named(const std::string& name) {
+    constexpr std::size_t most = std::size_t{1} << 20U;
+    passwd entry{};
+    passwd* found = nullptr;
+    std::vector<char> buffer(1024);
+    while (::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) == ERANGE &&
+           buffer.size() < most)
+        buffer.resize(2 * buffer.size());
+    return found != nullptr ? std::optional(entry.pw_uid) : std::nullopt;
+}
+
+} // namespace xpreemptd

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Formats of values in the rules file: what is accepted, and how an error message describes it.
+#pragma once
+
+#include "attributes.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+#include <vector>
+
+namespace xpreemptd {
+
+// Neither for a value that is not a string and not an integer.
+struct Scalar {
+    std::optional<std::string> text;
+    std::optional<std::int64_t> number;
+};
+
+template <typename T> struct Format {
+    std::string expected;                                 // follows "expected" in an error message
+    std::vector<std::string_view> words;                  // if only these are allowed
+    std::function<std::optional<T>(const Scalar&)> parse; // nothing if the value is not accepted
+};
+
+using Nanoseconds = std::chrono::nanoseconds;
+// The uid of a user name; nothing if there is no such user.
+using UserLookup = std::function<std::optional<uid_t>(const std::string&)>;
+
+[[nodiscard]] Format<std::string> word_format(std::vector<std::string_view> words);
+[[nodiscard]] Format<sched::Band> band_format();
+// A whole number with the unit us, ms or s.
+[[nodiscard]] Format<Nanoseconds> duration_format(Nanoseconds least, Nanoseconds most);
+[[nodiscard]] Format<std::uint32_t> integer_format(std::uint32_t least, std::uint32_t most);
+// "0%" to "most%", whole percent.
+[[nodiscard]] Format<std::uint32_t> percentage_format(std::uint32_t most);
+[[nodiscard]] Format<std::string> glob_format(std::string_view example);
+// An absolute path that fits into a socket address.
+[[nodiscard]] Format<std::filesystem::path> socket_path_format();
+// A name, or a uid as an integer.
+[[nodiscard]] Format<uid_t> user_format(UserLookup lookup);
+
+// Asks the system's user database.
+[[nodiscard]] std::optional<uid_t> user_named(const std::string& name);
+
+} // namespace xpreemptd
