@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// A Control that remembers what it was asked, in the place of the daemon's.
+#pragma once
+
+#include "control.hpp"
+
+#include <cerrno>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace test {
+
+class FakeControl : public xpreemptd::Control {
+public:
+    using Change = xpreemptd::AttributeChange;
+    template <typename T> using Answer = xpreemptd::Answer<T>;
+
+    [[nodiscard]] std::vector<xpreemptd::JobReport> jobs() const override { return listed; }
+    [[nodiscard]] xpreemptd::StatusReport status() const override { return reported; }
+    Answer<void> adopt(const xpreemptd::Caller& caller, const Change& change) override {
+        callers.push_back(caller);
+        changes.push_back(change);
+        return answer();
+    }
+    Answer<void> change(const xpreemptd::Caller& caller, const xpreemptd::JobSelector& job,
+                        const Change& change) override {
+        callers.push_back(caller);
+        selectors.push_back(job);
+        changes.push_back(change);
+        return answer();
+    }
+    Answer<void> set_policy(const xpreemptd::Caller& caller, std::string_view name) override {
+        callers.push_back(caller);
+        if (refusal.error == 0)
+            reported.policy = name;
+        return answer();
+    }
+
+    std::vector<xpreemptd::JobReport> listed;
+    xpreemptd::StatusReport reported;
+    xpreemptd::Refusal refusal{0, {}}; // 0: nothing is refused
+    std::vector<xpreemptd::Caller> callers;
+    std::vector<xpreemptd::JobSelector> selectors;
+    std::vector<Change> changes;
+
+private:
+    [[nodiscard]] Answer<void> answer() const {
+        if (refusal.error != 0)
+            return tl::make_unexpected(refusal);
+        return {};
+    }
+};
+
+} // namespace test

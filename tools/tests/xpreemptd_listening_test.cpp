@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// Whose the socket's file is: a daemon's that lives, that was killed, systemd's, nobody's.
+#include "daemon_client.hpp"
+#include "server_fixture.hpp"
+
+#include <fcntl.h>
+
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace xpreemptd;
+using test::DaemonClient;
+using test::in_child;
+
+class XpreemptdListening : public test::ServerFixture {
+protected:
+    // Opens the socket in a process of its own, which keeps it open, and returns the answer.
+    [[nodiscard]] test::Child opener() const {
+        return in_child([this](int say_to) {
+            const auto opened = ListeningSocket::open(path);
+            test::say(say_to, opened ? "opened" : opened.error());
+            ::pause();
+        });
+    }
+    [[nodiscard]] static mode_t mode_of(const fs::path& file) {
+        struct stat status{};
+        return ::lstat(file.c_str(), &status) == 0 ? status.st_mode & 07777U : 0;
+    }
+};
+
+TEST_F(XpreemptdListening, AnyUserMayConnectWhateverTheUmask) {
+    const mode_t old = ::umask(0077);
+    serve();
+    ::umask(old);
+    EXPECT_EQ(mode_of(path), 0666U);
+    EXPECT_EQ(mode_of(path.parent_path()), 0755U);
+    EXPECT_EQ(mode_of(path.string() + ".lock"), 0600U);
+    server.reset();
+    EXPECT_FALSE(fs::exists(path));
+    serve();
+    EXPECT_TRUE(DaemonClient(path).connected());
+}
+
+TEST_F(XpreemptdListening, ASecondDaemonNamesTheFirst) {
+    serve();
+    const std::string text = opener().line();
+    EXPECT_EQ(text, fmt::format("another xpreemptd runs (pid {}) and listens at {}", ::getpid(),
+                                path.string()));
+    EXPECT_TRUE(DaemonClient(path).connected());
+    EXPECT_EQ(fs::exists(path), true);
+}
+
+TEST_F(XpreemptdListening, ADaemonWhoseLockIsLostIsStillNotReplaced) {
+    serve();
+    fs::remove(path.string() + ".lock");
+    EXPECT_NE(opener().line().find(fmt::format("another xpreemptd runs (pid {})", ::getpid())),
+              std::string::npos);
+    EXPECT_TRUE(DaemonClient(path).connected());
+}
+
+TEST_F(XpreemptdListening, TheFileOfAKilledDaemonIsReplaced) {
+    for (int i = 0; i < 3; ++i) {
+        const test::Child killed = opener();
+        EXPECT_EQ(killed.line(), "opened");
+        killed.end();
+        EXPECT_TRUE(fs::exists(path));
+        EXPECT_FALSE(DaemonClient(path).connected());
+    }
+    serve();
+    EXPECT_TRUE(DaemonClient(path).connected());
+}
+
+TEST_F(XpreemptdListening, OneOfManyThatStartAtOnceWins) {
+    for (int round = 0; round < 5; ++round) {
+        const test::Child stale = opener();
+        EXPECT_EQ(stale.line(), "opened");
+        stale.end();
+        std::vector<std::unique_ptr<test::Child>> children;
+        for (int i = 0; i < 8; ++i)
+            children.emplace_back(new test::Child(opener()));
+        int opened = 0;
+        for (const auto& child : children)
+            opened += child->line() == "opened" ? 1 : 0;
+        EXPECT_EQ(opened, 1);
+        EXPECT_TRUE(DaemonClient(path).connected());
+    }
+}
+
+TEST_F(XpreemptdListening, WhatIsNoSocketIsLeftAlone) {
+    fs::create_directory(path.parent_path());
+    std::ofstream(path) << "precious";
+    EXPECT_NE(opener().line().find("is there and is no socket: remove it"), std::string::npos);
+    EXPECT_EQ(fs::file_size(path), 8U);
+    fs::remove(path);
+    fs::create_symlink(directory / "elsewhere", path);
+    EXPECT_NE(opener().line().find("is no socket"), std::string::npos);
+    EXPECT_TRUE(fs::is_symlink(path));
+    fs::remove(path);
+    fs::remove(path.string() + ".lock");
+    fs::create_symlink(directory / "elsewhere", path.string() + ".lock");
+    EXPECT_NE(opener().line().find("cannot open"), std::string::npos);
+    EXPECT_FALSE(fs::exists(directory / "elsewhere"));
+}
+
+TEST_F(XpreemptdListening, APathThatCannotBeSaysWhy) {
+    path = directory / std::string(120, 'x');
+    EXPECT_NE(opener().line().find("must have 1 to 107 bytes"), std::string::npos);
+    path = "";
+    EXPECT_NE(opener().line().find("must have 1 to 107 bytes"), std::string::npos);
+    path = directory / "a/b/c.sock";
+    EXPECT_NE(opener().line().find("cannot make the directory"), std::string::npos);
+    EXPECT_NE(opener().line().find("No such file"), std::string::npos);
+}
+
+// As systemd does it: the listening socket is descriptor 3, two variables say so.
+void pass_as_systemd(int fd, const char* count) {
+    if (fd != 3)
+        ::dup2(fd, 3);
+    ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
+    ::setenv("LISTEN_FDS", count, 1);
+}
+
+TEST_F(XpreemptdListening, TakesTheSocketThatSystemdPasses) {
+    fs::create_directory(path.parent_path());
+    const auto passed = [&](int kind, const char* count) {
+        return in_child([&, kind, count](int say_to) {
+            const int told = ::fcntl(say_to, F_DUPFD_CLOEXEC, 10);
+            const int fd = ::socket(AF_UNIX, kind, 0);
+            sockaddr_un address{};
+            address.sun_family = AF_UNIX;
+            path.native().copy(address.sun_path, sizeof address.sun_path - 1);
+            ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+            ::listen(fd, 5);
+            pass_as_systemd(fd, count);
+            {
+                const auto opened = ListeningSocket::open("/elsewhere/x.sock");
+                const bool nonblocking = opened && (::fcntl(3, F_GETFL) & O_NONBLOCK) != 0;
+                test::say(told, !opened ? opened.error()
+                                        : fmt::format("{} {} {}", opened->fd(), nonblocking,
+                                                      opened->path().string()));
+                if (opened)
+                    ::close(::accept(opened->fd(), nullptr, nullptr));
+            }
+            ::pause();
+        });
+    };
+    {
+        const test::Child child = passed(SOCK_SEQPACKET, "1");
+        EXPECT_EQ(child.line(), "3 true " + path.string());
+        EXPECT_TRUE(fs::exists(path)); // systemd's to remove
+    }
+    fs::remove(path);
+    EXPECT_NE(passed(SOCK_STREAM, "1").line().find("no listening AF_UNIX SOCK_SEQPACKET"),
+              std::string::npos);
+    fs::remove(path);
+    EXPECT_NE(passed(SOCK_SEQPACKET, "2").line().find("systemd passed 2 sockets"),
+              std::string::npos);
+}
+
+} // namespace

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Requests of the socket to the daemon, and its reports.
+#pragma once
+
+#include "attributes.hpp"
+#include "sched/account.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+#include <tl/expected.hpp>
+#include <variant>
+#include <vector>
+
+namespace xpreemptd {
+
+// Of SO_PEERCRED: translated into our pid namespace by the kernel.
+struct Caller {
+    pid_t pid = 0; // 0: not visible here
+    uid_t uid = 0;
+};
+
+struct Refusal {
+    int error; // a positive errno
+    std::string text;
+};
+template <typename T> using Answer = tl::expected<T, Refusal>;
+
+enum class JobState : std::uint8_t { idle, running, held, held_by_others, not_schedulable };
+
+struct JobReport {
+    std::uint64_t id = 0; // of this run of the daemon
+    std::string name;     // cgroup, or "run PID" and "process PID"
+    Attributes attributes;
+    JobState state = JobState::idle;
+    std::string reason; // of not_schedulable
+    std::vector<pid_t> pids;
+    std::vector<std::uint32_t> gpu_ids;
+    std::uint64_t queues = 0;
+    std::uint64_t ready_edges = 0;
+    sched::Account account;
+};
+
+struct StatusReport {
+    std::string policy;  // "BAND", ...; "none" after it was ejected
+    std::string ejected; // why, or empty
+    std::string sensing; // "watch", or "polling" and why
+    std::uint64_t decisions = 0;
+    std::uint64_t switches = 0;         // ioctls
+    std::uint64_t refusals = 0;         // of queues in them
+    std::uint64_t edges = 0;            // from idle to busy, told by the watch
+    std::uint64_t edges_found_late = 0; // seen by a scan only
+    // From the event of a ring to the call that stops others, of the last 1,024 such calls.
+    std::chrono::nanoseconds reaction_p50{0}, reaction_p99{0};
+};
+
+using JobSelector = std::variant<pid_t, std::string>; // a process of the job, or its name
+
+// All calls are made from the daemon's loop.
+class Control {
+public:
+    Control() = default;
+    Control(const Control&) = delete;
+    Control& operator=(const Control&) = delete;
+    Control(Control&&) = delete;
+    Control& operator=(Control&&) = delete;
+    virtual ~Control() = default;
+
+    [[nodiscard]] virtual std::vector<JobReport> jobs() const = 0;
+    [[nodiscard]] virtual StatusReport status() const = 0;
+    // The caller's process and what it starts from now on become a job of their own.
+    virtual Answer<void> adopt(const Caller& caller, const AttributeChange& change) = 0;
+    // EPERM: the job is not the caller's, or the band is above what its owner may choose.
+    virtual Answer<void> change(const Caller& caller, const JobSelector& job,
+                                const AttributeChange& change) = 0;
+    // Root's only.
+    virtual Answer<void> set_policy(const Caller& caller, std::string_view name) = 0;
+};
+
+} // namespace xpreemptd

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// One call of Control for each kind of request.
+#include "dispatch.hpp"
+
+#include "replies.hpp"
+
+namespace xpreemptd {
+
+namespace {
+
+std::string reply_with(const Answer<void>& answer) {
+    return answer ? done_reply() : refusal_reply(answer.error());
+}
+
+struct Dispatch {
+    Control& control;
+    const Caller& caller;
+
+    std::string operator()(const JobsRequest& request) const {
+        return jobs_reply(control.jobs(), request.from);
+    }
+    std::string operator()(const StatusRequest& /*request*/) const {
+        return status_reply(control.status());
+    }
+    std::string operator()(const AdoptRequest& request) const {
+        return reply_with(control.adopt(caller, request.change));
+    }
+    std::string operator()(const SetRequest& request) const {
+        return reply_with(control.change(caller, request.job, request.change));
+    }
+    std::string operator()(const PolicyRequest& request) const {
+        return reply_with(control.set_policy(caller, request.name));
+    }
+};
+
+} // namespace
+
+std::string reply_to(Control& control, const Caller& caller, const Request& request) {
+    return std::visit(Dispatch{control, caller}, request);
+}
+
+} // namespace xpreemptd

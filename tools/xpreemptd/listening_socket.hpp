@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// The socket that the daemon listens at: made at a path, or passed by systemd.
+#pragma once
+
+#include "base/unique_fd.hpp"
+
+#include <filesystem>
+#include <string>
+#include <tl/expected.hpp>
+
+namespace xpreemptd {
+
+class ListeningSocket {
+public:
+    // Takes the socket that systemd passed, if there is one, else binds to the path and makes its
+    // directory. Replaces the file of a daemon that was killed. The error is a sentence; "another
+    // xpreemptd runs (pid N)" if one does.
+    [[nodiscard]] static tl::expected<ListeningSocket, std::string>
+    open(const std::filesystem::path& path);
+
+    // Removes the file, unless systemd made it.
+    ~ListeningSocket();
+    ListeningSocket(ListeningSocket&& other) noexcept;
+    ListeningSocket& operator=(ListeningSocket&&) = delete;
+    ListeningSocket(const ListeningSocket&) = delete;
+    ListeningSocket& operator=(const ListeningSocket&) = delete;
+
+    [[nodiscard]] int fd() const { return socket_.get(); }
+    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+private:
+    ListeningSocket() = default;
+
+    [[nodiscard]] tl::expected<bool, std::string> take_from_systemd();
+    [[nodiscard]] tl::expected<void, std::string> lock();
+    [[nodiscard]] tl::expected<void, std::string> bind_to_path();
+
+    std::filesystem::path path_;
+    xpreempt::UniqueFd lock_; // of a file beside the socket, as long as this daemon lives
+    xpreempt::UniqueFd socket_;
+    bool remove_ = false;
+};
+
+} // namespace xpreemptd

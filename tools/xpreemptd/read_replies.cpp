@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// Reads replies. A client trusts the daemon, but not that both are of one version.
+#include "replies.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <limits>
+#include <type_traits>
+
+namespace xpreemptd {
+
+namespace {
+
+using Json = nlohmann::json;
+
+tl::unexpected<Refusal> no_reply(std::string text) {
+    return tl::make_unexpected(Refusal{EPROTO, std::move(text)});
+}
+
+int errno_named(const std::string& name) {
+    constexpr int last = 133; // EHWPOISON
+    for (int error = 1; error <= last; ++error)
+        if (const char* known = ::strerrorname_np(error); known != nullptr && name == known)
+            return error;
+    return EPROTO;
+}
+
+// Fills variables from keys; remembers the first key that has no such value.
+class Reader {
+public:
+    explicit Reader(const Json& json) : json_(json) {}
+
+    template <typename Number> void read(const char* key, Number& number) {
+        static_assert(std::is_integral_v<Number>);
+        const Json* value = find(key);
+        if (value == nullptr || !value->is_number_unsigned() ||
+            value->get<std::uint64_t>() >
+                static_cast<std::uint64_t>(std::numeric_limits<Number>::max()))
+            wrong(key);
+        else
+            number = value->get<Number>();
+    }
+    void read(const char* key, std::string& text) {
+        const Json* value = find(key);
+        if (value == nullptr || !value->is_string())
+            wrong(key);
+        else
+            text = value->get<std::string>();
+    }
+    void read(const char* key, std::chrono::nanoseconds& time) {
+        std::int64_t count = 0;
+        read(key, count);
+        time = std::chrono::nanoseconds(count);
+    }
+    template <typename Number> void read(const char* key, std::vector<Number>& numbers) {
+        const Json* value = find(key);
+        if (value == nullptr || !value->is_array())
+            return wrong(key);
+        for (const Json& item : *value) {
+            if (!item.is_number_unsigned() ||
+                item.get<std::uint64_t>() >
+                    static_cast<std::uint64_t>(std::numeric_limits<Number>::max()))
+                return wrong(key);
+            numbers.push_back(item.get<Number>());
+        }
+    }
+    // Not there, or null.
+    [[nodiscard]] bool is_null(const char* key) const {
+        const Json* value = find(key);
+        return value == nullptr || value->is_null();
+    }
+    [[nodiscard]] const Json* find(const char* key) const {
+        if (!json_.is_object())
+            return nullptr;
+        const auto found = json_.find(key);
+        return found == json_.end() ? nullptr : &*found;
+    }
+    void wrong(const char* key) {
+        if (wrong_.empty())
+            wrong_ = fmt::format("'{}' of the reply is missing or has a wrong value", key);
+    }
+    [[nodiscard]] const std::string& wrong() const { return wrong_; }
+
+private:
+    const Json& json_;
+    std::string wrong_;
+};
+
+// A reply that says ok.
+Answer<Json> open(std::string_view message) {
+    Json json = Json::parse(message, nullptr, false);
+    if (!json.is_object())
+        return no_reply("the reply is no JSON object");
+    Reader reader(json);
+    unsigned schema = 0;
+    reader.read("schema", schema);
+    if (schema != 1)
+        return no_reply("the reply is of another protocol: 'schema' is not 1");
+    const Json* ok = reader.find("ok");
+    if (ok == nullptr || !ok->is_boolean())
+        return no_reply("'ok' of the reply is missing or has a wrong value");
+    if (ok->get<bool>())
+        return json;
+    std::string error, text;
+    reader.read("error", error);
+    reader.read("text", text);
+    if (!reader.wrong().empty())
+        return no_reply(reader.wrong());
+    return tl::make_unexpected(Refusal{errno_named(error), text});
+}
+
+std::optional<JobState> state_named(std::string_view name) {
+    for (const JobState state : {JobState::idle, JobState::running, JobState::held,
+                                 JobState::held_by_others, JobState::not_schedulable})
+        if (name_of(state) == name)
+            return state;
+    return std::nullopt;
+}
+
+Answer<ListedJob> job_of(const Json& json) {
+    ListedJob job;
+    JobReport& report = job.report;
+    Reader reader(json);
+    std::string band, state;
+    reader.read("id", report.id);
+    reader.read("name", report.name);
+    reader.read("band", band);
+    reader.read("weight", report.attributes.weight);
+    reader.read("state", state);
+    reader.read("processes", job.processes);
+    reader.read("pids", report.pids);
+    reader.read("gpu_ids", report.gpu_ids);
+    reader.read("queues", report.queues);
+    reader.read("ready_edges", report.ready_edges);
+    reader.read("ready_ns", report.account.ready);
+    reader.read("run_ns", report.account.run);
+    reader.read("held_ns", report.account.held);
+    reader.read("added_wait_ns", report.account.added_wait);
+    reader.read("preemptions", report.account.preemptions);
+    if (!reader.is_null("deadline_us")) {
+        std::int64_t deadline = 0;
+        reader.read("deadline_us", deadline);
+        report.attributes.deadline = std::chrono::microseconds(deadline);
+    }
+    if (!reader.is_null("reason"))
+        reader.read("reason", report.reason);
+    if (const auto known = band_named(band))
+        report.attributes.band = *known;
+    else
+        reader.wrong("band");
+    if (const auto known = state_named(state))
+        report.state = *known;
+    else
+        reader.wrong("state");
+    if (!reader.wrong().empty())
+        return no_reply(reader.wrong());
+    return job;
+}
+
+} // namespace
+
+Answer<void> parse_done(std::string_view message) {
+    const Answer<Json> json = open(message);
+    if (!json)
+        return tl::make_unexpected(json.error());
+    return {};
+}
+
+Answer<StatusReport> parse_status_reply(std::string_view message) {
+    const Answer<Json> json = open(message);
+    if (!json)
+        return tl::make_unexpected(json.error());
+    StatusReport status;
+    Reader reader(*json);
+    reader.read("policy", status.policy);
+    reader.read("sensing", status.sensing);
+    reader.read("decisions", status.decisions);
+    reader.read("switches", status.switches);
+    reader.read("refusals", status.refusals);
+    reader.read("edges", status.edges);
+    reader.read("edges_found_late", status.edges_found_late);
+    if (!reader.is_null("ejected"))
+        reader.read("ejected", status.ejected);
+    if (!reader.wrong().empty())
+        return no_reply(reader.wrong());
+    return status;
+}
+
+Answer<JobPage> parse_jobs_reply(std::string_view message) {
+    const Answer<Json> json = open(message);
+    if (!json)
+        return tl::make_unexpected(json.error());
+    Reader reader(*json);
+    const Json* jobs = reader.find("jobs");
+    if (jobs == nullptr || !jobs->is_array())
+        return no_reply("'jobs' of the reply is missing or has a wrong value");
+    JobPage page;
+    for (const Json& item : *jobs) {
+        const Answer<ListedJob> job = job_of(item);
+        if (!job)
+            return tl::make_unexpected(job.error());
+        page.jobs.push_back(*job);
+    }
+    if (!reader.is_null("next")) {
+        std::uint64_t next = 0;
+        reader.read("next", next);
+        page.next = next;
+    }
+    if (!reader.wrong().empty())
+        return no_reply(reader.wrong());
+    return page;
+}
+
+} // namespace xpreemptd

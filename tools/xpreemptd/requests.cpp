@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// Checks each key of a request before the daemon sees it.
+#include "requests.hpp"
+
+#include "flat_object.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+
+namespace xpreemptd {
+
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr std::size_t max_name_bytes = PATH_MAX; // of a cgroup
+
+tl::unexpected<Refusal> refuse(std::string text, int error = EINVAL) {
+    return tl::make_unexpected(Refusal{error, std::move(text)});
+}
+
+Answer<std::optional<std::uint64_t>> number_of(const FlatObject& object, const char* key,
+                                               std::uint64_t least, std::uint64_t most) {
+    const FlatObject::Value* value = object.find(key);
+    if (value == nullptr)
+        return std::nullopt;
+    const auto* number = std::get_if<std::uint64_t>(value);
+    if (number == nullptr || *number < least || *number > most)
+        return refuse(fmt::format("'{}' is {}, expected a whole number from {} to {}", key,
+                                  description_of(*value), least, most));
+    return *number;
+}
+
+Answer<std::optional<std::string>> string_of(const FlatObject& object, const char* key,
+                                             std::size_t most) {
+    const FlatObject::Value* value = object.find(key);
+    if (value == nullptr)
+        return std::nullopt;
+    const auto* text = std::get_if<std::string>(value);
+    if (text == nullptr || text->empty() || text->size() > most)
+        return refuse(fmt::format("'{}' is {}, expected a string of 1 to {} bytes", key,
+                                  description_of(*value), most));
+    return *text;
+}
+
+Answer<AttributeChange> change_of(const FlatObject& object) {
+    AttributeChange change;
+    const auto band = string_of(object, "band", max_name_bytes);
+    if (!band)
+        return tl::make_unexpected(band.error());
+    if (*band) {
+        change.band = band_named(**band);
+        if (!change.band)
+            return refuse(fmt::format("'band' is {}, expected one of realtime, high, normal, idle",
+                                      shown(**band)));
+    }
+    const auto weight = number_of(object, "weight", 1, sched::max_weight);
+    if (!weight)
+        return tl::make_unexpected(weight.error());
+    if (*weight)
+        change.weight = static_cast<std::uint32_t>(**weight);
+    const auto deadline = number_of(object, "deadline_us", 1, max_deadline.count());
+    if (!deadline)
+        return tl::make_unexpected(deadline.error());
+    if (*deadline)
+        change.deadline = microseconds(static_cast<microseconds::rep>(**deadline));
+    return change;
+}
+
+Answer<Request> parse_jobs(const FlatObject& object) {
+    const auto from = number_of(object, "from", 0, UINT64_MAX);
+    if (!from)
+        return tl::make_unexpected(from.error());
+    return JobsRequest{from->value_or(0)};
+}
+
+Answer<Request> parse_status(const FlatObject& /*object*/) {
+    return StatusRequest{};
+}
+
+Answer<Request> parse_adopt(const FlatObject& object) {
+    const Answer<AttributeChange> change = change_of(object);
+    if (!change)
+        return tl::make_unexpected(change.error());
+    return AdoptRequest{*change};
+}
+
+Answer<Request> parse_set(const FlatObject& object) {
+    const auto pid = number_of(object, "pid", 1, INT_MAX);
+    if (!pid)
+        return tl::make_unexpected(pid.error());
+    const auto name = string_of(object, "job", max_name_bytes);
+    if (!name)
+        return tl::make_unexpected(name.error());
+    if (pid->has_value() == name->has_value())
+        return refuse(*pid ? "'pid' and 'job' are both given, expected one of them"
+                           : "'pid' or 'job' is missing");
+    const Answer<AttributeChange> change = change_of(object);
+    if (!change)
+        return tl::make_unexpected(change.error());
+    if (*change == AttributeChange{})
+        return refuse("nothing to set: 'band', 'weight' or 'deadline_us' is missing");
+    if (*pid)
+        return SetRequest{static_cast<pid_t>(**pid), *change};
+    return SetRequest{**name, *change};
+}
+
+Answer<Request> parse_policy(const FlatObject& object) {
+    constexpr std::size_t max_policy_bytes = 64;
+    const auto name = string_of(object, "name", max_policy_bytes);
+    if (!name)
+        return tl::make_unexpected(name.error());
+    if (!*name)
+        return refuse("'name' is missing");
+    return PolicyRequest{**name};
+}
+
+struct Kind {
+    std::string_view name;
+    std::array<std::string_view, 6> keys; // empty ones are none
+    Answer<Request> (*parse)(const FlatObject&);
+};
+constexpr std::array kinds{
+    Kind{"jobs", {"do", "from"}, parse_jobs},
+    Kind{"status", {"do"}, parse_status},
+    Kind{"adopt", {"do", "band", "weight", "deadline_us"}, parse_adopt},
+    Kind{"set", {"do", "pid", "job", "band", "weight", "deadline_us"}, parse_set},
+    Kind{"policy", {"do", "name"}, parse_policy},
+};
+
+std::span<const std::string_view> keys_of(const Kind& kind) {
+    return {kind.keys.begin(), std::ranges::find(kind.keys, std::string_view{})};
+}
+
+void add(nlohmann::json& json, const AttributeChange& change) {
+    if (change.band)
+        json["band"] = name_of(*change.band);
+    if (change.weight)
+        json["weight"] = *change.weight;
+    if (change.deadline)
+        json["deadline_us"] = change.deadline->count();
+}
+
+struct ToJson {
+    nlohmann::json operator()(const JobsRequest& request) const {
+        return {{"do", "jobs"}, {"from", request.from}};
+    }
+    nlohmann::json operator()(const StatusRequest& /*request*/) const { return {{"do", "status"}}; }
+    nlohmann::json operator()(const AdoptRequest& request) const {
+        nlohmann::json json{{"do", "adopt"}};
+        add(json, request.change);
+        return json;
+    }
+    nlohmann::json operator()(const SetRequest& request) const {
+        nlohmann::json json{{"do", "set"}};
+        if (const auto* pid = std::get_if<pid_t>(&request.job))
+            json["pid"] = *pid;
+        else
+            json["job"] = std::get<std::string>(request.job);
+        add(json, request.change);
+        return json;
+    }
+    nlohmann::json operator()(const PolicyRequest& request) const {
+        return {{"do", "policy"}, {"name", request.name}};
+    }
+};
+
+} // namespace
+
+Answer<Request> parse_request(std::string_view message) {
+    const Answer<FlatObject> object = FlatObject::parse(message);
+    if (!object)
+        return tl::make_unexpected(object.error());
+    const auto name = string_of(*object, "do", max_name_bytes);
+    if (!name)
+        return tl::make_unexpected(name.error());
+    if (!*name)
+        return refuse("'do' is missing");
+    const auto kind = std::ranges::find(kinds, **name, &Kind::name);
+    if (kind == kinds.end())
+        return refuse(fmt::format("'do' is {}, expected one of jobs, status, adopt, set, policy",
+                                  shown(**name)),
+                      EOPNOTSUPP);
+    const auto keys = keys_of(*kind);
+    for (const auto& [key, value] : object->members())
+        if (std::ranges::find(keys, key) == keys.end())
+            return refuse(fmt::format("{} is no key of '{}', which has {}", shown(key), **name,
+                                      fmt::join(keys, ", ")));
+    return kind->parse(*object);
+}
+
+std::string text_of(const Request& request) {
+    // `replace`: a name on the command line may be no UTF-8, and then no job has it.
+    return std::visit(ToJson{}, request)
+        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+} // namespace xpreemptd

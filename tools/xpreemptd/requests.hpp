@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Requests at the daemon's socket, as structs and as messages.
+//
+// THE PROTOCOL. The socket is AF_UNIX SOCK_SEQPACKET, /run/xpreempt/xpreemptd.sock by default. A
+// message is one JSON object in UTF-8, at most 64 KiB in either direction. Each request gets one
+// reply, in the order of the requests. A client may have several requests under way, but one that
+// does not read its replies is disconnected. Rights are those of the process that connected
+// (SO_PEERCRED), whoever sends later.
+//
+//   {"do": "jobs"}                   The jobs, by ascending id, as many as one message takes.
+//     "from": ID                     Only ids from this one on (0).
+//   {"do": "status"}                 Policy, way of sensing, counters.
+//   {"do": "adopt"}                  The process that connected and what it starts from now on
+//     "band" "weight" "deadline_us"  become a job. All three may be left out.
+//   {"do": "set"}                    Changes the attributes of a job: that of process "pid", or
+//     "pid": PID or "job": "NAME"    the one of that name. At least one attribute is needed.
+//     "band" "weight" "deadline_us"
+//   {"do": "policy", "name": NAME}   Schedules by another policy.
+//
+//   "band": "realtime", "high", "normal" or "idle". "weight": 1 to 10000. "deadline_us": 1 to
+//   3600000000, which is an hour. All numbers are whole.
+//
+// Each reply has "schema": 1 and "ok": true or false. Keys are added, never renamed; clients ignore
+// those they do not know. The daemon does not: an unknown key may be a wish it would not fulfil.
+//   refused     "error": name of an errno, "text": what is wrong with which key, and what to do
+//   jobs        "jobs": [{"id", "name", "band", "weight", "deadline_us" (null: none), "state"
+//               ("idle", "running", "held", "held_by_others", "not_schedulable"), "reason" (of
+//               not_schedulable), "processes", "pids" (the first 1000 of them), "gpu_ids",
+//               "queues", "ready_edges", "ready_ns", "run_ns", "held_ns", "added_wait_ns",
+//               "preemptions"}, ...]
+//               "next": ID             more jobs follow: ask again with "from": ID
+//   status      "policy", "ejected" (null: is in force), "sensing", "decisions", "switches",
+//               "refusals", "edges", "edges_found_late"
+//   others      nothing more
+// Names that are no UTF-8 have U+FFFD in the place of what is none; "pid" selects such a job.
+//
+// Errors of the protocol: EBADMSG (not JSON, not UTF-8), EMSGSIZE (longer than 64 KiB), EOPNOTSUPP
+// (unknown "do"), EINVAL (a key is unknown, missing, given twice, or has a wrong value), ESRCH (the
+// process that connected has ended), EUSERS (too many clients; the connection is closed). Others
+// come from the work itself: EPERM, ESRCH (no such job) and what their texts explain. An empty
+// message ends the connection, as closing it does.
+#pragma once
+
+#include "control.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace xpreemptd {
+
+constexpr std::size_t max_message_bytes = 65536;
+constexpr std::chrono::microseconds max_deadline = std::chrono::hours{1};
+
+struct JobsRequest {
+    std::uint64_t from = 0;
+    bool operator==(const JobsRequest&) const = default;
+};
+struct StatusRequest {
+    bool operator==(const StatusRequest&) const = default;
+};
+struct AdoptRequest {
+    AttributeChange change;
+    bool operator==(const AdoptRequest&) const = default;
+};
+struct SetRequest {
+    JobSelector job;
+    AttributeChange change;
+    bool operator==(const SetRequest&) const = default;
+};
+struct PolicyRequest {
+    std::string name;
+    bool operator==(const PolicyRequest&) const = default;
+};
+using Request = std::variant<JobsRequest, StatusRequest, AdoptRequest, SetRequest, PolicyRequest>;
+
+// Takes any bytes. The refusal is what the client gets.
+[[nodiscard]] Answer<Request> parse_request(std::string_view message);
+
+[[nodiscard]] std::string text_of(const Request& request);
+
+} // namespace xpreemptd

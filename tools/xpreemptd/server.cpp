@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// Accepts clients and decides which has to leave.
+#include "server.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+namespace xpreemptd {
+
+using xpreempt::UniqueFd;
+
+Server::Server(Loop& loop, Control& control, ListeningSocket listening, UniqueFd ready,
+               std::size_t max_clients)
+    : loop_(loop), control_(control), listening_(std::move(listening)), ready_(std::move(ready)),
+      max_clients_(max_clients), buffer_(max_message_bytes) {
+    reserve();
+}
+
+tl::expected<std::unique_ptr<Server>, std::string> Server::open(Loop& loop, Control& control,
+                                                                const std::filesystem::path& path,
+                                                                std::size_t max_clients) {
+    auto listening = ListeningSocket::open(path);
+    if (!listening)
+        return tl::make_unexpected(listening.error());
+    UniqueFd ready(::epoll_create1(EPOLL_CLOEXEC));
+    if (ready.valid()) {
+        std::unique_ptr<Server> server(
+            new Server(loop, control, std::move(*listening), std::move(ready), max_clients));
+        if (server->watch(server->listening_.fd()) &&
+            loop.watch(server->ready_.get(), [raw = server.get()] { raw->serve_one(); }))
+            return server;
+    }
+    return tl::make_unexpected(
+        fmt::format("cannot wait for clients at {}: {}", path.string(), std::strerror(errno)));
+}
+
+Server::~Server() {
+    loop_.forget(ready_.get());
+}
+
+bool Server::watch(int fd) const {
+    epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
+    return ::epoll_ctl(ready_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+// The kernel puts a descriptor that stays ready at the end of its list: clients take turns.
+void Server::serve_one() {
+    epoll_event event{};
+    if (::epoll_wait(ready_.get(), &event, 1, 0) != 1)
+        return;
+    if (event.data.fd == listening_.fd())
+        return accept_one();
+    const auto client = clients_.find(event.data.fd);
+    if (client == clients_.end())
+        return;
+    client->second.last_use = ++uses_;
+    // Closing takes it out of the epoll: no other process has its descriptor.
+    if (!client->second.session.serve(control_, buffer_))
+        clients_.erase(client);
+}
+
+void Server::accept_one() {
+    UniqueFd socket(::accept4(listening_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.valid())
+        return admit(std::move(socket));
+    if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS)
+        return; // the client has left already
+    if (clients_.empty())
+        refuse_one();
+    else
+        make_room(); // and accepts in the next turn
+}
+
+// A connection that is not accepted would keep the loop awake.
+void Server::refuse_one() {
+    reserved_ = UniqueFd();
+    UniqueFd socket(::accept4(listening_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.valid())
+        if (const auto session = Session::of(std::move(socket)))
+            session->dismiss({EMFILE, "xpreemptd has no free descriptor: raise LimitNOFILE= of "
+                                      "xpreemptd.service"});
+    reserve();
+}
+
+void Server::reserve() {
+    if (!reserved_.valid())
+        reserved_ = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+void Server::admit(UniqueFd socket) {
+    reserve();
+    auto session = Session::of(std::move(socket));
+    if (!session)
+        return;
+    if (clients_.size() >= max_clients_)
+        make_room();
+    const int fd = session->fd();
+    if (watch(fd))
+        clients_.emplace(fd, Client{std::move(*session), ++uses_});
+}
+
+void Server::make_room() {
+    std::map<uid_t, std::size_t> owned;
+    for (const auto& [fd, client] : clients_)
+        ++owned[client.session.caller().uid];
+    const auto leaves = std::ranges::min_element(clients_, [&](const auto& a, const auto& b) {
+        const std::size_t of_a = owned[a.second.session.caller().uid];
+        const std::size_t of_b = owned[b.second.session.caller().uid];
+        return of_a != of_b ? of_a > of_b : a.second.last_use < b.second.last_use;
+    });
+    if (leaves == clients_.end())
+        return;
+    leaves->second.session.dismiss(
+        {EUSERS, fmt::format("disconnected: xpreemptd serves {} clients at once, and of uid {}, "
+                             "which has the most, this one was idle longest",
+                             max_clients_, leaves->second.session.caller().uid)});
+    clients_.erase(leaves);
+}
+
+} // namespace xpreemptd

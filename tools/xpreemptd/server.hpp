@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Serves the clients of the daemon's socket (the protocol: requests.hpp).
+#pragma once
+
+#include "control.hpp"
+#include "listening_socket.hpp"
+#include "loop.hpp"
+#include "session.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+namespace xpreemptd {
+
+// To the loop it is one descriptor, an epoll of all clients, and each call serves one request of
+// one client: whatever the clients send, at most one request delays the next event of the GPU.
+class Server {
+public:
+    // Beyond these a new client replaces one of the user with the most clients, the one that was
+    // idle longest: no user can lock out another.
+    static constexpr std::size_t default_max_clients = 1000;
+
+    // loop and control must outlive the server. The error is a sentence.
+    [[nodiscard]] static tl::expected<std::unique_ptr<Server>, std::string>
+    open(Loop& loop, Control& control, const std::filesystem::path& path,
+         std::size_t max_clients = default_max_clients);
+    ~Server();
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+    Server(Server&&) = delete;
+    Server& operator=(Server&&) = delete;
+
+    [[nodiscard]] const std::filesystem::path& path() const { return listening_.path(); }
+    [[nodiscard]] std::size_t clients() const { return clients_.size(); }
+
+private:
+    struct Client {
+        Session session;
+        std::uint64_t last_use; // by the count of uses of all clients
+    };
+
+    Server(Loop& loop, Control& control, ListeningSocket listening, xpreempt::UniqueFd ready,
+           std::size_t max_clients);
+
+    [[nodiscard]] bool watch(int fd) const;
+    void serve_one();
+    void accept_one();
+    void refuse_one();
+    void admit(xpreempt::UniqueFd socket);
+    void make_room();
+    void reserve();
+
+    Loop& loop_;
+    Control& control_;
+    ListeningSocket listening_;
+    xpreempt::UniqueFd ready_;    // the epoll
+    xpreempt::UniqueFd reserved_; // given up to accept, and refuse, when no descriptor is left
+    std::size_t max_clients_;
+    std::map<int, Client> clients_;
+    std::uint64_t uses_ = 0;
+    std::vector<char> buffer_;
+};
+
+} // namespace xpreemptd

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// One client of the daemon's socket.
+#pragma once
+
+#include "base/unique_fd.hpp"
+#include "control.hpp"
+#include "requests.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace xpreemptd {
+
+class Session {
+public:
+    // socket: connected and non-blocking. Nothing if the peer cannot be told.
+    [[nodiscard]] static std::optional<Session> of(xpreempt::UniqueFd socket);
+
+    // Takes one request if there is one, and replies. False: the client is gone, or reads no
+    // replies; disconnect it. buffer: max_message_bytes.
+    [[nodiscard]] bool serve(Control& control, std::span<char> buffer);
+    // Tells the client if it can be told without waiting; the caller disconnects it.
+    void dismiss(const Refusal& refusal) const;
+
+    [[nodiscard]] int fd() const { return socket_.get(); }
+    [[nodiscard]] const Caller& caller() const { return caller_; }
+
+private:
+    Session(xpreempt::UniqueFd socket, const Caller& caller)
+        : socket_(std::move(socket)), caller_(caller) {}
+
+    [[nodiscard]] std::string reply(Control& control, std::string_view message) const;
+    [[nodiscard]] bool connector_lives() const;
+    [[nodiscard]] bool send(std::string_view reply) const;
+
+    xpreempt::UniqueFd socket_;
+    Caller caller_;
+};
+
+} // namespace xpreemptd
