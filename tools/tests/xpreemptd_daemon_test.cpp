@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: MIT
+// The daemon over queues in memory: what it stops, when, and what it leaves alone.
+#include "daemon.hpp"
+#include "fake_provider.hpp"
+
+#include <gtest/gtest.h>
+#include <random>
+
+namespace {
+
+using namespace xpreemptd;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr pid_t server = 10, batch = 20;
+
+Rules rules_of_test() {
+    Rules rules;
+    Rule high;
+    high.executable = "/server";
+    high.set.band = sched::Band::high;
+    rules.rules.push_back(high);
+    return rules;
+}
+
+class DaemonTest : public testing::Test {
+protected:
+    explicit DaemonTest(Rules rules = rules_of_test())
+        : daemon(
+              gpu, std::move(rules), [this](pid_t pid) { return gpu.facts(pid); },
+              [this](pid_t pid) { return gpu.origin(pid); }, [this] { return gpu.now; },
+              [this](LogLevel, const std::string& line) { lines.push_back(line); }) {}
+
+    void add(pid_t pid, const std::string& executable) {
+        gpu.create_queue(pid, 1);
+        gpu.running.at(pid).executable = executable;
+        gpu.running.at(pid).cgroup = "/job" + std::to_string(pid);
+    }
+    void start_two() {
+        add(server, "/server");
+        add(batch, "/batch");
+        daemon.start();
+        gpu.submit(batch, 1);
+        events();
+        pass(milliseconds{50});
+    }
+    void events() {
+        if (!gpu.events.empty())
+            daemon.on_events();
+    }
+    // As the loop of main() does it.
+    void pass(std::chrono::nanoseconds time) {
+        const Time end = gpu.now + time;
+        for (;;) {
+            events();
+            const Time next = daemon.next();
+            if (next > end)
+                break;
+            ASSERT_GE(next, last_time) << "the daemon would spin";
+            turns = next == gpu.now ? turns + 1 : 0;
+            ASSERT_LT(turns, 10) << "the daemon would spin";
+            gpu.now = std::max(gpu.now, next);
+            last_time = gpu.now;
+            daemon.on_time();
+        }
+        gpu.now = std::max(gpu.now, end);
+    }
+    [[nodiscard]] JobReport job(pid_t pid) const {
+        for (const JobReport& report : daemon.jobs())
+            if (std::ranges::find(report.pids, pid) != report.pids.end())
+                return report;
+        return {};
+    }
+
+    test::FakeProvider gpu;
+    std::vector<std::string> lines;
+    Daemon daemon;
+    Time last_time{};
+    int turns = 0;
+};
+
+TEST_F(DaemonTest, ring_of_the_important_job_stops_the_other_in_one_call) {
+    start_two();
+    const std::uint64_t before = gpu.calls;
+    gpu.submit(server, 1);
+    daemon.on_events();
+    EXPECT_TRUE(gpu.held(batch));
+    EXPECT_FALSE(gpu.held(server));
+    EXPECT_EQ(gpu.calls, before + 1);
+    EXPECT_EQ(job(batch).state, JobState::held);
+    EXPECT_EQ(job(server).state, JobState::running);
+}
+
+TEST_F(DaemonTest, other_job_resumes_after_the_grace) {
+    start_two();
+    gpu.submit(server, 1);
+    pass(milliseconds{2});
+    EXPECT_TRUE(gpu.held(batch));
+    gpu.finish(server, 1);
+    pass(milliseconds{4});
+    EXPECT_TRUE(gpu.held(batch));
+    pass(milliseconds{4});
+    EXPECT_FALSE(gpu.held(batch));
+    EXPECT_EQ(job(batch).account.preemptions, 1U);
+}
+
+TEST_F(DaemonTest, idle_job_is_not_stopped) {
+    start_two();
+    gpu.finish(batch, 1);
+    pass(milliseconds{50});
+    const std::uint64_t before = gpu.calls;
+    gpu.submit(server, 1);
+    pass(milliseconds{5});
+    EXPECT_EQ(gpu.calls, before);
+}
+
+TEST_F(DaemonTest, ring_without_work_stops_nobody) {
+    start_two();
+    const std::uint64_t before = gpu.calls;
+    gpu.ring(server, 1);
+    pass(milliseconds{5});
+    EXPECT_EQ(gpu.calls, before);
+    EXPECT_TRUE(gpu.running.at(server).armed); // again
+}
+
+// The clock goes on while the driver is asked, as on a machine that is slow or full of queues.
+TEST_F(DaemonTest, polls_leave_the_cpu_to_others_however_slow_they_are) {
+    start_two();
+    gpu.submit(server, 1);
+    events();
+    gpu.read_takes = milliseconds{3};
+    const Time begin = gpu.now;
+    const std::uint64_t before = gpu.reads;
+    pass(seconds{2});
+    const auto busy = (gpu.reads - before) * gpu.read_takes;
+    EXPECT_LT(10 * busy, gpu.now - begin);
+    EXPECT_GT(gpu.reads - before, 10U);
+}
+
+TEST_F(DaemonTest, rings_in_a_loop_without_work_do_not_keep_us_busy) {
+    start_two();
+    const std::uint64_t before = gpu.reads;
+    for (int i = 0; i < 1000; ++i) {
+        gpu.ring(server, 1);
+        events();
+    }
+    EXPECT_LT(gpu.reads - before, 10U);
+}
+
+TEST_F(DaemonTest, work_between_look_and_arm_is_seen) {
+    start_two();
+    gpu.submit(server, 1);
+    pass(milliseconds{1});
+    gpu.finish(server, 1);
+    bool came = false;
+    gpu.before_arm = [&] {
+        if (!std::exchange(came, true))
+            gpu.submit(server, 1); // not armed yet: no event
+    };
+    pass(milliseconds{20});
+    EXPECT_TRUE(came);
+    EXPECT_TRUE(gpu.held(batch));
+}
+
+TEST_F(DaemonTest, ring_of_a_gpu_is_found_by_the_scan) {
+    start_two();
+    gpu.running.at(server).queues.at(1).packets = 1; // without an event
+    pass(milliseconds{150});
+    EXPECT_TRUE(gpu.held(batch));
+    EXPECT_EQ(daemon.status().edges_found_late, 1U);
+}
+
+TEST_F(DaemonTest, queue_that_a_stopped_job_creates_is_stopped) {
+    start_two();
+    gpu.submit(server, 1);
+    events();
+    gpu.create_queue(batch, 2);
+    gpu.submit(batch, 2);
+    pass(microseconds{1});
+    EXPECT_TRUE(gpu.held(batch, 2));
+}
+
+TEST_F(DaemonTest, copy_engine_queues_are_work_but_are_not_stopped) {
+    start_two();
+    gpu.create_queue(batch, 2, 1, false);
+    gpu.create_queue(server, 2, 1, false);
+    pass(milliseconds{5});
+    gpu.submit(batch, 2);
+    gpu.submit(server, 2); // its upload comes before its kernel
+    events();
+    EXPECT_TRUE(gpu.held(batch, 1));
+    EXPECT_FALSE(gpu.held(batch, 2));
+}
+
+TEST_F(DaemonTest, stopped_process_that_exits_is_forgotten) {
+    start_two();
+    gpu.submit(server, 1);
+    events();
+    gpu.exit(batch);
+    gpu.finish(server, 1);
+    const std::uint64_t before = gpu.calls;
+    pass(milliseconds{200});
+    EXPECT_EQ(gpu.calls, before);
+    EXPECT_EQ(daemon.jobs().size(), 1U);
+}
+
+TEST_F(DaemonTest, process_without_a_watch_is_polled) {
+    gpu.has_watch = false;
+    start_two();
+    gpu.submit(server, 1);
+    pass(milliseconds{12});
+    EXPECT_TRUE(gpu.held(batch));
+    EXPECT_NE(daemon.status().sensing, "watch");
+}
+
+TEST_F(DaemonTest, pid_that_another_process_has_by_now_is_another_job) {
+    gpu.has_watch = false;
+    start_two();
+    gpu.running.at(server).executable = "/batch";
+    gpu.running.at(server).generation = 1;
+    gpu.submit(server, 1);
+    pass(milliseconds{150});
+    EXPECT_EQ(job(server).attributes.band, sched::Band::normal);
+    EXPECT_FALSE(gpu.held(batch));
+}
+
+TEST_F(DaemonTest, blind_process_is_polled) {
+    add(server, "/server");
+    gpu.running.at(server).blind = true;
+    start_two();
+    gpu.submit(server, 1);
+    pass(milliseconds{12});
+    EXPECT_TRUE(gpu.held(batch));
+}
+
+TEST_F(DaemonTest, refused_stop_is_tried_again_ever_more_seldom) {
+    start_two();
+    int refusals = 0;
+    gpu.refuse = [&](const test::Switch&) {
+        ++refusals;
+        return EBUSY;
+    };
+    gpu.submit(server, 1);
+    pass(seconds{1});
+    EXPECT_GT(refusals, 5);
+    EXPECT_LT(refusals, 40);
+    gpu.refuse = [](const test::Switch&) { return 0; };
+    pass(milliseconds{200});
+    EXPECT_TRUE(gpu.held(batch));
+}
+
+TEST_F(DaemonTest, queue_that_cannot_be_stopped_is_named_and_left_alone) {
+    start_two();
+    int asked = 0;
+    gpu.refuse = [&](const test::Switch&) {
+        ++asked;
+        return EOPNOTSUPP;
+    };
+    gpu.submit(server, 1);
+    pass(seconds{1});
+    EXPECT_EQ(asked, 1);
+    EXPECT_EQ(job(batch).state, JobState::not_schedulable);
+    EXPECT_FALSE(job(batch).reason.empty());
+}
+
+TEST_F(DaemonTest, hold_of_an_operator_is_left_alone) {
+    start_two();
+    gpu.running.at(batch).queues.at(1).held_by_other = true;
+    pass(milliseconds{150});
+    const std::uint64_t before = gpu.calls;
+    gpu.submit(server, 1);
+    pass(milliseconds{150});
+    EXPECT_EQ(gpu.calls, before);
+    EXPECT_EQ(job(batch).state, JobState::held_by_others);
+}
+
+TEST_F(DaemonTest, operator_who_resumes_by_force_wins_until_the_job_was_idle) {
+    start_two();
+    gpu.submit(server, 1);
+    events();
+    ASSERT_TRUE(gpu.held(batch));
+    gpu.running.at(batch).queues.at(1).held = false; // RESUME with FORCE
+    pass(milliseconds{300});
+    EXPECT_FALSE(gpu.held(batch));
+    gpu.finish(batch, 1);
+    pass(milliseconds{300});
+    gpu.submit(batch, 1);
+    pass(milliseconds{5});
+    EXPECT_TRUE(gpu.held(batch));
+}
+
+TEST_F(DaemonTest, stopped_job_whose_work_was_done_already_resumes) {
+    start_two();
+    gpu.finish(batch, 1); // no poll has seen it
+    gpu.submit(server, 1);
+    events();
+    pass(milliseconds{5});
+    EXPECT_FALSE(gpu.held(batch));
+    EXPECT_EQ(job(batch).state, JobState::idle);
+}
+
+TEST_F(DaemonTest, processes_of_a_cgroup_are_one_job_on_all_gpus) {
+    add(server, "/server");
+    add(batch, "/batch");
+    gpu.create_queue(21, 1, 2);
+    gpu.running.at(21).cgroup = gpu.running.at(batch).cgroup;
+    daemon.start();
+    gpu.submit(batch, 1);
+    gpu.submit(21, 1);
+    pass(milliseconds{50});
+    gpu.submit(server, 1);
+    events();
+    EXPECT_TRUE(gpu.held(batch));
+    EXPECT_TRUE(gpu.held(21));
+    EXPECT_EQ(job(batch).pids.size(), 2U);
+    EXPECT_EQ(job(batch).gpu_ids.size(), 2U);
+}
+
+TEST_F(DaemonTest, jobs_on_different_gpus_do_not_meet) {
+    add(server, "/server");
+    gpu.create_queue(batch, 1, 2);
+    gpu.running.at(batch).cgroup = "/batch";
+    daemon.start();
+    gpu.submit(batch, 1);
+    pass(milliseconds{50});
+    gpu.submit(server, 1);
+    pass(milliseconds{50});
+    EXPECT_FALSE(gpu.held(batch));
+}
+
+TEST_F(DaemonTest, adopted_process_and_its_children_are_a_job) {
+    start_two();
+    gpu.create_process(30, 1);
+    ASSERT_TRUE(daemon.adopt({30, 0}, {sched::Band::high, {}, {}}));
+    gpu.create_queue(30, 1);
+    gpu.create_queue(31, 1);
+    gpu.running.at(31).parent = 30;
+    pass(milliseconds{150});
+    EXPECT_EQ(job(30).name, "run 30");
+    EXPECT_EQ(job(31).name, "run 30");
+    EXPECT_EQ(job(31).attributes.band, sched::Band::high);
+    EXPECT_EQ(daemon.adopt({batch, 0}, {}).error().error, EBUSY);
+    EXPECT_EQ(daemon.adopt({99, 0}, {}).error().error, ESRCH);
+    gpu.create_process(40, 1);
+    EXPECT_EQ(daemon.adopt({40, 1000}, {}).error().error, EPERM); // it is root's
+}
+
+TEST_F(DaemonTest, user_may_lower_his_own_job_only) {
+    start_two();
+    gpu.running.at(batch).uid = 1000;
+    gpu.exit(batch);
+    add(batch, "/batch");
+    gpu.running.at(batch).uid = 1000;
+    pass(milliseconds{150});
+    const auto set = [&](uid_t uid, sched::Band band) {
+        const Answer<void> answer = daemon.change({1, uid}, batch, {band, {}, {}});
+        return answer ? 0 : answer.error().error;
+    };
+    EXPECT_EQ(set(1000, sched::Band::idle), 0);
+    EXPECT_EQ(set(1000, sched::Band::normal), 0);
+    EXPECT_EQ(set(1000, sched::Band::high), EPERM);
+    EXPECT_EQ(set(1001, sched::Band::idle), EPERM);
+    EXPECT_EQ(set(0, sched::Band::high), 0);
+    EXPECT_EQ(job(batch).attributes.band, sched::Band::high);
+    EXPECT_EQ(daemon.set_policy({1, 1000}, "RR").error().error, EPERM);
+    EXPECT_EQ(daemon.set_policy({1, 0}, "FIFA").error().error, EINVAL);
+}
+
+// Whatever happens, nothing stays stopped. Many seeds.
+TEST_F(DaemonTest, random_days_end_with_everything_running) {
+    for (unsigned seed = 1; seed <= 60; ++seed) {
+        SCOPED_TRACE(seed);
+        std::mt19937 random(seed);
+        const auto draw = [&](unsigned below) { return static_cast<unsigned>(random() % below); };
+        gpu.running.clear();
+        pass(milliseconds{200});
+        gpu.refuse = [&](const test::Switch&) { return draw(10) == 0 ? EBUSY : 0; };
+        std::vector<pid_t> pids;
+        pid_t next_pid = static_cast<pid_t>(1000 * seed);
+        for (int step = 0; step < 400; ++step) {
+            const pid_t pid = pids.empty() ? 0 : pids[draw(static_cast<unsigned>(pids.size()))];
+            switch (draw(8)) {
+            case 0:
+                if (pids.size() < 8) {
+                    add(++next_pid, draw(2) == 0 ? "/server" : "/batch");
+                    pids.push_back(next_pid);
+                }
+                break;
+            case 1:
+                if (pid != 0 && draw(4) == 0) {
+                    gpu.exit(pid);
+                    std::erase(pids, pid);
+                }
+                break;
+            case 2:
+                if (pid != 0)
+                    gpu.create_queue(pid, 2 + draw(3), 1 + draw(2), draw(4) != 0);
+                break;
+            case 3:
+                if (pid != 0 && !gpu.held(pid))
+                    gpu.finish(pid, 1);
+                break;
+            case 4:
+                if (pid != 0)
+                    gpu.ring(pid, 1);
+                break;
+            default:
+                if (pid != 0)
+                    gpu.submit(pid, 1);
+            }
+            pass(microseconds{draw(3000)});
+            if (HasFatalFailure())
+                return;
+        }
+        gpu.refuse = [](const test::Switch&) { return 0; };
+        for (const auto& [pid, process] : gpu.running)
+            for (const auto& [id, queue] : process.queues)
+                gpu.finish(pid, id);
+        pass(milliseconds{400});
+        for (const auto& [pid, process] : gpu.running)
+            for (const auto& [id, queue] : process.queues)
+                EXPECT_FALSE(queue.held) << "pid " << pid << " queue " << id;
+        EXPECT_EQ(daemon.status().ejected, "");
+    }
+}
+
+// Holds everybody, always.
+TEST(DecisionsTest, policy_that_holds_for_nothing_is_ejected) {
+    test::FakeProvider gpu;
+    JobTable table([](const ProcessFacts& facts) {
+        return Placement{std::to_string(facts.pid), "job", {}, {}};
+    });
+    Sensing sensing(gpu, table, [&](pid_t pid) { return gpu.facts(pid); });
+    gpu.create_queue(batch, 1);
+    gpu.submit(batch, 1);
+    Decisions decisions(table, seconds{10});
+    decisions.set_policy("BAD",
+                         [](const sched::Snapshot& snapshot, std::span<sched::Verdict> verdicts) {
+                             std::ranges::fill(verdicts, sched::Verdict::hold);
+                             return snapshot.now + milliseconds{1};
+                         });
+    (void)sensing.scan(gpu.now);
+    EXPECT_EQ(decisions.decide(gpu.now)[0], sched::Verdict::hold);
+    EXPECT_FALSE(decisions.settle());
+    EXPECT_EQ(decisions.decide(gpu.now + seconds{9})[0], sched::Verdict::hold);
+    EXPECT_FALSE(decisions.settle());
+    (void)decisions.decide(gpu.now + seconds{10});
+    EXPECT_TRUE(decisions.settle());
+    EXPECT_NE(decisions.ejected(), "");
+    EXPECT_EQ(decisions.policy_name(), "none");
+    EXPECT_EQ(decisions.decide(gpu.now + seconds{10})[0], sched::Verdict::run);
+    EXPECT_FALSE(decisions.settle());
+}
+
+} // namespace

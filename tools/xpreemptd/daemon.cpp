@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+// The daemon's rhythm: events at once, polls while it matters, a scan ten times a second.
+#include "daemon.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fmt/format.h>
+
+namespace xpreemptd {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+constexpr nanoseconds scan_interval = milliseconds{100};
+// While a job waits for another one to become idle. A fifth of the resume grace.
+constexpr nanoseconds hurried_poll = milliseconds{1};
+// While nobody waits: only the accounts depend on it.
+constexpr nanoseconds calm_poll = milliseconds{10};
+constexpr nanoseconds first_retry = milliseconds{1};
+constexpr nanoseconds longest_retry = milliseconds{100};
+
+tl::unexpected<Refusal> refuse(int error, std::string text) {
+    return tl::make_unexpected(Refusal{error, std::move(text)});
+}
+
+bool is_above(sched::Band band, sched::Band limit) {
+    return band < limit;
+}
+
+} // namespace
+
+Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf origin, Clock clock,
+               Log log)
+    : provider_(provider), rules_(std::move(rules)), facts_(std::move(facts)),
+      origin_(std::move(origin)), clock_(std::move(clock)), log_(std::move(log)),
+      table_([this](const ProcessFacts& of) { return place(of); }),
+      sensing_(provider_, table_, facts_), decisions_(table_, rules_.max_hold),
+      switching_(provider_, clock_) {
+    decisions_.set_policy(std::string(sched::name_of(rules_.policy)), decide_by(rules_.policy));
+}
+
+Placement Daemon::place(const ProcessFacts& facts) const {
+    const std::vector<ProcessFacts> gpu_users = table_.processes();
+    JobIdentity identity = identity_of(facts, gpu_users, runs_, origin_);
+    Assignment assignment = assign(rules_, facts);
+    for (std::size_t i = 0; i < runs_.size(); ++i)
+        if (identity.key == key_of_run(runs_[i]))
+            assignment = run_assignments_[i];
+    return {std::move(identity.key), std::move(identity.name), assignment.attributes,
+            assignment.owner_may_choose};
+}
+
+void Daemon::forget_ended_runs() {
+    for (std::size_t i = runs_.size(); i-- > 0;) {
+        const auto origin = origin_(runs_[i].pid);
+        if (origin && origin->start_ticks == runs_[i].start_ticks)
+            continue;
+        runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(i));
+        run_assignments_.erase(run_assignments_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+}
+
+void Daemon::start() {
+    on_time();
+}
+
+// Every process that is not armed is polled: soon if a decision depends on it.
+nanoseconds Daemon::poll_interval() const {
+    std::size_t ready = 0;
+    bool polled = false, to_arm = false;
+    for (const auto& job : table_.jobs()) {
+        ready += job->ready ? 1U : 0U;
+        for (const auto& process : job->processes) {
+            polled = polled || !process->armed;
+            to_arm = to_arm || (!process->armed && !process->blind && !process->busy());
+        }
+    }
+    if (!polled)
+        return nanoseconds::max();
+    return ready > 1 || to_arm ? hurried_poll : calm_poll;
+}
+
+// After the call of the driver: nothing waits for a line of the log.
+void Daemon::log_switches() {
+    if (switching_.counts().calls == logged_calls_)
+        return;
+    logged_calls_ = switching_.counts().calls;
+    for (const auto& job : table_.jobs())
+        if (job->ready || job->held())
+            log_(LogLevel::debug, fmt::format("job {} ({}) {}", job->id, job->name,
+                                              job->held() ? "is stopped" : "runs"));
+}
+
+void Daemon::decide(Time now) {
+    bool refused = switching_.carry_out(table_, decisions_.decide(now));
+    if (decisions_.settle()) {
+        log_(LogLevel::error,
+             fmt::format("the policy is ejected, all jobs run: {}", decisions_.ejected()));
+        refused = switching_.carry_out(table_, decisions_.decide(now));
+    }
+    if (refused) {
+        retry_after_ =
+            retry_after_ == nanoseconds{} ? first_retry : std::min(2 * retry_after_, longest_retry);
+        next_try_ = now + retry_after_;
+    } else {
+        retry_after_ = {};
+        next_try_ = Time::max();
+    }
+    log_switches();
+    plan_poll();
+}
+
+void Daemon::plan_poll() {
+    const nanoseconds interval = poll_interval();
+    next_poll_ =
+        interval == nanoseconds::max() ? Time::max() : std::max(clock_() + interval, rest_until_);
+    next_scan_ = std::max(next_scan_, rest_until_);
+}
+
+// Polls take at most a twentieth of a CPU, however slow they are: we run before everybody else.
+void Daemon::rest_after(Time began) {
+    constexpr int rest = 20;
+    const Time now = clock_();
+    rest_until_ = now + rest * (now - began);
+}
+
+void Daemon::on_events() {
+    const Time now = clock_();
+    if (!sensing_.take_events(now))
+        return;
+    const std::uint64_t stops = switching_.counts().stops;
+    decide(now);
+    if (switching_.counts().stops != stops && sensing_.last_ring())
+        reactions_.add(switching_.called_at() - *sensing_.last_ring());
+}
+
+void Daemon::on_time() {
+    const Time now = clock_();
+    bool due = now >= decisions_.next() || now >= next_try_;
+    if (now >= next_scan_) {
+        next_scan_ = now + scan_interval;
+        (void)sensing_.scan(now);
+        rest_after(now);
+        due = true; // for the accounts
+    } else if (now >= next_poll_) {
+        due = sensing_.poll(now) || due;
+        rest_after(now);
+    }
+    if (due)
+        decide(now);
+    else
+        plan_poll();
+}
+
+Time Daemon::next() const {
+    return std::min({next_scan_, next_poll_, next_try_, decisions_.next()});
+}
+
+void Daemon::reload(Rules rules) {
+    rules_ = std::move(rules);
+    decisions_.set_policy(std::string(sched::name_of(rules_.policy)), decide_by(rules_.policy));
+    decide(clock_());
+}
+
+JobReport Daemon::report_of(const Job& job) const {
+    JobReport report;
+    report.id = job.id;
+    report.name = job.name;
+    report.attributes = job.attributes;
+    report.reason = job.refusal();
+    report.state = !report.reason.empty() ? JobState::not_schedulable
+                   : job.held()           ? JobState::held
+                   : job.held_by_others() ? JobState::held_by_others
+                   : job.ready            ? JobState::running
+                                          : JobState::idle;
+    for (const auto& process : job.processes) {
+        report.pids.push_back(process->facts.pid);
+        report.queues += process->queues.size();
+        for (const Queue& queue : process->queues)
+            report.gpu_ids.push_back(queue.gpu_id);
+    }
+    std::ranges::sort(report.gpu_ids);
+    const auto again = std::ranges::unique(report.gpu_ids);
+    report.gpu_ids.erase(again.begin(), again.end());
+    report.ready_edges = job.ready_edges;
+    report.account = decisions_.account_of(job);
+    return report;
+}
+
+std::vector<JobReport> Daemon::jobs() const {
+    std::vector<JobReport> reports;
+    for (const auto& job : table_.jobs())
+        reports.push_back(report_of(*job));
+    return reports;
+}
+
+StatusReport Daemon::status() const {
+    return {.policy = decisions_.policy_name(),
+            .ejected = decisions_.ejected(),
+            .sensing =
+                provider_.event_fd() >= 0 ? "watch" : "polling: the driver has no PREEMPT_WATCH",
+            .decisions = decisions_.count(),
+            .switches = switching_.counts().calls,
+            .refusals = switching_.counts().refusals,
+            .edges = sensing_.counts().edges,
+            .edges_found_late = sensing_.counts().late_edges,
+            .reaction_p50 = reactions_.percentile(50),
+            .reaction_p99 = reactions_.percentile(99)};
+}
+
+Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) {
+    const auto facts = caller.pid > 0
+                           ? facts_(caller.pid)
+                           : Result<ProcessFacts>(xpreempt::fail(ESRCH, xpreempt::Op::read_proc));
+    if (!facts)
+        return refuse(ESRCH, "the caller's process cannot be seen: it is in another pid namespace, "
+                             "or has ended");
+    // Before Linux 6.5 nothing proves that the pid is still the caller's.
+    if (caller.uid != 0 && facts->uid != caller.uid)
+        return refuse(EPERM, fmt::format("pid {} is user {}'s, the caller is user {}", caller.pid,
+                                         facts->uid, caller.uid));
+    Assignment assignment = assign(rules_, *facts);
+    change.apply_to(assignment.attributes);
+    if (caller.uid != 0 && is_above(assignment.attributes.band, assignment.owner_may_choose))
+        return refuse(EPERM, fmt::format("band {} is above {}, the highest that a rule lets you "
+                                         "choose: ask the administrator for a rule, or run as root",
+                                         name_of(assignment.attributes.band),
+                                         name_of(assignment.owner_may_choose)));
+    if (table_.find_pid(caller.pid).process != nullptr)
+        return refuse(EBUSY, fmt::format("pid {} uses the GPU already: use `kfd-preempt renice {}`",
+                                         caller.pid, caller.pid));
+    forget_ended_runs();
+    runs_.push_back({facts->pid, facts->start_ticks});
+    run_assignments_.push_back(assignment);
+    return {};
+}
+
+Answer<Job*> Daemon::find(const JobSelector& selector) const {
+    if (const pid_t* pid = std::get_if<pid_t>(&selector)) {
+        if (Job* job = table_.find_pid(*pid).job)
+            return job;
+        return refuse(ESRCH, fmt::format("pid {} has no queues on a GPU: `kfd-preempt jobs` shows "
+                                         "those that have",
+                                         *pid));
+    }
+    const auto& name = std::get<std::string>(selector);
+    if (Job* job = table_.find_name(name))
+        return job;
+    return refuse(ENOENT, fmt::format("there is no job '{}': `kfd-preempt jobs` shows them", name));
+}
+
+Answer<void> Daemon::change(const Caller& caller, const JobSelector& selector,
+                            const AttributeChange& change) {
+    const Answer<Job*> found = find(selector);
+    if (!found)
+        return tl::make_unexpected(found.error());
+    Job& job = **found;
+    Attributes wanted = job.attributes;
+    change.apply_to(wanted);
+    if (caller.uid != 0 && caller.uid != job.uid)
+        return refuse(EPERM,
+                      fmt::format("job {} is user {}'s: only that user or root may change it",
+                                  job.name, job.uid));
+    if (caller.uid != 0 && is_above(wanted.band, job.owner_may_choose))
+        return refuse(EPERM, fmt::format("band {} is above {}, the highest that a rule lets you "
+                                         "choose: ask the administrator for a rule, or run as root",
+                                         name_of(wanted.band), name_of(job.owner_may_choose)));
+    job.attributes = wanted;
+    decide(clock_());
+    return {};
+}
+
+Answer<void> Daemon::set_policy(const Caller& caller, std::string_view name) {
+    if (caller.uid != 0)
+        return refuse(EPERM, "only root may change the policy");
+    // With the parameters of the rules file.
+    auto policy = make_policy(name, rules_.parameters);
+    if (!policy)
+        return refuse(
+            EINVAL, fmt::format("there is no policy '{}': it is one of BAND, HPF, RR, CFS", name));
+    decisions_.set_policy(std::string(name), decide_by(std::move(*policy)));
+    decide(clock_());
+    return {};
+}
+
+} // namespace xpreemptd

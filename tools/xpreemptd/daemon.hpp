@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Senses, decides, switches: what happens at each event, and when the next one is due.
+#pragma once
+
+#include "control.hpp"
+#include "decisions.hpp"
+#include "job_identity.hpp"
+#include "job_table.hpp"
+#include "log.hpp"
+#include "provider.hpp"
+#include "reactions.hpp"
+#include "rules.hpp"
+#include "sensing.hpp"
+#include "switching.hpp"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace xpreemptd {
+
+// Needs no clock and no descriptors: main() calls it with the time.
+class Daemon final : public Control {
+public:
+    using Clock = std::function<Time()>;
+
+    Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf origin, Clock clock,
+           Log log);
+
+    void start();
+    void on_events();                // the provider's event_fd is readable
+    void on_time();                  // next() has come
+    [[nodiscard]] Time next() const; // when on_time() is due
+    // New rules for jobs that come, and the policy's parameters. Holds stay.
+    void reload(Rules rules);
+
+    [[nodiscard]] std::vector<JobReport> jobs() const override;
+    [[nodiscard]] StatusReport status() const override;
+    Answer<void> adopt(const Caller& caller, const AttributeChange& change) override;
+    Answer<void> change(const Caller& caller, const JobSelector& job,
+                        const AttributeChange& change) override;
+    Answer<void> set_policy(const Caller& caller, std::string_view name) override;
+
+private:
+    Placement place(const ProcessFacts& facts) const;
+    void forget_ended_runs();
+    void decide(Time now);
+    void log_switches();
+    void plan_poll();
+    void rest_after(Time began);
+    [[nodiscard]] std::chrono::nanoseconds poll_interval() const;
+    [[nodiscard]] JobReport report_of(const Job& job) const;
+    [[nodiscard]] Answer<Job*> find(const JobSelector& selector) const;
+
+    Provider& provider_;
+    Rules rules_;
+    Sensing::Facts facts_;
+    OriginOf origin_;
+    Clock clock_;
+    Log log_;
+    JobTable table_;
+    Sensing sensing_;
+    Decisions decisions_;
+    Switching switching_;
+    Reactions reactions_;
+    // Parallel: what `kfd-preempt run` announced.
+    std::vector<ProcessName> runs_;
+    std::vector<Assignment> run_assignments_;
+    std::uint64_t logged_calls_ = 0;
+
+    Time next_scan_{};
+    Time next_poll_ = Time::max();
+    Time rest_until_{};           // from polls
+    Time next_try_ = Time::max(); // of what the driver refused
+    std::chrono::nanoseconds retry_after_{};
+};
+
+} // namespace xpreemptd

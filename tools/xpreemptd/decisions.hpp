@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Asks the policy, keeps the accounts, and ejects a policy that holds a job for nothing.
+#pragma once
+
+#include "job_table.hpp"
+#include "sched/account.hpp"
+#include "sched/policy.hpp"
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace xpreemptd {
+
+class Decisions {
+public:
+    using Decide =
+        std::function<Time(const sched::Snapshot& snapshot, std::span<sched::Verdict> verdicts)>;
+
+    Decisions(JobTable& table, std::chrono::nanoseconds max_hold)
+        : table_(table), max_hold_(max_hold) {}
+
+    // Replaces the policy; "none" with an empty function runs everything. Forgets an ejection.
+    void set_policy(std::string name, Decide decide);
+    [[nodiscard]] const std::string& policy_name() const { return name_; }
+    [[nodiscard]] const std::string& ejected() const { return ejected_; } // why, or empty
+
+    // Verdicts in the order of the table's jobs, until the next call.
+    [[nodiscard]] std::span<const sched::Verdict> decide(Time now);
+    // Accounts, and the watch over the policy: after the verdicts were carried out, for they
+    // hurry. Returns true if the policy was ejected: then decide() again.
+    [[nodiscard]] bool settle();
+    // When decide() is to be called again if nothing happens.
+    [[nodiscard]] Time next() const { return next_; }
+
+    [[nodiscard]] sched::Account account_of(const Job& job) const;
+    [[nodiscard]] std::uint64_t count() const { return count_; }
+
+private:
+    [[nodiscard]] bool note_waiting();
+    void eject(std::string reason);
+    void keep_accounts();
+
+    JobTable& table_;
+    std::chrono::nanoseconds max_hold_;
+    std::string name_ = "none";
+    Decide decide_;
+    std::string ejected_;
+    Time next_ = sched::at_next_event;
+    sched::Snapshot snapshot_; // of the last decision
+    std::vector<sched::JobView> views_;
+    std::vector<sched::Verdict> verdicts_;
+    sched::Accounts accounts_;
+    // Ids and accounts of the jobs of the last decision.
+    std::vector<std::uint64_t> ids_;
+    std::vector<sched::Account> of_;
+    std::uint64_t count_ = 0;
+};
+
+// Asks a copy of the policy.
+[[nodiscard]] Decisions::Decide decide_by(sched::Policy policy);
+
+} // namespace xpreemptd

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Derives the state of a job from that of its queues.
+#include "job.hpp"
+
+#include <algorithm>
+
+namespace xpreemptd {
+
+namespace {
+
+template <typename Test> bool any_queue(const Job& job, Test test) {
+    return std::ranges::any_of(job.processes, [&](const auto& process) {
+        return std::ranges::any_of(process->queues, test);
+    });
+}
+
+} // namespace
+
+bool Process::busy() const {
+    return std::ranges::any_of(queues, &Queue::busy);
+}
+
+bool Job::busy() const {
+    return any_queue(*this, [](const Queue& queue) { return queue.busy; });
+}
+
+bool Job::held() const {
+    return any_queue(*this, [](const Queue& queue) { return queue.held; });
+}
+
+bool Job::held_by_others() const {
+    const auto busy_and = [this](bool held) {
+        return any_queue(*this, [held](const Queue& queue) {
+            return queue.compute && queue.busy && queue.held_by_others == held;
+        });
+    };
+    return busy_and(true) && !busy_and(false);
+}
+
+std::string Job::refusal() const {
+    std::string reason;
+    for (const auto& process : processes)
+        for (const Queue& queue : process->queues) {
+            if (!queue.compute)
+                continue;
+            if (queue.refusal.empty())
+                return {};
+            reason = queue.refusal;
+        }
+    return reason;
+}
+
+} // namespace xpreemptd

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// A job, its processes and their queues, as the daemon last saw them.
+#pragma once
+
+#include "attributes.hpp"
+#include "process_facts.hpp"
+#include "provider.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace xpreemptd {
+
+struct Queue {
+    Queue(std::uint32_t queue_id, std::uint32_t of_gpu, bool of_compute)
+        : id(queue_id), gpu_id(of_gpu), compute(of_compute) {}
+
+    std::uint32_t id;
+    std::uint32_t gpu_id;
+    bool compute;
+    std::uint64_t uid = 0; // 0: not read yet
+    std::uint32_t doorbell = 0;
+    bool busy = true;  // until it was read
+    bool held = false; // by us
+    bool held_by_others = false;
+    std::string refusal; // why it cannot be stopped, or empty
+
+    [[nodiscard]] bool stoppable() const { return compute && uid != 0 && refusal.empty(); }
+};
+
+struct Process {
+    ProcessFacts facts;
+    std::uint64_t cookie = 0;
+    std::optional<std::uint32_t> watch_id;
+    bool armed = false;     // its next ring makes an event
+    bool blind = false;     // rings make none: it is polled
+    bool look_once = false; // it was stopped by what a poll some time ago said
+    std::vector<Queue> queues;
+
+    [[nodiscard]] bool busy() const;
+};
+
+struct Job {
+    std::uint64_t id = 0;
+    std::string key;  // of JobIdentity
+    std::string name; // for people
+    uid_t uid = 0;    // of its first process
+    Attributes attributes;
+    sched::Band owner_may_choose = sched::Band::normal;
+    std::vector<std::unique_ptr<Process>> processes;
+
+    bool ready = false;
+    Time ready_since{};
+    std::uint64_t ready_edges = 0;
+    // An operator resumed what we had stopped: it runs until it was idle once.
+    bool overruled = false;
+    Time may_wait_until{}; // while held: when max_hold ends
+
+    [[nodiscard]] bool busy() const;
+    [[nodiscard]] bool held() const;           // any queue, by us
+    [[nodiscard]] bool held_by_others() const; // every queue that has work
+    [[nodiscard]] std::string refusal() const; // why none of its queues can be stopped, or empty
+};
+
+} // namespace xpreemptd

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Book-keeping: nothing here calls the driver or reads a clock.
+#include "job_table.hpp"
+
+#include <algorithm>
+
+namespace xpreemptd {
+
+Job& JobTable::job_of(const ProcessFacts& facts) {
+    Placement placement = place_(facts);
+    const auto found = std::ranges::find(jobs_, placement.key, &Job::key);
+    if (found != jobs_.end())
+        return **found;
+    auto job = std::make_unique<Job>();
+    job->id = ++last_id_;
+    job->key = std::move(placement.key);
+    job->name = std::move(placement.name);
+    job->uid = facts.uid;
+    job->attributes = placement.attributes;
+    job->owner_may_choose = placement.owner_may_choose;
+    return *jobs_.emplace_back(std::move(job));
+}
+
+JobTable::Member JobTable::add(ProcessFacts facts) {
+    Job& job = job_of(facts);
+    auto process = std::make_unique<Process>();
+    process->facts = std::move(facts);
+    process->cookie = ++last_cookie_;
+    Process& added = *job.processes.emplace_back(std::move(process));
+    return members_[added.cookie] = {&job, &added};
+}
+
+void JobTable::remove(std::uint64_t cookie) {
+    const auto found = members_.find(cookie);
+    if (found == members_.end())
+        return;
+    Job& job = *found->second.job;
+    members_.erase(found);
+    std::erase_if(job.processes, [&](const auto& process) { return process->cookie == cookie; });
+    if (job.processes.empty())
+        std::erase_if(jobs_, [&](const auto& of_table) { return of_table.get() == &job; });
+}
+
+std::vector<ProcessFacts> JobTable::processes() const {
+    std::vector<ProcessFacts> facts;
+    for (const auto& [cookie, member] : members_)
+        facts.push_back(member.process->facts);
+    return facts;
+}
+
+JobTable::Member JobTable::find(std::uint64_t cookie) const {
+    const auto found = members_.find(cookie);
+    return found == members_.end() ? Member{nullptr, nullptr} : found->second;
+}
+
+JobTable::Member JobTable::find_pid(pid_t pid) const {
+    for (const auto& [cookie, member] : members_)
+        if (member.process->facts.pid == pid)
+            return member;
+    return {nullptr, nullptr};
+}
+
+Job* JobTable::find_name(const std::string& name) const {
+    const auto found = std::ranges::find(jobs_, name, &Job::name);
+    return found == jobs_.end() ? nullptr : found->get();
+}
+
+bool JobTable::update_ready(Job& job, Time now) {
+    const bool ready = job.busy();
+    if (ready == job.ready)
+        return false;
+    job.ready = ready;
+    if (ready) {
+        job.ready_since = now;
+        ++job.ready_edges;
+    } else {
+        job.overruled = false;
+    }
+    return true;
+}
+
+std::uint64_t JobTable::node_of(std::uint32_t gpu_id) {
+    const auto found = std::ranges::find(nodes_, gpu_id);
+    const auto node = static_cast<std::size_t>(found - nodes_.begin());
+    if (found == nodes_.end())
+        nodes_.push_back(gpu_id);
+    // Beyond 64 GPUs several are scheduled as if they were one.
+    return std::uint64_t{1} << node % sched::max_nodes;
+}
+
+void JobTable::view_into(std::vector<sched::JobView>& views) {
+    views.clear();
+    for (const auto& job : jobs_) {
+        sched::JobView view{.id = job->id,
+                            .band = job->attributes.band,
+                            .weight = job->attributes.weight,
+                            .ready = job->ready,
+                            .held = job->held(),
+                            .held_by_others =
+                                job->overruled || job->held_by_others() || !job->refusal().empty(),
+                            .ready_since = job->ready_since,
+                            .ready_edges = job->ready_edges};
+        for (const auto& process : job->processes)
+            for (const Queue& queue : process->queues)
+                view.nodes |= node_of(queue.gpu_id);
+        views.push_back(view);
+    }
+}
+
+} // namespace xpreemptd

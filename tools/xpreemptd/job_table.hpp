@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// All jobs, and which process belongs to which.
+#pragma once
+
+#include "job.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace xpreemptd {
+
+// A new process' place: the job's key and name, and what the rules say of a new job.
+struct Placement {
+    std::string key;
+    std::string name;
+    Attributes attributes;
+    sched::Band owner_may_choose = sched::Band::normal;
+};
+using Place = std::function<Placement(const ProcessFacts&)>;
+
+class JobTable {
+public:
+    explicit JobTable(Place place) : place_(std::move(place)) {}
+
+    struct Member {
+        Job* job;
+        Process* process;
+    };
+    // Into the job that it belongs to, which is made if there is none.
+    Member add(ProcessFacts facts);
+    // A job without processes is gone as well.
+    void remove(std::uint64_t cookie);
+    [[nodiscard]] std::vector<ProcessFacts> processes() const;
+
+    [[nodiscard]] Member find(std::uint64_t cookie) const; // nulls: unknown
+    [[nodiscard]] Member find_pid(pid_t pid) const;
+    [[nodiscard]] Job* find_name(const std::string& name) const;
+    [[nodiscard]] std::span<const std::unique_ptr<Job>> jobs() const { return jobs_; }
+
+    // Notes an edge of the job, if there is one. True: there was.
+    static bool update_ready(Job& job, Time now);
+
+    // One view a job, in the order of jobs().
+    void view_into(std::vector<sched::JobView>& views);
+
+private:
+    Job& job_of(const ProcessFacts& facts);
+    std::uint64_t node_of(std::uint32_t gpu_id);
+
+    Place place_;
+    std::vector<std::unique_ptr<Job>> jobs_;  // by id
+    std::map<std::uint64_t, Member> members_; // by cookie
+    std::vector<std::uint32_t> nodes_;        // gpu_id of each node's bit
+    std::uint64_t last_id_ = 0, last_cookie_ = 0;
+};
+
+} // namespace xpreemptd

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// xpreemptd: shares the GPUs of this machine between programs, the important ones first.
+#include "daemon.hpp"
+#include "kfd_provider.hpp"
+#include "loop.hpp"
+#include "rules.hpp"
+#include "server.hpp"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace xpreemptd;
+
+constexpr int exit_usage = 2;
+
+struct Options {
+    std::filesystem::path config;
+    bool check = false;
+    bool verbose = false;
+};
+
+// Understood by journald and harmless elsewhere.
+void write_line(LogLevel level, const std::string& line) {
+    fmt::print(stderr, "<{}>xpreemptd: {}\n", static_cast<char>(level), line);
+}
+
+int fail(const std::string& why) {
+    fmt::print(stderr, SD_ERR "xpreemptd: {}\n", why);
+    return 1;
+}
+
+xpreempt::UniqueFd block_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP})
+        sigaddset(&set, signal);
+    if (::sigprocmask(SIG_BLOCK, &set, nullptr) != 0)
+        return {};
+    return xpreempt::UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+// A descriptor each for a thousand clients.
+void allow_many_descriptors() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        ::setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+// An event must not wait for a CPU on which a job spins. Without the right it runs as it is.
+void run_before_others() {
+    // Should we ever spin, the kernel ends us, and the driver then resumes everything.
+    constexpr rlim_t longest_us = 500'000;
+    const rlimit limit{longest_us, longest_us};
+    if (::setrlimit(RLIMIT_RTTIME, &limit) != 0)
+        return;
+    const sched_param lowest{.sched_priority = 1};
+    if (::sched_setscheduler(0, SCHED_FIFO, &lowest) != 0)
+        fmt::print(stderr,
+                   SD_NOTICE "xpreemptd: no real-time priority ({}): reactions take longer on a "
+                             "busy CPU\n",
+                   std::strerror(errno));
+}
+
+class Signals {
+public:
+    explicit Signals(xpreempt::UniqueFd fd) : fd_(std::move(fd)) {}
+    [[nodiscard]] int fd() const { return fd_.get(); }
+    [[nodiscard]] bool end() const { return end_; }
+
+    void take(Daemon& daemon, const Options& options) {
+        signalfd_siginfo info{};
+        while (::read(fd_.get(), &info, sizeof info) == sizeof info) {
+            if (info.ssi_signo != SIGHUP) {
+                end_ = true;
+                continue;
+            }
+            auto rules = read_rules(options.config);
+            if (rules)
+                daemon.reload(std::move(*rules));
+            else
+                fmt::print(stderr, SD_ERR "xpreemptd: not reloaded: {}\n", rules.error());
+        }
+    }
+
+private:
+    xpreempt::UniqueFd fd_;
+    bool end_ = false;
+};
+
+// systemd's, when it asks for one. The scans wake us often enough.
+class Watchdog {
+public:
+    Watchdog() {
+        std::uint64_t us = 0;
+        if (::sd_watchdog_enabled(0, &us) > 0)
+            interval_ = std::chrono::microseconds(us / 2);
+    }
+    void kick() {
+        const auto now = std::chrono::steady_clock::now();
+        if (interval_ == std::chrono::microseconds{} || now < next_)
+            return;
+        ::sd_notify(0, "WATCHDOG=1");
+        next_ = now + interval_;
+    }
+
+private:
+    std::chrono::microseconds interval_{};
+    std::chrono::steady_clock::time_point next_;
+};
+
+int run(const Options& options, Rules rules) {
+    const kfd::Roots roots = kfd::roots_from_environment();
+    const std::filesystem::path socket = rules.socket;
+    allow_many_descriptors();
+    auto provider = KfdProvider::open(roots);
+    if (!provider)
+        return fail(provider.error());
+    Signals signals(block_signals());
+    auto loop = Loop::make();
+    if (!loop || signals.fd() < 0)
+        return fail(fmt::format("starting: {}", std::strerror(errno)));
+    run_before_others();
+
+    Daemon daemon(
+        **provider, std::move(rules), [&](pid_t pid) { return facts_of(roots, pid); },
+        [&](pid_t pid) -> std::optional<ProcessOrigin> {
+            const auto origin = origin_of(roots, pid);
+            return origin ? std::optional(*origin) : std::nullopt;
+        },
+        std::chrono::steady_clock::now,
+        [&](LogLevel level, const std::string& line) {
+            if (level != LogLevel::debug || options.verbose)
+                write_line(level, line);
+        });
+    bool ok = loop->watch(signals.fd(), [&] { signals.take(daemon, options); }).has_value();
+    if ((*provider)->event_fd() >= 0)
+        ok = ok && loop->watch((*provider)->event_fd(), [&] { daemon.on_events(); });
+    if (!ok)
+        return fail(fmt::format("starting: {}", std::strerror(errno)));
+    auto server = Server::open(*loop, daemon, socket);
+    if (!server)
+        return fail(server.error());
+    daemon.start();
+    ::sd_notify(0, "READY=1");
+    Watchdog watchdog;
+    while (!signals.end()) {
+        if (auto waited = loop->wait_until(daemon.next()); !waited)
+            return fail(fmt::format("waiting: {}", std::strerror(waited.error().errno_value)));
+        if (std::chrono::steady_clock::now() >= daemon.next())
+            daemon.on_time();
+        watchdog.kick();
+    }
+    ::sd_notify(0, "STOPPING=1");
+    return 0; // the driver resumes what the provider has stopped
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Shares the GPUs of this machine between programs, the important ones first.",
+                 "xpreemptd");
+    Options options;
+    app.add_option("-c,--config", options.config, "rules file (/etc/xpreemptd.toml)");
+    app.add_flag("--check", options.check, "check the rules file and exit");
+    app.add_flag("-v,--verbose", options.verbose, "report each stop and resume");
+    app.set_version_flag("--version", "xpreemptd " KFD_PREEMPT_VERSION);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& wanted) {
+        return app.exit(wanted);
+    } catch (const CLI::ParseError& error) {
+        fmt::print(stderr, "xpreemptd: {}\nTry `xpreemptd --help`.\n", error.what());
+        return exit_usage;
+    }
+    auto rules = read_rules(options.config);
+    if (!rules)
+        return fail(rules.error());
+    if (options.check) {
+        fmt::print("{}: correct, {} rules\n", options.config.string(), rules->rules.size());
+        return 0;
+    }
+    return run(options, std::move(*rules));
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Queues of other processes: which there are, when they get work, how to stop them.
+#pragma once
+
+#include "base/error.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <sys/types.h>
+#include <vector>
+
+namespace xpreemptd {
+
+using xpreempt::Result;
+using Time = std::chrono::steady_clock::time_point;
+
+struct QueueFound {
+    std::uint32_t id;
+    std::uint32_t gpu_id;
+    bool compute; // false: a copy engine's, which cannot be stopped
+};
+
+struct QueueReading {
+    std::uint64_t uid = 0;      // never reused
+    std::uint32_t doorbell = 0; // as in an event
+    bool known = false;         // its memory could be read
+    bool busy = false;          // if known: packets to take, or the last one is not done
+    bool held = false;          // by anybody
+};
+
+enum class EventKind : std::uint8_t { rang, exited, queues_changed };
+
+struct Event {
+    EventKind kind;
+    std::uint64_t cookie;
+    Time when;
+    std::uint32_t gpu_id;
+    std::uint32_t doorbell;
+};
+
+struct Arming {
+    std::uint32_t watch_id;
+    int result = 0;     // 0 or a positive errno; ESRCH: the process is gone
+    bool busy = false;  // a queue has packets, or could not be read
+    bool blind = false; // rings of this process make no events: poll it
+};
+
+enum class Change : std::uint8_t { stop, start };
+
+struct Switch {
+    Change change;
+    pid_t pid;
+    std::uint32_t queue_id;
+    std::uint64_t queue_uid;
+    int result = 0;              // 0 or a positive errno
+    bool held_by_others = false; // still stopped after a start
+};
+
+// One implementation today, that of KFD. DRM user queues, to which ROCr is moving, will be another.
+// Every call returns at once, whatever a process does with its memory.
+class Provider {
+public:
+    Provider() = default;
+    Provider(const Provider&) = delete;
+    Provider& operator=(const Provider&) = delete;
+    Provider(Provider&&) = delete;
+    Provider& operator=(Provider&&) = delete;
+    virtual ~Provider() = default;
+
+    [[nodiscard]] virtual Result<std::vector<pid_t>> processes() = 0;
+    [[nodiscard]] virtual Result<std::vector<QueueFound>> queues_of(pid_t pid) = 0;
+    [[nodiscard]] virtual Result<QueueReading> read(pid_t pid, std::uint32_t queue_id) = 0;
+
+    // -1: there is no watch, and everything is polled.
+    [[nodiscard]] virtual int event_fd() const = 0;
+    [[nodiscard]] virtual Result<std::uint32_t> watch(pid_t pid, std::uint64_t cookie) = 0;
+    virtual void unwatch(std::uint32_t watch_id) = 0;
+    // From now on the first ring of each makes an event.
+    virtual Result<void> arm(std::span<Arming> entries) = 0;
+    // Fills at most events.size().
+    [[nodiscard]] virtual Result<std::size_t> take_events(std::span<Event> events) = 0;
+
+    // One call of the driver if they fit into one. When this program ends, however it ends, the
+    // driver starts all that it has stopped.
+    virtual Result<void> change(std::span<Switch> switches) = 0;
+};
+
+} // namespace xpreemptd

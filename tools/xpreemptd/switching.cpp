@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// From verdicts to a list of queues, and from the answers to their state.
+#include "switching.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace xpreemptd {
+
+void Switching::want(Job& job, Change change) {
+    for (const auto& process : job.processes)
+        for (Queue& queue : process->queues) {
+            const bool wanted =
+                change == Change::stop ? queue.stoppable() && !queue.held : queue.held;
+            if (!wanted)
+                continue;
+            switches_.push_back({change, process->facts.pid, queue.id, queue.uid});
+            queues_.push_back(&queue);
+            process->look_once = change == Change::stop;
+        }
+}
+
+// Returns true if it is worth a repeat.
+bool Switching::note(Queue& queue, const Switch& done) {
+    const bool stop = done.change == Change::stop;
+    switch (done.result) {
+    case 0:
+    case EALREADY: // as we wanted it, though we did not know
+    case ETIME:    // asked for; the driver goes on trying
+        queue.held = stop;
+        queue.held_by_others = done.held_by_others;
+        ++(stop ? counts_.stops : counts_.starts);
+        return !stop && done.result == ETIME;
+    case ENOENT:
+    case ESRCH:
+    case ESTALE: // destroyed meanwhile: an event or the next scan removes it
+        queue.held = false;
+        queue.busy = false;
+        return false;
+    case EIO:
+        queue.held = false;
+        queue.refusal = "lost in a GPU reset";
+        break;
+    case EPERM:
+    case EOPNOTSUPP:
+        // A start is refused to nobody who has stopped it.
+        queue.refusal =
+            fmt::format("the driver refuses to stop it: {}", std::strerror(done.result));
+        break;
+    default: // EBUSY, ENOMEM, ENOSPC: something is in the way
+        ++counts_.refusals;
+        return true;
+    }
+    ++counts_.refusals;
+    return false;
+}
+
+bool Switching::carry_out(JobTable& table, std::span<const sched::Verdict> verdicts) {
+    switches_.clear();
+    queues_.clear();
+    // Stops first: where one call cannot take all, the important job does not wait for starts.
+    for (const sched::Verdict verdict : {sched::Verdict::hold, sched::Verdict::run})
+        for (std::size_t i = 0; i < verdicts.size(); ++i)
+            if (verdicts[i] == verdict)
+                want(*table.jobs()[i],
+                     verdict == sched::Verdict::hold ? Change::stop : Change::start);
+    if (switches_.empty())
+        return false;
+    ++counts_.calls;
+    called_at_ = clock_();
+    // Each entry has its own result, also when the call failed as a whole.
+    (void)provider_.change(switches_);
+    bool again = false;
+    for (std::size_t i = 0; i < switches_.size(); ++i)
+        again = note(*queues_[i], switches_[i]) || again;
+    return again;
+}
+
+} // namespace xpreemptd

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Carries out verdicts: one call of the driver a decision.
+#pragma once
+
+#include "job_table.hpp"
+#include "provider.hpp"
+#include "sched/snapshot.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace xpreemptd {
+
+struct SwitchingCounts {
+    std::uint64_t calls = 0;
+    std::uint64_t stops = 0; // of queues
+    std::uint64_t starts = 0;
+    std::uint64_t refusals = 0;
+};
+
+class Switching {
+public:
+    using Clock = std::function<Time()>;
+    Switching(Provider& provider, Clock clock) : provider_(provider), clock_(std::move(clock)) {}
+
+    // One verdict a job, in the table's order. Returns true if something was refused that may work
+    // later; the call is repeated then, with the verdicts of that time.
+    [[nodiscard]] bool carry_out(JobTable& table, std::span<const sched::Verdict> verdicts);
+
+    [[nodiscard]] const SwitchingCounts& counts() const { return counts_; }
+    [[nodiscard]] Time called_at() const { return called_at_; } // the driver, last
+
+private:
+    void want(Job& job, Change change);
+    bool note(Queue& queue, const Switch& done);
+
+    Provider& provider_;
+    Clock clock_;
+    Time called_at_{};
+    SwitchingCounts counts_;
+    std::vector<Switch> switches_;
+    std::vector<Queue*> queues_; // parallel to switches_
+};
+
+} // namespace xpreemptd
