@@ -3,6 +3,7 @@
 #include "complete.hpp"
 
 #include "cgroup.hpp"
+#include "daemon.hpp"
 #include "frozen_record.hpp"
 #include "kfd/attribute.hpp"
 #include "kfd/sysfs.hpp"
@@ -67,6 +68,21 @@ Words cgroups(const Context& context, const std::string& verb) {
     return words;
 }
 
+// Names, and the first process of each.
+Words jobs_of_daemon(const Context& context) {
+    Words words;
+    const auto daemon = Daemon::connect(context);
+    if (!daemon)
+        return words;
+    const auto jobs = daemon->jobs();
+    for (std::size_t i = 0; jobs && i < jobs->size(); ++i) {
+        words.push_back((*jobs)[i].report.name);
+        if (!(*jobs)[i].report.pids.empty())
+            words.push_back(std::to_string((*jobs)[i].report.pids[0]));
+    }
+    return words;
+}
+
 // Of a verb that takes PID [queue|stream|xqueue] ID...
 Words of_target(const Context& context, const Words& given) {
     if (given.empty())
@@ -102,6 +118,8 @@ std::vector<std::string> complete(const Context& context, const Grammar& grammar
     if (words.size() >= 2 && words[words.size() - 2] == "--cgroup") {
         if (verb != grammar.end())
             append(candidates, cgroups(context, given[0]));
+    } else if (words.size() >= 2 && words[words.size() - 2] == "--band") {
+        append(candidates, {"realtime", "high", "normal", "idle"});
     } else if (prefix.starts_with('-')) {
         if (of_all != grammar.end())
             append(candidates, of_all->second);
@@ -113,6 +131,10 @@ std::vector<std::string> complete(const Context& context, const Grammar& grammar
             append(candidates, pids(context));
         else if (given[0] == "suspend" || given[0] == "resume" || given[0] == "status")
             append(candidates, of_target(context, arguments));
+        else if (given[0] == "renice")
+            append(candidates, jobs_of_daemon(context));
+        else if (given[0] == "policy")
+            append(candidates, {"BAND", "CFS", "HPF", "RR"});
     }
     // What was given already is not asked for twice, and a name that is no line is no candidate.
     std::erase_if(candidates, [&](const std::string& word) {

@@ -6,6 +6,7 @@
 #include "kfd/device.hpp"
 #include "kfd/roots.hpp"
 
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -20,8 +21,9 @@ using xpreempt::Result;
 
 struct Context {
     kfd::Roots roots;
-    std::string kernel_release; // uname -r
-    std::string kernel_series;  // those there are patches for: "6.12 7.2"
+    std::filesystem::path daemon_socket; // of xpreemptd
+    std::string kernel_release;          // uname -r
+    std::string kernel_series;           // those there are patches for: "6.12 7.2"
     std::function<Result<kfd::Device>()> open_device;
 };
 

@@ -2,8 +2,10 @@
 // kfd-preempt: stop the GPU queues of any process mid-kernel, and let them go on.
 #include "attached.hpp"
 #include "complete.hpp"
+#include "daemon.hpp"
 #include "kfd/attribute.hpp"
 #include "output.hpp"
+#include "scheduling_arguments.hpp"
 #include "streams.hpp"
 #include "top.hpp"
 #include "verbs.hpp"
@@ -31,6 +33,7 @@ struct Arguments {
     std::vector<std::string> pids;
     std::vector<std::string> words; // [queue|stream|xqueue] ID...
     cli::TopOptions top;
+    cli::SchedulingArguments scheduling;
 };
 
 // Names the word that is wrong and where a right one comes from.
@@ -207,6 +210,8 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
     // Writes by itself, as often as it is told.
     add_top(verb("top", "States, counts and latencies, again and again", nullptr), arguments);
 
+    cli::add_scheduling_verbs(verb, arguments.scheduling);
+
     verb("version", "Versions of the command, of the ABI and of the loaded driver", cli::version);
 }
 
@@ -219,6 +224,9 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
             verbs.push_back(verb->get_name());
         message =
             fmt::format("'{}' is not a verb; the verbs are {}", unknown[0], fmt::join(verbs, ", "));
+    } else if (!unknown.empty() && unknown[0][0] != '-' && app.got_subcommand("run")) {
+        message =
+            fmt::format("'{0}': the command comes behind --: kfd-preempt run -- {0}", unknown[0]);
     } else if (!unknown.empty()) {
         message = fmt::format("'{}' is not an option", unknown[0]);
     } else if (app.get_subcommands().empty()) {
@@ -231,6 +239,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
 cli::Context make_context() {
     cli::Context context;
     context.roots = kfd::roots_from_environment();
+    context.daemon_socket = cli::daemon_socket_from_environment();
     struct utsname name{};
     if (::uname(&name) == 0)
         context.kernel_release = name.release;
@@ -257,8 +266,9 @@ int run_command(int argc, char** argv) {
     add_verbs(app, arguments, run);
 
     try {
-        app.parse(argc, argv);
+        app.parse(cli::take_command(argc, argv, arguments.scheduling), argv);
         check_words(arguments, app.got_subcommand("status"));
+        cli::check_scheduling(app, arguments.scheduling);
     } catch (const CLI::Success& wanted) { // --help, --version
         return app.exit(wanted);
     } catch (const CLI::ParseError& error) {

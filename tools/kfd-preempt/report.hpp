@@ -19,6 +19,8 @@ enum class Exit : std::uint8_t {
     usage = 2,
     unsupported = 3, // this kernel or driver has no preemption
     permission = 4,
+    cannot_execute = 126, // of run, as env(1)
+    no_command = 127,
 };
 
 // Why a whole verb could not do its work. The message names the thing and the fix.

@@ -6,9 +6,14 @@ namespace test {
 
 cli::Context FixtureTree::context() const {
     const xpreempt::kfd::Roots trees = roots();
-    return {trees, "6.12.117+deb12-amd64", "6.1 6.12", [device = trees.device] {
-                return xpreempt::kfd::Device::open(device, xpreempt::kfd::plain_ioctl);
-            }};
+    cli::Context context;
+    context.roots = trees;
+    context.kernel_release = "6.12.117+deb12-amd64";
+    context.kernel_series = "6.1 6.12";
+    context.open_device = [device = trees.device] {
+        return xpreempt::kfd::Device::open(device, xpreempt::kfd::plain_ioctl);
+    };
+    return context;
 }
 
 } // namespace test

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The connection to xpreemptd.
+#pragma once
+
+#include "base/unique_fd.hpp"
+#include "context.hpp"
+#include "report.hpp"
+#include "target.hpp"
+#include "xpreemptd/replies.hpp"
+#include "xpreemptd/requests.hpp"
+
+#include <string>
+#include <vector>
+
+namespace cli {
+
+// What --band, --weight and --deadline say.
+using xpreemptd::AttributeChange;
+
+class Daemon {
+public:
+    // The failure names the fix if no daemon runs.
+    static Outcome<Daemon> connect(const Context& context);
+
+    [[nodiscard]] Outcome<void> adopt(const AttributeChange& change) const;
+    [[nodiscard]] Outcome<void> set(const xpreemptd::JobSelector& job,
+                                    const AttributeChange& change) const;
+    [[nodiscard]] Outcome<void> set_policy(const std::string& name) const;
+    [[nodiscard]] Outcome<xpreemptd::StatusReport> status() const;
+    // All pages.
+    [[nodiscard]] Outcome<std::vector<xpreemptd::ListedJob>> jobs() const;
+
+private:
+    explicit Daemon(xpreempt::UniqueFd socket) : socket_(std::move(socket)) {}
+    [[nodiscard]] Outcome<std::string> ask(const xpreemptd::Request& request) const;
+    [[nodiscard]] Outcome<void> tell(const xpreemptd::Request& request) const;
+
+    xpreempt::UniqueFd socket_;
+};
+
+// /run/xpreempt/xpreemptd.sock, or XPREEMPTD_SOCKET, but not for a program that runs with more
+// rights than its caller.
+std::filesystem::path daemon_socket_from_environment();
+
+} // namespace cli

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The verbs that ask xpreemptd.
+#pragma once
+
+#include "context.hpp"
+#include "report.hpp"
+#include "xpreemptd/control.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cli {
+
+// Does not return if the command could be executed. if_possible: execute it also without a daemon,
+// or against its refusal.
+Report run_command_as_job(const Context& context, const xpreemptd::AttributeChange& change,
+                          bool if_possible, const std::vector<std::string>& command);
+Report jobs(const Context& context);
+Report renice(const Context& context, const xpreemptd::JobSelector& job,
+              const xpreemptd::AttributeChange& change);
+// An empty name changes nothing.
+Report policy(const Context& context, const std::string& name);
+
+// "20ms", "250us", "1s", up to an hour; nothing for other texts.
+std::optional<std::chrono::microseconds> parse_deadline(std::string_view text);
+
+} // namespace cli

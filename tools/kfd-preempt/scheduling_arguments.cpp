@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Options and their checks; each error names the word and a right one.
+#include "scheduling_arguments.hpp"
+
+#include "kfd/attribute.hpp"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace cli {
+
+namespace {
+
+std::string check_band(const std::string& word) {
+    if (xpreemptd::band_named(word))
+        return {};
+    return fmt::format("'{}' is not a band: give realtime, high, normal or idle", word);
+}
+
+std::string check_weight(const std::string& word) {
+    const auto weight = kfd::parse_unsigned<std::uint32_t>(word);
+    if (weight && *weight >= 1 && *weight <= xpreemptd::sched::max_weight)
+        return {};
+    return fmt::format("'{}' is not a weight: give 1 to {}", word, xpreemptd::sched::max_weight);
+}
+
+std::string check_deadline(const std::string& word) {
+    if (parse_deadline(word))
+        return {};
+    return fmt::format("'{}' is not a deadline: give a number with us, ms or s, as 20ms, up to an "
+                       "hour",
+                       word);
+}
+
+bool is_number(const std::string& word) {
+    return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+}
+
+std::string check_job(const std::string& word) {
+    const auto pid = kfd::parse_unsigned<pid_t>(word);
+    if (word.empty() || (is_number(word) && (!pid || *pid <= 0)))
+        return fmt::format("'{}' is neither a pid nor the name of a job: give one as `kfd-preempt "
+                           "jobs` shows it",
+                           word);
+    return {};
+}
+
+std::string check_policy(const std::string& word) {
+    return word.empty() ? "the name of the policy is empty: give one, as BAND" : "";
+}
+
+xpreemptd::AttributeChange change_of(const SchedulingArguments& arguments) {
+    return {xpreemptd::band_named(arguments.band),
+            kfd::parse_unsigned<std::uint32_t>(arguments.weight),
+            parse_deadline(arguments.deadline)};
+}
+
+void add_attributes(CLI::App* verb, SchedulingArguments& arguments) {
+    verb->add_option("--band", arguments.band, "realtime, high, normal or idle")->check(check_band);
+    verb->add_option("--weight", arguments.weight, "share of its band: 1 to 10000, 100 is usual")
+        ->check(check_weight);
+    verb->add_option("--deadline", arguments.deadline,
+                     "when a piece of work should be done after it is ready, as 20ms")
+        ->check(check_deadline);
+}
+
+} // namespace
+
+int take_command(int argc, char** argv, SchedulingArguments& arguments) {
+    int verb = 1;
+    while (verb < argc && argv[verb][0] == '-')
+        ++verb;
+    if (verb >= argc || std::strcmp(argv[verb], "run") != 0)
+        return argc;
+    for (int i = verb + 1; i < argc; ++i) {
+        if (std::strcmp(argv[i], "--") != 0)
+            continue;
+        arguments.command.assign(argv + i + 1, argv + argc);
+        return i;
+    }
+    return argc;
+}
+
+void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
+    CLI::App* run = verb("run", "Run a command as a job of xpreemptd: run [options] -- COMMAND...",
+                         [&](const Context& context) {
+                             return run_command_as_job(context, change_of(arguments),
+                                                       arguments.if_possible, arguments.command);
+                         });
+    add_attributes(run, arguments);
+    run->add_flag("--if-possible", arguments.if_possible,
+                  "run it also when xpreemptd does not run or refuses");
+    verb("jobs", "What xpreemptd schedules: GPU time, held time and added wait of each job",
+         [](const Context& context) { return jobs(context); });
+    CLI::App* again =
+        verb("renice", "Change band, weight or deadline of a job", [&](const Context& context) {
+            const auto pid = kfd::parse_unsigned<pid_t>(arguments.job);
+            return renice(
+                context, pid ? xpreemptd::JobSelector(*pid) : xpreemptd::JobSelector(arguments.job),
+                change_of(arguments));
+        });
+    again->add_option("PID|NAME", arguments.job, "a process of the job, or the job's name")
+        ->required()
+        ->check(check_job);
+    add_attributes(again, arguments);
+    CLI::App* policies =
+        verb("policy", "Show how xpreemptd schedules, or change it",
+             [&](const Context& context) { return policy(context, arguments.policy); });
+    policies->add_option("NAME", arguments.policy, "schedule by this one from now on (root)")
+        ->check(check_policy);
+}
+
+void check_scheduling(const CLI::App& app, const SchedulingArguments& arguments) {
+    if (app.got_subcommand("run") && (arguments.command.empty() || arguments.command[0].empty()))
+        throw CLI::ValidationError(
+            "which command? It comes behind --: kfd-preempt run --band high -- COMMAND");
+    if (app.got_subcommand("renice") && arguments.band.empty() && arguments.weight.empty() &&
+        arguments.deadline.empty())
+        throw CLI::ValidationError("nothing to change: give --band, --weight or --deadline");
+}
+
+} // namespace cli
