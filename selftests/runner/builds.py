@@ -97,9 +97,9 @@ cmake --build "$BUILD_DIR"
 """
 
 
-def jobs(logs: Path, build: Path, demo: bool = False) -> list[Job]:
-    """In the order in which they may begin. The demo needs no package of the tests, and no ROCm."""
-    what = ["--demo"] if demo else ["--rocm"]
+def jobs(logs: Path, build: Path, demo: bool = False, rocm: bool = True) -> list[Job]:
+    """In the order in which they may begin. A demo needs no package of the tests, and may need no ROCm."""
+    what = [*(["--demo"] if demo else []), *(["--rocm"] if rocm else [])]
     environment = {**os.environ, "BUILD_DIR": str(build), **compiler_cache()}
 
     def job(name: str, command: list[str], reader: BuildReader, *needs: str) -> Job:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""ci/demo: the main job in a virtual machine. The last line is PASS: ... or FAIL: ..."""
+"""ci/demo: the main job in a virtual machine, or two jobs on one GPU. The last line is PASS: ... or FAIL: ..."""
 
 import os
 import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Callable
 
-from . import builds
+from . import builds, timeline, two_jobs
 from .builds import BuildReader
 from .engine import Engine
 from .jobs import Job
@@ -26,35 +27,69 @@ class BootReader(BuildReader):
             self.text = ""
 
 
-def main() -> int:
-    build = Path(os.environ.get("BUILD_DIR", REPO / "build/dev")).absolute()
-    logs = build / "logs" / "demo"
+def measurement(line: str) -> str | None:
+    return None if line.startswith("@") else line
+
+
+def in_guest(name: str, command: list[str], build: Path, shown: Callable[[str], str | None], rocm: bool = False) -> int:
+    """Builds the guest and runs the command in it; says why when that failed."""
+    logs = build / "logs" / name
     shutil.rmtree(logs, ignore_errors=True)
+    options = ["--no-build", *(["--rocm"] if rocm else []), "--out", str(logs / "boot")]
     boot = Job(
         "virtual machine",
-        [str(VM / "run"), "--no-build", "--out", str(logs / "boot"), "--timeout", "300", "--", "demo"],
+        [str(VM / "run"), *options, "--timeout", "900" if rocm else "300", "--", *command],
         BootReader(),
         logs / "boot.log",
         {"guest"},
         {**os.environ, "BUILD_DIR": str(build)},
         is_build=True,
-        # The verdict is left out: it is the last line of all.
-        shown=lambda line: None if line.startswith("PASS: ") else line,
+        shown=shown,
     )
-    engine = Engine([*builds.jobs(logs, build, demo=True), boot], slots=4, display=Display())
+    jobs = builds.jobs(logs, build, demo=True, rocm=rocm)
+    engine = Engine([*jobs, boot], slots=4, display=Display())
     status = follow(engine)
     if status or engine.failed_build:
         what = engine.failed_build.name if engine.failed_build else "the run"
         print(f"FAIL: {what} did not succeed; the logs are in {logs}")
         return status or 1
-    # Only what the program in the guest said counts, and only this.
-    output = logs / "boot" / "output.log"
-    for line in output.read_text(errors="replace").splitlines() if output.exists() else []:
+    return 0
+
+
+def output(build: Path, name: str) -> list[str]:
+    """What the program in the guest said; only this counts."""
+    path = build / "logs" / name / "boot" / "output.log"
+    return path.read_text(errors="replace").splitlines() if path.exists() else []
+
+
+def one_job(build: Path) -> int:
+    # The verdict is left out: it is the last line of all.
+    if status := in_guest("demo", ["demo"], build, lambda line: None if line.startswith("PASS: ") else line):
+        return status
+    for line in output(build, "demo"):
         if PASS.fullmatch(line):
             print(line)
             return 0
-    print(f"FAIL: the guest did not report success; the logs are in {logs}")
+    print(f"FAIL: the guest did not report success; the logs are in {build / 'logs' / 'demo'}")
     return 1
+
+
+def two(build: Path, words: list[str]) -> int:
+    if status := in_guest("two-jobs", ["two-jobs", *words], build, measurement, rocm=True):
+        return status
+    modes = two_jobs.read(output(build, "two-jobs"))
+    picture = build / "logs" / "two-jobs" / "timeline.svg"
+    picture.write_text(timeline.svg(modes))
+    print(f"\n{two_jobs.table(modes)}\n\ntimeline: {picture}")
+    verdict = two_jobs.verdict(modes)
+    print(verdict)
+    return int(not verdict.startswith("PASS: "))
+
+
+def main() -> int:
+    build = Path(os.environ.get("BUILD_DIR", REPO / "build/dev")).absolute()
+    words = sys.argv[1:]
+    return two(build, words[1:]) if words[:1] == ["two-jobs"] else one_job(build)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,136 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# In the guest with ROCm: a server alone, beside a batch job, and beside it under xpreemptd. Both are
+# ordinary HIP programs. Lines that begin with @ are measurements for `ci/demo two-jobs`.
+# usage: two-jobs [alone|free|xpreemptd]...   (environment: REQUESTS, PERIOD_MS, ELEMENTS, STEPS)
+set -eu
+requests=${REQUESTS:-40} period_ms=${PERIOD_MS:-250} elements=${ELEMENTS:-1024} steps=${STEPS:-4000}
+work=$(mktemp -d)
+events=/sys/kernel/tracing/instances/two_jobs
+server='' batch='' daemon=''
+# HIP compiles its own copy kernels whenever a program starts; once is enough here.
+export AMD_COMGR_CACHE=1 AMD_COMGR_CACHE_DIR="$work/comgr"
+
+clean_up() {
+	for pid in $server $batch $daemon; do
+		kill -KILL "$pid" 2>/dev/null || true
+	done
+	rmdir "$events" 2>/dev/null || true
+	rm -rf "$work"
+}
+trap clean_up EXIT
+
+give_up() {
+	echo "FAIL: $*"
+	exit 1
+}
+
+# pasid_of PID: waits until the process has opened /dev/kfd.
+pasid_of() {
+	until cat "/sys/class/kfd/kfd/proc/$1/pasid" 2>/dev/null; do
+		kill -0 "$1" 2>/dev/null || return 1
+		sleep 0.05
+	done
+}
+
+counters() {
+	[ -z "$batch" ] ||
+		echo "wave_instructions_by_pasid/$batch_pasid wave_instructions_while_busy/$batch_pasid:$server_pasid" \
+			"wave_instructions_after_stop/$batch_pasid:$server_pasid" \
+			"busy_periods_shared/$batch_pasid:$server_pasid" "busy_periods_stopped/$batch_pasid:$server_pasid"
+	echo "wave_instructions_by_pasid/$server_pasid busy_periods/$server_pasid"
+}
+
+# read_counters FILE: those of the vgpu that belong to the jobs. A PASID may be that of an earlier
+# process, so only differences mean something.
+read_counters() {
+	for name in $(counters); do
+		echo "${name%%/*}-$([ "${name#*/}" = "$server_pasid" ] && echo server || echo batch)" \
+			"$(vgpu-fault counter "$name")"
+	done >"$1"
+	echo "centiseconds $(cut -d ' ' -f 1 /proc/uptime | tr -d .)" >>"$1"
+}
+
+# The driver's own record of each queue that is stopped or resumed, on the clock of the samples.
+trace_begin() {
+	mkdir -p "$events"
+	echo mono >"$events/trace_clock"
+	echo 4096 >"$events/buffer_size_kb"
+	echo 1 >"$events/events/kfd_preempt/kfd_preempt_queue/enable"
+}
+
+trace_end() {
+	echo 0 >"$events/events/kfd_preempt/kfd_preempt_queue/enable"
+	[ -z "$batch" ] || grep "pid=$batch " "$events/trace" | sed 's/^/@event /' || true
+	rmdir "$events"
+}
+
+start_batch() {
+	batch --until-told --verbose >"$work/batch.log" 2>&1 &
+	batch=$!
+	until grep -q '^batch: round' "$work/batch.log"; do
+		kill -0 "$batch" 2>/dev/null || give_up "batch ended early: $(cat "$work/batch.log")"
+		sleep 0.1
+	done
+	batch_pasid=$(pasid_of "$batch")
+}
+
+end_batch() {
+	kill -RTMIN "$batch"
+	wait "$batch" || give_up "batch ended with status $?: $(tail -n 3 "$work/batch.log")"
+	batch=''
+	grep '^batch: right:' "$work/batch.log" || give_up "batch did not report its results"
+}
+
+# Before and after: what the server does once it has opened the GPU.
+run_server() {
+	server --requests "$requests" --period-ms "$period_ms" --elements "$elements" --steps "$steps" \
+		--samples "$work/samples" >"$work/server.log" 2>&1 &
+	server=$!
+	server_pasid=$(pasid_of "$server") || give_up "server ended early: $(cat "$work/server.log")"
+	read_counters "$work/before"
+	wait "$server" || give_up "server ended with status $?: $(tail -n 3 "$work/server.log")"
+	server=''
+	read_counters "$work/after"
+	grep '^server: latency' "$work/server.log"
+	grep '^server: right:' "$work/server.log" || give_up "server did not report its results"
+}
+
+report() {
+	sed 's/^/@sample /' "$work/samples"
+	paste -d ' ' "$work/before" "$work/after" | while read -r name before _ after; do
+		echo "@count $name $((after - before))"
+	done
+}
+
+run_mode() {
+	echo "@mode $1"
+	echo "== $1"
+	if [ "$1" = xpreemptd ]; then
+		start-xpreemptd "$work/daemon.pid" || give_up "xpreemptd did not start"
+		daemon=$(cat "$work/daemon.pid")
+	fi
+	[ "$1" = alone ] || start_batch
+	trace_begin
+	run_server
+	report
+	trace_end
+	[ -z "$batch" ] || end_batch
+	if [ -n "$daemon" ]; then
+		kill -TERM "$daemon"
+		while kill -0 "$daemon" 2>/dev/null; do sleep 0.1; done
+		daemon=''
+	fi
+	echo "@end $1"
+}
+
+[ $# -gt 0 ] || set -- alone free xpreemptd
+for mode in "$@"; do
+	case $mode in
+	alone | free | xpreemptd) run_mode "$mode" ;;
+	*)
+		echo "two-jobs: no mode is called '$mode'; there are alone, free and xpreemptd" >&2
+		exit 64
+		;;
+	esac
+done
