@@ -23,13 +23,16 @@ Result<Device> Device::open(const std::string& path, Ioctl ioctl) {
     return Device(std::move(fd), std::move(ioctl));
 }
 
-int Device::call(int fd, unsigned long request, void* argument) const {
-    // The driver answers EINTR only before it changed anything, so a repeat is safe.
+int call_until_done(const Ioctl& ioctl, int fd, unsigned long request, void* argument) {
     int answer = 0;
     do {
-        answer = ioctl_(fd >= 0 ? fd : fd_.get(), request, argument);
+        answer = ioctl(fd, request, argument);
     } while (answer == -EINTR);
     return answer;
+}
+
+int Device::call(int fd, unsigned long request, void* argument) const {
+    return call_until_done(ioctl_, fd >= 0 ? fd : fd_.get(), request, argument);
 }
 
 Result<kfd_ioctl_preempt_query_args> Device::query(std::uint32_t gpu_id) const {

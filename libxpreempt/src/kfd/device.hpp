@@ -22,6 +22,10 @@ using Ioctl = std::function<int(int fd, unsigned long request, void* argument)>;
 // Straight to the C library.
 int plain_ioctl(int fd, unsigned long request, void* argument);
 
+// Repeats a call that a signal interrupted: the driver answers EINTR only before it changed
+// anything.
+int call_until_done(const Ioctl& ioctl, int fd, unsigned long request, void* argument);
+
 // All that AMDKFD_IOC_UPDATE_QUEUE overwrites: there is no call that changes the percentage alone,
 // and 6.12 refuses a ring that is not exactly the queue's mapping.
 struct QueueProperties {

@@ -9,11 +9,7 @@
 namespace xpreempt::kfd {
 
 int Watch::call(unsigned long request, void* argument) const {
-    int answer = 0;
-    do {
-        answer = ioctl_(fd_.get(), request, argument);
-    } while (answer == -EINTR);
-    return answer;
+    return call_until_done(ioctl_, fd_.get(), request, argument);
 }
 
 Result<Watch> Watch::open(const Device& device, Ioctl ioctl) {
