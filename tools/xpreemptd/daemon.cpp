@@ -25,8 +25,13 @@ tl::unexpected<Refusal> refuse(int error, std::string text) {
     return tl::make_unexpected(Refusal{error, std::move(text)});
 }
 
-bool is_above(sched::Band band, sched::Band limit) {
-    return band < limit;
+// Root chooses freely, the owner of a job no band above the highest that a rule allows.
+Answer<void> check_band(const Caller& caller, sched::Band band, sched::Band highest) {
+    if (caller.uid == 0 || band >= highest)
+        return {};
+    return refuse(EPERM, fmt::format("band {} is above {}, the highest that a rule lets you "
+                                     "choose: ask the administrator for a rule, or run as root",
+                                     name_of(band), name_of(highest)));
 }
 
 } // namespace
@@ -223,11 +228,9 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
                                          facts->uid, caller.uid));
     Assignment assignment = assign(rules_, *facts);
     change.apply_to(assignment.attributes);
-    if (caller.uid != 0 && is_above(assignment.attributes.band, assignment.owner_may_choose))
-        return refuse(EPERM, fmt::format("band {} is above {}, the highest that a rule lets you "
-                                         "choose: ask the administrator for a rule, or run as root",
-                                         name_of(assignment.attributes.band),
-                                         name_of(assignment.owner_may_choose)));
+    if (auto allowed = check_band(caller, assignment.attributes.band, assignment.owner_may_choose);
+        !allowed)
+        return allowed;
     if (table_.find_pid(caller.pid).process != nullptr)
         return refuse(EBUSY, fmt::format("pid {} uses the GPU already: use `kfd-preempt renice {}`",
                                          caller.pid, caller.pid));
@@ -263,10 +266,8 @@ Answer<void> Daemon::change(const Caller& caller, const JobSelector& selector,
         return refuse(EPERM,
                       fmt::format("job {} is user {}'s: only that user or root may change it",
                                   job.name, job.uid));
-    if (caller.uid != 0 && is_above(wanted.band, job.owner_may_choose))
-        return refuse(EPERM, fmt::format("band {} is above {}, the highest that a rule lets you "
-                                         "choose: ask the administrator for a rule, or run as root",
-                                         name_of(wanted.band), name_of(job.owner_may_choose)));
+    if (auto allowed = check_band(caller, wanted.band, job.owner_may_choose); !allowed)
+        return allowed;
     job.attributes = wanted;
     decide(clock_());
     return {};

@@ -124,17 +124,22 @@ bool Sensing::find_processes() {
     return changed || !gone.empty();
 }
 
-// Work that made no event: a GPU has rung.
-void Sensing::audit_armed() {
+// One call for all that match; the answers are in arming_. False: there are none.
+bool Sensing::arm_each(bool (*matches)(const Process&)) {
     arming_.clear();
     armed_members_.clear();
     for (const auto& job : table_.jobs())
         for (const auto& process : job->processes)
-            if (process->armed) {
+            if (matches(*process)) {
                 arming_.push_back({.watch_id = *process->watch_id});
                 armed_members_.push_back({job.get(), process.get()});
             }
-    if (arming_.empty() || !provider_.arm(arming_))
+    return !arming_.empty() && provider_.arm(arming_);
+}
+
+// Work that made no event: a GPU has rung.
+void Sensing::audit_armed() {
+    if (!arm_each([](const Process& process) { return process.armed; }))
         return;
     for (std::size_t i = 0; i < arming_.size(); ++i) {
         if (!arming_[i].busy)
@@ -175,15 +180,9 @@ bool Sensing::poll(Time now) {
 }
 
 void Sensing::arm_idle() {
-    arming_.clear();
-    armed_members_.clear();
-    for (const auto& job : table_.jobs())
-        for (const auto& process : job->processes)
-            if (!process->armed && process->watch_id && !process->busy()) {
-                arming_.push_back({.watch_id = *process->watch_id});
-                armed_members_.push_back({job.get(), process.get()});
-            }
-    if (arming_.empty() || !provider_.arm(arming_))
+    if (!arm_each([](const Process& process) {
+            return !process.armed && process.watch_id && !process.busy();
+        }))
         return;
     for (std::size_t i = 0; i < arming_.size(); ++i) {
         Process& process = *armed_members_[i].process;

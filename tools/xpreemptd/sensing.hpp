@@ -50,6 +50,7 @@ private:
     void look(Job& job, Process& process, Which which);
     static void note(Job& job, Queue& queue, const QueueReading& reading);
     void look_at_rung(Job& job, Process& process, const Event& event);
+    bool arm_each(bool (*matches)(const Process&));
     void arm_idle();
     bool update_jobs(Time now);
     void audit_armed();
