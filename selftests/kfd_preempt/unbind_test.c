@@ -2,7 +2,7 @@
 /*
  * Calls of a process that has opened /dev/kfd and no GPU, after the driver was unbound from the GPU
  * and has freed its data. Needs root, and a kernel that finds accesses to freed memory: KASAN, or
- * init_on_free=1, which overwrites pointers in freed memory. The GPU is gone afterwards.
+ * page_poison=1 slub_debug=P, which overwrites it. The GPU is gone afterwards.
  */
 #include <errno.h>
 #include <glob.h>
