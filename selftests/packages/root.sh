@@ -56,7 +56,17 @@ for_vm() {
 		>"$root/etc/modprobe.d/vgpu.conf"
 	install -m 0755 "$here/init-for-tests" "$root/sbin/init-for-tests"
 	install -m 0755 "$top/selftests/vm/demo.sh" "$root/root/demo"
+	[ ! -d "$root/etc/systemd/system" ] || start_tests_by_systemd || return
 	in_root update-initramfs -u -k "$release"
+}
+
+start_tests_by_systemd() {
+	install -d "$root/etc/systemd/system/multi-user.target.wants"
+	printf '%s\n' '[Unit]' 'After=multi-user.target' '[Service]' 'Type=idle' \
+		'ExecStart=/sbin/init-for-tests' 'TimeoutStopSec=1' \
+		>"$root/etc/systemd/system/tests.service"
+	ln -s ../tests.service "$root/etc/systemd/system/multi-user.target.wants"
+	ln -sf /lib/systemd/system/multi-user.target "$root/etc/systemd/system/default.target"
 }
 
 # The amdgpu that an initramfs brings: in_initramfs PATH_IN_MODULES [RELEASE]
