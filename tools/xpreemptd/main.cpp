@@ -190,7 +190,9 @@ int main(int argc, char** argv) {
     if (!rules)
         return fail(rules.error());
     if (options.check) {
-        fmt::print("{}: correct, {} rules\n", options.config.string(), rules->rules.size());
+        const std::size_t count = rules->rules.size();
+        fmt::print("{}: correct, {} {}\n", options.config.string(), count,
+                   count == 1 ? "rule" : "rules");
         return 0;
     }
     return run(options, std::move(*rules));
