@@ -56,7 +56,7 @@ for_vm() {
 		>"$root/etc/modprobe.d/vgpu.conf"
 	install -m 0755 "$here/init-for-tests" "$root/sbin/init-for-tests"
 	install -m 0755 "$top/selftests/vm/demo.sh" "$root/root/demo"
-	[ ! -d "$root/etc/systemd/system" ] || start_tests_by_systemd || return
+	[ ! -x "$root/lib/systemd/systemd" ] || start_tests_by_systemd || return
 	in_root update-initramfs -u -k "$release"
 }
 
