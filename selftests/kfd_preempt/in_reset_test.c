@@ -4,24 +4,17 @@
  * so nothing is asked of it and nothing changes. Needs root, two CPUs, debugfs, and kfd_probes.ko.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <sys/wait.h>
 
-#include "gpu_debugfs.h"
 #include "gpu_fault.h"
+#include "held_reset.h"
 #include "jobs.h"
 #include "kselftest_harness.h"
 #include "preempt.h"
 #include "probes.h"
 #include "sched_mode.h"
-#include "wait.h"
 
 #define LONG_MS 30000u
-#define PROBE "hold_reset"
-
-/* As the probe says it. */
-enum { GO_ON = 0, THE_NEXT = 1, WAITS = 2 };
-
 FIXTURE(in_reset)
 {
 	struct kfd_device dev;
@@ -52,18 +45,6 @@ FIXTURE_TEARDOWN(in_reset)
 	probes_unload();
 }
 
-static void *reset_gpu(void *unused)
-{
-	(void)unused;
-	return gpu_debugfs_read("amdgpu_gpu_recover") ? &gpu_debugfs_read : NULL;
-}
-
-static bool reset_waits(const void *unused)
-{
-	(void)unused;
-	return probes_get(PROBE) == WAITS;
-}
-
 static void expect_state(struct __test_metadata *_metadata, FIXTURE_DATA(in_reset) *self,
 			 unsigned int queue, uint32_t state, uint32_t holds)
 {
@@ -77,21 +58,10 @@ static void expect_state(struct __test_metadata *_metadata, FIXTURE_DATA(in_rese
 
 /* The first queue is held, and the GPU about to be reset. */
 static void begin_reset(struct __test_metadata *_metadata, FIXTURE_DATA(in_reset) *self,
-			pthread_t *thread)
+			struct held_reset *reset)
 {
 	ASSERT_EQ(0, preempt_queue(self->fd, self->queue[0].id));
-	ASSERT_EQ(0, probes_set(PROBE, THE_NEXT));
-	ASSERT_EQ(0, pthread_create(thread, NULL, reset_gpu, NULL));
-	EXPECT_TRUE(wait_until(reset_waits, NULL, LONG_MS));
-}
-
-static void end_reset(struct __test_metadata *_metadata, pthread_t thread)
-{
-	void *failed;
-
-	ASSERT_EQ(0, probes_set(PROBE, GO_ON));
-	ASSERT_EQ(0, pthread_join(thread, &failed));
-	ASSERT_EQ(NULL, failed);
+	ASSERT_EQ(0, held_reset_begin(reset, "hold_reset"));
 }
 
 /* An operator that is ready to hold both queues of its parent or none, and to say what came of it. */
@@ -164,18 +134,18 @@ TEST_F_TIMEOUT(in_reset, all_or_nothing_holds_nothing, 120)
 {
 	struct kfd_ioctl_preempt_status_args status;
 	struct operator operator;
-	pthread_t thread;
+	struct held_reset reset;
 	unsigned int i;
 
 	ASSERT_TRUE(operator_start(self, &operator));
-	begin_reset(_metadata, self, &thread);
+	begin_reset(_metadata, self, &reset);
 	EXPECT_TRUE(operator_holds_none(&operator));
 	for (i = 0; i < 2; i++) {
 		ASSERT_EQ(0, preempt_status(self->fd, 0, self->queue[i].id, &status));
 		EXPECT_EQ(0, status.holds & KFD_PREEMPT_HOLD_OPERATOR);
 	}
-	EXPECT_EQ(WAITS, probes_get(PROBE));
-	end_reset(_metadata, thread);
+	EXPECT_TRUE(held_reset_waits(&reset));
+	ASSERT_EQ(0, held_reset_end(&reset));
 	EXPECT_TRUE(operator_end(&operator));
 }
 
@@ -187,25 +157,25 @@ TEST_F_TIMEOUT(in_reset, fast_sends_no_packet, 120)
 		.preempt_type = KFD_PREEMPT_TYPE_SAVE,
 	};
 	bool has_fast = driver_facts(self->fd).caps & KFD_PREEMPT_CAP_FAST;
-	pthread_t thread;
+	struct held_reset reset;
 	int64_t before;
 
-	begin_reset(_metadata, self, &thread);
+	begin_reset(_metadata, self, &reset);
 	before = gpu_counter("hiq_packets/WRITE_DATA");
 	EXPECT_LE(0, before);
 	EXPECT_EQ(has_fast ? 0 : -EINVAL,
 		  preempt_switch(self->fd, 0, KFD_PREEMPT_SWITCH_FAST, &entry, 1));
 	EXPECT_EQ(has_fast ? -EBUSY : 0, entry.result);
 	EXPECT_EQ(before, gpu_counter("hiq_packets/WRITE_DATA"));
-	end_reset(_metadata, thread);
+	ASSERT_EQ(0, held_reset_end(&reset));
 }
 
 TEST_F_TIMEOUT(in_reset, calls_before_the_queues_are_dead_change_nothing, 120)
 {
 	const uint32_t held = self->queue[0].id, other = self->queue[1].id;
-	pthread_t thread;
+	struct held_reset reset;
 
-	begin_reset(_metadata, self, &thread);
+	begin_reset(_metadata, self, &reset);
 
 	EXPECT_EQ(-EBUSY, preempt_queue(self->fd, other));
 	EXPECT_EQ(-EBUSY, resume_queue(self->fd, held));
@@ -213,11 +183,11 @@ TEST_F_TIMEOUT(in_reset, calls_before_the_queues_are_dead_change_nothing, 120)
 	EXPECT_EQ(-EALREADY, preempt_queue(self->fd, held));
 	expect_state(_metadata, self, 0, KFD_PREEMPT_STATE_HELD, KFD_PREEMPT_HOLD_SELF);
 	expect_state(_metadata, self, 1, KFD_PREEMPT_STATE_RUNNING, 0);
-	EXPECT_EQ(WAITS, probes_get(PROBE)) {
+	EXPECT_TRUE(held_reset_waits(&reset)) {
 		TH_LOG("the reset did not wait for the calls: does the guest have two CPUs?");
 	}
 
-	end_reset(_metadata, thread);
+	ASSERT_EQ(0, held_reset_end(&reset));
 	expect_state(_metadata, self, 0, KFD_PREEMPT_STATE_DEAD, KFD_PREEMPT_HOLD_SELF);
 	expect_state(_metadata, self, 1, KFD_PREEMPT_STATE_DEAD, 0);
 	EXPECT_EQ(-EIO, preempt_queue(self->fd, other));
