@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The daemon over queues in memory: what it stops, when, and what it leaves alone.
-#include "daemon.hpp"
-#include "fake_provider.hpp"
+#include "daemon_fixture.hpp"
 
-#include <gtest/gtest.h>
 #include <random>
 
 namespace {
@@ -13,72 +11,8 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr pid_t server = 10, batch = 20;
-
-Rules rules_of_test() {
-    Rules rules;
-    Rule high;
-    high.executable = "/server";
-    high.set.band = sched::Band::high;
-    rules.rules.push_back(high);
-    return rules;
-}
-
-class DaemonTest : public testing::Test {
-protected:
-    explicit DaemonTest(Rules rules = rules_of_test())
-        : daemon(
-              gpu, std::move(rules), [this](pid_t pid) { return gpu.facts(pid); },
-              [this](pid_t pid) { return gpu.origin(pid); }, [this] { return gpu.now; },
-              [this](LogLevel, const std::string& line) { lines.push_back(line); }) {}
-
-    void add(pid_t pid, const std::string& executable) {
-        gpu.create_queue(pid, 1);
-        gpu.running.at(pid).executable = executable;
-        gpu.running.at(pid).cgroup = "/job" + std::to_string(pid);
-    }
-    void start_two() {
-        add(server, "/server");
-        add(batch, "/batch");
-        daemon.start();
-        gpu.submit(batch, 1);
-        events();
-        pass(milliseconds{50});
-    }
-    void events() {
-        if (!gpu.events.empty())
-            daemon.on_events();
-    }
-    // As the loop of main() does it.
-    void pass(std::chrono::nanoseconds time) {
-        const Time end = gpu.now + time;
-        for (;;) {
-            events();
-            const Time next = daemon.next();
-            if (next > end)
-                break;
-            ASSERT_GE(next, last_time) << "the daemon would spin";
-            turns = next == gpu.now ? turns + 1 : 0;
-            ASSERT_LT(turns, 10) << "the daemon would spin";
-            gpu.now = std::max(gpu.now, next);
-            last_time = gpu.now;
-            daemon.on_time();
-        }
-        gpu.now = std::max(gpu.now, end);
-    }
-    [[nodiscard]] JobReport job(pid_t pid) const {
-        for (const JobReport& report : daemon.jobs())
-            if (std::ranges::find(report.pids, pid) != report.pids.end())
-                return report;
-        return {};
-    }
-
-    test::FakeProvider gpu;
-    std::vector<std::string> lines;
-    Daemon daemon;
-    Time last_time{};
-    int turns = 0;
-};
+using DaemonTest = test::DaemonFixture;
+constexpr pid_t server = test::server, batch = test::batch;
 
 TEST_F(DaemonTest, ring_of_the_important_job_stops_the_other_in_one_call) {
     start_two();
@@ -332,7 +266,7 @@ TEST_F(DaemonTest, jobs_on_different_gpus_do_not_meet) {
 TEST_F(DaemonTest, adopted_process_and_its_children_are_a_job) {
     start_two();
     gpu.create_process(30, 1);
-    ASSERT_TRUE(daemon.adopt({30, 0}, {sched::Band::high, {}, {}}));
+    ASSERT_TRUE(daemon.adopt({30, 0}, {.band = sched::Band::high}));
     gpu.create_queue(30, 1);
     gpu.create_queue(31, 1);
     gpu.running.at(31).parent = 30;
@@ -354,7 +288,7 @@ TEST_F(DaemonTest, user_may_lower_his_own_job_only) {
     gpu.running.at(batch).uid = 1000;
     pass(milliseconds{150});
     const auto set = [&](uid_t uid, sched::Band band) {
-        const Answer<void> answer = daemon.change({1, uid}, batch, {band, {}, {}});
+        const Answer<void> answer = daemon.change({1, uid}, batch, {.band = band});
         return answer ? 0 : answer.error().error;
     };
     EXPECT_EQ(set(1000, sched::Band::idle), 0);
@@ -428,9 +362,8 @@ TEST_F(DaemonTest, random_days_end_with_everything_running) {
 // Holds everybody, always.
 TEST(DecisionsTest, policy_that_holds_for_nothing_is_ejected) {
     test::FakeProvider gpu;
-    JobTable table([](const ProcessFacts& facts) {
-        return Placement{std::to_string(facts.pid), "job", {}, {}};
-    });
+    JobTable table(
+        [](const ProcessFacts& facts) { return Placement{std::to_string(facts.pid), "job"}; });
     Sensing sensing(gpu, table, [&](pid_t pid) { return gpu.facts(pid); });
     gpu.create_queue(batch, 1);
     gpu.submit(batch, 1);

@@ -20,6 +20,15 @@ void AttributeChange::apply_to(Attributes& attributes) const {
         attributes.deadline = deadline;
 }
 
+void AttributeChange::apply_to(AttributeChange& earlier) const {
+    if (band)
+        earlier.band = band;
+    if (weight)
+        earlier.weight = weight;
+    if (deadline)
+        earlier.deadline = deadline;
+}
+
 std::optional<sched::Band> band_named(std::string_view name) {
     for (std::size_t band = 0; band < names.size(); ++band)
         if (names.at(band) == name)

@@ -28,6 +28,7 @@ struct AttributeChange {
     std::optional<std::chrono::microseconds> deadline;
 
     void apply_to(Attributes& attributes) const;
+    void apply_to(AttributeChange& earlier) const; // keeps what only the earlier one sets
     bool operator==(const AttributeChange&) const = default;
 };
 

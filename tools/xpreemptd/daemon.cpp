@@ -40,21 +40,31 @@ Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf o
                Log log)
     : provider_(provider), rules_(std::move(rules)), facts_(std::move(facts)),
       origin_(std::move(origin)), clock_(std::move(clock)), log_(std::move(log)),
-      table_([this](const ProcessFacts& of) { return place(of); }),
+      table_([this](const ProcessFacts& of) { return place(of); },
+             [this](Job& job) { assign_to(job); }),
       sensing_(provider_, table_, facts_), decisions_(table_, rules_.max_hold),
-      switching_(provider_, clock_) {
+      switching_(provider_, clock_), socket_(rules_.socket) {
     decisions_.set_policy(std::string(sched::name_of(rules_.policy)), decide_by(rules_.policy));
 }
 
 Placement Daemon::place(const ProcessFacts& facts) const {
     const std::vector<ProcessFacts> gpu_users = table_.processes();
     JobIdentity identity = identity_of(facts, gpu_users, runs_, origin_);
-    Assignment assignment = assign(rules_, facts);
+    Placement placement{std::move(identity.key), std::move(identity.name), facts};
     for (std::size_t i = 0; i < runs_.size(); ++i)
-        if (identity.key == key_of_run(runs_[i]))
-            assignment = run_assignments_[i];
-    return {std::move(identity.key), std::move(identity.name), assignment.attributes,
-            assignment.owner_may_choose};
+        if (placement.key == key_of_run(runs_[i])) {
+            placement.matched = announced_[i].facts;
+            placement.by_hand = announced_[i].change;
+        }
+    return placement;
+}
+
+// First the rules, then what was set by hand.
+void Daemon::assign_to(Job& job) const {
+    const Assignment assignment = assign(rules_, job.matched);
+    job.attributes = assignment.attributes;
+    job.owner_may_choose = assignment.owner_may_choose;
+    job.by_hand.apply_to(job.attributes);
 }
 
 void Daemon::forget_ended_runs() {
@@ -63,7 +73,7 @@ void Daemon::forget_ended_runs() {
         if (origin && origin->start_ticks == runs_[i].start_ticks)
             continue;
         runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(i));
-        run_assignments_.erase(run_assignments_.begin() + static_cast<std::ptrdiff_t>(i));
+        announced_.erase(announced_.begin() + static_cast<std::ptrdiff_t>(i));
     }
 }
 
@@ -165,8 +175,19 @@ Time Daemon::next() const {
 
 void Daemon::reload(Rules rules) {
     rules_ = std::move(rules);
+    std::size_t changed = 0;
+    for (const auto& job : table_.jobs()) {
+        const Attributes before = job->attributes;
+        assign_to(*job);
+        changed += job->attributes == before ? 0U : 1U;
+    }
+    decisions_.set_max_hold(rules_.max_hold);
     decisions_.set_policy(std::string(sched::name_of(rules_.policy)), decide_by(rules_.policy));
     decide(clock_());
+    log_(LogLevel::notice,
+         fmt::format("reloaded: {} rules, policy {}; {} of {} jobs changed{}", rules_.rules.size(),
+                     decisions_.policy_name(), changed, table_.jobs().size(),
+                     rules_.socket == socket_ ? "" : "; a restart is needed for [socket] path"));
 }
 
 JobReport Daemon::report_of(const Job& job) const {
@@ -236,7 +257,7 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
                                          caller.pid, caller.pid));
     forget_ended_runs();
     runs_.push_back({facts->pid, facts->start_ticks});
-    run_assignments_.push_back(assignment);
+    announced_.push_back({*facts, change});
     return {};
 }
 
@@ -269,6 +290,7 @@ Answer<void> Daemon::change(const Caller& caller, const JobSelector& selector,
     if (auto allowed = check_band(caller, wanted.band, job.owner_may_choose); !allowed)
         return allowed;
     job.attributes = wanted;
+    change.apply_to(job.by_hand);
     decide(clock_());
     return {};
 }

@@ -31,7 +31,8 @@ public:
     void on_events();                // the provider's event_fd is readable
     void on_time();                  // next() has come
     [[nodiscard]] Time next() const; // when on_time() is due
-    // New rules for jobs that come, and the policy's parameters. Holds stay.
+    // Applies rules, policy and limits, also to jobs that run; what was set by hand stays, and so
+    // do holds that the new rules agree with. Logs what it changed and what needs a restart.
     void reload(Rules rules);
 
     [[nodiscard]] std::vector<JobReport> jobs() const override;
@@ -43,6 +44,7 @@ public:
 
 private:
     Placement place(const ProcessFacts& facts) const;
+    void assign_to(Job& job) const;
     void forget_ended_runs();
     void decide(Time now);
     void log_switches();
@@ -63,9 +65,14 @@ private:
     Decisions decisions_;
     Switching switching_;
     Reactions reactions_;
+    const std::filesystem::path socket_; // that main() has opened
     // Parallel: what `kfd-preempt run` announced.
+    struct Announced {
+        ProcessFacts facts;
+        AttributeChange change;
+    };
     std::vector<ProcessName> runs_;
-    std::vector<Assignment> run_assignments_;
+    std::vector<Announced> announced_;
     std::uint64_t logged_calls_ = 0;
 
     Time next_scan_{};

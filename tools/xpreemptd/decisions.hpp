@@ -21,6 +21,7 @@ public:
     Decisions(JobTable& table, std::chrono::nanoseconds max_hold)
         : table_(table), max_hold_(max_hold) {}
 
+    void set_max_hold(std::chrono::nanoseconds max_hold) { max_hold_ = max_hold; }
     // Replaces the policy; "none" with an empty function runs everything. Forgets an ejection.
     void set_policy(std::string name, Decide decide);
     [[nodiscard]] const std::string& policy_name() const { return name_; }

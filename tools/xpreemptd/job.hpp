@@ -45,10 +45,12 @@ struct Process {
 
 struct Job {
     std::uint64_t id = 0;
-    std::string key;  // of JobIdentity
-    std::string name; // for people
-    uid_t uid = 0;    // of its first process
-    Attributes attributes;
+    std::string key;         // of JobIdentity
+    std::string name;        // for people
+    uid_t uid = 0;           // of its first process
+    ProcessFacts matched;    // by these the rules know it, also after a reload
+    AttributeChange by_hand; // set by `kfd-preempt run` and `renice`, over the rules
+    Attributes attributes;   // of both
     sched::Band owner_may_choose = sched::Band::normal;
     std::vector<std::unique_ptr<Process>> processes;
 

@@ -16,8 +16,9 @@ Job& JobTable::job_of(const ProcessFacts& facts) {
     job->key = std::move(placement.key);
     job->name = std::move(placement.name);
     job->uid = facts.uid;
-    job->attributes = placement.attributes;
-    job->owner_may_choose = placement.owner_may_choose;
+    job->matched = std::move(placement.matched);
+    job->by_hand = placement.by_hand;
+    begin_(*job);
     return *jobs_.emplace_back(std::move(job));
 }
 

@@ -14,18 +14,21 @@
 
 namespace xpreemptd {
 
-// A new process' place: the job's key and name, and what the rules say of a new job.
+// A new process' place: the job's key and name, and what a new job begins with.
 struct Placement {
     std::string key;
     std::string name;
-    Attributes attributes;
-    sched::Band owner_may_choose = sched::Band::normal;
+    ProcessFacts matched = {}; // see Job
+    AttributeChange by_hand = {};
 };
 using Place = std::function<Placement(const ProcessFacts&)>;
 
 class JobTable {
 public:
-    explicit JobTable(Place place) : place_(std::move(place)) {}
+    // begin: called with each new job, to give it its attributes.
+    explicit JobTable(
+        Place place, std::function<void(Job&)> begin = [](Job&) {})
+        : place_(std::move(place)), begin_(std::move(begin)) {}
 
     struct Member {
         Job* job;
@@ -53,6 +56,7 @@ private:
     std::uint64_t node_of(std::uint32_t gpu_id);
 
     Place place_;
+    std::function<void(Job&)> begin_;
     std::vector<std::unique_ptr<Job>> jobs_;  // by id
     std::map<std::uint64_t, Member> members_; // by cookie
     std::vector<std::uint32_t> nodes_;        // gpu_id of each node's bit

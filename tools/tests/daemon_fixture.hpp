@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// The daemon over queues in memory, in virtual time, with a server before a batch job.
+#pragma once
+
+#include "daemon.hpp"
+#include "fake_provider.hpp"
+
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+namespace test {
+
+constexpr pid_t server = 10, batch = 20;
+
+inline xpreemptd::Rules rules_of_test() {
+    xpreemptd::Rules rules;
+    xpreemptd::Rule high;
+    high.executable = "/server";
+    high.set.band = xpreemptd::sched::Band::high;
+    rules.rules.push_back(high);
+    return rules;
+}
+
+class DaemonFixture : public testing::Test {
+protected:
+    explicit DaemonFixture(xpreemptd::Rules rules = rules_of_test())
+        : daemon(
+              gpu, std::move(rules), [this](pid_t pid) { return gpu.facts(pid); },
+              [this](pid_t pid) { return gpu.origin(pid); }, [this] { return gpu.now; },
+              [this](xpreemptd::LogLevel, const std::string& line) { lines.push_back(line); }) {}
+
+    void add(pid_t pid, const std::string& executable) {
+        gpu.create_queue(pid, 1);
+        gpu.running.at(pid).executable = executable;
+        gpu.running.at(pid).cgroup = "/job" + std::to_string(pid);
+    }
+    void start_two() {
+        add(server, "/server");
+        add(batch, "/batch");
+        daemon.start();
+        gpu.submit(batch, 1);
+        events();
+        pass(std::chrono::milliseconds{50});
+    }
+    void events() {
+        if (!gpu.events.empty())
+            daemon.on_events();
+    }
+    // As the loop of main() does it.
+    void pass(std::chrono::nanoseconds time) {
+        const Time end = gpu.now + time;
+        for (;;) {
+            events();
+            const Time next = daemon.next();
+            if (next > end)
+                break;
+            ASSERT_GE(next, last_time) << "the daemon would spin";
+            turns = next == gpu.now ? turns + 1 : 0;
+            ASSERT_LT(turns, 10) << "the daemon would spin";
+            gpu.now = std::max(gpu.now, next);
+            last_time = gpu.now;
+            daemon.on_time();
+        }
+        gpu.now = std::max(gpu.now, end);
+    }
+    [[nodiscard]] xpreemptd::JobReport job(pid_t pid) const {
+        for (const xpreemptd::JobReport& report : daemon.jobs())
+            if (std::ranges::find(report.pids, pid) != report.pids.end())
+                return report;
+        return {};
+    }
+
+    FakeProvider gpu;
+    std::vector<std::string> lines;
+    xpreemptd::Daemon daemon;
+    Time last_time{};
+    int turns = 0;
+};
+
+} // namespace test
