@@ -7,6 +7,7 @@
 #include "frozen_record.hpp"
 #include "kfd/attribute.hpp"
 #include "kfd/sysfs.hpp"
+#include "sched/policy.hpp"
 #include "streams.hpp"
 
 #include <algorithm>
@@ -16,6 +17,7 @@ namespace cli {
 namespace {
 
 using Words = std::vector<std::string>;
+using xpreempt::sched::policy_names;
 
 // Those with queues: this command, and others that only look, are no targets.
 Words pids(const Context& context) {
@@ -134,7 +136,7 @@ std::vector<std::string> complete(const Context& context, const Grammar& grammar
         else if (given[0] == "renice")
             append(candidates, jobs_of_daemon(context));
         else if (given[0] == "policy")
-            append(candidates, {"BAND", "CFS", "HPF", "RR"});
+            append(candidates, {policy_names.begin(), policy_names.end()});
     }
     // What was given already is not asked for twice, and a name that is no line is no candidate.
     std::erase_if(candidates, [&](const std::string& word) {

@@ -72,7 +72,7 @@ weight = 50
     EXPECT_EQ(rules.parameters.bands, bands);
     EXPECT_EQ(rules.parameters.round_robin.quantum, 100us);
     const xpreemptd::sched::Fair::Parameters fair{7ms, 0ms, 0ms};
-    EXPECT_EQ(rules.policy, xpreemptd::sched::Policy(xpreemptd::sched::Fair(fair)));
+    EXPECT_EQ(rules.policy(), xpreemptd::sched::Policy(xpreemptd::sched::Fair(fair)));
     EXPECT_EQ(rules.max_hold, 1s);
     EXPECT_EQ(rules.socket, "/run/x.sock");
     EXPECT_EQ(rules.defaults, (xpreemptd::Attributes{Band::idle, 1, std::nullopt}));
@@ -87,10 +87,10 @@ weight = 50
 TEST(Rules, each_policy_gets_its_parameters_now_and_at_a_change) {
     const std::string parameters = "[policy.BAND]\nfloor = \"3%\"\n[policy.RR]\nquantum = \"9ms\"\n"
                                    "[policy.CFS]\nslice = \"8ms\"\n";
-    for (const std::string_view name : xpreemptd::policy_names) {
+    for (const std::string_view name : xpreemptd::sched::policy_names) {
         const Rules rules = parsed(fmt::format("[policy]\nname = \"{}\"\n{}", name, parameters));
-        EXPECT_EQ(xpreemptd::sched::name_of(rules.policy), name);
-        EXPECT_EQ(xpreemptd::make_policy(name, rules.parameters), rules.policy);
+        EXPECT_EQ(xpreemptd::sched::name_of(rules.policy()), name);
+        EXPECT_EQ(xpreemptd::make_policy(name, rules.parameters), rules.policy());
     }
     const Rules rules = parsed(parameters);
     const auto policy = [&](const char* name) {

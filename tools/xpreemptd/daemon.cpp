@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace xpreemptd {
 
@@ -44,7 +45,7 @@ Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf o
              [this](Job& job) { assign_to(job); }),
       sensing_(provider_, table_, facts_), decisions_(table_, rules_.max_hold),
       switching_(provider_, clock_), socket_(rules_.socket) {
-    decisions_.set_policy(std::string(sched::name_of(rules_.policy)), decide_by(rules_.policy));
+    decisions_.set_policy(rules_.policy());
 }
 
 Placement Daemon::place(const ProcessFacts& facts) const {
@@ -182,7 +183,7 @@ void Daemon::reload(Rules rules) {
         changed += job->attributes == before ? 0U : 1U;
     }
     decisions_.set_max_hold(rules_.max_hold);
-    decisions_.set_policy(std::string(sched::name_of(rules_.policy)), decide_by(rules_.policy));
+    decisions_.set_policy(rules_.policy());
     decide(clock_());
     log_(LogLevel::notice,
          fmt::format("reloaded: {} rules, policy {}; {} of {} jobs changed{}", rules_.rules.size(),
@@ -301,9 +302,9 @@ Answer<void> Daemon::set_policy(const Caller& caller, std::string_view name) {
     // With the parameters of the rules file.
     auto policy = make_policy(name, rules_.parameters);
     if (!policy)
-        return refuse(
-            EINVAL, fmt::format("there is no policy '{}': it is one of BAND, HPF, RR, CFS", name));
-    decisions_.set_policy(std::string(name), decide_by(std::move(*policy)));
+        return refuse(EINVAL, fmt::format("there is no policy '{}': it is one of {}", name,
+                                          fmt::join(sched::policy_names, ", ")));
+    decisions_.set_policy(std::move(*policy));
     decide(clock_());
     return {};
 }

@@ -9,11 +9,13 @@
 
 namespace xpreemptd {
 
-Decisions::Decide decide_by(sched::Policy policy) {
-    return [policy = std::move(policy)](const sched::Snapshot& snapshot,
-                                        std::span<sched::Verdict> verdicts) mutable {
-        return sched::decide(policy, snapshot, verdicts);
-    };
+void Decisions::set_policy(sched::Policy policy) {
+    std::string name(sched::name_of(policy));
+    set_policy(std::move(name),
+               [policy = std::move(policy)](const sched::Snapshot& snapshot,
+                                            std::span<sched::Verdict> verdicts) mutable {
+                   return sched::decide(policy, snapshot, verdicts);
+               });
 }
 
 void Decisions::set_policy(std::string name, Decide decide) {

@@ -22,7 +22,9 @@ public:
         : table_(table), max_hold_(max_hold) {}
 
     void set_max_hold(std::chrono::nanoseconds max_hold) { max_hold_ = max_hold; }
-    // Replaces the policy; "none" with an empty function runs everything. Forgets an ejection.
+    // Replaces the policy. Forgets an ejection.
+    void set_policy(sched::Policy policy);
+    // With an empty function everything runs.
     void set_policy(std::string name, Decide decide);
     [[nodiscard]] const std::string& policy_name() const { return name_; }
     [[nodiscard]] const std::string& ejected() const { return ejected_; } // why, or empty
@@ -58,8 +60,4 @@ private:
     std::vector<sched::Account> of_;
     std::uint64_t count_ = 0;
 };
-
-// Asks a copy of the policy.
-[[nodiscard]] Decisions::Decide decide_by(sched::Policy policy);
-
 } // namespace xpreemptd

@@ -4,8 +4,6 @@
 
 namespace xpreemptd {
 
-static_assert(policy_names.size() == std::variant_size_v<sched::Policy>);
-
 std::optional<sched::Policy> make_policy(std::string_view name,
                                          const PolicyParameters& parameters) {
     std::optional<sched::Policy> policy = sched::policy_named(name);

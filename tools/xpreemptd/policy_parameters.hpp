@@ -4,7 +4,6 @@
 
 #include "sched/policy.hpp"
 
-#include <array>
 #include <optional>
 #include <string_view>
 
@@ -20,9 +19,7 @@ struct PolicyParameters {
     bool operator==(const PolicyParameters&) const = default;
 };
 
-constexpr std::array<std::string_view, 4> policy_names{"BAND", "HPF", "RR", "CFS"};
-
-// A new policy with its parameters; nothing for other names.
+// A new policy with its parameters; nothing for a name that is none of sched::policy_names.
 [[nodiscard]] std::optional<sched::Policy> make_policy(std::string_view name,
                                                        const PolicyParameters& parameters);
 

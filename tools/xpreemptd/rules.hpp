@@ -34,13 +34,17 @@ struct Rule {
 };
 
 struct Rules {
-    sched::Policy policy = sched::Bands{};
-    PolicyParameters parameters; // of all policies, for a change at run time: see make_policy()
+    std::string policy_name{sched::policy_names[0]};
+    PolicyParameters parameters; // of all policies, for a change at run time
     std::chrono::nanoseconds max_hold = std::chrono::seconds{10};
     std::filesystem::path socket = "/run/xpreempt/xpreemptd.sock";
     Attributes defaults;
     std::vector<Rule> rules; // the first that matches counts
 
+    // The one that the name and the parameters say.
+    [[nodiscard]] sched::Policy policy() const {
+        return make_policy(policy_name, parameters).value_or(sched::Bands(parameters.bands));
+    }
     bool operator==(const Rules&) const = default;
 };
 

@@ -41,8 +41,8 @@ void read_fair(TomlTable table, sched::Fair::Parameters& parameters) {
 }
 
 void read_policy(TomlTable table, Rules& rules) {
-    std::string name(sched::name_of(rules.policy));
-    table.read("name", word_format({policy_names.begin(), policy_names.end()}), name);
+    table.read("name", word_format({sched::policy_names.begin(), sched::policy_names.end()}),
+               rules.policy_name);
     if (auto bands = table.table("BAND"))
         read_bands(std::move(*bands), rules.parameters.bands);
     if (auto round_robin = table.table("RR"))
@@ -50,7 +50,6 @@ void read_policy(TomlTable table, Rules& rules) {
     if (auto fair = table.table("CFS"))
         read_fair(std::move(*fair), rules.parameters.fair);
     table.finish();
-    rules.policy = make_policy(name, rules.parameters).value_or(rules.policy);
 }
 
 constexpr auto longest_deadline = 1h;

@@ -2,16 +2,7 @@
 // Calls on the policy that the variant holds.
 #include "sched/policy.hpp"
 
-#include <array>
-
 namespace xpreempt::sched {
-
-namespace {
-
-constexpr std::array<std::string_view, std::variant_size_v<Policy>> names{"BAND", "HPF", "RR",
-                                                                          "CFS"};
-
-} // namespace
 
 Time decide(Policy& policy, const Snapshot& snapshot, std::span<Verdict> verdicts) {
     return std::visit(
@@ -26,19 +17,19 @@ Time decide(Policy& policy, const Snapshot& snapshot, std::span<Verdict> verdict
 }
 
 std::optional<Policy> policy_named(std::string_view name) {
-    if (name == names[0])
+    if (name == policy_names[0])
         return Bands{};
-    if (name == names[1])
+    if (name == policy_names[1])
         return HighestPriorityFirst{};
-    if (name == names[2])
+    if (name == policy_names[2])
         return RoundRobin{};
-    if (name == names[3])
+    if (name == policy_names[3])
         return Fair{};
     return std::nullopt;
 }
 
 std::string_view name_of(const Policy& policy) {
-    return names[policy.index()];
+    return policy_names[policy.index()];
 }
 
 } // namespace xpreempt::sched

@@ -8,6 +8,7 @@
 #include "sched/round_robin.hpp"
 #include "sched/snapshot.hpp"
 
+#include <array>
 #include <optional>
 #include <string_view>
 #include <variant>
@@ -31,10 +32,14 @@ namespace xpreempt::sched {
 // A job that is idle or held by others gets Verdict::run, which means no hold of ours.
 using Policy = std::variant<Bands, HighestPriorityFirst, RoundRobin, Fair>;
 
+// Names of the alternatives, in their order. The first is the default.
+inline constexpr std::array<std::string_view, std::variant_size_v<Policy>> policy_names{
+    "BAND", "HPF", "RR", "CFS"};
+
 // Admits the jobs if they are not those of the last call, then decides.
 [[nodiscard]] Time decide(Policy& policy, const Snapshot& snapshot, std::span<Verdict> verdicts);
 
-// "BAND", "HPF", "RR", "CFS", with default parameters; nothing for other names.
+// The policy of that name with default parameters; nothing for other names.
 [[nodiscard]] std::optional<Policy> policy_named(std::string_view name);
 [[nodiscard]] std::string_view name_of(const Policy& policy);
 

@@ -83,7 +83,9 @@ void check_rules(Rules& rules) {
     const xpreemptd::sched::JobView job{.id = 1, .nodes = 1, .ready = true};
     std::array<xpreemptd::sched::Verdict, 1> verdicts{};
     const auto now = xpreemptd::sched::Time{} + 1h;
-    const auto next = xpreemptd::sched::decide(rules.policy, {now, {&job, 1}}, verdicts);
+    auto policy = rules.policy();
+    require(xpreemptd::sched::name_of(policy) == rules.policy_name, "another policy");
+    const auto next = xpreemptd::sched::decide(policy, {now, {&job, 1}}, verdicts);
     require(next > now, "a timer in the past");
     require(verdicts[0] == xpreemptd::sched::Verdict::run, "a job alone is held");
 }
