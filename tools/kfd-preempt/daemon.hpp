@@ -14,7 +14,7 @@
 
 namespace cli {
 
-// What --band, --weight and --deadline say.
+// What --band, --weight, --priority and --deadline say.
 using xpreemptd::AttributeChange;
 
 class Daemon {

@@ -29,14 +29,15 @@ Report jobs(const Context& context) {
         *jobs, {}, [](const xpreemptd::ListedJob& job) { return job.report.attributes.band; });
     Report report;
     report.json["jobs"] = Json::array();
-    Table table({"ID", "BAND", "WEIGHT", "DEADLINE", "STATE", "GPU-TIME", "HELD", "ADDED-WAIT",
-                 "STOPS", "PROCESSES", "NAME"});
+    Table table({"ID", "BAND", "WEIGHT", "PRIORITY", "DEADLINE", "STATE", "GPU-TIME", "HELD",
+                 "ADDED-WAIT", "STOPS", "PROCESSES", "NAME"});
     std::string reasons;
     for (const xpreemptd::ListedJob& job : *jobs) {
         const xpreemptd::JobReport& facts = job.report;
         const auto& deadline = facts.attributes.deadline;
         table.add({std::to_string(facts.id), std::string(xpreemptd::name_of(facts.attributes.band)),
-                   std::to_string(facts.attributes.weight), deadline ? time_text(*deadline) : "-",
+                   std::to_string(facts.attributes.weight),
+                   std::to_string(facts.attributes.priority), deadline ? time_text(*deadline) : "-",
                    std::string(xpreemptd::name_of(facts.state)), time_text(facts.account.run),
                    time_text(facts.account.held), time_text(facts.account.added_wait),
                    std::to_string(facts.account.preemptions), std::to_string(job.processes),

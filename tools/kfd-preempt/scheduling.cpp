@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Durations on the command line.
+// Durations and priorities on the command line.
 #include "scheduling.hpp"
 
 #include "kfd/attribute.hpp"
 #include "xpreemptd/requests.hpp"
 
+#include <charconv>
+
 namespace cli {
+
+std::optional<std::int32_t> parse_priority(std::string_view text) {
+    std::int32_t priority = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), priority);
+    if (error != std::errc{} || end != text.data() + text.size() ||
+        priority < xpreemptd::sched::min_priority || priority > xpreemptd::sched::max_priority)
+        return std::nullopt;
+    return priority;
+}
 
 std::optional<std::chrono::microseconds> parse_deadline(std::string_view text) {
     struct Unit {

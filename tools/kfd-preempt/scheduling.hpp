@@ -24,6 +24,8 @@ Report renice(const Context& context, const xpreemptd::JobSelector& job,
 // An empty name changes nothing.
 Report policy(const Context& context, const std::string& name);
 
+// -255 to 255; nothing for other texts.
+std::optional<std::int32_t> parse_priority(std::string_view text);
 // "20ms", "250us", "1s", up to an hour; nothing for other texts.
 std::optional<std::chrono::microseconds> parse_deadline(std::string_view text);
 

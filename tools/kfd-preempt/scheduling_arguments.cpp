@@ -24,6 +24,13 @@ std::string check_weight(const std::string& word) {
     return fmt::format("'{}' is not a weight: give 1 to {}", word, xpreemptd::sched::max_weight);
 }
 
+std::string check_priority(const std::string& word) {
+    if (parse_priority(word))
+        return {};
+    return fmt::format("'{}' is not a priority: give {} to {}", word,
+                       xpreemptd::sched::min_priority, xpreemptd::sched::max_priority);
+}
+
 std::string check_deadline(const std::string& word) {
     if (parse_deadline(word))
         return {};
@@ -52,13 +59,16 @@ std::string check_policy(const std::string& word) {
 xpreemptd::AttributeChange change_of(const SchedulingArguments& arguments) {
     return {xpreemptd::band_named(arguments.band),
             kfd::parse_unsigned<std::uint32_t>(arguments.weight),
-            parse_deadline(arguments.deadline)};
+            parse_deadline(arguments.deadline), parse_priority(arguments.priority)};
 }
 
 void add_attributes(CLI::App* verb, SchedulingArguments& arguments) {
     verb->add_option("--band", arguments.band, "realtime, high, normal or idle")->check(check_band);
     verb->add_option("--weight", arguments.weight, "share of its band: 1 to 10000, 100 is usual")
         ->check(check_weight);
+    verb->add_option("--priority", arguments.priority,
+                     "under HPF: -255 to 255, the highest runs first, 0 is usual")
+        ->check(check_priority);
     verb->add_option("--deadline", arguments.deadline,
                      "when a piece of work should be done after it is ready, as 20ms")
         ->check(check_deadline);
@@ -92,13 +102,14 @@ void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
                   "run it also when xpreemptd does not run or refuses");
     verb("jobs", "What xpreemptd schedules: GPU time, held time and added wait of each job",
          [](const Context& context) { return jobs(context); });
-    CLI::App* again =
-        verb("renice", "Change band, weight or deadline of a job", [&](const Context& context) {
-            const auto pid = kfd::parse_unsigned<pid_t>(arguments.job);
-            return renice(
-                context, pid ? xpreemptd::JobSelector(*pid) : xpreemptd::JobSelector(arguments.job),
-                change_of(arguments));
-        });
+    CLI::App* again = verb("renice", "Change band, weight, priority or deadline of a job",
+                           [&](const Context& context) {
+                               const auto pid = kfd::parse_unsigned<pid_t>(arguments.job);
+                               return renice(context,
+                                             pid ? xpreemptd::JobSelector(*pid)
+                                                 : xpreemptd::JobSelector(arguments.job),
+                                             change_of(arguments));
+                           });
     again->add_option("PID|NAME", arguments.job, "a process of the job, or the job's name")
         ->required()
         ->check(check_job);
@@ -115,8 +126,9 @@ void check_scheduling(const CLI::App& app, const SchedulingArguments& arguments)
         throw CLI::ValidationError(
             "which command? It comes behind --: kfd-preempt run --band high -- COMMAND");
     if (app.got_subcommand("renice") && arguments.band.empty() && arguments.weight.empty() &&
-        arguments.deadline.empty())
-        throw CLI::ValidationError("nothing to change: give --band, --weight or --deadline");
+        arguments.priority.empty() && arguments.deadline.empty())
+        throw CLI::ValidationError(
+            "nothing to change: give --band, --weight, --priority or --deadline");
 }
 
 } // namespace cli

@@ -12,7 +12,7 @@
 namespace cli {
 
 struct SchedulingArguments {
-    std::string band, weight, deadline;
+    std::string band, weight, priority, deadline;
     std::string job;    // PID or NAME
     std::string policy; // empty: show it
     bool if_possible = false;

@@ -301,6 +301,49 @@ TEST_F(DaemonTest, user_may_lower_his_own_job_only) {
     EXPECT_EQ(daemon.set_policy({1, 0}, "FIFA").error().error, EINVAL);
 }
 
+TEST_F(DaemonTest, highest_priority_runs_under_hpf) {
+    start_two();
+    ASSERT_TRUE(daemon.set_policy({1, 0}, "HPF"));
+    gpu.submit(server, 1);
+    pass(milliseconds{5});
+    EXPECT_FALSE(gpu.held(batch)); // both have priority 0, whatever their bands
+    ASSERT_TRUE(daemon.change({1, 0}, batch, {.priority = 1}));
+    EXPECT_TRUE(gpu.held(server));
+    ASSERT_TRUE(daemon.change({1, 0}, server, {.priority = 255}));
+    EXPECT_TRUE(gpu.held(batch));
+    EXPECT_FALSE(gpu.held(server));
+    EXPECT_EQ(job(server).attributes.priority, 255);
+    Rules rules = test::rules_of_test();
+    rules.policy_name = "HPF";
+    rules.defaults.priority = -3;
+    daemon.reload(rules);
+    EXPECT_EQ(job(batch).attributes.priority, 1); // set by hand
+}
+
+TEST_F(DaemonTest, user_may_lower_his_own_priority_only) {
+    add(batch, "/batch");
+    gpu.running.at(batch).uid = 1000;
+    daemon.start();
+    const auto set = [&](uid_t uid, std::int32_t priority) {
+        const Answer<void> answer = daemon.change({1, uid}, batch, {.priority = priority});
+        return answer ? 0 : answer.error().error;
+    };
+    EXPECT_EQ(set(1000, -5), 0);
+    EXPECT_EQ(set(1000, 0), 0);
+    EXPECT_EQ(set(1000, 1), EPERM);
+    EXPECT_EQ(set(0, 200), 0);
+    EXPECT_EQ(daemon.change({1, 1000}, batch, {.weight = 50}).has_value(), true); // leaves it
+    EXPECT_EQ(job(batch).attributes.priority, 200);
+    EXPECT_EQ(set(1000, 201), EPERM);
+    Rules rules = test::rules_of_test();
+    rules.rules.push_back({.executable = "/batch", .owner_may_choose_priority = 9});
+    daemon.reload(rules);
+    EXPECT_EQ(set(1000, 9), 0);
+    EXPECT_EQ(set(1000, 10), EPERM);
+    gpu.create_process(30, 1);
+    EXPECT_EQ(daemon.adopt({30, 0}, {.priority = 5}).has_value(), true);
+}
+
 // Whatever happens, nothing stays stopped. Many seeds.
 TEST_F(DaemonTest, random_days_end_with_everything_running) {
     for (unsigned seed = 1; seed <= 60; ++seed) {

@@ -25,8 +25,8 @@ void expect_refusal(std::string_view message, int error, const std::string& text
 }
 
 TEST(XpreemptdRequests, AreTheSameAfterTheWayThroughText) {
-    const AttributeChange all{sched::Band::realtime, 10000, max_deadline};
-    const AttributeChange some{{}, 1, 1us};
+    const AttributeChange all{sched::Band::realtime, 10000, max_deadline, -255};
+    const AttributeChange some{{}, 1, 1us, 255};
     const Request requests[] = {JobsRequest{},
                                 JobsRequest{UINT64_MAX},
                                 StatusRequest{},
@@ -93,6 +93,10 @@ TEST(XpreemptdRequests, RefuseNumbersOutOfRange) {
     for (const char* deadline : {"0", "3600000001", "-1", "0.5"})
         expect_refusal(std::string(R"({"do":"adopt","deadline_us":)") + deadline + "}", EINVAL,
                        "'deadline_us' is ");
+    for (const char* priority :
+         {"-256", "256", "0.5", "null", "\"1\"", "18446744073709551615", "-9223372036854775808"})
+        expect_refusal(std::string(R"({"do":"adopt","priority":)") + priority + "}", EINVAL,
+                       "'priority' is ");
     for (const char* pid : {"0", "-1", "2147483648", "\"1\""})
         expect_refusal(std::string(R"({"do":"set","weight":1,"pid":)") + pid + "}", EINVAL,
                        "'pid' is ");
@@ -120,7 +124,7 @@ JobReport job(std::uint64_t id) {
     JobReport report;
     report.id = id;
     report.name = "/job" + std::to_string(id);
-    report.attributes = {sched::Band::high, 300, 20ms};
+    report.attributes = {sched::Band::high, 300, 20ms, -7};
     report.state = JobState::held;
     report.pids = {7, 8};
     report.gpu_ids = {5230};

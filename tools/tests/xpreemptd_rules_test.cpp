@@ -50,6 +50,7 @@ path = "/run/x.sock"
 [default]
 band = "idle"
 weight = 1
+priority = -1
 [[rule]]
 unit = "ollama.service"
 cgroup = "/system.slice/*"
@@ -58,7 +59,9 @@ user = "alice"
 band = "high"
 weight = 10000
 deadline = "1500us"
+priority = -255
 owner_may_choose = "realtime"
+owner_may_choose_priority = 255
 [[rule]]
 user = 4294967294
 weight = 50
@@ -75,10 +78,11 @@ weight = 50
     EXPECT_EQ(rules.policy(), xpreemptd::sched::Policy(xpreemptd::sched::Fair(fair)));
     EXPECT_EQ(rules.max_hold, 1s);
     EXPECT_EQ(rules.socket, "/run/x.sock");
-    EXPECT_EQ(rules.defaults, (xpreemptd::Attributes{Band::idle, 1, std::nullopt}));
+    EXPECT_EQ(rules.defaults, (xpreemptd::Attributes{Band::idle, 1, std::nullopt, -1}));
     ASSERT_EQ(rules.rules.size(), 2U);
-    EXPECT_EQ(rules.rules[0], (Rule{"ollama.service", "/system.slice/*", "/usr/bin/ollama", 1000,
-                                    AttributeChange{Band::high, 10000, 1500us}, Band::realtime}));
+    EXPECT_EQ(rules.rules[0],
+              (Rule{"ollama.service", "/system.slice/*", "/usr/bin/ollama", 1000,
+                    AttributeChange{Band::high, 10000, 1500us, -255}, Band::realtime, 255}));
     EXPECT_EQ(rules.rules[1],
               (Rule{std::nullopt, std::nullopt, std::nullopt, 4294967294U,
                     AttributeChange{std::nullopt, 50, std::nullopt}, std::nullopt}));
@@ -115,7 +119,8 @@ TEST_P(WrongRules, say_where_and_what_would_be_right) {
 
 #define BANDS "expected one of realtime, high, normal, idle"
 #define RULE_KEYS                                                                                  \
-    "expected one of unit, cgroup, executable, user, band, weight, deadline, owner_may_choose"
+    "expected one of unit, cgroup, executable, user, band, weight, deadline, priority, "           \
+    "owner_may_choose, owner_may_choose_priority"
 
 INSTANTIATE_TEST_SUITE_P(
     Values, WrongRules,
@@ -138,6 +143,12 @@ INSTANTIATE_TEST_SUITE_P(
               "f.toml:2:10: weight is 10001, expected an integer from 1 to 10000"},
         Wrong{"[default]\nweight = 1.5",
               "f.toml:2:10: weight is 1.5, expected an integer from 1 to 10000"},
+        Wrong{"[default]\npriority = -256",
+              "f.toml:2:12: priority is -256, expected an integer from -255 to 255"},
+        Wrong{"[default]\npriority = \"1\"",
+              "f.toml:2:12: priority is \"1\", expected an integer from -255 to 255"},
+        Wrong{"[[rule]]\nuser = 0\npriority = 256",
+              "f.toml:3:12: priority is 256, expected an integer from -255 to 255"},
         Wrong{"[policy.BAND]\nmax_rate = 4294967296",
               "f.toml:2:12: max_rate is 4294967296, expected an integer from 0 to 10000"},
         Wrong{"[policy.BAND]\nmax_rate = -1",
@@ -175,9 +186,10 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"[defualt]", "f.toml:1:2: unknown key \"defualt\", expected one of [policy], "
                            "[limits], [socket], [default], [[rule]]; did you mean \"default\"?"},
         Wrong{"[default]\nwieght = 1", "f.toml:2:1: unknown key \"wieght\" in [default], expected "
-                                       "one of band, weight; did you mean \"weight\"?"},
-        Wrong{"[default]\nBAND = \"high\"", "f.toml:2:1: unknown key \"BAND\" in [default], "
-                                            "expected one of band, weight; did you mean \"band\"?"},
+                                       "one of band, weight, priority; did you mean \"weight\"?"},
+        Wrong{"[default]\nBAND = \"high\"",
+              "f.toml:2:1: unknown key \"BAND\" in [default], "
+              "expected one of band, weight, priority; did you mean \"band\"?"},
         Wrong{"[policy]\nquantum = \"5ms\"",
               "f.toml:2:1: unknown key \"quantum\" in [policy], expected one of name, "
               "[policy.BAND], [policy.RR], [policy.CFS]"},
@@ -193,18 +205,21 @@ INSTANTIATE_TEST_SUITE_P(
               "f.toml:1:1: the rule has no condition, expected unit, cgroup, executable or user; "
               "[default] is for all other jobs"},
         Wrong{"[default]\n[[rule]]\nuser = 0",
-              "f.toml:2:1: the rule sets nothing, expected band, weight, deadline or "
-              "owner_may_choose"},
+              "f.toml:2:1: the rule sets nothing, expected band, weight, deadline, "
+              "priority, owner_may_choose or owner_may_choose_priority"},
         Wrong{"[[rule]]\nuser = 0\nband = \"high\"\nowner_may_choose = \"idle\"",
               "f.toml:1:1: owner_may_choose is \"idle\", below \"high\", the band that the job "
-              "gets; expected \"high\" or a higher band"}));
+              "gets; expected \"high\" or a higher band"},
+        Wrong{"[default]\npriority = 3\n[[rule]]\nuser = 0\nowner_may_choose_priority = 2",
+              "f.toml:3:1: owner_may_choose_priority is 2, below 3, the priority that the job "
+              "gets; expected 3 or a higher priority"}));
 
 TEST(Rules, all_errors_are_reported_in_the_order_of_the_file) {
     EXPECT_EQ(error_of("[[rule]]\nuser = 0\n[default]\nweight = 0\nx = 1\n[a]\n"),
-              "f.toml:1:1: the rule sets nothing, expected band, weight, deadline or "
-              "owner_may_choose\n"
+              "f.toml:1:1: the rule sets nothing, expected band, weight, deadline, "
+              "priority, owner_may_choose or owner_may_choose_priority\n"
               "f.toml:4:10: weight is 0, expected an integer from 1 to 10000\n"
-              "f.toml:5:1: unknown key \"x\" in [default], expected one of band, weight\n"
+              "f.toml:5:1: unknown key \"x\" in [default], expected one of band, weight, priority\n"
               "f.toml:6:2: unknown key \"a\", expected one of [policy], [limits], [socket], "
               "[default], [[rule]]");
 }

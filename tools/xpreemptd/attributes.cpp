@@ -18,6 +18,7 @@ void AttributeChange::apply_to(Attributes& attributes) const {
     attributes.weight = weight.value_or(attributes.weight);
     if (deadline)
         attributes.deadline = deadline;
+    attributes.priority = priority.value_or(attributes.priority);
 }
 
 void AttributeChange::apply_to(AttributeChange& earlier) const {
@@ -27,6 +28,8 @@ void AttributeChange::apply_to(AttributeChange& earlier) const {
         earlier.weight = weight;
     if (deadline)
         earlier.deadline = deadline;
+    if (priority)
+        earlier.priority = priority;
 }
 
 std::optional<sched::Band> band_named(std::string_view name) {

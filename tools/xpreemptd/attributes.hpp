@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attributes of a job, set by rules and users: band, weight, deadline.
+// Attributes of a job, set by rules and users: band, weight, deadline, priority.
 #pragma once
 
 #include "sched/snapshot.hpp"
@@ -17,15 +17,17 @@ struct Attributes {
     sched::Band band = sched::Band::normal;
     std::uint32_t weight = sched::default_weight; // 1 to sched::max_weight
     std::optional<std::chrono::microseconds> deadline;
+    std::int32_t priority = 0; // sched::min_priority to sched::max_priority
 
     bool operator==(const Attributes&) const = default;
 };
 
 // Those that a rule, a user or a request sets; the others stay as they are.
 struct AttributeChange {
-    std::optional<sched::Band> band;
-    std::optional<std::uint32_t> weight;
-    std::optional<std::chrono::microseconds> deadline;
+    std::optional<sched::Band> band = {};
+    std::optional<std::uint32_t> weight = {};
+    std::optional<std::chrono::microseconds> deadline = {};
+    std::optional<std::int32_t> priority = {};
 
     void apply_to(Attributes& attributes) const;
     void apply_to(AttributeChange& earlier) const; // keeps what only the earlier one sets

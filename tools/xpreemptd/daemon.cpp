@@ -26,13 +26,24 @@ tl::unexpected<Refusal> refuse(int error, std::string text) {
     return tl::make_unexpected(Refusal{error, std::move(text)});
 }
 
-// Root chooses freely, the owner of a job no band above the highest that a rule allows.
-Answer<void> check_band(const Caller& caller, sched::Band band, sched::Band highest) {
-    if (caller.uid == 0 || band >= highest)
+Answer<void> refuse_above(std::string_view what, std::string_view wanted,
+                          std::string_view highest) {
+    return refuse(EPERM, fmt::format("{} {} is above {}, the highest that a rule lets you choose: "
+                                     "ask the administrator for a rule, or run as root",
+                                     what, wanted, highest));
+}
+
+// Root chooses freely, the owner of a job nothing above the highest that a rule allows.
+Answer<void> check_choice(const Caller& caller, const AttributeChange& change,
+                          sched::Band highest_band, std::int32_t highest_priority) {
+    if (caller.uid == 0)
         return {};
-    return refuse(EPERM, fmt::format("band {} is above {}, the highest that a rule lets you "
-                                     "choose: ask the administrator for a rule, or run as root",
-                                     name_of(band), name_of(highest)));
+    if (change.band && *change.band < highest_band)
+        return refuse_above("band", name_of(*change.band), name_of(highest_band));
+    if (change.priority && *change.priority > highest_priority)
+        return refuse_above("priority", fmt::to_string(*change.priority),
+                            fmt::to_string(highest_priority));
+    return {};
 }
 
 } // namespace
@@ -65,6 +76,7 @@ void Daemon::assign_to(Job& job) const {
     const Assignment assignment = assign(rules_, job.matched);
     job.attributes = assignment.attributes;
     job.owner_may_choose = assignment.owner_may_choose;
+    job.owner_may_choose_priority = assignment.owner_may_choose_priority;
     job.by_hand.apply_to(job.attributes);
 }
 
@@ -248,9 +260,9 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
     if (caller.uid != 0 && facts->uid != caller.uid)
         return refuse(EPERM, fmt::format("pid {} is user {}'s, the caller is user {}", caller.pid,
                                          facts->uid, caller.uid));
-    Assignment assignment = assign(rules_, *facts);
-    change.apply_to(assignment.attributes);
-    if (auto allowed = check_band(caller, assignment.attributes.band, assignment.owner_may_choose);
+    const Assignment assignment = assign(rules_, *facts);
+    if (auto allowed = check_choice(caller, change, assignment.owner_may_choose,
+                                    assignment.owner_may_choose_priority);
         !allowed)
         return allowed;
     if (table_.find_pid(caller.pid).process != nullptr)
@@ -282,15 +294,15 @@ Answer<void> Daemon::change(const Caller& caller, const JobSelector& selector,
     if (!found)
         return tl::make_unexpected(found.error());
     Job& job = **found;
-    Attributes wanted = job.attributes;
-    change.apply_to(wanted);
     if (caller.uid != 0 && caller.uid != job.uid)
         return refuse(EPERM,
                       fmt::format("job {} is user {}'s: only that user or root may change it",
                                   job.name, job.uid));
-    if (auto allowed = check_band(caller, wanted.band, job.owner_may_choose); !allowed)
+    if (auto allowed =
+            check_choice(caller, change, job.owner_may_choose, job.owner_may_choose_priority);
+        !allowed)
         return allowed;
-    job.attributes = wanted;
+    change.apply_to(job.attributes);
     change.apply_to(job.by_hand);
     decide(clock_());
     return {};

@@ -52,6 +52,7 @@ struct Job {
     AttributeChange by_hand; // set by `kfd-preempt run` and `renice`, over the rules
     Attributes attributes;   // of both
     sched::Band owner_may_choose = sched::Band::normal;
+    std::int32_t owner_may_choose_priority = 0;
     std::vector<std::unique_ptr<Process>> processes;
 
     bool ready = false;

@@ -95,6 +95,7 @@ void JobTable::view_into(std::vector<sched::JobView>& views) {
         sched::JobView view{.id = job->id,
                             .band = job->attributes.band,
                             .weight = job->attributes.weight,
+                            .priority = job->attributes.priority,
                             .ready = job->ready,
                             .held = job->held(),
                             .held_by_others =

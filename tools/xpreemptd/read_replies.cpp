@@ -41,6 +41,14 @@ public:
         else
             number = value->get<Number>();
     }
+    void read(const char* key, std::int32_t& number) {
+        const Json* value = find(key);
+        if (value == nullptr || !value->is_number_integer() ||
+            value->get<std::int64_t>() < INT32_MIN || value->get<std::int64_t>() > INT32_MAX)
+            wrong(key);
+        else
+            number = value->get<std::int32_t>();
+    }
     void read(const char* key, std::string& text) {
         const Json* value = find(key);
         if (value == nullptr || !value->is_string())
@@ -127,6 +135,7 @@ Answer<ListedJob> job_of(const Json& json) {
     reader.read("name", report.name);
     reader.read("band", band);
     reader.read("weight", report.attributes.weight);
+    reader.read("priority", report.attributes.priority);
     reader.read("state", state);
     reader.read("processes", job.processes);
     reader.read("pids", report.pids);

@@ -62,6 +62,7 @@ Json json_of(const ListedJob& job) {
         {"band", name_of(attributes.band)},
         {"weight", attributes.weight},
         {"deadline_us", attributes.deadline ? Json(attributes.deadline->count()) : Json(nullptr)},
+        {"priority", attributes.priority},
         {"state", name_of(report.state)},
         {"reason", refused ? Json(cut(report.reason, max_text_bytes)) : Json(nullptr)},
         {"processes", job.processes},

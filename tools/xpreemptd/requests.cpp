@@ -38,6 +38,22 @@ Answer<std::optional<std::uint64_t>> number_of(const FlatObject& object, const c
     return *number;
 }
 
+Answer<std::optional<std::int32_t>> signed_of(const FlatObject& object, const char* key,
+                                              std::int32_t least, std::int32_t most) {
+    const FlatObject::Value* value = object.find(key);
+    if (value == nullptr)
+        return std::nullopt;
+    // What is not negative is parsed as unsigned.
+    const auto* negative = std::get_if<std::int64_t>(value);
+    const auto* number = std::get_if<std::uint64_t>(value);
+    if (negative != nullptr ? *negative < least
+                            : number == nullptr || *number > static_cast<std::uint64_t>(most))
+        return refuse(fmt::format("'{}' is {}, expected a whole number from {} to {}", key,
+                                  description_of(*value), least, most));
+    return static_cast<std::int32_t>(negative != nullptr ? *negative
+                                                         : static_cast<std::int64_t>(*number));
+}
+
 Answer<std::optional<std::string>> string_of(const FlatObject& object, const char* key,
                                              std::size_t most) {
     const FlatObject::Value* value = object.find(key);
@@ -71,6 +87,10 @@ Answer<AttributeChange> change_of(const FlatObject& object) {
         return tl::make_unexpected(deadline.error());
     if (*deadline)
         change.deadline = microseconds(static_cast<microseconds::rep>(**deadline));
+    const auto priority = signed_of(object, "priority", sched::min_priority, sched::max_priority);
+    if (!priority)
+        return tl::make_unexpected(priority.error());
+    change.priority = *priority;
     return change;
 }
 
@@ -106,7 +126,7 @@ Answer<Request> parse_set(const FlatObject& object) {
     if (!change)
         return tl::make_unexpected(change.error());
     if (*change == AttributeChange{})
-        return refuse("nothing to set: 'band', 'weight' or 'deadline_us' is missing");
+        return refuse("nothing to set: 'band', 'weight', 'deadline_us' or 'priority' is missing");
     if (*pid)
         return SetRequest{static_cast<pid_t>(**pid), *change};
     return SetRequest{**name, *change};
@@ -124,14 +144,14 @@ Answer<Request> parse_policy(const FlatObject& object) {
 
 struct Kind {
     std::string_view name;
-    std::array<std::string_view, 6> keys; // empty ones are none
+    std::array<std::string_view, 7> keys; // empty ones are none
     Answer<Request> (*parse)(const FlatObject&);
 };
 constexpr std::array kinds{
     Kind{"jobs", {"do", "from"}, parse_jobs},
     Kind{"status", {"do"}, parse_status},
-    Kind{"adopt", {"do", "band", "weight", "deadline_us"}, parse_adopt},
-    Kind{"set", {"do", "pid", "job", "band", "weight", "deadline_us"}, parse_set},
+    Kind{"adopt", {"do", "band", "weight", "deadline_us", "priority"}, parse_adopt},
+    Kind{"set", {"do", "pid", "job", "band", "weight", "deadline_us", "priority"}, parse_set},
     Kind{"policy", {"do", "name"}, parse_policy},
 };
 
@@ -146,6 +166,8 @@ void add(nlohmann::json& json, const AttributeChange& change) {
         json["weight"] = *change.weight;
     if (change.deadline)
         json["deadline_us"] = change.deadline->count();
+    if (change.priority)
+        json["priority"] = *change.priority;
 }
 
 struct ToJson {

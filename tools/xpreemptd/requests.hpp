@@ -11,19 +11,22 @@
 //     "from": ID                     Only ids from this one on (0).
 //   {"do": "status"}                 Policy, way of sensing, counters.
 //   {"do": "adopt"}                  The process that connected and what it starts from now on
-//     "band" "weight" "deadline_us"  become a job. All three may be left out.
+//     "band" "weight" "deadline_us"  become a job. All four may be left out.
+//     "priority"
 //   {"do": "set"}                    Changes the attributes of a job: that of process "pid", or
 //     "pid": PID or "job": "NAME"    the one of that name. At least one attribute is needed.
 //     "band" "weight" "deadline_us"
+//     "priority"
 //   {"do": "policy", "name": NAME}   Schedules by another policy.
 //
 //   "band": "realtime", "high", "normal" or "idle". "weight": 1 to 10000. "deadline_us": 1 to
-//   3600000000, which is an hour. All numbers are whole.
+//   3600000000, which is an hour. "priority": -255 to 255. All numbers are whole.
 //
 // Each reply has "schema": 1 and "ok": true or false. Keys are added, never renamed; clients ignore
 // those they do not know. The daemon does not: an unknown key may be a wish it would not fulfil.
 //   refused     "error": name of an errno, "text": what is wrong with which key, and what to do
-//   jobs        "jobs": [{"id", "name", "band", "weight", "deadline_us" (null: none), "state"
+//   jobs        "jobs": [{"id", "name", "band", "weight", "deadline_us" (null: none),
+//               "priority", "state"
 //               ("idle", "running", "held", "held_by_others", "not_schedulable"), "reason" (of
 //               not_schedulable), "processes", "pids" (the first 1000 of them), "gpu_ids",
 //               "queues", "ready_edges", "ready_ns", "run_ns", "held_ns", "added_wait_ns",

@@ -27,7 +27,9 @@ struct Rule {
     std::optional<std::string> executable; // glob, of the whole path
     std::optional<uid_t> uid;
     AttributeChange set;
-    std::optional<sched::Band> owner_may_choose; // highest band that the job's owner may set
+    // Highest band and priority that the job's owner may set.
+    std::optional<sched::Band> owner_may_choose = {};
+    std::optional<std::int32_t> owner_may_choose_priority = {};
 
     [[nodiscard]] bool matches(const ProcessFacts& facts) const;
     bool operator==(const Rule&) const = default;
@@ -50,9 +52,10 @@ struct Rules {
 
 struct Assignment {
     Attributes attributes;
-    // Or a lower one. Without a word in the rule the band that the job has: its owner may lower it,
-    // and take that back.
+    // Or lower ones. Without a word in the rule the band and the priority that the job has: its
+    // owner may lower them, and take that back.
     sched::Band owner_may_choose = sched::Band::normal;
+    std::int32_t owner_may_choose_priority = 0;
 
     bool operator==(const Assignment&) const = default;
 };

@@ -54,12 +54,17 @@ void read_policy(TomlTable table, Rules& rules) {
 
 constexpr auto longest_deadline = 1h;
 
+Format<std::int32_t> priority_format() {
+    return signed_format(sched::min_priority, sched::max_priority);
+}
+
 AttributeChange read_attributes(TomlTable& table) {
     AttributeChange change;
     change.band = table.read("band", band_format());
     change.weight = table.read("weight", integer_format(1, sched::max_weight));
     if (const auto deadline = table.read("deadline", duration_format(1us, longest_deadline)))
         change.deadline = std::chrono::duration_cast<std::chrono::microseconds>(*deadline);
+    change.priority = table.read("priority", priority_format());
     return change;
 }
 
@@ -72,6 +77,7 @@ Rule read_rule(TomlTable table, const UserLookup& user_lookup, TomlErrors& error
     rule.uid = table.read("user", user_format(user_lookup));
     rule.set = read_attributes(table);
     rule.owner_may_choose = table.read("owner_may_choose", band_format());
+    rule.owner_may_choose_priority = table.read("owner_may_choose_priority", priority_format());
     table.finish();
     // A key that is wrong would count as missing here.
     if (errors.count() != wrong_before)
@@ -79,18 +85,24 @@ Rule read_rule(TomlTable table, const UserLookup& user_lookup, TomlErrors& error
     if (!rule.unit && !rule.cgroup && !rule.executable && !rule.uid)
         table.fail("the rule has no condition, expected unit, cgroup, executable or user; "
                    "[default] is for all other jobs");
-    if (rule.set == AttributeChange{} && !rule.owner_may_choose)
-        table.fail("the rule sets nothing, expected band, weight, deadline or owner_may_choose");
+    if (rule.set == AttributeChange{} && !rule.owner_may_choose && !rule.owner_may_choose_priority)
+        table.fail("the rule sets nothing, expected band, weight, deadline, priority, "
+                   "owner_may_choose or owner_may_choose_priority");
     return rule;
 }
 
 // Numbers of bands fall as bands rise.
-void check_choice(const TomlTable& table, const Rule& rule, sched::Band default_band) {
-    const sched::Band band = rule.set.band.value_or(default_band);
+void check_choice(const TomlTable& table, const Rule& rule, const Attributes& defaults) {
+    const sched::Band band = rule.set.band.value_or(defaults.band);
     if (rule.owner_may_choose && *rule.owner_may_choose > band)
         table.fail(fmt::format("owner_may_choose is \"{0}\", below \"{1}\", the band that the job "
                                "gets; expected \"{1}\" or a higher band",
                                name_of(*rule.owner_may_choose), name_of(band)));
+    const std::int32_t priority = rule.set.priority.value_or(defaults.priority);
+    if (rule.owner_may_choose_priority && *rule.owner_may_choose_priority < priority)
+        table.fail(fmt::format("owner_may_choose_priority is {0}, below {1}, the priority that the "
+                               "job gets; expected {1} or a higher priority",
+                               *rule.owner_may_choose_priority, priority));
 }
 
 Rules read_file(const toml::table& file, const UserLookup& user_lookup, TomlErrors& errors) {
@@ -109,11 +121,12 @@ Rules read_file(const toml::table& file, const UserLookup& user_lookup, TomlErro
     if (auto defaults = all.table("default")) {
         defaults->read("band", band_format(), rules.defaults.band);
         defaults->read("weight", integer_format(1, sched::max_weight), rules.defaults.weight);
+        defaults->read("priority", priority_format(), rules.defaults.priority);
         defaults->finish();
     }
     for (const TomlTable& table : all.tables("rule")) {
         rules.rules.push_back(read_rule(table, user_lookup, errors));
-        check_choice(table, rules.rules.back(), rules.defaults.band);
+        check_choice(table, rules.rules.back(), rules.defaults);
     }
     all.finish();
     return rules;

@@ -47,6 +47,16 @@ std::optional<std::uint32_t> digits(std::string_view text) {
     return kfd::parse_unsigned<std::uint32_t>(text);
 }
 
+template <typename Number> Format<Number> whole_number(Number least, Number most) {
+    return {fmt::format("an integer from {} to {}", least, most),
+            {},
+            [least, most](const Scalar& value) -> std::optional<Number> {
+                if (!value.number || *value.number < least || *value.number > most)
+                    return std::nullopt;
+                return static_cast<Number>(*value.number);
+            }};
+}
+
 std::optional<Nanoseconds> duration_of(std::string_view text) {
     const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
     const auto number = digits(text.substr(0, end));
@@ -88,13 +98,11 @@ Format<Nanoseconds> duration_format(Nanoseconds least, Nanoseconds most) {
 }
 
 Format<std::uint32_t> integer_format(std::uint32_t least, std::uint32_t most) {
-    return {fmt::format("an integer from {} to {}", least, most),
-            {},
-            [least, most](const Scalar& value) -> std::optional<std::uint32_t> {
-                if (!value.number || *value.number < least || *value.number > most)
-                    return std::nullopt;
-                return static_cast<std::uint32_t>(*value.number);
-            }};
+    return whole_number(least, most);
+}
+
+Format<std::int32_t> signed_format(std::int32_t least, std::int32_t most) {
+    return whole_number(least, most);
 }
 
 Format<std::uint32_t> percentage_format(std::uint32_t most) {

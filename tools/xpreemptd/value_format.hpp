@@ -37,6 +37,7 @@ using UserLookup = std::function<std::optional<uid_t>(const std::string&)>;
 // A whole number with the unit us, ms or s.
 [[nodiscard]] Format<Nanoseconds> duration_format(Nanoseconds least, Nanoseconds most);
 [[nodiscard]] Format<std::uint32_t> integer_format(std::uint32_t least, std::uint32_t most);
+[[nodiscard]] Format<std::int32_t> signed_format(std::int32_t least, std::int32_t most);
 // "0%" to "most%", whole percent.
 [[nodiscard]] Format<std::uint32_t> percentage_format(std::uint32_t most);
 [[nodiscard]] Format<std::string> glob_format(std::string_view example);

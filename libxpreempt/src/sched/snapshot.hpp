@@ -18,6 +18,7 @@ constexpr std::size_t num_bands = 4;
 
 constexpr unsigned max_nodes = 64;
 constexpr std::uint32_t default_weight = 100, max_weight = 10000; // as cgroup v2's
+constexpr std::int32_t min_priority = -255, max_priority = 255;
 
 // A job is stopped and resumed as a whole. That of a daemon is a cgroup with all its queues on all
 // its GPUs, which is a gang; in process it is an xqueue or a stream.
@@ -26,7 +27,7 @@ struct JobView {
     std::uint64_t nodes = 0; // bit n: has queues on node n
     Band band = Band::normal;
     std::uint32_t weight = default_weight; // 1 to max_weight
-    std::int32_t priority = 0;             // -255 to 255, higher runs first
+    std::int32_t priority = 0;             // min_priority to max_priority, higher runs first
     bool ready = false;                    // has work
     bool held = false;                     // by the scheduler that asks
     bool held_by_others = false;           // an operator, the debugger: not ours to schedule

@@ -55,6 +55,7 @@ void check_error(std::string_view error) {
 void check_attributes(const xpreemptd::Attributes& attributes) {
     require(between(attributes.weight, 1U, xpreemptd::sched::max_weight), "weight");
     require(attributes.band <= xpreemptd::sched::Band::idle, "band");
+    require(between(attributes.priority, -255, 255), "priority");
     require(!attributes.deadline || between(*attributes.deadline, 1us, 1h), "deadline");
 }
 
@@ -71,7 +72,9 @@ void check_rules(Rules& rules) {
     check_attributes(rules.defaults);
     for (const Rule& rule : rules.rules) {
         require(rule.unit || rule.cgroup || rule.executable || rule.uid, "no condition");
-        require(rule.owner_may_choose || rule.set != xpreemptd::AttributeChange{}, "no effect");
+        require(rule.owner_may_choose || rule.owner_may_choose_priority ||
+                    rule.set != xpreemptd::AttributeChange{},
+                "no effect");
     }
     for (const char* cgroup : {"", "/", "/system.slice/x.service/y",
                                "/user.slice/user-1.slice/user@1.service/app.slice/y.service"}) {
@@ -79,6 +82,8 @@ void check_rules(Rules& rules) {
         const auto assignment = xpreemptd::assign(rules, facts);
         check_attributes(assignment.attributes);
         require(assignment.owner_may_choose <= assignment.attributes.band, "a choice below");
+        require(assignment.owner_may_choose_priority >= assignment.attributes.priority,
+                "a choice of priority below");
     }
     const xpreemptd::sched::JobView job{.id = 1, .nodes = 1, .ready = true};
     std::array<xpreemptd::sched::Verdict, 1> verdicts{};
