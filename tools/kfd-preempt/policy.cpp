@@ -4,9 +4,25 @@
 #include "names.hpp"
 #include "scheduling.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace cli {
+
+namespace {
+
+std::string times_text(const char* what, const xpreemptd::ReactionTimes& times) {
+    if (times.count == 0)
+        return fmt::format("{}: none yet\n", what);
+    const auto text = [](std::chrono::nanoseconds time) {
+        return duration_text(static_cast<std::uint64_t>(time.count()));
+    };
+    return fmt::format("{}: p50 {}, p99 {}, max {} (last {} of {})\n", what, text(times.p50),
+                       text(times.p99), text(times.max),
+                       std::min<std::uint64_t>(times.count, times.most_samples), times.count);
+}
+
+} // namespace
 
 Report policy(const Context& context, const std::string& name) {
     const Outcome<Daemon> daemon = Daemon::connect(context);
@@ -27,6 +43,8 @@ Report policy(const Context& context, const std::string& name) {
                                "ready edges: {}, found late: {}\n",
                                printable(status->sensing), status->decisions, status->switches,
                                status->refusals, status->edges, status->edges_found_late);
+    report.text += times_text("ring to switch", status->ring_to_switch);
+    report.text += times_text("ring to stopped", status->ring_to_stopped);
     return report;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// One look at all processes, from sysfs, the driver and the control sockets.
+// One look at all processes, from sysfs, the driver, the control sockets and xpreemptd.
 #include "top.hpp"
 
+#include "daemon.hpp"
 #include "names.hpp"
 #include "sentences.hpp"
 #include "streams.hpp"
@@ -133,12 +134,38 @@ Report TopReader::look() {
                         {"queues", std::move(rows)},
                         {"control", views[i].answer ? json_of(*views[i].answer) : Json(nullptr)}});
     }
-    report.text = fmt::format("{} processes, {} queues, {} held\n\n{}{}", processes.size(), queues,
-                              held, table.text(), streams.text());
+    const std::string jobs = add_jobs(report);
+    report.text = fmt::format("{} processes, {} queues, {} held\n\n{}{}{}", processes.size(),
+                              queues, held, jobs, table.text(), streams.text());
     for (const std::string& message : report.messages)
         report.text += "\n" + message + "\n";
     report.json["processes"] = std::move(json);
     return report;
+}
+
+// Without a daemon there are no jobs, which is no fault.
+std::string TopReader::add_jobs(Report& report) {
+    report.json["jobs"] = nullptr;
+    const Outcome<Daemon> daemon = Daemon::connect(context_);
+    auto jobs = daemon ? daemon->jobs() : tl::make_unexpected(daemon.error());
+    if (!jobs) {
+        const int error = jobs.error().errno_value;
+        if (error != ENOENT && error != ECONNREFUSED)
+            report.messages.push_back(jobs.error().message);
+        return {};
+    }
+    if (!pids_.empty())
+        std::erase_if(*jobs, [&](const xpreemptd::ListedJob& job) {
+            return std::ranges::find_first_of(job.report.pids, pids_) == job.report.pids.end();
+        });
+    const auto rates = rates_.look(*jobs);
+    report.json["jobs"] = Json::array();
+    for (std::size_t i = 0; i < jobs->size(); ++i) {
+        Json json = xpreemptd::json_of((*jobs)[i]);
+        json["rates"] = json_of(rates[i]);
+        report.json["jobs"].push_back(std::move(json));
+    }
+    return jobs->empty() ? "" : rates_table(*jobs, rates) + "\n";
 }
 
 std::string fit(const std::string& text, std::size_t columns, std::size_t rows) {

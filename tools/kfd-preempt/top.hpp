@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// top: states, counts and latencies of queues and streams, again and again.
+// top: states, counts and latencies of jobs, queues and streams, again and again.
 #pragma once
 
 #include "context.hpp"
+#include "job_rates.hpp"
 #include "report.hpp"
 
 #include <cstdint>
@@ -27,9 +28,12 @@ public:
     Report look();
 
 private:
+    std::string add_jobs(Report& report);
+
     const Context& context_;
     const std::vector<pid_t> pids_;
     std::optional<kfd::Device> device_;
+    JobRates rates_;
 };
 
 // Writes by itself.

@@ -56,7 +56,7 @@ public:
     std::function<int(const Switch&)> refuse = [](const Switch&) { return 0; };
     std::uint64_t calls = 0; // of change()
     std::uint64_t reads = 0;
-    std::chrono::nanoseconds read_takes{0};
+    std::chrono::nanoseconds read_takes{0}, change_takes{0};
     std::vector<Switch> last;
     std::function<void()> before_arm = [] {};
 
@@ -180,10 +180,11 @@ public:
                 continue;
             }
             wanted.result = refuse(wanted);
-            if (wanted.result == 0)
+            if (wanted.result == 0 || wanted.result == ETIME)
                 queue->held = wanted.change == Change::stop;
             wanted.held_by_others = wanted.change == Change::start && queue->held_by_other;
         }
+        now += change_takes;
         last.assign(switches.begin(), switches.end());
         return {};
     }

@@ -301,6 +301,62 @@ TEST_F(DaemonTest, user_may_lower_his_own_job_only) {
     EXPECT_EQ(daemon.set_policy({1, 0}, "FIFA").error().error, EINVAL);
 }
 
+TEST_F(DaemonTest, reaction_times_are_from_the_ring) {
+    start_two();
+    EXPECT_EQ(daemon.status().ring_to_switch, ReactionTimes{});
+    const auto request = [&](microseconds until_event, microseconds switch_takes) {
+        gpu.change_takes = switch_takes;
+        gpu.submit(server, 1);
+        gpu.now += until_event;
+        events();
+        ASSERT_TRUE(gpu.held(batch));
+        gpu.finish(server, 1);
+        gpu.change_takes = microseconds{0};
+        pass(milliseconds{50});
+        ASSERT_FALSE(gpu.held(batch));
+    };
+    request(microseconds{40}, microseconds{100});
+    request(microseconds{60}, microseconds{300});
+    request(microseconds{50}, microseconds{200});
+    const ReactionTimes entered = daemon.status().ring_to_switch;
+    EXPECT_EQ(entered, (ReactionTimes{3, microseconds{150}, microseconds{50}, microseconds{50},
+                                      microseconds{60}}));
+    EXPECT_EQ(daemon.status().ring_to_stopped.max, microseconds{360});
+    // The driver gave up waiting: when the queue stopped is not known.
+    gpu.refuse = [](const test::Switch& wanted) {
+        return wanted.change == Change::stop ? ETIME : 0;
+    };
+    request(microseconds{70}, microseconds{900});
+    EXPECT_EQ(daemon.status().ring_to_switch.count, 4U);
+    EXPECT_EQ(daemon.status().ring_to_stopped.count, 3U);
+    // A stop without a ring is no reaction.
+    ASSERT_TRUE(daemon.set_policy({1, 0}, "RR"));
+    gpu.submit(server, 1);
+    pass(milliseconds{300});
+    EXPECT_EQ(daemon.status().ring_to_switch.count, 4U);
+}
+
+TEST_F(DaemonTest, accounts_say_what_each_job_got_and_waited) {
+    start_two();
+    const sched::Account before = job(batch).account;
+    gpu.submit(server, 1);
+    pass(milliseconds{200});
+    gpu.finish(server, 1);
+    pass(milliseconds{200});
+    const sched::Account after = job(batch).account;
+    EXPECT_EQ(after.preemptions - before.preemptions, 3U); // and the ends of two floor turns
+    EXPECT_EQ(after.known - before.known,
+              (after.run - before.run) + (after.held - before.held)); // it always had work
+    EXPECT_EQ(after.held - before.held, after.added_wait - before.added_wait);
+    EXPECT_GE(after.held - before.held, milliseconds{180});
+    EXPECT_LE(after.held - before.held, milliseconds{206});
+    const sched::Account of_server = job(server).account;
+    EXPECT_GE(of_server.run, milliseconds{200});
+    EXPECT_LE(of_server.run, milliseconds{202});
+    EXPECT_EQ(of_server.ready, of_server.run);
+    EXPECT_EQ(of_server.held, milliseconds{0});
+}
+
 TEST_F(DaemonTest, highest_priority_runs_under_hpf) {
     start_two();
     ASSERT_TRUE(daemon.set_policy({1, 0}, "HPF"));

@@ -130,7 +130,7 @@ JobReport job(std::uint64_t id) {
     report.gpu_ids = {5230};
     report.queues = 3;
     report.ready_edges = 4;
-    report.account = {5ns, 6ns, 7ns, 8ns, 9};
+    report.account = {5ns, 6ns, 7ns, 8ns, 9, 10ns};
     return report;
 }
 
@@ -156,7 +156,16 @@ TEST(XpreemptdReplies, AreTheSameAfterTheWayThroughText) {
     EXPECT_EQ(page->jobs[1].report.reason, "a stock driver");
     EXPECT_FALSE(page->jobs[1].report.attributes.deadline);
 
-    const StatusReport status{"none", "it starved a job", "watch", 1, 2, 3, 4, 5};
+    const StatusReport status{"none",
+                              "it starved a job",
+                              "watch",
+                              1,
+                              2,
+                              3,
+                              4,
+                              5,
+                              {6, 7ns, 8ns, 9ns, 10ns},
+                              {11, 12ns, 13ns, 14ns, 15ns}};
     const Answer<StatusReport> back = parse_status_reply(status_reply(status));
     ASSERT_TRUE(back) << back.error().text;
     EXPECT_EQ(back->policy, "none");
@@ -165,6 +174,8 @@ TEST(XpreemptdReplies, AreTheSameAfterTheWayThroughText) {
     EXPECT_EQ(back->decisions + back->switches * 10 + back->refusals * 100 + back->edges * 1000 +
                   back->edges_found_late * 10000,
               54321U);
+    EXPECT_EQ(back->ring_to_switch, status.ring_to_switch);
+    EXPECT_EQ(back->ring_to_stopped, status.ring_to_stopped);
     EXPECT_TRUE(parse_done(done_reply()));
 }
 
@@ -198,8 +209,12 @@ TEST(XpreemptdReplies, TheLargestJobFitsAndTellsHowManyProcessesItHas) {
     large.reason = std::string(5000, '\x02');
     large.pids.assign(40000, 2147483647);
     large.gpu_ids.assign(1000, UINT32_MAX);
-    large.account = {sched::Duration::max(), sched::Duration::max(), sched::Duration::max(),
-                     sched::Duration::max(), UINT64_MAX};
+    large.account = {sched::Duration::max(),
+                     sched::Duration::max(),
+                     sched::Duration::max(),
+                     sched::Duration::max(),
+                     UINT64_MAX,
+                     sched::Duration::max()};
     large.queues = large.ready_edges = UINT64_MAX;
     JobReport next = large;
     next.id = UINT64_MAX;

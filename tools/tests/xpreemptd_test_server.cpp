@@ -23,7 +23,8 @@ public:
         batch.state = JobState::held;
         batch.pids = {11, 12};
         batch.queues = 5;
-        batch.account = {9s, 4s, 5s, 3s, 17};
+        batch.account = {9s, 4s, 5s, 3s, 17, 10s};
+        batch.ready_edges = 2;
         JobReport forged = batch;
         forged.id = 2;
         forged.name = "/tmp\x1b[2J\nx";
@@ -32,7 +33,7 @@ public:
         forged.reason = "stock driver,\x1b no hook";
         forged.pids.assign(5000, 13);
         listed = {batch, forged};
-        reported = {"BAND", "", "watch", 10, 8, 0, 21, 1};
+        reported = {"BAND", "", "watch", 10, 8, 0, 21, 1, {7, 700us, 50us, 180us, 210us}, {}};
     }
     Answer<void> adopt(const Caller& caller, const Change& change) override {
         JobReport job;

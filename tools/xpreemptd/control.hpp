@@ -43,6 +43,16 @@ struct JobReport {
     sched::Account account;
 };
 
+// Percentiles of the last most_samples; 0 without any.
+struct ReactionTimes {
+    static constexpr std::size_t most_samples = 1024;
+    std::uint64_t count = 0;
+    std::chrono::nanoseconds sum{0};
+    std::chrono::nanoseconds p50{0}, p99{0}, max{0};
+
+    bool operator==(const ReactionTimes&) const = default;
+};
+
 struct StatusReport {
     std::string policy;  // "BAND", ...; "none" after it was ejected
     std::string ejected; // why, or empty
@@ -52,8 +62,9 @@ struct StatusReport {
     std::uint64_t refusals = 0;         // of queues in them
     std::uint64_t edges = 0;            // from idle to busy, told by the watch
     std::uint64_t edges_found_late = 0; // seen by a scan only
-    // From the event of a ring to the call that stops others, of the last 1,024 such calls.
-    std::chrono::nanoseconds reaction_p50{0}, reaction_p99{0};
+    // From the fault of a ring to the call of the driver that stops others, and to its return if
+    // all of them were off the GPU by then.
+    ReactionTimes ring_to_switch{}, ring_to_stopped{};
 };
 
 using JobSelector = std::variant<pid_t, std::string>; // a process of the job, or its name

@@ -160,8 +160,11 @@ void Daemon::on_events() {
         return;
     const std::uint64_t stops = switching_.counts().stops;
     decide(now);
-    if (switching_.counts().stops != stops && sensing_.last_ring())
-        reactions_.add(switching_.called_at() - *sensing_.last_ring());
+    if (switching_.counts().stops == stops || !sensing_.last_ring())
+        return;
+    ring_to_switch_.add(switching_.called_at() - *sensing_.last_ring());
+    if (switching_.all_stopped())
+        ring_to_stopped_.add(switching_.returned_at() - *sensing_.last_ring());
 }
 
 void Daemon::on_time() {
@@ -245,8 +248,8 @@ StatusReport Daemon::status() const {
             .refusals = switching_.counts().refusals,
             .edges = sensing_.counts().edges,
             .edges_found_late = sensing_.counts().late_edges,
-            .reaction_p50 = reactions_.percentile(50),
-            .reaction_p99 = reactions_.percentile(99)};
+            .ring_to_switch = ring_to_switch_.times(),
+            .ring_to_stopped = ring_to_stopped_.times()};
 }
 
 Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) {

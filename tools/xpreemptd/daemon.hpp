@@ -64,7 +64,7 @@ private:
     Sensing sensing_;
     Decisions decisions_;
     Switching switching_;
-    Reactions reactions_;
+    Reactions ring_to_switch_, ring_to_stopped_;
     const std::filesystem::path socket_; // that main() has opened
     // Parallel: what `kfd-preempt run` announced.
     struct Announced {

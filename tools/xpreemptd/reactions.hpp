@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The last reaction times, and their percentiles.
+// Reaction times: percentiles of the last ones, count and sum of all.
 #pragma once
+
+#include "control.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -14,13 +16,20 @@ public:
     using Duration = std::chrono::nanoseconds;
 
     void add(Duration reaction) {
-        if (samples_.size() < most) {
+        ++count_;
+        sum_ += reaction;
+        if (samples_.size() < ReactionTimes::most_samples) {
             samples_.push_back(reaction);
         } else {
             samples_[oldest_] = reaction;
-            oldest_ = (oldest_ + 1) % most;
+            oldest_ = (oldest_ + 1) % samples_.size();
         }
     }
+    [[nodiscard]] ReactionTimes times() const {
+        return {count_, sum_, percentile(50), percentile(99), percentile(100)};
+    }
+
+private:
     // 0 without samples.
     [[nodiscard]] Duration percentile(unsigned percent) const {
         if (samples_.empty())
@@ -32,10 +41,10 @@ public:
         return *at;
     }
 
-private:
-    static constexpr std::size_t most = 1024;
     std::vector<Duration> samples_;
     std::size_t oldest_ = 0;
+    std::uint64_t count_ = 0;
+    Duration sum_{0};
 };
 
 } // namespace xpreemptd

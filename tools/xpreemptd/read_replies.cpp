@@ -126,6 +126,20 @@ std::optional<JobState> state_named(std::string_view name) {
     return std::nullopt;
 }
 
+void read_times(Reader& reader, const char* key, ReactionTimes& times) {
+    const Json* value = reader.find(key);
+    if (value == nullptr)
+        return reader.wrong(key);
+    Reader of_times(*value);
+    of_times.read("count", times.count);
+    of_times.read("sum_ns", times.sum);
+    of_times.read("p50_ns", times.p50);
+    of_times.read("p99_ns", times.p99);
+    of_times.read("max_ns", times.max);
+    if (!of_times.wrong().empty())
+        reader.wrong(key);
+}
+
 Answer<ListedJob> job_of(const Json& json) {
     ListedJob job;
     JobReport& report = job.report;
@@ -147,6 +161,7 @@ Answer<ListedJob> job_of(const Json& json) {
     reader.read("held_ns", report.account.held);
     reader.read("added_wait_ns", report.account.added_wait);
     reader.read("preemptions", report.account.preemptions);
+    reader.read("accounted_ns", report.account.known);
     if (!reader.is_null("deadline_us")) {
         std::int64_t deadline = 0;
         reader.read("deadline_us", deadline);
@@ -189,6 +204,8 @@ Answer<StatusReport> parse_status_reply(std::string_view message) {
     reader.read("refusals", status.refusals);
     reader.read("edges", status.edges);
     reader.read("edges_found_late", status.edges_found_late);
+    read_times(reader, "ring_to_switch", status.ring_to_switch);
+    read_times(reader, "ring_to_stopped", status.ring_to_stopped);
     if (!reader.is_null("ejected"))
         reader.read("ejected", status.ejected);
     if (!reader.wrong().empty())

@@ -41,6 +41,14 @@ template <typename T> Json first_of(const std::vector<T>& items, std::size_t mos
         items.begin(), items.begin() + static_cast<std::ptrdiff_t>(std::min(items.size(), most)));
 }
 
+Json json_of(const ReactionTimes& times) {
+    return {{"count", times.count},
+            {"sum_ns", times.sum.count()},
+            {"p50_ns", times.p50.count()},
+            {"p99_ns", times.p99.count()},
+            {"max_ns", times.max.count()}};
+}
+
 std::string name_of_errno(int error) {
     const char* name = ::strerrorname_np(error);
     return name != nullptr ? name : "EIO";
@@ -75,6 +83,7 @@ Json json_of(const ListedJob& job) {
         {"held_ns", report.account.held.count()},
         {"added_wait_ns", report.account.added_wait.count()},
         {"preemptions", report.account.preemptions},
+        {"accounted_ns", report.account.known.count()},
     };
 }
 
@@ -89,6 +98,8 @@ Json json_of(const StatusReport& status) {
         {"refusals", status.refusals},
         {"edges", status.edges},
         {"edges_found_late", status.edges_found_late},
+        {"ring_to_switch", json_of(status.ring_to_switch)},
+        {"ring_to_stopped", json_of(status.ring_to_stopped)},
     };
 }
 

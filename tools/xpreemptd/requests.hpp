@@ -30,10 +30,11 @@
 //               ("idle", "running", "held", "held_by_others", "not_schedulable"), "reason" (of
 //               not_schedulable), "processes", "pids" (the first 1000 of them), "gpu_ids",
 //               "queues", "ready_edges", "ready_ns", "run_ns", "held_ns", "added_wait_ns",
-//               "preemptions"}, ...]
+//               "preemptions", "accounted_ns" (that all the times are of)}, ...]
 //               "next": ID             more jobs follow: ask again with "from": ID
 //   status      "policy", "ejected" (null: is in force), "sensing", "decisions", "switches",
-//               "refusals", "edges", "edges_found_late"
+//               "refusals", "edges", "edges_found_late", "ring_to_switch" and "ring_to_stopped":
+//               {"count", "sum_ns", and of the last 1024 of them "p50_ns", "p99_ns", "max_ns"}
 //   others      nothing more
 // Names that are no UTF-8 have U+FFFD in the place of what is none; "pid" selects such a job.
 //

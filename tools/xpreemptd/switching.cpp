@@ -2,6 +2,7 @@
 // From verdicts to a list of queues, and from the answers to their state.
 #include "switching.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
@@ -71,6 +72,10 @@ bool Switching::carry_out(JobTable& table, std::span<const sched::Verdict> verdi
     called_at_ = clock_();
     // Each entry has its own result, also when the call failed as a whole.
     (void)provider_.change(switches_);
+    returned_at_ = clock_();
+    all_stopped_ = std::ranges::none_of(switches_, [](const Switch& done) {
+        return done.change == Change::stop && done.result != 0 && done.result != EALREADY;
+    });
     bool again = false;
     for (std::size_t i = 0; i < switches_.size(); ++i)
         again = note(*queues_[i], switches_[i]) || again;

@@ -30,7 +30,10 @@ public:
     [[nodiscard]] bool carry_out(JobTable& table, std::span<const sched::Verdict> verdicts);
 
     [[nodiscard]] const SwitchingCounts& counts() const { return counts_; }
-    [[nodiscard]] Time called_at() const { return called_at_; } // the driver, last
+    // Of the last call of the driver.
+    [[nodiscard]] Time called_at() const { return called_at_; }
+    [[nodiscard]] Time returned_at() const { return returned_at_; }
+    [[nodiscard]] bool all_stopped() const { return all_stopped_; } // that it was to stop
 
 private:
     void want(Job& job, Change change);
@@ -38,7 +41,8 @@ private:
 
     Provider& provider_;
     Clock clock_;
-    Time called_at_{};
+    Time called_at_{}, returned_at_{};
+    bool all_stopped_ = true;
     SwitchingCounts counts_;
     std::vector<Switch> switches_;
     std::vector<Queue*> queues_; // parallel to switches_

@@ -12,6 +12,7 @@ void Accounts::note(const Snapshot& snapshot, std::span<const Verdict> verdicts)
         Seat& seat = seats_[rank];
         if (seat.known) {
             Account& account = seat.account;
+            account.known += passed;
             if (job.held)
                 account.held += passed;
             if (seat.ready) {

@@ -14,6 +14,7 @@ struct Account {
     Duration held{0};              // by us
     Duration added_wait{0};        // had work and only we held it
     std::uint64_t preemptions = 0; // verdicts that stopped it
+    Duration known{0};             // that all these are of: since the job came
     bool operator==(const Account&) const = default;
 };
 
