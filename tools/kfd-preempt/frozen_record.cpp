@@ -4,6 +4,7 @@
 
 #include "kfd/attribute.hpp"
 #include "names.hpp"
+#include "replace_file.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -77,18 +78,6 @@ std::optional<std::map<std::string, std::set<FrozenQueue>>> parse(const std::str
     return cgroups;
 }
 
-// 0 or an errno.
-int write_all(int fd, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t written = ::write(fd, text.data(), text.size());
-        if (written < 0 && errno != EINTR)
-            return errno;
-        if (written > 0)
-            text.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return 0;
-}
-
 } // namespace
 
 Outcome<FrozenRecord> FrozenRecord::open(const Context& context) {
@@ -158,14 +147,8 @@ Outcome<void> FrozenRecord::save() const {
                 {{"pid", queue.pid}, {"queue", queue.queue_id}, {"uid", queue.uid}});
     }
     const std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-    const std::filesystem::path next = file_.string() + ".new";
-    UniqueFd fd(::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!fd.valid())
-        return cannot("written", next, errno);
-    if (const int failed = write_all(fd.get(), text); failed != 0)
-        return cannot("written", next, failed);
-    if (::rename(next.c_str(), file_.c_str()) != 0)
-        return cannot("written", file_, errno);
+    if (const int failed = replace_file(file_, text, 0600); failed != 0)
+        return cannot("written", file_, failed);
     return {};
 }
 

@@ -21,6 +21,8 @@ Report run_command_as_job(const Context& context, const xpreemptd::AttributeChan
 Report jobs(const Context& context);
 Report renice(const Context& context, const xpreemptd::JobSelector& job,
               const xpreemptd::AttributeChange& change);
+// To standard output if there is no path.
+Report metrics(const Context& context, const std::string& output);
 // An empty name changes nothing.
 Report policy(const Context& context, const std::string& name);
 

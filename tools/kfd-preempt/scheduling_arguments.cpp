@@ -56,6 +56,10 @@ std::string check_policy(const std::string& word) {
     return word.empty() ? "the name of the policy is empty: give one, as BAND" : "";
 }
 
+std::string check_output(const std::string& word) {
+    return word.empty() ? "the name of the file is empty: give a path" : "";
+}
+
 xpreemptd::AttributeChange change_of(const SchedulingArguments& arguments) {
     return {xpreemptd::band_named(arguments.band),
             kfd::parse_unsigned<std::uint32_t>(arguments.weight),
@@ -119,6 +123,13 @@ void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
              [&](const Context& context) { return policy(context, arguments.policy); });
     policies->add_option("NAME", arguments.policy, "schedule by this one from now on (root)")
         ->check(check_policy);
+    CLI::App* figures =
+        verb("metrics", "Print the figures of xpreemptd for Prometheus, as OpenMetrics",
+             [&](const Context& context) { return metrics(context, arguments.output); });
+    figures
+        ->add_option("-o,--output", arguments.output,
+                     "write them to this file, which readers never see in part")
+        ->check(check_output);
 }
 
 void check_scheduling(const CLI::App& app, const SchedulingArguments& arguments) {

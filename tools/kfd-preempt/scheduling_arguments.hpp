@@ -15,6 +15,7 @@ struct SchedulingArguments {
     std::string band, weight, priority, deadline;
     std::string job;    // PID or NAME
     std::string policy; // empty: show it
+    std::string output; // a file; empty: standard output
     bool if_possible = false;
     std::vector<std::string> command; // all behind --
 };

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// A file whose readers see the old content or the new one, never a part.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <sys/types.h>
+
+namespace cli {
+
+// Writes a file beside it and renames that one. 0 or an errno; then the old file stays.
+[[nodiscard]] int replace_file(const std::filesystem::path& path, std::string_view text,
+                               mode_t mode);
+
+} // namespace cli
