@@ -120,6 +120,13 @@ Outcome<xpreemptd::StatusReport> Daemon::status() const {
     return outcome_of(xpreemptd::parse_status_reply(*reply));
 }
 
+Outcome<xpreemptd::TracePage> Daemon::trace(std::optional<std::uint64_t> from) const {
+    const Outcome<std::string> reply = ask(xpreemptd::TraceRequest{from});
+    if (!reply)
+        return tl::make_unexpected(reply.error());
+    return outcome_of(xpreemptd::parse_trace_reply(*reply));
+}
+
 Outcome<std::vector<xpreemptd::ListedJob>> Daemon::jobs() const {
     std::vector<xpreemptd::ListedJob> jobs;
     for (std::optional<std::uint64_t> from = 0; from;) {

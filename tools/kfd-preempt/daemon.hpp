@@ -27,6 +27,7 @@ public:
                                     const AttributeChange& change) const;
     [[nodiscard]] Outcome<void> set_policy(const std::string& name) const;
     [[nodiscard]] Outcome<xpreemptd::StatusReport> status() const;
+    [[nodiscard]] Outcome<xpreemptd::TracePage> trace(std::optional<std::uint64_t> from) const;
     // All pages.
     [[nodiscard]] Outcome<std::vector<xpreemptd::ListedJob>> jobs() const;
 

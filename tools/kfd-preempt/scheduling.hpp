@@ -23,6 +23,8 @@ Report renice(const Context& context, const xpreemptd::JobSelector& job,
               const xpreemptd::AttributeChange& change);
 // To standard output if there is no path.
 Report metrics(const Context& context, const std::string& output);
+// For so many seconds, 0: until a signal.
+Report trace(const Context& context, const std::string& output, double seconds);
 // An empty name changes nothing.
 Report policy(const Context& context, const std::string& name);
 

@@ -123,6 +123,15 @@ void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
              [&](const Context& context) { return policy(context, arguments.policy); });
     policies->add_option("NAME", arguments.policy, "schedule by this one from now on (root)")
         ->check(check_policy);
+    CLI::App* tracing =
+        verb("trace", "Record what xpreemptd does, for Perfetto", [&](const Context& context) {
+            return trace(context, arguments.output, arguments.seconds);
+        });
+    tracing->add_option("-o,--output", arguments.output, "the file (Chrome's JSON)")
+        ->required()
+        ->check(check_output);
+    tracing->add_option("--seconds", arguments.seconds, "end after so many; else at an interrupt")
+        ->check(CLI::Range(0.1, 86400.0));
     CLI::App* figures =
         verb("metrics", "Print the figures of xpreemptd for Prometheus, as OpenMetrics",
              [&](const Context& context) { return metrics(context, arguments.output); });

@@ -16,6 +16,7 @@ struct SchedulingArguments {
     std::string job;    // PID or NAME
     std::string policy; // empty: show it
     std::string output; // a file; empty: standard output
+    double seconds = 0; // 0: until a signal
     bool if_possible = false;
     std::vector<std::string> command; // all behind --
 };

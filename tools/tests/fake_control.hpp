@@ -18,6 +18,12 @@ public:
 
     [[nodiscard]] std::vector<xpreemptd::JobReport> jobs() const override { return listed; }
     [[nodiscard]] xpreemptd::StatusReport status() const override { return reported; }
+    [[nodiscard]] xpreemptd::TracePage trace(std::optional<std::uint64_t> from) const override {
+        xpreemptd::TracePage page = traced;
+        if (!from)
+            page.records.clear();
+        return page;
+    }
     Answer<void> adopt(const xpreemptd::Caller& caller, const Change& change) override {
         callers.push_back(caller);
         changes.push_back(change);
@@ -39,6 +45,7 @@ public:
 
     std::vector<xpreemptd::JobReport> listed;
     xpreemptd::StatusReport reported;
+    xpreemptd::TracePage traced;
     xpreemptd::Refusal refusal{0, {}}; // 0: nothing is refused
     std::vector<xpreemptd::Caller> callers;
     std::vector<xpreemptd::JobSelector> selectors;

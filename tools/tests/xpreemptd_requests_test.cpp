@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <gtest/gtest.h>
 #include <set>
+#include <tuple>
 
 namespace {
 
@@ -30,6 +31,8 @@ TEST(XpreemptdRequests, AreTheSameAfterTheWayThroughText) {
     const Request requests[] = {JobsRequest{},
                                 JobsRequest{UINT64_MAX},
                                 StatusRequest{},
+                                TraceRequest{},
+                                TraceRequest{7},
                                 AdoptRequest{},
                                 AdoptRequest{all},
                                 SetRequest{pid_t{1}, some},
@@ -177,6 +180,50 @@ TEST(XpreemptdReplies, AreTheSameAfterTheWayThroughText) {
     EXPECT_EQ(back->ring_to_switch, status.ring_to_switch);
     EXPECT_EQ(back->ring_to_stopped, status.ring_to_stopped);
     EXPECT_TRUE(parse_done(done_reply()));
+}
+
+ShownRecord phase_on(std::vector<std::uint32_t> gpu_ids) {
+    return {{.at = 9ns, .job = 1, .phase = Phase::held}, std::move(gpu_ids)};
+}
+
+TEST(XpreemptdReplies, RecordsOfATraceAreTheSameAfterTheWayThroughText) {
+    const TracePage page{
+        9ns,
+        5,
+        9,
+        3,
+        {{{.at = 1ns, .what = Happening::decision, .job = 2, .cause = Cause::ejected}, {}},
+         {{.at = 2ns,
+           .what = Happening::stop,
+           .job = 1,
+           .for_job = 2,
+           .queues = 3,
+           .failed = 1,
+           .took = 4ns},
+          {}},
+         {{.at = 3ns, .what = Happening::resume, .job = 1, .queues = 3, .took = 4ns}, {}},
+         phase_on({5230, 1})}};
+    const Answer<TracePage> back = parse_trace_reply(trace_reply(page));
+    ASSERT_TRUE(back) << back.error().text;
+    EXPECT_EQ(std::tuple(back->now, back->first, back->next, back->lost),
+              std::tuple(page.now, page.first, page.next, page.lost));
+    ASSERT_EQ(back->records.size(), 4U);
+    for (std::size_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(back->records[i].record, page.records[i].record) << i;
+        EXPECT_EQ(back->records[i].gpu_ids, page.records[i].gpu_ids) << i;
+    }
+}
+
+TEST(XpreemptdReplies, RecordsOfATraceThatDoNotFitAreForTheNextRequest) {
+    TracePage page{9ns, 5, 2005, 0, {}};
+    page.records.assign(2000, phase_on(std::vector<std::uint32_t>(64, UINT32_MAX)));
+    const std::string reply = trace_reply(page);
+    EXPECT_LE(reply.size(), max_message_bytes);
+    const Answer<TracePage> back = parse_trace_reply(reply);
+    ASSERT_TRUE(back) << back.error().text;
+    EXPECT_GT(back->records.size(), 50U);
+    EXPECT_EQ(back->next, 5 + back->records.size());
+    EXPECT_LT(back->next, 2005U);
 }
 
 TEST(XpreemptdReplies, ALongListComesInPages) {

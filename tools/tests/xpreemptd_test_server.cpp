@@ -23,6 +23,7 @@ public:
         batch.state = JobState::held;
         batch.pids = {11, 12};
         batch.queues = 5;
+        batch.gpu_ids = {7, 8};
         batch.account = {9s, 4s, 5s, 3s, 17, 10s};
         batch.ready_edges = 2;
         JobReport forged = batch;
@@ -34,6 +35,35 @@ public:
         forged.pids.assign(5000, 13);
         listed = {batch, forged};
         reported = {"BAND", "", "watch", 10, 8, 0, 21, 1, {7, 700us, 50us, 180us, 210us}, {}};
+    }
+    // A reader gets four records, then it is too late for those that follow, then nothing comes.
+    [[nodiscard]] TracePage trace(std::optional<std::uint64_t> from) const override {
+        constexpr std::uint64_t early = 100, late = 200;
+        if (!from) {
+            late_ = !late_;
+            return late_ ? TracePage{5ms, late, late, 0, {}} : TracePage{1ms, early, early, 0, {}};
+        }
+        const ShownRecord waits{{.at = 3250750ns, .job = 1, .phase = Phase::waiting, .nodes = 3},
+                                {7, 8}};
+        if (*from == early)
+            return {4ms,
+                    early,
+                    early + 4,
+                    0,
+                    {{{.at = 2000500ns, .job = 1, .phase = Phase::running, .nodes = 3}, {7, 8}},
+                     {{.at = 3ms, .what = Happening::decision, .job = 2, .cause = Cause::ring}, {}},
+                     {{.at = 3ms,
+                       .what = Happening::stop,
+                       .job = 1,
+                       .for_job = 2,
+                       .queues = 5,
+                       .failed = 1,
+                       .took = 250750ns},
+                      {}},
+                     waits}};
+        if (*from < late)
+            return {5ms, *from + 42, *from + 43, 42, {waits}};
+        return {6ms, *from, *from, 0, {}};
     }
     Answer<void> adopt(const Caller& caller, const Change& change) override {
         JobReport job;
@@ -66,6 +96,9 @@ public:
         reported.policy = name;
         return {};
     }
+
+private:
+    mutable bool late_ = true;
 };
 
 } // namespace

@@ -4,9 +4,11 @@
 
 #include "attributes.hpp"
 #include "sched/account.hpp"
+#include "trace_record.hpp"
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
@@ -81,6 +83,8 @@ public:
 
     [[nodiscard]] virtual std::vector<JobReport> jobs() const = 0;
     [[nodiscard]] virtual StatusReport status() const = 0;
+    // Records from this number on; without a number none, but where they will begin.
+    [[nodiscard]] virtual TracePage trace(std::optional<std::uint64_t> from) const = 0;
     // The caller's process and what it starts from now on become a job of their own.
     virtual Answer<void> adopt(const Caller& caller, const AttributeChange& change) = 0;
     // EPERM: the job is not the caller's, or the band is above what its owner may choose.

@@ -121,12 +121,18 @@ void Daemon::log_switches() {
                                               job->held() ? "is stopped" : "runs"));
 }
 
-void Daemon::decide(Time now) {
-    bool refused = switching_.carry_out(table_, decisions_.decide(now));
+void Daemon::decide(Time now, Cause cause, std::uint64_t rung) {
+    const auto carry_out = [&](const Recorder::Decided& decided) {
+        const std::uint64_t calls = switching_.counts().calls;
+        const bool refused = switching_.carry_out(table_, decisions_.decide(now));
+        recorder_.note(decided, table_, switching_, switching_.counts().calls != calls);
+        return refused;
+    };
+    bool refused = carry_out({now, cause, rung});
     if (decisions_.settle()) {
         log_(LogLevel::error,
              fmt::format("the policy is ejected, all jobs run: {}", decisions_.ejected()));
-        refused = switching_.carry_out(table_, decisions_.decide(now));
+        refused = carry_out({now, Cause::ejected});
     }
     if (refused) {
         retry_after_ =
@@ -159,7 +165,10 @@ void Daemon::on_events() {
     if (!sensing_.take_events(now))
         return;
     const std::uint64_t stops = switching_.counts().stops;
-    decide(now);
+    if (sensing_.last_ring())
+        decide(now, Cause::ring, sensing_.last_rung());
+    else
+        decide(now, Cause::change);
     if (switching_.counts().stops == stops || !sensing_.last_ring())
         return;
     ring_to_switch_.add(switching_.called_at() - *sensing_.last_ring());
@@ -169,18 +178,19 @@ void Daemon::on_events() {
 
 void Daemon::on_time() {
     const Time now = clock_();
-    bool due = now >= decisions_.next() || now >= next_try_;
-    if (now >= next_scan_) {
+    const bool timer = now >= decisions_.next(), retry = now >= next_try_;
+    const bool scan = now >= next_scan_;
+    bool edge = false;
+    if (scan) {
         next_scan_ = now + scan_interval;
-        (void)sensing_.scan(now);
+        edge = sensing_.scan(now);
         rest_after(now);
-        due = true; // for the accounts
     } else if (now >= next_poll_) {
-        due = sensing_.poll(now) || due;
+        edge = sensing_.poll(now);
         rest_after(now);
     }
-    if (due)
-        decide(now);
+    if (edge || timer || retry || scan) // a scan: for the accounts
+        decide(now, edge ? Cause::poll : timer ? Cause::timer : retry ? Cause::retry : Cause::poll);
     else
         plan_poll();
 }
@@ -199,7 +209,7 @@ void Daemon::reload(Rules rules) {
     }
     decisions_.set_max_hold(rules_.max_hold);
     decisions_.set_policy(rules_.policy());
-    decide(clock_());
+    decide(clock_(), Cause::policy);
     log_(LogLevel::notice,
          fmt::format("reloaded: {} rules, policy {}; {} of {} jobs changed{}", rules_.rules.size(),
                      decisions_.policy_name(), changed, table_.jobs().size(),
@@ -250,6 +260,12 @@ StatusReport Daemon::status() const {
             .edges_found_late = sensing_.counts().late_edges,
             .ring_to_switch = ring_to_switch_.times(),
             .ring_to_stopped = ring_to_stopped_.times()};
+}
+
+// As many as fit into a reply, mostly.
+TracePage Daemon::trace(std::optional<std::uint64_t> from) const {
+    constexpr std::size_t most = 512;
+    return recorder_.page(from, clock_(), table_, most);
 }
 
 Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) {
@@ -307,7 +323,7 @@ Answer<void> Daemon::change(const Caller& caller, const JobSelector& selector,
         return allowed;
     change.apply_to(job.attributes);
     change.apply_to(job.by_hand);
-    decide(clock_());
+    decide(clock_(), Cause::request);
     return {};
 }
 
@@ -320,7 +336,7 @@ Answer<void> Daemon::set_policy(const Caller& caller, std::string_view name) {
         return refuse(EINVAL, fmt::format("there is no policy '{}': it is one of {}", name,
                                           fmt::join(sched::policy_names, ", ")));
     decisions_.set_policy(std::move(*policy));
-    decide(clock_());
+    decide(clock_(), Cause::policy);
     return {};
 }
 

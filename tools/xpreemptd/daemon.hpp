@@ -9,6 +9,7 @@
 #include "log.hpp"
 #include "provider.hpp"
 #include "reactions.hpp"
+#include "recorder.hpp"
 #include "rules.hpp"
 #include "sensing.hpp"
 #include "switching.hpp"
@@ -37,6 +38,7 @@ public:
 
     [[nodiscard]] std::vector<JobReport> jobs() const override;
     [[nodiscard]] StatusReport status() const override;
+    [[nodiscard]] TracePage trace(std::optional<std::uint64_t> from) const override;
     Answer<void> adopt(const Caller& caller, const AttributeChange& change) override;
     Answer<void> change(const Caller& caller, const JobSelector& job,
                         const AttributeChange& change) override;
@@ -46,7 +48,7 @@ private:
     Placement place(const ProcessFacts& facts) const;
     void assign_to(Job& job) const;
     void forget_ended_runs();
-    void decide(Time now);
+    void decide(Time now, Cause cause, std::uint64_t rung = 0);
     void log_switches();
     void plan_poll();
     void rest_after(Time began);
@@ -65,6 +67,7 @@ private:
     Decisions decisions_;
     Switching switching_;
     Reactions ring_to_switch_, ring_to_stopped_;
+    Recorder recorder_;
     const std::filesystem::path socket_; // that main() has opened
     // Parallel: what `kfd-preempt run` announced.
     struct Announced {

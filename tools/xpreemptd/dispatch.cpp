@@ -22,6 +22,9 @@ struct Dispatch {
     std::string operator()(const StatusRequest& /*request*/) const {
         return status_reply(control.status());
     }
+    std::string operator()(const TraceRequest& request) const {
+        return trace_reply(control.trace(request.from));
+    }
     std::string operator()(const AdoptRequest& request) const {
         return reply_with(control.adopt(caller, request.change));
     }

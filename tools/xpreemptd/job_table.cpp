@@ -61,6 +61,11 @@ JobTable::Member JobTable::find_pid(pid_t pid) const {
     return {nullptr, nullptr};
 }
 
+Job* JobTable::find_id(std::uint64_t id) const {
+    const auto found = std::ranges::lower_bound(jobs_, id, {}, &Job::id);
+    return found == jobs_.end() || (*found)->id != id ? nullptr : found->get();
+}
+
 Job* JobTable::find_name(const std::string& name) const {
     const auto found = std::ranges::find(jobs_, name, &Job::name);
     return found == jobs_.end() ? nullptr : found->get();
@@ -87,6 +92,25 @@ std::uint64_t JobTable::node_of(std::uint32_t gpu_id) {
         nodes_.push_back(gpu_id);
     // Beyond 64 GPUs several are scheduled as if they were one.
     return std::uint64_t{1} << node % sched::max_nodes;
+}
+
+std::uint64_t JobTable::nodes_of(const Job& job) const {
+    std::uint64_t nodes = 0;
+    for (const auto& process : job.processes)
+        for (const Queue& queue : process->queues)
+            if (const auto found = std::ranges::find(nodes_, queue.gpu_id); found != nodes_.end())
+                nodes |= std::uint64_t{1}
+                         << static_cast<std::size_t>(found - nodes_.begin()) % sched::max_nodes;
+    return nodes;
+}
+
+std::vector<std::uint32_t> JobTable::gpu_ids_of(std::uint64_t nodes) const {
+    std::vector<std::uint32_t> gpu_ids;
+    for (std::size_t node = 0; node < std::min<std::size_t>(nodes_.size(), sched::max_nodes);
+         ++node)
+        if ((nodes >> node & 1) != 0)
+            gpu_ids.push_back(nodes_[node]);
+    return gpu_ids;
 }
 
 void JobTable::view_into(std::vector<sched::JobView>& views) {

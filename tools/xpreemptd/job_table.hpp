@@ -42,12 +42,16 @@ public:
 
     [[nodiscard]] Member find(std::uint64_t cookie) const; // nulls: unknown
     [[nodiscard]] Member find_pid(pid_t pid) const;
+    [[nodiscard]] Job* find_id(std::uint64_t id) const; // null: unknown
     [[nodiscard]] Job* find_name(const std::string& name) const;
     [[nodiscard]] std::span<const std::unique_ptr<Job>> jobs() const { return jobs_; }
 
     // Notes an edge of the job, if there is one. True: there was.
     static bool update_ready(Job& job, Time now);
 
+    // Bits of the nodes that the job has queues on, as the last view had them.
+    [[nodiscard]] std::uint64_t nodes_of(const Job& job) const;
+    [[nodiscard]] std::vector<std::uint32_t> gpu_ids_of(std::uint64_t nodes) const;
     // One view a job, in the order of jobs().
     void view_into(std::vector<sched::JobView>& views);
 

@@ -2,6 +2,7 @@
 // Reads replies. A client trusts the daemon, but not that both are of one version.
 #include "replies.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
@@ -182,7 +183,70 @@ Answer<ListedJob> job_of(const Json& json) {
     return job;
 }
 
+// Leaves the value as it is, and notes the key, if it is none of the words.
+template <typename Names, typename Word>
+void read_word(Reader& reader, const char* key, const Names& names, Word& word) {
+    std::string text;
+    reader.read(key, text);
+    const auto found = std::ranges::find(names, text);
+    if (found == names.end())
+        reader.wrong(key);
+    else
+        word = static_cast<Word>(found - names.begin());
+}
+
+Answer<ShownRecord> record_of(const Json& json) {
+    ShownRecord shown;
+    TraceRecord& record = shown.record;
+    Reader reader(json);
+    reader.read("at_ns", record.at);
+    reader.read("job", record.job);
+    read_word(reader, "what", happening_names, record.what);
+    switch (record.what) {
+    case Happening::decision: read_word(reader, "cause", cause_names, record.cause); break;
+    case Happening::stop: reader.read("for_job", record.for_job); [[fallthrough]];
+    case Happening::resume:
+        reader.read("queues", record.queues);
+        reader.read("failed", record.failed);
+        reader.read("took_ns", record.took);
+        break;
+    case Happening::phase:
+        read_word(reader, "phase", phase_names, record.phase);
+        reader.read("gpu_ids", shown.gpu_ids);
+        break;
+    }
+    if (!reader.wrong().empty())
+        return no_reply(reader.wrong());
+    return shown;
+}
+
 } // namespace
+
+Answer<TracePage> parse_trace_reply(std::string_view message) {
+    const Answer<Json> json = open(message);
+    if (!json)
+        return tl::make_unexpected(json.error());
+    TracePage page;
+    Reader reader(*json);
+    reader.read("now_ns", page.now);
+    reader.read("first", page.first);
+    reader.read("next", page.next);
+    reader.read("lost", page.lost);
+    const Json* records = reader.find("records");
+    if (records == nullptr || !records->is_array())
+        return no_reply("'records' of the reply is missing or has a wrong value");
+    for (const Json& item : *records) {
+        Answer<ShownRecord> record = record_of(item);
+        if (!record)
+            return tl::make_unexpected(record.error());
+        page.records.push_back(std::move(*record));
+    }
+    if (page.next != page.first + page.records.size())
+        reader.wrong("next");
+    if (!reader.wrong().empty())
+        return no_reply(reader.wrong());
+    return page;
+}
 
 Answer<void> parse_done(std::string_view message) {
     const Answer<Json> json = open(message);

@@ -49,6 +49,31 @@ Json json_of(const ReactionTimes& times) {
             {"max_ns", times.max.count()}};
 }
 
+template <typename Names, typename Word> std::string_view word_of(const Names& names, Word word) {
+    return names.at(static_cast<std::size_t>(word));
+}
+
+Json json_of(const ShownRecord& shown) {
+    const TraceRecord& record = shown.record;
+    Json json{{"at_ns", record.at.count()},
+              {"what", word_of(happening_names, record.what)},
+              {"job", record.job}};
+    switch (record.what) {
+    case Happening::decision: json["cause"] = word_of(cause_names, record.cause); break;
+    case Happening::stop: json["for_job"] = record.for_job; [[fallthrough]];
+    case Happening::resume:
+        json["queues"] = record.queues;
+        json["failed"] = record.failed;
+        json["took_ns"] = record.took.count();
+        break;
+    case Happening::phase:
+        json["phase"] = word_of(phase_names, record.phase);
+        json["gpu_ids"] = shown.gpu_ids;
+        break;
+    }
+    return json;
+}
+
 std::string name_of_errno(int error) {
     const char* name = ::strerrorname_np(error);
     return name != nullptr ? name : "EIO";
@@ -118,6 +143,24 @@ std::string status_reply(const StatusReport& status) {
     Json reply = succeeded();
     reply.update(json_of(status));
     return text_of(reply);
+}
+
+std::string trace_reply(const TracePage& page) {
+    // Around the list: the keys of a reply, with numbers of twenty digits.
+    constexpr std::size_t room = max_message_bytes - 256;
+    std::string list;
+    std::uint64_t next = page.first;
+    for (const ShownRecord& record : page.records) {
+        const std::string item = text_of(json_of(record));
+        if (list.size() + item.size() + 1 > room)
+            break;
+        list += list.empty() ? "" : ",";
+        list += item;
+        ++next;
+    }
+    return fmt::format(R"({{"schema":1,"ok":true,"now_ns":{},"first":{},"next":{},"lost":{},)"
+                       R"("records":[{}]}})",
+                       page.now.count(), page.first, next, page.lost, list);
 }
 
 std::string jobs_reply(std::vector<JobReport> jobs, std::uint64_t from) {

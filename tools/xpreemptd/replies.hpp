@@ -20,6 +20,9 @@ namespace xpreemptd {
 // Jobs with ids from `from` on, as many as fit.
 [[nodiscard]] std::string jobs_reply(std::vector<JobReport> jobs, std::uint64_t from);
 
+// As many of its records as fit; "next" is changed to what does not.
+[[nodiscard]] std::string trace_reply(const TracePage& page);
+
 struct ListedJob {
     JobReport report;            // with the first of its pids
     std::uint64_t processes = 0; // all of them
@@ -33,6 +36,7 @@ struct JobPage {
 [[nodiscard]] Answer<void> parse_done(std::string_view message);
 [[nodiscard]] Answer<StatusReport> parse_status_reply(std::string_view message);
 [[nodiscard]] Answer<JobPage> parse_jobs_reply(std::string_view message);
+[[nodiscard]] Answer<TracePage> parse_trace_reply(std::string_view message);
 
 [[nodiscard]] nlohmann::ordered_json json_of(const ListedJob& job);
 [[nodiscard]] nlohmann::ordered_json json_of(const StatusReport& status);

@@ -105,6 +105,13 @@ Answer<Request> parse_status(const FlatObject& /*object*/) {
     return StatusRequest{};
 }
 
+Answer<Request> parse_trace(const FlatObject& object) {
+    const auto from = number_of(object, "from", 0, UINT64_MAX);
+    if (!from)
+        return tl::make_unexpected(from.error());
+    return TraceRequest{*from};
+}
+
 Answer<Request> parse_adopt(const FlatObject& object) {
     const Answer<AttributeChange> change = change_of(object);
     if (!change)
@@ -150,6 +157,7 @@ struct Kind {
 constexpr std::array kinds{
     Kind{"jobs", {"do", "from"}, parse_jobs},
     Kind{"status", {"do"}, parse_status},
+    Kind{"trace", {"do", "from"}, parse_trace},
     Kind{"adopt", {"do", "band", "weight", "deadline_us", "priority"}, parse_adopt},
     Kind{"set", {"do", "pid", "job", "band", "weight", "deadline_us", "priority"}, parse_set},
     Kind{"policy", {"do", "name"}, parse_policy},
@@ -175,6 +183,12 @@ struct ToJson {
         return {{"do", "jobs"}, {"from", request.from}};
     }
     nlohmann::json operator()(const StatusRequest& /*request*/) const { return {{"do", "status"}}; }
+    nlohmann::json operator()(const TraceRequest& request) const {
+        nlohmann::json json{{"do", "trace"}};
+        if (request.from)
+            json["from"] = *request.from;
+        return json;
+    }
     nlohmann::json operator()(const AdoptRequest& request) const {
         nlohmann::json json{{"do", "adopt"}};
         add(json, request.change);
@@ -207,9 +221,10 @@ Answer<Request> parse_request(std::string_view message) {
         return refuse("'do' is missing");
     const auto kind = std::ranges::find(kinds, **name, &Kind::name);
     if (kind == kinds.end())
-        return refuse(fmt::format("'do' is {}, expected one of jobs, status, adopt, set, policy",
-                                  shown(**name)),
-                      EOPNOTSUPP);
+        return refuse(
+            fmt::format("'do' is {}, expected one of jobs, status, trace, adopt, set, policy",
+                        shown(**name)),
+            EOPNOTSUPP);
     const auto keys = keys_of(*kind);
     for (const auto& [key, value] : object->members())
         if (std::ranges::find(keys, key) == keys.end())

@@ -10,6 +10,9 @@
 //   {"do": "jobs"}                   The jobs, by ascending id, as many as one message takes.
 //     "from": ID                     Only ids from this one on (0).
 //   {"do": "status"}                 Policy, way of sensing, counters.
+//   {"do": "trace"}                  What the daemon did: decisions, stops and resumes, and phases
+//   of
+//     "from": N                      jobs, from record N on; without it none, but "next".
 //   {"do": "adopt"}                  The process that connected and what it starts from now on
 //     "band" "weight" "deadline_us"  become a job. All four may be left out.
 //     "priority"
@@ -35,6 +38,15 @@
 //   status      "policy", "ejected" (null: is in force), "sensing", "decisions", "switches",
 //               "refusals", "edges", "edges_found_late", "ring_to_switch" and "ring_to_stopped":
 //               {"count", "sum_ns", and of the last 1024 of them "p50_ns", "p99_ns", "max_ns"}
+//   trace       "now_ns" (CLOCK_MONOTONIC), "first" and "next" (numbers of the first record here,
+//               and of the first one to ask for), "lost" (records between the one asked for and
+//               "first": the daemon keeps the last 8192), "records": [{"at_ns", "what", ...}, ...]
+//               of "what" "decision": "cause" ("ring", "change", "poll", "timer", "retry",
+//               "request", "policy", "ejected"), "job" (that rang, or 0)
+//               "stop" and "resume": "job", "queues", "failed", "took_ns" (the call of the driver),
+//               "for_job" (of a stop: that runs instead, or 0)
+//               "phase": "job", "phase" ("idle", "running", "waiting" for the daemon, "held" by
+//               somebody else, "gone"), "gpu_ids"
 //   others      nothing more
 // Names that are no UTF-8 have U+FFFD in the place of what is none; "pid" selects such a job.
 //
@@ -64,6 +76,10 @@ struct JobsRequest {
 struct StatusRequest {
     bool operator==(const StatusRequest&) const = default;
 };
+struct TraceRequest {
+    std::optional<std::uint64_t> from = {};
+    bool operator==(const TraceRequest&) const = default;
+};
 struct AdoptRequest {
     AttributeChange change;
     bool operator==(const AdoptRequest&) const = default;
@@ -77,7 +93,8 @@ struct PolicyRequest {
     std::string name;
     bool operator==(const PolicyRequest&) const = default;
 };
-using Request = std::variant<JobsRequest, StatusRequest, AdoptRequest, SetRequest, PolicyRequest>;
+using Request =
+    std::variant<JobsRequest, StatusRequest, TraceRequest, AdoptRequest, SetRequest, PolicyRequest>;
 
 // Takes any bytes. The refusal is what the client gets.
 [[nodiscard]] Answer<Request> parse_request(std::string_view message);

@@ -235,7 +235,10 @@ bool Sensing::take(const Event& event, Time now) {
     look_at_rung(*member.job, *member.process, event);
     if (member.process->busy()) {
         ++counts_.edges;
-        last_ring_ = last_ring_.value_or(event.when);
+        if (!last_ring_) {
+            last_ring_ = event.when;
+            last_rung_ = member.job->id;
+        }
     } else {
         ++counts_.spurious;
     }

@@ -35,6 +35,7 @@ public:
     [[nodiscard]] const SensingCounts& counts() const { return counts_; }
     // When the first ring of the last take_events() came that brought work.
     [[nodiscard]] std::optional<Time> last_ring() const { return last_ring_; }
+    [[nodiscard]] std::uint64_t last_rung() const { return last_rung_; } // the id of its job
 
 private:
     using Member = JobTable::Member;
@@ -60,6 +61,7 @@ private:
     Facts facts_;
     SensingCounts counts_;
     std::optional<Time> last_ring_;
+    std::uint64_t last_rung_ = 0;
     std::vector<Arming> arming_;
     std::vector<Member> armed_members_; // parallel to arming_
 };

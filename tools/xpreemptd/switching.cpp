@@ -6,8 +6,29 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <tuple>
 
 namespace xpreemptd {
+
+namespace {
+
+// The first by band, then by priority, then by age.
+std::uint64_t runs_instead_of(const Job& stopped, const JobTable& table,
+                              std::span<const sched::Verdict> verdicts) {
+    const std::uint64_t nodes = table.nodes_of(stopped);
+    const Job* first = nullptr;
+    for (std::size_t i = 0; i < verdicts.size(); ++i) {
+        const Job& job = *table.jobs()[i];
+        if (verdicts[i] != sched::Verdict::run || !job.ready || (table.nodes_of(job) & nodes) == 0)
+            continue;
+        if (first == nullptr || std::tuple(job.attributes.band, -job.attributes.priority) <
+                                    std::tuple(first->attributes.band, -first->attributes.priority))
+            first = &job;
+    }
+    return first == nullptr ? 0 : first->id;
+}
+
+} // namespace
 
 void Switching::want(Job& job, Change change) {
     for (const auto& process : job.processes)
@@ -19,7 +40,18 @@ void Switching::want(Job& job, Change change) {
             switches_.push_back({change, process->facts.pid, queue.id, queue.uid});
             queues_.push_back(&queue);
             process->look_once = change == Change::stop;
+            if (switched_.empty() || switched_.back().job != job.id)
+                switched_.push_back({job.id, change});
+            ++switched_.back().queues;
         }
+}
+
+// The queues of a job are neighbours.
+void Switching::note_results() {
+    std::size_t at = 0;
+    for (Switched& of : switched_)
+        for (std::uint32_t queue = 0; queue < of.queues; ++queue, ++at)
+            of.failed += switches_[at].result != 0 && switches_[at].result != EALREADY ? 1U : 0U;
 }
 
 // Returns true if it is worth a repeat.
@@ -60,6 +92,7 @@ bool Switching::note(Queue& queue, const Switch& done) {
 bool Switching::carry_out(JobTable& table, std::span<const sched::Verdict> verdicts) {
     switches_.clear();
     queues_.clear();
+    switched_.clear();
     // Stops first: where one call cannot take all, the important job does not wait for starts.
     for (const sched::Verdict verdict : {sched::Verdict::hold, sched::Verdict::run})
         for (std::size_t i = 0; i < verdicts.size(); ++i)
@@ -76,6 +109,10 @@ bool Switching::carry_out(JobTable& table, std::span<const sched::Verdict> verdi
     all_stopped_ = std::ranges::none_of(switches_, [](const Switch& done) {
         return done.change == Change::stop && done.result != 0 && done.result != EALREADY;
     });
+    note_results();
+    for (Switched& of : switched_)
+        if (of.change == Change::stop)
+            of.for_job = runs_instead_of(*table.find_id(of.job), table, verdicts);
     bool again = false;
     for (std::size_t i = 0; i < switches_.size(); ++i)
         again = note(*queues_[i], switches_[i]) || again;

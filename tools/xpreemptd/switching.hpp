@@ -20,6 +20,15 @@ struct SwitchingCounts {
     std::uint64_t refusals = 0;
 };
 
+// What the last call of the driver changed of one job.
+struct Switched {
+    std::uint64_t job;
+    Change change;
+    std::uint64_t for_job = 0; // of a stop: the most important one that runs on its GPUs; 0: none
+    std::uint32_t queues = 0;
+    std::uint32_t failed = 0; // or not confirmed yet
+};
+
 class Switching {
 public:
     using Clock = std::function<Time()>;
@@ -33,10 +42,12 @@ public:
     // Of the last call of the driver.
     [[nodiscard]] Time called_at() const { return called_at_; }
     [[nodiscard]] Time returned_at() const { return returned_at_; }
+    [[nodiscard]] std::span<const Switched> last() const { return switched_; }
     [[nodiscard]] bool all_stopped() const { return all_stopped_; } // that it was to stop
 
 private:
     void want(Job& job, Change change);
+    void note_results();
     bool note(Queue& queue, const Switch& done);
 
     Provider& provider_;
@@ -46,6 +57,7 @@ private:
     SwitchingCounts counts_;
     std::vector<Switch> switches_;
     std::vector<Queue*> queues_; // parallel to switches_
+    std::vector<Switched> switched_;
 };
 
 } // namespace xpreemptd

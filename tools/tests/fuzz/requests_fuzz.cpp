@@ -43,6 +43,8 @@ void as_request(std::string_view text) {
     require(parse_done(reply).has_value(), "a reply is refused by its reader");
     if (std::holds_alternative<JobsRequest>(*request))
         require(parse_jobs_reply(reply).has_value(), "a list is refused by its reader");
+    if (std::holds_alternative<TraceRequest>(*request))
+        require(parse_trace_reply(reply).has_value(), "a trace is refused by its reader");
 }
 
 } // namespace
@@ -53,5 +55,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)parse_done(text);
     (void)parse_status_reply(text);
     (void)parse_jobs_reply(text);
+    (void)parse_trace_reply(text);
     return 0;
 }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// trace: asks xpreemptd for its records as they come, and writes them to a file.
+#include "daemon.hpp"
+#include "names.hpp"
+#include "scheduling.hpp"
+#include "sentences.hpp"
+#include "trace_writer.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fmt/format.h>
+#include <memory>
+
+namespace cli {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+// The daemon keeps some seconds.
+constexpr std::chrono::nanoseconds interval = 100ms;
+
+// Waits for a signal that ends the trace. False: it is time for the next look.
+bool told_to_end(std::chrono::nanoseconds patience) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+        sigaddset(&set, signal);
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+    const timespec timeout{0, static_cast<long>(patience.count())};
+    return ::sigtimedwait(&set, nullptr, &timeout) > 0;
+}
+
+struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+class Tracing {
+public:
+    Tracing(const Daemon& daemon, std::FILE* file) : daemon_(daemon), file_(file) {}
+
+    Outcome<void> begin() {
+        const auto page = daemon_.trace(std::nullopt);
+        if (!page)
+            return tl::make_unexpected(page.error());
+        now_ = page->now;
+        put(writer_.begin(now_));
+        return from_here(*page);
+    }
+    // All records that there are.
+    Outcome<void> look() {
+        for (;;) {
+            const auto page = daemon_.trace(next_);
+            if (!page)
+                return tl::make_unexpected(page.error());
+            now_ = page->now;
+            if (page->lost > 0) {
+                // What the page has would come without what came before.
+                lost_ += page->lost + page->records.size();
+                put(writer_.lost(page->lost + page->records.size()));
+                const auto here = daemon_.trace(std::nullopt);
+                return here ? from_here(*here) : tl::make_unexpected(here.error());
+            }
+            if (page->records.empty())
+                return {};
+            for (const xpreemptd::ShownRecord& shown : page->records) {
+                if (!writer_.knows(shown.record.job) && shown.record.job != 0)
+                    if (const auto jobs = daemon_.jobs(); jobs)
+                        put(writer_.names(*jobs));
+                put(writer_.record(shown));
+            }
+            next_ = page->next;
+        }
+    }
+    void end() { put(writer_.end(now_)); }
+
+    [[nodiscard]] int failed() const { return failed_; } // an errno of the file, or 0
+    [[nodiscard]] std::uint64_t events() const { return writer_.events(); }
+    [[nodiscard]] std::uint64_t lost() const { return lost_; }
+
+private:
+    // First the number, then the phases: what changes between is told again.
+    Outcome<void> from_here(const xpreemptd::TracePage& page) {
+        next_ = page.next;
+        const auto jobs = daemon_.jobs();
+        if (!jobs)
+            return tl::make_unexpected(jobs.error());
+        put(writer_.phases(*jobs, page.now));
+        return {};
+    }
+    void put(const std::string& text) {
+        if (failed_ == 0 && std::fwrite(text.data(), 1, text.size(), file_) != text.size())
+            failed_ = errno;
+    }
+
+    const Daemon& daemon_;
+    std::FILE* file_;
+    TraceWriter writer_;
+    std::chrono::nanoseconds now_{0};
+    std::uint64_t next_ = 0, lost_ = 0;
+    int failed_ = 0;
+};
+
+Failure not_written(const std::string& output, int error) {
+    return {exit_of(error), error,
+            fmt::format("{}: not written: {}", printable(output), std::strerror(error))};
+}
+
+} // namespace
+
+Report trace(const Context& context, const std::string& output, double seconds) {
+    const Outcome<Daemon> daemon = Daemon::connect(context);
+    if (!daemon)
+        return report_of(daemon.error());
+    const std::unique_ptr<std::FILE, Close> file(std::fopen(output.c_str(), "we"));
+    if (!file)
+        return report_of(not_written(output, errno));
+    const auto end = seconds > 0 ? Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                      std::chrono::duration<double>(seconds))
+                                 : Clock::time_point::max();
+    Tracing tracing(*daemon, file.get());
+    Outcome<void> looked = tracing.begin();
+    for (bool last = false; looked && !last && tracing.failed() == 0;) {
+        last = Clock::now() >= end || told_to_end(std::min<std::chrono::nanoseconds>(
+                                          interval, std::max(end - Clock::now(), 0ns)));
+        looked = tracing.look();
+    }
+    tracing.end(); // also where the daemon has ended: what there is can be loaded
+    if (tracing.failed() != 0 || std::fflush(file.get()) != 0)
+        return report_of(not_written(output, tracing.failed() != 0 ? tracing.failed() : errno));
+    if (!looked) {
+        Failure failure = looked.error();
+        failure.message += fmt::format(" ({} has what came before)", printable(output));
+        return report_of(failure);
+    }
+    Report report;
+    report.json["file"] = output;
+    report.json["events"] = tracing.events();
+    report.json["lost"] = tracing.lost();
+    report.text =
+        fmt::format("{}: {} events, {} records lost; open it in https://ui.perfetto.dev\n",
+                    printable(output), tracing.events(), tracing.lost());
+    return report;
+}
+
+} // namespace cli
