@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+// Faults of a policy that random events do not show: each test names the one that it is for.
+#include "sim/virtual_jobs.hpp"
+
+namespace {
+
+using namespace test;
+using xpreempt::sched::Bands;
+using xpreempt::sched::Fair;
+using xpreempt::sched::HighestPriorityFirst;
+using xpreempt::sched::RoundRobin;
+
+// One decision of a policy; verdicts in the order of the jobs.
+struct Decided {
+    std::vector<Verdict> verdicts;
+    Time next;
+};
+Decided decide(Policy& policy, Time now, const std::vector<JobView>& jobs) {
+    Decided decided{std::vector<Verdict>(jobs.size(), Verdict::run), {}};
+    decided.next = xpreempt::sched::decide(policy, {now, jobs}, decided.verdicts);
+    return decided;
+}
+
+JobView ready(std::uint64_t id, Time since, Band band = Band::normal) {
+    JobView job;
+    job.id = id;
+    job.nodes = 1;
+    job.band = band;
+    job.ready = true;
+    job.ready_since = since;
+    return job;
+}
+
+constexpr Time start = Time{} + 1h;
+
+// The floor for held jobs only. A caller that is late by several turns owes them to a job that runs
+// by then: it is not stopped, only to be resumed at the next decision.
+TEST(BandFaults, floor_that_is_owed_to_a_running_job_is_paid_without_a_stop) {
+    Policy policy = Bands{};
+    std::vector<JobView> jobs{ready(1, start, Band::high), ready(2, start, Band::idle)};
+    EXPECT_EQ(decide(policy, start, jobs).verdicts[1], Verdict::hold);
+    jobs[1].held = true;
+    jobs[0].ready = false;
+    Time now = start + 80ms;                                         // before its turn
+    EXPECT_EQ(decide(policy, now, jobs).verdicts[1], Verdict::hold); // resume grace
+    now += 400ms;                                                    // late: 48 ms are owed
+    EXPECT_EQ(decide(policy, now, jobs).verdicts[1], Verdict::run);
+    jobs[1].held = false;
+    now += 1ms;
+    jobs[0] = ready(1, now, Band::high);
+    EXPECT_EQ(decide(policy, now, jobs).verdicts[1], Verdict::run);
+    // When it has had what was owed, it is stopped, and the floor begins anew.
+    now += 60ms;
+    EXPECT_EQ(decide(policy, now, jobs).verdicts[1], Verdict::hold);
+}
+
+// Holds of others ignored, by the floor: an operator's hold is no debt of the higher jobs, and the
+// time in it pays none back.
+TEST(BandFaults, time_in_a_hold_of_others_neither_adds_to_the_floor_nor_takes_from_it) {
+    for (const bool interrupted : {false, true}) {
+        Policy policy = Bands{};
+        std::vector<JobView> jobs{ready(1, start, Band::high), ready(2, start, Band::idle)};
+        EXPECT_EQ(decide(policy, start, jobs).verdicts[1], Verdict::hold);
+        jobs[1].held = true;
+        Time now = start + 50ms;
+        EXPECT_EQ(decide(policy, now, jobs).next, start + 90ms); // 10 ms are owed then
+        if (interrupted) {
+            now += 20ms; // both held it meanwhile
+            jobs[1].held_by_others = true;
+            EXPECT_EQ(decide(policy, now, jobs).verdicts[1], Verdict::run);
+            jobs[1].held = false;
+            now += 300ms;
+            EXPECT_EQ(decide(policy, now, jobs).verdicts[1], Verdict::run);
+            jobs[1].held_by_others = false;
+        }
+        const Decided again = decide(policy, now, jobs);
+        EXPECT_EQ(again.verdicts[1], Verdict::hold);
+        EXPECT_EQ(again.next, now + 40ms) << interrupted;
+    }
+}
+
+// Holds of others ignored, by the turns: the job that an operator holds neither keeps its node nor
+// uses up its slice.
+TEST(TurnFaults, hold_of_others_frees_the_node_and_stops_the_slice) {
+    for (Policy policy : {Policy{RoundRobin{}}, Policy{Fair{}}}) {
+        std::vector<JobView> jobs{ready(1, start), ready(2, start + 1ms)};
+        EXPECT_EQ(decide(policy, start + 1ms, jobs).verdicts,
+                  (std::vector{Verdict::run, Verdict::hold}));
+        jobs[1].held = true;
+        jobs[0].held_by_others = true;
+        Time now = start + 3ms;
+        EXPECT_EQ(decide(policy, now, jobs).verdicts, (std::vector{Verdict::run, Verdict::run}));
+        jobs[1].held = false;
+        now += 3ms;
+        jobs[0].held_by_others = false;
+        // It comes back behind the one that runs, whose slice goes on.
+        const Decided back = decide(policy, now, jobs);
+        EXPECT_EQ(back.verdicts, (std::vector{Verdict::hold, Verdict::run}));
+        EXPECT_EQ(back.next, now + 2ms);
+    }
+}
+
+// And is not charged for the time in which an operator may have held it.
+TEST(FairFaults, time_before_a_hold_of_others_is_seen_is_not_charged) {
+    Policy policy = Fair{};
+    std::vector<JobView> jobs{ready(1, start), ready(2, start), ready(3, start)};
+    EXPECT_EQ(decide(policy, start, jobs).verdicts[0], Verdict::run);
+    jobs[1].held = jobs[2].held = true;
+    jobs[0].held_by_others = true;
+    EXPECT_EQ(decide(policy, start + 4ms, jobs).verdicts[1], Verdict::run);
+    jobs[1].held = false;
+    jobs[0].held_by_others = false;
+    EXPECT_EQ(decide(policy, start + 4ms, jobs).verdicts[0], Verdict::hold);
+    jobs[0].held = true;
+    EXPECT_EQ(decide(policy, start + 9ms, jobs).verdicts,
+              (std::vector{Verdict::run, Verdict::hold, Verdict::hold}));
+}
+
+// A resume that the driver refused: what is still held uses nothing of its slice.
+TEST(TurnFaults, slice_begins_when_the_job_runs) {
+    for (Policy policy : {Policy{RoundRobin{}}, Policy{Fair{}}}) {
+        std::vector<JobView> jobs{ready(1, start), ready(2, start)};
+        jobs[0].held = true;
+        EXPECT_EQ(decide(policy, start, jobs).verdicts[0], Verdict::run);
+        EXPECT_EQ(decide(policy, start + 3ms, jobs).next, start + 8ms);
+        jobs[0].held = false;
+        EXPECT_EQ(decide(policy, start + 4ms, jobs).next, start + 8ms);
+    }
+}
+
+// Holds of others ignored, by priority.
+TEST(PriorityFaults, job_that_others_hold_stops_nobody) {
+    Policy policy = HighestPriorityFirst{};
+    std::vector<JobView> jobs{ready(1, start), ready(2, start)};
+    jobs[0].priority = 5;
+    EXPECT_EQ(decide(policy, start, jobs).verdicts, (std::vector{Verdict::run, Verdict::hold}));
+    jobs[0].held_by_others = true;
+    EXPECT_EQ(decide(policy, start, jobs).verdicts, (std::vector{Verdict::run, Verdict::run}));
+}
+
+// Weight: by what a job is charged for each time that it ran.
+TEST(FairFaults, each_slice_is_charged_by_the_weight) {
+    Policy policy = Fair{};
+    std::vector<JobView> jobs{ready(1, start), ready(2, start)};
+    jobs[0].weight = 400;
+    std::vector<std::uint64_t> slices;
+    Time now = start;
+    for (int slice = 0; slice < 10; ++slice) {
+        const Decided decided = decide(policy, now, jobs);
+        for (std::size_t i = 0; i < 2; ++i) {
+            jobs[i].held = decided.verdicts[i] == Verdict::hold;
+            if (!jobs[i].held)
+                slices.push_back(jobs[i].id);
+        }
+        ASSERT_EQ(decided.next, now + 5ms);
+        now = decided.next;
+    }
+    EXPECT_EQ(std::ranges::count(slices, 1U), 8);
+}
+
+// The slice timer: events within a slice do not make it longer.
+TEST(TurnFaults, slice_ends_when_it_is_used_whatever_happens_meanwhile) {
+    for (Policy policy : {Policy{RoundRobin{}}, Policy{Fair{}}}) {
+        std::vector<JobView> jobs{ready(1, start), ready(2, start)};
+        EXPECT_EQ(decide(policy, start, jobs).next, start + 5ms);
+        jobs[1].held = true;
+        EXPECT_EQ(decide(policy, start + 2ms, jobs).next, start + 5ms);
+        EXPECT_EQ(decide(policy, start + 4999us, jobs).next, start + 5ms);
+        EXPECT_EQ(decide(policy, start + 5ms, jobs).verdicts,
+                  (std::vector{Verdict::hold, Verdict::run}));
+    }
+}
+
+// A slice of 20 switch costs: CFS has it as well as RR.
+TEST(FairFaults, slice_is_no_shorter_than_20_switch_costs) {
+    Policy policy = Fair{{.slice = 5ms, .switch_cost = 1ms}};
+    const std::vector<JobView> jobs{ready(1, start), ready(2, start)};
+    EXPECT_EQ(decide(policy, start, jobs).next, start + 20ms);
+    policy = Fair{{.slice = 50ms, .switch_cost = 1ms}};
+    EXPECT_EQ(decide(policy, start, jobs).next, start + 50ms);
+}
+
+// Ids that are not sorted: verdicts, ties and accounts belong to the job, not to its place.
+TEST(SeatFaults, accounts_follow_the_ids_in_any_order) {
+    Accounts accounts;
+    std::vector<JobView> jobs{ready(9, start), ready(4, start), ready(6, start)};
+    const auto note = [&](Time now, const std::vector<Verdict>& verdicts) {
+        if (!accounts.matches(jobs)) {
+            accounts.admit(jobs);
+            ASSERT_TRUE(accounts.matches(jobs));
+        }
+        accounts.note({now, jobs}, verdicts);
+        for (std::size_t i = 0; i < jobs.size(); ++i)
+            jobs[i].held = verdicts[i] == Verdict::hold;
+    };
+    note(start, {Verdict::run, Verdict::hold, Verdict::hold});
+    std::swap(jobs[0], jobs[2]);
+    note(start + 3ms, {Verdict::hold, Verdict::run, Verdict::hold}); // 6, 4, 9
+    note(start + 5ms, {Verdict::run, Verdict::run, Verdict::run});
+    std::vector<xpreempt::sched::Account> all(3);
+    accounts.read_all(all);
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        EXPECT_EQ(all[i], accounts.of(i));
+        const Duration run = jobs[i].id == 9 ? 3ms : jobs[i].id == 4 ? 2ms : 0ms;
+        EXPECT_EQ(all[i].run, run) << jobs[i].id;
+        EXPECT_EQ(all[i].held, 5ms - run) << jobs[i].id;
+        EXPECT_EQ(all[i].preemptions, 1U) << jobs[i].id;
+    }
+}
+TEST(SeatFaults, ties_go_to_the_lower_id_in_any_order) {
+    for (const Policy& initial : {Policy{RoundRobin{}}, Policy{Fair{}}}) {
+        Policy policy = initial;
+        const std::vector<JobView> jobs{ready(9, start), ready(4, start), ready(6, start)};
+        EXPECT_EQ(decide(policy, start, jobs).verdicts,
+                  (std::vector{Verdict::hold, Verdict::run, Verdict::hold}));
+    }
+}
+
+// State of jobs that stay is lost when others come or go.
+TEST(SeatFaults, slice_goes_on_when_another_job_comes_and_goes) {
+    for (Policy policy : {Policy{RoundRobin{}}, Policy{Fair{}}}) {
+        std::vector<JobView> jobs{ready(7, start), ready(8, start)};
+        EXPECT_EQ(decide(policy, start, jobs).next, start + 5ms);
+        jobs[1].held = true;
+        jobs.insert(jobs.begin(), JobView{.id = 3, .nodes = 1}); // idle
+        EXPECT_EQ(decide(policy, start + 2ms, jobs).next, start + 5ms);
+        jobs.erase(jobs.begin());
+        EXPECT_EQ(decide(policy, start + 4ms, jobs).next, start + 5ms);
+    }
+}
+TEST(SeatFaults, floor_goes_on_when_another_job_comes_and_goes) {
+    Policy policy = Bands{};
+    std::vector<JobView> jobs{ready(7, start, Band::high), ready(8, start, Band::idle)};
+    EXPECT_EQ(decide(policy, start, jobs).next, start + 90ms);
+    jobs[1].held = true;
+    jobs.insert(jobs.begin(), JobView{.id = 3, .nodes = 1});
+    EXPECT_EQ(decide(policy, start + 50ms, jobs).next, start + 90ms);
+    jobs.erase(jobs.begin());
+    EXPECT_EQ(decide(policy, start + 60ms, jobs).next, start + 90ms);
+}
+TEST(SeatFaults, accounts_stay_when_another_job_comes_and_goes) {
+    Accounts accounts;
+    std::vector<JobView> jobs{ready(7, start)};
+    Time now = start;
+    for (int step = 0; step < 4; ++step, now += 10ms) {
+        if (step % 2 == 1)
+            jobs.insert(jobs.begin(), ready(3, now));
+        else if (step > 0)
+            jobs.erase(jobs.begin());
+        accounts.admit(jobs);
+        ASSERT_TRUE(accounts.matches(jobs));
+        accounts.note({now, jobs}, std::vector<Verdict>(jobs.size(), Verdict::run));
+    }
+    EXPECT_EQ(accounts.of(jobs.size() - 1).run, 30ms);
+    EXPECT_EQ(accounts.of(0).run, 0ms); // it went, so this is another one's first time
+}
+
+} // namespace
