@@ -46,11 +46,8 @@ class Commands(unittest.TestCase):
         self.assertIn("    preempt_test\n", output)
 
     def test_a_filter_leaves_the_commands_that_match(self):
-        _, output = said("selftests/run", "--list", "--filter", "vm/no-hws: s")
-        self.assertEqual(
-            output.splitlines(),
-            ["vm/no-hws", *(f"    {name}_test" for name in ("state", "switch", "sdma", "sysfs")), "    storm", "    suspend_test"],
-        )
+        _, output = said("selftests/run", "--list", "--filter", "vm/no-hws: suspend")
+        self.assertEqual(output.splitlines(), ["vm/no-hws", "    suspend_test"])
 
     def test_a_boot_by_its_own_name(self):
         _, output = said("selftests/run", "--list", "hws-xcc8")
