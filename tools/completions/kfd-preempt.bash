@@ -9,4 +9,5 @@ _kfd_preempt() {
 		COMPREPLY+=("$(printf '%q' "$word")")
 	done < <("${COMP_WORDS[0]}" complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
-complete -F _kfd_preempt kfd-preempt
+# Without candidates the names of files, as for --output.
+complete -o default -F _kfd_preempt kfd-preempt
