@@ -14,7 +14,7 @@ struct held_reset {
 /* Returns when the reset waits: 0 or a negative errno. kfd_probes.ko is loaded. */
 int held_reset_begin(struct held_reset *reset, const char *probe);
 
-/* False once it has waited for 5 s, the most that the probe allows. */
+/* False once it has waited for 30 s, the most that the probe allows. */
 bool held_reset_waits(const struct held_reset *reset);
 
 /* Lets it go on, and returns when it has ended: 0 or a negative errno. */
