@@ -2,6 +2,7 @@
 // doctor: what works on this machine, and what to do about what does not.
 #include "hook_sight.hpp"
 #include "kfd/module.hpp"
+#include "kfd/probe.hpp"
 #include "kfd/sysfs.hpp"
 #include "machine.hpp"
 #include "names.hpp"
@@ -60,6 +61,8 @@ bool has_series(const Context& context) {
     return false;
 }
 
+constexpr const char* rocm_guide = "kernel/README.md, section ROCm's own driver";
+
 Check check_kernel(const Context& context, const kfd::LoadedModule& module) {
     // A patched driver that runs is the proof; the table only says what can be built.
     if (!module.preempt_abi.empty() || has_series(context))
@@ -73,31 +76,62 @@ Check check_kernel(const Context& context, const kfd::LoadedModule& module) {
 Check check_other_driver(const Context& context, const kfd::LoadedModule& module) {
     if (!amdgpu_dkms_installed(context.roots))
         return {"amdgpu-dkms", Verdict::ok, "not installed", ""};
-    const bool harmless = !module.preempt_abi.empty();
-    return {"amdgpu-dkms", harmless ? Verdict::warn : Verdict::fail,
-            "AMD's own amdgpu-dkms is installed and puts its driver in the place of ours",
-            "apt remove amdgpu-dkms, then dkms install kfd-preempt and reboot", Exit::unsupported};
+    if (module.rocm && !module.preempt_abi.empty())
+        return {"amdgpu-dkms", Verdict::ok, "installed, and built with queue preemption", ""};
+    const Distribution here = distribution(context.roots, context.kernel_release);
+    const std::string removal =
+        fmt::format("{} amdgpu-dkms, then dkms install kfd-preempt and reboot", here.remove);
+    if (!module.preempt_abi.empty())
+        return {"amdgpu-dkms", Verdict::warn,
+                "ROCm's own driver is installed and takes the place of ours at the next boot",
+                removal};
+    return {"amdgpu-dkms", Verdict::fail,
+            "ROCm's own driver is installed, and it has no queue preemption",
+            fmt::format("build it with queue preemption ({}); or, on a kernel with a patch "
+                        "series, {}",
+                        rocm_guide, removal),
+            Exit::unsupported};
+}
+
+// Which driver is in the kernel now.
+std::string loaded_driver(const kfd::LoadedModule& module) {
+    if (!module.loaded)
+        return "amdgpu is not loaded";
+    if (module.rocm)
+        return fmt::format("ROCm's own amdgpu{}{} is loaded", module.version.empty() ? "" : " ",
+                           printable(module.version));
+    return "the stock amdgpu is loaded";
 }
 
 Check check_not_patched(const Context& context, const kfd::LoadedModule& module) {
     const InstalledModule installed = installed_module(context.roots, context.kernel_release);
-    const char* now = module.loaded ? "the stock amdgpu is loaded" : "amdgpu is not loaded";
+    const Distribution here = distribution(context.roots, context.kernel_release);
+    const std::string now = loaded_driver(module);
     if (installed.preempt_version)
         return {"module", Verdict::fail,
                 fmt::format("{}, but {} has preemption ({})", now, installed.path.string(),
                             printable(*installed.preempt_version)),
-                module.loaded ? "reboot: a driver in use cannot be replaced"
-                              : "modprobe amdgpu, or reboot; if it stays so, look at dmesg",
+                module.loaded
+                    ? fmt::format("reboot: a driver in use cannot be replaced; if that does not "
+                                  "help: {}",
+                                  here.initramfs)
+                    : "modprobe amdgpu, or reboot; if it stays so, look at dmesg",
                 Exit::unsupported};
     if (!installed.path.empty() && !installed.readable)
         return {"module", Verdict::fail,
                 fmt::format("{}; whether {} has preemption cannot be read", now,
                             installed.path.string()),
-                "install kmod (modinfo), then run doctor again", Exit::unsupported};
+                fmt::format("{} kmod (modinfo), then run doctor again", here.install),
+                Exit::unsupported};
     return {"module", Verdict::fail,
             fmt::format("{}, and no amdgpu with preemption is installed for {}", now,
                         context.kernel_release),
-            "install the kfd-preempt DKMS package (dkms install kfd-preempt), then reboot",
+            module.rocm
+                ? fmt::format("build ROCm's driver with queue preemption ({}), then {}, and reboot",
+                              rocm_guide, here.initramfs)
+                : fmt::format("install the kfd-preempt DKMS package (dkms install kfd-preempt), "
+                              "then {}, and reboot",
+                              here.initramfs),
             Exit::unsupported};
 }
 
@@ -144,8 +178,9 @@ Check check_rights(const Context& context, const kfd::LoadedModule& module) {
 }
 
 // sched_mode and caps of the driver; the nodes follow.
-Check check_query(const Context& context, kfd::Device& device) {
-    const auto query = device.query(0);
+Check check_query(const Context& context, const kfd::LoadedModule& module,
+                  const kfd::Device& device) {
+    const auto query = kfd::query_driver(device, module);
     if (!query) {
         // Without preemption the check of the module has said why, and what to do.
         const Diagnosis found = diagnose_device(context, query.error());
@@ -205,7 +240,8 @@ Check check_node(const Result<kfd_ioctl_preempt_query_args>& query, const kfd::N
 // What the driver says of each GPU, for those who ask about queues.
 using Queries = std::map<std::uint32_t, kfd_ioctl_preempt_query_args>;
 
-std::vector<Check> check_device(const Context& context, Queries& queries) {
+std::vector<Check> check_device(const Context& context, const kfd::LoadedModule& module,
+                                Queries& queries) {
     Result<kfd::Device> device = context.open_device();
     if (!device) {
         const Diagnosis found = diagnose_device(context, device.error());
@@ -214,7 +250,7 @@ std::vector<Check> check_device(const Context& context, Queries& queries) {
     std::vector<Check> checks;
     checks.push_back({"device", Verdict::ok,
                       fmt::format("{} can be opened", context.roots.device.string()), ""});
-    checks.push_back(check_query(context, *device));
+    checks.push_back(check_query(context, module, *device));
     if (checks.back().verdict == Verdict::fail)
         return checks;
     const Result<std::vector<kfd::Node>> nodes = kfd::gpu_nodes(context.roots);
@@ -323,7 +359,7 @@ Report doctor(const Context& context, std::optional<pid_t> pid) {
         check_secure_boot(context, module),
     };
     Queries queries;
-    for (Check& check : check_device(context, queries))
+    for (Check& check : check_device(context, module, queries))
         checks.push_back(std::move(check));
     checks.push_back(check_pids(context));
     checks.push_back(check_rights(context, module));

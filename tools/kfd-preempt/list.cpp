@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // list: the queues of some processes, or of all, from the KFD sysfs tree.
+#include "kfd/probe.hpp"
 #include "names.hpp"
 #include "output.hpp"
 #include "sentences.hpp"
@@ -31,7 +32,7 @@ public:
         }
         // The probe is QUERY; STATUS on a driver without preemption would be ENOTTY as well,
         // but other drivers may use its number.
-        const auto query = device->query(0);
+        const auto query = kfd::query_driver(*device, kfd::loaded_module(context.roots));
         if (!query || query->abi_major != KFD_PREEMPT_ABI_MAJOR) {
             reason_ = query ? ENOTTY : query.error().errno_value;
             return;

@@ -5,6 +5,7 @@
 #include "base/unique_fd.hpp"
 #include "kfd/attribute.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fcntl.h>
 #include <spawn.h>
@@ -72,6 +73,50 @@ std::optional<std::string> modinfo_kfd_preempt(const std::filesystem::path& modu
     return std::string(kfd::trim(text));
 }
 
+bool has_command(const kfd::Roots& roots, const char* name) {
+    for (const char* directory : {"usr/bin", "usr/sbin", "bin", "sbin"})
+        if (present(roots.system / directory / name))
+            return true;
+    return false;
+}
+
+// ID and ID_LIKE of os-release, the nearest relative first.
+std::string families(const kfd::Roots& roots) {
+    const auto text = kfd::read_text(roots.system / "etc/os-release", Op::read_proc, 1U << 16);
+    std::string own;
+    std::string like;
+    std::string_view rest = text ? std::string_view(*text) : std::string_view{};
+    while (!rest.empty()) {
+        std::string_view line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+        for (const auto& [key, value] : {std::pair{"ID=", &own}, std::pair{"ID_LIKE=", &like}})
+            if (line.starts_with(key)) {
+                *value = line.substr(std::string_view(key).size());
+                std::erase_if(*value, [](char c) { return c == '"' || c == '\''; });
+            }
+    }
+    return own + " " + like;
+}
+
+// The package command: that of the distribution's family if it is there, else any that is.
+std::string package_command(const kfd::Roots& roots) {
+    struct Family {
+        const char* name; // in os-release
+        const char* command;
+    };
+    constexpr std::array known = {Family{"debian", "apt-get"}, Family{"ubuntu", "apt-get"},
+                                  Family{"fedora", "dnf"},     Family{"rhel", "dnf"},
+                                  Family{"rhel", "yum"},       Family{"suse", "zypper"}};
+    const std::string names = families(roots);
+    for (const Family& family : known)
+        if (names.find(family.name) != std::string::npos && has_command(roots, family.command))
+            return family.command;
+    for (const Family& family : known)
+        if (has_command(roots, family.command))
+            return family.command;
+    return {};
+}
+
 // Read by hand: a static binary cannot load the name service libraries of getgrgid().
 std::string group_name(const kfd::Roots& roots, unsigned gid) {
     const auto text = kfd::read_text(roots.system / "etc/group", Op::read_proc, 1U << 20);
@@ -96,8 +141,9 @@ std::string group_name(const kfd::Roots& roots, unsigned gid) {
 } // namespace
 
 InstalledModule installed_module(const kfd::Roots& roots, const std::string& kernel_release) {
-    const std::filesystem::path updates = roots.system / "lib/modules" / kernel_release / "updates";
-    for (const auto& directory : {updates / "dkms", updates}) {
+    const std::filesystem::path modules = roots.system / "lib/modules" / kernel_release;
+    for (const auto& directory :
+         {modules / "updates/dkms", modules / "updates", modules / "extra"}) {
         for (const char* suffix : {"", ".xz", ".zst", ".gz"}) {
             const std::filesystem::path file = directory / (std::string("amdgpu.ko") + suffix);
             if (!present(file))
@@ -111,6 +157,20 @@ InstalledModule installed_module(const kfd::Roots& roots, const std::string& ker
         }
     }
     return {};
+}
+
+Distribution distribution(const kfd::Roots& roots, const std::string& kernel_release) {
+    const std::string command = package_command(roots);
+    Distribution found;
+    found.install = command.empty() ? "install the package" : command + " install";
+    found.remove = command.empty() ? "remove the package" : command + " remove";
+    if (has_command(roots, "update-initramfs"))
+        found.initramfs = "update-initramfs -u -k " + kernel_release;
+    else if (has_command(roots, "dracut"))
+        found.initramfs = "dracut --force --kver " + kernel_release;
+    else
+        found.initramfs = "make the initramfs of the kernel again";
+    return found;
 }
 
 bool amdgpu_dkms_installed(const kfd::Roots& roots) {

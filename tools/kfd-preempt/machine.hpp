@@ -18,8 +18,16 @@ struct InstalledModule {
 // The amdgpu that depmod prefers over the kernel's own: updates/, where DKMS puts it.
 InstalledModule installed_module(const kfd::Roots& roots, const std::string& kernel_release);
 
-// AMD's own out-of-tree driver is known to DKMS.
+// ROCm's own driver, package amdgpu-dkms, is known to DKMS.
 bool amdgpu_dkms_installed(const kfd::Roots& roots);
+
+// What this distribution calls things, by /etc/os-release and the commands that are there.
+struct Distribution {
+    std::string install;   // "dnf install", or "install the package" where no such command is known
+    std::string remove;    // "dnf remove"
+    std::string initramfs; // the command that makes the one of a kernel again
+};
+Distribution distribution(const kfd::Roots& roots, const std::string& kernel_release);
 
 // nullopt: not an EFI machine, or it does not tell.
 std::optional<bool> secure_boot(const kfd::Roots& roots);

@@ -43,6 +43,21 @@ std::string busy(Verb verb, const std::string& thing) {
                        thing);
 }
 
+Diagnosis without_preemption(const Context& context) {
+    const kfd::LoadedModule module = kfd::loaded_module(context.roots);
+    if (module.switched_off)
+        return {Exit::unsupported,
+                "the loaded amdgpu driver has no queue preemption: it is switched off",
+                "remove amdgpu.kfd_preempt=0 from the kernel command line or /etc/modprobe.d, then "
+                "reboot"};
+    if (module.rocm)
+        return {Exit::unsupported,
+                "the loaded amdgpu is ROCm's own (amdgpu-dkms) and has no queue preemption",
+                "build it with queue preemption, as kernel/README.md says, then reboot"};
+    return {Exit::unsupported, "the loaded amdgpu driver has no queue preemption",
+            "install and load the patched amdgpu (dkms install kfd-preempt, then reboot)"};
+}
+
 } // namespace
 
 const char* verb_name(Verb verb) {
@@ -133,8 +148,7 @@ Diagnosis diagnose_device(const Context& context, const Error& error) {
     const std::string reason_text =
         fmt::format("{} ({})", std::strerror(reason), errno_name(reason));
     if (error.op == Op::query && reason == ENOTTY)
-        return {Exit::unsupported, "the loaded amdgpu driver has no queue preemption",
-                "install and load the patched amdgpu (dkms install kfd-preempt, then reboot)"};
+        return without_preemption(context);
     if (error.op == Op::query)
         return {Exit::failed,
                 fmt::format("{}: QUERY of gpu {} failed: {}", path, error.id, reason_text),

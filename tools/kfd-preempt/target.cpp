@@ -2,6 +2,7 @@
 // From a pid on the command line to the queues that are meant, and to a driver that can act.
 #include "target.hpp"
 
+#include "kfd/probe.hpp"
 #include "names.hpp"
 #include "sentences.hpp"
 
@@ -115,7 +116,7 @@ Outcome<Driver> connect(const Context& context) {
     Result<kfd::Device> device = context.open_device();
     if (!device)
         return tl::make_unexpected(device_failure(context, device.error()));
-    const auto query = device->query(0);
+    const auto query = kfd::query_driver(*device, kfd::loaded_module(context.roots));
     if (!query)
         return tl::make_unexpected(device_failure(context, query.error()));
     if (query->abi_major != KFD_PREEMPT_ABI_MAJOR)

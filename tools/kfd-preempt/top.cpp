@@ -3,6 +3,7 @@
 #include "top.hpp"
 
 #include "daemon.hpp"
+#include "kfd/probe.hpp"
 #include "names.hpp"
 #include "sentences.hpp"
 #include "streams.hpp"
@@ -82,7 +83,7 @@ TopReader::TopReader(const Context& context, std::vector<pid_t> pids)
     Result<kfd::Device> device = context.open_device();
     if (!device)
         return;
-    const auto query = device->query(0);
+    const auto query = kfd::query_driver(*device, kfd::loaded_module(context.roots));
     if (query && query->abi_major == KFD_PREEMPT_ABI_MAJOR)
         device_ = std::move(*device);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // doctor: one machine for each thing that can be wrong.
 #include "fixture_tree.hpp"
+#include "machine.hpp"
 #include "scripted_driver.hpp"
 #include "verbs.hpp"
 
@@ -109,10 +110,94 @@ TEST_F(DoctorTest, amds_own_package_is_a_failure_until_our_module_runs) {
     expect_working_driver();
     const cli::Report working = cli::doctor(context);
     EXPECT_EQ(working.exit, cli::Exit::ok);
-    expect_check(working, "amdgpu-dkms", "warn", "apt remove amdgpu-dkms");
+    expect_check(working, "amdgpu-dkms", "warn", "remove the package amdgpu-dkms");
 
     expect_stock_driver();
-    expect_check(cli::doctor(context), "amdgpu-dkms", "fail", "apt remove amdgpu-dkms");
+    expect_check(cli::doctor(context), "amdgpu-dkms", "fail", "remove the package amdgpu-dkms");
+
+    tree.make_directory("sys/module/amdkcl");
+    tree.write("sys/module/amdgpu/parameters/kfd_preempt_abi", "1.1\n");
+    expect_working_driver();
+    expect_check(cli::doctor(context), "amdgpu-dkms", "ok", "built with queue preemption");
+}
+
+// amdgpu-dkms returns EINVAL for an ioctl that it does not know.
+TEST_F(DoctorTest, rocms_own_driver_is_named_and_is_no_failure_of_query) {
+    std::filesystem::remove_all(tree.root() / "sys/module/amdgpu/parameters");
+    tree.write("sys/module/amdgpu/version", "6.12.12\n");
+    tree.make_directory("sys/module/amdkcl");
+    tree.make_directory("var/lib/dkms/amdgpu");
+    context.kernel_release = "5.10.134-16.al8.x86_64";
+    script->expect_query(0, -EINVAL);
+    const cli::Report report = cli::doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "module", "fail", "ROCm's own amdgpu 6.12.12 is loaded");
+    expect_check(report, "amdgpu-dkms", "fail", "build it with queue preemption");
+    expect_check(report, "driver", "fail", "has no queue preemption");
+    expect_check(report, "driver", "fail", "see module above");
+    EXPECT_EQ(report.text.find("Invalid argument"), std::string::npos) << report.text;
+}
+
+TEST_F(DoctorTest, einval_of_our_own_driver_stays_a_failure_of_query) {
+    script->expect_query(0, -EINVAL);
+    const cli::Report report = cli::doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::failed);
+    expect_check(report, "driver", "fail", "QUERY of gpu 0 failed: Invalid argument");
+}
+
+TEST_F(DoctorTest, fixes_are_in_the_words_of_the_distribution) {
+    struct Machine {
+        const char* os_release;
+        std::vector<const char*> commands;
+        const char* install;
+        const char* remove;
+        const char* initramfs;
+    };
+    const Machine machines[] = {
+        {"ID=debian\n",
+         {"usr/bin/apt-get", "usr/sbin/update-initramfs"},
+         "apt-get install",
+         "apt-get remove",
+         "update-initramfs -u -k 5.10"},
+        {"ID=ubuntu\nID_LIKE=debian\n",
+         {"usr/bin/apt-get", "usr/bin/dracut"},
+         "apt-get install",
+         "apt-get remove",
+         "dracut --force --kver 5.10"},
+        {"ID=\"alinux\"\nID_LIKE=\"rhel fedora centos anolis\"\n",
+         {"usr/bin/dnf", "usr/bin/yum", "usr/bin/dracut"},
+         "dnf install",
+         "dnf remove",
+         "dracut --force --kver 5.10"},
+        {"ID=\"centos\"\nID_LIKE=\"rhel fedora\"\n",
+         {"usr/bin/yum", "usr/sbin/dracut"},
+         "yum install",
+         "yum remove",
+         "dracut --force --kver 5.10"},
+        {"ID=\"sles\"\nID_LIKE=\"suse\"\n",
+         {"usr/bin/zypper", "usr/bin/dracut"},
+         "zypper install",
+         "zypper remove",
+         "dracut --force --kver 5.10"},
+        // apt-rpm and the like: the family decides, where its command is there.
+        {"ID=fedora\n", {"usr/bin/apt-get", "usr/bin/dnf"}, "dnf install", "dnf remove", "again"},
+        {"", {"usr/bin/zypper"}, "zypper install", "zypper remove", "again"},
+        {"ID=nixos\n", {}, "install the package", "remove the package", "again"},
+    };
+    for (const Machine& machine : machines) {
+        const test::FixtureTree root;
+        root.write("etc/os-release", machine.os_release);
+        for (const char* command : machine.commands)
+            root.write(command, "");
+        const cli::Distribution found = cli::distribution(root.roots(), "5.10");
+        EXPECT_EQ(found.install, machine.install) << machine.os_release;
+        EXPECT_EQ(found.remove, machine.remove) << machine.os_release;
+        EXPECT_NE(found.initramfs.find(machine.initramfs), std::string::npos) << found.initramfs;
+    }
+    tree.write("usr/bin/dnf", "");
+    tree.make_directory("var/lib/dkms/amdgpu");
+    expect_stock_driver();
+    expect_check(cli::doctor(context), "amdgpu-dkms", "fail", "dnf remove amdgpu-dkms");
 }
 
 TEST_F(DoctorTest, secure_boot_asks_for_the_key_only_while_our_module_is_not_loaded) {

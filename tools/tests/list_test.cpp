@@ -50,6 +50,16 @@ TEST_F(ListTest, works_without_preemption_and_says_why_there_are_no_states) {
     EXPECT_EQ(report.json["processes"][0]["queues"][0]["errno"], "ENOTTY");
 }
 
+TEST_F(ListTest, einval_of_rocms_driver_is_a_driver_without_preemption) {
+    test::attach(context, script);
+    script->expect_query(0, -EINVAL);
+    const cli::Report report = cli::list(context, {7});
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    ASSERT_EQ(report.messages.size(), 1U);
+    EXPECT_NE(report.messages[0].find("no queue preemption"), std::string::npos);
+    EXPECT_EQ(report.json["processes"][0]["queues"][0]["errno"], "ENOTTY");
+}
+
 TEST_F(ListTest, another_users_process_has_no_state_and_one_that_ended_no_queues) {
     test::attach(context, script);
     script->expect_query(0);

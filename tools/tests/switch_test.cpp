@@ -160,6 +160,23 @@ TEST_F(SwitchTest, an_unpatched_driver_is_found_by_query_and_exits_3) {
     expect_message(report, "no queue preemption");
 }
 
+TEST_F(SwitchTest, einval_of_rocms_driver_is_no_preemption_and_of_ours_is_a_failure) {
+    script->expect_query(0, -EINVAL);
+    const cli::Report rocm = cli::suspend(context, {7, {}});
+    EXPECT_EQ(rocm.exit, cli::Exit::unsupported);
+    expect_message(rocm, "no queue preemption");
+    script->expect_query(0, -EINVAL);
+    EXPECT_EQ(cli::status(context, {7, {}}).exit, cli::Exit::unsupported);
+    script->expect_query(0, -EINVAL);
+    EXPECT_EQ(cli::resume(context, {7, {}}, false).exit, cli::Exit::unsupported);
+
+    tree.write("sys/module/amdgpu/parameters/kfd_preempt_abi", "1.1\n");
+    script->expect_query(0, -EINVAL);
+    const cli::Report ours = cli::suspend(context, {7, {}});
+    EXPECT_EQ(ours.exit, cli::Exit::failed);
+    expect_message(ours, "Invalid argument");
+}
+
 TEST_F(SwitchTest, another_abi_or_a_driver_without_operators_exits_3) {
     script->expect_query(0, 0, test::Script::all_caps, 4, KFD_PREEMPT_ABI_MAJOR + 1);
     const cli::Report other = cli::suspend(context, {7, {}});

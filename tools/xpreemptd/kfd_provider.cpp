@@ -2,6 +2,7 @@
 // Translates between the provider's terms and the ioctls of uapi/kfd_preempt.h.
 #include "kfd_provider.hpp"
 
+#include "kfd/probe.hpp"
 #include "kfd/sysfs.hpp"
 
 #include <algorithm>
@@ -27,7 +28,6 @@ std::string why_not(const xpreempt::Error& error, const kfd::Roots& roots) {
     case EACCES:
     case EPERM: return fmt::format("not allowed to open {}: run xpreemptd as root", device);
     case ENOTTY:
-    case EINVAL:
         return "the loaded amdgpu has no preemption: `kfd-preempt doctor` says how to install it";
     default: return fmt::format("{}: {}", device, std::strerror(error.errno_value));
     }
@@ -54,7 +54,7 @@ tl::expected<std::unique_ptr<KfdProvider>, std::string> KfdProvider::open(const 
     auto device = kfd::Device::open(roots.device, kfd::plain_ioctl);
     if (!device)
         return tl::make_unexpected(why_not(device.error(), roots));
-    const auto query = device->query(0);
+    const auto query = kfd::query_driver(*device, kfd::loaded_module(roots));
     if (!query)
         return tl::make_unexpected(why_not(query.error(), roots));
     constexpr std::uint64_t needed = KFD_PREEMPT_CAP_BATCH | KFD_PREEMPT_CAP_OPERATOR;

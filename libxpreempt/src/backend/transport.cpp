@@ -3,6 +3,7 @@
 #include "backend/transport.hpp"
 
 #include "backend/debug_transport.hpp"
+#include "kfd/probe.hpp"
 
 #include <algorithm>
 #include <array>
@@ -178,7 +179,7 @@ tl::unexpected<std::string> because(std::string reason) {
 }
 
 Attempt try_patched(const Ways& ways, Probe& probe) {
-    const auto driver = ways.device->query(0);
+    const auto driver = kfd::query_driver(*ways.device, ways.module);
     if (!driver)
         return because(driver.error().errno_value == ENOTTY
                            ? "the driver has no preemption"

@@ -23,6 +23,9 @@ LoadedModule loaded_module(const Roots& roots) {
     state.operator_mode = parse_unsigned<unsigned>(parameter("operator_mode"));
     state.sched_policy = parse_unsigned<int>(parameter("sched_policy"));
     state.cwsr_off = parameter("cwsr_enable") == "0";
+    state.rocm = std::filesystem::exists(module.parent_path() / "amdkcl", error);
+    if (const auto version = read_text(module / "version", Op::read_sysfs, 64); version)
+        state.version = std::string(trim(*version));
     return state;
 }
 

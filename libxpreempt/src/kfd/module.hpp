@@ -16,6 +16,8 @@ struct LoadedModule {
     std::optional<unsigned> operator_mode;
     std::optional<int> sched_policy; // 2: without firmware scheduling
     bool cwsr_off = false;           // loaded with amdgpu.cwsr_enable=0
+    bool rocm = false;               // of ROCm's package amdgpu-dkms: it comes with amdkcl
+    std::string version;             // of the module; ROCm's has one
 };
 
 LoadedModule loaded_module(const Roots& roots);

@@ -226,6 +226,26 @@ TEST_F(Transports, a_driver_with_another_0x87_is_not_asked_by_it) {
     EXPECT_NE(std::string::npos, off.probe.reason.find("kfd_preempt=0")) << off.probe.reason;
 }
 
+// ROCm's amdgpu-dkms returns EINVAL for an ioctl that it does not know.
+TEST_F(Transports, einval_is_another_driver_unless_our_parameters_are_there) {
+    expect_query(-EINVAL);
+    const auto rocm = backend::select_transport(ways);
+    EXPECT_EQ(TransportKind::update_queue, rocm.probe.kind);
+    EXPECT_TRUE(rocm.probe.reason.starts_with("the driver has no preemption")) << rocm.probe.reason;
+
+    ways.module.preempt_abi = "1.1";
+    expect_query(-EINVAL);
+    const auto ours = backend::select_transport(ways);
+    EXPECT_EQ(TransportKind::update_queue, ours.probe.kind);
+    EXPECT_NE(std::string::npos, ours.probe.reason.find("QUERY: Invalid argument"))
+        << ours.probe.reason;
+
+    ways.module.switched_off = true; // then the call reaches the table of amdgpu-dkms
+    expect_query(-EINVAL);
+    const auto off = backend::select_transport(ways);
+    EXPECT_TRUE(off.probe.reason.starts_with("the driver has no preemption")) << off.probe.reason;
+}
+
 TEST_F(Transports, percentage_0_needs_the_hook_and_keeps_every_property) {
     expect_query(-ENOTTY);
     const auto selected = backend::select_transport(ways);
