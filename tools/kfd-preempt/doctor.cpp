@@ -3,7 +3,9 @@
 #include "hook_sight.hpp"
 #include "kfd/module.hpp"
 #include "kfd/probe.hpp"
+#include "kfd/queue_slots.hpp"
 #include "kfd/sysfs.hpp"
+#include "kfd/topology.hpp"
 #include "machine.hpp"
 #include "names.hpp"
 #include "output.hpp"
@@ -300,6 +302,27 @@ Report report_of_checks(const std::vector<Check>& checks) {
     return report;
 }
 
+// Compute queues that each GPU holds at once, where the driver reports another number. The hook
+// lets HIP make two less.
+void add_queue_slots(const Context& context, Report& report) {
+    Json slots = Json::array();
+    if (const auto nodes = kfd::gpu_nodes(context.roots); nodes)
+        for (const kfd::Node& node : *nodes) {
+            const auto gpu = kfd::gpu_of(context.roots, node.gpu_id);
+            if (!gpu || gpu->cp_queues == 0)
+                continue;
+            const std::uint32_t usable = kfd::usable_queue_slots(gpu->cp_queues, gpu->xccs);
+            slots.push_back(
+                {{"gpu_id", node.gpu_id}, {"reported", gpu->cp_queues}, {"usable", usable}});
+            if (usable != gpu->cp_queues)
+                report.text += fmt::format(
+                    "{:<5} {:<12} gpu {}: the driver reports {} compute queues for {} XCC; {} fit "
+                    "at once, and more are time-sliced\n",
+                    "info", "queues", node.gpu_id, gpu->cp_queues, gpu->xccs, usable);
+        }
+    report.json["queue_slots"] = std::move(slots);
+}
+
 // What a stop costs on each GPU; told for a stock driver too.
 void add_costs(const Context& context, Report& report) {
     Json costs = Json::array();
@@ -366,6 +389,7 @@ Report doctor(const Context& context, std::optional<pid_t> pid) {
     for (Check& check : check_hooks(context, pid))
         checks.push_back(std::move(check));
     Report report = report_of_checks(checks);
+    add_queue_slots(context, report);
     add_costs(context, report);
     if (pid)
         add_queues(context, module, queries, *pid, report);

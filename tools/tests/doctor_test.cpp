@@ -200,6 +200,18 @@ TEST_F(DoctorTest, fixes_are_in_the_words_of_the_distribution) {
     expect_check(cli::doctor(context), "amdgpu-dkms", "fail", "dnf remove amdgpu-dkms");
 }
 
+TEST_F(DoctorTest, queues_of_several_xccs_are_not_added_up) {
+    tree.write("sys/class/kfd/kfd/topology/nodes/1/properties",
+               "simd_count 320\nnum_xcc 4\nnum_cp_queues 120\n");
+    expect_working_driver();
+    const cli::Report report = cli::doctor(context);
+    EXPECT_EQ(report.json["queue_slots"][0]["reported"], 120);
+    EXPECT_EQ(report.json["queue_slots"][0]["usable"], 24);
+    EXPECT_NE(report.text.find("reports 120 compute queues for 4 XCC; 24 fit at once"),
+              std::string::npos)
+        << report.text;
+}
+
 TEST_F(DoctorTest, secure_boot_asks_for_the_key_only_while_our_module_is_not_loaded) {
     const std::string variable =
         "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";

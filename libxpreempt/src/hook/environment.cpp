@@ -1,37 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Before HIP reads it: an environment in which each stream gets a queue of its own and keeps it.
+#include "hook/queue_slots.hpp"
 #include "hook/queue_table.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <pthread.h>
 
 namespace xpreempt::hook {
 
 namespace {
-
-// The number of compute queues that the command processor of the smallest GPU can hold at once;
-// more would be time-sliced. 0: no GPU, or a kernel that does not tell.
-unsigned compute_slots() {
-    unsigned least = 0;
-    for (unsigned node = 0; node < 64; ++node) {
-        char path[96];
-        std::snprintf(path, sizeof path, "/sys/class/kfd/kfd/topology/nodes/%u/properties", node);
-        std::FILE* file = std::fopen(path, "re");
-        if (file == nullptr)
-            break;
-        char line[128];
-        while (std::fgets(line, sizeof line, file) != nullptr) {
-            unsigned value = 0;
-            if (std::sscanf(line, "num_cp_queues %u", &value) == 1 && value > 0)
-                least = least == 0 ? value : std::min(least, value);
-        }
-        std::fclose(file);
-    }
-    return least;
-}
 
 // XPREEMPT_HW_QUEUES: queues a device and priority, 0 leaves HIP's environment alone. HIP's own
 // default is 4, for any number of streams.
@@ -39,7 +17,7 @@ unsigned wanted_queues() {
     if (const char* text = std::getenv("XPREEMPT_HW_QUEUES"); text != nullptr)
         return static_cast<unsigned>(std::strtoul(text, nullptr, 10));
     constexpr unsigned own_needs = 2; // ROCr's utility queue and one of another process
-    const unsigned slots = compute_slots();
+    const unsigned slots = compute_slots("/sys/class/kfd/kfd/topology/nodes");
     return slots > own_needs ? slots - own_needs : 0;
 }
 

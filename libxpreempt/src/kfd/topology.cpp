@@ -72,6 +72,7 @@ Result<Gpu> gpu_of(const Roots& roots, std::uint32_t gpu_id) {
         gpu.shader_arrays = small(text, "array_count");
         gpu.arrays_per_engine = small(text, "simd_arrays_per_engine");
         gpu.xccs = std::max(small(text, "num_xcc"), 1U);
+        gpu.cp_queues = small(text, "num_cp_queues");
         gpu.gfx_version = small(text, "gfx_target_version");
         gpu.engine_mhz = small(text, "max_engine_clk_fcompute");
         gpu.cwsr_bytes_per_xcc = small(text, "cwsr_size");

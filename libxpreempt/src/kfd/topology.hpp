@@ -18,6 +18,7 @@ struct Gpu {
     std::uint32_t shader_arrays = 0;
     std::uint32_t arrays_per_engine = 0;
     std::uint32_t xccs = 1;
+    std::uint32_t cp_queues = 0;          // num_cp_queues: some drivers count those of all XCCs
     std::uint32_t gfx_version = 0;        // 90402 is gfx942
     std::uint32_t engine_mhz = 0;         // highest engine clock
     std::uint64_t cwsr_bytes_per_xcc = 0; // control stack and wave data; from 6.13 and in 6.12.y
