@@ -82,8 +82,10 @@ module_param_cb(kfd_preempt_abi, &abi_ops, NULL, 0444);
 MODULE_PARM_DESC(kfd_preempt_abi, "Version of the preemption ioctls (read only)");
 
 MODULE_INFO(kfd_preempt, KFD_PREEMPT_VERSION);
+#ifndef KFD_PREEMPT_ROCM /* it has a version of its own */
 /* DKMS takes two modules without a version for the same and keeps the stock one. */
 MODULE_VERSION(KFD_PREEMPT_VERSION);
+#endif
 
 bool kfd_preempt_enabled(void)
 {

@@ -253,6 +253,9 @@ void kfd_preempt_process_gone(struct kfd_process *p);
 void kfd_preempt_process_fini(struct kfd_process *p);
 bool kfd_preempt_doorbell_mmap(struct kfd_process_device *pdd,
 			       struct vm_area_struct *vma, phys_addr_t address);
+int kfd_preempt_doorbell_remap(struct kfd_process_device *pdd, phys_addr_t address,
+			       struct vm_area_struct *vma, unsigned long start,
+			       unsigned long pfn, unsigned long size, pgprot_t prot);
 void kfd_preempt_queue_created(struct queue *q);
 void kfd_preempt_queue_fini(struct queue *q);
 void kfd_preempt_queue_lost(struct queue *q);

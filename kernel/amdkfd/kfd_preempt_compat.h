@@ -3,7 +3,12 @@
 #ifndef KFD_PREEMPT_COMPAT_H
 #define KFD_PREEMPT_COMPAT_H
 
+#include <linux/err.h>
+#include <linux/kernel.h>
 #include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
 
@@ -12,12 +17,24 @@
 #include "kfd_device_queue_manager.h"
 #include "kfd_kernel_queue.h"
 #include "kfd_mqd_manager.h"
+#include "kfd_preempt_kernel.h"
+#include "kfd_preempt_version.h"
+
+/*
+ * The amdkfd tree and the kernel that it is built for are two things: ROCm's driver
+ * has one tree for kernels from 4.18 on. KFD_PREEMPT_TREE is the version of the tree,
+ * set by kernel/prepare; a tree that is part of a kernel has the version of that.
+ * What the kernel has is in kfd_preempt_kernel.h.
+ */
+#ifndef KFD_PREEMPT_TREE
+#define KFD_PREEMPT_TREE LINUX_VERSION_CODE
+#endif
 
 /*
  * The trees are those of Linux 6.1, 6.12 and 7.2. What changed in between is
  * told apart at the later of the two.
  */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#if KFD_PREEMPT_TREE >= KERNEL_VERSION(6, 12, 0)
 
 static inline struct kfd_dev *kfd_preempt_dev(const struct device_queue_manager *dqm)
 {
@@ -92,12 +109,6 @@ static inline u32 kfd_preempt_doorbell_bytes(const struct kfd_process_device *pd
 						 pdd->dev->kfd->device_info.doorbell_size);
 
 	return (q->properties.doorbell_off - first) * sizeof(u32);
-}
-
-static inline long kfd_preempt_get_page(struct mm_struct *mm, unsigned long addr,
-					unsigned int flags, struct page **page)
-{
-	return get_user_pages_remote(mm, addr, 1, flags, page, NULL);
 }
 
 /* Macros, since what they call is static in kfd_device_queue_manager.c. */
@@ -193,12 +204,6 @@ static inline u32 kfd_preempt_doorbell_bytes(const struct kfd_process_device *pd
 	       (kfd_doorbell_process_slice(pdd->dev) - 1);
 }
 
-static inline long kfd_preempt_get_page(struct mm_struct *mm, unsigned long addr,
-					unsigned int flags, struct page **page)
-{
-	return get_user_pages_remote(mm, addr, 1, flags, page, NULL, NULL);
-}
-
 /* FAST is never asked for: no grace period. */
 #define kfd_preempt_execute(dqm, fast)					\
 ({									\
@@ -240,7 +245,7 @@ static inline bool kfd_preempt_unmap_failed(struct device_queue_manager *dqm)
 /* Shortest grace period: the CP takes 0 for infinite. */
 #define KFD_PREEMPT_FAST_GRACE 1
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 2, 0)
+#if KFD_PREEMPT_TREE >= KERNEL_VERSION(7, 2, 0)
 
 #define kfd_preempt_wq system_dfl_wq
 
@@ -285,7 +290,7 @@ static inline int kfd_preempt_checkpoint_size(struct queue *q, u32 *mqd, u32 *ct
 
 #define kfd_preempt_wq system_unbound_wq
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#if KFD_PREEMPT_TREE >= KERNEL_VERSION(6, 12, 0)
 
 static inline bool kfd_preempt_has_grace(const struct device_queue_manager *dqm)
 {
@@ -337,6 +342,88 @@ static inline int kfd_preempt_checkpoint_size(struct queue *q, u32 *mqd, u32 *ct
 	return 0;
 }
 
+#endif
+
+/* ROCm's driver can take doorbells away from idle processes by itself. */
+static inline bool kfd_preempt_others_take_doorbells(void)
+{
+#ifdef KFD_PREEMPT_ROCM
+	return keep_idle_process_evicted;
+#else
+	return false;
+#endif
+}
+
+static inline long kfd_preempt_get_page(struct mm_struct *mm, unsigned long addr,
+					unsigned int flags, struct page **page)
+{
+#if defined(KFD_PREEMPT_KERNEL_GUP_TAKES_TASK)
+	return get_user_pages_remote(NULL, mm, addr, 1, flags, page, NULL, NULL);
+#elif defined(KFD_PREEMPT_KERNEL_GUP_GIVES_VMAS)
+	return get_user_pages_remote(mm, addr, 1, flags, page, NULL, NULL);
+#else
+	return get_user_pages_remote(mm, addr, 1, flags, page, NULL);
+#endif
+}
+
+/* Older kernels tell only the page that a fault is in. */
+#ifdef KFD_PREEMPT_KERNEL_HAS_REAL_ADDRESS
+#define kfd_preempt_fault_address(vmf) ((vmf)->real_address)
+#else
+#define kfd_preempt_fault_address(vmf) ((unsigned long)(vmf)->address)
+#endif
+
+#ifdef KFD_PREEMPT_KERNEL_MAP_PAGES_IS_VOID
+#define KFD_PREEMPT_MAP_PAGES_TYPE void
+#define KFD_PREEMPT_MAP_PAGES_NONE
+#else
+#define KFD_PREEMPT_MAP_PAGES_TYPE vm_fault_t
+#define KFD_PREEMPT_MAP_PAGES_NONE 0
+#endif
+
+#ifndef KFD_PREEMPT_KERNEL_HAS_VMEMDUP_ARRAY_USER
+static inline void *kfd_preempt_vmemdup_array_user(const void __user *src, size_t n,
+						   size_t size)
+{
+	size_t bytes;
+
+	if (check_mul_overflow(n, size, &bytes))
+		return ERR_PTR(-EOVERFLOW);
+	return vmemdup_user(src, bytes);
+}
+
+#undef vmemdup_array_user
+#define vmemdup_array_user kfd_preempt_vmemdup_array_user
+#endif
+
+#ifndef KFD_PREEMPT_KERNEL_HAS_DATA_RACE
+#undef data_race
+/* Such kernels have no KCSAN. */
+#define data_race(expr) (expr)
+#endif
+
+#ifndef KFD_PREEMPT_KERNEL_HAS_COPY_STRUCT_FROM_USER
+static inline int kfd_preempt_copy_struct_from_user(void *dst, size_t ksize,
+						    const void __user *src, size_t usize)
+{
+	size_t size = min(ksize, usize);
+	const char __user *rest = (const char __user *)src + size;
+	char byte;
+
+	if (usize > PAGE_SIZE)
+		return -E2BIG;
+	for (; rest < (const char __user *)src + usize; rest++) {
+		if (get_user(byte, rest))
+			return -EFAULT;
+		if (byte)
+			return -E2BIG;
+	}
+	memset((char *)dst + size, 0, ksize - size);
+	return copy_from_user(dst, src, size) ? -EFAULT : 0;
+}
+
+#undef copy_struct_from_user
+#define copy_struct_from_user kfd_preempt_copy_struct_from_user
 #endif
 
 /* Pages below the id of the GPU in the offset of a mapping of doorbells. */

@@ -166,7 +166,7 @@ static vm_fault_t doorbell_fault(struct vm_fault *vmf)
 	}
 	if (ret == VM_FAULT_NOPAGE) {
 		doorbell = ((vmf->pgoff & KFD_PREEMPT_DOORBELL_PGOFF) << PAGE_SHIFT) |
-			   offset_in_page(vmf->real_address);
+			   offset_in_page(kfd_preempt_fault_address(vmf));
 		kfd_preempt_watch_rang(pdd, doorbell);
 	}
 	drm_dev_exit(idx);
@@ -177,9 +177,10 @@ static vm_fault_t doorbell_fault(struct vm_fault *vmf)
  * There is nothing to map around a fault. But where it is, the fault is called
  * with the lock of the VMA only, and a ring never waits for a writer of mmap_lock.
  */
-static vm_fault_t doorbell_map_pages(struct vm_fault *vmf, pgoff_t start, pgoff_t end)
+static KFD_PREEMPT_MAP_PAGES_TYPE doorbell_map_pages(struct vm_fault *vmf, pgoff_t start,
+						     pgoff_t end)
 {
-	return 0;
+	return KFD_PREEMPT_MAP_PAGES_NONE;
 }
 
 static const struct vm_operations_struct doorbell_ops = {
@@ -195,7 +196,8 @@ static const struct vm_operations_struct doorbell_ops = {
  *
  * Refused is what cannot be found again or must not be mapped page by page: a
  * file of another process, and a private mapping, which vmf_insert_pfn() takes
- * for a bug of the kernel.
+ * for a bug of the kernel; and all of them where the driver takes doorbells away
+ * by itself.
  *
  * Return: true if the pages will be mapped by faults, false if the caller is to
  * map them now.
@@ -206,7 +208,8 @@ bool kfd_preempt_doorbell_mmap(struct kfd_process_device *pdd,
 	struct inode *inode = READ_ONCE(pdd->process->preempt.inode);
 	struct drm_device **drm;
 
-	if (!inode || vma->vm_file->f_mapping != inode->i_mapping || !(vma->vm_flags & VM_SHARED)) {
+	if (!inode || kfd_preempt_others_take_doorbells() ||
+	    vma->vm_file->f_mapping != inode->i_mapping || !(vma->vm_flags & VM_SHARED)) {
 		WRITE_ONCE(pdd->preempt.blind, true);
 		return false;
 	}
@@ -221,6 +224,30 @@ bool kfd_preempt_doorbell_mmap(struct kfd_process_device *pdd,
 	/* Where the program has put something below the id of the GPU, it goes. */
 	vma->vm_pgoff = (KFD_MMAP_TYPE_DOORBELL | KFD_MMAP_GPU_ID(pdd->dev->id)) >> PAGE_SHIFT;
 	return true;
+}
+
+/**
+ * kfd_preempt_doorbell_remap - io_remap_pfn_range() for a process' doorbells
+ * @pdd: process and GPU
+ * @address: of the doorbells on the bus
+ * @vma: the mapping; KFD has set its flags and protection
+ * @start: as io_remap_pfn_range() takes it
+ * @pfn: likewise
+ * @size: likewise
+ * @prot: likewise
+ *
+ * For trees in which the call is made under a lock, so that nothing can return
+ * before it.
+ *
+ * Return: 0, or the error of io_remap_pfn_range().
+ */
+int kfd_preempt_doorbell_remap(struct kfd_process_device *pdd, phys_addr_t address,
+			       struct vm_area_struct *vma, unsigned long start,
+			       unsigned long pfn, unsigned long size, pgprot_t prot)
+{
+	if (kfd_preempt_doorbell_mmap(pdd, vma, address))
+		return 0;
+	return io_remap_pfn_range(vma, start, pfn, size, prot);
 }
 
 /**
