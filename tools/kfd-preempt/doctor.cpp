@@ -69,6 +69,10 @@ Check check_kernel(const Context& context, const kfd::LoadedModule& module) {
     // A patched driver that runs is the proof; the table only says what can be built.
     if (!module.preempt_abi.empty() || has_series(context))
         return {"kernel", Verdict::ok, context.kernel_release, ""};
+    // ROCm's driver is built for many kernels from one source, which kernel/prepare-rocm edits.
+    if (amdgpu_dkms_installed(context.roots))
+        return {"kernel", Verdict::ok,
+                fmt::format("{}, with ROCm's own driver", context.kernel_release), ""};
     return {"kernel", Verdict::fail,
             fmt::format("{}: there is no patch series for this kernel", context.kernel_release),
             fmt::format("boot a kernel of one of these series: {}", context.kernel_series),

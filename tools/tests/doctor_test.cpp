@@ -131,6 +131,7 @@ TEST_F(DoctorTest, rocms_own_driver_is_named_and_is_no_failure_of_query) {
     script->expect_query(0, -EINVAL);
     const cli::Report report = cli::doctor(context);
     EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "kernel", "ok", "5.10.134-16.al8.x86_64, with ROCm's own driver");
     expect_check(report, "module", "fail", "ROCm's own amdgpu 6.12.12 is loaded");
     expect_check(report, "amdgpu-dkms", "fail", "build it with queue preemption");
     expect_check(report, "driver", "fail", "has no queue preemption");
