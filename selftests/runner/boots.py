@@ -28,6 +28,7 @@ class Boot:
     memory: list[int]
     xccs: list[int]
     gpus: list[int]
+    mec: list[int]
     cpus: list[int]
     # Shell text before the commands; each command is one test program.
     prelude: list[str]
@@ -43,7 +44,7 @@ class Boot:
     gpu: bool = True
     must_fail: bool = False
 
-    REPEATED = ("param", "kernel_param", "fault", "vgpu", "schedule", "vram", "memory", "allow_dmesg", "add", "xccs", "gpus", "cpus")
+    REPEATED = ("param", "kernel_param", "fault", "vgpu", "schedule", "vram", "memory", "allow_dmesg", "add", "xccs", "gpus", "cpus", "mec")
 
 
 def load(paths: list[Path]) -> list[Boot]:

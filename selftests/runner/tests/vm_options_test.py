@@ -44,6 +44,8 @@ class Input(unittest.TestCase):
         self.refused(64, "--cpus 5", "--cpus", "5", "--", "true")
         self.refused(64, "--xccs 3", "--xccs", "3", "--", "true")
         self.refused(64, "--gpus 3", "--gpus", "3", "--", "true")
+        self.refused(64, "--mec new", "--mec", "new", "--", "true")
+        self.refused(64, "--mec 0", "--mec", "0", "--", "true")
         self.refused(64, "--vram 3", "--vram", "3", "--", "true")
         self.refused(64, "--memory 1", "--memory", "1", "--", "true")
         self.refused(64, "--schedule soon", "--schedule", "soon", "--", "true")

@@ -31,6 +31,8 @@ COMMAND is given to sh -c in the guest. Its output is on stdout, its exit status
   --vram GIB           VRAM of each GPU: 1 (default), 2, 4, 8 or 16; the host provides what is used
   --memory GIB         memory of the guest: 2 (default) to 64; the same
   --gpus N             1 (default) or 2 GPUs alike; logs of the second are vgpu-2.*
+  --mec VERSION        of the GPU's MEC firmware, 185 (default): driver, ROCr and vgpu turn features
+                       on by it
   --vgpu WORD          a word of the vgpu's command line, such as --slot-seed=7 (may be repeated;
                        see vgpu --help)
   --fault SPEC         give the vgpu a fault to inject (may be repeated; see vgpu --help)
@@ -72,6 +74,7 @@ class Options:
     cpus: str = "1"
     xccs: str = "1"
     gpus: str = "1"
+    mec: str = ""
     vram: str = "1"
     memory: str = "2"
     schedule: str = ""
@@ -148,6 +151,8 @@ def check_numbers(options: Options) -> None:
     seed = re.fullmatch(r"\d{0,18}", options.schedule)
     need(seed, f"--schedule {options.schedule}: not a seed, a number of at most 18 digits")
     need(options.gpus in ("1", "2"), f"--gpus {options.gpus}: the guest has room for 1 or 2")
+    mec = options.mec or "1"
+    need(mec.isdigit() and 1 <= int(mec) <= 65535, f"--mec {mec}: not a version of the firmware (1 to 65535)")
 
 
 def check_combinations(options: Options) -> None:
@@ -157,6 +162,7 @@ def check_combinations(options: Options) -> None:
         "--icount: atomics of a counted CPU are not atomic to the GPU, which ROCm needs; drop --rocm",
     )
     need(not options.no_gpu or options.gpus == "1", "--gpus needs the device; drop --no-gpu")
+    need(not (options.system and options.mec), "--system: what is installed decides; drop --mec")
     need(not (options.no_gpu and options.fault), "--fault needs the device; drop --no-gpu")
     need(not (options.no_gpu and options.schedule), "--schedule needs the device; drop --no-gpu")
 

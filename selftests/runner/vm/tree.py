@@ -44,6 +44,9 @@ class Build:
         parameters = shlex.quote(" ".join([*PARAMETERS, *options.param]))
         gpu, rocm = ("no" if options.no_gpu else "yes"), ("yes" if options.rocm else "no")
         (tree / "run-parameters").write_text(f"gpu={gpu}\nrocm={rocm}\nmodule_parameters={parameters}\n")
+        if options.mec:
+            firmware = os.environ.get("VGPU_FIRMWARE") or self.vgpu.with_name("vgpu-firmware")
+            subprocess.run([firmware, "--mec", options.mec, tree / "lib/firmware"], check=True)
         words = [str(self.guest), str(tree), str(work / "overlay.cpio"), options.module]
         words += ["keep" if options.function_tracer else "", *options.add]
         subprocess.run([VM / "overlay", *words], check=True)

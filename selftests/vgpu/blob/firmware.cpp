@@ -27,11 +27,10 @@ std::vector<std::byte> image(std::uint32_t major, std::uint32_t minor, std::uint
 
 } // namespace
 
-std::vector<FirmwareFile> firmware_files() {
-    // The driver and ROCr turn features on by version, and a MI308X with ROCm 7 has this one: XNACK
-    // chaining from 184 on, scratch that ROCr takes back from a queue in use from 177 on, and GWS,
-    // debugger and per-queue reset from lower ones on.
-    const auto mec = image(1, 0, 185, 4096, ByteWriter().u32(24).u32(0).u32(0));
+std::vector<FirmwareFile> firmware_files(std::uint32_t mec_version) {
+    // XNACK chaining from 184 on, scratch that ROCr takes back from a queue in use from 177 on, and
+    // GWS, debugger and per-queue reset from lower ones on.
+    const auto mec = image(1, 0, mec_version, 4096, ByteWriter().u32(24).u32(0).u32(0));
     // rlc_firmware_header_v2_0 and v2_1; the payload is small for it goes in by MMIO.
     const auto rlc = image(2, 1, 59, 256, ByteWriter().u32(1).zeros(17 * 4).zeros(13 * 4));
     const auto sdma = image(1, 0, 24, 4096, ByteWriter().u32(31).zeros(3 * 4));

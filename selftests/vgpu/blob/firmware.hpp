@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,10 @@ struct FirmwareFile {
     std::vector<std::byte> bytes;
 };
 
-std::vector<FirmwareFile> firmware_files();
+// The driver and ROCr turn features on by the version of the MEC's, and so does the model, which
+// learns it when the driver loads it. A MI308X with ROCm 7 has this one.
+inline constexpr std::uint32_t usual_mec_version = 185;
+
+std::vector<FirmwareFile> firmware_files(std::uint32_t mec_version = usual_mec_version);
 
 } // namespace vgpu::blob

@@ -1,22 +1,32 @@
 // SPDX-License-Identifier: MIT
-// vgpu-firmware DIR: writes the firmware files that amdgpu asks for below DIR.
+// vgpu-firmware [--mec VERSION] DIR: writes the firmware files that amdgpu asks for below DIR.
 #include "blob/firmware.hpp"
+
+#include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <string_view>
+#include <string>
 
 int main(int argc, char** argv) {
-    if (argc != 2 || std::string_view(argv[1]) == "--help" || argv[1][0] == '-') {
-        std::fprintf(stderr, "usage: vgpu-firmware DIR\n"
-                             "Writes DIR/amdgpu/*.bin; DIR is the guest's /lib/firmware.\n");
-        return argc == 2 && std::string_view(argv[1]) == "--help" ? 0 : 2;
+    std::string directory;
+    std::uint32_t mec_version = vgpu::blob::usual_mec_version;
+    CLI::App app{"Writes DIR/amdgpu/*.bin; DIR is the guest's /lib/firmware."};
+    app.add_option("DIR", directory)->required();
+    app.add_option("--mec", mec_version,
+                   "version of the MEC firmware; driver, ROCr and vgpu turn features on by it")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 65535));
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : 2;
     }
-    for (const auto& file : vgpu::blob::firmware_files()) {
-        const std::filesystem::path path = std::filesystem::path(argv[1]) / file.name;
+    for (const auto& file : vgpu::blob::firmware_files(mec_version)) {
+        const std::filesystem::path path = std::filesystem::path(directory) / file.name;
         std::error_code error;
         std::filesystem::create_directories(path.parent_path(), error);
         if (error) {

@@ -267,19 +267,53 @@ TEST_F(Aql, mapping_a_queue_says_that_scratch_can_be_taken_back) {
               1U << amd_queue::cap_cp_async_reclaim | 1U << amd_queue::cap_sw_async_reclaim);
 }
 
-TEST_F(Aql, unmapping_a_queue_says_which_packet_used_scratch_last) {
+// ROCr sets its bit without an atomic operation while the CP sets its own.
+TEST_F(Aql, a_lost_offer_to_take_scratch_back_is_made_again_with_a_request) {
+    set_field(amd_queue::caps, 1U << amd_queue::cap_sw_async_reclaim);
+    write_packet({3});
+    write_packet(dispatch_with_scratch(256));
+    ASSERT_EQ(value_of(error_signal), 1);
+    EXPECT_EQ(field<std::uint32_t>(amd_queue::caps),
+              1U << amd_queue::cap_cp_async_reclaim | 1U << amd_queue::cap_sw_async_reclaim);
+}
+
+TEST_F(Aql, firmware_before_177_neither_offers_nor_reports_anything_of_scratch) {
+    gpu.load_mec(176);
+    set_field(amd_queue::caps, 0U);
     give_reclaimable_scratch();
     write_packet({3});
     write_packet(dispatch_with_scratch(256));
+    EXPECT_EQ(gpu.observer.counters["dispatches"], 1U);
+    EXPECT_EQ(field(amd_queue::scratch_last_used_index), 0U);
+    EXPECT_EQ(field<std::uint32_t>(amd_queue::caps), 1U << amd_queue::cap_sw_async_reclaim);
+}
+
+TEST_F(Aql, a_launch_says_which_packet_used_scratch_last) {
+    give_reclaimable_scratch();
+    write_packet({3});
+    write_packet(dispatch_with_scratch(256));
+    EXPECT_EQ(field(amd_queue::scratch_last_used_index), 1U);
     write_packet(dispatch_with_scratch(128));
     write_packet(dispatch());
     EXPECT_EQ(gpu.observer.counters["dispatches"], 3U);
-    EXPECT_EQ(field(amd_queue::scratch_last_used_index), 0U);
-    remap();
     EXPECT_EQ(field(amd_queue::scratch_last_used_index), 2U);
     EXPECT_EQ(field(amd_queue::scratch_last_used_index + 8), 0U);
     remap(); // nothing has used it since
     EXPECT_EQ(field(amd_queue::scratch_last_used_index), 2U);
+}
+
+// The process gets it back when the first of them is complete.
+TEST_F(Aql, dispatches_do_not_share_scratch_that_is_for_one_of_them) {
+    give_reclaimable_scratch();
+    set_field(amd_queue::properties, 1U << amd_queue::property_use_scratch_once);
+    write_packet({3});
+    write_packet(dispatch_with_scratch(256)); // never completes
+    write_packet(dispatch_with_scratch(256));
+    EXPECT_EQ(gpu.observer.counters["dispatches"], 1U);
+    set_field(amd_queue::properties, 0U);
+    gpu.run();
+    write_packet(dispatch());
+    EXPECT_EQ(gpu.observer.counters["dispatches"], 3U);
 }
 
 // The CP leaves the memory behind an amd_queue_t of version 1 alone.

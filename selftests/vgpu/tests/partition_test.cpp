@@ -235,6 +235,27 @@ TEST_F(Partition, each_xcc_has_its_part_of_the_scratch) {
                 ::testing::UnorderedElementsAre(0, part_bytes, 2 * part_bytes, 3 * part_bytes));
 }
 
+// Also the XCCs that get no workgroup: those that do may begin after the queue was unmapped.
+TEST_F(Partition, each_xcc_says_which_packet_used_scratch_last) {
+    open_all_gates();
+    unmap(1);
+    const std::uint64_t queue = process.page(1);
+    gpu.put(queue + amd_queue::caps, 1U << amd_queue::cap_sw_async_reclaim);
+    gpu.put(queue + amd_queue::scratch_max_use_index, ~0ULL);
+    gpu.put(queue + amd_queue::scratch_wave64_lane_byte_size, 2048U / 64);
+    gpu.put(queue + amd_queue::compute_tmpring_size, 5U | 2U << 12);
+    map();
+    dispatch(1);
+    dispatch(1, false, 32); // one workgroup, which is not for the leader
+    run_for_a_while();
+    ASSERT_EQ(completed(), 2);
+    for (unsigned xcc = 0; xcc < xccs; ++xcc)
+        EXPECT_EQ(gpu.get<std::uint64_t>(queue + amd_queue::scratch_last_used_index +
+                                         xcc * amd_queue::last_used_stride),
+                  1U)
+            << "XCC " << xcc;
+}
+
 TEST_F(Partition, packet_completes_with_its_last_xcc_and_barriers_wait_for_it) {
     for (const unsigned open : {0U, 1U, 3U})
         open_gate(open);

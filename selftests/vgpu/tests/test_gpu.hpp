@@ -10,6 +10,7 @@
 #include "model/cp/pm4.hpp"
 #include "model/device/device.hpp"
 #include "model/device/shader_engines.hpp"
+#include "model/regs/dies.hpp"
 #include "registers.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ inline constexpr std::uint64_t mib = 1 << 20;
 class TestGpu {
 public:
     explicit TestGpu(const DeviceOptions& options = {})
-        : vram(64 * mib), host(4096), faults({}, observer),
+        : xccs(options.xccs), vram(64 * mib), host(4096), faults({}, observer),
           device(vram, host, faults, observer, options) {
         faults.on_change([this] { device.memory_map_changed(); });
     }
@@ -55,6 +56,12 @@ public:
         }
     }
 
+    // What remains of the driver's load of MEC firmware: its version, in a register of each XCC.
+    void load_mec(std::uint32_t version) {
+        for (unsigned xcc = 0; xcc < xccs; ++xcc)
+            device.write_register(reg::gc::CP_MEC_ME1_UCODE_ADDR + Dies(xccs).xcc_offset(xcc),
+                                  version);
+    }
     // Selects an HQD for the banked registers.
     void select(HqdAddress hqd) {
         device.write_register(reg::gc::GRBM_GFX_CNTL, hqd.pipe | hqd.me << 2 | hqd.queue << 8);
@@ -90,6 +97,7 @@ public:
         device.write_doorbell(queue.doorbell, queue.written);
     }
 
+    const unsigned xccs;
     std::vector<std::byte> vram;
     MemoryHost host;
     KeepingObserver observer;

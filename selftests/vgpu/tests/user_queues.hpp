@@ -36,6 +36,7 @@ protected:
     explicit UserQueues(const DeviceOptions& options = {}) : gpu(options) {}
 
     void SetUp() override {
+        gpu.load_mec(185);
         hiq = gpu.load_kernel_queue(hiq_address, 0x1000, 0xc00);
         // VMIDs 8 and 9, queues 2 to 4 of pipe 0.
         gpu.submit(hiq, Opcode::set_resources, {1U << 29 | 0x300, 0x1c, 0, 0, 0, 0, 0});

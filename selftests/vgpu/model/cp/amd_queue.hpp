@@ -32,6 +32,9 @@ inline constexpr unsigned cap_cp_async_reclaim = 0;      // bits of `caps`
 inline constexpr unsigned cap_sw_async_reclaim = 1;      // the structure is of version 2
 inline constexpr unsigned property_enable_profiling = 3; // bits of `properties`
 inline constexpr unsigned property_use_scratch_once = 4;
+
+// ROCr expects cap_cp_async_reclaim from this version of the MEC firmware on.
+inline constexpr std::uint32_t async_reclaim_firmware = 177;
 } // namespace amd_queue
 
 // amd_signal_t (amd_hsa_signal.h of ROCr).

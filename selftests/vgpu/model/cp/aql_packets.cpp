@@ -76,10 +76,14 @@ AqlQueue::Start AqlQueue::start_dispatch(const Packet& packet) {
         report(*problem);
         return Start::wait;
     }
+    if (scratch_in_use_once(packet))
+        return Start::wait;
     if (packet.words[6] != 0 && !scratch_for(packet)) {
         // ROCr frees what the queue has, and looks for the packet at the read index.
-        if (consumed() == next_)
+        if (consumed() == next_) {
+            offer_reclaim();
             report(needs_scratch);
+        }
         return Start::wait;
     }
     const Start started = launch(packet);
@@ -92,23 +96,27 @@ AqlQueue::Start AqlQueue::start_dispatch(const Packet& packet) {
 
 // This XCC's share of the dispatch.
 AqlQueue::Start AqlQueue::launch(const Packet& packet) {
+    std::optional<std::size_t> scratch;
+    if (packet.words[6] != 0)
+        scratch = scratch_of_started(packet);
     const auto geometry = sq::DispatchGeometry::from_packet(packet.words);
-    if (partition_.share.size(geometry.workgroup_count()) == 0)
+    if (partition_.share.size(geometry.workgroup_count()) == 0) {
+        // Others may begin their share after the queue was unmapped and mapped again.
+        if (scratch)
+            store_scratch_use(*scratch, packet.index);
         return Start::done;
+    }
     AqlDispatch dispatch;
     dispatch.packet_index = packet.index;
     dispatch.packet_va = packet.va;
     dispatch.packet = packet.words;
     dispatch.amd_queue_va = amd_queue_va();
-    std::optional<std::size_t> scratch;
-    if (packet.words[6] != 0) {
-        scratch = scratch_of_started(packet);
+    if (scratch)
         dispatch.scratch = scratch_ring(*scratch);
-    }
     if (!unit_.shaders.dispatch(slot_, dispatch))
         return Start::wait;
     if (scratch)
-        scratch_last_used_[*scratch] = packet.index;
+        store_scratch_use(*scratch, packet.index);
     unit_.observer.count(fmt::format("dispatches_by_xcc/{}", partition_.xcc), 1);
     trace(packet, "dispatch");
     return Start::in_flight;

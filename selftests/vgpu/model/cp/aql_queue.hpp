@@ -32,6 +32,7 @@ struct AqlSurroundings {
     Clock& clock;
     Schedule& schedule;
     Observer& observer;
+    std::uint32_t firmware = 0; // the version that the driver loaded
 };
 
 // Where the queue's other halves are: every XCC reads the same ring, with an MQD of its own.
@@ -61,8 +62,6 @@ public:
     bool report_late();
     // However long they were delayed: the queue leaves its slot.
     void report_all();
-    // Then as well, unless it is reset.
-    void store_scratch_use();
 
     // A fault: new packets are not seen until doorbell() or until the queue is mapped anew.
     void ignore_writes() { ignores_writes_ = true; }
@@ -156,12 +155,16 @@ private:
     Start start_barrier_value(const Packet& packet);
 
     // aql_scratch.cpp
+    bool offers_reclaim() const;
+    void offer_reclaim();
     bool reclaims_scratch();
     void connect_scratch();
     void read_scratch();
     std::optional<std::size_t> scratch_for(const Packet& packet) const;
     std::size_t scratch_of_started(const Packet& packet);
+    bool scratch_in_use_once(const Packet& packet);
     ScratchRing scratch_ring(std::size_t kind);
+    void store_scratch_use(std::size_t kind, std::uint64_t packet_index);
 
     // aql_signal.cpp: what user space hears
     std::uint64_t amd_queue_va() const;
@@ -194,8 +197,6 @@ private:
     bool inactive_ = false; // asked user space for something by the inactive signal
     bool polling_ = false;
     std::array<QueueScratch, 2> scratch_; // main and alternate: the leader's copy of amd_queue_t
-    // The last packets that used them here, since the queue was mapped.
-    std::array<std::optional<std::uint64_t>, 2> scratch_last_used_;
     struct Late {
         std::uint64_t packet_index = 0;
         Schedule::Step at = 0;

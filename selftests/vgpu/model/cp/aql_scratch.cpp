@@ -15,22 +15,32 @@ ScratchRing ring_of(std::uint64_t base, std::uint32_t size) {
 
 } // namespace
 
+bool AqlQueue::offers_reclaim() const {
+    return unit_.firmware >= amd_queue::async_reclaim_firmware;
+}
+
+// ROCr sets its own bit in the same word after it has created the queue, and not by an atomic
+// operation, so this one may be lost. ROCr looks for it when it is asked for scratch.
+void AqlQueue::offer_reclaim() {
+    const std::uint64_t caps_va = amd_queue_va() + amd_queue::caps;
+    constexpr std::uint32_t offer = 1U << amd_queue::cap_cp_async_reclaim;
+    if (!leads() || !offers_reclaim() || (unit_.memory.read32(vmid_, caps_va) & offer) != 0)
+        return;
+    std::byte* caps = unit_.memory.translate(vmid_, caps_va, 4, Access::write);
+    if (caps != nullptr)
+        std::atomic_ref(*reinterpret_cast<std::uint32_t*>(caps)).fetch_or(offer);
+}
+
 bool AqlQueue::reclaims_scratch() {
-    return bit(unit_.memory.read32(vmid_, amd_queue_va() + amd_queue::caps),
-               amd_queue::cap_sw_async_reclaim);
+    return offers_reclaim() && bit(unit_.memory.read32(vmid_, amd_queue_va() + amd_queue::caps),
+                                   amd_queue::cap_sw_async_reclaim);
 }
 
 // The queue was just mapped.
 void AqlQueue::connect_scratch() {
     if (hqd_.pair(hqd::rptr_report) == 0)
         return;
-    const std::uint64_t caps_va = amd_queue_va() + amd_queue::caps;
-    constexpr std::uint32_t supported = 1U << amd_queue::cap_cp_async_reclaim;
-    if (leads() && (unit_.memory.read32(vmid_, caps_va) & supported) == 0) {
-        std::byte* caps = unit_.memory.translate(vmid_, caps_va, 4, Access::write);
-        if (caps != nullptr)
-            std::atomic_ref(*reinterpret_cast<std::uint32_t*>(caps)).fetch_or(supported);
-    }
+    offer_reclaim();
     // ROCr frees the queue's scratch while it answers a request: nothing may start before that.
     inactive_ = request().value_or(0) != 0;
     read_scratch();
@@ -84,6 +94,13 @@ std::size_t AqlQueue::scratch_of_started(const Packet& packet) {
     return kind.value_or(main_scratch);
 }
 
+// Scratch too large to keep goes back to the process when the dispatch that has it is complete, so
+// the next one may not use it.
+bool AqlQueue::scratch_in_use_once(const Packet& packet) {
+    return packet.words[6] != 0 && consumed() != next_ &&
+           has_property(amd_queue::property_use_scratch_once);
+}
+
 // ROCr gives the queue one block, of which each XCC has its part.
 ScratchRing AqlQueue::scratch_ring(std::size_t kind) {
     ScratchRing ring = on(0)->scratch_[kind].ring;
@@ -91,15 +108,14 @@ ScratchRing AqlQueue::scratch_ring(std::size_t kind) {
     return ring;
 }
 
-// The queue leaves its slot. A process waits for these packets before it frees their scratch.
-void AqlQueue::store_scratch_use() {
-    if (hqd_.pair(hqd::rptr_report) == 0)
-        return;
-    const std::uint64_t record = amd_queue_va() + amd_queue::scratch_last_used_index +
-                                 partition_.share.index * amd_queue::last_used_stride;
-    for (std::size_t kind = 0; kind < scratch_last_used_.size(); ++kind)
-        if (scratch_last_used_[kind] && reclaims_scratch())
-            unit_.memory.store64(vmid_, record + 8 * kind, *scratch_last_used_[kind]);
+// Each XCC says which packet used its scratch last. A process that takes scratch back unmaps the
+// queue, reads this and waits for the packet before it frees the scratch.
+void AqlQueue::store_scratch_use(std::size_t kind, std::uint64_t packet_index) {
+    if (reclaims_scratch())
+        unit_.memory.store64(vmid_,
+                             amd_queue_va() + amd_queue::scratch_last_used_index +
+                                 partition_.share.index * amd_queue::last_used_stride + 8 * kind,
+                             packet_index);
 }
 
 } // namespace vgpu

@@ -104,7 +104,8 @@ void CommandProcessor::connect_aql(unsigned slot) {
     const std::uint32_t stride = xccs > 1 ? mqd_field(slot, mqd_stride) : 0;
     connections_[slot]->aql.emplace(
         AqlSurroundings{unit_.memory, unit_.shaders, unit_.interrupts, *this, unit_.clock,
-                        unit_.schedule, unit_.observer},
+                        unit_.schedule, unit_.observer,
+                        unit_.registers.value(reg::gc::CP_MEC_ME1_UCODE_ADDR)},
         slot, hqds_[slot], AqlPartition{unit_.scheduler, unit_.xcc, stride, share});
     restore(slot);
 }
@@ -270,8 +271,6 @@ void CommandProcessor::store_queue(unsigned slot, StopMode mode) {
         store_control_stack(slot, {}, 0);
     } else if (connection.has_waves()) {
         store_waves(slot);
-        if (connection.aql)
-            connection.aql->store_scratch_use();
     }
     if (connection.user_pm4)
         connection.user_pm4->store();
