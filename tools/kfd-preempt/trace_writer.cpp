@@ -62,9 +62,11 @@ std::string TraceWriter::name_thread(std::uint64_t process, std::uint64_t thread
 
 std::string TraceWriter::begin(Time now) {
     advance(now);
-    return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" +
-           name_process(daemon_process, "xpreemptd") +
-           name_thread(daemon_process, decisions_thread, "decisions");
+    // One after the other: the first event has no comma before it.
+    std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+    text += name_process(daemon_process, "xpreemptd");
+    text += name_thread(daemon_process, decisions_thread, "decisions");
+    return text;
 }
 
 std::string TraceWriter::name_of_job(std::uint64_t job) const {

@@ -12,7 +12,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 using DaemonTest = test::DaemonFixture;
-constexpr pid_t server = test::server, batch = test::batch;
+using test::batch;
+using test::server;
 
 TEST_F(DaemonTest, ring_of_the_important_job_stops_the_other_in_one_call) {
     start_two();
@@ -330,9 +331,13 @@ TEST_F(DaemonTest, reaction_times_are_from_the_ring) {
     EXPECT_EQ(daemon.status().ring_to_switch.count, 4U);
     EXPECT_EQ(daemon.status().ring_to_stopped.count, 3U);
     // A stop without a ring is no reaction.
-    ASSERT_TRUE(daemon.set_policy({1, 0}, "RR"));
+    gpu.refuse = [](const test::Switch&) { return 0; };
+    ASSERT_TRUE(daemon.change({1, 0}, batch, {.band = sched::Band::high}));
     gpu.submit(server, 1);
-    pass(milliseconds{300});
+    pass(milliseconds{5});
+    ASSERT_FALSE(gpu.held(batch));
+    ASSERT_TRUE(daemon.change({1, 0}, batch, {.band = sched::Band::idle}));
+    ASSERT_TRUE(gpu.held(batch));
     EXPECT_EQ(daemon.status().ring_to_switch.count, 4U);
 }
 
@@ -392,7 +397,10 @@ TEST_F(DaemonTest, user_may_lower_his_own_priority_only) {
     EXPECT_EQ(job(batch).attributes.priority, 200);
     EXPECT_EQ(set(1000, 201), EPERM);
     Rules rules = test::rules_of_test();
-    rules.rules.push_back({.executable = "/batch", .owner_may_choose_priority = 9});
+    Rule of_batch;
+    of_batch.executable = "/batch";
+    of_batch.owner_may_choose_priority = 9;
+    rules.rules.push_back(of_batch);
     daemon.reload(rules);
     EXPECT_EQ(set(1000, 9), 0);
     EXPECT_EQ(set(1000, 10), EPERM);

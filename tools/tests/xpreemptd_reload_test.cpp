@@ -139,7 +139,7 @@ TEST_F(ReloadTest, changes_policy_and_parameters) {
     gpu.submit(server, 1);
     pass(milliseconds{25});
     EXPECT_FALSE(gpu.held(batch));
-    pass(milliseconds{50});
+    pass(milliseconds{15});
     EXPECT_TRUE(gpu.held(batch));
 }
 
