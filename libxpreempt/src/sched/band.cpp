@@ -86,18 +86,70 @@ void Bands::begin_turns(std::span<const JobView> jobs) {
     }
 }
 
+// No grace for a job that has finished, but that of other jobs of its band on the same nodes.
+void Bands::end_grace(Band band, const JobView& finished, const Snapshot& snapshot) {
+    for (std::uint64_t left = finished.nodes & quieting_[number(band)]; left != 0;
+         left &= left - 1) {
+        Time until{};
+        for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
+            const JobView& job = snapshot.jobs[seats_.index(rank)];
+            if (job.band == band && (job.nodes & left & -left) != 0)
+                until = std::max(until, seats_[rank].quiet_until);
+        }
+        quiet_until_[number(band)][static_cast<std::size_t>(std::countr_zero(left))] = until;
+    }
+}
+
+// Nodes on which the band was busy less than resume_grace ago. busy: those on which it is now.
+std::uint64_t Bands::quiet_after(Band band, std::uint64_t busy, const Snapshot& snapshot) {
+    auto& until = quiet_until_[number(band)];
+    auto& quieting = quieting_[number(band)];
+    for (std::uint64_t left = busy_[number(band)] & ~busy; left != 0; left &= left - 1)
+        until[static_cast<std::size_t>(std::countr_zero(left))] =
+            snapshot.now + parameters_.resume_grace;
+    quieting = (quieting | busy_[number(band)]) & ~busy;
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
+        const JobView& job = snapshot.jobs[seats_.index(rank)];
+        if (job.band != band)
+            continue;
+        const bool over = job.finished && !job.ready;
+        if (over && !seats_[rank].over) {
+            seats_[rank].quiet_until = {};
+            end_grace(band, job, snapshot);
+        }
+        seats_[rank].over = over;
+    }
+    for (std::uint64_t left = quieting; left != 0; left &= left - 1)
+        if (until[static_cast<std::size_t>(std::countr_zero(left))] <= snapshot.now)
+            quieting &= ~(left & -left);
+    busy_[number(band)] = busy;
+    return quieting;
+}
+
 // The claims of a band that was judged, as the bands below it see them.
 Bands::Nodes Bands::claims_of(Band band, const Snapshot& snapshot,
                               std::span<const Verdict> verdicts, Time& next) {
     Nodes nodes;
+    std::uint64_t busy = 0;
     for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
         const std::uint32_t i = seats_.index(rank);
         const JobView& job = snapshot.jobs[i];
-        // A job in its floor turn runs beside others and claims nothing.
-        if (job.band != band || !job.schedulable() || verdicts[i] == Verdict::hold ||
-            seats_[rank].turn)
+        Starving& state = seats_[rank];
+        if (job.band != band)
             continue;
-        const Time claims_at = job.ready_since + parameters_.grace[number(band)];
+        // A job in its floor turn runs beside others and claims nothing.
+        const bool runs = job.schedulable() && verdicts[i] != Verdict::hold && !state.turn;
+        if (state.busy && !runs)
+            state.quiet_until = snapshot.now + parameters_.resume_grace;
+        state.busy = runs;
+        if (!runs && !job.announced(snapshot.now))
+            continue;
+        if (runs)
+            busy |= job.nodes;
+        else
+            next = std::min(next, job.soon_until);
+        const Time claims_at =
+            (runs ? job.ready_since : job.soon_since) + parameters_.grace[number(band)];
         if (claims_at <= snapshot.now) {
             nodes.claimed |= job.nodes;
         } else {
@@ -105,18 +157,7 @@ Bands::Nodes Bands::claims_of(Band band, const Snapshot& snapshot,
             next = std::min(next, claims_at);
         }
     }
-    const std::uint64_t busy = nodes.claimed | nodes.pending;
-    auto& until = quiet_until_[number(band)];
-    auto& quieting = quieting_[number(band)];
-    for (std::uint64_t left = busy_[number(band)] & ~busy; left != 0; left &= left - 1)
-        until[static_cast<std::size_t>(std::countr_zero(left))] =
-            snapshot.now + parameters_.resume_grace;
-    quieting = (quieting | busy_[number(band)]) & ~busy;
-    for (std::uint64_t left = quieting; left != 0; left &= left - 1)
-        if (until[static_cast<std::size_t>(std::countr_zero(left))] <= snapshot.now)
-            quieting &= ~(left & -left);
-    busy_[number(band)] = busy;
-    nodes.quiet = quieting;
+    nodes.quiet = quiet_after(band, busy, snapshot);
     return nodes;
 }
 

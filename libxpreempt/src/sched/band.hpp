@@ -22,9 +22,14 @@ namespace xpreempt::sched {
 // happen in any second; beyond that, lower jobs run on until the window has room. A job is stopped
 // at most once for each ready edge, of a higher job or its own; the end of a floor turn is the
 // exception, and needs floor_turn * (100 / floor) since the last one.
-// Not work-conserving for up to resume_grace: a batch job that resumed in every gap between two
-// decode steps of a language model would be stopped up to 211 times a request.
-// Use it by default. Do not use it to share a GPU among equals: inside a band nothing is scheduled.
+// Hints: a job that announces work claims its nodes after the grace of its band as if it were
+// ready, until its work comes or the announcement lapses; lower jobs then resume at once. A job
+// that is idle and has finished imposes no resume_grace. So a job gets by hints what it could have
+// by submitting work: it never holds an equal or higher band, the floor is paid, and max_rate
+// bounds the preemptions of both. Not work-conserving for up to resume_grace: a batch job that
+// resumed in every gap between two decode steps of a language model would be stopped up to 211
+// times a request. Use it by default. Do not use it to share a GPU among equals: inside a band
+// nothing is scheduled.
 class Bands {
 public:
     struct Parameters {
@@ -56,11 +61,14 @@ private:
         std::int64_t owed = 0;
         bool turn = false;  // runs because of the floor
         bool asked = false; // the last verdict was to hold it
+        bool busy = false;  // ran, ready, after the last decision
+        bool over = false;  // was idle and had finished, then
+        Time quiet_until{}; // its own part of the resume grace
         bool operator==(const Starving&) const = default;
     };
     // Nodes, one bit each.
     struct Nodes {
-        std::uint64_t claimed = 0; // by ready higher jobs past their grace
+        std::uint64_t claimed = 0; // by ready or announced higher jobs past their grace
         std::uint64_t pending = 0; // by those within it
         std::uint64_t quiet = 0;   // by higher jobs that went idle less than resume_grace ago
     };
@@ -70,6 +78,8 @@ private:
     void join_turn(std::span<const JobView> jobs, std::size_t leader);
     Nodes claims_of(Band band, const Snapshot& snapshot, std::span<const Verdict> verdicts,
                     Time& next);
+    std::uint64_t quiet_after(Band band, std::uint64_t busy, const Snapshot& snapshot);
+    void end_grace(Band band, const JobView& finished, const Snapshot& snapshot);
     void judge(Band band, const Nodes& above, const Snapshot& snapshot,
                std::span<Verdict> verdicts);
     void bound_rate(const Snapshot& snapshot, std::span<Verdict> verdicts, Time& next);

@@ -33,12 +33,19 @@ struct JobView {
     bool held_by_others = false;           // an operator, the debugger: not ours to schedule
     Time ready_since{};                    // of the last ready edge; while ready
     std::uint64_t ready_edges = 0;         // how often it became ready
+    // Hints of the job's own processes. No policy has to use them.
+    Time soon_since{}, soon_until{}; // announced work; nothing is announced once soon_until is past
+    bool finished = false;           // no work follows soon; until it is announced, or comes
+    Time deadline = at_next_event;   // of the request under way that ends first
 
     bool operator==(const JobView&) const = default;
 
     // False: leave it alone. Stopping a job without work costs an unmap of its node's runlist, and
     // a hold of others stays whatever we do.
     [[nodiscard]] bool schedulable() const { return ready && !held_by_others; }
+    [[nodiscard]] bool announced(Time now) const {
+        return !ready && !held_by_others && soon_until > now;
+    }
 };
 
 struct Snapshot {
