@@ -43,6 +43,13 @@ public:
         return answer();
     }
 
+    Answer<void> hint(const xpreemptd::Caller& caller, const xpreemptd::Hint& hint) override {
+        callers.push_back(caller);
+        hints.push_back(hint);
+        return answer();
+    }
+    void forget(std::uint64_t connection) override { forgotten.push_back(connection); }
+
     std::vector<xpreemptd::JobReport> listed;
     xpreemptd::StatusReport reported;
     xpreemptd::TracePage traced;
@@ -50,6 +57,8 @@ public:
     std::vector<xpreemptd::Caller> callers;
     std::vector<xpreemptd::JobSelector> selectors;
     std::vector<Change> changes;
+    std::vector<xpreemptd::Hint> hints;
+    std::vector<std::uint64_t> forgotten; // connections
 
 private:
     [[nodiscard]] Answer<void> answer() const {

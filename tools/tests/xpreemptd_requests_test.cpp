@@ -37,7 +37,16 @@ TEST(XpreemptdRequests, AreTheSameAfterTheWayThroughText) {
                                 AdoptRequest{all},
                                 SetRequest{pid_t{1}, some},
                                 SetRequest{std::string("/a \"b\"\\\n\u00e4"), all},
-                                PolicyRequest{"BAND"}};
+                                PolicyRequest{"BAND"},
+                                HintRequest{BeginHint{}},
+                                HintRequest{BeginHint{max_deadline}},
+                                HintRequest{EndHint{}},
+                                HintRequest{SoonHint{max_soon}},
+                                HintRequest{BandHint{}},
+                                HintRequest{BandHint{sched::Band::high}},
+                                HintRequest{PriorityHint{}},
+                                HintRequest{PriorityHint{-255}},
+                                HintRequest{PriorityHint{255}}};
     for (const Request& request : requests) {
         const Answer<Request> back = parse_request(text_of(request));
         ASSERT_TRUE(back) << text_of(request) << ": " << back.error().text;
@@ -103,6 +112,25 @@ TEST(XpreemptdRequests, RefuseNumbersOutOfRange) {
     for (const char* pid : {"0", "-1", "2147483648", "\"1\""})
         expect_refusal(std::string(R"({"do":"set","weight":1,"pid":)") + pid + "}", EINVAL,
                        "'pid' is ");
+}
+
+TEST(XpreemptdRequests, NameWhatIsWrongWithAHint) {
+    expect_refusal(R"({"do":"hint"})", EINVAL, "'is' is missing");
+    expect_refusal(R"({"do":"hint","is":"later"})", EOPNOTSUPP, "'later', expected one of begin");
+    expect_refusal(R"({"do":"hint","is":"soon"})", EINVAL, "'us' is missing");
+    for (const char* time : {"0", "100001", "-1", "1.5", "\"1\""})
+        expect_refusal(std::string(R"({"do":"hint","is":"soon","us":)") + time + "}", EINVAL,
+                       "'us' is ");
+    for (const char* priority : {"256", "-256", "0.5", "null", "18446744073709551615"})
+        expect_refusal(std::string(R"({"do":"hint","is":"priority","priority":)") + priority + "}",
+                       EINVAL, "'priority' is ");
+    expect_refusal(R"({"do":"hint","is":"band","band":"top"})", EINVAL, "'band' is 'top'");
+    expect_refusal(R"({"do":"hint","is":"begin","deadline_us":0})", EINVAL, "'deadline_us' is 0");
+    expect_refusal(R"({"do":"hint","is":"begin","us":5})", EINVAL,
+                   "'us' is no key of hint 'begin'");
+    expect_refusal(R"({"do":"hint","is":"end","deadline_us":5})", EINVAL,
+                   "'deadline_us' is no key of hint 'end'");
+    expect_refusal(R"({"do":"hint","is":"end","pid":5})", EINVAL, "'pid' is no key of 'hint'");
 }
 
 TEST(XpreemptdRequests, CutLongTextsInRefusals) {

@@ -60,6 +60,31 @@ TEST_F(XpreemptdServer, CarriesOutEachRequest) {
     EXPECT_EQ(refused.error().text, "not yours");
 }
 
+TEST_F(XpreemptdServer, ForgetsWhatAConnectionHintedWhenItEnds) {
+    serve(2);
+    DaemonClient first(path);
+    const DaemonClient second(path);
+    constexpr const char* hint = R"({"do":"hint","is":"soon","us":5})";
+    EXPECT_EQ(error_of(first.ask(loop, hint)), 0);
+    EXPECT_EQ(error_of(second.ask(loop, hint)), 0);
+    ASSERT_EQ(control.callers.size(), 2U);
+    const std::uint64_t of_first = control.callers[0].connection;
+    const std::uint64_t of_second = control.callers[1].connection;
+    EXPECT_NE(of_first, of_second);
+    EXPECT_EQ(control.callers[1].pid, ::getpid());
+    EXPECT_EQ(control.hints[0], Hint(SoonHint{std::chrono::microseconds{5}}));
+    EXPECT_TRUE(control.forgotten.empty());
+    first.close();
+    EXPECT_EQ(error_of(second.ask(loop, status)), 0);
+    const DaemonClient third(path);
+    EXPECT_EQ(error_of(third.ask(loop, hint)), 0);
+    EXPECT_EQ(control.forgotten, std::vector{of_first});
+    const DaemonClient fourth(path); // takes the place of the second
+    EXPECT_EQ(error_of(fourth.ask(loop, status)), 0);
+    EXPECT_EQ(control.forgotten, (std::vector{of_first, of_second}));
+    EXPECT_NE(control.callers[2].connection, of_first);
+}
+
 TEST_F(XpreemptdServer, RefusesGarbageAndServesOn) {
     serve();
     const DaemonClient good(path), bad(path);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "attributes.hpp"
+#include "hint.hpp"
 #include "sched/account.hpp"
 #include "trace_record.hpp"
 
@@ -22,6 +23,7 @@ namespace xpreemptd {
 struct Caller {
     pid_t pid = 0; // 0: not visible here
     uid_t uid = 0;
+    std::uint64_t connection = 0; // never reused
 };
 
 struct Refusal {
@@ -92,6 +94,11 @@ public:
                                 const AttributeChange& change) = 0;
     // Root's only.
     virtual Answer<void> set_policy(const Caller& caller, std::string_view name) = 0;
+    // For the job of the caller's process. EPERM as change(). ESRCH: the job has no queues yet.
+    // EAGAIN: too many hints, or announcements without work.
+    virtual Answer<void> hint(const Caller& caller, const Hint& hint) = 0;
+    // Undoes the hints of a connection that ended.
+    virtual void forget(std::uint64_t connection) = 0;
 };
 
 } // namespace xpreemptd

@@ -46,6 +46,33 @@ Answer<void> check_choice(const Caller& caller, const AttributeChange& change,
     return {};
 }
 
+// Whether the caller may change the job, and so far.
+Answer<void> check_change(const Caller& caller, const Job& job, const AttributeChange& change) {
+    if (caller.uid != 0 && caller.uid != job.uid)
+        return refuse(EPERM,
+                      fmt::format("job {} is user {}'s: only that user or root may change it",
+                                  job.name, job.uid));
+    return check_choice(caller, change, job.owner_may_choose, job.owner_may_choose_priority);
+}
+
+// Empty for hints that change no attribute.
+AttributeChange change_of(const Hint& hint) {
+    if (const auto* band = std::get_if<BandHint>(&hint))
+        return {.band = band->band};
+    if (const auto* priority = std::get_if<PriorityHint>(&hint))
+        return {.priority = priority->priority};
+    return {};
+}
+
+Answer<void> check_hint(const Caller& caller, const Job& job, const Hint& hint) {
+    const AttributeChange change = change_of(hint);
+    return change == AttributeChange{} ? Answer<void>() : check_change(caller, job, change);
+}
+
+bool is_allowed(const Caller& caller, const Job& job, const Hint& hint) {
+    return check_hint(caller, job, hint).has_value();
+}
+
 } // namespace
 
 Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf origin, Clock clock,
@@ -122,6 +149,7 @@ void Daemon::log_switches() {
 }
 
 void Daemon::decide(Time now, Cause cause, std::uint64_t rung) {
+    hints_.settle(table_, is_allowed);
     const auto carry_out = [&](const Recorder::Decided& decided) {
         const std::uint64_t calls = switching_.counts().calls;
         const bool refused = switching_.carry_out(table_, decisions_.decide(now));
@@ -221,6 +249,8 @@ JobReport Daemon::report_of(const Job& job) const {
     report.id = job.id;
     report.name = job.name;
     report.attributes = job.attributes;
+    report.attributes.band = job.band();
+    report.attributes.priority = job.priority();
     report.reason = job.refusal();
     report.state = !report.reason.empty() ? JobState::not_schedulable
                    : job.held()           ? JobState::held
@@ -268,7 +298,7 @@ TracePage Daemon::trace(std::optional<std::uint64_t> from) const {
     return recorder_.page(from, clock_(), table_, most);
 }
 
-Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) {
+Answer<ProcessFacts> Daemon::facts_of(const Caller& caller) const {
     const auto facts = caller.pid > 0
                            ? facts_(caller.pid)
                            : Result<ProcessFacts>(xpreempt::fail(ESRCH, xpreempt::Op::read_proc));
@@ -279,6 +309,13 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
     if (caller.uid != 0 && facts->uid != caller.uid)
         return refuse(EPERM, fmt::format("pid {} is user {}'s, the caller is user {}", caller.pid,
                                          facts->uid, caller.uid));
+    return *facts;
+}
+
+Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) {
+    const Answer<ProcessFacts> facts = facts_of(caller);
+    if (!facts)
+        return tl::make_unexpected(facts.error());
     const Assignment assignment = assign(rules_, *facts);
     if (auto allowed = check_choice(caller, change, assignment.owner_may_choose,
                                     assignment.owner_may_choose_priority);
@@ -313,18 +350,69 @@ Answer<void> Daemon::change(const Caller& caller, const JobSelector& selector,
     if (!found)
         return tl::make_unexpected(found.error());
     Job& job = **found;
-    if (caller.uid != 0 && caller.uid != job.uid)
-        return refuse(EPERM,
-                      fmt::format("job {} is user {}'s: only that user or root may change it",
-                                  job.name, job.uid));
-    if (auto allowed =
-            check_choice(caller, change, job.owner_may_choose, job.owner_may_choose_priority);
-        !allowed)
+    if (auto allowed = check_change(caller, job, change); !allowed)
         return allowed;
     change.apply_to(job.attributes);
     change.apply_to(job.by_hand);
     decide(clock_(), Cause::request);
     return {};
+}
+
+// Null: it has no queues on a GPU yet.
+Job* Daemon::job_of(const ProcessFacts& caller) const {
+    if (Job* job = table_.find_pid(caller.pid).job)
+        return job;
+    // It may use no GPU itself, but belong to a job that does.
+    const std::string key = place(caller).key;
+    for (const auto& job : table_.jobs())
+        if (job->key == key)
+            return job.get();
+    return nullptr;
+}
+
+Answer<bool> Daemon::take(const Caller& caller, const Hint& hint, Time now) {
+    const Answer<ProcessFacts> facts = facts_of(caller);
+    if (!facts)
+        return tl::make_unexpected(facts.error());
+    Job* job = job_of(*facts);
+    if (job == nullptr && !std::holds_alternative<BandHint>(hint) &&
+        !std::holds_alternative<PriorityHint>(hint))
+        return refuse(ESRCH,
+                      fmt::format("the job of pid {} has no queues on a GPU yet", caller.pid));
+    if (job == nullptr) {
+        const Assignment assignment = assign(rules_, *facts);
+        if (auto allowed = check_choice(caller, change_of(hint), assignment.owner_may_choose,
+                                        assignment.owner_may_choose_priority);
+            !allowed)
+            return tl::make_unexpected(allowed.error());
+        hints_.keep(caller, hint);
+        return false;
+    }
+    if (auto allowed = check_hint(caller, *job, hint); !allowed)
+        return tl::make_unexpected(allowed.error());
+    auto taken = hints_.take(*job, caller.connection, hint, now);
+    if (taken && std::holds_alternative<EndHint>(hint))
+        (void)sensing_.look_at(*job, now);
+    return taken;
+}
+
+// The rings that came before the hint count first: an end is that of the work that was submitted.
+Answer<void> Daemon::hint(const Caller& caller, const Hint& hint) {
+    const Time now = clock_();
+    const bool rang = sensing_.take_events(now);
+    hints_.settle(table_, is_allowed);
+    const Answer<bool> taken = take(caller, hint, now);
+    if (rang || taken.value_or(false))
+        decide(now, Cause::request);
+    if (!taken)
+        return tl::make_unexpected(taken.error());
+    return {};
+}
+
+void Daemon::forget(std::uint64_t connection) {
+    const Time now = clock_();
+    if (hints_.forget(table_, connection, now))
+        decide(now, Cause::request);
 }
 
 Answer<void> Daemon::set_policy(const Caller& caller, std::string_view name) {

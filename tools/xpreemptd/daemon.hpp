@@ -4,6 +4,7 @@
 
 #include "control.hpp"
 #include "decisions.hpp"
+#include "hints.hpp"
 #include "job_identity.hpp"
 #include "job_table.hpp"
 #include "log.hpp"
@@ -43,6 +44,8 @@ public:
     Answer<void> change(const Caller& caller, const JobSelector& job,
                         const AttributeChange& change) override;
     Answer<void> set_policy(const Caller& caller, std::string_view name) override;
+    Answer<void> hint(const Caller& caller, const Hint& hint) override;
+    void forget(std::uint64_t connection) override;
 
 private:
     Placement place(const ProcessFacts& facts) const;
@@ -55,6 +58,9 @@ private:
     [[nodiscard]] std::chrono::nanoseconds poll_interval() const;
     [[nodiscard]] JobReport report_of(const Job& job) const;
     [[nodiscard]] Answer<Job*> find(const JobSelector& selector) const;
+    [[nodiscard]] Answer<ProcessFacts> facts_of(const Caller& caller) const;
+    [[nodiscard]] Job* job_of(const ProcessFacts& caller) const;
+    [[nodiscard]] Answer<bool> take(const Caller& caller, const Hint& hint, Time now);
 
     Provider& provider_;
     Rules rules_;
@@ -69,6 +75,7 @@ private:
     Reactions ring_to_switch_, ring_to_stopped_;
     Recorder recorder_;
     const std::filesystem::path socket_; // that main() has opened
+    Hints hints_;
     // Parallel: what `kfd-preempt run` announced.
     struct Announced {
         ProcessFacts facts;

@@ -33,7 +33,8 @@ void Decisions::eject(std::string reason) {
     next_ = sched::at_next_event;
 }
 
-// A job that waits needs a reason: another job with work runs on one of its GPUs.
+// A job that waits needs a reason: another job with work, or with announced work, runs on one of
+// its GPUs.
 bool Decisions::note_waiting() {
     const Time now = snapshot_.now;
     for (std::size_t i = 0; i < views_.size(); ++i) {
@@ -44,7 +45,8 @@ bool Decisions::note_waiting() {
         }
         bool reason = false;
         for (std::size_t j = 0; !reason && j < views_.size(); ++j)
-            reason = verdicts_[j] == sched::Verdict::run && views_[j].schedulable() &&
+            reason = verdicts_[j] == sched::Verdict::run &&
+                     (views_[j].schedulable() || views_[j].announced(now)) &&
                      (views_[i].nodes & views_[j].nodes) != 0;
         if (reason || job.may_wait_until == Time{})
             job.may_wait_until = now + max_hold_;

@@ -43,6 +43,21 @@ struct Process {
     [[nodiscard]] bool busy() const;
 };
 
+// Sum of the hints of a job's processes.
+struct JobHints {
+    // An announcement ends with the next ready edge, or at soon_until.
+    std::uint64_t announcer = 0;    // connection
+    std::uint64_t announced_at = 0; // ready edges then
+    Time soon_since{}, soon_until{};
+    Time no_soon_before{}; // the last announcement has brought no work
+
+    std::optional<std::uint64_t> finished_at; // ready edges then
+    Time deadline = sched::at_next_event;
+    std::optional<sched::Band> band;
+    std::optional<std::int32_t> priority;
+    Time next_hint{}; // when one more is within the rate
+};
+
 struct Job {
     std::uint64_t id = 0;
     std::string key;         // of JobIdentity
@@ -61,7 +76,13 @@ struct Job {
     // An operator resumed what we had stopped: it runs until it was idle once.
     bool overruled = false;
     Time may_wait_until{}; // while held: when max_hold ends
+    JobHints hints;
 
+    // With the hints.
+    [[nodiscard]] sched::Band band() const { return hints.band.value_or(attributes.band); }
+    [[nodiscard]] std::int32_t priority() const {
+        return hints.priority.value_or(attributes.priority);
+    }
     [[nodiscard]] bool busy() const;
     [[nodiscard]] bool held() const;           // any queue, by us
     [[nodiscard]] bool held_by_others() const; // every queue that has work

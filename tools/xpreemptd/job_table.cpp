@@ -117,15 +117,22 @@ void JobTable::view_into(std::vector<sched::JobView>& views) {
     views.clear();
     for (const auto& job : jobs_) {
         sched::JobView view{.id = job->id,
-                            .band = job->attributes.band,
+                            .band = job->band(),
                             .weight = job->attributes.weight,
-                            .priority = job->attributes.priority,
+                            .priority = job->priority(),
                             .ready = job->ready,
                             .held = job->held(),
                             .held_by_others =
                                 job->overruled || job->held_by_others() || !job->refusal().empty(),
                             .ready_since = job->ready_since,
-                            .ready_edges = job->ready_edges};
+                            .ready_edges = job->ready_edges,
+                            .finished = job->hints.finished_at == job->ready_edges,
+                            .deadline = job->hints.deadline};
+        // Work that has come since is what was announced.
+        if (job->hints.announced_at == job->ready_edges) {
+            view.soon_since = job->hints.soon_since;
+            view.soon_until = job->hints.soon_until;
+        }
         for (const auto& process : job->processes)
             for (const Queue& queue : process->queues)
                 view.nodes |= node_of(queue.gpu_id);

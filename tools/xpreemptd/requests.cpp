@@ -66,17 +66,25 @@ Answer<std::optional<std::string>> string_of(const FlatObject& object, const cha
     return *text;
 }
 
+Answer<std::optional<sched::Band>> band_of(const FlatObject& object) {
+    const auto name = string_of(object, "band", max_name_bytes);
+    if (!name)
+        return tl::make_unexpected(name.error());
+    if (!*name)
+        return std::nullopt;
+    const auto band = band_named(**name);
+    if (!band)
+        return refuse(fmt::format("'band' is {}, expected one of realtime, high, normal, idle",
+                                  shown(**name)));
+    return band;
+}
+
 Answer<AttributeChange> change_of(const FlatObject& object) {
     AttributeChange change;
-    const auto band = string_of(object, "band", max_name_bytes);
+    const auto band = band_of(object);
     if (!band)
         return tl::make_unexpected(band.error());
-    if (*band) {
-        change.band = band_named(**band);
-        if (!change.band)
-            return refuse(fmt::format("'band' is {}, expected one of realtime, high, normal, idle",
-                                      shown(**band)));
-    }
+    change.band = *band;
     const auto weight = number_of(object, "weight", 1, sched::max_weight);
     if (!weight)
         return tl::make_unexpected(weight.error());
@@ -149,6 +157,70 @@ Answer<Request> parse_policy(const FlatObject& object) {
     return PolicyRequest{**name};
 }
 
+template <typename Type, typename Value>
+Answer<Request> hint_of(const Answer<std::optional<Value>>& value) {
+    if (!value)
+        return tl::make_unexpected(value.error());
+    return HintRequest{Type{*value}};
+}
+
+Answer<Request> parse_begin(const FlatObject& object) {
+    const auto deadline = number_of(object, "deadline_us", 1, max_deadline.count());
+    if (!deadline)
+        return tl::make_unexpected(deadline.error());
+    BeginHint hint;
+    if (*deadline)
+        hint.deadline = microseconds(static_cast<microseconds::rep>(**deadline));
+    return HintRequest{hint};
+}
+
+Answer<Request> parse_end(const FlatObject& /*object*/) {
+    return HintRequest{EndHint{}};
+}
+
+Answer<Request> parse_soon(const FlatObject& object) {
+    const auto within = number_of(object, "us", 1, max_soon.count());
+    if (!within)
+        return tl::make_unexpected(within.error());
+    if (!*within)
+        return refuse("'us' is missing");
+    return HintRequest{SoonHint{microseconds(static_cast<microseconds::rep>(**within))}};
+}
+
+struct HintKind {
+    std::string_view name, key; // an empty key is none
+    Answer<Request> (*parse)(const FlatObject&);
+};
+constexpr std::array hint_kinds{
+    HintKind{"begin", "deadline_us", parse_begin},
+    HintKind{"end", "", parse_end},
+    HintKind{"soon", "us", parse_soon},
+    HintKind{"band", "band",
+             [](const FlatObject& object) { return hint_of<BandHint>(band_of(object)); }},
+    HintKind{"priority", "priority",
+             [](const FlatObject& object) {
+                 return hint_of<PriorityHint>(
+                     signed_of(object, "priority", sched::min_priority, sched::max_priority));
+             }},
+};
+
+Answer<Request> parse_hint(const FlatObject& object) {
+    const auto name = string_of(object, "is", max_name_bytes);
+    if (!name)
+        return tl::make_unexpected(name.error());
+    if (!*name)
+        return refuse("'is' is missing");
+    const auto kind = std::ranges::find(hint_kinds, **name, &HintKind::name);
+    if (kind == hint_kinds.end())
+        return refuse(fmt::format("'is' is {}, expected one of begin, end, soon, band, priority",
+                                  shown(**name)),
+                      EOPNOTSUPP);
+    for (const auto& [key, value] : object.members())
+        if (key != "do" && key != "is" && key != kind->key)
+            return refuse(fmt::format("{} is no key of hint '{}'", shown(key), **name));
+    return kind->parse(object);
+}
+
 struct Kind {
     std::string_view name;
     std::array<std::string_view, 7> keys; // empty ones are none
@@ -161,6 +233,7 @@ constexpr std::array kinds{
     Kind{"adopt", {"do", "band", "weight", "deadline_us", "priority"}, parse_adopt},
     Kind{"set", {"do", "pid", "job", "band", "weight", "deadline_us", "priority"}, parse_set},
     Kind{"policy", {"do", "name"}, parse_policy},
+    Kind{"hint", {"do", "is", "deadline_us", "us", "band", "priority"}, parse_hint},
 };
 
 std::span<const std::string_view> keys_of(const Kind& kind) {
@@ -177,6 +250,34 @@ void add(nlohmann::json& json, const AttributeChange& change) {
     if (change.priority)
         json["priority"] = *change.priority;
 }
+
+struct HintToJson {
+    static nlohmann::json hint(std::string_view kind) { return {{"do", "hint"}, {"is", kind}}; }
+    nlohmann::json operator()(const BeginHint& begin) const {
+        nlohmann::json json = hint("begin");
+        if (begin.deadline)
+            json["deadline_us"] = begin.deadline->count();
+        return json;
+    }
+    nlohmann::json operator()(const EndHint& /*end*/) const { return hint("end"); }
+    nlohmann::json operator()(const SoonHint& soon) const {
+        nlohmann::json json = hint("soon");
+        json["us"] = soon.within.count();
+        return json;
+    }
+    nlohmann::json operator()(const BandHint& band) const {
+        nlohmann::json json = hint("band");
+        if (band.band)
+            json["band"] = name_of(*band.band);
+        return json;
+    }
+    nlohmann::json operator()(const PriorityHint& priority) const {
+        nlohmann::json json = hint("priority");
+        if (priority.priority)
+            json["priority"] = *priority.priority;
+        return json;
+    }
+};
 
 struct ToJson {
     nlohmann::json operator()(const JobsRequest& request) const {
@@ -206,6 +307,9 @@ struct ToJson {
     nlohmann::json operator()(const PolicyRequest& request) const {
         return {{"do", "policy"}, {"name", request.name}};
     }
+    nlohmann::json operator()(const HintRequest& request) const {
+        return std::visit(HintToJson{}, request.hint);
+    }
 };
 
 } // namespace
@@ -221,10 +325,10 @@ Answer<Request> parse_request(std::string_view message) {
         return refuse("'do' is missing");
     const auto kind = std::ranges::find(kinds, **name, &Kind::name);
     if (kind == kinds.end())
-        return refuse(
-            fmt::format("'do' is {}, expected one of jobs, status, trace, adopt, set, policy",
-                        shown(**name)),
-            EOPNOTSUPP);
+        return refuse(fmt::format("'do' is {}, expected one of jobs, status, trace, adopt, set, "
+                                  "policy, hint",
+                                  shown(**name)),
+                      EOPNOTSUPP);
     const auto keys = keys_of(*kind);
     for (const auto& [key, value] : object->members())
         if (std::ranges::find(keys, key) == keys.end())

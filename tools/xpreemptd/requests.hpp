@@ -21,9 +21,17 @@
 //     "band" "weight" "deadline_us"
 //     "priority"
 //   {"do": "policy", "name": NAME}   Schedules by another policy.
+//   {"do": "hint", "is": KIND}       Concerns the job of the process that connected, and lasts
+//                                    until the connection ends, or the next hint of its KIND:
+//     "begin"  "deadline_us"         a request begins; the deadline may be left out
+//     "end"                          it has ended, and no work follows soon
+//     "soon"   "us": TIME            work follows within that time
+//     "band"   "band"                the job's band; left out: that of its attributes again
+//     "priority" "priority": NUMBER  its priority, -255 to 255; left out: that of its attributes
 //
 //   "band": "realtime", "high", "normal" or "idle". "weight": 1 to 10000. "deadline_us": 1 to
-//   3600000000, which is an hour. "priority": -255 to 255. All numbers are whole.
+//   3600000000, which is an hour. "priority": -255 to 255. "us": 1 to 100000. All numbers are
+//   whole.
 //
 // Each reply has "schema": 1 and "ok": true or false. Keys are added, never renamed; clients ignore
 // those they do not know. The daemon does not: an unknown key may be a wish it would not fulfil.
@@ -51,10 +59,10 @@
 // Names that are no UTF-8 have U+FFFD in the place of what is none; "pid" selects such a job.
 //
 // Errors of the protocol: EBADMSG (not JSON, not UTF-8), EMSGSIZE (longer than 64 KiB), EOPNOTSUPP
-// (unknown "do"), EINVAL (a key is unknown, missing, given twice, or has a wrong value), ESRCH (the
-// process that connected has ended), EUSERS (too many clients; the connection is closed). Others
-// come from the work itself: EPERM, ESRCH (no such job) and what their texts explain. An empty
-// message ends the connection, as closing it does.
+// (unknown "do" or "is"), EINVAL (a key is unknown, missing, given twice, or has a wrong value),
+// ESRCH (the process that connected has ended), EUSERS (too many clients; the connection is
+// closed). Others come from the work itself: EPERM, ESRCH (no such job) and what their texts
+// explain. An empty message ends the connection, as closing it does.
 #pragma once
 
 #include "control.hpp"
@@ -93,8 +101,12 @@ struct PolicyRequest {
     std::string name;
     bool operator==(const PolicyRequest&) const = default;
 };
-using Request =
-    std::variant<JobsRequest, StatusRequest, TraceRequest, AdoptRequest, SetRequest, PolicyRequest>;
+struct HintRequest {
+    Hint hint;
+    bool operator==(const HintRequest&) const = default;
+};
+using Request = std::variant<JobsRequest, StatusRequest, TraceRequest, AdoptRequest, SetRequest,
+                             PolicyRequest, HintRequest>;
 
 // Takes any bytes. The refusal is what the client gets.
 [[nodiscard]] Answer<Request> parse_request(std::string_view message);

@@ -164,17 +164,27 @@ bool Sensing::scan(Time now) {
     return poll(now) || due;
 }
 
+void Sensing::poll_job(Job& job) {
+    for (const auto& process : job.processes) {
+        if (process->armed)
+            continue;
+        look(job, *process, process->look_once ? Which::all : Which::running);
+        process->look_once = false;
+        // Work may have come to another queue of it.
+        if (!process->busy())
+            look(job, *process, Which::all);
+    }
+}
+
 bool Sensing::poll(Time now) {
     for (const auto& job : table_.jobs())
-        for (const auto& process : job->processes) {
-            if (process->armed)
-                continue;
-            look(*job, *process, process->look_once ? Which::all : Which::running);
-            process->look_once = false;
-            // Work may have come to another queue of it.
-            if (!process->busy())
-                look(*job, *process, Which::all);
-        }
+        poll_job(*job);
+    arm_idle();
+    return update_jobs(now);
+}
+
+bool Sensing::look_at(Job& job, Time now) {
+    poll_job(job);
     arm_idle();
     return update_jobs(now);
 }

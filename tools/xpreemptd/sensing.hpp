@@ -29,8 +29,9 @@ public:
     // Each returns true if a decision is due: a job became ready or idle, came or went, or got
     // queues.
     [[nodiscard]] bool scan(Time now); // processes and queues that came or went; a few a second
-    [[nodiscard]] bool take_events(Time now); // when the provider's event_fd is readable
-    [[nodiscard]] bool poll(Time now);        // queues of processes that are not armed
+    [[nodiscard]] bool take_events(Time now);       // when the provider's event_fd is readable
+    [[nodiscard]] bool poll(Time now);              // queues of processes that are not armed
+    [[nodiscard]] bool look_at(Job& job, Time now); // the same of one job
 
     [[nodiscard]] const SensingCounts& counts() const { return counts_; }
     // When the first ring of the last take_events() came that brought work.
@@ -50,6 +51,7 @@ private:
     enum class Which : std::uint8_t { running, all };
     void look(Job& job, Process& process, Which which);
     static void note(Job& job, Queue& queue, const QueueReading& reading);
+    void poll_job(Job& job);
     void look_at_rung(Job& job, Process& process, const Event& event);
     bool arm_each(bool (*matches)(const Process&));
     void arm_idle();

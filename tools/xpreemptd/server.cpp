@@ -61,7 +61,13 @@ void Server::serve_one() {
     client->second.last_use = ++uses_;
     // Closing takes it out of the epoll: no other process has its descriptor.
     if (!client->second.session.serve(control_, buffer_))
-        clients_.erase(client);
+        disconnect(client);
+}
+
+void Server::disconnect(Clients::iterator client) {
+    const std::uint64_t connection = client->second.session.caller().connection;
+    clients_.erase(client);
+    control_.forget(connection);
 }
 
 void Server::accept_one() {
@@ -81,7 +87,7 @@ void Server::refuse_one() {
     reserved_ = UniqueFd();
     UniqueFd socket(::accept4(listening_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket.valid())
-        if (const auto session = Session::of(std::move(socket)))
+        if (const auto session = Session::of(std::move(socket), 0))
             session->dismiss({EMFILE, "xpreemptd has no free descriptor: raise LimitNOFILE= of "
                                       "xpreemptd.service"});
     reserve();
@@ -94,7 +100,7 @@ void Server::reserve() {
 
 void Server::admit(UniqueFd socket) {
     reserve();
-    auto session = Session::of(std::move(socket));
+    auto session = Session::of(std::move(socket), ++connections_);
     if (!session)
         return;
     if (clients_.size() >= max_clients_)
@@ -119,7 +125,7 @@ void Server::make_room() {
         {EUSERS, fmt::format("disconnected: xpreemptd serves {} clients at once, and of uid {}, "
                              "which has the most, this one was idle longest",
                              max_clients_, leaves->second.session.caller().uid)});
-    clients_.erase(leaves);
+    disconnect(leaves);
 }
 
 } // namespace xpreemptd

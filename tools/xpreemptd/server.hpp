@@ -43,6 +43,7 @@ private:
         Session session;
         std::uint64_t last_use; // by the count of uses of all clients
     };
+    using Clients = std::map<int, Client>;
 
     Server(Loop& loop, Control& control, ListeningSocket listening, xpreempt::UniqueFd ready,
            std::size_t max_clients);
@@ -53,6 +54,7 @@ private:
     void refuse_one();
     void admit(xpreempt::UniqueFd socket);
     void make_room();
+    void disconnect(Clients::iterator client);
     void reserve();
 
     Loop& loop_;
@@ -61,7 +63,8 @@ private:
     xpreempt::UniqueFd ready_;    // the epoll
     xpreempt::UniqueFd reserved_; // given up to accept, and refuse, when no descriptor is left
     std::size_t max_clients_;
-    std::map<int, Client> clients_;
+    Clients clients_;
+    std::uint64_t connections_ = 0;
     std::uint64_t uses_ = 0;
     std::vector<char> buffer_;
 };

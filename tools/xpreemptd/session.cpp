@@ -25,7 +25,7 @@ constexpr int send_buffer_bytes = static_cast<int>(max_message_bytes) / 2 + 1024
 
 } // namespace
 
-std::optional<Session> Session::of(xpreempt::UniqueFd socket) {
+std::optional<Session> Session::of(xpreempt::UniqueFd socket, std::uint64_t connection) {
     ucred peer{};
     socklen_t bytes = sizeof peer;
     if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 ||
@@ -33,7 +33,7 @@ std::optional<Session> Session::of(xpreempt::UniqueFd socket) {
         ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &send_buffer_bytes,
                      sizeof send_buffer_bytes) != 0)
         return std::nullopt;
-    return Session(std::move(socket), {peer.pid, peer.uid});
+    return Session(std::move(socket), {peer.pid, peer.uid, connection});
 }
 
 bool Session::serve(Control& control, std::span<char> buffer) {
@@ -56,14 +56,16 @@ std::string Session::reply(Control& control, std::string_view message) const {
     const Answer<Request> request = parse_request(message);
     if (!request)
         return refusal_reply(request.error());
-    if (std::holds_alternative<AdoptRequest>(*request) && !connector_lives())
-        return refusal_reply({ESRCH, "the process that connected has ended, and nothing else is "
-                                     "adopted: connect again"});
+    const bool of_connector = std::holds_alternative<AdoptRequest>(*request) ||
+                              std::holds_alternative<HintRequest>(*request);
+    if (of_connector && !connector_lives())
+        return refusal_reply({ESRCH, "the process that connected has ended, and the request "
+                                     "concerns no other one: connect again"});
     return reply_to(control, caller_, *request);
 }
 
 // A connection outlives the process that made it in a child or where it was passed to. The pid may
-// then be that of a stranger, who would be adopted. Kernels before 6.5 cannot tell.
+// then be that of a stranger. Kernels before 6.5 cannot tell.
 bool Session::connector_lives() const {
     int number = -1;
     socklen_t bytes = sizeof number;

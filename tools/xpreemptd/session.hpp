@@ -17,7 +17,8 @@ namespace xpreemptd {
 class Session {
 public:
     // socket: connected and non-blocking. Nothing if the peer cannot be told.
-    [[nodiscard]] static std::optional<Session> of(xpreempt::UniqueFd socket);
+    [[nodiscard]] static std::optional<Session> of(xpreempt::UniqueFd socket,
+                                                   std::uint64_t connection);
 
     // Takes one request if there is one, and replies. False: the client is gone, or reads no
     // replies; disconnect it. buffer: max_message_bytes.

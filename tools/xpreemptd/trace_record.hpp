@@ -28,7 +28,7 @@ enum class Cause : std::uint8_t {
     poll,    // a poll or a scan saw work begin or end
     timer,   // the time came that the policy had asked for
     retry,   // of what the driver refused
-    request, // attributes of a job were changed
+    request, // attributes of a job were changed, or hints of it came or ended
     policy,  // another policy, or other rules
     ejected, // the policy held a job for nothing
 };

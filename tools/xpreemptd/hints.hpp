@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The hints of all connections, and what they amount to for each job.
+#pragma once
+
+#include "control.hpp"
+#include "job_table.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+
+namespace xpreemptd {
+
+// Bounds, beside those of the policy:
+// - An announcement lasts max_soon without work, however often it is renewed. If none comes, the
+//   next ones are refused for nine times as long: a job wastes a tenth of the GPU at most.
+// - A job may send a thousand hints a second, a hundred of them at once.
+class Hints {
+public:
+    // Returns true if a decision is due. EAGAIN: one of the bounds above.
+    Answer<bool> take(Job& job, std::uint64_t connection, const Hint& hint, Time now);
+    // A band or a priority for the job that the process will belong to.
+    void keep(const Caller& caller, const Hint& hint);
+    // Gives such hints to the jobs that came meanwhile. allowed: whether the caller may; a hint
+    // that it may not is dropped.
+    using Allowed = std::function<bool(const Caller&, const Job&, const Hint&)>;
+    void settle(const JobTable& table, const Allowed& allowed);
+    // The connection has ended. Returns true if a decision is due.
+    bool forget(JobTable& table, std::uint64_t connection, Time now);
+
+private:
+    struct Client {
+        std::uint64_t job = 0; // id; 0: the process has none yet
+        Caller caller;         // while it has none
+        bool in_request = false;
+        Time deadline = sched::at_next_event;
+        std::optional<std::uint64_t> finished_at; // the job's ready edges then
+        std::optional<sched::Band> band;
+        std::optional<std::int32_t> priority;
+    };
+
+    [[nodiscard]] Answer<bool> announce(Job& job, std::uint64_t connection, const SoonHint& soon,
+                                        Time now);
+    void sum_up(Job& job) const;
+
+    std::map<std::uint64_t, Client> clients_; // by connection; those that have sent hints
+    bool waiting_ = false;                    // for a job; any of them
+};
+
+} // namespace xpreemptd
