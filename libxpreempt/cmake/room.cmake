@@ -36,7 +36,8 @@ function(shared_rooms)
     src/kfd/save_area.cpp src/kfd/save_cost.cpp src/kfd/sysfs.cpp src/kfd/topology.cpp
     src/kfd/watch.cpp)
   target_include_directories(xpreempt_kfd SYSTEM PUBLIC ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../uapi)
-  room(control SOURCES src/control/answer.cpp src/control/connection.cpp src/control/directory.cpp
+  room(control SOURCES src/control/answer.cpp src/control/connection.cpp
+    src/control/daemon_link.cpp src/control/directory.cpp
     src/control/fork_safe_fd.cpp src/control/hold_book.cpp src/control/server.cpp
     src/control/session.cpp src/control/wire.cpp)
   # Of the room sched what decides; the rest drives the sources of a process.

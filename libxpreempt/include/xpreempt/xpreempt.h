@@ -6,6 +6,7 @@
 #include <xpreempt/control.h>
 #include <xpreempt/device.h>
 #include <xpreempt/guardian.h>
+#include <xpreempt/hint.h>
 #include <xpreempt/notify.h>
 #include <xpreempt/queue.h>
 #include <xpreempt/sched.h>

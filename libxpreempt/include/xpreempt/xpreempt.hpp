@@ -12,6 +12,7 @@
 #include <xpreempt/cxx/control.hpp>
 #include <xpreempt/cxx/device.hpp>
 #include <xpreempt/cxx/error.hpp>
+#include <xpreempt/cxx/hint.hpp>
 #include <xpreempt/cxx/queue.hpp>
 #include <xpreempt/cxx/sched.hpp>
 #include <xpreempt/cxx/stream.hpp>

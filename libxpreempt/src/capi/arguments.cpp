@@ -56,6 +56,10 @@ tl::unexpected<Error> refuse_tail(const char* name, std::size_t bytes, std::size
                name, bytes, known);
 }
 
+tl::unexpected<Error> refuse_as(int errno_value, std::string_view text) {
+    return say(errno_value, "%.*s", length_of(text), text.data());
+}
+
 Result<void> check_flags(std::string_view name, std::uint32_t flags, std::uint32_t known) {
     if ((flags & ~known) == 0)
         return {};

@@ -40,6 +40,9 @@ tl::unexpected<Error> refuse_null(std::string_view name);
 tl::unexpected<Error> refuse_size(const char* name, std::size_t bytes, std::size_t first);
 tl::unexpected<Error> refuse_tail(const char* name, std::size_t bytes, std::size_t known);
 
+// Another errno, with a sentence of its own.
+tl::unexpected<Error> refuse_as(int errno_value, std::string_view sentence);
+
 // Empty unless the error was one of the above, in this thread.
 std::string_view refusal();
 

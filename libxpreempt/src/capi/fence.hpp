@@ -19,12 +19,13 @@ namespace xpreempt::capi {
 // Remembers the error for xp_last_detail(), and returns what the C function returns.
 int told(const Error& error);
 
-template <typename Body> int fence(Body body) noexcept {
+// For what needs nothing of the library, which is therefore not made.
+template <typename Body> int bare_fence(Body body) noexcept {
     // The parent's queues and threads are not the child's.
     if (Library::forked())
         return told({EBADF, Op::fork_child});
     try {
-        const Result<void> result = body(Library::instance());
+        const Result<void> result = body();
         return result ? 0 : told(result.error());
     } catch (const std::bad_alloc&) {
         return told({ENOMEM, Op::allocate});
@@ -33,6 +34,10 @@ template <typename Body> int fence(Body body) noexcept {
     } catch (...) {
         return told({EIO, Op::internal});
     }
+}
+
+template <typename Body> int fence(Body body) noexcept {
+    return bare_fence([&]() -> Result<void> { return body(Library::instance()); });
 }
 
 template <std::size_t Bytes> void copy_text(char (&to)[Bytes], std::string_view from) {

@@ -19,7 +19,7 @@ namespace {
 // Never destroyed and of fixed size: used between fork and exec.
 struct Registry {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    std::array<int, 64> fds;
+    std::array<int, 256> fds;
     Registry() {
         fds.fill(-1);
         pthread_atfork([] { pthread_mutex_lock(&registry().mutex); },
@@ -76,6 +76,10 @@ template <typename Make> ForkSafeFd ForkSafeFd::make(Make make_fd) {
 
 ForkSafeFd ForkSafeFd::socket() {
     return make([] { return ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
+}
+
+ForkSafeFd ForkSafeFd::packets() {
+    return make([] { return ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
 }
 
 ForkSafeFd ForkSafeFd::accept(int listening) {

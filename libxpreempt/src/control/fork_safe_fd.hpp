@@ -19,6 +19,7 @@ public:
 
     // Invalid on failure, and errno tells. All are O_CLOEXEC and O_NONBLOCK.
     static ForkSafeFd socket();
+    static ForkSafeFd packets(); // a socket that keeps messages apart
     static ForkSafeFd accept(int listening);
     static ForkSafeFd event();
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// xpreempt/hint.h
+#include "capi/fence.hpp"
+#include "control/daemon_link.hpp"
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unistd.h>
+#include <xpreempt/hint.h>
+
+using namespace xpreempt;
+using namespace xpreempt::capi;
+
+namespace {
+
+using control::DaemonLink;
+using std::chrono::microseconds;
+
+// Never destroyed, as the library.
+HandleTable<DaemonLink>& links() {
+    static auto* const table = new HandleTable<DaemonLink>;
+    return *table;
+}
+
+template <typename Call> Result<void> with_link(xp_hint_t hint, Call call) {
+    const auto link = links().find(hint.handle);
+    if (!link)
+        return tl::make_unexpected(link.error());
+    if ((*link)->owner() != ::getpid())
+        return fail(EBADF, Op::fork_child);
+    const DaemonLink::Answer<void> answer = call(**link);
+    return answer ? Result<void>() : refuse_as(answer.error().error, answer.error().text);
+}
+
+constexpr std::array<const char*, 5> bands{nullptr, "realtime", "high", "normal", "idle"};
+
+} // namespace
+
+extern "C" {
+
+int xp_hint_open(const char* socket, xp_hint_t* hint) {
+    return bare_fence([&]() -> Result<void> {
+        if (hint == nullptr)
+            return refuse_null("hint");
+        hint->handle = links().insert(std::make_shared<DaemonLink>(
+            socket != nullptr ? socket : control::daemon_socket_from_environment()));
+        return {};
+    });
+}
+
+int xp_hint_begin(xp_hint_t hint, uint64_t deadline_us) {
+    return bare_fence([&]() -> Result<void> {
+        if (const auto checked =
+                check_range("deadline_us", deadline_us, 0, XP_HINT_MAX_DEADLINE_US);
+            !checked)
+            return checked;
+        return with_link(hint, [&](DaemonLink& link) {
+            return link.begin(microseconds(static_cast<microseconds::rep>(deadline_us)));
+        });
+    });
+}
+
+int xp_hint_end(xp_hint_t hint) {
+    return bare_fence([&] { return with_link(hint, [](DaemonLink& link) { return link.end(); }); });
+}
+
+int xp_hint_soon(xp_hint_t hint, uint32_t us) {
+    return bare_fence([&]() -> Result<void> {
+        if (const auto checked = check_range("us", us, 1, XP_HINT_MAX_SOON_US); !checked)
+            return checked;
+        return with_link(hint, [&](DaemonLink& link) { return link.announce(microseconds(us)); });
+    });
+}
+
+int xp_hint_set_band(xp_hint_t hint, uint32_t band) {
+    return bare_fence([&]() -> Result<void> {
+        if (const auto checked = check_range("band", band, 0, bands.size() - 1); !checked)
+            return checked;
+        const char* name = bands.at(band);
+        return with_link(hint, [&](DaemonLink& link) {
+            return link.set_band(name != nullptr ? std::optional<std::string>(name) : std::nullopt);
+        });
+    });
+}
+
+int xp_hint_set_priority(xp_hint_t hint, int32_t priority) {
+    return bare_fence([&]() -> Result<void> {
+        const bool none = priority == XP_HINT_DEFAULT_PRIORITY;
+        if (!none && (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX))
+            return refuse_priority(priority);
+        return with_link(hint, [&](DaemonLink& link) {
+            return link.set_priority(none ? std::nullopt : std::optional(priority));
+        });
+    });
+}
+
+int xp_hint_close(xp_hint_t hint) {
+    return bare_fence([&]() -> Result<void> {
+        if (const auto closed = links().remove(hint.handle); !closed)
+            return tl::make_unexpected(closed.error());
+        return {};
+    });
+}
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// One request at a time, each with a bounded wait for its reply.
+#include "control/daemon_link.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <utility>
+
+namespace xpreempt::control {
+
+namespace {
+
+using Failure = DaemonLink::Failure;
+template <typename T> using Answer = DaemonLink::Answer<T>;
+
+constexpr std::size_t reply_bytes = 65536;
+
+// Those that the daemon sends for a hint; strerrorname_np() is too new.
+constexpr std::array<std::pair<std::string_view, int>, 11> errors{{{"EAGAIN", EAGAIN},
+                                                                   {"EBADMSG", EBADMSG},
+                                                                   {"EBUSY", EBUSY},
+                                                                   {"EINVAL", EINVAL},
+                                                                   {"EMFILE", EMFILE},
+                                                                   {"EMSGSIZE", EMSGSIZE},
+                                                                   {"ENOENT", ENOENT},
+                                                                   {"EOPNOTSUPP", EOPNOTSUPP},
+                                                                   {"EPERM", EPERM},
+                                                                   {"ESRCH", ESRCH},
+                                                                   {"EUSERS", EUSERS}}};
+
+// The string behind KEY in the object of a reply. In a string of JSON each quotation mark has a
+// backslash, so "KEY": cannot be part of one.
+std::string string_of(std::string_view reply, std::string_view key) {
+    const std::string wanted = '"' + std::string(key) + "\":\"";
+    const std::size_t begin = reply.find(wanted);
+    std::string text;
+    if (begin == std::string_view::npos)
+        return text;
+    for (std::size_t i = begin + wanted.size(); i < reply.size() && reply[i] != '"'; ++i) {
+        if (reply[i] == '\\' && i + 1 < reply.size())
+            ++i;
+        text += reply[i];
+    }
+    return text;
+}
+
+Answer<void> answer_of(std::string_view reply) {
+    if (reply.find("\"ok\":true") != std::string_view::npos)
+        return {};
+    const std::string name = string_of(reply, "error");
+    for (const auto& [known, error] : errors)
+        if (known == name)
+            return tl::make_unexpected(Failure{error, "xpreemptd: " + string_of(reply, "text")});
+    return tl::make_unexpected(
+        Failure{EPROTO, name.empty() ? "xpreemptd sent no reply that this library knows"
+                                     : "xpreemptd: " + name + ": " + string_of(reply, "text")});
+}
+
+std::string hint(std::string_view kind, const std::string& rest = {}) {
+    return R"({"do":"hint","is":")" + std::string(kind) + '"' + rest + '}';
+}
+
+std::string band_hint(const std::optional<std::string>& band) {
+    return hint("band", band ? R"(,"band":")" + *band + '"' : "");
+}
+
+std::string priority_hint(std::optional<std::int32_t> priority) {
+    return hint("priority", priority ? R"(,"priority":)" + std::to_string(*priority) : "");
+}
+
+int wait_readable(int fd, std::chrono::milliseconds patience) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+        pollfd readable{fd, POLLIN, 0};
+        const int ready =
+            ::poll(&readable, 1, left.count() > 0 ? static_cast<int>(left.count()) : 0);
+        if (ready >= 0 || errno != EINTR)
+            return ready;
+    }
+}
+
+} // namespace
+
+tl::unexpected<Failure> DaemonLink::fail_for(std::chrono::milliseconds pause, int error,
+                                             std::string text) {
+    socket_.reset();
+    next_attempt_ = Clock::now() + pause;
+    last_ = {error, std::move(text)};
+    return tl::make_unexpected(last_);
+}
+
+Answer<void> DaemonLink::connect() {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path_.empty() || path_.size() >= sizeof address.sun_path)
+        return fail_for(retry_after, ENAMETOOLONG, "no path of a socket: '" + path_ + "'");
+    path_.copy(address.sun_path, sizeof address.sun_path - 1);
+    socket_ = ForkSafeFd::packets();
+    if (socket_.valid() &&
+        ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+        return {};
+    const int error = errno;
+    const bool absent = error == ENOENT || error == ENOTDIR || error == ECONNREFUSED;
+    return fail_for(retry_after, error == ENOTDIR ? ENOENT : error,
+                    absent
+                        ? "xpreemptd does not run: nothing listens at " + path_
+                        : "cannot connect to xpreemptd at " + path_ + ": " + std::strerror(error));
+}
+
+std::optional<Answer<void>> DaemonLink::exchange(std::string_view message) {
+    if (::send(socket_.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+        if (errno == EPIPE || errno == ECONNRESET)
+            return std::nullopt;
+        return fail_for(retry_after, errno,
+                        std::string("sending to xpreemptd: ") + std::strerror(errno));
+    }
+    if (wait_readable(socket_.get(), patience) != 1)
+        return fail_for(retry_after_hang, ETIMEDOUT, "xpreemptd does not reply");
+    std::string reply(reply_bytes, '\0');
+    const ssize_t length = ::recv(socket_.get(), reply.data(), reply.size(), MSG_DONTWAIT);
+    if (length == 0 || (length < 0 && errno == ECONNRESET))
+        return std::nullopt;
+    if (length < 0)
+        return fail_for(retry_after, errno,
+                        std::string("reading from xpreemptd: ") + std::strerror(errno));
+    return answer_of({reply.data(), static_cast<std::size_t>(length)});
+}
+
+// A new daemon does not know what was said to the one before.
+Answer<void> DaemonLink::connect_and_repeat() {
+    if (auto connected = connect(); !connected)
+        return connected;
+    if (band_)
+        (void)exchange(band_hint(band_));
+    if (priority_ && socket_.valid())
+        (void)exchange(priority_hint(priority_));
+    return {};
+}
+
+Answer<void> DaemonLink::ask(std::string_view message) {
+    if (!socket_.valid() && Clock::now() < next_attempt_)
+        return tl::make_unexpected(last_);
+    for (const bool again : {false, true}) {
+        if (again)
+            socket_.reset();
+        if (!socket_.valid())
+            if (auto connected = connect_and_repeat(); !connected)
+                return connected;
+        if (socket_.valid())
+            if (auto answer = exchange(message))
+                return *answer;
+    }
+    return fail_for(retry_after, ECONNRESET, "xpreemptd closes each connection at once");
+}
+
+Answer<void> DaemonLink::begin(std::chrono::microseconds deadline) {
+    const std::lock_guard lock(mutex_);
+    const std::string us = std::to_string(deadline.count());
+    return ask(hint("begin", deadline.count() != 0 ? R"(,"deadline_us":)" + us : ""));
+}
+
+Answer<void> DaemonLink::end() {
+    const std::lock_guard lock(mutex_);
+    return ask(hint("end"));
+}
+
+Answer<void> DaemonLink::announce(std::chrono::microseconds within) {
+    const std::lock_guard lock(mutex_);
+    return ask(hint("soon", R"(,"us":)" + std::to_string(within.count())));
+}
+
+Answer<void> DaemonLink::set_band(std::optional<std::string> band) {
+    const std::lock_guard lock(mutex_);
+    auto answer = ask(band_hint(band));
+    if (answer)
+        band_ = std::move(band);
+    return answer;
+}
+
+Answer<void> DaemonLink::set_priority(std::optional<std::int32_t> priority) {
+    const std::lock_guard lock(mutex_);
+    auto answer = ask(priority_hint(priority));
+    if (answer)
+        priority_ = priority;
+    return answer;
+}
+
+std::string daemon_socket_from_environment() {
+    const char* value = ::secure_getenv("XPREEMPTD_SOCKET");
+    return value != nullptr && *value != '\0' ? value : "/run/xpreempt/xpreemptd.sock";
+}
+
+} // namespace xpreempt::control

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Connection of a program to xpreemptd, for hints about its own job.
+#pragma once
+
+#include "control/fork_safe_fd.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+#include <tl/expected.hpp>
+#include <unistd.h>
+
+namespace xpreempt::control {
+
+// Requests are those of tools/xpreemptd/requests.hpp. Thread-safe; starts no thread.
+class DaemonLink {
+public:
+    struct Failure {
+        int error; // a positive errno
+        std::string text;
+    };
+    template <typename T> using Answer = tl::expected<T, Failure>;
+
+    // A daemon that takes longer to reply is taken for hung.
+    static constexpr std::chrono::milliseconds patience{100};
+    // Between two attempts to reach a daemon that is not there, and one that hangs. Calls in
+    // between fail at once with the same error.
+    static constexpr std::chrono::milliseconds retry_after{100}, retry_after_hang{1000};
+
+    explicit DaemonLink(std::string path) : path_(std::move(path)) {}
+    // The process that made it. A child has another job, perhaps, and needs a link of its own.
+    [[nodiscard]] pid_t owner() const { return owner_; }
+
+    // deadline: 0 is none.
+    Answer<void> begin(std::chrono::microseconds deadline);
+    Answer<void> end();
+    Answer<void> announce(std::chrono::microseconds within);
+    // Nothing: that of the job's attributes again. Kept, and sent again when the daemon was
+    // restarted; not kept if the daemon refuses it.
+    Answer<void> set_band(std::optional<std::string> band);
+    Answer<void> set_priority(std::optional<std::int32_t> priority);
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    Answer<void> ask(std::string_view message);
+    Answer<void> connect();
+    Answer<void> connect_and_repeat();
+    // Nothing: the daemon has closed the connection.
+    std::optional<Answer<void>> exchange(std::string_view message);
+    tl::unexpected<Failure> fail_for(std::chrono::milliseconds pause, int error, std::string text);
+
+    const std::string path_;
+    const pid_t owner_ = ::getpid();
+    std::mutex mutex_;
+    ForkSafeFd socket_;
+    Clock::time_point next_attempt_{};
+    Failure last_{0, {}};
+    std::optional<std::string> band_;
+    std::optional<std::int32_t> priority_;
+};
+
+// XPREEMPTD_SOCKET, but not for a program that runs with more rights than its caller; else
+// /run/xpreempt/xpreemptd.sock.
+std::string daemon_socket_from_environment();
+
+} // namespace xpreempt::control
