@@ -48,7 +48,11 @@ XResult result_of(int answer) {
     case EAGAIN:
     case EBUSY:
     case EDEADLK: return kXSchedErrorNotAllowed;
-    case ENOENT: // no HIP runtime
+    case EPERM: return kXSchedErrorNotAllowed; // a priority, by xpreemptd
+    case ECONNREFUSED:                         // no xpreemptd
+    case EACCES:
+    case ETIMEDOUT:
+    case ENOENT: // no HIP runtime, or no xpreemptd
     case ENOSYS: // no hook
     case EOPNOTSUPP: return kXSchedErrorNotSupported;
     case ENOMEM: return kXSchedErrorUnknown;

@@ -15,6 +15,14 @@
 
 namespace xpreempt::compat {
 
+// For policies that do not exist yet; each is set by one call and read by none.
+struct StoredHints {
+    std::atomic<Utilization> utilization{UTILIZATION_DEFAULT};
+    std::atomic<Laxity> laxity{NO_LAXITY};
+    std::atomic<Priority> lax_priority{PRIORITY_DEFAULT}, critical_priority{PRIORITY_DEFAULT};
+    std::atomic<Deadline> deadline{NO_DEADLINE};
+};
+
 struct XQueue {
     xp_xqueue_t native{};
     HwQueueHandle hw_queue = 0;
@@ -23,6 +31,7 @@ struct XQueue {
     std::mutex control_mutex; // suspend, resume and hints, one after the other
     bool suspended = false;   // by XQueueSuspend(), however often
     bool no_execute = false;  // by a hint; a suspend of its own
+    StoredHints hints;
 
     std::atomic<std::uint64_t> last_ticket{0};
     std::atomic<std::uint64_t> dropped_until{0}; // tickets up to this one were launched or dropped
@@ -44,6 +53,9 @@ struct Command {
 class Registry {
 public:
     static Registry& instance();
+
+    std::atomic<Timeslice> timeslice{TIMESLICE_DEFAULT}; // stored hints of the whole process
+    std::atomic<std::size_t> k_deadline{1};
 
     HandleTable<XQueue> queues;
     HandleTable<Command> commands;

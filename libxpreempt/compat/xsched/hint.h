@@ -13,17 +13,25 @@ extern "C" {
 
 /*
  * kSchedulerAppManaged: none. kSchedulerLocal with kPolicyHighestPriorityFirst: xp_sched_start().
- * Anything else that has a name is kXSchedErrorNotSupported, and leaves what runs as it is.
+ * kSchedulerGlobal with any policy: xpreemptd(8), whose policy is the administrator's choice; then
+ * the highest priority of this process' XQueues and streams is that of its job (XP_POLICY_DAEMON).
+ * kXSchedErrorNotSupported if it does not run, kXSchedErrorNotAllowed if the priority is above what
+ * the user may choose there. Anything else that has a name is kXSchedErrorNotSupported. After an
+ * error no scheduler runs that did not before.
  */
 XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy);
 
 /*
+ * kXSchedErrorNotAllowed: the global scheduler does not let this user choose it; set all the same.
  * PRIORITY_MIN to PRIORITY_MAX. PRIORITY_NO_EXECUTE keeps the XQueue suspended until it is given
  * another priority, whoever resumes it meanwhile.
  */
 XResult XHintPriority(XQueueHandle xq, Priority prio);
 
-/* Of policies that do not exist yet: kXSchedErrorNotSupported for values in range. */
+/*
+ * For policies that do not exist yet: a value in range is stored, and nothing uses it. Each of them
+ * returns kXSchedSuccess then, as XSched does under a policy that does not use the hint.
+ */
 XResult XHintUtilization(XQueueHandle xq, Utilization util);
 XResult XHintTimeslice(Timeslice ts_us);
 XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority crit_prio);

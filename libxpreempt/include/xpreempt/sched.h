@@ -42,6 +42,10 @@ int xp_stream_get_priority(void *stream, int32_t *priority);
 enum xp_policy {
 	/* of each GPU the xqueues with work and the highest priority run, those below are suspended */
 	XP_POLICY_HIGHEST_PRIORITY_FIRST = 1,
+	/* xpreemptd(8) runs this process beside others, by the highest of these priorities: above 0
+	   its job is in band high, below in band idle, at 0 in that of its rule; policy HPF uses the
+	   number itself. Nothing is scheduled among the process' own xqueues and streams. */
+	XP_POLICY_DAEMON = 2,
 	XP_POLICY_PROGRAM = 255, /* a function of the program, see xp_sched_start_policy() */
 };
 
@@ -55,6 +59,10 @@ enum xp_policy {
  * best level that it can reach; suspends of others count on top. What an xqueue launched before its
  * suspend may still run for a moment, or at XP_LEVEL_BLOCK until it has completed.
  * -EALREADY: a scheduler runs.
+ *
+ * XP_POLICY_DAEMON starts no thread. -ENOENT, -ECONNREFUSED: xpreemptd does not run. -EPERM: the
+ * priorities are above what the user may choose there. xp_xqueue_set_priority() and
+ * xp_stream_set_priority() return such errors from then on, and set the priority all the same.
  *
  * Without libxpreempt-hook.so the GPU of an xqueue is not known, and all of them count as one GPU's.
  */

@@ -3,6 +3,7 @@
 #include "capi/automatic.hpp"
 
 #include "base/log.hpp"
+#include "capi/arguments.hpp"
 #include "capi/library.hpp"
 #include "sched/policy.hpp"
 
@@ -86,8 +87,9 @@ bool read_scheduler(Environment environment) {
         return false;
     if (scheduler == "LCL")
         return true;
-    complain("XSCHED_SCHEDULER", scheduler.c_str(),
-             "use LCL or APP: no scheduler over several processes is there; nothing is scheduled");
+    if (scheduler != "GLB")
+        complain("XSCHED_SCHEDULER", scheduler.c_str(),
+                 "use GLB, LCL or APP; nothing is scheduled");
     return false;
 }
 
@@ -98,6 +100,8 @@ AutomaticSettings read_automatic_settings(Environment environment) {
     if (is_on(environment, "XSCHED_AUTO_XQUEUE"))
         settings.streams = read_defaults(environment);
     settings.schedules = read_scheduler(environment);
+    settings.by_daemon = text_of(environment, "XSCHED_POLICY").empty() &&
+                         text_of(environment, "XSCHED_SCHEDULER") == "GLB";
     return settings;
 }
 
@@ -108,6 +112,10 @@ void AutomaticStreams::start(const AutomaticSettings& settings) {
             !started)
             log::report(log::Level::warning, "XSCHED_POLICY: %s failed",
                         phrase(started.error().op));
+    if (settings.by_daemon)
+        if (const auto started = library_.global.start(std::nullopt); !started)
+            std::fprintf(stderr, "libxpreempt: XSCHED_SCHEDULER=GLB: %.*s; nothing is scheduled\n",
+                         static_cast<int>(refusal().size()), refusal().data());
     if (!settings.streams)
         return;
     defaults_ = *settings.streams;
@@ -132,6 +140,9 @@ void AutomaticStreams::note_work(hip::Stream key) {
     if (defaults_.level == xqueue::Level::block)
         (*made)->pace(defaults_.threshold, defaults_.batch);
     library_.set_priority(*made, key, defaults_.priority);
+    if (const auto told = library_.tell_daemon(); !told)
+        log::report(log::Level::warning, "XSCHED_AUTO_XQUEUE_PRIORITY: %.*s",
+                    static_cast<int>(refusal().size()), refusal().data());
 }
 
 void AutomaticStreams::note_end(hip::Stream key) {

@@ -24,6 +24,7 @@ struct StreamDefaults {
 struct AutomaticSettings {
     std::optional<StreamDefaults> streams; // XSCHED_AUTO_XQUEUE and its kin
     bool schedules = false; // XSCHED_POLICY or XSCHED_SCHEDULER: highest priority first
+    bool by_daemon = false; // XSCHED_SCHEDULER: GLB
 };
 
 // Reports a value that cannot be honoured on standard error, with the one that is used instead.

@@ -10,6 +10,7 @@
 #include "backend/transport.hpp"
 #include "base/handle_table.hpp"
 #include "capi/automatic.hpp"
+#include "capi/global.hpp"
 #include "capi/hooked_streams.hpp"
 #include "capi/labels.hpp"
 #include "hip/mapping.hpp"
@@ -112,6 +113,8 @@ public:
     // Who runs first; the scheduler hears of the stream then.
     Result<void> set_priority(hip::Stream stream, std::int32_t priority);
     void set_priority(const HookedStreams::Pointer& hooked, hip::Stream key, std::int32_t priority);
+    // After a change of priorities: tells xpreemptd, if it schedules this process.
+    Result<void> tell_daemon() { return global.tell(scheduling.highest_priority()); }
     void set_priority(std::uint64_t xqueue_handle, xqueue::XQueue& xqueue, std::int32_t priority);
 
     // As Gates::watch_work().
@@ -134,6 +137,7 @@ public:
     HandleTable<QueueHandle> queues;
     Labels labels{mapping_};
     sched::LocalScheduling scheduling{together_};
+    GlobalScheduling global;
     HookedStreams hooked_streams{mapping_,
                                  [this](const backend::HookedStream& stream) { forget(stream); }};
 

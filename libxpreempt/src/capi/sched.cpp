@@ -62,7 +62,7 @@ int xp_xqueue_set_priority(xp_xqueue_t xqueue, int32_t priority) {
         if (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX)
             return refuse_priority(priority);
         library.set_priority(xqueue.handle, **found, priority);
-        return {};
+        return library.tell_daemon();
     });
 }
 
@@ -82,7 +82,9 @@ int xp_stream_set_priority(void* stream, int32_t priority) {
     return fence([&](Library& library) -> Result<void> {
         if (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX)
             return refuse_priority(priority);
-        return library.set_priority(stream, priority);
+        if (auto set = library.set_priority(stream, priority); !set)
+            return set;
+        return library.tell_daemon();
     });
 }
 
@@ -101,8 +103,15 @@ int xp_stream_get_priority(void* stream, int32_t* priority) {
 
 int xp_sched_start(uint32_t policy) {
     return fence([&](Library& library) -> Result<void> {
+        if (policy == XP_POLICY_DAEMON) {
+            if (library.scheduling.running())
+                return fail(EALREADY, Op::configure);
+            return library.global.start(library.scheduling.highest_priority());
+        }
         if (policy != XP_POLICY_HIGHEST_PRIORITY_FIRST)
             return fail(EOPNOTSUPP, Op::configure);
+        if (library.global.runs())
+            return fail(EALREADY, Op::configure);
         library.release_at_exit();
         return library.scheduling.start(sched::by(sched::HighestPriorityFirst{}), policy);
     });
@@ -112,13 +121,17 @@ int xp_sched_start_policy(xp_policy_fn policy, void* argument) {
     return fence([&](Library& library) -> Result<void> {
         if (policy == nullptr)
             return refuse_null("policy");
+        if (library.global.runs())
+            return fail(EALREADY, Op::configure);
         library.release_at_exit();
         return library.scheduling.start(ProgramPolicy{policy, argument}, XP_POLICY_PROGRAM);
     });
 }
 
 int xp_sched_stop(void) {
-    return fence([&](Library& library) { return library.scheduling.stop(); });
+    return fence([&](Library& library) {
+        return library.global.runs() ? library.global.stop() : library.scheduling.stop();
+    });
 }
 
 int xp_sched_query(struct xp_sched_state* state) {
@@ -136,6 +149,8 @@ int xp_sched_query(struct xp_sched_state* state) {
             ours.failures = now.failures;
             ours.last_reaction_ns = now.last_reaction_ns;
             ours.max_reaction_ns = now.max_reaction_ns;
+        } else if (library.global.runs()) {
+            ours.policy = XP_POLICY_DAEMON;
         }
         copy_out(state, ours);
         return {};

@@ -2,6 +2,7 @@
 // Start and stop of the process' scheduler, and who is told of sources.
 #include "sched/local.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -49,6 +50,15 @@ void LocalScheduling::destroyed(const Source& source) {
     lock.unlock();
     if (scheduler)
         scheduler->remove(source);
+}
+
+std::optional<std::int32_t> LocalScheduling::highest_priority() const {
+    const std::lock_guard lock(mutex_);
+    std::optional<std::int32_t> highest;
+    for (const Known& known : known_)
+        if (const auto source = known.source.lock())
+            highest = std::max(highest, std::optional(source->priority()));
+    return highest;
 }
 
 std::shared_ptr<Scheduler> LocalScheduling::running() const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace xpreempt::sched {
@@ -25,6 +26,9 @@ public:
     void created(const std::shared_ptr<Source>& source, const SourceName& name);
     // Must come before the source's end.
     void destroyed(const Source& source);
+
+    // The highest of all sources; nothing: there are none.
+    [[nodiscard]] std::optional<std::int32_t> highest_priority() const;
 
     // nullptr: none. It may be stopped at any time, and then does nothing any more.
     [[nodiscard]] std::shared_ptr<Scheduler> running() const;

@@ -66,15 +66,26 @@ TEST(AutomaticSettingsTest, what_cannot_be_honoured_is_said) {
     EXPECT_FALSE(policy.settings.schedules);
     EXPECT_EQ("libxpreempt: XSCHED_POLICY=CFS: only HPF is there; nothing is scheduled\n",
               policy.complaints);
-    const auto global = read({{"XSCHED_SCHEDULER", "GLB"}});
-    EXPECT_FALSE(global.settings.schedules);
-    EXPECT_NE("", global.complaints);
+    const auto other = read({{"XSCHED_SCHEDULER", "GLOBAL"}});
+    EXPECT_FALSE(other.settings.schedules || other.settings.by_daemon);
+    EXPECT_EQ("libxpreempt: XSCHED_SCHEDULER=GLOBAL: use GLB, LCL or APP; nothing is scheduled\n",
+              other.complaints);
 }
 
 TEST(AutomaticSettingsTest, a_policy_or_the_local_scheduler_schedules) {
     EXPECT_TRUE(read({{"XSCHED_POLICY", "HPF"}, {"XSCHED_SCHEDULER", "APP"}}).settings.schedules);
     EXPECT_TRUE(read({{"XSCHED_SCHEDULER", "LCL"}}).settings.schedules);
     EXPECT_FALSE(read({{"XSCHED_SCHEDULER", "APP"}}).settings.schedules);
+}
+
+TEST(AutomaticSettingsTest, the_global_scheduler_is_the_daemon) {
+    const auto global = read({{"XSCHED_SCHEDULER", "GLB"}});
+    EXPECT_TRUE(global.settings.by_daemon);
+    EXPECT_FALSE(global.settings.schedules);
+    EXPECT_EQ("", global.complaints);
+    const auto local = read({{"XSCHED_POLICY", "HPF"}, {"XSCHED_SCHEDULER", "GLB"}});
+    EXPECT_TRUE(local.settings.schedules);
+    EXPECT_FALSE(local.settings.by_daemon);
 }
 
 } // namespace

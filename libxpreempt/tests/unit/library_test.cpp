@@ -331,7 +331,7 @@ TEST_F(LibraryTest, the_scheduler_of_the_process_starts_once_and_stops) {
     EXPECT_EQ(0U, state.policy);
     EXPECT_EQ(-ENOENT, xp_sched_stop());
     EXPECT_EQ(-EOPNOTSUPP, xp_sched_start(0));
-    EXPECT_EQ(-EOPNOTSUPP, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST + 1));
+    EXPECT_EQ(-EOPNOTSUPP, xp_sched_start(XP_POLICY_DAEMON + 1));
     ASSERT_EQ(0, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST)) << xp_last_detail();
     EXPECT_EQ(-EALREADY, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST));
     const xp_xqueue_t during = new_xqueue(new_stream());

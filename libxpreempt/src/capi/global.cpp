@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// One band and one priority for all sources of the process.
+#include "capi/global.hpp"
+
+#include "capi/arguments.hpp"
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace xpreempt::capi {
+
+namespace {
+
+std::optional<std::string> band_of(std::optional<std::int32_t> priority) {
+    if (priority.value_or(0) == 0)
+        return std::nullopt;
+    return *priority > 0 ? "high" : "idle";
+}
+
+} // namespace
+
+// One of both is enough: which of them counts is the policy's business.
+Result<void> GlobalScheduling::send(control::DaemonLink& link,
+                                    std::optional<std::int32_t> highest) {
+    const auto banded = link.set_band(band_of(highest));
+    const auto ranked = link.set_priority(highest);
+    if (banded || ranked)
+        return {};
+    return refuse_as(banded.error().error, banded.error().text);
+}
+
+Result<void> GlobalScheduling::start(std::optional<std::int32_t> highest) {
+    const std::lock_guard lock(mutex_);
+    if (link_)
+        return fail(EALREADY, Op::configure);
+    auto link = std::make_unique<control::DaemonLink>(control::daemon_socket_from_environment());
+    if (auto sent = send(*link, highest); !sent)
+        return sent;
+    link_ = std::move(link);
+    told_ = highest;
+    return {};
+}
+
+Result<void> GlobalScheduling::stop() {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(link_, nullptr))
+        return fail(ENOENT, Op::no_scheduler);
+    return {};
+}
+
+bool GlobalScheduling::runs() const {
+    const std::lock_guard lock(mutex_);
+    return link_ != nullptr;
+}
+
+Result<void> GlobalScheduling::tell(std::optional<std::int32_t> highest) {
+    const std::lock_guard lock(mutex_);
+    if (!link_ || told_ == highest)
+        return {};
+    auto sent = send(*link_, highest);
+    if (sent)
+        told_ = highest;
+    return sent;
+}
+
+} // namespace xpreempt::capi
