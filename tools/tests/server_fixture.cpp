@@ -119,8 +119,8 @@ ServerFixture::~ServerFixture() {
     fs::remove_all(directory, error);
 }
 
-void ServerFixture::serve(std::size_t max_clients) {
-    auto opened = xpreemptd::Server::open(loop, control, path, max_clients);
+void ServerFixture::serve(std::size_t max_clients, xpreemptd::Loop::Share share) {
+    auto opened = xpreemptd::Server::open(loop, control, path, max_clients, share);
     ASSERT_TRUE(opened) << opened.error();
     server = std::move(*opened);
 }

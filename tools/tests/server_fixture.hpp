@@ -51,7 +51,9 @@ protected:
     ServerFixture();
     ~ServerFixture() override;
 
-    void serve(std::size_t max_clients = xpreemptd::Server::default_max_clients);
+    // Tests that count turns of the loop have the whole CPU.
+    void serve(std::size_t max_clients = xpreemptd::Server::default_max_clients,
+               xpreemptd::Loop::Share share = {});
 
     std::filesystem::path directory;
     std::filesystem::path path; // in a directory that the server makes

@@ -23,7 +23,8 @@ Server::Server(Loop& loop, Control& control, ListeningSocket listening, UniqueFd
 
 tl::expected<std::unique_ptr<Server>, std::string> Server::open(Loop& loop, Control& control,
                                                                 const std::filesystem::path& path,
-                                                                std::size_t max_clients) {
+                                                                std::size_t max_clients,
+                                                                Loop::Share share) {
     auto listening = ListeningSocket::open(path);
     if (!listening)
         return tl::make_unexpected(listening.error());
@@ -32,7 +33,7 @@ tl::expected<std::unique_ptr<Server>, std::string> Server::open(Loop& loop, Cont
         std::unique_ptr<Server> server(
             new Server(loop, control, std::move(*listening), std::move(ready), max_clients));
         if (server->watch(server->listening_.fd()) &&
-            loop.watch(server->ready_.get(), [raw = server.get()] { raw->serve_one(); }))
+            loop.watch(server->ready_.get(), [raw = server.get()] { raw->serve_one(); }, share))
             return server;
     }
     return tl::make_unexpected(

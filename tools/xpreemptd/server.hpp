@@ -18,17 +18,19 @@
 namespace xpreemptd {
 
 // To the loop it is one descriptor, an epoll of all clients, and each call serves one request of
-// one client: whatever the clients send, at most one request delays the next event of the GPU.
+// one client: whatever the clients send, at most one request delays the next event of the GPU. All
+// of them together get no more than a share of a CPU.
 class Server {
 public:
     // Beyond these a new client replaces one of the user with the most clients, the one that was
     // idle longest: no user can lock out another.
     static constexpr std::size_t default_max_clients = 1000;
+    static constexpr Loop::Share default_share{10, std::chrono::milliseconds{5}};
 
     // loop and control must outlive the server. The error is a sentence.
     [[nodiscard]] static tl::expected<std::unique_ptr<Server>, std::string>
     open(Loop& loop, Control& control, const std::filesystem::path& path,
-         std::size_t max_clients = default_max_clients);
+         std::size_t max_clients = default_max_clients, Loop::Share share = default_share);
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
