@@ -26,7 +26,7 @@ class DaemonFixture : public testing::Test {
 protected:
     explicit DaemonFixture(xpreemptd::Rules rules = rules_of_test())
         : daemon(
-              gpu, std::move(rules), [this](pid_t pid) { return gpu.facts(pid); },
+              gpu, std::move(rules), [this](pid_t pid) { return gpu.read_facts(pid); },
               [this](pid_t pid) { return gpu.origin(pid); }, [this] { return gpu.now; },
               [this](xpreemptd::LogLevel, const std::string& line) { lines.push_back(line); }) {}
 

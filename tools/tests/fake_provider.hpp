@@ -56,7 +56,8 @@ public:
     std::function<int(const Switch&)> refuse = [](const Switch&) { return 0; };
     std::uint64_t calls = 0; // of change()
     std::uint64_t reads = 0;
-    std::chrono::nanoseconds read_takes{0}, change_takes{0};
+    std::uint64_t descriptions = 0, facts_read = 0, origins = 0;
+    std::chrono::nanoseconds read_takes{0}, change_takes{0}, description_takes{0}, facts_take{0};
     std::vector<Switch> last;
     std::function<void()> before_arm = [] {};
 
@@ -67,7 +68,8 @@ public:
             events.push_back({EventKind::queues_changed, process.cookie, now, gpu_id, id});
     }
     void create_process(pid_t pid, pid_t parent) { waiting[pid] = parent; } // no queues yet
-    std::optional<xpreemptd::ProcessOrigin> origin(pid_t pid) const {
+    std::optional<xpreemptd::ProcessOrigin> origin(pid_t pid) {
+        ++origins;
         const auto of = facts(pid);
         return of ? std::optional(xpreemptd::ProcessOrigin{of->parent, of->start_ticks})
                   : std::nullopt;
@@ -91,6 +93,16 @@ public:
     }
     [[nodiscard]] bool held(pid_t pid, std::uint32_t id = 1) const {
         return running.at(pid).queues.at(id).held;
+    }
+
+    Result<xpreemptd::ProcessFacts> read_facts(pid_t pid) {
+        ++facts_read;
+        now += facts_take;
+        return facts(pid);
+    }
+    // Each costs a call of the kernel or some.
+    [[nodiscard]] std::uint64_t dear_calls() const {
+        return reads + descriptions + facts_read + origins;
     }
 
     Result<xpreemptd::ProcessFacts> facts(pid_t pid) const {
@@ -120,13 +132,21 @@ public:
             pids.push_back(pid);
         return pids;
     }
-    Result<std::vector<QueueFound>> queues_of(pid_t pid) override {
+    Result<std::vector<std::uint32_t>> queue_ids(pid_t pid) override {
         if (!running.contains(pid))
             return xpreempt::fail(ESRCH, xpreempt::Op::read_sysfs);
-        std::vector<QueueFound> found;
+        std::vector<std::uint32_t> ids;
         for (const auto& [id, queue] : running.at(pid).queues)
-            found.push_back({id, queue.gpu_id, queue.compute});
-        return found;
+            ids.push_back(id);
+        return ids;
+    }
+    Result<QueueFound> describe(pid_t pid, std::uint32_t id) override {
+        const Queue* queue = find(pid, id);
+        ++descriptions;
+        now += description_takes;
+        if (queue == nullptr)
+            return xpreempt::fail(ENOENT, xpreempt::Op::read_sysfs);
+        return QueueFound{queue->gpu_id, queue->compute};
     }
     Result<QueueReading> read(pid_t pid, std::uint32_t id) override {
         const Queue* queue = find(pid, id);

@@ -408,6 +408,39 @@ TEST_F(DaemonTest, user_may_lower_his_own_priority_only) {
     EXPECT_EQ(daemon.adopt({30, 0}, {.priority = 5}).has_value(), true);
 }
 
+// One that calls in a loop must neither fill our memory nor make each call dearer.
+TEST_F(DaemonTest, adopt_that_is_repeated_is_one_run) {
+    start_two();
+    for (pid_t pid = 1000; pid < 1100; ++pid) {
+        gpu.create_process(pid, 1);
+        ASSERT_TRUE(daemon.adopt({pid, 0}, {.band = sched::Band::high}));
+    }
+    gpu.create_process(30, 1);
+    const std::uint64_t before = gpu.origins;
+    for (int i = 0; i < 1000; ++i)
+        ASSERT_TRUE(daemon.adopt({30, 0}, {.band = sched::Band::high}));
+    ASSERT_TRUE(daemon.adopt({30, 0}, {.band = sched::Band::idle}));
+    EXPECT_LE(gpu.origins - before, 1001U * 8);
+    gpu.create_queue(30, 1);
+    pass(milliseconds{150});
+    EXPECT_EQ(job(30).attributes.band, sched::Band::idle); // the last word
+}
+
+TEST_F(DaemonTest, runs_that_ended_are_forgotten) {
+    start_two();
+    for (pid_t pid = 1000; pid < 1100; ++pid) {
+        gpu.create_process(pid, 1);
+        ASSERT_TRUE(daemon.adopt({pid, 0}, {}));
+        gpu.waiting.erase(pid);
+    }
+    gpu.create_process(30, 1);
+    for (int i = 0; i < 20; ++i)
+        ASSERT_TRUE(daemon.adopt({30, 0}, {}));
+    const std::uint64_t before = gpu.origins;
+    ASSERT_TRUE(daemon.adopt({30, 0}, {}));
+    EXPECT_EQ(gpu.origins - before, 1U);
+}
+
 // Whatever happens, nothing stays stopped. Many seeds.
 TEST_F(DaemonTest, random_days_end_with_everything_running) {
     for (unsigned seed = 1; seed <= 60; ++seed) {
@@ -471,7 +504,7 @@ TEST(DecisionsTest, policy_that_holds_for_nothing_is_ejected) {
     test::FakeProvider gpu;
     JobTable table(
         [](const ProcessFacts& facts) { return Placement{std::to_string(facts.pid), "job"}; });
-    Sensing sensing(gpu, table, [&](pid_t pid) { return gpu.facts(pid); });
+    Sensing sensing(gpu, table, [&](pid_t pid) { return gpu.facts(pid); }, [&] { return gpu.now; });
     gpu.create_queue(batch, 1);
     gpu.submit(batch, 1);
     Decisions decisions(table, seconds{10});

@@ -3,6 +3,7 @@
 #include "cgroup_path.hpp"
 #include "job_identity.hpp"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
 #include <string>
@@ -123,7 +124,11 @@ protected:
         return facts;
     }
     JobIdentity identity(const ProcessFacts& facts) {
-        return xpreemptd::identity_of(facts, gpu_users_, runs_,
+        const auto gpu_user_of = [this](pid_t pid) -> const ProcessFacts* {
+            const auto found = std::ranges::find(gpu_users_, pid, &ProcessFacts::pid);
+            return found == gpu_users_.end() ? nullptr : &*found;
+        };
+        return xpreemptd::identity_of(facts, gpu_user_of, runs_,
                                       [this](pid_t pid) -> std::optional<ProcessOrigin> {
                                           ++walked_;
                                           const auto found = origins_.find(pid);
@@ -218,7 +223,22 @@ TEST_F(Identity, cycles_end) {
     (void)identity(process);
     origins_[12] = {12, 100};
     (void)identity(process);
-    EXPECT_LT(walked_, 100000);
+    EXPECT_LT(walked_, 2000);
+}
+
+// Each ancestor costs a file of /proc.
+TEST_F(Identity, a_walk_is_bounded_however_deep_the_tree) {
+    pid_t pid = 10;
+    for (; pid < 2000; ++pid)
+        add(pid, pid - 1, 100, false);
+    const auto last = add(pid, pid - 1, 100);
+    runs_ = {{10, 100}};
+    EXPECT_EQ(identity(last).name, "process 2000");
+    EXPECT_LE(walked_, 2 * 256);
+    walked_ = 0;
+    runs_.clear(); // nothing to look for
+    (void)identity(last);
+    EXPECT_LE(walked_, 256);
 }
 
 TEST_F(Identity, a_run_is_a_job_whatever_the_cgroup) {

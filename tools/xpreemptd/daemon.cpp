@@ -81,20 +81,24 @@ Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf o
       origin_(std::move(origin)), clock_(std::move(clock)), log_(std::move(log)),
       table_([this](const ProcessFacts& of) { return place(of); },
              [this](Job& job) { assign_to(job); }),
-      sensing_(provider_, table_, facts_), decisions_(table_, rules_.max_hold),
+      sensing_(provider_, table_, facts_, clock_), decisions_(table_, rules_.max_hold),
       switching_(provider_, clock_), socket_(rules_.socket) {
     decisions_.set_policy(rules_.policy());
 }
 
 Placement Daemon::place(const ProcessFacts& facts) const {
-    const std::vector<ProcessFacts> gpu_users = table_.processes();
-    JobIdentity identity = identity_of(facts, gpu_users, runs_, origin_);
+    const auto gpu_user_of = [this](pid_t pid) -> const ProcessFacts* {
+        const Process* process = table_.find_pid(pid).process;
+        return process != nullptr ? &process->facts : nullptr;
+    };
+    JobIdentity identity = identity_of(facts, gpu_user_of, runs_, origin_);
     Placement placement{std::move(identity.key), std::move(identity.name), facts};
-    for (std::size_t i = 0; i < runs_.size(); ++i)
-        if (placement.key == key_of_run(runs_[i])) {
-            placement.matched = announced_[i].facts;
-            placement.by_hand = announced_[i].change;
-        }
+    const auto run = std::ranges::find(runs_, placement.key, key_of_run);
+    if (run != runs_.end()) {
+        const Announced& announced = announced_[static_cast<std::size_t>(run - runs_.begin())];
+        placement.matched = announced.facts;
+        placement.by_hand = announced.change;
+    }
     return placement;
 }
 
@@ -107,14 +111,20 @@ void Daemon::assign_to(Job& job) const {
     job.by_hand.apply_to(job.attributes);
 }
 
+// A few in turn, each of which costs a file: each adopt() adds one at most.
 void Daemon::forget_ended_runs() {
-    for (std::size_t i = runs_.size(); i-- > 0;) {
-        const auto origin = origin_(runs_[i].pid);
-        if (origin && origin->start_ticks == runs_[i].start_ticks)
+    constexpr std::size_t looked_at = 8;
+    for (std::size_t i = std::min(looked_at, runs_.size()); i > 0; --i) {
+        checked_run_ = checked_run_ == 0 ? runs_.size() - 1 : checked_run_ - 1;
+        const ProcessName run = runs_[checked_run_];
+        const auto origin = origin_(run.pid);
+        if (origin && origin->start_ticks == run.start_ticks)
             continue;
-        runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(i));
-        announced_.erase(announced_.begin() + static_cast<std::ptrdiff_t>(i));
+        const auto at = static_cast<std::ptrdiff_t>(checked_run_);
+        runs_.erase(runs_.begin() + at);
+        announced_.erase(announced_.begin() + at);
     }
+    checked_run_ = std::min(checked_run_, runs_.size());
 }
 
 void Daemon::start() {
@@ -132,6 +142,8 @@ nanoseconds Daemon::poll_interval() const {
             to_arm = to_arm || (!process->armed && !process->blind && !process->busy());
         }
     }
+    if (sensing_.is_behind())
+        return nanoseconds{0};
     if (!polled)
         return nanoseconds::max();
     return ready > 1 || to_arm ? hurried_poll : calm_poll;
@@ -181,9 +193,10 @@ void Daemon::plan_poll() {
     next_scan_ = std::max(next_scan_, rest_until_);
 }
 
-// Polls take at most a twentieth of a CPU, however slow they are: we run before everybody else.
+// Polls take at most a twentieth of a CPU, however slow they are: we run before everybody else. A
+// process that comes is not scheduled until we know it, so that may take a fifth.
 void Daemon::rest_after(Time began) {
-    constexpr int rest = 20;
+    const int rest = sensing_.has_discovered() ? 4 : 20;
     const Time now = clock_();
     rest_until_ = now + rest * (now - began);
 }
@@ -191,7 +204,7 @@ void Daemon::rest_after(Time began) {
 void Daemon::on_events() {
     const Time now = clock_();
     if (!sensing_.take_events(now))
-        return;
+        return plan_poll();
     const std::uint64_t stops = switching_.counts().stops;
     if (sensing_.last_ring())
         decide(now, Cause::ring, sensing_.last_rung());
@@ -325,7 +338,12 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
         return refuse(EBUSY, fmt::format("pid {} uses the GPU already: use `kfd-preempt renice {}`",
                                          caller.pid, caller.pid));
     forget_ended_runs();
-    runs_.push_back({facts->pid, facts->start_ticks});
+    const ProcessName run{facts->pid, facts->start_ticks};
+    if (const auto again = std::ranges::find(runs_, run); again != runs_.end()) {
+        announced_[static_cast<std::size_t>(again - runs_.begin())] = {*facts, change};
+        return {};
+    }
+    runs_.push_back(run);
     announced_.push_back({*facts, change});
     return {};
 }

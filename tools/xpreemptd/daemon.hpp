@@ -83,6 +83,7 @@ private:
     };
     std::vector<ProcessName> runs_;
     std::vector<Announced> announced_;
+    std::size_t checked_run_ = 0;
     std::uint64_t logged_calls_ = 0;
 
     Time next_scan_{};

@@ -11,8 +11,9 @@ namespace xpreemptd {
 
 namespace {
 
-// Ends the walk if origins are read while processes come and go, and then form a cycle.
-constexpr int most_ancestors = 4096;
+// Each costs a file, and the walk must not delay events for long. Also ends a cycle, which origins
+// form that are read while processes come and go.
+constexpr int most_ancestors = 256;
 
 // Calls visit for the process and its ancestors, until it returns false.
 template <typename Visit>
@@ -35,6 +36,8 @@ void walk_up(const ProcessFacts& facts, const OriginOf& origin_of, const Visit& 
 std::optional<ProcessName> run_of(const ProcessFacts& facts, std::span<const ProcessName> runs,
                                   const OriginOf& origin_of) {
     std::optional<ProcessName> run;
+    if (runs.empty())
+        return run;
     walk_up(facts, origin_of, [&](const ProcessName& process) {
         if (std::ranges::find(runs, process) != runs.end())
             run = process;
@@ -43,15 +46,13 @@ std::optional<ProcessName> run_of(const ProcessFacts& facts, std::span<const Pro
     return run;
 }
 
-ProcessName root_of(const ProcessFacts& facts, std::span<const ProcessFacts> gpu_users,
+ProcessName root_of(const ProcessFacts& facts, const GpuUserOf& gpu_user_of,
                     const OriginOf& origin_of) {
     ProcessName root{facts.pid, facts.start_ticks};
     walk_up(facts, origin_of, [&](const ProcessName& process) {
-        const bool joins = std::ranges::any_of(gpu_users, [&](const ProcessFacts& other) {
-            return ProcessName{other.pid, other.start_ticks} == process &&
-                   other.cgroup == facts.cgroup && other.uid == facts.uid;
-        });
-        if (joins)
+        const ProcessFacts* other = gpu_user_of(process.pid);
+        if (other != nullptr && other->start_ticks == process.start_ticks &&
+            other->cgroup == facts.cgroup && other->uid == facts.uid)
             root = process;
         return true;
     });
@@ -69,13 +70,13 @@ std::string key_of_run(const ProcessName& run) {
     return job_of("run", run).key;
 }
 
-JobIdentity identity_of(const ProcessFacts& facts, std::span<const ProcessFacts> gpu_users,
+JobIdentity identity_of(const ProcessFacts& facts, const GpuUserOf& gpu_user_of,
                         std::span<const ProcessName> runs, const OriginOf& origin_of) {
     if (const auto run = run_of(facts, runs, origin_of))
         return job_of("run", *run);
     if (const auto cgroup = job_cgroup_of(facts.cgroup))
         return {fmt::format("cgroup:{}", *cgroup), std::string(*cgroup)};
-    return job_of("process", root_of(facts, gpu_users, origin_of));
+    return job_of("process", root_of(facts, gpu_user_of, origin_of));
 }
 
 } // namespace xpreemptd

@@ -31,6 +31,8 @@ struct JobIdentity {
 
 // Nothing if there is no such process any more.
 using OriginOf = std::function<std::optional<ProcessOrigin>(pid_t)>;
+// The process with this pid that uses the GPU, or null.
+using GpuUserOf = std::function<const ProcessFacts*(pid_t)>;
 
 // The first that holds counts:
 // 1. The process, or an ancestor, was announced by `kfd-preempt run`: the job is that run, the
@@ -44,12 +46,11 @@ using OriginOf = std::function<std::optional<ProcessOrigin>(pid_t)>;
 //    `kfd-preempt run -- mpirun ...` makes them one. Another user's processes (sudo) are another
 //    job, for the owner of a job may change it.
 //
-// gpu_users: the processes that use the GPU; may contain the process itself.
+// gpu_user_of may know the process itself.
 // An orphan has lost its ancestors: its parent is init or a subreaper. So ask once, when the
 // process is first seen, and keep the answer for its life. A run that is a subreaper
 // (PR_SET_CHILD_SUBREAPER outlasts exec) keeps its orphans.
-[[nodiscard]] JobIdentity identity_of(const ProcessFacts& facts,
-                                      std::span<const ProcessFacts> gpu_users,
+[[nodiscard]] JobIdentity identity_of(const ProcessFacts& facts, const GpuUserOf& gpu_user_of,
                                       std::span<const ProcessName> runs, const OriginOf& origin_of);
 
 // The key of the job of a run.

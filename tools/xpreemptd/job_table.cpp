@@ -28,7 +28,7 @@ JobTable::Member JobTable::add(ProcessFacts facts) {
     process->facts = std::move(facts);
     process->cookie = ++last_cookie_;
     Process& added = *job.processes.emplace_back(std::move(process));
-    return members_[added.cookie] = {&job, &added};
+    return pids_[added.facts.pid] = members_[added.cookie] = {&job, &added};
 }
 
 void JobTable::remove(std::uint64_t cookie) {
@@ -36,17 +36,11 @@ void JobTable::remove(std::uint64_t cookie) {
     if (found == members_.end())
         return;
     Job& job = *found->second.job;
+    pids_.erase(found->second.process->facts.pid);
     members_.erase(found);
     std::erase_if(job.processes, [&](const auto& process) { return process->cookie == cookie; });
     if (job.processes.empty())
         std::erase_if(jobs_, [&](const auto& of_table) { return of_table.get() == &job; });
-}
-
-std::vector<ProcessFacts> JobTable::processes() const {
-    std::vector<ProcessFacts> facts;
-    for (const auto& [cookie, member] : members_)
-        facts.push_back(member.process->facts);
-    return facts;
 }
 
 JobTable::Member JobTable::find(std::uint64_t cookie) const {
@@ -55,10 +49,13 @@ JobTable::Member JobTable::find(std::uint64_t cookie) const {
 }
 
 JobTable::Member JobTable::find_pid(pid_t pid) const {
-    for (const auto& [cookie, member] : members_)
-        if (member.process->facts.pid == pid)
-            return member;
-    return {nullptr, nullptr};
+    const auto found = pids_.find(pid);
+    return found == pids_.end() ? Member{nullptr, nullptr} : found->second;
+}
+
+JobTable::Member JobTable::next_after(std::uint64_t cookie) const {
+    const auto found = members_.upper_bound(cookie);
+    return found == members_.end() ? Member{nullptr, nullptr} : found->second;
 }
 
 Job* JobTable::find_id(std::uint64_t id) const {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace xpreemptd {
@@ -38,11 +39,13 @@ public:
     Member add(ProcessFacts facts);
     // A job without processes is gone as well.
     void remove(std::uint64_t cookie);
-    [[nodiscard]] std::vector<ProcessFacts> processes() const;
 
     [[nodiscard]] Member find(std::uint64_t cookie) const; // nulls: unknown
     [[nodiscard]] Member find_pid(pid_t pid) const;
     [[nodiscard]] Job* find_id(std::uint64_t id) const; // null: unknown
+    // The one with the next higher cookie, of 0 the first; nulls: there is none.
+    [[nodiscard]] Member next_after(std::uint64_t cookie) const;
+    [[nodiscard]] std::size_t size() const { return members_.size(); } // processes
     [[nodiscard]] Job* find_name(const std::string& name) const;
     [[nodiscard]] std::span<const std::unique_ptr<Job>> jobs() const { return jobs_; }
 
@@ -63,7 +66,8 @@ private:
     std::function<void(Job&)> begin_;
     std::vector<std::unique_ptr<Job>> jobs_;  // by id
     std::map<std::uint64_t, Member> members_; // by cookie
-    std::vector<std::uint32_t> nodes_;        // gpu_id of each node's bit
+    std::unordered_map<pid_t, Member> pids_;
+    std::vector<std::uint32_t> nodes_; // gpu_id of each node's bit
     std::uint64_t last_id_ = 0, last_cookie_ = 0;
 };
 

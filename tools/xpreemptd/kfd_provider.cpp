@@ -80,14 +80,15 @@ Result<std::vector<pid_t>> KfdProvider::processes() {
     return pids;
 }
 
-Result<std::vector<QueueFound>> KfdProvider::queues_of(pid_t pid) {
-    const auto process = kfd::process_queues(roots_, pid);
-    if (!process)
-        return tl::make_unexpected(process.error());
-    std::vector<QueueFound> found;
-    for (const kfd::Queue& queue : process->queues)
-        found.push_back({queue.queue_id, queue.gpu_id, queue.type == kfd::QueueType::compute});
-    return found;
+Result<std::vector<std::uint32_t>> KfdProvider::queue_ids(pid_t pid) {
+    return kfd::queue_ids(roots_, pid);
+}
+
+Result<QueueFound> KfdProvider::describe(pid_t pid, std::uint32_t queue_id) {
+    const auto queue = kfd::queue_of(roots_, pid, queue_id);
+    if (!queue)
+        return tl::make_unexpected(queue.error());
+    return QueueFound{queue->gpu_id, queue->type == kfd::QueueType::compute};
 }
 
 Result<QueueReading> KfdProvider::read(pid_t pid, std::uint32_t queue_id) {

@@ -21,7 +21,8 @@ public:
     open(const xpreempt::kfd::Roots& roots);
 
     Result<std::vector<pid_t>> processes() override;
-    Result<std::vector<QueueFound>> queues_of(pid_t pid) override;
+    Result<std::vector<std::uint32_t>> queue_ids(pid_t pid) override;
+    Result<QueueFound> describe(pid_t pid, std::uint32_t queue_id) override;
     Result<QueueReading> read(pid_t pid, std::uint32_t queue_id) override;
     [[nodiscard]] int event_fd() const override { return watch_ ? watch_->fd() : -1; }
     Result<std::uint32_t> watch(pid_t pid, std::uint64_t cookie) override;

@@ -16,7 +16,6 @@ using xpreempt::Result;
 using Time = std::chrono::steady_clock::time_point;
 
 struct QueueFound {
-    std::uint32_t id;
     std::uint32_t gpu_id;
     bool compute; // false: a copy engine's, which cannot be stopped
 };
@@ -69,7 +68,9 @@ public:
     virtual ~Provider() = default;
 
     [[nodiscard]] virtual Result<std::vector<pid_t>> processes() = 0;
-    [[nodiscard]] virtual Result<std::vector<QueueFound>> queues_of(pid_t pid) = 0;
+    [[nodiscard]] virtual Result<std::vector<std::uint32_t>> queue_ids(pid_t pid) = 0; // ascending
+    // Dearer than read(), and the same for the life of a queue.
+    [[nodiscard]] virtual Result<QueueFound> describe(pid_t pid, std::uint32_t queue_id) = 0;
     [[nodiscard]] virtual Result<QueueReading> read(pid_t pid, std::uint32_t queue_id) = 0;
 
     // -1: there is no watch, and everything is polled.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scans, events and polls; each ends by arming what is idle.
+// Scans, events and polls; a poll ends by arming what is idle.
 #include "sensing.hpp"
 
 #include <algorithm>
@@ -10,7 +10,11 @@ namespace xpreemptd {
 
 namespace {
 
-constexpr std::size_t events_at_once = 64;
+constexpr std::size_t events_at_once = 16;
+// Processes in one call of ARM.
+constexpr std::size_t armed_at_once = 64;
+// Queues of one process in one visit.
+constexpr std::size_t described_at_once = 16;
 
 bool is_gone(const xpreempt::Error& error) {
     return error.errno_value == ENOENT || error.errno_value == ESRCH;
@@ -53,23 +57,32 @@ void Sensing::look(Job& job, Process& process, Which which) {
         (void)find_queues(process);
 }
 
-// sysfs has the queues. Those that stay keep their state.
+// Those that stay keep their state, and only new ones are described: a process may have a thousand.
 bool Sensing::find_queues(Process& process) {
-    const auto found = provider_.queues_of(process.facts.pid);
-    if (!found)
+    process.stale = false;
+    const auto ids = provider_.queue_ids(process.facts.pid);
+    if (!ids)
         return false; // the process ends
     std::vector<Queue> queues;
-    bool changed = found->size() != process.queues.size();
-    for (const QueueFound& of_driver : *found) {
-        const auto reading = provider_.read(process.facts.pid, of_driver.id);
-        const auto known = std::ranges::find_if(process.queues, [&](const Queue& queue) {
-            return queue.id == of_driver.id && (!reading || queue.uid == reading->uid);
-        });
-        if (known != process.queues.end()) {
+    bool changed = ids->size() != process.queues.size();
+    std::size_t described = 0;
+    for (const std::uint32_t id : *ids) {
+        const auto known = std::ranges::lower_bound(process.queues, id, {}, &Queue::id);
+        const bool is_known = known != process.queues.end() && known->id == id;
+        if (!is_known && described == described_at_once) {
+            process.stale = behind_ = true;
+            continue;
+        }
+        const auto reading = provider_.read(process.facts.pid, id);
+        if (is_known && (!reading || known->uid == reading->uid)) {
             queues.push_back(*known);
         } else {
             changed = true;
-            queues.push_back({of_driver.id, of_driver.gpu_id, of_driver.compute});
+            ++described;
+            const auto found = provider_.describe(process.facts.pid, id);
+            if (!found)
+                continue; // destroyed meanwhile
+            queues.push_back({id, found->gpu_id, found->compute});
         }
         if (reading)
             note(*table_.find(process.cookie).job, queues.back(), *reading);
@@ -79,6 +92,7 @@ bool Sensing::find_queues(Process& process) {
 }
 
 void Sensing::add(pid_t pid) {
+    discovered_ = true;
     auto facts = facts_(pid);
     if (!facts)
         return; // it ends; the next scan asks again if not
@@ -104,42 +118,62 @@ bool Sensing::is_replaced(const Process& process) const {
     return facts && facts->start_ticks != process.facts.start_ticks;
 }
 
-bool Sensing::find_processes() {
+// Returns true if processes are gone. Those that came are added by polls.
+bool Sensing::list_processes() {
     const auto pids = provider_.processes();
     if (!pids)
         return false;
-    bool changed = false;
     std::vector<Member> gone;
     for (const auto& job : table_.jobs())
-        for (const auto& process : job->processes)
-            if (!std::ranges::binary_search(*pids, process->facts.pid) || is_replaced(*process))
+        for (const auto& process : job->processes) {
+            process->unverified = !process->watch_id;
+            if (!std::ranges::binary_search(*pids, process->facts.pid))
                 gone.push_back({job.get(), process.get()});
+        }
     for (const Member& member : gone)
         remove(member);
+    arrivals_.clear();
     for (const pid_t pid : *pids)
-        if (table_.find_pid(pid).process == nullptr) {
-            add(pid);
-            changed = true;
-        }
-    return changed || !gone.empty();
+        if (table_.find_pid(pid).process == nullptr)
+            arrivals_.push_back(pid);
+    return !gone.empty();
 }
 
-// One call for all that match; the answers are in arming_. False: there are none.
-bool Sensing::arm_each(bool (*matches)(const Process&)) {
+// At least one, however late it is.
+bool Sensing::add_arrivals() {
+    bool added = false;
+    while (!arrivals_.empty() && !(added && is_late())) {
+        const pid_t pid = arrivals_.front();
+        arrivals_.pop_front();
+        if (table_.find_pid(pid).process != nullptr)
+            continue;
+        add(pid);
+        added = true;
+    }
+    return added;
+}
+
+// One call for those that match, from the one after `last` on; the answers are in arming_. False:
+// there are none.
+bool Sensing::arm_some(bool (*matches)(const Process&), std::uint64_t& last) {
     arming_.clear();
     armed_members_.clear();
-    for (const auto& job : table_.jobs())
-        for (const auto& process : job->processes)
-            if (matches(*process)) {
-                arming_.push_back({.watch_id = *process->watch_id});
-                armed_members_.push_back({job.get(), process.get()});
-            }
+    for (std::size_t left = table_.size(); left > 0 && arming_.size() < armed_at_once; --left) {
+        Member member = table_.next_after(last);
+        if (member.process == nullptr)
+            member = table_.next_after(0);
+        last = member.process->cookie;
+        if (!matches(*member.process))
+            continue;
+        arming_.push_back({.watch_id = *member.process->watch_id});
+        armed_members_.push_back(member);
+    }
     return !arming_.empty() && provider_.arm(arming_);
 }
 
 // Work that made no event: a GPU has rung.
 void Sensing::audit_armed() {
-    if (!arm_each([](const Process& process) { return process.armed; }))
+    if (!arm_some([](const Process& process) { return process.armed; }, audited_))
         return;
     for (std::size_t i = 0; i < arming_.size(); ++i) {
         if (!arming_[i].busy)
@@ -154,45 +188,78 @@ void Sensing::audit_armed() {
 }
 
 bool Sensing::scan(Time now) {
-    bool due = find_processes();
-    // Those of an armed process come and go with events.
-    for (const auto& job : table_.jobs())
-        for (const auto& process : job->processes)
-            if (!process->armed && find_queues(*process))
-                due = true;
+    const bool due = list_processes();
     audit_armed();
     return poll(now) || due;
 }
 
-void Sensing::poll_job(Job& job) {
-    for (const auto& process : job.processes) {
-        if (process->armed)
-            continue;
-        look(job, *process, process->look_once ? Which::all : Which::running);
-        process->look_once = false;
-        // Work may have come to another queue of it.
-        if (!process->busy())
-            look(job, *process, Which::all);
-    }
-}
-
-bool Sensing::poll(Time now) {
-    for (const auto& job : table_.jobs())
-        poll_job(*job);
-    arm_idle();
-    return update_jobs(now);
+void Sensing::read_queues(Job& job, Process& process) {
+    look(job, process, process.look_once ? Which::all : Which::running);
+    process.look_once = false;
+    // Work may have come to another queue of it.
+    if (!process.busy())
+        look(job, process, Which::all);
 }
 
 bool Sensing::look_at(Job& job, Time now) {
-    poll_job(job);
+    for (const auto& process : job.processes)
+        if (!process->armed)
+            read_queues(job, *process);
     arm_idle();
     return update_jobs(now);
 }
 
+// Returns true if its job is another one by now, or its queues are others.
+bool Sensing::visit(const Member& member) {
+    Process& process = *member.process;
+    if (process.unverified && is_replaced(process)) {
+        arrivals_.push_back(process.facts.pid);
+        remove(member);
+        return true;
+    }
+    discovered_ = discovered_ || process.stale;
+    const bool changed = (process.unverified || process.stale) && find_queues(process);
+    process.unverified = false;
+    read_queues(*member.job, process);
+    return changed;
+}
+
+// Those that are not armed, once each until it is late; the next poll goes on there.
+bool Sensing::visit_in_turn() {
+    bool changed = false;
+    for (std::size_t left = table_.size(); left > 0; --left) {
+        Member member = table_.next_after(visited_);
+        if (member.process == nullptr)
+            member = table_.next_after(0);
+        if (member.process == nullptr)
+            break;
+        if (!member.process->armed && is_late()) {
+            behind_ = true;
+            break;
+        }
+        visited_ = member.process->cookie;
+        if (!member.process->armed)
+            changed = visit(member) || changed;
+    }
+    return changed;
+}
+
+bool Sensing::poll(Time now) {
+    end_ = clock_() + longest;
+    behind_ = discovered_ = false;
+    bool due = visit_in_turn();
+    due = add_arrivals() || due;
+    behind_ = behind_ || !arrivals_.empty();
+    arm_idle();
+    return update_jobs(now) || due;
+}
+
 void Sensing::arm_idle() {
-    if (!arm_each([](const Process& process) {
-            return !process.armed && process.watch_id && !process.busy();
-        }))
+    if (!arm_some(
+            [](const Process& process) {
+                return !process.armed && !process.stale && process.watch_id && !process.busy();
+            },
+            armed_))
         return;
     for (std::size_t i = 0; i < arming_.size(); ++i) {
         Process& process = *armed_members_[i].process;
@@ -237,8 +304,10 @@ bool Sensing::take(const Event& event, Time now) {
     switch (event.kind) {
     case EventKind::exited: remove(member); return true;
     case EventKind::queues_changed:
+        // Found by the next poll: a program that creates queues in a loop must not keep us busy.
         member.process->armed = false;
-        return find_queues(*member.process);
+        member.process->stale = behind_ = true;
+        return false;
     case EventKind::rang: break;
     }
     member.process->armed = false;
@@ -260,7 +329,8 @@ bool Sensing::take_events(Time now) {
     std::array<Event, events_at_once> events{};
     bool due = false;
     last_ring_.reset();
-    for (;;) {
+    end_ = clock_() + longest;
+    while (!is_late()) {
         const auto count = provider_.take_events(events);
         if (!count || *count == 0)
             break;

@@ -5,7 +5,9 @@
 #include "job_table.hpp"
 #include "provider.hpp"
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 
@@ -20,18 +22,31 @@ struct SensingCounts {
 // An idle process is armed: its next ring makes an event. A busy one costs nothing in its own
 // time and is polled here until its queues are empty, then armed again. ARM looks at the queues
 // after the doorbells are gone, so no submission is lost in between.
+//
+// Each call returns after `longest`, or one process later: the next event may be an important
+// job's. The next polls do the rest; they visit the processes in turn.
 class Sensing {
 public:
     using Facts = std::function<Result<ProcessFacts>(pid_t)>;
-    Sensing(Provider& provider, JobTable& table, Facts facts)
-        : provider_(provider), table_(table), facts_(std::move(facts)) {}
+    using Clock = std::function<Time()>;
+    static constexpr std::chrono::microseconds longest{500};
+
+    Sensing(Provider& provider, JobTable& table, Facts facts, Clock clock)
+        : provider_(provider), table_(table), facts_(std::move(facts)), clock_(std::move(clock)) {}
 
     // Each returns true if a decision is due: a job became ready or idle, came or went, or got
     // queues.
-    [[nodiscard]] bool scan(Time now); // processes and queues that came or went; a few a second
-    [[nodiscard]] bool take_events(Time now);       // when the provider's event_fd is readable
-    [[nodiscard]] bool poll(Time now);              // queues of processes that are not armed
-    [[nodiscard]] bool look_at(Job& job, Time now); // the same of one job
+    [[nodiscard]] bool scan(Time now); // lists the processes, then polls; a few times a second
+    [[nodiscard]] bool take_events(Time now); // when the provider's event_fd is readable
+    // Looks at queues of processes that are not armed, and at processes and queues that came.
+    [[nodiscard]] bool poll(Time now);
+    // Looks at queues of one job, whatever the last poll has left.
+    [[nodiscard]] bool look_at(Job& job, Time now);
+
+    // The last poll has left something.
+    [[nodiscard]] bool is_behind() const { return behind_; }
+    // The last poll has read /proc or sysfs for processes and queues that came.
+    [[nodiscard]] bool has_discovered() const { return discovered_; }
 
     [[nodiscard]] const SensingCounts& counts() const { return counts_; }
     // When the first ring of the last take_events() came that brought work.
@@ -42,8 +57,12 @@ private:
     using Member = JobTable::Member;
 
     bool take(const Event& event, Time now);
-    bool find_processes();
+    [[nodiscard]] bool is_late() const { return clock_() >= end_; }
+    bool list_processes();
     [[nodiscard]] bool is_replaced(const Process& process) const;
+    bool visit_in_turn();
+    bool visit(const Member& member);
+    bool add_arrivals();
     void add(pid_t pid);
     void remove(const Member& member);
     bool find_queues(Process& process);
@@ -51,9 +70,9 @@ private:
     enum class Which : std::uint8_t { running, all };
     void look(Job& job, Process& process, Which which);
     static void note(Job& job, Queue& queue, const QueueReading& reading);
-    void poll_job(Job& job);
+    void read_queues(Job& job, Process& process);
     void look_at_rung(Job& job, Process& process, const Event& event);
-    bool arm_each(bool (*matches)(const Process&));
+    bool arm_some(bool (*matches)(const Process&), std::uint64_t& last);
     void arm_idle();
     bool update_jobs(Time now);
     void audit_armed();
@@ -61,6 +80,12 @@ private:
     Provider& provider_;
     JobTable& table_;
     Facts facts_;
+    Clock clock_;
+    Time end_{}; // of this call's work
+    bool behind_ = false, discovered_ = false;
+    std::deque<pid_t> arrivals_; // listed, and not in the table yet
+    // Cookies of the processes that were visited, armed, audited last.
+    std::uint64_t visited_ = 0, armed_ = 0, audited_ = 0;
     SensingCounts counts_;
     std::optional<Time> last_ring_;
     std::uint64_t last_rung_ = 0;

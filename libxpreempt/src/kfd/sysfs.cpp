@@ -74,23 +74,40 @@ Result<std::vector<pid_t>> kfd_pids(const Roots& roots) {
     return pids;
 }
 
-Result<Process> process_queues(const Roots& roots, pid_t pid) {
+Result<std::vector<std::uint32_t>> queue_ids(const Roots& roots, pid_t pid) {
     const std::filesystem::path kfd_proc = roots.kfd_class() / "proc";
     if (!directory_there(kfd_proc))
         return fail(ENOENT, Op::read_sysfs);
     const std::filesystem::path directory = kfd_proc / std::to_string(pid);
     if (!directory_there(directory))
         return fail(ESRCH, Op::read_sysfs, static_cast<std::uint32_t>(pid));
-    Process process{pid, {}};
+    std::vector<std::uint32_t> ids;
     for (const std::string& name : entries_of(directory / "queues")) {
         const auto queue_id = parse_unsigned<std::uint32_t>(name);
-        if (!queue_id || name != std::to_string(*queue_id))
-            continue;
-        if (const auto queue = read_queue(directory / "queues" / name, *queue_id))
-            process.queues.push_back(*queue);
+        if (queue_id && name == std::to_string(*queue_id))
+            ids.push_back(*queue_id);
     }
-    std::sort(process.queues.begin(), process.queues.end(),
-              [](const Queue& a, const Queue& b) { return a.queue_id < b.queue_id; });
+    std::sort(ids.begin(), ids.end());
+    return ids;
+}
+
+Result<Queue> queue_of(const Roots& roots, pid_t pid, std::uint32_t queue_id) {
+    const auto queue = read_queue(roots.kfd_class() / "proc" / std::to_string(pid) / "queues" /
+                                      std::to_string(queue_id),
+                                  queue_id);
+    if (!queue)
+        return fail(ENOENT, Op::read_sysfs, queue_id);
+    return *queue;
+}
+
+Result<Process> process_queues(const Roots& roots, pid_t pid) {
+    const auto ids = queue_ids(roots, pid);
+    if (!ids)
+        return tl::make_unexpected(ids.error());
+    Process process{pid, {}};
+    for (const std::uint32_t queue_id : *ids)
+        if (const auto queue = queue_of(roots, pid, queue_id))
+            process.queues.push_back(*queue);
     return process;
 }
 

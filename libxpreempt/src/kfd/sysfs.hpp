@@ -50,6 +50,10 @@ Result<std::vector<pid_t>> kfd_pids(const Roots& roots);
 // ESRCH when that process does not use KFD. A queue that goes away while it is read, or whose
 // attributes make no sense, is left out.
 Result<Process> process_queues(const Roots& roots, pid_t pid);
+// The ids alone, ascending: one directory is read, however many queues there are.
+Result<std::vector<std::uint32_t>> queue_ids(const Roots& roots, pid_t pid);
+// ENOENT when the process has no such queue, or its attributes make no sense.
+Result<Queue> queue_of(const Roots& roots, pid_t pid, std::uint32_t queue_id);
 
 // GPUs only. A node that this user may not see is left out.
 Result<std::vector<Node>> gpu_nodes(const Roots& roots);

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// The daemon and crowds of processes and queues: what a turn of the loop costs, by counts of calls.
+#include "daemon_fixture.hpp"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace xpreemptd;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::batch;
+using DaemonTest = test::DaemonFixture;
+using test::server;
+
+// Calls of the driver and of /proc take 50 us each here.
+class CrowdTest : public DaemonTest {
+protected:
+    static constexpr pid_t crowd = 500;
+
+    CrowdTest() {
+        gpu.read_takes = gpu.description_takes = gpu.facts_take = cost;
+        add(server, "/server");
+        daemon.start();
+        while (!gpu.running.at(server).armed)
+            pass(milliseconds{1});
+    }
+    // In one cgroup, as the workers of a job are.
+    void add_crowd(std::uint64_t packets) {
+        for (pid_t pid = 1000; pid < 1000 + crowd; ++pid) {
+            add(pid, "/batch");
+            gpu.running.at(pid).cgroup = "/crowd";
+            gpu.running.at(pid).queues.at(1).packets = packets;
+        }
+    }
+    // As pass(), but gives the calls of the longest turn.
+    std::uint64_t pass_in_turns(std::chrono::nanoseconds time) {
+        std::uint64_t most = 0;
+        const Time end = gpu.now + time;
+        while (gpu.now < end) {
+            const std::uint64_t before = gpu.dear_calls();
+            if (!gpu.events.empty())
+                daemon.on_events();
+            else
+                gpu.now = std::max(gpu.now, daemon.next());
+            if (gpu.now >= daemon.next())
+                daemon.on_time();
+            most = std::max(most, gpu.dear_calls() - before);
+        }
+        return most;
+    }
+    [[nodiscard]] std::size_t known() const { return job(1000).pids.size(); }
+
+    static constexpr microseconds cost{50};
+    // Two turns of `longest`, events and a poll, and one process beyond each.
+    static constexpr std::uint64_t most_calls = 2 * (Sensing::longest / cost + 5);
+};
+
+TEST_F(CrowdTest, processes_that_come_at_once_are_taken_in_turns) {
+    add_crowd(1);
+    EXPECT_LE(pass_in_turns(milliseconds{200}), most_calls);
+    EXPECT_GT(known(), 10U);
+    EXPECT_LE(pass_in_turns(seconds{3}), most_calls);
+    EXPECT_EQ(known(), static_cast<std::size_t>(crowd));
+}
+
+TEST_F(CrowdTest, ring_is_seen_while_a_crowd_comes) {
+    add_crowd(1);
+    (void)pass_in_turns(milliseconds{300});
+    ASSERT_LT(known(), static_cast<std::size_t>(crowd));
+    gpu.submit(server, 1);
+    const std::uint64_t before = gpu.dear_calls();
+    daemon.on_events();
+    EXPECT_LE(gpu.dear_calls() - before, 3U);
+    EXPECT_TRUE(gpu.held(1000));
+    // Those that come later are stopped as they come. The floor lets them run at times.
+    const auto all_held = [&] {
+        for (pid_t pid = 1000; pid < 1000 + crowd; ++pid)
+            if (!gpu.held(pid))
+                return false;
+        return true;
+    };
+    for (int ms = 0; ms < 5000 && !all_held(); ++ms)
+        (void)pass_in_turns(milliseconds{1});
+    EXPECT_TRUE(all_held());
+}
+
+TEST_F(CrowdTest, cost_of_a_process_does_not_grow_with_their_number) {
+    add_crowd(0);
+    const std::uint64_t before = gpu.dear_calls();
+    (void)pass_in_turns(seconds{3});
+    ASSERT_EQ(known(), static_cast<std::size_t>(crowd));
+    EXPECT_LE(gpu.dear_calls() - before, 8U * crowd);
+}
+
+TEST_F(CrowdTest, busy_crowd_is_polled_in_turns_and_its_end_is_seen) {
+    add_crowd(1);
+    (void)pass_in_turns(seconds{3});
+    EXPECT_LE(pass_in_turns(seconds{1}), most_calls);
+    for (pid_t pid = 1000; pid < 1000 + crowd; ++pid)
+        gpu.finish(pid, 1);
+    EXPECT_LE(pass_in_turns(seconds{2}), most_calls);
+    EXPECT_EQ(job(1000).state, JobState::idle);
+}
+
+TEST_F(CrowdTest, crowd_without_a_watch_is_polled_in_turns) {
+    gpu.has_watch = false;
+    add_crowd(1);
+    (void)pass_in_turns(seconds{10});
+    EXPECT_EQ(known(), static_cast<std::size_t>(crowd));
+    EXPECT_LE(pass_in_turns(seconds{1}), most_calls);
+}
+
+TEST_F(CrowdTest, process_with_a_thousand_queues_is_described_in_turns) {
+    gpu.read_takes = microseconds{1};
+    add(batch, "/batch");
+    pass(milliseconds{200});
+    for (std::uint32_t id = 2; id <= 1000; ++id)
+        gpu.create_queue(batch, id);
+    const std::uint64_t before = gpu.descriptions;
+    const std::uint64_t most = pass_in_turns(seconds{3});
+    EXPECT_EQ(job(batch).queues, 1000U);
+    EXPECT_EQ(gpu.descriptions - before, 999U); // each once
+    EXPECT_LE(most, 2000U + 2 * most_calls);    // its reads are cheap
+}
+
+TEST_F(CrowdTest, queues_that_come_and_go_in_a_loop_do_not_keep_us_busy) {
+    add(batch, "/batch");
+    pass(milliseconds{200});
+    const Time begin = gpu.now;
+    const std::uint64_t before = gpu.dear_calls();
+    while (gpu.now < begin + seconds{2}) {
+        gpu.create_queue(batch, 2);
+        gpu.now += microseconds{100};
+        (void)pass_in_turns(microseconds{1});
+    }
+    EXPECT_LT(3 * (gpu.dear_calls() - before) * cost, gpu.now - begin);
+}
+
+} // namespace
