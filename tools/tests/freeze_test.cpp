@@ -6,9 +6,31 @@
 #include "scripted_driver.hpp"
 #include "verbs.hpp"
 
+#include <csignal>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 namespace {
+
+// As on a full disk: no file of this process can grow.
+class FullDisk {
+public:
+    FullDisk() {
+        ::getrlimit(RLIMIT_FSIZE, &before_);
+        const rlimit none{0, before_.rlim_max};
+        ::setrlimit(RLIMIT_FSIZE, &none);
+    }
+    ~FullDisk() {
+        ::setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, handler_);
+    }
+    FullDisk(const FullDisk&) = delete;
+    FullDisk& operator=(const FullDisk&) = delete;
+
+private:
+    void (*handler_)(int) = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit before_{};
+};
 
 using test::GroupAnswer;
 
@@ -383,12 +405,14 @@ TEST_F(FreezeTest, a_record_that_is_damaged_or_cannot_be_written_stops_nothing) 
 }
 
 TEST_F(FreezeTest, a_record_that_cannot_be_replaced_stops_nothing) {
-    tree.make_directory("run/kfd-preempt/frozen.json.new");
     script->expect_query(0);
     expect_look();
-    const cli::Report report = cli::freeze(context, "job", false);
+    const cli::Report report = [&] {
+        const FullDisk full;
+        return cli::freeze(context, "job", false);
+    }();
     EXPECT_EQ(report.exit, cli::Exit::failed);
-    expect_message(report, "frozen.json.new: cannot be written");
+    expect_message(report, "frozen.json: cannot be written");
 }
 
 } // namespace
