@@ -30,6 +30,14 @@ std::size_t end_of_string(std::string_view line, std::size_t begin) {
     return std::min(at + 1, line.size());
 }
 
+// A quote behind anything else, such as a bare word, begins nothing: toml++ takes what follows it
+// for text outside of strings.
+bool string_may_begin(std::string_view line, std::size_t at) {
+    const std::size_t last = line.substr(0, at).find_last_not_of(" \t");
+    return last == std::string_view::npos ||
+           std::string_view("=[{,.").find(line[last]) != std::string_view::npos;
+}
+
 std::optional<Fault> fault_in(std::string_view line) {
     if (line.size() > max_toml_line_bytes)
         return Fault{max_toml_line_bytes, "the line is too long, expected at most 1024 bytes"};
@@ -39,7 +47,8 @@ std::optional<Fault> fault_in(std::string_view line) {
         if (static_cast<unsigned char>(line[at]) >= 0x80)
             return Fault{at, "a character that is not ASCII, expected it in strings and comments "
                              "only"};
-        at = line[at] == '"' || line[at] == '\'' ? end_of_string(line, at) : at + 1;
+        const bool quote = line[at] == '"' || line[at] == '\'';
+        at = quote && string_may_begin(line, at) ? end_of_string(line, at) : at + 1;
     }
     return std::nullopt;
 }
