@@ -73,6 +73,25 @@ TEST_F(DaemonTest, polls_leave_the_cpu_to_others_however_slow_they_are) {
     EXPECT_GT(gpu.reads - before, 10U);
 }
 
+// The driver waits for the firmware without sleeping.
+TEST_F(DaemonTest, slow_switches_leave_the_cpu_to_others) {
+    start_two();
+    gpu.change_takes = milliseconds{400};
+    gpu.submit(server, 1);
+    const Time rung = gpu.now;
+    events();
+    EXPECT_TRUE(gpu.held(batch)); // a ring waits for nothing
+    EXPECT_EQ(gpu.now - rung, gpu.change_takes);
+    const Time begin = gpu.now;
+    const std::uint64_t before = gpu.calls;
+    pass(seconds{40}); // in turns with the floor of the batch job
+    EXPECT_GT(gpu.calls - before, 4U);
+    EXPECT_LE((gpu.calls - before) * 3 * gpu.change_takes, gpu.now - begin);
+    gpu.finish(server, 1);
+    pass(seconds{3});
+    EXPECT_FALSE(gpu.held(batch));
+}
+
 TEST_F(DaemonTest, rings_in_a_loop_without_work_do_not_keep_us_busy) {
     start_two();
     const std::uint64_t before = gpu.reads;

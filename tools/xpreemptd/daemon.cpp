@@ -165,7 +165,10 @@ void Daemon::decide(Time now, Cause cause, std::uint64_t rung) {
     const auto carry_out = [&](const Recorder::Decided& decided) {
         const std::uint64_t calls = switching_.counts().calls;
         const bool refused = switching_.carry_out(table_, decisions_.decide(now));
-        recorder_.note(decided, table_, switching_, switching_.counts().calls != calls);
+        const bool called = switching_.counts().calls != calls;
+        recorder_.note(decided, table_, switching_, called);
+        if (called)
+            rest_from_switches();
         return refused;
     };
     bool refused = carry_out({now, cause, rung});
@@ -201,6 +204,16 @@ void Daemon::rest_after(Time began) {
     rest_until_ = now + rest * (now - began);
 }
 
+// A call that takes long has kept a CPU from everybody else, the driver's own workers too: the
+// firmware was slow. The next one waits, unless a ring asks for it, so that they take a quarter.
+void Daemon::rest_from_switches() {
+    constexpr nanoseconds long_call = milliseconds{10};
+    constexpr int rest = 3;
+    const nanoseconds took = switching_.returned_at() - switching_.called_at();
+    if (took > long_call)
+        next_switch_ = switching_.returned_at() + rest * took;
+}
+
 void Daemon::on_events() {
     const Time now = clock_();
     if (!sensing_.take_events(now))
@@ -230,14 +243,16 @@ void Daemon::on_time() {
         edge = sensing_.poll(now);
         rest_after(now);
     }
-    if (edge || timer || retry || scan) // a scan: for the accounts
-        decide(now, edge ? Cause::poll : timer ? Cause::timer : retry ? Cause::retry : Cause::poll);
-    else
-        plan_poll();
+    postponed_ = postponed_ || edge || timer || retry;
+    if (now < next_switch_ || !(postponed_ || scan)) // a scan: for the accounts
+        return plan_poll();
+    postponed_ = false;
+    decide(now, edge ? Cause::poll : timer ? Cause::timer : retry ? Cause::retry : Cause::poll);
 }
 
 Time Daemon::next() const {
-    return std::min({next_scan_, next_poll_, next_try_, decisions_.next()});
+    const Time decision = postponed_ ? next_switch_ : std::min(next_try_, decisions_.next());
+    return std::min({next_scan_, next_poll_, std::max(decision, next_switch_)});
 }
 
 void Daemon::reload(Rules rules) {

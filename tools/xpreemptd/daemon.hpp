@@ -55,6 +55,7 @@ private:
     void log_switches();
     void plan_poll();
     void rest_after(Time began);
+    void rest_from_switches();
     [[nodiscard]] std::chrono::nanoseconds poll_interval() const;
     [[nodiscard]] JobReport report_of(const Job& job) const;
     [[nodiscard]] Answer<Job*> find(const JobSelector& selector) const;
@@ -90,6 +91,8 @@ private:
     Time next_poll_ = Time::max();
     Time rest_until_{};           // from polls
     Time next_try_ = Time::max(); // of what the driver refused
+    Time next_switch_{};          // after a call that took long
+    bool postponed_ = false;      // a decision, until then
     std::chrono::nanoseconds retry_after_{};
 };
 

@@ -4,6 +4,7 @@
 
 #include "kfd/probe.hpp"
 #include "kfd/sysfs.hpp"
+#include "real_time.hpp"
 
 #include <algorithm>
 #include <array>
@@ -142,6 +143,7 @@ Result<std::size_t> KfdProvider::take_events(std::span<Event> events) {
 }
 
 Result<void> KfdProvider::change(std::span<Switch> switches) {
+    const LongCall waits_for_firmware;
     Result<void> outcome;
     while (!switches.empty()) {
         const std::size_t count = std::min<std::size_t>(switches.size(), max_batch_);

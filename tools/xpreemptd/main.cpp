@@ -3,6 +3,7 @@
 #include "daemon.hpp"
 #include "kfd_provider.hpp"
 #include "loop.hpp"
+#include "real_time.hpp"
 #include "rules.hpp"
 #include "server.hpp"
 
@@ -13,7 +14,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <systemd/sd-daemon.h>
@@ -60,19 +60,14 @@ void allow_many_descriptors() {
     }
 }
 
-// An event must not wait for a CPU on which a job spins. Without the right it runs as it is.
+// An event must not wait for a CPU on which a job spins. Without the right the daemon runs as it
+// is.
 void run_before_others() {
-    // Should we ever spin, the kernel ends us, and the driver then resumes everything.
-    constexpr rlim_t longest_us = 500'000;
-    const rlimit limit{longest_us, longest_us};
-    if (::setrlimit(RLIMIT_RTTIME, &limit) != 0)
-        return;
-    const sched_param lowest{.sched_priority = 1};
-    if (::sched_setscheduler(0, SCHED_FIFO, &lowest) != 0)
+    if (const int error = become_real_time())
         fmt::print(stderr,
                    SD_NOTICE "xpreemptd: no real-time priority ({}): reactions take longer on a "
                              "busy CPU\n",
-                   std::strerror(errno));
+                   std::strerror(error));
 }
 
 class Signals {
