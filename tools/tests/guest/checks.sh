@@ -41,5 +41,14 @@ run() {
 	echo "# $*: exit $got, expected $want" >>"$work/stderr"
 	return 1
 }
+# Up to 60 s: the GPU may be slow, and the machine busy.
+until_true() {
+	polls=0
+	until "$@"; do
+		[ $polls -lt 600 ] || return 1
+		sleep 0.1
+		polls=$((polls + 1))
+	done
+}
 out() { grep -Eq -e "$1" "$work/stdout"; }
 err() { grep -Eq -e "$1" "$work/stderr"; }
