@@ -20,7 +20,7 @@ struct Walk {
 };
 
 // One workgroup; each lane walks a sequence of its own.
-__global__ void walk(Walk* shared) {
+__device__ inline void walk_lane(Walk* shared) {
     std::uint32_t value = threadIdx.x, rounds = 0;
     do {
         value = step(value);
@@ -29,6 +29,10 @@ __global__ void walk(Walk* shared) {
             __hip_atomic_store(&shared->rounds, rounds, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
     } while (__hip_atomic_load(&shared->end, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM) == 0);
     shared->lane[threadIdx.x] = {value, rounds};
+}
+
+__global__ void walk(Walk* shared) {
+    walk_lane(shared);
 }
 
 inline std::uint32_t rounds_of(const Walk& shared) {

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""Hints to xpreemptd about the job of this process."""
+
+import ctypes
+import errno
+import os
+import threading
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Iterator, List, Optional, Tuple, Type, Union
+
+from xpreempt._native import Error, HintHandle, call
+
+Time = Union[int, float]
+
+_BANDS = {None: 0, "realtime": 1, "high": 2, "normal": 3, "idle": 4}
+_DEFAULT_PRIORITY = -(2**31)
+_MAX_DEADLINE_US = 3600 * 1000 * 1000
+_MAX_SOON_US = 100 * 1000
+# No daemon takes the hint: it does not run, hangs, or does not know the job yet, or enough came.
+_NOT_TAKEN = (
+    errno.ENOENT,
+    errno.ECONNREFUSED,
+    errno.ECONNRESET,
+    errno.EACCES,
+    errno.ETIMEDOUT,
+    errno.ESRCH,
+    errno.EAGAIN,
+    errno.EUSERS,
+)
+
+
+def _us(name: str, ms: Time, most: int) -> int:
+    us = round(ms * 1000)
+    if not 1 <= us <= most:
+        raise ValueError("{} is {} ms: it must be from 0.001 to {}".format(name, ms, most // 1000))
+    return us
+
+
+class Hint:
+    """A connection to xpreemptd: one sequence of requests. Its hints end when it is closed.
+
+    Each method waits for the daemon's reply, 100 ms at most, and raises Error: ENOENT or
+    ECONNREFUSED when it does not run, EAGAIN for too many hints, EPERM for a band or a priority
+    that the user may not choose. A daemon that was restarted is found again by itself.
+    """
+
+    def __init__(self, socket: Optional[str] = None) -> None:
+        """socket: path of the daemon's socket; None: XPREEMPTD_SOCKET, or the usual one."""
+        self._handle = HintHandle(0)
+        path = None if socket is None else os.fsencode(socket)
+        call("xp_hint_open", path, ctypes.byref(self._handle))
+
+    def begin(self, deadline_ms: Optional[Time] = None) -> None:
+        """A request begins, due in deadline_ms."""
+        us = 0 if deadline_ms is None else _us("deadline_ms", deadline_ms, _MAX_DEADLINE_US)
+        call("xp_hint_begin", self._handle, us)
+
+    def end(self) -> None:
+        """It has ended, and no work follows soon: lower bands may run."""
+        call("xp_hint_end", self._handle)
+
+    def soon(self, ms: Time) -> None:
+        """Work follows within ms, at most 100: lower bands stop."""
+        call("xp_hint_soon", self._handle, _us("ms", ms, _MAX_SOON_US))
+
+    def set_band(self, band: Optional[str]) -> None:
+        """realtime, high, normal or idle; None: that of the job's rule."""
+        if band not in _BANDS:
+            raise ValueError("{!r} is no band: use realtime, high, normal or idle".format(band))
+        call("xp_hint_set_band", self._handle, _BANDS[band])
+
+    def set_priority(self, priority: Optional[int]) -> None:
+        """-255 to 255, for policy HPF; None: that of the job's rule."""
+        if priority is not None and not -255 <= priority <= 255:
+            raise ValueError("priority is {}: it must be from -255 to 255".format(priority))
+        call(
+            "xp_hint_set_priority",
+            self._handle,
+            _DEFAULT_PRIORITY if priority is None else priority,
+        )
+
+    def close(self) -> None:
+        """Ends its hints. EBADF: it was closed."""
+        call("xp_hint_close", self._handle)
+
+    def __enter__(self) -> "Hint":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+
+class _OfThread(threading.local):
+    """A connection for each thread, for one is one sequence of requests; and a child's own."""
+
+    opened = None  # type: Optional[Tuple[int, Hint]]
+    bands = None  # type: Optional[List[Optional[str]]]
+
+    def hint(self) -> Hint:
+        if self.opened is None or self.opened[0] != os.getpid():
+            self.opened = (os.getpid(), Hint())
+            self.bands = [None]
+        return self.opened[1]
+
+
+_of_thread = _OfThread()
+
+
+def _is_taken(error: Optional[Error]) -> bool:
+    if error is not None and error.errno not in _NOT_TAKEN:
+        raise error
+    return error is None
+
+
+def soon(ms: Time) -> bool:
+    """Work of this process follows within ms, at most 100. False: no daemon took the hint."""
+    try:
+        _of_thread.hint().soon(ms)
+    except Error as error:
+        return _is_taken(error)
+    return True
+
+
+@contextmanager
+def deadline(ms: Optional[Time] = None) -> Iterator[bool]:
+    """A request of this thread, due in ms. Gives False if no daemon took the hint."""
+    hint = _of_thread.hint()
+    taken = True
+    try:
+        hint.begin(ms)
+    except Error as error:
+        taken = _is_taken(error)
+    try:
+        yield taken
+    finally:
+        if taken:
+            try:
+                hint.end()
+            except Error as error:
+                _is_taken(error)
+
+
+@contextmanager
+def band(name: str) -> Iterator[None]:
+    """The band of this process' job in the block; of several threads' the highest counts.
+
+    Raises Error also when no daemon runs, for a program that asks for a band depends on it.
+    """
+    hint = _of_thread.hint()
+    hint.set_band(name)
+    bands = _of_thread.bands
+    assert bands is not None
+    bands.append(name)
+    try:
+        yield
+    finally:
+        bands.pop()
+        try:
+            hint.set_band(bands[-1])
+        except Error as error:
+            _is_taken(error)
