@@ -53,6 +53,20 @@ TEST_F(Facts, all_are_read) {
     EXPECT_EQ(origin_of(tree_.roots(), 7).value(), (ProcessOrigin{5, 4242}));
 }
 
+TEST_F(Facts, the_partition_of_a_slurm_job_is_what_the_prolog_wrote) {
+    const std::string step = "0::/system.slice/slurmstepd.scope/job_12/step_0/user/task_0\n";
+    const auto partition_in = [&](const std::string& cgroup) {
+        write("cgroup", cgroup);
+        return facts_of(tree_.roots(), 7).value().slurm_partition;
+    };
+    EXPECT_EQ(partition_in(step), "");
+    tree_.write("run/kfd-preempt/slurm/12", "interactive\n");
+    EXPECT_EQ(partition_in(step), "interactive");
+    tree_.write("run/kfd-preempt/slurm/12", "");
+    EXPECT_EQ(partition_in(step), "");
+    EXPECT_EQ(partition_in("0::/system.slice/demo.service\n"), "");
+}
+
 TEST_F(Facts, are_those_of_this_process_in_the_real_proc) {
     const auto facts = facts_of({}, ::getpid());
     ASSERT_TRUE(facts);

@@ -16,6 +16,7 @@ using xpreemptd::JobIdentity;
 using xpreemptd::ProcessFacts;
 using xpreemptd::ProcessName;
 using xpreemptd::ProcessOrigin;
+using xpreemptd::slurm_job_of;
 using xpreemptd::units_of;
 
 const std::string id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -91,6 +92,22 @@ TEST(JobCgroup, a_slurm_step) {
     EXPECT_EQ(job_of("/slurm_node1/uid_1000/job_12"), "/slurm_node1/uid_1000/job_12");
     EXPECT_EQ(job_of("/batch/job_12/a"), "/batch/job_12/a");
     EXPECT_EQ(job_of("/system.slice/x.service/slurm/job_1/step_1"), "/system.slice/x.service");
+}
+
+TEST(SlurmJob, is_the_number_that_slurmd_chose) {
+    const std::string v2 = "/system.slice/slurmstepd.scope/job_12";
+    for (const std::string& cgroup :
+         {v2, v2 + "/step_0/user/task_0", v2 + "/slurm",
+          std::string("/system.slice/job_9_slurmstepd.scope/job_12/step_batch"),
+          std::string("/slurm_job_9/uid_1000/job_12/step_0/task_0")})
+        EXPECT_EQ(slurm_job_of(cgroup), "12") << cgroup;
+    for (const char* cgroup :
+         {"", "/", "/system.slice/slurmstepd.scope/system", "/slurm/uid_1000", "/slurm/job_/step_0",
+          "/slurm/job_../step_0", "/batch/job_12/a", "/system.slice/x.service/slurm/job_1/step_1"})
+        EXPECT_EQ(slurm_job_of(cgroup), std::nullopt) << cgroup;
+    // Below his own systemd a user chooses the names.
+    EXPECT_EQ(slurm_job_of(user + "/app.slice/a.service/slurm/job_1/step_1"), std::nullopt);
+    EXPECT_EQ(slurm_job_of(user + "/slurmstepd.scope/job_1/step_1"), std::nullopt);
 }
 
 TEST(JobCgroup, else_the_whole_path) {

@@ -42,6 +42,21 @@ TEST(Matching, stars_of_globs_cross_slashes) {
     EXPECT_FALSE(rule.matches(process("c/c")));
 }
 
+TEST(Matching, a_partition_that_is_known) {
+    Rule rule;
+    rule.slurm_partition = "inter*";
+    ProcessFacts facts = process("/system.slice/slurmstepd.scope/job_12/step_0/user/task_0");
+    EXPECT_FALSE(rule.matches(facts));
+    facts.slurm_partition = "interactive";
+    EXPECT_TRUE(rule.matches(facts));
+    facts.slurm_partition = "batch";
+    EXPECT_FALSE(rule.matches(facts));
+    // What no prolog named is in no partition.
+    rule.slurm_partition = "*";
+    facts.slurm_partition = "";
+    EXPECT_FALSE(rule.matches(facts));
+}
+
 // Else any user could run as a unit that an admin put into a high band.
 TEST(Matching, a_unit_that_a_user_names_needs_a_rule_for_that_user) {
     Rule rule;

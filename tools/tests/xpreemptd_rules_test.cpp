@@ -55,6 +55,7 @@ priority = -1
 unit = "ollama.service"
 cgroup = "/system.slice/*"
 executable = "/usr/bin/ollama"
+slurm_partition = "interactive"
 user = "alice"
 band = "high"
 weight = 10000
@@ -81,10 +82,10 @@ weight = 50
     EXPECT_EQ(rules.defaults, (xpreemptd::Attributes{Band::idle, 1, std::nullopt, -1}));
     ASSERT_EQ(rules.rules.size(), 2U);
     EXPECT_EQ(rules.rules[0],
-              (Rule{"ollama.service", "/system.slice/*", "/usr/bin/ollama", 1000,
+              (Rule{"ollama.service", "/system.slice/*", "/usr/bin/ollama", "interactive", 1000,
                     AttributeChange{Band::high, 10000, 1500us, -255}, Band::realtime, 255}));
     EXPECT_EQ(rules.rules[1],
-              (Rule{std::nullopt, std::nullopt, std::nullopt, 4294967294U,
+              (Rule{std::nullopt, std::nullopt, std::nullopt, std::nullopt, 4294967294U,
                     AttributeChange{std::nullopt, 50, std::nullopt}, std::nullopt}));
 }
 
@@ -119,7 +120,8 @@ TEST_P(WrongRules, say_where_and_what_would_be_right) {
 
 #define BANDS "expected one of realtime, high, normal, idle"
 #define RULE_KEYS                                                                                  \
-    "expected one of unit, cgroup, executable, user, band, weight, deadline, priority, "           \
+    "expected one of unit, cgroup, executable, slurm_partition, user, band, weight, deadline, "    \
+    "priority, "                                                                                   \
     "owner_may_choose, owner_may_choose_priority"
 
 INSTANTIATE_TEST_SUITE_P(
@@ -202,7 +204,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"rule = [1]", "f.toml:1:9: rule is 1, expected an array of tables: [[rule]]"},
         Wrong{"[[policy]]", "f.toml:1:1: policy is an array, expected a table: [policy]"},
         Wrong{"[[rule]]\nband = \"high\"",
-              "f.toml:1:1: the rule has no condition, expected unit, cgroup, executable or user; "
+              "f.toml:1:1: the rule has no condition, expected unit, cgroup, executable, "
+              "slurm_partition or user; "
               "[default] is for all other jobs"},
         Wrong{"[default]\n[[rule]]\nuser = 0",
               "f.toml:2:1: the rule sets nothing, expected band, weight, deadline, "

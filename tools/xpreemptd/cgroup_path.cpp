@@ -71,6 +71,11 @@ bool is_session(const Unit& unit, bool of_user) {
            (unit.name.starts_with("app-") || unit.name.find("-spawn-") != std::string_view::npos);
 }
 
+// The scope is that of all jobs of the machine.
+bool may_hold_slurm(const Unit& unit) {
+    return !unit.leaf || unit.name.ends_with("slurmstepd.scope");
+}
+
 // Below .../slurmstepd.scope on version 2 and /slurm on version 1, either with a node's name.
 std::optional<std::string_view> slurm_step_in(std::string_view path) {
     Elements elements(path);
@@ -124,6 +129,20 @@ CgroupUnits units_of(std::string_view path) {
     return {system.name, is_user_manager(system) ? first_unit(system.rest).name : ""};
 }
 
+std::optional<std::string_view> slurm_job_of(std::string_view path) {
+    constexpr std::string_view mark = "/job_";
+    if (!may_hold_slurm(first_unit(path)))
+        return std::nullopt;
+    auto step = slurm_step_in(path);
+    if (!step)
+        return std::nullopt;
+    step->remove_prefix(step->rfind(mark) + mark.size());
+    const std::string_view number = step->substr(0, step->find('/'));
+    if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos)
+        return std::nullopt;
+    return number;
+}
+
 std::optional<std::string_view> job_cgroup_of(std::string_view path) {
     if (is_root(path))
         return std::nullopt;
@@ -136,8 +155,7 @@ std::optional<std::string_view> job_cgroup_of(std::string_view path) {
             return std::nullopt;
         return path.substr(0, path.size() - user.rest.size());
     }
-    // The scope is that of all jobs of the machine.
-    if (!system.leaf || system.name.ends_with("slurmstepd.scope"))
+    if (may_hold_slurm(system))
         if (const auto step = slurm_step_in(path))
             return step;
     if (system.leaf)

@@ -19,6 +19,9 @@ struct CgroupUnits {
 // Units of a user's systemd are named by that user.
 [[nodiscard]] CgroupUnits units_of(std::string_view path);
 
+// The number of the Slurm job that the processes in `path` belong to.
+[[nodiscard]] std::optional<std::string_view> slurm_job_of(std::string_view path);
+
 // The cgroup that is the job of the processes in `path`, a prefix of it. Nothing in a login
 // session, where each program is a job of its own:
 // - no path, the root cgroup, init.scope, session-N.scope,

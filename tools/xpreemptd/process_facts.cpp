@@ -3,6 +3,7 @@
 #include "process_facts.hpp"
 
 #include "base/unique_fd.hpp"
+#include "cgroup_path.hpp"
 #include "kfd/attribute.hpp"
 
 #include <algorithm>
@@ -111,6 +112,15 @@ std::string cgroup_of(std::string_view text) {
     return without_deleted(std::string(elsewhere.empty() ? base : elsewhere));
 }
 
+// Root's directory: a user cannot write there, as he can into his environment.
+std::string slurm_partition_of(const kfd::Roots& roots, std::string_view cgroup) {
+    const auto job = slurm_job_of(cgroup);
+    if (!job)
+        return {};
+    const auto text = kfd::read_text(roots.system / "run/kfd-preempt/slurm" / *job, Op::read_proc);
+    return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
 // Opened once: the files below it are those of one process, also if it ends and its pid is reused.
 xpreempt::UniqueFd open_process(const kfd::Roots& roots, pid_t pid) {
     return xpreempt::UniqueFd(
@@ -138,13 +148,14 @@ Result<ProcessFacts> facts_of(const kfd::Roots& roots, pid_t pid) {
     if (!stat || !uid)
         return gone(pid);
 
-    ProcessFacts facts{pid, stat->origin.start_ticks, stat->origin.parent, *uid, stat->comm, {},
+    ProcessFacts facts{pid, stat->origin.start_ticks, stat->origin.parent, *uid, stat->comm, {}, {},
                        {}};
     std::error_code error;
     facts.executable =
         without_deleted(std::filesystem::read_symlink(directory / "exe", error).string());
     if (const auto text = kfd::read_text(directory / "cgroup", Op::read_proc, 1U << 16U))
         facts.cgroup = cgroup_of(*text);
+    facts.slurm_partition = slurm_partition_of(roots, facts.cgroup);
     return facts;
 }
 

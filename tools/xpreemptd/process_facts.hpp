@@ -24,6 +24,8 @@ struct ProcessFacts {
     // the path of the hierarchy in which a container engine or a batch system has put the process,
     // else of systemd's.
     std::string cgroup;
+    // As slurmd's prolog wrote it for the job, see deploy/slurm; empty if it did not.
+    std::string slurm_partition = {};
 
     bool operator==(const ProcessFacts&) const = default;
 };

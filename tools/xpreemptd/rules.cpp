@@ -28,6 +28,9 @@ bool Rule::matches(const ProcessFacts& facts) const {
         if (!matches_unit(units.system) && !(uid && matches_unit(units.user)))
             return false;
     }
+    if (slurm_partition &&
+        (facts.slurm_partition.empty() || !matches_glob(slurm_partition, facts.slurm_partition)))
+        return false;
     return matches_glob(cgroup, facts.cgroup) && matches_glob(executable, facts.executable);
 }
 

@@ -23,8 +23,9 @@ struct Rule {
     // Glob: the unit of the cgroup, as units_of() finds it. Users name the units of their own
     // systemd, so these match only if the rule has a uid too.
     std::optional<std::string> unit;
-    std::optional<std::string> cgroup;     // glob, of the whole path
-    std::optional<std::string> executable; // glob, of the whole path
+    std::optional<std::string> cgroup;          // glob, of the whole path
+    std::optional<std::string> executable;      // glob, of the whole path
+    std::optional<std::string> slurm_partition; // glob
     std::optional<uid_t> uid;
     AttributeChange set;
     // Highest band and priority that the job's owner may set.

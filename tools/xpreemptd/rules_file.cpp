@@ -74,6 +74,7 @@ Rule read_rule(TomlTable table, const UserLookup& user_lookup, TomlErrors& error
     rule.unit = table.read("unit", glob_format("ollama.service"));
     rule.cgroup = table.read("cgroup", glob_format("/kubepods.slice/kubepods-besteffort*"));
     rule.executable = table.read("executable", glob_format("/opt/train/*"));
+    rule.slurm_partition = table.read("slurm_partition", glob_format("interactive"));
     rule.uid = table.read("user", user_format(user_lookup));
     rule.set = read_attributes(table);
     rule.owner_may_choose = table.read("owner_may_choose", band_format());
@@ -82,8 +83,9 @@ Rule read_rule(TomlTable table, const UserLookup& user_lookup, TomlErrors& error
     // A key that is wrong would count as missing here.
     if (errors.count() != wrong_before)
         return rule;
-    if (!rule.unit && !rule.cgroup && !rule.executable && !rule.uid)
-        table.fail("the rule has no condition, expected unit, cgroup, executable or user; "
+    if (!rule.unit && !rule.cgroup && !rule.executable && !rule.slurm_partition && !rule.uid)
+        table.fail("the rule has no condition, expected unit, cgroup, executable, slurm_partition "
+                   "or user; "
                    "[default] is for all other jobs");
     if (rule.set == AttributeChange{} && !rule.owner_may_choose && !rule.owner_may_choose_priority)
         table.fail("the rule sets nothing, expected band, weight, deadline, priority, "
