@@ -31,8 +31,8 @@ Failure connect_failure(const std::filesystem::path& path, int error) {
     case ECONNREFUSED:
         return {Exit::failed, error,
                 fmt::format("xpreemptd does not run (nothing listens at {}): `systemctl start "
-                            "xpreemptd`",
-                            where)};
+                            "xpreemptd`; if it runs in a container, mount {} there and here",
+                            where, printable(path.parent_path().string()))};
     case EACCES:
     case EPERM:
         return {Exit::permission, error, fmt::format("{}: not allowed to connect to it", where)};

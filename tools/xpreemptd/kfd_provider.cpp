@@ -25,9 +25,15 @@ std::string why_not(const xpreempt::Error& error, const kfd::Roots& roots) {
     const std::string device = roots.device.string();
     switch (error.errno_value) {
     case ENOENT:
-    case ENXIO: return fmt::format("{} is missing: no AMD GPU, or amdgpu is not loaded", device);
+    case ENXIO:
+        return fmt::format("{0} is missing: no AMD GPU, or amdgpu is not loaded, or a container "
+                           "without it: start that with --device {0}",
+                           device);
     case EACCES:
-    case EPERM: return fmt::format("not allowed to open {}: run xpreemptd as root", device);
+    case EPERM:
+        return fmt::format("not allowed to open {0}: run xpreemptd as root, its container with "
+                           "--device {0} (Kubernetes: privileged: true)",
+                           device);
     case ENOTTY:
         return "the loaded amdgpu has no preemption: `kfd-preempt doctor` says how to install it";
     default: return fmt::format("{}: {}", device, std::strerror(error.errno_value));

@@ -6,6 +6,7 @@
 #include "real_time.hpp"
 #include "rules.hpp"
 #include "server.hpp"
+#include "surroundings.hpp"
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -66,7 +67,7 @@ void run_before_others() {
     if (const int error = become_real_time())
         fmt::print(stderr,
                    SD_NOTICE "xpreemptd: no real-time priority ({}): reactions take longer on a "
-                             "busy CPU\n",
+                             "busy CPU; CAP_SYS_NICE allows it\n",
                    std::strerror(error));
 }
 
@@ -121,6 +122,11 @@ int run(const Options& options, Rules rules) {
     const kfd::Roots roots = kfd::roots_from_environment();
     const std::filesystem::path socket = rules.socket;
     allow_many_descriptors();
+    const auto warnings = check_surroundings(roots);
+    if (!warnings)
+        return fail(warnings.error());
+    for (const std::string& warning : *warnings)
+        write_line(LogLevel::warning, warning);
     auto provider = KfdProvider::open(roots);
     if (!provider)
         return fail(provider.error());
