@@ -29,23 +29,35 @@ holds() {
 	ok "$description" $status "$out"
 }
 
-# make_root PACKAGE...: a root with these, dkms and initramfs-tools; /debs in it is for packages.
-make_root() {
-	local packages
-	packages=$(IFS=,; echo "$*")
+# The Debian archives of this machine's apt.
+sources_list() {
 	# shellcheck disable=SC2016 # apt's own variables
 	apt-get indextargets --format 'deb $(SITE) $(RELEASE) $(COMPONENT)' \
 		'Created-By: Packages' 'Origin: Debian' | sort -u >"$work/sources.list"
+}
+
+# bootstrap TARGET PACKAGE...: the suite of this machine, into a directory or a tar archive.
+bootstrap() {
+	local target=$1 packages
+	shift
+	packages=$(IFS=,; echo "$*")
+	sources_list || return
 	# The initramfs holds what is named, not all drivers there are: made in seconds, not minutes.
 	# shellcheck disable=SC2016 # mmdebstrap's own $1
 	mmdebstrap --quiet --variant=minbase \
 		--essential-hook='mkdir -p "$1/etc/initramfs-tools/conf.d"' \
 		--essential-hook='echo MODULES=list >"$1/etc/initramfs-tools/conf.d/tests"' \
-		--include="dkms,initramfs-tools,zstd,udev,kmod,libc6-dev,patch,xz-utils,$packages" \
-		"$(. /etc/os-release && echo "$VERSION_CODENAME")" "$root" "$work/sources.list" || return
+		--include="initramfs-tools,zstd,udev,kmod,$packages" \
+		"$(. /etc/os-release && echo "$VERSION_CODENAME")" "$target" "$work/sources.list"
+}
+
+# make_root PACKAGE...: a root with these and dkms; /debs in it is for packages.
+make_root() {
+	bootstrap "$root" dkms libc6-dev patch xz-utils "$@" || return
 	mkdir "$root/debs"
 	mount -t proc proc "$root/proc"
 }
+
 # The machine the root is for: a virtio disk, and a GPU without PSP and SMU (selftests/vm/run), whose
 # driver is in the initramfs, as it is where the console is on that GPU.
 for_vm() {
@@ -75,20 +87,25 @@ in_initramfs() { in_root lsinitramfs "/boot/initrd.img-${2:-$release}" | grep "/
 amdgpu_is() { [ "$(in_root modinfo -k "${2:-$release}" -F filename amdgpu)" = "$1" ]; }
 audited() { ! in_root dpkg --audit | grep .; }
 
-# boot NAME RELEASE COMMAND: an image of the root as it is now, without what only builds need.
-boot() {
-	local system=$work/$1
-	mkdir -p "$system"
-	cp "$root/boot/vmlinuz-$2" "$system/vmlinuz" || return
-	cp "$root/boot/initrd.img-$2" "$system/initrd" || return
+# make_image SYSTEM RELEASE: into that directory what selftests/vm/run --system boots: the root as it is
+# now, without what only builds need.
+make_image() {
+	mkdir -p "$1"
+	cp "$root/boot/vmlinuz-$2" "$1/vmlinuz" || return
+	cp "$root/boot/initrd.img-$2" "$1/initrd" || return
 	umount "$root/proc" "$root$cache/ccache" 2>/dev/null || umount "$root/proc"
 	cp -al "$root" "$work/slim" || return
 	mount -t proc proc "$root/proc"
 	rm -rf "$work/slim"/{usr/src,usr/include,usr/lib/gcc,debs,var/cache,var/lib/apt,usr/share/doc} \
 		"$work/slim$cache"
-	mke2fs -q -t ext4 -d "$work/slim" "$system/root.ext4" 2500M || return
+	mke2fs -q -t ext4 -d "$work/slim" "$1/root.ext4" 2500M || return
 	rm -rf "$work/slim"
-	BUILD_DIR=$build_dir "$top/selftests/vm/run" --system "$system" --timeout 900 \
+}
+
+# boot NAME RELEASE COMMAND
+boot() {
+	make_image "$work/$1" "$2" || return
+	BUILD_DIR=$build_dir "$top/selftests/vm/run" --system "$work/$1" --timeout 900 \
 		--out "$cache/packages/boot-$1" -- "$3"
 }
 
