@@ -41,11 +41,11 @@ run() {
 	echo "# $*: exit $got, expected $want" >>"$work/stderr"
 	return 1
 }
-# Up to 60 s: the GPU may be slow, and the machine busy.
+# Up to 60 s, or most_polls tenths of one: the GPU may be slow, and the machine busy.
 until_true() {
 	polls=0
 	until "$@"; do
-		[ $polls -lt 600 ] || return 1
+		[ $polls -lt "${most_polls:-600}" ] || return 1
 		sleep 0.1
 		polls=$((polls + 1))
 	done
