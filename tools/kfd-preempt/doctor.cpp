@@ -99,7 +99,7 @@ Check check_other_driver(const Context& context, const kfd::LoadedModule& module
             Exit::unsupported};
 }
 
-// Which driver is in the kernel now.
+// Names the driver that is in the kernel now.
 std::string loaded_driver(const kfd::LoadedModule& module) {
     if (!module.loaded)
         return "amdgpu is not loaded";

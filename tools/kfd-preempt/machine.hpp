@@ -21,7 +21,7 @@ InstalledModule installed_module(const kfd::Roots& roots, const std::string& ker
 // ROCm's own driver, package amdgpu-dkms, is known to DKMS.
 bool amdgpu_dkms_installed(const kfd::Roots& roots);
 
-// What this distribution calls things, by /etc/os-release and the commands that are there.
+// The words of this distribution, by /etc/os-release and the commands that are there.
 struct Distribution {
     std::string install;   // "dnf install", or "install the package" where no such command is known
     std::string remove;    // "dnf remove"

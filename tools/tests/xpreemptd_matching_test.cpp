@@ -51,7 +51,7 @@ TEST(Matching, a_partition_that_is_known) {
     EXPECT_TRUE(rule.matches(facts));
     facts.slurm_partition = "batch";
     EXPECT_FALSE(rule.matches(facts));
-    // What no prolog named is in no partition.
+    // A job that no prolog named is in no partition.
     rule.slurm_partition = "*";
     facts.slurm_partition = "";
     EXPECT_FALSE(rule.matches(facts));

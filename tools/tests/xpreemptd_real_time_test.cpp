@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ends a real-time thread that spins, and what does not: in child processes.
+// The limits of a real-time thread, which end one that spins: in child processes.
 #include "real_time.hpp"
 
 #include <csignal>

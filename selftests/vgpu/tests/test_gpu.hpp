@@ -56,7 +56,7 @@ public:
         }
     }
 
-    // What remains of the driver's load of MEC firmware: its version, in a register of each XCC.
+    // The driver's load of MEC firmware leaves its version, in a register of each XCC.
     void load_mec(std::uint32_t version) {
         for (unsigned xcc = 0; xcc < xccs; ++xcc)
             device.write_register(reg::gc::CP_MEC_ME1_UCODE_ADDR + Dies(xccs).xcc_offset(xcc),
