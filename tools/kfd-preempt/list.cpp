@@ -17,6 +17,7 @@ namespace {
 // state and holds of one queue, or why they are not known.
 struct QueueState {
     int errno_value = 0;
+    bool gone = false; // destroyed since sysfs was read
     std::uint32_t state = 0;
     std::uint32_t holds = 0;
 };
@@ -42,11 +43,12 @@ public:
 
     QueueState read(pid_t pid, std::uint32_t queue_id) {
         if (!device_)
-            return {reason_, 0, 0};
+            return {.errno_value = reason_};
         const auto args = device_->status_of(pid, queue_id);
-        if (!args)
-            return {args.error().errno_value, 0, 0};
-        return {0, args->state, args->holds};
+        if (args)
+            return {.state = args->state, .holds = args->holds};
+        const int error = args.error().errno_value;
+        return {.errno_value = error, .gone = error == ENOENT || error == ESRCH};
     }
 
 private:
@@ -58,6 +60,7 @@ std::string why_unknown(int errno_value) {
     switch (errno_value) {
     case ENOTTY: return "the loaded driver has no queue preemption (`kfd-preempt doctor`)";
     case EPERM: return "those processes are not yours: root sees their states";
+    case ENOENT: return "/dev/kfd is missing: a container needs `--device /dev/kfd`";
     case EACCES: return "/dev/kfd may not be opened: root, or the group of /dev/kfd, may";
     default: return fmt::format("{}", errno_name(errno_value));
     }
@@ -69,8 +72,8 @@ public:
         Json queues = Json::array();
         for (const kfd::Queue& queue : process.queues) {
             const QueueState state = states.read(process.target.pid, queue.queue_id);
-            if (state.errno_value == ENOENT || state.errno_value == ESRCH)
-                continue; // destroyed since sysfs was read
+            if (state.gone)
+                continue;
             add_queue(process.target, queue, state, queues);
         }
         processes_.push_back({{"pid", process.target.pid},

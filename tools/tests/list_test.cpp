@@ -80,6 +80,21 @@ TEST_F(ListTest, a_process_whose_name_is_hidden_is_listed_by_pid) {
     EXPECT_TRUE(report.json["processes"][0]["comm"].is_null());
 }
 
+// As in a container that was given /sys alone: the fixture has no /dev/kfd.
+TEST_F(ListTest, without_the_device_it_still_shows_the_queues_of_sysfs) {
+    const cli::Report report = cli::list(context, {7});
+    EXPECT_NE(report.text.find("compute  4 KiB  ?      ?"), std::string::npos) << report.text;
+    ASSERT_EQ(report.messages.size(), 1U);
+    EXPECT_NE(report.messages[0].find("/dev/kfd is missing"), std::string::npos);
+}
+
+TEST_F(ListTest, leaves_out_a_queue_that_was_destroyed_meanwhile) {
+    test::attach(context, script);
+    script->expect_query(0);
+    script->expect_status(7, 0, -ENOENT);
+    EXPECT_EQ(cli::list(context, {7}).text, "no process has a queue\n");
+}
+
 TEST_F(ListTest, nothing_to_list_is_not_a_failure_but_an_unknown_pid_is) {
     const test::FixtureTree empty;
     empty.make_directory("sys/class/kfd/kfd/proc");
