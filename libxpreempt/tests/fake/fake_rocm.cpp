@@ -274,12 +274,12 @@ thread_local int current_device = 0;
 
 // The null streams and hipStreamPerThread, each made at its first use with a queue of its own.
 Stream* stream_of(void* handle, bool per_thread = false) {
+    const auto value = reinterpret_cast<std::uintptr_t>(handle);
+    if (value > 2) // without a lock: launches of several threads share nothing, as in HIP
+        return static_cast<Stream*>(handle);
     const std::lock_guard lock(hip_mutex);
     static Stream null_streams[max_devices];
     static thread_local Stream own_streams[max_devices];
-    const auto value = reinterpret_cast<std::uintptr_t>(handle);
-    if (value > 2)
-        return static_cast<Stream*>(handle);
     Stream& stream =
         value == 2 || per_thread ? own_streams[current_device] : null_streams[current_device];
     if (stream.queue == nullptr)
@@ -497,11 +497,12 @@ EXPORT int hipMemsetAsync_spt(void*, int, std::size_t, void* stream) {
 }
 EXPORT int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                  unsigned, void* stream, void**, void**) {
-    if (fake_behaviour.move.exchange(false)) {
+    if (fake_behaviour.move && fake_behaviour.move.exchange(false)) {
         const std::lock_guard lock(hip_mutex);
         static_cast<Stream*>(stream)->queue = create_hsa_queue();
     }
-    if (void* to = fake_behaviour.move_to.exchange(nullptr); to != nullptr) {
+    if (void* to = fake_behaviour.move_to ? fake_behaviour.move_to.exchange(nullptr) : nullptr;
+        to != nullptr) {
         const std::lock_guard lock(hip_mutex);
         static_cast<Stream*>(stream)->queue = static_cast<const Stream*>(to)->queue;
     }
