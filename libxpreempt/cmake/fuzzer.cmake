@@ -33,16 +33,24 @@ function(fuzzer name)
   if(NOT FUZZ_WORKS)
     return()
   endif()
-  set(sources ${CMAKE_CURRENT_SOURCE_DIR}/${name}_fuzz.cpp ${arg_SOURCES})
-  set(program ${CMAKE_CURRENT_BINARY_DIR}/${name}_fuzz)
-  # Whole directories as dependencies: a header that changed must not leave an old program.
-  list(TRANSFORM arg_INCLUDES APPEND /*.hpp OUTPUT_VARIABLE patterns)
-  file(GLOB headers CONFIGURE_DEPENDS ${xpreempt_root}/src/*/*.hpp ${patterns})
   list(TRANSFORM arg_INCLUDES PREPEND -I)
+  set(compile ${CMAKE_CXX_COMPILER_LAUNCHER} ${FUZZ_CXX} ${fuzz_flags} ${arg_FLAGS}
+      -I${xpreempt_root}/src ${arg_INCLUDES} -isystem ${uapi})
+  set(objects "")
+  file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${name}_objects)
+  foreach(source ${CMAKE_CURRENT_SOURCE_DIR}/${name}_fuzz.cpp ${arg_SOURCES})
+    # Sources of two directories may have one name.
+    string(MAKE_C_IDENTIFIER ${source} object)
+    set(object ${name}_objects/${object}.o)
+    add_custom_command(OUTPUT ${object}
+      COMMAND ${compile} -MD -MF ${object}.d -c ${source} -o ${object}
+      DEPENDS ${source} DEPFILE ${object}.d VERBATIM)
+    list(APPEND objects ${object})
+  endforeach()
+  set(program ${CMAKE_CURRENT_BINARY_DIR}/${name}_fuzz)
   add_custom_command(OUTPUT ${program}
-    COMMAND ${FUZZ_CXX} ${fuzz_flags} ${arg_FLAGS} -I${xpreempt_root}/src ${arg_INCLUDES}
-            -isystem ${uapi} ${sources} -o ${program}
-    DEPENDS ${sources} ${headers} VERBATIM)
+    COMMAND ${FUZZ_CXX} ${fuzz_flags} ${objects} -o ${program}
+    DEPENDS ${objects} VERBATIM)
   add_custom_target(${name}_fuzzer ALL DEPENDS ${program})
   add_dependencies(fuzzers ${name}_fuzzer)
   add_test(NAME ${arg_TESTS}.fuzz_${name}
