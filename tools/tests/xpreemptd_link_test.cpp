@@ -4,6 +4,8 @@
 #include "server_fixture.hpp"
 
 #include <atomic>
+#include <functional>
+#include <future>
 #include <gtest/gtest.h>
 #include <optional>
 #include <sys/eventfd.h>
@@ -46,6 +48,12 @@ protected:
         thread_.join();
         loop.forget(wake_.get());
         server.reset();
+    }
+
+    // In this thread.
+    void serve_until(const std::function<bool()>& done) {
+        while (!done())
+            ASSERT_TRUE(loop.wait_until(std::chrono::steady_clock::now() + 10ms));
     }
 
     static int error_of(const DaemonLink::Answer<void>& answer) {
@@ -183,6 +191,29 @@ TEST_F(DaemonLinkTest, daemon_that_hangs_costs_a_bounded_wait_once) {
         ASSERT_TRUE(loop.wait_until(std::chrono::steady_clock::now()));
     EXPECT_GE(control.hints.size(), 1U);
     EXPECT_LT(control.hints.size(), 20U);
+}
+
+TEST_F(DaemonLinkTest, daemon_that_is_late_is_waited_for_where_a_setting_counts) {
+    serve();
+    DaemonLink link(path.string(), 60s);
+    auto answer = std::async(std::launch::async, [&] { return link.set_band("high"); });
+    EXPECT_EQ(answer.wait_for(3 * DaemonLink::patience), std::future_status::timeout);
+    serve_until([&] { return answer.wait_for(0s) == std::future_status::ready; });
+    EXPECT_EQ(error_of(answer.get()), 0);
+    EXPECT_EQ(control.hints, std::vector<Hint>{BandHint{sched::Band::high}});
+}
+
+TEST_F(DaemonLinkTest, setting_that_got_no_reply_is_said_on_the_next_connection) {
+    serve();
+    DaemonLink link(path.string());
+    EXPECT_EQ(error_of(link.set_band("idle")), ETIMEDOUT);
+    serve_until([&] { return !control.hints.empty(); });
+    control.hints.clear();
+    auto answer =
+        std::async(std::launch::async, [&] { return eventually([&] { return link.end(); }); });
+    serve_until([&] { return answer.wait_for(0s) == std::future_status::ready; });
+    EXPECT_EQ(answer.get(), 0);
+    EXPECT_EQ(control.hints, (std::vector<Hint>{BandHint{sched::Band::idle}, EndHint{}}));
 }
 
 TEST_F(DaemonLinkTest, child_does_not_keep_the_connection) {

@@ -34,7 +34,8 @@ Result<void> GlobalScheduling::start(std::optional<std::int32_t> highest) {
     const std::lock_guard lock(mutex_);
     if (link_)
         return fail(EALREADY, Op::configure);
-    auto link = std::make_unique<control::DaemonLink>(control::daemon_socket_from_environment());
+    auto link = std::make_unique<control::DaemonLink>(control::daemon_socket_from_environment(),
+                                                      control::DaemonLink::patience_of_settings);
     if (auto sent = send(*link, highest); !sent)
         return sent;
     link_ = std::move(link);

@@ -73,6 +73,11 @@ std::string priority_hint(std::optional<std::int32_t> priority) {
     return hint("priority", priority ? R"(,"priority":)" + std::to_string(*priority) : "");
 }
 
+// Of a daemon that did not reply nobody knows what it has heard: the next connection says it again.
+bool is_kept(const Answer<void>& answer) {
+    return answer || answer.error().error == ETIMEDOUT;
+}
+
 int wait_readable(int fd, std::chrono::milliseconds patience) {
     const auto end = std::chrono::steady_clock::now() + patience;
     for (;;) {
@@ -121,7 +126,7 @@ std::optional<Answer<void>> DaemonLink::exchange(std::string_view message) {
         return fail_for(retry_after, errno,
                         std::string("sending to xpreemptd: ") + std::strerror(errno));
     }
-    if (wait_readable(socket_.get(), patience) != 1)
+    if (wait_readable(socket_.get(), patience_) != 1)
         return fail_for(retry_after_hang, ETIMEDOUT, "xpreemptd does not reply");
     std::string reply(reply_bytes, '\0');
     const ssize_t length = ::recv(socket_.get(), reply.data(), reply.size(), MSG_DONTWAIT);
@@ -179,7 +184,7 @@ Answer<void> DaemonLink::announce(std::chrono::microseconds within) {
 Answer<void> DaemonLink::set_band(std::optional<std::string> band) {
     const std::lock_guard lock(mutex_);
     auto answer = ask(band_hint(band));
-    if (answer)
+    if (is_kept(answer))
         band_ = std::move(band);
     return answer;
 }
@@ -187,7 +192,7 @@ Answer<void> DaemonLink::set_band(std::optional<std::string> band) {
 Answer<void> DaemonLink::set_priority(std::optional<std::int32_t> priority) {
     const std::lock_guard lock(mutex_);
     auto answer = ask(priority_hint(priority));
-    if (answer)
+    if (is_kept(answer))
         priority_ = priority;
     return answer;
 }

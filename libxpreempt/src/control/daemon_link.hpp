@@ -25,13 +25,15 @@ public:
     };
     template <typename T> using Answer = tl::expected<T, Failure>;
 
-    // A daemon that takes longer to reply is taken for hung.
-    static constexpr std::chrono::milliseconds patience{100};
+    // A daemon that takes longer to reply is taken for hung: where a hint costs more than it
+    // brings, and where a setting counts for all that follows.
+    static constexpr std::chrono::milliseconds patience{100}, patience_of_settings{2000};
     // Between two attempts to reach a daemon that is not there, and one that hangs. Calls in
     // between fail at once with the same error.
     static constexpr std::chrono::milliseconds retry_after{100}, retry_after_hang{1000};
 
-    explicit DaemonLink(std::string path) : path_(std::move(path)) {}
+    explicit DaemonLink(std::string path, std::chrono::milliseconds patience_of_each = patience)
+        : path_(std::move(path)), patience_(patience_of_each) {}
     // The process that made it. A child has another job, perhaps, and needs a link of its own.
     [[nodiscard]] pid_t owner() const { return owner_; }
 
@@ -40,7 +42,7 @@ public:
     Answer<void> end();
     Answer<void> announce(std::chrono::microseconds within);
     // Nothing: that of the job's attributes again. Kept, and sent again when the daemon was
-    // restarted; not kept if the daemon refuses it.
+    // restarted or did not reply; not kept if the daemon refuses it.
     Answer<void> set_band(std::optional<std::string> band);
     Answer<void> set_priority(std::optional<std::int32_t> priority);
 
@@ -55,6 +57,7 @@ private:
     tl::unexpected<Failure> fail_for(std::chrono::milliseconds pause, int error, std::string text);
 
     const std::string path_;
+    const std::chrono::milliseconds patience_;
     const pid_t owner_ = ::getpid();
     std::mutex mutex_;
     ForkSafeFd socket_;
