@@ -118,7 +118,7 @@ Report TopReader::look() {
         for (const kfd::Queue& queue : processes[i].queues) {
             QueueRow row{queue, std::nullopt, library_queue(views[i], queue)};
             if (device_)
-                if (const auto status = device_->status(processes[i].pid, queue.queue_id); status)
+                if (const auto status = device_->status_of(targets[i].pid, queue.queue_id); status)
                     row.driver = *status;
             ++queues;
             held += row.driver ? (row.driver->holds != 0 ? 1U : 0U)

@@ -2,6 +2,7 @@
 // list: processes and queues, with and without states.
 #include "fixture_tree.hpp"
 #include "scripted_driver.hpp"
+#include "top.hpp"
 #include "verbs.hpp"
 
 #include <gtest/gtest.h>
@@ -108,6 +109,17 @@ TEST_F(ListTest, nothing_to_list_is_not_a_failure_but_an_unknown_pid_is) {
 TEST_F(ListTest, without_kfd_it_exits_3) {
     const test::FixtureTree empty;
     EXPECT_EQ(cli::list(empty.context(), {}).exit, cli::Exit::unsupported);
+}
+
+TEST_F(ListTest, top_asks_for_the_state_of_each_queue_of_each_process) {
+    test::attach(context, script);
+    script->expect_query(0);
+    cli::TopReader reader(context, {});
+    script->expect_status(7, 0, 0, KFD_PREEMPT_STATE_HELD, KFD_PREEMPT_HOLD_STICKY);
+    script->expect_status(9, 4, 0, KFD_PREEMPT_STATE_RUNNING);
+    const cli::Report report = reader.look();
+    EXPECT_NE(report.text.find("2 processes, 2 queues, 1 held"), std::string::npos) << report.text;
+    EXPECT_NE(report.text.find("compute  HELD     STICKY  3 "), std::string::npos) << report.text;
 }
 
 } // namespace
