@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // trace: asks xpreemptd for its records as they come, and writes them to a file.
 #include "daemon.hpp"
+#include "interrupt.hpp"
 #include "names.hpp"
 #include "scheduling.hpp"
 #include "sentences.hpp"
 #include "trace_writer.hpp"
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fmt/format.h>
@@ -22,17 +22,6 @@ using namespace std::chrono_literals;
 
 // The daemon keeps some seconds.
 constexpr std::chrono::nanoseconds interval = 100ms;
-
-// Waits for a signal that ends the trace. False: it is time for the next look.
-bool told_to_end(std::chrono::nanoseconds patience) {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-        sigaddset(&set, signal);
-    ::sigprocmask(SIG_BLOCK, &set, nullptr);
-    const timespec timeout{0, static_cast<long>(patience.count())};
-    return ::sigtimedwait(&set, nullptr, &timeout) > 0;
-}
 
 struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
