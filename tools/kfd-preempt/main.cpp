@@ -4,6 +4,7 @@
 #include "complete.hpp"
 #include "daemon.hpp"
 #include "kfd/attribute.hpp"
+#include "measuring_arguments.hpp"
 #include "output.hpp"
 #include "scheduling_arguments.hpp"
 #include "streams.hpp"
@@ -33,6 +34,7 @@ struct Arguments {
     std::vector<std::string> pids;
     std::vector<std::string> words; // [queue|stream|xqueue] ID...
     cli::TopOptions top;
+    cli::MeasuringArguments measuring;
     cli::SchedulingArguments scheduling;
 };
 
@@ -209,6 +211,8 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
 
     // Writes by itself, as often as it is told.
     add_top(verb("top", "States, counts and latencies, again and again", nullptr), arguments);
+
+    cli::add_measuring_verbs(verb, arguments.measuring, check_pid);
 
     cli::add_scheduling_verbs(verb, arguments.scheduling);
 

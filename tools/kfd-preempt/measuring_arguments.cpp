@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The command line of the verbs that measure.
+#include "measuring_arguments.hpp"
+
+#include "kfd/attribute.hpp"
+
+namespace cli {
+
+void add_measuring_verbs(const AddVerb& verb, MeasuringArguments& arguments,
+                         std::string (*check_pid)(const std::string& word)) {
+    CLI::App* measuring = verb(
+        "measure", "Stop and resume the queues of a process many times, and print how long it took",
+        [&](const Context& context) {
+            const MeasureOptions options{arguments.count,
+                                         std::chrono::milliseconds(arguments.interval_ms)};
+            return measure(context, kfd::parse_unsigned<pid_t>(arguments.pid).value_or(0), options);
+        });
+    measuring->add_option("PID", arguments.pid, "the process")->required()->check(check_pid);
+    measuring->add_option("-n,--count", arguments.count, "stops and resumes (100)")
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
+    measuring
+        ->add_option("-i,--interval", arguments.interval_ms,
+                     "milliseconds that the process runs before each stop (10)")
+        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{60'000}));
+}
+
+} // namespace cli
