@@ -108,8 +108,6 @@ bool Measuring::send(Verb verb, std::span<kfd_preempt_switch_entry> entries, std
 // Leaves in `entries` those that this file holds now.
 bool Measuring::stop(Entries& entries) {
     std::uint64_t call_ns = 0, hw_ns = 0, slowest_ns = 0;
-    for (kfd_preempt_switch_entry& entry : entries)
-        entry = entry_for(entry.queue_id, KFD_PREEMPT_OP_PREEMPT, KFD_PREEMPT_TYPE_SAVE);
     bool good = send(Verb::suspend, entries, call_ns, hw_ns);
     entries.resize(sent_);
     for (const kfd_preempt_switch_entry& entry : entries) {
@@ -163,9 +161,9 @@ bool Measuring::round() {
                        ESRCH);
     Entries entries;
     for (const kfd::Queue& queue : process->queues) {
-        if (queue.type != kfd::QueueType::compute)
-            continue;
-        entries.push_back(entry_for(queue.queue_id, KFD_PREEMPT_OP_PREEMPT));
+        if (queue.type == kfd::QueueType::compute)
+            entries.push_back(
+                entry_for(queue.queue_id, KFD_PREEMPT_OP_PREEMPT, KFD_PREEMPT_TYPE_SAVE));
     }
     if (entries.empty())
         return give_up(

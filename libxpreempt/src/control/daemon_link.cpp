@@ -73,7 +73,7 @@ std::string priority_hint(std::optional<std::int32_t> priority) {
     return hint("priority", priority ? R"(,"priority":)" + std::to_string(*priority) : "");
 }
 
-// Of a daemon that did not reply nobody knows what it has heard: the next connection says it again.
+// A daemon that did not reply may not have heard it: the next connection says it again.
 bool is_kept(const Answer<void>& answer) {
     return answer || answer.error().error == ETIMEDOUT;
 }
