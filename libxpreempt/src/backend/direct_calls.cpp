@@ -41,8 +41,8 @@ void DirectCalls::tell(Lock& lock, bool reacts) {
     lock.lock();
 }
 
-void DirectCalls::show_interest() {
-    Lock lock(mutex_);
+// Comes with the lock, and may release it: the last thing that a caller does.
+void DirectCalls::show_interest(Lock& lock) {
     const bool now = (withheld_ > 0 || threshold_ > 0 || observer_ != nullptr) && !shut_;
     if (now == interesting_)
         return;
@@ -52,33 +52,29 @@ void DirectCalls::show_interest() {
 }
 
 void DirectCalls::withhold(Stopper* stopper) {
-    {
-        const Lock lock(mutex_);
-        ++withheld_;
-        if (stopper != nullptr) {
-            stopper_ = stopper;
-            withholder_ = std::this_thread::get_id();
-        }
+    Lock lock(mutex_);
+    ++withheld_;
+    if (stopper != nullptr) {
+        stopper_ = stopper;
+        withholder_ = std::this_thread::get_id();
     }
-    show_interest();
+    show_interest(lock);
 }
 
 void DirectCalls::admit() {
-    {
-        Lock lock(mutex_);
-        changed_.wait(lock, [this] { return !stopping_; });
-        if (withheld_ == 1 && stopped_) {
-            stopping_ = true;
-            lock.unlock();
-            stopper_->start();
-            lock.lock();
-            stopping_ = stopped_ = standing_ = false;
-        }
-        if (--withheld_ == 0)
-            stopper_ = nullptr;
-        changed_.notify_all();
+    Lock lock(mutex_);
+    changed_.wait(lock, [this] { return !stopping_; });
+    if (withheld_ == 1 && stopped_) {
+        stopping_ = true;
+        lock.unlock();
+        stopper_->start();
+        lock.lock();
+        stopping_ = stopped_ = standing_ = false;
     }
-    show_interest();
+    if (--withheld_ == 0)
+        stopper_ = nullptr;
+    changed_.notify_all();
+    show_interest(lock);
 }
 
 // Returns true if the queue is stopped, so that the call may be made. Stops it if the calling
@@ -99,17 +95,15 @@ bool DirectCalls::stop_instead(Lock& lock) {
 }
 
 void DirectCalls::pace(std::uint32_t threshold, std::uint32_t batch) {
-    {
-        const Lock lock(mutex_);
-        threshold_ = threshold;
-        batch_ = batch;
-        if (threshold == 0) {
-            markers_.clear();
-            in_flight_ = unmarked_ = 0;
-        }
-        changed_.notify_all();
+    Lock lock(mutex_);
+    threshold_ = threshold;
+    batch_ = batch;
+    if (threshold == 0) {
+        markers_.clear();
+        in_flight_ = unmarked_ = 0;
     }
-    show_interest();
+    changed_.notify_all();
+    show_interest(lock);
 }
 
 void DirectCalls::stands(bool standing) {
@@ -119,15 +113,13 @@ void DirectCalls::stands(bool standing) {
 }
 
 void DirectCalls::observe(std::shared_ptr<xqueue::Observer> observer) {
-    {
-        const Lock lock(mutex_);
-        observer_.swap(observer);
-        work_ = observer_ != nullptr; // nobody has looked until now
-        told_work_ = works();
-        changed_.notify_all();
-        start_watching();
-    }
-    show_interest();
+    Lock lock(mutex_);
+    observer_.swap(observer);
+    work_ = observer_ != nullptr; // nobody has looked until now
+    told_work_ = works();
+    changed_.notify_all();
+    start_watching();
+    show_interest(lock);
 }
 
 void DirectCalls::start_watching() {

@@ -94,7 +94,7 @@ private:
     Result<std::shared_ptr<xqueue::Marker>> mark(Lock& lock);
     void place_marker(Lock& lock);
     void wait_marked(Lock& lock);
-    void show_interest();
+    void show_interest(Lock& lock);
     void start_watching();
     void watch();
     void watch_once(Lock& lock);

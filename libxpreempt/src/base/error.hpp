@@ -51,8 +51,21 @@ enum class Op : std::uint8_t {
 };
 
 struct Error {
-    int errno_value;
-    Op op;
+    Error() = default;
+    constexpr Error(int number, Op step, std::uint32_t about = 0)
+        : errno_value(number), op(step), id(about) {}
+    // Written out, so that a Result is handed on in memory. In registers it would be put together
+    // from what was just stored in smaller pieces, for which the processor waits each time.
+    constexpr Error(const Error& other) noexcept
+        : errno_value(other.errno_value), op(other.op), id(other.id) {}
+    constexpr Error(Error&& other) noexcept
+        : errno_value(other.errno_value), op(other.op), id(other.id) {}
+    constexpr Error& operator=(const Error&) = default;
+    constexpr Error& operator=(Error&&) = default;
+    ~Error() = default;
+
+    int errno_value = 0;
+    Op op = Op::internal;
     std::uint32_t id = 0; // a KFD queue id, a gpu_id or a HIP error, as op tells
 };
 

@@ -111,14 +111,13 @@ Result<void> QueueHandle::resume_all(backend::Holds& holds, std::span<QueueHandl
             return fail(ENOENT, Op::nothing_held);
         queues.push_back(handle->queue_);
     }
-    Result<void> worst;
     const auto released = holds.release_each(queues);
-    for (std::size_t i = 0; i < released.size(); ++i) {
+    for (std::size_t i = 0; i < released.size(); ++i)
         handles[i]->held_ = !released[i];
-        if (!released[i] && worst)
-            worst = released[i];
-    }
-    return worst;
+    const auto refused = std::ranges::find(released, false, &Result<void>::has_value);
+    if (refused != released.end())
+        return *refused;
+    return {};
 }
 
 Library& Library::instance() {
