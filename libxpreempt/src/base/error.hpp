@@ -56,10 +56,8 @@ struct Error {
         : errno_value(number), op(step), id(about) {}
     // Written out, so that a Result is handed on in memory. In registers it would be put together
     // from what was just stored in smaller pieces, for which the processor waits each time.
-    constexpr Error(const Error& other) noexcept
-        : errno_value(other.errno_value), op(other.op), id(other.id) {}
-    constexpr Error(Error&& other) noexcept
-        : errno_value(other.errno_value), op(other.op), id(other.id) {}
+    constexpr Error(const Error& other) noexcept : Error(other.errno_value, other.op, other.id) {}
+    constexpr Error(Error&& other) noexcept : Error(other.errno_value, other.op, other.id) {}
     constexpr Error& operator=(const Error&) = default;
     constexpr Error& operator=(Error&&) = default;
     ~Error() = default;
