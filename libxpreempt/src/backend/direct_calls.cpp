@@ -243,6 +243,11 @@ void DirectCalls::join() {
     changed_.wait(lock, [this] { return !watching_; });
 }
 
+bool DirectCalls::wait_for_calls(std::chrono::steady_clock::time_point deadline) {
+    Lock lock(mutex_);
+    return changed_.wait_until(lock, deadline, [this] { return calls_ == 0; });
+}
+
 // When the work that there is now has ended.
 void DirectCalls::watch_once(Lock& lock) {
     const auto ends = [this] { return observer_ == nullptr || gone_ || shut_ || standing_; };
@@ -328,6 +333,11 @@ void DirectStreams::shut() {
 void DirectStreams::join() {
     for (const auto& calls : all())
         calls->join();
+}
+
+bool DirectStreams::wait_for_calls(std::chrono::steady_clock::time_point deadline) {
+    return std::ranges::all_of(all(),
+                               [=](const auto& calls) { return calls->wait_for_calls(deadline); });
 }
 
 } // namespace xpreempt::backend

@@ -79,6 +79,8 @@ public:
     // ours is in HIP, which goes down.
     void shut();
     void join();
+    // After shut(): until no call goes on. Returns false at the deadline.
+    bool wait_for_calls(std::chrono::steady_clock::time_point deadline);
 
 private:
     using Lock = std::unique_lock<std::mutex>;
@@ -150,6 +152,7 @@ public:
     // As of each stream.
     void shut();
     void join();
+    bool wait_for_calls(std::chrono::steady_clock::time_point deadline);
 
 private:
     [[nodiscard]] std::vector<std::shared_ptr<DirectCalls>> all() const;

@@ -47,6 +47,8 @@ constexpr std::uint64_t while_held =
 
 // The stream that the calling thread works on, from before its HIP call until after it.
 thread_local std::shared_ptr<DirectCalls> direct_here;
+// The call of this thread waited until Gates::shut().
+thread_local bool released_here = false;
 
 const SeenQueue* find(const Queues& queues, hip::QueueRef ref) {
     const auto found = std::ranges::find_if(
@@ -239,6 +241,12 @@ Result<std::shared_ptr<xqueue::Marker>> Gates::mark(hip::Stream key, hip::Stream
 }
 
 void Gates::leave(const Call& call, int error) {
+    if (released_here) [[unlikely]] {
+        released_here = false;
+        const std::lock_guard lock(mutex_);
+        --released_;
+        changed_.notify_all();
+    }
     if (direct_here != nullptr || direct_.any())
         leave_direct(call, error);
     if (error == hip::success && watched_.load(std::memory_order_acquire))
@@ -461,6 +469,17 @@ void Gates::wait_outside(const Call& call) {
             break;
     }
     waiters_.erase(mine);
+    if (shut_.load(std::memory_order_relaxed)) {
+        ++released_;
+        released_here = true;
+    }
+}
+
+bool Gates::wait_for_calls(std::chrono::steady_clock::time_point deadline) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_until(lock, deadline, [this] {
+        return waiters_.empty() && released_ == 0;
+    }) && direct_.wait_for_calls(deadline);
 }
 
 // HIP waits for what it destroys, so that has to run: the stream's queues, and what those wait for.

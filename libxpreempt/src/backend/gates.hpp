@@ -11,6 +11,7 @@
 #include "hip/runtime.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -45,8 +46,12 @@ public:
     // Threads that wait here because of that queue.
     [[nodiscard]] std::uint32_t waiters(hip::QueueRef queue) const;
 
-    // Everybody goes on, now and from here on.
+    // For the end of the process: no call waits here from now on.
     void shut();
+    // After shut(), with every queue running: until the calls that waited have returned, so that no
+    // thread enters HIP while it goes down. Returns false at the deadline: work without an end
+    // keeps its thread in HIP.
+    bool wait_for_calls(std::chrono::steady_clock::time_point deadline);
 
     // In the child of a fork, where neither queues nor waiters are.
     static void forget();
@@ -114,6 +119,7 @@ private:
     std::condition_variable changed_;
     std::uint64_t changes_ = 0;
     std::list<Waiter> waiters_;
+    std::uint32_t released_ = 0; // calls that waited until shut() and have not returned
 };
 
 } // namespace xpreempt::backend

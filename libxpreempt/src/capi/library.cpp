@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -19,6 +20,10 @@
 namespace xpreempt::capi {
 
 namespace {
+
+// Calls that waited for a held queue return when its work has ended, which has an end in a program
+// that exits in order. HIP waits for that work as well, and without a bound.
+constexpr std::chrono::seconds patience_at_exit{5};
 
 std::atomic<bool> is_child{false};
 std::atomic<Library*> library{nullptr};
@@ -365,6 +370,7 @@ void Library::let_everything_run() {
         while (xqueue->state().suspends > 0 && xqueue->resume()) {
         }
     }
+    (void)gates_.wait_for_calls(std::chrono::steady_clock::now() + patience_at_exit);
 }
 
 } // namespace xpreempt::capi

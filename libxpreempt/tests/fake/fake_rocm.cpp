@@ -365,7 +365,21 @@ EXPORT int hipStreamDestroy(void* stream) {
         delete static_cast<Stream*>(stream);
     return 0;
 }
+namespace {
+// Calls that come after that fall, as in the real one.
+std::atomic<bool> is_down{false};
+void fall_if_down() {
+    if (is_down)
+        _exit(78);
+}
+} // namespace
+
 EXPORT int hipStreamSynchronize(void*) {
+    if (fake_behaviour.goes_down_slowly) {
+        fall_if_down();
+        usleep(10000); // some work
+        fall_if_down();
+    }
     return 0;
 }
 EXPORT int hipStreamQuery(void* stream) {
@@ -431,8 +445,11 @@ EXPORT int hipEventQuery(void* event) {
 // The real one goes down with the process, and who is in it then falls.
 struct GoesDown {
     ~GoesDown() {
-        if (fake_behaviour.synchronizing != 0)
+        if (fake_behaviour.synchronizing != 0 && fake_behaviour.falls)
             _exit(77);
+        is_down = true;
+        if (fake_behaviour.goes_down_slowly)
+            usleep(100000);
     }
 } const goes_down;
 

@@ -38,18 +38,20 @@ struct Hip {
         nullptr;              // the next launch's stream gets the queue of this one first
     bool null_marker = false; // launches first put a marker into the null stream's queue
     bool fail_destroy = false;
-    bool unfinished = false;          // streams and events say that they are not ready
-    std::atomic<void*> running[2]{};  // the work of these streams does not end
-    void* next_handle = nullptr;      // of the next stream, once
-    bool non_blocking = false;        // streams say that they are
-    bool destroyed_held = false;      // answer: a stream was destroyed while its queue was held
-    bool reuse_handles = false;       // a new stream has the handle of the last that was destroyed
-    unsigned question_us = 0;         // a question whether something is done takes so long
-    unsigned begin_us = 0;            // and so does the return from the begin of a capture
-    std::atomic<unsigned> asked{0};   // answer: such questions
-    std::atomic<unsigned> records{0}; // answer: calls of hipEventRecord()
-    std::atomic<unsigned> synchronizing{0};  // answer: threads in hipEventSynchronize()
-    std::atomic<bool> captures_ended{false}; // answer: a question ended them
+    bool unfinished = false;         // streams and events say that they are not ready
+    std::atomic<void*> running[2]{}; // the work of these streams does not end
+    void* next_handle = nullptr;     // of the next stream, once
+    bool non_blocking = false;       // streams say that they are
+    bool destroyed_held = false;     // answer: a stream was destroyed while its queue was held
+    bool reuse_handles = false;      // a new stream has the handle of the last that was destroyed
+    unsigned question_us = 0;        // a question whether something is done takes so long
+    unsigned begin_us = 0;           // and so does the return from the begin of a capture
+    bool falls = true;               // when it goes down while a thread is in hipEventSynchronize()
+    std::atomic<bool> goes_down_slowly{false}; // at exit; hipStreamSynchronize() takes time then
+    std::atomic<unsigned> asked{0};            // answer: such questions
+    std::atomic<unsigned> records{0};          // answer: calls of hipEventRecord()
+    std::atomic<unsigned> synchronizing{0};    // answer: threads in hipEventSynchronize()
+    std::atomic<bool> captures_ended{false};   // answer: a question ended them
 };
 
 } // namespace fake

@@ -336,4 +336,35 @@ TEST_F(GatesTest, a_stream_that_moves_to_the_held_queue_is_noticed) {
     expect_waits([this] { return hipMemsetAsync(nullptr, 0, 4, other); });
 }
 
+// Calls that wait here are made during the exit, and HIP goes down after it.
+TEST_F(GatesTest, no_thread_that_waited_is_in_hip_when_the_process_ends) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            hold();
+            fake_hip()->goes_down_slowly = true;
+            std::thread([this] { (void)hipStreamSynchronize(held); }).detach();
+            while (waiters() == 0)
+                std::this_thread::yield();
+            std::exit(0);
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
+TEST_F(GatesTest, the_process_ends_although_a_call_never_returns) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            hold();
+            EXPECT_EQ(0, hipEventRecord(event, held));
+            fake_hip()->running[0] = held;
+            fake_hip()->falls = false;
+            std::thread([this] { (void)hipEventSynchronize(event); }).detach();
+            while (waiters() == 0)
+                std::this_thread::yield();
+            std::exit(0);
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
 } // namespace
