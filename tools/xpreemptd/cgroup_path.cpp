@@ -91,26 +91,34 @@ std::optional<std::string_view> slurm_step_in(std::string_view path) {
     return job;
 }
 
-bool is_container_id(std::string_view element) {
-    constexpr std::size_t digits = 64;
-    if (element.size() < digits)
-        return false;
-    const std::string_view id = element.substr(element.size() - digits);
-    element.remove_suffix(digits);
-    return (element.empty() || element.ends_with('-')) && std::ranges::all_of(id, [](char c) {
-               return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-           });
+bool is_hexadecimal(std::string_view text) {
+    return std::ranges::all_of(
+        text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-std::optional<std::string_view> container_in(std::string_view path) {
-    Elements elements(path);
-    std::string_view before;
-    for (auto element = elements.next(); !element.empty(); element = elements.next()) {
-        // LXC 4 and later, and before that.
-        if (is_container_id(element) || element.starts_with("lxc.payload.") || before == "lxc")
-            return elements.so_far();
-        before = element;
-    }
+// Engines name the cgroup ID, ENGINE-ID or ENGINE-ID.scope.
+std::optional<ContainerCgroup> container_by_id(std::string_view element) {
+    constexpr std::size_t digits = 64;
+    constexpr std::string_view scope = ".scope";
+    if (element.ends_with(scope))
+        element.remove_suffix(scope.size());
+    if (element.size() < digits)
+        return std::nullopt;
+    const std::string_view id = element.substr(element.size() - digits);
+    element.remove_suffix(digits);
+    if (!is_hexadecimal(id) || !(element.empty() || element.ends_with('-')) ||
+        element.ends_with("conmon-"))
+        return std::nullopt;
+    return ContainerCgroup{{}, element.substr(0, element.size() - (element.empty() ? 0 : 1)), id};
+}
+
+// LXC 4 and later names the cgroup lxc.payload.NAME, before that it was lxc/NAME.
+std::optional<ContainerCgroup> container_of_lxc(std::string_view before, std::string_view element) {
+    constexpr std::string_view payload = "lxc.payload.";
+    if (element.starts_with(payload))
+        return ContainerCgroup{{}, "lxc", element.substr(payload.size())};
+    if (before == "lxc")
+        return ContainerCgroup{{}, "lxc", element};
     return std::nullopt;
 }
 
@@ -123,6 +131,19 @@ bool is_root(std::string_view path) {
 }
 
 } // namespace
+
+std::vector<CgroupLine> cgroup_lines(std::string_view text) {
+    std::vector<CgroupLine> lines;
+    while (!text.empty()) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(text.size(), line.size() + 1));
+        const std::size_t first = line.find(':');
+        const std::size_t second = line.find(':', first + 1);
+        if (first != std::string_view::npos && second != std::string_view::npos)
+            lines.push_back({line.substr(first + 1, second - first - 1), line.substr(second + 1)});
+    }
+    return lines;
+}
 
 CgroupUnits units_of(std::string_view path) {
     const Unit system = first_unit(path);
@@ -143,6 +164,22 @@ std::optional<std::string_view> slurm_job_of(std::string_view path) {
     return number;
 }
 
+std::optional<ContainerCgroup> container_of(std::string_view path, std::string_view id) {
+    Elements elements(path);
+    std::string_view before;
+    for (auto element = elements.next(); !element.empty(); element = elements.next()) {
+        auto container = container_by_id(element);
+        if (!container)
+            container = container_of_lxc(before, element);
+        if (container && container->id.starts_with(id)) {
+            container->path = elements.so_far();
+            return container;
+        }
+        before = element;
+    }
+    return std::nullopt;
+}
+
 std::optional<std::string_view> job_cgroup_of(std::string_view path) {
     if (is_root(path))
         return std::nullopt;
@@ -160,7 +197,8 @@ std::optional<std::string_view> job_cgroup_of(std::string_view path) {
             return step;
     if (system.leaf)
         return system.path;
-    return container_in(path).value_or(path);
+    const auto container = container_of(path);
+    return container ? container->path : path;
 }
 
 } // namespace xpreemptd

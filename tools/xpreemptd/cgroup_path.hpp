@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Finds the systemd units and the job that a cgroup path names.
+// Finds the systemd units, the container and the job that a cgroup path names.
 #pragma once
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace xpreemptd {
+
+// One line of /proc/PID/cgroup, "NUMBER:CONTROLLERS:PATH".
+struct CgroupLine {
+    std::string_view controllers; // empty: of version 2
+    std::string_view path;
+};
+
+[[nodiscard]] std::vector<CgroupLine> cgroup_lines(std::string_view text);
 
 // Names of units, empty where there is none.
 struct CgroupUnits {
@@ -21,6 +30,18 @@ struct CgroupUnits {
 
 // The number of the Slurm job that the processes in `path` belong to.
 [[nodiscard]] std::optional<std::string_view> slurm_job_of(std::string_view path);
+
+struct ContainerCgroup {
+    std::string_view path; // up to and with the cgroup of the container
+    std::string_view
+        engine;          // docker, libpod, cri-containerd, ... as in that cgroup's name, or empty
+    std::string_view id; // 64 hexadecimal digits, or the name of an LXC container
+};
+
+// The outermost container that the processes in `path` belong to, or the one whose id begins with
+// `id`. The monitor of a container (conmon) is in none.
+[[nodiscard]] std::optional<ContainerCgroup> container_of(std::string_view path,
+                                                          std::string_view id = {});
 
 // The cgroup that is the job of the processes in `path`, a prefix of it. Nothing in a login
 // session, where each program is a job of its own:

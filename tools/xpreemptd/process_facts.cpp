@@ -79,36 +79,25 @@ bool tracks_jobs(std::string_view controllers) {
     return false;
 }
 
-// Lines "NUMBER:CONTROLLERS:PATH". Version 2 has no controllers in its line. On version 1, and
-// where both are mounted, systemd has a hierarchy without controllers, "name=systemd". Docker
-// leaves the process in the engine's own cgroup of version 2 then, so systemd's comes first. Slurm
-// on version 1 leaves it in slurmd.service there, and puts it into hierarchies with controllers.
-// systemd itself uses these down to some slice or unit only, so a path that leads elsewhere is
-// somebody else's.
+// Version 2 has no controllers in its line. On version 1, and where both are mounted, systemd has a
+// hierarchy without controllers, "name=systemd". Docker leaves the process in the engine's own
+// cgroup of version 2 then, so systemd's comes first. Slurm on version 1 leaves it in
+// slurmd.service there, and puts it into hierarchies with controllers. systemd itself uses these
+// down to some slice or unit only, so a path that leads elsewhere is somebody else's.
 std::string cgroup_of(std::string_view text) {
+    const std::vector<CgroupLine> lines = cgroup_lines(text);
     std::string_view unified, systemd, elsewhere;
-    const auto each_line = [text](const auto& visit) {
-        for (std::string_view rest = text; !rest.empty();) {
-            std::string_view line = rest.substr(0, rest.find('\n'));
-            rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-            const std::size_t first = line.find(':');
-            const std::size_t second = line.find(':', first + 1);
-            if (first != std::string_view::npos && second != std::string_view::npos)
-                visit(line.substr(first + 1, second - first - 1), line.substr(second + 1));
-        }
-    };
-    each_line([&](std::string_view controllers, std::string_view path) {
+    for (const auto& [controllers, path] : lines) {
         if (controllers.empty())
             unified = path;
         else if (controllers == "name=systemd")
             systemd = path;
-    });
+    }
     const std::string_view base = systemd.empty() ? unified : systemd;
-    each_line([&](std::string_view controllers, std::string_view path) {
+    for (const auto& [controllers, path] : lines)
         if (tracks_jobs(controllers) && !is_at_or_above(path, base) &&
             path.size() > elsewhere.size())
             elsewhere = path;
-    });
     return without_deleted(std::string(elsewhere.empty() ? base : elsewhere));
 }
 
