@@ -5,10 +5,13 @@
 #include "kfd/attribute.hpp"
 #include "names.hpp"
 
+#include "xpreemptd/cgroup_path.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <ranges>
 #include <system_error>
 
 namespace cli {
@@ -28,13 +31,40 @@ bool is_v2(const std::filesystem::path& directory) {
     return std::filesystem::exists(directory / "cgroup.controllers", error);
 }
 
-// Mounted in the place of v1, or beside it where systemd runs both.
-std::filesystem::path hierarchy(const Context& context) {
+// Version 2 is mounted in the place of version 1, or beside it where systemd runs both. Without it,
+// the freezer's hierarchy of version 1: container engines and Slurm put their processes there.
+std::vector<std::filesystem::path> hierarchies(const Context& context) {
     const std::filesystem::path mounted = context.roots.sysfs / "fs/cgroup";
-    for (const auto& directory : {mounted, mounted / "unified"})
-        if (is_v2(directory))
-            return directory;
-    return {};
+    std::vector<std::filesystem::path> found;
+    if (is_v2(mounted))
+        return {mounted};
+    if (is_v2(mounted / "unified"))
+        found.push_back(mounted / "unified");
+    std::error_code error;
+    if (std::filesystem::exists(mounted / "freezer/cgroup.procs", error))
+        found.push_back(mounted / "freezer");
+    return found;
+}
+
+// The first hierarchy that has that cgroup. None may have it, when it is gone already.
+std::filesystem::path hierarchy_with(const std::vector<std::filesystem::path>& hierarchies,
+                                     const std::string& relative) {
+    std::error_code error;
+    for (const std::filesystem::path& root : hierarchies)
+        if (std::filesystem::is_directory(root / relative, error))
+            return root;
+    return hierarchies.front();
+}
+
+// Not of the path as given: below a fixture root "/x" stays a path of the hierarchy.
+std::filesystem::path below(const std::vector<std::filesystem::path>& hierarchies,
+                            const std::filesystem::path& wanted) {
+    for (const std::filesystem::path& root : hierarchies | std::views::reverse) {
+        const std::filesystem::path relative = wanted.lexically_relative(root);
+        if (wanted.is_absolute() && !relative.empty() && *relative.begin() != "..")
+            return relative;
+    }
+    return wanted.relative_path();
 }
 
 Failure unreadable(const Cgroup& cgroup, int reason) {
@@ -99,19 +129,14 @@ std::string Cgroup::name() const {
 }
 
 Outcome<Cgroup> cgroup_of(const Context& context, const std::string& word) {
-    const std::filesystem::path root = hierarchy(context);
-    if (root.empty())
+    const std::vector<std::filesystem::path> roots = hierarchies(context);
+    if (roots.empty())
         return because(Exit::failed, ENOENT,
-                       fmt::format("no cgroup v2 at {}: it is not mounted, or this machine runs "
-                                   "cgroup v1 alone; boot with "
-                                   "systemd.unified_cgroup_hierarchy=1",
+                       fmt::format("no cgroups at {}: neither version 2 nor the freezer of version "
+                                   "1 is mounted",
                                    (context.roots.sysfs / "fs/cgroup").string()));
-    // Not on the path as given: below a fixture root "/x" stays a path of the hierarchy.
-    std::filesystem::path wanted = std::filesystem::path(word).lexically_normal();
-    const std::filesystem::path below = wanted.lexically_relative(root);
-    if (wanted.is_absolute() && !below.empty() && *below.begin() != "..")
-        wanted = below;
-    wanted = wanted.relative_path();
+    const std::filesystem::path wanted =
+        below(roots, std::filesystem::path(word).lexically_normal());
     std::string relative = wanted.string();
     while (relative.ends_with('/'))
         relative.pop_back();
@@ -120,7 +145,7 @@ Outcome<Cgroup> cgroup_of(const Context& context, const std::string& word) {
     if (!relative.empty() && *wanted.begin() == "..")
         return because(Exit::failed, EINVAL,
                        fmt::format("'{}' leads out of {}: name a cgroup below it", printable(word),
-                                   root.string()));
+                                   roots.front().string()));
     if (relative.empty())
         return because(Exit::failed, EINVAL,
                        "the root cgroup is the whole machine and cannot be frozen: name one "
@@ -130,7 +155,7 @@ Outcome<Cgroup> cgroup_of(const Context& context, const std::string& word) {
     if (Json::parse(Json(relative).dump(-1, ' ', false, replace)) != relative)
         return because(Exit::failed, EINVAL,
                        fmt::format("'{}' is not UTF-8: rename that cgroup", printable(word)));
-    return Cgroup{root / relative, "/" + relative};
+    return Cgroup{hierarchy_with(roots, relative) / relative, "/" + relative};
 }
 
 Outcome<std::vector<pid_t>> processes_of(const Cgroup& cgroup) {
@@ -147,14 +172,15 @@ Outcome<std::vector<pid_t>> processes_of(const Cgroup& cgroup) {
 std::string cgroup_path_of(const Context& context, pid_t pid) {
     const Result<std::string> text = kfd::read_text(
         context.roots.proc / std::to_string(pid) / "cgroup", Op::read_proc, 1U << 16U);
-    // The line of v2 is "0::PATH"; v1 has other numbers.
-    const std::size_t begin = !text                      ? std::string::npos
-                              : text->starts_with("0::") ? 3
-                                                         : text->find("\n0::");
-    if (begin == std::string::npos)
-        return {};
-    const std::size_t path = begin == 3 ? 3 : begin + 4;
-    return text->substr(path, text->find('\n', path) - path);
+    std::string_view unified, freezer;
+    const auto lines = xpreemptd::cgroup_lines(text ? std::string_view(*text) : "");
+    for (const auto& [controllers, path] : lines) {
+        if (controllers.empty())
+            unified = path;
+        else if (controllers == "freezer")
+            freezer = path;
+    }
+    return std::string(unified.empty() ? freezer : unified);
 }
 
 } // namespace cli

@@ -10,7 +10,7 @@
 
 namespace cli {
 
-// A cgroup of the unified hierarchy (v2).
+// A cgroup of version 2, or on a machine with version 1 in the hierarchy of its freezer.
 struct Cgroup {
     std::filesystem::path directory;
     std::string path; // from the root of the hierarchy, "/" in front, as /proc/PID/cgroup has it

@@ -3,10 +3,11 @@
 #include "complete.hpp"
 
 #include "cgroup.hpp"
+#include "container.hpp"
 #include "daemon.hpp"
 #include "frozen_record.hpp"
 #include "kfd/attribute.hpp"
-#include "kfd/sysfs.hpp"
+#include "kfd_processes.hpp"
 #include "sched/policy.hpp"
 #include "streams.hpp"
 
@@ -22,9 +23,9 @@ using xpreempt::sched::policy_names;
 // Those with queues: this command, and others that only look, are no targets.
 Words pids(const Context& context) {
     Words words;
-    const auto all = kfd::kfd_pids(context.roots);
+    const auto all = kfd_pids(context);
     for (std::size_t i = 0; all && i < all->size(); ++i)
-        if (const auto process = kfd::process_queues(context.roots, (*all)[i]);
+        if (const auto process = kfd_process(context, (*all)[i]);
             process && !process->queues.empty())
             words.push_back(std::to_string((*all)[i]));
     return words;
@@ -32,7 +33,7 @@ Words pids(const Context& context) {
 
 Words queue_ids(const Context& context, pid_t pid) {
     Words words;
-    if (const auto process = kfd::process_queues(context.roots, pid))
+    if (const auto process = kfd_process(context, pid))
         for (const kfd::Queue& queue : process->queues)
             words.push_back(std::to_string(queue.queue_id));
     return words;
@@ -67,6 +68,15 @@ Words cgroups(const Context& context, const std::string& verb) {
     Words words;
     for (const std::string& pid : pids(context))
         words.push_back(cgroup_path_of(context, kfd::parse_unsigned<pid_t>(pid).value_or(0)));
+    return words;
+}
+
+Words containers(const Context& context) {
+    Words words;
+    for (const std::string& pid : pids(context))
+        if (const auto container =
+                container_of(context, kfd::parse_unsigned<pid_t>(pid).value_or(0)))
+            words.push_back(container->short_id());
     return words;
 }
 
@@ -120,6 +130,8 @@ std::vector<std::string> complete(const Context& context, const Grammar& grammar
     if (words.size() >= 2 && words[words.size() - 2] == "--cgroup") {
         if (verb != grammar.end())
             append(candidates, cgroups(context, given[0]));
+    } else if (words.size() >= 2 && words[words.size() - 2] == "--container") {
+        append(candidates, containers(context));
     } else if (words.size() >= 2 && words[words.size() - 2] == "--band") {
         append(candidates, {"realtime", "high", "normal", "idle"});
     } else if (prefix.starts_with('-')) {
@@ -129,7 +141,8 @@ std::vector<std::string> complete(const Context& context, const Grammar& grammar
             append(candidates, verb->second);
     } else if (verb != grammar.end()) {
         const Words arguments(given.begin() + 1, given.end());
-        if (given[0] == "list" || given[0] == "top" || (given[0] == "measure" && arguments.empty()))
+        if (given[0] == "list" || given[0] == "top" ||
+            (given[0] == "measure" && arguments.empty()))
             append(candidates, pids(context));
         else if (given[0] == "suspend" || given[0] == "resume" || given[0] == "status")
             append(candidates, of_target(context, arguments));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // freeze: stop all compute queues of all processes of a cgroup; they stay stopped until thaw.
 #include "cgroup.hpp"
+#include "container.hpp"
 #include "group_queues.hpp"
+#include "kfd_processes.hpp"
 #include "names.hpp"
 #include "verbs.hpp"
 
@@ -132,7 +134,7 @@ bool Freezing::look() {
     }
     processes_ = pids->size();
     for (const pid_t pid : *pids) {
-        const Result<kfd::Process> process = kfd::process_queues(context_.roots, pid);
+        const Result<kfd::Process> process = kfd_process(context_, pid);
         if (!process) // does not use KFD, or ended
             continue;
         const Target target = target_of(context_, pid);
@@ -302,15 +304,17 @@ Report Freezing::finish(bool undone) {
 
 } // namespace
 
-Report freeze(const Context& context, const std::string& word, bool partial) {
-    if (const Outcome<void> initial = require_initial_pid_namespace(context); !initial)
+Report freeze(const Context& context, const CgroupName& name, bool partial) {
+    if (const Outcome<void> initial = require_kfd_pids(context); !initial)
         return report_of(initial.error());
-    const Outcome<Cgroup> cgroup = cgroup_of(context, word);
+    const Outcome<Cgroup> cgroup = name.container.empty()
+                                       ? cgroup_of(context, name.cgroup)
+                                       : cgroup_of_container(context, name.container);
     if (!cgroup)
         return report_of(cgroup.error());
     if (const auto processes = processes_of(*cgroup); !processes)
         return report_of(processes.error());
-    if (!kfd::kfd_pids(context.roots))
+    if (!kfd_pids(context))
         return report_of(no_kfd(context));
     const Outcome<Driver> driver = connect(context);
     if (!driver)

@@ -3,7 +3,7 @@
 #include "hook_sight.hpp"
 
 #include "kfd/attribute.hpp"
-#include "kfd/sysfs.hpp"
+#include "kfd_processes.hpp"
 #include "names.hpp"
 #include "sockets.hpp"
 #include "target.hpp"
@@ -27,7 +27,7 @@ constexpr const char* other_ways =
 // Returns the queues that HIP may use.
 std::vector<std::uint32_t> compute_queues(const Context& context, pid_t pid) {
     std::vector<std::uint32_t> ids;
-    if (const auto process = kfd::process_queues(context.roots, pid))
+    if (const auto process = kfd_process(context, pid))
         for (const kfd::Queue& queue : process->queues)
             if (queue.type == kfd::QueueType::compute)
                 ids.push_back(queue.queue_id);
@@ -100,12 +100,12 @@ HookSight sight_of(const Target& target, const std::vector<std::uint32_t>& queue
 } // namespace
 
 std::vector<HookSight> sight_of_hooks(const Context& context, std::optional<pid_t> pid) {
-    if (!require_initial_pid_namespace(context))
+    if (!require_kfd_pids(context))
         return {};
     std::vector<pid_t> pids;
     if (pid)
         pids = {*pid};
-    else if (auto all = kfd::kfd_pids(context.roots))
+    else if (auto all = kfd_pids(context))
         pids = std::move(*all);
     std::vector<Target> targets;
     std::vector<std::vector<std::uint32_t>> before;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // list: the queues of some processes, or of all, from the KFD sysfs tree.
+#include "container.hpp"
 #include "kfd/probe.hpp"
+#include "kfd_processes.hpp"
 #include "names.hpp"
 #include "output.hpp"
 #include "sentences.hpp"
@@ -66,19 +68,39 @@ std::string why_unknown(int errno_value) {
     }
 }
 
+// It has another pid in a pid namespace below this one.
+bool is_renumbered(const Target& target) {
+    return target.task && target.task->ns_pid != target.pid;
+}
+
+Json ns_pid_json(const Target& target) {
+    return target.task ? Json(target.task->ns_pid) : Json(nullptr);
+}
+
+Json container_json(const Container& container) {
+    return {{"id", printable(container.id)}, {"engine", printable(container.engine)}};
+}
+
 class Listing {
 public:
+    explicit Listing(const Context& context) : context_(context) {}
+
     void add(const TargetQueues& process, StateReader& states) {
         Json queues = Json::array();
+        container_ = container_of(context_, process.target.pid);
+        in_containers_ |= container_ || is_renumbered(process.target);
         for (const kfd::Queue& queue : process.queues) {
             const QueueState state = states.read(process.target.pid, queue.queue_id);
             if (state.gone)
                 continue;
             add_queue(process.target, queue, state, queues);
         }
-        processes_.push_back({{"pid", process.target.pid},
-                              {"comm", process.target.comm_json()},
-                              {"queues", std::move(queues)}});
+        processes_.push_back(
+            {{"pid", process.target.pid},
+             {"comm", process.target.comm_json()},
+             {"ns_pid", ns_pid_json(process.target)},
+             {"container", container_ ? container_json(*container_) : Json(nullptr)},
+             {"queues", std::move(queues)}});
     }
 
     // Of the process that was added as that. No socket is no failure.
@@ -92,7 +114,7 @@ public:
 
     Report report() {
         Report report;
-        report.text = rows_ == 0 ? "no process has a queue\n" : table_.text();
+        report.text = rows_.empty() ? "no process has a queue\n" : table_text();
         report.text += streams_.text();
         report.messages = std::move(messages_);
         if (unknown_ != 0)
@@ -107,12 +129,13 @@ private:
         const bool known = state.errno_value == 0;
         if (!known)
             unknown_ = state.errno_value;
-        table_.add({std::to_string(target.pid), target.task ? target.comm() : "?",
-                    std::to_string(queue.queue_id), std::to_string(queue.gpu_id),
-                    name_of(queue.type), size_text(queue.ring_bytes),
-                    known ? state_name(state.state) : "?",
-                    known ? words_or_dash(hold_names(state.holds)) : "?"});
-        ++rows_;
+        rows_.push_back({std::to_string(target.pid), target.task ? target.comm() : "?",
+                         std::to_string(queue.queue_id), std::to_string(queue.gpu_id),
+                         name_of(queue.type), size_text(queue.ring_bytes),
+                         known ? state_name(state.state) : "?",
+                         known ? words_or_dash(hold_names(state.holds)) : "?",
+                         is_renumbered(target) ? std::to_string(target.task->ns_pid) : "-",
+                         container_ ? container_->short_id() : "-"});
         queues.push_back({{"queue", queue.queue_id},
                           {"gpu_id", queue.gpu_id},
                           {"type", name_of(queue.type)},
@@ -122,11 +145,27 @@ private:
                           {"errno", known ? Json(nullptr) : Json(errno_name(state.errno_value))}});
     }
 
-    Table table_{{"PID", "COMM", "QUEUE", "GPU", "TYPE", "RING", "STATE", "HOLDS"}};
+    // The last two columns only if a process is in a container.
+    [[nodiscard]] std::string table_text() {
+        std::vector<std::string> heading = {"PID",  "COMM",  "QUEUE", "GPU",   "TYPE",
+                                            "RING", "STATE", "HOLDS", "NSPID", "CONTAINER"};
+        const std::size_t columns = heading.size() - (in_containers_ ? 0 : 2);
+        heading.resize(columns);
+        Table table(std::move(heading));
+        for (std::vector<std::string>& row : rows_) {
+            row.resize(columns);
+            table.add(std::move(row));
+        }
+        return table.text();
+    }
+
+    const Context& context_;
+    std::vector<std::vector<std::string>> rows_;
+    std::optional<Container> container_; // of the process that is being added
+    bool in_containers_ = false;
     StreamTables streams_;
     std::vector<std::string> messages_;
     Json processes_ = Json::array();
-    std::size_t rows_ = 0;
     int unknown_ = 0;
 };
 
@@ -143,13 +182,13 @@ Outcome<std::vector<TargetQueues>> processes_to_show(const Context& context,
         }
         return processes;
     }
-    if (const Outcome<void> initial = require_initial_pid_namespace(context); !initial)
+    if (const Outcome<void> initial = require_kfd_pids(context); !initial)
         return tl::make_unexpected(initial.error());
-    const Result<std::vector<pid_t>> all = kfd::kfd_pids(context.roots);
+    const Result<std::vector<pid_t>> all = kfd_pids(context);
     if (!all)
         return tl::make_unexpected(no_kfd(context));
     for (const pid_t pid : *all) {
-        Result<kfd::Process> process = kfd::process_queues(context.roots, pid);
+        Result<kfd::Process> process = kfd_process(context, pid);
         if (process) // else it ended meanwhile
             processes.push_back({target_of(context, pid), std::move(process->queues)});
     }
@@ -163,7 +202,7 @@ Report list(const Context& context, const std::vector<pid_t>& pids) {
     if (!processes)
         return report_of(processes.error());
     StateReader states(context);
-    Listing listing;
+    Listing listing(context);
     std::vector<Target> targets;
     for (const TargetQueues& process : *processes) {
         listing.add(process, states);

@@ -2,6 +2,7 @@
 // kfd-preempt: stop the GPU queues of any process mid-kernel, and let them go on.
 #include "attached.hpp"
 #include "complete.hpp"
+#include "container_verbs.hpp"
 #include "daemon.hpp"
 #include "kfd/attribute.hpp"
 #include "measuring_arguments.hpp"
@@ -29,7 +30,8 @@ struct Arguments {
     bool shared = false;
     bool once = false;
     bool partial = false;
-    std::string cgroup;
+    cli::CgroupName group;
+    std::string container; // of the verbs for processes
     std::string pid;
     std::vector<std::string> pids;
     std::vector<std::string> words; // [queue|stream|xqueue] ID...
@@ -55,6 +57,12 @@ std::string check_queue_id(const std::string& word) {
 
 std::string check_cgroup(const std::string& word) {
     return word.empty() ? "--cgroup is empty: name a directory below /sys/fs/cgroup" : "";
+}
+
+constexpr const char* container_help = "the processes of a container: its id, or its name";
+
+std::string check_container(const std::string& word) {
+    return word.empty() ? "--container is empty: give the id or the name of a container" : "";
 }
 
 bool names_objects(const Arguments& arguments) {
@@ -108,6 +116,22 @@ void check_words(const Arguments& arguments, bool may_be_all) {
     }
 }
 
+// What only the verb and all of its words together can tell.
+void check_which(const CLI::App& app, const Arguments& arguments) {
+    const bool pid = !arguments.pid.empty() || !arguments.pids.empty();
+    const bool container = !arguments.container.empty();
+    if (pid && container)
+        throw CLI::ValidationError("give either a PID or --container, not both");
+    const auto got = [&app](const char* verb) { return app.got_subcommand(verb); };
+    if (!pid && !container && (got("suspend") || got("resume") || got("status")))
+        throw CLI::ValidationError("which process? give a PID as `kfd-preempt list` shows it, or "
+                                   "--container with an id or a name");
+    if ((got("freeze") || got("thaw")) &&
+        arguments.group.cgroup.empty() == arguments.group.container.empty())
+        throw CLI::ValidationError("name what to freeze or to thaw by one of --cgroup and "
+                                   "--container");
+}
+
 std::vector<pid_t> pids_of(const Arguments& arguments) {
     std::vector<pid_t> pids;
     for (const std::string& word : arguments.pids) {
@@ -120,13 +144,40 @@ std::vector<pid_t> pids_of(const Arguments& arguments) {
 
 using Run = std::function<cli::Report(const cli::Context&)>;
 
+// Runs the verb for the process that was named, or for each of the container.
+template <typename Verb>
+cli::Report of_processes(const cli::Context& context, const Arguments& arguments,
+                         const Verb& verb) {
+    if (arguments.container.empty())
+        return verb(selection_of(arguments));
+    return cli::for_container(context, arguments.container,
+                              [&](pid_t pid) { return verb(cli::QueueSelection{pid, {}}); });
+}
+
+// Its table does not name the process, so of several each has a heading.
+cli::Report status_of_processes(const cli::Context& context, const Arguments& arguments) {
+    return of_processes(context, arguments, [&](const cli::QueueSelection& selection) {
+        cli::Report report = cli::status(context, selection);
+        if (!arguments.container.empty())
+            report.text =
+                fmt::format("{}:\n{}", cli::target_of(context, selection.pid).name(), report.text);
+        return report;
+    });
+}
+
 void add_target(CLI::App* verb, Arguments& arguments, const std::string& what) {
-    verb->add_option("PID", arguments.pid, "the process")->required()->check(check_pid);
+    verb->add_option("PID", arguments.pid, "the process")->check(check_pid);
     verb->add_option("[queue|stream|xqueue] ID", arguments.words, what);
+    verb->add_option("--container", arguments.container, container_help)->check(check_container);
+}
+
+void add_pids(CLI::App* verb, Arguments& arguments) {
+    verb->add_option("PID", arguments.pids, "only these processes")->check(check_pid);
+    verb->add_option("--container", arguments.container, container_help)->check(check_container);
 }
 
 void add_top(CLI::App* top, Arguments& arguments) {
-    top->add_option("PID", arguments.pids, "only these processes")->check(check_pid);
+    add_pids(top, arguments);
     top->add_option("-d,--delay", arguments.top.interval_s, "seconds between two looks (2)")
         ->check(CLI::Range(0.1, 86400.0));
     top->add_option("-n,--count", arguments.top.count, "end after so many looks")
@@ -139,18 +190,20 @@ template <typename AddVerb> void add_cgroup_verbs(const AddVerb& verb, Arguments
     CLI::App* freeze =
         verb("freeze", "Stop all compute queues of a cgroup; they stay stopped until thaw",
              [&](const cli::Context& context) {
-                 return cli::freeze(context, arguments.cgroup, arguments.partial);
+                 return cli::freeze(context, arguments.group, arguments.partial);
              });
     freeze->add_flag("--partial", arguments.partial,
                      "keep stopped what could be stopped, when some could not");
     CLI::App* thaw =
         verb("thaw", "Let the queues go on that freeze has stopped",
-             [&](const cli::Context& context) { return cli::thaw(context, arguments.cgroup); });
-    for (CLI::App* of_cgroup : {freeze, thaw})
+             [&](const cli::Context& context) { return cli::thaw(context, arguments.group); });
+    for (CLI::App* of_cgroup : {freeze, thaw}) {
         of_cgroup
-            ->add_option("--cgroup", arguments.cgroup, "directory, or path in the hierarchy (v2)")
-            ->required()
+            ->add_option("--cgroup", arguments.group.cgroup, "directory, or path in the hierarchy")
             ->check(check_cgroup);
+        of_cgroup->add_option("--container", arguments.group.container, container_help)
+            ->check(check_container);
+    }
 }
 
 void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
@@ -168,18 +221,24 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
     doctor->add_option("PID", arguments.pid, "also how far each queue of it can be stopped")
         ->check(check_pid);
 
-    CLI::App* list =
-        verb("list", "Queues of all processes, or of those named",
-             [&](const cli::Context& context) { return cli::list(context, pids_of(arguments)); });
-    list->add_option("PID", arguments.pids, "only these processes")->check(check_pid);
+    CLI::App* list = verb(
+        "list", "Queues of all processes, or of those named", [&](const cli::Context& context) {
+            if (arguments.container.empty())
+                return cli::list(context, pids_of(arguments));
+            const auto found = cli::gpu_processes_of_container(context, arguments.container);
+            return found ? cli::list(context, found->pids) : cli::report_of(found.error());
+        });
+    add_pids(list, arguments);
 
     CLI::App* suspend =
         verb("suspend", "Stop queues, streams or xqueues; they stay stopped until resume",
              [&](const cli::Context& context) {
-                 return names_objects(arguments)
-                            ? cli::switch_objects(context, objects_of(arguments),
-                                                  {true, arguments.attach, arguments.shared})
-                            : cli::suspend(context, selection_of(arguments), arguments.attach);
+                 if (names_objects(arguments))
+                     return cli::switch_objects(context, objects_of(arguments),
+                                                {true, arguments.attach, arguments.shared});
+                 return of_processes(context, arguments, [&](const auto& selection) {
+                     return cli::suspend(context, selection, arguments.attach);
+                 });
              });
     add_target(suspend, arguments, "only these (default: all compute queues)");
     suspend->add_flag("-a,--attach", arguments.attach,
@@ -187,15 +246,16 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
     suspend->add_flag("--shared", arguments.shared,
                       "streams: stop those on the same queue as well");
 
-    CLI::App* resume =
-        verb("resume", "Let suspended queues, streams or xqueues go on",
-             [&](const cli::Context& context) {
-                 cli::ObjectSwitch how{false};
-                 how.force = arguments.force;
-                 return names_objects(arguments)
-                            ? cli::switch_objects(context, objects_of(arguments), how)
-                            : cli::resume(context, selection_of(arguments), arguments.force);
-             });
+    CLI::App* resume = verb("resume", "Let suspended queues, streams or xqueues go on",
+                            [&](const cli::Context& context) {
+                                cli::ObjectSwitch how{false};
+                                how.force = arguments.force;
+                                if (names_objects(arguments))
+                                    return cli::switch_objects(context, objects_of(arguments), how);
+                                return of_processes(context, arguments, [&](const auto& selection) {
+                                    return cli::resume(context, selection, arguments.force);
+                                });
+                            });
     add_target(resume, arguments, "only these (default: all compute queues)");
     resume->add_flag("-f,--force", arguments.force, "drop the holds of every operator");
 
@@ -203,9 +263,9 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
 
     CLI::App* status = verb("status", "State, holds and counters of queues, streams and xqueues",
                             [&](const cli::Context& context) {
-                                return names_objects(arguments)
-                                           ? cli::status_of_objects(context, objects_of(arguments))
-                                           : cli::status(context, selection_of(arguments));
+                                if (names_objects(arguments))
+                                    return cli::status_of_objects(context, objects_of(arguments));
+                                return status_of_processes(context, arguments);
                             });
     add_target(status, arguments, "only these (default: all)");
 
@@ -272,6 +332,7 @@ int run_command(int argc, char** argv) {
     try {
         app.parse(cli::take_command(argc, argv, arguments.scheduling), argv);
         check_words(arguments, app.got_subcommand("status"));
+        check_which(app, arguments);
         cli::check_scheduling(app, arguments.scheduling);
     } catch (const CLI::Success& wanted) { // --help, --version
         return app.exit(wanted);
@@ -280,6 +341,7 @@ int run_command(int argc, char** argv) {
     }
     if (app.got_subcommand("top")) {
         arguments.top.pids = pids_of(arguments);
+        arguments.top.container = arguments.container;
         arguments.top.json = arguments.json;
         if (arguments.once) {
             arguments.top.batch = true;

@@ -6,6 +6,7 @@
 #include "measure.hpp"
 
 #include "interrupt.hpp"
+#include "kfd_processes.hpp"
 #include "latency.hpp"
 #include "names.hpp"
 #include "output.hpp"
@@ -155,7 +156,7 @@ bool Measuring::resume(Entries entries) {
 }
 
 bool Measuring::round() {
-    const auto process = kfd::process_queues(context_.roots, target_.pid);
+    const auto process = kfd_process(context_, target_.pid);
     if (!process)
         return give_up(fmt::format("{}: has ended after {} rounds", target_.name(), rounds_),
                        ESRCH);

@@ -40,14 +40,8 @@ std::string socket_name_of(const Context& context, const Target& target) {
     const std::filesystem::path process = context.roots.proc / std::to_string(target.pid);
     std::error_code error;
     const std::string link = std::filesystem::read_symlink(process / "ns/pid", error).string();
-    pid_t pid = target.pid;
-    if (const auto status = kfd::read_text(process / "status", Op::read_proc, 16384)) {
-        const std::string pids = kfd::field_of(*status, "NSpid").value_or("");
-        const std::size_t last = pids.find_last_of(" \t");
-        pid = kfd::parse_unsigned<pid_t>(
-                  std::string_view(pids).substr(last == std::string::npos ? 0 : last + 1))
-                  .value_or(pid);
-    }
+    const Result<Task> task = task_of(context.roots, target.pid);
+    const pid_t pid = task ? task->ns_pid : target.pid;
     return control::socket_name(pid, link.empty() ? "pid:[4026531836]" : link);
 }
 

@@ -3,12 +3,12 @@
 #include "target.hpp"
 
 #include "kfd/probe.hpp"
+#include "kfd_processes.hpp"
 #include "names.hpp"
 #include "sentences.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -37,6 +37,17 @@ Failure not_in_kfd(const Target& target) {
                         target.name())};
 }
 
+Failure not_found(const Context& context, const Target& target, int errno_value) {
+    if (errno_value == ESRCH)
+        return not_in_kfd(target);
+    if (errno_value == EACCES || errno_value == EPERM)
+        return {Exit::permission, errno_value,
+                fmt::format("{}: not allowed to read {}/{}/fd, which tells whether it uses a GPU: "
+                            "run kfd-preempt as its user, or as root with CAP_SYS_PTRACE",
+                            target.name(), context.roots.proc.string(), target.pid)};
+    return no_kfd(context);
+}
+
 } // namespace
 
 std::string Target::comm() const {
@@ -56,30 +67,13 @@ Target target_of(const Context& context, pid_t pid) {
     return {pid, task ? std::optional<Task>(*task) : std::nullopt};
 }
 
-Outcome<void> require_initial_pid_namespace(const Context& context) {
-    const Result<bool> initial = in_initial_pid_namespace(context.roots);
-    if (!initial)
-        return because(Exit::failed, initial.error().errno_value,
-                       fmt::format("cannot tell whether KFD's pids are those of this shell: {}: "
-                                   "{}; mount /proc of this pid namespace",
-                                   (context.roots.proc / "self/ns/pid").string(),
-                                   std::strerror(initial.error().errno_value)));
-    if (!*initial)
-        return because(Exit::failed, 0,
-                       "this shell is in a pid namespace of its own (a container), where the pids "
-                       "that KFD shows mean other processes: run kfd-preempt on the host, or in a "
-                       "container with --pid=host");
-    return {};
-}
-
 Outcome<TargetQueues> queues_of(const Context& context, pid_t pid) {
-    if (const Outcome<void> initial = require_initial_pid_namespace(context); !initial)
+    if (const Outcome<void> initial = require_kfd_pids(context); !initial)
         return tl::make_unexpected(initial.error());
     const Target target = target_of(context, pid);
-    Result<kfd::Process> process = kfd::process_queues(context.roots, pid);
+    Result<kfd::Process> process = kfd_process(context, pid);
     if (!process)
-        return tl::make_unexpected(process.error().errno_value == ESRCH ? not_in_kfd(target)
-                                                                        : no_kfd(context));
+        return tl::make_unexpected(not_found(context, target, process.error().errno_value));
     // KFD takes a dead process' directory away some time after its queues.
     if (!target.task && process->queues.empty())
         return tl::make_unexpected(not_in_kfd(target));

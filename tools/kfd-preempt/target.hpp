@@ -34,9 +34,6 @@ struct TargetQueues {
     std::vector<kfd::Queue> queues;
 };
 
-// Our pids are those that KFD uses; else one sentence why not.
-Outcome<void> require_initial_pid_namespace(const Context& context);
-
 // All queues of a process that uses KFD.
 Outcome<TargetQueues> queues_of(const Context& context, pid_t pid);
 

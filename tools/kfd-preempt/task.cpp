@@ -42,7 +42,12 @@ Result<Task> task_of(const kfd::Roots& roots, pid_t pid) {
                                tab + 1, uids.find('\t', tab + 1) - tab - 1));
     if (!tgid || !uid)
         return fail(EINVAL, Op::read_proc, static_cast<std::uint32_t>(pid));
-    return Task{*comm, *tgid, *uid};
+    // "NSpid:\tpid here\tpid one level down\t..."; no such line without pid namespaces.
+    const std::string pids = kfd::field_of(*status, "NSpid").value_or("");
+    const std::size_t last = pids.find_last_of(" \t");
+    const auto ns_pid = kfd::parse_unsigned<pid_t>(
+        std::string_view(pids).substr(last == std::string::npos ? 0 : last + 1));
+    return Task{*comm, *tgid, *uid, ns_pid.value_or(pid)};
 }
 
 Result<bool> in_initial_pid_namespace(const kfd::Roots& roots) {

@@ -15,6 +15,7 @@ struct Task {
     std::string comm; // as the kernel has it: any bytes but NUL, up to 15
     pid_t tgid;       // differs from the pid when that names a thread
     uid_t uid;        // effective
+    pid_t ns_pid;     // as the process itself is numbered, in its innermost pid namespace
 };
 
 // ESRCH when there is no such task, or /proc hides it from this user.

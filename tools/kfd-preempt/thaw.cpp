@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // thaw: let go on what freeze holds for a cgroup, and nothing else.
 #include "cgroup.hpp"
+#include "container.hpp"
 #include "group_queues.hpp"
+#include "kfd_processes.hpp"
 #include "names.hpp"
 #include "verbs.hpp"
 
@@ -69,7 +71,7 @@ void Thawing::collect() {
     std::map<pid_t, TargetQueues> processes; // each looked at once
     for (const FrozenQueue& id : record_.of(cgroup_.path)) {
         if (!processes.contains(id.pid)) {
-            const Result<kfd::Process> found = kfd::process_queues(context_.roots, id.pid);
+            const Result<kfd::Process> found = kfd_process(context_, id.pid);
             processes[id.pid] = {target_of(context_, id.pid),
                                  found ? found->queues : std::vector<kfd::Queue>{}};
         }
@@ -124,10 +126,13 @@ Report Thawing::finish() {
 
 } // namespace
 
-Report thaw(const Context& context, const std::string& word) {
-    if (const Outcome<void> initial = require_initial_pid_namespace(context); !initial)
+Report thaw(const Context& context, const CgroupName& name) {
+    if (const Outcome<void> initial = require_kfd_pids(context); !initial)
         return report_of(initial.error());
-    const Outcome<Cgroup> cgroup = cgroup_of(context, word);
+    const Outcome<Cgroup> cgroup =
+        name.container.empty()
+            ? cgroup_of(context, name.cgroup)
+            : cgroup_of_container(context, name.container, FrozenRecord::cgroups(context));
     if (!cgroup)
         return report_of(cgroup.error());
     Outcome<FrozenRecord> record = FrozenRecord::open(context);

@@ -2,8 +2,10 @@
 // One look at all processes, from sysfs, the driver, the control sockets and xpreemptd.
 #include "top.hpp"
 
+#include "container.hpp"
 #include "daemon.hpp"
 #include "kfd/probe.hpp"
+#include "kfd_processes.hpp"
 #include "names.hpp"
 #include "sentences.hpp"
 #include "streams.hpp"
@@ -78,8 +80,8 @@ const wire::Queue* library_queue(const SocketView& view, const kfd::Queue& queue
 
 } // namespace
 
-TopReader::TopReader(const Context& context, std::vector<pid_t> pids)
-    : context_(context), pids_(std::move(pids)) {
+TopReader::TopReader(const Context& context, std::vector<pid_t> pids, std::string container)
+    : context_(context), pids_(std::move(pids)), container_(std::move(container)) {
     Result<kfd::Device> device = context.open_device();
     if (!device)
         return;
@@ -89,9 +91,16 @@ TopReader::TopReader(const Context& context, std::vector<pid_t> pids)
 }
 
 Report TopReader::look() {
-    if (const Outcome<void> initial = require_initial_pid_namespace(context_); !initial)
+    if (const Outcome<void> initial = require_kfd_pids(context_); !initial)
         return report_of(initial.error());
-    const auto all = kfd::kfd_pids(context_.roots);
+    if (!container_.empty()) {
+        Outcome<ContainerProcesses> found = find_container(context_, container_);
+        if (!found)
+            return report_of(found.error());
+        pids_ = std::move(found->pids);
+        container_ = found->container.id; // so that no engine is asked again
+    }
+    const auto all = kfd_pids(context_);
     if (!all)
         return report_of(no_kfd(context_));
     std::vector<Target> targets;
@@ -99,7 +108,7 @@ Report TopReader::look() {
     for (const pid_t pid : *all) {
         if (!pids_.empty() && std::ranges::find(pids_, pid) == pids_.end())
             continue;
-        auto process = kfd::process_queues(context_.roots, pid);
+        auto process = kfd_process(context_, pid);
         if (!process || process->queues.empty())
             continue; // it ended meanwhile, or is no GPU program: this command is one itself
         targets.push_back(target_of(context_, pid));

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <sys/types.h>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace cli {
 
 struct TopOptions {
     std::vector<pid_t> pids; // empty: all
+    std::string container;   // instead of pids
     double interval_s = 2.0;
     std::uint64_t count = 0; // 0: until it is ended
     bool batch = false;      // plain text, one refresh below the other
@@ -24,14 +26,16 @@ struct TopOptions {
 // Looks once. What cannot be had is in the messages, as for list.
 class TopReader {
 public:
-    TopReader(const Context& context, std::vector<pid_t> pids);
+    // pids: only these, empty: all. container: only its processes, those that it has at each look.
+    TopReader(const Context& context, std::vector<pid_t> pids, std::string container = {});
     Report look();
 
 private:
     std::string add_jobs(Report& report);
 
     const Context& context_;
-    const std::vector<pid_t> pids_;
+    std::vector<pid_t> pids_;
+    std::string container_;
     std::optional<kfd::Device> device_;
     JobRates rates_;
 };

@@ -132,7 +132,7 @@ bool show(const Report& report, const TopOptions& options) {
 }
 
 Exit repeat(const Context& context, const TopOptions& options, bool screen) {
-    TopReader reader(context, options.pids);
+    TopReader reader(context, options.pids, options.container);
     const Signals signals;
     std::optional<Screen> drawn;
     const auto interval = std::chrono::duration_cast<Clock::duration>(

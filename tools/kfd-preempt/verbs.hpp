@@ -17,6 +17,12 @@ struct QueueSelection {
     std::vector<std::uint32_t> queue_ids; // empty: all compute queues
 };
 
+// As the command line has it: the cgroup itself, or the container whose cgroup it is.
+struct CgroupName {
+    std::string cgroup = {};
+    std::string container = {};
+};
+
 // With a pid, also what each of its queues can be made to do.
 Report doctor(const Context& context, std::optional<pid_t> pid = std::nullopt);
 Report list(const Context& context, const std::vector<pid_t>& pids);
@@ -25,8 +31,8 @@ Report suspend(const Context& context, const QueueSelection& selection, bool att
 Report resume(const Context& context, const QueueSelection& selection, bool force);
 Report status(const Context& context, const QueueSelection& selection);
 // Of a cgroup and all below it. partial: keep what could be held when some could not.
-Report freeze(const Context& context, const std::string& cgroup, bool partial);
-Report thaw(const Context& context, const std::string& cgroup);
+Report freeze(const Context& context, const CgroupName& name, bool partial);
+Report thaw(const Context& context, const CgroupName& name);
 Report version(const Context& context);
 
 } // namespace cli

@@ -80,14 +80,14 @@ protected:
         expect_look();
         expect_both(stop, {{0, held, sticky}, {0, held, sticky}});
         expect_look(held, sticky);
-        EXPECT_EQ(cli::freeze(context, "job", false).exit, cli::Exit::ok);
+        EXPECT_EQ(cli::freeze(context, {"job"}, false).exit, cli::Exit::ok);
     }
     std::string recorded() const {
         std::string text;
         auto record = cli::FrozenRecord::open(context);
-        for (const char* path : {"/job", "/job/step", "/other"})
+        for (const std::string& path : cli::FrozenRecord::cgroups(context))
             for (const cli::FrozenQueue& queue : record->of(path))
-                text += std::string(path) + ":" + std::to_string(queue.uid) + " ";
+                text += path + ":" + std::to_string(queue.uid) + " ";
         return text;
     }
 
@@ -109,7 +109,7 @@ TEST_F(FreezeTest, all_processes_below_are_stopped_in_one_call_and_sdma_is_named
     expect_look();
     expect_both(stop, {{0, held, sticky, 1'500'000}, {0, held, sticky}});
     expect_look(held, sticky);
-    const cli::Report report = cli::freeze(context, "job", false);
+    const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::ok);
     EXPECT_EQ(report.text, "queue 0 of pid 7 (demo): frozen in 1.5 ms\n"
                            "queue 1 of pid 7 (demo): skipped, sdma queue: only compute queues can "
@@ -137,7 +137,7 @@ TEST_F(FreezeTest, the_record_is_written_before_anything_is_stopped) {
         EXPECT_EQ(cli::FrozenRecord::cgroups(context), std::vector<std::string>{"/job"});
     };
     expect_look(held, sticky);
-    EXPECT_EQ(cli::freeze(context, "job", false).exit, cli::Exit::ok);
+    EXPECT_EQ(cli::freeze(context, {"job"}, false).exit, cli::Exit::ok);
 }
 
 TEST_F(FreezeTest, queues_made_meanwhile_are_found_by_the_next_look) {
@@ -150,7 +150,7 @@ TEST_F(FreezeTest, queues_made_meanwhile_are_found_by_the_next_look) {
     script->expect_group_switch(stop, {{8, 3, 83}}, {{0, held, sticky}});
     expect_look(held, sticky);
     script->expect_status_uid(8, 3, 83, held, sticky);
-    const cli::Report report = cli::freeze(context, "job", false);
+    const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::ok);
     EXPECT_EQ(report.json["looks"], 3);
 }
@@ -175,7 +175,7 @@ TEST_F(FreezeTest, a_process_that_never_stops_making_queues_is_given_up_and_all_
             tree.add_queue(8, next++);
     };
     script->expect_group_switch(start, all, std::vector<GroupAnswer>(all.size(), {0, running, 0}));
-    const cli::Report report = cli::freeze(context, "job", false);
+    const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::failed);
     expect_message(report, "went on creating queues during 16 looks");
     EXPECT_EQ(report.json["queues"][0]["outcome"], "undone");
@@ -188,7 +188,7 @@ TEST_F(FreezeTest, when_one_is_not_allowed_the_others_go_on_again) {
     expect_both(stop, {{0, held, sticky}, {-EPERM, running, 0}});
     expect_look();
     script->expect_group_switch(start, {{7, 0, 70}}, {{0, running, 0}});
-    const cli::Report report = cli::freeze(context, "job", false);
+    const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::permission);
     expect_message(report, "queue 0 of pid 8 (demo): not allowed to freeze queues of uid 1234");
     expect_text(report, "queue 0 of pid 7 (demo): was frozen and goes on again");
@@ -201,7 +201,7 @@ TEST_F(FreezeTest, partial_keeps_what_could_be_held) {
     expect_look();
     expect_both(stop, {{0, held, sticky}, {-EOPNOTSUPP, running, 0}});
     expect_look();
-    const cli::Report report = cli::freeze(context, "job", true);
+    const cli::Report report = cli::freeze(context, {"job"}, true);
     EXPECT_EQ(report.exit, cli::Exit::failed);
     expect_text(report, "queue 0 of pid 7 (demo): frozen");
     EXPECT_EQ(recorded(), "/job:70 ");
@@ -214,7 +214,7 @@ TEST_F(FreezeTest, a_late_stop_is_waited_for) {
     expect_look(held, sticky);
     script->expect_group_switch(stop, {{8, 0, 80}}, {{0, held, sticky}});
     expect_look(held, sticky);
-    EXPECT_EQ(cli::freeze(context, "job", false).exit, cli::Exit::ok);
+    EXPECT_EQ(cli::freeze(context, {"job"}, false).exit, cli::Exit::ok);
     EXPECT_EQ(recorded(), "/job:70 /job:80 ");
 }
 
@@ -230,7 +230,7 @@ TEST_F(FreezeTest, a_stop_that_never_comes_stays_recorded) {
     expect_both(start, {{0, running, 0}, {-EBUSY, pending, sticky}});
     for (unsigned again = 0; again < 49; ++again)
         script->expect_group_switch(start, {{8, 0, 80}}, {{-EBUSY, pending, sticky}});
-    const cli::Report report = cli::freeze(context, "job", false);
+    const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::failed);
     expect_message(report, "PENDING");
     EXPECT_NE(report.messages[0].find("it stays held: `kfd-preempt thaw`"), std::string::npos);
@@ -242,7 +242,7 @@ TEST_F(FreezeTest, what_ended_meanwhile_and_what_is_dead_is_no_failure) {
     expect_look();
     expect_both(stop, {{-ESRCH, 0, 0}, {-EIO, KFD_PREEMPT_STATE_DEAD, 0x80000000}});
     expect_look();
-    const cli::Report report = cli::freeze(context, "job", false);
+    const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::ok);
     EXPECT_EQ(report.json["queues"][0]["outcome"], "gone");
     expect_text(report, "queue 0 of pid 8 (demo): skipped, it is dead");
@@ -256,7 +256,7 @@ TEST_F(FreezeTest, more_queues_than_a_call_takes_go_in_batches) {
     script->expect_group_switch(stop, {{7, 0, 70}}, {{0, held, sticky}});
     script->expect_group_switch(stop, {{8, 0, 80}}, {{0, held, sticky}});
     expect_look(held, sticky);
-    const cli::Report report = cli::freeze(context, "job", false);
+    const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::ok);
     EXPECT_EQ(report.json["calls"], 2);
 }
@@ -265,9 +265,9 @@ TEST_F(FreezeTest, thaw_lets_go_what_freeze_holds_and_forgets_it) {
     freeze_job();
     script->expect_query(0);
     expect_both(start, {{0, running, 0}, {0, held, KFD_PREEMPT_HOLD_SELF}});
-    const cli::Report report = cli::thaw(context, "/sys/fs/cgroup/job");
+    const cli::Report report = cli::thaw(context, {"/sys/fs/cgroup/job"});
     EXPECT_EQ(report.exit, cli::Exit::failed) << "that path is not below the fixture's root";
-    const cli::Report thawed = cli::thaw(context, (tree.root() / "sys/fs/cgroup/job/").string());
+    const cli::Report thawed = cli::thaw(context, {(tree.root() / "sys/fs/cgroup/job/").string()});
     EXPECT_EQ(thawed.exit, cli::Exit::ok);
     EXPECT_EQ(thawed.text, "queue 0 of pid 7 (demo): thawed\n"
                            "queue 0 of pid 8 (demo): thawed, but still held by SELF\n");
@@ -280,7 +280,7 @@ TEST_F(FreezeTest, what_was_suspended_by_hand_is_not_thawed) {
     script->expect_status_uid(8, 0, 80, running, 0);
     script->expect_group_switch(stop, {{8, 0, 80}}, {{0, held, sticky}});
     expect_look(held, sticky);
-    const cli::Report report = cli::freeze(context, "job", false);
+    const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::ok);
     expect_text(report, "queue 0 of pid 7 (demo): already suspended, and thaw leaves it so");
     EXPECT_EQ(recorded(), "/job:80 ");
@@ -291,20 +291,20 @@ TEST_F(FreezeTest, a_queue_frozen_with_two_cgroups_goes_on_after_both_are_thawed
     script->expect_status_uid(8, 0, 80, running, 0);
     script->expect_group_switch(stop, {{8, 0, 80}}, {{0, held, sticky}});
     script->expect_status_uid(8, 0, 80, held, sticky);
-    EXPECT_EQ(cli::freeze(context, "job/step", false).exit, cli::Exit::ok);
+    EXPECT_EQ(cli::freeze(context, {"job/step"}, false).exit, cli::Exit::ok);
 
     script->expect_query(0);
     script->expect_status_uid(7, 0, 70, running, 0);
     script->expect_status_uid(8, 0, 80, held, sticky);
     script->expect_group_switch(stop, {{7, 0, 70}}, {{0, held, sticky}});
     expect_look(held, sticky);
-    expect_text(cli::freeze(context, "job", false),
+    expect_text(cli::freeze(context, {"job"}, false),
                 "queue 0 of pid 8 (demo): already frozen with cgroup /job/step");
     EXPECT_EQ(recorded(), "/job:70 /job:80 /job/step:80 ");
 
     script->expect_query(0);
     script->expect_group_switch(start, {{7, 0, 70}}, {{0, running, 0}});
-    expect_text(cli::thaw(context, "job"), "stays frozen with cgroup /job/step");
+    expect_text(cli::thaw(context, {"job"}), "stays frozen with cgroup /job/step");
     EXPECT_EQ(recorded(), "/job/step:80 ");
 }
 
@@ -317,7 +317,7 @@ TEST_F(FreezeTest, thaw_after_a_killed_freeze_takes_what_was_held_and_what_was_n
     script->expect_query(0);
     script->expect_group_switch(start, {{7, 0, 70}, {8, 0, 80}, {9, 5, 95}},
                                 {{0, running, 0}, {-EALREADY, running, 0}, {-ESTALE, running, 0}});
-    const cli::Report report = cli::thaw(context, "job");
+    const cli::Report report = cli::thaw(context, {"job"});
     EXPECT_EQ(report.exit, cli::Exit::ok);
     expect_text(report, "queue 0 of pid 8 (demo): was not frozen any more");
     expect_text(report, "queue 5 of pid 9 (demo): destroyed meanwhile");
@@ -328,7 +328,7 @@ TEST_F(FreezeTest, a_thaw_that_is_not_allowed_keeps_the_record) {
     freeze_job();
     script->expect_query(0);
     expect_both(start, {{-EPERM, held, sticky}, {0, running, 0}});
-    const cli::Report report = cli::thaw(context, "job");
+    const cli::Report report = cli::thaw(context, {"job"});
     EXPECT_EQ(report.exit, cli::Exit::permission);
     expect_message(report, "not allowed to thaw");
     EXPECT_EQ(recorded(), "/job:70 ");
@@ -338,7 +338,7 @@ TEST_F(FreezeTest, a_refused_call_says_why_and_keeps_the_record) {
     freeze_job();
     script->expect_query(0);
     script->expect_group_switch(start, {{7, 0, 70}, {8, 0, 80}}, {}, -ENOMEM);
-    const cli::Report report = cli::thaw(context, "job");
+    const cli::Report report = cli::thaw(context, {"job"});
     EXPECT_EQ(report.exit, cli::Exit::failed);
     expect_message(report, "the kernel is out of memory");
     EXPECT_EQ(recorded(), "/job:70 /job:80 ");
@@ -355,8 +355,8 @@ TEST_F(FreezeTest, a_cgroup_that_is_gone_can_still_be_thawed) {
     std::filesystem::remove_all(tree.root() / "sys/fs/cgroup/job");
     script->expect_query(0);
     expect_both(start, {{0, running, 0}, {0, running, 0}});
-    EXPECT_EQ(cli::thaw(context, "job").exit, cli::Exit::ok);
-    const cli::Report again = cli::thaw(context, "job");
+    EXPECT_EQ(cli::thaw(context, {"job"}).exit, cli::Exit::ok);
+    const cli::Report again = cli::thaw(context, {"job"});
     EXPECT_EQ(again.exit, cli::Exit::failed);
     expect_message(again, "cgroup /job: there is no such cgroup");
 }
@@ -364,7 +364,7 @@ TEST_F(FreezeTest, a_cgroup_that_is_gone_can_still_be_thawed) {
 TEST_F(FreezeTest, a_cgroup_without_gpu_work_is_frozen_without_any_call) {
     add_cgroup("shell", "1000\n");
     script->expect_query(0);
-    const cli::Report report = cli::freeze(context, "shell", false);
+    const cli::Report report = cli::freeze(context, {"shell"}, false);
     EXPECT_EQ(report.exit, cli::Exit::ok);
     EXPECT_EQ(report.text, "cgroup /shell: frozen: 0 of 0 queues, 1 processes\n");
 }
@@ -372,36 +372,72 @@ TEST_F(FreezeTest, a_cgroup_without_gpu_work_is_frozen_without_any_call) {
 TEST_F(FreezeTest, an_empty_cgroup_and_one_that_is_absent_are_named) {
     add_cgroup("empty", "");
     script->expect_query(0);
-    expect_message(cli::freeze(context, "empty", false), "cgroup /empty: has no process");
-    expect_message(cli::freeze(context, "absent", false), "cgroup /absent: there is no such");
-    expect_message(cli::thaw(context, "absent"), "cgroup /absent: there is no such");
+    expect_message(cli::freeze(context, {"empty"}, false), "cgroup /empty: has no process");
+    expect_message(cli::freeze(context, {"absent"}, false), "cgroup /absent: there is no such");
+    expect_message(cli::thaw(context, {"absent"}), "cgroup /absent: there is no such");
 }
 
 TEST_F(FreezeTest, the_root_and_what_leads_out_of_it_are_refused) {
     for (const char* root : {"/", ".", "job/.."})
-        expect_message(cli::freeze(context, root, false), "the whole machine");
-    expect_message(cli::freeze(context, "../../etc", false), "leads out of");
-    expect_message(cli::freeze(context, "\xff", false), "is not UTF-8");
+        expect_message(cli::freeze(context, {root}, false), "the whole machine");
+    expect_message(cli::freeze(context, {"../../etc"}, false), "leads out of");
+    expect_message(cli::freeze(context, {"\xff"}, false), "is not UTF-8");
 }
 
-TEST_F(FreezeTest, a_machine_with_v1_alone_is_told_so) {
+TEST_F(FreezeTest, version_1_has_its_cgroups_in_the_hierarchy_of_the_freezer) {
     std::filesystem::remove(tree.root() / "sys/fs/cgroup/cgroup.controllers");
-    expect_message(cli::freeze(context, "job", false), "no cgroup v2 at ");
+    expect_message(cli::freeze(context, {"job"}, false), "no cgroups at ");
+    tree.write("sys/fs/cgroup/freezer/cgroup.procs", "");
+    tree.write("sys/fs/cgroup/freezer/slurm/cgroup.procs", "7\n");
+    script->expect_query(0);
+    script->expect_status_uid(7, 0, 70, running, 0);
+    script->expect_group_switch(stop, {{7, 0, 70}}, {{0, held, sticky}});
+    script->expect_status_uid(7, 0, 70, held, sticky);
+    const std::string path = (tree.root() / "sys/fs/cgroup/freezer/slurm").string();
+    expect_text(cli::freeze(context, {path}, false), "cgroup /slurm: frozen: 1 of 2 queues");
+    // Beside version 2, the hierarchy that has the cgroup counts.
     tree.write("sys/fs/cgroup/unified/cgroup.controllers", "");
     tree.write("sys/fs/cgroup/unified/job/cgroup.procs", "");
     script->expect_query(0);
-    expect_message(cli::freeze(context, "job", false), "has no process");
+    expect_message(cli::freeze(context, {"job"}, false), "has no process");
+}
+
+TEST_F(FreezeTest, a_container_is_frozen_by_its_cgroup_and_thawed_after_its_end) {
+    const std::string id = std::string(60, '0') + "abcd";
+    const std::string path = "system.slice/docker-" + id + ".scope";
+    add_cgroup(path, "7\n");
+    tree.write("proc/7/cgroup", "0::/" + path + "/inner\n");
+    script->expect_query(0);
+    script->expect_status_uid(7, 0, 70, running, 0);
+    script->expect_group_switch(stop, {{7, 0, 70}}, {{0, held, sticky}});
+    script->expect_status_uid(7, 0, 70, held, sticky);
+    expect_text(cli::freeze(context, {"", id.substr(0, 12)}, false), ": frozen: 1 of 2 queues");
+    EXPECT_EQ(recorded(), "/" + path + ":70 ");
+    // Nothing names the container any more but the record.
+    tree.write("proc/7/cgroup", "0::/elsewhere\n");
+    script->expect_query(0);
+    script->expect_group_switch(start, {{7, 0, 70}}, {{0, running, 0}});
+    EXPECT_EQ(cli::thaw(context, {"", id}).exit, cli::Exit::ok);
+    EXPECT_EQ(recorded(), "");
+    expect_message(cli::thaw(context, {"", id}), "is it running?");
+}
+
+TEST_F(FreezeTest, a_container_without_a_cgroup_to_freeze_is_told_what_works) {
+    const std::string id(64, 'a');
+    tree.write("proc/7/cgroup", "3:devices:/docker/" + id + "\n");
+    expect_message(cli::freeze(context, {"", id}, false), "suspend its queues instead");
 }
 
 TEST_F(FreezeTest, a_record_that_is_damaged_or_cannot_be_written_stops_nothing) {
     tree.write("run/kfd-preempt/frozen.json", "{\"cgroups\": {\"/job\": [{\"pid\": -7}]}}");
     script->expect_query(0);
-    expect_message(cli::freeze(context, "job", false), "frozen.json: is damaged: remove it");
-    expect_message(cli::thaw(context, "job"), "frozen.json: is damaged: remove it");
+    expect_message(cli::freeze(context, {"job"}, false), "frozen.json: is damaged: remove it");
+    expect_message(cli::thaw(context, {"job"}), "frozen.json: is damaged: remove it");
     std::filesystem::remove_all(tree.root() / "run/kfd-preempt");
     tree.write("run/kfd-preempt", "");
     script->expect_query(0);
-    expect_message(cli::freeze(context, "job", false), "without it nobody would know what to thaw");
+    expect_message(cli::freeze(context, {"job"}, false),
+                   "without it nobody would know what to thaw");
 }
 
 TEST_F(FreezeTest, a_record_that_cannot_be_replaced_stops_nothing) {
@@ -409,7 +445,7 @@ TEST_F(FreezeTest, a_record_that_cannot_be_replaced_stops_nothing) {
     expect_look();
     const cli::Report report = [&] {
         const FullDisk full;
-        return cli::freeze(context, "job", false);
+        return cli::freeze(context, {"job"}, false);
     }();
     EXPECT_EQ(report.exit, cli::Exit::failed);
     expect_message(report, "frozen.json: cannot be written");

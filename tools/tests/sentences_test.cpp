@@ -17,7 +17,7 @@ constexpr int abi_errnos[] = {EALREADY,   EBADF,  EBUSY,  E2BIG,  EFAULT, EINVAL
 TEST(Sentences, every_errno_names_the_queue_and_is_distinct) {
     const test::FixtureTree tree;
     const cli::Context context = tree.context();
-    const cli::Target target{7, cli::Task{"demo", 7, 1000}};
+    const cli::Target target{7, cli::Task{"demo", 7, 1000, 7}};
     for (const cli::Verb verb : {cli::Verb::suspend, cli::Verb::resume, cli::Verb::status}) {
         std::map<std::string, int> seen;
         for (const int reason : abi_errnos) {

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// Looks for containers in /proc/PID/cgroup, which every engine and both versions of cgroup have.
+#include "container.hpp"
+
+#include "container_engine.hpp"
+#include "kfd/attribute.hpp"
+#include "names.hpp"
+
+#include "xpreemptd/cgroup_path.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+#include <string_view>
+
+namespace cli {
+
+namespace {
+
+using xpreemptd::ContainerCgroup;
+
+constexpr std::size_t cgroup_bytes_max = 1U << 16U;
+constexpr std::size_t short_id_digits = 12;
+
+std::string cgroups_of(const Context& context, pid_t pid) {
+    return kfd::read_text(context.roots.proc / std::to_string(pid) / "cgroup", Op::read_proc,
+                          cgroup_bytes_max)
+        .value_or("");
+}
+
+// The name is "libpod" in the cgroup, and "podman" for people.
+Container container_from(const ContainerCgroup& found) {
+    const std::string engine(found.engine);
+    return {std::string(found.id), engine.starts_with("libpod") ? "podman" : engine};
+}
+
+bool is_short_id(std::string_view word) {
+    return word.size() >= short_id_digits &&
+           word.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+struct Found {
+    ContainerProcesses processes;
+    std::string sample; // /proc/PID/cgroup of one of them
+};
+
+// All containers that word can mean, by id.
+std::map<std::string, Found> search(const Context& context, const std::string& word) {
+    std::map<std::string, Found> found;
+    for (const std::string& entry : kfd::entries_of(context.roots.proc)) {
+        const auto pid = kfd::parse_unsigned<pid_t>(entry);
+        if (!pid)
+            continue;
+        const std::string text = cgroups_of(context, *pid);
+        for (const auto& [controllers, path] : xpreemptd::cgroup_lines(text)) {
+            const auto container = xpreemptd::container_of(path, word);
+            // The beginning of an id is an id, that of a name is not.
+            if (!container || (container->id != word && !is_short_id(word)))
+                continue;
+            Found& one = found[std::string(container->id)];
+            one.processes.container = container_from(*container);
+            one.processes.pids.push_back(*pid);
+            one.sample = text;
+            break;
+        }
+    }
+    for (auto& [id, one] : found)
+        std::ranges::sort(one.processes.pids);
+    return found;
+}
+
+Outcome<Found> find(const Context& context, const std::string& word) {
+    const auto because = [](int errno_value, std::string message) {
+        return tl::make_unexpected(Failure{Exit::failed, errno_value, std::move(message)});
+    };
+    std::map<std::string, Found> found = search(context, word);
+    if (found.empty() && is_short_id(word))
+        return because(ENOENT, fmt::format("no process is in a container with the id {}: is it "
+                                           "running?",
+                                           word));
+    if (found.empty()) {
+        const Outcome<std::string> id = ask_engines(word);
+        if (!id)
+            return tl::make_unexpected(id.error());
+        found = search(context, *id);
+        if (found.empty())
+            return because(ENOENT, fmt::format("container '{}' ({}): has no process: is it "
+                                               "running?",
+                                               word, id->substr(0, short_id_digits)));
+    }
+    if (found.size() > 1) {
+        std::vector<std::string> ids;
+        for (const auto& [id, one] : found)
+            ids.push_back(id);
+        return because(EINVAL, fmt::format("'{}' is the beginning of {} ids: {}: give more digits",
+                                           word, ids.size(), fmt::join(ids, ", ")));
+    }
+    return std::move(found.begin()->second);
+}
+
+} // namespace
+
+std::string Container::short_id() const {
+    return is_short_id(id) ? id.substr(0, short_id_digits) : printable(id);
+}
+
+std::string Container::name() const {
+    return fmt::format("container {}{}", short_id(),
+                       engine.empty() ? "" : fmt::format(" ({})", printable(engine)));
+}
+
+std::optional<Container> container_of(const Context& context, pid_t pid) {
+    const std::string text = cgroups_of(context, pid);
+    for (const auto& [controllers, path] : xpreemptd::cgroup_lines(text))
+        if (const auto container = xpreemptd::container_of(path))
+            return container_from(*container);
+    return std::nullopt;
+}
+
+Outcome<ContainerProcesses> find_container(const Context& context, const std::string& word) {
+    Outcome<Found> found = find(context, word);
+    if (!found)
+        return tl::make_unexpected(found.error());
+    return std::move(found->processes);
+}
+
+Outcome<Cgroup> cgroup_of_container(const Context& context, const std::string& word,
+                                    const std::vector<std::string>& frozen) {
+    const Outcome<Found> found = find(context, word);
+    if (!found) {
+        for (const std::string& path : frozen)
+            if (const auto container = xpreemptd::container_of(path, word);
+                container && (is_short_id(word) || container->id == word))
+                return cgroup_of(context, std::string(container->path));
+        return tl::make_unexpected(found.error());
+    }
+    const std::string& id = found->processes.container.id;
+    std::string_view unified, freezer;
+    for (const auto& [controllers, path] : xpreemptd::cgroup_lines(found->sample)) {
+        const auto container = xpreemptd::container_of(path, id);
+        if (container && controllers.empty())
+            unified = container->path;
+        else if (container && controllers == "freezer")
+            freezer = container->path;
+    }
+    if (unified.empty() && freezer.empty())
+        return tl::make_unexpected(
+            Failure{Exit::failed, ENOENT,
+                    fmt::format("{}: its cgroup is neither of version 2 nor of the freezer of "
+                                "version 1: suspend its queues instead (kfd-preempt suspend "
+                                "--container {})",
+                                found->processes.container.name(), word)});
+    return cgroup_of(context, std::string(unified.empty() ? freezer : unified));
+}
+
+} // namespace cli
