@@ -142,7 +142,7 @@ std::vector<std::string> complete(const Context& context, const Grammar& grammar
     } else if (verb != grammar.end()) {
         const Words arguments(given.begin() + 1, given.end());
         if (given[0] == "list" || given[0] == "top" ||
-            (given[0] == "measure" && arguments.empty()))
+            ((given[0] == "measure" || given[0] == "wait") && arguments.empty()))
             append(candidates, pids(context));
         else if (given[0] == "suspend" || given[0] == "resume" || given[0] == "status")
             append(candidates, of_target(context, arguments));

@@ -11,6 +11,7 @@
 #include "streams.hpp"
 #include "top.hpp"
 #include "verbs.hpp"
+#include "wait.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -30,6 +31,8 @@ struct Arguments {
     bool shared = false;
     bool once = false;
     bool partial = false;
+    bool wait_for_new = false;
+    double wait_timeout_s = 0;
     cli::CgroupName group;
     std::string container; // of the verbs for processes
     std::string pid;
@@ -123,6 +126,8 @@ void check_which(const CLI::App& app, const Arguments& arguments) {
     if (pid && container)
         throw CLI::ValidationError("give either a PID or --container, not both");
     const auto got = [&app](const char* verb) { return app.got_subcommand(verb); };
+    if (got("wait") && pid == arguments.wait_for_new)
+        throw CLI::ValidationError("wait for what? give either a PID or --new");
     if (!pid && !container && (got("suspend") || got("resume") || got("status")))
         throw CLI::ValidationError("which process? give a PID as `kfd-preempt list` shows it, or "
                                    "--container with an id or a name");
@@ -206,6 +211,24 @@ template <typename AddVerb> void add_cgroup_verbs(const AddVerb& verb, Arguments
     }
 }
 
+template <typename AddVerb> void add_wait(const AddVerb& verb, Arguments& arguments) {
+    CLI::App* wait = verb(
+        "wait", "Wait until a process has a compute queue, and print its pid",
+        [&](const cli::Context& context) {
+            return cli::wait(context,
+                             {kfd::parse_unsigned<pid_t>(arguments.pid), arguments.container,
+                              arguments.wait_timeout_s > 0 ? std::optional(arguments.wait_timeout_s)
+                                                           : std::nullopt});
+        });
+    wait->add_option("PID", arguments.pid, "this process")->check(check_pid);
+    wait->add_flag("--new", arguments.wait_for_new, "the next process that has none yet");
+    wait->add_option("--container", arguments.container,
+                     "with --new: of this container, which need not run yet: its id, or its name")
+        ->check(check_container);
+    wait->add_option("-t,--timeout", arguments.wait_timeout_s, "seconds (for ever)")
+        ->check(CLI::Range(0.001, 86400.0 * 365));
+}
+
 void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
     const auto verb = [&](const char* name, const char* what, Run body) {
         CLI::App* added = app.add_subcommand(name, what);
@@ -268,6 +291,8 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
                                 return status_of_processes(context, arguments);
                             });
     add_target(status, arguments, "only these (default: all)");
+
+    add_wait(verb, arguments);
 
     // Writes by itself, as often as it is told.
     add_top(verb("top", "States, counts and latencies, again and again", nullptr), arguments);
