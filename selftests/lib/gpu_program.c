@@ -2,36 +2,63 @@
 /* A GPU program of kernels/, loaded where the GPU can run it. */
 #include "gpu_program.h"
 
+#include <errno.h>
 #include <string.h>
 
-extern const unsigned char gpu_count_start[], gpu_count_end[];
-extern const unsigned char gpu_checksum_start[], gpu_checksum_end[];
-extern const unsigned char gpu_whereabouts_start[], gpu_whereabouts_end[];
-extern const unsigned char gpu_gws_init_start[], gpu_gws_init_end[];
-extern const unsigned char gpu_gws_meet_start[], gpu_gws_meet_end[];
-extern const unsigned char gpu_count_traps_start[], gpu_count_traps_end[];
+#define CODE(name) { gpu_ ## name ## _start, gpu_ ## name ## _end }
+#define DECLARE(name) extern const unsigned char gpu_ ## name ## _start[], gpu_ ## name ## _end[]
+/* For gfx942 alone, and for the older GPUs as well. */
+#define IMAGE(name)								\
+	DECLARE(name);								\
+	const struct gpu_image gpu_image_ ## name = { .gfx942 = CODE(name) }
+#define IMAGES(name)								\
+	DECLARE(name);								\
+	DECLARE(name ## gfx90a);						\
+	DECLARE(name ## gfx908);						\
+	const struct gpu_image gpu_image_ ## name = {				\
+		.gfx942 = CODE(name),						\
+		.gfx90a = CODE(name ## gfx90a),					\
+		.gfx908 = CODE(name ## gfx908),					\
+	}
 
-const struct gpu_image gpu_image_count = { gpu_count_start, gpu_count_end };
-const struct gpu_image gpu_image_checksum = { gpu_checksum_start, gpu_checksum_end };
-const struct gpu_image gpu_image_whereabouts = { gpu_whereabouts_start, gpu_whereabouts_end };
-const struct gpu_image gpu_image_gws_init = { gpu_gws_init_start, gpu_gws_init_end };
-const struct gpu_image gpu_image_gws_meet = { gpu_gws_meet_start, gpu_gws_meet_end };
-const struct gpu_image gpu_image_count_traps = { gpu_count_traps_start, gpu_count_traps_end };
+IMAGES(count);
+IMAGES(checksum);
+IMAGES(stay);
+IMAGE(whereabouts);
+IMAGE(gws_init);
+IMAGE(gws_meet);
+IMAGE(count_traps);
+
+static const struct gpu_code *code_for(const struct kfd_device *dev, const struct gpu_image *image)
+{
+	switch (dev->gfx_target_version) {
+	case 90008:
+		return &image->gfx908;
+	case 90010:
+		return &image->gfx90a;
+	default:
+		return &image->gfx942;
+	}
+}
 
 int gpu_program_load(struct kfd_device *dev, const struct gpu_image *image,
 		     struct gpu_program *program)
 {
-	size_t bytes = (size_t)(image->end - image->start);
+	const struct gpu_code *code = code_for(dev, image);
+	size_t bytes;
 	int ret;
 
+	if (!code->start)
+		return -EOPNOTSUPP;
+	bytes = (size_t)(code->end - code->start);
 	/* The GPU fetches instructions ahead: leave room behind the last one. */
 	ret = kfd_buffer_alloc(dev, KFD_IN_VRAM_EXEC, bytes + 256, &program->code);
 	if (ret)
 		return ret;
-	memcpy(program->code.addr, image->start, bytes);
+	memcpy(program->code.addr, code->start, bytes);
 	/* kernel.ld puts the descriptor first; its first word is the LDS size */
 	program->kernel_object = (uintptr_t)program->code.addr;
-	memcpy(&program->group_segment_bytes, image->start,
+	memcpy(&program->group_segment_bytes, code->start,
 	       sizeof(program->group_segment_bytes));
 	return 0;
 }

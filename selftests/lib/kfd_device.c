@@ -109,8 +109,8 @@ static void read_node(const char *node, struct kfd_device *dev)
 	dev->eop_bytes = PAGE_BYTES;
 }
 
-/* The first in the topology that is not `except`. */
-static int find_gpu(struct kfd_device *dev, uint32_t except)
+/* The first in the topology that is not `except`, or the one that is `only`; 0: none is named. */
+static int find_gpu(struct kfd_device *dev, uint32_t only, uint32_t except)
 {
 	struct dirent *entry;
 	uint64_t gpu_id;
@@ -124,6 +124,8 @@ static int find_gpu(struct kfd_device *dev, uint32_t except)
 		/* CPU nodes have gpu_id 0 */
 		if (read_number(entry->d_name, "gpu_id", &gpu_id) || !gpu_id || gpu_id == except)
 			continue;
+		if (only && gpu_id != only)
+			continue;
 		dev->gpu_id = (uint32_t)gpu_id;
 		read_node(entry->d_name, dev);
 		break;
@@ -132,7 +134,7 @@ static int find_gpu(struct kfd_device *dev, uint32_t except)
 	return dev->gpu_id ? 0 : -ENODEV;
 }
 
-static int open_gpu(struct kfd_device *dev, uint32_t except)
+static int open_gpu(struct kfd_device *dev, uint32_t only, uint32_t except)
 {
 	struct kfd_ioctl_acquire_vm_args vm = {};
 	char path[64];
@@ -143,7 +145,7 @@ static int open_gpu(struct kfd_device *dev, uint32_t except)
 	dev->kfd_fd = kfd_open();
 	if (dev->kfd_fd < 0)
 		return dev->kfd_fd;
-	ret = find_gpu(dev, except);
+	ret = find_gpu(dev, only, except);
 	if (ret)
 		goto fail;
 	snprintf(path, sizeof(path), "/dev/dri/renderD%u", dev->render_minor);
@@ -164,12 +166,17 @@ fail:
 
 int kfd_device_open(struct kfd_device *dev)
 {
-	return open_gpu(dev, 0);
+	return open_gpu(dev, 0, 0);
 }
 
 int kfd_device_open_second(struct kfd_device *dev, const struct kfd_device *first)
 {
-	return open_gpu(dev, first->gpu_id);
+	return open_gpu(dev, 0, first->gpu_id);
+}
+
+int kfd_device_open_gpu(struct kfd_device *dev, uint32_t gpu_id)
+{
+	return open_gpu(dev, gpu_id, 0);
 }
 
 void kfd_device_close(struct kfd_device *dev)

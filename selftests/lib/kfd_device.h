@@ -41,6 +41,8 @@ int kfd_open(void);
 int kfd_device_open(struct kfd_device *dev);
 /* Opens a GPU that is not `first`, or -ENODEV. */
 int kfd_device_open_second(struct kfd_device *dev, const struct kfd_device *first);
+/* Opens that GPU, or -ENODEV. */
+int kfd_device_open_gpu(struct kfd_device *dev, uint32_t gpu_id);
 void kfd_device_close(struct kfd_device *dev);
 
 /* The memory reads as zero. */

@@ -12,7 +12,7 @@
  *
  * Arguments: see struct checksum_args in jobs.c.
  */
-	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+	.include "gfx9.inc"
 
 	/* LDS: the stop word at 0, one word per work item from 64 */
 	.set	lds_bytes, 64 + 4 * 512
@@ -77,9 +77,9 @@ checksum:
 	s_cmp_lg_u32 s3, 0
 	s_cbranch_scc1 .Lexchange
 	s_mov_b64 exec, 1			/* first wave, first lane */
-	global_load_dword v8, v9, s[10:11] sc0 sc1
+	load_system v8, v9, s[10:11]
 	v_mov_b32 v11, s19
-	global_store_dword v10, v11, s[8:9] sc0 sc1
+	store_system v10, v11, s[8:9]
 	s_waitcnt vmcnt(0)
 	ds_write_b32 v9, v8
 	s_mov_b64 exec, -1
@@ -99,12 +99,12 @@ checksum:
 	v_xor_b32 v4, 0xa5a5a5a5, v4
 	s_mov_b64 exec, s[20:21]
 
-	global_load_dword v5, v1, s[6:7] sc0 sc1
+	load_system v5, v1, s[6:7]
 	s_waitcnt vmcnt(0)
 	v_lshlrev_b32 v7, 1, v5			/* ledger = ledger * 3 + x */
 	v_add_u32 v5, v5, v7
 	v_add_u32 v5, v5, v4
-	global_store_dword v1, v5, s[6:7] sc0 sc1
+	store_system v1, v5, s[6:7]
 	s_mov_b64 exec, 1			/* one ticket per wave */
 	v_mov_b32 v7, 1
 	global_atomic_add v10, v7, s[12:13]
@@ -135,20 +135,10 @@ checksum:
 	fold	s16
 	s_mov_b32 s23, m0
 	fold	s23
-	global_store_dword v1, v4, s[4:5] sc0 sc1
+	store_system v1, v4, s[4:5]
 	s_waitcnt vmcnt(0)
 	s_endpgm
 .Lend:
 	.size	checksum, .Lend-checksum
 
-	.rodata
-	.p2align 6
-	.amdhsa_kernel checksum
-		.amdhsa_group_segment_fixed_size lds_bytes
-		.amdhsa_kernarg_size 48
-		.amdhsa_user_sgpr_kernarg_segment_ptr 1
-		.amdhsa_system_sgpr_workgroup_id_x 1
-		.amdhsa_next_free_vgpr 48
-		.amdhsa_next_free_sgpr 64
-		.amdhsa_accum_offset 32
-	.end_amdhsa_kernel
+	descriptor checksum, 48, 48, 32, 64, lds_bytes

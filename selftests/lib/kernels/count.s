@@ -8,7 +8,7 @@
  *
  * Arguments: see struct count_args in jobs.c.
  */
-	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+	.include "gfx9.inc"
 	.text
 	.globl	count
 	.p2align 8
@@ -24,12 +24,12 @@ count:
 	s_mov_b32 s12, 0
 	s_waitcnt lgkmcnt(0)
 .Lloop:
-	/* sc0 sc1: system scope, the host reads and writes these words */
-	global_load_dword v2, v0, s[4:5] sc0 sc1
-	global_load_dword v3, v1, s[8:9] sc0 sc1
+	/* the host reads and writes these words */
+	load_system v2, v0, s[4:5]
+	load_system v3, v1, s[8:9]
 	s_waitcnt vmcnt(0)
 	v_add_u32 v2, 1, v2
-	global_store_dword v0, v2, s[4:5] sc0 sc1
+	store_system v0, v2, s[4:5]
 	s_add_u32 s12, s12, 1
 	s_waitcnt vmcnt(0)
 	v_readfirstlane_b32 s13, v3
@@ -39,19 +39,10 @@ count:
 	s_cbranch_scc1 .Lloop
 .Ldone:
 	v_mov_b32 v2, s12
-	global_store_dword v0, v2, s[6:7] sc0 sc1
+	store_system v0, v2, s[6:7]
 	s_waitcnt vmcnt(0)
 	s_endpgm
 .Lend:
 	.size	count, .Lend-count
 
-	.rodata
-	.p2align 6
-	.amdhsa_kernel count
-		.amdhsa_kernarg_size 32
-		.amdhsa_user_sgpr_kernarg_segment_ptr 1
-		.amdhsa_system_sgpr_workgroup_id_x 1
-		.amdhsa_next_free_vgpr 8
-		.amdhsa_next_free_sgpr 16
-		.amdhsa_accum_offset 8
-	.end_amdhsa_kernel
+	descriptor count, 32, 8, 8, 16
