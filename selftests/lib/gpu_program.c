@@ -56,6 +56,7 @@ int gpu_program_load(struct kfd_device *dev, const struct gpu_image *image,
 	if (ret)
 		return ret;
 	memcpy(program->code.addr, code->start, bytes);
+	kfd_hdp_flush(dev);
 	/* kernel.ld puts the descriptor first; its first word is the LDS size */
 	program->kernel_object = (uintptr_t)program->code.addr;
 	memcpy(&program->group_segment_bytes, code->start,

@@ -181,6 +181,9 @@ int kfd_device_open_gpu(struct kfd_device *dev, uint32_t gpu_id)
 
 void kfd_device_close(struct kfd_device *dev)
 {
+	if (dev->hdp_flush)
+		munmap((void *)dev->hdp_flush, PAGE_BYTES);
+	dev->hdp_flush = NULL;
 	if (dev->render_fd >= 0)
 		close(dev->render_fd);
 	if (dev->kfd_fd >= 0)
@@ -262,7 +265,38 @@ int kfd_buffer_alloc(struct kfd_device *dev, enum kfd_placement placement,
 		return ret;
 	}
 	memset(buf->addr, 0, buf->bytes);
+	kfd_hdp_flush(dev);
 	return 0;
+}
+
+int kfd_hdp_map(struct kfd_device *dev)
+{
+	struct kfd_buffer page = {};
+	uint64_t mmap_offset;
+	int ret = alloc_for_gpu(dev, (uint32_t)KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE |
+				KFD_IOC_ALLOC_MEM_FLAGS_COHERENT |
+				KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP |
+				KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE, PAGE_BYTES, &page,
+				&mmap_offset);
+
+	if (ret)
+		return ret;
+	if (mmap(page.addr, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, dev->kfd_fd,
+		 (off_t)mmap_offset) == MAP_FAILED) {
+		ret = -errno;
+		kfd_buffer_free(dev, &page);
+		return ret;
+	}
+	/* KFD frees what belongs to the page with the process. */
+	dev->hdp_flush = (volatile uint32_t *)((char *)page.addr +
+					       KFD_MMIO_REMAP_HDP_MEM_FLUSH_CNTL);
+	return 0;
+}
+
+void kfd_hdp_flush(struct kfd_device *dev)
+{
+	if (dev->hdp_flush)
+		*dev->hdp_flush = 1;
 }
 
 int kfd_doorbells_alloc(struct kfd_device *dev, struct kfd_buffer *buf)

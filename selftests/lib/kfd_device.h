@@ -20,6 +20,7 @@ struct kfd_device {
 	uint32_t ctl_stack_bytes;
 	uint32_t cwsr_debug_bytes;
 	uint32_t eop_bytes;
+	volatile uint32_t *hdp_flush;	/* of kfd_hdp_map(), or NULL */
 };
 
 enum kfd_placement {
@@ -44,6 +45,14 @@ int kfd_device_open_second(struct kfd_device *dev, const struct kfd_device *firs
 /* Opens that GPU, or -ENODEV. */
 int kfd_device_open_gpu(struct kfd_device *dev, uint32_t gpu_id);
 void kfd_device_close(struct kfd_device *dev);
+
+/*
+ * Maps the register that makes VRAM show what the CPU has written through the BAR. From then on
+ * kfd_buffer_alloc() and gpu_program_load() write it. The software GPU needs none of that.
+ */
+int kfd_hdp_map(struct kfd_device *dev);
+/* Does nothing without kfd_hdp_map(). */
+void kfd_hdp_flush(struct kfd_device *dev);
 
 /* The memory reads as zero. */
 int kfd_buffer_alloc(struct kfd_device *dev, enum kfd_placement placement,
