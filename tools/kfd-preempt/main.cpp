@@ -11,6 +11,7 @@
 #include "streams.hpp"
 #include "top.hpp"
 #include "verbs.hpp"
+#include "verify.hpp"
 #include "wait.hpp"
 
 #include <CLI/CLI.hpp>
@@ -301,6 +302,15 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
 
     cli::add_scheduling_verbs(verb, arguments.scheduling);
 
+    // Has a command line of its own, see main(). Here for the help, and for what comes before it.
+    verb("verify", "Try on this machine's GPU what the driver promises (verify --help)",
+         [](const cli::Context&) {
+             return cli::report_of({cli::Exit::usage, 0,
+                                    "verify comes first, and writes JSON into its report: "
+                                    "kfd-preempt verify [options]"});
+         })
+        ->allow_extras();
+
     verb("version", "Versions of the command, of the ABI and of the loaded driver", cli::version);
 }
 
@@ -410,6 +420,8 @@ int main(int argc, char** argv) {
     try {
         if (argc >= 2 && std::string_view(argv[1]) == "complete")
             return run_complete(argc, argv);
+        if (argc >= 2 && std::string_view(argv[1]) == "verify")
+            return static_cast<int>(cli::write_report(cli::run_verify(argv + 1), false));
         return run_command(argc, argv);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "kfd-preempt: %s\n", error.what());

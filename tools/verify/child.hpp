@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Another process with a busy queue, which this one stops from outside.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <sys/types.h>
+#include <tl/expected.hpp>
+
+namespace verify {
+
+class Child {
+public:
+    // Starts this program again as the child, and waits until its kernel runs. The failure says
+    // what the child said, "unsupported" if XNACK cannot be turned on.
+    static tl::expected<std::unique_ptr<Child>, std::string> start(std::uint32_t gpu_id,
+                                                                   bool xnack = false);
+    ~Child();
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+
+    [[nodiscard]] pid_t pid() const { return pid_; }
+    [[nodiscard]] std::uint32_t queue_id() const { return queue_id_; }
+    bool stands_still() { return ask("still") == "yes"; }
+    bool moves() { return ask("moves") == "yes"; }
+    bool ends_right() { return ask("end") == "right"; }
+
+private:
+    Child() = default;
+    std::string ask(const std::string& question);
+    std::string read_line();
+
+    pid_t pid_ = -1;
+    std::uint32_t queue_id_ = 0;
+    std::FILE* to_ = nullptr;
+    std::FILE* from_ = nullptr;
+};
+
+// The child's side, on stdin and stdout. Returns its exit status.
+int run_child(std::uint32_t gpu_id, bool xnack);
+
+} // namespace verify

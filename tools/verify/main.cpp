@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// kfd-preempt verify: tries on this machine's GPU what the driver promises, from harmless to harsh.
+//
+// Touches no queue but its own and those of its child processes, which end with it.
+#include "bench.hpp"
+#include "child.hpp"
+#include "detections.hpp"
+#include "report.hpp"
+
+#include "kfd/sysfs.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <optional>
+#include <unistd.h>
+
+namespace {
+
+using namespace verify;
+namespace kfd = xpreempt::kfd;
+
+// As kfd-preempt(8).
+constexpr int exit_failed = 1, exit_usage = 2, exit_unsupported = 3;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+std::string default_output() {
+    std::array<char, 256> host{}, day{};
+    ::gethostname(host.data(), host.size() - 1);
+    const std::time_t now = std::time(nullptr);
+    std::tm local{};
+    ::localtime_r(&now, &local);
+    std::strftime(day.data(), day.size(), "%Y%m%d-%H%M%S", &local);
+    return fmt::format("kfd-preempt-verify-{}-{}", host.data(), day.data());
+}
+
+// Other processes with a queue on one of the GPUs: "pid 12, 2 queues on GPU 5230".
+std::vector<std::string> others_on(const Bench& bench) {
+    std::vector<std::string> others;
+    const auto pids = kfd::kfd_pids(kfd::Roots{});
+    for (std::size_t i = 0; pids && i < pids->size(); ++i) {
+        const auto process = kfd::process_queues(kfd::Roots{}, (*pids)[i]);
+        if (!process || process->pid == ::getpid())
+            continue;
+        for (const auto& gpu : bench.gpus()) {
+            const auto count = std::ranges::count(process->queues, gpu->id(), &kfd::Queue::gpu_id);
+            if (count > 0)
+                others.push_back(
+                    fmt::format("pid {}, {} queues on GPU {}", process->pid, count, gpu->id()));
+        }
+    }
+    return others;
+}
+
+enum class Wish : std::uint8_t { run, skip, end };
+
+Wish ask(const Options& options) {
+    if (options.yes)
+        return Wish::run;
+    fmt::print("  [Enter] run it, s skip it, q end here: ");
+    std::fflush(stdout);
+    std::array<char, 64> line{};
+    if (std::fgets(line.data(), static_cast<int>(line.size()), stdin) == nullptr)
+        return Wish::end;
+    return line[0] == 's' ? Wish::skip : line[0] == 'q' ? Wish::end : Wish::run;
+}
+
+// Returns false if the GPU was reset: nothing of this process can run on it any more.
+bool look_at_log(KernelLog& log, Result& result, Checks& checks) {
+    const std::vector<std::string> lines = log.new_lines();
+    const auto says = [&lines](std::string_view words) {
+        return std::ranges::any_of(
+            lines, [=](const std::string& line) { return line.find(words) != std::string::npos; });
+    };
+    const bool reset = says("GPU reset begin");
+    if (log.readable()) {
+        checks.check(!reset, "the GPU was not reset", "see the kernel log");
+        checks.check(!says(" is reset"), "no queue was reset", "see the kernel log");
+    }
+    for (const std::string& line : lines)
+        checks.note("kernel: " + line);
+    result.kernel_log.insert(result.kernel_log.end(), lines.begin(), lines.end());
+    return !reset;
+}
+
+// False: it was the last one.
+bool run_stage(const Stage& stage, Bench& bench, KernelLog& log, Result& result) {
+    fmt::print("\n{}: {}\n  At worst: {}.\n", stage.name, stage.what, stage.risk);
+    const Wish wish = interrupted != 0 ? Wish::end : ask(bench.options());
+    if (wish == Wish::end) {
+        result.interrupted = true;
+        return false;
+    }
+    Checks checks;
+    bool goes_on = true, ran = false;
+    const auto begin = std::chrono::steady_clock::now();
+    if (wish == Wish::skip) {
+        checks.skip("not wanted");
+    } else {
+        stage.run(bench, checks);
+        ran = checks.verdict() != Verdict::skip;
+        bench.look_for_detections(checks);
+        goes_on = look_at_log(log, result, checks);
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    // A GPU that is well afterwards is no pass of a stage that did not run.
+    const Verdict verdict =
+        ran || checks.verdict() == Verdict::fail ? checks.verdict() : Verdict::skip;
+    result.stages.push_back(
+        {stage.name, verdict, checks.findings(), std::move(checks.data), took.count()});
+    result.interrupted = !goes_on;
+    return goes_on;
+}
+
+int run_all(const Options& options) {
+    Bench bench(options);
+    if (const auto opened = bench.open(); !opened) {
+        fmt::print(stderr, "kfd-preempt verify: {}\n", opened.error());
+        return exit_unsupported;
+    }
+    if (const auto others = others_on(bench); !others.empty() && !options.beside_others) {
+        fmt::print(stderr,
+                   "kfd-preempt verify: the GPU is in use: {}; end these processes, or say "
+                   "--beside-others: a reset of the GPU would end their work\n",
+                   fmt::join(others, "; "));
+        return exit_failed;
+    }
+    const ThoroughDriver thorough;
+    if (!thorough.on())
+        fmt::print("preempt_verify cannot be turned on: run as root to have the driver look into "
+                   "the HQDs after each stop\n");
+    KernelLog log;
+    Result result;
+    for (const Stage& stage : stages())
+        if (options.stages.empty() ||
+            std::ranges::find(options.stages, stage.name) != options.stages.end())
+            if (!run_stage(stage, bench, log, result))
+                break;
+
+    fmt::print("\n{}\n", result.summary());
+    const auto written =
+        write_report(result, options.output.empty() ? default_output() : options.output);
+    if (!written) {
+        fmt::print(stderr, "kfd-preempt verify: {}\n", written.error());
+        return exit_failed;
+    }
+    fmt::print("Written: {}\n", fmt::join(*written, ", "));
+    return result.verdict() == Verdict::pass ? 0 : exit_failed;
+}
+
+std::vector<std::uint32_t> all_gpus() {
+    std::vector<std::uint32_t> ids;
+    if (const auto nodes = kfd::gpu_nodes(kfd::Roots{}))
+        for (const kfd::Node& node : *nodes)
+            ids.push_back(node.gpu_id);
+    return ids;
+}
+
+std::string check_stage(const std::string& word) {
+    std::vector<std::string> names;
+    for (const Stage& stage : stages())
+        names.emplace_back(stage.name);
+    if (std::ranges::find(names, word) != names.end())
+        return {};
+    return fmt::format("'{}' is not a stage; the stages are {}", word, fmt::join(names, ", "));
+}
+
+int list_stages() {
+    for (const Stage& stage : stages())
+        fmt::print("{}: {}\n  At worst: {}.\n", stage.name, stage.what, stage.risk);
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const std::string_view mode = argc == 3 ? argv[1] : "";
+    if (mode == "child" || mode == "child-xnack")
+        return run_child(static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10)),
+                         mode == "child-xnack");
+    CLI::App app("Try on this machine's GPU what the driver promises, from harmless to harsh.",
+                 "kfd-preempt verify");
+    Options options;
+    bool list = false, all = false;
+    app.add_flag("--list", list, "say what the stages are, and run none");
+    app.add_option("--stage", options.stages, "only these")->check(check_stage);
+    app.add_option("--gpu", options.gpus, "gpu_id, as kfd-preempt list shows it (the first GPU)");
+    app.add_flag("--all-gpus", all, "every GPU");
+    app.add_option("--rounds", options.rounds, "stops of each kind (50)")
+        ->check(CLI::Range(1U, 1000000U));
+    app.add_option_function<unsigned>(
+           "--patience", [](const unsigned& seconds) { patience_ms = seconds * 1000; },
+           "seconds that a kernel may take to begin, to go on or to end (60)")
+        ->check(CLI::Range(1U, 3600U));
+    app.add_flag("-y,--yes", options.yes, "ask before no stage");
+    app.add_flag("--beside-others", options.beside_others,
+                 "also while other processes have queues on the GPU");
+    app.add_option("-o,--output", options.output, "directory for the report, and its archive");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& wanted) {
+        return app.exit(wanted);
+    } catch (const CLI::ParseError& error) {
+        fmt::print(stderr, "kfd-preempt verify: {}\n", error.what());
+        return exit_usage;
+    }
+    if (list)
+        return list_stages();
+    if (all)
+        options.gpus = all_gpus();
+    if (!options.yes && ::isatty(STDIN_FILENO) == 0) {
+        fmt::print(stderr, "kfd-preempt verify: asks before each stage: run it in a terminal, or "
+                           "say --yes\n");
+        return exit_usage;
+    }
+    ::setvbuf(stdout, nullptr, _IOLBF, 0);
+    struct sigaction action{};
+    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND); // the second one ends it at once
+    ::sigaction(SIGINT, &action, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);
+    try {
+        return run_all(options);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "kfd-preempt verify: {}\n", error.what());
+        return exit_failed;
+    }
+}

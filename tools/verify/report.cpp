@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Writes the files, and has tar pack them.
+#include "report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace verify {
+
+Verdict Result::verdict() const {
+    const auto has = [this](Verdict verdict) {
+        return std::ranges::find(stages, verdict, &StageResult::verdict) != stages.end();
+    };
+    if (has(Verdict::fail))
+        return Verdict::fail;
+    return has(Verdict::pass) && !interrupted ? Verdict::pass : Verdict::skip;
+}
+
+std::string Result::summary() const {
+    const auto count = [this](Verdict verdict) {
+        return std::ranges::count(stages, verdict, &StageResult::verdict);
+    };
+    const char* word = verdict() == Verdict::pass   ? "PASS"
+                       : verdict() == Verdict::fail ? "FAIL"
+                                                    : "INCOMPLETE";
+    return fmt::format("{}: {} stages passed, {} failed, {} skipped{}", word, count(Verdict::pass),
+                       count(Verdict::fail), count(Verdict::skip),
+                       interrupted ? ", then interrupted" : "");
+}
+
+namespace {
+
+std::string text_of(const Result& result) {
+    std::string text = result.summary() + "\n";
+    for (const StageResult& stage : result.stages) {
+        text +=
+            fmt::format("\n{} ({:.1f} s): {}\n", stage.name, stage.seconds, word_of(stage.verdict));
+        for (const Finding& finding : stage.findings)
+            text += fmt::format("  {:<4}  {}\n", word_of(finding.verdict), finding.text);
+    }
+    return text;
+}
+
+Json json_of(const Result& result) {
+    Json json{{"schema", 1}, {"summary", result.summary()}};
+    for (const StageResult& stage : result.stages) {
+        Json item{
+            {"stage", stage.name}, {"verdict", word_of(stage.verdict)}, {"seconds", stage.seconds}};
+        for (const Finding& finding : stage.findings)
+            item["findings"].push_back(
+                {{"verdict", word_of(finding.verdict)}, {"text", finding.text}});
+        item["data"] = stage.data;
+        item["data"].erase("svg"); // has a file of its own
+        json["stages"].push_back(std::move(item));
+    }
+    json["kernel_log_lines"] = result.kernel_log.size();
+    return json;
+}
+
+bool pack(const std::string& directory) {
+    const std::filesystem::path path(directory);
+    std::string archive = directory + ".tar.gz", name = path.filename().string(),
+                where = path.has_parent_path() ? path.parent_path().string() : ".";
+    std::array<std::string, 6> words = {"tar", "-C", where, "-czf", archive, name};
+    std::array<char*, 7> arguments{};
+    std::ranges::transform(words, arguments.begin(), [](std::string& word) { return word.data(); });
+    pid_t child = 0;
+    if (::posix_spawnp(&child, "tar", nullptr, nullptr, arguments.data(), environ) != 0)
+        return false;
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+} // namespace
+
+tl::expected<std::vector<std::string>, std::string> write_report(const Result& result,
+                                                                 const std::string& directory) {
+    std::vector<std::string> written;
+    const auto write = [&](const char* name, const std::string& text) {
+        const std::string path = directory + "/" + name;
+        std::ofstream file(path, std::ios::binary);
+        file << text << std::flush;
+        written.push_back(path);
+        return file.good();
+    };
+    std::error_code error;
+    std::filesystem::create_directories(directory, error);
+    bool good = write("report.txt", text_of(result)) &&
+                write("report.json",
+                      json_of(result).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    for (const StageResult& stage : result.stages)
+        if (stage.data.contains("svg"))
+            good = good && write("latency.svg", stage.data["svg"].get<std::string>());
+    std::string log;
+    for (const std::string& line : result.kernel_log)
+        log += line + "\n";
+    good = good && write("kernel.log", log);
+    if (!good)
+        return tl::make_unexpected(
+            fmt::format("cannot write {}: {}", written.back(), std::strerror(errno)));
+    if (pack(directory))
+        written.push_back(directory + ".tar.gz");
+    return written;
+}
+
+} // namespace verify

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Stages processes, xnack, freeze: a child process, seen from outside.
+#include "bench.hpp"
+
+#include "child.hpp"
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <optional>
+#include <unistd.h>
+
+namespace verify {
+
+namespace {
+
+// An operator's file: what it holds ends with it.
+class Operator {
+public:
+    Operator() : fd_(kfd_open()) {}
+    ~Operator() { close(); }
+    Operator(const Operator&) = delete;
+    Operator& operator=(const Operator&) = delete;
+    [[nodiscard]] int fd() const { return fd_; }
+    void close() {
+        if (fd_ >= 0)
+            ::close(fd_);
+        fd_ = -1;
+    }
+
+private:
+    int fd_;
+};
+
+// Returns nullptr after it has said why.
+std::unique_ptr<Child> start_child(Bench& bench, bool xnack, Checks& checks) {
+    auto child = Child::start(bench.gpu().id(), xnack);
+    if (!child && xnack && child.error() == "unsupported") {
+        checks.skip(
+            "XNACK cannot be turned on: a kernel without HSA_AMD_SVM, amdgpu.noretry=1, or a GPU "
+            "that has none");
+        return nullptr;
+    }
+    checks.check(child.has_value(), "a child process runs a kernel", child ? "" : child.error());
+    return child ? std::move(*child) : nullptr;
+}
+
+bool stop_child(const Operator& by, Child& child, Checks& checks) {
+    const std::array<std::uint32_t, 1> ids{child.queue_id()};
+    Entries stops = stops_of(ids);
+    const auto stopped = send(by.fd(), child.pid(), 0, stops);
+    if (!stopped && stopped.error().find("EPERM") != std::string::npos) {
+        checks.skip("not allowed to stop queues of another process: run as root (CAP_SYS_PTRACE)");
+        return false;
+    }
+    return checks.check(stopped && failure_in(stops).empty(), "its queue is stopped from outside",
+                        stopped ? failure_in(stops) : stopped.error());
+}
+
+} // namespace
+
+void run_processes(Bench& bench, Checks& checks) {
+    const auto child = start_child(bench, false, checks);
+    if (!child)
+        return;
+    Operator first;
+    if (!stop_child(first, *child, checks))
+        return;
+    checks.check(child->stands_still(), "it stands still");
+    Operator second;
+    stop_child(second, *child, checks);
+    first.close();
+    checks.check(child->stands_still(), "it stands still while one of two operators is left");
+    second.close();
+    checks.check(child->moves(), "it goes on when the last one has ended");
+    checks.check(child->ends_right(), "its kernel ends with the right results");
+}
+
+void run_xnack(Bench& bench, Checks& checks) {
+    const auto child = start_child(bench, true, checks);
+    if (!child)
+        return;
+    for (unsigned round = 0; round < 3; ++round) {
+        Operator by;
+        if (!stop_child(by, *child, checks))
+            return;
+        checks.check(child->stands_still(), "it stands still");
+        by.close();
+        checks.check(child->moves(), "it goes on");
+    }
+    checks.check(child->ends_right(), "its kernel ends with the right results");
+}
+
+namespace {
+
+// Of version 2, with one process; removed at the end.
+class OwnCgroup {
+public:
+    explicit OwnCgroup(pid_t pid)
+        : path_(fmt::format("/sys/fs/cgroup/kfd-preempt-verify-{}", ::getpid())) {
+        std::error_code error;
+        if (!std::filesystem::exists("/sys/fs/cgroup/cgroup.controllers", error))
+            return;
+        made_ = std::filesystem::create_directory(path_, error);
+        std::ofstream file(path_ / "cgroup.procs");
+        file << pid << std::flush;
+        holds_process_ = made_ && file.good();
+    }
+    ~OwnCgroup() {
+        std::error_code error;
+        if (made_)
+            std::filesystem::remove(path_, error);
+    }
+    OwnCgroup(const OwnCgroup&) = delete;
+    OwnCgroup& operator=(const OwnCgroup&) = delete;
+    [[nodiscard]] bool usable() const { return holds_process_; }
+    [[nodiscard]] std::string name() const { return path_.string(); }
+
+private:
+    std::filesystem::path path_;
+    bool made_ = false, holds_process_ = false;
+};
+
+bool run_command(const char* verb, const OwnCgroup& cgroup) {
+    const char* command = std::getenv("KFD_PREEMPT_COMMAND");
+    const std::string line =
+        fmt::format("'{}' {} --cgroup '{}' >/dev/null",
+                    command != nullptr ? command : "kfd-preempt", verb, cgroup.name());
+    return std::system(line.c_str()) == 0; // NOLINT(cert-env33-c): the words are ours
+}
+
+} // namespace
+
+void run_freeze(Bench& bench, Checks& checks) {
+    std::optional<OwnCgroup> cgroup;
+    const auto child = start_child(bench, false, checks);
+    if (!child)
+        return;
+    cgroup.emplace(child->pid());
+    if (!cgroup->usable())
+        return checks.skip("no cgroup of its own can be made in /sys/fs/cgroup: run as root, with "
+                           "cgroup version 2");
+    if (checks.check(run_command("freeze", *cgroup), "kfd-preempt freeze"))
+        checks.check(child->stands_still(), "it stands still");
+    checks.check(run_command("thaw", *cgroup), "kfd-preempt thaw");
+    checks.check(child->moves(), "it goes on");
+    checks.check(child->ends_right(), "its kernel ends with the right results");
+}
+
+} // namespace verify

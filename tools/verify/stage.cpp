@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// The list of stages.
+#include "stage.hpp"
+
+namespace verify {
+
+const std::vector<Stage>& stages() {
+    static const std::vector<Stage> all = {
+        {"probe", "Reads versions, parameters and the shape of each GPU. Changes nothing.", "none",
+         run_probe},
+        {"one-queue",
+         "Stops one queue of its own in the middle of a kernel that computes a checksum, and "
+         "resumes it, again and again.",
+         "a stop that is not confirmed makes the driver reset the GPU under the firmware scheduler",
+         run_one_queue},
+        {"queues", "The same with 1, 8 and 30 queues at once, in one call.", "as before",
+         run_queues},
+        {"neighbours", "Stops one of two queues and looks whether the other one goes on.",
+         "as before", run_neighbours},
+        {"processes",
+         "Stops the queue of a child process from outside, and lets the child run again by ending "
+         "the operator.",
+         "as before", run_processes},
+        {"latency",
+         "Measures stops and resumes against the bytes that are saved, from one workgroup to a "
+         "full GPU, and compares them with the prediction.",
+         "as before; the GPU is full for some seconds", run_latency},
+        {"fast", "Stops with the shortest grace period (FAST).",
+         "firmware that ignores it: the driver notices, and offers FAST no more", run_fast},
+        {"sdma", "Asks the driver to stop an SDMA queue of its own.",
+         "an SDMA engine that does not stop is reset with the GPU", run_sdma},
+        {"xnack", "Turns XNACK on for a child process and stops its queue.", "as for one-queue",
+         run_xnack},
+        {"freeze", "Freezes and thaws a cgroup with a child process, by kfd-preempt.",
+         "as for one-queue", run_freeze},
+        {"gpus", "Stops queues on every GPU of the machine in one call.",
+         "as for one-queue, on all GPUs", run_gpus},
+    };
+    return all;
+}
+
+} // namespace verify

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// A stage of verify: what it does, and what it found.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace verify {
+
+using Json = nlohmann::ordered_json;
+
+enum class Verdict : std::uint8_t { pass, fail, skip };
+std::string word_of(Verdict verdict);
+
+struct Finding {
+    Verdict verdict;
+    std::string text;
+};
+
+// Collects the findings of one stage, and prints each as it comes.
+class Checks {
+public:
+    // Returns good. evidence: only if it is not.
+    bool check(bool good, const std::string& what, const std::string& evidence = "");
+    // The stage cannot run here. What was checked before still counts.
+    void skip(const std::string& reason);
+    // For the reader; no verdict.
+    void note(const std::string& text);
+
+    [[nodiscard]] Verdict verdict() const;
+    [[nodiscard]] const std::vector<Finding>& findings() const { return findings_; }
+
+    Json data = Json::object(); // figures of the stage
+
+private:
+    std::vector<Finding> findings_;
+};
+
+class Bench;
+
+struct Stage {
+    const char* name;
+    const char* what; // it does
+    const char* risk; // if the hardware does not do what the driver expects
+    void (*run)(Bench& bench, Checks& checks);
+};
+
+// In the order in which they run, from harmless to harsh.
+const std::vector<Stage>& stages();
+
+// One function of each stage; the files are named after them.
+void run_probe(Bench& bench, Checks& checks);
+void run_one_queue(Bench& bench, Checks& checks);
+void run_queues(Bench& bench, Checks& checks);
+void run_neighbours(Bench& bench, Checks& checks);
+void run_processes(Bench& bench, Checks& checks);
+void run_latency(Bench& bench, Checks& checks);
+void run_fast(Bench& bench, Checks& checks);
+void run_sdma(Bench& bench, Checks& checks);
+void run_xnack(Bench& bench, Checks& checks);
+void run_freeze(Bench& bench, Checks& checks);
+void run_gpus(Bench& bench, Checks& checks);
+
+} // namespace verify
