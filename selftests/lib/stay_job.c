@@ -68,21 +68,18 @@ int stay_job_start(struct stay_job *job, struct aql_queue *queue, uint32_t num_w
 	return 0;
 }
 
-static uint32_t count_waves(const struct stay_job *job, uint32_t least, uint32_t most)
+static uint32_t count_waves(const struct stay_job *job, uint32_t word)
 {
 	uint32_t i, count = 0;
 
-	for (i = 0; i < num_waves(job); i++) {
-		uint32_t word = __atomic_load_n(&shared_of(job)->waves[i], __ATOMIC_ACQUIRE);
-
-		count += word >= least && word <= most;
-	}
+	for (i = 0; i < num_waves(job); i++)
+		count += __atomic_load_n(&shared_of(job)->waves[i], __ATOMIC_ACQUIRE) == word;
 	return count;
 }
 
 uint32_t stay_job_resident(const struct stay_job *job)
 {
-	return count_waves(job, WAVE_RESIDENT, WAVE_RESIDENT);
+	return count_waves(job, WAVE_RESIDENT);
 }
 
 static bool all_resident(const void *job)
@@ -103,7 +100,7 @@ bool stay_job_end(struct stay_job *job, unsigned int timeout_ms)
 
 uint32_t stay_job_errors(const struct stay_job *job)
 {
-	return num_waves(job) - count_waves(job, WAVE_RIGHT, WAVE_RIGHT);
+	return num_waves(job) - count_waves(job, WAVE_RIGHT);
 }
 
 void stay_job_free(struct stay_job *job)

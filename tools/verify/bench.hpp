@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all stages share: the options, the GPUs under test, and what the driver says of them.
+// State that all stages share: the options, the GPUs under test, the faults that the driver found.
 #pragma once
 
 #include "queues.hpp"

@@ -2,7 +2,6 @@
 // Collects what a stage finds.
 #include "stage.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace verify {
@@ -33,10 +32,7 @@ void Checks::note(const std::string& text) {
 }
 
 Verdict Checks::verdict() const {
-    const auto has = [this](Verdict verdict) {
-        return std::ranges::find(findings_, verdict, &Finding::verdict) != findings_.end();
-    };
-    return has(Verdict::fail) ? Verdict::fail : has(Verdict::pass) ? Verdict::pass : Verdict::skip;
+    return overall(findings_, &Finding::verdict);
 }
 
 } // namespace verify

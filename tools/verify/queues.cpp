@@ -133,15 +133,12 @@ tl::expected<std::uint64_t, std::string> send(int fd, pid_t pid, std::uint32_t f
     const auto took = std::chrono::steady_clock::now() - begin;
     if (error != 0)
         return tl::make_unexpected(text_of(error));
-    return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(took).count());
-}
-
-std::string failure_in(const Entries& entries) {
     for (const kfd_preempt_switch_entry& entry : entries)
         if (entry.result != 0)
-            return fmt::format("queue {}: {}", entry.queue_id, text_of(entry.result));
-    return {};
+            return tl::make_unexpected(
+                fmt::format("queue {}: {}", entry.queue_id, text_of(entry.result)));
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(took).count());
 }
 
 } // namespace verify

@@ -88,11 +88,9 @@ using Entries = std::vector<kfd_preempt_switch_entry>;
 Entries stops_of(std::span<const std::uint32_t> queue_ids);
 Entries resumes_of(std::span<const std::uint32_t> queue_ids);
 
-// The time of the call in ns, or why it was refused. pid 0: own queues. Entries have results.
+// Returns the time of the call in ns, or why it or the first of its entries failed. pid 0: own
+// queues. Entries have results.
 tl::expected<std::uint64_t, std::string> send(int fd, pid_t pid, std::uint32_t flags,
                                               Entries& entries);
-
-// The first entry that failed, empty if none did.
-std::string failure_in(const Entries& entries);
 
 } // namespace verify

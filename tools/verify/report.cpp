@@ -16,12 +16,8 @@
 namespace verify {
 
 Verdict Result::verdict() const {
-    const auto has = [this](Verdict verdict) {
-        return std::ranges::find(stages, verdict, &StageResult::verdict) != stages.end();
-    };
-    if (has(Verdict::fail))
-        return Verdict::fail;
-    return has(Verdict::pass) && !interrupted ? Verdict::pass : Verdict::skip;
+    const Verdict of_stages = overall(stages, &StageResult::verdict);
+    return interrupted && of_stages == Verdict::pass ? Verdict::skip : of_stages;
 }
 
 std::string Result::summary() const {

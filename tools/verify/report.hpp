@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What verify leaves: one page as text and JSON, the plot, the kernel log, and all of it packed.
+// Writes the report: one page as text and JSON, the plot, the kernel log, and an archive of these.
 #pragma once
 
 #include "stage.hpp"

@@ -2,6 +2,7 @@
 // A stage of verify: what it does, and what it found.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +14,15 @@ using Json = nlohmann::ordered_json;
 
 enum class Verdict : std::uint8_t { pass, fail, skip };
 std::string word_of(Verdict verdict);
+
+// Returns fail if one failed, else pass if one passed.
+template <typename Range, typename Projection>
+Verdict overall(const Range& range, Projection verdict_of) {
+    const auto has = [&](Verdict verdict) {
+        return std::ranges::find(range, verdict, verdict_of) != std::ranges::end(range);
+    };
+    return has(Verdict::fail) ? Verdict::fail : has(Verdict::pass) ? Verdict::pass : Verdict::skip;
+}
 
 struct Finding {
     Verdict verdict;
