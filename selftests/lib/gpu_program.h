@@ -12,7 +12,7 @@ struct gpu_code {
 	const unsigned char *end;
 };
 
-/* What gfx942 runs gfx950 runs too: none of the instructions here are among those that it lost. */
+/* gfx950 runs the code of gfx942: these programs use no instruction that it lost. */
 struct gpu_image {
 	struct gpu_code gfx942;
 	struct gpu_code gfx90a;

@@ -27,13 +27,13 @@ int stay_job_start(struct stay_job *job, struct aql_queue *queue, uint32_t num_w
 /* All waves are on the GPU, with their registers filled; false when they are not in time. */
 bool stay_job_wait_resident(const struct stay_job *job, unsigned int timeout_ms);
 
-/* Waves that are. */
+/* Returns the number of waves that are on the GPU. */
 uint32_t stay_job_resident(const struct stay_job *job);
 
 /* Tells the waves to end, and waits for them; false when they do not in time. */
 bool stay_job_end(struct stay_job *job, unsigned int timeout_ms);
 
-/* Of a job that has ended: waves that did not find their registers and LDS as they were. */
+/* Returns the number of waves that found other registers or LDS; the job must have ended. */
 uint32_t stay_job_errors(const struct stay_job *job);
 
 void stay_job_free(struct stay_job *job);

@@ -120,7 +120,7 @@ void check_words(const Arguments& arguments, bool may_be_all) {
     }
 }
 
-// What only the verb and all of its words together can tell.
+// Checks that need the verb and all of its words.
 void check_which(const CLI::App& app, const Arguments& arguments) {
     const bool pid = !arguments.pid.empty() || !arguments.pids.empty();
     const bool container = !arguments.container.empty();

@@ -18,7 +18,7 @@ struct WaitOptions {
     std::optional<double> timeout_s; // none: for ever
 };
 
-// One wait, look by look. What has a compute queue when it begins is not new.
+// One wait, look by look. A process that has a compute queue when the wait begins is not new.
 class Waiting {
 public:
     Waiting(const Context& context, const WaitOptions& options);
