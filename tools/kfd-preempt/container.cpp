@@ -41,6 +41,13 @@ bool is_short_id(std::string_view word) {
            word.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
+// The container of that path which word can mean: the beginning of an id is an id, that of a name
+// is not.
+std::optional<ContainerCgroup> match(std::string_view path, std::string_view word) {
+    const auto container = xpreemptd::container_of(path, word);
+    return container && (container->id == word || is_short_id(word)) ? container : std::nullopt;
+}
+
 struct Found {
     ContainerProcesses processes;
     std::string sample; // /proc/PID/cgroup of one of them
@@ -55,9 +62,8 @@ std::map<std::string, Found> search(const Context& context, const std::string& w
             continue;
         const std::string text = cgroups_of(context, *pid);
         for (const auto& [controllers, path] : xpreemptd::cgroup_lines(text)) {
-            const auto container = xpreemptd::container_of(path, word);
-            // The beginning of an id is an id, that of a name is not.
-            if (!container || (container->id != word && !is_short_id(word)))
+            const auto container = match(path, word);
+            if (!container)
                 continue;
             Found& one = found[std::string(container->id)];
             one.processes.container = container_from(*container);
@@ -111,6 +117,10 @@ std::string Container::name() const {
                        engine.empty() ? "" : fmt::format(" ({})", printable(engine)));
 }
 
+Json json_of(const Container& container) {
+    return {{"id", printable(container.id)}, {"engine", printable(container.engine)}};
+}
+
 std::optional<Container> container_of(const Context& context, pid_t pid) {
     const std::string text = cgroups_of(context, pid);
     for (const auto& [controllers, path] : xpreemptd::cgroup_lines(text))
@@ -131,8 +141,7 @@ Outcome<Cgroup> cgroup_of_container(const Context& context, const std::string& w
     const Outcome<Found> found = find(context, word);
     if (!found) {
         for (const std::string& path : frozen)
-            if (const auto container = xpreemptd::container_of(path, word);
-                container && (is_short_id(word) || container->id == word))
+            if (const auto container = match(path, word))
                 return cgroup_of(context, std::string(container->path));
         return tl::make_unexpected(found.error());
     }

@@ -19,6 +19,8 @@ struct Container {
     [[nodiscard]] std::string name() const;     // "container 0123456789ab (docker)"
 };
 
+Json json_of(const Container& container);
+
 // The outermost container of a process; none outside of containers, or if /proc hides it.
 std::optional<Container> container_of(const Context& context, pid_t pid);
 

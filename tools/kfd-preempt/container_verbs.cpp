@@ -13,13 +13,6 @@ namespace cli {
 
 namespace {
 
-bool has_compute_queue(const Context& context, pid_t pid) {
-    const auto process = kfd_process(context, pid);
-    return process && std::ranges::any_of(process->queues, [](const kfd::Queue& queue) {
-               return queue.type == kfd::QueueType::compute;
-           });
-}
-
 tl::unexpected<Failure> without(const Container& container, const char* what) {
     return tl::make_unexpected(
         Failure{Exit::failed, ESRCH,
@@ -47,12 +40,12 @@ Report for_container(const Context& context, const std::string& word,
     Outcome<ContainerProcesses> found = gpu_processes_of_container(context, word);
     if (!found)
         return report_of(found.error());
-    std::erase_if(found->pids, [&](pid_t pid) { return !has_compute_queue(context, pid); });
+    std::erase_if(found->pids, [&](pid_t pid) { return compute_queues(context, pid).empty(); });
     if (found->pids.empty())
         return report_of(without(found->container, "has a compute queue").value());
 
     Report all;
-    all.json["container"] = {{"id", found->container.id}, {"engine", found->container.engine}};
+    all.json["container"] = json_of(found->container);
     all.json["processes"] = Json::array();
     const auto attached = std::make_shared<std::vector<Attached>>();
     for (const pid_t pid : found->pids) {

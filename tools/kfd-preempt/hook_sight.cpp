@@ -24,16 +24,6 @@ constexpr const char* other_ways =
     "start it with LD_PRELOAD=libxpreempt-hook.so; where it is, HIP is static, opened with "
     "RTLD_DEEPBIND or newer than the hook: suspend its queues, not its streams";
 
-// Returns the queues that HIP may use.
-std::vector<std::uint32_t> compute_queues(const Context& context, pid_t pid) {
-    std::vector<std::uint32_t> ids;
-    if (const auto process = kfd_process(context, pid))
-        for (const kfd::Queue& queue : process->queues)
-            if (queue.type == kfd::QueueType::compute)
-                ids.push_back(queue.queue_id);
-    return ids;
-}
-
 bool has_hook(const Context& context, pid_t pid) {
     const auto maps =
         kfd::read_text(context.roots.proc / std::to_string(pid) / "maps", Op::read_proc, max_maps);

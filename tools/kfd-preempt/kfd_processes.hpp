@@ -11,6 +11,7 @@
 #include "kfd/sysfs.hpp"
 #include "target.hpp"
 
+#include <cstdint>
 #include <vector>
 
 namespace cli {
@@ -26,5 +27,9 @@ Result<std::vector<pid_t>> kfd_pids(const Context& context);
 // ESRCH if that process does not use KFD. EACCES in a pid namespace of its own, if this user may
 // not read its descriptors.
 Result<kfd::Process> kfd_process(const Context& context, pid_t pid);
+
+// Ids of its compute queues, which HIP may use and suspend can stop; empty if there is no such
+// process.
+std::vector<std::uint32_t> compute_queues(const Context& context, pid_t pid);
 
 } // namespace cli

@@ -77,10 +77,6 @@ Json ns_pid_json(const Target& target) {
     return target.task ? Json(target.task->ns_pid) : Json(nullptr);
 }
 
-Json container_json(const Container& container) {
-    return {{"id", printable(container.id)}, {"engine", printable(container.engine)}};
-}
-
 class Listing {
 public:
     explicit Listing(const Context& context) : context_(context) {}
@@ -95,12 +91,11 @@ public:
                 continue;
             add_queue(process.target, queue, state, queues);
         }
-        processes_.push_back(
-            {{"pid", process.target.pid},
-             {"comm", process.target.comm_json()},
-             {"ns_pid", ns_pid_json(process.target)},
-             {"container", container_ ? container_json(*container_) : Json(nullptr)},
-             {"queues", std::move(queues)}});
+        processes_.push_back({{"pid", process.target.pid},
+                              {"comm", process.target.comm_json()},
+                              {"ns_pid", ns_pid_json(process.target)},
+                              {"container", container_ ? json_of(*container_) : Json(nullptr)},
+                              {"queues", std::move(queues)}});
     }
 
     // Of the process that was added as that. No socket is no failure.

@@ -21,17 +21,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds between_looks{50};
 
-std::size_t compute_queues(const Context& context, pid_t pid) {
-    const auto process = kfd_process(context, pid);
-    return process ? static_cast<std::size_t>(std::ranges::count(
-                         process->queues, kfd::QueueType::compute, &kfd::Queue::type))
-                   : 0;
-}
-
 std::set<pid_t> with_compute_queues(const Context& context) {
     std::set<pid_t> pids;
     for (const pid_t pid : kfd_pids(context).value_or(std::vector<pid_t>{}))
-        if (compute_queues(context, pid) > 0)
+        if (!compute_queues(context, pid).empty())
             pids.insert(pid);
     return pids;
 }
@@ -49,7 +42,7 @@ Report found(const Context& context, pid_t pid) {
     report.text = fmt::format("{}\n", pid); // for scripts: suspend "$(kfd-preempt wait --new)"
     report.json["pid"] = pid;
     report.json["comm"] = target.comm_json();
-    report.json["compute_queues"] = compute_queues(context, pid);
+    report.json["compute_queues"] = compute_queues(context, pid).size();
     return report;
 }
 
@@ -66,7 +59,7 @@ std::optional<Report> Waiting::look() {
 }
 
 std::optional<Report> Waiting::look_at(pid_t pid) const {
-    if (compute_queues(context_, pid) > 0)
+    if (!compute_queues(context_, pid).empty())
         return found(context_, pid);
     const Target target = target_of(context_, pid);
     if (target.task && target.task->tgid == pid)
