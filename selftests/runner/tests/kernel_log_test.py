@@ -51,6 +51,25 @@ class KernelLog(unittest.TestCase):
             with self.subTest(line):
                 self.assertFalse(self.finds(line))
 
+    def test_who_waits_at_the_end_is_no_error_and_named(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".log") as log:
+            log.write(
+                "[   20.0] sysrq: Show Blocked State\n"
+                "[   20.1] task:storm           state:D stack:0     pid:195   ppid:194    flags:0x00004002\n"
+                "[   20.2] Call Trace:\n"
+                "[   20.3]  <TASK>\n"
+                "[   20.4]  __schedule+0x4e0/0xbf0\n"
+                "[   20.5]  ? __pfx_schedule_timeout+0x10/0x10\n"
+                "[   20.6]  kfd_release+0x4/0x5 [amdgpu]\n"
+                "[   20.7] RIP: 0033:0x42fd48\n"
+                "[   20.8] task:kworker/0:1     state:D stack:0     pid:7     ppid:2      flags:0x00004000\n"
+            )
+            log.flush()
+            self.assertEqual(kernel_log.errors(Path(log.name)), [])
+            self.assertEqual(
+                kernel_log.blocked(Path(log.name)), ["storm[195]: __schedule < kfd_release", "kworker/0:1[7]: "]
+            )
+
     def test_an_allowed_line_is_not(self):
         line = "amdgpu 0000:01:00.0: [drm] *ERROR* ring gfx timeout"
         self.assertFalse(self.finds(line, "ring gfx timeout"))

@@ -22,11 +22,16 @@ BAD = re.compile(
 # races that KCSAN reports only those count that it found in or below them: amdgpu has many.
 OURS = re.compile(r"(preempt_[a-z0-9_]+|release_worker|run_worker)\+0x[0-9a-f/x]+ \[amdgpu\]")
 
+# What the kernel prints before the processes that the runner asked for when the time was over.
+BLOCKED = "sysrq: Show Blocked State"
+TASK = re.compile(r"task:(\S+) .*\bpid:(\d+)")
+FRAME = re.compile(r"\]  ([A-Za-z_][\w.]*)\+0x")
+
 
 def errors(log: Path, allowed: Iterable[str] = ()) -> list[str]:
     """With their line numbers; without those that an expression of allowed finds."""
     permitted = [re.compile(each) for each in allowed]
-    lines = log.read_bytes().decode(errors="replace").split("\n")
+    lines = log.read_bytes().decode(errors="replace").partition(BLOCKED)[0].split("\n")
     return [
         f"{number}:{line}"
         for number, line in counted(lines)
@@ -49,3 +54,14 @@ def counted(lines: list[str]) -> Iterator[tuple[int, str]]:
         else:
             yield number, line
     yield from race
+
+
+def blocked(log: Path) -> list[str]:
+    """Each process that waited in the kernel at the end, with its functions from the innermost on."""
+    tasks: list[list[str]] = []
+    for line in log.read_bytes().decode(errors="replace").partition(BLOCKED)[2].split("\n"):
+        if task := TASK.search(line):
+            tasks.append([f"{task[1]}[{task[2]}]"])
+        elif tasks and (frame := FRAME.search(line)):
+            tasks[-1].append(frame[1])
+    return [f"{name}: {' < '.join(frames)}" for name, *frames in tasks]

@@ -4,6 +4,7 @@
 import os
 import selectors
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,8 @@ class Machine:
         with (self.out / "output.log").open("wb") as output:
             self.start_qemu(output)
             self.follow()
+            if self.timed_out:
+                self.show_blocked()
             if self.timed_out or not self.ended:
                 self.qemu.terminate()
             self.finish()
@@ -109,10 +112,24 @@ class Machine:
         with (self.out / "qemu.log").open("wb") as log:
             self.qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
+    def show_blocked(self) -> None:
+        """Has the kernel log say where each process waits. By key: no process may be able to run."""
+        try:
+            with socket.socket(socket.AF_UNIX) as monitor:
+                monitor.connect(str(self.work / "monitor"))
+                monitor.sendall(b"sendkey alt-sysrq-w\n")
+                log, before = self.out / "dmesg.log", -1
+                deadline = time.monotonic() + self.PATIENCE_S
+                while time.monotonic() < deadline and log.stat().st_size != before:
+                    before = log.stat().st_size
+                    time.sleep(2)
+        except OSError as error:
+            note(f"QEMU does not take the key that shows who waits: {error.strerror}")
+
     def qemu_options(self) -> list[str]:
         options, build = self.options, self.build
         kernel, initrd = build.guest / "vmlinuz", self.work / "initrd"
-        append = ["console=ttyS0", "ignore_loglevel", "panic=-1", "pci=realloc"]
+        append = ["console=ttyS0", "ignore_loglevel", "panic=-1", "pci=realloc", "sysrq_always_enabled"]
         # On a busy host the timer interrupt can come too late for the kernel's check, which then panics.
         append += ["no_timer_check", "watchdog_thresh=60", *options.kernel_param]
         devices: list[str] = []
@@ -133,6 +150,8 @@ class Machine:
         for index, (name, path, irq) in enumerate((*ports, ("events", self.work / "events", 5))):
             devices += ["-chardev", f"file,id={name},path={path}"]
             devices += ["-device", f"isa-serial,chardev={name},index={index},irq={irq}"]
+        monitor = f"socket,id=monitor,path={self.work / 'monitor'},server=on,wait=off"
+        devices += ["-chardev", monitor, "-mon", "chardev=monitor"]
         threads = ["-accel", "tcg,thread=multi"]
         if options.icount:
             threads = ["-accel", "tcg,thread=single", "-icount", "shift=0"]

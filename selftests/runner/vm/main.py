@@ -98,6 +98,8 @@ def of_command(machine: Machine) -> int:
         return NOT_FINISHED
     if machine.timed_out:
         note(f"timeout: nothing finished within {machine.options.timeout} s (--timeout); kernel log: {log}")
+        for task in kernel_log.blocked(log):
+            note(f"waits: {task}")
         return TIMEOUT
     if machine.command_status is None:
         note("the guest ended before the command finished; the last lines of its kernel log:")
