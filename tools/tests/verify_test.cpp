@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// verify without a GPU: percentiles, the fitted line, verdicts, the files that it leaves.
+// verify without a GPU: the fitted line, verdicts, the files that it leaves.
 #include "verify/report.hpp"
 #include "verify/samples.hpp"
 
@@ -12,18 +12,6 @@
 namespace {
 
 using namespace verify;
-
-TEST(VerifyPercentiles, are_samples_by_nearest_rank) {
-    std::vector<std::uint64_t> samples;
-    for (std::uint64_t i = 100; i > 0; --i)
-        samples.push_back(i);
-    const Percentiles times = percentiles(samples);
-    EXPECT_EQ(times.p50, 50U);
-    EXPECT_EQ(times.p90, 90U);
-    EXPECT_EQ(times.p99, 99U);
-    EXPECT_EQ(percentiles({7}).p99, 7U);
-    EXPECT_EQ(percentiles({}).p50, 0U);
-}
 
 TEST(VerifyFit, finds_the_fixed_time_and_the_rate) {
     // 5 µs and 2 bytes a ns.

@@ -2,6 +2,7 @@
 // Owners over selftests/lib.
 #include "queues.hpp"
 
+#include "kfd-preempt/names.hpp"
 #include "kfd/save_cost.hpp"
 
 #include <cstring>
@@ -29,8 +30,7 @@ void compute_sizes(kfd_device& device) {
 } // namespace
 
 std::string text_of(int error) {
-    const char* name = ::strerrorname_np(-error);
-    return fmt::format("{} ({})", std::strerror(-error), name != nullptr ? name : "?");
+    return fmt::format("{} ({})", std::strerror(-error), cli::errno_name(-error));
 }
 
 tl::expected<std::unique_ptr<Gpu>, std::string> Gpu::open(std::uint32_t gpu_id) {

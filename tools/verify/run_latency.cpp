@@ -2,6 +2,8 @@
 // Stages latency and fast: times of stops and resumes, by the bytes that are saved.
 #include "bench.hpp"
 
+#include "kfd-preempt/latency.hpp"
+#include "kfd-preempt/names.hpp"
 #include "kfd/save_cost.hpp"
 #include "samples.hpp"
 
@@ -111,18 +113,20 @@ std::optional<SizeSamples> measure(Gpu& gpu, std::uint32_t workgroups, std::uint
 }
 
 Json json_of(const std::vector<std::uint64_t>& ns) {
-    const Percentiles times = percentiles(ns);
-    return {
-        {"p50_ns", times.p50}, {"p90_ns", times.p90}, {"p99_ns", times.p99}, {"samples_ns", ns}};
+    Json times = cli::json_of(cli::percentiles(ns));
+    times["samples_ns"] = ns;
+    return times;
 }
 
 void tell(const SizeSamples& size, Checks& checks) {
-    const Percentiles stop = percentiles(size.stop_ns), resume = percentiles(size.resume_ns);
-    const auto us = [](std::uint64_t ns) { return static_cast<double>(ns) / 1000; };
-    checks.note(fmt::format("{:6} workgroups, {:8.2f} MiB: stop p50 {:.1f} p90 {:.1f} p99 {:.1f} "
-                            "µs, resume p50 {:.1f} µs",
+    const auto stop = cli::percentiles(size.stop_ns), resume = cli::percentiles(size.resume_ns);
+    if (!stop || !resume)
+        return;
+    checks.note(fmt::format("{:6} workgroups, {:8.2f} MiB: stop p50 {} p90 {} p99 {}, "
+                            "resume p50 {}",
                             size.workgroups, static_cast<double>(size.bytes) / (1 << 20),
-                            us(stop.p50), us(stop.p90), us(stop.p99), us(resume.p50)));
+                            cli::duration_text(stop->p50), cli::duration_text(stop->p90),
+                            cli::duration_text(stop->p99), cli::duration_text(resume->p50)));
 }
 
 // From one workgroup to all that fit: two of them a CU, on gfx908 one.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Percentiles, the fitted line, and its picture.
+// The fitted line and its picture.
 #include "samples.hpp"
+
+#include "kfd-preempt/latency.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,25 +10,14 @@
 
 namespace verify {
 
-Percentiles percentiles(std::vector<std::uint64_t> samples) {
-    if (samples.empty())
-        return {};
-    std::ranges::sort(samples);
-    const auto rank = [&](double share) {
-        const auto index =
-            static_cast<std::size_t>(std::ceil(share * static_cast<double>(samples.size())));
-        return samples[std::max<std::size_t>(index, 1) - 1];
-    };
-    return {rank(0.50), rank(0.90), rank(0.99)};
-}
-
 Fit fit(const std::vector<SizeSamples>& sizes) {
     double n = 0, x_sum = 0, y_sum = 0, xx_sum = 0, xy_sum = 0;
     for (const SizeSamples& size : sizes) {
-        if (size.stop_ns.empty())
+        const auto times = cli::percentiles(size.stop_ns);
+        if (!times)
             continue;
         const auto x = static_cast<double>(size.bytes);
-        const auto y = static_cast<double>(percentiles(size.stop_ns).p50);
+        const auto y = static_cast<double>(times->p50);
         n += 1;
         x_sum += x;
         y_sum += y;

@@ -8,12 +8,6 @@
 
 namespace verify {
 
-struct Percentiles {
-    std::uint64_t p50 = 0, p90 = 0, p99 = 0;
-};
-// Nearest rank; zeros if there are no samples.
-Percentiles percentiles(std::vector<std::uint64_t> samples);
-
 // Of one queue that has so many bytes of waves, control stack included.
 struct SizeSamples {
     std::uint32_t workgroups = 0;
