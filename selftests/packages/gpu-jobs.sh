@@ -5,32 +5,9 @@
 # shellcheck shell=bash disable=SC2154 # work
 
 # Up to five minutes: the guest is slow, the machine may be busy, and Slurm polls every few seconds.
-until_true() {
-	local polls=0
-	until "$@"; do
-		if [ $polls -ge 1500 ]; then
-			echo "# not within 300 s: $*" >>"$work/stderr"
-			return 1
-		fi
-		sleep 0.2
-		polls=$((polls + 1))
-	done
-}
-progress() { cat "$work/$1.progress"; }
-exists() { [ -s "$1" ]; }
+# shellcheck disable=SC2034 # of until_true
+most_polls=3000
 started() { until_true exists "$work/$1.progress" && moves "$1"; }
-got_further() { [ "$(progress "$1")" != "$2" ]; }
-moves() { until_true got_further "$1" "$(progress "$1")"; }
-# stands STOPPED RUNNING: one gets no further while the other does three times.
-stands() {
-	local was
-	moves "$2" || return 1 # meanwhile the stopped one writes what it read before the stop
-	was=$(progress "$1")
-	moves "$2" && moves "$2" && moves "$2" || return 1
-	[ "$(progress "$1")" = "$was" ] && return
-	echo "# $1 was at $was and is at $(progress "$1")" >>"$work/stderr"
-	return 1
-}
 
 queues_are() { # queues_are NAME STATE NOT-STATE
 	kfd-preempt list "$(owner_of "$1")" >"$work/stdout" 2>>"$work/stderr" &&

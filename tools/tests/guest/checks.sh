@@ -50,5 +50,35 @@ until_true() {
 		polls=$((polls + 1))
 	done
 }
+exists() { [ -s "$1" ]; }
+gone() { ! kill -0 "$1" 2>/dev/null; }
 out() { grep -Eq -e "$1" "$work/stdout"; }
 err() { grep -Eq -e "$1" "$work/stderr"; }
+
+# A GPU program of these tests keeps in $work/NAME.progress how far each of its queues has come.
+progress() { awk -v i="${2:-0}" '{ print $(i + 1) }' "$work/$1.progress"; }
+got_further() { [ "$(progress "$1" "$2")" != "$was" ]; }
+began() { exists "$work/$1.progress" || gone "$2"; }
+starts() { # NAME PID
+	until_true began "$1" "$2" && exists "$work/$1.progress"
+}
+moves() { # NAME [QUEUE]
+	was=$(progress "$1" "${2:-0}")
+	until_true got_further "$1" "${2:-0}" && return
+	echo "# $1: queue ${2:-0} stands at $was" >>"$work/stderr"
+	return 1
+}
+# No queue of these programs gets further while the running one does, three times.
+stand() { # RUNNING NAME...
+	running=$1
+	shift
+	# Meanwhile a stopped one writes what it had read before the stop.
+	moves "$running" && moves "$running" || return 1
+	for each in "$@"; do cp "$work/$each.progress" "$work/$each.was"; done
+	moves "$running" && moves "$running" && moves "$running" || return 1
+	for each in "$@"; do
+		cmp -s "$work/$each.progress" "$work/$each.was" && continue
+		echo "# $each went on" >>"$work/stderr"
+		return 1
+	done
+}

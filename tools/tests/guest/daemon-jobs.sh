@@ -35,19 +35,10 @@ cp "$(command -v queue_owner)" "$work/server"
 mkdir "$work/requests"
 cp "$(command -v request_loop)" "$work/requests/server"
 
-progress() { awk '{ print $1 }' "$work/$1.progress"; }
-got_further() { [ "$(progress "$1")" != "$was" ]; }
-moves() {
-	was=$(progress "$1")
-	until_true got_further "$1"
-}
 # All of its queues.
 are() { kfd-preempt list "$1" >"$work/list" && grep -q "$2" "$work/list" && ! grep -q "$3" "$work/list"; }
 is_held() { are "$1" HELD RUNNING; }
 is_running() { are "$1" RUNNING HELD; }
-gone() { ! kill -0 "$1" 2>/dev/null; }
-exists() { [ -s "$1" ]; }
-began() { exists "$work/$1.progress" || gone "$pid"; }
 
 start() { # start NAME COMMAND...: sets pid
 	name=$1
@@ -56,7 +47,7 @@ start() { # start NAME COMMAND...: sets pid
 	"$@" >"$work/$name.out" 2>&1 &
 	pid=$!
 	jobs="$jobs $pid"
-	if ! until_true began "$name" || gone "$pid"; then
+	if ! starts "$name" "$pid"; then
 		bail "$name did not start: $(cat "$work/$name.out")"
 	fi
 }
