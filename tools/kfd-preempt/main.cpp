@@ -171,15 +171,19 @@ cli::Report status_of_processes(const cli::Context& context, const Arguments& ar
     });
 }
 
+void add_container(CLI::App* verb, std::string& container, const char* help = container_help) {
+    verb->add_option("--container", container, help)->check(check_container);
+}
+
 void add_target(CLI::App* verb, Arguments& arguments, const std::string& what) {
     verb->add_option("PID", arguments.pid, "the process")->check(check_pid);
     verb->add_option("[queue|stream|xqueue] ID", arguments.words, what);
-    verb->add_option("--container", arguments.container, container_help)->check(check_container);
+    add_container(verb, arguments.container);
 }
 
 void add_pids(CLI::App* verb, Arguments& arguments) {
     verb->add_option("PID", arguments.pids, "only these processes")->check(check_pid);
-    verb->add_option("--container", arguments.container, container_help)->check(check_container);
+    add_container(verb, arguments.container);
 }
 
 void add_top(CLI::App* top, Arguments& arguments) {
@@ -207,8 +211,7 @@ template <typename AddVerb> void add_cgroup_verbs(const AddVerb& verb, Arguments
         of_cgroup
             ->add_option("--cgroup", arguments.group.cgroup, "directory, or path in the hierarchy")
             ->check(check_cgroup);
-        of_cgroup->add_option("--container", arguments.group.container, container_help)
-            ->check(check_container);
+        add_container(of_cgroup, arguments.group.container);
     }
 }
 
@@ -223,9 +226,8 @@ template <typename AddVerb> void add_wait(const AddVerb& verb, Arguments& argume
         });
     wait->add_option("PID", arguments.pid, "this process")->check(check_pid);
     wait->add_flag("--new", arguments.wait_for_new, "the next process that has none yet");
-    wait->add_option("--container", arguments.container,
-                     "with --new: of this container, which need not run yet: its id, or its name")
-        ->check(check_container);
+    add_container(wait, arguments.container,
+                  "with --new: of this container, which need not run yet: its id, or its name");
     wait->add_option("-t,--timeout", arguments.wait_timeout_s, "seconds (for ever)")
         ->check(CLI::Range(0.001, 86400.0 * 365));
 }

@@ -2,16 +2,14 @@
 // Writes the files, and has tar pack them.
 #include "report.hpp"
 
+#include "program.hpp"
+
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace verify {
 
@@ -63,18 +61,9 @@ Json json_of(const Result& result) {
 
 bool pack(const std::string& directory) {
     const std::filesystem::path path(directory);
-    std::string archive = directory + ".tar.gz", name = path.filename().string(),
-                where = path.has_parent_path() ? path.parent_path().string() : ".";
-    std::array<std::string, 6> words = {"tar", "-C", where, "-czf", archive, name};
-    std::array<char*, 7> arguments{};
-    std::ranges::transform(words, arguments.begin(), [](std::string& word) { return word.data(); });
-    pid_t child = 0;
-    if (::posix_spawnp(&child, "tar", nullptr, nullptr, arguments.data(), environ) != 0)
-        return false;
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    const std::string where = path.has_parent_path() ? path.parent_path().string() : ".";
+    return run_program(
+        {"tar", "-C", where, "-czf", directory + ".tar.gz", path.filename().string()});
 }
 
 } // namespace

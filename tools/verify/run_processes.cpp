@@ -3,6 +3,7 @@
 #include "bench.hpp"
 
 #include "child.hpp"
+#include "program.hpp"
 
 #include <array>
 #include <cerrno>
@@ -126,10 +127,8 @@ private:
 
 bool run_command(const char* verb, const OwnCgroup& cgroup) {
     const char* command = std::getenv("KFD_PREEMPT_COMMAND");
-    const std::string line =
-        fmt::format("'{}' {} --cgroup '{}' >/dev/null",
-                    command != nullptr ? command : "kfd-preempt", verb, cgroup.name());
-    return std::system(line.c_str()) == 0; // NOLINT(cert-env33-c): the words are ours
+    return run_program(
+        {command != nullptr ? command : "kfd-preempt", verb, "--cgroup", cgroup.name()});
 }
 
 } // namespace
