@@ -14,6 +14,10 @@ namespace cli {
 Report run_verify(char** argv) {
     std::error_code error;
     const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+    if (error)
+        return report_of(
+            {Exit::cannot_execute, error.value(),
+             fmt::format("/proc/self/exe cannot be read: {}: is /proc mounted?", error.message())});
     const std::filesystem::path directory = self.parent_path();
     // It freezes a cgroup by this command.
     ::setenv("KFD_PREEMPT_COMMAND", self.c_str(), 1);

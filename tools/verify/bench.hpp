@@ -16,12 +16,13 @@
 namespace verify {
 
 struct Options {
-    std::vector<std::uint32_t> gpus; // empty: the first one
-    std::vector<std::string> stages; // empty: all
-    unsigned rounds = 50;            // stops of each kind
-    bool yes = false;                // ask nothing
-    bool beside_others = false;      // also while other processes have queues
-    std::string output;              // directory, made
+    std::vector<std::uint32_t> gpus;  // empty: the first one
+    std::vector<std::string> stages;  // empty: all
+    unsigned rounds = 50;             // stops of each kind
+    bool yes = false;                 // ask nothing
+    bool beside_others = false;       // also while other processes have queues
+    std::string output;               // directory, made
+    std::vector<std::string> program; // of the stage of that name, and its arguments
 };
 
 class Bench {

@@ -201,9 +201,14 @@ int main(int argc, char** argv) {
     app.add_flag("-y,--yes", options.yes, "ask before no stage");
     app.add_flag("--beside-others", options.beside_others,
                  "also while other processes have queues on the GPU");
+    app.footer("-- PROGRAM ARGUMENT...: the program of the stage of that name");
+    // By hand: CLI11 takes -- for the end of --stage, and then the program's options for ours.
+    char** const mark = std::find(argv + 1, argv + argc, std::string_view("--"));
+    if (mark != argv + argc)
+        options.program.assign(mark + 1, argv + argc);
     app.add_option("-o,--output", options.output, "directory for the report, and its archive");
     try {
-        app.parse(argc, argv);
+        app.parse(static_cast<int>(mark - argv), argv);
     } catch (const CLI::Success& wanted) {
         return app.exit(wanted);
     } catch (const CLI::ParseError& error) {

@@ -1,37 +1,107 @@
 // SPDX-License-Identifier: MIT
-// Starts a program without a shell and waits for it.
+// Starts programs without a shell. Their output goes into a memfd, so that no pipe can fill up.
 #include "program.hpp"
 
+#include "kfd-preempt/names.hpp"
+
+#include <array>
 #include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace verify {
 
-bool run_program(std::vector<std::string> words) {
+namespace {
+
+tl::unexpected<std::string> because(const std::string& what, int error) {
+    return tl::make_unexpected(
+        fmt::format("{}: {} ({})", what, std::strerror(error), cli::errno_name(error)));
+}
+
+// 0 or a positive errno.
+int spawn(std::vector<std::string>& words, int output, pid_t& pid) {
     std::vector<char*> arguments;
     for (std::string& word : words)
         arguments.push_back(word.data());
     arguments.push_back(nullptr);
-
     posix_spawn_file_actions_t files;
-    if (::posix_spawn_file_actions_init(&files) != 0)
-        return false;
-    pid_t child = 0;
-    const bool started =
-        ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0) == 0 &&
-        ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
-        ::posix_spawnp(&child, arguments[0], &files, nullptr, arguments.data(), environ) == 0;
+    int failed = ::posix_spawn_file_actions_init(&files);
+    if (failed != 0)
+        return failed;
+    failed = ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    for (const int fd : {STDOUT_FILENO, STDERR_FILENO})
+        failed = failed != 0 ? failed : ::posix_spawn_file_actions_adddup2(&files, output, fd);
+    if (failed == 0)
+        failed = ::posix_spawnp(&pid, arguments[0], &files, nullptr, arguments.data(), environ);
     ::posix_spawn_file_actions_destroy(&files);
-    if (!started)
-        return false;
+    return failed;
+}
+
+} // namespace
+
+tl::expected<std::unique_ptr<Program>, std::string> Program::start(std::vector<std::string> words) {
+    std::unique_ptr<Program> program(new Program);
+    program->output_ = ::memfd_create("output", MFD_CLOEXEC);
+    if (program->output_ < 0)
+        return because("no room for the output of a program", errno);
+    if (const int failed = spawn(words, program->output_, program->pid_); failed != 0) {
+        program->pid_ = -1;
+        return because("cannot start " + words[0], failed);
+    }
+    return program;
+}
+
+Program::~Program() {
+    if (pid_ > 0 && !status_) {
+        ::kill(pid_, SIGKILL);
+        wait();
+    }
+    if (output_ >= 0)
+        ::close(output_);
+}
+
+bool Program::ended() {
     int status = 0;
-    while (::waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return false;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!status_ && ::waitpid(pid_, &status, WNOHANG) == pid_)
+        status_ = status;
+    return status_.has_value();
+}
+
+void Program::wait() {
+    int status = 0;
+    while (!status_)
+        if (::waitpid(pid_, &status, 0) == pid_ || errno != EINTR)
+            status_ = status;
+}
+
+std::string Program::end() const {
+    const int status = status_.value_or(0);
+    if (WIFSIGNALED(status))
+        return fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    return fmt::format("exit status {}", WEXITSTATUS(status));
+}
+
+std::string Program::output() const {
+    std::string text;
+    std::array<char, 4096> part{};
+    ssize_t got = 0;
+    while ((got = ::pread(output_, part.data(), part.size(), static_cast<off_t>(text.size()))) > 0)
+        text.append(part.data(), static_cast<std::size_t>(got));
+    return text;
+}
+
+bool succeeds(std::vector<std::string> words) {
+    const auto program = Program::start(std::move(words));
+    if (!program)
+        return false;
+    (*program)->wait();
+    return (*program)->succeeded();
 }
 
 } // namespace verify

@@ -1,13 +1,43 @@
 // SPDX-License-Identifier: MIT
-// Another program that is run to its end.
+// Another program that this one starts.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
+#include <sys/types.h>
+#include <tl/expected.hpp>
 #include <vector>
 
 namespace verify {
 
-// Found by PATH, without input and without what it prints to stdout. True if it exits with 0.
-bool run_program(std::vector<std::string> words);
+// Found by PATH, and without input. What it prints is kept in memory. Killed when it goes out of
+// scope.
+class Program {
+public:
+    static tl::expected<std::unique_ptr<Program>, std::string>
+    start(std::vector<std::string> words);
+    ~Program();
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+
+    [[nodiscard]] pid_t pid() const { return pid_; }
+    bool ended(); // does not wait
+    void wait();
+    // Of a program that has ended: "exit status 0", "signal 11 (Segmentation fault)".
+    [[nodiscard]] std::string end() const;
+    [[nodiscard]] bool succeeded() const { return status_ == 0; }
+    // stdout and stderr together.
+    [[nodiscard]] std::string output() const;
+
+private:
+    Program() = default;
+    pid_t pid_ = -1;
+    int output_ = -1;
+    std::optional<int> status_; // as waitpid(2) has it
+};
+
+// Runs it to its end; true if it exits with 0.
+bool succeeds(std::vector<std::string> words);
 
 } // namespace verify

@@ -62,8 +62,7 @@ Json json_of(const Result& result) {
 bool pack(const std::string& directory) {
     const std::filesystem::path path(directory);
     const std::string where = path.has_parent_path() ? path.parent_path().string() : ".";
-    return run_program(
-        {"tar", "-C", where, "-czf", directory + ".tar.gz", path.filename().string()});
+    return succeeds({"tar", "-C", where, "-czf", directory + ".tar.gz", path.filename().string()});
 }
 
 } // namespace

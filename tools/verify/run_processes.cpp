@@ -3,6 +3,7 @@
 #include "bench.hpp"
 
 #include "child.hpp"
+#include "operator.hpp"
 #include "program.hpp"
 
 #include <array>
@@ -16,24 +17,6 @@
 namespace verify {
 
 namespace {
-
-// An operator's file: what it holds ends with it.
-class Operator {
-public:
-    Operator() : fd_(kfd_open()) {}
-    ~Operator() { close(); }
-    Operator(const Operator&) = delete;
-    Operator& operator=(const Operator&) = delete;
-    [[nodiscard]] int fd() const { return fd_; }
-    void close() {
-        if (fd_ >= 0)
-            ::close(fd_);
-        fd_ = -1;
-    }
-
-private:
-    int fd_;
-};
 
 // Returns nullptr after it has said why.
 std::unique_ptr<Child> start_child(Bench& bench, bool xnack, Checks& checks) {
@@ -127,7 +110,7 @@ private:
 
 bool run_command(const char* verb, const OwnCgroup& cgroup) {
     const char* command = std::getenv("KFD_PREEMPT_COMMAND");
-    return run_program(
+    return succeeds(
         {command != nullptr ? command : "kfd-preempt", verb, "--cgroup", cgroup.name()});
 }
 

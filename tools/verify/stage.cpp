@@ -35,6 +35,11 @@ const std::vector<Stage>& stages() {
          "as for one-queue", run_freeze},
         {"gpus", "Stops queues on every GPU of the machine in one call.",
          "as for one-queue, on all GPUs", run_gpus},
+        {"program",
+         "Runs the program given after --, a HIP program or a script that starts one, alone and "
+         "then with stops and resumes of its queues all the time; its exit status tells whether "
+         "its results were right.",
+         "as for one-queue, and the work of that program", run_given_program},
     };
     return all;
 }

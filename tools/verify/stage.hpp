@@ -72,5 +72,6 @@ void run_sdma(Bench& bench, Checks& checks);
 void run_xnack(Bench& bench, Checks& checks);
 void run_freeze(Bench& bench, Checks& checks);
 void run_gpus(Bench& bench, Checks& checks);
+void run_given_program(Bench& bench, Checks& checks);
 
 } // namespace verify
