@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * All memory is moved all the time, while processes begin and are killed one after the other. Who moves
- * waits until KFD has stopped the queues of a process, and others wait for the move: none of them may
- * wait for ever, and no wave may run on memory that is gone, which the vgpu would tell. On the stock
- * driver both happen. Needs root and debugfs. SEED and COUNT (of rounds) in the environment.
+ * One process moves all memory out of VRAM again and again, while others begin and are killed. A move
+ * waits until KFD has stopped the queues of the process whose memory it is, and later moves wait for it.
+ * No move may wait for ever, and no wave may run on memory that was taken away: the vgpu reports such
+ * a wave. The stock driver does both. Needs root and debugfs; takes SEED and COUNT (of rounds) from the
+ * environment.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -75,9 +75,12 @@ bool Program::ended() {
 
 void Program::wait() {
     int status = 0;
-    while (!status_)
-        if (::waitpid(pid_, &status, 0) == pid_ || errno != EINTR)
+    while (!status_) {
+        if (::waitpid(pid_, &status, 0) == pid_)
             status_ = status;
+        else if (errno != EINTR)
+            status_ = W_EXITCODE(127, 0); // nobody knows how it ended, which is no success
+    }
 }
 
 std::string Program::end() const {

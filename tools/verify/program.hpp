@@ -11,8 +11,8 @@
 
 namespace verify {
 
-// Found by PATH, and without input. What it prints is kept in memory. Killed when it goes out of
-// scope.
+// The program is found by PATH and gets no input. Its output is kept in memory. The destructor
+// kills it if it still runs.
 class Program {
 public:
     static tl::expected<std::unique_ptr<Program>, std::string>
@@ -24,7 +24,7 @@ public:
     [[nodiscard]] pid_t pid() const { return pid_; }
     bool ended(); // does not wait
     void wait();
-    // Of a program that has ended: "exit status 0", "signal 11 (Segmentation fault)".
+    // Returns how it ended: "exit status 0", "signal 11 (Segmentation fault)". It must have ended.
     [[nodiscard]] std::string end() const;
     [[nodiscard]] bool succeeded() const { return status_ == 0; }
     // stdout and stderr together.

@@ -35,7 +35,7 @@ bool stop_child(const Operator& by, Child& child, Checks& checks) {
     const std::array<std::uint32_t, 1> ids{child.queue_id()};
     Entries stops = stops_of(ids);
     const auto stopped = send(by.fd(), child.pid(), 0, stops);
-    // Of the call: of an entry it would be a fault.
+    // EPERM of the whole call says that this user lacks the right; of an entry it would be a fault.
     if (!stopped && stops[0].result == 0 && stopped.error().find("EPERM") != std::string::npos) {
         checks.skip("not allowed to stop queues of another process: run as root (CAP_SYS_PTRACE)");
         return false;

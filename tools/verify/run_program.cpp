@@ -58,7 +58,7 @@ std::vector<std::uint32_t> compute_queues_of(pid_t pid) {
     return ids;
 }
 
-// What a queue or a process answers that is not there any more.
+// True for the errors that a call on a destroyed queue or on an ended process returns.
 bool is_gone(int error) {
     return error == -ENOENT || error == -ESRCH;
 }
