@@ -17,6 +17,16 @@ ok() {
     [ $# -lt 3 ] || tail -n 30 "$3" | sed 's/^/# /'
 }
 
+# holds DESCRIPTION COMMAND...: one test, which passes if COMMAND does. $out is a file for its output.
+# shellcheck disable=SC2154 # out
+holds() {
+    tap_description=$1
+    tap_status=0
+    shift
+    "$@" > "$out" 2>&1 || tap_status=1
+    ok "$tap_description" $tap_status "$out"
+}
+
 # Ends the test: the plan, and a status that says whether anything failed.
 tap_done() {
     echo "1..$tap_count"

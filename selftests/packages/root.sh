@@ -21,13 +21,6 @@ step() {
 	ok "$description" $status "$out"
 	[ $status = 0 ] || tap_done
 }
-# holds DESCRIPTION COMMAND...: one test among others.
-holds() {
-	local description=$1 status=0
-	shift
-	"$@" >"$out" 2>&1 || status=1
-	ok "$description" $status "$out"
-}
 
 # The Debian archives of this machine's apt.
 sources_list() {
