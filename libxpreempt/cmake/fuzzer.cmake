@@ -25,16 +25,17 @@ if(NOT TARGET fuzzers)
   endif()
 endif()
 
-# fuzzer(NAME TESTS PREFIX INCLUDES DIRECTORIES... FLAGS... SOURCES...): NAME_fuzz.cpp of the
+# fuzzer(NAME TESTS PREFIX INCLUDES DIRECTORIES... LIBRARIES... SOURCES...): NAME_fuzz.cpp of the
 # current directory and the sources that it tests, a corpus of seeds in corpus/NAME, and a smoke test
 # PREFIX.fuzz_NAME of a fixed number of runs.
 function(fuzzer name)
-  cmake_parse_arguments(arg "" "TESTS" "INCLUDES;FLAGS;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "" "TESTS" "INCLUDES;LIBRARIES;SOURCES" ${ARGN})
   if(NOT FUZZ_WORKS)
     return()
   endif()
   list(TRANSFORM arg_INCLUDES PREPEND -I)
-  set(compile ${CMAKE_CXX_COMPILER_LAUNCHER} ${FUZZ_CXX} ${fuzz_flags} ${arg_FLAGS}
+  list(TRANSFORM arg_LIBRARIES PREPEND -l)
+  set(compile ${CMAKE_CXX_COMPILER_LAUNCHER} ${FUZZ_CXX} ${fuzz_flags}
       -I${xpreempt_root}/src ${arg_INCLUDES} -isystem ${uapi})
   set(objects "")
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${name}_objects)
@@ -49,7 +50,7 @@ function(fuzzer name)
   endforeach()
   set(program ${CMAKE_CURRENT_BINARY_DIR}/${name}_fuzz)
   add_custom_command(OUTPUT ${program}
-    COMMAND ${FUZZ_CXX} ${fuzz_flags} ${objects} -o ${program}
+    COMMAND ${FUZZ_CXX} ${fuzz_flags} ${objects} ${arg_LIBRARIES} -o ${program}
     DEPENDS ${objects} VERBATIM)
   add_custom_target(${name}_fuzzer ALL DEPENDS ${program})
   add_dependencies(fuzzers ${name}_fuzzer)
