@@ -17,6 +17,7 @@
 #include <ctime>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <map>
 #include <optional>
 #include <unistd.h>
 
@@ -71,6 +72,19 @@ Wish ask(const Options& options) {
     return line[0] == 's' ? Wish::skip : line[0] == 'q' ? Wish::end : Wish::run;
 }
 
+// Each line once, in the order in which they came first. A driver that waits repeats itself.
+std::vector<std::pair<std::string, std::size_t>> counted(const std::vector<std::string>& lines) {
+    std::vector<std::pair<std::string, std::size_t>> counts;
+    std::map<std::string, std::size_t> places;
+    for (const std::string& line : lines) {
+        const auto [place, is_new] = places.try_emplace(line, counts.size());
+        if (is_new)
+            counts.emplace_back(line, 0);
+        ++counts[place->second].second;
+    }
+    return counts;
+}
+
 // Returns false if the GPU was reset: nothing of this process can run on it any more.
 bool look_at_log(KernelLog& log, Result& result, Checks& checks) {
     const std::vector<std::string> lines = log.new_lines();
@@ -83,8 +97,9 @@ bool look_at_log(KernelLog& log, Result& result, Checks& checks) {
         checks.check(!reset, "the GPU was not reset", "see the kernel log");
         checks.check(!says(" is reset"), "no queue was reset", "see the kernel log");
     }
-    for (const std::string& line : lines)
-        checks.note("kernel: " + line);
+    for (const auto& [line, times] : counted(lines))
+        checks.note(times == 1 ? "kernel: " + line
+                               : fmt::format("kernel, {} times: {}", times, line));
     result.kernel_log.insert(result.kernel_log.end(), lines.begin(), lines.end());
     return !reset;
 }

@@ -64,6 +64,7 @@ const std::vector<Stage>& stages();
 void run_probe(Bench& bench, Checks& checks);
 void run_one_queue(Bench& bench, Checks& checks);
 void run_queues(Bench& bench, Checks& checks);
+void run_submissions(Bench& bench, Checks& checks);
 void run_neighbours(Bench& bench, Checks& checks);
 void run_processes(Bench& bench, Checks& checks);
 void run_latency(Bench& bench, Checks& checks);
