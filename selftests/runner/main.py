@@ -143,9 +143,7 @@ class Run:
         made = suites.Suites(self.build, self.logs, kernel)
         tables = made.read(options.suites)
         if options.kernel:
-            # The name tells the logs of several kernels apart.
-            name = Path(options.kernel).name
-            tables = {name: {"boots": ["selftests/kernels/boots.toml", "selftests/kfd_preempt/boots.toml"]}}
+            tables = self.on_kernel(tables)
         wanted = [*options.suite, *(report.failed_before(self.logs) if options.rerun_failed else [])]
         if options.rerun_failed and not wanted:
             raise Refusal(f"--rerun-failed: nothing failed in the last run ({self.logs})")
@@ -160,6 +158,13 @@ class Run:
         if not jobs:
             raise Refusal("nothing to run; --list names what there is")
         return jobs, tables
+
+    def on_kernel(self, tables: dict[str, dict]) -> dict[str, dict]:
+        """The boots of --suites, or those of the driver's tests. The name tells the logs of several kernels apart."""
+        name = Path(self.options.kernel).name
+        if self.options.suites == SUITES:
+            return {name: {"boots": ["selftests/kernels/boots.toml", "selftests/kfd_preempt/boots.toml"]}}
+        return {f"{name}-{suite}": table for suite, table in tables.items() if "boots" in table}
 
     def filter(self) -> re.Pattern[str]:
         try:
