@@ -17,9 +17,18 @@ cleanup() {
 	for pid in $jobs $daemon; do
 		kill -9 "$pid" 2>/dev/null || :
 	done
+	# A program that runs next starts a daemon of its own.
+	# shellcheck disable=SC2086 # none or several
+	wait $jobs $daemon 2>/dev/null || :
 	rm -rf "$work"
 }
 trap cleanup EXIT
+
+# child_of PID: once it has one.
+child_of() {
+	until_true grep -qs "^PPid:[[:space:]]*$1\$" /proc/[0-9]*/status
+	grep -ls "^PPid:[[:space:]]*$1\$" /proc/[0-9]*/status | sed 's|/proc/\(.*\)/status|\1|'
+}
 
 # write_rules FLOOR [LINE]...: a program called server is important. Lines of BAND's parameters.
 write_rules() {
