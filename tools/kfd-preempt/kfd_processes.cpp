@@ -127,12 +127,8 @@ Result<kfd::Process> kfd_process(const Context& context, pid_t pid) {
 }
 
 std::vector<std::uint32_t> compute_queues(const Context& context, pid_t pid) {
-    std::vector<std::uint32_t> ids;
-    if (const auto process = kfd_process(context, pid))
-        for (const kfd::Queue& queue : process->queues)
-            if (queue.type == kfd::QueueType::compute)
-                ids.push_back(queue.queue_id);
-    return ids;
+    const auto process = kfd_process(context, pid);
+    return process ? process->compute_queue_ids() : std::vector<std::uint32_t>{};
 }
 
 } // namespace cli

@@ -50,12 +50,8 @@ std::vector<pid_t> gpu_processes_of(const Program& program) {
 }
 
 std::vector<std::uint32_t> compute_queues_of(pid_t pid) {
-    std::vector<std::uint32_t> ids;
-    if (const auto process = kfd::process_queues(kfd::Roots{}, pid))
-        for (const kfd::Queue& queue : process->queues)
-            if (queue.type == kfd::QueueType::compute)
-                ids.push_back(queue.queue_id);
-    return ids;
+    const auto process = kfd::process_queues(kfd::Roots{}, pid);
+    return process ? process->compute_queue_ids() : std::vector<std::uint32_t>{};
 }
 
 // True for the errors that a call on a destroyed queue or on an ended process returns.

@@ -100,6 +100,14 @@ Result<Queue> queue_of(const Roots& roots, pid_t pid, std::uint32_t queue_id) {
     return *queue;
 }
 
+std::vector<std::uint32_t> Process::compute_queue_ids() const {
+    std::vector<std::uint32_t> ids;
+    for (const Queue& queue : queues)
+        if (queue.type == QueueType::compute)
+            ids.push_back(queue.queue_id);
+    return ids;
+}
+
 Result<Process> process_queues(const Roots& roots, pid_t pid) {
     const auto ids = queue_ids(roots, pid);
     if (!ids)

@@ -33,6 +33,8 @@ struct Queue {
 struct Process {
     pid_t pid;
     std::vector<Queue> queues; // ascending queue_id
+
+    [[nodiscard]] std::vector<std::uint32_t> compute_queue_ids() const;
 };
 
 struct Node {
