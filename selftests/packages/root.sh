@@ -57,7 +57,7 @@ for_vm() {
 	mkdir -p "$root/lib/firmware/amdgpu" || return
 	"$build_dir/selftests/vgpu/vgpu-firmware" "$root/lib/firmware" || return
 	printf '%s\n' virtio_pci virtio_blk ext4 amdgpu >>"$root/etc/initramfs-tools/modules"
-	echo 'options amdgpu fw_load_type=0 ip_block_mask=0xdf ras_enable=0 dpm=0 ppfeaturemask=0' \
+	echo 'options amdgpu fw_load_type=0 ip_block_mask=0xdf dpm=0 ppfeaturemask=0' \
 		>"$root/etc/modprobe.d/vgpu.conf"
 	install -m 0755 "$here/init-for-tests" "$root/sbin/init-for-tests"
 	install -m 0755 "$top/selftests/vm/demo.sh" "$root/root/demo"

@@ -54,7 +54,7 @@ Own exit status: 64 usage, 121 COMMAND did not finish, 122 kernel log has an err
 
 # Without PSP and SMU firmware, which the model does not have: the driver loads microcode itself
 # (fw_load_type=0), skips the SMU block (ip_block_mask) and what would need it.
-PARAMETERS = ["fw_load_type=0", "ip_block_mask=0xdf", "ras_enable=0", "dpm=0", "ppfeaturemask=0"]
+PARAMETERS = ["fw_load_type=0", "ip_block_mask=0xdf", "dpm=0", "ppfeaturemask=0"]
 
 
 @dataclass

@@ -31,6 +31,9 @@ constexpr std::size_t smu_info_index = 8;
 constexpr std::size_t indirect_io_index = 23;
 constexpr std::size_t asic_init_index = 0;
 
+// Of firmware_capability.
+constexpr std::uint32_t cap_sram_ecc = 0x200;
+
 class Image {
 public:
     Image() : bytes_(vbios_bytes) {}
@@ -102,7 +105,7 @@ void place_atom_tables(Image& image) {
     ByteWriter firmware;               // atom_firmware_info_v3_4
     firmware.u32(0x0100'0000);         // firmware revision
     firmware.u32(130'000).u32(90'000); // boot-up engine and memory clock, 10 kHz
-    firmware.u32(0).u32(0);            // capabilities, main call parser
+    firmware.u32(cap_sram_ecc).u32(0); // capabilities, main call parser
     firmware.u32(0x4c);                // BIOS_SCRATCH_0, dword
     image.place(firmware_info, table(3, 4, firmware.zeros(100)));
     ByteWriter smu; // atom_smu_info_v3_1: core reference clock, 10 kHz, at byte 16

@@ -15,7 +15,6 @@ using u64 = std::uint64_t;
 using i8 = std::int8_t;
 using i16 = std::int16_t;
 
-// The d16 forms change only one half of the destination.
 template <typename T, D16 half = D16::whole> void read_narrow(Execution& e) {
     const DsInstruction i(e);
     const Words* address = vgpr_lanes(e, i.address);
@@ -25,7 +24,7 @@ template <typename T, D16 half = D16::whole> void read_narrow(Execution& e) {
     }
     for_each_lane(e.wave.exec, [&](unsigned lane) {
         const T value = lds_load<T>(e.wave, ds_address((*address)[lane], i.offset));
-        (*to)[lane] = into_half<half>((*to)[lane], static_cast<u32>(value));
+        (*to)[lane] = in_half<half>(static_cast<u32>(value));
     });
 }
 

@@ -107,7 +107,7 @@ template <typename T, D16 half = D16::whole> void load_narrow(Execution& e) {
     Words values = *to;
     for_each_lane(e.wave.exec, [&](unsigned lane) {
         const auto value = static_cast<u32>(memory.template load<T>(addresses[lane], lane));
-        values[lane] = into_half<half>((*to)[lane], value);
+        values[lane] = in_half<half>(value);
     });
     if (!e.failed()) {
         merge_lanes(*to, values, e.wave.exec);

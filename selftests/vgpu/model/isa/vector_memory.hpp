@@ -33,12 +33,14 @@ bool data_registers(Execution& e, unsigned first, bool acc, std::array<Words*, c
     return true;
 }
 
-// Where a load of 16 bits or less leaves its value: d16 forms keep the other half.
+// Where a load of 16 bits or less leaves its value. d16 forms clear the other half: a GPU whose
+// SRAM has ECC (sramecc+, as an MI300X) writes whole words. LLVM:
+// GCNSubtarget::d16PreservesUnusedBits().
 enum class D16 : std::uint8_t { whole, low, high };
-template <D16 half> std::uint32_t into_half(std::uint32_t old, std::uint32_t value) {
+template <D16 half> std::uint32_t in_half(std::uint32_t value) {
     switch (half) {
-    case D16::low: return (old & 0xffff0000) | (value & 0xffff);
-    case D16::high: return (old & 0xffff) | value << 16;
+    case D16::low: return value & 0xffff;
+    case D16::high: return value << 16;
     default: return value;
     }
 }

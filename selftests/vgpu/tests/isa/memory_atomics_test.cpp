@@ -128,19 +128,24 @@ TEST(MemoryAtomics, lds_exchanges_and_counters) {
 }
 
 TEST(MemoryAtomics, lds_halves) {
-    Snippets snippets({"ds_read_u8_d16 v20, v0 offset:1\n ds_read_i8_d16_hi v20, v0 offset:3\n"
-                       " ds_read_u16_d16_hi v21, v0 offset:2\n ds_read_i8_d16 v21, v0",
+    Snippets snippets({"ds_read_u8_d16 v20, v0 offset:1\n ds_read_i8_d16_hi v21, v0 offset:3\n"
+                       " ds_read_u16_d16_hi v22, v0 offset:2\n ds_read_i8_d16 v23, v0",
                        "ds_write_b8_d16_hi v0, v4 offset:1\n ds_write_b16_d16_hi v0, v5 offset:2"});
     for (u32 lane = 0; lane < 64; ++lane) {
         set_lds_word(snippets, lane * 4, 0x8180'f0f1U + lane * 0x0101'0101U);
     }
     isa::WaveState wave = prepared(snippets);
+    for (unsigned number = 20; number < 24; ++number) {
+        wave.vgpr[number].lane.fill(~0U);
+    }
     ASSERT_EQ(snippets.run(0, wave), isa::Outcome::ended) << snippets.problem;
     for (u32 lane = 0; lane < 64; ++lane) {
         const u32 word = lds_word(snippets, lane * 4);
         const auto sign = [](u32 byte) { return (byte & 0x80) != 0 ? 0xff00U | byte : byte; };
-        ASSERT_EQ(wave.vgpr[20].lane[lane], (word >> 8 & 0xff) | sign(word >> 24) << 16);
-        ASSERT_EQ(wave.vgpr[21].lane[lane], sign(word & 0xff) | (word & 0xffff'0000));
+        ASSERT_EQ(wave.vgpr[20].lane[lane], word >> 8 & 0xff);
+        ASSERT_EQ(wave.vgpr[21].lane[lane], sign(word >> 24) << 16);
+        ASSERT_EQ(wave.vgpr[22].lane[lane], word & 0xffff'0000);
+        ASSERT_EQ(wave.vgpr[23].lane[lane], sign(word & 0xff));
     }
     wave.vgpr[4].lane.fill(0x0056'1234);
     wave.vgpr[5].lane.fill(0x789a'1234);
@@ -246,7 +251,7 @@ TEST(MemoryAtomics, buffers) {
     set(40, 0xaaaa'bbbb);
     wave.vgpr[20].lane.fill(0x1111'2222);
     run(4);
-    EXPECT_EQ(wave.vgpr[20].lane[10], 0xaaaa'2222U);
+    EXPECT_EQ(wave.vgpr[20].lane[10], 0xaaaa'0000U);
     EXPECT_EQ(word(40), 0xaaaa'aaaaU);
     // Dword by dword: the part within the buffer arrives.
     set(92, 7);

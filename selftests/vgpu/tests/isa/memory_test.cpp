@@ -107,7 +107,7 @@ TEST(GlobalMemory, widths_and_addresses) {
         "global_store_dwordx4 v[2:3], v[4:7], off",
         "global_store_byte v0, v5, s[2:3] offset:2\n global_store_short v0, v6, s[2:3]",
         "global_load_dword a3, v0, s[2:3]\n global_store_dword v0, a3, s[2:3] offset:2048",
-        "global_load_short_d16_hi v20, v0, s[2:3]\n global_load_ubyte_d16 v20, v0, s[2:3]",
+        "global_load_short_d16_hi v20, v0, s[2:3]\n global_load_ubyte_d16 v21, v0, s[2:3]",
     });
     const auto byte = [&](u64 va) { return std::to_integer<u32>(*snippets.memory.at(va)); };
     for (std::size_t i = 0; i < 9; ++i) {
@@ -147,7 +147,10 @@ TEST(GlobalMemory, widths_and_addresses) {
                 ASSERT_EQ(wave.vgpr[32 + 3].lane[lane], word(at4));
                 ASSERT_EQ(word(at4 + 2048), word(at4));
                 break;
-            default: ASSERT_EQ(reg(20), (word(at4) << 16) | byte(at4)); break;
+            default:
+                ASSERT_EQ(reg(20), word(at4) << 16);
+                ASSERT_EQ(reg(21), byte(at4));
+                break;
             }
         }
         if (i == 5) { // lane 20 is off
