@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned held_ms = 20; // how long a held queue is watched
 
-// What a barrier packet counts down, in memory that the GPU sees.
+// A signal that a barrier packet counts down, in memory that the GPU sees.
 class Signal {
 public:
     static tl::expected<std::unique_ptr<Signal>, std::string> create(Gpu& gpu) {
