@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // The matrix core: D = A * B + C on blocks that lie over the registers of all lanes.
 //
-// Layouts: MI300 ISA, "Matrix Arithmetic Instructions". EXEC plays no part. Products are added in
-// the order of k with one rounding each, which the hardware does not promise.
+// Layouts: MI300 ISA, "Matrix Arithmetic Instructions". EXEC plays no part. Products of F32 and F64
+// are added in the order of k with one rounding each (MMA-Sim, see matrix_sum.hpp), those of
+// narrower floats in steps.
 #include "model/isa/float8.hpp"
 #include "model/isa/half.hpp"
+#include "model/isa/matrix_sum.hpp"
 #include "model/isa/packed.hpp"
 #include "model/isa/vector_memory.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 
@@ -41,20 +44,27 @@ struct F32 {
         return std::bit_cast<float>(static_cast<std::uint32_t>(raw));
     }
 };
-struct F16 {
-    using Value = float;
+// Floats of which `step_depth` products are added in a step.
+template <unsigned width, unsigned depth, Step kind = Step::of_all> struct AddedInSteps {
+    using Value = Factor;
     using Sum = float;
-    static constexpr unsigned bits = 16;
-    static float decode(std::uint64_t raw) {
-        return static_cast<float>(half_to_double(static_cast<std::uint32_t>(raw)));
+    static constexpr unsigned bits = width;
+    static constexpr unsigned step_depth = depth;
+    static constexpr Step step = kind;
+};
+struct Xf32 : AddedInSteps<32, 4> {
+    static Factor decode(std::uint64_t raw) {
+        return factor(F32::decode(raw & ~0x1fffULL), lowest_float_exponent);
     }
 };
-struct Bf16 {
-    using Value = float;
-    using Sum = float;
-    static constexpr unsigned bits = 16;
-    static float decode(std::uint64_t raw) {
-        return std::bit_cast<float>(static_cast<std::uint32_t>(raw) << 16);
+struct F16 : AddedInSteps<16, 8> {
+    static Factor decode(std::uint64_t raw) {
+        return factor(static_cast<float>(half_to_double(static_cast<std::uint32_t>(raw))), -14);
+    }
+};
+struct Bf16 : AddedInSteps<16, 8> {
+    static Factor decode(std::uint64_t raw) {
+        return factor(F32::decode(raw << 16), lowest_float_exponent);
     }
 };
 struct F64 {
@@ -70,16 +80,17 @@ struct I8 {
     static std::int32_t decode(std::uint64_t raw) { return static_cast<std::int8_t>(raw); }
 };
 
-template <unsigned mantissa_bits> struct Float8 {
-    using Value = float;
-    using Sum = float;
-    static constexpr unsigned bits = 8;
-    static float decode(std::uint64_t raw) {
-        return decode8<mantissa_bits>(static_cast<std::uint32_t>(raw & 0xff));
+template <unsigned mantissa_bits> struct Float8 : AddedInSteps<8, 16, Step::of_even_and_odd> {
+    static Factor decode(std::uint64_t raw) {
+        return factor(decode8<mantissa_bits>(static_cast<std::uint32_t>(raw & 0xff)),
+                      mantissa_bits == 3 ? -7 : -15);
     }
 };
 using Fp8 = Float8<3>;
 using Bf8 = Float8<2>;
+
+template <typename Type>
+concept AddsInSteps = requires { Type::step_depth; };
 
 float multiply_add(float a, float b, float sum) {
     return std::fma(a, b, sum);
@@ -224,7 +235,30 @@ public:
     }
 
 private:
-    bool negated(unsigned slot) const { return wide && (i_.blgp >> slot & 1) != 0; }
+    // With F64 BLGP is which of A, B and C are negated.
+    template <typename Number> Number negated_by(unsigned slot, Number value) const {
+        if constexpr (wide) {
+            return (i_.blgp >> slot & 1) != 0 ? -value : value;
+        } else {
+            return value;
+        }
+    }
+
+    static Sum accumulate(std::span<const Value, k_size> a, std::span<const Value, k_size> b,
+                          Sum sum) {
+        if constexpr (AddsInSteps<Type>) {
+            constexpr unsigned depth = std::min(Type::step_depth, k_size);
+            static_assert(k_size % depth == 0);
+            for (unsigned k = 0; k < k_size; k += depth) {
+                sum = fused_sum<Type::step>(a.subspan(k, depth), b.subspan(k, depth), sum);
+            }
+        } else {
+            for (unsigned k = 0; k < k_size; ++k) {
+                sum = multiply_add(a[k], b[k], sum);
+            }
+        }
+        return sum;
+    }
 
     void multiply(unsigned block) {
         const unsigned shared = blocks > 1 ? 1U << i_.cbsz : 1;
@@ -234,24 +268,18 @@ private:
             for (unsigned k = 0; k < k_size; ++k) {
                 Position at = Layout::input(column, k, block);
                 at.lane = wide ? at.lane : source_lane(at.lane, i_.blgp);
-                const Value value = input_value<TypeB>(b_words_, at);
-                b[column][k] = negated(1) ? -value : value;
+                b[column][k] = negated_by(1, input_value<TypeB>(b_words_, at));
             }
         }
         for (unsigned row = 0; row < m_size; ++row) {
             std::array<Value, k_size> a;
             for (unsigned k = 0; k < k_size; ++k) {
-                const Value value = input_value<Type>(a_words_, Layout::input(row, k, a_block));
-                a[k] = negated(0) ? -value : value;
+                a[k] = negated_by(0, input_value<Type>(a_words_, Layout::input(row, k, a_block)));
             }
             for (unsigned column = 0; column < n_size; ++column) {
                 const Position at = Layout::sum(row, column, block);
-                Sum sum = constant_c_ ? constant_ : sum_value<Sum>(c_words_, at);
-                sum = negated(2) ? -sum : sum;
-                for (unsigned k = 0; k < k_size; ++k) {
-                    sum = multiply_add(a[k], b[column][k], sum);
-                }
-                sums_[block][row][column] = sum;
+                const Sum c = constant_c_ ? constant_ : sum_value<Sum>(c_words_, at);
+                sums_[block][row][column] = accumulate(a, b[column], negated_by(2, c));
             }
         }
     }
@@ -274,6 +302,8 @@ void mfma(Execution& e) {
 }
 
 constexpr std::array ops{
+    ScalarOp{0x3e, "v_mfma_f32_16x16x8_xf32", mfma<Xf32, 16, 16, 8, 1>},
+    ScalarOp{0x3f, "v_mfma_f32_32x32x4_xf32", mfma<Xf32, 32, 32, 4, 1>},
     ScalarOp{0x40, "v_mfma_f32_32x32x1_2b_f32", mfma<F32, 32, 32, 1, 2>},
     ScalarOp{0x41, "v_mfma_f32_16x16x1_4b_f32", mfma<F32, 16, 16, 1, 4>},
     ScalarOp{0x42, "v_mfma_f32_4x4x1_16b_f32", mfma<F32, 4, 4, 1, 16>},

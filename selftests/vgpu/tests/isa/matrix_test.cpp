@@ -23,10 +23,10 @@ struct Matrix {
     unsigned size;    // rows of A, columns of B
     unsigned depth;
     unsigned blocks;
-    enum Kind { f32, f16, bf16, f64, i8, fp8, bf8 } kind;
+    enum Kind { f32, xf32, f16, bf16, f64, i8, fp8, bf8 } kind;
     std::optional<Kind> kind_b = std::nullopt; // when B differs from A
 
-    unsigned bits() const { return kind == f64 ? 64 : kind == f32 ? 32 : kind >= i8 ? 8 : 16; }
+    unsigned bits() const { return kind == f64 ? 64 : kind <= xf32 ? 32 : kind >= i8 ? 8 : 16; }
     unsigned inputs() const { return size * depth * blocks / 64; } // of a lane
     unsigned input_words() const { return inputs() * bits() / 32; }
     unsigned sums() const { return size * size * blocks / 64; }
@@ -77,7 +77,8 @@ std::uint64_t encoded(Matrix::Kind kind, int value) {
     case Matrix::fp8: return encoded8(value, 8, 3);
     case Matrix::bf8: return encoded8(value, 16, 2);
     case Matrix::f64: return std::bit_cast<std::uint64_t>(static_cast<double>(value));
-    case Matrix::f32: return single;
+    case Matrix::f32:
+    case Matrix::xf32: return single;
     case Matrix::bf16: return single >> 16;
     case Matrix::i8: return static_cast<std::uint8_t>(value);
     case Matrix::f16: break;
@@ -135,6 +136,8 @@ const std::vector<Matrix> matrices{
     {"v_mfma_f32_4x4x1_16b_f32", 4, 1, 16, Matrix::f32},
     {"v_mfma_f32_32x32x2_f32", 32, 2, 1, Matrix::f32},
     {"v_mfma_f32_16x16x4_f32", 16, 4, 1, Matrix::f32},
+    {"v_mfma_f32_16x16x8_xf32", 16, 8, 1, Matrix::xf32},
+    {"v_mfma_f32_32x32x4_xf32", 32, 4, 1, Matrix::xf32},
     {"v_mfma_f32_32x32x4_2b_f16", 32, 4, 2, Matrix::f16},
     {"v_mfma_f32_16x16x4_4b_f16", 16, 4, 4, Matrix::f16},
     {"v_mfma_f32_4x4x4_16b_f16", 4, 4, 16, Matrix::f16},
@@ -325,6 +328,98 @@ TEST(MatrixCore, double_precision_negates_by_blgp) {
             }
         }
         expect_sums(m, wave, a, in.b, c);
+    }
+}
+
+// One row of A, one column of B, one element of C: what is lost where, of MI300X (matrix_sum.hpp).
+struct Sum {
+    std::string text;
+    std::vector<double> a;
+    std::vector<double> b;
+    double c;
+    double d;
+};
+
+std::uint64_t encoded_float(Matrix::Kind kind, double value) {
+    const auto single = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    if (kind == Matrix::f16) {
+        const auto half = static_cast<_Float16>(value);
+        std::uint16_t raw = 0;
+        std::memcpy(&raw, &half, sizeof raw);
+        return raw;
+    }
+    if (kind == Matrix::fp8) { // of normal numbers
+        const int exponent = std::ilogb(value);
+        const double fraction = std::ldexp(std::fabs(value), 3 - exponent) - 8;
+        return static_cast<std::uint64_t>((value < 0 ? 0x80 : 0) | (exponent + 8) << 3 |
+                                          static_cast<int>(fraction));
+    }
+    return kind == Matrix::bf16 ? single >> 16 : single;
+}
+
+TEST(MatrixCore, loses_the_bits_that_an_mi300x_loses) {
+    const double tiny = std::ldexp(1, -24); // the unit of a step whose highest product is 1
+    const std::string xf32 = "v_mfma_f32_16x16x8_xf32";
+    const std::string f16 = "v_mfma_f32_16x16x16_f16";
+    const std::string fp8 = "v_mfma_f32_16x16x32_fp8_fp8";
+    const double big = 4096;
+    const std::vector<Sum> sums{
+        // XF32 has ten bits behind the point; the others are dropped, not rounded.
+        {xf32, {1 + std::ldexp(1, -10)}, {1}, 0, 1 + std::ldexp(1, -10)},
+        {xf32, {1 + std::ldexp(2047, -21)}, {1}, 0, 1},
+        {xf32, {-1 - std::ldexp(2047, -21)}, {1}, 0, -1},
+        // A product is cut towards zero,
+        {f16, {1, std::ldexp(1.5, -14)}, {1, std::ldexp(-1, -11)}, 0, 1},
+        {f16, {1, std::ldexp(1, -14)}, {1, std::ldexp(-1, -10)}, 0, 1 - tiny},
+        // below the exponent of 1.5 and 1.5, not that of 2.25: two of 2^-24 are kept.
+        {f16,
+         {1.5, std::ldexp(1, -12), std::ldexp(1, -12)},
+         {1.5, std::ldexp(1, -12), std::ldexp(1, -12)},
+         std::ldexp(1, -23),
+         2.25 + std::ldexp(1, -22)},
+        // C downwards: a negative one that is tiny takes a whole unit.
+        {f16, {1}, {1}, std::ldexp(-1, -40), 1 - tiny},
+        {f16, {1}, {1}, std::ldexp(1, -25), 1},
+        // So are the products, but seven bits lower: 2^-24 and a bit more is a tie here, not above
+        // it.
+        {xf32, {tiny, std::ldexp(1, -20)}, {1, std::ldexp(1, -20)}, 1, 1},
+        {xf32, {tiny, std::ldexp(1, -11)}, {1, std::ldexp(1, -20)}, 1, 1 + std::ldexp(1, -23)},
+        // A step of XF32 has four products: 2^24 + 3 is rounded to 2^24 + 4 before the rest is
+        // added.
+        {xf32, {big, 1, 1, 1, 1, 1}, {big, 1, 1, 1, 1, 1}, 0, big * big + 6},
+        // One of F16 has eight.
+        {f16, {big, 1, 1, 1, 1, 1}, {big, 1, 1, 1, 1, 1}, 0, big * big + 4},
+        // Of FP8 those of even and of odd k are cut apart, and C is dropped when it is far below.
+        {fp8, {128, 0, 0.0078125}, {128, 0, -0.0078125}, 0, 16384},
+        {fp8, {128, 0.0078125}, {128, -0.0078125}, 0, 16384 - std::ldexp(1, -10)},
+        {fp8, {1}, {1}, std::ldexp(-1, -40), 1},
+        {fp8, {1}, {1}, std::ldexp(-1, -25), 1 - tiny},
+        // Products that no float holds are infinite.
+        {"v_mfma_f32_16x16x16_bf16", {std::ldexp(1, 100)}, {std::ldexp(1, 100)}, 0, HUGE_VAL},
+    };
+    std::vector<std::string> texts;
+    for (const Sum& sum : sums) {
+        texts.push_back(instruction(matrix(sum.text), "", ""));
+    }
+    Snippets snippets(texts);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        const Matrix& m = matrix(sums[i].text);
+        isa::WaveState wave = snippets.wave();
+        for (unsigned lane = 0; lane < 64; ++lane) {
+            for (unsigned j = 0; j < m.inputs(); ++j) {
+                const Element at = input_element(m, lane, j);
+                const bool given = at.row == 0 && at.column < sums[i].a.size();
+                const double a = given ? sums[i].a[at.column] : 0;
+                const double b = given ? sums[i].b[at.column] : 0;
+                put(wave, a_register, lane, j, m.bits(), a == 0 ? 0 : encoded_float(m.kind, a));
+                put(wave, b_register, lane, j, m.bits(), b == 0 ? 0 : encoded_float(m.kind, b));
+            }
+        }
+        put(wave, wave.arch_vgprs, 0, 0, 32, encoded_float(Matrix::f32, sums[i].c));
+        ASSERT_EQ(snippets.run(i, wave), isa::Outcome::ended) << texts[i] << snippets.problem;
+        EXPECT_EQ(std::bit_cast<float>(static_cast<std::uint32_t>(sum_of(m, wave, 0, 0))),
+                  static_cast<float>(sums[i].d))
+            << i << ": " << texts[i];
     }
 }
 
