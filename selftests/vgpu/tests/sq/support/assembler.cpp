@@ -2,11 +2,10 @@
 // Runs clang and llvm-mc, whose names the build gives.
 #include "tests/sq/support/assembler.hpp"
 
-#include <unistd.h>
+#include "tests/sq/support/temporary_directory.hpp"
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -14,30 +13,6 @@
 namespace vgpu::test {
 
 namespace {
-
-namespace fs = std::filesystem;
-
-class TemporaryDirectory {
-public:
-    TemporaryDirectory() {
-        std::string pattern = fs::temp_directory_path() / "vgpu-asm-XXXXXX";
-        if (mkdtemp(pattern.data()) == nullptr) {
-            std::perror("mkdtemp");
-            std::exit(EXIT_FAILURE);
-        }
-        path_ = pattern;
-    }
-    ~TemporaryDirectory() {
-        std::error_code ignored;
-        fs::remove_all(path_, ignored);
-    }
-    TemporaryDirectory(const TemporaryDirectory&) = delete;
-    TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-    std::string file(const char* name) const { return path_ / name; }
-
-private:
-    fs::path path_;
-};
 
 void run(const std::string& command) {
     if (std::system(command.c_str()) != 0) {
