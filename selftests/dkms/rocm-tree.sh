@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Trees laid out as AMD's packages of ROCm's driver lay them out, made from Debian's source, whose module is
-# of one file; sourced by the tests of this directory, which set work, and root: a directory for /.
+# Trees laid out as AMD's packages of ROCm's driver lay them out, made from Debian's source; sourced by tests
+# that set work, and root: a directory for /.
 # shellcheck shell=sh disable=SC2154
 
 amd=drivers/gpu/drm/amd
@@ -10,27 +10,33 @@ unpack_base() { # unpack_base TARBALL: Debian's source in $work/base
     xz -T0 -dc "$1" | tar -x -C "$work/base" --strip-components=1 --wildcards "*/$amd/amdkfd/*" "*/$amd/amdgpu/*"
 }
 
-lay_out() { # lay_out VERSION [VERSION_OF_DRIVER]
-    dir=$root/usr/src/amdgpu-$1
-    mkdir -p "$dir/amd/dkms" "$dir/amd/amdgpu" "$dir/include" "$dir/scheduler" "$dir/ttm" "$dir/amd/tiny"
-    cp -r "$work/base/$amd/amdkfd" "$dir/amd"
-    # Of the 13 MB of amdgpu those that we edit or rely on.
-    for file in "$work/base/$amd/amdgpu"/amdgpu.h "$work/base/$amd/amdgpu"/amdgpu_[adg]*.[ch]; do
-        cp "$file" "$dir/amd/amdgpu"
-    done
-    echo "AC_INIT(amdgpu-dkms, ${2:-6.12.12})" > "$dir/amd/dkms/configure.ac"
+made_for_dkms() { # made_for_dkms VERSION VERSION_OF_DRIVER WHERE_BUILT DESTINATION MAKE: what is in $dir
+    mkdir -p "$dir/amd/dkms"
+    echo "AC_INIT(amdgpu-dkms, $2)" > "$dir/amd/dkms/configure.ac"
     cat > "$dir/dkms.conf" <<END
 PACKAGE_NAME="amdgpu"
 PACKAGE_VERSION="$1"
 AUTOINSTALL="yes"
 NO_WEAK_MODULES="yes"
 BUILT_MODULE_NAME[0]="amdgpu"
-BUILT_MODULE_LOCATION[0]="amd/tiny"
-DEST_MODULE_LOCATION[0]="/kernel/drivers/gpu/drm/amd/amdgpu"
-PRE_BUILD="amd/dkms/pre-build.sh \$kernelver"
-MAKE[0]="make -C \$kernel_source_dir M=\$dkms_tree/\$PACKAGE_NAME/\$PACKAGE_VERSION/build/amd/tiny modules"
+BUILT_MODULE_LOCATION[0]="$3"
+DEST_MODULE_LOCATION[0]="$4"
+MAKE[0]="$5"
 END
-    # shellcheck disable=SC2016 # of the script that is written
+}
+
+# shellcheck disable=SC2016 # of dkms.conf and of a script
+lay_out() { # lay_out VERSION [VERSION_OF_DRIVER]: one whose module is of one file
+    dir=$root/usr/src/amdgpu-$1
+    mkdir -p "$dir/amd/amdgpu" "$dir/include" "$dir/scheduler" "$dir/ttm" "$dir/amd/tiny"
+    cp -r "$work/base/$amd/amdkfd" "$dir/amd"
+    # Of the 13 MB of amdgpu those that we edit or rely on.
+    for file in "$work/base/$amd/amdgpu"/amdgpu.h "$work/base/$amd/amdgpu"/amdgpu_[adg]*.[ch]; do
+        cp "$file" "$dir/amd/amdgpu"
+    done
+    made_for_dkms "$1" "${2:-6.12.12}" amd/tiny /kernel/drivers/gpu/drm/amd/amdgpu \
+        'make -C $kernel_source_dir M=$dkms_tree/$PACKAGE_NAME/$PACKAGE_VERSION/build/amd/tiny modules'
+    echo 'PRE_BUILD="amd/dkms/pre-build.sh $kernelver"' >> "$dir/dkms.conf"
     printf '#!/bin/sh\necho "$1" >> "${PRE_BUILD_RAN:-/dev/null}"\n' > "$dir/amd/dkms/pre-build.sh"
     chmod +x "$dir/amd/dkms/pre-build.sh"
     echo 'obj-m := amdgpu.o' > "$dir/amd/tiny/Makefile"
@@ -45,4 +51,20 @@ MODULE_INFO(kfd_preempt, KFD_PREEMPT_VERSION);
 MODULE_LICENSE("GPL");
 MODULE_VERSION("$1");
 END
+}
+
+# One whose module is the whole driver, without AMD's own TTM and scheduler.
+lay_out_whole() { # lay_out_whole TARBALL VERSION
+    dir=$root/usr/src/amdgpu-$2
+    mkdir -p "$dir/include/x" "$dir/drivers/gpu/drm"
+    xz -T0 -dc "$1" | tar -x -C "$dir" --strip-components=4 --wildcards "*/$amd/*" || return
+    # Where Debian's amdgpu_trace.h looks for itself, from a directory two levels down.
+    ln -s ../../../amd "$dir/drivers/gpu/drm/amd"
+    # What our source expects of AMD's and Debian's has not.
+    echo 'extern bool keep_idle_process_evicted;' >> "$dir/amd/amdkfd/kfd_priv.h"
+    echo 'bool keep_idle_process_evicted;' >> "$dir/amd/amdgpu/amdgpu_drv.c"
+    # shellcheck disable=SC2016 # of dkms.conf
+    build='$dkms_tree/$PACKAGE_NAME/$PACKAGE_VERSION/build'
+    made_for_dkms "$2" 6.12.12 amd/amdgpu /updates/dkms "make -j$(nproc) -C \$kernel_source_dir \
+M=$build/amd/amdgpu KCFLAGS='-g0 -I$build/include/x' CONFIG_DEBUG_INFO_BTF_MODULES= modules"
 }

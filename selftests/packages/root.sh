@@ -12,6 +12,11 @@ in_root() {
 	chroot "$root" env -u TMPDIR PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C DEBIAN_FRONTEND=noninteractive \
 		DEBIAN_KERNEL_USE_CCACHE=1 CCACHE_DIR="$cache/ccache" CCACHE_NOHASHDIR=1 "$@"
 }
+# The compiler's cache of this machine, in the root.
+share_ccache() {
+	mkdir -p "$cache/ccache" "$root$cache/ccache"
+	mount --bind "$cache/ccache" "$root$cache/ccache"
+}
 # step DESCRIPTION COMMAND...: without it nothing behind it makes sense. (A function that is called
 # so does not stop at an error by itself: hence its returns.)
 step() {
