@@ -310,8 +310,10 @@ unsigned CommandProcessor::scribble_saved_mqds(std::uint16_t pasid) {
     unsigned scribbled = 0;
     for (const auto& [mqd, saved] : saved_mqds_) {
         const std::uint64_t offset = mqd + field(hqd::cntl_stack_offset);
-        // The driver may have freed the memory since: what is there must be what was saved.
-        if (saved.pasid != pasid || unit_.memory.read32(0, mqd) != mqd_header ||
+        // The driver may have freed and unmapped the memory since: what is there must be what was
+        // saved.
+        if (saved.pasid != pasid || !unit_.memory.is_mapped(0, mqd, Access::read) ||
+            unit_.memory.read32(0, mqd) != mqd_header ||
             unit_.memory.read32(0, offset) != saved.ctl_stack_offset)
             continue;
         const std::uint32_t size = unit_.memory.read32(0, mqd + field(hqd::cntl_stack_size));

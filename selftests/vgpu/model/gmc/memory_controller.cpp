@@ -145,6 +145,10 @@ Walk MemoryController::walk(unsigned vmid, std::uint64_t va, Access access) {
     return walk_flat_table(root, start, va, access, read_entry_);
 }
 
+bool MemoryController::is_mapped(unsigned vmid, std::uint64_t va, Access access) {
+    return walk(vmid, va & va_mask, access).status == WalkStatus::ok;
+}
+
 std::byte* MemoryController::translate(unsigned vmid, std::uint64_t va, std::size_t bytes,
                                        Access access) {
     va &= va_mask;

@@ -90,6 +90,9 @@ public:
     std::uint16_t pasid(unsigned vmid) const { return pasids_[vmid]; }
     void set_pasid(unsigned vmid, std::uint16_t pasid) { pasids_[vmid] = pasid; }
 
+    // Whether an access would succeed; not one itself.
+    bool is_mapped(unsigned vmid, std::uint64_t va, Access access);
+
     // Typed access for engines; false or zero after a fault. Ranges may cross pages.
     bool read(unsigned vmid, std::uint64_t va, std::span<std::byte> bytes);
     bool write(unsigned vmid, std::uint64_t va, std::span<const std::byte> bytes);
