@@ -13,7 +13,9 @@ namespace {
 constexpr std::uint32_t binary_signature = 0x2821'1407;
 constexpr std::uint32_t discovery_signature = 0x5344'5049; // "IPDS"
 constexpr std::uint32_t gc_table_id = 0x4347;              // "GC"
-constexpr std::size_t table_count = 6;                     // table_list of the binary header
+constexpr std::uint32_t harvest_signature = 0x5652'4148;   // "HARV"
+constexpr std::size_t max_harvested = 32;
+constexpr std::size_t table_count = 6; // table_list of the binary header
 constexpr std::size_t table_info_bytes = 8;
 constexpr std::size_t binary_header_bytes = 12 + table_count * table_info_bytes;
 constexpr std::size_t max_dies = 16;
@@ -28,25 +30,30 @@ void put_block(ByteWriter& die, const IpBlock& block, unsigned instance, std::ui
         die.u32(block.bases[i] + (block.bases[i] < Dies::aid_aperture ? offset : 0));
 }
 
+// Places of a block, harvested ones too.
 unsigned count(IpOwner owner, const Dies& dies) {
     switch (owner) {
     case IpOwner::gpu: return 1;
     case IpOwner::aid: return dies.aids();
-    case IpOwner::xcc: return dies.xccs();
-    case IpOwner::sdma: return dies.sdma_engines();
+    case IpOwner::xcc: return dies.xcc_places();
+    case IpOwner::sdma: return dies.sdma_places();
     }
     return 0;
 }
 
-void put_instance(ByteWriter& die, const IpBlock& block, const Dies& dies, unsigned number) {
-    switch (block.owner) {
-    case IpOwner::gpu: return put_block(die, block, 0, 0);
-    case IpOwner::aid: return put_block(die, block, number, Dies::aid_offset(number));
-    case IpOwner::xcc:
-        return put_block(die, block, dies.xcc_instance(number), dies.xcc_offset(number));
-    case IpOwner::sdma:
-        return put_block(die, block, dies.sdma_instance(number), dies.sdma_offset(number));
+std::uint32_t offset(IpOwner owner, unsigned place) {
+    switch (owner) {
+    case IpOwner::gpu: return 0;
+    case IpOwner::aid: return Dies::aid_offset(place);
+    case IpOwner::xcc: return Dies::xcc_place_offset(place);
+    case IpOwner::sdma: return Dies::sdma_place_offset(place);
     }
+    return 0;
+}
+
+bool is_harvested(IpOwner owner, const Dies& dies, unsigned place) {
+    return (owner == IpOwner::xcc && !dies.has_xcc(place)) ||
+           (owner == IpOwner::sdma && !dies.has_sdma(place));
 }
 
 // One die with every block, ip_discovery_header version 4 (32-bit bases).
@@ -54,8 +61,8 @@ std::vector<std::byte> ip_table(const Dies& dies) {
     ByteWriter blocks;
     unsigned instances = 0;
     for (const IpBlock& block : ip_blocks)
-        for (unsigned number = 0; number < count(block.owner, dies); ++number, ++instances)
-            put_instance(blocks, block, dies, number);
+        for (unsigned place = 0; place < count(block.owner, dies); ++place, ++instances)
+            put_block(blocks, block, place, offset(block.owner, place));
     ByteWriter die;
     die.u16(0).u16(instances);
     die.append(blocks.bytes());
@@ -67,6 +74,23 @@ std::vector<std::byte> ip_table(const Dies& dies) {
     table.u16(0).u16(binary_header_bytes + ip_header_bytes);
     table.zeros((max_dies - 1) * 4).u16(0);
     table.append(die.bytes());
+    return table.bytes();
+}
+
+// Places whose block is not there: harvest_table, a list that ends with hw_id 0.
+std::vector<std::byte> harvest_table(const Dies& dies) {
+    ByteWriter table;
+    table.u32(harvest_signature).u32(0);
+    std::size_t listed = 0;
+    for (const IpBlock& block : ip_blocks) {
+        for (unsigned place = 0; place < count(block.owner, dies); ++place) {
+            if (is_harvested(block.owner, dies, place)) {
+                table.u16(block.hardware_id).u8(place).u8(0);
+                ++listed;
+            }
+        }
+    }
+    table.zeros((max_harvested - listed) * 4);
     return table.bytes();
 }
 
@@ -114,17 +138,21 @@ std::uint16_t discovery_checksum(std::span<const std::byte> bytes) {
 std::vector<std::byte> discovery_table(const DeviceOptions& options) {
     const auto ip = ip_table(Dies(options.xccs));
     const auto gc = gc_table(shader_engines(options.compute_units));
+    const auto harvested = harvest_table(Dies(options.xccs));
     const std::size_t gc_offset = (binary_header_bytes + ip.size() + 3) & ~std::size_t{3};
+    const std::size_t harvest_offset = gc_offset + gc.size();
 
     // What the checksum covers: everything behind it, beginning with the size.
     ByteWriter rest;
-    rest.u16(static_cast<std::uint32_t>(gc_offset + gc.size()));
+    rest.u16(static_cast<std::uint32_t>(harvest_offset + harvested.size()));
     put_table_info(rest, binary_header_bytes, ip);
     put_table_info(rest, gc_offset, gc);
-    rest.zeros((table_count - 2) * table_info_bytes);
+    put_table_info(rest, harvest_offset, harvested);
+    rest.zeros((table_count - 3) * table_info_bytes);
     rest.append(ip);
     rest.pad_to(gc_offset - 10); // signature, version and checksum come before
     rest.append(gc);
+    rest.append(harvested);
 
     ByteWriter binary;
     // Version 1: a binary that says 2 must use the newer header with num_tables.

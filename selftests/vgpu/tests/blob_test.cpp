@@ -31,7 +31,7 @@ TEST(Discovery, checksums_of_binary_and_tables_hold) {
     const auto size = at<std::uint16_t>(binary, 10);
     EXPECT_EQ(at<std::uint16_t>(binary, 8),
               discovery_checksum(std::span(binary).subspan(10, size - 10U)));
-    for (const std::size_t info : {12U, 20U}) {
+    for (const std::size_t info : {12U, 20U, 28U}) {
         const auto offset = at<std::uint16_t>(binary, info);
         const auto bytes = at<std::uint16_t>(binary, info + 4);
         EXPECT_EQ(at<std::uint16_t>(binary, info + 2),
@@ -63,7 +63,7 @@ std::ostream& operator<<(std::ostream& out, const Instance& instance) {
 }
 
 // Blocks of the first die: hardware id, instance, number of bases, version, bases.
-std::vector<Instance> instances(unsigned xccs, std::uint16_t hardware_id) {
+std::vector<Instance> places(unsigned xccs, std::uint16_t hardware_id) {
     const auto binary = discovery_table({.xccs = xccs});
     const std::size_t die = at<std::uint16_t>(binary, at<std::uint16_t>(binary, 12) + 16U);
     std::vector<Instance> found;
@@ -74,6 +74,30 @@ std::vector<Instance> instances(unsigned xccs, std::uint16_t hardware_id) {
                 {at<std::uint8_t>(binary, block + 2), at<std::uint32_t>(binary, block + 8)});
         block += 8 + 4U * at<std::uint8_t>(binary, block + 3);
     }
+    return found;
+}
+
+// The driver's way to them: table 2 of the binary, at most 32 entries, up to one of hardware id 0.
+bool is_harvested(unsigned xccs, std::uint16_t hardware_id, unsigned instance) {
+    const auto binary = discovery_table({.xccs = xccs});
+    const std::size_t table = at<std::uint16_t>(binary, 28);
+    EXPECT_EQ(at<std::uint32_t>(binary, table), 0x5652'4148U);
+    for (unsigned i = 0; i < 32; ++i) {
+        const std::size_t entry = table + 8 + 4U * i;
+        if (at<std::uint16_t>(binary, entry) == 0)
+            return false;
+        if (at<std::uint16_t>(binary, entry) == hardware_id &&
+            at<std::uint8_t>(binary, entry + 2) == instance)
+            return true;
+    }
+    return false;
+}
+
+std::vector<Instance> instances(unsigned xccs, std::uint16_t hardware_id) {
+    auto found = places(xccs, hardware_id);
+    std::erase_if(found, [&](const Instance& place) {
+        return is_harvested(xccs, hardware_id, place.number);
+    });
     return found;
 }
 
@@ -100,6 +124,16 @@ TEST(Discovery, one_xcc_has_one_aid) {
     EXPECT_THAT(instances(1, gc), ElementsAre(Instance{0, 0x2000}));
     EXPECT_EQ(instances(1, mmhub).size(), 1U);
     EXPECT_EQ(instances(1, nbif).size(), 1U);
+}
+
+// ROCm's 6.12.12 writes SQ_CONFIG1 of XCC 1 to place 1, on a MI308X, too.
+TEST(Discovery, places_without_a_die_are_listed_and_harvested) {
+    EXPECT_EQ(places(4, gc).size(), 8U);
+    EXPECT_EQ(places(4, sdma).size(), 16U);
+    EXPECT_TRUE(is_harvested(4, gc, 1));
+    EXPECT_TRUE(is_harvested(4, sdma, 2));
+    EXPECT_FALSE(is_harvested(8, gc, 1));
+    EXPECT_EQ(places(1, gc).size(), 2U);
 }
 
 TEST(Discovery, eight_xccs_have_sixteen_engines_on_four_aids) {

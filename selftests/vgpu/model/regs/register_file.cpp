@@ -20,6 +20,8 @@ constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 2> xcc_registers =
     {{0x2000, 0x3400}, {0xc000, 0x10000}}};
 constexpr std::uint32_t mmhub_begin = 0x1a000;
 constexpr std::uint32_t mmhub_end = 0x1b000;
+constexpr std::uint32_t hdp_begin = 0xf20;
+constexpr std::uint32_t hdp_end = 0x1020;
 constexpr std::uint32_t sdma_begin = reg::sdma0::SDMA_UCODE_ADDR;
 constexpr std::uint32_t sdma_end = sdma_begin + 0x400;
 
@@ -51,9 +53,18 @@ void RegisterFile::add_copies() {
     for (unsigned xcc = 1; xcc < dies_.xccs(); ++xcc)
         for (const auto& [begin, end] : xcc_registers)
             copies_.push_back({fmt::format("xcc{}.gc", xcc), begin, end, dies_.xcc_offset(xcc)});
-    for (unsigned aid = 1; aid < dies_.aids(); ++aid)
-        copies_.push_back(
-            {fmt::format("mmhub{}", aid), mmhub_begin, mmhub_end, Dies::aid_offset(aid)});
+    // Nothing is there; but ROCm's 6.12.12 writes SQ_CONFIG1 to the place with the number of an
+    // XCC.
+    for (unsigned place = 0; place < dies_.xcc_places(); ++place)
+        if (!dies_.has_xcc(place))
+            for (const auto& [begin, end] : xcc_registers)
+                copies_.push_back({fmt::format("harvested{}.gc", place), begin, end,
+                                   Dies::xcc_place_offset(place)});
+    for (unsigned aid = 1; aid < dies_.aids(); ++aid) {
+        const std::uint32_t offset = Dies::aid_offset(aid);
+        copies_.push_back({fmt::format("mmhub{}", aid), mmhub_begin, mmhub_end, offset});
+        copies_.push_back({fmt::format("hdp{}", aid), hdp_begin, hdp_end, offset});
+    }
     for (unsigned engine = 1; engine < dies_.sdma_engines(); ++engine)
         copies_.push_back(
             {fmt::format("sdma{}", engine), sdma_begin, sdma_end, dies_.sdma_offset(engine)});
