@@ -16,9 +16,16 @@
 
 #define TOPOLOGY "/sys/class/kfd/kfd/topology/nodes"
 
-/* kfd_queue.c: waves of gfx9 in a CWSR area, and debugger bytes for each */
+/* kfd_queue.c: what of a CU and of a wave is in the CWSR area of gfx9 */
 #define WAVES_PER_CU 40
 #define WAVES_PER_ENGINE 512
+#define VGPR_BYTES_PER_CU 0x40000u
+#define VGPR_BYTES_PER_CU_WITH_ACC 0x80000u
+#define SGPR_BYTES_PER_CU 0x4000u
+#define LDS_BYTES_PER_CU 0x10000u
+#define HWREG_BYTES_PER_CU 0x1000u
+#define CTL_STACK_HEADER_BYTES (40 + 8)
+#define CTL_STACK_BYTES_PER_WAVE 8
 #define DEBUGGER_BYTES_PER_WAVE 32
 #define DEBUGGER_BYTES_ALIGN 64
 
@@ -39,6 +46,13 @@ int kfd_ioctl(int fd, unsigned long cmd, void *arg)
 		ret = ioctl(fd, cmd, arg);
 	} while (ret < 0 && errno == EINTR);
 	return ret < 0 ? -errno : ret;
+}
+
+int kfd_answer_to_unknown(int fd)
+{
+	uint64_t nothing[2] = {};
+
+	return kfd_ioctl(fd, _IOWR('K', 0xff, nothing), nothing);
 }
 
 int kfd_open(void)
@@ -81,6 +95,35 @@ static uint64_t read_property(const char *node, const char *name)
 	return found;
 }
 
+static uint64_t bytes_per_cu(const char *node, uint32_t version)
+{
+	bool acc = version / 100 == 904 || version == 90500 || version == 90010 || version == 90008;
+	uint64_t lds = version == 90500 ? read_property(node, "lds_size_in_kb") << 10 : LDS_BYTES_PER_CU;
+
+	return (acc ? VGPR_BYTES_PER_CU_WITH_ACC : VGPR_BYTES_PER_CU) + SGPR_BYTES_PER_CU + lds +
+	       HWREG_BYTES_PER_CU;
+}
+
+/*
+ * What a queue's CWSR area must measure, to the byte. The driver tells it since 6.12; ROCm's 6.12.12 takes no
+ * other and does not tell.
+ */
+static void size_save_area(const char *node, struct kfd_device *dev, uint64_t cus, uint64_t waves)
+{
+	uint64_t data = align_up(cus * bytes_per_cu(node, dev->gfx_target_version), PAGE_BYTES);
+
+	dev->cwsr_bytes = (uint32_t)read_property(node, "cwsr_size");
+	dev->ctl_stack_bytes = (uint32_t)read_property(node, "ctl_stack_size");
+	dev->cwsr_debug_bytes = (uint32_t)align_up(waves * DEBUGGER_BYTES_PER_WAVE,
+						   DEBUGGER_BYTES_ALIGN);
+	if (dev->cwsr_bytes)
+		return;
+	dev->ctl_stack_bytes =
+		(uint32_t)align_up(CTL_STACK_HEADER_BYTES + waves * CTL_STACK_BYTES_PER_WAVE,
+				   PAGE_BYTES);
+	dev->cwsr_bytes = dev->ctl_stack_bytes + (uint32_t)data;
+}
+
 static void read_node(const char *node, struct kfd_device *dev)
 {
 	uint64_t xccs = read_property(node, "num_xcc");
@@ -91,7 +134,7 @@ static void read_node(const char *node, struct kfd_device *dev)
 	cus = read_property(node, "simd_count");
 	cus /= read_property(node, "simd_per_cu") ?: 4;
 	cus /= xccs;
-	engines = read_property(node, "array_count") / xccs;
+	engines = read_property(node, "array_count");
 	engines /= read_property(node, "simd_arrays_per_engine") ?: 1;
 	waves = cus * WAVES_PER_CU;
 	if (waves > engines * WAVES_PER_ENGINE)
@@ -102,10 +145,7 @@ static void read_node(const char *node, struct kfd_device *dev)
 				   read_property(node, "num_sdma_xgmi_engines"));
 	dev->gfx_target_version = (uint32_t)read_property(node, "gfx_target_version");
 	dev->render_minor = (uint32_t)read_property(node, "drm_render_minor");
-	dev->cwsr_bytes = (uint32_t)read_property(node, "cwsr_size");
-	dev->ctl_stack_bytes = (uint32_t)read_property(node, "ctl_stack_size");
-	dev->cwsr_debug_bytes = (uint32_t)align_up(waves * DEBUGGER_BYTES_PER_WAVE,
-						   DEBUGGER_BYTES_ALIGN);
+	size_save_area(node, dev, cus, waves);
 	dev->eop_bytes = PAGE_BYTES;
 }
 
