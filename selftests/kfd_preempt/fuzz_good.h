@@ -168,7 +168,9 @@ static inline int make_call(struct worker *w)
 	bool spoilt;
 	int ret;
 
-	if (w->inherited && call->may != MAY(ENOTTY))
+	if (call->may == MAY(ENOTTY))
+		call->may = MAY(ENOTTY) | w->world->unknown_may;
+	else if (w->inherited)
 		call->may = MAY(EBADF);
 	ret = fuzz_call_issue(call, &w->args_room, &w->entries_room, &spoilt);
 	count_answer(w, call->which, ret);

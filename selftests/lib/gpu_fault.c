@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <stdint.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,26 +129,44 @@ static unsigned int number_in(const char *path, const char *format)
 	return number;
 }
 
+/* The highest of the files that the pattern matches, or of the first of them. */
+static unsigned int number_in_files(const char *pattern, const char *format, bool highest)
+{
+	unsigned int number, found = 0;
+	glob_t files;
+	size_t i;
+
+	if (glob(pattern, 0, NULL, &files))
+		return 0;
+	for (i = 0; i < (highest ? files.gl_pathc : 1); i++) {
+		number = number_in(files.gl_pathv[i], format);
+		if (number > found)
+			found = number;
+	}
+	globfree(&files);
+	return found;
+}
+
 /*
  * Where a PASID is that of a GPU, and not of the process on all of them, KFD's file in sysfs says 0,
- * and one in debugfs knows. Not the render node's fdinfo: a child has its parent's as well.
+ * and one in debugfs knows. ROCm's driver has no such file: there the last of the render nodes' is
+ * taken, because a child has its parent's as well.
  */
 unsigned int gpu_pasid(pid_t pid)
 {
 	unsigned int pasid;
 	char path[64];
-	glob_t files;
 
 	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/pasid", pid);
 	pasid = number_in(path, "%u");
 	if (pasid)
 		return pasid;
 	snprintf(path, sizeof(path), "/sys/kernel/debug/kfd/proc/%d/pasid_*", pid);
-	if (glob(path, 0, NULL, &files))
-		return 0;
-	pasid = number_in(files.gl_pathv[0], "%u");
-	globfree(&files);
-	return pasid;
+	pasid = number_in_files(path, "%u", false);
+	if (pasid)
+		return pasid;
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/*", pid);
+	return number_in_files(path, "pasid: %u", true);
 }
 
 int gpu_scribble_mqds(pid_t pid)

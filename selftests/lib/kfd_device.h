@@ -67,6 +67,8 @@ int kfd_doorbells_alloc(struct kfd_device *dev, struct kfd_buffer *buf);
 
 /* ioctl() that returns a negative errno instead of -1; repeats after EINTR. */
 int kfd_ioctl(int fd, unsigned long cmd, void *arg);
+/* What the driver answers to an ioctl that it does not know: -ENOTTY; ROCm's: -EINVAL. */
+int kfd_answer_to_unknown(int fd);
 
 /* The doorbell at the offset that CREATE_QUEUE gave. Unmapping none is no error. */
 int kfd_doorbell_map(struct kfd_device *dev, uint64_t offset, volatile uint64_t **doorbell);
