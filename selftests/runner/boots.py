@@ -43,6 +43,7 @@ class Boot:
     function_tracer: bool = False
     gpu: bool = True
     must_fail: bool = False
+    timeout: int = 1200  # seconds
 
     REPEATED = ("param", "kernel_param", "fault", "vgpu", "schedule", "vram", "memory", "allow_dmesg", "add", "xccs", "gpus", "cpus", "mec")
 
@@ -108,8 +109,8 @@ def quoted(text: str) -> str:
 
 def command(boot: Boot, out: Path, build: Path, kernel: list[str]) -> list[str]:
     """The command line that boots it; kernel: options of a kernel that is not Debian's."""
-    timeout = "3600" if kernel else "1200"
-    options = [str(VM / "run"), "--no-build", "--timeout", timeout, "--out", str(out), *kernel]
+    timeout = max(boot.timeout, 3600 if kernel else 0)
+    options = [str(VM / "run"), "--no-build", "--timeout", str(timeout), "--out", str(out), *kernel]
     for name in Boot.REPEATED:
         for value in getattr(boot, name):
             options += [f"--{name.replace('_', '-')}", expanded(str(value), build)]
