@@ -80,6 +80,7 @@ class Input(unittest.TestCase):
         for name in ("vmlinuz", "initrd", "root.ext4"):
             (system / name).touch()
         self.refused(64, "drop --module", "--system", system, "--module", "stock", "--", "true")
+        self.refused(64, "--keep-changes is of --system", "--keep-changes", "--", "true")
         self.refused(64, "drop --param", "--system", system, "--param", "a=b", "--", "true")
         self.refused(64, "drop --module, --kernel", "--system", system, "--kernel", self.work, "--", "true")
 

@@ -141,7 +141,8 @@ class Machine:
         if options.system:
             system = Path(options.system)
             kernel, initrd = system / "vmlinuz", system / "initrd"
-            image = f"if=none,id=root,format=raw,snapshot=on,file={system / 'root.ext4'}"
+            snapshot = "off" if options.keep_changes else "on"
+            image = f"if=none,id=root,format=raw,snapshot={snapshot},file={system / 'root.ext4'}"
             devices += ["-drive", image, "-device", "virtio-blk-pci,drive=root"]
             append += ["root=/dev/vda", "rw", "init=/sbin/init-for-tests"]
             append += [f"command={b64encode(options.command.encode()).decode()}"]

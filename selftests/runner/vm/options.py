@@ -19,6 +19,7 @@ COMMAND is given to sh -c in the guest. Its output is on stdout, its exit status
   --rocm               run COMMAND in Debian's ROCm (HIP runtime, rocminfo, our HIP programs)
   --system DIR         boot an installed system: DIR has vmlinuz, initrd and root.ext4, whose
                        /sbin/init-for-tests runs COMMAND (selftests/packages)
+  --keep-changes       what COMMAND writes stays in root.ext4 of --system; without, it is forgotten
   --module PATH        another amdgpu.ko; "stock" is the kernel package's own
   --function-tracer    amdgpu.ko that the function tracer can patch; loads 20 s slower
   --kernel DIR         another kernel: DIR has vmlinuz and lib/modules/RELEASE, with the amdgpu.ko
@@ -68,6 +69,7 @@ class Options:
     add: list[str] = field(default_factory=list)
     allow_dmesg: list[str] = field(default_factory=list)
     system: str = ""
+    keep_changes: bool = False
     module: str = ""
     kernel: str = ""
     out: str = ""
@@ -163,6 +165,7 @@ def check_combinations(options: Options) -> None:
     )
     need(not options.no_gpu or options.gpus == "1", "--gpus needs the device; drop --no-gpu")
     need(not (options.system and options.mec), "--system: what is installed decides; drop --mec")
+    need(options.system or not options.keep_changes, "--keep-changes is of --system; drop it")
     need(not (options.no_gpu and options.fault), "--fault needs the device; drop --no-gpu")
     need(not (options.no_gpu and options.schedule), "--schedule needs the device; drop --no-gpu")
 
@@ -179,6 +182,9 @@ def check_system(options: Options) -> None:
     for file in ("vmlinuz", "initrd", "root.ext4"):
         path = Path(options.system) / file
         need(os.access(path, os.R_OK), f"--system {options.system}: has no readable {file}")
+    image = Path(options.system) / "root.ext4"
+    writable = not options.keep_changes or os.access(image, os.W_OK)
+    need(writable, f"--keep-changes: {image} cannot be written")
     need(
         not (options.kernel or options.module or options.rocm or options.add),
         "--system: what is installed decides; drop --module, --kernel, --rocm, --add",
