@@ -262,6 +262,9 @@ TEST(Rules, characters_beyond_ascii_belong_into_strings_and_comments) {
     EXPECT_EQ(error_of("\xff\xfe"), "f.toml:1:1: " + wrong);
     EXPECT_EQ(error_of("a = -\"\u00e4\""), "f.toml:1:7: " + wrong);
     EXPECT_EQ(error_of("a = \"\" '\u00e4'"), "f.toml:1:9: " + wrong);
+    EXPECT_EQ(error_of("a = [1=\"\u00e4\""), "f.toml:1:9: " + wrong);
+    EXPECT_EQ(error_of("a = 1={\"\u00e4\""), "f.toml:1:9: " + wrong);
+    EXPECT_EQ(error_of("a = [1==>=\"\u00e4\""), "f.toml:1:12: " + wrong);
     for (const char* quotes : {"\"\"\"", "\'\'\'"})
         EXPECT_EQ(error_of(std::string("a = ") + quotes + "\\\u00e4" + quotes),
                   "f.toml:1:5: a string in three quotes, expected one in one quote");

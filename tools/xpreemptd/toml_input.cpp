@@ -10,7 +10,9 @@
 #include "spelling.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
+#include <utility>
 
 namespace xpreemptd {
 
@@ -30,17 +32,52 @@ std::size_t end_of_string(std::string_view line, std::size_t begin) {
     return std::min(at + 1, line.size());
 }
 
-// A quote behind anything else, such as a bare word, begins nothing: toml++ takes what follows it
-// for text outside of strings.
-bool string_may_begin(std::string_view line, std::size_t at) {
-    const std::size_t last = line.substr(0, at).find_last_not_of(" \t");
-    return last == std::string_view::npos ||
-           std::string_view("=[{,.").find(line[last]) != std::string_view::npos;
-}
+// Where a quote begins a string: where a key or a value may begin. In or behind a bare value it
+// begins nothing, whatever stands before it, as in 1={"x": toml++ takes what follows for text
+// outside of strings.
+class Position {
+public:
+    bool string_may_begin() const { return may_begin_; }
+
+    // Of a character outside of strings.
+    void pass(char c) {
+        switch (c) {
+        case ' ':
+        case '\t': break;
+        case ',': begin(true); break;
+        case '{':
+        case '[': may_begin_ ? begin(c == '{') : void(); break;
+        case '=': may_begin_ = std::exchange(is_key_, false) && may_have_value_; break;
+        case '.': may_begin_ = is_key_; break;
+        default:
+            is_key_ = is_key_ || (may_begin_ && !has_begun_ &&
+                                  (std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'));
+            may_begin_ = false;
+            has_begun_ = true;
+        }
+    }
+    void pass_string() {
+        is_key_ = is_key_ || !has_begun_;
+        may_begin_ = false;
+        has_begun_ = true;
+    }
+
+private:
+    void begin(bool may_have_value) {
+        *this = Position();
+        may_have_value_ = may_have_value;
+    }
+
+    bool may_begin_ = true;
+    bool has_begun_ = false;     // a key or a value
+    bool is_key_ = false;        // or could be: not the first character of a number
+    bool may_have_value_ = true; // a key in a header has none
+};
 
 std::optional<Fault> fault_in(std::string_view line) {
     if (line.size() > max_toml_line_bytes)
         return Fault{max_toml_line_bytes, "the line is too long, expected at most 1024 bytes"};
+    Position position;
     for (std::size_t at = 0; at < line.size() && line[at] != '#';) {
         if (line.substr(at).starts_with(R"(""")") || line.substr(at).starts_with("'''"))
             return Fault{at, "a string in three quotes, expected one in one quote"};
@@ -48,7 +85,12 @@ std::optional<Fault> fault_in(std::string_view line) {
             return Fault{at, "a character that is not ASCII, expected it in strings and comments "
                              "only"};
         const bool quote = line[at] == '"' || line[at] == '\'';
-        at = quote && string_may_begin(line, at) ? end_of_string(line, at) : at + 1;
+        if (quote && position.string_may_begin()) {
+            position.pass_string();
+            at = end_of_string(line, at);
+        } else {
+            position.pass(line[at++]);
+        }
     }
     return std::nullopt;
 }
