@@ -59,28 +59,28 @@ Element sum_element(const Matrix& m, unsigned lane, unsigned r) {
     }
 }
 
-// A small whole number as sign, exponent with the bias 8 or 16, and 3 or 2 bits of fraction.
-std::uint64_t encoded8(int value, int bias, int fraction_bits) {
+// A normal number, or 0, as sign, exponent with the bias 8 or 16, and 3 or 2 bits of fraction.
+std::uint64_t encoded8(double value, int bias, int fraction_bits) {
     if (value == 0) {
         return 0;
     }
-    const int magnitude = std::abs(value);
-    const int exponent = std::ilogb(magnitude);
-    const int fraction = (magnitude << fraction_bits >> exponent) - (1 << fraction_bits);
+    const int exponent = std::ilogb(value);
+    const int significand =
+        static_cast<int>(std::ldexp(std::fabs(value), fraction_bits - exponent));
     return static_cast<std::uint64_t>((value < 0 ? 0x80 : 0) | (exponent + bias) << fraction_bits |
-                                      fraction);
+                                      (significand - (1 << fraction_bits)));
 }
 
-std::uint64_t encoded(Matrix::Kind kind, int value) {
+std::uint64_t encoded(Matrix::Kind kind, double value) {
     const auto single = std::bit_cast<std::uint32_t>(static_cast<float>(value));
     switch (kind) {
     case Matrix::fp8: return encoded8(value, 8, 3);
     case Matrix::bf8: return encoded8(value, 16, 2);
-    case Matrix::f64: return std::bit_cast<std::uint64_t>(static_cast<double>(value));
+    case Matrix::f64: return std::bit_cast<std::uint64_t>(value);
     case Matrix::f32:
     case Matrix::xf32: return single;
     case Matrix::bf16: return single >> 16;
-    case Matrix::i8: return static_cast<std::uint8_t>(value);
+    case Matrix::i8: return static_cast<std::uint8_t>(static_cast<int>(value));
     case Matrix::f16: break;
     }
     const auto half = static_cast<_Float16>(value);
@@ -340,23 +340,6 @@ struct Sum {
     double d;
 };
 
-std::uint64_t encoded_float(Matrix::Kind kind, double value) {
-    const auto single = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-    if (kind == Matrix::f16) {
-        const auto half = static_cast<_Float16>(value);
-        std::uint16_t raw = 0;
-        std::memcpy(&raw, &half, sizeof raw);
-        return raw;
-    }
-    if (kind == Matrix::fp8) { // of normal numbers
-        const int exponent = std::ilogb(value);
-        const double fraction = std::ldexp(std::fabs(value), 3 - exponent) - 8;
-        return static_cast<std::uint64_t>((value < 0 ? 0x80 : 0) | (exponent + 8) << 3 |
-                                          static_cast<int>(fraction));
-    }
-    return kind == Matrix::bf16 ? single >> 16 : single;
-}
-
 TEST(MatrixCore, loses_the_bits_that_an_mi300x_loses) {
     const double tiny = std::ldexp(1, -24); // the unit of a step whose highest product is 1
     const std::string xf32 = "v_mfma_f32_16x16x8_xf32";
@@ -411,11 +394,11 @@ TEST(MatrixCore, loses_the_bits_that_an_mi300x_loses) {
                 const bool given = at.row == 0 && at.column < sums[i].a.size();
                 const double a = given ? sums[i].a[at.column] : 0;
                 const double b = given ? sums[i].b[at.column] : 0;
-                put(wave, a_register, lane, j, m.bits(), a == 0 ? 0 : encoded_float(m.kind, a));
-                put(wave, b_register, lane, j, m.bits(), b == 0 ? 0 : encoded_float(m.kind, b));
+                put(wave, a_register, lane, j, m.bits(), encoded(m.kind, a));
+                put(wave, b_register, lane, j, m.bits(), encoded(m.kind, b));
             }
         }
-        put(wave, wave.arch_vgprs, 0, 0, 32, encoded_float(Matrix::f32, sums[i].c));
+        put(wave, wave.arch_vgprs, 0, 0, 32, encoded(Matrix::f32, sums[i].c));
         ASSERT_EQ(snippets.run(i, wave), isa::Outcome::ended) << texts[i] << snippets.problem;
         EXPECT_EQ(std::bit_cast<float>(static_cast<std::uint32_t>(sum_of(m, wave, 0, 0))),
                   static_cast<float>(sums[i].d))
