@@ -60,7 +60,7 @@ lay_out_whole() { # lay_out_whole TARBALL VERSION
     xz -T0 -dc "$1" | tar -x -C "$dir" --strip-components=4 --wildcards "*/$amd/*" || return
     # Where Debian's amdgpu_trace.h looks for itself, from a directory two levels down.
     ln -s ../../../amd "$dir/drivers/gpu/drm/amd"
-    # What our source expects of AMD's and Debian's has not.
+    # Our source uses this variable of AMD's driver. Debian's driver lacks it.
     echo 'extern bool keep_idle_process_evicted;' >> "$dir/amd/amdkfd/kfd_priv.h"
     echo 'bool keep_idle_process_evicted;' >> "$dir/amd/amdgpu/amdgpu_drv.c"
     # shellcheck disable=SC2016 # of dkms.conf

@@ -10,8 +10,8 @@
 
 #include <fcntl.h>
 #include <glob.h>
-#include <stdint.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

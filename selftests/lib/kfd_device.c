@@ -105,12 +105,12 @@ static uint64_t bytes_per_cu(const char *node, uint32_t version)
 }
 
 /*
- * What a queue's CWSR area must measure, to the byte. The driver tells it since 6.12; ROCm's 6.12.12 takes no
- * other and does not tell.
+ * The size of a queue's CWSR area. Debian's driver shows it in the topology. ROCm's 6.12.12 accepts no
+ * other size and does not show it; it is computed here as kfd_queue_ctx_save_restore_size() does.
  */
 static void size_save_area(const char *node, struct kfd_device *dev, uint64_t cus, uint64_t waves)
 {
-	uint64_t data = align_up(cus * bytes_per_cu(node, dev->gfx_target_version), PAGE_BYTES);
+	uint64_t data;
 
 	dev->cwsr_bytes = (uint32_t)read_property(node, "cwsr_size");
 	dev->ctl_stack_bytes = (uint32_t)read_property(node, "ctl_stack_size");
@@ -118,6 +118,7 @@ static void size_save_area(const char *node, struct kfd_device *dev, uint64_t cu
 						   DEBUGGER_BYTES_ALIGN);
 	if (dev->cwsr_bytes)
 		return;
+	data = align_up(cus * bytes_per_cu(node, dev->gfx_target_version), PAGE_BYTES);
 	dev->ctl_stack_bytes =
 		(uint32_t)align_up(CTL_STACK_HEADER_BYTES + waves * CTL_STACK_BYTES_PER_WAVE,
 				   PAGE_BYTES);

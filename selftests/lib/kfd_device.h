@@ -67,7 +67,7 @@ int kfd_doorbells_alloc(struct kfd_device *dev, struct kfd_buffer *buf);
 
 /* ioctl() that returns a negative errno instead of -1; repeats after EINTR. */
 int kfd_ioctl(int fd, unsigned long cmd, void *arg);
-/* What the driver answers to an ioctl that it does not know: -ENOTTY; ROCm's: -EINVAL. */
+/* The driver's answer to an unknown ioctl: -ENOTTY, or -EINVAL from ROCm's driver. */
 int kfd_answer_to_unknown(int fd);
 
 /* The doorbell at the offset that CREATE_QUEUE gave. Unmapping none is no error. */

@@ -39,14 +39,17 @@ class Position {
 public:
     bool string_may_begin() const { return may_begin_; }
 
-    // Of a character outside of strings.
+    // Moves behind a character that is in no string.
     void pass(char c) {
         switch (c) {
         case ' ':
         case '\t': break;
         case ',': begin(true); break;
         case '{':
-        case '[': may_begin_ ? begin(c == '{') : void(); break;
+        case '[':
+            if (may_begin_)
+                begin(c == '{');
+            break;
         case '=': may_begin_ = std::exchange(is_key_, false) && may_have_value_; break;
         case '.': may_begin_ = is_key_; break;
         default:

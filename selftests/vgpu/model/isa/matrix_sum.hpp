@@ -4,13 +4,11 @@
 //
 // No document of AMD says it. Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores
 // and Matrix Cores" (arXiv 2511.10909) found it by tests of an MI300X:
-// - the lowest 13 bits of XF32 inputs are dropped;
-// - a product counts with its exponent, the sum of those of its factors, and is cut towards zero to
-// 24 bits
-//   below the highest exponent of its step;
-// - the sum of the products, to 31 bits, and the sum so far, to 24, are cut downwards below the
-// higher
-//   exponent of the two. The result is rounded to the nearest float, ties to even;
+// - The lowest 13 bits of XF32 inputs are dropped.
+// - The exponent of a product is the sum of those of its factors. A product is cut towards zero, 24
+//   bits below the highest exponent of its step.
+// - The sum of the products and the sum so far are cut downwards, 31 and 24 bits below the higher
+//   exponent of the two. Their sum is rounded to the nearest float, ties to even.
 // - FP8 products of even k and of odd k are added apart first.
 #ifndef KFD_PREEMPT_VGPU_MODEL_ISA_MATRIX_SUM_HPP
 #define KFD_PREEMPT_VGPU_MODEL_ISA_MATRIX_SUM_HPP

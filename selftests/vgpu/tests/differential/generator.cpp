@@ -6,8 +6,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <regex>
+#include <utility>
 
 namespace vgpu::differential {
 
@@ -239,12 +242,11 @@ std::string Writer::division(Type type) {
     static constexpr std::array<std::string_view, 4> all{"udiv", "urem", "sdiv", "srem"};
     const TypeText text = text_of(type);
     const unsigned choice = below(4);
-    // LLVM 19 divides a sign-extended number as a narrower one, even if it is unsigned.
     std::string divided = operand(type);
     std::string by = value("or {} {}, 1", text.name, operand(type));
     if (choice >= 2) { // positive: -1 could overflow
         by = value("lshr {} {}, 1", text.name, value("or {} {}, 2", text.name, by));
-    } else {
+    } else { // LLVM 19 divides a sign-extended number as a narrower one, even if it is unsigned
         divided = value("lshr {} {}, 1", text.name, divided);
     }
     return value("{} {} {}, {}", all[choice], text.name, divided, by);
@@ -448,7 +450,7 @@ void Writer::add(Type type) {
     keep(type, operation(type));
 }
 
-// Two ways to a value of one type. What is computed on one is not used behind them.
+// Two branches, each with a value of the same type. Only that value is used after they join.
 void Writer::branch() {
     const Type type = types[below(types.size())];
     const unsigned label = label_++;
