@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <span>
@@ -20,8 +21,6 @@
 namespace vgpu::differential {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 [[noreturn]] void die(const std::string& text) {
     std::fprintf(stderr, "vgpu_differential: %s\n", text.c_str());
@@ -36,7 +35,7 @@ void compile(const test::TemporaryDirectory& directory, const std::string& text,
         fmt::format(VGPU_CLANG " -O1 -ffp-contract=off -Wno-override-module -x ir {} {} -o {}",
                     directory.file("in.ll"), options, directory.file("out"));
     if (std::system(command.c_str()) != 0) {
-        const std::string kept = fs::temp_directory_path() / "vgpu-differential.ll";
+        const std::string kept = std::filesystem::temp_directory_path() / "vgpu-differential.ll";
         std::ofstream(kept) << text;
         die(fmt::format("the compiler does not take {}", kept));
     }

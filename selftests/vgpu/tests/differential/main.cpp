@@ -9,9 +9,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cctype>
 #include <chrono>
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <random>
@@ -103,6 +107,28 @@ std::string name_of(std::uint64_t seed) {
     return fmt::format("f{:x}", seed);
 }
 
+// The same text on both.
+struct Machines {
+    explicit Machines(const std::string& text) : gpu(text), host(text) {}
+
+    // The first difference, or none. `gpu.problem` may be set as well.
+    std::optional<Difference> run(const std::string& name, const Inputs& inputs) {
+        of_gpu = gpu.run(name, inputs);
+        of_host = host.run(name, inputs);
+        return difference(of_gpu, of_host);
+    }
+
+    std::string text_of(const Difference& at) const {
+        return fmt::format("lane {}: {:#x} on the model, {:#x} on the host", at.lane,
+                           of_gpu[at.lane][at.slot], of_host[at.lane][at.slot]);
+    }
+
+    GpuCode gpu;
+    HostCode host;
+    Outputs of_gpu{};
+    Outputs of_host{};
+};
+
 struct Run {
     std::uint64_t cases = 0;
     std::uint64_t instructions = 0; // of waves
@@ -113,22 +139,17 @@ void report(std::uint64_t seed, std::uint64_t input_seed) {
     const std::string name = name_of(seed);
     fmt::print("# function {:#x}, inputs {:#x}: the model and the host differ\n", seed, input_seed);
     const Function function = generate(seed, name, Results::each);
-    GpuCode gpu(function.text);
-    const HostCode host(function.text);
-    const Inputs inputs = make_inputs(input_seed);
-    const Outputs of_gpu = gpu.run(name, inputs);
-    const Outputs of_host = host.run(name, inputs);
-    if (!gpu.problem.empty()) {
-        fmt::print("# {}\n", gpu.problem);
+    Machines machines(function.text);
+    const std::optional<Difference> first = machines.run(name, make_inputs(input_seed));
+    if (!machines.gpu.problem.empty()) {
+        fmt::print("# {}\n", machines.gpu.problem);
     }
-    const std::optional<Difference> first = difference(of_gpu, of_host);
     if (!first) {
         fmt::print("# not when each value is stored; --show {:#x} prints the function\n", seed);
         return;
     }
     const std::string& value = function.results[first->slot];
-    fmt::print("# {} is first, in lane {}: {:#x} on the model, {:#x} on the host\n", value,
-               first->lane, of_gpu[first->lane][first->slot], of_host[first->lane][first->slot]);
+    fmt::print("# {} is first, in {}\n", value, machines.text_of(*first));
     // Its definition, and what it is made of.
     const std::size_t at = function.text.find(fmt::format("  {} = ", value));
     const std::string definition =
@@ -138,7 +159,7 @@ void report(std::uint64_t seed, std::uint64_t input_seed) {
         const std::string& part = function.results[slot];
         const std::size_t where = definition.find(part, value.size());
         if (where != std::string::npos && std::isdigit(definition[where + part.size()]) == 0) {
-            fmt::print("#   {} = {:#x}\n", part, of_host[first->lane][slot]);
+            fmt::print("#   {} = {:#x}\n", part, machines.of_host[first->lane][slot]);
         }
     }
 }
@@ -151,23 +172,21 @@ void run_module(std::uint64_t seed, Run& run) {
     for (const std::uint64_t function : seeds) {
         text += generate(function, name_of(function), Results::last).text;
     }
-    GpuCode gpu(text);
-    const HostCode host(text);
+    Machines machines(text);
     for (const std::uint64_t function : seeds) {
         for (unsigned i = 0; i < inputs_of_function; ++i) {
             const std::uint64_t input_seed = random();
-            const Inputs inputs = make_inputs(input_seed);
-            const Outputs of_gpu = gpu.run(name_of(function), inputs);
+            const bool differs =
+                machines.run(name_of(function), make_inputs(input_seed)).has_value();
             run.cases += lanes;
-            if (!gpu.problem.empty() || difference(of_gpu, host.run(name_of(function), inputs))) {
+            if (differs || !machines.gpu.problem.empty()) {
                 ++run.wrong;
                 report(function, input_seed);
-                gpu.problem.clear();
                 break;
             }
         }
     }
-    run.instructions += gpu.executed;
+    run.instructions += machines.gpu.executed;
 }
 
 int run_all(std::uint64_t seed, std::uint64_t cases) {
@@ -197,21 +216,18 @@ int run_file(const std::string& file, std::uint64_t seed, std::uint64_t cases) {
         fmt::print(stderr, "vgpu_differential: {} is not there, or empty\n", file);
         return 2;
     }
-    GpuCode gpu(text);
-    const HostCode host(text);
+    Machines machines(text);
     std::mt19937_64 random(seed);
     for (std::uint64_t done = 0; done < cases; done += lanes) {
         const Inputs inputs = make_inputs(random());
-        const Outputs of_gpu = gpu.run("f", inputs);
-        const Outputs of_host = host.run("f", inputs);
-        if (!gpu.problem.empty()) {
-            fmt::print("{}\n", gpu.problem);
+        const std::optional<Difference> at = machines.run("f", inputs);
+        if (!machines.gpu.problem.empty()) {
+            fmt::print("{}\n", machines.gpu.problem);
             return 1;
         }
-        if (const auto at = difference(of_gpu, of_host)) {
-            fmt::print("lane {}, result {}: {:#x} on the model, {:#x} on the host; inputs:",
-                       at->lane, at->slot, of_gpu[at->lane][at->slot], of_host[at->lane][at->slot]);
-            fmt::print(" {:#x}\nof the wave: {:#x}\n", fmt::join(inputs.lane[at->lane], " "),
+        if (at) {
+            fmt::print("result {}, {}; inputs: {:#x}\nof the wave: {:#x}\n", at->slot,
+                       machines.text_of(*at), fmt::join(inputs.lane[at->lane], " "),
                        fmt::join(inputs.uniform, " "));
             return 1;
         }
@@ -240,7 +256,7 @@ int main(int argc, char** argv) {
                    "run the function @f of this file: one that was shown, made smaller by hand");
     CLI11_PARSE(app, argc, argv);
     if (*show) {
-        fmt::print("{}", generate(shown, name_of(shown), Results::last).text);
+        fmt::print("{}", generate(shown, "f", Results::last).text); // as --from takes it
         return 0;
     }
     return file.empty() ? run_all(seed, cases) : run_file(file, seed, cases);
