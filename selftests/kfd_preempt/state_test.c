@@ -93,6 +93,13 @@ static int new_queue_works(struct kfd_device *dev)
 	return ret;
 }
 
+/* A driver that shows no size accepts the computed one alone; this one shows it. */
+TEST_F(queue, save_area_is_computed_as_large_as_the_driver_shows_it)
+{
+	EXPECT_EQ(self->dev.cwsr_bytes, self->dev.computed_cwsr_bytes);
+	EXPECT_EQ(self->dev.ctl_stack_bytes, self->dev.computed_ctl_stack_bytes);
+}
+
 TEST_F(queue, preempting_a_held_queue_is_EALREADY)
 {
 	START_JOB();

@@ -110,19 +110,16 @@ static uint64_t bytes_per_cu(const char *node, uint32_t version)
  */
 static void size_save_area(const char *node, struct kfd_device *dev, uint64_t cus, uint64_t waves)
 {
-	uint64_t data;
+	uint64_t ctl_stack = align_up(CTL_STACK_HEADER_BYTES + waves * CTL_STACK_BYTES_PER_WAVE,
+				      PAGE_BYTES);
+	uint64_t data = align_up(cus * bytes_per_cu(node, dev->gfx_target_version), PAGE_BYTES);
 
-	dev->cwsr_bytes = (uint32_t)read_property(node, "cwsr_size");
-	dev->ctl_stack_bytes = (uint32_t)read_property(node, "ctl_stack_size");
+	dev->computed_ctl_stack_bytes = (uint32_t)ctl_stack;
+	dev->computed_cwsr_bytes = (uint32_t)(ctl_stack + data);
+	dev->ctl_stack_bytes = (uint32_t)(read_property(node, "ctl_stack_size") ?: ctl_stack);
+	dev->cwsr_bytes = (uint32_t)(read_property(node, "cwsr_size") ?: ctl_stack + data);
 	dev->cwsr_debug_bytes = (uint32_t)align_up(waves * DEBUGGER_BYTES_PER_WAVE,
 						   DEBUGGER_BYTES_ALIGN);
-	if (dev->cwsr_bytes)
-		return;
-	data = align_up(cus * bytes_per_cu(node, dev->gfx_target_version), PAGE_BYTES);
-	dev->ctl_stack_bytes =
-		(uint32_t)align_up(CTL_STACK_HEADER_BYTES + waves * CTL_STACK_BYTES_PER_WAVE,
-				   PAGE_BYTES);
-	dev->cwsr_bytes = dev->ctl_stack_bytes + (uint32_t)data;
 }
 
 static void read_node(const char *node, struct kfd_device *dev)

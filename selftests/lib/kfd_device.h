@@ -19,6 +19,8 @@ struct kfd_device {
 	uint32_t cwsr_bytes;
 	uint32_t ctl_stack_bytes;
 	uint32_t cwsr_debug_bytes;
+	uint32_t computed_cwsr_bytes;	/* cwsr_bytes where the driver does not show them */
+	uint32_t computed_ctl_stack_bytes;
 	uint32_t eop_bytes;
 	volatile uint32_t *hdp_flush;	/* of kfd_hdp_map(), or NULL */
 };
