@@ -169,7 +169,7 @@ static inline int make_call(struct worker *w)
 	int ret;
 
 	if (call->may == MAY(ENOTTY))
-		call->may = MAY(ENOTTY) | w->world->unknown_may;
+		call->may = w->world->unknown_may;
 	else if (w->inherited)
 		call->may = MAY(EBADF);
 	ret = fuzz_call_issue(call, &w->args_room, &w->entries_room, &spoilt);

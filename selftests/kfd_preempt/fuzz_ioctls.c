@@ -259,10 +259,9 @@ static void find_facts(struct world *world)
 	struct kfd_device dev;
 	int fd = kfd_open();
 
-	if (kfd_answer_to_unknown(fd) == -EINVAL)
-		world->unknown_may = MAY(EINVAL);
 	if (fd < 0 || preempt_query(fd, 0, &world->facts))
 		_exit(1);
+	world->unknown_may = kfd_answer_to_unknown(fd) == -EINVAL ? MAY(EINVAL) : MAY(ENOTTY);
 	if (!kfd_device_open(&dev) && preempt_query(fd, dev.gpu_id, &world->gpu_facts))
 		_exit(2);
 	_exit(0);

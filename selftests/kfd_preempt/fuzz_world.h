@@ -95,7 +95,7 @@ struct world {
 	uint32_t failures;
 	uint32_t num_owners;	/* 0 without a GPU */
 	struct kfd_ioctl_preempt_query_args facts, gpu_facts;
-	uint32_t unknown_may;	/* beside ENOTTY: kfd_answer_to_unknown() */
+	uint32_t unknown_may;	/* kfd_answer_to_unknown(); a call itself says ENOTTY */
 	struct world_owner owner[OWNERS];
 	uint64_t answers[NUM_CALLS][NUM_ANSWERS];
 	uint64_t entry_answers[NUM_ANSWERS];
