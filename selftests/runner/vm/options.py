@@ -182,9 +182,9 @@ def check_system(options: Options) -> None:
     for file in ("vmlinuz", "initrd", "root.ext4"):
         path = Path(options.system) / file
         need(os.access(path, os.R_OK), f"--system {options.system}: has no readable {file}")
-    image = Path(options.system) / "root.ext4"
-    writable = not options.keep_changes or os.access(image, os.W_OK)
-    need(writable, f"--keep-changes: {image} cannot be written")
+    if options.keep_changes:
+        image = Path(options.system) / "root.ext4"
+        need(os.access(image, os.W_OK), f"--keep-changes: {image} cannot be written")
     need(
         not (options.kernel or options.module or options.rocm or options.add),
         "--system: what is installed decides; drop --module, --kernel, --rocm, --add",
