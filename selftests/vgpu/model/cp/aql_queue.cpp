@@ -282,10 +282,11 @@ void AqlQueue::invalidate(const Packet& packet) {
 void AqlQueue::trace(const Packet& packet, const char* what) {
     if (!unit_.observer.tracing())
         return;
-    unit_.observer.event("aql", fmt::format("{} queue {:#x} packet {} signal {:#x}", what,
-                                            hqd_.doorbell_dword(), packet.index,
-                                            join(packet.words[completion_signal_dword],
-                                                 packet.words[completion_signal_dword + 1])));
+    unit_.observer.event("aql",
+                         fmt::format("{} queue {:#x} packet {} header {:#x} signal {:#x}", what,
+                                     hqd_.doorbell_dword(), packet.index, packet.words[0] & 0xffff,
+                                     join(packet.words[completion_signal_dword],
+                                          packet.words[completion_signal_dword + 1])));
 }
 
 } // namespace vgpu
