@@ -10,6 +10,9 @@ from pathlib import Path
 from .errors import Refusal
 from .paths import REPO, VM
 
+# Whose ROCm it is where no suite says another: see selftests/vm/rocm-root.
+ROCM_SUITE = os.environ.get("ROCM_SUITE") or "forky"
+
 
 @dataclass
 class Boot:
@@ -107,9 +110,10 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def command(boot: Boot, out: Path, build: Path, kernel: list[str]) -> list[str]:
+def command(boot: Boot, out: Path, build: Path, kernel: list[str], rocm_suite: str = ROCM_SUITE) -> list[str]:
     """The command line that boots it; kernel: options of a kernel that is not Debian's."""
     timeout = max(boot.timeout, 3600 if kernel else 0)
+    compiled = build / f"rocm-{rocm_suite}" / "xpreempt"
     options = [str(VM / "run"), "--no-build", "--timeout", str(timeout), "--out", str(out), *kernel]
     for name in Boot.REPEATED:
         for value in getattr(boot, name):
@@ -118,7 +122,7 @@ def command(boot: Boot, out: Path, build: Path, kernel: list[str]) -> list[str]:
         options += [f"--{name.replace('_', '-')}"] if getattr(boot, name) else []
     options += [] if boot.gpu else ["--no-gpu"]
     for program in boot.programs:
-        options += ["--add", str(build / "xpreempt" / program)]
+        options += ["--add", str(compiled / program)]
     if boot.programs:
         for library in ("libxpreempt.so.0", "libxpreempt-hook.so"):
             options += ["--add", f"{build}/libxpreempt/{library}:/usr/bin/{library}"]

@@ -96,6 +96,11 @@ cmake --build "$BUILD_DIR"
 {VM}/build --rocm programs
 """
 
+HIP = str(REPO / "libxpreempt/tests/guest/build")
+
+# Beside forky's ROCm, which `guest` has. What needs `rocm` or `hip` needs that of its suite.
+ROCM_SUITES = ("experimental", "experimental+libraries")
+
 
 def jobs(logs: Path, build: Path, demo: bool = False, rocm: bool = True) -> list[Job]:
     """In the order in which they may begin. A demo needs no package of the tests, and may need no ROCm."""
@@ -117,7 +122,11 @@ def jobs(logs: Path, build: Path, demo: bool = False, rocm: bool = True) -> list
     ]
     if not demo:
         rest[0].command = ["/bin/bash", "-euc", PROGRAMS]
-        rest.append(job("hip", [str(REPO / "libxpreempt/tests/guest/build")], BuildReader(), "programs", "download"))
+        rest.append(job("hip", [HIP], BuildReader(), "programs", "download"))
+        for suite in ROCM_SUITES:
+            rocm = ["/usr/bin/env", f"ROCM_SUITE={suite}"]
+            rest.append(job(f"rocm-{suite}", [*rocm, str(VM / "build"), "--rocm", "download", "rocm"], DownloadReader(), "guest"))
+            rest.append(job(f"hip-{suite}", [*rocm, HIP], BuildReader(), f"rocm-{suite}"))
     return [packages, *rest]
 
 

@@ -32,18 +32,22 @@ class Suites:
         if "boots" in suite:
             tables = [REPO / each for each in suite["boots"]]
             some = [wanted(name, boot) for boot in boots.load(tables)]
-            return [self.boot(name, boot, needs) for boot in some if boot]
+            return [self.boot(name, boot, needs, suite.get("rocm_suite", "")) for boot in some if boot]
         command = shlex.split(suite["command"].replace("$BUILD_DIR", str(self.build)))
         reader = CtestReader() if suite.get("ctest") else TapReader()
         return [Job(name, command, reader, self.logs / f"{name}.log", needs, self.environment)]
 
-    def boot(self, suite: str, boot: Boot, needs: set[str]) -> Job:
+    def boot(self, suite: str, boot: Boot, needs: set[str], rocm_suite: str = "") -> Job:
         out = self.logs / f"{suite}-{boot.name}"
         log = self.logs / f"{suite}-{boot.name}.log"
-        command = boots.checked(boot, boots.command(boot, out, self.build, self.kernel))
+        rocm = rocm_suite or boots.ROCM_SUITE
+        command = boots.checked(boot, boots.command(boot, out, self.build, self.kernel, rocm))
         # When the runner is killed, a boot still takes its guest down.
         command = ["setpriv", "--pdeathsig", "TERM", "--", *command]
         environment = {**self.environment, "OUTPUT": str(out / "output.log"), "SUMMARY": str(out / "vgpu.json")}
+        environment["ROCM_SUITE"] = rocm
+        if rocm_suite:
+            needs = {f"{need}-{rocm_suite}" if need in ("rocm", "hip") else need for need in needs}
         reader = BootReader(boot.name, [*boot.run, *boot.check], boot.must_fail)
         return Job(f"{suite}/{boot.name}", command, reader, log, needs, environment)
 

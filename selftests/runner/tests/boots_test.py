@@ -5,7 +5,7 @@ import tomllib
 import unittest
 from pathlib import Path
 
-from runner import boots
+from runner import boots, builds, suites
 from runner.errors import Refusal
 from runner.paths import REPO
 
@@ -46,6 +46,13 @@ class Boots(unittest.TestCase):
         self.assertIn("--timeout 1200 --out /out", text)
         self.assertEqual(line[-2], "--")
 
+    def test_a_boot_in_another_rocm(self):
+        (boot,) = self.load('[a]\nrun = ["x"]\nrocm = true\nprograms = ["mapping"]')
+        job = suites.Suites(Path("/build"), self.directory).boot("vm", boot, {"guest", "hip"}, "experimental")
+        self.assertIn("--add /build/rocm-experimental/xpreempt/mapping", " ".join(job.command))
+        self.assertEqual(job.environment["ROCM_SUITE"], "experimental")
+        self.assertEqual(job.needs, {"guest", "hip-experimental"})
+
     def test_the_script_marks_each_command(self):
         (boot,) = self.load("""[a]\nrun = ["echo 'it is'", "false"]\nprelude = ["word=said"]""")
         ran = subprocess.run(["sh", "-c", boots.script(boot)], stdout=subprocess.PIPE, text=True, check=False)
@@ -69,3 +76,4 @@ class Boots(unittest.TestCase):
                 with self.subTest(name):
                     tables = [REPO / each for each in suite.get("boots", [])]
                     self.assertTrue(tables == [] or boots.load(tables))
+                    self.assertIn(suite.get("rocm_suite", ""), ("", *builds.ROCM_SUITES))
