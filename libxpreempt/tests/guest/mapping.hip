@@ -146,6 +146,31 @@ void events_only() {
     verify(subjects);
 }
 
+// HIP gives a program that asks for a function the hook's.
+void looked_up() {
+    using Lookup = int (*)(const char*, void**, unsigned long long, int*);
+    const auto is_ours = [](void* function, const std::string& by) {
+        Dl_info info{};
+        const bool known = function != nullptr && dladdr(function, &info) != 0;
+        const std::string file = known ? info.dli_fname : "nothing";
+        check(file.find("libxpreempt-hook") != file.npos, by + " gives a function of " + file);
+    };
+    void* function = nullptr;
+    hipDriverProcAddressQueryResult result{};
+    must(hipGetProcAddress("hipMemcpyAsync", &function, HIP_VERSION_MAJOR * 100, 0, &result),
+         "hipGetProcAddress");
+    is_ours(function, "hipGetProcAddress");
+    for (const char* name : {"hipGetDriverEntryPoint", "hipGetDriverEntryPoint_spt"}) {
+        const auto lookup = reinterpret_cast<Lookup>(dlsym(RTLD_DEFAULT, name));
+        if (lookup == nullptr)
+            continue; // since HIP 7.1
+        int status = 0;
+        function = nullptr;
+        must(lookup("hipMemcpyAsync", &function, 0, &status), name);
+        is_ours(function, name);
+    }
+}
+
 // A new stream with the handle of an old one is another stream.
 void recycled_handles() {
     auto subjects = streams(2);
@@ -271,6 +296,7 @@ constexpr Case cases[] = {
     {"copies", {}, copies},
     {"stream_ordered_memory", {}, stream_ordered_memory},
     {"events_only", {}, events_only},
+    {"looked_up", {}, looked_up},
     {"recycled_handles", {}, recycled_handles},
     {"moving_streams", {"GPU_MAX_HW_QUEUES=2", "DEBUG_HIP_DYNAMIC_QUEUES=1"}, moving_streams},
 };
