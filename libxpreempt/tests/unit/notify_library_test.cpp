@@ -170,7 +170,8 @@ std::uint64_t newest_first(const xp_sched_source* sources, std::size_t count, st
             newest = i;
     for (std::size_t i = 0; i < count; ++i)
         suspend[i] = i == newest ? 0 : 1;
-    *static_cast<const void**>(argument) = count > 0 ? sources[newest].stream : nullptr;
+    auto* const runs = static_cast<std::atomic<const void*>*>(argument); // calls come from threads
+    *runs = count > 0 ? sources[newest].stream : nullptr;
     return UINT64_MAX;
 }
 
@@ -179,10 +180,10 @@ TEST_F(NotifyLibraryTest, a_policy_of_the_program_decides) {
     ASSERT_EQ(0, hipStreamCreate(&other));
     xp_xqueue_t newest{};
     ASSERT_EQ(0, xp_xqueue_create(other, nullptr, &newest));
-    const void* runs = nullptr;
+    std::atomic<const void*> runs{nullptr};
     EXPECT_EQ(-EINVAL, xp_sched_start_policy(nullptr, nullptr));
     ASSERT_EQ(0, xp_sched_start_policy(newest_first, &runs)) << xp_last_detail();
-    EXPECT_EQ(other, runs);
+    EXPECT_EQ(other, runs.load());
     xp_sched_state state{};
     state.sz = sizeof state;
     ASSERT_EQ(0, xp_sched_query(&state));
