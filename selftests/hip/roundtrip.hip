@@ -168,7 +168,11 @@ int main(int argc, char** argv) {
             pinned(buffers, source, shape);
         }
         fills(buffers);
-        rows(buffers, source);
+        if (HIP_VERSION_MAJOR < 7)
+            rows(buffers, source);
     }
+    // After rows at odd addresses the next copy of HIP 7.2.4 ends in an assertion of ROCr.
+    if (HIP_VERSION_MAJOR >= 7)
+        rows(buffers, source);
     return test::passed(rounds, digest, std::to_string(std::size(shapes)) + " shapes, fills, rows");
 }

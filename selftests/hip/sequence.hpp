@@ -3,6 +3,8 @@
 // that are known exactly.
 #pragma once
 
+#include <hip/hip_runtime.h>
+
 #include <cstdint>
 
 namespace test {

@@ -7,10 +7,12 @@ import ctypes
 import errno
 import sys
 import time
+from pathlib import Path
 
 import xpreempt
 
-HIP = ctypes.CDLL("libamdhip64.so.6", mode=ctypes.RTLD_GLOBAL)
+LIBRARY = min(Path("/usr/lib/x86_64-linux-gnu").glob("libamdhip64.so.?"))
+HIP = ctypes.CDLL(LIBRARY.name, mode=ctypes.RTLD_GLOBAL)
 # Through the program, so that the hook in front of HIP sees the calls.
 PROGRAM = ctypes.CDLL(None)
 LANES = 64
