@@ -44,7 +44,7 @@ class Boot:
     module: str = ""
     rocm: bool = False
     function_tracer: bool = False
-    gpu: bool = True
+    gpu: str = "mi300x"  # or mi250, or none
     must_fail: bool = False
     timeout: int = 1200  # seconds
 
@@ -120,7 +120,10 @@ def command(boot: Boot, out: Path, build: Path, kernel: list[str], rocm_suite: s
             options += [f"--{name.replace('_', '-')}", expanded(str(value), build)]
     for name in ("rocm", "function_tracer"):
         options += [f"--{name.replace('_', '-')}"] if getattr(boot, name) else []
-    options += [] if boot.gpu else ["--no-gpu"]
+    if boot.gpu == "none":
+        options += ["--no-gpu"]
+    elif boot.gpu != "mi300x":
+        options += ["--gpu", boot.gpu]
     for program in boot.programs:
         options += ["--add", str(compiled / program)]
     if boot.programs:

@@ -37,7 +37,7 @@ class Boots(unittest.TestCase):
         self.assertIn("0.toml", self.refused("[a"))
 
     def test_options_of_the_command_line(self):
-        (boot,) = self.load('[a]\nrun = ["x"]\nkernel-param = ["b=1", "c"]\ngpu = false\nadd = ["$BUILD/f:/f"]')
+        (boot,) = self.load('[a]\nrun = ["x"]\nkernel-param = ["b=1", "c"]\ngpu = "none"\nadd = ["$BUILD/f:/f"]')
         line = boots.command(boot, Path("/out"), Path("/build"), [])
         text = " ".join(line)
         self.assertIn("--kernel-param b=1 --kernel-param c", text)
@@ -45,6 +45,10 @@ class Boots(unittest.TestCase):
         self.assertIn("--add /build/f:/f", text)
         self.assertIn("--timeout 1200 --out /out", text)
         self.assertEqual(line[-2], "--")
+
+    def test_a_boot_of_another_gpu(self):
+        (boot,) = self.load('[a]\nrun = ["x"]\ngpu = "mi250"')
+        self.assertIn("--gpu mi250", " ".join(boots.command(boot, Path("/out"), Path("/build"), [])))
 
     def test_a_boot_in_another_rocm(self):
         (boot,) = self.load('[a]\nrun = ["x"]\nrocm = true\nprograms = ["mapping"]')

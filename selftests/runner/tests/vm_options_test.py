@@ -34,7 +34,7 @@ class Input(unittest.TestCase):
         self.refused(64, "'true'", "true")
 
     def test_options(self):
-        self.refused(64, "'--gpu'", "--gpu", "--", "true")
+        self.refused(64, "'--device'", "--device", "--", "true")
         self.refused(64, "'--no_gpu'", "--no_gpu", "--", "true")
         self.refused(64, "'--command'", "--command", "--", "true")
         self.refused(64, "--timeout needs a value", "--timeout")
@@ -43,6 +43,8 @@ class Input(unittest.TestCase):
         self.refused(64, "--expect-exit 256", "--expect-exit", "256", "--", "true")
         self.refused(64, "--cpus 5", "--cpus", "5", "--", "true")
         self.refused(64, "--xccs 3", "--xccs", "3", "--", "true")
+        self.refused(64, "--gpu mi100", "--gpu", "mi100", "--", "true")
+        self.refused(64, "a mi250 has one", "--gpu", "mi250", "--xccs", "4", "--", "true")
         self.refused(64, "--gpus 3", "--gpus", "3", "--", "true")
         self.refused(64, "--mec new", "--mec", "new", "--", "true")
         self.refused(64, "--mec 0", "--mec", "0", "--", "true")

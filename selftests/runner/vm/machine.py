@@ -87,7 +87,7 @@ class Machine:
             *("--socket", str(self.work / f"{name}.sock")),
             *("--trace", str(self.out / f"{name}.trace")),
             *("--summary", str(self.out / f"{name}.json")),
-            *("--xccs", options.xccs, "--vram", options.vram, *options.vgpu),
+            *("--gpu", options.gpu, "--xccs", options.xccs, "--vram", options.vram, *options.vgpu),
             *(word for fault in options.fault for word in ("--fault", fault)),
             *(("--schedule", options.schedule) if options.schedule else ()),
         ]
@@ -160,8 +160,10 @@ class Machine:
         # load and a store, and what the GPU writes between them is lost. So it does with --icount.
         memory = f"{options.memory}G"
         cpus = f"{options.cpus},maxcpus={max(2, int(options.cpus))}"
+        # On a MI250 in a virtual machine the driver asks the SMU, which is not modelled, for one thing more.
+        cpu = "max" if options.gpu == "mi300x" else "max,-hypervisor"
         return [
-            *("-machine", "q35,memory-backend=ram", *threads, "-cpu", "max", "-smp", cpus),
+            *("-machine", "q35,memory-backend=ram", *threads, "-cpu", cpu, "-smp", cpus),
             # Shared, so that the vgpu can map it: it does DMA by itself.
             *("-m", memory, "-object", f"memory-backend-memfd,id=ram,size={memory},share=on"),
             *("-nodefaults", "-display", "none", "-vga", "none", "-no-reboot", *devices),

@@ -28,6 +28,7 @@ COMMAND is given to sh -c in the guest. Its output is on stdout, its exit status
   --cpus N             CPUs of the guest, 1 (default) to 4
   --icount             the guest's clock counts its instructions, one a nanosecond: times that no
                        load of the host changes, in which the device answers at once; slower
+  --gpu NAME           mi300x (default), or mi250: another driver path, with one XCC
   --xccs N             accelerator dies of the GPU: 1 (default), 4 or 8
   --vram GIB           VRAM of each GPU: 1 (default), 2, 4, 8 or 16; the host provides what is used
   --memory GIB         memory of the guest: 2 (default) to 64; the same
@@ -55,7 +56,9 @@ Own exit status: 64 usage, 121 COMMAND did not finish, 122 kernel log has an err
 
 # Without PSP and SMU firmware, which the model does not have: the driver loads microcode itself
 # (fw_load_type=0), skips the SMU block (ip_block_mask) and what would need it.
-PARAMETERS = ["fw_load_type=0", "ip_block_mask=0xdf", "dpm=0", "ppfeaturemask=0"]
+PARAMETERS = ["fw_load_type=0", "dpm=0", "ppfeaturemask=0"]
+# Its blocks in the driver's order: common, GMC, IH, GFX, SDMA, SMU, and with a MI250 video decoders.
+IP_BLOCK_MASKS = {"mi300x": "0xdf", "mi250": "0x1f"}
 
 
 @dataclass
@@ -74,6 +77,7 @@ class Options:
     kernel: str = ""
     out: str = ""
     cpus: str = "1"
+    gpu: str = "mi300x"
     xccs: str = "1"
     gpus: str = "1"
     mec: str = ""
@@ -145,6 +149,8 @@ def check_numbers(options: Options) -> None:
     need(re.fullmatch(r"0*[1-9]\d*", options.timeout), f"--timeout {options.timeout}: not a number of seconds")
     status = options.expect_exit
     need(status.isdigit() and int(status) <= 255, f"--expect-exit {status}: not an exit status (0 to 255)")
+    need(options.gpu in IP_BLOCK_MASKS, f"--gpu {options.gpu}: is none of {', '.join(IP_BLOCK_MASKS)}")
+    need(options.xccs == "1" or options.gpu == "mi300x", f"--xccs {options.xccs}: a {options.gpu} has one")
     need(options.xccs in ("1", "4", "8"), f"--xccs {options.xccs}: the vgpu has 1, 4 or 8")
     need(options.cpus in ("1", "2", "3", "4"), f"--cpus {options.cpus}: the guest has 1 to 4")
     need(options.vram in ("1", "2", "4", "8", "16"), f"--vram {options.vram}: the vgpu has 1, 2, 4, 8 or 16 GiB")

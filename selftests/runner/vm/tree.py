@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import Refusal
 from ..paths import REPO, VM
-from .options import PARAMETERS, Options
+from .options import IP_BLOCK_MASKS, PARAMETERS, Options
 
 
 class Build:
@@ -41,7 +41,7 @@ class Build:
         tree = work / "tree"
         tree.mkdir()
         (tree / "command").write_text(options.command + "\n")
-        parameters = shlex.quote(" ".join([*PARAMETERS, *options.param]))
+        parameters = shlex.quote(" ".join([*PARAMETERS, f"ip_block_mask={IP_BLOCK_MASKS[options.gpu]}", *options.param]))
         gpu, rocm = ("no" if options.no_gpu else "yes"), ("yes" if options.rocm else "no")
         (tree / "run-parameters").write_text(f"gpu={gpu}\nrocm={rocm}\nmodule_parameters={parameters}\n")
         if options.mec:

@@ -34,9 +34,10 @@ std::vector<FirmwareFile> firmware_files(std::uint32_t mec_version) {
     // rlc_firmware_header_v2_0 and v2_1; the payload is small for it goes in by MMIO.
     const auto rlc = image(2, 1, 59, 256, ByteWriter().u32(1).zeros(17 * 4).zeros(13 * 4));
     const auto sdma = image(1, 0, 24, 4096, ByteWriter().u32(31).zeros(3 * 4));
-    return {{"amdgpu/gc_9_4_3_mec.bin", mec},
-            {"amdgpu/gc_9_4_3_rlc.bin", rlc},
-            {"amdgpu/sdma_4_4_2.bin", sdma}};
+    return {{"amdgpu/gc_9_4_3_mec.bin", mec},   {"amdgpu/gc_9_4_3_rlc.bin", rlc},
+            {"amdgpu/sdma_4_4_2.bin", sdma},    {"amdgpu/aldebaran_mec.bin", mec},
+            {"amdgpu/aldebaran_mec2.bin", mec}, {"amdgpu/aldebaran_rlc.bin", rlc},
+            {"amdgpu/aldebaran_sdma.bin", sdma}};
 }
 
 } // namespace vgpu::blob

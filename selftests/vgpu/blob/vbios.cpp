@@ -3,6 +3,7 @@
 #include "blob/vbios.hpp"
 
 #include "blob/byte_writer.hpp"
+#include "model/device/shader_engines.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -18,6 +19,7 @@ constexpr std::size_t pci_data = 0x300;
 constexpr std::size_t command_tables = 0x400;
 constexpr std::size_t data_tables = 0x480;
 constexpr std::size_t firmware_info = 0x600;
+constexpr std::size_t gfx_info = 0x680;
 constexpr std::size_t smu_info = 0x700;
 constexpr std::size_t indirect_io = 0x800;
 constexpr std::size_t strings = 0x900;
@@ -28,6 +30,7 @@ constexpr std::size_t data_table_count = 35;
 constexpr std::size_t command_table_count = 46;
 constexpr std::size_t firmware_info_index = 4;
 constexpr std::size_t smu_info_index = 8;
+constexpr std::size_t gfx_info_index = 14;
 constexpr std::size_t indirect_io_index = 23;
 constexpr std::size_t asic_init_index = 0;
 
@@ -65,7 +68,7 @@ ByteWriter table(std::uint32_t format, std::uint32_t content, const ByteWriter& 
     return out;
 }
 
-void place_option_rom(Image& image) {
+void place_option_rom(Image& image, Gpu gpu) {
     // Firmware of the machine runs an option ROM: byte 3 is its entry and returns at once
     // (0xcb, far return). Without it the boot ends here.
     image.place(0, ByteWriter().u8(0x55).u8(0xaa).u8(vbios_bytes / 512).u8(0xcb));
@@ -76,7 +79,7 @@ void place_option_rom(Image& image) {
     image.place(0x50, ByteWriter().text("11/21/26 00:00:00").u8(0));
     image.place16(0x6e, strings);
     ByteWriter pci;
-    pci.text("PCIR").u16(0x1002).u16(0x74a1).u16(0).u16(0x18);
+    pci.text("PCIR").u16(0x1002).u16(pci_device(gpu)).u16(0).u16(0x18);
     pci.u8(0).u8(0).u8(0).u8(0x12); // revision, class: processing accelerator
     pci.u16(vbios_bytes / 512).u16(0).u8(0).u8(0x80).u16(0);
     image.place(pci_data, pci);
@@ -86,7 +89,7 @@ void place_option_rom(Image& image) {
     image.place(strings, text);
 }
 
-void place_atom_tables(Image& image) {
+void place_atom_tables(Image& image, Gpu gpu) {
     ByteWriter header;
     header.u16(0x28).u8(2).u8(2).text("ATOM").pad_to(0x1e);
     header.u16(command_tables).u16(data_tables).pad_to(0x28);
@@ -105,8 +108,10 @@ void place_atom_tables(Image& image) {
     ByteWriter firmware;               // atom_firmware_info_v3_4
     firmware.u32(0x0100'0000);         // firmware revision
     firmware.u32(130'000).u32(90'000); // boot-up engine and memory clock, 10 kHz
-    firmware.u32(cap_sram_ecc).u32(0); // capabilities, main call parser
-    firmware.u32(0x4c);                // BIOS_SCRATCH_0, dword
+    // Capabilities, main call parser. With ECC the driver of a MI250 runs kernels of its own in
+    // VMID 0 to initialize registers, which the model has no way for.
+    firmware.u32(gpu == Gpu::mi300x ? cap_sram_ecc : 0).u32(0);
+    firmware.u32(0x4c); // BIOS_SCRATCH_0, dword
     image.place(firmware_info, table(3, 4, firmware.zeros(100)));
     ByteWriter smu; // atom_smu_info_v3_1: core reference clock, 10 kHz, at byte 16
     smu.zeros(12).u32(10'000).zeros(64);
@@ -114,12 +119,26 @@ void place_atom_tables(Image& image) {
     image.place(indirect_io, table(1, 1, ByteWriter().zeros(16)));
 }
 
+// atom_gfx_info_v2_4: what the discovery table tells of a MI300X.
+void place_gfx_info(Image& image, const ShaderEngines& shape) {
+    ByteWriter fields;
+    fields.u8(9).u8(9); // version of the graphics core
+    fields.u8(shape.engines).u8(0).u8(shape.units_in_engine).u8(1);
+    fields.u8(4).u8(16); // backends of an engine, texture caches
+    fields.zeros(8 * 4).u8(shape.units_in_engine).u8(4).u16(0);
+    // Registers, depths, wave size, waves of a SIMD, KiB of LDS, scratch slots of a unit.
+    fields.u16(256).u16(1024).u16(1024).u16(64).u16(8).u16(64).u8(32).u8(32).u8(1).u8(32);
+    image.place(gfx_info, table(2, 4, fields.zeros(8)));
+    image.place16(data_tables + 4 + 2 * gfx_info_index, gfx_info);
+}
+
 } // namespace
 
-std::vector<std::byte> vbios() {
+std::vector<std::byte> vbios(const DeviceOptions& options) {
     Image image;
-    place_option_rom(image);
-    place_atom_tables(image);
+    place_option_rom(image, options.gpu);
+    place_atom_tables(image, options.gpu);
+    place_gfx_info(image, shader_engines(options.compute_units));
     image.close();
     return image.take();
 }

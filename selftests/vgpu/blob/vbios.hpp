@@ -2,6 +2,8 @@
 // A video BIOS with the few ATOM tables amdgpu wants of a compute card.
 #pragma once
 
+#include "model/device/options.hpp"
+
 #include <cstddef>
 #include <vector>
 
@@ -10,6 +12,6 @@ namespace vgpu::blob {
 inline constexpr std::size_t vbios_bytes = 64 << 10;
 
 // The image of the ROM BAR; its bytes sum up to zero.
-std::vector<std::byte> vbios();
+std::vector<std::byte> vbios(const DeviceOptions& options = {});
 
 } // namespace vgpu::blob

@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: MIT
 # Finds amdgpu's headers in LINUX_SOURCE and sets VGPU_AMD_DIR to their drivers/gpu/drm/amd.
 set(register_headers
+  include/asic_reg/athub/athub_1_0_offset.h
   include/asic_reg/athub/athub_1_8_0_offset.h
+  include/asic_reg/gc/gc_9_0_offset.h
+  include/asic_reg/gc/gc_9_4_2_offset.h
   include/asic_reg/gc/gc_9_4_3_offset.h
+  include/asic_reg/hdp/hdp_4_0_offset.h
   include/asic_reg/hdp/hdp_4_4_2_offset.h
+  include/asic_reg/mmhub/mmhub_1_7_offset.h
   include/asic_reg/mmhub/mmhub_1_8_0_offset.h
   include/asic_reg/mp/mp_13_0_6_offset.h
+  include/asic_reg/nbio/nbio_7_4_offset.h
   include/asic_reg/nbio/nbio_7_9_0_offset.h
+  include/asic_reg/oss/osssys_4_2_0_offset.h
   include/asic_reg/oss/osssys_4_4_2_offset.h
+  include/asic_reg/sdma0/sdma0_4_2_2_offset.h
   include/asic_reg/sdma/sdma_4_4_2_offset.h
   include/asic_reg/smuio/smuio_13_0_3_offset.h)
 

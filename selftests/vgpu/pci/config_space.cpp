@@ -8,7 +8,6 @@ namespace vgpu::pci {
 namespace {
 
 constexpr std::uint32_t vendor_amd = 0x1002;
-constexpr std::uint32_t device_mi300x = 0x74a1;
 constexpr std::size_t express = 0x64; // PCI Express capability
 constexpr std::size_t msi = 0xa0;
 constexpr std::size_t device_control = express + 8;
@@ -23,13 +22,15 @@ void ConfigSpace::set(std::size_t offset, std::uint32_t value, std::uint32_t wri
     std::memcpy(writable_.data() + offset, &writable, bytes);
 }
 
-ConfigSpace::ConfigSpace(std::uint64_t vram_bytes, std::uint32_t doorbell_bytes,
-                         std::uint32_t register_bytes, std::uint32_t rom_bytes) {
+ConfigSpace::ConfigSpace(std::uint16_t device, std::uint64_t vram_bytes,
+                         std::uint32_t doorbell_bytes, std::uint32_t register_bytes,
+                         std::uint32_t rom_bytes) {
+    const std::uint32_t identity = vendor_amd | std::uint32_t{device} << 16;
     const auto high = [](std::uint64_t size) {
         return static_cast<std::uint32_t>(~(size - 1) >> 32);
     };
     const auto low = [](std::uint64_t size) { return static_cast<std::uint32_t>(~(size - 1)); };
-    set(0x00, vendor_amd | device_mi300x << 16, 0, 4);
+    set(0x00, identity, 0, 4);
     set(0x04, 0, 0x0547, 2);      // command: I/O, memory, bus master, parity, SERR, INTx disable
     set(0x06, 0x0010, 0, 2);      // status: has capabilities
     set(0x08, 0x1200'0000, 0, 4); // processing accelerator, the class amdgpu matches
@@ -39,7 +40,7 @@ ConfigSpace::ConfigSpace(std::uint64_t vram_bytes, std::uint32_t doorbell_bytes,
     set(0x18, memory_64_prefetchable, low(doorbell_bytes), 4);
     set(0x1c, 0, high(doorbell_bytes), 4);
     set(0x24, 0, low(register_bytes), 4);
-    set(0x2c, vendor_amd | device_mi300x << 16, 0, 4);
+    set(0x2c, identity, 0, 4);
     set(0x30, 0, low(rom_bytes) | 1, 4);
     set(0x34, express, 0, 1);
     set(0x3c, 0x0100, 0xff, 2); // interrupt line, pin A

@@ -16,7 +16,7 @@ inline constexpr std::size_t config_bytes = 4096;
 class ConfigSpace {
 public:
     // Sizes must be powers of two.
-    ConfigSpace(std::uint64_t vram_bytes, std::uint32_t doorbell_bytes,
+    ConfigSpace(std::uint16_t device, std::uint64_t vram_bytes, std::uint32_t doorbell_bytes,
                 std::uint32_t register_bytes, std::uint32_t rom_bytes);
 
     bool read(std::uint64_t offset, std::span<std::byte> data) const;

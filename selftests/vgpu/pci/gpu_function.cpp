@@ -46,9 +46,9 @@ Result<Vram> Vram::create(std::uint64_t bytes) {
 
 GpuFunction::GpuFunction(Vram vram, CpFaults& faults, MailboxHandler mailbox, Observer& observer,
                          const DeviceOptions& options)
-    : vram_(std::move(vram)), rom_(blob::vbios()), doorbells_(doorbell_bytes),
+    : vram_(std::move(vram)), rom_(blob::vbios(options)), doorbells_(doorbell_bytes),
       register_bytes_(RegisterFile::dwords() * 4),
-      config_(vram_.bytes().size(), doorbell_bytes, register_bytes_,
+      config_(pci_device(options.gpu), vram_.bytes().size(), doorbell_bytes, register_bytes_,
               static_cast<std::uint32_t>(rom_.size())),
       mailbox_(std::move(mailbox)), observer_(observer),
       device_(vram_.bytes(), *this, faults, observer, options) {

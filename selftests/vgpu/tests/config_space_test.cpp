@@ -2,6 +2,8 @@
 // PCI configuration space: BAR sizing, read-only bits, FLR, accesses out of range.
 #include "pci/config_space.hpp"
 
+#include "model/regs/gpu.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,7 +24,7 @@ protected:
         EXPECT_TRUE(config.write(offset, std::as_bytes(std::span(&value, 1))));
     }
 
-    ConfigSpace config{1ULL << 30, 2U << 20, 512U << 10, 64U << 10};
+    ConfigSpace config{pci_device(Gpu::mi300x), 1ULL << 30, 2U << 20, 512U << 10, 64U << 10};
 };
 
 TEST_F(Config, identity_is_what_amdgpu_matches_and_cannot_be_written) {
@@ -30,6 +32,12 @@ TEST_F(Config, identity_is_what_amdgpu_matches_and_cannot_be_written) {
     write32(8, 0);
     EXPECT_EQ(read32(0), 0x74a1'1002U);
     EXPECT_EQ(read32(8) >> 16, 0x1200U);
+}
+
+TEST_F(Config, another_gpu_is_another_device) {
+    config = ConfigSpace(pci_device(Gpu::mi250), 1ULL << 30, 2U << 20, 512U << 10, 64U << 10);
+    EXPECT_EQ(read32(0), 0x740c'1002U);
+    EXPECT_EQ(read32(0x2c), 0x740c'1002U);
 }
 
 TEST_F(Config, bars_and_rom_answer_sizing) {

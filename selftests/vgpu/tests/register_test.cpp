@@ -81,5 +81,37 @@ TEST(RegisterNumbers, are_those_of_a_gfx942) {
     EXPECT_EQ(reg::mmhub::VM_INVALIDATE_ENG0_ACK, 0x1abd5U);
 }
 
+// The offsets are those of gc_9_0_offset.h, sdma0_4_2_2_offset.h and nbio_7_4_offset.h, with the
+// bases of aldebaran_ip_offset.h.
+TEST(RegisterFile, another_gpu_has_them_at_other_places) {
+    test::KeepingObserver observer;
+    RegisterFile registers(observer, 1, Gpu::mi250);
+    std::uint32_t invalidated = 0;
+    registers.on_write(reg::gc::VM_INVALIDATE_ENG17_REQ,
+                       [&](std::uint32_t value) { invalidated = value; });
+    registers.write(0x2000 + 0x8b4, 3, "cp");
+    EXPECT_EQ(invalidated, 3U);
+    registers.write(0x1e800 + 0x80, 0x1017, "mmio"); // SDMA0_GFX_RB_CNTL, with the base of engine 4
+    EXPECT_EQ(registers.value(reg::sdma0::SDMA_GFX_RB_CNTL + registers.dies().sdma_offset(4)),
+              0x1017U);
+    registers.write(0x2000 + 0x1245, 5, "mmio"); // one that has not moved
+    EXPECT_EQ(registers.value(reg::gc::CP_MQD_BASE_ADDR), 5U);
+    EXPECT_THAT(observer.unknown, IsEmpty());
+    EXPECT_THAT(observer.harmless, IsEmpty());
+}
+
+TEST(RegisterFile, another_gpu_has_some_of_its_own) {
+    test::KeepingObserver observer;
+    RegisterFile registers(observer, 1, Gpu::mi250);
+    registers.write(0xef2, 7, "mmio");
+    EXPECT_EQ(registers.read(0xef2, "mmio"), 7U);
+    EXPECT_THAT(observer.events[0], HasSubstr("write nbio.BIF_IH_DOORBELL_RANGE <- 0x7"));
+    // HDP_MEM_POWER_LS: a MI300X has another register there.
+    registers.write(0xf20 + 0xd4, 9, "mmio");
+    EXPECT_EQ(registers.value(0xf20 + 0xd4), 0U);
+    EXPECT_EQ(registers.read(0xf20 + 0xd4, "mmio"), 9U);
+    EXPECT_THAT(observer.harmless, IsEmpty());
+}
+
 } // namespace
 } // namespace vgpu

@@ -45,7 +45,8 @@ Device::Xcc::Xcc(Device& device, unsigned index, unsigned compute_units)
 
 Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer,
                const DeviceOptions& options)
-    : observer_(observer), faults_(faults), schedule_(observer), registers_(observer, options.xccs),
+    : observer_(observer), faults_(faults), schedule_(observer),
+      registers_(observer, options.xccs, options.gpu),
       memory_(registers_, vram, host, faults, observer),
       interrupts_(registers_, memory_, host, clock_, faults, schedule_, observer),
       bus_(registers_, vram, observer),

@@ -87,7 +87,9 @@ void MemoryController::connect_atc() {
     // Where the driver looks by mistake (see blocks/athub.regs): it finds no VMID there.
     for (unsigned vmid = 0; vmid < vmid_count; ++vmid)
         registers_.on_read(reg::athub::ATC_PERFCOUNTER2_CFG + vmid, [] { return 0U; });
-    registers_.on_read(reg::athub::ATC_VMID_PASID_MAPPING_UPDATE_STATUS, [] { return 0xffffU; });
+    // The upper half is for the VMIDs of the memory hub, which the driver of a MI250 sets as well.
+    registers_.on_read(reg::athub::ATC_VMID_PASID_MAPPING_UPDATE_STATUS,
+                       [] { return 0xffff'ffffU; });
 }
 
 void MemoryController::reset() {

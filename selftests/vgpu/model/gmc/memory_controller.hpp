@@ -38,10 +38,9 @@ constexpr MemoryClient shader_client(unsigned xcc) {
 constexpr MemoryClient cp_client(unsigned xcc) {
     return {false, 5, static_cast<std::uint8_t>(xcc)};
 }
-// `instance`: as Dies counts.
-constexpr MemoryClient sdma_client(unsigned instance) {
-    return {true, static_cast<std::uint16_t>(256 + instance % 4),
-            static_cast<std::uint8_t>(instance / 4)};
+// An engine by its AID and its place there.
+constexpr MemoryClient sdma_client(unsigned aid, unsigned place) {
+    return {true, static_cast<std::uint16_t>(256 + place), static_cast<std::uint8_t>(aid)};
 }
 
 struct VmFault {

@@ -18,7 +18,8 @@ namespace vgpu {
 
 // Clients and sources of drivers/gpu/drm/amd/include/{soc15_ih_clientid,ivsrcid/*}.h.
 namespace ih {
-inline constexpr std::array<std::uint8_t, 4> clients_sdma = {0x08, 0x09, 0x01, 0x04}; // of an AID
+// Of an AID; a MI250 has one more on its one die.
+inline constexpr std::array<std::uint8_t, 5> clients_sdma = {0x08, 0x09, 0x01, 0x04, 0x05};
 inline constexpr std::uint8_t client_se0sh = 0x0a;
 inline constexpr std::uint8_t client_vmc = 0x12;
 inline constexpr std::uint8_t client_grbm_cp = 0x14;

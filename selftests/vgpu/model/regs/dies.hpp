@@ -26,11 +26,13 @@ constexpr bool in_xcc_aperture(std::uint32_t dword) {
 // Memory hubs are not in the dump: theirs are taken to be at the distance of the AIDs.
 class Dies {
 public:
-    explicit constexpr Dies(unsigned xccs) : xccs_(xccs) {}
+    explicit constexpr Dies(unsigned xccs) : xccs_(xccs), sdma_engines_(2 * xccs) {}
+    // Another GPU has no AIDs: all of its engines are beside its one memory hub.
+    static constexpr Dies of_one(unsigned sdma_engines) { return {1, sdma_engines}; }
 
     constexpr unsigned xccs() const { return xccs_; }
     constexpr unsigned aids() const { return xcc_instance(xccs_ - 1) / 2 + 1; }
-    constexpr unsigned sdma_engines() const { return 2 * xccs_; }
+    constexpr unsigned sdma_engines() const { return sdma_engines_; }
 
     constexpr unsigned xcc_places() const { return 2 * aids(); }
     constexpr unsigned sdma_places() const { return 4 * aids(); }
@@ -49,7 +51,13 @@ public:
         return xccs_ <= one_on_each_aid.size() ? one_on_each_aid[xcc] : xcc;
     }
     constexpr unsigned sdma_instance(unsigned engine) const {
+        if (xccs_ == 1)
+            return engine;
         return 2 * xcc_instance(engine / 2) + engine % 2;
+    }
+
+    constexpr unsigned sdma_aid(unsigned engine) const {
+        return aids() == 1 ? 0 : sdma_instance(engine) / 4;
     }
 
     // How far the registers of a place are behind those of the first.
@@ -82,7 +90,11 @@ public:
     static constexpr std::uint32_t register_dwords = 4 * aid_aperture; // of BAR 5
 
 private:
+    constexpr Dies(unsigned xccs, unsigned sdma_engines)
+        : xccs_(xccs), sdma_engines_(sdma_engines) {}
+
     unsigned xccs_;
+    unsigned sdma_engines_;
 };
 
 } // namespace vgpu

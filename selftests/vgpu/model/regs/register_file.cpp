@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
 
 namespace vgpu {
@@ -25,8 +26,12 @@ constexpr std::uint32_t hdp_end = 0x1020;
 constexpr std::uint32_t sdma_begin = reg::sdma0::SDMA_UCODE_ADDR;
 constexpr std::uint32_t sdma_end = sdma_begin + 0x400;
 
-std::optional<std::string_view> name_in_header(std::uint32_t dword) {
-    const auto names = named_registers();
+constexpr unsigned sdma_engines_of(Gpu gpu) {
+    return gpu == Gpu::mi250 ? 5 : 2;
+}
+
+std::optional<std::string_view> name_among(std::span<const NamedRegister> names,
+                                           std::uint32_t dword) {
     const auto found = std::lower_bound(
         names.begin(), names.end(), dword,
         [](const NamedRegister& entry, std::uint32_t key) { return entry.dword < key; });
@@ -37,9 +42,10 @@ std::optional<std::string_view> name_in_header(std::uint32_t dword) {
 
 } // namespace
 
-RegisterFile::RegisterFile(Observer& observer, unsigned xccs)
-    : observer_(observer), dies_(xccs), values_(dwords()), policies_(dwords()),
-      read_index_(dwords()), write_index_(dwords()) {
+RegisterFile::RegisterFile(Observer& observer, unsigned xccs, Gpu gpu)
+    : observer_(observer),
+      dies_(gpu == Gpu::mi300x ? Dies(xccs) : Dies::of_one(sdma_engines_of(gpu))),
+      values_(dwords()), policies_(dwords()), read_index_(dwords()), write_index_(dwords()) {
     add_copies();
     for (const DeclaredRegister& entry : declared_registers()) {
         policies_[entry.dword] = entry.policy;
@@ -47,6 +53,7 @@ RegisterFile::RegisterFile(Observer& observer, unsigned xccs)
             if (entry.dword >= copy.begin && entry.dword < copy.end)
                 policies_[entry.dword + copy.offset] = entry.policy;
     }
+    become(gpu);
 }
 
 void RegisterFile::add_copies() {
@@ -70,12 +77,27 @@ void RegisterFile::add_copies() {
             {fmt::format("sdma{}", engine), sdma_begin, sdma_end, dies_.sdma_offset(engine)});
 }
 
+void RegisterFile::become(Gpu gpu) {
+    if (gpu == Gpu::mi300x)
+        return;
+    const OtherGpu other = other_gpu(gpu);
+    places_.resize(dwords());
+    std::iota(places_.begin(), places_.end(), 0U);
+    for (const RegisterAlias& alias : other.aliases)
+        places_[alias.dword] = alias.place + dies_.sdma_offset(alias.sdma_engine);
+    for (const DeclaredRegister& entry : other.declared)
+        policies_[entry.dword] = entry.policy;
+    other_names_ = other.names;
+}
+
 std::string RegisterFile::name(std::uint32_t dword) const {
     for (const Copy& copy : copies_)
         if (dword >= copy.begin + copy.offset && dword < copy.end + copy.offset)
-            if (const auto first = name_in_header(dword - copy.offset))
+            if (const auto first = name_among(named_registers(), dword - copy.offset))
                 return fmt::format("{}.{}", copy.unit, first->substr(first->find('.') + 1));
-    const auto own = name_in_header(dword);
+    auto own = name_among(other_names_, dword);
+    if (!own)
+        own = name_among(named_registers(), dword);
     return own ? std::string(*own) : fmt::format("unnamed {:#x}", dword);
 }
 
@@ -97,7 +119,8 @@ std::uint64_t RegisterFile::value64(std::uint32_t dword) const {
     return values_[dword] | static_cast<std::uint64_t>(values_[dword + 1]) << 32;
 }
 
-std::uint32_t RegisterFile::read(std::uint32_t dword, std::string_view actor) {
+std::uint32_t RegisterFile::read(std::uint32_t address, std::string_view actor) {
+    const std::uint32_t dword = place(address);
     if (policies_[dword] == RegisterPolicy::unknown)
         report_unknown(dword, actor, "read");
     const std::uint16_t index = read_index_[dword];
@@ -107,7 +130,8 @@ std::uint32_t RegisterFile::read(std::uint32_t dword, std::string_view actor) {
     return value;
 }
 
-void RegisterFile::write(std::uint32_t dword, std::uint32_t value, std::string_view actor) {
+void RegisterFile::write(std::uint32_t address, std::uint32_t value, std::string_view actor) {
+    const std::uint32_t dword = place(address);
     if (policies_[dword] == RegisterPolicy::unknown)
         report_unknown(dword, actor, "write");
     if (observer_.tracing() && policies_[dword] != RegisterPolicy::port)

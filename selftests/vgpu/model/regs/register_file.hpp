@@ -24,7 +24,7 @@ public:
     using ReadHandler = std::function<std::uint32_t()>;
     using WriteHandler = std::function<void(std::uint32_t)>;
 
-    explicit RegisterFile(Observer& observer, unsigned xccs = 1);
+    explicit RegisterFile(Observer& observer, unsigned xccs = 1, Gpu gpu = Gpu::mi300x);
 
     const Dies& dies() const { return dies_; }
     // Size of the BAR, a power of two.
@@ -59,11 +59,18 @@ private:
         std::uint32_t offset;
     };
     void add_copies();
+    void become(Gpu gpu);
+    std::uint32_t place(std::uint32_t dword) const {
+        return places_.empty() ? dword : places_[dword];
+    }
     void report_unknown(std::uint32_t dword, std::string_view actor, std::string_view verb);
 
     Observer& observer_;
     Dies dies_;
     std::vector<Copy> copies_;
+    // Of another GPU than a MI300X: where the model has the register at a dword.
+    std::vector<std::uint32_t> places_;
+    std::span<const NamedRegister> other_names_;
     std::vector<std::uint32_t> values_;
     std::vector<RegisterPolicy> policies_;
     // Index into the handler lists plus one; 0 for none. Flat, for the MMIO path is hot.

@@ -32,8 +32,8 @@ constexpr unsigned packets_in_a_turn = 64;
 } // namespace
 
 SdmaEngine::SdmaEngine(const Surroundings& surroundings, unsigned engine)
-    : unit_(surroundings), engine_(engine),
-      instance_(surroundings.registers.dies().sdma_instance(engine)),
+    : unit_(surroundings), engine_(engine), aid_(surroundings.registers.dies().sdma_aid(engine)),
+      place_(surroundings.registers.dies().sdma_instance(engine) - 4 * aid_),
       name_(fmt::format("sdma{}", engine)) {
     const std::uint32_t engine_offset = unit_.registers.dies().sdma_offset(engine);
     constexpr std::uint32_t user_stride = layout::SDMA_RLC1_RB_CNTL - layout::SDMA_RLC0_RB_CNTL;
@@ -196,7 +196,7 @@ bool SdmaEngine::stuck(const Ring& ring) {
 }
 
 bool SdmaEngine::run_ring(Ring& ring) {
-    const MemoryController::ClientScope scope(unit_.memory, sdma_client(instance_));
+    const MemoryController::ClientScope scope(unit_.memory, sdma_client(aid_, place_));
     if (ring.faulted || (!enabled(ring) && !ring.draining))
         return false;
     if (ring.buffers.empty() && unit_.schedule.reached(ring.looks_at))

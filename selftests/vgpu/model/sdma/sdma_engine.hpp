@@ -130,7 +130,8 @@ private:
 
     Surroundings unit_;
     unsigned engine_;
-    unsigned instance_; // tells the AID
+    unsigned aid_;
+    unsigned place_; // there
     std::string name_;
     std::array<Ring, 1 + user_rings> rings_{};
     unsigned next_user_ring_ = 0; // that the CP takes if it is free

@@ -202,13 +202,13 @@ SdmaEngine::Step SdmaEngine::page_entries(unsigned vmid, Packet packet) {
 // The kernel takes ring id 0 for its own ring (sdma_v4_4_2_process_trap_irq).
 SdmaEngine::Step SdmaEngine::trap(const Ring& ring, unsigned vmid, Packet packet) {
     trace(fmt::format("trap {:#x} vmid {}", packet[1] & 0xfff'ffff, vmid));
-    unit_.interrupts.raise({.client = ih::clients_sdma[instance_ % 4],
+    unit_.interrupts.raise({.client = ih::clients_sdma[place_],
                             .source = ih::source_sdma_trap,
                             .ring = static_cast<std::uint8_t>(ring.user ? 1 : 0),
                             .vmid = static_cast<std::uint8_t>(ring.user ? vmid : 0),
                             .pasid = ring.user ? unit_.memory.pasid(vmid) : std::uint16_t{0},
                             .context = {packet[1] & 0xfff'ffff},
-                            .node = Dies::aid_node(instance_ / 4)});
+                            .node = Dies::aid_node(aid_)});
     return {Step::Result::done, 2};
 }
 
