@@ -65,6 +65,25 @@ private:
     std::size_t count_;
 };
 
+// Memory of the host that the GPU copies without HIP's staging buffers.
+template <typename T> class PinnedArray {
+public:
+    explicit PinnedArray(std::size_t count) : count_(count) {
+        HIP_MUST(hipHostMalloc(reinterpret_cast<void**>(&data_), bytes(), hipHostMallocDefault));
+    }
+    PinnedArray(const PinnedArray&) = delete;
+    PinnedArray& operator=(const PinnedArray&) = delete;
+    ~PinnedArray() { (void)hipHostFree(data_); }
+
+    [[nodiscard]] T* get() const { return data_; }
+    [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }
+    [[nodiscard]] std::vector<T> values() const { return {data_, data_ + count_}; }
+
+private:
+    T* data_ = nullptr;
+    std::size_t count_;
+};
+
 inline volatile std::sig_atomic_t asked_to_end = 0;
 
 // How often a test does its work. Every program takes these options:

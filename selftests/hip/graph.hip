@@ -33,22 +33,7 @@ std::vector<std::uint32_t> expected(std::vector<std::uint32_t> values, std::uint
     return values;
 }
 
-class Pinned {
-public:
-    Pinned() {
-        HIP_MUST(hipHostMalloc(reinterpret_cast<void**>(&data_), bytes, hipHostMallocDefault));
-    }
-    Pinned(const Pinned&) = delete;
-    Pinned& operator=(const Pinned&) = delete;
-    ~Pinned() { (void)hipHostFree(data_); }
-    [[nodiscard]] std::uint32_t* get() const { return data_; }
-    [[nodiscard]] std::vector<std::uint32_t> values() const { return {data_, data_ + 2 * half}; }
-
-    static constexpr std::size_t bytes = 2 * half * sizeof(std::uint32_t);
-
-private:
-    std::uint32_t* data_ = nullptr;
-};
+using Pinned = test::PinnedArray<std::uint32_t>;
 
 class Graph {
 public:
@@ -58,8 +43,7 @@ public:
         HIP_MUST(hipEventCreateWithFlags(&forked_, hipEventDisableTiming));
         HIP_MUST(hipEventCreateWithFlags(&joined_, hipEventDisableTiming));
         HIP_MUST(hipStreamBeginCapture(main_, hipStreamCaptureModeGlobal));
-        HIP_MUST(
-            hipMemcpyAsync(values.get(), in.get(), Pinned::bytes, hipMemcpyHostToDevice, main_));
+        HIP_MUST(hipMemcpyAsync(values.get(), in.get(), in.bytes(), hipMemcpyHostToDevice, main_));
         HIP_MUST(hipEventRecord(forked_, main_));
         HIP_MUST(hipStreamWaitEvent(side_, forked_, 0));
         mix<<<half / 256, 256, 0, main_>>>(values.get(), 64);
@@ -67,8 +51,7 @@ public:
         HIP_MUST(hipEventRecord(joined_, side_));
         HIP_MUST(hipStreamWaitEvent(main_, joined_, 0));
         join<<<half / 256, 256, 0, main_>>>(values.get(), 1);
-        HIP_MUST(
-            hipMemcpyAsync(out.get(), values.get(), Pinned::bytes, hipMemcpyDeviceToHost, main_));
+        HIP_MUST(hipMemcpyAsync(out.get(), values.get(), in.bytes(), hipMemcpyDeviceToHost, main_));
         HIP_MUST(hipStreamEndCapture(main_, &graph_));
         HIP_MUST(hipGraphInstantiate(&executable_, graph_, nullptr, nullptr, 0));
     }
@@ -129,8 +112,8 @@ private:
 
 int main(int argc, char** argv) {
     test::Rounds rounds("graph", argc, argv, 2);
-    const Pinned in;
-    const Pinned out;
+    const Pinned in(2 * half);
+    const Pinned out(2 * half);
     const test::DeviceArray<std::uint32_t> values(2 * half);
     Graph graph(in, values, out);
     test::Digest digest;

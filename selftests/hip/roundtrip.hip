@@ -47,24 +47,11 @@ Bytes placed(const Bytes& source, const Shape& shape, std::size_t at) {
     return want;
 }
 
-class Pinned {
-public:
-    Pinned() { HIP_MUST(hipHostMalloc(reinterpret_cast<void**>(&data_), room, 0)); }
-    Pinned(const Pinned&) = delete;
-    Pinned& operator=(const Pinned&) = delete;
-    ~Pinned() { (void)hipHostFree(data_); }
-    [[nodiscard]] std::uint8_t* get() const { return data_; }
-    [[nodiscard]] Bytes bytes() const { return {data_, data_ + room}; }
-
-private:
-    std::uint8_t* data_ = nullptr;
-};
-
 struct Buffers {
     test::DeviceArray<std::uint8_t> a{room};
     test::DeviceArray<std::uint8_t> b{room};
-    Pinned in;
-    Pinned out;
+    test::PinnedArray<std::uint8_t> in{room};
+    test::PinnedArray<std::uint8_t> out{room};
     hipStream_t stream{};
     Buffers() { HIP_MUST(hipStreamCreate(&stream)); }
     Buffers(const Buffers&) = delete;
@@ -105,7 +92,7 @@ void pinned(const Buffers& buffers, const Bytes& source, const Shape& shape) {
     HIP_MUST(hipMemcpyAsync(buffers.out.get(), buffers.b.get(), room, hipMemcpyDeviceToHost,
                             buffers.stream));
     HIP_MUST(hipStreamSynchronize(buffers.stream));
-    test::must_equal(name_of("pinned copy on a stream", shape).c_str(), buffers.out.bytes(),
+    test::must_equal(name_of("pinned copy on a stream", shape).c_str(), buffers.out.values(),
                      placed(source, shape, shape.to));
 }
 

@@ -81,22 +81,6 @@ void sleep_until(std::uint64_t ns) {
     }
 }
 
-// Memory that the GPU copies without HIP's staging buffers.
-class PinnedArray {
-public:
-    explicit PinnedArray(std::size_t count) {
-        HIP_MUST(hipHostMalloc(reinterpret_cast<void**>(&data_), count * sizeof(std::uint32_t),
-                               hipHostMallocDefault));
-    }
-    PinnedArray(const PinnedArray&) = delete;
-    PinnedArray& operator=(const PinnedArray&) = delete;
-    ~PinnedArray() { (void)hipHostFree(data_); }
-    [[nodiscard]] std::uint32_t* get() const { return data_; }
-
-private:
-    std::uint32_t* data_ = nullptr;
-};
-
 class Server {
 public:
     explicit Server(const Options& options)
@@ -130,7 +114,7 @@ public:
         HIP_MUST(hipStreamSynchronize(stream_));
     }
     void check(test::Digest& digest) const {
-        const std::vector<std::uint32_t> got(answer_.get(), answer_.get() + elements_);
+        const std::vector<std::uint32_t> got = answer_.values();
         test::must_equal("answer", got, want_);
         digest.add(got);
     }
@@ -139,8 +123,8 @@ private:
     std::size_t elements_;
     unsigned steps_;
     test::Step all_;
-    PinnedArray question_;
-    PinnedArray answer_;
+    test::PinnedArray<std::uint32_t> question_;
+    test::PinnedArray<std::uint32_t> answer_;
     test::DeviceArray<std::uint32_t> input_;
     test::DeviceArray<std::uint32_t> output_;
     std::vector<std::uint32_t> want_;

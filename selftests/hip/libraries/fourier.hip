@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// rocFFT: transforms of lengths with the factors 2, 3, 5 and 7, against the sum that defines them in
-// double; and bit for bit its own first round.
-#include "../check.hpp"
+// rocFFT: transforms of lengths with the factors 2, 3, 5 and 7, against the sum that defines them
+// in double; and bit for bit its own first round.
+#include "status.hpp"
 
 #include <rocfft/rocfft.h>
 
@@ -12,12 +12,6 @@
 namespace {
 
 using Wave = std::vector<std::complex<float>>;
-
-void must(rocfft_status status, const char* call, int line) {
-    if (status != rocfft_status_success)
-        test::die(2, "line %d: %s: status %d", line, call, static_cast<int>(status));
-}
-#define ROCFFT_MUST(call) must((call), #call, __LINE__)
 
 Wave signal(std::size_t length) {
     Wave wave(length);
@@ -33,13 +27,12 @@ Wave transformed(const Wave& wave) {
     test::DeviceArray<std::complex<float>> values(wave);
     rocfft_plan plan = nullptr;
     const std::size_t lengths[] = {wave.size()};
-    ROCFFT_MUST(rocfft_plan_create(&plan, rocfft_placement_inplace,
-                                   rocfft_transform_type_complex_forward, rocfft_precision_single,
-                                   1, lengths, 1, nullptr));
+    MUST(rocfft_plan_create(&plan, rocfft_placement_inplace, rocfft_transform_type_complex_forward,
+                            rocfft_precision_single, 1, lengths, 1, nullptr));
     void* buffers[] = {values.get()};
-    ROCFFT_MUST(rocfft_execute(plan, buffers, nullptr, nullptr));
+    MUST(rocfft_execute(plan, buffers, nullptr, nullptr));
     HIP_MUST(hipDeviceSynchronize());
-    ROCFFT_MUST(rocfft_plan_destroy(plan));
+    MUST(rocfft_plan_destroy(plan));
     return values.to_host();
 }
 
@@ -63,7 +56,7 @@ void must_be_near(const Wave& got, const Wave& wave) {
 
 int main(int argc, char** argv) {
     test::Rounds rounds("fourier", argc, argv, 2);
-    ROCFFT_MUST(rocfft_setup());
+    MUST(rocfft_setup());
     test::Digest digest;
     Wave first;
     while (rounds.next()) {
@@ -80,6 +73,6 @@ int main(int argc, char** argv) {
         }
         test::must_equal("value of a transform", all, first);
     }
-    ROCFFT_MUST(rocfft_cleanup());
+    MUST(rocfft_cleanup());
     return test::passed(rounds, digest, "transforms of 64 and 105 values");
 }

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: MIT
 // rocRAND: what its generators draw on the GPU, against the same generators on the CPU.
-#include "../check.hpp"
+#include "status.hpp"
 
 #include <rocrand/rocrand.h>
 
 namespace {
 
 constexpr std::size_t count = 60000;
-
-void must(rocrand_status status, const char* call, int line) {
-    if (status != ROCRAND_STATUS_SUCCESS)
-        test::die(2, "line %d: %s: status %d", line, call, static_cast<int>(status));
-}
-#define ROCRAND_MUST(call) must((call), #call, __LINE__)
 
 struct Kind {
     const char* name;
@@ -25,10 +19,10 @@ constexpr Kind kinds[] = {
 };
 
 void draw(rocrand_generator generator, std::uint32_t* words, float* fractions) {
-    ROCRAND_MUST(rocrand_set_seed(generator, 20260901));
-    ROCRAND_MUST(rocrand_generate(generator, words, count));
-    ROCRAND_MUST(rocrand_generate_uniform(generator, fractions, count));
-    ROCRAND_MUST(rocrand_destroy_generator(generator));
+    MUST(rocrand_set_seed(generator, 20260901));
+    MUST(rocrand_generate(generator, words, count));
+    MUST(rocrand_generate_uniform(generator, fractions, count));
+    MUST(rocrand_destroy_generator(generator));
 }
 
 } // namespace
@@ -44,9 +38,9 @@ int main(int argc, char** argv) {
         digest = {};
         for (const Kind& kind : kinds) {
             rocrand_generator generator = nullptr;
-            ROCRAND_MUST(rocrand_create_generator_host_blocking(&generator, kind.type));
+            MUST(rocrand_create_generator_host_blocking(&generator, kind.type));
             draw(generator, want_words.data(), want_fractions.data());
-            ROCRAND_MUST(rocrand_create_generator(&generator, kind.type));
+            MUST(rocrand_create_generator(&generator, kind.type));
             draw(generator, words.get(), fractions.get());
             HIP_MUST(hipDeviceSynchronize());
             test::must_equal(kind.name, words.to_host(), want_words);

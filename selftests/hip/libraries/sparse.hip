@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // rocSPARSE: a sparse matrix in rows times a vector, in small integers, so that it is exact.
-#include "../check.hpp"
+#include "status.hpp"
 
 #include <rocsparse/rocsparse.h>
 
@@ -8,12 +8,6 @@ namespace {
 
 constexpr rocsparse_int rows = 3000;
 constexpr rocsparse_int columns = 1000;
-
-void must(rocsparse_status status, const char* call, int line) {
-    if (status != rocsparse_status_success)
-        test::die(2, "line %d: %s: status %d", line, call, static_cast<int>(status));
-}
-#define ROCSPARSE_MUST(call) must((call), #call, __LINE__)
 
 struct Matrix {
     std::vector<rocsparse_int> begins{0};
@@ -60,18 +54,17 @@ int main(int argc, char** argv) {
     rocsparse_handle handle = nullptr;
     rocsparse_mat_descr description = nullptr;
     rocsparse_mat_info info = nullptr;
-    ROCSPARSE_MUST(rocsparse_create_handle(&handle));
-    ROCSPARSE_MUST(rocsparse_create_mat_descr(&description));
-    ROCSPARSE_MUST(rocsparse_create_mat_info(&info));
+    MUST(rocsparse_create_handle(&handle));
+    MUST(rocsparse_create_mat_descr(&description));
+    MUST(rocsparse_create_mat_info(&info));
     const test::DeviceArray<rocsparse_int> begins(a.begins);
     const test::DeviceArray<rocsparse_int> places(a.places);
     const test::DeviceArray<float> values(a.values);
     const test::DeviceArray<float> vector(x);
     test::DeviceArray<float> product(rows);
     const auto entries = static_cast<rocsparse_int>(a.values.size());
-    ROCSPARSE_MUST(rocsparse_scsrmv_analysis(handle, rocsparse_operation_none, rows, columns,
-                                             entries, description, values.get(), begins.get(),
-                                             places.get(), info));
+    MUST(rocsparse_scsrmv_analysis(handle, rocsparse_operation_none, rows, columns, entries,
+                                   description, values.get(), begins.get(), places.get(), info));
     test::Digest digest;
     digest.add(want);
     const float one = 1;
@@ -79,16 +72,15 @@ int main(int argc, char** argv) {
     while (rounds.next()) {
         for (rocsparse_mat_info analysed : {info, rocsparse_mat_info{nullptr}}) {
             product.clear();
-            ROCSPARSE_MUST(rocsparse_scsrmv(handle, rocsparse_operation_none, rows, columns,
-                                            entries, &one, description, values.get(), begins.get(),
-                                            places.get(), analysed, vector.get(), &zero,
-                                            product.get()));
+            MUST(rocsparse_scsrmv(handle, rocsparse_operation_none, rows, columns, entries, &one,
+                                  description, values.get(), begins.get(), places.get(), analysed,
+                                  vector.get(), &zero, product.get()));
             HIP_MUST(hipDeviceSynchronize());
             test::must_equal("element of the product", product.to_host(), want);
         }
     }
-    ROCSPARSE_MUST(rocsparse_destroy_mat_info(info));
-    ROCSPARSE_MUST(rocsparse_destroy_mat_descr(description));
-    ROCSPARSE_MUST(rocsparse_destroy_handle(handle));
+    MUST(rocsparse_destroy_mat_info(info));
+    MUST(rocsparse_destroy_mat_descr(description));
+    MUST(rocsparse_destroy_handle(handle));
     return test::passed(rounds, digest, "3000 rows of up to 1000 entries");
 }
