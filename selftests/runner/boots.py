@@ -8,10 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from .errors import Refusal
-from .paths import REPO, VM
-
-# Whose ROCm it is where no suite says another: see selftests/vm/rocm-root.
-ROCM_SUITE = os.environ.get("ROCM_SUITE") or "forky"
+from .paths import REPO, ROCM_SUITE, VM
 
 
 @dataclass

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Where things are."""
+"""Where things are, and whose they are."""
 
 import os
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
 VM = REPO / "selftests" / "vm"
+
+# Whose ROCm it is where no suite of tests says another: see selftests/vm/rocm-root.
+ROCM_SUITE = os.environ.get("ROCM_SUITE") or "forky"
 
 
 def cache() -> Path:

@@ -11,7 +11,7 @@ from . import boots
 from .boots import Boot
 from .errors import Refusal
 from .jobs import Job
-from .paths import REPO
+from .paths import REPO, ROCM_SUITE
 from .results import BootReader, CtestReader, TapReader
 
 
@@ -40,7 +40,7 @@ class Suites:
     def boot(self, suite: str, boot: Boot, needs: set[str], rocm_suite: str = "") -> Job:
         out = self.logs / f"{suite}-{boot.name}"
         log = self.logs / f"{suite}-{boot.name}.log"
-        rocm = rocm_suite or boots.ROCM_SUITE
+        rocm = rocm_suite or ROCM_SUITE
         command = boots.checked(boot, boots.command(boot, out, self.build, self.kernel, rocm))
         # When the runner is killed, a boot still takes its guest down.
         command = ["setpriv", "--pdeathsig", "TERM", "--", *command]

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from ..errors import Refusal
-from ..paths import REPO, VM
+from ..paths import REPO, ROCM_SUITE, VM
 from .options import IP_BLOCK_MASKS, PARAMETERS, Options
 
 
@@ -18,7 +18,7 @@ class Build:
         directory = Path(os.environ.get("BUILD_DIR") or REPO / "build/dev").absolute()
         self.guest = directory / "guest"
         self.vgpu = Path(os.environ.get("VGPU") or directory / "selftests/vgpu/vgpu")
-        self.suite = os.environ.get("ROCM_SUITE") or "forky"
+        self.suite = ROCM_SUITE
         if options.kernel:
             kernel_release(Path(options.kernel))
             # What is built for another kernel does not replace what is built for Debian's.
