@@ -197,7 +197,8 @@ bool Pm4Executor::wait_reg_mem(unsigned vmid, std::span<const std::uint32_t> bod
     stall_ = [this, vmid, wait = *packet] {
         const std::uint32_t value = wait.memory ? target_.read_memory(vmid, wait.address)
                                                 : target_.read_register(slot_, wait.wait_register);
-        // What was written first has bits that the other register does not answer.
+        // A packet that writes first waits for an answer to some bits of what it wrote: those in
+        // the mask.
         return pm4::compare(wait.function, value & wait.mask,
                             wait.write_first ? wait.reference & wait.mask : wait.reference);
     };

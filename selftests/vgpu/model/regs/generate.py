@@ -25,12 +25,17 @@ def fail(message):
     sys.exit(f"generate.py: {message}")
 
 
+def read_lines(path):
+    """(line number, words) of each line that is not empty without its comment."""
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        words = line.split("#")[0].split()
+        if words:
+            yield number, words
+
+
 def read_blocks():
     blocks = []
-    for number, line in enumerate((HERE / "ip_blocks.txt").read_text().splitlines(), 1):
-        words = line.split("#")[0].split()
-        if not words:
-            continue
+    for number, words in read_lines(HERE / "ip_blocks.txt"):
         if len(words) < 7:
             fail(f"ip_blocks.txt:{number}: want at least 7 columns, got {len(words)}")
         if words[2] not in OWNERS:
@@ -72,10 +77,7 @@ def block_registers(block, asic_reg):
 def read_declarations(path):
     """(policy, name or pattern, line number) of one blocks/*.regs file."""
     declarations = []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        words = line.split("#")[0].split()
-        if not words:
-            continue
+    for number, words in read_lines(path):
         if len(words) < 2 or words[0] not in POLICIES:
             fail(f"{path.name}:{number}: want '{'|'.join(sorted(POLICIES))} NAME...'")
         declarations += [(words[0], word, number) for word in words[1:]]
@@ -140,21 +142,19 @@ def write_tables(names, policies, output):
 
 
 def gpu_lines(gpu):
-    for number, line in enumerate((HERE / "gpus" / f"{gpu}.txt").read_text().splitlines(), 1):
-        words = line.split("#")[0].split()
-        if not words:
-            continue
+    for number, words in read_lines(HERE / "gpus" / f"{gpu}.txt"):
         if words[0] not in ("block", "same", "name", "ram") or len(words) < 3:
             fail(f"gpus/{gpu}.txt:{number}: want 'block', 'same', 'name' or 'ram', and what is of it")
-        yield words[0], words[1], words[2:], number
+        yield number, words[0], words[1], words[2:]
 
 
 def gpu_registers(gpu, asic_reg, registers):
-    """Where a GPU has the registers of a MI300X: (dword, place, SDMA engine) of those that have moved;
-    and of its others: dword -> name, and the set of those that are memory."""
-    found, others, memory = {}, {}, set()
+    """The tables of OtherGpu (register_tables.hpp)."""
+    found = {}  # dword -> where a MI300X has it, and the SDMA engine
+    others = {}  # dword -> name, of those that a MI300X has not
+    memory, memory_of_others = set(), set()
     taken = {dword for names in registers.values() for dword in names.values()}
-    for what, namespace, words, number in gpu_lines(gpu):
+    for number, what, namespace, words in gpu_lines(gpu):
         known = registers.get("sdma0" if namespace.startswith("sdma") else namespace, {})
         if what == "name":
             found[int(words[1], 0)] = (known[words[0]], 0)
@@ -169,25 +169,23 @@ def gpu_registers(gpu, asic_reg, registers):
                 elif dword not in found and (what == "block" or dword not in taken):
                     others[dword] = f"{namespace}.{name}"
         else:
-            of_name = {name: dword for dword, name in others.items()}
-            for name in words:
-                if name.startswith("0x"):
-                    memory.add(int(name, 0))
-                    others.setdefault(int(name, 0), f"{namespace}.{name}")
-                    continue
-                places = fnmatch.filter(of_name, f"{namespace}.{name}")
-                memory |= {of_name[place] for place in places}
-                memory |= {known[place] for place in fnmatch.filter(known, name)}
-                if not places and not fnmatch.filter(known, name):
-                    fail(f"gpus/{gpu}.txt:{number}: there is no register '{namespace}.{name}'")
-    moved = [(dword, *place) for dword, place in found.items() if place != (dword, 0)]
+            for word in words:
+                if word.startswith("0x"):
+                    others.setdefault(int(word, 0), f"{namespace}.{word}")
+                here = {dword for dword, name in others.items()
+                        if fnmatch.fnmatchcase(name, f"{namespace}.{word}")}
+                there = {known[name] for name in fnmatch.filter(known, word)}
+                if not here and not there:
+                    fail(f"gpus/{gpu}.txt:{number}: there is no register '{namespace}.{word}'")
+                memory |= there
+                memory_of_others |= here
     # One in the place of another of a MI300X goes where nothing is.
     aside = {dword: dword + OTHERS for dword in others if dword in taken}
-    moved += [(dword, place, 0) for dword, place in aside.items()]
+    moved = [(dword, *place) for dword, place in found.items() if place != (dword, 0)]
     return {
-        "aliases": sorted(moved),
+        "aliases": sorted(moved + [(dword, place, 0) for dword, place in aside.items()]),
         "names": sorted((aside.get(dword, dword), name) for dword, name in others.items()),
-        "memory": sorted(aside.get(dword, dword) for dword in memory),
+        "memory": sorted(memory | {aside.get(dword, dword) for dword in memory_of_others}),
     }
 
 

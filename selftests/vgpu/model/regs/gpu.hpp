@@ -15,4 +15,8 @@ constexpr std::uint16_t pci_device(Gpu gpu) {
     return gpu == Gpu::mi250 ? 0x740c : 0x74a1;
 }
 
+constexpr unsigned sdma_engines_of_one_die(Gpu gpu) {
+    return gpu == Gpu::mi250 ? 5 : 2;
+}
+
 } // namespace vgpu

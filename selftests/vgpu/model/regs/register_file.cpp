@@ -26,10 +26,6 @@ constexpr std::uint32_t hdp_end = 0x1020;
 constexpr std::uint32_t sdma_begin = reg::sdma0::SDMA_UCODE_ADDR;
 constexpr std::uint32_t sdma_end = sdma_begin + 0x400;
 
-constexpr unsigned sdma_engines_of(Gpu gpu) {
-    return gpu == Gpu::mi250 ? 5 : 2;
-}
-
 std::optional<std::string_view> name_among(std::span<const NamedRegister> names,
                                            std::uint32_t dword) {
     const auto found = std::lower_bound(
@@ -44,7 +40,7 @@ std::optional<std::string_view> name_among(std::span<const NamedRegister> names,
 
 RegisterFile::RegisterFile(Observer& observer, unsigned xccs, Gpu gpu)
     : observer_(observer),
-      dies_(gpu == Gpu::mi300x ? Dies(xccs) : Dies::of_one(sdma_engines_of(gpu))),
+      dies_(gpu == Gpu::mi300x ? Dies(xccs) : Dies::of_one(sdma_engines_of_one_die(gpu))),
       values_(dwords()), policies_(dwords()), read_index_(dwords()), write_index_(dwords()) {
     add_copies();
     for (const DeclaredRegister& entry : declared_registers()) {
