@@ -189,17 +189,15 @@ std::span<const ScalarOp> ds_load_store_ops() {
 }
 
 void execute_ds(Execution& e) {
-    static const std::array<ScalarHandler, opcode_count> table =
-        index_families<opcode_count>(families());
-    static const std::array<ScalarHandler, opcode_count> gds_table =
-        index_families<opcode_count>(gds_families());
+    static const auto tables = index_families<opcode_count>(families());
+    static const auto gds_tables = index_families<opcode_count>(gds_families());
     e.fetch_word1();
     if (e.failed()) {
         return;
     }
     const bool gds = (e.word0 >> 16 & 1) != 0;
     const unsigned opcode = e.word0 >> 17 & 0xff;
-    const ScalarHandler handler = (gds ? gds_table : table)[opcode];
+    const ScalarHandler handler = (gds ? gds_tables : tables)[e.wave.isa][opcode];
     if (handler == nullptr) {
         e.illegal(gds ? "GDS not modelled" : "opcode not modelled");
         return;

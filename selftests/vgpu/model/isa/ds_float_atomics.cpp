@@ -24,10 +24,10 @@ constexpr std::array ops{
     ScalarOp{53, "ds_add_rtn_f32", ds_update<float, atomic::add, true>},
     ScalarOp{92, "ds_add_f64", ds_update<double, atomic::add, false>},
     ScalarOp{124, "ds_add_rtn_f64", ds_update<double, atomic::add, true>},
-    ScalarOp{23, "ds_pk_add_f16", ds_update<u32, atomic::pk_add_f16, false>},
-    ScalarOp{24, "ds_pk_add_bf16", ds_update<u32, atomic::pk_add_bf16, false>},
-    ScalarOp{183, "ds_pk_add_rtn_f16", ds_update<u32, atomic::pk_add_f16, true>},
-    ScalarOp{184, "ds_pk_add_rtn_bf16", ds_update<u32, atomic::pk_add_bf16, true>},
+    ScalarOp{23, "ds_pk_add_f16", ds_update<u32, atomic::pk_add_f16, false>, only::gfx942},
+    ScalarOp{24, "ds_pk_add_bf16", ds_update<u32, atomic::pk_add_bf16, false>, only::gfx942},
+    ScalarOp{183, "ds_pk_add_rtn_f16", ds_update<u32, atomic::pk_add_f16, true>, only::gfx942},
+    ScalarOp{184, "ds_pk_add_rtn_bf16", ds_update<u32, atomic::pk_add_bf16, true>, only::gfx942},
 };
 #undef VGPU_DS_FLOATS
 // clang-format on

@@ -83,7 +83,6 @@ bool LaneAddresses::contiguous(unsigned bytes) const {
 namespace {
 
 constexpr unsigned opcode_count = 128;
-using Table = std::array<ScalarHandler, opcode_count>;
 
 std::vector<std::span<const ScalarOp>> families(Segment segment) {
     std::vector<std::span<const ScalarOp>> chosen{flat_load_store_ops()};
@@ -92,33 +91,40 @@ std::vector<std::span<const ScalarOp>> families(Segment segment) {
     }
     if (segment != Segment::scratch) {
         chosen.push_back(flat_atomic_ops());
+        chosen.push_back(flat_float_addition_ops(segment));
     }
     return chosen;
 }
 
-Table table_of(Segment segment) {
+auto tables_of(Segment segment) {
     return index_families<opcode_count>(families(segment));
 }
 
 } // namespace
 
 void execute_flat(Execution& e) {
-    static const std::array<Table, 3> tables{
-        table_of(Segment::flat),
-        table_of(Segment::scratch),
-        table_of(Segment::global),
+    static const std::array tables{
+        tables_of(Segment::flat),
+        tables_of(Segment::scratch),
+        tables_of(Segment::global),
     };
     e.fetch_word1();
     if (e.failed()) {
         return;
     }
+    if (e.wave.isa != Isa::gfx942 && (e.word0 >> 13 & 1) != 0) {
+        e.illegal("FLAT with LDS bit not modelled");
+        return;
+    }
     const unsigned segment = e.word0 >> 14 & 3;
     const unsigned opcode = e.word0 >> 18 & 0x7f;
-    if (segment >= tables.size() || tables[segment][opcode] == nullptr) {
+    const ScalarHandler handler =
+        segment < tables.size() ? tables[segment][e.wave.isa][opcode] : nullptr;
+    if (handler == nullptr) {
         e.illegal("opcode not modelled");
         return;
     }
-    tables[segment][opcode](e);
+    handler(e);
 }
 
 std::vector<OpName> flat_names(Segment segment) {

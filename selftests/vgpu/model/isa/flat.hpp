@@ -8,7 +8,7 @@ namespace vgpu::isa {
 
 struct FlatInstruction {
     explicit FlatInstruction(const Execution& e)
-        : segment(static_cast<Segment>(e.word0 >> 14 & 3)), sve((e.word0 >> 13 & 1) != 0),
+        : segment(static_cast<Segment>(e.word0 >> 14 & 3)), sve(has_vaddr(e)),
           returns_old((e.word0 >> 16 & 1) != 0), acc((e.word1 >> 23 & 1) != 0),
           vaddr(e.word1 & 0xff), vdata(e.word1 >> 8 & 0xff), saddr(e.word1 >> 16 & 0x7f),
           vdst(e.word1 >> 24),
@@ -17,6 +17,11 @@ struct FlatInstruction {
                      ? std::int32_t{static_cast<std::uint16_t>(e.word0 & 0xfff)}
                      : static_cast<std::int32_t>(e.word0 << 19) >> 19) {}
 
+    // A gfx942 says it by SVE, others have VADDR where there is no SADDR.
+    static bool has_vaddr(const Execution& e) {
+        return e.wave.isa == Isa::gfx942 ? (e.word0 >> 13 & 1) != 0
+                                         : (e.word1 >> 16 & 0x7f) == 0x7f;
+    }
     bool has_saddr() const { return segment != Segment::flat && saddr != 0x7f; }
 
     Segment segment;
@@ -141,5 +146,7 @@ std::span<const ScalarOp> flat_load_store_ops();
 std::span<const ScalarOp> flat_lds_ops();
 // Atomics: FLAT and GLOBAL.
 std::span<const ScalarOp> flat_atomic_ops();
+// Of FLAT a gfx90a has them not.
+std::span<const ScalarOp> flat_float_addition_ops(Segment segment);
 
 } // namespace vgpu::isa

@@ -63,19 +63,27 @@ using Atomics = VectorAtomics<FlatEncoding>;
 
 constexpr std::array ops{
     VGPU_INTEGER_ATOMICS(Atomics, u32, i32, "", "", 64),
-    ScalarOp{77, "atomic_add_f32", Atomics::update<float, atomic::add>},
-    ScalarOp{78, "atomic_pk_add_f16", Atomics::update<u32, atomic::pk_add_f16>},
     ScalarOp{79, "atomic_add_f64", Atomics::update<double, atomic::add>},
     ScalarOp{80, "atomic_min_f64", Atomics::update<double, atomic::min_float>},
     ScalarOp{81, "atomic_max_f64", Atomics::update<double, atomic::max_float>},
-    ScalarOp{82, "atomic_pk_add_bf16", Atomics::update<u32, atomic::pk_add_bf16>},
+    ScalarOp{82, "atomic_pk_add_bf16", Atomics::update<u32, atomic::pk_add_bf16>, only::gfx942},
     VGPU_INTEGER_ATOMICS(Atomics, u64, i64, "", "_x2", 96),
+};
+
+template <std::uint8_t isas>
+constexpr std::array additions{
+    ScalarOp{77, "atomic_add_f32", Atomics::update<float, atomic::add>, isas},
+    ScalarOp{78, "atomic_pk_add_f16", Atomics::update<u32, atomic::pk_add_f16>, isas},
 };
 
 } // namespace
 
 std::span<const ScalarOp> flat_atomic_ops() {
     return ops;
+}
+
+std::span<const ScalarOp> flat_float_addition_ops(Segment segment) {
+    return segment == Segment::flat ? additions<only::gfx942> : additions<every_isa>;
 }
 
 } // namespace vgpu::isa

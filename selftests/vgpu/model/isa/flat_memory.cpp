@@ -172,11 +172,11 @@ constexpr std::array load_store_ops{
 };
 
 constexpr std::array lds_ops{
-    ScalarOp{38, "load_lds_ubyte", load_to_lds<u8>},
-    ScalarOp{39, "load_lds_sbyte", load_to_lds<i8>},
-    ScalarOp{40, "load_lds_ushort", load_to_lds<u16>},
-    ScalarOp{41, "load_lds_sshort", load_to_lds<i16>},
-    ScalarOp{42, "load_lds_dword", load_to_lds<u32>},
+    ScalarOp{38, "load_lds_ubyte", load_to_lds<u8>, only::gfx942},
+    ScalarOp{39, "load_lds_sbyte", load_to_lds<i8>, only::gfx942},
+    ScalarOp{40, "load_lds_ushort", load_to_lds<u16>, only::gfx942},
+    ScalarOp{41, "load_lds_sshort", load_to_lds<i16>, only::gfx942},
+    ScalarOp{42, "load_lds_dword", load_to_lds<u32>, only::gfx942},
 };
 
 } // namespace

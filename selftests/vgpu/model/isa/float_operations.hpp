@@ -146,6 +146,10 @@ inline constexpr auto add = [](auto a, auto b) { return a + b; };
 inline constexpr auto sub = [](auto a, auto b) { return a - b; };
 inline constexpr auto subrev = [](auto a, auto b) { return b - a; };
 inline constexpr auto mul = [](auto a, auto b) { return a * b; };
+// 0 times anything is 0, infinities and NaNs included.
+inline constexpr auto mul_legacy = [](auto a, auto b) {
+    return a == 0 || b == 0 ? decltype(a * b){0} : a * b;
+};
 inline constexpr auto trunc = [](auto a) { return std::trunc(a); };
 inline constexpr auto ceil = [](auto a) { return std::ceil(a); };
 inline constexpr auto rndne = [](auto a) { return std::nearbyint(a); };

@@ -10,6 +10,9 @@
 // - The sum of the products and the sum so far are cut downwards, 31 and 24 bits below the higher
 //   exponent of the two. Their sum is rounded to the nearest float, ties to even.
 // - FP8 products of even k and of odd k are added apart first.
+// And by tests of an MI250X, which has floats alone: products of a group are added in pairs, pairs
+// in pairs, and their sum to the sum so far, each with a rounding; denormal inputs are zero,
+// denormal sums a zero with their sign.
 #ifndef KFD_PREEMPT_VGPU_MODEL_ISA_MATRIX_SUM_HPP
 #define KFD_PREEMPT_VGPU_MODEL_ISA_MATRIX_SUM_HPP
 
@@ -17,6 +20,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace vgpu::isa {
@@ -122,6 +126,25 @@ float fused_sum(std::span<const Factor> a, std::span<const Factor> b, float sum)
                 kept_bits - MatrixSum::fraction_bits + products.exponent - exponent) +
         (dropped ? 0 : shifted(c_units, 1 + c.exponent - exponent) << (kept_bits - 24));
     return static_cast<float>(static_cast<double>(total) * power_of_two(exponent - kept_bits));
+}
+
+enum class KeepSign : bool { no, yes };
+
+inline float flushed(float value, KeepSign sign = KeepSign::no) {
+    if (!(std::fabs(value) < std::numeric_limits<float>::min())) {
+        return value;
+    }
+    return sign == KeepSign::yes ? std::copysign(0.0F, value) : 0.0F;
+}
+
+template <unsigned count> float sum_of_pairs(const float* a, const float* b) {
+    if constexpr (count == 1) {
+        return flushed(std::fma(*a, *b, 0.0F), KeepSign::yes);
+    } else {
+        constexpr unsigned half = count / 2;
+        return flushed(sum_of_pairs<half>(a, b) + sum_of_pairs<half>(a + half, b + half),
+                       KeepSign::yes);
+    }
 }
 
 } // namespace vgpu::isa

@@ -3,10 +3,8 @@
 //
 // Layouts: MI300 ISA, "Matrix Arithmetic Instructions". EXEC plays no part. Products of F32 and F64
 // are added in the order of k with one rounding each (MMA-Sim, see matrix_sum.hpp), those of
-// narrower floats in steps.
-#include "model/isa/float8.hpp"
-#include "model/isa/half.hpp"
-#include "model/isa/matrix_sum.hpp"
+// narrower floats in steps, or on a gfx90a in pairs.
+#include "model/isa/matrix_elements.hpp"
 #include "model/isa/packed.hpp"
 #include "model/isa/vector_memory.hpp"
 
@@ -34,63 +32,6 @@ struct MatrixInstruction {
     bool acc_b;
     unsigned blgp; // pattern of B's lanes; of double precision: negate A, B, C
 };
-
-// What the inputs are: how many bits each, what they become, and in what is accumulated.
-struct F32 {
-    using Value = float;
-    using Sum = float;
-    static constexpr unsigned bits = 32;
-    static float decode(std::uint64_t raw) {
-        return std::bit_cast<float>(static_cast<std::uint32_t>(raw));
-    }
-};
-// Floats of which `step_depth` products are added in a step.
-template <unsigned width, unsigned depth, Step kind = Step::of_all> struct AddedInSteps {
-    using Value = Factor;
-    using Sum = float;
-    static constexpr unsigned bits = width;
-    static constexpr unsigned step_depth = depth;
-    static constexpr Step step = kind;
-};
-struct Xf32 : AddedInSteps<32, 4> {
-    static Factor decode(std::uint64_t raw) {
-        return factor(F32::decode(raw & ~0x1fffULL), lowest_float_exponent);
-    }
-};
-struct F16 : AddedInSteps<16, 8> {
-    static Factor decode(std::uint64_t raw) {
-        return factor(static_cast<float>(half_to_double(static_cast<std::uint32_t>(raw))), -14);
-    }
-};
-struct Bf16 : AddedInSteps<16, 8> {
-    static Factor decode(std::uint64_t raw) {
-        return factor(F32::decode(raw << 16), lowest_float_exponent);
-    }
-};
-struct F64 {
-    using Value = double;
-    using Sum = double;
-    static constexpr unsigned bits = 64;
-    static double decode(std::uint64_t raw) { return std::bit_cast<double>(raw); }
-};
-struct I8 {
-    using Value = std::int32_t;
-    using Sum = std::int32_t;
-    static constexpr unsigned bits = 8;
-    static std::int32_t decode(std::uint64_t raw) { return static_cast<std::int8_t>(raw); }
-};
-
-template <unsigned mantissa_bits> struct Float8 : AddedInSteps<8, 16, Step::of_even_and_odd> {
-    static Factor decode(std::uint64_t raw) {
-        return factor(decode8<mantissa_bits>(static_cast<std::uint32_t>(raw & 0xff)),
-                      mantissa_bits == 3 ? -7 : -15);
-    }
-};
-using Fp8 = Float8<3>;
-using Bf8 = Float8<2>;
-
-template <typename Type>
-concept AddsInSteps = requires { Type::step_depth; };
 
 float multiply_add(float a, float b, float sum) {
     return std::fma(a, b, sum);
@@ -252,6 +193,12 @@ private:
             for (unsigned k = 0; k < k_size; k += depth) {
                 sum = fused_sum<Type::step>(a.subspan(k, depth), b.subspan(k, depth), sum);
             }
+        } else if constexpr (AddsInPairs<Type>) {
+            constexpr unsigned depth = std::min(Type::group, k_size);
+            sum = flushed(sum);
+            for (unsigned k = 0; k < k_size; k += depth) {
+                sum = flushed(sum + sum_of_pairs<depth>(&a[k], &b[k]), KeepSign::yes);
+            }
         } else {
             for (unsigned k = 0; k < k_size; ++k) {
                 sum = multiply_add(a[k], b[k], sum);
@@ -302,38 +249,56 @@ void mfma(Execution& e) {
 }
 
 constexpr std::array ops{
-    ScalarOp{0x3e, "v_mfma_f32_16x16x8_xf32", mfma<Xf32, 16, 16, 8, 1>},
-    ScalarOp{0x3f, "v_mfma_f32_32x32x4_xf32", mfma<Xf32, 32, 32, 4, 1>},
+    ScalarOp{0x3e, "v_mfma_f32_16x16x8_xf32", mfma<Xf32, 16, 16, 8, 1>, only::gfx942},
+    ScalarOp{0x3f, "v_mfma_f32_32x32x4_xf32", mfma<Xf32, 32, 32, 4, 1>, only::gfx942},
     ScalarOp{0x40, "v_mfma_f32_32x32x1_2b_f32", mfma<F32, 32, 32, 1, 2>},
     ScalarOp{0x41, "v_mfma_f32_16x16x1_4b_f32", mfma<F32, 16, 16, 1, 4>},
     ScalarOp{0x42, "v_mfma_f32_4x4x1_16b_f32", mfma<F32, 4, 4, 1, 16>},
     ScalarOp{0x44, "v_mfma_f32_32x32x2_f32", mfma<F32, 32, 32, 2, 1>},
     ScalarOp{0x45, "v_mfma_f32_16x16x4_f32", mfma<F32, 16, 16, 4, 1>},
-    ScalarOp{0x48, "v_mfma_f32_32x32x4_2b_f16", mfma<F16, 32, 32, 4, 2>},
-    ScalarOp{0x49, "v_mfma_f32_16x16x4_4b_f16", mfma<F16, 16, 16, 4, 4>},
-    ScalarOp{0x4a, "v_mfma_f32_4x4x4_16b_f16", mfma<F16, 4, 4, 4, 16>},
-    ScalarOp{0x4c, "v_mfma_f32_32x32x8_f16", mfma<F16, 32, 32, 8, 1>},
-    ScalarOp{0x4d, "v_mfma_f32_16x16x16_f16", mfma<F16, 16, 16, 16, 1>},
+    ScalarOp{0x48, "v_mfma_f32_32x32x4_2b_f16", mfma<F16, 32, 32, 4, 2>, only::gfx942},
+    ScalarOp{0x49, "v_mfma_f32_16x16x4_4b_f16", mfma<F16, 16, 16, 4, 4>, only::gfx942},
+    ScalarOp{0x4a, "v_mfma_f32_4x4x4_16b_f16", mfma<F16, 4, 4, 4, 16>, only::gfx942},
+    ScalarOp{0x4c, "v_mfma_f32_32x32x8_f16", mfma<F16, 32, 32, 8, 1>, only::gfx942},
+    ScalarOp{0x4d, "v_mfma_f32_16x16x16_f16", mfma<F16, 16, 16, 16, 1>, only::gfx942},
     ScalarOp{0x50, "v_mfma_i32_32x32x4_2b_i8", mfma<I8, 32, 32, 4, 2>},
     ScalarOp{0x51, "v_mfma_i32_16x16x4_4b_i8", mfma<I8, 16, 16, 4, 4>},
     ScalarOp{0x52, "v_mfma_i32_4x4x4_16b_i8", mfma<I8, 4, 4, 4, 16>},
-    ScalarOp{0x56, "v_mfma_i32_32x32x16_i8", mfma<I8, 32, 32, 16, 1>},
-    ScalarOp{0x57, "v_mfma_i32_16x16x32_i8", mfma<I8, 16, 16, 32, 1>},
-    ScalarOp{0x5d, "v_mfma_f32_32x32x4_2b_bf16", mfma<Bf16, 32, 32, 4, 2>},
-    ScalarOp{0x5e, "v_mfma_f32_16x16x4_4b_bf16", mfma<Bf16, 16, 16, 4, 4>},
-    ScalarOp{0x5f, "v_mfma_f32_4x4x4_16b_bf16", mfma<Bf16, 4, 4, 4, 16>},
-    ScalarOp{0x60, "v_mfma_f32_32x32x8_bf16", mfma<Bf16, 32, 32, 8, 1>},
-    ScalarOp{0x61, "v_mfma_f32_16x16x16_bf16", mfma<Bf16, 16, 16, 16, 1>},
+    ScalarOp{0x56, "v_mfma_i32_32x32x16_i8", mfma<I8, 32, 32, 16, 1>, only::gfx942},
+    ScalarOp{0x57, "v_mfma_i32_16x16x32_i8", mfma<I8, 16, 16, 32, 1>, only::gfx942},
+    ScalarOp{0x5d, "v_mfma_f32_32x32x4_2b_bf16", mfma<Bf16, 32, 32, 4, 2>, only::gfx942},
+    ScalarOp{0x5e, "v_mfma_f32_16x16x4_4b_bf16", mfma<Bf16, 16, 16, 4, 4>, only::gfx942},
+    ScalarOp{0x5f, "v_mfma_f32_4x4x4_16b_bf16", mfma<Bf16, 4, 4, 4, 16>, only::gfx942},
+    ScalarOp{0x60, "v_mfma_f32_32x32x8_bf16", mfma<Bf16, 32, 32, 8, 1>, only::gfx942},
+    ScalarOp{0x61, "v_mfma_f32_16x16x16_bf16", mfma<Bf16, 16, 16, 16, 1>, only::gfx942},
     ScalarOp{0x6e, "v_mfma_f64_16x16x4_f64", mfma<F64, 16, 16, 4, 1>},
     ScalarOp{0x6f, "v_mfma_f64_4x4x4_4b_f64", mfma<F64, 4, 4, 4, 4>},
-    ScalarOp{0x70, "v_mfma_f32_16x16x32_bf8_bf8", mfma<Bf8, 16, 16, 32, 1, Bf8>},
-    ScalarOp{0x71, "v_mfma_f32_16x16x32_bf8_fp8", mfma<Bf8, 16, 16, 32, 1, Fp8>},
-    ScalarOp{0x72, "v_mfma_f32_16x16x32_fp8_bf8", mfma<Fp8, 16, 16, 32, 1, Bf8>},
-    ScalarOp{0x73, "v_mfma_f32_16x16x32_fp8_fp8", mfma<Fp8, 16, 16, 32, 1, Fp8>},
-    ScalarOp{0x74, "v_mfma_f32_32x32x16_bf8_bf8", mfma<Bf8, 32, 32, 16, 1, Bf8>},
-    ScalarOp{0x75, "v_mfma_f32_32x32x16_bf8_fp8", mfma<Bf8, 32, 32, 16, 1, Fp8>},
-    ScalarOp{0x76, "v_mfma_f32_32x32x16_fp8_bf8", mfma<Fp8, 32, 32, 16, 1, Bf8>},
-    ScalarOp{0x77, "v_mfma_f32_32x32x16_fp8_fp8", mfma<Fp8, 32, 32, 16, 1, Fp8>},
+    ScalarOp{0x70, "v_mfma_f32_16x16x32_bf8_bf8", mfma<Bf8, 16, 16, 32, 1, Bf8>, only::gfx942},
+    ScalarOp{0x71, "v_mfma_f32_16x16x32_bf8_fp8", mfma<Bf8, 16, 16, 32, 1, Fp8>, only::gfx942},
+    ScalarOp{0x72, "v_mfma_f32_16x16x32_fp8_bf8", mfma<Fp8, 16, 16, 32, 1, Bf8>, only::gfx942},
+    ScalarOp{0x73, "v_mfma_f32_16x16x32_fp8_fp8", mfma<Fp8, 16, 16, 32, 1, Fp8>, only::gfx942},
+    ScalarOp{0x74, "v_mfma_f32_32x32x16_bf8_bf8", mfma<Bf8, 32, 32, 16, 1, Bf8>, only::gfx942},
+    ScalarOp{0x75, "v_mfma_f32_32x32x16_bf8_fp8", mfma<Bf8, 32, 32, 16, 1, Fp8>, only::gfx942},
+    ScalarOp{0x76, "v_mfma_f32_32x32x16_fp8_bf8", mfma<Fp8, 32, 32, 16, 1, Bf8>, only::gfx942},
+    ScalarOp{0x77, "v_mfma_f32_32x32x16_fp8_fp8", mfma<Fp8, 32, 32, 16, 1, Fp8>, only::gfx942},
+    // LLVM's names, which for a gfx90a say nothing of blocks.
+    ScalarOp{0x48, "v_mfma_f32_32x32x4f16", mfma<PairedF16, 32, 32, 4, 2>, only::gfx90a},
+    ScalarOp{0x49, "v_mfma_f32_16x16x4f16", mfma<PairedF16, 16, 16, 4, 4>, only::gfx90a},
+    ScalarOp{0x4a, "v_mfma_f32_4x4x4f16", mfma<PairedF16, 4, 4, 4, 16>, only::gfx90a},
+    ScalarOp{0x4c, "v_mfma_f32_32x32x8f16", mfma<PairedF16, 32, 32, 8, 1>, only::gfx90a},
+    ScalarOp{0x4d, "v_mfma_f32_16x16x16f16", mfma<PairedF16, 16, 16, 16, 1>, only::gfx90a},
+    ScalarOp{0x54, "v_mfma_i32_32x32x8i8", mfma<I8, 32, 32, 8, 1>, only::gfx90a},
+    ScalarOp{0x55, "v_mfma_i32_16x16x16i8", mfma<I8, 16, 16, 16, 1>, only::gfx90a},
+    ScalarOp{0x63, "v_mfma_f32_32x32x4bf16_1k", mfma<PairedBf16<4>, 32, 32, 4, 2>, only::gfx90a},
+    ScalarOp{0x64, "v_mfma_f32_16x16x4bf16_1k", mfma<PairedBf16<4>, 16, 16, 4, 4>, only::gfx90a},
+    ScalarOp{0x65, "v_mfma_f32_4x4x4bf16_1k", mfma<PairedBf16<4>, 4, 4, 4, 16>, only::gfx90a},
+    ScalarOp{0x66, "v_mfma_f32_32x32x8bf16_1k", mfma<PairedBf16<4>, 32, 32, 8, 1>, only::gfx90a},
+    ScalarOp{0x67, "v_mfma_f32_16x16x16bf16_1k", mfma<PairedBf16<4>, 16, 16, 16, 1>, only::gfx90a},
+    ScalarOp{0x68, "v_mfma_f32_32x32x2bf16", mfma<PairedBf16<2>, 32, 32, 2, 2>, only::gfx90a},
+    ScalarOp{0x69, "v_mfma_f32_16x16x2bf16", mfma<PairedBf16<2>, 16, 16, 2, 4>, only::gfx90a},
+    ScalarOp{0x6b, "v_mfma_f32_4x4x2bf16", mfma<PairedBf16<2>, 4, 4, 2, 16>, only::gfx90a},
+    ScalarOp{0x6c, "v_mfma_f32_32x32x4bf16", mfma<PairedBf16<2>, 32, 32, 4, 1>, only::gfx90a},
+    ScalarOp{0x6d, "v_mfma_f32_16x16x8bf16", mfma<PairedBf16<2>, 16, 16, 8, 1>, only::gfx90a},
 };
 
 } // namespace

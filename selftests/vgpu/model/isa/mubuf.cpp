@@ -26,7 +26,7 @@ BufferAddresses::BufferAddresses(Execution& e, const BufferInstruction& i) {
         vector_offset_ = vgpr_lanes(e, i.idxen ? i.vaddr + 1 : i.vaddr);
     }
     if (words01 >> 63 != 0) {
-        e.illegal("swizzled buffer not modelled");
+        index_stride_ = 8U << (word3 >> 21 & 3);
     }
 }
 
@@ -46,8 +46,18 @@ using Writing = AddressSpace::Cursor<Access::write>;
 template <typename T>
 T load_lane(Execution& e, Reading& memory, const BufferAddresses& buffer, unsigned lane, u32 from) {
     T value{};
-    const u64 va = buffer[lane] + from;
-    if (!e.failed() && buffer.in_range(lane, from, sizeof(T)) && !memory.load(va, value)) {
+    if (e.failed() || !buffer.in_range(lane, from, sizeof(T))) {
+        return value;
+    }
+    if (!buffer.together(lane, from, sizeof(T))) {
+        std::array<u8, sizeof(T)> bytes;
+        for (u32 i = 0; i < sizeof(T); ++i) {
+            bytes[i] = load_lane<u8>(e, memory, buffer, lane, from + i);
+        }
+        return std::bit_cast<T>(bytes);
+    }
+    const u64 va = buffer.at(lane, from);
+    if (!memory.load(va, value)) {
         e.fault(va);
     }
     return value;
@@ -55,8 +65,18 @@ T load_lane(Execution& e, Reading& memory, const BufferAddresses& buffer, unsign
 template <typename T>
 void store_lane(Execution& e, Writing& memory, const BufferAddresses& buffer, unsigned lane,
                 u32 from, T value) {
-    const u64 va = buffer[lane] + from;
-    if (!e.failed() && buffer.in_range(lane, from, sizeof(T)) && !memory.store(va, value)) {
+    if (e.failed() || !buffer.in_range(lane, from, sizeof(T))) {
+        return;
+    }
+    if (!buffer.together(lane, from, sizeof(T))) {
+        const auto bytes = std::bit_cast<std::array<u8, sizeof(T)>>(value);
+        for (u32 i = 0; i < sizeof(T); ++i) {
+            store_lane(e, memory, buffer, lane, from + i, bytes[i]);
+        }
+        return;
+    }
+    const u64 va = buffer.at(lane, from);
+    if (!memory.store(va, value)) {
         e.fault(va);
     }
 }
@@ -172,7 +192,10 @@ constexpr std::array ops{
     ScalarOp{36, "buffer_load_short_d16", load_narrow<u16, D16::low>},
     ScalarOp{37, "buffer_load_short_d16_hi", load_narrow<u16, D16::high>},
     ScalarOp{40, "buffer_wbl2", no_effect},
-    ScalarOp{41, "buffer_inv", no_effect},
+    ScalarOp{41, "buffer_inv", no_effect, only::gfx942},
+    ScalarOp{41, "buffer_invl2", no_effect, only::gfx90a},
+    ScalarOp{62, "buffer_wbinvl1", no_effect, only::gfx90a},
+    ScalarOp{63, "buffer_wbinvl1_vol", no_effect, only::gfx90a},
 };
 
 auto families() {
@@ -188,18 +211,18 @@ std::span<const ScalarOp> buffer_load_store_ops() {
 }
 
 void execute_mubuf(Execution& e) {
-    static const std::array<ScalarHandler, opcode_count> table =
-        index_families<opcode_count>(families());
+    static const auto tables = index_families<opcode_count>(families());
     e.fetch_word1();
     if (e.failed()) {
         return;
     }
     const unsigned opcode = e.word0 >> 18 & 0x7f;
-    if (table[opcode] == nullptr) {
+    const ScalarHandler handler = tables[e.wave.isa][opcode];
+    if (handler == nullptr) {
         e.illegal("opcode not modelled");
         return;
     }
-    table[opcode](e);
+    handler(e);
 }
 
 std::vector<OpName> mubuf_names() {

@@ -30,7 +30,15 @@ class BufferAddresses {
 public:
     BufferAddresses(Execution& e, const BufferInstruction& i);
 
-    std::uint64_t operator[](unsigned lane) const { return base_ + soffset_ + offset(lane); }
+    // `from` bytes behind the lane's address.
+    std::uint64_t at(unsigned lane, std::uint32_t from = 0) const {
+        const std::uint64_t first = base_ + soffset_;
+        return first + (swizzled() ? swizzled_offset(lane, from) : offset(lane) + from);
+    }
+    // Bytes over the end of a dword lie elsewhere in a swizzled buffer.
+    bool together(unsigned lane, std::uint32_t from, std::uint32_t bytes) const {
+        return !swizzled() || (own_offset(lane) + from) % element_bytes + bytes <= element_bytes;
+    }
     // Range check of `bytes` bytes `from` the lane's address: raw buffers in bytes, structured
     // ones in records. Loads of several dwords are checked dword by dword, atomics as a whole.
     bool in_range(unsigned lane, std::uint32_t from, std::uint32_t bytes) const {
@@ -44,9 +52,20 @@ private:
     std::uint64_t index(unsigned lane) const {
         return (index_ != nullptr ? (*index_)[lane] : 0) + (add_tid_ ? std::uint64_t{lane} : 0);
     }
-    std::uint64_t offset(unsigned lane) const {
-        return index(lane) * stride_ + offset_ +
-               (vector_offset_ != nullptr ? (*vector_offset_)[lane] : 0);
+    std::uint64_t own_offset(unsigned lane) const {
+        return std::uint64_t{offset_} + (vector_offset_ != nullptr ? (*vector_offset_)[lane] : 0);
+    }
+    std::uint64_t offset(unsigned lane) const { return index(lane) * stride_ + own_offset(lane); }
+    bool swizzled() const { return index_stride_ != 0; }
+    // The same dword of `index_stride_` records side by side. Vega ISA, "Swizzled Buffer
+    // Addressing"; elements are dwords there.
+    static constexpr std::uint32_t element_bytes = 4;
+    std::uint64_t swizzled_offset(unsigned lane, std::uint32_t from) const {
+        const std::uint64_t record = index(lane);
+        const std::uint64_t own = own_offset(lane) + from;
+        const std::uint64_t element = own / element_bytes * element_bytes;
+        return (record / index_stride_ * stride_ + element) * index_stride_ +
+               record % index_stride_ * element_bytes + own % element_bytes;
     }
 
     std::uint64_t base_ = 0;
@@ -55,6 +74,7 @@ private:
     std::uint32_t soffset_ = 0;
     std::uint32_t offset_ = 0;
     bool add_tid_ = false;
+    std::uint32_t index_stride_ = 0; // 0: not swizzled
     const Words* index_ = nullptr;
     const Words* vector_offset_ = nullptr;
 };

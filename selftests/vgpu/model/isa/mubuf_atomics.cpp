@@ -30,7 +30,7 @@ struct BufferEncoding {
                 return;
             }
             const auto change = [&](T old) { return function(old, lane); };
-            old_values[lane] = atomic_update<T>(e, buffer[lane], change).value_or(T{});
+            old_values[lane] = atomic_update<T>(e, buffer.at(lane), change).value_or(T{});
         });
         if (i.returns_old && !e.failed()) {
             for_each_lane(e.wave.exec,

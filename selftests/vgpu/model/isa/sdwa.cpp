@@ -93,7 +93,7 @@ void run_on_parts(Execution& e, const VectorOp& op, VectorInstruction& i) {
 } // namespace
 
 void run_sdwa(Execution& e, unsigned opcode, VectorInstruction i) {
-    const VectorOp* op = find_vector_op(opcode);
+    const VectorOp* op = find_vector_op(e.wave.isa, opcode);
     e.fetch_word1();
     if (e.failed()) {
         return;

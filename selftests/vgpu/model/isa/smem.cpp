@@ -152,11 +152,10 @@ std::span<const ScalarOp> smem_load_store_ops() {
 }
 
 void execute_smem(Execution& e) {
-    static const std::array<ScalarHandler, opcode_count> table =
-        index_families<opcode_count>(families());
+    static const auto tables = index_families<opcode_count>(families());
     e.fetch_word1();
     if (!e.failed()) {
-        run_scalar(table, e.word0 >> 18 & 0xff, e);
+        run_scalar(tables[e.wave.isa], e.word0 >> 18 & 0xff, e);
     }
 }
 

@@ -22,26 +22,30 @@ constexpr unsigned opcode_count = 1024;
 constexpr unsigned vop2_base = 0x100;
 constexpr unsigned vop1_base = 0x140;
 
-std::array<std::span<const VectorOp>, 15> families() {
-    return {
-        vop1_ops(),           vop2_ops(),   vopc_ops(),          vop3_ops(),     byte_ops(),
-        word_ops(),           float_ops(),  half_ops(),          division_ops(), conversion_ops(),
-        transcendental_ops(), float8_ops(), float_compare_ops(), cube_ops(),     dot_ops()};
+auto families() {
+    return std::array{vop1_ops(), vop2_ops(),           vopc_ops(),       vop3_ops(),
+                      byte_ops(), word_ops(),           float_ops(),      mad_ops(),
+                      half_ops(), division_ops(),       conversion_ops(), float8_ops(),
+                      cube_ops(), transcendental_ops(), dot_ops(),        float_compare_ops()};
 }
 
-std::array<const VectorOp*, opcode_count> merged_table() {
-    std::array<const VectorOp*, opcode_count> table{};
+using VectorTable = std::array<const VectorOp*, opcode_count>;
+
+VectorTable merged_table(Isa isa) {
+    VectorTable table{};
     for (const auto ops : families()) {
         for (const VectorOp& op : ops) {
-            table.at(op.opcode) = &op;
+            if (has(op.isas, isa)) {
+                table.at(op.opcode) = &op;
+            }
         }
     }
     return table;
 }
 
-const std::array<const VectorOp*, opcode_count>& vector_table() {
-    static const std::array<const VectorOp*, opcode_count> table = merged_table();
-    return table;
+const VectorTable& vector_table(Isa isa) {
+    static const PerIsa<VectorTable> tables(merged_table);
+    return tables[isa];
 }
 
 // Where a VOP2 finds the operand that its encoding has no room for.
@@ -54,12 +58,13 @@ constexpr std::array<Third, vop1_base - vop2_base> third_operands() {
         third[carry_in] = Third::vcc;
     }
     third[4] = Third::destination;  // v_fmac_f64
+    third[22] = Third::destination; // v_mac_f32
     third[35] = Third::destination; // v_mac_f16
     for (unsigned opcode = 55; opcode <= 60; ++opcode) {
         third[opcode] = Third::destination; // v_dot2c_f32_f16 to v_fmac_f32 and v_pk_fmac_f16
     }
-    third[23] = third[36] = Third::literal_second; // v_fmamk_f32, v_madmk_f16
-    third[24] = third[37] = Third::literal_last;   // v_fmaak_f32, v_madak_f16
+    third[23] = third[36] = Third::literal_second; // v_fmamk_f32 or v_madmk_f32, v_madmk_f16
+    third[24] = third[37] = Third::literal_last;   // v_fmaak_f32 or v_madak_f32, v_madak_f16
     return third;
 }
 constexpr auto third_of_vop2 = third_operands();
@@ -158,12 +163,12 @@ void store64(Execution& e, unsigned vgpr, const DoubleWords& value) {
     store32(e, vgpr + 1, high);
 }
 
-const VectorOp* find_vector_op(unsigned opcode) {
-    return opcode < opcode_count ? vector_table()[opcode] : nullptr;
+const VectorOp* find_vector_op(Isa isa, unsigned opcode) {
+    return opcode < opcode_count ? vector_table(isa)[opcode] : nullptr;
 }
 
 void run_vector(Execution& e, unsigned opcode, const VectorInstruction& i) {
-    const VectorOp* op = find_vector_op(opcode);
+    const VectorOp* op = find_vector_op(e.wave.isa, opcode);
     if (op == nullptr) {
         e.illegal("opcode not modelled");
         return;
@@ -186,7 +191,7 @@ void run_short(Execution& e, unsigned opcode, const VectorInstruction& i) {
         run_sdwa(e, opcode, i);
     } else if (i.src[0] == source::dpp) [[unlikely]] {
         run_dpp(e, opcode, i);
-    } else if (const VectorOp* op = find_vector_op(opcode); op != nullptr) [[likely]] {
+    } else if (const VectorOp* op = find_vector_op(e.wave.isa, opcode); op != nullptr) [[likely]] {
         op->execute(e, i); // no modifiers to check
     } else {
         e.illegal("opcode not modelled");

@@ -45,6 +45,7 @@ struct VectorOp {
     std::string_view name;
     VectorHandler execute = nullptr;
     std::uint8_t modifiers = 0; // of `takes`
+    std::uint8_t isas = every_isa;
 };
 
 using Words = std::array<std::uint32_t, lane_count>;
@@ -200,7 +201,7 @@ template <auto relation> void compare64_lanes(Execution& e, const VectorInstruct
 }
 
 // VOP3 opcode space, tables of the four encodings merged. Null when not modelled.
-const VectorOp* find_vector_op(unsigned opcode);
+const VectorOp* find_vector_op(Isa isa, unsigned opcode);
 void run_vector(Execution& e, unsigned opcode, const VectorInstruction& i);
 // With SDWA's or DPP's second word behind the instruction.
 void run_sdwa(Execution& e, unsigned opcode, VectorInstruction i);
@@ -213,6 +214,7 @@ std::span<const VectorOp> vop3_ops();
 std::span<const VectorOp> byte_ops();
 std::span<const VectorOp> word_ops();  // 16-bit integers
 std::span<const VectorOp> float_ops(); // single and double precision
+std::span<const VectorOp> mad_ops();
 std::span<const VectorOp> half_ops();
 std::span<const VectorOp> transcendental_ops();
 std::span<const VectorOp> division_ops();

@@ -75,7 +75,7 @@ constexpr std::array ops{
     VectorOp{0x16e, "v_ffbl_b32", lanes1<ffbl_b32>},
     VectorOp{0x16f, "v_ffbh_i32", lanes1<ffbh_i32>},
     VectorOp{0x175, "v_clrexcp", no_effect, takes::no_swizzle},
-    VectorOp{0x178, "v_mov_b64", mov_b64},
+    VectorOp{0x178, "v_mov_b64", mov_b64, 0, only::gfx942},
     VectorOp{0x191, "v_swap_b32", swap_b32, takes::no_swizzle},
     VectorOp{0x192, "v_accvgpr_mov_b32", accvgpr_mov_b32, takes::no_swizzle},
 };

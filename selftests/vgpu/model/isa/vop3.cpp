@@ -183,7 +183,7 @@ constexpr std::array ops{
     VectorOp{0x200, "v_lshl_or_b32", lanes3<lshl_or_b32>},
     VectorOp{0x201, "v_and_or_b32", lanes3<and_or_b32>},
     VectorOp{0x202, "v_or3_b32", lanes3<or3_b32>},
-    VectorOp{0x208, "v_lshl_add_u64", lshl_add_u64},
+    VectorOp{0x208, "v_lshl_add_u64", lshl_add_u64, 0, only::gfx942},
     VectorOp{0x285, "v_mul_lo_u32", lanes2<mul_lo_u32>},
     VectorOp{0x286, "v_mul_hi_u32", lanes2<mul_hi_u32>},
     VectorOp{0x287, "v_mul_hi_i32", lanes2<mul_hi_i32>},

@@ -18,8 +18,7 @@ constexpr unsigned opcode_count = 128;
 } // namespace
 
 void execute_vop3p(Execution& e) {
-    static const std::array<ScalarHandler, opcode_count> table =
-        index_families<opcode_count>(families());
+    static const auto tables = index_families<opcode_count>(families());
     e.fetch_word1();
     if (e.failed()) {
         return;
@@ -31,11 +30,12 @@ void execute_vop3p(Execution& e) {
         }
     }
     const unsigned opcode = e.word0 >> 16 & 0x7f;
-    if (table[opcode] == nullptr) {
+    const ScalarHandler handler = tables[e.wave.isa][opcode];
+    if (handler == nullptr) {
         e.illegal("opcode not modelled");
         return;
     }
-    table[opcode](e);
+    handler(e);
 }
 
 std::vector<OpName> vop3p_names() {

@@ -14,10 +14,6 @@ constexpr auto fract = [](auto a) {
     const F rest = a - std::floor(a);
     return rest < 1 || std::isnan(rest) ? rest : std::nextafter(F{1}, F{0});
 };
-// 0 times anything is 0, infinities and NaNs included.
-constexpr auto mul_legacy = [](auto a, auto b) {
-    return a == 0 || b == 0 ? decltype(a * b){0} : a * b;
-};
 
 // Times 2 to the power of an integer source.
 template <typename Format> void ldexp(Execution& e, const VectorInstruction& i) {
@@ -42,8 +38,8 @@ constexpr std::array ops{
     VectorOp{0x105, "v_mul_f32", binary<Single, mul>, takes::floating},
     VectorOp{0x10a, "v_min_f32", extremum<Single, minimum>, takes::floating},
     VectorOp{0x10b, "v_max_f32", extremum<Single, maximum>, takes::floating},
-    VectorOp{0x117, "v_fmamk_f32", fused<Single>, takes::no_swizzle},
-    VectorOp{0x118, "v_fmaak_f32", fused<Single>, takes::no_swizzle},
+    VectorOp{0x117, "v_fmamk_f32", fused<Single>, takes::no_swizzle, only::gfx942},
+    VectorOp{0x118, "v_fmaak_f32", fused<Single>, takes::no_swizzle, only::gfx942},
     VectorOp{0x13b, "v_fmac_f32", fused<Single>, takes::floating},
     VectorOp{0x157, "v_trunc_f64", unary<Double, trunc>, takes::floating},
     VectorOp{0x158, "v_ceil_f64", unary<Double, ceil>, takes::floating},

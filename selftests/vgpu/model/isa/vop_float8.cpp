@@ -95,14 +95,14 @@ template <unsigned mantissa_bits> void stochastic8(Execution& e, const VectorIns
 }
 
 constexpr std::array ops{
-    VectorOp{0x194, "v_cvt_f32_fp8", convert_from8<3>, takes::scale | takes::clamp},
-    VectorOp{0x195, "v_cvt_f32_bf8", convert_from8<2>, takes::scale | takes::clamp},
-    VectorOp{0x196, "v_cvt_pk_f32_fp8", unpack8<3>},
-    VectorOp{0x197, "v_cvt_pk_f32_bf8", unpack8<2>},
-    VectorOp{0x2a2, "v_cvt_pk_fp8_f32", pack8<3>, takes::sign | takes::op_sel},
-    VectorOp{0x2a3, "v_cvt_pk_bf8_f32", pack8<2>, takes::sign | takes::op_sel},
-    VectorOp{0x2a4, "v_cvt_sr_fp8_f32", stochastic8<3>, takes::sign | takes::op_sel},
-    VectorOp{0x2a5, "v_cvt_sr_bf8_f32", stochastic8<2>, takes::sign | takes::op_sel},
+    VectorOp{0x194, "v_cvt_f32_fp8", convert_from8<3>, takes::scale | takes::clamp, only::gfx942},
+    VectorOp{0x195, "v_cvt_f32_bf8", convert_from8<2>, takes::scale | takes::clamp, only::gfx942},
+    VectorOp{0x196, "v_cvt_pk_f32_fp8", unpack8<3>, 0, only::gfx942},
+    VectorOp{0x197, "v_cvt_pk_f32_bf8", unpack8<2>, 0, only::gfx942},
+    VectorOp{0x2a2, "v_cvt_pk_fp8_f32", pack8<3>, takes::sign | takes::op_sel, only::gfx942},
+    VectorOp{0x2a3, "v_cvt_pk_bf8_f32", pack8<2>, takes::sign | takes::op_sel, only::gfx942},
+    VectorOp{0x2a4, "v_cvt_sr_fp8_f32", stochastic8<3>, takes::sign | takes::op_sel, only::gfx942},
+    VectorOp{0x2a5, "v_cvt_sr_bf8_f32", stochastic8<2>, takes::sign | takes::op_sel, only::gfx942},
 };
 
 } // namespace

@@ -2,6 +2,8 @@
 // The architectural state of one wave: what MI300 instructions can read and write.
 #pragma once
 
+#include "model/isa/isa.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -56,6 +58,7 @@ inline constexpr std::uint32_t xnack_error = 1U << 28;
 } // namespace trapsts
 
 struct WaveState {
+    Isa isa = Isa::gfx942;
     std::uint64_t pc = 0;
     std::uint64_t exec = 0;
     std::uint32_t m0 = 0;

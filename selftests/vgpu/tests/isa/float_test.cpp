@@ -356,4 +356,31 @@ TEST(Float, transcendentals_are_near_the_hosts) {
                 doubles());
 }
 
+// Denormals are zero, although MODE keeps them.
+TEST(Float, of_a_gfx90a_multiplies_and_adds_with_two_roundings) {
+    const auto flush = [](float a) {
+        return std::fpclassify(a) == FP_SUBNORMAL ? std::copysign(0.0F, a) : a;
+    };
+    const auto mad = [&](u64 a, u64 b, u64 c) {
+        return bits(flush(flush(flush(f(a)) * flush(f(b))) + flush(f(c))));
+    };
+    constexpr u32 constant = 0x40490fdb;
+    LaneRun run = singles();
+    run.isa = isa::Isa::gfx90a;
+    check_lanes({{"v_mad_f32 v2, v4, v6, v8", [&](auto& in) { return mad(in.a, in.b, in.c); }},
+                 {"v_mad_f32 v2, -v4, |v6|, v8",
+                  [&](auto& in) { return mad(in.a ^ 0x80000000, in.b & 0x7fffffff, in.c); }},
+                 {"v_mac_f32 v2, v4, v6", [&](auto& in) { return mad(in.a, in.b, in.old); }},
+                 {"v_madmk_f32 v2, v4, 0x40490fdb, v6",
+                  [&](auto& in) { return mad(in.a, constant, in.b); }},
+                 {"v_madak_f32 v2, v4, v6, 0x40490fdb",
+                  [&](auto& in) { return mad(in.a, in.b, constant); }},
+                 {"v_mad_legacy_f32 v2, v4, v6, v8",
+                  [&](auto& in) {
+                      const bool zero = flush(f(in.a)) == 0 || flush(f(in.b)) == 0;
+                      return mad(zero ? 0 : in.a, zero ? 0 : in.b, in.c);
+                  }}},
+                run);
+}
+
 } // namespace vgpu::test

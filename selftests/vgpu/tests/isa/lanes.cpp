@@ -83,7 +83,7 @@ void check_lanes(const std::vector<LaneCase>& cases, const LaneRun& run) {
     for (const LaneCase& test : cases) {
         texts.push_back(test.text);
     }
-    Snippets snippets(texts);
+    Snippets snippets(texts, run.isa);
     std::mt19937_64 random(20260101);
     const u64 used = run.wide ? ~u64{0} : 0xffffffff;
     for (std::size_t i = 0; i < cases.size(); ++i) {

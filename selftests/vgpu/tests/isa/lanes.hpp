@@ -34,6 +34,7 @@ std::uint64_t random_double(std::mt19937_64& random);
 std::uint64_t random_integer(std::mt19937_64& random);
 
 struct LaneRun {
+    isa::Isa isa = isa::Isa::gfx942;
     std::uint32_t mode = 0x2f0; // denormals in and out, IEEE, as HIP kernels run
     Operand operand = random_integer;
     bool wide = false;

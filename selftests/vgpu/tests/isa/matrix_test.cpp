@@ -130,6 +130,37 @@ Values zeros(const Matrix& m, unsigned columns) {
     return Values(m.blocks, std::vector<std::vector<int>>(m.size, std::vector<int>(columns)));
 }
 
+// By LLVM's names.
+const std::vector<Matrix> matrices_of_gfx90a{
+    {"v_mfma_f32_32x32x1f32", 32, 1, 2, Matrix::f32},
+    {"v_mfma_f32_16x16x1f32", 16, 1, 4, Matrix::f32},
+    {"v_mfma_f32_4x4x1f32", 4, 1, 16, Matrix::f32},
+    {"v_mfma_f32_32x32x2f32", 32, 2, 1, Matrix::f32},
+    {"v_mfma_f32_16x16x4f32", 16, 4, 1, Matrix::f32},
+    {"v_mfma_f32_32x32x4f16", 32, 4, 2, Matrix::f16},
+    {"v_mfma_f32_16x16x4f16", 16, 4, 4, Matrix::f16},
+    {"v_mfma_f32_4x4x4f16", 4, 4, 16, Matrix::f16},
+    {"v_mfma_f32_32x32x8f16", 32, 8, 1, Matrix::f16},
+    {"v_mfma_f32_16x16x16f16", 16, 16, 1, Matrix::f16},
+    {"v_mfma_i32_32x32x4i8", 32, 4, 2, Matrix::i8},
+    {"v_mfma_i32_16x16x4i8", 16, 4, 4, Matrix::i8},
+    {"v_mfma_i32_4x4x4i8", 4, 4, 16, Matrix::i8},
+    {"v_mfma_i32_32x32x8i8", 32, 8, 1, Matrix::i8},
+    {"v_mfma_i32_16x16x16i8", 16, 16, 1, Matrix::i8},
+    {"v_mfma_f32_32x32x4bf16_1k", 32, 4, 2, Matrix::bf16},
+    {"v_mfma_f32_16x16x4bf16_1k", 16, 4, 4, Matrix::bf16},
+    {"v_mfma_f32_4x4x4bf16_1k", 4, 4, 16, Matrix::bf16},
+    {"v_mfma_f32_32x32x8bf16_1k", 32, 8, 1, Matrix::bf16},
+    {"v_mfma_f32_16x16x16bf16_1k", 16, 16, 1, Matrix::bf16},
+    {"v_mfma_f32_32x32x2bf16", 32, 2, 2, Matrix::bf16},
+    {"v_mfma_f32_16x16x2bf16", 16, 2, 4, Matrix::bf16},
+    {"v_mfma_f32_4x4x2bf16", 4, 2, 16, Matrix::bf16},
+    {"v_mfma_f32_32x32x4bf16", 32, 4, 1, Matrix::bf16},
+    {"v_mfma_f32_16x16x8bf16", 16, 8, 1, Matrix::bf16},
+    {"v_mfma_f64_16x16x4f64", 16, 4, 1, Matrix::f64},
+    {"v_mfma_f64_4x4x4f64", 4, 4, 4, Matrix::f64},
+};
+
 const std::vector<Matrix> matrices{
     {"v_mfma_f32_32x32x1_2b_f32", 32, 1, 2, Matrix::f32},
     {"v_mfma_f32_16x16x1_4b_f32", 16, 1, 4, Matrix::f32},
@@ -223,9 +254,11 @@ void expect_sums(const Matrix& m, const isa::WaveState& wave, const Values& a, c
 }
 
 const Matrix& matrix(const std::string& text) {
-    for (const Matrix& m : matrices) {
-        if (m.text == text) {
-            return m;
+    for (const auto* all : {&matrices, &matrices_of_gfx90a}) {
+        for (const Matrix& m : *all) {
+            if (m.text == text) {
+                return m;
+            }
         }
     }
     throw std::invalid_argument(text);
@@ -233,20 +266,27 @@ const Matrix& matrix(const std::string& text) {
 
 } // namespace
 
-TEST(MatrixCore, multiplies_and_accumulates_whatever_exec_says) {
+void multiplies(const std::vector<Matrix>& all, isa::Isa isa) {
     std::vector<std::string> texts;
-    for (const Matrix& m : matrices) {
+    for (const Matrix& m : all) {
         texts.push_back(instruction(m, "", ""));
     }
-    Snippets snippets(texts);
+    Snippets snippets(texts, isa);
     Numbers numbers(1);
-    for (std::size_t i = 0; i < matrices.size(); ++i) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
         isa::WaveState wave = snippets.wave();
         wave.exec = i % 2 == 0 ? ~0ULL : 0x5;
-        const Operands in(matrices[i], wave, numbers);
+        const Operands in(all[i], wave, numbers);
         ASSERT_EQ(snippets.run(i, wave), isa::Outcome::ended) << texts[i] << snippets.problem;
-        expect_sums(matrices[i], wave, in.a, in.b, in.c);
+        expect_sums(all[i], wave, in.a, in.b, in.c);
     }
+}
+
+TEST(MatrixCore, multiplies_and_accumulates_whatever_exec_says) {
+    multiplies(matrices, isa::Isa::gfx942);
+}
+TEST(MatrixCore, of_a_gfx90a_multiplies_and_accumulates_whatever_exec_says) {
+    multiplies(matrices_of_gfx90a, isa::Isa::gfx90a);
 }
 
 TEST(MatrixCore, c_may_be_a_constant) {
@@ -340,6 +380,33 @@ struct Sum {
     double d;
 };
 
+void expect_results(const std::vector<Sum>& sums, isa::Isa isa) {
+    std::vector<std::string> texts;
+    for (const Sum& sum : sums) {
+        texts.push_back(instruction(matrix(sum.text), "", ""));
+    }
+    Snippets snippets(texts, isa);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+        const Matrix& m = matrix(sums[i].text);
+        isa::WaveState wave = snippets.wave();
+        for (unsigned lane = 0; lane < 64; ++lane) {
+            for (unsigned j = 0; j < m.inputs(); ++j) {
+                const Element at = input_element(m, lane, j);
+                const bool given = at.row == 0 && at.column < sums[i].a.size();
+                const double a = given ? sums[i].a[at.column] : 0;
+                const double b = given ? sums[i].b[at.column] : 0;
+                put(wave, a_register, lane, j, m.bits(), encoded(m.kind, a));
+                put(wave, b_register, lane, j, m.bits(), encoded(m.kind, b));
+            }
+        }
+        put(wave, wave.arch_vgprs, 0, 0, 32, encoded(Matrix::f32, sums[i].c));
+        ASSERT_EQ(snippets.run(i, wave), isa::Outcome::ended) << texts[i] << snippets.problem;
+        EXPECT_EQ(std::bit_cast<float>(static_cast<std::uint32_t>(sum_of(m, wave, 0, 0))),
+                  static_cast<float>(sums[i].d))
+            << i << ": " << texts[i];
+    }
+}
+
 TEST(MatrixCore, loses_the_bits_that_an_mi300x_loses) {
     const double tiny = std::ldexp(1, -24); // the unit of a step whose highest product is 1
     const std::string xf32 = "v_mfma_f32_16x16x8_xf32";
@@ -380,30 +447,34 @@ TEST(MatrixCore, loses_the_bits_that_an_mi300x_loses) {
         // Products that no float holds are infinite.
         {"v_mfma_f32_16x16x16_bf16", {std::ldexp(1, 100)}, {std::ldexp(1, 100)}, 0, HUGE_VAL},
     };
-    std::vector<std::string> texts;
-    for (const Sum& sum : sums) {
-        texts.push_back(instruction(matrix(sum.text), "", ""));
-    }
-    Snippets snippets(texts);
-    for (std::size_t i = 0; i < sums.size(); ++i) {
-        const Matrix& m = matrix(sums[i].text);
-        isa::WaveState wave = snippets.wave();
-        for (unsigned lane = 0; lane < 64; ++lane) {
-            for (unsigned j = 0; j < m.inputs(); ++j) {
-                const Element at = input_element(m, lane, j);
-                const bool given = at.row == 0 && at.column < sums[i].a.size();
-                const double a = given ? sums[i].a[at.column] : 0;
-                const double b = given ? sums[i].b[at.column] : 0;
-                put(wave, a_register, lane, j, m.bits(), encoded(m.kind, a));
-                put(wave, b_register, lane, j, m.bits(), encoded(m.kind, b));
-            }
-        }
-        put(wave, wave.arch_vgprs, 0, 0, 32, encoded(Matrix::f32, sums[i].c));
-        ASSERT_EQ(snippets.run(i, wave), isa::Outcome::ended) << texts[i] << snippets.problem;
-        EXPECT_EQ(std::bit_cast<float>(static_cast<std::uint32_t>(sum_of(m, wave, 0, 0))),
-                  static_cast<float>(sums[i].d))
-            << i << ": " << texts[i];
-    }
+    expect_results(sums, isa::Isa::gfx942);
+}
+
+// Of an MI250X.
+TEST(MatrixCore, of_a_gfx90a_adds_in_pairs_and_has_no_denormals) {
+    const double big = 4096;
+    const double smallest = std::ldexp(1, -126);
+    const std::string f16 = "v_mfma_f32_16x16x16f16";
+    const std::string bf16 = "v_mfma_f32_16x16x8bf16";
+    const std::string bf16_1k = "v_mfma_f32_16x16x16bf16_1k";
+    const std::vector<Sum> sums{
+        // Each sum is rounded: 2^24 + 1 to 2^24, then 1 + 1 = 2 is added.
+        {f16, {big, 1, 1, 1}, {big, 1, 1, 1}, 0, big * big + 2},
+        // A group has four products: the fifth is added to their sum alone,
+        {f16, {big, 0, 0, 0, 1, 1}, {big, 0, 0, 0, 1, 1}, 0, big * big + 2},
+        {f16, {big, 0, 0, 0, 1, 0, 0, 0, 1}, {big, 0, 0, 0, 1, 0, 0, 0, 1}, 0, big * big},
+        // with bf16 of gfx908 the third, with the later one the fifth.
+        {bf16, {big, 0, 1, 0, 1}, {big, 0, 1, 0, 1}, 0, big * big},
+        {bf16_1k, {big, 0, 0, 0, 1, 1}, {big, 0, 0, 0, 1, 1}, 0, big * big + 2},
+        // Denormal inputs and sums are zero.
+        {f16, {std::ldexp(1, -24)}, {1024}, 0, 0},
+        {f16, {std::ldexp(1, -14)}, {1024}, 0, std::ldexp(1, -4)},
+        {f16, {}, {}, smallest / 2, 0},
+        {bf16, {std::ldexp(1, -100)}, {std::ldexp(1, -27)}, smallest, smallest},
+        {bf16, {smallest}, {-0.75}, smallest, smallest},
+        {bf16, {1}, {-1.5 * smallest}, smallest, 0},
+    };
+    expect_results(sums, isa::Isa::gfx90a);
 }
 
 TEST(MatrixCore, operands_must_be_vgprs_the_wave_has) {

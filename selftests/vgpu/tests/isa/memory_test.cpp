@@ -341,6 +341,53 @@ TEST(Lds, widths_offsets_and_limits) {
     }
 }
 
+// As scratch of an MI250: the same dword of all lanes lies together.
+TEST(Buffer, swizzled_by_lanes) {
+    Snippets snippets({
+        "buffer_load_dword v20, off, s[4:7], 0 offset:8",
+        "buffer_load_dwordx2 v[20:21], v1, s[4:7], s9 offen offset:4",
+        "buffer_load_ushort v20, off, s[4:7], 0 offset:7",
+        "buffer_store_dword v4, off, s[4:7], 0 offset:10",
+    });
+    constexpr u32 records = 64 * 64;
+    fill(snippets, records);
+    isa::WaveState wave = prepared(snippets);
+    set_pair(wave, 4, data_va | 1ULL << 63);
+    wave.sgpr[6] = records;
+    wave.sgpr[7] = 1U << 23 | 3U << 21; // a lane is an index, 64 of them side by side
+    wave.sgpr[9] = 256;
+    const auto byte = [&](u32 lane, u32 offset) {
+        return snippets.memory.at(data_va + (offset / 4 * 64 + lane) * 4 + offset % 4);
+    };
+    const auto value = [&](u32 lane, u32 offset, u32 count) {
+        u32 all = 0;
+        for (u32 i = 0; i < count; ++i) {
+            all |= std::to_integer<u32>(*byte(lane, offset + i)) << 8 * i;
+        }
+        return all;
+    };
+    for (u32 lane = 0; lane < 64; ++lane) {
+        wave.vgpr[1].lane[lane] = lane % 8 * 4;
+    }
+    ASSERT_EQ(snippets.run(0, wave), isa::Outcome::ended) << snippets.problem;
+    for (u32 lane = 0; lane < 64; ++lane) {
+        ASSERT_EQ(wave.vgpr[20].lane[lane], value(lane, 8, 4));
+    }
+    ASSERT_EQ(snippets.run(1, wave), isa::Outcome::ended) << snippets.problem;
+    for (u32 lane = 0; lane < 64; ++lane) { // the scalar offset of 256 bytes is one dword of each
+        ASSERT_EQ(wave.vgpr[20].lane[lane], value(lane, lane % 8 * 4 + 8, 4));
+        ASSERT_EQ(wave.vgpr[21].lane[lane], value(lane, lane % 8 * 4 + 12, 4));
+    }
+    ASSERT_EQ(snippets.run(2, wave), isa::Outcome::ended) << snippets.problem;
+    for (u32 lane = 0; lane < 64; ++lane) { // over the end of a dword
+        ASSERT_EQ(wave.vgpr[20].lane[lane], value(lane, 7, 2));
+    }
+    ASSERT_EQ(snippets.run(3, wave), isa::Outcome::ended) << snippets.problem;
+    for (u32 lane = 0; lane < 64; ++lane) {
+        ASSERT_EQ(value(lane, 10, 4), 4U << 16 | lane);
+    }
+}
+
 TEST(Buffer, thread_id_offsets_and_lds_loads_as_the_trap_handler_uses_them) {
     Snippets snippets({
         "buffer_store_dword v4, off, s[4:7], s9 offset:256\n"

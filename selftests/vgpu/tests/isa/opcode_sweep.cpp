@@ -114,7 +114,8 @@ void add_memory_formats(std::vector<Format>& all) {
                    [](std::uint32_t op) {
                        return std::vector<MachineCode>{
                            {0xe000'1000U | op << 18, 2U | 4U << 8 | 2U << 16 | 6U << 24},
-                           {0xe000'8000U | op << 18, 0}};
+                           {0xe000'8000U | op << 18, 0},
+                           {0xe000'0000U | op << 18, 0}};
                    },
                    isa::mubuf_names(), ""});
     all.push_back({"MTBUF",
@@ -162,7 +163,7 @@ std::vector<Format> formats() {
     return all;
 }
 
-std::vector<std::set<std::string>> llvm_names(const Format& format) {
+std::vector<std::set<std::string>> llvm_names(const Format& format, isa::Isa isa) {
     // s_nop with a number behind each encoding tells where its disassembly ends.
     constexpr std::uint32_t s_nop = 0xbf80'0000;
     std::vector<MachineCode> stream;
@@ -180,7 +181,7 @@ std::vector<std::set<std::string>> llvm_names(const Format& format) {
     EXPECT_LT(owner.size(), 0xffffU);
     std::vector<std::set<std::string>> names(format.opcodes);
     std::size_t marker = 0;
-    for (const Disassembled& line : disassemble(stream)) {
+    for (const Disassembled& line : disassemble(stream, isa)) {
         if (marker < owner.size() && line.first_word == (s_nop | marker)) {
             ++marker;
         } else if (marker < owner.size() && line.first_word == head[marker]) {

@@ -25,6 +25,6 @@ struct Format {
 std::vector<Format> formats();
 
 // LLVM's mnemonics for each opcode of the format, without _e32 and _e64.
-std::vector<std::set<std::string>> llvm_names(const Format& format);
+std::vector<std::set<std::string>> llvm_names(const Format& format, isa::Isa isa);
 
 } // namespace vgpu::test

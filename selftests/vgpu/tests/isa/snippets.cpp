@@ -9,17 +9,18 @@
 
 namespace vgpu::test {
 
-Snippets::Snippets(const std::vector<std::string>& texts) {
+Snippets::Snippets(const std::vector<std::string>& texts, isa::Isa isa) : isa_(isa) {
     std::string all;
     for (const std::string& text : texts) {
         all += text + "\n s_endpgm\n .p2align 9, 0\n";
     }
-    const std::vector<std::uint32_t> code = assemble(all);
+    const std::vector<std::uint32_t> code = assemble(all, isa);
     std::memcpy(memory.at(code_va), code.data(), code.size() * 4);
 }
 
 isa::WaveState Snippets::wave() {
     isa::WaveState wave;
+    wave.isa = isa_;
     wave.vgpr.resize(64);
     wave.arch_vgprs = 32;
     wave.sgpr.resize(112);

@@ -14,7 +14,7 @@ namespace vgpu::test {
 // Text i of the list ends in s_endpgm and sits at its own address.
 class Snippets {
 public:
-    explicit Snippets(const std::vector<std::string>& texts);
+    explicit Snippets(const std::vector<std::string>& texts, isa::Isa isa = isa::Isa::gfx942);
 
     // A wave with 64 VGPRs (32 architectural), 112 SGPRs and 4 KiB LDS, all zero, EXEC full.
     isa::WaveState wave();
@@ -31,6 +31,7 @@ private:
     static constexpr std::uint64_t stride = 512;
     static constexpr std::uint64_t code_va = FlatMemory::base + 0x40'0000;
 
+    isa::Isa isa_;
     isa::AddressSpace space_{memory};
 };
 

@@ -26,6 +26,10 @@ std::string read_file(const std::string& path) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
+std::string cpu(isa::Isa isa) {
+    return isa == isa::Isa::gfx90a ? "gfx90a" : "gfx942";
+}
+
 const std::string encoding_mark = "; encoding: [";
 
 // "0x01,0x00,0x80,0xbf,...": the first four bytes, least significant first.
@@ -40,11 +44,11 @@ std::uint32_t first_word(const std::string& bytes) {
 
 } // namespace
 
-std::vector<std::uint32_t> assemble(const std::string& text) {
+std::vector<std::uint32_t> assemble(const std::string& text, isa::Isa isa) {
     const TemporaryDirectory dir;
     std::ofstream(dir.file("in.s")) << text << "\n";
-    run(VGPU_CLANG " -target amdgcn-amd-amdhsa -mcpu=gfx942 -c " + dir.file("in.s") + " -o " +
-        dir.file("out.o"));
+    run(VGPU_CLANG " -target amdgcn-amd-amdhsa -mcpu=" + cpu(isa) + " -c " + dir.file("in.s") +
+        " -o " + dir.file("out.o"));
     run(VGPU_OBJCOPY " -O binary --only-section=.text " + dir.file("out.o") + " " +
         dir.file("out.bin"));
     const std::string bytes = read_file(dir.file("out.bin"));
@@ -53,7 +57,8 @@ std::vector<std::uint32_t> assemble(const std::string& text) {
     return words;
 }
 
-std::vector<Disassembled> disassemble(const std::vector<std::vector<std::uint32_t>>& instructions) {
+std::vector<Disassembled> disassemble(const std::vector<std::vector<std::uint32_t>>& instructions,
+                                      isa::Isa isa) {
     const TemporaryDirectory dir;
     {
         std::ofstream in(dir.file("in.txt"));
@@ -69,9 +74,9 @@ std::vector<Disassembled> disassemble(const std::vector<std::vector<std::uint32_
     }
     // Exit status 1 only says that some encodings were refused: the caller sees which.
     const std::string command = VGPU_LLVM_MC " --disassemble --show-encoding --arch=amdgcn"
-                                             " --mcpu=gfx942 " +
-                                dir.file("in.txt") + " > " + dir.file("out.txt") + " 2> " +
-                                dir.file("err.txt");
+                                             " --mcpu=" +
+                                cpu(isa) + " " + dir.file("in.txt") + " > " + dir.file("out.txt") +
+                                " 2> " + dir.file("err.txt");
     if (std::system(command.c_str()) == -1) {
         std::perror(VGPU_LLVM_MC);
         std::exit(EXIT_FAILURE);

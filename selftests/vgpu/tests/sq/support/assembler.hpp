@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// gfx942 machine code from LLVM's assembler, at test run time.
+// Machine code from LLVM's assembler, at test run time.
 #pragma once
+
+#include "model/isa/isa.hpp"
 
 #include <cstdint>
 #include <string>
@@ -10,7 +12,7 @@ namespace vgpu::test {
 
 // Machine code of an assembly text. An error of the assembler ends the process: a test without
 // its program means nothing.
-std::vector<std::uint32_t> assemble(const std::string& text);
+std::vector<std::uint32_t> assemble(const std::string& text, isa::Isa isa = isa::Isa::gfx942);
 
 struct Disassembled {
     std::string text;
@@ -19,6 +21,7 @@ struct Disassembled {
 
 // What LLVM's disassembler makes of the words. What it refuses is left out; it may then find an
 // instruction in the word behind.
-std::vector<Disassembled> disassemble(const std::vector<std::vector<std::uint32_t>>& instructions);
+std::vector<Disassembled> disassemble(const std::vector<std::vector<std::uint32_t>>& instructions,
+                                      isa::Isa isa = isa::Isa::gfx942);
 
 } // namespace vgpu::test

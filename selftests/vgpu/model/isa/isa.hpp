@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// The instruction sets that are modelled.
+#pragma once
+
+#include <cstdint>
+
+namespace vgpu::isa {
+
+enum class Isa : std::uint8_t {
+    gfx90a, // MI250
+    gfx942, // MI300X
+};
+inline constexpr unsigned isa_count = 2;
+
+// Which of them have something.
+namespace only {
+inline constexpr std::uint8_t gfx90a = 1U << static_cast<unsigned>(Isa::gfx90a);
+inline constexpr std::uint8_t gfx942 = 1U << static_cast<unsigned>(Isa::gfx942);
+} // namespace only
+inline constexpr std::uint8_t every_isa = only::gfx90a | only::gfx942;
+
+constexpr bool has(std::uint8_t isas, Isa isa) {
+    return (isas >> static_cast<unsigned>(isa) & 1) != 0;
+}
+
+} // namespace vgpu::isa
