@@ -13,6 +13,7 @@ namespace amd_queue {
 inline constexpr std::uint64_t caps = 0x28;
 inline constexpr std::uint64_t read_dispatch_id = 0x80;
 inline constexpr std::uint64_t compute_tmpring_size = 0x8c;
+inline constexpr std::uint64_t scratch_resource_descriptor = 0x90;
 inline constexpr std::uint64_t scratch_backing_memory_location = 0xa0;
 inline constexpr std::uint64_t scratch_wave64_lane_byte_size = 0xb0;
 inline constexpr std::uint64_t properties = 0xb4;

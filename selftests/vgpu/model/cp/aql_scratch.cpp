@@ -10,7 +10,7 @@ namespace {
 
 // COMPUTE_TMPRING_SIZE: WAVES [11:0], WAVESIZE [24:12] in KiB, for each XCC.
 ScratchRing ring_of(std::uint64_t base, std::uint32_t size) {
-    return {base, bits(size, 11, 0), bits(size, 24, 12) * 1024};
+    return {base, bits(size, 11, 0), bits(size, 24, 12) * 1024, {}};
 }
 
 } // namespace
@@ -56,6 +56,8 @@ void AqlQueue::read_scratch() {
     QueueScratch& main = scratch_[main_scratch];
     main.ring = ring_of(pair(amd_queue::scratch_backing_memory_location),
                         word(amd_queue::compute_tmpring_size));
+    for (unsigned i = 0; i < main.ring.resource.size(); ++i)
+        main.ring.resource[i] = word(amd_queue::scratch_resource_descriptor + 4 * i);
     main.lane_bytes = word(amd_queue::scratch_wave64_lane_byte_size);
     if (!reclaims_scratch())
         return;

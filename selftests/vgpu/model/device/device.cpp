@@ -14,9 +14,10 @@
 namespace vgpu {
 namespace {
 
-ShaderArray::Config shader_config(const Clock& clock, unsigned compute_units) {
+ShaderArray::Config shader_config(const Clock& clock, unsigned compute_units, Gpu gpu) {
     return {.compute_units = compute_units,
             .shader_engines = shader_engines(compute_units).engines,
+            .isa = gpu == Gpu::mi250 ? isa::Isa::gfx90a : isa::Isa::gfx942,
             .poison_on_restore = true,
             .reference_clock = &clock};
 }
@@ -26,9 +27,9 @@ constexpr std::uint32_t iq_wait_times = 0x4040'4040; // gc_9_0_default.h
 } // namespace
 
 // The CP is the shaders' client and is constructed after them; they only keep the reference.
-Device::Xcc::Xcc(Device& device, unsigned index, unsigned compute_units)
-    : shaders(shader_config(device.clock_, compute_units), device.memory_, device.schedule_,
-              device.observer_, cp),
+Device::Xcc::Xcc(Device& device, unsigned index, const DeviceOptions& options)
+    : shaders(shader_config(device.clock_, options.compute_units, options.gpu), device.memory_,
+              device.schedule_, device.observer_, cp),
       cp({index,
           {device.registers_, index},
           device.memory_,
@@ -40,7 +41,7 @@ Device::Xcc::Xcc(Device& device, unsigned index, unsigned compute_units)
           device.schedule_,
           device.observer_}) {
     connect_rlc({device.registers_, index}, device.clock_);
-    connect_shader_engines({device.registers_, index}, shader_engines(compute_units));
+    connect_shader_engines({device.registers_, index}, shader_engines(options.compute_units));
 }
 
 Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer,
@@ -57,7 +58,7 @@ Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer
                                                     faults, schedule_, observer},
                            engine);
     for (unsigned xcc = 0; xcc < options.xccs; ++xcc)
-        xccs_.push_back(std::make_unique<Xcc>(*this, xcc, options.compute_units));
+        xccs_.push_back(std::make_unique<Xcc>(*this, xcc, options));
     set_power_on_values();
     memory_.on_fault([this](const VmFault& fault) { raise_vm_fault(fault); });
     bus_.on_reset_request([this] { reset_requested_ = true; });

@@ -63,7 +63,7 @@ public:
 private:
     // One accelerator die: a command processor and the shaders it drives.
     struct Xcc {
-        Xcc(Device& device, unsigned index, unsigned compute_units);
+        Xcc(Device& device, unsigned index, const DeviceOptions& options);
         ShaderArray shaders;
         CommandProcessor cp;
     };

@@ -14,7 +14,7 @@ namespace vgpu::sq {
 namespace {
 
 constexpr std::uint32_t magic = 0x53434756; // "VGCS"
-constexpr std::uint16_t version = 4;
+constexpr std::uint16_t version = 5;
 constexpr std::uint16_t flag_failed = 1;
 constexpr std::uint16_t flag_registers = 2;
 
@@ -45,10 +45,10 @@ struct DispatchRecord {
     std::uint32_t done;
     std::uint32_t workgroups; // records that follow
     std::uint16_t kernarg_preload;
-    std::uint16_t reserved;
+    std::uint16_t isa;
     ScratchRing scratch;
 };
-static_assert(sizeof(DispatchRecord) == 144);
+static_assert(sizeof(DispatchRecord) == 160);
 
 // Behind the record of a dispatch with flag_registers.
 struct RegisterRecord {
@@ -118,6 +118,7 @@ DispatchRecord record_of(const Dispatch& dispatch) {
     record.rsrc3 = dispatch.program.rsrc3;
     record.properties = dispatch.program.properties;
     record.kernarg_preload = dispatch.program.kernarg_preload;
+    record.isa = static_cast<std::uint16_t>(dispatch.program.isa);
     record.flags = static_cast<std::uint16_t>((dispatch.failed ? flag_failed : 0) |
                                               (dispatch.aql.registers ? flag_registers : 0));
     record.next = dispatch.next;
@@ -182,7 +183,7 @@ bool read_workgroup(Reader& reader, Dispatch& dispatch) {
 std::unique_ptr<Dispatch> read_dispatch(Reader& reader, unsigned queue_slot,
                                         const WorkgroupShare& share) {
     DispatchRecord record{};
-    if (!reader.read(record) || record.reserved != 0 ||
+    if (!reader.read(record) || record.isa >= isa::isa_count ||
         (record.flags & ~(flag_failed | flag_registers)) != 0) {
         return nullptr;
     }
@@ -199,8 +200,13 @@ std::unique_ptr<Dispatch> read_dispatch(Reader& reader, unsigned queue_slot,
         dispatch->aql.registers = {record.entry, record.rsrc1,        record.rsrc2,
                                    record.rsrc3, registers.user_data, registers.start};
     }
-    dispatch->program = {record.entry, record.rsrc1,      record.rsrc2,
-                         record.rsrc3, record.properties, record.kernarg_preload};
+    dispatch->program = {record.entry,
+                         record.rsrc1,
+                         record.rsrc2,
+                         record.rsrc3,
+                         record.properties,
+                         record.kernarg_preload,
+                         static_cast<isa::Isa>(record.isa)};
     dispatch->failed = (record.flags & flag_failed) != 0;
     const char* problem = prepare_dispatch(*dispatch);
     if (dispatch->failed && problem != nullptr) {

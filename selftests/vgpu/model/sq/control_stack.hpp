@@ -11,11 +11,11 @@
 
 namespace vgpu::sq {
 
-// Little-endian, version 4. Real hardware's format is private between CP and SPI; so is this one.
+// Little-endian, version 5. Real hardware's format is private between CP and SPI; so is this one.
 //
 //   header        24 bytes: magic, version, dispatches, GWS resources, workgroups, waves, checksum,
 //                           bytes
-//   per dispatch 144 bytes: AQL packet, its index and addresses, program, scratch, counters
+//   per dispatch 160 bytes: AQL packet, its index and addresses, program, scratch, counters
 //     when COMPUTE_* registers describe it, 76 bytes: user data, id of the first workgroup
 //     per saved workgroup  8 bytes: linear id, mask of saved waves, first wave
 //       per saved wave     4 bytes: offset in the CWSR area / 64, scratch slot in [31:22]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernel descriptors. LLVM's AMDGPUUsage, "Kernel Descriptor", gfx942 column.
+// Kernel descriptors. LLVM's AMDGPUUsage, "Kernel Descriptor".
 #include "model/sq/program.hpp"
 
 #include "model/sq/shader_array.hpp"
@@ -19,6 +19,14 @@ template <typename T> T field(const std::array<std::byte, 64>& descriptor, std::
 
 } // namespace
 
+unsigned Program::system_sgprs() const {
+    unsigned count = workgroup_info() ? 1 : 0;
+    for (unsigned dimension = 0; dimension < 3; ++dimension) {
+        count += workgroup_id(dimension) ? 1 : 0;
+    }
+    return count + (scratch_enabled() && !architected_flat_scratch() ? 1 : 0);
+}
+
 const char* Program::problem() const {
     if (arch_vgprs() > vgprs()) {
         return "kernel descriptor: ACCUM_OFFSET beyond the VGPRs";
@@ -33,35 +41,36 @@ const char* Program::problem() const {
     if ((rsrc2 >> 24 & 0x7f) != 0 || (rsrc2 >> 14 & 1) != 0) {
         return "kernel descriptor: floating point or memory exceptions not modelled";
     }
-    constexpr unsigned modelled = property::dispatch_ptr | property::queue_ptr |
-                                  property::kernarg_segment_ptr | property::dispatch_id |
-                                  property::private_segment_size | property::uses_dynamic_stack;
+    constexpr unsigned where_scratch_is =
+        property::private_segment_buffer | property::flat_scratch_init;
+    constexpr unsigned everywhere = property::dispatch_ptr | property::queue_ptr |
+                                    property::kernarg_segment_ptr | property::dispatch_id |
+                                    property::private_segment_size | property::uses_dynamic_stack;
+    const unsigned modelled = everywhere | (architected_flat_scratch() ? 0 : where_scratch_is);
     if ((properties & ~modelled) != 0) {
         return "kernel descriptor: code property not modelled";
     }
-    unsigned sgpr = 0;
-    for (const unsigned pair : {property::dispatch_ptr, property::queue_ptr,
-                                property::kernarg_segment_ptr, property::dispatch_id}) {
+    unsigned sgpr = (properties & property::private_segment_buffer) != 0 ? 4 : 0;
+    for (const unsigned pair :
+         {property::dispatch_ptr, property::queue_ptr, property::kernarg_segment_ptr,
+          property::dispatch_id, property::flat_scratch_init}) {
         sgpr += (properties & pair) != 0 ? 2 : 0;
     }
     sgpr += (properties & property::private_segment_size) != 0 ? 1 : 0;
     sgpr += preload_dwords();
-    unsigned system_sgprs = workgroup_info() ? 1 : 0;
-    for (unsigned dimension = 0; dimension < 3; ++dimension) {
-        system_sgprs += workgroup_id(dimension) ? 1 : 0;
-    }
     constexpr unsigned special_sgprs = 6; // FLAT_SCRATCH, XNACK_MASK, VCC
-    if (sgpr > user_sgprs() || user_sgprs() + system_sgprs + special_sgprs > sgprs()) {
+    if (sgpr > user_sgprs() || user_sgprs() + system_sgprs() + special_sgprs > sgprs()) {
         return "kernel descriptor: user SGPRs do not fit";
     }
     return nullptr;
 }
 
-const char* load_program(const RegisterDispatch& registers, Program& program) {
+const char* load_program(const RegisterDispatch& registers, isa::Isa isa, Program& program) {
     program = {.entry = registers.entry,
                .rsrc1 = registers.rsrc1,
                .rsrc2 = registers.rsrc2,
-               .rsrc3 = registers.rsrc3};
+               .rsrc3 = registers.rsrc3,
+               .isa = isa};
     if (program.user_sgprs() > registers.user_data.size()) {
         return "more user SGPRs than COMPUTE_USER_DATA registers";
     }
@@ -69,12 +78,13 @@ const char* load_program(const RegisterDispatch& registers, Program& program) {
 }
 
 const char* load_program(isa::AddressSpace& memory, unsigned vmid, std::uint64_t kernel_object,
-                         Program& program, bool& memory_fault) {
+                         isa::Isa isa, Program& program, bool& memory_fault) {
     std::array<std::byte, 64> descriptor{};
     memory_fault = !memory.read(vmid, kernel_object, descriptor.data(), descriptor.size());
     if (memory_fault) {
         return "kernel descriptor not readable";
     }
+    program.isa = isa;
     program.entry = kernel_object + field<std::uint64_t>(descriptor, 16);
     program.rsrc3 = field<std::uint32_t>(descriptor, 44);
     program.rsrc1 = field<std::uint32_t>(descriptor, 48);

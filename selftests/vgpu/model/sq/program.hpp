@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/isa/address_space.hpp"
+#include "model/isa/isa.hpp"
 
 #include <cstdint>
 
@@ -20,6 +21,7 @@ struct Program {
     std::uint16_t properties = 0; // kernel_code_properties
     // Kernel arguments that start in SGPRs: dwords [6:0], first dword of the segment [15:7].
     std::uint16_t kernarg_preload = 0;
+    isa::Isa isa = isa::Isa::gfx942;
 
     // VGPRs in all, in granules of 8; the architectural ones come first (gfx90a and later).
     unsigned vgprs() const { return ((rsrc1 & 0x3f) + 1) * 8; }
@@ -28,6 +30,8 @@ struct Program {
     unsigned sgprs() const { return ((rsrc1 >> 6 & 15) / 2 + 1) * 16; }
     // ENABLE_PRIVATE_SEGMENT.
     bool scratch_enabled() const { return (rsrc2 & 1) != 0; }
+    // SPI writes FLAT_SCRATCH. Else the program is told where its wave's scratch is.
+    bool architected_flat_scratch() const { return isa == isa::Isa::gfx942; }
     unsigned user_sgprs() const { return rsrc2 >> 1 & 31; }
     // Which of x, y, z of the workgroup id get an SGPR.
     bool workgroup_id(unsigned dimension) const { return (rsrc2 >> (7 + dimension) & 1) != 0; }
@@ -38,6 +42,8 @@ struct Program {
     unsigned preload_dwords() const { return kernarg_preload & 0x7f; }
     unsigned preload_offset() const { return kernarg_preload >> 7; } // in dwords
 
+    // SGPRs behind the user SGPRs.
+    unsigned system_sgprs() const;
     // Null when waves can start with it, else what is wrong or not modelled.
     const char* problem() const;
 };
@@ -55,10 +61,10 @@ inline constexpr unsigned uses_dynamic_stack = 1U << 11; // for the runtime only
 } // namespace property
 
 // Fills the program in from the registers of a dispatch. Null, or what is wrong with them.
-const char* load_program(const RegisterDispatch& registers, Program& program);
+const char* load_program(const RegisterDispatch& registers, isa::Isa isa, Program& program);
 
 // Reads the kernel descriptor. Null, or what is wrong; `memory_fault` tells an access failed.
 const char* load_program(isa::AddressSpace& memory, unsigned vmid, std::uint64_t kernel_object,
-                         Program& program, bool& memory_fault);
+                         isa::Isa isa, Program& program, bool& memory_fault);
 
 } // namespace vgpu::sq

@@ -60,10 +60,11 @@ bool ShaderArray::dispatch(unsigned number, const AqlDispatch& aql) {
     dispatch->share = slot->queue.share;
     const std::uint64_t kernel_object = aql.packet[8] | static_cast<std::uint64_t>(aql.packet[9])
                                                             << 32;
+    const isa::Isa isa = state_->config.isa;
     bool memory_fault = false;
     const char* problem = aql.registers
-                              ? load_program(*aql.registers, dispatch->program)
-                              : load_program(state_->space, slot->queue.vmid, kernel_object,
+                              ? load_program(*aql.registers, isa, dispatch->program)
+                              : load_program(state_->space, slot->queue.vmid, kernel_object, isa,
                                              dispatch->program, memory_fault);
     if (problem == nullptr) {
         problem = prepare_dispatch(*dispatch);

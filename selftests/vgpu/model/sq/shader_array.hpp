@@ -6,6 +6,7 @@
 #include "model/base/memory.hpp"
 #include "model/base/observer.hpp"
 #include "model/base/schedule.hpp"
+#include "model/isa/isa.hpp"
 #include "model/sq/dispatch_geometry.hpp"
 #include "model/sq/gws_range.hpp"
 
@@ -43,6 +44,7 @@ struct ScratchRing {
     std::uint64_t base = 0;
     std::uint32_t waves = 0;
     std::uint32_t wave_bytes = 0;
+    std::array<std::uint32_t, 4> resource{}; // the same as a buffer, for programs that ask for it
 };
 
 // What COMPUTE_* registers say of a dispatch that no kernel descriptor does.
@@ -98,6 +100,7 @@ public:
     struct Config {
         unsigned compute_units = 4;
         unsigned shader_engines = 1; // unit i is in engine i % shader_engines
+        isa::Isa isa = isa::Isa::gfx942;
         // True: registers and LDS of a relaunched wave are poisoned before the trap handler
         // restores them, so that a handler that forgets some is caught.
         bool poison_on_restore = true;

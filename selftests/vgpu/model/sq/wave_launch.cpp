@@ -24,6 +24,7 @@ void allocate_registers(Wave& wave, const Dispatch& dispatch, const LaunchSite& 
     const Program& program = dispatch.program;
     isa::WaveState& state = wave.state;
     state = isa::WaveState{};
+    state.isa = program.isa;
     state.vgpr.resize(program.vgprs());
     state.arch_vgprs = program.arch_vgprs();
     state.sgpr.resize(program.sgprs());
@@ -70,6 +71,11 @@ void init_sgprs(Wave& wave, const Dispatch& dispatch, const Coordinates& at) {
     const AqlDispatch& aql = dispatch.aql;
     const auto wants = [&](unsigned bit) { return (program.properties & bit) != 0; };
     SgprWriter out(wave.state.sgpr);
+    if (wants(property::private_segment_buffer)) {
+        for (const std::uint32_t part : aql.scratch.resource) {
+            out.word(part);
+        }
+    }
     if (aql.registers) {
         for (unsigned i = 0; i < program.user_sgprs(); ++i) {
             out.word(aql.registers->user_data.at(i));
@@ -86,6 +92,9 @@ void init_sgprs(Wave& wave, const Dispatch& dispatch, const Coordinates& at) {
     }
     if (wants(property::dispatch_id)) {
         out.pair(aql.packet_index);
+    }
+    if (wants(property::flat_scratch_init)) {
+        out.pair(aql.scratch.base);
     }
     if (wants(property::private_segment_size)) {
         out.word(aql.packet[6]);
@@ -105,11 +114,14 @@ void init_sgprs(Wave& wave, const Dispatch& dispatch, const Coordinates& at) {
         const unsigned waves = dispatch.geometry.waves_at(at);
         out.word((wave.index == 0 ? 1U << 31 : 0) | waves);
     }
+    if (program.scratch_enabled() && !program.architected_flat_scratch()) {
+        out.word(wave.scratch_slot.value_or(0) * aql.scratch.wave_bytes);
+    }
 }
 
 // Architected flat scratch: SPI points FLAT_SCRATCH to the wave's part of the ring.
 void init_flat_scratch(Wave& wave, const Dispatch& dispatch) {
-    if (!wave.scratch_slot) {
+    if (!wave.scratch_slot || !dispatch.program.architected_flat_scratch()) {
         return;
     }
     const ScratchRing& ring = dispatch.aql.scratch;

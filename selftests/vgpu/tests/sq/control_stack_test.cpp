@@ -14,7 +14,7 @@ namespace {
 
 // Offsets of fields in the format that control_stack.hpp describes.
 constexpr std::size_t header_bytes = 24;
-constexpr std::size_t dispatch_bytes = 144;
+constexpr std::size_t dispatch_bytes = 160;
 constexpr std::size_t workgroup_count_field = header_bytes + 120;
 constexpr std::size_t done_field = header_bytes + 116;
 

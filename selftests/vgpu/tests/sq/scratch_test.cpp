@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Scratch of waves: each has its own, no more than the queue's ring has, across saves.
+#include "model/sq/program.hpp"
 #include "tests/sq/support/assembler.hpp"
 #include "tests/sq/support/gpu.hpp"
 
@@ -19,10 +20,27 @@ constexpr std::uint32_t wave_bytes = 4096; // 64 bytes a lane
 constexpr unsigned groups = 6;
 constexpr unsigned group_items = 128;
 
+// On an MI300X the wave finds its scratch in FLAT_SCRATCH. On an MI250 it makes that, and a buffer
+// resource, of what it gets in SGPRs.
+constexpr unsigned mi250_properties = sq::property::private_segment_buffer |
+                                      sq::property::kernarg_segment_ptr |
+                                      sq::property::flat_scratch_init;
+const std::string mi250_prologue = R"(
+        s_add_u32 flat_scratch_lo, s6, s9
+        s_addc_u32 flat_scratch_hi, s7, 0
+        s_add_u32 s12, s0, s9
+        s_addc_u32 s13, s1, 0
+        s_mov_b64 s[14:15], s[2:3]
+        s_mov_b64 s[0:1], s[4:5]
+)";
+
 // Each work-item keeps eight numbers in its private memory and mixes them, by SCRATCH and by FLAT
-// instructions; the wave's FLAT_SCRATCH goes out as well.
-std::string mixing_kernel() {
-    return R"(
+// instructions, on an MI250 by MUBUF as well; the wave's FLAT_SCRATCH goes out, too.
+std::string mixing_kernel(isa::Isa isa) {
+    const bool mi250 = isa == isa::Isa::gfx90a;
+    const std::string load =
+        mi250 ? "buffer_load_dword v6, v3, s[12:15], 0 offen" : "scratch_load_dword v6, v3, off";
+    return (mi250 ? mi250_prologue : "") + R"(
         s_load_dwordx2 s[16:17], s[0:1], 0x0
         s_load_dword s18, s[0:1], 0x8
         v_and_b32_e32 v0, 0x3ff, v0
@@ -42,7 +60,7 @@ std::string mixing_kernel() {
         v_add_u32_e32 v3, s18, v1
         v_and_b32_e32 v3, 7, v3
         v_lshlrev_b32_e32 v3, 2, v3            ; private address
-        scratch_load_dword v6, v3, off
+)" + load + R"(
         v_xor_b32_e32 v4, 4, v3
         flat_load_dword v7, v[4:5]
         v_mul_lo_u32 v6, v6, 3
@@ -51,8 +69,9 @@ std::string mixing_kernel() {
         s_sub_u32 s18, s18, 1
         s_cmp_lg_u32 s18, 0
         s_cbranch_scc1 loop
-        scratch_load_dwordx4 v[8:11], off, off
-        scratch_load_dwordx4 v[12:15], off, off offset:16
+        s_movk_i32 s33, 0
+        scratch_load_dwordx4 v[8:11], off, s33
+        scratch_load_dwordx4 v[12:15], off, s33 offset:16
         v_xor_b32_e32 v8, v8, v9
         v_xor_b32_e32 v10, v10, v11
         v_xor_b32_e32 v12, v12, v13
@@ -85,11 +104,17 @@ std::uint32_t expected(std::uint32_t item, std::uint32_t iterations) {
 
 class Mixing {
 public:
-    Mixing(std::uint32_t iterations, std::uint32_t ring_waves) : iterations_(iterations) {
-        static const std::vector<std::uint32_t> code = assemble(mixing_kernel());
+    Mixing(isa::Isa isa, std::uint32_t iterations, std::uint32_t ring_waves)
+        : gpu({.isa = isa}), iterations_(iterations) {
+        static const std::map<isa::Isa, std::vector<std::uint32_t>> code{
+            {isa::Isa::gfx90a, assemble(mixing_kernel(isa::Isa::gfx90a), isa::Isa::gfx90a)},
+            {isa::Isa::gfx942, assemble(mixing_kernel(isa::Isa::gfx942))}};
         Kernel kernel;
-        kernel.code = code;
+        kernel.code = code.at(isa);
         kernel.scratch = true;
+        if (isa == isa::Isa::gfx90a) {
+            kernel.properties = mi250_properties;
+        }
         gpu.load_trap_handler();
         gpu.load_kernel(kernel);
         gpu.array().bind(gpu.queue());
@@ -108,7 +133,7 @@ public:
         AqlDispatch aql = gpu.packet(grid, Gpu::code_va, index);
         aql.packet[6] = 40;
         aql.packet[10] = static_cast<std::uint32_t>(kernarg);
-        aql.scratch = {ring_va, ring_waves, wave_bytes};
+        aql.scratch = {ring_va, ring_waves, wave_bytes, resource(ring_waves)};
         EXPECT_TRUE(gpu.array().dispatch(0, aql));
         items_[index] = group_count * group_items;
     }
@@ -138,6 +163,12 @@ public:
     Gpu gpu;
 
 private:
+    // Swizzled, 64 lanes side by side, each with an index of its own.
+    static std::array<std::uint32_t, 4> resource(std::uint32_t ring_waves) {
+        return {static_cast<std::uint32_t>(ring_va),
+                static_cast<std::uint32_t>(ring_va >> 32) | 1U << 31, ring_waves * wave_bytes,
+                1U << 23 | 3U << 21};
+    }
     static std::uint64_t output_va(std::uint64_t index) { return Gpu::data_va + index * 0x4000; }
 
     std::uint32_t iterations_;
@@ -146,8 +177,11 @@ private:
 
 } // namespace
 
-TEST(WaveScratch, every_wave_has_its_own) {
-    Mixing run(5, 64);
+class WaveScratch : public testing::TestWithParam<isa::Isa> {};
+INSTANTIATE_TEST_SUITE_P(EachIsa, WaveScratch, testing::Values(isa::Isa::gfx90a, isa::Isa::gfx942));
+
+TEST_P(WaveScratch, every_wave_has_its_own) {
+    Mixing run(GetParam(), 5, 64);
     run.gpu.run_all();
     run.expect_right_results();
     std::set<std::uint32_t> different;
@@ -159,9 +193,9 @@ TEST(WaveScratch, every_wave_has_its_own) {
     EXPECT_EQ(different.size(), 12U); // all of them ran together
 }
 
-TEST(WaveScratch, a_small_ring_is_shared_one_workgroup_after_the_other) {
+TEST_P(WaveScratch, a_small_ring_is_shared_one_workgroup_after_the_other) {
     for (const std::uint32_t waves : {2U, 3U, 4U, 5U}) {
-        Mixing run(5, waves);
+        Mixing run(GetParam(), 5, waves);
         run.gpu.run_all();
         run.expect_right_results();
         for (const std::uint32_t place : run.places()) {
@@ -170,19 +204,19 @@ TEST(WaveScratch, a_small_ring_is_shared_one_workgroup_after_the_other) {
     }
 }
 
-TEST(WaveScratch, a_ring_that_no_workgroup_fits_is_an_error) {
-    Mixing run(5, 1);
+TEST_P(WaveScratch, a_ring_that_no_workgroup_fits_is_an_error) {
+    Mixing run(GetParam(), 5, 1);
     run.gpu.run_all();
     EXPECT_TRUE(run.gpu.completed.empty());
     ASSERT_EQ(run.gpu.unmodelled_texts.size(), 1U);
 }
 
-TEST(WaveScratch, survives_a_save_at_every_instruction) {
-    Mixing undisturbed(2, 5);
+TEST_P(WaveScratch, survives_a_save_at_every_instruction) {
+    Mixing undisturbed(GetParam(), 2, 5);
     const std::uint64_t instructions = undisturbed.gpu.run_all();
     undisturbed.expect_right_results();
     for (std::uint64_t k = 0; k < instructions; k += 3) {
-        Mixing run(2, 5);
+        Mixing run(GetParam(), 2, 5);
         run.gpu.array().run(k);
         ASSERT_TRUE(run.gpu.save_and_restore()) << k;
         run.gpu.run_all();
@@ -194,12 +228,12 @@ TEST(WaveScratch, survives_a_save_at_every_instruction) {
 }
 
 // Waves that come back have the places they left, whoever came in between.
-TEST(WaveScratch, a_new_dispatch_leaves_the_places_of_saved_waves_alone) {
+TEST_P(WaveScratch, a_new_dispatch_leaves_the_places_of_saved_waves_alone) {
     constexpr std::uint32_t ring_waves = 14; // 12 for the first dispatch: 2 are left
-    Mixing undisturbed(9, ring_waves);
+    Mixing undisturbed(GetParam(), 9, ring_waves);
     const std::uint64_t instructions = undisturbed.gpu.run_all();
     for (std::uint64_t k = 0; k < instructions; k += 41) {
-        Mixing run(9, ring_waves);
+        Mixing run(GetParam(), 9, ring_waves);
         run.gpu.array().run(k);
         run.dispatch(4, ring_waves, 2);
         run.gpu.array().run(k % 97);
@@ -215,8 +249,8 @@ TEST(WaveScratch, a_new_dispatch_leaves_the_places_of_saved_waves_alone) {
     }
 }
 
-TEST(WaveScratch, many_saves_in_a_row) {
-    Mixing run(120, 6);
+TEST_P(WaveScratch, many_saves_in_a_row) {
+    Mixing run(GetParam(), 120, 6);
     std::mt19937_64 random(3);
     unsigned saves = 0;
     while (run.gpu.completed.empty() && saves < 500) {

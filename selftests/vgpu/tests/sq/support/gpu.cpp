@@ -46,7 +46,7 @@ void Gpu::replace_array() {
 }
 
 void Gpu::load_trap_handler() {
-    const auto code = trap_handler();
+    const auto code = trap_handler(config_.isa);
     std::memcpy(memory.at(trap_va), code.data(), code.size_bytes());
 }
 

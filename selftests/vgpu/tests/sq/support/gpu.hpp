@@ -75,7 +75,7 @@ public:
 
     explicit Gpu(ShaderArray::Config config = {});
 
-    // The driver's trap handler for gfx942, extracted by the build.
+    // The driver's, extracted by the build.
     void load_trap_handler();
     std::uint64_t load_kernel(const Kernel& kernel, std::uint64_t va = code_va);
     QueueBinding queue(unsigned slot = 0) const;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The driver's trap handler for gfx942, from its source.
+// The driver's trap handlers, from its source.
 #include "tests/sq/support/trap_handler.hpp"
 
 namespace vgpu::test {
 
-std::span<const std::uint32_t> trap_handler() {
-    static constexpr std::uint32_t code[] = {
+std::span<const std::uint32_t> trap_handler(isa::Isa isa) {
+    static constexpr std::uint32_t aldebaran[] = {
+#include "trap_handler_aldebaran.inc"
+    };
+    static constexpr std::uint32_t gfx9_4_3[] = {
 #include "trap_handler_gfx9_4_3.inc"
     };
-    return code;
+    return isa == isa::Isa::gfx90a ? std::span<const std::uint32_t>(aldebaran) : gfx9_4_3;
 }
 
 } // namespace vgpu::test
