@@ -89,7 +89,7 @@ void place_option_rom(Image& image, Gpu gpu) {
     image.place(strings, text);
 }
 
-void place_atom_tables(Image& image, Gpu gpu) {
+void place_atom_tables(Image& image) {
     ByteWriter header;
     header.u16(0x28).u8(2).u8(2).text("ATOM").pad_to(0x1e);
     header.u16(command_tables).u16(data_tables).pad_to(0x28);
@@ -108,10 +108,8 @@ void place_atom_tables(Image& image, Gpu gpu) {
     ByteWriter firmware;               // atom_firmware_info_v3_4
     firmware.u32(0x0100'0000);         // firmware revision
     firmware.u32(130'000).u32(90'000); // boot-up engine and memory clock, 10 kHz
-    // Capabilities, main call parser. With ECC the driver of a MI250 runs kernels of its own in
-    // VMID 0 to initialize registers, which the model has no way for.
-    firmware.u32(gpu == Gpu::mi300x ? cap_sram_ecc : 0).u32(0);
-    firmware.u32(0x4c); // BIOS_SCRATCH_0, dword
+    firmware.u32(cap_sram_ecc).u32(0); // capabilities, main call parser
+    firmware.u32(0x4c);                // BIOS_SCRATCH_0, dword
     image.place(firmware_info, table(3, 4, firmware.zeros(100)));
     ByteWriter smu; // atom_smu_info_v3_1: core reference clock, 10 kHz, at byte 16
     smu.zeros(12).u32(10'000).zeros(64);
@@ -137,7 +135,7 @@ void place_gfx_info(Image& image, const ShaderEngines& shape) {
 std::vector<std::byte> vbios(const DeviceOptions& options) {
     Image image;
     place_option_rom(image, options.gpu);
-    place_atom_tables(image, options.gpu);
+    place_atom_tables(image);
     place_gfx_info(image, shader_engines(options.compute_units));
     image.close();
     return image.take();

@@ -98,7 +98,7 @@ bool CommandProcessor::add_user_queues(std::vector<Contention::Queue>& queues) c
     bool switching = false;
     for (unsigned slot = 0; slot < hqd_slots; ++slot) {
         const Connection* connection = connections_[slot].get();
-        if (connection == nullptr || !connection->has_waves())
+        if (connection == nullptr || !connection->of_user())
             continue;
         switching |= connection->stopping.has_value();
         const Hqd& hqd = hqds_[slot];
@@ -186,10 +186,27 @@ void CommandProcessor::write_own_register(std::uint32_t dword, std::uint32_t val
     unit_.registers.file().write(alias(dword), value, actor_);
 }
 
+// Of the queue's own dispatches. The kernel's queues get theirs with the first packet that wants
+// them.
+ComputeRegisters* CommandProcessor::compute_registers(unsigned slot) {
+    Connection& connection = *connections_[slot];
+    if (connection.user_pm4)
+        return &connection.user_pm4->compute();
+    if (connection.follows || slot == hiq_slot_ || slot == kiq_slot_)
+        return nullptr;
+    if (!connection.kernel) {
+        bind(slot, {});
+        connection.kernel.emplace(unit_.shaders, unit_.observer, slot);
+    }
+    return &connection.kernel->registers();
+}
+
 void CommandProcessor::write_register(unsigned slot, std::uint32_t dword, std::uint32_t value) {
-    if (connections_[slot]->user_pm4 && ComputeRegisters::has(dword)) {
-        connections_[slot]->user_pm4->compute()[dword] = value;
-        return;
+    if (ComputeRegisters::has(dword)) {
+        if (ComputeRegisters* registers = compute_registers(slot)) {
+            (*registers)[dword] = value;
+            return;
+        }
     }
     if (slot == hiq_slot_)
         unit_.scheduler.write_register(dword, value);
@@ -201,8 +218,9 @@ void CommandProcessor::write_register(unsigned slot, std::uint32_t dword, std::u
 }
 
 std::uint32_t CommandProcessor::read_register(unsigned slot, std::uint32_t dword) {
-    if (connections_[slot]->user_pm4 && ComputeRegisters::has(dword))
-        return connections_[slot]->user_pm4->compute()[dword];
+    if (ComputeRegisters::has(dword))
+        if (const ComputeRegisters* registers = compute_registers(slot))
+            return (*registers)[dword];
     return unit_.registers.file().read(alias(dword), actor_);
 }
 
@@ -243,10 +261,16 @@ void CommandProcessor::end_of_pipe(unsigned slot, unsigned vmid, std::uint32_t c
 }
 
 std::optional<Stall> CommandProcessor::dispatch(unsigned slot, const pm4::Dispatch& packet) {
-    if (!connections_[slot]->user_pm4)
+    Connection& connection = *connections_[slot];
+    if (!connection.user_pm4 && !connection.kernel)
         return std::nullopt;
     unit_.observer.count(fmt::format("dispatches_by_xcc/{}", unit_.xcc), 1);
-    return connections_[slot]->user_pm4->dispatch(packet);
+    if (connection.user_pm4)
+        return connection.user_pm4->dispatch(packet);
+    Stall stall;
+    if (const char* problem = connection.kernel->dispatch(packet, stall))
+        unit_.observer.unmodelled("pm4", problem);
+    return stall;
 }
 
 void CommandProcessor::set_resources(unsigned slot, const pm4::SetResources& packet) {

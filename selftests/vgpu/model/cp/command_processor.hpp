@@ -129,6 +129,7 @@ private:
         std::optional<AqlQueue> aql;
         std::optional<Pm4UserQueue> user_pm4;
         std::optional<Pm4Executor> pm4; // of the kernel, or of a queue that another XCC executes
+        std::optional<RegisterDispatcher> kernel; // of the kernel, once it has named a shader
         bool by_runlist = false;
         std::optional<StopMode> stopping;
         bool skipped = false; // an UNMAP_QUEUES passed over it, and no runlist has mapped it since
@@ -141,7 +142,8 @@ private:
         std::optional<Schedule::Step> leaves_at; // once its waves are gone
 
         // It has waves on this XCC, which it takes along when it leaves.
-        bool has_waves() const { return aql || user_pm4; }
+        bool has_waves() const { return of_user() || kernel; }
+        bool of_user() const { return aql || user_pm4; }
     };
 
     // What a save left in an MQD.
@@ -155,6 +157,7 @@ private:
     bool run_slot(unsigned slot);
     void fetch_ring(unsigned slot);
     std::string name_of(unsigned slot) const;
+    ComputeRegisters* compute_registers(unsigned slot);
 
     // hqd_registers.cpp: the driver's view of the slots
     void connect_registers();

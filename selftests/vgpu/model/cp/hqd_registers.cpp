@@ -73,7 +73,7 @@ void CommandProcessor::write_hqd(std::uint32_t index, std::uint32_t value) {
         } else if (!activate && connection != nullptr) {
             // A queue of a process leaves by a dequeue; who loads an HQD over it has forgotten that
             // it is there, and what it has begun will be begun again.
-            if (connection->has_waves())
+            if (connection->of_user())
                 unit_.observer.unmodelled("cp", "an HQD loaded under a queue");
             disconnect(slot);
         }

@@ -2,8 +2,6 @@
 // A user's queue of PM4 packets: reads ring and indirect buffers, launches dispatches.
 #include "model/cp/pm4_user_queue.hpp"
 
-#include <fmt/format.h>
-
 namespace vgpu {
 namespace {
 
@@ -19,8 +17,9 @@ constexpr bool is_indirect_buffer(const pm4::Header& header) {
 
 Pm4UserQueue::Pm4UserQueue(const Pm4Surroundings& surroundings, unsigned slot, Hqd& hqd)
     : unit_(surroundings), slot_(slot), hqd_(hqd),
+      dispatcher_(surroundings.shaders, surroundings.observer, slot),
       executor_(surroundings.pm4, slot, Pm4Executor::Privilege::user) {
-    compute_.load(unit_.memory, hqd_.mqd());
+    compute().load(unit_.memory, hqd_.mqd());
 }
 
 bool Pm4UserQueue::advance() {
@@ -162,25 +161,10 @@ void Pm4UserQueue::fail(const char* why) {
 }
 
 Stall Pm4UserQueue::dispatch(const pm4::Dispatch& packet) {
-    if (const char* problem = compute_.set(packet)) {
+    Stall stall;
+    if (const char* problem = dispatcher_.dispatch(packet, stall))
         fail(problem);
-        return {};
-    }
-    const auto dispatch = compute_.dispatch();
-    if (!dispatch || launch(*dispatch))
-        return {};
-    return [this, dispatch] { return launch(*dispatch); };
-}
-
-bool Pm4UserQueue::launch(const AqlDispatch& dispatch) {
-    if (!unit_.shaders.dispatch(slot_, dispatch))
-        return false;
-    ++compute_[reg::gc::COMPUTE_DISPATCH_ID];
-    unit_.observer.count("dispatches", 1);
-    if (unit_.observer.tracing())
-        unit_.observer.event("pm4", fmt::format("dispatch queue {:#x} number {}",
-                                                hqd_.doorbell_dword(), dispatch.packet_index));
-    return true;
+    return stall;
 }
 
 } // namespace vgpu

@@ -4,9 +4,9 @@
 
 #include "model/base/clock.hpp"
 #include "model/base/observer.hpp"
-#include "model/cp/compute_registers.hpp"
 #include "model/cp/hqd.hpp"
 #include "model/cp/pm4_executor.hpp"
+#include "model/cp/register_dispatcher.hpp"
 #include "model/gmc/memory_controller.hpp"
 #include "model/sq/shader_array.hpp"
 
@@ -39,9 +39,9 @@ public:
     // Nothing more is started.
     void begin_stop() { executor_.drop(); }
     // COMPUTE_* registers into the MQD.
-    void store() const { compute_.store(unit_.memory, hqd_.mqd()); }
+    void store() const { dispatcher_.registers().store(unit_.memory, hqd_.mqd()); }
 
-    ComputeRegisters& compute() { return compute_; }
+    ComputeRegisters& compute() { return dispatcher_.registers(); }
     // The stall that ends when the dispatch has begun; empty when it has.
     Stall dispatch(const pm4::Dispatch& packet);
 
@@ -60,12 +60,11 @@ private:
     void leave_buffer();
     void finish_packet(std::uint32_t dwords);
     void fail(const char* why);
-    bool launch(const AqlDispatch& dispatch);
 
     Pm4Surroundings unit_;
     unsigned slot_;
     Hqd& hqd_;
-    ComputeRegisters compute_;
+    RegisterDispatcher dispatcher_;
     Pm4Executor executor_;
     std::uint32_t packet_dwords_ = 0; // of the packet in the executor
     std::uint32_t buffer_dwords_ = 0; // of the indirect buffer, 0 when in none

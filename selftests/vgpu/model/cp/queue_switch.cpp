@@ -223,7 +223,7 @@ bool CommandProcessor::see_stop(unsigned slot) {
         return true;
     if (connection.aql)
         connection.aql->begin_stop();
-    else
+    else if (connection.user_pm4)
         connection.user_pm4->begin_stop();
     const StopRequest request = stop_request(slot, *connection.stopping, connection.direct);
     if (request.save && !unit_.shaders.stopped(slot) && unit_.faults.waves_hang(request))
@@ -265,11 +265,11 @@ void CommandProcessor::store_queue(unsigned slot, StopMode mode) {
     const Hqd& hqd = hqds_[slot];
     Connection& connection = *connections_[slot];
     unit_.observer.count("queue_unmaps", 1);
-    if (connection.has_waves() && mode == StopMode::reset) {
+    if (connection.of_user() && mode == StopMode::reset) {
         if (connection.aql)
             connection.aql->drop_in_flight();
         store_control_stack(slot, {}, 0);
-    } else if (connection.has_waves()) {
+    } else if (connection.of_user()) {
         store_waves(slot);
     }
     if (connection.user_pm4)

@@ -18,7 +18,7 @@ AID_DWORDS = 0x20000
 OTHERS = 3 * AID_DWORDS  # behind the last engine of another GPU, which is where a second AID would be
 OWNERS = {"gpu", "aid", "xcc", "sdma"}
 # "name" is a constant and no more: an access to the register stays unmodelled.
-POLICIES = {"ram", "unit", "port", "name"}
+POLICIES = {"ram", "unit", "port", "errors", "name"}
 
 
 def fail(message):
@@ -143,8 +143,8 @@ def write_tables(names, policies, output):
 
 def gpu_lines(gpu):
     for number, words in read_lines(HERE / "gpus" / f"{gpu}.txt"):
-        if words[0] not in ("block", "same", "name", "ram") or len(words) < 3:
-            fail(f"gpus/{gpu}.txt:{number}: want 'block', 'same', 'name' or 'ram', and what is of it")
+        if words[0] not in ("block", "same", "name", "ram", "errors") or len(words) < 3:
+            fail(f"gpus/{gpu}.txt:{number}: want 'block', 'same', 'name', 'ram' or 'errors', and what is of it")
         yield number, words[0], words[1], words[2:]
 
 
@@ -152,7 +152,7 @@ def gpu_registers(gpu, asic_reg, registers):
     """The tables of OtherGpu (register_tables.hpp)."""
     found = {}  # dword -> where a MI300X has it, and the SDMA engine
     others = {}  # dword -> name, of those that a MI300X has not
-    memory, memory_of_others = set(), set()
+    policies, policies_of_others = {}, {}
     taken = {dword for names in registers.values() for dword in names.values()}
     for number, what, namespace, words in gpu_lines(gpu):
         known = registers.get("sdma0" if namespace.startswith("sdma") else namespace, {})
@@ -177,15 +177,16 @@ def gpu_registers(gpu, asic_reg, registers):
                 there = {known[name] for name in fnmatch.filter(known, word)}
                 if not here and not there:
                     fail(f"gpus/{gpu}.txt:{number}: there is no register '{namespace}.{word}'")
-                memory |= there
-                memory_of_others |= here
+                policies |= dict.fromkeys(there, what)
+                policies_of_others |= dict.fromkeys(here, what)
     # One in the place of another of a MI300X goes where nothing is.
     aside = {dword: dword + OTHERS for dword in others if dword in taken}
     moved = [(dword, *place) for dword, place in found.items() if place != (dword, 0)]
     return {
         "aliases": sorted(moved + [(dword, place, 0) for dword, place in aside.items()]),
         "names": sorted((aside.get(dword, dword), name) for dword, name in others.items()),
-        "memory": sorted(memory | {aside.get(dword, dword) for dword in memory_of_others}),
+        "declared": sorted((policies | {aside.get(dword, dword): policy
+                                        for dword, policy in policies_of_others.items()}).items()),
     }
 
 
@@ -197,12 +198,12 @@ def write_gpus(gpus, output):
         lines += [f"    {{0x{dword:x}, 0x{place:x}, {engine}}}," for dword, place, engine in tables["aliases"]]
         lines += ["};", f"constexpr NamedRegister {gpu}_names[] = {{"]
         lines += [f'    {{0x{dword:x}, "{name}"}},' for dword, name in tables["names"]]
-        lines += ["};", f"constexpr DeclaredRegister {gpu}_memory[] = {{"]
-        lines += [f"    {{0x{dword:x}, RegisterPolicy::ram}}," for dword in tables["memory"]]
+        lines += ["};", f"constexpr DeclaredRegister {gpu}_declared[] = {{"]
+        lines += [f"    {{0x{dword:x}, RegisterPolicy::{policy}}}," for dword, policy in tables["declared"]]
         lines.append("};")
     lines += ["} // namespace", "OtherGpu other_gpu(Gpu gpu) {", "    switch (gpu) {",
               "    case Gpu::mi300x: break;"]
-    lines += [f"    case Gpu::{gpu}: return {{{gpu}_aliases, {gpu}_names, {gpu}_memory}};" for gpu in gpus]
+    lines += [f"    case Gpu::{gpu}: return {{{gpu}_aliases, {gpu}_names, {gpu}_declared}};" for gpu in gpus]
     lines += ["    }", "    return {};", "}", "} // namespace vgpu", ""]
     output.write_text("\n".join(lines))
 

@@ -135,7 +135,7 @@ void RegisterFile::write(std::uint32_t address, std::uint32_t value, std::string
     const std::uint16_t index = write_index_[dword];
     if (index != 0)
         write_handlers_[index - 1](value);
-    else
+    else if (policies_[dword] != RegisterPolicy::errors)
         values_[dword] = value;
 }
 

@@ -15,6 +15,7 @@ enum class RegisterPolicy : std::uint8_t {
     ram,     // keeps what was written and nothing reads a meaning into it
     unit,    // belongs to a unit of the model, which gives it a meaning
     port,    // as ram, but a data port that is written thousands of times: not traced
+    errors,  // says what went wrong; nothing does, so it reads 0 and there is nothing to clear
 };
 
 struct NamedRegister {
