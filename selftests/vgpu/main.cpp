@@ -178,9 +178,10 @@ int main(int argc, char** argv) {
                    "can)");
     app.add_option("--vram", options.vram_gib, "GiB of VRAM: 1, 2, 4, 8 or 16")
         ->check(CLI::IsMember({1, 2, 4, 8, 16}));
-    app.add_option("--gpu", options.device.gpu, "mi300x, or mi250: one die of it, with one XCC")
-        ->transform(CLI::CheckedTransformer(
-            std::map<std::string, Gpu>{{"mi300x", Gpu::mi300x}, {"mi250", Gpu::mi250}}));
+    app.add_option("--gpu", options.device.gpu,
+                   "mi300x, or with one XCC: mi250, which is one die of it, or mi100")
+        ->transform(CLI::CheckedTransformer(std::map<std::string, Gpu>{
+            {"mi300x", Gpu::mi300x}, {"mi250", Gpu::mi250}, {"mi100", Gpu::mi100}}));
     app.add_option("--xccs", options.device.xccs,
                    "accelerator dies: 1, 4 or 8, each with two SDMA engines")
         ->check(CLI::IsMember({1, 4, 8}));

@@ -43,7 +43,7 @@ class Input(unittest.TestCase):
         self.refused(64, "--expect-exit 256", "--expect-exit", "256", "--", "true")
         self.refused(64, "--cpus 5", "--cpus", "5", "--", "true")
         self.refused(64, "--xccs 3", "--xccs", "3", "--", "true")
-        self.refused(64, "--gpu mi100", "--gpu", "mi100", "--", "true")
+        self.refused(64, "--gpu mi50", "--gpu", "mi50", "--", "true")
         self.refused(64, "a mi250 has one", "--gpu", "mi250", "--xccs", "4", "--", "true")
         self.refused(64, "--gpus 3", "--gpus", "3", "--", "true")
         self.refused(64, "--mec new", "--mec", "new", "--", "true")

@@ -28,7 +28,7 @@ COMMAND is given to sh -c in the guest. Its output is on stdout, its exit status
   --cpus N             CPUs of the guest, 1 (default) to 4
   --icount             the guest's clock counts its instructions, one a nanosecond: times that no
                        load of the host changes, in which the device answers at once; slower
-  --gpu NAME           mi300x (default), or mi250: another driver path, with one XCC
+  --gpu NAME           mi300x (default), mi250 or mi100: other driver paths, with one XCC
   --xccs N             accelerator dies of the GPU: 1 (default), 4 or 8
   --vram GIB           VRAM of each GPU: 1 (default), 2, 4, 8 or 16; the host provides what is used
   --memory GIB         memory of the guest: 2 (default) to 64; the same
@@ -58,7 +58,7 @@ Own exit status: 64 usage, 121 COMMAND did not finish, 122 kernel log has an err
 # (fw_load_type=0), skips the SMU block (ip_block_mask) and what would need it.
 PARAMETERS = ["fw_load_type=0", "dpm=0", "ppfeaturemask=0"]
 # Its blocks in the driver's order: common, GMC, IH, GFX, SDMA, SMU, and with a MI250 video decoders.
-IP_BLOCK_MASKS = {"mi300x": "0xdf", "mi250": "0x1f"}
+IP_BLOCK_MASKS = {"mi300x": "0xdf", "mi250": "0x1f", "mi100": "0x1f"}
 
 
 @dataclass

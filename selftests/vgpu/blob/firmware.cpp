@@ -3,7 +3,9 @@
 #include "blob/firmware.hpp"
 
 #include "blob/byte_writer.hpp"
+#include "model/device/shader_engines.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace vgpu::blob {
@@ -25,6 +27,19 @@ std::vector<std::byte> image(std::uint32_t major, std::uint32_t minor, std::uint
     return out.bytes();
 }
 
+// gpu_info_firmware_v1_0: what a MI100 has in place of a discovery table, for the small XCC.
+std::vector<std::byte> gpu_info() {
+    const ShaderEngines shape;
+    ByteWriter fields;
+    // Engines, units and arrays of each, backends, texture caches, then as in atom_gfx_info_v2_4.
+    fields.u32(shape.engines).u32(shape.units_in_engine).u32(1).u32(4).u32(16);
+    for (const std::uint32_t value : {256, 1024, 32, 1024, 0, 1, 64, 10, 32, 64})
+        fields.u32(value);
+    std::vector<std::byte> bytes = image(1, 0, 1, fields.size(), ByteWriter().u16(1).u16(0));
+    std::ranges::copy(fields.bytes(), bytes.begin() + payload_offset);
+    return bytes;
+}
+
 } // namespace
 
 std::vector<FirmwareFile> firmware_files(std::uint32_t mec_version) {
@@ -34,10 +49,17 @@ std::vector<FirmwareFile> firmware_files(std::uint32_t mec_version) {
     // rlc_firmware_header_v2_0 and v2_1; the payload is small for it goes in by MMIO.
     const auto rlc = image(2, 1, 59, 256, ByteWriter().u32(1).zeros(17 * 4).zeros(13 * 4));
     const auto sdma = image(1, 0, 24, 4096, ByteWriter().u32(31).zeros(3 * 4));
-    return {{"amdgpu/gc_9_4_3_mec.bin", mec},   {"amdgpu/gc_9_4_3_rlc.bin", rlc},
-            {"amdgpu/sdma_4_4_2.bin", sdma},    {"amdgpu/aldebaran_mec.bin", mec},
-            {"amdgpu/aldebaran_mec2.bin", mec}, {"amdgpu/aldebaran_rlc.bin", rlc},
-            {"amdgpu/aldebaran_sdma.bin", sdma}};
+    return {{"amdgpu/gc_9_4_3_mec.bin", mec},
+            {"amdgpu/gc_9_4_3_rlc.bin", rlc},
+            {"amdgpu/sdma_4_4_2.bin", sdma},
+            {"amdgpu/aldebaran_mec.bin", mec},
+            {"amdgpu/aldebaran_mec2.bin", mec},
+            {"amdgpu/aldebaran_rlc.bin", rlc},
+            {"amdgpu/aldebaran_sdma.bin", sdma},
+            {"amdgpu/arcturus_mec.bin", mec},
+            {"amdgpu/arcturus_rlc.bin", rlc},
+            {"amdgpu/arcturus_sdma.bin", sdma},
+            {"amdgpu/arcturus_gpu_info.bin", gpu_info()}};
 }
 
 } // namespace vgpu::blob

@@ -4,11 +4,13 @@ set(register_headers
   include/asic_reg/athub/athub_1_0_offset.h
   include/asic_reg/athub/athub_1_8_0_offset.h
   include/asic_reg/gc/gc_9_0_offset.h
+  include/asic_reg/gc/gc_9_4_1_offset.h
   include/asic_reg/gc/gc_9_4_2_offset.h
   include/asic_reg/gc/gc_9_4_3_offset.h
   include/asic_reg/hdp/hdp_4_0_offset.h
   include/asic_reg/hdp/hdp_4_4_2_offset.h
   include/asic_reg/mmhub/mmhub_1_7_offset.h
+  include/asic_reg/mmhub/mmhub_9_4_1_offset.h
   include/asic_reg/mmhub/mmhub_1_8_0_offset.h
   include/asic_reg/mp/mp_13_0_6_offset.h
   include/asic_reg/nbio/nbio_7_4_offset.h

@@ -186,8 +186,8 @@ void CommandProcessor::write_own_register(std::uint32_t dword, std::uint32_t val
     unit_.registers.file().write(alias(dword), value, actor_);
 }
 
-// Of the queue's own dispatches. The kernel's queues get theirs with the first packet that wants
-// them.
+// Those of the queue's own dispatches. A queue of the kernel gets them with the first packet that
+// wants them.
 ComputeRegisters* CommandProcessor::compute_registers(unsigned slot) {
     Connection& connection = *connections_[slot];
     if (connection.user_pm4)

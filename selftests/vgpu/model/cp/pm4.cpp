@@ -18,6 +18,7 @@ std::string opcode_name(std::uint8_t opcode) {
     case Opcode::copy_data: return "COPY_DATA";
     case Opcode::event_write: return "EVENT_WRITE";
     case Opcode::release_mem: return "RELEASE_MEM";
+    case Opcode::dma_data: return "DMA_DATA";
     case Opcode::acquire_mem: return "ACQUIRE_MEM";
     case Opcode::set_sh_reg: return "SET_SH_REG";
     case Opcode::set_uconfig_reg: return "SET_UCONFIG_REG";
@@ -136,16 +137,19 @@ std::optional<RunList> decode_run_list(std::span<const std::uint32_t> body) {
 }
 
 std::optional<MapProcess> decode_map_process(std::span<const std::uint32_t> body) {
-    return MapProcess{static_cast<std::uint16_t>(body[0]),
-                      bits(body[0], 31, 25),
-                      join(body[1], body[2]),
-                      body[3],
-                      body[4],
-                      join(body[5], body[6]),
-                      join(body[7], body[8]),
-                      bits(body[12], 6, 0),
-                      body[13],
-                      {body[14], body[15], body[16], body[17]}};
+    MapProcess process{.pasid = static_cast<std::uint16_t>(body[0]),
+                       .quantum = bits(body[0], 31, 25),
+                       .page_table_base = join(body[1], body[2]),
+                       .sh_mem_bases = body[3],
+                       .sh_mem_config = body[4],
+                       .tba = join(body[5], body[6]),
+                       .tma = join(body[7], body[8]),
+                       .gws_resources = bits(body[12], 6, 0)};
+    if (body.size() >= MapProcess::dwords_with_debugger) {
+        process.debug_control = body[13];
+        process.watch_controls = {body[14], body[15], body[16], body[17]};
+    }
+    return process;
 }
 
 std::optional<MapQueues> decode_map_queues(std::span<const std::uint32_t> body) {

@@ -26,6 +26,7 @@ enum class Opcode : std::uint8_t {
     copy_data = 0x40,
     event_write = 0x46,
     release_mem = 0x49,
+    dma_data = 0x50,
     acquire_mem = 0x58,
     set_sh_reg = 0x76,
     set_uconfig_reg = 0x79,
@@ -145,7 +146,9 @@ struct RunList {
 std::optional<RunList> decode_run_list(std::span<const std::uint32_t> body);
 
 struct MapProcess {
-    static constexpr std::size_t dwords = 18;
+    // The packet of a MI100 says nothing of the debugger.
+    static constexpr std::size_t dwords = 15;
+    static constexpr std::size_t dwords_with_debugger = 18;
     std::uint16_t pasid = 0;
     unsigned quantum = 0; // ms
     std::uint64_t page_table_base = 0;

@@ -14,10 +14,18 @@
 namespace vgpu {
 namespace {
 
+isa::Isa isa_of(Gpu gpu) {
+    switch (gpu) {
+    case Gpu::mi250: return isa::Isa::gfx90a;
+    case Gpu::mi100: return isa::Isa::gfx908;
+    default: return isa::Isa::gfx942;
+    }
+}
+
 ShaderArray::Config shader_config(const Clock& clock, unsigned compute_units, Gpu gpu) {
     return {.compute_units = compute_units,
             .shader_engines = shader_engines(compute_units).engines,
-            .isa = gpu == Gpu::mi250 ? isa::Isa::gfx90a : isa::Isa::gfx942,
+            .isa = isa_of(gpu),
             .poison_on_restore = true,
             .reference_clock = &clock};
 }

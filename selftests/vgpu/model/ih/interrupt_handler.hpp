@@ -18,8 +18,9 @@ namespace vgpu {
 
 // Clients and sources of drivers/gpu/drm/amd/include/{soc15_ih_clientid,ivsrcid/*}.h.
 namespace ih {
-// Of an AID; a MI250 has one more on its one die.
-inline constexpr std::array<std::uint8_t, 5> clients_sdma = {0x08, 0x09, 0x01, 0x04, 0x05};
+// Engines of an AID; a MI250 and a MI100 have more on their one die.
+inline constexpr std::array<std::uint8_t, 8> clients_sdma = {0x08, 0x09, 0x01, 0x04,
+                                                             0x05, 0x11, 0x13, 0x18};
 inline constexpr std::uint8_t client_se0sh = 0x0a;
 inline constexpr std::uint8_t client_vmc = 0x12;
 inline constexpr std::uint8_t client_grbm_cp = 0x14;

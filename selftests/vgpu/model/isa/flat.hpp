@@ -146,7 +146,7 @@ std::span<const ScalarOp> flat_load_store_ops();
 std::span<const ScalarOp> flat_lds_ops();
 // Atomics: FLAT and GLOBAL.
 std::span<const ScalarOp> flat_atomic_ops();
-// Of FLAT a gfx90a has them not.
+// FLAT has them on a gfx942 only.
 std::span<const ScalarOp> flat_float_addition_ops(Segment segment);
 
 } // namespace vgpu::isa

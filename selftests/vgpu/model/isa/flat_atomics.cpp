@@ -63,9 +63,9 @@ using Atomics = VectorAtomics<FlatEncoding>;
 
 constexpr std::array ops{
     VGPU_INTEGER_ATOMICS(Atomics, u32, i32, "", "", 64),
-    ScalarOp{79, "atomic_add_f64", Atomics::update<double, atomic::add>},
-    ScalarOp{80, "atomic_min_f64", Atomics::update<double, atomic::min_float>},
-    ScalarOp{81, "atomic_max_f64", Atomics::update<double, atomic::max_float>},
+    ScalarOp{79, "atomic_add_f64", Atomics::update<double, atomic::add>, since_gfx90a},
+    ScalarOp{80, "atomic_min_f64", Atomics::update<double, atomic::min_float>, since_gfx90a},
+    ScalarOp{81, "atomic_max_f64", Atomics::update<double, atomic::max_float>, since_gfx90a},
     ScalarOp{82, "atomic_pk_add_bf16", Atomics::update<u32, atomic::pk_add_bf16>, only::gfx942},
     VGPU_INTEGER_ATOMICS(Atomics, u64, i64, "", "_x2", 96),
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the matrix core multiplies, and in what it adds the products.
+// Inputs of the matrix core, and the format in which it adds their products.
 #pragma once
 
 #include "model/isa/float8.hpp"
@@ -65,21 +65,27 @@ using Bf8 = Float8<2>;
 template <typename Type>
 concept AddsInSteps = requires { Type::step_depth; };
 
-// Floats that a gfx90a adds in pairs, `group` products each time.
-template <unsigned products> struct AddedInPairs {
+// Floats that older GPUs add in pairs, `products` of them each time.
+template <unsigned products, Denormals kind> struct AddedInPairs {
     using Value = float;
     using Sum = float;
     static constexpr unsigned bits = 16;
     static constexpr unsigned group = products;
+    static constexpr Denormals denormals = kind;
 };
-struct PairedF16 : AddedInPairs<4> {
+template <Denormals denormals> struct PairedF16 : AddedInPairs<4, denormals> {
     static float decode(std::uint64_t raw) {
         const bool denormal = (raw & half_bits::infinity) == 0;
-        return denormal ? 0 : static_cast<float>(half_to_double(static_cast<std::uint32_t>(raw)));
+        return denormals == Denormals::flushed && denormal
+                   ? 0
+                   : static_cast<float>(half_to_double(static_cast<std::uint32_t>(raw)));
     }
 };
-template <unsigned products> struct PairedBf16 : AddedInPairs<products> {
-    static float decode(std::uint64_t raw) { return flushed(F32::decode(raw << 16)); }
+template <unsigned products, Denormals denormals>
+struct PairedBf16 : AddedInPairs<products, denormals> {
+    static float decode(std::uint64_t raw) {
+        return unsigned_zero<denormals>(F32::decode(raw << 16));
+    }
 };
 
 template <typename Type>

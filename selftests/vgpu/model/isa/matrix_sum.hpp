@@ -10,9 +10,9 @@
 // - The sum of the products and the sum so far are cut downwards, 31 and 24 bits below the higher
 //   exponent of the two. Their sum is rounded to the nearest float, ties to even.
 // - FP8 products of even k and of odd k are added apart first.
-// And by tests of an MI250X, which has floats alone: products of a group are added in pairs, pairs
-// in pairs, and their sum to the sum so far, each with a rounding; denormal inputs are zero,
-// denormal sums a zero with their sign.
+// And by tests of an MI100 and an MI250X, which have floats alone: products of a group are added in
+// pairs, pairs in pairs, and their sum to the sum so far, each with a rounding. To an MI250X
+// denormal inputs are zero, denormal sums a zero with their sign.
 #ifndef KFD_PREEMPT_VGPU_MODEL_ISA_MATRIX_SUM_HPP
 #define KFD_PREEMPT_VGPU_MODEL_ISA_MATRIX_SUM_HPP
 
@@ -128,22 +128,25 @@ float fused_sum(std::span<const Factor> a, std::span<const Factor> b, float sum)
     return static_cast<float>(static_cast<double>(total) * power_of_two(exponent - kept_bits));
 }
 
-enum class KeepSign : bool { no, yes };
+enum class Denormals : bool { kept, flushed };
 
-inline float flushed(float value, KeepSign sign = KeepSign::no) {
-    if (!(std::fabs(value) < std::numeric_limits<float>::min())) {
-        return value;
-    }
-    return sign == KeepSign::yes ? std::copysign(0.0F, value) : 0.0F;
+template <Denormals denormals> bool vanishes(float value) {
+    return denormals == Denormals::flushed && std::fabs(value) < std::numeric_limits<float>::min();
+}
+template <Denormals denormals> float unsigned_zero(float value) {
+    return vanishes<denormals>(value) ? 0.0F : value;
+}
+template <Denormals denormals> float signed_zero(float value) {
+    return vanishes<denormals>(value) ? std::copysign(0.0F, value) : value;
 }
 
-template <unsigned count> float sum_of_pairs(const float* a, const float* b) {
+template <unsigned count, Denormals denormals> float sum_of_pairs(const float* a, const float* b) {
     if constexpr (count == 1) {
-        return flushed(std::fma(*a, *b, 0.0F), KeepSign::yes);
+        return signed_zero<denormals>(std::fma(*a, *b, 0.0F));
     } else {
         constexpr unsigned half = count / 2;
-        return flushed(sum_of_pairs<half>(a, b) + sum_of_pairs<half>(a + half, b + half),
-                       KeepSign::yes);
+        return signed_zero<denormals>(sum_of_pairs<half, denormals>(a, b) +
+                                      sum_of_pairs<half, denormals>(a + half, b + half));
     }
 }
 

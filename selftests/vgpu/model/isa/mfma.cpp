@@ -3,7 +3,7 @@
 //
 // Layouts: MI300 ISA, "Matrix Arithmetic Instructions". EXEC plays no part. Products of F32 and F64
 // are added in the order of k with one rounding each (MMA-Sim, see matrix_sum.hpp), those of
-// narrower floats in steps, or on a gfx90a in pairs.
+// narrower floats in steps, or on older GPUs in pairs.
 #include "model/isa/matrix_elements.hpp"
 #include "model/isa/packed.hpp"
 #include "model/isa/vector_memory.hpp"
@@ -20,14 +20,15 @@ namespace {
 struct MatrixInstruction {
     explicit MatrixInstruction(const Execution& e)
         : vdst(e.word0 & 0xff), src{e.word1 & 0x1ff, e.word1 >> 9 & 0x1ff, e.word1 >> 18 & 0x1ff},
-          cbsz(e.word0 >> 8 & 7), abid(e.word0 >> 11 & 15), acc_cd((e.word0 >> 15 & 1) != 0),
+          cbsz(e.word0 >> 8 & 7), abid(e.word0 >> 11 & 15),
+          acc_cd(e.wave.isa == Isa::gfx908 || (e.word0 >> 15 & 1) != 0),
           acc_a((e.word1 >> 27 & 1) != 0), acc_b((e.word1 >> 28 & 1) != 0), blgp(e.word1 >> 29) {}
 
     unsigned vdst;
     std::array<unsigned, 3> src;
     unsigned cbsz; // 2^cbsz blocks share one block of A
     unsigned abid; // which of them
-    bool acc_cd;   // C and D are AccVGPRs
+    bool acc_cd;   // C and D are AccVGPRs, as they always are on a gfx908
     bool acc_a;
     bool acc_b;
     unsigned blgp; // pattern of B's lanes; of double precision: negate A, B, C
@@ -195,9 +196,10 @@ private:
             }
         } else if constexpr (AddsInPairs<Type>) {
             constexpr unsigned depth = std::min(Type::group, k_size);
-            sum = flushed(sum);
+            constexpr Denormals denormals = Type::denormals;
+            sum = unsigned_zero<denormals>(sum);
             for (unsigned k = 0; k < k_size; k += depth) {
-                sum = flushed(sum + sum_of_pairs<depth>(&a[k], &b[k]), KeepSign::yes);
+                sum = signed_zero<denormals>(sum + sum_of_pairs<depth, denormals>(&a[k], &b[k]));
             }
         } else {
             for (unsigned k = 0; k < k_size; ++k) {
@@ -271,8 +273,8 @@ constexpr std::array ops{
     ScalarOp{0x5f, "v_mfma_f32_4x4x4_16b_bf16", mfma<Bf16, 4, 4, 4, 16>, only::gfx942},
     ScalarOp{0x60, "v_mfma_f32_32x32x8_bf16", mfma<Bf16, 32, 32, 8, 1>, only::gfx942},
     ScalarOp{0x61, "v_mfma_f32_16x16x16_bf16", mfma<Bf16, 16, 16, 16, 1>, only::gfx942},
-    ScalarOp{0x6e, "v_mfma_f64_16x16x4_f64", mfma<F64, 16, 16, 4, 1>},
-    ScalarOp{0x6f, "v_mfma_f64_4x4x4_4b_f64", mfma<F64, 4, 4, 4, 4>},
+    ScalarOp{0x6e, "v_mfma_f64_16x16x4_f64", mfma<F64, 16, 16, 4, 1>, since_gfx90a},
+    ScalarOp{0x6f, "v_mfma_f64_4x4x4_4b_f64", mfma<F64, 4, 4, 4, 4>, since_gfx90a},
     ScalarOp{0x70, "v_mfma_f32_16x16x32_bf8_bf8", mfma<Bf8, 16, 16, 32, 1, Bf8>, only::gfx942},
     ScalarOp{0x71, "v_mfma_f32_16x16x32_bf8_fp8", mfma<Bf8, 16, 16, 32, 1, Fp8>, only::gfx942},
     ScalarOp{0x72, "v_mfma_f32_16x16x32_fp8_bf8", mfma<Fp8, 16, 16, 32, 1, Bf8>, only::gfx942},
@@ -281,24 +283,59 @@ constexpr std::array ops{
     ScalarOp{0x75, "v_mfma_f32_32x32x16_bf8_fp8", mfma<Bf8, 32, 32, 16, 1, Fp8>, only::gfx942},
     ScalarOp{0x76, "v_mfma_f32_32x32x16_fp8_bf8", mfma<Fp8, 32, 32, 16, 1, Bf8>, only::gfx942},
     ScalarOp{0x77, "v_mfma_f32_32x32x16_fp8_fp8", mfma<Fp8, 32, 32, 16, 1, Fp8>, only::gfx942},
-    // LLVM's names, which for a gfx90a say nothing of blocks.
-    ScalarOp{0x48, "v_mfma_f32_32x32x4f16", mfma<PairedF16, 32, 32, 4, 2>, only::gfx90a},
-    ScalarOp{0x49, "v_mfma_f32_16x16x4f16", mfma<PairedF16, 16, 16, 4, 4>, only::gfx90a},
-    ScalarOp{0x4a, "v_mfma_f32_4x4x4f16", mfma<PairedF16, 4, 4, 4, 16>, only::gfx90a},
-    ScalarOp{0x4c, "v_mfma_f32_32x32x8f16", mfma<PairedF16, 32, 32, 8, 1>, only::gfx90a},
-    ScalarOp{0x4d, "v_mfma_f32_16x16x16f16", mfma<PairedF16, 16, 16, 16, 1>, only::gfx90a},
-    ScalarOp{0x54, "v_mfma_i32_32x32x8i8", mfma<I8, 32, 32, 8, 1>, only::gfx90a},
-    ScalarOp{0x55, "v_mfma_i32_16x16x16i8", mfma<I8, 16, 16, 16, 1>, only::gfx90a},
-    ScalarOp{0x63, "v_mfma_f32_32x32x4bf16_1k", mfma<PairedBf16<4>, 32, 32, 4, 2>, only::gfx90a},
-    ScalarOp{0x64, "v_mfma_f32_16x16x4bf16_1k", mfma<PairedBf16<4>, 16, 16, 4, 4>, only::gfx90a},
-    ScalarOp{0x65, "v_mfma_f32_4x4x4bf16_1k", mfma<PairedBf16<4>, 4, 4, 4, 16>, only::gfx90a},
-    ScalarOp{0x66, "v_mfma_f32_32x32x8bf16_1k", mfma<PairedBf16<4>, 32, 32, 8, 1>, only::gfx90a},
-    ScalarOp{0x67, "v_mfma_f32_16x16x16bf16_1k", mfma<PairedBf16<4>, 16, 16, 16, 1>, only::gfx90a},
-    ScalarOp{0x68, "v_mfma_f32_32x32x2bf16", mfma<PairedBf16<2>, 32, 32, 2, 2>, only::gfx90a},
-    ScalarOp{0x69, "v_mfma_f32_16x16x2bf16", mfma<PairedBf16<2>, 16, 16, 2, 4>, only::gfx90a},
-    ScalarOp{0x6b, "v_mfma_f32_4x4x2bf16", mfma<PairedBf16<2>, 4, 4, 2, 16>, only::gfx90a},
-    ScalarOp{0x6c, "v_mfma_f32_32x32x4bf16", mfma<PairedBf16<2>, 32, 32, 4, 1>, only::gfx90a},
-    ScalarOp{0x6d, "v_mfma_f32_16x16x8bf16", mfma<PairedBf16<2>, 16, 16, 8, 1>, only::gfx90a},
+    // LLVM's names, which for older GPUs say nothing of blocks.
+    ScalarOp{0x48, "v_mfma_f32_32x32x4f16", mfma<PairedF16<Denormals::flushed>, 32, 32, 4, 2>,
+             only::gfx90a},
+    ScalarOp{0x48, "v_mfma_f32_32x32x4f16", mfma<PairedF16<Denormals::kept>, 32, 32, 4, 2>,
+             only::gfx908},
+    ScalarOp{0x49, "v_mfma_f32_16x16x4f16", mfma<PairedF16<Denormals::flushed>, 16, 16, 4, 4>,
+             only::gfx90a},
+    ScalarOp{0x49, "v_mfma_f32_16x16x4f16", mfma<PairedF16<Denormals::kept>, 16, 16, 4, 4>,
+             only::gfx908},
+    ScalarOp{0x4a, "v_mfma_f32_4x4x4f16", mfma<PairedF16<Denormals::flushed>, 4, 4, 4, 16>,
+             only::gfx90a},
+    ScalarOp{0x4a, "v_mfma_f32_4x4x4f16", mfma<PairedF16<Denormals::kept>, 4, 4, 4, 16>,
+             only::gfx908},
+    ScalarOp{0x4c, "v_mfma_f32_32x32x8f16", mfma<PairedF16<Denormals::flushed>, 32, 32, 8, 1>,
+             only::gfx90a},
+    ScalarOp{0x4c, "v_mfma_f32_32x32x8f16", mfma<PairedF16<Denormals::kept>, 32, 32, 8, 1>,
+             only::gfx908},
+    ScalarOp{0x4d, "v_mfma_f32_16x16x16f16", mfma<PairedF16<Denormals::flushed>, 16, 16, 16, 1>,
+             only::gfx90a},
+    ScalarOp{0x4d, "v_mfma_f32_16x16x16f16", mfma<PairedF16<Denormals::kept>, 16, 16, 16, 1>,
+             only::gfx908},
+    ScalarOp{0x54, "v_mfma_i32_32x32x8i8", mfma<I8, 32, 32, 8, 1>, until_gfx90a},
+    ScalarOp{0x55, "v_mfma_i32_16x16x16i8", mfma<I8, 16, 16, 16, 1>, until_gfx90a},
+    ScalarOp{0x63, "v_mfma_f32_32x32x4bf16_1k",
+             mfma<PairedBf16<4, Denormals::flushed>, 32, 32, 4, 2>, only::gfx90a},
+    ScalarOp{0x64, "v_mfma_f32_16x16x4bf16_1k",
+             mfma<PairedBf16<4, Denormals::flushed>, 16, 16, 4, 4>, only::gfx90a},
+    ScalarOp{0x65, "v_mfma_f32_4x4x4bf16_1k", mfma<PairedBf16<4, Denormals::flushed>, 4, 4, 4, 16>,
+             only::gfx90a},
+    ScalarOp{0x66, "v_mfma_f32_32x32x8bf16_1k",
+             mfma<PairedBf16<4, Denormals::flushed>, 32, 32, 8, 1>, only::gfx90a},
+    ScalarOp{0x67, "v_mfma_f32_16x16x16bf16_1k",
+             mfma<PairedBf16<4, Denormals::flushed>, 16, 16, 16, 1>, only::gfx90a},
+    ScalarOp{0x68, "v_mfma_f32_32x32x2bf16", mfma<PairedBf16<2, Denormals::flushed>, 32, 32, 2, 2>,
+             only::gfx90a},
+    ScalarOp{0x68, "v_mfma_f32_32x32x2bf16", mfma<PairedBf16<2, Denormals::kept>, 32, 32, 2, 2>,
+             only::gfx908},
+    ScalarOp{0x69, "v_mfma_f32_16x16x2bf16", mfma<PairedBf16<2, Denormals::flushed>, 16, 16, 2, 4>,
+             only::gfx90a},
+    ScalarOp{0x69, "v_mfma_f32_16x16x2bf16", mfma<PairedBf16<2, Denormals::kept>, 16, 16, 2, 4>,
+             only::gfx908},
+    ScalarOp{0x6b, "v_mfma_f32_4x4x2bf16", mfma<PairedBf16<2, Denormals::flushed>, 4, 4, 2, 16>,
+             only::gfx90a},
+    ScalarOp{0x6b, "v_mfma_f32_4x4x2bf16", mfma<PairedBf16<2, Denormals::kept>, 4, 4, 2, 16>,
+             only::gfx908},
+    ScalarOp{0x6c, "v_mfma_f32_32x32x4bf16", mfma<PairedBf16<2, Denormals::flushed>, 32, 32, 4, 1>,
+             only::gfx90a},
+    ScalarOp{0x6c, "v_mfma_f32_32x32x4bf16", mfma<PairedBf16<2, Denormals::kept>, 32, 32, 4, 1>,
+             only::gfx908},
+    ScalarOp{0x6d, "v_mfma_f32_16x16x8bf16", mfma<PairedBf16<2, Denormals::flushed>, 16, 16, 8, 1>,
+             only::gfx90a},
+    ScalarOp{0x6d, "v_mfma_f32_16x16x8bf16", mfma<PairedBf16<2, Denormals::kept>, 16, 16, 8, 1>,
+             only::gfx908},
 };
 
 } // namespace

@@ -191,11 +191,11 @@ constexpr std::array ops{
     ScalarOp{35, "buffer_load_sbyte_d16_hi", load_narrow<i8, D16::high>},
     ScalarOp{36, "buffer_load_short_d16", load_narrow<u16, D16::low>},
     ScalarOp{37, "buffer_load_short_d16_hi", load_narrow<u16, D16::high>},
-    ScalarOp{40, "buffer_wbl2", no_effect},
+    ScalarOp{40, "buffer_wbl2", no_effect, since_gfx90a},
     ScalarOp{41, "buffer_inv", no_effect, only::gfx942},
     ScalarOp{41, "buffer_invl2", no_effect, only::gfx90a},
-    ScalarOp{62, "buffer_wbinvl1", no_effect, only::gfx90a},
-    ScalarOp{63, "buffer_wbinvl1_vol", no_effect, only::gfx90a},
+    ScalarOp{62, "buffer_wbinvl1", no_effect, until_gfx90a},
+    ScalarOp{63, "buffer_wbinvl1_vol", no_effect, until_gfx90a},
 };
 
 auto families() {

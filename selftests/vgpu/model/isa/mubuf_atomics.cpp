@@ -44,9 +44,9 @@ constexpr std::array ops{
     VGPU_INTEGER_ATOMICS(Atomics, u32, i32, "buffer_", "", 64),
     ScalarOp{77, "buffer_atomic_add_f32", Atomics::update<float, atomic::add>},
     ScalarOp{78, "buffer_atomic_pk_add_f16", Atomics::update<u32, atomic::pk_add_f16>},
-    ScalarOp{79, "buffer_atomic_add_f64", Atomics::update<double, atomic::add>},
-    ScalarOp{80, "buffer_atomic_min_f64", Atomics::update<double, atomic::min_float>},
-    ScalarOp{81, "buffer_atomic_max_f64", Atomics::update<double, atomic::max_float>},
+    ScalarOp{79, "buffer_atomic_add_f64", Atomics::update<double, atomic::add>, since_gfx90a},
+    ScalarOp{80, "buffer_atomic_min_f64", Atomics::update<double, atomic::min_float>, since_gfx90a},
+    ScalarOp{81, "buffer_atomic_max_f64", Atomics::update<double, atomic::max_float>, since_gfx90a},
     VGPU_INTEGER_ATOMICS(Atomics, u64, i64, "buffer_", "_x2", 96),
 };
 

@@ -26,7 +26,8 @@ template <typename Handler> struct Op {
 template <typename Table> class PerIsa {
 public:
     // of(isa) makes the table.
-    template <typename Make> explicit PerIsa(Make of) : tables_{of(Isa::gfx90a), of(Isa::gfx942)} {}
+    template <typename Make>
+    explicit PerIsa(Make of) : tables_{of(Isa::gfx908), of(Isa::gfx90a), of(Isa::gfx942)} {}
     const Table& operator[](Isa isa) const { return tables_[static_cast<unsigned>(isa)]; }
 
 private:

@@ -76,7 +76,12 @@ std::uint32_t read_scalar_slow(Execution& e, unsigned code) {
     if (is_aperture(code)) {
         return static_cast<std::uint32_t>(aperture(wave, code));
     }
-    e.illegal(code < source::sgpr_end ? "SGPR beyond the allocation" : "scalar operand");
+    if (code >= source::sgpr_end) {
+        e.illegal("scalar operand");
+    } else {
+        reach_too_far(e);
+        return wave.sgpr[0];
+    }
     return 0;
 }
 
@@ -116,8 +121,10 @@ void write_scalar_slow(Execution& e, unsigned code, std::uint32_t value) {
         wave.exec = (wave.exec & ~0xffff'ffffULL) | value;
     } else if (code == source::exec_hi) {
         wave.exec = (wave.exec & 0xffff'ffffULL) | static_cast<std::uint64_t>(value) << 32;
+    } else if (code >= source::sgpr_end) {
+        e.illegal("scalar destination");
     } else {
-        e.illegal(code < source::sgpr_end ? "SGPR beyond the allocation" : "scalar destination");
+        reach_too_far(e);
     }
 }
 

@@ -70,4 +70,13 @@ inline void write_scalar64(Execution& e, unsigned code, std::uint64_t value) {
 bool read_hwreg(const WaveState& wave, unsigned id, std::uint32_t& value);
 bool write_hwreg(WaveState& wave, unsigned id, std::uint32_t value, std::uint32_t mask);
 
+// An SGPR beyond the allocation reads as SGPR 0, and nothing is written there (Vega ISA, "SGPR Out
+// of Range"). The driver's own program for a MI100 clears more than it has asked for; in the
+// programs of others it is an error to be found.
+inline void reach_too_far(Execution& e) {
+    if (e.wave.vmid != 0) {
+        e.illegal("SGPR beyond the allocation");
+    }
+}
+
 } // namespace vgpu::isa

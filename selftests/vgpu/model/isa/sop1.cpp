@@ -2,6 +2,8 @@
 // SOP1: scalar operations with one source. MI300 ISA, "SOP1 Instructions".
 #include "model/isa/scalar_alu.hpp"
 
+#include <optional>
+
 namespace vgpu::isa {
 
 namespace {
@@ -151,35 +153,37 @@ constexpr auto op_andn1 = [](u64 s, u64 x) { return ~s & x; };
 constexpr auto op_orn1 = [](u64 s, u64 x) { return ~s | x; };
 
 // Relative moves address the wave's allocation: SGPR number in the instruction plus M0.
-bool relative_sgpr(Execution& e, unsigned base, unsigned count, unsigned& index) {
-    index = base + e.wave.m0;
-    if (base >= source::sgpr_end || index + count > e.wave.sgpr.size() || index < base) {
-        e.illegal("s_movrel beyond the allocation");
-        return false;
-    }
-    return true;
+std::optional<unsigned> relative_sgpr(const Execution& e, unsigned base, unsigned count) {
+    const unsigned index = base + e.wave.m0;
+    const bool there =
+        base < source::sgpr_end && index + count <= e.wave.sgpr.size() && index >= base;
+    return there ? std::optional(index) : std::nullopt;
 }
 
 template <unsigned count> void movrels(Execution& e) {
-    unsigned index = 0;
-    if (relative_sgpr(e, ssrc0(e), count, index)) {
-        std::array<u32, count> values{};
-        for (unsigned i = 0; i < count; ++i) {
-            values.at(i) = e.wave.sgpr[index + i];
-        }
-        for (unsigned i = 0; i < count; ++i) {
-            write_scalar(e, sdst(e) + i, values.at(i));
-        }
+    const auto index = relative_sgpr(e, ssrc0(e), count);
+    if (!index) {
+        e.illegal("s_movrel beyond the allocation");
+        return;
+    }
+    std::array<u32, count> values{};
+    for (unsigned i = 0; i < count; ++i) {
+        values.at(i) = e.wave.sgpr[*index + i];
+    }
+    for (unsigned i = 0; i < count; ++i) {
+        write_scalar(e, sdst(e) + i, values.at(i));
     }
 }
 
 template <unsigned count> void movreld(Execution& e) {
-    unsigned index = 0;
+    const auto index = relative_sgpr(e, sdst(e), count);
     const u64 value = count == 2 ? read_scalar64(e, ssrc0(e)) : u64{read_scalar(e, ssrc0(e))};
-    if (relative_sgpr(e, sdst(e), count, index)) {
-        for (unsigned i = 0; i < count; ++i) {
-            e.wave.sgpr[index + i] = static_cast<u32>(value >> (32 * i));
-        }
+    if (!index) {
+        reach_too_far(e);
+        return;
+    }
+    for (unsigned i = 0; i < count; ++i) {
+        e.wave.sgpr[*index + i] = static_cast<u32>(value >> (32 * i));
     }
 }
 

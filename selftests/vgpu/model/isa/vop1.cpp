@@ -77,7 +77,7 @@ constexpr std::array ops{
     VectorOp{0x175, "v_clrexcp", no_effect, takes::no_swizzle},
     VectorOp{0x178, "v_mov_b64", mov_b64, 0, only::gfx942},
     VectorOp{0x191, "v_swap_b32", swap_b32, takes::no_swizzle},
-    VectorOp{0x192, "v_accvgpr_mov_b32", accvgpr_mov_b32, takes::no_swizzle},
+    VectorOp{0x192, "v_accvgpr_mov_b32", accvgpr_mov_b32, takes::no_swizzle, since_gfx90a},
 };
 
 } // namespace

@@ -34,7 +34,8 @@ constexpr std::array ops{
     VectorOp{0x101, "v_add_f32", binary<Single, add>, takes::floating},
     VectorOp{0x102, "v_sub_f32", binary<Single, sub>, takes::floating},
     VectorOp{0x103, "v_subrev_f32", binary<Single, subrev>, takes::floating},
-    VectorOp{0x104, "v_fmac_f64", fused<Double>, takes::floating},
+    VectorOp{0x104, "v_fmac_f64", fused<Double>, takes::floating, since_gfx90a},
+    VectorOp{0x104, "v_mul_legacy_f32", binary<Single, mul_legacy>, takes::floating, only::gfx908},
     VectorOp{0x105, "v_mul_f32", binary<Single, mul>, takes::floating},
     VectorOp{0x10a, "v_min_f32", extremum<Single, minimum>, takes::floating},
     VectorOp{0x10b, "v_max_f32", extremum<Single, maximum>, takes::floating},
@@ -62,7 +63,7 @@ constexpr std::array ops{
     VectorOp{0x283, "v_max_f64", extremum<Double, maximum>, takes::floating},
     VectorOp{0x284, "v_ldexp_f64", ldexp<Double>, takes::floating},
     VectorOp{0x288, "v_ldexp_f32", ldexp<Single>, takes::floating},
-    VectorOp{0x2a1, "v_mul_legacy_f32", binary<Single, mul_legacy>, takes::floating},
+    VectorOp{0x2a1, "v_mul_legacy_f32", binary<Single, mul_legacy>, takes::floating, since_gfx90a},
 };
 
 } // namespace

@@ -31,11 +31,11 @@ template <auto multiply> void multiply_add(Execution& e, const VectorInstruction
 }
 
 constexpr std::array ops{
-    VectorOp{0x116, "v_mac_f32", multiply_add<mul>, takes::floating, only::gfx90a},
-    VectorOp{0x117, "v_madmk_f32", multiply_add<mul>, takes::no_swizzle, only::gfx90a},
-    VectorOp{0x118, "v_madak_f32", multiply_add<mul>, takes::no_swizzle, only::gfx90a},
-    VectorOp{0x1c0, "v_mad_legacy_f32", multiply_add<mul_legacy>, takes::floating, only::gfx90a},
-    VectorOp{0x1c1, "v_mad_f32", multiply_add<mul>, takes::floating, only::gfx90a},
+    VectorOp{0x116, "v_mac_f32", multiply_add<mul>, takes::floating, until_gfx90a},
+    VectorOp{0x117, "v_madmk_f32", multiply_add<mul>, takes::no_swizzle, until_gfx90a},
+    VectorOp{0x118, "v_madak_f32", multiply_add<mul>, takes::no_swizzle, until_gfx90a},
+    VectorOp{0x1c0, "v_mad_legacy_f32", multiply_add<mul_legacy>, takes::floating, until_gfx90a},
+    VectorOp{0x1c1, "v_mad_f32", multiply_add<mul>, takes::floating, until_gfx90a},
 };
 
 } // namespace

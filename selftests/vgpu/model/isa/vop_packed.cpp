@@ -234,10 +234,10 @@ constexpr std::array ops{
     ScalarOp{0x10, "v_pk_mul_f16", pk_halves<2, half_mul>},
     ScalarOp{0x11, "v_pk_min_f16", pk_halves<2, half_min>},
     ScalarOp{0x12, "v_pk_max_f16", pk_halves<2, half_max>},
-    ScalarOp{0x30, "v_pk_fma_f32", pk_singles<3, single_fma>},
-    ScalarOp{0x31, "v_pk_mul_f32", pk_singles<2, single_mul>},
-    ScalarOp{0x32, "v_pk_add_f32", pk_singles<2, single_add>},
-    ScalarOp{0x33, "v_pk_mov_b32", pk_mov_b32},
+    ScalarOp{0x30, "v_pk_fma_f32", pk_singles<3, single_fma>, since_gfx90a},
+    ScalarOp{0x31, "v_pk_mul_f32", pk_singles<2, single_mul>, since_gfx90a},
+    ScalarOp{0x32, "v_pk_add_f32", pk_singles<2, single_add>, since_gfx90a},
+    ScalarOp{0x33, "v_pk_mov_b32", pk_mov_b32, since_gfx90a},
 };
 
 } // namespace

@@ -143,8 +143,8 @@ def write_tables(names, policies, output):
 
 def gpu_lines(gpu):
     for number, words in read_lines(HERE / "gpus" / f"{gpu}.txt"):
-        if words[0] not in ("block", "same", "name", "ram", "errors") or len(words) < 3:
-            fail(f"gpus/{gpu}.txt:{number}: want 'block', 'same', 'name', 'ram' or 'errors', and what is of it")
+        if words[0] not in ("block", "same", "name", "strip", "ram", "errors") or len(words) < 3:
+            fail(f"gpus/{gpu}.txt:{number}: want block, same, name, strip, ram or errors, and what is of it")
         yield number, words[0], words[1], words[2:]
 
 
@@ -153,16 +153,21 @@ def gpu_registers(gpu, asic_reg, registers):
     found = {}  # dword -> where a MI300X has it, and the SDMA engine
     others = {}  # dword -> name, of those that a MI300X has not
     policies, policies_of_others = {}, {}
+    prefixes = {}  # namespace -> what its header's names have more
     taken = {dword for names in registers.values() for dword in names.values()}
     for number, what, namespace, words in gpu_lines(gpu):
         known = registers.get("sdma0" if namespace.startswith("sdma") else namespace, {})
-        if what == "name":
+        if what == "strip":
+            prefixes[namespace] = re.compile("^(?:" + "|".join(words) + ")")
+        elif what == "name":
             found[int(words[1], 0)] = (known[words[0]], 0)
         elif what in ("block", "same"):
             engine = int(namespace[4:]) if namespace.startswith("sdma") else 0
             block = {"header": words[0], "bases": [int(base, 0) for base in words[1:]]}
             for name, dword in block_registers(block, asic_reg).items():
                 name = re.sub("^SDMA0_", "SDMA_", name)
+                if namespace in prefixes:
+                    name = prefixes[namespace].sub("", name)
                 if name in known and what == "block":
                     found[dword] = (known[name], engine)
                     others.pop(dword, None)
@@ -175,6 +180,8 @@ def gpu_registers(gpu, asic_reg, registers):
                 here = {dword for dword, name in others.items()
                         if fnmatch.fnmatchcase(name, f"{namespace}.{word}")}
                 there = {known[name] for name in fnmatch.filter(known, word)}
+                if there and namespace not in ("sdma0", *registers):
+                    fail(f"gpus/{gpu}.txt:{number}: '{word}' of all engines belongs into blocks/sdma.regs")
                 if not here and not there:
                     fail(f"gpus/{gpu}.txt:{number}: there is no register '{namespace}.{word}'")
                 policies |= dict.fromkeys(there, what)

@@ -23,9 +23,11 @@ struct Program {
     std::uint16_t kernarg_preload = 0;
     isa::Isa isa = isa::Isa::gfx942;
 
-    // VGPRs in all, in granules of 8; the architectural ones come first (gfx90a and later).
+    // VGPRs in all, in granules of 8; the architectural ones come first. A gfx908 has a file for
+    // each kind, and as many of the one as of the other.
     unsigned vgprs() const { return ((rsrc1 & 0x3f) + 1) * 8; }
-    unsigned arch_vgprs() const { return ((rsrc3 & 0x3f) + 1) * 4; }
+    unsigned arch_vgprs() const { return two_files() ? vgprs() / 2 : ((rsrc3 & 0x3f) + 1) * 4; }
+    bool two_files() const { return isa == isa::Isa::gfx908; }
     // GRANULATED_WAVEFRONT_SGPR_COUNT is in units of 8, allocated in units of 16.
     unsigned sgprs() const { return ((rsrc1 >> 6 & 15) / 2 + 1) * 16; }
     // ENABLE_PRIVATE_SEGMENT.

@@ -20,6 +20,13 @@ std::uint32_t exceptions(std::uint32_t rsrc2, std::uint32_t debug_control) {
     return replace ? others : own | others;
 }
 
+// SQ_WAVE_GPR_ALLOC: VGPR_SIZE is elsewhere where the offset of AccVGPRs is not.
+std::uint32_t gpr_alloc(const Program& program) {
+    const std::uint32_t vgprs = program.vgprs() / 8 - 1;
+    return (program.two_files() ? vgprs << 8 : vgprs << 6 | (program.arch_vgprs() / 4 - 1) << 12) |
+           (program.sgprs() / 16 - 1) << 24;
+}
+
 void allocate_registers(Wave& wave, const Dispatch& dispatch, const LaunchSite& site) {
     const Program& program = dispatch.program;
     isa::WaveState& state = wave.state;
@@ -34,8 +41,7 @@ void allocate_registers(Wave& wave, const Dispatch& dispatch, const LaunchSite& 
     state.tma = site.queue->tma & 0xffff'ffff'ffffULL;
     state.sh_mem_bases = site.queue->sh_mem_bases;
     state.xcc_id = site.queue->xcc;
-    state.gpr_alloc = (program.vgprs() / 8 - 1) << 6 | (program.arch_vgprs() / 4 - 1) << 12 |
-                      (program.sgprs() / 16 - 1) << 24;
+    state.gpr_alloc = gpr_alloc(program);
     state.lds_alloc = dispatch.lds_bytes / lds_granule << 12;
     state.hw_id = wave.slot.index | wave.slot.simd << 4 |
                   (site.compute_unit / site.shader_engines & 15) << 8 |
@@ -131,11 +137,17 @@ void init_flat_scratch(Wave& wave, const Dispatch& dispatch) {
     sgpr.at(sgpr.size() - 5) = static_cast<std::uint32_t>(base >> 32);
 }
 
-// gfx90a and later pack the work-item id into v0: x | y << 10 | z << 20.
+// Into v0: x | y << 10 | z << 20. A gfx908 has them in v0, v1 and v2.
 void init_vgprs(Wave& wave, const Dispatch& dispatch, const Coordinates& size) {
     const unsigned dimensions = dispatch.program.workitem_id_dimensions();
     for (unsigned lane = 0; lane < isa::lane_count; ++lane) {
         const Coordinates id = work_item(size, wave.index, lane);
+        if (dispatch.program.two_files()) {
+            for (unsigned i = 0; i < dimensions; ++i) {
+                wave.state.vgpr[i].lane[lane] = id[i];
+            }
+            continue;
+        }
         wave.state.vgpr[0].lane[lane] = (id[0] & 0x3ff) |
                                         (dimensions > 1 ? (id[1] & 0x3ff) << 10 : 0) |
                                         (dimensions > 2 ? (id[2] & 0x3ff) << 20 : 0);

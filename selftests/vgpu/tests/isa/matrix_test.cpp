@@ -288,6 +288,12 @@ TEST(MatrixCore, multiplies_and_accumulates_whatever_exec_says) {
 TEST(MatrixCore, of_a_gfx90a_multiplies_and_accumulates_whatever_exec_says) {
     multiplies(matrices_of_gfx90a, isa::Isa::gfx90a);
 }
+TEST(MatrixCore, of_a_gfx908_multiplies_and_accumulates_whatever_exec_says) {
+    std::vector<Matrix> some = matrices_of_gfx90a;
+    std::erase_if(some,
+                  [](const Matrix& m) { return m.kind == Matrix::f64 || m.text.ends_with("_1k"); });
+    multiplies(some, isa::Isa::gfx908);
+}
 
 TEST(MatrixCore, c_may_be_a_constant) {
     const Matrix& single = matrix("v_mfma_f32_16x16x4_f32");
@@ -450,7 +456,7 @@ TEST(MatrixCore, loses_the_bits_that_an_mi300x_loses) {
     expect_results(sums, isa::Isa::gfx942);
 }
 
-// Of an MI250X.
+// As an MI250X does.
 TEST(MatrixCore, of_a_gfx90a_adds_in_pairs_and_has_no_denormals) {
     const double big = 4096;
     const double smallest = std::ldexp(1, -126);
@@ -475,6 +481,20 @@ TEST(MatrixCore, of_a_gfx90a_adds_in_pairs_and_has_no_denormals) {
         {bf16, {1}, {-1.5 * smallest}, smallest, 0},
     };
     expect_results(sums, isa::Isa::gfx90a);
+}
+
+// As an MI100 does.
+TEST(MatrixCore, of_a_gfx908_adds_in_pairs_and_keeps_denormals) {
+    const double smallest = std::ldexp(1, -126);
+    const std::string f16 = "v_mfma_f32_16x16x16f16";
+    const std::string bf16 = "v_mfma_f32_16x16x8bf16";
+    const std::vector<Sum> sums{
+        {f16, {4096, 1, 1, 1}, {4096, 1, 1, 1}, 0, 4096.0 * 4096 + 2},
+        {f16, {std::ldexp(1, -24)}, {1024}, 0, std::ldexp(1, -14)},
+        {f16, {}, {}, smallest / 2, smallest / 2},
+        {bf16, {smallest}, {-0.75}, smallest, smallest / 4},
+    };
+    expect_results(sums, isa::Isa::gfx908);
 }
 
 TEST(MatrixCore, operands_must_be_vgprs_the_wave_has) {

@@ -21,6 +21,7 @@ Snippets::Snippets(const std::vector<std::string>& texts, isa::Isa isa) : isa_(i
 isa::WaveState Snippets::wave() {
     isa::WaveState wave;
     wave.isa = isa_;
+    wave.vmid = 8; // of a process
     wave.vgpr.resize(64);
     wave.arch_vgprs = 32;
     wave.sgpr.resize(112);

@@ -20,12 +20,12 @@ constexpr std::uint32_t wave_bytes = 4096; // 64 bytes a lane
 constexpr unsigned groups = 6;
 constexpr unsigned group_items = 128;
 
-// On an MI300X the wave finds its scratch in FLAT_SCRATCH. On an MI250 it makes that, and a buffer
-// resource, of what it gets in SGPRs.
-constexpr unsigned mi250_properties = sq::property::private_segment_buffer |
+// On an MI300X the wave finds its scratch in FLAT_SCRATCH. On an older GPU it makes that, and a
+// buffer resource, of what it gets in SGPRs.
+constexpr unsigned older_properties = sq::property::private_segment_buffer |
                                       sq::property::kernarg_segment_ptr |
                                       sq::property::flat_scratch_init;
-const std::string mi250_prologue = R"(
+const std::string older_prologue = R"(
         s_add_u32 flat_scratch_lo, s6, s9
         s_addc_u32 flat_scratch_hi, s7, 0
         s_add_u32 s12, s0, s9
@@ -35,12 +35,12 @@ const std::string mi250_prologue = R"(
 )";
 
 // Each work-item keeps eight numbers in its private memory and mixes them, by SCRATCH and by FLAT
-// instructions, on an MI250 by MUBUF as well; the wave's FLAT_SCRATCH goes out, too.
+// instructions, on older GPUs by MUBUF as well; the wave's FLAT_SCRATCH goes out, too.
 std::string mixing_kernel(isa::Isa isa) {
-    const bool mi250 = isa == isa::Isa::gfx90a;
+    const bool older = isa != isa::Isa::gfx942;
     const std::string load =
-        mi250 ? "buffer_load_dword v6, v3, s[12:15], 0 offen" : "scratch_load_dword v6, v3, off";
-    return (mi250 ? mi250_prologue : "") + R"(
+        older ? "buffer_load_dword v6, v3, s[12:15], 0 offen" : "scratch_load_dword v6, v3, off";
+    return (older ? older_prologue : "") + R"(
         s_load_dwordx2 s[16:17], s[0:1], 0x0
         s_load_dword s18, s[0:1], 0x8
         v_and_b32_e32 v0, 0x3ff, v0
@@ -107,13 +107,14 @@ public:
     Mixing(isa::Isa isa, std::uint32_t iterations, std::uint32_t ring_waves)
         : gpu({.isa = isa}), iterations_(iterations) {
         static const std::map<isa::Isa, std::vector<std::uint32_t>> code{
+            {isa::Isa::gfx908, assemble(mixing_kernel(isa::Isa::gfx908), isa::Isa::gfx908)},
             {isa::Isa::gfx90a, assemble(mixing_kernel(isa::Isa::gfx90a), isa::Isa::gfx90a)},
             {isa::Isa::gfx942, assemble(mixing_kernel(isa::Isa::gfx942))}};
         Kernel kernel;
         kernel.code = code.at(isa);
         kernel.scratch = true;
-        if (isa == isa::Isa::gfx90a) {
-            kernel.properties = mi250_properties;
+        if (isa != isa::Isa::gfx942) {
+            kernel.properties = older_properties;
         }
         gpu.load_trap_handler();
         gpu.load_kernel(kernel);
@@ -178,7 +179,8 @@ private:
 } // namespace
 
 class WaveScratch : public testing::TestWithParam<isa::Isa> {};
-INSTANTIATE_TEST_SUITE_P(EachIsa, WaveScratch, testing::Values(isa::Isa::gfx90a, isa::Isa::gfx942));
+INSTANTIATE_TEST_SUITE_P(EachIsa, WaveScratch,
+                         testing::Values(isa::Isa::gfx908, isa::Isa::gfx90a, isa::Isa::gfx942));
 
 TEST_P(WaveScratch, every_wave_has_its_own) {
     Mixing run(GetParam(), 5, 64);

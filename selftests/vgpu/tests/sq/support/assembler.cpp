@@ -27,7 +27,11 @@ std::string read_file(const std::string& path) {
 }
 
 std::string cpu(isa::Isa isa) {
-    return isa == isa::Isa::gfx90a ? "gfx90a" : "gfx942";
+    switch (isa) {
+    case isa::Isa::gfx908: return "gfx908";
+    case isa::Isa::gfx90a: return "gfx90a";
+    default: return "gfx942";
+    }
 }
 
 const std::string encoding_mark = "; encoding: [";
