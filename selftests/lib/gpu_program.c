@@ -7,11 +7,7 @@
 
 #define CODE(name) { gpu_ ## name ## _start, gpu_ ## name ## _end }
 #define DECLARE(name) extern const unsigned char gpu_ ## name ## _start[], gpu_ ## name ## _end[]
-/* For gfx942 alone, and for the older GPUs as well. */
 #define IMAGE(name)								\
-	DECLARE(name);								\
-	const struct gpu_image gpu_image_ ## name = { .gfx942 = CODE(name) }
-#define IMAGES(name)								\
 	DECLARE(name);								\
 	DECLARE(name ## gfx90a);						\
 	DECLARE(name ## gfx908);						\
@@ -21,9 +17,9 @@
 		.gfx908 = CODE(name ## gfx908),					\
 	}
 
-IMAGES(count);
-IMAGES(checksum);
-IMAGES(stay);
+IMAGE(count);
+IMAGE(checksum);
+IMAGE(stay);
 IMAGE(whereabouts);
 IMAGE(gws_init);
 IMAGE(gws_meet);

@@ -14,18 +14,10 @@ gpu_\name\target\()_end:
 	.endm
 
 	.section .rodata
-	program	count
-	program	count, gfx90a
-	program	count, gfx908
-	program	checksum
-	program	checksum, gfx90a
-	program	checksum, gfx908
-	program	stay
-	program	stay, gfx90a
-	program	stay, gfx908
-	program	whereabouts
-	program	gws_init
-	program	gws_meet
-	program	count_traps
+	.irp	name, count, checksum, stay, whereabouts, gws_init, gws_meet, count_traps
+	program	\name
+	program	\name, gfx90a
+	program	\name, gfx908
+	.endr
 
 	.section .note.GNU-stack,"",@progbits

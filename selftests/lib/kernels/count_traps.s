@@ -4,7 +4,6 @@
  * the PC, counts, clears the hits of address watch and returns to the wave.
  * TTMP14 and 15 have the address of struct trap_log in debugger_test.c.
  */
-	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
 	.text
 	.globl	count_traps
 	.p2align 8

@@ -5,7 +5,7 @@
  *
  * Arguments: see struct meeting in gws_test.c.
  */
-	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+	.include "gfx9.inc"
 	.text
 	.globl	gws_init
 	.p2align 8
@@ -22,13 +22,4 @@ gws_init:
 .Lend:
 	.size	gws_init, .Lend-gws_init
 
-	.rodata
-	.p2align 6
-	.amdhsa_kernel gws_init
-		.amdhsa_kernarg_size 32
-		.amdhsa_user_sgpr_kernarg_segment_ptr 1
-		.amdhsa_system_sgpr_workgroup_id_x 1
-		.amdhsa_next_free_vgpr 8
-		.amdhsa_next_free_sgpr 16
-		.amdhsa_accum_offset 8
-	.end_amdhsa_kernel
+	descriptor gws_init, 32, 8, 8, 16

@@ -11,7 +11,7 @@
  *
  * Arguments: see struct meeting in gws_test.c.
  */
-	.amdgcn_target "amdgcn-amd-amdhsa--gfx942"
+	.include "gfx9.inc"
 	.text
 	.globl	gws_meet
 	.p2align 8
@@ -39,7 +39,7 @@ gws_meet:
 	s_cmp_ge_u32 s2, s11
 	s_cbranch_scc1 .Larrive
 .Lgate:
-	global_load_dword v7, v4, s[6:7] sc0 sc1
+	load_system v7, v4, s[6:7]
 	s_waitcnt vmcnt(0)
 	v_readfirstlane_b32 s17, v7
 	s_cmp_gt_u32 s17, s16
@@ -49,12 +49,12 @@ gws_meet:
 .Larrive:
 	s_add_u32 s16, s16, 1
 	v_mov_b32 v7, s16
-	global_store_dword v3, v7, s[4:5] sc0 sc1
+	store_system v3, v7, s[4:5]
 	s_waitcnt vmcnt(0)
 	ds_gws_barrier v10 gds
 	s_waitcnt lgkmcnt(0)
 	s_mov_b64 exec, s[14:15]
-	global_load_dword v8, v2, s[4:5] sc0 sc1
+	load_system v8, v2, s[4:5]
 	s_waitcnt vmcnt(0)
 	v_subrev_u32 v8, s16, v8
 	v_cmp_lt_u32 vcc, 1, v8
@@ -67,20 +67,11 @@ gws_meet:
 	s_mov_b64 exec, 1
 	v_mov_b32 v7, s17
 	v_mov_b32 v8, s16
-	global_store_dword v3, v7, s[4:5] offset:4 sc0 sc1
-	global_store_dword v3, v8, s[4:5] offset:8 sc0 sc1
+	store_system v3, v7, s[4:5] offset:4
+	store_system v3, v8, s[4:5] offset:8
 	s_waitcnt vmcnt(0)
 	s_endpgm
 .Lend:
 	.size	gws_meet, .Lend-gws_meet
 
-	.rodata
-	.p2align 6
-	.amdhsa_kernel gws_meet
-		.amdhsa_kernarg_size 32
-		.amdhsa_user_sgpr_kernarg_segment_ptr 1
-		.amdhsa_system_sgpr_workgroup_id_x 1
-		.amdhsa_next_free_vgpr 16
-		.amdhsa_next_free_sgpr 32
-		.amdhsa_accum_offset 16
-	.end_amdhsa_kernel
+	descriptor gws_meet, 32, 16, 16, 32
