@@ -99,7 +99,7 @@ cmake --build "$BUILD_DIR"
 HIP = str(REPO / "libxpreempt/tests/guest/build")
 
 # Beside forky's ROCm, which `guest` has. What needs `rocm` or `hip` needs that of its suite.
-ROCM_SUITES = ("experimental", "experimental+libraries")
+ROCM_SUITES = ("bookworm", "experimental", "experimental+libraries", "forky+libraries")
 
 
 def jobs(logs: Path, build: Path, demo: bool = False, rocm: bool = True) -> list[Job]:

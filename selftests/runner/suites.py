@@ -4,6 +4,7 @@
 import os
 import shlex
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Callable
 
@@ -31,11 +32,14 @@ class Suites:
         needs = set(suite.get("needs", []))
         if "boots" in suite:
             tables = [REPO / each for each in suite["boots"]]
-            some = [wanted(name, boot) for boot in boots.load(tables)]
+            some = [wanted(name, self.on_gpu(suite, boot)) for boot in boots.load(tables)]
             return [self.boot(name, boot, needs, suite.get("rocm_suite", "")) for boot in some if boot]
         command = shlex.split(suite["command"].replace("$BUILD_DIR", str(self.build)))
         reader = CtestReader() if suite.get("ctest") else TapReader()
         return [Job(name, command, reader, self.logs / f"{name}.log", needs, self.environment)]
+
+    def on_gpu(self, suite: dict, boot: Boot) -> Boot:
+        return replace(boot, gpu=suite["gpu"]) if "gpu" in suite else boot
 
     def boot(self, suite: str, boot: Boot, needs: set[str], rocm_suite: str = "") -> Job:
         out = self.logs / f"{suite}-{boot.name}"

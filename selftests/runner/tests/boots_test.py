@@ -57,6 +57,14 @@ class Boots(unittest.TestCase):
         self.assertEqual(job.environment["ROCM_SUITE"], "experimental")
         self.assertEqual(job.needs, {"guest", "hip-experimental"})
 
+    def test_a_suite_names_the_gpu_of_its_boots(self):
+        table = self.directory / "table.toml"
+        table.write_text('[a]\nrun = ["x"]')
+        (job,) = suites.Suites(Path("/build"), self.directory).jobs(
+            "vm", {"boots": [table], "gpu": "mi250"}, lambda name, boot: boot
+        )
+        self.assertIn("--gpu mi250", " ".join(job.command))
+
     def test_the_script_marks_each_command(self):
         (boot,) = self.load("""[a]\nrun = ["echo 'it is'", "false"]\nprelude = ["word=said"]""")
         ran = subprocess.run(["sh", "-c", boots.script(boot)], stdout=subprocess.PIPE, text=True, check=False)
