@@ -80,7 +80,7 @@ std::string unmodelled_table() {
 
 class NamesOf : public testing::TestWithParam<isa::Isa> {};
 
-TEST_P(NamesOf, every_modelled_opcode_are_llvms) {
+TEST_P(NamesOf, every_modelled_opcode_is_what_llvm_calls_it) {
     std::size_t modelled = 0;
     for (const Format& format : formats()) {
         const auto names = llvm_names(format, GetParam());
