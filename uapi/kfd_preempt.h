@@ -48,19 +48,22 @@
  * EBADF       not your file (inherited over fork), or target_fd is no open file
  *             of /dev/kfd
  * EBUSY       something is in the way (reset running, destroy waiting, RESUME
- *             while the stop is PENDING, another entry of ALL_OR_NOTHING);
+ *             while the stop is PENDING, another entry of ALL_OR_NOTHING,
+ *             YIELD_MEMORY with a queue of the process that is not held);
  *             nothing changed
  * E2BIG       unknown non-zero tail, or more entries than max_batch
  * EFAULT      bad user memory; the state change, if any, stays
- * EINTR       a signal arrived before anything changed
+ * EINTR       a signal arrived before anything changed, or while memory moved:
+ *             the queue is held, and repeating the call moves the rest
  * EINVAL      malformed: unknown flag, type or op, reserved field not zero,
  *             timeout above 60000, a queue twice, ALL_OR_NOTHING on two nodes
  * EIO         the queue is dead (lost in a GPU reset)
  * ENODEV      the GPU is gone
  * ENOENT      no such queue in that process
  * ENOMEM      out of memory, or too many operators of one queue (64), before
- *             anything changed
- * ENOSPC      no hardware slot left to resume into
+ *             anything changed; the host has no room for yielded memory
+ * ENOSPC      no hardware slot left to resume into, or no VRAM for the memory
+ *             that was yielded; the queue stays held
  * ENOTTY      this driver does not know the call
  * EOPNOTSUPP  known, but impossible with this scheduler, queue or GPU
  * EPERM       not allowed on that process, or the hold of an operator with
@@ -78,7 +81,7 @@
 
 /* Version of this interface, reported by &AMDKFD_IOC_PREEMPT_QUERY. */
 #define KFD_PREEMPT_ABI_MAJOR 1
-#define KFD_PREEMPT_ABI_MINOR 1
+#define KFD_PREEMPT_ABI_MINOR 2
 
 /*
  * preempt_type: what happens to running waves. These are not the encodings of
@@ -120,10 +123,15 @@
 #define KFD_PREEMPT_STATUS_HW_PENDING 0x00000004u
 #define KFD_PREEMPT_STATUS_CHECKPOINTED 0x00000008u
 #define KFD_PREEMPT_STATUS_DEGRADED 0x00000010u
+#define KFD_PREEMPT_STATUS_YIELDED 0x00000020u /* since ABI 1.2 */
 
 /* valid of a &struct kfd_ioctl_preempt_status_args (bits). */
 #define KFD_PREEMPT_VALID_INDEXES 0x00000001u
 #define KFD_PREEMPT_VALID_SIGNAL 0x00000002u /* that packet has a signal */
+#define KFD_PREEMPT_VALID_MEMORY 0x00000004u /* since ABI 1.2 */
+
+/* flags of &AMDKFD_IOC_PREEMPT_STATUS, beside TARGET_FD or TARGET_PID. */
+#define KFD_PREEMPT_STATUS_COUNT_MEMORY 0x00000100u /* since ABI 1.2 */
 
 /* flags of &AMDKFD_IOC_PREEMPT_QUEUE and &AMDKFD_IOC_RESUME_QUEUE. */
 #define KFD_PREEMPT_FLAG_FAST 0x00000001u /* shortest grace period */
@@ -138,6 +146,7 @@
 #define KFD_PREEMPT_SWITCH_TARGET_PID 0x00000020u /* target_pid is valid */
 #define KFD_PREEMPT_SWITCH_STICKY 0x00000040u /* hold outlives this file */
 #define KFD_PREEMPT_SWITCH_FORCE 0x00000080u /* RESUME drops all operators */
+#define KFD_PREEMPT_SWITCH_YIELD_MEMORY 0x00000100u /* since ABI 1.2 */
 
 /* caps: what this driver can do on the queried node (bits). */
 #define KFD_PREEMPT_CAP_SAVE 0x0000000000000001ull
@@ -154,6 +163,7 @@
 /* 0x800 is not used. PREEMPT_QUEUE and RESUME_QUEUE are not there: */
 #define KFD_PREEMPT_CAP_SWITCH_ONLY 0x0000000000001000ull
 #define KFD_PREEMPT_CAP_WATCH 0x0000000000002000ull /* since ABI 1.1 */
+#define KFD_PREEMPT_CAP_YIELD_MEMORY 0x0000000000004000ull /* since ABI 1.2 */
 
 /*
  * degraded: what a node was found not to do (bits). All but GRACE take every
@@ -287,6 +297,8 @@ struct kfd_preempt_switch_entry {
  * stop that was not confirmed in time (ETIME, PENDING).
  *
  * FAST and CHECKPOINT are about the stops of a call; its starts ignore them.
+ *
+ * YIELD_MEMORY: see "Memory of a held process".
  */
 struct kfd_ioctl_preempt_switch_args {
 	__u32 flags;
@@ -301,11 +313,39 @@ struct kfd_ioctl_preempt_switch_args {
 };
 
 /**
+ * DOC: Memory of a held process
+ *
+ * A held process keeps its buffers in VRAM. With SWITCH_YIELD_MEMORY a PREEMPT
+ * also moves them to system memory, those of the process of each such entry on
+ * the GPU of its queue, and KFD counts them as system memory from then on. All
+ * compute queues of the process on that GPU must be held, or be stopped by the
+ * same call (-EBUSY). Those that are held already are no -EALREADY while there is
+ * memory to move. SDMA queues need not be held: they run again when the memory
+ * has moved. Its page tables always say where the memory is.
+ *
+ * A RESUME that lets a queue run moves all of it back first. Without room for all
+ * of it in VRAM the entry says -ENOSPC and nothing has changed.
+ *
+ * In a call that moves memory the stops come first, then memory leaves, then
+ * memory returns, then come the starts. ALL_OR_NOTHING is then about the stops,
+ * and about the starts, each for themselves.
+ *
+ * These buffers stay in VRAM, and STATUS counts them: *pinned* ones (for RDMA,
+ * say), *shared* ones, which another process or driver maps, and those that
+ * another GPU of the process maps. Page tables, memory of SVM, and buffers of
+ * others that the process has imported stay, too, and are not counted.
+ *
+ * While an operator holds all compute queues of a process, with or without this
+ * flag, memory that was evicted from VRAM is put back only when the hold ends.
+ */
+
+/**
  * struct kfd_ioctl_preempt_status_args - state and counters of one queue
  * @target_fd: in: as in &struct kfd_ioctl_preempt_switch_args
  * @target_pid: in: as in &struct kfd_ioctl_preempt_switch_args
  * @queue_id: in: KFD queue id in the target process
- * @flags: in: TARGET_FD or TARGET_PID of KFD_PREEMPT_SWITCH_*, or 0
+ * @flags: in: TARGET_FD or TARGET_PID of KFD_PREEMPT_SWITCH_*, or 0; and
+ *	KFD_PREEMPT_STATUS_COUNT_MEMORY, which looks at each buffer of the process
  * @state: out: KFD_PREEMPT_STATE_*
  * @holds: out: KFD_PREEMPT_HOLD_*
  * @status: out: KFD_PREEMPT_STATUS_*
@@ -331,6 +371,15 @@ struct kfd_ioctl_preempt_switch_args {
  *	packet before write_index. The packet processor moves read_index when it
  *	takes a packet, so the last kernel may run while both indexes are equal;
  *	when it ends, it decrements the signal, which HSA programs set to 1
+ * @vram_bytes: out: with COUNT_MEMORY, as the next four, buffers that the process
+ *	of the queue has allocated in VRAM of its GPU, without those yielded; since
+ *	ABI 1.2, like all below
+ * @yielded_bytes: out: those that it has yielded
+ * @pinned_bytes: out: of vram_bytes, what YIELD_MEMORY leaves because it is pinned
+ * @shared_bytes: out: ... because others may use it
+ * @peer_bytes: out: ... because another GPU of the process maps it
+ * @yield_ns: out: time of the latest YIELD_MEMORY of that process and GPU
+ * @reclaim_ns: out: time of the latest return of its memory
  */
 struct kfd_ioctl_preempt_status_args {
 	__s32 target_fd;
@@ -355,6 +404,13 @@ struct kfd_ioctl_preempt_status_args {
 	__u32 doorbell;
 	__u32 valid;
 	__s64 last_signal;
+	__u64 vram_bytes;
+	__u64 yielded_bytes;
+	__u64 pinned_bytes;
+	__u64 shared_bytes;
+	__u64 peer_bytes;
+	__u64 yield_ns;
+	__u64 reclaim_ns;
 };
 
 /**

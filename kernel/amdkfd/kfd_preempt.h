@@ -18,7 +18,9 @@
  *
  *	kfd_process.mutex of the targets: waited for with no other one held,
  *	    the further ones of a call are only tried
- *	device_queue_manager lock (never of two nodes)
+ *	amdkfd_process_info.lock, then a buffer and the page tables that map it:
+ *	    while memory moves, for each buffer anew
+ *	device_queue_manager lock (never of two nodes), not under the one above
  *	reset_domain->sem (trylock only)
  *	the operator record lock in kfd_preempt_operators.c (leaf)
  *
@@ -28,8 +30,9 @@
  *	i_mmap_rwsem of the doorbells of a process; mmap_lock and the buffers of a
  *	    target (trylock only): of ARM, and of STATUS with nothing else held
  *	the lock of processes in kfd_preempt_watch_events.c
- *	kfd_preempt_p.lock, also in a fault (mmap_lock or the lock of a VMA) and
- *	    when a queue is created or destroyed (kfd_process.mutex)
+ *	kfd_preempt_p.lock, also in a fault (mmap_lock or the lock of a VMA), when a
+ *	    queue is created or destroyed (kfd_process.mutex), and in the worker that
+ *	    puts evicted memory back
  *	kfd_preempt_watch.lock (leaf)
  *
  * queue_properties.preempt_holds is written under kfd_process.mutex and the lock
@@ -43,6 +46,7 @@ struct device_queue_manager;
 struct drm_device;
 struct kfd_process;
 struct kfd_process_device;
+struct kgd_mem;
 struct mm_struct;
 struct mqd_manager;
 struct queue;
@@ -62,6 +66,9 @@ struct kfd_preempt_checkpoint {
 	u32 ctl_stack_size;
 	u8 data[];
 };
+
+/* Holds that are no process' own. */
+#define KFD_PREEMPT_OPERATOR_HOLDS (KFD_PREEMPT_HOLD_OPERATOR | KFD_PREEMPT_HOLD_STICKY)
 
 /* The reason why a caller may act on another process. */
 enum kfd_preempt_right {
@@ -146,6 +153,8 @@ struct kfd_preempt_q {
  * @drm: by index of kfd_process.pdds, referenced: devices whose doorbells it has
  *	mapped (mmap_lock)
  * @inode: its address space has the mappings of this process; NULL without memory
+ * @restore_waits: evicted memory is put back after the hold of an operator
+ * @gone: nothing may be queued for it any more
  */
 struct kfd_preempt_p {
 	spinlock_t lock;	/* what is below; taken in page faults */
@@ -156,16 +165,54 @@ struct kfd_preempt_p {
 	unsigned int num_queues;
 	struct drm_device *drm[MAX_GPU_INSTANCE];
 	struct inode *inode;
+	bool restore_waits;
+	bool gone;
 };
 
 /**
  * struct kfd_preempt_pdd - what kfd_preempt keeps for a process on a GPU
  * @pfn: first page of its doorbells
  * @blind: a mapping of its doorbells cannot be taken away
+ * @yielded: memory was yielded and has not returned (p->mutex, as the next two)
+ * @yield_ns: time of the latest move to system memory
+ * @reclaim_ns: time of the latest return
  */
 struct kfd_preempt_pdd {
 	unsigned long pfn;
 	bool blind;
+	bool yielded;
+	u64 yield_ns;
+	u64 reclaim_ns;
+};
+
+/**
+ * enum kfd_preempt_place - where a buffer of VRAM is, in kgd_mem (process_info->lock)
+ * @KFD_PREEMPT_IN_VRAM: where it was allocated
+ * @KFD_PREEMPT_LEAVING: the same, and charged as system memory, too
+ * @KFD_PREEMPT_YIELDED: in system memory, and charged as such
+ * @KFD_PREEMPT_RETURNING: the same, and charged as VRAM, too
+ */
+enum kfd_preempt_place {
+	KFD_PREEMPT_IN_VRAM,
+	KFD_PREEMPT_LEAVING,
+	KFD_PREEMPT_YIELDED,
+	KFD_PREEMPT_RETURNING,
+};
+
+/**
+ * struct kfd_preempt_memory - buffers of VRAM of a process on a GPU, in bytes
+ * @resident: those in VRAM
+ * @yielded: those that were yielded
+ * @pinned: of @resident, what cannot move because it is pinned
+ * @shared: ... because others may use it
+ * @peer: ... because another GPU of the process maps it
+ */
+struct kfd_preempt_memory {
+	u64 resident;
+	u64 yielded;
+	u64 pinned;
+	u64 shared;
+	u64 peer;
 };
 
 /**
@@ -181,6 +228,9 @@ struct kfd_preempt_pdd {
  * @was_active: is_active before the batch, for roll back
  * @was_pending: hw_pending before the batch
  * @applied: holds were edited
+ * @yields: the queue, if memory is to leave; also of one that is held already
+ * @has_memory: there is some
+ * @memory_result: of that, or of the return of memory; 0 or negative errno
  * @latency_ns: time from the start of the batch to the confirmed stop
  * @checkpoint: on a stop room for a copy, or NULL; whatever is here after the
  *	batch has no use any more
@@ -197,6 +247,9 @@ struct kfd_preempt_req {
 	bool was_active;
 	bool was_pending;
 	bool applied;
+	struct queue *yields;
+	bool has_memory;
+	int memory_result;
 	u64 latency_ns;
 	struct kfd_preempt_checkpoint *checkpoint;
 };
@@ -303,6 +356,32 @@ int kfd_preempt_do_query(struct kfd_process *p,
 
 /* kfd_preempt_batch.c */
 void kfd_preempt_run(struct kfd_preempt_batch *batch);
+
+/* kfd_preempt_bos.inc */
+void kfd_preempt_bos_count(const struct kfd_process_device *pdd,
+			   struct kfd_preempt_memory *memory);
+int kfd_preempt_bos_charge(struct kfd_process_device *pdd, bool leave, u64 *bytes);
+int kfd_preempt_bos_move(struct kfd_process_device *pdd, bool leave, u64 *moved,
+			 bool *mapped);
+void kfd_preempt_bos_settle(struct kfd_process_device *pdd);
+bool kfd_preempt_bos_are_away(const struct kfd_process_device *pdd);
+u32 kfd_preempt_bo_domain(const struct kgd_mem *mem);
+u32 kfd_preempt_bo_charged(const struct kgd_mem *mem);
+
+/* kfd_preempt_restore.inc */
+void kfd_preempt_restore_now(struct kfd_process *p);
+
+/* kfd_preempt_memory.c */
+bool kfd_preempt_memory_can_yield(const struct device_queue_manager *dqm);
+bool kfd_preempt_memory_plan(struct kfd_preempt_batch *batch);
+void kfd_preempt_memory_leave(struct kfd_preempt_batch *batch);
+void kfd_preempt_memory_return(struct kfd_preempt_batch *batch);
+bool kfd_preempt_memory_waits(struct kfd_process *p);
+void kfd_preempt_memory_look(struct kfd_process *p);
+void kfd_preempt_memory_gone(struct kfd_process *p);
+void kfd_preempt_memory_queue_created(struct queue *q);
+void kfd_preempt_memory_status(const struct kfd_process_device *pdd,
+			       struct kfd_ioctl_preempt_status_args *args);
 
 /* kfd_preempt_switch.c */
 int kfd_preempt_do_own_queue(struct file *filep, struct kfd_process *p, u32 op,

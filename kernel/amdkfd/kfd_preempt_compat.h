@@ -111,6 +111,35 @@ static inline u32 kfd_preempt_doorbell_bytes(const struct kfd_process_device *pd
 	return (q->properties.doorbell_off - first) * sizeof(u32);
 }
 
+/* A GPU in partitions has VRAM for each of them. */
+static inline int kfd_preempt_xcp(const struct kfd_node *node)
+{
+	return node->xcp ? node->xcp->id : 0;
+}
+
+static inline int kfd_preempt_xcp_of(const struct amdgpu_bo *bo)
+{
+	return bo->xcp_id;
+}
+
+static inline void kfd_preempt_flush_tlb(struct kfd_process_device *pdd)
+{
+	amdgpu_vm_flush_compute_tlb(pdd->dev->adev, drm_priv_to_vm(pdd->drm_priv),
+				    TLB_FLUSH_HEAVYWEIGHT, pdd->dev->xcc_mask);
+}
+
+static inline int kfd_preempt_reserve_limit(struct amdgpu_device *adev,
+					    struct amdgpu_bo *bo, u32 flags)
+{
+	return amdgpu_amdkfd_reserve_mem_limit(adev, amdgpu_bo_size(bo), flags, bo->xcp_id);
+}
+
+static inline void kfd_preempt_unreserve_limit(struct amdgpu_device *adev,
+					       struct amdgpu_bo *bo, u32 flags)
+{
+	amdgpu_amdkfd_unreserve_mem_limit(adev, amdgpu_bo_size(bo), flags, bo->xcp_id);
+}
+
 /* Macros, since what they call is static in kfd_device_queue_manager.c. */
 #define kfd_preempt_execute(dqm, fast)					\
 	execute_queues_cpsch(dqm, KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES, 0, \
@@ -134,6 +163,12 @@ static inline bool kfd_preempt_unmap_failed(struct device_queue_manager *dqm)
 
 	return hiq->check_preemption_failed(hiq, dqm->packet_mgr.priv_queue->queue->mqd);
 }
+
+/* Macros, since it lies in what amdgpu_amdkfd_gpuvm.c alone has. */
+#define kfd_preempt_for_each_bo(mem, info)	\
+	list_for_each_entry(mem, &(info)->kfd_bo_list, validate_list)
+
+#define kfd_preempt_validate_vm(vm) vm_validate_pt_pd_bos(vm, NULL)
 
 #else /* before 6.12 */
 
@@ -229,6 +264,39 @@ static inline bool kfd_preempt_unmap_failed(struct device_queue_manager *dqm)
 
 	return hiq->read_doorbell_id(dqm->packet_mgr.priv_queue->queue->mqd);
 }
+
+/* Partitions came later. */
+static inline int kfd_preempt_xcp(const struct kfd_dev *dev)
+{
+	return 0;
+}
+
+static inline int kfd_preempt_xcp_of(const struct amdgpu_bo *bo)
+{
+	return 0;
+}
+
+static inline int kfd_preempt_reserve_limit(struct amdgpu_device *adev,
+					    struct amdgpu_bo *bo, u32 flags)
+{
+	return amdgpu_amdkfd_reserve_mem_limit(adev, amdgpu_bo_size(bo), flags);
+}
+
+static inline void kfd_preempt_unreserve_limit(struct amdgpu_device *adev,
+					       struct amdgpu_bo *bo, u32 flags)
+{
+	amdgpu_amdkfd_unreserve_mem_limit(adev, amdgpu_bo_size(bo), flags);
+}
+
+static inline void kfd_preempt_flush_tlb(struct kfd_process_device *pdd)
+{
+	kfd_flush_tlb(pdd, TLB_FLUSH_HEAVYWEIGHT);
+}
+
+#define kfd_preempt_for_each_bo(mem, info)	\
+	list_for_each_entry(mem, &(info)->kfd_bo_list, validate_list.head)
+
+#define kfd_preempt_validate_vm(vm) vm_validate_pt_pd_bos(vm)
 
 #endif
 

@@ -54,10 +54,20 @@ static bool release_queues(struct kfd_process *p, struct mm_struct *mm)
 	if (!batch.reqs)
 		return true;
 	batch.num = collect(p, mm, batch.reqs, num);
+	kfd_preempt_memory_return(&batch);
+	for (i = 0; i < batch.num; i++) {
+		if (!batch.reqs[i].memory_result)
+			continue;
+		/* No VRAM for its memory yet. */
+		batch.reqs[i].q = NULL;
+		again = true;
+	}
 	kfd_preempt_run(&batch);
 	for (i = 0; i < batch.num; i++) {
 		req = &batch.reqs[i];
 		kvfree(req->checkpoint);
+		if (!req->q)
+			continue;
 		/* Nothing would end a hold that has lost its record. */
 		if (req->result &&
 		    !(req->q->properties.preempt_holds & KFD_PREEMPT_HOLD_DEAD))
@@ -66,6 +76,7 @@ static bool release_queues(struct kfd_process *p, struct mm_struct *mm)
 			kfd_preempt_record_drop_closed(req->q);
 	}
 	kvfree(batch.reqs);
+	kfd_preempt_memory_look(p);
 	return again;
 }
 

@@ -76,20 +76,15 @@ static u32 status_bits(const struct queue *q)
 	return status;
 }
 
-static u32 doorbell_bytes(const struct queue *q)
-{
-	struct kfd_process_device *pdd = kfd_get_process_device_data(q->device, q->process);
-
-	return pdd ? kfd_preempt_doorbell_bytes(pdd, q) : 0;
-}
-
 static void read_status(struct queue *q,
 			struct kfd_ioctl_preempt_status_args *args)
 {
+	struct kfd_process_device *pdd = kfd_get_process_device_data(q->device, q->process);
 	struct device_queue_manager *dqm = q->device->dqm;
 	struct kfd_preempt_q *pq = &q->preempt;
 
 	args->queue_uid = kfd_preempt_queue_uid(q);
+	args->valid = 0;
 	dqm_lock(dqm);
 	args->state = kfd_preempt_queue_state(q);
 	args->holds = q->properties.preempt_holds;
@@ -102,8 +97,10 @@ static void read_status(struct queue *q,
 	args->last_resume_ns = pq->last_resume_ns;
 	args->max_preempt_ns = pq->max_preempt_ns;
 	memset(args->reserved, 0, sizeof(args->reserved));
-	args->doorbell = doorbell_bytes(q);
+	args->doorbell = pdd ? kfd_preempt_doorbell_bytes(pdd, q) : 0;
 	dqm_unlock(dqm);
+	if (pdd)
+		kfd_preempt_memory_status(pdd, args);
 }
 
 /* Reads memory of the process, which can change it at any time. */
@@ -115,7 +112,7 @@ static void read_ring(const struct kfd_process *p, const struct queue_properties
 	if (kfd_preempt_indexes_read(mm, (unsigned long)ring->read_ptr,
 				     (__force unsigned long)ring->write_ptr,
 				     &args->read_index, &args->write_index)) {
-		args->valid = KFD_PREEMPT_VALID_INDEXES;
+		args->valid |= KFD_PREEMPT_VALID_INDEXES;
 		if (ring->format == KFD_QUEUE_FORMAT_AQL &&
 		    kfd_preempt_signal_read(mm, ring->queue_address, ring->queue_size,
 					    args->write_index, &args->last_signal))
@@ -129,7 +126,8 @@ static int check_args(const struct kfd_ioctl_preempt_status_args *args)
 	const u32 both = KFD_PREEMPT_SWITCH_TARGET_FD |
 			 KFD_PREEMPT_SWITCH_TARGET_PID;
 
-	if (args->flags & ~both || (args->flags & both) == both || args->pad)
+	if (args->flags & ~(both | KFD_PREEMPT_STATUS_COUNT_MEMORY) ||
+	    (args->flags & both) == both || args->pad)
 		return -EINVAL;
 	if (args->target_fd && !(args->flags & KFD_PREEMPT_SWITCH_TARGET_FD))
 		return -EINVAL;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Plans and runs a preemption call: validation, holds and their owners. */
+/* A preemption call: validation, its processes, what is run in which order, results. */
 
 #include <linux/capability.h>
-#include <linux/cred.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "kfd_preempt_compat.h"
+#include "kfd_preempt_switch.h"
 #include "kfd_preempt_trace.h"
 
 #define TARGET_FLAGS						\
@@ -20,44 +20,8 @@
 	 KFD_PREEMPT_SWITCH_CHECKPOINT |			\
 	 TARGET_FLAGS |						\
 	 KFD_PREEMPT_SWITCH_STICKY |				\
-	 KFD_PREEMPT_SWITCH_FORCE)
-
-#define OPERATOR_HOLDS (KFD_PREEMPT_HOLD_OPERATOR | KFD_PREEMPT_HOLD_STICKY)
-
-/* The process of an entry, and the changes of its holds' owners. */
-struct entry_plan {
-	struct kfd_preempt_target *target; /* NULL when there is none */
-	struct kfd_preempt_record *add; /* allocated before anything changed */
-	bool drop_own;
-	bool drop_all;
-	bool set_sticky;
-	bool drop_sticky;
-};
-
-/* One call: @entries, @plans and @batch.reqs run in parallel. */
-struct switch_call {
-	u32 flags;
-	struct kfd_preempt_switch_entry *entries;
-	struct entry_plan *plans;
-	struct kfd_preempt_targets targets;
-	struct kfd_preempt_target *common; /* of entries that name none */
-	struct kfd_preempt_batch batch;
-};
-
-static bool is_self(const struct switch_call *call,
-		    const struct kfd_preempt_target *target)
-{
-	return target->p == call->targets.self;
-}
-
-static struct queue *entry_queue(const struct switch_call *call, u32 i)
-{
-	struct kfd_preempt_target *target = call->plans[i].target;
-
-	if (!target || !target->locked || target->err)
-		return NULL;
-	return pqm_get_user_queue(&target->p->pqm, call->entries[i].queue_id);
-}
+	 KFD_PREEMPT_SWITCH_FORCE |				\
+	 KFD_PREEMPT_SWITCH_YIELD_MEMORY)
 
 static int check_entry(const struct kfd_preempt_switch_entry *e)
 {
@@ -79,6 +43,8 @@ static u32 known_flags(u64 caps)
 		flags &= ~KFD_PREEMPT_SWITCH_FAST;
 	if (!(caps & KFD_PREEMPT_CAP_CHECKPOINT))
 		flags &= ~KFD_PREEMPT_SWITCH_CHECKPOINT;
+	if (!(caps & KFD_PREEMPT_CAP_YIELD_MEMORY))
+		flags &= ~KFD_PREEMPT_SWITCH_YIELD_MEMORY;
 	return flags;
 }
 
@@ -100,172 +66,11 @@ static int check_args(const struct kfd_process *p,
 	return 0;
 }
 
-/* What a stop was asked for beyond its type, and whether the node has it. */
-static int plan_extras(struct switch_call *call, u32 i, struct queue *q)
-{
-	struct kfd_preempt_req *req = &call->batch.reqs[i];
-	u64 caps = kfd_preempt_node_caps(q->device->dqm);
-	bool copy = call->flags & KFD_PREEMPT_SWITCH_CHECKPOINT;
-
-	if ((call->flags & KFD_PREEMPT_SWITCH_FAST) &&
-	    !(caps & KFD_PREEMPT_CAP_FAST))
-		return -EOPNOTSUPP;
-	if (copy && !(caps & KFD_PREEMPT_CAP_CHECKPOINT))
-		return -EOPNOTSUPP;
-	if (kfd_preempt_checkpoint_mode > 1)
-		copy = caps & KFD_PREEMPT_CAP_CHECKPOINT;
-	if (!copy)
-		return 0;
-	req->checkpoint = kfd_preempt_checkpoint_alloc(q);
-	return req->checkpoint ? 0 : -ENOMEM;
-}
-
-/*
- * A hold that a tenant has set is no hold of the host's operator: who asks for
- * the same one with more rights becomes its owner.
- */
-static bool already_sticky(struct switch_call *call, u32 i, struct queue *q)
-{
-	struct kfd_preempt_setter *sticky = &q->preempt.sticky;
-	enum kfd_preempt_right right = call->plans[i].target->right;
-
-	if (!(READ_ONCE(q->properties.preempt_holds) & KFD_PREEMPT_HOLD_STICKY))
-		return false;
-	if (right == KFD_PREEMPT_BY_CAPABILITY && sticky->user_ns &&
-	    (sticky->right != right || sticky->user_ns != current_user_ns()) &&
-	    kfd_preempt_may_overrule(sticky, right)) {
-		kfd_preempt_setter_fini(sticky);
-		kfd_preempt_setter_init(sticky, right);
-	}
-	return true;
-}
-
-/* Plan a PREEMPT: the hold that it sets, and whether its owner may. */
-static int plan_preempt(struct switch_call *call, u32 i, struct queue *q)
-{
-	struct kfd_preempt_req *req = &call->batch.reqs[i];
-	struct entry_plan *plan = &call->plans[i];
-	struct file *filep = call->targets.filep;
-	bool already;
-
-	req->type = call->entries[i].preempt_type;
-	if (is_self(call, plan->target)) {
-		req->set = KFD_PREEMPT_HOLD_SELF;
-		already = READ_ONCE(q->properties.preempt_holds) &
-			  KFD_PREEMPT_HOLD_SELF;
-	} else if (!kfd_preempt_sdma && kfd_preempt_is_sdma(q)) {
-		/* Until hardware shows that a long copy lets go in time. */
-		return -EOPNOTSUPP;
-	} else if (req->type == KFD_PREEMPT_TYPE_RESET) {
-		/* An operator may preempt a queue, not destroy its work. */
-		return -EPERM;
-	} else if (call->flags & KFD_PREEMPT_SWITCH_STICKY) {
-		req->set = KFD_PREEMPT_HOLD_STICKY;
-		already = already_sticky(call, i, q);
-		plan->set_sticky = !already;
-	} else {
-		req->set = KFD_PREEMPT_HOLD_OPERATOR;
-		already = kfd_preempt_record_exists(filep, q);
-	}
-
-	if (already) {
-		/* A repeated PREEMPT waits for a pending stop. */
-		return q->preempt.hw_pending ? 0 : -EALREADY;
-	}
-	if (req->set == KFD_PREEMPT_HOLD_OPERATOR) {
-		plan->add = kfd_preempt_record_alloc(filep, q, plan->target->right);
-		if (!plan->add)
-			return -ENOMEM;
-	}
-	return plan_extras(call, i, q);
-}
-
-/* Plan a RESUME with FORCE: it ends every hold of an operator. */
-static int plan_force(struct switch_call *call, u32 i, struct queue *q)
-{
-	enum kfd_preempt_right right = call->plans[i].target->right;
-	u32 holds = READ_ONCE(q->properties.preempt_holds);
-	struct kfd_preempt_req *req = &call->batch.reqs[i];
-
-	req->clear = holds & OPERATOR_HOLDS;
-	if (!req->clear)
-		return -EALREADY;
-	if (!kfd_preempt_records_overrulable(call->targets.filep, q, right) ||
-	    !kfd_preempt_may_overrule(&q->preempt.sticky, right))
-		return -EPERM;
-	call->plans[i].drop_all = true;
-	call->plans[i].drop_sticky = true;
-	return 0;
-}
-
-/* Plan a RESUME: the holds that it clears. */
-static int plan_resume(struct switch_call *call, u32 i, struct queue *q)
-{
-	struct kfd_preempt_req *req = &call->batch.reqs[i];
-	struct entry_plan *plan = &call->plans[i];
-	struct file *filep = call->targets.filep;
-	u32 holds = READ_ONCE(q->properties.preempt_holds);
-
-	if (is_self(call, plan->target)) {
-		req->clear = holds & KFD_PREEMPT_HOLD_SELF;
-		return req->clear ? 0 : -EALREADY;
-	}
-	if (call->flags & KFD_PREEMPT_SWITCH_FORCE)
-		return plan_force(call, i, q);
-	if (call->flags & KFD_PREEMPT_SWITCH_STICKY) {
-		req->clear = holds & KFD_PREEMPT_HOLD_STICKY;
-		if (!req->clear)
-			return -EALREADY;
-		plan->drop_sticky = true;
-		return kfd_preempt_may_overrule(&q->preempt.sticky,
-						plan->target->right) ? 0 : -EPERM;
-	}
-	if (!kfd_preempt_record_exists(filep, q))
-		return -EALREADY;
-	plan->drop_own = true;
-	if (kfd_preempt_record_is_last(filep, q))
-		req->clear = KFD_PREEMPT_HOLD_OPERATOR;
-	return 0;
-}
-
-static void plan_entry(struct switch_call *call, u32 i)
-{
-	struct kfd_preempt_target *target = call->plans[i].target;
-	struct kfd_preempt_switch_entry *e = &call->entries[i];
-	struct queue *q = entry_queue(call, i);
-	u64 wanted = e->queue_uid;
-
-	e->queue_uid = 0;
-	if (!target)
-		return; /* find_targets() has set the result */
-	e->result = target->err ? target->err : -ENOENT;
-	if (!q)
-		return;
-
-	e->queue_uid = kfd_preempt_queue_uid(q);
-	if ((call->flags & KFD_PREEMPT_SWITCH_MATCH_UID) &&
-	    wanted != e->queue_uid) {
-		e->result = -ESTALE;
-		return;
-	}
-	if (READ_ONCE(q->properties.preempt_holds) & KFD_PREEMPT_HOLD_DEAD) {
-		e->result = -EIO;
-		return;
-	}
-
-	e->result = e->op == KFD_PREEMPT_OP_PREEMPT ? plan_preempt(call, i, q) :
-						     plan_resume(call, i, q);
-	if (e->result)
-		return;
-	call->batch.reqs[i].q = q;
-	call->batch.reqs[i].mm = target->mm;
-}
-
 /*
  * ALL_OR_NOTHING before anything is asked of the hardware: one node, and no
  * entry that has failed by now.
  */
-static int check_all(struct switch_call *call)
+static int check_all(struct kfd_preempt_call *call)
 {
 	struct device_queue_manager *dqm = NULL;
 	bool failed = false;
@@ -274,7 +79,7 @@ static int check_all(struct switch_call *call)
 
 	for (i = 0; i < call->batch.num; i++) {
 		failed |= call->entries[i].result;
-		q = entry_queue(call, i);
+		q = kfd_preempt_entry_queue(call, i);
 		if (!q)
 			continue;
 		if (dqm && q->device->dqm != dqm)
@@ -289,7 +94,7 @@ static int check_all(struct switch_call *call)
 	return 0;
 }
 
-static void finish_owners(struct entry_plan *plan, struct file *filep,
+static void finish_owners(struct kfd_preempt_plan *plan, struct file *filep,
 			  const struct kfd_preempt_req *req)
 {
 	/* A hold is taken also when its stop is not confirmed yet. */
@@ -313,17 +118,19 @@ static void finish_owners(struct entry_plan *plan, struct file *filep,
 		kfd_preempt_setter_fini(&req->q->preempt.sticky);
 }
 
-static void finish_entry(struct switch_call *call, u32 i)
+static void finish_entry(struct kfd_preempt_call *call, u32 i)
 {
 	struct kfd_preempt_switch_entry *e = &call->entries[i];
 	struct kfd_preempt_req *req = &call->batch.reqs[i];
-	struct queue *q = entry_queue(call, i);
+	struct queue *q = kfd_preempt_entry_queue(call, i);
 
 	if (req->q) {
 		e->result = req->result;
 		e->latency_ns = req->latency_ns;
 		finish_owners(&call->plans[i], call->targets.filep, req);
 	}
+	if (req->yields && (!e->result || e->result == -EALREADY))
+		e->result = req->memory_result ?: req->has_memory ? 0 : e->result;
 	kfd_preempt_record_free(call->plans[i].add);
 	kvfree(req->checkpoint);
 
@@ -335,8 +142,50 @@ static void finish_entry(struct switch_call *call, u32 i)
 	dqm_unlock(q->device->dqm);
 }
 
-static int run_locked(struct switch_call *call)
+/* Entries that have failed for their memory are not run. */
+static void take_memory_results(struct kfd_preempt_call *call)
 {
+	struct kfd_preempt_req *req;
+	u32 i;
+
+	for (i = 0; i < call->batch.num; i++) {
+		req = &call->batch.reqs[i];
+		if (!req->memory_result || req->yields)
+			continue;
+		call->entries[i].result = req->memory_result;
+		req->q = NULL;
+	}
+}
+
+static void run_op(struct kfd_preempt_call *call, u32 op)
+{
+	u32 i;
+
+	for (i = 0; i < call->batch.num; i++) {
+		if (call->entries[i].op == op)
+			continue;
+		call->plans[i].aside = call->batch.reqs[i].q;
+		call->batch.reqs[i].q = NULL;
+	}
+	kfd_preempt_run(&call->batch);
+	for (i = 0; i < call->batch.num; i++)
+		if (call->entries[i].op != op)
+			call->batch.reqs[i].q = call->plans[i].aside;
+}
+
+/* Memory leaves between the stops and the starts, and returns after that. */
+static void run_with_memory(struct kfd_preempt_call *call)
+{
+	run_op(call, KFD_PREEMPT_OP_PREEMPT);
+	kfd_preempt_memory_leave(&call->batch);
+	kfd_preempt_memory_return(&call->batch);
+	take_memory_results(call);
+	run_op(call, KFD_PREEMPT_OP_RESUME);
+}
+
+static int run_locked(struct kfd_preempt_call *call)
+{
+	bool memory;
 	int ret = 0;
 	u32 i;
 
@@ -344,19 +193,27 @@ static int run_locked(struct switch_call *call)
 		call->entries[i].state = 0;
 		call->entries[i].holds = 0;
 		call->entries[i].latency_ns = 0;
-		plan_entry(call, i);
+		kfd_preempt_plan_entry(call, i);
 	}
+	memory = kfd_preempt_memory_plan(&call->batch);
+	take_memory_results(call);
 	if (call->batch.all_or_nothing)
 		ret = check_all(call);
 	for (i = 0; ret && i < call->batch.num; i++)
 		call->batch.reqs[i].q = NULL;
-	kfd_preempt_run(&call->batch);
+	if (memory)
+		run_with_memory(call);
+	else
+		kfd_preempt_run(&call->batch);
 	for (i = 0; i < call->batch.num; i++)
 		finish_entry(call, i);
+	for (i = 0; i < call->targets.num; i++)
+		if (call->targets.list[i].locked)
+			kfd_preempt_memory_look(call->targets.list[i].p);
 	return ret;
 }
 
-static int lock_and_run(struct switch_call *call)
+static int lock_and_run(struct kfd_preempt_call *call)
 {
 	int ret;
 
@@ -370,7 +227,7 @@ static int lock_and_run(struct switch_call *call)
 	return ret;
 }
 
-static u32 count_done(const struct switch_call *call)
+static u32 count_done(const struct kfd_preempt_call *call)
 {
 	u32 i, done = 0;
 
@@ -380,7 +237,7 @@ static u32 count_done(const struct switch_call *call)
 }
 
 /* Returns 0 when every entry was looked at. */
-static int run_call(struct switch_call *call)
+static int run_call(struct kfd_preempt_call *call)
 {
 	ktime_t start = ktime_get();
 	int ret;
@@ -420,9 +277,9 @@ int kfd_preempt_do_own_queue(struct file *filep, struct kfd_process *p, u32 op,
 		.preempt_type = args->preempt_type,
 	};
 	struct kfd_preempt_target target = {};
-	struct entry_plan plan = { .target = &target };
+	struct kfd_preempt_plan plan = { .target = &target };
 	struct kfd_preempt_req req = {};
-	struct switch_call call = {
+	struct kfd_preempt_call call = {
 		.entries = &entry,
 		.plans = &plan,
 		.targets = { .self = p, .filep = filep, .list = &target },
@@ -451,7 +308,7 @@ int kfd_preempt_do_own_queue(struct file *filep, struct kfd_process *p, u32 op,
 }
 
 /* The target of the call, which fails with it, or of the entry alone. */
-static int find_target(struct switch_call *call, u32 i,
+static int find_target(struct kfd_preempt_call *call, u32 i,
 		       const struct kfd_ioctl_preempt_switch_args *args)
 {
 	struct kfd_preempt_switch_entry *e = &call->entries[i];
@@ -478,7 +335,7 @@ static int find_target(struct switch_call *call, u32 i,
 	return 0;
 }
 
-static int find_targets(struct switch_call *call,
+static int find_targets(struct kfd_preempt_call *call,
 			const struct kfd_ioctl_preempt_switch_args *args)
 {
 	u32 i, j;
@@ -495,7 +352,7 @@ static int find_targets(struct switch_call *call,
 	}
 	for (i = 0; i < call->targets.num; i++) {
 		/* FORCE would let a process shake off its operators. */
-		if (is_self(call, &call->targets.list[i]) &&
+		if (kfd_preempt_is_self(call, &call->targets.list[i]) &&
 		    args->flags & (KFD_PREEMPT_SWITCH_STICKY |
 				   KFD_PREEMPT_SWITCH_FORCE))
 			return -EINVAL;
@@ -504,7 +361,7 @@ static int find_targets(struct switch_call *call,
 	return 0;
 }
 
-static int switch_entries(struct switch_call *call,
+static int switch_entries(struct kfd_preempt_call *call,
 			  struct kfd_ioctl_preempt_switch_args *args)
 {
 	size_t size = array_size(args->num_entries, sizeof(*call->entries));
@@ -538,7 +395,7 @@ static int switch_entries(struct switch_call *call,
 int kfd_preempt_do_switch(struct file *filep, struct kfd_process *p,
 			  struct kfd_ioctl_preempt_switch_args *args)
 {
-	struct switch_call call = {
+	struct kfd_preempt_call call = {
 		.flags = args->flags,
 		.targets = { .self = p, .filep = filep, .fops = filep->f_op },
 		.batch = {

@@ -145,6 +145,29 @@ TRACE_EVENT(kfd_preempt_lost,
 		      kfd_preempt_show_state(__entry->from))
 );
 
+/* Memory of a process has left VRAM, or returned. */
+TRACE_EVENT(kfd_preempt_memory,
+	    TP_PROTO(const struct kfd_process_device *pdd, bool leave, u64 bytes,
+		     int result, u64 ns),
+	    TP_ARGS(pdd, leave, bytes, result, ns),
+	    TP_STRUCT__entry(__field(pid_t, pid)
+			     __field(u32, gpu_id)
+			     __field(bool, leave)
+			     __field(u64, bytes)
+			     __field(int, result)
+			     __field(u64, ns)),
+	    TP_fast_assign(__entry->pid = pdd->process->lead_thread->tgid;
+			   __entry->gpu_id = pdd->dev->id;
+			   __entry->leave = leave;
+			   __entry->bytes = bytes;
+			   __entry->result = result;
+			   __entry->ns = ns;),
+	    TP_printk("pid=%d gpu_id=%u op=%s bytes=%llu result=%d ns=%llu",
+		      __entry->pid, __entry->gpu_id,
+		      __entry->leave ? "yield" : "reclaim", __entry->bytes,
+		      __entry->result, __entry->ns)
+);
+
 /* The firmware has mapped a queue and not seen its packets: it is mapped again. */
 TRACE_EVENT(kfd_preempt_missed,
 	    TP_PROTO(const struct queue *q, u64 read, u64 write),

@@ -74,6 +74,7 @@ void kfd_preempt_process_gone(struct kfd_process *p)
 	p->preempt.num_targets = 0;
 	spin_unlock(&p->preempt.lock);
 	spin_unlock(&processes_lock);
+	kfd_preempt_memory_gone(p);
 }
 
 /**
@@ -96,6 +97,7 @@ void kfd_preempt_queue_created(struct queue *q)
 		put_event(target, &target->gpus[q->preempt.gpu_index].created,
 			  pdd->user_gpu_id, q->properties.queue_id);
 	spin_unlock(&pp->lock);
+	kfd_preempt_memory_queue_created(q);
 }
 
 /**
@@ -119,6 +121,7 @@ void kfd_preempt_watch_queue_destroyed(struct queue *q)
 		put_event(target, &target->gpus[index].destroyed,
 			  q->process->pdds[index]->user_gpu_id, q->properties.queue_id);
 	spin_unlock(&pp->lock);
+	kfd_preempt_memory_look(q->process);
 }
 
 /**

@@ -254,7 +254,7 @@ static const struct poke pokes[] = {
 	QUERY(flags, 0x80000000, -EINVAL),
 	QUERY(reserved[0], 1, -EINVAL),
 	QUERY(reserved[1], 1ull << 63, -EINVAL),
-	SWITCH(flags, 0x100, -EINVAL),
+	SWITCH(flags, 0x200, -EINVAL),
 	SWITCH(flags, 0x80000000, -EINVAL),
 	SWITCH(target_fd, 1, -EINVAL),
 	SWITCH(flags, KFD_PREEMPT_SWITCH_TARGET_PID, -ESRCH),

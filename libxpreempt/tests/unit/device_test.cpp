@@ -60,7 +60,7 @@ const Verb verbs[] = {
          script.expect(request, answer, kfd_ioctl_resume_queue_args{5, 0, {0, 0}});
      },
      [](const Device& device) { return device.resume(5); }},
-    {"status", 0xc0904bf2, Op::queue_status,
+    {"status", 0xc0c84bf2, Op::queue_status,
      [](test::ScriptedIoctl& script, unsigned long request, int answer) {
          kfd_ioctl_preempt_status_args args{};
          args.queue_id = 5;

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Memory of held processes: who may yield it, when it returns, and when evicted memory waits. */
+
+#include "kfd_preempt_compat.h"
+#include "kfd_preempt_trace.h"
+
+/**
+ * kfd_preempt_memory_can_yield - whether a node has memory of its own to give
+ * @dqm: the node
+ *
+ * Return: false for an APU, whose VRAM is system memory.
+ */
+bool kfd_preempt_memory_can_yield(const struct device_queue_manager *dqm)
+{
+	return !(dqm->dev->adev->flags & AMD_IS_APU);
+}
+
+/* Queues that are not held keep off the hardware while memory moves. */
+static int evict_active(struct kfd_process_device *pdd, bool *evicted)
+{
+	struct device_queue_manager *dqm = pdd->dev->dqm;
+	struct queue *q;
+	bool active = false;
+	int ret;
+
+	dqm_lock(dqm);
+	list_for_each_entry(q, &pdd->qpd.queues_list, list)
+		active |= q->properties.is_active;
+	dqm_unlock(dqm);
+	*evicted = active;
+	if (!active)
+		return 0;
+	ret = dqm->ops.evict_process_queues(dqm, &pdd->qpd);
+	/* In a reset KFD counts them as evicted all the same. */
+	*evicted = !ret || ret == -EIO;
+	return ret ? -EBUSY : 0;
+}
+
+static void restore_unless_gone(struct kfd_process *p)
+{
+	lockdep_assert_held(&p->preempt.lock);
+	if (!p->preempt.gone)
+		kfd_preempt_restore_now(p);
+}
+
+/* One meaning each: see kfd_preempt_uapi.h. */
+static int errno_of_move(int ret, bool leave)
+{
+	if (!ret || ret == -EINTR || ret == -EBUSY)
+		return ret;
+	return leave ? -ENOMEM : -ENOSPC;
+}
+
+static int move(struct kfd_process_device *pdd, bool leave)
+{
+	struct device_queue_manager *dqm = pdd->dev->dqm;
+	bool evicted, mapped = true;
+	ktime_t start = ktime_get();
+	u64 moved = 0, ns;
+	int ret;
+
+	ret = evict_active(pdd, &evicted);
+	if (!ret)
+		ret = errno_of_move(kfd_preempt_bos_move(pdd, leave, &moved, &mapped), leave);
+	kfd_preempt_bos_settle(pdd);
+	kfd_preempt_flush_tlb(pdd);
+	if (!mapped) {
+		/* Nothing runs until the restore worker has mapped everything again. */
+		kfd_process_evict_queues(pdd->process, KFD_QUEUE_EVICTION_TRIGGER_TTM);
+		spin_lock(&pdd->process->preempt.lock);
+		restore_unless_gone(pdd->process);
+		spin_unlock(&pdd->process->preempt.lock);
+	}
+	if (evicted)
+		dqm->ops.restore_process_queues(dqm, &pdd->qpd);
+
+	ns = ktime_to_ns(ktime_sub(ktime_get(), start));
+	if (leave) {
+		pdd->preempt.yielded |= !!moved;
+		pdd->preempt.yield_ns = ns;
+	} else {
+		pdd->preempt.yielded = ret || kfd_preempt_bos_are_away(pdd);
+		pdd->preempt.reclaim_ns = ns;
+	}
+	trace_kfd_preempt_memory(pdd, leave, moved, ret, ns);
+	return ret;
+}
+
+static int reclaim(struct kfd_process_device *pdd)
+{
+	u64 bytes;
+
+	if (!pdd->preempt.yielded)
+		return 0;
+	if (kfd_preempt_bos_charge(pdd, false, &bytes))
+		return -ENOSPC;
+	return move(pdd, false);
+}
+
+static struct kfd_process_device *pdd_of(const struct queue *q)
+{
+	return kfd_get_process_device_data(q->device, q->process);
+}
+
+static bool stops(const struct kfd_preempt_batch *batch, const struct queue *q)
+{
+	unsigned int i;
+
+	for (i = 0; i < batch->num; i++)
+		if (batch->reqs[i].q == q && batch->reqs[i].set)
+			return true;
+	return false;
+}
+
+/* Before the stops of @batch, or with NULL after them, when they have to be confirmed. */
+static bool all_held(const struct kfd_process_device *pdd,
+		     const struct kfd_preempt_batch *batch)
+{
+	struct queue *q;
+
+	list_for_each_entry(q, &pdd->qpd.queues_list, list) {
+		if (kfd_preempt_is_sdma(q))
+			continue;
+		if (batch ? !READ_ONCE(q->properties.preempt_holds) && !stops(batch, q) :
+			    !READ_ONCE(q->properties.preempt_holds) || q->preempt.hw_pending)
+			return false;
+	}
+	return true;
+}
+
+/* Whether an entry before @i leaves the same memory, and then that entry. */
+static const struct kfd_preempt_req *
+yields_before(const struct kfd_preempt_batch *batch, unsigned int i,
+	      const struct kfd_process_device *pdd)
+{
+	unsigned int j;
+
+	for (j = 0; j < i; j++)
+		if (batch->reqs[j].yields && pdd_of(batch->reqs[j].yields) == pdd)
+			return &batch->reqs[j];
+	return NULL;
+}
+
+static void plan_leave(struct kfd_preempt_batch *batch, unsigned int i)
+{
+	struct kfd_preempt_req *req = &batch->reqs[i];
+	struct kfd_process_device *pdd = pdd_of(req->yields);
+	const struct kfd_preempt_req *first = yields_before(batch, i, pdd);
+	u64 bytes = 0;
+
+	if (first) {
+		req->memory_result = first->memory_result;
+		req->has_memory = first->has_memory;
+	} else if (!pdd) {
+		req->memory_result = -ENODEV;
+	} else if (!all_held(pdd, batch)) {
+		req->memory_result = -EBUSY;
+	} else {
+		/* Counted at both places: then there is room when it moves. */
+		req->memory_result = kfd_preempt_bos_charge(pdd, true, &bytes);
+		req->has_memory = bytes;
+	}
+}
+
+static bool lets_run(const struct kfd_preempt_req *req)
+{
+	return req->q && req->clear &&
+	       req->clear == READ_ONCE(req->q->properties.preempt_holds);
+}
+
+/**
+ * kfd_preempt_memory_plan - what a batch needs of memory
+ * @batch: what is to be done; the caller holds the mutex of each process. An entry
+ *	that cannot leave its memory gets its memory_result here, and yields nothing
+ *
+ * Return: true if memory is to move; then kfd_preempt_memory_leave() must be called.
+ */
+bool kfd_preempt_memory_plan(struct kfd_preempt_batch *batch)
+{
+	struct kfd_process_device *pdd;
+	struct kfd_preempt_req *req;
+	bool needed = false;
+	unsigned int i;
+
+	for (i = 0; i < batch->num; i++)
+		if (batch->reqs[i].yields)
+			plan_leave(batch, i);
+	for (i = 0; i < batch->num; i++) {
+		req = &batch->reqs[i];
+		if (req->memory_result)
+			req->yields = NULL;
+		pdd = lets_run(req) ? pdd_of(req->q) : NULL;
+		needed |= req->yields || (pdd && pdd->preempt.yielded);
+	}
+	return needed;
+}
+
+static int leave(const struct kfd_preempt_batch *batch, const struct kfd_preempt_req *req)
+{
+	struct kfd_process_device *pdd = pdd_of(req->yields);
+
+	/* A stop that has failed or was called off. */
+	if (!all_held(pdd, NULL) || (batch->all_or_nothing && !req->q)) {
+		kfd_preempt_bos_settle(pdd);
+		return -EBUSY;
+	}
+	return req->has_memory ? move(pdd, true) : 0;
+}
+
+/**
+ * kfd_preempt_memory_leave - move the memory of stopped processes to system memory
+ * @batch: what was planned; its stops are done
+ */
+void kfd_preempt_memory_leave(struct kfd_preempt_batch *batch)
+{
+	const struct kfd_preempt_req *first;
+	struct kfd_preempt_req *req;
+	unsigned int i;
+
+	for (i = 0; i < batch->num; i++) {
+		req = &batch->reqs[i];
+		if (!req->yields)
+			continue;
+		first = yields_before(batch, i, pdd_of(req->yields));
+		req->memory_result = first ? first->memory_result : leave(batch, req);
+	}
+}
+
+/**
+ * kfd_preempt_memory_return - bring back the memory that the starts of a batch need
+ * @batch: what is to be done; a start whose memory stays away gets a memory_result
+ */
+void kfd_preempt_memory_return(struct kfd_preempt_batch *batch)
+{
+	struct kfd_preempt_req *req;
+	struct kfd_process_device *pdd;
+	unsigned int i;
+
+	for (i = 0; i < batch->num; i++) {
+		req = &batch->reqs[i];
+		pdd = lets_run(req) ? pdd_of(req->q) : NULL;
+		/* Where one has failed the next one of that process fails as fast. */
+		if (pdd)
+			req->memory_result = reclaim(pdd);
+	}
+}
+
+static bool is_held_by_operator(const struct kfd_preempt_p *pp)
+{
+	const struct queue *q;
+	bool held = false;
+
+	list_for_each_entry(q, &pp->queues, preempt.process_node) {
+		if (kfd_preempt_is_sdma(q))
+			continue;
+		if (!(READ_ONCE(q->properties.preempt_holds) & KFD_PREEMPT_OPERATOR_HOLDS))
+			return false;
+		held = true;
+	}
+	return held;
+}
+
+/**
+ * kfd_preempt_memory_waits - whether evicted memory of a process stays away for now
+ * @p: the process, whose memory is about to be put back
+ *
+ * Return: true if an operator holds all its compute queues; then
+ * kfd_preempt_memory_look() has it put back after the hold. A hold of its own does
+ * not count: what it does until it resumes itself may need its copies.
+ */
+bool kfd_preempt_memory_waits(struct kfd_process *p)
+{
+	bool waits;
+
+	spin_lock(&p->preempt.lock);
+	waits = is_held_by_operator(&p->preempt);
+	p->preempt.restore_waits = waits;
+	spin_unlock(&p->preempt.lock);
+	return waits;
+}
+
+/**
+ * kfd_preempt_memory_look - put evicted memory of a process back if nobody holds it
+ * @p: the process, whose queues or holds have changed
+ */
+void kfd_preempt_memory_look(struct kfd_process *p)
+{
+	spin_lock(&p->preempt.lock);
+	if (p->preempt.restore_waits && !is_held_by_operator(&p->preempt)) {
+		p->preempt.restore_waits = false;
+		restore_unless_gone(p);
+	}
+	spin_unlock(&p->preempt.lock);
+}
+
+/**
+ * kfd_preempt_memory_gone - the process has no address space any more
+ * @p: the process
+ */
+void kfd_preempt_memory_gone(struct kfd_process *p)
+{
+	spin_lock(&p->preempt.lock);
+	p->preempt.gone = true;
+	spin_unlock(&p->preempt.lock);
+	/* KFD has cancelled it before; what a look has queued since goes, too. */
+	cancel_delayed_work_sync(&p->restore_work);
+}
+
+/**
+ * kfd_preempt_memory_queue_created - a queue would run on memory that is away
+ * @q: a new queue; the caller holds the mutex of its process
+ *
+ * Where a queue of the process is still held there, the memory comes with its
+ * resume. Else it comes now, if there is room; without, the queue runs all the
+ * same, as its page tables say where the memory is.
+ */
+void kfd_preempt_memory_queue_created(struct queue *q)
+{
+	struct kfd_process_device *pdd = pdd_of(q);
+	struct queue *other;
+
+	kfd_preempt_memory_look(q->process);
+	if (!pdd || !pdd->preempt.yielded)
+		return;
+	list_for_each_entry(other, &pdd->qpd.queues_list, list)
+		if (READ_ONCE(other->properties.preempt_holds))
+			return;
+	reclaim(pdd);
+}
+
+/**
+ * kfd_preempt_memory_status - the memory fields of STATUS
+ * @pdd: the process on the GPU of a queue
+ * @args: out: those fields
+ */
+void kfd_preempt_memory_status(const struct kfd_process_device *pdd,
+			       struct kfd_ioctl_preempt_status_args *args)
+{
+	struct kfd_preempt_memory memory = {};
+
+	args->yield_ns = pdd->preempt.yield_ns;
+	args->reclaim_ns = pdd->preempt.reclaim_ns;
+	if (pdd->preempt.yielded)
+		args->status |= KFD_PREEMPT_STATUS_YIELDED;
+	if (args->flags & KFD_PREEMPT_STATUS_COUNT_MEMORY) {
+		kfd_preempt_bos_count(pdd, &memory);
+		args->valid |= KFD_PREEMPT_VALID_MEMORY;
+	}
+	args->vram_bytes = memory.resident;
+	args->yielded_bytes = memory.yielded;
+	args->pinned_bytes = memory.pinned;
+	args->shared_bytes = memory.shared;
+	args->peer_bytes = memory.peer;
+}

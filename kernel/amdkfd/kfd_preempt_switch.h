@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* One call of SWITCH, or of v0, between the files that carry it out. */
+#ifndef KFD_PREEMPT_SWITCH_H
+#define KFD_PREEMPT_SWITCH_H
+
+#include "kfd_preempt.h"
+
+/* The process of an entry, and the changes of its holds' owners. */
+struct kfd_preempt_plan {
+	struct kfd_preempt_target *target; /* NULL when there is none */
+	struct kfd_preempt_record *add; /* allocated before anything changed */
+	bool drop_own;
+	bool drop_all;
+	bool set_sticky;
+	bool drop_sticky;
+	struct queue *aside; /* while entries of the other op are run */
+};
+
+/* One call: @entries, @plans and @batch.reqs run in parallel. */
+struct kfd_preempt_call {
+	u32 flags;
+	struct kfd_preempt_switch_entry *entries;
+	struct kfd_preempt_plan *plans;
+	struct kfd_preempt_targets targets;
+	struct kfd_preempt_target *common; /* of entries that name none */
+	struct kfd_preempt_batch batch;
+};
+
+/* kfd_preempt_entries.c */
+bool kfd_preempt_is_self(const struct kfd_preempt_call *call,
+			 const struct kfd_preempt_target *target);
+struct queue *kfd_preempt_entry_queue(const struct kfd_preempt_call *call, u32 i);
+void kfd_preempt_plan_entry(struct kfd_preempt_call *call, u32 i);
+
+#endif /* KFD_PREEMPT_SWITCH_H */
