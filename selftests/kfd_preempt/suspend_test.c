@@ -3,11 +3,10 @@
  * Suspend to RAM with a queue that is held and one that is not. The kernel's own test mode takes
  * all devices down and up again without the sleep in between. Needs root and /sys/power/pm_test.
  */
-#include "jobs.h"
+#include "hoard.h"
 #include "kselftest_harness.h"
 #include "sched_mode.h"
 #include "text_file.h"
-#include "wait.h"
 
 #define LONG_MS 60000u
 
@@ -67,6 +66,33 @@ TEST_F_TIMEOUT(suspend, held_queue_stays_held_and_the_other_goes_on, 300)
 	EXPECT_EQ(KFD_PREEMPT_HOLD_SELF, status.holds);
 	EXPECT_TRUE(job_stands_still(&self->job[0], 50));
 	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+}
+
+TEST(memory_that_was_yielded_stays_away_and_whole)
+{
+	struct kfd_ioctl_preempt_status_args status = {
+		.flags = KFD_PREEMPT_SWITCH_TARGET_PID | KFD_PREEMPT_STATUS_COUNT_MEMORY,
+	};
+	struct hoard hoard = {};
+	struct kfd_device dev;
+	int fd;
+
+	ASSERT_EQ(0, hoard_start(&hoard, 4, 8 * MIB));
+	/* With a VM: without HWS the stock driver does not survive a process that has none. */
+	ASSERT_EQ(0, kfd_device_open(&dev));
+	fd = dev.kfd_fd;
+	ASSERT_EQ(0, switch_preempt(fd, hoard.pid, KFD_PREEMPT_SWITCH_YIELD_MEMORY, hoard.queue_id));
+	ASSERT_EQ(0, suspend_and_resume());
+	status.target_pid = hoard.pid;
+	status.queue_id = hoard.queue_id;
+	ASSERT_EQ(0, kfd_ioctl(fd, AMDKFD_IOC_PREEMPT_STATUS, &status));
+	EXPECT_EQ(KFD_PREEMPT_STATE_HELD, status.state);
+	EXPECT_LE(hoard.bytes, status.yielded_bytes);
+	EXPECT_EQ(0, hoard_order(&hoard, HOARD_CHECK));
+	ASSERT_EQ(0, switch_resume(fd, hoard.pid, 0, hoard.queue_id));
+	EXPECT_EQ(0, hoard_order(&hoard, HOARD_COPY));
+	EXPECT_TRUE(hoard_finish(&hoard));
+	kfd_device_close(&dev);
 }
 
 TEST_HARNESS_MAIN

@@ -258,25 +258,36 @@ static inline void target_stop(struct target *target)
 	shared_set(&target->shared->order, TARGET_FINISH);
 }
 
-/* True when its kernel ended with the right result. */
-static inline bool target_finish(struct target *target)
+/* Waits for the end of a child, and forgets its pid. True when its exit status is 0. */
+static inline bool child_succeeds(pid_t *pid)
 {
 	int status;
 
-	target_stop(target);
-	if (waitpid(target->pid, &status, 0) != target->pid)
+	if (waitpid(*pid, &status, 0) != *pid)
 		return false;
-	target->pid = 0;
+	*pid = 0;
 	return WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static inline void child_kill(pid_t *pid)
+{
+	if (*pid <= 0)
+		return;
+	kill(*pid, SIGKILL);
+	waitpid(*pid, NULL, 0);
+	*pid = 0;
+}
+
+/* True when its kernel ended with the right result. */
+static inline bool target_finish(struct target *target)
+{
+	target_stop(target);
+	return child_succeeds(&target->pid);
 }
 
 static inline void target_kill(struct target *target)
 {
-	if (target->pid <= 0)
-		return;
-	kill(target->pid, SIGKILL);
-	waitpid(target->pid, NULL, 0);
-	target->pid = 0;
+	child_kill(&target->pid);
 }
 
 /* Another process holds all of these, one after the other, and waits to be killed. Its pid or -1. */

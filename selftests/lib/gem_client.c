@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "kfd_device.h"
 #include "wait.h"
@@ -26,11 +27,28 @@
 #define COPY_DWORDS 7u		/* the longer one of the two packets */
 #define COMMANDS_ALIGN 8u	/* dwords; zero is a NOP */
 
+static int map_buffer(struct gem_client *client, uint32_t handle, uint64_t bytes,
+		      struct gem_buffer *buf)
+{
+	struct drm_amdgpu_gem_va map = {};
+
+	buf->handle = handle;
+	buf->bytes = bytes;
+	buf->va = client->next_va;
+	client->next_va += (bytes + VA_ALIGN - 1) / VA_ALIGN * VA_ALIGN;
+
+	map.handle = buf->handle;
+	map.operation = AMDGPU_VA_OP_MAP;
+	map.flags = AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE | AMDGPU_VM_PAGE_EXECUTABLE;
+	map.va_address = buf->va;
+	map.map_size = bytes;
+	return kfd_ioctl(client->fd, DRM_IOCTL_AMDGPU_GEM_VA, &map);
+}
+
 int gem_buffer_alloc(struct gem_client *client, enum gem_placement placement, uint64_t bytes,
 		     struct gem_buffer *buf)
 {
 	union drm_amdgpu_gem_create create = {};
-	struct drm_amdgpu_gem_va map = {};
 	union drm_amdgpu_gem_mmap at = {};
 	int ret;
 
@@ -43,17 +61,7 @@ int gem_buffer_alloc(struct gem_client *client, enum gem_placement placement, ui
 	ret = kfd_ioctl(client->fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &create);
 	if (ret)
 		return ret;
-	buf->handle = create.out.handle;
-	buf->bytes = bytes;
-	buf->va = client->next_va;
-	client->next_va += (bytes + VA_ALIGN - 1) / VA_ALIGN * VA_ALIGN;
-
-	map.handle = buf->handle;
-	map.operation = AMDGPU_VA_OP_MAP;
-	map.flags = AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE | AMDGPU_VM_PAGE_EXECUTABLE;
-	map.va_address = buf->va;
-	map.map_size = bytes;
-	ret = kfd_ioctl(client->fd, DRM_IOCTL_AMDGPU_GEM_VA, &map);
+	ret = map_buffer(client, create.out.handle, bytes, buf);
 	if (ret || placement == GEM_IN_VRAM)
 		return ret;
 
@@ -64,6 +72,15 @@ int gem_buffer_alloc(struct gem_client *client, enum gem_placement placement, ui
 	buf->addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, client->fd,
 			 (off_t)at.out.addr_ptr);
 	return buf->addr == MAP_FAILED ? -errno : 0;
+}
+
+int gem_buffer_import(struct gem_client *client, int file, uint64_t bytes, struct gem_buffer *buf)
+{
+	struct drm_prime_handle import = { .fd = file };
+	int ret = kfd_ioctl(client->fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &import);
+
+	memset(buf, 0, sizeof(*buf));
+	return ret ? ret : map_buffer(client, import.handle, bytes, buf);
 }
 
 int gem_client_open(uint32_t render_minor, struct gem_client *client)
@@ -83,6 +100,13 @@ int gem_client_open(uint32_t render_minor, struct gem_client *client)
 		return ret;
 	client->ctx_id = ctx.out.alloc.ctx_id;
 	return gem_buffer_alloc(client, GEM_IN_SYSTEM, COMMAND_BYTES, &client->commands);
+}
+
+void gem_client_close(struct gem_client *client)
+{
+	/* A mapping would keep the file, and all its buffers. */
+	munmap(client->commands.addr, client->commands.bytes);
+	close(client->fd);
 }
 
 static int wait_for(struct gem_client *client, uint64_t handle)

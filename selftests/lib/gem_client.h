@@ -28,10 +28,15 @@ struct gem_client {
 
 /* Opens the render node once more, with a VM that KFD does not share. */
 int gem_client_open(uint32_t render_minor, struct gem_client *client);
+void gem_client_close(struct gem_client *client);
 
 /* Evicts other buffers from a full VRAM. The buffer lives as long as the client. */
 int gem_buffer_alloc(struct gem_client *client, enum gem_placement placement, uint64_t bytes,
 		     struct gem_buffer *buf);
+
+/* Maps, for the GPU, a buffer that another process has exported as that file. */
+int gem_buffer_import(struct gem_client *client, int file, uint64_t bytes,
+		      struct gem_buffer *buf);
 
 /*
  * One job on an SDMA ring of the driver, which runs under a VMID of the memory hub once its buffers
