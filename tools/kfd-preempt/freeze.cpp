@@ -4,12 +4,14 @@
 #include "container.hpp"
 #include "group_queues.hpp"
 #include "kfd_processes.hpp"
+#include "memory.hpp"
 #include "names.hpp"
 #include "verbs.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
+#include <map>
 
 namespace cli {
 
@@ -30,6 +32,7 @@ public:
     void undo();
     [[nodiscard]] bool complete() const { return stable_ && !failure_ && !any_failed(); }
     Report finish(bool undone);
+    void yield_memory(Report& report) const;
 
 private:
     [[nodiscard]] bool any_failed() const {
@@ -302,9 +305,24 @@ Report Freezing::finish(bool undone) {
     return report;
 }
 
+// Queues that were held already keep no memory either. A process that was not frozen whole keeps it
+// all.
+void Freezing::yield_memory(Report& report) const {
+    std::map<pid_t, TargetQueues> processes;
+    for (const GroupQueue& queue : queues_) {
+        if (queue.failed || queue.id.uid == 0 || queue.entry.state == KFD_PREEMPT_STATE_DEAD)
+            continue;
+        TargetQueues& process = processes[queue.target.pid];
+        process.target = queue.target;
+        process.queues.push_back({queue.id.queue_id, queue.gpu_id, kfd::QueueType::compute, 0});
+    }
+    for (const auto& [pid, process] : processes)
+        cli::yield_memory(driver_, process, KFD_PREEMPT_SWITCH_STICKY, report);
+}
+
 } // namespace
 
-Report freeze(const Context& context, const CgroupName& name, bool partial) {
+Report freeze(const Context& context, const CgroupName& name, bool partial, bool yield) {
     if (const Outcome<void> initial = require_kfd_pids(context); !initial)
         return report_of(initial.error());
     const Outcome<Cgroup> cgroup = name.container.empty()
@@ -319,6 +337,8 @@ Report freeze(const Context& context, const CgroupName& name, bool partial) {
     const Outcome<Driver> driver = connect(context);
     if (!driver)
         return report_of(driver.error());
+    if (yield && !can_yield(*driver))
+        return report_of(cannot_yield(cgroup->name()));
     Outcome<FrozenRecord> record = FrozenRecord::open(context);
     if (!record)
         return report_of(record.error());
@@ -328,7 +348,10 @@ Report freeze(const Context& context, const CgroupName& name, bool partial) {
     const bool undo = !partial && !work.complete();
     if (undo)
         work.undo();
-    return work.finish(undo);
+    Report report = work.finish(undo);
+    if (yield && !undo)
+        work.yield_memory(report);
+    return report;
 }
 
 } // namespace cli

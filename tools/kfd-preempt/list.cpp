@@ -22,6 +22,7 @@ struct QueueState {
     bool gone = false; // destroyed since sysfs was read
     std::uint32_t state = 0;
     std::uint32_t holds = 0;
+    std::uint64_t yielded_bytes = 0; // of its process on its GPU
 };
 
 // Asks the driver as long as it answers; a list without states is still a list.
@@ -46,9 +47,12 @@ public:
     QueueState read(pid_t pid, std::uint32_t queue_id) {
         if (!device_)
             return {.errno_value = reason_};
-        const auto args = device_->status_of(pid, queue_id);
+        auto args = device_->status_of(pid, queue_id);
+        if (args && (args->status & KFD_PREEMPT_STATUS_YIELDED) != 0)
+            args = device_->status_of(pid, queue_id, KFD_PREEMPT_STATUS_COUNT_MEMORY);
         if (args)
-            return {.state = args->state, .holds = args->holds};
+            return {
+                .state = args->state, .holds = args->holds, .yielded_bytes = args->yielded_bytes};
         const int error = args.error().errno_value;
         return {.errno_value = error, .gone = error == ENOENT || error == ESRCH};
     }
@@ -124,11 +128,13 @@ private:
         const bool known = state.errno_value == 0;
         if (!known)
             unknown_ = state.errno_value;
+        any_yielded_ |= state.yielded_bytes != 0;
         rows_.push_back({std::to_string(target.pid), target.task ? target.comm() : "?",
                          std::to_string(queue.queue_id), std::to_string(queue.gpu_id),
                          name_of(queue.type), size_text(queue.ring_bytes),
                          known ? state_name(state.state) : "?",
                          known ? words_or_dash(hold_names(state.holds)) : "?",
+                         state.yielded_bytes == 0 ? "-" : rounded_size_text(state.yielded_bytes),
                          is_renumbered(target) ? std::to_string(target.task->ns_pid) : "-",
                          container_ ? container_->short_id() : "-"});
         queues.push_back({{"queue", queue.queue_id},
@@ -137,18 +143,26 @@ private:
                           {"ring_bytes", queue.ring_bytes},
                           {"state", known ? Json(state_name(state.state)) : Json(nullptr)},
                           {"holds", known ? Json(hold_names(state.holds)) : Json(nullptr)},
+                          {"yielded_bytes", known ? Json(state.yielded_bytes) : Json(nullptr)},
                           {"errno", known ? Json(nullptr) : Json(errno_name(state.errno_value))}});
     }
 
-    // The last two columns only if a process is in a container.
+    // YIELDED only if a process has, the last two columns only if one is in a container.
     [[nodiscard]] std::string table_text() {
-        std::vector<std::string> heading = {"PID",  "COMM",  "QUEUE", "GPU",   "TYPE",
-                                            "RING", "STATE", "HOLDS", "NSPID", "CONTAINER"};
-        const std::size_t columns = heading.size() - (in_containers_ ? 0 : 2);
-        heading.resize(columns);
+        constexpr std::ptrdiff_t yielded = 8;
+        std::vector<std::string> heading = {"PID",     "COMM",  "QUEUE",    "GPU",
+                                            "TYPE",    "RING",  "STATE",    "HOLDS",
+                                            "YIELDED", "NSPID", "CONTAINER"};
+        const auto shorten = [this](std::vector<std::string>& row) {
+            if (!in_containers_)
+                row.resize(row.size() - 2);
+            if (!any_yielded_)
+                row.erase(row.begin() + yielded);
+        };
+        shorten(heading);
         Table table(std::move(heading));
         for (std::vector<std::string>& row : rows_) {
-            row.resize(columns);
+            shorten(row);
             table.add(std::move(row));
         }
         return table.text();
@@ -158,6 +172,7 @@ private:
     std::vector<std::vector<std::string>> rows_;
     std::optional<Container> container_; // of the process that is being added
     bool in_containers_ = false;
+    bool any_yielded_ = false;
     StreamTables streams_;
     std::vector<std::string> messages_;
     Json processes_ = Json::array();

@@ -29,6 +29,7 @@ struct Arguments {
     bool json = false;
     bool force = false;
     bool attach = false;
+    bool yield_memory = false;
     bool shared = false;
     bool once = false;
     bool partial = false;
@@ -197,11 +198,13 @@ void add_top(CLI::App* top, Arguments& arguments) {
 }
 
 template <typename AddVerb> void add_cgroup_verbs(const AddVerb& verb, Arguments& arguments) {
-    CLI::App* freeze =
-        verb("freeze", "Stop all compute queues of a cgroup; they stay stopped until thaw",
-             [&](const cli::Context& context) {
-                 return cli::freeze(context, arguments.group, arguments.partial);
-             });
+    CLI::App* freeze = verb(
+        "freeze", "Stop all compute queues of a cgroup; they stay stopped until thaw",
+        [&](const cli::Context& context) {
+            return cli::freeze(context, arguments.group, arguments.partial, arguments.yield_memory);
+        });
+    freeze->add_flag("-y,--yield-memory", arguments.yield_memory,
+                     "also move the VRAM of its processes to system memory, until thaw");
     freeze->add_flag("--partial", arguments.partial,
                      "keep stopped what could be stopped, when some could not");
     CLI::App* thaw =
@@ -256,19 +259,21 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
         });
     add_pids(list, arguments);
 
-    CLI::App* suspend =
-        verb("suspend", "Stop queues, streams or xqueues; they stay stopped until resume",
-             [&](const cli::Context& context) {
-                 if (names_objects(arguments))
-                     return cli::switch_objects(context, objects_of(arguments),
-                                                {true, arguments.attach, arguments.shared});
-                 return of_processes(context, arguments, [&](const auto& selection) {
-                     return cli::suspend(context, selection, arguments.attach);
-                 });
-             });
+    CLI::App* suspend = verb(
+        "suspend", "Stop queues, streams or xqueues; they stay stopped until resume",
+        [&](const cli::Context& context) {
+            if (names_objects(arguments))
+                return cli::switch_objects(context, objects_of(arguments),
+                                           {true, arguments.attach, arguments.shared});
+            return of_processes(context, arguments, [&](const auto& selection) {
+                return cli::suspend(context, selection, arguments.attach, arguments.yield_memory);
+            });
+        });
     add_target(suspend, arguments, "only these (default: all compute queues)");
     suspend->add_flag("-a,--attach", arguments.attach,
                       "go on running, and hold only as long as this command does");
+    suspend->add_flag("-y,--yield-memory", arguments.yield_memory,
+                      "also move its VRAM to system memory, until resume");
     suspend->add_flag("--shared", arguments.shared,
                       "streams: stop those on the same queue as well");
 

@@ -107,6 +107,7 @@ std::vector<std::string> status_names(std::uint32_t status) {
         {KFD_PREEMPT_STATUS_HW_PENDING, "HW_PENDING"},
         {KFD_PREEMPT_STATUS_CHECKPOINTED, "CHECKPOINTED"},
         {KFD_PREEMPT_STATUS_DEGRADED, "DEGRADED"},
+        {KFD_PREEMPT_STATUS_YIELDED, "YIELDED"},
     };
     return bit_names(status, table);
 }
@@ -126,6 +127,7 @@ std::vector<std::string> cap_names(std::uint64_t caps) {
         {KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP, "TIMEOUT_BOUNDS_STOP"},
         {KFD_PREEMPT_CAP_SWITCH_ONLY, "SWITCH_ONLY"},
         {KFD_PREEMPT_CAP_WATCH, "WATCH"},
+        {KFD_PREEMPT_CAP_YIELD_MEMORY, "YIELD_MEMORY"},
     };
     return bit_names(caps, table);
 }
@@ -180,6 +182,17 @@ std::string size_text(std::uint64_t bytes) {
         ++unit;
     }
     return fmt::format("{} {}", bytes, units[unit]);
+}
+
+std::string rounded_size_text(std::uint64_t bytes) {
+    static constexpr std::array<const char*, 5> units = {"B", "KiB", "MiB", "GiB", "TiB"};
+    auto value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    while (value >= 999.5 && unit + 1 < units.size()) {
+        value /= 1024;
+        ++unit;
+    }
+    return fmt::format("{:.3g} {}", value, units[unit]);
 }
 
 std::string printable(std::string_view text) {

@@ -30,6 +30,9 @@ std::string duration_text(std::uint64_t ns);
 // 512 B, 64 KiB, 1 MiB; a size that is no whole number of a unit stays in the smaller one.
 std::string size_text(std::uint64_t bytes);
 
+// The same in three digits: 1.5 GiB, 812 MiB.
+std::string rounded_size_text(std::uint64_t bytes);
+
 // A process' name is its own choice: control bytes and bytes that are no UTF-8 become \xNN, so
 // that it cannot drive the terminal, forge a line of a table or make invalid JSON.
 std::string printable(std::string_view text);

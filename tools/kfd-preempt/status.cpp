@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // status: state, holds and counters of the queues of a process, as the driver has them.
+#include "memory.hpp"
 #include "names.hpp"
 #include "output.hpp"
 #include "sentences.hpp"
@@ -87,6 +88,9 @@ Report status(const Context& context, const QueueSelection& selection) {
     const bool none = queues.empty();
     report.json["queues"] = std::move(queues);
     report.text = none ? fmt::format("{}: has no queues\n", target.name()) : table.text();
+    const Memory memory = memory_of(*driver, *selected);
+    report.json["memory"].push_back({{"pid", target.pid}, {"gpus", json_of(memory)}});
+    report.text += text_of(memory);
     if (!selection.queue_ids.empty())
         return report;
     const SocketView view = ask_sockets(context, {target}, socket_patience).front();

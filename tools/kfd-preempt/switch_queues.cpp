@@ -2,6 +2,7 @@
 // What suspend and resume share: choose queues, send SWITCH, say how each one went.
 #include "switch_queues.hpp"
 
+#include "memory.hpp"
 #include "queue_answer.hpp"
 #include "target.hpp"
 
@@ -21,8 +22,9 @@ struct QueueResult {
 
 class Switch {
 public:
-    Switch(const Context& context, const SwitchPlan& plan, const Target& target, bool named)
-        : context_(context), plan_(plan), target_(target), named_(named) {}
+    Switch(const Context& context, const SwitchPlan& plan, const TargetQueues& process, bool named)
+        : context_(context), plan_(plan), process_(process), target_(process.target),
+          named_(named) {}
 
     void skip(const kfd::Queue& queue);
     // False: the driver refused the whole call, and failure() says why.
@@ -34,13 +36,16 @@ private:
     [[nodiscard]] std::string thing(const kfd::Queue& queue) const {
         return queue_name(queue.queue_id, target_);
     }
-    [[nodiscard]] QueueAnswer judge(const kfd::Queue& queue,
+    [[nodiscard]] QueueAnswer judge(const Driver& driver, const kfd::Queue& queue,
                                     const kfd_preempt_switch_entry& entry) const;
+    [[nodiscard]] std::string why(const Driver& driver, const kfd::Queue& queue,
+                                  int errno_value) const;
     [[nodiscard]] std::string already_text(const kfd::Queue& queue,
                                            const kfd_preempt_switch_entry& entry) const;
 
     const Context& context_;
     const SwitchPlan& plan_;
+    const TargetQueues& process_;
     const Target& target_;
     bool named_;
     std::vector<QueueResult> results_;
@@ -72,7 +77,15 @@ std::string Switch::already_text(const kfd::Queue& queue,
     return fmt::format("{}: not suspended, nothing to do", thing(queue));
 }
 
-QueueAnswer Switch::judge(const kfd::Queue& queue, const kfd_preempt_switch_entry& entry) const {
+std::string Switch::why(const Driver& driver, const kfd::Queue& queue, int errno_value) const {
+    if (errno_value == ENOSPC)
+        if (const auto missing = missing_vram(context_, driver, process_, queue.gpu_id))
+            return fmt::format("{}: {}", thing(queue), *missing);
+    return driver_sentence(context_, plan_.verb, errno_value, target_, queue.queue_id);
+}
+
+QueueAnswer Switch::judge(const Driver& driver, const kfd::Queue& queue,
+                          const kfd_preempt_switch_entry& entry) const {
     const int reason = -entry.result;
     QueueAnswer answer{queue.gpu_id, name_of(queue.type)};
     answer.errno_value = reason;
@@ -95,7 +108,7 @@ QueueAnswer Switch::judge(const kfd::Queue& queue, const kfd_preempt_switch_entr
     } else {
         answer.outcome = reason == ETIME ? "pending" : "failed";
         answer.failed = true;
-        answer.text = driver_sentence(context_, plan_.verb, reason, target_, queue.queue_id);
+        answer.text = why(driver, queue, reason);
     }
     return answer;
 }
@@ -119,7 +132,7 @@ bool Switch::run(Driver& driver, std::span<const kfd::Queue> queues) {
         }
         hw_ns_ += done->hw_ns;
         for (std::size_t i = 0; i < part.size(); ++i)
-            results_.push_back({part[i].queue_id, judge(part[i], entries[i])});
+            results_.push_back({part[i].queue_id, judge(driver, part[i], entries[i])});
     }
     return true;
 }
@@ -151,8 +164,8 @@ Report switch_queues(const Context& context, const QueueSelection& selection,
         return report_of(selected.error());
     const Target& target = selected->target;
 
-    Switch work(context, plan, target, !selection.queue_ids.empty());
-    std::shared_ptr<Driver> opened;
+    Switch work(context, plan, *selected, !selection.queue_ids.empty());
+    Report report;
     std::vector<kfd::Queue> compute;
     for (const kfd::Queue& queue : selected->queues) {
         if (queue.type == kfd::QueueType::compute)
@@ -168,13 +181,20 @@ Report switch_queues(const Context& context, const QueueSelection& selection,
         Outcome<Driver> driver = connect(context);
         if (!driver)
             return report_of(driver.error());
-        work.run(*driver, compute);
+        if (plan.yields && !can_yield(*driver))
+            return report_of(cannot_yield(target.name()));
+        const Memory before =
+            plan.op == KFD_PREEMPT_OP_RESUME ? memory_of(*driver, *selected) : Memory{};
+        const bool sent = work.run(*driver, compute);
+        report = work.report();
+        if (sent && plan.yields && !yield_memory(*driver, *selected, plan.flags, report))
+            report.exit = Exit::failed;
+        tell_reclaimed(*driver, *selected, before, report);
         if (plan.attach)
-            opened = std::make_shared<Driver>(std::move(*driver));
+            report.attached.what = std::make_shared<Driver>(std::move(*driver));
+        return report;
     }
-    Report report = work.report();
-    report.attached.what = std::move(opened);
-    return report;
+    return work.report();
 }
 
 } // namespace cli

@@ -4,6 +4,7 @@
 #include "container.hpp"
 #include "group_queues.hpp"
 #include "kfd_processes.hpp"
+#include "memory.hpp"
 #include "names.hpp"
 #include "verbs.hpp"
 
@@ -24,7 +25,7 @@ GroupQueue queue_of(const TargetQueues& process, const FrozenQueue& id) {
 }
 
 // What the driver's answer means; true when the record has no more use for the queue.
-bool judge(const Context& context, GroupQueue& queue) {
+bool judge(const Context& context, const Driver& driver, GroupQueue& queue) {
     const int reason = queue.errno_value = -queue.entry.result;
     queue.failed = false;
     if (reason == 0) {
@@ -45,6 +46,12 @@ bool judge(const Context& context, GroupQueue& queue) {
     queue.outcome = "failed";
     queue.failed = true;
     queue.text = driver_sentence(context, Verb::thaw, reason, queue.target, queue.id.queue_id);
+    if (reason == ENOSPC) {
+        const TargetQueues process{queue.target,
+                                   {{queue.id.queue_id, queue.gpu_id, kfd::QueueType::compute, 0}}};
+        if (const auto missing = missing_vram(context, driver, process, queue.gpu_id))
+            queue.text = fmt::format("{}: {}", queue.name(), *missing);
+    }
     return reason == EIO; // dead: nothing can start it, so nothing is left to thaw
 }
 
@@ -100,7 +107,7 @@ void Thawing::run(const Driver& driver) {
                 queue->outcome = "failed";
                 queue->failed = true;
                 queue->text = fmt::format("{}: stays frozen", queue->name());
-            } else if (judge(context_, *queue)) {
+            } else if (judge(context_, driver, *queue)) {
                 record_.of(cgroup_.path).erase(queue->id);
             }
         }

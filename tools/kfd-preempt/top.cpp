@@ -28,6 +28,14 @@ struct QueueRow {
     const wire::Queue* library = nullptr;                // what its own library counted
 };
 
+// Beside the holds, whether its process has given its VRAM back.
+std::string holds_text(const kfd_ioctl_preempt_status_args& status) {
+    std::vector<std::string> words = hold_names(status.holds);
+    if ((status.status & KFD_PREEMPT_STATUS_YIELDED) != 0)
+        words.emplace_back("YIELDED");
+    return words_or_dash(words);
+}
+
 // The driver's counters where there are any: they count every stop. Else the library's.
 std::vector<std::string> cells(const Target& target, const QueueRow& row) {
     std::vector<std::string> cells = {std::to_string(target.pid), target.task ? target.comm() : "?",
@@ -36,12 +44,11 @@ std::vector<std::string> cells(const Target& target, const QueueRow& row) {
     const std::string streams =
         row.library != nullptr ? std::to_string(row.library->num_streams) : "?";
     if (row.driver)
-        cells.insert(cells.end(),
-                     {state_name(row.driver->state), words_or_dash(hold_names(row.driver->holds)),
-                      std::to_string(row.driver->preempts),
-                      duration_text(row.driver->last_preempt_ns),
-                      duration_text(row.driver->max_preempt_ns),
-                      duration_text(row.driver->last_resume_ns), streams});
+        cells.insert(cells.end(), {state_name(row.driver->state), holds_text(*row.driver),
+                                   std::to_string(row.driver->preempts),
+                                   duration_text(row.driver->last_preempt_ns),
+                                   duration_text(row.driver->max_preempt_ns),
+                                   duration_text(row.driver->last_resume_ns), streams});
     else if (row.library != nullptr)
         cells.insert(cells.end(),
                      {row.library->holds > 0 ? "HELD" : "RUNNING",
@@ -60,7 +67,8 @@ Json json_of_row(const QueueRow& row) {
               {"gpu_id", row.queue.gpu_id},
               {"type", name_of(row.queue.type)},
               {"state", driver ? Json(state_name(row.driver->state)) : Json(nullptr)},
-              {"holds", driver ? Json(hold_names(row.driver->holds)) : Json(nullptr)}};
+              {"holds", driver ? Json(hold_names(row.driver->holds)) : Json(nullptr)},
+              {"status", driver ? Json(status_names(row.driver->status)) : Json(nullptr)}};
     json["preempts"] = number_or_null(driver, driver ? row.driver->preempts : 0);
     json["last_preempt_ns"] = number_or_null(driver, driver ? row.driver->last_preempt_ns : 0);
     json["max_preempt_ns"] = number_or_null(driver, driver ? row.driver->max_preempt_ns : 0);

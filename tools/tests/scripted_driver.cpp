@@ -2,6 +2,8 @@
 // The ioctls that a verb is expected to send, in order, with the answers they get.
 #include "scripted_driver.hpp"
 
+#include "kfd/queue_ioctls.hpp"
+
 #include <cstring>
 #include <gtest/gtest.h>
 
@@ -22,7 +24,7 @@ int answer_status(const ExpectedCall& expected, void* argument) {
     auto* args = static_cast<kfd_ioctl_preempt_status_args*>(argument);
     EXPECT_EQ(args->target_pid, expected.status.target_pid);
     EXPECT_EQ(args->queue_id, expected.status.queue_id);
-    EXPECT_EQ(args->flags, KFD_PREEMPT_SWITCH_TARGET_PID);
+    EXPECT_EQ(args->flags, expected.status.flags);
     EXPECT_EQ(args->target_fd, 0);
     if (expected.answer == 0)
         *args = expected.status;
@@ -77,11 +79,29 @@ void Script::expect_status(pid_t pid, std::uint32_t queue_id, int answer, std::u
                            std::uint32_t holds) {
     ExpectedCall call{AMDKFD_IOC_PREEMPT_STATUS, answer};
     call.status.target_pid = pid;
+    call.status.flags = KFD_PREEMPT_SWITCH_TARGET_PID;
     call.status.queue_id = queue_id;
     call.status.state = state;
     call.status.holds = holds;
     call.status.preempts = 3;
     call.status.held_ns = 1500;
+    calls_.push_back(std::move(call));
+}
+
+void Script::expect_memory(pid_t pid, std::uint32_t queue_id, std::uint64_t vram_bytes,
+                           std::uint64_t yielded_bytes, std::uint64_t shared_bytes) {
+    expect_status(pid, queue_id, 0, KFD_PREEMPT_STATE_HELD, KFD_PREEMPT_HOLD_STICKY);
+    calls_.back().status.flags |= KFD_PREEMPT_STATUS_COUNT_MEMORY;
+    calls_.back().status.vram_bytes = vram_bytes;
+    calls_.back().status.yielded_bytes = yielded_bytes;
+    calls_.back().status.shared_bytes = shared_bytes;
+    calls_.back().status.yield_ns = 2'000'000'000;
+    calls_.back().status.reclaim_ns = 1'000'000'000;
+}
+
+void Script::expect_available(std::uint64_t bytes) {
+    ExpectedCall call{cli::kfd::ioc_available_memory, 0};
+    call.available_bytes = bytes;
     calls_.push_back(std::move(call));
 }
 
@@ -135,6 +155,9 @@ int Script::call(unsigned long request, void* argument) {
     switch (request) {
     case AMDKFD_IOC_PREEMPT_QUERY: return answer_query(expected, argument);
     case AMDKFD_IOC_PREEMPT_STATUS: return answer_status(expected, argument);
+    case cli::kfd::ioc_available_memory:
+        static_cast<cli::kfd::AvailableMemoryArgs*>(argument)->bytes = expected.available_bytes;
+        return expected.answer;
     default:
         if (before_switch)
             before_switch();

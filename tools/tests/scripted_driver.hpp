@@ -37,6 +37,7 @@ struct ExpectedCall {
     kfd_ioctl_preempt_switch_args switch_in{};
     std::vector<kfd_preempt_switch_entry> entries_in{};
     std::vector<EntryAnswer> entries_out{};
+    std::uint64_t available_bytes = 0;
 };
 
 // Shared with the device, because it outlives that. A call that is not the
@@ -55,6 +56,10 @@ public:
                       std::uint32_t abi_major = KFD_PREEMPT_ABI_MAJOR, std::uint32_t degraded = 0);
     void expect_status(pid_t pid, std::uint32_t queue_id, int answer, std::uint32_t state = 0,
                        std::uint32_t holds = 0);
+    // The process has so much VRAM on the GPU of that queue.
+    void expect_memory(pid_t pid, std::uint32_t queue_id, std::uint64_t vram_bytes,
+                       std::uint64_t yielded_bytes, std::uint64_t shared_bytes = 0);
+    void expect_available(std::uint64_t bytes);
     void expect_switch(pid_t pid, std::uint32_t flags, std::uint16_t op,
                        const std::vector<std::uint32_t>& queue_ids,
                        std::vector<EntryAnswer> answers, int answer = 0);

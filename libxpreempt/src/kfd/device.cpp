@@ -68,10 +68,10 @@ Result<kfd_ioctl_preempt_status_args> Device::status(std::uint32_t kfd_queue_id,
     return status_with(args, fd);
 }
 
-Result<kfd_ioctl_preempt_status_args> Device::status_of(pid_t pid,
-                                                        std::uint32_t kfd_queue_id) const {
+Result<kfd_ioctl_preempt_status_args> Device::status_of(pid_t pid, std::uint32_t kfd_queue_id,
+                                                        std::uint32_t flags) const {
     kfd_ioctl_preempt_status_args args{};
-    args.flags = KFD_PREEMPT_SWITCH_TARGET_PID;
+    args.flags = flags | KFD_PREEMPT_SWITCH_TARGET_PID;
     args.target_pid = pid;
     args.queue_id = kfd_queue_id;
     return status_with(args, -1);
@@ -118,6 +118,13 @@ Device::switch_with(kfd_ioctl_preempt_switch_args args, std::span<kfd_preempt_sw
     if (const int answer = call(fd, AMDKFD_IOC_PREEMPT_SWITCH, &args); answer != 0)
         return fail(-answer, Op::switch_queues, args.num_entries);
     return args;
+}
+
+Result<std::uint64_t> Device::available_memory(std::uint32_t gpu_id) const {
+    AvailableMemoryArgs args{0, gpu_id, 0};
+    if (const int answer = call(-1, ioc_available_memory, &args); answer != 0)
+        return fail(-answer, Op::open_device, gpu_id);
+    return args.bytes;
 }
 
 Result<UniqueFd> Device::make_watch() const {

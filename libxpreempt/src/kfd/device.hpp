@@ -65,7 +65,12 @@ public:
     Result<kfd_ioctl_preempt_switch_args>
     switch_queues_of(pid_t pid, std::uint32_t flags,
                      std::span<kfd_preempt_switch_entry> entries) const;
-    Result<kfd_ioctl_preempt_status_args> status_of(pid_t pid, std::uint32_t kfd_queue_id) const;
+    // flags: KFD_PREEMPT_STATUS_COUNT_MEMORY or 0
+    Result<kfd_ioctl_preempt_status_args> status_of(pid_t pid, std::uint32_t kfd_queue_id,
+                                                    std::uint32_t flags = 0) const;
+
+    // Bytes of VRAM that KFD would still give to somebody.
+    Result<std::uint64_t> available_memory(std::uint32_t gpu_id) const;
 
     // The file of a new watch. ENOTTY: this driver has none.
     Result<UniqueFd> make_watch() const;

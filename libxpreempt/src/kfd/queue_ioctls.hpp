@@ -62,6 +62,13 @@ struct FreeMemoryArgs {
 };
 static_assert(sizeof(FreeMemoryArgs) == 8);
 
+struct AvailableMemoryArgs {
+    std::uint64_t bytes; // from KFD
+    std::uint32_t gpu_id;
+    std::uint32_t pad;
+};
+static_assert(sizeof(AvailableMemoryArgs) == 16);
+
 struct KfdVersion {
     std::uint32_t major;
     std::uint32_t minor;
@@ -115,6 +122,7 @@ constexpr unsigned nr_update_queue = 0x07;
 constexpr unsigned nr_allocate_memory = 0x16;
 constexpr unsigned nr_free_memory = 0x17;
 constexpr unsigned long ioc_get_version = _IOR('K', 0x01, KfdVersion);
+constexpr unsigned long ioc_available_memory = _IOWR('K', 0x23, AvailableMemoryArgs);
 constexpr unsigned long ioc_debug_trap = _IOWR('K', 0x26, DebugTrapArgs);
 constexpr unsigned long ioc_update_queue = _IOW('K', nr_update_queue, UpdateQueueArgs);
 
