@@ -32,6 +32,10 @@ const std::vector<Stage>& stages() {
          "firmware that ignores it: the driver notices, and offers FAST no more", run_fast},
         {"sdma", "Asks the driver to stop an SDMA queue of its own.",
          "an SDMA engine that does not stop is reset with the GPU", run_sdma},
+        {"memory",
+         "Moves the VRAM of a held queue's process, a quarter of what is free or 4 GiB, to system "
+         "memory and back, three times.",
+         "as for one-queue", run_memory},
         {"xnack", "Turns XNACK on for a child process and stops its queue.", "as for one-queue",
          run_xnack},
         {"freeze", "Freezes and thaws a cgroup with a child process, by kfd-preempt.",

@@ -70,6 +70,7 @@ void run_processes(Bench& bench, Checks& checks);
 void run_latency(Bench& bench, Checks& checks);
 void run_fast(Bench& bench, Checks& checks);
 void run_sdma(Bench& bench, Checks& checks);
+void run_memory(Bench& bench, Checks& checks);
 void run_xnack(Bench& bench, Checks& checks);
 void run_freeze(Bench& bench, Checks& checks);
 void run_gpus(Bench& bench, Checks& checks);
