@@ -37,6 +37,7 @@ class Commands(unittest.TestCase):
         self.refused("--fast", "ci/demo", "--fast")
         self.refused("vm", "ci/demo", "--help", "vm")
         self.refused("no mode 'fast'", "ci/demo", "two-jobs", "free", "fast")
+        self.refused("yield twice", "ci/demo", "yield", "twice")
         self.refused("--tests", "ci/deps", "--tests")
 
     def test_the_list_has_boots_and_their_commands(self):
@@ -61,4 +62,4 @@ class Commands(unittest.TestCase):
         self.assertEqual(process.returncode, 141)
 
     def test_help_of_the_demo(self):
-        self.assertIn("usage: ci/demo [two-jobs [MODE]...]\n", said("ci/demo", "--help")[1])
+        self.assertIn("usage: ci/demo [yield | two-jobs [MODE]...]\n", said("ci/demo", "--help")[1])
