@@ -89,6 +89,8 @@ SdmaEngine::Step SdmaEngine::copy_linear(Ring& ring, unsigned vmid, Packet packe
     ring.done += part;
     if (ring.done < bytes)
         return {Step::Result::more};
+    unit_.observer.count("sdma_copies", 1);
+    unit_.observer.count("sdma_copied_bytes", bytes);
     return {Step::Result::done, dwords};
 }
 
