@@ -6,6 +6,7 @@
 #include "kfd_processes.hpp"
 #include "names.hpp"
 #include "output.hpp"
+#include "queue_answer.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -96,6 +97,35 @@ Failure cannot_yield(const std::string& name) {
                     name)};
 }
 
+namespace {
+
+// If memory is away: what is missing for it, and who has it.
+std::optional<std::string> missing_vram(const Context& context, const Driver& driver,
+                                        const TargetQueues& process, std::uint32_t gpu_id) {
+    const Memory memory = memory_of(driver, process);
+    const GpuMemory* gpu = on_gpu(memory, gpu_id);
+    if (gpu == nullptr || gpu->yielded_bytes == 0)
+        return std::nullopt;
+    std::vector<std::pair<std::uint64_t, pid_t>> owners;
+    for (const pid_t pid : kfd_pids(context).value_or(std::vector<pid_t>{}))
+        if (const std::uint64_t bytes = vram_in_sysfs(context, pid, gpu_id);
+            bytes != 0 && pid != process.target.pid)
+            owners.emplace_back(bytes, pid);
+    std::ranges::sort(owners, std::greater{});
+    std::vector<std::string> names;
+    for (const auto& [bytes, pid] : owners)
+        names.push_back(
+            fmt::format("{} has {}", target_of(context, pid).name(), rounded_size_text(bytes)));
+    const auto free = driver.device.available_memory(gpu_id);
+    return fmt::format("no room in VRAM of GPU {} for the {} that it has yielded{}{}; it stays "
+                       "held: suspend --yield-memory another one, or end it",
+                       gpu_id, rounded_size_text(gpu->yielded_bytes),
+                       free ? fmt::format(", {} are free", rounded_size_text(*free)) : "",
+                       names.empty() ? "" : fmt::format("; {}", fmt::join(names, ", ")));
+}
+
+} // namespace
+
 bool yield_memory(const Driver& driver, const TargetQueues& process, std::uint32_t flags,
                   Report& report) {
     std::vector<kfd::Queue> first;
@@ -148,28 +178,12 @@ void tell_reclaimed(const Driver& driver, const TargetQueues& process, const Mem
     }
 }
 
-std::optional<std::string> missing_vram(const Context& context, const Driver& driver,
-                                        const TargetQueues& process, std::uint32_t gpu_id) {
-    const Memory memory = memory_of(driver, process);
-    const GpuMemory* gpu = on_gpu(memory, gpu_id);
-    if (gpu == nullptr || gpu->yielded_bytes == 0)
-        return std::nullopt;
-    std::vector<std::pair<std::uint64_t, pid_t>> owners;
-    for (const pid_t pid : kfd_pids(context).value_or(std::vector<pid_t>{}))
-        if (const std::uint64_t bytes = vram_in_sysfs(context, pid, gpu_id);
-            bytes != 0 && pid != process.target.pid)
-            owners.emplace_back(bytes, pid);
-    std::ranges::sort(owners, std::greater{});
-    std::vector<std::string> names;
-    for (const auto& [bytes, pid] : owners)
-        names.push_back(
-            fmt::format("{} has {}", target_of(context, pid).name(), rounded_size_text(bytes)));
-    const auto free = driver.device.available_memory(gpu_id);
-    return fmt::format("no room in VRAM of GPU {} for the {} that it has yielded{}{}; it stays "
-                       "held: suspend --yield-memory another one, or end it",
-                       gpu_id, rounded_size_text(gpu->yielded_bytes),
-                       free ? fmt::format(", {} are free", rounded_size_text(*free)) : "",
-                       names.empty() ? "" : fmt::format("; {}", fmt::join(names, ", ")));
+std::string start_sentence(const Context& context, const Driver& driver, Verb verb, int errno_value,
+                           const Target& target, const kfd::Queue& queue) {
+    if (errno_value == ENOSPC)
+        if (const auto missing = missing_vram(context, driver, {target, {queue}}, queue.gpu_id))
+            return fmt::format("{}: {}", queue_name(queue.queue_id, target), *missing);
+    return driver_sentence(context, verb, errno_value, target, queue.queue_id);
 }
 
 Json json_of(const Memory& memory) {

@@ -41,9 +41,10 @@ bool yield_memory(const Driver& driver, const TargetQueues& process, std::uint32
 void tell_reclaimed(const Driver& driver, const TargetQueues& process, const Memory& before,
                     Report& report);
 
-// Why a resume got ENOSPC, if that is for want of VRAM: what is missing, and who has it.
-std::optional<std::string> missing_vram(const Context& context, const Driver& driver,
-                                        const TargetQueues& process, std::uint32_t gpu_id);
+// Why a queue does not start, as driver_sentence(); for want of VRAM what is missing, and who has
+// it.
+std::string start_sentence(const Context& context, const Driver& driver, Verb verb, int errno_value,
+                           const Target& target, const kfd::Queue& queue);
 
 // Objects of each GPU.
 Json json_of(const Memory& memory);

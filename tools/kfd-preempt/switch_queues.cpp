@@ -22,9 +22,8 @@ struct QueueResult {
 
 class Switch {
 public:
-    Switch(const Context& context, const SwitchPlan& plan, const TargetQueues& process, bool named)
-        : context_(context), plan_(plan), process_(process), target_(process.target),
-          named_(named) {}
+    Switch(const Context& context, const SwitchPlan& plan, const Target& target, bool named)
+        : context_(context), plan_(plan), target_(target), named_(named) {}
 
     void skip(const kfd::Queue& queue);
     // False: the driver refused the whole call, and failure() says why.
@@ -38,14 +37,11 @@ private:
     }
     [[nodiscard]] QueueAnswer judge(const Driver& driver, const kfd::Queue& queue,
                                     const kfd_preempt_switch_entry& entry) const;
-    [[nodiscard]] std::string why(const Driver& driver, const kfd::Queue& queue,
-                                  int errno_value) const;
     [[nodiscard]] std::string already_text(const kfd::Queue& queue,
                                            const kfd_preempt_switch_entry& entry) const;
 
     const Context& context_;
     const SwitchPlan& plan_;
-    const TargetQueues& process_;
     const Target& target_;
     bool named_;
     std::vector<QueueResult> results_;
@@ -77,13 +73,6 @@ std::string Switch::already_text(const kfd::Queue& queue,
     return fmt::format("{}: not suspended, nothing to do", thing(queue));
 }
 
-std::string Switch::why(const Driver& driver, const kfd::Queue& queue, int errno_value) const {
-    if (errno_value == ENOSPC)
-        if (const auto missing = missing_vram(context_, driver, process_, queue.gpu_id))
-            return fmt::format("{}: {}", thing(queue), *missing);
-    return driver_sentence(context_, plan_.verb, errno_value, target_, queue.queue_id);
-}
-
 QueueAnswer Switch::judge(const Driver& driver, const kfd::Queue& queue,
                           const kfd_preempt_switch_entry& entry) const {
     const int reason = -entry.result;
@@ -108,7 +97,7 @@ QueueAnswer Switch::judge(const Driver& driver, const kfd::Queue& queue,
     } else {
         answer.outcome = reason == ETIME ? "pending" : "failed";
         answer.failed = true;
-        answer.text = why(driver, queue, reason);
+        answer.text = start_sentence(context_, driver, plan_.verb, reason, target_, queue);
     }
     return answer;
 }
@@ -164,8 +153,7 @@ Report switch_queues(const Context& context, const QueueSelection& selection,
         return report_of(selected.error());
     const Target& target = selected->target;
 
-    Switch work(context, plan, *selected, !selection.queue_ids.empty());
-    Report report;
+    Switch work(context, plan, target, !selection.queue_ids.empty());
     std::vector<kfd::Queue> compute;
     for (const kfd::Queue& queue : selected->queues) {
         if (queue.type == kfd::QueueType::compute)
@@ -186,7 +174,7 @@ Report switch_queues(const Context& context, const QueueSelection& selection,
         const Memory before =
             plan.op == KFD_PREEMPT_OP_RESUME ? memory_of(*driver, *selected) : Memory{};
         const bool sent = work.run(*driver, compute);
-        report = work.report();
+        Report report = work.report();
         if (sent && plan.yields && !yield_memory(*driver, *selected, plan.flags, report))
             report.exit = Exit::failed;
         tell_reclaimed(*driver, *selected, before, report);

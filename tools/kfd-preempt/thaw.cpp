@@ -45,13 +45,8 @@ bool judge(const Context& context, const Driver& driver, GroupQueue& queue) {
     }
     queue.outcome = "failed";
     queue.failed = true;
-    queue.text = driver_sentence(context, Verb::thaw, reason, queue.target, queue.id.queue_id);
-    if (reason == ENOSPC) {
-        const TargetQueues process{queue.target,
-                                   {{queue.id.queue_id, queue.gpu_id, kfd::QueueType::compute, 0}}};
-        if (const auto missing = missing_vram(context, driver, process, queue.gpu_id))
-            queue.text = fmt::format("{}: {}", queue.name(), *missing);
-    }
+    queue.text = start_sentence(context, driver, Verb::thaw, reason, queue.target,
+                                {queue.id.queue_id, queue.gpu_id, kfd::QueueType::compute, 0});
     return reason == EIO; // dead: nothing can start it, so nothing is left to thaw
 }
 
