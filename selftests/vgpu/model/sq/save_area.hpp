@@ -8,10 +8,12 @@
 
 namespace vgpu::sq {
 
-// Offsets are from the start of the CWSR area; wave data lives in [begin, end). A wave owns its
-// region from its first save until it ends. A save that begins while other waves are still
-// restoring must not overwrite what they have not read yet, and the driver makes the area just
-// large enough for a full array: the same waves must fit again, whoever comes first.
+// Offsets are from the start of the CWSR area; wave data lives in [begin, end). The driver makes it
+// just large enough for a full array, so what a save puts there must leave no gaps, and must not
+// overwrite what others have not read yet. A save waits for waves that are restoring. If saved
+// workgroups wait for room after that, each wave on the hardware was saved together with them and
+// has its region still: it serves again. Else nobody needs the area, and it is filled anew from its
+// beginning.
 class SaveArea {
 public:
     static constexpr std::uint32_t alignment = 64;

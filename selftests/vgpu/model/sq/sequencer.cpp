@@ -214,11 +214,20 @@ bool ShaderArray::State::answer_save_message(Wave& wave, Execution& e) {
         // Its data would lie where the driver copies the control stack for debuggers to.
         observer.unmodelled("sq", "context save of a queue whose control stack size is unknown");
     }
+    if (restoring(slot.queue.slot)) {
+        // Asks again in its next turn. The others need nobody to finish.
+        wave.state.pc = e.pc;
+        slice_left = 0;
+        return false;
+    }
+    ready_area(slot);
     wave.first = saves_lds(wave);
     if (!give_region(wave, slot)) {
         // The driver sizes the area for a full array (kfd_queue.c): a smaller one is an error.
+        // Its program waits for ever, so say it louder than a fault of the program.
         observer.event("sq", fmt::format("slot {}: CWSR area of {} bytes is full", slot.queue.slot,
                                          slot.queue.ctx_save_bytes));
+        observer.unmodelled("sq", "context save into a CWSR area that is full");
         e.fault(slot.queue.ctx_save_base + slot.queue.ctx_save_bytes);
         wave_failed(wave, e);
         return false;
@@ -228,6 +237,33 @@ bool ShaderArray::State::answer_save_message(Wave& wave, Execution& e) {
     wave.state.exec = ((slot.queue.ctx_save_base + wave.region->offset) & 0xffff'ffff'ffffULL) |
                       (wave.first ? first_wave_bit : 0);
     return true;
+}
+
+bool ShaderArray::State::restoring(unsigned slot) const {
+    return std::any_of(waves.begin(), waves.end(), [slot](const Wave* wave) {
+        return wave->restoring && wave->group->dispatch->queue_slot == slot;
+    });
+}
+
+// Before the first wave of a save gets its region: see SaveArea.
+void ShaderArray::State::ready_area(Slot& slot) {
+    if (std::exchange(slot.area_ready, true)) {
+        return;
+    }
+    const bool some_wait =
+        std::any_of(slot.dispatches.begin(), slot.dispatches.end(),
+                    [](const auto& dispatch) { return !dispatch->saved.empty(); });
+    if (some_wait) {
+        return;
+    }
+    slot.save_area = sq::SaveArea(slot.queue.ctl_stack_bytes, slot.queue.ctx_save_bytes);
+    for (auto& dispatch : slot.dispatches) {
+        for (auto& group : dispatch->running) {
+            for (auto& wave : group->waves) {
+                wave->region.reset();
+            }
+        }
+    }
 }
 
 // The same wave each time as long as it lives, so that each fits where it was: the first of those

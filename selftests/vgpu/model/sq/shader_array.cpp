@@ -155,6 +155,7 @@ SavedQueue ShaderArray::take_saved(unsigned number) {
     slot->dispatches.clear();
     slot->scratch = sq::ScratchSlots();
     slot->save_area = sq::SaveArea(slot->queue.ctl_stack_bytes, slot->queue.ctx_save_bytes);
+    slot->area_ready = false;
     return saved;
 }
 

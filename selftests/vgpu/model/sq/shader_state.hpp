@@ -33,6 +33,7 @@ struct ShaderArray::State {
         bool asks = false;              // some workgroup is still to be asked to save
         Schedule::Step launches_at = 0; // nothing launches before
         sq::SaveArea save_area;
+        bool area_ready = false; // for the save that is under way
         sq::ScratchSlots scratch;
         std::uint64_t saved_waves = 0;
         std::uint64_t handler_instructions = 0;
@@ -96,6 +97,8 @@ struct ShaderArray::State {
     bool arrive_at_barrier(sq::Wave& wave);
     void release_barrier(sq::Workgroup& group);
     bool answer_save_message(sq::Wave& wave, isa::Execution& e);
+    bool restoring(unsigned slot) const;
+    void ready_area(Slot& slot);
     bool saves_lds(const sq::Wave& wave) const;
     bool give_region(sq::Wave& wave, Slot& slot);
     bool wave_saved(sq::Wave& wave, isa::Execution& e);

@@ -44,7 +44,8 @@ struct Wave {
     bool first = false;     // saves or restores the LDS
     bool saved = false;     // left by s_endpgm_saved
     bool answered = false;  // MSG_SAVEWAVE got its answer in this save
-    // Its part of the CWSR area, from the first save until the wave ends: see SaveArea.
+    // Its part of the CWSR area, from a save until the wave ends or the area is filled anew: see
+    // SaveArea.
     struct Region {
         std::uint32_t offset = 0;
         std::uint32_t bytes = 0;

@@ -148,6 +148,126 @@ TEST(Cwsr, many_saves_into_an_area_without_a_byte_to_spare) {
     EXPECT_EQ(run.output(), reference.output);
 }
 
+namespace {
+
+// Thirty workgroups of two waves on a compute unit with room for 32 waves, and an area for those
+// and all LDS. One wave of each workgroup ends long before the other; in the room of two that ended
+// a new workgroup starts.
+struct Ragged {
+    static constexpr unsigned groups = 30;
+    static constexpr unsigned room = 32;
+    static constexpr std::uint32_t lds_bytes = 2048;
+    static constexpr std::uint32_t wave_bytes = 48 * 256 + 112 * 4 + 128;
+    static ShaderArray::Config one_unit() {
+        ShaderArray::Config config;
+        config.compute_units = 1;
+        return config;
+    }
+
+    // The first wave of a workgroup has `rounds`, the other one a single round; the other way round
+    // in those whose bit is set in `swapped`.
+    Ragged(std::uint32_t rounds, std::uint32_t swapped) : gpu(one_unit()) {
+        static const std::vector<std::uint32_t> code = assemble(R"(
+            s_load_dwordx2 s[16:17], s[0:1], 0x0
+            s_load_dwordx2 s[18:19], s[0:1], 0x8
+            v_lshlrev_b32 v1, 2, v0
+            v_add_u32 v2, s8, v1
+            ds_write_b32 v1, v2
+            s_waitcnt lgkmcnt(0)
+            s_barrier
+            s_lshr_b32 s20, s19, s8
+            v_readfirstlane_b32 s21, v0
+            s_lshr_b32 s21, s21, 6
+            s_xor_b32 s20, s20, s21
+            s_and_b32 s20, s20, 1
+            s_cmp_eq_u32 s20, 0
+            s_cselect_b32 s20, s18, 1
+        again:
+            s_sub_u32 s20, s20, 1
+            s_cmp_lg_u32 s20, 0
+            s_cbranch_scc1 again
+            v_xor_b32 v3, 0x100, v1     ; what the other wave had written
+            ds_read_b32 v4, v3
+            s_lshl_b32 s22, s8, 9       ; 128 work-items of 4 bytes
+            v_add_u32 v5, s22, v1
+            s_waitcnt lgkmcnt(0)
+            global_store_dword v5, v4, s[16:17]
+            s_endpgm)");
+        gpu.load_trap_handler();
+        gpu.area_bytes = Gpu::ctl_stack_bytes + room * wave_bytes + 65536;
+        Kernel kernel;
+        kernel.code = code;
+        const std::uint64_t object = gpu.load_kernel(kernel);
+        gpu.memory.set_word(Gpu::kernarg_va, static_cast<std::uint32_t>(Gpu::data_va));
+        gpu.memory.set_word(Gpu::kernarg_va + 4, static_cast<std::uint32_t>(Gpu::data_va >> 32));
+        gpu.memory.set_word(Gpu::kernarg_va + 8, rounds);
+        gpu.memory.set_word(Gpu::kernarg_va + 12, swapped);
+        gpu.array().bind(gpu.queue());
+        Grid grid;
+        grid.x = groups * 128;
+        grid.group_x = 128;
+        grid.lds_bytes = lds_bytes;
+        EXPECT_TRUE(gpu.array().dispatch(0, gpu.packet(grid, object, 5)));
+    }
+    void expect_right() {
+        EXPECT_EQ(gpu.completed, std::vector<std::uint64_t>{5});
+        EXPECT_EQ(gpu.failed_waves, 0U);
+        for (std::uint32_t item = 0; item < groups * 128; ++item) {
+            ASSERT_EQ(gpu.memory.word(Gpu::data_va + item * 4), item / 128 + (item % 128 ^ 64) * 4)
+                << "work-item " << item;
+        }
+    }
+
+    Gpu gpu;
+};
+
+} // namespace
+
+// The short waves leave gaps behind that a wave with the LDS does not fit into.
+TEST(Cwsr, new_workgroups_in_the_place_of_waves_that_ended) {
+    for (const std::uint32_t swapped : {0U, ~0U, 0x5555'5555U}) {
+        SCOPED_TRACE(testing::Message() << "swapped " << swapped);
+        Ragged run(4000, swapped);
+        run.gpu.array().run(10);
+        const SavedQueue first = run.gpu.save();
+        ASSERT_EQ(first.waves, Ragged::room);
+        run.gpu.replace_array();
+        ASSERT_TRUE(run.gpu.restore(first));
+        for (unsigned turns = 0; turns < 20; ++turns) {
+            run.gpu.array().run(2000);
+        }
+        const SavedQueue second = run.gpu.save();
+        ASSERT_EQ(run.gpu.failed_waves, 0U);
+        EXPECT_EQ(second.waves, Ragged::groups); // the long one of each
+        run.gpu.replace_array();
+        ASSERT_TRUE(run.gpu.restore(second));
+        run.gpu.run_all();
+        run.expect_right();
+    }
+}
+
+// At any time, also while waves of the stop before are still restoring.
+TEST(Cwsr, many_saves_of_workgroups_whose_waves_end_one_by_one) {
+    for (std::uint32_t seed = 1; seed <= 60; ++seed) {
+        SCOPED_TRACE(testing::Message() << "seed " << seed);
+        std::mt19937 random(seed);
+        const auto rounds = static_cast<std::uint32_t>(200 + random() % 2000);
+        Ragged run(rounds, static_cast<std::uint32_t>(random()));
+        if (seed % 2 == 0) {
+            run.gpu.schedule.follow(seed);
+        }
+        while (run.gpu.completed.empty()) {
+            for (std::uint64_t left = random() % 30'000; left > 0;) {
+                const std::uint64_t ran = run.gpu.step(std::min<std::uint64_t>(left, 500));
+                left -= ran == 0 ? left : ran;
+            }
+            ASSERT_TRUE(run.gpu.save_and_restore());
+            ASSERT_EQ(run.gpu.failed_waves, 0U);
+        }
+        run.expect_right();
+    }
+}
+
 // Only some workgroups fit at a time: some have ended, some run, some were never launched.
 TEST(Cwsr, workgroups_that_ended_run_or_were_not_launched) {
     ShaderArray::Config config;
@@ -378,6 +498,7 @@ TEST(Cwsr, a_save_area_that_is_too_small_is_reported) {
     run.gpu.array().run(100);
     run.gpu.save();
     EXPECT_GT(run.gpu.memory_faults, 0U);
+    EXPECT_FALSE(run.gpu.unmodelled_texts.empty());
     EXPECT_TRUE(run.gpu.completed.empty());
 }
 
