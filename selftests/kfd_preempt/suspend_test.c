@@ -74,13 +74,11 @@ TEST(memory_that_was_yielded_stays_away_and_whole)
 		.flags = KFD_PREEMPT_SWITCH_TARGET_PID | KFD_PREEMPT_STATUS_COUNT_MEMORY,
 	};
 	struct hoard hoard = {};
-	struct kfd_device dev;
 	int fd;
 
 	ASSERT_EQ(0, hoard_start(&hoard, 4, 8 * MIB));
-	/* With a VM: without HWS the stock driver does not survive a process that has none. */
-	ASSERT_EQ(0, kfd_device_open(&dev));
-	fd = dev.kfd_fd;
+	fd = kfd_open();
+	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, switch_preempt(fd, hoard.pid, KFD_PREEMPT_SWITCH_YIELD_MEMORY, hoard.queue_id));
 	ASSERT_EQ(0, suspend_and_resume());
 	status.target_pid = hoard.pid;
@@ -92,7 +90,17 @@ TEST(memory_that_was_yielded_stays_away_and_whole)
 	ASSERT_EQ(0, switch_resume(fd, hoard.pid, 0, hoard.queue_id));
 	EXPECT_EQ(0, hoard_order(&hoard, HOARD_COPY));
 	EXPECT_TRUE(hoard_finish(&hoard));
-	kfd_device_close(&dev);
+	close(fd);
+}
+
+/* The stock driver without HWS ends in a NULL pointer. */
+TEST(a_program_that_has_opened_no_gpu)
+{
+	int fd = kfd_open();
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, suspend_and_resume());
+	close(fd);
 }
 
 TEST_HARNESS_MAIN
