@@ -19,10 +19,9 @@
  * size. AMD assigns its next numbers from 0x87 on, so a driver may leave both
  * calls of v0 out (CAP_SWITCH_ONLY): use SWITCH, which does all they do.
  *
- * Growth: v0 (PREEMPT_QUEUE, RESUME_QUEUE) is frozen. All others take their size
- * from the command: a struct shorter than that of ABI 1.0 (of 1.1, where the
- * call is newer) is -EINVAL, a longer one than the driver knows must be zero
- * past its end (-E2BIG).
+ * Growth: v0 (PREEMPT_QUEUE, RESUME_QUEUE) is frozen. All others take their size from
+ * the command: a struct shorter than that of the ABI that brought the call is -EINVAL,
+ * a longer one than the driver knows must be zero past its end (-E2BIG).
  * Reserved fields must be zero on input and are zero on output. A flag that
  * &kfd_ioctl_preempt_query_args.caps does not advertise is -EINVAL.
  *
@@ -37,9 +36,8 @@
  * tenant cannot end the holds of the host. With CAP_SYS_PTRACE over the setter
  * of a STICKY hold, PREEMPT with STICKY takes the hold over (-EALREADY).
  *
- * FAST takes CAP_SYS_PTRACE in the initial user namespace, because the short
- * grace period is that of all processes on the node; without it the flag is
- * ignored.
+ * FAST takes CAP_SYS_PTRACE in the initial user namespace, because the short grace
+ * period is that of all processes on the node; without it the flag is ignored.
  *
  * Errors, one meaning each:
  *
@@ -75,13 +73,12 @@
  *
  * No call returns -EAGAIN: libhsakmt's ioctl wrapper would spin on it.
  *
- * Threads: any number of threads may call. Calls on queues of one process
- * serialise on that process.
+ * Threads: any number of threads may call; queues of one process are changed in turn.
  */
 
 /* Version of this interface, reported by &AMDKFD_IOC_PREEMPT_QUERY. */
 #define KFD_PREEMPT_ABI_MAJOR 1
-#define KFD_PREEMPT_ABI_MINOR 2
+#define KFD_PREEMPT_ABI_MINOR 3
 
 /*
  * preempt_type: what happens to running waves. These are not the encodings of
@@ -164,6 +161,7 @@
 #define KFD_PREEMPT_CAP_SWITCH_ONLY 0x0000000000001000ull
 #define KFD_PREEMPT_CAP_WATCH 0x0000000000002000ull /* since ABI 1.1 */
 #define KFD_PREEMPT_CAP_YIELD_MEMORY 0x0000000000004000ull /* since ABI 1.2 */
+#define KFD_PREEMPT_CAP_GIVE_MEMORY 0x0000000000008000ull /* since ABI 1.3 */
 
 /*
  * degraded: what a node was found not to do (bits). All but GRACE take every
@@ -315,28 +313,26 @@ struct kfd_ioctl_preempt_switch_args {
 /**
  * DOC: Memory of a held process
  *
- * A held process keeps its buffers in VRAM. With SWITCH_YIELD_MEMORY a PREEMPT
- * also moves them to system memory, those of the process of each such entry on
- * the GPU of its queue, and KFD counts them as system memory from then on. All
- * compute queues of the process on that GPU must be held, or be stopped by the
- * same call (-EBUSY). Those that are held already are no -EALREADY while there is
- * memory to move. SDMA queues need not be held: they run again when the memory
- * has moved. Its page tables always say where the memory is.
+ * A held process keeps its buffers in VRAM. With SWITCH_YIELD_MEMORY a PREEMPT also
+ * moves them to system memory, those of the process of each such entry on the GPU of its
+ * queue, and KFD counts them as system memory from then on. All compute queues of the
+ * process on that GPU must be held, or be stopped by the same call (-EBUSY). Those that
+ * are held already are no -EALREADY while there is memory to move. SDMA queues need not
+ * be held: they run again when the memory has moved. Its page tables always say where
+ * the memory is. A RESUME that lets a queue run moves all of it back first. Without room
+ * for all of it in VRAM the entry says -ENOSPC and nothing has changed.
  *
- * A RESUME that lets a queue run moves all of it back first. Without room for all
- * of it in VRAM the entry says -ENOSPC and nothing has changed.
+ * In a call that moves memory the stops come first, then memory leaves, then memory
+ * returns, then come the starts. ALL_OR_NOTHING is then about the stops, and about the
+ * starts, each for themselves.
  *
- * In a call that moves memory the stops come first, then memory leaves, then
- * memory returns, then come the starts. ALL_OR_NOTHING is then about the stops,
- * and about the starts, each for themselves.
+ * These buffers stay in VRAM, and STATUS counts them: *pinned* ones (for RDMA, say),
+ * *shared* ones, which another process or driver maps, and those that another GPU of the
+ * process maps. Page tables, memory of SVM, and buffers of others that the process has
+ * imported stay, too, and are not counted.
  *
- * These buffers stay in VRAM, and STATUS counts them: *pinned* ones (for RDMA,
- * say), *shared* ones, which another process or driver maps, and those that
- * another GPU of the process maps. Page tables, memory of SVM, and buffers of
- * others that the process has imported stay, too, and are not counted.
- *
- * While an operator holds all compute queues of a process, with or without this
- * flag, memory that was evicted from VRAM is put back only when the hold ends.
+ * While an operator holds all compute queues of a process, with or without this flag,
+ * memory that was evicted from VRAM is put back only when the hold ends.
  */
 
 /**
@@ -434,6 +430,13 @@ struct kfd_ioctl_preempt_status_args {
  * new packets, or a debugger: look at the queue (STATUS) before acting on it. Rings
  * that come from a GPU make no event.
  *
+ * With GIVE_MEMORY an allocation of VRAM by the target that KFD refuses for want of room
+ * waits: event WANTS_MEMORY. After an ANSWER it tries again. If there is still no room, it
+ * asks again, or after NO_ROOM fails as it would have at first; so it does when the target
+ * is removed or the file is closed. A signal interrupts it. While any target of any watch
+ * has GIVE_MEMORY, a process that has opened /dev/kfd less than half a second ago first
+ * waits for the rest of that time to become a target.
+ *
  * A target ends with its process, or when that calls exec: event EXITED, and
  * -ESRCH from then on. Close the file to remove all targets.
  */
@@ -443,6 +446,13 @@ struct kfd_ioctl_preempt_status_args {
 #define KFD_PREEMPT_WATCH_EXITED 2 /* its process is gone */
 #define KFD_PREEMPT_WATCH_QUEUE_CREATED 3
 #define KFD_PREEMPT_WATCH_QUEUE_DESTROYED 4
+#define KFD_PREEMPT_WATCH_WANTS_MEMORY 5 /* an allocation waits; since ABI 1.3 */
+
+/* flags of &KFD_PREEMPT_WATCH_ADD, beside TARGET_FD or TARGET_PID. */
+#define KFD_PREEMPT_WATCH_GIVE_MEMORY 0x00010000u /* since ABI 1.3 */
+
+/* flags of &KFD_PREEMPT_WATCH_ANSWER. */
+#define KFD_PREEMPT_WATCH_NO_ROOM 0x00000001u /* it fails if it still does not fit */
 
 /* flags of &KFD_PREEMPT_WATCH_ARM. */
 #define KFD_PREEMPT_WATCH_NO_LOOK 0x00000001u /* queues_busy stays 0 */
@@ -461,7 +471,7 @@ struct kfd_ioctl_preempt_status_args {
  * @type: KFD_PREEMPT_WATCH_*
  * @gpu_id: KFD gpu_id, 0 of EXITED
  * @doorbell: of RANG: byte offset of the doorbell among those of the process on
- *	that GPU; of QUEUE_*: KFD queue id of the latest one
+ *	that GPU; of QUEUE_*: KFD queue id of the latest one; of WANTS_MEMORY: its MiB
  * @count: how many of them since the last such event was read
  *
  * Events of one kind of a target and GPU that were not yet read are one event,
@@ -490,7 +500,7 @@ struct kfd_ioctl_preempt_watch_args {
 
 /**
  * struct kfd_preempt_watch_add - add a process
- * @flags: in: TARGET_FD or TARGET_PID of KFD_PREEMPT_SWITCH_*
+ * @flags: in: TARGET_FD or TARGET_PID of KFD_PREEMPT_SWITCH_*, GIVE_MEMORY
  * @target: in: a /dev/kfd file of the process, or its pid in the caller's pid
  *	namespace
  * @cookie: in: comes back in each event
@@ -518,6 +528,16 @@ struct kfd_preempt_watch_add {
 struct kfd_preempt_watch_remove {
 	__u32 id;
 	__u32 pad;
+};
+
+/**
+ * struct kfd_preempt_watch_answer - let allocations of a target try again (ABI 1.3)
+ * @id: in: that of ADD; -ESRCH if its process is gone
+ * @flags: in: KFD_PREEMPT_WATCH_NO_ROOM or 0
+ */
+struct kfd_preempt_watch_answer {
+	__u32 id;
+	__u32 flags;
 };
 
 /**
@@ -561,27 +581,17 @@ struct kfd_preempt_watch_arm {
 	__u64 reserved;
 };
 
-#define AMDKFD_IOC_PREEMPT_QUEUE \
-	_IOWR('K', 0x87, struct kfd_ioctl_preempt_queue_args)
-
-#define AMDKFD_IOC_RESUME_QUEUE \
-	_IOWR('K', 0x88, struct kfd_ioctl_resume_queue_args)
-
-#define AMDKFD_IOC_PREEMPT_QUERY \
-	_IOWR('K', 0xf0, struct kfd_ioctl_preempt_query_args)
-
-#define AMDKFD_IOC_PREEMPT_SWITCH \
-	_IOWR('K', 0xf1, struct kfd_ioctl_preempt_switch_args)
-
-#define AMDKFD_IOC_PREEMPT_STATUS \
-	_IOWR('K', 0xf2, struct kfd_ioctl_preempt_status_args)
-
-#define AMDKFD_IOC_PREEMPT_WATCH \
-	_IOWR('K', 0xf3, struct kfd_ioctl_preempt_watch_args)
+#define AMDKFD_IOC_PREEMPT_QUEUE _IOWR('K', 0x87, struct kfd_ioctl_preempt_queue_args)
+#define AMDKFD_IOC_RESUME_QUEUE _IOWR('K', 0x88, struct kfd_ioctl_resume_queue_args)
+#define AMDKFD_IOC_PREEMPT_QUERY _IOWR('K', 0xf0, struct kfd_ioctl_preempt_query_args)
+#define AMDKFD_IOC_PREEMPT_SWITCH _IOWR('K', 0xf1, struct kfd_ioctl_preempt_switch_args)
+#define AMDKFD_IOC_PREEMPT_STATUS _IOWR('K', 0xf2, struct kfd_ioctl_preempt_status_args)
+#define AMDKFD_IOC_PREEMPT_WATCH _IOWR('K', 0xf3, struct kfd_ioctl_preempt_watch_args)
 
 /* On the file of a watch: */
 #define KFD_PREEMPT_WATCH_ADD _IOWR('K', 0xf4, struct kfd_preempt_watch_add)
 #define KFD_PREEMPT_WATCH_REMOVE _IOW('K', 0xf5, struct kfd_preempt_watch_remove)
 #define KFD_PREEMPT_WATCH_ARM _IOWR('K', 0xf6, struct kfd_preempt_watch_arm)
+#define KFD_PREEMPT_WATCH_ANSWER _IOW('K', 0xf7, struct kfd_preempt_watch_answer)
 
 #endif /* KFD_PREEMPT_UAPI_H */

@@ -155,6 +155,11 @@ struct kfd_preempt_q {
  * @inode: its address space has the mappings of this process; NULL without memory
  * @restore_waits: evicted memory is put back after the hold of an operator
  * @gone: nothing may be queued for it any more
+ * @num_givers: how many of @targets make room for its allocations
+ * @answers: how often such a target has answered
+ * @no_room: the latest answer: there is no room
+ * @room: allocations that wait for an answer
+ * @opened: jiffies, when it has opened /dev/kfd
  */
 struct kfd_preempt_p {
 	spinlock_t lock;	/* what is below; taken in page faults */
@@ -167,6 +172,11 @@ struct kfd_preempt_p {
 	struct inode *inode;
 	bool restore_waits;
 	bool gone;
+	unsigned int num_givers;
+	u32 answers;
+	bool no_room;
+	wait_queue_head_t room;
+	unsigned long opened;
 };
 
 /**
@@ -299,6 +309,9 @@ struct kfd_preempt_node {
 /* Hooks for the rest of amdkfd. */
 bool kfd_preempt_cmd(unsigned int cmd);
 long kfd_preempt_ioctl(struct file *filep, unsigned int cmd, unsigned long arg);
+typedef int kfd_preempt_handler(struct file *filep, struct kfd_process *p, void *data);
+int kfd_preempt_call(unsigned int cmd, kfd_preempt_handler *func, struct file *filep,
+		     struct kfd_process *p, void *data);
 void kfd_preempt_file_open(struct file *filep);
 void kfd_preempt_file_release(struct file *filep);
 void kfd_preempt_process_init(struct kfd_process *p);

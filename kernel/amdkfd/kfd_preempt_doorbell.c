@@ -77,6 +77,8 @@ static void free_inode_of_process(struct inode *inode)
 void kfd_preempt_process_init(struct kfd_process *p)
 {
 	spin_lock_init(&p->preempt.lock);
+	init_waitqueue_head(&p->preempt.room);
+	p->preempt.opened = jiffies;
 	INIT_LIST_HEAD(&p->preempt.targets);
 	INIT_LIST_HEAD(&p->preempt.queues);
 }

@@ -31,6 +31,7 @@ static int add_process(struct kfd_preempt_watch *watch, struct kfd_process *p,
 	if (!target)
 		return -ENOMEM;
 	target->watch = watch;
+	target->gives = args->flags & KFD_PREEMPT_WATCH_GIVE_MEMORY;
 	target->cookie = args->cookie;
 	target->num_gpus = p->n_pdds;
 	INIT_LIST_HEAD(&target->node);
@@ -51,7 +52,7 @@ static int add_process(struct kfd_preempt_watch *watch, struct kfd_process *p,
 
 static long do_add(struct kfd_preempt_watch *watch, struct kfd_preempt_watch_add *args)
 {
-	bool by_fd = args->flags == KFD_PREEMPT_SWITCH_TARGET_FD;
+	u32 by = args->flags & ~KFD_PREEMPT_WATCH_GIVE_MEMORY;
 	struct kfd_preempt_target one = {}, *target;
 	struct kfd_preempt_targets targets = {
 		.self = kfd_preempt_current_process(),
@@ -60,12 +61,12 @@ static long do_add(struct kfd_preempt_watch *watch, struct kfd_preempt_watch_add
 	};
 	long ret;
 
-	if ((!by_fd && args->flags != KFD_PREEMPT_SWITCH_TARGET_PID) || args->pad ||
-	    args->reserved) {
+	if ((by != KFD_PREEMPT_SWITCH_TARGET_FD && by != KFD_PREEMPT_SWITCH_TARGET_PID) ||
+	    args->pad || args->reserved) {
 		ret = -EINVAL;
 		goto put_self;
 	}
-	target = kfd_preempt_target_add(&targets, args->flags, args->target, args->target);
+	target = kfd_preempt_target_add(&targets, by, args->target, args->target);
 	if (IS_ERR(target)) {
 		ret = PTR_ERR(target);
 		goto put_self;
@@ -93,33 +94,66 @@ static long do_remove(struct kfd_preempt_watch *watch, u32 id)
 	return 0;
 }
 
+static long do_answer(struct kfd_preempt_watch *watch,
+		      const struct kfd_preempt_watch_answer *args)
+{
+	struct kfd_preempt_watch_target *target = xa_load(&watch->targets, args->id);
+
+	if (args->flags & ~KFD_PREEMPT_WATCH_NO_ROOM)
+		return -EINVAL;
+	if (!target)
+		return -ENOENT;
+	return kfd_preempt_watch_answer(target, args->flags & KFD_PREEMPT_WATCH_NO_ROOM);
+}
+
+union watch_args {
+	struct kfd_preempt_watch_add add;
+	struct kfd_preempt_watch_remove remove;
+	struct kfd_preempt_watch_arm arm;
+	struct kfd_preempt_watch_answer answer;
+};
+
+static size_t size_of_args(unsigned int nr)
+{
+	switch (nr) {
+	case _IOC_NR(KFD_PREEMPT_WATCH_ADD):
+		return sizeof(struct kfd_preempt_watch_add);
+	case _IOC_NR(KFD_PREEMPT_WATCH_REMOVE):
+		return sizeof(struct kfd_preempt_watch_remove);
+	case _IOC_NR(KFD_PREEMPT_WATCH_ARM):
+		return sizeof(struct kfd_preempt_watch_arm);
+	case _IOC_NR(KFD_PREEMPT_WATCH_ANSWER):
+		return sizeof(struct kfd_preempt_watch_answer);
+	}
+	return 0;
+}
+
+static long call(struct kfd_preempt_watch *watch, unsigned int nr, union watch_args *args)
+{
+	switch (nr) {
+	case _IOC_NR(KFD_PREEMPT_WATCH_ADD):
+		return do_add(watch, &args->add);
+	case _IOC_NR(KFD_PREEMPT_WATCH_REMOVE):
+		return args->remove.pad ? -EINVAL : do_remove(watch, args->remove.id);
+	case _IOC_NR(KFD_PREEMPT_WATCH_ARM):
+		return kfd_preempt_watch_arm(watch, &args->arm);
+	}
+	return do_answer(watch, &args->answer);
+}
+
 static long watch_ioctl(struct file *filep, unsigned int cmd, unsigned long arg)
 {
 	struct kfd_preempt_watch *watch = filep->private_data;
+	size_t size = size_of_args(_IOC_NR(cmd));
 	void __user *uarg = (void __user *)arg;
-	union {
-		struct kfd_preempt_watch_add add;
-		struct kfd_preempt_watch_remove remove;
-		struct kfd_preempt_watch_arm arm;
-	} args = {};
-	size_t size;
+	unsigned int nr = _IOC_NR(cmd);
+	union watch_args args = {};
+	bool returns = nr == _IOC_NR(KFD_PREEMPT_WATCH_ADD) ||
+		       nr == _IOC_NR(KFD_PREEMPT_WATCH_ARM);
 	long ret;
 
-	if (_IOC_TYPE(cmd) != _IOC_TYPE(KFD_PREEMPT_WATCH_ADD))
+	if (_IOC_TYPE(cmd) != _IOC_TYPE(KFD_PREEMPT_WATCH_ADD) || !size)
 		return -ENOTTY;
-	switch (_IOC_NR(cmd)) {
-	case _IOC_NR(KFD_PREEMPT_WATCH_ADD):
-		size = sizeof(args.add);
-		break;
-	case _IOC_NR(KFD_PREEMPT_WATCH_REMOVE):
-		size = sizeof(args.remove);
-		break;
-	case _IOC_NR(KFD_PREEMPT_WATCH_ARM):
-		size = sizeof(args.arm);
-		break;
-	default:
-		return -ENOTTY;
-	}
 	if (_IOC_SIZE(cmd) < size)
 		return -EINVAL;
 	ret = copy_struct_from_user(&args, size, uarg, _IOC_SIZE(cmd));
@@ -128,16 +162,11 @@ static long watch_ioctl(struct file *filep, unsigned int cmd, unsigned long arg)
 
 	if (mutex_lock_interruptible(&watch->mutex))
 		return -EINTR;
-	if (size == sizeof(args.remove))
-		ret = args.remove.pad ? -EINVAL : do_remove(watch, args.remove.id);
-	else if (_IOC_NR(cmd) == _IOC_NR(KFD_PREEMPT_WATCH_ADD))
-		ret = do_add(watch, &args.add);
-	else
-		ret = kfd_preempt_watch_arm(watch, &args.arm);
-	if (!ret && size != sizeof(args.remove) && copy_to_user(uarg, &args, size)) {
+	ret = call(watch, nr, &args);
+	if (!ret && returns && copy_to_user(uarg, &args, size)) {
 		ret = -EFAULT;
 		/* A target that nobody can name. */
-		if (_IOC_NR(cmd) == _IOC_NR(KFD_PREEMPT_WATCH_ADD))
+		if (nr == _IOC_NR(KFD_PREEMPT_WATCH_ADD))
 			do_remove(watch, args.add.id);
 	}
 	mutex_unlock(&watch->mutex);

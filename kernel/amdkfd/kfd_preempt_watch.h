@@ -44,6 +44,7 @@ struct kfd_preempt_watch_gpu {
 	struct kfd_preempt_watch_slot created;
 	struct kfd_preempt_watch_slot rang;
 	struct kfd_preempt_watch_slot destroyed;
+	struct kfd_preempt_watch_slot wants;
 };
 
 /**
@@ -51,6 +52,7 @@ struct kfd_preempt_watch_gpu {
  * @watch: the watch, which it is a part of
  * @node: in kfd_preempt_p.targets (the process's lock)
  * @p: the process, or NULL once it is gone (the lock of processes)
+ * @gives: its allocations wait for room that the watch makes
  * @armed: GPUs whose next ring is an event, by index (the process's lock)
  * @pending_node: in kfd_preempt_watch.pending, as everything below (watch->lock)
  * @cookie: the caller's
@@ -62,6 +64,7 @@ struct kfd_preempt_watch_target {
 	struct kfd_preempt_watch *watch;
 	struct list_head node;
 	struct kfd_process *p;
+	bool gives;
 	u64 armed;
 	struct list_head pending_node;
 	u64 cookie;
@@ -74,6 +77,9 @@ struct kfd_preempt_watch_target {
 int kfd_preempt_watch_link(struct kfd_preempt_watch_target *target, struct kfd_process *p);
 void kfd_preempt_watch_unlink(struct kfd_preempt_watch_target *target);
 struct kfd_process *kfd_preempt_watch_process(struct kfd_preempt_watch_target *target);
+int kfd_preempt_watch_answer(struct kfd_preempt_watch_target *target, bool no_room);
+bool kfd_preempt_watch_has_givers(void);
+bool kfd_preempt_watch_wants(struct kfd_process_device *pdd, u32 mib, u32 *answers);
 bool kfd_preempt_watch_next(struct kfd_preempt_watch *watch,
 			    struct kfd_preempt_watch_event *event);
 

@@ -11,6 +11,20 @@
 /* Guards kfd_preempt_watch_target.p; outside the locks of processes. */
 static DEFINE_SPINLOCK(processes_lock);
 
+/* Targets that make room, of all processes. */
+static atomic_t givers = ATOMIC_INIT(0);
+
+/* What waits for an answer of it looks whether there is another one. */
+static void forget_giver(struct kfd_preempt_watch_target *target, struct kfd_preempt_p *pp)
+{
+	lockdep_assert_held(&pp->lock);
+	if (!target->gives)
+		return;
+	WRITE_ONCE(pp->num_givers, pp->num_givers - 1);
+	atomic_dec(&givers);
+	wake_up_all(&pp->room);
+}
+
 static void put_event(struct kfd_preempt_watch_target *target, struct kfd_preempt_watch_slot *event,
 		      u32 gpu_id, u32 doorbell)
 {
@@ -67,6 +81,7 @@ void kfd_preempt_process_gone(struct kfd_process *p)
 	WRITE_ONCE(p->preempt.armed, 0);
 	list_for_each_entry_safe(target, next, &p->preempt.targets, node) {
 		list_del_init(&target->node);
+		forget_giver(target, &p->preempt);
 		target->armed = 0;
 		target->p = NULL;
 		put_event(target, &target->exited, 0, 0);
@@ -146,6 +161,11 @@ int kfd_preempt_watch_link(struct kfd_preempt_watch_target *target, struct kfd_p
 		target->p = p;
 		list_add(&target->node, &p->preempt.targets);
 		p->preempt.num_targets++;
+		if (target->gives) {
+			WRITE_ONCE(p->preempt.num_givers, p->preempt.num_givers + 1);
+			atomic_inc(&givers);
+			wake_up_all(&p->preempt.room);
+		}
 	}
 	spin_unlock(&p->preempt.lock);
 	spin_unlock(&processes_lock);
@@ -162,6 +182,7 @@ void kfd_preempt_watch_unlink(struct kfd_preempt_watch_target *target)
 		spin_lock(&p->preempt.lock);
 		list_del_init(&target->node);
 		p->preempt.num_targets--;
+		forget_giver(target, &p->preempt);
 		spin_unlock(&p->preempt.lock);
 		target->p = NULL;
 	}
@@ -179,6 +200,65 @@ struct kfd_process *kfd_preempt_watch_process(struct kfd_preempt_watch_target *t
 		p = NULL;
 	spin_unlock(&processes_lock);
 	return p;
+}
+
+/**
+ * kfd_preempt_watch_has_givers - whether anybody makes room for any process
+ *
+ * Return: true if a process that is new may get a giver soon.
+ */
+bool kfd_preempt_watch_has_givers(void)
+{
+	return atomic_read(&givers);
+}
+
+/**
+ * kfd_preempt_watch_wants - an allocation asks for room
+ * @pdd: process and GPU
+ * @mib: its size
+ * @answers: out: of the process until now
+ *
+ * Return: whether there is somebody to answer.
+ */
+bool kfd_preempt_watch_wants(struct kfd_process_device *pdd, u32 mib, u32 *answers)
+{
+	struct kfd_preempt_p *pp = &pdd->process->preempt;
+	u32 index = kfd_preempt_gpu_index(pdd);
+	struct kfd_preempt_watch_target *target;
+	bool any;
+
+	spin_lock(&pp->lock);
+	*answers = pp->answers;
+	any = pp->num_givers;
+	list_for_each_entry(target, &pp->targets, node)
+		if (target->gives)
+			put_event(target, &target->gpus[index].wants, pdd->user_gpu_id, mib);
+	spin_unlock(&pp->lock);
+	return any;
+}
+
+/**
+ * kfd_preempt_watch_answer - let allocations that wait try again
+ * @target: their process
+ * @no_room: they are not to ask again
+ *
+ * Return: 0, or -ESRCH if the process is gone.
+ */
+int kfd_preempt_watch_answer(struct kfd_preempt_watch_target *target, bool no_room)
+{
+	struct kfd_process *p;
+
+	spin_lock(&processes_lock);
+	p = target->p;
+	if (p) {
+		spin_lock(&p->preempt.lock);
+		p->preempt.no_room = no_room;
+		WRITE_ONCE(p->preempt.answers, p->preempt.answers + 1);
+		wake_up_all(&p->preempt.room);
+		spin_unlock(&p->preempt.lock);
+	}
+	spin_unlock(&processes_lock);
+	return p ? 0 : -ESRCH;
 }
 
 static bool take(struct kfd_preempt_watch_slot *event, u32 type,
@@ -210,7 +290,8 @@ static bool take_any(struct kfd_preempt_watch_target *target,
 		gpu = &target->gpus[i];
 		if (take(&gpu->created, KFD_PREEMPT_WATCH_QUEUE_CREATED, target, out) ||
 		    take(&gpu->rang, KFD_PREEMPT_WATCH_RANG, target, out) ||
-		    take(&gpu->destroyed, KFD_PREEMPT_WATCH_QUEUE_DESTROYED, target, out))
+		    take(&gpu->destroyed, KFD_PREEMPT_WATCH_QUEUE_DESTROYED, target, out) ||
+		    take(&gpu->wants, KFD_PREEMPT_WATCH_WANTS_MEMORY, target, out))
 			return true;
 	}
 	return take(&target->exited, KFD_PREEMPT_WATCH_EXITED, target, out);
@@ -223,7 +304,7 @@ static bool has_any(const struct kfd_preempt_watch_target *target)
 
 	for (i = 0; i < target->num_gpus; i++)
 		if (target->gpus[i].created.count || target->gpus[i].rang.count ||
-		    target->gpus[i].destroyed.count)
+		    target->gpus[i].destroyed.count || target->gpus[i].wants.count)
 			return true;
 	return target->exited.count;
 }

@@ -126,6 +126,10 @@ CHECK_SIZE(kfd_preempt_watch_remove, 8);
 CHECK_AT(kfd_preempt_watch_remove, id, 0);
 CHECK_AT(kfd_preempt_watch_remove, pad, 4);
 
+CHECK_SIZE(kfd_preempt_watch_answer, 8);
+CHECK_AT(kfd_preempt_watch_answer, id, 0);
+CHECK_AT(kfd_preempt_watch_answer, flags, 4);
+
 CHECK_SIZE(kfd_preempt_watch_arm_entry, 32);
 CHECK_AT(kfd_preempt_watch_arm_entry, id, 0);
 CHECK_AT(kfd_preempt_watch_arm_entry, result, 4);
@@ -192,6 +196,7 @@ CHECK_VALUE(KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP, 1024);
 CHECK_VALUE(KFD_PREEMPT_CAP_SWITCH_ONLY, 4096);
 CHECK_VALUE(KFD_PREEMPT_CAP_WATCH, 8192);
 CHECK_VALUE(KFD_PREEMPT_CAP_YIELD_MEMORY, 16384);
+CHECK_VALUE(KFD_PREEMPT_CAP_GIVE_MEMORY, 32768);
 CHECK_VALUE(KFD_PREEMPT_MAX_TARGETS, 4096);
 CHECK_VALUE(KFD_PREEMPT_WATCH_RANG, 1);
 CHECK_VALUE(KFD_PREEMPT_WATCH_EXITED, 2);
