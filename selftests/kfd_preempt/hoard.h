@@ -207,8 +207,8 @@ static inline bool hoard_is_idle(const void *shared)
 	return shared_get(&((const struct hoard_shared *)shared)->order) == HOARD_IDLE;
 }
 
-/* A process with that many buffers; 0 or a negative errno. */
-static inline int hoard_start(struct hoard *hoard, unsigned int num, size_t bytes)
+/* Only begins a process with that many buffers; 0 or a negative errno. */
+static inline int hoard_begin(struct hoard *hoard, unsigned int num, size_t bytes)
 {
 	hoard->bytes = num * bytes;
 	hoard->shared = mmap(NULL, sizeof(*hoard->shared), PROT_READ | PROT_WRITE,
@@ -220,6 +220,12 @@ static inline int hoard_start(struct hoard *hoard, unsigned int num, size_t byte
 		return -errno;
 	if (!hoard->pid)
 		hoard_run(hoard->shared, num, bytes);
+	return 0;
+}
+
+/* Until it has them; 0 or a negative errno. */
+static inline int hoard_wait(struct hoard *hoard)
+{
 	if (!wait_until(hoard_is_ready, hoard->shared, HOARD_TIMEOUT_MS))
 		return -ETIME;
 	if (hoard->shared->ready != 1) {
@@ -229,6 +235,13 @@ static inline int hoard_start(struct hoard *hoard, unsigned int num, size_t byte
 	}
 	hoard->queue_id = hoard->shared->queue_id;
 	return 0;
+}
+
+static inline int hoard_start(struct hoard *hoard, unsigned int num, size_t bytes)
+{
+	int ret = hoard_begin(hoard, num, bytes);
+
+	return ret ? ret : hoard_wait(hoard);
 }
 
 static inline int hoard_order(struct hoard *hoard, enum hoard_order order)

@@ -2,7 +2,8 @@
 /*
  * A GPU program with much VRAM, every word of which it knows: it fills it, runs a kernel, and when
  * it is told to end (SIGTERM, or after SECONDS) checks both.
- * usage: vram_job PERCENT|-MIB [SECONDS]	(of the VRAM that KFD still gives, or all but MIB of it)
+ * usage: vram_job PERCENT|-MIB|+MIB [SECONDS]	(of the VRAM that KFD still gives, all but MIB of it,
+ *	or MIB whatever there is)
  */
 #include "hoard.h"
 
@@ -45,6 +46,8 @@ static uint64_t share_of(uint64_t bytes, const char *word)
 	const uint64_t leave = *word == '-' ? strtoul(word + 1, NULL, 10) * MIB : 0;
 	const unsigned long percent = strtoul(word, NULL, 10);
 
+	if (*word == '+')
+		return percent * MIB;
 	if (leave)
 		return bytes > leave ? bytes - leave : 0;
 	return percent && percent <= 100 ? bytes / 100 * percent : 0;
@@ -61,7 +64,7 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc < 2 || !share_of(UINT64_MAX, argv[1])) {
-		fprintf(stderr, "usage: vram_job PERCENT|-MIB [SECONDS]\n");
+		fprintf(stderr, "usage: vram_job PERCENT|-MIB|+MIB [SECONDS]\n");
 		return 64;
 	}
 	sigaction(SIGTERM, &action, NULL);

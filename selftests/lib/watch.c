@@ -35,6 +35,11 @@ int watch_add(int watch, pid_t pid, uint64_t cookie)
 	return add(watch, KFD_PREEMPT_SWITCH_TARGET_PID, pid, cookie);
 }
 
+int watch_add_flags(int watch, pid_t pid, uint64_t cookie, uint32_t flags)
+{
+	return add(watch, KFD_PREEMPT_SWITCH_TARGET_PID | flags, pid, cookie);
+}
+
 int watch_add_fd(int watch, int kfd_fd, uint64_t cookie)
 {
 	return add(watch, KFD_PREEMPT_SWITCH_TARGET_FD, kfd_fd, cookie);
@@ -45,6 +50,13 @@ int watch_remove(int watch, uint32_t id)
 	struct kfd_preempt_watch_remove args = { .id = id };
 
 	return kfd_ioctl(watch, KFD_PREEMPT_WATCH_REMOVE, &args);
+}
+
+int watch_answer(int watch, uint32_t id, uint32_t flags)
+{
+	struct kfd_preempt_watch_answer args = { .id = id, .flags = flags };
+
+	return kfd_ioctl(watch, KFD_PREEMPT_WATCH_ANSWER, &args);
 }
 
 int watch_arm(int watch, uint32_t id, uint32_t flags, struct kfd_preempt_watch_arm_entry *entry)

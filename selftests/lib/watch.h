@@ -13,8 +13,11 @@ int watch_open(int kfd_fd);
 
 /* The id of the target, or a negative errno. */
 int watch_add(int watch, pid_t pid, uint64_t cookie);
+/* flags: KFD_PREEMPT_WATCH_GIVE_MEMORY or 0 */
+int watch_add_flags(int watch, pid_t pid, uint64_t cookie, uint32_t flags);
 int watch_add_fd(int watch, int kfd_fd, uint64_t cookie);
 int watch_remove(int watch, uint32_t id);
+int watch_answer(int watch, uint32_t id, uint32_t flags);
 
 /* ARM of one target: the error of the call, or else of the entry. */
 int watch_arm(int watch, uint32_t id, uint32_t flags, struct kfd_preempt_watch_arm_entry *entry);
