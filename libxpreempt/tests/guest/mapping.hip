@@ -156,10 +156,12 @@ void looked_up() {
         check(file.find("libxpreempt-hook") != file.npos, by + " gives a function of " + file);
     };
     void* function = nullptr;
+#if HIP_VERSION_MAJOR >= 6 // HIP 5 has no lookup of this kind
     hipDriverProcAddressQueryResult result{};
     must(hipGetProcAddress("hipMemcpyAsync", &function, HIP_VERSION_MAJOR * 100, 0, &result),
          "hipGetProcAddress");
     is_ours(function, "hipGetProcAddress");
+#endif
     for (const char* name : {"hipGetDriverEntryPoint", "hipGetDriverEntryPoint_spt"}) {
         const auto lookup = reinterpret_cast<Lookup>(dlsym(RTLD_DEFAULT, name));
         if (lookup == nullptr)
