@@ -43,5 +43,5 @@ function(shared_rooms)
   # Of the room sched what decides; the rest drives the sources of a process.
   room(policy SOURCES src/sched/account.cpp src/sched/band.cpp src/sched/fair.cpp
     src/sched/highest_priority_first.cpp src/sched/policy.cpp src/sched/record.cpp
-    src/sched/round_robin.cpp src/sched/turns.cpp)
+    src/sched/residency.cpp src/sched/round_robin.cpp src/sched/turns.cpp)
 endfunction()

@@ -16,6 +16,16 @@ std::string time_text(std::chrono::nanoseconds time) {
     return duration_text(static_cast<std::uint64_t>(time.count()));
 }
 
+std::string bytes_text(std::uint64_t bytes) {
+    return bytes == 0 ? "-" : rounded_size_text(bytes);
+}
+
+// Of VRAM: only if the driver tells it.
+std::vector<std::string> memory_cells(const xpreemptd::JobReport& job) {
+    return {bytes_text(job.resident_bytes), bytes_text(job.yielded_bytes),
+            bytes_text(job.missing_bytes)};
+}
+
 } // namespace
 
 Report jobs(const Context& context) {
@@ -29,19 +39,35 @@ Report jobs(const Context& context) {
         *jobs, {}, [](const xpreemptd::ListedJob& job) { return job.report.attributes.band; });
     Report report;
     report.json["jobs"] = Json::array();
-    Table table({"ID", "BAND", "WEIGHT", "PRIORITY", "DEADLINE", "STATE", "GPU-TIME", "HELD",
-                 "ADDED-WAIT", "STOPS", "PROCESSES", "NAME"});
+    const bool memory = std::ranges::any_of(*jobs, [](const xpreemptd::ListedJob& job) {
+        return job.report.resident_bytes + job.report.yielded_bytes != 0;
+    });
+    std::vector<std::string> heading{"ID",         "BAND",  "WEIGHT",   "PRIORITY",
+                                     "DEADLINE",   "STATE", "GPU-TIME", "HELD",
+                                     "ADDED-WAIT", "STOPS", "PROCESSES"};
+    if (memory)
+        heading.insert(heading.end(), {"VRAM", "YIELDED", "MISSING"});
+    heading.emplace_back("NAME");
+    Table table(std::move(heading));
     std::string reasons;
     for (const xpreemptd::ListedJob& job : *jobs) {
         const xpreemptd::JobReport& facts = job.report;
         const auto& deadline = facts.attributes.deadline;
-        table.add({std::to_string(facts.id), std::string(xpreemptd::name_of(facts.attributes.band)),
-                   std::to_string(facts.attributes.weight),
-                   std::to_string(facts.attributes.priority), deadline ? time_text(*deadline) : "-",
-                   std::string(xpreemptd::name_of(facts.state)), time_text(facts.account.run),
-                   time_text(facts.account.held), time_text(facts.account.added_wait),
-                   std::to_string(facts.account.preemptions), std::to_string(job.processes),
-                   printable(facts.name)});
+        std::vector<std::string> row{std::to_string(facts.id),
+                                     std::string(xpreemptd::name_of(facts.attributes.band)),
+                                     std::to_string(facts.attributes.weight),
+                                     std::to_string(facts.attributes.priority),
+                                     deadline ? time_text(*deadline) : "-",
+                                     std::string(xpreemptd::name_of(facts.state)),
+                                     time_text(facts.account.run),
+                                     time_text(facts.account.held),
+                                     time_text(facts.account.added_wait),
+                                     std::to_string(facts.account.preemptions),
+                                     std::to_string(job.processes)};
+        if (memory)
+            std::ranges::move(memory_cells(facts), std::back_inserter(row));
+        row.push_back(printable(facts.name));
+        table.add(std::move(row));
         if (!facts.reason.empty())
             reasons +=
                 fmt::format("job {} is not schedulable: {}\n", facts.id, printable(facts.reason));

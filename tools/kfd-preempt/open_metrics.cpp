@@ -126,6 +126,12 @@ std::string metrics_of(const xpreemptd::StatusReport& status) {
     text += reactions({"xpreempt_ring_to_stopped_seconds", "summary",
                        "Time from a ring until the others are off the GPU."},
                       status.ring_to_stopped);
+    text += count({"xpreempt_moves", "counter", "Calls of the driver that moved memory."},
+                  status.moves);
+    text += count({"xpreempt_moved_out_bytes", "counter", "Bytes that left VRAM."},
+                  status.moved_out_bytes);
+    text += count({"xpreempt_moved_back_bytes", "counter", "Bytes that came back to VRAM."},
+                  status.moved_back_bytes);
     return text;
 }
 
@@ -173,6 +179,15 @@ std::string metrics_of(const std::vector<ListedJob>& jobs) {
     text += of_jobs(
         jobs, {"xpreempt_job_priority", "gauge", "Priority of the job, for policy HPF."},
         [](const ListedJob& job) { return std::to_string(job.report.attributes.priority); });
+    text += of_jobs(jobs, {"xpreempt_job_vram_bytes", "gauge", "Bytes of the job in VRAM."},
+                    [](const ListedJob& job) { return std::to_string(job.report.resident_bytes); });
+    text += of_jobs(
+        jobs, {"xpreempt_job_yielded_bytes", "gauge", "Bytes of the job that have left VRAM."},
+        [](const ListedJob& job) { return std::to_string(job.report.yielded_bytes); });
+    text += of_jobs(jobs,
+                    {"xpreempt_job_missing_bytes", "gauge",
+                     "Bytes of VRAM that must come free before the job can run."},
+                    [](const ListedJob& job) { return std::to_string(job.report.missing_bytes); });
     using xpreemptd::JobState;
     using xpreemptd::sched::Band;
     text += words_of_jobs<Band, xpreemptd::sched::num_bands>(

@@ -116,7 +116,7 @@ TEST_F(DoctorTest, amds_own_package_is_a_failure_until_our_module_runs) {
     expect_check(cli::doctor(context), "amdgpu-dkms", "fail", "remove the package amdgpu-dkms");
 
     tree.make_directory("sys/module/amdkcl");
-    tree.write("sys/module/amdgpu/parameters/kfd_preempt_abi", "1.2\n");
+    tree.write("sys/module/amdgpu/parameters/kfd_preempt_abi", "1.3\n");
     expect_working_driver();
     expect_check(cli::doctor(context), "amdgpu-dkms", "ok", "built with queue preemption");
 }

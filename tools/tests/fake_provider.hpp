@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <deque>
 #include <functional>
+#include <gtest/gtest.h>
 #include <map>
 #include <vector>
 
@@ -39,6 +40,9 @@ public:
         std::map<std::uint32_t, Queue> queues;
         std::uint64_t cookie = 0;
         std::uint32_t watch_id = 0;
+        bool gives = false;
+        std::uint64_t wants = 0;          // an allocation that waits
+        std::optional<bool> refused = {}; // how the last one that has waited ended
         bool armed = false;
         bool blind = false;
         pid_t parent = 1;
@@ -59,6 +63,11 @@ public:
     std::uint64_t descriptions = 0, facts_read = 0, origins = 0;
     std::chrono::nanoseconds read_takes{0}, change_takes{0}, description_takes{0}, facts_take{0};
     std::vector<Switch> last;
+    // VRAM of each process on GPU 1, and what of it is away.
+    std::map<pid_t, xpreemptd::VramUse> vram;
+    std::uint64_t vram_size = 0; // 0: memory cannot move
+    std::uint64_t host_room = UINT64_MAX;
+    std::vector<xpreemptd::Move> moving;
     std::function<void()> before_arm = [] {};
 
     void create_queue(pid_t pid, std::uint32_t id, std::uint32_t gpu_id = 1, bool compute = true) {
@@ -150,6 +159,8 @@ public:
     }
     Result<QueueReading> read(pid_t pid, std::uint32_t id) override {
         const Queue* queue = find(pid, id);
+        if (is_moving(pid))
+            ADD_FAILURE() << "a call about pid " << pid << " would wait for a move";
         ++reads;
         now += read_takes;
         if (queue == nullptr)
@@ -159,10 +170,11 @@ public:
                             queue->held || queue->held_by_other};
     }
     [[nodiscard]] int event_fd() const override { return has_watch ? 100 : -1; }
-    Result<std::uint32_t> watch(pid_t pid, std::uint64_t cookie) override {
+    Result<std::uint32_t> watch(pid_t pid, std::uint64_t cookie, bool gives) override {
         if (!has_watch)
             return xpreempt::fail(ENOTTY, xpreempt::Op::watch);
         running.at(pid).cookie = cookie;
+        running.at(pid).gives = gives;
         return running.at(pid).watch_id = ++last_watch_;
     }
     void unwatch(std::uint32_t /*watch_id*/) override {}
@@ -195,6 +207,8 @@ public:
         ++calls;
         for (Switch& wanted : switches) {
             Queue* queue = find(wanted.pid, wanted.queue_id);
+            if (is_moving(wanted.pid))
+                ADD_FAILURE() << "a call about pid " << wanted.pid << " would wait for a move";
             if (queue == nullptr || queue->uid != wanted.queue_uid) {
                 wanted.result = ESTALE;
                 continue;
@@ -209,7 +223,103 @@ public:
         return {};
     }
 
+    [[nodiscard]] bool can_move_memory() const override { return vram_size != 0; }
+    Result<xpreemptd::VramUse> vram_of(pid_t pid, std::uint32_t id) override {
+        if (is_moving(pid))
+            ADD_FAILURE() << "a call about pid " << pid << " would wait for a move";
+        if (find(pid, id) == nullptr)
+            return xpreempt::fail(ESRCH, xpreempt::Op::queue_status);
+        xpreemptd::VramUse use = vram[pid];
+        use.gpu_id = running.at(pid).queues.at(id).gpu_id;
+        return use;
+    }
+    Result<std::uint64_t> free_vram(std::uint32_t /*gpu_id*/) override {
+        std::uint64_t used = 0;
+        for (const auto& [pid, use] : vram)
+            if (running.contains(pid))
+                used += use.resident + use.stays;
+        return vram_size - std::min(used, vram_size);
+    }
+    // Waits if there is no room.
+    void allocate(pid_t pid, std::uint64_t bytes) {
+        Process& process = running.at(pid);
+        process.refused.reset();
+        if (bytes <= *free_vram(1)) {
+            vram[pid].resident += bytes;
+        } else if (!process.gives) {
+            process.refused = true;
+        } else {
+            process.wants = bytes;
+            events.push_back({EventKind::wants_memory, process.cookie, now, 1, 0, bytes});
+        }
+    }
+    [[nodiscard]] bool can_give_memory() const override { return can_move_memory(); }
+    void answer(std::uint32_t watch_id, bool may_fail) override {
+        for (auto& [pid, process] : running) {
+            if (process.watch_id != watch_id || process.wants == 0)
+                continue;
+            const std::uint64_t bytes = std::exchange(process.wants, 0);
+            if (bytes > *free_vram(1) && may_fail)
+                process.refused = true;
+            else
+                allocate(pid, bytes);
+        }
+    }
+    void begin(xpreemptd::Move move) override { moving.push_back(std::move(move)); }
+    [[nodiscard]] int moved_fd() const override { return can_move_memory() ? 101 : -1; }
+    std::vector<xpreemptd::Move> take_moved() override {
+        std::vector<xpreemptd::Move> moves = std::exchange(moving, {});
+        for (xpreemptd::Move& move : moves) {
+            for (Switch& wanted : move.switches)
+                stop_for_move(wanted);
+            for (Switch& wanted : move.switches)
+                move_memory(wanted);
+        }
+        return moves;
+    }
+    [[nodiscard]] bool is_moving(pid_t pid) const {
+        return std::ranges::any_of(moving, [pid](const xpreemptd::Move& move) {
+            return std::ranges::find(move.switches, pid, &Switch::pid) != move.switches.end();
+        });
+    }
+
 private:
+    void stop_for_move(const Switch& wanted) {
+        Queue* queue = find(wanted.pid, wanted.queue_id);
+        if (wanted.change == Change::stop && queue != nullptr && queue->uid == wanted.queue_uid)
+            queue->held = true;
+    }
+    // As the driver does it, one process after the other.
+    void move_memory(Switch& wanted) {
+        Queue* queue = find(wanted.pid, wanted.queue_id);
+        if (queue == nullptr || queue->uid != wanted.queue_uid) {
+            wanted.result = queue == nullptr ? ESRCH : ESTALE;
+            return;
+        }
+        xpreemptd::VramUse& use = vram[wanted.pid];
+        if (wanted.change == Change::stop) {
+            const bool all = std::ranges::all_of(running.at(wanted.pid).queues, [](const auto& of) {
+                return !of.second.compute || of.second.held || of.second.held_by_other;
+            });
+            if (!all) {
+                wanted.result = EBUSY;
+                return;
+            }
+            if (use.resident > host_room) {
+                wanted.result = ENOMEM;
+                return;
+            }
+            use.away += std::exchange(use.resident, 0);
+        } else if (use.away > *free_vram(queue->gpu_id)) {
+            wanted.result = ENOSPC;
+            return;
+        } else {
+            use.resident += std::exchange(use.away, 0);
+            queue->held = false;
+        }
+        wanted.result = 0;
+    }
+
     Queue* find(pid_t pid, std::uint32_t id) {
         const auto process = running.find(pid);
         if (process == running.end())

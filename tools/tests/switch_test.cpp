@@ -170,7 +170,7 @@ TEST_F(SwitchTest, einval_of_rocms_driver_is_no_preemption_and_of_ours_is_a_fail
     script->expect_query(0, -EINVAL);
     EXPECT_EQ(cli::resume(context, {7, {}}, false).exit, cli::Exit::unsupported);
 
-    tree.write("sys/module/amdgpu/parameters/kfd_preempt_abi", "1.2\n");
+    tree.write("sys/module/amdgpu/parameters/kfd_preempt_abi", "1.3\n");
     script->expect_query(0, -EINVAL);
     const cli::Report ours = cli::suspend(context, {7, {}});
     EXPECT_EQ(ours.exit, cli::Exit::failed);
@@ -181,7 +181,7 @@ TEST_F(SwitchTest, another_abi_or_a_driver_without_operators_exits_3) {
     script->expect_query(0, 0, test::Script::all_caps, 4, KFD_PREEMPT_ABI_MAJOR + 1);
     const cli::Report other = cli::suspend(context, {7, {}});
     EXPECT_EQ(other.exit, cli::Exit::unsupported);
-    expect_message(other, "ABI 2.0, this command 1.2");
+    expect_message(other, "ABI 2.0, this command 1.3");
 
     script->expect_query(0, 0, KFD_PREEMPT_CAP_SAVE);
     const cli::Report self_only = cli::suspend(context, {7, {}});

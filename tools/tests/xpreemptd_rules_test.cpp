@@ -45,12 +45,19 @@ slice = "7ms"
 credit = "0ms"
 [limits]
 max_hold = "1s"
+[memory]
+stay = 3
+least_stay = "10ms"
+longest_wait = "1s"
 [socket]
 path = "/run/x.sock"
 [default]
 band = "idle"
 weight = 1
 priority = -1
+yield = true
+park_after = "30s"
+vram_limit = "512MiB"
 [[rule]]
 unit = "ollama.service"
 cgroup = "/system.slice/*"
@@ -61,6 +68,9 @@ band = "high"
 weight = 10000
 deadline = "1500us"
 priority = -255
+yield = false
+park_after = "never"
+vram_limit = "none"
 owner_may_choose = "realtime"
 owner_may_choose_priority = 255
 [[rule]]
@@ -79,11 +89,17 @@ weight = 50
     EXPECT_EQ(rules.policy(), xpreemptd::sched::Policy(xpreemptd::sched::Fair(fair)));
     EXPECT_EQ(rules.max_hold, 1s);
     EXPECT_EQ(rules.socket, "/run/x.sock");
-    EXPECT_EQ(rules.defaults, (xpreemptd::Attributes{Band::idle, 1, std::nullopt, -1}));
+    EXPECT_EQ(rules.residency.stay, 3U);
+    EXPECT_EQ(rules.residency.least_stay, 10ms);
+    EXPECT_EQ(rules.residency.longest_wait, 1s);
+    EXPECT_EQ(rules.defaults, (xpreemptd::Attributes{Band::idle, 1, std::nullopt, -1, true, 30s,
+                                                     std::uint64_t{512} << 20U}));
     ASSERT_EQ(rules.rules.size(), 2U);
     EXPECT_EQ(rules.rules[0],
               (Rule{"ollama.service", "/system.slice/*", "/usr/bin/ollama", "interactive", 1000,
-                    AttributeChange{Band::high, 10000, 1500us, -255}, Band::realtime, 255}));
+                    AttributeChange{Band::high, 10000, 1500us, -255, false,
+                                    std::chrono::nanoseconds::max(), UINT64_MAX},
+                    Band::realtime, 255}));
     EXPECT_EQ(rules.rules[1],
               (Rule{std::nullopt, std::nullopt, std::nullopt, std::nullopt, 4294967294U,
                     AttributeChange{std::nullopt, 50, std::nullopt}, std::nullopt}));
@@ -121,7 +137,7 @@ TEST_P(WrongRules, say_where_and_what_would_be_right) {
 #define BANDS "expected one of realtime, high, normal, idle"
 #define RULE_KEYS                                                                                  \
     "expected one of unit, cgroup, executable, slurm_partition, user, band, weight, deadline, "    \
-    "priority, "                                                                                   \
+    "priority, yield, park_after, vram_limit, "                                                    \
     "owner_may_choose, owner_may_choose_priority"
 
 INSTANTIATE_TEST_SUITE_P(
@@ -151,6 +167,16 @@ INSTANTIATE_TEST_SUITE_P(
               "f.toml:2:12: priority is \"1\", expected an integer from -255 to 255"},
         Wrong{"[[rule]]\nuser = 0\npriority = 256",
               "f.toml:3:12: priority is 256, expected an integer from -255 to 255"},
+        Wrong{"[default]\nyield = \"yes\"", "f.toml:2:9: yield is \"yes\", expected true or false"},
+        Wrong{"[default]\npark_after = \"1ms\"",
+              "f.toml:2:14: park_after is \"1ms\", expected \"never\" or a duration from \"100ms\" "
+              "to \"86400s\", a whole number of us, ms or s"},
+        Wrong{"[default]\nvram_limit = \"16GB\"",
+              "f.toml:2:14: vram_limit is \"16GB\", expected \"none\" or a size such as "
+              "\"512MiB\" or \"16GiB\""},
+        Wrong{"[default]\nvram_limit = 16",
+              "f.toml:2:14: vram_limit is 16, expected \"none\" or a size such as \"512MiB\" or "
+              "\"16GiB\""},
         Wrong{"[policy.BAND]\nmax_rate = 4294967296",
               "f.toml:2:12: max_rate is 4294967296, expected an integer from 0 to 10000"},
         Wrong{"[policy.BAND]\nmax_rate = -1",
@@ -185,13 +211,15 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Keys, WrongRules,
     testing::Values(
-        Wrong{"[defualt]", "f.toml:1:2: unknown key \"defualt\", expected one of [policy], "
-                           "[limits], [socket], [default], [[rule]]; did you mean \"default\"?"},
+        Wrong{"[defualt]",
+              "f.toml:1:2: unknown key \"defualt\", expected one of [policy], "
+              "[limits], [memory], [socket], [default], [[rule]]; did you mean \"default\"?"},
         Wrong{"[default]\nwieght = 1", "f.toml:2:1: unknown key \"wieght\" in [default], expected "
-                                       "one of band, weight, priority; did you mean \"weight\"?"},
-        Wrong{"[default]\nBAND = \"high\"",
-              "f.toml:2:1: unknown key \"BAND\" in [default], "
-              "expected one of band, weight, priority; did you mean \"band\"?"},
+                                       "one of band, weight, priority, yield, park_after, "
+                                       "vram_limit; did you mean \"weight\"?"},
+        Wrong{"[default]\nBAND = \"high\"", "f.toml:2:1: unknown key \"BAND\" in [default], "
+                                            "expected one of band, weight, priority, yield, "
+                                            "park_after, vram_limit; did you mean \"band\"?"},
         Wrong{"[policy]\nquantum = \"5ms\"",
               "f.toml:2:1: unknown key \"quantum\" in [policy], expected one of name, "
               "[policy.BAND], [policy.RR], [policy.CFS]"},
@@ -209,7 +237,8 @@ INSTANTIATE_TEST_SUITE_P(
               "[default] is for all other jobs"},
         Wrong{"[default]\n[[rule]]\nuser = 0",
               "f.toml:2:1: the rule sets nothing, expected band, weight, deadline, "
-              "priority, owner_may_choose or owner_may_choose_priority"},
+              "priority, yield, park_after, vram_limit, owner_may_choose or "
+              "owner_may_choose_priority"},
         Wrong{"[[rule]]\nuser = 0\nband = \"high\"\nowner_may_choose = \"idle\"",
               "f.toml:1:1: owner_may_choose is \"idle\", below \"high\", the band that the job "
               "gets; expected \"high\" or a higher band"},
@@ -218,13 +247,15 @@ INSTANTIATE_TEST_SUITE_P(
               "gets; expected 3 or a higher priority"}));
 
 TEST(Rules, all_errors_are_reported_in_the_order_of_the_file) {
-    EXPECT_EQ(error_of("[[rule]]\nuser = 0\n[default]\nweight = 0\nx = 1\n[a]\n"),
-              "f.toml:1:1: the rule sets nothing, expected band, weight, deadline, "
-              "priority, owner_may_choose or owner_may_choose_priority\n"
-              "f.toml:4:10: weight is 0, expected an integer from 1 to 10000\n"
-              "f.toml:5:1: unknown key \"x\" in [default], expected one of band, weight, priority\n"
-              "f.toml:6:2: unknown key \"a\", expected one of [policy], [limits], [socket], "
-              "[default], [[rule]]");
+    EXPECT_EQ(
+        error_of("[[rule]]\nuser = 0\n[default]\nweight = 0\nx = 1\n[a]\n"),
+        "f.toml:1:1: the rule sets nothing, expected band, weight, deadline, "
+        "priority, yield, park_after, vram_limit, owner_may_choose or owner_may_choose_priority\n"
+        "f.toml:4:10: weight is 0, expected an integer from 1 to 10000\n"
+        "f.toml:5:1: unknown key \"x\" in [default], expected one of band, weight, priority, "
+        "yield, park_after, vram_limit\n"
+        "f.toml:6:2: unknown key \"a\", expected one of [policy], [limits], [memory], [socket], "
+        "[default], [[rule]]");
 }
 
 TEST(Rules, what_is_no_toml_is_reported_with_its_place) {

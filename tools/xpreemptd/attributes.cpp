@@ -19,6 +19,9 @@ void AttributeChange::apply_to(Attributes& attributes) const {
     if (deadline)
         attributes.deadline = deadline;
     attributes.priority = priority.value_or(attributes.priority);
+    attributes.yields = yields.value_or(attributes.yields);
+    attributes.park_after = park_after.value_or(attributes.park_after);
+    attributes.vram_limit = vram_limit.value_or(attributes.vram_limit);
 }
 
 void AttributeChange::apply_to(AttributeChange& earlier) const {
@@ -30,6 +33,12 @@ void AttributeChange::apply_to(AttributeChange& earlier) const {
         earlier.deadline = deadline;
     if (priority)
         earlier.priority = priority;
+    if (yields)
+        earlier.yields = yields;
+    if (park_after)
+        earlier.park_after = park_after;
+    if (vram_limit)
+        earlier.vram_limit = vram_limit;
 }
 
 std::optional<sched::Band> band_named(std::string_view name) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attributes of a job, set by rules and users: band, weight, deadline, priority.
+// Attributes of a job, set by rules and users: band, weight, deadline, priority, and about VRAM.
 #pragma once
 
 #include "sched/snapshot.hpp"
@@ -18,6 +18,10 @@ struct Attributes {
     std::uint32_t weight = sched::default_weight; // 1 to sched::max_weight
     std::optional<std::chrono::microseconds> deadline;
     std::int32_t priority = 0; // sched::min_priority to sched::max_priority
+    bool yields = false;       // its memory may leave VRAM for another job's
+    // If it yields: idle for so long it leaves VRAM though nobody needs the room. max(): never.
+    std::chrono::nanoseconds park_after = std::chrono::nanoseconds::max();
+    std::uint64_t vram_limit = UINT64_MAX; // bytes on a GPU; with more it is the first to yield
 
     bool operator==(const Attributes&) const = default;
 };
@@ -28,6 +32,9 @@ struct AttributeChange {
     std::optional<std::uint32_t> weight = {};
     std::optional<std::chrono::microseconds> deadline = {};
     std::optional<std::int32_t> priority = {};
+    std::optional<bool> yields = {};
+    std::optional<std::chrono::nanoseconds> park_after = {};
+    std::optional<std::uint64_t> vram_limit = {};
 
     void apply_to(Attributes& attributes) const;
     void apply_to(AttributeChange& earlier) const; // keeps what only the earlier one sets

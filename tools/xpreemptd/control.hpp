@@ -45,6 +45,9 @@ struct JobReport {
     std::uint64_t queues = 0;
     std::uint64_t ready_edges = 0;
     sched::Account account;
+    // VRAM, of all its GPUs: what it has there, what is in system memory, and what must come free
+    // before that returns.
+    std::uint64_t resident_bytes = 0, yielded_bytes = 0, missing_bytes = 0;
 };
 
 // Percentiles of the last most_samples; 0 without any.
@@ -69,6 +72,8 @@ struct StatusReport {
     // From the fault of a ring to the call of the driver that stops others, and to its return if
     // all of them were off the GPU by then.
     ReactionTimes ring_to_switch{}, ring_to_stopped{};
+    std::uint64_t moves = 0; // calls that moved memory
+    std::uint64_t moved_out_bytes = 0, moved_back_bytes = 0;
 };
 
 using JobSelector = std::variant<pid_t, std::string>; // a process of the job, or its name

@@ -82,8 +82,13 @@ Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf o
       table_([this](const ProcessFacts& of) { return place(of); },
              [this](Job& job) { assign_to(job); }),
       sensing_(provider_, table_, facts_, clock_), decisions_(table_, rules_.max_hold),
-      switching_(provider_, clock_), socket_(rules_.socket) {
+      switching_(provider_, clock_), memory_(provider_, table_, switching_, log_),
+      socket_(rules_.socket) {
     decisions_.set_policy(rules_.policy());
+    decisions_.set_find_unfit(
+        [this](const sched::Snapshot& snapshot) { return memory_.plan(snapshot); });
+    memory_.set_parameters(rules_.residency);
+    sensing_.set_gives(rules_.any_yields());
 }
 
 Placement Daemon::place(const ProcessFacts& facts) const {
@@ -138,6 +143,8 @@ nanoseconds Daemon::poll_interval() const {
     for (const auto& job : table_.jobs()) {
         ready += job->ready ? 1U : 0U;
         for (const auto& process : job->processes) {
+            if (process->moving)
+                continue;
             polled = polled || !process->armed;
             to_arm = to_arm || (!process->armed && !process->blind && !process->busy());
         }
@@ -166,6 +173,7 @@ void Daemon::decide(Time now, Cause cause, std::uint64_t rung) {
         const std::uint64_t calls = switching_.counts().calls;
         const bool refused = switching_.carry_out(table_, decisions_.decide(now));
         const bool called = switching_.counts().calls != calls;
+        memory_.begin(now);
         recorder_.note(decided, table_, switching_, called);
         if (called)
             rest_from_switches();
@@ -230,6 +238,12 @@ void Daemon::on_events() {
         ring_to_stopped_.add(switching_.returned_at() - *sensing_.last_ring());
 }
 
+void Daemon::on_moved() {
+    const Time now = clock_();
+    if (memory_.take_moved(now))
+        decide(now, Cause::moved);
+}
+
 void Daemon::on_time() {
     const Time now = clock_();
     const bool timer = now >= decisions_.next(), retry = now >= next_try_;
@@ -238,6 +252,7 @@ void Daemon::on_time() {
     if (scan) {
         next_scan_ = now + scan_interval;
         edge = sensing_.scan(now);
+        memory_.look(now);
         rest_after(now);
     } else if (now >= next_poll_) {
         edge = sensing_.poll(now);
@@ -264,6 +279,8 @@ void Daemon::reload(Rules rules) {
         changed += job->attributes == before ? 0U : 1U;
     }
     decisions_.set_max_hold(rules_.max_hold);
+    memory_.set_parameters(rules_.residency);
+    sensing_.set_gives(rules_.any_yields());
     decisions_.set_policy(rules_.policy());
     decide(clock_(), Cause::policy);
     log_(LogLevel::notice,
@@ -296,6 +313,12 @@ JobReport Daemon::report_of(const Job& job) const {
     report.gpu_ids.erase(again.begin(), again.end());
     report.ready_edges = job.ready_edges;
     report.account = decisions_.account_of(job);
+    for (const auto& process : job.processes)
+        for (const VramUse& use : process->vram) {
+            report.resident_bytes += use.resident + use.stays;
+            report.yielded_bytes += use.away;
+        }
+    report.missing_bytes = memory_.missing(job);
     return report;
 }
 
@@ -317,7 +340,10 @@ StatusReport Daemon::status() const {
             .edges = sensing_.counts().edges,
             .edges_found_late = sensing_.counts().late_edges,
             .ring_to_switch = ring_to_switch_.times(),
-            .ring_to_stopped = ring_to_stopped_.times()};
+            .ring_to_stopped = ring_to_stopped_.times(),
+            .moves = memory_.counts().moves,
+            .moved_out_bytes = memory_.counts().bytes_out,
+            .moved_back_bytes = memory_.counts().bytes_back};
 }
 
 // As many as fit into a reply, mostly.

@@ -8,6 +8,7 @@
 #include "job_identity.hpp"
 #include "job_table.hpp"
 #include "log.hpp"
+#include "memory_turns.hpp"
 #include "provider.hpp"
 #include "reactions.hpp"
 #include "recorder.hpp"
@@ -31,6 +32,7 @@ public:
 
     void start();
     void on_events();                // the provider's event_fd is readable
+    void on_moved();                 // the provider's moved_fd is readable
     void on_time();                  // next() has come
     [[nodiscard]] Time next() const; // when on_time() is due
     // Applies rules, policy and limits, also to jobs that run; what was set by hand stays, and so
@@ -73,6 +75,7 @@ private:
     Sensing sensing_;
     Decisions decisions_;
     Switching switching_;
+    MemoryTurns memory_;
     Reactions ring_to_switch_, ring_to_stopped_;
     Recorder recorder_;
     const std::filesystem::path socket_; // that main() has opened

@@ -39,7 +39,7 @@ bool Decisions::note_waiting() {
     const Time now = snapshot_.now;
     for (std::size_t i = 0; i < views_.size(); ++i) {
         Job& job = *table_.jobs()[i];
-        if (verdicts_[i] != sched::Verdict::hold) {
+        if (verdicts_[i] != sched::Verdict::hold || is_unfit(i)) {
             job.may_wait_until = {};
             continue;
         }
@@ -80,7 +80,16 @@ std::span<const sched::Verdict> Decisions::decide(Time now) {
     table_.view_into(views_);
     snapshot_ = {now, views_};
     verdicts_.assign(views_.size(), sched::Verdict::run);
-    next_ = decide_ ? decide_(snapshot_, verdicts_) : sched::at_next_event;
+    unfit_ = find_unfit_ ? find_unfit_(snapshot_) : Unfit{};
+    // To the policy they are somebody else's, so nobody waits for them.
+    fit_views_ = views_;
+    for (std::size_t i = 0; i < views_.size(); ++i)
+        fit_views_[i].held_by_others = views_[i].held_by_others || is_unfit(i);
+    next_ = decide_ ? decide_({now, fit_views_}, verdicts_) : sched::at_next_event;
+    next_ = std::min(next_, unfit_.next);
+    for (std::size_t i = 0; i < views_.size(); ++i)
+        if (is_unfit(i))
+            verdicts_[i] = sched::Verdict::hold;
     return verdicts_;
 }
 

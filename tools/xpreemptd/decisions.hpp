@@ -29,6 +29,14 @@ public:
     [[nodiscard]] const std::string& policy_name() const { return name_; }
     [[nodiscard]] const std::string& ejected() const { return ejected_; } // why, or empty
 
+    // Says which jobs cannot run, whatever the policy wants, and when to be asked again.
+    struct Unfit {
+        std::vector<bool> jobs; // in the order of the snapshot; empty: none
+        Time next = sched::at_next_event;
+    };
+    using FindUnfit = std::function<Unfit(const sched::Snapshot& snapshot)>;
+    void set_find_unfit(FindUnfit find_unfit) { find_unfit_ = std::move(find_unfit); }
+
     // Verdicts in the order of the table's jobs, until the next call.
     [[nodiscard]] std::span<const sched::Verdict> decide(Time now);
     // Accounts, and the watch over the policy: after the verdicts were carried out, for they
@@ -41,6 +49,9 @@ public:
     [[nodiscard]] std::uint64_t count() const { return count_; }
 
 private:
+    [[nodiscard]] bool is_unfit(std::size_t job) const {
+        return !unfit_.jobs.empty() && unfit_.jobs[job];
+    }
     [[nodiscard]] bool note_waiting();
     void eject(std::string reason);
     void keep_accounts();
@@ -49,10 +60,12 @@ private:
     std::chrono::nanoseconds max_hold_;
     std::string name_ = "none";
     Decide decide_;
+    FindUnfit find_unfit_;
+    Unfit unfit_; // of the last decision
     std::string ejected_;
     Time next_ = sched::at_next_event;
     sched::Snapshot snapshot_; // of the last decision
-    std::vector<sched::JobView> views_;
+    std::vector<sched::JobView> views_, fit_views_;
     std::vector<sched::Verdict> verdicts_;
     sched::Accounts accounts_;
     // Ids and accounts of the jobs of the last decision.

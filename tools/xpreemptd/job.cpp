@@ -20,6 +20,10 @@ bool Process::busy() const {
     return std::ranges::any_of(queues, &Queue::busy);
 }
 
+bool Process::away() const {
+    return std::ranges::any_of(vram, [](const VramUse& use) { return use.away != 0; });
+}
+
 bool Job::busy() const {
     return any_queue(*this, [](const Queue& queue) { return queue.busy; });
 }
@@ -35,6 +39,19 @@ bool Job::held_by_others() const {
         });
     };
     return busy_and(true) && !busy_and(false);
+}
+
+bool Job::moving() const {
+    return std::ranges::any_of(processes, &Process::moving);
+}
+
+bool Job::away() const {
+    return std::ranges::any_of(processes, &Process::away);
+}
+
+bool Job::wants() const {
+    return std::ranges::any_of(processes,
+                               [](const auto& process) { return process->wants_bytes != 0; });
 }
 
 std::string Job::refusal() const {

@@ -35,14 +35,22 @@ struct Process {
     ProcessFacts facts;
     std::uint64_t cookie = 0;
     std::optional<std::uint32_t> watch_id;
-    bool armed = false;      // its next ring makes an event
-    bool blind = false;      // rings make none: it is polled
-    bool look_once = false;  // it was stopped by what a poll some time ago said
-    bool stale = false;      // queues of it have come or gone
-    bool unverified = false; // no event would have told that it ended, or that queues came
+    bool armed = false;        // its next ring makes an event
+    bool blind = false;        // rings make none: it is polled
+    bool look_once = false;    // it was stopped by what a poll some time ago said
+    bool stale = false;        // queues of it have come or gone
+    bool unverified = false;   // no event would have told that it ended, or that queues came
+    bool moving = false;       // its memory; calls of the driver about it would wait
+    std::vector<VramUse> vram; // one a GPU, as it was at vram_at
+    Time vram_at{};
+    // An allocation that waits for room.
+    std::uint32_t wants_on = 0; // gpu_id
+    std::uint64_t wants_bytes = 0;
+    Time wants_since{};
     std::vector<Queue> queues;
 
     [[nodiscard]] bool busy() const;
+    [[nodiscard]] bool away() const; // any of its memory
 };
 
 // Sum of the hints of a job's processes.
@@ -88,6 +96,9 @@ struct Job {
     [[nodiscard]] bool busy() const;
     [[nodiscard]] bool held() const;           // any queue, by us
     [[nodiscard]] bool held_by_others() const; // every queue that has work
+    [[nodiscard]] bool moving() const;         // memory of any process
+    [[nodiscard]] bool away() const;           // the same, and it is in system memory
+    [[nodiscard]] bool wants() const;          // an allocation of any process waits
     [[nodiscard]] std::string refusal() const; // why none of its queues can be stopped, or empty
 };
 

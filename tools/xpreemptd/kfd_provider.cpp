@@ -47,12 +47,20 @@ bool is_busy(const kfd_ioctl_preempt_status_args& status) {
 }
 
 Event event_of(const kfd_preempt_watch_event& event) {
-    const EventKind kind = event.type == KFD_PREEMPT_WATCH_RANG     ? EventKind::rang
-                           : event.type == KFD_PREEMPT_WATCH_EXITED ? EventKind::exited
-                                                                    : EventKind::queues_changed;
+    constexpr std::uint64_t bytes_of_mib = 1 << 20;
     // steady_clock is CLOCK_MONOTONIC.
-    return {kind, event.cookie, Time(std::chrono::nanoseconds(event.ns)), event.gpu_id,
-            event.doorbell};
+    Event told{EventKind::queues_changed, event.cookie, Time(std::chrono::nanoseconds(event.ns)),
+               event.gpu_id, event.doorbell};
+    switch (event.type) {
+    case KFD_PREEMPT_WATCH_RANG: told.kind = EventKind::rang; break;
+    case KFD_PREEMPT_WATCH_EXITED: told.kind = EventKind::exited; break;
+    case KFD_PREEMPT_WATCH_WANTS_MEMORY:
+        told.kind = EventKind::wants_memory;
+        told.bytes = event.doorbell * bytes_of_mib;
+        break;
+    default: break;
+    }
+    return told;
 }
 
 } // namespace
@@ -73,10 +81,19 @@ tl::expected<std::unique_ptr<KfdProvider>, std::string> KfdProvider::open(const 
     if (!watch && watch.error().errno_value != ENOTTY)
         return tl::make_unexpected(
             fmt::format("making a watch: {}", std::strerror(watch.error().errno_value)));
-    std::unique_ptr<KfdProvider> provider(new KfdProvider(roots, std::move(*device)));
-    provider->max_batch_ = query->max_batch;
+    std::unique_ptr<KfdProvider> provider(
+        new KfdProvider(roots, std::make_shared<KfdSwitch>(std::move(*device), query->max_batch)));
     if (watch)
         provider->watch_ = std::move(*watch);
+    if ((query->caps & KFD_PREEMPT_CAP_YIELD_MEMORY) == 0)
+        return provider;
+    auto mover =
+        Mover::start([by = provider->switch_](std::span<Switch> switches) { by->move(switches); });
+    if (!mover)
+        return tl::make_unexpected(fmt::format("starting the thread that moves memory: {}",
+                                               std::strerror(mover.error().errno_value)));
+    provider->mover_ = std::move(*mover);
+    provider->gives_ = (query->caps & KFD_PREEMPT_CAP_GIVE_MEMORY) != 0;
     return provider;
 }
 
@@ -99,7 +116,7 @@ Result<QueueFound> KfdProvider::describe(pid_t pid, std::uint32_t queue_id) {
 }
 
 Result<QueueReading> KfdProvider::read(pid_t pid, std::uint32_t queue_id) {
-    const auto status = device_.status_of(pid, queue_id);
+    const auto status = device().status_of(pid, queue_id);
     if (!status)
         return tl::make_unexpected(status.error());
     QueueReading reading{status->queue_uid, status->doorbell,
@@ -109,10 +126,11 @@ Result<QueueReading> KfdProvider::read(pid_t pid, std::uint32_t queue_id) {
     return reading;
 }
 
-Result<std::uint32_t> KfdProvider::watch(pid_t pid, std::uint64_t cookie) {
+Result<std::uint32_t> KfdProvider::watch(pid_t pid, std::uint64_t cookie, bool gives) {
     if (!watch_)
         return xpreempt::fail(ENOTTY, xpreempt::Op::watch);
-    return watch_->add(pid, cookie);
+    return watch_->add(pid, cookie,
+                       gives && can_give_memory() ? KFD_PREEMPT_WATCH_GIVE_MEMORY : 0U);
 }
 
 void KfdProvider::unwatch(std::uint32_t watch_id) {
@@ -124,7 +142,8 @@ void KfdProvider::unwatch(std::uint32_t watch_id) {
 Result<void> KfdProvider::arm(std::span<Arming> entries) {
     for (; !entries.empty(); entries = entries.subspan(arming_.size())) {
         arming_.clear();
-        for (const Arming& entry : entries.first(std::min<std::size_t>(entries.size(), max_batch_)))
+        for (const Arming& entry :
+             entries.first(std::min<std::size_t>(entries.size(), switch_->max_batch())))
             arming_.emplace_back().id = entry.watch_id;
         if (auto armed = watch_->arm(arming_); !armed)
             return armed;
@@ -150,36 +169,43 @@ Result<std::size_t> KfdProvider::take_events(std::span<Event> events) {
 
 Result<void> KfdProvider::change(std::span<Switch> switches) {
     const LongCall waits_for_firmware;
-    Result<void> outcome;
-    while (!switches.empty()) {
-        const std::size_t count = std::min<std::size_t>(switches.size(), max_batch_);
-        if (auto changed = change_batch(switches.first(count)); !changed)
-            outcome = changed;
-        switches = switches.subspan(count);
-    }
-    return outcome;
+    return switch_->change(switches, 0);
 }
 
-Result<void> KfdProvider::change_batch(std::span<Switch> switches) {
-    entries_.clear();
-    for (const Switch& wanted : switches) {
-        const bool stop = wanted.change == Change::stop;
-        kfd_preempt_switch_entry& entry = entries_.emplace_back();
-        entry.queue_id = wanted.queue_id;
-        entry.op = stop ? KFD_PREEMPT_OP_PREEMPT : KFD_PREEMPT_OP_RESUME;
-        entry.preempt_type = stop ? KFD_PREEMPT_TYPE_SAVE : 0;
-        entry.target_pid = wanted.pid;
-        entry.queue_uid = wanted.queue_uid;
-    }
-    const auto answer = device_.switch_queues(KFD_PREEMPT_SWITCH_MATCH_UID, entries_);
-    for (std::size_t i = 0; i < switches.size(); ++i) {
-        switches[i].result = answer ? -entries_[i].result : answer.error().errno_value;
-        switches[i].held_by_others =
-            switches[i].change == Change::start && answer && entries_[i].holds != 0;
-    }
-    if (!answer)
-        return tl::make_unexpected(answer.error());
-    return {};
+Result<VramUse> KfdProvider::vram_of(pid_t pid, std::uint32_t queue_id) {
+    const auto queue = kfd::queue_of(roots_, pid, queue_id);
+    if (!queue)
+        return tl::make_unexpected(queue.error());
+    // While KFD evicts or restores it, its buffers are locked.
+    auto status = device().status_of(pid, queue_id);
+    if (status && (status->status & KFD_PREEMPT_STATUS_EVICTED) != 0)
+        return xpreempt::fail(EAGAIN, xpreempt::Op::queue_status);
+    if (status)
+        status = device().status_of(pid, queue_id, KFD_PREEMPT_STATUS_COUNT_MEMORY);
+    if (!status)
+        return tl::make_unexpected(status.error());
+    const std::uint64_t stays = status->pinned_bytes + status->shared_bytes + status->peer_bytes;
+    return VramUse{queue->gpu_id,
+                   status->vram_bytes - std::min<std::uint64_t>(stays, status->vram_bytes), stays,
+                   status->yielded_bytes,
+                   std::chrono::nanoseconds(status->yield_ns + status->reclaim_ns)};
+}
+
+Result<std::uint64_t> KfdProvider::free_vram(std::uint32_t gpu_id) {
+    return device().available_memory(gpu_id);
+}
+
+void KfdProvider::answer(std::uint32_t watch_id, bool last) {
+    // ESRCH: nobody waits any more.
+    (void)watch_->answer(watch_id, last ? KFD_PREEMPT_WATCH_NO_ROOM : 0U);
+}
+
+void KfdProvider::begin(Move move) {
+    mover_->begin(std::move(move));
+}
+
+std::vector<Move> KfdProvider::take_moved() {
+    return mover_->take();
 }
 
 } // namespace xpreemptd

@@ -5,6 +5,8 @@
 #include "kfd/device.hpp"
 #include "kfd/roots.hpp"
 #include "kfd/watch.hpp"
+#include "kfd_switch.hpp"
+#include "mover.hpp"
 #include "provider.hpp"
 
 #include <memory>
@@ -25,22 +27,30 @@ public:
     Result<QueueFound> describe(pid_t pid, std::uint32_t queue_id) override;
     Result<QueueReading> read(pid_t pid, std::uint32_t queue_id) override;
     [[nodiscard]] int event_fd() const override { return watch_ ? watch_->fd() : -1; }
-    Result<std::uint32_t> watch(pid_t pid, std::uint64_t cookie) override;
+    Result<std::uint32_t> watch(pid_t pid, std::uint64_t cookie, bool gives) override;
     void unwatch(std::uint32_t watch_id) override;
     Result<void> arm(std::span<Arming> entries) override;
     Result<std::size_t> take_events(std::span<Event> events) override;
     Result<void> change(std::span<Switch> switches) override;
+    [[nodiscard]] bool can_move_memory() const override { return mover_.has_value(); }
+    Result<VramUse> vram_of(pid_t pid, std::uint32_t queue_id) override;
+    Result<std::uint64_t> free_vram(std::uint32_t gpu_id) override;
+    [[nodiscard]] bool can_give_memory() const override { return gives_ && mover_ && watch_; }
+    void answer(std::uint32_t watch_id, bool last) override;
+    void begin(Move move) override;
+    [[nodiscard]] int moved_fd() const override { return mover_ ? mover_->fd() : -1; }
+    std::vector<Move> take_moved() override;
 
 private:
-    KfdProvider(xpreempt::kfd::Roots roots, xpreempt::kfd::Device device)
-        : roots_(std::move(roots)), device_(std::move(device)) {}
-    Result<void> change_batch(std::span<Switch> switches);
+    KfdProvider(xpreempt::kfd::Roots roots, std::shared_ptr<KfdSwitch> by)
+        : roots_(std::move(roots)), switch_(std::move(by)) {}
+    [[nodiscard]] const xpreempt::kfd::Device& device() const { return switch_->device(); }
 
     xpreempt::kfd::Roots roots_;
-    xpreempt::kfd::Device device_;
+    std::shared_ptr<KfdSwitch> switch_; // the mover's, too: its call may outlive this object
     std::optional<xpreempt::kfd::Watch> watch_;
-    std::uint32_t max_batch_ = 0;
-    std::vector<kfd_preempt_switch_entry> entries_;
+    std::optional<Mover> mover_;
+    bool gives_ = false; // the driver knows GIVE_MEMORY
     std::vector<kfd_preempt_watch_arm_entry> arming_;
 };
 

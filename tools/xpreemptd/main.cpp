@@ -150,6 +150,8 @@ int run(const Options& options, Rules rules) {
     bool ok = loop->watch(signals.fd(), [&] { signals.take(daemon, options); }).has_value();
     if ((*provider)->event_fd() >= 0)
         ok = ok && loop->watch((*provider)->event_fd(), [&] { daemon.on_events(); });
+    if ((*provider)->moved_fd() >= 0)
+        ok = ok && loop->watch((*provider)->moved_fd(), [&] { daemon.on_moved(); });
     if (!ok)
         return fail(fmt::format("starting: {}", std::strerror(errno)));
     auto server = Server::open(*loop, daemon, socket);

@@ -28,14 +28,15 @@ struct QueueReading {
     bool held = false;          // by anybody
 };
 
-enum class EventKind : std::uint8_t { rang, exited, queues_changed };
+enum class EventKind : std::uint8_t { rang, exited, queues_changed, wants_memory };
 
 struct Event {
     EventKind kind;
     std::uint64_t cookie;
     Time when;
     std::uint32_t gpu_id;
-    std::uint32_t doorbell;
+    std::uint32_t doorbell;  // of rang
+    std::uint64_t bytes = 0; // of wants_memory: an allocation that waits for answer()
 };
 
 struct Arming {
@@ -56,8 +57,27 @@ struct Switch {
     bool held_by_others = false; // still stopped after a start
 };
 
+// Of one process on one GPU, in bytes.
+struct VramUse {
+    std::uint32_t gpu_id = 0;
+    std::uint64_t resident = 0;             // in VRAM, and may leave it
+    std::uint64_t stays = 0;                // in VRAM: pinned, shared, mapped by other GPUs
+    std::uint64_t away = 0;                 // in system memory
+    std::chrono::nanoseconds last_moves{0}; // the last way out and the last way back
+
+    bool operator==(const VramUse&) const = default;
+};
+
+// Stops come first, their processes' memory leaves VRAM, that of the starts returns, then those
+// start. A process has all its compute queues in it, or none.
+struct Move {
+    std::uint64_t id = 0;
+    std::vector<Switch> switches;
+};
+
 // One implementation today, that of KFD. DRM user queues, to which ROCr is moving, will be another.
-// Every call returns at once, whatever a process does with its memory.
+// Every call returns at once, whatever a process does with its memory. While memory of a process
+// moves, calls about that process wait for it: make none.
 class Provider {
 public:
     Provider() = default;
@@ -75,7 +95,9 @@ public:
 
     // -1: there is no watch, and everything is polled.
     [[nodiscard]] virtual int event_fd() const = 0;
-    [[nodiscard]] virtual Result<std::uint32_t> watch(pid_t pid, std::uint64_t cookie) = 0;
+    // gives: allocations that do not fit wait for answer(), if can_give_memory().
+    [[nodiscard]] virtual Result<std::uint32_t> watch(pid_t pid, std::uint64_t cookie,
+                                                      bool gives) = 0;
     virtual void unwatch(std::uint32_t watch_id) = 0;
     // From now on the first ring of each makes an event.
     virtual Result<void> arm(std::span<Arming> entries) = 0;
@@ -85,6 +107,18 @@ public:
     // One call of the driver if they fit into one. When this program ends, however it ends, the
     // driver starts all that it has stopped.
     virtual Result<void> change(std::span<Switch> switches) = 0;
+
+    [[nodiscard]] virtual bool can_move_memory() const = 0;
+    // On the GPU of the queue.
+    [[nodiscard]] virtual Result<VramUse> vram_of(pid_t pid, std::uint32_t queue_id) = 0;
+    [[nodiscard]] virtual Result<std::uint64_t> free_vram(std::uint32_t gpu_id) = 0;
+    [[nodiscard]] virtual bool can_give_memory() const = 0;
+    // Allocations of it try again. last: those that still do not fit fail; others ask again.
+    virtual void answer(std::uint32_t watch_id, bool last) = 0;
+    // Takes seconds, so it only begins here; moved_fd() is readable when one has ended.
+    virtual void begin(Move move) = 0;
+    [[nodiscard]] virtual int moved_fd() const = 0;           // -1: memory cannot move
+    [[nodiscard]] virtual std::vector<Move> take_moved() = 0; // with results
 };
 
 } // namespace xpreemptd

@@ -168,6 +168,12 @@ Answer<ListedJob> job_of(const Json& json) {
         reader.read("deadline_us", deadline);
         report.attributes.deadline = std::chrono::microseconds(deadline);
     }
+    // An older daemon has none of these.
+    if (!reader.is_null("resident_bytes")) {
+        reader.read("resident_bytes", report.resident_bytes);
+        reader.read("yielded_bytes", report.yielded_bytes);
+        reader.read("missing_bytes", report.missing_bytes);
+    }
     if (!reader.is_null("reason"))
         reader.read("reason", report.reason);
     if (const auto known = band_named(band))
@@ -270,6 +276,11 @@ Answer<StatusReport> parse_status_reply(std::string_view message) {
     reader.read("edges_found_late", status.edges_found_late);
     read_times(reader, "ring_to_switch", status.ring_to_switch);
     read_times(reader, "ring_to_stopped", status.ring_to_stopped);
+    if (!reader.is_null("moves")) { // as above
+        reader.read("moves", status.moves);
+        reader.read("moved_out_bytes", status.moved_out_bytes);
+        reader.read("moved_back_bytes", status.moved_back_bytes);
+    }
     if (!reader.is_null("ejected"))
         reader.read("ejected", status.ejected);
     if (!reader.wrong().empty())

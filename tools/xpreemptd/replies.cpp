@@ -109,6 +109,9 @@ Json json_of(const ListedJob& job) {
         {"added_wait_ns", report.account.added_wait.count()},
         {"preemptions", report.account.preemptions},
         {"accounted_ns", report.account.known.count()},
+        {"resident_bytes", report.resident_bytes},
+        {"yielded_bytes", report.yielded_bytes},
+        {"missing_bytes", report.missing_bytes},
     };
 }
 
@@ -125,6 +128,9 @@ Json json_of(const StatusReport& status) {
         {"edges_found_late", status.edges_found_late},
         {"ring_to_switch", json_of(status.ring_to_switch)},
         {"ring_to_stopped", json_of(status.ring_to_stopped)},
+        {"moves", status.moves},
+        {"moved_out_bytes", status.moved_out_bytes},
+        {"moved_back_bytes", status.moved_back_bytes},
     };
 }
 

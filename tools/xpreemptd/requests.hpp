@@ -41,16 +41,19 @@
 //               ("idle", "running", "held", "held_by_others", "not_schedulable"), "reason" (of
 //               not_schedulable), "processes", "pids" (the first 1000 of them), "gpu_ids",
 //               "queues", "ready_edges", "ready_ns", "run_ns", "held_ns", "added_wait_ns",
-//               "preemptions", "accounted_ns" (that all the times are of)}, ...]
+//               "preemptions", "accounted_ns" (that all the times are of), "resident_bytes" (in
+//               VRAM), "yielded_bytes" (out of it), "missing_bytes" (that must come free there
+//               before they can return)}, ...]
 //               "next": ID             more jobs follow: ask again with "from": ID
 //   status      "policy", "ejected" (null: is in force), "sensing", "decisions", "switches",
 //               "refusals", "edges", "edges_found_late", "ring_to_switch" and "ring_to_stopped":
-//               {"count", "sum_ns", and of the last 1024 of them "p50_ns", "p99_ns", "max_ns"}
+//               {"count", "sum_ns", and of the last 1024 of them "p50_ns", "p99_ns", "max_ns"},
+//               "moves" (calls that moved memory), "moved_out_bytes", "moved_back_bytes"
 //   trace       "now_ns" (CLOCK_MONOTONIC), "first" and "next" (numbers of the first record here,
 //               and of the first one to ask for), "lost" (records between the one asked for and
 //               "first": the daemon keeps the last 8192), "records": [{"at_ns", "what", ...}, ...]
 //               of "what" "decision": "cause" ("ring", "change", "poll", "timer", "retry",
-//               "request", "policy", "ejected"), "job" (that rang, or 0)
+//               "request", "policy", "ejected", "moved"), "job" (that rang, or 0)
 //               "stop" and "resume": "job", "queues", "failed", "took_ns" (the call of the driver),
 //               "for_job" (of a stop: that runs instead, or 0)
 //               "phase": "job", "phase" ("idle", "running", "waiting" for the daemon, "held" by

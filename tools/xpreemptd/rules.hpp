@@ -6,8 +6,10 @@
 #include "policy_parameters.hpp"
 #include "process_facts.hpp"
 #include "sched/policy.hpp"
+#include "sched/residency.hpp"
 #include "value_format.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -41,12 +43,19 @@ struct Rules {
     PolicyParameters parameters; // of all policies, for a change at run time
     std::chrono::nanoseconds max_hold = std::chrono::seconds{10};
     std::filesystem::path socket = "/run/xpreempt/xpreemptd.sock";
+    sched::Residency::Parameters residency;
     Attributes defaults;
     std::vector<Rule> rules; // the first that matches counts
 
     // The one that the name and the parameters say.
     [[nodiscard]] sched::Policy policy() const {
         return make_policy(policy_name, parameters).value_or(sched::Bands(parameters.bands));
+    }
+    // Whether the memory of any job may leave VRAM.
+    [[nodiscard]] bool any_yields() const {
+        return defaults.yields || std::ranges::any_of(rules, [](const Rule& rule) {
+                   return rule.set.yields.value_or(false);
+               });
     }
     bool operator==(const Rules&) const = default;
 };

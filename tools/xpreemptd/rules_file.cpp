@@ -52,10 +52,25 @@ void read_policy(TomlTable table, Rules& rules) {
     table.finish();
 }
 
-constexpr auto longest_deadline = 1h;
+void read_memory(TomlTable table, sched::Residency::Parameters& parameters) {
+    table.read("stay", integer_format(1, 1000), parameters.stay);
+    table.read("least_stay", duration_format(10ms, 1h), parameters.least_stay);
+    table.read("longest_wait", duration_format(1s, 24h), parameters.longest_wait);
+    table.finish();
+}
+
+constexpr auto longest_deadline = 1h, longest_park = 24h;
 
 Format<std::int32_t> priority_format() {
     return signed_format(sched::min_priority, sched::max_priority);
+}
+
+Format<Nanoseconds> park_format() {
+    return or_word(duration_format(100ms, longest_park), "never", Nanoseconds::max());
+}
+
+Format<std::uint64_t> limit_format() {
+    return or_word(size_format(), "none", std::uint64_t{UINT64_MAX});
 }
 
 AttributeChange read_attributes(TomlTable& table) {
@@ -65,6 +80,9 @@ AttributeChange read_attributes(TomlTable& table) {
     if (const auto deadline = table.read("deadline", duration_format(1us, longest_deadline)))
         change.deadline = std::chrono::duration_cast<std::chrono::microseconds>(*deadline);
     change.priority = table.read("priority", priority_format());
+    change.yields = table.read("yield", truth_format());
+    change.park_after = table.read("park_after", park_format());
+    change.vram_limit = table.read("vram_limit", limit_format());
     return change;
 }
 
@@ -88,8 +106,8 @@ Rule read_rule(TomlTable table, const UserLookup& user_lookup, TomlErrors& error
                    "or user; "
                    "[default] is for all other jobs");
     if (rule.set == AttributeChange{} && !rule.owner_may_choose && !rule.owner_may_choose_priority)
-        table.fail("the rule sets nothing, expected band, weight, deadline, priority, "
-                   "owner_may_choose or owner_may_choose_priority");
+        table.fail("the rule sets nothing, expected band, weight, deadline, priority, yield, "
+                   "park_after, vram_limit, owner_may_choose or owner_may_choose_priority");
     return rule;
 }
 
@@ -116,6 +134,8 @@ Rules read_file(const toml::table& file, const UserLookup& user_lookup, TomlErro
         limits->read("max_hold", duration_format(100ms, 1h), rules.max_hold);
         limits->finish();
     }
+    if (auto memory = all.table("memory"))
+        read_memory(std::move(*memory), rules.residency);
     if (auto socket = all.table("socket")) {
         socket->read("path", socket_path_format(), rules.socket);
         socket->finish();
@@ -124,6 +144,9 @@ Rules read_file(const toml::table& file, const UserLookup& user_lookup, TomlErro
         defaults->read("band", band_format(), rules.defaults.band);
         defaults->read("weight", integer_format(1, sched::max_weight), rules.defaults.weight);
         defaults->read("priority", priority_format(), rules.defaults.priority);
+        defaults->read("yield", truth_format(), rules.defaults.yields);
+        defaults->read("park_after", park_format(), rules.defaults.park_after);
+        defaults->read("vram_limit", limit_format(), rules.defaults.vram_limit);
         defaults->finish();
     }
     for (const TomlTable& table : all.tables("rule")) {

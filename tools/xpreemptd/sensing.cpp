@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace xpreemptd {
 
@@ -38,6 +39,8 @@ void Sensing::note(Job& job, Queue& queue, const QueueReading& reading) {
 
 void Sensing::look(Job& job, Process& process, Which which) {
     bool changed = false;
+    if (process.moving)
+        return;
     for (Queue& queue : process.queues) {
         if (which == Which::running && (!queue.busy || queue.held))
             continue;
@@ -59,6 +62,10 @@ void Sensing::look(Job& job, Process& process, Which which) {
 
 // Those that stay keep their state, and only new ones are described: a process may have a thousand.
 bool Sensing::find_queues(Process& process) {
+    if (process.moving) {
+        process.stale = true; // until then
+        return false;
+    }
     process.stale = false;
     const auto ids = provider_.queue_ids(process.facts.pid);
     if (!ids)
@@ -97,11 +104,29 @@ void Sensing::add(pid_t pid) {
     if (!facts)
         return; // it ends; the next scan asks again if not
     const Member member = table_.add(std::move(*facts));
-    if (auto id = provider_.watch(pid, member.process->cookie))
-        member.process->watch_id = *id;
-    else
-        member.process->blind = true;
+    watch(*member.process);
     (void)find_queues(*member.process);
+}
+
+void Sensing::watch(Process& process) {
+    if (auto id = provider_.watch(process.facts.pid, process.cookie, gives_))
+        process.watch_id = *id;
+    else
+        process.blind = true;
+}
+
+void Sensing::set_gives(bool gives) {
+    if (!provider_.can_give_memory() || std::exchange(gives_, gives) == gives)
+        return;
+    for (const auto& job : table_.jobs())
+        for (const auto& process : job->processes) {
+            if (process->watch_id)
+                provider_.unwatch(*process->watch_id);
+            process->watch_id.reset();
+            process->armed = false;
+            process->wants_bytes = 0;
+            watch(*process);
+        }
 }
 
 void Sensing::remove(const Member& member) {
@@ -173,7 +198,8 @@ bool Sensing::arm_some(bool (*matches)(const Process&), std::uint64_t& last) {
 
 // Work that made no event: a GPU has rung.
 void Sensing::audit_armed() {
-    if (!arm_some([](const Process& process) { return process.armed; }, audited_))
+    if (!arm_some([](const Process& process) { return process.armed && !process.moving; },
+                  audited_))
         return;
     for (std::size_t i = 0; i < arming_.size(); ++i) {
         if (!arming_[i].busy)
@@ -285,7 +311,11 @@ void Sensing::look_at_rung(Job& job, Process& process, const Event& event) {
     const auto rung = std::ranges::find_if(process.queues, [&](const Queue& queue) {
         return queue.gpu_id == event.gpu_id && queue.doorbell == event.doorbell && queue.uid != 0;
     });
-    if (rung != process.queues.end()) {
+    if (process.moving) {
+        process.look_once = true;
+        if (rung != process.queues.end())
+            rung->busy = true;
+    } else if (rung != process.queues.end()) {
         if (const auto reading = provider_.read(process.facts.pid, rung->id);
             reading && reading->uid == rung->uid)
             note(job, *rung, *reading);
@@ -308,6 +338,11 @@ bool Sensing::take(const Event& event, Time now) {
         member.process->armed = false;
         member.process->stale = behind_ = true;
         return false;
+    case EventKind::wants_memory:
+        member.process->wants_on = event.gpu_id;
+        member.process->wants_bytes = event.bytes;
+        member.process->wants_since = now;
+        return true;
     case EventKind::rang: break;
     }
     member.process->armed = false;

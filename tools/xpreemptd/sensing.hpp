@@ -48,6 +48,9 @@ public:
     // The last poll has read /proc or sysfs for processes and queues that came.
     [[nodiscard]] bool has_discovered() const { return discovered_; }
 
+    // Whether allocations of processes wait for room, also of those that are known.
+    void set_gives(bool gives);
+
     [[nodiscard]] const SensingCounts& counts() const { return counts_; }
     // When the first ring of the last take_events() came that brought work.
     [[nodiscard]] std::optional<Time> last_ring() const { return last_ring_; }
@@ -64,6 +67,7 @@ private:
     bool visit(const Member& member);
     bool add_arrivals();
     void add(pid_t pid);
+    void watch(Process& process);
     void remove(const Member& member);
     bool find_queues(Process& process);
     // A held queue changes by an operator's force only: it is for `all`.
@@ -81,6 +85,7 @@ private:
     JobTable& table_;
     Facts facts_;
     Clock clock_;
+    bool gives_ = false;
     Time end_{}; // of this call's work
     bool behind_ = false, discovered_ = false;
     std::deque<pid_t> arrivals_; // listed, and not in the table yet

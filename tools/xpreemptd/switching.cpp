@@ -31,7 +31,9 @@ std::uint64_t runs_instead_of(const Job& stopped, const JobTable& table,
 } // namespace
 
 void Switching::want(Job& job, Change change) {
-    for (const auto& process : job.processes)
+    for (const auto& process : job.processes) {
+        if (process->moving)
+            continue;
         for (Queue& queue : process->queues) {
             const bool wanted =
                 change == Change::stop ? queue.stoppable() && !queue.held : queue.held;
@@ -44,6 +46,7 @@ void Switching::want(Job& job, Change change) {
                 switched_.push_back({job.id, change});
             ++switched_.back().queues;
         }
+    }
 }
 
 // The queues of a job are neighbours.
@@ -54,7 +57,6 @@ void Switching::note_results() {
             of.failed += switches_[at].result != 0 && switches_[at].result != EALREADY ? 1U : 0U;
 }
 
-// Returns true if it is worth a repeat.
 bool Switching::note(Queue& queue, const Switch& done) {
     const bool stop = done.change == Change::stop;
     switch (done.result) {

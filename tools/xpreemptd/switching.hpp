@@ -45,10 +45,12 @@ public:
     [[nodiscard]] std::span<const Switched> last() const { return switched_; }
     [[nodiscard]] bool all_stopped() const { return all_stopped_; } // that it was to stop
 
+    // What a switch has done to its queue. Returns true if it is worth a repeat.
+    bool note(Queue& queue, const Switch& done);
+
 private:
     void want(Job& job, Change change);
     void note_results();
-    bool note(Queue& queue, const Switch& done);
 
     Provider& provider_;
     Clock clock_;

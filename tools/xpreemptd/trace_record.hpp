@@ -31,9 +31,10 @@ enum class Cause : std::uint8_t {
     request, // attributes of a job were changed, or hints of it came or ended
     policy,  // another policy, or other rules
     ejected, // the policy held a job for nothing
+    moved,   // memory has left VRAM, or is back in it
 };
-inline constexpr std::array<std::string_view, 8> cause_names{
-    "ring", "change", "poll", "timer", "retry", "request", "policy", "ejected"};
+inline constexpr std::array<std::string_view, 9> cause_names{
+    "ring", "change", "poll", "timer", "retry", "request", "policy", "ejected", "moved"};
 
 enum class Happening : std::uint8_t { decision, stop, resume, phase };
 inline constexpr std::array<std::string_view, 4> happening_names{"decision", "stop", "resume",

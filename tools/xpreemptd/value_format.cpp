@@ -66,6 +66,16 @@ std::optional<Nanoseconds> duration_of(std::string_view text) {
     return static_cast<std::int64_t>(*number) * unit->length; // 2^32 s fit
 }
 
+std::optional<std::uint64_t> size_of(std::string_view text) {
+    constexpr std::uint64_t mib = 1 << 20, gib = 1 << 30;
+    const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+    const auto number = digits(text.substr(0, end));
+    const std::string_view unit = text.substr(end);
+    if (!number || *number == 0 || (unit != "MiB" && unit != "GiB"))
+        return std::nullopt;
+    return *number * (unit == "MiB" ? mib : gib); // 2^32 GiB fit
+}
+
 } // namespace
 
 Format<std::string> word_format(std::vector<std::string_view> words) {
@@ -114,6 +124,18 @@ Format<std::uint32_t> percentage_format(std::uint32_t most) {
                 const auto number =
                     digits(std::string_view(*value.text).substr(0, value.text->size() - 1));
                 return number && *number <= most ? number : std::nullopt;
+            }};
+}
+
+Format<bool> truth_format() {
+    return {"true or false", {}, [](const Scalar& value) { return value.truth; }};
+}
+
+Format<std::uint64_t> size_format() {
+    return {"a size such as \"512MiB\" or \"16GiB\"",
+            {},
+            [](const Scalar& value) -> std::optional<std::uint64_t> {
+                return value.text ? size_of(*value.text) : std::nullopt;
             }};
 }
 

@@ -16,10 +16,11 @@
 
 namespace xpreemptd {
 
-// Neither for a value that is not a string and not an integer.
+// None for a value of another type.
 struct Scalar {
     std::optional<std::string> text;
     std::optional<std::int64_t> number;
+    std::optional<bool> truth;
 };
 
 template <typename T> struct Format {
@@ -27,6 +28,15 @@ template <typename T> struct Format {
     std::vector<std::string_view> words;                  // if only these are allowed
     std::function<std::optional<T>(const Scalar&)> parse; // nothing if the value is not accepted
 };
+
+// Also the word, which stands for a value.
+template <typename T> Format<T> or_word(Format<T> format, std::string_view word, T value) {
+    format.expected = "\"" + std::string(word) + "\" or " + format.expected;
+    format.parse = [parse = std::move(format.parse), word, value](const Scalar& scalar) {
+        return scalar.text == word ? std::optional(value) : parse(scalar);
+    };
+    return format;
+}
 
 using Nanoseconds = std::chrono::nanoseconds;
 // The uid of a user name; nothing if there is no such user.
@@ -40,6 +50,9 @@ using UserLookup = std::function<std::optional<uid_t>(const std::string&)>;
 [[nodiscard]] Format<std::int32_t> signed_format(std::int32_t least, std::int32_t most);
 // "0%" to "most%", whole percent.
 [[nodiscard]] Format<std::uint32_t> percentage_format(std::uint32_t most);
+[[nodiscard]] Format<bool> truth_format();
+// A whole number with the unit MiB or GiB.
+[[nodiscard]] Format<std::uint64_t> size_format();
 [[nodiscard]] Format<std::string> glob_format(std::string_view example);
 // An absolute path that fits into a socket address.
 [[nodiscard]] Format<std::filesystem::path> socket_path_format();

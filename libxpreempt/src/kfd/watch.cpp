@@ -22,9 +22,9 @@ Result<Watch> Watch::open(const Device& device, Ioctl ioctl) {
     return Watch(std::move(*made), std::move(ioctl));
 }
 
-Result<std::uint32_t> Watch::add(pid_t pid, std::uint64_t cookie) const {
+Result<std::uint32_t> Watch::add(pid_t pid, std::uint64_t cookie, std::uint32_t flags) const {
     kfd_preempt_watch_add args{};
-    args.flags = KFD_PREEMPT_SWITCH_TARGET_PID;
+    args.flags = KFD_PREEMPT_SWITCH_TARGET_PID | flags;
     args.target = pid;
     args.cookie = cookie;
     if (const int answer = call(KFD_PREEMPT_WATCH_ADD, &args); answer != 0)
@@ -35,6 +35,13 @@ Result<std::uint32_t> Watch::add(pid_t pid, std::uint64_t cookie) const {
 Result<void> Watch::remove(std::uint32_t id) const {
     kfd_preempt_watch_remove args{id, 0};
     if (const int answer = call(KFD_PREEMPT_WATCH_REMOVE, &args); answer != 0)
+        return fail(-answer, Op::watch, id);
+    return {};
+}
+
+Result<void> Watch::answer(std::uint32_t id, std::uint32_t flags) const {
+    kfd_preempt_watch_answer args{id, flags};
+    if (const int answer = call(KFD_PREEMPT_WATCH_ANSWER, &args); answer != 0)
         return fail(-answer, Op::watch, id);
     return {};
 }

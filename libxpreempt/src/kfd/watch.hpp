@@ -19,9 +19,11 @@ public:
     // For poll(); reads do not block.
     [[nodiscard]] int fd() const { return fd_.get(); }
 
-    // Returns the id for remove() and arm().
-    Result<std::uint32_t> add(pid_t pid, std::uint64_t cookie) const;
+    // Returns the id for the others. flags: KFD_PREEMPT_WATCH_GIVE_MEMORY or 0.
+    Result<std::uint32_t> add(pid_t pid, std::uint64_t cookie, std::uint32_t flags = 0) const;
     Result<void> remove(std::uint32_t id) const;
+    // flags: KFD_PREEMPT_WATCH_NO_ROOM or 0.
+    Result<void> answer(std::uint32_t id, std::uint32_t flags) const;
     // Each entry's result says how it went. At most max_batch entries.
     Result<void> arm(std::span<kfd_preempt_watch_arm_entry> entries, std::uint32_t flags = 0) const;
     // As many events as there are and fit; 0 when there are none.

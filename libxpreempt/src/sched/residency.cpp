@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// Chooses who enters VRAM, and who leaves it for that.
+#include "sched/residency.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace xpreempt::sched {
+
+namespace {
+
+std::uint64_t bytes(const MemoryView& memory, std::uint64_t GpuBytes::* which) {
+    std::uint64_t sum = 0;
+    for (const GpuBytes& of : memory.on)
+        sum += of.*which;
+    return sum;
+}
+
+std::uint64_t resident_on(const MemoryView& memory, std::uint32_t gpu) {
+    const auto found = std::ranges::find(memory.on, gpu, &GpuBytes::gpu);
+    return found == memory.on.end() ? 0 : found->resident;
+}
+
+bool is_over_limit(const MemoryView& memory) {
+    return std::ranges::any_of(
+        memory.on, [&](const GpuBytes& of) { return of.resident + of.away > memory.limit; });
+}
+
+bool share_a_gpu(const MemoryView& a, const MemoryView& b) {
+    return std::ranges::any_of(a.on, [&](const GpuBytes& of) {
+        return std::ranges::find(b.on, of.gpu, &GpuBytes::gpu) != b.on.end();
+    });
+}
+
+// Those on the way out, or on the way in, change what is free.
+bool meets_a_move(const auto& jobs, const MemoryView& memory) {
+    return std::ranges::any_of(jobs, [&](const auto& other) {
+        return other.memory.moving && share_a_gpu(other.memory, memory);
+    });
+}
+
+} // namespace
+
+Residency::Jobs Residency::note(const Snapshot& snapshot, std::span<const MemoryView> memory) {
+    std::map<std::uint64_t, State> states;
+    Jobs jobs;
+    for (std::size_t i = 0; i < snapshot.jobs.size(); ++i) {
+        const JobView& view = snapshot.jobs[i];
+        const auto known = states_.find(view.id);
+        State& state = states[view.id];
+        if (known == states_.end())
+            state.since = state.idle_since = snapshot.now;
+        else
+            state = known->second;
+        if (state.ready && !view.ready)
+            state.idle_since = snapshot.now;
+        state.ready = view.ready;
+        state.leaves = false;
+        // It had nothing to take away, or an operator has brought it back.
+        if (view.ready && !memory[i].moving && bytes(memory[i], &GpuBytes::away) == 0)
+            state.is_away = false;
+        jobs.push_back({view, memory[i], state});
+    }
+    states_ = std::move(states); // its elements keep their addresses
+    return jobs;
+}
+
+// Time::max(): not for that job.
+Time Residency::may_leave_at(const Job& job, const Job& for_job, Time now) const {
+    const JobView& view = job.view;
+    if (view.id == for_job.view.id || !job.memory.may_leave || job.memory.moving ||
+        job.state.leaves || view.held_by_others || view.announced(now))
+        return Time::max();
+    const bool is_higher = view.band < for_job.view.band;
+    if (is_higher && view.ready && !is_over_limit(job.memory))
+        return Time::max();
+    if (view.band > for_job.view.band)
+        return job.state.rests_until;
+    const Duration stay =
+        std::max(parameters_.least_stay, job.memory.last_moves * parameters_.stay);
+    const bool idle_counts = is_higher && !view.ready;
+    const Time from =
+        idle_counts ? std::max(job.state.since, job.state.idle_since) : job.state.since;
+    return std::max(from + stay, job.state.rests_until);
+}
+
+// The first is the first to leave.
+std::vector<const Residency::Job*> Residency::who_may_leave(const Jobs& jobs, const Job& for_job,
+                                                            ResidencyPlan& plan, Time now) const {
+    std::vector<const Job*> may;
+    for (const Job& job : jobs) {
+        if (!share_a_gpu(job.memory, for_job.memory))
+            continue;
+        const Time at = may_leave_at(job, for_job, now);
+        if (at <= now)
+            may.push_back(&job);
+        else
+            plan.next = std::min(plan.next, at);
+    }
+    std::ranges::sort(may, {}, [](const Job* job) {
+        return std::tuple(!is_over_limit(job->memory), job->view.ready,
+                          -static_cast<int>(job->view.band), job->view.priority,
+                          job->view.ready ? job->state.since : job->state.idle_since, job->view.id);
+    });
+    return may;
+}
+
+// False: there is not enough, whoever leaves now.
+bool Residency::make_room(const Jobs& jobs, const Job& entering, const FreeBytes& free,
+                          ResidencyPlan& plan, Time now) const {
+    const std::vector<const Job*> may = who_may_leave(jobs, entering, plan, now);
+    std::vector<const Job*> leave;
+    for (const GpuBytes& on : entering.memory.on) {
+        const std::uint64_t needed = on.away + on.wanted;
+        std::uint64_t room = needed == 0 ? 0 : free(on.gpu);
+        for (const Job* job : leave)
+            room += resident_on(job->memory, on.gpu);
+        for (const Job* job : may) {
+            if (room >= needed)
+                break;
+            const std::uint64_t gained = resident_on(job->memory, on.gpu);
+            if (gained == 0 || std::ranges::find(leave, job) != leave.end())
+                continue;
+            leave.push_back(job);
+            room += gained;
+        }
+        if (room < needed)
+            return false;
+    }
+    Exchange exchange{{}, entering.view.id};
+    for (const Job* job : leave) {
+        job->state.leaves = true;
+        exchange.leave.push_back(job->view.id);
+    }
+    plan.exchanges.push_back(std::move(exchange));
+    return true;
+}
+
+// Nobody could make room for its allocation later either.
+bool Residency::is_hopeless(const Jobs& jobs, const Job& job, const FreeBytes& free,
+                            Time now) const {
+    return std::ranges::any_of(job.memory.on, [&](const GpuBytes& on) {
+        std::uint64_t room = on.wanted == 0 ? 0 : free(on.gpu);
+        for (const Job& other : jobs)
+            if (other.memory.moving || may_leave_at(other, job, now) != Time::max())
+                room += resident_on(other.memory, on.gpu);
+        return room < on.wanted;
+    });
+}
+
+void Residency::park(const Jobs& jobs, ResidencyPlan& plan, Time now) const {
+    for (const Job& job : jobs) {
+        if (job.memory.park_after == Duration::max() || job.view.ready || job.view.held_by_others ||
+            job.view.announced(now) || !job.memory.may_leave || job.memory.moving ||
+            job.state.leaves || job.state.is_away || bytes(job.memory, &GpuBytes::resident) == 0)
+            continue;
+        const Time at =
+            std::max(job.state.idle_since + job.memory.park_after, job.state.rests_until);
+        if (at > now) {
+            plan.next = std::min(plan.next, at);
+            continue;
+        }
+        job.state.leaves = true;
+        plan.exchanges.push_back({{job.view.id}, 0});
+    }
+}
+
+ResidencyPlan Residency::decide(const Snapshot& snapshot, std::span<const MemoryView> memory,
+                                const FreeBytes& free) {
+    const Time now = snapshot.now;
+    ResidencyPlan plan;
+    const Jobs jobs = note(snapshot, memory);
+
+    // Who waits for longer comes first on each GPU, also while there is no room for it.
+    std::vector<const Job*> waiting;
+    for (const Job& job : jobs)
+        if (!job.memory.moving && !job.state.enters &&
+            (bytes(job.memory, &GpuBytes::wanted) != 0 ||
+             (bytes(job.memory, &GpuBytes::away) != 0 &&
+              (job.view.schedulable() || job.view.announced(now)))))
+            waiting.push_back(&job);
+    std::ranges::sort(waiting, {}, [](const Job* job) {
+        const bool allocates = bytes(job->memory, &GpuBytes::wanted) != 0;
+        return std::tuple(job->view.band, -job->view.priority,
+                          allocates ? job->memory.wanted_since : job->view.ready_since,
+                          job->view.id);
+    });
+    for (auto at = waiting.begin(); at != waiting.end(); ++at) {
+        const Job& job = **at;
+        const bool queues = std::any_of(waiting.begin(), at, [&](const Job* before) {
+            return share_a_gpu(before->memory, job.memory);
+        });
+        if (job.state.rests_until > now)
+            plan.next = std::min(plan.next, job.state.rests_until);
+        else if (!queues && !meets_a_move(jobs, job.memory))
+            job.state.enters = make_room(jobs, job, free, plan, now);
+        if (job.state.enters || bytes(job.memory, &GpuBytes::wanted) == 0)
+            continue;
+        const Time end = job.memory.wanted_since + parameters_.longest_wait;
+        if (end <= now || is_hopeless(jobs, job, free, now))
+            plan.hopeless.push_back(job.view.id);
+        else
+            plan.next = std::min(plan.next, end);
+    }
+    park(jobs, plan, now);
+
+    for (const Job& job : jobs) {
+        job.state.is_away = job.state.is_away || job.state.leaves;
+        // What an operator has sent away is his to bring back.
+        const bool is_away = bytes(job.memory, &GpuBytes::away) != 0 && !job.view.held_by_others &&
+                             (job.state.is_away || job.view.ready);
+        plan.out.push_back(job.memory.moving || job.state.leaves || is_away);
+    }
+    return plan;
+}
+
+void Residency::left(std::uint64_t id, bool all, Time now) {
+    const auto found = states_.find(id);
+    if (found == states_.end())
+        return;
+    found->second.is_away = all;
+    found->second.rests_until = all ? Time{} : now + parameters_.retry;
+}
+
+void Residency::entered(std::uint64_t id, bool all, Time now) {
+    const auto found = states_.find(id);
+    if (found == states_.end())
+        return;
+    State& state = found->second;
+    state.is_away = !all;
+    state.enters = false;
+    if (all)
+        state.since = now;
+    state.rests_until = all ? Time{} : now + parameters_.retry;
+}
+
+} // namespace xpreempt::sched

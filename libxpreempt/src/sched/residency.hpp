@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// Whose memory is in VRAM: jobs that do not fit together take turns.
+#pragma once
+
+#include "sched/snapshot.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace xpreempt::sched {
+
+struct GpuBytes {
+    std::uint32_t gpu = 0;
+    std::uint64_t resident = 0; // in VRAM, and may leave it
+    std::uint64_t away = 0;     // in system memory, and must return before the job runs
+    std::uint64_t wanted = 0;   // by an allocation that waits for room
+};
+
+// Memory of the job at the same index of the snapshot.
+struct MemoryView {
+    std::vector<GpuBytes> on; // one a GPU
+    bool may_leave = false;
+    bool moving = false;                   // now; it is not asked to move again
+    Duration last_moves{0};                // what its last way out and its last way back took
+    Duration park_after = Duration::max(); // idle for so long, it leaves though nobody needs room
+    Time wanted_since{};                   // the allocation that waits, if there is one
+    std::uint64_t limit = UINT64_MAX;      // bytes on a GPU; with more it is the first to leave
+};
+
+// One call of the driver: those leave, then this one enters.
+struct Exchange {
+    std::vector<std::uint64_t> leave; // ids of jobs
+    std::uint64_t enter = 0;          // 0: nobody
+
+    bool operator==(const Exchange&) const = default;
+};
+
+struct ResidencyPlan {
+    std::vector<Exchange> exchanges;
+    // Jobs whose allocation is not to wait: it does not fit, whoever leaves, or has waited for
+    // long.
+    std::vector<std::uint64_t> hopeless;
+    std::vector<bool> out;     // of each job: it cannot run, as its memory is away or moves
+    Time next = at_next_event; // when to ask again if nothing happens
+};
+
+// Comes before the policy, which then chooses among the jobs that can run. A job whose memory is
+// away enters when it has work or has announced it, or waits for an allocation. Where there is no
+// room others leave for it: idle ones before ready ones, lower bands first, then the least recently
+// ready. Within a band, and against an idle job of a higher one, a job first stays for a multiple
+// of what its moves take, so that two jobs do not spend their time moving. While it has work a job
+// leaves for none of a lower band, unless it is over its limit.
+class Residency {
+public:
+    struct Parameters {
+        unsigned stay = 10;                               // times what the last moves took
+        Duration least_stay = std::chrono::seconds{1};    // also of a job that has never moved
+        Duration retry = std::chrono::seconds{1};         // after a move that failed
+        Duration longest_wait = std::chrono::minutes{10}; // of an allocation
+        bool operator==(const Parameters&) const = default;
+    };
+    // Bytes of a GPU that are free.
+    using FreeBytes = std::function<std::uint64_t(std::uint32_t gpu)>;
+
+    Residency() : Residency(Parameters{}) {}
+    explicit Residency(Parameters parameters) : parameters_(parameters) {}
+    void set_parameters(Parameters parameters) { parameters_ = parameters; }
+
+    // The same state and input give the same plan.
+    ResidencyPlan decide(const Snapshot& snapshot, std::span<const MemoryView> memory,
+                         const FreeBytes& free);
+
+    // How a move ended. all: everything of it is where it was to be.
+    void left(std::uint64_t id, bool all, Time now);
+    void entered(std::uint64_t id, bool all, Time now);
+
+private:
+    struct State {
+        bool ready = false;
+        bool is_away = false; // it was asked to leave
+        bool leaves = false;  // by the plan that is made
+        bool enters = false;  // by a plan that is under way
+        Time since{};         // in VRAM, or as long as we know it
+        Time idle_since{};
+        Time rests_until{}; // after a failure
+    };
+    struct Job {
+        const JobView& view;
+        const MemoryView& memory;
+        State& state;
+    };
+    using Jobs = std::vector<Job>;
+
+    Jobs note(const Snapshot& snapshot, std::span<const MemoryView> memory);
+    [[nodiscard]] Time may_leave_at(const Job& job, const Job& for_job, Time now) const;
+    [[nodiscard]] std::vector<const Job*> who_may_leave(const Jobs& jobs, const Job& for_job,
+                                                        ResidencyPlan& plan, Time now) const;
+    [[nodiscard]] bool make_room(const Jobs& jobs, const Job& entering, const FreeBytes& free,
+                                 ResidencyPlan& plan, Time now) const;
+    [[nodiscard]] bool is_hopeless(const Jobs& jobs, const Job& job, const FreeBytes& free,
+                                   Time now) const;
+    void park(const Jobs& jobs, ResidencyPlan& plan, Time now) const;
+
+    Parameters parameters_;
+    std::map<std::uint64_t, State> states_;
+};
+
+} // namespace xpreempt::sched

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT
+// Jobs that do not fit into VRAM together, in virtual time.
+#include "daemon_fixture.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using test::batch;
+using test::server;
+
+constexpr pid_t second = 30;
+constexpr std::uint64_t gib = 1 << 30;
+
+xpreemptd::Rules rules_with_turns() {
+    xpreemptd::Rules rules = test::rules_of_test();
+    rules.defaults.yields = true;
+    xpreemptd::Rule parked;
+    parked.executable = "/parked";
+    parked.set.park_after = 30s;
+    rules.rules.push_back(parked);
+    xpreemptd::Rule stays;
+    stays.executable = "/stays";
+    stays.set.yields = false;
+    rules.rules.push_back(stays);
+    return rules;
+}
+
+class MemoryTurnsTest : public test::DaemonFixture {
+protected:
+    MemoryTurnsTest() {
+        gpu.vram_size = 16 * gib; // before the daemon sees these rules
+        daemon.reload(rules_with_turns());
+    }
+
+    void add(pid_t pid, const std::string& executable, std::uint64_t resident,
+             std::uint64_t away = 0) {
+        DaemonFixture::add(pid, executable);
+        gpu.vram[pid] = {.gpu_id = 1, .resident = resident, .away = away};
+        // What is away is held by us: by a move before this test begins.
+        if (away != 0)
+            gpu.running.at(pid).queues.at(1).packets = 0;
+    }
+    // The move takes `time`; the daemon goes on meanwhile.
+    void move(std::chrono::nanoseconds time = 100ms) {
+        pass(time);
+        for (const xpreemptd::Move& under_way : gpu.moving)
+            for (const xpreemptd::Switch& of : under_way.switches)
+                gpu.vram[of.pid].last_moves = 2 * time;
+        daemon.on_moved();
+        pass(10ms);
+    }
+    [[nodiscard]] bool away(pid_t pid) { return gpu.vram.at(pid).away != 0; }
+
+    // A batch job has most of VRAM and works; another one is away, and gets work.
+    void two_that_do_not_fit() {
+        add(batch, "/batch", 12 * gib);
+        add(second, "/batch2", 0, 12 * gib);
+        daemon.start();
+        gpu.submit(batch, 1);
+        gpu.submit(second, 1);
+        pass(500ms);
+    }
+};
+
+TEST_F(MemoryTurnsTest, jobs_that_do_not_fit_take_turns) {
+    two_that_do_not_fit();
+    EXPECT_TRUE(gpu.held(second));
+    EXPECT_FALSE(gpu.held(batch));
+    EXPECT_TRUE(gpu.moving.empty()) << "before the first one has stayed for a second";
+    pass(600ms);
+    ASSERT_EQ(gpu.moving.size(), 1U) << "one call for both";
+    EXPECT_EQ(gpu.moving[0].switches.size(), 2U);
+    move();
+    EXPECT_TRUE(away(batch));
+    EXPECT_TRUE(gpu.held(batch));
+    EXPECT_FALSE(away(second));
+    EXPECT_FALSE(gpu.held(second));
+    EXPECT_EQ(job(batch).yielded_bytes, 12 * gib);
+    EXPECT_EQ(job(batch).missing_bytes, 8 * gib);
+    EXPECT_EQ(job(second).resident_bytes, 12 * gib);
+}
+
+TEST_F(MemoryTurnsTest, a_job_stays_for_ten_times_what_its_moves_took) {
+    two_that_do_not_fit();
+    pass(600ms);
+    move(1s); // both directions: 2 s
+    ASSERT_FALSE(away(second));
+    pass(19s);
+    EXPECT_TRUE(gpu.moving.empty());
+    pass(2s);
+    EXPECT_EQ(gpu.moving.size(), 1U);
+}
+
+TEST_F(MemoryTurnsTest, jobs_that_fit_both_run) {
+    add(batch, "/batch", 8 * gib);
+    add(second, "/batch2", 8 * gib);
+    daemon.start();
+    gpu.submit(batch, 1);
+    gpu.submit(second, 1);
+    pass(10s);
+    EXPECT_FALSE(gpu.held(batch));
+    EXPECT_FALSE(gpu.held(second));
+    EXPECT_EQ(daemon.status().moves, 0U);
+}
+
+TEST_F(MemoryTurnsTest, the_important_job_comes_in_at_once) {
+    add(batch, "/batch", 12 * gib);
+    add(server, "/server", 0, 12 * gib);
+    daemon.start();
+    gpu.submit(batch, 1);
+    pass(300ms);
+    EXPECT_TRUE(gpu.moving.empty()) << "it has no work";
+    gpu.submit(server, 1);
+    pass(1ms);
+    EXPECT_EQ(gpu.moving.size(), 1U);
+    move();
+    EXPECT_FALSE(away(server));
+    EXPECT_TRUE(away(batch));
+}
+
+TEST_F(MemoryTurnsTest, a_job_with_work_does_not_leave_for_a_lower_band) {
+    add(server, "/server", 12 * gib);
+    add(batch, "/batch", 0, 12 * gib);
+    daemon.start();
+    gpu.submit(server, 1);
+    gpu.submit(batch, 1);
+    pass(60s);
+    EXPECT_EQ(daemon.status().moves, 0U);
+    gpu.finish(server, 1);
+    pass(500ms);
+    EXPECT_EQ(daemon.status().moves, 0U) << "idle for less than it stays";
+    pass(600ms);
+    EXPECT_EQ(gpu.moving.size(), 1U);
+    move();
+    EXPECT_TRUE(away(server));
+    // And it comes back when it has work.
+    gpu.submit(server, 1);
+    pass(1ms);
+    move();
+    EXPECT_FALSE(away(server));
+    EXPECT_TRUE(away(batch));
+}
+
+TEST_F(MemoryTurnsTest, the_idle_one_leaves_before_the_one_with_work) {
+    add(batch, "/batch", 6 * gib);
+    add(server, "/batch3", 6 * gib);
+    add(second, "/batch2", 0, 8 * gib);
+    daemon.start();
+    gpu.submit(batch, 1);
+    gpu.submit(second, 1);
+    pass(1200ms);
+    ASSERT_EQ(gpu.moving.size(), 1U);
+    EXPECT_TRUE(gpu.is_moving(server));
+    EXPECT_FALSE(gpu.is_moving(batch));
+}
+
+TEST_F(MemoryTurnsTest, an_idle_job_is_parked_and_its_ring_brings_it_back) {
+    add(batch, "/parked", 12 * gib);
+    daemon.start();
+    pass(29s);
+    EXPECT_TRUE(gpu.moving.empty());
+    pass(2s);
+    ASSERT_EQ(gpu.moving.size(), 1U);
+    move();
+    EXPECT_TRUE(away(batch));
+    EXPECT_TRUE(gpu.held(batch));
+    pass(60s);
+    EXPECT_EQ(daemon.status().moves, 1U);
+    gpu.submit(batch, 1);
+    pass(1ms);
+    move();
+    EXPECT_FALSE(away(batch));
+    EXPECT_FALSE(gpu.held(batch));
+    EXPECT_EQ(daemon.status().moved_back_bytes, 12 * gib);
+}
+
+TEST_F(MemoryTurnsTest, work_that_comes_while_it_moves_away_is_seen) {
+    add(batch, "/parked", 12 * gib);
+    daemon.start();
+    pass(31s);
+    ASSERT_EQ(gpu.moving.size(), 1U);
+    gpu.submit(batch, 1);
+    move();
+    pass(200ms);
+    move();
+    EXPECT_FALSE(away(batch));
+    EXPECT_FALSE(gpu.held(batch));
+}
+
+TEST_F(MemoryTurnsTest, a_job_that_may_not_yield_stays) {
+    add(batch, "/stays", 12 * gib);
+    add(second, "/batch2", 0, 12 * gib);
+    daemon.start();
+    gpu.submit(second, 1);
+    pass(60s);
+    EXPECT_EQ(daemon.status().moves, 0U);
+    EXPECT_EQ(job(second).missing_bytes, 8 * gib);
+    EXPECT_EQ(daemon.status().ejected, "") << "no policy is to blame";
+}
+
+TEST_F(MemoryTurnsTest, a_host_without_room_is_told_and_tried_again_later) {
+    gpu.host_room = gib;
+    two_that_do_not_fit();
+    pass(600ms);
+    move();
+    EXPECT_FALSE(away(batch));
+    EXPECT_FALSE(gpu.held(batch)) << "it runs on";
+    EXPECT_NE(std::ranges::find_if(lines,
+                                   [](const std::string& line) {
+                                       return line.find("ttm.pages_limit") != std::string::npos;
+                                   }),
+              lines.end());
+    pass(900ms);
+    EXPECT_TRUE(gpu.moving.empty());
+    gpu.host_room = UINT64_MAX;
+    pass(2s);
+    move();
+    EXPECT_TRUE(away(batch));
+    EXPECT_FALSE(away(second));
+}
+
+TEST_F(MemoryTurnsTest, a_job_over_its_limit_is_the_first_to_leave) {
+    xpreemptd::Rules rules = rules_with_turns();
+    xpreemptd::Rule limited;
+    limited.executable = "/limited";
+    limited.set.vram_limit = 2 * gib;
+    rules.rules.push_back(limited);
+    daemon.reload(std::move(rules));
+    add(batch, "/batch", 6 * gib);
+    add(server, "/limited", 6 * gib);
+    add(second, "/batch2", 0, 8 * gib);
+    daemon.start();
+    gpu.submit(server, 1);
+    gpu.submit(second, 1);
+    pass(1200ms);
+    ASSERT_EQ(gpu.moving.size(), 1U);
+    EXPECT_TRUE(gpu.is_moving(server)) << "though the other one is idle";
+    EXPECT_FALSE(gpu.is_moving(batch));
+}
+
+TEST_F(MemoryTurnsTest, a_queue_that_comes_meanwhile_keeps_the_memory_where_it_is) {
+    two_that_do_not_fit();
+    pass(600ms);
+    ASSERT_TRUE(gpu.is_moving(batch));
+    gpu.create_queue(batch, 2);
+    move();
+    EXPECT_FALSE(away(batch));
+    EXPECT_FALSE(gpu.held(batch, 1)) << "it was stopped, and runs on";
+    pass(1s);
+    ASSERT_TRUE(gpu.is_moving(batch));
+    move();
+    EXPECT_TRUE(away(batch));
+    EXPECT_TRUE(gpu.held(batch, 1) && gpu.held(batch, 2));
+    EXPECT_FALSE(away(second));
+}
+
+TEST_F(MemoryTurnsTest, a_process_may_die_while_it_moves) {
+    two_that_do_not_fit();
+    pass(600ms);
+    ASSERT_EQ(gpu.moving.size(), 1U);
+    gpu.exit(batch);
+    move();
+    EXPECT_FALSE(away(second));
+    EXPECT_FALSE(gpu.held(second));
+    two_that_do_not_fit();
+}
+
+TEST_F(MemoryTurnsTest, an_allocation_that_does_not_fit_waits_for_a_turn) {
+    add(batch, "/batch", 12 * gib);
+    gpu.create_queue(second, 1);
+    gpu.running.at(second).executable = "/batch2";
+    daemon.start();
+    gpu.submit(batch, 1);
+    pass(200ms);
+    gpu.allocate(second, 12 * gib);
+    pass(200ms);
+    EXPECT_TRUE(gpu.moving.empty()) << "the first one stays for a second";
+    EXPECT_FALSE(gpu.running.at(second).refused);
+    pass(1s);
+    EXPECT_TRUE(gpu.is_moving(batch));
+    EXPECT_FALSE(gpu.is_moving(second)) << "its threads may use the GPU meanwhile";
+    move();
+    EXPECT_TRUE(away(batch));
+    EXPECT_EQ(gpu.vram.at(second).resident, 12 * gib);
+    // And the first one has its next turn.
+    gpu.submit(second, 1);
+    pass(2s);
+    move();
+    EXPECT_FALSE(away(batch));
+    EXPECT_TRUE(away(second));
+}
+
+TEST_F(MemoryTurnsTest, an_allocation_of_a_job_without_queues_waits) {
+    add(batch, "/batch", 12 * gib);
+    gpu.create_queue(second, 1);
+    gpu.running.at(second).queues.clear();
+    gpu.running.at(second).executable = "/batch2";
+    daemon.start();
+    pass(1200ms);
+    gpu.allocate(second, 12 * gib);
+    pass(1ms);
+    move();
+    EXPECT_EQ(gpu.vram.at(second).resident, 12 * gib);
+}
+
+TEST_F(MemoryTurnsTest, an_allocation_that_can_never_fit_fails_at_once) {
+    add(batch, "/stays", 12 * gib);
+    add(second, "/batch2", 1 * gib);
+    daemon.start();
+    pass(200ms);
+    gpu.allocate(second, 12 * gib);
+    pass(1ms);
+    EXPECT_EQ(gpu.running.at(second).refused, true);
+    gpu.allocate(second, 2 * gib);
+    EXPECT_FALSE(gpu.running.at(second).refused);
+}
+
+// A job that may not come back before an important one is idle must not hold up others for ever.
+TEST_F(MemoryTurnsTest, an_allocation_that_waits_for_too_long_fails) {
+    add(server, "/server", 10 * gib);
+    add(batch, "/batch", 4 * gib);
+    add(second, "/batch2", 0, 12 * gib);
+    daemon.start();
+    gpu.submit(server, 1);
+    gpu.submit(second, 1);
+    gpu.create_queue(40, 1);
+    gpu.running.at(40).executable = "/batch4";
+    pass(200ms);
+    gpu.allocate(40, 4 * gib);
+    pass(599s);
+    EXPECT_FALSE(gpu.running.at(40).refused);
+    pass(2s);
+    EXPECT_EQ(gpu.running.at(40).refused, true);
+}
+
+TEST_F(MemoryTurnsTest, without_a_rule_that_yields_allocations_do_not_wait) {
+    daemon.reload(test::rules_of_test());
+    add(batch, "/batch", 12 * gib);
+    add(second, "/batch2", 0);
+    daemon.start();
+    pass(200ms);
+    gpu.allocate(second, 12 * gib);
+    EXPECT_EQ(gpu.running.at(second).refused, true);
+    daemon.reload(rules_with_turns());
+    pass(2s);
+    gpu.allocate(second, 12 * gib);
+    pass(1ms);
+    EXPECT_FALSE(gpu.running.at(second).refused);
+    EXPECT_TRUE(gpu.is_moving(batch));
+}
+
+} // namespace
