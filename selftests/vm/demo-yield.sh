@@ -44,6 +44,7 @@ wait $second_pid || give_up "the second job: $(tail -n 1 "$second")"
 shown kfd-preempt suspend --yield-memory $first_pid
 shown kfd-preempt status $first_pid
 echo '$ vram_job 75 3'
+: >"$second" # of the one before
 vram_job 75 3 >"$second" &
 second_pid=$!
 ready $second_pid "$second"
