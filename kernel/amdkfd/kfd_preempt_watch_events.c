@@ -14,7 +14,7 @@ static DEFINE_SPINLOCK(processes_lock);
 /* Targets that make room, of all processes. */
 static atomic_t givers = ATOMIC_INIT(0);
 
-/* What waits for an answer of it looks whether there is another one. */
+/* An allocation that waits for its answer looks whether there is another giver. */
 static void forget_giver(struct kfd_preempt_watch_target *target, struct kfd_preempt_p *pp)
 {
 	lockdep_assert_held(&pp->lock);

@@ -209,7 +209,7 @@ TEST_F(give, bad_arguments)
 	EXPECT_EQ(-EINVAL, watch_answer(self->fd, (uint32_t)mine, 2));
 	EXPECT_EQ(-ENOENT, watch_answer(self->fd, 12345, 0));
 	EXPECT_EQ(-EINVAL, watch_add_flags(self->fd, getpid(), COOKIE, GIVE << 1));
-	/* What fits needs no room of others. */
+	/* An allocation that fits asks nobody. */
 	EXPECT_FALSE(is_told(self));
 }
 

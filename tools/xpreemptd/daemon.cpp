@@ -313,11 +313,8 @@ JobReport Daemon::report_of(const Job& job) const {
     report.gpu_ids.erase(again.begin(), again.end());
     report.ready_edges = job.ready_edges;
     report.account = decisions_.account_of(job);
-    for (const auto& process : job.processes)
-        for (const VramUse& use : process->vram) {
-            report.resident_bytes += use.resident + use.stays;
-            report.yielded_bytes += use.away;
-        }
+    report.resident_bytes = job.vram(&VramUse::resident) + job.vram(&VramUse::stays);
+    report.yielded_bytes = job.vram(&VramUse::away);
     report.missing_bytes = memory_.missing(job);
     return report;
 }

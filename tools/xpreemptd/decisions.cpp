@@ -81,11 +81,15 @@ std::span<const sched::Verdict> Decisions::decide(Time now) {
     snapshot_ = {now, views_};
     verdicts_.assign(views_.size(), sched::Verdict::run);
     unfit_ = find_unfit_ ? find_unfit_(snapshot_) : Unfit{};
-    // To the policy they are somebody else's, so nobody waits for them.
-    fit_views_ = views_;
-    for (std::size_t i = 0; i < views_.size(); ++i)
-        fit_views_[i].held_by_others = views_[i].held_by_others || is_unfit(i);
-    next_ = decide_ ? decide_({now, fit_views_}, verdicts_) : sched::at_next_event;
+    sched::Snapshot fit = snapshot_;
+    if (!unfit_.jobs.empty()) {
+        // To the policy they are somebody else's, so nobody waits for them.
+        fit_views_ = views_;
+        for (std::size_t i = 0; i < views_.size(); ++i)
+            fit_views_[i].held_by_others = views_[i].held_by_others || is_unfit(i);
+        fit.jobs = fit_views_;
+    }
+    next_ = decide_ ? decide_(fit, verdicts_) : sched::at_next_event;
     next_ = std::min(next_, unfit_.next);
     for (std::size_t i = 0; i < views_.size(); ++i)
         if (is_unfit(i))

@@ -49,6 +49,14 @@ bool Job::away() const {
     return std::ranges::any_of(processes, &Process::away);
 }
 
+std::uint64_t Job::vram(std::uint64_t VramUse::* which) const {
+    std::uint64_t bytes = 0;
+    for (const auto& process : processes)
+        for (const VramUse& use : process->vram)
+            bytes += use.*which;
+    return bytes;
+}
+
 bool Job::wants() const {
     return std::ranges::any_of(processes,
                                [](const auto& process) { return process->wants_bytes != 0; });

@@ -98,6 +98,7 @@ struct Job {
     [[nodiscard]] bool held_by_others() const; // every queue that has work
     [[nodiscard]] bool moving() const;         // memory of any process
     [[nodiscard]] bool away() const;           // the same, and it is in system memory
+    [[nodiscard]] std::uint64_t vram(std::uint64_t VramUse::* which) const; // sum of all
     [[nodiscard]] bool wants() const;          // an allocation of any process waits
     [[nodiscard]] std::string refusal() const; // why none of its queues can be stopped, or empty
 };

@@ -173,9 +173,6 @@ Result<void> KfdProvider::change(std::span<Switch> switches) {
 }
 
 Result<VramUse> KfdProvider::vram_of(pid_t pid, std::uint32_t queue_id) {
-    const auto queue = kfd::queue_of(roots_, pid, queue_id);
-    if (!queue)
-        return tl::make_unexpected(queue.error());
     // While KFD evicts or restores it, its buffers are locked.
     auto status = device().status_of(pid, queue_id);
     if (status && (status->status & KFD_PREEMPT_STATUS_EVICTED) != 0)
@@ -185,9 +182,8 @@ Result<VramUse> KfdProvider::vram_of(pid_t pid, std::uint32_t queue_id) {
     if (!status)
         return tl::make_unexpected(status.error());
     const std::uint64_t stays = status->pinned_bytes + status->shared_bytes + status->peer_bytes;
-    return VramUse{queue->gpu_id,
-                   status->vram_bytes - std::min<std::uint64_t>(stays, status->vram_bytes), stays,
-                   status->yielded_bytes,
+    return VramUse{0, status->vram_bytes - std::min<std::uint64_t>(stays, status->vram_bytes),
+                   stays, status->yielded_bytes,
                    std::chrono::nanoseconds(status->yield_ns + status->reclaim_ns)};
 }
 

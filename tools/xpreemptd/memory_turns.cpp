@@ -22,14 +22,6 @@ bool may_leave(const Job& job) {
            });
 }
 
-std::uint64_t bytes_of(const Job& job, std::uint64_t VramUse::* which) {
-    std::uint64_t bytes = 0;
-    for (const auto& process : job.processes)
-        for (const VramUse& use : process->vram)
-            bytes += use.*which;
-    return bytes;
-}
-
 sched::GpuBytes& bytes_on(sched::MemoryView& view, std::uint32_t gpu_id) {
     const auto on = std::ranges::find(view.on, gpu_id, &sched::GpuBytes::gpu);
     return on == view.on.end() ? view.on.emplace_back(sched::GpuBytes{gpu_id}) : *on;
@@ -53,10 +45,12 @@ void MemoryTurns::read(Process& process, Time now) {
         if (!queue.compute || std::ranges::find(vram, queue.gpu_id, &VramUse::gpu_id) != vram.end())
             continue;
         const auto before = std::ranges::find(process.vram, queue.gpu_id, &VramUse::gpu_id);
-        if (auto use = provider_.vram_of(process.facts.pid, queue.id))
+        if (auto use = provider_.vram_of(process.facts.pid, queue.id)) {
+            use->gpu_id = queue.gpu_id;
             vram.push_back(*use);
-        else if (before != process.vram.end())
+        } else if (before != process.vram.end()) {
             vram.push_back(*before);
+        }
     }
     process.vram = std::move(vram);
 }
@@ -156,9 +150,9 @@ void MemoryTurns::begin(Time now) {
             add(*table_.find_id(id), Change::stop, move, under_way);
         if (under_way.exchange.enter != 0)
             add(*table_.find_id(under_way.exchange.enter), Change::start, move, under_way);
-        if (move.switches.empty()) { // an allocation that fits by now
-            residency_.entered(under_way.exchange.enter, true, now);
-            answer(*table_.find_id(under_way.exchange.enter), true);
+        // An allocation fits by now, or the queues have gone since their memory was read.
+        if (move.switches.empty()) {
+            end(under_way, 0, now);
             continue;
         }
         ++counts_.moves;
@@ -210,20 +204,29 @@ void MemoryTurns::tell(const Job& job, Change change, const UnderWay& under_way,
 }
 
 void MemoryTurns::settle(Job& job, Change change, const UnderWay& under_way, int error, Time now) {
-    const std::uint64_t away = bytes_of(job, &VramUse::away);
+    const std::uint64_t away = job.vram(&VramUse::away);
     for (const auto& process : job.processes) {
         process->moving = false;
         process->look_once = true;
         read(*process, now);
     }
-    const std::uint64_t still_away = bytes_of(job, &VramUse::away);
+    const std::uint64_t still_away = job.vram(&VramUse::away);
     const bool leaves = change == Change::stop;
-    const bool all = leaves ? bytes_of(job, &VramUse::resident) == 0 : still_away == 0;
+    const bool all = leaves ? job.vram(&VramUse::resident) == 0 : still_away == 0;
     const std::uint64_t moved = std::max(away, still_away) - std::min(away, still_away);
     (leaves ? counts_.bytes_out : counts_.bytes_back) += moved;
-    counts_.failures += all ? 0U : 1U;
     leaves ? residency_.left(job.id, all, now) : residency_.entered(job.id, all, now);
     tell(job, change, under_way, moved, all ? 0 : error, now);
+}
+
+void MemoryTurns::end(const UnderWay& under_way, int error, Time now) {
+    for (const std::uint64_t id : under_way.exchange.leave)
+        if (Job* job = table_.find_id(id))
+            settle(*job, Change::stop, under_way, error, now);
+    if (Job* job = table_.find_id(under_way.exchange.enter)) {
+        settle(*job, Change::start, under_way, error, now);
+        answer(*job, under_way.exchange.leave.empty() || error != 0);
+    }
 }
 
 bool MemoryTurns::take_moved(Time now) {
@@ -235,13 +238,7 @@ bool MemoryTurns::take_moved(Time now) {
         const UnderWay under_way = std::move(found->second);
         under_way_.erase(found);
         const int error = note_results(move, under_way);
-        for (const std::uint64_t id : under_way.exchange.leave)
-            if (Job* job = table_.find_id(id))
-                settle(*job, Change::stop, under_way, error, now);
-        if (Job* job = table_.find_id(under_way.exchange.enter)) {
-            settle(*job, Change::start, under_way, error, now);
-            answer(*job, under_way.exchange.leave.empty() || error != 0);
-        }
+        end(under_way, error, now);
     }
     return !moves.empty();
 }

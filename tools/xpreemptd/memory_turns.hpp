@@ -19,7 +19,6 @@ namespace xpreemptd {
 struct MovingCounts {
     std::uint64_t moves = 0; // calls of the driver
     std::uint64_t bytes_out = 0, bytes_back = 0;
-    std::uint64_t failures = 0; // of jobs in them
 };
 
 // Memory of a job moves only if its attributes say so.
@@ -36,7 +35,7 @@ public:
     // walks its buffers.
     void look(Time now);
     [[nodiscard]] Decisions::Unfit plan(const sched::Snapshot& snapshot);
-    // What the last plan wants; after the verdicts of that decision were carried out.
+    // Carries out the last plan; after the verdicts of that decision.
     void begin(Time now);
     // True: a move has ended, so a decision is due.
     [[nodiscard]] bool take_moved(Time now);
@@ -59,6 +58,7 @@ private:
     void add(Job& job, Change change, Move& move, UnderWay& under_way);
     void answer(Job& job, bool last);
     [[nodiscard]] int note_results(const Move& move, const UnderWay& under_way);
+    void end(const UnderWay& under_way, int error, Time now);
     void settle(Job& job, Change change, const UnderWay& under_way, int error, Time now);
     void tell(const Job& job, Change change, const UnderWay& under_way, std::uint64_t bytes,
               int error, Time now) const;

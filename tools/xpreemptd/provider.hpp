@@ -109,7 +109,7 @@ public:
     virtual Result<void> change(std::span<Switch> switches) = 0;
 
     [[nodiscard]] virtual bool can_move_memory() const = 0;
-    // On the GPU of the queue.
+    // On the GPU of the queue; gpu_id is the caller's to fill in.
     [[nodiscard]] virtual Result<VramUse> vram_of(pid_t pid, std::uint32_t queue_id) = 0;
     [[nodiscard]] virtual Result<std::uint64_t> free_vram(std::uint32_t gpu_id) = 0;
     [[nodiscard]] virtual bool can_give_memory() const = 0;

@@ -136,7 +136,7 @@ bool Residency::make_room(const Jobs& jobs, const Job& entering, const FreeBytes
     return true;
 }
 
-// Nobody could make room for its allocation later either.
+// There is no room for its allocation, whichever jobs leave, now or later.
 bool Residency::is_hopeless(const Jobs& jobs, const Job& job, const FreeBytes& free,
                             Time now) const {
     return std::ranges::any_of(job.memory.on, [&](const GpuBytes& on) {
@@ -171,7 +171,7 @@ ResidencyPlan Residency::decide(const Snapshot& snapshot, std::span<const Memory
     ResidencyPlan plan;
     const Jobs jobs = note(snapshot, memory);
 
-    // Who waits for longer comes first on each GPU, also while there is no room for it.
+    // A job that waits for longer comes first on each GPU, also while there is no room for it.
     std::vector<const Job*> waiting;
     for (const Job& job : jobs)
         if (!job.memory.moving && !job.state.enters &&
@@ -206,7 +206,7 @@ ResidencyPlan Residency::decide(const Snapshot& snapshot, std::span<const Memory
 
     for (const Job& job : jobs) {
         job.state.is_away = job.state.is_away || job.state.leaves;
-        // What an operator has sent away is his to bring back.
+        // An operator who has sent memory away also brings it back.
         const bool is_away = bytes(job.memory, &GpuBytes::away) != 0 && !job.view.held_by_others &&
                              (job.state.is_away || job.view.ready);
         plan.out.push_back(job.memory.moving || job.state.leaves || is_away);

@@ -34,8 +34,6 @@ struct MemoryView {
 struct Exchange {
     std::vector<std::uint64_t> leave; // ids of jobs
     std::uint64_t enter = 0;          // 0: nobody
-
-    bool operator==(const Exchange&) const = default;
 };
 
 struct ResidencyPlan {
@@ -65,8 +63,6 @@ public:
     // Bytes of a GPU that are free.
     using FreeBytes = std::function<std::uint64_t(std::uint32_t gpu)>;
 
-    Residency() : Residency(Parameters{}) {}
-    explicit Residency(Parameters parameters) : parameters_(parameters) {}
     void set_parameters(Parameters parameters) { parameters_ = parameters; }
 
     // The same state and input give the same plan.

@@ -85,3 +85,5 @@ job_number() { # job_number NAME KEY: of the daemon's report
 		$1 == "\"name\":" { found = index($0, name) }
 		found && $1 == key { gsub(/[^0-9]/, "", $2); print $2 }'
 }
+# How often the daemon has moved memory.
+moves_of_memory() { kfd-preempt -j policy | sed -n 's/^ *"moves": \([0-9]*\).*/\1/p'; }
