@@ -36,6 +36,12 @@ static bool fence_is_1(const void *fence)
 	return *(const volatile uint32_t *)fence == 1;
 }
 
+/* The read pointer is told after the last packet, so a fence there is seen before it. */
+static bool all_is_read(const void *queue)
+{
+	return sdma_read_pointer(queue) == ((const struct sdma_queue *)queue)->written;
+}
+
 static void setup(struct __test_metadata *_metadata, FIXTURE_DATA(sdma) *self, size_t bytes)
 {
 	ASSERT_EQ(0, kfd_device_open(&self->dev));
@@ -83,7 +89,7 @@ TEST_F(sdma, copies_arrive_before_their_fence)
 		ASSERT_TRUE(wait_until(fence_is_1, (const void *)self->fence, LONG_MS));
 		ASSERT_TRUE(round_trip_is_right(self));
 	}
-	EXPECT_EQ(self->queue.written, sdma_read_pointer(&self->queue));
+	EXPECT_TRUE(wait_until(all_is_read, &self->queue, LONG_MS));
 }
 
 TEST_F(sdma, trap_signals_the_event_of_the_process)
@@ -198,23 +204,26 @@ FIXTURE_TEARDOWN(sdma_large)
 TEST_F_TIMEOUT(sdma_large, copy_survives_being_taken_off_in_the_middle, 120)
 {
 	FIXTURE_DATA(sdma) *base = &self->base;
-	unsigned int stops = 0;
+	unsigned int stops = 0, pass;
 
-	fill(&base->host, 3);
-	push_round_trip(base);
-	sdma_submit(&base->queue);
-	while (!fence_is_1((const void *)base->fence) && stops < 1000) {
-		ASSERT_EQ(0, sdma_queue_set_percentage(&base->queue, 0));
-		if (!fence_is_1((const void *)base->fence))
-			stops++;
-		ASSERT_EQ(0, sdma_queue_set_percentage(&base->queue, 100));
-		sleep_us(1000);
+	/* On a busy machine a copy can end before this process runs again: then one more. */
+	for (pass = 1; !stops; pass++) {
+		fill(&base->host, pass);
+		*base->fence = 0;
+		push_round_trip(base);
+		sdma_submit(&base->queue);
+		while (!fence_is_1((const void *)base->fence) && stops < 1000) {
+			ASSERT_EQ(0, sdma_queue_set_percentage(&base->queue, 0));
+			if (!fence_is_1((const void *)base->fence))
+				stops++;
+			ASSERT_EQ(0, sdma_queue_set_percentage(&base->queue, 100));
+			sleep_us(1000);
+		}
+		ASSERT_TRUE(wait_until(fence_is_1, (const void *)base->fence, LONG_MS));
+		ASSERT_TRUE(round_trip_is_right(base));
 	}
-	TH_LOG("taken off %u times before the end", stops);
-	EXPECT_LT(0, stops);
-	ASSERT_TRUE(wait_until(fence_is_1, (const void *)base->fence, LONG_MS));
-	EXPECT_TRUE(round_trip_is_right(base));
-	EXPECT_EQ(base->queue.written, sdma_read_pointer(&base->queue));
+	TH_LOG("taken off %u times before the end, in pass %u", stops, pass - 1);
+	EXPECT_TRUE(wait_until(all_is_read, &base->queue, LONG_MS));
 }
 
 #define MAX_ENGINES 16u			/* of a MI300X */
@@ -311,7 +320,7 @@ TEST_F(sdma_engines, each_copies_and_signals_its_event)
 		}
 		EXPECT_EQ(1, self->fences[i]);
 		EXPECT_TRUE(engine_is_right(self, i, SMALL_BYTES));
-		EXPECT_EQ(queue->written, sdma_read_pointer(queue));
+		EXPECT_TRUE(wait_until(all_is_read, queue, LONG_MS));
 	}
 }
 
