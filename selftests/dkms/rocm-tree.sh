@@ -31,7 +31,7 @@ lay_out() { # lay_out VERSION [VERSION_OF_DRIVER]: one whose module is of one fi
     mkdir -p "$dir/amd/amdgpu" "$dir/include" "$dir/scheduler" "$dir/ttm" "$dir/amd/tiny"
     cp -r "$work/base/$amd/amdkfd" "$dir/amd"
     # Of the 13 MB of amdgpu those that we edit or rely on.
-    for file in "$work/base/$amd/amdgpu"/amdgpu.h "$work/base/$amd/amdgpu"/amdgpu_[adgov]*.[ch]; do
+    for file in "$work/base/$amd/amdgpu"/amdgpu.h "$work/base/$amd/amdgpu"/amdgpu_[adgjov]*.[ch]; do
         cp "$file" "$dir/amd/amdgpu"
     done
     made_for_dkms "$1" "${2:-6.12.12}" amd/tiny /kernel/drivers/gpu/drm/amd/amdgpu \
