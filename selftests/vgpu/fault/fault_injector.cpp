@@ -194,7 +194,7 @@ bool FaultInjector::sdma_stuck(const SdmaRing& ring) {
     if (stuck_.contains(key))
         return true;
     const Armed* armed = strike(
-        Kind::sdma_stuck,
+        ring.user ? Kind::sdma_stuck : Kind::kernel_sdma_stuck,
         {.doorbell = ring.doorbell, .vmid = ring.vmid, .pasid = ring.pasid, .engine = ring.engine});
     if (armed != nullptr)
         stuck_[key] = armed->number;

@@ -34,7 +34,7 @@ struct KindEntry {
     Kind kind;
     std::string_view options; // words
 };
-constexpr std::array<KindEntry, 17> kinds = {{
+constexpr std::array<KindEntry, 18> kinds = {{
     {"dequeue-late", Kind::dequeue_late, "ms polls doorbell vmid pasid xcc nth"},
     {"dequeue-never", Kind::dequeue_never, "doorbell vmid pasid xcc nth"},
     {"unmap-late", Kind::unmap_late, "ms doorbell vmid pasid xcc nth"},
@@ -50,6 +50,7 @@ constexpr std::array<KindEntry, 17> kinds = {{
     {"lost-interrupt", Kind::lost_interrupt, "source nth"},
     {"lost-msi", Kind::lost_msi, "nth"},
     {"sdma-stuck", Kind::sdma_stuck, "engine doorbell vmid pasid nth"},
+    {"kernel-sdma-stuck", Kind::kernel_sdma_stuck, "engine nth"},
     {"vm-fault", Kind::vm_fault, "vmid pasid nth"},
     {"device-hang", Kind::device_hang, ""},
 }};
@@ -122,6 +123,7 @@ std::string_view spec_help() {
            "  lost-interrupt         an interrupt entry is not written (source=S: of source S)\n"
            "  lost-msi               an interrupt entry is written, but no MSI sent\n"
            "  sdma-stuck             a user ring of SDMA stands still until the reset (engine=E)\n"
+           "  kernel-sdma-stuck      ... and so does the kernel's ring, which moves memory\n"
            "  vm-fault               a translation for a wave or a user's SDMA finds no page\n"
            "  device-hang            all engines stand still until the device is reset\n"
            "options of all: count=C times (1); of all but device-hang: nth=N, the first occasion\n"

@@ -27,6 +27,7 @@ enum class Kind : std::uint8_t {
     lost_interrupt,
     lost_msi,
     sdma_stuck,
+    kernel_sdma_stuck,
     vm_fault,
     device_hang,
 };

@@ -160,5 +160,27 @@ TEST_F(Knobs, stuck_sdma_ring_is_neither_run_nor_unmapped_until_the_reset) {
     EXPECT_EQ(gpu.get<std::uint32_t>(first.page(5)), 0U); // it left before its next turn
 }
 
+TEST_F(Knobs, stuck_kernel_ring_of_sdma_stands_still_until_the_reset) {
+    constexpr std::uint64_t ring = 0x30000;
+    constexpr std::uint64_t word = 0x31000;
+    const auto run_fence = [&](std::uint32_t value) {
+        const std::uint64_t base = test::TestGpu::mc(ring) >> 8;
+        gpu.put(ring, 5U); // FENCE
+        gpu.put(ring + 4, test::TestGpu::mc(word));
+        gpu.put(ring + 12, value);
+        gpu.device.write_register(reg::sdma0::SDMA_GFX_RB_BASE, low_half(base));
+        gpu.device.write_register(reg::sdma0::SDMA_GFX_RB_BASE_HI, high_half(base));
+        gpu.device.write_register(reg::sdma0::SDMA_GFX_RB_WPTR, 4 * 4);
+        gpu.device.write_register(reg::sdma0::SDMA_GFX_RB_CNTL, 10U << 1 | 1U);
+        gpu.run();
+        return gpu.get<std::uint32_t>(word) == value;
+    };
+    gpu.arm("sdma-stuck"); // of users
+    gpu.arm("kernel-sdma-stuck:engine=0");
+    EXPECT_FALSE(run_fence(77));
+    gpu.device.write_register(reg::nbio::BIF_BX0_BIOS_SCRATCH_3, 1U << 29);
+    EXPECT_TRUE(run_fence(78));
+}
+
 } // namespace
 } // namespace vgpu

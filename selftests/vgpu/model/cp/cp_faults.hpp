@@ -6,8 +6,9 @@
 
 namespace vgpu {
 
-// A user's ring of an SDMA engine.
+// A ring of an SDMA engine, of a user or of the kernel.
 struct SdmaRing {
+    bool user = true;
     unsigned engine = 0;
     std::uint32_t doorbell = 0;
     unsigned vmid = 0;
@@ -69,7 +70,7 @@ public:
     // An interrupt entry is not written; or it is, and the MSI does not follow.
     virtual bool lose_interrupt(std::uint8_t source) { return static_cast<void>(source), false; }
     virtual bool lose_msi() { return false; }
-    // A user ring with work: true keeps its engine from doing or unmapping it.
+    // A ring with work: true keeps its engine from doing or unmapping it.
     virtual bool sdma_stuck(const SdmaRing& ring) { return static_cast<void>(ring), false; }
     // A translation for a wave or SDMA in a user's VMID: true makes it a VM fault.
     virtual bool fault_access(unsigned vmid, std::uint16_t pasid) {

@@ -186,10 +186,11 @@ void SdmaEngine::fetch(Ring& ring) {
     ring.buffers.push_back(std::move(buffer));
 }
 
-// A user ring with packets at hand may be told to stand still.
+// A ring with packets at hand may be told to stand still.
 bool SdmaEngine::stuck(const Ring& ring) {
-    return ring.user && !ring.buffers.empty() &&
-           unit_.faults.sdma_stuck({.engine = engine_,
+    return !ring.buffers.empty() &&
+           unit_.faults.sdma_stuck({.user = ring.user,
+                                    .engine = engine_,
                                     .doorbell = doorbell_of(ring),
                                     .vmid = vmid_of(ring),
                                     .pasid = unit_.memory.pasid(vmid_of(ring))});
