@@ -198,13 +198,18 @@ bool kfd_preempt_memory_plan(struct kfd_preempt_batch *batch)
 static int leave(const struct kfd_preempt_batch *batch, const struct kfd_preempt_req *req)
 {
 	struct kfd_process_device *pdd = pdd_of(req->yields);
+	int ret;
 
 	/* A stop that has failed or was called off. */
 	if (!all_held(pdd, NULL) || (batch->all_or_nothing && !req->q)) {
 		kfd_preempt_bos_settle(pdd);
 		return -EBUSY;
 	}
-	return req->has_memory ? move(pdd, true) : 0;
+	ret = req->has_memory ? move(pdd, true) : 0;
+	/* After a reset of the GPU TTM counts the copies that it ended as done. */
+	if (!ret && READ_ONCE(req->yields->properties.preempt_holds) & KFD_PREEMPT_HOLD_DEAD)
+		ret = -EIO;
+	return ret;
 }
 
 /**
