@@ -348,6 +348,53 @@ TEST_F_TIMEOUT(yield, what_is_put_back_goes_where_it_was, 900)
 	EXPECT_TRUE(hoard_finish(&self->a));
 }
 
+#define PIECES_MAX 1024u
+#define PIECE_BYTES (256ul << 10)
+
+/* Bytes of free VRAM in blocks of at least a MiB: from 2^8 pages of 4 KiB on. */
+static uint64_t free_in_large_blocks(void)
+{
+	char text[4096] = "", *line;
+	unsigned int order, lines = 0;
+	unsigned long long blocks;
+	uint64_t bytes = 0;
+
+	if (gpu_debugfs_text("amdgpu_vram_mm", text, sizeof(text)))
+		return ~0ull;
+	for (line = text; (line = strstr(line, "order-")); line++) {
+		if (sscanf(line, "order-%u free: %*u %*s blocks: %llu", &order, &blocks) != 2)
+			continue;
+		lines++;
+		if (order >= 8)
+			bytes += blocks << (12 + order);
+	}
+	return lines ? bytes : ~0ull;
+}
+
+TEST_F_TIMEOUT(yield, memory_returns_into_holes_between_others, 900)
+{
+	static struct kfd_buffer pieces[PIECES_MAX];
+	unsigned int num = 0, i;
+
+	ASSERT_EQ(0, hoard_start(&self->a, 8, BUFFER_BYTES));
+	ASSERT_EQ(0, stop(&self->dev, &self->a, YIELD));
+	while (num < PIECES_MAX &&
+	       !kfd_buffer_alloc(&self->dev, KFD_IN_VRAM, PIECE_BYTES, &pieces[num]))
+		num++;
+	ASSERT_GT(PIECES_MAX, num);
+	EXPECT_EQ(-ENOSPC, start(&self->dev, &self->a));
+	for (i = 0; i < num; i += 2)
+		kfd_buffer_free(&self->dev, &pieces[i]);
+	printf("# %u holes of 256 KiB; free in larger blocks %" PRIu64 " KiB\n", num / 2,
+	       free_in_large_blocks() / 1024);
+	EXPECT_GT(self->a.bytes, free_in_large_blocks());
+	EXPECT_EQ(0, start(&self->dev, &self->a));
+	EXPECT_EQ(0, hoard_order(&self->a, HOARD_COPY));
+	EXPECT_TRUE(hoard_finish(&self->a));
+	for (i = 1; i < num; i += 2)
+		kfd_buffer_free(&self->dev, &pieces[i]);
+}
+
 static void on_alarm(int signal)
 {
 	(void)signal;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes that give their VRAM to each other, many times, and some that are killed while memory
+ * Processes that give their VRAM to each other, many times, and what goes wrong while memory
  * moves. Needs a small VRAM (vramlimit=256); takes COUNT (of turns, 20) and SEED from the environment.
  */
+#include "gpu_fault.h"
 #include "random.h"
 #include "yield.h"
 
@@ -72,6 +73,41 @@ TEST_F_TIMEOUT(yield, a_process_dies_while_its_memory_moves, 1800)
 		kill_while_memory_moves(_metadata, &self->a, OWNER_DIES, &random);
 		ASSERT_TRUE(is_as_before(&self->dev, &self->before));
 	}
+}
+
+/* The driver waits ten seconds for its ring of SDMA, and resets the GPU. The queues are lost. */
+static void expect_reset(struct __test_metadata *_metadata, FIXTURE_DATA(yield) *self, bool leave)
+{
+	int fault, ret;
+
+	ASSERT_EQ(0, hoard_start(&self->a, 8, BUFFER_BYTES));
+	if (!leave)
+		ASSERT_EQ(0, stop(&self->dev, &self->a, YIELD));
+	fault = gpu_fault_arm("kernel-sdma-stuck");
+	ASSERT_LE(0, fault);
+	ret = leave ? stop(&self->dev, &self->a, YIELD) : start(&self->dev, &self->a);
+	EXPECT_EQ(-EIO, ret);
+	EXPECT_EQ(1, gpu_fault_hits(fault));
+	EXPECT_EQ(KFD_PREEMPT_STATE_DEAD, status_of(&self->dev, &self->a).state);
+	hoard_kill(&self->a);
+	EXPECT_TRUE(is_as_before(&self->dev, &self->before));
+
+	ASSERT_EQ(0, hoard_start(&self->b, 8, BUFFER_BYTES));
+	EXPECT_EQ(0, stop(&self->dev, &self->b, YIELD));
+	EXPECT_EQ(0, hoard_order(&self->b, HOARD_CHECK));
+	EXPECT_EQ(0, start(&self->dev, &self->b));
+	EXPECT_EQ(0, hoard_order(&self->b, HOARD_COPY));
+	EXPECT_TRUE(hoard_finish(&self->b));
+}
+
+TEST_F_TIMEOUT(yield, a_copy_out_that_never_ends_costs_the_queues, 900)
+{
+	expect_reset(_metadata, self, true);
+}
+
+TEST_F_TIMEOUT(yield, a_copy_back_that_never_ends_costs_the_queues, 900)
+{
+	expect_reset(_metadata, self, false);
 }
 
 /* One of two processes has the VRAM. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Files of amdgpu in debugfs that do something when they are read. */
+/* Files of amdgpu in debugfs. */
 #include "gpu_debugfs.h"
 
 #include <errno.h>
@@ -7,10 +7,25 @@
 #include <stdio.h>
 #include <unistd.h>
 
-int gpu_debugfs_read(const char *name)
+static int read_all(int fd, char *text, size_t bytes)
 {
-	char path[128], text[32];
+	size_t have = 0;
+	ssize_t got;
+
+	do {
+		got = read(fd, text + have, bytes - 1 - have);
+		if (got < 0)
+			return -errno;
+		have += (size_t)got;
+	} while (got && have < bytes - 1);
+	text[have] = '\0';
+	return 0;
+}
+
+int gpu_debugfs_text(const char *name, char *text, size_t bytes)
+{
 	int minor, fd, ret = -ENOENT;
+	char path[128];
 
 	for (minor = 0; minor < 4 && ret == -ENOENT; minor++) {
 		snprintf(path, sizeof(path), "/sys/kernel/debug/dri/%d/%s", minor, name);
@@ -19,8 +34,15 @@ int gpu_debugfs_read(const char *name)
 			ret = -errno;
 			continue;
 		}
-		ret = read(fd, text, sizeof(text)) < 0 ? -errno : 0;
+		ret = read_all(fd, text, bytes);
 		close(fd);
 	}
 	return ret;
+}
+
+int gpu_debugfs_read(const char *name)
+{
+	char text[32];
+
+	return gpu_debugfs_text(name, text, sizeof(text));
 }

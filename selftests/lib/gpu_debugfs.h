@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Files of amdgpu in debugfs that do something when they are read. Needs root. */
+/* Files of amdgpu in debugfs, of the first GPU that has them. Needs root. */
 #ifndef SELFTESTS_GPU_DEBUGFS_H
 #define SELFTESTS_GPU_DEBUGFS_H
 
-/* Of the first GPU that has the file. Returns when it is done: 0 or a negative errno. */
+#include <stddef.h>
+
+/* Both return 0 or a negative errno. */
+
+/* A file that does something when it is read: returns when that is done. */
 int gpu_debugfs_read(const char *name);
+
+/* What a file says, or as much of it as fits; ends with a zero byte. */
+int gpu_debugfs_text(const char *name, char *text, size_t bytes);
 
 #endif
