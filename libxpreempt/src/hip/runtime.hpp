@@ -28,11 +28,11 @@ struct Functions {
     int (*event_synchronize)(Event);
     int (*memset_async)(void*, int value, std::size_t bytes, Stream);
     int (*malloc)(void**, std::size_t bytes);
-    int (*free)(void*);
     int (*get_device)(int*);
     int (*get_device_attribute)(int*, int attribute, int device);
     // Null where the runtime has none.
     int (*host_malloc)(void**, std::size_t bytes, unsigned flags);
+    int (*runtime_get_version)(int*);
     int (*malloc_async)(void**, std::size_t bytes, Stream);
     int (*free_async)(void*, Stream);
     int (*stream_get_device)(Stream, int*);

@@ -16,10 +16,6 @@ EXPORT int hipCtxGetDevice(int* device) {
     *device = 0;
     return 0;
 }
-EXPORT int hipRuntimeGetVersion(int* version) {
-    *version = 60443484;
-    return 0;
-}
 // The prefix of hipDeviceProp_t that is left of both its layouts: all 0, a PCI address too.
 EXPORT int hipGetDeviceProperties(void* properties, int) {
     std::memset(properties, 0, 256);

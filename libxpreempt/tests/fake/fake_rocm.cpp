@@ -486,7 +486,12 @@ EXPORT int hipMallocAsync(void** memory, std::size_t bytes, void*) {
     *memory = ::operator new(bytes);
     return 0;
 }
+EXPORT int hipRuntimeGetVersion(int* version) {
+    *version = fake_hip()->version;
+    return 0;
+}
 EXPORT int hipFreeAsync(void* memory, void*) {
+    ++fake_hip()->freed_in_order;
     ::operator delete(memory);
     return 0;
 }

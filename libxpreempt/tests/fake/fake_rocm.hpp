@@ -46,7 +46,9 @@ struct Hip {
     bool reuse_handles = false;      // a new stream has the handle of the last that was destroyed
     unsigned question_us = 0;        // a question whether something is done takes so long
     unsigned begin_us = 0;           // and so does the return from the begin of a capture
-    bool falls = true;               // when it goes down while a thread is in hipEventSynchronize()
+    int version = 60443484;
+    std::atomic<unsigned> freed_in_order{0}; // answer: calls of hipFreeAsync()
+    bool falls = true; // when it goes down while a thread is in hipEventSynchronize()
     std::atomic<bool> goes_down_slowly{false}; // at exit; hipStreamSynchronize() takes time then
     std::atomic<unsigned> asked{0};            // answer: such questions
     std::atomic<unsigned> records{0};          // answer: calls of hipEventRecord()

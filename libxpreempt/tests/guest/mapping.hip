@@ -118,7 +118,12 @@ void copies() {
     verify(subjects);
 }
 
+// HIP 5.2 hangs in hipStreamDestroy() after hipFreeAsync(), also without us.
 void stream_ordered_memory() {
+    int version = 0;
+    must(hipRuntimeGetVersion(&version), "hipRuntimeGetVersion");
+    if (version < 60000000)
+        return;
     auto subjects = streams(2);
     for (Subject& subject : subjects) {
         void* memory = nullptr;

@@ -219,6 +219,18 @@ TEST_F(LibraryTest, a_stream_is_touched_while_another_one_is_stopped) {
     EXPECT_EQ(0, xp_queue_close(queue));
 }
 
+// After hipFreeAsync() it hangs in the next hipStreamDestroy().
+TEST_F(LibraryTest, a_touch_frees_nothing_on_hip_5_2) {
+    void* stream = new_stream();
+    fake_hip()->version = 50221153;
+    const unsigned before = fake_hip()->freed_in_order;
+    EXPECT_EQ(0, xp_stream_touch(stream));
+    EXPECT_EQ(before, fake_hip()->freed_in_order);
+    fake_hip()->version = 60443484;
+    EXPECT_EQ(0, xp_stream_touch(stream));
+    EXPECT_EQ(before + 1, fake_hip()->freed_in_order);
+}
+
 TEST_F(LibraryTest, a_stream_has_one_xqueue) {
     void* stream = new_stream();
     const xp_xqueue_t xqueue = new_xqueue(stream);
