@@ -12,7 +12,7 @@
 
 namespace cli {
 
-// The rooms that the command shares with libxpreempt.
+// The modules that the command shares with libxpreempt.
 namespace kfd = xpreempt::kfd;
 using xpreempt::Error;
 using xpreempt::fail;

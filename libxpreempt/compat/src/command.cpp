@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // HwCommand*, and what is done with commands.
-#include "fence.hpp"
+#include "c_boundary.hpp"
 
 #include <cerrno>
 #include <dlfcn.h>
@@ -59,14 +59,14 @@ XResult submit(Registry& registry, const std::shared_ptr<XQueue>& queue, HwComma
 extern "C" {
 
 XResult XQueueSubmit(XQueueHandle xq, HwCommandHandle hw_cmd) {
-    return fence([&](Registry& registry) {
+    return c_call([&](Registry& registry) {
         const auto queue = registry.queues.find(xq);
         return queue ? submit(registry, *queue, hw_cmd) : kXSchedErrorNotFound;
     });
 }
 
 XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd) {
-    return fence([&](Registry& registry) {
+    return c_call([&](Registry& registry) {
         const auto queue = registry.queues.find(xq);
         const auto command = registry.commands.find(hw_cmd);
         if (!queue || !command)
@@ -82,7 +82,7 @@ XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd) {
 
 XResult HwCommandCreateCallback(HwCommandHandle* hw_cmd, LaunchCallback launch_callback,
                                 void* data) {
-    return fence([&](Registry& registry) {
+    return c_call([&](Registry& registry) {
         if (hw_cmd == nullptr || launch_callback == nullptr)
             return kXSchedErrorInvalidValue;
         const auto command = std::make_shared<Command>();
@@ -94,7 +94,7 @@ XResult HwCommandCreateCallback(HwCommandHandle* hw_cmd, LaunchCallback launch_c
 }
 
 XResult HwCommandDestroy(HwCommandHandle hw_cmd) {
-    return fence([&](Registry& registry) {
+    return c_call([&](Registry& registry) {
         const auto command = registry.commands.find(hw_cmd);
         if (!command || (*command)->destroyed.exchange(true))
             return kXSchedErrorNotFound;
@@ -106,7 +106,7 @@ XResult HwCommandDestroy(HwCommandHandle hw_cmd) {
 }
 
 XResult HwQueueLaunch(HwQueueHandle hwq, HwCommandHandle hw_cmd) {
-    return fence([&](Registry& registry) {
+    return c_call([&](Registry& registry) {
         {
             const std::lock_guard lock(registry.hw_mutex);
             if (!registry.hw_queues.contains(hwq))
@@ -125,7 +125,7 @@ XResult HwQueueLaunch(HwQueueHandle hwq, HwCommandHandle hw_cmd) {
 }
 
 XResult HwQueueSynchronize(HwQueueHandle hwq) {
-    return fence([&](Registry& registry) {
+    return c_call([&](Registry& registry) {
         {
             const std::lock_guard lock(registry.hw_mutex);
             if (!registry.hw_queues.contains(hwq))
@@ -142,7 +142,7 @@ XResult HwQueueSynchronize(HwQueueHandle hwq) {
 }
 
 XResult HwQueueDestroy(HwQueueHandle hwq) {
-    return fence([&](Registry& registry) {
+    return c_call([&](Registry& registry) {
         const std::lock_guard lock(registry.hw_mutex);
         const auto hw = registry.hw_queues.find(hwq);
         if (hw == registry.hw_queues.end())
@@ -155,7 +155,7 @@ XResult HwQueueDestroy(HwQueueHandle hwq) {
 }
 
 XResult xpreempt_compat_add_hw_queue(HwQueueHandle hwq) {
-    return fence([&](Registry& registry) {
+    return c_call([&](Registry& registry) {
         const std::lock_guard lock(registry.hw_mutex);
         registry.hw_queues.try_emplace(hwq);
         return kXSchedSuccess;

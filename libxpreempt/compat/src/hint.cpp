@@ -3,7 +3,7 @@
 //
 // Hints of policies that do not exist here are checked and stored, as XSched stores what its policy
 // does not use: a program that sets them all runs.
-#include "fence.hpp"
+#include "c_boundary.hpp"
 
 #include <cerrno>
 
@@ -59,7 +59,7 @@ int set_no_execute(XQueue& queue, bool wanted) {
 extern "C" {
 
 XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy) {
-    return fence([&](Registry&) {
+    return c_call([&](Registry&) {
         if (scheduler <= kSchedulerUnknown || scheduler >= kSchedulerMax)
             return kXSchedErrorInvalidValue;
         if (scheduler == kSchedulerAppManaged)
@@ -96,7 +96,7 @@ XResult XHintUtilization(XQueueHandle xq, Utilization util) {
 XResult XHintTimeslice(Timeslice ts_us) {
     // UINT64_MAX, as the type has it.
     const bool unlimited = ts_us == static_cast<Timeslice>(TIMESLICE_UNLIMITED);
-    return fence([&](Registry& registry) {
+    return c_call([&](Registry& registry) {
         return store_if(unlimited || (ts_us >= TIMESLICE_MIN && ts_us <= TIMESLICE_MAX),
                         [&] { registry.timeslice = ts_us; });
     });
@@ -120,7 +120,7 @@ XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us) {
 }
 
 XResult XHintKDeadline(size_t k) {
-    return fence(
+    return c_call(
         [&](Registry& registry) { return store_if(k != 0, [&] { registry.k_deadline = k; }); });
 }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // XQueue*: one xqueue in front of each hardware queue.
-#include "fence.hpp"
+#include "c_boundary.hpp"
 
 #include <cerrno>
 #include <dlfcn.h>
@@ -98,7 +98,7 @@ constexpr std::int64_t suspend_flags =
 extern "C" {
 
 XResult XQueueCreate(XQueueHandle* xq, HwQueueHandle hwq, int64_t level, int64_t flags) {
-    return fence([&](Registry& registry) {
+    return c_call([&](Registry& registry) {
         if (xq == nullptr || level < kPreemptLevelBlock || level > kPreemptLevelInterrupt)
             return kXSchedErrorInvalidValue;
         if (flags == kQueueCreateFlagBlockingSubmit)
@@ -119,7 +119,7 @@ XResult XQueueCreate(XQueueHandle* xq, HwQueueHandle hwq, int64_t level, int64_t
 }
 
 XResult XQueueDestroy(XQueueHandle xq) {
-    return fence([&](Registry& registry) {
+    return c_call([&](Registry& registry) {
         const auto removed = registry.queues.remove(xq);
         if (!removed)
             return kXSchedErrorNotFound;
@@ -133,7 +133,7 @@ XResult XQueueDestroy(XQueueHandle xq) {
 }
 
 XResult XQueueGet(XQueueHandle* xq, HwQueueHandle hwq) {
-    return fence([&](Registry& registry) {
+    return c_call([&](Registry& registry) {
         if (xq == nullptr)
             return kXSchedErrorInvalidValue;
         const std::lock_guard lock(registry.hw_mutex);

@@ -130,7 +130,7 @@ QueueOrder::Look QueueOrder::take_look(bool want) {
         }
         find_owners(snapshot, rings);
     }
-    const order::Verdict verdict = order::judge(snapshot);
+    const order::Verdict verdict = order::find_waiters(snapshot);
     for (std::size_t i = 0; i < look.queues.size(); ++i)
         if (verdict.blocker[i] != order::nobody)
             look.queues[i].waits_for = look.queues[verdict.blocker[i]].record;

@@ -6,7 +6,7 @@
 #include "backend/holds.hpp"
 #include "backend/ring_copies.hpp"
 #include "hip/mapping.hpp"
-#include "order/judge.hpp"
+#include "order/find_waiters.hpp"
 
 #include <condition_variable>
 #include <cstdint>

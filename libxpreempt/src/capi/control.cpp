@@ -2,8 +2,8 @@
 // xpreempt/control.h
 #include "capi/control.hpp"
 
+#include "capi/c_boundary.hpp"
 #include "capi/control_host.hpp"
-#include "capi/fence.hpp"
 #include "control/directory.hpp"
 #include "control/server.hpp"
 
@@ -106,7 +106,7 @@ using namespace xpreempt::capi;
 extern "C" {
 
 int xp_control_open(const struct xp_control_options* options) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         struct xp_control_options known{};
         if (options != nullptr)
             if (const auto copied = copy_in(known, options, "xp_control_options"); !copied)
@@ -121,6 +121,6 @@ int xp_control_open(const struct xp_control_options* options) {
 }
 
 int xp_control_close(void) {
-    return fence([](Library&) { return close_control(); });
+    return c_call([](Library&) { return close_control(); });
 }
 }

@@ -2,7 +2,7 @@
 // xpreempt/device.h
 #include "backend/queue_use.hpp"
 #include "base/log.hpp"
-#include "capi/fence.hpp"
+#include "capi/c_boundary.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -42,7 +42,7 @@ void describe(const Error& error) {
 
 } // namespace
 
-int told(const Error& error) {
+int record_and_return(const Error& error) {
     hip_error = error.op == Op::call_hip ? static_cast<int>(error.id) : 0;
     describe(error);
     if (error.op != Op::fork_child) // another thread of the parent may have had the log's lock
@@ -58,7 +58,7 @@ using namespace xpreempt::capi;
 extern "C" {
 
 int xp_probe(struct xp_probe_info* probe) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (const auto checked = check_size(probe, "xp_probe_info"); !checked)
             return checked;
         const backend::Probe& found = library.probe();
@@ -77,7 +77,7 @@ int xp_probe(struct xp_probe_info* probe) {
 }
 
 int xp_start(void) {
-    return fence([](Library&) -> Result<void> { return {}; });
+    return c_call([](Library&) -> Result<void> { return {}; });
 }
 
 const char* xp_last_detail(void) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // xpreempt/guardian.h, the host's side
-#include "capi/fence.hpp"
+#include "capi/c_boundary.hpp"
 
 #include "backend/stream_queue.hpp"
 
@@ -17,7 +17,7 @@ static_assert(XP_GUARDIAN_RUN == static_cast<std::uint32_t>(backend::Decision::r
 static_assert(XP_GUARDIAN_SKIP == static_cast<std::uint32_t>(backend::Decision::skip));
 
 extern "C" int xp_guardian_of_launch(xp_guardian_t* guardian) {
-    return fence([&](Library&) -> Result<void> {
+    return c_call([&](Library&) -> Result<void> {
         const backend::Guardian* found = backend::guardian_of_launch();
         if (guardian == nullptr || found == nullptr)
             return fail(EINVAL, Op::launch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // xpreempt/hint.h
-#include "capi/fence.hpp"
+#include "capi/c_boundary.hpp"
 #include "control/daemon_link.hpp"
 
 #include <array>
@@ -42,7 +42,7 @@ constexpr std::array<const char*, 5> bands{nullptr, "realtime", "high", "normal"
 extern "C" {
 
 int xp_hint_open(const char* socket, xp_hint_t* hint) {
-    return bare_fence([&]() -> Result<void> {
+    return bare_c_call([&]() -> Result<void> {
         if (hint == nullptr)
             return refuse_null("hint");
         hint->handle = links().insert(std::make_shared<DaemonLink>(
@@ -52,7 +52,7 @@ int xp_hint_open(const char* socket, xp_hint_t* hint) {
 }
 
 int xp_hint_begin(xp_hint_t hint, uint64_t deadline_us) {
-    return bare_fence([&]() -> Result<void> {
+    return bare_c_call([&]() -> Result<void> {
         if (const auto checked =
                 check_range("deadline_us", deadline_us, 0, XP_HINT_MAX_DEADLINE_US);
             !checked)
@@ -64,11 +64,12 @@ int xp_hint_begin(xp_hint_t hint, uint64_t deadline_us) {
 }
 
 int xp_hint_end(xp_hint_t hint) {
-    return bare_fence([&] { return with_link(hint, [](DaemonLink& link) { return link.end(); }); });
+    return bare_c_call(
+        [&] { return with_link(hint, [](DaemonLink& link) { return link.end(); }); });
 }
 
 int xp_hint_soon(xp_hint_t hint, uint32_t us) {
-    return bare_fence([&]() -> Result<void> {
+    return bare_c_call([&]() -> Result<void> {
         if (const auto checked = check_range("us", us, 1, XP_HINT_MAX_SOON_US); !checked)
             return checked;
         return with_link(hint, [&](DaemonLink& link) { return link.announce(microseconds(us)); });
@@ -76,7 +77,7 @@ int xp_hint_soon(xp_hint_t hint, uint32_t us) {
 }
 
 int xp_hint_set_band(xp_hint_t hint, uint32_t band) {
-    return bare_fence([&]() -> Result<void> {
+    return bare_c_call([&]() -> Result<void> {
         if (const auto checked = check_range("band", band, 0, bands.size() - 1); !checked)
             return checked;
         const char* name = bands.at(band);
@@ -87,7 +88,7 @@ int xp_hint_set_band(xp_hint_t hint, uint32_t band) {
 }
 
 int xp_hint_set_priority(xp_hint_t hint, int32_t priority) {
-    return bare_fence([&]() -> Result<void> {
+    return bare_c_call([&]() -> Result<void> {
         const bool none = priority == XP_HINT_DEFAULT_PRIORITY;
         if (!none && (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX))
             return refuse_priority(priority);
@@ -98,7 +99,7 @@ int xp_hint_set_priority(xp_hint_t hint, int32_t priority) {
 }
 
 int xp_hint_close(xp_hint_t hint) {
-    return bare_fence([&]() -> Result<void> {
+    return bare_c_call([&]() -> Result<void> {
         if (const auto closed = links().remove(hint.handle); !closed)
             return tl::make_unexpected(closed.error());
         return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Puts the rooms together for this process.
+// Joins the modules for this process.
 #include "capi/library.hpp"
 
 #include "base/log.hpp"

@@ -2,7 +2,7 @@
 // xpreempt/notify.h
 #include "base/log.hpp"
 #include "base/unique_fd.hpp"
-#include "capi/fence.hpp"
+#include "capi/c_boundary.hpp"
 
 #include <cxxabi.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ void call(xp_complete_fn complete, int status, void* argument) {
 }
 
 int notify(xp_xqueue_t xqueue, std::uint64_t ticket, const xqueue::Notice& notice) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         const auto found = library.xqueues.find(xqueue.handle);
         return found ? (*found)->notify(ticket, notice) : tl::make_unexpected(found.error());
     });
@@ -55,14 +55,14 @@ extern "C" {
 
 int xp_xqueue_notify(xp_xqueue_t xqueue, uint64_t ticket, xp_complete_fn complete, void* argument) {
     if (complete == nullptr)
-        return fence([](Library&) -> Result<void> { return refuse_null("complete"); });
+        return c_call([](Library&) -> Result<void> { return refuse_null("complete"); });
     return notify(xqueue, ticket,
                   [=](const Result<void>& answer) { call(complete, status_of(answer), argument); });
 }
 
 int xp_xqueue_notify_fd(xp_xqueue_t xqueue, uint64_t ticket, int eventfd) {
     std::shared_ptr<UniqueFd> duplicate;
-    const int checked = fence([&](Library&) -> Result<void> {
+    const int checked = c_call([&](Library&) -> Result<void> {
         UniqueFd copy(::fcntl(eventfd, F_DUPFD_CLOEXEC, 0));
         if (!copy.valid())
             return fail(errno, Op::notify);
@@ -79,7 +79,7 @@ int xp_xqueue_notify_fd(xp_xqueue_t xqueue, uint64_t ticket, int eventfd) {
 }
 
 int xp_set_lost_fn(xp_lost_fn lost, void* argument) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (lost == nullptr)
             library.holds().on_death(nullptr);
         else
@@ -97,7 +97,7 @@ int xp_set_lost_fn(xp_lost_fn lost, void* argument) {
 }
 
 int xp_set_log_fn(xp_log_fn log, uint32_t most, void* argument) {
-    return fence([&](Library&) -> Result<void> {
+    return c_call([&](Library&) -> Result<void> {
         if (const auto checked = check_range("most", most, XP_LOG_NONE, XP_LOG_DEBUG); !checked)
             return checked;
         log::set(log, log::Level(most), argument);

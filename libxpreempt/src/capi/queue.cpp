@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // xpreempt/queue.h
-#include "capi/fence.hpp"
+#include "capi/c_boundary.hpp"
 
 #include <memory>
 #include <span>
@@ -34,7 +34,7 @@ Result<void> for_all(Library& library, const xp_queue_t* queues, std::size_t cou
 extern "C" {
 
 int xp_queue_open(void* stream, uint32_t flags, xp_queue_t* queue) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (queue == nullptr)
             return refuse_null("queue");
         if (const auto checked = check_flags("flags", flags, XP_ALLOW_SHARED); !checked)
@@ -50,33 +50,33 @@ int xp_queue_open(void* stream, uint32_t flags, xp_queue_t* queue) {
 }
 
 int xp_queue_preempt(xp_queue_t queue) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         const auto found = library.queues.find(queue.handle);
         return found ? (*found)->preempt() : tl::make_unexpected(found.error());
     });
 }
 
 int xp_queue_resume(xp_queue_t queue) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         const auto found = library.queues.find(queue.handle);
         return found ? (*found)->resume() : tl::make_unexpected(found.error());
     });
 }
 
 int xp_queues_preempt(const xp_queue_t* queues, size_t count) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         return for_all(library, queues, count, QueueHandle::preempt_all);
     });
 }
 
 int xp_queues_resume(const xp_queue_t* queues, size_t count) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         return for_all(library, queues, count, QueueHandle::resume_all);
     });
 }
 
 int xp_queue_query(xp_queue_t queue, struct xp_queue_info* info) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (const auto checked = check_size(info, "xp_queue_info"); !checked)
             return checked;
         const auto found = library.queues.find(queue.handle);
@@ -107,7 +107,7 @@ int xp_queue_query(xp_queue_t queue, struct xp_queue_info* info) {
 }
 
 int xp_queue_close(xp_queue_t queue) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         const auto removed = library.queues.remove(queue.handle);
         if (!removed)
             return tl::make_unexpected(removed.error());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // xpreempt/sched.h
 #include "base/log.hpp"
-#include "capi/fence.hpp"
+#include "capi/c_boundary.hpp"
 
 #include <chrono>
 #include <span>
@@ -55,7 +55,7 @@ struct ProgramPolicy {
 extern "C" {
 
 int xp_xqueue_set_priority(xp_xqueue_t xqueue, int32_t priority) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         const auto found = library.xqueues.find(xqueue.handle);
         if (!found)
             return tl::make_unexpected(found.error());
@@ -67,7 +67,7 @@ int xp_xqueue_set_priority(xp_xqueue_t xqueue, int32_t priority) {
 }
 
 int xp_xqueue_get_priority(xp_xqueue_t xqueue, int32_t* priority) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         const auto found = library.xqueues.find(xqueue.handle);
         if (!found)
             return tl::make_unexpected(found.error());
@@ -79,7 +79,7 @@ int xp_xqueue_get_priority(xp_xqueue_t xqueue, int32_t* priority) {
 }
 
 int xp_stream_set_priority(void* stream, int32_t priority) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX)
             return refuse_priority(priority);
         if (auto set = library.set_priority(stream, priority); !set)
@@ -89,7 +89,7 @@ int xp_stream_set_priority(void* stream, int32_t priority) {
 }
 
 int xp_stream_get_priority(void* stream, int32_t* priority) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (priority == nullptr)
             return refuse_null("priority");
         *priority = XP_PRIORITY_DEFAULT;
@@ -102,7 +102,7 @@ int xp_stream_get_priority(void* stream, int32_t* priority) {
 }
 
 int xp_sched_start(uint32_t policy) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (policy == XP_POLICY_DAEMON) {
             if (library.scheduling.running())
                 return fail(EALREADY, Op::configure);
@@ -118,7 +118,7 @@ int xp_sched_start(uint32_t policy) {
 }
 
 int xp_sched_start_policy(xp_policy_fn policy, void* argument) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (policy == nullptr)
             return refuse_null("policy");
         if (library.global.runs())
@@ -129,13 +129,13 @@ int xp_sched_start_policy(xp_policy_fn policy, void* argument) {
 }
 
 int xp_sched_stop(void) {
-    return fence([&](Library& library) {
+    return c_call([&](Library& library) {
         return library.global.runs() ? library.global.stop() : library.scheduling.stop();
     });
 }
 
 int xp_sched_query(struct xp_sched_state* state) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (const auto checked = check_size(state, "xp_sched_state"); !checked)
             return checked;
         struct xp_sched_state ours{};

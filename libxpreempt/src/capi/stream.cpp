@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // xpreempt/stream.h
-#include "capi/fence.hpp"
+#include "capi/c_boundary.hpp"
 #include "kfd/save_area.hpp"
 #include "kfd/save_cost.hpp"
 
@@ -41,7 +41,7 @@ static_assert(XP_HOLD_LEAST(1) == 1U << least_shift);
 extern "C" {
 
 int xp_stream_query(void* stream, struct xp_stream_info* info) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (const auto checked = check_size(info, "xp_stream_info"); !checked)
             return checked;
         const auto queue = library.mapping().queue_of(stream);
@@ -71,7 +71,7 @@ int xp_stream_query(void* stream, struct xp_stream_info* info) {
 }
 
 int xp_stream_predict(void* stream, struct xp_prediction* prediction) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (const auto checked = check_size(prediction, "xp_prediction"); !checked)
             return checked;
         const auto queue = library.mapping().queue_of(stream);
@@ -102,7 +102,7 @@ int xp_stream_predict(void* stream, struct xp_prediction* prediction) {
 }
 
 int xp_stream_sharing(void* stream, void** streams, size_t max, size_t* count) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (count == nullptr || (streams == nullptr && max > 0))
             return fail(EINVAL, Op::map_stream);
         const auto queue = library.mapping().queue_of(stream);
@@ -116,7 +116,7 @@ int xp_stream_sharing(void* stream, void** streams, size_t max, size_t* count) {
 }
 
 int xp_stream_touch(void* stream) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         const auto hip = library.hip();
         if (!hip)
             return tl::make_unexpected(hip.error());
@@ -125,7 +125,7 @@ int xp_stream_touch(void* stream) {
 }
 
 int xp_stream_create(void** stream) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (stream == nullptr)
             return fail(EINVAL, Op::call_hip);
         const auto hip = library.hip();
@@ -144,7 +144,7 @@ int xp_stream_create(void** stream) {
 }
 
 int xp_stream_hold(void* stream, uint32_t flags, uint32_t* level) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (const auto checked = check_flags("flags", flags, hold_flags); !checked)
             return checked;
         const std::uint32_t asked = flags >> least_shift;
@@ -161,11 +161,11 @@ int xp_stream_hold(void* stream, uint32_t flags, uint32_t* level) {
 }
 
 int xp_stream_release(void* stream) {
-    return fence([&](Library& library) { return library.release_stream(stream); });
+    return c_call([&](Library& library) { return library.release_stream(stream); });
 }
 
 int xp_stream_set_name(void* stream, const char* name) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         const std::string_view wanted = name != nullptr ? name : "";
         if (const auto checked = Labels::check(wanted); !checked)
             return checked;
@@ -175,7 +175,7 @@ int xp_stream_set_name(void* stream, const char* name) {
 }
 
 int xp_stream_destroy(void* stream) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         library.labels.forget_stream(library.mapping().key_of(stream));
         const auto hip = library.hip();
         if (!hip)

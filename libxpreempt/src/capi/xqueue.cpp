@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // xpreempt/xqueue.h and stats.h
 #include "base/log.hpp"
-#include "capi/fence.hpp"
+#include "capi/c_boundary.hpp"
 
 #include <chrono>
 #include <string>
@@ -16,7 +16,7 @@ using XQueuePointer = std::shared_ptr<xqueue::XQueue>;
 
 // Calls body with the XQueue of the handle.
 template <typename Body> int with(xp_xqueue_t handle, Body body) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         const auto found = library.xqueues.find(handle.handle);
         return found ? body(**found) : tl::make_unexpected(found.error());
     });
@@ -89,7 +89,7 @@ static_assert(XP_SUSPEND_LEAST(1) == 1U << least_shift);
 extern "C" {
 
 int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_xqueue_t* xqueue) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (xqueue == nullptr)
             return refuse_null("xqueue");
         // The xqueue's thread launches as well.
@@ -150,7 +150,7 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
 }
 
 int xp_xqueue_destroy(xp_xqueue_t xqueue) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         const auto found = library.xqueues.find(xqueue.handle);
         if (!found)
             return tl::make_unexpected(found.error());
@@ -168,7 +168,7 @@ int xp_xqueue_destroy(xp_xqueue_t xqueue) {
 }
 
 int xp_xqueue_stream(xp_xqueue_t xqueue, void** stream) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (stream == nullptr)
             return refuse_null("stream");
         if (const auto found = library.xqueues.find(xqueue.handle); !found)
@@ -179,7 +179,7 @@ int xp_xqueue_stream(xp_xqueue_t xqueue, void** stream) {
 }
 
 int xp_stream_xqueue(void* stream, xp_xqueue_t* xqueue) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         if (xqueue == nullptr)
             return refuse_null("xqueue");
         const auto owner = library.owner_of(stream);
@@ -191,7 +191,7 @@ int xp_stream_xqueue(void* stream, xp_xqueue_t* xqueue) {
 }
 
 int xp_xqueue_set_name(xp_xqueue_t xqueue, const char* name) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         const std::string_view wanted = name != nullptr ? name : "";
         if (const auto found = library.xqueues.find(xqueue.handle); !found)
             return tl::make_unexpected(found.error());
@@ -219,7 +219,7 @@ int xp_xqueue_submit_command(xp_xqueue_t xqueue, const struct xp_command* comman
                 return refuse("reserved", known.reserved, "0");
             return check_flags("flags", known.flags, xqueue::command_flags);
         };
-        if (const int error = fence(check); error != 0)
+        if (const int error = c_call(check); error != 0)
             return error;
         return submit(xqueue, {known.launch, known.argument, known.flags}, ticket);
     }
@@ -309,7 +309,7 @@ int xp_xqueue_set_latency_budget(xp_xqueue_t xqueue, uint64_t budget_ns) {
 }
 
 int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
-    return fence([&](Library& library) -> Result<void> {
+    return c_call([&](Library& library) -> Result<void> {
         const auto handle = library.xqueues.find(xqueue.handle);
         if (!handle)
             return tl::make_unexpected(handle.error());

@@ -161,8 +161,8 @@ Bands::Nodes Bands::claims_of(Band band, const Snapshot& snapshot,
     return nodes;
 }
 
-void Bands::judge(Band band, const Nodes& above, const Snapshot& snapshot,
-                  std::span<Verdict> verdicts) {
+void Bands::decide_band(Band band, const Nodes& above, const Snapshot& snapshot,
+                        std::span<Verdict> verdicts) {
     for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
         const std::uint32_t i = seats_.index(rank);
         const JobView& job = snapshot.jobs[i];
@@ -221,7 +221,7 @@ Time Bands::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     begin_turns(snapshot.jobs);
     Nodes above;
     for (std::size_t band = 0; band < num_bands; ++band) {
-        judge(Band{static_cast<std::uint8_t>(band)}, above, snapshot, verdicts);
+        decide_band(Band{static_cast<std::uint8_t>(band)}, above, snapshot, verdicts);
         const Nodes own =
             claims_of(Band{static_cast<std::uint8_t>(band)}, snapshot, verdicts, next);
         above.claimed |= own.claimed;

@@ -80,8 +80,8 @@ private:
                     Time& next);
     std::uint64_t quiet_after(Band band, std::uint64_t busy, const Snapshot& snapshot);
     void end_grace(Band band, const JobView& finished, const Snapshot& snapshot);
-    void judge(Band band, const Nodes& above, const Snapshot& snapshot,
-               std::span<Verdict> verdicts);
+    void decide_band(Band band, const Nodes& above, const Snapshot& snapshot,
+                     std::span<Verdict> verdicts);
     void bound_rate(const Snapshot& snapshot, std::span<Verdict> verdicts, Time& next);
     [[nodiscard]] Time floor_timer(const Snapshot& snapshot,
                                    std::span<const Verdict> verdicts) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Edges as rings tell them, and what follows from them: on packets made here, by tables.
 #include "order/aql.hpp"
-#include "order/judge.hpp"
+#include "order/find_waiters.hpp"
 
 #include <array>
 #include <cstring>
@@ -136,8 +136,8 @@ public:
         return *this;
     }
     // Each queue's blocker by name, '-' for none; then the lifted ones.
-    [[nodiscard]] std::string judged() const {
-        const Verdict verdict = judge(snapshot_);
+    [[nodiscard]] std::string found() const {
+        const Verdict verdict = find_waiters(snapshot_);
         std::string text, lifted;
         for (std::size_t i = 0; i < names_.size(); ++i) {
             text += verdict.blocker[i] == nobody ? '-' : names_[verdict.blocker[i]];
@@ -156,10 +156,10 @@ private:
 };
 
 TEST(JudgeTest, holding_a_queue_makes_those_wait_that_wait_for_it) {
-    EXPECT_EQ("-- ", Scene().queue('A').queue('b').judged());
-    EXPECT_EQ("-A ", Scene().queue('A').queue('b').waits('b', 'A').judged());
+    EXPECT_EQ("-- ", Scene().queue('A').queue('b').found());
+    EXPECT_EQ("-A ", Scene().queue('A').queue('b').waits('b', 'A').found());
     // Nobody is held.
-    EXPECT_EQ("-- ", Scene().queue('a').queue('b').waits('b', 'a').judged());
+    EXPECT_EQ("-- ", Scene().queue('a').queue('b').waits('b', 'a').found());
     // Over others, and not the other way round.
     EXPECT_EQ("-AA-", Scene()
                           .queue('A')
@@ -169,16 +169,16 @@ TEST(JudgeTest, holding_a_queue_makes_those_wait_that_wait_for_it) {
                           .waits('c', 'b')
                           .waits('b', 'A')
                           .waits('A', 'd')
-                          .judged()
+                          .found()
                           .substr(0, 4));
     // A circle of the program's own making ends here too.
-    EXPECT_EQ("-- ", Scene().queue('a').queue('b').waits('a', 'b').waits('b', 'a').judged());
-    EXPECT_EQ("-A ", Scene().queue('A').queue('b').waits('A', 'b').waits('b', 'A').judged());
+    EXPECT_EQ("-- ", Scene().queue('a').queue('b').waits('a', 'b').waits('b', 'a').found());
+    EXPECT_EQ("-A ", Scene().queue('A').queue('b').waits('A', 'b').waits('b', 'A').found());
 }
 
 TEST(JudgeTest, only_a_higher_priority_lifts) {
     const auto lifted = [](std::int32_t held, std::int32_t waiting) {
-        return Scene().queue('A', held).queue('b', waiting).waits('b', 'A').judged() == "-A A";
+        return Scene().queue('A', held).queue('b', waiting).waits('b', 'A').found() == "-A A";
     };
     EXPECT_FALSE(lifted(0, 0));
     EXPECT_FALSE(lifted(1, 0));
@@ -195,7 +195,7 @@ TEST(JudgeTest, inheritance_goes_through_the_chain) {
                            .queue('c', 3)
                            .waits('c', 'b')
                            .waits('b', 'A')
-                           .judged());
+                           .found());
     // A held queue that is waited for waits itself for another held one: both must run.
     EXPECT_EQ("-AB AB", Scene()
                             .queue('A', -1)
@@ -203,7 +203,7 @@ TEST(JudgeTest, inheritance_goes_through_the_chain) {
                             .queue('c', 3)
                             .waits('c', 'B')
                             .waits('B', 'A')
-                            .judged()
+                            .found()
                             .replace(2, 1, "B")); // either of the two is named
     // Only as far as the priority goes.
     EXPECT_EQ("B", Scene()
@@ -212,30 +212,30 @@ TEST(JudgeTest, inheritance_goes_through_the_chain) {
                        .queue('c', 3)
                        .waits('c', 'B')
                        .waits('c', 'A')
-                       .judged()
+                       .found()
                        .substr(4));
 }
 
 TEST(JudgeTest, a_parked_copy_is_in_the_way_of_others) {
     // Its own stream's later copies do not matter.
-    EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('A', 'A').copy('A', 'A').judged());
+    EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('A', 'A').copy('A', 'A').found());
     // Another stream's does, unless it is less important.
-    EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A').copy('b', 0).judged());
-    EXPECT_EQ("-- ", Scene().queue('A', 1).queue('b').copy('A', 'A').copy('b', 0).judged());
+    EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A').copy('b', 0).found());
+    EXPECT_EQ("-- ", Scene().queue('A', 1).queue('b').copy('A', 'A').copy('b', 0).found());
     // On another engine it does not; where ROCr chose the engine it may.
-    EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('A', 'A', 1).copy('b', 0, 2).judged());
-    EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A', 1).copy('b', 0, 0).judged());
-    EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A', 0).copy('b', 0, 2).judged());
+    EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('A', 'A', 1).copy('b', 0, 2).found());
+    EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A', 1).copy('b', 0, 0).found());
+    EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A', 0).copy('b', 0, 2).found());
     // One that came before is not behind it.
-    EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('b', 0).copy('A', 'A').judged());
+    EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('b', 0).copy('A', 'A').found());
     // A copy that waits for nobody held is in nobody's way.
-    EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('A', 0).copy('b', 0).judged());
+    EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('A', 0).copy('b', 0).found());
 }
 
 TEST(JudgeTest, edges_lead_through_copies) {
-    EXPECT_EQ("-A ", Scene().queue('A').queue('b').copy('A', 'A').waits('b', '0').judged());
-    EXPECT_EQ("-A A", Scene().queue('A').queue('b', 1).copy('A', 'A').waits('b', '0').judged());
-    EXPECT_EQ("-- A", Scene().queue('A').queue('b', 1).copy('b', 'A').judged());
+    EXPECT_EQ("-A ", Scene().queue('A').queue('b').copy('A', 'A').waits('b', '0').found());
+    EXPECT_EQ("-A A", Scene().queue('A').queue('b', 1).copy('A', 'A').waits('b', '0').found());
+    EXPECT_EQ("-- A", Scene().queue('A').queue('b', 1).copy('b', 'A').found());
 }
 
 } // namespace

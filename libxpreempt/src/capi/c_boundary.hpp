@@ -17,27 +17,28 @@
 namespace xpreempt::capi {
 
 // Remembers the error for xp_last_detail(), and returns what the C function returns.
-int told(const Error& error);
+int record_and_return(const Error& error);
 
 // For what needs nothing of the library, which is therefore not made.
-template <typename Body> int bare_fence(Body body) noexcept {
+template <typename Body> int bare_c_call(Body body) noexcept {
     // The parent's queues and threads are not the child's.
     if (Library::forked())
-        return told({EBADF, Op::fork_child});
+        return record_and_return({EBADF, Op::fork_child});
     try {
         const Result<void> result = body();
-        return result ? 0 : told(result.error());
+        return result ? 0 : record_and_return(result.error());
     } catch (const std::bad_alloc&) {
-        return told({ENOMEM, Op::allocate});
+        return record_and_return({ENOMEM, Op::allocate});
     } catch (const std::system_error& error) {
-        return told({error.code().value() > 0 ? error.code().value() : EIO, Op::start_thread});
+        return record_and_return(
+            {error.code().value() > 0 ? error.code().value() : EIO, Op::start_thread});
     } catch (...) {
-        return told({EIO, Op::internal});
+        return record_and_return({EIO, Op::internal});
     }
 }
 
-template <typename Body> int fence(Body body) noexcept {
-    return bare_fence([&]() -> Result<void> { return body(Library::instance()); });
+template <typename Body> int c_call(Body body) noexcept {
+    return bare_c_call([&]() -> Result<void> { return body(Library::instance()); });
 }
 
 template <std::size_t Bytes> void copy_text(char (&to)[Bytes], std::string_view from) {

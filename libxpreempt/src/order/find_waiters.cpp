@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The edges of a snapshot, followed from every queue and copy to the held queues they end at.
-#include "order/judge.hpp"
+#include "order/find_waiters.hpp"
 
 #include <algorithm>
 
@@ -74,7 +74,7 @@ std::int32_t highest_behind(const Snapshot& snapshot, std::size_t copy, bool& an
 
 } // namespace
 
-Verdict judge(const Snapshot& snapshot) {
+Verdict find_waiters(const Snapshot& snapshot) {
     const std::size_t num_queues = snapshot.queues.size();
     const Graph graph(snapshot);
     Verdict verdict{std::vector<std::size_t>(num_queues, nobody),

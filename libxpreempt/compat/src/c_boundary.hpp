@@ -6,7 +6,7 @@
 
 namespace xpreempt::compat {
 
-template <typename Body> XResult fence(Body body) noexcept {
+template <typename Body> XResult c_call(Body body) noexcept {
     try {
         return body(Registry::instance());
     } catch (...) {
@@ -16,7 +16,7 @@ template <typename Body> XResult fence(Body body) noexcept {
 
 // Calls body with the XQueue of the handle.
 template <typename Body> XResult with(XQueueHandle handle, Body body) noexcept {
-    return fence([&](Registry& registry) {
+    return c_call([&](Registry& registry) {
         const auto found = registry.queues.find(handle);
         return found ? body(**found) : kXSchedErrorNotFound;
     });

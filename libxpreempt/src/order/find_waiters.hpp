@@ -49,6 +49,6 @@ struct Verdict {
 // A held queue is lifted when one of higher priority waits for it over any number of edges, or when
 // a copy that waits for it is in an engine before one of another stream of no lower priority: an
 // engine works its ring off in order.
-Verdict judge(const Snapshot& snapshot);
+Verdict find_waiters(const Snapshot& snapshot);
 
 } // namespace xpreempt::order

@@ -6,9 +6,9 @@ find_package(tl-expected REQUIRED)
 cmake_path(SET xpreempt_root NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/..)
 cmake_path(SET uapi NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../../uapi)
 
-# room(NAME USES... SOURCES...): an OBJECT library that sees its own column of the layout only.
+# add_module(NAME USES... SOURCES...): an OBJECT library that sees its own column of the layout only.
 # What a room includes beyond it does not fail here, for all are below src/; ci/layers looks at that.
-function(room name)
+function(add_module name)
   cmake_parse_arguments(arg "" "" "USES;SOURCES" ${ARGN})
   list(TRANSFORM arg_SOURCES PREPEND ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../)
   add_library(xpreempt_${name} OBJECT ${arg_SOURCES})
@@ -28,20 +28,20 @@ endfunction()
 
 # The rooms that the command is built from too. SYSTEM: C with the kernel's names, checked by rules
 # of its own.
-function(shared_rooms)
+function(shared_modules)
   if(TARGET xpreempt_kfd)
     return()
   endif()
-  room(kfd SOURCES src/kfd/attribute.cpp src/kfd/device.cpp src/kfd/module.cpp src/kfd/probe.cpp src/kfd/roots.cpp
+  add_module(kfd SOURCES src/kfd/attribute.cpp src/kfd/device.cpp src/kfd/module.cpp src/kfd/probe.cpp src/kfd/roots.cpp
     src/kfd/save_area.cpp src/kfd/save_cost.cpp src/kfd/sysfs.cpp src/kfd/topology.cpp
     src/kfd/watch.cpp)
   target_include_directories(xpreempt_kfd SYSTEM PUBLIC ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../uapi)
-  room(control SOURCES src/control/answer.cpp src/control/connection.cpp
+  add_module(control SOURCES src/control/answer.cpp src/control/connection.cpp
     src/control/daemon_link.cpp src/control/directory.cpp
     src/control/fork_safe_fd.cpp src/control/hold_book.cpp src/control/server.cpp
     src/control/session.cpp src/control/wire.cpp)
   # Of the room sched what decides; the rest drives the sources of a process.
-  room(policy SOURCES src/sched/account.cpp src/sched/band.cpp src/sched/fair.cpp
+  add_module(policy SOURCES src/sched/account.cpp src/sched/band.cpp src/sched/fair.cpp
     src/sched/highest_priority_first.cpp src/sched/policy.cpp src/sched/record.cpp
     src/sched/residency.cpp src/sched/round_robin.cpp src/sched/turns.cpp)
 endfunction()
