@@ -3,8 +3,8 @@
 #pragma once
 
 #include "fault/fault_spec.hpp"
+#include "model/base/fault_hooks.hpp"
 #include "model/base/observer.hpp"
-#include "model/cp/cp_faults.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace vgpu::fault {
 
-class FaultInjector final : public CpFaults {
+class FaultInjector final : public FaultHooks {
 public:
     FaultInjector(std::vector<Spec> specs, Observer& observer);
 
@@ -37,7 +37,7 @@ public:
     // When the main loop must look at the device again, if something held waits for time.
     std::optional<std::uint64_t> next_deadline_ms() const;
 
-    // CpFaults
+    // FaultHooks
     void stop_begins(const StopRequest& request) override;
     bool skip_unmap(const StopRequest& request) override;
     bool lose_doorbell(const MappedQueue& queue) override;

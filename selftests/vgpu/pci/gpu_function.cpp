@@ -44,7 +44,7 @@ Result<Vram> Vram::create(std::uint64_t bytes) {
     return vram;
 }
 
-GpuFunction::GpuFunction(Vram vram, CpFaults& faults, MailboxHandler mailbox, Observer& observer,
+GpuFunction::GpuFunction(Vram vram, FaultHooks& faults, MailboxHandler mailbox, Observer& observer,
                          const DeviceOptions& options)
     : vram_(std::move(vram)), rom_(blob::vbios(options)), doorbells_(doorbell_bytes),
       register_bytes_(RegisterFile::dwords() * 4),

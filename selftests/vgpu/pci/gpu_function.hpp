@@ -2,9 +2,9 @@
 // The GPU as a PCI function: BARs, ROM, MSI, DMA and resets, between vfio-user and the model.
 #pragma once
 
+#include "model/base/fault_hooks.hpp"
 #include "model/base/host.hpp"
 #include "model/base/observer.hpp"
-#include "model/cp/cp_faults.hpp"
 #include "model/device/device.hpp"
 #include "pci/config_space.hpp"
 #include "vfu/dma_table.hpp"
@@ -31,7 +31,7 @@ struct Vram {
 class GpuFunction final : public vfu::Function, public Host {
 public:
     // Puts the discovery table into VRAM and the VBIOS into the ROM.
-    GpuFunction(Vram vram, CpFaults& faults, MailboxHandler mailbox, Observer& observer,
+    GpuFunction(Vram vram, FaultHooks& faults, MailboxHandler mailbox, Observer& observer,
                 const DeviceOptions& options = {});
 
     Device& device() { return device_; }

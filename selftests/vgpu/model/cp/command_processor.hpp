@@ -3,11 +3,11 @@
 #pragma once
 
 #include "model/base/clock.hpp"
+#include "model/base/fault_hooks.hpp"
 #include "model/base/observer.hpp"
 #include "model/base/schedule.hpp"
 #include "model/cp/aql_queue.hpp"
 #include "model/cp/contention.hpp"
-#include "model/cp/cp_faults.hpp"
 #include "model/cp/hqd.hpp"
 #include "model/cp/pm4_executor.hpp"
 #include "model/cp/pm4_user_queue.hpp"
@@ -39,7 +39,7 @@ public:
         Scheduler& scheduler;
         ShaderArray& shaders;
         Clock& clock;
-        CpFaults& faults;
+        FaultHooks& faults;
         Schedule& schedule;
         Observer& observer;
     };

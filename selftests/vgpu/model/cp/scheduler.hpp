@@ -3,9 +3,9 @@
 #pragma once
 
 #include "model/base/clock.hpp"
+#include "model/base/fault_hooks.hpp"
 #include "model/base/observer.hpp"
 #include "model/base/schedule.hpp"
-#include "model/cp/cp_faults.hpp"
 #include "model/cp/pm4.hpp"
 #include "model/cp/pm4_executor.hpp"
 #include "model/cp/runlist.hpp"
@@ -38,7 +38,7 @@ public:
         MemoryController& memory;
         std::deque<SdmaEngine>& sdma;
         Clock& clock;
-        CpFaults& faults;
+        FaultHooks& faults;
         Schedule& schedule;
         Observer& observer;
         std::optional<std::uint64_t> slot_seed;

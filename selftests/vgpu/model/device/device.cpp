@@ -52,7 +52,7 @@ Device::Xcc::Xcc(Device& device, unsigned index, const DeviceOptions& options)
     connect_shader_engines({device.registers_, index}, shader_engines(options.compute_units));
 }
 
-Device::Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer,
+Device::Device(std::span<std::byte> vram, Host& host, FaultHooks& faults, Observer& observer,
                const DeviceOptions& options)
     : observer_(observer), faults_(faults), schedule_(observer),
       registers_(observer, options.xccs, options.gpu),

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "model/base/clock.hpp"
+#include "model/base/fault_hooks.hpp"
 #include "model/base/host.hpp"
 #include "model/base/observer.hpp"
 #include "model/base/schedule.hpp"
 #include "model/cp/command_processor.hpp"
 #include "model/cp/contention.hpp"
-#include "model/cp/cp_faults.hpp"
 #include "model/cp/scheduler.hpp"
 #include "model/device/options.hpp"
 #include "model/gmc/memory_controller.hpp"
@@ -32,7 +32,7 @@ namespace vgpu {
 class Device {
 public:
     // `vram` stays the caller's; its content survives a reset as it does on hardware.
-    Device(std::span<std::byte> vram, Host& host, CpFaults& faults, Observer& observer,
+    Device(std::span<std::byte> vram, Host& host, FaultHooks& faults, Observer& observer,
            const DeviceOptions& options = {});
 
     std::uint32_t read_register(std::uint32_t dword);
@@ -77,7 +77,7 @@ private:
     void raise_vm_fault(const VmFault& fault);
 
     Observer& observer_;
-    CpFaults& faults_;
+    FaultHooks& faults_;
     Clock clock_;
     Schedule schedule_;
     RegisterFile registers_;

@@ -31,7 +31,7 @@ const char* access_name(Access access) {
 } // namespace
 
 MemoryController::MemoryController(RegisterFile& registers, std::span<std::byte> vram, Host& host,
-                                   CpFaults& faults, Observer& observer)
+                                   FaultHooks& faults, Observer& observer)
     : registers_(registers), vram_(vram), host_(host), faults_(faults), observer_(observer),
       read_entry_([this](PhysicalAddress entry) { return physical(entry, 8); }) {
     const Dies& dies = registers_.dies();

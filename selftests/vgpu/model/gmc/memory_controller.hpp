@@ -2,10 +2,10 @@
 // Graphics memory controller: apertures, page tables, TLB invalidation and VM faults.
 #pragma once
 
+#include "model/base/fault_hooks.hpp"
 #include "model/base/host.hpp"
 #include "model/base/memory.hpp"
 #include "model/base/observer.hpp"
-#include "model/cp/cp_faults.hpp"
 #include "model/gmc/hub_registers.hpp"
 #include "model/gmc/page_table.hpp"
 #include "model/nbio/doorbell_window.hpp"
@@ -54,7 +54,7 @@ struct VmFault {
 class MemoryController final : public Memory {
 public:
     MemoryController(RegisterFile& registers, std::span<std::byte> vram, Host& host,
-                     CpFaults& faults, Observer& observer);
+                     FaultHooks& faults, Observer& observer);
 
     // Called for a fault of a VMID other than 0, after the hub's registers recorded it.
     void on_fault(std::function<void(const VmFault&)> handler) { fault_handler_ = handler; }
@@ -119,7 +119,7 @@ private:
     RegisterFile& registers_;
     std::span<std::byte> vram_;
     Host& host_;
-    CpFaults& faults_;
+    FaultHooks& faults_;
     Observer& observer_;
     std::function<void(const VmFault&)> fault_handler_;
     std::vector<HubRegisters>

@@ -21,7 +21,7 @@ constexpr std::uint32_t overflow = 1; // IH_RB_WPTR.RB_OVERFLOW
 } // namespace
 
 InterruptHandler::InterruptHandler(RegisterFile& registers, MemoryController& memory, Host& host,
-                                   const Clock& clock, CpFaults& faults, Schedule& schedule,
+                                   const Clock& clock, FaultHooks& faults, Schedule& schedule,
                                    Observer& observer)
     : registers_(registers), memory_(memory), host_(host), clock_(clock), faults_(faults),
       schedule_(schedule), observer_(observer) {

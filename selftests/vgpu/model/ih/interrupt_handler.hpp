@@ -3,10 +3,10 @@
 #pragma once
 
 #include "model/base/clock.hpp"
+#include "model/base/fault_hooks.hpp"
 #include "model/base/host.hpp"
 #include "model/base/observer.hpp"
 #include "model/base/schedule.hpp"
-#include "model/cp/cp_faults.hpp"
 #include "model/gmc/memory_controller.hpp"
 #include "model/regs/register_file.hpp"
 
@@ -46,7 +46,8 @@ struct Interrupt {
 class InterruptHandler {
 public:
     InterruptHandler(RegisterFile& registers, MemoryController& memory, Host& host,
-                     const Clock& clock, CpFaults& faults, Schedule& schedule, Observer& observer);
+                     const Clock& clock, FaultHooks& faults, Schedule& schedule,
+                     Observer& observer);
 
     // Appends an entry, stores the new write pointer and raises the MSI. Lost, as on hardware,
     // while the driver has the ring disabled.
@@ -73,7 +74,7 @@ private:
     MemoryController& memory_;
     Host& host_;
     const Clock& clock_;
-    CpFaults& faults_;
+    FaultHooks& faults_;
     Schedule& schedule_;
     Observer& observer_;
     std::deque<Late> late_;

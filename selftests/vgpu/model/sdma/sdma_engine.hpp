@@ -3,9 +3,9 @@
 #pragma once
 
 #include "model/base/clock.hpp"
+#include "model/base/fault_hooks.hpp"
 #include "model/base/observer.hpp"
 #include "model/base/schedule.hpp"
-#include "model/cp/cp_faults.hpp"
 #include "model/gmc/memory_controller.hpp"
 #include "model/ih/interrupt_handler.hpp"
 #include "model/regs/register_file.hpp"
@@ -35,7 +35,7 @@ public:
         MemoryController& memory;
         InterruptHandler& interrupts;
         Clock& clock;
-        CpFaults& faults;
+        FaultHooks& faults;
         Schedule& schedule;
         Observer& observer;
     };

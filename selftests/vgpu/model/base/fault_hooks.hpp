@@ -33,9 +33,9 @@ struct MappedQueue {
     std::uint16_t pasid = 0;
 };
 
-class CpFaults {
+class FaultHooks {
 public:
-    virtual ~CpFaults() = default;
+    virtual ~FaultHooks() = default;
 
     virtual void stop_begins(const StopRequest& request) { static_cast<void>(request); }
     // Asked for each queue that an UNMAP_QUEUES of the HIQ selects: true leaves it in its slot.
