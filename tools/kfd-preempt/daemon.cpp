@@ -2,8 +2,8 @@
 // Asks xpreemptd, and says what its refusals mean.
 #include "daemon.hpp"
 
+#include "error_messages.hpp"
 #include "names.hpp"
-#include "sentences.hpp"
 
 #include <cerrno>
 #include <cstdlib>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // doctor: what works on this machine, and what to do about what does not.
+#include "error_messages.hpp"
 #include "hook_sight.hpp"
 #include "kfd/module.hpp"
 #include "kfd/probe.hpp"
@@ -11,7 +12,6 @@
 #include "names.hpp"
 #include "output.hpp"
 #include "queue_level.hpp"
-#include "sentences.hpp"
 #include "target.hpp"
 #include "task.hpp"
 #include "verbs.hpp"

@@ -40,7 +40,7 @@ private:
     }
     bool look();
     void look_at(const Target& target, const kfd::Queue& queue);
-    void judge_held(GroupQueue& queue, std::uint32_t state);
+    void classify_held(GroupQueue& queue, std::uint32_t state);
     void stop(const std::vector<GroupQueue*>& queues);
     void judge(GroupQueue& queue);
     GroupQueue* known(const FrozenQueue& id);
@@ -66,7 +66,7 @@ GroupQueue* Freezing::known(const FrozenQueue& id) {
 }
 
 // Stopped already: by whom decides whether thaw may start it.
-void Freezing::judge_held(GroupQueue& queue, std::uint32_t state) {
+void Freezing::classify_held(GroupQueue& queue, std::uint32_t state) {
     queue.answered = true;
     queue.entry.state = state;
     queue.entry.holds = KFD_PREEMPT_HOLD_STICKY;
@@ -116,7 +116,7 @@ void Freezing::look_at(const Target& target, const kfd::Queue& queue) {
         item.text = fmt::format("{}: skipped, it is dead, lost in a GPU reset", item.name());
     } else if (status && (status->holds & KFD_PREEMPT_HOLD_STICKY) != 0 &&
                status->state != KFD_PREEMPT_STATE_PENDING) {
-        judge_held(item, status->state);
+        classify_held(item, status->state);
     }
     queues_.push_back(std::move(item));
 }
@@ -162,7 +162,7 @@ void Freezing::judge(GroupQueue& queue) {
         record_.of(cgroup_.path).erase(queue.id);
     }
     if (reason == EALREADY) {
-        judge_held(queue, queue.entry.state);
+        classify_held(queue, queue.entry.state);
     } else if (is_gone(reason)) {
         queue.outcome = "gone";
         queue.text = fmt::format("{}: destroyed meanwhile", queue.name());

@@ -2,9 +2,9 @@
 // What freeze and thaw share: queues of many processes in one SWITCH, and how each one went.
 #pragma once
 
+#include "error_messages.hpp"
 #include "frozen_record.hpp"
 #include "queue_answer.hpp"
-#include "sentences.hpp"
 
 #include <span>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // list: the queues of some processes, or of all, from the KFD sysfs tree.
 #include "container.hpp"
+#include "error_messages.hpp"
 #include "kfd/probe.hpp"
 #include "kfd_processes.hpp"
 #include "names.hpp"
 #include "output.hpp"
-#include "sentences.hpp"
 #include "streams.hpp"
 #include "verbs.hpp"
 

@@ -5,12 +5,12 @@
 // and the driver resumes the queues.
 #include "measure.hpp"
 
+#include "error_messages.hpp"
 #include "interrupt.hpp"
 #include "kfd_processes.hpp"
 #include "latency.hpp"
 #include "names.hpp"
 #include "output.hpp"
-#include "sentences.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -2,8 +2,8 @@
 // VRAM of a process on each of its GPUs: how much it has, has yielded, and cannot yield.
 #pragma once
 
+#include "error_messages.hpp"
 #include "report.hpp"
-#include "sentences.hpp"
 #include "target.hpp"
 
 #include <cstdint>

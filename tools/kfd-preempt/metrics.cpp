@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // metrics: figures of xpreemptd for Prometheus, on standard output or in a file.
 #include "daemon.hpp"
+#include "error_messages.hpp"
 #include "names.hpp"
 #include "open_metrics.hpp"
 #include "replace_file.hpp"
 #include "scheduling.hpp"
-#include "sentences.hpp"
 
 #include <cerrno>
 #include <cstring>

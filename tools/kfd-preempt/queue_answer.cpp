@@ -2,8 +2,8 @@
 // What became of one queue of a SWITCH: a line for people, an object for programs.
 #include "queue_answer.hpp"
 
+#include "error_messages.hpp"
 #include "names.hpp"
-#include "sentences.hpp"
 
 #include <fmt/format.h>
 

@@ -3,9 +3,9 @@
 #include "sockets.hpp"
 
 #include "control/directory.hpp"
+#include "error_messages.hpp"
 #include "kfd/attribute.hpp"
 #include "names.hpp"
-#include "sentences.hpp"
 
 #include <cerrno>
 #include <cstring>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // status: state, holds and counters of the queues of a process, as the driver has them.
+#include "error_messages.hpp"
 #include "memory.hpp"
 #include "names.hpp"
 #include "output.hpp"
-#include "sentences.hpp"
 #include "streams.hpp"
 #include "verbs.hpp"
 

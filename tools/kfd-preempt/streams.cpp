@@ -2,8 +2,8 @@
 // Words and JSON for what control sockets tell, and the requests to them.
 #include "streams.hpp"
 
+#include "error_messages.hpp"
 #include "names.hpp"
-#include "sentences.hpp"
 
 #include <algorithm>
 #include <cerrno>

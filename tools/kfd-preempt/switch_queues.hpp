@@ -2,7 +2,7 @@
 // What suspend and resume share: choose queues, send SWITCH, say how each one went.
 #pragma once
 
-#include "sentences.hpp"
+#include "error_messages.hpp"
 #include "verbs.hpp"
 
 namespace cli {

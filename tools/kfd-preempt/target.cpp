@@ -2,10 +2,10 @@
 // From a pid on the command line to the queues that are meant, and to a driver that can act.
 #include "target.hpp"
 
+#include "error_messages.hpp"
 #include "kfd/probe.hpp"
 #include "kfd_processes.hpp"
 #include "names.hpp"
-#include "sentences.hpp"
 
 #include <algorithm>
 #include <cerrno>

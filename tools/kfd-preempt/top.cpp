@@ -4,10 +4,10 @@
 
 #include "container.hpp"
 #include "daemon.hpp"
+#include "error_messages.hpp"
 #include "kfd/probe.hpp"
 #include "kfd_processes.hpp"
 #include "names.hpp"
-#include "sentences.hpp"
 #include "streams.hpp"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // trace: asks xpreemptd for its records as they come, and writes them to a file.
 #include "daemon.hpp"
+#include "error_messages.hpp"
 #include "interrupt.hpp"
 #include "names.hpp"
 #include "scheduling.hpp"
-#include "sentences.hpp"
 #include "trace_writer.hpp"
 
 #include <cerrno>

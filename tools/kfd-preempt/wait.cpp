@@ -3,8 +3,8 @@
 #include "wait.hpp"
 
 #include "container.hpp"
+#include "error_messages.hpp"
 #include "kfd_processes.hpp"
-#include "sentences.hpp"
 
 #include <algorithm>
 #include <cerrno>

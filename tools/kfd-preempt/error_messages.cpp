@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What an errno means to the person at the terminal: the thing, what is wrong, what to do.
-#include "sentences.hpp"
+#include "error_messages.hpp"
 
 #include "kfd/module.hpp"
 #include "machine.hpp"

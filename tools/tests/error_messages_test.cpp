@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Each errno of the ABI has a sentence of its own that names the thing; exit codes are stable.
+#include "error_messages.hpp"
 #include "fixture_tree.hpp"
-#include "sentences.hpp"
 
 #include <cerrno>
 #include <gtest/gtest.h>
