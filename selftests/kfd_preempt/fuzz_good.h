@@ -117,7 +117,7 @@ static inline void count_answer(struct worker *w, enum call which, int ret)
 	__atomic_add_fetch(&world->answers[which][answer_of(ret)], 1, __ATOMIC_RELAXED);
 }
 
-static inline void judge_status(struct worker *w)
+static inline void check_status(struct worker *w)
 {
 	const struct kfd_ioctl_preempt_status_args *s = &w->call.after.status;
 	char text[160];
@@ -130,7 +130,7 @@ static inline void judge_status(struct worker *w)
 	     (unsigned long long)s->failures);
 }
 
-static inline void judge_query(struct worker *w)
+static inline void check_query(struct worker *w)
 {
 	bool of_gpu = w->call.args.query.gpu_id;
 	char text[160];
@@ -140,7 +140,7 @@ static inline void judge_query(struct worker *w)
 		fail(w->world, w->name, "%s: tells something new", fuzz_call_text(&w->call, text));
 }
 
-static inline void judge_batch(struct worker *w)
+static inline void check_batch(struct worker *w)
 {
 	const struct kfd_preempt_switch_entry *e = w->call.entry_after;
 	char text[160], may_text[200];
@@ -183,11 +183,11 @@ static inline int make_call(struct worker *w)
 	if (ret)
 		return ret;
 	if (call->which == CALL_STATUS)
-		judge_status(w);
+		check_status(w);
 	else if (call->which == CALL_QUERY)
-		judge_query(w);
+		check_query(w);
 	else if (call->which == CALL_SWITCH)
-		judge_batch(w);
+		check_batch(w);
 	return 0;
 }
 

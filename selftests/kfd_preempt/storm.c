@@ -21,7 +21,7 @@
 #define EVICT_MS 500u
 
 struct owner {
-	struct sky *sky;
+	struct storm_shared *shared;
 	uint32_t slot;
 	struct random random;
 	struct kfd_device dev;
@@ -41,13 +41,13 @@ static void note_stop(struct owner *owner, uint32_t i)
 	for (group = 0; group < WORKGROUPS; group++)
 		owner->stood[i][group] = job_progress(&owner->job[i], group);
 	owner->held[i] = true;
-	add(&owner->sky->stops, 1);
+	add(&owner->shared->stops, 1);
 }
 
 static void note_start(struct owner *owner, uint32_t i)
 {
 	owner->held[i] = false;
-	add(&owner->sky->starts, 1);
+	add(&owner->shared->starts, 1);
 }
 
 /* Before a start: however long it was held, it stands where it stood. */
@@ -58,7 +58,7 @@ static void look_at_held(struct owner *owner, uint32_t i)
 	for (group = 0; owner->held[i] && group < WORKGROUPS; group++) {
 		more = job_progress(&owner->job[i], group) - owner->stood[i][group];
 		if (more)
-			fail(owner->sky, "a held queue runs, of owner", owner->slot, (int)more);
+			fail(owner->shared, "a held queue runs, of owner", owner->slot, (int)more);
 	}
 }
 
@@ -76,7 +76,7 @@ static void toggle(struct owner *owner, uint32_t i)
 	look_at_held(owner, i);
 	ret = stop ? preempt_queue(fd, id) : resume_queue(fd, id);
 	if (ret != want) {
-		fail(owner->sky, stop ? "PREEMPT by owner" : "RESUME by owner", owner->slot, ret);
+		fail(owner->shared, stop ? "PREEMPT by owner" : "RESUME by owner", owner->slot, ret);
 		return;
 	}
 	if (ret)
@@ -110,7 +110,7 @@ static void toggle_both(struct owner *owner)
 	for (i = 0; !ret && i < QUEUES; i++)
 		ret = entry[i].result;
 	if (ret) {
-		fail(owner->sky, "SWITCH of the queues of owner", owner->slot, ret);
+		fail(owner->shared, "SWITCH of the queues of owner", owner->slot, ret);
 		return;
 	}
 	for (i = 0; i < QUEUES; i++) {
@@ -132,14 +132,14 @@ static void drop_own_holds(struct owner *owner)
 		look_at_held(owner, i);
 		ret = resume_queue(owner->dev.kfd_fd, owner->queue[i].id);
 		if (ret)
-			fail(owner->sky, "last RESUME of owner", owner->slot, ret);
+			fail(owner->shared, "last RESUME of owner", owner->slot, ret);
 		else
 			note_start(owner, i);
 	}
 }
 
 /* Ends the jobs, looks at their results. */
-static void judge_jobs(struct owner *owner)
+static void check_jobs(struct owner *owner)
 {
 	uint32_t i;
 
@@ -147,11 +147,11 @@ static void judge_jobs(struct owner *owner)
 		struct job *job = &owner->job[i];
 
 		if (!job_ends_right(job, LONG_MS)) {
-			fail(owner->sky, "lost or repeated work of owner", owner->slot, (int)i);
+			fail(owner->shared, "lost or repeated work of owner", owner->slot, (int)i);
 			continue;
 		}
-		add(&owner->sky->jobs, 1);
-		add(&owner->sky->iterations, (uint64_t)job_progress(job, 0) * WORKGROUPS);
+		add(&owner->shared->jobs, 1);
+		add(&owner->shared->iterations, (uint64_t)job_progress(job, 0) * WORKGROUPS);
 	}
 	fflush(stdout);
 }
@@ -165,14 +165,14 @@ static void renew_jobs(struct owner *owner)
 		job_free(&owner->job[i]);
 		ret = checksum_job_start(&owner->job[i], &owner->queue[i], WORKGROUPS, 2);
 		if (ret)
-			fail(owner->sky, "a new job of owner", owner->slot, ret);
+			fail(owner->shared, "a new job of owner", owner->slot, ret);
 	}
 }
 
 static void set_up_owner(struct owner *owner)
 {
 	struct kfd_ioctl_preempt_query_args query = {};
-	struct sky *sky = owner->sky;
+	struct storm_shared *shared = owner->shared;
 	uint32_t i;
 	int ret = kfd_device_open(&owner->dev);
 
@@ -184,12 +184,12 @@ static void set_up_owner(struct owner *owner)
 	if (!ret)
 		ret = preempt_query(owner->dev.kfd_fd, owner->dev.gpu_id, &query);
 	if (ret)
-		fail(sky, "set up of owner", owner->slot, ret);
+		fail(shared, "set up of owner", owner->slot, ret);
 	owner->copies = query.caps & KFD_PREEMPT_CAP_CHECKPOINT;
 	for (i = 0; i < QUEUES; i++)
-		sky->owner[owner->slot].queue_id[i] = owner->queue[i].id;
-	sky->owner[owner->slot].kfd_fd = owner->dev.kfd_fd;
-	__atomic_store_n(&sky->owner[owner->slot].ready, (uint32_t)getpid(), __ATOMIC_RELEASE);
+		shared->owner[owner->slot].queue_id[i] = owner->queue[i].id;
+	shared->owner[owner->slot].kfd_fd = owner->dev.kfd_fd;
+	__atomic_store_n(&shared->owner[owner->slot].ready, (uint32_t)getpid(), __ATOMIC_RELEASE);
 }
 
 /* Its own memory goes away under its queues. */
@@ -198,8 +198,8 @@ static void lose_memory(struct owner *owner)
 	int ret = evict_userptr(&owner->user_memory);
 
 	if (ret)
-		fail(owner->sky, "eviction by owner", owner->slot, ret);
-	add(&owner->sky->evictions, 1);
+		fail(owner->shared, "eviction by owner", owner->slot, ret);
+	add(&owner->shared->evictions, 1);
 }
 
 /* After the storm nothing holds a queue any more, and the jobs end right. */
@@ -217,28 +217,28 @@ static void rest(struct owner *owner)
 			sleep_us(5000);
 		}
 		if (ret || status.holds || status.state != KFD_PREEMPT_STATE_RUNNING)
-			fail(owner->sky, "a queue stays held, of owner", owner->slot,
+			fail(owner->shared, "a queue stays held, of owner", owner->slot,
 			     ret ? ret : (int)status.holds);
 		if (status.failures || status.preempts != status.resumes)
-			fail(owner->sky, "stops and starts do not match, of owner", owner->slot,
+			fail(owner->shared, "stops and starts do not match, of owner", owner->slot,
 			     (int)status.failures);
 	}
-	judge_jobs(owner);
+	check_jobs(owner);
 	for (i = 0; i < QUEUES; i++)
 		if (aql_queue_destroy(&owner->queue[i]))
-			fail(owner->sky, "a queue cannot be destroyed, of owner", owner->slot, 0);
+			fail(owner->shared, "a queue cannot be destroyed, of owner", owner->slot, 0);
 }
 
-static void run_owner(struct sky *sky, uint32_t slot, uint32_t stream)
+static void run_owner(struct storm_shared *shared, uint32_t slot, uint32_t stream)
 {
 	static struct owner owner;
 	uint32_t calls;
 
-	owner.sky = sky;
+	owner.shared = shared;
 	owner.slot = slot;
-	random_init(&owner.random, sky->seed, stream);
+	random_init(&owner.random, shared->seed, stream);
 	set_up_owner(&owner);
-	for (calls = 1; !get(&sky->ending); calls++) {
+	for (calls = 1; !get(&shared->ending); calls++) {
 		if (random_one_in(&owner.random, 4))
 			toggle_both(&owner);
 		else
@@ -250,11 +250,11 @@ static void run_owner(struct sky *sky, uint32_t slot, uint32_t stream)
 		if (calls % TURN)
 			continue;
 		drop_own_holds(&owner);
-		judge_jobs(&owner);
+		check_jobs(&owner);
 		renew_jobs(&owner);
 	}
 	drop_own_holds(&owner);
-	while (get(&sky->ending) < 2)
+	while (get(&shared->ending) < 2)
 		sleep_us(5000);
 	rest(&owner);
 	_exit(0);
@@ -264,27 +264,27 @@ static void run_owner(struct sky *sky, uint32_t slot, uint32_t stream)
  * Moves all memory of all of them, in the second half of the storm: on a slow machine that lasts as
  * long as there is somebody who is restored, and then no queue runs any more.
  */
-static void run_evictor(struct sky *sky, uint32_t stream)
+static void run_evictor(struct storm_shared *shared, uint32_t stream)
 {
 	struct random random;
 	uint64_t begin, end;
 	int ret;
 
-	random_init(&random, sky->seed, stream);
-	while (!get(&sky->ending)) {
-		if (__atomic_load_n(&sky->stops, __ATOMIC_ACQUIRE) < sky->count / 2) {
+	random_init(&random, shared->seed, stream);
+	while (!get(&shared->ending)) {
+		if (__atomic_load_n(&shared->stops, __ATOMIC_ACQUIRE) < shared->count / 2) {
 			sleep_us(10000);
 			continue;
 		}
 		begin = now_ns();
 		ret = evict_all(random_one_in(&random, 4) ? "gtt" : "vram");
 		if (ret)
-			fail(sky, "eviction", 0, ret);
-		add(&sky->evictions, 1);
+			fail(shared, "eviction", 0, ret);
+		add(&shared->evictions, 1);
 		/* so that queues run most of the time */
 		end = now_ns() + random_below(&random, 2 * EVICT_MS) * 1000000ull +
 		      (now_ns() - begin) * 4;
-		while (now_ns() < end && !get(&sky->ending))
+		while (now_ns() < end && !get(&shared->ending))
 			sleep_us(10000);
 	}
 	_exit(0);
@@ -292,7 +292,7 @@ static void run_evictor(struct sky *sky, uint32_t stream)
 
 FIXTURE(storm)
 {
-	struct sky *sky;
+	struct storm_shared *shared;
 	pid_t process[PROCESSES];
 	uint32_t streams;
 	struct random random;
@@ -304,16 +304,16 @@ static pid_t start_process(FIXTURE_DATA(storm) *self, uint32_t i)
 	pid_t pid;
 
 	if (i < OWNERS)
-		self->sky->owner[i].ready = 0;
+		self->shared->owner[i].ready = 0;
 	pid = fork();
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (i < OWNERS)
-		run_owner(self->sky, i, stream);
+		run_owner(self->shared, i, stream);
 	if (i == EVICTOR)
-		run_evictor(self->sky, stream);
-	run_operator(self->sky, i - OWNERS, stream);
+		run_evictor(self->shared, stream);
+	run_operator(self->shared, i - OWNERS, stream);
 	_exit(1);
 }
 
@@ -321,14 +321,14 @@ FIXTURE_SETUP(storm)
 {
 	uint32_t i;
 
-	self->sky = mmap(NULL, sizeof(*self->sky), PROT_READ | PROT_WRITE,
+	self->shared = mmap(NULL, sizeof(*self->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->sky);
-	self->sky->seed = number_from_environment("SEED", now_ns());
-	self->sky->count = number_from_environment("COUNT", 1000);
-	random_init(&self->random, self->sky->seed, 0);
-	printf("# SEED=%llu COUNT=%llu\n", (unsigned long long)self->sky->seed,
-	       (unsigned long long)self->sky->count);
+	ASSERT_NE(MAP_FAILED, self->shared);
+	self->shared->seed = number_from_environment("SEED", now_ns());
+	self->shared->count = number_from_environment("COUNT", 1000);
+	random_init(&self->random, self->shared->seed, 0);
+	printf("# SEED=%llu COUNT=%llu\n", (unsigned long long)self->shared->seed,
+	       (unsigned long long)self->shared->count);
 	fflush(stdout);
 	for (i = 0; i < PROCESSES; i++) {
 		self->process[i] = start_process(self, i);
@@ -346,17 +346,17 @@ FIXTURE_TEARDOWN(storm)
 		kill(self->process[i], SIGKILL);
 		waitpid(self->process[i], NULL, 0);
 	}
-	munmap(self->sky, sizeof(*self->sky));
+	munmap(self->shared, sizeof(*self->shared));
 }
 
-static void tell(const struct sky *sky, uint64_t begin)
+static void tell(const struct storm_shared *shared, uint64_t begin)
 {
 	dprintf(STDOUT_FILENO, "# %llu s: %llu stops, %llu starts, %llu evictions, %llu kills, "
 		"%llu jobs of %llu iterations right, %u failures\n",
 		(unsigned long long)((now_ns() - begin) / 1000000000),
-		(unsigned long long)sky->stops, (unsigned long long)sky->starts,
-		(unsigned long long)sky->evictions, (unsigned long long)sky->kills,
-		(unsigned long long)sky->jobs, (unsigned long long)sky->iterations, sky->failures);
+		(unsigned long long)shared->stops, (unsigned long long)shared->starts,
+		(unsigned long long)shared->evictions, (unsigned long long)shared->kills,
+		(unsigned long long)shared->jobs, (unsigned long long)shared->iterations, shared->failures);
 }
 
 /* Kills one of the processes and puts another one in its place. */
@@ -366,12 +366,12 @@ static bool replace_one(FIXTURE_DATA(storm) *self)
 	int status;
 
 	/* One that is killed while it sets up proves nothing. */
-	if (i < OWNERS && !get(&self->sky->owner[i].ready))
+	if (i < OWNERS && !get(&self->shared->owner[i].ready))
 		return true;
 	kill(self->process[i], SIGKILL);
 	if (waitpid(self->process[i], &status, 0) != self->process[i] || !WIFSIGNALED(status))
 		return false;
-	add(&self->sky->kills, 1);
+	add(&self->shared->kills, 1);
 	self->process[i] = start_process(self, i);
 	return self->process[i] > 0;
 }
@@ -381,15 +381,15 @@ static bool storm_passes(FIXTURE_DATA(storm) *self, uint64_t begin)
 {
 	uint64_t told = begin, moved = begin, now, stops = 0;
 	uint64_t next_kill = 0;
-	struct sky *sky = self->sky;
+	struct storm_shared *shared = self->shared;
 
-	while (__atomic_load_n(&sky->stops, __ATOMIC_ACQUIRE) < sky->count &&
-	       !get(&sky->failures)) {
+	while (__atomic_load_n(&shared->stops, __ATOMIC_ACQUIRE) < shared->count &&
+	       !get(&shared->failures)) {
 		sleep_us(10000);
 		now = now_ns();
-		if (stops != sky->stops)
+		if (stops != shared->stops)
 			moved = now;
-		stops = sky->stops;
+		stops = shared->stops;
 		if (now - moved > LONG_MS * 1000000ull)
 			return false;
 		if (stops >= next_kill) {
@@ -398,11 +398,11 @@ static bool storm_passes(FIXTURE_DATA(storm) *self, uint64_t begin)
 			next_kill = stops + random_below(&self->random, 2 * KILL_STOPS);
 		}
 		if (now - told > 20000000000ull) {
-			tell(sky, begin);
+			tell(shared, begin);
 			told = now;
 		}
 	}
-	tell(sky, begin);
+	tell(shared, begin);
 	return true;
 }
 
@@ -422,27 +422,27 @@ static bool all_end(FIXTURE_DATA(storm) *self, uint32_t from, uint32_t to)
 
 TEST_F_TIMEOUT(storm, evictions_and_kills_lose_no_work_and_leave_no_hold, 86400)
 {
-	struct sky *sky = self->sky;
+	struct storm_shared *shared = self->shared;
 	uint64_t begin = now_ns();
 	uint32_t i, j;
 	int fd;
 
 	EXPECT_TRUE(storm_passes(self, begin));
-	__atomic_store_n(&sky->ending, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&shared->ending, 1, __ATOMIC_RELEASE);
 	EXPECT_TRUE(all_end(self, OWNERS, EVICTOR - 1));
 	/* STICKY outlives its operators. */
 	fd = kfd_open();
 	for (i = 0; i < OWNERS; i++)
 		for (j = 0; j < QUEUES; j++)
 			switch_resume(fd, self->process[i], KFD_PREEMPT_SWITCH_STICKY,
-				      sky->owner[i].queue_id[j]);
-	__atomic_store_n(&sky->ending, 2, __ATOMIC_RELEASE);
+				      shared->owner[i].queue_id[j]);
+	__atomic_store_n(&shared->ending, 2, __ATOMIC_RELEASE);
 	EXPECT_TRUE(all_end(self, 0, OWNERS - 1));
 	/* Last, because what it does may not end before. */
 	EXPECT_TRUE(all_end(self, EVICTOR, EVICTOR));
 	close(fd);
-	tell(sky, begin);
-	EXPECT_EQ(0, sky->failures);
+	tell(shared, begin);
+	EXPECT_EQ(0, shared->failures);
 }
 
 TEST_HARNESS_MAIN

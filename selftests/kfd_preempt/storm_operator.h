@@ -10,11 +10,11 @@
 #include "preempt.h"
 #include "queue_file.h"
 #include "random.h"
-#include "storm_sky.h"
+#include "storm_shared.h"
 #include "wait.h"
 
 struct operator {
-	struct sky *sky;
+	struct storm_shared *shared;
 	uint32_t slot;
 	struct random random;
 	int file;	/* of /dev/kfd: its holds end with it */
@@ -27,23 +27,23 @@ static inline bool is_answer(int ret)
 	return !ret || ret == -EALREADY || ret == -ESRCH || ret == -ENOENT;
 }
 
-static inline void judge(struct operator *op, const char *what, bool stop, int ret)
+static inline void check(struct operator *op, const char *what, bool stop, int ret)
 {
 	if (!ret)
-		add(stop ? &op->sky->stops : &op->sky->starts, 1);
+		add(stop ? &op->shared->stops : &op->shared->starts, 1);
 	else if (!is_answer(ret))
-		fail(op->sky, what, op->slot, ret);
+		fail(op->shared, what, op->slot, ret);
 }
 
 static inline uint32_t fill_entry(const struct operator *op, struct kfd_preempt_switch_entry *entry,
 			   uint32_t target, uint32_t queue, bool stop)
 {
 	*entry = (struct kfd_preempt_switch_entry){
-		.queue_id = op->sky->owner[target].queue_id[queue],
+		.queue_id = op->shared->owner[target].queue_id[queue],
 		.op = stop ? KFD_PREEMPT_OP_PREEMPT : KFD_PREEMPT_OP_RESUME,
 		.preempt_type = stop ? KFD_PREEMPT_TYPE_SAVE : 0,
 	};
-	return get(&op->sky->owner[target].ready);
+	return get(&op->shared->owner[target].ready);
 }
 
 static inline void switch_by_pid(struct operator *op, uint32_t target, uint32_t queue, bool stop,
@@ -56,7 +56,7 @@ static inline void switch_by_pid(struct operator *op, uint32_t target, uint32_t 
 	if (!pid)
 		return;
 	ret = preempt_switch(op->file, pid, kind, &entry, 1);
-	judge(op, "SWITCH by pid of operator", stop, ret ? ret : entry.result);
+	check(op, "SWITCH by pid of operator", stop, ret ? ret : entry.result);
 }
 
 /* The file outlives its owner. */
@@ -73,7 +73,7 @@ static inline void switch_by_file(struct operator *op, uint32_t queue, bool stop
 
 	fill_entry(op, &entry, op->slot % OWNERS, queue, stop);
 	ret = kfd_ioctl(op->file, AMDKFD_IOC_PREEMPT_SWITCH, &args);
-	judge(op, "SWITCH by file of operator", stop, ret ? ret : entry.result);
+	check(op, "SWITCH by file of operator", stop, ret ? ret : entry.result);
 }
 
 /* All queues of all owners in one call, as a freeze does it. */
@@ -94,16 +94,16 @@ static inline void switch_all(struct operator *op, bool stop, uint32_t kind)
 	ret = preempt_switch(op->file, 0, kind | (all ? KFD_PREEMPT_SWITCH_ALL_OR_NOTHING : 0),
 			     entry, num);
 	if (ret)
-		fail(op->sky, "SWITCH of all queues by operator", op->slot, ret);
+		fail(op->shared, "SWITCH of all queues by operator", op->slot, ret);
 	for (i = 0; !ret && i < num; i++)
 		if (!all || entry[i].result != -EBUSY)
-			judge(op, "entry of SWITCH of all queues by operator", stop,
+			check(op, "entry of SWITCH of all queues by operator", stop,
 			      entry[i].result);
 }
 
 static inline void borrow_file(struct operator *op)
 {
-	pid_t pid = (pid_t)get(&op->sky->owner[op->slot % OWNERS].ready);
+	pid_t pid = (pid_t)get(&op->shared->owner[op->slot % OWNERS].ready);
 	int pidfd = pid ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 
 	if (op->borrowed >= 0)
@@ -112,7 +112,7 @@ static inline void borrow_file(struct operator *op)
 	if (pidfd < 0)
 		return;
 	op->borrowed = (int)syscall(SYS_pidfd_getfd, pidfd,
-				    op->sky->owner[op->slot % OWNERS].kfd_fd, 0);
+				    op->shared->owner[op->slot % OWNERS].kfd_fd, 0);
 	close(pidfd);
 }
 
@@ -125,11 +125,11 @@ static inline void read_files(struct operator *op)
 	int ret;
 
 	for (i = 0; i < NUM_QUEUE_FILES; i++) {
-		ret = queue_file_read((pid_t)get(&op->sky->owner[target].ready),
-				      op->sky->owner[target].queue_id[queue], queue_files[i].name,
+		ret = queue_file_read((pid_t)get(&op->shared->owner[target].ready),
+				      op->shared->owner[target].queue_id[queue], queue_files[i].name,
 				      text);
 		if (ret && ret != -ENOENT && ret != -ENODEV)
-			fail(op->sky, "file of a queue, read by operator", op->slot, ret);
+			fail(op->shared, "file of a queue, read by operator", op->slot, ret);
 	}
 }
 
@@ -156,18 +156,18 @@ static inline void hold_something(struct operator *op)
 		else
 			sleep_us(random_below(&op->random, 4000));
 	}
-	ret = preempt_status(op->file, (pid_t)get(&op->sky->owner[target].ready), 0, &status);
+	ret = preempt_status(op->file, (pid_t)get(&op->shared->owner[target].ready), 0, &status);
 	if (!is_answer(ret))
-		fail(op->sky, "STATUS by operator", op->slot, ret);
+		fail(op->shared, "STATUS by operator", op->slot, ret);
 }
 
 /* Stops and starts others' queues, who may be gone, in every way there is. */
-static inline void run_operator(struct sky *sky, uint32_t slot, uint32_t stream)
+static inline void run_operator(struct storm_shared *shared, uint32_t slot, uint32_t stream)
 {
-	struct operator op = { .sky = sky, .slot = slot, .file = kfd_open(), .borrowed = -1 };
+	struct operator op = { .shared = shared, .slot = slot, .file = kfd_open(), .borrowed = -1 };
 
-	random_init(&op.random, sky->seed, stream);
-	while (!get(&sky->ending)) {
+	random_init(&op.random, shared->seed, stream);
+	while (!get(&shared->ending)) {
 		hold_something(&op);
 		if (random_one_in(&op.random, 20)) {
 			close(op.file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What all processes of storm see: queues, counters, failures. */
-#ifndef KFD_PREEMPT_STORM_SKY_H
-#define KFD_PREEMPT_STORM_SKY_H
+#ifndef KFD_PREEMPT_STORM_SHARED_H
+#define KFD_PREEMPT_STORM_SHARED_H
 
 #include <stdint.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define QUEUES 2u
 
 /* What all processes see. Counters only grow. */
-struct sky {
+struct storm_shared {
 	uint64_t seed, count;
 	uint32_t ending;	/* 1: no more stops, 2: owners look at their last jobs */
 	uint32_t failures;
@@ -38,10 +38,10 @@ static inline uint64_t add(uint64_t *counter, uint64_t more)
 	return __atomic_add_fetch(counter, more, __ATOMIC_ACQ_REL);
 }
 
-static inline void fail(struct sky *sky, const char *what, uint32_t which, int ret)
+static inline void fail(struct storm_shared *shared, const char *what, uint32_t which, int ret)
 {
-	if (__atomic_add_fetch(&sky->failures, 1, __ATOMIC_ACQ_REL) <= 10)
-		dprintf(STDOUT_FILENO, "# SEED=%llu %s %u: %d\n", (unsigned long long)sky->seed,
+	if (__atomic_add_fetch(&shared->failures, 1, __ATOMIC_ACQ_REL) <= 10)
+		dprintf(STDOUT_FILENO, "# SEED=%llu %s %u: %d\n", (unsigned long long)shared->seed,
 			what, which, ret);
 }
 
