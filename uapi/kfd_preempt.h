@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
 /* ioctls on /dev/kfd that stop a compute queue mid-kernel and start it again. */
 #ifndef KFD_PREEMPT_UAPI_H
 #define KFD_PREEMPT_UAPI_H
@@ -287,12 +287,12 @@ struct kfd_preempt_switch_entry {
  * @reserved: must be 0
  *
  * All stops and starts of one node reach the hardware together, in one runlist
- * update where there is a runlist. Returns 0 when every entry was looked at;
- * each entry's result says how it went.
+ * update where there is a runlist. Returns 0 when every entry was processed;
+ * each entry has its own result.
  *
- * ALL_OR_NOTHING: when an entry fails, those that could have been done are not
- * done, or undone, and say EBUSY. What can not be undone stays and says so: a
- * stop that was not confirmed in time (ETIME, PENDING).
+ * ALL_OR_NOTHING: when an entry fails, those that could have succeeded are skipped or
+ * undone and return EBUSY. An entry that cannot be undone stays in effect and its
+ * result shows it: a stop that was not confirmed in time (ETIME, PENDING).
  *
  * FAST and CHECKPOINT are about the stops of a call; its starts ignore them.
  *
@@ -412,22 +412,22 @@ struct kfd_ioctl_preempt_status_args {
 /**
  * DOC: The watch
  *
- * A watch tells when an idle process begins to submit work, without a thread
+ * A watch reports when an idle process begins to submit work, without a thread
  * that polls and without any change of that process. &AMDKFD_IOC_PREEMPT_WATCH
  * returns a file for poll(2), read(2) and the three calls below, which are
  * made on that file.
  *
  * ADD names a process: a *target*. ARM takes the doorbell pages of targets away
  * from their processes; the next store to a doorbell faults, gives the pages
- * back and puts an event into the watch. That happens once: the event disarms
- * the target on that GPU, and rings cost nothing until the next ARM.
+ * back and puts an event into the watch. The event comes once: it disarms the
+ * target on that GPU, and rings cost nothing until the next ARM.
  *
- * ARM looks at the queues *after* the pages are gone. So of a target that is
- * armed and not busy every later submission is an event, and none is lost. Work
- * from before the ARM is in queues_busy.
+ * ARM scans the queues *after* the pages are gone. So every later submission of a
+ * target that is armed and not busy is an event, and none is lost. Work from
+ * before the ARM is in queues_busy.
  *
- * An event says that a doorbell page was touched. That may be a ring without
- * new packets, or a debugger: look at the queue (STATUS) before acting on it. Rings
+ * An event means that a doorbell page was accessed. The cause may be a ring without
+ * new packets, or a debugger: check the queue (STATUS) before acting on it. Rings
  * that come from a GPU make no event.
  *
  * With GIVE_MEMORY an allocation of VRAM by the target that KFD refuses for want of room

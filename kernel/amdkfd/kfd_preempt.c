@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Module parameters and dispatch of the preemption ioctls. */
 
 #include <linux/module.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* Preempts and resumes user queues: state in each queue, calls between the parts. */
 #ifndef KFD_PREEMPT_H
 #define KFD_PREEMPT_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Allocations for which VRAM has no room wait until a watch has made some. */
 
 #include <linux/jiffies.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Runs a batch: each node gets its part of it, in the context that it needs. */
 
 #include <linux/workqueue.h>

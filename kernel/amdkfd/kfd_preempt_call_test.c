@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Calls as processes make them: what is refused, what becomes of a batch, who
  * may act on another process, and what an operator leaves behind.
@@ -65,7 +65,7 @@ static void caller_init(struct kunit *test)
 	caller->entries = (void __user *)addr;
 }
 
-/* What fput() has left to a worker runs before the memory goes. */
+/* Runs delayed fput() work before the memory is freed. */
 static void caller_exit(struct kunit *test)
 {
 	if (caller && caller->target_fd >= 0)
@@ -378,13 +378,13 @@ static void call_destroy_test(struct kunit *test)
 	kfd_preempt_queue_fini(NULL);
 }
 
-/* Who the caller is, against whom it acts; bits of the columns below. */
+/* Properties of the caller; a combination of them is a bit number below. */
 #define CALL_CAPABLE BIT(0)
 #define CALL_BY_FD BIT(1)
 #define CALL_SAME_USER BIT(2)
 #define CALL_WHO 8
 
-/* Bit n of an entry: whether who has n may. */
+/* By operator_mode: bit n is set if a caller with combination n is allowed. */
 static const u8 call_may_stop[] = { 0x00, 0xaa, 0xee, 0xfe };
 static const u8 call_may_look[] = { 0xaa, 0xaa, 0xee, 0xfe };
 

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Reports what preemption can do on a node: capabilities, QUERY. */
 
 #include "kfd_preempt_compat.h"
@@ -50,7 +50,7 @@ u32 kfd_preempt_type_mask(const struct device_queue_manager *dqm)
 	return mask;
 }
 
-/* What the driver understands without a GPU. */
+/* Capabilities that do not depend on a GPU. */
 #define DRIVER_CAPS						\
 	(KFD_PREEMPT_CAP_BATCH |				\
 	 KFD_PREEMPT_CAP_OPERATOR |				\

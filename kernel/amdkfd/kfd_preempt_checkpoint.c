@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Copies of MQD and control stacks that a held queue is started from. */
 
 #include <linux/slab.h>
@@ -64,7 +64,7 @@ void kfd_preempt_checkpoint_restore(struct mqd_manager *mqd_mgr, struct queue *q
 			     copy->data + copy->mqd_size, copy->ctl_stack_size);
 	/* restore_mqd() keeps nothing but the offset in doorbell_control. */
 	mqd_mgr->update_mqd(mqd_mgr, q->mqd, &q->properties, NULL);
-	/* That sets it from the properties; loading the queue is not done yet. */
+	/* update_mqd() has set is_active, but the queue is not loaded yet. */
 	q->properties.is_active = false;
 }
 

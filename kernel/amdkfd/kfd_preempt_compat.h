@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* Every difference between the amdkfd trees that kfd_preempt is built for. */
 #ifndef KFD_PREEMPT_COMPAT_H
 #define KFD_PREEMPT_COMPAT_H
@@ -24,15 +24,15 @@
  * The amdkfd tree and the kernel that it is built for are two things: ROCm's driver
  * has one tree for kernels from 4.18 on. KFD_PREEMPT_TREE is the version of the tree,
  * set by kernel/prepare; a tree that is part of a kernel has the version of that.
- * What the kernel has is in kfd_preempt_kernel.h.
+ * kfd_preempt_kernel.h has the features of the kernel.
  */
 #ifndef KFD_PREEMPT_TREE
 #define KFD_PREEMPT_TREE LINUX_VERSION_CODE
 #endif
 
 /*
- * The trees are those of Linux 6.1, 6.12 and 7.2. What changed in between is
- * told apart at the later of the two.
+ * The trees are those of Linux 6.1, 6.12 and 7.2. A change between two of them is
+ * selected by the version of the later one.
  */
 #if KFD_PREEMPT_TREE >= KERNEL_VERSION(6, 12, 0)
 
@@ -66,7 +66,7 @@ static inline int kfd_preempt_hqd_dump(const struct device_queue_manager *dqm,
 					   n_regs, xcc);
 }
 
-/* Of the MQDs of all XCCs, which lie one behind the other. */
+/* Size of the MQDs of all XCCs, which are contiguous. */
 static inline u64 kfd_preempt_mqd_bytes(struct mqd_manager *mqd_mgr, struct queue *q)
 {
 	return mqd_mgr->mqd_stride(mqd_mgr, &q->properties) *

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Gives up what hardware turns out not to do, node by node, until it is re-armed. */
 
 #include <linux/module.h>
@@ -47,7 +47,7 @@ void kfd_preempt_degrade(struct device_queue_manager *dqm, u32 bit)
 }
 
 /**
- * kfd_preempt_count_fence - judge the time that an unmap of a node took
+ * kfd_preempt_count_fence - classify the time that an unmap of a node took
  * @dqm: scheduler of the node, locked by the caller
  * @ns: the time
  * @failed: the fence did not come at all

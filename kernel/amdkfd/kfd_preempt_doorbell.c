@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Doorbell pages that can be taken away, so that the next store to them is seen. */
 
 #include <linux/fs.h>
@@ -133,7 +133,7 @@ void kfd_preempt_doorbell_file_release(struct file *filep)
 		kfd_unref_process(filep->f_mapping->host->i_private);
 }
 
-/* Of its GPU in kfd_process.pdds. */
+/* Returns the index of the pdd in kfd_process.pdds. */
 u32 kfd_preempt_gpu_index(const struct kfd_process_device *pdd)
 {
 	u32 i;

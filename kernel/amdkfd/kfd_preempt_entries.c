@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The entries of a call: their queues, and which hold each sets or clears. */
 
 #include <linux/cred.h>

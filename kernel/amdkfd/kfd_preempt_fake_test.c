@@ -1,8 +1,8 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * A GPU of plain memory for the KUnit suites of kfd_preempt: one node with a
- * scheduler of either kind, one process, a few queues. What the driver asks of
- * the hardware is answered here, in order of the calls, and written down.
+ * scheduler of either kind, one process, a few queues. It answers the driver's
+ * requests to the hardware and records them in order.
  */
 #include <kunit/test.h>
 #include <linux/dma-resv.h>
@@ -553,7 +553,7 @@ static void fake_exit(struct kunit *test)
 	fake = NULL;
 }
 
-/* What holds whenever nobody has the dqm lock. */
+/* Checks the invariants that hold while the dqm lock is free. */
 static void fake_check(struct kunit *test)
 {
 	unsigned int i, active = 0, cp = 0, gws = 0;
@@ -565,7 +565,7 @@ static void fake_check(struct kunit *test)
 		active += props->is_active;
 		cp += props->is_active && props->type == KFD_QUEUE_TYPE_COMPUTE;
 		gws += props->is_active && props->is_gws;
-		/* What is pending is active, until an eviction waits for it. */
+		/* A pending queue stays active until an eviction waits for it. */
 		if (!q->preempt.hw_pending)
 			KUNIT_EXPECT_EQ_MSG(test, props->is_active,
 					    QUEUE_IS_ACTIVE(*props),

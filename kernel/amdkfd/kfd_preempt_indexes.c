@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The indexes of rings, in memory of processes, without a wait for them. */
 
 #include <linux/dma-resv.h>

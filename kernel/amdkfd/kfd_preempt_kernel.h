@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the kernel has that not all kernels have. Packaging overwrites this file with what
- * kernel/probe-kernel finds in the headers. As it is here it is right for Linux 6.7 and newer.
+ * Features that not all supported kernels have. Packaging overwrites this file with the
+ * output of kernel/probe-kernel. This copy is right for Linux 6.7 and newer.
  */
 #ifndef KFD_PREEMPT_KERNEL_H
 #define KFD_PREEMPT_KERNEL_H

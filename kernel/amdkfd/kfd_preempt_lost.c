@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Marks queues dead that KFD gives up: after a reset, or with a hung scheduler. */
 
 #include "kfd_preempt_compat.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Memory of held processes: who may yield it, when it returns, and when evicted memory waits. */
 
 #include "kfd_preempt_compat.h"

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The MES: which calls it gets, in which order, and what a failing one leads to. */
 
 static int mes_init(struct kunit *test)
@@ -170,8 +170,8 @@ static void mes_all_or_nothing_test(struct kunit *test)
 }
 
 /*
- * A reset that begins between two calls: it waits for the first one to end,
- * and from then on none is made. What was stopped stays so, and says it; the
+ * A reset that begins between two calls waits for the first one to end, and no
+ * further call is made. A queue that was stopped stays held, with result 0; the
  * reset will mark it.
  */
 static struct task_struct *mes_reset_thread;

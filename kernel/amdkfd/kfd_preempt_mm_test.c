@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The address space of a process that dies while its queues are restored: its
  * last reference must not be dropped with the dqm lock held, for the MMU
@@ -14,7 +14,7 @@ static bool mm_locked_then;
 
 static void mm_release(struct mmu_notifier *mn, struct mm_struct *mm)
 {
-	/* Those of KFD take it. Nobody but the restoration has it here. */
+	/* KFD's notifiers take this lock. In this test only the restore holds it. */
 	mm_locked_then = mutex_is_locked(&fake->dqm->lock_hidden);
 	complete(&mm_released);
 }

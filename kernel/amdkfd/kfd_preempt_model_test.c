@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The driver does what the models of selftests/model do: each call that they
  * make, in each state in which they make it, with each answer of the hardware.
@@ -63,7 +63,7 @@ static void model_no_hws_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_count(FAKE_LOAD), row->loaded);
 }
 
-/* What became of the unmap of a row. */
+/* Outcome of the unmap of a row. */
 enum model_unmap {
 	MODEL_NOT_ASKED,
 	MODEL_UNMAPPED, /* or nothing was mapped */
@@ -144,7 +144,7 @@ static void model_hws_expect_calls(struct kunit *test, const struct model_hws_ro
 
 	KUNIT_EXPECT_EQ(test, fake_count(FAKE_UNMAP), sent && row->runlist);
 	KUNIT_EXPECT_EQ(test, fake_count(FAKE_FENCE), sent && row->runlist);
-	/* What fails is tried more than once. */
+	/* A failed map is retried. */
 	if (!row->map_failed)
 		KUNIT_EXPECT_EQ(test, fake_count(FAKE_RUNLIST), row->unmap == MODEL_UNMAPPED);
 	flush_work(&fake->dqm->hw_exception_work);
@@ -185,7 +185,7 @@ static void model_hws_test(struct kunit *test)
 	model_hws_expect_calls(test, row);
 
 	KUNIT_EXPECT_EQ(test, model_hws_remap(), row->remap_after);
-	/* Nobody's runlist stays down, and it has whom it should have. */
+	/* The runlist is mapped again, with the queues that are active. */
 	KUNIT_EXPECT_TRUE(test, fake->dqm->active_runlist);
 	if (!(row->holds_after & MODEL_DEAD))
 		fake_check(test);

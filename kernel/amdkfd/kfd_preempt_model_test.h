@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* Calls that the models make of the driver. Written by selftests/model/transitions. */
 #ifndef KFD_PREEMPT_MODEL_TEST_H
 #define KFD_PREEMPT_MODEL_TEST_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The nodes that exist: a process may outlive the GPUs that it has opened. */
 
 #include <linux/rwsem.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Operator records: which open file holds which queue, who may overrule it. */
 
 #include <linux/cred.h>
@@ -314,7 +314,7 @@ bool kfd_preempt_record_closed(struct queue *q, bool *only)
  */
 void kfd_preempt_queue_fini(struct queue *q)
 {
-	/* That of the kernel is freed with the lock held, and has nothing of ours. */
+	/* The HIQ is freed with the dqm lock held, and has no state of ours. */
 	if (!q || q->properties.type == KFD_QUEUE_TYPE_HIQ)
 		return;
 	dqm_lock(q->device->dqm);

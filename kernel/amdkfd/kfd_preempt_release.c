@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Resumes the queues that an operator held, once its file is closed. */
 
 #include <linux/sched/mm.h>

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
-/* What a queue says of itself: identity, state, STATUS. */
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Identity and state of a queue, and the STATUS call. */
 
 #include "kfd_preempt_compat.h"
 

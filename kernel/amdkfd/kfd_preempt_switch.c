@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* A preemption call: validation, its processes, what is run in which order, results. */
 
 #include <linux/capability.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* One call of SWITCH, or of v0, between the files that carry it out. */
 #ifndef KFD_PREEMPT_SWITCH_H
 #define KFD_PREEMPT_SWITCH_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Files of a queue below /sys/class/kfd/kfd/proc/PID/queues/QUEUE_ID. */
 
 #include <linux/sysfs.h>

@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What becomes of a queue in each state at each event, under each scheduler:
- * the table says it without the driver's help, the driver has to agree.
+ * The expected effect of each event on a queue in each state, under each scheduler.
+ * The table is independent of the driver, which must match it.
  */
 
 #define NO_HWS BIT(KFD_PREEMPT_SCHED_NO_HWS)
@@ -10,7 +10,7 @@
 #define FIRMWARE (HWS | MES)
 #define ALL (NO_HWS | FIRMWARE)
 
-/* What else is true of the queue, or of its scheduler. */
+/* Conditions of the queue or its scheduler, besides the holds. */
 enum table_state {
 	EVICTED = BIT(0),
 	SUSPENDED = BIT(1), /* by the debugger */
@@ -346,7 +346,7 @@ static void table_expect_calls(struct kunit *test, const struct table_row *row)
 	case KFD_PREEMPT_SCHED_NO_HWS:
 		preempts = fake_count(FAKE_WAIT) + fake_count(FAKE_DESTROY);
 		resumes = fake_count(FAKE_LOAD);
-		/* What is latched already is not asked for again. */
+		/* A dequeue that is already latched is not requested again. */
 		if (row->state & PENDING)
 			KUNIT_EXPECT_EQ(test, fake_count(FAKE_REQUEST), 0);
 		break;

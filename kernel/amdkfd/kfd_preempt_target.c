@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Which processes a preemption call acts on, and who may do that. */
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Finds, authorizes and locks the processes that a preemption call acts on. */
 
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -196,7 +196,7 @@ void kfd_preempt_target_authorize(const struct kfd_preempt_targets *targets,
 	put_cred(tcred);
 }
 
-/* What is known of a process only once its mutex is held. */
+/* Checks that need the mutex of the process; gets its mm if the driver loads its queues. */
 static void enter_target(const struct kfd_preempt_targets *targets,
 			 struct kfd_preempt_target *target)
 {

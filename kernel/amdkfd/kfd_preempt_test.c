@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * KUnit suites of kfd_preempt. Included at the end of
  * kfd_device_queue_manager.c, whose static functions they call.

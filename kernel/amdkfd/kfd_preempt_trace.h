@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* Tracepoints: each call, what a node did for it, what became of each queue. */
 #if !defined(KFD_PREEMPT_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define KFD_PREEMPT_TRACE_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Waits for the hardware: how long, with which locks, and during a GPU reset. */
 
 /* The longest of the waits that a call has made for one queue. */
@@ -55,7 +55,7 @@ static void wait_timeout_test(struct kunit *test)
 	}
 }
 
-/* Somebody else who needs the scheduler while a stop is waited for. */
+/* Another thread that needs the dqm lock while a call waits for a stop. */
 static void wait_neighbour(struct work_struct *work)
 {
 	dqm_lock(fake->dqm);

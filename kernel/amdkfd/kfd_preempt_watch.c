@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* The file of a watch, which tells when idle processes begin to submit work. */
 
 #include <linux/anon_inodes.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* Parts of a watch: kfd_preempt_watch.c is its file, _arm.c and _events.c its targets. */
 #ifndef KFD_PREEMPT_WATCH_H
 #define KFD_PREEMPT_WATCH_H
@@ -39,7 +39,7 @@ struct kfd_preempt_watch_slot {
 	u32 count;
 };
 
-/* Of one GPU. An event always has its place, so none is lost. */
+/* Events of one GPU. Each kind has its own slot, so none is lost. */
 struct kfd_preempt_watch_gpu {
 	struct kfd_preempt_watch_slot created;
 	struct kfd_preempt_watch_slot rang;

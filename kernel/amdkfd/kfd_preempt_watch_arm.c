@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* ARM: takes doorbells away, then looks whether their queues have work. */
 
 #include <linux/slab.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Events of watches: what processes do, and who is told. */
 
 #include <linux/poll.h>

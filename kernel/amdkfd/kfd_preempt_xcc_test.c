@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0 OR MIT
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Eight XCCs of plain memory that answer at once, behind the real MQD manager
  * and register code of GC 9.4.3: what a stop and a start cost, and that one XCC
