@@ -12,7 +12,8 @@
 
 namespace bench {
 
-// What things cost, in virtual nanoseconds. None of them is measured: they are this device.
+// Costs of the device's operations, in virtual nanoseconds. They are assumptions that define this
+// device, not measurements.
 struct DeviceCosts {
     std::uint64_t command_ns;       // on the device, each
     std::uint64_t marker_ns = 100;  // on the device, each

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-# Rooms of libxpreempt/src, for the library and for programs that are built from some of them.
+# Modules of libxpreempt/src, for the library and for programs that are built from some of them.
 find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)
 
 cmake_path(SET xpreempt_root NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/..)
 cmake_path(SET uapi NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../../uapi)
 
-# add_module(NAME USES... SOURCES...): an OBJECT library that sees its own column of the layout only.
-# What a room includes beyond it does not fail here, for all are below src/; ci/layers looks at that.
+# add_module(NAME USES... SOURCES...): adds the OBJECT library of one module, which may include only its
+# column of the layout. The compiler does not enforce that, because src/ is the include directory of
+# all modules; ci/layers does.
 function(add_module name)
   cmake_parse_arguments(arg "" "" "USES;SOURCES" ${ARGN})
   list(TRANSFORM arg_SOURCES PREPEND ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../)
@@ -16,7 +17,8 @@ function(add_module name)
   target_compile_features(xpreempt_${name} PUBLIC cxx_std_20)
   target_compile_options(xpreempt_${name} PRIVATE
     -Wall -Wextra -Wconversion -Wshadow -Wnon-virtual-dtor -Wold-style-cast)
-  # Which symbols leave the library is the map's business alone.
+  # Only the linker's version script controls which symbols are exported, so no visibility is set
+  # here.
   set_target_properties(xpreempt_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(xpreempt_${name} PUBLIC tl::expected Threads::Threads)
   foreach(used IN LISTS arg_USES)
@@ -26,8 +28,8 @@ function(add_module name)
   endforeach()
 endfunction()
 
-# The rooms that the command is built from too. SYSTEM: C with the kernel's names, checked by rules
-# of its own.
+# The modules that the command is built from too. SYSTEM: C with the kernel's names, checked by
+# rules of its own.
 function(shared_modules)
   if(TARGET xpreempt_kfd)
     return()
@@ -40,7 +42,7 @@ function(shared_modules)
     src/control/daemon_link.cpp src/control/directory.cpp
     src/control/fork_safe_fd.cpp src/control/hold_book.cpp src/control/server.cpp
     src/control/session.cpp src/control/wire.cpp)
-  # Of the room sched what decides; the rest drives the sources of a process.
+  # The decisions of module sched; the rest of it drives the xqueues and streams of one process.
   add_module(policy SOURCES src/sched/account.cpp src/sched/band.cpp src/sched/fair.cpp
     src/sched/highest_priority_first.cpp src/sched/policy.cpp src/sched/record.cpp
     src/sched/residency.cpp src/sched/round_robin.cpp src/sched/turns.cpp)

@@ -116,7 +116,8 @@ xp_xqueue_stats statistics(const Job& job) {
     return stats;
 }
 
-// What makes it a scheduler: no low work runs while there is high work.
+// The scheduling rule: no low work runs while there is high work. The caller resumes the low
+// stream.
 void run_high(Job& low, Job& high, std::uint32_t& level) {
     std::uint64_t ticket = 0;
     must(xp_xqueue_suspend(low.xqueue, XP_SUSPEND_EXACT, &level), "xp_xqueue_suspend");

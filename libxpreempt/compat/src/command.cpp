@@ -98,7 +98,8 @@ XResult HwCommandDestroy(HwCommandHandle hw_cmd) {
         const auto command = registry.commands.find(hw_cmd);
         if (!command || (*command)->destroyed.exchange(true))
             return kXSchedErrorNotFound;
-        // What is still to be launched goes by its handle; it is forgotten when that is done.
+        // launch() finds a submitted command by its handle, so the handle stays until run() removes
+        // it.
         if (!(*command)->used || (*command)->launched)
             (void)registry.commands.remove(hw_cmd);
         return kXSchedSuccess;

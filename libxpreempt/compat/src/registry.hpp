@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a program that is written for XSched has created: hardware queues, XQueues, commands.
+// Objects created by a program that is written for XSched: hardware queues, XQueues, commands.
 #pragma once
 
 #include "base/handle_table.hpp"

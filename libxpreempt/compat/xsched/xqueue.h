@@ -76,7 +76,7 @@ XResult HwQueueSynchronize(HwQueueHandle hwq);
  */
 XResult HwCommandCreateCallback(HwCommandHandle *hw_cmd, LaunchCallback launch, void *data);
 
-/* Forgets the handle. What was submitted is launched all the same. */
+/* Forgets the handle. A submitted command is still launched. */
 XResult HwCommandDestroy(HwCommandHandle hw_cmd);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What this process can do on this machine, and how errors are told. */
+/* Capabilities of this process on this machine, and error reporting. */
 #ifndef XPREEMPT_DEVICE_H
 #define XPREEMPT_DEVICE_H
 

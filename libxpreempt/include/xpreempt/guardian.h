@@ -19,12 +19,12 @@ extern "C" {
  *	}
  *
  * and is launched by a command with XP_COMMAND_GUARDED. To deactivate the xqueue, the host decides
- * that the commands whose kernels nobody has begun do not run: their kernels return at once when
- * their turn comes, and the commands are launched again after the resume. What had begun runs to
- * its end. So nothing runs twice and nothing runs in half: such a kernel need not be idempotent.
+ * that the commands of which no kernel has begun do not run: their kernels return at once when
+ * their turn comes, and the commands are launched again after the resume. A command that has begun
+ * runs to completion. No work runs twice or in half: such a kernel need not be idempotent.
  *
- * One decision holds for one launch of one command, whoever comes first makes it, the host or a
- * wave, and all waves of all kernels of the command follow it. Hence a kernel without XP_GUARD()
+ * One decision holds for one launch of one command. The host or a wave makes it, whichever comes
+ * first, and all waves of all kernels of the command follow it. Hence a kernel without XP_GUARD()
  * in a guarded command would run twice; copies, fills and host functions are such work as well.
  */
 typedef struct xp_guardian {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which xqueue or stream runs first: priorities, and a scheduler in this process. */
+/* Order in which xqueues and streams run: priorities, and a scheduler in this process. */
 #ifndef XPREEMPT_SCHED_H
 #define XPREEMPT_SCHED_H
 
@@ -38,7 +38,7 @@ int xp_stream_set_priority(void *stream, int32_t priority);
 /** xp_stream_get_priority() - what was set last, XP_PRIORITY_DEFAULT before */
 int xp_stream_get_priority(void *stream, int32_t *priority);
 
-/* What a scheduler aims at. */
+/* Policies of a scheduler. */
 enum xp_policy {
 	/* of each GPU the xqueues with work and the highest priority run, those below are suspended */
 	XP_POLICY_HIGHEST_PRIORITY_FIRST = 1,
@@ -56,8 +56,8 @@ enum xp_policy {
  *
  * Starts a thread, and one for each xqueue that waits for the end of its work. The thread that
  * submits work first suspends what has less priority. An xqueue that has to wait is suspended at the
- * best level that it can reach; suspends of others count on top. What an xqueue launched before its
- * suspend may still run for a moment, or at XP_LEVEL_BLOCK until it has completed.
+ * best level that it can reach; suspends of others count on top. Work launched before the suspend
+ * may still run for a moment, or at XP_LEVEL_BLOCK until it has completed.
  * -EALREADY: a scheduler runs.
  *
  * XP_POLICY_DAEMON starts no thread. -ENOENT, -ECONNREFUSED: xpreemptd does not run. -EPERM: the

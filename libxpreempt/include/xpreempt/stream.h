@@ -11,8 +11,8 @@ extern "C" {
 
 /*
  * A stream is a hipStream_t, given as void * so that HIP's headers are not needed. HIP decides which
- * queue a stream uses, lets streams share queues, and in newer versions moves them. What is told
- * here is where the last packet of a stream went.
+ * queue a stream uses, lets streams share queues, and in newer versions moves them. The functions
+ * below report the queue that the last packet of a stream went to.
  */
 
 struct xp_stream_info {

@@ -15,8 +15,8 @@ typedef struct xp_xqueue {
 
 /**
  * Launches one command on the stream: 0, a negative errno, or a hipError_t. Called in the order of
- * submission, by the thread that submits or by the xqueue's own; it must not wait for the GPU. Of
- * its own xqueue it may call xp_xqueue_submit() and xp_xqueue_submit_command() only.
+ * submission, by the thread that submits or by the xqueue's own; it must not wait for the GPU. On
+ * its own xqueue it may only call xp_xqueue_submit() and xp_xqueue_submit_command().
  *
  * Called once, unless the command has a flag: then it may be called again after each suspend, until
  * the command is complete, and its argument must live that long.
@@ -121,8 +121,8 @@ int xp_xqueue_create(void *stream, const struct xp_xqueue_options *options, xp_x
 /**
  * xp_xqueue_destroy() - resumes, launches what waits, and waits for all of it
  *
- * What another thread submits meanwhile is refused (-ESHUTDOWN, or -EBADF). -EDEADLK: in a launch
- * function of the xqueue itself.
+ * Commands that another thread submits meanwhile are rejected (-ESHUTDOWN, or -EBADF). -EDEADLK: in
+ * a launch function of the xqueue itself.
  */
 int xp_xqueue_destroy(xp_xqueue_t xqueue);
 

@@ -74,7 +74,8 @@ void AqlRing::make_no_op(std::uint64_t dispatch) {
 
 std::size_t take_back(AqlRing& ring, std::span<const std::span<const std::uint64_t>> commands) {
     std::uint64_t untouched = ring.first_untouched();
-    // What has completed is behind us, even where the read index were late to tell.
+    // A completed packet and all before it cannot be taken back, even if the read index lags
+    // behind.
     for (const auto packets : commands)
         for (const std::uint64_t packet : packets)
             if (packet >= untouched && ring.is_invalid(packet))

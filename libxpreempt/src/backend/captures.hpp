@@ -27,8 +27,9 @@ public:
     void join(const void* stream);
     void joined(const void* stream);
 
-    // A stream of which begin() or join() was called is not asked about. Of others HIP has to be
-    // asked whether they are captured, which is allowed; then the answer stays true for so long.
+    // Permission to query a stream. False if the stream is captured, or if begin() or join() of it
+    // is in progress. If true, the caller still has to ask HIP whether the stream is captured, a
+    // query that HIP allows during a capture; the answer stays valid while this object lives.
     class Question {
     public:
         Question(Captures& captures, const void* stream);

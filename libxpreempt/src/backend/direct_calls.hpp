@@ -21,7 +21,7 @@
 
 namespace xpreempt::backend {
 
-// Of one stream. Thread-safe.
+// The direct calls of one stream. Thread-safe.
 class DirectCalls : public std::enable_shared_from_this<DirectCalls> {
 public:
     // Puts a marker behind what is in the stream.
@@ -63,7 +63,8 @@ public:
     // itself.
     void observe(std::shared_ptr<xqueue::Observer> observer);
 
-    // Of work that was made while somebody observed. A caller that is kept back is work as well.
+    // Returns true while a call is in progress or blocked. With an observer, also while work of an
+    // earlier call may be unfinished.
     [[nodiscard]] bool has_work() const;
     [[nodiscard]] std::uint32_t waiters() const;
 

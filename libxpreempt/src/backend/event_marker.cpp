@@ -17,7 +17,7 @@ public:
     EventMarker(EventMarker&&) = delete;
     EventMarker& operator=(EventMarker&&) = delete;
 
-    // An error is not "passed": wait() then tells it.
+    // Returns false on error; wait() reports it.
     bool passed() override {
         const Ungated ungated;
         const hip::AsideOfCaptures aside(hip_);

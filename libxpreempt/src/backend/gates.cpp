@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who has to wait for what, and the waiting.
+// Decides which HIP calls would block on a held queue, and blocks them outside HIP.
 #include "backend/gates.hpp"
 
 #include "backend/event_marker.hpp"
@@ -32,10 +32,10 @@ template <typename... Classes> constexpr std::uint64_t mask_of(Classes... classe
     return ((std::uint64_t{1} << static_cast<unsigned>(classes)) | ...);
 }
 
-// Calls of which a part is remembered for later ones.
+// Calls whose effects must be recorded for later calls, even while no queue is held.
 constexpr std::uint64_t always =
     mask_of(CallClass::event_record, CallClass::event_edge, CallClass::capture);
-// That put work into a stream.
+// Calls that put work into a stream.
 constexpr std::uint64_t work =
     mask_of(CallClass::launch, CallClass::cooperative, CallClass::graph, CallClass::callback,
             CallClass::copy, CallClass::blocking_copy, CallClass::fill, CallClass::blocking_fill,
@@ -56,7 +56,7 @@ const SeenQueue* find(const Queues& queues, hip::QueueRef ref) {
     return found == queues.end() ? nullptr : &*found;
 }
 
-// The queue, and the held one that it waits for: the wait is for both.
+// Adds the queue and, if it waits on a held queue, that one too.
 void add(Refs& refs, const SeenQueue& queue) {
     refs.insert(hip::ref_of(queue.record));
     if (queue.waits_for)
@@ -92,8 +92,8 @@ Gates::Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, Direc
     holds_changed();
 }
 
-// While nothing is held the hook shows only what has to be remembered; a call costs the load that
-// finds it out.
+// With no queue held, the gate only sees calls whose state we must record; every other call costs
+// one atomic load.
 void Gates::choose_gate() {
     static constexpr hook::Gate idle{sizeof(hook::Gate), 0, always, before, after};
     static constexpr hook::Gate direct{sizeof(hook::Gate), 0, while_direct, before, after};
@@ -195,7 +195,7 @@ int Gates::enter_held(const Call& call) {
     return 0;
 }
 
-// What goes into a captured stream is no work yet.
+// Ignores work that goes into a captured stream: it reaches no queue yet.
 void Gates::enter_direct(const Call& call) {
     if (Ungated::here() || shut_.load(std::memory_order_relaxed))
         return;
@@ -270,7 +270,7 @@ void Gates::leave(const Call& call, int error) {
         break;
     default: break;
     }
-    // Whatever it put into a ring may be an edge to a held queue.
+    // Any packet that the call put into a ring may wait on a held queue.
     if (holds_.any() && !made_no_edge(call))
         order_.settle();
 }
@@ -295,8 +295,9 @@ bool Gates::made_no_edge(const Call& call) {
     return true;
 }
 
-// Streams join a capture by waiting for its events, so HIP is asked: this question is allowed. Of a
-// stream that Captures knows nobody comes to ask.
+// A stream can also join a capture by waiting for one of its events, so ask HIP:
+// hipStreamIsCapturing() is allowed during a capture. Without HIP, and for default streams, only
+// Captures is asked.
 bool Gates::is_captured(const void* key, const void* handle) {
     if (!captures_.any())
         return false;
@@ -315,7 +316,7 @@ bool Gates::is_blocking(hip::Stream handle) {
            (flags & hip::stream_non_blocking) == 0;
 }
 
-// Queues of the stream that stand, if anything of the stream is unfinished.
+// Returns the stream's stopped queues if any work of the stream is unfinished.
 Refs Gates::unfinished(const void* key, hip::Stream handle, const Queues& queues) {
     Refs standing;
     bool outstanding = false;
@@ -395,7 +396,7 @@ Refs Gates::event_in_the_way(const Call& call, const Queues& queues) {
     return standing;
 }
 
-// A queue that stands is filled up to a bound.
+// A stopped queue accepts at most max_packets_while_held packets.
 Refs Gates::room_for(const Call& call, const Queues& queues) {
     Refs full;
     for (const hip::QueueRecord& record : mapping_.busy_queues(call.stream))
@@ -455,8 +456,8 @@ void Gates::wait_outside(const Call& call) {
         return;
     std::unique_lock lock(mutex_);
     const auto mine = waiters_.insert(waiters_.end(), Waiter{queues});
-    // Work of a held stream can end without a resume, when it is none of the queue's: a copy, or a
-    // host function. Nobody tells of that, so it is looked at again.
+    // Work of a held stream can complete without a resume if it is not on the queue: a copy, or a
+    // host function. Nothing notifies us of that, so poll.
     for (auto pause = 1ms; !shut_.load(std::memory_order_relaxed);
          pause = std::min(2 * pause, 64ms)) {
         changed_.wait_for(lock, pause, [&] { return changes_ != seen; });
@@ -510,8 +511,8 @@ void Gates::lift_for_destroy(const Call& call) {
 void Gates::end_destroy(const Call& call, bool destroyed) {
     for (const hip::QueueRecord& record : lifted_here) {
         const hip::QueueRef ref = hip::ref_of(record);
-        // What held the stream holds it no more, or HIP would give the queue to the next stream as
-        // it is. Nor does anybody else, when it was the queue's last.
+        // Drop this stream's holds; otherwise HIP hands the still-held queue to the next stream.
+        // Drop all holds if no stream is left on the queue.
         if (destroyed && call.call_class == CallClass::device_reset) {
             holds_.forget(ref);
         } else if (destroyed) {

@@ -34,9 +34,9 @@ public:
         : decisions_(decisions), copies_(copies), device_(device) {}
 
     [[nodiscard]] int device() const { return device_; }
-    // Of a new launch. False: as many as there are slots are in use.
+    // Arms a guardian for a new launch. Returns false if all slots are in use.
     bool arm(Guardian& guardian);
-    // The oldest `count` in use were looked at by the last kernel that ever will.
+    // Frees the oldest `count` slots: no kernel reads them any more.
     void retire(std::uint32_t count) { oldest_ += count; }
     void retire_all() { oldest_ = next_; }
     // True: the command does not run. False: it runs, or has run.

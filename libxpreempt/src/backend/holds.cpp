@@ -24,8 +24,8 @@ std::uint64_t ns_since(Clock::time_point begin) {
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
 }
 
-// Of a queue that was lost in a reset: EIO from the patched driver, EACCES from UPDATE_QUEUE. To
-// touch it again would be an error of ours.
+// Returns true if the error means that the queue is lost: EIO (patched driver) or EACCES
+// (UPDATE_QUEUE) after a reset, ENODEV if the GPU is gone. The queue must not be touched again.
 bool is_death(const Error& error) {
     return error.errno_value == EIO || error.errno_value == EACCES || error.errno_value == ENODEV;
 }

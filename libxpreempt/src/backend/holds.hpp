@@ -24,8 +24,8 @@ struct HeldQueue {
     std::uint32_t lifts; // > 0: it runs although it is held
 };
 
-// Who holds a queue: told apart by addresses only. A stream's holds end with it; what else uses its
-// handle later holds by another object, and is not taken for it.
+// The owner of a hold, identified by addresses only. A stream's holds end with the stream. A later
+// user of the same handle holds with another object, so the two owners compare unequal.
 struct Owner {
     // NOLINTNEXTLINE(google-explicit-constructor): most are a stream alone, or nobody
     Owner(const void* held_stream = nullptr, const void* holding_object = nullptr)
@@ -36,7 +36,7 @@ struct Owner {
     const void* object;
 };
 
-// Of one queue, and of this library's stops alone; times are the caller's.
+// Counts this library's stops of one queue. Times are measured around the call to the driver.
 struct StopCounters {
     std::uint64_t stops = 0;
     std::uint64_t last_stop_ns = 0;
@@ -73,7 +73,8 @@ public:
     void forget(hip::QueueRef queue, const void* stream);
     void forget(hip::QueueRef queue);
 
-    // Lets the queue run whoever holds it, now or later, until as many drops: counted.
+    // Temporarily overrides all holds on the queue, present and future. Nestable; pair with
+    // drop_lift().
     void lift(const hip::QueueRecord& queue);
     void drop_lift(hip::QueueRef queue);
 

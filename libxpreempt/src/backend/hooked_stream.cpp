@@ -46,7 +46,7 @@ Result<Level> HookedStream::begin(const HoldMode& mode) {
 }
 
 Result<Level> HookedStream::hold(const HoldMode& mode) {
-    // Nobody would see its calls.
+    // Without the hook we see neither the stream's calls nor its queue.
     if (!mapping_.available())
         return fail(ENOSYS, Op::choose_level);
     const std::lock_guard lock(mutex_);
@@ -56,7 +56,7 @@ Result<Level> HookedStream::hold(const HoldMode& mode) {
             return begun;
         held_level_ = *begun;
     } else if (held_level_ < mode.least) {
-        return fail(EOPNOTSUPP, Op::choose_level); // that of who came first counts, and stays
+        return fail(EOPNOTSUPP, Op::choose_level); // the first hold decides the level
     }
     ++holds_;
     tell_of_holds();

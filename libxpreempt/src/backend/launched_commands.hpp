@@ -32,7 +32,7 @@ public:
     std::uint32_t forget(xqueue::Ticket completed);
 
     [[nodiscard]] xqueue::Ticket last() const { return last_; }
-    // Of the newest command. Before the first launch: no.
+    // Return whether the newest command can be taken back this way; false before the first launch.
     [[nodiscard]] bool can_guard() const { return newest_guarded_; }
     [[nodiscard]] bool can_flush() const { return newest_flushable_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Takes the snapshot that is judged, and does what the verdict says.
+// Takes the snapshot of the queues, and applies the verdict on it.
 #include "backend/queue_order.hpp"
 
 #include "backend/reading.hpp"

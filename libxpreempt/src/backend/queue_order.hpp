@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which queues of this process stand, which only wait for one that does, and which held ones run
-// for somebody more important.
+// Tracks which queues are held, which are blocked on a held queue, and which held queues must run
+// to unblock a higher priority.
 #pragma once
 
 #include "backend/holds.hpp"

@@ -90,7 +90,8 @@ xqueue::LevelChoice level_of(const Transport& transport, const Probe& probe,
 
 StreamQueue::~StreamQueue() {
     pace_direct(0, 0);
-    // Of a dead queue nobody knows which kernels still look at their guardians.
+    // Reuse the guardians only if the last marker has passed; otherwise kernels may still read
+    // them. It never passes on a dead queue.
     if (guardians_ == nullptr || last_marker_ == nullptr || !last_marker_->passed())
         return;
     guardians_->retire_all();

@@ -77,7 +77,8 @@ struct Ways {
 };
 Selected select_transport(const Ways& ways);
 
-// Of this process: /dev/kfd, through the hook where it is loaded.
+// Selects the transport of this process: opens /dev/kfd, and calls it through the hook if that is
+// loaded.
 Selected select_transport(const hip::Mapping& mapping, const std::string& wanted);
 
 } // namespace xpreempt::backend

@@ -73,7 +73,7 @@ inline tl::unexpected<Error> fail(int errno_value, Op op, std::uint32_t id = 0) 
     return tl::make_unexpected(Error{errno_value, op, id});
 }
 
-// What was tried, as a phrase that a sentence can end with.
+// Returns the step as a phrase for error messages: "PHRASE failed: REASON".
 constexpr const char* phrase(Op op) {
     switch (op) {
     case Op::open_device: return "opening /dev/kfd";

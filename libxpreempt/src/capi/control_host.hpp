@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the control socket shows and does, in terms of this process' library.
+// Serves the control socket's requests from this process' library.
 #pragma once
 
 #include "capi/library.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who is there, and who is no more.
+// Looks hooked streams up, and forgets those whose stream was destroyed.
 #include "capi/hooked_streams.hpp"
 
 #include <vector>

@@ -271,7 +271,7 @@ Library::Owner Library::owner_of(hip::Stream stream) {
 Result<HookedStreams::Pointer> Library::hooked_stream(hip::Stream stream) {
     if (!mapping_.available())
         return fail(ENOSYS, Op::map_stream);
-    // What it names in the threads that wait for its work is another stream.
+    // hipStreamPerThread names another stream in the threads of ours that wait for its work.
     if (hip::is_per_thread(stream))
         return fail(EOPNOTSUPP, Op::thread_stream);
     const hip::Stream key = mapping_.key_of(stream);

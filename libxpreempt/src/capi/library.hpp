@@ -45,13 +45,14 @@ public:
     Result<void> preempt();
     Result<void> resume();
 
-    // Several at once; no handle twice. What each does is as above, but none is preempted when one
-    // cannot be, and of a resume the others go on when one is refused; the first error is returned.
+    // Preempt or resume several queues at once. EINVAL if a handle is given twice. preempt_all()
+    // preempts all queues or none; resume_all() resumes the others if one fails, and returns the
+    // first error.
     static Result<void> preempt_all(backend::Holds& holds, std::span<QueueHandle* const> handles);
     static Result<void> resume_all(backend::Holds& holds, std::span<QueueHandle* const> handles);
 
 private:
-    // Of all of them, always in the same order, so that two calls cannot wait for each other.
+    // Locks all handles, always in the same order, so that two calls cannot deadlock.
     static Result<std::vector<std::unique_lock<std::mutex>>>
     lock_all(std::span<QueueHandle* const> handles);
 
@@ -86,8 +87,9 @@ public:
     // The stream's queue, when it can be stopped mid-kernel. EBUSY: other streams share it.
     Result<hip::QueueRecord> stoppable_queue(hip::Stream stream, bool allow_shared) const;
 
-    // What the program puts into the stream itself. Null without the hook: nobody would see it.
-    // device: of the stream; nothing: HIP is asked when it matters.
+    // Returns the calls by which the program itself puts work into the stream, or null without the
+    // hook, because only the hook sees them. device: the stream's; nullopt: ask HIP when it is
+    // needed.
     std::shared_ptr<backend::DirectCalls> direct_calls(hip::Stream key, hip::Stream handle,
                                                        std::optional<int> device);
 
@@ -110,7 +112,7 @@ public:
     Result<xqueue::Level> hold_stream(hip::Stream stream, const backend::HoldMode& mode);
     Result<xqueue::Level> hold_stream_of(hip::Stream key, const backend::HoldMode& mode);
     Result<void> release_stream(hip::Stream stream); // ENOENT: not held
-    // Who runs first; the scheduler hears of the stream then.
+    // Sets the priority for schedulers, and adds a stream without an xqueue to the scheduler.
     Result<void> set_priority(hip::Stream stream, std::int32_t priority);
     void set_priority(const HookedStreams::Pointer& hooked, hip::Stream key, std::int32_t priority);
     // After a change of priorities: tells xpreemptd, if it schedules this process.

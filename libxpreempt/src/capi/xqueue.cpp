@@ -124,7 +124,7 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
                                                    library.direct_calls(key, stream, *device)),
             *config, highest);
         const std::uint64_t handle = library.xqueues.insert(created);
-        // What was held or scheduled as a stream goes on as the xqueue.
+        // The xqueue takes over the holds and the priority of the hooked stream.
         const auto hooked = library.hooked_streams.remove(key);
         // Each of two would think that the stream's commands are its own.
         if (!library.order().add_owner(handle, key)) {

@@ -21,12 +21,12 @@ struct Answer {
     wire::Done done{};
 };
 
-// Collects the answer to one request. What it stores is bounded.
+// Collects the answer to one request. Rejects an answer that is too long.
 class AnswerReader {
 public:
     explicit AnswerReader(std::uint32_t tag) : tag_(tag) {}
 
-    // nullopt: go on. An error: the peer does not speak this protocol.
+    // Returns nullopt if all is valid so far, or an error if the peer violates the protocol.
     std::optional<wire::Broken> received(wire::Bytes bytes);
     [[nodiscard]] bool complete() const { return complete_; }
     [[nodiscard]] const Answer& answer() const { return answer_; }

@@ -47,7 +47,7 @@ void Connection::go_on() {
             ::send(fd_.get(), output_.data(), output_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && (errno == EAGAIN || errno == EINTR))
             return;
-        // Who turned us away has closed, and left word why: read it.
+        // The server rejected us and closed; read the reason it sent.
         if (sent < 0 && errno == EPIPE) {
             output_.clear();
             break;

@@ -30,12 +30,13 @@ public:
     // Begins a request. The one before must have ended.
     void ask(wire::Kind kind, const wire::Target* target = nullptr);
 
-    // What came of it: nullopt while it is under way.
+    // The result of the request. failure() returns nullopt while it is in progress and if it
+    // succeeded; then answer() is complete.
     [[nodiscard]] bool ended() const { return failure_ || (reader_ && reader_->complete()); }
     [[nodiscard]] const std::optional<wire::Broken>& failure() const { return failure_; }
     [[nodiscard]] const Answer& answer() const { return reader_->answer(); }
 
-    // Lets all of them go on at the same time until each has ended. Who has not by then has failed
+    // Runs all requests concurrently until each has ended. Those that have not by the deadline fail
     // with ETIMEDOUT.
     static void await(std::span<Connection* const> connections, Clock::time_point deadline);
 

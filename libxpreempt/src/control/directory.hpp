@@ -12,8 +12,9 @@
 
 namespace xpreempt::control {
 
-// Of the kernel's first pid namespace: "1234.sock". Of another one its inode number goes with it,
-// for containers may share the directory but not their pids: "7@4026532301.sock".
+// Returns the socket's name: "1234.sock" in the kernel's first pid namespace. In any other, the
+// name includes the namespace's inode number, because containers may share the directory but not
+// their pids: "7@4026532301.sock".
 std::string socket_name(pid_t pid, std::string_view namespace_link);
 std::string own_socket_name();
 

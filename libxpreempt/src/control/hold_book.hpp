@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who holds what through the socket. A hold ends with its connection, unless it was asked to stay.
+// Holds made through the control socket. A hold ends with its connection, unless the client asked
+// to keep it.
 #pragma once
 
 #include "control/host.hpp"
@@ -28,7 +29,8 @@ public:
     // Undoes the connection's own hold and the one that was kept; with force, everybody's.
     Answer resume(const Owner& owner, const wire::Target& target);
 
-    // What the hardware refuses to start stays in the book, so that it can be seen and retried.
+    // A hold whose release the hardware refuses stays in the book, so that it is reported and
+    // retried.
     void end_connection(std::uint64_t connection);
     void retry();
     [[nodiscard]] bool has_refused() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the control socket needs of the library behind it.
+// The interface of the library behind the control socket.
 #pragma once
 
 #include "base/error.hpp"
@@ -16,7 +16,7 @@ public:
     virtual ~Hold() = default;
     // After an error it is still held, and may be tried again.
     virtual Result<void> release() = 0;
-    // What it holds is gone, and its handle may be that of something new.
+    // Returns true if the held object is gone; its handle may already name a new one.
     [[nodiscard]] virtual bool ended() const = 0;
 };
 

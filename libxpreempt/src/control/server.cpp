@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Accepts, judges and serves peers, none of which is trusted to be quick or right.
+// Accepts, authorizes and serves peers, none of which is trusted to be quick or right.
 #include "control/server.hpp"
 
 #include "control/directory.hpp"
@@ -20,7 +20,7 @@ namespace xpreempt::control {
 
 namespace {
 
-// What the kernel shows for a uid that has no number in our user namespace.
+// The uid that the kernel reports for uids that are not mapped in our user namespace.
 constexpr uid_t overflow_uid = 65534;
 
 std::optional<Owner> peer_of(int fd) {
@@ -35,7 +35,7 @@ bool is_welcome(const Owner& peer) {
     return peer.uid == 0 || (peer.uid == ::geteuid() && peer.uid != overflow_uid);
 }
 
-// A last word to who is turned away; it fits into any socket's buffer.
+// Sends the error to a rejected peer. The frame is small enough that the send never blocks.
 void turn_away(int fd, int error, std::string_view text) {
     wire::Done done{};
     done.error = error;

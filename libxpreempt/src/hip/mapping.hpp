@@ -51,7 +51,8 @@ public:
     // Sharing set: streams that exist and ever used that queue. The null stream is nullptr.
     std::vector<Stream> streams_of(QueueRef queue) const;
 
-    // What the handle means in the calling thread, as one that means it in every thread.
+    // Returns the key of the stream that the handle names in the calling thread. A key names the
+    // same stream in every thread.
     Stream key_of(Stream stream) const;
 
     std::vector<hook::StreamRecord> streams() const;

@@ -80,7 +80,8 @@ public:
     OnDevice(OnDevice&&) = delete;
     OnDevice& operator=(OnDevice&&) = delete;
 
-    // Of HIP, when the device cannot be made the current one; the thread's is as it was.
+    // Returns HIP's error if the device could not be made the current one; the thread's is then
+    // unchanged.
     [[nodiscard]] const Result<void>& result() const { return result_; }
 
 private:

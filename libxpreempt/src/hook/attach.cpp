@@ -22,7 +22,7 @@ namespace xpreempt::hook {
 
 namespace {
 
-// What of an object's dynamic section is needed to find the slots of its imports.
+// The parts of an object's dynamic section that locate the slots of its imports.
 struct Imports {
     const ElfW(Sym) * symbols;
     const char* strings;

@@ -37,8 +37,8 @@ constexpr bool is_launch(CallClass call_class) {
            call_class == CallClass::graph;
 }
 
-// Classes that do nothing beyond their packets in one queue. Of the others work is elsewhere, or
-// somebody else learns of their completion.
+// Classes whose only effect is their packets in one queue. Calls of other classes also put work
+// elsewhere, or have a completion that others observe.
 constexpr bool is_in_packets(CallClass call_class) {
     return call_class == CallClass::launch || call_class == CallClass::fill ||
            call_class == CallClass::event_query || call_class == CallClass::device_change;
@@ -70,8 +70,8 @@ constexpr bool is_attributed(CallClass call_class) {
 // The key of a handle given to a function of the _spt kind, or to a plain one.
 const void* key_of(const void* handle, bool per_thread);
 
-// What the program calls a stream of that key, which is one of the calling thread's if it is one of
-// hipStreamPerThread.
+// Returns the program's handle for the stream with that key. If it is a key of hipStreamPerThread,
+// it must be the calling thread's.
 const void* handle_of(const void* key);
 
 constexpr bool has_aftermath(CallClass call_class) {

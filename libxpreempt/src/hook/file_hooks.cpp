@@ -35,7 +35,7 @@ bool known_kfd(int fd) {
            (kfd_fds[fd / 64].load(std::memory_order_relaxed) >> (fd % 64) & 1U) != 0;
 }
 
-// Whose files those are; 0 before our constructors.
+// The process whose files kfd_fds describes; 0 before our constructors run.
 std::atomic<pid_t> owner{0};
 
 void own_files() {

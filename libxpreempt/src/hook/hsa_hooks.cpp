@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Interposers of ROCr by which packets come into a queue, in the thread of the HIP call.
 //
-// HIP reserves each packet with hsa_queue_add_write_index_screlease(). Newer ones may count by
-// themselves and publish several packets with a store (rocm-systems pull request 10377): then the
-// store tells as much. Whatever they do, they ring the doorbell of the queue, which is the last
-// chance to learn of a packet.
+// HIP reserves each packet with hsa_queue_add_write_index_screlease(). A newer HIP may count the
+// index itself and publish several packets with one store (rocm-systems pull request 10377): then
+// the store shows the same range. Every version rings the doorbell of the queue, which is the last
+// chance to see a packet.
 #include "hook/current_call.hpp"
 #include "hook/interpose.hpp"
 #include "hook/interposers.hpp"

@@ -50,7 +50,7 @@ template <typename Wanted, typename... Arguments> Wanted last_of(const Arguments
     return found;
 }
 
-// What the class itself means for our tables, once the call has been made.
+// Updates our tables after a call as its class requires.
 void after_call(CallClass call_class, const void* stream, Error error);
 
 template <CallClass call_class, bool per_thread, typename... Arguments>

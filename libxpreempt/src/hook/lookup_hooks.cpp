@@ -42,7 +42,7 @@ bool is_rocm_path(const char* path) {
 
 extern "C" {
 
-// What is behind our dlsym; read by the code below.
+// The dlsym behind ours; the assembly below jumps to it.
 __attribute__((visibility("hidden"))) std::atomic<void*> xpreempt_hook_dlsym_behind{nullptr};
 
 } // extern "C"
@@ -88,8 +88,8 @@ xpreempt_hook_replacement(void* handle, const char* name) {
     void* found = real_dlsym(handle, name);
     if (found == nullptr || !is_of_rocm(found))
         return nullptr;
-    // Nobody knows who will call it. Where ours would then call another runtime's, the program gets
-    // what it asked for, past us.
+    // The function's caller is not known yet. If our interposer would call another runtime's
+    // function, return null, so that the program gets the one it asked for, past us.
     for (const Rocm rocm : {Rocm::hip, Rocm::hsa})
         if (const unsigned provider = provider_for(nullptr, rocm, name);
             provider != no_provider && in_provider(provider, rocm, name) == found)
@@ -97,8 +97,8 @@ xpreempt_hook_replacement(void* handle, const char* name) {
     return nullptr;
 }
 
-// What dlsym answers depends on who called it (RTLD_NEXT, RTLD_DEFAULT), and it takes its return
-// address for that. So it is entered by a jump, with the stack as our caller left it.
+// The result of dlsym depends on its caller (RTLD_NEXT, RTLD_DEFAULT), which it finds by its return
+// address. So we jump to it, with the stack as our caller left it.
 asm(R"(
     .pushsection .text
     .globl dlsym

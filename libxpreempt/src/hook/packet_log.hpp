@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which AQL packets a stretch of a thread's HIP calls reserved.
+// Records the AQL packets that a stretch of a thread's HIP calls reserved.
 #pragma once
 
 #include "hook/table.hpp"

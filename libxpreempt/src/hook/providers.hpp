@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which of several HIP runtimes, or ROCr's, the code that calls us is bound to.
+// Finds which of several HIP runtimes, or ROCr's, the code that calls us is bound to.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What libxpreempt-hook.so knows, as it tells libxpreempt: the two are separate libraries.
+// The interface by which libxpreempt-hook.so reports to libxpreempt: the two are separate
+// libraries.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct QueueRecord {
     std::uint64_t save_area;       // address of the first XCC's; the others' follow
 };
 
-// What a HIP entry point does, as far as it matters to who holds queues. hip_calls.def has the
+// The effect of a HIP entry point, as far as it matters for held queues. hip_calls.def has the
 // rows.
 enum class CallClass : std::uint32_t {
     launch,        // a kernel on the stream's queue
@@ -63,13 +64,14 @@ struct Call {
     const void* event;        // hipEvent_t, the last where several are given; or null
 };
 
-// Who wants to be asked before calls, and told after. Functions are called in the program's thread,
-// outside of all locks of the hook; HIP calls that they make are not shown to them.
+// Callbacks before and after calls. They run in the program's thread, without any lock of the hook;
+// HIP calls that they make do not reach the gate.
 struct Gate {
     std::uint32_t bytes; // of this struct
     std::uint32_t reserved;
     std::uint64_t classes; // bit of each CallClass that is to be shown
-    // 0: go on. Else a hipError_t, which the program gets instead of the call. May block.
+    // Returns 0 to let the call proceed, else a hipError_t, which the program gets instead of the
+    // call. May block.
     int (*before)(const Call* call);
     // error: hipError_t of the call. May be null.
     void (*after)(const Call* call, int error);
@@ -154,9 +156,10 @@ struct Table {
     // Packets and pairs that found no room in the tables; a sharing set may then be incomplete.
     std::uint64_t (*overflows)();
 
-    // What the handle means in the calling thread, as one pointer that means it in every thread:
-    // the null stream is one a device, hipStreamPerThread one a thread and device. Keys are taken
-    // wherever a stream is; the key of a key is itself.
+    // Returns the key of the stream that the handle names in the calling thread: one pointer that
+    // names it in every thread. The null stream has one per device, hipStreamPerThread one per
+    // thread and device. Every function that takes a stream takes a key; the key of a key is
+    // itself.
     const void* (*stream_key)(const void* handle);
 
     // Queues that may have unfinished work of the stream: its last one, and more after a graph.
@@ -195,7 +198,7 @@ struct Table {
     // Not 0: the calling thread is ROCr's for signals, in one of its handlers.
     int (*in_event_thread)();
 
-    // Of the calling thread's HIP call that has just returned: for the gate, see Gate::after.
+    // Returns the packets of the calling thread's HIP call that has just returned. For Gate::after.
     void (*call_packets)(CallPackets* out);
 
     // One for each record of queues(). Returns how many. Between begin_reading() and end_reading()

@@ -44,7 +44,7 @@ template <typename T> Result<T> read_unsigned(const std::filesystem::path& path,
     return *value;
 }
 
-// What follows "NAME:" in a file of such lines, trimmed.
+// Returns the trimmed VALUE of the first line "NAME: VALUE", or nullopt.
 std::optional<std::string> field_of(std::string_view text, std::string_view name);
 
 // The number in the line "NAME VALUE" of a node's properties.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the loaded amdgpu module tells by its parameters, without a call to the driver.
+// Reads the state of the loaded amdgpu module from sysfs, without a call to the driver.
 #pragma once
 
 #include "kfd/roots.hpp"

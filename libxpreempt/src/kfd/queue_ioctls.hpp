@@ -82,8 +82,8 @@ enum DebugOp : std::uint32_t {
     debug_queue_snapshot = 13,
 };
 
-// The kernel has a union here. Of enable, suspend and snapshot the members lie as follows; resume
-// is the array's address, then the number of ids.
+// The kernel has a union here. Enable, suspend and snapshot use this layout; resume has the array's
+// address instead of exception_mask, then the number of ids.
 struct DebugTrapArgs {
     std::uint32_t pid;
     std::uint32_t op;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// In which memory a save area of this process is: nothing tells it outright, its pages do.
+// Finds the memory that a CWSR area of this process is in, from its pages: no interface reports it.
 #pragma once
 
 #include "kfd/roots.hpp"
@@ -24,7 +24,8 @@ struct Mapped {
 };
 Mapped mapping_of(std::string_view maps, std::uint64_t address);
 
-// Of this process; the area that AMDKFD_IOC_CREATE_QUEUE was given.
+// Returns which memory a CWSR area of this process is in. address, bytes: as given to
+// AMDKFD_IOC_CREATE_QUEUE.
 SaveArea save_area_of(const Roots& roots, std::uint64_t address, std::uint64_t bytes);
 
 } // namespace xpreempt::kfd

@@ -13,7 +13,7 @@ constexpr std::uint64_t sgpr_bytes_per_cu = 0x4000;
 constexpr std::uint64_t lds_bytes_per_cu = 0x10000;
 constexpr std::uint64_t hwreg_bytes_per_cu = 0x1000;
 constexpr std::uint64_t debug_bytes_per_wave = 32;
-constexpr std::uint64_t header_bytes = 40; // of the save area, as user space sees it
+constexpr std::uint64_t header_bytes = 40; // of the CWSR area, as user space sees it
 
 constexpr std::uint64_t align(std::uint64_t value, std::uint64_t unit) {
     return (value + unit - 1) / unit * unit;
@@ -48,8 +48,9 @@ std::uint64_t control_bytes_per_xcc(const Gpu& gpu, std::uint64_t waves) {
     return gpu.gfx_version / 10000 == 10 ? std::min<std::uint64_t>(bytes, 0x7000) : bytes;
 }
 
-// What the memory moves for each clock that the driver names. Known for HBM only: HBM2 transfers on
-// both edges, and of HBM3 the driver names half the clock that the data is strobed with.
+// Transfers per memory clock that the driver reports; 0: unknown. Known for HBM only: HBM2
+// transfers on both edges; for HBM3 the driver reports half the clock that the data is strobed
+// with.
 std::uint64_t transfers_per_clock(std::uint32_t version) {
     if (version / 100 == 904 || version / 100 == 905)
         return 4;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What saving a queue's waves costs at most, computed from the shape of the GPU: a prediction.
+// Predicts bounds on the cost of saving a queue's waves, from the shape of the GPU.
 #pragma once
 
 #include "kfd/topology.hpp"
@@ -14,9 +14,9 @@ enum class Memory : std::uint8_t {
     vram,
 };
 
-// Of one queue, all XCCs together. Zero in a figure: not known, for want of an input.
+// The cost for one queue, all XCCs together. A figure is 0 if one of its inputs is not known.
 struct SaveCost {
-    // Every wave slot, register and byte of LDS of the GPU in use: the size of the save area.
+    // Every wave slot, register and byte of LDS of the GPU in use: the size of the CWSR area.
     std::uint64_t full_bytes = 0;
     std::uint64_t control_bytes = 0; // of it, control stacks
     std::uint64_t debug_bytes = 0;   // of it, for a debugger, which a save does not write

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the topology tree tells about a GPU: its shape, its memory, the link to the host.
+// Reads a GPU's shape, memory and link to the host from the topology tree.
 #pragma once
 
 #include "base/error.hpp"

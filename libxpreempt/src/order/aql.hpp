@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an AQL ring says about order: which signals its packets wait for and which they complete.
+// Reads order from an AQL ring: the signals that its packets wait for, and those that they
+// complete.
 //
 // This is the whole truth of edges between queues: HIP turns event waits, the null stream's rules
 // and graphs alike into barrier packets, so none of its calls has to be understood for it.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which queues wait for a held one, and which held ones must run for somebody more important.
+// Finds the queues that wait on a held one, and the held ones that must run to unblock a higher
+// priority.
 #pragma once
 
 #include "order/aql.hpp"

@@ -126,7 +126,7 @@ std::uint64_t Bands::quiet_after(Band band, std::uint64_t busy, const Snapshot& 
     return quieting;
 }
 
-// The claims of a band that was judged, as the bands below it see them.
+// The claims of a band that was decided, as the bands below it see them.
 Bands::Nodes Bands::claims_of(Band band, const Snapshot& snapshot,
                               std::span<const Verdict> verdicts, Time& next) {
     Nodes nodes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whose memory is in VRAM: jobs that do not fit together take turns.
+// Decides which jobs' memory is in VRAM: jobs that do not fit together take turns.
 #pragma once
 
 #include "sched/snapshot.hpp"

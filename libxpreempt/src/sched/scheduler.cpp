@@ -165,7 +165,8 @@ void Scheduler::look_at(Entry& entry, Time now) {
     job.held_by_others = entry.source->holds() > ours;
 }
 
-// What is to be suspended comes first, so that nothing runs beside what is resumed.
+// Returns the suspends before the resumes, so that a source to be suspended does not run beside a
+// resumed one.
 Scheduler::Actions Scheduler::decide() {
     const std::lock_guard lock(sources_mutex_);
     Actions actions;
@@ -346,7 +347,7 @@ bool Scheduler::await_news(Lock& lock, Time attempt) {
     return true;
 }
 
-// What was refused is tried again at the next event, and when none comes: the rest may be idle.
+// Retries refused actions at the next event, or after a pause if none comes: the rest may be idle.
 void Scheduler::work() {
     auto pause = first_pause;
     bool refused = false;

@@ -51,14 +51,14 @@ using Decide = std::function<Time(const Snapshot& snapshot, std::span<const Sour
 
 // Thread-safe. Its suspends are its own: those of others come on top and are left alone.
 //
-// Whoever brings the news decides and acts at once, in react(), without waiting for anybody. What
-// takes patience is left to a thread: a launch that is going on, hardware that refuses, news that a
-// lock kept from being acted upon.
+// The thread that reports an event decides and acts at once, in react(), and waits for nothing but
+// the hardware. The scheduler's thread does the rest: it waits for launches in progress, retries
+// what the hardware refused, and handles events that a lock kept react() from handling.
 //
 // Lock order: sources_mutex_, then a source's, then note_mutex_. No lock is held while a source is
 // stopped or started, because that may wait for a launch callback, which may call remove() of
-// another one; remove() waits for what is being done with its own. Of two decisions at a time the
-// later one counts: what it does not want is not done any more.
+// another one; remove() waits for the action in progress on its own source. If two decisions
+// overlap, the later one wins: actions that it does not want are skipped.
 class Scheduler final : public xqueue::Observer, public std::enable_shared_from_this<Scheduler> {
 public:
     // together: by which several sources change at once; null: one by one. It must outlive this.

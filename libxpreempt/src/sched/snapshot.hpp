@@ -20,8 +20,8 @@ constexpr unsigned max_nodes = 64;
 constexpr std::uint32_t default_weight = 100, max_weight = 10000; // as cgroup v2's
 constexpr std::int32_t min_priority = -255, max_priority = 255;
 
-// A job is stopped and resumed as a whole. That of a daemon is a cgroup with all its queues on all
-// its GPUs, which is a gang; in process it is an xqueue or a stream.
+// A job is stopped and resumed as a whole. In the daemon, a job is a cgroup with all its queues on
+// all its GPUs, which is a gang; in process it is an xqueue or a stream.
 struct JobView {
     std::uint64_t id = 0;    // unique in a snapshot, kept for the job's life
     std::uint64_t nodes = 0; // bit n: has queues on node n

@@ -12,7 +12,7 @@ namespace {
 // Bounds what is remembered for a program that never waits for what it dropped.
 constexpr std::size_t max_dropped = 1024;
 
-// Nobody tells when a marker passes: the time between two looks at it.
+// Interval between two polls of a marker: nothing notifies wait_until() when a marker passes.
 constexpr std::chrono::steady_clock::duration first_look = std::chrono::microseconds(10),
                                               longest_look = std::chrono::milliseconds(1);
 
@@ -57,7 +57,8 @@ void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
     wake_worker();
 }
 
-// What failed or was dropped behind the last command has nothing that could complete it.
+// Commands that failed or were dropped behind the last launched one have no marker that could
+// complete them.
 void XQueue::complete_if_idle() {
     if (in_flight_ > 0 || completed_ == launched_)
         return;
@@ -111,7 +112,8 @@ Result<void> XQueue::finish(Lock& lock, Ticket ticket) {
     }
 }
 
-// Dropped is as good as done for who waits for everything; failures are those of their tickets.
+// A wait for all commands treats dropped commands as complete. Failed launches are reported for
+// their own tickets only.
 Result<void> XQueue::finish_all(Lock& lock, Ticket last) {
     for (;;) {
         for (Ticket first = dropped_from(last); first != 0; first = dropped_from(last))
@@ -228,13 +230,15 @@ Result<std::uint64_t> XQueue::drop() {
 }
 
 void XQueue::remember_dropped(Ticket first, Ticket last) {
-    // Of commands that were taken back, some may have been dropped before.
+    // Commands behind those that were taken back may have been dropped before; the new range covers
+    // them.
     dropped_.erase(dropped_.lower_bound(first), dropped_.end());
     if (const Ticket joined = dropped_from(first - 1); joined != 0)
         first = joined;
     dropped_[first] = last;
     ring_.forget(std::max(first, completed_ + 1), last);
-    // What is not complete yet may be taken back, and must then be told apart.
+    // Keep a range that is not complete: its commands must be skipped if those before it are taken
+    // back.
     if (dropped_.size() > max_dropped && dropped_.begin()->second <= completed_)
         dropped_.erase(dropped_.begin());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an XQueue needs of the queue below it. XSched's words: block, deactivate, interrupt.
+// The interface of the queue below an XQueue. XSched's words: block, deactivate, interrupt.
 #pragma once
 
 #include "base/error.hpp"
@@ -82,7 +82,7 @@ class HwQueue {
 public:
     virtual ~HwQueue() = default;
 
-    // Of the clock that command times are measured by.
+    // Returns the time of the clock that command times are measured by.
     virtual std::uint64_t now_ns() {
         return static_cast<std::uint64_t>(
             std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
@@ -99,12 +99,12 @@ public:
     virtual Result<void> interrupt() = 0;
     virtual Result<void> restore() = 0;
 
-    // What interrupt() would hold, for who tells the hardware of several at once.
+    // Returns the queues that interrupt() would hold, for callers that stop several at once.
     [[nodiscard]] virtual std::vector<QueueName> queues() const { return {}; }
 
-    // What the program puts into the hardware queue itself, and not as a command: kept back before
-    // it gets there while that is asked for, and told of. Nothing is known of it where nobody sees
-    // such calls.
+    // Direct work: what the program puts into the hardware queue itself, not as a command. It can
+    // be withheld before it gets there, paced and observed. The defaults are for queues whose
+    // direct work we cannot see.
     virtual void withhold_direct(bool) {}
     virtual void pace_direct(std::uint32_t /*threshold*/, std::uint32_t /*batch*/) {} // 0: not
     [[nodiscard]] virtual bool has_direct_work() const { return false; }

@@ -230,7 +230,7 @@ void XQueue::note_refill(Lock& lock) {
     pace_.refilled(dry);
 }
 
-// Whoever makes launching possible calls it. A worker that is awake looks by itself.
+// Call it after a change that may make launching possible. A worker that is awake checks by itself.
 void XQueue::wake_worker() {
     if (!worker_sleeps_ || pending_ == 0 || !may_launch())
         return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which level a suspend needs, and why.
+// Chooses the level that a suspend needs, and reports why.
 #include "xqueue/xqueue.hpp"
 
 #include <algorithm>

@@ -20,7 +20,7 @@ class Pace {
 public:
     explicit Pace(const LaunchConfig& config) : config_(config) {}
 
-    // What was measured stays: it is about the commands.
+    // Keeps the measured command time, which does not depend on the configuration.
     void configure(const LaunchConfig& config) { config_ = config; }
 
     [[nodiscard]] bool adapts() const { return config_.latency_budget_ns != 0; }
@@ -31,8 +31,9 @@ public:
     // 0: not known yet.
     [[nodiscard]] std::uint64_t command_ns() const { return command_ns_; }
 
-    // What may be in flight ends within the budget; one command does. An eighth of a command more
-    // is accepted, as the measured time varies.
+    // Return true if as many commands as may be in flight, or one command, end within the budget.
+    // An eighth of a command more is accepted, as the measured time varies. False while the time is
+    // not known.
     [[nodiscard]] bool keeps_budget() const { return fits(threshold()); }
     [[nodiscard]] bool command_keeps_budget() const { return fits(1); }
 

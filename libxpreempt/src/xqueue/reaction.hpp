@@ -23,7 +23,8 @@ public:
     Reaction(Reaction&&) = delete;
     Reaction& operator=(Reaction&&) = delete;
 
-    // That of the calling thread. A launch function may submit to another XQueue meanwhile.
+    // Returns the calling thread's reaction for that queue, or null. They nest: a launch function
+    // may submit to another XQueue.
     static Reaction* of(const XQueue& queue) {
         Reaction* reaction = here;
         while (reaction != nullptr && &reaction->queue_ != &queue)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is scheduled: something that has work for a GPU, and can be kept from running.
+// A schedulable source: it has work for a GPU, and can be kept from running.
 #pragma once
 
 #include "base/error.hpp"

@@ -57,7 +57,7 @@ void XQueue::take_back(Ticket from) {
 }
 
 Result<void> XQueue::deactivate(Lock& lock) {
-    // Which commands are taken back can be told only while nobody launches more.
+    // The set of commands to take back is known only while no thread launches more.
     changed_.wait(lock, [this] { return !launching_; });
     taking_back_ = true;
     lock.unlock();
@@ -161,7 +161,7 @@ void XQueue::drop_hold(Lock& lock) {
     lock.lock();
 }
 
-// The first one stops the hardware. What errno_value says: see stop_hardware().
+// The first hold stops the hardware. Returns as stop_hardware() does.
 Error XQueue::add_hold(Lock& lock, const SuspendMode& mode, Stopwatch& stopwatch) {
     withheld_.fetch_add(1, std::memory_order_relaxed);
     tell_of_holds();
@@ -171,7 +171,7 @@ Error XQueue::add_hold(Lock& lock, const SuspendMode& mode, Stopwatch& stopwatch
     if (highest_ != Level::block)
         stopwatch.start();
     const Error missed = stop_hardware(lock, mode);
-    // What goes into a queue that stands does not run.
+    // A held queue runs no direct work, so it needs no withholding.
     withholds_direct_ = !hardware_held();
     if (withholds_direct_)
         hw_->withhold_direct(true);
@@ -202,8 +202,8 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
     }
     if (holds_ > 1 && held_level_ < std::max(needed(), mode.least))
         missed = {EOPNOTSUPP, Op::choose_level};
-    // That of who came first counts, and stays. The first one of all stopped nothing when it comes
-    // here.
+    // The first hold decides the level, and later ones do not change it. If this is the first hold,
+    // it has stopped nothing.
     if (missed.errno_value != 0 && (mode.exact || held_level_ < mode.least)) {
         drop_hold(lock);
         return tl::make_unexpected(missed);
@@ -230,7 +230,7 @@ Result<void> XQueue::release(Stopwatch& stopwatch) {
     if (holds_ == 1) {
         if (held_level_ != Level::block)
             stopwatch.start();
-        // What the hardware refused now may work when it is asked again.
+        // After a failure the queue stays suspended: a later resume may succeed.
         if (const auto started = start_hardware(lock); !started)
             return started;
     }

@@ -22,15 +22,15 @@ public:
     Together(Together&&) = delete;
     Together& operator=(Together&&) = delete;
 
-    // turn: the same in all calls of one decision, and in no other going on.
-    // What is held stays so, whoever lets it go.
+    // turn: the same in all calls of one decision, and in no other decision in progress. Adds a
+    // hold to those that are held, so that they stay held when their sources release them.
     virtual void keep(const void* turn, Queues starts) = 0;
-    // Stops these, and starts what nobody but keep() holds any more. False: some could not be
-    // started; see retry().
+    // Stops these, and starts those that only keep() still holds. Returns false if some could not
+    // be started; see retry().
     virtual bool exchange(const void* turn, Queues stops, Queues starts) = 0;
-    // Whoever still holds them, not we.
+    // Releases the holds of this turn; the sources keep theirs.
     virtual void end(const void* turn, Queues stops) = 0;
-    // Tries again to start what was refused. True: nothing is left.
+    // Retries the starts that were refused. Returns true if none is left.
     virtual bool retry() = 0;
 
 protected:

@@ -69,12 +69,12 @@ using Notice = std::function<void(const Result<void>& answer)>;
 
 // Thread-safe. Lock order: close_mutex_, control_mutex_, mutex_; the latter two are not held while
 // the hardware queue launches or marks, control_mutex_ is while it stops or starts. A launch
-// function must not call back into its own XQueue but to submit; what waits answers EDEADLK there.
-// An exception out of it is a launch that failed with EIO.
+// function must not call back into its own XQueue except to submit; calls that would wait return
+// EDEADLK there. An exception out of it is a launch that failed with EIO.
 //
-// Who has set launching_ is the only one to call the hardware queue's launch() and mark(), and
-// looks at withheld_ before each launch. A suspend raises withheld_, then waits until nobody has
-// launching_: so nothing is launched after it by somebody who looked before.
+// Only the thread that has set launching_ calls the hardware queue's launch() and mark(), and it
+// checks withheld_ before each launch. A suspend increments withheld_, then waits until launching_
+// is clear: so a thread that checked withheld_ before that launches nothing after the suspend.
 class XQueue final : public Source {
 public:
     XQueue(std::unique_ptr<HwQueue> hw, LaunchConfig config, Level highest);
@@ -124,7 +124,7 @@ public:
     Result<void> configure(const LaunchConfig& config);
     LevelChoice level(); // of a suspend that came now
     void limit_level(Level highest);
-    // Who runs first: for schedulers and for who waits across xqueues; the XQueue only keeps it.
+    // Sets the priority for schedulers and for waits across xqueues; the XQueue only stores it.
     void set_priority(std::int32_t priority) {
         priority_.store(priority, std::memory_order_relaxed);
     }
@@ -140,8 +140,7 @@ public:
     Result<void> start(Patience patience) override;
     [[nodiscard]] std::vector<QueueName> queues() const override;
 
-    // Somebody who is told at once when the work is over costs a thread, which lives as long as the
-    // XQueue.
+    // Registering an observer starts a thread that lives as long as the XQueue.
     void observe(std::shared_ptr<Observer> observer) override;
     State state() const;
     Statistics statistics() const;

@@ -301,7 +301,8 @@ static bool is_captured(const void* stream) {
     return captured.count(stream) != 0;
 }
 
-// What a thread may not do while anything is captured, unless it is in the relaxed mode.
+// Returns true, and records that the captures end, if any stream is captured and this thread is not
+// in the relaxed mode.
 static bool ends_captures() {
     const std::lock_guard lock(hip_mutex);
     if (captured.empty() || capture_mode == 2)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the fake driver was told, for tests to look at.
+// Records the calls to the fake driver, for tests to read.
 #pragma once
 
 #include <atomic>

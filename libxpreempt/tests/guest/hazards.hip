@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a program meets when one of its streams is held: each hazard, and that it does no harm.
+// Hazards that a program meets when one of its streams is held; none does harm.
 //
 //   hazards [CASE]...     (default: every case that does not end the process; TAP on stdout)
 //

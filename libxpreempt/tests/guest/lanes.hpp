@@ -73,8 +73,8 @@ inline void wait_until(const std::function<bool()>& condition) {
         usleep(500);
 }
 
-// A stream with a queue of its own and an xqueue in front of it. What it owns stays until the end
-// of the program: to free memory is one of the hazards.
+// A stream with a queue of its own and an xqueue in front of it. Its memory stays until the end of
+// the program, because freeing memory is one of the hazards.
 struct Lane {
     hipStream_t stream = nullptr;
     xp_xqueue_t xqueue{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which streams stop when the queue is stopped that the library names: exactly those that it names?
+// Stops the queue that the library reports: exactly the streams that it reports must stop.
 //
 // usage: mapping [CASE]... prints TAP. Each case runs in a process of its own, for HIP reads its
 // environment once.

@@ -179,7 +179,7 @@ inline Subject& witness_beside(std::uint32_t kfd_queue_id) {
 // may_be_more: the sharing set tells who was ever there.
 enum class Sharing { exact, may_be_more };
 
-// Which subjects the library says stop with the one's queue, from the sharing set.
+// Returns true if the library's sharing set of the holder's stream contains the other stream.
 inline bool names(const Subject& holder, const Subject& other) {
     void* sharing[64];
     std::size_t count = 0;
@@ -197,7 +197,7 @@ inline void verify_queue(std::vector<Subject>& subjects, Subject& holder, Sharin
     holder.in_thread(
         [&] { must(xp_queue_open(holder.stream, XP_ALLOW_SHARED, &queue), "xp_queue_open"); });
     Subject& witness = witness_beside(held.kfd_queue_id);
-    // What HIP has not seen to be complete, blocking streams wait for with a packet in its queue.
+    // Let HIP see all work complete: blocking streams wait for the rest by a packet in its queue.
     must(hipDeviceSynchronize(), "hipDeviceSynchronize");
     must(xp_queue_preempt(queue), "xp_queue_preempt");
     // Streams of other queues first: what is launched on a blocking stream afterwards may wait for

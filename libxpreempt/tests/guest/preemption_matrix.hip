@@ -4,9 +4,9 @@
 //   preemption_matrix own|shared      (shared: with GPU_MAX_HW_QUEUES=1)
 //
 // A low stream's first command runs, more are launched behind it, and more wait in the xqueue. It
-// is suspended, a high stream works, it is resumed. What had to stand still must have, and each
-// result is checked bit for bit. Nothing depends on time: the first command runs until it is let
-// go.
+// is suspended, a high stream works, it is resumed. The work that had to stop must not have moved,
+// and each result is checked bit for bit. Nothing depends on time: the first command runs until
+// the host releases it.
 #include <xpreempt/xpreempt.h>
 
 #include "vgpu_counters.hpp"
@@ -277,7 +277,7 @@ public:
         options.deactivate_way = test.level == XP_LEVEL_DEACTIVATE ? test.way : XP_WAY_NONE;
         options.flags = test.allow_shared ? XP_ALLOW_SHARED : 0;
         Job low(streams_[0], test.way != XP_WAY_FLUSH, test.flags, options);
-        // Who may stop with the low stream's queue cannot be the high one.
+        // A stream that may stop with the low stream's queue cannot be the high one.
         options.flags = 0;
         Job high(test.allow_shared ? own_ : streams_[1], true, 0, options);
         *high.control = {{1, 1}, {0, 0}, {}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What BAND promises: grace, resume grace, floor, rate, one preemption a ready edge.
+// Guarantees of BAND: grace, resume grace, floor, rate, one preemption a ready edge.
 #include "sim/virtual_jobs.hpp"
 
 #include <deque>

@@ -219,7 +219,7 @@ TEST_F(DeactivateTest, a_command_of_many_kernels_is_flushed) {
     resume_and_finish();
 }
 
-// Whose packets come between its own.
+// The packets of the other xqueue come between those of the command.
 TEST_F(DeactivateTest, a_command_that_launches_for_another_xqueue_is_not_flushed) {
     static xp_xqueue_t other;
     ASSERT_EQ(0, xp_xqueue_create(streams_[1], nullptr, &other));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who holds a queue, what lifts it, and what ends a hold without its owner.
+// Owners of a hold, lifts, and how a hold ends without its owner.
 #include "backend/holds.hpp"
 
 #include <cerrno>

@@ -295,7 +295,7 @@ TEST(Files, copies_of_a_descriptor_of_kfd_are_kfd) {
             return record.kfd_queue_id == args.queue_id && record.fd == copy;
         };
         EXPECT_EQ(1, std::count_if(records, records + count, is_new));
-        // What it made lives on without it.
+        // The queue outlives the descriptor that created it.
         EXPECT_EQ(0, copy == copies[0]
                          ? close_range(static_cast<unsigned>(copy), static_cast<unsigned>(copy), 0)
                          : close(copy));
@@ -551,7 +551,7 @@ TEST_F(GateTest, can_answer_in_place_of_the_call) {
     EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
-// What CPython's subprocess does: the child has this memory and files of its own.
+// As CPython's subprocess does: the child has this memory and files of its own.
 TEST(Files, a_vfork_child_that_closes_its_files_closes_none_of_ours) {
     void* stream = new_stream();
     ASSERT_EQ(0, launch(stream));

@@ -271,7 +271,7 @@ TEST_F(LibraryTest, the_level_of_an_xqueue_can_be_limited_later) {
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 
-// What one thread calls so is another stream in the xqueue's own thread.
+// hipStreamPerThread is another stream in the xqueue's own thread.
 TEST_F(LibraryTest, an_xqueue_in_front_of_a_threads_own_stream_is_refused) {
     xp_xqueue_t xqueue{};
     EXPECT_EQ(-EOPNOTSUPP, xp_xqueue_create(per_thread_stream, nullptr, &xqueue));
@@ -280,7 +280,7 @@ TEST_F(LibraryTest, an_xqueue_in_front_of_a_threads_own_stream_is_refused) {
     EXPECT_EQ(0U, xqueue.handle);
 }
 
-// Whoever launches: a suspended xqueue's commands are launched by its own thread.
+// The launching thread does not matter: after a suspend the xqueue's own thread launches.
 TEST_F(LibraryTest, the_null_stream_of_an_xqueue_is_its_creators) {
     ASSERT_EQ(0, hipSetDevice(1));
     const xp_xqueue_t xqueue = new_xqueue(nullptr);
@@ -379,7 +379,7 @@ TEST_F(LibraryTest, an_update_of_the_host_does_not_start_a_held_queue) {
     EXPECT_EQ(0U, fake_driver()->queues[id].percentage);
     EXPECT_EQ(11U, fake_driver()->queues[id].priority);
 
-    // What it wants last is what it gets.
+    // The resume sets the last percentage that ROCr asked for.
     args.percentage = 50;
     ASSERT_EQ(0, ioctl(fd, xpreempt::kfd::ioc_update_queue, &args));
     ASSERT_EQ(0, xp_queue_resume(queue));

@@ -158,7 +158,7 @@ private:
 TEST(JudgeTest, holding_a_queue_makes_those_wait_that_wait_for_it) {
     EXPECT_EQ("-- ", Scene().queue('A').queue('b').found());
     EXPECT_EQ("-A ", Scene().queue('A').queue('b').waits('b', 'A').found());
-    // Nobody is held.
+    // No queue is held.
     EXPECT_EQ("-- ", Scene().queue('a').queue('b').waits('b', 'a').found());
     // Over others, and not the other way round.
     EXPECT_EQ("-AA-", Scene()

@@ -32,7 +32,8 @@ protected:
 
 TEST_P(PreemptionTest, the_adaptive_threshold_keeps_latency_and_overhead_low) {
     const PreemptionRun measured = run(adaptive);
-    // Of two commands, each with its marker; waking up is what the launch of the second waited for.
+    // Two commands, each with its marker. The bound has no time for a wake-up, because the launch
+    // of the second command waited for one.
     EXPECT_LE(p99(measured.latencies_ns), 2 * (GetParam() * us + DeviceCosts{}.marker_ns));
     EXPECT_LE(measured.overhead, 0.02);
     EXPECT_GE(measured.overhead, 0.0);

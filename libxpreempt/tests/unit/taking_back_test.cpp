@@ -50,7 +50,7 @@ public:
         ++read();
         return was;
     }
-    // What the packet processor does with all that is left: how many kernels it runs.
+    // Completes all remaining packets, as the packet processor does. Returns the number of kernels.
     unsigned drain() {
         unsigned kernels = 0;
         while (read() != write())
@@ -247,7 +247,7 @@ protected:
         guardians_.push_back(*entry.guardian);
         commands_.add(std::move(entry));
     }
-    // What a kernel does: true when it runs.
+    // Makes the decision as a kernel does. Returns true if the kernel runs.
     static bool kernel(const Guardian& guardian) {
         std::uint32_t found = backend::undecided;
         return std::atomic_ref(*guardian.decision).compare_exchange_strong(found, backend::run) ||

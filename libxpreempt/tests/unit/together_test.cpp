@@ -189,7 +189,7 @@ TEST_F(TogetherTest, what_was_refused_is_tried_alone_and_again) {
     until([&] { return !holds.any(); });
 }
 
-// Somebody else's hold is not ended, and a queue that runs for somebody is not stopped.
+// The scheduler does not release the hold of another owner, and does not stop a lifted queue.
 TEST_F(TogetherTest, the_holds_of_others_count) {
     int other = 0;
     work({1, 2, 4});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which way to stop queues is chosen, by which calls that is found out, and what each sends.
+// The choice of a way to stop queues, the calls that detect it, and the calls that each way sends.
 #include "backend/debug_transport.hpp"
 #include "backend/holds.hpp"
 #include "backend/transport.hpp"
