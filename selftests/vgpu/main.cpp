@@ -55,7 +55,7 @@ std::uint64_t now_ms() {
         std::chrono::duration_cast<std::chrono::milliseconds>(since).count());
 }
 
-// What the VBIOS says of the reference clock: 100 MHz.
+// Ticks of the reference clock, which runs at 100 MHz according to the VBIOS.
 std::uint64_t now_ticks() {
     const auto since = std::chrono::steady_clock::now().time_since_epoch();
     return static_cast<std::uint64_t>(

@@ -142,7 +142,7 @@ std::vector<std::byte> discovery_table(const DeviceOptions& options) {
     const std::size_t gc_offset = (binary_header_bytes + ip.size() + 3) & ~std::size_t{3};
     const std::size_t harvest_offset = gc_offset + gc.size();
 
-    // What the checksum covers: everything behind it, beginning with the size.
+    // The checksum covers everything behind it, beginning with the size.
     ByteWriter rest;
     rest.u16(static_cast<std::uint32_t>(harvest_offset + harvested.size()));
     put_table_info(rest, binary_header_bytes, ip);

@@ -34,7 +34,7 @@ constexpr std::size_t gfx_info_index = 14;
 constexpr std::size_t indirect_io_index = 23;
 constexpr std::size_t asic_init_index = 0;
 
-// Of firmware_capability.
+// A bit of firmware_capability.
 constexpr std::uint32_t cap_sram_ecc = 0x200;
 
 class Image {

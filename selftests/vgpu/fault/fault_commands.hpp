@@ -13,15 +13,15 @@
 
 namespace vgpu::fault {
 
-// What commands need besides the faults.
+// Access to the GPU for the commands that are not about faults.
 struct Surroundings {
-    // A counter of the summary.
+    // Returns a counter of the summary.
     std::function<std::uint64_t(std::string_view)> counter;
-    // Spoils what the queues of a process saved in their MQDs; how many there were.
+    // Corrupts the saved MQDs of a process' queues; returns how many there were.
     std::function<unsigned(std::uint16_t)> scribble_mqds;
 };
 
-// What the command prints; the number of the fault for arm.
+// Returns the output of the command: for arm, the number of the fault.
 Result<std::string> run_command(FaultInjector& faults, const Surroundings& gpu,
                                 std::string_view command);
 

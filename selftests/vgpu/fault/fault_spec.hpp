@@ -39,7 +39,7 @@ struct Spec {
     std::uint64_t nth = 1;                 // the first matching occasion that it strikes at
     std::optional<std::uint64_t> delay_ms; // how late, by time
     std::optional<std::uint64_t> polls;    // how late, by reads of CP_HQD_ACTIVE
-    // What the occasion must be about.
+    // An occasion matches if it has every value that is set here.
     std::optional<std::uint64_t> doorbell;
     std::optional<std::uint64_t> vmid;
     std::optional<std::uint64_t> pasid;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the model's units stand on in unit tests: an observer that keeps, a host with some memory.
+// Fakes for unit tests of the model: an observer that records, a host with some memory.
 #pragma once
 
 #include "model/base/host.hpp"

@@ -31,7 +31,7 @@ TEST_F(Knobs, unmap_never_holds_its_queue_and_the_fence) {
     EXPECT_TRUE(fenced(1));
 }
 
-// What the driver does in reset_queues_on_hws_hang().
+// The driver's steps in reset_queues_on_hws_hang().
 TEST_F(Knobs, queue_that_never_leaves_is_reported_and_reset) {
     constexpr std::uint64_t hiq_mqd = 0x50000;
     gpu.select(test::hiq_address);

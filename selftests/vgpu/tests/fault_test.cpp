@@ -108,7 +108,7 @@ TEST(FaultInjector, strikes_only_what_its_spec_names) {
     EXPECT_TRUE(faults.stop_held(2));
 }
 
-// Of these commands only.
+// For commands that access nothing but the faults.
 const Surroundings no_gpu;
 
 TEST(FaultCommands, arm_list_and_disarm) {

@@ -124,7 +124,7 @@ TEST(RegionWriteMulti, refuses_counts_beyond_the_message_and_long_records) {
     EXPECT_FALSE(parse_region_write_multi(long_record.bytes()));
 }
 
-// Whatever bytes come, a parser answers; under a sanitizer this finds reads out of bounds.
+// Parsers return for any bytes; under a sanitizer this finds reads out of bounds.
 TEST(Parsers, survive_random_bodies) {
     std::mt19937 random(1);
     for (int round = 0; round < 20'000; ++round) {

@@ -21,7 +21,7 @@ std::string packet_table() {
     std::string sdma;
     for (unsigned opcode = 0; opcode < 256; ++opcode) {
         const auto byte = static_cast<std::uint8_t>(opcode);
-        // What has no name of its own is called by its number.
+        // opcode_name() returns "opcode 0x12" for a packet that has no name.
         if (const std::string name = pm4::opcode_name(byte); !name.starts_with("opcode "))
             pm4 += (pm4.empty() ? "" : ", ") + name;
         if (const auto name = sdma_packet_name(byte))

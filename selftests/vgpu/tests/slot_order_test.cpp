@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which HQD slots the queues of a runlist get, and what stays in a slot that they left.
+// Tests of the HQD slots that the queues of a runlist get, and of the state left in a free slot.
 #include "user_queues.hpp"
 
 #include <gmock/gmock.h>

@@ -45,7 +45,7 @@ static_assert(sizeof(Header) == 16);
 inline constexpr std::uint32_t flag_reply = 1;
 inline constexpr std::uint32_t flag_error = 1U << 5;
 
-// What the server tells the client in its version message, and what it holds it to.
+// Limits that the server announces in its version message, and enforces.
 inline constexpr std::uint32_t max_transfer_bytes = 1U << 20;
 inline constexpr std::size_t max_message_bytes = max_transfer_bytes + 4096;
 inline constexpr std::size_t max_message_fds = 8;

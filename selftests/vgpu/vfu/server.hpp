@@ -13,7 +13,7 @@
 
 namespace vgpu::vfu {
 
-// What the device behind the protocol does. Offsets and sizes are checked by the callee.
+// The device behind the protocol. Implementations check offsets and sizes.
 class Function {
 public:
     virtual ~Function() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the device reaches through PCIe: the guest's memory, and its interrupt.
+// The device's access to the guest through PCIe: memory and the interrupt.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an engine of the GPU sees of memory: translated, page by page, through one VMID.
+// Memory as an engine of the GPU accesses it: translated, page by page, through one VMID.
 #pragma once
 
 #include <cstddef>

@@ -48,7 +48,7 @@ AqlQueue::Start AqlQueue::start(const Packet& packet) {
     }
 }
 
-// What the CP itself checks of a dispatch before any wave is launched.
+// Returns the error for which the CP rejects a dispatch before any wave is launched, if any.
 std::optional<QueueError> AqlQueue::problem_of(const Packet& packet) const {
     const std::uint32_t dimensions = bits(packet.words[0], 17, 16);
     const std::array<std::uint32_t, 3> size = {

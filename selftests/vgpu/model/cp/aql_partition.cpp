@@ -85,8 +85,8 @@ bool AqlQueue::follow() {
     }
 }
 
-// What was done here but not everywhere when the queue was saved may be so by now. A packet that
-// somebody has completed meanwhile is invalid.
+// Completes packets that were done here, but not on every XCC, when the queue was saved, and that
+// all XCCs are done with by now. A packet that another XCC has completed meanwhile is invalid.
 void AqlQueue::complete_restored() {
     if (!shared())
         return;

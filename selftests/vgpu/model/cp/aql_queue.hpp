@@ -23,7 +23,7 @@
 
 namespace vgpu {
 
-// What the units around the CP are to an AQL queue.
+// The units that an AQL queue uses.
 struct AqlSurroundings {
     MemoryController& memory;
     ShaderArray& shaders;

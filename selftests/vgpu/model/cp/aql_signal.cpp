@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What user space hears of an AQL queue: completion signals, timestamps, and errors.
+// Reports of an AQL queue to user space: completion signals, timestamps, and errors.
 #include "model/cp/aql_queue.hpp"
 
 #include <fmt/format.h>

@@ -146,7 +146,7 @@ private:
         bool of_user() const { return aql || user_pm4; }
     };
 
-    // What a save left in an MQD.
+    // The state that a save left in an MQD.
     struct SavedMqd {
         std::uint16_t pasid = 0;
         std::uint32_t ctl_stack_offset = 0;

@@ -16,7 +16,7 @@ namespace vgpu {
 // True once the wait is over. Asked again and again until then.
 using Stall = std::function<bool()>;
 
-// What a packet may act on; the command processor implements it.
+// The operations that packets perform; the command processor implements them.
 class Pm4Target {
 public:
     virtual ~Pm4Target() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a runlist holds: processes, each with the queues that follow it.
+// The contents of a runlist: processes, each with the queues that follow it.
 #include "model/cp/runlist.hpp"
 
 #include <algorithm>

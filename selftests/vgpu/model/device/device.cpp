@@ -122,7 +122,7 @@ void Device::write_doorbell(std::uint32_t dword, std::uint64_t value) {
     observer_.count("doorbells_of_unmapped_queues", 1);
 }
 
-// What one XCC does may let another go on.
+// Runs queues until none makes progress, because a step on one XCC may unblock another.
 bool Device::run_queues() {
     bool any = false;
     for (bool progress = true; progress;) {

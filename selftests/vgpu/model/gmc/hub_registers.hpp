@@ -10,9 +10,9 @@ namespace vgpu {
 
 struct HubRegisters {
     std::uint32_t vram_base, vram_top;
-    // Of context 0. The page table bases of contexts 1 to 15 follow its own.
+    // Registers of context 0. The page table bases of contexts 1 to 15 follow its own.
     std::uint32_t table_base, table_start, table_end;
-    // Of invalidation engine 0. Those of the other engines follow.
+    // Registers of invalidation engine 0. Those of the other engines follow.
     std::uint32_t invalidate_request, invalidate_acknowledge, invalidate_semaphore;
     std::uint32_t fault_status, fault_address, fault_control;
 };

@@ -10,7 +10,7 @@
 
 namespace vgpu::isa {
 
-// What the sequencer has to do after the instruction.
+// The sequencer's action after an instruction.
 enum class Outcome : std::uint8_t {
     next,              // nothing
     yield,             // let other waves run (s_sleep)

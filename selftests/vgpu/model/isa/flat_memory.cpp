@@ -22,8 +22,8 @@ void store_word(u32* to, u32 value) {
     __atomic_store_n(to, value, __ATOMIC_RELAXED);
 }
 
-// What lanes access lies together: lane behind lane, or in scratch dword behind dword. Calls
-// function(word, lane, dword of host memory). False when it does not: nothing was done then.
+// Calls function(word, lane, dword of host memory) for all lanes if their data is contiguous: lane
+// after lane, or in scratch dword after dword. Returns false, with nothing done, if it is not.
 template <unsigned count, Access access, typename Function>
 bool at_once(const Execution& e, const LaneAddresses& addresses, LaneMemory<access>& memory,
              Function function) {

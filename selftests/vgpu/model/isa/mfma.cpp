@@ -58,7 +58,7 @@ struct Shape {
     static constexpr unsigned sum_words = sums_per_lane * sizeof(typename Type::Sum) / 4;
     static_assert(input_words >= 1 && sum_words >= 1 && m_size == n_size);
 
-    // Of A (index: row) and of B (index: column).
+    // Position of an element of A (index: row) or of B (index: column).
     static constexpr Position input(unsigned index, unsigned k, unsigned block) {
         return {index + m_size * (block + blocks * (k / inputs_per_lane)), k % inputs_per_lane};
     }

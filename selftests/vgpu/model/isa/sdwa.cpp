@@ -21,7 +21,7 @@ Part part_of(unsigned selector) {
     return selector < 6 ? Part{16 * (selector - 4), 0xffff} : Part{};
 }
 
-// What stays of the destination around the part that was written.
+// Treatment of the destination's bits outside the part that is written.
 enum Unused : unsigned { pad, extend_sign, preserve };
 
 u32 extracted(u32 word, Part part, bool extend) {

@@ -25,7 +25,7 @@ struct VectorInstruction {
     bool clamp = false;
 };
 
-// What an operation takes besides its operands. A modifier it does not take is refused.
+// Modifiers that an operation accepts. Others are rejected.
 namespace takes {
 inline constexpr std::uint8_t sign = 1;  // abs and neg of sources
 inline constexpr std::uint8_t scale = 2; // omod

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the atomics of FLAT and MUBUF share, and the opcodes that all integer atomics share.
+// The atomics that FLAT and MUBUF share, and the opcodes that all integer atomics share.
 #pragma once
 
 #include "model/isa/vector_memory.hpp"

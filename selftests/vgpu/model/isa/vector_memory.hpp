@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What DS, MUBUF and FLAT share: data registers, lanes, LDS accesses and read-modify-write.
+// Helpers of DS, MUBUF and FLAT: data registers, lanes, LDS accesses and read-modify-write.
 #pragma once
 
 #include "model/isa/vector_alu.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What compilers build division and argument reduction from: scale, fused step, fix-up, exponents
-// and mantissas, and the bits of 2/pi. MI300 ISA, V_DIV_SCALE_F32 and its neighbours.
+// Instructions for division and argument reduction: scale, fused step, fix-up, exponents and
+// mantissas, and the bits of 2/pi. MI300 ISA, V_DIV_SCALE_F32 and its neighbours.
 #include "model/isa/float_operations.hpp"
 
 #include <algorithm>

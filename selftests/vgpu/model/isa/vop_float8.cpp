@@ -12,7 +12,7 @@ namespace {
 using u32 = std::uint32_t;
 
 // Rounds to the nearest, or by adding random bits below the last place and cutting them off.
-// What is too large becomes a NaN, or under FP16_OVFL the largest number.
+// Returns NaN for a value that is too large, or under FP16_OVFL the largest number.
 template <unsigned mantissa_bits, bool stochastic>
 u32 encode8(const WaveState& wave, float value, u32 random) {
     if (std::isnan(value) || value == 0) {

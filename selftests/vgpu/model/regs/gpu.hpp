@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which GPU the device is.
+// The GPUs that the device can be.
 #pragma once
 
 #include <cstdint>

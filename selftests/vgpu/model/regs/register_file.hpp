@@ -68,7 +68,7 @@ private:
     Observer& observer_;
     Dies dies_;
     std::vector<Copy> copies_;
-    // Of another GPU than a MI300X: where the model has the register at a dword.
+    // Maps the dwords of a GPU other than the MI300X to those of the model; empty for the MI300X.
     std::vector<std::uint32_t> places_;
     std::span<const NamedRegister> other_names_;
     std::vector<std::uint32_t> values_;

@@ -58,7 +58,7 @@ SdmaEngine::SdmaEngine(const Surroundings& surroundings, unsigned engine)
     set_power_on_values();
 }
 
-// Of user rings, as the register dump of a MI308X has them.
+// Sets the values that user rings have in the register dump of a MI308X.
 void SdmaEngine::set_power_on_values() {
     for (const Ring& ring : rings_) {
         if (!ring.user)
@@ -249,8 +249,8 @@ bool SdmaEngine::run_buffer(Ring& ring) {
 
 void SdmaEngine::give_up(Ring& ring) {
     if (!ring.buffers.empty())
-        // What an indirect buffer had left is run again from its start: it has no pointer of
-        // its own here. The packet that named it is one back.
+        // An unfinished indirect buffer is run again from its start: it has no read pointer of
+        // its own here. The packet that names it is one back.
         set_read_pointer(ring, read_pointer(ring) +
                                    4 * (ring.buffers.front().next -
                                         (ring.buffers.size() > 1 ? indirect_dwords : 0)));
@@ -326,7 +326,7 @@ bool SdmaEngine::unmap_user_queues(
             all = false;
             continue;
         }
-        // Of an indirect buffer nothing is kept but that it was begun.
+        // Progress within an indirect buffer is not saved: it is run again from its start.
         const std::uint64_t done = ring.buffers.size() == 1 ? ring.done : 0;
         give_up(ring);
         report_read_pointer(ring);

@@ -20,7 +20,7 @@
 
 namespace vgpu {
 
-// What MAP_QUEUES says of a user queue.
+// A user queue that MAP_QUEUES puts on a ring.
 struct SdmaUserQueue {
     std::uint64_t mqd = 0;
     std::uint32_t doorbell = 0; // dword in the doorbell BAR
@@ -80,7 +80,7 @@ private:
         bool draining = false;       // disabled by the driver, ends the packet at hand
         Schedule::Step looks_at = 0; // fetches nothing before
     };
-    // What became of a packet in its turn.
+    // The outcome of a packet's turn.
     struct Step {
         enum class Result : std::uint8_t { done, more, wait, fault };
         Result result = Result::done;
@@ -137,7 +137,7 @@ private:
     unsigned next_user_ring_ = 0; // that the CP takes if it is free
 };
 
-// Of the packets that are executed; the others are reported when met.
+// Returns nothing for a packet that is not executed: it is reported when met.
 std::optional<std::string_view> sdma_packet_name(std::uint8_t opcode);
 
 } // namespace vgpu

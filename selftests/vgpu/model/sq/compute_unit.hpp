@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a compute unit has room for: wave slots and VGPRs of its SIMDs, and LDS.
+// The resources of a compute unit: wave slots and VGPRs of its SIMDs, and LDS.
 #pragma once
 
 #include <array>

@@ -35,7 +35,7 @@ struct Program {
     // SPI writes FLAT_SCRATCH. Else the program is told where its wave's scratch is.
     bool architected_flat_scratch() const { return isa == isa::Isa::gfx942; }
     unsigned user_sgprs() const { return rsrc2 >> 1 & 31; }
-    // Which of x, y, z of the workgroup id get an SGPR.
+    // True if x, y or z (0, 1, 2) of the workgroup id gets an SGPR.
     bool workgroup_id(unsigned dimension) const { return (rsrc2 >> (7 + dimension) & 1) != 0; }
     bool workgroup_info() const { return (rsrc2 >> 10 & 1) != 0; }
     // Highest dimension of the work-item id in v0.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which parts of a queue's CWSR area hold a wave that still has to be restored.
+// Allocates regions of a queue's CWSR area to waves.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which parts of a queue's scratch belong to a wave.
+// Allocates slots of a queue's scratch to waves.
 #pragma once
 
 #include <bitset>

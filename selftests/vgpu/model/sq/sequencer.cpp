@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whose turn it is, and what follows from each instruction.
+// Schedules the waves, and acts on the outcome of each instruction.
 #include "model/isa/interpreter.hpp"
 #include "model/sq/shader_state.hpp"
 
@@ -275,7 +275,8 @@ bool ShaderArray::State::saves_lds(const Wave& wave) const {
     return leader->get() == &wave;
 }
 
-// What it had serves again, unless it has to save the LDS now for a wave that ended.
+// A region that the wave has is kept, unless it is too small because the wave now saves the LDS for
+// one that ended. Returns false if the area is full.
 bool ShaderArray::State::give_region(Wave& wave, Slot& slot) {
     const std::uint32_t bytes = wave.group->dispatch->save_bytes(wave.first);
     if (wave.region && wave.region->bytes >= bytes) {

@@ -20,7 +20,7 @@
 
 namespace vgpu {
 
-// What the CP knows of a queue while it sits in a hardware slot (HQD).
+// The CP's description of a queue that is in a hardware slot (HQD).
 struct QueueBinding {
     unsigned slot = 0; // key of every call below, unique among bound queues
     unsigned vmid = 0;
@@ -47,7 +47,7 @@ struct ScratchRing {
     std::array<std::uint32_t, 4> resource{}; // the same as a buffer, for programs that ask for it
 };
 
-// What COMPUTE_* registers say of a dispatch that no kernel descriptor does.
+// The COMPUTE_* registers of a dispatch that has no kernel descriptor.
 struct RegisterDispatch {
     std::uint64_t entry = 0; // COMPUTE_PGM, as a byte address
     std::uint32_t rsrc1 = 0;
@@ -72,8 +72,8 @@ struct AqlDispatch {
 // How running waves end. Encoded by the CP from CP_HQD_DEQUEUE_REQUEST or UNMAP_QUEUES.
 enum class StopMode : std::uint8_t { drain, reset, save };
 
-// What a finished save leaves for the MQD. Everything needed to continue is in these bytes and
-// in the CWSR area: the model keeps nothing else of a queue that left the hardware.
+// The result of a finished save, for the MQD. These bytes and the CWSR area have everything needed
+// to restore: the model keeps nothing else of a queue that left the hardware.
 struct SavedQueue {
     std::vector<std::byte> control_stack;   // dispatch, workgroup and wave records, oldest first
     std::uint32_t wave_state_bytes = 0;     // used part of the CWSR area behind the control stack

@@ -18,8 +18,8 @@ namespace vgpu::sq {
 
 struct Workgroup;
 
-// What the control stack knows of a saved wave and of the workgroup it belongs to. Waves of the
-// workgroup that are not listed have ended.
+// The control stack's records of a saved wave and of its workgroup. Waves of the workgroup that are
+// not listed have ended.
 struct SavedWave {
     unsigned index = 0;       // in the workgroup
     std::uint32_t offset = 0; // of its data in the CWSR area
@@ -77,7 +77,7 @@ struct Dispatch {
     std::uint64_t kernarg_address() const {
         return aql.packet[10] | static_cast<std::uint64_t>(aql.packet[11]) << 32;
     }
-    // Of a workgroup of the share.
+    // Returns the coordinates of a workgroup, by its number in the share.
     Coordinates coordinates(std::uint32_t ordinal) const {
         return geometry.coordinates(share.linear(ordinal));
     }

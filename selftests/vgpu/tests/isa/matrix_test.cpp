@@ -39,13 +39,13 @@ struct Element {
     unsigned block;
 };
 
-// Which element of A (row and k) or B (column and k) value j of a lane is.
+// Returns the element of A (row and k) or B (column and k) that a lane has as value j.
 Element input_element(const Matrix& m, unsigned lane, unsigned j) {
     const unsigned group = lane / m.size;
     return {lane % m.size, group / m.blocks * m.inputs() + j, group % m.blocks};
 }
 
-// Which element of C and D value r of a lane is.
+// Returns the element of C and D that a lane has as value r.
 Element sum_element(const Matrix& m, unsigned lane, unsigned r) {
     const unsigned column = lane % m.size;
     if (m.kind == Matrix::f64) {
@@ -445,7 +445,7 @@ TEST(MatrixCore, loses_the_bits_that_an_mi300x_loses) {
         {xf32, {big, 1, 1, 1, 1, 1}, {big, 1, 1, 1, 1, 1}, 0, big * big + 6},
         // One of F16 has eight.
         {f16, {big, 1, 1, 1, 1, 1}, {big, 1, 1, 1, 1, 1}, 0, big * big + 4},
-        // Of FP8 those of even and of odd k are cut apart, and C is dropped when it is far below.
+        // FP8 cuts the products of even and of odd k separately, and drops C when it is far below.
         {fp8, {128, 0, 0.0078125}, {128, 0, -0.0078125}, 0, 16384},
         {fp8, {128, 0.0078125}, {128, -0.0078125}, 0, 16384 - std::ldexp(1, -10)},
         {fp8, {1}, {1}, std::ldexp(-1, -40), 1},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What leaves the hardware with a queue, and what is refused when it comes back.
+// Tests of the state that is saved with a queue, and of its checks when the queue is restored.
 #include "model/sq/control_stack.hpp"
 #include "model/sq/save_area.hpp"
 #include "tests/sq/exchange.hpp"
@@ -118,8 +118,8 @@ TEST(ControlStack, truncated_and_random_bytes_are_refused) {
     }
 }
 
-// With a right checksum only the checks of each field are left. Whatever passes them must not
-// harm the model, whatever it does to the kernel.
+// With a right checksum only the checks of each field are left. Bytes that pass them must not harm
+// the model, even if they break the GPU kernel.
 TEST(ControlStack, forged_bytes_do_no_harm) {
     std::mt19937 random(5);
     unsigned accepted = 0;

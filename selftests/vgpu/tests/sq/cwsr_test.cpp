@@ -502,8 +502,9 @@ TEST(Cwsr, a_save_area_that_is_too_small_is_reported) {
     EXPECT_TRUE(run.gpu.completed.empty());
 }
 
-// Whatever the order of waves and workgroups, and whenever each is asked to save: on four compute
-// units, and on one with room for one workgroup, whose two waves have all turns.
+// The results are the same for any order of waves and workgroups, and any time at which each is
+// asked to save: on four compute units, and on one that has room for one workgroup, whose two waves
+// get every turn.
 TEST(Cwsr, results_do_not_depend_on_the_schedule) {
     constexpr std::uint32_t iterations = 300;
     const Reference reference = undisturbed(iterations);

@@ -282,7 +282,7 @@ TEST(Dispatch, bad_packets_and_descriptors_are_reported) {
         gpu.run_all();
         EXPECT_EQ(gpu.failed_waves, 1U);
         EXPECT_TRUE(gpu.completed.empty());
-        // What failed stays in flight over a save.
+        // A failed dispatch is still in flight after a save and a restore.
         const SavedQueue saved = gpu.save();
         gpu.replace_array();
         EXPECT_TRUE(gpu.restore(saved));

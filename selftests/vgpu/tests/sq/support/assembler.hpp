@@ -19,8 +19,8 @@ struct Disassembled {
     std::uint32_t first_word = 0;
 };
 
-// What LLVM's disassembler makes of the words. What it refuses is left out; it may then find an
-// instruction in the word behind.
+// Returns LLVM's disassembly of the words. LLVM skips a word that it rejects, and may then decode
+// the next word as an instruction.
 std::vector<Disassembled> disassemble(const std::vector<std::vector<std::uint32_t>>& instructions,
                                       isa::Isa isa = isa::Isa::gfx942);
 

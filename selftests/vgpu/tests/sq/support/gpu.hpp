@@ -40,7 +40,7 @@ private:
     std::uint64_t epoch_ = 1;
 };
 
-// What a test kernel looks like to its descriptor.
+// The code of a test kernel, and the fields of its descriptor.
 struct Kernel {
     std::vector<std::uint32_t> code;
     unsigned vgprs = 48;      // in all
