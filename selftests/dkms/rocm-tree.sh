@@ -30,7 +30,7 @@ lay_out() { # lay_out VERSION [VERSION_OF_DRIVER]: one whose module is of one fi
     dir=$root/usr/src/amdgpu-$1
     mkdir -p "$dir/amd/amdgpu" "$dir/include" "$dir/scheduler" "$dir/ttm" "$dir/amd/tiny"
     cp -r "$work/base/$amd/amdkfd" "$dir/amd"
-    # Of the 13 MB of amdgpu those that we edit or rely on.
+    # amdgpu has 13 MB: copy only the files that we edit or rely on.
     for file in "$work/base/$amd/amdgpu"/amdgpu.h "$work/base/$amd/amdgpu"/amdgpu_[adgjov]*.[ch]; do
         cp "$file" "$dir/amd/amdgpu"
     done

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the HIP tests share: errors that name their place, buffers that own their memory, rounds.
+// Helpers of the HIP tests: errors that name their place, buffers that own their memory, rounds.
 #pragma once
 
 #include <hip/hip_runtime.h>

@@ -32,7 +32,7 @@ std::vector<std::string> expected(unsigned salt) {
     return lines;
 }
 
-// What stdout takes between construction and lines(). The runtime's thread writes there.
+// Captures stdout between construction and lines(). The runtime writes it in a thread of its own.
 class CapturedStdout {
 public:
     CapturedStdout() : file_(memfd_create("stdout", 0)), saved_(dup(STDOUT_FILENO)) {

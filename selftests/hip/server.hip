@@ -93,7 +93,7 @@ public:
     Server& operator=(const Server&) = delete;
     ~Server() { (void)hipStreamDestroy(stream_); }
 
-    // What a client asks, and the right answer.
+    // Sets a client's question, the expected answer, and a wrong answer to overwrite.
     void prepare(unsigned long long request) {
         for (std::size_t i = 0; i < elements_; ++i) {
             question_.get()[i] =

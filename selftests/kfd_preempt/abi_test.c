@@ -10,7 +10,7 @@
 #include "kselftest_harness.h"
 
 #define LAST_SIZE(which) _IOC_SIZE(call_facts[which].cmd)
-/* That of ABI 1.0. */
+/* Size of the arguments in ABI 1.0. */
 #define FIRST_SIZE(which) \
 	((which) == CALL_STATUS ? offsetof(struct kfd_ioctl_preempt_status_args, write_index) : \
 				  LAST_SIZE(which))

@@ -46,11 +46,11 @@ struct bench {
 	struct times *times;	/* of each pair */
 };
 
-/* What the calls of a pair took, both together. */
+/* Times of both calls of a pair, added up. */
 struct times {
 	uint64_t cpu_ns;	/* of this thread */
 	uint64_t wall_ns;
-	uint64_t hw_ns;		/* of that, the driver was at the hardware: SWITCH tells */
+	uint64_t hw_ns;		/* of that at the hardware, as SWITCH reports */
 };
 
 static const char *const sched_names[] = { "HWS", "HWS_NO_OVERSUB", "NO_HWS", "MES" };

@@ -19,7 +19,7 @@
 /* A buffer of our own: what others trace is neither read nor stopped. */
 #define INSTANCE "/sys/kernel/tracing/instances/kfd_preempt_bench"
 
-/* Of one call, in ns. */
+/* Times of one call, in ns. */
 struct times {
 	uint64_t call;	/* kfd_preempt_switch_end: the processes are locked for most of it */
 	uint64_t node;	/* kfd_preempt_node: under the lock of the scheduler */

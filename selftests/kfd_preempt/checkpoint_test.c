@@ -44,7 +44,7 @@ FIXTURE_TEARDOWN(copy)
 	kfd_device_close(&self->dev);
 }
 
-/* That the others can fail: the waves are in what is spoiled. */
+/* Proves that the other tests can fail: the spoiled memory holds the waves. */
 TEST_F(copy, without_it_a_queue_comes_back_from_memory)
 {
 	ASSERT_EQ(0, preempt_queue(self->fd, self->id));
@@ -72,7 +72,7 @@ TEST_F(copy, a_queue_comes_back_from_it_on_all_XCCs)
 	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
-/* Whoever starts the queue: here the update of its percentage. */
+/* Resume restores the copy, even if a later call starts the queue: here UPDATE_QUEUE. */
 TEST_F(copy, a_queue_of_0_percent_was_copied_as_it_was_saved)
 {
 	ASSERT_EQ(0, aql_queue_set_percentage(&self->queue, 0));
@@ -107,7 +107,7 @@ TEST_F_TIMEOUT(copy, checksum_survives_random_stops_with_and_without_it, 120)
 #define MQD_HEADER 0xc0310800u
 #define MQD_BYTES 2048u
 
-/* What CRIU dumps is the same copy: one MQD for each XCC, then as many control stacks. */
+/* A CRIU image has the same copy: one MQD for each XCC, then as many control stacks. */
 TEST_F(copy, an_image_of_the_process_has_the_MQDs_of_all_XCCs)
 {
 	struct kfd_ioctl_criu_args args = { .op = KFD_CRIU_OP_PROCESS_INFO };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the driver asks of the hardware: one update for a batch, none when nothing changes. Needs
+ * Requests of the driver to the hardware: one update for a batch, none when nothing changes. Needs
  * the software GPU, which counts, and root.
  */
 #include <stdio.h>

@@ -161,7 +161,7 @@ FIXTURE_SETUP(debugged)
 	ASSERT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
 }
 
-/* Whatever a test did, the kernel goes on and ends with the right result. */
+/* After each test the GPU kernel must still run, and end with the right result. */
 FIXTURE_TEARDOWN(debugged)
 {
 	EXPECT_TRUE(job_ends_right(&self->job, LONG_MS));
@@ -213,7 +213,7 @@ TEST_F(debugged, held_queue_stays_held_when_the_debugger_goes)
 	ASSERT_EQ(0, resume_queue(self->fd, self->id));
 }
 
-/* That the debugger does not know a queue yet is no business of ours. */
+/* PREEMPT does not require that the debugger knows the queue. */
 TEST_F(debugged, queue_the_debugger_does_not_know_can_be_stopped)
 {
 	struct aql_queue other;

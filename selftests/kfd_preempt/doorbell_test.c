@@ -61,7 +61,7 @@ FIXTURE_TEARDOWN(doorbell)
 	kfd_device_close(&self->dev);
 }
 
-/* What the GPU was asked for, and how many queues left the hardware, since the set up. */
+/* Checks the unmaps, the maps and the queues that left the hardware since the setup. */
 static void expect_counts(struct __test_metadata *_metadata, FIXTURE_DATA(doorbell) *self,
 			  struct counts expected)
 {
@@ -114,7 +114,7 @@ TEST_F_TIMEOUT(doorbell, batch_names_four_queues_in_a_packet, 120)
 	ASSERT_EQ(0, order_first(self, BATCH, KFD_PREEMPT_OP_RESUME));
 }
 
-/* Who maps the runlist for another reason does so without the stopped queue. */
+/* A runlist mapped for another reason does not contain the stopped queue. */
 TEST_F_TIMEOUT(doorbell, stopped_queue_stays_off_when_the_runlist_is_built_again, 120)
 {
 	ASSERT_EQ(0, preempt_queue(self->fd, self->queue[0].id));

@@ -68,7 +68,7 @@ static bool owner_destroys(const struct owner *owner)
 	return write(owner->orders, "d", 1) == 1 && read(owner->answers, &done, 1) == 1;
 }
 
-/* Of a process in sysfs: a directory without entries is gone as well. */
+/* Returns false if the directory of a process in sysfs is empty or removed. */
 static bool has_entries(pid_t pid, const char *directory)
 {
 	char path[64];
@@ -119,7 +119,7 @@ FIXTURE_SETUP(stopped)
 	ASSERT_EQ(0, held_reset_begin(&self->reset, "hold_stopped"));
 }
 
-/* What came before this came before the end of the reset. */
+/* The reset must still wait: all earlier steps of the test came before its end. */
 static void end_reset(struct __test_metadata *_metadata, FIXTURE_DATA(stopped) *self)
 {
 	EXPECT_TRUE(held_reset_waits(&self->reset));

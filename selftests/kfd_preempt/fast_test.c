@@ -20,7 +20,7 @@
 #define LONG_MS 30000u
 #define FAST KFD_PREEMPT_SWITCH_FAST
 
-/* Of the first XCC: CP_IQ_WAIT_TIME2 of gc_9_4_3_offset.h, behind segment 0 of the block. */
+/* Byte offset in the first XCC: segment 0 of the block, and the offset of gc_9_4_3_offset.h. */
 #define CP_IQ_WAIT_TIME2 ((0x2000u + 0x10b0u) * 4)
 #define SCH_WAVE(value) ((value) >> 8 & 0xff)
 #define WITH_SCH_WAVE(value, wave) (((value) & ~0xff00ll) | (wave) << 8)

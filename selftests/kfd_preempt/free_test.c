@@ -69,7 +69,7 @@ TEST_F(free, call_that_a_signal_interrupted_is_made_again)
 	kfd_device_close(&dev);
 }
 
-/* What is wrong then is in the kernel log. */
+/* A defect of this path is reported in the kernel log. */
 TEST_F(free, process_ends_with_memory_that_a_signal_did_not_let_go)
 {
 	struct kfd_device dev;

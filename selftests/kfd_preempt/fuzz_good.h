@@ -30,7 +30,7 @@ struct worker {
 	struct fuzz_call call;
 };
 
-/* What an entry of a good call is about. */
+/* The queue that an entry of a well-formed call names. */
 struct subject {
 	uint32_t owner;
 	uint32_t queue;		/* QUEUES: none */

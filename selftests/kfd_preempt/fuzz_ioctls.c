@@ -31,7 +31,7 @@ static void reopen(struct worker *w)
 		fail(w->world, w->name, "open of /dev/kfd: %d", w->file[file]);
 }
 
-/* What else happens to queues and files in between. `owner` is NULL for a mere operator. */
+/* Changes queues and files between calls. `owner` is NULL for a mere operator. */
 static void something_else(struct worker *w, struct owner *owner)
 {
 	static const uint32_t percentages[] = { 0, 100, 100, 50 };

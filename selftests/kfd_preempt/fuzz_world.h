@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the processes of fuzz_ioctls share: queues, counts, answers, and how they report. */
+/* State that the processes of fuzz_ioctls share: queues, counts, answers; and their reports. */
 #ifndef KFD_PREEMPT_FUZZ_WORLD_H
 #define KFD_PREEMPT_FUZZ_WORLD_H
 
@@ -44,8 +44,8 @@ static inline bool answer_is_in(int ret, uint32_t set)
 }
 
 /*
- * What each call may answer at all, on a GPU that is never reset or lost and with memory to spare:
- * EIO, ENODEV of a known GPU, ENOMEM and ENOSPC are then wrong answers.
+ * Results that each call may return on a GPU that is never reset or lost, with memory to spare:
+ * EIO, ENODEV for a known GPU, ENOMEM and ENOSPC are then wrong.
  */
 #define ALWAYS (MAY(EBADF) | MAY(EFAULT) | MAY(EINVAL) | MAY(EINTR))
 #define ONE_QUEUE (MAY(OK) | MAY(EALREADY) | MAY(EBUSY) | MAY(ENOENT) | MAY(ENOTTY))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a process with a bad access or a queue that hangs costs the others: nothing, or a reset
- * of the queue, or one of the GPU. Needs the software GPU, whose faults it arms, and root.
+ * Effect of a bad access or a hung queue of one process on the others: none, a reset of the
+ * queue, or a reset of the GPU. Needs the software GPU, whose faults it arms, and root.
  */
 #include <stdio.h>
 #include <string.h>
@@ -226,8 +226,8 @@ static int arm_for(pid_t pid, const char *fault)
 }
 
 /*
- * The firmware gives the hung queue up and names it, the driver resets it alone. What had to
- * wait meanwhile goes on.
+ * The firmware gives the hung queue up and names it; the driver resets only that queue. Queues
+ * that had to wait meanwhile run again.
  */
 TEST_F_TIMEOUT(hang, hung_wave_costs_its_queue_and_no_other, 120)
 {

@@ -179,7 +179,7 @@ TEST_F_TIMEOUT(in_reset, calls_before_the_queues_are_dead_change_nothing, 120)
 
 	EXPECT_EQ(-EBUSY, preempt_queue(self->fd, other));
 	EXPECT_EQ(-EBUSY, resume_queue(self->fd, held));
-	/* What asks nothing of the hardware is answered as always. */
+	/* A call that needs no hardware returns its usual result. */
 	EXPECT_EQ(-EALREADY, preempt_queue(self->fd, held));
 	expect_state(_metadata, self, 0, KFD_PREEMPT_STATE_HELD, KFD_PREEMPT_HOLD_SELF);
 	expect_state(_metadata, self, 1, KFD_PREEMPT_STATE_RUNNING, 0);

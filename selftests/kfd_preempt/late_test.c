@@ -40,7 +40,7 @@ FIXTURE_SETUP(late)
 	ASSERT_EQ(0, busy_queue_create(&self->dev, &self->queue, &self->job, WORKGROUPS, LONG_MS));
 	self->id = self->queue.id;
 
-	/* What all tests start from: a stop that was asked for and did not come in time. */
+	/* All tests start with a stop that was not confirmed in time. */
 	begin = now_ns();
 	ASSERT_EQ(-ETIME, preempt_queue_type(self->fd, self->id, KFD_PREEMPT_TYPE_SAVE, STOP_MS)) {
 		TH_LOG("the GPU stops in time: start the vgpu with --fault dequeue-late");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What KFD's other calls do to a held queue, and two threads at it. Needs root for CRIU's. */
+/* KFD's other calls on a held queue, and two threads on one queue. Needs root for CRIU's. */
 #include <linux/kfd_ioctl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ FIXTURE_SETUP(held)
 	self->id = self->queue.id;
 }
 
-/* Whatever a test did, the kernel goes on and ends with the right result. */
+/* After each test the GPU kernel must still run, and end with the right result. */
 FIXTURE_TEARDOWN(held)
 {
 	EXPECT_TRUE(job_ends_right(&self->job, LONG_MS));

@@ -37,8 +37,8 @@ def print_summary(path):
         packets = {name.split("/")[1]: count for name, count in cost.items()
                    if name.startswith("hiq_packets/") and count}
         kinds = ", ".join(f"{count:g} {name}" for name, count in sorted(packets.items()))
-        # Of the queues that have something to save, the bench creates the one it stops first, so
-        # that its doorbell is the lowest.
+        # The bench creates the queue that it stops before the others that have something to save, so
+        # its doorbell is the lowest.
         saves = {int(name.split("/")[1], 16): count for name, count in cost.items()
                  if name.startswith("saves_by_doorbell/") and count}
         print(f"{path}: one pair among {queues} queues and an idle one: "

@@ -7,7 +7,7 @@
 
 #define NOBODY 65534
 
-/* What a stop by file and one by pid answer to a user without rights. */
+/* Results of calls by pid and by file, for a user without rights. */
 struct answers {
 	int by_pid;
 	int by_fd;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * HWS: the runlist went down for a stop and cannot be mapped again, so that every queue of the GPU
- * stands still. Nobody but us would bring it back. Needs root and kfd_probes.ko.
+ * HWS: the runlist was unmapped for a stop and cannot be mapped again, so that no queue of the GPU
+ * runs. Only the preemption code retries the map. Needs root and kfd_probes.ko.
  */
 #include "jobs.h"
 #include "kselftest_harness.h"

@@ -21,7 +21,7 @@ struct operator {
 	int borrowed;	/* a file of an owner who may be dead by now, or -1 */
 };
 
-/* What the call on a queue of somebody who may be dead, or not alive yet, can answer. */
+/* Results of a call on a queue whose owner may be dead, or not started yet. */
 static inline bool is_answer(int ret)
 {
 	return !ret || ret == -EALREADY || ret == -ESRCH || ret == -ENOENT;

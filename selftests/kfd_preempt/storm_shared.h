@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What all processes of storm see: queues, counters, failures. */
+/* State that all processes of storm share: queues, counters, failures. */
 #ifndef KFD_PREEMPT_STORM_SHARED_H
 #define KFD_PREEMPT_STORM_SHARED_H
 
@@ -14,7 +14,7 @@
 #define PROCESSES (EVICTOR + 1)
 #define QUEUES 2u
 
-/* What all processes see. Counters only grow. */
+/* In shared memory. Counters only grow. */
 struct storm_shared {
 	uint64_t seed, count;
 	uint32_t ending;	/* 1: no more stops, 2: owners look at their last jobs */

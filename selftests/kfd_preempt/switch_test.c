@@ -54,7 +54,7 @@ FIXTURE_SETUP(own)
 	}
 }
 
-/* Whatever a test did, both kernels must end with the right result. */
+/* After each test both kernels must end with the right result. */
 FIXTURE_TEARDOWN(own)
 {
 	unsigned int i;

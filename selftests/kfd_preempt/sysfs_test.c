@@ -15,7 +15,7 @@
 #define LONG_MS 30000u
 #define NOBODY 65534
 
-/* What was read, or why nothing was. */
+/* Returns the text that was read, or the name of the error. */
 static const char *text_or_error(const char *text, int ret)
 {
 	return ret ? strerrorname_np(-ret) : text;

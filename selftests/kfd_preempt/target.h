@@ -204,8 +204,8 @@ static inline int target_file(const struct target *target)
 }
 
 /*
- * The target itself polls its counter and passes it on. What it says now it may have seen before;
- * of its next two looks the second began after this call. False when it looks no more.
+ * The target itself polls its counter and publishes it. The current value may be old; the second of
+ * the next two polls began after this call. Returns false if the target no longer polls.
  */
 static inline bool target_has_looked(const struct target *target)
 {
@@ -250,8 +250,8 @@ static inline bool target_moves(const struct target *target)
 }
 
 /*
- * Of several, all are to be told before one is waited for: each repeats on the CPU, to check it, what
- * its kernel did until it was told.
+ * With several targets, stop all of them before waiting for one: to check its kernel, each repeats
+ * on the CPU all that the kernel did until the stop.
  */
 static inline void target_stop(struct target *target)
 {

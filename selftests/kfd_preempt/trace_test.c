@@ -129,7 +129,7 @@ FIXTURE_TEARDOWN(trace)
 		trace_print(&self->trace); \
 	} while (0)
 
-/* What the event of a queue says in front of its result. */
+/* Fields of the event of a queue, up to its result. */
 static const char *queue_fields(FIXTURE_DATA(trace) *self, pid_t pid, uint32_t queue_id,
 				const char *rest)
 {

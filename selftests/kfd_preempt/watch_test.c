@@ -505,7 +505,7 @@ TEST_F(other, watch_that_is_closed_leaves_the_process_alone)
 	EXPECT_TRUE(target_finish(&self->target));
 }
 
-/* The right to preempt its queues, judged at ADD. */
+/* The right to preempt its queues, checked at ADD. */
 TEST_F(other, user_may_not_watch_another_process)
 {
 	int status = 0;

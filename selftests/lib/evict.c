@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What makes KFD take the queues of a process off the hardware and put them back later. */
+/* Makes KFD evict the queues of a process; KFD restores them later. */
 #include "evict.h"
 
 #include <errno.h>

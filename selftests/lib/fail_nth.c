@@ -79,7 +79,7 @@ int fail_nth_arm(int fd, unsigned int n)
 bool fail_nth_disarm(int fd)
 {
 	char text[16] = "";
-	/* What this read says, it looked up before its own copy: that may be what fails. */
+	/* The kernel reads the counter before it copies it to us: this copy may be what fails. */
 	ssize_t len = pread(fd, text, sizeof(text) - 1, 0);
 
 	if (len < 0)

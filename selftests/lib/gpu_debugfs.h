@@ -10,7 +10,7 @@
 /* A file that does something when it is read: returns when that is done. */
 int gpu_debugfs_read(const char *name);
 
-/* What a file says, or as much of it as fits; ends with a zero byte. */
+/* Reads as much of a file as fits into text, and appends a zero byte. */
 int gpu_debugfs_text(const char *name, char *text, size_t bytes);
 
 #endif

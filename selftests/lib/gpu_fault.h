@@ -18,7 +18,7 @@ int gpu_fault_disarm_all(void);
 /* A counter of the summary (selftests/vgpu/README.md) as it is now, or -1 with a message. */
 int64_t gpu_counter(const char *name);
 
-/* What KFD calls a process on the GPU, or 0. */
+/* Returns the PASID of a process on the GPU, or 0 if it is unknown. */
 unsigned int gpu_pasid(pid_t pid);
 
 /*

@@ -269,7 +269,7 @@ static uint32_t count_errors(const struct job *job)
 	return errors;
 }
 
-/* What one workgroup of kernels/checksum.s computes. */
+/* Reference model of one workgroup of kernels/checksum.s. */
 struct model {
 	uint32_t x0[GROUP_SIZE_MAX];
 	uint32_t x[GROUP_SIZE_MAX];

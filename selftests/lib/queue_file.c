@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a queue says of itself in sysfs. */
+/* Reads the files of a queue in sysfs. */
 #include "queue_file.h"
 
 #include <errno.h>

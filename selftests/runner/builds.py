@@ -98,7 +98,8 @@ cmake --build "$BUILD_DIR"
 
 HIP = str(REPO / "libxpreempt/tests/guest/build")
 
-# Beside forky's ROCm, which `guest` has. What needs `rocm` or `hip` needs that of its suite.
+# Beside forky's ROCm, which `guest` has. A boot with one of these needs `rocm-SUITE` and `hip-SUITE` where
+# another needs `rocm` and `hip`.
 ROCM_SUITES = ("bookworm", "experimental", "experimental+libraries", "forky+libraries")
 
 

@@ -67,7 +67,7 @@ class Engine:
             self.running.remove(process)
             self.selector.unregister(process.pipe)
             self.give(process, process.read())
-            # What it has started goes with it.
+            # End the processes that the job left behind.
             stop([process])
             self.give(process, process.close())
             job = process.job

@@ -33,7 +33,7 @@ class Job:
     environment: dict[str, str] | None = None
     # A build: without it there is nothing to test, so its failure ends the run.
     is_build: bool = False
-    # Of the lines that it prints, those that people see as well.
+    # Returns the text to display for a line that the job prints, or None.
     shown: Callable[[str], str | None] = lambda text: None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 VM = REPO / "selftests" / "vm"
 
-# Whose ROCm it is where no suite of tests says another: see selftests/vm/rocm-root.
+# The default ROCm suite; a suite of tests may name another as rocm_suite. See selftests/vm/rocm-root.
 ROCM_SUITE = os.environ.get("ROCM_SUITE") or "forky"
 
 

@@ -27,7 +27,7 @@ static int before_allocation(struct kprobe *probe, struct pt_regs *regs)
 	return 0;
 }
 
-/* Of the memory for the MQD, which newer kernels have in VRAM. */
+/* Allocates the MQD, which newer kernels have in VRAM. */
 static struct kprobe allocation = {
 	.symbol_name = LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0) ?
 		"amdgpu_amdkfd_alloc_kernel_mem" : "amdgpu_amdkfd_alloc_gtt_mem",

@@ -52,7 +52,7 @@ static struct failing map = {
 	.error = -ENOMEM,
 };
 
-/* Of a buffer that is unmapped or freed: as if a signal had come. */
+/* Reserves a buffer to unmap or free it. Fails as if a signal had come. */
 static struct failing reserve = {
 	.probe = {
 		.symbol_name = "reserve_bo_and_cond_vms",
@@ -67,7 +67,7 @@ static int at_exit(struct kprobe *probe, struct pt_regs *regs)
 	return current->flags & PF_EXITING ? instead(probe, regs) : 0;
 }
 
-/* Of a buffer at the end of its process, if it listens to signals: as if it were killed. */
+/* Locks a buffer interruptibly. At process exit it fails as if the process were killed. */
 static struct failing lock_at_exit = {
 	.probe = {
 		.symbol_name = "ww_mutex_lock_interruptible",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Holds who comes to a probe. */
+/* Holds a thread that hits a probe. */
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/timekeeping.h>
@@ -15,8 +15,8 @@ void hold_next(int *state)
 	if (cmpxchg(state, HOLD_NEXT, HOLD_WAITS) != HOLD_NEXT)
 		return;
 	/*
-	 * A probe may be a trap that came with a lock held: it must not sleep, nor ask a clock that
-	 * has a lock. Who ends the wait is on the other CPU.
+	 * A probe may trap with a lock held: it must not sleep, nor read a clock that takes a lock.
+	 * The thread that ends the wait runs on the other CPU.
 	 */
 	begin = ktime_get_mono_fast_ns();
 	while (READ_ONCE(*state) == HOLD_WAITS && ktime_get_mono_fast_ns() - begin < WAIT_NS)

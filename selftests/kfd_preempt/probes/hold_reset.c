@@ -34,7 +34,7 @@ static struct kprobe kfd = {
 	.post_handler = keep_trap,
 };
 
-/* What amdgpu_device_gpu_recover() calls next. */
+/* The next function that amdgpu_device_gpu_recover() calls. */
 static struct kprobe next = {
 	.symbol_name = "amdgpu_unregister_gpu_instance",
 	.pre_handler = after_kfd,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the one module of the selftests does to KFD, each in a file of its own. */
+/* Probes of KFD in the kernel module of the selftests, each in a file of its own. */
 #ifndef SELFTESTS_KFD_PROBES_H
 #define SELFTESTS_KFD_PROBES_H
 
-/* What the parameter of a probe that holds somebody says. */
+/* Values of the parameter of a probe that holds a thread. */
 enum { HOLD_NEXT = 1, HOLD_WAITS = 2, HOLD_ENDED = 3, HOLD_TOO_LONG = 4 };
 
 /* From a probe: waits, if asked for, until `state` is no longer HOLD_WAITS, or for 5 s. */

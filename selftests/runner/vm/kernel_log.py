@@ -11,18 +11,18 @@ BAD = re.compile(
     r"WARNING:|BUG:|kernel BUG|Oops|Call Trace|general protection fault|possible recursive locking"
     r"|possible circular locking|lockdep is turned off|soft lockup|hard LOCKUP|rcu.*(stall|detected)"
     r"|blocked for more than|refcount_t|use-after-free|Kernel panic|\*ERROR\*"
-    # What only the kernels of selftests/kernels look for.
+    # Reports that only the kernels of selftests/kernels print.
     r"|KASAN:|KCSAN:|UBSAN:|ODEBUG:|BUG [a-z0-9_-]+ \(|list_(add|del) corruption"
     r"|inconsistent lock state|irq lock inversion|irq-unsafe lock|bad unlock balance|held lock freed"
     r"|lock held when returning|suspicious RCU usage|locking correctness validator|non-static key"
     r"|kmemleak: (unreferenced|Memory pool empty|.*detector disabled)"
 )
 
-# The functions of the preempt core: entry points and workers, one of which is below any other. Of the
-# races that KCSAN reports only those count that it found in or below them: amdgpu has many.
+# The entry points and workers of the preempt core: any other function of it has one of them below it in
+# a stack. A race that KCSAN reports counts only if its stacks contain one of them: amdgpu has many.
 OURS = re.compile(r"(preempt_[a-z0-9_]+|release_worker|run_worker)\+0x[0-9a-f/x]+ \[amdgpu\]")
 
-# What the kernel prints before the processes that the runner asked for when the time was over.
+# The kernel prints this line before the blocked processes, which the runner requests after a timeout.
 BLOCKED = "sysrq: Show Blocked State"
 TASK = re.compile(r"task:(\S+) .*\bpid:(\d+)")
 FRAME = re.compile(r"\]  ([A-Za-z_][\w.]*)\+0x")

@@ -42,7 +42,7 @@ class Machine:
         self.began = time.monotonic()
         self.selector = selectors.DefaultSelector()
         self.line = b""
-        # What the guest told, as far as it came.
+        # Reported by the guest, if it got that far; timed_out is ours.
         self.command_status: int | None = None
         self.failure = ""
         self.ended = False

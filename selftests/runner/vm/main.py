@@ -74,7 +74,7 @@ def boot(chosen: options.Options, build: Build, out: Path) -> int:
     except interrupts.Stopped as stopped:
         return 128 + stopped.args[0]
     except BrokenPipeError:
-        # Whoever read our output is gone; Python would complain once more at its own end.
+        # The reader of our output is gone; Python would report that once more when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
     finally:

@@ -21,7 +21,7 @@ class Build:
         self.suite = ROCM_SUITE
         if options.kernel:
             kernel_release(Path(options.kernel))
-            # What is built for another kernel does not replace what is built for Debian's.
+            # A guest with another kernel must not replace the one with Debian's.
             key = sha256(f"{Path(options.kernel).resolve()}\n".encode()).hexdigest()[:8]
             self.guest = directory / f"guest-{key}"
 
