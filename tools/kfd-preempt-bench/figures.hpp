@@ -16,7 +16,7 @@ enum class Kind {
     predicted, // by a formula
 };
 
-// What the target is about.
+// The statistic that the target applies to.
 enum class Statistic { none, p50, p99 };
 
 struct Figure {

@@ -16,7 +16,7 @@ namespace {
 
 using namespace xpreempt;
 
-// What the GPU would be busy with: it completes when the test says so.
+// Simulated work of a GPU, which completes when the benchmark sets `over`.
 struct Work {
     std::atomic<bool> over{false};
     std::atomic<double> stopped_at{0};

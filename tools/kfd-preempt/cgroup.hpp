@@ -22,10 +22,10 @@ struct Cgroup {
 // Whether there is such a cgroup is not looked at: it may be gone while its queues are still held.
 Outcome<Cgroup> cgroup_of(const Context& context, const std::string& word);
 
-// Of the cgroup and all below it, ascending. One that goes away meanwhile is left out.
+// Pids in the cgroup and all below it, ascending. Skips a cgroup that is removed meanwhile.
 Outcome<std::vector<pid_t>> processes_of(const Cgroup& cgroup);
 
-// What /proc tells, "/a/b"; empty when it does not.
+// Returns the path from /proc/PID/cgroup, "/a/b"; empty if there is none.
 std::string cgroup_path_of(const Context& context, pid_t pid);
 
 } // namespace cli

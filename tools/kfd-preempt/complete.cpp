@@ -95,7 +95,7 @@ Words jobs_of_daemon(const Context& context) {
     return words;
 }
 
-// Of a verb that takes PID [queue|stream|xqueue] ID...
+// Candidates for a verb that takes PID [queue|stream|xqueue] ID...
 Words of_target(const Context& context, const Words& given) {
     if (given.empty())
         return pids(context);
@@ -151,7 +151,7 @@ std::vector<std::string> complete(const Context& context, const Grammar& grammar
         else if (given[0] == "policy")
             append(candidates, {policy_names.begin(), policy_names.end()});
     }
-    // What was given already is not asked for twice, and a name that is no line is no candidate.
+    // Drop empty names, and words that were given already.
     std::erase_if(candidates, [&](const std::string& word) {
         return word.empty() || !word.starts_with(prefix) ||
                std::ranges::find(given, word) != given.end();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What may come next on the command line, with the pids, queues and streams that there are now.
+// Completion: the words that may come next, with the current pids, queues and streams.
 #pragma once
 
 #include "context.hpp"

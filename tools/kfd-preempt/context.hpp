@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a verb may touch: the trees it reads and the way to the driver.
+// Everything that a verb may use: the trees it reads and the way to the driver.
 #pragma once
 
 #include "base/error.hpp"

@@ -14,7 +14,7 @@
 
 namespace cli {
 
-// What --band, --weight, --priority and --deadline say.
+// Values of --band, --weight, --priority and --deadline.
 using xpreemptd::AttributeChange;
 
 class Daemon {

@@ -249,7 +249,7 @@ Check check_node(const Result<kfd_ioctl_preempt_query_args>& query, const kfd::N
     return {"gpu", Verdict::ok, text, ""};
 }
 
-// What the driver says of each GPU, for those who ask about queues.
+// Answers of QUERY by gpu_id, for add_queues().
 using Queries = std::map<std::uint32_t, kfd_ioctl_preempt_query_args>;
 
 std::vector<Check> check_device(const Context& context, const kfd::LoadedModule& module,
@@ -333,7 +333,7 @@ void add_queue_slots(const Context& context, Report& report) {
     report.json["queue_slots"] = std::move(slots);
 }
 
-// What a stop costs on each GPU; told for a stock driver too.
+// Adds the predicted cost of a stop on each GPU, for a stock driver too.
 void add_costs(const Context& context, Report& report) {
     Json costs = Json::array();
     if (const auto nodes = kfd::gpu_nodes(context.roots); nodes)

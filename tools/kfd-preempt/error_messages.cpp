@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an errno means to the person at the terminal: the thing, what is wrong, what to do.
+// Error messages for an errno: the thing, what is wrong, what to do.
 #include "error_messages.hpp"
 
 #include "kfd/module.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an errno means to the person at the terminal: the thing, what is wrong, what to do.
+// Error messages for an errno: the thing, what is wrong, what to do.
 #pragma once
 
 #include "context.hpp"
@@ -21,8 +21,8 @@ std::string driver_sentence(const Context& context, Verb verb, int errno_value,
                             const Target& target, std::optional<std::uint32_t> queue_id);
 Failure driver_failure(const Context& context, Verb verb, const Error& error, const Target& target);
 
-// /dev/kfd cannot be opened, or QUERY failed. What is wrong and what to do, apart: doctor shows
-// them apart and is no fix for itself.
+// /dev/kfd cannot be opened, or QUERY failed. Error and fix are separate, because doctor shows them
+// separately and cannot recommend itself as a fix.
 struct Diagnosis {
     Exit exit;
     std::string text;

@@ -201,7 +201,7 @@ void Freezing::stop(const std::vector<GroupQueue*>& queues) {
             judge(*queue);
             continue;
         }
-        // Of a call that was refused before anything changed.
+        // Rejected by the driver before anything changed, or not sent.
         if (!queue->held)
             record_.of(cgroup_.path).erase(queue->id);
         queue->outcome = "failed";
@@ -232,7 +232,8 @@ void Freezing::run() {
     }
 }
 
-// Lets go what this call has stopped. What hardware has not confirmed cannot be started yet.
+// Resumes the queues that this call has stopped. Retries, because a stop that the hardware has not
+// confirmed cannot be undone yet.
 void Freezing::undo() {
     for (const GroupQueue& queue : queues_)
         if (queue.joined)

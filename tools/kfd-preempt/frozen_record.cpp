@@ -101,7 +101,7 @@ Outcome<FrozenRecord> FrozenRecord::open(const Context& context) {
     return record;
 }
 
-// Whose process KFD does not know any more. Jobs that are killed while frozen are never thawed.
+// Drops queues whose process has left KFD. Jobs that are killed while frozen are never thawed.
 void FrozenRecord::forget_ended(const Context& context) {
     const std::filesystem::path processes = context.roots.kfd_class() / "proc";
     for (auto& [path, queues] : cgroups_)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which queues freeze holds for which cgroup: written before they are stopped, so that thaw finds
-// them whatever became of the freeze.
+// Record of the queues that freeze holds for each cgroup: written before they are stopped, so that
+// thaw finds them whatever became of the freeze.
 #pragma once
 
 #include "base/unique_fd.hpp"
@@ -30,7 +30,7 @@ public:
     // Waits for another freeze or thaw, and keeps others waiting as long as this lives.
     static Outcome<FrozenRecord> open(const Context& context);
 
-    // Of one cgroup, by its path; made when there is none.
+    // Returns the entries of one cgroup, by its path; an empty set is added if there is none.
     [[nodiscard]] std::set<FrozenQueue>& of(const std::string& cgroup) { return cgroups_[cgroup]; }
     // The other cgroup that has this queue frozen, nullptr: none.
     [[nodiscard]] const std::string* other_holder(const std::string& cgroup,

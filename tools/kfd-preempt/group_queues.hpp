@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What freeze and thaw share: queues of many processes in one SWITCH, and how each one went.
+// Shared by freeze and thaw: queues of many processes in one SWITCH, and how each one went.
 #pragma once
 
 #include "error_messages.hpp"

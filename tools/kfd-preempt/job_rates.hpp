@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the jobs of xpreemptd got per second, from their totals at two looks.
+// Rates of the jobs of xpreemptd, from their totals in two scans.
 #pragma once
 
 #include "report.hpp"

@@ -20,7 +20,7 @@ std::string bytes_text(std::uint64_t bytes) {
     return bytes == 0 ? "-" : rounded_size_text(bytes);
 }
 
-// Of VRAM: only if the driver tells it.
+// Cells of the VRAM columns, which are shown only if the driver reports sizes.
 std::vector<std::string> memory_cells(const xpreemptd::JobReport& job) {
     return {bytes_text(job.resident_bytes), bytes_text(job.yielded_bytes),
             bytes_text(job.missing_bytes)};

@@ -4,8 +4,8 @@
 // KFD names its sysfs directories by pids of the initial pid namespace, while the driver takes the
 // caller's. In a container the two differ, and only the PASID connects them: KFD writes it into the
 // directory of a process, and amdgpu into the fdinfo of the render node that the process gave to
-// KFD. That is so up to Linux 6.12 at least, and in ROCm's driver 6.12; newer kernels write none
-// into the directory.
+// KFD. Linux up to 6.12 at least and ROCm's driver 6.12 do both; newer kernels write none into the
+// directory.
 #pragma once
 
 #include "kfd/sysfs.hpp"

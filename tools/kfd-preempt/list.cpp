@@ -102,7 +102,7 @@ public:
                               {"queues", std::move(queues)}});
     }
 
-    // Of the process that was added as that. No socket is no failure.
+    // Adds the streams of the process at `index`. A missing socket is not a failure.
     void add(std::size_t index, const SocketView& view) {
         processes_[index]["control"] = view.answer ? json_of(*view.answer) : Json(nullptr);
         if (view.answer)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is installed on this machine of the driver, and what the machine asks of it.
+// Finds the parts of the driver that are installed, and the requirements of the machine.
 #include "machine.hpp"
 
 #include "base/unique_fd.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is installed on this machine of the driver, and what the machine asks of it.
+// Parts of the driver that are installed, and requirements of the machine.
 #pragma once
 
 #include "context.hpp"

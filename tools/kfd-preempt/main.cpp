@@ -103,7 +103,7 @@ std::string check_object(const std::string& kind, const std::string& word) {
                        word, kind == "stream" ? "a" : "an", kind, kind);
 }
 
-// What the single words cannot tell: they mean what the first of them says.
+// Checks that need all words, because the first word sets the meaning of the others.
 void check_words(const Arguments& arguments, bool may_be_all) {
     const std::vector<std::string>& words = arguments.words;
     if (words.empty())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What xpreemptd reports, as OpenMetrics text.
+// Formats the reports of xpreemptd as OpenMetrics text.
 #pragma once
 
 #include "xpreemptd/replies.hpp"

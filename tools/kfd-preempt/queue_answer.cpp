@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What became of one queue of a SWITCH: a line for people, an object for programs.
+// Result of one queue of a SWITCH: a line for people, an object for programs.
 #include "queue_answer.hpp"
 
 #include "error_messages.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a verb hands back: the same facts for people, for programs, and as an exit code.
+// Result of a verb: the same facts for people, for programs, and as an exit code.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct Failure {
     std::string message;
 };
 
-// What must stay open as long as the command shall hold something, and a descriptor that becomes
-// readable when that is lost; -1: none.
+// `what` must stay open as long as the command holds something; `fd` becomes readable when the hold
+// is lost; -1: none.
 struct Attached {
     std::shared_ptr<void> what;
     int fd = -1;

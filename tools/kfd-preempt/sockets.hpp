@@ -22,11 +22,11 @@ struct SocketView {
     std::optional<Failure> failure;
 };
 
-// Who does not answer in time is named in its failure, and holds up nobody else.
+// Asks all targets. One that does not answer in time gets a failure and does not delay the others.
 std::vector<SocketView> ask_sockets(const Context& context, const std::vector<Target>& targets,
                                     std::chrono::milliseconds patience);
 
-// Whoever answers there is that process: the kernel says so.
+// Returns a connection to this very process: the kernel reports the pid of the peer.
 Outcome<std::unique_ptr<control::Connection>> connect_socket(const Context& context,
                                                              const Target& target);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What suspend and resume share: choose queues, send SWITCH, say how each one went.
+// Shared by suspend and resume: choose queues, send SWITCH, report each result.
 #include "switch_queues.hpp"
 
 #include "memory.hpp"
@@ -90,7 +90,7 @@ QueueAnswer Switch::judge(const Driver& driver, const kfd::Queue& queue,
         answer.outcome = "already";
         answer.text = already_text(queue, entry);
     } else if (reason == ENOENT && !named_) {
-        // Nobody named it and it went away between the look at sysfs and the call.
+        // Not named by the user, and destroyed between the scan of sysfs and the call.
         answer.outcome = "gone";
         answer.answered = false;
         answer.text = fmt::format("{}: destroyed meanwhile", thing(queue));
@@ -137,7 +137,7 @@ Report Switch::report() {
         item["queue"] = result.queue_id;
         tell(report, std::move(item), result.answer);
     }
-    // That of the call says more than those of its queues.
+    // The exit code of the call outranks those of its queues.
     if (failure_)
         report.exit = failure_->exit;
     report.json["hw_ns"] = hw_ns_;

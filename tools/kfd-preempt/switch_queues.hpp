@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What suspend and resume share: choose queues, send SWITCH, say how each one went.
+// Shared by suspend and resume: choose queues, send SWITCH, report each result.
 #pragma once
 
 #include "error_messages.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What /proc tells about a process, and whether our pids are the ones that KFD writes in sysfs.
+// Reads /proc for facts about a process, and finds out whether our pids are those of KFD in sysfs.
 #include "task.hpp"
 
 #include "kfd/attribute.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What /proc tells about a process, and whether our pids are the ones that KFD writes in sysfs.
+// Facts about a process from /proc, and whether our pids are those of KFD in sysfs.
 #pragma once
 
 #include "context.hpp"

@@ -24,7 +24,7 @@ GroupQueue queue_of(const TargetQueues& process, const FrozenQueue& id) {
     return queue;
 }
 
-// What the driver's answer means; true when the record has no more use for the queue.
+// Interprets the driver's answer. Returns true if the record no longer needs the queue.
 bool judge(const Context& context, const Driver& driver, GroupQueue& queue) {
     const int reason = queue.errno_value = -queue.entry.result;
     queue.failed = false;

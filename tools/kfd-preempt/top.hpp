@@ -23,7 +23,7 @@ struct TopOptions {
     bool json = false;       // one object a line
 };
 
-// Looks once. What cannot be had is in the messages, as for list.
+// Reads all states once for each look(). Its messages name what cannot be read, as for list.
 class TopReader {
 public:
     // pids: only these, empty: all. container: only its processes, those that it has at each look.

@@ -47,7 +47,7 @@ public:
                 return tl::make_unexpected(page.error());
             now_ = page->now;
             if (page->lost > 0) {
-                // What the page has would come without what came before.
+                // Drop this page too: its records build on the lost ones.
                 lost_ += page->lost + page->records.size();
                 put(writer_.lost(page->lost + page->records.size()));
                 const auto here = daemon_.trace(std::nullopt);

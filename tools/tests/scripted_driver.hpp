@@ -11,7 +11,7 @@
 
 namespace test {
 
-// What one entry of a SWITCH is answered with.
+// The answer to one entry of a SWITCH.
 struct EntryAnswer {
     int result;
     std::uint32_t state;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which process and which queues a command line means, and when our pids are not KFD's.
+// The process and queues that a command line names, also when our pids are not those of KFD.
 #include "fixture_tree.hpp"
 #include "kfd_processes.hpp"
 #include "target.hpp"

@@ -460,7 +460,7 @@ TEST_F(DaemonTest, runs_that_ended_are_forgotten) {
     EXPECT_EQ(gpu.origins - before, 1U);
 }
 
-// Whatever happens, nothing stays stopped. Many seeds.
+// No queue stays stopped after random events. Many seeds.
 TEST_F(DaemonTest, random_days_end_with_everything_running) {
     for (unsigned seed = 1; seed <= 60; ++seed) {
         SCOPED_TRACE(seed);

@@ -126,7 +126,7 @@ TEST_F(HintsTest, announcement_that_is_renewed_lasts_no_longer_than_the_longest)
     EXPECT_EQ(hint(SoonHint{milliseconds{10}}), EAGAIN);
 }
 
-// Whatever it sends: without work the others have the GPU nine tenths of the time.
+// Against a job that sends any hints but no work, the others have the GPU nine tenths of the time.
 TEST_F(HintsTest, job_that_only_announces_wastes_a_tenth_of_the_gpu) {
     int held = 0;
     for (int turn = 0; turn < 4000; ++turn) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whose the socket's file is: a daemon's that lives, that was killed, systemd's, nobody's.
+// Owners of the socket file: a daemon that runs, one that was killed, systemd, none.
 #include "daemon_client.hpp"
 #include "server_fixture.hpp"
 

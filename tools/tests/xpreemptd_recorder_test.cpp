@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the daemon records for a trace: each stop and resume, its cause, and phases that add up.
+// Records of the daemon for a trace: each stop and resume, its cause, and phases that add up.
 #include "daemon_fixture.hpp"
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the daemon says about the container or the service that it is in.
+// Reports of the daemon about the container or service that it runs in.
 #include "surroundings.hpp"
 
 #include "unit/kfd_tree.hpp"

@@ -8,7 +8,7 @@
 
 namespace verify {
 
-// Of KFD_PREEMPT_DEGRADED_*: what was detected, and what the driver gave up for it.
+// Describes KFD_PREEMPT_DEGRADED_*: the faults detected, and what the driver disabled for them.
 std::string detections_text(std::uint32_t degraded);
 
 // While it lives, the driver looks into the HQDs after each stop (module parameter

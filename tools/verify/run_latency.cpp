@@ -91,7 +91,7 @@ bool sample(Gpu& gpu, const Resident& resident, std::uint32_t flags, SizeSamples
     return true;
 }
 
-// What the job has in registers and LDS, where the driver does not tell what was saved.
+// Bytes of registers and LDS of the job, for a driver that does not report the saved bytes.
 std::uint64_t computed_bytes(std::uint32_t workgroups) {
     constexpr std::uint64_t vgpr_bytes = 128 * 64 * 4;
     return workgroups * (STAY_WAVES_A_GROUP * vgpr_bytes + STAY_LDS_BYTES);

@@ -80,7 +80,7 @@ void run_xnack(Bench& bench, Checks& checks) {
 
 namespace {
 
-// Of version 2, with one process; removed at the end.
+// A cgroup of version 2 with one process, removed at the end.
 class OwnCgroup {
 public:
     explicit OwnCgroup(pid_t pid)

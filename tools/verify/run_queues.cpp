@@ -10,7 +10,7 @@ namespace {
 
 using Queues = std::vector<std::unique_ptr<BusyQueue>>;
 
-// What each of so many queues runs: together they leave room on the smallest GPU.
+// Workgroups of each queue: those of all queues together leave room on the smallest GPU.
 std::uint32_t workgroups_for(std::size_t queues) {
     return queues == 1 ? 8 : 1;
 }

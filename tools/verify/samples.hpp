@@ -8,7 +8,7 @@
 
 namespace verify {
 
-// Of one queue that has so many bytes of waves, control stack included.
+// Samples of one queue whose waves take `bytes` bytes, control stack included.
 struct SizeSamples {
     std::uint32_t workgroups = 0;
     std::uint64_t bytes = 0;

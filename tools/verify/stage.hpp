@@ -34,7 +34,7 @@ class Checks {
 public:
     // Returns good. evidence: only if it is not.
     bool check(bool good, const std::string& what, const std::string& evidence = "");
-    // The stage cannot run here. What was checked before still counts.
+    // The stage cannot run here. Earlier checks still count.
     void skip(const std::string& reason);
     // For the reader; no verdict.
     void note(const std::string& text);

@@ -19,7 +19,7 @@
 
 namespace xpreemptd {
 
-// Of SO_PEERCRED: translated into our pid namespace by the kernel.
+// From SO_PEERCRED: the kernel translates the pid into our pid namespace.
 struct Caller {
     pid_t pid = 0; // 0: not visible here
     uid_t uid = 0;

@@ -40,7 +40,8 @@ std::string why_not(const xpreempt::Error& error, const kfd::Roots& roots) {
     }
 }
 
-// Of an AQL queue the packet processor takes a packet before it is done.
+// The packet processor takes a packet off an AQL queue before the packet completes, so the ring of
+// a busy queue can be empty.
 bool is_busy(const kfd_ioctl_preempt_status_args& status) {
     return status.write_index != status.read_index ||
            ((status.valid & KFD_PREEMPT_VALID_SIGNAL) != 0 && status.last_signal > 0);

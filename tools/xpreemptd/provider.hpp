@@ -57,7 +57,7 @@ struct Switch {
     bool held_by_others = false; // still stopped after a start
 };
 
-// Of one process on one GPU, in bytes.
+// Memory of one process on one GPU, in bytes.
 struct VramUse {
     std::uint32_t gpu_id = 0;
     std::uint64_t resident = 0;             // in VRAM, and may leave it

@@ -29,11 +29,11 @@ LongCall::~LongCall() {
         return;
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
-    // What the call has used counts until the thread sleeps.
+    // RLIMIT_RTTIME counts the CPU time of the call until the thread sleeps.
     constexpr long us_of_s = 1'000'000, ns_of_us = 1000, short_us = longest_turn_us / 10;
     if ((now.tv_sec - began_.tv_sec) * us_of_s + (now.tv_nsec - began_.tv_nsec) / ns_of_us >
         short_us) {
-        // Shorter ones may end before the thread is taken off its CPU.
+        // A shorter sleep may end before the thread is taken off its CPU.
         const timespec moment{0, 1000 * ns_of_us};
         ::clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, nullptr);
     }

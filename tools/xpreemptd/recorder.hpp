@@ -14,7 +14,7 @@
 
 namespace xpreemptd {
 
-// Allocates when jobs come and go, and nowhere else. What changes nothing leaves no record.
+// Allocates when jobs come and go, and nowhere else. Ignores decisions that change nothing.
 class Recorder {
 public:
     // Some 0.7 MiB; at 200 stops a second the last 5 seconds.

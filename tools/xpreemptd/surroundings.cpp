@@ -20,7 +20,7 @@ using xpreempt::Op;
 constexpr std::string_view first_pid_namespace = "pid:[4026531836]";
 constexpr std::string_view first_user_namespace = "user:[4026531837]";
 constexpr std::string_view first_cgroup_namespace = "cgroup:[4026531835]";
-// Who else may stop queues of a process: see kernel/README.md.
+// operator_mode that lets the same user stop queues of a process: see kernel/README.md.
 constexpr int mode_of_same_user = 3;
 
 std::string own_namespace(const kfd::Roots& roots, std::string_view kind) {

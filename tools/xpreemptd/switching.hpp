@@ -20,7 +20,7 @@ struct SwitchingCounts {
     std::uint64_t refusals = 0;
 };
 
-// What the last call of the driver changed of one job.
+// Queues of one job that the last call of the driver stopped or started.
 struct Switched {
     std::uint64_t job;
     Change change;
@@ -39,13 +39,13 @@ public:
     [[nodiscard]] bool carry_out(JobTable& table, std::span<const sched::Verdict> verdicts);
 
     [[nodiscard]] const SwitchingCounts& counts() const { return counts_; }
-    // Of the last call of the driver.
+    // Times and changes of the last call of the driver.
     [[nodiscard]] Time called_at() const { return called_at_; }
     [[nodiscard]] Time returned_at() const { return returned_at_; }
     [[nodiscard]] std::span<const Switched> last() const { return switched_; }
     [[nodiscard]] bool all_stopped() const { return all_stopped_; } // that it was to stop
 
-    // What a switch has done to its queue. Returns true if it is worth a repeat.
+    // Updates the queue from the result of its switch. Returns true if a retry may succeed.
     bool note(Queue& queue, const Switch& done);
 
 private:

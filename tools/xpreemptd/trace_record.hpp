@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `kfd-preempt trace` is told: decisions, stops and resumes, and what jobs do meanwhile.
+// Records for `kfd-preempt trace`: decisions, stops, resumes, and the phases of jobs.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace xpreemptd {
 
-// Of a job. The state of JobReport says by whom it is held, this what it does about its work.
+// Phase of a job: whether it has work, and whether that runs. JobReport::state shows who holds it.
 enum class Phase : std::uint8_t {
     idle,    // has no work
     running, // has work, and its queues are on the GPU

@@ -126,7 +126,7 @@ static bool app_runs(struct world *world)
 	return true;
 }
 
-/* What a sticky operator leaves is either nothing or the sticky hold, and that stays. */
+/* A killed sticky operator leaves no hold or its sticky hold, which stays until it is dropped. */
 static bool sticky_stays(struct world *world, enum kind kind)
 {
 	struct holds sticky = { world, KFD_PREEMPT_HOLD_STICKY };
