@@ -46,6 +46,12 @@ void own_queues() {
     verify(subjects);
 }
 
+bool is_hip_5() {
+    int version = 0;
+    must(hipRuntimeGetVersion(&version), "hipRuntimeGetVersion");
+    return version < 60000000;
+}
+
 void default_streams() {
     Thread other;
     auto subjects = streams(1);
@@ -110,7 +116,8 @@ void copies() {
              "hipMemcpyAsync");
         must(hipStreamSynchronize(subjects[i].stream), "hipStreamSynchronize");
     }
-    check(is_mapped(subjects[0]), "a small copy is a kernel on the stream's queue");
+    if (!is_hip_5()) // there SDMA does it
+        check(is_mapped(subjects[0]), "a small copy is a kernel on the stream's queue");
     std::printf("# 64 KiB: %s, 4 MiB: %s\n", is_mapped(subjects[1]) ? "mapped" : "not mapped",
                 is_mapped(subjects[2]) ? "mapped" : "not mapped");
     for (Subject& subject : subjects)
@@ -120,9 +127,7 @@ void copies() {
 
 // HIP 5.2 hangs in hipStreamDestroy() after hipFreeAsync(), also without us.
 void stream_ordered_memory() {
-    int version = 0;
-    must(hipRuntimeGetVersion(&version), "hipRuntimeGetVersion");
-    if (version < 60000000)
+    if (is_hip_5())
         return;
     auto subjects = streams(2);
     for (Subject& subject : subjects) {
@@ -226,7 +231,10 @@ void moving_streams() {
 }
 
 // All branches of a graph in flight stop with its stream, and go on with it.
+// HIP 5.2 runs some branches of a graph one after the other.
 void graph() {
+    if (is_hip_5())
+        return;
     constexpr int branches = 3;
     auto subjects = streams(2);
     use(subjects);
