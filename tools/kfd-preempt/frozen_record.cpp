@@ -32,7 +32,7 @@ tl::unexpected<Failure> cannot(const char* what, const std::filesystem::path& pa
     const bool permission = reason == EACCES || reason == EPERM || reason == EROFS;
     return tl::make_unexpected(
         Failure{permission ? Exit::permission : Exit::failed, reason,
-                fmt::format("{}: cannot be {}, and without it nobody would know what to thaw: {} "
+                fmt::format("{}: cannot be {}, and thaw needs it to find the queues: {} "
                             "({}){}",
                             path.string(), what, std::strerror(reason), errno_name(reason),
                             permission ? "; run kfd-preempt as root (sudo)" : "")});
@@ -119,11 +119,11 @@ Outcome<void> FrozenRecord::load(const Context& context) {
         return cannot("read", file_, text.error().errno_value);
     auto cgroups = parse(*text);
     if (!cgroups)
-        return tl::make_unexpected(
-            Failure{Exit::failed, EINVAL,
-                    fmt::format("{}: is damaged: remove it, and let what is still held go on by "
-                                "`kfd-preempt resume PID` (`kfd-preempt list` shows STICKY)",
-                                file_.string())});
+        return tl::make_unexpected(Failure{
+            Exit::failed, EINVAL,
+            fmt::format("{}: is damaged: remove it, and resume the queues that are still held "
+                        "by `kfd-preempt resume PID` (`kfd-preempt list` shows STICKY)",
+                        file_.string())});
     cgroups_ = std::move(*cgroups);
     forget_ended(context);
     return {};

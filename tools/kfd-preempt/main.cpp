@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// kfd-preempt: stop the GPU queues of any process mid-kernel, and let them go on.
+// kfd-preempt: stop the GPU queues of any process mid-kernel, and resume them.
 #include "attached.hpp"
 #include "complete.hpp"
 #include "container_verbs.hpp"
@@ -189,9 +189,9 @@ void add_pids(CLI::App* verb, Arguments& arguments) {
 
 void add_top(CLI::App* top, Arguments& arguments) {
     add_pids(top, arguments);
-    top->add_option("-d,--delay", arguments.top.interval_s, "seconds between two looks (2)")
+    top->add_option("-d,--delay", arguments.top.interval_s, "seconds between updates (2)")
         ->check(CLI::Range(0.1, 86400.0));
-    top->add_option("-n,--count", arguments.top.count, "end after so many looks")
+    top->add_option("-n,--count", arguments.top.count, "exit after so many updates")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
     top->add_flag("-b,--batch", arguments.top.batch, "plain text, for scripts");
     top->add_flag("--once", arguments.once, "the same as -b -n 1");
@@ -208,7 +208,7 @@ template <typename AddVerb> void add_cgroup_verbs(const AddVerb& verb, Arguments
     freeze->add_flag("--partial", arguments.partial,
                      "keep stopped what could be stopped, when some could not");
     CLI::App* thaw =
-        verb("thaw", "Let the queues go on that freeze has stopped",
+        verb("thaw", "Resume the queues that freeze has stopped",
              [&](const cli::Context& context) { return cli::thaw(context, arguments.group); });
     for (CLI::App* of_cgroup : {freeze, thaw}) {
         of_cgroup
@@ -243,7 +243,7 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
     };
 
     CLI::App* doctor =
-        verb("doctor", "What works on this machine, and what to do about what does not",
+        verb("doctor", "Check this machine: what works, and how to fix the rest",
              [&](const cli::Context& context) {
                  return cli::doctor(context, kfd::parse_unsigned<pid_t>(arguments.pid));
              });
@@ -271,13 +271,13 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
         });
     add_target(suspend, arguments, "only these (default: all compute queues)");
     suspend->add_flag("-a,--attach", arguments.attach,
-                      "go on running, and hold only as long as this command does");
+                      "keep running, and hold only while this command runs");
     suspend->add_flag("-y,--yield-memory", arguments.yield_memory,
                       "also move its VRAM to system memory, until resume");
     suspend->add_flag("--shared", arguments.shared,
                       "streams: stop those on the same queue as well");
 
-    CLI::App* resume = verb("resume", "Let suspended queues, streams or xqueues go on",
+    CLI::App* resume = verb("resume", "Resume suspended queues, streams or xqueues",
                             [&](const cli::Context& context) {
                                 cli::ObjectSwitch how{false};
                                 how.force = arguments.force;
@@ -358,8 +358,7 @@ cli::Context make_context() {
 }
 
 int run_command(int argc, char** argv) {
-    CLI::App app("Stop the GPU queues of any process mid-kernel, and let them go on.",
-                 "kfd-preempt");
+    CLI::App app("Stop the GPU queues of any process mid-kernel, and resume them.", "kfd-preempt");
     app.require_subcommand(1);
     app.fallthrough();
     app.footer("Exit: 0 done, 1 failed, 2 usage, 3 no preemption on this kernel, 4 not allowed.\n"

@@ -22,9 +22,9 @@ QueueLevel level_without_preemption(const kfd::LoadedModule& module) {
     if (module.cwsr_off)
         return {Level::deactivate, library,
                 "CWSR is off (amdgpu.cwsr_enable=0), so waves cannot be saved; and the driver has "
-                "no preemption, so nobody outside of the program can stop it"};
+                "no preemption, so no other program can stop it"};
     return {Level::interrupt, library,
-            "the driver has no preemption, so nobody outside of the program can stop it; with it, "
+            "the driver has no preemption, so no other program can stop it; with it, "
             "libxpreempt uses percentage 0, which disturbs every queue of the GPU"};
 }
 
@@ -105,8 +105,8 @@ CostReport predicted_cost(const Context& context, std::uint32_t gpu_id) {
     report.json["gpu_id"] = gpu_id;
     report.json["predicted"] = true;
     if (cost.full_bytes == 0) {
-        report.text = fmt::format("gpu {}: what a stop costs cannot be predicted: the topology "
-                                  "tells too little of it",
+        report.text = fmt::format("gpu {}: the cost of a stop cannot be predicted: the topology "
+                                  "lacks facts about it",
                                   gpu_id);
         report.json["full_bytes"] = nullptr;
         return report;
@@ -114,8 +114,8 @@ CostReport predicted_cost(const Context& context, std::uint32_t gpu_id) {
     report.text = fmt::format(
         "gpu {}: predicted, not measured: a stop saves at most {:.1f} MB ({} CUs on {} XCC, all "
         "full) and {:.1f} MB with one small wave on each CU; time of the first: {} when the "
-        "program's save area is in VRAM, {} when it is in system memory (only the program can "
-        "tell)",
+        "program's CWSR area is in VRAM, {} when it is in system memory (only the program "
+        "knows)",
         gpu_id, static_cast<double>(cost.full_bytes) / 1e6, kfd::compute_units(*gpu), gpu->xccs,
         static_cast<double>(cost.light_bytes) / 1e6,
         times_text(kfd::predict_save(*gpu, kfd::Memory::vram)),

@@ -335,7 +335,7 @@ TEST_F(DoctorTest, each_queue_of_a_process_has_its_level_and_the_reason) {
     const cli::Report stock = cli::doctor(context, 7);
     EXPECT_EQ(stock.exit, cli::Exit::unsupported);
     level(stock, 0, 3, "libxpreempt");
-    level(stock, 0, 3, "nobody outside of the program");
+    level(stock, 0, 3, "no other program can stop it");
     tree.write("sys/module/amdgpu/parameters/cwsr_enable", "0\n");
     script->expect_query(0, -ENOTTY);
     level(cli::doctor(context, 7), 0, 2, "amdgpu.cwsr_enable=0");

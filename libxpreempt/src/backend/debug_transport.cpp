@@ -115,7 +115,7 @@ Result<void> DebugTransport::start(const hip::QueueRecord& queue) {
 std::string debug_refusal(const kfd::Device& device, const kfd::LoadedModule& module) {
     const auto version = device.version();
     if (!version)
-        return "the driver tells no version";
+        return "the driver reports no version";
     if (version->major != 1 || version->minor < first_minor)
         return "the driver has no debugger interface (KFD " + std::to_string(version->major) + "." +
                std::to_string(version->minor) + ", it came with 1.13)";

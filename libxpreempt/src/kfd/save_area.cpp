@@ -85,7 +85,8 @@ SaveArea save_area_of(const Roots& roots, std::uint64_t address, std::uint64_t b
     if (mapped.end == 0)
         return {Memory::unknown, "it is not mapped in this process"};
     if (!mapped.path.empty())
-        return {Memory::unknown, "it is a buffer of " + mapped.path + ", which tells no placement"};
+        return {Memory::unknown,
+                "it is a buffer of " + mapped.path + ", which reports no placement"};
     const Pages pages = pages_of(roots, address, std::min(bytes, mapped.end - address));
     if (pages.elsewhere == 0)
         return pages.in_system != 0

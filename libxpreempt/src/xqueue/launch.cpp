@@ -206,8 +206,7 @@ void XQueue::make_room(Lock& lock) {
         markers_.empty() ? place_marker(lock) : wait_marked(lock, markers_.front());
     if (!finished) {
         broken_ = finished.error();
-        log::report(log::Level::error,
-                    "an xqueue cannot tell what has completed any more: %s failed: %s",
+        log::report(log::Level::error, "an xqueue can no longer detect completion: %s failed: %s",
                     phrase(broken_.op), std::strerror(broken_.errno_value));
         changed_.notify_all();
     } else if (pace_.adapts() && resumes == statistics_.resumes) {
