@@ -2,7 +2,8 @@
 // From a cgroup on the command line to the processes in it and below it.
 #pragma once
 
-#include "target.hpp"
+#include "context.hpp"
+#include "outcome.hpp"
 
 #include <string>
 #include <sys/types.h>

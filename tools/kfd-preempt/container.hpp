@@ -3,7 +3,8 @@
 #pragma once
 
 #include "cgroup.hpp"
-#include "target.hpp"
+#include "context.hpp"
+#include "outcome.hpp"
 
 #include <optional>
 #include <string>

@@ -3,6 +3,7 @@
 #include "container_engine.hpp"
 
 #include "base/unique_fd.hpp"
+#include "context.hpp"
 #include "kfd/attribute.hpp"
 #include "names.hpp"
 

@@ -2,7 +2,7 @@
 // Asks the container engines of this machine for the id behind a name.
 #pragma once
 
-#include "target.hpp"
+#include "outcome.hpp"
 
 #include <string>
 

@@ -4,8 +4,8 @@
 
 #include "base/unique_fd.hpp"
 #include "context.hpp"
+#include "outcome.hpp"
 #include "report.hpp"
-#include "target.hpp"
 #include "xpreemptd/replies.hpp"
 #include "xpreemptd/requests.hpp"
 

@@ -12,7 +12,7 @@
 #include "names.hpp"
 #include "output.hpp"
 #include "queue_level.hpp"
-#include "target.hpp"
+#include "target_queues.hpp"
 #include "task.hpp"
 #include "verbs.hpp"
 
@@ -122,7 +122,7 @@ Check check_not_patched(const Context& context, const kfd::LoadedModule& module)
                     ? fmt::format("reboot: a driver in use cannot be replaced; if that does not "
                                   "help: {}",
                                   here.initramfs)
-                    : "modprobe amdgpu, or reboot; if it stays so, look at dmesg",
+                    : "modprobe amdgpu, or reboot; if it stays so, check dmesg",
                 Exit::unsupported};
     if (!installed.path.empty() && !installed.readable)
         return {"module", Verdict::fail,
@@ -181,7 +181,7 @@ Check check_pids(const Context& context) {
 Check check_rights(const Context& context, const kfd::LoadedModule& module) {
     if (module.operator_mode == 0)
         return {"rights", Verdict::warn,
-                "nobody may suspend another process' queues (amdgpu.operator_mode=0)",
+                "no operator may suspend another process' queues (amdgpu.operator_mode=0)",
                 "load amdgpu with operator_mode=1 to allow it to CAP_SYS_PTRACE"};
     if (has_cap_sys_ptrace(context.roots))
         return {"rights", Verdict::ok, "CAP_SYS_PTRACE: may suspend and resume any process", ""};

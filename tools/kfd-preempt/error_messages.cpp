@@ -5,7 +5,6 @@
 #include "kfd/module.hpp"
 #include "machine.hpp"
 #include "names.hpp"
-#include "queue_answer.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -22,7 +21,7 @@ bool stops(Verb verb) {
 std::string not_allowed(const Context& context, Verb verb, const Target& target,
                         const std::string& thing) {
     if (stops(verb) && kfd::loaded_module(context.roots).operator_mode == 0)
-        return fmt::format("{}: nobody may {} another process' queues on this machine "
+        return fmt::format("{}: no operator may {} another process' queues on this machine "
                            "(amdgpu.operator_mode=0): load amdgpu with mode 1 to "
                            "allow it to CAP_SYS_PTRACE",
                            thing, verb_name(verb));
@@ -35,11 +34,11 @@ std::string not_allowed(const Context& context, Verb verb, const Target& target,
 
 std::string busy(Verb verb, const std::string& thing) {
     if (verb == Verb::resume || verb == Verb::thaw)
-        return fmt::format("{}: cannot go on yet, nothing changed: the hardware has not "
+        return fmt::format("{}: cannot resume yet, nothing changed: the hardware has not "
                            "confirmed its stop (PENDING), or the GPU is being reset; try again",
                            thing);
-    return fmt::format("{}: something is in the way, nothing changed: the GPU is being reset or "
-                       "the queue destroyed; try again",
+    return fmt::format("{}: busy, nothing changed (GPU reset or queue teardown in progress); try "
+                       "again",
                        thing);
 }
 
@@ -170,7 +169,7 @@ Failure device_failure(const Context& context, const Error& error) {
     const Diagnosis diagnosis = diagnose_device(context, error);
     return {diagnosis.exit, error.errno_value,
             fmt::format("{}: {}{}", diagnosis.text, diagnosis.fix,
-                        diagnosis.exit == Exit::unsupported ? "; `kfd-preempt doctor` looks closer"
+                        diagnosis.exit == Exit::unsupported ? "; `kfd-preempt doctor` has details"
                                                             : "")};
 }
 

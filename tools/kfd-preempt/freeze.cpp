@@ -42,7 +42,7 @@ private:
     void look_at(const Target& target, const kfd::Queue& queue);
     void classify_held(GroupQueue& queue, std::uint32_t state);
     void stop(const std::vector<GroupQueue*>& queues);
-    void judge(GroupQueue& queue);
+    void classify(GroupQueue& queue);
     GroupQueue* known(const FrozenQueue& id);
     bool save();
 
@@ -70,7 +70,7 @@ void Freezing::classify_held(GroupQueue& queue, std::uint32_t state) {
     queue.answered = true;
     queue.entry.state = state;
     queue.entry.holds = KFD_PREEMPT_HOLD_STICKY;
-    queue.outcome = "already";
+    queue.outcome = QueueOutcome::already;
     std::set<FrozenQueue>& mine = record_.of(cgroup_.path);
     if (mine.contains(queue.id)) {
         queue.text = fmt::format("{}: already frozen", queue.name());
@@ -87,7 +87,7 @@ void Freezing::classify_held(GroupQueue& queue, std::uint32_t state) {
 void Freezing::look_at(const Target& target, const kfd::Queue& queue) {
     GroupQueue item{{queue.gpu_id, name_of(queue.type)}, target, {target.pid, queue.queue_id, 0}};
     if (queue.type != kfd::QueueType::compute) {
-        item.outcome = "skipped";
+        item.outcome = QueueOutcome::skipped;
         item.text = fmt::format("{}: skipped, {} queue: only compute queues can be held",
                                 item.name(), item.type);
         if (known(item.id) == nullptr)
@@ -98,7 +98,7 @@ void Freezing::look_at(const Target& target, const kfd::Queue& queue) {
     if (!status && is_gone(status.error().errno_value))
         return;
     if (!status) {
-        item.outcome = "failed";
+        item.outcome = QueueOutcome::failed;
         item.errno_value = status.error().errno_value;
         item.failed = true;
         item.text =
@@ -112,7 +112,7 @@ void Freezing::look_at(const Target& target, const kfd::Queue& queue) {
         item.answered = true;
         item.entry.state = status->state;
         item.entry.holds = status->holds;
-        item.outcome = "skipped";
+        item.outcome = QueueOutcome::skipped;
         item.text = fmt::format("{}: skipped, it is dead, lost in a GPU reset", item.name());
     } else if (status && (status->holds & KFD_PREEMPT_HOLD_STICKY) != 0 &&
                status->state != KFD_PREEMPT_STATE_PENDING) {
@@ -147,30 +147,28 @@ bool Freezing::look() {
     return true;
 }
 
-void Freezing::judge(GroupQueue& queue) {
+void Freezing::classify(GroupQueue& queue) {
     const int reason = queue.errno_value = -queue.entry.result;
     queue.failed = false;
-    if (reason == 0) {
+    queue.outcome = outcome_of(reason, QueueOutcome::frozen);
+    if (queue.outcome == QueueOutcome::frozen) {
         queue.held = true;
-        queue.outcome = "frozen";
         queue.text = stopped_text(queue.name(), "frozen", queue.entry);
         return;
     }
-    if (reason == ETIME) {
+    if (queue.outcome == QueueOutcome::pending) {
         queue.held = true; // requested and not taken back
     } else if (!queue.held) {
         record_.of(cgroup_.path).erase(queue.id);
     }
-    if (reason == EALREADY) {
+    if (queue.outcome == QueueOutcome::already) {
         classify_held(queue, queue.entry.state);
-    } else if (is_gone(reason)) {
-        queue.outcome = "gone";
+    } else if (queue.outcome == QueueOutcome::gone) {
         queue.text = fmt::format("{}: destroyed meanwhile", queue.name());
     } else if (reason == EIO) {
-        queue.outcome = "skipped";
+        queue.outcome = QueueOutcome::skipped;
         queue.text = fmt::format("{}: skipped, it is dead, lost in a GPU reset", queue.name());
     } else {
-        queue.outcome = reason == ETIME ? "pending" : "failed";
         queue.failed = true;
         queue.text =
             driver_sentence(context_, Verb::freeze, reason, queue.target, queue.id.queue_id);
@@ -197,14 +195,14 @@ void Freezing::stop(const std::vector<GroupQueue*>& queues) {
     if (!sent_.run(context_, driver_, Verb::freeze, queues))
         failure_ = sent_.failure;
     for (GroupQueue* queue : queues) {
-        if (queue->entry.result != 1) {
-            judge(*queue);
+        if (queue->sent) {
+            classify(*queue);
             continue;
         }
         // Rejected by the driver before anything changed, or not sent.
         if (!queue->held)
             record_.of(cgroup_.path).erase(queue->id);
-        queue->outcome = "failed";
+        queue->outcome = QueueOutcome::failed;
         queue->failed = true;
         queue->text = fmt::format("{}: not frozen", queue->name());
     }
@@ -252,15 +250,16 @@ void Freezing::undo() {
         failure_ = before;
         for (GroupQueue* queue : held) {
             const int reason = -queue->entry.result;
-            if (reason != 0 && reason != EALREADY && reason != EIO && !is_gone(reason))
+            if (!queue->sent ||
+                (reason != 0 && reason != EALREADY && reason != EIO && !is_gone(reason)))
                 continue;
             queue->held = false;
             record_.of(cgroup_.path).erase(queue->id);
             if (queue->failed) {
-                queue->text += "; that is taken back";
+                queue->text += "; undone";
             } else {
-                queue->outcome = "undone";
-                queue->text = fmt::format("{}: was frozen and goes on again", queue->name());
+                queue->outcome = QueueOutcome::undone;
+                queue->text = fmt::format("{}: was frozen, and is resumed", queue->name());
             }
         }
         if (!sent)
@@ -280,8 +279,8 @@ Report Freezing::finish(bool undone) {
     Report report = group_report(cgroup_.path, queues_, sent_);
     if (!failure_ && !stable_ && report.exit == Exit::ok)
         failure_ = Failure{Exit::failed, EAGAIN,
-                           fmt::format("{}: its processes went on creating queues during {} "
-                                       "looks: freeze its CPU side first (systemctl freeze, or "
+                           fmt::format("{}: its processes kept creating queues across {} scans: "
+                                       "freeze the cgroup's CPU side first (systemctl freeze, or "
                                        "cgroup.freeze)",
                                        cgroup_.name(), looks_)};
     if (failure_) {
@@ -290,7 +289,7 @@ Report Freezing::finish(bool undone) {
         report.messages.insert(report.messages.begin(), failure_->message);
     }
     const auto held = std::ranges::count_if(queues_, [](const GroupQueue& queue) {
-        return queue.held || std::string_view(queue.outcome) == "already";
+        return queue.held || queue.outcome == QueueOutcome::already;
     });
     report.json["processes"] = processes_;
     report.json["looks"] = looks_;

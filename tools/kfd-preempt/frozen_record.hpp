@@ -4,7 +4,8 @@
 #pragma once
 
 #include "base/unique_fd.hpp"
-#include "target.hpp"
+#include "context.hpp"
+#include "outcome.hpp"
 
 #include <compare>
 #include <cstdint>

@@ -9,10 +9,6 @@
 
 namespace cli {
 
-bool is_gone(int errno_value) {
-    return errno_value == ENOENT || errno_value == ESTALE || errno_value == ESRCH;
-}
-
 bool worth_another_try(const GroupQueue& queue) {
     constexpr unsigned tries_max = 5;
     const int errno_value = queue.errno_value;
@@ -23,7 +19,7 @@ bool worth_another_try(const GroupQueue& queue) {
 std::vector<GroupQueue*> waiting(std::vector<GroupQueue>& queues) {
     std::vector<GroupQueue*> some;
     for (GroupQueue& queue : queues)
-        if (queue.outcome[0] == '\0' || worth_another_try(queue))
+        if (queue.outcome == QueueOutcome::untried || worth_another_try(queue))
             some.push_back(&queue);
     return some;
 }
@@ -36,37 +32,30 @@ void pause_before_retry() {
 bool GroupSwitch::run(const Context& context, const Driver& driver, Verb verb,
                       std::span<GroupQueue* const> queues) {
     const bool stop = verb == Verb::freeze;
-    const std::size_t batch = std::max<std::size_t>(driver.query.max_batch, 1);
-    for (GroupQueue* queue : queues) {
-        queue->entry.result = 1;
-        ++queue->tries;
+    std::vector<kfd_preempt_switch_entry> entries;
+    for (const GroupQueue* queue : queues) {
+        kfd_preempt_switch_entry entry{};
+        entry.queue_id = queue->id.queue_id;
+        entry.op = stop ? KFD_PREEMPT_OP_PREEMPT : KFD_PREEMPT_OP_RESUME;
+        entry.preempt_type = stop ? KFD_PREEMPT_TYPE_SAVE : 0;
+        entry.target_pid = queue->id.pid;
+        entry.queue_uid = queue->id.uid;
+        entries.push_back(entry);
     }
-    for (std::size_t first = 0; first < queues.size(); first += batch) {
-        const auto part = queues.subspan(first, std::min(batch, queues.size() - first));
-        std::vector<kfd_preempt_switch_entry> entries;
-        for (const GroupQueue* queue : part) {
-            kfd_preempt_switch_entry entry{};
-            entry.queue_id = queue->id.queue_id;
-            entry.op = stop ? KFD_PREEMPT_OP_PREEMPT : KFD_PREEMPT_OP_RESUME;
-            entry.preempt_type = stop ? KFD_PREEMPT_TYPE_SAVE : 0;
-            entry.target_pid = queue->id.pid;
-            entry.queue_uid = queue->id.uid;
-            entries.push_back(entry);
-        }
-        ++calls;
-        const auto done = driver.device.switch_queues(
-            KFD_PREEMPT_SWITCH_STICKY | KFD_PREEMPT_SWITCH_MATCH_UID, entries);
-        if (!done) {
-            failure = driver_failure(context, verb, done.error(), part.front()->target);
-            return false;
-        }
-        hw_ns += done->hw_ns;
-        for (std::size_t i = 0; i < part.size(); ++i) {
-            part[i]->entry = entries[i];
-            part[i]->answered = !is_gone(-entries[i].result);
-        }
+    const std::size_t done =
+        calls.send(driver, KFD_PREEMPT_SWITCH_STICKY | KFD_PREEMPT_SWITCH_MATCH_UID, entries);
+    for (std::size_t i = 0; i < queues.size(); ++i) {
+        GroupQueue& queue = *queues[i];
+        ++queue.tries;
+        queue.sent = i < done;
+        if (!queue.sent)
+            continue;
+        queue.entry = entries[i];
+        queue.answered = !is_gone(-entries[i].result);
     }
-    return true;
+    if (calls.error())
+        failure = driver_failure(context, verb, *calls.error(), queues[done]->target);
+    return !calls.error();
 }
 
 Report group_report(const std::string& cgroup_path, const std::vector<GroupQueue>& queues,
@@ -81,8 +70,8 @@ Report group_report(const std::string& cgroup_path, const std::vector<GroupQueue
         item["queue"] = queue.id.queue_id;
         tell(report, std::move(item), queue);
     }
-    report.json["calls"] = sent.calls;
-    report.json["hw_ns"] = sent.hw_ns;
+    report.json["calls"] = sent.calls.count();
+    report.json["hw_ns"] = sent.calls.hw_ns();
     return report;
 }
 

@@ -5,6 +5,8 @@
 #include "error_messages.hpp"
 #include "frozen_record.hpp"
 #include "queue_answer.hpp"
+#include "switch_calls.hpp"
+#include "target.hpp"
 
 #include <span>
 
@@ -16,25 +18,21 @@ struct GroupQueue : QueueAnswer {
     FrozenQueue id;      // uid 0: not asked for, as it cannot be held
     bool held = false;   // by this call
     bool joined = false; // found frozen with another cgroup by this call
+    bool sent = false;   // the last call has answered for it
     unsigned tries = 0;
 
     [[nodiscard]] std::string name() const { return queue_name(id.queue_id, target); }
 };
 
-// Counts what was sent.
 struct GroupSwitch {
-    std::uint64_t calls = 0;
-    std::uint64_t hw_ns = 0;
-    std::optional<Failure> failure{}; // the driver refused a whole call
+    SwitchCalls calls;
+    std::optional<Failure> failure{}; // the driver rejected a whole call
 
-    // Stops or starts these, max_batch in a call; fills in each entry. False: failure says why,
-    // and the entries from the refused call on are not filled in (result 1).
+    // Stops or starts these and fills in each entry. Returns false if the driver rejected a call:
+    // failure has the reason, and the queues from that call on are not `sent`.
     bool run(const Context& context, const Driver& driver, Verb verb,
              std::span<GroupQueue* const> queues);
 };
-
-// Gone between the look at it and the call: nothing is left to stop or to start.
-bool is_gone(int errno_value);
 
 // Failed for what goes away by itself, and was not tried often yet.
 bool worth_another_try(const GroupQueue& queue);

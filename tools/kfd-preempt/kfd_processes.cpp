@@ -80,11 +80,12 @@ Outcome<void> require_kfd_pids(const Context& context) {
     };
     const Result<bool> initial = in_initial_pid_namespace(context.roots);
     if (!initial)
-        return because(initial.error().errno_value,
-                       fmt::format("cannot tell whether KFD's pids are those of this shell: {}: "
-                                   "{}; mount /proc of this pid namespace",
-                                   (context.roots.proc / "self/ns/pid").string(),
-                                   std::strerror(initial.error().errno_value)));
+        return because(
+            initial.error().errno_value,
+            fmt::format("cannot find out whether KFD's pids are those of this shell: {}: "
+                        "{}; mount /proc of this pid namespace",
+                        (context.roots.proc / "self/ns/pid").string(),
+                        std::strerror(initial.error().errno_value)));
     if (*initial)
         return {};
     const auto pids = kfd::kfd_pids(context.roots);

@@ -8,8 +8,9 @@
 // directory.
 #pragma once
 
+#include "context.hpp"
 #include "kfd/sysfs.hpp"
-#include "target.hpp"
+#include "outcome.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -7,6 +7,7 @@
 #include "names.hpp"
 #include "output.hpp"
 #include "streams.hpp"
+#include "target_queues.hpp"
 #include "verbs.hpp"
 
 #include <cerrno>

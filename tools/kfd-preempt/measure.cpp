@@ -5,12 +5,14 @@
 // and the driver resumes the queues.
 #include "measure.hpp"
 
+#include "driver.hpp"
 #include "error_messages.hpp"
 #include "interrupt.hpp"
 #include "kfd_processes.hpp"
 #include "latency.hpp"
 #include "names.hpp"
 #include "output.hpp"
+#include "target_queues.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -2,9 +2,10 @@
 // VRAM of a process on each of its GPUs: how much it has, has yielded, and cannot yield.
 #pragma once
 
+#include "driver.hpp"
 #include "error_messages.hpp"
 #include "report.hpp"
-#include "target.hpp"
+#include "target_queues.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -5,12 +5,42 @@
 #include "error_messages.hpp"
 #include "names.hpp"
 
+#include <cerrno>
 #include <fmt/format.h>
 
 namespace cli {
 
-std::string queue_name(std::uint32_t queue_id, const Target& target) {
-    return fmt::format("queue {} of {}", queue_id, target.name());
+const char* word_of(QueueOutcome outcome) {
+    switch (outcome) {
+    case QueueOutcome::untried: return "";
+    case QueueOutcome::suspended: return "suspended";
+    case QueueOutcome::resumed: return "resumed";
+    case QueueOutcome::frozen: return "frozen";
+    case QueueOutcome::thawed: return "thawed";
+    case QueueOutcome::undone: return "undone";
+    case QueueOutcome::already: return "already";
+    case QueueOutcome::pending: return "pending";
+    case QueueOutcome::skipped: return "skipped";
+    case QueueOutcome::kept: return "kept";
+    case QueueOutcome::gone: return "gone";
+    case QueueOutcome::failed: return "failed";
+    }
+    return "";
+}
+
+bool is_gone(int errno_value) {
+    return errno_value == ENOENT || errno_value == ESTALE || errno_value == ESRCH;
+}
+
+QueueOutcome outcome_of(int errno_value, QueueOutcome done) {
+    if (is_gone(errno_value))
+        return QueueOutcome::gone;
+    switch (errno_value) {
+    case 0: return done;
+    case EALREADY: return QueueOutcome::already;
+    case ETIME: return QueueOutcome::pending;
+    default: return QueueOutcome::failed;
+    }
 }
 
 std::string stopped_text(const std::string& name, const char* done,
@@ -36,7 +66,7 @@ std::string started_text(const std::string& name, const char* done, const char* 
 void tell(Report& report, Json item, const QueueAnswer& answer) {
     item["gpu_id"] = answer.gpu_id;
     item["type"] = answer.type;
-    item["outcome"] = answer.outcome;
+    item["outcome"] = word_of(answer.outcome);
     item["errno"] = answer.errno_value == 0 ? Json(nullptr) : Json(errno_name(answer.errno_value));
     item["state"] = answer.answered ? Json(state_name(answer.entry.state)) : Json(nullptr);
     item["holds"] = answer.answered ? Json(hold_names(answer.entry.holds)) : Json(nullptr);

@@ -2,25 +2,48 @@
 // Result of one queue of a SWITCH: a line for people, an object for programs.
 #pragma once
 
-#include "target.hpp"
+#include "report.hpp"
 
+#include <cstdint>
 #include <kfd_preempt.h>
+#include <string>
 
 namespace cli {
+
+enum class QueueOutcome : std::uint8_t {
+    untried, // no call has answered for the queue yet
+    suspended,
+    resumed,
+    frozen,
+    thawed,
+    undone,
+    already,
+    pending,
+    skipped,
+    kept,
+    gone,
+    failed,
+};
+
+// The stable word of the JSON.
+const char* word_of(QueueOutcome outcome);
+
+// The process or the queue has gone since it was scanned: nothing is left to stop or to start.
+bool is_gone(int errno_value);
+
+// Classifies the errno of an entry; done: the outcome of success.
+QueueOutcome outcome_of(int errno_value, QueueOutcome done);
 
 struct QueueAnswer {
     std::uint32_t gpu_id = 0;
     std::string type;
-    const char* outcome = ""; // stable word of the JSON; empty: still to be tried
+    QueueOutcome outcome = QueueOutcome::untried;
     int errno_value = 0;
     bool failed = false;
     bool answered = false; // entry has state and holds as the driver said them
     kfd_preempt_switch_entry entry{};
     std::string text{};
 };
-
-// "queue 3 of pid 12 (demo)"
-std::string queue_name(std::uint32_t queue_id, const Target& target);
 
 // The queue is off the hardware; done: "suspended".
 std::string stopped_text(const std::string& name, const char* done,

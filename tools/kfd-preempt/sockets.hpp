@@ -3,6 +3,7 @@
 #pragma once
 
 #include "control/connection.hpp"
+#include "outcome.hpp"
 #include "target.hpp"
 
 #include <chrono>

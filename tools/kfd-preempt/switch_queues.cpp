@@ -4,7 +4,8 @@
 
 #include "memory.hpp"
 #include "queue_answer.hpp"
-#include "target.hpp"
+#include "switch_calls.hpp"
+#include "target_queues.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -26,7 +27,7 @@ public:
         : context_(context), plan_(plan), target_(target), named_(named) {}
 
     void skip(const kfd::Queue& queue);
-    // False: the driver refused the whole call, and failure() says why.
+    // Returns false if the driver rejected a call; failure() has the reason.
     bool run(Driver& driver, std::span<const kfd::Queue> queues);
     [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
     [[nodiscard]] Report report();
@@ -35,8 +36,8 @@ private:
     [[nodiscard]] std::string thing(const kfd::Queue& queue) const {
         return queue_name(queue.queue_id, target_);
     }
-    [[nodiscard]] QueueAnswer judge(const Driver& driver, const kfd::Queue& queue,
-                                    const kfd_preempt_switch_entry& entry) const;
+    [[nodiscard]] QueueAnswer classify(const Driver& driver, const kfd::Queue& queue,
+                                       const kfd_preempt_switch_entry& entry) const;
     [[nodiscard]] std::string already_text(const kfd::Queue& queue,
                                            const kfd_preempt_switch_entry& entry) const;
 
@@ -46,12 +47,12 @@ private:
     bool named_;
     std::vector<QueueResult> results_;
     std::optional<Failure> failure_;
-    std::uint64_t hw_ns_ = 0;
+    SwitchCalls calls_;
 };
 
 void Switch::skip(const kfd::Queue& queue) {
     QueueAnswer answer{queue.gpu_id, name_of(queue.type)};
-    answer.outcome = named_ ? "failed" : "skipped";
+    answer.outcome = named_ ? QueueOutcome::failed : QueueOutcome::skipped;
     answer.errno_value = named_ ? EOPNOTSUPP : 0;
     answer.failed = named_;
     answer.text = fmt::format("{}: {}{} queue: only compute queues can be held", thing(queue),
@@ -73,29 +74,31 @@ std::string Switch::already_text(const kfd::Queue& queue,
     return fmt::format("{}: not suspended, nothing to do", thing(queue));
 }
 
-QueueAnswer Switch::judge(const Driver& driver, const kfd::Queue& queue,
-                          const kfd_preempt_switch_entry& entry) const {
+QueueAnswer Switch::classify(const Driver& driver, const kfd::Queue& queue,
+                             const kfd_preempt_switch_entry& entry) const {
     const int reason = -entry.result;
+    const bool suspends = plan_.verb == Verb::suspend;
     QueueAnswer answer{queue.gpu_id, name_of(queue.type)};
     answer.errno_value = reason;
     answer.answered = true;
     answer.entry = entry;
-    if (reason == 0 && plan_.verb == Verb::suspend) {
-        answer.outcome = "suspended";
+    answer.outcome = outcome_of(reason, suspends ? QueueOutcome::suspended : QueueOutcome::resumed);
+    // Destroyed between the scan of sysfs and the call: a failure if the user named it.
+    if (answer.outcome == QueueOutcome::gone && (named_ || reason != ENOENT))
+        answer.outcome = QueueOutcome::failed;
+    switch (answer.outcome) {
+    case QueueOutcome::suspended:
         answer.text = stopped_text(thing(queue), "suspended", entry);
-    } else if (reason == 0) {
-        answer.outcome = "resumed";
+        break;
+    case QueueOutcome::resumed:
         answer.text = started_text(thing(queue), "resumed", "released", entry);
-    } else if (reason == EALREADY) {
-        answer.outcome = "already";
-        answer.text = already_text(queue, entry);
-    } else if (reason == ENOENT && !named_) {
-        // Not named by the user, and destroyed between the scan of sysfs and the call.
-        answer.outcome = "gone";
+        break;
+    case QueueOutcome::already: answer.text = already_text(queue, entry); break;
+    case QueueOutcome::gone:
         answer.answered = false;
         answer.text = fmt::format("{}: destroyed meanwhile", thing(queue));
-    } else {
-        answer.outcome = reason == ETIME ? "pending" : "failed";
+        break;
+    default:
         answer.failed = true;
         answer.text = start_sentence(context_, driver, plan_.verb, reason, target_, queue);
     }
@@ -103,27 +106,20 @@ QueueAnswer Switch::judge(const Driver& driver, const kfd::Queue& queue,
 }
 
 bool Switch::run(Driver& driver, std::span<const kfd::Queue> queues) {
-    const std::size_t batch = std::max<std::size_t>(driver.query.max_batch, 1);
-    for (std::size_t first = 0; first < queues.size(); first += batch) {
-        const auto part = queues.subspan(first, std::min(batch, queues.size() - first));
-        std::vector<kfd_preempt_switch_entry> entries;
-        for (const kfd::Queue& queue : part) {
-            kfd_preempt_switch_entry entry{};
-            entry.queue_id = queue.queue_id;
-            entry.op = plan_.op;
-            entry.preempt_type = plan_.preempt_type;
-            entries.push_back(entry);
-        }
-        const auto done = driver.device.switch_queues_of(target_.pid, plan_.flags, entries);
-        if (!done) {
-            failure_ = driver_failure(context_, plan_.verb, done.error(), target_);
-            return false;
-        }
-        hw_ns_ += done->hw_ns;
-        for (std::size_t i = 0; i < part.size(); ++i)
-            results_.push_back({part[i].queue_id, judge(driver, part[i], entries[i])});
+    std::vector<kfd_preempt_switch_entry> entries;
+    for (const kfd::Queue& queue : queues) {
+        kfd_preempt_switch_entry entry{};
+        entry.queue_id = queue.queue_id;
+        entry.op = plan_.op;
+        entry.preempt_type = plan_.preempt_type;
+        entries.push_back(entry);
     }
-    return true;
+    const std::size_t done = calls_.send(driver, plan_.flags, entries, target_.pid);
+    for (std::size_t i = 0; i < done; ++i)
+        results_.push_back({queues[i].queue_id, classify(driver, queues[i], entries[i])});
+    if (calls_.error())
+        failure_ = driver_failure(context_, plan_.verb, *calls_.error(), target_);
+    return !calls_.error();
 }
 
 Report Switch::report() {
@@ -140,7 +136,7 @@ Report Switch::report() {
     // The exit code of the call outranks those of its queues.
     if (failure_)
         report.exit = failure_->exit;
-    report.json["hw_ns"] = hw_ns_;
+    report.json["hw_ns"] = calls_.hw_ns();
     return report;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// thaw: let go on what freeze holds for a cgroup, and nothing else.
+// thaw: releases what freeze holds for a cgroup, and nothing else.
 #include "cgroup.hpp"
 #include "container.hpp"
 #include "group_queues.hpp"
@@ -25,29 +25,27 @@ GroupQueue queue_of(const TargetQueues& process, const FrozenQueue& id) {
 }
 
 // Interprets the driver's answer. Returns true if the record no longer needs the queue.
-bool judge(const Context& context, const Driver& driver, GroupQueue& queue) {
+bool classify(const Context& context, const Driver& driver, GroupQueue& queue) {
     const int reason = queue.errno_value = -queue.entry.result;
     queue.failed = false;
-    if (reason == 0) {
-        queue.outcome = "thawed";
+    queue.outcome = outcome_of(reason, QueueOutcome::thawed);
+    switch (queue.outcome) {
+    case QueueOutcome::thawed:
         queue.text = started_text(queue.name(), "thawed", "thawed", queue.entry);
         return true;
-    }
-    if (reason == EALREADY) {
-        queue.outcome = "already";
+    case QueueOutcome::already:
         queue.text = fmt::format("{}: was not frozen any more", queue.name());
         return true;
-    }
-    if (is_gone(reason)) {
-        queue.outcome = "gone";
+    case QueueOutcome::gone:
         queue.text = fmt::format("{}: destroyed meanwhile", queue.name());
         return true;
+    default:
+        queue.outcome = QueueOutcome::failed;
+        queue.failed = true;
+        queue.text = start_sentence(context, driver, Verb::thaw, reason, queue.target,
+                                    {queue.id.queue_id, queue.gpu_id, kfd::QueueType::compute, 0});
+        return reason == EIO; // dead: nothing can start it, so nothing is left to thaw
     }
-    queue.outcome = "failed";
-    queue.failed = true;
-    queue.text = start_sentence(context, driver, Verb::thaw, reason, queue.target,
-                                {queue.id.queue_id, queue.gpu_id, kfd::QueueType::compute, 0});
-    return reason == EIO; // dead: nothing can start it, so nothing is left to thaw
 }
 
 class Thawing {
@@ -79,11 +77,11 @@ void Thawing::collect() {
         }
         GroupQueue queue = queue_of(processes[id.pid], id);
         if (const std::string* other = record_.other_holder(cgroup_.path, id)) {
-            queue.outcome = "kept";
+            queue.outcome = QueueOutcome::kept;
             queue.text =
                 fmt::format("{}: stays frozen with cgroup {}", queue.name(), printable(*other));
         }
-        wanted_ |= queue.outcome[0] == '\0';
+        wanted_ |= queue.outcome == QueueOutcome::untried;
         queues_.push_back(std::move(queue));
     }
     std::erase_if(record_.of(cgroup_.path), [this](const FrozenQueue& id) {
@@ -98,11 +96,11 @@ void Thawing::run(const Driver& driver) {
             pause_before_retry();
         const bool done = sent_.run(context_, driver, Verb::thaw, queues);
         for (GroupQueue* queue : queues) {
-            if (queue->entry.result == 1) { // of a call that was refused
-                queue->outcome = "failed";
+            if (!queue->sent) {
+                queue->outcome = QueueOutcome::failed;
                 queue->failed = true;
                 queue->text = fmt::format("{}: stays frozen", queue->name());
-            } else if (judge(context_, driver, *queue)) {
+            } else if (classify(context_, driver, *queue)) {
                 record_.of(cgroup_.path).erase(queue->id);
             }
         }

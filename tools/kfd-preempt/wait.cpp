@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Polls KFD's sysfs tree, which tells nobody of its changes.
+// Polls the sysfs tree of KFD, which has no notification.
 #include "wait.hpp"
 
 #include "container.hpp"
 #include "error_messages.hpp"
 #include "kfd_processes.hpp"
+#include "target_queues.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -5,6 +5,7 @@
 #include "fixture_tree.hpp"
 #include "kfd_processes.hpp"
 #include "scripted_driver.hpp"
+#include "target_queues.hpp"
 #include "verbs.hpp"
 
 #include <gtest/gtest.h>

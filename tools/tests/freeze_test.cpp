@@ -177,7 +177,7 @@ TEST_F(FreezeTest, a_process_that_never_stops_making_queues_is_given_up_and_all_
     script->expect_group_switch(start, all, std::vector<GroupAnswer>(all.size(), {0, running, 0}));
     const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::failed);
-    expect_message(report, "went on creating queues during 16 looks");
+    expect_message(report, "kept creating queues across 16 scans");
     EXPECT_EQ(report.json["queues"][0]["outcome"], "undone");
     EXPECT_EQ(recorded(), "");
 }
@@ -191,7 +191,7 @@ TEST_F(FreezeTest, when_one_is_not_allowed_the_others_go_on_again) {
     const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::permission);
     expect_message(report, "queue 0 of pid 8 (demo): not allowed to freeze queues of uid 1234");
-    expect_text(report, "queue 0 of pid 7 (demo): was frozen and goes on again");
+    expect_text(report, "queue 0 of pid 7 (demo): was frozen, and is resumed");
     EXPECT_EQ(report.json["frozen"], false);
     EXPECT_EQ(recorded(), "");
 }
@@ -436,8 +436,7 @@ TEST_F(FreezeTest, a_record_that_is_damaged_or_cannot_be_written_stops_nothing) 
     std::filesystem::remove_all(tree.root() / "run/kfd-preempt");
     tree.write("run/kfd-preempt", "");
     script->expect_query(0);
-    expect_message(cli::freeze(context, {"job"}, false),
-                   "without it nobody would know what to thaw");
+    expect_message(cli::freeze(context, {"job"}, false), "thaw needs it to find the queues");
 }
 
 TEST_F(FreezeTest, a_record_that_cannot_be_replaced_stops_nothing) {

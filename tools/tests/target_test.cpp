@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The process and queues that a command line names, also when our pids are not those of KFD.
+#include "driver.hpp"
 #include "fixture_tree.hpp"
 #include "kfd_processes.hpp"
-#include "target.hpp"
+#include "target_queues.hpp"
 #include "task.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +33,7 @@ TEST(PidNamespace, an_unreadable_proc_is_refused_not_trusted) {
     const FixtureTree tree;
     tree.add_kfd_process(7);
     std::filesystem::remove_all(tree.root() / "proc/self");
-    expect_failure(cli::queues_of(tree.context(), 7), cli::Exit::failed, "cannot tell");
+    expect_failure(cli::queues_of(tree.context(), 7), cli::Exit::failed, "cannot find out");
 }
 
 TEST(PidNamespace, is_judged_before_any_pid_is_looked_up) {
