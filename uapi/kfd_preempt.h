@@ -434,7 +434,7 @@ struct kfd_ioctl_preempt_status_args {
  * waits: event WANTS_MEMORY. After an ANSWER it tries again. If there is still no room, it
  * asks again, or after NO_ROOM fails as it would have at first; so it does when the target
  * is removed or the file is closed. A signal interrupts it. While any target of any watch
- * has GIVE_MEMORY, a process that has opened /dev/kfd less than half a second ago first
+ * has GIVE_MEMORY, a process that has opened /dev/kfd less than two seconds ago first
  * waits for the rest of that time to become a target.
  *
  * A target ends with its process, or when that calls exec: event EXITED, and

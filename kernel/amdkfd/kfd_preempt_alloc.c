@@ -6,8 +6,8 @@
 
 #include "kfd_preempt_watch.h"
 
-/* A process that allocates at once is found by a scan of the watcher. */
-#define FOUND_AFTER (HZ / 2)
+/* A scan of the watcher finds a process that allocates at once, also on a busy machine. */
+#define FOUND_AFTER (2 * HZ)
 
 static struct kfd_process_device *pdd_by_id(struct kfd_process *p, u32 gpu_id)
 {
