@@ -197,10 +197,12 @@ ResidencyPlan Residency::decide(const Snapshot& snapshot, std::span<const Memory
         if (job.state.enters || bytes(job.memory, &GpuBytes::wanted) == 0)
             continue;
         const Time end = job.memory.wanted_since + parameters_.longest_wait;
-        if (end <= now || is_hopeless(jobs, job, free, now))
+        const Time all_known = job.memory.wanted_since + parameters_.known_after;
+        const bool hopeless = is_hopeless(jobs, job, free, now);
+        if (end <= now || (hopeless && all_known <= now))
             plan.hopeless.push_back(job.view.id);
         else
-            plan.next = std::min(plan.next, end);
+            plan.next = std::min(plan.next, hopeless ? all_known : end);
     }
     park(jobs, plan, now);
 

@@ -58,6 +58,9 @@ public:
         Duration least_stay = std::chrono::seconds{1};    // also of a job that has never moved
         Duration retry = std::chrono::seconds{1};         // after a move that failed
         Duration longest_wait = std::chrono::minutes{10}; // of an allocation
+        // By then a scan has found the jobs, queues and bytes that came just before an allocation;
+        // sooner none is given up.
+        Duration known_after = std::chrono::milliseconds{500};
         bool operator==(const Parameters&) const = default;
     };
     // Bytes of a GPU that are free.
