@@ -5,6 +5,7 @@
 //
 // A kernel runs until the host tells it to end, so a hold always comes in its middle. A case that
 // hangs is "not ok": an alarm ends the program.
+#include "hip_5.hpp"
 #include "lanes.hpp"
 
 #include <xpreempt/xpreempt.h>
@@ -243,13 +244,6 @@ void copies() {
     }
 }
 
-// HIP 5 puts all copies of one direction on one engine.
-bool one_engine_a_direction() {
-    int version = 0;
-    MUST(hipRuntimeGetVersion(&version));
-    return version < 60000000;
-}
-
 // The copies are in the engines' rings when the hold comes: nothing can take them out again.
 void parked_copies() {
     Lane held[num_engines], other;
@@ -261,7 +255,7 @@ void parked_copies() {
             lane.hold();
             lane.tell();
         }
-        if (!one_engine_a_direction()) // else the second copy waits behind the first
+        if (!is_hip_5()) // has one engine a direction: the second copy waits behind the first
             check(!held[0].done() && !held[1].done(), "nothing but the streams themselves waits");
         copies_pass(other);
         if (gpu_engines() == num_engines) // else another one was free

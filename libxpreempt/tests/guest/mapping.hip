@@ -3,6 +3,7 @@
 //
 // usage: mapping [CASE]... prints TAP. Each case runs in a process of its own, for HIP reads its
 // environment once.
+#include "hip_5.hpp"
 #include "mapping.hpp"
 
 #include <xpreempt/xpreempt.h>
@@ -44,12 +45,6 @@ void own_queues() {
     for (const Subject& subject : subjects)
         check(query(subject).level == XP_LEVEL_INTERRUPT, "and can be interrupted");
     verify(subjects);
-}
-
-bool is_hip_5() {
-    int version = 0;
-    must(hipRuntimeGetVersion(&version), "hipRuntimeGetVersion");
-    return version < 60000000;
 }
 
 void default_streams() {

@@ -9,6 +9,7 @@
 // the host releases it.
 #include <xpreempt/xpreempt.h>
 
+#include "hip_5.hpp"
 #include "vgpu_counters.hpp"
 
 #include <hip/hip_runtime.h>
@@ -301,10 +302,6 @@ public:
     }
 
 private:
-    static bool is_hip_5() {
-        int version = 0;
-        return hipRuntimeGetVersion(&version) == hipSuccess && version < 60000000;
-    }
     static void gate(Job& job, unsigned gate, bool open) {
         __atomic_store_n(&job.control->release[gate], open ? 1 : 0, __ATOMIC_RELEASE);
     }
