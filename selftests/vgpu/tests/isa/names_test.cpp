@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every opcode in our tables means to LLVM's disassembler what we say it means, and the README
-// lists those that are in no table.
+// Every opcode in our tables means to LLVM's disassembler what we say it means, and
+// COVERAGE.md lists those that are in no table.
 #include "tests/isa/opcode_sweep.hpp"
 #include "tests/isa/snippets.hpp"
 
@@ -100,22 +100,22 @@ TEST_P(NamesOf, every_modelled_opcode_is_what_llvm_calls_it) {
 }
 INSTANTIATE_TEST_SUITE_P(EachIsa, NamesOf, testing::ValuesIn(all));
 
-// To bring the README up to date: cmake --build BUILD --target update_readme
-TEST(Names, readme_lists_the_instructions_that_are_not_modelled) {
-    const std::string readme = read_file(VGPU_README);
-    const std::size_t begin = readme.find(begin_mark);
-    const std::size_t end = readme.find(end_mark);
-    ASSERT_NE(begin, std::string::npos) << VGPU_README " has lost: " << begin_mark;
-    ASSERT_NE(end, std::string::npos) << VGPU_README " has lost: " << end_mark;
+// To bring COVERAGE.md up to date: cmake --build BUILD --target update_coverage
+TEST(Names, coverage_lists_the_instructions_that_are_not_modelled) {
+    const std::string page = read_file(VGPU_COVERAGE);
+    const std::size_t begin = page.find(begin_mark);
+    const std::size_t end = page.find(end_mark);
+    ASSERT_NE(begin, std::string::npos) << VGPU_COVERAGE " has lost: " << begin_mark;
+    ASSERT_NE(end, std::string::npos) << VGPU_COVERAGE " has lost: " << end_mark;
     const std::size_t list = begin + begin_mark.size();
     const std::string table = unmodelled_table();
-    if (std::getenv("VGPU_UPDATE_README") != nullptr) {
-        std::ofstream(VGPU_README, std::ios::binary)
-            << readme.substr(0, list) << table << readme.substr(end);
+    if (std::getenv("VGPU_UPDATE_COVERAGE") != nullptr) {
+        std::ofstream(VGPU_COVERAGE, std::ios::binary)
+            << page.substr(0, list) << table << page.substr(end);
         return;
     }
-    EXPECT_EQ(readme.substr(list, end - list), table)
-        << "The list in README.md is stale: build the target update_readme and commit it.";
+    EXPECT_EQ(page.substr(list, end - list), table)
+        << "The list in COVERAGE.md is stale: build the target update_coverage and commit it.";
 }
 
 // An instruction of one GPU is refused by the others.

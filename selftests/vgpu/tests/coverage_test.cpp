@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The README's list of packets is what the code says.
+// COVERAGE.md's list of packets is what the code says.
 #include "model/cp/pm4.hpp"
 #include "model/sdma/sdma_engine.hpp"
 
@@ -30,23 +30,23 @@ std::string packet_table() {
     return "| queue | packets |\n|---|---|\n| PM4 | " + pm4 + " |\n| SDMA | " + sdma + " |\n";
 }
 
-// To bring the README up to date: cmake --build BUILD --target update_readme
-TEST(Readme, lists_the_packets_that_are_modelled) {
-    std::ifstream in(VGPU_README, std::ios::binary);
-    const std::string readme{std::istreambuf_iterator<char>(in), {}};
-    const std::size_t begin = readme.find(begin_mark);
-    const std::size_t end = readme.find(end_mark);
-    ASSERT_NE(begin, std::string::npos) << VGPU_README " has lost: " << begin_mark;
-    ASSERT_NE(end, std::string::npos) << VGPU_README " has lost: " << end_mark;
+// To bring COVERAGE.md up to date: cmake --build BUILD --target update_coverage
+TEST(Coverage, lists_the_packets_that_are_modelled) {
+    std::ifstream in(VGPU_COVERAGE, std::ios::binary);
+    const std::string page{std::istreambuf_iterator<char>(in), {}};
+    const std::size_t begin = page.find(begin_mark);
+    const std::size_t end = page.find(end_mark);
+    ASSERT_NE(begin, std::string::npos) << VGPU_COVERAGE " has lost: " << begin_mark;
+    ASSERT_NE(end, std::string::npos) << VGPU_COVERAGE " has lost: " << end_mark;
     const std::size_t list = begin + begin_mark.size();
     const std::string table = packet_table();
-    if (std::getenv("VGPU_UPDATE_README") != nullptr) {
-        std::ofstream(VGPU_README, std::ios::binary)
-            << readme.substr(0, list) << table << readme.substr(end);
+    if (std::getenv("VGPU_UPDATE_COVERAGE") != nullptr) {
+        std::ofstream(VGPU_COVERAGE, std::ios::binary)
+            << page.substr(0, list) << table << page.substr(end);
         return;
     }
-    EXPECT_EQ(readme.substr(list, end - list), table)
-        << "The list in README.md is stale: build the target update_readme and commit it.";
+    EXPECT_EQ(page.substr(list, end - list), table)
+        << "The list in COVERAGE.md is stale: build the target update_coverage and commit it.";
 }
 
 } // namespace
