@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Single and double precision arithmetic of all vector encodings. MI300 ISA, "Vector ALU".
+#include "model/isa/vector/float_operations.hpp"
+
+namespace vgpu::isa {
+
+namespace {
+
+using i32 = std::int32_t;
+
+// x - floor(x), but never 1.
+constexpr auto fract = [](auto a) {
+    using F = decltype(a);
+    const F rest = a - std::floor(a);
+    return rest < 1 || std::isnan(rest) ? rest : std::nextafter(F{1}, F{0});
+};
+
+// Times 2 to the power of an integer source.
+template <typename Format> void ldexp(Execution& e, const VectorInstruction& i) {
+    Values<typename Format::Value> a;
+    fetch<Format>(e, i, 0, a);
+    Words scratch;
+    const Words& exponent = source32(e, i.src[1], 1, scratch);
+    {
+        const RoundingScope rounding(host_rounding<Format>(e.wave));
+        for (unsigned lane = 0; lane < lane_count; ++lane) {
+            a[lane] = gpu_nan(std::ldexp(a[lane], static_cast<i32>(exponent[lane])), a[lane]);
+        }
+    }
+    finish<Format>(e, i, a);
+}
+
+constexpr std::array ops{
+    VectorOp{0x101, "v_add_f32", binary<Single, add>, takes::floating},
+    VectorOp{0x102, "v_sub_f32", binary<Single, sub>, takes::floating},
+    VectorOp{0x103, "v_subrev_f32", binary<Single, subrev>, takes::floating},
+    VectorOp{0x104, "v_fmac_f64", fused<Double>, takes::floating, since_gfx90a},
+    VectorOp{0x104, "v_mul_legacy_f32", binary<Single, mul_legacy>, takes::floating, only::gfx908},
+    VectorOp{0x105, "v_mul_f32", binary<Single, mul>, takes::floating},
+    VectorOp{0x10a, "v_min_f32", extremum<Single, minimum>, takes::floating},
+    VectorOp{0x10b, "v_max_f32", extremum<Single, maximum>, takes::floating},
+    VectorOp{0x117, "v_fmamk_f32", fused<Single>, takes::no_swizzle, only::gfx942},
+    VectorOp{0x118, "v_fmaak_f32", fused<Single>, takes::no_swizzle, only::gfx942},
+    VectorOp{0x13b, "v_fmac_f32", fused<Single>, takes::floating},
+    VectorOp{0x157, "v_trunc_f64", unary<Double, trunc>, takes::floating},
+    VectorOp{0x158, "v_ceil_f64", unary<Double, ceil>, takes::floating},
+    VectorOp{0x159, "v_rndne_f64", unary<Double, rndne>, takes::floating},
+    VectorOp{0x15a, "v_floor_f64", unary<Double, floor>, takes::floating},
+    VectorOp{0x15b, "v_fract_f32", unary<Single, fract>, takes::floating},
+    VectorOp{0x15c, "v_trunc_f32", unary<Single, trunc>, takes::floating},
+    VectorOp{0x15d, "v_ceil_f32", unary<Single, ceil>, takes::floating},
+    VectorOp{0x15e, "v_rndne_f32", unary<Single, rndne>, takes::floating},
+    VectorOp{0x15f, "v_floor_f32", unary<Single, floor>, takes::floating},
+    VectorOp{0x172, "v_fract_f64", unary<Double, fract>, takes::floating},
+    VectorOp{0x1cb, "v_fma_f32", fused<Single>, takes::floating},
+    VectorOp{0x1cc, "v_fma_f64", fused<Double>, takes::floating},
+    VectorOp{0x1d0, "v_min3_f32", ternary_choice<Single, minimum3>, takes::floating},
+    VectorOp{0x1d3, "v_max3_f32", ternary_choice<Single, maximum3>, takes::floating},
+    VectorOp{0x1d6, "v_med3_f32", ternary_choice<Single, median3>, takes::floating},
+    VectorOp{0x280, "v_add_f64", binary<Double, add>, takes::floating},
+    VectorOp{0x281, "v_mul_f64", binary<Double, mul>, takes::floating},
+    VectorOp{0x282, "v_min_f64", extremum<Double, minimum>, takes::floating},
+    VectorOp{0x283, "v_max_f64", extremum<Double, maximum>, takes::floating},
+    VectorOp{0x284, "v_ldexp_f64", ldexp<Double>, takes::floating},
+    VectorOp{0x288, "v_ldexp_f32", ldexp<Single>, takes::floating},
+    VectorOp{0x2a1, "v_mul_legacy_f32", binary<Single, mul_legacy>, takes::floating, since_gfx90a},
+};
+
+} // namespace
+
+std::span<const VectorOp> float_ops() {
+    return ops;
+}
+
+} // namespace vgpu::isa
