@@ -193,7 +193,7 @@ private:
     void write_back(unsigned slot);
     void write_back_packets(unsigned slot);
 
-    // lost_doorbell.cpp
+    // silent_faults.cpp
     std::optional<std::uint64_t> seen_write(std::uint64_t mqd) const;
     void lose_doorbell(unsigned slot, std::uint64_t seen);
 

@@ -81,7 +81,7 @@ private:
     bool place(ListedProcess& process, ListedQueue& queue);
     void map_sdma_queue(const pm4::MapQueues& packet, unsigned vmid);
 
-    // skipped_unmap.cpp
+    // silent_faults.cpp
     std::optional<unsigned> skipped_slot(const pm4::MapQueues& packet) const;
     std::uint16_t skipped_vmids(std::optional<std::uint16_t> pasid = {}) const;
 

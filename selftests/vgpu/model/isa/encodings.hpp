@@ -33,7 +33,7 @@ std::span<const OpName> sop2_names();
 std::span<const OpName> sopc_names();
 std::span<const OpName> sopk_names();
 std::span<const OpName> sopp_names();
-std::vector<OpName> smem_names();
+std::span<const OpName> smem_names();
 // VOP1, VOP2, VOPC and VOP3: all in VOP3's opcode space (VOPC 0, VOP2 0x100, VOP1 0x140).
 std::vector<OpName> vector_names();
 std::vector<OpName> vop3p_names();

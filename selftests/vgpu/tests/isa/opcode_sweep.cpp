@@ -55,7 +55,7 @@ void add_scalar_formats(std::vector<Format>& all) {
                            {0xc000'0000U | op << 18 | 16U << 6, 0},
                            {0xc000'0000U | op << 18, 0}};
                    },
-                   isa::smem_names(), ""});
+                   list(isa::smem_names()), ""});
 }
 
 std::vector<MachineCode> vector_encodings(std::uint32_t op) {

@@ -173,7 +173,7 @@ constexpr std::array ops{
 };
 
 auto families() {
-    return std::array{ds_load_store_ops(), ds_lane_ops(), ds_atomic_ops(), ds_float_atomic_ops()};
+    return std::array{ds_load_store_ops(), ds_lane_ops(), ds_atomic_ops()};
 }
 
 auto gds_families() {

@@ -30,9 +30,8 @@ inline std::uint32_t ds_address(std::uint32_t base, std::uint32_t offset) {
 
 // Entries of the merged DS table.
 std::span<const ScalarOp> ds_load_store_ops();
-std::span<const ScalarOp> ds_lane_ops();   // between lanes
-std::span<const ScalarOp> ds_atomic_ops(); // integers
-std::span<const ScalarOp> ds_float_atomic_ops();
+std::span<const ScalarOp> ds_lane_ops(); // between lanes
+std::span<const ScalarOp> ds_atomic_ops();
 // Those that have the GDS bit: GC 9.4.3 has no GDS memory, only global wave sync.
 std::span<const ScalarOp> ds_gws_ops();
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// DS: integer atomics on LDS, exchanges, and the counters that a whole wave shares.
-#include "model/isa/memory/ds_atomics.hpp"
+// DS: atomics on LDS, exchanges, and the counters that a whole wave shares. Lanes take their turns
+// in order; hardware promises none.
+#include "model/isa/memory/atomics.hpp"
+#include "model/isa/memory/ds.hpp"
 
 #include <bit>
 
@@ -12,6 +14,56 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
+
+// new = operation(old, DATA0)
+template <typename T, auto operation, bool returns> void ds_update(Execution& e) {
+    const DsInstruction i(e);
+    const Words* address_lanes = vgpr_lanes(e, i.address);
+    std::array<Words*, words_of<T>> from{};
+    std::array<Words*, words_of<T>> to{};
+    if (address_lanes == nullptr || !data_registers(e, i.data0, i.acc, from) ||
+        (returns && !data_registers(e, i.vdst, i.acc, to))) {
+        return;
+    }
+    const Words addresses = *address_lanes;
+    for_each_lane(e.wave.exec, [&](unsigned lane) {
+        const std::uint64_t at = ds_address(addresses[lane], i.offset);
+        const T old = lds_load<T>(e.wave, at);
+        lds_store<T>(e.wave, at, operation(old, lane_value<T>(from, 0, lane)));
+        if constexpr (returns) {
+            set_lane_value(to, lane, old);
+        }
+    });
+}
+
+// new = operation(old, DATA0, DATA1)
+template <typename T, auto operation, bool returns> void ds_update2(Execution& e) {
+    const DsInstruction i(e);
+    const Words* address_lanes = vgpr_lanes(e, i.address);
+    std::array<Words*, words_of<T>> first{};
+    std::array<Words*, words_of<T>> second{};
+    std::array<Words*, words_of<T>> to{};
+    if (address_lanes == nullptr || !data_registers(e, i.data0, i.acc, first) ||
+        !data_registers(e, i.data1, i.acc, second) ||
+        (returns && !data_registers(e, i.vdst, i.acc, to))) {
+        return;
+    }
+    const Words addresses = *address_lanes;
+    for_each_lane(e.wave.exec, [&](unsigned lane) {
+        const std::uint64_t at = ds_address(addresses[lane], i.offset);
+        const T old = lds_load<T>(e.wave, at);
+        lds_store<T>(e.wave, at,
+                     operation(old, lane_value<T>(first, 0, lane), lane_value<T>(second, 0, lane)));
+        if constexpr (returns) {
+            set_lane_value(to, lane, old);
+        }
+    });
+}
+
+// Compare with DATA0, store DATA1.
+constexpr auto compare_store = [](auto old, auto compare, auto value) {
+    return old == compare ? value : old;
+};
 
 constexpr auto masked_or = [](auto old, auto mask, auto value) { return (old & ~mask) | value; };
 constexpr auto wrap = [](u32 old, u32 limit, u32 step) {
@@ -76,6 +128,11 @@ template <bool append> void count_lanes(Execution& e) {
     ScalarOp{(base) + 11, "ds_xor_" rtn suffix, ds_update<U, atomic::bit_xor, returns>},           \
     ScalarOp{(base) + 12, "ds_mskor_" rtn suffix, ds_update2<U, masked_or, returns>}
 
+#define VGPU_DS_FLOATS(T, suffix, base, returns, rtn)                                              \
+    ScalarOp{(base) + 0, "ds_cmpst_" rtn suffix, ds_update2<T, compare_store, returns>},           \
+    ScalarOp{(base) + 1, "ds_min_" rtn suffix, ds_update<T, atomic::min_float, returns>},          \
+    ScalarOp{(base) + 2, "ds_max_" rtn suffix, ds_update<T, atomic::max_float, returns>}
+
 constexpr std::array ops{
     VGPU_DS_UPDATES(u32, i32, "b32", "u32", "i32", 0, false, ""),
     VGPU_DS_UPDATES(u32, i32, "b32", "u32", "i32", 32, true, "rtn_"),
@@ -94,8 +151,21 @@ constexpr std::array ops{
     ScalarOp{112, "ds_cmpst_rtn_b64", ds_update2<u64, compare_store, true>},
     ScalarOp{189, "ds_consume", count_lanes<false>},
     ScalarOp{190, "ds_append", count_lanes<true>},
+    VGPU_DS_FLOATS(float, "f32", 17, false, ""),
+    VGPU_DS_FLOATS(float, "f32", 49, true, "rtn_"),
+    VGPU_DS_FLOATS(double, "f64", 81, false, ""),
+    VGPU_DS_FLOATS(double, "f64", 113, true, "rtn_"),
+    ScalarOp{21, "ds_add_f32", ds_update<float, atomic::add, false>},
+    ScalarOp{53, "ds_add_rtn_f32", ds_update<float, atomic::add, true>},
+    ScalarOp{92, "ds_add_f64", ds_update<double, atomic::add, false>, since_gfx90a},
+    ScalarOp{124, "ds_add_rtn_f64", ds_update<double, atomic::add, true>, since_gfx90a},
+    ScalarOp{23, "ds_pk_add_f16", ds_update<u32, atomic::pk_add_f16, false>, only::gfx942},
+    ScalarOp{24, "ds_pk_add_bf16", ds_update<u32, atomic::pk_add_bf16, false>, only::gfx942},
+    ScalarOp{183, "ds_pk_add_rtn_f16", ds_update<u32, atomic::pk_add_f16, true>, only::gfx942},
+    ScalarOp{184, "ds_pk_add_rtn_bf16", ds_update<u32, atomic::pk_add_bf16, true>, only::gfx942},
 };
 #undef VGPU_DS_UPDATES
+#undef VGPU_DS_FLOATS
 // clang-format on
 
 } // namespace

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Atomics of FLAT and GLOBAL: memory that the guest's CPUs share, LDS, and scratch.
-#include "model/isa/memory/atomic_floats.hpp"
+#include "model/isa/memory/atomics.hpp"
 #include "model/isa/memory/flat.hpp"
-#include "model/isa/memory/vector_atomics.hpp"
 
 namespace vgpu::isa {
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // MUBUF: atomics on buffers. A lane out of range changes nothing and gets 0.
-#include "model/isa/memory/atomic_floats.hpp"
+#include "model/isa/memory/atomics.hpp"
 #include "model/isa/memory/mubuf.hpp"
-#include "model/isa/memory/vector_atomics.hpp"
 
 namespace vgpu::isa {
 

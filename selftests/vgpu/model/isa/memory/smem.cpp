@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// SMEM: scalar loads and stores, cache maintenance and clocks. MI300 ISA, "SMEM Instructions".
-#include "model/isa/memory/smem.hpp"
-
-#include <vector>
+// SMEM: scalar loads and stores, atomics, cache maintenance and clocks. MI300 ISA, "SMEM
+// Instructions".
+#include "model/isa/memory/atomics.hpp"
+#include "model/isa/scalar/scalar_alu.hpp"
 
 namespace vgpu::isa {
 
@@ -13,10 +13,15 @@ using u64 = std::uint64_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
 
-} // namespace
+unsigned sdata(const Execution& e) {
+    return e.word0 >> 6 & 0x7f;
+}
+unsigned sbase(const Execution& e) {
+    return (e.word0 & 0x3f) * 2;
+}
 
 // IMM adds the 21-bit constant, SOFFSET_EN the SGPR in SOFFSET; neither: the SGPR named in OFFSET.
-u64 smem_offset(Execution& e) {
+u64 offset_of(Execution& e) {
     const bool imm = (e.word0 >> 17 & 1) != 0;
     const bool soffset_en = (e.word0 >> 14 & 1) != 0;
     u64 offset = 0;
@@ -31,14 +36,13 @@ u64 smem_offset(Execution& e) {
     return offset;
 }
 
-u64 smem_address(Execution& e) {
-    return (read_scalar64(e, smem_base(e)) + smem_offset(e)) & ~3ULL;
+// SBASE + offset. The two low bits are ignored.
+u64 address_of(Execution& e) {
+    return (read_scalar64(e, sbase(e)) + offset_of(e)) & ~3ULL;
 }
 
-namespace {
-
 template <unsigned count> void load(Execution& e) {
-    const u64 va = smem_address(e);
+    const u64 va = address_of(e);
     std::array<u32, count> values{};
     for (unsigned i = 0; i < count; ++i) {
         if (!e.memory.load(e.wave.vmid, va + u64{i} * 4, values.at(i))) {
@@ -47,14 +51,14 @@ template <unsigned count> void load(Execution& e) {
         }
     }
     for (unsigned i = 0; i < count; ++i) {
-        write_scalar(e, smem_data(e) + i, values.at(i));
+        write_scalar(e, sdata(e) + i, values.at(i));
     }
 }
 
 template <unsigned count> void store(Execution& e) {
-    const u64 va = smem_address(e);
+    const u64 va = address_of(e);
     for (unsigned i = 0; i < count; ++i) {
-        if (!e.memory.store(e.wave.vmid, va + u64{i} * 4, read_scalar(e, smem_data(e) + i))) {
+        if (!e.memory.store(e.wave.vmid, va + u64{i} * 4, read_scalar(e, sdata(e) + i))) {
             e.fault(va + u64{i} * 4);
             return;
         }
@@ -67,15 +71,15 @@ struct Buffer {
     u64 bytes;
 };
 Buffer buffer_of(Execution& e) {
-    const u64 words01 = read_scalar64(e, smem_base(e));
-    const u32 records = read_scalar(e, smem_base(e) + 2);
+    const u64 words01 = read_scalar64(e, sbase(e));
+    const u32 records = read_scalar(e, sbase(e) + 2);
     const u64 stride = words01 >> 48 & 0x3fff;
     return {words01 & 0xffff'ffff'ffffULL, stride == 0 ? records : stride * records};
 }
 
 template <unsigned count> void buffer_load(Execution& e) {
     const Buffer buffer = buffer_of(e);
-    const u64 offset = smem_offset(e) & ~3ULL;
+    const u64 offset = offset_of(e) & ~3ULL;
     std::array<u32, count> values{};
     for (unsigned i = 0; i < count; ++i) {
         const u64 at = offset + u64{i} * 4;
@@ -85,32 +89,67 @@ template <unsigned count> void buffer_load(Execution& e) {
         }
     }
     for (unsigned i = 0; i < count; ++i) {
-        write_scalar(e, smem_data(e) + i, values.at(i));
+        write_scalar(e, sdata(e) + i, values.at(i));
     }
 }
 
 template <unsigned count> void buffer_store(Execution& e) {
     const Buffer buffer = buffer_of(e);
-    const u64 offset = smem_offset(e) & ~3ULL;
+    const u64 offset = offset_of(e) & ~3ULL;
     for (unsigned i = 0; i < count; ++i) {
         const u64 at = offset + u64{i} * 4;
         if (at + 4 <= buffer.bytes &&
-            !e.memory.store(e.wave.vmid, buffer.base + at, read_scalar(e, smem_data(e) + i))) {
+            !e.memory.store(e.wave.vmid, buffer.base + at, read_scalar(e, sdata(e) + i))) {
             e.fault(buffer.base + at);
             return;
         }
     }
 }
 
+// Atomics, which trap handlers use. SDATA is the operand, and the old value's place.
+bool returns_old(const Execution& e) {
+    return (e.word0 >> 16 & 1) != 0; // GLC
+}
+
+template <typename T> T operand(Execution& e, unsigned sgpr) {
+    return static_cast<T>(sizeof(T) == 8 ? read_scalar64(e, sgpr) : read_scalar(e, sgpr));
+}
+
+template <typename T, typename Function> void read_modify_write(Execution& e, Function function) {
+    const u64 va = address_of(e);
+    const auto old = e.failed() ? std::nullopt : atomic_update<T>(e, va, function);
+    if (!old || !returns_old(e)) {
+        return;
+    }
+    write_scalar(e, sdata(e), static_cast<u32>(*old));
+    if (sizeof(T) == 8) {
+        write_scalar(e, sdata(e) + 1, static_cast<u32>(static_cast<u64>(*old) >> 32));
+    }
+}
+
+struct Atomics {
+    template <typename T, auto operation> static void update(Execution& e) {
+        const T data = operand<T>(e, sdata(e));
+        read_modify_write<T>(e, [&](T old) -> T { return operation(old, data); });
+    }
+
+    // The new value, then the value to compare with.
+    template <typename T> static void compare_swap(Execution& e) {
+        const T data = operand<T>(e, sdata(e));
+        const T expected = operand<T>(e, sdata(e) + sizeof(T) / 4);
+        read_modify_write<T>(e, [&](T old) -> T { return old == expected ? data : old; });
+    }
+};
+
 // No scalar cache is modelled: there is nothing to invalidate or write back.
 void no_effect(Execution&) {}
 
 void memtime(Execution& e) {
-    write_scalar64(e, smem_data(e), e.clock);
+    write_scalar64(e, sdata(e), e.clock);
 }
 
 void memrealtime(Execution& e) {
-    write_scalar64(e, smem_data(e),
+    write_scalar64(e, sdata(e),
                    e.reference_clock != nullptr ? e.reference_clock->ticks() : e.clock);
 }
 
@@ -137,30 +176,24 @@ constexpr std::array ops{
     ScalarOp{35, "s_dcache_wb_vol", no_effect},
     ScalarOp{36, "s_memtime", memtime},
     ScalarOp{37, "s_memrealtime", memrealtime},
+    VGPU_INTEGER_ATOMICS(Atomics, u32, i32, "s_", "", 128),
+    VGPU_INTEGER_ATOMICS(Atomics, u64, i64, "s_", "_x2", 160),
 };
 
-auto families() {
-    return std::array{smem_load_store_ops(), smem_atomic_ops()};
-}
-
-constexpr unsigned opcode_count = 256;
+constexpr auto table = index_by_opcode<256>(ops);
+constexpr auto op_names = names_of(ops);
 
 } // namespace
 
-std::span<const ScalarOp> smem_load_store_ops() {
-    return ops;
-}
-
 void execute_smem(Execution& e) {
-    static const auto tables = index_families<opcode_count>(families());
     e.fetch_word1();
     if (!e.failed()) {
-        run_scalar(tables[e.wave.isa], e.word0 >> 18 & 0xff, e);
+        run_scalar(table, e.word0 >> 18 & 0xff, e);
     }
 }
 
-std::vector<OpName> smem_names() {
-    return names_of_families(families());
+std::span<const OpName> smem_names() {
+    return op_names;
 }
 
 } // namespace vgpu::isa

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Helpers of DS, MUBUF and FLAT: data registers, lanes, LDS accesses and read-modify-write.
+// Helpers of DS, MUBUF and FLAT: data registers, lanes and LDS accesses.
 #pragma once
 
 #include "model/isa/vector/vector_alu.hpp"
 
-#include <algorithm>
 #include <cstring>
-#include <optional>
 
 namespace vgpu::isa {
 
@@ -83,45 +81,6 @@ void set_lane_value(const std::array<Words*, count>& registers, unsigned lane, T
     for (unsigned i = 0; i < words_of<T>; ++i) {
         (*registers[i])[lane] = words[i];
     }
-}
-
-// New memory value from old value and operand. `inc` and `dec` wrap at the operand.
-namespace atomic {
-inline constexpr auto swap = [](auto, auto data) { return data; };
-inline constexpr auto add = [](auto old, auto data) { return old + data; };
-inline constexpr auto sub = [](auto old, auto data) { return old - data; };
-inline constexpr auto rsub = [](auto old, auto data) { return data - old; };
-inline constexpr auto min = [](auto old, auto data) { return std::min(old, data); };
-inline constexpr auto max = [](auto old, auto data) { return std::max(old, data); };
-inline constexpr auto bit_and = [](auto old, auto data) { return old & data; };
-inline constexpr auto bit_or = [](auto old, auto data) { return old | data; };
-inline constexpr auto bit_xor = [](auto old, auto data) { return old ^ data; };
-inline constexpr auto inc = [](auto old, auto data) {
-    return old >= data ? decltype(old){0} : static_cast<decltype(old)>(old + 1);
-};
-inline constexpr auto dec = [](auto old, auto data) {
-    return old == 0 || old > data ? data : static_cast<decltype(old)>(old - 1);
-};
-} // namespace atomic
-
-// Read-modify-write of memory that the guest's CPUs may race with. Empty after a fault.
-template <typename T, typename Function>
-std::optional<T> atomic_update(Execution& e, std::uint64_t va, Function function) {
-    std::byte* host =
-        va % sizeof(T) != 0 ? nullptr : e.memory.at(e.wave.vmid, va, sizeof(T), Access::write);
-    if (host == nullptr) {
-        e.fault(va);
-        return std::nullopt;
-    }
-    auto* target = reinterpret_cast<T*>(host);
-    T old{};
-    __atomic_load(target, &old, __ATOMIC_RELAXED);
-    T desired = function(old);
-    while (!__atomic_compare_exchange(target, &old, &desired, false, __ATOMIC_ACQ_REL,
-                                      __ATOMIC_RELAXED)) {
-        desired = function(old);
-    }
-    return old;
 }
 
 } // namespace vgpu::isa

@@ -77,6 +77,15 @@ template <typename F> F flushed(F value) {
     return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(F{0}, value) : value;
 }
 
+// a * b + c of all lanes, rounded once as the host rounds now. `out` is no source.
+void fused_lanes(const Values<float>& a, const Values<float>& b, const Values<float>& c,
+                 Values<float>& out);
+// The same of sources that are still bits.
+void fused_lanes(const Values<std::uint32_t>& a, const Values<std::uint32_t>& b,
+                 const Values<std::uint32_t>& c, Values<float>& out);
+void fused_lanes(const Values<double>& a, const Values<double>& b, const Values<double>& c,
+                 Values<double>& out);
+
 // A 16-bit source: the half that op_sel chooses. Constants have an upper half of zero.
 void source16(Execution& e, const VectorInstruction& i, unsigned slot, bool floating, Words& out);
 // A 16-bit result, to the half that op_sel chooses.

@@ -2,14 +2,17 @@
 // NaNs as the GPU makes and passes them on, and the extremes that NaNs and zeros complicate.
 #pragma once
 
-#include "model/isa/vector/fused_lanes.hpp"
+#include "model/isa/wave_state.hpp"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 namespace vgpu::isa {
+
+template <typename Value> using Values = std::array<Value, lane_count>;
 
 template <typename F> F quiet(F nan) {
     if constexpr (sizeof(F) == 8) {

@@ -35,7 +35,6 @@ const Words& packed_half_source(Execution& e, unsigned code, unsigned slot, Word
 void halves16(const Words& whole, bool upper, Words& out);
 
 // Entries of the merged VOP3P table.
-std::span<const ScalarOp> accvgpr_ops();
 std::span<const ScalarOp> packed_ops();
 std::span<const ScalarOp> mixed_ops();
 std::span<const ScalarOp> packed_dot_ops();

@@ -23,10 +23,10 @@ constexpr unsigned vop2_base = 0x100;
 constexpr unsigned vop1_base = 0x140;
 
 auto families() {
-    return std::array{vop1_ops(), vop2_ops(),           vopc_ops(),       vop3_ops(),
-                      byte_ops(), word_ops(),           float_ops(),      mad_ops(),
-                      half_ops(), division_ops(),       conversion_ops(), float8_ops(),
-                      cube_ops(), transcendental_ops(), dot_ops(),        float_compare_ops()};
+    return std::array{vop1_ops(),     vop2_ops(),         vopc_ops(),   vop3_ops(),
+                      byte_ops(),     word_ops(),         float_ops(),  half_ops(),
+                      division_ops(), conversion_ops(),   float8_ops(), transcendental_ops(),
+                      dot_ops(),      float_compare_ops()};
 }
 
 using VectorTable = std::array<const VectorOp*, opcode_count>;

@@ -214,7 +214,6 @@ std::span<const VectorOp> vop3_ops();
 std::span<const VectorOp> byte_ops();
 std::span<const VectorOp> word_ops();  // 16-bit integers
 std::span<const VectorOp> float_ops(); // single and double precision
-std::span<const VectorOp> mad_ops();
 std::span<const VectorOp> half_ops();
 std::span<const VectorOp> transcendental_ops();
 std::span<const VectorOp> division_ops();
@@ -222,6 +221,5 @@ std::span<const VectorOp> conversion_ops();
 std::span<const VectorOp> float8_ops();
 std::span<const VectorOp> float_compare_ops();
 std::span<const VectorOp> dot_ops();
-std::span<const VectorOp> cube_ops();
 
 } // namespace vgpu::isa

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Queues that an UNMAP_QUEUES passed over: they run on in their slots, and a later runlist may map
-// them again.
+// Faults that no packet, fence or register shows to the driver: an UNMAP_QUEUES that passes over a
+// queue, and a doorbell that is lost.
 #include "model/cp/command_processor.hpp"
 #include "model/cp/scheduler.hpp"
 
@@ -8,6 +8,7 @@
 
 namespace vgpu {
 
+// A queue that is passed over keeps running in its slot, and a later runlist may map it again.
 bool CommandProcessor::skips_unmap(unsigned slot, StopMode mode) {
     Connection& connection = *connections_[slot];
     if (!connection.by_runlist || !connection.aql || connection.stopping ||
@@ -55,6 +56,26 @@ std::uint16_t Scheduler::skipped_vmids(std::optional<std::uint16_t> pasid) const
                 xcc->skipped(slot) && (!pasid || unit_.memory.pasid(vmid) == pasid))
                 vmids |= 1U << vmid;
     return static_cast<std::uint16_t>(vmids);
+}
+
+// How far an AQL queue had looked when it was last saved in this MQD.
+std::optional<std::uint64_t> CommandProcessor::seen_write(std::uint64_t mqd) const {
+    const auto saved = saved_mqds_.find(mqd);
+    return saved == saved_mqds_.end() ? std::nullopt : std::optional(saved->second.seen_write);
+}
+
+// A fault may hide what was submitted since then. Only XCC 0 looks at the write pointer.
+void CommandProcessor::lose_doorbell(unsigned slot, std::uint64_t seen) {
+    const Hqd& hqd = hqds_[slot];
+    if (unit_.xcc != 0 || !connections_[slot]->aql ||
+        unit_.memory.read64(hqd.vmid(), hqd.pair(hqd::wptr_poll)) <= seen ||
+        !unit_.faults.lose_doorbell({.doorbell = hqd.doorbell_dword(),
+                                     .vmid = hqd.vmid(),
+                                     .pasid = unit_.memory.pasid(hqd.vmid())}))
+        return;
+    connections_[slot]->aql->ignore_writes();
+    unit_.observer.event(
+        actor_, fmt::format("queue {:#x} ignores its write pointer", hqd.doorbell_dword()));
 }
 
 } // namespace vgpu
