@@ -4,8 +4,8 @@
 #include "fault/fault_injector.hpp"
 #include "fault/fault_spec.hpp"
 #include "model/device/device.hpp"
-#include "observe/journal.hpp"
 #include "pci/gpu_function.hpp"
+#include "trace/journal.hpp"
 #include "vfu/connection.hpp"
 #include "vfu/server.hpp"
 

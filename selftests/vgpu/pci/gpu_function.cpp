@@ -2,8 +2,8 @@
 // The GPU as a PCI function: BARs, ROM, MSI, DMA and resets, between vfio-user and the model.
 #include "pci/gpu_function.hpp"
 
-#include "blob/discovery.hpp"
-#include "blob/vbios.hpp"
+#include "tables/discovery.hpp"
+#include "tables/vbios.hpp"
 
 #include <fmt/format.h>
 
@@ -46,14 +46,14 @@ Result<Vram> Vram::create(std::uint64_t bytes) {
 
 GpuFunction::GpuFunction(Vram vram, FaultHooks& faults, MailboxHandler mailbox, Observer& observer,
                          const DeviceOptions& options)
-    : vram_(std::move(vram)), rom_(blob::vbios(options)), doorbells_(doorbell_bytes),
+    : vram_(std::move(vram)), rom_(tables::vbios(options)), doorbells_(doorbell_bytes),
       register_bytes_(RegisterFile::dwords() * 4),
       config_(pci_device(options.gpu), vram_.bytes().size(), doorbell_bytes, register_bytes_,
               static_cast<std::uint32_t>(rom_.size())),
       mailbox_(std::move(mailbox)), observer_(observer),
       device_(vram_.bytes(), *this, faults, observer, options) {
-    const auto table = blob::discovery_table(options);
-    const auto place = vram_.bytes().last(blob::discovery_bytes_from_end);
+    const auto table = tables::discovery_table(options);
+    const auto place = vram_.bytes().last(tables::discovery_bytes_from_end);
     std::copy(table.begin(), table.end(), place.begin());
 }
 

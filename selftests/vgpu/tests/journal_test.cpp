@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The verdict on a run: whether an unmodelled thing may have changed a result.
-#include "observe/journal.hpp"
+#include "trace/journal.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -5,9 +5,9 @@
 #include "sq/support/trap_handler.hpp"
 #include "user_queues.hpp"
 
-#include "blob/discovery.hpp"
 #include "model/cp/amd_queue.hpp"
 #include "model/regs/dies.hpp"
+#include "tables/discovery.hpp"
 
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // vfio-user messages: good ones are understood, hostile ones refused.
-#include "blob/byte_writer.hpp"
+#include "tables/byte_writer.hpp"
 #include "vfu/dma_table.hpp"
 #include "vfu/protocol.hpp"
 
@@ -14,7 +14,7 @@
 namespace vgpu::vfu {
 namespace {
 
-using blob::ByteWriter;
+using tables::ByteWriter;
 
 ByteWriter header(std::uint32_t size) {
     ByteWriter out;

@@ -2,7 +2,7 @@
 // How many compute units the driver counts, and where they are.
 #include "test_gpu.hpp"
 
-#include "blob/discovery.hpp"
+#include "tables/discovery.hpp"
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ TEST_P(ComputeUnits, are_counted_by_the_driver_in_each_XCC) {
 }
 
 TEST_P(ComputeUnits, are_described_by_the_discovery_table) {
-    const auto table = blob::discovery_table({.xccs = 4, .compute_units = GetParam()});
+    const auto table = tables::discovery_table({.xccs = 4, .compute_units = GetParam()});
     const auto word = [&table](std::size_t offset) {
         std::uint32_t value = 0;
         std::memcpy(&value, table.data() + offset, sizeof value);

@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <vector>
 
-namespace vgpu::blob {
+namespace vgpu::tables {
 
 inline constexpr std::size_t vbios_bytes = 64 << 10;
 
 // The image of the ROM BAR; its bytes sum up to zero.
 std::vector<std::byte> vbios(const DeviceOptions& options = {});
 
-} // namespace vgpu::blob
+} // namespace vgpu::tables

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Firmware images with valid headers and no code (layouts: amdgpu_ucode.h).
-#include "blob/firmware.hpp"
+#include "tables/firmware.hpp"
 
-#include "blob/byte_writer.hpp"
 #include "model/device/shader_engines.hpp"
+#include "tables/byte_writer.hpp"
 
 #include <algorithm>
 #include <cstdint>
 
-namespace vgpu::blob {
+namespace vgpu::tables {
 namespace {
 
 constexpr std::size_t payload_offset = 256;
@@ -62,4 +62,4 @@ std::vector<FirmwareFile> firmware_files(std::uint32_t mec_version) {
             {"amdgpu/arcturus_gpu_info.bin", gpu_info()}};
 }
 
-} // namespace vgpu::blob
+} // namespace vgpu::tables

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Generated tables: checksums, sizes and the places where the driver looks.
-#include "blob/discovery.hpp"
-#include "blob/firmware.hpp"
-#include "blob/vbios.hpp"
+#include "tables/discovery.hpp"
+#include "tables/firmware.hpp"
+#include "tables/vbios.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace vgpu::blob {
+namespace vgpu::tables {
 namespace {
 
 using ::testing::ElementsAre;
@@ -181,4 +181,4 @@ TEST(Firmware, header_sizes_cover_the_payload) {
 }
 
 } // namespace
-} // namespace vgpu::blob
+} // namespace vgpu::tables

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace vgpu::blob {
+namespace vgpu::tables {
 
 struct FirmwareFile {
     std::string name; // relative to /lib/firmware
@@ -20,4 +20,4 @@ inline constexpr std::uint32_t usual_mec_version = 185;
 
 std::vector<FirmwareFile> firmware_files(std::uint32_t mec_version = usual_mec_version);
 
-} // namespace vgpu::blob
+} // namespace vgpu::tables

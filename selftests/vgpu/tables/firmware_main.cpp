@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // vgpu-firmware [--mec VERSION] DIR: writes the firmware files that amdgpu asks for below DIR.
-#include "blob/firmware.hpp"
+#include "tables/firmware.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -13,7 +13,7 @@
 
 int main(int argc, char** argv) {
     std::string directory;
-    std::uint32_t mec_version = vgpu::blob::usual_mec_version;
+    std::uint32_t mec_version = vgpu::tables::usual_mec_version;
     CLI::App app{"Writes DIR/amdgpu/*.bin; DIR is the guest's /lib/firmware."};
     app.add_option("DIR", directory)->required();
     app.add_option("--mec", mec_version,
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : 2;
     }
-    for (const auto& file : vgpu::blob::firmware_files(mec_version)) {
+    for (const auto& file : vgpu::tables::firmware_files(mec_version)) {
         const std::filesystem::path path = std::filesystem::path(directory) / file.name;
         std::error_code error;
         std::filesystem::create_directories(path.parent_path(), error);

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace vgpu::blob {
+namespace vgpu::tables {
 
 // The driver looks for the table this far before the end of VRAM (DISCOVERY_TMR_OFFSET).
 inline constexpr std::size_t discovery_bytes_from_end = 64 << 10;
@@ -20,4 +20,4 @@ std::vector<std::byte> discovery_table(const DeviceOptions& options = {});
 // Sum of bytes, as the table's checksums are.
 std::uint16_t discovery_checksum(std::span<const std::byte> bytes);
 
-} // namespace vgpu::blob
+} // namespace vgpu::tables

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The IP discovery table (layouts: drivers/gpu/drm/amd/include/discovery.h).
-#include "blob/discovery.hpp"
+#include "tables/discovery.hpp"
 
-#include "blob/byte_writer.hpp"
 #include "ip_blocks.hpp"
 #include "model/device/shader_engines.hpp"
 #include "model/regs/dies.hpp"
+#include "tables/byte_writer.hpp"
 
-namespace vgpu::blob {
+namespace vgpu::tables {
 namespace {
 
 constexpr std::uint32_t binary_signature = 0x2821'1407;
@@ -163,4 +163,4 @@ std::vector<std::byte> discovery_table(const DeviceOptions& options) {
     return binary.bytes();
 }
 
-} // namespace vgpu::blob
+} // namespace vgpu::tables

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Keeps what the model tells: the trace file, the counters, snapshots, and unmodelled things.
-#include "observe/journal.hpp"
+#include "trace/journal.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // A video BIOS with the few ATOM tables amdgpu wants of a compute card (atomfirmware.h, atom.c).
-#include "blob/vbios.hpp"
+#include "tables/vbios.hpp"
 
-#include "blob/byte_writer.hpp"
 #include "model/device/shader_engines.hpp"
+#include "tables/byte_writer.hpp"
 
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string_view>
 
-namespace vgpu::blob {
+namespace vgpu::tables {
 namespace {
 
 // Where the parts lie; nothing but these numbers ties them together.
@@ -141,4 +141,4 @@ std::vector<std::byte> vbios(const DeviceOptions& options) {
     return image.take();
 }
 
-} // namespace vgpu::blob
+} // namespace vgpu::tables

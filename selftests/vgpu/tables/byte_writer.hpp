@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace vgpu::blob {
+namespace vgpu::tables {
 
 class ByteWriter {
 public:
@@ -48,4 +48,4 @@ private:
     std::vector<std::byte> bytes_;
 };
 
-} // namespace vgpu::blob
+} // namespace vgpu::tables
