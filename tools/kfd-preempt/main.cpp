@@ -197,7 +197,7 @@ void add_top(CLI::App* top, Arguments& arguments) {
     top->add_flag("--once", arguments.once, "the same as -b -n 1");
 }
 
-template <typename AddVerb> void add_cgroup_verbs(const AddVerb& verb, Arguments& arguments) {
+void add_cgroup_verbs(const cli::AddVerb& verb, Arguments& arguments) {
     CLI::App* freeze = verb(
         "freeze", "Stop all compute queues of a cgroup; they stay stopped until thaw",
         [&](const cli::Context& context) {
@@ -218,7 +218,7 @@ template <typename AddVerb> void add_cgroup_verbs(const AddVerb& verb, Arguments
     }
 }
 
-template <typename AddVerb> void add_wait(const AddVerb& verb, Arguments& arguments) {
+void add_wait(const cli::AddVerb& verb, Arguments& arguments) {
     CLI::App* wait = verb(
         "wait", "Wait until a process has a compute queue, and print its pid",
         [&](const cli::Context& context) {
@@ -235,30 +235,8 @@ template <typename AddVerb> void add_wait(const AddVerb& verb, Arguments& argume
         ->check(CLI::Range(0.001, 86400.0 * 365));
 }
 
-void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
-    const auto verb = [&](const char* name, const char* what, Run body) {
-        CLI::App* added = app.add_subcommand(name, what);
-        added->callback([&run, body = std::move(body)] { run = body; });
-        return added;
-    };
-
-    CLI::App* doctor =
-        verb("doctor", "Check this machine: what works, and how to fix the rest",
-             [&](const cli::Context& context) {
-                 return cli::doctor(context, kfd::parse_unsigned<pid_t>(arguments.pid));
-             });
-    doctor->add_option("PID", arguments.pid, "also how far each queue of it can be stopped")
-        ->check(check_pid);
-
-    CLI::App* list = verb(
-        "list", "Queues of all processes, or of those named", [&](const cli::Context& context) {
-            if (arguments.container.empty())
-                return cli::list(context, pids_of(arguments));
-            const auto found = cli::gpu_processes_of_container(context, arguments.container);
-            return found ? cli::list(context, found->pids) : cli::report_of(found.error());
-        });
-    add_pids(list, arguments);
-
+// suspend and resume.
+void add_switch_verbs(const cli::AddVerb& verb, Arguments& arguments) {
     CLI::App* suspend = verb(
         "suspend", "Stop queues, streams or xqueues; they stay stopped until resume",
         [&](const cli::Context& context) {
@@ -289,6 +267,33 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
                             });
     add_target(resume, arguments, "only these (default: all compute queues)");
     resume->add_flag("-f,--force", arguments.force, "drop the holds of every operator");
+}
+
+void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
+    const auto verb = [&](const char* name, const char* what, Run body) {
+        CLI::App* added = app.add_subcommand(name, what);
+        added->callback([&run, body = std::move(body)] { run = body; });
+        return added;
+    };
+
+    CLI::App* doctor =
+        verb("doctor", "Check this machine: what works, and how to fix the rest",
+             [&](const cli::Context& context) {
+                 return cli::doctor(context, kfd::parse_unsigned<pid_t>(arguments.pid));
+             });
+    doctor->add_option("PID", arguments.pid, "also how far each queue of it can be stopped")
+        ->check(check_pid);
+
+    CLI::App* list = verb(
+        "list", "Queues of all processes, or of those named", [&](const cli::Context& context) {
+            if (arguments.container.empty())
+                return cli::list(context, pids_of(arguments));
+            const auto found = cli::gpu_processes_of_container(context, arguments.container);
+            return found ? cli::list(context, found->pids) : cli::report_of(found.error());
+        });
+    add_pids(list, arguments);
+
+    add_switch_verbs(verb, arguments);
 
     add_cgroup_verbs(verb, arguments);
 

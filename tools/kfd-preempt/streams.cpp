@@ -132,75 +132,93 @@ std::string StreamTables::text() const {
     return text;
 }
 
+namespace {
+
+Json json_of(const wire::Stream& stream) {
+    const bool mapped = stream.generation != 0;
+    return {{"name", or_null(shown(stream.name))},
+            {"handle", hex(stream.handle)},
+            {"queue", mapped ? Json(stream.kfd_queue_id) : Json(nullptr)},
+            {"gpu_id", mapped ? Json(stream.gpu_id) : Json(nullptr)},
+            {"num_sharing", stream.num_sharing},
+            {"level", stream.level},
+            {"reason", or_null(shown(stream.reason))},
+            {"holds", stream.queue_holds},
+            {"holds_by_socket", stream.control_holds}};
+}
+
+Json json_of(const wire::Xqueue& xqueue) {
+    return {{"name", or_null(shown(xqueue.name))},
+            {"handle", hex(xqueue.handle)},
+            {"stream", hex(xqueue.stream)},
+            {"suspends", xqueue.suspends},
+            {"held_level", xqueue.held_level},
+            {"level", xqueue.best_level},
+            {"reason", or_null(shown(xqueue.reason))},
+            {"holds_by_socket", xqueue.control_holds},
+            {"pending", xqueue.pending},
+            {"in_flight", xqueue.in_flight},
+            {"submitted", xqueue.submitted},
+            {"launched", xqueue.launched},
+            {"completed", xqueue.completed},
+            {"dropped", xqueue.dropped},
+            {"suspends_done", suspends_of(xqueue)},
+            {"resumes", xqueue.resumes},
+            {"hw_failures", xqueue.hw_failures},
+            {"last_suspend_ns", xqueue.last_suspend_ns},
+            {"max_suspend_ns", xqueue.max_suspend_ns},
+            {"last_resume_ns", xqueue.last_resume_ns}};
+}
+
+Json json_of(const wire::Queue& queue) {
+    return {{"queue", queue.kfd_queue_id},
+            {"generation", queue.generation},
+            {"gpu_id", queue.gpu_id},
+            {"num_streams", queue.num_streams},
+            {"holds", queue.holds},
+            {"save_area_bytes", queue.save_area_bytes},
+            {"stops", queue.stops},
+            {"last_stop_ns", queue.last_stop_ns},
+            {"max_stop_ns", queue.max_stop_ns},
+            {"last_start_ns", queue.last_start_ns}};
+}
+
+Json json_of(const wire::Ring& ring) {
+    return {{"queue", ring.kfd_queue_id},
+            {"generation", ring.generation},
+            {"packets", ring.packets},
+            {"in_vram", (ring.flags & wire::ring_in_vram) != 0},
+            {"seen", (ring.flags & wire::ring_seen) != 0},
+            {"in_hip_call", (ring.flags & wire::ring_hip_call) != 0},
+            {"blind", (ring.flags & wire::ring_blind) != 0}};
+}
+
+Json json_of(const wire::Holder& holder) {
+    return {{"object", word_of(wire::Object{holder.object})},
+            {"name", or_null(shown(holder.name))},
+            {"handle", hex(holder.handle)},
+            {"pid", holder.pid},
+            {"uid", holder.uid},
+            {"kept", (holder.flags & wire::holder_kept) != 0}};
+}
+
+template <typename Item> Json list_of(const std::vector<Item>& items) {
+    Json list = Json::array();
+    for (const Item& item : items)
+        list.push_back(json_of(item));
+    return list;
+}
+
+} // namespace
+
 Json json_of(const control::Answer& answer) {
-    Json streams = Json::array(), xqueues = Json::array(), holders = Json::array(),
-         queues = Json::array(), rings = Json::array();
-    for (const wire::Stream& stream : answer.streams) {
-        const bool mapped = stream.generation != 0;
-        streams.push_back({{"name", or_null(shown(stream.name))},
-                           {"handle", hex(stream.handle)},
-                           {"queue", mapped ? Json(stream.kfd_queue_id) : Json(nullptr)},
-                           {"gpu_id", mapped ? Json(stream.gpu_id) : Json(nullptr)},
-                           {"num_sharing", stream.num_sharing},
-                           {"level", stream.level},
-                           {"reason", or_null(shown(stream.reason))},
-                           {"holds", stream.queue_holds},
-                           {"holds_by_socket", stream.control_holds}});
-    }
-    for (const wire::Xqueue& xqueue : answer.xqueues)
-        xqueues.push_back({{"name", or_null(shown(xqueue.name))},
-                           {"handle", hex(xqueue.handle)},
-                           {"stream", hex(xqueue.stream)},
-                           {"suspends", xqueue.suspends},
-                           {"held_level", xqueue.held_level},
-                           {"level", xqueue.best_level},
-                           {"reason", or_null(shown(xqueue.reason))},
-                           {"holds_by_socket", xqueue.control_holds},
-                           {"pending", xqueue.pending},
-                           {"in_flight", xqueue.in_flight},
-                           {"submitted", xqueue.submitted},
-                           {"launched", xqueue.launched},
-                           {"completed", xqueue.completed},
-                           {"dropped", xqueue.dropped},
-                           {"suspends_done", suspends_of(xqueue)},
-                           {"resumes", xqueue.resumes},
-                           {"hw_failures", xqueue.hw_failures},
-                           {"last_suspend_ns", xqueue.last_suspend_ns},
-                           {"max_suspend_ns", xqueue.max_suspend_ns},
-                           {"last_resume_ns", xqueue.last_resume_ns}});
-    for (const wire::Queue& queue : answer.queues)
-        queues.push_back({{"queue", queue.kfd_queue_id},
-                          {"generation", queue.generation},
-                          {"gpu_id", queue.gpu_id},
-                          {"num_streams", queue.num_streams},
-                          {"holds", queue.holds},
-                          {"save_area_bytes", queue.save_area_bytes},
-                          {"stops", queue.stops},
-                          {"last_stop_ns", queue.last_stop_ns},
-                          {"max_stop_ns", queue.max_stop_ns},
-                          {"last_start_ns", queue.last_start_ns}});
-    for (const wire::Ring& ring : answer.rings)
-        rings.push_back({{"queue", ring.kfd_queue_id},
-                         {"generation", ring.generation},
-                         {"packets", ring.packets},
-                         {"in_vram", (ring.flags & wire::ring_in_vram) != 0},
-                         {"seen", (ring.flags & wire::ring_seen) != 0},
-                         {"in_hip_call", (ring.flags & wire::ring_hip_call) != 0},
-                         {"blind", (ring.flags & wire::ring_blind) != 0}});
-    for (const wire::Holder& holder : answer.holders)
-        holders.push_back({{"object", word_of(wire::Object{holder.object})},
-                           {"name", or_null(shown(holder.name))},
-                           {"handle", hex(holder.handle)},
-                           {"pid", holder.pid},
-                           {"uid", holder.uid},
-                           {"kept", (holder.flags & wire::holder_kept) != 0}});
     Json json;
     json["library"] = answer.process ? Json(shown(answer.process->library_version)) : Json(nullptr);
-    json["streams"] = std::move(streams);
-    json["xqueues"] = std::move(xqueues);
-    json["queues"] = std::move(queues);
-    json["rings"] = std::move(rings);
-    json["holders"] = std::move(holders);
+    json["streams"] = list_of(answer.streams);
+    json["xqueues"] = list_of(answer.xqueues);
+    json["queues"] = list_of(answer.queues);
+    json["rings"] = list_of(answer.rings);
+    json["holders"] = list_of(answer.holders);
     return json;
 }
 

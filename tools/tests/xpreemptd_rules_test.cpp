@@ -28,8 +28,7 @@ TEST(Rules, an_empty_file_gives_the_defaults) {
     EXPECT_EQ(xpreemptd::read_rules("").value(), Rules{});
 }
 
-TEST(Rules, every_key_is_read) {
-    const Rules rules = parsed(R"(
+constexpr const char* every_key = R"(
 [policy]
 name = "CFS"
 [policy.BAND]
@@ -76,7 +75,10 @@ owner_may_choose_priority = 255
 [[rule]]
 user = 4294967294
 weight = 50
-)");
+)";
+
+TEST(Rules, every_key_is_read) {
+    const Rules rules = parsed(every_key);
     xpreemptd::sched::Bands::Parameters bands;
     bands.grace = {1us, 2ms, 3s, 4us};
     bands.floor_percent = 0;
