@@ -126,7 +126,7 @@ Listing queues_of(int kfd, pid_t pid) {
     return listing;
 }
 
-std::optional<std::vector<bool>> SavedWaves::look(pid_t pid,
+std::optional<std::vector<bool>> SavedWaves::read(pid_t pid,
                                                   const std::vector<Queue>& queues) const {
     const auto text = read_all(mqds_path);
     return text ? parse(*text, pid, queues) : std::nullopt;

@@ -31,7 +31,7 @@ Listing queues_of(int kfd, pid_t pid);
 class SavedWaves {
 public:
     // For queues that are stopped now: bit i is queues[i].
-    [[nodiscard]] std::optional<std::vector<bool>> look(pid_t pid,
+    [[nodiscard]] std::optional<std::vector<bool>> read(pid_t pid,
                                                         const std::vector<Queue>& queues) const;
     // The same from the text of the file.
     static std::optional<std::vector<bool>> parse(const std::string& text, pid_t pid,

@@ -282,7 +282,7 @@ bool Storm::stop(const std::vector<Queue>& chosen) {
 }
 
 void Storm::count(const std::vector<Queue>& all) {
-    const auto waves = SavedWaves().look(target_.pid(), all);
+    const auto waves = SavedWaves().read(target_.pid(), all);
     for (const Queue& queue : held_) {
         ++counts_.stops;
         counts_.sdma += queue.compute ? 0 : 1;

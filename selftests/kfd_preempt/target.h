@@ -35,7 +35,7 @@ struct target_shared {
 	uint32_t queue_id;
 	int32_t kfd_fd;		/* of /dev/kfd, in that process */
 	uint32_t progress;
-	uint32_t looks;		/* times that progress was brought up to date */
+	uint32_t updates;		/* times that progress was brought up to date */
 	uint32_t order;		/* back to TARGET_IDLE when done */
 	int32_t result;
 };
@@ -105,7 +105,7 @@ static inline void target_run_with(struct target_shared *shared,
 		enum target_order order = shared_get(&shared->order);
 
 		shared_set(&shared->progress, job_progress(&job, 0));
-		shared_set(&shared->looks, shared->looks + 1);
+		shared_set(&shared->updates, shared->updates + 1);
 		switch (order) {
 		case TARGET_IDLE:
 			sleep_us(500);
@@ -209,11 +209,11 @@ static inline int target_file(const struct target *target)
  */
 static inline bool target_has_looked(const struct target *target)
 {
-	uint32_t before = shared_get(&target->shared->looks);
+	uint32_t before = shared_get(&target->shared->updates);
 	unsigned int ms;
 
 	for (ms = 0; ms < TARGET_TIMEOUT_MS; ms++) {
-		if (shared_get(&target->shared->looks) - before >= 2)
+		if (shared_get(&target->shared->updates) - before >= 2)
 			return true;
 		sleep_us(1000);
 	}

@@ -38,7 +38,7 @@ static void make_calls(struct caller_shared *shared)
 {
 	struct kfd_ioctl_preempt_query_args query;
 	int fd = kfd_open();
-	unsigned int looks;
+	unsigned int waited_ms;
 
 	if (fd < 0 || preempt_query(fd, shared->gpu_id, &query))
 		_exit(1);
@@ -47,7 +47,7 @@ static void make_calls(struct caller_shared *shared)
 		sleep_us(1000);
 	shared->query = preempt_query(fd, 0, &query);
 	/* The end of the process that had its doorbells mapped frees the data. */
-	for (looks = 0; looks < LONG_MS; looks++) {
+	for (waited_ms = 0; waited_ms < LONG_MS; waited_ms++) {
 		shared->query_gpu = preempt_query(fd, shared->gpu_id, &query);
 		if (shared->query_gpu)
 			break;

@@ -17,9 +17,9 @@ namespace cli {
 
 namespace {
 
-// Each look finds what the processes made during the one before. One that makes queues faster than
+// Each scan finds what the processes made during the one before. One that makes queues faster than
 // that is no workload; it must not keep the command busy for ever.
-constexpr unsigned looks_max = 16;
+constexpr unsigned scans_max = 16;
 constexpr unsigned undo_tries_max = 50;
 
 class Freezing {
@@ -38,8 +38,8 @@ private:
     [[nodiscard]] bool any_failed() const {
         return std::ranges::any_of(queues_, [](const GroupQueue& queue) { return queue.failed; });
     }
-    bool look();
-    void look_at(const Target& target, const kfd::Queue& queue);
+    bool scan();
+    void add(const Target& target, const kfd::Queue& queue);
     void classify_held(GroupQueue& queue, std::uint32_t state);
     void stop(const std::vector<GroupQueue*>& queues);
     void classify(GroupQueue& queue);
@@ -53,7 +53,7 @@ private:
     bool partial_;
     std::vector<GroupQueue> queues_;
     std::size_t processes_ = 0;
-    unsigned looks_ = 0;
+    unsigned scans_ = 0;
     bool stable_ = false;
     GroupSwitch sent_;
     std::optional<Failure> failure_;
@@ -84,7 +84,7 @@ void Freezing::classify_held(GroupQueue& queue, std::uint32_t state) {
     }
 }
 
-void Freezing::look_at(const Target& target, const kfd::Queue& queue) {
+void Freezing::add(const Target& target, const kfd::Queue& queue) {
     GroupQueue item{{queue.gpu_id, name_of(queue.type)}, target, {target.pid, queue.queue_id, 0}};
     if (queue.type != kfd::QueueType::compute) {
         item.outcome = QueueOutcome::skipped;
@@ -122,8 +122,8 @@ void Freezing::look_at(const Target& target, const kfd::Queue& queue) {
 }
 
 // False: the cgroup cannot be read, or nothing is in it.
-bool Freezing::look() {
-    ++looks_;
+bool Freezing::scan() {
+    ++scans_;
     const Outcome<std::vector<pid_t>> pids = processes_of(cgroup_);
     if (!pids) {
         failure_ = pids.error();
@@ -142,7 +142,7 @@ bool Freezing::look() {
             continue;
         const Target target = target_of(context_, pid);
         for (const kfd::Queue& queue : process->queues)
-            look_at(target, queue);
+            add(target, queue);
     }
     return true;
 }
@@ -212,8 +212,8 @@ void Freezing::run() {
     const auto hopeless = [](const GroupQueue& queue) {
         return queue.failed && !worth_another_try(queue);
     };
-    while (looks_ < looks_max && !failure_) {
-        if (!look())
+    while (scans_ < scans_max && !failure_) {
+        if (!scan())
             return;
         const std::vector<GroupQueue*> queues = waiting(queues_);
         // All of it will be undone, so no more is stopped for it.
@@ -282,7 +282,7 @@ Report Freezing::finish(bool undone) {
                            fmt::format("{}: its processes kept creating queues across {} scans: "
                                        "freeze the cgroup's CPU side first (systemctl freeze, or "
                                        "cgroup.freeze)",
-                                       cgroup_.name(), looks_)};
+                                       cgroup_.name(), scans_)};
     if (failure_) {
         report.exit = failure_->exit;
         report.json["error"] = report_of(*failure_).json["error"];
@@ -292,7 +292,7 @@ Report Freezing::finish(bool undone) {
         return queue.held || queue.outcome == QueueOutcome::already;
     });
     report.json["processes"] = processes_;
-    report.json["looks"] = looks_;
+    report.json["scans"] = scans_;
     report.json["frozen"] = report.exit == Exit::ok;
     if (report.exit == Exit::ok)
         report.text += fmt::format("{}: frozen: {} of {} queues, {} processes\n", cgroup_.name(),

@@ -45,7 +45,7 @@ std::string time_text(nanoseconds time) {
 
 } // namespace
 
-std::vector<std::optional<Rates>> JobRates::look(const std::vector<xpreemptd::ListedJob>& jobs) {
+std::vector<std::optional<Rates>> JobRates::update(const std::vector<xpreemptd::ListedJob>& jobs) {
     std::map<std::uint64_t, Seen> seen;
     std::vector<std::optional<Rates>> rates;
     for (const xpreemptd::ListedJob& job : jobs) {

@@ -14,7 +14,7 @@
 namespace cli {
 
 struct Rates {
-    std::chrono::nanoseconds interval{0}; // that the daemon accounted between the looks
+    std::chrono::nanoseconds interval{0}; // that the daemon accounted between two updates
     double gpu_percent = 0;               // had work and ran
     double held_percent = 0;              // was held by the daemon
     double stops_per_s = 0;
@@ -26,10 +26,11 @@ struct Rates {
 
 class JobRates {
 public:
-    // Rates of each job since the look before; of its whole life at the first one, and at the first
-    // one after the daemon was started anew. The daemon adds to its accounts at its own times: a
-    // look between two of them has the rates of the look before. Nothing: no time was accounted.
-    std::vector<std::optional<Rates>> look(const std::vector<xpreemptd::ListedJob>& jobs);
+    // Rates of each job since the update before; of its whole life at the first one, and at the
+    // first one after the daemon was started anew. The daemon adds to its accounts at its own
+    // times: a update between two of them has the rates of the update before. Nothing: no time was
+    // accounted.
+    std::vector<std::optional<Rates>> update(const std::vector<xpreemptd::ListedJob>& jobs);
 
 private:
     struct Seen {

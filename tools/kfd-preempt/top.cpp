@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One look at all processes, from sysfs, the driver, the control sockets and xpreemptd.
+// One scan of all processes, from sysfs, the driver, the control sockets and xpreemptd.
 #include "top.hpp"
 
 #include "container.hpp"
@@ -98,7 +98,7 @@ TopReader::TopReader(const Context& context, std::vector<pid_t> pids, std::strin
         device_ = std::move(*device);
 }
 
-Report TopReader::look() {
+Report TopReader::read() {
     if (const Outcome<void> initial = require_kfd_pids(context_); !initial)
         return report_of(initial.error());
     if (!container_.empty()) {
@@ -176,7 +176,7 @@ std::string TopReader::add_jobs(Report& report) {
         std::erase_if(*jobs, [&](const xpreemptd::ListedJob& job) {
             return std::ranges::find_first_of(job.report.pids, pids_) == job.report.pids.end();
         });
-    const auto rates = rates_.look(*jobs);
+    const auto rates = rates_.update(*jobs);
     report.json["jobs"] = Json::array();
     for (std::size_t i = 0; i < jobs->size(); ++i) {
         Json json = xpreemptd::json_of((*jobs)[i]);

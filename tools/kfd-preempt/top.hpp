@@ -23,12 +23,13 @@ struct TopOptions {
     bool json = false;       // one object a line
 };
 
-// Reads all states once for each look(). Its messages name what cannot be read, as for list.
+// Reads all states once for each read(). Its messages name what cannot be read, as for list.
 class TopReader {
 public:
-    // pids: only these, empty: all. container: only its processes, those that it has at each look.
+    // pids: only these, empty: all. container: only its processes, those that it has at each
+    // read().
     TopReader(const Context& context, std::vector<pid_t> pids, std::string container = {});
-    Report look();
+    Report read();
 
 private:
     std::string add_jobs(Report& report);

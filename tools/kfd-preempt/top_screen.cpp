@@ -138,7 +138,7 @@ Exit repeat(const Context& context, const TopOptions& options, bool screen) {
     const auto interval = std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double>(options.interval_s));
     for (std::uint64_t round = 1;; ++round) {
-        const Report report = reader.look();
+        const Report report = reader.read();
         if (report.exit != Exit::ok) {
             drawn.reset();
             return write_report(report, options.json);

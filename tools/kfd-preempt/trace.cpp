@@ -40,7 +40,7 @@ public:
         return from_here(*page);
     }
     // All records that there are.
-    Outcome<void> look() {
+    Outcome<void> read() {
         for (;;) {
             const auto page = daemon_.trace(next_);
             if (!page)
@@ -111,17 +111,17 @@ Report trace(const Context& context, const std::string& output, double seconds) 
                                                       std::chrono::duration<double>(seconds))
                                  : Clock::time_point::max();
     Tracing tracing(*daemon, file.get());
-    Outcome<void> looked = tracing.begin();
-    for (bool last = false; looked && !last && tracing.failed() == 0;) {
+    Outcome<void> outcome = tracing.begin();
+    for (bool last = false; outcome && !last && tracing.failed() == 0;) {
         last = Clock::now() >= end || told_to_end(std::min<std::chrono::nanoseconds>(
                                           interval, std::max(end - Clock::now(), 0ns)));
-        looked = tracing.look();
+        outcome = tracing.read();
     }
     tracing.end(); // also where the daemon has ended: what there is can be loaded
     if (tracing.failed() != 0 || std::fflush(file.get()) != 0)
         return report_of(not_written(output, tracing.failed() != 0 ? tracing.failed() : errno));
-    if (!looked) {
-        Failure failure = looked.error();
+    if (!outcome) {
+        Failure failure = outcome.error();
         failure.message += fmt::format(" ({} has what came before)", printable(output));
         return report_of(failure);
     }

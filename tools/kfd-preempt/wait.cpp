@@ -55,11 +55,11 @@ Waiting::Waiting(const Context& context, const WaitOptions& options)
         old_ = with_compute_queues(context);
 }
 
-std::optional<Report> Waiting::look() {
-    return options_.pid ? look_at(*options_.pid) : look_for_new();
+std::optional<Report> Waiting::scan() {
+    return options_.pid ? scan_process(*options_.pid) : scan_for_new();
 }
 
-std::optional<Report> Waiting::look_at(pid_t pid) const {
+std::optional<Report> Waiting::scan_process(pid_t pid) const {
     if (!compute_queues(context_, pid).empty())
         return found(context_, pid);
     const Target target = target_of(context_, pid);
@@ -70,7 +70,7 @@ std::optional<Report> Waiting::look_at(pid_t pid) const {
     return queues ? std::nullopt : std::optional(report_of(queues.error()));
 }
 
-std::optional<Report> Waiting::look_for_new() {
+std::optional<Report> Waiting::scan_for_new() {
     const std::set<pid_t> now = with_compute_queues(context_);
     for (const pid_t pid : now)
         if (!old_.contains(pid) && is_in(context_, options_.container, pid))
@@ -92,7 +92,7 @@ Report wait(const Context& context, const WaitOptions& options) {
         fmt::print(stderr, "kfd-preempt: waiting for a compute queue (^C ends it)\n");
     Waiting waiting(context, options);
     for (;;) {
-        if (std::optional<Report> report = waiting.look())
+        if (std::optional<Report> report = waiting.scan())
             return std::move(*report);
         if (Clock::now() >= deadline)
             return report_of({Exit::failed, ETIMEDOUT,

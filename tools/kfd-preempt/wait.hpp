@@ -18,17 +18,17 @@ struct WaitOptions {
     std::optional<double> timeout_s; // none: for ever
 };
 
-// One wait, look by look. A process that has a compute queue when the wait begins is not new.
+// One wait, scan by scan. A process that has a compute queue when the wait begins is not new.
 class Waiting {
 public:
     Waiting(const Context& context, const WaitOptions& options);
 
     // A report when it is over, the timeout aside.
-    std::optional<Report> look();
+    std::optional<Report> scan();
 
 private:
-    [[nodiscard]] std::optional<Report> look_at(pid_t pid) const;
-    std::optional<Report> look_for_new();
+    [[nodiscard]] std::optional<Report> scan_process(pid_t pid) const;
+    std::optional<Report> scan_for_new();
 
     const Context& context_;
     const WaitOptions options_;

@@ -68,7 +68,7 @@ protected:
     }
 
     // The STATUS of both queues of /job.
-    void expect_look(std::uint32_t state = running, std::uint32_t holds = 0) {
+    void expect_scan(std::uint32_t state = running, std::uint32_t holds = 0) {
         script->expect_status_uid(7, 0, 70, state, holds);
         script->expect_status_uid(8, 0, 80, state, holds);
     }
@@ -77,9 +77,9 @@ protected:
     }
     void freeze_job() {
         script->expect_query(0);
-        expect_look();
+        expect_scan();
         expect_both(stop, {{0, held, sticky}, {0, held, sticky}});
-        expect_look(held, sticky);
+        expect_scan(held, sticky);
         EXPECT_EQ(cli::freeze(context, {"job"}, false).exit, cli::Exit::ok);
     }
     std::string recorded() const {
@@ -106,9 +106,9 @@ protected:
 
 TEST_F(FreezeTest, all_processes_below_are_stopped_in_one_call_and_sdma_is_named) {
     script->expect_query(0);
-    expect_look();
+    expect_scan();
     expect_both(stop, {{0, held, sticky, 1'500'000}, {0, held, sticky}});
-    expect_look(held, sticky);
+    expect_scan(held, sticky);
     const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::ok);
     EXPECT_EQ(report.text, "queue 0 of pid 7 (demo): frozen in 1.5 ms\n"
@@ -119,7 +119,7 @@ TEST_F(FreezeTest, all_processes_below_are_stopped_in_one_call_and_sdma_is_named
     EXPECT_TRUE(report.messages.empty());
     EXPECT_EQ(report.json["cgroup"], "/job");
     EXPECT_EQ(report.json["calls"], 1);
-    EXPECT_EQ(report.json["looks"], 2);
+    EXPECT_EQ(report.json["scans"], 2);
     EXPECT_EQ(report.json["frozen"], true);
     EXPECT_EQ(report.json["queues"][0]["outcome"], "frozen");
     EXPECT_EQ(report.json["queues"][2]["pid"], 8);
@@ -128,7 +128,7 @@ TEST_F(FreezeTest, all_processes_below_are_stopped_in_one_call_and_sdma_is_named
 
 TEST_F(FreezeTest, the_record_is_written_before_anything_is_stopped) {
     script->expect_query(0);
-    expect_look();
+    expect_scan();
     expect_both(stop, {{0, held, sticky}, {0, held, sticky}});
     script->before_switch = [this] {
         const std::filesystem::path file = tree.root() / "run/kfd-preempt/frozen.json";
@@ -136,36 +136,36 @@ TEST_F(FreezeTest, the_record_is_written_before_anything_is_stopped) {
         // As after a kill: what thaw finds is the file alone.
         EXPECT_EQ(cli::FrozenRecord::cgroups(context), std::vector<std::string>{"/job"});
     };
-    expect_look(held, sticky);
+    expect_scan(held, sticky);
     EXPECT_EQ(cli::freeze(context, {"job"}, false).exit, cli::Exit::ok);
 }
 
 TEST_F(FreezeTest, queues_made_meanwhile_are_found_by_the_next_look) {
     script->expect_query(0);
-    expect_look();
+    expect_scan();
     expect_both(stop, {{0, held, sticky}, {0, held, sticky}});
     script->before_switch = [this] { tree.add_queue(8, 3); };
-    expect_look(held, sticky);
+    expect_scan(held, sticky);
     script->expect_status_uid(8, 3, 83, running, 0);
     script->expect_group_switch(stop, {{8, 3, 83}}, {{0, held, sticky}});
-    expect_look(held, sticky);
+    expect_scan(held, sticky);
     script->expect_status_uid(8, 3, 83, held, sticky);
     const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::ok);
-    EXPECT_EQ(report.json["looks"], 3);
+    EXPECT_EQ(report.json["scans"], 3);
 }
 
 TEST_F(FreezeTest, a_process_that_never_stops_making_queues_is_given_up_and_all_is_undone) {
     script->expect_query(0);
     std::vector<test::GroupEntry> all = {{7, 0, 70}, {8, 0, 80}};
-    for (unsigned look = 0; look < 16; ++look) {
-        expect_look(look == 0 ? running : held, look == 0 ? 0 : sticky);
-        for (std::uint32_t id = 1; id <= look; ++id)
-            script->expect_status_uid(8, id, 80 + id, id == look ? running : held,
-                                      id == look ? 0 : sticky);
-        if (look > 0)
-            all.push_back({8, look, 80 + look});
-        const std::vector<test::GroupEntry> found(look == 0 ? all.begin() : all.end() - 1,
+    for (unsigned scan = 0; scan < 16; ++scan) {
+        expect_scan(scan == 0 ? running : held, scan == 0 ? 0 : sticky);
+        for (std::uint32_t id = 1; id <= scan; ++id)
+            script->expect_status_uid(8, id, 80 + id, id == scan ? running : held,
+                                      id == scan ? 0 : sticky);
+        if (scan > 0)
+            all.push_back({8, scan, 80 + scan});
+        const std::vector<test::GroupEntry> found(scan == 0 ? all.begin() : all.end() - 1,
                                                   all.end());
         script->expect_group_switch(stop, found,
                                     std::vector<GroupAnswer>(found.size(), {0, held, sticky}));
@@ -184,9 +184,9 @@ TEST_F(FreezeTest, a_process_that_never_stops_making_queues_is_given_up_and_all_
 
 TEST_F(FreezeTest, when_one_is_not_allowed_the_others_go_on_again) {
     script->expect_query(0);
-    expect_look();
+    expect_scan();
     expect_both(stop, {{0, held, sticky}, {-EPERM, running, 0}});
-    expect_look();
+    expect_scan();
     script->expect_group_switch(start, {{7, 0, 70}}, {{0, running, 0}});
     const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::permission);
@@ -198,9 +198,9 @@ TEST_F(FreezeTest, when_one_is_not_allowed_the_others_go_on_again) {
 
 TEST_F(FreezeTest, partial_keeps_what_could_be_held) {
     script->expect_query(0);
-    expect_look();
+    expect_scan();
     expect_both(stop, {{0, held, sticky}, {-EOPNOTSUPP, running, 0}});
-    expect_look();
+    expect_scan();
     const cli::Report report = cli::freeze(context, {"job"}, true);
     EXPECT_EQ(report.exit, cli::Exit::failed);
     expect_text(report, "queue 0 of pid 7 (demo): frozen");
@@ -209,24 +209,24 @@ TEST_F(FreezeTest, partial_keeps_what_could_be_held) {
 
 TEST_F(FreezeTest, a_late_stop_is_waited_for) {
     script->expect_query(0);
-    expect_look();
+    expect_scan();
     expect_both(stop, {{0, held, sticky}, {-ETIME, pending, sticky}});
-    expect_look(held, sticky);
+    expect_scan(held, sticky);
     script->expect_group_switch(stop, {{8, 0, 80}}, {{0, held, sticky}});
-    expect_look(held, sticky);
+    expect_scan(held, sticky);
     EXPECT_EQ(cli::freeze(context, {"job"}, false).exit, cli::Exit::ok);
     EXPECT_EQ(recorded(), "/job:70 /job:80 ");
 }
 
 TEST_F(FreezeTest, a_stop_that_never_comes_stays_recorded) {
     script->expect_query(0);
-    expect_look();
+    expect_scan();
     expect_both(stop, {{0, held, sticky}, {-ETIME, pending, sticky}});
     for (unsigned again = 0; again < 4; ++again) {
-        expect_look(held, sticky);
+        expect_scan(held, sticky);
         script->expect_group_switch(stop, {{8, 0, 80}}, {{-ETIME, pending, sticky}});
     }
-    expect_look(held, sticky);
+    expect_scan(held, sticky);
     expect_both(start, {{0, running, 0}, {-EBUSY, pending, sticky}});
     for (unsigned again = 0; again < 49; ++again)
         script->expect_group_switch(start, {{8, 0, 80}}, {{-EBUSY, pending, sticky}});
@@ -239,9 +239,9 @@ TEST_F(FreezeTest, a_stop_that_never_comes_stays_recorded) {
 
 TEST_F(FreezeTest, what_ended_meanwhile_and_what_is_dead_is_no_failure) {
     script->expect_query(0);
-    expect_look();
+    expect_scan();
     expect_both(stop, {{-ESRCH, 0, 0}, {-EIO, KFD_PREEMPT_STATE_DEAD, 0x80000000}});
-    expect_look();
+    expect_scan();
     const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::ok);
     EXPECT_EQ(report.json["queues"][0]["outcome"], "gone");
@@ -252,10 +252,10 @@ TEST_F(FreezeTest, what_ended_meanwhile_and_what_is_dead_is_no_failure) {
 TEST_F(FreezeTest, more_queues_than_a_call_takes_go_in_batches) {
     script->max_batch = 1;
     script->expect_query(0);
-    expect_look();
+    expect_scan();
     script->expect_group_switch(stop, {{7, 0, 70}}, {{0, held, sticky}});
     script->expect_group_switch(stop, {{8, 0, 80}}, {{0, held, sticky}});
-    expect_look(held, sticky);
+    expect_scan(held, sticky);
     const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::ok);
     EXPECT_EQ(report.json["calls"], 2);
@@ -279,7 +279,7 @@ TEST_F(FreezeTest, what_was_suspended_by_hand_is_not_thawed) {
     script->expect_status_uid(7, 0, 70, held, sticky);
     script->expect_status_uid(8, 0, 80, running, 0);
     script->expect_group_switch(stop, {{8, 0, 80}}, {{0, held, sticky}});
-    expect_look(held, sticky);
+    expect_scan(held, sticky);
     const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::ok);
     expect_text(report, "queue 0 of pid 7 (demo): already suspended, and thaw leaves it so");
@@ -297,7 +297,7 @@ TEST_F(FreezeTest, a_queue_frozen_with_two_cgroups_goes_on_after_both_are_thawed
     script->expect_status_uid(7, 0, 70, running, 0);
     script->expect_status_uid(8, 0, 80, held, sticky);
     script->expect_group_switch(stop, {{7, 0, 70}}, {{0, held, sticky}});
-    expect_look(held, sticky);
+    expect_scan(held, sticky);
     expect_text(cli::freeze(context, {"job"}, false),
                 "queue 0 of pid 8 (demo): already frozen with cgroup /job/step");
     EXPECT_EQ(recorded(), "/job:70 /job:80 /job/step:80 ");
@@ -441,7 +441,7 @@ TEST_F(FreezeTest, a_record_that_is_damaged_or_cannot_be_written_stops_nothing) 
 
 TEST_F(FreezeTest, a_record_that_cannot_be_replaced_stops_nothing) {
     script->expect_query(0);
-    expect_look();
+    expect_scan();
     const cli::Report report = [&] {
         const FullDisk full;
         return cli::freeze(context, {"job"}, false);

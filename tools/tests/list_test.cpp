@@ -117,7 +117,7 @@ TEST_F(ListTest, top_asks_for_the_state_of_each_queue_of_each_process) {
     cli::TopReader reader(context, {});
     script->expect_status(7, 0, 0, KFD_PREEMPT_STATE_HELD, KFD_PREEMPT_HOLD_STICKY);
     script->expect_status(9, 4, 0, KFD_PREEMPT_STATE_RUNNING);
-    const cli::Report report = reader.look();
+    const cli::Report report = reader.read();
     EXPECT_NE(report.text.find("2 processes, 2 queues, 1 held"), std::string::npos) << report.text;
     EXPECT_NE(report.text.find("compute  HELD     STICKY  3 "), std::string::npos) << report.text;
 }

@@ -33,19 +33,19 @@ TEST_F(WaitTest, a_process_with_a_compute_queue_is_not_waited_for) {
 
 TEST_F(WaitTest, an_sdma_queue_is_not_enough) {
     cli::Waiting waiting(context, {8, "", std::nullopt});
-    EXPECT_EQ(text_of(waiting.look()), "waits");
+    EXPECT_EQ(text_of(waiting.scan()), "waits");
     tree.add_queue(8, 0, 1);
-    EXPECT_EQ(text_of(waiting.look()), "waits");
+    EXPECT_EQ(text_of(waiting.scan()), "waits");
     tree.add_queue(8, 1);
-    EXPECT_EQ(text_of(waiting.look()), "8\n");
+    EXPECT_EQ(text_of(waiting.scan()), "8\n");
 }
 
 TEST_F(WaitTest, a_process_that_ends_ends_the_wait) {
     cli::Waiting waiting(context, {8, "", std::nullopt});
-    EXPECT_EQ(text_of(waiting.look()), "waits");
+    EXPECT_EQ(text_of(waiting.scan()), "waits");
     std::filesystem::remove_all(tree.root() / "proc/8");
     std::filesystem::remove_all(tree.root() / "sys/class/kfd/kfd/proc/8");
-    const auto report = waiting.look();
+    const auto report = waiting.scan();
     ASSERT_TRUE(report);
     EXPECT_EQ(report->exit, cli::Exit::failed);
     EXPECT_NE(report->messages[0].find("pid 8: there is no such process"), std::string::npos);
@@ -53,30 +53,30 @@ TEST_F(WaitTest, a_process_that_ends_ends_the_wait) {
 
 TEST_F(WaitTest, the_next_new_process_is_one_without_a_compute_queue_so_far) {
     cli::Waiting waiting(context, {std::nullopt, "", std::nullopt});
-    EXPECT_EQ(text_of(waiting.look()), "waits");
+    EXPECT_EQ(text_of(waiting.scan()), "waits");
     tree.add_queue(8, 0);
-    EXPECT_EQ(text_of(waiting.look()), "8\n");
+    EXPECT_EQ(text_of(waiting.scan()), "8\n");
 }
 
 TEST_F(WaitTest, a_pid_that_comes_again_is_new) {
     cli::Waiting waiting(context, {std::nullopt, "", std::nullopt});
     std::filesystem::remove_all(tree.root() / "sys/class/kfd/kfd/proc/7");
-    EXPECT_EQ(text_of(waiting.look()), "waits");
+    EXPECT_EQ(text_of(waiting.scan()), "waits");
     tree.add_kfd_process(7);
     tree.add_queue(7, 0);
-    EXPECT_EQ(text_of(waiting.look()), "7\n");
+    EXPECT_EQ(text_of(waiting.scan()), "7\n");
 }
 
 TEST_F(WaitTest, of_a_container_only_its_processes_count) {
     const std::string id(64, 'c');
     cli::Waiting waiting(context, {std::nullopt, id.substr(0, 12), std::nullopt});
     tree.add_queue(8, 0);
-    EXPECT_EQ(text_of(waiting.look()), "waits") << "there is no such container yet";
+    EXPECT_EQ(text_of(waiting.scan()), "waits") << "there is no such container yet";
     tree.add_process(9, "inside");
     tree.write("proc/9/cgroup", "0::/docker/" + id + "\n");
     tree.add_kfd_process(9);
     tree.add_queue(9, 0);
-    EXPECT_EQ(text_of(waiting.look()), "9\n");
+    EXPECT_EQ(text_of(waiting.scan()), "9\n");
 }
 
 TEST_F(WaitTest, a_timeout_is_a_failure) {

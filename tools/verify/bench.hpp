@@ -38,14 +38,14 @@ public:
     [[nodiscard]] static tl::expected<xpreempt::kfd::Gpu, std::string>
     shape_of(std::uint32_t gpu_id);
 
-    // Looks whether the driver has given anything up since the last look, or lost a queue: what it
-    // detects by itself. Called after each stage.
+    // Checks whether the driver has given anything up since the last check, or lost a queue: what
+    // it detects by itself. Called after each stage.
     void look_for_detections(Checks& checks);
 
 private:
     const Options& options_;
     std::vector<std::unique_ptr<Gpu>> gpus_;
-    std::map<std::uint32_t, std::uint32_t> degraded_; // of each GPU, at the last look
+    std::map<std::uint32_t, std::uint32_t> degraded_; // of each GPU, at the last check
 };
 
 } // namespace verify

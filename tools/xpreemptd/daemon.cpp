@@ -252,7 +252,7 @@ void Daemon::on_time() {
     if (scan) {
         next_scan_ = now + scan_interval;
         edge = sensing_.scan(now);
-        memory_.look(now);
+        memory_.scan(now);
         rest_after(now);
     } else if (now >= next_poll_) {
         edge = sensing_.poll(now);
@@ -448,7 +448,7 @@ Answer<bool> Daemon::take(const Caller& caller, const Hint& hint, Time now) {
         return tl::make_unexpected(allowed.error());
     auto taken = hints_.take(*job, caller.connection, hint, now);
     if (taken && std::holds_alternative<EndHint>(hint))
-        (void)sensing_.look_at(*job, now);
+        (void)sensing_.scan_job(*job, now);
     return taken;
 }
 

@@ -37,7 +37,7 @@ struct Process {
     std::optional<std::uint32_t> watch_id;
     bool armed = false;        // its next ring makes an event
     bool blind = false;        // rings make none: it is polled
-    bool look_once = false;    // it was stopped by what a poll some time ago said
+    bool scan_once = false;    // it was stopped by what a poll some time ago said
     bool stale = false;        // queues of it have come or gone
     bool unverified = false;   // no event would have told that it ended, or that queues came
     bool moving = false;       // its memory; calls of the driver about it would wait

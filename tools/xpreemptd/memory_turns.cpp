@@ -55,7 +55,7 @@ void MemoryTurns::read(Process& process, Time now) {
     process.vram = std::move(vram);
 }
 
-void MemoryTurns::look(Time now) {
+void MemoryTurns::scan(Time now) {
     if (!provider_.can_move_memory())
         return;
     Process* oldest = nullptr;
@@ -207,7 +207,7 @@ void MemoryTurns::settle(Job& job, Change change, const UnderWay& under_way, int
     const std::uint64_t away = job.vram(&VramUse::away);
     for (const auto& process : job.processes) {
         process->moving = false;
-        process->look_once = true;
+        process->scan_once = true;
         read(*process, now);
     }
     const std::uint64_t still_away = job.vram(&VramUse::away);

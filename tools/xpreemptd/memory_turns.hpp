@@ -33,7 +33,7 @@ public:
 
     // Reads the VRAM of the process of such a job whose figures are the oldest, and old: the driver
     // walks its buffers.
-    void look(Time now);
+    void scan(Time now);
     [[nodiscard]] Decisions::Unfit plan(const sched::Snapshot& snapshot);
     // Carries out the last plan; after the verdicts of that decision.
     void begin(Time now);

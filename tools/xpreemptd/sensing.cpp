@@ -37,7 +37,7 @@ void Sensing::note(Job& job, Queue& queue, const QueueReading& reading) {
     queue.held_by_others = reading.held && !queue.held;
 }
 
-void Sensing::look(Job& job, Process& process, Which which) {
+void Sensing::scan(Job& job, Process& process, Which which) {
     bool changed = false;
     if (process.moving)
         return;
@@ -205,7 +205,7 @@ void Sensing::audit_armed() {
         if (!arming_[i].busy)
             continue;
         Process& process = *armed_members_[i].process;
-        look(*armed_members_[i].job, process, Which::all);
+        scan(*armed_members_[i].job, process, Which::all);
         if (process.busy()) {
             process.armed = false;
             ++counts_.late_edges;
@@ -220,14 +220,14 @@ bool Sensing::scan(Time now) {
 }
 
 void Sensing::read_queues(Job& job, Process& process) {
-    look(job, process, process.look_once ? Which::all : Which::running);
-    process.look_once = false;
+    scan(job, process, process.scan_once ? Which::all : Which::running);
+    process.scan_once = false;
     // Work may have come to another queue of it.
     if (!process.busy())
-        look(job, process, Which::all);
+        scan(job, process, Which::all);
 }
 
-bool Sensing::look_at(Job& job, Time now) {
+bool Sensing::scan_job(Job& job, Time now) {
     for (const auto& process : job.processes)
         if (!process->armed)
             read_queues(job, *process);
@@ -293,9 +293,9 @@ void Sensing::arm_idle() {
         process.armed = arming_[i].result == 0 && !arming_[i].blind;
         if (!process.armed || !arming_[i].busy)
             continue;
-        // Work came between the look and the call: see it now, not at the next poll. Where the
+        // Work came between the scan and the call: see it now, not at the next poll. Where the
         // queue was only not at hand, the process stays armed.
-        look(*armed_members_[i].job, process, Which::all);
+        scan(*armed_members_[i].job, process, Which::all);
         process.armed = !process.busy();
     }
 }
@@ -307,12 +307,12 @@ bool Sensing::update_jobs(Time now) {
     return edge;
 }
 
-void Sensing::look_at_rung(Job& job, Process& process, const Event& event) {
+void Sensing::scan_rung(Job& job, Process& process, const Event& event) {
     const auto rung = std::ranges::find_if(process.queues, [&](const Queue& queue) {
         return queue.gpu_id == event.gpu_id && queue.doorbell == event.doorbell && queue.uid != 0;
     });
     if (process.moving) {
-        process.look_once = true;
+        process.scan_once = true;
         if (rung != process.queues.end())
             rung->busy = true;
     } else if (rung != process.queues.end()) {
@@ -324,7 +324,7 @@ void Sensing::look_at_rung(Job& job, Process& process, const Event& event) {
     } else {
         (void)find_queues(process);
     }
-    look(job, process, Which::all);
+    scan(job, process, Which::all);
 }
 
 bool Sensing::take(const Event& event, Time now) {
@@ -346,7 +346,7 @@ bool Sensing::take(const Event& event, Time now) {
     case EventKind::rang: break;
     }
     member.process->armed = false;
-    look_at_rung(*member.job, *member.process, event);
+    scan_rung(*member.job, *member.process, event);
     if (member.process->busy()) {
         ++counts_.edges;
         if (!last_ring_) {

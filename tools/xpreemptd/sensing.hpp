@@ -41,7 +41,7 @@ public:
     // Looks at queues of processes that are not armed, and at processes and queues that came.
     [[nodiscard]] bool poll(Time now);
     // Looks at queues of one job, whatever the last poll has left.
-    [[nodiscard]] bool look_at(Job& job, Time now);
+    [[nodiscard]] bool scan_job(Job& job, Time now);
 
     // The last poll has left something.
     [[nodiscard]] bool is_behind() const { return behind_; }
@@ -72,10 +72,10 @@ private:
     bool find_queues(Process& process);
     // A held queue changes by an operator's force only: it is for `all`.
     enum class Which : std::uint8_t { running, all };
-    void look(Job& job, Process& process, Which which);
+    void scan(Job& job, Process& process, Which which);
     static void note(Job& job, Queue& queue, const QueueReading& reading);
     void read_queues(Job& job, Process& process);
-    void look_at_rung(Job& job, Process& process, const Event& event);
+    void scan_rung(Job& job, Process& process, const Event& event);
     bool arm_some(bool (*matches)(const Process&), std::uint64_t& last);
     void arm_idle();
     bool update_jobs(Time now);

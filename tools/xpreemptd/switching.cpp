@@ -41,7 +41,7 @@ void Switching::want(Job& job, Change change) {
                 continue;
             switches_.push_back({change, process->facts.pid, queue.id, queue.uid});
             queues_.push_back(&queue);
-            process->look_once = change == Change::stop;
+            process->scan_once = change == Change::stop;
             if (switched_.empty() || switched_.back().job != job.id)
                 switched_.push_back({job.id, change});
             ++switched_.back().queues;

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* flags of xp_control_options */
-#define XP_CONTROL_READ_ONLY 0x1u /* others may look, but suspend nothing */
+#define XP_CONTROL_READ_ONLY 0x1u /* others may query, but suspend nothing */
 
 struct xp_control_options {
 	size_t sz; /* in: sizeof(struct xp_control_options) */

@@ -406,7 +406,7 @@ Refs Gates::room_for(const Call& call, const Queues& queues) {
     return full;
 }
 
-// The same for a kernel, as far as it can be told without a look into a ring. The queues are not
+// The same for a kernel, as far as it can be told without a scan of a ring. The queues are not
 // destroyed meanwhile: they are those of the stream that the caller uses.
 bool Gates::has_room(const Call& call) const {
     // First: what changes meanwhile makes void what is remembered.
@@ -427,7 +427,7 @@ bool Gates::has_room(const Call& call) const {
 }
 
 Refs Gates::in_the_way(const Call& call) {
-    const Queues queues = order_.look();
+    const Queues queues = order_.scan_queues();
     if (queues.empty())
         return {};
     switch (call.call_class) {
@@ -486,7 +486,7 @@ bool Gates::wait_for_calls(std::chrono::steady_clock::time_point deadline) {
 // HIP waits for what it destroys, so that has to run: the stream's queues, and what those wait for.
 void Gates::lift_for_destroy(const Call& call) {
     const bool reset = call.call_class == CallClass::device_reset;
-    const Queues queues = order_.look();
+    const Queues queues = order_.scan_queues();
     const auto mine = reset ? std::vector<hip::QueueRecord>{} : mapping_.busy_queues(call.stream);
     for (const SeenQueue& queue : queues) {
         const bool concerned =

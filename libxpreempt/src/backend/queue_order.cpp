@@ -80,14 +80,14 @@ std::int32_t QueueOrder::priority_of(hip::QueueRef queue) const {
     return highest.value_or(0);
 }
 
-bool QueueOrder::Look::unread() const {
+bool QueueOrder::Scan::unread() const {
     return std::ranges::any_of(queues, &SeenQueue::unread);
 }
 
-QueueOrder::Look QueueOrder::take_look(bool want) {
-    Look look;
+QueueOrder::Scan QueueOrder::scan(bool want) {
+    Scan found;
     if (!mapping_.available() || !holds_.any())
-        return look;
+        return found;
     std::set<hip::QueueRef> held;
     for (const HeldQueue& queue : holds_.held())
         held.insert(hip::ref_of(queue.queue));
@@ -101,23 +101,23 @@ QueueOrder::Look QueueOrder::take_look(bool want) {
         for (const hip::QueueRecord& record : mapping_.queues()) {
             const hip::QueueRef ref = hip::ref_of(record);
             auto ring = ring_of(record);
-            look.queues.push_back(
+            found.queues.push_back(
                 {record, held.contains(ref), ring ? order::outstanding(*ring) : 0, std::nullopt});
             if (ring && in_vram.contains(ref)) {
                 if (want)
                     copies_.want(ref, ring->write);
-                look.queues.back().unread = !copies_.substitute(ref, *ring);
+                found.queues.back().unread = !copies_.substitute(ref, *ring);
             }
             snapshot.queues.push_back(
-                {look.queues.back().held, priority_of(ref),
+                {found.queues.back().held, priority_of(ref),
                  ring ? order::waits_in(*ring) : std::vector<order::Signal>{}});
             rings.push_back(ring);
         }
         for (const hip::CopyRecord& copy : mapping_.copies()) {
             order::CopyState state;
             const auto queue = mapping_.queue_of(const_cast<void*>(copy.stream));
-            for (std::size_t i = 0; queue && i < look.queues.size(); ++i)
-                if (hip::ref_of(look.queues[i].record) == hip::ref_of(*queue))
+            for (std::size_t i = 0; queue && i < found.queues.size(); ++i)
+                if (hip::ref_of(found.queues[i].record) == hip::ref_of(*queue))
                     state.queue = i;
             if (state.queue != order::nobody)
                 state.priority = snapshot.queues[state.queue].priority;
@@ -131,15 +131,15 @@ QueueOrder::Look QueueOrder::take_look(bool want) {
         find_owners(snapshot, rings);
     }
     const order::Verdict verdict = order::find_waiters(snapshot);
-    for (std::size_t i = 0; i < look.queues.size(); ++i)
+    for (std::size_t i = 0; i < found.queues.size(); ++i)
         if (verdict.blocker[i] != order::nobody)
-            look.queues[i].waits_for = look.queues[verdict.blocker[i]].record;
-    look.lift = verdict.lift;
-    return look;
+            found.queues[i].waits_for = found.queues[verdict.blocker[i]].record;
+    found.lift = verdict.lift;
+    return found;
 }
 
-std::vector<SeenQueue> QueueOrder::look() {
-    return take_look().queues;
+std::vector<SeenQueue> QueueOrder::scan_queues() {
+    return scan().queues;
 }
 
 void QueueOrder::settle_once(bool want) {
@@ -148,17 +148,17 @@ void QueueOrder::settle_once(bool want) {
         const std::lock_guard lock(mutex_);
         if (shut_)
             return;
-        const Look look = take_look(want);
+        const Scan found = scan(want);
         std::set<hip::QueueRef> wanted, standing;
-        for (std::size_t i = 0; i < look.queues.size(); ++i) {
-            const hip::QueueRef ref = hip::ref_of(look.queues[i].record);
-            if (look.queues[i].stands())
+        for (std::size_t i = 0; i < found.queues.size(); ++i) {
+            const hip::QueueRef ref = hip::ref_of(found.queues[i].record);
+            if (found.queues[i].stands())
                 standing.insert(ref);
-            if (!look.lift[i])
+            if (!found.lift[i])
                 continue;
             wanted.insert(ref);
             if (!lifted_.contains(ref)) {
-                holds_.lift(look.queues[i].record);
+                holds_.lift(found.queues[i].record);
                 changed = true;
             }
         }
@@ -171,7 +171,7 @@ void QueueOrder::settle_once(bool want) {
         const std::lock_guard standing_lock(standing_mutex_);
         changed |= standing != standing_;
         standing_ = std::move(standing);
-        to_copy_ = to_copy_ || (want && look.unread());
+        to_copy_ = to_copy_ || (want && found.unread());
         if (!lifted_.empty() || to_copy_)
             start_watching();
     }

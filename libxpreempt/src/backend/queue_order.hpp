@@ -19,11 +19,11 @@
 
 namespace xpreempt::backend {
 
-// One queue at the moment of the look.
+// One queue as a scan found it.
 struct SeenQueue {
-    hip::QueueRecord record;
-    bool held;
-    std::uint64_t outstanding; // packets that were not taken out
+    hip::QueueRecord record{};
+    bool held = false;
+    std::uint64_t outstanding = 0; // packets that were not taken out
     std::optional<hip::QueueRecord>
         waits_for; // held queue that it, or what is before it, waits for
     // Its ring is in VRAM, and packets that may be edges are not copied yet. Counts as a queue that
@@ -48,14 +48,14 @@ public:
 
     // Reads the rings, of those in VRAM the copies; nothing is read and nothing returned while no
     // queue is held.
-    std::vector<SeenQueue> look();
+    std::vector<SeenQueue> scan_queues();
 
     // After a call that may have made an edge, or after holds changed: lifts and holds again as the
     // rings now tell. The order thread repeats that while something is lifted, and when it has
     // copied packets of rings in VRAM; it is started here and ends by itself.
     void settle();
 
-    // As the last settle() found it: without a look into a ring.
+    // As the last settle() found it: without a scan of the rings.
     [[nodiscard]] bool stood(hip::QueueRef queue) const;
 
     // The queue runs for somebody more important at the moment.
@@ -76,13 +76,13 @@ public:
     void shut();
 
 private:
-    struct Look {
+    struct Scan {
         std::vector<SeenQueue> queues;
         std::vector<bool> lift;
         [[nodiscard]] bool unread() const;
     };
     // want: all packets that there are now may be edges.
-    Look take_look(bool want = false);
+    Scan scan(bool want = false);
     std::int32_t priority_of(hip::QueueRef queue) const;
     void settle_once(bool want);
     void watch();

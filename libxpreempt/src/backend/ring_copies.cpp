@@ -65,7 +65,7 @@ void RingCopies::refresh(const hip::QueueRecord& queue, Progress& progress) {
         if (copy.packets.empty())
             copy.packets.resize(std::size_t{ring->packets} * order::packet_bytes);
         // Owners of signals are found in the packets shortly before the read index, too.
-        first = std::max(ring->read - std::min(ring->read, order::look_back),
+        first = std::max(ring->read - std::min(ring->read, order::scan_back),
                          ring->write - std::min<std::uint64_t>(ring->write, ring->packets));
         if (copy.copied < first) {
             std::ranges::fill(copy.packets, std::byte{0}); // from an earlier round through the ring

@@ -56,7 +56,7 @@ int xp_stream_query(void* stream, struct xp_stream_info* info) {
         ours.num_sharing = queue->num_streams;
         ours.level = static_cast<std::uint32_t>(level.level);
         ours.save_area_bytes = queue->save_area_bytes;
-        for (const backend::SeenQueue& seen : library.order().look()) {
+        for (const backend::SeenQueue& seen : library.order().scan_queues()) {
             if (hip::ref_of(seen.record) != hip::ref_of(*queue))
                 continue;
             ours.held = seen.held ? 1 : 0;

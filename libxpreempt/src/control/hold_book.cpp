@@ -104,10 +104,10 @@ void HoldBook::drop_ended() {
 
 HoldBook::Answer HoldBook::suspend(const Owner& owner, const wire::Target& target) {
     drop_ended();
-    const auto looked = find(target);
-    if (const auto* refused = std::get_if<wire::Refused>(&looked))
+    const auto search = find(target);
+    if (const auto* refused = std::get_if<wire::Refused>(&search))
         return *refused;
-    const Found& found = std::get<Found>(looked);
+    const Found& found = std::get<Found>(search);
     const std::uint64_t connection = (target.flags & wire::keep) != 0 ? 0 : owner.connection;
     const bool already = std::ranges::any_of(entries_, [&](const Entry& entry) {
         return entry.object == found.object && entry.handle == found.handle &&
@@ -140,10 +140,10 @@ HoldBook::Answer HoldBook::suspend(const Owner& owner, const wire::Target& targe
 
 HoldBook::Answer HoldBook::resume(const Owner& owner, const wire::Target& target) {
     drop_ended();
-    const auto looked = find(target);
-    if (const auto* refused = std::get_if<wire::Refused>(&looked))
+    const auto search = find(target);
+    if (const auto* refused = std::get_if<wire::Refused>(&search))
         return *refused;
-    const Found& found = std::get<Found>(looked);
+    const Found& found = std::get<Found>(search);
     const bool all = (target.flags & wire::force) != 0;
     const auto begin = Clock::now();
     std::optional<Error> failed;

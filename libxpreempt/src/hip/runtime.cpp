@@ -30,7 +30,7 @@ struct Search {
     std::string path; // of the first library that matches
 };
 
-int look_at(dl_phdr_info* info, std::size_t, void* argument) {
+int visit_object(dl_phdr_info* info, std::size_t, void* argument) {
     Search& search = *static_cast<Search*>(argument);
     const std::string_view path = info->dlpi_name != nullptr ? info->dlpi_name : "";
     if (!search.matches(path))
@@ -44,7 +44,7 @@ int look_at(dl_phdr_info* info, std::size_t, void* argument) {
 // it.
 void* handle_of_mapped(bool (*matches)(std::string_view path)) {
     Search search{matches, {}};
-    return dl_iterate_phdr(look_at, &search) != 0
+    return dl_iterate_phdr(visit_object, &search) != 0
                ? dlopen(search.path.c_str(), RTLD_LAZY | RTLD_NOLOAD)
                : nullptr;
 }
@@ -59,7 +59,7 @@ std::string_view file_of(void* function) {
 
 bool is_runtime_loaded() {
     Search search{is_runtime, {}};
-    return dl_iterate_phdr(look_at, &search) != 0;
+    return dl_iterate_phdr(visit_object, &search) != 0;
 }
 
 namespace {

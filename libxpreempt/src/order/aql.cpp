@@ -93,7 +93,7 @@ std::vector<Signal> waits_in(const Ring& ring) {
 
 bool completes(const Ring& ring, Signal signal) {
     const std::uint64_t count =
-        std::min<std::uint64_t>({ring.write, outstanding(ring) + look_back, ring.packets});
+        std::min<std::uint64_t>({ring.write, outstanding(ring) + scan_back, ring.packets});
     for (std::uint64_t i = 1; i <= count; ++i) {
         const std::byte* packet = packet_at(ring, ring.write - i);
         (void)header_of(packet); // what comes behind it was written before

@@ -25,7 +25,7 @@ struct Ring {
 constexpr std::size_t packet_bytes = 64;
 
 // As many packets before read are looked at; a queue does not run that many kernels at once.
-constexpr std::uint64_t look_back = 256;
+constexpr std::uint64_t scan_back = 256;
 
 const std::byte* packet_at(const Ring& ring, std::uint64_t index);
 

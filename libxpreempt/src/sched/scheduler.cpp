@@ -151,7 +151,7 @@ std::uint64_t Scheduler::node_of(std::uint32_t device) {
     return std::uint64_t{1} << node;
 }
 
-void Scheduler::look_at(Entry& entry, Time now) {
+void Scheduler::refresh(Entry& entry, Time now) {
     const std::uint32_t ours = entry.suspended || entry.acting ? 1 : 0;
     JobView& job = entry.job;
     const bool ready = entry.source->has_work();
@@ -178,7 +178,7 @@ Scheduler::Actions Scheduler::decide() {
     names.reserve(entries_.size());
     const Time now = Clock::now();
     for (Entry& entry : entries_) {
-        look_at(entry, now);
+        refresh(entry, now);
         jobs.push_back(entry.job);
         names.push_back(entry.name);
     }

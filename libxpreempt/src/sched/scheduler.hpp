@@ -83,7 +83,7 @@ public:
     // Undoes its suspend. When it returns, the source is the caller's alone.
     void remove(const Source& source);
 
-    // Something else that the policy looks at has changed. Takes effect before it returns, but for
+    // Something else that the policy reads has changed. Takes effect before it returns, but for
     // what takes patience.
     void changed() noexcept {
         note(true);
@@ -128,7 +128,7 @@ private:
     void call_again(Time now, Time when);
     bool await_news(Lock& lock, Time attempt);
     Actions decide();
-    static void look_at(Entry& entry, Time now);
+    static void refresh(Entry& entry, Time now);
     std::uint64_t node_of(std::uint32_t device);
     Outcome act(const Action& action, Patience patience);
     Entry* find(const Source* source);
