@@ -106,8 +106,8 @@ int main(int argc, char** argv) {
         return refuse("null and hip need a process each: run them one after the other");
     if (arguments.suites.empty())
         arguments.suites = {suites[0], suites[1]};
-    std::FILE* raw = nullptr;
-    if (arguments.raw != nullptr && (raw = std::fopen(arguments.raw, "we")) == nullptr)
+    std::FILE* raw = arguments.raw != nullptr ? std::fopen(arguments.raw, "we") : nullptr;
+    if (arguments.raw != nullptr && raw == nullptr)
         return refuse(std::string(arguments.raw) + ": " + std::strerror(errno));
 
     Run run{arguments.options.seed, {}, {}};

@@ -109,12 +109,12 @@ std::vector<HookSight> sight_of_hooks(const Context& context, std::optional<pid_
     std::vector<HookSight> sights;
     const std::vector<SocketView> views = ask_sockets(context, targets, socket_patience);
     for (std::size_t i = 0; i < views.size(); ++i) {
-        const Target& target = views[i].target;
-        if (views[i].answer) {
+        const SocketView& view = views[i];
+        const Target& target = view.target;
+        if (view.answer) {
             const auto after = compute_queues(context, target.pid);
-            sights.push_back(sight_of(target, after,
-                                      unknown_queues(before[i], after, *views[i].answer),
-                                      *views[i].answer));
+            sights.push_back(sight_of(target, after, unknown_queues(before[i], after, *view.answer),
+                                      *view.answer));
         } else if (has_hook(context, target.pid)) {
             sights.push_back({fmt::format("{}: {}; whether the hook sees its packets is not known: "
                                           "it has no control socket that answers "

@@ -8,10 +8,10 @@
 namespace cli {
 
 struct SwitchPlan {
-    Verb verb;
-    std::uint16_t op;
-    std::uint16_t preempt_type;
-    std::uint32_t flags; // of SWITCH; TARGET_PID is added
+    Verb verb = Verb::suspend;
+    std::uint16_t op = 0;
+    std::uint16_t preempt_type = 0;
+    std::uint32_t flags = 0; // of SWITCH; TARGET_PID is added
     bool attach = false; // the driver stays open, and with it what is held, as long as the report
     bool yields = false; // its VRAM as well, once all is held
 };

@@ -14,7 +14,7 @@ namespace cli {
 
 // A process as it is named in messages: "pid 12 (demo)".
 struct Target {
-    pid_t pid;
+    pid_t pid = 0;
     std::optional<Task> task; // none when /proc hides it
 
     [[nodiscard]] std::string name() const;

@@ -31,16 +31,16 @@ struct QueueReading {
 enum class EventKind : std::uint8_t { rang, exited, queues_changed, wants_memory };
 
 struct Event {
-    EventKind kind;
-    std::uint64_t cookie;
+    EventKind kind = EventKind::rang;
+    std::uint64_t cookie = 0;
     Time when;
-    std::uint32_t gpu_id;
-    std::uint32_t doorbell;  // of rang
-    std::uint64_t bytes = 0; // of wants_memory: an allocation that waits for answer()
+    std::uint32_t gpu_id = 0;
+    std::uint32_t doorbell = 0; // of rang
+    std::uint64_t bytes = 0;    // of wants_memory: an allocation that waits for answer()
 };
 
 struct Arming {
-    std::uint32_t watch_id;
+    std::uint32_t watch_id = 0;
     int result = 0;     // 0 or a positive errno; ESRCH: the process is gone
     bool busy = false;  // a queue has packets, or could not be read
     bool blind = false; // rings of this process make no events: poll it
@@ -49,10 +49,10 @@ struct Arming {
 enum class Change : std::uint8_t { stop, start };
 
 struct Switch {
-    Change change;
-    pid_t pid;
-    std::uint32_t queue_id;
-    std::uint64_t queue_uid;
+    Change change = Change::stop;
+    pid_t pid = 0;
+    std::uint32_t queue_id = 0;
+    std::uint64_t queue_uid = 0;
     int result = 0;              // 0 or a positive errno
     bool held_by_others = false; // still stopped after a start
 };

@@ -22,8 +22,8 @@ struct SwitchingCounts {
 
 // Queues of one job that the last call of the driver stopped or started.
 struct Switched {
-    std::uint64_t job;
-    Change change;
+    std::uint64_t job = 0;
+    Change change = Change::stop;
     std::uint64_t for_job = 0; // of a stop: the most important one that runs on its GPUs; 0: none
     std::uint32_t queues = 0;
     std::uint32_t failed = 0; // or not confirmed yet

@@ -71,10 +71,14 @@ int QueueHold::stop() {
 
 // With the mutex.
 int QueueHold::resume() {
-    const int error = calls_.resume(*held_);
+    if (!held_)
+        return 0;
+    const xp_queue_t queue = *held_;
+    const int error = calls_.resume(queue);
     if (error != 0)
         return error;
-    calls_.close(*std::exchange(held_, std::nullopt));
+    held_.reset();
+    calls_.close(queue);
     start_owed_ = false;
     changed_.notify_all();
     return 0;
@@ -82,7 +86,7 @@ int QueueHold::resume() {
 
 void QueueHold::start() {
     const std::lock_guard lock(mutex_);
-    if (!held_ || resume() == 0)
+    if (resume() == 0)
         return;
     start_owed_ = true;
     retry_in_thread();

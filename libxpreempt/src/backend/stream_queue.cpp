@@ -309,9 +309,9 @@ bool StreamQueue::has_direct_work() const {
     return calls_ != nullptr && calls_->has_work();
 }
 
-void StreamQueue::observe_direct(std::shared_ptr<xqueue::Observer> observer) {
+void StreamQueue::observe_direct(const std::shared_ptr<xqueue::Observer>& observer) {
     if (calls_ != nullptr)
-        calls_->observe(std::move(observer));
+        calls_->observe(observer);
 }
 
 } // namespace xpreempt::backend

@@ -80,7 +80,7 @@ public:
     void withhold_direct(bool withhold) override;
     void pace_direct(std::uint32_t threshold, std::uint32_t batch) override;
     [[nodiscard]] bool has_direct_work() const override;
-    void observe_direct(std::shared_ptr<xqueue::Observer> observer) override;
+    void observe_direct(const std::shared_ptr<xqueue::Observer>& observer) override;
 
 private:
     struct WayChoice {

@@ -43,7 +43,7 @@ template <typename Body> int c_call(Body body) noexcept {
 
 template <std::size_t Bytes> void copy_text(char (&to)[Bytes], std::string_view from) {
     const std::size_t length = std::min(from.size(), Bytes - 1);
-    std::memcpy(to, from.data(), length);
+    from.copy(to, length);
     to[length] = '\0';
 }
 

@@ -34,6 +34,7 @@ public:
     // succeeded; then answer() is complete.
     [[nodiscard]] bool ended() const { return failure_ || (reader_ && reader_->complete()); }
     [[nodiscard]] const std::optional<wire::Broken>& failure() const { return failure_; }
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller has seen ended()
     [[nodiscard]] const Answer& answer() const { return reader_->answer(); }
 
     // Runs all requests concurrently until each has ended. Those that have not by the deadline fail

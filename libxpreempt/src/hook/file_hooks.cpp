@@ -67,6 +67,8 @@ void set_kfd(int fd, bool is_kfd) {
 bool is_kfd(int fd) {
     if (known_kfd(fd))
         return true;
+    if (fd < 0)
+        return false;
     struct stat mine{};
     struct stat device{};
     const int saved_errno = errno;

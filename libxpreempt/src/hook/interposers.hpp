@@ -17,7 +17,7 @@ struct InterposerList {
 };
 
 // INTERPOSER_ROW(name): a row of such a list.
-#define INTERPOSER_ROW(name) {#name, reinterpret_cast<void*>(&name)}
+#define INTERPOSER_ROW(name) {#name, reinterpret_cast<void*>(&(name))}
 
 extern const InterposerList hip_row_interposers;    // of hip_calls.def
 extern const InterposerList hip_stream_interposers; // the others of HIP

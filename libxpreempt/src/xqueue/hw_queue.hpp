@@ -45,8 +45,8 @@ constexpr std::uint32_t command_guarded = 0x2;    // its kernels look at the gua
 constexpr std::uint32_t command_flags = command_idempotent | command_guarded;
 
 struct Command {
-    LaunchFunction launch;
-    void* argument;
+    LaunchFunction launch = nullptr;
+    void* argument = nullptr;
     std::uint32_t flags = 0;
 };
 
@@ -108,7 +108,7 @@ public:
     virtual void withhold_direct(bool) {}
     virtual void pace_direct(std::uint32_t /*threshold*/, std::uint32_t /*batch*/) {} // 0: not
     [[nodiscard]] virtual bool has_direct_work() const { return false; }
-    virtual void observe_direct(std::shared_ptr<Observer>) {}
+    virtual void observe_direct(const std::shared_ptr<Observer>&) {}
 };
 
 } // namespace xpreempt::xqueue

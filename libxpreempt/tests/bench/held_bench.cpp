@@ -62,7 +62,7 @@ void launch(benchmark::State& state) {
             state.SkipWithError(xp_last_detail());
     }
     void* stream = nullptr;
-    for (auto step : state) {
+    for ([[maybe_unused]] auto step : state) {
         if (stream == nullptr)
             stream = streams[static_cast<std::size_t>(state.thread_index()) + 1];
         complete(stream);

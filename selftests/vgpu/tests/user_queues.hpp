@@ -106,13 +106,13 @@ protected:
     // Ends a list that does not fit: it begins anew.
     void list_chain() {
         list(Opcode::run_list, {low_half(TestGpu::mc(runlist)), high_half(TestGpu::mc(runlist)),
-                                (listed + 4) | 1U << 20 | 1U << 22 | 1U << 23});
+                                (listed_ + 4) | 1U << 20 | 1U << 22 | 1U << 23});
     }
     void start_runlist() {
         gpu.submit(
             hiq, Opcode::run_list,
-            {low_half(TestGpu::mc(runlist)), high_half(TestGpu::mc(runlist)), listed | 1U << 23});
-        listed = 0;
+            {low_half(TestGpu::mc(runlist)), high_half(TestGpu::mc(runlist)), listed_ | 1U << 23});
+        listed_ = 0;
         gpu.ring_doorbell(hiq);
     }
     // UNMAP_QUEUES of all dynamic queues, then a fence with this value.
@@ -135,7 +135,7 @@ protected:
     }
 
     void list(Opcode opcode, std::initializer_list<std::uint32_t> body) {
-        const auto put = [this](std::uint32_t dword) { gpu.put(runlist + 4 * listed++, dword); };
+        const auto put = [this](std::uint32_t dword) { gpu.put(runlist + 4 * listed_++, dword); };
         put(3U << 30 | (static_cast<std::uint32_t>(body.size()) - 1) << 16 |
             static_cast<std::uint32_t>(opcode) << 8);
         for (const std::uint32_t dword : body)
@@ -146,7 +146,7 @@ protected:
     TestGpu::KernelQueue hiq;
 
 private:
-    std::uint32_t listed = 0;
+    std::uint32_t listed_ = 0;
 };
 
 } // namespace vgpu::test

@@ -81,6 +81,7 @@ void CommandProcessor::write_back(unsigned slot) {
 
 void CommandProcessor::write_back_packets(unsigned slot) {
     Hqd& hqd = hqds_[slot];
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller has seen it
     const AqlQueue& queue = *connections_[slot]->aql;
     const auto times = queue.connect_times();
     if (!times)

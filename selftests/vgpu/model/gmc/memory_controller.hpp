@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace vgpu {
@@ -57,7 +58,9 @@ public:
                      FaultHooks& faults, Observer& observer);
 
     // Called for a fault of a VMID other than 0, after the hub's registers recorded it.
-    void on_fault(std::function<void(const VmFault&)> handler) { fault_handler_ = handler; }
+    void on_fault(std::function<void(const VmFault&)> handler) {
+        fault_handler_ = std::move(handler);
+    }
 
     std::byte* translate(unsigned vmid, std::uint64_t va, std::size_t bytes,
                          Access access) override;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 
 namespace vgpu {
 
@@ -19,7 +20,7 @@ public:
     BusInterface(RegisterFile& registers, std::span<std::byte> vram, Observer& observer);
 
     // Called when the driver asks for a mode 1 reset.
-    void on_reset_request(std::function<void()> handler) { reset_handler_ = handler; }
+    void on_reset_request(std::function<void()> handler) { reset_handler_ = std::move(handler); }
 
     // The BIOS scratch registers, which survive a reset of everything else.
     std::array<std::uint32_t, 8> scratch() const;

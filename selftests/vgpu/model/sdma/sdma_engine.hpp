@@ -41,6 +41,7 @@ public:
     };
 
     SdmaEngine(const Surroundings& surroundings, unsigned engine);
+    ~SdmaEngine() = default;
     // Register handlers point into the engine.
     SdmaEngine(const SdmaEngine&) = delete;
     SdmaEngine& operator=(const SdmaEngine&) = delete;

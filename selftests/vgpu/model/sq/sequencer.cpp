@@ -86,14 +86,15 @@ void ShaderArray::State::ask_to_save(Slot& slot) {
     slot.asks = false;
     for (auto& dispatch : slot.dispatches) {
         for (auto& group : dispatch->running) {
-            if (!group->asked_at) {
+            auto& asked_at = group->asked_at;
+            if (!asked_at) {
                 continue; // it was
             }
-            if (!schedule.reached(*group->asked_at)) {
+            if (!schedule.reached(*asked_at)) {
                 slot.asks = true;
                 continue;
             }
-            group->asked_at.reset();
+            asked_at.reset();
             for (auto& wave : group->waves) {
                 if (wave->ended) {
                     continue;
@@ -234,6 +235,7 @@ bool ShaderArray::State::answer_save_message(Wave& wave, Execution& e) {
     }
     wave.answered = true;
     constexpr std::uint64_t first_wave_bit = 1ULL << (32 + 26);
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): give_region() has set it
     wave.state.exec = ((slot.queue.ctx_save_base + wave.region->offset) & 0xffff'ffff'ffffULL) |
                       (wave.first ? first_wave_bit : 0);
     return true;
@@ -300,6 +302,7 @@ bool ShaderArray::State::wave_saved(Wave& wave, Execution& e) {
     }
     Workgroup& group = *wave.group;
     Slot& slot = slots.at(group.dispatch->queue_slot);
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a save was checked for above
     group.saved.waves.push_back({wave.index, wave.region->offset, wave.scratch_slot});
     wave.region.reset(); // the record has them now
     wave.scratch_slot.reset();
