@@ -2,34 +2,58 @@
 // From the highest priority down; nodes are bits.
 #include "sched/highest_priority_first.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <tuple>
 
 namespace xpreempt::sched {
 
+void HighestPriorityFirst::note_ends(const Snapshot& snapshot) {
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
+        const JobView& job = snapshot.jobs[seats_.index(rank)];
+        Seat& seat = seats_[rank];
+        if (seat.ready && !job.ready)
+            seat.lingers_until = snapshot.now + linger_;
+        seat.ready = job.ready;
+        if (job.ready || job.held_by_others)
+            seat.lingers_until = {};
+    }
+}
+
 Time HighestPriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
-    const auto jobs = snapshot.jobs;
-    const auto order = seats_.sequence();
-    for (std::uint32_t rank = 0; rank < order.size(); ++rank)
-        order[rank] = seats_.index(rank);
+    note_ends(snapshot);
+    const auto order = seats_.sequence(); // ranks, which are in the order of ids
+    std::iota(order.begin(), order.end(), 0U);
+    const auto job_of = [&](std::uint32_t rank) -> const JobView& {
+        return snapshot.jobs[seats_.index(rank)];
+    };
     std::ranges::sort(order, [&](std::uint32_t left, std::uint32_t right) {
-        return std::tuple(-jobs[left].priority, jobs[left].id) <
-               std::tuple(-jobs[right].priority, jobs[right].id);
+        return std::tuple(-job_of(left).priority, left) <
+               std::tuple(-job_of(right).priority, right);
     });
     std::uint64_t above = 0, level = 0; // nodes on which a higher, an equal priority runs
     std::int32_t priority = 0;
-    for (const std::uint32_t i : order) {
-        verdicts[i] = Verdict::run;
-        if (!jobs[i].schedulable())
+    Time lingering = at_next_event, next = at_next_event; // end of the first linger
+    for (const std::uint32_t rank : order) {
+        const JobView& job = job_of(rank);
+        verdicts[seats_.index(rank)] = Verdict::run;
+        const bool lingers = seats_[rank].lingers_until > snapshot.now;
+        if (!job.schedulable() && !lingers)
             continue;
-        if (jobs[i].priority != priority)
+        if (job.priority != priority)
             above |= level;
-        priority = jobs[i].priority;
-        if ((jobs[i].nodes & above) != 0)
-            verdicts[i] = Verdict::hold;
-        else
-            level |= jobs[i].nodes;
+        priority = job.priority;
+        if (lingers) {
+            lingering = std::min(lingering, seats_[rank].lingers_until);
+            level |= job.nodes;
+        } else if ((job.nodes & above) != 0) {
+            verdicts[seats_.index(rank)] = Verdict::hold;
+            next = lingering; // it may be what this one is held for
+        } else {
+            level |= job.nodes;
+        }
     }
-    return at_next_event;
+    return next;
 }
 
 } // namespace xpreempt::sched
