@@ -67,6 +67,7 @@ PreemptionRun run_preemptions(const DeviceCosts& costs, const LaunchConfig& conf
     run.command_ns = queue.state().command_ns;
     (void)queue.drop();
     (void)queue.wait_all();
+    device.end(); // the worker may be woken later than this thread was
     return run;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <random>
 
 namespace bench {
 
@@ -18,7 +20,20 @@ public:
     bool passed() override { return device_.now_ns() >= passes_at_ns_; }
     Result<void> wait() override {
         if (!passed())
-            device_.wait_until(passes_at_ns_ + device_.costs_.wake_ns);
+            device_.wait_until(passes_at_ns_ + device_.wake_ns(passes_at_ns_));
+        return {};
+    }
+    Result<void> wait_promptly(const xpreempt::xqueue::Expected& expected) override {
+        const std::uint64_t begin_ns = device_.now_ns();
+        if (passes_at_ns_ <= begin_ns)
+            return {};
+        const auto plan = xpreempt::xqueue::prompt_wait(expected);
+        if (!xpreempt::xqueue::is_worth_polling(expected) ||
+            passes_at_ns_ > begin_ns + plan.give_up_ns)
+            return wait();
+        const std::uint64_t polls_from_ns =
+            begin_ns + (plan.sleep_ns != 0 ? plan.sleep_ns + device_.wake_ns(passes_at_ns_) : 0);
+        device_.wait_until(std::max(passes_at_ns_, polls_from_ns) + device_.costs_.poll_ns);
         return {};
     }
 
@@ -61,13 +76,29 @@ std::uint64_t VirtualDevice::mark() {
     return busy_until_ns_;
 }
 
+// The same for the same time and thread, whatever the order in which threads come here.
+std::uint64_t VirtualDevice::wake_ns(std::uint64_t awaited_ns) const {
+    constexpr double z_of_p99 = 2.3263;
+    std::mt19937_64 random(2 * awaited_ns + (std::this_thread::get_id() == driver_ ? 1 : 0));
+    std::lognormal_distribution<double> distribution(
+        std::log(costs_.wake_median_ns),
+        std::log(costs_.wake_p99_ns / costs_.wake_median_ns) / z_of_p99);
+    return static_cast<std::uint64_t>(distribution(random));
+}
+
 void VirtualDevice::wait_until(std::uint64_t time_ns) {
     if (std::this_thread::get_id() == driver_)
         return run_until(time_ns);
     std::unique_lock lock(mutex_);
     wakes_at_ns_ = time_ns;
     changed_.notify_all();
-    changed_.wait(lock, [this, time_ns] { return now_ns_ >= time_ns; });
+    changed_.wait(lock, [this, time_ns] { return now_ns_ >= time_ns || ended_; });
+}
+
+void VirtualDevice::end() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    changed_.notify_all();
 }
 
 // Until the worker sleeps here, or has nothing to launch and so sleeps in the XQueue.

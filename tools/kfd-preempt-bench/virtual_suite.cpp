@@ -18,8 +18,10 @@ void add(const Options& options, const DeviceCosts& costs, const std::string& su
                                                           : "threshold 8, batch 4, ";
     const std::string device = "device: marker " + std::to_string(costs.marker_ns) +
                                " ns, launch " + std::to_string(costs.launch_ns) + " ns, wake-up " +
-                               std::to_string(costs.wake_ns) + " ns; " +
-                               std::to_string(measured.threshold) + " in flight at the end";
+                               std::to_string(static_cast<int>(costs.wake_median_ns)) +
+                               " ns, p99 " + std::to_string(static_cast<int>(costs.wake_p99_ns)) +
+                               " ns; " + std::to_string(measured.threshold) +
+                               " in flight at the end";
     Figure latency{"lv1_suspend_over_T_" + suffix, "T", Kind::emulated,
                    how +
                        "suspend at a random moment until all that was launched has completed, "

@@ -101,7 +101,7 @@ struct xp_xqueue_state {
 	uint32_t lifted; /* 1: suspended, but its queue runs for a stream of higher priority */
 	uint32_t reserved; /* 0 */
 	uint64_t latency_budget_ns; /* 0: none */
-	uint64_t command_ns; /* time of a command, as measured for the budget; 0: not known */
+	uint64_t command_ns; /* time of a command, as measured; 0: not known */
 	char reason[XP_REASON_BYTES]; /* why that level and not a higher one, or "" */
 };
 

@@ -21,7 +21,7 @@ public:
     bool passed() override {
         const Ungated ungated;
         const hip::AsideOfCaptures aside(hip_);
-        return hip_.event_query(event_) == hip::success;
+        return is_complete();
     }
     Result<void> wait() override {
         const Ungated ungated;
@@ -31,7 +31,20 @@ public:
         return {};
     }
 
+    // Asks HIP and nothing else in each turn.
+    Result<void> wait_promptly(const xqueue::Expected& expected) override {
+        {
+            const Ungated ungated;
+            const hip::AsideOfCaptures aside(hip_);
+            if (xqueue::poll(expected, [this] { return is_complete(); }))
+                return {};
+        }
+        return wait();
+    }
+
 private:
+    bool is_complete() const { return hip_.event_query(event_) == hip::success; }
+
     const hip::Functions& hip_;
     hip::Event event_;
 };

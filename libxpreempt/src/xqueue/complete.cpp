@@ -13,8 +13,27 @@ namespace {
 constexpr std::size_t max_dropped = 1024;
 
 // Interval between two polls of a marker: nothing notifies wait_until() when a marker passes.
-constexpr std::chrono::steady_clock::duration first_look = std::chrono::microseconds(10),
-                                              longest_look = std::chrono::milliseconds(1);
+constexpr std::chrono::steady_clock::duration first_pause = std::chrono::microseconds(10),
+                                              longest_pause = std::chrono::milliseconds(1);
+
+// An end this close is polled for: to sleep and be woken takes longer.
+constexpr std::uint64_t soon_ns = 50'000;
+
+// A wait that returns this fast has found its marker passed.
+constexpr std::uint64_t noticed_at_once_ns = 1000;
+
+// One entry. A thread that is cancelled while it waits leaves none behind.
+class Awaited {
+public:
+    Awaited(std::multiset<Ticket>& all, Ticket ticket) : all_(all), mine_(all.insert(ticket)) {}
+    ~Awaited() { all_.erase(mine_); }
+    Awaited(const Awaited&) = delete;
+    Awaited& operator=(const Awaited&) = delete;
+
+private:
+    std::multiset<Ticket>& all_;
+    std::multiset<Ticket>::iterator mine_;
+};
 
 } // namespace
 
@@ -53,7 +72,7 @@ void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
     complete_if_idle();
     ring_.release(completed_);
     tell_of_work();
-    changed_.notify_all();
+    announce_progress();
     wake_worker();
 }
 
@@ -66,13 +85,23 @@ void XQueue::complete_if_idle() {
     ring_.release(completed_);
 }
 
-Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked) {
+Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked, Wake wake) {
     const std::shared_ptr<Marker> marker = marked.marker;
-    const bool timed = pace_.adapts();
+    std::uint64_t commands = 0;
+    for (const Marked& before : markers_) {
+        commands += before.count;
+        if (before.marker == marker)
+            break;
+    }
+    const std::uint64_t begin_ns = hw_->now_ns();
+    const Expected expected = pace_.expect(commands, begin_ns);
+    const bool soon = expected.latest_ns != 0 && expected.latest_ns <= soon_ns;
     lock.unlock();
-    const bool late = timed && marker->passed();
-    const auto waited = marker->wait();
-    const std::uint64_t now_ns = timed && !late ? hw_->now_ns() : 0;
+    const bool promptly = wake == Wake::promptly || (wake == Wake::usual && soon);
+    auto waited = promptly ? marker->wait_promptly(expected) : marker->wait();
+    std::uint64_t now_ns = hw_->now_ns();
+    if (now_ns - begin_ns < noticed_at_once_ns)
+        now_ns = 0; // nobody knows since when it had passed
     lock.lock();
     // Only then it is known whether the marker counts.
     changed_.wait(lock, [this] { return !taking_back_; });
@@ -85,8 +114,14 @@ Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked) {
     return waited;
 }
 
+// Until something changes that the end of the command depends on.
+void XQueue::await(Lock& lock, Ticket ticket) {
+    const Awaited awaited(awaited_, ticket);
+    reached_.wait(lock);
+}
+
 // Until that command is complete, whether its launch failed or not. ECANCELED: dropped.
-Result<void> XQueue::finish(Lock& lock, Ticket ticket) {
+Result<void> XQueue::finish(Lock& lock, Ticket ticket, Wake wake) {
     for (;;) {
         if (dropped_from(ticket) != 0)
             return fail(ECANCELED, Op::wait);
@@ -98,15 +133,13 @@ Result<void> XQueue::finish(Lock& lock, Ticket ticket) {
         // locks of its own until the resume.
         const bool marked = !markers_.empty() && markers_.back().ticket >= ticket;
         if (ticket > launched_ || taking_back_ || hardware_held() || (!marked && launching_)) {
-            changed_.wait(lock);
+            await(lock, ticket);
             continue;
         }
-        const auto finished =
-            marked ? wait_marked(lock, *std::ranges::find_if(markers_,
-                                                             [&](const Marked& behind) {
-                                                                 return behind.ticket >= ticket;
-                                                             }))
-                   : place_marker(lock);
+        const auto behind = [&](const Marked& other) { return other.ticket >= ticket; };
+        const auto finished = marked
+                                  ? wait_marked(lock, *std::ranges::find_if(markers_, behind), wake)
+                                  : place_marker(lock);
         if (!finished)
             return finished;
     }
@@ -114,13 +147,13 @@ Result<void> XQueue::finish(Lock& lock, Ticket ticket) {
 
 // A wait for all commands treats dropped commands as complete. Failed launches are reported for
 // their own tickets only.
-Result<void> XQueue::finish_all(Lock& lock, Ticket last) {
+Result<void> XQueue::finish_all(Lock& lock, Ticket last, Wake wake) {
     for (;;) {
         for (Ticket first = dropped_from(last); first != 0; first = dropped_from(last))
             last = first - 1;
         if (last == 0)
             return {};
-        const auto finished = finish(lock, last);
+        const auto finished = finish(lock, last, wake);
         if (finished || finished.error().errno_value != ECANCELED || dropped_from(last) == 0)
             return finished;
     }
@@ -162,7 +195,8 @@ Result<void> XQueue::wait_until(Ticket ticket, std::chrono::steady_clock::time_p
     Lock lock(mutex_);
     if (ticket == 0 || ticket > submitted_)
         return fail(EINVAL, Op::wait);
-    for (auto pause = first_look; !is_finished(ticket); pause = std::min(2 * pause, longest_look)) {
+    for (auto pause = first_pause; !is_finished(ticket);
+         pause = std::min(2 * pause, longest_pause)) {
         if (may_mark(ticket))
             if (const auto placed = place_marker(lock); !placed)
                 return placed;
@@ -223,7 +257,7 @@ Result<std::uint64_t> XQueue::drop() {
     statistics_.dropped += count;
     complete_if_idle();
     tell_of_work();
-    changed_.notify_all();
+    announce();
     while (deliver(lock, first)) { // the watcher may be waiting for what was launched
     }
     return count;

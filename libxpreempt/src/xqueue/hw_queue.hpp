@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "xqueue/prompt_wait.hpp"
 #include "xqueue/source.hpp"
 
 #include <chrono>
@@ -54,8 +55,8 @@ struct Command {
 // remembered for them can be forgotten.
 struct Launch {
     Command command;
-    Ticket ticket;
-    Ticket completed;
+    Ticket ticket = 0;
+    Ticket completed = 0;
 };
 
 // Answer of deactivate(). From `relaunch_from` on, every launched command that has a flag either
@@ -74,6 +75,12 @@ public:
     virtual ~Marker() = default;
     virtual bool passed() = 0;
     virtual Result<void> wait() = 0;
+
+    // As wait(), for threads that must return within microseconds: sleeps until shortly before the
+    // marker may pass, then polls, and blocks only if it is later than expected.
+    virtual Result<void> wait_promptly(const Expected& expected) {
+        return poll(expected, [this] { return passed(); }) ? Result<void>{} : wait();
+    }
 };
 
 // launch() and mark() are called by one thread at a time, and by none during deactivate(); an

@@ -34,7 +34,7 @@ public:
         if (lock_.owns_lock())
             return;
         end();
-        queue_.changed_.notify_all();
+        queue_.announce_progress();
     }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
@@ -163,7 +163,7 @@ std::size_t XQueue::launch(Lock& lock, std::span<Attempt> attempts) {
         ++statistics_.hw_failures;
     complete_if_idle();
     tell_of_work();
-    changed_.notify_all();
+    announce_progress();
     wake_worker();
     return tried;
 }
@@ -176,7 +176,8 @@ void XQueue::account(const Attempt& attempt) {
         return;
     }
     ++statistics_.launched;
-    ++in_flight_;
+    if (++in_flight_ == 1)
+        pace_.started(hw_->now_ns());
     ++unmarked_;
 }
 
@@ -191,7 +192,7 @@ Result<void> XQueue::place_marker(Lock& lock) {
     auto marker = hw_->mark();
     turn.end();
     tell_of_work();
-    changed_.notify_all();
+    announce_progress();
     wake_worker();
     if (!marker)
         return tl::make_unexpected(marker.error());
@@ -203,12 +204,14 @@ Result<void> XQueue::place_marker(Lock& lock) {
 void XQueue::make_room(Lock& lock) {
     const std::uint64_t resumes = statistics_.resumes;
     const auto finished =
-        markers_.empty() ? place_marker(lock) : wait_marked(lock, markers_.front());
+        markers_.empty()
+            ? place_marker(lock)
+            : wait_marked(lock, markers_.front(), pace_.adapts() ? Wake::promptly : Wake::late);
     if (!finished) {
         broken_ = finished.error();
         log::report(log::Level::error, "an xqueue can no longer detect completion: %s failed: %s",
                     phrase(broken_.op), std::strerror(broken_.errno_value));
-        changed_.notify_all();
+        announce();
     } else if (pace_.adapts() && resumes == statistics_.resumes) {
         note_refill(lock); // no suspend came between, which makes the hardware run dry as well
     }
@@ -227,6 +230,19 @@ void XQueue::note_refill(Lock& lock) {
     const bool dry = newest->passed();
     lock.lock();
     pace_.refilled(dry);
+}
+
+// Wakes threads that wait for room or for the end of a launch; of those that wait for a command
+// only the ones whose command has been launched.
+void XQueue::announce_progress() {
+    changed_.notify_all();
+    if (!awaited_.empty() && *awaited_.begin() <= launched_)
+        reached_.notify_all();
+}
+
+void XQueue::announce() {
+    changed_.notify_all();
+    reached_.notify_all();
 }
 
 // Call it after a change that may make launching possible. A worker that is awake checks by itself.

@@ -3,16 +3,16 @@
 #include "xqueue/pace.hpp"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace xpreempt::xqueue {
 
 namespace {
 
-// Weight of a new measurement is one in so many.
-constexpr std::int64_t smoothing = 8;
-
-// So many refills that found the hardware busy, and fewer in flight are tried again.
-constexpr std::uint32_t refills_before_less = 256;
+// The number in flight is considered after so many refills. Few that find the hardware dry are
+// accepted: late wake-ups of the thread that refills, which more in flight would hide at the cost
+// of each suspend. More than that, and one more is in flight; none, and one less.
+constexpr std::uint32_t refills_considered = 64, dry_refills_accepted = 2;
 
 } // namespace
 
@@ -35,28 +35,45 @@ std::uint32_t Pace::batch() const {
     return adapts() ? std::max(threshold() / 2, std::uint32_t{1}) : config_.batch;
 }
 
+// A median: one that was noticed late makes its own sample too long and may make the next one too
+// short.
+void Pace::add_sample(std::uint64_t sample_ns) {
+    samples_[sampled_++ % num_samples] = std::max(sample_ns, std::uint64_t{1});
+    auto sorted = samples_;
+    const auto end = sorted.begin() + static_cast<std::ptrdiff_t>(std::min(sampled_, num_samples));
+    const auto middle = sorted.begin() + (end - sorted.begin()) / 2;
+    std::nth_element(sorted.begin(), middle, end);
+    command_ns_ = *middle;
+}
+
 void Pace::completed(std::uint64_t now_ns, std::uint32_t count) {
-    if (last_ns_ != 0 && count != 0) {
-        const std::uint64_t sample = (now_ns - last_ns_) / count;
-        const auto difference =
-            static_cast<std::int64_t>(sample) - static_cast<std::int64_t>(command_ns_);
-        command_ns_ = command_ns_ == 0
-                          ? sample
-                          : command_ns_ + static_cast<std::uint64_t>(difference / smoothing);
-        command_ns_ = std::max(command_ns_, std::uint64_t{1});
-    }
-    last_ns_ = now_ns;
+    // A thread that noticed an earlier completion later may have been faster with the lock.
+    if (now_ns <= last_ns_)
+        return gap();
+    if (last_ns_ != 0 && count != 0)
+        add_sample((now_ns - last_ns_) / count);
+    last_ns_ = seen_ns_ = now_ns;
+}
+
+Expected Pace::expect(std::uint64_t commands, std::uint64_t now_ns) const {
+    const std::uint64_t whole = commands * command_ns_;
+    const std::uint64_t elapsed = now_ns > seen_ns_ ? now_ns - seen_ns_ : 0;
+    return {whole - std::min(whole, elapsed), whole};
 }
 
 void Pace::refilled(bool was_dry) {
+    ++refills_;
     if (was_dry) {
-        at_least_ = std::min(at_least_ + 1, std::max(config_.threshold, std::uint32_t{2}));
-        wet_refills_ = 0;
         gap();
-    } else if (++wet_refills_ == refills_before_less) {
+        if (++dry_refills_ <= dry_refills_accepted)
+            return;
+        at_least_ = std::min(at_least_ + 1, std::max(config_.threshold, std::uint32_t{2}));
+    } else if (refills_ < refills_considered) {
+        return;
+    } else if (dry_refills_ == 0) {
         at_least_ = std::max(at_least_ - 1, std::uint32_t{2});
-        wet_refills_ = 0;
     }
+    refills_ = dry_refills_ = 0;
 }
 
 } // namespace xpreempt::xqueue

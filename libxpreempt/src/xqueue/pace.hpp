@@ -2,6 +2,10 @@
 // How many commands may be in flight, so that those of a suspended queue end within a budget.
 #pragma once
 
+#include "xqueue/prompt_wait.hpp"
+
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace xpreempt::xqueue {
@@ -28,8 +32,11 @@ public:
     [[nodiscard]] std::uint32_t threshold() const;
     [[nodiscard]] std::uint32_t batch() const;
 
-    // 0: not known yet.
+    // The median of the last measurements. 0: not known yet.
     [[nodiscard]] std::uint64_t command_ns() const { return command_ns_; }
+
+    // Time until the end of the next `commands` of those in flight.
+    [[nodiscard]] Expected expect(std::uint64_t commands, std::uint64_t now_ns) const;
 
     // Return true if as many commands as may be in flight, or one command, end within the budget.
     // An eighth of a command more is accepted, as the measured time varies. False while the time is
@@ -40,6 +47,8 @@ public:
     // So many commands have completed since the last call, the hardware being busy with them all
     // the time, and it was noticed at once.
     void completed(std::uint64_t now_ns, std::uint32_t count);
+    // A command was launched while nothing was in flight.
+    void started(std::uint64_t now_ns) { seen_ns_ = now_ns; }
     // The next completion tells nothing: there was something else between.
     void gap() { last_ns_ = 0; }
 
@@ -47,13 +56,20 @@ public:
     void refilled(bool was_dry);
 
 private:
+    static constexpr std::size_t num_samples = 8;
+
     [[nodiscard]] bool fits(std::uint64_t commands) const;
+    void add_sample(std::uint64_t sample_ns);
 
     LaunchConfig config_;
     std::uint64_t command_ns_ = 0;
-    std::uint64_t last_ns_ = 0;     // of the last completion, 0 behind a gap
-    std::uint32_t at_least_ = 2;    // in flight, or the hardware runs dry
-    std::uint32_t wet_refills_ = 0; // since the hardware ran dry
+    std::uint64_t last_ns_ = 0; // of the last completion, 0 behind a gap
+    std::uint64_t seen_ns_ = 0; // of the last completion, or of the launch that ended an idle time
+    std::array<std::uint64_t, num_samples> samples_{};
+    std::size_t sampled_ = 0;
+    std::uint32_t at_least_ = 2; // in flight, or the hardware runs dry
+    std::uint32_t refills_ = 0;  // since at_least_ was last considered
+    std::uint32_t dry_refills_ = 0;
 };
 
 } // namespace xpreempt::xqueue

@@ -64,11 +64,11 @@ Result<void> XQueue::deactivate(Lock& lock) {
     const auto deactivated = hw_->deactivate();
     lock.lock();
     taking_back_ = false;
-    changed_.notify_all();
+    announce();
     if (!deactivated)
         return tl::make_unexpected(deactivated.error());
-    if (deactivated->relaunch_from)
-        take_back(*deactivated->relaunch_from);
+    if (const auto from = deactivated->relaunch_from)
+        take_back(*from);
     held_level_ = Level::deactivate;
     held_way_ = deactivated->way;
     return {};
@@ -96,7 +96,7 @@ Error XQueue::stop_hardware(Lock& lock, const SuspendMode& mode) {
     lock.unlock();
     const Level wanted = hw_->best_level(std::min(needed_level, highest)).level;
     lock.lock();
-    const Error missed{wanted < needed_level ? EOPNOTSUPP : 0, Op::choose_level};
+    Error missed{wanted < needed_level ? EOPNOTSUPP : 0, Op::choose_level};
     if ((mode.exact && wanted < needed_level) || wanted < mode.least)
         return missed;
     if (wanted == Level::deactivate && launching_ && mode.patience == Patience::none)
@@ -142,7 +142,7 @@ void XQueue::outlast_launch(Lock& lock, const SuspendMode& mode, Error& missed) 
         }
         if (changed_.wait_for(lock, usual_launch, over) || !start_hardware(lock))
             continue;
-        changed_.notify_all();
+        announce();
         changed_.wait_for(lock, lift, over);
         missed = stop_hardware(lock, mode);
     }
@@ -151,7 +151,7 @@ void XQueue::outlast_launch(Lock& lock, const SuspendMode& mode, Error& missed) 
 void XQueue::drop_hold(Lock& lock) {
     const bool admits = --holds_ == 0 && withholds_direct_;
     withheld_.fetch_sub(1, std::memory_order_relaxed);
-    changed_.notify_all();
+    announce();
     wake_worker();
     tell_of_holds();
     if (!admits)
@@ -212,7 +212,7 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
     if (mode.finish_launched && !hardware_held()) {
         control.unlock();
         stopwatch.start();
-        if (const auto finished = finish_all(lock, launched_); !finished) {
+        if (const auto finished = finish_all(lock, launched_, Wake::promptly); !finished) {
             lock.unlock();
             (void)resume();
             return tl::make_unexpected(finished.error());

@@ -37,7 +37,7 @@ Result<void> XQueue::close() {
         if (stopping_)
             return {};
         closed_ = true;
-        changed_.notify_all();
+        announce();
     }
     // A start that the hardware refuses is final here: the queue is dead or gone.
     while (state().suspends > 0 && resume()) {
@@ -46,7 +46,7 @@ Result<void> XQueue::close() {
         const Lock lock(mutex_);
         if (holds_ > 0)
             broken_ = {EIO, Op::resume};
-        changed_.notify_all();
+        announce();
     }
     (void)wait_all();
     observe(nullptr);
@@ -54,7 +54,7 @@ Result<void> XQueue::close() {
         const Lock lock(mutex_);
         stopping_ = true;
         work_.notify_one();
-        changed_.notify_all();
+        announce();
     }
     worker_.join();
     if (watcher_.joinable())
@@ -70,7 +70,7 @@ Result<void> XQueue::configure(const LaunchConfig& config) {
     const Lock lock(mutex_);
     pace_.configure(config);
     pace_direct();
-    changed_.notify_all();
+    announce();
     wake_worker();
     return {};
 }

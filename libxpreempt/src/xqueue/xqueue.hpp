@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <thread>
 
@@ -172,19 +173,27 @@ private:
     void make_room(Lock& lock);
     void note_refill(Lock& lock);
     void wake_worker();
+    void announce_progress();
+    void announce();
     bool may_launch() const {
         return !launching_ && withheld_.load(std::memory_order_relaxed) == 0;
     }
     Ticket launchable_from(Ticket ticket);
 
     // complete.cpp
+    enum class Wake : std::uint8_t {
+        late,     // whenever the system wakes the thread: for threads that have nothing to lose
+        usual,    // promptly if it is microseconds away, else late
+        promptly, // within microseconds, at the cost of CPU time
+    };
     using Dropped = std::map<Ticket, Ticket>; // first to last
-    Result<void> finish(Lock& lock, Ticket ticket);
+    Result<void> finish(Lock& lock, Ticket ticket, Wake wake = Wake::usual);
     Result<void> failure_of(Ticket ticket);
     bool is_finished(Ticket ticket) const;
     bool may_mark(Ticket ticket) const;
-    Result<void> finish_all(Lock& lock, Ticket last);
-    Result<void> wait_marked(Lock& lock, const Marked& marked);
+    Result<void> finish_all(Lock& lock, Ticket last, Wake wake = Wake::usual);
+    Result<void> wait_marked(Lock& lock, const Marked& marked, Wake wake);
+    void await(Lock& lock, Ticket ticket);
     void reap(Lock& lock);
     void complete(const Marker& marker, std::uint64_t now_ns);
     void complete_if_idle();
@@ -237,7 +246,8 @@ private:
     std::atomic<std::uint32_t> withheld_{0}; // reasons not to launch; written under mutex_
 
     mutable std::mutex mutex_; // all below
-    std::condition_variable work_, changed_;
+    std::condition_variable work_, changed_, reached_;
+    std::multiset<Ticket> awaited_; // by threads that sleep on reached_
     Pace pace_;
     Level highest_;
     std::uint32_t holds_ = 0;         // suspends that were not yet resumed

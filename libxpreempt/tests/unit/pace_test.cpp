@@ -68,7 +68,37 @@ TEST(Pace, measures_the_time_of_one_command_and_follows_it) {
     EXPECT_EQ(100 * us, pace.command_ns());
     for (std::uint64_t i = 0; i < 100; ++i)
         pace.completed(1400 * us + i * 50 * us, 1);
-    EXPECT_NEAR(50e3, static_cast<double>(pace.command_ns()), 500);
+    EXPECT_EQ(50 * us, pace.command_ns());
+}
+
+// The thread that waits was woken late: one sample is too long, the next one too short.
+TEST(Pace, does_not_follow_a_late_wake_up) {
+    Pace pace = measured(100 * us, 1000 * us);
+    pace.completed(5400 * us, 1);
+    pace.completed(5401 * us, 1);
+    EXPECT_EQ(100 * us, pace.command_ns());
+}
+
+// Two threads notice two completions; the second one tells it first.
+TEST(Pace, does_not_measure_backwards) {
+    Pace pace = measured(100 * us, 1000 * us);
+    for (std::uint64_t i = 1; i < 20; ++i) {
+        pace.completed(5000 * us + i * 100 * us, 1);
+        pace.completed(5000 * us + i * 100 * us - 1, 1);
+    }
+    EXPECT_EQ(100 * us, pace.command_ns());
+}
+
+TEST(Pace, expects_the_end_of_what_is_in_flight) {
+    Pace pace = measured(100 * us, 1000 * us); // the last one ended at 5000 us
+    EXPECT_EQ(300 * us, pace.expect(3, 5000 * us).soonest_ns);
+    EXPECT_EQ(240 * us, pace.expect(3, 5060 * us).soonest_ns);
+    EXPECT_EQ(300 * us, pace.expect(3, 5060 * us).latest_ns);
+    EXPECT_EQ(0U, pace.expect(3, 9000 * us).soonest_ns);
+    EXPECT_EQ(300 * us, pace.expect(3, 9000 * us).latest_ns);
+    pace.started(8900 * us); // behind an idle time
+    EXPECT_EQ(200 * us, pace.expect(3, 9000 * us).soonest_ns);
+    EXPECT_EQ(0U, Pace({16, 8, 64, 0}).expect(3, 9000 * us).latest_ns);
 }
 
 TEST(Pace, does_not_measure_across_a_gap) {
@@ -80,15 +110,24 @@ TEST(Pace, does_not_measure_across_a_gap) {
 
 TEST(Pace, keeps_more_in_flight_when_the_hardware_ran_dry_and_fewer_in_time) {
     Pace pace = measured(100 * us, 200 * us);
-    pace.refilled(true);
+    for (int i = 0; i < 3; ++i)
+        pace.refilled(true);
     EXPECT_EQ(3U, pace.threshold());
     EXPECT_FALSE(pace.keeps_budget());
-    for (int i = 0; i < 256; ++i)
+    for (int i = 0; i < 64; ++i)
         pace.refilled(false);
     EXPECT_EQ(2U, pace.threshold());
     for (int i = 0; i < 100; ++i)
         pace.refilled(true);
     EXPECT_EQ(16U, pace.threshold());
+}
+
+// A wake-up that comes late now and then costs less than a command more in each suspend.
+TEST(Pace, accepts_a_few_dry_refills) {
+    Pace pace = measured(100 * us, 200 * us);
+    for (int i = 0; i < 640; ++i)
+        pace.refilled(i % 32 == 0);
+    EXPECT_EQ(2U, pace.threshold());
 }
 
 // An XQueue that has measured 100 us for each of its commands.

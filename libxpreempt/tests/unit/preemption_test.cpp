@@ -32,9 +32,8 @@ protected:
 
 TEST_P(PreemptionTest, the_adaptive_threshold_keeps_latency_and_overhead_low) {
     const PreemptionRun measured = run(adaptive);
-    // Two commands, each with its marker. The bound has no time for a wake-up, because the launch
-    // of the second command waited for one.
-    EXPECT_LE(p99(measured.latencies_ns), 2 * (GetParam() * us + DeviceCosts{}.marker_ns));
+    // Two commands, each with its marker, and a tenth of that for a thread that is woken late.
+    EXPECT_LE(p99(measured.latencies_ns), 22 * (GetParam() * us + DeviceCosts{}.marker_ns) / 10);
     EXPECT_LE(measured.overhead, 0.02);
     EXPECT_GE(measured.overhead, 0.0);
     EXPECT_EQ(2U, measured.threshold);
@@ -49,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(command_us, PreemptionTest,
 TEST(Preemption, a_fixed_threshold_waits_for_all_that_is_in_flight) {
     const PreemptionRun measured = run_preemptions({.command_ns = 100 * us}, fixed, 4711, samples);
     EXPECT_GT(p99(measured.latencies_ns), 700 * us);
-    EXPECT_LE(p99(measured.latencies_ns), 810 * us);
+    EXPECT_LE(p99(measured.latencies_ns), 850 * us);
 }
 
 TEST(Preemption, short_commands_keep_the_budget_with_more_in_flight) {
@@ -60,9 +59,10 @@ TEST(Preemption, short_commands_keep_the_budget_with_more_in_flight) {
 }
 
 TEST(Preemption, hardware_that_would_run_dry_gets_more_whatever_the_budget) {
-    // Waking takes longer than a command: with two in flight half of the time would be lost.
+    // It takes longer than a command to notice the end of one: with two in flight half of the time
+    // would be lost.
     const PreemptionRun measured =
-        run_preemptions({.command_ns = 20 * us, .wake_ns = 50 * us}, {16, 8, 65536, 1}, 4711, 20);
+        run_preemptions({.command_ns = 20 * us, .poll_ns = 50 * us}, {16, 8, 65536, 1}, 4711, 20);
     EXPECT_GT(measured.threshold, 3U);
     EXPECT_LE(measured.overhead, 0.05);
 }

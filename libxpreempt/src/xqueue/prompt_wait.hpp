@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// How a thread waits that must return within microseconds.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+namespace xpreempt::xqueue {
+
+// How much longer something is expected to take. Both 0: not known.
+struct Expected {
+    std::uint64_t soonest_ns = 0;
+    std::uint64_t latest_ns = 0;
+};
+
+// First sleep, then poll until so long after the begin, then block.
+struct PromptWait {
+    std::uint64_t sleep_ns;
+    std::uint64_t give_up_ns;
+};
+
+// A sleep with a time-out may end this much later: what a blocking wait took at the 99th percentile
+// in a guest on a machine with an H200.
+constexpr std::uint64_t timer_lateness_ns = 300'000;
+
+// Polling goes on behind the latest expected end: half of that time, within these bounds.
+constexpr std::uint64_t shortest_grace_ns = 100'000, longest_grace_ns = 2'000'000;
+
+// Waking a thread takes a small part of anything longer than this.
+constexpr std::uint64_t longest_prompt_wait_ns = 50'000'000;
+
+constexpr bool is_worth_polling(const Expected& expected) {
+    return expected.latest_ns <= longest_prompt_wait_ns;
+}
+
+constexpr PromptWait prompt_wait(const Expected& expected) {
+    return {expected.soonest_ns - std::min(expected.soonest_ns, timer_lateness_ns),
+            expected.latest_ns +
+                std::clamp(expected.latest_ns / 2, shortest_grace_ns, longest_grace_ns)};
+}
+
+// False: it is later than expected, or so far away that a thread should block.
+template <typename Passed> bool poll(const Expected& expected, Passed passed) {
+    using Clock = std::chrono::steady_clock;
+    if (passed())
+        return true;
+    if (!is_worth_polling(expected))
+        return false;
+    const auto begin = Clock::now();
+    const PromptWait plan = prompt_wait(expected);
+    if (plan.sleep_ns != 0)
+        std::this_thread::sleep_until(begin + std::chrono::nanoseconds(plan.sleep_ns));
+    const auto give_up = begin + std::chrono::nanoseconds(plan.give_up_ns);
+    while (!passed())
+        if (Clock::now() >= give_up)
+            return false;
+    return true;
+}
+
+} // namespace xpreempt::xqueue
