@@ -52,6 +52,10 @@ struct xp_command {
  * be stopped mid-kernel.
  */
 #define XP_STOP_FOR_OWN_LAUNCH 0x2u
+/* The xqueue's thread launches every command. A submit then costs the caller a fraction of a launch;
+ * the GPU has the command later, by the time that it takes to wake a thread if the xqueue was idle.
+ */
+#define XP_DEFERRED 0x4u
 
 struct xp_xqueue_options {
 	size_t sz; /* in: sizeof(struct xp_xqueue_options) */
@@ -60,7 +64,7 @@ struct xp_xqueue_options {
 	uint32_t batch; /* commands between two completion markers, <= threshold; 0: 8 or threshold */
 	uint32_t capacity; /* commands that may wait before submit blocks; 0: 65536 */
 	uint32_t max_level; /* XP_LEVEL_*: do not stop more than that; 0: as much as possible */
-	uint32_t flags; /* XP_ALLOW_SHARED, XP_STOP_FOR_OWN_LAUNCH */
+	uint32_t flags; /* XP_ALLOW_SHARED, XP_STOP_FOR_OWN_LAUNCH, XP_DEFERRED */
 	uint32_t deactivate_way; /* XP_WAY_*: the only one; 0: hardware, but guardian or flush where
 				  * the commands allow it and the queue is shared */
 	uint64_t latency_budget_ns; /* as xp_xqueue_set_latency_budget(); 0: none */

@@ -37,6 +37,7 @@ Result<xqueue::LaunchConfig> launch_config(const struct xp_xqueue_options& optio
     if (options.capacity != 0)
         config.capacity = options.capacity;
     config.latency_budget_ns = options.latency_budget_ns;
+    config.deferred = (options.flags & XP_DEFERRED) != 0;
     if (const auto checked = check_batch(config); !checked)
         return tl::make_unexpected(checked.error());
     return config;
@@ -52,7 +53,8 @@ Result<struct xp_xqueue_options> known_options(const struct xp_xqueue_options* g
     if (checked)
         checked = check_range("deactivate_way", options.deactivate_way, 0, XP_WAY_FLUSH);
     if (checked)
-        checked = check_flags("flags", options.flags, XP_ALLOW_SHARED | XP_STOP_FOR_OWN_LAUNCH);
+        checked = check_flags("flags", options.flags,
+                              XP_ALLOW_SHARED | XP_STOP_FOR_OWN_LAUNCH | XP_DEFERRED);
     if (!checked)
         return tl::make_unexpected(checked.error());
     return options;

@@ -86,7 +86,8 @@ Result<Ticket> XQueue::submit(const Command& command) {
         if (launchable_from(launched_ + 1) != ticket)
             return ticket; // launched or dropped by somebody else meanwhile, or behind others
     }
-    if (pending_ > 1 || !may_launch() || in_flight_ >= pace_.threshold()) {
+    if (pace_.config().deferred || pending_ > 1 || !may_launch() ||
+        in_flight_ >= pace_.threshold()) {
         wake_worker();
         return ticket;
     }

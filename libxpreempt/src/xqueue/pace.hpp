@@ -15,6 +15,7 @@ struct LaunchConfig {
     std::uint32_t batch = 8;             // commands between two markers; at most threshold
     std::uint32_t capacity = 65536;      // commands that may wait; then submit blocks
     std::uint64_t latency_budget_ns = 0; // 0: threshold and batch as given; else threshold at most
+    bool deferred = false;               // no command is launched by the thread that submits it
 };
 
 // Measures how long a command takes, and allows as many in flight as the budget has room for. Two

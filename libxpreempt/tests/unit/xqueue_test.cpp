@@ -63,28 +63,6 @@ TEST_F(XQueueTest, launches_inline_below_the_threshold_and_no_further) {
     EXPECT_EQ(4U, queue.state().in_flight);
 }
 
-// One that waits for the last command is not woken for each of those before.
-TEST_F(XQueueTest, each_of_many_waiters_returns_at_its_own_command) {
-    XQueue& queue = make({2, 1, 64});
-    std::vector<std::thread> waiters;
-    std::atomic<std::uint32_t> returned{0};
-    ASSERT_TRUE(queue.suspend({}));
-    for (xpreempt::xqueue::Ticket ticket = 1; ticket <= 16; ++ticket) {
-        ASSERT_TRUE(queue.submit(nothing));
-        waiters.emplace_back([&queue, &returned, ticket] {
-            EXPECT_TRUE(queue.wait(ticket));
-            ++returned;
-        });
-    }
-    ASSERT_TRUE(queue.resume());
-    for (std::uint32_t done = 1; done <= 16; ++done) {
-        hardware_.complete(done);
-        until([&] { return returned == done; });
-    }
-    for (std::thread& waiter : waiters)
-        waiter.join();
-}
-
 TEST_F(XQueueTest, completion_makes_room_for_what_waits) {
     XQueue& queue = make();
     for (int i = 0; i < 6; ++i)

@@ -26,7 +26,7 @@ struct XQueueOptions {
     std::uint32_t batch = 0;
     std::uint32_t capacity = 0;
     std::uint32_t max_level = 0;      // XP_LEVEL_*
-    std::uint32_t flags = 0;          // XP_ALLOW_SHARED, XP_STOP_FOR_OWN_LAUNCH
+    std::uint32_t flags = 0;          // XP_ALLOW_SHARED, XP_STOP_FOR_OWN_LAUNCH, XP_DEFERRED
     std::uint32_t deactivate_way = 0; // XP_WAY_*
     std::chrono::nanoseconds latency_budget{0};
 };

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Threads that wait for commands which another thread launches.
+#include "unit/fake_hw_queue.hpp"
+#include "unit/until.hpp"
+#include "xqueue/xqueue.hpp"
+
+#include <atomic>
+#include <gtest/gtest.h>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using test::FakeHardware;
+using test::FakeHwQueue;
+using test::until;
+using xpreempt::xqueue::Command;
+using xpreempt::xqueue::Level;
+using xpreempt::xqueue::Ticket;
+using xpreempt::xqueue::XQueue;
+
+constexpr Command nothing{[](void*, void*) { return 0; }, nullptr};
+
+TEST(DeferredCommands, are_launched_by_the_thread_of_the_queue) {
+    FakeHardware hardware;
+    XQueue queue(std::make_unique<FakeHwQueue>(hardware),
+                 {.threshold = 4, .batch = 2, .capacity = 8, .deferred = true}, Level::interrupt);
+    for (int i = 0; i < 3; ++i)
+        ASSERT_TRUE(queue.submit(nothing));
+    until([&] { return hardware.launched() == 3; });
+    EXPECT_EQ(0U, queue.statistics().launched_inline);
+    hardware.complete_all();
+    EXPECT_TRUE(queue.wait_all());
+}
+
+// A thread sleeps until its command has been launched, and must be woken then.
+TEST(Waiters, return_each_at_its_own_command) {
+    FakeHardware hardware;
+    XQueue queue(std::make_unique<FakeHwQueue>(hardware), {2, 1, 64}, Level::interrupt);
+    std::vector<std::thread> waiters;
+    std::atomic<std::uint32_t> returned{0};
+    ASSERT_TRUE(queue.suspend({}));
+    for (Ticket ticket = 1; ticket <= 16; ++ticket) {
+        ASSERT_TRUE(queue.submit(nothing));
+        waiters.emplace_back([&queue, &returned, ticket] {
+            EXPECT_TRUE(queue.wait(ticket));
+            ++returned;
+        });
+    }
+    ASSERT_TRUE(queue.resume());
+    for (std::uint32_t done = 1; done <= 16; ++done) {
+        hardware.complete(done);
+        until([&] { return returned == done; });
+    }
+    for (std::thread& waiter : waiters)
+        waiter.join();
+}
+
+} // namespace
