@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// The list of parts, in the order of the report.
+#include "parts.hpp"
+
+#include <array>
+
+namespace cuda {
+
+namespace {
+
+bool any(const System& system) {
+    return !system.deferred;
+}
+bool paced(const System& system) {
+    return any(system) && system.paced;
+}
+bool without_priority(const System& system) {
+    return any(system) && !system.by_priority;
+}
+// A tiny kernel takes no time that a budget could be a multiple of.
+bool without_kernel_time(const System& system) {
+    return without_priority(system) && system.budget_commands == 0;
+}
+bool paced_without_kernel_time(const System& system) {
+    return paced(system) && without_kernel_time(system);
+}
+bool with_deferred(const System& system) {
+    return system.deferred || without_kernel_time(system);
+}
+
+constexpr std::array<Part, 7> parts{{
+    {"submit", with_deferred, measure_submits},
+    {"drain", paced_without_kernel_time, measure_drain},
+    {"wall", without_priority, measure_wall_time},
+    {"suspend", paced, measure_suspends},
+    {"idle", without_kernel_time, measure_idle_starts},
+    {"foreground", any, measure_foreground},
+    {"calls", without_kernel_time, count_driver_calls},
+}};
+
+} // namespace
+
+std::span<const Part> all_parts() {
+    return parts;
+}
+
+const Part* find_part(const std::string& name) {
+    for (const Part& part : parts)
+        if (name == part.name)
+            return &part;
+    return nullptr;
+}
+
+} // namespace cuda
