@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // kfd-preempt-bench: what libxpreempt costs, and how fast it stops what runs.
+#include "cuda/command.hpp"
 #include "suites.hpp"
 
 #include <array>
@@ -26,7 +27,8 @@ constexpr std::array<Suite, 3> suites{
 
 void print_usage(std::FILE* file) {
     std::fprintf(file, "usage: kfd-preempt-bench [--json] [--raw FILE] [--seed N] [--samples N] "
-                       "[--marker-ns N] [--fill-bytes N] [null] [virtual] [hip]\n");
+                       "[--marker-ns N] [--fill-bytes N] [null] [virtual] [hip]\n"
+                       "       kfd-preempt-bench cuda --help\n");
 }
 
 int refuse(const std::string& what) {
@@ -99,6 +101,8 @@ bool asks_for_two_runtimes(const std::vector<Suite>& wanted) {
 } // namespace
 
 int main(int argc, char** argv) {
+    if (argc > 1 && std::strcmp(argv[1], "cuda") == 0)
+        return cuda_report::run_command(argc - 1, argv + 1);
     Arguments arguments;
     if (const int status = read_arguments(argc, argv, arguments); status != 0)
         return status < 0 ? 0 : status;

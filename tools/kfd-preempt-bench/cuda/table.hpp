@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// A table of the report, printed as Markdown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cuda_report {
+
+struct Table {
+    std::string title;
+    std::vector<std::string> columns; // the first one names the rows
+    std::vector<std::vector<std::string>> rows{};
+};
+
+std::string markdown(const Table& table);
+
+} // namespace cuda_report
