@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""ci/version, in a copy of the files that name the version."""
+"""ci/version, in a copy of the files that name the version; and the command line of ci/release."""
 
 import re
 import shutil
@@ -50,3 +50,8 @@ class Version(unittest.TestCase):
         named = [line.split(":")[0] for line in left]
         self.assertEqual(named, ["CHANGELOG.md", "debian/changelog", "rpm/kfd-preempt.spec", "rpm/kfd-preempt-rocm-dkms.spec"])
         self.said(64, "--set", "7.8")
+
+    def test_release_needs_a_new_directory(self):
+        for status, arguments in (64, []), (64, ["a", "b"]), (64, ["--frob"]), (1, [str(self.top)]):
+            ran = subprocess.run([REPO / "ci/release", *arguments], capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, status, ran.stderr)
