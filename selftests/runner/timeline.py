@@ -62,6 +62,6 @@ def svg(modes: list[Mode]) -> str:
     parts += axis(y, span_ns)
     body = "\n".join(parts)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 30}" height="{y + 30:.0f}"'
+        f'<!-- SPDX-License-Identifier: MIT -->\n<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 30}" height="{y + 30:.0f}"'
         f' font-family="sans-serif" font-size="13">\n<rect width="100%" height="100%" fill="white"/>\n{body}\n</svg>\n'
     )
