@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Every opcode in our tables means to LLVM's disassembler what we say it means, and
 // COVERAGE.md lists those that are in no table.
+#include "tests/coverage_page.hpp"
 #include "tests/isa/opcode_sweep.hpp"
 #include "tests/isa/snippets.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 
 namespace vgpu::test {
 
 namespace {
-
-const std::string begin_mark = "<!-- instructions not modelled: generated, do not edit -->\n";
-const std::string end_mark = "<!-- end of instructions not modelled -->\n";
-
-std::string read_file(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-}
 
 constexpr isa::Isa all[] = {isa::Isa::gfx908, isa::Isa::gfx90a, isa::Isa::gfx942};
 
@@ -100,22 +90,8 @@ TEST_P(NamesOf, every_modelled_opcode_is_what_llvm_calls_it) {
 }
 INSTANTIATE_TEST_SUITE_P(EachIsa, NamesOf, testing::ValuesIn(all));
 
-// To bring COVERAGE.md up to date: cmake --build BUILD --target update_coverage
 TEST(Names, coverage_lists_the_instructions_that_are_not_modelled) {
-    const std::string page = read_file(VGPU_COVERAGE);
-    const std::size_t begin = page.find(begin_mark);
-    const std::size_t end = page.find(end_mark);
-    ASSERT_NE(begin, std::string::npos) << VGPU_COVERAGE " has lost: " << begin_mark;
-    ASSERT_NE(end, std::string::npos) << VGPU_COVERAGE " has lost: " << end_mark;
-    const std::size_t list = begin + begin_mark.size();
-    const std::string table = unmodelled_table();
-    if (std::getenv("VGPU_UPDATE_COVERAGE") != nullptr) {
-        std::ofstream(VGPU_COVERAGE, std::ios::binary)
-            << page.substr(0, list) << table << page.substr(end);
-        return;
-    }
-    EXPECT_EQ(page.substr(list, end - list), table)
-        << "The list in COVERAGE.md is stale: build the target update_coverage and commit it.";
+    expect_in_coverage("instructions not modelled", unmodelled_table());
 }
 
 // An instruction of one GPU is refused by the others.
