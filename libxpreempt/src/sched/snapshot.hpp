@@ -28,11 +28,18 @@ struct JobView {
     Band band = Band::normal;
     std::uint32_t weight = default_weight; // 1 to max_weight
     std::int32_t priority = 0;             // min_priority to max_priority, higher runs first
-    bool ready = false;                    // has work
-    bool held = false;                     // by the scheduler that asks
-    bool held_by_others = false;           // an operator, the debugger: not ours to schedule
-    Time ready_since{};                    // of the last ready edge; while ready
-    std::uint64_t ready_edges = 0;         // how often it became ready
+    // Attributes that other policies read.
+    std::int32_t cpu_priority = 0;   // its place among the host's processes, higher runs first
+    std::uint32_t utilization = 100; // share of each of its nodes, 0 to 100 percent
+    Duration relative_deadline = Duration::max(); // of each request, from its ready edge; max: none
+    Duration lax = Duration::max(); // a request may wait so long before it is critical; max: ever
+    bool focused = false;           // one of its windows has the focus
+
+    bool ready = false;            // has work
+    bool held = false;             // by the scheduler that asks
+    bool held_by_others = false;   // an operator, the debugger: not ours to schedule
+    Time ready_since{};            // of the last ready edge; while ready
+    std::uint64_t ready_edges = 0; // how often it became ready
     // Hints of the job's own processes. No policy has to use them.
     Time soon_since{}, soon_until{}; // announced work; nothing is announced once soon_until is past
     bool finished = false;           // no work follows soon; until it is announced, or comes
