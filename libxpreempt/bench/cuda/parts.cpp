@@ -24,17 +24,21 @@ bool without_kernel_time(const System& system) {
 bool paced_without_kernel_time(const System& system) {
     return paced(system) && without_kernel_time(system);
 }
+bool only_direct(const System& system) {
+    return !system.paced && !system.by_priority;
+}
 bool with_deferred(const System& system) {
     return system.deferred || without_kernel_time(system);
 }
 
-constexpr std::array<Part, 7> parts{{
+constexpr std::array<Part, 8> parts{{
     {"submit", with_deferred, measure_submits},
     {"drain", paced_without_kernel_time, measure_drain},
     {"wall", without_priority, measure_wall_time},
     {"suspend", paced, measure_suspends},
     {"idle", without_kernel_time, measure_idle_starts},
     {"foreground", any, measure_foreground},
+    {"markers", only_direct, measure_markers},
     {"calls", without_kernel_time, count_driver_calls},
 }};
 

@@ -21,8 +21,9 @@ struct Amounts {
     std::uint32_t idle_submits = 200;
     double window_ms = 400;       // of foreground requests
     std::uint32_t counted = 4096; // commands whose driver calls are counted
+    std::uint32_t marks = 2000;   // of each kind
 
-    static Amounts quick() { return {2000, 100, 5000, 5, 3, 10, 20, 512}; }
+    static Amounts quick() { return {2000, 100, 5000, 5, 3, 10, 20, 512, 100}; }
 };
 
 // Writes "quantity,setting,value" lines.
@@ -60,6 +61,7 @@ void measure_wall_time(const Measurement& with);
 void measure_suspends(const Measurement& with);
 void measure_idle_starts(const Measurement& with);
 void measure_foreground(const Measurement& with);
+void measure_markers(const Measurement& with);
 void count_driver_calls(const Measurement& with); // of the fake driver
 
 } // namespace cuda

@@ -108,6 +108,14 @@ Chart plain_chart_of(const std::string& part, const Results& results) {
     if (part == "foreground")
         return bars(part, results, "Foreground latency: kernels + background streams", "us",
                     foreground_groups(), true);
+    if (part == "markers")
+        return bars(part, results, "End of a kernel until it is noticed", "us",
+                    {{"event", "event", "polled_us"},
+                     {"blocking event", "blocking-event", "polled_us"},
+                     {"written value", "written-value", "polled_us"},
+                     {"event, waited for", "event", "waited_us"},
+                     {"blocking event, waited for", "blocking-event", "waited_us"}},
+                    true);
     return bars(part, results, "Driver calls of a command", "calls",
                 {{"records, inline", "inline", "event_records"},
                  {"waits, inline", "inline", "event_waits"},

@@ -222,6 +222,23 @@ std::vector<Table> foreground_tables(const Results& results) {
     return tables;
 }
 
+std::vector<Table> marker_tables(const Results& results) {
+    Table table{"Marks of a point in a stream: calls, ns (median), and the notice of a kernel's "
+                "end, us: p50 / p99",
+                {"", "launch before it", "place", "ask, passed", "make and free",
+                 "end until noticed, polled", "the same, waited for"}};
+    for (const char* mark : {"event", "blocking-event", "written-value"}) {
+        std::vector<std::string> row{mark};
+        for (const char* quantity : {"launch_ns", "place_ns", "ask_passed_ns", "make_ns"})
+            row.push_back(percentiles(results.sorted({"markers", "direct", mark, quantity}), p50));
+        for (const char* quantity : {"polled_us", "waited_us"})
+            row.push_back(
+                percentiles(results.sorted({"markers", "direct", mark, quantity}), p50_p99));
+        table.rows.push_back(std::move(row));
+    }
+    return {table};
+}
+
 std::vector<Table> call_tables(const Results& results) {
     std::vector<Table> tables;
     constexpr std::array<Column, 2> settings{
@@ -270,6 +287,8 @@ std::vector<Table> tables_of(const std::string& part, const Results& results) {
         return idle_tables(results);
     if (part == "foreground")
         return foreground_tables(results);
+    if (part == "markers")
+        return marker_tables(results);
     return part == "calls" ? call_tables(results) : std::vector<Table>{};
 }
 
