@@ -40,8 +40,7 @@ int xp_stream_get_priority(void *stream, int32_t *priority);
 
 /* Policies of a scheduler. */
 enum xp_policy {
-	/* of each GPU the xqueues with work and the highest priority run, those below are suspended,
-	   and resumed once those above have had no work for 200 us */
+	/* of each GPU the xqueues with work and the highest priority run, those below are suspended */
 	XP_POLICY_HIGHEST_PRIORITY_FIRST = 1,
 	/* xpreemptd(8) runs this process beside others, by the highest of these priorities: above 0
 	   its job is in band high, below in band idle, at 0 in that of its rule; policy HPF uses the

@@ -107,7 +107,7 @@ AutomaticSettings read_automatic_settings(Environment environment) {
 
 void AutomaticStreams::start(const AutomaticSettings& settings) {
     if (settings.schedules)
-        if (const auto started = library_.scheduling.start(sched::by(sched::in_process_policy()),
+        if (const auto started = library_.scheduling.start(sched::by(sched::HighestPriorityFirst{}),
                                                            XP_POLICY_HIGHEST_PRIORITY_FIRST);
             !started)
             log::report(log::Level::warning, "XSCHED_POLICY: %s failed",

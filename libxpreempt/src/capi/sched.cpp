@@ -113,7 +113,7 @@ int xp_sched_start(uint32_t policy) {
         if (library.global.runs())
             return fail(EALREADY, Op::configure);
         library.release_at_exit();
-        return library.scheduling.start(sched::by(sched::in_process_policy()), policy);
+        return library.scheduling.start(sched::by(sched::HighestPriorityFirst{}), policy);
     });
 }
 

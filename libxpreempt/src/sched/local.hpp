@@ -5,7 +5,6 @@
 #include "base/error.hpp"
 #include "sched/scheduler.hpp"
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -13,12 +12,6 @@
 #include <vector>
 
 namespace xpreempt::sched {
-
-// HPF for the xqueues and streams of a process. It lingers for the gaps between requests that
-// follow each other: whatever starts in such a gap keeps the next request waiting.
-[[nodiscard]] inline Policy in_process_policy() {
-    return HighestPriorityFirst(std::chrono::microseconds(200));
-}
 
 // Thread-safe. Lock order: lifecycle_mutex_, mutex_, then the scheduler's.
 class LocalScheduling {
