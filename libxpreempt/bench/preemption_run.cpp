@@ -42,7 +42,9 @@ double measure_overhead(VirtualDevice& device, XQueue& queue, const DeviceCosts&
 PreemptionRun run_preemptions(const DeviceCosts& costs, const LaunchConfig& config,
                               std::uint64_t seed, std::size_t samples) {
     VirtualDevice device(costs);
-    XQueue queue(std::make_unique<VirtualHwQueue>(device), config, Level::block);
+    LaunchConfig deferred = config; // a submit that launched would take virtual time
+    deferred.deferred = true;
+    XQueue queue(std::make_unique<VirtualHwQueue>(device), deferred, Level::block);
     device.attach(queue);
 
     submit(queue, 100);

@@ -3,6 +3,7 @@
 #include "virtual_device.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <random>
@@ -35,6 +36,18 @@ public:
             begin_ns + (plan.sleep_ns != 0 ? plan.sleep_ns + device_.wake_ns(passes_at_ns_) : 0);
         device_.wait_until(std::max(passes_at_ns_, polls_from_ns) + device_.costs_.poll_ns);
         return {};
+    }
+
+    bool passes_within(std::uint64_t ns, const std::atomic<std::uint32_t>&) override {
+        using xpreempt::xqueue::timer_lateness_ns;
+        const std::uint64_t begin_ns = device_.now_ns();
+        std::uint64_t polls_from_ns = begin_ns;
+        if (ns > timer_lateness_ns)
+            polls_from_ns += ns - timer_lateness_ns + device_.wake_ns(begin_ns + ns);
+        const std::uint64_t noticed_ns = std::max(passes_at_ns_, polls_from_ns);
+        device_.wait_until(std::min(noticed_ns, std::max(begin_ns + ns, polls_from_ns)) +
+                           device_.costs_.poll_ns);
+        return passed();
     }
 
 private:

@@ -135,8 +135,9 @@ int xp_xqueue_destroy(xp_xqueue_t xqueue);
  * @ticket: receives its number, for xp_xqueue_wait(); may be NULL
  *
  * Launches at once in the calling thread when the xqueue is not suspended, nothing waits, and fewer
- * than threshold commands are in flight; then an error is the launch's. Blocks while capacity
- * commands wait.
+ * than threshold commands are in flight; then an error is the launch's. If there are as many, waits
+ * up to 10 us for one to end, unless the last such wait was in vain. Blocks while capacity commands
+ * wait.
  */
 int xp_xqueue_submit(xp_xqueue_t xqueue, xp_launch_fn launch, void *argument, uint64_t *ticket);
 
@@ -203,8 +204,10 @@ int xp_xqueue_set_max_level(xp_xqueue_t xqueue, uint32_t level);
  * @budget_ns: 0: no budget. Then threshold and batch are used as given, and a suspend stops as much
  *	as possible.
  *
- * With a budget the time of a command is measured, and as many are kept in flight as end within it;
- * at least two, or what keeps the GPU busy, and at most the threshold that was configured. A
+ * With a budget the time of a command is measured, and as many are kept in flight as end within it,
+ * at most the threshold that was configured. If the budget has no room for two, the second is
+ * launched shortly before the first is expected to end: 20 us, or an eighth of a command if that is
+ * more. Where the GPU runs dry with that, two or more are in flight all the time. A
  * suspend uses the lowest level that keeps the budget: XP_LEVEL_BLOCK, else the higher ones. Until
  * the time is known, and when no level keeps it, the highest. xp_xqueue_query() tells the reason.
  */

@@ -42,6 +42,12 @@ public:
         return wait();
     }
 
+    bool passes_within(std::uint64_t ns, const std::atomic<std::uint32_t>& stop) override {
+        const Ungated ungated;
+        const hip::AsideOfCaptures aside(hip_);
+        return xqueue::poll_for(ns, stop, [this] { return is_complete(); });
+    }
+
 private:
     bool is_complete() const { return hip_.event_query(event_) == hip::success; }
 

@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "kfd/queue_ioctls.hpp"
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -225,6 +226,12 @@ Result<std::shared_ptr<xqueue::Marker>> StreamQueue::mark() {
     if (marker)
         last_marker_ = *marker;
     return marker;
+}
+
+xqueue::DeviceLoad* StreamQueue::load() {
+    static std::array<xqueue::DeviceLoad, 64> loads; // devices of the process
+    const auto device = static_cast<std::size_t>(device_);
+    return device < loads.size() ? &loads[device] : nullptr;
 }
 
 Result<xqueue::Deactivated> StreamQueue::deactivate() {

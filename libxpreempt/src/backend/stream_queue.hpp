@@ -66,6 +66,7 @@ public:
     xqueue::LevelChoice best_level(xqueue::Level highest) override;
     Result<void> launch(const xqueue::Launch& launch) override;
     Result<std::shared_ptr<xqueue::Marker>> mark() override;
+    [[nodiscard]] xqueue::DeviceLoad* load() override;
 
     // By hardware, where the driver cannot drain, waves are saved instead: none of the launched
     // commands starts either way.

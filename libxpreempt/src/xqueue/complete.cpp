@@ -19,6 +19,9 @@ constexpr std::chrono::steady_clock::duration first_pause = std::chrono::microse
 // An end this close is polled for: to sleep and be woken takes longer.
 constexpr std::uint64_t soon_ns = 50'000;
 
+// The same for a thread that has nothing to lose but its own CPU time.
+constexpr std::uint64_t very_soon_ns = 25'000;
+
 // A wait that returns this fast has found its marker passed.
 constexpr std::uint64_t noticed_at_once_ns = 1000;
 
@@ -69,6 +72,7 @@ void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
     if (now_ns == 0 || in_flight_ == 0)
         pace_.gap();
     markers_.erase(markers_.begin(), end);
+    count_load();
     complete_if_idle();
     ring_.release(completed_);
     tell_of_work();
@@ -95,9 +99,10 @@ Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked, Wake wake) {
     }
     const std::uint64_t begin_ns = hw_->now_ns();
     const Expected expected = pace_.expect(commands, begin_ns);
-    const bool soon = expected.latest_ns != 0 && expected.latest_ns <= soon_ns;
+    const std::uint64_t soon = wake == Wake::late ? very_soon_ns : soon_ns;
+    const bool is_soon = expected.latest_ns != 0 && expected.latest_ns <= soon;
     lock.unlock();
-    const bool promptly = wake == Wake::promptly || (wake == Wake::usual && soon);
+    const bool promptly = wake == Wake::promptly || is_soon;
     auto waited = promptly ? marker->wait_promptly(expected) : marker->wait();
     std::uint64_t now_ns = hw_->now_ns();
     if (now_ns - begin_ns < noticed_at_once_ns)

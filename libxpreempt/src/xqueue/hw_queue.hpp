@@ -6,6 +6,7 @@
 #include "xqueue/prompt_wait.hpp"
 #include "xqueue/source.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -81,6 +82,16 @@ public:
     virtual Result<void> wait_promptly(const Expected& expected) {
         return poll(expected, [this] { return passed(); }) ? Result<void>{} : wait();
     }
+
+    // Returns whether it passes within that time. Returns early once `stop` is not 0.
+    virtual bool passes_within(std::uint64_t ns, const std::atomic<std::uint32_t>& stop) {
+        return poll_for(ns, stop, [this] { return passed(); });
+    }
+};
+
+// XQueues of a device that have commands in flight. Thread-safe.
+struct DeviceLoad {
+    std::atomic<std::uint32_t> busy{0};
 };
 
 // launch() and mark() are called by one thread at a time, and by none during deactivate(); an
@@ -108,6 +119,9 @@ public:
 
     // Returns the queues that interrupt() would hold, for callers that stop several at once.
     [[nodiscard]] virtual std::vector<QueueName> queues() const { return {}; }
+
+    // Returns that of its device, which outlives the queue; null: not counted.
+    [[nodiscard]] virtual DeviceLoad* load() { return nullptr; }
 
     // Direct work: what the program puts into the hardware queue itself, not as a command. It can
     // be withheld before it gets there, paced and observed. The defaults are for queues whose

@@ -19,6 +19,10 @@ constexpr std::size_t max_run = 16;
 // Bounds what is remembered for a program that never waits for what failed.
 constexpr std::size_t max_failures = 1024;
 
+// A submit that finds no room polls this long for it: to wake the worker costs as much, and then
+// the two threads get in each other's way.
+constexpr std::uint64_t room_poll_ns = 10'000;
+
 } // namespace
 
 // The time in which this thread is the one that launches. Comes with mutex_ locked and leaves it
@@ -62,7 +66,7 @@ Result<Ticket> XQueue::submit(const Command& command) {
         reaction.emplace(*this);
     Lock lock(mutex_);
     if (pending_ == 0 && may_launch() && in_flight_ >= pace_.threshold())
-        reap(lock);
+        find_room(lock);
     while (pending_ >= pace_.config().capacity && broken_.errno_value == 0 && !closed_) {
         // The launch that is going on is this thread's: nobody else could make room.
         if (called_from_launch())
@@ -87,7 +91,7 @@ Result<Ticket> XQueue::submit(const Command& command) {
             return ticket; // launched or dropped by somebody else meanwhile, or behind others
     }
     if (pace_.config().deferred || pending_ > 1 || !may_launch() ||
-        in_flight_ >= pace_.threshold()) {
+        in_flight_ >= pace_.threshold() || launch_delay_ns() != 0) {
         wake_worker();
         return ticket;
     }
@@ -98,6 +102,24 @@ Result<Ticket> XQueue::submit(const Command& command) {
         return tl::make_unexpected(attempt.error);
     ++statistics_.launched_inline;
     return ticket;
+}
+
+// Completes what has passed. If nothing has, polls for a moment, unless that was in vain before.
+void XQueue::find_room(Lock& lock) {
+    reap(lock);
+    if (in_flight_ < pace_.threshold()) {
+        room_is_near_ = true;
+        return;
+    }
+    if (!room_is_near_ || pace_.config().deferred || markers_.empty())
+        return;
+    const std::shared_ptr<Marker> oldest = markers_.front().marker;
+    lock.unlock();
+    const bool passed = oldest->passes_within(room_poll_ns, withheld_);
+    lock.lock();
+    room_is_near_ = passed;
+    if (passed && !taking_back_)
+        complete(*oldest, 0);
 }
 
 // The first from that ticket on which is neither dropped nor failed, if it was submitted.
@@ -163,6 +185,7 @@ std::size_t XQueue::launch(Lock& lock, std::span<Attempt> attempts) {
     else if (mark)
         ++statistics_.hw_failures;
     complete_if_idle();
+    count_load();
     tell_of_work();
     announce_progress();
     wake_worker();
@@ -218,9 +241,46 @@ void XQueue::make_room(Lock& lock) {
     }
 }
 
+// A launch that came earlier would only make a suspend wait longer.
+std::uint64_t XQueue::launch_delay_ns() const {
+    if (!pace_.adapts() || markers_.empty())
+        return 0;
+    return pace_.launch_delay_ns(in_flight_, hw_->now_ns());
+}
+
+// Polls, because the time until the launch is due is a guess.
+void XQueue::delay_launch(Lock& lock, std::uint64_t ns) {
+    const std::shared_ptr<Marker> newest = markers_.back().marker;
+    const std::uint64_t resumes = statistics_.resumes;
+    lock.unlock();
+    const bool passed = newest->passes_within(ns, withheld_);
+    const std::uint64_t now_ns = hw_->now_ns();
+    lock.lock();
+    changed_.wait(lock, [this] { return !taking_back_; });
+    if (passed)
+        complete(*newest, now_ns);
+    if (resumes == statistics_.resumes)
+        note_refill(lock);
+}
+
+// Whether other xqueues keep the device busy.
+bool XQueue::has_company() const {
+    return load_ != nullptr && load_->busy.load(std::memory_order_relaxed) > (counted_ ? 1U : 0U);
+}
+
+// Call it after in_flight_ has changed.
+void XQueue::count_load() {
+    const bool counts = in_flight_ > 0;
+    if (load_ == nullptr || counts == counted_)
+        return;
+    counted_ = counts;
+    load_->busy.fetch_add(counts ? 1U : UINT32_MAX, std::memory_order_relaxed);
+}
+
 // Tells the pace whether there was too little in flight while more was pending.
 void XQueue::note_refill(Lock& lock) {
-    if (pending_ == 0 || !may_launch() || in_flight_ >= pace_.threshold())
+    if (has_company() || pending_ == 0 || !may_launch() || in_flight_ >= pace_.threshold() ||
+        launch_delay_ns() != 0)
         return;
     if (in_flight_ == 0)
         return pace_.refilled(true);
@@ -257,7 +317,7 @@ void XQueue::wake_worker() {
 void XQueue::launch_pending(Lock& lock) {
     std::array<Attempt, max_run> attempts;
     const std::size_t room =
-        std::min<std::size_t>({pace_.threshold() - in_flight_, until_marker(), pending_, max_run});
+        std::min<std::size_t>({pace_.room(in_flight_), until_marker(), pending_, max_run});
     std::size_t count = 0;
     for (Ticket ticket = launched_; count < room; ++count) {
         ticket = launchable_from(ticket + 1);
@@ -281,6 +341,8 @@ void XQueue::work() {
             return;
         if (in_flight_ >= pace_.threshold())
             make_room(lock);
+        else if (const std::uint64_t ns = launch_delay_ns(); ns != 0)
+            delay_launch(lock, ns);
         else
             launch_pending(lock);
     }

@@ -14,6 +14,10 @@ namespace {
 // of each suspend. More than that, and one more is in flight; none, and one less.
 constexpr std::uint32_t refills_considered = 64, dry_refills_accepted = 2;
 
+// So long before the expected end the next command is launched, and an eighth of a command if that
+// is more: commands do not all take the same time.
+constexpr std::uint64_t least_lead_ns = 20'000;
+
 } // namespace
 
 bool Pace::fits(std::uint64_t commands) const {
@@ -24,10 +28,29 @@ bool Pace::fits(std::uint64_t commands) const {
 std::uint32_t Pace::threshold() const {
     if (!adapts())
         return config_.threshold;
-    std::uint64_t wanted = at_least_;
+    std::uint64_t wanted = std::max(at_least_, std::uint32_t{2});
     if (command_ns_ != 0)
         wanted = std::max(wanted, (config_.latency_budget_ns + command_ns_ / 8) / command_ns_);
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, config_.threshold));
+}
+
+bool Pace::just_in_time() const {
+    return adapts() && at_least_ == 1 && command_ns_ != 0 && !fits(2);
+}
+
+std::uint32_t Pace::room(std::uint32_t in_flight) const {
+    const std::uint32_t most = threshold();
+    if (in_flight >= most)
+        return 0;
+    return just_in_time() ? 1 : most - in_flight;
+}
+
+std::uint64_t Pace::launch_delay_ns(std::uint32_t in_flight, std::uint64_t now_ns) const {
+    if (in_flight == 0 || !just_in_time())
+        return 0;
+    const std::uint64_t lead_ns = std::max(command_ns_ / 8, least_lead_ns);
+    const std::uint64_t left_ns = expect(in_flight, now_ns).soonest_ns;
+    return left_ns - std::min(left_ns, lead_ns);
 }
 
 // Half of the threshold, so that the other half runs while more is launched.
@@ -71,7 +94,7 @@ void Pace::refilled(bool was_dry) {
     } else if (refills_ < refills_considered) {
         return;
     } else if (dry_refills_ == 0) {
-        at_least_ = std::max(at_least_ - 1, std::uint32_t{2});
+        at_least_ = std::max(at_least_ - 1, std::uint32_t{1});
     }
     refills_ = dry_refills_ = 0;
 }

@@ -18,9 +18,10 @@ struct LaunchConfig {
     bool deferred = false;               // no command is launched by the thread that submits it
 };
 
-// Measures how long a command takes, and allows as many in flight as the budget has room for. Two
-// at least, so that one runs while its successor is launched; more when that was too few to keep
-// the hardware busy. Not thread-safe; knows no clock.
+// Measures how long a command takes, and allows as many in flight as the budget has room for. If it
+// has no room for two, the second is launched just in time: shortly before the first is expected to
+// end. Where that leaves the hardware idle too often, two or more are in flight all the time. Not
+// thread-safe; knows no clock.
 class Pace {
 public:
     explicit Pace(const LaunchConfig& config) : config_(config) {}
@@ -35,6 +36,12 @@ public:
 
     // The median of the last measurements. 0: not known yet.
     [[nodiscard]] std::uint64_t command_ns() const { return command_ns_; }
+
+    // How many more may be launched at once.
+    [[nodiscard]] std::uint32_t room(std::uint32_t in_flight) const;
+    // Time until the next launch is due, which is later than now only just in time.
+    [[nodiscard]] std::uint64_t launch_delay_ns(std::uint32_t in_flight,
+                                                std::uint64_t now_ns) const;
 
     // Time until the end of the next `commands` of those in flight.
     [[nodiscard]] Expected expect(std::uint64_t commands, std::uint64_t now_ns) const;
@@ -60,6 +67,7 @@ private:
     static constexpr std::size_t num_samples = 8;
 
     [[nodiscard]] bool fits(std::uint64_t commands) const;
+    [[nodiscard]] bool just_in_time() const;
     void add_sample(std::uint64_t sample_ns);
 
     LaunchConfig config_;
@@ -68,7 +76,7 @@ private:
     std::uint64_t seen_ns_ = 0; // of the last completion, or of the launch that ended an idle time
     std::array<std::uint64_t, num_samples> samples_{};
     std::size_t sampled_ = 0;
-    std::uint32_t at_least_ = 2; // in flight, or the hardware runs dry
+    std::uint32_t at_least_ = 1; // in flight, or the hardware runs dry; 1: just in time
     std::uint32_t refills_ = 0;  // since at_least_ was last considered
     std::uint32_t dry_refills_ = 0;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <thread>
@@ -56,6 +57,21 @@ template <typename Passed> bool poll(const Expected& expected, Passed passed) {
     while (!passed())
         if (Clock::now() >= give_up)
             return false;
+    return true;
+}
+
+// Polls for that time, after a sleep if it is long, and not any more once `stop` is not 0. Returns
+// the last answer.
+template <typename Passed>
+bool poll_for(std::uint64_t ns, const std::atomic<std::uint32_t>& stop, Passed passed) {
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::nanoseconds(ns);
+    if (ns > timer_lateness_ns)
+        std::this_thread::sleep_until(end - std::chrono::nanoseconds(timer_lateness_ns));
+    while (!passed()) {
+        if (stop.load(std::memory_order_relaxed) != 0 || Clock::now() >= end)
+            return false;
+    }
     return true;
 }
 

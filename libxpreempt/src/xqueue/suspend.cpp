@@ -53,6 +53,7 @@ void XQueue::take_back(Ticket from) {
     pending_ += count;
     launched_ = std::min(launched_, from - 1);
     statistics_.relaunched += count;
+    count_load();
     complete_if_idle();
 }
 

@@ -15,7 +15,8 @@ Result<void> XQueue::check(const LaunchConfig& config) {
 }
 
 XQueue::XQueue(std::unique_ptr<HwQueue> hw, LaunchConfig config, Level highest)
-    : hw_(std::move(hw)), pace_(config), highest_(highest), worker_([this] { work(); }) {
+    : hw_(std::move(hw)), load_(hw_->load()), pace_(config), highest_(highest),
+      worker_([this] { work(); }) {
     pthread_setname_np(worker_.native_handle(), "xpreempt-xqueue");
     pace_direct();
 }
@@ -61,6 +62,8 @@ Result<void> XQueue::close() {
         watcher_.join();
     Lock lock(mutex_);
     changed_.wait(lock, [this] { return telling_ == 0; }); // one that drop() calls
+    in_flight_ = 0; // also what a broken queue could not wait for
+    count_load();
     return {};
 }
 

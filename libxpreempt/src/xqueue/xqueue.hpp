@@ -167,10 +167,15 @@ private:
     void launch_pending(Lock& lock);
     std::size_t launch(Lock& lock, std::span<Attempt> attempts);
     std::uint32_t until_marker() const;
+    void find_room(Lock& lock);
     void account(const Attempt& attempt);
     Result<void> place_marker(Lock& lock);
     void add_marker(std::shared_ptr<Marker> marker);
     void make_room(Lock& lock);
+    std::uint64_t launch_delay_ns() const;
+    void delay_launch(Lock& lock, std::uint64_t ns);
+    void count_load();
+    bool has_company() const;
     void note_refill(Lock& lock);
     void wake_worker();
     void announce_progress();
@@ -182,7 +187,7 @@ private:
 
     // complete.cpp
     enum class Wake : std::uint8_t {
-        late,     // whenever the system wakes the thread: for threads that have nothing to lose
+        late,     // whenever the system wakes the thread, if that takes less CPU time than to poll
         usual,    // promptly if it is microseconds away, else late
         promptly, // within microseconds, at the cost of CPU time
     };
@@ -234,6 +239,7 @@ private:
     void drop_hold(Lock& lock);
 
     const std::unique_ptr<HwQueue> hw_;
+    DeviceLoad* const load_; // null: not counted
     std::atomic<std::int32_t> priority_{0};
 
     std::mutex close_mutex_;
@@ -246,6 +252,8 @@ private:
     std::atomic<std::uint32_t> withheld_{0}; // reasons not to launch; written under mutex_
 
     mutable std::mutex mutex_; // all below
+    bool counted_ = false;     // in load_
+    bool room_is_near_ = true; // the last submit that needed room found some in time
     std::condition_variable work_, changed_, reached_;
     std::multiset<Ticket> awaited_; // by threads that sleep on reached_
     Pace pace_;

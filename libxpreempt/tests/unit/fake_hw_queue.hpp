@@ -70,6 +70,9 @@ public:
     std::atomic<int> stop_errno = 0;  // answer of the next stops
     std::atomic<int> start_errno = 0; // and starts
     int mark_errno = 0;
+    std::atomic<std::uint64_t> polls{0}; // of markers
+    std::function<void()> in_poll{};     // called in each
+    xpreempt::xqueue::DeviceLoad load;
     Deactivated deactivated{};             // answer of deactivate()
     std::function<void()> in_deactivate{}; // called there
 
@@ -100,6 +103,9 @@ public:
     explicit FakeMarker(FakeHardware& hardware)
         : hardware_(hardware), behind_(hardware.queue_.size()), cuts_(hardware.cuts_.size()) {}
     bool passed() override {
+        ++hardware_.polls;
+        if (hardware_.in_poll)
+            hardware_.in_poll();
         const std::lock_guard lock(hardware_.mutex_);
         return is_passed();
     }
@@ -129,6 +135,7 @@ public:
     explicit FakeHwQueue(FakeHardware& hardware) : hardware_(hardware) {}
 
     std::uint64_t now_ns() override { return hardware_.now_ns; }
+    xpreempt::xqueue::DeviceLoad* load() override { return &hardware_.load; }
     LevelChoice best_level(Level highest) override {
         LevelChoice choice = hardware_.best;
         choice.level = std::min(choice.level, highest);

@@ -2,6 +2,7 @@
 // Waits that poll: when they sleep, poll and block.
 #include "xqueue/hw_queue.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <gtest/gtest.h>
 
@@ -73,6 +74,23 @@ TEST(PromptWaits, poll_for_a_moment_if_nothing_is_expected) {
     EXPECT_TRUE(marker.wait_promptly({}));
     EXPECT_EQ(1, marker.blocks);
     EXPECT_GE(Clock::now() - begin, 100us);
+}
+
+TEST(TimedPolls, end_when_the_marker_passes_or_the_time_is_over) {
+    const std::atomic<std::uint32_t> stop{0};
+    TimedMarker marker(2ms);
+    EXPECT_FALSE(marker.passes_within(ms / 10, stop));
+    EXPECT_TRUE(marker.passes_within(10'000 * ms, stop));
+    EXPECT_TRUE(marker.is_over());
+}
+
+TEST(TimedPolls, end_when_they_are_stopped) {
+    const std::atomic<std::uint32_t> stop{1};
+    TimedMarker marker(1h);
+    const auto begin = Clock::now();
+    EXPECT_FALSE(marker.passes_within(ms / 10, stop));
+    EXPECT_EQ(1, marker.polls);
+    EXPECT_LT(Clock::now() - begin, 1min);
 }
 
 } // namespace

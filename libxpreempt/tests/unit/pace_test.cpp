@@ -110,7 +110,7 @@ TEST(Pace, does_not_measure_across_a_gap) {
 
 TEST(Pace, keeps_more_in_flight_when_the_hardware_ran_dry_and_fewer_in_time) {
     Pace pace = measured(100 * us, 200 * us);
-    for (int i = 0; i < 3; ++i)
+    for (int i = 0; i < 6; ++i)
         pace.refilled(true);
     EXPECT_EQ(3U, pace.threshold());
     EXPECT_FALSE(pace.keeps_budget());
@@ -120,6 +120,32 @@ TEST(Pace, keeps_more_in_flight_when_the_hardware_ran_dry_and_fewer_in_time) {
     for (int i = 0; i < 100; ++i)
         pace.refilled(true);
     EXPECT_EQ(16U, pace.threshold());
+}
+
+// 20 us before the end, or an eighth of a command.
+TEST(Pace, launches_the_second_just_in_time_if_the_budget_has_room_for_one) {
+    Pace pace = measured(100 * us, 40 * us); // the last one ended at 5000 us
+    EXPECT_EQ(2U, pace.threshold());
+    EXPECT_EQ(1U, pace.room(0));
+    EXPECT_EQ(1U, pace.room(1));
+    EXPECT_EQ(0U, pace.room(2));
+    EXPECT_EQ(0U, pace.launch_delay_ns(0, 5000 * us));
+    EXPECT_EQ(80 * us, pace.launch_delay_ns(1, 5000 * us));
+    EXPECT_EQ(30 * us, pace.launch_delay_ns(1, 5050 * us));
+    EXPECT_EQ(0U, pace.launch_delay_ns(1, 5081 * us));
+    EXPECT_EQ(875 * us, measured(1000 * us, 40 * us).launch_delay_ns(1, 50000 * us));
+    EXPECT_EQ(0U, measured(100 * us, 200 * us).launch_delay_ns(1, 5000 * us)); // there is room
+}
+
+TEST(Pace, launches_at_once_while_just_in_time_leaves_the_hardware_dry) {
+    Pace pace = measured(100 * us, 40 * us);
+    for (int i = 0; i < 3; ++i)
+        pace.refilled(true);
+    EXPECT_EQ(0U, pace.launch_delay_ns(1, 5000 * us));
+    EXPECT_EQ(2U, pace.room(0));
+    for (int i = 0; i < 64; ++i)
+        pace.refilled(false);
+    EXPECT_EQ(80 * us, pace.launch_delay_ns(1, 5000 * us));
 }
 
 // A wake-up that comes late now and then costs less than a command more in each suspend.
@@ -142,7 +168,7 @@ protected:
             hardware_.now_ns += 100 * us;
             hardware_.complete(++done);
             // The worker must be waiting when the next one completes, or it says nothing.
-            while (hardware_.launched() < done + 2)
+            while (hardware_.launched() < done + 2 && queue_.state().command_ns == 0)
                 std::this_thread::yield();
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
