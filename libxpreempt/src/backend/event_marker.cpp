@@ -8,10 +8,14 @@ namespace xpreempt::backend {
 
 namespace {
 
+// As many markers as there usually are at a time.
+constexpr std::size_t most_free = 4;
+
 class EventMarker final : public xqueue::Marker {
 public:
-    EventMarker(const hip::Functions& hip, hip::Event event) : hip_(hip), event_(event) {}
-    ~EventMarker() override { hip_.event_destroy(event_); }
+    EventMarker(std::shared_ptr<EventPool> events, hip::Event event)
+        : events_(std::move(events)), hip_(events_->hip()), event_(event) {}
+    ~EventMarker() override { events_->give_back(event_); }
     EventMarker(const EventMarker&) = delete;
     EventMarker& operator=(const EventMarker&) = delete;
     EventMarker(EventMarker&&) = delete;
@@ -51,25 +55,57 @@ public:
 private:
     bool is_complete() const { return hip_.event_query(event_) == hip::success; }
 
+    const std::shared_ptr<EventPool> events_;
     const hip::Functions& hip_;
-    hip::Event event_;
+    const hip::Event event_;
 };
 
 } // namespace
 
-Result<std::shared_ptr<xqueue::Marker>> place_marker(const hip::Functions& hip, hip::Stream stream,
-                                                     int device) {
+EventPool::~EventPool() {
     const Ungated ungated;
-    const hip::OnDevice scope(hip, device);
-    if (!scope.result())
-        return tl::make_unexpected(scope.result().error());
+    for (const hip::Event event : free_)
+        hip_.event_destroy(event);
+}
+
+Result<hip::Event> EventPool::take() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!free_.empty()) {
+            const hip::Event event = free_.back();
+            free_.pop_back();
+            return event;
+        }
+    }
     hip::Event event = nullptr;
     if (const int error =
-            hip.event_create(&event, hip::event_disable_timing | hip::event_blocking_sync);
+            hip_.event_create(&event, hip::event_disable_timing | hip::event_blocking_sync);
         error != hip::success)
         return hip::failed_call(error);
-    auto marker = std::make_shared<EventMarker>(hip, event);
-    if (const int error = hip.event_record(event, stream); error != hip::success)
+    return event;
+}
+
+// A marker that has not passed is void or its queue is broken; the next record is another point.
+void EventPool::give_back(hip::Event event) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (free_.size() < most_free)
+            return free_.push_back(event);
+    }
+    const Ungated ungated;
+    hip_.event_destroy(event);
+}
+
+Result<std::shared_ptr<xqueue::Marker>> place_marker(EventPool& events, hip::Stream stream) {
+    const Ungated ungated;
+    const hip::OnDevice scope(events.hip(), events.device());
+    if (!scope.result())
+        return tl::make_unexpected(scope.result().error());
+    const auto event = events.take();
+    if (!event)
+        return tl::make_unexpected(event.error());
+    auto marker = std::make_shared<EventMarker>(events.shared_from_this(), *event);
+    if (const int error = events.hip().event_record(*event, stream); error != hip::success)
         return hip::failed_call(error);
     return marker;
 }

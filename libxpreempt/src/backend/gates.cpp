@@ -237,7 +237,7 @@ Result<std::shared_ptr<xqueue::Marker>> Gates::mark(hip::Stream key, hip::Stream
     if (!question || is_captured(key, handle))
         return fail(EAGAIN, Op::call_hip);
     const hip::AsideOfCaptures aside(**hip);
-    return place_marker(**hip, handle, device);
+    return place_marker(*std::make_shared<EventPool>(**hip, device), handle);
 }
 
 void Gates::leave(const Call& call, int error) {

@@ -2,7 +2,6 @@
 // Maps a stream at the moment it is stopped, and stops the queue found.
 #include "backend/stream_queue.hpp"
 
-#include "backend/event_marker.hpp"
 #include "backend/queue_use.hpp"
 #include "backend/ungated.hpp"
 #include "base/log.hpp"
@@ -222,7 +221,7 @@ Result<void> StreamQueue::launch(const xqueue::Launch& launch) {
 }
 
 Result<std::shared_ptr<xqueue::Marker>> StreamQueue::mark() {
-    auto marker = place_marker(environment_.hip, stream_, device_);
+    auto marker = place_marker(*events_, stream_);
     if (marker)
         last_marker_ = *marker;
     return marker;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/direct_calls.hpp"
+#include "backend/event_marker.hpp"
 #include "backend/guardians.hpp"
 #include "backend/holds.hpp"
 #include "backend/launched_commands.hpp"
@@ -56,7 +57,8 @@ public:
                 const StopRules& rules, std::shared_ptr<DirectCalls> calls)
         : environment_(environment), stream_(stream), key_(environment.mapping.key_of(stream)),
           device_(device), rules_(rules), calls_(std::move(calls)),
-          hold_(environment.mapping, environment.holds, key_, stream, calls_), own_launch_(*this) {}
+          hold_(environment.mapping, environment.holds, key_, stream, calls_), own_launch_(*this),
+          events_(std::make_shared<EventPool>(environment.hip, device)) {}
     ~StreamQueue() override;
     StreamQueue(const StreamQueue&) = delete;
     StreamQueue& operator=(const StreamQueue&) = delete;
@@ -122,6 +124,7 @@ private:
     mutable std::mutex launched_mutex_;  // best_level() may come during a launch
     LaunchedCommands launched_;
     std::unique_ptr<GuardianRing> guardians_; // from the first guarded launch on
+    std::shared_ptr<EventPool> events_;
     std::shared_ptr<xqueue::Marker> last_marker_;
 };
 
