@@ -27,10 +27,11 @@ struct Arguments {
     std::vector<std::string> parts;
     unsigned repetitions = 0; // 0: as many as usual
     std::uint64_t seed = 1;
-    double limit_s = 0; // 0: none
-    std::string output; // directory
-    std::string report; // directory
-    std::string worker, system;
+    double limit_s = 0;               // 0: none
+    std::string output;               // directory
+    std::string report;               // directory
+    std::vector<std::string> systems; // none: all
+    std::string worker;
 };
 
 int fail(const std::string& what, int status) {
@@ -45,12 +46,23 @@ std::vector<std::string> part_names() {
     return names;
 }
 
+std::vector<std::string> system_names() {
+    std::vector<std::string> names;
+    for (const cuda::System& system : cuda::all_systems())
+        names.emplace_back(system.name);
+    return names;
+}
+
 void declare(CLI::App& app, Arguments& arguments) {
     app.add_flag("--all", arguments.all, "Measure every part");
     app.add_option("--part", arguments.parts,
                    fmt::format("Measure these parts: {}", fmt::join(part_names(), ",")))
         ->delimiter(',')
         ->check(CLI::IsMember(part_names()));
+    app.add_option("--system", arguments.systems,
+                   fmt::format("Measure only these systems: {}", fmt::join(system_names(), ",")))
+        ->delimiter(',')
+        ->check(CLI::IsMember(system_names()));
     app.add_flag("--quick", arguments.quick, "Measure little: checks that everything works");
     app.add_option("--repetitions", arguments.repetitions,
                    "Processes for each part and system (5; with --quick 2)")
@@ -62,15 +74,24 @@ void declare(CLI::App& app, Arguments& arguments) {
                    "Directory for report.md, samples-PART.csv and PART.svg");
     app.add_option("--report", arguments.report,
                    "Measure nothing: print the report of the samples-*.csv in this directory");
-    // For the processes that this program starts.
+    // For the processes that this program starts, each with one system.
     app.add_option("--worker", arguments.worker)->group("");
-    app.add_option("--system", arguments.system)->group("");
+}
+
+std::vector<std::string> chosen_systems(const Arguments& arguments, const std::string& part) {
+    std::vector<std::string> systems = systems_of(part);
+    if (!arguments.systems.empty())
+        std::erase_if(systems, [&](const std::string& system) {
+            return std::ranges::find(arguments.systems, system) == arguments.systems.end();
+        });
+    return systems;
 }
 
 // A repetition that begins with another system than the last one.
 std::vector<std::string> turn(std::vector<std::string> systems, unsigned repetition) {
-    std::ranges::rotate(systems,
-                        systems.begin() + static_cast<std::ptrdiff_t>(repetition % systems.size()));
+    if (!systems.empty())
+        std::ranges::rotate(systems, systems.begin() +
+                                         static_cast<std::ptrdiff_t>(repetition % systems.size()));
     return systems;
 }
 
@@ -135,7 +156,7 @@ int run(const Arguments& arguments, const std::string& command) {
         std::erase(parts, "calls"); // only the fake driver counts
     for (const std::string& part : parts)
         for (unsigned repetition = 1; repetition <= repetitions; ++repetition)
-            for (const std::string& system : turn(systems_of(part), repetition))
+            for (const std::string& system : turn(chosen_systems(arguments, part), repetition))
                 measure(campaign, part, system, repetition);
 
     fmt::print("{}", report_of(campaign.results, campaign.facts));
@@ -178,7 +199,9 @@ int run_command(int argc, char** argv) {
         return app.exit(error) == 0 ? 0 : bad_usage;
     }
     if (!arguments.worker.empty())
-        return do_work({arguments.worker, arguments.system, arguments.seed, arguments.quick});
+        return do_work({arguments.worker,
+                        arguments.systems.empty() ? "" : arguments.systems.front(), arguments.seed,
+                        arguments.quick});
     if (!arguments.report.empty())
         return print_report(arguments);
     if (!arguments.all && arguments.parts.empty())
