@@ -19,8 +19,8 @@ constexpr std::chrono::steady_clock::duration first_pause = std::chrono::microse
 // An end this close is polled for: to sleep and be woken takes longer.
 constexpr std::uint64_t soon_ns = 50'000;
 
-// The same for a thread that has nothing to lose but its own CPU time.
-constexpr std::uint64_t very_soon_ns = 25'000;
+// A brief wait polls this long.
+constexpr std::uint64_t brief_ns = 25'000;
 
 // A wait that returns this fast has found its marker passed.
 constexpr std::uint64_t noticed_at_once_ns = 1000;
@@ -99,15 +99,19 @@ Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked, Wake wake) {
     }
     const std::uint64_t begin_ns = hw_->now_ns();
     const Expected expected = pace_.expect(commands, begin_ns);
-    const std::uint64_t soon = wake == Wake::late ? very_soon_ns : soon_ns;
-    const bool is_soon = expected.latest_ns != 0 && expected.latest_ns <= soon;
+    const bool soon = expected.latest_ns != 0 && expected.latest_ns <= soon_ns;
     lock.unlock();
-    const bool promptly = wake == Wake::promptly || is_soon;
-    auto waited = promptly ? marker->wait_promptly(expected) : marker->wait();
+    const bool early = wake == Wake::brief && marker->passes_within(brief_ns, withheld_);
+    const bool promptly = wake == Wake::promptly || (wake == Wake::usual && soon);
+    auto waited = early      ? Result<void>{}
+                  : promptly ? marker->wait_promptly(expected)
+                             : marker->wait();
     std::uint64_t now_ns = hw_->now_ns();
     if (now_ns - begin_ns < noticed_at_once_ns)
         now_ns = 0; // nobody knows since when it had passed
     lock.lock();
+    if (wake == Wake::brief)
+        refills_early_ = early;
     // Only then it is known whether the marker counts.
     changed_.wait(lock, [this] { return !taking_back_; });
     const bool valid =

@@ -23,6 +23,10 @@ constexpr std::size_t max_failures = 1024;
 // the two threads get in each other's way.
 constexpr std::uint64_t room_poll_ns = 10'000;
 
+// The worker polls for room where that takes less time than waking it. Whether it does cannot be
+// measured while the worker is woken late and the hardware runs dry, so it is tried now and then.
+constexpr std::uint32_t refills_between_tries = 16;
+
 } // namespace
 
 // The time in which this thread is the one that launches. Comes with mutex_ locked and leaves it
@@ -200,8 +204,11 @@ void XQueue::account(const Attempt& attempt) {
         return;
     }
     ++statistics_.launched;
-    if (++in_flight_ == 1)
+    if (in_flight_ == 0)
         pace_.started(hw_->now_ns());
+    else if (markers_.empty())
+        pace_.gap(); // what is in flight may have ended long ago
+    ++in_flight_;
     ++unmarked_;
 }
 
@@ -224,13 +231,17 @@ Result<void> XQueue::place_marker(Lock& lock) {
     return {};
 }
 
+XQueue::Wake XQueue::refill_wake() {
+    if (pace_.adapts())
+        return Wake::promptly;
+    return refills_early_ || ++refills_ % refills_between_tries == 0 ? Wake::brief : Wake::late;
+}
+
 // Until fewer than threshold commands are in flight, or nothing may be launched any more.
 void XQueue::make_room(Lock& lock) {
     const std::uint64_t resumes = statistics_.resumes;
     const auto finished =
-        markers_.empty()
-            ? place_marker(lock)
-            : wait_marked(lock, markers_.front(), pace_.adapts() ? Wake::promptly : Wake::late);
+        markers_.empty() ? place_marker(lock) : wait_marked(lock, markers_.front(), refill_wake());
     if (!finished) {
         broken_ = finished.error();
         log::report(log::Level::error, "an xqueue can no longer detect completion: %s failed: %s",

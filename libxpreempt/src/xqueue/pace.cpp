@@ -49,8 +49,8 @@ std::uint64_t Pace::launch_delay_ns(std::uint32_t in_flight, std::uint64_t now_n
     if (in_flight == 0 || !just_in_time())
         return 0;
     const std::uint64_t lead_ns = std::max(command_ns_ / 8, least_lead_ns);
-    const std::uint64_t left_ns = expect(in_flight, now_ns).soonest_ns;
-    return left_ns - std::min(left_ns, lead_ns);
+    const std::uint64_t due_ns = seen_ns_ + in_flight * command_ns_ - lead_ns;
+    return due_ns - std::min(due_ns, now_ns);
 }
 
 // Half of the threshold, so that the other half runs while more is launched.
@@ -67,6 +67,7 @@ void Pace::add_sample(std::uint64_t sample_ns) {
     const auto middle = sorted.begin() + (end - sorted.begin()) / 2;
     std::nth_element(sorted.begin(), middle, end);
     command_ns_ = *middle;
+    shortest_ns_ = *std::min_element(sorted.begin(), end);
 }
 
 void Pace::completed(std::uint64_t now_ns, std::uint32_t count) {
@@ -79,9 +80,9 @@ void Pace::completed(std::uint64_t now_ns, std::uint32_t count) {
 }
 
 Expected Pace::expect(std::uint64_t commands, std::uint64_t now_ns) const {
-    const std::uint64_t whole = commands * command_ns_;
+    const std::uint64_t soonest = commands * shortest_ns_;
     const std::uint64_t elapsed = now_ns > seen_ns_ ? now_ns - seen_ns_ : 0;
-    return {whole - std::min(whole, elapsed), whole};
+    return {soonest - std::min(soonest, elapsed), commands * command_ns_};
 }
 
 void Pace::refilled(bool was_dry) {

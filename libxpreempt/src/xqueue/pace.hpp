@@ -43,7 +43,8 @@ public:
     [[nodiscard]] std::uint64_t launch_delay_ns(std::uint32_t in_flight,
                                                 std::uint64_t now_ns) const;
 
-    // Time until the end of the next `commands` of those in flight.
+    // Time until the end of the next `commands` of those in flight: at the soonest if each takes as
+    // long as the shortest measured, at the latest if each takes the median and begins now.
     [[nodiscard]] Expected expect(std::uint64_t commands, std::uint64_t now_ns) const;
 
     // Return true if as many commands as may be in flight, or one command, end within the budget.
@@ -72,7 +73,8 @@ private:
 
     LaunchConfig config_;
     std::uint64_t command_ns_ = 0;
-    std::uint64_t last_ns_ = 0; // of the last completion, 0 behind a gap
+    std::uint64_t shortest_ns_ = 0; // of the last measurements
+    std::uint64_t last_ns_ = 0;     // of the last completion, 0 behind a gap
     std::uint64_t seen_ns_ = 0; // of the last completion, or of the launch that ended an idle time
     std::array<std::uint64_t, num_samples> samples_{};
     std::size_t sampled_ = 0;

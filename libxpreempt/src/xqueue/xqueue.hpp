@@ -158,6 +158,14 @@ private:
         Error error; // errno_value 0: launched
     };
 
+    // How a thread waits for the hardware.
+    enum class Wake : std::uint8_t {
+        late,     // whenever the system wakes the thread: for threads that have nothing to lose
+        brief,    // the same, after a poll of some microseconds
+        usual,    // promptly if it is microseconds away, else late
+        promptly, // within microseconds, at the cost of CPU time
+    };
+
     void pace_direct();
 
     // launch.cpp
@@ -168,6 +176,7 @@ private:
     std::size_t launch(Lock& lock, std::span<Attempt> attempts);
     std::uint32_t until_marker() const;
     void find_room(Lock& lock);
+    Wake refill_wake();
     void account(const Attempt& attempt);
     Result<void> place_marker(Lock& lock);
     void add_marker(std::shared_ptr<Marker> marker);
@@ -186,11 +195,6 @@ private:
     Ticket launchable_from(Ticket ticket);
 
     // complete.cpp
-    enum class Wake : std::uint8_t {
-        late,     // whenever the system wakes the thread, if that takes less CPU time than to poll
-        usual,    // promptly if it is microseconds away, else late
-        promptly, // within microseconds, at the cost of CPU time
-    };
     using Dropped = std::map<Ticket, Ticket>; // first to last
     Result<void> finish(Lock& lock, Ticket ticket, Wake wake = Wake::usual);
     Result<void> failure_of(Ticket ticket);
@@ -251,9 +255,11 @@ private:
     std::atomic<std::thread::id> launcher_;  // who has launching_
     std::atomic<std::uint32_t> withheld_{0}; // reasons not to launch; written under mutex_
 
-    mutable std::mutex mutex_; // all below
-    bool counted_ = false;     // in load_
-    bool room_is_near_ = true; // the last submit that needed room found some in time
+    mutable std::mutex mutex_;   // all below
+    bool counted_ = false;       // in load_
+    bool room_is_near_ = true;   // the last submit that needed room found some in time
+    bool refills_early_ = false; // the last brief wait of the worker ended while it polled
+    std::uint32_t refills_ = 0;  // that the worker waited for
     std::condition_variable work_, changed_, reached_;
     std::multiset<Ticket> awaited_; // by threads that sleep on reached_
     Pace pace_;

@@ -72,6 +72,7 @@ public:
     int mark_errno = 0;
     std::atomic<std::uint64_t> polls{0}; // of markers
     std::function<void()> in_poll{};     // called in each
+    std::function<void()> in_wait{};     // called before a thread waits for a marker
     xpreempt::xqueue::DeviceLoad load;
     Deactivated deactivated{};             // answer of deactivate()
     std::function<void()> in_deactivate{}; // called there
@@ -110,6 +111,8 @@ public:
         return is_passed();
     }
     Result<void> wait() override {
+        if (hardware_.in_wait)
+            hardware_.in_wait();
         std::unique_lock lock(hardware_.mutex_);
         hardware_.changed_.wait(lock, [this] { return is_passed(); });
         return {};

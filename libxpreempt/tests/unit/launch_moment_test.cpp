@@ -60,6 +60,24 @@ TEST(FullQueue, polls_no_second_time_after_it_was_in_vain) {
     EXPECT_EQ(2U, queue->statistics().launched_inline);
 }
 
+// Whether room comes in time is tried at each 16th refill; it goes on as long as it does.
+TEST(Refills, poll_while_that_is_enough) {
+    FakeHardware hardware;
+    const auto queue = make_queue(hardware, two_in_flight);
+    ASSERT_TRUE(queue->suspend({}));
+    for (int i = 0; i < 60; ++i)
+        ASSERT_TRUE(queue->submit(nothing));
+    std::uint64_t waits = 0;
+    hardware.in_wait = [&] { hardware.complete(++waits); };
+    hardware.in_poll = [&] { hardware.complete(hardware.launched()); };
+    ASSERT_TRUE(queue->resume());
+    until([&] { return queue->state().pending == 0; });
+    EXPECT_EQ(15U, waits);
+    hardware.in_wait = nullptr;
+    hardware.in_poll = nullptr;
+    hardware.complete_all();
+}
+
 TEST(DeviceLoad, counts_the_xqueues_that_have_commands_in_flight) {
     FakeHardware hardware, another;
     auto queue = make_queue(hardware, two_in_flight);

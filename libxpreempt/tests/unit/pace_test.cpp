@@ -101,6 +101,40 @@ TEST(Pace, expects_the_end_of_what_is_in_flight) {
     EXPECT_EQ(0U, Pace({16, 8, 64, 0}).expect(3, 9000 * us).latest_ns);
 }
 
+// A sleep must not be too long, however much the times differ.
+TEST(Pace, expects_the_soonest_end_by_the_shortest_time) {
+    Pace pace = measured(100 * us, 1000 * us);
+    pace.completed(5040 * us, 1);
+    EXPECT_EQ(100 * us, pace.command_ns());
+    EXPECT_EQ(120 * us, pace.expect(3, 5040 * us).soonest_ns);
+    EXPECT_EQ(300 * us, pace.expect(3, 5040 * us).latest_ns);
+}
+
+// The hardware was idle behind commands whose end nobody has noticed.
+TEST(Pace, does_not_measure_idle_time_behind_commands_without_a_marker) {
+    FakeHardware hardware;
+    XQueue queue(std::make_unique<FakeHwQueue>(hardware), {16, 4, 64, 0}, Level::interrupt);
+    const auto submit = [&](int count) {
+        for (int i = 0; i < count; ++i)
+            ASSERT_TRUE(queue.submit({[](void*, void*) { return 0; }, nullptr}));
+    };
+    // While a thread waits for the marker of four commands.
+    hardware.in_wait = [&] {
+        hardware.now_ns += 400 * us;
+        hardware.complete(hardware.launched());
+    };
+    submit(4 + 4 + 4 + 1);
+    for (const xpreempt::xqueue::Ticket marked : {4U, 8U, 12U})
+        ASSERT_TRUE(queue.wait(marked));
+    EXPECT_EQ(100 * us, queue.state().command_ns);
+    for (xpreempt::xqueue::Ticket marked = 16; marked <= 32; marked += 4) {
+        hardware.now_ns += 100'000 * us;
+        submit(4);
+        ASSERT_TRUE(queue.wait(marked));
+    }
+    EXPECT_EQ(100 * us, queue.state().command_ns);
+}
+
 TEST(Pace, does_not_measure_across_a_gap) {
     Pace pace = measured(100 * us, 1000 * us);
     pace.gap();
