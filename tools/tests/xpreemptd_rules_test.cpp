@@ -153,8 +153,10 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"[default]\nband = [\"high\"]", "f.toml:2:8: band is an array, " BANDS},
         Wrong{"[default.band]", "f.toml:1:1: band is a table, " BANDS},
         Wrong{"[default]\nband = 1979-05-27", "f.toml:2:8: band is a date or a time, " BANDS},
-        Wrong{"[policy]\nname = \"band\"", "f.toml:2:8: name is \"band\", expected one of BAND, "
-                                           "HPF, RR, CFS; did you mean \"BAND\"?"},
+        Wrong{"[policy]\nname = \"band\"",
+              "f.toml:2:8: name is \"band\", expected one of BAND, "
+              "HPF, RR, CFS, FIFO, HHPF, CHPF, UP, PUP, SPUP, K-EDF, LAX, AWF, MLFQ, "
+              "PARK; did you mean \"BAND\"?"},
         Wrong{"[default]\nweight = \"100\"",
               "f.toml:2:10: weight is \"100\", expected an integer from 1 to 10000"},
         Wrong{"[default]\nweight = 0",

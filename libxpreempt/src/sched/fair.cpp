@@ -95,6 +95,7 @@ Time Fair::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
         Turn& turn = seats_[rank];
         const JobView& job = snapshot.jobs[seats_.index(rank)];
+        turn.slice = parameters_.slice;
         turn.key += virtual_time(charge(turn, job, passed), job.weight);
         if (turn.used >= parameters_.slice) {
             turn.used = Duration{0};
@@ -106,7 +107,7 @@ Time Fair::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     for (std::size_t rank = 0; rank < seats_.size(); ++rank)
         if (snapshot.jobs[seats_.index(rank)].schedulable() && !seats_[rank].waiting)
             place(snapshot.jobs, rank);
-    return take_turns(seats_, snapshot, parameters_.slice, verdicts);
+    return take_turns(seats_, snapshot, verdicts);
 }
 
 } // namespace xpreempt::sched

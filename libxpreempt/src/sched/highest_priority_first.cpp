@@ -20,6 +20,15 @@ void HighestPriorityFirst::note_ends(const Snapshot& snapshot) {
     }
 }
 
+std::int32_t HighestPriorityFirst::priority_of(const JobView& job) const {
+    switch (key_) {
+    case Key::priority: return job.priority;
+    case Key::cpu_priority: return job.cpu_priority;
+    case Key::focused: return job.focused ? 1 : 0;
+    }
+    return 0;
+}
+
 Time HighestPriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     note_ends(snapshot);
     const auto order = seats_.sequence(); // ranks, which are in the order of ids
@@ -28,8 +37,8 @@ Time HighestPriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> v
         return snapshot.jobs[seats_.index(rank)];
     };
     std::ranges::sort(order, [&](std::uint32_t left, std::uint32_t right) {
-        return std::tuple(-job_of(left).priority, left) <
-               std::tuple(-job_of(right).priority, right);
+        return std::tuple(priority_of(job_of(right)), left) <
+               std::tuple(priority_of(job_of(left)), right);
     });
     std::uint64_t above = 0, level = 0; // nodes on which a higher, an equal priority runs
     std::int32_t priority = 0;
@@ -40,17 +49,18 @@ Time HighestPriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> v
         const bool lingers = seats_[rank].lingers_until > snapshot.now;
         if (!job.schedulable() && !lingers)
             continue;
-        if (job.priority != priority)
+        const std::uint64_t nodes = scope_ == Scope::machine ? ~std::uint64_t{0} : job.nodes;
+        if (priority_of(job) != priority)
             above |= level;
-        priority = job.priority;
+        priority = priority_of(job);
         if (lingers) {
             lingering = std::min(lingering, seats_[rank].lingers_until);
-            level |= job.nodes;
-        } else if ((job.nodes & above) != 0) {
+            level |= nodes;
+        } else if ((nodes & above) != 0) {
             verdicts[seats_.index(rank)] = Verdict::hold;
             next = lingering; // it may be what this one is held for
         } else {
-            level |= job.nodes;
+            level |= nodes;
         }
     }
     return next;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Policy HPF: on each node the jobs of the highest priority run.
+// Policy HPF, and those that differ by what they compare: HHPF, CHPF, AWF.
 #pragma once
 
 #include "sched/seats.hpp"
+
+#include <cstdint>
 
 namespace xpreempt::sched {
 
@@ -15,16 +17,25 @@ namespace xpreempt::sched {
 // Use it for a few jobs with a strict order, in a process or on a machine of one owner.
 // Do not use it where low priorities must progress: they starve as long as there is work above. Nor
 // for a high job with gaps longer than `linger`: the low job resumes in each of them; BAND waits.
-// Work-conserving but for `linger` after each job.
+// Work-conserving but for `linger` after each job. Preemptions: at most one decision that stops
+// jobs for each ready edge and each change of a priority.
 class HighestPriorityFirst {
 public:
-    explicit HighestPriorityFirst(Duration linger = Duration::zero()) : linger_(linger) {}
+    explicit HighestPriorityFirst(Duration linger = Duration::zero())
+        : HighestPriorityFirst(linger, Key::priority, Scope::node) {}
 
     void admit(std::span<const JobView> jobs) { seats_.admit(jobs); }
     [[nodiscard]] bool matches(std::span<const JobView> jobs) { return seats_.matches(jobs); }
     [[nodiscard]] Time decide(const Snapshot& snapshot, std::span<Verdict> verdicts);
 
     bool operator==(const HighestPriorityFirst&) const = default;
+
+protected:
+    enum class Key : std::uint8_t { priority, cpu_priority, focused };
+    enum class Scope : std::uint8_t { node, machine };
+
+    HighestPriorityFirst(Duration linger, Key key, Scope scope)
+        : linger_(linger), key_(key), scope_(scope) {}
 
 private:
     struct Seat {
@@ -34,9 +45,54 @@ private:
     };
 
     void note_ends(const Snapshot& snapshot);
+    [[nodiscard]] std::int32_t priority_of(const JobView& job) const;
 
     Duration linger_;
+    Key key_;
+    Scope scope_;
     Seats<Seat> seats_;
+};
+
+// Policy HHPF, as XSched's HeterogeneousHighestPriorityFirst.
+// Goal: jobs of one high priority have the whole machine, also memory links and the host.
+// Definition: as HPF, but the highest priority is that of all nodes: while a job of it is ready
+// anywhere, no job of lower priority runs anywhere. Parameters: linger, as HPF.
+// Use it when jobs on different nodes disturb each other: shared links, one host thread for all.
+// Do not use it to keep GPUs busy: a GPU without a job of the highest priority is idle although
+// there is work for it. Not work-conserving. Low priorities starve as long as there is work above.
+class HeterogeneousHighestPriorityFirst : public HighestPriorityFirst {
+public:
+    explicit HeterogeneousHighestPriorityFirst(Duration linger = Duration::zero())
+        : HighestPriorityFirst(linger, Key::priority, Scope::machine) {}
+    bool operator==(const HeterogeneousHighestPriorityFirst&) const = default;
+};
+
+// Policy CHPF, as XSched's CPUHighestPriorityFirst.
+// Goal: the GPU follows the priorities that processes have on the CPUs of the host.
+// Definition: as HPF, by `cpu_priority`: a real-time process before all others, then by nice value.
+// Parameters: linger, as HPF.
+// Use it where the CPU priorities are set with care, as on a desktop or a real-time host.
+// Do not use it where all have the same nice value: they then run together, unscheduled. Work
+// conservation, starvation: as HPF.
+class CpuHighestPriorityFirst : public HighestPriorityFirst {
+public:
+    explicit CpuHighestPriorityFirst(Duration linger = Duration::zero())
+        : HighestPriorityFirst(linger, Key::cpu_priority, Scope::node) {}
+    bool operator==(const CpuHighestPriorityFirst&) const = default;
+};
+
+// Policy AWF, as XSched's ActiveWindowFirst.
+// Goal: the program that the user looks at is not slowed by what runs behind it.
+// Definition: as HPF with two priorities: focused, and not. While a focused job is ready, jobs on
+// its nodes that are not focused are held; without a focused job that is ready, all run.
+// Parameters: linger, as HPF.
+// Use it on a desktop. Do not use it on a server, where nothing has the focus: all jobs run. A
+// focused job that is always ready starves those behind it. Work conservation: as HPF.
+class FocusFirst : public HighestPriorityFirst {
+public:
+    explicit FocusFirst(Duration linger = Duration::zero())
+        : HighestPriorityFirst(linger, Key::focused, Scope::node) {}
+    bool operator==(const FocusFirst&) const = default;
 };
 
 } // namespace xpreempt::sched

@@ -2,7 +2,20 @@
 // Calls on the policy that the variant holds.
 #include "sched/policy.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace xpreempt::sched {
+
+namespace {
+
+template <std::size_t... alternative>
+constexpr auto makers(std::index_sequence<alternative...> /*all*/) {
+    return std::array<Policy (*)(), sizeof...(alternative)>{
+        [] { return Policy(std::in_place_index<alternative>); }...};
+}
+
+} // namespace
 
 Time decide(Policy& policy, const Snapshot& snapshot, std::span<Verdict> verdicts) {
     return std::visit(
@@ -17,19 +30,19 @@ Time decide(Policy& policy, const Snapshot& snapshot, std::span<Verdict> verdict
 }
 
 std::optional<Policy> policy_named(std::string_view name) {
-    if (name == policy_names[0])
-        return Bands{};
-    if (name == policy_names[1])
-        return HighestPriorityFirst{};
-    if (name == policy_names[2])
-        return RoundRobin{};
-    if (name == policy_names[3])
-        return Fair{};
-    return std::nullopt;
+    static constexpr auto table = makers(std::make_index_sequence<policy_names.size()>());
+    const auto found = std::ranges::find(policy_names, name);
+    if (found == policy_names.end())
+        return std::nullopt;
+    return table[static_cast<std::size_t>(found - policy_names.begin())]();
 }
 
 std::string_view name_of(const Policy& policy) {
     return policy_names[policy.index()];
+}
+
+bool holds_idle_jobs(const Policy& policy) {
+    return std::holds_alternative<IdleParking>(policy);
 }
 
 } // namespace xpreempt::sched

@@ -3,10 +3,17 @@
 #pragma once
 
 #include "sched/band.hpp"
+#include "sched/earliest_deadline_first.hpp"
 #include "sched/fair.hpp"
+#include "sched/first_in_first_out.hpp"
 #include "sched/highest_priority_first.hpp"
+#include "sched/idle_parking.hpp"
+#include "sched/multilevel_feedback.hpp"
 #include "sched/round_robin.hpp"
 #include "sched/snapshot.hpp"
+#include "sched/strict_partition.hpp"
+#include "sched/two_level.hpp"
+#include "sched/utilization_partition.hpp"
 
 #include <array>
 #include <optional>
@@ -29,12 +36,18 @@ namespace xpreempt::sched {
 //                         any order of jobs.
 //   operator==            Compares parameters and state; a copy decides as the original.
 //
-// A job that is idle or held by others gets Verdict::run, which means no hold of ours.
-using Policy = std::variant<Bands, HighestPriorityFirst, RoundRobin, Fair>;
+// A job that is held by others gets Verdict::run, which means no hold of ours. So does an idle job,
+// but under PARK.
+using Policy =
+    std::variant<Bands, HighestPriorityFirst, RoundRobin, Fair, FirstInFirstOut,
+                 HeterogeneousHighestPriorityFirst, CpuHighestPriorityFirst, UtilizationPartition,
+                 ProcessUtilizationPartition, StrictPartition, EarliestDeadlineFirst, TwoLevel,
+                 FocusFirst, MultilevelFeedback, IdleParking>;
 
 // Names of the alternatives, in their order. The first is the default.
 inline constexpr std::array<std::string_view, std::variant_size_v<Policy>> policy_names{
-    "BAND", "HPF", "RR", "CFS"};
+    "BAND", "HPF",  "RR",    "CFS", "FIFO", "HHPF", "CHPF", "UP",
+    "PUP",  "SPUP", "K-EDF", "LAX", "AWF",  "MLFQ", "PARK"};
 
 // Admits the jobs if they are not those of the last call, then decides.
 [[nodiscard]] Time decide(Policy& policy, const Snapshot& snapshot, std::span<Verdict> verdicts);
@@ -42,5 +55,7 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Policy>> polic
 // The policy of that name with default parameters; nothing for other names.
 [[nodiscard]] std::optional<Policy> policy_named(std::string_view name);
 [[nodiscard]] std::string_view name_of(const Policy& policy);
+// Whether its verdicts may hold jobs without work.
+[[nodiscard]] bool holds_idle_jobs(const Policy& policy);
 
 } // namespace xpreempt::sched

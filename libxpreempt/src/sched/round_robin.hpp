@@ -36,8 +36,6 @@ public:
     bool operator==(const RoundRobin&) const = default;
 
 private:
-    void join(std::span<const JobView> jobs);
-
     Parameters parameters_;
     Seats<Turn> seats_; // key: a number of the queue
     std::int64_t last_number_ = 0;

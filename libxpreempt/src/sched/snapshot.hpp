@@ -19,6 +19,7 @@ constexpr std::size_t num_bands = 4;
 constexpr unsigned max_nodes = 64;
 constexpr std::uint32_t default_weight = 100, max_weight = 10000; // as cgroup v2's
 constexpr std::int32_t min_priority = -255, max_priority = 255;
+constexpr std::uint32_t max_utilization = 100;
 
 // A job is stopped and resumed as a whole. In the daemon, a job is a cgroup with all its queues on
 // all its GPUs, which is a gang; in process it is an xqueue or a stream.
@@ -29,8 +30,8 @@ struct JobView {
     std::uint32_t weight = default_weight; // 1 to max_weight
     std::int32_t priority = 0;             // min_priority to max_priority, higher runs first
     // Attributes that other policies read.
-    std::int32_t cpu_priority = 0;   // its place among the host's processes, higher runs first
-    std::uint32_t utilization = 100; // share of each of its nodes, 0 to 100 percent
+    std::int32_t cpu_priority = 0; // its place among the host's processes, higher runs first
+    std::uint32_t utilization = max_utilization;  // share of each of its nodes, in percent
     Duration relative_deadline = Duration::max(); // of each request, from its ready edge; max: none
     Duration lax = Duration::max(); // a request may wait so long before it is critical; max: ever
     bool focused = false;           // one of its windows has the focus

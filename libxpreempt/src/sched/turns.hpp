@@ -4,19 +4,24 @@
 
 #include "sched/seats.hpp"
 
+#include <concepts>
 #include <cstdint>
 #include <span>
+#include <tuple>
 
 namespace xpreempt::sched {
+
+constexpr Duration until_idle = Duration::max(); // a slice without an end
 
 // State of one job. The lowest key is next.
 struct Turn {
     std::int64_t key = 0;
-    Duration used{0};        // of its slice
-    std::uint64_t nodes = 0; // as the key was given for
-    bool waiting = false;    // was schedulable at the last decision
-    bool running = false;    // and its verdict was to run
-    bool owns_nodes = false; // until its slice is used
+    Duration used{0};           // of its slice
+    Duration slice{until_idle}; // that it may use, set before each decision
+    std::uint64_t nodes = 0;    // as the key was given for
+    bool waiting = false;       // was schedulable at the last decision
+    bool running = false;       // and its verdict was to run
+    bool owns_nodes = false;    // until its slice is used
     bool operator==(const Turn&) const = default;
 };
 
@@ -34,11 +39,80 @@ private:
 // Adds `passed` to the slice of a job that ran. Returns the time that it ran.
 Duration charge(Turn& turn, const JobView& job, Duration passed);
 
-// Divides the nodes among the schedulable jobs. A job keeps its nodes for `slice`; the others
+// Calls join(rank) for each job that became schedulable, in the order of ready_since, then of ids.
+template <std::derived_from<Turn> State>
+void for_each_joining(Seats<State>& seats, std::span<const JobView> jobs,
+                      std::invocable<std::uint32_t> auto&& join) {
+    const auto order = seats.sequence();
+    std::size_t count = 0;
+    for (std::uint32_t rank = 0; rank < seats.size(); ++rank)
+        if (jobs[seats.index(rank)].schedulable() && !seats[rank].waiting)
+            order[count++] = rank;
+    const auto joining = order.first(count);
+    std::ranges::sort(joining, {}, [&](std::uint32_t rank) {
+        return std::tuple(jobs[seats.index(rank)].ready_since, rank);
+    });
+    for (const std::uint32_t rank : joining)
+        join(rank);
+}
+
+// Jobs keep the nodes that they own. Leaves the others that wait in the sequence; returns how many.
+template <std::derived_from<Turn> State>
+std::size_t keep_owners(Seats<State>& seats, std::span<const JobView> jobs, std::uint64_t& taken,
+                        std::span<Verdict> verdicts) {
+    std::size_t others = 0;
+    for (std::uint32_t rank = 0; rank < seats.size(); ++rank) {
+        Turn& turn = seats[rank];
+        const JobView& job = jobs[seats.index(rank)];
+        verdicts[seats.index(rank)] = Verdict::run;
+        turn.waiting = job.schedulable();
+        turn.nodes = job.nodes;
+        turn.owns_nodes = turn.owns_nodes && turn.waiting && (job.nodes & taken) == 0;
+        turn.running = turn.owns_nodes;
+        if (turn.owns_nodes)
+            taken |= job.nodes;
+        else if (turn.waiting)
+            seats.sequence()[others++] = rank;
+        else
+            turn.used = Duration{0};
+    }
+    return others;
+}
+
+// Divides the nodes among the schedulable jobs. A job keeps its nodes for its slice; the others
 // follow by key, then by id, and run if all their nodes are free. So a job on several nodes is next
 // when its key is the lowest. Until then other jobs use the nodes that it waits for, and leave them
 // at once. Returns when the next slice ends for which a job waits.
-[[nodiscard]] Time take_turns(Seats<Turn>& seats, const Snapshot& snapshot, Duration slice,
-                              std::span<Verdict> verdicts);
+template <std::derived_from<Turn> State>
+[[nodiscard]] Time take_turns(Seats<State>& seats, const Snapshot& snapshot,
+                              std::span<Verdict> verdicts) {
+    const auto jobs = snapshot.jobs;
+    std::uint64_t taken = 0, wanted = 0;
+    const std::size_t others = keep_owners(seats, jobs, taken, verdicts);
+    const auto rest = seats.sequence().first(others);
+    std::ranges::sort(rest, {},
+                      [&](std::uint32_t rank) { return std::tuple(seats[rank].key, rank); });
+    for (const std::uint32_t rank : rest) {
+        Turn& turn = seats[rank];
+        const std::uint64_t nodes = jobs[seats.index(rank)].nodes;
+        if ((nodes & taken) != 0) {
+            wanted |= nodes;
+            turn.used = Duration{0};
+            verdicts[seats.index(rank)] = Verdict::hold;
+            continue;
+        }
+        turn.running = true;
+        turn.owns_nodes = (nodes & wanted) == 0;
+        taken |= nodes;
+    }
+    Time next = at_next_event;
+    for (std::size_t rank = 0; rank < seats.size(); ++rank) {
+        const Turn& turn = seats[rank];
+        if (turn.owns_nodes && turn.slice != until_idle &&
+            (jobs[seats.index(rank)].nodes & wanted) != 0)
+            next = std::min(next, snapshot.now + (turn.slice - turn.used));
+    }
+    return next;
+}
 
 } // namespace xpreempt::sched

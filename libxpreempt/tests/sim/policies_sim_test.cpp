@@ -8,18 +8,20 @@ using namespace test;
 using xpreempt::sched::Fair;
 using xpreempt::sched::HighestPriorityFirst;
 using xpreempt::sched::policy_named;
+using xpreempt::sched::policy_names;
 using xpreempt::sched::RoundRobin;
 
 TEST(Policies, are_found_by_name) {
-    for (const char* name : {"BAND", "HPF", "RR", "CFS"})
+    for (const std::string_view name : policy_names)
         EXPECT_EQ(name, name_of(*policy_named(name)));
-    EXPECT_FALSE(policy_named("FIFO"));
+    EXPECT_FALSE(policy_named("EDF"));
+    EXPECT_FALSE(policy_named(""));
 }
 
 // Determinism, order of jobs, timers, replay: VirtualJobs checks them at each decision.
 TEST(Policies, keep_their_contract_under_random_events) {
     for_each_seed(60, [](std::uint32_t seed) {
-        for (const char* name : {"BAND", "HPF", "RR", "CFS"}) {
+        for (const std::string_view name : policy_names) {
             SCOPED_TRACE(name);
             random_run(*policy_named(name), seed, nullptr);
         }

@@ -55,7 +55,7 @@ void look_at_queues(std::vector<JobView>& jobs, const std::vector<QueueState>& q
     }
 }
 
-bool measure(const char* name) {
+bool measure(std::string_view name) {
     std::vector<JobView> jobs(num_jobs);
     for (std::size_t i = 0; i < num_jobs; ++i) {
         jobs[i].id = (i * 37 + 11) % 101 + 1; // not sorted
@@ -63,6 +63,11 @@ bool measure(const char* name) {
         jobs[i].band = Band{static_cast<std::uint8_t>(i % num_bands)};
         jobs[i].priority = static_cast<std::int32_t>(i % 7);
         jobs[i].weight = static_cast<std::uint32_t>(1 + i);
+        jobs[i].cpu_priority = static_cast<std::int32_t>(i % 5);
+        jobs[i].utilization = static_cast<std::uint32_t>(i);
+        jobs[i].relative_deadline = (1 + i % 10) * 1ms;
+        jobs[i].lax = (1 + i % 9) * 1ms;
+        jobs[i].focused = i % 3 == 0;
     }
     std::vector<QueueState> queues(num_jobs * queues_a_job, QueueState{0, 0});
     std::vector<Verdict> verdicts(num_jobs, Verdict::run);
@@ -88,9 +93,10 @@ bool measure(const char* name) {
     }
     const std::uint64_t in_decisions = allocations - before;
     std::ranges::sort(costs);
-    std::printf("%-5s one decision, %zu jobs, %zu queues: p50 %.1f us, p99 %.1f us; "
+    std::printf("%-5.*s one decision, %zu jobs, %zu queues: p50 %.1f us, p99 %.1f us; "
                 "%llu allocations\n",
-                name, num_jobs, queues.size(), costs[decisions / 2], costs[decisions * 99 / 100],
+                static_cast<int>(name.size()), name.data(), num_jobs, queues.size(),
+                costs[decisions / 2], costs[decisions * 99 / 100],
                 static_cast<unsigned long long>(in_decisions));
     return in_decisions == 0;
 }
@@ -99,7 +105,7 @@ bool measure(const char* name) {
 
 int main() {
     bool passed = true;
-    for (const char* name : {"BAND", "HPF", "RR", "CFS"})
+    for (const std::string_view name : policy_names)
         passed = measure(name) && passed;
     return passed ? 0 : 1;
 }

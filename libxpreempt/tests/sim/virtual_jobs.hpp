@@ -6,6 +6,7 @@
 #include "sched/record.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -50,6 +51,9 @@ public:
     // Sees the jobs before the verdicts take effect.
     using Check = std::function<void(Time now, const std::vector<VirtualJob>& jobs,
                                      const std::vector<Verdict>& verdicts)>;
+    // Sees each call of the policy.
+    using Ask =
+        std::function<void(const std::vector<JobView>& jobs, const std::vector<Verdict>& verdicts)>;
 
     explicit VirtualJobs(Policy policy, std::uint32_t seed = 1)
         : random(seed), initial_(policy), policy_(std::move(policy)) {}
@@ -123,6 +127,7 @@ public:
     std::vector<Decision> record;
     Accounts accounts;
     Check check;
+    Ask asked;
     std::uint64_t timers = 0;
 
 private:
@@ -147,7 +152,7 @@ private:
         for (std::size_t i = 0; i < order.size(); ++i)
             EXPECT_EQ(verdicts[order[i]], of_other[i]) << "depends on the order of jobs";
         for (std::size_t i = 0; i < views.size(); ++i)
-            EXPECT_TRUE(views[i].schedulable() || verdicts[i] == Verdict::run)
+            EXPECT_TRUE(verdicts[i] == Verdict::run || may_hold(views[i]))
                 << "stops what is idle or not ours";
         if (!accounts.matches(views)) {
             accounts.admit(views);
@@ -155,7 +160,12 @@ private:
         }
         accounts.note({now, views}, verdicts);
         record.push_back(xpreempt::sched::record({now, views}, verdicts, next));
+        if (asked)
+            asked(views, verdicts);
         return verdicts;
+    }
+    [[nodiscard]] bool may_hold(const JobView& job) const {
+        return job.schedulable() || (holds_idle_jobs(policy_) && !job.held_by_others);
     }
     void apply(const std::vector<Verdict>& verdicts) {
         for (std::size_t i = 0; i < jobs.size(); ++i) {
@@ -209,9 +219,22 @@ inline void expect_one_at_a_time(const std::vector<VirtualJob>& jobs,
         }
 }
 
+// Attributes other than band, priority and weight. Few values, so that many are equal.
+inline void change_attributes(VirtualJobs& virtual_jobs, JobView& job) {
+    constexpr std::array<Duration, 5> times{0ns, 300us, 7ms, 40ms, endless};
+    const auto time = [&] { return times[virtual_jobs.below(times.size())]; };
+    job.cpu_priority = static_cast<std::int32_t>(virtual_jobs.below(4)) - 2;
+    job.utilization = virtual_jobs.below(4) * 25;
+    job.relative_deadline = time();
+    job.lax = time();
+    job.focused = virtual_jobs.below(2) == 0;
+    const Duration in = time();
+    job.deadline = in == endless ? at_next_event : virtual_jobs.now + in;
+}
+
 // Random arrivals, holds of others, attributes, jobs that come and go.
 inline void happen(VirtualJobs& virtual_jobs, std::uint64_t& last_id, std::uint32_t nodes) {
-    const std::uint32_t what = virtual_jobs.below(12);
+    const std::uint32_t what = virtual_jobs.below(14);
     auto& jobs = virtual_jobs.jobs;
     if (jobs.size() < 2 || (what == 0 && jobs.size() < 9)) {
         // Ids that do not grow: their order is not that of arrival.
@@ -220,6 +243,7 @@ inline void happen(VirtualJobs& virtual_jobs, std::uint64_t& last_id, std::uint3
         job.view.band = Band{static_cast<std::uint8_t>(virtual_jobs.below(4))};
         job.view.priority = static_cast<std::int32_t>(virtual_jobs.below(4));
         job.view.weight = 1 + virtual_jobs.below(300);
+        change_attributes(virtual_jobs, job.view);
         return;
     }
     const std::size_t i = virtual_jobs.below(static_cast<std::uint32_t>(jobs.size()));
@@ -231,6 +255,7 @@ inline void happen(VirtualJobs& virtual_jobs, std::uint64_t& last_id, std::uint3
     case 4: job.view.weight = 1 + virtual_jobs.below(10000); break;
     case 5: job.view.priority = static_cast<std::int32_t>(virtual_jobs.below(4)) - 2; break;
     case 6: job.view.ready = false; break; // its process was killed
+    case 7: change_attributes(virtual_jobs, job.view); break;
     default: virtual_jobs.work(job, Duration{1 + virtual_jobs.below(30'000'000)}); break;
     }
 }

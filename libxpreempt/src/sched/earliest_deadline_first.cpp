@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// From the earliest deadline on; each node counts the jobs that run.
+#include "sched/earliest_deadline_first.hpp"
+
+#include <array>
+#include <bit>
+#include <tuple>
+
+namespace xpreempt::sched {
+
+namespace {
+
+using Counts = std::array<std::uint32_t, max_nodes>;
+
+bool is_full(const Counts& running, std::uint64_t nodes, std::uint32_t k) {
+    for (; nodes != 0; nodes &= nodes - 1)
+        if (running[static_cast<std::size_t>(std::countr_zero(nodes))] >= k)
+            return true;
+    return false;
+}
+
+void add(Counts& running, std::uint64_t nodes) {
+    for (; nodes != 0; nodes &= nodes - 1)
+        ++running[static_cast<std::size_t>(std::countr_zero(nodes))];
+}
+
+} // namespace
+
+EarliestDeadlineFirst::EarliestDeadlineFirst(const Parameters& parameters)
+    : parameters_(parameters) {
+    parameters_.k = std::max(parameters_.k, 1U);
+    parameters_.least_period = std::max(parameters_.least_period, Duration{1});
+}
+
+EarliestDeadlineFirst::Seat EarliestDeadlineFirst::deadline_of(const JobView& job, Time now) const {
+    if (job.relative_deadline >= at_next_event - job.ready_since)
+        return {job.deadline, false};
+    Time deadline = job.ready_since + std::max(job.relative_deadline, Duration{0});
+    if (deadline <= now) {
+        const Duration period = std::max(job.relative_deadline, parameters_.least_period);
+        const std::int64_t passed = (now - deadline) / period + 1;
+        if (period >= at_next_event - (deadline + (passed - 1) * period))
+            return {job.deadline, false};
+        deadline += passed * period;
+    }
+    return job.deadline <= deadline ? Seat{job.deadline, false} : Seat{deadline, true};
+}
+
+Time EarliestDeadlineFirst::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
+    const auto order = seats_.sequence();
+    std::size_t count = 0;
+    for (std::uint32_t rank = 0; rank < seats_.size(); ++rank) {
+        const JobView& job = snapshot.jobs[seats_.index(rank)];
+        verdicts[seats_.index(rank)] = Verdict::run;
+        seats_[rank] = {};
+        if (!job.schedulable())
+            continue;
+        seats_[rank] = deadline_of(job, snapshot.now);
+        order[count++] = rank;
+    }
+    const auto ready = order.first(count);
+    std::ranges::sort(ready, {}, [&](std::uint32_t rank) {
+        return std::tuple(seats_[rank].deadline, snapshot.jobs[seats_.index(rank)].ready_since,
+                          rank);
+    });
+    Counts running{};
+    std::uint64_t wanted = 0; // nodes for which a job waits
+    for (const std::uint32_t rank : ready) {
+        const std::uint32_t i = seats_.index(rank);
+        if (is_full(running, snapshot.jobs[i].nodes, parameters_.k)) {
+            verdicts[i] = Verdict::hold;
+            wanted |= snapshot.jobs[i].nodes;
+        } else {
+            add(running, snapshot.jobs[i].nodes);
+        }
+    }
+    // A new period puts a job behind others, so only those matter that run while another one waits.
+    Time next = at_next_event;
+    for (const std::uint32_t rank : ready) {
+        const std::uint32_t i = seats_.index(rank);
+        if (seats_[rank].renews && verdicts[i] == Verdict::run &&
+            (snapshot.jobs[i].nodes & wanted) != 0)
+            next = std::min(next, seats_[rank].deadline);
+    }
+    return next;
+}
+
+} // namespace xpreempt::sched

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Turns without an end, by time of arrival.
+#include "sched/first_in_first_out.hpp"
+
+namespace xpreempt::sched {
+
+Time FirstInFirstOut::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
+        Turn& turn = seats_[rank];
+        const std::int64_t arrival =
+            Duration(snapshot.jobs[seats_.index(rank)].ready_since.time_since_epoch()).count();
+        // Idle between two decisions: it has left, and comes again.
+        if (turn.key != arrival)
+            turn.owns_nodes = false;
+        turn.key = arrival;
+    }
+    return take_turns(seats_, snapshot, verdicts);
+}
+
+} // namespace xpreempt::sched

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Levels of queues, as one queue whose keys begin with the level.
+#include "sched/multilevel_feedback.hpp"
+
+#include <array>
+
+namespace xpreempt::sched {
+
+namespace {
+
+constexpr std::int64_t numbers_of_level = std::int64_t{1} << 56;
+
+} // namespace
+
+MultilevelFeedback::MultilevelFeedback(const Parameters& parameters) : parameters_(parameters) {
+    const Duration least = std::max(20 * parameters_.switch_cost, Duration{1});
+    parameters_.slice =
+        std::max(least, std::min<Duration>(parameters_.slice, std::chrono::seconds{10}));
+    parameters_.levels = std::clamp(parameters_.levels, 1U, max_levels);
+    parameters_.growth = std::clamp(parameters_.growth, 1U, max_growth);
+    parameters_.promote_after = std::max(parameters_.promote_after, parameters_.slice);
+}
+
+Duration MultilevelFeedback::slice_of(std::uint32_t level) const {
+    Duration slice = parameters_.slice;
+    for (; level > 0; --level)
+        slice *= parameters_.growth;
+    return slice;
+}
+
+// To the end of the queue there.
+void MultilevelFeedback::move(Seat& seat, std::uint32_t level) {
+    seat.level = level;
+    seat.number = ++last_number_;
+    seat.spent = Duration{0};
+    seat.owns_nodes = false;
+}
+
+void MultilevelFeedback::account(Seat& seat, const JobView& job, Time now, Duration passed) {
+    if (seat.running)
+        seat.ran_until = now;
+    seat.spent += charge(seat, job, passed);
+    if (!job.schedulable()) {
+        seat.spent = Duration{0};
+    } else if (seat.spent >= slice_of(seat.level)) {
+        move(seat, std::min(seat.level + 1, parameters_.levels - 1));
+    } else if (seat.level > 0 && now - seat.ran_until >= parameters_.promote_after) {
+        move(seat, seat.level - 1);
+        seat.ran_until = now;
+    }
+    seat.used = seat.spent;
+    seat.slice = slice_of(seat.level);
+    seat.key = numbers_of_level * seat.level + seat.number;
+}
+
+// For jobs of higher levels.
+void MultilevelFeedback::give_up_nodes(std::span<const JobView> jobs) {
+    std::array<std::uint64_t, max_levels> wanted{};
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank)
+        if (const JobView& job = jobs[seats_.index(rank)]; job.schedulable())
+            for (std::uint32_t below = seats_[rank].level + 1; below < max_levels; ++below)
+                wanted[below] |= job.nodes;
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank)
+        if ((jobs[seats_.index(rank)].nodes & wanted[seats_[rank].level]) != 0)
+            seats_[rank].owns_nodes = false;
+}
+
+Time MultilevelFeedback::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
+    const Duration passed = stopwatch_.lap(snapshot.now);
+    for_each_joining(seats_, snapshot.jobs, [&](std::uint32_t rank) {
+        Seat& seat = seats_[rank];
+        const bool was_away = snapshot.now - seat.ran_until >= parameters_.promote_after;
+        move(seat, was_away ? 0 : seat.level);
+        seat.ran_until = snapshot.now;
+    });
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank)
+        account(seats_[rank], snapshot.jobs[seats_.index(rank)], snapshot.now, passed);
+    give_up_nodes(snapshot.jobs);
+    Time next = take_turns(seats_, snapshot, verdicts);
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank)
+        if (seats_[rank].level > 0 && verdicts[seats_.index(rank)] == Verdict::hold)
+            next = std::min(next, seats_[rank].ran_until + parameters_.promote_after);
+    return next;
+}
+
+} // namespace xpreempt::sched
