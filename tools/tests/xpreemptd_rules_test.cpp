@@ -42,6 +42,22 @@ quantum = "100us"
 [policy.CFS]
 slice = "7ms"
 credit = "0ms"
+[policy.UP]
+slice = "1ms"
+[policy.PUP]
+slice = "2ms"
+[policy.SPUP]
+slice = "3ms"
+[policy.K-EDF]
+k = 2
+least_period = "4ms"
+[policy.MLFQ]
+slice = "6ms"
+levels = 8
+growth = 3
+promote_after = "1s"
+[policy.PARK]
+park_after = "30s"
 [limits]
 max_hold = "1s"
 [memory]
@@ -89,6 +105,14 @@ TEST(Rules, every_key_is_read) {
     EXPECT_EQ(rules.parameters.round_robin.quantum, 100us);
     const xpreemptd::sched::Fair::Parameters fair{7ms, 0ms, 0ms};
     EXPECT_EQ(rules.policy(), xpreemptd::sched::Policy(xpreemptd::sched::Fair(fair)));
+    EXPECT_EQ(rules.parameters.utilization.slice, 1ms);
+    EXPECT_EQ(rules.parameters.process_utilization.slice, 2ms);
+    EXPECT_EQ(rules.parameters.strict.slice, 3ms);
+    EXPECT_EQ(rules.parameters.earliest_deadline,
+              (xpreemptd::sched::EarliestDeadlineFirst::Parameters{2, 4ms}));
+    EXPECT_EQ(rules.parameters.multilevel,
+              (xpreemptd::sched::MultilevelFeedback::Parameters{6ms, 8, 3, 1s, 0ms}));
+    EXPECT_EQ(rules.parameters.parking.park_after, 30s);
     EXPECT_EQ(rules.max_hold, 1s);
     EXPECT_EQ(rules.socket, "/run/x.sock");
     EXPECT_EQ(rules.residency.stay, 3U);
@@ -109,7 +133,12 @@ TEST(Rules, every_key_is_read) {
 
 TEST(Rules, each_policy_gets_its_parameters_now_and_at_a_change) {
     const std::string parameters = "[policy.BAND]\nfloor = \"3%\"\n[policy.RR]\nquantum = \"9ms\"\n"
-                                   "[policy.CFS]\nslice = \"8ms\"\n";
+                                   "[policy.CFS]\nslice = \"8ms\"\n"
+                                   "[policy.UP]\nslice = \"7ms\"\n"
+                                   "[policy.PUP]\nslice = \"6ms\"\n"
+                                   "[policy.SPUP]\nslice = \"4ms\"\n"
+                                   "[policy.K-EDF]\nk = 2\n[policy.MLFQ]\nlevels = 3\n"
+                                   "[policy.PARK]\npark_after = \"1s\"\n";
     for (const std::string_view name : xpreemptd::sched::policy_names) {
         const Rules rules = parsed(fmt::format("[policy]\nname = \"{}\"\n{}", name, parameters));
         EXPECT_EQ(xpreemptd::sched::name_of(rules.policy()), name);
@@ -119,9 +148,16 @@ TEST(Rules, each_policy_gets_its_parameters_now_and_at_a_change) {
     const auto policy = [&](const char* name) {
         return xpreemptd::make_policy(name, rules.parameters).value();
     };
-    EXPECT_EQ(std::get<xpreemptd::sched::Bands>(policy("BAND")).parameters().floor_percent, 3U);
-    EXPECT_EQ(std::get<xpreemptd::sched::RoundRobin>(policy("RR")).parameters().quantum, 9ms);
-    EXPECT_EQ(std::get<xpreemptd::sched::Fair>(policy("CFS")).parameters().slice, 8ms);
+    using namespace xpreemptd::sched;
+    EXPECT_EQ(std::get<Bands>(policy("BAND")).parameters().floor_percent, 3U);
+    EXPECT_EQ(std::get<RoundRobin>(policy("RR")).parameters().quantum, 9ms);
+    EXPECT_EQ(std::get<Fair>(policy("CFS")).parameters().slice, 8ms);
+    EXPECT_EQ(std::get<UtilizationPartition>(policy("UP")).parameters().slice, 7ms);
+    EXPECT_EQ(std::get<ProcessUtilizationPartition>(policy("PUP")).parameters().slice, 6ms);
+    EXPECT_EQ(std::get<StrictPartition>(policy("SPUP")).parameters().slice, 4ms);
+    EXPECT_EQ(std::get<EarliestDeadlineFirst>(policy("K-EDF")).parameters().k, 2U);
+    EXPECT_EQ(std::get<MultilevelFeedback>(policy("MLFQ")).parameters().levels, 3U);
+    EXPECT_EQ(std::get<IdleParking>(policy("PARK")).parameters().park_after, 1s);
     EXPECT_FALSE(xpreemptd::make_policy("EDF", rules.parameters));
 }
 
@@ -226,7 +262,15 @@ INSTANTIATE_TEST_SUITE_P(
                                             "park_after, vram_limit; did you mean \"band\"?"},
         Wrong{"[policy]\nquantum = \"5ms\"",
               "f.toml:2:1: unknown key \"quantum\" in [policy], expected one of name, "
-              "[policy.BAND], [policy.RR], [policy.CFS]"},
+              "[policy.BAND], [policy.RR], [policy.CFS], [policy.UP], [policy.PUP], "
+              "[policy.SPUP], [policy.K-EDF], [policy.MLFQ], [policy.PARK]"},
+        Wrong{"[policy.MLFQ]\nlevels = 9",
+              "f.toml:2:10: levels is 9, expected an integer from 1 to 8"},
+        Wrong{"[policy.K-EDF]\nk = 0", "f.toml:2:5: k is 0, expected an integer from 1 to 1000"},
+        Wrong{
+            "[policy.SPUP]\nslice = \"1us\"",
+            "f.toml:2:9: slice is \"1us\", expected a duration from \"100us\" to \"10s\", a whole "
+            "number of us, ms or s"},
         Wrong{"[policy.BAND]\ngrace = { highest = \"1ms\" }",
               "f.toml:2:11: unknown key \"highest\" in [policy.BAND.grace], " BANDS},
         Wrong{"[[rule]]\nunti = \"a\"", "f.toml:2:1: unknown key \"unti\" in [[rule]], " RULE_KEYS

@@ -4,17 +4,31 @@
 
 namespace xpreemptd {
 
+namespace {
+
+// Gives its parameters to the policy if it is one of this kind.
+template <class Kind>
+void configure(sched::Policy& policy, const typename Kind::Parameters& parameters) {
+    if (auto* const kind = std::get_if<Kind>(&policy))
+        *kind = Kind(parameters);
+}
+
+} // namespace
+
 std::optional<sched::Policy> make_policy(std::string_view name,
                                          const PolicyParameters& parameters) {
     std::optional<sched::Policy> policy = sched::policy_named(name);
     if (!policy)
         return std::nullopt;
-    if (auto* const bands = std::get_if<sched::Bands>(&*policy))
-        *bands = sched::Bands(parameters.bands);
-    else if (auto* const round_robin = std::get_if<sched::RoundRobin>(&*policy))
-        *round_robin = sched::RoundRobin(parameters.round_robin);
-    else if (auto* const fair = std::get_if<sched::Fair>(&*policy))
-        *fair = sched::Fair(parameters.fair);
+    configure<sched::Bands>(*policy, parameters.bands);
+    configure<sched::RoundRobin>(*policy, parameters.round_robin);
+    configure<sched::Fair>(*policy, parameters.fair);
+    configure<sched::UtilizationPartition>(*policy, parameters.utilization);
+    configure<sched::ProcessUtilizationPartition>(*policy, parameters.process_utilization);
+    configure<sched::StrictPartition>(*policy, parameters.strict);
+    configure<sched::EarliestDeadlineFirst>(*policy, parameters.earliest_deadline);
+    configure<sched::MultilevelFeedback>(*policy, parameters.multilevel);
+    configure<sched::IdleParking>(*policy, parameters.parking);
     return policy;
 }
 

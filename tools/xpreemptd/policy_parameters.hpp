@@ -15,6 +15,11 @@ struct PolicyParameters {
     sched::Bands::Parameters bands;
     sched::RoundRobin::Parameters round_robin;
     sched::Fair::Parameters fair;
+    sched::UtilizationPartition::Parameters utilization, process_utilization;
+    sched::StrictPartition::Parameters strict;
+    sched::EarliestDeadlineFirst::Parameters earliest_deadline;
+    sched::MultilevelFeedback::Parameters multilevel;
+    sched::IdleParking::Parameters parking;
 
     bool operator==(const PolicyParameters&) const = default;
 };

@@ -40,6 +40,32 @@ void read_fair(TomlTable table, sched::Fair::Parameters& parameters) {
     table.finish();
 }
 
+// The table of UP, of PUP or of SPUP.
+template <class Parameters> void read_partition(TomlTable table, Parameters& parameters) {
+    table.read("slice", duration_format(100us, 10s), parameters.slice);
+    table.finish();
+}
+
+void read_earliest_deadline(TomlTable table, sched::EarliestDeadlineFirst::Parameters& parameters) {
+    table.read("k", integer_format(1, 1000), parameters.k);
+    table.read("least_period", duration_format(100us, 10s), parameters.least_period);
+    table.finish();
+}
+
+void read_multilevel(TomlTable table, sched::MultilevelFeedback::Parameters& parameters) {
+    using sched::MultilevelFeedback;
+    table.read("slice", duration_format(100us, 10s), parameters.slice);
+    table.read("levels", integer_format(1, MultilevelFeedback::max_levels), parameters.levels);
+    table.read("growth", integer_format(1, MultilevelFeedback::max_growth), parameters.growth);
+    table.read("promote_after", duration_format(1ms, 1h), parameters.promote_after);
+    table.finish();
+}
+
+void read_parking(TomlTable table, sched::IdleParking::Parameters& parameters) {
+    table.read("park_after", duration_format(1ms, 24h), parameters.park_after);
+    table.finish();
+}
+
 void read_policy(TomlTable table, Rules& rules) {
     table.read("name", word_format({sched::policy_names.begin(), sched::policy_names.end()}),
                rules.policy_name);
@@ -49,6 +75,18 @@ void read_policy(TomlTable table, Rules& rules) {
         read_round_robin(std::move(*round_robin), rules.parameters.round_robin);
     if (auto fair = table.table("CFS"))
         read_fair(std::move(*fair), rules.parameters.fair);
+    if (auto utilization = table.table("UP"))
+        read_partition(std::move(*utilization), rules.parameters.utilization);
+    if (auto process = table.table("PUP"))
+        read_partition(std::move(*process), rules.parameters.process_utilization);
+    if (auto strict = table.table("SPUP"))
+        read_partition(std::move(*strict), rules.parameters.strict);
+    if (auto earliest = table.table("K-EDF"))
+        read_earliest_deadline(std::move(*earliest), rules.parameters.earliest_deadline);
+    if (auto multilevel = table.table("MLFQ"))
+        read_multilevel(std::move(*multilevel), rules.parameters.multilevel);
+    if (auto parking = table.table("PARK"))
+        read_parking(std::move(*parking), rules.parameters.parking);
     table.finish();
 }
 

@@ -62,13 +62,22 @@ void check_attributes(const xpreemptd::Attributes& attributes) {
 void check_rules(Rules& rules) {
     require(between(rules.max_hold, 100ms, 1h), "max_hold");
     require(rules.socket.is_absolute() && rules.socket.native().size() < 108, "socket");
-    const auto& [bands, round_robin, fair] = rules.parameters;
+    const auto& [bands, round_robin, fair, utilization, process_utilization, strict,
+                 earliest_deadline, multilevel, parking] = rules.parameters;
     for (const auto grace : bands.grace)
         require(between(grace, 0s, 10s), "grace");
     require(bands.floor_percent < 100 && bands.max_rate <= 10000, "floor or max_rate");
     require(between(bands.floor_turn, 100us, 10s) && between(bands.resume_grace, 0s, 10s), "turn");
     require(between(round_robin.quantum, 100us, 10s), "quantum");
     require(between(fair.slice, 100us, 10s) && between(fair.credit, 0s, 10s), "slice or credit");
+    for (const auto slice : {utilization.slice, process_utilization.slice, strict.slice})
+        require(between(slice, 100us, 10s), "slice of a partition");
+    require(earliest_deadline.k >= 1 && between(earliest_deadline.least_period, 100us, 10s),
+            "k or least_period");
+    require(between(multilevel.slice, 100us, 10s) && multilevel.levels >= 1 &&
+                multilevel.growth >= 1 && between(multilevel.promote_after, 1ms, 1h),
+            "MLFQ");
+    require(between(parking.park_after, 1ms, 24h), "park_after");
     check_attributes(rules.defaults);
     for (const Rule& rule : rules.rules) {
         require(rule.unit || rule.cgroup || rule.executable || rule.uid, "no condition");
