@@ -28,25 +28,38 @@ Duration MultilevelFeedback::slice_of(std::uint32_t level) const {
     return slice;
 }
 
+// By more than one if there was no decision for long, as for a job that is alone.
+std::uint32_t MultilevelFeedback::level_after(std::uint32_t level, Duration spent) const {
+    for (; level + 1 < parameters_.levels && spent >= slice_of(level); ++level)
+        spent -= slice_of(level);
+    return level;
+}
+
 // To the end of the queue there.
 void MultilevelFeedback::move(Seat& seat, std::uint32_t level) {
     seat.level = level;
     seat.number = ++last_number_;
-    seat.spent = Duration{0};
+    seat.spent = seat.waited = Duration{0};
     seat.owns_nodes = false;
 }
 
+void MultilevelFeedback::join(Seat& seat, Time now) {
+    const bool was_away = now - seat.idle_since >= parameters_.promote_after;
+    move(seat, was_away ? 0 : seat.level);
+}
+
 void MultilevelFeedback::account(Seat& seat, const JobView& job, Time now, Duration passed) {
-    if (seat.running)
-        seat.ran_until = now;
+    if (seat.waiting && !seat.running)
+        seat.waited += passed;
     seat.spent += charge(seat, job, passed);
     if (!job.schedulable()) {
+        if (seat.waiting)
+            seat.idle_since = now;
         seat.spent = Duration{0};
     } else if (seat.spent >= slice_of(seat.level)) {
-        move(seat, std::min(seat.level + 1, parameters_.levels - 1));
-    } else if (seat.level > 0 && now - seat.ran_until >= parameters_.promote_after) {
+        move(seat, level_after(seat.level, seat.spent));
+    } else if (seat.level > 0 && seat.waited >= parameters_.promote_after) {
         move(seat, seat.level - 1);
-        seat.ran_until = now;
     }
     seat.used = seat.spent;
     seat.slice = slice_of(seat.level);
@@ -67,19 +80,15 @@ void MultilevelFeedback::give_up_nodes(std::span<const JobView> jobs) {
 
 Time MultilevelFeedback::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     const Duration passed = stopwatch_.lap(snapshot.now);
-    for_each_joining(seats_, snapshot.jobs, [&](std::uint32_t rank) {
-        Seat& seat = seats_[rank];
-        const bool was_away = snapshot.now - seat.ran_until >= parameters_.promote_after;
-        move(seat, was_away ? 0 : seat.level);
-        seat.ran_until = snapshot.now;
-    });
+    for_each_joining(seats_, snapshot.jobs,
+                     [&](std::uint32_t rank) { join(seats_[rank], snapshot.now); });
     for (std::size_t rank = 0; rank < seats_.size(); ++rank)
         account(seats_[rank], snapshot.jobs[seats_.index(rank)], snapshot.now, passed);
     give_up_nodes(snapshot.jobs);
     Time next = take_turns(seats_, snapshot, verdicts);
     for (std::size_t rank = 0; rank < seats_.size(); ++rank)
         if (seats_[rank].level > 0 && verdicts[seats_.index(rank)] == Verdict::hold)
-            next = std::min(next, seats_[rank].ran_until + parameters_.promote_after);
+            next = std::min(next, snapshot.now + (parameters_.promote_after - seats_[rank].waited));
     return next;
 }
 

@@ -51,12 +51,15 @@ private:
         std::uint32_t level = 0;
         std::int64_t number = 0; // in the queue of its level
         Duration spent{0};       // of its slice, also before it was stopped
-        Time ran_until{};        // or came, or was promoted, if that was later
+        Duration waited{0};      // since it came to its level
+        Time idle_since{};
         bool operator==(const Seat&) const = default;
     };
 
     [[nodiscard]] Duration slice_of(std::uint32_t level) const;
+    [[nodiscard]] std::uint32_t level_after(std::uint32_t level, Duration spent) const;
     void move(Seat& seat, std::uint32_t level);
+    void join(Seat& seat, Time now);
     void account(Seat& seat, const JobView& job, Time now, Duration passed);
     void give_up_nodes(std::span<const JobView> jobs);
 
