@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Prints what a decision costs: 100 jobs with 1,000 queues on 8 nodes. Fails if one allocates.
+// Prints what a decision costs: 100 jobs with 1,000 queues on 8 nodes. Fails if one allocates, or
+// if half of them take 20 us or more in a build that is made for speed.
 #include "sched/policy.hpp"
 
 #include <algorithm>
@@ -34,6 +35,11 @@ namespace {
 using namespace xpreempt::sched;
 using namespace std::chrono_literals;
 
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+constexpr bool is_made_for_speed = true;
+#else
+constexpr bool is_made_for_speed = false;
+#endif
 constexpr std::size_t num_jobs = 100, queues_a_job = 10, decisions = 20000;
 
 struct QueueState {
@@ -98,7 +104,7 @@ bool measure(std::string_view name) {
                 static_cast<int>(name.size()), name.data(), num_jobs, queues.size(),
                 costs[decisions / 2], costs[decisions * 99 / 100],
                 static_cast<unsigned long long>(in_decisions));
-    return in_decisions == 0;
+    return in_decisions == 0 && (!is_made_for_speed || costs[decisions / 2] < 20);
 }
 
 } // namespace
