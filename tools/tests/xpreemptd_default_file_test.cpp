@@ -52,8 +52,10 @@ std::string last_part(const std::string& key) {
 
 TEST(DefaultFile, has_every_key) {
     const std::string shipped = text_of(DEFAULT_FILE);
-    for (const char* table : {"[policy]", "[policy.BAND]", "[policy.RR]", "[policy.CFS]",
-                              "[limits]", "[memory]", "[socket]", "[default]"}) {
+    for (const char* table :
+         {"[policy]", "[policy.BAND]", "[policy.RR]", "[policy.CFS]", "[policy.UP]", "[policy.PUP]",
+          "[policy.SPUP]", "[policy.K-EDF]", "[policy.MLFQ]", "[policy.PARK]", "[limits]",
+          "[memory]", "[socket]", "[default]"}) {
         const std::size_t begin = shipped.find(std::string("\n") + table + "\n");
         ASSERT_NE(begin, std::string::npos) << table;
         const std::string part = shipped.substr(begin, shipped.find("\n\n", begin) - begin);
@@ -77,8 +79,10 @@ TEST(DefaultFile, has_examples_that_parse) {
 
 TEST(ManualPage, has_every_key_and_examples_that_parse) {
     const std::string page = text_of(MANUAL_PAGE);
-    for (const char* table : {"", "[policy]", "[policy.BAND]", "[policy.RR]", "[policy.CFS]",
-                              "[limits]", "[memory]", "[socket]", "[default]", "[[rule]]"})
+    for (const char* table :
+         {"", "[policy]", "[policy.BAND]", "[policy.RR]", "[policy.CFS]", "[policy.UP]",
+          "[policy.PUP]", "[policy.SPUP]", "[policy.K-EDF]", "[policy.MLFQ]", "[policy.PARK]",
+          "[limits]", "[memory]", "[socket]", "[default]", "[[rule]]"})
         for (const std::string& key : keys_of(table))
             EXPECT_NE(page.find("\n*" + key + "*"), std::string::npos) << table << ' ' << key;
     // Literal blocks.
