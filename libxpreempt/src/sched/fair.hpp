@@ -19,6 +19,7 @@ namespace xpreempt::sched {
 // GPU by weight. Do not use it for latency: a ready job waits for the slice that runs, and for all
 // jobs that are behind it. Jobs run one at a time, also where they would fit. Work-conserving: no
 // ready job waits while all its nodes are free. No job starves: the clock passes each that waits.
+// Preemptions: as RR, for each slice.
 class Fair {
 public:
     struct Parameters {

@@ -60,6 +60,7 @@ private:
 // Use it when jobs on different nodes disturb each other: shared links, one host thread for all.
 // Do not use it to keep GPUs busy: a GPU without a job of the highest priority is idle although
 // there is work for it. Not work-conserving. Low priorities starve as long as there is work above.
+// Preemptions: as HPF.
 class HeterogeneousHighestPriorityFirst : public HighestPriorityFirst {
 public:
     explicit HeterogeneousHighestPriorityFirst(Duration linger = Duration::zero())
@@ -73,7 +74,7 @@ public:
 // Parameters: linger, as HPF.
 // Use it where the CPU priorities are set with care, as on a desktop or a real-time host.
 // Do not use it where all have the same nice value: they then run together, unscheduled. Work
-// conservation, starvation: as HPF.
+// conservation, starvation, preemptions: as HPF.
 class CpuHighestPriorityFirst : public HighestPriorityFirst {
 public:
     explicit CpuHighestPriorityFirst(Duration linger = Duration::zero())
@@ -87,7 +88,7 @@ public:
 // its nodes that are not focused are held; without a focused job that is ready, all run.
 // Parameters: linger, as HPF.
 // Use it on a desktop. Do not use it on a server, where nothing has the focus: all jobs run. A
-// focused job that is always ready starves those behind it. Work conservation: as HPF.
+// focused job that is always ready starves those behind it. Work conservation, preemptions: as HPF.
 class FocusFirst : public HighestPriorityFirst {
 public:
     explicit FocusFirst(Duration linger = Duration::zero())

@@ -17,6 +17,8 @@ namespace xpreempt::sched {
 // costs. Use it for equals with long kernels. Do not use it for latency: a ready job waits for up
 // to (jobs - 1) quanta. Nor for small kernels that would share the GPU well: one job runs at a
 // time. Work-conserving: no ready job waits while all its nodes are free. No job starves.
+// Preemptions: at most one for each quantum of a node, and one for each job that becomes ready or
+// idle or changes.
 class RoundRobin {
 public:
     struct Parameters {

@@ -95,6 +95,21 @@ TEST(PropertiesOfUp, jobs_without_utilization_run_when_no_other_is_ready) {
     }
 }
 
+TEST(PropertiesOfUp, more_than_100_percent_count_as_100) {
+    for (const Policy& policy :
+         {Policy{UtilizationPartition{}}, Policy{ProcessUtilizationPartition{}},
+          Policy{StrictPartition{}}}) {
+        VirtualJobs jobs(policy);
+        jobs.work(jobs.add(1), endless);
+        jobs.work(jobs.add(2), endless);
+        jobs.of(1).view.utilization = std::numeric_limits<std::uint32_t>::max();
+        jobs.decide();
+        jobs.advance(1s);
+        EXPECT_NEAR(0.5, seconds_of(jobs.of(1).ran), 0.02) << name_of(policy);
+        EXPECT_NEAR(0.5, seconds_of(jobs.of(2).ran), 0.02) << name_of(policy);
+    }
+}
+
 TEST(PropertiesOfPup, one_job_at_a_time_and_a_bounded_rate) {
     expect_turns(ProcessUtilizationPartition{});
 }
