@@ -38,7 +38,40 @@ int xp_stream_set_priority(void *stream, int32_t priority);
 /** xp_stream_get_priority() - what was set last, XP_PRIORITY_DEFAULT before */
 int xp_stream_get_priority(void *stream, int32_t *priority);
 
-/* Policies of a scheduler. */
+/* A utilization of 0: runs only where nothing else has work. */
+#define XP_NO_UTILIZATION UINT32_MAX
+
+/* Read by policies beside the priority. 0 is the default of each. */
+struct xp_sched_attributes {
+	size_t sz; /* in: sizeof(struct xp_sched_attributes) */
+	uint32_t weight; /* 1 to 10000; 0: 100. XP_POLICY_COMPLETELY_FAIR */
+	uint32_t utilization; /* 1 to 100 percent, or XP_NO_UTILIZATION; 0: 100. The partitions */
+	uint64_t deadline_us; /* of each request, from the moment it has work: to 3600000000; 0: none */
+	uint64_t laxity_us; /* a request may wait so long before it is critical; 0: for ever */
+};
+
+/**
+ * xp_xqueue_set_attributes() - sets all of them; -EINVAL: one is out of range
+ *
+ * Any thread may call. Takes effect at once when a scheduler runs.
+ */
+int xp_xqueue_set_attributes(xp_xqueue_t xqueue, const struct xp_sched_attributes *attributes);
+
+/** xp_xqueue_get_attributes() - those in force, defaults included, in the form in which they are set */
+int xp_xqueue_get_attributes(xp_xqueue_t xqueue, struct xp_sched_attributes *attributes);
+
+/**
+ * xp_stream_set_attributes() - the same for a stream
+ *
+ * From here on a scheduler holds the stream, as after xp_stream_set_priority(), whose errors it has.
+ */
+int xp_stream_set_attributes(void *stream, const struct xp_sched_attributes *attributes);
+
+/** xp_stream_get_attributes() - as xp_xqueue_get_attributes() */
+int xp_stream_get_attributes(void *stream, struct xp_sched_attributes *attributes);
+
+/* Policies of a scheduler. All but the first two know no dependence between streams: see
+   xp_sched_start(3). */
 enum xp_policy {
 	/* of each GPU the xqueues with work and the highest priority run, those below are suspended */
 	XP_POLICY_HIGHEST_PRIORITY_FIRST = 1,
@@ -46,6 +79,24 @@ enum xp_policy {
 	   its job is in band high, below in band idle, at 0 in that of its rule; policy HPF uses the
 	   number itself. Nothing is scheduled among the process' own xqueues and streams. */
 	XP_POLICY_DAEMON = 2,
+	/* as the first, with one highest priority for all GPUs together: a GPU may be idle */
+	XP_POLICY_HETEROGENEOUS_HIGHEST_PRIORITY_FIRST = 3,
+	/* of each GPU one runs: that which got work first, until it has none */
+	XP_POLICY_FIRST_IN_FIRST_OUT = 4,
+	/* of each GPU one runs at a time, in turn, for slices of equal length */
+	XP_POLICY_ROUND_ROBIN = 5,
+	/* likewise, with shares in proportion to the weights */
+	XP_POLICY_COMPLETELY_FAIR = 6,
+	/* likewise, with shares in proportion to the utilization */
+	XP_POLICY_UTILIZATION_PARTITION = 7,
+	/* likewise, and what has no work in its slice keeps the rest of it for the next one */
+	XP_POLICY_PROCESS_UTILIZATION_PARTITION = 8,
+	/* of each GPU the k with the earliest deadlines run, those without one last */
+	XP_POLICY_EARLIEST_DEADLINE_FIRST = 9,
+	/* all run, until one has had work for longer than its laxity: then only such ones */
+	XP_POLICY_LAXITY = 10,
+	/* of each GPU one runs at a time; those whose work was short so far come first */
+	XP_POLICY_MULTILEVEL_FEEDBACK = 11,
 	XP_POLICY_PROGRAM = 255, /* a function of the program, see xp_sched_start_policy() */
 };
 
@@ -67,6 +118,16 @@ enum xp_policy {
  * Without libxpreempt-hook.so the GPU of an xqueue is not known, and all of them count as one GPU's.
  */
 int xp_sched_start(uint32_t policy);
+
+/* Parameters of a policy; 0 is its own value. */
+struct xp_sched_parameters {
+	size_t sz; /* in: sizeof(struct xp_sched_parameters) */
+	uint64_t slice_us; /* 100 to 10000000: of one turn, where jobs run in turn */
+	uint64_t k; /* 1 to 1000: XP_POLICY_EARLIEST_DEADLINE_FIRST; 0: 1 */
+};
+
+/** xp_sched_start_with() - as xp_sched_start(); @parameters may be NULL. -EINVAL: one is out of range */
+int xp_sched_start_with(uint32_t policy, const struct xp_sched_parameters *parameters);
 
 /* An xqueue, or a stream that was given a priority, as a policy sees it. */
 struct xp_sched_source {

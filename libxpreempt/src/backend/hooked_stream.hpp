@@ -49,12 +49,14 @@ public:
     void set_priority(std::int32_t priority) {
         priority_.store(priority, std::memory_order_relaxed);
     }
+    void set_attributes(const xqueue::Attributes& attributes) { attributes_.set(attributes); }
 
     [[nodiscard]] bool has_work() const override { return calls_->has_work(); }
     [[nodiscard]] std::uint32_t holds() const override;
     [[nodiscard]] std::int32_t priority() const override {
         return priority_.load(std::memory_order_relaxed);
     }
+    [[nodiscard]] xqueue::Attributes attributes() const override { return attributes_.get(); }
     Result<bool> stop(xqueue::Patience patience) override;
     void outlast() override {}
     Result<void> start(xqueue::Patience) override { return release(); }
@@ -71,6 +73,7 @@ private:
     const hip::Stream key_;
     const std::shared_ptr<DirectCalls> calls_;
     std::atomic<std::int32_t> priority_{0};
+    xqueue::SharedAttributes attributes_;
     std::atomic<xqueue::Level> highest_{xqueue::Level::interrupt};
 
     mutable std::mutex mutex_; // all below

@@ -239,13 +239,40 @@ Result<void> Library::set_priority(hip::Stream stream, std::int32_t priority) {
 void Library::set_priority(const HookedStreams::Pointer& hooked, hip::Stream key,
                            std::int32_t priority) {
     hooked->set_priority(priority);
-    if (order_.add_owner(owner_id(*hooked), key)) {
-        const auto queue = mapping_.queue_of(key);
-        scheduling.created(hooked, {queue ? queue->gpu_id : 0, 0, key});
-    }
+    schedule(hooked, key);
     order_.set_priority(owner_id(*hooked), priority);
     if (const auto scheduler = scheduling.running())
         scheduler->changed();
+}
+
+// A stream that was not scheduled before.
+void Library::schedule(const HookedStreams::Pointer& hooked, hip::Stream key) {
+    if (!order_.add_owner(owner_id(*hooked), key))
+        return;
+    const auto queue = mapping_.queue_of(key);
+    scheduling.created(hooked, {queue ? queue->gpu_id : 0, 0, key});
+}
+
+void Library::set_attributes(xqueue::XQueue& xqueue, const xqueue::Attributes& attributes) {
+    xqueue.set_attributes(attributes);
+    if (const auto scheduler = scheduling.running())
+        scheduler->changed();
+}
+
+Result<void> Library::set_attributes(hip::Stream stream, const xqueue::Attributes& attributes) {
+    if (const auto xqueue = xqueue_of(stream)) {
+        set_attributes(*xqueue, attributes);
+        return {};
+    }
+    const hip::Stream key = mapping_.key_of(stream);
+    const auto hooked = hooked_stream(stream);
+    if (!hooked)
+        return tl::make_unexpected(hooked.error());
+    (*hooked)->set_attributes(attributes);
+    schedule(*hooked, key);
+    if (const auto scheduler = scheduling.running())
+        scheduler->changed();
+    return {};
 }
 
 void Library::start_as_environment_says() {

@@ -115,6 +115,9 @@ public:
     // Sets the priority for schedulers, and adds a stream without an xqueue to the scheduler.
     Result<void> set_priority(hip::Stream stream, std::int32_t priority);
     void set_priority(const HookedStreams::Pointer& hooked, hip::Stream key, std::int32_t priority);
+    // Likewise, for the attributes.
+    Result<void> set_attributes(hip::Stream stream, const xqueue::Attributes& attributes);
+    void set_attributes(xqueue::XQueue& xqueue, const xqueue::Attributes& attributes);
     // After a change of priorities: tells xpreemptd, if it schedules this process.
     Result<void> tell_daemon() { return global.tell(scheduling.highest_priority()); }
     void set_priority(std::uint64_t xqueue_handle, xqueue::XQueue& xqueue, std::int32_t priority);
@@ -151,6 +154,7 @@ private:
     static void after_fork();
     void let_everything_run();
     void forget(const backend::HookedStream& stream);
+    void schedule(const HookedStreams::Pointer& hooked, hip::Stream key);
 
     hip::Mapping mapping_;
     backend::Selected selected_;

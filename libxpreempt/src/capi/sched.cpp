@@ -2,6 +2,7 @@
 // xpreempt/sched.h
 #include "base/log.hpp"
 #include "capi/c_boundary.hpp"
+#include "capi/policies.hpp"
 
 #include <chrono>
 #include <span>
@@ -49,6 +50,89 @@ struct ProgramPolicy {
                    : sched::Time(std::chrono::nanoseconds(static_cast<std::int64_t>(next)));
     }
 };
+
+using std::chrono::microseconds;
+using xqueue::Attributes;
+
+constexpr std::uint64_t longest_time = 3'600'000'000;               // us
+constexpr std::uint64_t least_slice = 100, most_slice = 10'000'000; // us
+constexpr std::uint64_t most_k = 1000;
+
+// 0: the default.
+Result<Attributes> attributes_of(const struct xp_sched_attributes* user) {
+    struct xp_sched_attributes given{};
+    if (const auto copied = copy_in(given, user, "xp_sched_attributes"); !copied)
+        return tl::make_unexpected(copied.error());
+    Attributes attributes;
+    Result<void> checked;
+    if (given.weight != 0)
+        checked = check_range("weight", attributes.weight = given.weight, 1, sched::max_weight);
+    if (checked && given.utilization == XP_NO_UTILIZATION)
+        attributes.utilization = 0;
+    else if (checked && given.utilization != 0)
+        checked = check_range("utilization", attributes.utilization = given.utilization, 1,
+                              sched::max_utilization);
+    if (checked)
+        checked = check_range("deadline_us", given.deadline_us, 0, longest_time);
+    if (checked)
+        checked = check_range("laxity_us", given.laxity_us, 0, longest_time);
+    if (!checked)
+        return tl::make_unexpected(checked.error());
+    if (given.deadline_us != 0)
+        attributes.relative_deadline = microseconds(given.deadline_us);
+    if (given.laxity_us != 0)
+        attributes.lax = microseconds(given.laxity_us);
+    return attributes;
+}
+
+std::uint64_t microseconds_or_0(std::chrono::nanoseconds time) {
+    return time == Attributes::none ? 0 : static_cast<std::uint64_t>(time / microseconds(1));
+}
+
+Result<void> copy_attributes(const Attributes& attributes, struct xp_sched_attributes* user) {
+    if (const auto checked = check_size(user, "xp_sched_attributes"); !checked)
+        return checked;
+    struct xp_sched_attributes ours{};
+    ours.weight = attributes.weight;
+    ours.utilization = attributes.utilization == 0 ? XP_NO_UTILIZATION : attributes.utilization;
+    ours.deadline_us = microseconds_or_0(attributes.relative_deadline);
+    ours.laxity_us = microseconds_or_0(attributes.lax);
+    copy_out(user, ours);
+    return {};
+}
+
+Result<PolicySettings> settings_of(const struct xp_sched_parameters* user) {
+    PolicySettings settings;
+    if (user == nullptr)
+        return settings;
+    struct xp_sched_parameters given{};
+    Result<void> checked = copy_in(given, user, "xp_sched_parameters");
+    if (checked && given.slice_us != 0)
+        checked = check_range("slice_us", given.slice_us, least_slice, most_slice);
+    if (checked && given.k != 0)
+        checked = check_range("k", given.k, 1, most_k);
+    if (!checked)
+        return tl::make_unexpected(checked.error());
+    settings.slice = microseconds(given.slice_us);
+    if (given.k != 0)
+        settings.k = static_cast<std::uint32_t>(given.k);
+    return settings;
+}
+
+Result<void> start(Library& library, std::uint32_t policy, const PolicySettings& settings) {
+    if (policy == XP_POLICY_DAEMON) {
+        if (library.scheduling.running())
+            return fail(EALREADY, Op::configure);
+        return library.global.start(library.scheduling.highest_priority());
+    }
+    auto chosen = policy_of(policy, settings);
+    if (!chosen)
+        return fail(EOPNOTSUPP, Op::configure);
+    if (library.global.runs())
+        return fail(EALREADY, Op::configure);
+    library.release_at_exit();
+    return library.scheduling.start(sched::by(std::move(*chosen)), policy);
+}
 
 } // namespace
 
@@ -101,19 +185,58 @@ int xp_stream_get_priority(void* stream, int32_t* priority) {
     });
 }
 
-int xp_sched_start(uint32_t policy) {
+int xp_xqueue_set_attributes(xp_xqueue_t xqueue, const struct xp_sched_attributes* attributes) {
     return c_call([&](Library& library) -> Result<void> {
-        if (policy == XP_POLICY_DAEMON) {
-            if (library.scheduling.running())
-                return fail(EALREADY, Op::configure);
-            return library.global.start(library.scheduling.highest_priority());
-        }
-        if (policy != XP_POLICY_HIGHEST_PRIORITY_FIRST)
-            return fail(EOPNOTSUPP, Op::configure);
-        if (library.global.runs())
-            return fail(EALREADY, Op::configure);
-        library.release_at_exit();
-        return library.scheduling.start(sched::by(sched::HighestPriorityFirst{}), policy);
+        const auto found = library.xqueues.find(xqueue.handle);
+        if (!found)
+            return tl::make_unexpected(found.error());
+        const auto checked = attributes_of(attributes);
+        if (!checked)
+            return tl::make_unexpected(checked.error());
+        library.set_attributes(**found, *checked);
+        return {};
+    });
+}
+
+int xp_xqueue_get_attributes(xp_xqueue_t xqueue, struct xp_sched_attributes* attributes) {
+    return c_call([&](Library& library) -> Result<void> {
+        const auto found = library.xqueues.find(xqueue.handle);
+        if (!found)
+            return tl::make_unexpected(found.error());
+        return copy_attributes((*found)->attributes(), attributes);
+    });
+}
+
+int xp_stream_set_attributes(void* stream, const struct xp_sched_attributes* attributes) {
+    return c_call([&](Library& library) -> Result<void> {
+        const auto checked = attributes_of(attributes);
+        if (!checked)
+            return tl::make_unexpected(checked.error());
+        return library.set_attributes(stream, *checked);
+    });
+}
+
+int xp_stream_get_attributes(void* stream, struct xp_sched_attributes* attributes) {
+    return c_call([&](Library& library) -> Result<void> {
+        Attributes found;
+        if (const auto xqueue = library.xqueue_of(stream))
+            found = xqueue->attributes();
+        else if (const auto hooked = library.hooked_streams.find(library.mapping().key_of(stream)))
+            found = hooked->attributes();
+        return copy_attributes(found, attributes);
+    });
+}
+
+int xp_sched_start(uint32_t policy) {
+    return c_call([&](Library& library) { return start(library, policy, {}); });
+}
+
+int xp_sched_start_with(uint32_t policy, const struct xp_sched_parameters* parameters) {
+    return c_call([&](Library& library) -> Result<void> {
+        const auto settings = settings_of(parameters);
+        if (!settings)
+            return tl::make_unexpected(settings.error());
+        return start(library, policy, *settings);
     });
 }
 

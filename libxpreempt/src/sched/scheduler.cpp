@@ -161,6 +161,11 @@ void Scheduler::refresh(Entry& entry, Time now) {
     }
     job.ready = ready;
     job.priority = entry.source->priority();
+    const xqueue::Attributes attributes = entry.source->attributes();
+    job.weight = attributes.weight;
+    job.utilization = attributes.utilization;
+    job.relative_deadline = attributes.relative_deadline;
+    job.lax = attributes.lax;
     job.held = entry.suspended;
     job.held_by_others = entry.source->holds() > ours;
 }

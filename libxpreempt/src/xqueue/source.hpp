@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "xqueue/attributes.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -46,6 +47,7 @@ public:
     // Holds that were not yet released, whoever's.
     [[nodiscard]] virtual std::uint32_t holds() const = 0;
     [[nodiscard]] virtual std::int32_t priority() const = 0;
+    [[nodiscard]] virtual Attributes attributes() const { return {}; }
 
     // Holds it, at the best level that it allows. False, without patience only: it is held, and
     // outlast() is to be called by who has some.

@@ -129,9 +129,11 @@ public:
     void set_priority(std::int32_t priority) {
         priority_.store(priority, std::memory_order_relaxed);
     }
+    void set_attributes(const Attributes& attributes) { attributes_.set(attributes); }
     [[nodiscard]] std::int32_t priority() const override {
         return priority_.load(std::memory_order_relaxed);
     }
+    [[nodiscard]] Attributes attributes() const override { return attributes_.get(); }
 
     // As a source: work is what is not known to be complete, a launch that is going on included.
     [[nodiscard]] bool has_work() const override;
@@ -245,6 +247,7 @@ private:
     const std::unique_ptr<HwQueue> hw_;
     DeviceLoad* const load_; // null: not counted
     std::atomic<std::int32_t> priority_{0};
+    SharedAttributes attributes_;
 
     std::mutex close_mutex_;
     std::mutex control_mutex_; // suspend and resume, one after the other

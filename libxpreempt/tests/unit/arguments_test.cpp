@@ -95,6 +95,27 @@ protected:
          {64},
          false,
          [](void* s) { return xp_sched_query(static_cast<xp_sched_state*>(s)); }},
+        {"xp_sched_attributes",
+         {32},
+         false,
+         [this](void* s) {
+             return xp_xqueue_get_attributes(xqueue, static_cast<xp_sched_attributes*>(s));
+         }},
+        {"xp_sched_attributes",
+         {32},
+         true,
+         [this](void* s) {
+             return xp_xqueue_set_attributes(xqueue, static_cast<const xp_sched_attributes*>(s));
+         }},
+        {"xp_sched_parameters",
+         {24},
+         true,
+         [](void* s) {
+             const int error = xp_sched_start_with(XP_POLICY_ROUND_ROBIN,
+                                                   static_cast<const xp_sched_parameters*>(s));
+             EXPECT_EQ(error, error == 0 ? xp_sched_stop() : error);
+             return error;
+         }},
         {"xp_xqueue_options",
          {40},
          true,

@@ -231,6 +231,28 @@ TEST_F(FaceTest, a_scheduler_runs_for_its_scope) {
     EXPECT_EQ(0U, must(Scheduler::query()).policy);
     EXPECT_EQ(std::errc::bad_file_descriptor, errc_of(scheduler.stop()));
     EXPECT_EQ(std::errc::operation_not_supported, errc_of(Scheduler::start(99)));
+    xp_sched_parameters parameters{};
+    parameters.slice_us = 1000;
+    Scheduler turns = must(Scheduler::start(XP_POLICY_ROUND_ROBIN, parameters));
+    EXPECT_EQ(XP_POLICY_ROUND_ROBIN, must(Scheduler::query()).policy);
+    must(turns.stop());
+    parameters.slice_us = 1;
+    EXPECT_EQ(std::errc::invalid_argument,
+              errc_of(Scheduler::start(XP_POLICY_ROUND_ROBIN, parameters)));
+}
+
+TEST_F(FaceTest, attributes_of_xqueues_and_streams_are_set_and_read) {
+    const StreamRef stream = new_stream();
+    XQueue xqueue = must(XQueue::create(stream));
+    xp_sched_attributes attributes = must(xqueue.get_attributes());
+    EXPECT_EQ(100U, attributes.weight);
+    attributes.weight = 7;
+    must(xqueue.set_attributes(attributes));
+    attributes = must(stream.get_attributes());
+    EXPECT_EQ(7U, attributes.weight);
+    attributes.deadline_us = 20000;
+    must(stream.set_attributes(attributes));
+    EXPECT_EQ(20000U, must(xqueue.get_attributes()).deadline_us);
 }
 
 TEST_F(FaceTest, a_policy_lives_as_long_as_its_scheduler) {

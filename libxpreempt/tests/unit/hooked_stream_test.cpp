@@ -104,6 +104,26 @@ TEST_F(HookedStreamTest, a_hold_stops_the_queue_until_as_many_releases) {
     EXPECT_EQ(-ENOENT, xp_stream_release(low));
 }
 
+TEST_F(HookedStreamTest, attributes_put_a_stream_under_the_scheduler) {
+    schedule();
+    xp_sched_state state{};
+    state.sz = sizeof state;
+    ASSERT_EQ(0, xp_sched_query(&state));
+    const std::uint32_t before = state.num_xqueues;
+    xp_sched_attributes attributes{};
+    attributes.sz = sizeof attributes;
+    attributes.weight = 300;
+    ASSERT_EQ(0, xp_stream_set_attributes(low, &attributes)) << xp_last_detail();
+    ASSERT_EQ(0, xp_sched_query(&state));
+    EXPECT_EQ(before + 1, state.num_xqueues);
+    attributes.weight = 0;
+    ASSERT_EQ(0, xp_stream_get_attributes(low, &attributes));
+    EXPECT_EQ(300U, attributes.weight);
+    ASSERT_EQ(0, xp_stream_get_attributes(high, &attributes)); // never set
+    EXPECT_EQ(100U, attributes.weight);
+    EXPECT_EQ(0, xp_sched_stop());
+}
+
 // One thread suspends, launches and resumes, as programs written for XSched may.
 TEST_F(HookedStreamTest, a_launch_by_the_thread_that_suspended_stops_the_queue) {
     xp_xqueue_options options XP_XQUEUE_OPTIONS_INIT;

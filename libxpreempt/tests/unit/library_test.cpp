@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -343,7 +344,7 @@ TEST_F(LibraryTest, the_scheduler_of_the_process_starts_once_and_stops) {
     EXPECT_EQ(0U, state.policy);
     EXPECT_EQ(-ENOENT, xp_sched_stop());
     EXPECT_EQ(-EOPNOTSUPP, xp_sched_start(0));
-    EXPECT_EQ(-EOPNOTSUPP, xp_sched_start(XP_POLICY_DAEMON + 1));
+    EXPECT_EQ(-EOPNOTSUPP, xp_sched_start(XP_POLICY_MULTILEVEL_FEEDBACK + 1));
     ASSERT_EQ(0, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST)) << xp_last_detail();
     EXPECT_EQ(-EALREADY, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST));
     const xp_xqueue_t during = new_xqueue(new_stream());
@@ -359,6 +360,76 @@ TEST_F(LibraryTest, the_scheduler_of_the_process_starts_once_and_stops) {
     EXPECT_EQ(-ENOENT, xp_sched_stop());
     ASSERT_EQ(0, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST)); // and again
     EXPECT_EQ(0, xp_xqueue_destroy(before)); // the end of the process stops it
+}
+
+TEST_F(LibraryTest, each_policy_of_the_process_starts_with_its_parameters) {
+    const xp_xqueue_t xqueue = new_xqueue(new_stream());
+    xp_sched_state state{};
+    state.sz = sizeof state;
+    xp_sched_parameters parameters{};
+    parameters.sz = sizeof parameters;
+    parameters.slice_us = 100;
+    parameters.k = 2;
+    for (std::uint32_t policy = 1; policy <= XP_POLICY_MULTILEVEL_FEEDBACK; ++policy) {
+        if (policy == XP_POLICY_DAEMON)
+            continue;
+        ASSERT_EQ(0, xp_sched_start_with(policy, &parameters)) << policy << xp_last_detail();
+        ASSERT_EQ(0, xp_sched_query(&state));
+        EXPECT_EQ(policy, state.policy);
+        EXPECT_EQ(0, xp_xqueue_submit(xqueue, put_packet, nullptr, nullptr));
+        EXPECT_EQ(0, xp_sched_stop());
+    }
+    EXPECT_EQ(0, xp_sched_start_with(XP_POLICY_ROUND_ROBIN, nullptr));
+    EXPECT_EQ(0, xp_sched_stop());
+    parameters.slice_us = 99;
+    EXPECT_EQ(-EINVAL, xp_sched_start_with(XP_POLICY_ROUND_ROBIN, &parameters));
+    EXPECT_STREQ("slice_us is 99: it must be from 100 to 10000000", xp_last_detail());
+    parameters.slice_us = 0;
+    parameters.k = 1001;
+    EXPECT_EQ(-EINVAL, xp_sched_start_with(XP_POLICY_ROUND_ROBIN, &parameters));
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
+TEST_F(LibraryTest, attributes_are_returned_as_they_were_set) {
+    void* stream = new_stream();
+    const xp_xqueue_t xqueue = new_xqueue(stream);
+    xp_sched_attributes attributes{};
+    attributes.sz = sizeof attributes;
+    ASSERT_EQ(0, xp_xqueue_get_attributes(xqueue, &attributes));
+    EXPECT_EQ(100U, attributes.weight);
+    EXPECT_EQ(100U, attributes.utilization);
+    EXPECT_EQ(0U, attributes.deadline_us);
+    EXPECT_EQ(0U, attributes.laxity_us);
+    attributes.weight = 10000;
+    attributes.utilization = XP_NO_UTILIZATION;
+    attributes.deadline_us = 3'600'000'000;
+    attributes.laxity_us = 1;
+    ASSERT_EQ(0, xp_stream_set_attributes(stream, &attributes)); // those of its xqueue
+    xp_sched_attributes now{};
+    now.sz = sizeof now;
+    for (const int error :
+         {xp_xqueue_get_attributes(xqueue, &now), xp_stream_get_attributes(stream, &now)}) {
+        ASSERT_EQ(0, error);
+        EXPECT_EQ(0, std::memcmp(&attributes, &now, sizeof now));
+    }
+    const auto refused = [&](auto member, auto value, const char* sentence) {
+        xp_sched_attributes wrong = attributes;
+        wrong.*member = value;
+        EXPECT_EQ(-EINVAL, xp_xqueue_set_attributes(xqueue, &wrong));
+        EXPECT_STREQ(sentence, xp_last_detail());
+    };
+    refused(&xp_sched_attributes::weight, 10001U, "weight is 10001: it must be from 1 to 10000");
+    refused(&xp_sched_attributes::utilization, 101U,
+            "utilization is 101: it must be from 1 to 100");
+    refused(&xp_sched_attributes::deadline_us, 3'600'000'001U,
+            "deadline_us is 3600000001: it must be from 0 to 3600000000");
+    refused(&xp_sched_attributes::laxity_us, 3'600'000'001U,
+            "laxity_us is 3600000001: it must be from 0 to 3600000000");
+    ASSERT_EQ(0, xp_xqueue_get_attributes(xqueue, &now));
+    EXPECT_EQ(0, std::memcmp(&attributes, &now, sizeof now)); // what was refused changed nothing
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+    EXPECT_EQ(-EBADF, xp_xqueue_set_attributes(xqueue, &attributes));
+    EXPECT_EQ(-EBADF, xp_xqueue_get_attributes(xqueue, &now));
 }
 
 TEST_F(LibraryTest, an_update_of_the_host_does_not_start_a_held_queue) {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <gtest/gtest.h>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -132,6 +133,41 @@ TEST(SchedulerTest, a_policy_is_called_again_at_the_time_that_it_returns) {
     EXPECT_GT(done.suspends, 5U);
     EXPECT_GT(done.resumes, 5U);
     EXPECT_FALSE(one.suspended() || other.suspended());
+}
+
+TEST(SchedulerTest, a_policy_reads_the_attributes_of_a_source) {
+    using namespace std::chrono_literals;
+    Queue one(7);
+    std::mutex mutex;
+    xpreempt::sched::JobView seen;
+    const auto scheduler = Scheduler::make(
+        [&](const Snapshot& snapshot, std::span<const SourceName>, std::span<Verdict>) {
+            const std::lock_guard lock(mutex);
+            if (!snapshot.jobs.empty())
+                seen = snapshot.jobs.front();
+            return xpreempt::sched::at_next_event;
+        });
+    scheduler->add(one.xqueue, 0);
+    one.xqueue->set_attributes({300, 25, 20ms, 3ms});
+    scheduler->changed();
+    {
+        const std::lock_guard lock(mutex);
+        EXPECT_EQ(7, seen.priority);
+        EXPECT_EQ(300U, seen.weight);
+        EXPECT_EQ(25U, seen.utilization);
+        EXPECT_EQ(20ms, seen.relative_deadline);
+        EXPECT_EQ(3ms, seen.lax);
+    }
+    one.xqueue->set_attributes({});
+    scheduler->changed();
+    {
+        const std::lock_guard lock(mutex);
+        EXPECT_EQ(xpreempt::sched::default_weight, seen.weight);
+        EXPECT_EQ(xpreempt::sched::max_utilization, seen.utilization);
+        EXPECT_EQ(xpreempt::sched::Duration::max(), seen.relative_deadline);
+        EXPECT_EQ(xpreempt::sched::Duration::max(), seen.lax);
+    }
+    scheduler->stop();
 }
 
 TEST(SchedulerTest, a_time_that_has_passed_does_not_keep_the_thread_busy) {

@@ -27,6 +27,15 @@ public:
         return Scheduler(Running{});
     }
 
+    // xp_sched_start_with(). A parameter that is 0 is the policy's own; sz is set here.
+    [[nodiscard]] static Expected<Scheduler> start(std::uint32_t policy,
+                                                   xp_sched_parameters parameters) {
+        parameters.sz = sizeof parameters;
+        if (const int answer = xp_sched_start_with(policy, &parameters); answer != 0)
+            return detail::failed(answer);
+        return Scheduler(Running{});
+    }
+
     // xp_sched_start_policy(). The callable receives the sources, the time (CLOCK_MONOTONIC) and a
     // byte for each source, to be set to 1 for those that are not to run. It returns when to be
     // called again if nothing happens: a time, or std::nullopt. The scheduler keeps it.

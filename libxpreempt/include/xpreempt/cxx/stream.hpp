@@ -74,6 +74,21 @@ public:
         });
     }
 
+    // xp_stream_set_attributes(): sets all; 0 is the default. sz is set here.
+    Expected<void> set_attributes(xp_sched_attributes attributes) const {
+        attributes.sz = sizeof attributes;
+        return call([&](void* stream) { return xp_stream_set_attributes(stream, &attributes); });
+    }
+
+    // xp_stream_get_attributes()
+    [[nodiscard]] Expected<xp_sched_attributes> get_attributes() const {
+        return with([](void* stream) {
+            return filled<xp_sched_attributes>([=](xp_sched_attributes* attributes) {
+                return xp_stream_get_attributes(stream, attributes);
+            });
+        });
+    }
+
     // xp_stream_hold(): returns the level reached. Lasts until as many release(); see Held.
     Expected<xp_level> hold(std::uint32_t flags = 0) const {
         return with([=](void* stream) {

@@ -231,6 +231,19 @@ public:
             [this](std::int32_t* priority) { return xp_xqueue_get_priority(xqueue_, priority); });
     }
 
+    // xp_xqueue_set_attributes(): sets all; 0 is the default. sz is set here.
+    Expected<void> set_attributes(xp_sched_attributes attributes) {
+        attributes.sz = sizeof attributes;
+        return detail::as_expected(xp_xqueue_set_attributes(xqueue_, &attributes));
+    }
+
+    // xp_xqueue_get_attributes()
+    [[nodiscard]] Expected<xp_sched_attributes> get_attributes() const {
+        return detail::filled<xp_sched_attributes>([this](xp_sched_attributes* attributes) {
+            return xp_xqueue_get_attributes(xqueue_, attributes);
+        });
+    }
+
     // xp_xqueue_set_name(); "" removes the name.
     Expected<void> set_name(const std::string& name) {
         return detail::as_expected(xp_xqueue_set_name(xqueue_, name.c_str()));

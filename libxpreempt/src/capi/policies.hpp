@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Policies of a scheduler in this process, by the numbers of xpreempt/sched.h.
+#pragma once
+
+#include "sched/policy.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace xpreempt::capi {
+
+struct PolicySettings {
+    std::chrono::nanoseconds slice{0}; // 0: the policy's own
+    std::uint32_t k = 1;               // of K-EDF
+};
+
+// Nothing for XP_POLICY_DAEMON, XP_POLICY_PROGRAM and numbers that are none of XP_POLICY_*.
+[[nodiscard]] std::optional<sched::Policy> policy_of(std::uint32_t kind,
+                                                     const PolicySettings& settings);
+
+// XP_POLICY_* of a name in XSched's environment; nothing for other names.
+[[nodiscard]] std::optional<std::uint32_t> policy_kind_named(std::string_view name);
+
+} // namespace xpreempt::capi
