@@ -15,12 +15,9 @@
 
 namespace xpreempt::compat {
 
-// For policies that do not exist yet; each is set by one call and read by none.
+// Set by one call and read by none: a request has no priority of its own here.
 struct StoredHints {
-    std::atomic<Utilization> utilization{UTILIZATION_DEFAULT};
-    std::atomic<Laxity> laxity{NO_LAXITY};
     std::atomic<Priority> lax_priority{PRIORITY_DEFAULT}, critical_priority{PRIORITY_DEFAULT};
-    std::atomic<Deadline> deadline{NO_DEADLINE};
 };
 
 struct XQueue {
@@ -54,7 +51,7 @@ class Registry {
 public:
     static Registry& instance();
 
-    std::atomic<Timeslice> timeslice{TIMESLICE_DEFAULT}; // stored hints of the whole process
+    std::atomic<Timeslice> timeslice{TIMESLICE_DEFAULT}; // of the scheduler of this process
     std::atomic<std::size_t> k_deadline{1};
 
     HandleTable<XQueue> queues;

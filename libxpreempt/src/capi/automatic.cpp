@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "capi/arguments.hpp"
 #include "capi/library.hpp"
+#include "capi/policies.hpp"
 #include "sched/policy.hpp"
 
 #include <algorithm>
@@ -74,12 +75,15 @@ StreamDefaults read_defaults(Environment environment) {
 }
 
 // As in XSched, a policy means the local scheduler, whatever XSCHED_SCHEDULER says.
-bool read_scheduler(Environment environment) {
+bool read_scheduler(Environment environment, std::uint32_t& kind) {
     const std::string policy(text_of(environment, "XSCHED_POLICY"));
     if (!policy.empty()) {
-        if (policy == "HPF")
+        if (const auto known = policy_kind_named(policy)) {
+            kind = *known;
             return true;
-        complain("XSCHED_POLICY", policy.c_str(), "only HPF is there; nothing is scheduled");
+        }
+        complain("XSCHED_POLICY", policy.c_str(),
+                 "use HPF, HHPF, FIFO, RR, CFS, UP, PUP, KEDF, LAX or MLFQ; nothing is scheduled");
         return false;
     }
     const std::string scheduler(text_of(environment, "XSCHED_SCHEDULER"));
@@ -99,7 +103,7 @@ AutomaticSettings read_automatic_settings(Environment environment) {
     AutomaticSettings settings;
     if (is_on(environment, "XSCHED_AUTO_XQUEUE"))
         settings.streams = read_defaults(environment);
-    settings.schedules = read_scheduler(environment);
+    settings.schedules = read_scheduler(environment, settings.policy);
     settings.by_daemon = text_of(environment, "XSCHED_POLICY").empty() &&
                          text_of(environment, "XSCHED_SCHEDULER") == "GLB";
     return settings;
@@ -107,8 +111,9 @@ AutomaticSettings read_automatic_settings(Environment environment) {
 
 void AutomaticStreams::start(const AutomaticSettings& settings) {
     if (settings.schedules)
-        if (const auto started = library_.scheduling.start(sched::by(sched::HighestPriorityFirst{}),
-                                                           XP_POLICY_HIGHEST_PRIORITY_FIRST);
+        if (const auto started = library_.scheduling.start(
+                sched::by(policy_of(settings.policy, {}).value_or(sched::HighestPriorityFirst{})),
+                settings.policy);
             !started)
             log::report(log::Level::warning, "XSCHED_POLICY: %s failed",
                         phrase(started.error().op));

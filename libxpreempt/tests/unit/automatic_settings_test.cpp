@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 // XSched's environment variables.
 #include "capi/automatic.hpp"
+#include "capi/policies.hpp"
 
 #include <gtest/gtest.h>
 #include <map>
 #include <string>
+#include <xpreempt/sched.h>
 
 namespace {
 
 using xpreempt::capi::AutomaticSettings;
+using xpreempt::capi::policy_of;
 using xpreempt::capi::read_automatic_settings;
 using xpreempt::xqueue::Level;
 
@@ -62,9 +65,10 @@ TEST(AutomaticSettingsTest, what_cannot_be_honoured_is_said) {
     EXPECT_EQ(Level::block, level.settings.streams->level);
     EXPECT_EQ("libxpreempt: XSCHED_AUTO_XQUEUE_LEVEL=2x: use a number from 1 to 3; taken as 1\n",
               level.complaints);
-    const auto policy = read({{"XSCHED_POLICY", "CFS"}, {"XSCHED_SCHEDULER", "LCL"}});
+    const auto policy = read({{"XSCHED_POLICY", "AWF"}, {"XSCHED_SCHEDULER", "LCL"}});
     EXPECT_FALSE(policy.settings.schedules);
-    EXPECT_EQ("libxpreempt: XSCHED_POLICY=CFS: only HPF is there; nothing is scheduled\n",
+    EXPECT_EQ("libxpreempt: XSCHED_POLICY=AWF: use HPF, HHPF, FIFO, RR, CFS, UP, PUP, KEDF, LAX or "
+              "MLFQ; nothing is scheduled\n",
               policy.complaints);
     const auto other = read({{"XSCHED_SCHEDULER", "GLOBAL"}});
     EXPECT_FALSE(other.settings.schedules || other.settings.by_daemon);
@@ -75,6 +79,15 @@ TEST(AutomaticSettingsTest, what_cannot_be_honoured_is_said) {
 TEST(AutomaticSettingsTest, a_policy_or_the_local_scheduler_schedules) {
     EXPECT_TRUE(read({{"XSCHED_POLICY", "HPF"}, {"XSCHED_SCHEDULER", "APP"}}).settings.schedules);
     EXPECT_TRUE(read({{"XSCHED_SCHEDULER", "LCL"}}).settings.schedules);
+    EXPECT_EQ(std::uint32_t{XP_POLICY_HIGHEST_PRIORITY_FIRST},
+              read({{"XSCHED_SCHEDULER", "LCL"}}).settings.policy);
+    for (const char* name :
+         {"HPF", "HHPF", "FIFO", "RR", "CFS", "UP", "PUP", "KEDF", "LAX", "MLFQ"}) {
+        const auto named = read({{"XSCHED_POLICY", name}});
+        EXPECT_TRUE(named.settings.schedules) << name;
+        EXPECT_TRUE(policy_of(named.settings.policy, {})) << name;
+        EXPECT_EQ("", named.complaints);
+    }
     EXPECT_FALSE(read({{"XSCHED_SCHEDULER", "APP"}}).settings.schedules);
 }
 
