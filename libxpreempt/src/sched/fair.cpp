@@ -23,7 +23,7 @@ Fair::Fair(const Parameters& parameters) : parameters_(parameters) {
 }
 
 void Fair::advance_clocks(std::span<const JobView> jobs) {
-    std::array<std::int64_t, max_nodes> least;
+    std::array<std::int64_t, max_nodes> least{};
     least.fill(std::numeric_limits<std::int64_t>::max());
     std::uint64_t used = 0;
     for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
