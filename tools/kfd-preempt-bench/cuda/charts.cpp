@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The chart of each part.
-#include "chart.hpp"
+#include "charts/chart.hpp"
 #include "settings.hpp"
 #include "system.hpp"
 #include "tables.hpp"
@@ -10,6 +10,9 @@
 namespace cuda_report {
 
 namespace {
+
+using charts::Chart;
+using charts::Series;
 
 // A system has the same colour in each chart.
 std::size_t colour_of(const std::string& system) {

@@ -5,7 +5,6 @@
 #include "parts.hpp"
 #include "reference.hpp"
 #include "settings.hpp"
-#include "table.hpp"
 #include "tables.hpp"
 
 #include <algorithm>

@@ -2,13 +2,15 @@
 // The tables of each part, and its chart.
 #pragma once
 
+#include "charts/table.hpp"
 #include "results.hpp"
-#include "table.hpp"
 
 #include <string>
 #include <vector>
 
 namespace cuda_report {
+
+using charts::Table;
 
 std::vector<Table> tables_of(const std::string& part, const Results& results);
 

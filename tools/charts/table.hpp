@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A table of the report, printed as Markdown.
+// A table of figures, printed as Markdown.
 #pragma once
 
 #include <string>
 #include <vector>
 
-namespace cuda_report {
+namespace charts {
 
 struct Table {
     std::string title;
@@ -15,4 +15,4 @@ struct Table {
 
 std::string markdown(const Table& table);
 
-} // namespace cuda_report
+} // namespace charts

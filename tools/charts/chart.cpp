@@ -8,18 +8,23 @@
 #include <fmt/format.h>
 #include <limits>
 
-namespace cuda_report {
+namespace charts {
 
 namespace {
 
-constexpr double width = 960, height = 420, left = 80, right = 20, top = 70, bottom = 50;
-constexpr std::array<const char*, 7> colours{"#7f7f7f", "#bcbd22", "#1f77b4", "#ff7f0e",
-                                             "#2ca02c", "#d62728", "#9467bd"};
+constexpr double width = 960, height = 420, left = 80, right = 20, bottom = 50;
+constexpr double legend_top = 32, legend_line = 16, legend_width = 125;
+constexpr std::size_t legend_columns = 7;
+constexpr std::array<const char*, 18> colours{"#7f7f7f", "#bcbd22", "#1f77b4", "#ff7f0e", "#2ca02c",
+                                              "#d62728", "#9467bd", "#8c564b", "#e377c2", "#17becf",
+                                              "#393b79", "#637939", "#8c6d31", "#843c39", "#7b4173",
+                                              "#3182bd", "#e6550d", "#31a354"};
 
 // The range of an axis, and where a value is on it.
 struct Axis {
     double least, most;
     bool logarithmic;
+    double top = 70; // below the legend
 
     [[nodiscard]] double y(double value) const {
         const double part = logarithmic
@@ -29,7 +34,7 @@ struct Axis {
     }
 };
 
-Axis axis_of(const Chart& chart) {
+Axis range_of(const Chart& chart) {
     double least = std::numeric_limits<double>::infinity(), most = -least;
     for (const Series& series : chart.series)
         for (const auto* values : {&series.values, &series.marks})
@@ -44,6 +49,13 @@ Axis axis_of(const Chart& chart) {
         return {std::min(least, 0.0), std::max(most, least + 1), false};
     return {std::pow(10, std::floor(std::log10(least))),
             std::pow(10, std::floor(std::log10(most)) + 1), true};
+}
+
+Axis axis_of(const Chart& chart) {
+    Axis axis = range_of(chart);
+    const std::size_t lines = chart.series.empty() ? 0 : (chart.series.size() - 1) / legend_columns;
+    axis.top += legend_line * static_cast<double>(lines);
+    return axis;
 }
 
 std::vector<double> ticks_of(const Axis& axis) {
@@ -76,7 +88,7 @@ std::string frame(const Chart& chart, const Axis& axis) {
                            left, width - right, axis.y(tick), axis.y(tick));
         out += text(left - 6, axis.y(tick) + 4, "end", fmt::format("{:g}", tick));
     }
-    return out + text(10, top - 10, "start", chart.unit);
+    return out + text(10, axis.top - 10, "start", chart.unit);
 }
 
 std::string bar(const Axis& axis, double x, double bar_width, double value, const char* colour) {
@@ -99,10 +111,13 @@ std::string draw(const Chart& chart) {
     for (std::size_t s = 0; s < chart.series.size(); ++s) {
         const Series& series = chart.series[s];
         const char* colour = colours[series.colour % colours.size()];
-        const double legend = left + static_cast<double>(s) * 125;
-        out += fmt::format("<rect x=\"{:.0f}\" y=\"32\" width=\"10\" height=\"10\" fill=\"{}\"/>\n",
-                           legend, colour);
-        out += text(legend + 14, 42, "start", series.name);
+        const double legend = left + static_cast<double>(s % legend_columns) * legend_width;
+        const std::size_t row = s / legend_columns;
+        const double line = legend_top + static_cast<double>(row) * legend_line;
+        out += fmt::format(
+            "<rect x=\"{:.0f}\" y=\"{:.0f}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", legend,
+            line, colour);
+        out += text(legend + 14, line + 10, "start", series.name);
         for (std::size_t g = 0; g < chart.groups.size(); ++g) {
             const double x = left + group_width * (static_cast<double>(g) + 0.1) +
                              bar_width * static_cast<double>(s);
@@ -121,4 +136,4 @@ std::string draw(const Chart& chart) {
     return out + "</svg>\n";
 }
 
-} // namespace cuda_report
+} // namespace charts

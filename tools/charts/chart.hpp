@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace cuda_report {
+namespace charts {
 
 // A value for each group; NaN is left out. The second value, if any, is drawn as a mark.
 struct Series {
@@ -26,4 +26,4 @@ struct Chart {
 // Bars, side by side in each group.
 std::string draw(const Chart& chart);
 
-} // namespace cuda_report
+} // namespace charts

@@ -2,7 +2,7 @@
 // Prints a table.
 #include "table.hpp"
 
-namespace cuda_report {
+namespace charts {
 
 std::string markdown(const Table& table) {
     const auto line = [](const std::vector<std::string>& cells) {
@@ -20,4 +20,4 @@ std::string markdown(const Table& table) {
     return text;
 }
 
-} // namespace cuda_report
+} // namespace charts
