@@ -56,6 +56,8 @@ Scalar TomlTable::scalar_of(const toml::node& node) {
         scalar.text = text->get();
     if (const auto* number = node.as_integer())
         scalar.number = number->get();
+    if (node.is_number())
+        scalar.real = node.value<double>();
     if (const auto* truth = node.as_boolean())
         scalar.truth = truth->get();
     return scalar;

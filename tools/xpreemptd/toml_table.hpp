@@ -81,7 +81,7 @@ private:
     const toml::table& table_;
     std::string name_;   // "policy.BAND"; empty for the whole file
     std::string header_; // "[policy.BAND]", "[[rule]]"
-    Place place_;
+    Place place_{};
     TomlErrors& errors_;
     std::vector<std::string_view> known_;
     std::vector<std::string> shown_; // the same; tables by their headers

@@ -2,21 +2,16 @@
 // Parses bands, durations, percentages, paths and users.
 #include "value_format.hpp"
 
-#include "kfd/attribute.hpp"
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
+#include <charconv>
 #include <fmt/format.h>
 #include <limits>
-#include <pwd.h>
 #include <sys/un.h>
 
 namespace xpreemptd {
 
 namespace {
-
-namespace kfd = xpreempt::kfd;
 
 struct Unit {
     std::string_view name;
@@ -40,11 +35,11 @@ std::string listed(const std::vector<std::string_view>& words) {
     return fmt::format("one of {}", fmt::join(words, ", "));
 }
 
-// Digits alone: parse_unsigned() accepts blanks around the number.
 std::optional<std::uint32_t> digits(std::string_view text) {
-    if (text.empty() || !std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; }))
-        return std::nullopt;
-    return kfd::parse_unsigned<std::uint32_t>(text);
+    std::uint32_t number = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, number);
+    return parsed.ec == std::errc{} && parsed.ptr == end ? std::optional(number) : std::nullopt;
 }
 
 template <typename Number> Format<Number> whole_number(Number least, Number most) {
@@ -111,6 +106,16 @@ Format<std::uint32_t> integer_format(std::uint32_t least, std::uint32_t most) {
     return whole_number(least, most);
 }
 
+Format<double> real_format(double least, double most) {
+    return {fmt::format("a number from {} to {}", least, most),
+            {},
+            [least, most](const Scalar& value) -> std::optional<double> {
+                // Not a number fails both.
+                return value.real && *value.real >= least && *value.real <= most ? value.real
+                                                                                 : std::nullopt;
+            }};
+}
+
 Format<std::int32_t> signed_format(std::int32_t least, std::int32_t most) {
     return whole_number(least, most);
 }
@@ -174,17 +179,6 @@ Format<uid_t> user_format(UserLookup lookup) {
                     return std::nullopt;
                 return static_cast<uid_t>(*value.number);
             }};
-}
-
-std::optional<uid_t> user_named(const std::string& name) {
-    constexpr std::size_t most = std::size_t{1} << 20U;
-    passwd entry{};
-    passwd* found = nullptr;
-    std::vector<char> buffer(1024);
-    while (::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) == ERANGE &&
-           buffer.size() < most)
-        buffer.resize(2 * buffer.size());
-    return found != nullptr ? std::optional(entry.pw_uid) : std::nullopt;
 }
 
 } // namespace xpreemptd

@@ -20,6 +20,7 @@ namespace xpreemptd {
 struct Scalar {
     std::optional<std::string> text;
     std::optional<std::int64_t> number;
+    std::optional<double> real; // of an integer too
     std::optional<bool> truth;
 };
 
@@ -47,6 +48,7 @@ using UserLookup = std::function<std::optional<uid_t>(const std::string&)>;
 // A whole number with the unit us, ms or s.
 [[nodiscard]] Format<Nanoseconds> duration_format(Nanoseconds least, Nanoseconds most);
 [[nodiscard]] Format<std::uint32_t> integer_format(std::uint32_t least, std::uint32_t most);
+[[nodiscard]] Format<double> real_format(double least, double most);
 [[nodiscard]] Format<std::int32_t> signed_format(std::int32_t least, std::int32_t most);
 // "0%" to "most%", whole percent.
 [[nodiscard]] Format<std::uint32_t> percentage_format(std::uint32_t most);
