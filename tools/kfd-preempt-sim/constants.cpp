@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// No time of a save on an Instinct has been published: those here follow from sizes and bandwidths.
+#include "constants.hpp"
+
+#include <array>
+#include <fmt/format.h>
+
+namespace sim {
+
+namespace {
+
+constexpr std::array all{
+    Constant{"nodes", &GpuModel::nodes, 1, 64, "GPUs, as KFD counts them", "scenario"},
+    Constant{"capacity", &GpuModel::capacity, 0.1, 16,
+             "work that concurrent jobs get done, over that of one alone",
+             "XSched artifact, MI50: 13.35 + 13.33 of 25.04 inferences/s"},
+    Constant{"hws", &GpuModel::hws, 0, 1,
+             "the firmware schedules: a stop saves every mapped queue of its node",
+             "amdkfd, default on MI300X; sched_policy=2 is false"},
+    Constant{"slots", &GpuModel::slots, 1, 1024, "queues that are mapped at once",
+             "MI308X dump: 24 HQDs an XCC"},
+    Constant{"vmids", &GpuModel::vmids, 1, 64, "processes that are mapped at once",
+             "amdkfd: VMIDs 8 to 15"},
+    Constant{"processes", &GpuModel::processes, 0, 64, "the same, if less; 0: vmids",
+             "amdgpu.hws_max_conc_proc"},
+    Constant{"quantum", &GpuModel::quantum, 1e-4, 10, "of a turn, when not all are mapped",
+             "kfd_priv.h: CPSCH quantum of 10 ms"},
+    Constant{"ioctl", &GpuModel::ioctl, 0, 1, "from the call until the packets are sent",
+             "estimate; the daemon's reaction includes its own part"},
+    Constant{"remap", &GpuModel::remap, 0, 1,
+             "of a node without its save and restore: packets, fence",
+             "estimate: 10 to 30 us for a whole stop at low occupancy"},
+    Constant{"dequeue", &GpuModel::dequeue, 0, 1, "of a job without HWS and without its save",
+             "estimate; stock amdkfd sleeps 500 us more between two polls"},
+    Constant{"state_mb", &GpuModel::state_mb, 0, 1e6, "waves of a full GPU, MB",
+             "kfd_queue.c for MI300X: 8 XCC of 38 CU; MI308X has 48.8"},
+    Constant{"save_gb_s", &GpuModel::save_gb_s, 1e-3, 1e6, "of a save and of a restore, GB/s",
+             "80 % of the 5300 GB/s of MI300X's HBM; save area in VRAM"},
+    Constant{"trap_p50", &GpuModel::trap_p50, 0, 1, "from a doorbell to the call, by the trap",
+             "goal of the daemon; measured on pages: 1.3 us + 4.3 us to wake up"},
+    Constant{"trap_p99", &GpuModel::trap_p99, 0, 1, "the same, 99th percentile", "the same"},
+    Constant{"poll_p50", &GpuModel::poll_p50, 0, 1, "from a doorbell to the call, without the trap",
+             "goal of the daemon"},
+    Constant{"poll_p99", &GpuModel::poll_p99, 0, 1, "the same, 99th percentile", "twice as much"},
+    Constant{"hurried_poll", &GpuModel::hurried_poll, 1e-6, 10,
+             "between polls for the end of work, while others wait", "xpreemptd, daemon.cpp"},
+    Constant{"calm_poll", &GpuModel::calm_poll, 1e-6, 10, "between other polls",
+             "xpreemptd, daemon.cpp"},
+};
+
+} // namespace
+
+std::span<const Constant> constants() {
+    return all;
+}
+
+std::string value_of(const Constant& constant, const GpuModel& model) {
+    struct Text {
+        const GpuModel& model;
+        std::string operator()(double GpuModel::* field) const {
+            return fmt::format("{:g}", model.*field);
+        }
+        std::string operator()(std::uint32_t GpuModel::* field) const {
+            return fmt::format("{}", model.*field);
+        }
+        std::string operator()(Time GpuModel::* field) const {
+            return fmt::format("{} us", model.*field / us);
+        }
+        std::string operator()(bool GpuModel::* field) const {
+            return model.*field ? "true" : "false";
+        }
+    };
+    return std::visit(Text{model}, constant.field);
+}
+
+} // namespace sim

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// One run of a scenario under a policy, or under none.
+#pragma once
+
+#include "scenario.hpp"
+#include "sched/policy.hpp"
+#include "source.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace sim {
+
+struct RunOptions {
+    std::optional<sched::Policy> policy = {};  // none: every job runs, nothing is stopped
+    std::optional<std::size_t> only_job = {};  // alone on the GPU
+    std::optional<sched::Band> only_band = {}; // alone with the other jobs of its band
+};
+
+struct JobResult {
+    bool ran = false;
+    Record record;
+    double work = 0; // kernel time done, in ns
+    Time longest_wait = 0;
+    std::uint64_t edges = 0, stops = 0, preemptions = 0; // Scheduler::Counts
+};
+
+struct RunResult {
+    std::vector<JobResult> jobs; // as in the scenario
+    Time measured = 0;           // without the warmup
+    std::uint64_t events = 0;
+};
+
+[[nodiscard]] RunResult simulate(const Scenario& scenario, const RunOptions& options);
+
+} // namespace sim

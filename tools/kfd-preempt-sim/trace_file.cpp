@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// Parses CSV without quotes.
+#include "trace_file.hpp"
+
+#include "files.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <optional>
+
+namespace sim {
+
+namespace {
+
+// Some 20 hours of one request a millisecond.
+constexpr std::size_t most_bytes = std::size_t{256} << 20U;
+
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view blanks = " \t\r\"";
+    const std::size_t first = text.find_first_not_of(blanks);
+    if (first == std::string_view::npos)
+        return {};
+    return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::vector<std::string_view> cells_of(std::string_view line) {
+    std::vector<std::string_view> cells;
+    for (;;) {
+        const std::size_t comma = line.find(',');
+        cells.push_back(trimmed(line.substr(0, comma)));
+        if (comma == std::string_view::npos)
+            return cells;
+        line.remove_prefix(comma + 1);
+    }
+}
+
+template <typename Number> std::optional<Number> number_of(std::string_view text) {
+    Number number{};
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (text.empty() || parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size())
+        return std::nullopt;
+    return number;
+}
+
+// Seconds since 1970 of "YYYY-MM-DD hh:mm:ss.sss", as ns.
+std::optional<Time> timestamp_of(std::string_view text) {
+    if (text.size() < 19 || text[4] != '-' || text[7] != '-' || text[13] != ':' || text[16] != ':')
+        return std::nullopt;
+    const auto year = number_of<int>(text.substr(0, 4));
+    const auto month = number_of<unsigned>(text.substr(5, 2));
+    const auto day = number_of<unsigned>(text.substr(8, 2));
+    const auto hour = number_of<int>(text.substr(11, 2)),
+               minute = number_of<int>(text.substr(14, 2));
+    const auto seconds = number_of<double>(text.substr(17, text.find_first_of("+Z", 17) - 17));
+    if (!year || !month || !day || !hour || !minute || !seconds || *seconds < 0 || *seconds > 61)
+        return std::nullopt;
+    const std::chrono::year_month_day date{std::chrono::year{*year}, std::chrono::month{*month},
+                                           std::chrono::day{*day}};
+    if (!date.ok())
+        return std::nullopt;
+    const auto days = std::chrono::sys_days{date}.time_since_epoch().count();
+    return ((Time{days} * 24 + *hour) * 60 + *minute) * 60 * second + round_time(*seconds * 1e9);
+}
+
+std::optional<Time> time_of(std::string_view text) {
+    if (const auto seconds = number_of<double>(text); seconds && *seconds >= 0 && *seconds < 1e9)
+        return round_time(*seconds * 1e9);
+    return timestamp_of(text);
+}
+
+struct Columns {
+    std::optional<std::size_t> at, work, context, generated;
+};
+
+Columns columns_of(std::string_view header) {
+    Columns columns;
+    const auto cells = cells_of(header);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        if (cells[i] == "TIMESTAMP")
+            columns.at = i;
+        else if (cells[i] == "Work")
+            columns.work = i;
+        else if (cells[i] == "ContextTokens")
+            columns.context = i;
+        else if (cells[i] == "GeneratedTokens")
+            columns.generated = i;
+    }
+    return columns;
+}
+
+std::optional<TraceEntry> entry_of(std::string_view line, const Columns& columns) {
+    const auto cells = cells_of(line);
+    const auto cell = [&](std::size_t i) { return i < cells.size() ? cells[i] : ""; };
+    const auto at = columns.at ? time_of(cell(*columns.at)) : std::nullopt;
+    if (!at)
+        return std::nullopt;
+    TraceEntry entry{*at, 0, 0, 0};
+    if (columns.work) {
+        const auto work = number_of<double>(cell(*columns.work));
+        if (!work || *work <= 0 || *work > 1e6)
+            return std::nullopt;
+        entry.work = round_time(*work * 1e9);
+    }
+    for (const auto& [column, tokens] : {std::pair(columns.context, &entry.context),
+                                         std::pair(columns.generated, &entry.generated)}) {
+        if (!column)
+            continue;
+        const auto count = number_of<std::uint32_t>(cell(*column));
+        if (!count)
+            return std::nullopt;
+        *tokens = std::max(*count, 1U);
+    }
+    return entry;
+}
+
+} // namespace
+
+Answer<std::vector<TraceEntry>> parse_trace(std::string_view text, const std::string& file) {
+    std::vector<TraceEntry> entries;
+    std::optional<Columns> columns;
+    for (std::size_t number = 1; !text.empty(); ++number) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(text.size(), line.size() + 1));
+        if (trimmed(line).empty() || line.starts_with('#'))
+            continue;
+        if (!columns) {
+            columns = columns_of(line);
+            if (!columns->at)
+                return tl::make_unexpected(fmt::format(
+                    "{}:{}: the header has no column TIMESTAMP, expected TIMESTAMP and, if known, "
+                    "ContextTokens, GeneratedTokens, Work",
+                    file, number));
+            continue;
+        }
+        const auto entry = entry_of(line, *columns);
+        if (!entry)
+            return tl::make_unexpected(fmt::format(
+                "{}:{}: not an arrival: expected a time such as \"2023-11-16 18:17:03.979\" or "
+                "seconds, whole token counts, and Work in seconds above 0",
+                file, number));
+        entries.push_back(*entry);
+    }
+    if (entries.empty())
+        return tl::make_unexpected(fmt::format("{}: no arrivals", file));
+    std::ranges::stable_sort(entries, {}, &TraceEntry::at);
+    const Time first = entries.front().at;
+    for (TraceEntry& entry : entries)
+        entry.at -= first;
+    return entries;
+}
+
+Answer<std::vector<TraceEntry>> read_trace(const std::filesystem::path& file) {
+    const auto text = read_file(file, most_bytes);
+    if (!text)
+        return tl::make_unexpected(text.error());
+    return parse_trace(*text, file.string());
+}
+
+} // namespace sim
