@@ -104,7 +104,7 @@ std::uint64_t ConfigSpace::bar64(unsigned index) const {
     constexpr std::size_t first_bar = 0x10;
     constexpr std::uint64_t flags = 0xf;
     std::uint64_t value = 0;
-    std::memcpy(&value, value_.data() + first_bar + 4 * index, sizeof value);
+    std::memcpy(&value, value_.data() + first_bar + std::size_t{index} * 4, sizeof value);
     return value & ~flags;
 }
 

@@ -57,7 +57,7 @@ void AqlQueue::read_scratch() {
     main.ring = ring_of(pair(amd_queue::scratch_backing_memory_location),
                         word(amd_queue::compute_tmpring_size));
     for (unsigned i = 0; i < main.ring.resource.size(); ++i)
-        main.ring.resource[i] = word(amd_queue::scratch_resource_descriptor + 4 * i);
+        main.ring.resource[i] = word(amd_queue::scratch_resource_descriptor + 4ULL * i);
     main.lane_bytes = word(amd_queue::scratch_wave64_lane_byte_size);
     if (!reclaims_scratch())
         return;

@@ -73,8 +73,9 @@ void ShaderArray::State::preload_arguments(const Slot& slot, Dispatch& dispatch)
         return;
     }
     dispatch.preloaded.assign(dwords, 0);
-    space.read(slot.queue.vmid, dispatch.kernarg_address() + dispatch.program.preload_offset() * 4,
-               dispatch.preloaded.data(), dwords * 4);
+    space.read(slot.queue.vmid,
+               dispatch.kernarg_address() + 4ULL * dispatch.program.preload_offset(),
+               dispatch.preloaded.data(), std::size_t{dwords} * 4);
 }
 
 bool ShaderArray::State::place(Slot& slot, Dispatch& dispatch, std::uint32_t linear,

@@ -51,7 +51,7 @@ template <unsigned count> void read(Execution& e) {
     const Words addresses = *address_lanes; // the destination may overwrite them
     for_each_lane(e.wave.exec, [&](unsigned lane) {
         for (unsigned word = 0; word < count; ++word) {
-            const u64 at = u64{ds_address(addresses[lane], i.offset)} + word * 4;
+            const u64 at = u64{ds_address(addresses[lane], i.offset)} + u64{word} * 4;
             (*to[word])[lane] = lds_load<u32>(e.wave, at);
         }
     });
@@ -66,7 +66,7 @@ template <unsigned count> void write(Execution& e) {
     }
     for_each_lane(e.wave.exec, [&](unsigned lane) {
         for (unsigned word = 0; word < count; ++word) {
-            const u64 at = u64{ds_address((*address)[lane], i.offset)} + word * 4;
+            const u64 at = u64{ds_address((*address)[lane], i.offset)} + u64{word} * 4;
             lds_store(e.wave, at, (*from[word])[lane]);
         }
     });
@@ -77,7 +77,7 @@ template <typename T, unsigned stride> void read2(Execution& e) {
     constexpr unsigned words = words_of<T>;
     const DsInstruction i(e);
     const Words* address_lanes = vgpr_lanes(e, i.address);
-    std::array<Words*, 2 * words> to{};
+    std::array<Words*, std::size_t{2} * words> to{};
     if (address_lanes == nullptr || !data_registers(e, i.vdst, i.acc, to)) {
         return;
     }
@@ -86,7 +86,7 @@ template <typename T, unsigned stride> void read2(Execution& e) {
         for (unsigned half = 0; half < 2; ++half) {
             const u32 offset = (half == 0 ? i.offset0 : i.offset1) * u32{sizeof(T)} * stride;
             for (unsigned word = 0; word < words; ++word) {
-                const u64 at = u64{ds_address(addresses[lane], offset)} + word * 4;
+                const u64 at = u64{ds_address(addresses[lane], offset)} + u64{word} * 4;
                 (*to[half * words + word])[lane] = lds_load<u32>(e.wave, at);
             }
         }
@@ -107,7 +107,7 @@ template <typename T, unsigned stride> void write2(Execution& e) {
         for (unsigned half = 0; half < 2; ++half) {
             const u32 offset = (half == 0 ? i.offset0 : i.offset1) * u32{sizeof(T)} * stride;
             for (unsigned word = 0; word < words; ++word) {
-                const u64 at = u64{ds_address((*address)[lane], offset)} + word * 4;
+                const u64 at = u64{ds_address((*address)[lane], offset)} + u64{word} * 4;
                 lds_store(e.wave, at, (*(half == 0 ? from0 : from1)[word])[lane]);
             }
         }

@@ -77,7 +77,7 @@ template <typename T, unsigned stride> void exchange2(Execution& e) {
     const Words* address_lanes = vgpr_lanes(e, i.address);
     std::array<Words*, words> from0{};
     std::array<Words*, words> from1{};
-    std::array<Words*, 2 * words> to{};
+    std::array<Words*, std::size_t{2} * words> to{};
     if (address_lanes == nullptr || !data_registers(e, i.data0, i.acc, from0) ||
         !data_registers(e, i.data1, i.acc, from1) || !data_registers(e, i.vdst, i.acc, to)) {
         return;

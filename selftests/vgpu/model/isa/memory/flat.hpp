@@ -37,7 +37,8 @@ struct FlatInstruction {
 
 // Scratch is interleaved by dword: dword i of the 64 lanes lies together. MI300 ISA, "Scratch".
 inline std::uint64_t scratch_address(const WaveState& wave, std::uint32_t offset, unsigned lane) {
-    return wave.flat_scratch() + std::uint64_t{offset & ~3U} * lane_count + lane * 4 + (offset & 3);
+    return wave.flat_scratch() + std::uint64_t{offset & ~3U} * lane_count +
+           std::uint64_t{lane} * 4 + (offset & 3);
 }
 
 enum class Space : std::uint8_t { memory, lds, scratch, none };
