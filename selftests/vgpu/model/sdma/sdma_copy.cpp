@@ -137,7 +137,7 @@ SdmaEngine::Step SdmaEngine::fill(Ring& ring, unsigned vmid, Packet packet) {
     const std::uint64_t target = address(packet, 1);
     if (ring.done == 0)
         trace(fmt::format("fill {:#x} with {:#x} bytes {:#x}", target, packet[3], bytes));
-    std::array<std::uint32_t, page_bytes / 4> pattern;
+    std::array<std::uint32_t, page_bytes / 4> pattern{};
     pattern.fill(packet[3]);
     const auto page = std::as_bytes(std::span(pattern));
     const std::uint64_t end = std::min(bytes, ring.done + slice_bytes);

@@ -6,6 +6,7 @@
 
 namespace vgpu::isa {
 
+// NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): hot, written before it is read
 LaneAddresses::LaneAddresses(Execution& e, const FlatInstruction& i)
     : wave_(e.wave), segment_(i.segment) {
     if (i.segment == Segment::scratch) {

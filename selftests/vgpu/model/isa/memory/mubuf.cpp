@@ -50,7 +50,7 @@ T load_lane(Execution& e, Reading& memory, const BufferAddresses& buffer, unsign
         return value;
     }
     if (!buffer.together(lane, from, sizeof(T))) {
-        std::array<u8, sizeof(T)> bytes;
+        std::array<u8, sizeof(T)> bytes{};
         for (u32 i = 0; i < sizeof(T); ++i) {
             bytes[i] = load_lane<u8>(e, memory, buffer, lane, from + i);
         }
@@ -86,9 +86,10 @@ template <typename T> void load_to_lds(Execution& e, const BufferInstruction& i)
     const BufferAddresses buffer(e, i);
     Reading memory(e.memory, e.wave.vmid);
     for_each_lane(e.wave.exec, [&](unsigned lane) {
-        const auto value = static_cast<u32>(load_lane<T>(e, memory, buffer, lane, 0));
+        const T value = load_lane<T>(e, memory, buffer, lane, 0);
         if (!e.failed()) {
-            lds_store(e.wave, u64{e.wave.m0 & 0xffff} + i.offset + u64{lane} * 4, value);
+            lds_store(e.wave, u64{e.wave.m0 & 0xffff} + i.offset + u64{lane} * 4,
+                      static_cast<u32>(value));
         }
     });
 }
@@ -105,6 +106,7 @@ template <unsigned count> void load(Execution& e) {
         return;
     }
     Reading memory(e.memory, e.wave.vmid);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): hot, written before it is read
     std::array<Words, count> values; // an address register may be among the destinations
     for_each_lane(e.wave.exec, [&](unsigned lane) {
         for (unsigned word = 0; word < count; ++word) {
@@ -144,8 +146,8 @@ template <typename T, D16 half = D16::whole> void load_narrow(Execution& e) {
     Reading memory(e.memory, e.wave.vmid);
     Words values;
     for_each_lane(e.wave.exec, [&](unsigned lane) {
-        const auto value = static_cast<u32>(load_lane<T>(e, memory, buffer, lane, 0));
-        values[lane] = in_half<half>(value);
+        const T value = load_lane<T>(e, memory, buffer, lane, 0);
+        values[lane] = in_half<half>(static_cast<u32>(value));
     });
     if (!e.failed()) {
         merge_lanes(*to, values, e.wave.exec);

@@ -76,8 +76,7 @@ T lane_value(const std::array<Words*, count>& registers, unsigned from, unsigned
 }
 template <typename T, std::size_t count>
 void set_lane_value(const std::array<Words*, count>& registers, unsigned lane, T value) {
-    std::array<std::uint32_t, words_of<T>> words;
-    std::memcpy(words.data(), &value, sizeof(T));
+    const auto words = std::bit_cast<std::array<std::uint32_t, words_of<T>>>(value);
     for (unsigned i = 0; i < words_of<T>; ++i) {
         (*registers[i])[lane] = words[i];
     }

@@ -104,6 +104,7 @@ template <typename Type> typename Type::Value input_value(Registers registers, P
 }
 
 template <typename Sum> Sum sum_value(Registers registers, Position at) {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): hot, written before it is read
     std::array<std::uint32_t, words_of<Sum>> words;
     for (unsigned i = 0; i < words.size(); ++i) {
         words[i] = (*registers[at.value * words.size() + i])[at.lane];
@@ -212,6 +213,7 @@ private:
     void multiply(unsigned block) {
         const unsigned shared = blocks > 1 ? 1U << i_.cbsz : 1;
         const unsigned a_block = (block & ~(shared - 1)) + (shared > 1 ? i_.abid % shared : 0);
+        // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): hot, written before it is read
         std::array<std::array<Value, k_size>, n_size> b;
         for (unsigned column = 0; column < n_size; ++column) {
             for (unsigned k = 0; k < k_size; ++k) {
@@ -221,6 +223,7 @@ private:
             }
         }
         for (unsigned row = 0; row < m_size; ++row) {
+            // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): hot, as b is
             std::array<Value, k_size> a;
             for (unsigned k = 0; k < k_size; ++k) {
                 a[k] = negated_by(0, input_value<Type>(a_words_, Layout::input(row, k, a_block)));

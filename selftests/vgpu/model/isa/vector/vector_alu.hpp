@@ -53,6 +53,7 @@ using DoubleWords = std::array<std::uint64_t, lane_count>;
 
 // Sources that SDWA and DPP have picked apart or shuffled before the operation sees them. Their
 // source codes are swizzled0 and swizzled0 + 1.
+// NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): hot, written before it is read
 struct SwizzledSources {
     alignas(64) std::array<Words, 2> low;
     Words high0; // upper half of a 64-bit first source
@@ -80,17 +81,19 @@ void merge_lanes(Words& to, const Words& from, std::uint64_t exec);
 
 // Sources of one instruction, fetched.
 struct Sources32 {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): hot, written before it is read
     Sources32(Execution& e, const VectorInstruction& i, unsigned count) {
         for (unsigned slot = 0; slot < count; ++slot) {
-            lanes[slot] = &source32(e, i.src[slot], slot, scratch_[slot]);
+            lanes_[slot] = &source32(e, i.src[slot], slot, scratch_[slot]);
         }
     }
+    ~Sources32() = default;
     Sources32(const Sources32&) = delete;
     Sources32& operator=(const Sources32&) = delete;
-    const Words& operator[](unsigned slot) const { return *lanes[slot]; }
+    const Words& operator[](unsigned slot) const { return *lanes_[slot]; }
 
 private:
-    std::array<const Words*, 3> lanes{};
+    std::array<const Words*, 3> lanes_{};
     alignas(64) std::array<Words, 3> scratch_;
 };
 
