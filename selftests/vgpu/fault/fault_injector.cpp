@@ -135,8 +135,11 @@ bool FaultInjector::lose_grace(unsigned xcc) {
 
 void FaultInjector::active_polled(unsigned slot) {
     const auto found = held_.find(slot);
-    if (found != held_.end() && found->second.polls && *found->second.polls != 0)
-        --*found->second.polls;
+    if (found == held_.end())
+        return;
+    std::optional<std::uint64_t>& polls = found->second.polls;
+    if (polls && *polls != 0)
+        --*polls;
 }
 
 bool FaultInjector::stop_held(unsigned slot) {

@@ -54,12 +54,14 @@ std::optional<AqlQueue::Packet> AqlQueue::load(std::uint64_t index) {
 
 // A vendor packet's PM4 that has to wait. False while it still does.
 bool AqlQueue::advance_vendor() {
+    // NOLINTBEGIN(bugprone-unchecked-optional-access): the caller has checked it
     vendor_->run();
     if (!vendor_->idle()) {
         polling_ = vendor_->polling();
         return false;
     }
     const auto packet = load(*vendor_index_);
+    // NOLINTEND(bugprone-unchecked-optional-access)
     vendor_index_.reset();
     if (packet)
         complete(*packet);
@@ -201,6 +203,7 @@ void AqlQueue::retire(std::uint64_t index) {
     hqd_.registers[hqd::pq_rptr] = low_half(read_ * 16);
     if (read_ == next_ && busy_) {
         busy_ = false;
+        // NOLINTNEXTLINE(bugprone-unchecked-optional-access): set while it is busy
         connect_times_->end = unit_.clock.ticks();
     }
     if (consumed() == before || read_pointer_pending_)

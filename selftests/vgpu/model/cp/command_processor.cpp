@@ -82,6 +82,7 @@ bool CommandProcessor::run_slot(unsigned slot) {
         return looks && connection.user_pm4->advance();
     if (looks)
         fetch_ring(slot);
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): one of three is set
     return connection.pm4->run();
 }
 
@@ -105,6 +106,7 @@ bool CommandProcessor::add_user_queues(std::vector<Contention::Queue>& queues) c
         queues.push_back(
             {.doorbell = hqd.doorbell_dword(),
              .pasid = unit_.memory.pasid(hqd.vmid()),
+             // NOLINTNEXTLINE(bugprone-unchecked-optional-access): of_user() says so
              .busy = connection->aql ? connection->aql->busy() : connection->user_pm4->busy()});
     }
     return switching;

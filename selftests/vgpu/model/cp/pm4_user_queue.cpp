@@ -116,14 +116,15 @@ bool Pm4UserQueue::enter_buffer(std::span<const std::uint32_t> body) {
         fail("INDIRECT_BUFFER that is chained");
         return false;
     }
-    const auto buffer = pm4::decode_indirect_buffer(body);
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): its length was checked
+    const pm4::IndirectBuffer buffer = *pm4::decode_indirect_buffer(body);
     unit_.pm4.trace_packet(slot_, 0, hqd_.vmid(),
                            static_cast<std::uint8_t>(pm4::Opcode::indirect_buffer), body);
-    if (hqd_.pair(hqd::ib_base) != buffer->address) {
-        hqd_.set_pair(hqd::ib_base, buffer->address);
+    if (hqd_.pair(hqd::ib_base) != buffer.address) {
+        hqd_.set_pair(hqd::ib_base, buffer.address);
         hqd_.registers[hqd::ib_rptr] = 0;
     }
-    buffer_dwords_ = buffer->size_dwords;
+    buffer_dwords_ = buffer.size_dwords;
     if (!in_buffer())
         leave_buffer(); // an empty one
     return true;

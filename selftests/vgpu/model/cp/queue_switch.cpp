@@ -225,10 +225,12 @@ bool CommandProcessor::see_stop(unsigned slot) {
         connection.aql->begin_stop();
     else if (connection.user_pm4)
         connection.user_pm4->begin_stop();
-    const StopRequest request = stop_request(slot, *connection.stopping, connection.direct);
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller has checked it
+    const StopMode mode = *connection.stopping;
+    const StopRequest request = stop_request(slot, mode, connection.direct);
     if (request.save && !unit_.shaders.stopped(slot) && unit_.faults.waves_hang(request))
         unit_.shaders.ignore_save_requests(slot, true);
-    unit_.shaders.request_stop(slot, *connection.stopping);
+    unit_.shaders.request_stop(slot, mode);
     unit_.faults.stop_begins(request);
     return true;
 }
@@ -247,6 +249,7 @@ bool CommandProcessor::finish_stop(unsigned slot) {
         return false;
     if (connection.aql)
         connection.aql->report_all();
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller has checked it
     store_queue(slot, *connection.stopping);
     disconnect(slot);
     return true;

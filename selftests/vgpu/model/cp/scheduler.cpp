@@ -124,14 +124,14 @@ bool Scheduler::give_vmid(ListedProcess& process) {
     return true;
 }
 
-void Scheduler::map_sdma_queue(const pm4::MapQueues& packet, unsigned vmid) {
-    if (*packet.sdma_engine >= unit_.sdma.size())
-        unit_.observer.unmodelled("cp", fmt::format("SDMA engine {}", *packet.sdma_engine));
+void Scheduler::map_sdma_queue(const pm4::MapQueues& packet, unsigned engine, unsigned vmid) {
+    if (engine >= unit_.sdma.size())
+        unit_.observer.unmodelled("cp", fmt::format("SDMA engine {}", engine));
     else
-        unit_.sdma[*packet.sdma_engine].map_user_queue({.mqd = packet.mqd,
-                                                        .doorbell = packet.doorbell,
-                                                        .wptr_address = packet.wptr_address,
-                                                        .vmid = vmid});
+        unit_.sdma[engine].map_user_queue({.mqd = packet.mqd,
+                                           .doorbell = packet.doorbell,
+                                           .wptr_address = packet.wptr_address,
+                                           .vmid = vmid});
 }
 
 void Scheduler::map_queues(const pm4::MapQueues& packet) {
@@ -158,8 +158,10 @@ std::optional<unsigned> Scheduler::free_slot() const {
 bool Scheduler::place(ListedProcess& process, ListedQueue& queue) {
     if (!xnack_mode_fits(process.packet) || (!process.vmid && !give_vmid(process)))
         return false;
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): give_vmid() has set it
+    const unsigned vmid = *process.vmid;
     if (queue.packet.sdma_engine) {
-        map_sdma_queue(queue.packet, *process.vmid);
+        map_sdma_queue(queue.packet, *queue.packet.sdma_engine, vmid);
         queue.mapped = true;
         return true;
     }
@@ -171,7 +173,7 @@ bool Scheduler::place(ListedProcess& process, ListedQueue& queue) {
         if (xcc->skipped(*slot))
             xcc->keep_queue(*slot);
         else if (!xcc->connected(*slot)) // its dequeue may be pending here
-            xcc->load_queue(*slot, queue.packet, *process.vmid);
+            xcc->load_queue(*slot, queue.packet, vmid);
     queue.mapped = true;
     return true;
 }

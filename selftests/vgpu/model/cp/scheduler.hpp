@@ -79,7 +79,7 @@ private:
     std::optional<sq::GwsRange> free_gws(unsigned resources, unsigned vmid) const;
     std::optional<unsigned> free_slot() const;
     bool place(ListedProcess& process, ListedQueue& queue);
-    void map_sdma_queue(const pm4::MapQueues& packet, unsigned vmid);
+    void map_sdma_queue(const pm4::MapQueues& packet, unsigned engine, unsigned vmid);
 
     // silent_faults.cpp
     std::optional<unsigned> skipped_slot(const pm4::MapQueues& packet) const;

@@ -61,6 +61,7 @@ bool Scheduler::run() {
             return false;
         end_slice();
     }
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): end_slice() has set it
     const bool compute_left = all_left(*leaving_);
     if (!unmap_sdma_queues() || !compute_left)
         return false;

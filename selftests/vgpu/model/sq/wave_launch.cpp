@@ -186,6 +186,7 @@ void init_restored_wave(Wave& wave, const Dispatch& dispatch, const LaunchSite& 
     constexpr std::uint64_t first_wave_bit = 1ULL << (32 + 26);
     state.pc = state.tba + 4;
     state.priv = true;
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller has set it
     state.exec = ((site.queue->ctx_save_base + wave.region->offset) & 0xffff'ffff'ffffULL) |
                  (wave.first ? first_wave_bit : 0);
 }
