@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <exception>
 #include <map>
 #include <optional>
 #include <string>
@@ -161,9 +163,7 @@ int run(const Options& options) {
     return served ? status : fail(served.error());
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
     Options options;
     CLI::App app{"vgpu: a software MI300X (gfx942) for QEMU's vfio-user-pci"};
     app.footer(std::string("faults:\n") + std::string(fault::spec_help()) +
@@ -198,4 +198,16 @@ int main(int argc, char** argv) {
         return app.exit(error) == 0 ? exit_clean : exit_usage;
     }
     return run(options);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    // Errors are values in here; what still throws is the standard library, out of memory.
+    try {
+        return run_command(argc, argv);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "vgpu: %s\n", error.what());
+        return exit_error;
+    }
 }

@@ -7,11 +7,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
-int main(int argc, char** argv) {
+namespace {
+
+int run_command(int argc, char** argv) {
     std::string directory;
     std::uint32_t mec_version = vgpu::tables::usual_mec_version;
     CLI::App app{"Writes DIR/amdgpu/*.bin; DIR is the guest's /lib/firmware."};
@@ -45,4 +48,16 @@ int main(int argc, char** argv) {
         }
     }
     return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    // Errors are values in here; what still throws is the standard library, out of memory.
+    try {
+        return run_command(argc, argv);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "vgpu-firmware: %s\n", error.what());
+        return 1;
+    }
 }

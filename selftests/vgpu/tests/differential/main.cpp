@@ -14,6 +14,8 @@
 #include <cctype>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <exception>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -236,12 +238,7 @@ int run_file(const std::string& file, std::uint64_t seed, std::uint64_t cases) {
     return 0;
 }
 
-} // namespace
-
-} // namespace vgpu::differential
-
-int main(int argc, char** argv) {
-    using namespace vgpu::differential;
+int run_command(int argc, char** argv) {
     CLI::App app{"Runs random programs on the model of the ISA and on this machine, and compares."};
     std::uint64_t seed = 1;
     std::uint64_t cases = 1'000'000;
@@ -260,4 +257,18 @@ int main(int argc, char** argv) {
         return 0;
     }
     return file.empty() ? run_all(seed, cases) : run_file(file, seed, cases);
+}
+
+} // namespace
+
+} // namespace vgpu::differential
+
+int main(int argc, char** argv) {
+    // The standard library throws when there is no memory.
+    try {
+        return vgpu::differential::run_command(argc, argv);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "vgpu_differential: %s\n", error.what());
+        return 1;
+    }
 }
