@@ -14,6 +14,7 @@ using ::testing::HasSubstr;
 class GwsScheduling : public test::TwoProcesses {
 protected:
     void SetUp() override {
+        // NOLINTNEXTLINE(bugprone-parent-virtual-call): without TwoProcesses::map()
         UserQueues::SetUp();
         give(~0ULL);
         make_mqd(0x10000, 0x1000);

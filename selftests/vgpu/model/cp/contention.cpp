@@ -52,6 +52,7 @@ void Contention::begin_slice(std::span<const Queue> queues, bool switching) {
         if (process.on_slot)
             process.stopped = process.stopped_busy = false;
         process.busy = std::any_of(queues_.begin(), queues_.end(), [pasid](const Queue& queue) {
+            // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it loses track of queues_
             return queue.pasid == pasid && queue.busy;
         });
     }

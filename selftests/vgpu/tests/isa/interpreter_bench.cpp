@@ -21,7 +21,7 @@ void run_kernel(benchmark::State& state, const std::string& text, const Grid& gr
     gpu.memory.set_word(Gpu::kernarg_va + 8, 1000);
     gpu.array().bind(gpu.queue());
     std::int64_t instructions = 0;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         gpu.array().dispatch(0, gpu.packet(grid, object));
         instructions += static_cast<std::int64_t>(gpu.run_all());
     }
@@ -97,7 +97,7 @@ void save_and_restore(benchmark::State& state) {
     gpu.array().dispatch(0, gpu.packet(small_grid(), object));
     gpu.array().run(1000);
     std::int64_t handler = 0;
-    for (auto _ : state) {
+    for ([[maybe_unused]] auto _ : state) {
         const SavedQueue saved = gpu.save();
         handler += static_cast<std::int64_t>(saved.handler_instructions);
         gpu.array().unbind(0);

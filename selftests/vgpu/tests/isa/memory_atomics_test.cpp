@@ -205,8 +205,8 @@ TEST(MemoryAtomics, buffers) {
         "buffer_atomic_pk_add_f16 v20, v1, s[4:7], 0 offen",
         "buffer_atomic_cmpswap_x2 v[20:23], v1, s[4:7], 0 offen sc0",
         "buffer_atomic_umax v20, v0, s[4:7], 0 offen sc0", // lanes beyond the buffer
-        "buffer_load_short_d16_hi v20, v0, s[4:7], 0 offen offset:2\n"
-        " buffer_store_short_d16_hi v20, v0, s[4:7], 0 offen",
+        ("buffer_load_short_d16_hi v20, v0, s[4:7], 0 offen offset:2\n"
+         " buffer_store_short_d16_hi v20, v0, s[4:7], 0 offen"),
         "buffer_load_dwordx4 v[20:23], v0, s[4:7], 0 offen",
         "s_mov_b32 m0, 64\n buffer_load_ubyte v0, s[4:7], 0 offen offset:1 lds",
     });

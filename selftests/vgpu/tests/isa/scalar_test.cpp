@@ -2,6 +2,7 @@
 // Scalar instructions: results, SCC, branches, special registers, hardware registers.
 #include "tests/isa/snippets.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -272,8 +273,8 @@ TEST(Scalar, branches) {
     std::vector<std::string> texts;
     for (std::size_t i = 0; i < list.size(); ++i) {
         const std::string label = "over" + std::to_string(i);
-        texts.push_back(list[i].first + " " + label + "\n s_mov_b32 s2, 1\n" + label +
-                        ":\n s_nop 0");
+        texts.push_back(
+            fmt::format("{} {}\n s_mov_b32 s2, 1\n{}:\n s_nop 0", list[i].first, label, label));
     }
     texts.emplace_back("s_movk_i32 s2, 5\nback:\n s_add_u32 s3, s3, s2\n s_sub_u32 s2, s2, 1\n"
                        " s_cmp_lg_u32 s2, 0\n s_cbranch_scc1 back");
@@ -335,9 +336,9 @@ TEST(Scalar, exec_masks) {
 }
 
 TEST(Scalar, special_registers_sit_at_the_end_of_the_allocation) {
-    Snippets snippets({"s_mov_b32 flat_scratch_lo, 1\n s_mov_b32 flat_scratch_hi, 2\n"
-                       " s_mov_b32 xnack_mask_lo, 3\n s_mov_b32 xnack_mask_hi, 4\n"
-                       " s_mov_b32 vcc_lo, 5\n s_mov_b32 vcc_hi, 6",
+    Snippets snippets({("s_mov_b32 flat_scratch_lo, 1\n s_mov_b32 flat_scratch_hi, 2\n"
+                        " s_mov_b32 xnack_mask_lo, 3\n s_mov_b32 xnack_mask_hi, 4\n"
+                        " s_mov_b32 vcc_lo, 5\n s_mov_b32 vcc_hi, 6"),
                        "s_mov_b32 m0, 14\n s_movrels_b64 s[2:3], s[96:97]",
                        "s_mov_b32 m0, 8\n s_mov_b64 s[2:3], 9\n s_movreld_b64 s[4:5], s[2:3]",
                        "s_mov_b32 m0, 16\n s_movrels_b32 s2, s96",
@@ -378,12 +379,12 @@ TEST(Scalar, hardware_registers_read_as_the_trap_handler_expects) {
                        " s_getreg_b32 s9, hwreg(HW_REG_TMA_LO)\n"
                        " s_getreg_b32 s10, hwreg(HW_REG_TMA_HI)",
                        "s_getreg_b32 s2, hwreg(HW_REG_STATUS)",
-                       "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 5\n"
-                       " s_getreg_b32 s2, hwreg(HW_REG_MODE)",
-                       "s_mov_b32 s3, -1\n s_setreg_b32 hwreg(HW_REG_TRAPSTS), s3\n"
-                       " s_getreg_b32 s2, hwreg(HW_REG_TRAPSTS)",
-                       "s_mov_b32 s3, -1\n s_setreg_b32 hwreg(HW_REG_STATUS), s3\n"
-                       " s_getreg_b32 s2, hwreg(HW_REG_STATUS)",
+                       ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 4), 5\n"
+                        " s_getreg_b32 s2, hwreg(HW_REG_MODE)"),
+                       ("s_mov_b32 s3, -1\n s_setreg_b32 hwreg(HW_REG_TRAPSTS), s3\n"
+                        " s_getreg_b32 s2, hwreg(HW_REG_TRAPSTS)"),
+                       ("s_mov_b32 s3, -1\n s_setreg_b32 hwreg(HW_REG_STATUS), s3\n"
+                        " s_getreg_b32 s2, hwreg(HW_REG_STATUS)"),
                        "s_getreg_b32 s2, hwreg(10)"});
     isa::WaveState wave = snippets.wave();
     wave.gpr_alloc = 5U << 6 | 7U << 12 | 6U << 24;
