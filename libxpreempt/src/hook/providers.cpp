@@ -37,7 +37,7 @@ struct Callers {
         std::uintptr_t begin, end;
         std::uint8_t provider;
     };
-    Range list[max];
+    Range list[max]{};
     std::atomic<unsigned> count;
 };
 
