@@ -35,8 +35,8 @@ struct XQueue {
 };
 
 struct Command {
-    LaunchCallback launch;
-    void* data;
+    LaunchCallback launch = nullptr;
+    void* data = nullptr;
     HwQueueHandle hw_queue = 0;
     std::shared_ptr<XQueue> queue;        // it was submitted to; written once, before `ticket`
     std::atomic<bool> used{false};        // submitted, or launched past an XQueue

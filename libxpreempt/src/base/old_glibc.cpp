@@ -12,6 +12,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names for --wrap
+
 #define WRAP extern "C" __attribute__((visibility("hidden")))
 
 // OLD(result, name, version, parameters, arguments): the wrapper of a function that has that
@@ -110,3 +112,5 @@ WRAP std::uint32_t __wrap_arc4random() {
     (void)!getrandom(&value, sizeof value, 0);
     return value;
 }
+
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

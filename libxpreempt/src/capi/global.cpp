@@ -13,9 +13,10 @@ namespace xpreempt::capi {
 namespace {
 
 std::optional<std::string> band_of(std::optional<std::int32_t> priority) {
-    if (priority.value_or(0) == 0)
+    const std::int32_t value = priority.value_or(0);
+    if (value == 0)
         return std::nullopt;
-    return *priority > 0 ? "high" : "idle";
+    return value > 0 ? "high" : "idle";
 }
 
 } // namespace

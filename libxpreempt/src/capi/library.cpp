@@ -291,7 +291,9 @@ std::uint32_t Library::waiters(hip::Stream key, const hip::QueueRecord& queue) c
 
 Library::Owner Library::owner_of(hip::Stream stream) {
     const auto handle = order_.owner_of(mapping_.key_of(stream));
-    const auto found = handle ? xqueues.find(*handle) : fail(EBADF, Op::handle);
+    if (!handle)
+        return {};
+    const auto found = xqueues.find(*handle);
     return found ? Owner{*handle, *found} : Owner{};
 }
 

@@ -58,6 +58,7 @@ void Connection::go_on() {
         }
         output_.erase(output_.begin(), output_.begin() + sent);
     }
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): recv() fills it
     std::array<std::byte, 16384> buffer;
     while (!ended()) {
         const ssize_t got = ::recv(fd_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
@@ -68,6 +69,7 @@ void Connection::go_on() {
             failure_ = wire::Broken{reason, "it closed the connection"};
             return;
         }
+        // NOLINTNEXTLINE(bugprone-unchecked-optional-access): ask() has set it
         failure_ = reader_->received({buffer.data(), static_cast<std::size_t>(got)});
     }
 }

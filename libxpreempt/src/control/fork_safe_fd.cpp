@@ -19,7 +19,7 @@ namespace {
 // Never destroyed and of fixed size: used between fork and exec.
 struct Registry {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    std::array<int, 256> fds;
+    std::array<int, 256> fds{};
     Registry() {
         fds.fill(-1);
         pthread_atfork([] { pthread_mutex_lock(&registry().mutex); },

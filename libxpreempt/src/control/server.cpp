@@ -233,6 +233,7 @@ bool Server::serve(Client& client, short events, Clock::time_point now) {
             client.last = now;
         }
     } else if (events != 0) {
+        // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): recv() fills it
         std::array<std::byte, wire::max_request_bytes> buffer;
         const ssize_t got = ::recv(client.fd.get(), buffer.data(), session.wants(), MSG_DONTWAIT);
         if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))

@@ -33,7 +33,8 @@ constinit thread_local Stream configured = nullptr;
 Stream stream_of_config(const void* config) {
     Stream stream = nullptr;
     if (config != nullptr)
-        std::memcpy(&stream, static_cast<const char*>(config) + 32, sizeof stream);
+        std::memcpy(static_cast<void*>(&stream), static_cast<const char*>(config) + 32,
+                    sizeof(Stream));
     return stream;
 }
 

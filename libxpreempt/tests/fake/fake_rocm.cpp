@@ -166,6 +166,7 @@ EXPORT int open(const char* path, int flags, ...) {
 EXPORT int stat(const char* path, struct stat* out) noexcept {
     return fstatat(AT_FDCWD, std::strcmp(path, "/dev/kfd") == 0 ? "/dev/null" : path, out, 0);
 }
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): its name
 EXPORT int __xstat(int, const char* path, struct stat* out) noexcept {
     return stat(path, out);
 }

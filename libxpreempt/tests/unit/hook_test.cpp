@@ -557,7 +557,7 @@ TEST(Files, a_vfork_child_that_closes_its_files_closes_none_of_ours) {
     ASSERT_EQ(0, launch(stream));
     const QueueRecord before = queue_of(stream);
     ASSERT_LE(0, before.fd);
-    const pid_t child = vfork();
+    const pid_t child = vfork(); // NOLINT(bugprone-unsafe-functions): it is tested here
     if (child == 0) {
         for (int fd = 3; fd < 64; ++fd)
             close(fd);

@@ -76,7 +76,8 @@ private:
     std::array<std::uint64_t, 32> structure_{};
 };
 
-LaunchedCommands::Entry flushable(xqueue::Ticket ticket, std::vector<std::uint64_t> packets) {
+LaunchedCommands::Entry flushable(xqueue::Ticket ticket,
+                                  const std::vector<std::uint64_t>& packets) {
     LaunchedCommands::Entry entry;
     entry.ticket = ticket;
     entry.log = std::make_unique<hook::PacketLog>();

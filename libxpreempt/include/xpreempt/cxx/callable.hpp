@@ -70,13 +70,13 @@ concept PackedCallable =
 
 template <PackedCallable Function> void* pack(const Function& function) noexcept {
     void* packed = nullptr;
-    std::memcpy(&packed, std::addressof(function), sizeof function);
+    std::memcpy(static_cast<void*>(&packed), std::addressof(function), sizeof function);
     return packed;
 }
 
 template <PackedCallable Function> int launch_packed(void* stream, void* packed) noexcept {
     alignas(Function) std::byte bytes[sizeof(Function)];
-    std::memcpy(bytes, &packed, sizeof bytes);
+    std::memcpy(bytes, static_cast<const void*>(&packed), sizeof bytes);
     return launch(*std::launder(reinterpret_cast<Function*>(bytes)), StreamRef(stream));
 }
 

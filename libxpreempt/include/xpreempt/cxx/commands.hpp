@@ -106,7 +106,7 @@ public:
         if (found == thrown_.end())
             return error;
         const auto text = thrown_.extract(found);
-        return explained(std::move(error), text.mapped());
+        return explained(error, text.mapped());
     }
 
 private:
@@ -169,13 +169,13 @@ private:
                 remember(command.ticket, std::move(text));
             else
                 command.thrown = std::move(text);
-        } catch (...) { // no memory for the text
+        } catch (...) { // NOLINT(bugprone-empty-catch): no memory for the text
         }
         return -EIO;
     }
 #endif
 
-    static Error explained(Error error, const std::string& text) {
+    static Error explained(const Error& error, const std::string& text) {
         return text.empty() ? error : Error(error.errno_value(), text);
     }
 
