@@ -51,10 +51,10 @@ template <typename Record> Words labels(const std::vector<Record>& records) {
 
 Words objects(const Context& context, pid_t pid, const std::string& kind) {
     const auto views = ask_sockets(context, {target_of(context, pid)}, socket_patience);
-    if (!views.front().answer)
+    const auto& answer = views.front().answer;
+    if (!answer)
         return {};
-    return kind == "stream" ? labels(views.front().answer->streams)
-                            : labels(views.front().answer->xqueues);
+    return kind == "stream" ? labels(answer->streams) : labels(answer->xqueues);
 }
 
 void append(Words& to, const Words& more) {

@@ -53,9 +53,10 @@ bool GroupSwitch::run(const Context& context, const Driver& driver, Verb verb,
         queue.entry = entries[i];
         queue.answered = !is_gone(-entries[i].result);
     }
-    if (calls.error())
-        failure = driver_failure(context, verb, *calls.error(), queues[done]->target);
-    return !calls.error();
+    const auto& error = calls.error();
+    if (error)
+        failure = driver_failure(context, verb, *error, queues[done]->target);
+    return !error;
 }
 
 Report group_report(const std::string& cgroup_path, const std::vector<GroupQueue>& queues,

@@ -15,7 +15,7 @@ namespace cli {
 // One queue of a cgroup, and what became of it so far.
 struct GroupQueue : QueueAnswer {
     Target target;
-    FrozenQueue id;      // uid 0: not asked for, as it cannot be held
+    FrozenQueue id{};    // uid 0: not asked for, as it cannot be held
     bool held = false;   // by this call
     bool joined = false; // found frozen with another cgroup by this call
     bool sent = false;   // the last call has answered for it

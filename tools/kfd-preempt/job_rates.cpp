@@ -61,7 +61,7 @@ std::vector<std::optional<Rates>> JobRates::update(const std::vector<xpreemptd::
         else
             now.account = before.account, now.requests = before.requests;
         rates.push_back(now.rates);
-        seen.emplace(report.id, std::move(now));
+        seen.emplace(report.id, now);
     }
     seen_ = std::move(seen);
     return rates;

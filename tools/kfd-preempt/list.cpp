@@ -108,7 +108,8 @@ public:
         processes_[index]["control"] = view.answer ? json_of(*view.answer) : Json(nullptr);
         if (view.answer)
             streams_.add(view.target, *view.answer);
-        else if (view.failure->errno_value != ENOENT && view.failure->errno_value != ESRCH)
+        else if (view.failure && view.failure->errno_value != ENOENT &&
+                 view.failure->errno_value != ESRCH)
             messages_.push_back(view.failure->message);
     }
 
@@ -136,6 +137,7 @@ private:
                          known ? state_name(state.state) : "?",
                          known ? words_or_dash(hold_names(state.holds)) : "?",
                          state.yielded_bytes == 0 ? "-" : rounded_size_text(state.yielded_bytes),
+                         // NOLINTNEXTLINE(bugprone-unchecked-optional-access): is_renumbered()
                          is_renumbered(target) ? std::to_string(target.task->ns_pid) : "-",
                          container_ ? container_->short_id() : "-"});
         queues.push_back({{"queue", queue.queue_id},

@@ -152,8 +152,8 @@ std::vector<SocketView> ask_sockets(const Context& context, const std::vector<Ta
         const control::Connection* connection = connections[i].get();
         if (connection == nullptr)
             continue;
-        if (connection->failure())
-            views[i].failure = answer_failure(views[i].target, *connection->failure());
+        if (const auto& failure = connection->failure(); failure)
+            views[i].failure = answer_failure(views[i].target, *failure);
         else if (const wire::Done& done = connection->answer().done; done.error != 0)
             views[i].failure = Failure{
                 exit_of(done.error), done.error,

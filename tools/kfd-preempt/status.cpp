@@ -98,7 +98,8 @@ Report status(const Context& context, const QueueSelection& selection) {
     StreamTables streams;
     if (view.answer)
         streams.add(target, *view.answer);
-    else if (view.failure->errno_value != ENOENT && view.failure->errno_value != ESRCH)
+    else if (view.failure && view.failure->errno_value != ENOENT &&
+             view.failure->errno_value != ESRCH)
         report.messages.push_back(view.failure->message);
     report.text += streams.text();
     return report;

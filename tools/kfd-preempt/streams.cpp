@@ -243,10 +243,9 @@ Report switch_objects(const Context& context, const ObjectSelection& selection,
         control::Connection::await(one, control::Connection::Clock::now() + switch_patience);
         const std::string thing =
             fmt::format("{} {} of {}", word_of(selection.object), printable(word), target.name());
-        if (connection->failure()) {
-            report.exit = exit_of(connection->failure()->error);
-            report.messages.push_back(
-                fmt::format("{}: {}", thing, printable(connection->failure()->text)));
+        if (const auto& failure = connection->failure(); failure) {
+            report.exit = exit_of(failure->error);
+            report.messages.push_back(fmt::format("{}: {}", thing, printable(failure->text)));
             break;
         }
         const control::Answer& answer = connection->answer();
@@ -281,6 +280,7 @@ Report status_of_objects(const Context& context, const ObjectSelection& selectio
         ask_sockets(context, {target_of(context, selection.pid)}, socket_patience);
     const SocketView& view = views.front();
     if (!view.answer)
+        // NOLINTNEXTLINE(bugprone-unchecked-optional-access): set unless there is an answer
         return report_of(*view.failure);
     Report report;
     control::Answer shown_ones;

@@ -17,7 +17,7 @@ struct ObjectSelection {
 };
 
 struct ObjectSwitch {
-    bool suspend;
+    bool suspend = false;
     bool attach = false;       // suspend: only as long as this command lives
     bool allow_shared = false; // suspend: other streams of the queue may stop
     bool force = false;        // resume: undo everybody's

@@ -117,9 +117,10 @@ bool Switch::run(Driver& driver, std::span<const kfd::Queue> queues) {
     const std::size_t done = calls_.send(driver, plan_.flags, entries, target_.pid);
     for (std::size_t i = 0; i < done; ++i)
         results_.push_back({queues[i].queue_id, classify(driver, queues[i], entries[i])});
-    if (calls_.error())
-        failure_ = driver_failure(context_, plan_.verb, *calls_.error(), target_);
-    return !calls_.error();
+    const auto& error = calls_.error();
+    if (error)
+        failure_ = driver_failure(context_, plan_.verb, *error, target_);
+    return !error;
 }
 
 Report Switch::report() {

@@ -23,7 +23,7 @@ Json number_or_null(bool known, std::uint64_t value) {
 }
 
 struct QueueRow {
-    kfd::Queue queue;
+    kfd::Queue queue{};
     std::optional<kfd_ioctl_preempt_status_args> driver; // STATUS
     const wire::Queue* library = nullptr;                // what its own library counted
 };
@@ -143,14 +143,15 @@ Report TopReader::read() {
             table.add(cells(targets[i], row));
             rows.push_back(json_of_row(row));
         }
-        if (views[i].answer)
-            streams.add(targets[i], *views[i].answer);
-        else if (views[i].failure->errno_value != ENOENT)
-            report.messages.push_back(views[i].failure->message);
+        const SocketView& view = views[i];
+        if (view.answer)
+            streams.add(targets[i], *view.answer);
+        else if (view.failure && view.failure->errno_value != ENOENT)
+            report.messages.push_back(view.failure->message);
         json.push_back({{"pid", targets[i].pid},
                         {"comm", targets[i].comm_json()},
                         {"queues", std::move(rows)},
-                        {"control", views[i].answer ? json_of(*views[i].answer) : Json(nullptr)}});
+                        {"control", view.answer ? json_of(*view.answer) : Json(nullptr)}});
     }
     const std::string jobs = add_jobs(report);
     report.text = fmt::format("{} processes, {} queues, {} held\n\n{}{}{}", processes.size(),

@@ -43,7 +43,7 @@ xpreemptd::Phase phase_of(JobState state) {
 
 // Numbers of ts and dur are written by hand: a double would lose digits after a month of uptime.
 std::string TraceWriter::event(const char* type, std::uint64_t process, std::uint64_t thread,
-                               Json more) {
+                               const Json& more) {
     Json json{{"ph", type}, {"pid", process}, {"tid", thread}};
     json.update(more);
     std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -46,7 +46,8 @@ private:
         bool told = false;                  // its phase
     };
 
-    std::string event(const char* type, std::uint64_t process, std::uint64_t thread, Json more);
+    std::string event(const char* type, std::uint64_t process, std::uint64_t thread,
+                      const Json& more);
     std::string name_process(std::uint64_t process, const std::string& name);
     std::string name_thread(std::uint64_t process, std::uint64_t thread, const std::string& name);
     std::string close(std::uint64_t job, Track& track);

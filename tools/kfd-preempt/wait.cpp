@@ -94,7 +94,7 @@ Report wait(const Context& context, const WaitOptions& options) {
     for (;;) {
         if (std::optional<Report> report = waiting.scan())
             return std::move(*report);
-        if (Clock::now() >= deadline)
+        if (options.timeout_s && Clock::now() >= deadline)
             return report_of({Exit::failed, ETIMEDOUT,
                               fmt::format("no {} within {} s",
                                           options.pid ? "compute queue of that process"
