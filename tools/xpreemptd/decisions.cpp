@@ -34,12 +34,12 @@ void Decisions::eject(std::string reason) {
 }
 
 // A job that waits needs a reason: another job with work, or with announced work, runs on one of
-// its GPUs.
+// its GPUs. A job without work does not wait: PARK holds those.
 bool Decisions::note_waiting() {
     const Time now = snapshot_.now;
     for (std::size_t i = 0; i < views_.size(); ++i) {
         Job& job = *table_.jobs()[i];
-        if (verdicts_[i] != sched::Verdict::hold || is_unfit(i)) {
+        if (verdicts_[i] != sched::Verdict::hold || !views_[i].ready || is_unfit(i)) {
             job.may_wait_until = {};
             continue;
         }
