@@ -14,7 +14,7 @@
 
 namespace cli {
 
-// Values of --band, --weight, --priority and --deadline.
+// Values of --band, --weight, --priority, --deadline, --utilization and --lax.
 using xpreemptd::AttributeChange;
 
 class Daemon {

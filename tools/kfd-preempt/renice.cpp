@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// renice: changes band, weight, priority or deadline of a job of xpreemptd.
+// renice: changes attributes of a job of xpreemptd.
 #include "daemon.hpp"
 #include "names.hpp"
 #include "scheduling.hpp"

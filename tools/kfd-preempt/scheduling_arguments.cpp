@@ -39,6 +39,21 @@ std::string check_deadline(const std::string& word) {
                        word);
 }
 
+std::string check_lax(const std::string& word) {
+    if (parse_deadline(word))
+        return {};
+    return fmt::format("'{}' is not a time: give a number with us, ms or s, as 20ms, up to an hour",
+                       word);
+}
+
+std::string check_utilization(const std::string& word) {
+    const auto percent = kfd::parse_unsigned<std::uint32_t>(word);
+    if (percent && *percent <= xpreemptd::sched::max_utilization)
+        return {};
+    return fmt::format("'{}' is not a utilization: give 0 to {}, in percent", word,
+                       xpreemptd::sched::max_utilization);
+}
+
 bool is_number(const std::string& word) {
     return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -61,9 +76,12 @@ std::string check_output(const std::string& word) {
 }
 
 xpreemptd::AttributeChange change_of(const SchedulingArguments& arguments) {
-    return {xpreemptd::band_named(arguments.band),
-            kfd::parse_unsigned<std::uint32_t>(arguments.weight),
-            parse_deadline(arguments.deadline), parse_priority(arguments.priority)};
+    xpreemptd::AttributeChange change{
+        xpreemptd::band_named(arguments.band), kfd::parse_unsigned<std::uint32_t>(arguments.weight),
+        parse_deadline(arguments.deadline), parse_priority(arguments.priority)};
+    change.utilization = kfd::parse_unsigned<std::uint32_t>(arguments.utilization);
+    change.lax = parse_deadline(arguments.lax);
+    return change;
 }
 
 void add_attributes(CLI::App* verb, SchedulingArguments& arguments) {
@@ -76,6 +94,16 @@ void add_attributes(CLI::App* verb, SchedulingArguments& arguments) {
     verb->add_option("--deadline", arguments.deadline,
                      "when a piece of work should be done after it is ready, as 20ms")
         ->check(check_deadline);
+    verb->add_option("--utilization", arguments.utilization,
+                     "under UP, PUP and SPUP: share of each GPU in percent, 100 is usual")
+        ->check(check_utilization);
+    verb->add_option("--lax", arguments.lax,
+                     "under LAX: how long a piece of work may wait before it is critical, as 20ms")
+        ->check(check_lax);
+}
+
+bool changes_nothing(const SchedulingArguments& arguments) {
+    return change_of(arguments) == xpreemptd::AttributeChange{};
 }
 
 } // namespace
@@ -106,14 +134,12 @@ void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
                   "run it also when xpreemptd does not run or refuses");
     verb("jobs", "What xpreemptd schedules: GPU time, held time and added wait of each job",
          [](const Context& context) { return jobs(context); });
-    CLI::App* again = verb("renice", "Change band, weight, priority or deadline of a job",
-                           [&](const Context& context) {
-                               const auto pid = kfd::parse_unsigned<pid_t>(arguments.job);
-                               return renice(context,
-                                             pid ? xpreemptd::JobSelector(*pid)
-                                                 : xpreemptd::JobSelector(arguments.job),
-                                             change_of(arguments));
-                           });
+    CLI::App* again = verb("renice", "Change the attributes of a job", [&](const Context& context) {
+        const auto pid = kfd::parse_unsigned<pid_t>(arguments.job);
+        return renice(context,
+                      pid ? xpreemptd::JobSelector(*pid) : xpreemptd::JobSelector(arguments.job),
+                      change_of(arguments));
+    });
     again->add_option("PID|NAME", arguments.job, "a process of the job, or the job's name")
         ->required()
         ->check(check_job);
@@ -145,10 +171,9 @@ void check_scheduling(const CLI::App& app, const SchedulingArguments& arguments)
     if (app.got_subcommand("run") && (arguments.command.empty() || arguments.command[0].empty()))
         throw CLI::ValidationError(
             "which command? It comes behind --: kfd-preempt run --band high -- COMMAND");
-    if (app.got_subcommand("renice") && arguments.band.empty() && arguments.weight.empty() &&
-        arguments.priority.empty() && arguments.deadline.empty())
-        throw CLI::ValidationError(
-            "nothing to change: give --band, --weight, --priority or --deadline");
+    if (app.got_subcommand("renice") && changes_nothing(arguments))
+        throw CLI::ValidationError("nothing to change: give --band, --weight, --priority, "
+                                   "--deadline, --utilization or --lax");
 }
 
 } // namespace cli

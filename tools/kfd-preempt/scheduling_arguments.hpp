@@ -12,7 +12,7 @@
 namespace cli {
 
 struct SchedulingArguments {
-    std::string band, weight, priority, deadline;
+    std::string band, weight, priority, deadline, utilization, lax;
     std::string job;    // PID or NAME
     std::string policy; // empty: show it
     std::string output; // a file; empty: standard output

@@ -50,6 +50,7 @@ public:
         std::string cgroup;
         uid_t uid = 0;
         std::string executable;
+        std::int32_t cpu_priority = 0;
     };
 
     Time now{std::chrono::hours{1}};
@@ -80,7 +81,8 @@ public:
     std::optional<xpreemptd::ProcessOrigin> origin(pid_t pid) {
         ++origins;
         const auto of = facts(pid);
-        return of ? std::optional(xpreemptd::ProcessOrigin{of->parent, of->start_ticks})
+        return of ? std::optional(
+                        xpreemptd::ProcessOrigin{of->parent, of->start_ticks, of->cpu_priority})
                   : std::nullopt;
     }
     // A store of packets, and to the doorbell.
@@ -132,7 +134,9 @@ public:
                                        process.uid,
                                        "test",
                                        process.executable,
-                                       process.cgroup};
+                                       process.cgroup,
+                                       {},
+                                       process.cpu_priority};
     }
 
     Result<std::vector<pid_t>> processes() override {

@@ -67,6 +67,28 @@ TEST_F(Facts, the_partition_of_a_slurm_job_is_what_the_prolog_wrote) {
     EXPECT_EQ(partition_in("0::/system.slice/demo.service\n"), "");
 }
 
+TEST_F(Facts, a_real_time_process_comes_before_others_then_the_lower_nice_value_does) {
+    const auto priority_with = [&](const std::string& nice,
+                                   const std::string& real_time_and_policy) {
+        std::string text = "S 5 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 " + nice + " 1 0 4242";
+        for (int word = 21; word < 38; ++word)
+            text += " 0";
+        write("stat", "7 (demo) " + text + " " + real_time_and_policy + " 0 0\n");
+        const std::int32_t of_facts = facts_of(tree_.roots(), 7).value().cpu_priority;
+        EXPECT_EQ(origin_of(tree_.roots(), 7).value().cpu_priority, of_facts);
+        return of_facts;
+    };
+    EXPECT_EQ(priority_with("0", "0 0"), 0);
+    EXPECT_EQ(priority_with("19", "0 0"), -19);
+    EXPECT_EQ(priority_with("-20", "0 0"), 20);
+    EXPECT_EQ(priority_with("-5", "0 3"), 5); // batch
+    EXPECT_EQ(priority_with("-20", "1 1"), 101);
+    EXPECT_EQ(priority_with("0", "99 2"), 199);
+    EXPECT_EQ(priority_with("0", "0 6"), 200);
+    EXPECT_EQ(priority_with("x", "0 0"), 0);
+    EXPECT_EQ(priority_with("0", "x x"), 0);
+}
+
 TEST_F(Facts, are_those_of_this_process_in_the_real_proc) {
     const auto facts = facts_of({}, ::getpid());
     ASSERT_TRUE(facts);

@@ -26,8 +26,12 @@ void expect_refusal(std::string_view message, int error, const std::string& text
 }
 
 TEST(XpreemptdRequests, AreTheSameAfterTheWayThroughText) {
-    const AttributeChange all{sched::Band::realtime, 10000, max_deadline, -255};
-    const AttributeChange some{{}, 1, 1us, 255};
+    AttributeChange all{sched::Band::realtime, 10000, max_deadline, -255};
+    all.utilization = 100;
+    all.lax = max_deadline;
+    AttributeChange some{{}, 1, 1us, 255};
+    some.utilization = 0;
+    some.lax = 1us;
     const Request requests[] = {JobsRequest{},
                                 JobsRequest{UINT64_MAX},
                                 StatusRequest{},
@@ -102,9 +106,15 @@ TEST(XpreemptdRequests, RefuseNumbersOutOfRange) {
                                "18446744073709551616", "-9223372036854775809"})
         expect_refusal(std::string(R"({"do":"adopt","weight":)") + weight + "}", EINVAL,
                        "'weight' is ");
-    for (const char* deadline : {"0", "3600000001", "-1", "0.5"})
-        expect_refusal(std::string(R"({"do":"adopt","deadline_us":)") + deadline + "}", EINVAL,
+    for (const char* time : {"0", "3600000001", "-1", "0.5"}) {
+        expect_refusal(std::string(R"({"do":"adopt","deadline_us":)") + time + "}", EINVAL,
                        "'deadline_us' is ");
+        expect_refusal(std::string(R"({"do":"adopt","lax_us":)") + time + "}", EINVAL,
+                       "'lax_us' is ");
+    }
+    for (const char* utilization : {"101", "-1", "0.5", "null", "\"50%\""})
+        expect_refusal(std::string(R"({"do":"adopt","utilization":)") + utilization + "}", EINVAL,
+                       "'utilization' is ");
     for (const char* priority :
          {"-256", "256", "0.5", "null", "\"1\"", "18446744073709551615", "-9223372036854775808"})
         expect_refusal(std::string(R"({"do":"adopt","priority":)") + priority + "}", EINVAL,
@@ -156,6 +166,8 @@ JobReport job(std::uint64_t id) {
     report.id = id;
     report.name = "/job" + std::to_string(id);
     report.attributes = {sched::Band::high, 300, 20ms, -7};
+    report.attributes.utilization = 25;
+    report.attributes.lax = 5ms;
     report.state = JobState::held;
     report.pids = {7, 8};
     report.gpu_ids = {5230};
@@ -168,6 +180,7 @@ JobReport job(std::uint64_t id) {
 TEST(XpreemptdReplies, AreTheSameAfterTheWayThroughText) {
     JobReport refused = job(2);
     refused.attributes.deadline.reset();
+    refused.attributes.lax.reset();
     refused.state = JobState::not_schedulable;
     refused.reason = "a stock driver";
     const Answer<JobPage> page = parse_jobs_reply(jobs_reply({refused, job(1)}, 0));
@@ -186,6 +199,7 @@ TEST(XpreemptdReplies, AreTheSameAfterTheWayThroughText) {
     EXPECT_EQ(first.account, job(1).account);
     EXPECT_EQ(page->jobs[1].report.reason, "a stock driver");
     EXPECT_FALSE(page->jobs[1].report.attributes.deadline);
+    EXPECT_FALSE(page->jobs[1].report.attributes.lax);
 
     const StatusReport status{"none",
                               "it starved a job",
@@ -307,6 +321,18 @@ TEST(XpreemptdReplies, TheLargestJobFitsAndTellsHowManyProcessesItHas) {
     EXPECT_LE(refusal_reply({EPERM, bytes}).size(), max_message_bytes);
     next.name = bytes;
     EXPECT_TRUE(parse_jobs_reply(jobs_reply({next}, 0)));
+}
+
+TEST(XpreemptdReplies, OfAnOlderDaemonHaveTheDefaultsOfLaterAttributes) {
+    std::string reply = jobs_reply({job(1)}, 0);
+    for (const char* key : {",\"utilization\":25", ",\"lax_us\":5000"}) {
+        const std::size_t at = reply.find(key);
+        ASSERT_NE(at, std::string::npos) << key << " in " << reply;
+        reply.erase(at, std::string_view(key).size());
+    }
+    const Answer<JobPage> page = parse_jobs_reply(reply);
+    ASSERT_TRUE(page) << page.error().text;
+    EXPECT_EQ(page->jobs[0].report.attributes, (Attributes{sched::Band::high, 300, 20ms, -7}));
 }
 
 TEST(XpreemptdReplies, NameWhatAReplyLacks) {

@@ -70,6 +70,7 @@ path = "/run/x.sock"
 band = "idle"
 weight = 1
 priority = -1
+utilization = 50
 yield = true
 park_after = "30s"
 vram_limit = "512MiB"
@@ -82,7 +83,9 @@ user = "alice"
 band = "high"
 weight = 10000
 deadline = "1500us"
+lax = "3600s"
 priority = -255
+utilization = 0
 yield = false
 park_after = "never"
 vram_limit = "none"
@@ -119,12 +122,12 @@ TEST(Rules, every_key_is_read) {
     EXPECT_EQ(rules.residency.least_stay, 10ms);
     EXPECT_EQ(rules.residency.longest_wait, 1s);
     EXPECT_EQ(rules.defaults, (xpreemptd::Attributes{Band::idle, 1, std::nullopt, -1, true, 30s,
-                                                     std::uint64_t{512} << 20U}));
+                                                     std::uint64_t{512} << 20U, 50}));
     ASSERT_EQ(rules.rules.size(), 2U);
     EXPECT_EQ(rules.rules[0],
               (Rule{"ollama.service", "/system.slice/*", "/usr/bin/ollama", "interactive", 1000,
                     AttributeChange{Band::high, 10000, 1500us, -255, false,
-                                    std::chrono::nanoseconds::max(), UINT64_MAX},
+                                    std::chrono::nanoseconds::max(), UINT64_MAX, 0, 1h},
                     Band::realtime, 255}));
     EXPECT_EQ(rules.rules[1],
               (Rule{std::nullopt, std::nullopt, std::nullopt, std::nullopt, 4294967294U,
@@ -175,7 +178,7 @@ TEST_P(WrongRules, say_where_and_what_would_be_right) {
 #define BANDS "expected one of realtime, high, normal, idle"
 #define RULE_KEYS                                                                                  \
     "expected one of unit, cgroup, executable, slurm_partition, user, band, weight, deadline, "    \
-    "priority, yield, park_after, vram_limit, "                                                    \
+    "lax, priority, utilization, yield, park_after, vram_limit, "                                  \
     "owner_may_choose, owner_may_choose_priority"
 
 INSTANTIATE_TEST_SUITE_P(
@@ -195,6 +198,11 @@ INSTANTIATE_TEST_SUITE_P(
               "PARK; did you mean \"BAND\"?"},
         Wrong{"[default]\nweight = \"100\"",
               "f.toml:2:10: weight is \"100\", expected an integer from 1 to 10000"},
+        Wrong{"[default]\nutilization = 101",
+              "f.toml:2:15: utilization is 101, expected an integer from 0 to 100"},
+        Wrong{"[[rule]]\nuser = 0\nlax = \"0us\"",
+              "f.toml:3:7: lax is \"0us\", expected a duration from \"1us\" to \"3600s\", a whole "
+              "number of us, ms or s"},
         Wrong{"[default]\nweight = 0",
               "f.toml:2:10: weight is 0, expected an integer from 1 to 10000"},
         Wrong{"[default]\nweight = 10001",
@@ -254,12 +262,14 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"[defualt]",
               "f.toml:1:2: unknown key \"defualt\", expected one of [policy], "
               "[limits], [memory], [socket], [default], [[rule]]; did you mean \"default\"?"},
-        Wrong{"[default]\nwieght = 1", "f.toml:2:1: unknown key \"wieght\" in [default], expected "
-                                       "one of band, weight, priority, yield, park_after, "
-                                       "vram_limit; did you mean \"weight\"?"},
-        Wrong{"[default]\nBAND = \"high\"", "f.toml:2:1: unknown key \"BAND\" in [default], "
-                                            "expected one of band, weight, priority, yield, "
-                                            "park_after, vram_limit; did you mean \"band\"?"},
+        Wrong{"[default]\nwieght = 1",
+              "f.toml:2:1: unknown key \"wieght\" in [default], expected "
+              "one of band, weight, priority, utilization, yield, park_after, "
+              "vram_limit; did you mean \"weight\"?"},
+        Wrong{"[default]\nBAND = \"high\"",
+              "f.toml:2:1: unknown key \"BAND\" in [default], "
+              "expected one of band, weight, priority, utilization, yield, "
+              "park_after, vram_limit; did you mean \"band\"?"},
         Wrong{"[policy]\nquantum = \"5ms\"",
               "f.toml:2:1: unknown key \"quantum\" in [policy], expected one of name, "
               "[policy.BAND], [policy.RR], [policy.CFS], [policy.UP], [policy.PUP], "
@@ -284,8 +294,8 @@ INSTANTIATE_TEST_SUITE_P(
               "slurm_partition or user; "
               "[default] is for all other jobs"},
         Wrong{"[default]\n[[rule]]\nuser = 0",
-              "f.toml:2:1: the rule sets nothing, expected band, weight, deadline, "
-              "priority, yield, park_after, vram_limit, owner_may_choose or "
+              "f.toml:2:1: the rule sets nothing, expected band, weight, deadline, lax, "
+              "priority, utilization, yield, park_after, vram_limit, owner_may_choose or "
               "owner_may_choose_priority"},
         Wrong{"[[rule]]\nuser = 0\nband = \"high\"\nowner_may_choose = \"idle\"",
               "f.toml:1:1: owner_may_choose is \"idle\", below \"high\", the band that the job "
@@ -297,11 +307,12 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Rules, all_errors_are_reported_in_the_order_of_the_file) {
     EXPECT_EQ(
         error_of("[[rule]]\nuser = 0\n[default]\nweight = 0\nx = 1\n[a]\n"),
-        "f.toml:1:1: the rule sets nothing, expected band, weight, deadline, "
-        "priority, yield, park_after, vram_limit, owner_may_choose or owner_may_choose_priority\n"
+        "f.toml:1:1: the rule sets nothing, expected band, weight, deadline, lax, priority, "
+        "utilization, yield, park_after, vram_limit, owner_may_choose or "
+        "owner_may_choose_priority\n"
         "f.toml:4:10: weight is 0, expected an integer from 1 to 10000\n"
         "f.toml:5:1: unknown key \"x\" in [default], expected one of band, weight, priority, "
-        "yield, park_after, vram_limit\n"
+        "utilization, yield, park_after, vram_limit\n"
         "f.toml:6:2: unknown key \"a\", expected one of [policy], [limits], [memory], [socket], "
         "[default], [[rule]]");
 }

@@ -22,6 +22,9 @@ void AttributeChange::apply_to(Attributes& attributes) const {
     attributes.yields = yields.value_or(attributes.yields);
     attributes.park_after = park_after.value_or(attributes.park_after);
     attributes.vram_limit = vram_limit.value_or(attributes.vram_limit);
+    attributes.utilization = utilization.value_or(attributes.utilization);
+    if (lax)
+        attributes.lax = lax;
 }
 
 void AttributeChange::apply_to(AttributeChange& earlier) const {
@@ -39,6 +42,10 @@ void AttributeChange::apply_to(AttributeChange& earlier) const {
         earlier.park_after = park_after;
     if (vram_limit)
         earlier.vram_limit = vram_limit;
+    if (utilization)
+        earlier.utilization = utilization;
+    if (lax)
+        earlier.lax = lax;
 }
 
 std::optional<sched::Band> band_named(std::string_view name) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attributes of a job, set by rules and users: band, weight, deadline, priority, and about VRAM.
+// Attributes of a job, set by rules and users: those that policies read, and about VRAM.
 #pragma once
 
 #include "sched/snapshot.hpp"
@@ -22,6 +22,9 @@ struct Attributes {
     // If it yields: idle for so long it leaves VRAM though nobody needs the room. max(): never.
     std::chrono::nanoseconds park_after = std::chrono::nanoseconds::max();
     std::uint64_t vram_limit = UINT64_MAX; // bytes on a GPU; with more it is the first to yield
+    std::uint32_t utilization = sched::max_utilization; // share of each of its GPUs, in percent
+    // A request that has waited for so long is critical.
+    std::optional<std::chrono::microseconds> lax = {};
 
     bool operator==(const Attributes&) const = default;
 };
@@ -35,6 +38,8 @@ struct AttributeChange {
     std::optional<bool> yields = {};
     std::optional<std::chrono::nanoseconds> park_after = {};
     std::optional<std::uint64_t> vram_limit = {};
+    std::optional<std::uint32_t> utilization = {};
+    std::optional<std::chrono::microseconds> lax = {};
 
     void apply_to(Attributes& attributes) const;
     void apply_to(AttributeChange& earlier) const; // keeps what only the earlier one sets

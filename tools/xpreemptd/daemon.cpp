@@ -21,6 +21,7 @@ constexpr nanoseconds hurried_poll = milliseconds{1};
 constexpr nanoseconds calm_poll = milliseconds{10};
 constexpr nanoseconds first_retry = milliseconds{1};
 constexpr nanoseconds longest_retry = milliseconds{100};
+constexpr std::string_view policy_by_cpu = "CHPF";
 
 tl::unexpected<Refusal> refuse(int error, std::string text) {
     return tl::make_unexpected(Refusal{error, std::move(text)});
@@ -253,6 +254,8 @@ void Daemon::on_time() {
         next_scan_ = now + scan_interval;
         edge = sensing_.scan(now);
         memory_.scan(now);
+        if (decisions_.policy_name() == policy_by_cpu)
+            edge = cpu_priorities_.refresh(table_, origin_, now) || edge;
         rest_after(now);
     } else if (now >= next_poll_) {
         edge = sensing_.poll(now);

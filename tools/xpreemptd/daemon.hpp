@@ -3,6 +3,7 @@
 #pragma once
 
 #include "control.hpp"
+#include "cpu_priorities.hpp"
 #include "decisions.hpp"
 #include "hints.hpp"
 #include "job_identity.hpp"
@@ -80,6 +81,7 @@ private:
     Recorder recorder_;
     const std::filesystem::path socket_; // that main() has opened
     Hints hints_;
+    CpuPriorities cpu_priorities_;
     // Parallel: what `kfd-preempt run` announced.
     struct Announced {
         ProcessFacts facts;

@@ -24,6 +24,13 @@ bool Process::away() const {
     return std::ranges::any_of(vram, [](const VramUse& use) { return use.away != 0; });
 }
 
+std::int32_t Job::cpu_priority() const {
+    std::optional<std::int32_t> highest;
+    for (const auto& process : processes)
+        highest = std::max(highest, std::optional(process->facts.cpu_priority));
+    return highest.value_or(0);
+}
+
 bool Job::busy() const {
     return any_queue(*this, [](const Queue& queue) { return queue.busy; });
 }

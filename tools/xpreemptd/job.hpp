@@ -93,6 +93,7 @@ struct Job {
     [[nodiscard]] std::int32_t priority() const {
         return hints.priority.value_or(attributes.priority);
     }
+    [[nodiscard]] std::int32_t cpu_priority() const; // the highest of its processes
     [[nodiscard]] bool busy() const;
     [[nodiscard]] bool held() const;           // any queue, by us
     [[nodiscard]] bool held_by_others() const; // every queue that has work

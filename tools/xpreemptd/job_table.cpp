@@ -110,6 +110,14 @@ std::vector<std::uint32_t> JobTable::gpu_ids_of(std::uint64_t nodes) const {
     return gpu_ids;
 }
 
+namespace {
+
+sched::Duration or_none(const std::optional<std::chrono::microseconds>& time) {
+    return time ? sched::Duration(*time) : sched::Duration::max();
+}
+
+} // namespace
+
 void JobTable::view_into(std::vector<sched::JobView>& views) {
     views.clear();
     for (const auto& job : jobs_) {
@@ -117,6 +125,10 @@ void JobTable::view_into(std::vector<sched::JobView>& views) {
                             .band = job->band(),
                             .weight = job->attributes.weight,
                             .priority = job->priority(),
+                            .cpu_priority = job->cpu_priority(),
+                            .utilization = job->attributes.utilization,
+                            .relative_deadline = or_none(job->attributes.deadline),
+                            .lax = or_none(job->attributes.lax),
                             .ready = job->ready,
                             .held = job->held(),
                             .held_by_others =

@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <fcntl.h>
 #include <optional>
+#include <sched.h>
 #include <string_view>
 #include <system_error>
 
@@ -22,7 +24,8 @@ using xpreempt::Op;
 using xpreempt::Result;
 
 // Words of /proc/PID/stat after the name, from 1.
-constexpr int parent_word = 2, start_word = 20;
+constexpr int parent_word = 2, nice_word = 17, start_word = 20, real_time_word = 38,
+              policy_word = 39;
 // Words of the line Uid: real, effective, saved, of file accesses.
 constexpr int effective_word = 2;
 
@@ -35,6 +38,25 @@ std::string_view word(std::string_view text, char separator, int number) {
         text.remove_prefix(end + 1);
     }
     return text.substr(0, text.find(separator));
+}
+
+// Reads the main thread's. The policy counts, not the field `priority`, which a lock may raise for
+// a while.
+std::int32_t cpu_priority_of(std::string_view words) {
+    constexpr std::int32_t real_time = 100, of_deadlines = 200;
+    switch (kfd::parse_unsigned<unsigned>(word(words, ' ', policy_word)).value_or(SCHED_OTHER)) {
+    case SCHED_FIFO:
+    case SCHED_RR:
+        return real_time + kfd::parse_unsigned<std::uint8_t>(word(words, ' ', real_time_word))
+                               .value_or(std::uint8_t{0});
+    case SCHED_DEADLINE: return of_deadlines;
+    default: break;
+    }
+    const std::string_view text = word(words, ' ', nice_word);
+    std::int32_t nice = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), nice);
+    return error == std::errc{} && end == text.data() + text.size() ? -std::clamp(nice, -20, 19)
+                                                                    : 0;
 }
 
 struct Stat {
@@ -52,7 +74,8 @@ std::optional<Stat> parse_stat(std::string_view text) {
     const auto start = kfd::parse_unsigned<std::uint64_t>(word(words, ' ', start_word));
     if (!parent || !start)
         return std::nullopt;
-    return Stat{std::string(text.substr(begin + 1, end - begin - 1)), {*parent, *start}};
+    return Stat{std::string(text.substr(begin + 1, end - begin - 1)),
+                {*parent, *start, cpu_priority_of(words)}};
 }
 
 std::string without_deleted(std::string text) {
@@ -145,6 +168,7 @@ Result<ProcessFacts> facts_of(const kfd::Roots& roots, pid_t pid) {
     if (const auto text = kfd::read_text(directory / "cgroup", Op::read_proc, 1U << 16U))
         facts.cgroup = cgroup_of(*text);
     facts.slurm_partition = slurm_partition_of(roots, facts.cgroup);
+    facts.cpu_priority = stat->origin.cpu_priority;
     return facts;
 }
 

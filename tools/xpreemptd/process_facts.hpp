@@ -26,6 +26,8 @@ struct ProcessFacts {
     std::string cgroup;
     // As slurmd's prolog wrote it for the job, see deploy/slurm; empty if it did not.
     std::string slurm_partition = {};
+    // Higher ones come first: 100 + its real-time priority, 200 with a deadline, else -nice.
+    std::int32_t cpu_priority = 0;
 
     bool operator==(const ProcessFacts&) const = default;
 };
@@ -33,6 +35,7 @@ struct ProcessFacts {
 struct ProcessOrigin {
     pid_t parent = 0;
     std::uint64_t start_ticks = 0;
+    std::int32_t cpu_priority = 0; // as that of ProcessFacts
 
     bool operator==(const ProcessOrigin&) const = default;
 };

@@ -141,6 +141,15 @@ void read_times(Reader& reader, const char* key, ReactionTimes& times) {
         reader.wrong(key);
 }
 
+// Leaves the time as it is if the key is null or missing.
+void read_time(Reader& reader, const char* key, std::optional<std::chrono::microseconds>& time) {
+    if (reader.is_null(key))
+        return;
+    std::int64_t us = 0;
+    reader.read(key, us);
+    time = std::chrono::microseconds(us);
+}
+
 Answer<ListedJob> job_of(const Json& json) {
     ListedJob job;
     JobReport& report = job.report;
@@ -163,12 +172,11 @@ Answer<ListedJob> job_of(const Json& json) {
     reader.read("added_wait_ns", report.account.added_wait);
     reader.read("preemptions", report.account.preemptions);
     reader.read("accounted_ns", report.account.known);
-    if (!reader.is_null("deadline_us")) {
-        std::int64_t deadline = 0;
-        reader.read("deadline_us", deadline);
-        report.attributes.deadline = std::chrono::microseconds(deadline);
-    }
+    read_time(reader, "deadline_us", report.attributes.deadline);
+    read_time(reader, "lax_us", report.attributes.lax);
     // An older daemon has none of these.
+    if (!reader.is_null("utilization"))
+        reader.read("utilization", report.attributes.utilization);
     if (!reader.is_null("resident_bytes")) {
         reader.read("resident_bytes", report.resident_bytes);
         reader.read("yielded_bytes", report.yielded_bytes);

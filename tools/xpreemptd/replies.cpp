@@ -96,6 +96,8 @@ Json json_of(const ListedJob& job) {
         {"weight", attributes.weight},
         {"deadline_us", attributes.deadline ? Json(attributes.deadline->count()) : Json(nullptr)},
         {"priority", attributes.priority},
+        {"utilization", attributes.utilization},
+        {"lax_us", attributes.lax ? Json(attributes.lax->count()) : Json(nullptr)},
         {"state", name_of(report.state)},
         {"reason", refused ? Json(cut(report.reason, max_text_bytes)) : Json(nullptr)},
         {"processes", job.processes},

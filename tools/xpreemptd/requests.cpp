@@ -79,6 +79,15 @@ Answer<std::optional<sched::Band>> band_of(const FlatObject& object) {
     return band;
 }
 
+Answer<std::optional<microseconds>> time_of(const FlatObject& object, const char* key) {
+    const auto time = number_of(object, key, 1, max_deadline.count());
+    if (!time)
+        return tl::make_unexpected(time.error());
+    if (!*time)
+        return std::nullopt;
+    return microseconds(static_cast<microseconds::rep>(**time));
+}
+
 Answer<AttributeChange> change_of(const FlatObject& object) {
     AttributeChange change;
     const auto band = band_of(object);
@@ -90,11 +99,19 @@ Answer<AttributeChange> change_of(const FlatObject& object) {
         return tl::make_unexpected(weight.error());
     if (*weight)
         change.weight = static_cast<std::uint32_t>(**weight);
-    const auto deadline = number_of(object, "deadline_us", 1, max_deadline.count());
+    const auto deadline = time_of(object, "deadline_us");
     if (!deadline)
         return tl::make_unexpected(deadline.error());
-    if (*deadline)
-        change.deadline = microseconds(static_cast<microseconds::rep>(**deadline));
+    change.deadline = *deadline;
+    const auto lax = time_of(object, "lax_us");
+    if (!lax)
+        return tl::make_unexpected(lax.error());
+    change.lax = *lax;
+    const auto utilization = number_of(object, "utilization", 0, sched::max_utilization);
+    if (!utilization)
+        return tl::make_unexpected(utilization.error());
+    if (*utilization)
+        change.utilization = static_cast<std::uint32_t>(**utilization);
     const auto priority = signed_of(object, "priority", sched::min_priority, sched::max_priority);
     if (!priority)
         return tl::make_unexpected(priority.error());
@@ -141,7 +158,8 @@ Answer<Request> parse_set(const FlatObject& object) {
     if (!change)
         return tl::make_unexpected(change.error());
     if (*change == AttributeChange{})
-        return refuse("nothing to set: 'band', 'weight', 'deadline_us' or 'priority' is missing");
+        return refuse("nothing to set: 'band', 'weight', 'deadline_us', 'priority', "
+                      "'utilization' or 'lax_us' is missing");
     if (*pid)
         return SetRequest{static_cast<pid_t>(**pid), *change};
     return SetRequest{**name, *change};
@@ -165,13 +183,7 @@ Answer<Request> hint_of(const Answer<std::optional<Value>>& value) {
 }
 
 Answer<Request> parse_begin(const FlatObject& object) {
-    const auto deadline = number_of(object, "deadline_us", 1, max_deadline.count());
-    if (!deadline)
-        return tl::make_unexpected(deadline.error());
-    BeginHint hint;
-    if (*deadline)
-        hint.deadline = microseconds(static_cast<microseconds::rep>(**deadline));
-    return HintRequest{hint};
+    return hint_of<BeginHint>(time_of(object, "deadline_us"));
 }
 
 Answer<Request> parse_end(const FlatObject& /*object*/) {
@@ -223,15 +235,19 @@ Answer<Request> parse_hint(const FlatObject& object) {
 
 struct Kind {
     std::string_view name;
-    std::array<std::string_view, 7> keys; // empty ones are none
+    std::array<std::string_view, 9> keys; // empty ones are none
     Answer<Request> (*parse)(const FlatObject&);
 };
 constexpr std::array kinds{
     Kind{"jobs", {"do", "from"}, parse_jobs},
     Kind{"status", {"do"}, parse_status},
     Kind{"trace", {"do", "from"}, parse_trace},
-    Kind{"adopt", {"do", "band", "weight", "deadline_us", "priority"}, parse_adopt},
-    Kind{"set", {"do", "pid", "job", "band", "weight", "deadline_us", "priority"}, parse_set},
+    Kind{"adopt",
+         {"do", "band", "weight", "deadline_us", "priority", "utilization", "lax_us"},
+         parse_adopt},
+    Kind{"set",
+         {"do", "pid", "job", "band", "weight", "deadline_us", "priority", "utilization", "lax_us"},
+         parse_set},
     Kind{"policy", {"do", "name"}, parse_policy},
     Kind{"hint", {"do", "is", "deadline_us", "us", "band", "priority"}, parse_hint},
 };
@@ -249,6 +265,10 @@ void add(nlohmann::json& json, const AttributeChange& change) {
         json["deadline_us"] = change.deadline->count();
     if (change.priority)
         json["priority"] = *change.priority;
+    if (change.utilization)
+        json["utilization"] = *change.utilization;
+    if (change.lax)
+        json["lax_us"] = change.lax->count();
 }
 
 struct HintToJson {

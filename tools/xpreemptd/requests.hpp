@@ -14,12 +14,12 @@
 //   of
 //     "from": N                      jobs, from record N on; without it none, but "next".
 //   {"do": "adopt"}                  The process that connected and what it starts from now on
-//     "band" "weight" "deadline_us"  become a job. All four may be left out.
-//     "priority"
+//     "band" "weight" "deadline_us"  become a job. All of these may be left out.
+//     "priority" "utilization" "lax_us"
 //   {"do": "set"}                    Changes the attributes of a job: that of process "pid", or
 //     "pid": PID or "job": "NAME"    the one of that name. At least one attribute is needed.
 //     "band" "weight" "deadline_us"
-//     "priority"
+//     "priority" "utilization" "lax_us"
 //   {"do": "policy", "name": NAME}   Schedules by another policy.
 //   {"do": "hint", "is": KIND}       Concerns the job of the process that connected, and lasts
 //                                    until the connection ends, or the next hint of its KIND:
@@ -30,14 +30,14 @@
 //     "priority" "priority": NUMBER  its priority, -255 to 255; left out: that of its attributes
 //
 //   "band": "realtime", "high", "normal" or "idle". "weight": 1 to 10000. "deadline_us": 1 to
-//   3600000000, which is an hour. "priority": -255 to 255. "us": 1 to 100000. All numbers are
-//   whole.
+//   3600000000, which is an hour. "lax_us": the same. "priority": -255 to 255. "utilization": 0 to
+//   100, percent. "us": 1 to 100000. All numbers are whole.
 //
 // Each reply has "schema": 1 and "ok": true or false. Keys are added, never renamed; clients ignore
 // those they do not know. The daemon does not: an unknown key may be a wish it would not fulfil.
 //   refused     "error": name of an errno, "text": what is wrong with which key, and what to do
 //   jobs        "jobs": [{"id", "name", "band", "weight", "deadline_us" (null: none),
-//               "priority", "state"
+//               "priority", "utilization", "lax_us" (null: none), "state"
 //               ("idle", "running", "held", "held_by_others", "not_schedulable"), "reason" (of
 //               not_schedulable), "processes", "pids" (the first 1000 of them), "gpu_ids",
 //               "queues", "ready_edges", "ready_ns", "run_ns", "held_ns", "added_wait_ns",
@@ -78,7 +78,7 @@
 namespace xpreemptd {
 
 constexpr std::size_t max_message_bytes = 65536;
-constexpr std::chrono::microseconds max_deadline = std::chrono::hours{1};
+constexpr std::chrono::microseconds max_deadline = std::chrono::hours{1}; // and of lax
 
 struct JobsRequest {
     std::uint64_t from = 0;

@@ -32,6 +32,18 @@ void read_memory(TomlTable table, sched::Residency::Parameters& parameters) {
 
 constexpr auto longest_deadline = 1h, longest_park = 24h;
 
+// A duration as a request may set it, too.
+std::optional<std::chrono::microseconds> read_time(TomlTable& table, const char* key) {
+    const auto time = table.read(key, duration_format(1us, longest_deadline));
+    if (!time)
+        return std::nullopt;
+    return std::chrono::duration_cast<std::chrono::microseconds>(*time);
+}
+
+Format<std::uint32_t> utilization_format() {
+    return integer_format(0, sched::max_utilization);
+}
+
 Format<std::int32_t> priority_format() {
     return signed_format(sched::min_priority, sched::max_priority);
 }
@@ -48,9 +60,10 @@ AttributeChange read_attributes(TomlTable& table) {
     AttributeChange change;
     change.band = table.read("band", band_format());
     change.weight = table.read("weight", integer_format(1, sched::max_weight));
-    if (const auto deadline = table.read("deadline", duration_format(1us, longest_deadline)))
-        change.deadline = std::chrono::duration_cast<std::chrono::microseconds>(*deadline);
+    change.deadline = read_time(table, "deadline");
+    change.lax = read_time(table, "lax");
     change.priority = table.read("priority", priority_format());
+    change.utilization = table.read("utilization", utilization_format());
     change.yields = table.read("yield", truth_format());
     change.park_after = table.read("park_after", park_format());
     change.vram_limit = table.read("vram_limit", limit_format());
@@ -77,8 +90,9 @@ Rule read_rule(TomlTable table, const UserLookup& user_lookup, TomlErrors& error
                    "or user; "
                    "[default] is for all other jobs");
     if (rule.set == AttributeChange{} && !rule.owner_may_choose && !rule.owner_may_choose_priority)
-        table.fail("the rule sets nothing, expected band, weight, deadline, priority, yield, "
-                   "park_after, vram_limit, owner_may_choose or owner_may_choose_priority");
+        table.fail("the rule sets nothing, expected band, weight, deadline, lax, priority, "
+                   "utilization, yield, park_after, vram_limit, owner_may_choose or "
+                   "owner_may_choose_priority");
     return rule;
 }
 
@@ -115,6 +129,7 @@ Rules read_file(const toml::table& file, const UserLookup& user_lookup, TomlErro
         defaults->read("band", band_format(), rules.defaults.band);
         defaults->read("weight", integer_format(1, sched::max_weight), rules.defaults.weight);
         defaults->read("priority", priority_format(), rules.defaults.priority);
+        defaults->read("utilization", utilization_format(), rules.defaults.utilization);
         defaults->read("yield", truth_format(), rules.defaults.yields);
         defaults->read("park_after", park_format(), rules.defaults.park_after);
         defaults->read("vram_limit", limit_format(), rules.defaults.vram_limit);

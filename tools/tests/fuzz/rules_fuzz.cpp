@@ -57,6 +57,8 @@ void check_attributes(const xpreemptd::Attributes& attributes) {
     require(attributes.band <= xpreemptd::sched::Band::idle, "band");
     require(between(attributes.priority, -255, 255), "priority");
     require(!attributes.deadline || between(*attributes.deadline, 1us, 1h), "deadline");
+    require(!attributes.lax || between(*attributes.lax, 1us, 1h), "lax");
+    require(attributes.utilization <= xpreemptd::sched::max_utilization, "utilization");
 }
 
 void check_rules(Rules& rules) {

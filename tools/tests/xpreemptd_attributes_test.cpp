@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// The daemon over queues in memory: attributes reach the policies that read them.
+#include "daemon_fixture.hpp"
+
+namespace {
+
+using namespace xpreemptd;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::batch;
+using test::server;
+
+constexpr Caller root{1, 0, 1};
+
+class AttributesTest : public test::DaemonFixture {
+protected:
+    void start_under(const char* policy) {
+        start_two();
+        ASSERT_TRUE(daemon.set_policy(root, policy));
+    }
+    void set(pid_t pid, const AttributeChange& change) {
+        ASSERT_TRUE(daemon.change(root, pid, change));
+    }
+    void start_both_under(const char* policy) {
+        start_under(policy);
+        gpu.submit(server, 1);
+        pass(milliseconds{1});
+    }
+};
+
+TEST_F(AttributesTest, earliest_deadline_runs_under_k_edf) {
+    start_both_under("K-EDF");
+    AttributeChange late, early;
+    late.deadline = seconds{2};
+    early.deadline = seconds{1};
+    set(batch, late); // which has had work for longer
+    set(server, early);
+    EXPECT_TRUE(gpu.held(batch));
+    EXPECT_FALSE(gpu.held(server));
+}
+
+TEST_F(AttributesTest, request_is_critical_after_its_laxity_under_lax) {
+    start_under("LAX");
+    AttributeChange change;
+    change.lax = milliseconds{20};
+    set(server, change);
+    gpu.submit(server, 1);
+    pass(milliseconds{19});
+    EXPECT_FALSE(gpu.held(batch));
+    pass(milliseconds{2});
+    EXPECT_TRUE(gpu.held(batch));
+    EXPECT_FALSE(gpu.held(server));
+}
+
+TEST_F(AttributesTest, utilization_is_the_share_under_spup) {
+    start_both_under("SPUP");
+    AttributeChange change;
+    change.utilization = 25;
+    set(server, change);
+    change.utilization = 50;
+    set(batch, change);
+    pass(milliseconds{100});
+    const auto server_before = job(server).account, batch_before = job(batch).account;
+    pass(seconds{1});
+    const auto ran = [](const sched::Account& before, const sched::Account& now) {
+        return std::chrono::duration<double>(now.run - before.run).count();
+    };
+    EXPECT_NEAR(ran(server_before, job(server).account), 0.25, 0.02);
+    EXPECT_NEAR(ran(batch_before, job(batch).account), 0.50, 0.02);
+}
+
+TEST_F(AttributesTest, highest_cpu_priority_runs_under_chpf) {
+    add(server, "/server");
+    add(batch, "/batch");
+    gpu.running.at(server).cpu_priority = 20; // the lowest nice value
+    gpu.running.at(batch).cpu_priority = 101; // real-time
+    daemon.start();
+    ASSERT_TRUE(daemon.set_policy(root, "CHPF"));
+    gpu.submit(batch, 1);
+    gpu.submit(server, 1);
+    pass(milliseconds{50});
+    EXPECT_TRUE(gpu.held(server));
+    EXPECT_FALSE(gpu.held(batch));
+}
+
+TEST_F(AttributesTest, changed_cpu_priority_counts_after_a_second_and_costs_one_file_a_second) {
+    start_both_under("CHPF");
+    pass(seconds{2});
+    EXPECT_FALSE(gpu.held(batch));
+    gpu.running.at(server).cpu_priority = 1;
+    const std::uint64_t before = gpu.origins;
+    pass(milliseconds{1100});
+    EXPECT_TRUE(gpu.held(batch));
+    pass(milliseconds{1900});
+    EXPECT_GE(gpu.origins - before, 4U); // of two processes
+    EXPECT_LE(gpu.origins - before, 6U);
+}
+
+TEST_F(AttributesTest, cpu_priorities_are_not_read_again_under_another_policy) {
+    start_both_under("HPF");
+    const std::uint64_t before = gpu.origins;
+    pass(seconds{3});
+    EXPECT_EQ(gpu.origins, before);
+}
+
+} // namespace
