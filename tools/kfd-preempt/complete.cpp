@@ -148,7 +148,10 @@ std::vector<std::string> complete(const Context& context, const Grammar& grammar
             append(candidates, of_target(context, arguments));
         else if (given[0] == "renice")
             append(candidates, jobs_of_daemon(context));
-        else if (given[0] == "policy")
+        else if (given[0] == "focus") {
+            append(candidates, pids(context));
+            candidates.emplace_back("none");
+        } else if (given[0] == "policy")
             append(candidates, {policy_names.begin(), policy_names.end()});
     }
     // Drop empty names, and words that were given already.

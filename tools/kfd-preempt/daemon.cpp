@@ -109,6 +109,10 @@ Outcome<void> Daemon::set(const xpreemptd::JobSelector& job, const AttributeChan
     return tell(xpreemptd::SetRequest{job, change});
 }
 
+Outcome<void> Daemon::focus(std::optional<pid_t> pid) const {
+    return tell(xpreemptd::FocusRequest{pid});
+}
+
 Outcome<void> Daemon::set_policy(const std::string& name) const {
     return tell(xpreemptd::PolicyRequest{name});
 }

@@ -25,6 +25,7 @@ public:
     [[nodiscard]] Outcome<void> adopt(const AttributeChange& change) const;
     [[nodiscard]] Outcome<void> set(const xpreemptd::JobSelector& job,
                                     const AttributeChange& change) const;
+    [[nodiscard]] Outcome<void> focus(std::optional<pid_t> pid) const;
     [[nodiscard]] Outcome<void> set_policy(const std::string& name) const;
     [[nodiscard]] Outcome<xpreemptd::StatusReport> status() const;
     [[nodiscard]] Outcome<xpreemptd::TracePage> trace(std::optional<std::uint64_t> from) const;

@@ -67,6 +67,14 @@ std::string check_job(const std::string& word) {
     return {};
 }
 
+std::string check_focus(const std::string& word) {
+    const auto pid = kfd::parse_unsigned<pid_t>(word);
+    if (word == "none" || (pid && *pid > 0))
+        return {};
+    return fmt::format(
+        "'{}' is neither a pid nor none: give the process whose window has the focus", word);
+}
+
 std::string check_policy(const std::string& word) {
     return word.empty() ? "the name of the policy is empty: give one, as BAND" : "";
 }
@@ -144,6 +152,13 @@ void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
         ->required()
         ->check(check_job);
     add_attributes(again, arguments);
+    CLI::App* focused =
+        verb("focus", "Name the job that policy AWF runs first", [&](const Context& context) {
+            return focus(context, kfd::parse_unsigned<pid_t>(arguments.focus));
+        });
+    focused->add_option("PID|none", arguments.focus, "a process of the job; none: no job")
+        ->required()
+        ->check(check_focus);
     CLI::App* policies =
         verb("policy", "Show how xpreemptd schedules, or change it",
              [&](const Context& context) { return policy(context, arguments.policy); });

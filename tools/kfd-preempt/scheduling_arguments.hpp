@@ -15,6 +15,7 @@ struct SchedulingArguments {
     std::string band, weight, priority, deadline, utilization, lax;
     std::string job;    // PID or NAME
     std::string policy; // empty: show it
+    std::string focus;  // PID or "none"
     std::string output; // a file; empty: standard output
     double seconds = 0; // 0: until a signal
     bool if_possible = false;

@@ -43,6 +43,11 @@ public:
         return answer();
     }
 
+    Answer<void> focus(const xpreemptd::Caller& caller, std::optional<pid_t> pid) override {
+        callers.push_back(caller);
+        focused.push_back(pid);
+        return answer();
+    }
     Answer<void> hint(const xpreemptd::Caller& caller, const xpreemptd::Hint& hint) override {
         callers.push_back(caller);
         hints.push_back(hint);
@@ -57,6 +62,7 @@ public:
     std::vector<xpreemptd::Caller> callers;
     std::vector<xpreemptd::JobSelector> selectors;
     std::vector<Change> changes;
+    std::vector<std::optional<pid_t>> focused;
     std::vector<xpreemptd::Hint> hints;
     std::vector<std::uint64_t> forgotten; // connections
 

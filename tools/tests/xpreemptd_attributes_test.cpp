@@ -104,4 +104,43 @@ TEST_F(AttributesTest, cpu_priorities_are_not_read_again_under_another_policy) {
     EXPECT_EQ(gpu.origins, before);
 }
 
+TEST_F(AttributesTest, focused_job_runs_first_under_awf_until_the_focus_goes) {
+    start_both_under("AWF");
+    EXPECT_FALSE(gpu.held(batch));
+    ASSERT_TRUE(daemon.focus(root, server));
+    EXPECT_TRUE(gpu.held(batch));
+    EXPECT_TRUE(job(server).focused);
+    ASSERT_TRUE(daemon.focus(root, batch));
+    EXPECT_TRUE(gpu.held(server));
+    EXPECT_FALSE(gpu.held(batch));
+    EXPECT_FALSE(job(server).focused);
+    ASSERT_TRUE(daemon.focus(root, std::nullopt));
+    EXPECT_FALSE(gpu.held(server));
+    EXPECT_FALSE(job(batch).focused);
+    ASSERT_TRUE(daemon.focus(root, server));
+    gpu.exit(server);
+    pass(milliseconds{1});
+    EXPECT_FALSE(gpu.held(batch));
+}
+
+TEST_F(AttributesTest, focus_is_for_root_and_the_owner_of_the_job) {
+    add(server, "/server");
+    add(batch, "/batch");
+    gpu.running.at(server).uid = 1000;
+    gpu.running.at(batch).uid = 1001;
+    daemon.start();
+    pass(milliseconds{10});
+    const Caller owner{server, 1000, 1}, other{batch, 1001, 2};
+    EXPECT_TRUE(daemon.focus(owner, server));
+    const auto taken = daemon.focus(other, std::nullopt);
+    ASSERT_FALSE(taken);
+    EXPECT_EQ(taken.error().error, EPERM);
+    EXPECT_EQ(daemon.focus(other, server).error().error, EPERM);
+    EXPECT_TRUE(job(server).focused);
+    EXPECT_TRUE(daemon.focus(other, batch)); // its window is in front now
+    EXPECT_FALSE(job(server).focused);
+    EXPECT_EQ(daemon.focus(root, pid_t{77}).error().error, ESRCH);
+    EXPECT_TRUE(job(batch).focused);
+}
+
 } // namespace

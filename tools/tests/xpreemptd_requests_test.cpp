@@ -5,6 +5,7 @@
 #include "requests.hpp"
 
 #include <cerrno>
+#include <climits>
 #include <gtest/gtest.h>
 #include <set>
 #include <tuple>
@@ -42,6 +43,8 @@ TEST(XpreemptdRequests, AreTheSameAfterTheWayThroughText) {
                                 SetRequest{pid_t{1}, some},
                                 SetRequest{std::string("/a \"b\"\\\n\u00e4"), all},
                                 PolicyRequest{"BAND"},
+                                FocusRequest{},
+                                FocusRequest{INT_MAX},
                                 HintRequest{BeginHint{}},
                                 HintRequest{BeginHint{max_deadline}},
                                 HintRequest{EndHint{}},
@@ -95,6 +98,9 @@ TEST(XpreemptdRequests, NameTheKeyThatIsWrong) {
     expect_refusal(R"({"do":"adopt","band":null})", EINVAL, "'band' is null");
     expect_refusal(R"({"do":"policy"})", EINVAL, "'name' is missing");
     expect_refusal(R"({"do":"policy","name":""})", EINVAL, "'name' is ''");
+    expect_refusal(R"({"do":"focus"})", EINVAL, "'pid' is missing");
+    expect_refusal(R"({"do":"focus","pid":"none"})", EINVAL, "'pid' is 'none'");
+    expect_refusal(R"({"do":"focus","job":null})", EINVAL, "'job' is no key of 'focus'");
     expect_refusal(R"({"do":"set","weight":1})", EINVAL, "'pid' or 'job' is missing");
     expect_refusal(R"({"do":"set","pid":1,"job":"a","weight":1})", EINVAL, "both given");
     expect_refusal(R"({"do":"set","pid":1})", EINVAL, "nothing to set");
@@ -120,8 +126,8 @@ TEST(XpreemptdRequests, RefuseNumbersOutOfRange) {
         expect_refusal(std::string(R"({"do":"adopt","priority":)") + priority + "}", EINVAL,
                        "'priority' is ");
     for (const char* pid : {"0", "-1", "2147483648", "\"1\""})
-        expect_refusal(std::string(R"({"do":"set","weight":1,"pid":)") + pid + "}", EINVAL,
-                       "'pid' is ");
+        for (const char* request : {R"({"do":"set","weight":1,"pid":)", R"({"do":"focus","pid":)"})
+            expect_refusal(std::string(request) + pid + "}", EINVAL, "'pid' is ");
 }
 
 TEST(XpreemptdRequests, NameWhatIsWrongWithAHint) {
@@ -168,6 +174,7 @@ JobReport job(std::uint64_t id) {
     report.attributes = {sched::Band::high, 300, 20ms, -7};
     report.attributes.utilization = 25;
     report.attributes.lax = 5ms;
+    report.focused = true;
     report.state = JobState::held;
     report.pids = {7, 8};
     report.gpu_ids = {5230};
@@ -191,6 +198,7 @@ TEST(XpreemptdReplies, AreTheSameAfterTheWayThroughText) {
     EXPECT_EQ(first.id, 1U);
     EXPECT_EQ(first.name, "/job1");
     EXPECT_EQ(first.attributes, job(1).attributes);
+    EXPECT_TRUE(first.focused);
     EXPECT_EQ(first.state, JobState::held);
     EXPECT_EQ(first.pids, (std::vector<pid_t>{7, 8}));
     EXPECT_EQ(first.gpu_ids, (std::vector<std::uint32_t>{5230}));
@@ -325,7 +333,7 @@ TEST(XpreemptdReplies, TheLargestJobFitsAndTellsHowManyProcessesItHas) {
 
 TEST(XpreemptdReplies, OfAnOlderDaemonHaveTheDefaultsOfLaterAttributes) {
     std::string reply = jobs_reply({job(1)}, 0);
-    for (const char* key : {",\"utilization\":25", ",\"lax_us\":5000"}) {
+    for (const char* key : {",\"utilization\":25", ",\"lax_us\":5000", ",\"focused\":true"}) {
         const std::size_t at = reply.find(key);
         ASSERT_NE(at, std::string::npos) << key << " in " << reply;
         reply.erase(at, std::string_view(key).size());
@@ -333,6 +341,7 @@ TEST(XpreemptdReplies, OfAnOlderDaemonHaveTheDefaultsOfLaterAttributes) {
     const Answer<JobPage> page = parse_jobs_reply(reply);
     ASSERT_TRUE(page) << page.error().text;
     EXPECT_EQ(page->jobs[0].report.attributes, (Attributes{sched::Band::high, 300, 20ms, -7}));
+    EXPECT_FALSE(page->jobs[0].report.focused);
 }
 
 TEST(XpreemptdReplies, NameWhatAReplyLacks) {

@@ -48,6 +48,7 @@ struct JobReport {
     // VRAM, of all its GPUs: what it has there, what is in system memory, and what must come free
     // before that returns.
     std::uint64_t resident_bytes = 0, yielded_bytes = 0, missing_bytes = 0;
+    bool focused = false;
 };
 
 // Percentiles of the last most_samples; 0 without any.
@@ -99,6 +100,9 @@ public:
                                 const AttributeChange& change) = 0;
     // Root's only.
     virtual Answer<void> set_policy(const Caller& caller, std::string_view name) = 0;
+    // The job of that process has the focus until it ends or another one gets it; without a pid no
+    // job has it. EPERM: root and the owner of the job may.
+    virtual Answer<void> focus(const Caller& caller, std::optional<pid_t> pid) = 0;
     // For the job of the caller's process. EPERM as change(). ESRCH: the job has no queues yet.
     // EAGAIN: too many hints, or announcements without work.
     virtual Answer<void> hint(const Caller& caller, const Hint& hint) = 0;

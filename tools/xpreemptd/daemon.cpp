@@ -74,6 +74,14 @@ bool is_allowed(const Caller& caller, const Job& job, const Hint& hint) {
     return check_hint(caller, job, hint).has_value();
 }
 
+Answer<void> check_focus(const Caller& caller, const Job& job) {
+    if (caller.uid == 0 || caller.uid == job.uid)
+        return {};
+    return refuse(EPERM, fmt::format("job {} is user {}'s: only that user or root may give or take "
+                                     "the focus",
+                                     job.name, job.uid));
+}
+
 } // namespace
 
 Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf origin, Clock clock,
@@ -314,6 +322,7 @@ JobReport Daemon::report_of(const Job& job) const {
     std::ranges::sort(report.gpu_ids);
     const auto again = std::ranges::unique(report.gpu_ids);
     report.gpu_ids.erase(again.begin(), again.end());
+    report.focused = job.focused;
     report.ready_edges = job.ready_edges;
     report.account = decisions_.account_of(job);
     report.resident_bytes = job.vram(&VramUse::resident) + job.vram(&VramUse::stays);
@@ -427,6 +436,32 @@ Job* Daemon::job_of(const ProcessFacts& caller) const {
         if (job->key == key)
             return job.get();
     return nullptr;
+}
+
+// The process may be one without queues, such as the owner of the window, in a job that has some.
+Answer<void> Daemon::focus(const Caller& caller, std::optional<pid_t> pid) {
+    Job* job = nullptr;
+    if (pid) {
+        const auto facts = facts_(*pid);
+        job = facts ? job_of(*facts) : nullptr;
+        if (job == nullptr)
+            return refuse(ESRCH, fmt::format("no job with queues on a GPU has pid {}: `kfd-preempt "
+                                             "jobs` shows the jobs",
+                                             *pid));
+        if (auto allowed = check_focus(caller, *job); !allowed)
+            return allowed;
+    }
+    const auto earlier = std::ranges::find_if(table_.jobs(), &Job::focused);
+    const bool has_it = earlier != table_.jobs().end();
+    if (!pid && has_it)
+        if (auto allowed = check_focus(caller, **earlier); !allowed)
+            return allowed;
+    if (has_it)
+        (*earlier)->focused = false;
+    if (job != nullptr)
+        job->focused = true;
+    decide(clock_(), Cause::request);
+    return {};
 }
 
 Answer<bool> Daemon::take(const Caller& caller, const Hint& hint, Time now) {

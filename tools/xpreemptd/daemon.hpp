@@ -47,6 +47,7 @@ public:
     Answer<void> change(const Caller& caller, const JobSelector& job,
                         const AttributeChange& change) override;
     Answer<void> set_policy(const Caller& caller, std::string_view name) override;
+    Answer<void> focus(const Caller& caller, std::optional<pid_t> pid) override;
     Answer<void> hint(const Caller& caller, const Hint& hint) override;
     void forget(std::uint64_t connection) override;
 

@@ -34,6 +34,9 @@ struct Dispatch {
     std::string operator()(const PolicyRequest& request) const {
         return reply_with(control.set_policy(caller, request.name));
     }
+    std::string operator()(const FocusRequest& request) const {
+        return reply_with(control.focus(caller, request.pid));
+    }
     std::string operator()(const HintRequest& request) const {
         return reply_with(control.hint(caller, request.hint));
     }

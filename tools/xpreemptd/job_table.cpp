@@ -129,6 +129,7 @@ void JobTable::view_into(std::vector<sched::JobView>& views) {
                             .utilization = job->attributes.utilization,
                             .relative_deadline = or_none(job->attributes.deadline),
                             .lax = or_none(job->attributes.lax),
+                            .focused = job->focused,
                             .ready = job->ready,
                             .held = job->held(),
                             .held_by_others =

@@ -182,6 +182,8 @@ Answer<ListedJob> job_of(const Json& json) {
         reader.read("yielded_bytes", report.yielded_bytes);
         reader.read("missing_bytes", report.missing_bytes);
     }
+    if (const Json* focused = reader.find("focused"))
+        report.focused = focused->is_boolean() && focused->get<bool>();
     if (!reader.is_null("reason"))
         reader.read("reason", report.reason);
     if (const auto known = band_named(band))

@@ -114,6 +114,7 @@ Json json_of(const ListedJob& job) {
         {"resident_bytes", report.resident_bytes},
         {"yielded_bytes", report.yielded_bytes},
         {"missing_bytes", report.missing_bytes},
+        {"focused", report.focused},
     };
 }
 

@@ -175,6 +175,18 @@ Answer<Request> parse_policy(const FlatObject& object) {
     return PolicyRequest{**name};
 }
 
+Answer<Request> parse_focus(const FlatObject& object) {
+    const FlatObject::Value* value = object.find("pid");
+    if (value == nullptr)
+        return refuse("'pid' is missing");
+    if (std::holds_alternative<std::nullptr_t>(*value))
+        return FocusRequest{};
+    const auto pid = number_of(object, "pid", 1, INT_MAX);
+    if (!pid)
+        return tl::make_unexpected(pid.error());
+    return FocusRequest{static_cast<pid_t>(**pid)};
+}
+
 template <typename Type, typename Value>
 Answer<Request> hint_of(const Answer<std::optional<Value>>& value) {
     if (!value)
@@ -249,6 +261,7 @@ constexpr std::array kinds{
          {"do", "pid", "job", "band", "weight", "deadline_us", "priority", "utilization", "lax_us"},
          parse_set},
     Kind{"policy", {"do", "name"}, parse_policy},
+    Kind{"focus", {"do", "pid"}, parse_focus},
     Kind{"hint", {"do", "is", "deadline_us", "us", "band", "priority"}, parse_hint},
 };
 
@@ -327,6 +340,10 @@ struct ToJson {
     nlohmann::json operator()(const PolicyRequest& request) const {
         return {{"do", "policy"}, {"name", request.name}};
     }
+    nlohmann::json operator()(const FocusRequest& request) const {
+        return {{"do", "focus"},
+                {"pid", request.pid ? nlohmann::json(*request.pid) : nlohmann::json(nullptr)}};
+    }
     nlohmann::json operator()(const HintRequest& request) const {
         return std::visit(HintToJson{}, request.hint);
     }
@@ -346,7 +363,7 @@ Answer<Request> parse_request(std::string_view message) {
     const auto kind = std::ranges::find(kinds, **name, &Kind::name);
     if (kind == kinds.end())
         return refuse(fmt::format("'do' is {}, expected one of jobs, status, trace, adopt, set, "
-                                  "policy, hint",
+                                  "policy, focus, hint",
                                   shown(**name)),
                       EOPNOTSUPP);
     const auto keys = keys_of(*kind);

@@ -21,6 +21,8 @@
 //     "band" "weight" "deadline_us"
 //     "priority" "utilization" "lax_us"
 //   {"do": "policy", "name": NAME}   Schedules by another policy.
+//   {"do": "focus", "pid": PID}      The job of that process has the focus until it ends; null: no
+//                                    job has it. For policy AWF.
 //   {"do": "hint", "is": KIND}       Concerns the job of the process that connected, and lasts
 //                                    until the connection ends, or the next hint of its KIND:
 //     "begin"  "deadline_us"         a request begins; the deadline may be left out
@@ -43,7 +45,7 @@
 //               "queues", "ready_edges", "ready_ns", "run_ns", "held_ns", "added_wait_ns",
 //               "preemptions", "accounted_ns" (that all the times are of), "resident_bytes" (in
 //               VRAM), "yielded_bytes" (out of it), "missing_bytes" (that must come free there
-//               before they can return)}, ...]
+//               before they can return), "focused"}, ...]
 //               "next": ID             more jobs follow: ask again with "from": ID
 //   status      "policy", "ejected" (null: is in force), "sensing", "decisions", "switches",
 //               "refusals", "edges", "edges_found_late", "ring_to_switch" and "ring_to_stopped":
@@ -104,12 +106,16 @@ struct PolicyRequest {
     std::string name;
     bool operator==(const PolicyRequest&) const = default;
 };
+struct FocusRequest {
+    std::optional<pid_t> pid = {}; // nothing: no job
+    bool operator==(const FocusRequest&) const = default;
+};
 struct HintRequest {
     Hint hint;
     bool operator==(const HintRequest&) const = default;
 };
 using Request = std::variant<JobsRequest, StatusRequest, TraceRequest, AdoptRequest, SetRequest,
-                             PolicyRequest, HintRequest>;
+                             PolicyRequest, FocusRequest, HintRequest>;
 
 // Takes any bytes. The refusal is what the client gets.
 [[nodiscard]] Answer<Request> parse_request(std::string_view message);

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// focus: names the job that policy AWF runs first.
+#include "daemon.hpp"
+#include "scheduling.hpp"
+
+#include <fmt/format.h>
+
+namespace cli {
+
+Report focus(const Context& context, std::optional<pid_t> pid) {
+    const Outcome<Daemon> daemon = Daemon::connect(context);
+    if (!daemon)
+        return report_of(daemon.error());
+    if (const Outcome<void> changed = daemon->focus(pid); !changed) {
+        Failure failure = changed.error();
+        failure.message = fmt::format("the focus is not changed: {}", failure.message);
+        return report_of(failure);
+    }
+    Report report;
+    report.text = pid ? fmt::format("the job of pid {} has the focus\n", *pid)
+                      : std::string("no job has the focus\n");
+    report.json["changed"] = true;
+    return report;
+}
+
+} // namespace cli
