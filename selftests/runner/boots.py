@@ -41,6 +41,7 @@ class Boot:
     module: str = ""
     rocm: bool = False
     function_tracer: bool = False
+    icount: bool = False
     gpu: str = "mi300x"  # or mi250, or none
     must_fail: bool = False
     timeout: int = 1200  # seconds
@@ -115,7 +116,7 @@ def command(boot: Boot, out: Path, build: Path, kernel: list[str], rocm_suite: s
     for name in Boot.REPEATED:
         for value in getattr(boot, name):
             options += [f"--{name.replace('_', '-')}", expanded(str(value), build)]
-    for name in ("rocm", "function_tracer"):
+    for name in ("rocm", "function_tracer", "icount"):
         options += [f"--{name.replace('_', '-')}"] if getattr(boot, name) else []
     if boot.gpu == "none":
         options += ["--no-gpu"]
