@@ -8,18 +8,6 @@
 
 namespace xpreempt::sched {
 
-void HighestPriorityFirst::note_ends(const Snapshot& snapshot) {
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const JobView& job = snapshot.jobs[seats_.index(rank)];
-        Seat& seat = seats_[rank];
-        if (seat.ready && !job.ready)
-            seat.lingers_until = snapshot.now + linger_;
-        seat.ready = job.ready;
-        if (job.ready || job.held_by_others)
-            seat.lingers_until = {};
-    }
-}
-
 std::int32_t HighestPriorityFirst::priority_of(const JobView& job) const {
     switch (key_) {
     case Key::priority: return job.priority;
@@ -30,7 +18,6 @@ std::int32_t HighestPriorityFirst::priority_of(const JobView& job) const {
 }
 
 Time HighestPriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
-    note_ends(snapshot);
     const auto order = seats_.sequence(); // ranks, which are in the order of ids
     std::iota(order.begin(), order.end(), 0U);
     const auto job_of = [&](std::uint32_t rank) -> const JobView& {
@@ -42,28 +29,21 @@ Time HighestPriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> v
     });
     std::uint64_t above = 0, level = 0; // nodes on which a higher, an equal priority runs
     std::int32_t priority = 0;
-    Time lingering = at_next_event, next = at_next_event; // end of the first linger
     for (const std::uint32_t rank : order) {
         const JobView& job = job_of(rank);
         verdicts[seats_.index(rank)] = Verdict::run;
-        const bool lingers = seats_[rank].lingers_until > snapshot.now;
-        if (!job.schedulable() && !lingers)
+        if (!job.schedulable())
             continue;
         const std::uint64_t nodes = scope_ == Scope::machine ? ~std::uint64_t{0} : job.nodes;
         if (priority_of(job) != priority)
             above |= level;
         priority = priority_of(job);
-        if (lingers) {
-            lingering = std::min(lingering, seats_[rank].lingers_until);
-            level |= nodes;
-        } else if ((nodes & above) != 0) {
+        if ((nodes & above) != 0)
             verdicts[seats_.index(rank)] = Verdict::hold;
-            next = lingering; // it may be what this one is held for
-        } else {
+        else
             level |= nodes;
-        }
     }
-    return next;
+    return at_next_event;
 }
 
 } // namespace xpreempt::sched

@@ -11,18 +11,15 @@ namespace xpreempt::sched {
 // Goal: a high priority is served as if it were alone.
 // Definition: from the highest priority down, a ready job runs unless a job of higher priority runs
 // on one of its nodes. Jobs of equal priority run together. A job on several nodes that is held
-// blocks none of them for the jobs below. A job that has become idle keeps those below it held for
-// `linger` more, so that they do not fill its GPU between two of its requests.
-// Parameters: linger, 0 by default.
+// blocks none of them for the jobs below. Parameters: none.
 // Use it for a few jobs with a strict order, in a process or on a machine of one owner.
 // Do not use it where low priorities must progress: they starve as long as there is work above. Nor
-// for a high job with gaps longer than `linger`: the low job resumes in each of them; BAND waits.
-// Work-conserving but for `linger` after each job. Preemptions: at most one decision that stops
-// jobs for each ready edge and each change of a priority.
+// for a high job with short gaps: the low job resumes in each of them; BAND waits.
+// Work-conserving. Preemptions: at most one decision that stops jobs for each ready edge and each
+// change of a priority.
 class HighestPriorityFirst {
 public:
-    explicit HighestPriorityFirst(Duration linger = Duration::zero())
-        : HighestPriorityFirst(linger, Key::priority, Scope::node) {}
+    HighestPriorityFirst() : HighestPriorityFirst(Key::priority, Scope::node) {}
 
     void admit(std::span<const JobView> jobs) { seats_.admit(jobs); }
     [[nodiscard]] bool matches(std::span<const JobView> jobs) { return seats_.matches(jobs); }
@@ -34,51 +31,44 @@ protected:
     enum class Key : std::uint8_t { priority, cpu_priority, focused };
     enum class Scope : std::uint8_t { node, machine };
 
-    HighestPriorityFirst(Duration linger, Key key, Scope scope)
-        : linger_(linger), key_(key), scope_(scope) {}
+    HighestPriorityFirst(Key key, Scope scope) : key_(key), scope_(scope) {}
 
 private:
-    struct Seat {
-        bool ready = false;
-        Time lingers_until{}; // once it is not ready any more
-        bool operator==(const Seat&) const = default;
+    struct Nothing {
+        bool operator==(const Nothing&) const = default;
     };
 
-    void note_ends(const Snapshot& snapshot);
     [[nodiscard]] std::int32_t priority_of(const JobView& job) const;
 
-    Duration linger_;
     Key key_;
     Scope scope_;
-    Seats<Seat> seats_;
+    Seats<Nothing> seats_; // for their order
 };
 
 // Policy HHPF, as XSched's HeterogeneousHighestPriorityFirst.
 // Goal: jobs of one high priority have the whole machine, also memory links and the host.
 // Definition: as HPF, but the highest priority is that of all nodes: while a job of it is ready
-// anywhere, no job of lower priority runs anywhere. Parameters: linger, as HPF.
+// anywhere, no job of lower priority runs anywhere. Parameters: none.
 // Use it when jobs on different nodes disturb each other: shared links, one host thread for all.
 // Do not use it to keep GPUs busy: a GPU without a job of the highest priority is idle although
 // there is work for it. Not work-conserving. Low priorities starve as long as there is work above.
 // Preemptions: as HPF.
 class HeterogeneousHighestPriorityFirst : public HighestPriorityFirst {
 public:
-    explicit HeterogeneousHighestPriorityFirst(Duration linger = Duration::zero())
-        : HighestPriorityFirst(linger, Key::priority, Scope::machine) {}
+    HeterogeneousHighestPriorityFirst() : HighestPriorityFirst(Key::priority, Scope::machine) {}
     bool operator==(const HeterogeneousHighestPriorityFirst&) const = default;
 };
 
 // Policy CHPF, as XSched's CPUHighestPriorityFirst.
 // Goal: the GPU follows the priorities that processes have on the CPUs of the host.
 // Definition: as HPF, by `cpu_priority`: a real-time process before all others, then by nice value.
-// Parameters: linger, as HPF.
+// Parameters: none.
 // Use it where the CPU priorities are set with care, as on a desktop or a real-time host.
 // Do not use it where all have the same nice value: they then run together, unscheduled. Work
 // conservation, starvation, preemptions: as HPF.
 class CpuHighestPriorityFirst : public HighestPriorityFirst {
 public:
-    explicit CpuHighestPriorityFirst(Duration linger = Duration::zero())
-        : HighestPriorityFirst(linger, Key::cpu_priority, Scope::node) {}
+    CpuHighestPriorityFirst() : HighestPriorityFirst(Key::cpu_priority, Scope::node) {}
     bool operator==(const CpuHighestPriorityFirst&) const = default;
 };
 
@@ -86,13 +76,12 @@ public:
 // Goal: the program that the user looks at is not slowed by what runs behind it.
 // Definition: as HPF with two priorities: focused, and not. While a focused job is ready, jobs on
 // its nodes that are not focused are held; without a focused job that is ready, all run.
-// Parameters: linger, as HPF.
+// Parameters: none.
 // Use it on a desktop. Do not use it on a server, where nothing has the focus: all jobs run. A
 // focused job that is always ready starves those behind it. Work conservation, preemptions: as HPF.
 class FocusFirst : public HighestPriorityFirst {
 public:
-    explicit FocusFirst(Duration linger = Duration::zero())
-        : HighestPriorityFirst(linger, Key::focused, Scope::node) {}
+    FocusFirst() : HighestPriorityFirst(Key::focused, Scope::node) {}
     bool operator==(const FocusFirst&) const = default;
 };
 

@@ -66,33 +66,6 @@ TEST(HighestPriority, of_a_gang_holds_all_or_nothing) {
     EXPECT_TRUE(jobs.of(3).view.held);
 }
 
-TEST(HighestPriority, lingers_between_two_requests) {
-    constexpr auto linger = std::chrono::microseconds(200);
-    VirtualJobs jobs(HighestPriorityFirst{linger});
-    jobs.add(1).view.priority = 1;
-    jobs.add(2);
-    for (VirtualJob& job : jobs.jobs)
-        jobs.work(job, endless);
-    jobs.decide();
-    EXPECT_TRUE(jobs.of(2).view.held);
-    jobs.of(1).view.ready = false; // its request has ended
-    jobs.decide();
-    EXPECT_TRUE(jobs.of(2).view.held);
-    EXPECT_EQ(jobs.now + linger, jobs.next);
-    jobs.now += linger / 2; // the next one comes and ends in time
-    jobs.of(1).view.ready = true;
-    jobs.decide();
-    EXPECT_TRUE(jobs.of(2).view.held);
-    jobs.of(1).view.ready = false;
-    jobs.decide();
-    jobs.now += linger - std::chrono::nanoseconds(1);
-    jobs.decide();
-    EXPECT_TRUE(jobs.of(2).view.held);
-    jobs.now += std::chrono::nanoseconds(1);
-    jobs.decide();
-    EXPECT_TRUE(jobs.of(2).runs());
-}
-
 TEST(RoundRobinTurns, give_each_job_a_quantum) {
     for_each_seed(30, [](std::uint32_t seed) {
         VirtualJobs jobs(RoundRobin{}, seed);
