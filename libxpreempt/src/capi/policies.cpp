@@ -2,8 +2,6 @@
 // Makes policies with the settings that they have.
 #include "capi/policies.hpp"
 
-#include "sched/local.hpp"
-
 #include <algorithm>
 #include <array>
 #include <xpreempt/sched.h>

@@ -41,8 +41,4 @@ std::string_view name_of(const Policy& policy) {
     return policy_names[policy.index()];
 }
 
-bool holds_idle_jobs(const Policy& policy) {
-    return std::holds_alternative<IdleParking>(policy);
-}
-
 } // namespace xpreempt::sched

@@ -55,7 +55,5 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Policy>> polic
 // The policy of that name with default parameters; nothing for other names.
 [[nodiscard]] std::optional<Policy> policy_named(std::string_view name);
 [[nodiscard]] std::string_view name_of(const Policy& policy);
-// Whether its verdicts may hold jobs without work.
-[[nodiscard]] bool holds_idle_jobs(const Policy& policy);
 
 } // namespace xpreempt::sched

@@ -165,7 +165,8 @@ private:
         return verdicts;
     }
     [[nodiscard]] bool may_hold(const JobView& job) const {
-        return job.schedulable() || (holds_idle_jobs(policy_) && !job.held_by_others);
+        const bool parks = std::holds_alternative<xpreempt::sched::IdleParking>(policy_);
+        return job.schedulable() || (parks && !job.held_by_others);
     }
     void apply(const std::vector<Verdict>& verdicts) {
         for (std::size_t i = 0; i < jobs.size(); ++i) {
