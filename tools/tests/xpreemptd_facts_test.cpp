@@ -104,7 +104,7 @@ TEST_F(Facts, are_those_of_this_process_in_the_real_proc) {
 TEST_F(Facts, a_name_may_look_like_the_rest_of_the_line) {
     for (const std::string name :
          {"a) (b", ") S 1 2 3 (", "((", "))", "", " ", "a\nb", "x) S 9 ("}) {
-        write("stat", "7 (" + name + ") " + words);
+        write("stat", std::string("7 (").append(name).append(") ").append(words));
         const auto facts = facts_of(tree_.roots(), 7);
         ASSERT_TRUE(facts) << name;
         EXPECT_EQ(facts->comm, name);

@@ -59,9 +59,13 @@ TEST(JobCgroup, none_in_a_session) {
 
 TEST(JobCgroup, a_container) {
     const std::string pod = "/kubepods/burstable/pod1234-5678";
-    for (const std::string& cgroup :
-         {"/docker/" + id, "/docker/" + id + "/docker/" + id, "/docker/" + id + "/init.scope",
-          pod + "/" + id, pod + "/crio-" + id, "/mine/" + id})
+    const std::vector<std::string> cgroups = {"/docker/" + id,
+                                              "/docker/" + id + "/docker/" + id,
+                                              "/docker/" + id + "/init.scope",
+                                              pod + "/" + id,
+                                              pod + "/crio-" + id,
+                                              "/mine/" + id};
+    for (const std::string& cgroup : cgroups)
         EXPECT_EQ(job_of(cgroup), cgroup.substr(0, cgroup.find(id) + id.size()));
     EXPECT_EQ(job_of("/docker/" + id + "/x.service"), "/docker/" + id);
     EXPECT_EQ(job_of("/system.slice/docker-" + id + ".scope/a"),

@@ -5,7 +5,9 @@
 
 #include <fcntl.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -136,8 +138,10 @@ TEST_F(XpreemptdListening, TakesTheSocketThatSystemdPasses) {
             sockaddr_un address{};
             address.sun_family = AF_UNIX;
             path.native().copy(address.sun_path, sizeof address.sun_path - 1);
-            ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
-            ::listen(fd, 5);
+            if (fd < 0 ||
+                ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+                ::listen(fd, 5) != 0)
+                test::say(told, fmt::format("no socket: {}", std::strerror(errno)));
             pass_as_systemd(fd, count);
             {
                 const auto opened = ListeningSocket::open("/elsewhere/x.sock");

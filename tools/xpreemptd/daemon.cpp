@@ -240,11 +240,12 @@ void Daemon::on_events() {
         decide(now, Cause::ring, sensing_.last_rung());
     else
         decide(now, Cause::change);
-    if (switching_.counts().stops == stops || !sensing_.last_ring())
+    const auto ring = sensing_.last_ring();
+    if (switching_.counts().stops == stops || !ring)
         return;
-    ring_to_switch_.add(switching_.called_at() - *sensing_.last_ring());
+    ring_to_switch_.add(switching_.called_at() - *ring);
     if (switching_.all_stopped())
-        ring_to_stopped_.add(switching_.returned_at() - *sensing_.last_ring());
+        ring_to_stopped_.add(switching_.returned_at() - *ring);
 }
 
 void Daemon::on_moved() {

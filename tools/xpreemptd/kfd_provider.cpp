@@ -146,6 +146,7 @@ Result<void> KfdProvider::arm(std::span<Arming> entries) {
         for (const Arming& entry :
              entries.first(std::min<std::size_t>(entries.size(), switch_->max_batch())))
             arming_.emplace_back().id = entry.watch_id;
+        // NOLINTNEXTLINE(bugprone-unchecked-optional-access): watch() worked
         if (auto armed = watch_->arm(arming_); !armed)
             return armed;
         for (std::size_t i = 0; i < arming_.size(); ++i) {
@@ -160,6 +161,7 @@ Result<void> KfdProvider::arm(std::span<Arming> entries) {
 Result<std::size_t> KfdProvider::take_events(std::span<Event> events) {
     std::array<kfd_preempt_watch_event, events_at_once> taken{};
     const auto count =
+        // NOLINTNEXTLINE(bugprone-unchecked-optional-access): watch() worked
         watch_->read(std::span(taken).first(std::min(events.size(), events_at_once)));
     if (!count)
         return count;
@@ -194,14 +196,17 @@ Result<std::uint64_t> KfdProvider::free_vram(std::uint32_t gpu_id) {
 
 void KfdProvider::answer(std::uint32_t watch_id, bool last) {
     // ESRCH: nobody waits any more.
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it asked
     (void)watch_->answer(watch_id, last ? KFD_PREEMPT_WATCH_NO_ROOM : 0U);
 }
 
 void KfdProvider::begin(Move move) {
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): can_give_memory()
     mover_->begin(std::move(move));
 }
 
 std::vector<Move> KfdProvider::take_moved() {
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): can_give_memory()
     return mover_->take();
 }
 

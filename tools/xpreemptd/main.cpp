@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -171,9 +172,7 @@ int run(const Options& options, Rules rules) {
     return 0; // the driver resumes what the provider has stopped
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
     CLI::App app("Shares the GPUs of this machine between programs, the important ones first.",
                  "xpreemptd");
     Options options;
@@ -199,4 +198,16 @@ int main(int argc, char** argv) {
         return 0;
     }
     return run(options, std::move(*rules));
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    // Errors are values in here; what still throws is the standard library, out of memory.
+    try {
+        return run_command(argc, argv);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "xpreemptd: %s\n", error.what());
+        return 1;
+    }
 }

@@ -190,6 +190,7 @@ bool Sensing::arm_some(bool (*matches)(const Process&), std::uint64_t& last) {
         last = member.process->cookie;
         if (!matches(*member.process))
             continue;
+        // NOLINTNEXTLINE(bugprone-unchecked-optional-access): `matches` has checked
         arming_.push_back({.watch_id = *member.process->watch_id});
         armed_members_.push_back(member);
     }

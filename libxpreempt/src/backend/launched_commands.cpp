@@ -45,6 +45,7 @@ std::optional<xqueue::Ticket> LaunchedCommands::take_back_guarded() {
     std::size_t first = entries_.size();
     while (first > 0 && !entries_[first - 1].taken_back &&
            entries_[first - 1].ticket >= guarded_from_ &&
+           // NOLINTNEXTLINE(bugprone-unchecked-optional-access): all have one from guarded_from_ on
            GuardianRing::take_back(*entries_[first - 1].guardian))
         --first;
     if (first == entries_.size())

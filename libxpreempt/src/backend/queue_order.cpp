@@ -36,9 +36,11 @@ void find_owners(order::Snapshot& snapshot, const std::vector<std::optional<orde
     for (const auto& copy : snapshot.copies)
         wanted.erase(copy.completion);
     for (const order::Signal signal : wanted)
-        for (std::size_t i = 0; i < rings.size(); ++i)
-            if (rings[i] && rings[i]->base != nullptr && order::completes(*rings[i], signal))
+        for (std::size_t i = 0; i < rings.size(); ++i) {
+            const std::optional<order::Ring>& ring = rings[i];
+            if (ring && ring->base != nullptr && order::completes(*ring, signal))
                 snapshot.owners.push_back({signal, i});
+        }
 }
 
 } // namespace

@@ -87,7 +87,7 @@ public:
 
 private:
     struct WayChoice {
-        xqueue::Way way; // none: why tells the reason
+        xqueue::Way way{}; // none: why tells the reason
         std::string why;
     };
 
