@@ -24,17 +24,20 @@ void submit(XQueue& queue, std::uint32_t count) {
 }
 
 // Behind the first commands, in which the pace is found.
-double measure_overhead(VirtualDevice& device, XQueue& queue, const DeviceCosts& costs) {
+void run_undisturbed(VirtualDevice& device, XQueue& queue, const DeviceCosts& costs,
+                     PreemptionRun& run) {
     (void)queue.suspend({});
     submit(queue, undisturbed_commands);
     (void)queue.resume();
     const std::uint64_t begin_ns = device.now_ns();
+    const std::uint64_t wakes = device.wakes();
     device.run_until_launched();
+    run.wakes = static_cast<double>(device.wakes() - wakes) / undisturbed_commands;
     (void)queue.wait_all();
     const auto elapsed = static_cast<double>(device.busy_until_ns() - begin_ns);
     const auto ideal =
         static_cast<double>(costs.launch_ns + undisturbed_commands * costs.command_ns);
-    return elapsed / ideal - 1;
+    run.overhead = elapsed / ideal - 1;
 }
 
 } // namespace
@@ -51,7 +54,7 @@ PreemptionRun run_preemptions(const DeviceCosts& costs, const LaunchConfig& conf
     device.run_until_launched();
     (void)queue.wait_all();
     PreemptionRun run{};
-    run.overhead = measure_overhead(device, queue, costs);
+    run_undisturbed(device, queue, costs, run);
 
     std::mt19937_64 random(seed);
     for (std::size_t i = 0; i < samples; ++i) {

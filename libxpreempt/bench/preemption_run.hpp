@@ -12,6 +12,7 @@ namespace bench {
 struct PreemptionRun {
     std::vector<std::uint64_t> latencies_ns; // of suspends that wait for what was launched
     double overhead; // time of undisturbed commands, over that when all are launched at once
+    double wakes;    // of threads that slept, for each undisturbed command
     std::uint32_t threshold;  // at the end
     std::uint64_t command_ns; // as the XQueue measured it, 0: it did not
 };

@@ -89,8 +89,17 @@ std::uint64_t VirtualDevice::mark() {
     return busy_until_ns_;
 }
 
+std::uint64_t VirtualDevice::wakes() const {
+    const std::lock_guard lock(mutex_);
+    return wakes_;
+}
+
 // The same for the same time and thread, whatever the order in which threads come here.
-std::uint64_t VirtualDevice::wake_ns(std::uint64_t awaited_ns) const {
+std::uint64_t VirtualDevice::wake_ns(std::uint64_t awaited_ns) {
+    {
+        const std::lock_guard lock(mutex_);
+        ++wakes_;
+    }
     constexpr double z_of_p99 = 2.3263;
     std::mt19937_64 random(2 * awaited_ns + (std::this_thread::get_id() == driver_ ? 1 : 0));
     std::lognormal_distribution<double> distribution(

@@ -45,6 +45,7 @@ public:
     void end();
     [[nodiscard]] std::uint64_t now_ns() const;
     [[nodiscard]] std::uint64_t busy_until_ns() const; // when all that was launched is done
+    [[nodiscard]] std::uint64_t wakes() const; // of threads that slept for a marker, or a time
 
 private:
     friend class VirtualHwQueue;
@@ -53,7 +54,7 @@ private:
     void launch();
     std::uint64_t mark();
     void wait_until(std::uint64_t time_ns);
-    [[nodiscard]] std::uint64_t wake_ns(std::uint64_t awaited_ns) const;
+    std::uint64_t wake_ns(std::uint64_t awaited_ns);
     void settle(std::unique_lock<std::mutex>& lock);
 
     static constexpr std::uint64_t nobody = UINT64_MAX;
@@ -67,6 +68,7 @@ private:
     std::uint64_t host_free_ns_ = 0;
     std::uint64_t busy_until_ns_ = 0;
     std::uint64_t wakes_at_ns_ = nobody; // the worker, asleep
+    std::uint64_t wakes_ = 0;
     bool ended_ = false;
 };
 

@@ -78,10 +78,26 @@ TEST(Preemption, hardware_that_would_run_dry_gets_more_whatever_the_budget) {
     EXPECT_LE(measured.overhead, 0.05);
 }
 
+// A thread that sleeps costs a switch there and back, so it sleeps for a batch, never for a command
+// in it; and not at all where it would oversleep the next launch.
+TEST(Preemption, a_thread_is_woken_once_a_batch) {
+    const auto wakes = [](const LaunchConfig& config, std::uint64_t command_us) {
+        return run_preemptions({.command_ns = command_us * us}, config, 4711, 1).wakes;
+    };
+    for (const std::uint64_t command_us : {5, 10, 20, 50, 100, 500, 2000}) {
+        EXPECT_LE(wakes(fixed, command_us), 1.0 / 4) << command_us;
+        EXPECT_LE(wakes({16, 8, 65536, 0}, command_us), 1.0 / 8) << command_us;
+        EXPECT_LE(wakes({2, 1, 65536, 0}, command_us), 1.0) << command_us;
+        EXPECT_LE(wakes(adaptive, command_us), command_us <= 100 ? 0.0 : 1.0) << command_us;
+    }
+}
+
 TEST(Preemption, repeats_in_virtual_time) {
     const DeviceCosts costs{.command_ns = 30 * us};
-    EXPECT_EQ(run_preemptions(costs, adaptive, 7, 20).latencies_ns,
-              run_preemptions(costs, adaptive, 7, 20).latencies_ns);
+    const PreemptionRun first = run_preemptions(costs, adaptive, 7, 20);
+    const PreemptionRun second = run_preemptions(costs, adaptive, 7, 20);
+    EXPECT_EQ(first.latencies_ns, second.latencies_ns);
+    EXPECT_EQ(first.wakes, second.wakes);
 }
 
 } // namespace
