@@ -9,7 +9,7 @@ _kfd_preempt_sim() {
 	elif [ "${COMP_WORDS[COMP_CWORD - 1]}" = --policy ]; then
 		words=$("${COMP_WORDS[0]}" list 2>/dev/null | sed -n '/^### Policies/,/^###/s/, / /gp')
 	elif [[ $word == -* ]]; then
-		words='--policy --seed --set --csv --svg --measure --threads --jobs --progress --vary --suite'
+		words='--policy --seed --set --csv --svg --measure --threads --jobs --progress --vary --suite --switches'
 	elif [ "${COMP_WORDS[1]}" != replay ]; then
 		words=$("${COMP_WORDS[0]}" list 2>/dev/null | sed -n '/^### Policies/q; s/^| \([a-z][a-z0-9-]*\) .*/\1/p' |
 			grep -v '^name$')

@@ -7,6 +7,7 @@
 #include "recording.hpp"
 #include "report.hpp"
 #include "sched/policy.hpp"
+#include "switches.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -194,6 +195,8 @@ Answer<std::string> replay_command(const std::string& file, const Common& common
         return tl::make_unexpected(scenario.error());
     scenario->name = file;
     scenario->seed = common.seed.value_or(1);
+    if (common.switches)
+        return compare_switches(*recording, *scenario, *policies);
     const std::vector<Scenario> scenarios{*scenario};
     auto comparisons = compare(scenarios, options_of(common, std::move(*policies)));
     auto recorded = rows_of(*recording, *scenario);

@@ -15,6 +15,7 @@ struct Common {
     std::vector<std::string> settings; // KEY=VALUE
     std::string csv, svg, quantity = "mean";
     unsigned threads = 2;
+    bool switches = false; // of a replay: the calls of the driver, recorded and simulated
     bool jobs = false;     // a row for each job, and not for each band
     bool progress = false; // also if standard error is no terminal
 };

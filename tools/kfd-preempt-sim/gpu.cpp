@@ -191,6 +191,7 @@ double Gpu::save_all(std::size_t n) {
             continue;
         occupied += job.spec->occupancy;
         job.saved |= bit_of(n);
+        job.saves += job.busy_queues();
     }
     return occupied;
 }
@@ -225,6 +226,7 @@ void Gpu::switch_node(std::size_t n, Time now) {
         job.held = change.stop ? job.held | (job.spec->nodes & bit_of(n)) : job.held & ~bit_of(n);
     }
     fill(n, never, now);
+    ++runlists_;
     node.paused_until = now + model_.remap + save + save_time(restore_mapped(n));
 }
 
@@ -238,6 +240,7 @@ Time Gpu::switch_queues(Time now) {
             Job& job = jobs_[change.job];
             const bool has_waves = stop ? job.busy() && job.held == 0 : job.saved != 0;
             at += model_.dequeue + (has_waves ? save_time(job.spec->occupancy) : Time{0});
+            job.saves += stop && has_waves ? job.busy_queues() : 0;
             job.held = stop ? job.spec->nodes : 0;
             job.saved = stop && has_waves ? job.spec->nodes : 0;
             if (!stop)

@@ -4,6 +4,7 @@
 
 #include "scenario.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -58,6 +59,11 @@ public:
     [[nodiscard]] Usage usage_of(std::size_t job) const { return jobs_[job].usage; }
     void reset_usage();
 
+    // Those that calls of the driver replaced, one for each node.
+    [[nodiscard]] std::uint64_t runlists() const { return runlists_; }
+    // How often queues of the job with waves were saved.
+    [[nodiscard]] std::uint64_t saves_of(std::size_t job) const { return jobs_[job].saves; }
+
     // Part of the full wave state, at most 1, as time.
     [[nodiscard]] Time save_time(double occupancy) const;
 
@@ -72,9 +78,13 @@ private:
         Time paused_until = 0;              // its own save or restore
         double rate = 0;
         Time waits_since = never;
+        std::uint64_t saves = 0;
         Usage usage;
 
         [[nodiscard]] bool busy() const { return !streams.empty(); }
+        [[nodiscard]] std::uint64_t busy_queues() const {
+            return std::min<std::uint64_t>(streams.size(), spec->queues);
+        }
     };
     struct Node {
         std::vector<std::size_t> jobs;    // on it, in the order of the runlist
@@ -120,6 +130,7 @@ private:
     Time call_next_ = never;
     std::vector<Change> call_;
     std::uint64_t call_nodes_ = 0; // still to come
+    std::uint64_t runlists_ = 0;
 };
 
 } // namespace sim

@@ -63,6 +63,8 @@ int run(int argc, char** argv) {
     CLI::App* const replay =
         app.add_subcommand("replay", "a recording of `kfd-preempt trace`, under other policies");
     replay->add_option("RECORDING", recording, "the file")->required();
+    replay->add_flag("--switches", common.switches,
+                     "the switches of the recording beside those under one policy");
     add_common(*replay, common);
 
     CLI::App* const list = app.add_subcommand("list", "scenarios, policies, constants");

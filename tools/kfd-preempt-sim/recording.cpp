@@ -58,8 +58,8 @@ public:
         if (type == "M" && value_of<std::string>(event, "name", "") == "process_name" &&
             event.contains("args"))
             process.name = value_of<std::string>(event["args"], "name", "");
-        else if (type == "X" && value_of<std::string>(event, "name", "") == "stop")
-            ++process.stops;
+        else if (type == "X")
+            take_switch(job, value_of<std::string>(event, "name", ""), at);
         else if (type == "B" || type == "E")
             take_slice(process, event, type == "B", at);
     }
@@ -74,10 +74,20 @@ private:
         if (begins)
             track.slices.push_back({at, at, value_of<std::string>(event, "name", "")});
     }
+    void take_switch(std::uint64_t job, std::string_view name, Time at);
     RecordedJob job_of(std::uint64_t id, const Process& process,
                        const std::vector<std::uint64_t>& gpus) const;
 
+    // Changes of one call of the driver have the same time.
+    struct Switch {
+        Time at = 0;
+        std::uint64_t job = 0;
+        bool stop = false;
+    };
+    std::vector<Scheduler::Call> calls_of(std::span<const std::uint64_t> jobs) const;
+
     std::map<std::uint64_t, Process> processes_; // by the id of the job
+    std::vector<Switch> switches_;
     Time first_ = never, last_ = 0;
     std::uint64_t lost_ = 0;
 };
@@ -108,9 +118,30 @@ RecordedJob Reader::job_of(std::uint64_t id, const Process& process,
         }
         job.longest_wait = std::max(job.longest_wait, slice.end - waits_since);
     }
+    job.goes_on = end == last_;
     for (TraceEntry& request : job.requests)
         request.work = std::max(request.work, us); // it never ran
     return job;
+}
+
+void Reader::take_switch(std::uint64_t job, std::string_view name, Time at) {
+    if (name != "stop" && name != "resume")
+        return;
+    processes_[job].stops += name == "stop" ? 1U : 0U;
+    switches_.push_back({at, job, name == "stop"});
+}
+
+std::vector<Scheduler::Call> Reader::calls_of(std::span<const std::uint64_t> jobs) const {
+    std::vector<Scheduler::Call> calls;
+    for (const Switch& change : switches_) {
+        const auto job = std::ranges::find(jobs, change.job);
+        if (job == jobs.end())
+            continue;
+        if (calls.empty() || calls.back().at != change.at - first_)
+            calls.push_back({change.at - first_, {}});
+        calls.back().changes.push_back({static_cast<std::size_t>(job - jobs.begin()), change.stop});
+    }
+    return calls;
 }
 
 Recording Reader::finish() {
@@ -124,6 +155,7 @@ Recording Reader::finish() {
     recording.duration = first_ == never ? 0 : last_ - first_;
     recording.lost = lost_;
     std::map<std::string, int> names;
+    std::vector<std::uint64_t> of_jobs;
     for (const auto& [id, process] : processes_) {
         if (process.gpus.empty() || gpus.size() > sched::max_nodes)
             continue;
@@ -131,7 +163,9 @@ Recording Reader::finish() {
         if (++names[job.name] > 1 || job.name.empty())
             job.name += fmt::format(" ({})", id);
         recording.jobs.push_back(std::move(job));
+        of_jobs.push_back(id);
     }
+    recording.calls = calls_of(of_jobs);
     return recording;
 }
 

@@ -13,13 +13,15 @@ struct RecordedJob {
     std::string name;
     std::uint64_t nodes = 0;
     std::vector<TraceEntry> requests;
+    bool goes_on = false; // the last one was under way when the recording ended
     std::vector<Time> latencies;
     std::uint64_t stops = 0;
     Time longest_wait = 0;
 };
 
 struct Recording {
-    std::vector<RecordedJob> jobs; // those that had work
+    std::vector<RecordedJob> jobs;      // those that had work
+    std::vector<Scheduler::Call> calls; // without other jobs
     std::uint32_t nodes = 1;
     Time duration = 0;
     std::uint64_t lost = 0; // records

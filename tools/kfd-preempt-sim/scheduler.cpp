@@ -170,6 +170,8 @@ void Scheduler::decide(Time now) {
     if (changes_.empty())
         return;
     count();
+    if (keeps_calls_)
+        calls_.push_back({now, changes_});
     gpu_.begin_call(changes_, now);
 }
 

@@ -29,6 +29,13 @@ public:
         std::uint64_t stops = 0;       // of the job
         std::uint64_t preemptions = 0; // decisions that stopped others so that it could run
     };
+    // A call of the driver, with the indexes of the jobs.
+    struct Call {
+        Time at = 0;
+        std::vector<Gpu::Change> changes;
+    };
+    void keep_calls() { keeps_calls_ = true; }
+    [[nodiscard]] const std::vector<Call>& calls() const { return calls_; }
     [[nodiscard]] const Counts& counts_of(std::size_t job) const { return counts_[job]; }
     void reset_counts();
 
@@ -58,6 +65,8 @@ private:
     std::vector<Counts> counts_;
     Time next_ring_ = never, next_poll_ = never, timer_ = never;
     bool due_ = false; // a decision
+    bool keeps_calls_ = false;
+    std::vector<Call> calls_;
 };
 
 } // namespace sim

@@ -3,7 +3,6 @@
 #include "simulation.hpp"
 
 #include "agenda.hpp"
-#include "scheduler.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -66,6 +65,8 @@ Simulation::Simulation(const Scenario& scenario, const RunOptions& options)
         sources_.push_back(make_source(specs_[i], i, scenario.seed, gpu_));
     if (options.policy)
         scheduler_.emplace(scenario, specs_, *options.policy, gpu_);
+    if (scheduler_ && options.keep_calls)
+        scheduler_->keep_calls();
 }
 
 void Simulation::tell(std::size_t job, bool was_busy, Time now) {
@@ -110,10 +111,17 @@ RunResult Simulation::results(Time now) {
     result.jobs.resize(scenario_.jobs.size());
     result.measured = now - scenario_.warmup;
     result.events = events_;
+    result.runlists = gpu_.runlists();
+    if (scheduler_)
+        result.calls = scheduler_->calls();
+    for (Scheduler::Call& call : result.calls)
+        for (Gpu::Change& change : call.changes)
+            change.job = of_scenario_[change.job];
     for (std::size_t i = 0; i < specs_.size(); ++i) {
         JobResult& job = result.jobs[of_scenario_[i]];
         const Gpu::Usage usage = gpu_.usage_of(i);
-        job = {true, sources_[i]->record(), usage.work, usage.longest_wait, 0, 0, 0};
+        job = {true, sources_[i]->record(), usage.work, usage.longest_wait, 0, 0,
+               0,    gpu_.saves_of(i)};
         if (!scheduler_)
             continue;
         job.edges = scheduler_->counts_of(i).edges;

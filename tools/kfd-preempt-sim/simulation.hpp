@@ -4,6 +4,7 @@
 
 #include "scenario.hpp"
 #include "sched/policy.hpp"
+#include "scheduler.hpp"
 #include "source.hpp"
 
 #include <cstddef>
@@ -17,6 +18,7 @@ struct RunOptions {
     std::optional<sched::Policy> policy = {};  // none: every job runs, nothing is stopped
     std::optional<std::size_t> only_job = {};  // alone on the GPU
     std::optional<sched::Band> only_band = {}; // alone with the other jobs of its band
+    bool keep_calls = false;
 };
 
 struct JobResult {
@@ -25,12 +27,15 @@ struct JobResult {
     double work = 0; // kernel time done, in ns
     Time longest_wait = 0;
     std::uint64_t edges = 0, stops = 0, preemptions = 0; // Scheduler::Counts
+    std::uint64_t saves = 0;                             // Gpu::saves_of(), with the warmup
 };
 
 struct RunResult {
     std::vector<JobResult> jobs; // as in the scenario
     Time measured = 0;           // without the warmup
     std::uint64_t events = 0;
+    std::vector<Scheduler::Call> calls; // of the driver, if they are kept
+    std::uint64_t runlists = 0;         // Gpu::runlists()
 };
 
 [[nodiscard]] RunResult simulate(const Scenario& scenario, const RunOptions& options);
