@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A GPU program that does what each line of its standard input says: work, or a request to
-// xpreemptd. Its answers are lines of a file: of "work" the word itself when the result is right.
+// xpreemptd. Its answers are lines of a file: of "work", and of "begin" and "end" for work that lasts
+// that long, the word itself when the result is right.
 // usage: hinting SOCKET FILE
 #include <signal.h>
 #include <stdio.h>
@@ -29,19 +30,31 @@ static int connect_to(const char *path)
 	return fd;
 }
 
+static int begin(struct aql_queue *queue, struct job *job)
+{
+	return checksum_job_start(job, queue, 1, 2);
+}
+
+static int end(struct job *job)
+{
+	int wrong;
+
+	job_stop(job);
+	wrong = !job_wait(job, WAIT_MS) || job_errors(job);
+	job_free(job);
+	return wrong;
+}
+
 /* One kernel that runs until it made some progress. */
 static int work(struct aql_queue *queue)
 {
 	struct job job;
 	int wrong;
 
-	if (checksum_job_start(&job, queue, 1, 2))
+	if (begin(queue, &job))
 		return 1;
 	wrong = !job_wait_progress(&job, PROGRESS, WAIT_MS);
-	job_stop(&job);
-	wrong |= !job_wait(&job, WAIT_MS) || job_errors(&job);
-	job_free(&job);
-	return wrong;
+	return end(&job) || wrong;
 }
 
 /* The reply, or why there is none. */
@@ -67,6 +80,7 @@ int main(int argc, char **argv)
 	char line[1024], reply[65536];
 	struct aql_queue queue;
 	struct kfd_device dev;
+	struct job job;
 	int fd = -1, wrong = 0;
 	FILE *file;
 
@@ -84,9 +98,9 @@ int main(int argc, char **argv)
 	fflush(file);
 	while (!wrong && fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = '\0';
-		if (strcmp(line, "work") == 0) {
-			wrong = work(&queue);
-			fprintf(file, "%s\n", wrong ? "wrong" : "work");
+		if (strcmp(line, "work") == 0 || strcmp(line, "begin") == 0 || strcmp(line, "end") == 0) {
+			wrong = line[0] == 'w' ? work(&queue) : line[0] == 'b' ? begin(&queue, &job) : end(&job);
+			fprintf(file, "%s\n", wrong ? "wrong" : line);
 		} else {
 			ask(&fd, argv[1], line, reply, sizeof(reply));
 			fprintf(file, "%s\n", reply);
