@@ -180,16 +180,16 @@ static inline void break_command(struct fuzz_call *call, struct random *random)
 	call->cmd = _IOC(direction, 'K', nr, other);
 }
 
-static inline uint64_t bad_pointer(const struct room *room, unsigned int size,
+static inline uint64_t bad_pointer(const struct fenced_buffer *buffer, unsigned int size,
 				   struct random *random)
 {
 	switch (random_below(random, 6)) {
 	case 0:
 		return 8;	/* 0 means none of these */
 	case 1:
-		return room_end(room);
+		return fenced_buffer_end(buffer);
 	case 2:			/* across the end */
-		return room_end(room) - 1 - random_below(random, size - 1);
+		return fenced_buffer_end(buffer) - 1 - random_below(random, size - 1);
 	case 3:
 		return 0xffff888000000000ull + random_below(random, 1u << 30);
 	case 4:
@@ -198,8 +198,8 @@ static inline uint64_t bad_pointer(const struct room *room, unsigned int size,
 	return U64 - random_below(random, size);
 }
 
-static inline void break_pointer(struct fuzz_call *call, const struct room *args_room,
-				 const struct room *entries_room, struct random *random)
+static inline void break_pointer(struct fuzz_call *call, const struct fenced_buffer *args_buffer,
+				 const struct fenced_buffer *entries_buffer, struct random *random)
 {
 	enum call which = random_below(random, NUM_CALLS);
 
@@ -208,7 +208,7 @@ static inline void break_pointer(struct fuzz_call *call, const struct room *args
 		if (random_one_in(random, 4))
 			call->entries_read_only = true;
 		else
-			call->entries_at = bad_pointer(entries_room, sizeof(call->entry[0]),
+			call->entries_at = bad_pointer(entries_buffer, sizeof(call->entry[0]),
 						       random);
 	} else if (random_one_in(random, 4)) {
 		call->args_read_only = true;
@@ -216,7 +216,7 @@ static inline void break_pointer(struct fuzz_call *call, const struct room *args
 		if (which != CALL_QUERY && which != CALL_SWITCH)
 			return;
 	} else {
-		call->args_at = bad_pointer(args_room, _IOC_SIZE(call->cmd), random);
+		call->args_at = bad_pointer(args_buffer, _IOC_SIZE(call->cmd), random);
 	}
 	call->may = MAY(EFAULT);
 }
@@ -272,15 +272,15 @@ static inline void break_batch(struct fuzz_call *call, struct random *random)
 }
 
 /* The call of `call->fd`, broken in one known way. */
-static inline void break_once(struct fuzz_call *call, const struct room *args_room,
-			      const struct room *entries_room, struct random *random)
+static inline void break_once(struct fuzz_call *call, const struct fenced_buffer *args_buffer,
+			      const struct fenced_buffer *entries_buffer, struct random *random)
 {
 	switch (random_below(random, 16)) {
 	case 0: case 1: case 2:
 		break_command(call, random);
 		break;
 	case 3: case 4: case 5:
-		break_pointer(call, args_room, entries_room, random);
+		break_pointer(call, args_buffer, entries_buffer, random);
 		break;
 	case 6: case 7:
 		break_target(call, random);
@@ -297,8 +297,8 @@ static inline void break_once(struct fuzz_call *call, const struct room *args_ro
  * Several things at once: which of them is seen first is the driver's. `queue_id` is a queue that
  * may be changed, or NO_QUEUE.
  */
-static inline void break_often(struct fuzz_call *call, const struct room *args_room,
-			       const struct room *entries_room, uint32_t queue_id,
+static inline void break_often(struct fuzz_call *call, const struct fenced_buffer *args_buffer,
+			       const struct fenced_buffer *entries_buffer, uint32_t queue_id,
 			       struct random *random)
 {
 	unsigned int times = 2 + random_below(random, 4), i;
@@ -316,9 +316,9 @@ static inline void break_often(struct fuzz_call *call, const struct room *args_r
 			poke_apply(call, poke, random);
 	}
 	if (random_one_in(random, 8))
-		call->args_at = bad_pointer(args_room, _IOC_SIZE(call->cmd), random);
+		call->args_at = bad_pointer(args_buffer, _IOC_SIZE(call->cmd), random);
 	if (random_one_in(random, 8))
-		call->entries_at = bad_pointer(entries_room, sizeof(call->entry[0]), random);
+		call->entries_at = bad_pointer(entries_buffer, sizeof(call->entry[0]), random);
 	if (call->args.batch.num_entries > 1 && call->args.batch.num_entries <= ENTRIES_MAX &&
 	    call->which == CALL_SWITCH) {
 		call->num = call->args.batch.num_entries;

@@ -9,11 +9,11 @@
 #include "fuzz_world.h"
 
 #define PAGE_BYTES 4096u
-#define ROOM_BYTES (5 * PAGE_BYTES)	/* the largest struct of a command, or 257 entries */
+#define BUFFER_BYTES (5 * PAGE_BYTES)	/* the largest struct of a command, or 257 entries */
 #define ENTRIES_MAX (KFD_PREEMPT_MAX_BATCH + 1u)
 
 /* Memory right before an address where there is none, and the same memory read-only. */
-struct room {
+struct fenced_buffer {
 	unsigned char *start;
 	unsigned char *read_only;
 };
@@ -39,20 +39,20 @@ struct fuzz_call {
 	uint32_t entry_may[ENTRIES_MAX];	/* and of each entry, when that is 0 */
 };
 
-static inline int room_make(struct room *room)
+static inline int fenced_buffer_make(struct fenced_buffer *buffer)
 {
-	int fd = memfd_create("room", MFD_CLOEXEC);
-	unsigned char **view[2] = { &room->start, &room->read_only };
+	int fd = memfd_create("buffer", MFD_CLOEXEC);
+	unsigned char **view[2] = { &buffer->start, &buffer->read_only };
 	unsigned int i;
 
-	if (fd < 0 || ftruncate(fd, ROOM_BYTES))
+	if (fd < 0 || ftruncate(fd, BUFFER_BYTES))
 		return -errno;
 	for (i = 0; i < 2; i++) {
-		unsigned char *at = mmap(NULL, ROOM_BYTES + PAGE_BYTES, PROT_NONE,
+		unsigned char *at = mmap(NULL, BUFFER_BYTES + PAGE_BYTES, PROT_NONE,
 					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (at == MAP_FAILED ||
-		    mmap(at, ROOM_BYTES, i ? PROT_READ : PROT_READ | PROT_WRITE,
+		    mmap(at, BUFFER_BYTES, i ? PROT_READ : PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 			return -errno;
 		*view[i] = at;
@@ -61,9 +61,9 @@ static inline int room_make(struct room *room)
 	return 0;
 }
 
-static inline uint64_t room_end(const struct room *room)
+static inline uint64_t fenced_buffer_end(const struct fenced_buffer *buffer)
 {
-	return (uintptr_t)room->start + ROOM_BYTES;
+	return (uintptr_t)buffer->start + BUFFER_BYTES;
 }
 
 /* The well-formed call on a queue that nobody has. */
@@ -115,24 +115,24 @@ static inline const char *fuzz_call_text(const struct fuzz_call *call, char text
 }
 
 /* Puts the call into its rooms, makes it, and takes back what came of it. Negative errno or 0. */
-static inline int fuzz_call_issue(struct fuzz_call *call, struct room *args_room,
-				  struct room *entries_room, bool *spoilt)
+static inline int fuzz_call_issue(struct fuzz_call *call, struct fenced_buffer *args_buffer,
+				  struct fenced_buffer *entries_buffer, bool *spoilt)
 {
 	unsigned int bytes = _IOC_SIZE(call->cmd), known = bytes;
 	size_t entries_bytes = call->num * sizeof(call->entry[0]);
-	unsigned char *at = args_room->start + ROOM_BYTES - bytes, *entries_at;
+	unsigned char *at = args_buffer->start + BUFFER_BYTES - bytes, *entries_at;
 	uint64_t pointer = (uintptr_t)at;
 	int ret;
 
 	if (known > sizeof(call->args))
 		known = sizeof(call->args);
-	entries_at = entries_room->start + ROOM_BYTES - entries_bytes;
+	entries_at = entries_buffer->start + BUFFER_BYTES - entries_bytes;
 	memcpy(entries_at, call->entry, entries_bytes);
 	if (call->which == CALL_SWITCH) {
 		uint64_t there = (uintptr_t)entries_at;
 
 		if (call->entries_read_only)
-			there += (uint64_t)(entries_room->read_only - entries_room->start);
+			there += (uint64_t)(entries_buffer->read_only - entries_buffer->start);
 		call->args.batch.entries_ptr = call->entries_at ? call->entries_at : there;
 	}
 	memset(at, 0, bytes);
@@ -142,7 +142,7 @@ static inline int fuzz_call_issue(struct fuzz_call *call, struct room *args_room
 	if (call->tail_at)
 		at[call->tail_at] = 0x5a;
 	if (call->args_read_only)
-		pointer += (uint64_t)(args_room->read_only - args_room->start);
+		pointer += (uint64_t)(args_buffer->read_only - args_buffer->start);
 	if (call->args_at)
 		pointer = call->args_at;
 

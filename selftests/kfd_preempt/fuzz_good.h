@@ -26,7 +26,7 @@ struct worker {
 	int file[FILES];
 	bool held[QUEUES];			/* SELF holds */
 	bool record[FILES][OWNERS][QUEUES];
-	struct room args_room, entries_room;
+	struct fenced_buffer args_buffer, entries_buffer;
 	struct fuzz_call call;
 };
 
@@ -172,7 +172,7 @@ static inline int make_call(struct worker *w)
 		call->may = w->world->unknown_may;
 	else if (w->inherited)
 		call->may = MAY(EBADF);
-	ret = fuzz_call_issue(call, &w->args_room, &w->entries_room, &spoilt);
+	ret = fuzz_call_issue(call, &w->args_buffer, &w->entries_buffer, &spoilt);
 	count_answer(w, call->which, ret);
 	if (!answer_is_in(ret, (call->may | MAY(EINTR)) & documented[call->which]))
 		fail(w->world, w->name, "%s: got %d (%s), want %s", fuzz_call_text(call, text), ret,

@@ -71,12 +71,12 @@ static void one_call(struct worker *w, struct owner *owner)
 		else
 			good_switch(w);
 	} else if (dice < 60) {
-		break_once(call, &w->args_room, &w->entries_room, &w->random);
+		break_once(call, &w->args_buffer, &w->entries_buffer, &w->random);
 		make_call(w);
 	} else if (dice < 72) {
 		if (w->slot < OWNERS && !w->inherited)
 			id = queue_id_of(w, w->slot, CHURN);
-		break_often(call, &w->args_room, &w->entries_room, id, &w->random);
+		break_often(call, &w->args_buffer, &w->entries_buffer, id, &w->random);
 		make_call(w);
 	} else if (dice < 78) {
 		good_query(w);
@@ -103,7 +103,8 @@ static void worker_init(struct worker *w, struct world *world, uint32_t slot, ui
 	random_init(&w->random, world->seed, stream);
 	for (i = 0; i < FILES; i++)
 		w->file[i] = kfd_open();
-	if (room_make(&w->args_room) || room_make(&w->entries_room) || w->file[FILES - 1] < 0)
+	if (fenced_buffer_make(&w->args_buffer) || fenced_buffer_make(&w->entries_buffer) ||
+	    w->file[FILES - 1] < 0)
 		fail(world, w->name, "no memory or no /dev/kfd");
 }
 
