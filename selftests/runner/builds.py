@@ -100,7 +100,13 @@ HIP = str(REPO / "libxpreempt/tests/guest/build")
 
 # Beside forky's ROCm, which `guest` has. A boot with one of these needs `rocm-SUITE` and `hip-SUITE` where
 # another needs `rocm` and `hip`.
-ROCM_SUITES = ("bookworm", "experimental", "experimental+libraries", "forky+libraries")
+ROCM_SUITES = (
+    "bookworm",
+    "experimental",
+    "experimental+libraries",
+    "experimental+llama",
+    "forky+libraries",
+)
 
 
 def jobs(logs: Path, build: Path, demo: bool = False, rocm: bool = True) -> list[Job]:
