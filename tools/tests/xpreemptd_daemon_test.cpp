@@ -518,31 +518,4 @@ TEST_F(DaemonTest, random_days_end_with_everything_running) {
     }
 }
 
-// Holds everybody, always.
-TEST(DecisionsTest, policy_that_holds_for_nothing_is_ejected) {
-    test::FakeProvider gpu;
-    JobTable table(
-        [](const ProcessFacts& facts) { return Placement{std::to_string(facts.pid), "job"}; });
-    Sensing sensing(gpu, table, [&](pid_t pid) { return gpu.facts(pid); }, [&] { return gpu.now; });
-    gpu.create_queue(batch, 1);
-    gpu.submit(batch, 1);
-    Decisions decisions(table, seconds{10});
-    decisions.set_policy("BAD",
-                         [](const sched::Snapshot& snapshot, std::span<sched::Verdict> verdicts) {
-                             std::ranges::fill(verdicts, sched::Verdict::hold);
-                             return snapshot.now + milliseconds{1};
-                         });
-    (void)sensing.scan(gpu.now);
-    EXPECT_EQ(decisions.decide(gpu.now)[0], sched::Verdict::hold);
-    EXPECT_FALSE(decisions.settle());
-    EXPECT_EQ(decisions.decide(gpu.now + seconds{9})[0], sched::Verdict::hold);
-    EXPECT_FALSE(decisions.settle());
-    (void)decisions.decide(gpu.now + seconds{10});
-    EXPECT_TRUE(decisions.settle());
-    EXPECT_NE(decisions.ejected(), "");
-    EXPECT_EQ(decisions.policy_name(), "none");
-    EXPECT_EQ(decisions.decide(gpu.now + seconds{10})[0], sched::Verdict::run);
-    EXPECT_FALSE(decisions.settle());
-}
-
 } // namespace

@@ -202,6 +202,8 @@ void Daemon::decide(Time now, Cause cause, std::uint64_t rung) {
         retry_after_ = {};
         next_try_ = Time::max();
     }
+    for (const std::string& warning : decisions_.take_warnings())
+        log_(LogLevel::warning, warning);
     log_switches();
     plan_poll();
 }

@@ -9,21 +9,29 @@
 
 namespace xpreemptd {
 
+using sched::HoldReason;
+
 void Decisions::set_policy(sched::Policy policy) {
     std::string name(sched::name_of(policy));
-    set_policy(std::move(name),
-               [policy = std::move(policy)](const sched::Snapshot& snapshot,
-                                            std::span<sched::Verdict> verdicts) mutable {
-                   return sched::decide(policy, snapshot, verdicts);
-               });
+    const sched::HoldReason reason = sched::hold_reason_of(policy);
+    set_policy(
+        std::move(name),
+        [policy = std::move(policy)](const sched::Snapshot& snapshot,
+                                     std::span<sched::Verdict> verdicts) mutable {
+            return sched::decide(policy, snapshot, verdicts);
+        },
+        reason);
 }
 
-void Decisions::set_policy(std::string name, Decide decide) {
+void Decisions::set_policy(std::string name, Decide decide, sched::HoldReason reason) {
     name_ = std::move(name);
     decide_ = std::move(decide);
+    reason_ = reason;
     ejected_.clear();
-    for (const auto& job : table_.jobs())
+    for (const auto& job : table_.jobs()) {
         job->may_wait_until = {};
+        job->warned_of_wait = false;
+    }
 }
 
 void Decisions::eject(std::string reason) {
@@ -33,8 +41,21 @@ void Decisions::eject(std::string reason) {
     next_ = sched::at_next_event;
 }
 
-// A job that waits needs a reason: another job with work, or with announced work, runs on one of
-// its GPUs. A job without work does not wait: PARK holds those.
+bool Decisions::is_held_for_a_job(std::size_t index) const {
+    if (reason_ == HoldReason::reserved_time)
+        return false;
+    const std::uint64_t nodes =
+        reason_ == HoldReason::job_on_any_node ? ~std::uint64_t{0} : views_[index].nodes;
+    for (std::size_t j = 0; j < views_.size(); ++j)
+        if (verdicts_[j] == sched::Verdict::run &&
+            (views_[j].schedulable() || views_[j].announced(snapshot_.now)) &&
+            (views_[j].nodes & nodes) != 0)
+            return true;
+    return false;
+}
+
+// A job that waits needs the reason that its policy claims. A job without work does not wait: PARK
+// holds those.
 bool Decisions::note_waiting() {
     const Time now = snapshot_.now;
     for (std::size_t i = 0; i < views_.size(); ++i) {
@@ -43,23 +64,31 @@ bool Decisions::note_waiting() {
             job.may_wait_until = {};
             continue;
         }
-        bool reason = false;
-        for (std::size_t j = 0; !reason && j < views_.size(); ++j)
-            reason = verdicts_[j] == sched::Verdict::run &&
-                     (views_[j].schedulable() || views_[j].announced(now)) &&
-                     (views_[i].nodes & views_[j].nodes) != 0;
-        if (reason || job.may_wait_until == Time{})
+        if (job.may_wait_until == Time{} || is_held_for_a_job(i))
             job.may_wait_until = now + max_hold_;
-        if (job.may_wait_until <= now) {
-            eject(fmt::format("{} held job {} ({}) for {} s while nothing else had work on its "
-                              "GPUs",
-                              name_, job.id, job.name,
-                              std::chrono::duration<double>(max_hold_).count()));
+        if (job.may_wait_until <= now && end_wait(job, views_[i]))
             return true;
-        }
         next_ = std::min(next_, job.may_wait_until);
     }
     return false;
+}
+
+// Returns true if it ejected the policy.
+bool Decisions::end_wait(Job& job, const sched::JobView& view) {
+    const std::string held = fmt::format("{} held job {} ({}) for {} s", name_, job.id, job.name,
+                                         std::chrono::duration<double>(max_hold_).count());
+    if (reason_ == HoldReason::reserved_time && policy_next_ != sched::at_next_event) {
+        job.may_wait_until = Time::max();
+        if (!std::exchange(job.warned_of_wait, true))
+            warnings_.push_back(
+                fmt::format("{}: its utilization is {} %, and the rest of the time is reserved for "
+                            "others; `kfd-preempt renice` changes it",
+                            held, view.utilization));
+        return false;
+    }
+    eject(fmt::format("{} while nothing else had work on {}", held,
+                      reason_ == HoldReason::job_on_any_node ? "any GPU" : "its GPUs"));
+    return true;
 }
 
 void Decisions::keep_accounts() {
@@ -89,8 +118,8 @@ std::span<const sched::Verdict> Decisions::decide(Time now) {
             fit_views_[i].held_by_others = views_[i].held_by_others || is_unfit(i);
         fit.jobs = fit_views_;
     }
-    next_ = decide_ ? decide_(fit, verdicts_) : sched::at_next_event;
-    next_ = std::min(next_, unfit_.next);
+    policy_next_ = decide_ ? decide_(fit, verdicts_) : sched::at_next_event;
+    next_ = std::min(policy_next_, unfit_.next);
     for (std::size_t i = 0; i < views_.size(); ++i)
         if (is_unfit(i))
             verdicts_[i] = sched::Verdict::hold;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace xpreemptd {
@@ -25,7 +26,8 @@ public:
     // Replaces the policy. Forgets an ejection.
     void set_policy(sched::Policy policy);
     // With an empty function everything runs.
-    void set_policy(std::string name, Decide decide);
+    void set_policy(std::string name, Decide decide,
+                    sched::HoldReason reason = sched::HoldReason::job_on_its_nodes);
     [[nodiscard]] const std::string& policy_name() const { return name_; }
     [[nodiscard]] const std::string& ejected() const { return ejected_; } // why, or empty
 
@@ -42,6 +44,8 @@ public:
     // Accounts, and the watch over the policy: after the verdicts were carried out, for they
     // hurry. Returns true if the policy was ejected: then decide() again.
     [[nodiscard]] bool settle();
+    // For the log: jobs that wait for long because the policy reserves their time. Each once.
+    [[nodiscard]] std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
     // When decide() is to be called again if nothing happens.
     [[nodiscard]] Time next() const { return next_; }
 
@@ -52,7 +56,9 @@ private:
     [[nodiscard]] bool is_unfit(std::size_t job) const {
         return !unfit_.jobs.empty() && unfit_.jobs[job];
     }
+    [[nodiscard]] bool is_held_for_a_job(std::size_t index) const;
     [[nodiscard]] bool note_waiting();
+    [[nodiscard]] bool end_wait(Job& job, const sched::JobView& view);
     void eject(std::string reason);
     void keep_accounts();
 
@@ -60,9 +66,12 @@ private:
     std::chrono::nanoseconds max_hold_;
     std::string name_ = "none";
     Decide decide_;
+    sched::HoldReason reason_ = sched::HoldReason::job_on_its_nodes;
     FindUnfit find_unfit_;
     Unfit unfit_; // of the last decision
     std::string ejected_;
+    std::vector<std::string> warnings_;
+    Time policy_next_ = sched::at_next_event; // when the policy wants to decide again
     Time next_ = sched::at_next_event;
     sched::Snapshot snapshot_; // of the last decision
     std::vector<sched::JobView> views_, fit_views_;

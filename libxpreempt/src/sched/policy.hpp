@@ -16,6 +16,7 @@
 #include "sched/utilization_partition.hpp"
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <variant>
@@ -48,6 +49,23 @@ using Policy =
 inline constexpr std::array<std::string_view, std::variant_size_v<Policy>> policy_names{
     "BAND", "HPF",  "RR",    "CFS", "FIFO", "HHPF", "CHPF", "UP",
     "PUP",  "SPUP", "K-EDF", "LAX", "AWF",  "MLFQ", "PARK"};
+
+// Why a policy may hold a job that has work. A hold without this reason is a fault if it lasts.
+enum class HoldReason : std::uint8_t {
+    job_on_its_nodes, // another job runs on one of its nodes, and has work or has announced some
+    job_on_any_node,  // such a job runs, on whatever node
+    reserved_time,    // the time belongs to jobs that may be idle, and a timer is set for its end
+};
+
+template <class P> inline constexpr HoldReason hold_reason = HoldReason::job_on_its_nodes;
+template <>
+inline constexpr HoldReason hold_reason<HeterogeneousHighestPriorityFirst> =
+    HoldReason::job_on_any_node;
+template <> inline constexpr HoldReason hold_reason<StrictPartition> = HoldReason::reserved_time;
+
+[[nodiscard]] constexpr HoldReason hold_reason_of(const Policy& policy) {
+    return std::visit([]<class P>(const P& /*policy*/) { return hold_reason<P>; }, policy);
+}
 
 // Admits the jobs if they are not those of the last call, then decides.
 [[nodiscard]] Time decide(Policy& policy, const Snapshot& snapshot, std::span<Verdict> verdicts);

@@ -6,6 +6,7 @@ namespace {
 
 using namespace test;
 using xpreempt::sched::Bands;
+using xpreempt::sched::HoldReason;
 
 using Names = std::set<std::string_view>;
 
@@ -37,6 +38,30 @@ TEST_P(EveryPolicy, keeps_its_contract) {
         EXPECT_LT(run.timers, 10'000U * static_cast<unsigned>(1 + run.elapsed() / 1s));
         run.jobs.expect_replays();
     });
+}
+
+// The daemon ejects a policy that does. BAND may for a resume_grace.
+TEST_P(EveryPolicy, holds_no_job_for_long_without_the_reason_that_it_claims) {
+    const HoldReason reason = hold_reason_of(policy());
+    std::map<std::uint64_t, Time> since; // without a reason
+    const auto check = [&](RandomRun& run, const std::vector<Verdict>& verdicts) {
+        for (std::size_t i = 0; i < verdicts.size(); ++i) {
+            const JobView& job = run.job(i).view;
+            bool has_reason =
+                verdicts[i] == Verdict::run || !job.ready ||
+                (reason == HoldReason::reserved_time && run.jobs.next != at_next_event);
+            for (std::size_t j = 0; j < verdicts.size(); ++j)
+                has_reason |= runs_after(run.job(j).view, verdicts[j]) &&
+                              (reason == HoldReason::job_on_any_node ||
+                               (run.job(j).view.nodes & job.nodes) != 0);
+            if (has_reason)
+                since.erase(job.id);
+            else
+                EXPECT_LE(run.jobs.now - since.try_emplace(job.id, run.jobs.now).first->second, 5ms)
+                    << "job " << job.id;
+        }
+    };
+    for_events(policy(), {}, check, [&](const RandomRun& /*run*/) { since.clear(); });
 }
 
 TEST_P(EveryPolicy, lets_a_job_run_that_is_alone_on_its_nodes) {
