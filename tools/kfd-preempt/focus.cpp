@@ -4,6 +4,7 @@
 #include "scheduling.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace cli {
 
@@ -16,9 +17,11 @@ Report focus(const Context& context, std::optional<pid_t> pid) {
         failure.message = fmt::format("the focus is not changed: {}", failure.message);
         return report_of(failure);
     }
+    const uid_t user = geteuid();
     Report report;
-    report.text = pid ? fmt::format("the job of pid {} has the focus\n", *pid)
-                      : std::string("no job has the focus\n");
+    report.text = pid         ? fmt::format("the job of pid {} has the focus\n", *pid)
+                  : user == 0 ? std::string("no job has the focus\n")
+                              : fmt::format("no job of user {} has the focus\n", user);
     report.json["changed"] = true;
     return report;
 }

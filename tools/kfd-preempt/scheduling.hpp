@@ -21,7 +21,8 @@ Report run_command_as_job(const Context& context, const xpreemptd::AttributeChan
 Report jobs(const Context& context);
 Report renice(const Context& context, const xpreemptd::JobSelector& job,
               const xpreemptd::AttributeChange& change);
-// The job of that process has the focus from now on; without a pid no job has it.
+// The job of that process has the focus of its user from now on; without a pid no job of the caller
+// has it, and for root no job at all.
 Report focus(const Context& context, std::optional<pid_t> pid);
 // To standard output if there is no path.
 Report metrics(const Context& context, const std::string& output);

@@ -156,7 +156,7 @@ void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
         verb("focus", "Name the job that policy AWF runs first", [&](const Context& context) {
             return focus(context, kfd::parse_unsigned<pid_t>(arguments.focus));
         });
-    focused->add_option("PID|none", arguments.focus, "a process of the job; none: no job")
+    focused->add_option("PID|none", arguments.focus, "a process of the job; none: no job of yours")
         ->required()
         ->check(check_focus);
     CLI::App* policies =

@@ -123,24 +123,80 @@ TEST_F(AttributesTest, focused_job_runs_first_under_awf_until_the_focus_goes) {
     EXPECT_FALSE(gpu.held(batch));
 }
 
-TEST_F(AttributesTest, focus_is_for_root_and_the_owner_of_the_job) {
-    add(server, "/server");
-    add(batch, "/batch");
-    gpu.running.at(server).uid = 1000;
-    gpu.running.at(batch).uid = 1001;
-    daemon.start();
-    pass(milliseconds{10});
-    const Caller owner{server, 1000, 1}, other{batch, 1001, 2};
-    EXPECT_TRUE(daemon.focus(owner, server));
-    const auto taken = daemon.focus(other, std::nullopt);
-    ASSERT_FALSE(taken);
-    EXPECT_EQ(taken.error().error, EPERM);
-    EXPECT_EQ(daemon.focus(other, server).error().error, EPERM);
-    EXPECT_TRUE(job(server).focused);
-    EXPECT_TRUE(daemon.focus(other, batch)); // its window is in front now
-    EXPECT_FALSE(job(server).focused);
+constexpr pid_t second_server = 11, render = 12;
+
+// Two users with two jobs each, all of which have work.
+class FocusTest : public AttributesTest {
+protected:
+    void start_four() {
+        for (const pid_t pid : {server, second_server, batch, render}) {
+            add(pid, "/any");
+            gpu.running.at(pid).uid = pid == server || pid == second_server ? 1000 : 1001;
+        }
+        daemon.start();
+        ASSERT_TRUE(daemon.set_policy(root, "AWF"));
+        for (const pid_t pid : {server, second_server, batch, render})
+            gpu.submit(pid, 1);
+        pass(milliseconds{10});
+    }
+    [[nodiscard]] std::vector<pid_t> focused() const {
+        std::vector<pid_t> pids;
+        for (const JobReport& report : daemon.jobs())
+            if (report.focused)
+                pids.push_back(report.pids.at(0));
+        std::ranges::sort(pids);
+        return pids;
+    }
+    using Pids = std::vector<pid_t>;
+
+    const Caller first_user{1, 1000, 1}, second_user{1, 1001, 2};
+};
+
+TEST_F(FocusTest, job_of_another_user_cannot_get_the_focus) {
+    start_four();
+    const auto given = daemon.focus(second_user, server);
+    ASSERT_FALSE(given);
+    EXPECT_EQ(given.error().error, EPERM);
     EXPECT_EQ(daemon.focus(root, pid_t{77}).error().error, ESRCH);
-    EXPECT_TRUE(job(batch).focused);
+    EXPECT_EQ(focused(), Pids{});
+}
+
+TEST_F(FocusTest, moves_among_the_jobs_of_one_user_only) {
+    start_four();
+    ASSERT_TRUE(daemon.focus(first_user, server));
+    ASSERT_TRUE(daemon.focus(second_user, batch));
+    EXPECT_EQ(focused(), (Pids{server, batch}));
+    ASSERT_TRUE(daemon.focus(first_user, second_server));
+    EXPECT_EQ(focused(), (Pids{second_server, batch}));
+    ASSERT_TRUE(daemon.focus(second_user, std::nullopt));
+    EXPECT_EQ(focused(), Pids{second_server});
+    ASSERT_TRUE(daemon.focus(second_user, std::nullopt)); // has none
+    EXPECT_EQ(focused(), Pids{second_server});
+}
+
+TEST_F(FocusTest, root_moves_the_focus_of_the_user_of_the_job_and_takes_that_of_all) {
+    start_four();
+    ASSERT_TRUE(daemon.focus(first_user, server));
+    ASSERT_TRUE(daemon.focus(second_user, batch));
+    ASSERT_TRUE(daemon.focus(root, render));
+    EXPECT_EQ(focused(), (Pids{server, render}));
+    ASSERT_TRUE(daemon.focus(root, std::nullopt));
+    EXPECT_EQ(focused(), Pids{});
+}
+
+TEST_F(FocusTest, focused_jobs_of_several_users_run_together) {
+    start_four();
+    ASSERT_TRUE(daemon.focus(first_user, server));
+    EXPECT_TRUE(gpu.held(batch));
+    ASSERT_TRUE(daemon.focus(second_user, batch));
+    pass(seconds{30});
+    EXPECT_FALSE(gpu.held(server));
+    EXPECT_FALSE(gpu.held(batch));
+    EXPECT_TRUE(gpu.held(second_server));
+    EXPECT_TRUE(gpu.held(render));
+    gpu.exit(server); // its focus is no other job's
+    pass(milliseconds{10});
+    EXPECT_EQ(focused(), Pids{batch});
 }
 
 } // namespace

@@ -100,8 +100,9 @@ public:
                                 const AttributeChange& change) = 0;
     // Root's only.
     virtual Answer<void> set_policy(const Caller& caller, std::string_view name) = 0;
-    // The job of that process has the focus until it ends or another one gets it; without a pid no
-    // job has it. EPERM: root and the owner of the job may.
+    // The job of that process has the focus of its user until it ends or another job of that user
+    // gets it. Without a pid no job of the caller has it, and if root calls no job at all.
+    // EPERM: only root and the owner of the job may.
     virtual Answer<void> focus(const Caller& caller, std::optional<pid_t> pid) = 0;
     // For the job of the caller's process. EPERM as change(). ESRCH: the job has no queues yet.
     // EAGAIN: too many hints, or announcements without work.

@@ -77,7 +77,7 @@ bool is_allowed(const Caller& caller, const Job& job, const Hint& hint) {
 Answer<void> check_focus(const Caller& caller, const Job& job) {
     if (caller.uid == 0 || caller.uid == job.uid)
         return {};
-    return refuse(EPERM, fmt::format("job {} is user {}'s: only that user or root may give or take "
+    return refuse(EPERM, fmt::format("job {} is user {}'s: only that user or root may give it "
                                      "the focus",
                                      job.name, job.uid));
 }
@@ -442,6 +442,7 @@ Job* Daemon::job_of(const ProcessFacts& caller) const {
 }
 
 // The process may be one without queues, such as the owner of the window, in a job that has some.
+// Each user has a focus of its own, so no user can take another's.
 Answer<void> Daemon::focus(const Caller& caller, std::optional<pid_t> pid) {
     Job* job = nullptr;
     if (pid) {
@@ -454,13 +455,10 @@ Answer<void> Daemon::focus(const Caller& caller, std::optional<pid_t> pid) {
         if (auto allowed = check_focus(caller, *job); !allowed)
             return allowed;
     }
-    const auto earlier = std::ranges::find_if(table_.jobs(), &Job::focused);
-    const bool has_it = earlier != table_.jobs().end();
-    if (!pid && has_it)
-        if (auto allowed = check_focus(caller, **earlier); !allowed)
-            return allowed;
-    if (has_it)
-        (*earlier)->focused = false;
+    const uid_t user = job != nullptr ? job->uid : caller.uid;
+    const bool of_all = job == nullptr && caller.uid == 0;
+    for (const auto& other : table_.jobs())
+        other->focused = other->focused && !of_all && other->uid != user;
     if (job != nullptr)
         job->focused = true;
     decide(clock_(), Cause::request);

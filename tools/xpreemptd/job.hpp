@@ -85,7 +85,7 @@ struct Job {
     std::uint64_t ready_edges = 0;
     // An operator resumed what we had stopped: it runs until it was idle once.
     bool overruled = false;
-    bool focused = false;        // a window of it has the focus; of one job at most
+    bool focused = false;        // its user's focus; of one job of each user at most
     Time may_wait_until{};       // while held: when max_hold ends
     bool warned_of_wait = false; // since the policy was chosen
     JobHints hints;

@@ -21,8 +21,9 @@
 //     "band" "weight" "deadline_us"
 //     "priority" "utilization" "lax_us"
 //   {"do": "policy", "name": NAME}   Schedules by another policy.
-//   {"do": "focus", "pid": PID}      The job of that process has the focus until it ends; null: no
-//                                    job has it. For policy AWF.
+//   {"do": "focus", "pid": PID}      The job of that process has the focus of its user until it
+//                                    ends; null: no job of the caller has it, or no job at all if
+//                                    the caller is root. For policy AWF.
 //   {"do": "hint", "is": KIND}       Concerns the job of the process that connected, and lasts
 //                                    until the connection ends, or the next hint of its KIND:
 //     "begin"  "deadline_us"         a request begins; the deadline may be left out

@@ -75,10 +75,12 @@ public:
 // Policy AWF, as XSched's ActiveWindowFirst.
 // Goal: the program that the user looks at is not slowed by what runs behind it.
 // Definition: as HPF with two priorities: focused, and not. While a focused job is ready, jobs on
-// its nodes that are not focused are held; without a focused job that is ready, all run.
+// its nodes that are not focused are held; without a focused job that is ready, all run. Several
+// jobs may be focused, one of each user that sits at the machine: they run together.
 // Parameters: none.
-// Use it on a desktop. Do not use it on a server, where nothing has the focus: all jobs run. A
-// focused job that is always ready starves those behind it. Work conservation, preemptions: as HPF.
+// Use it on a desktop. Do not use it on a server, where nothing has the focus: all jobs run. Nor
+// where users do not trust each other: a focused job that is always ready starves those behind it,
+// also those of other users. Work conservation, preemptions: as HPF.
 class FocusFirst : public HighestPriorityFirst {
 public:
     FocusFirst() : HighestPriorityFirst(Key::focused, Scope::node) {}

@@ -34,7 +34,7 @@ struct JobView {
     std::uint32_t utilization = max_utilization;  // share of each of its nodes, in percent
     Duration relative_deadline = Duration::max(); // of each request, from its ready edge; max: none
     Duration lax = Duration::max(); // a request may wait so long before it is critical; max: ever
-    bool focused = false;           // one of its windows has the focus
+    bool focused = false;           // one of its windows has its user's focus
 
     bool ready = false;            // has work
     bool held = false;             // by the scheduler that asks

@@ -76,6 +76,19 @@ TEST(PropertiesOfAwf, exactly_those_behind_a_focused_job_wait) {
         return runs.focused && !held.focused && meet(runs, held);
     });
 }
+TEST(PropertiesOfAwf, focused_jobs_run_together) {
+    VirtualJobs jobs(FocusFirst{});
+    for (const std::uint64_t id : {1U, 2U, 3U}) {
+        jobs.add(id).view.focused = id != 3;
+        jobs.work(jobs.of(id), endless);
+    }
+    jobs.decide();
+    jobs.advance(1s);
+    EXPECT_EQ(1s, jobs.of(1).ran);
+    EXPECT_EQ(1s, jobs.of(2).ran);
+    EXPECT_EQ(0s, jobs.of(3).ran);
+}
+
 
 bool is_critical(const JobView& job, Time now) {
     return job.lax != endless && now - job.ready_since >= job.lax;
