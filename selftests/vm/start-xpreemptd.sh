@@ -12,10 +12,12 @@ command -v xpreemptd >/dev/null || {
 }
 mkdir -p /run/xpreempt
 # No floor: a batch job that gets its share while the server works would count as one that was not
-# stopped.
+# stopped. A grace that is longer than the gaps between the kernels of a request, which a software GPU
+# makes longer than a GPU does.
 cat >"$rules" <<'END'
 [policy.BAND]
 floor = "0%"
+resume_grace = "5ms"
 
 [[rule]]
 executable = "*/server"

@@ -13,8 +13,19 @@ namespace test {
 
 constexpr pid_t server = 10, batch = 20;
 
+// For tests of mechanisms, whose figures do not follow the defaults.
+inline xpreemptd::sched::Bands::Parameters bands_of_test() {
+    xpreemptd::sched::Bands::Parameters bands;
+    bands.floor_percent = 10;
+    bands.floor_turn = std::chrono::milliseconds{10};
+    bands.resume_grace = std::chrono::milliseconds{5};
+    bands.max_rate = 200;
+    return bands;
+}
+
 inline xpreemptd::Rules rules_of_test() {
     xpreemptd::Rules rules;
+    rules.parameters.bands = bands_of_test();
     xpreemptd::Rule high;
     high.executable = "/server";
     high.set.band = xpreemptd::sched::Band::high;

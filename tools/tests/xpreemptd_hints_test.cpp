@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Hints of programs about their own jobs: their effects, how long they last, their bounds.
 #include "daemon.hpp"
-#include "fake_provider.hpp"
+#include "daemon_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -29,6 +29,7 @@ protected:
 
     static Rules rules() {
         Rules rules;
+        rules.parameters.bands = test::bands_of_test();
         Rule high;
         high.executable = "/server";
         high.set.band = sched::Band::high;

@@ -5,10 +5,9 @@
 namespace {
 
 using namespace test;
-using xpreempt::sched::Bands;
 
 Bands::Parameters strict() { // bands only
-    Bands::Parameters parameters;
+    Bands::Parameters parameters = busy_bands();
     parameters.floor_percent = 0;
     parameters.max_rate = 0;
     return parameters;
@@ -155,7 +154,7 @@ TEST(BandHintsTest, later_work_of_another_job_has_its_grace_beside_a_finished_on
 }
 
 TEST(BandHintsTest, endless_announcements_leave_the_floor_and_the_rate) {
-    Bands::Parameters parameters;
+    Bands::Parameters parameters = busy_bands();
     parameters.max_rate = 20;
     ServerAndBatch jobs(parameters);
     for (int hint = 0; hint < 1000; ++hint) {

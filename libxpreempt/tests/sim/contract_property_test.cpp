@@ -5,7 +5,6 @@
 namespace {
 
 using namespace test;
-using xpreempt::sched::Bands;
 using xpreempt::sched::HoldReason;
 
 using Names = std::set<std::string_view>;

@@ -5,7 +5,6 @@
 namespace {
 
 using namespace test;
-using xpreempt::sched::Bands;
 using xpreempt::sched::Fair;
 using xpreempt::sched::HighestPriorityFirst;
 using xpreempt::sched::RoundRobin;
@@ -36,7 +35,7 @@ constexpr Time start = Time{} + 1h;
 // The floor for held jobs only. A caller that is late by several turns owes them to a job that runs
 // by then: it is not stopped, only to be resumed at the next decision.
 TEST(BandFaults, floor_that_is_owed_to_a_running_job_is_paid_without_a_stop) {
-    Policy policy = Bands{};
+    Policy policy = Bands{busy_bands()};
     std::vector<JobView> jobs{ready(1, start, Band::high), ready(2, start, Band::idle)};
     EXPECT_EQ(decide(policy, start, jobs).verdicts[1], Verdict::hold);
     jobs[1].held = true;
@@ -58,7 +57,7 @@ TEST(BandFaults, floor_that_is_owed_to_a_running_job_is_paid_without_a_stop) {
 // time in it pays none back.
 TEST(BandFaults, time_in_a_hold_of_others_neither_adds_to_the_floor_nor_takes_from_it) {
     for (const bool interrupted : {false, true}) {
-        Policy policy = Bands{};
+        Policy policy = Bands{busy_bands()};
         std::vector<JobView> jobs{ready(1, start, Band::high), ready(2, start, Band::idle)};
         EXPECT_EQ(decide(policy, start, jobs).verdicts[1], Verdict::hold);
         jobs[1].held = true;
@@ -229,7 +228,7 @@ TEST(SeatFaults, slice_goes_on_when_another_job_comes_and_goes) {
     }
 }
 TEST(SeatFaults, floor_goes_on_when_another_job_comes_and_goes) {
-    Policy policy = Bands{};
+    Policy policy = Bands{busy_bands()};
     std::vector<JobView> jobs{ready(7, start, Band::high), ready(8, start, Band::idle)};
     EXPECT_EQ(decide(policy, start, jobs).next, start + 90ms);
     jobs[1].held = true;

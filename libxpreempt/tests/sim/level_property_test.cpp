@@ -7,7 +7,6 @@
 namespace {
 
 using namespace test;
-using xpreempt::sched::Bands;
 using xpreempt::sched::CpuHighestPriorityFirst;
 using xpreempt::sched::FocusFirst;
 using xpreempt::sched::HeterogeneousHighestPriorityFirst;
@@ -76,6 +75,7 @@ TEST(PropertiesOfAwf, exactly_those_behind_a_focused_job_wait) {
         return runs.focused && !held.focused && meet(runs, held);
     });
 }
+
 TEST(PropertiesOfAwf, focused_jobs_run_together) {
     VirtualJobs jobs(FocusFirst{});
     for (const std::uint64_t id : {1U, 2U, 3U}) {
@@ -88,7 +88,6 @@ TEST(PropertiesOfAwf, focused_jobs_run_together) {
     EXPECT_EQ(1s, jobs.of(2).ran);
     EXPECT_EQ(0s, jobs.of(3).ran);
 }
-
 
 bool is_critical(const JobView& job, Time now) {
     return job.lax != endless && now - job.ready_since >= job.lax;
@@ -161,7 +160,7 @@ private:
 // Past its grace a job of a higher band stops those below; they resume when none was busy for
 // resume_grace.
 TEST(PropertiesOfBand, exactly_those_wait_that_a_higher_band_holds_or_has_held) {
-    Bands::Parameters strict;
+    Bands::Parameters strict = busy_bands();
     strict.floor_percent = 0;
     strict.max_rate = 0;
     std::uint64_t decisions = 0;
@@ -191,7 +190,7 @@ TEST(PropertiesOfBand, exactly_those_wait_that_a_higher_band_holds_or_has_held) 
 }
 
 TEST(PropertiesOfBand, no_second_has_more_than_max_rate_preemptions) {
-    Bands::Parameters bounded;
+    Bands::Parameters bounded = busy_bands();
     bounded.max_rate = 10;
     std::uint64_t decisions = 0;
     for (std::uint32_t seed = property_options.seed;
@@ -214,7 +213,7 @@ TEST(PropertiesOfBand, no_second_has_more_than_max_rate_preemptions) {
 
 TEST(PropertiesOfBand, the_lowest_band_gets_its_floor) {
     for (const std::uint32_t floor : {3U, 10U, 30U}) {
-        Bands::Parameters parameters;
+        Bands::Parameters parameters = busy_bands();
         parameters.floor_percent = floor;
         VirtualJobs jobs{Bands(parameters)};
         jobs.work(jobs.add(1), endless);

@@ -24,6 +24,7 @@ using namespace std::chrono_literals;
 using xpreempt::sched::Accounts;
 using xpreempt::sched::at_next_event;
 using xpreempt::sched::Band;
+using xpreempt::sched::Bands;
 using xpreempt::sched::Decision;
 using xpreempt::sched::Duration;
 using xpreempt::sched::JobView;
@@ -33,6 +34,17 @@ using xpreempt::sched::Time;
 using xpreempt::sched::Verdict;
 
 constexpr Duration endless = Duration::max();
+
+// For tests of mechanisms, whose figures do not follow the defaults: short turns of a large floor,
+// a grace that is longer than some gaps.
+inline Bands::Parameters busy_bands() {
+    Bands::Parameters parameters;
+    parameters.floor_percent = 10;
+    parameters.floor_turn = 10ms;
+    parameters.resume_grace = 5ms;
+    parameters.max_rate = 200;
+    return parameters;
+}
 
 struct VirtualJob {
     JobView view;

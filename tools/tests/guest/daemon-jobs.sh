@@ -30,10 +30,11 @@ child_of() {
 	grep -ls "^PPid:[[:space:]]*$1\$" /proc/[0-9]*/status | sed 's|/proc/\(.*\)/status|\1|'
 }
 
-# write_rules FLOOR [LINE]...: a program called server is important. Lines of BAND's parameters.
+# write_rules FLOOR [LINE]...: a program called server is important. Lines of BAND's parameters. The
+# turns of a floor are short, so that a test does not wait for one.
 write_rules() {
 	{
-		printf '[policy.BAND]\nfloor = "%s"\n' "$1"
+		printf '[policy.BAND]\nfloor = "%s"\nfloor_turn = "10ms"\n' "$1"
 		shift
 		[ $# = 0 ] || printf '%s\n' "$@"
 		printf '[[rule]]\nexecutable = "*/server"\nband = "high"\n'
