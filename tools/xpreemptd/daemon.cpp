@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
 constexpr nanoseconds scan_interval = milliseconds{100};
-// While a job waits for another one to become idle. A fifth of the resume grace.
+// While a job waits for another one to become idle. As long as the resume grace by default.
 constexpr nanoseconds hurried_poll = milliseconds{1};
 // While nobody waits: only the accounts depend on it.
 constexpr nanoseconds calm_poll = milliseconds{10};

@@ -32,13 +32,14 @@ namespace xpreempt::sched {
 // nothing is scheduled.
 class Bands {
 public:
+    // tools/kfd-preempt-sim/results/RESULTS.md has the sweeps behind the defaults.
     struct Parameters {
         std::array<Duration, num_bands> grace{Duration{0}, Duration{0},
                                               std::chrono::milliseconds{1}, Duration{0}};
-        std::uint32_t floor_percent = 10; // 0: lower bands may starve; at most 99
-        Duration floor_turn = std::chrono::milliseconds{10};
-        Duration resume_grace = std::chrono::milliseconds{5}; // at least 5 switch costs
-        std::uint32_t max_rate = 200;                         // preemptions a second; 0: no bound
+        std::uint32_t floor_percent = 2; // 0: lower bands may starve; at most 99
+        Duration floor_turn = std::chrono::milliseconds{50};
+        Duration resume_grace = std::chrono::milliseconds{1}; // at least 5 switch costs
+        std::uint32_t max_rate = 500;                         // preemptions a second; 0: no bound
         Duration switch_cost{0};                              // of one stop and resume, measured
 
         bool operator==(const Parameters&) const = default;

@@ -237,6 +237,38 @@ TEST(BandTest, no_second_has_more_preemptions_than_max_rate) {
     }
 }
 
+// As the manual promises it, with requests whose gaps are a little longer than the resume grace.
+TEST(BandTest, no_second_has_more_than_500_preemptions_by_default) {
+    ServerAndBatch jobs(Bands::Parameters{});
+    EXPECT_EQ(500U, most_in_a_second(jobs, 1200us));
+}
+
+// As the manual promises it. Bands that come and go on two nodes, over a normal and an idle job.
+TEST(BandTest, a_starved_job_waits_for_at_most_2600_ms_by_default) {
+    Duration longest{0};
+    for_each_seed(60, [&](std::uint32_t seed) {
+        VirtualJobs jobs(Bands{}, seed);
+        add(jobs, 1, Band::realtime, 0b01);
+        add(jobs, 2, Band::high, 0b11);
+        add(jobs, 3, Band::high, 0b10);
+        jobs.work(add(jobs, 4, Band::normal, 0b01), endless);
+        jobs.work(add(jobs, 5, Band::idle, 0b11), endless);
+        for (int event = 0; event < 60; ++event) {
+            jobs.work(jobs.of(1 + jobs.below(3)), Duration{1 + jobs.below(1'500'000'000)});
+            jobs.decide();
+            jobs.advance(Duration{jobs.below(700'000'000)});
+        }
+        jobs.work(jobs.of(2), endless);
+        jobs.decide();
+        jobs.advance(10s);
+        for (const std::uint64_t id : {4U, 5U}) {
+            EXPECT_LE(jobs.of(id).longest_wait, 2600ms) << id;
+            longest = std::max(longest, jobs.of(id).longest_wait);
+        }
+    });
+    EXPECT_GE(longest, 2400ms); // of some
+}
+
 // The window has room again: the claim is carried out without another event.
 TEST(BandTest, a_preemption_beyond_the_rate_comes_later) {
     Bands::Parameters parameters = strict();
