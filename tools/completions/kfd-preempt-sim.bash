@@ -1,19 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Completion of kfd-preempt-sim for bash: commands, options, and what the program lists.
+# Completion of kfd-preempt-sim for bash: the program itself knows its commands, options and scenarios.
 # shellcheck shell=bash
 _kfd_preempt_sim() {
-	local words word=${COMP_WORDS[COMP_CWORD]}
-	COMPREPLY=()
-	if [ "$COMP_CWORD" = 1 ]; then
-		words='run compare sweep replay list bench'
-	elif [ "${COMP_WORDS[COMP_CWORD - 1]}" = --policy ]; then
-		words=$("${COMP_WORDS[0]}" list 2>/dev/null | sed -n '/^### Policies/,/^###/s/, / /gp')
-	elif [[ $word == -* ]]; then
-		words='--policy --seed --set --csv --svg --measure --threads --jobs --progress --vary --suite --switches'
-	elif [ "${COMP_WORDS[1]}" != replay ]; then
-		words=$("${COMP_WORDS[0]}" list 2>/dev/null | sed -n '/^### Policies/q; s/^| \([a-z][a-z0-9-]*\) .*/\1/p' |
-			grep -v '^name$')
-	fi
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+	mapfile -t COMPREPLY < <("${COMP_WORDS[0]}" complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
+# Without candidates the names of files, as for --csv.
 complete -o default -F _kfd_preempt_sim kfd-preempt-sim

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // kfd-preempt-sim: what a scheduling policy would do to jobs on a GPU, in virtual time.
 #include "commands.hpp"
+#include "complete.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <optional>
+#include <string_view>
 
 namespace {
 
@@ -36,67 +38,94 @@ int print(const sim::Answer<std::string>& answer) {
     return 1;
 }
 
+// Values of the arguments.
+struct Arguments {
+    sim::Common common;
+    std::string scenario, vary, suite, recording;
+    std::vector<std::string> scenarios;
+};
+
+void add_commands(CLI::App& app, Arguments& arguments) {
+    CLI::App* const run_one = app.add_subcommand("run", "one scenario, a row for each job");
+    run_one->add_option("SCENARIO", arguments.scenario, "a name of `list`, or a file")->required();
+    add_common(*run_one, arguments.common);
+
+    CLI::App* const compare = app.add_subcommand("compare", "scenarios, a row for each band");
+    compare->add_option("SCENARIO", arguments.scenarios, "names of `list`, or files");
+    compare->add_option("--suite", arguments.suite, "papers: workloads of published systems")
+        ->check(CLI::IsMember({"papers"}));
+    add_common(*compare, arguments.common);
+
+    CLI::App* const sweep =
+        app.add_subcommand("sweep", "one scenario with several values of a key");
+    sweep->add_option("SCENARIO", arguments.scenario, "a name of `list`, or a file")->required();
+    sweep->add_option("--vary", arguments.vary, "KEY=VALUE,VALUE,...")->required();
+    add_common(*sweep, arguments.common);
+
+    CLI::App* const replay =
+        app.add_subcommand("replay", "a recording of `kfd-preempt trace`, under other policies");
+    replay->add_option("RECORDING", arguments.recording, "the file")->required();
+    replay->add_flag("--switches", arguments.common.switches,
+                     "the switches of the recording beside those under one policy");
+    add_common(*replay, arguments.common);
+
+    app.add_subcommand("list", "scenarios, policies, constants");
+    app.add_subcommand("bench", "the speed of the simulator");
+}
+
 int run(int argc, char** argv) {
     CLI::App app("Simulates scheduling policies for jobs on a GPU. All its figures are simulated.");
     app.name("kfd-preempt-sim");
     app.require_subcommand(1);
-    sim::Common common;
-    std::string scenario, vary, suite, recording;
-    std::vector<std::string> scenarios;
-
-    CLI::App* const run_one = app.add_subcommand("run", "one scenario, a row for each job");
-    run_one->add_option("SCENARIO", scenario, "a name of `list`, or a file")->required();
-    add_common(*run_one, common);
-
-    CLI::App* const compare = app.add_subcommand("compare", "scenarios, a row for each band");
-    compare->add_option("SCENARIO", scenarios, "names of `list`, or files");
-    compare->add_option("--suite", suite, "papers: workloads of published systems")
-        ->check(CLI::IsMember({"papers"}));
-    add_common(*compare, common);
-
-    CLI::App* const sweep =
-        app.add_subcommand("sweep", "one scenario with several values of a key");
-    sweep->add_option("SCENARIO", scenario, "a name of `list`, or a file")->required();
-    sweep->add_option("--vary", vary, "KEY=VALUE,VALUE,...")->required();
-    add_common(*sweep, common);
-
-    CLI::App* const replay =
-        app.add_subcommand("replay", "a recording of `kfd-preempt trace`, under other policies");
-    replay->add_option("RECORDING", recording, "the file")->required();
-    replay->add_flag("--switches", common.switches,
-                     "the switches of the recording beside those under one policy");
-    add_common(*replay, common);
-
-    CLI::App* const list = app.add_subcommand("list", "scenarios, policies, constants");
-    CLI::App* const bench = app.add_subcommand("bench", "the speed of the simulator");
+    Arguments arguments;
+    add_commands(app, arguments);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : bad_usage;
     }
-    if (run_one->parsed())
-        return print(sim::run_command(scenario, common));
-    if (sweep->parsed())
-        return print(sim::sweep_command(scenario, vary, common));
-    if (replay->parsed())
-        return print(sim::replay_command(recording, common));
-    if (list->parsed())
+    if (app.got_subcommand("run"))
+        return print(sim::run_command(arguments.scenario, arguments.common));
+    if (app.got_subcommand("sweep"))
+        return print(sim::sweep_command(arguments.scenario, arguments.vary, arguments.common));
+    if (app.got_subcommand("replay"))
+        return print(sim::replay_command(arguments.recording, arguments.common));
+    if (app.got_subcommand("list"))
         return print(sim::list_command());
-    if (bench->parsed())
+    if (app.got_subcommand("bench"))
         return print(sim::bench_command());
-    if (compare->parsed() && !suite.empty())
+    std::vector<std::string>& scenarios = arguments.scenarios;
+    if (!arguments.suite.empty())
         scenarios.insert(scenarios.begin(), sim::papers().begin(), sim::papers().end());
     if (scenarios.empty()) {
         std::fprintf(stderr, "kfd-preempt-sim: compare: expected SCENARIO or --suite papers\n");
         return bad_usage;
     }
-    return print(sim::compare_command(scenarios, common));
+    return print(sim::compare_command(scenarios, arguments.common));
+}
+
+// Not a command for people: the completion of the shells asks it.
+int run_complete(int argc, char** argv) {
+    CLI::App app;
+    Arguments arguments;
+    add_commands(app, arguments);
+    sim::Grammar grammar;
+    for (const CLI::App* command : app.get_subcommands({}))
+        for (const CLI::Option* option : command->get_options())
+            for (const std::string& name : option->get_lnames())
+                grammar[command->get_name()].push_back("--" + name);
+    std::string text;
+    for (const std::string& word : sim::complete(grammar, {argv + 2, argv + argc}))
+        text += word + "\n";
+    return print(text);
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
     try {
+        if (argc >= 2 && std::string_view(argv[1]) == "complete")
+            return run_complete(argc, argv);
         return run(argc, argv);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "kfd-preempt-sim: %s\n", error.what());
