@@ -3,10 +3,10 @@
 #pragma once
 
 #include "sched/account.hpp"
+#include "sched/random_jobs.hpp"
 #include "sched/record.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -27,13 +27,15 @@ using xpreempt::sched::Band;
 using xpreempt::sched::Bands;
 using xpreempt::sched::Decision;
 using xpreempt::sched::Duration;
+using xpreempt::sched::endless;
+using xpreempt::sched::happen;
 using xpreempt::sched::JobView;
 using xpreempt::sched::Policy;
+using xpreempt::sched::RandomJobs;
 using xpreempt::sched::Snapshot;
 using xpreempt::sched::Time;
 using xpreempt::sched::Verdict;
-
-constexpr Duration endless = Duration::max();
+using xpreempt::sched::VirtualJob;
 
 // For tests of mechanisms, whose figures do not follow the defaults: short turns of a large floor,
 // a grace that is longer than some gaps.
@@ -46,19 +48,8 @@ inline Bands::Parameters busy_bands() {
     return parameters;
 }
 
-struct VirtualJob {
-    JobView view;
-    Duration left{0}; // work; endless: always ready
-    Duration ran{0};
-    std::uint64_t stops = 0, starts = 0;
-    Time held_since{}, run_since{};
-    Duration longest_wait{0}; // while held
-
-    [[nodiscard]] bool runs() const { return view.schedulable() && !view.held; }
-};
-
-// Verdicts take effect at once; jobs that run progress at full speed.
-class VirtualJobs {
+// Random jobs under a policy.
+class VirtualJobs : public RandomJobs {
 public:
     // Sees the jobs before the verdicts take effect.
     using Check = std::function<void(Time now, const std::vector<VirtualJob>& jobs,
@@ -68,27 +59,7 @@ public:
         std::function<void(const std::vector<JobView>& jobs, const std::vector<Verdict>& verdicts)>;
 
     explicit VirtualJobs(Policy policy, std::uint32_t seed = 1)
-        : random(seed), initial_(policy), policy_(std::move(policy)) {}
-
-    VirtualJob& add(std::uint64_t id, std::uint64_t nodes = 1) {
-        VirtualJob job;
-        job.view.id = id;
-        job.view.nodes = nodes;
-        jobs.push_back(job);
-        return jobs.back();
-    }
-    VirtualJob& of(std::uint64_t id) {
-        return *std::ranges::find(jobs, id, [](const VirtualJob& job) { return job.view.id; });
-    }
-    void work(VirtualJob& job, Duration work) {
-        if (!job.view.ready) {
-            job.view.ready = true;
-            job.view.ready_since = now;
-            ++job.view.ready_edges;
-            job.left = Duration{0};
-        }
-        job.left = work == endless || job.left == endless ? endless : job.left + work;
-    }
+        : RandomJobs(seed), initial_(policy), policy_(std::move(policy)) {}
 
     // Decides until nothing changes, which must be at once.
     void decide() {
@@ -103,17 +74,8 @@ public:
     void advance(Duration time) {
         const Time end = now + time;
         for (;;) {
-            Time event = std::min(end, next);
-            for (const VirtualJob& job : jobs)
-                if (job.runs() && job.left != endless)
-                    event = std::min(event, now + job.left);
-            pass(event);
-            bool over = false;
-            for (VirtualJob& job : jobs)
-                if (job.view.ready && job.left == Duration{0}) {
-                    job.view.ready = false;
-                    over = true;
-                }
+            pass(next_end(std::min(end, next)));
+            const bool over = end_work();
             const bool timer = now >= next;
             timers += timer && !over ? 1 : 0;
             if (over || timer)
@@ -128,14 +90,7 @@ public:
         EXPECT_FALSE(difference) << "decision " << difference->decision;
     }
 
-    std::uint32_t below(std::uint32_t limit) {
-        return std::uniform_int_distribution<std::uint32_t>(0, limit - 1)(random);
-    }
-
-    std::mt19937 random;
-    Time now = Time{} + 1h;
     Time next = at_next_event;
-    std::vector<VirtualJob> jobs;
     std::vector<Decision> record;
     Accounts accounts;
     Check check;
@@ -180,31 +135,6 @@ private:
         const bool parks = std::holds_alternative<xpreempt::sched::IdleParking>(policy_);
         return job.schedulable() || (parks && !job.held_by_others);
     }
-    void apply(const std::vector<Verdict>& verdicts) {
-        for (std::size_t i = 0; i < jobs.size(); ++i) {
-            VirtualJob& job = jobs[i];
-            const bool hold = verdicts[i] == Verdict::hold;
-            if (hold && !job.view.held) {
-                ++job.stops;
-                job.held_since = now;
-            }
-            if (!hold && job.view.held) {
-                ++job.starts;
-                job.run_since = now;
-                job.longest_wait = std::max(job.longest_wait, Duration(now - job.held_since));
-            }
-            job.view.held = hold;
-        }
-    }
-    void pass(Time until) {
-        for (VirtualJob& job : jobs)
-            if (job.runs()) {
-                job.ran += until - now;
-                if (job.left != endless)
-                    job.left -= until - now;
-            }
-        now = until;
-    }
 
     Policy initial_, policy_;
 };
@@ -230,47 +160,6 @@ inline void expect_one_at_a_time(const std::vector<VirtualJob>& jobs,
             EXPECT_EQ(0U, jobs[i].view.nodes & busy) << "job " << jobs[i].view.id;
             busy |= jobs[i].view.nodes;
         }
-}
-
-// Attributes other than band, priority and weight. Few values, so that many are equal.
-inline void change_attributes(VirtualJobs& virtual_jobs, JobView& job) {
-    constexpr std::array<Duration, 5> times{0ns, 300us, 7ms, 40ms, endless};
-    const auto time = [&] { return times[virtual_jobs.below(times.size())]; };
-    job.cpu_priority = static_cast<std::int32_t>(virtual_jobs.below(4)) - 2;
-    job.utilization = virtual_jobs.below(4) * 25;
-    job.relative_deadline = time();
-    job.lax = time();
-    job.focused = virtual_jobs.below(2) == 0;
-    const Duration in = time();
-    job.deadline = in == endless ? at_next_event : virtual_jobs.now + in;
-}
-
-// Random arrivals, holds of others, attributes, jobs that come and go.
-inline void happen(VirtualJobs& virtual_jobs, std::uint64_t& last_id, std::uint32_t nodes) {
-    const std::uint32_t what = virtual_jobs.below(14);
-    auto& jobs = virtual_jobs.jobs;
-    if (jobs.size() < 2 || (what == 0 && jobs.size() < 9)) {
-        // Ids that do not grow: their order is not that of arrival.
-        const std::uint64_t id = ++last_id * 7919 % 1009;
-        VirtualJob& job = virtual_jobs.add(id, 1U + virtual_jobs.below((1U << nodes) - 1));
-        job.view.band = Band{static_cast<std::uint8_t>(virtual_jobs.below(4))};
-        job.view.priority = static_cast<std::int32_t>(virtual_jobs.below(4));
-        job.view.weight = 1 + virtual_jobs.below(300);
-        change_attributes(virtual_jobs, job.view);
-        return;
-    }
-    const std::size_t i = virtual_jobs.below(static_cast<std::uint32_t>(jobs.size()));
-    VirtualJob& job = jobs[i];
-    switch (what) {
-    case 1: jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(i)); break;
-    case 2: job.view.held_by_others = !job.view.held_by_others; break;
-    case 3: job.view.band = Band{static_cast<std::uint8_t>(virtual_jobs.below(4))}; break;
-    case 4: job.view.weight = 1 + virtual_jobs.below(10000); break;
-    case 5: job.view.priority = static_cast<std::int32_t>(virtual_jobs.below(4)) - 2; break;
-    case 6: job.view.ready = false; break; // its process was killed
-    case 7: change_attributes(virtual_jobs, job.view); break;
-    default: virtual_jobs.work(job, Duration{1 + virtual_jobs.below(30'000'000)}); break;
-    }
 }
 
 // Runs `one` for each seed; SIM_SEED=n repeats one of them.
