@@ -38,7 +38,17 @@ std::optional<Policy> policy_named(std::string_view name) {
 }
 
 std::string_view name_of(const Policy& policy) {
-    return policy_names[policy.index()];
+    if (const auto* const plugin = std::get_if<Plugin>(&policy))
+        return plugin->name();
+    return policy_names.at(policy.index());
+}
+
+const PluginFault* fault_of(const Policy& policy) {
+    const auto* const plugin = std::get_if<Plugin>(&policy);
+    if (plugin == nullptr)
+        return nullptr;
+    const std::optional<PluginFault>& fault = plugin->fault();
+    return fault ? &*fault : nullptr;
 }
 
 } // namespace xpreempt::sched

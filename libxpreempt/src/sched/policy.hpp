@@ -9,6 +9,7 @@
 #include "sched/highest_priority_first.hpp"
 #include "sched/idle_parking.hpp"
 #include "sched/multilevel_feedback.hpp"
+#include "sched/plugin.hpp"
 #include "sched/round_robin.hpp"
 #include "sched/snapshot.hpp"
 #include "sched/strict_partition.hpp"
@@ -43,10 +44,11 @@ using Policy =
     std::variant<Bands, HighestPriorityFirst, RoundRobin, Fair, FirstInFirstOut,
                  HeterogeneousHighestPriorityFirst, CpuHighestPriorityFirst, UtilizationPartition,
                  ProcessUtilizationPartition, StrictPartition, EarliestDeadlineFirst, TwoLevel,
-                 FocusFirst, MultilevelFeedback, IdleParking>;
+                 FocusFirst, MultilevelFeedback, IdleParking, Plugin>;
 
-// Names of the alternatives, in their order. The first is the default.
-inline constexpr std::array<std::string_view, std::variant_size_v<Policy>> policy_names{
+// Names of the alternatives, in their order, without the last one: a plug-in has a name of its own.
+// The first is the default.
+inline constexpr std::array<std::string_view, std::variant_size_v<Policy> - 1> policy_names{
     "BAND", "HPF",  "RR",    "CFS", "FIFO", "HHPF", "CHPF", "UP",
     "PUP",  "SPUP", "K-EDF", "LAX", "AWF",  "MLFQ", "PARK"};
 
@@ -72,6 +74,8 @@ template <> inline constexpr HoldReason hold_reason<StrictPartition> = HoldReaso
 
 // The policy of that name with default parameters; nothing for other names.
 [[nodiscard]] std::optional<Policy> policy_named(std::string_view name);
-[[nodiscard]] std::string_view name_of(const Policy& policy);
+[[nodiscard]] std::string_view name_of(const Policy& policy); // while the policy lives
+// Null: it is no plug-in, or its decisions kept the rules.
+[[nodiscard]] const PluginFault* fault_of(const Policy& policy);
 
 } // namespace xpreempt::sched
