@@ -36,7 +36,7 @@ function(fuzzer name)
   list(TRANSFORM arg_INCLUDES PREPEND -I)
   list(TRANSFORM arg_LIBRARIES PREPEND -l)
   set(compile ${CMAKE_CXX_COMPILER_LAUNCHER} ${FUZZ_CXX} ${fuzz_flags}
-      -I${xpreempt_root}/src ${arg_INCLUDES} -isystem ${uapi})
+      -I${xpreempt_root}/src -I${xpreempt_root}/include ${arg_INCLUDES} -isystem ${uapi})
   set(objects "")
   file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${name}_objects)
   foreach(source ${CMAKE_CURRENT_SOURCE_DIR}/${name}_fuzz.cpp ${arg_SOURCES})

@@ -37,6 +37,8 @@ Report policy(const Context& context, const std::string& name) {
     Report report;
     report.json = xpreemptd::json_of(*status);
     report.text = fmt::format("policy: {}\n", printable(status->policy));
+    if (!status->plugin.empty())
+        report.text += fmt::format("plug-in: {}\n", printable(status->plugin));
     if (!status->ejected.empty())
         report.text += fmt::format("ejected: {}\n", printable(status->ejected));
     report.text += fmt::format("sensing: {}\ndecisions: {}, switches: {}, refused queues: {}\n"

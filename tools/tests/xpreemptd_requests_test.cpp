@@ -209,16 +209,16 @@ TEST(XpreemptdReplies, AreTheSameAfterTheWayThroughText) {
     EXPECT_FALSE(page->jobs[1].report.attributes.deadline);
     EXPECT_FALSE(page->jobs[1].report.attributes.lax);
 
-    const StatusReport status{"none",
-                              "it starved a job",
-                              "watch",
-                              1,
-                              2,
-                              3,
-                              4,
-                              5,
-                              {6, 7ns, 8ns, 9ns, 10ns},
-                              {11, 12ns, 13ns, 14ns, 15ns}};
+    StatusReport status{"none",
+                        "it starved a job",
+                        "watch",
+                        1,
+                        2,
+                        3,
+                        4,
+                        5,
+                        {6, 7ns, 8ns, 9ns, 10ns},
+                        {11, 12ns, 13ns, 14ns, 15ns}};
     const Answer<StatusReport> back = parse_status_reply(status_reply(status));
     ASSERT_TRUE(back) << back.error().text;
     EXPECT_EQ(back->policy, "none");
@@ -230,6 +230,9 @@ TEST(XpreemptdReplies, AreTheSameAfterTheWayThroughText) {
     EXPECT_EQ(back->ring_to_switch, status.ring_to_switch);
     EXPECT_EQ(back->ring_to_stopped, status.ring_to_stopped);
     EXPECT_TRUE(parse_done(done_reply()));
+    EXPECT_EQ(back->plugin, "");
+    status.plugin = "/lib/mine.so";
+    EXPECT_EQ(parse_status_reply(status_reply(status))->plugin, "/lib/mine.so");
 }
 
 ShownRecord phase_on(std::vector<std::uint32_t> gpu_ids) {

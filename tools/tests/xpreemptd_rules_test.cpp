@@ -271,7 +271,7 @@ INSTANTIATE_TEST_SUITE_P(
               "expected one of band, weight, priority, utilization, yield, "
               "park_after, vram_limit; did you mean \"band\"?"},
         Wrong{"[policy]\nquantum = \"5ms\"",
-              "f.toml:2:1: unknown key \"quantum\" in [policy], expected one of name, "
+              "f.toml:2:1: unknown key \"quantum\" in [policy], expected one of plugin, name, "
               "[policy.BAND], [policy.RR], [policy.CFS], [policy.UP], [policy.PUP], "
               "[policy.SPUP], [policy.K-EDF], [policy.MLFQ], [policy.PARK]"},
         Wrong{"[policy.MLFQ]\nlevels = 9",

@@ -18,7 +18,7 @@ inline std::optional<uid_t> test_users(const std::string& name) {
 }
 
 inline tl::expected<Rules, std::string> parse(std::string_view text) {
-    return xpreemptd::parse_rules(text, "f.toml", test_users);
+    return xpreemptd::parse_rules(text, "f.toml", {.user_lookup = test_users});
 }
 
 inline Rules parsed(std::string_view text) {

@@ -63,7 +63,7 @@ struct ReactionTimes {
 
 struct StatusReport {
     std::string policy;  // "BAND", ...; "none" after it was ejected
-    std::string ejected; // why, or empty
+    std::string ejected; // why it was, or why a plug-in is left out; or empty
     std::string sensing; // "watch", or "polling" and why
     std::uint64_t decisions = 0;
     std::uint64_t switches = 0;         // ioctls
@@ -75,6 +75,7 @@ struct StatusReport {
     ReactionTimes ring_to_switch{}, ring_to_stopped{};
     std::uint64_t moves = 0; // calls that moved memory
     std::uint64_t moved_out_bytes = 0, moved_back_bytes = 0;
+    std::string plugin{}; // path of the one that decides, or empty
 };
 
 using JobSelector = std::variant<pid_t, std::string>; // a process of the job, or its name

@@ -92,7 +92,9 @@ Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf o
              [this](Job& job) { assign_to(job); }),
       sensing_(provider_, table_, facts_, clock_), decisions_(table_, rules_.max_hold),
       switching_(provider_, clock_), memory_(provider_, table_, switching_, log_),
-      socket_(rules_.socket) {
+      socket_(rules_.socket), left_out_(rules_.plugin_left_out),
+      marker_(PluginMarker::beside(socket_)) {
+    decisions_.set_max_decide(rules_.max_decide);
     decisions_.set_policy(rules_.policy());
     decisions_.set_find_unfit(
         [this](const sched::Snapshot& snapshot) { return memory_.plan(snapshot); });
@@ -142,6 +144,9 @@ void Daemon::forget_ended_runs() {
 }
 
 void Daemon::start() {
+    mark_plugin();
+    if (!left_out_.empty())
+        log_(LogLevel::warning, left_out_);
     on_time();
 }
 
@@ -192,6 +197,7 @@ void Daemon::decide(Time now, Cause cause, std::uint64_t rung) {
     if (decisions_.settle()) {
         log_(LogLevel::error,
              fmt::format("the policy is ejected, all jobs run: {}", decisions_.ejected()));
+        mark_plugin();
         refused = carry_out({now, Cause::ejected});
     }
     if (refused) {
@@ -295,7 +301,10 @@ void Daemon::reload(Rules rules) {
     decisions_.set_max_hold(rules_.max_hold);
     memory_.set_parameters(rules_.residency);
     sensing_.set_gives(rules_.any_yields());
+    decisions_.set_max_decide(rules_.max_decide);
+    left_out_ = rules_.plugin_left_out;
     decisions_.set_policy(rules_.policy());
+    mark_plugin();
     decide(clock_(), Cause::policy);
     log_(LogLevel::notice,
          fmt::format("reloaded: {} rules, policy {}; {} of {} jobs changed{}", rules_.rules.size(),
@@ -343,7 +352,7 @@ std::vector<JobReport> Daemon::jobs() const {
 
 StatusReport Daemon::status() const {
     return {.policy = decisions_.policy_name(),
-            .ejected = decisions_.ejected(),
+            .ejected = decisions_.ejected().empty() ? left_out_ : decisions_.ejected(),
             .sensing =
                 provider_.event_fd() >= 0 ? "watch" : "polling: the driver has no PREEMPT_WATCH",
             .decisions = decisions_.count(),
@@ -355,7 +364,8 @@ StatusReport Daemon::status() const {
             .ring_to_stopped = ring_to_stopped_.times(),
             .moves = memory_.counts().moves,
             .moved_out_bytes = memory_.counts().bytes_out,
-            .moved_back_bytes = memory_.counts().bytes_back};
+            .moved_back_bytes = memory_.counts().bytes_back,
+            .plugin = plugin_decides() ? rules_.plugin.string() : ""};
 }
 
 // As many as fit into a reply, mostly.
@@ -510,15 +520,46 @@ void Daemon::forget(std::uint64_t connection) {
         decide(now, Cause::request);
 }
 
+bool Daemon::plugin_decides() const {
+    const auto& plugin = rules_.parameters.plugin;
+    return plugin && plugin->name() == decisions_.policy_name();
+}
+
+// Before the plug-in decides for the first time, and when it does no more.
+void Daemon::mark_plugin() {
+    if (!plugin_decides())
+        return left_out_.empty() ? marker_.clear() : marker_.take_over();
+    if (!marker_.set(rules_.plugin))
+        log_(LogLevel::warning,
+             fmt::format("{} cannot be written: if the plug-in crashes the daemon, it is loaded "
+                         "again",
+                         PluginMarker::beside(socket_).string()));
+}
+
+// Only the plug-in: other changes of the file come with a reload.
+Answer<void> Daemon::load_left_out() {
+    auto again = read_again_ ? read_again_() : tl::make_unexpected(std::string("no rules file"));
+    if (!again)
+        return refuse(EINVAL, again.error());
+    rules_.plugin = again->plugin;
+    rules_.parameters.plugin = std::move(again->parameters.plugin);
+    left_out_.clear();
+    return {};
+}
+
 Answer<void> Daemon::set_policy(const Caller& caller, std::string_view name) {
     if (caller.uid != 0)
         return refuse(EPERM, "only root may change the policy");
+    if (!left_out_.empty() && !make_policy(name, rules_.parameters))
+        if (auto loaded = load_left_out(); !loaded)
+            return loaded;
     // With the parameters of the rules file.
     auto policy = make_policy(name, rules_.parameters);
     if (!policy)
         return refuse(EINVAL, fmt::format("there is no policy '{}': it is one of {}", name,
-                                          fmt::join(sched::policy_names, ", ")));
+                                          fmt::join(names_of_policies(rules_.parameters), ", ")));
     decisions_.set_policy(std::move(*policy));
+    mark_plugin();
     decide(clock_(), Cause::policy);
     return {};
 }

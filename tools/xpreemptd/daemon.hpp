@@ -10,6 +10,7 @@
 #include "job_table.hpp"
 #include "log.hpp"
 #include "memory_turns.hpp"
+#include "plugin_marker.hpp"
 #include "provider.hpp"
 #include "reactions.hpp"
 #include "recorder.hpp"
@@ -30,6 +31,10 @@ public:
 
     Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf origin, Clock clock,
            Log log);
+
+    // Reads the rules file again; for a plug-in that was left out.
+    using ReadAgain = std::function<tl::expected<Rules, std::string>()>;
+    void set_read_again(ReadAgain read_again) { read_again_ = std::move(read_again); }
 
     void start();
     void on_events();                // the provider's event_fd is readable
@@ -56,6 +61,9 @@ private:
     void assign_to(Job& job) const;
     void forget_ended_runs();
     void decide(Time now, Cause cause, std::uint64_t rung = 0);
+    void mark_plugin();
+    [[nodiscard]] bool plugin_decides() const;
+    [[nodiscard]] Answer<void> load_left_out();
     void log_switches();
     void plan_poll();
     void rest_after(Time began);
@@ -81,6 +89,9 @@ private:
     Reactions ring_to_switch_, ring_to_stopped_;
     Recorder recorder_;
     const std::filesystem::path socket_; // that main() has opened
+    std::string left_out_;               // why the plug-in is; or empty
+    ReadAgain read_again_;
+    PluginMarker marker_;
     Hints hints_;
     CpuPriorities cpu_priorities_;
     // Parallel: what `kfd-preempt run` announced.

@@ -2,10 +2,13 @@
 // One decision: snapshot, verdicts, accounts, and the watch over the policy.
 #include "decisions.hpp"
 
+#include "plugin_watch.hpp"
+
 #include <algorithm>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <memory>
+#include <utility>
 
 namespace xpreemptd {
 
@@ -13,7 +16,17 @@ using sched::HoldReason;
 
 void Decisions::set_policy(sched::Policy policy) {
     std::string name(sched::name_of(policy));
-    const sched::HoldReason reason = sched::hold_reason_of(policy);
+    const HoldReason reason = sched::hold_reason_of(policy);
+    if (auto* const plugin = std::get_if<sched::Plugin>(&policy)) {
+        const auto watch =
+            std::make_shared<PluginWatch>(std::move(*plugin), max_decide_, thread_cpu_time);
+        return set_policy(
+            std::move(name),
+            [watch](const sched::Snapshot& snapshot, std::span<sched::Verdict> verdicts) {
+                return watch->decide(snapshot, verdicts);
+            },
+            reason, [watch] { return watch->fault(); });
+    }
     set_policy(
         std::move(name),
         [policy = std::move(policy)](const sched::Snapshot& snapshot,
@@ -23,10 +36,12 @@ void Decisions::set_policy(sched::Policy policy) {
         reason);
 }
 
-void Decisions::set_policy(std::string name, Decide decide, sched::HoldReason reason) {
+void Decisions::set_policy(std::string name, Decide decide, HoldReason reason,
+                           FindFault find_fault) {
     name_ = std::move(name);
     decide_ = std::move(decide);
     reason_ = reason;
+    find_fault_ = std::move(find_fault);
     ejected_.clear();
     for (const auto& job : table_.jobs()) {
         job->may_wait_until = {};
@@ -38,6 +53,7 @@ void Decisions::eject(std::string reason) {
     ejected_ = std::move(reason);
     name_ = "none";
     decide_ = nullptr;
+    find_fault_ = nullptr;
     next_ = sched::at_next_event;
 }
 
@@ -104,6 +120,17 @@ void Decisions::keep_accounts() {
         ids_.push_back(job.id);
 }
 
+void Decisions::ask(const sched::Snapshot& fit) {
+    policy_next_ = decide_ ? decide_(fit, verdicts_) : sched::at_next_event;
+    const std::string fault = find_fault_ ? find_fault_() : "";
+    if (fault.empty())
+        return;
+    eject(fmt::format("plug-in {} {}", name_, fault));
+    ejected_now_ = true;
+    policy_next_ = sched::at_next_event;
+    std::ranges::fill(verdicts_, sched::Verdict::run);
+}
+
 std::span<const sched::Verdict> Decisions::decide(Time now) {
     ++count_;
     table_.view_into(views_);
@@ -118,7 +145,7 @@ std::span<const sched::Verdict> Decisions::decide(Time now) {
             fit_views_[i].held_by_others = views_[i].held_by_others || is_unfit(i);
         fit.jobs = fit_views_;
     }
-    policy_next_ = decide_ ? decide_(fit, verdicts_) : sched::at_next_event;
+    ask(fit);
     next_ = std::min(policy_next_, unfit_.next);
     for (std::size_t i = 0; i < views_.size(); ++i)
         if (is_unfit(i))
@@ -128,7 +155,7 @@ std::span<const sched::Verdict> Decisions::decide(Time now) {
 
 bool Decisions::settle() {
     keep_accounts();
-    return note_waiting();
+    return std::exchange(ejected_now_, false) || note_waiting();
 }
 
 sched::Account Decisions::account_of(const Job& job) const {

@@ -19,15 +19,21 @@ public:
     using Decide =
         std::function<Time(const sched::Snapshot& snapshot, std::span<sched::Verdict> verdicts)>;
 
+    // Names the rule that the policy broke in its last decision; empty: none.
+    using FindFault = std::function<std::string()>;
+
     Decisions(JobTable& table, std::chrono::nanoseconds max_hold)
         : table_(table), max_hold_(max_hold) {}
 
     void set_max_hold(std::chrono::nanoseconds max_hold) { max_hold_ = max_hold; }
+    // CPU time of a plug-in that set_policy() gets from now on, see PluginWatch.
+    void set_max_decide(std::chrono::nanoseconds max_decide) { max_decide_ = max_decide; }
     // Replaces the policy. Forgets an ejection.
     void set_policy(sched::Policy policy);
     // With an empty function everything runs.
     void set_policy(std::string name, Decide decide,
-                    sched::HoldReason reason = sched::HoldReason::job_on_its_nodes);
+                    sched::HoldReason reason = sched::HoldReason::job_on_its_nodes,
+                    FindFault find_fault = nullptr);
     [[nodiscard]] const std::string& policy_name() const { return name_; }
     [[nodiscard]] const std::string& ejected() const { return ejected_; } // why, or empty
 
@@ -39,7 +45,7 @@ public:
     using FindUnfit = std::function<Unfit(const sched::Snapshot& snapshot)>;
     void set_find_unfit(FindUnfit find_unfit) { find_unfit_ = std::move(find_unfit); }
 
-    // Verdicts in the order of the table's jobs, until the next call.
+    // Verdicts in the order of the table's jobs, until the next call. After a fault all run.
     [[nodiscard]] std::span<const sched::Verdict> decide(Time now);
     // Accounts, and the watch over the policy: after the verdicts were carried out, for they
     // hurry. Returns true if the policy was ejected: then decide() again.
@@ -57,6 +63,7 @@ private:
         return !unfit_.jobs.empty() && unfit_.jobs[job];
     }
     [[nodiscard]] bool is_held_for_a_job(std::size_t index) const;
+    void ask(const sched::Snapshot& fit);
     [[nodiscard]] bool note_waiting();
     [[nodiscard]] bool end_wait(Job& job, const sched::JobView& view);
     void eject(std::string reason);
@@ -64,12 +71,15 @@ private:
 
     JobTable& table_;
     std::chrono::nanoseconds max_hold_;
+    std::chrono::nanoseconds max_decide_ = std::chrono::milliseconds{1};
     std::string name_ = "none";
     Decide decide_;
     sched::HoldReason reason_ = sched::HoldReason::job_on_its_nodes;
+    FindFault find_fault_;
     FindUnfit find_unfit_;
     Unfit unfit_; // of the last decision
     std::string ejected_;
+    bool ejected_now_ = false; // by the last decision
     std::vector<std::string> warnings_;
     Time policy_next_ = sched::at_next_event; // when the policy wants to decide again
     Time next_ = sched::at_next_event;

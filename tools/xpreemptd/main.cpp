@@ -148,6 +148,7 @@ int run(const Options& options, Rules rules) {
             if (level != LogLevel::debug || options.verbose)
                 write_line(level, line);
         });
+    daemon.set_read_again([&] { return read_rules(options.config); });
     bool ok = loop->watch(signals.fd(), [&] { signals.take(daemon, options); }).has_value();
     if ((*provider)->event_fd() >= 0)
         ok = ok && loop->watch((*provider)->event_fd(), [&] { daemon.on_events(); });
@@ -188,7 +189,7 @@ int run_command(int argc, char** argv) {
         fmt::print(stderr, "xpreemptd: {}\nTry `xpreemptd --help`.\n", error.what());
         return exit_usage;
     }
-    auto rules = read_rules(options.config);
+    auto rules = read_rules(options.config, {.leaves_out_after_crash = !options.check});
     if (!rules)
         return fail(rules.error());
     if (options.check) {

@@ -15,8 +15,17 @@ void configure(sched::Policy& policy, const typename Kind::Parameters& parameter
 
 } // namespace
 
+std::vector<std::string_view> names_of_policies(const PolicyParameters& parameters) {
+    std::vector<std::string_view> names(sched::policy_names.begin(), sched::policy_names.end());
+    if (parameters.plugin)
+        names.push_back(parameters.plugin->name());
+    return names;
+}
+
 std::optional<sched::Policy> make_policy(std::string_view name,
                                          const PolicyParameters& parameters) {
+    if (parameters.plugin && parameters.plugin->name() == name)
+        return *parameters.plugin;
     std::optional<sched::Policy> policy = sched::policy_named(name);
     if (!policy)
         return std::nullopt;

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace xpreemptd {
 
@@ -20,11 +21,15 @@ struct PolicyParameters {
     sched::EarliestDeadlineFirst::Parameters earliest_deadline;
     sched::MultilevelFeedback::Parameters multilevel;
     sched::IdleParking::Parameters parking;
+    std::optional<sched::Plugin> plugin; // with its parameters, and no state yet
 
     bool operator==(const PolicyParameters&) const = default;
 };
 
-// A new policy with its parameters; nothing for a name that is none of sched::policy_names.
+// sched::policy_names, and that of the plug-in. Valid while the parameters are.
+[[nodiscard]] std::vector<std::string_view> names_of_policies(const PolicyParameters& parameters);
+
+// A new policy with its parameters; nothing for a name that is none of those.
 [[nodiscard]] std::optional<sched::Policy> make_policy(std::string_view name,
                                                        const PolicyParameters& parameters);
 

@@ -2,6 +2,8 @@
 // Keys, formats and ranges of the parameters.
 #include "policy_table.hpp"
 
+#include "plugin_table.hpp"
+
 namespace xpreemptd {
 
 namespace {
@@ -80,6 +82,9 @@ void read_policy_parameters(TomlTable& policy, PolicyParameters& parameters) {
         read_multilevel(std::move(*multilevel), parameters.multilevel);
     if (auto parking = policy.table("PARK"))
         read_parking(std::move(*parking), parameters.parking);
+    if (parameters.plugin)
+        if (auto plugin = policy.table(parameters.plugin->name()))
+            read_plugin(std::move(*plugin), *parameters.plugin);
 }
 
 } // namespace xpreemptd

@@ -7,7 +7,8 @@
 
 namespace xpreemptd {
 
-// Reads [policy.NAME] of each policy. Other keys are the caller's, and finish() too.
+// Reads [policy.NAME] of each policy, and of parameters.plugin if it is there. Other keys are the
+// caller's, and finish() too.
 void read_policy_parameters(TomlTable& policy, PolicyParameters& parameters);
 
 } // namespace xpreemptd

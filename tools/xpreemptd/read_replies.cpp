@@ -293,6 +293,8 @@ Answer<StatusReport> parse_status_reply(std::string_view message) {
     }
     if (!reader.is_null("ejected"))
         reader.read("ejected", status.ejected);
+    if (!reader.is_null("plugin"))
+        reader.read("plugin", status.plugin);
     if (!reader.wrong().empty())
         return no_reply(reader.wrong());
     return status;

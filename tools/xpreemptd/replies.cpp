@@ -134,6 +134,8 @@ Json json_of(const StatusReport& status) {
         {"moves", status.moves},
         {"moved_out_bytes", status.moved_out_bytes},
         {"moved_back_bytes", status.moved_back_bytes},
+        {"plugin",
+         status.plugin.empty() ? Json(nullptr) : Json(cut(status.plugin, max_text_bytes))},
     };
 }
 

@@ -48,7 +48,8 @@
 //               VRAM), "yielded_bytes" (out of it), "missing_bytes" (that must come free there
 //               before they can return), "focused"}, ...]
 //               "next": ID             more jobs follow: ask again with "from": ID
-//   status      "policy", "ejected" (null: is in force), "sensing", "decisions", "switches",
+//   status      "policy", "ejected" (null: is in force), "plugin" (path of the plug-in that is the
+//               policy; null: a built-in one is), "sensing", "decisions", "switches",
 //               "refusals", "edges", "edges_found_late", "ring_to_switch" and "ring_to_stopped":
 //               {"count", "sum_ns", and of the last 1024 of them "p50_ns", "p99_ns", "max_ns"},
 //               "moves" (calls that moved memory), "moved_out_bytes", "moved_back_bytes"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "attributes.hpp"
+#include "plugin_trust.hpp"
 #include "policy_parameters.hpp"
 #include "process_facts.hpp"
 #include "sched/policy.hpp"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,8 +42,11 @@ struct Rule {
 
 struct Rules {
     std::string policy_name{sched::policy_names[0]};
-    PolicyParameters parameters; // of all policies, for a change at run time
+    PolicyParameters parameters;  // of all policies, for a change at run time
+    std::filesystem::path plugin; // that has parameters.plugin, or was left out; empty: none
+    std::string plugin_left_out;  // why, or empty
     std::chrono::nanoseconds max_hold = std::chrono::seconds{10};
+    std::chrono::nanoseconds max_decide = std::chrono::milliseconds{1}; // CPU time of a plug-in
     std::filesystem::path socket = "/run/xpreempt/xpreemptd.sock";
     sched::Residency::Parameters residency;
     Attributes defaults;
@@ -72,13 +77,23 @@ struct Assignment {
 
 [[nodiscard]] Assignment assign(const Rules& rules, const ProcessFacts& facts);
 
+struct ReadRules {
+    using LoadPlugin =
+        std::function<tl::expected<sched::Plugin, std::string>(const std::filesystem::path& file)>;
+
+    UserLookup user_lookup = user_named;
+    LoadPlugin load_plugin = load_trusted_plugin;
+    // At a start: not the plug-in that was in force when the daemon before ended without a word.
+    bool leaves_out_after_crash = false;
+};
+
 // The error has a line for each thing that is wrong, and says where, what, and what would be right:
 // xpreemptd.toml:7:8: band is "hihg", expected one of realtime, high, normal, idle; did you mean
 // "high"?
 [[nodiscard]] tl::expected<Rules, std::string>
-parse_rules(std::string_view text, std::string_view file_name,
-            const UserLookup& user_lookup = user_named);
+parse_rules(std::string_view text, std::string_view file_name, const ReadRules& how = {});
 // A file that is not there is an error; "" stands for no file, and gives the defaults.
-[[nodiscard]] tl::expected<Rules, std::string> read_rules(const std::filesystem::path& path);
+[[nodiscard]] tl::expected<Rules, std::string> read_rules(const std::filesystem::path& path,
+                                                          const ReadRules& how = {});
 
 } // namespace xpreemptd

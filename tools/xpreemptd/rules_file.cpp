@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The rules file in TOML: each key, its format and its range.
 #include "kfd/attribute.hpp"
+#include "plugin_marker.hpp"
 #include "policy_table.hpp"
 #include "rules.hpp"
 #include "toml_input.hpp"
@@ -16,9 +17,38 @@ namespace {
 
 using namespace std::chrono_literals;
 
-void read_policy(TomlTable table, Rules& rules) {
-    table.read("name", word_format({sched::policy_names.begin(), sched::policy_names.end()}),
-               rules.policy_name);
+// False: the file has a plug-in, but it is not here.
+bool find_plugin(TomlTable& table, Rules& rules, const ReadRules& how) {
+    table.read("plugin", or_word(file_path_format(), "", std::filesystem::path()), rules.plugin);
+    if (rules.plugin.empty())
+        return true;
+    if (how.leaves_out_after_crash &&
+        PluginMarker::read(PluginMarker::beside(rules.socket)) == rules.plugin.native()) {
+        rules.plugin_left_out =
+            fmt::format("plug-in {} was in force when xpreemptd was killed or crashed, so it is "
+                        "left out; `kfd-preempt policy` with its name tries again",
+                        rules.plugin.string());
+        return false;
+    }
+    auto plugin = how.load_plugin(rules.plugin);
+    if (!plugin) {
+        table.fail(plugin.error());
+        return false;
+    }
+    rules.parameters.plugin = std::move(*plugin);
+    return true;
+}
+
+void read_policy(TomlTable table, Rules& rules, const ReadRules& how) {
+    if (!find_plugin(table, rules, how)) {
+        // Its name and its table are unknown here, so they are not judged.
+        PolicyParameters& parameters = rules.parameters;
+        const auto name = table.read("name", glob_format("BAND"));
+        if (name && make_policy(*name, parameters))
+            rules.policy_name = *name;
+        return read_policy_parameters(table, parameters);
+    }
+    table.read("name", word_format(names_of_policies(rules.parameters)), rules.policy_name);
     read_policy_parameters(table, rules.parameters);
     table.finish();
 }
@@ -110,13 +140,13 @@ void check_choice(const TomlTable& table, const Rule& rule, const Attributes& de
                                *rule.owner_may_choose_priority, priority));
 }
 
-Rules read_file(const toml::table& file, const UserLookup& user_lookup, TomlErrors& errors) {
+Rules read_file(const toml::table& file, const ReadRules& how, TomlErrors& errors) {
     Rules rules;
     TomlTable all(file, errors);
-    if (auto policy = all.table("policy"))
-        read_policy(std::move(*policy), rules);
+    auto policy = all.table("policy");
     if (auto limits = all.table("limits")) {
         limits->read("max_hold", duration_format(100ms, 1h), rules.max_hold);
+        limits->read("max_decide", duration_format(10us, 1s), rules.max_decide);
         limits->finish();
     }
     if (auto memory = all.table("memory"))
@@ -125,6 +155,8 @@ Rules read_file(const toml::table& file, const UserLookup& user_lookup, TomlErro
         socket->read("path", socket_path_format(), rules.socket);
         socket->finish();
     }
+    if (policy)
+        read_policy(std::move(*policy), rules, how);
     if (auto defaults = all.table("default")) {
         defaults->read("band", band_format(), rules.defaults.band);
         defaults->read("weight", integer_format(1, sched::max_weight), rules.defaults.weight);
@@ -136,7 +168,7 @@ Rules read_file(const toml::table& file, const UserLookup& user_lookup, TomlErro
         defaults->finish();
     }
     for (const TomlTable& table : all.tables("rule")) {
-        rules.rules.push_back(read_rule(table, user_lookup, errors));
+        rules.rules.push_back(read_rule(table, how.user_lookup, errors));
         check_choice(table, rules.rules.back(), rules.defaults);
     }
     all.finish();
@@ -146,18 +178,19 @@ Rules read_file(const toml::table& file, const UserLookup& user_lookup, TomlErro
 } // namespace
 
 tl::expected<Rules, std::string> parse_rules(std::string_view text, std::string_view file_name,
-                                             const UserLookup& user_lookup) {
+                                             const ReadRules& how) {
     TomlErrors errors;
     const std::optional<toml::table> file = parse_toml(text, errors);
     if (!file)
         return tl::make_unexpected(errors.text(file_name));
-    Rules rules = read_file(*file, user_lookup, errors);
+    Rules rules = read_file(*file, how, errors);
     if (!errors.empty())
         return tl::make_unexpected(errors.text(file_name));
     return rules;
 }
 
-tl::expected<Rules, std::string> read_rules(const std::filesystem::path& path) {
+tl::expected<Rules, std::string> read_rules(const std::filesystem::path& path,
+                                            const ReadRules& how) {
     if (path.empty())
         return Rules{};
     const auto text = xpreempt::kfd::read_text(path, xpreempt::Op::argument, max_toml_bytes + 1);
@@ -167,7 +200,7 @@ tl::expected<Rules, std::string> read_rules(const std::filesystem::path& path) {
             fmt::format("{}: the rules file cannot be read: {}", path.string(),
                         reason == EINVAL ? "it is not a regular file" : std::strerror(reason)));
     }
-    return parse_rules(*text, path.string());
+    return parse_rules(*text, path.string(), how);
 }
 
 } // namespace xpreemptd

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <climits>
 #include <fmt/format.h>
 #include <limits>
 #include <sys/un.h>
@@ -71,6 +72,17 @@ std::optional<std::uint64_t> size_of(std::string_view text) {
     return *number * (unit == "MiB" ? mib : gib); // 2^32 GiB fit
 }
 
+Format<std::filesystem::path> absolute_path(std::size_t most) {
+    return {fmt::format("an absolute path of at most {} bytes", most),
+            {},
+            [most](const Scalar& value) -> std::optional<std::filesystem::path> {
+                if (!value.text || !value.text->starts_with('/') || value.text->ends_with('/') ||
+                    value.text->size() > most || value.text->find('\0') != std::string::npos)
+                    return std::nullopt;
+                return *value.text;
+            }};
+}
+
 } // namespace
 
 Format<std::string> word_format(std::vector<std::string_view> words) {
@@ -120,6 +132,10 @@ Format<std::int32_t> signed_format(std::int32_t least, std::int32_t most) {
     return whole_number(least, most);
 }
 
+Format<std::int64_t> long_format(std::int64_t least, std::int64_t most) {
+    return whole_number(least, most);
+}
+
 Format<std::uint32_t> percentage_format(std::uint32_t most) {
     return {fmt::format("a percentage from \"0%\" to \"{}%\"", most),
             {},
@@ -156,15 +172,18 @@ Format<std::string> glob_format(std::string_view example) {
 }
 
 Format<std::filesystem::path> socket_path_format() {
-    constexpr std::size_t most = sizeof(sockaddr_un::sun_path) - 1;
-    return {fmt::format("an absolute path of at most {} bytes", most),
-            {},
-            [](const Scalar& value) -> std::optional<std::filesystem::path> {
-                if (!value.text || !value.text->starts_with('/') || value.text->ends_with('/') ||
-                    value.text->size() > most || value.text->find('\0') != std::string::npos)
-                    return std::nullopt;
-                return *value.text;
-            }};
+    return absolute_path(sizeof(sockaddr_un::sun_path) - 1);
+}
+
+Format<std::filesystem::path> file_path_format() {
+    Format<std::filesystem::path> format = absolute_path(PATH_MAX - 1);
+    format.expected += " without control characters";
+    format.parse = [parse = std::move(format.parse)](const Scalar& value) {
+        const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; };
+        return value.text && std::ranges::any_of(*value.text, is_control) ? std::nullopt
+                                                                          : parse(value);
+    };
+    return format;
 }
 
 Format<uid_t> user_format(UserLookup lookup) {

@@ -31,7 +31,7 @@ template <typename T> struct Format {
 };
 
 // Also the word, which stands for a value.
-template <typename T> Format<T> or_word(Format<T> format, std::string_view word, T value) {
+template <typename T> Format<T> or_word(Format<T> format, std::string_view word, const T& value) {
     format.expected = "\"" + std::string(word) + "\" or " + format.expected;
     format.parse = [parse = std::move(format.parse), word, value](const Scalar& scalar) {
         return scalar.text == word ? std::optional(value) : parse(scalar);
@@ -50,6 +50,7 @@ using UserLookup = std::function<std::optional<uid_t>(const std::string&)>;
 [[nodiscard]] Format<std::uint32_t> integer_format(std::uint32_t least, std::uint32_t most);
 [[nodiscard]] Format<double> real_format(double least, double most);
 [[nodiscard]] Format<std::int32_t> signed_format(std::int32_t least, std::int32_t most);
+[[nodiscard]] Format<std::int64_t> long_format(std::int64_t least, std::int64_t most);
 // "0%" to "most%", whole percent.
 [[nodiscard]] Format<std::uint32_t> percentage_format(std::uint32_t most);
 [[nodiscard]] Format<bool> truth_format();
@@ -58,6 +59,8 @@ using UserLookup = std::function<std::optional<uid_t>(const std::string&)>;
 [[nodiscard]] Format<std::string> glob_format(std::string_view example);
 // An absolute path that fits into a socket address.
 [[nodiscard]] Format<std::filesystem::path> socket_path_format();
+// An absolute path of a file.
+[[nodiscard]] Format<std::filesystem::path> file_path_format();
 // A name, or a uid as an integer.
 [[nodiscard]] Format<uid_t> user_format(UserLookup lookup);
 

@@ -65,7 +65,8 @@ void check_rules(Rules& rules) {
     require(between(rules.max_hold, 100ms, 1h), "max_hold");
     require(rules.socket.is_absolute() && rules.socket.native().size() < 108, "socket");
     const auto& [bands, round_robin, fair, utilization, process_utilization, strict,
-                 earliest_deadline, multilevel, parking] = rules.parameters;
+                 earliest_deadline, multilevel, parking, plugin] = rules.parameters;
+    require(!plugin, "a plug-in");
     for (const auto grace : bands.grace)
         require(between(grace, 0s, 10s), "grace");
     require(bands.floor_percent < 100 && bands.max_rate <= 10000, "floor or max_rate");
@@ -123,7 +124,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const auto users = [](const std::string& name) -> std::optional<uid_t> {
         return name == "alice" ? std::optional<uid_t>(7) : std::nullopt;
     };
-    auto rules = xpreemptd::parse_rules(text, "f", users);
+    // No file of this machine is loaded.
+    const auto plugins = [](const std::filesystem::path& file) {
+        return tl::expected<xpreemptd::sched::Plugin, std::string>(
+            tl::make_unexpected(file.string() + ": none here"));
+    };
+    auto rules = xpreemptd::parse_rules(text, "f", {.user_lookup = users, .load_plugin = plugins});
     if (rules)
         check_rules(*rules);
     else

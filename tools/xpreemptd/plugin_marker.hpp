@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// A file that is there while a plug-in decides, so that a daemon that it has crashed leaves it out.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace xpreemptd {
+
+class PluginMarker {
+public:
+    // Beside the socket, in a directory that lasts as long as the machine is up.
+    [[nodiscard]] static std::filesystem::path beside(const std::filesystem::path& socket);
+    // The plug-in that was in force when a daemon ended without a word; nothing without a marker.
+    [[nodiscard]] static std::optional<std::string> read(const std::filesystem::path& marker);
+
+    explicit PluginMarker(std::filesystem::path marker) : marker_(std::move(marker)) {}
+    PluginMarker(const PluginMarker&) = delete;
+    PluginMarker& operator=(const PluginMarker&) = delete;
+    PluginMarker(PluginMarker&&) = delete;
+    PluginMarker& operator=(PluginMarker&&) = delete;
+    ~PluginMarker() { clear(); }
+
+    // A marker of an earlier daemon is ours from now on: it goes when we end.
+    void take_over() { ours_ = true; }
+    // Before the first decision. False: it cannot be written.
+    bool set(const std::filesystem::path& plugin);
+    void clear(); // if it is ours
+
+private:
+    std::filesystem::path marker_;
+    bool ours_ = false;
+};
+
+} // namespace xpreemptd

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Owners and modes of a path, from the root on.
+#include "plugin_trust.hpp"
+
+#include "sched/plugin_library.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace xpreemptd {
+
+namespace {
+
+using Path = std::filesystem::path;
+using Checked = tl::expected<void, std::string>;
+
+tl::unexpected<std::string> refuse(const Path& file, const std::string& why) {
+    return tl::make_unexpected(fmt::format("{}: {}", file.string(), why));
+}
+
+Checked check_part(const Path& file, const Path& part, uid_t user) {
+    struct stat status{};
+    if (::stat(part.c_str(), &status) != 0)
+        return refuse(file,
+                      fmt::format("{} cannot be read: {}", part.string(), std::strerror(errno)));
+    if (status.st_uid != 0 && status.st_uid != user)
+        return refuse(file,
+                      fmt::format("{0} is user {1}'s, who could have the daemon run anything; "
+                                  "`chown root {0}` if you trust what is there",
+                                  part.string(), status.st_uid));
+    const bool sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
+    if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !sticky)
+        return refuse(file, fmt::format("users other than the owner of {0} may write to it, and so "
+                                        "have the daemon run anything; `chmod go-w {0}` if you "
+                                        "trust what is there",
+                                        part.string()));
+    return {};
+}
+
+Checked check_parts(const Path& file, const Path& path, uid_t user) {
+    Path part;
+    for (const Path& name : path) {
+        part /= name;
+        if (Checked checked = check_part(file, part, user); !checked)
+            return checked;
+    }
+    return {};
+}
+
+} // namespace
+
+// Both the directories with the symbolic links on the way and those that they lead to.
+Checked check_trust(const Path& file, uid_t user) {
+    if (Checked checked = check_parts(file, file, user); !checked)
+        return checked;
+    std::error_code error;
+    const Path target = std::filesystem::canonical(file, error);
+    return error ? refuse(file, error.message()) : check_parts(file, target, user);
+}
+
+tl::expected<sched::Plugin, std::string> load_trusted_plugin(const Path& file) {
+    if (const Checked checked = check_trust(file, ::geteuid()); !checked)
+        return tl::make_unexpected(checked.error());
+    return sched::load_plugin(file);
+}
+
+} // namespace xpreemptd
