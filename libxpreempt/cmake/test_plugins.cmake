@@ -19,3 +19,4 @@ endfunction()
 
 add_plugin(misbehaving misbehaving.c)
 add_plugin(turns round_robin.c)
+add_plugin(unruly unruly.c)

@@ -6,8 +6,10 @@
 #include "files.hpp"
 #include "recording.hpp"
 #include "report.hpp"
+#include "sched/plugin_library.hpp"
 #include "sched/policy.hpp"
 #include "switches.hpp"
+#include "xpreemptd/value_format.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -20,8 +22,30 @@ namespace sim {
 
 namespace {
 
-std::vector<std::string> names_of_policies() {
-    return {sched::policy_names.begin(), sched::policy_names.end()};
+std::vector<std::string> names_of_policies(const OptionalPlugin& plugin) {
+    std::vector<std::string> names(sched::policy_names.begin(), sched::policy_names.end());
+    if (plugin)
+        names.emplace_back(plugin->name());
+    return names;
+}
+
+Answer<OptionalPlugin> plugin_of(const Common& common) {
+    if (common.plugin.empty())
+        return OptionalPlugin();
+    auto plugin = sched::load_plugin(common.plugin);
+    if (!plugin)
+        return tl::make_unexpected("--plugin: " + plugin.error());
+    return OptionalPlugin(std::move(*plugin));
+}
+
+// A plug-in that broke a rule has no figures.
+Answer<std::vector<Comparison>> compare_fairly(std::span<const Scenario> scenarios,
+                                               const CompareOptions& options) {
+    auto comparisons = compare(scenarios, options);
+    for (const Comparison& comparison : comparisons)
+        if (!comparison.fault.empty())
+            return tl::make_unexpected(fmt::format("{}: {}", comparison.name, comparison.fault));
+    return comparisons;
 }
 
 // Shows the number of runs that are done in one line on standard error.
@@ -52,13 +76,13 @@ Answer<void> write_files(std::span<const Comparison> comparisons, const Common& 
 }
 
 Answer<Scenario> scenario_named(const std::string& name, std::span<const Setting> settings,
-                                const Common& common) {
+                                const OptionalPlugin& plugin, const Common& common) {
     const std::filesystem::path path = scenario_path(name);
     const auto known = built_in_scenarios();
     if (path != name && std::ranges::find(known, name) == known.end())
         return tl::make_unexpected(fmt::format(
             "{}: no such scenario, expected a path, or one of {}", name, fmt::join(known, ", ")));
-    auto scenario = read_scenario(path, settings);
+    auto scenario = read_scenario(path, settings, plugin);
     if (scenario && common.seed)
         scenario->seed = *common.seed;
     return scenario;
@@ -79,16 +103,34 @@ std::string text_of(const Comparison& comparison, Detail detail) {
     return text;
 }
 
+// A plug-in with its parameters and their defaults.
+std::string plugin_text(const sched::Plugin& plugin) {
+    charts::Table table{fmt::format("Parameters of {}", plugin.name()),
+                        {"key", "default", "least", "most", "meaning"},
+                        {}};
+    for (const sched::PluginParameter& of : plugin.parameters()) {
+        const auto text = [&](std::int64_t value) {
+            return of.is_duration ? xpreemptd::duration_text(sched::Duration{value})
+                                  : fmt::to_string(value);
+        };
+        table.rows.push_back({fmt::format("policy.{}.{}", plugin.name(), of.name), text(of.value),
+                              text(of.least), text(of.most), std::string(of.meaning)});
+    }
+    return table.rows.empty() ? "" : "\n" + aligned(table);
+}
+
 } // namespace
 
-Answer<std::vector<std::string>> chosen_policies(const Common& common) {
-    if (common.policies.empty())
-        return names_of_policies();
+Answer<Chosen> chosen_policies(const Common& common) {
+    auto plugin = plugin_of(common);
+    if (!plugin)
+        return tl::make_unexpected(plugin.error());
+    const auto known = names_of_policies(*plugin);
     for (const std::string& name : common.policies)
-        if (!sched::policy_named(name))
+        if (std::ranges::find(known, name) == known.end())
             return tl::make_unexpected(fmt::format("{}: no such policy, expected one of {}", name,
-                                                   fmt::join(names_of_policies(), ", ")));
-    return common.policies;
+                                                   fmt::join(known, ", ")));
+    return Chosen{common.policies.empty() ? known : common.policies, std::move(*plugin)};
 }
 
 Answer<std::vector<Setting>> parsed_settings(const Common& common) {
@@ -116,24 +158,27 @@ Answer<std::string> run_command(const std::string& scenario, const Common& commo
 }
 
 Answer<std::string> compare_command(const std::vector<std::string>& names, const Common& common) {
-    auto policies = chosen_policies(common);
-    if (!policies)
-        return tl::make_unexpected(policies.error());
+    auto chosen = chosen_policies(common);
+    if (!chosen)
+        return tl::make_unexpected(chosen.error());
     const auto settings = parsed_settings(common);
     if (!settings)
         return tl::make_unexpected(settings.error());
     std::vector<Scenario> scenarios;
     for (const std::string& name : names) {
-        auto scenario = scenario_named(name, *settings, common);
+        auto scenario = scenario_named(name, *settings, chosen->plugin, common);
         if (!scenario)
             return tl::make_unexpected(scenario.error());
         scenarios.push_back(std::move(*scenario));
     }
-    const auto comparisons = compare(scenarios, options_of(common, std::move(*policies)));
-    if (auto written = write_files(comparisons, common, "Scenarios by policy"); !written)
+    const auto comparisons =
+        compare_fairly(scenarios, options_of(common, std::move(chosen->policies)));
+    if (!comparisons)
+        return tl::make_unexpected(comparisons.error());
+    if (auto written = write_files(*comparisons, common, "Scenarios by policy"); !written)
         return tl::make_unexpected(written.error());
     std::string text;
-    for (const Comparison& comparison : comparisons)
+    for (const Comparison& comparison : *comparisons)
         text += (text.empty() ? "" : "\n") +
                 text_of(comparison, common.jobs ? Detail::jobs : Detail::bands);
     return text;
@@ -141,11 +186,11 @@ Answer<std::string> compare_command(const std::vector<std::string>& names, const
 
 Answer<std::string> sweep_command(const std::string& name, const std::string& vary,
                                   const Common& common) {
-    auto policies = chosen_policies(common);
+    auto chosen = chosen_policies(common);
     const auto base = parsed_settings(common);
     const auto varied = parse_setting(vary);
-    if (!policies)
-        return tl::make_unexpected(policies.error());
+    if (!chosen)
+        return tl::make_unexpected(chosen.error());
     if (!base)
         return tl::make_unexpected(base.error());
     if (!varied)
@@ -155,7 +200,7 @@ Answer<std::string> sweep_command(const std::string& name, const std::string& va
         const std::size_t comma = rest.find(',');
         std::vector<Setting> settings = *base;
         settings.push_back({varied->key, std::string(rest.substr(0, comma))});
-        auto scenario = scenario_named(name, settings, common);
+        auto scenario = scenario_named(name, settings, chosen->plugin, common);
         if (!scenario)
             return tl::make_unexpected(scenario.error());
         scenario->name = settings.back().value;
@@ -165,23 +210,25 @@ Answer<std::string> sweep_command(const std::string& name, const std::string& va
             break;
         rest.remove_prefix(comma + 1);
     }
-    CompareOptions options = options_of(common, std::move(*policies));
+    CompareOptions options = options_of(common, std::move(chosen->policies));
     options.slices = false;
-    const auto comparisons = compare(scenarios, options);
+    const auto comparisons = compare_fairly(scenarios, options);
+    if (!comparisons)
+        return tl::make_unexpected(comparisons.error());
     const std::string title = fmt::format("{}, by {}", name, varied->key);
-    if (auto written = write_files(comparisons, common, title); !written)
+    if (auto written = write_files(*comparisons, common, title); !written)
         return tl::make_unexpected(written.error());
-    charts::Table table = sweep_table_of(comparisons, varied->key);
+    charts::Table table = sweep_table_of(*comparisons, varied->key);
     table.title = title;
     return aligned(table);
 }
 
 Answer<std::string> replay_command(const std::string& file, const Common& common) {
     constexpr std::size_t most_bytes = std::size_t{1} << 30U;
-    auto policies = chosen_policies(common);
+    auto chosen = chosen_policies(common);
     const auto settings = parsed_settings(common);
-    if (!policies)
-        return tl::make_unexpected(policies.error());
+    if (!chosen)
+        return tl::make_unexpected(chosen.error());
     if (!settings)
         return tl::make_unexpected(settings.error());
     const auto text = read_file(file, most_bytes);
@@ -190,28 +237,33 @@ Answer<std::string> replay_command(const std::string& file, const Common& common
     const auto recording = parse_recording(*text, file);
     if (!recording)
         return tl::make_unexpected(recording.error());
-    auto scenario = scenario_of(*recording, *settings);
+    auto scenario = scenario_of(*recording, *settings, chosen->plugin);
     if (!scenario)
         return tl::make_unexpected(scenario.error());
     scenario->name = file;
     scenario->seed = common.seed.value_or(1);
     if (common.switches)
-        return compare_switches(*recording, *scenario, *policies);
+        return compare_switches(*recording, *scenario, chosen->policies);
     const std::vector<Scenario> scenarios{*scenario};
-    auto comparisons = compare(scenarios, options_of(common, std::move(*policies)));
+    auto comparisons = compare_fairly(scenarios, options_of(common, std::move(chosen->policies)));
+    if (!comparisons)
+        return tl::make_unexpected(comparisons.error());
     auto recorded = rows_of(*recording, *scenario);
-    auto& rows = comparisons.front().rows;
+    auto& rows = comparisons->front().rows;
     rows.insert(rows.begin(), recorded.begin(), recorded.end());
-    if (auto written = write_files(comparisons, common, file); !written)
+    if (auto written = write_files(*comparisons, common, file); !written)
         return tl::make_unexpected(written.error());
-    std::string result = text_of(comparisons.front(), Detail::jobs);
+    std::string result = text_of(comparisons->front(), Detail::jobs);
     if (recording->lost > 0)
         result += fmt::format("\n{} records are lost: requests that were under way end there.\n",
                               recording->lost);
     return result;
 }
 
-Answer<std::string> list_command() {
+Answer<std::string> list_command(const Common& common) {
+    const auto plugin = plugin_of(common);
+    if (!plugin)
+        return tl::make_unexpected(plugin.error());
     charts::Table scenarios{"Scenarios", {"name", "about", "suite"}, {}};
     for (const std::string& name : built_in_scenarios()) {
         const auto scenario = read_scenario(scenario_path(name));
@@ -224,8 +276,9 @@ Answer<std::string> list_command() {
     for (const Constant& constant : constants())
         model.rows.push_back({std::string(constant.key), value_of(constant, GpuModel{}),
                               std::string(constant.meaning), std::string(constant.source)});
-    return fmt::format("{}\n### Policies\n\n{}\n\n{}", aligned(scenarios),
-                       fmt::join(sched::policy_names, ", "), aligned(model));
+    return fmt::format("{}\n### Policies\n\n{}\n\n{}{}", aligned(scenarios),
+                       fmt::join(names_of_policies(*plugin), ", "), aligned(model),
+                       *plugin ? plugin_text(**plugin) : "");
 }
 
 // A server with a queue, as in the closed form that the tests compare with.

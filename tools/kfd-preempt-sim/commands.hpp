@@ -18,6 +18,7 @@ struct Common {
     bool switches = false; // of a replay: the calls of the driver, recorded and simulated
     bool jobs = false;     // a row for each job, and not for each band
     bool progress = false; // also if standard error is no terminal
+    std::string plugin;    // a file; empty: none
 };
 
 // Text for standard output, or an error message.
@@ -28,14 +29,18 @@ struct Common {
                                                 const std::string& vary, const Common& common);
 [[nodiscard]] Answer<std::string> replay_command(const std::string& recording,
                                                  const Common& common);
-[[nodiscard]] Answer<std::string> list_command();
+[[nodiscard]] Answer<std::string> list_command(const Common& common);
 [[nodiscard]] Answer<std::string> bench_command();
 
 // Scenarios of `compare --suite papers`, in order.
 [[nodiscard]] const std::vector<std::string>& papers();
 
-// The policies that were asked for, or all.
-[[nodiscard]] Answer<std::vector<std::string>> chosen_policies(const Common& common);
+// The policies that were asked for, or all with the plug-in, if there is one.
+struct Chosen {
+    std::vector<std::string> policies;
+    OptionalPlugin plugin;
+};
+[[nodiscard]] Answer<Chosen> chosen_policies(const Common& common);
 [[nodiscard]] Answer<std::vector<Setting>> parsed_settings(const Common& common);
 
 } // namespace sim

@@ -62,6 +62,7 @@ struct Task {
     std::array<Measures, sched::num_bands> bands{};
     Measures all;
     std::uint64_t events = 0;
+    std::string fault;
 };
 
 void run(const Scenario& scenario, Task& task) {
@@ -85,6 +86,10 @@ void run(const Scenario& scenario, Task& task) {
         task.bands.at(band) = measure(bands.at(band), result.measured);
     task.all = measure(all, result.measured);
     task.events = result.events;
+    if (!result.fault.empty())
+        task.fault = fmt::format("after {:.6f} s plug-in {} {}",
+                                 static_cast<double>(result.ended) / static_cast<double>(second),
+                                 task.policy, result.fault);
 }
 
 std::vector<sched::Band> bands_of(const Scenario& scenario) {
@@ -230,8 +235,11 @@ Comparison comparison_of(const Scenario& scenario, std::span<Task> tasks) {
         comparison.rows.push_back(band_row(scenario, tasks[count + i], bands[i], baselines));
     for (std::size_t i = free; i < tasks.size(); ++i)
         add_rows(comparison, scenario, tasks[i], baselines);
-    for (const Task& task : tasks)
+    for (const Task& task : tasks) {
         comparison.events += task.events;
+        if (comparison.fault.empty())
+            comparison.fault = task.fault;
+    }
     return comparison;
 }
 

@@ -44,6 +44,7 @@ struct Comparison {
     bool serves = false; // has a language model server
     sched::Band first = sched::Band::idle, last = sched::Band::realtime; // of the bands
     std::uint64_t events = 0;
+    std::string fault; // of a plug-in, whose rows then mean nothing; empty: none
 };
 
 inline constexpr std::string_view alone_name = "alone", free_name = "free sharing",

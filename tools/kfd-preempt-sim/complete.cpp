@@ -43,7 +43,8 @@ Words candidates_for(const Grammar& grammar, const Words& words) {
         return {"papers"};
     if (words.back().starts_with('-'))
         return command->second;
-    const bool has_value = before.starts_with('-') && before != "--jobs" && before != "--progress";
+    const bool has_value = before.starts_with('-') && before != "--jobs" &&
+                           before != "--progress" && before != "--switches";
     const bool takes_scenario =
         command->first == "run" || command->first == "compare" || command->first == "sweep";
     return takes_scenario && !has_value ? built_in_scenarios() : Words{};

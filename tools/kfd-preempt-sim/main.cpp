@@ -2,6 +2,7 @@
 // kfd-preempt-sim: what a scheduling policy would do to jobs on a GPU, in virtual time.
 #include "commands.hpp"
 #include "complete.hpp"
+#include "policy_check.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -11,6 +12,11 @@
 namespace {
 
 constexpr int bad_usage = 2;
+
+void add_plugin(CLI::App& command, sim::Common& common) {
+    command.add_option("--plugin", common.plugin, "a policy in a shared library, see POLICY.md")
+        ->type_name("FILE");
+}
 
 void add_common(CLI::App& command, sim::Common& common) {
     command.add_option("--policy", common.policies, "a policy; again for more (all)");
@@ -22,6 +28,7 @@ void add_common(CLI::App& command, sim::Common& common) {
     command.add_option("--svg", common.svg, "also draw a measure into FILE")->type_name("FILE");
     command.add_option("--measure", common.quantity, "for --svg (mean)");
     command.add_option("--threads", common.threads, "runs at a time (2)")->check(CLI::Range(1, 64));
+    add_plugin(command, common);
     command.add_flag("--jobs", common.jobs, "a row for each job, not for each band");
     command.add_flag("--progress", common.progress, "also where standard error is no terminal");
 }
@@ -38,11 +45,19 @@ int print(const sim::Answer<std::string>& answer) {
     return 1;
 }
 
+int print_checks(const sim::Answer<sim::Checks>& checks) {
+    if (!checks)
+        return print(tl::make_unexpected(checks.error()));
+    const int status = print(checks->text);
+    return checks->passed ? status : 1;
+}
+
 // Values of the arguments.
 struct Arguments {
     sim::Common common;
     std::string scenario, vary, suite, recording;
     std::vector<std::string> scenarios;
+    sim::CheckOptions checked;
 };
 
 void add_commands(CLI::App& app, Arguments& arguments) {
@@ -69,7 +84,16 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                      "the switches of the recording beside those under one policy");
     add_common(*replay, arguments.common);
 
-    app.add_subcommand("list", "scenarios, policies, constants");
+    CLI::App* const list = app.add_subcommand("list", "scenarios, policies, constants");
+    add_plugin(*list, arguments.common);
+    CLI::App* const check = app.add_subcommand("check", "whether a plug-in keeps the rules");
+    check->add_option("--plugin", arguments.common.plugin, "the shared library")
+        ->type_name("FILE")
+        ->required();
+    check->add_option("--events", arguments.checked.events, "decisions about random jobs (20000)")
+        ->check(CLI::Range(1U, 100'000'000U));
+    check->add_option("--seed", arguments.checked.seed, "of the first random jobs (1)")
+        ->check(CLI::Range(1U, UINT32_MAX));
     app.add_subcommand("bench", "the speed of the simulator");
 }
 
@@ -91,7 +115,9 @@ int run(int argc, char** argv) {
     if (app.got_subcommand("replay"))
         return print(sim::replay_command(arguments.recording, arguments.common));
     if (app.got_subcommand("list"))
-        return print(sim::list_command());
+        return print(sim::list_command(arguments.common));
+    if (app.got_subcommand("check"))
+        return print_checks(sim::check_command(arguments.common.plugin, arguments.checked));
     if (app.got_subcommand("bench"))
         return print(sim::bench_command());
     std::vector<std::string>& scenarios = arguments.scenarios;

@@ -204,12 +204,13 @@ Answer<Recording> parse_recording(std::string_view text, const std::string& file
     return recording;
 }
 
-Answer<Scenario> scenario_of(const Recording& recording, std::span<const Setting> settings) {
+Answer<Scenario> scenario_of(const Recording& recording, std::span<const Setting> settings,
+                             const OptionalPlugin& plugin) {
     std::string text = fmt::format("[gpu]\nnodes = {}\n", recording.nodes);
     for (const RecordedJob& job : recording.jobs)
         text += fmt::format("[[job]]\nname = {}\nnodes = \"{}\"\n", toml_string(job.name),
                             nodes_text(job.nodes));
-    auto scenario = parse_scenario(text, "recording", settings);
+    auto scenario = parse_scenario(text, "recording", settings, plugin);
     if (!scenario)
         return scenario;
     scenario->duration = recording.duration;

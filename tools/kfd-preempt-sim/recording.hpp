@@ -32,7 +32,8 @@ struct Recording {
 
 // Bands and other attributes are not in a recording: they come by settings.
 [[nodiscard]] Answer<Scenario> scenario_of(const Recording& recording,
-                                           std::span<const Setting> settings);
+                                           std::span<const Setting> settings,
+                                           const OptionalPlugin& plugin = {});
 // The recorded figures, in the columns of a comparison.
 [[nodiscard]] std::vector<Row> rows_of(const Recording& recording, const Scenario& scenario);
 

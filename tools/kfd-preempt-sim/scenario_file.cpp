@@ -108,8 +108,9 @@ void read_jobs(TomlTable& all, const std::filesystem::path& file, Scenario& scen
 }
 
 Scenario read_file_table(const toml::table& toml, const std::filesystem::path& file,
-                         TomlErrors& errors) {
+                         const OptionalPlugin& plugin, TomlErrors& errors) {
     Scenario scenario;
+    scenario.policies.plugin = plugin;
     scenario.name = file.stem().string();
     TomlTable all(toml, errors);
     if (auto table = all.table("scenario")) {
@@ -220,7 +221,7 @@ Answer<Setting> parse_setting(std::string_view text) {
 }
 
 Answer<Scenario> parse_scenario(std::string_view text, const std::filesystem::path& file,
-                                std::span<const Setting> settings) {
+                                std::span<const Setting> settings, const OptionalPlugin& plugin) {
     TomlErrors errors;
     std::optional<toml::table> toml = xpreemptd::parse_toml(text, errors);
     if (!toml)
@@ -228,18 +229,18 @@ Answer<Scenario> parse_scenario(std::string_view text, const std::filesystem::pa
     for (const Setting& setting : settings)
         if (auto applied = apply(*toml, setting); !applied)
             return tl::make_unexpected(applied.error());
-    Scenario scenario = read_file_table(*toml, file, errors);
+    Scenario scenario = read_file_table(*toml, file, plugin, errors);
     if (!errors.empty())
         return tl::make_unexpected(with_settings(errors.text(file.string()), settings));
     return scenario;
 }
 
-Answer<Scenario> read_scenario(const std::filesystem::path& file,
-                               std::span<const Setting> settings) {
+Answer<Scenario> read_scenario(const std::filesystem::path& file, std::span<const Setting> settings,
+                               const OptionalPlugin& plugin) {
     const auto text = read_file(file, xpreemptd::max_toml_bytes + 1);
     if (!text)
         return tl::make_unexpected(text.error());
-    return parse_scenario(*text, file, settings);
+    return parse_scenario(*text, file, settings, plugin);
 }
 
 } // namespace sim

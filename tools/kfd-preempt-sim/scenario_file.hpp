@@ -5,6 +5,7 @@
 #include "scenario.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,12 +24,17 @@ struct Setting {
 };
 [[nodiscard]] Answer<Setting> parse_setting(std::string_view text);
 
+using OptionalPlugin = std::optional<sched::Plugin>;
+
 // The error names each wrong key with FILE:LINE:COLUMN. Paths of traces are relative to the file.
+// The plug-in becomes one of the scenario's policies, with the parameters of its table.
 [[nodiscard]] Answer<Scenario> parse_scenario(std::string_view text,
                                               const std::filesystem::path& file,
-                                              std::span<const Setting> settings = {});
+                                              std::span<const Setting> settings = {},
+                                              const OptionalPlugin& plugin = {});
 [[nodiscard]] Answer<Scenario> read_scenario(const std::filesystem::path& file,
-                                             std::span<const Setting> settings = {});
+                                             std::span<const Setting> settings = {},
+                                             const OptionalPlugin& plugin = {});
 
 // A built-in name, or a path: with a slash or ".toml".
 [[nodiscard]] std::filesystem::path scenario_path(const std::string& name);

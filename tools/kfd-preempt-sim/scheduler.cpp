@@ -161,6 +161,8 @@ void Scheduler::decide(Time now) {
         views_[i].held = gpu_.is_held(i);
     std::ranges::fill(verdicts_, sched::Verdict::run);
     const sched::Time next = sched::decide(policy_, {clock_time(now), views_}, verdicts_);
+    if (const sched::PluginFault* const fault = sched::fault_of(policy_))
+        fault_ = fault->text();
     timer_ = next == sched::at_next_event ? never : next.time_since_epoch().count();
     timer_ = std::max(timer_, now + 1);
     changes_.clear();

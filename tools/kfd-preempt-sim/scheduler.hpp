@@ -7,6 +7,7 @@
 #include "sched/policy.hpp"
 
 #include <span>
+#include <string>
 #include <vector>
 
 namespace sim {
@@ -38,6 +39,8 @@ public:
     [[nodiscard]] const std::vector<Call>& calls() const { return calls_; }
     [[nodiscard]] const Counts& counts_of(std::size_t job) const { return counts_[job]; }
     void reset_counts();
+    // The rule that a plug-in broke, with which the run ends; empty: none.
+    [[nodiscard]] const std::string& fault() const { return fault_; }
 
 private:
     struct Seen {
@@ -67,6 +70,7 @@ private:
     bool due_ = false; // a decision
     bool keeps_calls_ = false;
     std::vector<Call> calls_;
+    std::string fault_;
 };
 
 } // namespace sim

@@ -30,6 +30,7 @@ private:
     }
     void begin_measuring(Time now);
     [[nodiscard]] RunResult results(Time now);
+    [[nodiscard]] RunResult failed(const std::string& fault, Time now);
 
     const Scenario& scenario_;
     std::vector<std::size_t> of_scenario_; // indexes of the jobs that run
@@ -131,6 +132,13 @@ RunResult Simulation::results(Time now) {
     return result;
 }
 
+RunResult Simulation::failed(const std::string& fault, Time now) {
+    RunResult result = results(std::max(now, scenario_.warmup + 1));
+    result.fault = fault;
+    result.ended = now;
+    return result;
+}
+
 RunResult Simulation::run() {
     for (std::size_t i = 0; i < sources_.size(); ++i) {
         sources_[i]->start();
@@ -156,6 +164,8 @@ RunResult Simulation::run() {
             on_source(slot - first_source, now);
         else if (scheduler_)
             scheduler_->on_time(now);
+        if (scheduler_ && !scheduler_->fault().empty())
+            return failed(scheduler_->fault(), now);
         plan();
     }
     return results(end);

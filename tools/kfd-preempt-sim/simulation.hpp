@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace sim {
@@ -36,6 +37,9 @@ struct RunResult {
     std::uint64_t events = 0;
     std::vector<Scheduler::Call> calls; // of the driver, if they are kept
     std::uint64_t runlists = 0;         // Gpu::runlists()
+    // The rule that a plug-in broke, and when: then the run ended. Empty: none.
+    std::string fault;
+    Time ended = 0;
 };
 
 [[nodiscard]] RunResult simulate(const Scenario& scenario, const RunOptions& options);

@@ -57,6 +57,7 @@ public:
     template <typename T, typename Field>
     void read(std::string_view key, const Format<T>& format, Field& value) {
         if (auto found = read(key, format))
+            // NOLINTNEXTLINE(bugprone-optional-value-conversion): most fields are a T
             value = std::move(*found);
     }
 

@@ -23,15 +23,6 @@ constexpr std::array<Unit, 3> units{{{"s", std::chrono::seconds{1}},
                                      {"ms", std::chrono::milliseconds{1}},
                                      {"us", std::chrono::microseconds{1}}}};
 
-std::string duration_text(Nanoseconds duration) {
-    const auto* unit = std::ranges::find_if(
-        units, [&](const Unit& u) { return duration % u.length == Nanoseconds{0}; });
-    // 0 is a whole number of seconds, but a small unit says better what it is compared with.
-    if (duration == Nanoseconds{0} || unit == units.end())
-        unit = &units.back();
-    return fmt::format("{}{}", duration / unit->length, unit->name);
-}
-
 std::string listed(const std::vector<std::string_view>& words) {
     return fmt::format("one of {}", fmt::join(words, ", "));
 }
@@ -85,7 +76,16 @@ Format<std::filesystem::path> absolute_path(std::size_t most) {
 
 } // namespace
 
-Format<std::string> word_format(std::vector<std::string_view> words) {
+std::string duration_text(Nanoseconds duration) {
+    const auto* unit = std::ranges::find_if(
+        units, [&](const Unit& u) { return duration % u.length == Nanoseconds{0}; });
+    // 0 is a whole number of seconds, but a small unit says better what it is compared with.
+    if (duration == Nanoseconds{0} || unit == units.end())
+        unit = &units.back();
+    return fmt::format("{}{}", duration / unit->length, unit->name);
+}
+
+Format<std::string> word_format(const std::vector<std::string_view>& words) {
     return {listed(words), words, [words](const Scalar& value) -> std::optional<std::string> {
                 if (!value.text || std::ranges::find(words, *value.text) == words.end())
                     return std::nullopt;

@@ -43,7 +43,10 @@ using Nanoseconds = std::chrono::nanoseconds;
 // The uid of a user name; nothing if there is no such user.
 using UserLookup = std::function<std::optional<uid_t>(const std::string&)>;
 
-[[nodiscard]] Format<std::string> word_format(std::vector<std::string_view> words);
+// As duration_format() reads it, in the largest unit that fits.
+[[nodiscard]] std::string duration_text(Nanoseconds duration);
+
+[[nodiscard]] Format<std::string> word_format(const std::vector<std::string_view>& words);
 [[nodiscard]] Format<sched::Band> band_format();
 // A whole number with the unit us, ms or s.
 [[nodiscard]] Format<Nanoseconds> duration_format(Nanoseconds least, Nanoseconds most);
