@@ -366,7 +366,9 @@ struct kfd_ioctl_preempt_switch_args {
  * @last_signal: out: of an AQL queue, the value of the completion signal of the
  *	packet before write_index. The packet processor moves read_index when it
  *	takes a packet, so the last kernel may run while both indexes are equal;
- *	when it ends, it decrements the signal, which HSA programs set to 1
+ *	when it ends, it decrements the signal, which HSA programs set to 1. Then
+ *	its process may free the signal: memory that is none any more is not read,
+ *	but it may be another signal by now
  * @vram_bytes: out: with COUNT_MEMORY, as the next four, buffers that the process
  *	of the queue has allocated in VRAM of its GPU, without those yielded; since
  *	ABI 1.2, like all below

@@ -24,6 +24,8 @@
 /* The HSA architecture's packets, and amd_signal_t of amd_hsa_signal.h (ROCr). */
 #define AQL_PACKET_BYTES 64
 #define AQL_PACKET_SIGNAL 56
+#define AMD_SIGNAL_KIND 0
+#define AMD_SIGNAL_KIND_USER 1
 #define AMD_SIGNAL_VALUE 8
 
 static u64 read_page(struct page *page, unsigned long addr)
@@ -122,14 +124,18 @@ bool kfd_preempt_indexes_read(struct mm_struct *mm, unsigned long read_ptr,
  * @write: its write index
  * @value: the value of the signal
  *
- * Return: true if the packet has a signal and all could be read.
+ * Once the packet is done its process may free the signal, and the memory may serve
+ * for something else.
+ *
+ * Return: true if the packet has a signal that is still one, and all could be read.
  */
 bool kfd_preempt_signal_read(struct mm_struct *mm, unsigned long ring, u64 bytes,
 			     u64 write, s64 *value)
 {
 	unsigned long slot = ring + ((write - 1) * AQL_PACKET_BYTES & (bytes - 1));
-	u64 signal;
+	u64 signal, kind;
 
 	return mm && write && read_u64(mm, slot + AQL_PACKET_SIGNAL, &signal) && signal &&
+	       read_u64(mm, signal + AMD_SIGNAL_KIND, &kind) && kind == AMD_SIGNAL_KIND_USER &&
 	       read_u64(mm, signal + AMD_SIGNAL_VALUE, (u64 *)value);
 }

@@ -114,6 +114,13 @@ TEST_F(watch, status_has_the_signal_of_the_last_packet)
 	EXPECT_EQ(0, status.last_signal);
 	__atomic_store_n(&self->signal->value, -7, __ATOMIC_RELEASE);
 	EXPECT_EQ(-7, status_of(self).last_signal);
+	/* The program has freed it: the memory is another thing's, or a signal no more. */
+	self->signal->kind = 0;
+	EXPECT_EQ(KFD_PREEMPT_VALID_INDEXES, status_of(self).valid);
+	self->signal->kind = (intptr_t)self->signal;
+	EXPECT_EQ(KFD_PREEMPT_VALID_INDEXES, status_of(self).valid);
+	self->signal->kind = 1;
+	EXPECT_EQ(both, status_of(self).valid);
 	aql_queue_barrier(&self->queue, NULL);
 	EXPECT_EQ(KFD_PREEMPT_VALID_INDEXES, status_of(self).valid);
 	ASSERT_TRUE(run_packet(&self->queue, self->signal));
