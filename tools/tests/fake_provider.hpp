@@ -31,7 +31,9 @@ public:
         std::uint32_t gpu_id = 1;
         bool compute = true;
         std::uint64_t uid = 0;
-        std::uint64_t packets = 0; // not done yet
+        std::uint64_t packets = 0; // not taken yet
+        std::uint64_t written = 0; // ever
+        bool signal = false;       // that of the last packet says that it is not done
         bool known = true;
         bool held = false;
         bool held_by_other = false;
@@ -88,6 +90,7 @@ public:
     // A store of packets, and to the doorbell.
     void submit(pid_t pid, std::uint32_t id, std::uint64_t packets = 1) {
         running.at(pid).queues.at(id).packets += packets;
+        running.at(pid).queues.at(id).written += packets;
         ring(pid, id);
     }
     void ring(pid_t pid, std::uint32_t id) {
@@ -170,8 +173,15 @@ public:
         if (queue == nullptr)
             return xpreempt::fail(running.contains(pid) ? ENOENT : ESRCH,
                                   xpreempt::Op::queue_status);
-        return QueueReading{queue->uid, 8 * id, queue->known, queue->known && queue->packets != 0,
-                            queue->held || queue->held_by_other};
+        QueueReading reading;
+        reading.uid = queue->uid;
+        reading.doorbell = 8 * id;
+        reading.known = queue->known;
+        reading.busy = queue->known && (queue->packets != 0 || queue->signal);
+        reading.held = queue->held || queue->held_by_other;
+        reading.by_signal = queue->packets == 0 && queue->signal;
+        reading.packets = queue->written;
+        return reading;
     }
     [[nodiscard]] int event_fd() const override { return has_watch ? 100 : -1; }
     Result<std::uint32_t> watch(pid_t pid, std::uint64_t cookie, bool gives) override {

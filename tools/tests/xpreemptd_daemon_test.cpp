@@ -40,6 +40,42 @@ TEST_F(DaemonTest, other_job_resumes_after_the_grace) {
     EXPECT_EQ(job(batch).account.preemptions, 1U);
 }
 
+TEST_F(DaemonTest, job_has_work_until_the_signal_of_its_last_packet_says_otherwise) {
+    start_two();
+    gpu.submit(server, 1);
+    events();
+    gpu.finish(server, 1); // taken, and under way
+    gpu.running.at(server).queues.at(1).signal = true;
+    pass(seconds{1});
+    EXPECT_TRUE(gpu.held(batch));
+    gpu.running.at(server).queues.at(1).signal = false;
+    pass(milliseconds{100});
+    EXPECT_FALSE(gpu.held(batch));
+}
+
+TEST_F(DaemonTest, signal_that_serves_for_something_else_is_no_work) {
+    start_two();
+    gpu.create_queue(server, 2);
+    events();
+    gpu.submit(server, 1);
+    events();
+    gpu.finish(server, 1);
+    pass(milliseconds{100});
+    EXPECT_FALSE(gpu.held(batch));
+    gpu.running.at(server).queues.at(1).signal = true; // freed, and another's by now
+    gpu.submit(server, 2);
+    events();
+    EXPECT_TRUE(gpu.held(batch));
+    gpu.finish(server, 2);
+    pass(milliseconds{100});
+    EXPECT_FALSE(gpu.held(batch));
+    gpu.submit(server, 1); // its signal is its own again
+    events();
+    gpu.finish(server, 1);
+    pass(seconds{1});
+    EXPECT_TRUE(gpu.held(batch));
+}
+
 TEST_F(DaemonTest, idle_job_is_not_stopped) {
     start_two();
     gpu.finish(batch, 1);

@@ -23,8 +23,9 @@ struct Queue {
     bool compute;
     std::uint64_t uid = 0; // 0: not read yet
     std::uint32_t doorbell = 0;
-    bool busy = true;  // until it was read
-    bool held = false; // by us
+    bool busy = true;                  // until it was read
+    std::optional<std::uint64_t> done; // so many packets, when it was read last and not busy
+    bool held = false;                 // by us
     bool held_by_others = false;
     std::string refusal; // why it cannot be stopped, or empty
 

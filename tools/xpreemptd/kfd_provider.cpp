@@ -40,13 +40,6 @@ std::string why_not(const xpreempt::Error& error, const kfd::Roots& roots) {
     }
 }
 
-// The packet processor takes a packet off an AQL queue before the packet completes, so the ring of
-// a busy queue can be empty.
-bool is_busy(const kfd_ioctl_preempt_status_args& status) {
-    return status.write_index != status.read_index ||
-           ((status.valid & KFD_PREEMPT_VALID_SIGNAL) != 0 && status.last_signal > 0);
-}
-
 Event event_of(const kfd_preempt_watch_event& event) {
     constexpr std::uint64_t bytes_of_mib = 1 << 20;
     // steady_clock is CLOCK_MONOTONIC.
@@ -120,10 +113,18 @@ Result<QueueReading> KfdProvider::read(pid_t pid, std::uint32_t queue_id) {
     const auto status = device().status_of(pid, queue_id);
     if (!status)
         return tl::make_unexpected(status.error());
-    QueueReading reading{status->queue_uid, status->doorbell,
-                         (status->valid & KFD_PREEMPT_VALID_INDEXES) != 0, false,
-                         status->holds != 0};
-    reading.busy = reading.known && is_busy(*status);
+    QueueReading reading;
+    reading.uid = status->queue_uid;
+    reading.doorbell = status->doorbell;
+    reading.known = (status->valid & KFD_PREEMPT_VALID_INDEXES) != 0;
+    reading.held = status->holds != 0;
+    reading.packets = status->write_index;
+    // The packet processor takes a packet off an AQL queue before the packet completes, so the ring
+    // of a busy queue can be empty.
+    const bool has_packets = status->write_index != status->read_index;
+    reading.by_signal =
+        !has_packets && (status->valid & KFD_PREEMPT_VALID_SIGNAL) != 0 && status->last_signal > 0;
+    reading.busy = reading.known && (has_packets || reading.by_signal);
     return reading;
 }
 

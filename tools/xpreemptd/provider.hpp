@@ -26,6 +26,8 @@ struct QueueReading {
     bool known = false;         // its memory could be read
     bool busy = false;          // if known: packets to take, or the last one is not done
     bool held = false;          // by anybody
+    bool by_signal = false;     // busy, and all packets are taken: its completion signal says so
+    std::uint64_t packets = 0;  // that its process has ever written
 };
 
 enum class EventKind : std::uint8_t { rang, exited, queues_changed, wants_memory };

@@ -21,14 +21,24 @@ bool is_gone(const xpreempt::Error& error) {
     return error.errno_value == ENOENT || error.errno_value == ESRCH;
 }
 
+// A program may give the signal of its last packet back once that is done, and the memory may be
+// another signal later, which says nothing of this queue.
+void note_busy(Queue& queue, const QueueReading& reading) {
+    queue.busy = reading.busy && !(reading.by_signal && queue.done == reading.packets);
+    if (!queue.busy)
+        queue.done = reading.packets;
+}
+
 } // namespace
 
 void Sensing::note(Job& job, Queue& queue, const QueueReading& reading) {
+    if (queue.uid != reading.uid)
+        queue.done = std::nullopt;
     queue.uid = reading.uid;
     queue.doorbell = reading.doorbell;
     // A queue whose memory could not be read keeps its state: it is busy until it was read once.
     if (reading.known)
-        queue.busy = reading.busy;
+        note_busy(queue, reading);
     // We hold it no more though we did not resume it: an operator has, by force.
     if (queue.held && !reading.held) {
         queue.held = false;
