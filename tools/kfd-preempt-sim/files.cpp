@@ -32,9 +32,8 @@ Answer<std::string> read_file(const std::filesystem::path& file, std::size_t mos
         return fail(file, "cannot be read", errno);
     std::string text;
     std::array<char, 65536> block{};
-    for (std::size_t count = block.size(); count == block.size();) {
-        count = std::fread(block.data(), 1, block.size(), opened.get());
-        text.append(block.data(), count);
+    while (std::feof(opened.get()) == 0 && std::ferror(opened.get()) == 0) {
+        text.append(block.data(), std::fread(block.data(), 1, block.size(), opened.get()));
         if (text.size() > most_bytes)
             return fail(file, "cannot be read", EFBIG);
     }
