@@ -81,10 +81,11 @@ kill_daemon() { # as the kernel does: nothing is cleaned up
 	wait "$daemon" 2>/dev/null || :
 }
 
-job_number() { # job_number NAME KEY: of the daemon's report
+job_value() { # job_value NAME KEY: of the daemon's report
 	kfd-preempt -j jobs | awk -v name="\"$1\"" -v key="\"$2\":" '
 		$1 == "\"name\":" { found = index($0, name) }
-		found && $1 == key { gsub(/[^0-9]/, "", $2); print $2 }'
+		found && $1 == key { gsub(/[",]/, "", $2); print $2 }'
 }
+job_number() { job_value "$@" | tr -cd '0-9\n'; }
 # How often the daemon has moved memory.
 moves_of_memory() { kfd-preempt -j policy | sed -n 's/^ *"moves": \([0-9]*\).*/\1/p'; }
