@@ -86,10 +86,7 @@ void run(const Scenario& scenario, Task& task) {
         task.bands.at(band) = measure(bands.at(band), result.measured);
     task.all = measure(all, result.measured);
     task.events = result.events;
-    if (!result.fault.empty())
-        task.fault = fmt::format("after {:.6f} s plug-in {} {}",
-                                 static_cast<double>(result.ended) / static_cast<double>(second),
-                                 task.policy, result.fault);
+    task.fault = fault_text(task.policy, result);
 }
 
 std::vector<sched::Band> bands_of(const Scenario& scenario) {
@@ -244,6 +241,14 @@ Comparison comparison_of(const Scenario& scenario, std::span<Task> tasks) {
 }
 
 } // namespace
+
+std::string fault_text(std::string_view policy, const RunResult& result) {
+    return result.fault.empty()
+               ? ""
+               : fmt::format("after {:.6f} s plug-in {} {}",
+                             static_cast<double>(result.ended) / static_cast<double>(second),
+                             policy, result.fault);
+}
 
 Measures measure(JobResult& job, Time measured) {
     const auto passed = static_cast<double>(measured);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sim {
@@ -56,6 +57,9 @@ struct CompareOptions {
     unsigned threads = 1;
     std::function<void(std::size_t done, std::size_t all)> progress = {}; // of any thread
 };
+
+// The rule that the plug-in broke, and when; empty: none.
+[[nodiscard]] std::string fault_text(std::string_view policy, const RunResult& result);
 
 // Without ratios. Its record is sorted.
 [[nodiscard]] Measures measure(JobResult& job, Time measured);

@@ -48,6 +48,8 @@ Answer<std::string> compare_switches(const Recording& recording, const Scenario&
     const RunResult result =
         simulate(longer, {.policy = xpreemptd::make_policy(policies[0], scenario.policies),
                           .keep_calls = true});
+    if (auto fault = fault_text(policies[0], result); !fault.empty())
+        return tl::make_unexpected(std::move(fault));
     charts::Table table{
         "Switches under " + policies[0], {"number", "recorded", "at ms", "simulated", "at ms"}, {}};
     std::size_t same = 0;
