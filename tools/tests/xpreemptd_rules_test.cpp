@@ -106,7 +106,7 @@ TEST(Rules, every_key_is_read) {
     bands.max_rate = 0;
     EXPECT_EQ(rules.parameters.bands, bands);
     EXPECT_EQ(rules.parameters.round_robin.quantum, 100us);
-    const xpreemptd::sched::Fair::Parameters fair{7ms, 0ms, 0ms};
+    const xpreemptd::sched::Fair::Parameters fair{7ms, 0ms};
     EXPECT_EQ(rules.policy(), xpreemptd::sched::Policy(xpreemptd::sched::Fair(fair)));
     EXPECT_EQ(rules.parameters.utilization.slice, 1ms);
     EXPECT_EQ(rules.parameters.process_utilization.slice, 2ms);
@@ -114,7 +114,7 @@ TEST(Rules, every_key_is_read) {
     EXPECT_EQ(rules.parameters.earliest_deadline,
               (xpreemptd::sched::EarliestDeadlineFirst::Parameters{2, 4ms}));
     EXPECT_EQ(rules.parameters.multilevel,
-              (xpreemptd::sched::MultilevelFeedback::Parameters{6ms, 8, 3, 1s, 0ms}));
+              (xpreemptd::sched::MultilevelFeedback::Parameters{6ms, 8, 3, 1s}));
     EXPECT_EQ(rules.parameters.parking.park_after, 30s);
     EXPECT_EQ(rules.max_hold, 1s);
     EXPECT_EQ(rules.socket, "/run/x.sock");

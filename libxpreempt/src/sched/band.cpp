@@ -29,7 +29,6 @@ constexpr Duration divide_up(std::int64_t value, std::int64_t divisor) {
 Bands::Bands(const Parameters& parameters) : parameters_(parameters) {
     parameters_.floor_percent = std::min(parameters_.floor_percent, 99U);
     parameters_.floor_turn = std::max(parameters_.floor_turn, Duration{1});
-    parameters_.resume_grace = std::max(parameters_.resume_grace, 5 * parameters_.switch_cost);
     preemptions_.assign(parameters_.max_rate, Time::min());
 }
 
@@ -105,8 +104,7 @@ std::uint64_t Bands::quiet_after(Band band, std::uint64_t busy, const Snapshot& 
     auto& until = quiet_until_[number(band)];
     auto& quieting = quieting_[number(band)];
     for (std::uint64_t left = busy_[number(band)] & ~busy; left != 0; left &= left - 1)
-        until[static_cast<std::size_t>(std::countr_zero(left))] =
-            snapshot.now + parameters_.resume_grace;
+        until[static_cast<std::size_t>(std::countr_zero(left))] = snapshot.now + resume_grace_;
     quieting = (quieting | busy_[number(band)]) & ~busy;
     for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
         const JobView& job = snapshot.jobs[seats_.index(rank)];
@@ -140,7 +138,7 @@ Bands::Nodes Bands::claims_of(Band band, const Snapshot& snapshot,
         // A job in its floor turn runs beside others and claims nothing.
         const bool runs = job.schedulable() && verdicts[i] != Verdict::hold && !state.turn;
         if (state.busy && !runs)
-            state.quiet_until = snapshot.now + parameters_.resume_grace;
+            state.quiet_until = snapshot.now + resume_grace_;
         state.busy = runs;
         if (!runs && !job.announced(snapshot.now))
             continue;
@@ -217,6 +215,7 @@ Time Bands::floor_timer(const Snapshot& snapshot, std::span<const Verdict> verdi
 
 Time Bands::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     Time next = at_next_event;
+    resume_grace_ = std::max(parameters_.resume_grace, 5 * snapshot.switch_cost);
     pay(snapshot);
     begin_turns(snapshot.jobs);
     Nodes above;

@@ -40,7 +40,6 @@ public:
         Duration floor_turn = std::chrono::milliseconds{50};
         Duration resume_grace = std::chrono::milliseconds{1}; // at least 5 switch costs
         std::uint32_t max_rate = 500;                         // preemptions a second; 0: no bound
-        Duration switch_cost{0};                              // of one stop and resume, measured
 
         bool operator==(const Parameters&) const = default;
     };
@@ -91,6 +90,7 @@ private:
     }
 
     Parameters parameters_;
+    Duration resume_grace_{0}; // of the last decision
     Seats<Starving> seats_;
     Time last_{}; // decision
     bool decided_ = false;

@@ -19,7 +19,7 @@ std::int64_t virtual_time(Duration time, std::uint32_t weight) {
 } // namespace
 
 Fair::Fair(const Parameters& parameters) : parameters_(parameters) {
-    parameters_.slice = std::max({parameters_.slice, 20 * parameters_.switch_cost, Duration{1}});
+    parameters_.slice = std::max(parameters_.slice, Duration{1});
 }
 
 void Fair::advance_clocks(std::span<const JobView> jobs) {
@@ -85,19 +85,20 @@ void Fair::place(std::span<const JobView> jobs, std::size_t rank) {
     }
     Turn& turn = seats_[rank];
     turn.key = std::clamp(turn.key, clock - virtual_time(parameters_.credit, job.weight),
-                          clock + virtual_time(parameters_.slice, job.weight));
+                          clock + virtual_time(slice_, job.weight));
     turn.waiting = true;
     turn.nodes = job.nodes;
 }
 
 Time Fair::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     const Duration passed = stopwatch_.lap(snapshot.now);
+    slice_ = turn_of(parameters_.slice, snapshot);
     for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
         Turn& turn = seats_[rank];
         const JobView& job = snapshot.jobs[seats_.index(rank)];
-        turn.slice = parameters_.slice;
+        turn.slice = slice_;
         turn.key += virtual_time(charge(turn, job, passed), job.weight);
-        if (turn.used >= parameters_.slice) {
+        if (turn.used >= slice_) {
             turn.used = Duration{0};
             turn.owns_nodes = false;
         }

@@ -25,7 +25,6 @@ public:
     struct Parameters {
         Duration slice = std::chrono::milliseconds{5};
         Duration credit = std::chrono::microseconds{2500};
-        Duration switch_cost{0};
         bool operator==(const Parameters&) const = default;
     };
 
@@ -47,6 +46,7 @@ private:
     void shift(std::span<const JobView> jobs, std::uint64_t nodes, std::int64_t by);
 
     Parameters parameters_;
+    Duration slice_{0}; // of the last decision
     Seats<Turn> seats_; // key: virtual runtime, ns at weight max_weight
     std::array<std::int64_t, max_nodes> clocks_{};
     Stopwatch stopwatch_;

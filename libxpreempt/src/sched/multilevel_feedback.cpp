@@ -13,16 +13,13 @@ constexpr std::int64_t numbers_of_level = std::int64_t{1} << 56;
 } // namespace
 
 MultilevelFeedback::MultilevelFeedback(const Parameters& parameters) : parameters_(parameters) {
-    const Duration least = std::max(20 * parameters_.switch_cost, Duration{1});
-    parameters_.slice =
-        std::max(least, std::min<Duration>(parameters_.slice, std::chrono::seconds{10}));
+    parameters_.slice = std::clamp<Duration>(parameters_.slice, Duration{1}, longest_slice);
     parameters_.levels = std::clamp(parameters_.levels, 1U, max_levels);
     parameters_.growth = std::clamp(parameters_.growth, 1U, max_growth);
-    parameters_.promote_after = std::max(parameters_.promote_after, parameters_.slice);
 }
 
 Duration MultilevelFeedback::slice_of(std::uint32_t level) const {
-    Duration slice = parameters_.slice;
+    Duration slice = slice_;
     for (; level > 0; --level)
         slice *= parameters_.growth;
     return slice;
@@ -44,7 +41,7 @@ void MultilevelFeedback::move(Seat& seat, std::uint32_t level) {
 }
 
 void MultilevelFeedback::join(Seat& seat, Time now) {
-    const bool was_away = now - seat.idle_since >= parameters_.promote_after;
+    const bool was_away = now - seat.idle_since >= promote_after();
     move(seat, was_away ? 0 : seat.level);
 }
 
@@ -58,7 +55,7 @@ void MultilevelFeedback::account(Seat& seat, const JobView& job, Time now, Durat
         seat.spent = Duration{0};
     } else if (seat.spent >= slice_of(seat.level)) {
         move(seat, level_after(seat.level, seat.spent));
-    } else if (seat.level > 0 && seat.waited >= parameters_.promote_after) {
+    } else if (seat.level > 0 && seat.waited >= promote_after()) {
         move(seat, seat.level - 1);
     }
     seat.used = seat.spent;
@@ -80,6 +77,7 @@ void MultilevelFeedback::give_up_nodes(std::span<const JobView> jobs) {
 
 Time MultilevelFeedback::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     const Duration passed = stopwatch_.lap(snapshot.now);
+    slice_ = turn_of(parameters_.slice, snapshot);
     for_each_joining(seats_, snapshot.jobs,
                      [&](std::uint32_t rank) { join(seats_[rank], snapshot.now); });
     for (std::size_t rank = 0; rank < seats_.size(); ++rank)
@@ -88,7 +86,7 @@ Time MultilevelFeedback::decide(const Snapshot& snapshot, std::span<Verdict> ver
     Time next = take_turns(seats_, snapshot, verdicts);
     for (std::size_t rank = 0; rank < seats_.size(); ++rank)
         if (seats_[rank].level > 0 && verdicts[seats_.index(rank)] == Verdict::hold)
-            next = std::min(next, snapshot.now + (parameters_.promote_after - seats_[rank].waited));
+            next = std::min(next, snapshot.now + (promote_after() - seats_[rank].waited));
     return next;
 }
 

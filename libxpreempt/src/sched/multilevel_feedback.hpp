@@ -32,7 +32,6 @@ public:
         std::uint32_t levels = 4; // 1 to max_levels
         std::uint32_t growth = 2; // 1 to max_growth
         Duration promote_after = std::chrono::milliseconds{200};
-        Duration switch_cost{0};
         bool operator==(const Parameters&) const = default;
     };
 
@@ -57,6 +56,9 @@ private:
     };
 
     [[nodiscard]] Duration slice_of(std::uint32_t level) const;
+    [[nodiscard]] Duration promote_after() const {
+        return std::max(parameters_.promote_after, slice_);
+    }
     [[nodiscard]] std::uint32_t level_after(std::uint32_t level, Duration spent) const;
     void move(Seat& seat, std::uint32_t level);
     void join(Seat& seat, Time now);
@@ -64,6 +66,7 @@ private:
     void give_up_nodes(std::span<const JobView> jobs);
 
     Parameters parameters_;
+    Duration slice_{0}; // of level 0, of the last decision
     Seats<Seat> seats_;
     std::int64_t last_number_ = 0;
     Stopwatch stopwatch_;

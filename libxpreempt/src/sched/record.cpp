@@ -8,12 +8,13 @@ Decision record(const Snapshot& snapshot, std::span<const Verdict> verdicts, Tim
     return {snapshot.now,
             next,
             {snapshot.jobs.begin(), snapshot.jobs.end()},
-            {verdicts.begin(), verdicts.end()}};
+            {verdicts.begin(), verdicts.end()},
+            snapshot.switch_cost};
 }
 
 std::optional<Difference> replay(Policy policy, std::span<const Decision> decisions) {
     for (std::size_t i = 0; i < decisions.size(); ++i) {
-        const Snapshot snapshot{decisions[i].now, decisions[i].jobs};
+        const Snapshot snapshot{decisions[i].now, decisions[i].jobs, decisions[i].switch_cost};
         std::vector<Verdict> verdicts(snapshot.jobs.size(), Verdict::run);
         const Time next = decide(policy, snapshot, verdicts);
         Decision made = record(snapshot, verdicts, next);

@@ -15,6 +15,7 @@ struct Decision {
     Time next{};
     std::vector<JobView> jobs;
     std::vector<Verdict> verdicts;
+    Duration switch_cost{0};
 
     bool operator==(const Decision&) const = default;
 };

@@ -5,20 +5,20 @@
 namespace xpreempt::sched {
 
 RoundRobin::RoundRobin(const Parameters& parameters) : parameters_(parameters) {
-    parameters_.quantum =
-        std::max({parameters_.quantum, 20 * parameters_.switch_cost, Duration{1}});
+    parameters_.quantum = std::max(parameters_.quantum, Duration{1});
 }
 
 Time RoundRobin::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     const Duration passed = stopwatch_.lap(snapshot.now);
+    const Duration quantum = turn_of(parameters_.quantum, snapshot);
     // Ahead of jobs that have used their quantum.
     for_each_joining(seats_, snapshot.jobs,
                      [&](std::uint32_t rank) { seats_[rank].key = ++last_number_; });
     for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
         Turn& turn = seats_[rank];
-        turn.slice = parameters_.quantum;
+        turn.slice = quantum;
         charge(turn, snapshot.jobs[seats_.index(rank)], passed);
-        if (turn.used < parameters_.quantum)
+        if (turn.used < quantum)
             continue;
         turn.key = ++last_number_;
         turn.used = Duration{0};

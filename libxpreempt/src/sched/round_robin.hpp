@@ -23,7 +23,6 @@ class RoundRobin {
 public:
     struct Parameters {
         Duration quantum = std::chrono::milliseconds{5};
-        Duration switch_cost{0};
         bool operator==(const Parameters&) const = default;
     };
 

@@ -2,6 +2,8 @@
 // Slots are laid out when a frame begins; a decision finds the slot of the moment.
 #include "sched/strict_partition.hpp"
 
+#include "sched/turns.hpp"
+
 #include <array>
 #include <bit>
 #include <numeric>
@@ -40,9 +42,8 @@ std::uint64_t connected(std::span<const JobView> jobs, std::uint64_t nodes) {
 } // namespace
 
 StrictPartition::StrictPartition(const Parameters& parameters) : parameters_(parameters) {
-    const Duration least = std::max(20 * parameters_.switch_cost, Duration{parts_of_frame});
     parameters_.slice =
-        std::max(least, std::min<Duration>(parameters_.slice, std::chrono::seconds{10}));
+        std::clamp<Duration>(parameters_.slice, Duration{parts_of_frame}, longest_slice);
 }
 
 Duration StrictPartition::time_of(std::int64_t parts) const {
@@ -61,7 +62,7 @@ void StrictPartition::begin_frame(const Snapshot& snapshot) {
         if (job.utilization != 0)
             for_each_node(job.nodes, [&](std::size_t node) { ++counts[node]; });
     const std::int64_t most = std::max(std::int64_t{1}, *std::ranges::max_element(counts));
-    frame_ = std::min<Duration>(parameters_.slice * most, longest_frame);
+    frame_ = std::min<Duration>(turn_of(parameters_.slice, snapshot) * most, longest_frame);
     begin_ += (snapshot.now - begin_) / frame_ * frame_; // the last one may have been longer
     lay_out(snapshot.jobs);
 }

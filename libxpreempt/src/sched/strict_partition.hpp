@@ -27,7 +27,6 @@ class StrictPartition {
 public:
     struct Parameters {
         Duration slice = std::chrono::milliseconds{5};
-        Duration switch_cost{0};
         bool operator==(const Parameters&) const = default;
     };
 

@@ -12,6 +12,12 @@
 namespace xpreempt::sched {
 
 constexpr Duration until_idle = Duration::max(); // a slice without an end
+constexpr Duration longest_slice = std::chrono::seconds{10};
+
+// A turn is no shorter than 20 switch costs, so that switches take at most a twentieth of the time.
+constexpr Duration turn_of(Duration configured, const Snapshot& snapshot) {
+    return std::max(configured, 20 * snapshot.switch_cost);
+}
 
 // State of one job. The lowest key is next.
 struct Turn {

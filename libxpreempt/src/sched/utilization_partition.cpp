@@ -20,9 +20,8 @@ std::int64_t utilization_of(const JobView& job) {
 
 UtilizationPartition::UtilizationPartition(const Parameters& parameters, bool carries)
     : parameters_(parameters), carries_(carries) {
-    const Duration least = std::max(20 * parameters_.switch_cost, Duration{least_part});
     parameters_.slice =
-        std::max(least, std::min<Duration>(parameters_.slice, std::chrono::seconds{10}));
+        std::clamp<Duration>(parameters_.slice, Duration{least_part}, longest_slice);
 }
 
 UtilizationPartition::Demand UtilizationPartition::demand_of(std::span<const JobView> jobs) {
@@ -42,14 +41,14 @@ UtilizationPartition::Demand UtilizationPartition::demand_of(std::span<const Job
 
 Duration UtilizationPartition::budget_of(const JobView& job, const Demand& demand) const {
     if (!job.schedulable() || job.utilization == 0 || job.nodes == 0)
-        return parameters_.slice;
+        return slice_;
     Duration budget = Duration::max();
     for (std::uint64_t left = job.nodes; left != 0; left &= left - 1) {
         const auto node = static_cast<std::size_t>(std::countr_zero(left));
-        budget = std::min(budget, parameters_.slice * demand.counts[node] * utilization_of(job) /
-                                      demand.sums[node]);
+        budget = std::min(budget,
+                          slice_ * demand.counts[node] * utilization_of(job) / demand.sums[node]);
     }
-    return std::max(budget, parameters_.slice / least_part);
+    return std::max(budget, slice_ / least_part);
 }
 
 // If its budget is used, or it has become idle before.
@@ -69,6 +68,7 @@ void UtilizationPartition::end_turn(Seat& seat, const JobView& job) {
 
 Time UtilizationPartition::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     const Duration passed = stopwatch_.lap(snapshot.now);
+    slice_ = turn_of(parameters_.slice, snapshot);
     const Demand demand = demand_of(snapshot.jobs);
     // Ahead of jobs that have used their budget.
     for_each_joining(seats_, snapshot.jobs,

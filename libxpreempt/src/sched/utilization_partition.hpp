@@ -27,7 +27,6 @@ class UtilizationPartition {
 public:
     struct Parameters {
         Duration slice = std::chrono::milliseconds{5};
-        Duration switch_cost{0};
         bool operator==(const Parameters&) const = default;
     };
 
@@ -62,7 +61,8 @@ private:
     void end_turn(Seat& seat, const JobView& job);
 
     Parameters parameters_;
-    bool carries_; // the rest of a budget into the next turn
+    Duration slice_{0}; // of the last decision
+    bool carries_;      // the rest of a budget into the next turn
     Seats<Seat> seats_;
     std::int64_t last_number_ = 0;
     Stopwatch stopwatch_;

@@ -79,9 +79,8 @@ TEST(BandTest, what_was_stopped_resumes_after_the_resume_grace) {
 }
 
 TEST(BandTest, the_resume_grace_is_no_shorter_than_5_switch_costs) {
-    Bands::Parameters parameters = strict();
-    parameters.switch_cost = 2ms;
-    ServerAndBatch jobs(parameters);
+    ServerAndBatch jobs(strict());
+    jobs.switch_cost = 2ms;
     jobs.request(3ms);
     jobs.advance(3ms + 10ms - 1ns);
     EXPECT_TRUE(jobs.of(2).view.held);

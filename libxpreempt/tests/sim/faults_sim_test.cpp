@@ -7,16 +7,21 @@ namespace {
 using namespace test;
 using xpreempt::sched::Fair;
 using xpreempt::sched::HighestPriorityFirst;
+using xpreempt::sched::MultilevelFeedback;
+using xpreempt::sched::ProcessUtilizationPartition;
 using xpreempt::sched::RoundRobin;
+using xpreempt::sched::StrictPartition;
+using xpreempt::sched::UtilizationPartition;
 
 // One decision of a policy; verdicts in the order of the jobs.
 struct Decided {
     std::vector<Verdict> verdicts;
     Time next;
 };
-Decided decide(Policy& policy, Time now, const std::vector<JobView>& jobs) {
+Decided decide(Policy& policy, Time now, const std::vector<JobView>& jobs,
+               Duration switch_cost = Duration{0}) {
     Decided decided{std::vector<Verdict>(jobs.size(), Verdict::run), {}};
-    decided.next = xpreempt::sched::decide(policy, {now, jobs}, decided.verdicts);
+    decided.next = xpreempt::sched::decide(policy, {now, jobs, switch_cost}, decided.verdicts);
     return decided;
 }
 
@@ -170,13 +175,21 @@ TEST(TurnFaults, slice_ends_when_it_is_used_whatever_happens_meanwhile) {
     }
 }
 
-// A slice of 20 switch costs: CFS has it as well as RR.
-TEST(FairFaults, slice_is_no_shorter_than_20_switch_costs) {
-    Policy policy = Fair{{.slice = 5ms, .switch_cost = 1ms}};
+TEST(TurnFaults, no_turn_is_shorter_than_20_switch_costs) {
     const std::vector<JobView> jobs{ready(1, start), ready(2, start)};
-    EXPECT_EQ(decide(policy, start, jobs).next, start + 20ms);
-    policy = Fair{{.slice = 50ms, .switch_cost = 1ms}};
-    EXPECT_EQ(decide(policy, start, jobs).next, start + 50ms);
+    for (const Policy& kind :
+         {Policy(RoundRobin{{.quantum = 10ms}}), Policy(Fair{{.slice = 10ms}}),
+          Policy(UtilizationPartition{{.slice = 10ms}}),
+          Policy(ProcessUtilizationPartition{{.slice = 10ms}}),
+          Policy(StrictPartition{{.slice = 10ms}}), Policy(MultilevelFeedback{{.slice = 10ms}})}) {
+        SCOPED_TRACE(name_of(kind));
+        Policy policy = kind;
+        EXPECT_EQ(decide(policy, start, jobs).next, start + 10ms);
+        policy = kind;
+        EXPECT_EQ(decide(policy, start, jobs, 400us).next, start + 10ms);
+        policy = kind;
+        EXPECT_EQ(decide(policy, start, jobs, 1ms).next, start + 20ms);
+    }
 }
 
 // Ids that are not sorted: verdicts, ties and accounts belong to the job, not to its place.

@@ -92,7 +92,8 @@ TEST(RoundRobinTurns, give_each_job_a_quantum) {
 }
 
 TEST(RoundRobinTurns, are_no_shorter_than_20_switch_costs) {
-    VirtualJobs jobs(RoundRobin{{5ms, 1ms}});
+    VirtualJobs jobs(RoundRobin{});
+    jobs.switch_cost = 1ms;
     for (std::uint64_t id = 1; id <= 2; ++id)
         jobs.work(jobs.add(id), endless);
     jobs.decide();
@@ -303,7 +304,7 @@ TEST(Replay, finds_the_first_other_decision) {
     ASSERT_TRUE(difference);
     EXPECT_EQ(7U, difference->decision);
     EXPECT_EQ(jobs.record[7], difference->made);
-    EXPECT_TRUE(xpreempt::sched::replay(RoundRobin{{6ms, {}}}, jobs.record));
+    EXPECT_TRUE(xpreempt::sched::replay(RoundRobin{{6ms}}, jobs.record));
 }
 
 } // namespace

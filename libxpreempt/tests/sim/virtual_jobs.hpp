@@ -91,6 +91,7 @@ public:
     }
 
     Time next = at_next_event;
+    Duration switch_cost{0}; // of the snapshots
     std::vector<Decision> record;
     Accounts accounts;
     Check check;
@@ -111,8 +112,9 @@ private:
 
         Policy other = policy_;
         std::vector<Verdict> verdicts(views.size(), Verdict::hold), of_other = verdicts;
-        next = xpreempt::sched::decide(policy_, {now, views}, verdicts);
-        const Time of_others = xpreempt::sched::decide(other, {now, shuffled}, of_other);
+        next = xpreempt::sched::decide(policy_, {now, views, switch_cost}, verdicts);
+        const Time of_others =
+            xpreempt::sched::decide(other, {now, shuffled, switch_cost}, of_other);
         EXPECT_EQ(next, of_others) << "depends on the order of jobs";
         EXPECT_TRUE(policy_ == other) << "state depends on the order of jobs";
         EXPECT_GT(next, now);
@@ -126,7 +128,7 @@ private:
             (void)accounts.matches(views);
         }
         accounts.note({now, views}, verdicts);
-        record.push_back(xpreempt::sched::record({now, views}, verdicts, next));
+        record.push_back(xpreempt::sched::record({now, views, switch_cost}, verdicts, next));
         if (asked)
             asked(views, verdicts);
         return verdicts;
