@@ -89,6 +89,7 @@ struct xp_plugin_snapshot {
 	int64_t now;
 	const struct xp_plugin_job *jobs; /* by their ids, so the order of equal jobs is the same always */
 	const int64_t *values; /* of the parameters, in the order of their table */
+	int64_t switch_cost; /* of one stop and resume, measured; 0: not known yet */
 };
 
 static inline const struct xp_plugin_job *

@@ -172,6 +172,7 @@ Time Plugin::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     // The allocator aligns the bytes for any type.
     shown.jobs = reinterpret_cast<const xp_plugin_job*>(jobs_.data());
     shown.values = values_.data();
+    shown.switch_cost = snapshot.switch_cost.count();
     const std::int64_t wait = library_->decide(&shown, state_.data(), job_states_.data(),
                                                reinterpret_cast<std::uint8_t*>(verdicts_.data()));
     fault_ = find_overrun();

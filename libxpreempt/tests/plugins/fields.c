@@ -4,8 +4,9 @@
 
 static int is_right(const struct xp_plugin_snapshot *snapshot, const struct xp_plugin_job *job)
 {
-	return snapshot->size == sizeof(*snapshot) && snapshot->now == 15 && job->id == 1 &&
-	       job->nodes == 2 && job->band == XP_PLUGIN_IDLE && job->weight == 4 &&
+	return snapshot->size == sizeof(*snapshot) && snapshot->now == 15 &&
+	       snapshot->switch_cost == 16 && job->id == 1 && job->nodes == 2 &&
+	       job->band == XP_PLUGIN_IDLE && job->weight == 4 &&
 	       job->priority == -5 && job->cpu_priority == -6 && job->utilization == 7 &&
 	       job->relative_deadline == 8 && job->lax == 9 && job->focused == 1 &&
 	       job->ready == 1 && job->held == 1 && job->held_by_others == 0 &&

@@ -26,6 +26,13 @@ static const struct xp_plugin_job *job_at(const struct xp_plugin_snapshot *snaps
 	return xp_plugin_job_at(snapshot, i);
 }
 
+static int64_t quantum_of(const struct xp_plugin_snapshot *snapshot)
+{
+	const int64_t least = 20 * snapshot->switch_cost;
+
+	return snapshot->values[0] > least ? snapshot->values[0] : least;
+}
+
 static int64_t lap(struct state *state, int64_t now)
 {
 	int64_t passed = state->started ? now - state->last_time : 0;
@@ -65,7 +72,7 @@ static void charge(const struct xp_plugin_snapshot *snapshot, struct state *stat
 
 		if (turns[i].running && !job->held && !job->held_by_others)
 			turns[i].used += passed;
-		if (turns[i].used < snapshot->values[0])
+		if (turns[i].used < quantum_of(snapshot))
 			continue;
 		turns[i].key = ++state->last_number;
 		turns[i].used = 0;
@@ -134,7 +141,7 @@ static int64_t decide(const struct xp_plugin_snapshot *snapshot, void *state, vo
 	charge(snapshot, state, turns, passed);
 	wanted = give_rest(snapshot, turns, keep_owners(snapshot, turns), verdicts);
 	for (uint64_t i = 0; i < snapshot->num_jobs; i++) {
-		int64_t left = snapshot->values[0] - turns[i].used;
+		int64_t left = quantum_of(snapshot) - turns[i].used;
 
 		if (turns[i].owns_nodes && (job_at(snapshot, i)->nodes & wanted) && left < next)
 			next = left;

@@ -241,7 +241,7 @@ TEST(PluginTest, shows_every_field_of_a_job) {
     const auto holds = [](const JobView& job) {
         Policy policy(plugin_named("fields"));
         std::array<Verdict, 1> verdicts{};
-        (void)decide(policy, {Time{Duration{15}}, {&job, 1}}, verdicts);
+        (void)decide(policy, {Time{Duration{15}}, {&job, 1}, 16ns}, verdicts);
         return verdicts[0] == Verdict::hold;
     };
     EXPECT_TRUE(holds(right));
@@ -285,9 +285,10 @@ TEST(PluginTest, decides_as_the_builtin_policy_that_it_copies) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         Policy plugin(plugin_named("turns"));
         test::VirtualJobs jobs(policy_named("RR").value(), seed);
+        jobs.switch_cost = seed % 2 * 300us;
         jobs.asked = [&](const auto& views, const auto& verdicts) {
             std::vector<Verdict> of_plugin(views.size());
-            const Time next = decide(plugin, {jobs.now, views}, of_plugin);
+            const Time next = decide(plugin, {jobs.now, views, jobs.switch_cost}, of_plugin);
             ASSERT_EQ(of_plugin, verdicts);
             ASSERT_EQ(next, jobs.next);
             ASSERT_EQ(fault_of(plugin), nullptr);
