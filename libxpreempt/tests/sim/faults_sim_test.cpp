@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Faults of a policy that random events do not show: each test names the one that it is for.
+#include "sched/switch_cost.hpp"
 #include "sim/virtual_jobs.hpp"
 
 namespace {
@@ -11,6 +12,7 @@ using xpreempt::sched::MultilevelFeedback;
 using xpreempt::sched::ProcessUtilizationPartition;
 using xpreempt::sched::RoundRobin;
 using xpreempt::sched::StrictPartition;
+using xpreempt::sched::SwitchCost;
 using xpreempt::sched::UtilizationPartition;
 
 // One decision of a policy; verdicts in the order of the jobs.
@@ -190,6 +192,27 @@ TEST(TurnFaults, no_turn_is_shorter_than_20_switch_costs) {
         policy = kind;
         EXPECT_EQ(decide(policy, start, jobs, 1ms).next, start + 20ms);
     }
+}
+
+// A host that is busy, or a stop with many waves, makes single calls long.
+TEST(SwitchCostFaults, it_is_the_cheapest_stop_and_the_cheapest_resume_of_the_last_16) {
+    SwitchCost cost;
+    EXPECT_EQ(cost.value(), 0ms);
+    for (const Duration took : {9ms, 3ms, 20ms})
+        cost.note(true, took);
+    EXPECT_EQ(cost.value(), 3ms);
+    for (const Duration took : {40ms, 2ms})
+        cost.note(false, took);
+    EXPECT_EQ(cost.value(), 5ms);
+    for (int i = 0; i < 14; ++i)
+        cost.note(true, 8ms);
+    EXPECT_EQ(cost.value(), 5ms);
+    for (int i = 0; i < 2; ++i)
+        cost.note(true, 8ms);
+    EXPECT_EQ(cost.value(), 10ms);
+    for (int i = 0; i < 16; ++i)
+        cost.note(true, 10s);
+    EXPECT_EQ(cost.value(), SwitchCost::most);
 }
 
 // Ids that are not sorted: verdicts, ties and accounts belong to the job, not to its place.
