@@ -46,6 +46,9 @@ constexpr std::array all{
              "between polls for the end of work, while others wait", "xpreemptd, daemon.cpp"},
     Constant{"calm_poll", &GpuModel::calm_poll, 1e-6, 10, "between other polls",
              "xpreemptd, daemon.cpp"},
+    Constant{"measure_switches", &GpuModel::measure_switches, 0, 1,
+             "policies learn what a stop and a resume cost, and keep turns longer than that",
+             "xpreemptd, switching.cpp"},
 };
 
 } // namespace

@@ -256,6 +256,7 @@ void Gpu::begin_call(std::span<const Change> changes, Time now) {
     for (const Change& change : changes)
         call_nodes_ |= jobs_[change.job].spec->nodes;
     in_call_ = true;
+    call_began_ = now;
     call_next_ = now + model_.ioctl;
     plan(now);
 }
@@ -263,6 +264,7 @@ void Gpu::begin_call(std::span<const Change> changes, Time now) {
 void Gpu::continue_call(Time now) {
     if (call_nodes_ == 0) {
         in_call_ = false;
+        call_took_ = now - call_began_;
         call_next_ = never;
         return;
     }

@@ -45,6 +45,7 @@ public:
     [[nodiscard]] const Done* done() const { return has_done_ ? &done_ : nullptr; }
     // Whether the call has not returned yet.
     [[nodiscard]] bool in_call() const { return in_call_; }
+    [[nodiscard]] Time call_took() const { return call_took_; } // the last one that has
 
     [[nodiscard]] bool is_busy(std::size_t job) const { return jobs_[job].busy(); }
     [[nodiscard]] bool is_held(std::size_t job) const { return jobs_[job].held != 0; }
@@ -128,6 +129,7 @@ private:
     Done done_;
     bool in_call_ = false;
     Time call_next_ = never;
+    Time call_began_ = 0, call_took_ = 0;
     std::vector<Change> call_;
     std::uint64_t call_nodes_ = 0; // still to come
     std::uint64_t runlists_ = 0;

@@ -30,6 +30,7 @@ struct GpuModel {
     Sensing sensing = Sensing::trap;
     Time trap_p50 = 20 * us, trap_p99 = 50 * us, poll_p50 = 150 * us, poll_p99 = 300 * us;
     Time hurried_poll = 1 * ms, calm_poll = 10 * ms;
+    bool measure_switches = true;
     std::uint64_t vram = std::uint64_t{192} << 30U; // of a node
 };
 

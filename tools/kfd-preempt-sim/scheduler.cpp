@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace sim {
 
@@ -155,12 +156,20 @@ void Scheduler::count() {
         ++counts_[first].preemptions;
 }
 
+void Scheduler::note_cost() {
+    if (!std::exchange(cost_noted_, true) && model_.measure_switches)
+        cost_.note(std::ranges::any_of(changes_, &Gpu::Change::stop),
+                   sched::Duration(gpu_.call_took()));
+}
+
 void Scheduler::decide(Time now) {
     due_ = false;
+    note_cost();
     for (std::size_t i = 0; i < views_.size(); ++i)
         views_[i].held = gpu_.is_held(i);
     std::ranges::fill(verdicts_, sched::Verdict::run);
-    const sched::Time next = sched::decide(policy_, {clock_time(now), views_}, verdicts_);
+    const sched::Time next =
+        sched::decide(policy_, {clock_time(now), views_, cost_.value()}, verdicts_);
     if (const sched::PluginFault* const fault = sched::fault_of(policy_))
         fault_ = fault->text();
     timer_ = next == sched::at_next_event ? never : next.time_since_epoch().count();
@@ -175,6 +184,7 @@ void Scheduler::decide(Time now) {
     if (keeps_calls_)
         calls_.push_back({now, changes_});
     gpu_.begin_call(changes_, now);
+    cost_noted_ = false;
 }
 
 void Scheduler::on_time(Time now) {

@@ -5,6 +5,7 @@
 #include "gpu.hpp"
 #include "random.hpp"
 #include "sched/policy.hpp"
+#include "sched/switch_cost.hpp"
 
 #include <span>
 #include <string>
@@ -53,6 +54,7 @@ private:
     void become_ready(std::size_t job, Time since);
     void decide(Time now);
     void count();
+    void note_cost();
     void plan_poll(Time now);
 
     const GpuModel& model_;
@@ -63,7 +65,9 @@ private:
     double median_, sigma_;
     std::vector<sched::JobView> views_;
     std::vector<sched::Verdict> verdicts_;
-    std::vector<Gpu::Change> changes_;
+    std::vector<Gpu::Change> changes_; // of the last call of the driver, once it was decided
+    sched::SwitchCost cost_;
+    bool cost_noted_ = true; // of that call
     std::vector<Seen> seen_;
     std::vector<Counts> counts_;
     Time next_ring_ = never, next_poll_ = never, timer_ = never;

@@ -65,6 +65,16 @@ TEST(SimScheduler, TheGraceKeepsABatchJobOutOfGaps) {
     EXPECT_EQ(under_band(scenario).jobs[1].stops, 200U);
 }
 
+TEST(SimScheduler, TheGraceIsNoShorterThanFiveSwitches) {
+    Scenario scenario = plain_scenario({service(100, 5 * ms), batch()}, 2 * second);
+    scenario.policies.bands.floor_percent = 0;
+    scenario.policies.bands.resume_grace = std::chrono::milliseconds{0};
+    scenario.gpu.ioctl = 600 * us; // twice, five times: 6 ms, and the gaps are shorter
+    EXPECT_LE(under_band(scenario).jobs[1].stops, 3U);
+    scenario.gpu.measure_switches = false;
+    EXPECT_EQ(under_band(scenario).jobs[1].stops, 200U);
+}
+
 TEST(SimScheduler, AnAnnouncementStopsTheBatchBeforeTheWorkComes) {
     Scenario scenario = plain_scenario({service(20, 3 * ms), batch()}, 10 * second);
     scenario.gpu = GpuModel{};
