@@ -185,7 +185,8 @@ void Daemon::decide(Time now, Cause cause, std::uint64_t rung) {
     hints_.settle(table_, is_allowed);
     const auto carry_out = [&](const Recorder::Decided& decided) {
         const std::uint64_t calls = switching_.counts().calls;
-        const bool refused = switching_.carry_out(table_, decisions_.decide(now));
+        const bool refused =
+            switching_.carry_out(table_, decisions_.decide(now, switching_.switch_cost()));
         const bool called = switching_.counts().calls != calls;
         memory_.begin(now);
         recorder_.note(decided, table_, switching_, called);

@@ -131,10 +131,10 @@ void Decisions::ask(const sched::Snapshot& fit) {
     std::ranges::fill(verdicts_, sched::Verdict::run);
 }
 
-std::span<const sched::Verdict> Decisions::decide(Time now) {
+std::span<const sched::Verdict> Decisions::decide(Time now, sched::Duration switch_cost) {
     ++count_;
     table_.view_into(views_);
-    snapshot_ = {now, views_};
+    snapshot_ = {now, views_, switch_cost};
     verdicts_.assign(views_.size(), sched::Verdict::run);
     unfit_ = find_unfit_ ? find_unfit_(snapshot_) : Unfit{};
     sched::Snapshot fit = snapshot_;

@@ -46,7 +46,8 @@ public:
     void set_find_unfit(FindUnfit find_unfit) { find_unfit_ = std::move(find_unfit); }
 
     // Verdicts in the order of the table's jobs, until the next call. After a fault all run.
-    [[nodiscard]] std::span<const sched::Verdict> decide(Time now);
+    [[nodiscard]] std::span<const sched::Verdict>
+    decide(Time now, sched::Duration switch_cost = sched::Duration{0});
     // Accounts, and the watch over the policy: after the verdicts were carried out, for they
     // hurry. Returns true if the policy was ejected: then decide() again.
     [[nodiscard]] bool settle();

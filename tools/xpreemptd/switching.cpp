@@ -57,6 +57,13 @@ void Switching::note_results() {
             of.failed += switches_[at].result != 0 && switches_[at].result != EALREADY ? 1U : 0U;
 }
 
+// A call in which the driver refused or gave up something says nothing about what a switch costs.
+void Switching::note_cost() {
+    if (std::ranges::any_of(switches_, [](const Switch& done) { return done.result != 0; }))
+        return;
+    cost_.note(switches_.front().change == Change::stop, returned_at_ - called_at_);
+}
+
 bool Switching::note(Queue& queue, const Switch& done) {
     const bool stop = done.change == Change::stop;
     switch (done.result) {
@@ -112,6 +119,7 @@ bool Switching::carry_out(JobTable& table, std::span<const sched::Verdict> verdi
         return done.change == Change::stop && done.result != 0 && done.result != EALREADY;
     });
     note_results();
+    note_cost();
     for (Switched& of : switched_)
         if (of.change == Change::stop)
             of.for_job = runs_instead_of(*table.find_id(of.job), table, verdicts);

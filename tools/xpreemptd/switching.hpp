@@ -5,6 +5,7 @@
 #include "job_table.hpp"
 #include "provider.hpp"
 #include "sched/snapshot.hpp"
+#include "sched/switch_cost.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -44,6 +45,8 @@ public:
     [[nodiscard]] Time returned_at() const { return returned_at_; }
     [[nodiscard]] std::span<const Switched> last() const { return switched_; }
     [[nodiscard]] bool all_stopped() const { return all_stopped_; } // that it was to stop
+    // For a snapshot; 0 before the first call.
+    [[nodiscard]] sched::Duration switch_cost() const { return cost_.value(); }
 
     // Updates the queue from the result of its switch. Returns true if a retry may succeed.
     bool note(Queue& queue, const Switch& done);
@@ -51,11 +54,13 @@ public:
 private:
     void want(Job& job, Change change);
     void note_results();
+    void note_cost();
 
     Provider& provider_;
     Clock clock_;
     Time called_at_{}, returned_at_{};
     bool all_stopped_ = true;
+    sched::SwitchCost cost_;
     SwitchingCounts counts_;
     std::vector<Switch> switches_;
     std::vector<Queue*> queues_; // parallel to switches_
