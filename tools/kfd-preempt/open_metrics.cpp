@@ -126,6 +126,9 @@ std::string metrics_of(const xpreemptd::StatusReport& status) {
     text += reactions({"xpreempt_ring_to_stopped_seconds", "summary",
                        "Time from a ring until the others are off the GPU."},
                       status.ring_to_stopped);
+    text += single({"xpreempt_switch_cost_seconds", "gauge",
+                    "Time that a stop and a resume take, the cheapest of the last ones."},
+                   seconds(status.switch_cost));
     text += count({"xpreempt_moves", "counter", "Calls of the driver that moved memory."},
                   status.moves);
     text += count({"xpreempt_moved_out_bytes", "counter", "Bytes that left VRAM."},

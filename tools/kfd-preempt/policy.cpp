@@ -47,6 +47,10 @@ Report policy(const Context& context, const std::string& name) {
                                status->refusals, status->edges, status->edges_found_late);
     report.text += times_text("ring to switch", status->ring_to_switch);
     report.text += times_text("ring to stopped", status->ring_to_stopped);
+    if (status->switch_cost.count() != 0)
+        report.text +=
+            fmt::format("a stop and a resume: {}\n",
+                        duration_text(static_cast<std::uint64_t>(status->switch_cost.count())));
     if (status->moves != 0)
         report.text += fmt::format("moves of memory: {}, {} out of VRAM, {} back\n", status->moves,
                                    rounded_size_text(status->moved_out_bytes),

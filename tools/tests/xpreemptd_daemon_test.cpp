@@ -357,6 +357,29 @@ TEST_F(DaemonTest, user_may_lower_his_own_job_only) {
     EXPECT_EQ(daemon.set_policy({1, 0}, "FIFA").error().error, EINVAL);
 }
 
+// The grace of BAND is 1 ms here, and no shorter than five stops and resumes.
+TEST_F(DaemonTest, dear_switches_make_the_resume_grace_longer) {
+    start_two();
+    EXPECT_EQ(daemon.status().switch_cost, microseconds{0});
+    gpu.change_takes = milliseconds{4};
+    const auto request = [&] {
+        gpu.submit(server, 1);
+        events();
+        ASSERT_TRUE(gpu.held(batch));
+        gpu.finish(server, 1);
+    };
+    request();
+    EXPECT_EQ(daemon.status().switch_cost, milliseconds{4});
+    pass(milliseconds{60});
+    ASSERT_FALSE(gpu.held(batch));
+    EXPECT_EQ(daemon.status().switch_cost, milliseconds{8});
+    request();
+    pass(milliseconds{39});
+    EXPECT_TRUE(gpu.held(batch));
+    pass(milliseconds{20});
+    EXPECT_FALSE(gpu.held(batch));
+}
+
 TEST_F(DaemonTest, reaction_times_are_from_the_ring) {
     start_two();
     EXPECT_EQ(daemon.status().ring_to_switch, ReactionTimes{});

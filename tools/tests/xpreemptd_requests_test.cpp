@@ -218,7 +218,8 @@ TEST(XpreemptdReplies, AreTheSameAfterTheWayThroughText) {
                         4,
                         5,
                         {6, 7ns, 8ns, 9ns, 10ns},
-                        {11, 12ns, 13ns, 14ns, 15ns}};
+                        {11, 12ns, 13ns, 14ns, 15ns},
+                        16ns};
     const Answer<StatusReport> back = parse_status_reply(status_reply(status));
     ASSERT_TRUE(back) << back.error().text;
     EXPECT_EQ(back->policy, "none");
@@ -229,6 +230,7 @@ TEST(XpreemptdReplies, AreTheSameAfterTheWayThroughText) {
               54321U);
     EXPECT_EQ(back->ring_to_switch, status.ring_to_switch);
     EXPECT_EQ(back->ring_to_stopped, status.ring_to_stopped);
+    EXPECT_EQ(back->switch_cost, 16ns);
     EXPECT_TRUE(parse_done(done_reply()));
     EXPECT_EQ(back->plugin, "");
     status.plugin = "/lib/mine.so";

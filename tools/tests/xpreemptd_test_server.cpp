@@ -34,7 +34,8 @@ public:
         forged.reason = "stock driver,\x1b no hook";
         forged.pids.assign(5000, 13);
         listed = {batch, forged};
-        reported = {"BAND", "", "watch", 10, 8, 0, 21, 1, {7, 700us, 50us, 180us, 210us}, {}};
+        reported = {"BAND", "",   "watch", 10, 8, 0, 21, 1, {7, 700us, 50us, 180us, 210us},
+                    {},     250us};
     }
     // A reader gets four records, then it is too late for those that follow, then nothing comes.
     [[nodiscard]] TracePage trace(std::optional<std::uint64_t> from) const override {

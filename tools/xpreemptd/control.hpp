@@ -73,7 +73,8 @@ struct StatusReport {
     // From the fault of a ring to the call of the driver that stops others, and to its return if
     // all of them were off the GPU by then.
     ReactionTimes ring_to_switch{}, ring_to_stopped{};
-    std::uint64_t moves = 0; // calls that moved memory
+    sched::Duration switch_cost{0}; // of one stop and resume, see sched::SwitchCost
+    std::uint64_t moves = 0;        // calls that moved memory
     std::uint64_t moved_out_bytes = 0, moved_back_bytes = 0;
     std::string plugin{}; // path of the one that decides, or empty
 };

@@ -291,6 +291,8 @@ Answer<StatusReport> parse_status_reply(std::string_view message) {
         reader.read("moved_out_bytes", status.moved_out_bytes);
         reader.read("moved_back_bytes", status.moved_back_bytes);
     }
+    if (!reader.is_null("switch_cost_ns"))
+        reader.read("switch_cost_ns", status.switch_cost);
     if (!reader.is_null("ejected"))
         reader.read("ejected", status.ejected);
     if (!reader.is_null("plugin"))

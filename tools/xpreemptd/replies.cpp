@@ -131,6 +131,7 @@ Json json_of(const StatusReport& status) {
         {"edges_found_late", status.edges_found_late},
         {"ring_to_switch", json_of(status.ring_to_switch)},
         {"ring_to_stopped", json_of(status.ring_to_stopped)},
+        {"switch_cost_ns", status.switch_cost.count()},
         {"moves", status.moves},
         {"moved_out_bytes", status.moved_out_bytes},
         {"moved_back_bytes", status.moved_back_bytes},

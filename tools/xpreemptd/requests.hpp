@@ -52,6 +52,7 @@
 //               policy; null: a built-in one is), "sensing", "decisions", "switches",
 //               "refusals", "edges", "edges_found_late", "ring_to_switch" and "ring_to_stopped":
 //               {"count", "sum_ns", and of the last 1024 of them "p50_ns", "p99_ns", "max_ns"},
+//               "switch_cost_ns" (of a stop and a resume; 0: none yet),
 //               "moves" (calls that moved memory), "moved_out_bytes", "moved_back_bytes"
 //   trace       "now_ns" (CLOCK_MONOTONIC), "first" and "next" (numbers of the first record here,
 //               and of the first one to ask for), "lost" (records between the one asked for and
