@@ -24,7 +24,7 @@ xp_xqueue_t make_xqueue(benchmark::State& state) {
 
 void submit_inline(benchmark::State& state) {
     const xp_xqueue_t xqueue = make_xqueue(state);
-    for (auto step : state)
+    for ([[maybe_unused]] auto step : state)
         benchmark::DoNotOptimize(xp_xqueue_submit(xqueue, nothing, nullptr, nullptr));
     xp_xqueue_destroy(xqueue);
 }
@@ -33,7 +33,7 @@ BENCHMARK(submit_inline);
 void submit_queued(benchmark::State& state) {
     const xp_xqueue_t xqueue = make_xqueue(state);
     xp_xqueue_suspend(xqueue, 0, nullptr);
-    for (auto step : state)
+    for ([[maybe_unused]] auto step : state)
         benchmark::DoNotOptimize(xp_xqueue_submit(xqueue, nothing, nullptr, nullptr));
     xp_xqueue_destroy(xqueue);
 }
@@ -41,7 +41,7 @@ BENCHMARK(submit_queued)->Iterations(500000);
 
 void suspend_and_resume_idle(benchmark::State& state) {
     const xp_xqueue_t xqueue = make_xqueue(state);
-    for (auto step : state) {
+    for ([[maybe_unused]] auto step : state) {
         xp_xqueue_suspend(xqueue, 0, nullptr);
         xp_xqueue_resume(xqueue);
     }

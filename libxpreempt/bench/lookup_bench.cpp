@@ -21,7 +21,7 @@ void note_packet(benchmark::State& state) {
     }
     std::vector<char> handles(streams);
     std::uint32_t next = 0;
-    for (auto step : state) {
+    for ([[maybe_unused]] auto step : state) {
         xpreempt::hook::note_packet(&handles[next], &hsa_queues[next], false);
         next = next + 1 == streams ? 0 : next + 1;
     }

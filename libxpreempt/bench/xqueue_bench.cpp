@@ -27,7 +27,7 @@ std::unique_ptr<XQueue> make_queue(Level highest) {
 // Launched by the thread that submits.
 void submit_inline(benchmark::State& state) {
     const auto queue = make_queue(Level::block);
-    for (auto step : state)
+    for ([[maybe_unused]] auto step : state)
         benchmark::DoNotOptimize(queue->submit({nothing, nullptr}));
 }
 BENCHMARK(submit_inline);
@@ -36,7 +36,7 @@ BENCHMARK(submit_inline);
 void submit_queued(benchmark::State& state) {
     const auto queue = make_queue(Level::block);
     (void)queue->suspend({});
-    for (auto step : state)
+    for ([[maybe_unused]] auto step : state)
         benchmark::DoNotOptimize(queue->submit({nothing, nullptr}));
 }
 BENCHMARK(submit_queued)->Iterations(many);
@@ -44,7 +44,7 @@ BENCHMARK(submit_queued)->Iterations(many);
 // CPU time of all threads, from the submit to the completion, of commands that the worker launches.
 void end_to_end_queued(benchmark::State& state) {
     const auto queue = make_queue(Level::block);
-    for (auto step : state) {
+    for ([[maybe_unused]] auto step : state) {
         (void)queue->suspend({});
         for (std::uint32_t i = 0; i < many; ++i)
             (void)queue->submit({nothing, nullptr});
@@ -60,7 +60,7 @@ BENCHMARK(end_to_end_queued)->MeasureProcessCPUTime()->Unit(benchmark::kMillisec
 
 void suspend_and_resume_idle(benchmark::State& state) {
     const auto queue = make_queue(Level::block);
-    for (auto step : state) {
+    for ([[maybe_unused]] auto step : state) {
         (void)queue->suspend({});
         (void)queue->resume();
     }
@@ -71,7 +71,7 @@ void wait_for_a_completed_ticket(benchmark::State& state) {
     const auto queue = make_queue(Level::block);
     const auto ticket = queue->submit({nothing, nullptr});
     (void)queue->wait(*ticket);
-    for (auto step : state)
+    for ([[maybe_unused]] auto step : state)
         benchmark::DoNotOptimize(queue->wait(*ticket));
 }
 BENCHMARK(wait_for_a_completed_ticket);
