@@ -51,7 +51,6 @@ struct Serving {
     Time bubble = 500 * us;
 };
 
-// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order of the file
 struct JobSpec {
     std::string name;
     sched::Band band = sched::Band::normal;
