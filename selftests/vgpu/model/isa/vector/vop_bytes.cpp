@@ -112,6 +112,7 @@ void quad_sad_u32(Execution& e, const VectorInstruction& i) {
     Words scratch_b;
     const DoubleWords& a = source64(e, i.src[0], 0, Wide::bits, scratch_a);
     const Words& b = source32(e, i.src[1], 1, scratch_b);
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): hot, written before it is read
     std::array<Words, 4> out;
     for (unsigned window = 0; window < 4; ++window) {
         Words scratch_c;
