@@ -81,7 +81,7 @@ template <typename F> Scaled<F> div_scale(F value, F denominator, F numerator) {
 
 template <typename Format> void div_scale_lanes(Execution& e, const VectorInstruction& i) {
     using F = typename Format::Value;
-    std::array<Values<F>, 3> in;
+    std::array<Values<F>, 3> in{};
     for (unsigned slot = 0; slot < 3; ++slot) {
         fetch_raw<Format>(e, i, slot, in[slot]);
         apply_signs(i, slot, in[slot]);
@@ -112,7 +112,7 @@ double fused_scaled(double a, double b, double c) {
 
 template <typename Format> void div_fmas(Execution& e, const VectorInstruction& i) {
     using F = typename Format::Value;
-    std::array<Values<F>, 3> in;
+    std::array<Values<F>, 3> in{};
     for (unsigned slot = 0; slot < 3; ++slot) {
         fetch<Format>(e, i, slot, in[slot]);
     }
@@ -174,7 +174,7 @@ template <typename F> F div_fixup_range(F quotient, F fixed, F denominator, F nu
 
 template <typename Format> void div_fixup_lanes(Execution& e, const VectorInstruction& i) {
     using F = typename Format::Value;
-    std::array<Values<F>, 3> in;
+    std::array<Values<F>, 3> in{};
     for (unsigned slot = 0; slot < 3; ++slot) {
         fetch<Format>(e, i, slot, in[slot]);
     }

@@ -135,7 +135,7 @@ void dot2c_f32_f16(Execution& e, const VectorInstruction& i) {
 }
 
 void pk_fmac_f16(Execution& e, const VectorInstruction& i) {
-    std::array<Words, 3> in;
+    std::array<Words, 3> in{};
     for (unsigned slot = 0; slot < 3; ++slot) {
         Words scratch;
         in[slot] = packed_half_source(e, i.src[slot], slot, scratch);

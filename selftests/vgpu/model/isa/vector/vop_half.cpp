@@ -28,7 +28,7 @@ void ldexp(Execution& e, const VectorInstruction& i) {
 
 // The product is rounded before the sum, and denormals are zero whatever MODE says.
 template <typename Format> void multiply_add(Execution& e, const VectorInstruction& i) {
-    std::array<Values<double>, 3> in;
+    std::array<Values<double>, 3> in{};
     for (unsigned slot = 0; slot < 3; ++slot) {
         fetch<Half>(e, i, slot, in[slot]);
         flush_all<Half>(in[slot]);

@@ -26,7 +26,7 @@ void fetch_mixed(Execution& e, const PackedInstruction& p, unsigned slot, Values
 }
 
 void multiply_add(Execution& e, const PackedInstruction& p, Values<float>& out) {
-    std::array<Values<float>, 3> in;
+    std::array<Values<float>, 3> in{};
     for (unsigned slot = 0; slot < 3; ++slot) {
         fetch_mixed(e, p, slot, in[slot]);
     }
