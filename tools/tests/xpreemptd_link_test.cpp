@@ -129,6 +129,7 @@ TEST_F(DaemonLinkTest, without_a_daemon_calls_fail_at_once_and_later_find_it) {
 TEST_F(DaemonLinkTest, socket_that_nobody_listens_at_refuses) {
     std::filesystem::create_directories(path.parent_path());
     const UniqueFd left(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    ASSERT_TRUE(left.valid());
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path.native().copy(address.sun_path, sizeof address.sun_path - 1);
