@@ -23,8 +23,8 @@ std::unique_ptr<Child> start_child(Bench& bench, bool xnack, Checks& checks) {
     auto child = Child::start(bench.gpu().id(), xnack);
     if (!child && xnack && child.error() == "unsupported") {
         checks.skip(
-            "XNACK cannot be turned on: a kernel without HSA_AMD_SVM, amdgpu.noretry=1, or a GPU "
-            "that has none");
+            "XNACK cannot be turned on: the kernel lacks HSA_AMD_SVM, amdgpu.noretry is 1, or the "
+            "GPU has no XNACK");
         return nullptr;
     }
     checks.check(child.has_value(), "a child process runs a kernel", child ? "" : child.error());
@@ -53,13 +53,13 @@ void run_processes(Bench& bench, Checks& checks) {
     Operator first;
     if (!stop_child(first, *child, checks))
         return;
-    checks.check(child->stands_still(), "it stands still");
+    checks.check(child->stands_still(), "it makes no progress");
     Operator second;
     stop_child(second, *child, checks);
     first.close();
-    checks.check(child->stands_still(), "it stands still while one of two operators is left");
+    checks.check(child->stands_still(), "it makes no progress while one of two operators is left");
     second.close();
-    checks.check(child->moves(), "it goes on when the last one has ended");
+    checks.check(child->moves(), "it runs again when the last operator has ended");
     checks.check(child->ends_right(), "its kernel ends with the right results");
 }
 
@@ -71,9 +71,9 @@ void run_xnack(Bench& bench, Checks& checks) {
         Operator by;
         if (!stop_child(by, *child, checks))
             return;
-        checks.check(child->stands_still(), "it stands still");
+        checks.check(child->stands_still(), "it makes no progress");
         by.close();
-        checks.check(child->moves(), "it goes on");
+        checks.check(child->moves(), "it runs again");
     }
     checks.check(child->ends_right(), "its kernel ends with the right results");
 }
@@ -123,12 +123,12 @@ void run_freeze(Bench& bench, Checks& checks) {
         return;
     cgroup.emplace(child->pid());
     if (!cgroup->usable())
-        return checks.skip("no cgroup of its own can be made in /sys/fs/cgroup: run as root, with "
-                           "cgroup version 2");
+        return checks.skip("cannot create a cgroup in /sys/fs/cgroup: run as root, with cgroup "
+                           "version 2");
     if (checks.check(run_command("freeze", *cgroup), "kfd-preempt freeze"))
-        checks.check(child->stands_still(), "it stands still");
+        checks.check(child->stands_still(), "it makes no progress");
     checks.check(run_command("thaw", *cgroup), "kfd-preempt thaw");
-    checks.check(child->moves(), "it goes on");
+    checks.check(child->moves(), "it runs again");
     checks.check(child->ends_right(), "its kernel ends with the right results");
 }
 

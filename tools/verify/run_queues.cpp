@@ -62,15 +62,16 @@ bool stop_and_resume(int fd, const Queues& queues, Checks& checks) {
     }
     for (const auto& queue : queues)
         if (!queue->stands_still())
-            return checks.check(false,
-                                fmt::format("queue {} stands still while it is held", queue->id()),
-                                "its counters moved");
+            return checks.check(
+                false, fmt::format("queue {} makes no progress while it is held", queue->id()),
+                "its counters moved");
     const auto resumed = send(fd, 0, 0, resumes);
     if (!resumed)
         return checks.check(false, "resume", resumed.error());
     for (const auto& queue : queues)
         if (!queue->moves())
-            return checks.check(false, fmt::format("queue {} goes on after a resume", queue->id()),
+            return checks.check(false,
+                                fmt::format("queue {} runs again after a resume", queue->id()),
                                 fmt::format("not within {} s", patience_ms / 1000));
     return true;
 }
@@ -121,9 +122,9 @@ void run_neighbours(Bench& bench, Checks& checks) {
     const auto stopped = send(bench.gpu().fd(), 0, 0, stops);
     checks.check(stopped.has_value(), "one of two queues is stopped",
                  stopped ? "" : stopped.error());
-    checks.check(queues[0]->stands_still(), "it stands still");
-    checks.check(queues[1]->moves(), "the other one goes on");
-    checks.check(queues[0]->stands_still(), "the first one still stands");
+    checks.check(queues[0]->stands_still(), "it makes no progress");
+    checks.check(queues[1]->moves(), "the other one keeps running");
+    checks.check(queues[0]->stands_still(), "the first one still makes no progress");
     const auto resumed = send(bench.gpu().fd(), 0, 0, resumes);
     checks.check(resumed.has_value(), "the first one is resumed", resumed ? "" : resumed.error());
     end_all(bench.gpu(), queues, checks);
@@ -131,7 +132,7 @@ void run_neighbours(Bench& bench, Checks& checks) {
 
 void run_gpus(Bench& bench, Checks& checks) {
     if (bench.gpus().size() < 2)
-        return checks.skip("one GPU is chosen: --gpu names more, --all-gpus takes all");
+        return checks.skip("only one GPU is selected: select more with --gpu or --all-gpus");
     Queues queues;
     for (const auto& gpu : bench.gpus())
         if (!add_queues(*gpu, 1, queues, checks))
