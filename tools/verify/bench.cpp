@@ -41,7 +41,7 @@ void Bench::look_for_detections(Checks& checks) {
         const std::uint32_t found = query.degraded & ~degraded_[gpu->id()];
         degraded_[gpu->id()] |= query.degraded;
         checks.check(error == 0 && found == 0,
-                     fmt::format("GPU {}: the driver has found no fault of it", gpu->id()),
+                     fmt::format("GPU {}: the driver has detected no fault", gpu->id()),
                      error != 0 ? text_of(error) : detections_text(found));
     }
 }

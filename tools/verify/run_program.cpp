@@ -135,7 +135,7 @@ std::optional<steady_clock::duration> run_alone(const std::vector<std::string>& 
     }
     (*program)->wait();
     if (!(*program)->succeeded()) {
-        checks.skip(fmt::format("alone it ends with {}: nothing can be told about stops",
+        checks.skip(fmt::format("alone it ends with {}, so stops cannot be tested with it",
                                 (*program)->end()));
         note_output(**program, checks);
         return std::nullopt;
@@ -168,7 +168,7 @@ void tell(const Stopper& stopper, Checks& checks) {
 void run_given_program(Bench& bench, Checks& checks) {
     const std::vector<std::string>& words = bench.options().program;
     if (words.empty())
-        return checks.skip("no program was given: kfd-preempt verify ... -- COMMAND");
+        return checks.skip("no program was given: give one, kfd-preempt verify ... -- PROGRAM");
     const auto alone = run_alone(words, checks);
     if (!alone)
         return;
@@ -188,7 +188,7 @@ void run_given_program(Bench& bench, Checks& checks) {
     // A program that was never stopped proves nothing, however it ended.
     const bool ended = (*program)->ended();
     if (stopper.stop_ns().empty() && stopper.refusal().empty() && ended)
-        return checks.skip("the program had no compute queue when it was looked at");
+        return checks.skip("the program had no compute queue when its queues were scanned");
     if (!checks.check(stopper.refusal().empty(), "every stop and every resume is done",
                       stopper.refusal()))
         return;

@@ -84,11 +84,11 @@ void run_submissions(Bench& bench, Checks& checks) {
     const unsigned rounds = bench.options().rounds;
     const auto signal = Signal::create(bench.gpu());
     if (!signal)
-        return (void)checks.check(false, "a signal", signal.error());
+        return (void)checks.check(false, "a signal is allocated", signal.error());
     // Goes first: what it still runs uses the signal.
     const auto queue = Queue::create(bench.gpu());
     if (!queue)
-        return (void)checks.check(false, "a queue", queue.error());
+        return (void)checks.check(false, "a queue is created", queue.error());
     const MissedPackets missed;
     unsigned done = 0;
     while (done < rounds && submit_while_held(bench.gpu(), **queue, **signal, checks))
