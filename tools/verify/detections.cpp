@@ -24,13 +24,13 @@ std::string detections_text(std::uint32_t degraded) {
             found.emplace_back(text);
     };
     add(KFD_PREEMPT_DEGRADED_FENCE,
-        "unmaps were late or failed (fence): it preempts nothing on that GPU any more");
+        "unmaps were late or failed (fence): it no longer preempts on that GPU");
     add(KFD_PREEMPT_DEGRADED_STILL_ACTIVE,
-        "a queue was in an HQD after its unmap was confirmed (still-active): it preempts nothing "
-        "on that GPU any more");
+        "a queue was in an HQD after its unmap was confirmed (still-active): it no longer preempts "
+        "on that GPU");
     add(KFD_PREEMPT_DEGRADED_GRACE,
-        "the short grace period does not reach every XCC (grace): it offers FAST no more");
-    add(KFD_PREEMPT_DEGRADED_MES, "a call of the MES failed (mes): it preempts nothing any more");
+        "the short grace period does not reach every XCC (grace): it no longer offers FAST");
+    add(KFD_PREEMPT_DEGRADED_MES, "a call of the MES failed (mes): it no longer preempts");
     return fmt::format("{}", fmt::join(found, "; "));
 }
 
