@@ -116,7 +116,7 @@ bool run_stage(const Stage& stage, Bench& bench, KernelLog& log, Result& result)
     bool goes_on = true, ran = false;
     const auto begin = std::chrono::steady_clock::now();
     if (wish == Wish::skip) {
-        checks.skip("not wanted");
+        checks.skip("skipped at the prompt");
     } else {
         stage.run(bench, checks);
         ran = checks.verdict() != Verdict::skip;
@@ -141,15 +141,15 @@ int run_all(const Options& options) {
     }
     if (const auto others = others_on(bench); !others.empty() && !options.beside_others) {
         fmt::print(stderr,
-                   "kfd-preempt verify: the GPU is in use: {}; end these processes, or say "
+                   "kfd-preempt verify: the GPU is in use: {}; end these processes, or pass "
                    "--beside-others: a reset of the GPU would end their work\n",
                    fmt::join(others, "; "));
         return exit_failed;
     }
     const ThoroughDriver thorough;
     if (!thorough.on())
-        fmt::print("preempt_verify cannot be turned on: run as root to have the driver look into "
-                   "the HQDs after each stop\n");
+        fmt::print("preempt_verify cannot be turned on: run as root to have the driver check the "
+                   "HQDs after each stop\n");
     KernelLog log;
     Result result;
     for (const Stage& stage : stages())
@@ -203,20 +203,21 @@ int main(int argc, char** argv) {
                  "kfd-preempt verify");
     Options options;
     bool list = false, all = false;
-    app.add_flag("--list", list, "say what the stages are, and run none");
-    app.add_option("--stage", options.stages, "only these")->check(check_stage);
-    app.add_option("--gpu", options.gpus, "gpu_id, as kfd-preempt list shows it (the first GPU)");
-    app.add_flag("--all-gpus", all, "every GPU");
-    app.add_option("--rounds", options.rounds, "stops of each kind (50)")
+    app.add_flag("--list", list, "print the stages and run none");
+    app.add_option("--stage", options.stages, "run only these stages")->check(check_stage);
+    app.add_option("--gpu", options.gpus,
+                   "gpu_id, as kfd-preempt list shows it (default: the first GPU)");
+    app.add_flag("--all-gpus", all, "test every GPU");
+    app.add_option("--rounds", options.rounds, "number of stops of each kind (default: 50)")
         ->check(CLI::Range(1U, 1000000U));
     app.add_option_function<unsigned>(
            "--patience", [](const unsigned& seconds) { patience_ms = seconds * 1000; },
-           "seconds that a kernel may take to begin, to go on or to end (60)")
+           "seconds that a kernel may take to begin, to resume or to end (default: 60)")
         ->check(CLI::Range(1U, 3600U));
-    app.add_flag("-y,--yes", options.yes, "ask before no stage");
+    app.add_flag("-y,--yes", options.yes, "do not ask before each stage");
     app.add_flag("--beside-others", options.beside_others,
-                 "also while other processes have queues on the GPU");
-    app.footer("-- PROGRAM ARGUMENT...: the program of the stage of that name");
+                 "run also while other processes have queues on the GPU");
+    app.footer("-- PROGRAM ARGUMENT...: the program that stage \"program\" runs");
     // By hand: CLI11 takes -- for the end of --stage, and then the program's options for ours.
     char** const mark = std::find(argv + 1, argv + argc, std::string_view("--"));
     if (mark != argv + argc)
@@ -235,8 +236,8 @@ int main(int argc, char** argv) {
     if (all)
         options.gpus = all_gpus();
     if (!options.yes && ::isatty(STDIN_FILENO) == 0) {
-        fmt::print(stderr, "kfd-preempt verify: asks before each stage: run it in a terminal, or "
-                           "say --yes\n");
+        fmt::print(stderr, "kfd-preempt verify: standard input is no terminal to ask before each "
+                           "stage: pass --yes\n");
         return exit_usage;
     }
     ::setvbuf(stdout, nullptr, _IOLBF, 0);
