@@ -111,8 +111,9 @@ void check_words(const Arguments& arguments, bool may_be_all) {
     const bool objects = names_objects(arguments);
     const std::size_t first = objects || words[0] == "queue" ? 1 : 0;
     if (words.size() == first && !may_be_all)
-        throw CLI::ValidationError(fmt::format("which {}? `kfd-preempt status PID{}` shows them",
-                                               words[0], objects ? " " + words[0] : ""));
+        throw CLI::ValidationError(fmt::format(
+            "no {0} is given after '{0}': `kfd-preempt status PID{1}` shows those there are",
+            words[0], objects ? " " + words[0] : ""));
     for (std::size_t i = first; i < words.size(); ++i) {
         const std::string wrong =
             objects ? check_object(words[0], words[i]) : check_queue_id(words[i]);
@@ -129,14 +130,14 @@ void check_which(const CLI::App& app, const Arguments& arguments) {
         throw CLI::ValidationError("give either a PID or --container, not both");
     const auto got = [&app](const char* verb) { return app.got_subcommand(verb); };
     if (got("wait") && pid == arguments.wait_for_new)
-        throw CLI::ValidationError("wait for what? give either a PID or --new");
+        throw CLI::ValidationError("wait needs either a PID or --new");
     if (!pid && !container && (got("suspend") || got("resume") || got("status")))
-        throw CLI::ValidationError("which process? give a PID as `kfd-preempt list` shows it, or "
-                                   "--container with an id or a name");
+        throw CLI::ValidationError("no process is named: give a PID as `kfd-preempt list` shows "
+                                   "it, or --container with an id or a name");
     if ((got("freeze") || got("thaw")) &&
         arguments.group.cgroup.empty() == arguments.group.container.empty())
-        throw CLI::ValidationError("name what to freeze or to thaw by one of --cgroup and "
-                                   "--container");
+        throw CLI::ValidationError(
+            "freeze and thaw need one of --cgroup and --container, not both");
 }
 
 std::vector<pid_t> pids_of(const Arguments& arguments) {
@@ -337,7 +338,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
             fmt::format("'{}' is not a verb; the verbs are {}", unknown[0], fmt::join(verbs, ", "));
     } else if (!unknown.empty() && unknown[0][0] != '-' && app.got_subcommand("run")) {
         message =
-            fmt::format("'{0}': the command comes behind --: kfd-preempt run -- {0}", unknown[0]);
+            fmt::format("'{0}': the command comes after --: kfd-preempt run -- {0}", unknown[0]);
     } else if (!unknown.empty()) {
         message = fmt::format("'{}' is not an option", unknown[0]);
     } else if (app.get_subcommands().empty()) {

@@ -185,7 +185,7 @@ void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
 void check_scheduling(const CLI::App& app, const SchedulingArguments& arguments) {
     if (app.got_subcommand("run") && (arguments.command.empty() || arguments.command[0].empty()))
         throw CLI::ValidationError(
-            "which command? It comes behind --: kfd-preempt run --band high -- COMMAND");
+            "no command is given: put it after --: kfd-preempt run --band high -- COMMAND");
     if (app.got_subcommand("renice") && changes_nothing(arguments))
         throw CLI::ValidationError("nothing to change: give --band, --weight, --priority, "
                                    "--deadline, --utilization or --lax");
