@@ -30,7 +30,7 @@ Failure connect_failure(const std::filesystem::path& path, int error) {
     case ENOTDIR:
     case ECONNREFUSED:
         return {Exit::failed, error,
-                fmt::format("xpreemptd does not run (nothing listens at {}): `systemctl start "
+                fmt::format("xpreemptd is not running (nothing listens at {}): `systemctl start "
                             "xpreemptd`; if it runs in a container, mount {} there and here",
                             where, printable(path.parent_path().string()))};
     case EACCES:

@@ -139,7 +139,7 @@ void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
                          });
     add_attributes(run, arguments);
     run->add_flag("--if-possible", arguments.if_possible,
-                  "run it also when xpreemptd does not run or refuses");
+                  "run it also if xpreemptd is not running or refuses");
     verb("jobs", "What xpreemptd schedules: GPU time, held time and added wait of each job",
          [](const Context& context) { return jobs(context); });
     CLI::App* again = verb("renice", "Change the attributes of a job", [&](const Context& context) {

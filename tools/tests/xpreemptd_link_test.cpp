@@ -120,7 +120,7 @@ TEST_F(DaemonLinkTest, without_a_daemon_calls_fail_at_once_and_later_find_it) {
     const auto answer = link.begin(0us);
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().error, ENOENT);
-    EXPECT_NE(answer.error().text.find("xpreemptd does not run"), std::string::npos);
+    EXPECT_NE(answer.error().text.find("xpreemptd is not running"), std::string::npos);
     EXPECT_NE(answer.error().text.find(path.string()), std::string::npos);
     start();
     EXPECT_EQ(eventually([&] { return link.begin(0us); }), 0);

@@ -115,7 +115,7 @@ Answer<void> DaemonLink::connect() {
     const bool absent = error == ENOENT || error == ENOTDIR || error == ECONNREFUSED;
     return fail_for(retry_after, error == ENOTDIR ? ENOENT : error,
                     absent
-                        ? "xpreemptd does not run: nothing listens at " + path_
+                        ? "xpreemptd is not running: nothing listens at " + path_
                         : "cannot connect to xpreemptd at " + path_ + ": " + std::strerror(error));
 }
 

@@ -242,7 +242,7 @@ class Hints(unittest.TestCase):
                 with xpreempt.band("high"):
                     self.fail("not reached")
             self.assertEqual(caught.exception.errno, errno.ENOENT)
-            self.assertIn("xpreemptd does not run", caught.exception.strerror)
+            self.assertIn("xpreemptd is not running", caught.exception.strerror)
 
         in_thread(work)
 
