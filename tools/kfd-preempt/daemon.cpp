@@ -35,7 +35,10 @@ Failure connect_failure(const std::filesystem::path& path, int error) {
                             where, printable(path.parent_path().string()))};
     case EACCES:
     case EPERM:
-        return {Exit::permission, error, fmt::format("{}: not allowed to connect to it", where)};
+        return {Exit::permission, error,
+                fmt::format("{}: not allowed to connect: check the permissions of the socket and "
+                            "of its directory",
+                            where)};
     case EAGAIN:
         return {Exit::failed, error,
                 fmt::format("xpreemptd is busy, no connection to {}; try again", where)};
@@ -83,13 +86,13 @@ Outcome<std::string> Daemon::ask(const xpreemptd::Request& request) const {
     // Disconnected before the request: the reason may be there to read.
     const bool sent = ::send(socket_.get(), message.data(), message.size(), MSG_NOSIGNAL) >= 0;
     if (!sent && errno != EPIPE)
-        return failed(errno, fmt::format("the request was not sent: {}", std::strerror(errno)));
+        return failed(errno, fmt::format("cannot send the request: {}", std::strerror(errno)));
     std::string reply(xpreemptd::max_message_bytes, '\0');
     const ssize_t length = ::recv(socket_.get(), reply.data(), reply.size(), 0);
     if (length < 0 && errno == EAGAIN)
         return failed(ETIMEDOUT, fmt::format("no reply within {} s; try again", patience.tv_sec));
     if (length <= 0)
-        return failed(ECONNRESET, "it closed the connection; try again");
+        return failed(ECONNRESET, "closed the connection; try again");
     reply.resize(static_cast<std::size_t>(length));
     return reply;
 }
@@ -142,7 +145,9 @@ Outcome<std::vector<xpreemptd::ListedJob>> Daemon::jobs() const {
             return tl::make_unexpected(page.error());
         jobs.insert(jobs.end(), page->jobs.begin(), page->jobs.end());
         if (page->next && *page->next <= *from)
-            return failed(EPROTO, "its pages of jobs do not advance");
+            return failed(
+                EPROTO,
+                "repeats a page of its jobs: use a daemon and a command of the same version");
         from = page->next;
     }
     return jobs;
