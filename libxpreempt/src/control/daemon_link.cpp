@@ -57,7 +57,8 @@ Answer<void> answer_of(std::string_view reply) {
         if (known == name)
             return tl::make_unexpected(Failure{error, "xpreemptd: " + string_of(reply, "text")});
     return tl::make_unexpected(
-        Failure{EPROTO, name.empty() ? "xpreemptd sent no reply that this library knows"
+        Failure{EPROTO, name.empty() ? "xpreemptd sent a reply that this library does not "
+                                       "understand: use a daemon and a library of the same version"
                                      : "xpreemptd: " + name + ": " + string_of(reply, "text")});
 }
 
@@ -105,7 +106,9 @@ Answer<void> DaemonLink::connect() {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path_.empty() || path_.size() >= sizeof address.sun_path)
-        return fail_for(retry_after, ENAMETOOLONG, "no path of a socket: '" + path_ + "'");
+        return fail_for(retry_after, ENAMETOOLONG,
+                        "the path of xpreemptd's socket, '" + path_ + "', must have 1 to " +
+                            std::to_string(sizeof address.sun_path - 1) + " bytes");
     path_.copy(address.sun_path, sizeof address.sun_path - 1);
     socket_ = ForkSafeFd::packets();
     if (socket_.valid() &&
@@ -124,17 +127,19 @@ std::optional<Answer<void>> DaemonLink::exchange(std::string_view message) {
         if (errno == EPIPE || errno == ECONNRESET)
             return std::nullopt;
         return fail_for(retry_after, errno,
-                        std::string("sending to xpreemptd: ") + std::strerror(errno));
+                        "cannot send to xpreemptd at " + path_ + ": " + std::strerror(errno));
     }
     if (wait_readable(socket_.get(), patience_) != 1)
-        return fail_for(retry_after_hang, ETIMEDOUT, "xpreemptd does not reply");
+        return fail_for(retry_after_hang, ETIMEDOUT,
+                        "xpreemptd did not reply within " + std::to_string(patience_.count()) +
+                            " ms");
     std::string reply(reply_bytes, '\0');
     const ssize_t length = ::recv(socket_.get(), reply.data(), reply.size(), MSG_DONTWAIT);
     if (length == 0 || (length < 0 && errno == ECONNRESET))
         return std::nullopt;
     if (length < 0)
         return fail_for(retry_after, errno,
-                        std::string("reading from xpreemptd: ") + std::strerror(errno));
+                        "cannot read from xpreemptd at " + path_ + ": " + std::strerror(errno));
     return answer_of({reply.data(), static_cast<std::size_t>(length)});
 }
 
