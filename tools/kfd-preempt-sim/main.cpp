@@ -14,23 +14,28 @@ namespace {
 constexpr int bad_usage = 2;
 
 void add_plugin(CLI::App& command, sim::Common& common) {
-    command.add_option("--plugin", common.plugin, "a policy in a shared library, see POLICY.md")
+    command.add_option("--plugin", common.plugin, "shared library with a policy, see POLICY.md")
         ->type_name("FILE");
 }
 
 void add_common(CLI::App& command, sim::Common& common) {
-    command.add_option("--policy", common.policies, "a policy; again for more (all)");
-    command.add_option("--seed", common.seed, "instead of the scenario's")
+    command.add_option("--policy", common.policies,
+                       "simulate this policy; may be repeated (default: all)");
+    command.add_option("--seed", common.seed, "replaces the seed of the scenario")
         ->check(CLI::Range(0U, UINT32_MAX));
-    command.add_option("--set", common.settings,
-                       "KEY=VALUE instead of the scenario's, as gpu.capacity=1 or job.NAME.rate=5");
+    command.add_option(
+        "--set", common.settings,
+        "replaces a value of the scenario: KEY=VALUE, such as gpu.capacity=1 or job.NAME.rate=5");
     command.add_option("--csv", common.csv, "also write every figure to FILE")->type_name("FILE");
-    command.add_option("--svg", common.svg, "also draw a measure into FILE")->type_name("FILE");
-    command.add_option("--measure", common.quantity, "for --svg (mean)");
-    command.add_option("--threads", common.threads, "runs at a time (2)")->check(CLI::Range(1, 64));
+    command.add_option("--svg", common.svg, "also draw the figures of --measure to FILE")
+        ->type_name("FILE");
+    command.add_option("--measure", common.quantity, "what --svg draws (default: mean)");
+    command.add_option("--threads", common.threads, "simulations at a time (default: 2)")
+        ->check(CLI::Range(1, 64));
     add_plugin(command, common);
-    command.add_flag("--jobs", common.jobs, "a row for each job, not for each band");
-    command.add_flag("--progress", common.progress, "also where standard error is no terminal");
+    command.add_flag("--jobs", common.jobs, "print a row for each job, not for each band");
+    command.add_flag("--progress", common.progress,
+                     "print the progress even if standard error is no terminal");
 }
 
 int print(const sim::Answer<std::string>& answer) {
