@@ -66,27 +66,31 @@ struct Arguments {
 };
 
 void add_commands(CLI::App& app, Arguments& arguments) {
-    CLI::App* const run_one = app.add_subcommand("run", "one scenario, a row for each job");
-    run_one->add_option("SCENARIO", arguments.scenario, "a name of `list`, or a file")->required();
+    CLI::App* const run_one =
+        app.add_subcommand("run", "Simulate one scenario; print a row for each job");
+    run_one->add_option("SCENARIO", arguments.scenario, "name shown by `list`, or file")
+        ->required();
     add_common(*run_one, arguments.common);
 
-    CLI::App* const compare = app.add_subcommand("compare", "scenarios, a row for each band");
-    compare->add_option("SCENARIO", arguments.scenarios, "names of `list`, or files");
+    CLI::App* const compare =
+        app.add_subcommand("compare", "Simulate scenarios; print a row for each band");
+    compare->add_option("SCENARIO", arguments.scenarios, "names shown by `list`, or files");
     compare->add_option("--suite", arguments.suite, "papers: workloads of published systems")
         ->check(CLI::IsMember({"papers"}));
     add_common(*compare, arguments.common);
 
     CLI::App* const sweep =
-        app.add_subcommand("sweep", "one scenario with several values of a key");
-    sweep->add_option("SCENARIO", arguments.scenario, "a name of `list`, or a file")->required();
+        app.add_subcommand("sweep", "Simulate one scenario with several values of a key");
+    sweep->add_option("SCENARIO", arguments.scenario, "name shown by `list`, or file")->required();
     sweep->add_option("--vary", arguments.vary, "KEY=VALUE,VALUE,...")->required();
     add_common(*sweep, arguments.common);
 
-    CLI::App* const replay =
-        app.add_subcommand("replay", "a recording of `kfd-preempt trace`, under other policies");
-    replay->add_option("RECORDING", arguments.recording, "the file")->required();
+    CLI::App* const replay = app.add_subcommand(
+        "replay", "Simulate a recording of `kfd-preempt trace` under other policies");
+    replay->add_option("RECORDING", arguments.recording, "file that `kfd-preempt trace` wrote")
+        ->required();
     replay->add_flag("--switches", arguments.common.switches,
-                     "the switches of the recording beside those under one policy");
+                     "compare the recorded switches with those simulated under one policy");
     add_common(*replay, arguments.common);
 
     CLI::App* const list = app.add_subcommand("list", "scenarios, policies, constants");
