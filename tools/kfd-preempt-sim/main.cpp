@@ -93,17 +93,21 @@ void add_commands(CLI::App& app, Arguments& arguments) {
                      "compare the recorded switches with those simulated under one policy");
     add_common(*replay, arguments.common);
 
-    CLI::App* const list = app.add_subcommand("list", "scenarios, policies, constants");
+    CLI::App* const list = app.add_subcommand("list", "List scenarios, policies and constants");
     add_plugin(*list, arguments.common);
-    CLI::App* const check = app.add_subcommand("check", "whether a plug-in keeps the rules");
-    check->add_option("--plugin", arguments.common.plugin, "the shared library")
+    CLI::App* const check =
+        app.add_subcommand("check", "Check that a plug-in keeps the rules of policies");
+    check->add_option("--plugin", arguments.common.plugin, "shared library to check")
         ->type_name("FILE")
         ->required();
-    check->add_option("--events", arguments.checked.events, "decisions about random jobs (20000)")
+    check
+        ->add_option("--events", arguments.checked.events,
+                     "number of decisions about random jobs (default: 20000)")
         ->check(CLI::Range(1U, 100'000'000U));
-    check->add_option("--seed", arguments.checked.seed, "of the first random jobs (1)")
+    check
+        ->add_option("--seed", arguments.checked.seed, "seed of the first random jobs (default: 1)")
         ->check(CLI::Range(1U, UINT32_MAX));
-    app.add_subcommand("bench", "the speed of the simulator");
+    app.add_subcommand("bench", "Measure the speed of the simulator");
 }
 
 int run(int argc, char** argv) {
