@@ -112,7 +112,7 @@ void Check::ask_shuffled(const sched::Policy& before, const std::vector<JobView>
     Answer answer = ask(other, jobs_.now, shuffled);
     std::ranges::reverse(answer.verdicts);
     if (answer != expected || other != policy_)
-        fail(order_is_no_matter, "the jobs in the reverse order");
+        fail(order_is_no_matter, "it decides otherwise when the same jobs come in reverse order");
 }
 
 Answer Check::ask_all(const std::vector<JobView>& jobs) {
@@ -122,19 +122,20 @@ Answer Check::ask_all(const std::vector<JobView>& jobs) {
     if (const sched::PluginFault* const fault = sched::fault_of(policy_))
         fail(keeps_rules, "it " + fault->text());
     if (answer.next <= jobs_.now)
-        fail(keeps_rules, "its next call is not later");
+        fail(keeps_rules,
+             "it asked for its next call at the present time or before, expected a later time");
     for (std::size_t i = 0; i < jobs.size(); ++i)
         if (answer.verdicts[i] == Verdict::hold && !jobs[i].schedulable())
             fail(keeps_rules, fmt::format("it held job {}, which is not schedulable", jobs[i].id));
     if (ask(copy, jobs_.now, jobs) != answer || copy != policy_)
-        fail(copy_decides_alike, "a static variable, a pointer in the state, bytes that are not "
-                                 "set, or a clock");
+        fail(copy_decides_alike, "a copy decides otherwise: a static variable, a pointer in the "
+                                 "state, bytes that are not set, or a clock");
     ask_shuffled(before, jobs, answer);
     std::vector<JobView> others = jobs;
     for (JobView& job : others)
         job.id = job.id * 3 + 17;
     if (ask(relabelled_, jobs_.now, others) != answer)
-        fail(ids_are_no_matter, "ids times 3, plus 17");
+        fail(ids_are_no_matter, "it decides otherwise when each id is replaced by 3 * id + 17");
     return answer;
 }
 
@@ -159,7 +160,7 @@ void Check::decide() {
     jobs_.apply(answer.verdicts);
     const Answer again = ask_all(views());
     if (again.verdicts != answer.verdicts)
-        fail(settles, "other verdicts at the same time");
+        fail(settles, "called again at the same time, it gave other verdicts");
     jobs_.apply(again.verdicts);
     next_ = std::max(again.next, jobs_.now + Duration{1});
 }
@@ -171,7 +172,7 @@ void Check::advance(Duration time) {
         const bool over = jobs_.end_work(), timer = jobs_.now >= next_;
         timers_ += timer && !over ? 1 : 0;
         if (timers_ > most_timers * (1 + static_cast<std::uint64_t>(seconds())))
-            fail(is_called_rarely, fmt::format("{} calls because of the time alone", timers_));
+            fail(is_called_rarely, fmt::format("it asked for {} calls without an event", timers_));
         if (over || timer)
             decide();
         if (jobs_.now >= end)
@@ -194,7 +195,8 @@ void Check::leave_one_alone() {
     const Duration ran = jobs_.of(id).ran;
     advance(max_hold);
     if (!is_over() && jobs_.of(id).ran == ran)
-        fail(job_alone_runs, fmt::format("job {} was held for 10 s", id));
+        fail(job_alone_runs,
+             fmt::format("it held job {} for 10 s while nothing else had work", id));
 }
 
 void Check::run(std::uint32_t seed) {
