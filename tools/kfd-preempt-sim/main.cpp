@@ -5,7 +5,9 @@
 #include "policy_check.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -46,7 +48,8 @@ int print(const sim::Answer<std::string>& answer) {
     if (std::fwrite(answer->data(), 1, answer->size(), stdout) == answer->size() &&
         std::fflush(stdout) == 0)
         return 0;
-    std::fprintf(stderr, "kfd-preempt-sim: standard output: not written\n");
+    std::fprintf(stderr, "kfd-preempt-sim: cannot write to standard output: %s\n",
+                 std::strerror(errno));
     return 1;
 }
 
