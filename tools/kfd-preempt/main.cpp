@@ -64,7 +64,7 @@ std::string check_cgroup(const std::string& word) {
     return word.empty() ? "--cgroup is empty: name a directory below /sys/fs/cgroup" : "";
 }
 
-constexpr const char* container_help = "the processes of a container: its id, or its name";
+constexpr const char* container_help = "select the processes of a container by its id or its name";
 
 std::string check_container(const std::string& word) {
     return word.empty() ? "--container is empty: give the id or the name of a container" : "";
@@ -178,24 +178,25 @@ void add_container(CLI::App* verb, std::string& container, const char* help = co
 }
 
 void add_target(CLI::App* verb, Arguments& arguments, const std::string& what) {
-    verb->add_option("PID", arguments.pid, "the process")->check(check_pid);
+    verb->add_option("PID", arguments.pid, "pid of the process")->check(check_pid);
     verb->add_option("[queue|stream|xqueue] ID", arguments.words, what);
     add_container(verb, arguments.container);
 }
 
 void add_pids(CLI::App* verb, Arguments& arguments) {
-    verb->add_option("PID", arguments.pids, "only these processes")->check(check_pid);
+    verb->add_option("PID", arguments.pids, "show only these processes (default: all)")
+        ->check(check_pid);
     add_container(verb, arguments.container);
 }
 
 void add_top(CLI::App* top, Arguments& arguments) {
     add_pids(top, arguments);
-    top->add_option("-d,--delay", arguments.top.interval_s, "seconds between updates (2)")
+    top->add_option("-d,--delay", arguments.top.interval_s, "seconds between updates (default: 2)")
         ->check(CLI::Range(0.1, 86400.0));
-    top->add_option("-n,--count", arguments.top.count, "exit after so many updates")
+    top->add_option("-n,--count", arguments.top.count, "exit after COUNT updates")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
-    top->add_flag("-b,--batch", arguments.top.batch, "plain text, for scripts");
-    top->add_flag("--once", arguments.once, "the same as -b -n 1");
+    top->add_flag("-b,--batch", arguments.top.batch, "print plain text, for scripts");
+    top->add_flag("--once", arguments.once, "print one update as plain text and exit (-b -n 1)");
 }
 
 void add_cgroup_verbs(const cli::AddVerb& verb, Arguments& arguments) {
