@@ -208,13 +208,14 @@ void add_cgroup_verbs(const cli::AddVerb& verb, Arguments& arguments) {
     freeze->add_flag("-y,--yield-memory", arguments.yield_memory,
                      "also move the VRAM of its processes to system memory, until thaw");
     freeze->add_flag("--partial", arguments.partial,
-                     "keep stopped what could be stopped, when some could not");
+                     "if some queues cannot be stopped, keep the others stopped");
     CLI::App* thaw =
-        verb("thaw", "Resume the queues that freeze has stopped",
+        verb("thaw", "Resume queues stopped by freeze",
              [&](const cli::Context& context) { return cli::thaw(context, arguments.group); });
     for (CLI::App* of_cgroup : {freeze, thaw}) {
         of_cgroup
-            ->add_option("--cgroup", arguments.group.cgroup, "directory, or path in the hierarchy")
+            ->add_option("--cgroup", arguments.group.cgroup,
+                         "directory below /sys/fs/cgroup, or path in the hierarchy")
             ->check(check_cgroup);
         add_container(of_cgroup, arguments.group.container);
     }
@@ -229,11 +230,14 @@ void add_wait(const cli::AddVerb& verb, Arguments& arguments) {
                               arguments.wait_timeout_s > 0 ? std::optional(arguments.wait_timeout_s)
                                                            : std::nullopt});
         });
-    wait->add_option("PID", arguments.pid, "this process")->check(check_pid);
-    wait->add_flag("--new", arguments.wait_for_new, "the next process that has none yet");
+    wait->add_option("PID", arguments.pid, "pid of the process to wait for")->check(check_pid);
+    wait->add_flag("--new", arguments.wait_for_new,
+                   "wait for the next process that has no compute queue yet");
     add_container(wait, arguments.container,
-                  "with --new: of this container, which need not run yet: its id, or its name");
-    wait->add_option("-t,--timeout", arguments.wait_timeout_s, "seconds (for ever)")
+                  "with --new: wait for a process of this container (id or name), which need not "
+                  "run yet");
+    wait->add_option("-t,--timeout", arguments.wait_timeout_s,
+                     "seconds until wait fails (default: none)")
         ->check(CLI::Range(0.001, 86400.0 * 365));
 }
 
