@@ -253,13 +253,12 @@ void add_switch_verbs(const cli::AddVerb& verb, Arguments& arguments) {
                 return cli::suspend(context, selection, arguments.attach, arguments.yield_memory);
             });
         });
-    add_target(suspend, arguments, "only these (default: all compute queues)");
+    add_target(suspend, arguments, "suspend only these (default: all compute queues)");
     suspend->add_flag("-a,--attach", arguments.attach,
-                      "keep running, and hold only while this command runs");
+                      "keep running, and resume them when this command ends");
     suspend->add_flag("-y,--yield-memory", arguments.yield_memory,
                       "also move its VRAM to system memory, until resume");
-    suspend->add_flag("--shared", arguments.shared,
-                      "streams: stop those on the same queue as well");
+    suspend->add_flag("--shared", arguments.shared, "also stop other streams on the same queue");
 
     CLI::App* resume = verb("resume", "Resume suspended queues, streams or xqueues",
                             [&](const cli::Context& context) {
@@ -271,7 +270,7 @@ void add_switch_verbs(const cli::AddVerb& verb, Arguments& arguments) {
                                     return cli::resume(context, selection, arguments.force);
                                 });
                             });
-    add_target(resume, arguments, "only these (default: all compute queues)");
+    add_target(resume, arguments, "resume only these (default: all compute queues)");
     resume->add_flag("-f,--force", arguments.force, "drop the holds of every operator");
 }
 
@@ -287,29 +286,33 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
              [&](const cli::Context& context) {
                  return cli::doctor(context, kfd::parse_unsigned<pid_t>(arguments.pid));
              });
-    doctor->add_option("PID", arguments.pid, "also how far each queue of it can be stopped")
+    doctor
+        ->add_option("PID", arguments.pid,
+                     "also report how far each queue of this process can be stopped")
         ->check(check_pid);
 
-    CLI::App* list = verb(
-        "list", "Queues of all processes, or of those named", [&](const cli::Context& context) {
-            if (arguments.container.empty())
-                return cli::list(context, pids_of(arguments));
-            const auto found = cli::gpu_processes_of_container(context, arguments.container);
-            return found ? cli::list(context, found->pids) : cli::report_of(found.error());
-        });
+    CLI::App* list =
+        verb("list", "List the queues of all processes, or of those named",
+             [&](const cli::Context& context) {
+                 if (arguments.container.empty())
+                     return cli::list(context, pids_of(arguments));
+                 const auto found = cli::gpu_processes_of_container(context, arguments.container);
+                 return found ? cli::list(context, found->pids) : cli::report_of(found.error());
+             });
     add_pids(list, arguments);
 
     add_switch_verbs(verb, arguments);
 
     add_cgroup_verbs(verb, arguments);
 
-    CLI::App* status = verb("status", "State, holds and counters of queues, streams and xqueues",
-                            [&](const cli::Context& context) {
-                                if (names_objects(arguments))
-                                    return cli::status_of_objects(context, objects_of(arguments));
-                                return status_of_processes(context, arguments);
-                            });
-    add_target(status, arguments, "only these (default: all)");
+    CLI::App* status =
+        verb("status", "Show state, holds and counters of queues, streams and xqueues",
+             [&](const cli::Context& context) {
+                 if (names_objects(arguments))
+                     return cli::status_of_objects(context, objects_of(arguments));
+                 return status_of_processes(context, arguments);
+             });
+    add_target(status, arguments, "show only these (default: all)");
 
     add_wait(verb, arguments);
 
