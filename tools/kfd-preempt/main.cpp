@@ -317,22 +317,24 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
     add_wait(verb, arguments);
 
     // Writes by itself, as often as it is told.
-    add_top(verb("top", "States, counts and latencies, again and again", nullptr), arguments);
+    add_top(verb("top", "Show states, counts and latencies, updated continuously", nullptr),
+            arguments);
 
     cli::add_measuring_verbs(verb, arguments.measuring, check_pid);
 
     cli::add_scheduling_verbs(verb, arguments.scheduling);
 
     // Has a command line of its own, see main(). Here for the help, and for what comes before it.
-    verb("verify", "Try on this machine's GPU what the driver promises (verify --help)",
+    verb("verify", "Test on this machine's GPU what the driver promises (verify --help)",
          [](const cli::Context&) {
              return cli::report_of({cli::Exit::usage, 0,
-                                    "verify comes first, and writes JSON into its report: "
-                                    "kfd-preempt verify [options]"});
+                                    "verify must be the first word, and writes JSON into its "
+                                    "report: kfd-preempt verify [options]"});
          })
         ->allow_extras();
 
-    verb("version", "Versions of the command, of the ABI and of the loaded driver", cli::version);
+    verb("version", "Print the versions of the command, of the ABI and of the loaded driver",
+         cli::version);
 }
 
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
