@@ -15,12 +15,13 @@ void add_measuring_verbs(const AddVerb& verb, MeasuringArguments& arguments,
                                          std::chrono::milliseconds(arguments.interval_ms)};
             return measure(context, kfd::parse_unsigned<pid_t>(arguments.pid).value_or(0), options);
         });
-    measuring->add_option("PID", arguments.pid, "the process")->required()->check(check_pid);
-    measuring->add_option("-n,--count", arguments.count, "stops and resumes (100)")
+    measuring->add_option("PID", arguments.pid, "pid of the process")->required()->check(check_pid);
+    measuring
+        ->add_option("-n,--count", arguments.count, "number of stops and resumes (default: 100)")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
     measuring
         ->add_option("-i,--interval", arguments.interval_ms,
-                     "milliseconds that the process runs before each stop (10)")
+                     "milliseconds that the process runs before each stop (default: 10)")
         ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{60'000}));
 }
 
