@@ -42,8 +42,8 @@ std::string check_deadline(const std::string& word) {
 std::string check_lax(const std::string& word) {
     if (parse_deadline(word))
         return {};
-    return fmt::format("'{}' is not a time: give a number with us, ms or s, as 20ms, up to an hour",
-                       word);
+    return fmt::format(
+        "'{}' is not a time: give a number with us, ms or s, such as 20ms, up to an hour", word);
 }
 
 std::string check_utilization(const std::string& word) {
@@ -76,7 +76,7 @@ std::string check_focus(const std::string& word) {
 }
 
 std::string check_policy(const std::string& word) {
-    return word.empty() ? "the name of the policy is empty: give one, as BAND" : "";
+    return word.empty() ? "the name of the policy is empty: give one, such as BAND" : "";
 }
 
 std::string check_output(const std::string& word) {
@@ -93,20 +93,22 @@ xpreemptd::AttributeChange change_of(const SchedulingArguments& arguments) {
 }
 
 void add_attributes(CLI::App* verb, SchedulingArguments& arguments) {
-    verb->add_option("--band", arguments.band, "realtime, high, normal or idle")->check(check_band);
-    verb->add_option("--weight", arguments.weight, "share of its band: 1 to 10000, 100 is usual")
+    verb->add_option("--band", arguments.band, "band under BAND: realtime, high, normal or idle")
+        ->check(check_band);
+    verb->add_option("--weight", arguments.weight, "share under CFS: 1 to 10000, 100 if never set")
         ->check(check_weight);
     verb->add_option("--priority", arguments.priority,
-                     "under HPF: -255 to 255, the highest runs first, 0 is usual")
+                     "priority under HPF: -255 to 255, the highest runs first, 0 if never set")
         ->check(check_priority);
     verb->add_option("--deadline", arguments.deadline,
-                     "when a piece of work should be done after it is ready, as 20ms")
+                     "time from ready to done of a piece of work, such as 20ms")
         ->check(check_deadline);
     verb->add_option("--utilization", arguments.utilization,
-                     "under UP, PUP and SPUP: share of each GPU in percent, 100 is usual")
+                     "share of each GPU under UP, PUP and SPUP, in percent, 100 if never set")
         ->check(check_utilization);
-    verb->add_option("--lax", arguments.lax,
-                     "under LAX: how long a piece of work may wait before it is critical, as 20ms")
+    verb->add_option(
+            "--lax", arguments.lax,
+            "time under LAX that a piece of work may wait before it is critical, such as 20ms")
         ->check(check_lax);
 }
 
@@ -140,7 +142,7 @@ void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
     add_attributes(run, arguments);
     run->add_flag("--if-possible", arguments.if_possible,
                   "run it also if xpreemptd is not running or refuses");
-    verb("jobs", "What xpreemptd schedules: GPU time, held time and added wait of each job",
+    verb("jobs", "List the jobs of xpreemptd: GPU time, held time and added wait of each",
          [](const Context& context) { return jobs(context); });
     CLI::App* again = verb("renice", "Change the attributes of a job", [&](const Context& context) {
         const auto pid = kfd::parse_unsigned<pid_t>(arguments.job);
@@ -148,7 +150,7 @@ void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
                       pid ? xpreemptd::JobSelector(*pid) : xpreemptd::JobSelector(arguments.job),
                       change_of(arguments));
     });
-    again->add_option("PID|NAME", arguments.job, "a process of the job, or the job's name")
+    again->add_option("PID|NAME", arguments.job, "pid of a process of the job, or the job's name")
         ->required()
         ->check(check_job);
     add_attributes(again, arguments);
@@ -156,29 +158,32 @@ void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
         verb("focus", "Name the job that policy AWF runs first", [&](const Context& context) {
             return focus(context, kfd::parse_unsigned<pid_t>(arguments.focus));
         });
-    focused->add_option("PID|none", arguments.focus, "a process of the job; none: no job of yours")
+    focused
+        ->add_option("PID|none", arguments.focus,
+                     "pid of a process of the job; none: no job of yours")
         ->required()
         ->check(check_focus);
     CLI::App* policies =
         verb("policy", "Show how xpreemptd schedules, or change it",
              [&](const Context& context) { return policy(context, arguments.policy); });
-    policies->add_option("NAME", arguments.policy, "schedule by this one from now on (root)")
+    policies->add_option("NAME", arguments.policy, "schedule by this policy from now on (root)")
         ->check(check_policy);
     CLI::App* tracing =
         verb("trace", "Record what xpreemptd does, for Perfetto", [&](const Context& context) {
             return trace(context, arguments.output, arguments.seconds);
         });
-    tracing->add_option("-o,--output", arguments.output, "the file (Chrome's JSON)")
+    tracing->add_option("-o,--output", arguments.output, "file to write (Chrome's JSON)")
         ->required()
         ->check(check_output);
-    tracing->add_option("--seconds", arguments.seconds, "end after so many; else at an interrupt")
+    tracing
+        ->add_option("--seconds", arguments.seconds, "end after SECONDS (default: at an interrupt)")
         ->check(CLI::Range(0.1, 86400.0));
     CLI::App* figures =
         verb("metrics", "Print the figures of xpreemptd for Prometheus, as OpenMetrics",
              [&](const Context& context) { return metrics(context, arguments.output); });
     figures
         ->add_option("-o,--output", arguments.output,
-                     "write them to this file, which readers never see in part")
+                     "write to this file, which is replaced as a whole")
         ->check(check_output);
 }
 
