@@ -90,8 +90,8 @@ std::string driver_sentence(const Context& context, Verb verb, int errno_value,
                            thing);
     case ETIME:
         return fmt::format("{}: stop requested, but the hardware has not confirmed it in time: it "
-                           "is PENDING; `kfd-preempt status {}` shows when it is HELD, `{}` "
-                           "again waits on",
+                           "is PENDING; `kfd-preempt status {}` shows when it is HELD; run {} "
+                           "again to wait for it",
                            thing, target.pid, verb_name(verb));
     case EOPNOTSUPP:
         return fmt::format("{}: cannot be stopped mid-kernel with this scheduler and GPU; "
@@ -109,9 +109,10 @@ std::string driver_sentence(const Context& context, Verb verb, int errno_value,
                            "says what is missing",
                            thing);
     case EINVAL:
-        return fmt::format("{}: the driver refused the request as malformed: command and driver "
-                           "do not fit each other; compare `kfd-preempt version`",
-                           thing);
+        return fmt::format(
+            "{}: the driver refused the request as malformed: command and driver "
+            "do not fit each other; compare their versions with `kfd-preempt version`",
+            thing);
     default:
         return fmt::format("{}: cannot {}: {} ({})", thing, verb_name(verb),
                            std::strerror(errno_value), errno_name(errno_value));
@@ -151,7 +152,7 @@ Diagnosis diagnose_device(const Context& context, const Error& error) {
     if (error.op == Op::query)
         return {Exit::failed,
                 fmt::format("{}: QUERY of gpu {} failed: {}", path, error.id, reason_text),
-                "dmesg shows what amdgpu says"};
+                "look for errors of amdgpu in dmesg"};
     if (reason == ENOENT || reason == ENXIO || reason == ENODEV)
         return {Exit::unsupported, fmt::format("{} is missing", path),
                 "load amdgpu; start a container with --device /dev/kfd"};
@@ -162,7 +163,7 @@ Diagnosis diagnose_device(const Context& context, const Error& error) {
                             group ? " or join the group " + *group : std::string{})};
     }
     return {Exit::failed, fmt::format("{}: cannot be opened: {}", path, reason_text),
-            "dmesg shows what amdgpu says"};
+            "look for errors of amdgpu in dmesg"};
 }
 
 Failure device_failure(const Context& context, const Error& error) {

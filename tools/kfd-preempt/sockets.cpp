@@ -79,8 +79,8 @@ Failure socket_failure(const Target& target, int reason) {
     case EACCES:
     case EPERM:
         return {Exit::permission, reason,
-                fmt::format("{}: not allowed to use its control socket: be its user, or root "
-                            "(sudo)",
+                fmt::format("{}: not allowed to use its control socket: run kfd-preempt as its "
+                            "user, or as root (sudo)",
                             target.name())};
     case ETIMEDOUT:
         return {Exit::failed, reason,
@@ -98,8 +98,9 @@ Failure answer_failure(const Target& target, const wire::Broken& broken) {
     if (broken.error == ETIMEDOUT || broken.error == EACCES || broken.error == EPERM)
         return socket_failure(target, broken.error);
     return {Exit::failed, broken.error,
-            fmt::format("{}: its control socket answers wrongly: {}", target.name(),
-                        printable(broken.text))};
+            fmt::format("{}: invalid reply on its control socket: {}; use a kfd-preempt and a "
+                        "libxpreempt of the same version",
+                        target.name(), printable(broken.text))};
 }
 
 } // namespace
