@@ -11,6 +11,7 @@
 #include "verbs.hpp"
 
 #include <cerrno>
+#include <cstring>
 #include <fmt/format.h>
 
 namespace cli {
@@ -66,10 +67,12 @@ private:
 std::string why_unknown(int errno_value) {
     switch (errno_value) {
     case ENOTTY: return "the loaded driver has no queue preemption (`kfd-preempt doctor`)";
-    case EPERM: return "those processes are not yours: root sees their states";
+    case EPERM: return "those processes are not yours; run kfd-preempt as root (sudo)";
     case ENOENT: return "/dev/kfd is missing: a container needs `--device /dev/kfd`";
-    case EACCES: return "/dev/kfd may not be opened: root, or the group of /dev/kfd, may";
-    default: return fmt::format("{}", errno_name(errno_value));
+    case EACCES:
+        return "not allowed to open /dev/kfd: run kfd-preempt as root (sudo), or join the group of "
+               "/dev/kfd";
+    default: return fmt::format("{} ({})", std::strerror(errno_value), errno_name(errno_value));
     }
 }
 
@@ -119,7 +122,8 @@ public:
         report.text += streams_.text();
         report.messages = std::move(messages_);
         if (unknown_ != 0)
-            report.messages.push_back("states are not known: " + why_unknown(unknown_));
+            report.messages.push_back("states of queues are shown as \"?\": " +
+                                      why_unknown(unknown_));
         report.json["processes"] = std::move(processes_);
         return report;
     }
