@@ -236,7 +236,7 @@ Check check_node(const Result<kfd_ioctl_preempt_query_args>& query, const kfd::N
     const bool can_save = (query->type_mask & (1U << KFD_PREEMPT_TYPE_SAVE)) != 0;
     if (query->degraded != 0)
         return {"gpu", can_save ? Verdict::warn : Verdict::fail,
-                fmt::format("{}; the driver gave up because {}", text,
+                fmt::format("{}; degraded by the driver because {}", text,
                             fmt::join(degraded_names(query->degraded), ", ")),
                 "read the kernel log, then as root, to try again: "
                 "echo 0 > /sys/module/amdgpu/parameters/preempt_degraded",
@@ -268,8 +268,8 @@ std::vector<Check> check_device(const Context& context, const kfd::LoadedModule&
     const Result<std::vector<kfd::Node>> nodes = kfd::gpu_nodes(context.roots);
     if (!nodes || nodes->empty()) {
         checks.push_back({"gpu", Verdict::fail, "KFD knows no GPU that this user may use",
-                          "dmesg says why amdgpu took none; in a container, give it "
-                          "--device /dev/dri/renderD*",
+                          "look for errors of amdgpu in dmesg; start a container with --device "
+                          "/dev/dri/renderD*",
                           Exit::unsupported});
         return checks;
     }

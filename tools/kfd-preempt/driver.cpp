@@ -32,8 +32,8 @@ Outcome<Driver> connect(const Context& context) {
             query->abi_major, query->abi_minor, KFD_PREEMPT_ABI_MAJOR, KFD_PREEMPT_ABI_MINOR));
     constexpr std::uint64_t needed = KFD_PREEMPT_CAP_BATCH | KFD_PREEMPT_CAP_OPERATOR;
     if ((query->caps & needed) != needed)
-        return unsupported(fmt::format("this driver lets no program act on another one's queues "
-                                       "(it offers {}): `kfd-preempt doctor` says what it can do",
+        return unsupported(fmt::format("this driver cannot stop queues of other processes (it "
+                                       "offers {}): `kfd-preempt doctor` says what it can do",
                                        words_or_dash(cap_names(query->caps))));
     return Driver{std::move(*device), *query};
 }

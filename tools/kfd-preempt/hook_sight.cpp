@@ -21,7 +21,7 @@ constexpr std::size_t max_maps = 4U << 20U;
 
 constexpr const char* preload = "start it with LD_PRELOAD=libxpreempt-hook.so";
 constexpr const char* other_ways =
-    "start it with LD_PRELOAD=libxpreempt-hook.so; where it is, HIP is static, opened with "
+    "start it with LD_PRELOAD=libxpreempt-hook.so; if it was, HIP is static, opened with "
     "RTLD_DEEPBIND or newer than the hook: suspend its queues, not its streams";
 
 bool has_hook(const Context& context, pid_t pid) {
@@ -117,8 +117,8 @@ std::vector<HookSight> sight_of_hooks(const Context& context, std::optional<pid_
                                       *view.answer));
         } else if (has_hook(context, target.pid)) {
             sights.push_back({fmt::format("{}: {}; whether the hook sees its packets is not known: "
-                                          "it has no control socket that answers "
-                                          "(XPREEMPT_CONTROL=1)",
+                                          "no control socket of it answers; start it with "
+                                          "XPREEMPT_CONTROL=1",
                                           target.name(), count_of(before[i].size(), "KFD queue")),
                               ""});
         }

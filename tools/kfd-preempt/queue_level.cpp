@@ -39,7 +39,8 @@ QueueLevel level_of_compute(const kfd::LoadedModule& module,
         return {Level::interrupt, by, ""};
     if (can(KFD_PREEMPT_TYPE_DRAIN))
         return {Level::deactivate, by,
-                "this GPU cannot save waves under this scheduler (no SAVE), only let them end"};
+                "this GPU cannot save waves under this scheduler (no SAVE): launched waves run to "
+                "their end"};
     return {Level::block, library, "the driver can stop no queue of this GPU"};
 }
 
@@ -90,11 +91,11 @@ QueueLevel level_of(kfd::QueueType type, const kfd::LoadedModule& module,
                 "other streams would wait behind it"};
     case kfd::QueueType::hiq:
     case kfd::QueueType::diq:
-        return {Level::none, "-", "not preemptible: the driver's own queue to the scheduler"};
+        return {Level::none, "-", "not preemptible: the driver's own queue for the scheduler"};
     }
-    return {
-        Level::none, "-",
-        fmt::format("not preemptible: {} is no queue type that this command knows", name_of(type))};
+    return {Level::none, "-",
+            fmt::format("not preemptible: {} is a queue type that this command does not know",
+                        name_of(type))};
 }
 
 CostReport predicted_cost(const Context& context, std::uint32_t gpu_id) {
@@ -105,8 +106,8 @@ CostReport predicted_cost(const Context& context, std::uint32_t gpu_id) {
     report.json["gpu_id"] = gpu_id;
     report.json["predicted"] = true;
     if (cost.full_bytes == 0) {
-        report.text = fmt::format("gpu {}: the cost of a stop cannot be predicted: the topology "
-                                  "lacks facts about it",
+        report.text = fmt::format("gpu {}: the cost of a stop cannot be predicted: its topology "
+                                  "shows no compute units, or it has no CWSR",
                                   gpu_id);
         report.json["full_bytes"] = nullptr;
         return report;
