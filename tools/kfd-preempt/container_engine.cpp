@@ -141,7 +141,7 @@ Outcome<std::string> ask_engines(const std::string& name) {
     if (answers.empty())
         return unknown("no process is in a container of that id or LXC name, and there is no "
                        "docker, podman or nerdctl to ask for a name: give the id");
-    return unknown(answers + "; a container of another user or engine is found by its id");
+    return unknown(answers + "; give the id of a container of another user or engine");
 }
 
 } // namespace cli

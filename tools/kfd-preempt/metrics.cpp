@@ -56,7 +56,7 @@ Report metrics(const Context& context, const std::string& output) {
     report.json["written"] = output;
     if (!figures)
         report.messages.push_back(
-            fmt::format("{}: says xpreempt_up 0: {}", printable(output), figures.error().message));
+            fmt::format("{}: has xpreempt_up 0: {}", printable(output), figures.error().message));
     return report;
 }
 

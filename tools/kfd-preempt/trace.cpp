@@ -122,7 +122,7 @@ Report trace(const Context& context, const std::string& output, double seconds) 
         return report_of(not_written(output, tracing.failed() != 0 ? tracing.failed() : errno));
     if (!outcome) {
         Failure failure = outcome.error();
-        failure.message += fmt::format(" ({} has what came before)", printable(output));
+        failure.message += fmt::format(" ({} has the events until then)", printable(output));
         return report_of(failure);
     }
     Report report;

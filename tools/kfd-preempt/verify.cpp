@@ -32,8 +32,8 @@ Report run_verify(char** argv) {
     }
     return report_of(
         {Exit::no_command, ENOENT,
-         fmt::format("there is no kfd-preempt-verify beside {} or in libexec: it comes "
-                     "with the package kfd-preempt",
+         fmt::format("there is no kfd-preempt-verify beside {} or in libexec: install the "
+                     "package kfd-preempt completely",
                      self.string())});
 }
 
