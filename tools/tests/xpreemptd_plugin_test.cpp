@@ -111,9 +111,9 @@ TEST_P(FaultyPluginTest, is_ejected_and_everything_resumes) {
 INSTANTIATE_TEST_SUITE_P(Faults, FaultyPluginTest,
                          testing::Values(Fault{1, "gave job "}, Fault{2, "held job "},
                                          Fault{3, "held job "}, Fault{4, "returned 0 ns"},
-                                         Fault{5, "wrote behind the bytes of its state"},
-                                         Fault{6, "wrote behind the states of the jobs"},
-                                         Fault{7, "wrote behind the verdicts"}));
+                                         Fault{5, "wrote past the end of its state"},
+                                         Fault{6, "wrote past the end of the states of the jobs"},
+                                         Fault{7, "wrote past the end of the verdicts"}));
 
 class HoldingPluginTest : public PluginTest {
 protected:

@@ -76,9 +76,9 @@ std::string PluginFault::text() const {
     case Kind::no_next_time:
         return "returned " + std::to_string(value) +
                " ns as the time until its next call, expected more than 0";
-    case Kind::wrote_behind_state: return "wrote behind the bytes of its state";
-    case Kind::wrote_behind_job_states: return "wrote behind the states of the jobs";
-    case Kind::wrote_behind_verdicts: return "wrote behind the verdicts";
+    case Kind::wrote_behind_state: return "wrote past the end of its state";
+    case Kind::wrote_behind_job_states: return "wrote past the end of the states of the jobs";
+    case Kind::wrote_behind_verdicts: return "wrote past the end of the verdicts";
     }
     return "broke a rule";
 }

@@ -163,9 +163,10 @@ TEST_F(FaultTest, time_that_is_not_later) {
 }
 
 TEST_F(FaultTest, writes_behind_what_it_was_given) {
-    expect_fault(5, {Kind::wrote_behind_state}, "wrote behind the bytes of its state");
-    expect_fault(6, {Kind::wrote_behind_job_states}, "wrote behind the states of the jobs");
-    expect_fault(7, {Kind::wrote_behind_verdicts}, "wrote behind the verdicts");
+    expect_fault(5, {Kind::wrote_behind_state}, "wrote past the end of its state");
+    expect_fault(6, {Kind::wrote_behind_job_states},
+                 "wrote past the end of the states of the jobs");
+    expect_fault(7, {Kind::wrote_behind_verdicts}, "wrote past the end of the verdicts");
 }
 
 TEST_F(FaultTest, fault_stays_and_the_policy_holds_nothing_any_more) {
