@@ -3,11 +3,14 @@
 #include "cuda/command.hpp"
 #include "suites.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <getopt.h>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace {
@@ -43,6 +46,12 @@ template <typename Number> bool parse(const char* word, Number least, Number& nu
     return parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size() && number >= least;
 }
 
+// Returns "--samples" for 'n'.
+std::string name_of(std::span<const option> known, int key) {
+    const auto found = std::ranges::find(known, key, &option::val);
+    return found == known.end() ? "" : std::string("--") + found->name;
+}
+
 struct Arguments {
     Options options;
     bool json = false;
@@ -73,7 +82,7 @@ int read_arguments(int argc, char** argv, Arguments& arguments) {
         default: print_usage(stderr); return bad_usage;
         }
         if (!valid)
-            return refuse(std::string("'") + optarg + "' is not a number that fits here");
+            return refuse(name_of(known, key) + ": '" + optarg + "' is not a number in range");
     }
     for (int i = optind; i < argc; ++i) {
         bool found = false;
@@ -83,7 +92,8 @@ int read_arguments(int argc, char** argv, Arguments& arguments) {
                 found = true;
             }
         if (!found)
-            return refuse(std::string("'") + argv[i] + "' is no suite: null, virtual or hip");
+            return refuse(std::string("'") + argv[i] +
+                          "' is not a suite: give null, virtual or hip");
     }
     return 0;
 }
