@@ -35,17 +35,19 @@ Failure load(Hip& hip) {
         if (runtime == nullptr)
             runtime = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
     if (runtime == nullptr)
-        return "no HIP runtime (libamdhip64.so.7, .6 or .5) can be loaded";
+        return "no HIP runtime (libamdhip64.so.7, .6 or .5) can be loaded: install ROCm, or set "
+               "LD_LIBRARY_PATH to it";
     const bool complete = find(runtime, "hipGetDeviceCount", hip.get_device_count) &&
                           find(runtime, "hipMalloc", hip.malloc) &&
                           find(runtime, "hipFree", hip.free) &&
                           find(runtime, "hipMemsetAsync", hip.memset_async) &&
                           find(runtime, "hipStreamSynchronize", hip.stream_synchronize);
     if (!complete)
-        return "the HIP runtime lacks a function that is needed";
+        return "the HIP runtime lacks hipGetDeviceCount, hipMalloc, hipFree, hipMemsetAsync or "
+               "hipStreamSynchronize: use another version of it";
     int devices = 0;
     if (hip.get_device_count(&devices) != 0 || devices == 0)
-        return "HIP finds no GPU";
+        return "HIP finds no GPU: check that rocminfo lists one";
     return {};
 }
 

@@ -91,7 +91,8 @@ std::string read_files(const std::string& directory, Results& results, RunFacts&
     if (error)
         return fmt::format("{}: {}", directory, error.message());
     if (files.empty())
-        return fmt::format("{}: no samples-*.csv", directory);
+        return fmt::format(
+            "{}: has no samples-*.csv: give the --output directory of an earlier run", directory);
     std::ranges::sort(files);
     for (const std::string& file : files)
         if (const std::string failure = results.read(file, facts); !failure.empty())

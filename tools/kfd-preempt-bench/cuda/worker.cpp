@@ -61,7 +61,8 @@ int measure(const cuda::Driver& driver, const Work& work) {
     const cuda::Part* part = cuda::find_part(work.part);
     const cuda::System* system = cuda::find_system(work.system);
     if (part == nullptr || system == nullptr)
-        return fail("no such part or system", 1);
+        return fail("--worker '" + work.part + "' or --system '" + work.system + "' does not exist",
+                    1);
     const cuda::Amounts amounts = work.quick ? cuda::Amounts::quick() : cuda::Amounts{};
     part->run({device, *system, amounts, work.seed, cuda::Samples(stdout)});
     return 0;
