@@ -540,7 +540,10 @@ void Daemon::mark_plugin() {
 
 // Only the plug-in: other changes of the file come with a reload.
 Answer<void> Daemon::load_left_out() {
-    auto again = read_again_ ? read_again_() : tl::make_unexpected(std::string("no rules file"));
+    auto again =
+        read_again_
+            ? read_again_()
+            : tl::make_unexpected(std::string("there is no rules file to load the plug-in from"));
     if (!again)
         return refuse(EINVAL, again.error());
     rules_.plugin = again->plugin;
@@ -558,7 +561,7 @@ Answer<void> Daemon::set_policy(const Caller& caller, std::string_view name) {
     // With the parameters of the rules file.
     auto policy = make_policy(name, rules_.parameters);
     if (!policy)
-        return refuse(EINVAL, fmt::format("there is no policy '{}': it is one of {}", name,
+        return refuse(EINVAL, fmt::format("there is no policy '{}': give one of {}", name,
                                           fmt::join(names_of_policies(rules_.parameters), ", ")));
     decisions_.set_policy(std::move(*policy));
     mark_plugin();

@@ -26,8 +26,8 @@ std::string why_not(const xpreempt::Error& error, const kfd::Roots& roots) {
     switch (error.errno_value) {
     case ENOENT:
     case ENXIO:
-        return fmt::format("{0} is missing: no AMD GPU, or amdgpu is not loaded, or a container "
-                           "without it: start that with --device {0}",
+        return fmt::format("{0} is missing: this machine has no AMD GPU, or amdgpu is not loaded; "
+                           "start a container with --device {0}",
                            device);
     case EACCES:
     case EPERM:
@@ -73,8 +73,8 @@ tl::expected<std::unique_ptr<KfdProvider>, std::string> KfdProvider::open(const 
                         "`kfd-preempt doctor` says which"));
     auto watch = kfd::Watch::open(*device, kfd::plain_ioctl);
     if (!watch && watch.error().errno_value != ENOTTY)
-        return tl::make_unexpected(
-            fmt::format("making a watch: {}", std::strerror(watch.error().errno_value)));
+        return tl::make_unexpected(fmt::format("cannot create a watch (PREEMPT_WATCH): {}",
+                                               std::strerror(watch.error().errno_value)));
     std::unique_ptr<KfdProvider> provider(
         new KfdProvider(roots, std::make_shared<KfdSwitch>(std::move(*device), query->max_batch)));
     if (watch)
@@ -84,7 +84,7 @@ tl::expected<std::unique_ptr<KfdProvider>, std::string> KfdProvider::open(const 
     auto mover =
         Mover::start([by = provider->switch_](std::span<Switch> switches) { by->move(switches); });
     if (!mover)
-        return tl::make_unexpected(fmt::format("starting the thread that moves memory: {}",
+        return tl::make_unexpected(fmt::format("cannot start the thread that moves memory: {}",
                                                std::strerror(mover.error().errno_value)));
     provider->mover_ = std::move(*mover);
     provider->gives_ = (query->caps & KFD_PREEMPT_CAP_GIVE_MEMORY) != 0;

@@ -89,7 +89,8 @@ public:
             if (rules)
                 daemon.reload(std::move(*rules));
             else
-                fmt::print(stderr, SD_ERR "xpreemptd: not reloaded: {}\n", rules.error());
+                fmt::print(stderr, SD_ERR "xpreemptd: not reloaded, the old rules apply: {}\n",
+                           rules.error());
         }
     }
 
@@ -177,7 +178,7 @@ int run_command(int argc, char** argv) {
     CLI::App app("Shares the GPUs of this machine between programs, the important ones first.",
                  "xpreemptd");
     Options options;
-    app.add_option("-c,--config", options.config, "rules file (/etc/xpreemptd.toml)");
+    app.add_option("-c,--config", options.config, "rules file (default: /etc/xpreemptd.toml)");
     app.add_flag("--check", options.check, "check the rules file and exit");
     app.add_flag("-v,--verbose", options.verbose, "report each stop and resume");
     app.set_version_flag("--version", "xpreemptd " KFD_PREEMPT_VERSION);

@@ -200,7 +200,8 @@ void MemoryTurns::tell(const Job& job, Change change, const UnderWay& under_way,
     if (error != 0)
         log_(LogLevel::warning,
              fmt::format("memory of job {} ({}) {}: {}", job.id, job.name,
-                         change == Change::stop ? "stays in VRAM" : "stays away", why_not(error)));
+                         change == Change::stop ? "stays in VRAM" : "stays in system memory",
+                         why_not(error)));
 }
 
 void MemoryTurns::settle(Job& job, Change change, const UnderWay& under_way, int error, Time now) {

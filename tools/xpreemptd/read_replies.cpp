@@ -105,7 +105,8 @@ Answer<Json> open(std::string_view message) {
     unsigned schema = 0;
     reader.read("schema", schema);
     if (schema != 1)
-        return no_reply("the reply is of another protocol: 'schema' is not 1");
+        return no_reply("the reply is of another protocol: 'schema' is not 1; use a daemon and a "
+                        "command of the same version");
     const Json* ok = reader.find("ok");
     if (ok == nullptr || !ok->is_boolean())
         return no_reply("'ok' of the reply is missing or has a wrong value");

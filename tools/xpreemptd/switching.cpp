@@ -88,7 +88,8 @@ bool Switching::note(Queue& queue, const Switch& done) {
     case EOPNOTSUPP:
         // A start is refused to nobody who has stopped it.
         queue.refusal =
-            fmt::format("the driver refuses to stop it: {}", std::strerror(done.result));
+            fmt::format("the driver cannot stop its queues: {}; `kfd-preempt doctor` shows why",
+                        std::strerror(done.result));
         break;
     default: // EBUSY, ENOMEM, ENOSPC: something is in the way
         ++counts_.refusals;
