@@ -32,8 +32,8 @@ template <typename Record> bool put(std::optional<Record>& to, wire::Bytes paylo
 std::optional<wire::Broken> AnswerReader::received(wire::Bytes bytes) {
     total_ += bytes.size();
     if (total_ > max_answer_bytes)
-        return wire::Broken{EMSGSIZE, "an answer of more than " + std::to_string(max_answer_bytes) +
-                                          " bytes"};
+        return wire::Broken{EMSGSIZE,
+                            "a reply of more than " + std::to_string(max_answer_bytes) + " bytes"};
     input_.insert(input_.end(), bytes.begin(), bytes.end());
     std::size_t used = 0;
     while (!complete_) {
@@ -56,7 +56,7 @@ std::optional<wire::Broken> AnswerReader::take(const wire::Frame& frame) {
     // Tag 0 with `done` is a refusal of the connection itself.
     const auto kind = wire::Kind{frame.header.kind};
     if (frame.header.tag != tag_ && !(frame.header.tag == 0 && kind == wire::Kind::done))
-        return wire::Broken{EPROTO, "an answer to another request"};
+        return wire::Broken{EPROTO, "a reply to another request"};
     bool good = true;
     switch (kind) {
     case wire::Kind::process: good = put(answer_.process, frame.payload); break;
@@ -78,7 +78,7 @@ std::optional<wire::Broken> AnswerReader::take(const wire::Frame& frame) {
     }
     if (!good)
         return wire::Broken{EPROTO, "a record of kind " + std::to_string(frame.header.kind) +
-                                        " is shorter than it says"};
+                                        " is too short"};
     return std::nullopt;
 }
 

@@ -66,7 +66,7 @@ void Connection::go_on() {
             return;
         if (got <= 0) {
             const int reason = got == 0 ? ECONNRESET : errno;
-            failure_ = wire::Broken{reason, "it closed the connection"};
+            failure_ = wire::Broken{reason, "the program closed the connection"};
             return;
         }
         // NOLINTNEXTLINE(bugprone-unchecked-optional-access): ask() has set it
@@ -91,7 +91,7 @@ void Connection::await(std::span<Connection* const> connections, Clock::time_poi
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
         if (left.count() <= 0) {
             for (Connection* connection : open)
-                connection->failure_ = wire::Broken{ETIMEDOUT, "it did not answer in time"};
+                connection->failure_ = wire::Broken{ETIMEDOUT, "the program did not reply in time"};
             return;
         }
         if (::poll(fds.data(), fds.size(), static_cast<int>(left.count())) <= 0)

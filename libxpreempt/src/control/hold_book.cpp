@@ -75,8 +75,8 @@ std::variant<HoldBook::Found, wire::Refused> HoldBook::find(const wire::Target& 
     if (found.empty())
         return wire::Refused{ENOENT, "there is no " + thing};
     if (found.size() > 1)
-        return wire::Refused{ENOTUNIQ, std::to_string(found.size()) +
-                                           " objects are named so: " + thing + "; use a handle"};
+        return wire::Refused{ENOTUNIQ, std::to_string(found.size()) + " objects have the name of " +
+                                           thing + "; use a handle"};
     return found.front();
 }
 

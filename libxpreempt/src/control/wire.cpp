@@ -20,7 +20,7 @@ std::optional<Refused> refuse(const Target& target, std::uint32_t known_flags) {
     if ((target.flags & ~known_flags) != 0)
         return Refused{EINVAL, "unknown flags " + number(target.flags & ~known_flags)};
     if (text_of(target.name).size() == sizeof target.name)
-        return Refused{EINVAL, "the name has no end"};
+        return Refused{EINVAL, "the name does not end with NUL"};
     return std::nullopt;
 }
 
@@ -32,10 +32,10 @@ Parsed parse_frame(Bytes received, std::size_t max_bytes) {
         return Incomplete{};
     std::memcpy(&header, received.data(), sizeof header);
     if (header.version != version)
-        return Broken{EPROTO, "protocol version " + number(header.version) + ", this one is " +
+        return Broken{EPROTO, "protocol version " + number(header.version) + ", expected " +
                                   number(version)};
     if (header.bytes < sizeof header || header.bytes > max_bytes)
-        return Broken{EMSGSIZE, "a frame of " + number(header.bytes) + " bytes: it may have " +
+        return Broken{EMSGSIZE, "a frame of " + number(header.bytes) + " bytes, expected " +
                                     number(sizeof header) + " to " + number(max_bytes)};
     if (received.size() < header.bytes)
         return Incomplete{};
@@ -53,7 +53,7 @@ std::variant<Request, Refused> parse_request(const Frame& frame) {
     case Kind::resume: {
         if (frame.payload.size() != sizeof(Target))
             return Refused{EINVAL, "a target of " + number(frame.payload.size()) +
-                                       " bytes: it has " + number(sizeof(Target))};
+                                       " bytes, expected " + number(sizeof(Target))};
         std::memcpy(&request.target, frame.payload.data(), sizeof(Target));
         if (const auto refused = refuse(
                 request.target, request.kind == Kind::suspend ? suspend_flags : resume_flags))

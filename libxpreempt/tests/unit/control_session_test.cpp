@@ -164,7 +164,7 @@ TEST_F(SessionTest, wrong_targets_are_named) {
     EXPECT_EQ("unknown flags 8", wire::text_of(ask(one, wire::Kind::suspend, &wanted).done.text));
     wanted.flags = 0;
     std::memset(wanted.name, 'x', sizeof wanted.name);
-    EXPECT_EQ("the name has no end",
+    EXPECT_EQ("the name does not end with NUL",
               wire::text_of(ask(one, wire::Kind::resume, &wanted).done.text));
     EXPECT_EQ(0U, holds());
 }
