@@ -133,7 +133,7 @@ StreamQueue::WayChoice StreamQueue::way_of(xqueue::Way way,
             return {way, ""};
         return {Way::none, "the newest command cannot be flushed"};
     }
-    return {Way::none, "no such way"};
+    return {Way::none, "no such deactivate method"};
 }
 
 // Holding the queue asks nothing of the commands, but other streams stop with it.

@@ -183,12 +183,12 @@ Attempt try_patched(const Ways& ways, Probe& probe) {
     if (!driver)
         return because(driver.error().errno_value == ENOTTY
                            ? "the driver has no preemption"
-                           : "the driver does not answer QUERY: " +
-                                 text_of(driver.error().errno_value));
+                           : "the driver rejected QUERY: " + text_of(driver.error().errno_value));
     if (driver->abi_major != KFD_PREEMPT_ABI_MAJOR)
-        return because("the driver's preemption has another ABI version");
+        return because("the driver has preemption ABI " + std::to_string(driver->abi_major) +
+                       ", this library " + std::to_string(KFD_PREEMPT_ABI_MAJOR));
     if (driver->type_mask == 0)
-        return because("the driver can stop no queue on this machine");
+        return because("the driver cannot stop queues on this machine (kfd-preempt doctor)");
     probe.driver = *driver;
     const bool has_switch = (driver->caps & KFD_PREEMPT_CAP_BATCH) != 0;
     return std::make_unique<PatchedTransport>(
@@ -199,11 +199,11 @@ Attempt try_patched(const Ways& ways, Probe& probe) {
 Attempt try_v0(const Ways& ways) {
     const std::string& abi = ways.module.preempt_abi;
     if (abi.empty())
-        return because("it has no parameter kfd_preempt_abi");
+        return because("amdgpu has no parameter kfd_preempt_abi");
     if (ways.module.switched_off)
         return because("preemption is switched off (amdgpu.kfd_preempt=0)");
     if (abi != "0" && !abi.starts_with("0."))
-        return because("its parameter kfd_preempt_abi is " + abi + ", not 0");
+        return because("amdgpu has kfd_preempt_abi " + abi + ", expected 0");
     return std::make_unique<PatchedTransport>(ways.device, TransportKind::patched_v0,
                                               1U << KFD_PREEMPT_TYPE_SAVE, 0);
 }
@@ -228,7 +228,7 @@ Attempt attempt(TransportKind kind, const Ways& ways, Probe& probe) {
     case TransportKind::debug_trap: return try_debug(ways);
     case TransportKind::none: break;
     }
-    return because("it was asked for none");
+    return because("no queue can be stopped");
 }
 
 constexpr std::array all_kinds = {TransportKind::patched, TransportKind::patched_v0,
