@@ -77,30 +77,30 @@ inline tl::unexpected<Error> fail(int errno_value, Op op, std::uint32_t id = 0) 
 constexpr const char* phrase(Op op) {
     switch (op) {
     case Op::open_device: return "opening /dev/kfd";
-    case Op::query: return "asking the driver what it can do";
+    case Op::query: return "querying the driver";
     case Op::preempt_queue: return "preempting a KFD queue";
     case Op::resume_queue: return "resuming a KFD queue";
     case Op::switch_queues: return "switching KFD queues";
     case Op::queue_status: return "reading the status of a KFD queue";
-    case Op::watch: return "watching for work of processes";
+    case Op::watch: return "watching processes for new work";
     case Op::update_queue: return "changing the percentage of a KFD queue";
     case Op::debug_trap: return "suspending a KFD queue as its debugger";
     case Op::read_sysfs: return "reading the queues below /sys/class/kfd";
     case Op::read_proc: return "reading /proc";
-    case Op::find_hip: return "looking for a loaded HIP runtime";
+    case Op::find_hip: return "finding the loaded HIP runtime (libamdhip64.so)";
     case Op::call_hip: return "calling HIP";
     case Op::map_stream: return "mapping a stream to its KFD queue";
     case Op::share_queue: return "stopping a KFD queue that other streams share";
     case Op::thread_stream:
-        return "taking hipStreamPerThread, another stream in each thread, for one";
+        return "using hipStreamPerThread, which is another stream in each thread, as one stream";
     case Op::second_xqueue: return "putting a second xqueue in front of a stream";
-    case Op::choose_level: return "choosing a level";
+    case Op::choose_level: return "choosing the level of a suspend";
     case Op::submit: return "submitting a command";
     case Op::launch: return "launching a command";
     case Op::launch_function:
         return "launching a command, whose launch function threw an exception,";
     case Op::wait: return "waiting for a command";
-    case Op::notify: return "taking an eventfd";
+    case Op::notify: return "using an eventfd";
     case Op::suspend: return "suspending an xqueue";
     case Op::resume: return "resuming an xqueue";
     case Op::configure: return "configuring an xqueue";
