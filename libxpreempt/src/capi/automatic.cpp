@@ -115,7 +115,7 @@ void AutomaticStreams::start(const AutomaticSettings& settings) {
                 sched::by(policy_of(settings.policy, {}).value_or(sched::HighestPriorityFirst{})),
                 settings.policy);
             !started)
-            log::report(log::Level::warning, "XSCHED_POLICY: %s failed",
+            log::report(log::Level::warning, "XSCHED_POLICY: %s failed; nothing is scheduled",
                         phrase(started.error().op));
     if (settings.by_daemon)
         if (const auto started = library_.global.start(std::nullopt); !started)
