@@ -63,8 +63,8 @@ tl::unexpected<Error> refuse_as(int errno_value, std::string_view text) {
 Result<void> check_flags(std::string_view name, std::uint32_t flags, std::uint32_t known) {
     if ((flags & ~known) == 0)
         return {};
-    return say(EINVAL, "%.*s is 0x%x: this library knows 0x%x", length_of(name), name.data(), flags,
-               known);
+    return say(EINVAL, "%.*s is 0x%x: this library supports only 0x%x", length_of(name),
+               name.data(), flags, known);
 }
 
 Result<void> check_range(std::string_view name, std::uint64_t value, std::uint64_t least,

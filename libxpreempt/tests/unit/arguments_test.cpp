@@ -201,7 +201,7 @@ TEST_F(ArgumentsTest, a_value_out_of_range_is_named_with_its_range) {
     EXPECT_EQ(-EINVAL, xp_xqueue_set_priority(xqueue, 300));
     EXPECT_STREQ("priority is 300: it must be from -255 to 255", xp_last_detail());
     EXPECT_EQ(-EINVAL, xp_xqueue_suspend(xqueue, 0x80, nullptr));
-    EXPECT_STREQ("flags is 0x80: this library knows 0x307", xp_last_detail());
+    EXPECT_STREQ("flags is 0x80: this library supports only 0x307", xp_last_detail());
     EXPECT_EQ(-EINVAL, xp_xqueue_submit(xqueue, nullptr, nullptr, nullptr));
     EXPECT_STREQ("launch is NULL", xp_last_detail());
     EXPECT_EQ(-EINVAL, xp_stream_query(stream, nullptr));
