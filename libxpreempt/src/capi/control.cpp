@@ -71,7 +71,7 @@ void open_control_as_environment_says(Library& library) {
     if (wanted.empty() || wanted == "0")
         return;
     if (wanted != "1") {
-        std::fprintf(stderr, "libxpreempt: XPREEMPT_CONTROL=%s: use 1 or 0\n", value);
+        std::fprintf(stderr, "libxpreempt: XPREEMPT_CONTROL=%s: use 1 or 0; ignored\n", value);
         return;
     }
     const auto opened = open_control(library, false, 0);

@@ -42,7 +42,8 @@ void log_as_environment_says() {
     constexpr std::array<std::string_view, 5> names{"none", "error", "warning", "info", "debug"};
     const auto found = std::ranges::find(names, std::string_view(wanted));
     if (found == names.end())
-        std::fprintf(stderr, "libxpreempt: XPREEMPT_LOG=%s: use error, warning, info or debug\n",
+        std::fprintf(stderr,
+                     "libxpreempt: XPREEMPT_LOG=%s: use error, warning, info or debug; ignored\n",
                      wanted);
     else
         log::set(nullptr, log::Level(found - names.begin()), nullptr);
