@@ -67,7 +67,7 @@ class Hint:
     def set_band(self, band: Optional[str]) -> None:
         """realtime, high, normal or idle; None: that of the job's rule."""
         if band not in _BANDS:
-            raise ValueError("{!r} is no band: use realtime, high, normal or idle".format(band))
+            raise ValueError("{!r} is not a band: use realtime, high, normal or idle".format(band))
         call("xp_hint_set_band", self._handle, _BANDS[band])
 
     def set_priority(self, priority: Optional[int]) -> None:

@@ -46,7 +46,8 @@ def _load() -> ctypes.CDLL:
             try:
                 function = getattr(library, name)
             except AttributeError:
-                raise Error(38, "{} has no {}: it is too old".format(_LIBRARY, name)) from None
+                text = "{} has no {}: install a newer libxpreempt0".format(_LIBRARY, name)
+                raise Error(38, text) from None
             function.argtypes = arguments
             function.restype = ctypes.c_int
         library.xp_last_detail.restype = ctypes.c_char_p

@@ -33,7 +33,7 @@ def _handle(stream: StreamLike) -> Optional[int]:
             "a stream is an integer handle, or an object with cuda_stream, not {!r}".format(stream)
         )
     if not 0 <= stream < 1 << 64:
-        raise ValueError("{} is no handle of a stream".format(stream))
+        raise ValueError("{} is not the handle of a stream".format(stream))
     return stream
 
 
