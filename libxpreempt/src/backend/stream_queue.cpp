@@ -294,7 +294,8 @@ void StreamQueue::OwnLaunch::start() {
             return;
         std::this_thread::sleep_for(pause);
     }
-    log::report(log::Level::error, "a stream that launched while it was suspended stays stopped");
+    log::report(log::Level::error, "a stream that launched while it was suspended stays stopped: "
+                                   "its queue could not be resumed within a second");
 }
 
 void StreamQueue::withhold_direct(bool withhold) {
