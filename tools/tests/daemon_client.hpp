@@ -23,6 +23,7 @@ public:
         address.sun_family = AF_UNIX;
         path.native().copy(address.sun_path, sizeof address.sun_path - 1);
         connected_ =
+            fd_.valid() &&
             ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
     }
     explicit DaemonClient(xpreempt::UniqueFd fd) : fd_(std::move(fd)) {}
