@@ -19,7 +19,7 @@ extern "C" {
  * was restarted. Without a daemon a call fails at once, and for the next 100 ms the calls after it
  * fail without a system call.
  *
- * Errors of all but open and close: -ENOENT or -ECONNREFUSED: xpreemptd does not run. -EACCES: its
+ * Errors of all but open and close: -ENOENT or -ECONNREFUSED: xpreemptd is not running. -EACCES: its
  * socket is not for this user. -ETIMEDOUT: it did not reply; calls of the next second fail at once.
  * -ESRCH: the process' job has no queues on a GPU yet. -EAGAIN: too many hints; see each. -EPROTO:
  * the reply is none of this version. xp_last_detail() says more.

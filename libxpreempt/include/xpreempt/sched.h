@@ -111,7 +111,7 @@ enum xp_policy {
  * may still run for a moment, or at XP_LEVEL_BLOCK until it has completed.
  * -EALREADY: a scheduler runs.
  *
- * XP_POLICY_DAEMON starts no thread. -ENOENT, -ECONNREFUSED: xpreemptd does not run. -EPERM: the
+ * XP_POLICY_DAEMON starts no thread. -ENOENT, -ECONNREFUSED: xpreemptd is not running. -EPERM: the
  * priorities are above what the user may choose there. xp_xqueue_set_priority() and
  * xp_stream_set_priority() return such errors from then on, and set the priority all the same.
  *
