@@ -98,7 +98,7 @@ TEST_F(Facts, are_those_of_this_process_in_the_real_proc) {
     EXPECT_EQ(facts->executable, std::filesystem::read_symlink("/proc/self/exe").string());
     EXPECT_GT(facts->start_ticks, 0U);
     EXPECT_EQ(origin_of({}, ::getpid()).value(),
-              (ProcessOrigin{facts->parent, facts->start_ticks}));
+              (ProcessOrigin{facts->parent, facts->start_ticks, facts->cpu_priority}));
 }
 
 TEST_F(Facts, a_name_may_look_like_the_rest_of_the_line) {
