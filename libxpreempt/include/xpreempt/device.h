@@ -21,8 +21,8 @@ extern "C" {
  *
  * Handles: a number in a struct. One that was closed, or never opened, is -EBADF in every call.
  *
- * Threads: any number may call, unless a function says otherwise. The library starts none but one
- * for each xqueue, and one for a control socket that was asked for. No function is async-signal-safe.
+ * Threads: any number may call, unless a function says otherwise. libxpreempt(7) names the threads
+ * that the library starts, and when. No function is async-signal-safe.
  *
  * fork: in the child every call answers -EBADF, for the GPU's queues stay with the parent.
  *
