@@ -6,6 +6,7 @@
 #include "kfd-preempt-sim/commands.hpp"
 #include "kfd-preempt-sim/policy_check.hpp"
 #include "kfd-preempt-sim/report.hpp"
+#include "kfd-preempt-sim/switches.hpp"
 #include "sched/plugin_library.hpp"
 
 #include <algorithm>
@@ -69,6 +70,17 @@ TEST(SimPlugin, fault_ends_the_run_and_says_when) {
     const Scenario good = scenario_with(plugin_with("misbehaving", 0));
     const std::vector<Scenario> scenarios{good};
     EXPECT_EQ(compare(scenarios, {.policies = {"MINE"}})[0].fault, "");
+}
+
+TEST(SimPlugin, fault_ends_the_comparison_with_a_recording) {
+    const Recording recording;
+    const Scenario bad = scenario_with(plugin_with("misbehaving", 1));
+    const auto compared = compare_switches(recording, bad, {"MINE"});
+    ASSERT_FALSE(compared);
+    EXPECT_NE(compared.error().find("s plug-in MINE gave job "), std::string::npos)
+        << compared.error();
+    const Scenario good = scenario_with(plugin_with("misbehaving", 0));
+    EXPECT_TRUE(compare_switches(recording, good, {"MINE"}));
 }
 
 TEST(SimPlugin, parameters_come_from_the_scenario) {
