@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <system_error>
 #include <unistd.h>
 
 namespace {
@@ -35,6 +36,13 @@ template <typename Condition> bool eventually(Condition condition) {
         ::usleep(1000);
     }
     return false;
+}
+
+int stream_socket() {
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        throw std::system_error(errno, std::generic_category(), "socket");
+    return fd;
 }
 
 class ServerTest : public testing::Test {
@@ -74,7 +82,7 @@ protected:
     }
     std::uint32_t holds() { return host.holds(Object::stream, 0x1000); }
     static int raw(const std::string& path) {
-        const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        const int fd = stream_socket();
         struct sockaddr_un address{};
         address.sun_family = AF_UNIX;
         std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
@@ -269,7 +277,7 @@ TEST_F(ServerTest, sockets_of_dead_processes_are_swept_and_others_are_not) {
     fs::create_directory(directory);
     fs::permissions(directory, fs::perms::owner_all);
     const auto leave = [this](const std::string& name, bool listens) {
-        const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        const int fd = stream_socket();
         struct sockaddr_un address{};
         address.sun_family = AF_UNIX;
         const std::string where = directory / name;
@@ -326,7 +334,7 @@ TEST(DirectoryTest, candidates_and_names) {
 TEST(ConnectionTest, who_never_answers_fails_alone) {
     std::string name = (fs::temp_directory_path() / "xpreempt-control-XXXXXX").string();
     const fs::path base = ::mkdtemp(name.data());
-    const int silent = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int silent = stream_socket();
     struct sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::strncpy(address.sun_path, (base / "silent").c_str(), sizeof address.sun_path - 1);
