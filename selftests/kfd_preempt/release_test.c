@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The end of an operator that holds many queues: a blocked process delays the release of no other,
- * and all queues of a process are released in one update. Needs root and the software GPU, which
- * counts updates.
+ * and all queues of a process are released in one update. The end of one that has held nothing is
+ * not seen by the GPU. Needs root and the software GPU, which counts updates.
  */
 #include "gpu_fault.h"
 #include "kselftest_harness.h"
@@ -113,6 +113,27 @@ TEST_F_TIMEOUT(batch, all_queues_of_a_process_are_released_in_one_update, 180)
 	unmaps = gpu_counter("hiq_packets/UNMAP_QUEUES") - before;
 	EXPECT_EQ(driver_has_no_hws(self->fd) ? 0 : 1, unmaps);
 	EXPECT_TRUE(target_moves(&self->many.target));
+	EXPECT_TRUE(target_finish(&self->many.target));
+}
+
+/* Such as `kfd-preempt list`: it opens /dev/kfd and has no queue. */
+TEST_F_TIMEOUT(batch, end_of_a_process_without_queues_leaves_the_runlist_alone, 180)
+{
+	int64_t before = gpu_counter("hiq_packets/RUN_LIST");
+	unsigned int i;
+
+	ASSERT_LE(0, before);
+	for (i = 0; i < 10; i++) {
+		pid_t child = fork();
+		int status;
+
+		ASSERT_LE(0, child);
+		if (!child)
+			_exit(kfd_open() < 0);
+		ASSERT_EQ(child, waitpid(child, &status, 0));
+		EXPECT_EQ(0, status);
+	}
+	EXPECT_EQ(before, gpu_counter("hiq_packets/RUN_LIST"));
 	EXPECT_TRUE(target_finish(&self->many.target));
 }
 
