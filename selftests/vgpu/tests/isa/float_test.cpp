@@ -218,15 +218,15 @@ TEST(Float, extremes_of_two_and_three) {
                       }},
                      {"v_med3_f32 v2, v4, v6, v8",
                       [=](auto& in) {
-                          float v[] = {f(in.a), f(in.b), f(in.c)};
-                          if (std::isnan(v[0]) || std::isnan(v[1]) || std::isnan(v[2])) {
-                              return or_nan(in, 3, least({v[0], v[1], v[2]}));
+                          const float x = f(in.a), y = f(in.b), z = f(in.c);
+                          if (std::isnan(x) || std::isnan(y) || std::isnan(z)) {
+                              return or_nan(in, 3, least({x, y, z}));
                           }
-                          const auto before = [](float x, float y) {
-                              return x < y || (x == y && std::signbit(x) && !std::signbit(y));
+                          const auto before = [](float l, float r) {
+                              return l < r || (l == r && std::signbit(l) && !std::signbit(r));
                           };
-                          std::sort(std::begin(v), std::end(v), before);
-                          return bits(v[1]);
+                          const float low = std::min(x, y, before), high = std::max(x, y, before);
+                          return bits(std::max(low, std::min(high, z, before), before));
                       }}},
                     singles(ieee ? 0x2f0 : 0xf0));
     }
