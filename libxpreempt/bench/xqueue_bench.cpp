@@ -52,9 +52,6 @@ void end_to_end_queued(benchmark::State& state) {
         (void)queue->wait_all();
     }
     state.SetItemsProcessed(state.iterations() * many);
-    state.counters["cpu_per_command"] =
-        benchmark::Counter(static_cast<double>(state.iterations()) * many,
-                           benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(end_to_end_queued)->MeasureProcessCPUTime()->Unit(benchmark::kMillisecond);
 
