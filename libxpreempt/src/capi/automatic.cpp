@@ -75,26 +75,23 @@ StreamDefaults read_defaults(Environment environment) {
 }
 
 // As in XSched, a policy means the local scheduler, whatever XSCHED_SCHEDULER says.
-bool read_scheduler(Environment environment, std::uint32_t& kind) {
+std::optional<std::uint32_t> read_policy(Environment environment) {
     const std::string policy(text_of(environment, "XSCHED_POLICY"));
     if (!policy.empty()) {
-        if (const auto known = policy_kind_named(policy)) {
-            kind = *known;
-            return true;
-        }
-        complain("XSCHED_POLICY", policy.c_str(),
-                 "use HPF, HHPF, FIFO, RR, CFS, UP, PUP, KEDF, LAX or MLFQ; nothing is scheduled");
-        return false;
+        const auto known = policy_kind_named(policy);
+        if (!known)
+            complain("XSCHED_POLICY", policy.c_str(),
+                     "use HPF, HHPF, FIFO, RR, CFS, UP, PUP, KEDF, LAX or MLFQ; nothing is "
+                     "scheduled");
+        return known;
     }
     const std::string scheduler(text_of(environment, "XSCHED_SCHEDULER"));
-    if (scheduler.empty() || scheduler == "APP")
-        return false;
     if (scheduler == "LCL")
-        return true;
-    if (scheduler != "GLB")
+        return XP_POLICY_HIGHEST_PRIORITY_FIRST;
+    if (!scheduler.empty() && scheduler != "APP" && scheduler != "GLB")
         complain("XSCHED_SCHEDULER", scheduler.c_str(),
                  "use GLB, LCL or APP; nothing is scheduled");
-    return false;
+    return std::nullopt;
 }
 
 } // namespace
@@ -103,17 +100,17 @@ AutomaticSettings read_automatic_settings(Environment environment) {
     AutomaticSettings settings;
     if (is_on(environment, "XSCHED_AUTO_XQUEUE"))
         settings.streams = read_defaults(environment);
-    settings.schedules = read_scheduler(environment, settings.policy);
+    settings.policy = read_policy(environment);
     settings.by_daemon = text_of(environment, "XSCHED_POLICY").empty() &&
                          text_of(environment, "XSCHED_SCHEDULER") == "GLB";
     return settings;
 }
 
 void AutomaticStreams::start(const AutomaticSettings& settings) {
-    if (settings.schedules)
+    if (settings.policy)
         if (const auto started = library_.scheduling.start(
-                sched::by(policy_of(settings.policy, {}).value_or(sched::HighestPriorityFirst{})),
-                settings.policy);
+                sched::by(policy_of(*settings.policy, {}).value_or(sched::HighestPriorityFirst{})),
+                *settings.policy);
             !started)
             log::report(log::Level::warning, "XSCHED_POLICY: %s failed; nothing is scheduled",
                         phrase(started.error().op));

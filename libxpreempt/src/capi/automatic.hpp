@@ -23,9 +23,9 @@ struct StreamDefaults {
 
 struct AutomaticSettings {
     std::optional<StreamDefaults> streams; // XSCHED_AUTO_XQUEUE and its kin
-    bool schedules = false;                // XSCHED_POLICY or XSCHED_SCHEDULER
-    std::uint32_t policy = 1; // XP_POLICY_HIGHEST_PRIORITY_FIRST, or another one of this process
-    bool by_daemon = false;   // XSCHED_SCHEDULER: GLB
+    // XSCHED_POLICY or XSCHED_SCHEDULER: an XP_POLICY_... of this process. Empty: none schedules.
+    std::optional<std::uint32_t> policy;
+    bool by_daemon = false; // XSCHED_SCHEDULER: GLB
 };
 
 // Reports a value that cannot be honoured on standard error, with the one that is used instead.

@@ -280,7 +280,7 @@ void Library::start_as_environment_says() {
     open_control_as_environment_says(*this);
     const auto settings = read_automatic_settings(
         [](const char* name) -> const char* { return ::secure_getenv(name); });
-    if (settings.schedules || settings.streams)
+    if (settings.policy || settings.streams)
         release_at_exit();
     automatic_.start(settings);
 }

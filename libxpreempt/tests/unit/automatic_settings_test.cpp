@@ -36,7 +36,7 @@ Read read(std::map<std::string, std::string, std::less<>> environment) {
 
 TEST(AutomaticSettingsTest, defaults_are_those_of_xsched) {
     EXPECT_FALSE(read({}).settings.streams);
-    EXPECT_FALSE(read({}).settings.schedules);
+    EXPECT_FALSE(read({}).settings.policy);
     const auto streams = read({{"XSCHED_AUTO_XQUEUE", "On"}}).settings.streams;
     ASSERT_TRUE(streams);
     EXPECT_EQ(Level::block, streams->level);
@@ -66,38 +66,39 @@ TEST(AutomaticSettingsTest, what_cannot_be_honoured_is_said) {
     EXPECT_EQ("libxpreempt: XSCHED_AUTO_XQUEUE_LEVEL=2x: use a number from 1 to 3; taken as 1\n",
               level.complaints);
     const auto policy = read({{"XSCHED_POLICY", "AWF"}, {"XSCHED_SCHEDULER", "LCL"}});
-    EXPECT_FALSE(policy.settings.schedules);
+    EXPECT_FALSE(policy.settings.policy);
     EXPECT_EQ("libxpreempt: XSCHED_POLICY=AWF: use HPF, HHPF, FIFO, RR, CFS, UP, PUP, KEDF, LAX or "
               "MLFQ; nothing is scheduled\n",
               policy.complaints);
     const auto other = read({{"XSCHED_SCHEDULER", "GLOBAL"}});
-    EXPECT_FALSE(other.settings.schedules || other.settings.by_daemon);
+    EXPECT_FALSE(other.settings.policy);
+    EXPECT_FALSE(other.settings.by_daemon);
     EXPECT_EQ("libxpreempt: XSCHED_SCHEDULER=GLOBAL: use GLB, LCL or APP; nothing is scheduled\n",
               other.complaints);
 }
 
 TEST(AutomaticSettingsTest, a_policy_or_the_local_scheduler_schedules) {
-    EXPECT_TRUE(read({{"XSCHED_POLICY", "HPF"}, {"XSCHED_SCHEDULER", "APP"}}).settings.schedules);
-    EXPECT_TRUE(read({{"XSCHED_SCHEDULER", "LCL"}}).settings.schedules);
+    EXPECT_TRUE(read({{"XSCHED_POLICY", "HPF"}, {"XSCHED_SCHEDULER", "APP"}}).settings.policy);
+    EXPECT_TRUE(read({{"XSCHED_SCHEDULER", "LCL"}}).settings.policy);
     EXPECT_EQ(std::uint32_t{XP_POLICY_HIGHEST_PRIORITY_FIRST},
               read({{"XSCHED_SCHEDULER", "LCL"}}).settings.policy);
     for (const char* name :
          {"HPF", "HHPF", "FIFO", "RR", "CFS", "UP", "PUP", "KEDF", "LAX", "MLFQ"}) {
         const auto named = read({{"XSCHED_POLICY", name}});
-        EXPECT_TRUE(named.settings.schedules) << name;
-        EXPECT_TRUE(policy_of(named.settings.policy, {})) << name;
+        EXPECT_TRUE(named.settings.policy) << name;
+        EXPECT_TRUE(policy_of(named.settings.policy.value(), {})) << name;
         EXPECT_EQ("", named.complaints);
     }
-    EXPECT_FALSE(read({{"XSCHED_SCHEDULER", "APP"}}).settings.schedules);
+    EXPECT_FALSE(read({{"XSCHED_SCHEDULER", "APP"}}).settings.policy);
 }
 
 TEST(AutomaticSettingsTest, the_global_scheduler_is_the_daemon) {
     const auto global = read({{"XSCHED_SCHEDULER", "GLB"}});
     EXPECT_TRUE(global.settings.by_daemon);
-    EXPECT_FALSE(global.settings.schedules);
+    EXPECT_FALSE(global.settings.policy);
     EXPECT_EQ("", global.complaints);
     const auto local = read({{"XSCHED_POLICY", "HPF"}, {"XSCHED_SCHEDULER", "GLB"}});
-    EXPECT_TRUE(local.settings.schedules);
+    EXPECT_TRUE(local.settings.policy);
     EXPECT_FALSE(local.settings.by_daemon);
 }
 
