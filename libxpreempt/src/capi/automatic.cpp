@@ -71,6 +71,8 @@ StreamDefaults read_defaults(Environment environment) {
          defaults.batch);
     read(environment, "XSCHED_AUTO_XQUEUE_PRIORITY", XP_PRIORITY_MIN, XP_PRIORITY_MAX,
          defaults.priority);
+    read(environment, "XSCHED_AUTO_XQUEUE_UTILIZATION", 0, sched::max_utilization,
+         defaults.utilization);
     return defaults;
 }
 
@@ -141,6 +143,7 @@ void AutomaticStreams::note_work(hip::Stream key) {
     (*made)->limit_level(defaults_.level);
     if (defaults_.level == xqueue::Level::block)
         (*made)->pace(defaults_.threshold, defaults_.batch);
+    (*made)->set_attributes({.utilization = defaults_.utilization});
     library_.set_priority(*made, key, defaults_.priority);
     if (const auto told = library_.tell_daemon(); !told)
         log::report(log::Level::warning, "XSCHED_AUTO_XQUEUE_PRIORITY: %.*s",

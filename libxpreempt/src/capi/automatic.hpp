@@ -19,6 +19,7 @@ struct StreamDefaults {
     xqueue::Level level = xqueue::Level::block;
     std::uint32_t threshold = 16, batch = 8; // at level 1
     std::int32_t priority = 0;
+    std::uint32_t utilization = 100; // 0: it runs where no other stream has work
 };
 
 struct AutomaticSettings {

@@ -58,6 +58,20 @@ TEST(AutomaticSettingsTest, a_batch_fits_into_its_threshold) {
               both.complaints);
 }
 
+TEST(AutomaticSettingsTest, a_utilization_is_a_percentage) {
+    const auto streams_with = [](const char* utilization) {
+        return read({{"XSCHED_AUTO_XQUEUE", "1"}, {"XSCHED_AUTO_XQUEUE_UTILIZATION", utilization}});
+    };
+    EXPECT_EQ(100U, read({{"XSCHED_AUTO_XQUEUE", "1"}}).settings.streams->utilization);
+    EXPECT_EQ(75U, streams_with("75").settings.streams->utilization);
+    EXPECT_EQ(0U, streams_with("0").settings.streams->utilization);
+    const auto wrong = streams_with("101");
+    EXPECT_EQ(100U, wrong.settings.streams->utilization);
+    EXPECT_EQ("libxpreempt: XSCHED_AUTO_XQUEUE_UTILIZATION=101: use a number from 0 to 100; "
+              "taken as 100\n",
+              wrong.complaints);
+}
+
 TEST(AutomaticSettingsTest, what_cannot_be_honoured_is_said) {
     EXPECT_EQ("libxpreempt: XSCHED_AUTO_XQUEUE=yes: use ON or OFF; taken as OFF\n",
               read({{"XSCHED_AUTO_XQUEUE", "yes"}}).complaints);

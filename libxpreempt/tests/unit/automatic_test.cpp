@@ -77,6 +77,7 @@ TEST_F(AutomaticTest, streams_get_priority_and_level_and_a_scheduler_knows_them)
     setenv("XSCHED_AUTO_XQUEUE", "on", 1);
     setenv("XSCHED_AUTO_XQUEUE_PRIORITY", "7", 1);
     setenv("XSCHED_AUTO_XQUEUE_LEVEL", "3", 1);
+    setenv("XSCHED_AUTO_XQUEUE_UTILIZATION", "75", 1);
     setenv("XSCHED_POLICY", "HPF", 1);
     setenv("XSCHED_SCHEDULER", "GLB", 1); // without effect, for there is a policy
     void* first = new_stream();
@@ -92,6 +93,11 @@ TEST_F(AutomaticTest, streams_get_priority_and_level_and_a_scheduler_knows_them)
     const auto get = symbol<decltype(xp_stream_get_priority)>("xp_stream_get_priority");
     EXPECT_EQ(0, get(second, &priority));
     EXPECT_EQ(7, priority);
+    xp_sched_attributes attributes{};
+    attributes.sz = sizeof attributes;
+    EXPECT_EQ(0, symbol<decltype(xp_stream_get_attributes)>("xp_stream_get_attributes")(
+                     second, &attributes));
+    EXPECT_EQ(75U, attributes.utilization);
     std::uint32_t level = 0;
     const auto hold = symbol<decltype(xp_stream_hold)>("xp_stream_hold");
     EXPECT_EQ(0, hold(nullptr, 0, &level));
