@@ -96,6 +96,17 @@ std::optional<std::uint32_t> read_policy(Environment environment) {
     return std::nullopt;
 }
 
+PolicySettings read_policy_settings(Environment environment) {
+    PolicySettings settings;
+    if (!text_of(environment, "XSCHED_AUTO_XQUEUE_TIMESLICE").empty()) {
+        long microseconds = 5000; // XSched's default
+        read(environment, "XSCHED_AUTO_XQUEUE_TIMESLICE", 100, 10'000'000, microseconds);
+        settings.slice = std::chrono::microseconds(microseconds);
+    }
+    read(environment, "XSCHED_AUTO_XQUEUE_KDEADLINE", 1, sched::max_nodes, settings.k);
+    return settings;
+}
+
 } // namespace
 
 AutomaticSettings read_automatic_settings(Environment environment) {
@@ -103,6 +114,7 @@ AutomaticSettings read_automatic_settings(Environment environment) {
     if (is_on(environment, "XSCHED_AUTO_XQUEUE"))
         settings.streams = read_defaults(environment);
     settings.policy = read_policy(environment);
+    settings.of_policy = read_policy_settings(environment);
     settings.by_daemon = text_of(environment, "XSCHED_POLICY").empty() &&
                          text_of(environment, "XSCHED_SCHEDULER") == "GLB";
     return settings;
@@ -110,9 +122,10 @@ AutomaticSettings read_automatic_settings(Environment environment) {
 
 void AutomaticStreams::start(const AutomaticSettings& settings) {
     if (settings.policy)
-        if (const auto started = library_.scheduling.start(
-                sched::by(policy_of(*settings.policy, {}).value_or(sched::HighestPriorityFirst{})),
-                *settings.policy);
+        if (const auto started =
+                library_.scheduling.start(sched::by(policy_of(*settings.policy, settings.of_policy)
+                                                        .value_or(sched::HighestPriorityFirst{})),
+                                          *settings.policy);
             !started)
             log::report(log::Level::warning, "XSCHED_POLICY: %s failed; nothing is scheduled",
                         phrase(started.error().op));

@@ -2,6 +2,7 @@
 // Streams that are scheduled although the program asks for nothing: XSched's environment variables.
 #pragma once
 
+#include "capi/policies.hpp"
 #include "hip/mapping.hpp"
 #include "xqueue/hw_queue.hpp"
 
@@ -26,7 +27,8 @@ struct AutomaticSettings {
     std::optional<StreamDefaults> streams; // XSCHED_AUTO_XQUEUE and its kin
     // XSCHED_POLICY or XSCHED_SCHEDULER: an XP_POLICY_... of this process. Empty: none schedules.
     std::optional<std::uint32_t> policy;
-    bool by_daemon = false; // XSCHED_SCHEDULER: GLB
+    PolicySettings of_policy; // XSCHED_AUTO_XQUEUE_TIMESLICE and _KDEADLINE
+    bool by_daemon = false;   // XSCHED_SCHEDULER: GLB
 };
 
 // Reports a value that cannot be honoured on standard error, with the one that is used instead.

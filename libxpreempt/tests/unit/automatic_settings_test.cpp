@@ -106,6 +106,26 @@ TEST(AutomaticSettingsTest, a_policy_or_the_local_scheduler_schedules) {
     EXPECT_FALSE(read({{"XSCHED_SCHEDULER", "APP"}}).settings.policy);
 }
 
+TEST(AutomaticSettingsTest, a_time_slice_is_of_the_policy) {
+    using std::chrono::microseconds;
+    EXPECT_EQ(microseconds(0), read({{"XSCHED_POLICY", "RR"}}).settings.of_policy.slice);
+    const auto slice_of = [](const char* slice) {
+        return read({{"XSCHED_POLICY", "RR"}, {"XSCHED_AUTO_XQUEUE_TIMESLICE", slice}});
+    };
+    EXPECT_EQ(microseconds(20000), slice_of("20000").settings.of_policy.slice);
+    const auto wrong = slice_of("99");
+    EXPECT_EQ(microseconds(5000), wrong.settings.of_policy.slice);
+    EXPECT_EQ("libxpreempt: XSCHED_AUTO_XQUEUE_TIMESLICE=99: use a number from 100 to 10000000; "
+              "taken as 5000\n",
+              wrong.complaints);
+}
+
+TEST(AutomaticSettingsTest, the_number_of_deadlines_is_of_the_policy) {
+    EXPECT_EQ(1U, read({}).settings.of_policy.k);
+    EXPECT_EQ(4U, read({{"XSCHED_AUTO_XQUEUE_KDEADLINE", "4"}}).settings.of_policy.k);
+    EXPECT_EQ(1U, read({{"XSCHED_AUTO_XQUEUE_KDEADLINE", "0"}}).settings.of_policy.k);
+}
+
 TEST(AutomaticSettingsTest, the_global_scheduler_is_the_daemon) {
     const auto global = read({{"XSCHED_SCHEDULER", "GLB"}});
     EXPECT_TRUE(global.settings.by_daemon);
