@@ -41,21 +41,39 @@ bool is_on(Environment environment, const char* name) {
     return false;
 }
 
+std::optional<long> number_of(const std::string& value, long least, long most) {
+    char* end = nullptr;
+    errno = 0;
+    const long read = std::strtol(value.c_str(), &end, 10);
+    const bool fits = errno == 0 && *end == '\0' && read >= least && read <= most;
+    return fits ? std::optional(read) : std::nullopt;
+}
+
 template <typename Number>
 void read(Environment environment, const char* name, long least, long most, Number& number) {
     const std::string value(text_of(environment, name));
     if (value.empty())
         return;
-    char* end = nullptr;
-    errno = 0;
-    const long read = std::strtol(value.c_str(), &end, 10);
-    if (errno == 0 && *end == '\0' && read >= least && read <= most) {
-        number = static_cast<Number>(read);
+    if (const auto read = number_of(value, least, most)) {
+        number = static_cast<Number>(*read);
         return;
     }
     const std::string range = "use a number from " + std::to_string(least) + " to " +
                               std::to_string(most) + "; taken as " +
                               std::to_string(static_cast<long>(number));
+    complain(name, value.c_str(), range.c_str());
+}
+
+void read_time(Environment environment, const char* name, std::chrono::nanoseconds& time) {
+    const std::string value(text_of(environment, name));
+    if (value.empty())
+        return;
+    if (const auto read = number_of(value, 1, longest_time_us)) {
+        time = std::chrono::microseconds(*read);
+        return;
+    }
+    const std::string range =
+        "use a number of microseconds from 1 to " + std::to_string(longest_time_us) + "; ignored";
     complain(name, value.c_str(), range.c_str());
 }
 
@@ -72,7 +90,9 @@ StreamDefaults read_defaults(Environment environment) {
     read(environment, "XSCHED_AUTO_XQUEUE_PRIORITY", XP_PRIORITY_MIN, XP_PRIORITY_MAX,
          defaults.priority);
     read(environment, "XSCHED_AUTO_XQUEUE_UTILIZATION", 0, sched::max_utilization,
-         defaults.utilization);
+         defaults.attributes.utilization);
+    read_time(environment, "XSCHED_AUTO_XQUEUE_DEADLINE", defaults.attributes.relative_deadline);
+    read_time(environment, "XSCHED_AUTO_XQUEUE_LAXITY", defaults.attributes.lax);
     return defaults;
 }
 
@@ -103,7 +123,7 @@ PolicySettings read_policy_settings(Environment environment) {
         read(environment, "XSCHED_AUTO_XQUEUE_TIMESLICE", 100, 10'000'000, microseconds);
         settings.slice = std::chrono::microseconds(microseconds);
     }
-    read(environment, "XSCHED_AUTO_XQUEUE_KDEADLINE", 1, sched::max_nodes, settings.k);
+    read(environment, "XSCHED_AUTO_XQUEUE_KDEADLINE", 1, most_k, settings.k);
     return settings;
 }
 
@@ -156,7 +176,7 @@ void AutomaticStreams::note_work(hip::Stream key) {
     (*made)->limit_level(defaults_.level);
     if (defaults_.level == xqueue::Level::block)
         (*made)->pace(defaults_.threshold, defaults_.batch);
-    (*made)->set_attributes({.utilization = defaults_.utilization});
+    (*made)->set_attributes(defaults_.attributes);
     library_.set_priority(*made, key, defaults_.priority);
     if (const auto told = library_.tell_daemon(); !told)
         log::report(log::Level::warning, "XSCHED_AUTO_XQUEUE_PRIORITY: %.*s",

@@ -4,6 +4,7 @@
 
 #include "capi/policies.hpp"
 #include "hip/mapping.hpp"
+#include "xqueue/attributes.hpp"
 #include "xqueue/hw_queue.hpp"
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct StreamDefaults {
     xqueue::Level level = xqueue::Level::block;
     std::uint32_t threshold = 16, batch = 8; // at level 1
     std::int32_t priority = 0;
-    std::uint32_t utilization = 100; // 0: it runs where no other stream has work
+    xqueue::Attributes attributes;
 };
 
 struct AutomaticSettings {

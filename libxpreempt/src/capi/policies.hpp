@@ -11,6 +11,9 @@
 
 namespace xpreempt::capi {
 
+constexpr std::uint32_t longest_time_us = 3'600'000'000; // of a deadline and a laxity
+constexpr std::uint32_t most_k = 1000;
+
 struct PolicySettings {
     std::chrono::nanoseconds slice{0}; // 0: the policy's own
     std::uint32_t k = 1;               // of K-EDF

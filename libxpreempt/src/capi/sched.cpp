@@ -54,9 +54,7 @@ struct ProgramPolicy {
 using std::chrono::microseconds;
 using xqueue::Attributes;
 
-constexpr std::uint64_t longest_time = 3'600'000'000;               // us
 constexpr std::uint64_t least_slice = 100, most_slice = 10'000'000; // us
-constexpr std::uint64_t most_k = 1000;
 
 // 0: the default.
 Result<Attributes> attributes_of(const struct xp_sched_attributes* user) {
@@ -73,9 +71,9 @@ Result<Attributes> attributes_of(const struct xp_sched_attributes* user) {
         checked = check_range("utilization", attributes.utilization = given.utilization, 1,
                               sched::max_utilization);
     if (checked)
-        checked = check_range("deadline_us", given.deadline_us, 0, longest_time);
+        checked = check_range("deadline_us", given.deadline_us, 0, longest_time_us);
     if (checked)
-        checked = check_range("laxity_us", given.laxity_us, 0, longest_time);
+        checked = check_range("laxity_us", given.laxity_us, 0, longest_time_us);
     if (!checked)
         return tl::make_unexpected(checked.error());
     if (given.deadline_us != 0)

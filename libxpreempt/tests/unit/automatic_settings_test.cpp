@@ -62,13 +62,29 @@ TEST(AutomaticSettingsTest, a_utilization_is_a_percentage) {
     const auto streams_with = [](const char* utilization) {
         return read({{"XSCHED_AUTO_XQUEUE", "1"}, {"XSCHED_AUTO_XQUEUE_UTILIZATION", utilization}});
     };
-    EXPECT_EQ(100U, read({{"XSCHED_AUTO_XQUEUE", "1"}}).settings.streams->utilization);
-    EXPECT_EQ(75U, streams_with("75").settings.streams->utilization);
-    EXPECT_EQ(0U, streams_with("0").settings.streams->utilization);
+    EXPECT_EQ(100U, read({{"XSCHED_AUTO_XQUEUE", "1"}}).settings.streams->attributes.utilization);
+    EXPECT_EQ(75U, streams_with("75").settings.streams->attributes.utilization);
+    EXPECT_EQ(0U, streams_with("0").settings.streams->attributes.utilization);
     const auto wrong = streams_with("101");
-    EXPECT_EQ(100U, wrong.settings.streams->utilization);
+    EXPECT_EQ(100U, wrong.settings.streams->attributes.utilization);
     EXPECT_EQ("libxpreempt: XSCHED_AUTO_XQUEUE_UTILIZATION=101: use a number from 0 to 100; "
               "taken as 100\n",
+              wrong.complaints);
+}
+
+TEST(AutomaticSettingsTest, deadline_and_laxity_are_in_microseconds) {
+    using Attributes = xpreempt::xqueue::Attributes;
+    const auto attributes_with = [](const char* name, const char* value) {
+        return read({{"XSCHED_AUTO_XQUEUE", "1"}, {name, value}}).settings.streams->attributes;
+    };
+    EXPECT_EQ(std::chrono::milliseconds(16),
+              attributes_with("XSCHED_AUTO_XQUEUE_DEADLINE", "16000").relative_deadline);
+    EXPECT_EQ(std::chrono::microseconds(1), attributes_with("XSCHED_AUTO_XQUEUE_LAXITY", "1").lax);
+    EXPECT_EQ(Attributes{}, attributes_with("XSCHED_AUTO_XQUEUE_LAXITY", "0"));
+    const auto wrong = read({{"XSCHED_AUTO_XQUEUE", "1"}, {"XSCHED_AUTO_XQUEUE_DEADLINE", "soon"}});
+    EXPECT_EQ(Attributes{}, wrong.settings.streams->attributes);
+    EXPECT_EQ("libxpreempt: XSCHED_AUTO_XQUEUE_DEADLINE=soon: use a number of microseconds from 1 "
+              "to 3600000000; ignored\n",
               wrong.complaints);
 }
 
