@@ -223,7 +223,8 @@ protected:
         Daemon daemon;
     };
     [[nodiscard]] Rules read(bool at_start) const {
-        const auto plugin = [](const std::filesystem::path&) {
+        const auto plugin = [this](const std::filesystem::path&) {
+            marked_while_loading = is_marked();
             return tl::expected<sched::Plugin, std::string>(plugin_with(0));
         };
         const std::string text = "[policy]\nplugin = \"/lib/mine.so\"\nname = \"MINE\"\n"
@@ -232,6 +233,7 @@ protected:
         return parse_rules(text, "f", {.load_plugin = plugin, .leaves_out_after_crash = at_start})
             .value();
     }
+    mutable bool marked_while_loading = false;
     void crash() const {
         const pid_t child = ::fork();
         ASSERT_GE(child, 0);
@@ -257,6 +259,15 @@ TEST_F(MarkerTest, nothing_is_left_out_after_an_end) {
     EXPECT_EQ(read(true).plugin_left_out, "");
 }
 
+// A constructor of the library may crash the daemon before there is one.
+TEST_F(MarkerTest, plugin_is_marked_while_it_is_loaded_at_a_start) {
+    (void)read(true);
+    EXPECT_TRUE(marked_while_loading);
+    EXPECT_FALSE(is_marked());
+    (void)read(false);
+    EXPECT_FALSE(marked_while_loading);
+}
+
 TEST_F(MarkerTest, plugin_is_left_out_after_a_crash_until_root_tries_again) {
     crash();
     ASSERT_TRUE(is_marked());
@@ -264,9 +275,9 @@ TEST_F(MarkerTest, plugin_is_left_out_after_a_crash_until_root_tries_again) {
         Running running(read(true));
         running.daemon.set_read_again([this] { return read(false); });
         running.daemon.start();
-        const std::string why = "plug-in /lib/mine.so was in force when xpreemptd was killed or "
-                                "crashed, so it is left out; `kfd-preempt policy` with its name "
-                                "tries again";
+        const std::string why = "plug-in /lib/mine.so was loading or in force when xpreemptd was "
+                                "killed or crashed, so it is left out; `kfd-preempt policy` with "
+                                "its name tries again";
         EXPECT_EQ(running.daemon.status().policy, "BAND");
         EXPECT_EQ(running.daemon.status().ejected, why);
         EXPECT_EQ(std::ranges::count(running.lines, why), 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file that is there while a plug-in decides, so that a daemon that it has crashed leaves it out.
+// A file that is there while a plug-in is loaded at a start and while it decides, so that the next
+// daemon leaves it out if it crashes this one.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +13,8 @@ class PluginMarker {
 public:
     // Beside the socket, in a directory that lasts as long as the machine is up.
     [[nodiscard]] static std::filesystem::path beside(const std::filesystem::path& socket);
-    // The plug-in that was in force when a daemon ended without a word; nothing without a marker.
+    // The plug-in that was loading or in force when a daemon was killed or crashed; nothing without
+    // a marker.
     [[nodiscard]] static std::optional<std::string> read(const std::filesystem::path& marker);
 
     explicit PluginMarker(std::filesystem::path marker) : marker_(std::move(marker)) {}

@@ -83,7 +83,8 @@ struct ReadRules {
 
     UserLookup user_lookup = user_named;
     LoadPlugin load_plugin = load_trusted_plugin;
-    // At a start: not the plug-in that was in force when the daemon before ended without a word.
+    // At a start: not the plug-in that was loading or in force when the daemon before was killed or
+    // crashed.
     bool leaves_out_after_crash = false;
 };
 

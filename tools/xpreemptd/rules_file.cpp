@@ -22,14 +22,20 @@ bool find_plugin(TomlTable& table, Rules& rules, const ReadRules& how) {
     table.read("plugin", or_word(file_path_format(), "", std::filesystem::path()), rules.plugin);
     if (rules.plugin.empty())
         return true;
-    if (how.leaves_out_after_crash &&
-        PluginMarker::read(PluginMarker::beside(rules.socket)) == rules.plugin.native()) {
-        rules.plugin_left_out =
-            fmt::format("plug-in {} was in force when xpreemptd was killed or crashed, so it is "
-                        "left out; `kfd-preempt policy` with its name tries again",
-                        rules.plugin.string());
+    const std::filesystem::path marker = PluginMarker::beside(rules.socket);
+    const auto marked = PluginMarker::read(marker);
+    if (how.leaves_out_after_crash && marked == rules.plugin.native()) {
+        rules.plugin_left_out = fmt::format(
+            "plug-in {} was loading or in force when xpreemptd was killed or crashed, so it is "
+            "left out; `kfd-preempt policy` with its name tries again",
+            rules.plugin.string());
         return false;
     }
+    // Its constructors run now, and may crash as its decisions may. A marker that is there already
+    // is of another daemon, or of another plug-in.
+    PluginMarker loading(marker);
+    if (how.leaves_out_after_crash && !marked)
+        (void)loading.set(rules.plugin);
     auto plugin = how.load_plugin(rules.plugin);
     if (!plugin) {
         table.fail(plugin.error());
