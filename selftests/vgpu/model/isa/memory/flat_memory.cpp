@@ -43,7 +43,7 @@ bool at_once(const Execution& e, const LaneAddresses& addresses, LaneMemory<acce
     u32* host = memory.at_once(addresses[0], count * lane_count);
     for (unsigned lane = 0; lane < lane_count && host != nullptr; ++lane) {
         for (unsigned word = 0; word < count; ++word) {
-            function(word, lane, host + lane * count + word);
+            function(word, lane, host + std::size_t{lane} * count + word);
         }
     }
     return true;
@@ -57,7 +57,9 @@ template <unsigned count> void load(Execution& e) {
         return;
     }
     LaneMemory<Access::read> memory(e, addresses);
-    std::array<Words, count> values; // no half of a load arrives
+    // No half of a load arrives.
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): hot, written before it is read
+    std::array<Words, count> values;
     const auto take = [&values](unsigned word, unsigned lane, const u32* from) {
         values[word][lane] = load_word(from);
     };
@@ -106,6 +108,7 @@ template <typename T, D16 half = D16::whole> void load_narrow(Execution& e) {
     LaneMemory<Access::read> memory(e, addresses);
     Words values = *to;
     for_each_lane(e.wave.exec, [&](unsigned lane) {
+        // NOLINTNEXTLINE(bugprone-signed-char-misuse): a signed byte keeps its sign
         const auto value = static_cast<u32>(memory.template load<T>(addresses[lane], lane));
         values[lane] = in_half<half>(value);
     });
@@ -139,6 +142,7 @@ template <typename T> void load_to_lds(Execution& e) {
     LaneMemory<Access::read> memory(e, addresses);
     const u64 base = u64{e.wave.m0 & 0xffff} + static_cast<u64>(std::int64_t{i.offset});
     for_each_lane(e.wave.exec, [&](unsigned lane) {
+        // NOLINTNEXTLINE(bugprone-signed-char-misuse): a signed byte keeps its sign
         const auto value = static_cast<u32>(memory.template load<T>(addresses[lane], lane));
         if (!e.failed()) {
             lds_store(e.wave, (base + u64{lane} * 4) & 0xffff'ffff, value);
