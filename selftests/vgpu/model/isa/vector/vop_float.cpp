@@ -34,7 +34,7 @@ template <typename Format> void ldexp(Execution& e, const VectorInstruction& i) 
 // Rounds twice; gfx942 has fused operations instead. Denormals are zero whatever MODE says (Vega
 // ISA, "V_MAD_F32").
 template <auto multiply> void multiply_add(Execution& e, const VectorInstruction& i) {
-    std::array<Values<float>, 3> in;
+    std::array<Values<float>, 3> in{};
     for (unsigned slot = 0; slot < 3; ++slot) {
         fetch<Single>(e, i, slot, in[slot]);
         flush_all<Single>(in[slot]);
