@@ -12,6 +12,8 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 using u16 = std::uint16_t;
 using i16 = std::int16_t;
+// NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): hot, each is written before it is read
+
 using i64 = std::int64_t;
 
 // Integers: the exact result is cut to 16 bits, or under CLAMP moved to the nearest that T has.
@@ -146,7 +148,7 @@ constexpr auto single_fma = [](const Words& a, const Words& b, const Words& c, V
 const Words& modified_single(Execution& e, const Words& bits, bool negated, Words& scratch) {
     const bool flush = !denormals<Single>(e.wave, 0);
     if (!negated && !flush) [[likely]] {
-        return bits;
+        return bits; // NOLINT(bugprone-return-const-ref-from-parameter): a register's
     }
     const u32 sign = negated ? 0x8000'0000 : 0;
     for (unsigned lane = 0; lane < lane_count; ++lane) {
@@ -239,6 +241,8 @@ constexpr std::array ops{
     ScalarOp{0x32, "v_pk_add_f32", pk_singles<2, single_add>, since_gfx90a},
     ScalarOp{0x33, "v_pk_mov_b32", pk_mov_b32, since_gfx90a},
 };
+
+// NOLINTEND(cppcoreguidelines-pro-type-member-init)
 
 } // namespace
 
