@@ -71,8 +71,9 @@ int match_address(dl_phdr_info* info, std::size_t, void* data) {
         return 0;
     object->begin = begin;
     object->end = end;
-    if (info->dlpi_name != nullptr && std::strlen(info->dlpi_name) < max_path)
-        std::strcpy(object->path, info->dlpi_name);
+    const std::size_t length = info->dlpi_name != nullptr ? std::strlen(info->dlpi_name) : max_path;
+    if (length < max_path)
+        std::memcpy(object->path, info->dlpi_name, length + 1);
     return 1;
 }
 
@@ -89,11 +90,11 @@ int match_stem(dl_phdr_info* info, std::size_t, void* data) {
         return 0;
     const char* slash = std::strrchr(info->dlpi_name, '/');
     const char* file = slash != nullptr ? slash + 1 : info->dlpi_name;
-    if (std::strncmp(file, mapped->stem, std::strlen(mapped->stem)) != 0 ||
-        std::strlen(info->dlpi_name) >= max_path)
+    const std::size_t length = std::strlen(info->dlpi_name);
+    if (std::strncmp(file, mapped->stem, std::strlen(mapped->stem)) != 0 || length >= max_path)
         return 0;
     if (mapped->count++ == 0)
-        std::strcpy(mapped->first, info->dlpi_name);
+        std::memcpy(mapped->first, info->dlpi_name, length + 1);
     return 0;
 }
 
