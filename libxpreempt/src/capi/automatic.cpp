@@ -120,7 +120,8 @@ PolicySettings read_policy_settings(Environment environment) {
     PolicySettings settings;
     if (!text_of(environment, "XSCHED_AUTO_XQUEUE_TIMESLICE").empty()) {
         long microseconds = 5000; // XSched's default
-        read(environment, "XSCHED_AUTO_XQUEUE_TIMESLICE", 100, 10'000'000, microseconds);
+        read(environment, "XSCHED_AUTO_XQUEUE_TIMESLICE", least_slice_us, most_slice_us,
+             microseconds);
         settings.slice = std::chrono::microseconds(microseconds);
     }
     read(environment, "XSCHED_AUTO_XQUEUE_KDEADLINE", 1, most_k, settings.k);

@@ -54,8 +54,6 @@ struct ProgramPolicy {
 using std::chrono::microseconds;
 using xqueue::Attributes;
 
-constexpr std::uint64_t least_slice = 100, most_slice = 10'000'000; // us
-
 // 0: the default.
 Result<Attributes> attributes_of(const struct xp_sched_attributes* user) {
     struct xp_sched_attributes given{};
@@ -106,7 +104,7 @@ Result<PolicySettings> settings_of(const struct xp_sched_parameters* user) {
     struct xp_sched_parameters given{};
     Result<void> checked = copy_in(given, user, "xp_sched_parameters");
     if (checked && given.slice_us != 0)
-        checked = check_range("slice_us", given.slice_us, least_slice, most_slice);
+        checked = check_range("slice_us", given.slice_us, least_slice_us, most_slice_us);
     if (checked && given.k != 0)
         checked = check_range("k", given.k, 1, most_k);
     if (!checked)
