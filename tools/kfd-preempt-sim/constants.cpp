@@ -21,7 +21,7 @@ constexpr std::array all{
              "MI308X dump: 24 HQDs an XCC"},
     Constant{"vmids", &GpuModel::vmids, 1, 64, "processes that are mapped at once",
              "amdkfd: VMIDs 8 to 15"},
-    Constant{"processes", &GpuModel::processes, 0, 64, "lower limit on mapped processes; 0: vmids",
+    Constant{"processes", &GpuModel::processes, 0, 64, "the same limit, if it is lower; 0: vmids",
              "amdgpu.hws_max_conc_proc"},
     Constant{"quantum", &GpuModel::quantum, 1e-4, 10,
              "length of a turn when not all queues are mapped",
