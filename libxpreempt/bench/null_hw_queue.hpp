@@ -15,7 +15,7 @@ public:
 class NullHwQueue : public xpreempt::xqueue::HwQueue {
 public:
     xpreempt::xqueue::LevelChoice best_level(xpreempt::xqueue::Level) override {
-        return {xpreempt::xqueue::Level::block, xpreempt::xqueue::Way::none, ""};
+        return {xpreempt::xqueue::Level::block, xpreempt::xqueue::DeactivateMethod::none, ""};
     }
     xpreempt::Result<void> launch(const xpreempt::xqueue::Launch& launch) override {
         (void)launch.command.launch(nullptr, launch.command.argument);

@@ -78,7 +78,7 @@ public:
 
     std::uint64_t now_ns() override { return device_.now_ns(); }
     xpreempt::xqueue::LevelChoice best_level(xpreempt::xqueue::Level) override {
-        return {xpreempt::xqueue::Level::block, xpreempt::xqueue::Way::none, ""};
+        return {xpreempt::xqueue::Level::block, xpreempt::xqueue::DeactivateMethod::none, ""};
     }
     xpreempt::Result<void> launch(const xpreempt::xqueue::Launch& launch) override;
     xpreempt::Result<std::shared_ptr<xpreempt::xqueue::Marker>> mark() override;

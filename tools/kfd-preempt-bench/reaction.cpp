@@ -39,7 +39,7 @@ class WorkQueue final : public NullHwQueue {
 public:
     explicit WorkQueue(Work& work) : work_(work) {}
     xqueue::LevelChoice best_level(xqueue::Level) override {
-        return {xqueue::Level::interrupt, xqueue::Way::hardware, ""};
+        return {xqueue::Level::interrupt, xqueue::DeactivateMethod::hardware, ""};
     }
     Result<std::shared_ptr<xqueue::Marker>> mark() override {
         return std::make_shared<WorkMarker>(work_);

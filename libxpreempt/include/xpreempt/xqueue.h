@@ -65,8 +65,8 @@ struct xp_xqueue_options {
 	uint32_t capacity; /* commands that may wait before submit blocks; 0: 65536 */
 	uint32_t max_level; /* XP_LEVEL_*: do not stop more than that; 0: as much as possible */
 	uint32_t flags; /* XP_ALLOW_SHARED, XP_STOP_FOR_OWN_LAUNCH, XP_DEFERRED */
-	uint32_t deactivate_way; /* XP_WAY_*: the only one; 0: hardware, but guardian or flush where
-				  * the commands allow it and the queue is shared */
+	uint32_t deactivate_method; /* XP_METHOD_*: the only one to use; 0: hardware, but guardian or
+				     * flush if the queue is shared and the commands allow it */
 	uint64_t latency_budget_ns; /* as xp_xqueue_set_latency_budget(); 0: none */
 };
 
@@ -83,11 +83,11 @@ struct xp_xqueue_options {
 #define XP_SUSPEND_LEAST(level) ((level) * 0x100u)
 
 /* By what means the commands that were launched are kept from starting. */
-enum xp_way {
-	XP_WAY_NONE = 0, /* not at all: XP_LEVEL_BLOCK */
-	XP_WAY_HARDWARE = 1, /* the stream's queue is held */
-	XP_WAY_GUARDIAN = 2, /* their kernels return at once; launched again later */
-	XP_WAY_FLUSH = 3, /* they are taken back out of the queue, and launched again later */
+enum xp_method {
+	XP_METHOD_NONE = 0, /* not at all: XP_LEVEL_BLOCK */
+	XP_METHOD_HARDWARE = 1, /* the stream's queue is held */
+	XP_METHOD_GUARDIAN = 2, /* their kernels return at once; launched again later */
+	XP_METHOD_FLUSH = 3, /* they are taken back out of the queue, and launched again later */
 };
 
 struct xp_xqueue_state {
@@ -97,8 +97,8 @@ struct xp_xqueue_state {
 	uint32_t pending; /* submitted, not launched */
 	uint32_t in_flight; /* launched, not known to be complete */
 	uint32_t best_level; /* XP_LEVEL_* that a suspend would reach now */
-	uint32_t held_way; /* XP_WAY_* of the suspend, 0 while it runs */
-	uint32_t best_way; /* XP_WAY_* that a suspend would use now */
+	uint32_t held_method; /* XP_METHOD_* of the suspend, 0 while it runs */
+	uint32_t best_method; /* XP_METHOD_* that a suspend would use now */
 	uint32_t threshold; /* now in effect */
 	uint32_t batch;
 	uint32_t waiters; /* threads in HIP calls that wait outside of HIP for its stream's queue */

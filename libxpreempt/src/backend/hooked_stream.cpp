@@ -20,7 +20,7 @@ HookedStream::~HookedStream() {
 xqueue::LevelChoice HookedStream::level(bool allow_shared) const {
     auto choice = level_of(transport_, probe_, mapping_, key_, allow_shared);
     if (choice.level > highest_.load(std::memory_order_relaxed))
-        return {highest_.load(std::memory_order_relaxed), choice.way, "limited by its owner"};
+        return {highest_.load(std::memory_order_relaxed), choice.method, "limited by its owner"};
     return choice;
 }
 

@@ -17,7 +17,7 @@ namespace xpreempt::backend {
 namespace {
 
 xqueue::LevelChoice only_block(std::string reason) {
-    return {xqueue::Level::block, xqueue::Way::none, std::move(reason)};
+    return {xqueue::Level::block, xqueue::DeactivateMethod::none, std::move(reason)};
 }
 
 // One launch while its callback runs. A callback may submit to another xqueue, which then launches
@@ -83,9 +83,9 @@ xqueue::LevelChoice level_of(const Transport& transport, const Probe& probe,
             return only_block(std::to_string(busy.num_streams) + " streams share KFD queue " +
                               std::to_string(busy.kfd_queue_id));
     if (!transport.can(StopType::save) || queue->save_area_bytes == 0)
-        return {xqueue::Level::deactivate, xqueue::Way::hardware,
+        return {xqueue::Level::deactivate, xqueue::DeactivateMethod::hardware,
                 "the queue's waves cannot be saved (no CWSR)"};
-    return {xqueue::Level::interrupt, xqueue::Way::hardware, ""};
+    return {xqueue::Level::interrupt, xqueue::DeactivateMethod::hardware, ""};
 }
 
 StreamQueue::~StreamQueue() {
@@ -103,54 +103,57 @@ xqueue::LevelChoice StreamQueue::level_when_held() const {
                     rules_.allow_shared);
 }
 
-StreamQueue::WayChoice StreamQueue::way_of(xqueue::Way way,
-                                           const xqueue::LevelChoice& when_held) const {
-    using xqueue::Way;
+StreamQueue::MethodChoice StreamQueue::method_of(xqueue::DeactivateMethod method,
+                                                 const xqueue::LevelChoice& when_held) const {
+    using xqueue::DeactivateMethod;
     const Transport& transport = environment_.transport;
     const std::lock_guard lock(launched_mutex_);
-    switch (way) {
-    case Way::none: break;
-    case Way::hardware:
+    switch (method) {
+    case DeactivateMethod::none: break;
+    case DeactivateMethod::hardware:
         if (when_held.level != xqueue::Level::block)
-            return {way, ""};
-        return {Way::none, when_held.reason};
-    case Way::guardian:
+            return {method, ""};
+        return {DeactivateMethod::none, when_held.reason};
+    case DeactivateMethod::guardian:
         if (launched_.can_guard())
-            return {way, ""};
-        return {Way::none, "the newest command is not guarded"};
-    case Way::flush:
+            return {method, ""};
+        return {DeactivateMethod::none, "the newest command is not guarded"};
+    case DeactivateMethod::flush:
         if (!environment_.mapping.available())
-            return {Way::none, "a flush needs libxpreempt-hook.so"};
+            return {DeactivateMethod::none, "a flush needs libxpreempt-hook.so"};
         if (transport.kind() == TransportKind::none)
-            return {Way::none, "a flush has to stop the queue: " + environment_.probe.reason};
+            return {DeactivateMethod::none,
+                    "a flush has to stop the queue: " + environment_.probe.reason};
         // The CPU's write to VRAM may not have arrived when the queue is read again, so the kernel
         // might run after all.
         if (const auto queue = environment_.mapping.queue_of(key_);
             queue && environment_.mapping.queues_in_vram().contains(hip::ref_of(*queue)))
-            return {Way::none, "a flush rewrites packets, and the ring of KFD queue " +
-                                   std::to_string(queue->kfd_queue_id) + " is in VRAM"};
+            return {DeactivateMethod::none, "a flush rewrites packets, and the ring of KFD queue " +
+                                                std::to_string(queue->kfd_queue_id) +
+                                                " is in VRAM"};
         if (launched_.can_flush())
-            return {way, ""};
-        return {Way::none, "the newest command cannot be flushed"};
+            return {method, ""};
+        return {DeactivateMethod::none, "the newest command cannot be flushed"};
     }
-    return {Way::none, "no such deactivate method"};
+    return {DeactivateMethod::none, "no such deactivate method"};
 }
 
 // Holding the queue asks nothing of the commands, but other streams stop with it.
-StreamQueue::WayChoice StreamQueue::way_now(const xqueue::LevelChoice& when_held) const {
-    using xqueue::Way;
-    if (rules_.deactivate_way != Way::none)
-        return way_of(rules_.deactivate_way, when_held);
+StreamQueue::MethodChoice StreamQueue::method_now(const xqueue::LevelChoice& when_held) const {
+    using xqueue::DeactivateMethod;
+    if (rules_.deactivate_method != DeactivateMethod::none)
+        return method_of(rules_.deactivate_method, when_held);
     const auto queue = environment_.mapping.queue_of(key_);
-    const WayChoice hardware = way_of(Way::hardware, when_held);
-    if (hardware.way != Way::none && queue && queue->num_streams == 1)
+    const MethodChoice hardware = method_of(DeactivateMethod::hardware, when_held);
+    if (hardware.method != DeactivateMethod::none && queue && queue->num_streams == 1)
         return hardware;
-    WayChoice last;
-    for (const Way way : {Way::guardian, Way::flush})
-        if (last = way_of(way, when_held); last.way != Way::none)
+    MethodChoice last;
+    for (const DeactivateMethod method : {DeactivateMethod::guardian, DeactivateMethod::flush})
+        if (last = method_of(method, when_held); last.method != DeactivateMethod::none)
             return last;
-    return hardware.way != Way::none ? hardware
-                                     : WayChoice{Way::none, hardware.why + "; " + last.why};
+    return hardware.method != DeactivateMethod::none
+               ? hardware
+               : MethodChoice{DeactivateMethod::none, hardware.why + "; " + last.why};
 }
 
 xqueue::LevelChoice StreamQueue::best_level(xqueue::Level highest) {
@@ -160,10 +163,10 @@ xqueue::LevelChoice StreamQueue::best_level(xqueue::Level highest) {
     const xqueue::LevelChoice when_held = level_when_held();
     if (highest == Level::interrupt && when_held.level == Level::interrupt)
         return when_held;
-    const WayChoice choice = way_now(when_held);
-    if (choice.way == xqueue::Way::none)
+    const MethodChoice choice = method_now(when_held);
+    if (choice.method == xqueue::DeactivateMethod::none)
         return only_block(choice.why);
-    return {Level::deactivate, choice.way, highest == Level::interrupt ? when_held.reason : ""};
+    return {Level::deactivate, choice.method, highest == Level::interrupt ? when_held.reason : ""};
 }
 
 // No guardian is no error: the command then is one that cannot be taken back.
@@ -234,22 +237,22 @@ xqueue::DeviceLoad* StreamQueue::load() {
 }
 
 Result<xqueue::Deactivated> StreamQueue::deactivate() {
-    const WayChoice choice = way_now(level_when_held());
-    switch (choice.way) {
-    case xqueue::Way::none: break;
-    case xqueue::Way::hardware: {
+    const MethodChoice choice = method_now(level_when_held());
+    switch (choice.method) {
+    case xqueue::DeactivateMethod::none: break;
+    case xqueue::DeactivateMethod::hardware: {
         const bool can_drain = environment_.transport.can(StopType::drain);
         if (const auto stopped =
                 hold_.stop(can_drain ? StopType::drain : StopType::save, rules_.allow_shared);
             !stopped)
             return tl::make_unexpected(stopped.error());
-        return xqueue::Deactivated{std::nullopt, choice.way};
+        return xqueue::Deactivated{std::nullopt, choice.method};
     }
-    case xqueue::Way::guardian: {
+    case xqueue::DeactivateMethod::guardian: {
         const std::lock_guard lock(launched_mutex_);
-        return xqueue::Deactivated{launched_.take_back_guarded(), choice.way};
+        return xqueue::Deactivated{launched_.take_back_guarded(), choice.method};
     }
-    case xqueue::Way::flush: return flush();
+    case xqueue::DeactivateMethod::flush: return flush();
     }
     return fail(EOPNOTSUPP, Op::choose_level);
 }
@@ -265,7 +268,7 @@ Result<xqueue::Deactivated> StreamQueue::flush() {
         environment_.holds.hold(*queue, can_save ? StopType::save : StopType::drain, stream_);
     if (!held)
         return tl::make_unexpected(held.error());
-    xqueue::Deactivated answer{std::nullopt, xqueue::Way::flush};
+    xqueue::Deactivated answer{std::nullopt, xqueue::DeactivateMethod::flush};
     {
         const std::lock_guard lock(launched_mutex_);
         AqlRing ring(*queue);

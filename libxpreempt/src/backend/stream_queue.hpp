@@ -40,8 +40,9 @@ struct Environment {
 
 // How one xqueue wants its stream to be stopped.
 struct StopRules {
-    bool allow_shared = false;                      // other streams may stop with it
-    xqueue::Way deactivate_way = xqueue::Way::none; // none: chosen when it is stopped
+    bool allow_shared = false; // other streams may stop with it
+    xqueue::DeactivateMethod deactivate_method =
+        xqueue::DeactivateMethod::none; // none: chosen when it is stopped
     // At level 1: a launch of the thread that suspended stops the queue and does not wait.
     bool stop_for_own_launch = false;
 };
@@ -86,8 +87,8 @@ public:
     void observe_direct(const std::shared_ptr<xqueue::Observer>& observer) override;
 
 private:
-    struct WayChoice {
-        xqueue::Way way{}; // none: why tells the reason
+    struct MethodChoice {
+        xqueue::DeactivateMethod method{}; // none: why tells the reason
         std::string why;
     };
 
@@ -106,8 +107,9 @@ private:
     };
 
     [[nodiscard]] xqueue::LevelChoice level_when_held() const;
-    WayChoice way_now(const xqueue::LevelChoice& when_held) const;
-    WayChoice way_of(xqueue::Way way, const xqueue::LevelChoice& when_held) const;
+    MethodChoice method_now(const xqueue::LevelChoice& when_held) const;
+    MethodChoice method_of(xqueue::DeactivateMethod method,
+                           const xqueue::LevelChoice& when_held) const;
     std::optional<Guardian> guard(const xqueue::Launch& launch);
     Result<xqueue::Deactivated> flush();
 

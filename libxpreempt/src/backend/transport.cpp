@@ -178,8 +178,8 @@ tl::unexpected<std::string> because(std::string reason) {
     return tl::make_unexpected(std::move(reason));
 }
 
-Attempt try_patched(const Ways& ways, Probe& probe) {
-    const auto driver = kfd::query_driver(*ways.device, ways.module);
+Attempt try_patched(const ProbeInputs& inputs, Probe& probe) {
+    const auto driver = kfd::query_driver(*inputs.device, inputs.module);
     if (!driver)
         return because(driver.error().errno_value == ENOTTY
                            ? "the driver has no preemption"
@@ -191,41 +191,42 @@ Attempt try_patched(const Ways& ways, Probe& probe) {
         return because("the driver cannot stop queues on this machine (kfd-preempt doctor)");
     probe.driver = *driver;
     const bool has_switch = (driver->caps & KFD_PREEMPT_CAP_BATCH) != 0;
-    return std::make_unique<PatchedTransport>(
-        ways.device, TransportKind::patched, driver->type_mask, has_switch ? driver->max_batch : 0);
+    return std::make_unique<PatchedTransport>(inputs.device, TransportKind::patched,
+                                              driver->type_mask,
+                                              has_switch ? driver->max_batch : 0);
 }
 
 // The parameter alone tells: trying PREEMPT_QUEUE out would reach other drivers' ioctl 0x87.
-Attempt try_v0(const Ways& ways) {
-    const std::string& abi = ways.module.preempt_abi;
+Attempt try_v0(const ProbeInputs& inputs) {
+    const std::string& abi = inputs.module.preempt_abi;
     if (abi.empty())
         return because("amdgpu has no parameter kfd_preempt_abi");
-    if (ways.module.switched_off)
+    if (inputs.module.switched_off)
         return because("preemption is switched off (amdgpu.kfd_preempt=0)");
     if (abi != "0" && !abi.starts_with("0."))
         return because("amdgpu has kfd_preempt_abi " + abi + ", expected 0");
-    return std::make_unique<PatchedTransport>(ways.device, TransportKind::patched_v0,
+    return std::make_unique<PatchedTransport>(inputs.device, TransportKind::patched_v0,
                                               1U << KFD_PREEMPT_TYPE_SAVE, 0);
 }
 
-Attempt try_update(const Ways& ways) {
-    if (ways.table == nullptr)
+Attempt try_update(const ProbeInputs& inputs) {
+    if (inputs.table == nullptr)
         return because("libxpreempt-hook.so is not loaded, which UPDATE_QUEUE needs");
-    return std::make_unique<UpdateTransport>(ways.device, ways.table);
+    return std::make_unique<UpdateTransport>(inputs.device, inputs.table);
 }
 
-Attempt try_debug(const Ways& ways) {
-    if (std::string refusal = debug_refusal(*ways.device, ways.module); !refusal.empty())
+Attempt try_debug(const ProbeInputs& inputs) {
+    if (std::string refusal = debug_refusal(*inputs.device, inputs.module); !refusal.empty())
         return because(std::move(refusal));
-    return std::make_unique<DebugTransport>(ways.device);
+    return std::make_unique<DebugTransport>(inputs.device);
 }
 
-Attempt attempt(TransportKind kind, const Ways& ways, Probe& probe) {
+Attempt attempt(TransportKind kind, const ProbeInputs& inputs, Probe& probe) {
     switch (kind) {
-    case TransportKind::patched: return try_patched(ways, probe);
-    case TransportKind::patched_v0: return try_v0(ways);
-    case TransportKind::update_queue: return try_update(ways);
-    case TransportKind::debug_trap: return try_debug(ways);
+    case TransportKind::patched: return try_patched(inputs, probe);
+    case TransportKind::patched_v0: return try_v0(inputs);
+    case TransportKind::update_queue: return try_update(inputs);
+    case TransportKind::debug_trap: return try_debug(inputs);
     case TransportKind::none: break;
     }
     return because("no queue can be stopped");
@@ -235,9 +236,9 @@ constexpr std::array all_kinds = {TransportKind::patched, TransportKind::patched
                                   TransportKind::update_queue, TransportKind::debug_trap,
                                   TransportKind::none};
 
-Selected nothing(std::string reason, const Ways& ways) {
+Selected nothing(std::string reason, const ProbeInputs& inputs) {
     return {Probe{TransportKind::none, std::move(reason), {}}, std::make_unique<NoTransport>(),
-            ways.device};
+            inputs.device};
 }
 
 } // namespace
@@ -274,43 +275,43 @@ const char* name_of(TransportKind kind) {
     return "";
 }
 
-Selected select_transport(const Ways& ways) {
+Selected select_transport(const ProbeInputs& inputs) {
     std::vector<TransportKind> kinds = {TransportKind::patched, TransportKind::patched_v0,
                                         TransportKind::update_queue};
-    if (!ways.wanted.empty()) {
-        const auto* const named = std::ranges::find(all_kinds, ways.wanted, name_of);
+    if (!inputs.wanted.empty()) {
+        const auto* const named = std::ranges::find(all_kinds, inputs.wanted, name_of);
         if (named == all_kinds.end())
-            return nothing("XPREEMPT_TRANSPORT is '" + ways.wanted +
+            return nothing("XPREEMPT_TRANSPORT is '" + inputs.wanted +
                                "': set it to patched, patched-v0, update-queue, debug-trap or none",
-                           ways);
+                           inputs);
         kinds = {*named};
     }
-    if (!ways.device)
-        return nothing("cannot open /dev/kfd: " + text_of(ways.open_errno), ways);
-    std::string reasons = ways.wanted.empty() ? "" : "XPREEMPT_TRANSPORT is " + ways.wanted;
+    if (!inputs.device)
+        return nothing("cannot open /dev/kfd: " + text_of(inputs.open_errno), inputs);
+    std::string reasons = inputs.wanted.empty() ? "" : "XPREEMPT_TRANSPORT is " + inputs.wanted;
     for (const TransportKind kind : kinds) {
         Probe probe{kind, reasons, {}};
-        if (auto found = attempt(kind, ways, probe))
-            return {std::move(probe), std::move(*found), ways.device};
-        else if (kind != TransportKind::patched_v0 || !ways.module.preempt_abi.empty())
+        if (auto found = attempt(kind, inputs, probe))
+            return {std::move(probe), std::move(*found), inputs.device};
+        else if (kind != TransportKind::patched_v0 || !inputs.module.preempt_abi.empty())
             reasons += (reasons.empty() ? "" : "; ") + found.error();
     }
-    return nothing(std::move(reasons), ways);
+    return nothing(std::move(reasons), inputs);
 }
 
 Selected select_transport(const hip::Mapping& mapping, const std::string& wanted) {
-    Ways ways;
-    ways.table = mapping.table();
-    ways.wanted = wanted;
+    ProbeInputs inputs;
+    inputs.table = mapping.table();
+    inputs.wanted = wanted;
     const kfd::Roots roots;
-    ways.module = kfd::loaded_module(roots);
+    inputs.module = kfd::loaded_module(roots);
     auto opened = kfd::Device::open(
-        roots.device, ways.table != nullptr ? kfd::Ioctl(ways.table->ioctl) : kfd::plain_ioctl);
+        roots.device, inputs.table != nullptr ? kfd::Ioctl(inputs.table->ioctl) : kfd::plain_ioctl);
     if (opened)
-        ways.device = std::make_shared<const kfd::Device>(std::move(*opened));
+        inputs.device = std::make_shared<const kfd::Device>(std::move(*opened));
     else
-        ways.open_errno = opened.error().errno_value;
-    return select_transport(ways);
+        inputs.open_errno = opened.error().errno_value;
+    return select_transport(inputs);
 }
 
 } // namespace xpreempt::backend

@@ -68,14 +68,14 @@ const char* name_of(TransportKind kind);
 // The best transport but debug_trap, or none but the one that `wanted` names. device: null with
 // open_errno when it could not be opened. No transport is tried out on a queue, and none by a call
 // whose number another driver uses for something else.
-struct Ways {
+struct ProbeInputs {
     std::shared_ptr<const kfd::Device> device;
     int open_errno = 0;
     const hook::Table* table = nullptr;
     kfd::LoadedModule module;
     std::string wanted;
 };
-Selected select_transport(const Ways& ways);
+Selected select_transport(const ProbeInputs& inputs);
 
 // Selects the transport of this process: opens /dev/kfd, and calls it through the hook if that is
 // loaded.

@@ -51,7 +51,7 @@ Result<struct xp_xqueue_options> known_options(const struct xp_xqueue_options* g
     if (checked)
         checked = check_range("max_level", options.max_level, 0, XP_LEVEL_INTERRUPT);
     if (checked)
-        checked = check_range("deactivate_way", options.deactivate_way, 0, XP_WAY_FLUSH);
+        checked = check_range("deactivate_method", options.deactivate_method, 0, XP_METHOD_FLUSH);
     if (checked)
         checked = check_flags("flags", options.flags,
                               XP_ALLOW_SHARED | XP_STOP_FOR_OWN_LAUNCH | XP_DEFERRED);
@@ -75,10 +75,10 @@ int submit(xp_xqueue_t xqueue, const xqueue::Command& command, uint64_t* ticket)
 
 static_assert(XP_COMMAND_IDEMPOTENT == xqueue::command_idempotent);
 static_assert(XP_COMMAND_GUARDED == xqueue::command_guarded);
-static_assert(XP_WAY_NONE == static_cast<int>(xqueue::Way::none));
-static_assert(XP_WAY_HARDWARE == static_cast<int>(xqueue::Way::hardware));
-static_assert(XP_WAY_GUARDIAN == static_cast<int>(xqueue::Way::guardian));
-static_assert(XP_WAY_FLUSH == static_cast<int>(xqueue::Way::flush));
+static_assert(XP_METHOD_NONE == static_cast<int>(xqueue::DeactivateMethod::none));
+static_assert(XP_METHOD_HARDWARE == static_cast<int>(xqueue::DeactivateMethod::hardware));
+static_assert(XP_METHOD_GUARDIAN == static_cast<int>(xqueue::DeactivateMethod::guardian));
+static_assert(XP_METHOD_FLUSH == static_cast<int>(xqueue::DeactivateMethod::flush));
 
 constexpr std::uint32_t suspend_flags = XP_SUSPEND_EXACT | XP_SUSPEND_FINISH_SUBMITTED |
                                         XP_SUSPEND_FINISH_LAUNCHED |
@@ -115,9 +115,10 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         const backend::Environment environment{**hip,           library.mapping(),
                                                library.probe(), library.transport(),
                                                library.holds(), library.guardians()};
-        const backend::StopRules rules{(known->flags & XP_ALLOW_SHARED) != 0,
-                                       static_cast<xqueue::Way>(known->deactivate_way),
-                                       (known->flags & XP_STOP_FOR_OWN_LAUNCH) != 0};
+        const backend::StopRules rules{
+            (known->flags & XP_ALLOW_SHARED) != 0,
+            static_cast<xqueue::DeactivateMethod>(known->deactivate_method),
+            (known->flags & XP_STOP_FOR_OWN_LAUNCH) != 0};
         const auto highest =
             known->max_level == 0 ? xqueue::Level::interrupt : xqueue::Level(known->max_level);
         const hip::Stream key = library.mapping().key_of(stream);
@@ -326,8 +327,8 @@ int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
         ours.pending = now.pending;
         ours.in_flight = now.in_flight;
         ours.best_level = static_cast<std::uint32_t>(best.level);
-        ours.held_way = static_cast<std::uint32_t>(now.held_way);
-        ours.best_way = static_cast<std::uint32_t>(best.way);
+        ours.held_method = static_cast<std::uint32_t>(now.held_method);
+        ours.best_method = static_cast<std::uint32_t>(best.method);
         ours.threshold = now.threshold;
         ours.batch = now.batch;
         ours.latency_budget_ns = found.config().latency_budget_ns;

@@ -25,7 +25,7 @@ enum class Level : std::uint8_t {
 };
 
 // By what means launched commands are kept from starting.
-enum class Way : std::uint8_t {
+enum class DeactivateMethod : std::uint8_t {
     none,     // not at all
     hardware, // the queue itself is held
     guardian, // their kernels look at a flag, and return at once while it is set
@@ -34,7 +34,7 @@ enum class Way : std::uint8_t {
 
 struct LevelChoice {
     Level level;
-    Way way;
+    DeactivateMethod method;
     std::string reason; // why not a higher one, empty at the highest
 };
 
@@ -65,7 +65,7 @@ struct Launch {
 // XQueue launches them again, in order, after reactivate(). Nothing: all of them stay launched.
 struct Deactivated {
     std::optional<Ticket> relaunch_from;
-    Way way = Way::hardware;
+    DeactivateMethod method = DeactivateMethod::hardware;
 };
 
 // A point in the hardware queue, behind the commands launched before it. Any thread may ask, and

@@ -71,7 +71,7 @@ Result<void> XQueue::deactivate(Lock& lock) {
     if (const auto from = deactivated->relaunch_from)
         take_back(*from);
     held_level_ = Level::deactivate;
-    held_way_ = deactivated->way;
+    held_method_ = deactivated->method;
     return {};
 }
 
@@ -83,7 +83,7 @@ Result<void> XQueue::interrupt(Lock& lock) {
     if (!interrupted)
         return interrupted;
     held_level_ = Level::interrupt;
-    held_way_ = Way::hardware;
+    held_method_ = DeactivateMethod::hardware;
     return {};
 }
 
@@ -127,7 +127,7 @@ Result<void> XQueue::start_hardware(Lock& lock) {
         }
     }
     held_level_ = Level::block;
-    held_way_ = Way::none;
+    held_method_ = DeactivateMethod::none;
     return {};
 }
 

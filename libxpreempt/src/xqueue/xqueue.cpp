@@ -91,8 +91,8 @@ void XQueue::limit_level(Level highest) {
 
 State XQueue::state() const {
     const Lock lock(mutex_);
-    return {holds_,    pending_,          in_flight_,    held_level_,
-            held_way_, pace_.threshold(), pace_.batch(), pace_.command_ns()};
+    return {holds_,       pending_,          in_flight_,    held_level_,
+            held_method_, pace_.threshold(), pace_.batch(), pace_.command_ns()};
 }
 
 Statistics XQueue::statistics() const {

@@ -46,7 +46,7 @@ struct State {
     std::uint32_t pending;
     std::uint32_t in_flight;
     Level held_level; // meaningless without suspends
-    Way held_way;
+    DeactivateMethod held_method;
     std::uint32_t threshold; // now in effect
     std::uint32_t batch;
     std::uint64_t command_ns; // measured for a latency budget, 0: not known
@@ -229,7 +229,7 @@ private:
     void tell_of_holds();
 
     // suspend.cpp
-    bool hardware_held() const { return held_way_ == Way::hardware; }
+    bool hardware_held() const { return held_method_ == DeactivateMethod::hardware; }
     Level needed() const;
     std::string times() const;
     Error stop_hardware(Lock& lock, const SuspendMode& mode);
@@ -269,7 +269,7 @@ private:
     Level highest_;
     std::uint32_t holds_ = 0;         // suspends that were not yet resumed
     Level held_level_ = Level::block; // what the hardware was told; written under both mutexes
-    Way held_way_ = Way::none;
+    DeactivateMethod held_method_ = DeactivateMethod::none;
     bool withholds_direct_ = false; // calls of the program, since the first hold
     CommandRing ring_; // after completed_, up to submitted_; launch == null: failed to launch
     std::deque<Marked> markers_;

@@ -217,7 +217,7 @@ struct Case {
     const char* name;
     Queue queue;
     std::uint32_t level; // wanted
-    std::uint32_t way;
+    std::uint32_t method;
     std::uint32_t flags; // of the commands
     bool allow_shared;
     const char* refusal; // in the reason; null: it works
@@ -227,23 +227,26 @@ struct Case {
 constexpr std::uint32_t guarded = XP_COMMAND_GUARDED, idempotent = XP_COMMAND_IDEMPOTENT;
 constexpr int all = blocks, any = -1; // a block is one wave
 constexpr Case cases[] = {
-    {"Lv1", Queue::own, XP_LEVEL_BLOCK, XP_WAY_NONE, 0, false, nullptr, 0},
-    {"Lv2 hardware", Queue::own, XP_LEVEL_DEACTIVATE, XP_WAY_HARDWARE, 0, false, nullptr, any},
-    {"Lv2 guardian", Queue::own, XP_LEVEL_DEACTIVATE, XP_WAY_GUARDIAN, guarded, false, nullptr, 0},
-    {"Lv2 flush", Queue::own, XP_LEVEL_DEACTIVATE, XP_WAY_FLUSH, idempotent, false, nullptr, all},
-    {"Lv3", Queue::own, XP_LEVEL_INTERRUPT, XP_WAY_HARDWARE, 0, false, nullptr, all},
-    {"Lv1", Queue::shared, XP_LEVEL_BLOCK, XP_WAY_NONE, 0, false, nullptr, 0},
-    {"Lv2 hardware", Queue::shared, XP_LEVEL_DEACTIVATE, XP_WAY_HARDWARE, 0, false,
-     "streams share KFD queue", 0},
-    {"Lv2 hardware with leave", Queue::shared, XP_LEVEL_DEACTIVATE, XP_WAY_HARDWARE, 0, true,
-     nullptr, any},
-    {"Lv2 guardian", Queue::shared, XP_LEVEL_DEACTIVATE, XP_WAY_GUARDIAN, guarded, false, nullptr,
+    {"Lv1", Queue::own, XP_LEVEL_BLOCK, XP_METHOD_NONE, 0, false, nullptr, 0},
+    {"Lv2 hardware", Queue::own, XP_LEVEL_DEACTIVATE, XP_METHOD_HARDWARE, 0, false, nullptr, any},
+    {"Lv2 guardian", Queue::own, XP_LEVEL_DEACTIVATE, XP_METHOD_GUARDIAN, guarded, false, nullptr,
      0},
-    {"Lv2 flush", Queue::shared, XP_LEVEL_DEACTIVATE, XP_WAY_FLUSH, idempotent, false, nullptr,
+    {"Lv2 flush", Queue::own, XP_LEVEL_DEACTIVATE, XP_METHOD_FLUSH, idempotent, false, nullptr,
      all},
-    {"Lv3", Queue::shared, XP_LEVEL_INTERRUPT, XP_WAY_HARDWARE, 0, false, "streams share KFD queue",
-     0},
-    {"Lv3 with leave", Queue::shared, XP_LEVEL_INTERRUPT, XP_WAY_HARDWARE, 0, true, nullptr, all},
+    {"Lv3", Queue::own, XP_LEVEL_INTERRUPT, XP_METHOD_HARDWARE, 0, false, nullptr, all},
+    {"Lv1", Queue::shared, XP_LEVEL_BLOCK, XP_METHOD_NONE, 0, false, nullptr, 0},
+    {"Lv2 hardware", Queue::shared, XP_LEVEL_DEACTIVATE, XP_METHOD_HARDWARE, 0, false,
+     "streams share KFD queue", 0},
+    {"Lv2 hardware with leave", Queue::shared, XP_LEVEL_DEACTIVATE, XP_METHOD_HARDWARE, 0, true,
+     nullptr, any},
+    {"Lv2 guardian", Queue::shared, XP_LEVEL_DEACTIVATE, XP_METHOD_GUARDIAN, guarded, false,
+     nullptr, 0},
+    {"Lv2 flush", Queue::shared, XP_LEVEL_DEACTIVATE, XP_METHOD_FLUSH, idempotent, false, nullptr,
+     all},
+    {"Lv3", Queue::shared, XP_LEVEL_INTERRUPT, XP_METHOD_HARDWARE, 0, false,
+     "streams share KFD queue", 0},
+    {"Lv3 with leave", Queue::shared, XP_LEVEL_INTERRUPT, XP_METHOD_HARDWARE, 0, true, nullptr,
+     all},
 };
 
 class Matrix {
@@ -275,9 +278,10 @@ public:
         options.threshold = launched_at_once;
         options.batch = 2;
         options.max_level = test.level;
-        options.deactivate_way = test.level == XP_LEVEL_DEACTIVATE ? test.way : XP_WAY_NONE;
+        options.deactivate_method =
+            test.level == XP_LEVEL_DEACTIVATE ? test.method : XP_METHOD_NONE;
         options.flags = test.allow_shared ? XP_ALLOW_SHARED : 0;
-        Job low(streams_[0], test.way != XP_WAY_FLUSH, test.flags, options);
+        Job low(streams_[0], test.method != XP_METHOD_FLUSH, test.flags, options);
         // A stream that may stop with the low stream's queue cannot be the high one.
         options.flags = 0;
         Job high(test.allow_shared ? own_ : streams_[1], true, 0, options);
@@ -320,7 +324,7 @@ private:
         std::uint32_t level = 0;
         must(xp_xqueue_suspend(low.xqueue, XP_SUSPEND_EXACT, &level), "xp_xqueue_suspend");
         const xp_xqueue_state state = low.state();
-        check(level == test.level && state.held_way == test.way, "it was suspended so");
+        check(level == test.level && state.held_method == test.method, "it was suspended so");
         const std::uint32_t heartbeat = now(low.control->heartbeat[0]);
         gate(low, 0, true);
         add_one<<<dim3(1), dim3(1), 0, streams_[2]>>>(word_);
@@ -329,7 +333,7 @@ private:
         must(xp_xqueue_wait_all(high.xqueue), "xp_xqueue_wait_all");
         check(high.right(), "the high stream's result is right meanwhile");
 
-        const bool held = test.way == XP_WAY_HARDWARE;
+        const bool held = test.method == XP_METHOD_HARDWARE;
         const bool stands = held && test.allow_shared;
         if (!stands)
             must(hipStreamSynchronize(streams_[2]), "hipStreamSynchronize");
@@ -337,8 +341,9 @@ private:
               stands ? "a neighbour stands still with it" : "a neighbour goes on");
         if (!held) {
             const unsigned last = test.level == XP_LEVEL_BLOCK ? launched_at_once - 1 : 0;
-            until([&] { return low.touched(0) && (test.way == XP_WAY_FLUSH || low.ran(last)); },
-                  "what runs may end");
+            until(
+                [&] { return low.touched(0) && (test.method == XP_METHOD_FLUSH || low.ran(last)); },
+                "what runs may end");
             // The queue is empty: what was launched and did not run will not.
             until([&] { return hipStreamQuery(low.stream()) == hipSuccess; }, "the stream drains");
             for (unsigned command = last + 1; command < num_commands; ++command)
@@ -359,7 +364,7 @@ private:
     // A wait for a command that was taken back is one for its second launch: what tells completion
     // of the first has come long ago.
     static void launched_again(const Case& test, Job& low) {
-        const std::uint64_t begun = test.way == XP_WAY_GUARDIAN ? 1 : 0;
+        const std::uint64_t begun = test.method == XP_METHOD_GUARDIAN ? 1 : 0;
         const xp_xqueue_state state = low.state();
         check(low.stats().completed <= begun && state.in_flight <= begun &&
                   state.pending == num_commands - begun,
@@ -382,15 +387,15 @@ private:
         must(hipStreamSynchronize(streams_[2]), "hipStreamSynchronize");
         check(low.right(), "afterwards its result is right");
         // A flush finds the first command half done, and does all of it again.
-        const std::uint32_t first = test.way == XP_WAY_FLUSH ? 2 * blocks : blocks;
+        const std::uint32_t first = test.method == XP_METHOD_FLUSH ? 2 * blocks : blocks;
         bool once = now(low.control->runs[0][0]) == first;
         for (unsigned i = 1; i < 2 * num_commands; ++i)
             once = once && now(low.control->runs[i / 2][i % 2]) == blocks;
         check(once, "each kernel ran as often as it should");
         const xp_xqueue_stats stats = low.stats();
-        const std::uint64_t relaunched = test.way == XP_WAY_GUARDIAN ? launched_at_once - 1
-                                         : test.way == XP_WAY_FLUSH  ? launched_at_once
-                                                                     : 0;
+        const std::uint64_t relaunched = test.method == XP_METHOD_GUARDIAN ? launched_at_once - 1
+                                         : test.method == XP_METHOD_FLUSH  ? launched_at_once
+                                                                           : 0;
         check(stats.relaunched == relaunched && stats.hw_failures == 0,
               std::to_string(stats.relaunched) + " commands were launched again");
     }

@@ -53,10 +53,11 @@ protected:
     }
     ~DeactivateTest() override { EXPECT_EQ(0, xp_xqueue_destroy(xqueue_)); }
 
-    void create(std::uint32_t way = XP_WAY_NONE, std::uint32_t flags = 0, void* stream = nullptr) {
+    void create(std::uint32_t method = XP_METHOD_NONE, std::uint32_t flags = 0,
+                void* stream = nullptr) {
         xp_xqueue_options options{};
         options.sz = sizeof options;
-        options.deactivate_way = way;
+        options.deactivate_method = method;
         options.flags = flags;
         options.max_level = XP_LEVEL_DEACTIVATE;
         ASSERT_EQ(0, xp_xqueue_create(stream != nullptr ? stream : streams_[0], &options, &xqueue_))
@@ -117,9 +118,9 @@ TEST_F(DeactivateTest, guarded_commands_on_a_shared_queue_are_skipped_and_launch
     submit(XP_COMMAND_GUARDED);
     submit(XP_COMMAND_GUARDED);
     *work_.guardians[0].decision = XP_GUARDIAN_RUN; // its first wave was there
-    EXPECT_EQ(static_cast<std::uint32_t>(XP_WAY_GUARDIAN), state().best_way);
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_METHOD_GUARDIAN), state().best_method);
     EXPECT_EQ(level_2, suspend());
-    EXPECT_EQ(static_cast<std::uint32_t>(XP_WAY_GUARDIAN), state().held_way);
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_METHOD_GUARDIAN), state().held_method);
     EXPECT_EQ(XP_GUARDIAN_RUN, decision(0));
     EXPECT_EQ(XP_GUARDIAN_SKIP, decision(1));
     EXPECT_EQ(XP_GUARDIAN_SKIP, decision(2));
@@ -140,9 +141,9 @@ TEST_F(DeactivateTest, idempotent_commands_on_a_shared_queue_are_taken_out_of_it
     submit(XP_COMMAND_IDEMPOTENT);
     ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, streams_[2])); // the neighbour
     submit(XP_COMMAND_IDEMPOTENT);
-    EXPECT_EQ(static_cast<std::uint32_t>(XP_WAY_FLUSH), state().best_way);
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_METHOD_FLUSH), state().best_method);
     EXPECT_EQ(level_2, suspend());
-    EXPECT_EQ(static_cast<std::uint32_t>(XP_WAY_FLUSH), state().held_way);
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_METHOD_FLUSH), state().held_method);
     EXPECT_EQ((std::vector<std::uint32_t>{barrier, barrier, dispatch, barrier}), last_types(4));
     EXPECT_EQ(0U, state().in_flight);
     EXPECT_EQ(nullptr, work_.guardians[0].decision);
@@ -160,7 +161,7 @@ TEST_F(DeactivateTest, plain_commands_on_a_shared_queue_can_only_be_blocked) {
     submit(XP_COMMAND_GUARDED | XP_COMMAND_IDEMPOTENT);
     submit(0);
     const xp_xqueue_state now = state();
-    EXPECT_EQ(static_cast<std::uint32_t>(XP_WAY_NONE), now.best_way);
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_METHOD_NONE), now.best_method);
     EXPECT_NE(std::string::npos, std::string(now.reason).find("share")) << now.reason;
     EXPECT_NE(std::string::npos, std::string(now.reason).find("flushed")) << now.reason;
     EXPECT_EQ(level_1, suspend());
@@ -238,9 +239,9 @@ TEST_F(DeactivateTest, a_command_that_launches_for_another_xqueue_is_not_flushed
 TEST_F(DeactivateTest, hardware_is_taken_for_a_queue_of_its_own) {
     void* own = nullptr;
     ASSERT_EQ(0, xp_stream_create(&own));
-    create(XP_WAY_NONE, 0, own);
+    create(XP_METHOD_NONE, 0, own);
     submit(XP_COMMAND_GUARDED | XP_COMMAND_IDEMPOTENT);
-    EXPECT_EQ(static_cast<std::uint32_t>(XP_WAY_HARDWARE), state().best_way);
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_METHOD_HARDWARE), state().best_method);
     EXPECT_EQ(level_2, suspend());
     EXPECT_EQ(XP_GUARDIAN_UNDECIDED, decision(0));
     resume_and_finish();
@@ -250,24 +251,24 @@ TEST_F(DeactivateTest, hardware_is_taken_for_a_queue_of_its_own) {
 TEST_F(DeactivateTest, the_owner_chooses_the_way) {
     void* own = nullptr;
     ASSERT_EQ(0, xp_stream_create(&own));
-    create(XP_WAY_FLUSH, 0, own);
+    create(XP_METHOD_FLUSH, 0, own);
     submit(XP_COMMAND_GUARDED);
     EXPECT_EQ(level_1, suspend()); // no flush, and nothing else was allowed
     EXPECT_EQ(0, xp_xqueue_resume(xqueue_));
     submit(XP_COMMAND_IDEMPOTENT);
     EXPECT_EQ(level_2, suspend());
-    EXPECT_EQ(static_cast<std::uint32_t>(XP_WAY_FLUSH), state().held_way);
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_METHOD_FLUSH), state().held_method);
     resume_and_finish();
 }
 
 TEST_F(DeactivateTest, leave_to_stop_the_others_comes_last) {
-    create(XP_WAY_NONE, XP_ALLOW_SHARED);
+    create(XP_METHOD_NONE, XP_ALLOW_SHARED);
     submit(XP_COMMAND_GUARDED);
-    EXPECT_EQ(static_cast<std::uint32_t>(XP_WAY_GUARDIAN), state().best_way);
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_METHOD_GUARDIAN), state().best_method);
     submit(0);
-    EXPECT_EQ(static_cast<std::uint32_t>(XP_WAY_HARDWARE), state().best_way);
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_METHOD_HARDWARE), state().best_method);
     EXPECT_EQ(level_2, suspend());
-    EXPECT_EQ(static_cast<std::uint32_t>(XP_WAY_HARDWARE), state().held_way);
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_METHOD_HARDWARE), state().held_method);
     resume_and_finish();
 }
 
@@ -299,7 +300,7 @@ TEST_F(DeactivateTest, a_way_that_does_not_exist_is_refused) {
     create();
     xp_xqueue_options options{};
     options.sz = sizeof options;
-    options.deactivate_way = 4;
+    options.deactivate_method = 4;
     xp_xqueue_t other{};
     EXPECT_EQ(-EINVAL, xp_xqueue_create(streams_[1], &options, &other));
 }

@@ -322,7 +322,7 @@ TEST_F(FaceTest, every_option_reaches_the_c_interface) {
     const StreamRef stream = new_stream();
     for (const XQueueOptions& bad :
          {XQueueOptions{.threshold = 2, .batch = 3}, XQueueOptions{.max_level = 4},
-          XQueueOptions{.flags = 0x80}, XQueueOptions{.deactivate_way = 9},
+          XQueueOptions{.flags = 0x80}, XQueueOptions{.deactivate_method = 9},
           XQueueOptions{.latency_budget = -1ns}}) {
         const auto created = XQueue::create(stream, bad);
         ASSERT_FALSE(created);

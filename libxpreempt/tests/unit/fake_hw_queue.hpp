@@ -19,12 +19,12 @@ namespace test {
 
 using xpreempt::Result;
 using xpreempt::xqueue::Deactivated;
+using xpreempt::xqueue::DeactivateMethod;
 using xpreempt::xqueue::Launch;
 using xpreempt::xqueue::Level;
 using xpreempt::xqueue::LevelChoice;
 using xpreempt::xqueue::Marker;
 using xpreempt::xqueue::Ticket;
-using xpreempt::xqueue::Way;
 
 // Outlives the FakeHwQueue, which an XQueue owns.
 class FakeHardware {
@@ -65,7 +65,7 @@ public:
         return launches_;
     }
 
-    LevelChoice best{Level::interrupt, Way::hardware, "told by the test"};
+    LevelChoice best{Level::interrupt, DeactivateMethod::hardware, "told by the test"};
     std::atomic<std::uint64_t> now_ns{0};
     std::atomic<int> stop_errno = 0;  // answer of the next stops
     std::atomic<int> start_errno = 0; // and starts
@@ -163,7 +163,9 @@ public:
     }
     Result<Deactivated> deactivate() override {
         const Deactivated answer = hardware_.deactivated;
-        if (const auto turned = turn(answer.way == Way::hardware, "deactivate", true); !turned)
+        if (const auto turned =
+                turn(answer.method == DeactivateMethod::hardware, "deactivate", true);
+            !turned)
             return tl::make_unexpected(turned.error());
         if (answer.relaunch_from) {
             const std::lock_guard lock(hardware_.mutex_);

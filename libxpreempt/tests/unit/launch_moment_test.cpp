@@ -91,7 +91,8 @@ TEST(DeviceLoad, counts_the_xqueues_that_have_commands_in_flight) {
     // Taken back.
     hardware.complete(2);
     ASSERT_TRUE(queue->submit(nothing));
-    hardware.deactivated = {.relaunch_from = 3, .way = xpreempt::xqueue::Way::flush};
+    hardware.deactivated = {.relaunch_from = 3,
+                            .method = xpreempt::xqueue::DeactivateMethod::flush};
     hardware.best.level = Level::deactivate;
     ASSERT_TRUE(queue->suspend({}));
     EXPECT_EQ(0U, hardware.load.busy);

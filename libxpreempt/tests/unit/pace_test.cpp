@@ -12,10 +12,10 @@ namespace {
 
 using test::FakeHardware;
 using test::FakeHwQueue;
+using xpreempt::xqueue::DeactivateMethod;
 using xpreempt::xqueue::LaunchConfig;
 using xpreempt::xqueue::Level;
 using xpreempt::xqueue::Pace;
-using xpreempt::xqueue::Way;
 using xpreempt::xqueue::XQueue;
 
 constexpr std::uint64_t us = 1000;
@@ -237,7 +237,7 @@ TEST_F(BudgetTest, the_lowest_level_that_keeps_the_budget_is_used) {
 TEST_F(BudgetTest, the_reason_tells_times_and_what_is_missing) {
     EXPECT_EQ("block is enough: budget 1000 us, command 100 us, 10 in flight", reason(1000 * us));
     EXPECT_EQ("interrupt: budget 50 us, command 100 us, 2 in flight", reason(50 * us));
-    hardware_.best = {Level::block, Way::none, "no hook"};
+    hardware_.best = {Level::block, DeactivateMethod::none, "no hook"};
     EXPECT_EQ("budget 50 us, command 100 us, 2 in flight; no hook", reason(50 * us));
     EXPECT_EQ(EOPNOTSUPP, queue_.suspend({.exact = true}).error().errno_value);
 }

@@ -50,9 +50,9 @@ hook::Table table_of_5() {
 class Transports : public ::testing::Test {
 protected:
     Transports() {
-        ways.device = std::make_shared<const kfd::Device>(UniqueFd(), script.function());
-        ways.table = &table;
-        ways.module.loaded = true;
+        inputs.device = std::make_shared<const kfd::Device>(UniqueFd(), script.function());
+        inputs.table = &table;
+        inputs.module.loaded = true;
     }
 
     void expect_query(int answer, std::uint32_t abi_major = 1, std::uint32_t type_mask = 4) {
@@ -74,12 +74,12 @@ protected:
 
     test::ScriptedIoctl script;
     hook::Table table = table_of_5();
-    backend::Ways ways;
+    backend::ProbeInputs inputs;
 };
 
 TEST_F(Transports, a_driver_that_answers_query_is_the_best) {
     expect_query(0);
-    const auto selected = backend::select_transport(ways);
+    const auto selected = backend::select_transport(inputs);
     EXPECT_EQ(TransportKind::patched, selected.probe.kind);
     EXPECT_EQ("", selected.probe.reason);
     EXPECT_TRUE(selected.transport->can(StopType::save));
@@ -94,7 +94,7 @@ TEST_F(Transports, several_queues_of_one_file_are_one_switch) {
     out.caps = KFD_PREEMPT_CAP_BATCH;
     out.max_batch = 3;
     auto answers = std::make_shared<std::vector<std::string>>();
-    ways.device = std::make_shared<const kfd::Device>(
+    inputs.device = std::make_shared<const kfd::Device>(
         UniqueFd(), [=](int fd, unsigned long request, void* argument) {
             if (request == query) {
                 *static_cast<kfd_ioctl_preempt_query_args*>(argument) = out;
@@ -114,7 +114,7 @@ TEST_F(Transports, several_queues_of_one_file_are_one_switch) {
             answers->push_back(text);
             return 0;
         });
-    const auto selected = backend::select_transport(ways);
+    const auto selected = backend::select_transport(inputs);
     std::vector<hip::QueueRecord> queues;
     for (const std::uint32_t id : {1U, 2U, 3U, 4U, 9U, 6U}) {
         queues.push_back(queue_of(id));
@@ -196,9 +196,9 @@ TEST(Holds, several_are_all_held_or_none) {
 }
 
 TEST_F(Transports, v0_is_known_by_its_parameter_and_by_no_call) {
-    ways.module.preempt_abi = "0.1";
+    inputs.module.preempt_abi = "0.1";
     expect_query(-ENOTTY);
-    const auto selected = backend::select_transport(ways);
+    const auto selected = backend::select_transport(inputs);
     EXPECT_EQ(TransportKind::patched_v0, selected.probe.kind);
     EXPECT_EQ("the driver has no preemption", selected.probe.reason);
     // Only now, on a queue that is to be stopped.
@@ -212,16 +212,16 @@ TEST_F(Transports, v0_is_known_by_its_parameter_and_by_no_call) {
 // The script fails the test on any call but QUERY: 0x87 would be AIS_OP there.
 TEST_F(Transports, a_driver_with_another_0x87_is_not_asked_by_it) {
     for (const char* abi : {"", "1.0", "7", "00", "x"}) {
-        ways.module.preempt_abi = abi;
+        inputs.module.preempt_abi = abi;
         expect_query(-ENOTTY);
-        const auto selected = backend::select_transport(ways);
+        const auto selected = backend::select_transport(inputs);
         EXPECT_EQ(TransportKind::update_queue, selected.probe.kind) << abi;
         EXPECT_NE("", selected.probe.reason);
     }
-    ways.module.preempt_abi = "0";
-    ways.module.switched_off = true;
+    inputs.module.preempt_abi = "0";
+    inputs.module.switched_off = true;
     expect_query(-ENOTTY);
-    const auto off = backend::select_transport(ways);
+    const auto off = backend::select_transport(inputs);
     EXPECT_EQ(TransportKind::update_queue, off.probe.kind);
     EXPECT_NE(std::string::npos, off.probe.reason.find("kfd_preempt=0")) << off.probe.reason;
 }
@@ -229,26 +229,26 @@ TEST_F(Transports, a_driver_with_another_0x87_is_not_asked_by_it) {
 // ROCm's amdgpu-dkms returns EINVAL for an ioctl that it does not know.
 TEST_F(Transports, einval_is_another_driver_unless_our_parameters_are_there) {
     expect_query(-EINVAL);
-    const auto rocm = backend::select_transport(ways);
+    const auto rocm = backend::select_transport(inputs);
     EXPECT_EQ(TransportKind::update_queue, rocm.probe.kind);
     EXPECT_TRUE(rocm.probe.reason.starts_with("the driver has no preemption")) << rocm.probe.reason;
 
-    ways.module.preempt_abi = "1.1";
+    inputs.module.preempt_abi = "1.1";
     expect_query(-EINVAL);
-    const auto ours = backend::select_transport(ways);
+    const auto ours = backend::select_transport(inputs);
     EXPECT_EQ(TransportKind::update_queue, ours.probe.kind);
     EXPECT_NE(std::string::npos, ours.probe.reason.find("QUERY: Invalid argument"))
         << ours.probe.reason;
 
-    ways.module.switched_off = true; // then the call reaches the table of amdgpu-dkms
+    inputs.module.switched_off = true; // then the call reaches the table of amdgpu-dkms
     expect_query(-EINVAL);
-    const auto off = backend::select_transport(ways);
+    const auto off = backend::select_transport(inputs);
     EXPECT_TRUE(off.probe.reason.starts_with("the driver has no preemption")) << off.probe.reason;
 }
 
 TEST_F(Transports, percentage_0_needs_the_hook_and_keeps_every_property) {
     expect_query(-ENOTTY);
-    const auto selected = backend::select_transport(ways);
+    const auto selected = backend::select_transport(inputs);
     ASSERT_EQ(TransportKind::update_queue, selected.probe.kind);
     script.expect(update, 0, kfd::UpdateQueueArgs{0x7f0000001000, 5, 4096, 0, 7});
     EXPECT_TRUE(selected.transport->stop(queue_of(5), StopType::save));
@@ -258,9 +258,9 @@ TEST_F(Transports, percentage_0_needs_the_hook_and_keeps_every_property) {
     EXPECT_EQ(0U, told_held);
     EXPECT_EQ(ESTALE, selected.transport->stop(queue_of(6), StopType::save).error().errno_value);
 
-    ways.table = nullptr;
+    inputs.table = nullptr;
     expect_query(-ENOTTY);
-    const auto none = backend::select_transport(ways);
+    const auto none = backend::select_transport(inputs);
     EXPECT_EQ(TransportKind::none, none.probe.kind);
     EXPECT_EQ("the driver has no preemption; libxpreempt-hook.so is not loaded, which "
               "UPDATE_QUEUE needs",
@@ -269,43 +269,43 @@ TEST_F(Transports, percentage_0_needs_the_hook_and_keeps_every_property) {
 
 TEST_F(Transports, after_a_reset_percentage_0_is_not_tried_again) {
     expect_query(-ENOTTY);
-    const auto selected = backend::select_transport(ways);
+    const auto selected = backend::select_transport(inputs);
     script.expect(update, -EACCES, kfd::UpdateQueueArgs{0x7f0000001000, 5, 4096, 0, 7});
     EXPECT_EQ(EACCES, selected.transport->stop(queue_of(5), StopType::save).error().errno_value);
     EXPECT_EQ(EACCES, selected.transport->stop(queue_of(5), StopType::save).error().errno_value);
 }
 
 TEST_F(Transports, one_by_name_is_that_or_none) {
-    ways.wanted = "patched";
+    inputs.wanted = "patched";
     expect_query(-ENOTTY);
-    const auto patched = backend::select_transport(ways);
+    const auto patched = backend::select_transport(inputs);
     EXPECT_EQ(TransportKind::none, patched.probe.kind);
     EXPECT_EQ("XPREEMPT_TRANSPORT is patched; the driver has no preemption", patched.probe.reason);
 
-    ways.wanted = "update-queue"; // without a QUERY
-    EXPECT_EQ(TransportKind::update_queue, backend::select_transport(ways).probe.kind);
+    inputs.wanted = "update-queue"; // without a QUERY
+    EXPECT_EQ(TransportKind::update_queue, backend::select_transport(inputs).probe.kind);
 
-    ways.wanted = "none";
-    EXPECT_EQ(TransportKind::none, backend::select_transport(ways).probe.kind);
+    inputs.wanted = "none";
+    EXPECT_EQ(TransportKind::none, backend::select_transport(inputs).probe.kind);
 
-    ways.wanted = "fastest";
-    const auto unknown = backend::select_transport(ways);
+    inputs.wanted = "fastest";
+    const auto unknown = backend::select_transport(inputs);
     EXPECT_EQ(TransportKind::none, unknown.probe.kind);
     EXPECT_NE(std::string::npos, unknown.probe.reason.find("'fastest'")) << unknown.probe.reason;
 
-    ways.wanted.clear();
-    ways.device = nullptr;
-    ways.open_errno = EACCES;
+    inputs.wanted.clear();
+    inputs.device = nullptr;
+    inputs.open_errno = EACCES;
     EXPECT_NE(std::string::npos,
-              backend::select_transport(ways).probe.reason.find("Permission denied"));
+              backend::select_transport(inputs).probe.reason.find("Permission denied"));
 }
 
 // Its arguments hold addresses of our own memory, so they are checked here and not by bytes.
 class DebugTrap : public ::testing::Test {
 protected:
     DebugTrap() {
-        ways.wanted = "debug-trap";
-        ways.device = std::make_shared<const kfd::Device>(
+        inputs.wanted = "debug-trap";
+        inputs.device = std::make_shared<const kfd::Device>(
             UniqueFd(), [this](int, unsigned long request, void* argument) {
                 return answer(request, argument);
             });
@@ -346,11 +346,11 @@ protected:
     int refusal = 0;
     std::uint32_t marks = 0; // on the ids that come back
     std::string log;
-    backend::Ways ways;
+    backend::ProbeInputs inputs;
 };
 
 TEST_F(DebugTrap, debugging_is_on_while_something_is_held) {
-    const auto selected = backend::select_transport(ways);
+    const auto selected = backend::select_transport(inputs);
     ASSERT_EQ(TransportKind::debug_trap, selected.probe.kind) << selected.probe.reason;
     EXPECT_EQ("", log); // the choice has no effect on the process
     EXPECT_TRUE(selected.transport->stop(queue_of(5), StopType::save));
@@ -363,7 +363,7 @@ TEST_F(DebugTrap, debugging_is_on_while_something_is_held) {
 }
 
 TEST_F(DebugTrap, a_stop_that_fails_leaves_nothing_on) {
-    const auto selected = backend::select_transport(ways);
+    const auto selected = backend::select_transport(inputs);
     marks = kfd::debug_queue_invalid;
     EXPECT_EQ(ENOENT, selected.transport->stop(queue_of(5), StopType::save).error().errno_value);
     EXPECT_EQ(" enable snapshot suspend 5 disable", log);
@@ -385,12 +385,12 @@ TEST_F(DebugTrap, a_stop_that_fails_leaves_nothing_on) {
 
 TEST_F(DebugTrap, what_cannot_be_is_refused_before_anything_is_done) {
     minor = 12;
-    const auto old = backend::select_transport(ways);
+    const auto old = backend::select_transport(inputs);
     EXPECT_EQ(TransportKind::none, old.probe.kind);
     EXPECT_NE(std::string::npos, old.probe.reason.find("1.12")) << old.probe.reason;
     minor = 17;
-    ways.module.sched_policy = 2;
-    const auto no_hws = backend::select_transport(ways);
+    inputs.module.sched_policy = 2;
+    const auto no_hws = backend::select_transport(inputs);
     EXPECT_EQ(TransportKind::none, no_hws.probe.kind);
     EXPECT_NE(std::string::npos, no_hws.probe.reason.find("sched_policy"));
     EXPECT_EQ("", log);

@@ -295,7 +295,7 @@ int put_packet(void* stream, void*) {
 TEST_F(VramRingTest, a_flush_is_refused) {
     xp_xqueue_options options{};
     options.sz = sizeof options;
-    options.deactivate_way = XP_WAY_FLUSH;
+    options.deactivate_method = XP_METHOD_FLUSH;
     xp_xqueue_t xqueue{};
     ASSERT_EQ(0, xp_xqueue_create(other, &options, &xqueue)) << xp_last_detail();
     ASSERT_EQ(0, xp_xqueue_set_max_level(xqueue, XP_LEVEL_DEACTIVATE));

@@ -20,9 +20,9 @@ using test::FakeHwQueue;
 using test::until;
 using xpreempt::xqueue::Command;
 using xpreempt::xqueue::command_idempotent;
+using xpreempt::xqueue::DeactivateMethod;
 using xpreempt::xqueue::LaunchConfig;
 using xpreempt::xqueue::Level;
-using xpreempt::xqueue::Way;
 using xpreempt::xqueue::XQueue;
 
 int succeed(void*, void*) {
@@ -131,7 +131,7 @@ TEST_F(XQueueTest, the_level_decides_the_verb) {
 
 TEST_F(XQueueTest, a_lower_level_is_told_or_refused_as_asked) {
     XQueue& queue = make();
-    hardware_.best = {Level::block, Way::none, "told by the test"};
+    hardware_.best = {Level::block, DeactivateMethod::none, "told by the test"};
     EXPECT_EQ(EOPNOTSUPP, queue.suspend({.exact = true}).error().errno_value);
     EXPECT_EQ(0U, queue.state().suspends);
     const auto suspended = queue.suspend({});
@@ -143,7 +143,7 @@ TEST_F(XQueueTest, a_lower_level_is_told_or_refused_as_asked) {
 
 TEST_F(XQueueTest, less_than_the_least_level_is_no_suspend) {
     XQueue& queue = make();
-    hardware_.best = {Level::deactivate, Way::hardware, "told by the test"};
+    hardware_.best = {Level::deactivate, DeactivateMethod::hardware, "told by the test"};
     EXPECT_EQ(EOPNOTSUPP, queue.suspend({.least = Level::interrupt}).error().errno_value);
     EXPECT_EQ(0U, queue.state().suspends);
     EXPECT_TRUE(hardware_.verbs().empty());
@@ -151,7 +151,7 @@ TEST_F(XQueueTest, less_than_the_least_level_is_no_suspend) {
     EXPECT_EQ(EOPNOTSUPP, queue.suspend({.least = Level::interrupt}).error().errno_value);
     EXPECT_EQ(1U, queue.state().suspends); // the first stays
     ASSERT_TRUE(queue.resume());
-    hardware_.best = {Level::interrupt, Way::hardware, "told by the test"};
+    hardware_.best = {Level::interrupt, DeactivateMethod::hardware, "told by the test"};
     queue.limit_level(Level::block); // the owner allows no more
     EXPECT_EQ(EOPNOTSUPP, queue.suspend({.least = Level::deactivate}).error().errno_value);
     queue.limit_level(Level::interrupt);
@@ -272,8 +272,8 @@ protected:
     // Six commands of which two are complete, in front of a queue that takes back from that ticket.
     XQueue& make_with_six_launched(xpreempt::xqueue::Ticket from) {
         XQueue& queue = make({8, 2, 64}, Level::deactivate);
-        hardware_.best = {Level::deactivate, Way::flush, "told by the test"};
-        hardware_.deactivated = {from, Way::flush};
+        hardware_.best = {Level::deactivate, DeactivateMethod::flush, "told by the test"};
+        hardware_.deactivated = {from, DeactivateMethod::flush};
         for (int i = 0; i < 6; ++i)
             EXPECT_TRUE(queue.submit({count, &calls_, command_idempotent}));
         hardware_.complete(2);
@@ -294,7 +294,7 @@ using Tickets = std::vector<xpreempt::xqueue::Ticket>;
 TEST_F(RelaunchTest, what_was_taken_back_is_launched_again_after_the_resume) {
     XQueue& queue = make_with_six_launched(4);
     ASSERT_TRUE(queue.suspend({.exact = true}));
-    EXPECT_EQ(Way::flush, queue.state().held_way);
+    EXPECT_EQ(DeactivateMethod::flush, queue.state().held_method);
     EXPECT_EQ(1U, queue.state().in_flight);
     EXPECT_EQ(3U, queue.state().pending);
     EXPECT_EQ(3U, queue.statistics().relaunched);
@@ -368,8 +368,8 @@ TEST_F(RelaunchTest, dropping_includes_what_was_taken_back) {
 
 TEST_F(RelaunchTest, failed_and_dropped_commands_stay_so_when_their_neighbours_come_back) {
     XQueue& queue = make({8, 2, 2048}, Level::deactivate);
-    hardware_.best = {Level::deactivate, Way::flush, ""};
-    hardware_.deactivated = {1, Way::flush};
+    hardware_.best = {Level::deactivate, DeactivateMethod::flush, ""};
+    hardware_.deactivated = {1, DeactivateMethod::flush};
     ASSERT_TRUE(queue.submit({count, &calls_, command_idempotent})); // 1
     EXPECT_FALSE(queue.submit({refuse, nullptr}));                   // 2
     queue.limit_level(Level::block);

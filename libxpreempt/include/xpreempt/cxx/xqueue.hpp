@@ -25,9 +25,9 @@ struct XQueueOptions {
     std::uint32_t threshold = 0;
     std::uint32_t batch = 0;
     std::uint32_t capacity = 0;
-    std::uint32_t max_level = 0;      // XP_LEVEL_*
-    std::uint32_t flags = 0;          // XP_ALLOW_SHARED, XP_STOP_FOR_OWN_LAUNCH, XP_DEFERRED
-    std::uint32_t deactivate_way = 0; // XP_WAY_*
+    std::uint32_t max_level = 0;         // XP_LEVEL_*
+    std::uint32_t flags = 0;             // XP_ALLOW_SHARED, XP_STOP_FOR_OWN_LAUNCH, XP_DEFERRED
+    std::uint32_t deactivate_method = 0; // XP_METHOD_*
     std::chrono::nanoseconds latency_budget{0};
 };
 
@@ -52,7 +52,7 @@ public:
         given.capacity = options.capacity;
         given.max_level = options.max_level;
         given.flags = options.flags;
-        given.deactivate_way = options.deactivate_way;
+        given.deactivate_method = options.deactivate_method;
         given.latency_budget_ns = *budget;
         XQueue made(std::make_unique<detail::Commands>());
         if (const int answer = xp_xqueue_create(stream.get(), &given, &made.xqueue_); answer != 0)
