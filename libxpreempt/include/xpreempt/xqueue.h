@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* xqueues: commands for a stream that are launched little by little and can be suspended. */
+/* xqueues: queue commands in front of a stream, launch a few at a time, suspend and resume. */
 #ifndef XPREEMPT_XQUEUE_H
 #define XPREEMPT_XQUEUE_H
 
@@ -14,24 +14,26 @@ typedef struct xp_xqueue {
 } xp_xqueue_t;
 
 /**
- * Launches one command on the stream: 0, a negative errno, or a hipError_t. Called in the order of
- * submission, by the thread that submits or by the xqueue's own; it must not wait for the GPU. On
- * its own xqueue it may only call xp_xqueue_submit() and xp_xqueue_submit_command().
+ * Launches one command on the stream. Returns 0, a negative errno or a hipError_t.
  *
- * Called once, unless the command has a flag: then it may be called again after each suspend, until
- * the command is complete, and its argument must live that long.
+ * The library calls it in the order of submission, from the submitting thread or from the xqueue's
+ * own. It must not wait for the GPU. On its own xqueue it may only call xp_xqueue_submit() and
+ * xp_xqueue_submit_command().
+ *
+ * It is called once. With a flag of XP_COMMAND_* it may be called again after each suspend until
+ * the command is complete, so its argument must live that long.
  */
 typedef int (*xp_launch_fn)(void *stream, void *argument);
 
 /*
- * Flags of a command: how it may be taken back after its launch, at XP_LEVEL_DEACTIVATE. Both are
- * promises about all of its kernels.
+ * Flags of a command: how XP_LEVEL_DEACTIVATE may take it back after its launch. The caller
+ * promises this for all kernels of the command.
  *
- * Guarded: each begins with XP_GUARD() of xpreempt/guardian.h, and the command does nothing else.
- * Then it runs wholly or not at all, once.
+ * Guarded: each kernel begins with XP_GUARD() of xpreempt/guardian.h, and the command does nothing
+ * else. The command runs completely or not at all, and never twice.
  *
- * Idempotent: doing the command again right after it was done, wholly or in part, gives the same
- * result. It happens to at most one command of a suspend, the one that was being executed.
+ * Idempotent: a second run directly after a complete or partial run gives the same result. Each
+ * suspend repeats at most one command: the one that was executing.
  */
 #define XP_COMMAND_IDEMPOTENT 0x1u
 #define XP_COMMAND_GUARDED 0x2u
@@ -45,191 +47,200 @@ struct xp_command {
 };
 
 /*
- * flags of xp_xqueue_options. While an xqueue is suspended at XP_LEVEL_BLOCK, a thread that launches
- * into its stream past the xqueue blocks until the resume, and a thread that suspended it itself
- * would block for ever. With this flag the launch of such a thread stops the queue instead, whatever
- * max_level says, and returns; the kernel runs after the resume. It still blocks if the queue cannot
- * be stopped mid-kernel.
+ * Flags of xp_xqueue_options.
+ *
+ * While an xqueue is suspended at XP_LEVEL_BLOCK, a thread that launches into its stream directly
+ * blocks until the resume; the thread that suspended the xqueue would block for ever. With
+ * XP_STOP_FOR_OWN_LAUNCH such a launch by the suspending thread stops the queue instead, whatever
+ * max_level says, and returns; the kernel runs after the resume. The launch still blocks if the
+ * queue cannot be stopped mid-kernel.
+ *
+ * With XP_DEFERRED the xqueue's thread launches every command. A submit then costs the caller a
+ * fraction of a launch, but on an idle xqueue the command reaches the GPU later, by the time it
+ * takes to wake the thread.
  */
 #define XP_STOP_FOR_OWN_LAUNCH 0x2u
-/* The xqueue's thread launches every command. A submit then costs the caller a fraction of a launch;
- * the GPU has the command later, by the time that it takes to wake a thread if the xqueue was idle.
- */
 #define XP_DEFERRED 0x4u
 
 struct xp_xqueue_options {
 	size_t sz; /* in: sizeof(struct xp_xqueue_options) */
-	uint32_t threshold; /* commands that may be in flight; 0: 16. With a latency budget: at most.
-			     * With max_level block also of the program's own calls */
+	uint32_t threshold; /* most commands in flight; 0: 16. A latency budget may lower it. With
+			     * max_level block it also counts the program's own calls */
 	uint32_t batch; /* commands between two completion markers, <= threshold; 0: 8 or threshold */
-	uint32_t capacity; /* commands that may wait before submit blocks; 0: 65536 */
-	uint32_t max_level; /* XP_LEVEL_*: do not stop more than that; 0: as much as possible */
+	uint32_t capacity; /* commands not yet launched before submit blocks; 0: 65536 */
+	uint32_t max_level; /* XP_LEVEL_*: the highest that a suspend uses; 0: no limit */
 	uint32_t flags; /* XP_ALLOW_SHARED, XP_STOP_FOR_OWN_LAUNCH, XP_DEFERRED */
 	uint32_t deactivate_method; /* XP_METHOD_*: the only one to use; 0: hardware, but guardian or
 				     * flush if the queue is shared and the commands allow it */
 	uint64_t latency_budget_ns; /* as xp_xqueue_set_latency_budget(); 0: none */
 };
 
-/* For designated initialisation without a warning about what is left out, in C and C++. */
+/* Initialize the first member and zero the others, without a compiler warning in C or C++. */
 #define XP_COMMAND_INIT { sizeof(struct xp_command), 0, 0, 0, 0 }
 #define XP_XQUEUE_OPTIONS_INIT { sizeof(struct xp_xqueue_options), 0, 0, 0, 0, 0, 0, 0 }
 
 /* flags of xp_xqueue_suspend() */
-#define XP_SUSPEND_EXACT 0x1u /* fail when the xqueue's highest level cannot be reached */
-#define XP_SUSPEND_FINISH_SUBMITTED 0x2u /* first wait until all that was submitted has completed */
-#define XP_SUSPEND_FINISH_LAUNCHED 0x4u /* at the end wait for what was launched and still runs */
+#define XP_SUSPEND_EXACT 0x1u /* fail if the xqueue's highest level cannot be reached */
+#define XP_SUSPEND_FINISH_SUBMITTED 0x2u /* first wait until all submitted commands completed */
+#define XP_SUSPEND_FINISH_LAUNCHED 0x4u /* finally wait for launched commands that still run */
 
-/* fail, and suspend nothing, when this XP_LEVEL_* cannot be reached, whatever else could be */
+/* Fail and suspend nothing if this XP_LEVEL_* cannot be reached. */
 #define XP_SUSPEND_LEAST(level) ((level) * 0x100u)
 
-/* By what means the commands that were launched are kept from starting. */
+/* How a suspend keeps launched commands from starting. */
 enum xp_method {
 	XP_METHOD_NONE = 0, /* not at all: XP_LEVEL_BLOCK */
 	XP_METHOD_HARDWARE = 1, /* the stream's queue is held */
-	XP_METHOD_GUARDIAN = 2, /* their kernels return at once; launched again later */
-	XP_METHOD_FLUSH = 3, /* they are taken back out of the queue, and launched again later */
+	XP_METHOD_GUARDIAN = 2, /* their kernels return at once; a resume launches them again */
+	XP_METHOD_FLUSH = 3, /* their packets leave the queue; a resume launches them again */
 };
 
 struct xp_xqueue_state {
 	size_t sz; /* in: sizeof(struct xp_xqueue_state) */
 	uint32_t suspends; /* not yet resumed */
-	uint32_t held_level; /* XP_LEVEL_* of the suspend, 0 while it runs */
+	uint32_t held_level; /* XP_LEVEL_* of the suspend; 0: not suspended */
 	uint32_t pending; /* submitted, not launched */
 	uint32_t in_flight; /* launched, not known to be complete */
 	uint32_t best_level; /* XP_LEVEL_* that a suspend would reach now */
-	uint32_t held_method; /* XP_METHOD_* of the suspend, 0 while it runs */
+	uint32_t held_method; /* XP_METHOD_* of the suspend; 0: not suspended */
 	uint32_t best_method; /* XP_METHOD_* that a suspend would use now */
 	uint32_t threshold; /* now in effect */
 	uint32_t batch;
-	uint32_t waiters; /* threads in HIP calls that wait outside of HIP for its stream's queue */
+	uint32_t waiters; /* threads whose HIP calls the library blocks because of its queue */
 	uint32_t lifted; /* 1: suspended, but its queue runs for a stream of higher priority */
 	uint32_t reserved; /* 0 */
 	uint64_t latency_budget_ns; /* 0: none */
 	uint64_t command_ns; /* time of a command, as measured; 0: not known */
-	char reason[XP_REASON_BYTES]; /* why that level and not a higher one, or "" */
+	char reason[XP_REASON_BYTES]; /* why best_level is not higher, or "" */
 };
 
 /**
  * xp_xqueue_create() - an xqueue in front of a stream
  * @options: NULL for the defaults
  *
- * Starts one thread. The stream must outlive the xqueue; a stream that was never used is touched
- * (xp_stream_touch()) to learn its queue. The null stream is the current device's of the thread that
- * creates the xqueue; launch functions find the stream's device as the current one, whichever thread
- * calls them. -ENOENT: no HIP runtime is loaded. -EOPNOTSUPP: hipStreamPerThread, which is another
- * stream in the xqueue's thread; a stream of one's own does the same. -EBUSY: the stream has an
- * xqueue.
+ * Starts one thread. The stream must outlive the xqueue. A stream that was never used is touched
+ * (xp_stream_touch()) to learn its queue. The null stream is that of the creating thread's current
+ * device. Every thread that calls a launch function makes the stream's device current first.
+ *
+ * -ENOENT if no HIP runtime is loaded. -EBUSY if the stream already has an xqueue. -EOPNOTSUPP for
+ * hipStreamPerThread, because that names another stream in the xqueue's thread; use a stream
+ * created by the program.
  */
 int xp_xqueue_create(void *stream, const struct xp_xqueue_options *options, xp_xqueue_t *xqueue);
 
 /**
- * xp_xqueue_destroy() - resumes, launches what waits, and waits for all of it
+ * xp_xqueue_destroy() - resumes, launches all pending commands, and waits until they completed
  *
- * Commands that another thread submits meanwhile are rejected (-ESHUTDOWN, or -EBADF). -EDEADLK: in
- * a launch function of the xqueue itself.
+ * Rejects commands that another thread submits meanwhile (-ESHUTDOWN or -EBADF). -EDEADLK in a
+ * launch function of the xqueue itself.
  */
 int xp_xqueue_destroy(xp_xqueue_t xqueue);
 
 /**
- * xp_xqueue_submit() - hands over a command
+ * xp_xqueue_submit() - submits a command
  * @ticket: receives its number, for xp_xqueue_wait(); may be NULL
  *
- * Launches at once in the calling thread when the xqueue is not suspended, nothing waits, and fewer
- * than threshold commands are in flight; then an error is the launch's. If there are as many, waits
- * up to 10 us for one to end, unless the last such wait was in vain. Blocks while capacity commands
- * wait.
+ * Launches at once in the calling thread if the xqueue is not suspended, no command is pending, and
+ * fewer than threshold commands are in flight; an error is then that of the launch. At the
+ * threshold it waits up to 10 us for a command to end, unless the last such wait was in vain.
+ * Blocks while capacity commands are pending.
  */
 int xp_xqueue_submit(xp_xqueue_t xqueue, xp_launch_fn launch, void *argument, uint64_t *ticket);
 
-/** xp_xqueue_submit_command() - xp_xqueue_submit() of a command that has flags */
+/** xp_xqueue_submit_command() - as xp_xqueue_submit(), for a command with flags */
 int xp_xqueue_submit_command(xp_xqueue_t xqueue, const struct xp_command *command,
 			     uint64_t *ticket);
 
 /**
- * xp_xqueue_wait() - until that command has completed on the GPU
+ * xp_xqueue_wait() - waits until that command has completed on the GPU
  *
- * A suspended xqueue completes when it is resumed. -ECANCELED: dropped. Another error: the launch's.
+ * Commands of a suspended xqueue complete after the resume. -ECANCELED if the command was dropped;
+ * otherwise the error of its launch.
  */
 int xp_xqueue_wait(xp_xqueue_t xqueue, uint64_t ticket);
 int xp_xqueue_wait_all(xp_xqueue_t xqueue);
 
 /**
- * xp_xqueue_wait_for() - xp_xqueue_wait() for so long at most
- * @timeout_ns: 0 asks and does not wait; UINT64_MAX waits for ever
+ * xp_xqueue_wait_for() - xp_xqueue_wait() with a timeout
+ * @timeout_ns: 0 only checks; UINT64_MAX waits for ever
  *
- * -ETIMEDOUT: it has not completed by then. Looks every 10 us at first, later every 1 ms.
+ * -ETIMEDOUT if the command has not completed by then. Polls every 10 us at first, later every 1
+ * ms.
  */
 int xp_xqueue_wait_for(xp_xqueue_t xqueue, uint64_t ticket, uint64_t timeout_ns);
 
 /**
- * xp_xqueue_suspend() - stops the xqueue, as much of it as possible
+ * xp_xqueue_suspend() - suspends the xqueue at the highest level it can reach
  * @flags: XP_SUSPEND_*
  * @level: receives the level reached; may be NULL
  *
- * Counted: as many resumes are needed. When it returns no launch is going on and none will begin;
- * one that HIP makes wait for the queue itself is let end first (xp_xqueue_create(3)). At XP_LEVEL_INTERRUPT no wave of the stream runs. With XP_SUSPEND_FINISH_LAUNCHED none runs at a
- * lower level either; another thread's resumes count as usual meanwhile. A command that could not
- * be waited for is an error, and then nothing stays suspended.
+ * Counted: each suspend needs a resume. When it returns, no launch is in progress and none will
+ * begin; it first lets a launch end that HIP blocks because of the queue (xp_xqueue_create(3)). At
+ * XP_LEVEL_INTERRUPT no wave of the stream runs. With XP_SUSPEND_FINISH_LAUNCHED none runs at a
+ * lower level either; resumes of other threads count as usual meanwhile. If it cannot wait for a
+ * command, it returns the error and leaves nothing suspended.
  */
 int xp_xqueue_suspend(xp_xqueue_t xqueue, uint32_t flags, uint32_t *level);
 
-/** xp_xqueue_resume() - undoes one suspend. -ENOENT: there is none */
+/** xp_xqueue_resume() - undoes one suspend. -ENOENT if the xqueue is not suspended */
 int xp_xqueue_resume(xp_xqueue_t xqueue);
 
 /**
- * xp_xqueue_drop() - forgets commands that wait to be launched, relaunches included
+ * xp_xqueue_drop() - discards the pending commands, including those to be launched again
  * @count: receives how many; may be NULL
  *
- * A wait for one of them is -ECANCELED; the library remembers the last 1024 runs of dropped tickets.
+ * A wait for one of them returns -ECANCELED. The library remembers the last 1024 ranges of dropped
+ * tickets.
  */
 int xp_xqueue_drop(xp_xqueue_t xqueue, uint64_t *count);
 
 /**
- * xp_xqueue_set_launch_config() - 0 keeps a value
+ * xp_xqueue_set_launch_config() - sets threshold and batch; 0 keeps a value
  *
- * Batch falls with the threshold where it is 0. -EINVAL when it would exceed the threshold.
+ * If batch is 0, a lower threshold lowers it too. -EINVAL if batch exceeds the threshold.
  */
 int xp_xqueue_set_launch_config(xp_xqueue_t xqueue, uint32_t threshold, uint32_t batch);
 
 /**
- * xp_xqueue_set_max_level() - as max_level of the options
- * @level: XP_LEVEL_*; 0: as much as possible
+ * xp_xqueue_set_max_level() - sets max_level of the options
+ * @level: XP_LEVEL_*; 0: no limit
  *
- * For the suspends from the next on that finds nothing suspended.
+ * Takes effect at the next suspend of an xqueue that is not suspended.
  */
 int xp_xqueue_set_max_level(xp_xqueue_t xqueue, uint32_t level);
 
 /**
- * xp_xqueue_set_latency_budget() - how long what runs may run on after a suspend
- * @budget_ns: 0: no budget. Then threshold and batch are used as given, and a suspend stops as much
- *	as possible.
+ * xp_xqueue_set_latency_budget() - bounds how long launched commands may run after a suspend
+ * @budget_ns: 0: no budget; threshold and batch are used as given, and a suspend uses the highest
+ *	level it can reach
  *
- * With a budget the time of a command is measured, and as many are kept in flight as end within it,
- * at most the threshold that was configured. If the budget has no room for two, the second is
- * launched shortly before the first is expected to end: 20 us, or an eighth of a command if that is
- * more. Where the GPU runs dry with that, two or more are in flight all the time. A
- * suspend uses the lowest level that keeps the budget: XP_LEVEL_BLOCK, else the higher ones. Until
- * the time is known, and when no level keeps it, the highest. xp_xqueue_query() tells the reason.
+ * With a budget the xqueue measures the time of a command, and keeps as many in flight as end
+ * within the budget, but at most the configured threshold. If two do not fit, the xqueue launches
+ * the second shortly before it expects the first to end: 20 us, or an eighth of a command if that
+ * is longer. If the GPU runs dry with that, it keeps two or more in flight all the time.
+ *
+ * A suspend uses the lowest level that keeps the budget. Until the time of a command is known, and
+ * if no level keeps the budget, it uses the highest. xp_xqueue_query() reports the reason.
  */
 int xp_xqueue_set_latency_budget(xp_xqueue_t xqueue, uint64_t budget_ns);
 
 /**
- * xp_xqueue_stream() - the stream that the xqueue is in front of
- * @stream: receives what xp_xqueue_create() was given
+ * xp_xqueue_stream() - the stream of the xqueue
+ * @stream: receives the stream that xp_xqueue_create() was given
  */
 int xp_xqueue_stream(xp_xqueue_t xqueue, void **stream);
 
 /**
- * xp_stream_xqueue() - the xqueue in front of a stream
+ * xp_stream_xqueue() - the xqueue of a stream
  *
- * The null stream is the current device's. -ENOENT: the stream has none.
+ * The null stream is the current device's. -ENOENT if the stream has no xqueue.
  */
 int xp_stream_xqueue(void *stream, xp_xqueue_t *xqueue);
 
 /** xp_xqueue_set_name() - as xp_stream_set_name(), for an xqueue */
 int xp_xqueue_set_name(xp_xqueue_t xqueue, const char *name);
 
-/** xp_xqueue_query() - what it does now, and how far a suspend would get */
+/** xp_xqueue_query() - the current state, and the level that a suspend would reach */
 int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state *state);
 
 #ifdef __cplusplus
