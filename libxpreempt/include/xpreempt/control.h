@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The control socket: kfd-preempt(8) and other programs see and stop this process' streams. */
+/* The control socket, through which kfd-preempt(8) and other programs list and suspend the streams
+ * of this process. */
 #ifndef XPREEMPT_CONTROL_H
 #define XPREEMPT_CONTROL_H
 
@@ -11,30 +12,30 @@ extern "C" {
 #endif
 
 /* flags of xp_control_options */
-#define XP_CONTROL_READ_ONLY 0x1u /* others may query, but suspend nothing */
+#define XP_CONTROL_READ_ONLY 0x1u /* clients may query, but not suspend */
 
 struct xp_control_options {
 	size_t sz; /* in: sizeof(struct xp_control_options) */
 	uint32_t flags; /* XP_CONTROL_READ_ONLY */
-	uint32_t max_clients; /* programs that may be connected at a time; 0: 16; at most 32 */
+	uint32_t max_clients; /* connections at a time, at most 32; 0: 16 */
 };
 
 /**
  * xp_control_open() - opens this process' control socket
  * @options: NULL for the defaults
  *
- * Starts one thread. Served are programs of the same user, and root. The library never opens the
- * socket by itself; the environment variable XPREEMPT_CONTROL=1 asks for it too, at the library's
- * first use. Closed at exit and when the library is unloaded; a forked child does not have it.
+ * Starts one thread, which serves clients of the same user and root. The library opens the socket
+ * only on this call, or at its first use if the environment has XPREEMPT_CONTROL=1. It closes the
+ * socket at exit and when it is unloaded. A forked child does not have the socket.
  *
- * -EALREADY: it is open. -EPERM: no directory of the user's own can be had for it.
+ * -EALREADY if it is open. -EPERM if there is no directory that belongs to this user alone.
  */
 int xp_control_open(const struct xp_control_options *options);
 
 /**
- * xp_control_close() - closes it, and undoes every suspend that was asked for through it
+ * xp_control_close() - closes the socket, and undoes every suspend that a client requested
  *
- * Waits for the request that is being carried out. -ENOENT: it is not open.
+ * Waits for the request in progress. -ENOENT if the socket is not open.
  */
 int xp_control_close(void);
 
