@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Guardians: kernels that can be taken back after their launch. For host code and for HIP kernels. */
+/* Guardians: kernels that can be taken back after their launch. For host code and HIP kernels. */
 #ifndef XPREEMPT_GUARDIAN_H
 #define XPREEMPT_GUARDIAN_H
 
@@ -19,22 +19,22 @@ extern "C" {
  *	}
  *
  * and is launched by a command with XP_COMMAND_GUARDED. To deactivate the xqueue, the host decides
- * that the commands of which no kernel has begun do not run: their kernels return at once when
- * their turn comes, and the commands are launched again after the resume. A command that has begun
- * runs to completion. No work runs twice or in half: such a kernel need not be idempotent.
+ * that commands without a started kernel do not run: their kernels return at once, and the resume
+ * launches the commands again. A command that has started runs to completion. No work runs twice or
+ * in part, so these kernels need not be idempotent.
  *
- * One decision holds for one launch of one command. The host or a wave makes it, whichever comes
- * first, and all waves of all kernels of the command follow it. Hence a kernel without XP_GUARD()
- * in a guarded command would run twice; copies, fills and host functions are such work as well.
+ * There is one decision for each launch of a command. Either the host or the first wave makes it,
+ * and all waves of all kernels of the command follow it. Work in a guarded command that does not
+ * check XP_GUARD() would run twice: other kernels, copies, fills and host functions.
  */
 typedef struct xp_guardian {
-	uint32_t *decision; /* in memory of the host; null: nobody will take the command back */
-	uint32_t *copy; /* of the decision, in memory of the GPU; or null */
-	uint32_t launch; /* which launch the copy belongs to: it is kept in the bits above bit 0 */
+	uint32_t *decision; /* in host memory; null: the command is never taken back */
+	uint32_t *copy; /* of the decision, in GPU memory; or null */
+	uint32_t launch; /* number of the launch; bits 31:1 of the copy say whose decision it is */
 	uint32_t reserved; /* 0 */
 } xp_guardian_t;
 
-/* Values of *decision, which changes once for each launch. */
+/* Values of *decision, which changes once per launch. */
 #define XP_GUARDIAN_UNDECIDED 0u
 #define XP_GUARDIAN_RUN 1u
 #define XP_GUARDIAN_SKIP 2u
@@ -42,9 +42,9 @@ typedef struct xp_guardian {
 /**
  * xp_guardian_of_launch() - the guardian of the command that is being launched
  *
- * For the launch function of a command, in the thread that it was called in, to give to the kernels
- * it launches; later the guardian stands for another command. Without XP_COMMAND_GUARDED, and where
- * no guardian could be had, it is one with which kernels always run. -EINVAL: not in a launch
+ * Call it in a launch function, in the thread that runs it, and pass the guardian to the kernels
+ * launched there. It is reused for other commands later. Without XP_COMMAND_GUARDED, or if the
+ * library could not allocate one, kernels with this guardian always run. -EINVAL outside a launch
  * function.
  */
 int xp_guardian_of_launch(xp_guardian_t *guardian);
@@ -61,7 +61,7 @@ int xp_guardian_of_launch(xp_guardian_t *guardian);
 			return;                                                                    \
 	} while (0)
 
-/* Decides, or learns what was decided. */
+/* Makes the decision, or reads the one already made. */
 static inline __attribute__((device)) uint32_t xp_guardian_ask(const xp_guardian_t *guardian)
 {
 	uint32_t decision = XP_GUARDIAN_UNDECIDED;
@@ -76,7 +76,7 @@ static inline __attribute__((device)) uint32_t xp_guardian_ask(const xp_guardian
 						 __ATOMIC_RELAXED, __ATOMIC_RELAXED,
 						 __HIP_MEMORY_SCOPE_SYSTEM))
 		decision = XP_GUARDIAN_RUN;
-	/* So that only the first waves go to the host for it. */
+	/* Later waves read the copy and need not access host memory. */
 	if (guardian->copy)
 		__hip_atomic_store(guardian->copy,
 				   guardian->launch << 1 | (decision == XP_GUARDIAN_SKIP),
@@ -84,7 +84,7 @@ static inline __attribute__((device)) uint32_t xp_guardian_ask(const xp_guardian
 	return decision;
 }
 
-/* True: return at once. One lane asks for its wave. */
+/* Returns true if the kernel must return at once. One lane asks for its wave. */
 static inline __attribute__((device)) int xp_guardian_skips(const xp_guardian_t guardian)
 {
 	uint32_t decision = XP_GUARDIAN_RUN;
