@@ -74,7 +74,7 @@ void AqlRing::make_no_op(std::uint64_t dispatch) {
 
 std::size_t take_back(AqlRing& ring, std::span<const std::span<const std::uint64_t>> commands) {
     std::uint64_t untouched = ring.first_untouched();
-    // A completed packet and all before it cannot be taken back, even if the read index lags
+    // A completed packet and all before it can't be taken back, even if the read index lags
     // behind.
     for (const auto packets : commands)
         for (const std::uint64_t packet : packets)

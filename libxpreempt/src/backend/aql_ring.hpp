@@ -10,7 +10,7 @@
 
 namespace xpreempt::backend {
 
-// For a queue that the packet processor does not read now: it has been stopped, so it fetches again
+// For a queue that the packet processor doesn't read now: it has been stopped, so it fetches again
 // what it had fetched. Other threads may go on to write packets behind those that are here.
 class AqlRing {
 public:
@@ -21,7 +21,7 @@ public:
     [[nodiscard]] std::uint64_t first_untouched() const;
 
     [[nodiscard]] bool is_dispatch(std::uint64_t packet) const;
-    // Completed: its slot was handed back. (One that is not yet published looks the same.)
+    // Completed: its slot was handed back. (One that isn't yet published looks the same.)
     [[nodiscard]] bool is_invalid(std::uint64_t packet) const;
 
     // A barrier packet that waits for nothing. It completes in its turn, with its fences and its
@@ -38,7 +38,7 @@ private:
 };
 
 // Commands in the order of their launch, each the packets it reserved. Makes no-ops of all kernels
-// that cannot have begun, and returns the first command with such a one; commands.size(): none.
+// that can't have begun, and returns the first command with such a one; commands.size(): none.
 std::size_t take_back(AqlRing& ring, std::span<const std::span<const std::uint64_t>> commands);
 
 } // namespace xpreempt::backend

@@ -39,7 +39,7 @@ public:
     // Stops the stream's queue, so that a call can be made and nothing of it runs.
     class Stopper {
     public:
-        virtual bool stop() = 0; // false: it cannot be stopped now
+        virtual bool stop() = 0; // false: it can't be stopped now
         virtual void start() = 0;
 
     protected:
@@ -56,7 +56,7 @@ public:
     // gets a marker behind it: further callers wait before their call. threshold 0: any number.
     void pace(std::uint32_t threshold, std::uint32_t batch);
 
-    // The stream's queue stands: what is in it does not end, and gets no marker behind it.
+    // The stream's queue stands: what is in it doesn't end, and gets no marker behind it.
     void stands(bool standing);
 
     // nullptr: nobody any more. Otherwise a thread waits for the end of the work; it ends by
@@ -118,7 +118,7 @@ private:
     bool stopped_ = false;                    // by it
     std::uint32_t threshold_ = 0, batch_ = 0; // 0: not paced
     std::deque<Marked> markers_;              // of paced calls, oldest first
-    std::uint32_t in_flight_ = 0;             // paced calls that are not known to be complete
+    std::uint32_t in_flight_ = 0;             // paced calls that aren't known to be complete
     std::uint32_t unmarked_ = 0;              // of these, behind the last marker
     bool work_ = false;                       // not known to be complete
     bool told_work_ = false;                  // what the observer knows

@@ -85,7 +85,7 @@ Result<hip::Event> EventPool::take() {
     return event;
 }
 
-// A marker that has not passed is void or its queue is broken; the next record is another point.
+// A marker that hasn't passed is void or its queue is broken; the next record is another point.
 void EventPool::give_back(hip::Event event) {
     {
         const std::lock_guard lock(mutex_);

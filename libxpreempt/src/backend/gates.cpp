@@ -366,7 +366,7 @@ Refs Gates::unfinished_streams(const Call& call, bool all, const Queues& queues)
     return refs;
 }
 
-// An event that was recorded in a capture is not asked about, nor one of which nobody knows where.
+// An event that was recorded in a capture isn't asked about, nor one of which nobody knows where.
 bool Gates::is_done(hip::Event event, const std::optional<RecordedEvents::Where>& recorded) {
     const auto hip = find_hip_();
     if (!hip || (!recorded && captures_.any()))
@@ -406,7 +406,7 @@ Refs Gates::room_for(const Call& call, const Queues& queues) {
     return full;
 }
 
-// The same for a kernel, as far as it can be told without a scan of a ring. The queues are not
+// The same for a kernel, as far as it can be told without a scan of a ring. The queues aren't
 // destroyed meanwhile: they are those of the stream that the caller uses.
 bool Gates::has_room(const Call& call) const {
     // First: what changes meanwhile makes void what is remembered.
@@ -456,7 +456,7 @@ void Gates::wait_outside(const Call& call) {
         return;
     std::unique_lock lock(mutex_);
     const auto mine = waiters_.insert(waiters_.end(), Waiter{queues});
-    // Work of a held stream can complete without a resume if it is not on the queue: a copy, or a
+    // Work of a held stream can complete without a resume if it isn't on the queue: a copy, or a
     // host function. Nothing notifies us of that, so poll.
     for (auto pause = 1ms; !shut_.load(std::memory_order_relaxed);
          pause = std::min(2 * pause, 64ms)) {
@@ -498,7 +498,7 @@ void Gates::lift_for_destroy(const Call& call) {
         lifted_here.push_back(queue.record);
         if (queue.waits_for)
             lifted_here.push_back(*queue.waits_for);
-        // The held queue that it may wait for is not known, so all of them run meanwhile.
+        // The held queue that it may wait for isn't known, so all of them run meanwhile.
         for (const SeenQueue& other : queues)
             if (queue.unread && other.held)
                 lifted_here.push_back(other.record);

@@ -25,7 +25,7 @@ namespace xpreempt::backend {
 
 // As many packets may stand in a held queue, put there by the program. HIP keeps kernel arguments
 // in four chunks of 256 KiB and the ring has 1024 packets or more: with 64 launches of at most 4
-// KiB a thread finds room for both, and does not spin inside HIP.
+// KiB a thread finds room for both, and doesn't spin inside HIP.
 constexpr std::uint64_t max_packets_while_held = 64;
 
 // At most one in a process: the hook's gate has no argument that could name it.
@@ -119,7 +119,7 @@ private:
     std::condition_variable changed_;
     std::uint64_t changes_ = 0;
     std::list<Waiter> waiters_;
-    std::uint32_t released_ = 0; // calls that waited until shut() and have not returned
+    std::uint32_t released_ = 0; // calls that waited until shut() and haven't returned
 };
 
 } // namespace xpreempt::backend

@@ -39,7 +39,7 @@ public:
     // Frees the oldest `count` slots: no kernel reads them any more.
     void retire(std::uint32_t count) { oldest_ += count; }
     void retire_all() { oldest_ = next_; }
-    // True: the command does not run. False: it runs, or has run.
+    // True: the command doesn't run. False: it runs, or has run.
     static bool take_back(const Guardian& guardian);
 
 private:

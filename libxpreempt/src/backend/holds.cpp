@@ -107,7 +107,7 @@ Result<void> Holds::apply(Entry entry) {
     return done;
 }
 
-// Forgets what is not needed any more, and counts.
+// Forgets what isn't needed any more, and counts.
 void Holds::settle(Entry entry) {
     if (dead_.contains(entry->first))
         entry->second.owners.clear();

@@ -56,7 +56,7 @@ public:
     Result<void> release(const hip::QueueRecord& queue, const Owner& owner);
 
     // Several at once, a queue perhaps more than once, without an owner. All are held after it, or
-    // none that was not before.
+    // none that wasn't before.
     Result<void> hold_all(std::span<const hip::QueueRecord> queues, StopType type);
     // An answer for each; a queue whose start is refused stays held.
     std::vector<Result<void>> release_each(std::span<const hip::QueueRecord> queues);

@@ -18,7 +18,7 @@ namespace xpreempt::backend {
 
 // How one hold is wanted.
 struct HoldMode {
-    bool exact = false; // an error, and no hold, when the highest level cannot be reached
+    bool exact = false; // an error, and no hold, when the highest level can't be reached
     xqueue::Level least = xqueue::Level::block; // the same for this level
     bool allow_shared = false;                  // other streams may stop with it
 };

@@ -15,7 +15,7 @@
 namespace xpreempt::backend {
 
 // A command can be taken back by its guardian, or out of the queue's ring, or not at all. One that
-// cannot runs, and so do all before it: taking back stops there. One thread at a time.
+// can't runs, and so do all before it: taking back stops there. One thread at a time.
 class LaunchedCommands {
 public:
     struct Entry {
@@ -25,7 +25,7 @@ public:
         bool taken_back = false;              // its packets are still in the queue
     };
 
-    // After a launch, whether it can be taken back or not. One that failed cannot.
+    // After a launch, whether it can be taken back or not. One that failed can't.
     void add(Entry entry, bool launched = true);
     // All tickets up to this one are complete, and so is what was launched before their launch.
     // Returns how many guardians are of no more use.

@@ -216,7 +216,7 @@ void QueueOrder::watch() {
             }
             to_copy_ = false;
         }
-        // Our locks are not held here: threads of the program wait for them.
+        // Our locks aren't held here: threads of the program wait for them.
         progress = holds_.any() ? copies_.refresh(mapping_) : RingCopies::Progress{};
         settle_once(false);
         if (progress.copied && changed_)

@@ -23,20 +23,20 @@ namespace xpreempt::backend {
 struct SeenQueue {
     hip::QueueRecord record{};
     bool held = false;
-    std::uint64_t outstanding = 0; // packets that were not taken out
+    std::uint64_t outstanding = 0; // packets that weren't taken out
     std::optional<hip::QueueRecord>
         waits_for; // held queue that it, or what is before it, waits for
-    // Its ring is in VRAM, and packets that may be edges are not copied yet. Counts as a queue that
+    // Its ring is in VRAM, and packets that may be edges aren't copied yet. Counts as a queue that
     // waits for some held one, until the order thread has read them: microseconds for each packet.
     bool unread = false;
     [[nodiscard]] bool stands() const { return held || waits_for || unread; }
 };
 
-// The ring in the memory that the host gave to KFD, with its indices. None if it is not an HSA
-// queue, or if its memory is not what we take it for. The queue must not be destroyed meanwhile.
+// The ring in the memory that the host gave to KFD, with its indices. None if it isn't an HSA
+// queue, or if its memory isn't what we take it for. The queue must not be destroyed meanwhile.
 std::optional<order::Ring> ring_of(const hip::QueueRecord& queue);
 
-// Packets that were not taken out of the queue. It must not be destroyed meanwhile.
+// Packets that weren't taken out of the queue. It must not be destroyed meanwhile.
 std::uint64_t outstanding_in(const hip::QueueRecord& queue);
 
 // Packets that were ever reserved in the queue; 0 if it is no AQL queue. Likewise.

@@ -24,7 +24,7 @@ constexpr std::uint32_t type_invalid = 1;
 
 using Packet = std::array<std::byte, order::packet_bytes>;
 
-// Returns false for a packet that its producer has not published yet.
+// Returns false for a packet that its producer hasn't published yet.
 bool read_packet(const order::Ring& ring, std::uint64_t index, Packet& packet) {
     const std::byte* from = order::packet_at(ring, index);
     const std::uint32_t header = order::header_of(from);

@@ -32,7 +32,7 @@ public:
     struct Progress {
         bool copied = false;  // at least one packet
         bool more = false;    // wanted packets are left
-        bool waiting = false; // a wanted packet was reserved and is not published
+        bool waiting = false; // a wanted packet was reserved and isn't published
     };
     // Copies a bounded part of the wanted packets. Called by the order thread only, outside of a
     // Reading.

@@ -21,7 +21,7 @@ public:
                std::shared_ptr<DirectCalls> calls)
         : mapping_(mapping), holds_(holds), key_(key), owner_(owner), calls_(std::move(calls)) {}
 
-    // All of its queues or none. EBUSY: other streams share one, and that is not allowed.
+    // All of its queues or none. EBUSY: other streams share one, and that isn't allowed.
     Result<void> stop(StopType type, bool allow_shared);
     // After an error the rest is held as before, and may be tried again. ENOENT: nothing is.
     Result<void> start();

@@ -27,7 +27,7 @@ public:
     LaunchScope(const Guardian& guardian, hook::PacketLog* log, const hook::Table* hook)
         : guardian_(guardian), log_(log), hook_(hook), outer_(current_) {
         current_ = this;
-        // The inner one's packets are not the outer one's, but come before some of them.
+        // The inner one's packets aren't the outer one's, but come before some of them.
         if (outer_ != nullptr && outer_->log_ != nullptr)
             outer_->log_->incomplete = 1;
         if (log_ != nullptr)
@@ -169,7 +169,7 @@ xqueue::LevelChoice StreamQueue::best_level(xqueue::Level highest) {
     return {Level::deactivate, choice.method, highest == Level::interrupt ? when_held.reason : ""};
 }
 
-// No guardian is no error: the command then is one that cannot be taken back.
+// No guardian is no error: the command then is one that can't be taken back.
 std::optional<Guardian> StreamQueue::guard(const xqueue::Launch& launch) {
     if (!has(launch, xqueue::command_guarded))
         return std::nullopt;
@@ -257,7 +257,7 @@ Result<xqueue::Deactivated> StreamQueue::deactivate() {
     return fail(EOPNOTSUPP, Op::choose_level);
 }
 
-// The queue stands still only while packets are rewritten. It is not held afterwards: what runs
+// The queue stands still only while packets are rewritten. It isn't held afterwards: what runs
 // goes on, and the other streams' packets with it.
 Result<xqueue::Deactivated> StreamQueue::flush() {
     const auto queue = environment_.mapping.queue_of(key_);

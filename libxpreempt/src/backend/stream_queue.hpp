@@ -43,7 +43,7 @@ struct StopRules {
     bool allow_shared = false; // other streams may stop with it
     xqueue::DeactivateMethod deactivate_method =
         xqueue::DeactivateMethod::none; // none: chosen when it is stopped
-    // At level 1: a launch of the thread that suspended stops the queue and does not wait.
+    // At level 1: a launch of the thread that suspended stops the queue and doesn't wait.
     bool stop_for_own_launch = false;
 };
 
@@ -71,7 +71,7 @@ public:
     Result<std::shared_ptr<xqueue::Marker>> mark() override;
     [[nodiscard]] xqueue::DeviceLoad* load() override;
 
-    // By hardware, where the driver cannot drain, waves are saved instead: none of the launched
+    // By hardware, where the driver can't drain, waves are saved instead: none of the launched
     // commands starts either way.
     Result<xqueue::Deactivated> deactivate() override;
     Result<void> reactivate() override;

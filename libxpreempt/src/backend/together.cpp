@@ -12,7 +12,7 @@ xqueue::QueueName name_of(const hip::QueueRecord& queue) {
     return std::uint64_t{queue.generation} << 32 | queue.kfd_queue_id;
 }
 
-// Its address is the owner of the holds on queues that could not be started.
+// Its address is the owner of the holds on queues that couldn't be started.
 constexpr char refused_owner = 0;
 
 } // namespace

@@ -149,7 +149,7 @@ private:
         const int answer = table_->begin_update(queue.kfd_queue_id, queue.generation, &now);
         if (answer != 0)
             return fail(-answer, Op::update_queue, queue.kfd_queue_id);
-        // A queue that ROCr itself stopped (percentage 0 after an error) is not started by us.
+        // A queue that ROCr itself stopped (percentage 0 after an error) isn't started by us.
         const kfd::QueueProperties properties{now.ring_base, now.ring_bytes,
                                               held ? 0 : now.percentage, now.priority};
         const auto updated = device_->update_queue(now.kfd_queue_id, properties, now.fd);
@@ -171,7 +171,7 @@ std::string text_of(int errno_value) {
     return std::strerror(errno_value);
 }
 
-// A transport, or why it is not one.
+// A transport, or why it isn't one.
 using Attempt = tl::expected<std::unique_ptr<Transport>, std::string>;
 
 tl::unexpected<std::string> because(std::string reason) {

@@ -59,14 +59,14 @@ struct Probe {
 struct Selected {
     Probe probe;
     std::unique_ptr<Transport> transport;      // never null
-    std::shared_ptr<const kfd::Device> device; // null: /dev/kfd cannot be opened
+    std::shared_ptr<const kfd::Device> device; // null: /dev/kfd can't be opened
 };
 
 // "patched", "patched-v0", "update-queue", "debug-trap", "none".
 const char* name_of(TransportKind kind);
 
 // The best transport but debug_trap, or none but the one that `wanted` names. device: null with
-// open_errno when it could not be opened. No transport is tried out on a queue, and none by a call
+// open_errno when it couldn't be opened. No transport is tried out on a queue, and none by a call
 // whose number another driver uses for something else.
 struct ProbeInputs {
     std::shared_ptr<const kfd::Device> device;
