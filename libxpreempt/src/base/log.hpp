@@ -16,7 +16,7 @@ using Function = void (*)(std::uint32_t level, const char* message, void* argume
 
 struct Sink {
     std::atomic<Level> most{Level::none};
-    std::mutex mutex; // held while the function is called: after a change the old one is not
+    std::mutex mutex; // held while the function is called: after a change the old one isn't
     Function function = nullptr; // null: standard error
     void* argument = nullptr;
 };
@@ -30,7 +30,7 @@ inline void set(Function function, Level most, void* argument) {
     sink.most.store(most, std::memory_order_relaxed);
 }
 
-// Costs a load and a branch if the message is not wanted.
+// Costs a load and a branch if the message isn't wanted.
 [[gnu::format(printf, 2, 3)]] inline void report(Level level, const char* format, ...) {
     if (level > sink.most.load(std::memory_order_relaxed))
         return;

@@ -2,7 +2,7 @@
 // Lets a library that was built on a new Debian be loaded by the C library of EL8 (2.28): the
 // linker would take the newest version of each function, of which many only moved from libpthread
 // and libdl into libc (2.34). It is told to call the functions here instead
-// (cmake/old_glibc.cmake), which call the old versions. Those that 2.28 does not have at all are
+// (cmake/old_glibc.cmake), which call the old versions. Those that 2.28 doesn't have at all are
 // made of what it has.
 #include <cerrno>
 #include <cstdint>
@@ -106,7 +106,7 @@ WRAP int __wrap_pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_
 WRAP char __wrap___libc_single_threaded;
 char __wrap___libc_single_threaded = 0;
 
-// 2.36, in the C++ library's random_device, which is not used.
+// 2.36, in the C++ library's random_device, which isn't used.
 WRAP std::uint32_t __wrap_arc4random() {
     std::uint32_t value = 0;
     (void)!getrandom(&value, sizeof value, 0);
