@@ -32,7 +32,7 @@ template <> constexpr std::size_t first_bytes<struct xp_xqueue_options> = 40;
 template <> constexpr std::size_t first_bytes<struct xp_xqueue_state> = 264;
 template <> constexpr std::size_t first_bytes<struct xp_xqueue_stats> = 128;
 
-// More than any version will have: who gives more has not set sz.
+// More than any version will have: who gives more hasn't set sz.
 constexpr std::size_t most_bytes = 4096;
 
 // The error, of which xp_last_detail() then says: "NAME is VALUE: it must be RANGE".
@@ -62,7 +62,7 @@ template <typename Struct> Result<void> check_size(const Struct* user, const cha
     return {};
 }
 
-// Members that an older program does not know read as 0. Members that we do not know must be 0.
+// Members that an older program doesn't know read as 0. Members that we don't know must be 0.
 template <typename Struct>
 Result<void> copy_in(Struct& ours, const Struct* user, const char* name) {
     if (const auto checked = check_size(user, name); !checked)
@@ -76,7 +76,7 @@ Result<void> copy_in(Struct& ours, const Struct* user, const char* name) {
     return {};
 }
 
-// Nothing behind what the caller has room for, and 0 in what we do not know; sz stays the caller's.
+// Nothing behind what the caller has room for, and 0 in what we don't know; sz stays the caller's.
 template <typename Struct> void copy_out(Struct* user, Struct ours) {
     const std::size_t bytes = user->sz;
     ours.sz = bytes;

@@ -22,7 +22,7 @@ namespace xpreempt::capi {
 
 namespace {
 
-// For a person who has set it: whether messages are wanted otherwise does not matter.
+// For a person who has set it: whether messages are wanted otherwise doesn't matter.
 void complain(const char* name, const char* value, const char* instead) {
     std::fprintf(stderr, "libxpreempt: %s=%s: %s\n", name, value, instead);
 }

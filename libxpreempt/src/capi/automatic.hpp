@@ -32,7 +32,7 @@ struct AutomaticSettings {
     bool by_daemon = false;   // XSCHED_SCHEDULER: GLB
 };
 
-// Reports a value that cannot be honoured on standard error, with the one that is used instead.
+// Reports a value that can't be honoured on standard error, with the one that is used instead.
 using Environment = const char* (*)(const char* name);
 AutomaticSettings read_automatic_settings(Environment environment);
 

@@ -21,7 +21,7 @@ int record_and_return(const Error& error);
 
 // For what needs nothing of the library, which is therefore not made.
 template <typename Body> int bare_c_call(Body body) noexcept {
-    // The parent's queues and threads are not the child's.
+    // The parent's queues and threads aren't the child's.
     if (Library::forked())
         return record_and_return({EBADF, Op::fork_child});
     try {

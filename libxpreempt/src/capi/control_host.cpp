@@ -41,7 +41,7 @@ private:
     const std::uint64_t birth_;
 };
 
-// Does not keep the xqueue alive: its destruction resumes it, and must not wait for the socket.
+// Doesn't keep the xqueue alive: its destruction resumes it, and must not wait for the socket.
 class XqueueHold final : public control::Hold {
 public:
     explicit XqueueHold(std::weak_ptr<xqueue::XQueue> xqueue) : xqueue_(std::move(xqueue)) {}
@@ -107,7 +107,7 @@ std::vector<wire::Ring> ControlHost::rings() {
 std::vector<wire::Stream> ControlHost::streams() {
     std::set<hip::Stream> known;
     for (const hook::StreamRecord& record : library_.mapping().streams())
-        known.insert(const_cast<void*>(record.key)); // HIP's handles are not const
+        known.insert(const_cast<void*>(record.key)); // HIP's handles aren't const
     for (const hip::Stream stream : library_.labels.named_streams())
         known.insert(stream);
     for (const auto& [handle, xqueue] : library_.xqueues.entries())

@@ -17,12 +17,12 @@ namespace xpreempt::capi {
 class GlobalScheduling {
 public:
     // highest: of the sources; nothing: there are none yet. EALREADY: it runs. The error of the
-    // daemon, or ENOENT or ECONNREFUSED without one; then it does not run.
+    // daemon, or ENOENT or ECONNREFUSED without one; then it doesn't run.
     Result<void> start(std::optional<std::int32_t> highest);
     Result<void> stop(); // ENOENT
     [[nodiscard]] bool runs() const;
 
-    // Nothing is sent if it is as before, or if it does not run.
+    // Nothing is sent if it is as before, or if it doesn't run.
     Result<void> tell(std::optional<std::int32_t> highest);
 
 private:

@@ -28,7 +28,7 @@ constexpr std::chrono::seconds patience_at_exit{5};
 std::atomic<bool> is_child{false};
 std::atomic<Library*> library{nullptr};
 
-// For tests, for users of a debugger, and to keep away from a transport that does not work.
+// For tests, for users of a debugger, and to keep away from a transport that doesn't work.
 const char* wanted_transport() {
     const char* name = ::secure_getenv("XPREEMPT_TRANSPORT");
     return name != nullptr ? name : "";
@@ -246,7 +246,7 @@ void Library::set_priority(const HookedStreams::Pointer& hooked, hip::Stream key
         scheduler->changed();
 }
 
-// A stream that was not scheduled before.
+// A stream that wasn't scheduled before.
 void Library::schedule(const HookedStreams::Pointer& hooked, hip::Stream key) {
     if (!order_.add_owner(owner_id(*hooked), key))
         return;

@@ -52,7 +52,7 @@ public:
     static Result<void> resume_all(backend::Holds& holds, std::span<QueueHandle* const> handles);
 
 private:
-    // Locks all handles, always in the same order, so that two calls cannot deadlock.
+    // Locks all handles, always in the same order, so that two calls can't deadlock.
     static Result<std::vector<std::unique_lock<std::mutex>>>
     lock_all(std::span<QueueHandle* const> handles);
 
