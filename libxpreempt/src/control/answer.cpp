@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t max_answer_bytes = 8U << 20U;
 
-// False: the payload is not what it says.
+// False: the payload isn't what it says.
 template <typename Record> bool append(std::vector<Record>& to, wire::Bytes payload) {
     const auto records = wire::parse_records<Record>(payload);
     if (!records)

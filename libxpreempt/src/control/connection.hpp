@@ -14,7 +14,7 @@
 
 namespace xpreempt::control {
 
-// The peer may answer wrongly, late or never; it cannot make the caller wait beyond a deadline.
+// The peer may answer wrongly, late or never; it can't make the caller wait beyond a deadline.
 class Connection {
 public:
     using Clock = std::chrono::steady_clock;
@@ -37,7 +37,7 @@ public:
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller has seen ended()
     [[nodiscard]] const Answer& answer() const { return reader_->answer(); }
 
-    // Runs all requests concurrently until each has ended. Those that have not by the deadline fail
+    // Runs all requests concurrently until each has ended. Those that haven't by the deadline fail
     // with ETIMEDOUT.
     static void await(std::span<Connection* const> connections, Clock::time_point deadline);
 

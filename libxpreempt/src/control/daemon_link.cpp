@@ -34,7 +34,7 @@ constexpr std::array<std::pair<std::string_view, int>, 11> errors{{{"EAGAIN", EA
                                                                    {"EUSERS", EUSERS}}};
 
 // The string behind KEY in the object of a reply. In a string of JSON each quotation mark has a
-// backslash, so "KEY": cannot be part of one.
+// backslash, so "KEY": can't be part of one.
 std::string string_of(std::string_view reply, std::string_view key) {
     const std::string wanted = '"' + std::string(key) + "\":\"";
     const std::size_t begin = reply.find(wanted);
@@ -74,7 +74,7 @@ std::string priority_hint(std::optional<std::int32_t> priority) {
     return hint("priority", priority ? R"(,"priority":)" + std::to_string(*priority) : "");
 }
 
-// A daemon that did not reply may not have heard it: the next connection says it again.
+// A daemon that didn't reply may not have heard it: the next connection says it again.
 bool is_kept(const Answer<void>& answer) {
     return answer || answer.error().error == ETIMEDOUT;
 }
@@ -144,7 +144,7 @@ std::optional<Answer<void>> DaemonLink::exchange(std::string_view message) {
     return answer_of({reply.data(), static_cast<std::size_t>(length)});
 }
 
-// A new daemon does not know what was said to the one before.
+// A new daemon doesn't know what was said to the one before.
 Answer<void> DaemonLink::connect_and_repeat() {
     if (auto connected = connect(); !connected)
         return connected;

@@ -28,7 +28,7 @@ public:
     // A daemon that takes longer to reply is taken for hung: where a hint costs more than it
     // brings, and where a setting counts for all that follows.
     static constexpr std::chrono::milliseconds patience{100}, patience_of_settings{2000};
-    // Between two attempts to reach a daemon that is not there, and one that hangs. Calls in
+    // Between two attempts to reach a daemon that isn't there, and one that hangs. Calls in
     // between fail at once with the same error.
     static constexpr std::chrono::milliseconds retry_after{100}, retry_after_hang{1000};
 
@@ -42,7 +42,7 @@ public:
     Answer<void> end();
     Answer<void> announce(std::chrono::microseconds within);
     // Nothing: that of the job's attributes again. Kept, and sent again when the daemon was
-    // restarted or did not reply; not kept if the daemon refuses it.
+    // restarted or didn't reply; not kept if the daemon refuses it.
     Answer<void> set_band(std::optional<std::string> band);
     Answer<void> set_priority(std::optional<std::int32_t> priority);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finds, makes and checks the directory; what it does not own it does not use.
+// Finds, makes and checks the directory; what it doesn't own it doesn't use.
 #include "control/directory.hpp"
 
 #include <cerrno>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// File descriptors that a forked child does not keep: the socket of a process is its own.
+// File descriptors that a forked child doesn't keep: the socket of a process is its own.
 #pragma once
 
 #include <sys/types.h>
@@ -7,7 +7,7 @@
 namespace xpreempt::control {
 
 // As UniqueFd, and closed in every child at once: else a child would keep connections open that
-// nobody answers. Made by functions that a fork cannot get between of.
+// nobody answers. Made by functions that a fork can't get between of.
 class ForkSafeFd {
 public:
     ForkSafeFd() = default;

@@ -20,7 +20,7 @@ namespace xpreempt::control {
 
 namespace {
 
-// The uid that the kernel reports for uids that are not mapped in our user namespace.
+// The uid that the kernel reports for uids that aren't mapped in our user namespace.
 constexpr uid_t overflow_uid = 65534;
 
 std::optional<Owner> peer_of(int fd) {
@@ -198,7 +198,7 @@ void Server::accept_all() {
     for (;;) {
         ForkSafeFd fd = ForkSafeFd::accept(listening_.get());
         if (!fd.valid()) {
-            // Out of descriptors, which are the host's to free: look again later, do not spin.
+            // Out of descriptors, which are the host's to free: look again later, don't spin.
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
                 may_accept_ = false;
             return;
@@ -239,7 +239,7 @@ bool Server::serve(Client& client, short events, Clock::time_point now) {
         if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
             return false;
         if (got > 0) {
-            // A trickle does not buy time: a frame is due as a whole.
+            // A trickle doesn't buy time: a frame is due as a whole.
             if (!session.in_frame())
                 client.last = now;
             session.received({buffer.data(), static_cast<std::size_t>(got)});

@@ -9,7 +9,7 @@
 
 namespace xpreempt::control {
 
-// Answers one request at a time: what a slow reader has not taken is all that is stored for it.
+// Answers one request at a time: what a slow reader hasn't taken is all that is stored for it.
 class Session {
 public:
     // book and host must outlive it.

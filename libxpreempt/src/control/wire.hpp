@@ -183,7 +183,7 @@ struct Frame {
     Bytes payload;
 };
 struct Incomplete {};
-// The connection is of no use after it: where the next frame begins is not known.
+// The connection is of no use after it: where the next frame begins isn't known.
 struct Broken {
     int error;
     std::string text;
@@ -233,7 +233,7 @@ void append_records(std::vector<std::byte>& to, Kind kind, std::uint32_t tag,
     }
 }
 
-// none: the payload is not what it says.
+// none: the payload isn't what it says.
 template <typename Record> std::optional<std::vector<Record>> parse_records(Bytes payload) {
     Records head{};
     if (payload.size() < sizeof head)
