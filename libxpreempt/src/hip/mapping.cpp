@@ -73,7 +73,7 @@ std::vector<Stream> Mapping::streams_of(QueueRef queue) const {
     });
     std::vector<Stream> streams;
     for (const void* stream : seen)
-        streams.push_back(const_cast<void*>(stream)); // HIP's handles are not const
+        streams.push_back(const_cast<void*>(stream)); // HIP's handles aren't const
     return streams;
 }
 

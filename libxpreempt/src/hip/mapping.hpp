@@ -37,7 +37,7 @@ public:
     [[nodiscard]] const hook::Table* table() const { return table_; }
 
     // ENOSYS: no hook. ENOENT: no packet of that stream was seen, or its queue is gone.
-    // EXDEV: its packets go to a queue that the hook did not see made.
+    // EXDEV: its packets go to a queue that the hook didn't see made.
     Result<QueueRecord> queue_of(Stream stream) const;
 
     // Where unfinished work of the stream may be: its queue, and more after a graph.

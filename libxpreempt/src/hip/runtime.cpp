@@ -77,7 +77,7 @@ Lookup* real_dlsym() {
 
 struct Libraries {
     void* runtime;
-    void* hook; // null where it is not loaded
+    void* hook; // null where it isn't loaded
 };
 
 // Through the hook where it is loaded, else as the program calls HIP. With the hook, no other
@@ -88,7 +88,7 @@ bool find(const Libraries& libraries, const char* name, Function*& function) {
     if (libraries.hook == nullptr) {
         found = dlsym(RTLD_DEFAULT, name);
     } else {
-        // A symbol of the hook's dependencies is not the hook's.
+        // A symbol of the hook's dependencies isn't the hook's.
         found = real_dlsym()(libraries.hook, name);
         if (found == nullptr || !is_hook(file_of(found)))
             found = real_dlsym()(RTLD_DEFAULT, name);
@@ -226,11 +226,11 @@ namespace {
 
 constexpr std::size_t word_bytes = 4;
 
-// Once hipFreeAsync() was called, HIP 5.2 hangs in each hipStreamDestroy(). 6.4 does not; those
-// between were not tried.
+// Once hipFreeAsync() was called, HIP 5.2 hangs in each hipStreamDestroy(). 6.4 doesn't; those
+// between weren't tried.
 constexpr int frees_in_order_since = 60'000'000;
 
-// Null: memory cannot be freed in stream order here.
+// Null: memory can't be freed in stream order here.
 void* allocate_in_order(const Functions& hip, Stream stream) {
     int version = 0;
     if (hip.malloc_async == nullptr || hip.free_async == nullptr ||

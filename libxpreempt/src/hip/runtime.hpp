@@ -66,7 +66,7 @@ tl::unexpected<Error> failed_call(int hip_error);
 
 // The device that a call for the stream needs to be the current one: the null stream is that of the
 // current device, and events are recorded on streams of their own device only. Where the runtime
-// does not tell a stream's, the calling thread's current one. any_device: the process has only one.
+// doesn't tell a stream's, the calling thread's current one. any_device: the process has only one.
 constexpr int any_device = -1;
 Result<int> device_of(const Functions& hip, Stream stream);
 
@@ -80,7 +80,7 @@ public:
     OnDevice(OnDevice&&) = delete;
     OnDevice& operator=(OnDevice&&) = delete;
 
-    // Returns HIP's error if the device could not be made the current one; the thread's is then
+    // Returns HIP's error if the device couldn't be made the current one; the thread's is then
     // unchanged.
     [[nodiscard]] const Result<void>& result() const { return result_; }
 
@@ -91,7 +91,7 @@ private:
 };
 
 // While one lives, what the calling thread asks of HIP ends no capture of another stream. In the
-// global mode a capture forbids such questions to all threads that have not said otherwise.
+// global mode a capture forbids such questions to all threads that haven't said otherwise.
 class AsideOfCaptures {
 public:
     explicit AsideOfCaptures(const Functions& hip);
