@@ -89,7 +89,7 @@ const char* file_of(const char* path) {
     return slash != nullptr ? slash + 1 : path;
 }
 
-// The C library's functions only in ROCm: other libraries' files are not our business.
+// The C library's functions only in ROCm: other libraries' files aren't our business.
 void* replacement(const char* name, bool is_rocm) {
     if (void* ours = rocm_interposer(name); ours != nullptr)
         return ours;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// libxpreempt in a program that is not linked with it, when the environment asks for it.
+// libxpreempt in a program that isn't linked with it, when the environment asks for it.
 #pragma once
 
 namespace xpreempt::hook {

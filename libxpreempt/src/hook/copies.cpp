@@ -98,7 +98,7 @@ template <std::size_t slot = 0> Handler* stand_before(Handler* handler) {
             return call_handler<slot>;
         return stand_before<slot + 1>(handler);
     } else {
-        return handler; // as if we were not there
+        return handler; // as if we weren't there
     }
 }
 

@@ -8,7 +8,7 @@
 
 namespace xpreempt::hook {
 
-// The copies of which the completion signal has not come, oldest first. Returns how many there are.
+// The copies of which the completion signal hasn't come, oldest first. Returns how many there are.
 std::uint32_t unfinished_copies(CopyRecord* out, std::uint32_t max);
 
 // In a handler that ROCr calls for a signal. All of ROCr's handlers run on that one thread.

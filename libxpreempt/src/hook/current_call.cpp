@@ -97,7 +97,7 @@ void tell_gate(const Gate& told, const Call& call, int error) {
 
 namespace {
 
-// More than those are not told apart.
+// More than those aren't told apart.
 void count_queue(CurrentCall& mine, std::uint64_t address) {
     std::uint32_t& count = mine.launch.num_queues;
     for (std::uint32_t i = 0; i < count; ++i)
@@ -115,7 +115,7 @@ void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t cou
     if (mine.log != nullptr)
         log_reserved(*mine.log, hsa_queue, index, count);
     if (mine.depth == 0) {
-        // By a call that is not interposed: nobody knows what else it does.
+        // By a call that isn't interposed: nobody knows what else it does.
         if (mine.log != nullptr)
             mine.log->incomplete = 1;
         return;

@@ -16,7 +16,7 @@ struct CurrentCall {
     const void* stream;
     CallClass call_class;
     unsigned depth;
-    bool in_gate;           // the gate's own HIP calls are not shown to it
+    bool in_gate;           // the gate's own HIP calls aren't shown to it
     bool exit_watched;      // this thread has used hipStreamPerThread
     int device;             // current one of the thread; below 0: HIP has to be asked
     const void* last_queue; // of the call's last packet, null before

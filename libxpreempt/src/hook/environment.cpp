@@ -21,7 +21,7 @@ unsigned wanted_queues() {
     return slots > own_needs ? slots - own_needs : 0;
 }
 
-// Does not override variables that the user has set.
+// Doesn't override variables that the user has set.
 __attribute__((constructor)) void prepare_environment() {
     pthread_atfork(nullptr, nullptr, forget_everything);
     const unsigned queues = wanted_queues();

@@ -63,7 +63,7 @@ void set_kfd(int fd, bool is_kfd) {
         kfd_fds[fd / 64].fetch_and(~bit, std::memory_order_relaxed);
 }
 
-// Opened in a way that we do not see (openat2, a passed descriptor): the device number tells.
+// Opened in a way that we don't see (openat2, a passed descriptor): the device number tells.
 bool is_kfd(int fd) {
     if (known_kfd(fd))
         return true;
@@ -108,7 +108,7 @@ std::uint64_t hsa_queue_of(const kfd::CreateQueueArgs& args) {
     return is_hsa ? args.write_pointer - 0x38 : 0;
 }
 
-// Newer headers append to the struct; what is read here has not moved since the first.
+// Newer headers append to the struct; what is read here hasn't moved since the first.
 int create_queue(int fd, unsigned long request, void* argument) {
     const UpdateLock lock;
     const int answer = real_kfd_ioctl(fd, request, argument);
@@ -162,7 +162,7 @@ int update_queue(int fd, unsigned long request, void* argument) {
     return answer;
 }
 
-// On an APU this memory is not behind PCIe. Treating it like VRAM costs a late answer, never a
+// On an APU this memory isn't behind PCIe. Treating it like VRAM costs a late answer, never a
 // wrong one.
 int allocate_memory(int fd, unsigned long request, void* argument) {
     const int answer = real_kfd_ioctl(fd, request, argument);

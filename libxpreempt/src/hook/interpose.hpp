@@ -13,7 +13,7 @@
 
 namespace xpreempt::hook {
 
-// Types of HIP's ABI, which all of 5.x to 7.x share; HIP's headers are not needed.
+// Types of HIP's ABI, which all of 5.x to 7.x share; HIP's headers aren't needed.
 using Error = int; // hipError_t
 using Stream = struct StreamType*;
 using Event = struct EventType*;

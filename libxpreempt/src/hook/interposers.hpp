@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All interposers by name, for callers whom the dynamic linker does not bind to them by itself.
+// All interposers by name, for callers whom the dynamic linker doesn't bind to them by itself.
 #pragma once
 
 #include <cstddef>

@@ -88,7 +88,7 @@ xpreempt_hook_replacement(void* handle, const char* name) {
     void* found = real_dlsym(handle, name);
     if (found == nullptr || !is_of_rocm(found))
         return nullptr;
-    // The function's caller is not known yet. If our interposer would call another runtime's
+    // The function's caller isn't known yet. If our interposer would call another runtime's
     // function, return null, so that the program gets the one it asked for, past us.
     for (const Rocm rocm : {Rocm::hip, Rocm::hsa})
         if (const unsigned provider = provider_for(nullptr, rocm, name);

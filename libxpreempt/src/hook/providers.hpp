@@ -8,7 +8,7 @@ namespace xpreempt::hook {
 
 enum class Rocm : std::uint8_t { hip, hsa };
 
-// A wheel brings a runtime of its own; two of them in one process are usual, more are not. Those
+// A wheel brings a runtime of its own; two of them in one process are usual, more aren't. Those
 // behind the last are taken for the first.
 constexpr unsigned max_providers = 4;
 constexpr unsigned no_provider = max_providers;
@@ -22,7 +22,7 @@ unsigned provider_for(const void* caller, Rocm rocm, const char* symbol);
 // In the child of a fork: another thread may have been in one of these.
 void unlock_providers();
 
-// Null: that one does not have it.
+// Null: that one doesn't have it.
 void* in_provider(unsigned provider, Rocm rocm, const char* symbol);
 
 } // namespace xpreempt::hook

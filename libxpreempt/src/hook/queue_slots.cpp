@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads the topology without the C++ library's allocations: HIP is not up yet.
+// Reads the topology without the C++ library's allocations: HIP isn't up yet.
 #include "hook/queue_slots.hpp"
 
 #include "kfd/queue_slots.hpp"

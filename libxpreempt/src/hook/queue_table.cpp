@@ -31,7 +31,7 @@ struct StreamSlot {
     bool live;
     bool dying;   // being destroyed: its work is still there, its handle may be a new stream's
     bool graph;   // a graph was launched on it since it was idle
-    bool foreign; // its last packet went to a queue that we do not know
+    bool foreign; // its last packet went to a queue that we don't know
     const void* handle; // what the program calls it, see Table::streams_of
     const void* stream; // key
     std::int32_t last;  // slot of the queue of its last packet, or -1
@@ -163,7 +163,7 @@ UpdateLock::~UpdateLock() {
 
 void add_queue(const QueueRecord& record, bool ring_in_vram) {
     const MutexLock lock(table_mutex);
-    // Two live queues of one id cannot be: the older one went unseen.
+    // Two live queues of one id can't be: the older one went unseen.
     if (const int old = live_slot(record.kfd_queue_id); old >= 0)
         clear_queue_slot(static_cast<std::size_t>(old));
     for (QueueSlot& slot : queue_slots) {

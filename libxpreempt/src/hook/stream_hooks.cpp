@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Interposers of HIP that are more than a row: streams that begin and end, the current device,
-// launches whose stream is not a parameter.
+// launches whose stream isn't a parameter.
 #include "hook/interpose.hpp"
 
 #include "hook/interposers.hpp"

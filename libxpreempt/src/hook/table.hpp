@@ -65,7 +65,7 @@ struct Call {
 };
 
 // Callbacks before and after calls. They run in the program's thread, without any lock of the hook;
-// HIP calls that they make do not reach the gate.
+// HIP calls that they make don't reach the gate.
 struct Gate {
     std::uint32_t bytes; // of this struct
     std::uint32_t reserved;
@@ -93,7 +93,7 @@ struct LaunchRecord {
 struct PacketLog {
     static constexpr std::uint32_t max_packets = 40;
     std::uint32_t num_packets;
-    std::uint32_t incomplete; // more than fit, on several queues, or work that is not in packets
+    std::uint32_t incomplete; // more than fit, on several queues, or work that isn't in packets
     std::uint64_t hsa_queue;
     std::uint64_t packets[max_packets]; // as the queue's write index counts them
 };
@@ -105,7 +105,7 @@ struct CallPackets {
     std::uint32_t by_doorbell; // 1: only a doorbell told of them, and there may be more
 };
 
-// The rest of what the hook knows of a queue: QueueRecord is passed in arrays and cannot grow.
+// The rest of what the hook knows of a queue: QueueRecord is passed in arrays and can't grow.
 struct RingRecord {
     std::uint32_t kfd_queue_id;
     std::uint32_t generation;
@@ -137,7 +137,7 @@ struct Table {
     std::uint32_t (*queues)(QueueRecord* out, std::uint32_t max);
 
     // Where the stream's last packet went. ENOENT: none was seen, or that queue is gone. EXDEV: to
-    // a queue that the hook did not see made: one from before it, or a profiler's.
+    // a queue that the hook didn't see made: one from before it, or a profiler's.
     int (*stream_queue)(const void* stream, QueueRecord* out);
 
     // The streams that ever put a packet into the queue and still exist, as the program calls them:
@@ -192,7 +192,7 @@ struct Table {
     void (*begin_reading)();
     void (*end_reading)();
 
-    // Copies that are not complete, oldest first. Returns how many.
+    // Copies that aren't complete, oldest first. Returns how many.
     std::uint32_t (*copies)(CopyRecord* out, std::uint32_t max);
 
     // Not 0: the calling thread is ROCr's for signals, in one of its handlers.
@@ -208,5 +208,5 @@ struct Table {
 
 } // namespace xpreempt::hook
 
-// The only symbol of the hook that is not an interposer. libxpreempt looks it up at run time.
+// The only symbol of the hook that isn't an interposer. libxpreempt looks it up at run time.
 extern "C" const xpreempt::hook::Table* xpreempt_hook_table();

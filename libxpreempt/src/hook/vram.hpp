@@ -14,7 +14,7 @@ struct VramAllocation {
 
 void add_vram(const VramAllocation& allocation);
 
-// Returns false if the handle is not one of VRAM. The caller frees the memory afterwards: KFD gives
+// Returns false if the handle isn't one of VRAM. The caller frees the memory afterwards: KFD gives
 // the handle and the address to another thread at once.
 bool drop_vram(std::uint64_t handle, VramAllocation& out);
 
