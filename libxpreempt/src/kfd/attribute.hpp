@@ -50,7 +50,7 @@ std::optional<std::string> field_of(std::string_view text, std::string_view name
 // The number in the line "NAME VALUE" of a node's properties.
 std::optional<std::uint64_t> property_of(std::string_view text, std::string_view name);
 
-// Names of the entries of a directory, sorted; empty when it cannot be read.
+// Names of the entries of a directory, sorted; empty when it can't be read.
 std::vector<std::string> entries_of(const std::filesystem::path& directory);
 
 } // namespace xpreempt::kfd

@@ -27,7 +27,7 @@ int plain_ioctl(int fd, unsigned long request, void* argument);
 int call_until_done(const Ioctl& ioctl, int fd, unsigned long request, void* argument);
 
 // All that AMDKFD_IOC_UPDATE_QUEUE overwrites: there is no call that changes the percentage alone,
-// and 6.12 refuses a ring that is not exactly the queue's mapping.
+// and 6.12 refuses a ring that isn't exactly the queue's mapping.
 struct QueueProperties {
     std::uint64_t ring_base = 0;
     std::uint32_t ring_bytes = 0;

@@ -8,7 +8,7 @@ namespace xpreempt::kfd {
 
 namespace {
 
-// The parameters exist before /dev/kfd does, so their absence proves that the driver is not ours.
+// The parameters exist before /dev/kfd does, so their absence proves that the driver isn't ours.
 bool runs_preemption(const LoadedModule& module) {
     return !module.preempt_abi.empty() && !module.switched_off;
 }

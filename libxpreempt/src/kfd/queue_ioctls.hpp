@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The queue, memory and debugger calls of stock amdkfd, as far as they are used here.
 //
-// Not <linux/kfd_ioctl.h>: that includes <drm/drm.h>, which Debian does not put where it is looked
-// for. This part of the ABI has not changed since it was made; the structs only grew at their end.
+// Not <linux/kfd_ioctl.h>: that includes <drm/drm.h>, which Debian doesn't put where it is looked
+// for. This part of the ABI hasn't changed since it was made; the structs only grew at their end.
 #pragma once
 
 #include <cstdint>
@@ -109,7 +109,7 @@ struct QueueSnapshot {
 };
 static_assert(sizeof(QueueSnapshot) == 64);
 
-// A queue stays "new", and cannot be suspended, until a snapshot has cleared this.
+// A queue stays "new", and can't be suspended, until a snapshot has cleared this.
 constexpr std::uint64_t exception_queue_new = std::uint64_t{1} << 30; // EC_QUEUE_NEW is 31
 constexpr std::uint32_t debug_queue_error = 1U << 30;
 constexpr std::uint32_t debug_queue_invalid = 1U << 31;

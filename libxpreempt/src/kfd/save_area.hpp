@@ -13,7 +13,7 @@ namespace xpreempt::kfd {
 
 struct SaveArea {
     Memory memory = Memory::unknown;
-    std::string reason; // how it is known, or why it is not
+    std::string reason; // how it is known, or why it isn't
 };
 
 // The mapping of /proc/PID/maps that has the address.

@@ -69,7 +69,7 @@ constexpr double store_bytes_per_clock = 64; // of one CU
 constexpr double lds_clocks_least = 128 * 100;
 constexpr double lds_clocks_most = 256 * 100;
 
-// bytes over mbs (1e6 bytes/s), in microseconds; 0 where one of them is not known.
+// bytes over mbs (1e6 bytes/s), in microseconds; 0 where one of them isn't known.
 double transfer_us(double bytes, double mbs) {
     return mbs > 0 ? bytes / mbs : 0;
 }

@@ -14,12 +14,12 @@ enum class Memory : std::uint8_t {
     vram,
 };
 
-// The cost for one queue, all XCCs together. A figure is 0 if one of its inputs is not known.
+// The cost for one queue, all XCCs together. A figure is 0 if one of its inputs isn't known.
 struct SaveCost {
     // Every wave slot, register and byte of LDS of the GPU in use: the size of the CWSR area.
     std::uint64_t full_bytes = 0;
     std::uint64_t control_bytes = 0; // of it, control stacks
-    std::uint64_t debug_bytes = 0;   // of it, for a debugger, which a save does not write
+    std::uint64_t debug_bytes = 0;   // of it, for a debugger, which a save doesn't write
     // One wave of 64 VGPRs on each CU: what a small kernel leaves to save.
     std::uint64_t light_bytes = 0;
 
@@ -31,7 +31,7 @@ struct SaveCost {
     double light_us_most = 0;
 };
 
-// The inputs that bound the time, as far as the driver tells them; 0: it does not.
+// The inputs that bound the time, as far as the driver tells them; 0: it doesn't.
 std::uint64_t memory_mbs(const Gpu& gpu, Memory memory);
 std::uint32_t compute_units(const Gpu& gpu);
 

@@ -41,7 +41,7 @@ struct Node {
     std::uint32_t node_id;
     std::uint32_t gpu_id;
     std::string name;
-    std::string pci_address; // empty when the tree does not tell
+    std::string pci_address; // empty when the tree doesn't tell
 };
 
 std::string name_of(QueueType type);
@@ -49,7 +49,7 @@ std::string name_of(QueueType type);
 // ENOENT when this kernel has no KFD at all.
 Result<std::vector<pid_t>> kfd_pids(const Roots& roots);
 
-// ESRCH when that process does not use KFD. A queue that goes away while it is read, or whose
+// ESRCH when that process doesn't use KFD. A queue that goes away while it is read, or whose
 // attributes make no sense, is left out.
 Result<Process> process_queues(const Roots& roots, pid_t pid);
 // The ids alone, ascending: one directory is read, however many queues there are.

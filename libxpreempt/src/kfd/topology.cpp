@@ -20,7 +20,7 @@ std::string properties_of(const std::filesystem::path& directory) {
     return text ? *text : std::string{};
 }
 
-// A number that does not fit is none.
+// A number that doesn't fit is none.
 std::uint32_t small(std::string_view text, std::string_view name) {
     const std::uint64_t value = property_of(text, name).value_or(0);
     return value <= std::numeric_limits<std::uint32_t>::max() ? static_cast<std::uint32_t>(value)

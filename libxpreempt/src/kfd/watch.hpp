@@ -16,7 +16,7 @@ public:
     // ENOTTY: this driver has no watch.
     static Result<Watch> open(const Device& device, Ioctl ioctl);
 
-    // For poll(); reads do not block.
+    // For poll(); reads don't block.
     [[nodiscard]] int fd() const { return fd_.get(); }
 
     // Returns the id for the others. flags: KFD_PREEMPT_WATCH_GIVE_MEMORY or 0.
