@@ -83,7 +83,7 @@ std::int64_t value_of(Signal signal) {
 
 std::vector<Signal> waits_in(const Ring& ring) {
     std::vector<Signal> waits;
-    // More than a ring of packets cannot be: then the indices are not what we take them for.
+    // More than a ring of packets can't be: then the indices aren't what we take them for.
     if (outstanding(ring) > ring.packets)
         return waits;
     for (std::uint64_t index = ring.read; index != ring.write; ++index)

@@ -24,7 +24,7 @@ struct Ring {
 
 constexpr std::size_t packet_bytes = 64;
 
-// As many packets before read are looked at; a queue does not run that many kernels at once.
+// As many packets before read are looked at; a queue doesn't run that many kernels at once.
 constexpr std::uint64_t scan_back = 256;
 
 const std::byte* packet_at(const Ring& ring, std::uint64_t index);
@@ -33,14 +33,14 @@ const std::byte* packet_at(const Ring& ring, std::uint64_t index);
 // now. Read it before the rest.
 std::uint32_t header_of(const std::byte* packet);
 
-// Signals that barriers between read and write wait for and that have not come yet.
+// Signals that barriers between read and write wait for and that haven't come yet.
 std::vector<Signal> waits_in(const Ring& ring);
 
 // One of the ring's packets completes the signal. Also those shortly before read count: a kernel's
 // slot may be free while it runs, and its packet stays there until the slot is used again.
 bool completes(const Ring& ring, Signal signal);
 
-// Packets that were not taken out yet.
+// Packets that weren't taken out yet.
 inline std::uint64_t outstanding(const Ring& ring) {
     return ring.write - ring.read;
 }

@@ -20,7 +20,7 @@ public:
             add_waits(num_queues_ + copy, snapshot.copies[copy].waits);
     }
 
-    // Held queues that the node waits for; its own hold is not among them.
+    // Held queues that the node waits for; its own hold isn't among them.
     [[nodiscard]] std::vector<std::size_t> roots(std::size_t node) const {
         std::vector<bool> seen(edges_.size(), false);
         std::vector<std::size_t> todo = edges_[node];

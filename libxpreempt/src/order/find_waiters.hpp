@@ -19,12 +19,12 @@ struct QueueState {
     std::vector<Signal> waits;
 };
 
-// A copy in a DMA engine's ring that has not completed.
+// A copy in a DMA engine's ring that hasn't completed.
 struct CopyState {
     std::size_t queue = nobody; // of the stream it belongs to
     std::int32_t priority = 0;
     std::uint32_t engine = 0;  // 0: any of them
-    std::vector<Signal> waits; // that have not come
+    std::vector<Signal> waits; // that haven't come
     Signal completion = 0;
 };
 
