@@ -79,7 +79,7 @@ void Bands::begin_turns(std::span<const JobView> jobs) {
     const std::int64_t due = parameters_.floor_turn.count() * (100 - parameters_.floor_percent);
     for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
         const JobView& job = jobs[seats_.index(rank)];
-        // Also a job that is not held yet: it is not stopped only to be resumed.
+        // Also a job that isn't held yet: it isn't stopped only to be resumed.
         if (!seats_[rank].turn && seats_[rank].owed >= due && job.schedulable())
             join_turn(jobs, rank);
     }

@@ -28,7 +28,7 @@ namespace xpreempt::sched {
 // by submitting work: it never holds an equal or higher band, the floor is paid, and max_rate
 // bounds the preemptions of both. Not work-conserving for up to resume_grace: a batch job that
 // resumed in every gap between two decode steps of a language model would be stopped up to 211
-// times a request. Use it by default. Do not use it to share a GPU among equals: inside a band
+// times a request. Use it by default. Don't use it to share a GPU among equals: inside a band
 // nothing is scheduled.
 class Bands {
 public:
@@ -57,7 +57,7 @@ public:
 private:
     struct Starving {
         // Time that the floor owes to the job, in ns * 100: grows by floor_percent a ns while it is
-        // held, falls by the rest while it is not.
+        // held, falls by the rest while it isn't.
         std::int64_t owed = 0;
         bool turn = false;  // runs because of the floor
         bool asked = false; // the last verdict was to hold it

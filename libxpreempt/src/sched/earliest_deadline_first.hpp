@@ -18,7 +18,7 @@ namespace xpreempt::sched {
 // is held blocks none of them for the jobs behind it. Jobs without a deadline are behind all
 // others. Equal deadlines: the earlier ready_since first, then the lower id.
 // Parameters: k, at least 1; least_period, of new periods, which bounds the preemptions.
-// Use it for periodic requests: frames, tokens, control loops. Do not use it under overload: late
+// Use it for periodic requests: frames, tokens, control loops. Don't use it under overload: late
 // requests make others late. Nor for batch jobs beside it: jobs without a deadline starve.
 // Work-conserving: no ready job waits while all its nodes are free. Preemptions: at most one
 // decision that stops jobs for each job that becomes ready or idle, gets a new period or changes.

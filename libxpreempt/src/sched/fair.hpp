@@ -14,9 +14,9 @@ namespace xpreempt::sched {
 // Definition: a job's virtual runtime is the time that it ran, divided by its weight. On each node
 // the ready job with the least of it runs, for a slice or until it is idle. A job that becomes
 // ready is placed at most `credit` of its own GPU time behind the clock of its nodes, so that a
-// long sleep does not buy a long run. The clock of a node is the least virtual runtime of its ready
+// long sleep doesn't buy a long run. The clock of a node is the least virtual runtime of its ready
 // jobs, and never goes back. Parameters: slice, at least 20 switch costs; credit. Use it to share a
-// GPU by weight. Do not use it for latency: a ready job waits for the slice that runs, and for all
+// GPU by weight. Don't use it for latency: a ready job waits for the slice that runs, and for all
 // jobs that are behind it. Jobs run one at a time, also where they would fit. Work-conserving: no
 // ready job waits while all its nodes are free. No job starves: the clock passes each that waits.
 // Preemptions: as RR, for each slice.

@@ -12,7 +12,7 @@ namespace xpreempt::sched {
 // it is first on all of them; until then others use the nodes that it waits for, and leave them at
 // once. Parameters: none.
 // Use it for requests of similar length, where a stop costs more than a wait.
-// Do not use it where a job never becomes idle: it never leaves, and those behind it starve. Nor
+// Don't use it where a job never becomes idle: it never leaves, and those behind it starve. Nor
 // for latency: a short request waits for all long ones before it.
 // Work-conserving: no ready job waits while all its nodes are free. Preemptions: only of a job that
 // uses a node for which a job on several nodes waits, one for each end of another job.

@@ -13,7 +13,7 @@ namespace xpreempt::sched {
 // on one of its nodes. Jobs of equal priority run together. A job on several nodes that is held
 // blocks none of them for the jobs below. Parameters: none.
 // Use it for a few jobs with a strict order, in a process or on a machine of one owner.
-// Do not use it where low priorities must progress: they starve as long as there is work above. Nor
+// Don't use it where low priorities must progress: they starve as long as there is work above. Nor
 // for a high job with short gaps: the low job resumes in each of them; BAND waits.
 // Work-conserving. Preemptions: at most one decision that stops jobs for each ready edge and each
 // change of a priority.
@@ -50,7 +50,7 @@ private:
 // Definition: as HPF, but the highest priority is that of all nodes: while a job of it is ready
 // anywhere, no job of lower priority runs anywhere. Parameters: none.
 // Use it when jobs on different nodes disturb each other: shared links, one host thread for all.
-// Do not use it to keep GPUs busy: a GPU without a job of the highest priority is idle although
+// Don't use it to keep GPUs busy: a GPU without a job of the highest priority is idle although
 // there is work for it. Not work-conserving. Low priorities starve as long as there is work above.
 // Preemptions: as HPF.
 class HeterogeneousHighestPriorityFirst : public HighestPriorityFirst {
@@ -64,7 +64,7 @@ public:
 // Definition: as HPF, by `cpu_priority`: a real-time process before all others, then by nice value.
 // Parameters: none.
 // Use it where the CPU priorities are set with care, as on a desktop or a real-time host.
-// Do not use it where all have the same nice value: they then run together, unscheduled. Work
+// Don't use it where all have the same nice value: they then run together, unscheduled. Work
 // conservation, starvation, preemptions: as HPF.
 class CpuHighestPriorityFirst : public HighestPriorityFirst {
 public:
@@ -73,13 +73,13 @@ public:
 };
 
 // Policy AWF, as XSched's ActiveWindowFirst.
-// Goal: the program that the user looks at is not slowed by what runs behind it.
+// Goal: the program that the user looks at isn't slowed by what runs behind it.
 // Definition: as HPF with two priorities: focused, and not. While a focused job is ready, jobs on
-// its nodes that are not focused are held; without a focused job that is ready, all run. Several
+// its nodes that aren't focused are held; without a focused job that is ready, all run. Several
 // jobs may be focused, one of each user that sits at the machine: they run together.
 // Parameters: none.
-// Use it on a desktop. Do not use it on a server, where nothing has the focus: all jobs run. Nor
-// where users do not trust each other: a focused job that is always ready starves those behind it,
+// Use it on a desktop. Don't use it on a server, where nothing has the focus: all jobs run. Nor
+// where users don't trust each other: a focused job that is always ready starves those behind it,
 // also those of other users. Work conservation, preemptions: as HPF.
 class FocusFirst : public HighestPriorityFirst {
 public:

@@ -13,7 +13,7 @@ namespace xpreempt::sched {
 // Definition: all ready jobs run. A job that has been idle for park_after is held until it is ready
 // or announces work. The only policy that holds jobs without work.
 // Parameters: park_after, at least 1 ms.
-// Use it for servers that wait most of the day. Do not use it to share a GPU, nor where the first
+// Use it for servers that wait most of the day. Don't use it to share a GPU, nor where the first
 // request after a pause must not wait for a resume.
 // Work-conserving. No job starves: none with work is held. Preemptions: at most one of a job for
 // each ready edge.

@@ -9,7 +9,7 @@
 
 namespace xpreempt::sched {
 
-// Goal: a short request does not wait for long ones, and long ones are stopped seldom.
+// Goal: a short request doesn't wait for long ones, and long ones are stopped seldom.
 // Definition: a job begins at level 0. On each node the ready jobs of the lowest level run in turn,
 // one at a time, as under RR. A job that has run for the slice of its level goes down by one, to
 // the end of the queue there; at the last level it stays. A job that becomes idle before keeps its
@@ -17,8 +17,8 @@ namespace xpreempt::sched {
 // that was held for promote_after goes up by one, and one that was idle for so long begins at 0.
 // A job that is stopped for one of a higher level keeps the rest of its slice.
 // Parameters: slice, of level 0; levels; growth; promote_after.
-// Use it for requests of unknown and very different length. Do not use it for shares: a job that is
-// idle for a moment before its slice ends stays above those that are not.
+// Use it for requests of unknown and very different length. Don't use it for shares: a job that is
+// idle for a moment before its slice ends stays above those that aren't.
 // Work-conserving: no ready job waits while all its nodes are free. No job starves: after at most
 // (levels - 1) * promote_after it is at level 0, and waits there for one slice of each job before
 // it. Preemptions: at most one decision that stops jobs for each ready edge, each slice and each

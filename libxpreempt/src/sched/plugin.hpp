@@ -46,7 +46,7 @@ struct PluginParameter {
 };
 
 // As the alternatives of Policy, see policy.hpp. The plug-in sees the jobs by their ids, so the
-// order in the snapshot cannot matter. After a fault every job runs and the plug-in is not called.
+// order in the snapshot can't matter. After a fault every job runs and the plug-in isn't called.
 class Plugin {
 public:
     // Without a library it never holds a job.

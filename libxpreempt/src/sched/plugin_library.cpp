@@ -118,7 +118,7 @@ Error wrong_parameters(const xp_policy_plugin& plugin) {
     return "";
 }
 
-// Fields that a later header has behind ours must be 0, for we do not know what they ask for.
+// Fields that a later header has behind ours must be 0, for we don't know what they ask for.
 bool has_unknown_fields(const xp_policy_plugin& plugin) {
     const auto* const bytes = reinterpret_cast<const unsigned char*>(&plugin);
     return plugin.size > sizeof plugin && std::any_of(bytes + sizeof plugin, bytes + plugin.size,

@@ -69,7 +69,7 @@ template <> inline constexpr HoldReason hold_reason<StrictPartition> = HoldReaso
     return std::visit([]<class P>(const P& /*policy*/) { return hold_reason<P>; }, policy);
 }
 
-// Admits the jobs if they are not those of the last call, then decides.
+// Admits the jobs if they aren't those of the last call, then decides.
 [[nodiscard]] Time decide(Policy& policy, const Snapshot& snapshot, std::span<Verdict> verdicts);
 
 // The policy of that name with default parameters; nothing for other names.

@@ -126,7 +126,7 @@ inline void happen(RandomJobs& random_jobs, std::uint64_t& last_id, std::uint32_
     const std::uint32_t what = random_jobs.below(14);
     auto& jobs = random_jobs.jobs;
     if (jobs.size() < 2 || (what == 0 && jobs.size() < 9)) {
-        // Ids that do not grow: their order is not that of arrival.
+        // Ids that don't grow: their order isn't that of arrival.
         const std::uint64_t id = ++last_id * 7919 % 1009;
         VirtualJob& job = random_jobs.add(id, 1U + random_jobs.below((1U << nodes) - 1));
         job.view.band = Band{static_cast<std::uint8_t>(random_jobs.below(4))};

@@ -32,7 +32,7 @@ struct Difference {
 
 // Makes the decisions again, from the state that the policy has. Nothing: the same verdicts and
 // times in all of them. The snapshots are those of the record, so beyond the first difference
-// another policy sees holds that are not its own.
+// another policy sees holds that aren't its own.
 [[nodiscard]] std::optional<Difference> replay(Policy policy, std::span<const Decision> decisions);
 
 } // namespace xpreempt::sched

@@ -105,7 +105,7 @@ std::vector<const Residency::Job*> Residency::who_may_leave(const Jobs& jobs, co
     return may;
 }
 
-// False: there is not enough, whoever leaves now.
+// False: there isn't enough, whoever leaves now.
 bool Residency::make_room(const Jobs& jobs, const Job& entering, const FreeBytes& free,
                           ResidencyPlan& plan, Time now) const {
     const std::vector<const Job*> may = who_may_leave(jobs, entering, plan, now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Decides which jobs' memory is in VRAM: jobs that do not fit together take turns.
+// Decides which jobs' memory is in VRAM: jobs that don't fit together take turns.
 #pragma once
 
 #include "sched/snapshot.hpp"
@@ -23,7 +23,7 @@ struct GpuBytes {
 struct MemoryView {
     std::vector<GpuBytes> on; // one a GPU
     bool may_leave = false;
-    bool moving = false;                   // now; it is not asked to move again
+    bool moving = false;                   // now; it isn't asked to move again
     Duration last_moves{0};                // what its last way out and its last way back took
     Duration park_after = Duration::max(); // idle for so long, it leaves though nobody needs room
     Time wanted_since{};                   // the allocation that waits, if there is one
@@ -38,10 +38,10 @@ struct Exchange {
 
 struct ResidencyPlan {
     std::vector<Exchange> exchanges;
-    // Jobs whose allocation is not to wait: it does not fit, whoever leaves, or has waited for
+    // Jobs whose allocation isn't to wait: it doesn't fit, whoever leaves, or has waited for
     // long.
     std::vector<std::uint64_t> hopeless;
-    std::vector<bool> out;     // of each job: it cannot run, as its memory is away or moves
+    std::vector<bool> out;     // of each job: it can't run, as its memory is away or moves
     Time next = at_next_event; // when to ask again if nothing happens
 };
 
@@ -49,7 +49,7 @@ struct ResidencyPlan {
 // away enters when it has work or has announced it, or waits for an allocation. Where there is no
 // room others leave for it: idle ones before ready ones, lower bands first, then the least recently
 // ready. Within a band, and against an idle job of a higher one, a job first stays for a multiple
-// of what its moves take, so that two jobs do not spend their time moving. While it has work a job
+// of what its moves take, so that two jobs don't spend their time moving. While it has work a job
 // leaves for none of a lower band, unless it is over its limit.
 class Residency {
 public:

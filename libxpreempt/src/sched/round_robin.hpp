@@ -14,7 +14,7 @@ namespace xpreempt::sched {
 // the queue. A job that becomes ready joins at the end; jobs that become ready at the same decision
 // join in the order of ready_since, then of their ids. Idle jobs are skipped. A job on several
 // nodes runs when it has waited longest on all of them. Parameters: quantum, at least 20 switch
-// costs. Use it for equals with long kernels. Do not use it for latency: a ready job waits for up
+// costs. Use it for equals with long kernels. Don't use it for latency: a ready job waits for up
 // to (jobs - 1) quanta. Nor for small kernels that would share the GPU well: one job runs at a
 // time. Work-conserving: no ready job waits while all its nodes are free. No job starves.
 // Preemptions: at most one for each quantum of a node, and one for each job that becomes ready or

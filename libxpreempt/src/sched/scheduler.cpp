@@ -170,7 +170,7 @@ void Scheduler::refresh(Entry& entry, Time now) {
     job.held_by_others = entry.source->holds() > ours;
 }
 
-// Returns the suspends before the resumes, so that a source to be suspended does not run beside a
+// Returns the suspends before the resumes, so that a source to be suspended doesn't run beside a
 // resumed one.
 Scheduler::Actions Scheduler::decide() {
     const std::lock_guard lock(sources_mutex_);

@@ -58,7 +58,7 @@ using Decide = std::function<Time(const Snapshot& snapshot, std::span<const Sour
 // Lock order: sources_mutex_, then a source's, then note_mutex_. No lock is held while a source is
 // stopped or started, because that may wait for a launch callback, which may call remove() of
 // another one; remove() waits for the action in progress on its own source. If two decisions
-// overlap, the later one wins: actions that it does not want are skipped.
+// overlap, the later one wins: actions that it doesn't want are skipped.
 class Scheduler final : public xqueue::Observer, public std::enable_shared_from_this<Scheduler> {
 public:
     // together: by which several sources change at once; null: one by one. It must outlive this.
@@ -115,7 +115,7 @@ private:
     };
     enum class Outcome : std::uint8_t {
         done,
-        again, // something was decided meanwhile that could not be done
+        again, // something was decided meanwhile that couldn't be done
         refused,
         takes_patience,
     };

@@ -13,7 +13,7 @@
 namespace xpreempt::sched {
 
 // Sized by admit() when jobs come and go, which is the only place that allocates. The rank of a job
-// is its place among the ids: a policy that visits jobs by rank does not depend on the order of the
+// is its place among the ids: a policy that visits jobs by rank doesn't depend on the order of the
 // snapshot, and ties go to the lower id.
 template <class State> class Seats {
 public:
@@ -41,7 +41,7 @@ public:
         sequence_.resize(jobs.size());
     }
 
-    // To be called first in each decision. False: admit() was not called for these jobs.
+    // To be called first in each decision. False: admit() wasn't called for these jobs.
     [[nodiscard]] bool matches(std::span<const JobView> jobs) {
         if (jobs.size() != seats_.size())
             return false;
@@ -61,7 +61,7 @@ public:
     [[nodiscard]] State& operator[](std::size_t rank) { return seats_[rank].state; }
     [[nodiscard]] const State& operator[](std::size_t rank) const { return seats_[rank].state; }
 
-    // Room for ranks in another order, one for each job. Its content is not kept.
+    // Room for ranks in another order, one for each job. Its content isn't kept.
     [[nodiscard]] std::span<std::uint32_t> sequence() { return sequence_; }
 
     bool operator==(const Seats& other) const { return seats_ == other.seats_; }

@@ -9,7 +9,7 @@
 
 namespace xpreempt::sched {
 
-// Goal: a job gets its part of the time and never more, so that what others do cannot be seen in
+// Goal: a job gets its part of the time and never more, so that what others do can't be seen in
 // its speed: the fixed share of a virtual GPU.
 // Definition: time is divided into frames, and a frame has one slot for each job on a node, also
 // for an idle one. A slot is `utilization` percent of the frame, or its part of the sum where the
@@ -20,7 +20,7 @@ namespace xpreempt::sched {
 // shortened by the same factor. A frame takes a slice for each job of the node that has the most of
 // them. New jobs and new utilizations count from the next frame on. A job with utilization 0 never
 // runs. Parameters: slice, at least 20 switch costs and at most 10 s. Use it to sell parts of a
-// GPU. Do not use it to keep a GPU busy, nor with many jobs that are mostly idle: each one's part
+// GPU. Don't use it to keep a GPU busy, nor with many jobs that are mostly idle: each one's part
 // is reserved as long as it has queues. Not work-conserving. No job with a utilization above 0
 // starves: each has a slot in each frame. Preemptions: one for each job and frame.
 class StrictPartition {

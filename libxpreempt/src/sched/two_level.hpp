@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Policy LAX: a request that has waited for its laxity is critical, and holds those that are not.
+// Policy LAX: a request that has waited for its laxity is critical, and holds those that aren't.
 #pragma once
 
 #include "sched/snapshot.hpp"
@@ -11,7 +11,7 @@ namespace xpreempt::sched {
 // Definition: a ready job is low until ready_since + lax, then critical until it is idle. A low job
 // on a node of a critical one is held. Critical jobs run together, as low ones do. A job without
 // lax stays low. Parameters: none.
-// Use it for requests of which few become late. Do not use it where most are late: critical jobs
+// Use it for requests of which few become late. Don't use it where most are late: critical jobs
 // share without order. Nor with lax for a job that is never idle: it stays critical.
 // Work-conserving. Low jobs starve as long as there is a critical one; one with lax becomes
 // critical itself. Preemptions: at most one decision that stops jobs for each ready edge and each

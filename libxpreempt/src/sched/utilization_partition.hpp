@@ -18,7 +18,7 @@ namespace xpreempt::sched {
 // its nodes. No budget is below slice / 50, which costs the others at most 2 % together. A job with
 // utilization 0 runs, a slice at a time, only where no other job is ready.
 // Parameters: slice, at least 20 switch costs and at most 10 s.
-// Use it to give jobs parts of a GPU as percentages. Do not use it for latency: a ready job waits
+// Use it to give jobs parts of a GPU as percentages. Don't use it for latency: a ready job waits
 // for up to n slices; nor where a part must stay free for a job that is idle: SPUP.
 // Work-conserving: no ready job waits while all its nodes are free. Starvation: only of jobs with
 // utilization 0. Preemptions: at most one for each turn, of which a round has n, and one for each
@@ -74,7 +74,7 @@ private:
 // the next one. The part of that credit above one budget is multiplied by 0.9 at each of its turns,
 // so a turn is never longer than 11 budgets. Credit is that of a job on all its nodes, never of the
 // machine. Parameters: slice, as UP.
-// Use it for jobs in bursts that must get their part over seconds. Do not use it for latency: the
+// Use it for jobs in bursts that must get their part over seconds. Don't use it for latency: the
 // wait for a turn is up to 11 times that of UP. Work conservation, starvation, preemptions: as UP.
 class ProcessUtilizationPartition : public UtilizationPartition {
 public:
