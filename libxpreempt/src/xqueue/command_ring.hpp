@@ -49,7 +49,7 @@ private:
     using Chunk = std::array<Command, chunk_commands>;
 
     std::deque<std::unique_ptr<Chunk>> chunks_;
-    std::unique_ptr<Chunk> spare_; // so that a short queue does not allocate again and again
+    std::unique_ptr<Chunk> spare_; // so that a short queue doesn't allocate again and again
     Ticket first_chunk_ = 0;
 };
 

@@ -54,7 +54,7 @@ void XQueue::reap(Lock& lock) {
 }
 
 // A marker that is no longer there was void, or somebody else was faster. now_ns: when it passed, 0
-// when that is not known.
+// when that isn't known.
 void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
     const auto found = std::ranges::find_if(
         markers_, [&](const Marked& marked) { return marked.marker.get() == &marker; });
@@ -218,7 +218,7 @@ Result<void> XQueue::wait_until(Ticket ticket, std::chrono::steady_clock::time_p
             return fail(ETIMEDOUT, Op::wait);
         changed_.wait_until(lock, std::min(deadline, now + pause));
     }
-    const auto finished = finish(lock, ticket); // does not wait any more
+    const auto finished = finish(lock, ticket); // doesn't wait any more
     return finished ? failure_of(ticket) : finished;
 }
 
@@ -280,7 +280,7 @@ void XQueue::remember_dropped(Ticket first, Ticket last) {
         first = joined;
     dropped_[first] = last;
     ring_.forget(std::max(first, completed_ + 1), last);
-    // Keep a range that is not complete: its commands must be skipped if those before it are taken
+    // Keep a range that isn't complete: its commands must be skipped if those before it are taken
     // back.
     if (dropped_.size() > max_dropped && dropped_.begin()->second <= completed_)
         dropped_.erase(dropped_.begin());

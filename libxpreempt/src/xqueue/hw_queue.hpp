@@ -61,7 +61,7 @@ struct Launch {
 };
 
 // Answer of deactivate(). From `relaunch_from` on, every launched command that has a flag either
-// did not run and will not, or is idempotent; commands without flags are never among them. The
+// didn't run and will not, or is idempotent; commands without flags are never among them. The
 // XQueue launches them again, in order, after reactivate(). Nothing: all of them stay launched.
 struct Deactivated {
     std::optional<Ticket> relaunch_from;
@@ -83,7 +83,7 @@ public:
         return poll(expected, [this] { return passed(); }) ? Result<void>{} : wait();
     }
 
-    // Returns whether it passes within that time. Returns early once `stop` is not 0.
+    // Returns whether it passes within that time. Returns early once `stop` isn't 0.
     virtual bool passes_within(std::uint64_t ns, const std::atomic<std::uint32_t>& stop) {
         return poll_for(ns, stop, [this] { return passed(); });
     }
@@ -125,7 +125,7 @@ public:
 
     // Direct work: what the program puts into the hardware queue itself, not as a command. It can
     // be withheld before it gets there, paced and observed. The defaults are for queues whose
-    // direct work we cannot see.
+    // direct work we can't see.
     virtual void withhold_direct(bool) {}
     virtual void pace_direct(std::uint32_t /*threshold*/, std::uint32_t /*batch*/) {} // 0: not
     [[nodiscard]] virtual bool has_direct_work() const { return false; }

@@ -23,7 +23,7 @@ constexpr std::size_t max_failures = 1024;
 // the two threads get in each other's way.
 constexpr std::uint64_t room_poll_ns = 10'000;
 
-// The worker polls for room where that takes less time than waking it. Whether it does cannot be
+// The worker polls for room where that takes less time than waking it. Whether it does can't be
 // measured while the worker is woken late and the hardware runs dry, so it is tried now and then.
 constexpr std::uint32_t refills_between_tries = 16;
 
@@ -171,7 +171,7 @@ std::size_t XQueue::launch(Lock& lock, std::span<Attempt> attempts) {
         else
             attempt.error = answer.error();
     }
-    // Right behind the commands that it counts. One that cannot be placed is tried again with the
+    // Right behind the commands that it counts. One that can't be placed is tried again with the
     // next launch, and reported by a call that depends on it.
     Result<std::shared_ptr<Marker>> marker;
     const bool mark = launched >= before_marker;

@@ -78,7 +78,7 @@ bool XQueue::called_from_within() const {
 }
 
 void XQueue::tell(Lock& lock, Ticket ticket, const Notice& notice) {
-    const auto finished = finish(lock, ticket); // does not wait
+    const auto finished = finish(lock, ticket); // doesn't wait
     const auto answer = finished ? failure_of(ticket) : finished;
     const Telling telling(*this, lock);
     notice(answer);
@@ -90,7 +90,7 @@ Result<void> XQueue::notify(Ticket ticket, Notice notice) {
     Lock lock(mutex_);
     if (ticket == 0 || ticket > submitted_)
         return fail(EINVAL, Op::wait);
-    // A marker now, so that the notice does not wait for what comes behind. If it cannot be placed,
+    // A marker now, so that the notice doesn't wait for what comes behind. If it can't be placed,
     // the watcher tries again.
     if (!is_finished(ticket) && may_mark(ticket))
         (void)place_marker(lock);
@@ -116,7 +116,7 @@ bool XQueue::deliver(Lock& lock, Ticket from) {
     return true;
 }
 
-// The end of these commands cannot be waited for.
+// The end of these commands can't be waited for.
 void XQueue::fail_notices(Lock& lock, Ticket until, const Error& error) {
     while (!notices_.empty() && notices_.begin()->first <= until) {
         const auto node = notices_.extract(notices_.begin());

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t refills_considered = 64, dry_refills_accepted = 2;
 
 // So long before the expected end the next command is launched, and an eighth of a command if that
-// is more: commands do not all take the same time.
+// is more: commands don't all take the same time.
 constexpr std::uint64_t least_lead_ns = 20'000;
 
 } // namespace

@@ -26,7 +26,7 @@ class Pace {
 public:
     explicit Pace(const LaunchConfig& config) : config_(config) {}
 
-    // Keeps the measured command time, which does not depend on the configuration.
+    // Keeps the measured command time, which doesn't depend on the configuration.
     void configure(const LaunchConfig& config) { config_ = config; }
 
     [[nodiscard]] bool adapts() const { return config_.latency_budget_ns != 0; }

@@ -60,7 +60,7 @@ template <typename Passed> bool poll(const Expected& expected, Passed passed) {
     return true;
 }
 
-// Polls for that time, after a sleep if it is long, and not any more once `stop` is not 0. Returns
+// Polls for that time, after a sleep if it is long, and not any more once `stop` isn't 0. Returns
 // the last answer.
 template <typename Passed>
 bool poll_for(std::uint64_t ns, const std::atomic<std::uint32_t>& stop, Passed passed) {

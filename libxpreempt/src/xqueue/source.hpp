@@ -21,7 +21,7 @@ public:
     virtual void note(bool will_react) noexcept = 0;
     // A hold came or went.
     virtual void note_hold() noexcept = 0;
-    // Called without locks. Does not wait for anybody but the hardware.
+    // Called without locks. Doesn't wait for anybody but the hardware.
     virtual void react() noexcept = 0;
 
 protected:
@@ -29,7 +29,7 @@ protected:
 };
 
 enum class Patience : std::uint8_t {
-    none, // waits for nothing but the hardware; EAGAIN where that is not enough
+    none, // waits for nothing but the hardware; EAGAIN where that isn't enough
     full,
 };
 
@@ -42,9 +42,9 @@ public:
     Source(Source&&) = delete;
     Source& operator=(Source&&) = delete;
 
-    // Anything that is not known to be complete, or waits to be launched.
+    // Anything that isn't known to be complete, or waits to be launched.
     [[nodiscard]] virtual bool has_work() const = 0;
-    // Holds that were not yet released, whoever's.
+    // Holds that weren't yet released, whoever's.
     [[nodiscard]] virtual std::uint32_t holds() const = 0;
     [[nodiscard]] virtual std::int32_t priority() const = 0;
     [[nodiscard]] virtual Attributes attributes() const { return {}; }

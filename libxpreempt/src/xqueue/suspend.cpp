@@ -203,7 +203,7 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
     }
     if (holds_ > 1 && held_level_ < std::max(needed(), mode.least))
         missed = {EOPNOTSUPP, Op::choose_level};
-    // The first hold decides the level, and later ones do not change it. If this is the first hold,
+    // The first hold decides the level, and later ones don't change it. If this is the first hold,
     // it has stopped nothing.
     if (missed.errno_value != 0 && (mode.exact || held_level_ < mode.least)) {
         drop_hold(lock);

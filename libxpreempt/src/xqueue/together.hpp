@@ -25,7 +25,7 @@ public:
     // turn: the same in all calls of one decision, and in no other decision in progress. Adds a
     // hold to those that are held, so that they stay held when their sources release them.
     virtual void keep(const void* turn, Queues starts) = 0;
-    // Stops these, and starts those that only keep() still holds. Returns false if some could not
+    // Stops these, and starts those that only keep() still holds. Returns false if some couldn't
     // be started; see retry().
     virtual bool exchange(const void* turn, Queues stops, Queues starts) = 0;
     // Releases the holds of this turn; the sources keep theirs.

@@ -62,7 +62,7 @@ Result<void> XQueue::close() {
         watcher_.join();
     Lock lock(mutex_);
     changed_.wait(lock, [this] { return telling_ == 0; }); // one that drop() calls
-    in_flight_ = 0; // also what a broken queue could not wait for
+    in_flight_ = 0; // also what a broken queue couldn't wait for
     count_load();
     return {};
 }

@@ -42,7 +42,7 @@ struct Statistics {
 };
 
 struct State {
-    std::uint32_t suspends; // that were not yet resumed
+    std::uint32_t suspends; // that weren't yet resumed
     std::uint32_t pending;
     std::uint32_t in_flight;
     Level held_level; // meaningless without suspends
@@ -53,22 +53,22 @@ struct State {
 };
 
 struct SuspendMode {
-    bool exact = false;         // an error, and no suspend, when the best level cannot be reached
-    Level least = Level::block; // the same for this level, whatever the latency budget needs
-    bool finish_submitted = false;      // first waits until what was submitted before has completed
-    bool finish_launched = false;       // at the end waits for what was launched and is not held
+    bool exact = false;            // an error, and no suspend, when the best level can't be reached
+    Level least = Level::block;    // the same for this level, whatever the latency budget needs
+    bool finish_submitted = false; // first waits until what was submitted before has completed
+    bool finish_launched = false;  // at the end waits for what was launched and isn't held
     Patience patience = Patience::full; // with a launch that has to end before anything is stopped
 };
 
 struct Suspension {
     Level level;
-    Error hw_error; // errno_value 0, or why it is not the level that was wanted
+    Error hw_error; // errno_value 0, or why it isn't the level that was wanted
 };
 
 // Receives what a wait for the command would return.
 using Notice = std::function<void(const Result<void>& answer)>;
 
-// Thread-safe. Lock order: close_mutex_, control_mutex_, mutex_; the latter two are not held while
+// Thread-safe. Lock order: close_mutex_, control_mutex_, mutex_; the latter two aren't held while
 // the hardware queue launches or marks, control_mutex_ is while it stops or starts. A launch
 // function must not call back into its own XQueue except to submit; calls that would wait return
 // EDEADLK there. An exception out of it is a launch that failed with EIO.
@@ -135,7 +135,7 @@ public:
     }
     [[nodiscard]] Attributes attributes() const override { return attributes_.get(); }
 
-    // As a source: work is what is not known to be complete, a launch that is going on included.
+    // As a source: work is what isn't known to be complete, a launch that is going on included.
     [[nodiscard]] bool has_work() const override;
     [[nodiscard]] std::uint32_t holds() const override;
     Result<bool> stop(Patience patience) override;
@@ -267,7 +267,7 @@ private:
     std::multiset<Ticket> awaited_; // by threads that sleep on reached_
     Pace pace_;
     Level highest_;
-    std::uint32_t holds_ = 0;         // suspends that were not yet resumed
+    std::uint32_t holds_ = 0;         // suspends that weren't yet resumed
     Level held_level_ = Level::block; // what the hardware was told; written under both mutexes
     DeactivateMethod held_method_ = DeactivateMethod::none;
     bool withholds_direct_ = false; // calls of the program, since the first hold
@@ -284,7 +284,7 @@ private:
     bool worker_sleeps_ = false;
     bool closed_ = false;       // nothing new is taken
     bool stopping_ = false;     // and nothing is left
-    Error broken_{0, Op::wait}; // completion cannot be told any more: every call answers this
+    Error broken_{0, Op::wait}; // completion can't be told any more: every call answers this
     Dropped dropped_;
     std::map<Ticket, Error> failures_; // of launches by the worker, until waited for
     std::multimap<Ticket, Notice> notices_;
