@@ -14,7 +14,7 @@ struct PreemptionRun {
     double overhead; // time of undisturbed commands, over that when all are launched at once
     double wakes;    // of threads that slept, for each undisturbed command
     std::uint32_t threshold;  // at the end
-    std::uint64_t command_ns; // as the XQueue measured it, 0: it did not
+    std::uint64_t command_ns; // as the XQueue measured it, 0: it didn't
 };
 
 PreemptionRun run_preemptions(const DeviceCosts& costs,

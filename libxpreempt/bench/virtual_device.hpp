@@ -27,7 +27,7 @@ struct DeviceCosts {
 
 // Time stands still but for the thread that made the device and calls run_until(), or waits itself:
 // it moves time from event to event, each when all other threads wait for the next. So what is
-// measured does not depend on the machine, and repeats.
+// measured doesn't depend on the machine, and repeats.
 class VirtualDevice {
 public:
     explicit VirtualDevice(const DeviceCosts& costs)
@@ -41,7 +41,7 @@ public:
     // Until the XQueue has launched everything. The driver must not wait in the XQueue before: for
     // a launch it waits there, and not here.
     void run_until_launched();
-    // Time is not moved any more: each thread that waits for a time returns, now and later.
+    // Time isn't moved any more: each thread that waits for a time returns, now and later.
     void end();
     [[nodiscard]] std::uint64_t now_ns() const;
     [[nodiscard]] std::uint64_t busy_until_ns() const; // when all that was launched is done

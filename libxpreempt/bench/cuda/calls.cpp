@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Driver calls of a command, as the fake driver counts them: they do not depend on the machine.
+// Driver calls of a command, as the fake driver counts them: they don't depend on the machine.
 #include "parts.hpp"
 
 #include <array>

@@ -14,7 +14,7 @@ namespace cuda {
 
 namespace {
 
-// NVIDIA's management library. "" where a clock cannot be read.
+// NVIDIA's management library. "" where a clock can't be read.
 std::string current_clocks() {
     void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr)

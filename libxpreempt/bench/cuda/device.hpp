@@ -17,7 +17,7 @@ struct MachineFacts {
     std::string clocks;
 };
 
-// Throws std::runtime_error when a call of the driver fails: a benchmark cannot continue then.
+// Throws std::runtime_error when a call of the driver fails: a benchmark can't continue then.
 class Device {
 public:
     explicit Device(const Driver& driver);

@@ -27,7 +27,7 @@ constexpr int success = 0, error_invalid_value = 1, error_not_found = 500, error
 // As a real driver: a launch blocks while so many operations are queued in the stream.
 constexpr std::size_t max_queued = 1024;
 
-// %globaltimer, which is not a clock of the host.
+// %globaltimer, which isn't a clock of the host.
 std::uint64_t gpu_time_ns() {
     timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -80,7 +80,7 @@ private:
             lock.unlock();
             operation();
             lock.lock();
-            queue_.pop_front(); // only now: what runs is not complete
+            queue_.pop_front(); // only now: what runs isn't complete
             if (queue_.empty() || queue_.size() == max_queued - 1)
                 changed_.notify_all();
         }

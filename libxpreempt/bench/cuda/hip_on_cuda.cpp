@@ -41,7 +41,7 @@ const Runtime& runtime() {
     return made;
 }
 
-// HIP needs no current context; CUDA wants one in each thread. Null: the driver is not usable.
+// HIP needs no current context; CUDA wants one in each thread. Null: the driver isn't usable.
 const cuda::Driver* driver() {
     const Runtime& from = runtime();
     if (!from.usable)
@@ -52,7 +52,7 @@ const cuda::Driver* driver() {
     return &from.driver;
 }
 
-// HIP's error numbers are CUDA's: 600 is not ready, 801 is not supported.
+// HIP's error numbers are CUDA's: 600 isn't ready, 801 isn't supported.
 template <typename Function, typename... Arguments>
 int call(Function* cuda::Driver::* function, Arguments... arguments) {
     const cuda::Driver* to = driver();
@@ -166,7 +166,7 @@ EXPORT int hipGetDevice(int* device) {
     return driver() != nullptr ? cuda::success : error_not_initialized;
 }
 EXPORT int hipGetDeviceCount(int* count) {
-    *count = 1; // the others are not used
+    *count = 1; // the others aren't used
     return driver() != nullptr ? cuda::success : error_not_initialized;
 }
 EXPORT int hipSetDevice(int device) {

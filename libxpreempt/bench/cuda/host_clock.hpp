@@ -53,7 +53,7 @@ private:
 
     const Device& device_;
     Handle stream_;
-    // Lines of their own, so that the two directions do not disturb each other.
+    // Lines of their own, so that the two directions don't disturb each other.
     static constexpr std::size_t mailbox_byte = 0, times_byte = 128;
     MappedMemory memory_;
     std::uint32_t* const mailbox_;

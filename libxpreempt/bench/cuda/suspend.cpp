@@ -12,7 +12,7 @@ namespace cuda {
 
 namespace {
 
-constexpr std::uint32_t queued = 64; // kernels that are not finished, at least, while the lane runs
+constexpr std::uint32_t queued = 64; // kernels that aren't finished, at least, while the lane runs
 
 struct Suspend {
     double called_us, returned_us;
