@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A HIP that brings packets past the hook: what the library says of it, and of one that does not.
+// A HIP that brings packets past the hook: what the library says of it, and of one that doesn't.
 //
 // Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock.
 #include <xpreempt/xpreempt.h>
@@ -39,7 +39,7 @@ protected:
         EXPECT_EQ(0, xp_probe(&probe));
         return probe.reason;
     }
-    // Why it is not mapped.
+    // Why it isn't mapped.
     static std::string detail_of(void* stream) {
         xp_stream_info info{};
         info.sz = sizeof info;

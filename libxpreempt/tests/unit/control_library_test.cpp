@@ -148,7 +148,7 @@ TEST_F(ControlTest, a_name_ends_with_its_stream) {
     ASSERT_EQ(0, xp_control_open(nullptr));
     auto connection = connect();
     EXPECT_EQ("old", wire::text_of(find(ask(connection, wire::Kind::list), stream)->name));
-    ASSERT_EQ(0, hipStreamDestroy(stream)); // the library is not told
+    ASSERT_EQ(0, hipStreamDestroy(stream)); // the library isn't told
     EXPECT_EQ(nullptr, find(ask(connection, wire::Kind::list), stream));
 }
 

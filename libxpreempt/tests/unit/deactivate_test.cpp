@@ -189,7 +189,7 @@ TEST_F(DeactivateTest, a_command_whose_work_is_not_all_in_its_packets_is_not_flu
     for (const Before before : {
              Before([](void* stream) { (void)hipEventRecord(nullptr, stream); }),
              Before([](void* stream) { (void)hipGraphLaunch(nullptr, stream); }),
-             Before([](void*) { // by a call that the hook does not know
+             Before([](void*) { // by a call that the hook doesn't know
                  static std::uint64_t queue[32];
                  (void)hsa_queue_add_write_index_screlease(queue, 1);
              }),

@@ -15,7 +15,7 @@ using xpreempt::Op;
 using xpreempt::UniqueFd;
 using xpreempt::kfd::Device;
 
-// All that kfd_preempt.h gives a meaning; EINTR is not among them, it is repeated.
+// All that kfd_preempt.h gives a meaning; EINTR isn't among them, it is repeated.
 constexpr int abi_errnos[] = {EALREADY, EBADF,      EBUSY,  E2BIG,  EFAULT, EINVAL,
                               EIO,      ENODEV,     ENOENT, ENOMEM, ENOSPC, ENOTTY,
                               EPERM,    EOPNOTSUPP, ESRCH,  ESTALE, ETIME};

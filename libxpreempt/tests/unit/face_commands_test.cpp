@@ -40,7 +40,7 @@ static_assert(detail::PackedCallable<decltype([](void*) noexcept {})>);
 static_assert(detail::PackedCallable<int (*)(void*) noexcept>);
 static_assert(!detail::PackedCallable<decltype([](void*) {})>);
 
-// Counts the living, and the allocations of those that did not fit.
+// Counts the living, and the allocations of those that didn't fit.
 struct Counted {
     explicit Counted(std::atomic<int>& count) : living(&count) { ++*living; }
     Counted(const Counted& other) : living(other.living) { ++*living; }
@@ -57,7 +57,7 @@ protected:
         return
             [one = Counted(living)](void* given) { return hipMemsetAsync(nullptr, 0, 4, given); };
     }
-    // The work of the stream does not end until then.
+    // The work of the stream doesn't end until then.
     void begin_long_work() {
         fake_hip()->running[0] = stream.get();
         fake_hip()->unfinished = true;
@@ -178,7 +178,7 @@ TEST_F(FaceCommandsTest, the_end_of_an_xqueue_destroys_the_callables) {
     EXPECT_EQ(0, living);
 }
 
-// The owner does not see that drop; it destroys the callable when it is destroyed, or earlier.
+// The owner doesn't see that drop; it destroys the callable when it is destroyed, or earlier.
 TEST_F(FaceCommandsTest, a_callable_that_c_code_drops_is_destroyed_later) {
     must(xqueue.suspend());
     must(xqueue.submit(counted()));

@@ -448,7 +448,7 @@ TEST_F(FaceTest, a_hip_error_is_in_a_category_of_its_own) {
         EXPECT_EQ(failed.error().errno_value(), code.default_error_condition().value());
         EXPECT_EQ(code, static_cast<std::errc>(failed.error().errno_value()));
     }
-    // An errno is not one of HIP, also behind an error that was.
+    // An errno isn't one of HIP, also behind an error that was.
     EXPECT_EQ(std::generic_category(), must(XQueue::create(new_stream()))
                                            .submit([](void*) { return -EPERM; })
                                            .error()

@@ -199,7 +199,7 @@ TEST(Streams, a_graph_is_its_streams_on_every_queue) {
     table().log_packets(&log);
     ASSERT_EQ(0, hipGraphLaunch(nullptr, stream));
     table().log_packets(nullptr);
-    EXPECT_EQ(1U, log.incomplete); // work in two queues is not taken back
+    EXPECT_EQ(1U, log.incomplete); // work in two queues isn't taken back
 
     QueueRecord queues[8];
     ASSERT_EQ(2U, table().busy_queues(stream, queues, 8));
@@ -267,7 +267,7 @@ TEST(Lookup, of_a_runtimes_function_gives_the_interposer) {
                              "hsa_queue_add_write_index_screlease"})
         EXPECT_NE(std::string::npos, object_of(dlsym(runtime, name)).find("xpreempt-hook")) << name;
     EXPECT_NE(std::string::npos, object_of(dlsym(runtime, "hipMalloc")).find("amdhip64"));
-    // Not what the runtime does not have.
+    // Not what the runtime doesn't have.
     EXPECT_EQ(nullptr, dlsym(runtime, "hipLaunchKernelExC"));
     EXPECT_NE(std::string::npos, std::string(dlerror()).find("hipLaunchKernelExC"));
     dlclose(runtime);
@@ -453,7 +453,7 @@ TEST(Seen, nothing_when_index_and_doorbell_are_stored_directly) {
     EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
-// By a program that uses HSA itself, or by a HIP whose calls are not interposed.
+// By a program that uses HSA itself, or by a HIP whose calls aren't interposed.
 TEST(Seen, packets_outside_of_hip_calls_are_no_streams) {
     void* stream = new_stream();
     fake_hip()->seam = fake::Seam::direct;

@@ -47,7 +47,7 @@ protected:
             create(*stream);
     }
     void TearDown() override { run(nullptr); }
-    // Their work does not end until others run.
+    // Their work doesn't end until others run.
     static void run(void* one, void* another = nullptr) {
         fake_hip()->running[0] = one;
         fake_hip()->running[1] = another;
@@ -66,7 +66,7 @@ protected:
         ASSERT_EQ(0, hipStreamCreate(&stream));
         ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
     }
-    // The low one has a queue with another from here on, and so cannot be stopped alone.
+    // The low one has a queue with another from here on, and so can't be stopped alone.
     void share_low() {
         create(other);
         ASSERT_EQ(2U, query(low).num_sharing);
@@ -158,7 +158,7 @@ TEST_F(HookedStreamTest, where_the_queue_is_shared_callers_wait_before_their_cal
     ASSERT_EQ(0, xp_stream_hold(low, 0, &level)) << xp_last_detail();
     EXPECT_EQ(XP_LEVEL_BLOCK, level);
     EXPECT_FALSE(stopped(low));
-    EXPECT_EQ(0, launch(other)); // the queue is not held
+    EXPECT_EQ(0, launch(other)); // the queue isn't held
     std::thread waiting = launch_that_waits(low);
     ASSERT_EQ(0, xp_stream_release(low));
     waiting.join();

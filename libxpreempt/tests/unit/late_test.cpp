@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Hook and library loaded when HIP already runs, and closed again: what they take over, what they
-// say they cannot know, what stays.
+// say they can't know, what stays.
 #include "fake/fake_rocm.hpp"
 #include "hook/table.hpp"
 

@@ -281,7 +281,7 @@ TEST_F(LibraryTest, an_xqueue_in_front_of_a_threads_own_stream_is_refused) {
     EXPECT_EQ(0U, xqueue.handle);
 }
 
-// The launching thread does not matter: after a suspend the xqueue's own thread launches.
+// The launching thread doesn't matter: after a suspend the xqueue's own thread launches.
 TEST_F(LibraryTest, the_null_stream_of_an_xqueue_is_its_creators) {
     ASSERT_EQ(0, hipSetDevice(1));
     const xp_xqueue_t xqueue = new_xqueue(nullptr);
@@ -492,7 +492,7 @@ TEST_F(LibraryTest, several_queues_stop_and_start_together) {
     EXPECT_TRUE(runs(first) && runs(second));
     EXPECT_EQ(-ENOENT, xp_queues_resume(queues, 2));
 
-    // None, when one cannot: here because its handle holds it.
+    // None, when one can't: here because its handle holds it.
     ASSERT_EQ(0, xp_queue_preempt(queues[1]));
     EXPECT_EQ(-EALREADY, xp_queues_preempt(queues, 2));
     EXPECT_TRUE(runs(first));

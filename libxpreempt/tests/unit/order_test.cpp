@@ -217,16 +217,16 @@ TEST(JudgeTest, inheritance_goes_through_the_chain) {
 }
 
 TEST(JudgeTest, a_parked_copy_is_in_the_way_of_others) {
-    // Its own stream's later copies do not matter.
+    // Its own stream's later copies don't matter.
     EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('A', 'A').copy('A', 'A').found());
     // Another stream's does, unless it is less important.
     EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A').copy('b', 0).found());
     EXPECT_EQ("-- ", Scene().queue('A', 1).queue('b').copy('A', 'A').copy('b', 0).found());
-    // On another engine it does not; where ROCr chose the engine it may.
+    // On another engine it doesn't; where ROCr chose the engine it may.
     EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('A', 'A', 1).copy('b', 0, 2).found());
     EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A', 1).copy('b', 0, 0).found());
     EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A', 0).copy('b', 0, 2).found());
-    // One that came before is not behind it.
+    // One that came before isn't behind it.
     EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('b', 0).copy('A', 'A').found());
     // A copy that waits for nobody held is in nobody's way.
     EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('A', 0).copy('b', 0).found());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The hold of the XSched adapter on a driver that refuses: XSched's verbs return nothing, so a
-// start is retried, and what cannot be done is reported.
+// start is retried, and what can't be done is reported.
 #include "xsched/queue_hold.hpp"
 
 #include "unit/until.hpp"

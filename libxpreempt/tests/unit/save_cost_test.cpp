@@ -98,7 +98,7 @@ TEST(SaveCost, what_the_driver_does_not_tell_is_unknown_and_not_guessed) {
     EXPECT_EQ(0, kfd::predict_save(gpu, Memory::unknown).full_us_most);
 
     gpu = mi300x();
-    gpu.gfx_version = 110000; // GDDR: what a clock moves is not known here
+    gpu.gfx_version = 110000; // GDDR: what a clock moves isn't known here
     EXPECT_EQ(0U, kfd::memory_mbs(gpu, Memory::vram));
 
     EXPECT_EQ(0U, kfd::predict_save(kfd::Gpu{}, Memory::vram).full_bytes);
@@ -116,7 +116,7 @@ TEST(Topology, a_gpu_is_read_with_its_memory_and_its_link_to_the_host) {
                "gfx_target_version 90402\ncwsr_size 23203840\nctl_stack_size 12288\n"
                "max_engine_clk_fcompute 2100\nnum_xcc 8\n");
     tree.write(nodes + "1/mem_banks/0/properties",
-               "heap_type 0\nwidth 1\nmem_clk_max 9999\n"); // system memory is not the GPU's own
+               "heap_type 0\nwidth 1\nmem_clk_max 9999\n"); // system memory isn't the GPU's own
     tree.write(nodes + "1/mem_banks/1/properties", "heap_type 1\nwidth 8192\nmem_clk_max 1300\n");
     tree.write(nodes + "1/io_links/0/properties", "node_to 0\nmax_bandwidth 55000\n");
     tree.write(nodes + "1/io_links/1/properties", "node_to 1\nmax_bandwidth 999999\n");

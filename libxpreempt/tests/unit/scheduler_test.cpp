@@ -255,7 +255,7 @@ TEST_F(StoppedTest, what_is_below_launches_nothing_more) {
     high.hardware.complete(0);
     const auto before = low.hardware.launched();
     high.submit();
-    low.submit(); // the first of its work: until now it was not ready, and so not stopped
+    low.submit(); // the first of its work: until now it wasn't ready, and so not stopped
     EXPECT_TRUE(low.suspended());
     EXPECT_EQ(before, low.hardware.launched());
 }

@@ -14,7 +14,7 @@
 
 namespace test {
 
-// A call that is not the next one, and one that did not come, fail the test.
+// A call that isn't the next one, and one that didn't come, fail the test.
 class ScriptedIoctl {
 public:
     ScriptedIoctl() : calls_(std::make_shared<std::deque<Call>>()) {}

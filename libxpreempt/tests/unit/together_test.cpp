@@ -182,14 +182,14 @@ TEST_F(TogetherTest, what_was_refused_is_tried_alone_and_again) {
     driver.calls();
     driver.refuses = 1;
     work({1, 2});
-    EXPECT_EQ(0U, streams[0]->holds()); // but the queue is not on yet
+    EXPECT_EQ(0U, streams[0]->holds()); // but the queue isn't on yet
     until([&] { return driver.calls().ends_with("[+1]"); });
     EXPECT_TRUE(holds.any());
     driver.refuses = 0;
     until([&] { return !holds.any(); });
 }
 
-// The scheduler does not release the hold of another owner, and does not stop a lifted queue.
+// The scheduler doesn't release the hold of another owner, and doesn't stop a lifted queue.
 TEST_F(TogetherTest, the_holds_of_others_count) {
     int other = 0;
     work({1, 2, 4});

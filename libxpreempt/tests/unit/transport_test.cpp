@@ -226,7 +226,7 @@ TEST_F(Transports, a_driver_with_another_0x87_is_not_asked_by_it) {
     EXPECT_NE(std::string::npos, off.probe.reason.find("kfd_preempt=0")) << off.probe.reason;
 }
 
-// ROCm's amdgpu-dkms returns EINVAL for an ioctl that it does not know.
+// ROCm's amdgpu-dkms returns EINVAL for an ioctl that it doesn't know.
 TEST_F(Transports, einval_is_another_driver_unless_our_parameters_are_there) {
     expect_query(-EINVAL);
     const auto rocm = backend::select_transport(inputs);
@@ -372,11 +372,11 @@ TEST_F(DebugTrap, a_stop_that_fails_leaves_nothing_on) {
 
     log.clear();
     refused_op = kfd::debug_enable;
-    refusal = EALREADY; // a debugger is attached: its session is not ours to end
+    refusal = EALREADY; // a debugger is attached: its session isn't ours to end
     EXPECT_EQ(EBUSY, selected.transport->stop(queue_of(5), StopType::save).error().errno_value);
     EXPECT_EQ("", log);
     refused_op = kfd::debug_suspend_queues;
-    refusal = EPERM; // ROCr has not enabled debugging
+    refusal = EPERM; // ROCr hasn't enabled debugging
     const auto refused = selected.transport->stop(queue_of(5), StopType::save);
     EXPECT_EQ(EPERM, refused.error().errno_value);
     EXPECT_EQ(5U, refused.error().id);

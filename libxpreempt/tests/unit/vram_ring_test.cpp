@@ -234,7 +234,7 @@ TEST_F(VramRingTest, a_higher_priority_that_waits_lifts_the_hold) {
     EXPECT_EQ(0, xp_xqueue_destroy(high));
 }
 
-// A packet that was reserved and is not published: it may be an edge.
+// A packet that was reserved and isn't published: it may be an edge.
 TEST_F(VramRingTest, a_packet_that_was_not_read_counts_as_an_edge) {
     auto* header = reinterpret_cast<std::atomic<std::uint32_t>*>(ring_of(other));
     header->store(1); // HSA_PACKET_TYPE_INVALID
@@ -279,7 +279,7 @@ TEST_F(VramRingTest, a_stream_without_an_edge_is_waited_for_inside_hip) {
     EXPECT_EQ(0, xp_queue_resume(queue));
 }
 
-// The high-priority stream's own launches are not bounded by packets that were not read.
+// The high-priority stream's own launches aren't bounded by packets that weren't read.
 TEST_F(VramRingTest, kernels_behind_the_last_edge_are_not_waited_for) {
     hold();
     for (int i = 0; i < 500; ++i)

@@ -169,7 +169,7 @@ TEST_F(XQueueTest, a_stop_that_the_hardware_refuses_still_withholds_launches) {
     EXPECT_EQ(ETIME, suspended->hw_error.errno_value);
     ASSERT_TRUE(queue.submit(nothing));
     EXPECT_EQ(0U, hardware_.launched());
-    ASSERT_TRUE(queue.resume()); // no start: it was not stopped
+    ASSERT_TRUE(queue.resume()); // no start: it wasn't stopped
     EXPECT_EQ((std::vector<std::string>{"interrupt"}), hardware_.verbs());
     EXPECT_EQ(ETIME, queue.suspend({.exact = true}).error().errno_value);
     EXPECT_EQ(0U, queue.state().suspends);
@@ -266,7 +266,7 @@ TEST_F(XQueueTest, submit_blocks_at_capacity_until_there_is_room) {
     EXPECT_TRUE(returned);
 }
 
-// Lv2 by taking back: what the hardware says did not run is launched again, once, in order.
+// Lv2 by taking back: what the hardware says didn't run is launched again, once, in order.
 class RelaunchTest : public XQueueTest {
 protected:
     // Six commands of which two are complete, in front of a queue that takes back from that ticket.
@@ -299,7 +299,7 @@ TEST_F(RelaunchTest, what_was_taken_back_is_launched_again_after_the_resume) {
     EXPECT_EQ(3U, queue.state().pending);
     EXPECT_EQ(3U, queue.statistics().relaunched);
     hardware_.complete_all();
-    EXPECT_TRUE(queue.wait(3)); // it runs on: the hardware is not held
+    EXPECT_TRUE(queue.wait(3)); // it runs on: the hardware isn't held
     EXPECT_EQ(6, calls_);
     ASSERT_TRUE(queue.resume());
     EXPECT_TRUE(queue.wait_all());
@@ -574,7 +574,7 @@ TEST_F(XQueueTest, an_observed_xqueue_launches_while_its_watcher_waits) {
     queue.observe(observer);
     ASSERT_TRUE(queue.submit(nothing));
     ASSERT_TRUE(queue.suspend({}));
-    ASSERT_TRUE(queue.submit(nothing)); // behind one that does not complete
+    ASSERT_TRUE(queue.submit(nothing)); // behind one that doesn't complete
     ASSERT_TRUE(queue.resume());
     until([&] { return queue.state().in_flight == 2; });
     queue.observe(nullptr);
