@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// HIP calls of XSched that tests/fake does not have: the context and the device.
+// HIP calls of XSched that tests/fake doesn't have: the context and the device.
 #include <cstring>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))

@@ -86,7 +86,7 @@ bool has_queues(pid_t pid) {
     return true;
 }
 
-// HIP does not survive a fork, so the other one is a program of its own.
+// HIP doesn't survive a fork, so the other one is a program of its own.
 void let_die(const char* program, const std::string& how, int signal) {
     int tell[2];
     must(pipe(tell), "pipe");

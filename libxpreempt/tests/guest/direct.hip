@@ -75,7 +75,7 @@ struct Job {
         MUST(xp_stream_query(stream, &info));
         return info;
     }
-    // It waits in its call, and the kernel is not there.
+    // It waits in its call, and the kernel isn't there.
     void expect_waits(std::thread& launching, const char* what) {
         launching = std::thread([this] { launch(); });
         while (info().waiters == 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Hazards that a program meets when one of its streams is held; none does harm.
 //
-//   hazards [CASE]...     (default: every case that does not end the process; TAP on stdout)
+//   hazards [CASE]...     (default: every case that doesn't end the process; TAP on stdout)
 //
 // A kernel runs until the host tells it to end, so a hold always comes in its middle. A case that
 // hangs is "not ok": an alarm ends the program.
@@ -306,7 +306,7 @@ void graphs() {
     hipGraph_t graph = nullptr;
     hipGraphExec_t exec = nullptr;
     held.start_and_hold();
-    // Capturing is not launching: nothing of it may wait, or be asked for.
+    // Capturing isn't launching: nothing of it may wait, or be asked for.
     MUST(hipStreamBeginCapture(held.stream, hipStreamCaptureModeGlobal));
     for (int i = 0; i < 100; ++i)
         held.launch();

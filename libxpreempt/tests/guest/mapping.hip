@@ -264,7 +264,7 @@ void graph() {
     verify(subjects, Sharing::may_be_more);
 }
 
-// Everything that HIP and ROCr have made by then is unknown, what they make afterwards is not.
+// Everything that HIP and ROCr have made by then is unknown, what they make afterwards isn't.
 void late_hook() {
     auto old = streams(1);
     use(old);

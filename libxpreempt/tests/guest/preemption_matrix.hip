@@ -282,7 +282,7 @@ public:
             test.level == XP_LEVEL_DEACTIVATE ? test.method : XP_METHOD_NONE;
         options.flags = test.allow_shared ? XP_ALLOW_SHARED : 0;
         Job low(streams_[0], test.method != XP_METHOD_FLUSH, test.flags, options);
-        // A stream that may stop with the low stream's queue cannot be the high one.
+        // A stream that may stop with the low stream's queue can't be the high one.
         options.flags = 0;
         Job high(test.allow_shared ? own_ : streams_[1], true, 0, options);
         *high.control = {{1, 1}, {0, 0}, {}};
@@ -344,7 +344,7 @@ private:
             until(
                 [&] { return low.touched(0) && (test.method == XP_METHOD_FLUSH || low.ran(last)); },
                 "what runs may end");
-            // The queue is empty: what was launched and did not run will not.
+            // The queue is empty: what was launched and didn't run will not.
             until([&] { return hipStreamQuery(low.stream()) == hipSuccess; }, "the stream drains");
             for (unsigned command = last + 1; command < num_commands; ++command)
                 check(!low.touched(command), "command " + std::to_string(command) + " has not run");

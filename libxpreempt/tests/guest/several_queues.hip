@@ -56,7 +56,7 @@ struct Work {
     }
 };
 
-// Everything that HIP may wait for comes before the first kernel that does not end.
+// Everything that HIP may wait for comes before the first kernel that doesn't end.
 void prepare(Work& work) {
     void* stream = nullptr;
     must(xp_stream_create(&stream), "xp_stream_create");
@@ -124,7 +124,7 @@ void check_prediction(const Work& work) {
     must(xp_stream_query(work.stream, &info), "xp_stream_query");
     std::printf("# ROCr's save area: %llu B for each XCC\n",
                 static_cast<unsigned long long>(info.save_area_bytes));
-    // Without what a debugger has in it, which is not part of the area's size.
+    // Without what a debugger has in it, which isn't part of the area's size.
     check(cost.full_bytes > 0 && info.save_area_bytes * cost.xccs >= cost.full_bytes * 9 / 10,
           "the save area that ROCr made has room for what is predicted");
     check(cost.memory != XP_MEMORY_UNKNOWN, "it is known where the save area is");

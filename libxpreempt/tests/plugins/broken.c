@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plug-ins that are not loaded: each is wrong in one field, which a macro sets. */
+/* Plug-ins that aren't loaded: each is wrong in one field, which a macro sets. */
 #include <stddef.h>
 #define xp_plugin declared_plugin /* its type there is that of this version */
 #include <xpreempt/policy_plugin.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Breaks rules that the host cannot see in one decision: parameter `how` says which. */
+/* Breaks rules that the host can't see in one decision: parameter `how` says which. */
 #include <stddef.h>
 #include <xpreempt/policy_plugin.h>
 

@@ -108,7 +108,7 @@ TEST(BandTest, a_job_that_becomes_ready_in_the_resume_grace_is_not_stopped) {
     EXPECT_TRUE(jobs.of(2).view.held);
 }
 
-// A pending claim does not stop a job, but does not release it either.
+// A pending claim doesn't stop a job, but doesn't release it either.
 TEST(BandTest, a_held_job_stays_held_in_the_grace_of_another) {
     Bands::Parameters parameters = strict();
     parameters.grace[1] = 20ms;
@@ -150,7 +150,7 @@ TEST(BandTest, the_floor_is_a_tenth_for_each_starved_band) {
     EXPECT_LE(jobs.timers, 2U * 2 * 101);
 }
 
-// Turns whose lengths are not whole nanoseconds: a timer that is early would fire again and again.
+// Turns whose lengths aren't whole nanoseconds: a timer that is early would fire again and again.
 TEST(BandTest, a_floor_of_any_size_takes_two_timers_a_turn) {
     for (const std::uint32_t percent : {3U, 7U, 33U, 99U}) {
         Bands::Parameters parameters = busy_bands();

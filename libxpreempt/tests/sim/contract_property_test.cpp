@@ -111,7 +111,7 @@ TEST_P(NodesAlone, have_the_same_decisions) {
     }
 }
 
-// The others say in their headers why they do not.
+// The others say in their headers why they don't.
 TEST_P(Conserving, policies_let_no_ready_job_wait_for_idle_nodes) {
     for_events(policy(), {}, [](RandomRun& run, const auto& verdicts) {
         expect_work_conserved(run.jobs.jobs, verdicts);

@@ -101,7 +101,7 @@ std::vector<Task> random_tasks(VirtualJobs& jobs, double load) {
     return tasks;
 }
 
-// Releases requests for `time`; returns how many were not over at their deadlines.
+// Releases requests for `time`; returns how many weren't over at their deadlines.
 int missed_deadlines(VirtualJobs& jobs, std::vector<Task>& tasks, Duration time) {
     int missed = 0;
     const Time end = jobs.now + time;
@@ -132,7 +132,7 @@ TEST(PropertiesOfKEdf, all_deadlines_are_met_that_can_be) {
     }
 }
 
-// The test above notices: it cannot be met by the order of arrival.
+// The test above notices: it can't be met by the order of arrival.
 TEST(PropertiesOfKEdf, deadlines_are_missed_by_other_policies) {
     for (const char* name : {"FIFO", "RR", "CFS"}) {
         int missed = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Faults of a policy that random events do not show: each test names the one that it is for.
+// Faults of a policy that random events don't show: each test names the one that it is for.
 #include "sched/switch_cost.hpp"
 #include "sim/virtual_jobs.hpp"
 
@@ -40,7 +40,7 @@ JobView ready(std::uint64_t id, Time since, Band band = Band::normal) {
 constexpr Time start = Time{} + 1h;
 
 // The floor for held jobs only. A caller that is late by several turns owes them to a job that runs
-// by then: it is not stopped, only to be resumed at the next decision.
+// by then: it isn't stopped, only to be resumed at the next decision.
 TEST(BandFaults, floor_that_is_owed_to_a_running_job_is_paid_without_a_stop) {
     Policy policy = Bands{busy_bands()};
     std::vector<JobView> jobs{ready(1, start, Band::high), ready(2, start, Band::idle)};
@@ -106,7 +106,7 @@ TEST(TurnFaults, hold_of_others_frees_the_node_and_stops_the_slice) {
     }
 }
 
-// And is not charged for the time in which an operator may have held it.
+// And isn't charged for the time in which an operator may have held it.
 TEST(FairFaults, time_before_a_hold_of_others_is_seen_is_not_charged) {
     Policy policy = Fair{};
     std::vector<JobView> jobs{ready(1, start), ready(2, start), ready(3, start)};
@@ -164,7 +164,7 @@ TEST(FairFaults, each_slice_is_charged_by_the_weight) {
     EXPECT_EQ(std::ranges::count(slices, 1U), 8);
 }
 
-// The slice timer: events within a slice do not make it longer.
+// The slice timer: events within a slice don't make it longer.
 TEST(TurnFaults, slice_ends_when_it_is_used_whatever_happens_meanwhile) {
     for (Policy policy : {Policy{RoundRobin{}}, Policy{Fair{}}}) {
         std::vector<JobView> jobs{ready(1, start), ready(2, start)};
@@ -215,7 +215,7 @@ TEST(SwitchCostFaults, it_is_the_cheapest_stop_and_the_cheapest_resume_of_the_la
     EXPECT_EQ(cost.value(), SwitchCost::most);
 }
 
-// Ids that are not sorted: verdicts, ties and accounts belong to the job, not to its place.
+// Ids that aren't sorted: verdicts, ties and accounts belong to the job, not to its place.
 TEST(SeatFaults, accounts_follow_the_ids_in_any_order) {
     Accounts accounts;
     std::vector<JobView> jobs{ready(9, start), ready(4, start), ready(6, start)};

@@ -14,7 +14,7 @@ TEST(PropertiesOfPark, exactly_those_are_held_that_have_been_idle_for_so_long) {
     for (std::uint32_t seed = property_options.seed;
          decisions < property_options.events && !HasFailure(); ++seed) {
         SCOPED_TRACE("--seed " + std::to_string(seed));
-        std::map<std::uint64_t, Time> busy; // when each was not idle, or not there
+        std::map<std::uint64_t, Time> busy; // when each wasn't idle, or not there
         RandomRun run(
             IdleParking({park_after}), seed, {}, [&](RandomRun& of, const auto& verdicts) {
                 std::set<std::uint64_t> there;

@@ -74,7 +74,7 @@ TEST(PropertiesOfUp, jobs_that_are_idle_give_their_part_away) {
     EXPECT_NEAR(0.25, seconds_of(jobs.of(2).ran), 0.02);
 }
 
-// XSched's do not run a queue that has no hint, and give all of them one budget per machine.
+// XSched's don't run a queue that has no hint, and give all of them one budget per machine.
 TEST(PropertiesOfUp, jobs_without_utilization_run_when_no_other_is_ready) {
     for (const Policy& policy :
          {Policy{UtilizationPartition{}}, Policy{ProcessUtilizationPartition{}}}) {
@@ -122,7 +122,7 @@ TEST(PropertiesOfPup, shares_follow_the_utilization) {
     expect_shares(ProcessUtilizationPartition{}, by_utilization);
 }
 
-// Requests that end within their turns, then one that does not: it runs for its budget and credit.
+// Requests that end within their turns, then one that doesn't: it runs for its budget and credit.
 TEST(PropertiesOfPup, the_rest_of_a_budget_is_kept_and_decays_above_one_budget) {
     constexpr Duration budget = 5ms;
     std::uint64_t decisions = 0;

@@ -59,7 +59,7 @@ TEST(HighestPriority, of_a_gang_holds_all_or_nothing) {
     jobs.decide();
     EXPECT_TRUE(jobs.of(1).view.held);
     EXPECT_TRUE(jobs.of(2).runs());
-    EXPECT_TRUE(jobs.of(3).runs()); // the held gang does not block its other node
+    EXPECT_TRUE(jobs.of(3).runs()); // the held gang doesn't block its other node
     jobs.of(2).view.ready = false;
     jobs.decide();
     EXPECT_TRUE(jobs.of(1).runs());

@@ -115,7 +115,7 @@ private:
             } else {
                 EXPECT_EQ(Verdict::run, verdicts_[i]) << "an idle one is stopped";
             }
-            // Jobs on other devices do not change the verdict.
+            // Jobs on other devices don't change the verdict.
             std::vector<JobView> alone;
             for (const JobView& view : all)
                 if (view.nodes == all[i].nodes)

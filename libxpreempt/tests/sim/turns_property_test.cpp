@@ -16,7 +16,7 @@ bool is_earlier(const JobView& left, const JobView& right) {
     return std::pair(left.ready_since, left.id) < std::pair(right.ready_since, right.id);
 }
 
-// No job is overtaken by a later one unless that takes a node that it cannot use yet.
+// No job is overtaken by a later one unless that takes a node that it can't use yet.
 TEST(PropertiesOfFifo, jobs_start_in_the_order_of_arrival) {
     for_events(FirstInFirstOut{}, {}, [](RandomRun& run, const auto& verdicts) {
         one_at_a_time(run, verdicts);

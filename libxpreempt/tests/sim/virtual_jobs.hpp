@@ -37,7 +37,7 @@ using xpreempt::sched::Time;
 using xpreempt::sched::Verdict;
 using xpreempt::sched::VirtualJob;
 
-// For tests of mechanisms, whose figures do not follow the defaults: short turns of a large floor,
+// For tests of mechanisms, whose figures don't follow the defaults: short turns of a large floor,
 // a grace that is longer than some gaps.
 inline Bands::Parameters busy_bands() {
     Bands::Parameters parameters;
