@@ -51,7 +51,7 @@ public:
     virtual void active_polled(unsigned slot) { static_cast<void>(slot); }
     // Asked before a stopped queue is taken off its slot: true keeps it there.
     virtual bool stop_held(unsigned slot) { return static_cast<void>(slot), false; }
-    // A queue that does not leave is reset: false when it stays even so.
+    // A queue that doesn't leave is reset: false when it stays even so.
     virtual bool queue_reset(unsigned slot) { return static_cast<void>(slot), true; }
     // Asked once for each save: true makes the queue's waves ignore it.
     virtual bool waves_hang(const StopRequest& request) {
@@ -67,7 +67,7 @@ public:
     // A fence of the HIQ is about to be written; then asked again and again while it waits.
     virtual bool delay_fence() { return false; }
     virtual bool fence_held() { return false; }
-    // An interrupt entry is not written; or it is, and the MSI does not follow.
+    // An interrupt entry isn't written; or it is, and the MSI doesn't follow.
     virtual bool lose_interrupt(std::uint8_t source) { return static_cast<void>(source), false; }
     virtual bool lose_msi() { return false; }
     // A ring with work: true keeps its engine from doing or unmapping it.

@@ -12,9 +12,9 @@ class Host {
 public:
     virtual ~Host() = default;
 
-    // Host address of guest memory [bus_address, +bytes), nullptr when it is not (wholly) RAM.
+    // Host address of guest memory [bus_address, +bytes), nullptr when it isn't (wholly) RAM.
     virtual std::byte* system_memory(std::uint64_t bus_address, std::size_t bytes) = 0;
-    // Where in the doorbell BAR a bus address is, nothing when it is not in it.
+    // Where in the doorbell BAR a bus address is, nothing when it isn't in it.
     virtual std::optional<std::uint64_t> doorbell_offset(std::uint64_t bus_address) {
         return static_cast<void>(bus_address), std::nullopt;
     }

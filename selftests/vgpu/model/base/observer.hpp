@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the model tells what it did, and what it was asked that it cannot do.
+// Where the model tells what it did, and what it was asked that it can't do.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ public:
     // One readable line: `actor` is the unit in the field's terms ("cp", "sq", "gmc", "ih").
     virtual void event(std::string_view actor, std::string_view text) = 0;
 
-    // A packet or instruction that the model does not know and does not execute, or a state that
-    // the hardware would not be in: results may be wrong from here on. It is never silently
+    // A packet or instruction that the model doesn't know and doesn't execute, or a state that
+    // the hardware wouldn't be in: results may be wrong from here on. It is never silently
     // ignored: the run ends with exit status 3 and names each distinct text once.
     virtual void unmodelled(std::string_view actor, std::string_view text) = 0;
 
