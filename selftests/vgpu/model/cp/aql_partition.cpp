@@ -21,7 +21,7 @@ std::uint64_t AqlQueue::extend(std::uint32_t read_pointer) const {
     return write - ((write - low) & mask);
 }
 
-// The same queue on another XCC, null while it is not connected there. It has the same slot.
+// The same queue on another XCC, null while it isn't connected there. It has the same slot.
 AqlQueue* AqlQueue::on(unsigned xcc) const {
     if (xcc == partition_.xcc)
         return const_cast<AqlQueue*>(this);
@@ -33,7 +33,7 @@ std::uint64_t AqlQueue::mqd_on(unsigned xcc) const {
     return first + std::uint64_t{xcc} * partition_.mqd_stride;
 }
 
-// Oldest packet that an XCC is not done with.
+// Oldest packet that an XCC isn't done with.
 std::uint64_t AqlQueue::read_on(unsigned xcc) const {
     if (const AqlQueue* queue = on(xcc))
         return queue->read_;
@@ -52,7 +52,7 @@ bool AqlQueue::done_elsewhere(std::uint64_t index) const {
     return true;
 }
 
-// Oldest packet that is not complete: read_dispatch_id.
+// Oldest packet that isn't complete: read_dispatch_id.
 std::uint64_t AqlQueue::consumed() const {
     std::uint64_t oldest = read_;
     for (unsigned xcc = 0; xcc < partition_.share.count; ++xcc)

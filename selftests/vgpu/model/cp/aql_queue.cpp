@@ -89,7 +89,7 @@ bool AqlQueue::advance() {
     }
     while (!stopping_ && !failed_ && !ignores_writes_ && !still_inactive()) {
         const std::uint64_t write = see_write();
-        // Writers reserve slots beyond a full ring and wait for them then: those are not ours yet.
+        // Writers reserve slots beyond a full ring and wait for them then: those aren't ours yet.
         if (next_ >= write || next_ - consumed() >= ring_packets_)
             break;
         const auto packet = load(next_);

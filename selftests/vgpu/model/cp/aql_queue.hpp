@@ -46,7 +46,7 @@ struct AqlPartition {
 // XCC 0 leads: it looks at a packet first and decides when it starts. The others follow it packet
 // by packet with their share of a dispatch's workgroups. A packet is complete when all XCCs are
 // done with it, and the last one of them says so. Where each one is can be read from the MQD of
-// one that is not connected, so nothing else needs to be kept.
+// one that isn't connected, so nothing else needs to be kept.
 class AqlQueue {
 public:
     // `hqd` must stay where it is while the queue is connected.
@@ -63,7 +63,7 @@ public:
     // However long they were delayed: the queue leaves its slot.
     void report_all();
 
-    // A fault: new packets are not seen until doorbell() or until the queue is mapped anew.
+    // A fault: new packets aren't seen until doorbell() or until the queue is mapped anew.
     void ignore_writes() { ignores_writes_ = true; }
     void doorbell() { ignores_writes_ = false; }
     std::uint64_t seen_write() const { return seen_write_; }
@@ -83,7 +83,7 @@ public:
 
     // True while a packet waits for something that no doorbell announces.
     bool polling() const { return polling_; }
-    // Packets are not done. A queue that failed does not come to the rest.
+    // Packets aren't done. A queue that failed doesn't come to the rest.
     bool busy() const { return in_flight() != 0 || (!failed_ && next_ < seen_write_); }
     std::uint64_t in_flight() const { return next_ - read_ - done_.size(); }
 
@@ -183,7 +183,7 @@ private:
     unsigned vmid_;
     std::uint64_t ring_base_;
     std::uint64_t ring_packets_;
-    std::uint64_t read_ = 0;            // oldest packet that this XCC is not done with
+    std::uint64_t read_ = 0;            // oldest packet that this XCC isn't done with
     std::uint64_t next_ = 0;            // next packet to start
     std::set<std::uint64_t> done_;      // those in [read_, next_) that it is done with
     std::optional<Pm4Executor> vendor_; // a vendor packet's PM4 that is still running
@@ -201,7 +201,7 @@ private:
         std::uint64_t packet_index = 0;
         Schedule::Step at = 0;
     };
-    std::vector<Late> late_; // dispatches whose end is not reported yet
+    std::vector<Late> late_; // dispatches whose end isn't reported yet
     bool read_pointer_pending_ = false;
     Schedule::Step read_pointer_at_ = 0;
 };

@@ -72,7 +72,7 @@ void AqlQueue::read_scratch() {
 }
 
 // Nothing while the process has to give the queue more. A dispatch that fits into the main scratch
-// does not use the alternate one, even when the main scratch is about to be taken back.
+// doesn't use the alternate one, even when the main scratch is about to be taken back.
 std::optional<std::size_t> AqlQueue::scratch_for(const Packet& packet) const {
     const auto usable = [&](std::size_t kind) {
         return packet.index <= scratch_[kind].max_use_index ? std::optional(kind) : std::nullopt;
@@ -87,7 +87,7 @@ std::optional<std::size_t> AqlQueue::scratch_for(const Packet& packet) const {
     return fits ? usable(alternate_scratch) : std::nullopt;
 }
 
-// The leader's copy counts on every XCC. The process does not take scratch back before a dispatch
+// The leader's copy counts on every XCC. The process doesn't take scratch back before a dispatch
 // that the leader has started is complete.
 std::size_t AqlQueue::scratch_of_started(const Packet& packet) {
     const auto kind = on(0)->scratch_for(packet);

@@ -94,7 +94,7 @@ std::optional<std::uint64_t> AqlQueue::request() {
     return unit_.memory.read64(vmid_, signal_va + amd_signal::value);
 }
 
-// True while user space has not answered.
+// True while user space hasn't answered.
 bool AqlQueue::still_inactive() {
     if (!inactive_)
         return false;

@@ -99,7 +99,7 @@ public:
     void set_process(unsigned vmid, const VmidState& state) { vmids_[vmid] = state; }
     void set_gws(unsigned vmid, sq::GwsRange range);
     sq::GwsRange gws(unsigned vmid) const;
-    // Watches of a process that got the VMID; a control that is not valid changes nothing.
+    // Watches of a process that got the VMID; a control that isn't valid changes nothing.
     void set_watches(unsigned vmid, const pm4::MapProcess& packet);
     void clear_watches(unsigned vmid);
     // Connects a queue of the runlist to a free slot. `packet` names its MQD on XCC 0.
@@ -113,7 +113,7 @@ public:
     void keep_queue(unsigned slot);
     // True once a queue that was told to stop is off its slot.
     bool left(unsigned slot);
-    // Queues of the runlist that were told to stop and have not go into the MQD of this XCC's HIQ.
+    // Queues of the runlist that were told to stop and haven't go into the MQD of this XCC's HIQ.
     void report_hung(unsigned hiq);
 
     // Makes the MQDs that the queues of a process were last saved in say that nothing was saved.

@@ -31,7 +31,7 @@ public:
     std::uint32_t& operator[](std::uint32_t dword) { return values_[dword - first]; }
     std::uint32_t operator[](std::uint32_t dword) const { return values_[dword - first]; }
 
-    // Sets the registers that the packet sets. Null, or what the model cannot do.
+    // Sets the registers that the packet sets. Null, or what the model can't do.
     const char* set(const pm4::Dispatch& packet);
     // The dispatch that they describe now; nothing when it has no workgroup.
     std::optional<AqlDispatch> dispatch() const;

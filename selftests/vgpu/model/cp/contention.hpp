@@ -14,7 +14,7 @@
 
 namespace vgpu {
 
-// A process is busy while a compute queue of its own has packets that are not done. A queue that
+// A process is busy while a compute queue of its own has packets that aren't done. A queue that
 // left its slot keeps its state until another queue is busy and none is on its way off: a runlist
 // that maps the queue again has done so by then. From there on the process is stopped, unless it
 // has another queue on a slot. A busy period ends when the process is no longer busy.

@@ -71,7 +71,7 @@ void CommandProcessor::write_back(unsigned slot) {
           hqd::ib_rptr, hqd::cntl_stack_offset, hqd::wg_state_offset})
         store(hqd::mqd_dword + index, hqd.registers[index]);
     if (hqd.vmid() == 0)
-        return; // what of a kernel queue is written is not known
+        return; // what of a kernel queue is written isn't known
     for (const std::uint32_t index :
          {hqd::vmid, hqd::doorbell, hqd::pq_control, hqd::hq_status0, hqd::eop_rptr, hqd::eop_wptr})
         store(hqd::mqd_dword + index, hqd.registers[index]);

@@ -40,7 +40,7 @@ enum class Opcode : std::uint8_t {
     run_list = 0xa5,
 };
 
-// "WRITE_DATA", or "opcode 0x12" for one that is not above.
+// "WRITE_DATA", or "opcode 0x12" for one that isn't above.
 std::string opcode_name(std::uint8_t opcode);
 
 struct Header {

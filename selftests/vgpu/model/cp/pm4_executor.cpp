@@ -113,9 +113,9 @@ bool Pm4Executor::execute_data(Opcode opcode, unsigned vmid, std::span<const std
             return true;
         }
         return false;
-    // A constant to GDS, which the model does not have.
+    // A constant to GDS, which the model doesn't have.
     case Opcode::dma_data: return bits(body[0], 21, 20) == 1 && bits(body[0], 30, 29) == 2;
-    // Caches and pipeline state that the model does not have: memory is always coherent.
+    // Caches and pipeline state that the model doesn't have: memory is always coherent.
     case Opcode::acquire_mem:
     case Opcode::context_control:
     case Opcode::frame_control: return true;

@@ -34,7 +34,7 @@ public:
     virtual std::uint64_t clock() = 0;
     virtual void end_of_pipe(unsigned slot, unsigned vmid, std::uint32_t context_id) = 0;
     // The stall that ends when the dispatch has begun; an empty one when it has. Nothing when this
-    // queue cannot dispatch.
+    // queue can't dispatch.
     virtual std::optional<Stall> dispatch(unsigned slot, const pm4::Dispatch& packet) = 0;
     // No dispatch of the queue is in flight.
     virtual bool dispatches_done(unsigned slot) = 0;

@@ -64,7 +64,7 @@ std::uint32_t Pm4UserQueue::dwords_left() const {
     return (hqd_.registers[hqd::pq_wptr] - hqd_.registers[hqd::pq_rptr]) & (hqd_.ring_dwords() - 1);
 }
 
-// From the current place on. Nothing when it cannot be read: the fault is the driver's to see.
+// From the current place on. Nothing when it can't be read: the fault is the driver's to see.
 std::optional<std::uint32_t> Pm4UserQueue::dword(std::uint32_t offset) {
     const std::uint64_t va =
         in_buffer() ? hqd_.pair(hqd::ib_base) + 4ULL * (hqd_.registers[hqd::ib_rptr] + offset)

@@ -45,7 +45,7 @@ public:
     // The stall that ends when the dispatch has begun; empty when it has.
     Stall dispatch(const pm4::Dispatch& packet);
 
-    // Packets or dispatches are not done.
+    // Packets or dispatches aren't done.
     bool busy() const;
     // A packet waits for memory that a CPU writes without telling.
     bool polling() const { return executor_.polling(); }

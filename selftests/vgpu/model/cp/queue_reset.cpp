@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Queues that do not leave: the report in the HIQ's MQD, and the resets that get rid of them.
+// Queues that don't leave: the report in the HIQ's MQD, and the resets that get rid of them.
 #include "model/cp/command_processor.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ void CommandProcessor::connect_reset_registers() {
     });
 }
 
-// The firmware gives up on queues that did not leave in time: it goes on with the HIQ, and says
+// The firmware gives up on queues that didn't leave in time: it goes on with the HIQ, and says
 // in the HIQ's MQD which they are (comment in unmap_queues_cpsch of the driver). Their dequeue
 // stays latched.
 void CommandProcessor::report_hung(unsigned hiq) {
@@ -49,8 +49,8 @@ void CommandProcessor::report_hung(unsigned hiq) {
     }
 }
 
-// A queue that was asked to leave does so now, without its waves. One that was not asked stays:
-// the driver only resets queues whose dequeue has not been answered.
+// A queue that was asked to leave does so now, without its waves. One that wasn't asked stays:
+// the driver only resets queues whose dequeue hasn't been answered.
 void CommandProcessor::reset_queue(unsigned slot) {
     const auto& connection = connections_[slot];
     const bool asked = connection != nullptr && (connection->stopping || connection->skipped);

@@ -213,7 +213,7 @@ void CommandProcessor::begin_stop(unsigned slot, StopMode mode, bool direct) {
     see_stop(slot);
 }
 
-// Nothing of the queue starts from here on. False while the CP has not taken note of the request.
+// Nothing of the queue starts from here on. False while the CP hasn't taken note of the request.
 bool CommandProcessor::see_stop(unsigned slot) {
     Connection& connection = *connections_[slot];
     if (connection.stop_seen || !unit_.schedule.reached(connection.stops_at))

@@ -19,7 +19,7 @@ public:
     const ComputeRegisters& registers() const { return registers_; }
 
     // Sets `stall`, which ends when the dispatch has begun; empty when it has. Null, or what the
-    // model cannot do.
+    // model can't do.
     const char* dispatch(const pm4::Dispatch& packet, Stall& stall);
 
 private:

@@ -13,7 +13,7 @@ namespace vgpu {
 namespace {
 
 // How long the firmware waits for queues to leave: 3 s of the 9 s that the driver waits for the
-// fence (queue_preemption_timeout_ms). The real figure is not known here.
+// fence (queue_preemption_timeout_ms). The real figure isn't known here.
 constexpr std::uint64_t unmap_timeout_ticks = 300'000'000;
 
 } // namespace

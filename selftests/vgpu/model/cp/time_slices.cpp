@@ -25,7 +25,7 @@ bool Scheduler::xnack_mode_fits(const pm4::MapProcess& packet) {
     return retries_ == retries;
 }
 
-// The driver chains a list that does not fit. Here it did not, so its idea of what fits is wrong.
+// The driver chains a list that doesn't fit. Here it didn't, so its idea of what fits is wrong.
 void Scheduler::report_surplus() {
     const auto& processes = runlist_.processes;
     if (std::any_of(processes.begin(), processes.end(), [this](const ListedProcess& process) {
