@@ -73,7 +73,7 @@ public:
     }
 
     // The lanes of one instruction, which mostly stay in the page that the lane before them used.
-    // Translations do not change while an instruction runs.
+    // Translations don't change while an instruction runs.
     template <Access access> class Cursor {
     public:
         Cursor(AddressSpace& space, unsigned vmid) : space_(space), vmid_(vmid) { space.refresh(); }

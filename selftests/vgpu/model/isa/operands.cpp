@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scalar operands that are not plain SGPRs. MI300 ISA, "Scalar ALU Operands".
+// Scalar operands that aren't plain SGPRs. MI300 ISA, "Scalar ALU Operands".
 #include "model/isa/operands.hpp"
 
 #include <array>

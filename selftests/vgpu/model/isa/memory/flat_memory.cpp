@@ -23,7 +23,7 @@ void store_word(u32* to, u32 value) {
 }
 
 // Calls function(word, lane, dword of host memory) for all lanes if their data is contiguous: lane
-// after lane, or in scratch dword after dword. Returns false, with nothing done, if it is not.
+// after lane, or in scratch dword after dword. Returns false, with nothing done, if it isn't.
 template <unsigned count, Access access, typename Function>
 bool at_once(const Execution& e, const LaneAddresses& addresses, LaneMemory<access>& memory,
              Function function) {

@@ -167,7 +167,7 @@ template <typename T, unsigned shift = 0> void store_narrow(Execution& e) {
     });
 }
 
-// Caches are not modelled: a write-back or an invalidation has nothing to do.
+// Caches aren't modelled: a write-back or an invalidation has nothing to do.
 void no_effect(Execution&) {}
 
 constexpr std::array ops{

@@ -65,7 +65,7 @@ template <unsigned count> void store(Execution& e) {
     }
 }
 
-// Buffers: a base and a size from the resource. Words beyond the size read 0 and are not written.
+// Buffers: a base and a size from the resource. Words beyond the size read 0 and aren't written.
 struct Buffer {
     u64 base;
     u64 bytes;

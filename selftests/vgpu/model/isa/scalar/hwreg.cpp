@@ -22,7 +22,7 @@ enum HwRegister : unsigned {
     hw_xcc_id = 20,
 };
 
-// Bits of STATUS that s_setreg cannot change: the sequencer's own view of the wave. Comments in the
+// Bits of STATUS that s_setreg can't change: the sequencer's own view of the wave. Comments in the
 // trap handler confirm it for EXECZ and VCCZ, and it restores a STATUS that was read with PRIV set.
 constexpr std::uint32_t status_read_only = status::priv | status::trap_en | status::execz |
                                            status::vccz | status::in_tg | status::in_barrier |

@@ -122,7 +122,7 @@ void swappc_b64(Execution& e) {
     e.wave.pc = target;
 }
 
-// Returns from the trap handler; a program that is not in one may not execute it.
+// Returns from the trap handler; a program that isn't in one may not execute it.
 void rfe_b64(Execution& e) {
     if (!e.wave.priv) {
         e.illegal("s_rfe_b64 outside the trap handler");

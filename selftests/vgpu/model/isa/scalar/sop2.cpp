@@ -54,7 +54,7 @@ template <typename T> T select(T a, T b, bool& scc) {
     return scc ? a : b;
 }
 
-// SCC = result is not zero.
+// SCC = result isn't zero.
 template <typename T, auto operation> T logic(T a, T b, bool& scc) {
     const T result = operation(a, b);
     scc = result != 0;

@@ -13,7 +13,7 @@ u32 simm16(const Execution& e) {
     return e.word0 & 0xffff;
 }
 
-// Every access is complete when its instruction is: counters, caches and priorities are not seen.
+// Every access is complete when its instruction is: counters, caches and priorities aren't seen.
 void no_effect(Execution&) {}
 
 template <auto condition> void branch(Execution& e) {

@@ -104,7 +104,7 @@ u64 write_mask(u32 word) {
 } // namespace
 
 // A lane that reads beyond its row, or from a lane that EXEC has off, gets 0 under BOUND_CTRL and
-// is not written without it.
+// isn't written without it.
 void run_dpp(Execution& e, unsigned opcode, VectorInstruction i) {
     const VectorOp* op = find_vector_op(e.wave.isa, opcode);
     e.fetch_word1();

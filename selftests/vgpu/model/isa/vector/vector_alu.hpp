@@ -73,7 +73,7 @@ inline void store_mask(Execution& e, unsigned sdst, std::uint64_t mask) {
     write_scalar64(e, sdst, mask & e.wave.exec);
 }
 
-// The VGPR's lanes, or nullptr (and `illegal`) when the wave has not that many.
+// The VGPR's lanes, or nullptr (and `illegal`) when the wave hasn't that many.
 Words* vgpr_lanes(Execution& e, unsigned index);
 // A destination under MODE.GPR_IDX_EN.
 unsigned indexed_destination(const Execution& e, unsigned vgpr);

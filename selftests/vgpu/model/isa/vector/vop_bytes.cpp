@@ -21,7 +21,7 @@ u32 saturated(bool clamp, u64 sum, u32 largest) {
     return static_cast<u32>(clamp ? std::min<u64>(sum, largest) : sum & largest);
 }
 
-// With `masked`, a byte of the reference (the second source) that is 0 does not count.
+// With `masked`, a byte of the reference (the second source) that is 0 doesn't count.
 template <bool masked> u64 difference_sum(u32 a, u32 reference) {
     u64 sum = 0;
     for (unsigned i = 0; i < 4; ++i) {

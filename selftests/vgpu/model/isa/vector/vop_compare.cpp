@@ -12,7 +12,7 @@ using u64 = std::uint64_t;
 // The sixteen relations in opcode order: f lt eq le gt lg ge o u nge nlg ngt nle neq nlt tru.
 template <typename F, unsigned relation> bool holds(F a, F b) {
     if constexpr (relation >= 8) {
-        // u is not(o); nge..nlt are not(ge)..not(lt); tru is not(f).
+        // u isn't(o); nge..nlt aren't(ge)..not(lt); tru isn't(f).
         return !holds<F, 15 - relation>(a, b);
     } else {
         switch (relation) {

@@ -158,8 +158,8 @@ template <typename F> F out_of_range(bool overflow, F sign) {
     return std::copysign(factor, sign) * magnitude;
 }
 
-// A quotient that is not finite although its operands are has overflowed on the way (the manual
-// asks for the exponent of the denominator there, which cannot be: infinities and NaNs are gone).
+// A quotient that isn't finite although its operands are has overflowed on the way (the manual
+// asks for the exponent of the denominator there, which can't be: infinities and NaNs are gone).
 template <typename F> F div_fixup_range(F quotient, F fixed, F denominator, F numerator) {
     const auto usual = [](F value) { return std::isfinite(value) && value != 0; };
     if (!usual(numerator) || !usual(denominator)) {

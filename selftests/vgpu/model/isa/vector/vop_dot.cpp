@@ -26,7 +26,7 @@ template <unsigned bits, bool is_signed> u32 dot(u32 a, u32 b, u32 c, bool clamp
     return clamp ? clamped_to<Result>(sum) : static_cast<u32>(sum);
 }
 
-// The sum is exact but for its end. The hardware's own order of additions is not documented.
+// The sum is exact but for its end. The hardware's own order of additions isn't documented.
 float dot2(double a0, double b0, double a1, double b1, float c) {
     const double products = fused_to_odd(a0, b0, a1 * b1);
     return static_cast<float>(fused_to_odd(products, 1, c));
