@@ -50,7 +50,7 @@ void WatchedMemory::set(unsigned number, const AddressWatch& watch) {
     }
 }
 
-// FLAT and MUBUF go through the TCP, scalar loads and fetches do not. In both formats the atomics
+// FLAT and MUBUF go through the TCP, scalar loads and fetches don't. In both formats the atomics
 // begin at opcode 64 of 128.
 void WatchedMemory::decode(std::uint32_t word0) {
     constexpr std::uint32_t flat = 0b110111;

@@ -21,10 +21,10 @@ namespace vgpu::sq {
 //       per saved wave     4 bytes: offset in the CWSR area / 64, scratch slot in [31:22]
 //   per GWS resource that is in use 4 bytes: as GlobalWaveSync::state() has it
 //
-// Workgroups are numbered within the XCC's share. One below `next` that is not listed has ended;
+// Workgroups are numbered within the XCC's share. One below `next` that isn't listed has ended;
 // one from `next` on was never launched.
 // The state of GWS belongs to the queue that the process has it for, also while nothing runs there.
-// The firmware saves it in a place that is not public: KFD gives it no memory for it.
+// The firmware saves it in a place that isn't public: KFD gives it no memory for it.
 // 12 bytes for a wave alone in its workgroup keep a full array within the driver's
 // CNTL_STACK_BYTES_PER_WAVE * 40 bytes per CU (kfd_queue.c), as gfx9 has 32 waves per CU.
 inline constexpr std::size_t max_dispatches = 4;
@@ -35,7 +35,7 @@ using DispatchList = std::deque<std::unique_ptr<Dispatch>>;
 std::vector<std::byte> encode_control_stack(const DispatchList& dispatches,
                                             std::span<const std::uint32_t> gws = {});
 
-// False when the bytes are not what encode_control_stack() writes; nothing is in `dispatches` and
+// False when the bytes aren't what encode_control_stack() writes; nothing is in `dispatches` and
 // `gws` then.
 bool decode_control_stack(std::span<const std::byte> bytes, unsigned queue_slot,
                           const WorkgroupShare& share, DispatchList& dispatches,

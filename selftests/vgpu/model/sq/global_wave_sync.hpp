@@ -22,7 +22,7 @@ public:
     bool execute(const isa::GwsRequest& request, unsigned resource, Wave& wave,
                  std::vector<Wave*>& released);
 
-    // The wave waits no longer, as if it had not come. Returns false if it did not wait.
+    // The wave waits no longer, as if it had not come. Returns false if it didn't wait.
     //
     // This is how a wave that waits is saved: hardware of gfx9 rewinds and replays GWS operations
     // of a wave that is preempted (LLVM, GCNSubtarget::hasGWSAutoReplay). So the save leaves its PC
@@ -31,11 +31,11 @@ public:
     // is replayed would end a barrier too early, so the model takes its first arrival back.
     bool withdraw(const Wave& wave);
 
-    // The state of the resources that are not as after reset: each in the low half of a word as
+    // The state of the resources that aren't as after reset: each in the low half of a word as
     // in GDS_GWS_RESOURCE (FLAG, COUNTER, TYPE), its number from the first of the range in the high
-    // half. Waves that wait are not part of it.
+    // half. Waves that wait aren't part of it.
     std::vector<std::uint32_t> state(GwsRange range) const;
-    // Returns false if state() cannot have returned these words.
+    // Returns false if state() can't have returned these words.
     static bool plausible(std::span<const std::uint32_t> words);
     // Drops the words of resources beyond the range.
     void set_state(GwsRange range, std::span<const std::uint32_t> words);

@@ -18,7 +18,7 @@ constexpr std::uint64_t instruction_bytes = 8; // DS
 
 // The range of the VMID bounds what a wave may reach; beyond it lies a memory violation. The
 // driver gives it to a process for one queue of it. A GPU would let the other queues of the process
-// in as well, and what it saves of the resources then is not known.
+// in as well, and what it saves of the resources then isn't known.
 bool ShaderArray::State::sync_globally(Wave& wave, Execution& e) {
     const QueueBinding& queue = slots.at(wave.group->dispatch->queue_slot).queue;
     if (e.gws.resource >= queue.gws.size || !queue.controls_gws) {

@@ -92,7 +92,7 @@ const char* load_program(isa::AddressSpace& memory, unsigned vmid, std::uint64_t
     program.properties = field<std::uint16_t>(descriptor, 56);
     program.kernarg_preload = field<std::uint16_t>(descriptor, 58);
     if (program.preload_dwords() != 0) {
-        // The code begins with 256 bytes that load the arguments, for firmware that cannot.
+        // The code begins with 256 bytes that load the arguments, for firmware that can't.
         program.entry += 256;
     }
     return program.problem();

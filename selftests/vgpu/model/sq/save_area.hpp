@@ -10,7 +10,7 @@ namespace vgpu::sq {
 
 // Offsets are from the start of the CWSR area; wave data lives in [begin, end). The driver makes it
 // just large enough for a full array, so what a save puts there must leave no gaps, and must not
-// overwrite what others have not read yet. A save waits for waves that are restoring. If saved
+// overwrite what others haven't read yet. A save waits for waves that are restoring. If saved
 // workgroups wait for room after that, each wave on the hardware was saved together with them and
 // has its region still: it serves again. Else nobody needs the area, and it is filled anew from its
 // beginning.

@@ -269,7 +269,7 @@ void ShaderArray::State::ready_area(Slot& slot) {
 }
 
 // The same wave each time as long as it lives, so that each fits where it was: the first of those
-// that have not ended for good.
+// that haven't ended for good.
 bool ShaderArray::State::saves_lds(const Wave& wave) const {
     const auto& all = wave.group->waves;
     const auto leader = std::find_if(
@@ -348,7 +348,7 @@ void ShaderArray::State::report_failure(const Wave& wave, const Execution& e) {
     }
 }
 
-// The dispatch never completes then: its results are not what the program meant.
+// The dispatch never completes then: its results aren't what the program meant.
 void ShaderArray::State::wave_failed(Wave& wave, const Execution& e) {
     report_failure(wave, e);
     const bool memory_fault = e.outcome == Outcome::memory_fault;

@@ -39,7 +39,7 @@ struct Wave {
     bool at_barrier = false;
     bool at_gws = false;    // waits at a resource of global wave sync
     bool ended = false;     // left the hardware, by s_endpgm, by a save or by a failure
-    bool restoring = false; // relaunched, has not returned from the trap handler yet
+    bool restoring = false; // relaunched, hasn't returned from the trap handler yet
     bool in_save = false;   // entered the trap handler for a save
     bool first = false;     // saves or restores the LDS
     bool saved = false;     // left by s_endpgm_saved

@@ -20,7 +20,7 @@ std::uint32_t exceptions(std::uint32_t rsrc2, std::uint32_t debug_control) {
     return replace ? others : own | others;
 }
 
-// SQ_WAVE_GPR_ALLOC: VGPR_SIZE is elsewhere where the offset of AccVGPRs is not.
+// SQ_WAVE_GPR_ALLOC: VGPR_SIZE is elsewhere where the offset of AccVGPRs isn't.
 std::uint32_t gpr_alloc(const Program& program) {
     const std::uint32_t vgprs = program.vgprs() / 8 - 1;
     return (program.two_files() ? vgprs << 8 : vgprs << 6 | (program.arch_vgprs() / 4 - 1) << 12) |

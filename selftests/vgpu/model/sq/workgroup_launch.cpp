@@ -13,7 +13,7 @@ using sq::SavedWorkgroup;
 using sq::Wave;
 using sq::Workgroup;
 
-// One workgroup per queue and round, so that a large dispatch does not shut others out.
+// One workgroup per queue and round, so that a large dispatch doesn't shut others out.
 void ShaderArray::State::launch() {
     bool progress = true;
     while (progress) {
