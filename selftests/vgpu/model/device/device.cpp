@@ -118,7 +118,7 @@ void Device::write_doorbell(std::uint32_t dword, std::uint64_t value) {
     for (SdmaEngine& engine : sdma_)
         if (engine.doorbell(dword, value))
             return;
-    // A queue that is not connected: its write index is read when it is mapped.
+    // A queue that isn't connected: its write index is read when it is mapped.
     observer_.count("doorbells_of_unmapped_queues", 1);
 }
 

@@ -154,7 +154,7 @@ bool MemoryController::is_mapped(unsigned vmid, std::uint64_t va, Access access)
 std::byte* MemoryController::translate(unsigned vmid, std::uint64_t va, std::size_t bytes,
                                        Access access) {
     va &= va_mask;
-    // The CP looks at its queues again and again: its accesses are not counted.
+    // The CP looks at its queues again and again: its accesses aren't counted.
     if (vmid != 0 && client_.id != cp_client(0).id && faults_.fault_access(vmid, pasids_[vmid])) {
         record_fault(vmid, va, access, WalkStatus::not_present);
         return nullptr;

@@ -131,7 +131,7 @@ private:
     ReadEntry read_entry_;
     DoorbellWindow doorbells_;
     MemoryClient client_;
-    // A VMID whose fault was told is not told of again before something changed in memory or the
+    // A VMID whose fault was told isn't told of again before something changed in memory or the
     // driver has cleared the hub's status: a kernel of a thousand waves would flood the driver.
     std::uint16_t told_ = 0;
     std::uint64_t epoch_ = 1;

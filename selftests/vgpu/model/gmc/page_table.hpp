@@ -18,7 +18,7 @@ struct PhysicalAddress {
 
 enum class WalkStatus : std::uint8_t {
     ok,
-    not_present,   // an entry on the way is not valid
+    not_present,   // an entry on the way isn't valid
     no_permission, // the page may not be read, written or executed
     unreadable,    // an entry lies outside memory
 };

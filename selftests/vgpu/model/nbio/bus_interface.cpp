@@ -16,7 +16,7 @@ namespace nbio = reg::nbio;
 
 constexpr std::uint32_t asic_init_complete = 1U << 9; // BIOS_SCRATCH_7: no posting needed
 // BIOS_SCRATCH_7 as the driver finds it before it has seen a VBIOS, with a scratch base of 0. Zero
-// says "not initialised", so that it does not look for the VBIOS in VRAM.
+// says "not initialised", so that it doesn't look for the VBIOS in VRAM.
 constexpr std::uint32_t scratch_7_without_vbios = 7;
 constexpr std::uint32_t gui_engine_hung = 1U << 29; // BIOS_SCRATCH_3, set before mode 1 reset
 

@@ -11,8 +11,8 @@
 namespace vgpu {
 
 // Waves and packets write memory by pointer, so each page of the BAR that they reach is a page of
-// memory. All ones is what a doorbell holds that was not written since take() was called, and what
-// a read finds, as it does in a BAR that does not answer.
+// memory. All ones is what a doorbell holds that wasn't written since take() was called, and what
+// a read finds, as it does in a BAR that doesn't answer.
 class DoorbellWindow {
 public:
     struct Write {
@@ -20,7 +20,7 @@ public:
         std::uint64_t value = 0;
     };
 
-    // Memory of [offset, +bytes) of the BAR, which must lie in one page. Null when it does not.
+    // Memory of [offset, +bytes) of the BAR, which must lie in one page. Null when it doesn't.
     std::byte* at(std::uint64_t offset, std::size_t bytes);
     // The writes in the order of their addresses; the last one to a doorbell stands for all to it.
     std::vector<Write> take();

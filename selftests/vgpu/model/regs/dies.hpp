@@ -23,7 +23,7 @@ constexpr bool in_xcc_aperture(std::uint32_t dword) {
 // 0x70000 dwords behind the first, and engines at 0x1260, 0x1860, 0x39400, 0x39800, 0x41260,
 // 0x41860, 0x79400 and 0x79800. So each AID has one XCC, alternately in the first and the second
 // place: the driver accepts just these halves of an AID's engines (aqua_vanjaram_init_soc_config).
-// Memory hubs are not in the dump: theirs are taken to be at the distance of the AIDs.
+// Memory hubs aren't in the dump: theirs are taken to be at the distance of the AIDs.
 class Dies {
 public:
     explicit constexpr Dies(unsigned xccs) : xccs_(xccs), sdma_engines_(2 * xccs) {}

@@ -16,9 +16,9 @@
 
 namespace vgpu {
 
-// A register that is not declared in blocks/*.regs is reported as unmodelled, once for each
+// A register that isn't declared in blocks/*.regs is reported as unmodelled, once for each
 // name and direction, and then behaves like memory so that the run can go on. An access by the
-// driver is harmless, one by a packet is not.
+// driver is harmless, one by a packet isn't.
 class RegisterFile {
 public:
     using ReadHandler = std::function<std::uint32_t()>;

@@ -29,7 +29,7 @@ struct DeclaredRegister {
 };
 
 // A dword of BAR 5 at which another GPU has a register of a MI300X, or of an SDMA engine behind the
-// first; or one that a MI300X has not, in the place of another, which the model has elsewhere.
+// first; or one that a MI300X hasn't, in the place of another, which the model has elsewhere.
 struct RegisterAlias {
     std::uint32_t dword;
     std::uint32_t place;
@@ -38,7 +38,7 @@ struct RegisterAlias {
 
 struct OtherGpu {
     std::span<const RegisterAlias> aliases;
-    std::span<const NamedRegister> names; // of registers that a MI300X has not; sorted by dword
+    std::span<const NamedRegister> names; // of registers that a MI300X hasn't; sorted by dword
     std::span<const DeclaredRegister> declared;
 };
 

@@ -126,7 +126,7 @@ SdmaEngine::Step SdmaEngine::copy_rect(Ring& ring, unsigned vmid, Packet packet)
 
 // FILLSIZE [31:30]: 2 is dwords, and COUNT then holds the bytes of all but the last one; 0 is
 // bytes, and COUNT holds all but one. The driver says bytes and passes a dword whose bytes are
-// all alike; what a byte fill does with any other is not known here.
+// all alike; what a byte fill does with any other isn't known here.
 SdmaEngine::Step SdmaEngine::fill(Ring& ring, unsigned vmid, Packet packet) {
     const std::uint32_t count = packet[4] & 0x3fff'ffff;
     const unsigned fill_size = bits(packet[0], 31, 30);

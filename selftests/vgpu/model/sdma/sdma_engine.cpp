@@ -110,7 +110,7 @@ bool SdmaEngine::idle(const Ring& ring) const {
 }
 
 // A ring that is disabled ends the packet at hand, which the driver waits for. A packet that
-// cannot end by itself is begun anew when the ring is loaded again.
+// can't end by itself is begun anew when the ring is loaded again.
 void SdmaEngine::write_control(Ring& ring, std::uint32_t value) {
     const bool was_enabled = enabled(ring);
     unit_.registers.set(ring.base, value);
@@ -326,7 +326,7 @@ bool SdmaEngine::unmap_user_queues(
             all = false;
             continue;
         }
-        // Progress within an indirect buffer is not saved: it is run again from its start.
+        // Progress within an indirect buffer isn't saved: it is run again from its start.
         const std::uint64_t done = ring.buffers.size() == 1 ? ring.done : 0;
         give_up(ring);
         report_read_pointer(ring);

@@ -76,7 +76,7 @@ private:
         std::uint64_t mqd = 0;       // of a user ring the CP mapped
         std::vector<Buffer> buffers; // the ring's packets, then nested indirect buffers
         std::uint64_t done = 0;      // bytes or rows of the packet at hand that are done
-        bool waiting = false;        // a poll is not satisfied yet
+        bool waiting = false;        // a poll isn't satisfied yet
         bool faulted = false;        // an access of the packet at hand has no page
         bool draining = false;       // disabled by the driver, ends the packet at hand
         Schedule::Step looks_at = 0; // fetches nothing before
@@ -138,7 +138,7 @@ private:
     unsigned next_user_ring_ = 0; // that the CP takes if it is free
 };
 
-// Returns nothing for a packet that is not executed: it is reported when met.
+// Returns nothing for a packet that isn't executed: it is reported when met.
 std::optional<std::string_view> sdma_packet_name(std::uint8_t opcode);
 
 } // namespace vgpu
