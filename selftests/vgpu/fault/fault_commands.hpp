@@ -13,7 +13,7 @@
 
 namespace vgpu::fault {
 
-// Access to the GPU for the commands that are not about faults.
+// Access to the GPU for the commands that aren't about faults.
 struct Surroundings {
     // Returns a counter of the summary.
     std::function<std::uint64_t(std::string_view)> counter;

@@ -32,7 +32,7 @@ public:
     // Told when a fault was armed or disarmed that changes what translations find.
     void on_change(std::function<void()> handler) { changed_ = std::move(handler); }
 
-    // The only clock of the process that is not the model's: called by the main loop.
+    // The only clock of the process that isn't the model's: called by the main loop.
     void set_time_ms(std::uint64_t now_ms) { now_ms_ = now_ms; }
     // When the main loop must look at the device again, if something held waits for time.
     std::optional<std::uint64_t> next_deadline_ms() const;

@@ -58,7 +58,7 @@ ConfigSpace::ConfigSpace(std::uint16_t device, std::uint64_t vram_bytes,
     set(express + 0x2c, 0x0000'003e, 0, 4);
 
     // Vendor-specific extended capability of 16 bytes: amdgpu takes its absence for a machine
-    // that cannot reach the extended space.
+    // that can't reach the extended space.
     set(0x100, 0x0001'000b | static_cast<std::uint32_t>(mailbox::offset) << 20, 0, 4);
     set(0x104, 0x0101'0000, 0, 4);
 

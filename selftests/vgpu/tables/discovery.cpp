@@ -77,7 +77,7 @@ std::vector<std::byte> ip_table(const Dies& dies) {
     return table.bytes();
 }
 
-// Places whose block is not there: harvest_table, a list that ends with hw_id 0.
+// Places whose block isn't there: harvest_table, a list that ends with hw_id 0.
 std::vector<std::byte> harvest_table(const Dies& dies) {
     ByteWriter table;
     table.u32(harvest_signature).u32(0);

@@ -281,7 +281,7 @@ TEST_F(Contenders, a_stopped_batch_executes_nothing_until_it_is_mapped_again) {
     run(10);
     EXPECT_EQ(while_busy(), reaction);
     EXPECT_EQ(counter("busy_periods_stopped/2:1"), 1U);
-    // Too early: the server is not done.
+    // Too early: the server isn't done.
     unmap_all();
     map(true);
     run(10);

@@ -246,7 +246,7 @@ TEST_F(Partition, each_xcc_says_which_packet_used_scratch_last) {
     gpu.put(queue + amd_queue::compute_tmpring_size, 5U | 2U << 12);
     map();
     dispatch(1);
-    dispatch(1, false, 32); // one workgroup, which is not for the leader
+    dispatch(1, false, 32); // one workgroup, which isn't for the leader
     run_for_a_while();
     ASSERT_EQ(completed(), 2);
     for (unsigned xcc = 0; xcc < xccs; ++xcc)
@@ -264,7 +264,7 @@ TEST_F(Partition, packet_completes_with_its_last_xcc_and_barriers_wait_for_it) {
     run_for_a_while();
     EXPECT_EQ(completed(), 0);
     EXPECT_EQ(read_index(), 0U);
-    EXPECT_EQ(counter(0), 0x103U); // the packet with the barrier bit has not begun
+    EXPECT_EQ(counter(0), 0x103U); // the packet with the barrier bit hasn't begun
     open_gate(2);
     run_for_a_while();
     EXPECT_EQ(completed(), 2);
@@ -333,7 +333,7 @@ TEST_F(Partition, waves_of_each_xcc_are_saved_in_its_own_area) {
 }
 
 // Packet 1 is done on XCC 1, which is then saved with a wave of packet 0. XCC 2 ends packet 1
-// meanwhile and cannot know that it is the last.
+// meanwhile and can't know that it is the last.
 TEST_F(Partition, packet_done_out_of_order_is_completed_when_its_xcc_comes_back) {
     for (const unsigned open : {0U, 1U, 2U, 4U, 5U})
         open_gate(open);
@@ -503,7 +503,7 @@ private:
 
     void TestBody() override {}
 
-    // False when it does not come about.
+    // False when it doesn't come about.
     template <class Condition> bool run_until(Condition condition) {
         for (unsigned i = 0; i < 5000; ++i) {
             if (condition())
@@ -554,7 +554,7 @@ TEST(PartitionSchedule, seed_replays_exactly) {
     EXPECT_NE(Stops::of(4).events, first.events);
 }
 
-// Without a seed a queue is stored as soon as its waves are saved: the fault cannot strike.
+// Without a seed a queue is stored as soon as its waves are saved: the fault can't strike.
 TEST(PartitionSchedule, only_a_seed_finds_a_fence_before_the_end_of_a_save) {
     constexpr std::string_view fault = "early-fence:count=1000";
     EXPECT_EQ(Stops::of({}, fault).early, 0U);

@@ -94,7 +94,7 @@ TEST(RegisterFile, another_gpu_has_them_at_other_places) {
     registers.write(0x1e800 + 0x80, 0x1017, "mmio"); // SDMA0_GFX_RB_CNTL, with the base of engine 4
     EXPECT_EQ(registers.value(reg::sdma0::SDMA_GFX_RB_CNTL + registers.dies().sdma_offset(4)),
               0x1017U);
-    registers.write(0x2000 + 0x1245, 5, "mmio"); // one that has not moved
+    registers.write(0x2000 + 0x1245, 5, "mmio"); // one that hasn't moved
     EXPECT_EQ(registers.value(reg::gc::CP_MQD_BASE_ADDR), 5U);
     EXPECT_THAT(observer.unknown, IsEmpty());
     EXPECT_THAT(observer.harmless, IsEmpty());

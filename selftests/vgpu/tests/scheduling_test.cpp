@@ -164,7 +164,7 @@ TEST_F(Scheduling, queue_that_was_not_dequeued_must_not_be_loaded_over) {
     list_queue(0x10000, 0x1000);
     start_runlist();
     gpu.select({1, 0, 2});
-    // The driver first writes the registers as the MQD has them: the HQD is not active there.
+    // The driver first writes the registers as the MQD has them: the HQD isn't active there.
     gpu.device.write_register(reg::gc::CP_HQD_ACTIVE, 0);
     ASSERT_EQ(gpu.observer.unknown.size(), 1U);
     EXPECT_THAT(gpu.observer.unknown[0], HasSubstr("loaded under a queue"));

@@ -90,7 +90,7 @@ TEST_P(SdmaEngines, copy_survives_an_unmap_in_the_middle) {
     EXPECT_EQ(read(reg::sdma0::SDMA_RLC0_DOORBELL), 0U);
     EXPECT_EQ(gpu.get<std::uint32_t>(target_offset), 1U);
     EXPECT_EQ(gpu.get<std::uint32_t>(target_offset + large_bytes - 4), 0U);
-    gpu.put(source_offset, 2U); // what was copied is not copied again
+    gpu.put(source_offset, 2U); // what was copied isn't copied again
     map(GetParam());
     gpu.run();
     EXPECT_EQ(gpu.get<std::uint32_t>(target_offset), 1U);

@@ -123,7 +123,7 @@ TEST_F(Sdma, unmapped_in_the_middle_of_a_copy_it_goes_on_where_it_was) {
     EXPECT_EQ(gpu.get<std::uint32_t>(mqd + 41 * 4), 1U); // MIDCMD_CNTL.DATA_VALID
     gpu.run();
     EXPECT_EQ(gpu.get<std::uint32_t>(target_offset + large_bytes - 4), 0U);
-    gpu.put(source_offset, 2U); // what was copied is not copied again
+    gpu.put(source_offset, 2U); // what was copied isn't copied again
     map();
     gpu.run();
     EXPECT_EQ(gpu.get<std::uint32_t>(target_offset), 1U);

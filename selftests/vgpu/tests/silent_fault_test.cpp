@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Faults that the GPU does not report: an unmap without effect, a doorbell that was not seen.
+// Faults that the GPU doesn't report: an unmap without effect, a doorbell that wasn't seen.
 #include "two_processes.hpp"
 
 #include <gmock/gmock.h>
@@ -135,7 +135,7 @@ TEST_F(SilentFaults, lost_doorbell_leaves_an_active_queue_idle_until_the_next_do
     EXPECT_EQ(signal_of(first), 10);
     EXPECT_EQ(gpu.device.run(1000), Device::Activity::idle);
     EXPECT_TRUE(works(second, 0x2000));
-    // By this a driver can tell: the HQD does not know what is in memory.
+    // By this a driver can tell: the HQD doesn't know what is in memory.
     EXPECT_EQ(write_pointer(first_slot), 0U);
     submit();
     EXPECT_EQ(signal_of(first), 8);

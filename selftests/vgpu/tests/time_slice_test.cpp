@@ -138,7 +138,7 @@ TEST_F(TimeSlices, unmap_in_the_middle_of_a_switch_has_its_fence) {
     submit_list();
     gpu.arm("unmap-never:count=10");
     while (gpu.observer.counters["time_slices"] == 0)
-        gpu.device.run(1000); // the slice ends, and its queues do not leave yet
+        gpu.device.run(1000); // the slice ends, and its queues don't leave yet
     unmap(1);
     EXPECT_EQ(gpu.get<std::uint64_t>(fence), 0U);
     gpu.faults.disarm_all();

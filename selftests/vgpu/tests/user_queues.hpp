@@ -103,7 +103,7 @@ protected:
                                   low_half(TestGpu::mc(mqd)), high_half(TestGpu::mc(mqd)),
                                   low_half(write_index_va), high_half(write_index_va)});
     }
-    // Ends a list that does not fit: it begins anew.
+    // Ends a list that doesn't fit: it begins anew.
     void list_chain() {
         list(Opcode::run_list, {low_half(TestGpu::mc(runlist)), high_half(TestGpu::mc(runlist)),
                                 (listed_ + 4) | 1U << 20 | 1U << 22 | 1U << 23});

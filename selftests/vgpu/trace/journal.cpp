@@ -22,7 +22,7 @@ constexpr std::string_view always[] = {
     "dispatches",   "failed_waves", "vm_faults",   "wave_instructions",    "resets"};
 constexpr std::string_view always_groups[] = {"hiq_packets", "saves_by_doorbell"};
 
-// Work that did not end as its program meant it.
+// Work that didn't end as its program meant it.
 constexpr std::string_view failures[] = {"failed_waves", "queue_errors", "hung_queues"};
 
 nlohmann::json to_json(const std::map<std::string, std::uint64_t, std::less<>>& counters) {

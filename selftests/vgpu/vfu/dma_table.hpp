@@ -34,12 +34,12 @@ private:
 
 class DmaTable {
 public:
-    // Without a descriptor the range is not memory that we may touch (a device's BAR): it is
+    // Without a descriptor the range isn't memory that we may touch (a device's BAR): it is
     // taken note of, and nothing is found there.
     Result<Nothing> map(const DmaMap& request, const UniqueFd& fd);
     Result<Nothing> unmap(const DmaUnmap& request);
 
-    // nullptr when the range is not wholly inside one mapping.
+    // nullptr when the range isn't wholly inside one mapping.
     std::byte* find(std::uint64_t address, std::size_t bytes) const;
     std::size_t ranges() const { return ranges_.size(); }
 

@@ -27,7 +27,7 @@ namespace {
     std::exit(EXIT_FAILURE);
 }
 
-// An IEEE result is one result: nothing is fused that was not written so.
+// An IEEE result is one result: nothing is fused that wasn't written so.
 void compile(const test::TemporaryDirectory& directory, const std::string& text,
              const std::string& options) {
     std::ofstream(directory.file("in.ll")) << text;

@@ -21,7 +21,7 @@ using Outputs = std::array<std::array<std::uint64_t, result_slots>, 64>;
 
 class HostCode {
 public:
-    // `text` is that for the GPU. One that the compiler does not take ends the process.
+    // `text` is that for the GPU. One that the compiler doesn't take ends the process.
     explicit HostCode(const std::string& text);
     ~HostCode();
     HostCode(const HostCode&) = delete;
@@ -37,7 +37,7 @@ class GpuCode {
 public:
     explicit GpuCode(const std::string& text);
 
-    // Sets `problem` when the wave does not reach its end.
+    // Sets `problem` when the wave doesn't reach its end.
     Outputs run(const std::string& name, const Inputs& inputs);
     std::string problem;
     std::uint64_t executed = 0; // wave instructions of all runs

@@ -161,7 +161,7 @@ std::string Writer::canonical(Type type, const std::string& of) {
                  text.name, of);
 }
 
-// By choice: LLVM 19 is not exact about the sign of what is added to 0.0.
+// By choice: LLVM 19 isn't exact about the sign of what is added to 0.0.
 std::string Writer::without_sign_of_zero(Type type, const std::string& of) {
     const TypeText text = text_of(type);
     const std::string_view zero = is_vector(type) ? "<half 0.0, half 0.0>" : "0.0";

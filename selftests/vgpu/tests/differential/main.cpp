@@ -57,7 +57,7 @@ std::uint64_t number(std::mt19937_64& random, Type type) {
     const std::uint64_t any = random();
     const auto edge = [&](const auto& of) { return of[random() % of.size()]; };
     const bool at_edge = (random() & 1) != 0;
-    // A small one, of either sign, which does not overflow at once.
+    // A small one, of either sign, which doesn't overflow at once.
     const double small =
         static_cast<double>(static_cast<std::int64_t>(any) >> 48) / (1 << (any & 15));
     const bool is_small = (random() & 1) != 0;

@@ -242,7 +242,7 @@ TEST(Float, output_modifiers) {
     };
     LaneRun run = singles(0xc0);
     run.operand = [](std::mt19937_64& random) {
-        // Sums whose double does not round: no denormals on the way.
+        // Sums whose double doesn't round: no denormals on the way.
         return (random() & 0x807fffff) | (100 + random() % 50) << 23;
     };
     check_lanes({{"v_add_f32 v2, v4, v6 mul:2", scaled(2)},
@@ -305,7 +305,7 @@ TEST(Float, odds_and_ends) {
                       return in.b >> (32 + bit) & 1;
                   }}},
                 [] {
-                    LaneRun run = singles(0x200); // no denormals: classes do not care
+                    LaneRun run = singles(0x200); // no denormals: classes don't care
                     run.operand = [](std::mt19937_64& random) {
                         return random_single(random) | random() << 32;
                     };

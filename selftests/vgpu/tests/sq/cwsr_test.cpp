@@ -48,7 +48,7 @@ TEST(Cwsr, kernel_computes_what_the_host_computes) {
     }
 }
 
-// Registers, LDS and hardware state travel through memory, by code that is not ours.
+// Registers, LDS and hardware state travel through memory, by code that isn't ours.
 TEST(Cwsr, save_runs_the_trap_handler_of_the_driver) {
     Exchange run(2);
     run.gpu.array().run(150);
@@ -223,7 +223,7 @@ struct Ragged {
 
 } // namespace
 
-// The short waves leave gaps behind that a wave with the LDS does not fit into.
+// The short waves leave gaps behind that a wave with the LDS doesn't fit into.
 TEST(Cwsr, new_workgroups_in_the_place_of_waves_that_ended) {
     for (const std::uint32_t swapped : {0U, ~0U, 0x5555'5555U}) {
         SCOPED_TRACE(testing::Message() << "swapped " << swapped);

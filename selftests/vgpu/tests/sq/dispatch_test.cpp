@@ -115,7 +115,7 @@ TEST(Dispatch, user_sgprs_come_in_the_order_of_the_code_properties) {
 }
 
 // LLVM's AMDGPUUsage, "Preloaded Kernel Arguments": the arguments follow the other user SGPRs, and
-// execution begins behind the 256 bytes that load them where the firmware cannot.
+// execution begins behind the 256 bytes that load them where the firmware can't.
 TEST(Dispatch, kernel_arguments_start_in_sgprs) {
     Gpu gpu;
     Kernel kernel;

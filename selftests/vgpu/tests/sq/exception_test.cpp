@@ -73,7 +73,7 @@ TEST(Exception, an_illegal_instruction_reaches_the_trap_handler) {
     EXPECT_EQ(run.pc(), 12U);
     EXPECT_EQ(run.gpu.failed_waves, 1U);
     EXPECT_EQ(run.gpu.memory_faults, 0U);
-    EXPECT_EQ(run.gpu.unmodelled_texts.size(), 1U); // it may be one we do not know
+    EXPECT_EQ(run.gpu.unmodelled_texts.size(), 1U); // it may be one we don't know
     EXPECT_EQ(run.gpu.interrupts, (std::vector<std::uint32_t>{0x123}));
 }
 

@@ -142,7 +142,7 @@ TEST(Gws, a_barrier_can_be_used_again) {
 TEST(Gws, m0_and_offset_choose_the_resource) {
     Sync run;
     run.init(groups - 1, "offset:7");
-    // 5 + 2 is the resource that was initialised; the others do not make a wave wait.
+    // 5 + 2 is the resource that was initialised; the others don't make a wave wait.
     run.start(meeting("s_mov_b32 m0, 0x50000\n ds_gws_barrier v2 offset:2 gds"));
     run.gpu.run_all();
     run.expect_all_met();
@@ -250,7 +250,7 @@ TEST(Gws, every_instruction_around_a_barrier_can_be_the_last_before_a_save) {
     }
 }
 
-// Those that came before the save do not count twice: the last wave is missing.
+// Those that came before the save don't count twice: the last wave is missing.
 TEST(Gws, waves_that_wait_come_anew_after_a_restore) {
     Sync run;
     run.init(groups - 1);
