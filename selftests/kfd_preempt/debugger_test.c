@@ -213,7 +213,7 @@ TEST_F(debugged, held_queue_stays_held_when_the_debugger_goes)
 	ASSERT_EQ(0, resume_queue(self->fd, self->id));
 }
 
-/* PREEMPT does not require that the debugger knows the queue. */
+/* PREEMPT doesn't require that the debugger knows the queue. */
 TEST_F(debugged, queue_the_debugger_does_not_know_can_be_stopped)
 {
 	struct aql_queue other;

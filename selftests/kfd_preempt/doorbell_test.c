@@ -114,7 +114,7 @@ TEST_F_TIMEOUT(doorbell, batch_names_four_queues_in_a_packet, 120)
 	ASSERT_EQ(0, order_first(self, BATCH, KFD_PREEMPT_OP_RESUME));
 }
 
-/* A runlist mapped for another reason does not contain the stopped queue. */
+/* A runlist mapped for another reason doesn't contain the stopped queue. */
 TEST_F_TIMEOUT(doorbell, stopped_queue_stays_off_when_the_runlist_is_built_again, 120)
 {
 	ASSERT_EQ(0, preempt_queue(self->fd, self->queue[0].id));

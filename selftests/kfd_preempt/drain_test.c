@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A process of another user drains a kernel that never ends, again and again: the calls of other
- * processes and evictions do not wait with it. Needs root, and a GPU without firmware scheduling.
+ * processes and evictions don't wait with it. Needs root, and a GPU without firmware scheduling.
  */
 #include <stdio.h>
 

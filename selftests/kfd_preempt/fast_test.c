@@ -89,7 +89,7 @@ static bool unmap_waits(const void *fault)
 	return gpu_fault_hits(*(const int *)fault) == 1;
 }
 
-/* The register while the GPU is asked to unmap, and does not. */
+/* The register while the GPU is asked to unmap, and doesn't. */
 static int64_t wait_time_of_a_stop(FIXTURE_DATA(fast) *self, uint32_t flags, int *result)
 {
 	struct stop stop = { .self = self, .flags = flags };

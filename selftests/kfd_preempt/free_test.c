@@ -40,7 +40,7 @@ static int free_memory(const struct kfd_device *dev, const struct kfd_buffer *bu
 	return ioctl(dev->kfd_fd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args) ? -errno : 0;
 }
 
-/* A buffer that is not mapped any more, which a signal did not let go. */
+/* A buffer that isn't mapped any more, which a signal didn't let go. */
 static void free_interrupted(struct __test_metadata *_metadata, struct kfd_device *dev,
 			     struct kfd_buffer *buf)
 {
@@ -92,7 +92,7 @@ TEST_F(free, process_ends_with_memory_that_a_signal_did_not_let_go)
 
 /*
  * From 7.2 on it does so itself, with the signal pending. Buffers that it leaves behind count as used
- * by a queue when nobody is left to say that they are not.
+ * by a queue when nobody is left to say that they aren't.
  */
 TEST_F(free, killed_process_lets_go_of_the_buffers_of_its_queue)
 {

@@ -32,7 +32,7 @@ struct fuzz_call {
 	} args, after;
 	struct kfd_preempt_switch_entry entry[ENTRIES_MAX], entry_after[ENTRIES_MAX];
 	uint32_t num;			/* entries that are there, whatever num_entries says */
-	unsigned int tail_at;		/* offset of a byte that is not 0, or 0 */
+	unsigned int tail_at;		/* offset of a byte that isn't 0, or 0 */
 	uint64_t args_at, entries_at;	/* a pointer to give instead, or 0 */
 	bool args_read_only, entries_read_only;
 	uint32_t may;			/* answers to the call */

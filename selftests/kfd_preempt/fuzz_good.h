@@ -236,7 +236,7 @@ static inline uint32_t queue_id_of(const struct worker *w, uint32_t owner, uint3
 
 static inline uint32_t pick_type(struct worker *w, const struct world_queue *queue)
 {
-	/* Under NO_HWS a drain waits for a kernel that does not end. */
+	/* Under NO_HWS a drain waits for a kernel that doesn't end. */
 	if (random_one_in(&w->random, 16) && (!no_hws(w) || !queue || queue->sdma))
 		return KFD_PREEMPT_TYPE_DRAIN;
 	return random_one_in(&w->random, 16) ? KFD_PREEMPT_TYPE_RESET : KFD_PREEMPT_TYPE_SAVE;

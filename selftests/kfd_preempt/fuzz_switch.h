@@ -112,7 +112,7 @@ static inline void expect_all_or_nothing(struct fuzz_call *call, const struct co
 	}
 }
 
-/* Whether each answer is known: then the model need not read results that cannot be written. */
+/* Whether each answer is known: then the model need not read results that can't be written. */
 static inline bool all_is_known(const struct fuzz_call *call)
 {
 	uint32_t i;

@@ -154,7 +154,7 @@ TEST_F_TIMEOUT(give, it_fails_when_the_watch_is_closed, 120)
 {
 	int fd;
 
-	/* A watch that the process does not inherit. */
+	/* A watch that the process doesn't inherit. */
 	ASSERT_EQ(0, hoard_begin(&self->wants, MOST, BUFFER_BYTES));
 	fd = watch_open(self->dev.kfd_fd);
 	ASSERT_LE(0, fd);

@@ -100,7 +100,7 @@ static void dispatch(struct gws_queue *q, const struct gpu_program *program, uin
 	aql_queue_dispatch(&q->queue, &packet);
 }
 
-/* Initialises the barrier. Returns false if that kernel does not end in time. */
+/* Initialises the barrier. Returns false if that kernel doesn't end in time. */
 static bool meeting_init(struct gws_queue *q, uint32_t rounds, unsigned int timeout_ms)
 {
 	struct meeting *m = q->meeting;

@@ -246,7 +246,7 @@ TEST_F_TIMEOUT(hang, hung_wave_costs_its_queue_and_no_other, 120)
 	EXPECT_TRUE(fresh_process_works());
 }
 
-/* Two resets, of the queue and of its pipe, do not help: the whole GPU is reset. */
+/* Two resets, of the queue and of its pipe, don't help: the whole GPU is reset. */
 TEST_F_TIMEOUT(hang, queue_that_no_reset_helps_costs_the_GPU, 180)
 {
 	struct target target = {};

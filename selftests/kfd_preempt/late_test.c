@@ -40,7 +40,7 @@ FIXTURE_SETUP(late)
 	ASSERT_EQ(0, busy_queue_create(&self->dev, &self->queue, &self->job, WORKGROUPS, LONG_MS));
 	self->id = self->queue.id;
 
-	/* All tests start with a stop that was not confirmed in time. */
+	/* All tests start with a stop that wasn't confirmed in time. */
 	begin = now_ns();
 	ASSERT_EQ(-ETIME, preempt_queue_type(self->fd, self->id, KFD_PREEMPT_TYPE_SAVE, STOP_MS)) {
 		TH_LOG("the GPU stops in time: start the vgpu with --fault dequeue-late");
@@ -73,7 +73,7 @@ TEST_F_TIMEOUT(late, unconfirmed_stop_is_PENDING_with_the_hold_set, 60)
 	EXPECT_EQ(1, status.failures);
 }
 
-/* However many XCCs do not answer: each of them on its own would be waited for 4 times as long. */
+/* However many XCCs don't answer: each of them on its own would be waited for 4 times as long. */
 TEST_F_TIMEOUT(late, timeout_bounds_the_stop_and_not_that_of_each_XCC, 60)
 {
 	EXPECT_LE(STOP_MS, self->took_ms);
@@ -117,7 +117,7 @@ TEST_F_TIMEOUT(late, timeout_bounds_the_stops_of_a_batch, 60)
 	}
 }
 
-/* Also on the XCCs behind the one that did not confirm. */
+/* Also on the XCCs behind the one that didn't confirm. */
 TEST_F_TIMEOUT(late, no_wave_runs_on_after_an_unconfirmed_stop, 60)
 {
 	EXPECT_TRUE(job_stands_still(&self->job, 100));

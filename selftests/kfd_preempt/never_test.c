@@ -57,7 +57,7 @@ TEST_F_TIMEOUT(never, unconfirmed_stop_stays_PENDING_and_nothing_hangs, 120)
 	EXPECT_EQ(0, status.resumes);
 	EXPECT_LE(1, status.failures);
 
-	/* It can be destroyed, if with the error that the hardware did not answer. */
+	/* It can be destroyed, if with the error that the hardware didn't answer. */
 	sleep_us(100000);
 	aql_queue_destroy(&self->queue);
 	EXPECT_EQ(-ENOENT, preempt_status(self->fd, 0, self->id, &status));

@@ -304,7 +304,7 @@ static int become_nobody(void)
 
 /*
  * Opens its own file with all rights, gives them up, and tries every way to
- * touch the target: the number of the first that is not refused, or 0.
+ * touch the target: the number of the first that isn't refused, or 0.
  */
 static int try_without_right(const struct target *target, int (*give_up)(void))
 {

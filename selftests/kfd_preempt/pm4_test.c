@@ -154,7 +154,7 @@ TEST_F(pm4, registers_stay_for_the_next_dispatch)
 	EXPECT_TRUE(ran_times(self, 3));
 }
 
-/* A packet that does not wait runs beside the dispatch, CS_PARTIAL_FLUSH and RELEASE_MEM behind it. */
+/* A packet that doesn't wait runs beside the dispatch, CS_PARTIAL_FLUSH and RELEASE_MEM behind it. */
 TEST_F(pm4, flush_and_release_wait_for_the_dispatch)
 {
 	struct pm4_stream *ring = &self->queue.stream;
@@ -266,7 +266,7 @@ TEST_F_TIMEOUT(pm4, running_dispatch_survives_other_processes, 120)
 	EXPECT_TRUE(target_finish(&other[1]));
 }
 
-/* A stop in an indirect buffer that waits: what was done is not done again, the rest follows. */
+/* A stop in an indirect buffer that waits: what was done isn't done again, the rest follows. */
 TEST_F(pm4, indirect_buffer_goes_on_where_it_was)
 {
 	struct pm4_stream buffer = { self->shared->indirect_buffer, 1024, 0 };

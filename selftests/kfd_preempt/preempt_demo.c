@@ -31,7 +31,7 @@ static int fail(const char *format, ...)
 /*
  * Polls the counter that the kernel keeps in memory until it has read the same
  * for HOLD_SECONDS while the driver says that the queue is held. False when
- * that does not come.
+ * that doesn't come.
  */
 static bool wait_for_stop(int fd, uint32_t queue_id, const struct job *job, uint32_t *stopped_at)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * HWS: the runlist was unmapped for a stop and cannot be mapped again, so that no queue of the GPU
+ * HWS: the runlist was unmapped for a stop and can't be mapped again, so that no queue of the GPU
  * runs. Only the preemption code retries the map. Needs root and kfd_probes.ko.
  */
 #include "jobs.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Suspend to RAM with a queue that is held and one that is not. The kernel's own test mode takes
+ * Suspend to RAM with a queue that is held and one that isn't. The kernel's own test mode takes
  * all devices down and up again without the sleep in between. Needs root and /sys/power/pm_test.
  */
 #include "hoard.h"

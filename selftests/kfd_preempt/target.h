@@ -151,7 +151,7 @@ static inline bool target_is_idle(const void *shared)
 	return shared_get(&((const struct target_shared *)shared)->order) == TARGET_IDLE;
 }
 
-/* The new process calls `run`, which does not return. Returns 0 or a negative errno. */
+/* The new process calls `run`, which doesn't return. Returns 0 or a negative errno. */
 static inline int target_start_as(struct target *target, void (*run)(struct target_shared *))
 {
 	target->shared = mmap(NULL, sizeof(*target->shared), PROT_READ | PROT_WRITE,
@@ -174,7 +174,7 @@ static inline int target_start(struct target *target)
 	return target_start_as(target, target_run);
 }
 
-/* Returns the result of the target's own call, or -ETIME if the call is not over in time. */
+/* Returns the result of the target's own call, or -ETIME if the call isn't over in time. */
 static inline int target_order_within(struct target *target, enum target_order order,
 				      unsigned int timeout_ms)
 {

@@ -193,7 +193,7 @@ TEST_F(trace, a_refused_call_says_so)
 	ASSERT_TRUE(job_ends_right(&self->job, LONG_MS));
 }
 
-/* The hardware is not asked, and the node says so. */
+/* The hardware isn't asked, and the node says so. */
 TEST_F(trace, a_stop_off_the_hardware_costs_it_nothing)
 {
 	ASSERT_EQ(0, aql_queue_set_percentage(&self->queue, 0));

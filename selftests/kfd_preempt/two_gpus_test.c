@@ -85,7 +85,7 @@ TEST_F_TIMEOUT(two, one_call_stops_one_and_starts_the_other, 180)
 	ASSERT_EQ(0, resume_queue(self->fd, self->queue[0].id));
 }
 
-/* It cannot be promised: a GPU that has stopped its queue knows nothing of the other. */
+/* It can't be promised: a GPU that has stopped its queue knows nothing of the other. */
 TEST_F_TIMEOUT(two, all_or_nothing_on_both_is_EINVAL_and_changes_nothing, 180)
 {
 	struct kfd_ioctl_preempt_status_args status;

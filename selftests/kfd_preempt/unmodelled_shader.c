@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Dispatches a kernel whose first instruction the vgpu does not execute, and exits with 0 although
- * the kernel did not run. selftests/vm/test-unmodelled checks that the run fails all the same.
+ * Dispatches a kernel whose first instruction the vgpu doesn't execute, and exits with 0 although
+ * the kernel didn't run. selftests/vm/test-unmodelled checks that the run fails all the same.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 /* kernel_code_entry_byte_offset of the kernel descriptor */
 #define ENTRY_OFFSET 16
 
-/* v_screen_partition_4se_b32 v0, v0: gfx942 has it, the vgpu does not. */
+/* v_screen_partition_4se_b32 v0, v0: gfx942 has it, the vgpu doesn't. */
 static const uint32_t instruction = 0x7e006f00;
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Processes that are not root: another user, a user namespace of its own. */
+/* Processes that aren't root: another user, a user namespace of its own. */
 #ifndef KFD_PREEMPT_USERS_H
 #define KFD_PREEMPT_USERS_H
 

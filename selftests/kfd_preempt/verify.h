@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The driver's parameter preempt_verify, whose accesses to the hardware are not to be counted. */
+/* The driver's parameter preempt_verify, whose accesses to the hardware aren't to be counted. */
 #ifndef KFD_PREEMPT_VERIFY_H
 #define KFD_PREEMPT_VERIFY_H
 

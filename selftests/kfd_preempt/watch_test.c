@@ -289,7 +289,7 @@ TEST_F(watch, child_has_no_doorbells_and_makes_no_event)
 	EXPECT_RANG();
 }
 
-/* KFD takes such a mapping for one of the child, in which it is not found. */
+/* KFD takes such a mapping for one of the child, in which it isn't found. */
 TEST_F(watch, mapping_by_the_file_of_another_process_makes_a_target_blind)
 {
 	struct kfd_preempt_watch_arm_entry entry;
@@ -363,7 +363,7 @@ TEST_F(watch, indexes_in_memory_that_waits_for_ever_count_as_busy)
 	close(fd);
 }
 
-/* A process is not slowed down by any number of watches that somebody makes. */
+/* A process isn't slowed down by any number of watches that somebody makes. */
 TEST_F(watch, watches_of_one_process_are_bounded)
 {
 	int other[MAX_WATCHES + 1], fd;

@@ -59,7 +59,7 @@ TEST_F_TIMEOUT(yield, page_tables_say_where_memory_is, 900)
 	ASSERT_EQ(0, hoard_start(&self->a, 4, BUFFER_BYTES));
 	EXPECT_EQ(0, hoard_order(&self->a, HOARD_COPY));
 	ASSERT_EQ(0, stop(&self->dev, &self->a, YIELD));
-	/* Its SDMA queue is not held. */
+	/* Its SDMA queue isn't held. */
 	EXPECT_EQ(0, hoard_order(&self->a, HOARD_COPY));
 	EXPECT_EQ(0, hoard_order(&self->a, HOARD_CHANGE));
 	EXPECT_EQ(0, hoard_order(&self->a, HOARD_COPY));
@@ -330,7 +330,7 @@ static uint64_t vram_used(uint32_t render_minor)
 	return bytes;
 }
 
-/* Its own hold does not keep KFD from putting memory back, but what it has yielded stays away. */
+/* Its own hold doesn't keep KFD from putting memory back, but what it has yielded stays away. */
 TEST_F_TIMEOUT(yield, what_is_put_back_goes_where_it_was, 900)
 {
 	uint64_t yielded;
@@ -436,7 +436,7 @@ TEST_F_TIMEOUT(yield, a_signal_leaves_a_whole_state, 900)
 	EXPECT_TRUE(hoard_finish(&self->a));
 }
 
-/* The queue is lost, the words are not. */
+/* The queue is lost, the words aren't. */
 TEST_F_TIMEOUT(yield, what_is_away_survives_a_gpu_reset, 900)
 {
 	ASSERT_EQ(0, hoard_start(&self->a, 8, BUFFER_BYTES));

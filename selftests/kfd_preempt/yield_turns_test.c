@@ -53,7 +53,7 @@ TEST_F_TIMEOUT(yield, an_operator_dies_while_memory_moves, 1800)
 	ASSERT_EQ(0, hoard_start(&self->a, 80, 2 * MIB));
 	for (round = 0; round < 10; round++) {
 		kill_while_memory_moves(_metadata, &self->a, OPERATOR_DIES, &random);
-		/* The hold is there, or was not set yet. */
+		/* The hold is there, or wasn't set yet. */
 		ret = switch_resume(self->dev.kfd_fd, self->a.pid, KFD_PREEMPT_SWITCH_STICKY,
 				    self->a.queue_id);
 		ASSERT_TRUE(!ret || ret == -EALREADY);

@@ -9,7 +9,7 @@
 
 #include "probes.h"
 
-/* 0: not asked for; 1: for the next queue; 2: a queue waits; 3: it was evicted; 4: it was not. */
+/* 0: not asked for; 1: for the next queue; 2: a queue waits; 3: it was evicted; 4: it wasn't. */
 static int evict_in_create;
 module_param(evict_in_create, int, 0600);
 MODULE_PARM_DESC(evict_in_create, "1: the next queue waits for an eviction; then 2, and 3 or 4");

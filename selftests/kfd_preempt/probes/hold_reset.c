@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Two moments of a GPU's reset, which waits there until it is told to go on.
- * - hold_reset: the reset has taken its lock, and KFD has not heard of it: the queues are lost and
- *   do not know.
- * - hold_stopped: KFD has stopped its scheduler, and the hardware is not reset yet.
+ * - hold_reset: the reset has taken its lock, and KFD hasn't heard of it: the queues are lost and
+ *   don't know.
+ * - hold_stopped: KFD has stopped its scheduler, and the hardware isn't reset yet.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
