@@ -16,18 +16,18 @@ struct Queue {
     bool compute;      // else SDMA
 };
 
-// Ascending ids. Empty when the process has none, or is not known to KFD (any more). A queue that
+// Ascending ids. Empty when the process has none, or isn't known to KFD (any more). A queue that
 // is destroyed during the call is left out. `kfd` is a file of /dev/kfd; the error is that of a
-// STATUS call which a process that creates and destroys queues does not explain.
+// STATUS call which a process that creates and destroys queues doesn't explain.
 struct Listing {
     std::vector<Queue> queues;
     int error = 0; // negative errno
 };
 Listing queues_of(int kfd, pid_t pid);
 
-// Waves lie in the save area of a queue when its MQD says so, and debugfs shows MQDs. It does not
+// Waves lie in the save area of a queue when its MQD says so, and debugfs shows MQDs. It doesn't
 // show ids: it lists the newest queue first, and ids grow with each new queue as long as none was
-// destroyed. Where the list does not fit to `queues` there is no answer.
+// destroyed. Where the list doesn't fit to `queues` there is no answer.
 class SavedWaves {
 public:
     // For queues that are stopped now: bit i is queues[i].

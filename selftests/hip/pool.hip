@@ -23,7 +23,7 @@ __global__ void fill(std::uint32_t* values, unsigned count, std::uint32_t salt) 
     values[i] = value;
 }
 
-// Wrapping sums do not depend on the order of the adds.
+// Wrapping sums don't depend on the order of the adds.
 __global__ void sum(const std::uint32_t* values, unsigned count, std::uint32_t* result) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count)

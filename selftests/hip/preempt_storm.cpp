@@ -273,7 +273,7 @@ bool Storm::stop(const std::vector<Queue>& chosen) {
             held_.push_back(chosen[i]);
         } else if (result == -EOPNOTSUPP && !chosen[i].compute) {
             ++counts_.refused[EOPNOTSUPP];
-            sdma_possible_ = false; // a driver that cannot says so once
+            sdma_possible_ = false; // a driver that can't says so once
         } else if (refused("stop", result, chosen[i].id)) {
             good = false;
         }

@@ -114,7 +114,7 @@ int main(int argc, char** argv) {
         values.copy_from(start);
         turn.clear();
         log.clear();
-        // These streams do not wait for the null stream, where the above ran.
+        // These streams don't wait for the null stream, where the above ran.
         HIP_MUST(hipDeviceSynchronize());
         fork_and_join(streams, values.get(), others.get());
         HIP_MUST(hipStreamSynchronize(streams.first));

@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
     while (rounds.next()) {
         for (unsigned s = 0; s < streams; ++s)
             arrays[s]->copy_from(initial(s));
-        // These streams do not wait for the null stream, where the copies ran.
+        // These streams don't wait for the null stream, where the copies ran.
         HIP_MUST(hipDeviceSynchronize());
         for (unsigned s = 0; s < streams; ++s) {
             for (unsigned n = 0; n < links; ++n)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Matrices of small integers in the number formats of rocBLAS. Sums of their products are exact in
-// each format that rocBLAS accumulates in, so the order of the additions does not matter, and a
+// each format that rocBLAS accumulates in, so the order of the additions doesn't matter, and a
 // result is right in every bit or wrong.
 #pragma once
 
