@@ -68,7 +68,7 @@ void aql_queue_barrier(struct aql_queue *queue, struct aql_signal *signal);
  */
 void aql_queue_mark(struct aql_queue *queue, uint32_t label, struct aql_signal *signal);
 
-/* Waits until the signal reads 0; false when it does not in time. */
+/* Waits until the signal reads 0; false when it doesn't in time. */
 bool aql_signal_wait(const struct aql_signal *signal, unsigned int timeout_ms);
 
 #endif

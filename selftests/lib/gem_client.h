@@ -26,7 +26,7 @@ struct gem_client {
 	struct gem_buffer commands;
 };
 
-/* Opens the render node once more, with a VM that KFD does not share. */
+/* Opens the render node once more, with a VM that KFD doesn't share. */
 int gem_client_open(uint32_t render_minor, struct gem_client *client);
 void gem_client_close(struct gem_client *client);
 
@@ -40,7 +40,7 @@ int gem_buffer_import(struct gem_client *client, int file, uint64_t bytes,
 
 /*
  * One job on an SDMA ring of the driver, which runs under a VMID of the memory hub once its buffers
- * are in place. Both functions wait until it is done: -ETIME if it does not end, -ECANCELED if a
+ * are in place. Both functions wait until it is done: -ETIME if it doesn't end, -ECANCELED if a
  * GPU reset ended it.
  */
 int gem_fill(struct gem_client *client, const struct gem_buffer *buf, uint32_t value);

@@ -10,7 +10,7 @@
 /* As the probe says it. */
 enum { GO_ON = 0, THE_NEXT = 1, WAITS = 2 };
 
-/* A GPU that is slow to reset is not an error. */
+/* A GPU that is slow to reset isn't an error. */
 #define BEGIN_MS 30000u
 
 static void *reset_gpu(void *unused)

@@ -44,7 +44,7 @@ struct aql_signal *job_signal(const struct job *job);
 
 /*
  * A new queue with a checksum job of two waves a workgroup, all of which have made
- * two iterations. 0 or a negative errno; -ETIME: the job does not begin.
+ * two iterations. 0 or a negative errno; -ETIME: the job doesn't begin.
  */
 int busy_queue_create(struct kfd_device *dev, struct aql_queue *queue, struct job *job,
 		      uint32_t num_workgroups, unsigned int timeout_ms);

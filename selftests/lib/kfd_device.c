@@ -106,7 +106,7 @@ static uint64_t bytes_per_cu(const char *node, uint32_t version)
 
 /*
  * The size of a queue's CWSR area. Debian's driver shows it in the topology. ROCm's 6.12.12 accepts no
- * other size and does not show it; it is computed here as kfd_queue_ctx_save_restore_size() does.
+ * other size and doesn't show it; it is computed here as kfd_queue_ctx_save_restore_size() does.
  */
 static void size_save_area(const char *node, struct kfd_device *dev, uint64_t cus, uint64_t waves)
 {
@@ -147,7 +147,7 @@ static void read_node(const char *node, struct kfd_device *dev)
 	dev->eop_bytes = PAGE_BYTES;
 }
 
-/* The first in the topology that is not `except`, or the one that is `only`; 0: none is named. */
+/* The first in the topology that isn't `except`, or the one that is `only`; 0: none is named. */
 static int find_gpu(struct kfd_device *dev, uint32_t only, uint32_t except)
 {
 	struct dirent *entry;

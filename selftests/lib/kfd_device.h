@@ -19,7 +19,7 @@ struct kfd_device {
 	uint32_t cwsr_bytes;
 	uint32_t ctl_stack_bytes;
 	uint32_t cwsr_debug_bytes;
-	uint32_t computed_cwsr_bytes;	/* cwsr_bytes where the driver does not show them */
+	uint32_t computed_cwsr_bytes;	/* cwsr_bytes where the driver doesn't show them */
 	uint32_t computed_ctl_stack_bytes;
 	uint32_t eop_bytes;
 	volatile uint32_t *hdp_flush;	/* of kfd_hdp_map(), or NULL */
@@ -42,7 +42,7 @@ int kfd_open(void);
 
 /* Opens the first GPU and acquires its VM for this process. */
 int kfd_device_open(struct kfd_device *dev);
-/* Opens a GPU that is not `first`, or -ENODEV. */
+/* Opens a GPU that isn't `first`, or -ENODEV. */
 int kfd_device_open_second(struct kfd_device *dev, const struct kfd_device *first);
 /* Opens that GPU, or -ENODEV. */
 int kfd_device_open_gpu(struct kfd_device *dev, uint32_t gpu_id);

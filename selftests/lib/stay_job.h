@@ -24,13 +24,13 @@ struct stay_job {
 /* 0 or a negative errno. */
 int stay_job_start(struct stay_job *job, struct aql_queue *queue, uint32_t num_workgroups);
 
-/* All waves are on the GPU, with their registers filled; false when they are not in time. */
+/* All waves are on the GPU, with their registers filled; false when they aren't in time. */
 bool stay_job_wait_resident(const struct stay_job *job, unsigned int timeout_ms);
 
 /* Returns the number of waves that are on the GPU. */
 uint32_t stay_job_resident(const struct stay_job *job);
 
-/* Tells the waves to end, and waits for them; false when they do not in time. */
+/* Tells the waves to end, and waits for them; false when they don't in time. */
 bool stay_job_end(struct stay_job *job, unsigned int timeout_ms);
 
 /* Returns the number of waves that found other registers or LDS; the job must have ended. */
