@@ -20,7 +20,7 @@ struct Cgroup {
 };
 
 // word: the directory as it is mounted, or the path in the hierarchy with or without "/" in front.
-// Whether there is such a cgroup is not looked at: it may be gone while its queues are still held.
+// Whether there is such a cgroup isn't looked at: it may be gone while its queues are still held.
 Outcome<Cgroup> cgroup_of(const Context& context, const std::string& word);
 
 // Pids in the cgroup and all below it, ascending. Skips a cgroup that is removed meanwhile.

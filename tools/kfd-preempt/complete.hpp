@@ -14,7 +14,7 @@ namespace cli {
 using Grammar = std::map<std::string, std::vector<std::string>>;
 
 // words: all behind the command's name, the last of them as far as it has been typed. Never fails:
-// what cannot be found out is left out.
+// what can't be found out is left out.
 std::vector<std::string> complete(const Context& context, const Grammar& grammar,
                                   const std::vector<std::string>& words);
 

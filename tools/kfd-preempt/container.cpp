@@ -42,7 +42,7 @@ bool is_short_id(std::string_view word) {
 }
 
 // The container of that path which word can mean: the beginning of an id is an id, that of a name
-// is not.
+// isn't.
 std::optional<ContainerCgroup> match(std::string_view path, std::string_view word) {
     const auto container = xpreemptd::container_of(path, word);
     return container && (container->id == word || is_short_id(word)) ? container : std::nullopt;

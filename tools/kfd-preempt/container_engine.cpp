@@ -32,11 +32,11 @@ constexpr std::chrono::seconds patience{10}; // an engine's daemon may hang
 constexpr std::size_t answer_bytes_max = 1U << 20U;
 
 struct Answer {
-    int errno_value = 0; // the program could not be run
+    int errno_value = 0; // the program couldn't be run
     std::string text;    // stdout and stderr
 };
 
-// The engines print an array of records. Warnings and errors come around it. Empty if it is not
+// The engines print an array of records. Warnings and errors come around it. Empty if it isn't
 // complete, or has no record.
 std::string id_in(std::string_view text) {
     const std::size_t end = text.rfind(']');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// doctor: what works on this machine, and what to do about what does not.
+// doctor: what works on this machine, and what to do about what doesn't.
 #include "error_messages.hpp"
 #include "hook_sight.hpp"
 #include "kfd/module.hpp"

@@ -21,8 +21,8 @@ std::string driver_sentence(const Context& context, Verb verb, int errno_value,
                             const Target& target, std::optional<std::uint32_t> queue_id);
 Failure driver_failure(const Context& context, Verb verb, const Error& error, const Target& target);
 
-// /dev/kfd cannot be opened, or QUERY failed. Error and fix are separate, because doctor shows them
-// separately and cannot recommend itself as a fix.
+// /dev/kfd can't be opened, or QUERY failed. Error and fix are separate, because doctor shows them
+// separately and can't recommend itself as a fix.
 struct Diagnosis {
     Exit exit;
     std::string text;

@@ -121,7 +121,7 @@ void Freezing::add(const Target& target, const kfd::Queue& queue) {
     queues_.push_back(std::move(item));
 }
 
-// False: the cgroup cannot be read, or nothing is in it.
+// False: the cgroup can't be read, or nothing is in it.
 bool Freezing::scan() {
     ++scans_;
     const Outcome<std::vector<pid_t>> pids = processes_of(cgroup_);
@@ -138,7 +138,7 @@ bool Freezing::scan() {
     processes_ = pids->size();
     for (const pid_t pid : *pids) {
         const Result<kfd::Process> process = kfd_process(context_, pid);
-        if (!process) // does not use KFD, or ended
+        if (!process) // doesn't use KFD, or ended
             continue;
         const Target target = target_of(context_, pid);
         for (const kfd::Queue& queue : process->queues)
@@ -183,7 +183,7 @@ bool Freezing::save() {
 }
 
 void Freezing::stop(const std::vector<GroupQueue*>& queues) {
-    // The record comes first: a death from here on leaves nothing held that thaw does not know.
+    // The record comes first: a death from here on leaves nothing held that thaw doesn't know.
     for (const GroupQueue* queue : queues)
         record_.of(cgroup_.path).insert(queue->id);
     if (!save()) {
@@ -230,8 +230,8 @@ void Freezing::run() {
     }
 }
 
-// Resumes the queues that this call has stopped. Retries, because a stop that the hardware has not
-// confirmed cannot be undone yet.
+// Resumes the queues that this call has stopped. Retries, because a stop that the hardware hasn't
+// confirmed can't be undone yet.
 void Freezing::undo() {
     for (const GroupQueue& queue : queues_)
         if (queue.joined)
@@ -305,7 +305,7 @@ Report Freezing::finish(bool undone) {
     return report;
 }
 
-// Queues that were held already keep no memory either. A process that was not frozen whole keeps it
+// Queues that were held already keep no memory either. A process that wasn't frozen whole keeps it
 // all.
 void Freezing::yield_memory(Report& report) const {
     std::map<pid_t, TargetQueues> processes;

@@ -16,7 +16,7 @@
 
 namespace cli {
 
-// Queue ids are reused, uids are not: an entry never names another queue than it was made for.
+// Queue ids are reused, uids aren't: an entry never names another queue than it was made for.
 struct FrozenQueue {
     pid_t pid;
     std::uint32_t queue_id;
@@ -39,7 +39,7 @@ public:
     // All of it is replaced at once: a reader, or a death in here, never sees half of it.
     [[nodiscard]] Outcome<void> save() const;
 
-    // For completion; nobody waits and nothing is said when it cannot be read.
+    // For completion; nobody waits and nothing is said when it can't be read.
     static std::vector<std::string> cgroups(const Context& context);
 
 private:

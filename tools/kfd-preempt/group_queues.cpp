@@ -25,7 +25,7 @@ std::vector<GroupQueue*> waiting(std::vector<GroupQueue>& queues) {
 }
 
 void pause_before_retry() {
-    // A GPU reset takes seconds and is not waited for; a queue that is being destroyed is.
+    // A GPU reset takes seconds and isn't waited for; a queue that is being destroyed is.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 

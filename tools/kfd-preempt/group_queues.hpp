@@ -15,7 +15,7 @@ namespace cli {
 // One queue of a cgroup, and what became of it so far.
 struct GroupQueue : QueueAnswer {
     Target target;
-    FrozenQueue id{};    // uid 0: not asked for, as it cannot be held
+    FrozenQueue id{};    // uid 0: not asked for, as it can't be held
     bool held = false;   // by this call
     bool joined = false; // found frozen with another cgroup by this call
     bool sent = false;   // the last call has answered for it
@@ -29,12 +29,12 @@ struct GroupSwitch {
     std::optional<Failure> failure{}; // the driver rejected a whole call
 
     // Stops or starts these and fills in each entry. Returns false if the driver rejected a call:
-    // failure has the reason, and the queues from that call on are not `sent`.
+    // failure has the reason, and the queues from that call on aren't `sent`.
     bool run(const Context& context, const Driver& driver, Verb verb,
              std::span<GroupQueue* const> queues);
 };
 
-// Failed for what goes away by itself, and was not tried often yet.
+// Failed for what goes away by itself, and wasn't tried often yet.
 bool worth_another_try(const GroupQueue& queue);
 
 // Not tried yet, or worth another try.

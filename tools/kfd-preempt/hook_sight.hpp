@@ -17,7 +17,7 @@ struct HookSight {
 };
 
 // One for each process with KFD queues that has a control socket or the hook loaded; with a pid,
-// of that process alone. None where pids are not KFD's.
+// of that process alone. None where pids aren't KFD's.
 std::vector<HookSight> sight_of_hooks(const Context& context, std::optional<pid_t> pid);
 
 } // namespace cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Matches PASIDs where pids do not match.
+// Matches PASIDs where pids don't match.
 #include "kfd_processes.hpp"
 
 #include "kfd/attribute.hpp"
@@ -41,13 +41,13 @@ Result<Directories> kfd_directories(const Context& context) {
 }
 
 // A child that was forked has inherited the descriptors of the render node, and shows the PASID of
-// its parent. It has not inherited the mapping of the doorbells.
+// its parent. It hasn't inherited the mapping of the doorbells.
 bool maps_kfd(const std::filesystem::path& process) {
     const auto maps = kfd::read_text(process / "maps", Op::read_proc, maps_bytes_max);
     return maps && maps->find(" /dev/kfd\n") != std::string::npos;
 }
 
-// Returns the KFD directory of a process. ESRCH if it has none, EACCES if /proc does not say.
+// Returns the KFD directory of a process. ESRCH if it has none, EACCES if /proc doesn't say.
 Result<pid_t> directory_of(const Context& context, const Directories& directories, pid_t pid) {
     const std::filesystem::path process = context.roots.proc / std::to_string(pid);
     std::error_code error;

@@ -25,7 +25,7 @@ Outcome<void> require_kfd_pids(const Context& context);
 // shows here and whose descriptors this user may read.
 Result<std::vector<pid_t>> kfd_pids(const Context& context);
 
-// ESRCH if that process does not use KFD. EACCES in a pid namespace of its own, if this user may
+// ESRCH if that process doesn't use KFD. EACCES in a pid namespace of its own, if this user may
 // not read its descriptors.
 Result<kfd::Process> kfd_process(const Context& context, pid_t pid);
 

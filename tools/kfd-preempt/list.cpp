@@ -18,7 +18,7 @@ namespace cli {
 
 namespace {
 
-// state and holds of one queue, or why they are not known.
+// state and holds of one queue, or why they aren't known.
 struct QueueState {
     int errno_value = 0;
     bool gone = false; // destroyed since sysfs was read
@@ -106,7 +106,7 @@ public:
                               {"queues", std::move(queues)}});
     }
 
-    // Adds the streams of the process at `index`. A missing socket is not a failure.
+    // Adds the streams of the process at `index`. A missing socket isn't a failure.
     void add(std::size_t index, const SocketView& view) {
         processes_[index]["control"] = view.answer ? json_of(*view.answer) : Json(nullptr);
         if (view.answer)

@@ -39,7 +39,7 @@ std::string read_all(const UniqueFd& fd) {
 }
 
 // Output of `modinfo -F kfd_preempt FILE`: it reads compressed modules too. nullopt when it
-// could not be run or failed.
+// couldn't be run or failed.
 std::optional<std::string> modinfo_kfd_preempt(const std::filesystem::path& module) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0)
@@ -117,7 +117,7 @@ std::string package_command(const kfd::Roots& roots) {
     return {};
 }
 
-// Read by hand: a static binary cannot load the name service libraries of getgrgid().
+// Read by hand: a static binary can't load the name service libraries of getgrgid().
 std::string group_name(const kfd::Roots& roots, unsigned gid) {
     const auto text = kfd::read_text(roots.system / "etc/group", Op::read_proc, 1U << 20);
     std::string_view rest = text ? std::string_view(*text) : std::string_view{};

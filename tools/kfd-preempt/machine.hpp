@@ -12,7 +12,7 @@ namespace cli {
 struct InstalledModule {
     std::filesystem::path path;                 // empty: none below updates/
     std::optional<std::string> preempt_version; // MODULE_INFO kfd_preempt; none: another module
-    bool readable = true; // false: modinfo is missing or could not read the file
+    bool readable = true; // false: modinfo is missing or couldn't read the file
 };
 
 // The amdgpu that depmod prefers over the kernel's own: updates/, where DKMS puts it.
@@ -29,7 +29,7 @@ struct Distribution {
 };
 Distribution distribution(const kfd::Roots& roots, const std::string& kernel_release);
 
-// nullopt: not an EFI machine, or it does not tell.
+// nullopt: not an EFI machine, or it doesn't tell.
 std::optional<bool> secure_boot(const kfd::Roots& roots);
 
 // The group that may read and write /dev/kfd by its mode; none when only root may.

@@ -162,7 +162,7 @@ cli::Report of_processes(const cli::Context& context, const Arguments& arguments
                               [&](pid_t pid) { return verb(cli::QueueSelection{pid, {}}); });
 }
 
-// Its table does not name the process, so of several each has a heading.
+// Its table doesn't name the process, so of several each has a heading.
 cli::Report status_of_processes(const cli::Context& context, const Arguments& arguments) {
     return of_processes(context, arguments, [&](const cli::QueueSelection& selection) {
         cli::Report report = cli::status(context, selection);

@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// A stop that the hardware has not confirmed cannot be resumed before it is.
+// A stop that the hardware hasn't confirmed can't be resumed before it is.
 constexpr auto resume_patience = 10s;
 constexpr auto resume_interval = 20ms;
 

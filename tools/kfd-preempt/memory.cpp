@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// VRAM of a process on each of its GPUs: how much it has, has yielded, and cannot yield.
+// VRAM of a process on each of its GPUs: how much it has, has yielded, and can't yield.
 #include "memory.hpp"
 
 #include "kfd/attribute.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// VRAM of a process on each of its GPUs: how much it has, has yielded, and cannot yield.
+// VRAM of a process on each of its GPUs: how much it has, has yielded, and can't yield.
 #pragma once
 
 #include "driver.hpp"
@@ -29,7 +29,7 @@ bool can_yield(const Driver& driver);
 // name: of whom that was wanted
 Failure cannot_yield(const std::string& name);
 
-// Empty if the driver cannot say. A GPU whose queues are gone meanwhile is left out.
+// Empty if the driver can't say. A GPU whose queues are gone meanwhile is left out.
 Memory memory_of(const Driver& driver, const TargetQueues& process);
 
 // The VRAM of a process whose compute queues are held moves to system memory, on each of its GPUs.
@@ -42,7 +42,7 @@ bool yield_memory(const Driver& driver, const TargetQueues& process, std::uint32
 void tell_reclaimed(const Driver& driver, const TargetQueues& process, const Memory& before,
                     Report& report);
 
-// Why a queue does not start, as driver_sentence(); for want of VRAM what is missing, and who has
+// Why a queue doesn't start, as driver_sentence(); for want of VRAM what is missing, and who has
 // it.
 std::string start_sentence(const Context& context, const Driver& driver, Verb verb, int errno_value,
                            const Target& target, const kfd::Queue& queue);

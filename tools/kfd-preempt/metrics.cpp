@@ -39,7 +39,7 @@ bool does_not_run(const Failure& failure) {
 Report metrics(const Context& context, const std::string& output) {
     const Outcome<DaemonFigures> figures = ask(context);
     const bool to_file = !output.empty();
-    // Write a file also if the daemon does not run: an older file would report that it does.
+    // Write a file also if the daemon doesn't run: an older file would report that it does.
     if (!figures && !(to_file && does_not_run(figures.error())))
         return report_of(figures.error());
     const std::string text = open_metrics(figures ? &*figures : nullptr);

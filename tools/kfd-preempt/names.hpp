@@ -34,7 +34,7 @@ std::string size_text(std::uint64_t bytes);
 std::string rounded_size_text(std::uint64_t bytes);
 
 // A process' name is its own choice: control bytes and bytes that are no UTF-8 become \xNN, so
-// that it cannot drive the terminal, forge a line of a table or make invalid JSON.
+// that it can't drive the terminal, forge a line of a table or make invalid JSON.
 std::string printable(std::string_view text);
 
 } // namespace cli

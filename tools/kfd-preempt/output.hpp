@@ -23,7 +23,7 @@ private:
 std::string json_text(const Report& report);
 
 // Writes the report and answers what the process exits with: the report's own code, or `failed`
-// when stdout could not take it (a full disk must not look like success).
+// when stdout couldn't take it (a full disk must not look like success).
 Exit write_report(const Report& report, bool as_json);
 
 } // namespace cli

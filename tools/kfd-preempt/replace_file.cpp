@@ -31,7 +31,7 @@ int write_all(int fd, std::string_view text) {
 } // namespace
 
 int replace_file(const std::filesystem::path& path, std::string_view text, mode_t mode) {
-    // Its end is not that of the file: readers of *.prom do not see it.
+    // Its end isn't that of the file: readers of *.prom don't see it.
     std::string next = path.string() + ".XXXXXX";
     const xpreempt::UniqueFd fd(::mkostemp(next.data(), O_CLOEXEC));
     if (!fd.valid())

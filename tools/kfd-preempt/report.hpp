@@ -23,7 +23,7 @@ enum class Exit : std::uint8_t {
     no_command = 127,
 };
 
-// Why a whole verb could not do its work. The message names the thing and the fix.
+// Why a whole verb couldn't do its work. The message names the thing and the fix.
 struct Failure {
     Exit exit;
     int errno_value; // 0 when no errno is behind it

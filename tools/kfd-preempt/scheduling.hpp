@@ -14,7 +14,7 @@
 
 namespace cli {
 
-// Does not return if the command could be executed. if_possible: execute it also without a daemon,
+// Doesn't return if the command could be executed. if_possible: execute it also without a daemon,
 // or against its refusal.
 Report run_command_as_job(const Context& context, const xpreemptd::AttributeChange& change,
                           bool if_possible, const std::vector<std::string>& command);

@@ -22,7 +22,7 @@ struct SchedulingArguments {
     std::vector<std::string> command; // all behind --
 };
 
-// Cuts the words behind `run ... --` off, which are not for the parser, and returns how many stay.
+// Cuts the words behind `run ... --` off, which aren't for the parser, and returns how many stay.
 int take_command(int argc, char** argv, SchedulingArguments& arguments);
 
 using AddVerb = std::function<CLI::App*(const char* name, const char* what,

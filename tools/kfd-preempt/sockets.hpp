@@ -23,7 +23,7 @@ struct SocketView {
     std::optional<Failure> failure;
 };
 
-// Asks all targets. One that does not answer in time gets a failure and does not delay the others.
+// Asks all targets. One that doesn't answer in time gets a failure and doesn't delay the others.
 std::vector<SocketView> ask_sockets(const Context& context, const std::vector<Target>& targets,
                                     std::chrono::milliseconds patience);
 

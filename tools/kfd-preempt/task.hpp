@@ -22,10 +22,10 @@ struct Task {
 Result<Task> task_of(const kfd::Roots& roots, pid_t pid);
 
 // Whether this process lives in the kernel's first pid namespace. KFD names its sysfs directories
-// by the pids of that one, and a /proc mounted in another cannot translate back.
+// by the pids of that one, and a /proc mounted in another can't translate back.
 Result<bool> in_initial_pid_namespace(const kfd::Roots& roots);
 
-// CapEff of this process has CAP_SYS_PTRACE; false when /proc does not tell.
+// CapEff of this process has CAP_SYS_PTRACE; false when /proc doesn't tell.
 bool has_cap_sys_ptrace(const kfd::Roots& roots);
 
 } // namespace cli

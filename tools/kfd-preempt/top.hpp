@@ -23,7 +23,7 @@ struct TopOptions {
     bool json = false;       // one object a line
 };
 
-// Reads all states once for each read(). Its messages name what cannot be read, as for list.
+// Reads all states once for each read(). Its messages name what can't be read, as for list.
 class TopReader {
 public:
     // pids: only these, empty: all. container: only its processes, those that it has at each

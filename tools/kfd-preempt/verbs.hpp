@@ -31,7 +31,7 @@ Report suspend(const Context& context, const QueueSelection& selection, bool att
                bool yield = false);
 Report resume(const Context& context, const QueueSelection& selection, bool force);
 Report status(const Context& context, const QueueSelection& selection);
-// For a cgroup and all below it. partial: keep what could be held when some could not. yield: move
+// For a cgroup and all below it. partial: keep what could be held when some couldn't. yield: move
 // the VRAM of its processes, too; memory that stays is said, and is no failure.
 Report freeze(const Context& context, const CgroupName& name, bool partial, bool yield = false);
 Report thaw(const Context& context, const CgroupName& name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// verify: the program that tries the GPU, see tools/verify. It makes queues, this command does not.
+// verify: the program that tries the GPU, see tools/verify. It makes queues, this command doesn't.
 #pragma once
 
 #include "report.hpp"

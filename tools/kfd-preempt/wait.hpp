@@ -18,7 +18,7 @@ struct WaitOptions {
     std::optional<double> timeout_s; // none: for ever
 };
 
-// One wait, scan by scan. A process that has a compute queue when the wait begins is not new.
+// One wait, scan by scan. A process that has a compute queue when the wait begins isn't new.
 class Waiting {
 public:
     Waiting(const Context& context, const WaitOptions& options);
