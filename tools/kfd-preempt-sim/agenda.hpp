@@ -10,7 +10,7 @@
 namespace sim {
 
 // A scan of some dozen times costs less than a heap with entries that are withdrawn. At equal
-// times the lower slot comes first, so the order does not depend on how they were set.
+// times the lower slot comes first, so the order doesn't depend on how they were set.
 class Agenda {
 public:
     explicit Agenda(std::size_t slots) : times_(slots, never) {}

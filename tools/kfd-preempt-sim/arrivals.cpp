@@ -43,7 +43,7 @@ TraceEntry Arrivals::take() {
     left_in_burst_ = spec_.burst;
     const bool regular = spec_.arrival == Arrival::periodic || spec_.arrival == Arrival::bursts;
     due_ += regular ? 1e9 / spec_.rate : static_cast<double>(interval());
-    // The jitter moves each one; it does not add up.
+    // The jitter moves each one; it doesn't add up.
     const double moved = regular && spec_.jitter > 0
                              ? spec_.jitter * (times_.uniform() - 0.5) * 1e9 / spec_.rate
                              : 0;

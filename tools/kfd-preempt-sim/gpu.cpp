@@ -126,7 +126,7 @@ void Gpu::plan(Time now) {
 }
 
 bool Gpu::Room::take(const JobSpec& job) {
-    // A job that does not fit alone is mapped alone.
+    // A job that doesn't fit alone is mapped alone.
     if (any && (job.queues > queues || job.processes > processes))
         return false;
     any = true;
@@ -230,7 +230,7 @@ void Gpu::switch_node(std::size_t n, Time now) {
     node.paused_until = now + model_.remap + save + save_time(restore_mapped(n));
 }
 
-// Without HWS: stops, then resumes; other jobs are not affected.
+// Without HWS: stops, then resumes; other jobs aren't affected.
 Time Gpu::switch_queues(Time now) {
     Time at = now;
     for (const bool stop : {true, false})

@@ -19,8 +19,8 @@ namespace sim {
 // the other: on each, every mapped job saves its waves, nothing runs, and what is to run then
 // restores its waves. Without it, only the queues of the job are saved or restored.
 //
-// Jobs whose queues or processes do not fit into the slots and VMIDs take turns of `quantum`. The
-// firmware passes over jobs without work. A new runlist does not restart the turns.
+// Jobs whose queues or processes don't fit into the slots and VMIDs take turns of `quantum`. The
+// firmware passes over jobs without work. A new runlist doesn't restart the turns.
 class Gpu {
 public:
     Gpu(const GpuModel& model, std::span<const JobSpec> jobs);
@@ -43,7 +43,7 @@ public:
         std::uint32_t stream = 0;
     };
     [[nodiscard]] const Done* done() const { return has_done_ ? &done_ : nullptr; }
-    // Whether the call has not returned yet.
+    // Whether the call hasn't returned yet.
     [[nodiscard]] bool in_call() const { return in_call_; }
     [[nodiscard]] Time call_took() const { return call_took_; } // the last one that has
 

@@ -11,7 +11,7 @@ namespace sim {
 [[nodiscard]] JobSpec read_job(xpreemptd::TomlTable table, const std::filesystem::path& file,
                                const GpuModel& gpu);
 
-// Any string that is not empty.
+// Any string that isn't empty.
 [[nodiscard]] xpreemptd::Format<std::string> text_format();
 // Leaves `value` as it is if the key is missing or wrong. Returns whether the key is there.
 bool read_time(xpreemptd::TomlTable& table, std::string_view key, std::chrono::nanoseconds least,

@@ -24,7 +24,7 @@ struct Checks {
 
 [[nodiscard]] Checks check_policy(const sched::Policy& policy, const CheckOptions& options);
 
-// Checks the plug-in in this file. The error says why it cannot be loaded.
+// Checks the plug-in in this file. The error says why it can't be loaded.
 [[nodiscard]] tl::expected<Checks, std::string> check_command(const std::string& plugin,
                                                               const CheckOptions& options);
 

@@ -30,7 +30,7 @@ struct Recording {
 // A file of `kfd-preempt trace`.
 [[nodiscard]] Answer<Recording> parse_recording(std::string_view text, const std::string& file);
 
-// Bands and other attributes are not in a recording: they come by settings.
+// Bands and other attributes aren't in a recording: they come by settings.
 [[nodiscard]] Answer<Scenario> scenario_of(const Recording& recording,
                                            std::span<const Setting> settings,
                                            const OptionalPlugin& plugin = {});

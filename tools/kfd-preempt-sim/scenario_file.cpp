@@ -155,7 +155,7 @@ toml::table* table_in(toml::table* in, std::string_view key) {
     return in->get_as<toml::table>(key);
 }
 
-// The table of a key without its last part; nothing if there cannot be one. A name of a job may
+// The table of a key without its last part; nothing if there can't be one. A name of a job may
 // have dots.
 toml::table* table_of(toml::table& file, std::string_view path) {
     constexpr std::string_view job = "job.", serving = ".serving";
