@@ -29,7 +29,7 @@ class Bench {
 public:
     explicit Bench(const Options& options) : options_(options) {}
 
-    // Returns why the driver cannot be tried.
+    // Returns why the driver can't be tried.
     tl::expected<void, std::string> open();
 
     [[nodiscard]] const Options& options() const { return options_; }

@@ -14,7 +14,7 @@ namespace verify {
 class Child {
 public:
     // Starts this program again as the child, and waits until its kernel runs. The failure says
-    // what the child said, "unsupported" if XNACK cannot be turned on.
+    // what the child said, "unsupported" if XNACK can't be turned on.
     static tl::expected<std::unique_ptr<Child>, std::string> start(std::uint32_t gpu_id,
                                                                    bool xnack = false);
     ~Child();

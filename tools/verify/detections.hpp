@@ -23,7 +23,7 @@ public:
     [[nodiscard]] bool on() const { return on_; }
 
 private:
-    std::string before_; // empty: was not changed
+    std::string before_; // empty: wasn't changed
     bool on_ = false;
 };
 

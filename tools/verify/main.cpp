@@ -124,7 +124,7 @@ bool run_stage(const Stage& stage, Bench& bench, KernelLog& log, Result& result)
         goes_on = look_at_log(log, result, checks);
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    // A GPU that is well afterwards is no pass of a stage that did not run.
+    // A GPU that is well afterwards is no pass of a stage that didn't run.
     const Verdict verdict =
         ran || checks.verdict() == Verdict::fail ? checks.verdict() : Verdict::skip;
     result.stages.push_back(

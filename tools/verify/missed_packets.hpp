@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The driver's tracepoint kfd_preempt_missed: the firmware mapped a queue and did not see its
+// The driver's tracepoint kfd_preempt_missed: the firmware mapped a queue and didn't see its
 // packets.
 #pragma once
 

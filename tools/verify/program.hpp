@@ -22,7 +22,7 @@ public:
     Program& operator=(const Program&) = delete;
 
     [[nodiscard]] pid_t pid() const { return pid_; }
-    bool ended(); // does not wait
+    bool ended(); // doesn't wait
     void wait();
     // Returns how it ended: "exit status 0", "signal 11 (Segmentation fault)". It must have ended.
     [[nodiscard]] std::string end() const;

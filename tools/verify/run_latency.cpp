@@ -34,7 +34,7 @@ public:
     Resident& operator=(const Resident&) = delete;
 
     [[nodiscard]] std::uint32_t queue_id() const { return queue_->id(); }
-    // The queue must be held. Returns 0 if the driver does not tell.
+    // The queue must be held. Returns 0 if the driver doesn't tell.
     [[nodiscard]] std::uint64_t saved_bytes() const;
     bool ends_right() { return stay_job_end(&job_, patience_ms) && stay_job_errors(&job_) == 0; }
 
@@ -91,7 +91,7 @@ bool sample(Gpu& gpu, const Resident& resident, std::uint32_t flags, SizeSamples
     return true;
 }
 
-// Bytes of registers and LDS of the job, for a driver that does not report the saved bytes.
+// Bytes of registers and LDS of the job, for a driver that doesn't report the saved bytes.
 std::uint64_t computed_bytes(std::uint32_t workgroups) {
     constexpr std::uint64_t vgpr_bytes = 128 * 64 * 4;
     return workgroups * (STAY_WAVES_A_GROUP * vgpr_bytes + STAY_LDS_BYTES);

@@ -25,7 +25,7 @@ struct Fit {
 Fit fit(const std::vector<SizeSamples>& sizes);
 
 // A plot of all stops: bytes against time, the fitted line, and the predicted one if
-// predicted_bytes_per_ns is not 0. Standalone SVG.
+// predicted_bytes_per_ns isn't 0. Standalone SVG.
 std::string plot(const std::vector<SizeSamples>& sizes, const Fit& fitted,
                  double predicted_bytes_per_ns);
 

@@ -32,9 +32,9 @@ struct Finding {
 // Collects the findings of one stage, and prints each as it comes.
 class Checks {
 public:
-    // Returns good. evidence: only if it is not.
+    // Returns good. evidence: only if it isn't.
     bool check(bool good, const std::string& what, const std::string& evidence = "");
-    // The stage cannot run here. Earlier checks still count.
+    // The stage can't run here. Earlier checks still count.
     void skip(const std::string& reason);
     // For the reader; no verdict.
     void note(const std::string& text);
@@ -53,7 +53,7 @@ class Bench;
 struct Stage {
     const char* name;
     const char* what; // it does
-    const char* risk; // if the hardware does not do what the driver expects
+    const char* risk; // if the hardware doesn't do what the driver expects
     void (*run)(Bench& bench, Checks& checks);
 };
 
