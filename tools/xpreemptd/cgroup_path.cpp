@@ -61,7 +61,7 @@ bool is_user_manager(const Unit& unit) {
     return unit.leaf && within(unit.name, "user@", ".service");
 }
 
-// Processes in it do not belong together.
+// Processes in it don't belong together.
 bool is_session(const Unit& unit, bool of_user) {
     if (!unit.leaf)
         return of_user;

@@ -97,7 +97,7 @@ public:
     [[nodiscard]] virtual TracePage trace(std::optional<std::uint64_t> from) const = 0;
     // The caller's process and what it starts from now on become a job of their own.
     virtual Answer<void> adopt(const Caller& caller, const AttributeChange& change) = 0;
-    // EPERM: the job is not the caller's, or the band is above what its owner may choose.
+    // EPERM: the job isn't the caller's, or the band is above what its owner may choose.
     virtual Answer<void> change(const Caller& caller, const JobSelector& job,
                                 const AttributeChange& change) = 0;
     // Root's only.

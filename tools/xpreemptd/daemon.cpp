@@ -150,7 +150,7 @@ void Daemon::start() {
     on_time();
 }
 
-// Every process that is not armed is polled: soon if a decision depends on it.
+// Every process that isn't armed is polled: soon if a decision depends on it.
 nanoseconds Daemon::poll_interval() const {
     std::size_t ready = 0;
     bool polled = false, to_arm = false;
@@ -223,7 +223,7 @@ void Daemon::plan_poll() {
 }
 
 // Polls take at most a twentieth of a CPU, however slow they are: we run before everybody else. A
-// process that comes is not scheduled until we know it, so that may take a fifth.
+// process that comes isn't scheduled until we know it, so that may take a fifth.
 void Daemon::rest_after(Time began) {
     const int rest = sensing_.has_discovered() ? 4 : 20;
     const Time now = clock_();

@@ -70,7 +70,7 @@ bool Decisions::is_held_for_a_job(std::size_t index) const {
     return false;
 }
 
-// A job that waits needs the reason that its policy claims. A job without work does not wait: PARK
+// A job that waits needs the reason that its policy claims. A job without work doesn't wait: PARK
 // holds those.
 bool Decisions::note_waiting() {
     const Time now = snapshot_.now;

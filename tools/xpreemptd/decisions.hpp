@@ -37,7 +37,7 @@ public:
     [[nodiscard]] const std::string& policy_name() const { return name_; }
     [[nodiscard]] const std::string& ejected() const { return ejected_; } // why, or empty
 
-    // Says which jobs cannot run, whatever the policy wants, and when to be asked again.
+    // Says which jobs can't run, whatever the policy wants, and when to be asked again.
     struct Unfit {
         std::vector<bool> jobs; // in the order of the snapshot; empty: none
         Time next = sched::at_next_event;

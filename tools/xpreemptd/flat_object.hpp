@@ -33,7 +33,7 @@ private:
 // "true", "a string": what a refusal calls a value of the wrong type; numbers as they are.
 [[nodiscard]] std::string description_of(const FlatObject::Value& value);
 
-// In single quotes, and cut: a stranger's text does not fill a reply.
+// In single quotes, and cut: a stranger's text doesn't fill a reply.
 [[nodiscard]] std::string shown(std::string_view text);
 
 } // namespace xpreemptd

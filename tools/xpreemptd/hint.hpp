@@ -11,7 +11,7 @@
 
 namespace xpreemptd {
 
-// Longer ones are rejected: lower bands wait all the time that work was announced and does not
+// Longer ones are rejected: lower bands wait all the time that work was announced and doesn't
 // come.
 constexpr std::chrono::microseconds max_soon = std::chrono::milliseconds{100};
 

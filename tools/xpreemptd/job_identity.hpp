@@ -41,7 +41,7 @@ using GpuUserOf = std::function<const ProcessFacts*(pid_t)>;
 //    under its path, as that of a service that restarts, is the same job.
 // 3. In a login session the job is a process with its descendants. Its root is the topmost ancestor
 //    that uses the GPU, lives in the same cgroup and runs as the same user; else it is the process
-//    itself. A parent that does not use the GPU joins nothing, or all programs of a shell would be
+//    itself. A parent that doesn't use the GPU joins nothing, or all programs of a shell would be
 //    one job; so ranks that mpirun or torchrun starts in a session are jobs of their own, and
 //    `kfd-preempt run -- mpirun ...` makes them one. Another user's processes (sudo) are another
 //    job, for the owner of a job may change it.

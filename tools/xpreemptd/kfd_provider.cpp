@@ -136,7 +136,7 @@ Result<std::uint32_t> KfdProvider::watch(pid_t pid, std::uint64_t cookie, bool g
 }
 
 void KfdProvider::unwatch(std::uint32_t watch_id) {
-    // ENOENT is as good: it is not watched.
+    // ENOENT is as good: it isn't watched.
     if (watch_)
         (void)watch_->remove(watch_id);
 }

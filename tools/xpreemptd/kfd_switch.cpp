@@ -42,7 +42,7 @@ Result<void> KfdSwitch::change_batch(std::span<Switch> switches, std::uint32_t f
     return {};
 }
 
-// In one call if they fit into one. Where they do not, all stops come before any memory moves: the
+// In one call if they fit into one. Where they don't, all stops come before any memory moves: the
 // driver wants all queues of a process stopped.
 void KfdSwitch::move(std::span<Switch> switches) const {
     if (switches.size() > max_batch_)

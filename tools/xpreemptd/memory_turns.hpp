@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Jobs that do not fit into VRAM together: reads what they have there, and has it moved.
+// Jobs that don't fit into VRAM together: reads what they have there, and has it moved.
 #pragma once
 
 #include "decisions.hpp"

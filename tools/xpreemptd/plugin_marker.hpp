@@ -26,7 +26,7 @@ public:
 
     // A marker of an earlier daemon is ours from now on: it goes when we end.
     void take_over() { ours_ = true; }
-    // Before the first decision. False: it cannot be written.
+    // Before the first decision. False: it can't be written.
     bool set(const std::filesystem::path& plugin);
     void clear(); // if it is ours
 

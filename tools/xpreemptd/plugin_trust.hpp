@@ -13,9 +13,9 @@ namespace xpreemptd {
 
 namespace sched = xpreempt::sched;
 
-// The error names the first of the file and the directories above it that is not owned by root or
+// The error names the first of the file and the directories above it that isn't owned by root or
 // `user`, or that others may write to, and the command that mends it. In a directory with the
-// sticky bit, as /tmp, others cannot replace what is not theirs.
+// sticky bit, as /tmp, others can't replace what isn't theirs.
 [[nodiscard]] tl::expected<void, std::string> check_trust(const std::filesystem::path& file,
                                                           uid_t user);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CPU time, not time: a daemon without a CPU is not slow because of its policy.
+// CPU time, not time: a daemon without a CPU isn't slow because of its policy.
 #include "plugin_watch.hpp"
 
 #include <ctime>

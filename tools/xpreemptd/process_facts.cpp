@@ -29,7 +29,7 @@ constexpr int parent_word = 2, nice_word = 17, start_word = 20, real_time_word =
 // Words of the line Uid: real, effective, saved, of file accesses.
 constexpr int effective_word = 2;
 
-// Empty if there are not so many.
+// Empty if there aren't so many.
 std::string_view word(std::string_view text, char separator, int number) {
     for (; number > 1; --number) {
         const std::size_t end = text.find(separator);
@@ -124,7 +124,7 @@ std::string cgroup_of(std::string_view text) {
     return without_deleted(std::string(elsewhere.empty() ? base : elsewhere));
 }
 
-// Root's directory: a user cannot write there, as he can into his environment.
+// Root's directory: a user can't write there, as he can into his environment.
 std::string slurm_partition_of(const kfd::Roots& roots, std::string_view cgroup) {
     const auto job = slurm_job_of(cgroup);
     if (!job)

@@ -19,12 +19,12 @@ struct ProcessFacts {
     pid_t parent = 0;
     uid_t uid = 0; // effective
     std::string comm;
-    std::string executable; // empty if /proc does not tell
-    // From the root of its hierarchy, "/" in front; empty if /proc does not tell. With version 1
+    std::string executable; // empty if /proc doesn't tell
+    // From the root of its hierarchy, "/" in front; empty if /proc doesn't tell. With version 1
     // the path of the hierarchy in which a container engine or a batch system has put the process,
     // else of systemd's.
     std::string cgroup;
-    // As slurmd's prolog wrote it for the job, see deploy/slurm; empty if it did not.
+    // As slurmd's prolog wrote it for the job, see deploy/slurm; empty if it didn't.
     std::string slurm_partition = {};
     // Higher ones come first: 100 + its real-time priority, 200 with a deadline, else -nice.
     std::int32_t cpu_priority = 0;
@@ -40,7 +40,7 @@ struct ProcessOrigin {
     bool operator==(const ProcessOrigin&) const = default;
 };
 
-// ESRCH if there is no such process, or if its files are not what the kernel writes.
+// ESRCH if there is no such process, or if its files aren't what the kernel writes.
 xpreempt::Result<ProcessFacts> facts_of(const kfd::Roots& roots, pid_t pid);
 // The same with one file read, for a walk to the ancestors.
 xpreempt::Result<ProcessOrigin> origin_of(const kfd::Roots& roots, pid_t pid);

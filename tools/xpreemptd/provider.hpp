@@ -17,14 +17,14 @@ using Time = std::chrono::steady_clock::time_point;
 
 struct QueueFound {
     std::uint32_t gpu_id;
-    bool compute; // false: a copy engine's, which cannot be stopped
+    bool compute; // false: a copy engine's, which can't be stopped
 };
 
 struct QueueReading {
     std::uint64_t uid = 0;      // never reused
     std::uint32_t doorbell = 0; // as in an event
     bool known = false;         // its memory could be read
-    bool busy = false;          // if known: packets to take, or the last one is not done
+    bool busy = false;          // if known: packets to take, or the last one isn't done
     bool held = false;          // by anybody
     bool by_signal = false;     // busy, and all packets are taken: its completion signal says so
     std::uint64_t packets = 0;  // that its process has ever written
@@ -44,7 +44,7 @@ struct Event {
 struct Arming {
     std::uint32_t watch_id = 0;
     int result = 0;     // 0 or a positive errno; ESRCH: the process is gone
-    bool busy = false;  // a queue has packets, or could not be read
+    bool busy = false;  // a queue has packets, or couldn't be read
     bool blind = false; // rings of this process make no events: poll it
 };
 
@@ -97,7 +97,7 @@ public:
 
     // -1: there is no watch, and everything is polled.
     [[nodiscard]] virtual int event_fd() const = 0;
-    // gives: allocations that do not fit wait for answer(), if can_give_memory().
+    // gives: allocations that don't fit wait for answer(), if can_give_memory().
     [[nodiscard]] virtual Result<std::uint32_t> watch(pid_t pid, std::uint64_t cookie,
                                                       bool gives) = 0;
     virtual void unwatch(std::uint32_t watch_id) = 0;
@@ -115,11 +115,11 @@ public:
     [[nodiscard]] virtual Result<VramUse> vram_of(pid_t pid, std::uint32_t queue_id) = 0;
     [[nodiscard]] virtual Result<std::uint64_t> free_vram(std::uint32_t gpu_id) = 0;
     [[nodiscard]] virtual bool can_give_memory() const = 0;
-    // Allocations of it try again. last: those that still do not fit fail; others ask again.
+    // Allocations of it try again. last: those that still don't fit fail; others ask again.
     virtual void answer(std::uint32_t watch_id, bool last) = 0;
     // Takes seconds, so it only begins here; moved_fd() is readable when one has ended.
     virtual void begin(Move move) = 0;
-    [[nodiscard]] virtual int moved_fd() const = 0;           // -1: memory cannot move
+    [[nodiscard]] virtual int moved_fd() const = 0;           // -1: memory can't move
     [[nodiscard]] virtual std::vector<Move> take_moved() = 0; // with results
 };
 

@@ -20,7 +20,7 @@ namespace xpreemptd {
 // Jobs with ids from `from` on, as many as fit.
 [[nodiscard]] std::string jobs_reply(std::vector<JobReport> jobs, std::uint64_t from);
 
-// As many of its records as fit; "next" is changed to what does not.
+// As many of its records as fit; "next" is changed to what doesn't.
 [[nodiscard]] std::string trace_reply(const TracePage& page);
 
 struct ListedJob {

@@ -43,7 +43,7 @@ Answer<std::optional<std::int32_t>> signed_of(const FlatObject& object, const ch
     const FlatObject::Value* value = object.find(key);
     if (value == nullptr)
         return std::nullopt;
-    // FlatObject stores a number that is not negative as unsigned.
+    // FlatObject stores a number that isn't negative as unsigned.
     const auto* negative = std::get_if<std::int64_t>(value);
     const auto* number = std::get_if<std::uint64_t>(value);
     if (negative != nullptr ? *negative < least

@@ -4,7 +4,7 @@
 // THE PROTOCOL. The socket is AF_UNIX SOCK_SEQPACKET, /run/xpreempt/xpreemptd.sock by default. A
 // message is one JSON object in UTF-8, at most 64 KiB in either direction. Each request gets one
 // reply, in the order of the requests. A client may have several requests under way, but one that
-// does not read its replies is disconnected. Rights are those of the process that connected
+// doesn't read its replies is disconnected. Rights are those of the process that connected
 // (SO_PEERCRED), whoever sends later.
 //
 //   {"do": "jobs"}                   The jobs, by ascending id, as many as one message takes.
@@ -37,7 +37,7 @@
 //   100, percent. "us": 1 to 100000. All numbers are whole.
 //
 // Each reply has "schema": 1 and "ok": true or false. Keys are added, never renamed; clients ignore
-// those they do not know. The daemon does not: an unknown key may be a wish it would not fulfil.
+// those they don't know. The daemon doesn't: an unknown key may be a wish it wouldn't fulfil.
 //   refused     "error": name of an errno, "text": what is wrong with which key, and what to do
 //   jobs        "jobs": [{"id", "name", "band", "weight", "deadline_us" (null: none),
 //               "priority", "utilization", "lax_us" (null: none), "state"

@@ -93,7 +93,7 @@ struct ReadRules {
 // "high"?
 [[nodiscard]] tl::expected<Rules, std::string>
 parse_rules(std::string_view text, std::string_view file_name, const ReadRules& how = {});
-// A file that is not there is an error; "" stands for no file, and gives the defaults.
+// A file that isn't there is an error; "" stands for no file, and gives the defaults.
 [[nodiscard]] tl::expected<Rules, std::string> read_rules(const std::filesystem::path& path,
                                                           const ReadRules& how = {});
 

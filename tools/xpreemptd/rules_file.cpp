@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// False: the file has a plug-in, but it is not here.
+// False: the file has a plug-in, but it isn't here.
 bool find_plugin(TomlTable& table, Rules& rules, const ReadRules& how) {
     table.read("plugin", or_word(file_path_format(), "", std::filesystem::path()), rules.plugin);
     if (rules.plugin.empty())
@@ -47,7 +47,7 @@ bool find_plugin(TomlTable& table, Rules& rules, const ReadRules& how) {
 
 void read_policy(TomlTable table, Rules& rules, const ReadRules& how) {
     if (!find_plugin(table, rules, how)) {
-        // Its name and its table are unknown here, so they are not judged.
+        // Its name and its table are unknown here, so they aren't judged.
         PolicyParameters& parameters = rules.parameters;
         const auto name = table.read("name", glob_format("BAND"));
         if (name && make_policy(*name, parameters))

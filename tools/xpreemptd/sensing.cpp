@@ -36,10 +36,10 @@ void Sensing::note(Job& job, Queue& queue, const QueueReading& reading) {
         queue.done = std::nullopt;
     queue.uid = reading.uid;
     queue.doorbell = reading.doorbell;
-    // A queue whose memory could not be read keeps its state: it is busy until it was read once.
+    // A queue whose memory couldn't be read keeps its state: it is busy until it was read once.
     if (reading.known)
         note_busy(queue, reading);
-    // We hold it no more though we did not resume it: an operator has, by force.
+    // We hold it no more though we didn't resume it: an operator has, by force.
     if (queue.held && !reading.held) {
         queue.held = false;
         job.overruled = true;
@@ -261,7 +261,7 @@ bool Sensing::visit(const Member& member) {
     return changed;
 }
 
-// Those that are not armed, once each until it is late; the next poll goes on there.
+// Those that aren't armed, once each until it is late; the next poll goes on there.
 bool Sensing::visit_in_turn() {
     bool changed = false;
     for (std::size_t left = table_.size(); left > 0; --left) {

@@ -38,7 +38,7 @@ public:
     // queues.
     [[nodiscard]] bool scan(Time now); // lists the processes, then polls; a few times a second
     [[nodiscard]] bool take_events(Time now); // when the provider's event_fd is readable
-    // Looks at queues of processes that are not armed, and at processes and queues that came.
+    // Looks at queues of processes that aren't armed, and at processes and queues that came.
     [[nodiscard]] bool poll(Time now);
     // Looks at queues of one job, whatever the last poll has left.
     [[nodiscard]] bool scan_job(Job& job, Time now);

@@ -83,7 +83,7 @@ void Server::accept_one() {
         make_room(); // and accepts in the next turn
 }
 
-// A connection that is not accepted would keep the loop awake.
+// A connection that isn't accepted would keep the loop awake.
 void Server::refuse_one() {
     reserved_ = UniqueFd();
     UniqueFd socket(::accept4(listening_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));

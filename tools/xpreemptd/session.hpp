@@ -16,7 +16,7 @@ namespace xpreemptd {
 
 class Session {
 public:
-    // socket: connected and non-blocking. Nothing if the peer cannot be told.
+    // socket: connected and non-blocking. Nothing if the peer can't be told.
     [[nodiscard]] static std::optional<Session> of(xpreempt::UniqueFd socket,
                                                    std::uint64_t connection);
 

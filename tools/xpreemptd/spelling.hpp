@@ -13,7 +13,7 @@ namespace xpreemptd {
 [[nodiscard]] std::optional<std::string_view> closest(std::string_view text,
                                                       std::span<const std::string_view> words);
 
-// Control bytes become \xNN, so that an error message cannot drive a terminal.
+// Control bytes become \xNN, so that an error message can't drive a terminal.
 [[nodiscard]] std::string escaped(std::string_view text);
 
 // Escaped, in double quotes, cut after 64 bytes.

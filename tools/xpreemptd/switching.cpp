@@ -68,7 +68,7 @@ bool Switching::note(Queue& queue, const Switch& done) {
     const bool stop = done.change == Change::stop;
     switch (done.result) {
     case 0:
-    case EALREADY: // as we wanted it, though we did not know
+    case EALREADY: // as we wanted it, though we didn't know
     case ETIME:    // asked for; the driver goes on trying
         queue.held = stop;
         queue.held_by_others = done.held_by_others;
@@ -103,7 +103,7 @@ bool Switching::carry_out(JobTable& table, std::span<const sched::Verdict> verdi
     switches_.clear();
     queues_.clear();
     switched_.clear();
-    // Stops first: where one call cannot take all, the important job does not wait for starts.
+    // Stops first: where one call can't take all, the important job doesn't wait for starts.
     for (const sched::Verdict verdict : {sched::Verdict::hold, sched::Verdict::run})
         for (std::size_t i = 0; i < verdicts.size(); ++i)
             if (verdicts[i] == verdict)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Keeps from toml++ 3.3 the texts that it cannot parse safely:
+// Keeps from toml++ 3.3 the texts that it can't parse safely:
 // - It makes a table for each dot of a key, one in the other, and destroys them by recursion; so
 //   lines are bounded.
 // - It asks whether a character is a blank in a way that is undefined for U+00A1 to U+0499 and

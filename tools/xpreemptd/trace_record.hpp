@@ -63,7 +63,7 @@ struct ShownRecord {
 struct TracePage {
     std::chrono::nanoseconds now{0};
     std::uint64_t first = 0; // number of the first record here
-    std::uint64_t next = 0;  // of the first one that is not: ask for it
+    std::uint64_t next = 0;  // of the first one that isn't: ask for it
     std::uint64_t lost = 0;  // records between what was asked for and the first one
     std::vector<ShownRecord> records;
 };

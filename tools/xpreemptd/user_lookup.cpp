@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Asks the user database, which a static program cannot.
+// Asks the user database, which a static program can't.
 #include "value_format.hpp"
 
 #include <cerrno>

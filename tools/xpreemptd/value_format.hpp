@@ -27,7 +27,7 @@ struct Scalar {
 template <typename T> struct Format {
     std::string expected;                                 // follows "expected" in an error message
     std::vector<std::string_view> words;                  // if only these are allowed
-    std::function<std::optional<T>(const Scalar&)> parse; // nothing if the value is not accepted
+    std::function<std::optional<T>(const Scalar&)> parse; // nothing if the value isn't accepted
 };
 
 // Also the word, which stands for a value.
