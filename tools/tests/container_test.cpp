@@ -36,7 +36,7 @@ TEST(Container, every_engine_names_its_cgroup_another_way) {
     EXPECT_EQ(engine_of("0::/kubepods.slice/x.slice/cri-containerd-" + web + ".scope\n"),
               "cri-containerd " + web);
     EXPECT_EQ(engine_of("0::/lxc.payload.web/init.scope\n"), "lxc web");
-    // Version 1, where systemd's line does not name it.
+    // Version 1, where systemd's line doesn't name it.
     EXPECT_EQ(engine_of("12:pids:/docker/" + web + "\n1:name=systemd:/\n0::/\n"), " " + web);
     EXPECT_EQ(engine_of("0::/machine.slice/libpod-conmon-" + web + ".scope\n"), "none");
     EXPECT_EQ(engine_of("0::/user.slice/session-1.scope\n"), "none");
@@ -74,7 +74,7 @@ TEST(Container, in_another_one_is_found_by_its_own_id) {
     EXPECT_EQ(cli::container_of(tree.context(), 7)->id, web);
 }
 
-// Processes 7 and 8 of the container have queues, 9 none, 10 does not use KFD; 12 is outside.
+// Processes 7 and 8 of the container have queues, 9 none, 10 doesn't use KFD; 12 is outside.
 class ContainerVerbs : public testing::Test {
 protected:
     ContainerVerbs() : context(tree.context()), script(std::make_shared<test::Script>()) {

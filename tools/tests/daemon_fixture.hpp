@@ -13,7 +13,7 @@ namespace test {
 
 constexpr pid_t server = 10, batch = 20;
 
-// For tests of mechanisms, whose figures do not follow the defaults.
+// For tests of mechanisms, whose figures don't follow the defaults.
 inline xpreemptd::sched::Bands::Parameters bands_of_test() {
     xpreemptd::sched::Bands::Parameters bands;
     bands.floor_percent = 10;

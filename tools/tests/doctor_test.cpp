@@ -121,7 +121,7 @@ TEST_F(DoctorTest, amds_own_package_is_a_failure_until_our_module_runs) {
     expect_check(cli::doctor(context), "amdgpu-dkms", "ok", "built with queue preemption");
 }
 
-// amdgpu-dkms returns EINVAL for an ioctl that it does not know.
+// amdgpu-dkms returns EINVAL for an ioctl that it doesn't know.
 TEST_F(DoctorTest, rocms_own_driver_is_named_and_is_no_failure_of_query) {
     std::filesystem::remove_all(tree.root() / "sys/module/amdgpu/parameters");
     tree.write("sys/module/amdgpu/version", "6.12.12\n");

@@ -33,7 +33,7 @@ public:
         std::uint64_t uid = 0;
         std::uint64_t packets = 0; // not taken yet
         std::uint64_t written = 0; // ever
-        bool signal = false;       // that of the last packet says that it is not done
+        bool signal = false;       // that of the last packet says that it isn't done
         bool known = true;
         bool held = false;
         bool held_by_other = false;
@@ -68,7 +68,7 @@ public:
     std::vector<Switch> last;
     // VRAM of each process on GPU 1, and what of it is away.
     std::map<pid_t, xpreemptd::VramUse> vram;
-    std::uint64_t vram_size = 0; // 0: memory cannot move
+    std::uint64_t vram_size = 0; // 0: memory can't move
     std::uint64_t host_room = UINT64_MAX;
     std::vector<xpreemptd::Move> moving;
     std::function<void()> before_arm = [] {};

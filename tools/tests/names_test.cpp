@@ -45,7 +45,7 @@ TEST(Names, sizes_are_exact) {
 TEST(Names, printable_disarms_control_bytes_and_bad_utf8) {
     EXPECT_EQ(cli::printable("python3"), "python3");
     EXPECT_EQ(cli::printable("a\x1b[2Jb\n\t"), "a\\x1b[2Jb\\x0a\\x09");
-    EXPECT_EQ(cli::printable("a\\x1b"), "a\\\\x1b"); // what it disarms cannot be forged
+    EXPECT_EQ(cli::printable("a\\x1b"), "a\\\\x1b"); // what it disarms can't be forged
     EXPECT_EQ(cli::printable("\x7f"), "\\x7f");
     EXPECT_EQ(cli::printable("\xc2\x9b"
                              "2J"),

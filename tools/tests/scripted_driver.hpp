@@ -40,8 +40,8 @@ struct ExpectedCall {
     std::uint64_t available_bytes = 0;
 };
 
-// Shared with the device, because it outlives that. A call that is not the
-// next one expected, and a call that was expected and did not come, fail the test.
+// Shared with the device, because it outlives that. A call that isn't the
+// next one expected, and a call that was expected and didn't come, fail the test.
 class Script {
 public:
     ~Script();

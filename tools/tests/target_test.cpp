@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The process and queues that a command line names, also when our pids are not those of KFD.
+// The process and queues that a command line names, also when our pids aren't those of KFD.
 #include "driver.hpp"
 #include "fixture_tree.hpp"
 #include "kfd_processes.hpp"

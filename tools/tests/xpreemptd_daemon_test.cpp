@@ -401,7 +401,7 @@ TEST_F(DaemonTest, reaction_times_are_from_the_ring) {
     EXPECT_EQ(entered, (ReactionTimes{3, microseconds{150}, microseconds{50}, microseconds{50},
                                       microseconds{60}}));
     EXPECT_EQ(daemon.status().ring_to_stopped.max, microseconds{360});
-    // The driver gave up waiting: when the queue stopped is not known.
+    // The driver gave up waiting: when the queue stopped isn't known.
     gpu.refuse = [](const test::Switch& wanted) {
         return wanted.change == Change::stop ? ETIME : 0;
     };

@@ -80,7 +80,7 @@ TEST_F(HintsTest, announced_work_stops_the_other_job_before_it_comes) {
     pass(milliseconds{2});
     const std::uint64_t before = gpu.calls;
     gpu.submit(server, 1);
-    pass(milliseconds{20}); // the announcement is over, the work is not
+    pass(milliseconds{20}); // the announcement is over, the work isn't
     EXPECT_TRUE(gpu.held(batch));
     EXPECT_EQ(gpu.calls, before);
 }

@@ -215,7 +215,7 @@ TEST_F(Identity, an_orphan_is_a_job_of_its_own) {
     add(11, 10, 110, false);
     auto orphan = add(12, 1, 120);
     EXPECT_EQ(identity(orphan).name, "process 12");
-    // Its parent ended while we read, and is not there any more.
+    // Its parent ended while we read, and isn't there any more.
     orphan.parent = 99;
     EXPECT_EQ(identity(orphan).name, "process 12");
 }

@@ -187,7 +187,7 @@ TEST_F(DaemonLinkTest, daemon_that_hangs_costs_a_bounded_wait_once) {
     EXPECT_GE(std::chrono::steady_clock::now() - begin, DaemonLink::patience);
     for (int call = 0; call < 100; ++call)
         EXPECT_EQ(error_of(link.begin(0us)), ETIMEDOUT);
-    // Most of them did not even try.
+    // Most of them didn't even try.
     for (int turn = 0; turn < 300; ++turn)
         ASSERT_TRUE(loop.wait_until(std::chrono::steady_clock::now()));
     EXPECT_GE(control.hints.size(), 1U);

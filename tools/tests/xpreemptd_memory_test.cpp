@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Jobs that do not fit into VRAM together, in virtual time.
+// Jobs that don't fit into VRAM together, in virtual time.
 #include "daemon_fixture.hpp"
 
 namespace {

@@ -48,7 +48,7 @@ TEST(Mover, makes_moves_in_order_and_tells_their_results) {
     EXPECT_FALSE(has_some(*mover, 0));
 }
 
-// A reload is a signal that ends a process which does not wait for it.
+// A reload is a signal that ends a process which doesn't wait for it.
 TEST(Mover, takes_no_signals) {
     std::atomic<bool> blocked = false;
     auto mover = Mover::start([&](std::span<Switch> /*switches*/) {

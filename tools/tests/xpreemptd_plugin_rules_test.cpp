@@ -141,7 +141,7 @@ TEST_F(TrustTest, file_that_others_may_write) {
 TEST_F(TrustTest, directory_that_others_may_write) {
     ::chmod(directory.c_str(), 0775);
     expect_refused(directory, "`chmod go-w ");
-    ::chmod(directory.c_str(), 01777); // as /tmp: others cannot replace the file
+    ::chmod(directory.c_str(), 01777); // as /tmp: others can't replace the file
     EXPECT_TRUE(check_trust(file, ::geteuid()));
     ::chmod(directory.c_str(), 0755);
     ::chmod(tree.root().c_str(), 0757);

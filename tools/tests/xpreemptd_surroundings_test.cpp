@@ -62,7 +62,7 @@ TEST_F(Surroundings, no_proc_is_an_error) {
 TEST_F(Surroundings, the_right_to_trace_is_needed_unless_the_driver_allows_more) {
     set_capabilities("000001fffff7ffff"); // bit 19
     EXPECT_THAT(error(), HasSubstr("--cap-add=SYS_PTRACE"));
-    set_mode("2"); // by a file of the process, which the daemon does not have
+    set_mode("2"); // by a file of the process, which the daemon doesn't have
     EXPECT_THAT(error(), HasSubstr("--cap-add=SYS_PTRACE"));
     set_mode("3");
     EXPECT_THAT(warnings(), ElementsAre(HasSubstr("same user")));

@@ -44,7 +44,7 @@ static void write_progress(int fd, const struct job *jobs, unsigned int n)
 		perror("queue_owner: progress");
 }
 
-/* 0 or a negative errno; -ETIME when a job does not begin. */
+/* 0 or a negative errno; -ETIME when a job doesn't begin. */
 static int start(struct kfd_device *dev, struct aql_queue *queues, struct job *jobs,
 		 unsigned int n)
 {
