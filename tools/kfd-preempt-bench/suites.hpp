@@ -16,7 +16,7 @@ struct Options {
     std::size_t fill_bytes = std::size_t{64} << 20; // a command of the hip suite
 };
 
-// Each appends its figures. Otherwise: why it could not.
+// Each appends its figures. Otherwise: why it couldn't.
 using Failure = std::optional<std::string>;
 
 Failure run_null(const Options& options, Run& run);    // the library on a HIP that does nothing
