@@ -67,7 +67,7 @@ std::vector<hip::QueueRecord> Holds::exchange(std::span<const hip::QueueRecord> 
             settle(entry);
         }
     }
-    tell();
+    notify_changed();
     return refused;
 }
 

@@ -118,7 +118,7 @@ void Holds::settle(Entry entry) {
                     std::memory_order_relaxed);
 }
 
-void Holds::tell() const {
+void Holds::notify_changed() const {
     if (changed_)
         changed_();
 }
@@ -139,7 +139,7 @@ Result<void> Holds::hold(const hip::QueueRecord& queue, StopType type, const Own
         if (!held)
             return held;
     }
-    tell();
+    notify_changed();
     return {};
 }
 
@@ -161,7 +161,7 @@ Result<void> Holds::release(const hip::QueueRecord& queue, const Owner& owner) {
         }
         settle(entry);
     }
-    tell();
+    notify_changed();
     return {};
 }
 
@@ -201,7 +201,7 @@ Result<void> Holds::hold_all(std::span<const hip::QueueRecord> queues, StopType 
             settle(entry);
         }
     }
-    tell();
+    notify_changed();
     return {};
 }
 
@@ -242,7 +242,7 @@ std::vector<Result<void>> Holds::release_each(std::span<const hip::QueueRecord> 
             settle(entry);
         }
     }
-    tell();
+    notify_changed();
     return answers;
 }
 
@@ -257,7 +257,7 @@ void Holds::forget(hip::QueueRef queue, const void* stream) {
         (void)apply(entry);
         settle(entry);
     }
-    tell();
+    notify_changed();
 }
 
 void Holds::forget(hip::QueueRef queue) {
@@ -270,7 +270,7 @@ void Holds::forget(hip::QueueRef queue) {
         (void)apply(entry);
         settle(entry);
     }
-    tell();
+    notify_changed();
 }
 
 void Holds::lift(const hip::QueueRecord& queue) {
@@ -303,7 +303,7 @@ void Holds::release_all() {
         holds_.clear();
         num_held_.store(0, std::memory_order_relaxed);
     }
-    tell();
+    notify_changed();
 }
 
 StopCounters Holds::counters(hip::QueueRef queue) const {

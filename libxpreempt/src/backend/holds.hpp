@@ -113,7 +113,7 @@ private:
     void note_death(const hip::QueueRecord& queue, const Error& error);
     bool is_over(const hip::QueueRecord& queue, const Error& error);
     void settle(Entry entry);
-    void tell() const;
+    void notify_changed() const;
 
     Transport& transport_;
     std::function<void()> changed_;
