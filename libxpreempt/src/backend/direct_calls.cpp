@@ -26,10 +26,10 @@ DirectCalls::~DirectCalls() {
 }
 
 // Comes with the lock. Tells the observer what has changed, and lets it react when this thread may.
-void DirectCalls::tell(Lock& lock, bool reacts) {
-    if (works() == told_work_)
+void DirectCalls::report_work(Lock& lock, bool reacts) {
+    if (works() == reported_work_)
         return;
-    told_work_ = works();
+    reported_work_ = works();
     const auto observer = observer_;
     if (observer == nullptr)
         return;
@@ -116,7 +116,7 @@ void DirectCalls::observe(std::shared_ptr<xqueue::Observer> observer) {
     Lock lock(mutex_);
     observer_.swap(observer);
     work_ = observer_ != nullptr; // nobody has looked until now
-    told_work_ = works();
+    reported_work_ = works();
     changed_.notify_all();
     start_watching();
     show_interest(lock);
@@ -145,7 +145,7 @@ std::uint32_t DirectCalls::waiters() const {
 void DirectCalls::before(bool will_wait) {
     Lock lock(mutex_);
     ++calls_;
-    tell(lock, will_wait);
+    report_work(lock, will_wait);
     ++waiters_;
     while (will_wait && !gone_ && !shut_) {
         const bool full = threshold_ > 0 && in_flight_ >= threshold_ && !markers_.empty();
@@ -217,7 +217,7 @@ void DirectCalls::end_destroy(bool destroyed) {
     if (!destroyed)
         return start_watching();
     work_ = false;
-    tell(lock, true);
+    report_work(lock, true);
 }
 
 void DirectCalls::shut() {
@@ -271,7 +271,7 @@ void DirectCalls::watch_once(Lock& lock) {
     if (made_ != seen && passed)
         return;
     work_ = false;
-    tell(lock, true);
+    report_work(lock, true);
 }
 
 std::shared_ptr<DirectCalls> DirectStreams::of(hip::Stream key, DirectCalls::Mark mark) {

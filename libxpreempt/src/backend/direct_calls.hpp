@@ -93,7 +93,7 @@ private:
 
     [[nodiscard]] bool works() const { return work_ || calls_ > 0; }
     bool stop_instead(Lock& lock);
-    void tell(Lock& lock, bool reacts);
+    void report_work(Lock& lock, bool reacts);
     Result<std::shared_ptr<xqueue::Marker>> mark(Lock& lock);
     void place_marker(Lock& lock);
     void wait_marked(Lock& lock);
@@ -121,7 +121,7 @@ private:
     std::uint32_t in_flight_ = 0;             // paced calls that aren't known to be complete
     std::uint32_t unmarked_ = 0;              // of these, behind the last marker
     bool work_ = false;                       // not known to be complete
-    bool told_work_ = false;                  // what the observer knows
+    bool reported_work_ = false;              // what the observer knows
     bool standing_ = false;
     bool watching_ = false;                               // there is a thread
     std::chrono::steady_clock::time_point last_marked_{}; // by it

@@ -112,7 +112,7 @@ void Gates::watch_work(Tell worked, Tell destroyed) {
     choose_gate();
 }
 
-void Gates::tell_of_work(const Call& call) {
+void Gates::report_work(const Call& call) {
     if (Ungated::here() || call.stream == nullptr)
         return;
     auto* const key = const_cast<void*>(call.stream);
@@ -250,7 +250,7 @@ void Gates::leave(const Call& call, int error) {
     if (direct_here != nullptr || direct_.any())
         leave_direct(call, error);
     if (error == hip::success && watched_.load(std::memory_order_acquire))
-        tell_of_work(call);
+        report_work(call);
     switch (call.call_class) {
     case CallClass::capture:
         if (begins_capture(call))

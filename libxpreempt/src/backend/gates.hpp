@@ -75,7 +75,7 @@ private:
     int enter_held(const hook::Call& call);
     void enter_direct(const hook::Call& call);
     void leave_direct(const hook::Call& call, int error);
-    void tell_of_work(const hook::Call& call);
+    void report_work(const hook::Call& call);
     void choose_gate();
     void leave(const hook::Call& call, int error);
     void wait_outside(const hook::Call& call);

@@ -59,7 +59,7 @@ Result<Level> HookedStream::hold(const HoldMode& mode) {
         return fail(EOPNOTSUPP, Op::choose_level); // the first hold decides the level
     }
     ++holds_;
-    tell_of_holds();
+    report_holds();
     return held_level_;
 }
 
@@ -76,7 +76,7 @@ Result<void> HookedStream::release() {
         }
     }
     --holds_;
-    tell_of_holds();
+    report_holds();
     return {};
 }
 
@@ -102,7 +102,7 @@ void HookedStream::observe(std::shared_ptr<xqueue::Observer> observer) {
     observer_.swap(observer);
 }
 
-void HookedStream::tell_of_holds() {
+void HookedStream::report_holds() {
     if (observer_)
         observer_->note_hold();
 }

@@ -65,7 +65,7 @@ public:
 
 private:
     Result<xqueue::Level> begin(const HoldMode& mode);
-    void tell_of_holds();
+    void report_holds();
 
     const Transport& transport_;
     const Probe& probe_;

@@ -75,7 +75,7 @@ void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
     count_load();
     complete_if_idle();
     ring_.release(completed_);
-    tell_of_work();
+    report_work();
     announce_progress();
     wake_worker();
 }
@@ -265,7 +265,7 @@ Result<std::uint64_t> XQueue::drop() {
     launched_ = submitted_;
     statistics_.dropped += count;
     complete_if_idle();
-    tell_of_work();
+    report_work();
     announce();
     while (deliver(lock, first)) { // the watcher may be waiting for what was launched
     }

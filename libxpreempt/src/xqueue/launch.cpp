@@ -86,7 +86,7 @@ Result<Ticket> XQueue::submit(const Command& command) {
     submitted_ = ticket;
     ++pending_;
     ++statistics_.submitted;
-    tell_of_work();
+    report_work();
     if (reaction && reaction->told()) {
         lock.unlock();
         reaction->react();
@@ -190,7 +190,7 @@ std::size_t XQueue::launch(Lock& lock, std::span<Attempt> attempts) {
         ++statistics_.hw_failures;
     complete_if_idle();
     count_load();
-    tell_of_work();
+    report_work();
     announce_progress();
     wake_worker();
     return tried;
@@ -222,7 +222,7 @@ Result<void> XQueue::place_marker(Lock& lock) {
     Turn turn(*this, lock);
     auto marker = hw_->mark();
     turn.end();
-    tell_of_work();
+    report_work();
     announce_progress();
     wake_worker();
     if (!marker)

@@ -125,7 +125,7 @@ void XQueue::fail_notices(Lock& lock, Ticket until, const Error& error) {
     }
 }
 
-void XQueue::tell_of_work() {
+void XQueue::report_work() {
     const bool work = works();
     if (work == told_of_work_)
         return;

@@ -225,7 +225,7 @@ private:
     bool watching() const {
         return (observer_ != nullptr || !notices_.empty()) && broken_.errno_value == 0;
     }
-    void tell_of_work();
+    void report_work();
     void tell_of_holds();
 
     // suspend.cpp
