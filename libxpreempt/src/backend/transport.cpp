@@ -174,21 +174,22 @@ std::string text_of(int errno_value) {
 // A transport, or why it isn't one.
 using Attempt = tl::expected<std::unique_ptr<Transport>, std::string>;
 
-tl::unexpected<std::string> because(std::string reason) {
+tl::unexpected<std::string> unavailable(std::string reason) {
     return tl::make_unexpected(std::move(reason));
 }
 
 Attempt try_patched(const ProbeInputs& inputs, Probe& probe) {
     const auto driver = kfd::query_driver(*inputs.device, inputs.module);
     if (!driver)
-        return because(driver.error().errno_value == ENOTTY
-                           ? "the driver has no preemption"
-                           : "the driver rejected QUERY: " + text_of(driver.error().errno_value));
+        return unavailable(driver.error().errno_value == ENOTTY
+                               ? "the driver has no preemption"
+                               : "the driver rejected QUERY: " +
+                                     text_of(driver.error().errno_value));
     if (driver->abi_major != KFD_PREEMPT_ABI_MAJOR)
-        return because("the driver has preemption ABI " + std::to_string(driver->abi_major) +
-                       ", this library " + std::to_string(KFD_PREEMPT_ABI_MAJOR));
+        return unavailable("the driver has preemption ABI " + std::to_string(driver->abi_major) +
+                           ", this library " + std::to_string(KFD_PREEMPT_ABI_MAJOR));
     if (driver->type_mask == 0)
-        return because("the driver cannot stop queues on this machine (kfd-preempt doctor)");
+        return unavailable("the driver cannot stop queues on this machine (kfd-preempt doctor)");
     probe.driver = *driver;
     const bool has_switch = (driver->caps & KFD_PREEMPT_CAP_BATCH) != 0;
     return std::make_unique<PatchedTransport>(inputs.device, TransportKind::patched,
@@ -200,24 +201,24 @@ Attempt try_patched(const ProbeInputs& inputs, Probe& probe) {
 Attempt try_v0(const ProbeInputs& inputs) {
     const std::string& abi = inputs.module.preempt_abi;
     if (abi.empty())
-        return because("amdgpu has no parameter kfd_preempt_abi");
+        return unavailable("amdgpu has no parameter kfd_preempt_abi");
     if (inputs.module.switched_off)
-        return because("preemption is switched off (amdgpu.kfd_preempt=0)");
+        return unavailable("preemption is switched off (amdgpu.kfd_preempt=0)");
     if (abi != "0" && !abi.starts_with("0."))
-        return because("amdgpu has kfd_preempt_abi " + abi + ", expected 0");
+        return unavailable("amdgpu has kfd_preempt_abi " + abi + ", expected 0");
     return std::make_unique<PatchedTransport>(inputs.device, TransportKind::patched_v0,
                                               1U << KFD_PREEMPT_TYPE_SAVE, 0);
 }
 
 Attempt try_update(const ProbeInputs& inputs) {
     if (inputs.table == nullptr)
-        return because("libxpreempt-hook.so is not loaded, which UPDATE_QUEUE needs");
+        return unavailable("libxpreempt-hook.so is not loaded, which UPDATE_QUEUE needs");
     return std::make_unique<UpdateTransport>(inputs.device, inputs.table);
 }
 
 Attempt try_debug(const ProbeInputs& inputs) {
     if (std::string refusal = debug_refusal(*inputs.device, inputs.module); !refusal.empty())
-        return because(std::move(refusal));
+        return unavailable(std::move(refusal));
     return std::make_unique<DebugTransport>(inputs.device);
 }
 
@@ -229,7 +230,7 @@ Attempt attempt(TransportKind kind, const ProbeInputs& inputs, Probe& probe) {
     case TransportKind::debug_trap: return try_debug(inputs);
     case TransportKind::none: break;
     }
-    return because("no queue can be stopped");
+    return unavailable("no queue can be stopped");
 }
 
 constexpr std::array all_kinds = {TransportKind::patched, TransportKind::patched_v0,
