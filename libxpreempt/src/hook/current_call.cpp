@@ -87,11 +87,11 @@ int ask_gate(const Gate& asked, const Call& call) {
     return error;
 }
 
-void tell_gate(const Gate& told, const Call& call, int error) {
-    if (told.after == nullptr)
+void notify_gate(const Gate& gate, const Call& call, int error) {
+    if (gate.after == nullptr)
         return;
     current_call.in_gate = true;
-    told.after(&call, error);
+    gate.after(&call, error);
     current_call.in_gate = false;
 }
 

@@ -76,7 +76,7 @@ Error interpose(RocmNext<Error(Arguments...)>& next, const void* caller, const c
     if constexpr (has_aftermath(call_class))
         after_call(call_class, stream, error);
     if (asked != nullptr)
-        tell_gate(*asked, call, error);
+        notify_gate(*asked, call, error);
     return error;
 }
 

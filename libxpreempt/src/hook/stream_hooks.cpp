@@ -57,7 +57,7 @@ Error interpose_on(Stream stream, RocmNext<Error(Arguments...)>& next, const voi
         error = function(arguments...);
     }
     if (asked != nullptr)
-        tell_gate(*asked, call, error);
+        notify_gate(*asked, call, error);
     return error;
 }
 
@@ -84,7 +84,7 @@ Error create_stream(RocmNext<Error(Stream*, Arguments...)>& next, const void* ca
         call.handle = call.stream = *stream;
     }
     if (asked != nullptr)
-        tell_gate(*asked, call, error);
+        notify_gate(*asked, call, error);
     return error;
 }
 
@@ -144,7 +144,7 @@ INTERPOSER Error hipStreamDestroy(Stream stream) {
     }
     end_destroy_stream(dying, error == hip_success);
     if (asked != nullptr)
-        tell_gate(*asked, call, error);
+        notify_gate(*asked, call, error);
     return error;
 }
 
@@ -210,7 +210,7 @@ INTERPOSER void _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_t
         behind(function, grid, block, lds_bytes, stream, arguments);
     }
     if (asked != nullptr)
-        tell_gate(*asked, call, hip_success);
+        notify_gate(*asked, call, hip_success);
 }
 
 namespace xpreempt::hook {
