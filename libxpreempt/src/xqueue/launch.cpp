@@ -87,7 +87,7 @@ Result<Ticket> XQueue::submit(const Command& command) {
     ++pending_;
     ++statistics_.submitted;
     report_work();
-    if (reaction && reaction->told()) {
+    if (reaction && reaction->is_due()) {
         lock.unlock();
         reaction->react();
         lock.lock();

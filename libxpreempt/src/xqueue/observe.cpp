@@ -24,7 +24,7 @@ void XQueue::observe(std::shared_ptr<Observer> observer) {
     const Lock lock(mutex_);
     observer_.swap(observer); // the former one, when this was its last, goes without the lock
     observed_.store(observer_ != nullptr, std::memory_order_relaxed);
-    told_of_work_ = works();
+    reported_work_ = works();
     if (observer_ != nullptr)
         start_watcher();
     changed_.notify_all();
@@ -77,7 +77,7 @@ bool XQueue::called_from_within() const {
     return called_from_launch() || Telling::is_in_notice_of(*this);
 }
 
-void XQueue::tell(Lock& lock, Ticket ticket, const Notice& notice) {
+void XQueue::deliver(Lock& lock, Ticket ticket, const Notice& notice) {
     const auto finished = finish(lock, ticket); // doesn't wait
     const auto answer = finished ? failure_of(ticket) : finished;
     const Telling telling(*this, lock);
@@ -97,7 +97,7 @@ Result<void> XQueue::notify(Ticket ticket, Notice notice) {
     if (!hardware_held())
         reap(lock);
     if (is_finished(ticket)) {
-        tell(lock, ticket, notice);
+        deliver(lock, ticket, notice);
     } else {
         notices_.emplace(ticket, std::move(notice));
         start_watcher();
@@ -112,7 +112,7 @@ bool XQueue::deliver(Lock& lock, Ticket from) {
     if (first == notices_.end() || !is_finished(first->first))
         return false;
     const auto node = notices_.extract(first);
-    tell(lock, node.key(), node.mapped());
+    deliver(lock, node.key(), node.mapped());
     return true;
 }
 
@@ -127,18 +127,18 @@ void XQueue::fail_notices(Lock& lock, Ticket until, const Error& error) {
 
 void XQueue::report_work() {
     const bool work = works();
-    if (work == told_of_work_)
+    if (work == reported_work_)
         return;
-    told_of_work_ = work;
+    reported_work_ = work;
     if (observer_ == nullptr)
         return;
     Reaction* reaction = Reaction::of(*this);
     observer_->note(reaction != nullptr);
     if (reaction != nullptr)
-        reaction->tell(observer_);
+        reaction->schedule(observer_);
 }
 
-void XQueue::tell_of_holds() {
+void XQueue::report_holds() {
     if (observer_ != nullptr)
         observer_->note_hold();
 }
@@ -159,7 +159,7 @@ void XQueue::watch() {
         // The oldest marker is enough, and one of our own only where there is none yet.
         const Ticket next = markers_.empty() ? launched_ : markers_.front().ticket;
         const auto finished = finish(lock, next);
-        if (reaction.told()) {
+        if (reaction.is_due()) {
             lock.unlock();
             reaction.react();
             lock.lock();

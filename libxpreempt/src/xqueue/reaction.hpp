@@ -32,12 +32,12 @@ public:
         return reaction;
     }
 
-    void tell(std::shared_ptr<Observer> observer) { told_ = std::move(observer); }
-    [[nodiscard]] bool told() const { return told_ != nullptr; }
+    void schedule(std::shared_ptr<Observer> observer) { due_ = std::move(observer); }
+    [[nodiscard]] bool is_due() const { return due_ != nullptr; }
 
     // Without mutex_.
     void react() {
-        if (const auto observer = std::exchange(told_, nullptr))
+        if (const auto observer = std::exchange(due_, nullptr))
             observer->react();
     }
 
@@ -46,7 +46,7 @@ private:
 
     XQueue& queue_;
     Reaction* const outer_;
-    std::shared_ptr<Observer> told_;
+    std::shared_ptr<Observer> due_;
 };
 
 } // namespace xpreempt::xqueue

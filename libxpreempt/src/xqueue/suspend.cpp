@@ -154,7 +154,7 @@ void XQueue::drop_hold(Lock& lock) {
     withheld_.fetch_sub(1, std::memory_order_relaxed);
     announce();
     wake_worker();
-    tell_of_holds();
+    report_holds();
     if (!admits)
         return;
     lock.unlock(); // a queue that stands for a direct launch is started there
@@ -165,7 +165,7 @@ void XQueue::drop_hold(Lock& lock) {
 // The first hold stops the hardware. Returns as stop_hardware() does.
 Error XQueue::add_hold(Lock& lock, const SuspendMode& mode, Stopwatch& stopwatch) {
     withheld_.fetch_add(1, std::memory_order_relaxed);
-    tell_of_holds();
+    report_holds();
     pace_.gap();
     if (++holds_ > 1)
         return {0, Op::suspend};

@@ -218,7 +218,7 @@ private:
     void start_watcher();
     void watch();
     class Telling;
-    void tell(Lock& lock, Ticket ticket, const Notice& notice);
+    void deliver(Lock& lock, Ticket ticket, const Notice& notice);
     bool deliver(Lock& lock, Ticket from);
     void fail_notices(Lock& lock, Ticket until, const Error& error);
     bool works() const { return pending_ > 0 || in_flight_ > 0 || launching_; }
@@ -226,7 +226,7 @@ private:
         return (observer_ != nullptr || !notices_.empty()) && broken_.errno_value == 0;
     }
     void report_work();
-    void tell_of_holds();
+    void report_holds();
 
     // suspend.cpp
     bool hardware_held() const { return held_method_ == DeactivateMethod::hardware; }
@@ -291,7 +291,7 @@ private:
     std::uint32_t telling_ = 0; // notices that are being called
     Statistics statistics_;
     std::shared_ptr<Observer> observer_;
-    bool told_of_work_ = false;
+    bool reported_work_ = false;
 
     // Last: they use everything above.
     std::thread worker_;
