@@ -179,7 +179,7 @@ void AutomaticStreams::note_work(hip::Stream key) {
         (*made)->pace(defaults_.threshold, defaults_.batch);
     (*made)->set_attributes(defaults_.attributes);
     library_.set_priority(*made, key, defaults_.priority);
-    if (const auto told = library_.tell_daemon(); !told)
+    if (const auto updated = library_.update_daemon(); !updated)
         log::report(log::Level::warning, "XSCHED_AUTO_XQUEUE_PRIORITY: %.*s",
                     static_cast<int>(refusal().size()), refusal().data());
 }

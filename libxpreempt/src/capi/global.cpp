@@ -40,7 +40,7 @@ Result<void> GlobalScheduling::start(std::optional<std::int32_t> highest) {
     if (auto sent = send(*link, highest); !sent)
         return sent;
     link_ = std::move(link);
-    told_ = highest;
+    sent_ = highest;
     return {};
 }
 
@@ -56,13 +56,13 @@ bool GlobalScheduling::runs() const {
     return link_ != nullptr;
 }
 
-Result<void> GlobalScheduling::tell(std::optional<std::int32_t> highest) {
+Result<void> GlobalScheduling::update(std::optional<std::int32_t> highest) {
     const std::lock_guard lock(mutex_);
-    if (!link_ || told_ == highest)
+    if (!link_ || sent_ == highest)
         return {};
     auto sent = send(*link_, highest);
     if (sent)
-        told_ = highest;
+        sent_ = highest;
     return sent;
 }
 

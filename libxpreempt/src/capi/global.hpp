@@ -23,14 +23,14 @@ public:
     [[nodiscard]] bool runs() const;
 
     // Nothing is sent if it is as before, or if it doesn't run.
-    Result<void> tell(std::optional<std::int32_t> highest);
+    Result<void> update(std::optional<std::int32_t> highest);
 
 private:
     static Result<void> send(control::DaemonLink& link, std::optional<std::int32_t> highest);
 
     mutable std::mutex mutex_;
     std::unique_ptr<control::DaemonLink> link_; // while it runs
-    std::optional<std::int32_t> told_;
+    std::optional<std::int32_t> sent_;
 };
 
 } // namespace xpreempt::capi

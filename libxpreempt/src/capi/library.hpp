@@ -119,7 +119,7 @@ public:
     Result<void> set_attributes(hip::Stream stream, const xqueue::Attributes& attributes);
     void set_attributes(xqueue::XQueue& xqueue, const xqueue::Attributes& attributes);
     // After a change of priorities: tells xpreemptd, if it schedules this process.
-    Result<void> tell_daemon() { return global.tell(scheduling.highest_priority()); }
+    Result<void> update_daemon() { return global.update(scheduling.highest_priority()); }
     void set_priority(std::uint64_t xqueue_handle, xqueue::XQueue& xqueue, std::int32_t priority);
 
     // As Gates::watch_work().

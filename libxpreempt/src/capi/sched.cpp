@@ -142,7 +142,7 @@ int xp_xqueue_set_priority(xp_xqueue_t xqueue, int32_t priority) {
         if (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX)
             return refuse_priority(priority);
         library.set_priority(xqueue.handle, **found, priority);
-        return library.tell_daemon();
+        return library.update_daemon();
     });
 }
 
@@ -164,7 +164,7 @@ int xp_stream_set_priority(void* stream, int32_t priority) {
             return refuse_priority(priority);
         if (auto set = library.set_priority(stream, priority); !set)
             return set;
-        return library.tell_daemon();
+        return library.update_daemon();
     });
 }
 
