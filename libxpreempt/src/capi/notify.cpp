@@ -84,13 +84,13 @@ int xp_set_lost_fn(xp_lost_fn lost, void* argument) {
             library.holds().on_death(nullptr);
         else
             library.holds().on_death([=](const hip::QueueRecord& queue, const Error& error) {
-                struct xp_lost_queue told{};
-                told.sz = sizeof told;
-                told.kfd_queue_id = queue.kfd_queue_id;
-                told.generation = queue.generation;
-                told.gpu_id = queue.gpu_id;
-                told.status = -error.errno_value;
-                lost(&told, argument);
+                struct xp_lost_queue record{};
+                record.sz = sizeof record;
+                record.kfd_queue_id = queue.kfd_queue_id;
+                record.generation = queue.generation;
+                record.gpu_id = queue.gpu_id;
+                record.status = -error.errno_value;
+                lost(&record, argument);
             });
         return {};
     });

@@ -14,17 +14,17 @@ namespace {
 constexpr unsigned most_nodes = 64;
 
 unsigned slots_of_node(std::FILE* properties) {
-    unsigned told = 0;
+    unsigned reported = 0;
     unsigned xccs = 1;
     char line[128];
     while (std::fgets(line, sizeof line, properties) != nullptr) {
         unsigned value = 0;
         if (std::sscanf(line, "num_cp_queues %u", &value) == 1)
-            told = value;
+            reported = value;
         else if (std::sscanf(line, "num_xcc %u", &value) == 1)
             xccs = value;
     }
-    return kfd::usable_queue_slots(told, xccs);
+    return kfd::usable_queue_slots(reported, xccs);
 }
 
 } // namespace

@@ -58,8 +58,8 @@ std::uint64_t transfers_per_clock(std::uint32_t version) {
 }
 
 // The driver writes 100 MHz when power management is off: it has no number then.
-std::uint64_t clock_mhz(std::uint32_t told) {
-    return told == 100 ? 0 : told;
+std::uint64_t clock_mhz(std::uint32_t reported) {
+    return reported == 100 ? 0 : reported;
 }
 
 constexpr double doorbell_us = 1.0;          // a write over PCIe that the GPU acts on
