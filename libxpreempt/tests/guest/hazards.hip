@@ -87,7 +87,7 @@ void waits() {
         caller.wait_until_waiting();
         others_go_on(other);
         check(!caller.finished() && !held.done(), "the stream is still held");
-        held.tell();
+        held.set_go();
         held.resume();
         caller.join();
         check(held.done(), "the wait ended after the kernel");
@@ -112,7 +112,7 @@ void idle() {
 void destroy() {
     Lane held, other;
     held.start_and_hold();
-    held.tell();
+    held.set_go();
     MUST(hipStreamDestroy(held.stream));
     check(held.done(), "hipStreamDestroy() let the stream finish");
     others_go_on(other);
@@ -123,7 +123,7 @@ void destroy() {
 void reset() {
     Lane held;
     held.start_and_hold();
-    held.tell();
+    held.set_go();
     check(hipDeviceReset() == hipSuccess, "hipDeviceReset() returns");
     held.stream = nullptr;
 }
@@ -144,7 +144,7 @@ void edges() {
     Caller caller(held, [&] { return hipStreamSynchronize(waiter.stream); });
     caller.wait_until_waiting();
     check(held.state().lifted == 0 && waiter.count() == 0, "equal priority changes nothing");
-    held.tell();
+    held.set_go();
     held.resume();
     caller.join();
     check(waiter.count() == 1 && waiter.info().blocked == 0, "the edge went with the resume");
@@ -172,7 +172,7 @@ void inheritance() {
         }
         wait_until([&] { return held.state().lifted == 1; });
         check(held.state().suspends == 1 && !held.done(), "the held stream runs for the higher one");
-        held.tell();
+        held.set_go();
         MUST(hipStreamSynchronize(high.stream));
         check(high.count() == before + 1 && held.done(), "the higher stream got what it waited for");
         wait_until([&] { return held.state().lifted == 0; });
@@ -234,7 +234,7 @@ void copies() {
         copies_pass(other);
         check(!held[0].done() && !held[1].done(), "copies of another stream pass the DMA engines");
         for (Lane& lane : held) {
-            lane.tell();
+            lane.set_go();
             lane.resume();
         }
         for (const auto& caller : callers)
@@ -253,7 +253,7 @@ void parked_copies() {
             lane.start();
             MUST(copy(lane, to_device));
             lane.hold();
-            lane.tell();
+            lane.set_go();
         }
         if (!is_hip_5()) // has one engine a direction: the second copy waits behind the first
             check(!held[0].done() && !held[1].done(), "nothing but the streams themselves waits");
@@ -281,7 +281,7 @@ void launches() {
     caller.wait_until_waiting();
     check(hipStreamQuery(held.stream) == hipErrorNotReady, "the stream itself can be asked");
     others_go_on(other);
-    held.tell();
+    held.set_go();
     held.resume();
     caller.join();
     MUST(hipStreamSynchronize(held.stream));
@@ -296,7 +296,7 @@ void scratch() {
     use_scratch<<<dim3(64), dim3(256), 0, other.stream>>>(other.flags, 5);
     MUST(hipStreamSynchronize(other.stream));
     check(other.count() == 64 * 63 / 2, "a kernel with scratch runs beside a held queue");
-    held.tell();
+    held.set_go();
     held.resume();
     MUST(hipStreamSynchronize(held.stream));
 }
@@ -317,7 +317,7 @@ void graphs() {
     Caller caller(held, [&] { return hipGraphLaunch(exec, held.stream); });
     caller.wait_until_waiting();
     others_go_on(other);
-    held.tell();
+    held.set_go();
     held.resume();
     caller.join();
     MUST(hipStreamSynchronize(held.stream));
@@ -359,7 +359,7 @@ void capture() {
     enough = true;
     changes.join();
     check(undisturbed == captures, "no capture is disturbed by who waits");
-    held.tell();
+    held.set_go();
     held.resume();
     caller.join();
 }
@@ -410,7 +410,7 @@ void callbacks() {
     wait_until([&] { return callback.ran.load(); });
     check(held.state().waiters == 0, "a callback is never made to wait");
     others_go_on(other);
-    held.tell();
+    held.set_go();
     held.resume();
     MUST(hipStreamSynchronize(held.stream));
 }
@@ -427,7 +427,7 @@ void cooperative() {
     MUST(hipLaunchCooperativeKernel(cooperate, dim3(2), dim3(64), other_arguments, 0, other.stream));
     MUST(hipStreamSynchronize(other.stream));
     check(other.count() == 1, "another stream's cooperative kernel runs meanwhile");
-    held.tell();
+    held.set_go();
     held.resume();
     caller.join();
     MUST(hipStreamSynchronize(held.stream));
@@ -439,7 +439,7 @@ void exit_while_held() {
     held.start_and_hold();
     std::thread([&held] { (void)hipStreamSynchronize(held.stream); }).detach();
     wait_until([&] { return held.state().waiters == 1; });
-    held.tell();
+    held.set_go();
     std::printf("ok - exit: held and waited for\n");
     std::exit(failures);
 }

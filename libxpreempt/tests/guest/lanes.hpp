@@ -117,7 +117,7 @@ struct Lane {
         start();
         hold();
     }
-    void tell() { poke(flags->go, 1); }
+    void set_go() { poke(flags->go, 1); }
     void resume() { MUST(xp_xqueue_resume(xqueue)); }
     [[nodiscard]] bool done() const { return peek(flags->done) == 1; }
     [[nodiscard]] std::uint32_t count() const { return peek(flags->count); }
