@@ -21,7 +21,7 @@ namespace {
 // Lines of 7 digits at most; a cgroup with more processes than fit is beyond every pid_max.
 constexpr std::size_t procs_bytes_max = std::size_t{64} << 20U;
 
-tl::unexpected<Failure> because(Exit exit, int errno_value, std::string message) {
+tl::unexpected<Failure> failure(Exit exit, int errno_value, std::string message) {
     return tl::make_unexpected(Failure{exit, errno_value, std::move(message)});
 }
 
@@ -131,7 +131,7 @@ std::string Cgroup::name() const {
 Outcome<Cgroup> cgroup_of(const Context& context, const std::string& word) {
     const std::vector<std::filesystem::path> roots = hierarchies(context);
     if (roots.empty())
-        return because(Exit::failed, ENOENT,
+        return failure(Exit::failed, ENOENT,
                        fmt::format("no cgroups at {}: neither version 2 nor the freezer of version "
                                    "1 is mounted",
                                    (context.roots.sysfs / "fs/cgroup").string()));
@@ -143,17 +143,17 @@ Outcome<Cgroup> cgroup_of(const Context& context, const std::string& word) {
     if (relative == ".")
         relative.clear();
     if (!relative.empty() && *wanted.begin() == "..")
-        return because(Exit::failed, EINVAL,
+        return failure(Exit::failed, EINVAL,
                        fmt::format("'{}' leads out of {}: name a cgroup below it", printable(word),
                                    roots.front().string()));
     if (relative.empty())
-        return because(Exit::failed, EINVAL,
+        return failure(Exit::failed, EINVAL,
                        "the root cgroup is the whole machine and cannot be frozen: name one "
                        "below it");
     // It is a key of a JSON file.
     const auto replace = Json::error_handler_t::replace;
     if (Json::parse(Json(relative).dump(-1, ' ', false, replace)) != relative)
-        return because(Exit::failed, EINVAL,
+        return failure(Exit::failed, EINVAL,
                        fmt::format("'{}' is not UTF-8: rename that cgroup", printable(word)));
     return Cgroup{hierarchy_with(roots, relative) / relative, "/" + relative};
 }

@@ -78,12 +78,12 @@ std::map<std::string, Found> search(const Context& context, const std::string& w
 }
 
 Outcome<Found> find(const Context& context, const std::string& word) {
-    const auto because = [](int errno_value, std::string message) {
+    const auto failure = [](int errno_value, std::string message) {
         return tl::make_unexpected(Failure{Exit::failed, errno_value, std::move(message)});
     };
     std::map<std::string, Found> found = search(context, word);
     if (found.empty() && is_short_id(word))
-        return because(ENOENT, fmt::format("no process is in a container with the id {}: is it "
+        return failure(ENOENT, fmt::format("no process is in a container with the id {}: is it "
                                            "running?",
                                            word));
     if (found.empty()) {
@@ -92,7 +92,7 @@ Outcome<Found> find(const Context& context, const std::string& word) {
             return tl::make_unexpected(id.error());
         found = search(context, *id);
         if (found.empty())
-            return because(ENOENT, fmt::format("container '{}' ({}): has no process: is it "
+            return failure(ENOENT, fmt::format("container '{}' ({}): has no process: is it "
                                                "running?",
                                                word, id->substr(0, short_id_digits)));
     }
@@ -100,7 +100,7 @@ Outcome<Found> find(const Context& context, const std::string& word) {
         std::vector<std::string> ids;
         for (const auto& [id, one] : found)
             ids.push_back(id);
-        return because(EINVAL, fmt::format("'{}' is the beginning of {} ids: {}: give more digits",
+        return failure(EINVAL, fmt::format("'{}' is the beginning of {} ids: {}: give more digits",
                                            word, ids.size(), fmt::join(ids, ", ")));
     }
     return std::move(found.begin()->second);

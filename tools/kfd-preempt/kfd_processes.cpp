@@ -75,12 +75,12 @@ Result<pid_t> directory_of(const Context& context, const Directories& directorie
 } // namespace
 
 Outcome<void> require_kfd_pids(const Context& context) {
-    const auto because = [](int errno_value, std::string message) {
+    const auto failure = [](int errno_value, std::string message) {
         return tl::make_unexpected(Failure{Exit::failed, errno_value, std::move(message)});
     };
     const Result<bool> initial = in_initial_pid_namespace(context.roots);
     if (!initial)
-        return because(
+        return failure(
             initial.error().errno_value,
             fmt::format("cannot find out whether KFD's pids are those of this shell: {}: "
                         "{}; mount /proc of this pid namespace",
@@ -91,7 +91,7 @@ Outcome<void> require_kfd_pids(const Context& context) {
     const auto pids = kfd::kfd_pids(context.roots);
     const auto directories = kfd_directories(context);
     if (pids && directories && directories->empty() && !pids->empty())
-        return because(0, "this shell is in a pid namespace of its own (a container), and this "
+        return failure(0, "this shell is in a pid namespace of its own (a container), and this "
                           "kernel's KFD does not say which of its pids are here: run kfd-preempt "
                           "on the host, or in a container with --pid=host");
     return {};

@@ -19,7 +19,7 @@ namespace verify {
 
 namespace {
 
-tl::unexpected<std::string> because(const std::string& what, int error) {
+tl::unexpected<std::string> failure(const std::string& what, int error) {
     return tl::make_unexpected(
         fmt::format("{}: {} ({})", what, std::strerror(error), cli::errno_name(error)));
 }
@@ -49,10 +49,10 @@ tl::expected<std::unique_ptr<Program>, std::string> Program::start(std::vector<s
     std::unique_ptr<Program> program(new Program);
     program->output_ = ::memfd_create("output", MFD_CLOEXEC);
     if (program->output_ < 0)
-        return because("no room for the output of a program", errno);
+        return failure("no room for the output of a program", errno);
     if (const int failed = spawn(words, program->output_, program->pid_); failed != 0) {
         program->pid_ = -1;
-        return because("cannot start " + words[0], failed);
+        return failure("cannot start " + words[0], failed);
     }
     return program;
 }
