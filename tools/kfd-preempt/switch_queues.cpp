@@ -33,7 +33,7 @@ public:
     [[nodiscard]] Report report();
 
 private:
-    [[nodiscard]] std::string thing(const kfd::Queue& queue) const {
+    [[nodiscard]] std::string name_of_queue(const kfd::Queue& queue) const {
         return queue_name(queue.queue_id, target_);
     }
     [[nodiscard]] QueueAnswer classify(const Driver& driver, const kfd::Queue& queue,
@@ -55,23 +55,23 @@ void Switch::skip(const kfd::Queue& queue) {
     answer.outcome = named_ ? QueueOutcome::failed : QueueOutcome::skipped;
     answer.errno_value = named_ ? EOPNOTSUPP : 0;
     answer.failed = named_;
-    answer.text = fmt::format("{}: {}{} queue: only compute queues can be held", thing(queue),
-                              named_ ? "" : "skipped, ", answer.type);
+    answer.text = fmt::format("{}: {}{} queue: only compute queues can be held",
+                              name_of_queue(queue), named_ ? "" : "skipped, ", answer.type);
     results_.push_back({queue.queue_id, std::move(answer)});
 }
 
 std::string Switch::already_text(const kfd::Queue& queue,
                                  const kfd_preempt_switch_entry& entry) const {
     if (plan_.verb == Verb::suspend)
-        return fmt::format("{}: already suspended", thing(queue));
+        return fmt::format("{}: already suspended", name_of_queue(queue));
     if ((entry.holds & KFD_PREEMPT_HOLD_OPERATOR) != 0)
         return fmt::format("{}: not suspended by this command, but another program holds it "
                            "(OPERATOR): `resume --force` drops that hold too",
-                           thing(queue));
+                           name_of_queue(queue));
     if ((entry.holds & KFD_PREEMPT_HOLD_SELF) != 0)
         return fmt::format("{}: not suspended by an operator; its own process holds it (SELF)",
-                           thing(queue));
-    return fmt::format("{}: not suspended, nothing to do", thing(queue));
+                           name_of_queue(queue));
+    return fmt::format("{}: not suspended, nothing to do", name_of_queue(queue));
 }
 
 QueueAnswer Switch::classify(const Driver& driver, const kfd::Queue& queue,
@@ -88,15 +88,15 @@ QueueAnswer Switch::classify(const Driver& driver, const kfd::Queue& queue,
         answer.outcome = QueueOutcome::failed;
     switch (answer.outcome) {
     case QueueOutcome::suspended:
-        answer.text = stopped_text(thing(queue), "suspended", entry);
+        answer.text = stopped_text(name_of_queue(queue), "suspended", entry);
         break;
     case QueueOutcome::resumed:
-        answer.text = started_text(thing(queue), "resumed", "released", entry);
+        answer.text = started_text(name_of_queue(queue), "resumed", "released", entry);
         break;
     case QueueOutcome::already: answer.text = already_text(queue, entry); break;
     case QueueOutcome::gone:
         answer.answered = false;
-        answer.text = fmt::format("{}: destroyed meanwhile", thing(queue));
+        answer.text = fmt::format("{}: destroyed meanwhile", name_of_queue(queue));
         break;
     default:
         answer.failed = true;
