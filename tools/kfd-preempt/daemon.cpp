@@ -97,7 +97,7 @@ Outcome<std::string> Daemon::ask(const xpreemptd::Request& request) const {
     return reply;
 }
 
-Outcome<void> Daemon::tell(const xpreemptd::Request& request) const {
+Outcome<void> Daemon::send(const xpreemptd::Request& request) const {
     const Outcome<std::string> reply = ask(request);
     if (!reply)
         return tl::make_unexpected(reply.error());
@@ -105,19 +105,19 @@ Outcome<void> Daemon::tell(const xpreemptd::Request& request) const {
 }
 
 Outcome<void> Daemon::adopt(const AttributeChange& change) const {
-    return tell(xpreemptd::AdoptRequest{change});
+    return send(xpreemptd::AdoptRequest{change});
 }
 
 Outcome<void> Daemon::set(const xpreemptd::JobSelector& job, const AttributeChange& change) const {
-    return tell(xpreemptd::SetRequest{job, change});
+    return send(xpreemptd::SetRequest{job, change});
 }
 
 Outcome<void> Daemon::focus(std::optional<pid_t> pid) const {
-    return tell(xpreemptd::FocusRequest{pid});
+    return send(xpreemptd::FocusRequest{pid});
 }
 
 Outcome<void> Daemon::set_policy(const std::string& name) const {
-    return tell(xpreemptd::PolicyRequest{name});
+    return send(xpreemptd::PolicyRequest{name});
 }
 
 Outcome<xpreemptd::StatusReport> Daemon::status() const {

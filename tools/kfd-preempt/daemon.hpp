@@ -35,7 +35,7 @@ public:
 private:
     explicit Daemon(xpreempt::UniqueFd socket) : socket_(std::move(socket)) {}
     [[nodiscard]] Outcome<std::string> ask(const xpreemptd::Request& request) const;
-    [[nodiscard]] Outcome<void> tell(const xpreemptd::Request& request) const;
+    [[nodiscard]] Outcome<void> send(const xpreemptd::Request& request) const;
 
     xpreempt::UniqueFd socket_;
 };

@@ -69,7 +69,7 @@ Report group_report(const std::string& cgroup_path, const std::vector<GroupQueue
         item["pid"] = queue.id.pid;
         item["comm"] = queue.target.comm_json();
         item["queue"] = queue.id.queue_id;
-        tell(report, std::move(item), queue);
+        append_to_report(report, std::move(item), queue);
     }
     report.json["calls"] = sent.calls.count();
     report.json["hw_ns"] = sent.calls.hw_ns();

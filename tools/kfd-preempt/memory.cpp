@@ -162,8 +162,8 @@ bool yield_memory(const Driver& driver, const TargetQueues& process, std::uint32
     return all;
 }
 
-void tell_reclaimed(const Driver& driver, const TargetQueues& process, const Memory& before,
-                    Report& report) {
+void report_reclaimed(const Driver& driver, const TargetQueues& process, const Memory& before,
+                      Report& report) {
     if (before.empty())
         return;
     const Memory after = memory_of(driver, process);

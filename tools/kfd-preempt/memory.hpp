@@ -39,8 +39,8 @@ bool yield_memory(const Driver& driver, const TargetQueues& process, std::uint32
                   Report& report);
 
 // Tells which memory a resume has brought back.
-void tell_reclaimed(const Driver& driver, const TargetQueues& process, const Memory& before,
-                    Report& report);
+void report_reclaimed(const Driver& driver, const TargetQueues& process, const Memory& before,
+                      Report& report);
 
 // Why a queue doesn't start, as driver_sentence(); for want of VRAM what is missing, and who has
 // it.

@@ -63,7 +63,7 @@ std::string started_text(const std::string& name, const char* done, const char* 
                            : "");
 }
 
-void tell(Report& report, Json item, const QueueAnswer& answer) {
+void append_to_report(Report& report, Json item, const QueueAnswer& answer) {
     item["gpu_id"] = answer.gpu_id;
     item["type"] = answer.type;
     item["outcome"] = word_of(answer.outcome);

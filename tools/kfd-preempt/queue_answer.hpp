@@ -55,6 +55,6 @@ std::string started_text(const std::string& name, const char* done, const char* 
 
 // Adds it to `queues` of the JSON, behind what item has already; its text to stdout, or to the
 // messages when it failed. exit becomes failed, or permission while nothing else went wrong.
-void tell(Report& report, Json item, const QueueAnswer& answer);
+void append_to_report(Report& report, Json item, const QueueAnswer& answer);
 
 } // namespace cli

@@ -132,7 +132,7 @@ Report Switch::report() {
     for (const QueueResult& result : results_) {
         Json item;
         item["queue"] = result.queue_id;
-        tell(report, std::move(item), result.answer);
+        append_to_report(report, std::move(item), result.answer);
     }
     // The exit code of the call outranks those of its queues.
     if (failure_)
@@ -174,7 +174,7 @@ Report switch_queues(const Context& context, const QueueSelection& selection,
         Report report = work.report();
         if (sent && plan.yields && !yield_memory(*driver, *selected, plan.flags, report))
             report.exit = Exit::failed;
-        tell_reclaimed(*driver, *selected, before, report);
+        report_reclaimed(*driver, *selected, before, report);
         if (plan.attach)
             report.attached.what = std::make_shared<Driver>(std::move(*driver));
         return report;
