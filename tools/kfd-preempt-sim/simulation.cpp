@@ -21,7 +21,7 @@ private:
 
     void on_gpu(Time now);
     void on_source(std::size_t job, Time now);
-    void tell(std::size_t job, bool was_busy, Time now);
+    void report_work(std::size_t job, bool was_busy, Time now);
     void plan(std::size_t job) { agenda_.set(first_source + job, sources_[job]->next()); }
     void plan() {
         agenda_.set(gpu_slot, gpu_.next());
@@ -70,7 +70,7 @@ Simulation::Simulation(const Scenario& scenario, const RunOptions& options)
         scheduler_->keep_calls();
 }
 
-void Simulation::tell(std::size_t job, bool was_busy, Time now) {
+void Simulation::report_work(std::size_t job, bool was_busy, Time now) {
     if (!scheduler_)
         return;
     if (!was_busy && gpu_.is_busy(job))
@@ -85,7 +85,7 @@ void Simulation::on_gpu(Time now) {
         const Gpu::Done ended = *done;
         sources_[ended.job]->on_done(ended.stream, now);
         // A kernel that follows at once was in the queue already.
-        tell(ended.job, true, now);
+        report_work(ended.job, true, now);
         plan(ended.job);
     }
 }
@@ -93,7 +93,7 @@ void Simulation::on_gpu(Time now) {
 void Simulation::on_source(std::size_t job, Time now) {
     const bool was_busy = gpu_.is_busy(job);
     sources_[job]->on_time(now);
-    tell(job, was_busy, now);
+    report_work(job, was_busy, now);
     plan(job);
 }
 
