@@ -118,7 +118,7 @@ Json json_of(const std::vector<std::uint64_t>& ns) {
     return times;
 }
 
-void tell(const SizeSamples& size, Checks& checks) {
+void record_latencies(const SizeSamples& size, Checks& checks) {
     const auto stop = cli::percentiles(size.stop_ns), resume = cli::percentiles(size.resume_ns);
     if (!stop || !resume)
         return;
@@ -152,7 +152,7 @@ void run_latency(Bench& bench, Checks& checks) {
         auto samples = measure(gpu, workgroups, 0, bench.options().rounds, checks);
         if (!samples)
             return;
-        tell(*samples, checks);
+        record_latencies(*samples, checks);
         checks.data["sizes"].push_back({{"workgroups", workgroups},
                                         {"bytes", samples->bytes},
                                         {"stop", json_of(samples->stop_ns)},
@@ -186,8 +186,8 @@ void run_fast(Bench& bench, Checks& checks) {
     const auto fast = measure(gpu, 1, KFD_PREEMPT_SWITCH_FAST, bench.options().rounds, checks);
     if (!slow || !fast)
         return;
-    tell(*slow, checks);
-    tell(*fast, checks);
+    record_latencies(*slow, checks);
+    record_latencies(*fast, checks);
     checks.data = {{"default", json_of(slow->stop_ns)}, {"fast", json_of(fast->stop_ns)}};
 }
 

@@ -153,7 +153,7 @@ void stop_all_the_time(Program& program, steady_clock::time_point deadline, Stop
     }
 }
 
-void tell(const Stopper& stopper, Checks& checks) {
+void record_latencies(const Stopper& stopper, Checks& checks) {
     const auto stop = cli::percentiles(stopper.stop_ns());
     const auto resume = cli::percentiles(stopper.resume_ns());
     checks.data = {{"stop", cli::json_of(stop)}, {"resume", cli::json_of(resume)}};
@@ -181,7 +181,7 @@ void run_given_program(Bench& bench, Checks& checks) {
     // A stop costs time, and the program runs a part of it only.
     const auto patience = 20 * *alone + std::chrono::milliseconds(patience_ms);
     stop_all_the_time(**program, steady_clock::now() + patience, stopper);
-    tell(stopper, checks);
+    record_latencies(stopper, checks);
     if (stopper.forbidden())
         return checks.skip("not allowed to stop queues of another process: run as root "
                            "(CAP_SYS_PTRACE)");
