@@ -185,8 +185,8 @@ int MemoryTurns::note_results(const Move& move, const UnderWay& under_way) {
     return error;
 }
 
-void MemoryTurns::tell(const Job& job, Change change, const UnderWay& under_way,
-                       std::uint64_t bytes, int error, Time now) const {
+void MemoryTurns::report_move(const Job& job, Change change, const UnderWay& under_way,
+                              std::uint64_t bytes, int error, Time now) const {
     constexpr double bytes_of_gib = 1 << 30;
     const char* what = change == Change::stop ? "left VRAM" : "came back to VRAM";
     if (bytes != 0)
@@ -217,7 +217,7 @@ void MemoryTurns::settle(Job& job, Change change, const UnderWay& under_way, int
     const std::uint64_t moved = std::max(away, still_away) - std::min(away, still_away);
     (leaves ? counts_.bytes_out : counts_.bytes_back) += moved;
     leaves ? residency_.left(job.id, all, now) : residency_.entered(job.id, all, now);
-    tell(job, change, under_way, moved, all ? 0 : error, now);
+    report_move(job, change, under_way, moved, all ? 0 : error, now);
 }
 
 void MemoryTurns::end(const UnderWay& under_way, int error, Time now) {

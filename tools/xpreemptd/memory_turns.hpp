@@ -60,8 +60,8 @@ private:
     [[nodiscard]] int note_results(const Move& move, const UnderWay& under_way);
     void end(const UnderWay& under_way, int error, Time now);
     void settle(Job& job, Change change, const UnderWay& under_way, int error, Time now);
-    void tell(const Job& job, Change change, const UnderWay& under_way, std::uint64_t bytes,
-              int error, Time now) const;
+    void report_move(const Job& job, Change change, const UnderWay& under_way, std::uint64_t bytes,
+                     int error, Time now) const;
 
     Provider& provider_;
     JobTable& table_;
