@@ -19,7 +19,7 @@ constexpr std::uint32_t modelled_debug_control = 1U << 3 | 3U << 11 | 1U << 13;
 
 void CommandProcessor::connect_watch_registers() {
     for (unsigned i = 0; i < sq::address_watches; ++i) {
-        const auto tell = [this, i] {
+        const auto apply = [this, i] {
             const XccRegisters& registers = unit_.registers;
             const std::uint32_t high = registers.value(reg::gc::TCP_WATCH0_ADDR_H + i * stride);
             const std::uint32_t low = registers.value(reg::gc::TCP_WATCH0_ADDR_L + i * stride);
@@ -29,9 +29,9 @@ void CommandProcessor::connect_watch_registers() {
         for (const std::uint32_t first :
              {reg::gc::TCP_WATCH0_ADDR_H, reg::gc::TCP_WATCH0_ADDR_L, reg::gc::TCP_WATCH0_CNTL}) {
             const std::uint32_t dword = first + i * stride;
-            unit_.registers.on_write(dword, [this, dword, tell](std::uint32_t value) {
+            unit_.registers.on_write(dword, [this, dword, apply](std::uint32_t value) {
                 unit_.registers.set(dword, value);
-                tell();
+                apply();
             });
         }
     }
