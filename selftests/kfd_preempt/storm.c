@@ -349,7 +349,7 @@ FIXTURE_TEARDOWN(storm)
 	munmap(self->shared, sizeof(*self->shared));
 }
 
-static void tell(const struct storm_shared *shared, uint64_t begin)
+static void print_progress(const struct storm_shared *shared, uint64_t begin)
 {
 	dprintf(STDOUT_FILENO, "# %llu s: %llu stops, %llu starts, %llu evictions, %llu kills, "
 		"%llu jobs of %llu iterations right, %u failures\n",
@@ -398,11 +398,11 @@ static bool storm_passes(FIXTURE_DATA(storm) *self, uint64_t begin)
 			next_kill = stops + random_below(&self->random, 2 * KILL_STOPS);
 		}
 		if (now - told > 20000000000ull) {
-			tell(shared, begin);
+			print_progress(shared, begin);
 			told = now;
 		}
 	}
-	tell(shared, begin);
+	print_progress(shared, begin);
 	return true;
 }
 
@@ -441,7 +441,7 @@ TEST_F_TIMEOUT(storm, evictions_and_kills_lose_no_work_and_leave_no_hold, 86400)
 	/* Last, because what it does may not end before. */
 	EXPECT_TRUE(all_end(self, EVICTOR, EVICTOR));
 	close(fd);
-	tell(shared, begin);
+	print_progress(shared, begin);
 	EXPECT_EQ(0, shared->failures);
 }
 
