@@ -26,8 +26,8 @@ start_served() {
 }
 answers() { grep -c . "$work/answers"; }
 is_answered() { [ "$(answers)" -gt "$asked" ]; }
-# tell work|begin|end: until it is done, and right.
-tell() {
+# submit work|begin|end: until it is done, and right.
+submit() {
 	asked=$(answers) && echo "$1" >&3
 	until_true is_answered && [ "$(tail -n 1 "$work/answers")" = "$1" ]
 }
