@@ -11,7 +11,7 @@
 namespace xpreempt::backend {
 
 // For a queue that the packet processor doesn't read now: it has been stopped, so it fetches again
-// what it had fetched. Other threads may go on to write packets behind those that are here.
+// what it had fetched. Other threads may continue to write packets behind those that are here.
 class AqlRing {
 public:
     explicit AqlRing(const hip::QueueRecord& queue);

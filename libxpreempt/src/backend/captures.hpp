@@ -54,7 +54,7 @@ private:
     std::mutex mutex_; // all below
     std::condition_variable answered_;
     std::set<const void*> captured_;
-    std::multiset<const void*> changing_; // by a call that goes on
+    std::multiset<const void*> changing_; // by a call in progress
     std::multiset<const void*> asked_;
 };
 

@@ -115,7 +115,7 @@ void DirectCalls::stands(bool standing) {
 void DirectCalls::observe(std::shared_ptr<xqueue::Observer> observer) {
     Lock lock(mutex_);
     observer_.swap(observer);
-    work_ = observer_ != nullptr; // nobody has looked until now
+    work_ = observer_ != nullptr; // not observed until now
     reported_work_ = works();
     changed_.notify_all();
     start_watching();

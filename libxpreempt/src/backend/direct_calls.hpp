@@ -46,7 +46,7 @@ public:
         ~Stopper() = default;
     };
 
-    // Until as many admit(), callers wait before their call. A call that has begun goes on. The
+    // Until as many admit(), callers wait before their call. A call that has begun continues. The
     // thread that withholds would wait for itself: with a stopper, its first call stops the queue,
     // and calls are made from then on. The stopper must live until the admit().
     void withhold(Stopper* stopper = nullptr);
@@ -56,10 +56,10 @@ public:
     // gets a marker behind it: further callers wait before their call. threshold 0: any number.
     void pace(std::uint32_t threshold, std::uint32_t batch);
 
-    // The stream's queue stands: what is in it doesn't end, and gets no marker behind it.
+    // The stream's queue is stopped: its work doesn't complete, and gets no marker behind it.
     void stands(bool standing);
 
-    // nullptr: nobody any more. Otherwise a thread waits for the end of the work; it ends by
+    // nullptr: no observer any more. Otherwise a thread waits for the end of the work; it ends by
     // itself.
     void observe(std::shared_ptr<xqueue::Observer> observer);
 
@@ -76,11 +76,11 @@ public:
     void begin_destroy();
     void end_destroy(bool destroyed);
 
-    // For the end of the process: everybody goes on. Then, when all queues run, until no thread of
-    // ours is in HIP, which goes down.
+    // For the end of the process: all callers continue. Then, when all queues run, until no thread
+    // of ours is in HIP, which goes down.
     void shut();
     void join();
-    // After shut(): until no call goes on. Returns false at the deadline.
+    // After shut(): waits until no call is in progress. Returns false at the deadline.
     bool wait_for_calls(std::chrono::steady_clock::time_point deadline);
 
 private:
@@ -109,7 +109,7 @@ private:
     std::condition_variable changed_;
     std::shared_ptr<xqueue::Observer> observer_;
     std::uint64_t made_ = 0;    // calls that have put work into the stream
-    std::uint32_t calls_ = 0;   // going on, those that are kept back included
+    std::uint32_t calls_ = 0;   // in progress, including those that are kept back
     std::uint32_t waiters_ = 0; // kept back
     std::uint32_t withheld_ = 0;
     Stopper* stopper_ = nullptr;              // while withheld
@@ -131,13 +131,13 @@ private:
     bool interesting_ = false;
 };
 
-// The streams of which somebody wants to know. Thread-safe.
+// The observed streams. Thread-safe.
 class DirectStreams {
 public:
     // key: hip::Mapping::key_of(). One for all who ask while one of them keeps it.
     std::shared_ptr<DirectCalls> of(hip::Stream key, DirectCalls::Mark mark);
 
-    // nullptr: nobody wants to know.
+    // nullptr: no observer.
     [[nodiscard]] std::shared_ptr<DirectCalls> find(const void* key) const;
     [[nodiscard]] bool any() const { return interesting_.load(std::memory_order_relaxed) != 0; }
 

@@ -366,7 +366,7 @@ Refs Gates::unfinished_streams(const Call& call, bool all, const Queues& queues)
     return refs;
 }
 
-// An event that was recorded in a capture isn't asked about, nor one of which nobody knows where.
+// An event that was recorded in a capture isn't asked about, nor one whose stream is unknown.
 bool Gates::is_done(hip::Event event, const std::optional<RecordedEvents::Where>& recorded) {
     const auto hip = find_hip_();
     if (!hip || (!recorded && captures_.any()))
@@ -435,7 +435,7 @@ Refs Gates::in_the_way(const Call& call) {
     case CallClass::stream_wait:
     case CallClass::blocking_copy:
     case CallClass::blocking_fill:
-    // These go to queues that others use too, and would stand there in their way.
+    // These go to queues that others use too, and would block them there.
     case CallClass::copy:
     case CallClass::cooperative:
     case CallClass::graph: return unfinished_streams(call, false, queues);

@@ -23,7 +23,7 @@
 
 namespace xpreempt::backend {
 
-// As many packets may stand in a held queue, put there by the program. HIP keeps kernel arguments
+// Most packets of the program in a held queue. HIP keeps kernel arguments
 // in four chunks of 256 KiB and the ring has 1024 packets or more: with 64 launches of at most 4
 // KiB a thread finds room for both, and doesn't spin inside HIP.
 constexpr std::uint64_t max_packets_while_held = 64;
@@ -60,7 +60,7 @@ private:
     struct Waiter {
         std::set<hip::QueueRef> queues;
     };
-    // A stream whose queue was found not to stand, as of a generation: what the calling thread
+    // A stream whose queue was found not to be stopped, as of a generation: what the calling thread
     // launches into it needs no look.
     struct FreeStream {
         const void* stream; // key
@@ -85,7 +85,7 @@ private:
     void holds_changed();
     void go_on();
 
-    // Queues that stand and that the call would wait for; none: it may be made.
+    // Stopped queues that the call would wait for; none: it may be made.
     std::set<hip::QueueRef> in_the_way(const hook::Call& call);
     std::set<hip::QueueRef> room_for(const hook::Call& call, const std::vector<SeenQueue>& queues);
     std::set<hip::QueueRef> unfinished(const void* key, hip::Stream handle,
@@ -113,7 +113,7 @@ private:
     RecordedEvents events_;
     Captures captures_;
     std::atomic<bool> shut_{false};
-    std::atomic<std::uint64_t> generation_{1}; // another when other queues may stand
+    std::atomic<std::uint64_t> generation_{1}; // changes when other queues may be stopped
 
     mutable std::mutex mutex_; // all below
     std::condition_variable changed_;

@@ -27,7 +27,7 @@ struct HeldQueue {
 // The owner of a hold, identified by addresses only. A stream's holds end with the stream. A later
 // user of the same handle holds with another object, so the two owners compare unequal.
 struct Owner {
-    // NOLINTNEXTLINE(google-explicit-constructor): most are a stream alone, or nobody
+    // NOLINTNEXTLINE(google-explicit-constructor): most are a stream alone, or none
     Owner(const void* held_stream = nullptr, const void* holding_object = nullptr)
         : stream(held_stream), object(holding_object) {}
     bool operator==(const Owner&) const = default;

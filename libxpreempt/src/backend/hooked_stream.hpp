@@ -38,7 +38,7 @@ public:
     HookedStream(HookedStream&&) = delete;
     HookedStream& operator=(HookedStream&&) = delete;
 
-    // Counted; the first one decides the level. A call that has begun goes on.
+    // Counted; the first one decides the level. A call that has begun continues.
     Result<xqueue::Level> hold(const HoldMode& mode);
     Result<void> release(); // ENOENT: not held
 

@@ -14,7 +14,7 @@ namespace xpreempt::backend {
 
 namespace {
 
-// The end of an edge is a signal in memory that only the GPU writes; nobody tells.
+// The end of an edge is a signal in memory that only the GPU writes, without a notification.
 constexpr auto watch_interval = std::chrono::microseconds(500);
 
 // The order thread ends when nothing is lifted and nothing was to be copied for so long.

@@ -58,7 +58,7 @@ public:
     // As the last settle() found it: without a scan of the rings.
     [[nodiscard]] bool stood(hip::QueueRef queue) const;
 
-    // The queue runs for somebody more important at the moment.
+    // The queue runs now to unblock a higher priority.
     [[nodiscard]] bool lifted(hip::QueueRef queue) const;
 
     // A stream's priority is its owner's; 0 without one. False: it has another owner.
@@ -68,8 +68,8 @@ public:
     [[nodiscard]] std::optional<hip::Stream> stream_of(std::uint64_t owner) const;
     [[nodiscard]] std::optional<std::uint64_t> owner_of(hip::Stream key) const;
 
-    // Called after lifts changed, or which queues stand, without a lock. Set once, before the first
-    // hold.
+    // Called after lifts or the set of stopped queues changed, without a lock. Set once, before the
+    // first hold.
     void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
 
     // For the end of the process: nothing is lifted or held again from here.

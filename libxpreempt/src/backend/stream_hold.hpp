@@ -15,8 +15,8 @@ namespace xpreempt::backend {
 // Not thread-safe.
 class StreamHold {
 public:
-    // key: hip::Mapping::key_of(). calls: told that the stream stands; may be null. References must
-    // outlive it.
+    // key: hip::Mapping::key_of(). calls: notified that the stream is stopped; may be null.
+    // References must outlive it.
     StreamHold(const hip::Mapping& mapping, Holds& holds, hip::Stream key, const Owner& owner,
                std::shared_ptr<DirectCalls> calls)
         : mapping_(mapping), holds_(holds), key_(key), owner_(owner), calls_(std::move(calls)) {}

@@ -257,8 +257,8 @@ Result<xqueue::Deactivated> StreamQueue::deactivate() {
     return fail(EOPNOTSUPP, Op::choose_level);
 }
 
-// The queue stands still only while packets are rewritten. It isn't held afterwards: what runs
-// goes on, and the other streams' packets with it.
+// The queue is stopped only while packets are rewritten. It isn't held afterwards: running work
+// and the other streams' packets continue.
 Result<xqueue::Deactivated> StreamQueue::flush() {
     const auto queue = environment_.mapping.queue_of(key_);
     if (!queue)
