@@ -166,7 +166,7 @@ std::vector<wire::Xqueue> ControlHost::xqueues() {
     return xqueues;
 }
 
-// A person at a terminal means the GPU: at level 1 it would go on with what was launched.
+// A person at a terminal means the GPU: at level 1 launched work would continue.
 Result<control::Suspended> ControlHost::suspend_stream(hip::Stream key, bool allow_shared) {
     if (library_.xqueue_of(key) == nullptr)
         if (const auto queue = library_.stoppable_queue(key, allow_shared); !queue)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The streams without an xqueue that somebody holds, or gave a priority.
+// The streams without an xqueue that are held or have a priority.
 #pragma once
 
 #include "backend/hooked_stream.hpp"

@@ -391,7 +391,7 @@ void Library::let_everything_run() {
     (void)scheduling.stop(); // it would suspend again
     gates_.shut();
     order_.shut();
-    // First of all: a launch that is going on may wait for a queue that is held, and the rest here
+    // First of all: a launch in progress may wait for a held queue, and the rest here
     // waits for the launch.
     holds_.release_all();
     direct_.join();
