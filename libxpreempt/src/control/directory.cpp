@@ -22,7 +22,7 @@ constexpr std::string_view first_pid_namespace = "pid:[4026531836]";
 
 constexpr mode_t others = S_IRWXG | S_IRWXO;
 
-// A parent is believed when only its owner (or, with the sticky bit, nobody but who made an entry)
+// A parent is believed when only its owner (or, with the sticky bit, only the owner of an entry)
 // can replace what is in it.
 bool is_safe_parent(const struct stat& status) {
     const bool own = status.st_uid == geteuid() || status.st_uid == 0;
@@ -51,7 +51,7 @@ Result<UniqueFd> open_or_make(const std::string& path) {
     return directory;
 }
 
-// A socket is there only when somebody listens, for it gets its name after that.
+// A socket exists only when a process listens, because it gets its name after that.
 bool nobody_listens(int directory, const std::string& name) {
     struct stat status{};
     if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0 ||

@@ -26,11 +26,11 @@ std::vector<std::string> directories_of(uid_t uid, std::string_view xdg_runtime_
 // the 108 bytes of sockaddr_un are enough.
 std::string path_below(int directory, std::string_view name);
 
-// Opens the first of these that is, or can be made, a directory of the caller that nobody else may
-// enter.
+// Opens the first of these that is, or can be made, a directory of the caller that no other user
+// may enter.
 Result<UniqueFd> open_own_directory(const std::vector<std::string>& candidates);
 
-// Removes sockets that nobody listens on: of processes that were killed.
+// Removes sockets without a listener: those of killed processes.
 void sweep(int directory);
 
 } // namespace xpreempt::control

@@ -41,7 +41,7 @@ template <typename Record> bool has(const std::vector<Record>& records, std::uin
     return std::ranges::any_of(records, [=](const Record& r) { return r.handle == handle; });
 }
 
-// The object went away, or somebody else undid our suspend: nothing is left to undo.
+// The object went away, or another caller undid our suspend: nothing is left to undo.
 bool is_over(const Result<void>& released) {
     if (released)
         return true;
@@ -189,7 +189,7 @@ bool HoldBook::has_refused() const {
 
 void HoldBook::release_all() {
     for (const Entry& entry : entries_)
-        (void)entry.hold->release(); // the socket goes away: nobody is left to tell
+        (void)entry.hold->release(); // the socket goes away: no client is left to report to
     entries_.clear();
 }
 

@@ -31,7 +31,7 @@ public:
     // host must outlive it. directories: as directories_of() gives them.
     static Result<std::unique_ptr<Server>> open(Host& host, const Limits& limits,
                                                 const std::vector<std::string>& directories);
-    // Undoes every hold, also those that were to stay: nobody could undo them later. In a forked
+    // Undoes every hold, also permanent ones: no client could undo them later. In a forked
     // child it does nothing.
     ~Server();
     Server(const Server&) = delete;
