@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Interposers of ROCr: copies by DMA engine with the signals they wait for, and signal handlers.
 //
-// A copy that waits stands in a ring that all streams share, where nobody can look: who wants to
+// A waiting copy is in a ring that all streams share and that cannot be scanned: who wants to
 // know what is behind a held queue must have seen it go in.
 #include "hook/copies.hpp"
 
@@ -79,7 +79,7 @@ void forget_signal(HsaSignal signal) {
 
 __attribute__((tls_model("initial-exec"))) constinit thread_local unsigned handler_depth = 0;
 
-// HIP has a handful of handler functions; each gets one of our functions to stand before it, since
+// HIP has a handful of handler functions; each gets one of our functions in front of it, since
 // neither its argument nor its identity may change.
 constexpr std::size_t max_handlers = 16;
 std::atomic<Handler*> handlers[max_handlers];

@@ -115,7 +115,7 @@ void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t cou
     if (mine.log != nullptr)
         log_reserved(*mine.log, hsa_queue, index, count);
     if (mine.depth == 0) {
-        // By a call that isn't interposed: nobody knows what else it does.
+        // By a call that isn't interposed: what else it does is unknown.
         if (mine.log != nullptr)
             mine.log->incomplete = 1;
         return;
