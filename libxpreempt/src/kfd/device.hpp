@@ -69,7 +69,7 @@ public:
     Result<kfd_ioctl_preempt_status_args> status_of(pid_t pid, std::uint32_t kfd_queue_id,
                                                     std::uint32_t flags = 0) const;
 
-    // Bytes of VRAM that KFD would still give to somebody.
+    // Bytes of VRAM that KFD would still allocate.
     Result<std::uint64_t> available_memory(std::uint32_t gpu_id) const;
 
     // The file of a new watch. ENOTTY: this driver has none.

@@ -16,7 +16,7 @@ Result<Watch> Watch::open(const Device& device, Ioctl ioctl) {
     auto made = device.make_watch();
     if (!made)
         return tl::make_unexpected(made.error());
-    // The loop reads what is there and goes on.
+    // The loop reads what is there and continues.
     if (::fcntl(made->get(), F_SETFL, O_NONBLOCK) != 0)
         return fail(errno, Op::watch);
     return Watch(std::move(*made), std::move(ioctl));
