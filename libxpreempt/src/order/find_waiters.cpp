@@ -55,7 +55,7 @@ private:
     std::vector<std::vector<std::size_t>> edges_;
 };
 
-// The highest priority of others' copies that stand behind this one in an engine's ring.
+// The highest priority of others' copies behind this one in an engine's ring.
 std::int32_t highest_behind(const Snapshot& snapshot, std::size_t copy, bool& any) {
     std::int32_t highest = 0;
     any = false;

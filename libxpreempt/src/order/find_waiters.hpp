@@ -14,7 +14,7 @@ namespace xpreempt::order {
 constexpr std::size_t nobody = static_cast<std::size_t>(-1);
 
 struct QueueState {
-    bool held = false;         // also while it runs for somebody else
+    bool held = false;         // also while it is lifted
     std::int32_t priority = 0; // the highest of its streams
     std::vector<Signal> waits;
 };
