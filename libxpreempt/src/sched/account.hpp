@@ -10,7 +10,7 @@ namespace xpreempt::sched {
 
 struct Account {
     Duration ready{0};             // had work, whether it ran or not
-    Duration run{0};               // had work and was held by nobody
+    Duration run{0};               // had work and was not held
     Duration held{0};              // by us
     Duration added_wait{0};        // had work and only we held it
     std::uint64_t preemptions = 0; // verdicts that stopped it

@@ -171,7 +171,7 @@ void Bands::decide_band(Band band, const Nodes& above, const Snapshot& snapshot,
         const bool waits = job.schedulable() && (blocked || not_yet) && !seats_[rank].turn;
         verdicts[i] = waits ? Verdict::hold : Verdict::run;
         if (!blocked)
-            seats_[rank].turn = false; // runs beside nobody, and claims its nodes
+            seats_[rank].turn = false; // runs alone, and claims its nodes
     }
 }
 

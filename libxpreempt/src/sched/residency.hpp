@@ -25,7 +25,7 @@ struct MemoryView {
     bool may_leave = false;
     bool moving = false;                   // now; it isn't asked to move again
     Duration last_moves{0};                // what its last way out and its last way back took
-    Duration park_after = Duration::max(); // idle for so long, it leaves though nobody needs room
+    Duration park_after = Duration::max(); // idle for so long, it leaves even if no job needs room
     Time wanted_since{};                   // the allocation that waits, if there is one
     std::uint64_t limit = UINT64_MAX;      // bytes on a GPU; with more it is the first to leave
 };
@@ -33,7 +33,7 @@ struct MemoryView {
 // One call of the driver: those leave, then this one enters.
 struct Exchange {
     std::vector<std::uint64_t> leave; // ids of jobs
-    std::uint64_t enter = 0;          // 0: nobody
+    std::uint64_t enter = 0;          // 0: no job
 };
 
 struct ResidencyPlan {

@@ -113,7 +113,7 @@ void Scheduler::note(bool will_react) noexcept {
     noted_.notify_one();
 }
 
-// Also when somebody else is at it who has seen the same: he may be kept from going on.
+// Also while another thread acts on the same decision: it may be delayed.
 void Scheduler::react() noexcept {
     Time event;
     {
@@ -213,7 +213,7 @@ Scheduler::Outcome Scheduler::act(const Action& action, Patience patience) {
     Entry* entry = find(action.source);
     if (entry == nullptr || entry->acting || entry->wanted != action.verdict ||
         entry->suspended == suspend)
-        return Outcome::done; // it is being removed, or somebody else was faster
+        return Outcome::done; // it is being removed, or another thread was faster
     entry->acting = true;
     const auto source = entry->source;
     lock.unlock();

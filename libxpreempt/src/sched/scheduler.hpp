@@ -104,7 +104,7 @@ private:
         JobView job;                   // as of the last decision
         Verdict wanted = Verdict::run; // by the last decision
         bool suspended = false;        // by us
-        bool acting = false;           // somebody is in its stop() or start()
+        bool acting = false;           // a thread is in its stop() or start()
         bool skipped = false;          // and a decision left it alone for that
         bool unfinished = false;       // stopped, and outlast() is due
     };
@@ -153,7 +153,7 @@ private:
 
     std::mutex note_mutex_;
     std::condition_variable noted_;
-    bool pending_ = false; // nobody has looked at event_
+    bool pending_ = false; // event_ has not been handled
     bool wake_ = false;
     bool stopping_ = false;
     Time event_{};              // of the first note
