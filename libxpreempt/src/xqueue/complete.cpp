@@ -53,8 +53,8 @@ void XQueue::reap(Lock& lock) {
     }
 }
 
-// A marker that is no longer there was void, or somebody else was faster. now_ns: when it passed, 0
-// when that isn't known.
+// A marker that is no longer there was void, or another thread was faster. now_ns: when it passed,
+// 0 when that isn't known.
 void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
     const auto found = std::ranges::find_if(
         markers_, [&](const Marked& marked) { return marked.marker.get() == &marker; });
@@ -108,7 +108,7 @@ Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked, Wake wake) {
                              : marker->wait();
     std::uint64_t now_ns = hw_->now_ns();
     if (now_ns - begin_ns < noticed_at_once_ns)
-        now_ns = 0; // nobody knows since when it had passed
+        now_ns = 0; // when it passed is unknown
     lock.lock();
     if (wake == Wake::brief)
         refills_early_ = early;

@@ -95,7 +95,7 @@ struct DeviceLoad {
 };
 
 // launch() and mark() are called by one thread at a time, and by none during deactivate(); an
-// interrupt() may come while a launch is going on. best_level() may come at any time.
+// interrupt() may be called while a launch is in progress, best_level() at any time.
 class HwQueue {
 public:
     virtual ~HwQueue() = default;

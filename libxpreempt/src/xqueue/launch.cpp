@@ -72,7 +72,7 @@ Result<Ticket> XQueue::submit(const Command& command) {
     if (pending_ == 0 && may_launch() && in_flight_ >= pace_.threshold())
         find_room(lock);
     while (pending_ >= pace_.config().capacity && broken_.errno_value == 0 && !closed_) {
-        // The launch that is going on is this thread's: nobody else could make room.
+        // The launch in progress is this thread's: no other thread could make room.
         if (called_from_launch())
             return fail(EAGAIN, Op::submit);
         changed_.wait(lock);
@@ -92,7 +92,7 @@ Result<Ticket> XQueue::submit(const Command& command) {
         reaction->react();
         lock.lock();
         if (launchable_from(launched_ + 1) != ticket)
-            return ticket; // launched or dropped by somebody else meanwhile, or behind others
+            return ticket; // launched or dropped by another thread meanwhile, or behind others
     }
     if (pace_.config().deferred || pending_ > 1 || !may_launch() ||
         in_flight_ >= pace_.threshold() || launch_delay_ns() != 0) {

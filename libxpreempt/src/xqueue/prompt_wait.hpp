@@ -26,7 +26,7 @@ struct PromptWait {
 // in a guest on a machine with an H200.
 constexpr std::uint64_t timer_lateness_ns = 300'000;
 
-// Polling goes on behind the latest expected end: half of that time, within these bounds.
+// Polling continues after the latest expected end: half of that time, within these bounds.
 constexpr std::uint64_t shortest_grace_ns = 100'000, longest_grace_ns = 2'000'000;
 
 // Waking a thread takes a small part of anything longer than this.

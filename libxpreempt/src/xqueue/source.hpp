@@ -60,7 +60,7 @@ public:
     // be by other means.
     [[nodiscard]] virtual std::vector<QueueName> queues() const = 0;
 
-    // nullptr: nobody any more. The former one may be called for a moment after that.
+    // nullptr: none. The former observer may still be called for a moment.
     virtual void observe(std::shared_ptr<Observer> observer) = 0;
 
 protected:

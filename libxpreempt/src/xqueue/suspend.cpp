@@ -75,7 +75,7 @@ Result<void> XQueue::deactivate(Lock& lock) {
     return {};
 }
 
-// The hardware first: a launch that is going on may be slow, what runs should stop now.
+// The hardware first: a launch in progress may be slow, and running work should stop now.
 Result<void> XQueue::interrupt(Lock& lock) {
     lock.unlock();
     const auto interrupted = hw_->interrupt();
@@ -131,8 +131,8 @@ Result<void> XQueue::start_hardware(Lock& lock) {
     return {};
 }
 
-// Until no launch is going on. One may wait inside HIP for room in the ring or in the memory of
-// kernel arguments, which comes only when the queue that is held goes on: so it is let go from time
+// Waits until no launch is in progress. One may wait inside HIP for room in the ring or in the
+// memory of kernel arguments, which comes only when the held queue runs: so it is let go from time
 // to time, longer each time.
 void XQueue::outlast_launch(Lock& lock, const SuspendMode& mode, Error& missed) {
     const auto over = [this] { return !launching_; };
@@ -157,7 +157,7 @@ void XQueue::drop_hold(Lock& lock) {
     report_holds();
     if (!admits)
         return;
-    lock.unlock(); // a queue that stands for a direct launch is started there
+    lock.unlock(); // a queue that was stopped for a direct launch is started there
     hw_->withhold_direct(false);
     lock.lock();
 }

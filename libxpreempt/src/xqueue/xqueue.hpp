@@ -109,7 +109,7 @@ public:
     Result<void> notify(Ticket ticket, Notice notice);
 
     // Counted. Stops as much as the latency budget needs, and as can be where there is none. When
-    // it returns, no launch is going on and none begins until the last resume.
+    // it returns, no launch is in progress and none begins until the last resume.
     Result<Suspension> suspend(const SuspendMode& mode);
     Result<void> resume(); // ENOENT: not suspended
 
@@ -135,7 +135,7 @@ public:
     }
     [[nodiscard]] Attributes attributes() const override { return attributes_.get(); }
 
-    // As a source: work is what isn't known to be complete, a launch that is going on included.
+    // As a source: work is what isn't known to be complete, including a launch in progress.
     [[nodiscard]] bool has_work() const override;
     [[nodiscard]] std::uint32_t holds() const override;
     Result<bool> stop(Patience patience) override;
