@@ -76,7 +76,7 @@ std::uint64_t VirtualDevice::busy_until_ns() const {
 }
 
 // The host's time is counted and not slept through: a thread that sleeps in a launch would keep the
-// driver's suspend waiting, and nobody would move time.
+// driver's suspend waiting, and no thread would advance time.
 void VirtualDevice::launch() {
     const std::lock_guard lock(mutex_);
     host_free_ns_ = std::max(host_free_ns_, now_ns_) + costs_.launch_ns;

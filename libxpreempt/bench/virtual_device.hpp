@@ -33,7 +33,7 @@ public:
     explicit VirtualDevice(const DeviceCosts& costs)
         : costs_(costs), driver_(std::this_thread::get_id()) {}
 
-    // The XQueue in front of this device, which decides whether somebody still wants to launch.
+    // The XQueue in front of this device, which decides whether a thread still wants to launch.
     // Its last call on the device must be over before that dies.
     void attach(const xpreempt::xqueue::XQueue& queue) { queue_ = &queue; }
 

@@ -32,7 +32,7 @@ void submit_inline(benchmark::State& state) {
 }
 BENCHMARK(submit_inline);
 
-// Into a suspended queue: the caller's share of a command that somebody else launches.
+// Into a suspended queue: the caller's share of a command that another thread launches.
 void submit_queued(benchmark::State& state) {
     const auto queue = make_queue(Level::block);
     (void)queue->suspend({});
