@@ -39,7 +39,7 @@ public:
     // All of it is replaced at once: a reader, or a death in here, never sees half of it.
     [[nodiscard]] Outcome<void> save() const;
 
-    // For completion; nobody waits and nothing is said when it can't be read.
+    // For completion; doesn't wait, and prints nothing when it can't be read.
     static std::vector<std::string> cgroups(const Context& context);
 
 private:
