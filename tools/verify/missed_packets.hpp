@@ -9,7 +9,7 @@
 namespace verify {
 
 // Counts, while it lives, how often the driver had to map queues of this process once more. In a
-// trace buffer of its own, so that nobody else's trace is read or stopped. Needs root and tracefs.
+// trace buffer of its own, so that no other trace is read or stopped. Needs root and tracefs.
 class MissedPackets {
 public:
     MissedPackets();

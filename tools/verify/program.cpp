@@ -79,7 +79,7 @@ void Program::wait() {
         if (::waitpid(pid_, &status, 0) == pid_)
             status_ = status;
         else if (errno != EINTR)
-            status_ = W_EXITCODE(127, 0); // nobody knows how it ended, which is no success
+            status_ = W_EXITCODE(127, 0); // how it ended is unknown, which is no success
     }
 }
 
