@@ -19,7 +19,7 @@ struct Attributes {
     std::optional<std::chrono::microseconds> deadline;
     std::int32_t priority = 0; // sched::min_priority to sched::max_priority
     bool yields = false;       // its memory may leave VRAM for another job's
-    // If it yields: idle for so long it leaves VRAM though nobody needs the room. max(): never.
+    // If it yields: idle for so long, it leaves VRAM even if no job needs it. max(): never.
     std::chrono::nanoseconds park_after = std::chrono::nanoseconds::max();
     std::uint64_t vram_limit = UINT64_MAX; // bytes on a GPU; with more it is the first to yield
     std::uint32_t utilization = sched::max_utilization; // share of each of its GPUs, in percent

@@ -17,7 +17,7 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds scan_interval = milliseconds{100};
 // While a job waits for another one to become idle. As long as the resume grace by default.
 constexpr nanoseconds hurried_poll = milliseconds{1};
-// While nobody waits: only the accounts depend on it.
+// While no job waits: only the accounts depend on it.
 constexpr nanoseconds calm_poll = milliseconds{10};
 constexpr nanoseconds first_retry = milliseconds{1};
 constexpr nanoseconds longest_retry = milliseconds{100};

@@ -139,7 +139,7 @@ std::span<const sched::Verdict> Decisions::decide(Time now, sched::Duration swit
     unfit_ = find_unfit_ ? find_unfit_(snapshot_) : Unfit{};
     sched::Snapshot fit = snapshot_;
     if (!unfit_.jobs.empty()) {
-        // To the policy they are somebody else's, so nobody waits for them.
+        // To the policy they are held by others, so no job waits for them.
         fit_views_ = views_;
         for (std::size_t i = 0; i < views_.size(); ++i)
             fit_views_[i].held_by_others = views_[i].held_by_others || is_unfit(i);

@@ -196,7 +196,7 @@ Result<std::uint64_t> KfdProvider::free_vram(std::uint32_t gpu_id) {
 }
 
 void KfdProvider::answer(std::uint32_t watch_id, bool last) {
-    // ESRCH: nobody waits any more.
+    // ESRCH: no allocation waits any more.
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it asked
     (void)watch_->answer(watch_id, last ? KFD_PREEMPT_WATCH_NO_ROOM : 0U);
 }

@@ -67,7 +67,7 @@ ListeningSocket::ListeningSocket(ListeningSocket&& other) noexcept
       socket_(std::move(other.socket_)), remove_(std::exchange(other.remove_, false)) {}
 
 ListeningSocket::~ListeningSocket() {
-    // The lock is held until after this: nobody else's file has taken the name.
+    // The lock is held until after this: no other process' file has taken the name.
     if (remove_)
         ::unlink(path_.c_str());
 }

@@ -119,7 +119,7 @@ Decisions::Unfit MemoryTurns::plan(const sched::Snapshot& snapshot) {
 
 void MemoryTurns::add(Job& job, Change change, Move& move, UnderWay& under_way) {
     for (const auto& process : job.processes) {
-        // One that only waits for an allocation goes on.
+        // One that only waits for an allocation continues.
         if (change == Change::start && !process->away())
             continue;
         process->moving = true;

@@ -106,7 +106,7 @@ bool tracks_jobs(std::string_view controllers) {
 // hierarchy without controllers, "name=systemd". Docker leaves the process in the engine's own
 // cgroup of version 2 then, so systemd's comes first. Slurm on version 1 leaves it in
 // slurmd.service there, and puts it into hierarchies with controllers. systemd itself uses these
-// down to some slice or unit only, so a path that leads elsewhere is somebody else's.
+// down to some slice or unit only, so a path that leads elsewhere is another job's.
 std::string cgroup_of(std::string_view text) {
     const std::vector<CgroupLine> lines = cgroup_lines(text);
     std::string_view unified, systemd, elsewhere;

@@ -261,7 +261,7 @@ bool Sensing::visit(const Member& member) {
     return changed;
 }
 
-// Those that aren't armed, once each until it is late; the next poll goes on there.
+// Those that aren't armed, once each until it is late; the next poll continues there.
 bool Sensing::visit_in_turn() {
     bool changed = false;
     for (std::size_t left = table_.size(); left > 0; --left) {

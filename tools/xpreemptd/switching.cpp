@@ -69,7 +69,7 @@ bool Switching::note(Queue& queue, const Switch& done) {
     switch (done.result) {
     case 0:
     case EALREADY: // as we wanted it, though we didn't know
-    case ETIME:    // asked for; the driver goes on trying
+    case ETIME:    // requested; the driver keeps trying
         queue.held = stop;
         queue.held_by_others = done.held_by_others;
         ++(stop ? counts_.stops : counts_.starts);
@@ -86,7 +86,7 @@ bool Switching::note(Queue& queue, const Switch& done) {
         break;
     case EPERM:
     case EOPNOTSUPP:
-        // A start is refused to nobody who has stopped it.
+        // The driver never refuses a start to the operator who stopped the queue.
         queue.refusal =
             fmt::format("the driver cannot stop its queues: {}; `kfd-preempt doctor` shows why",
                         std::strerror(done.result));

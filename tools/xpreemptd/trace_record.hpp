@@ -15,7 +15,7 @@ enum class Phase : std::uint8_t {
     idle,    // has no work
     running, // has work, and its queues are on the GPU
     waiting, // has work, and the daemon holds it
-    held,    // has work, and somebody else holds it
+    held,    // has work, and is held by others
     gone,
 };
 inline constexpr std::array<std::string_view, 5> phase_names{"idle", "running", "waiting", "held",
