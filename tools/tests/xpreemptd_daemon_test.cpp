@@ -95,7 +95,7 @@ TEST_F(DaemonTest, ring_without_work_stops_nobody) {
     EXPECT_TRUE(gpu.running.at(server).armed); // again
 }
 
-// The clock goes on while the driver is asked, as on a machine that is slow or full of queues.
+// The clock runs while the driver is asked, as on a machine that is slow or full of queues.
 TEST_F(DaemonTest, polls_leave_the_cpu_to_others_however_slow_they_are) {
     start_two();
     gpu.submit(server, 1);

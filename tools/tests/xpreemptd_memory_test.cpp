@@ -37,7 +37,7 @@ protected:
         DaemonFixture::add(pid, executable);
         gpu.vram[pid] = {.gpu_id = 1, .resident = resident, .away = away};
     }
-    // The move takes `time`; the daemon goes on meanwhile.
+    // The move takes `time`; the daemon runs meanwhile.
     void move(std::chrono::nanoseconds time = 100ms) {
         pass(time);
         for (const xpreemptd::Move& under_way : gpu.moving)

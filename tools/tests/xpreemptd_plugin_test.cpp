@@ -96,7 +96,7 @@ TEST_P(FaultyPluginTest, is_ejected_and_everything_resumes) {
     start_all();
     set_off();
     expect_ejected(GetParam().text);
-    // The daemon goes on.
+    // The daemon continues.
     gpu.finish(batch, 1);
     pass(200ms);
     gpu.submit(batch, 1);
