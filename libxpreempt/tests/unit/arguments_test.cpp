@@ -160,7 +160,7 @@ TEST_F(ArgumentsTest, less_than_the_first_version_is_refused_by_name) {
         std::memcpy(block.get(), &bytes, sizeof bytes);
         EXPECT_EQ(-EINVAL, one.call(block.get())) << one.name;
         EXPECT_TRUE(says(std::string("sz of struct ") + one.name + " is ")) << xp_last_detail();
-        bytes = std::size_t{1} << 40U; // nobody has set it
+        bytes = std::size_t{1} << 40U; // not set
         std::memcpy(block.get(), &bytes, sizeof bytes);
         EXPECT_EQ(-E2BIG, one.call(block.get())) << one.name;
         EXPECT_TRUE(block.guards_are_whole()) << one.name;

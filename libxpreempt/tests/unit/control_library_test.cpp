@@ -266,7 +266,7 @@ TEST_F(ControlTest, a_shared_queue_is_stopped_only_when_that_is_allowed) {
         EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
-// The others go on at once: nobody could name the stream to resume it.
+// The others continue at once: no client could name the stream to resume it.
 TEST_F(ControlTest, a_destroyed_stream_does_not_hold_those_that_shared_its_queue) {
     void* streams[3] = {};
     for (void*& stream : streams) {
@@ -363,7 +363,7 @@ TEST_F(ControlTest, a_child_has_no_socket_and_leaves_the_parents) {
 
 } // namespace
 
-// For LeakSanitizer: memory of the parent's threads is nobody's in the child.
+// For LeakSanitizer: memory of the parent's threads has no owner in the child.
 extern "C" int __lsan_is_turned_off() { // NOLINT: its name
     return in_child ? 1 : 0;
 }

@@ -66,8 +66,8 @@ protected:
         EXPECT_EQ(0, xp_stream_query(stream, &info)) << xp_last_detail();
         return reinterpret_cast<const void*>(fake_driver()->queues[info.kfd_queue_id].ring_base);
     }
-    // It waits in the library, whatever happens meanwhile, and goes on with the queue. Without the
-    // wait the test would see the call return.
+    // It waits in the library, whatever happens meanwhile, and continues with the queue. Without
+    // the wait the test would see the call return.
     void expect_waits(const std::function<int()>& call,
                       const std::function<void()>& meanwhile = nullptr) {
         std::atomic<bool> returned{false};
@@ -126,7 +126,7 @@ TEST_F(GatesTest, a_free_waits_for_streams_that_the_null_stream_does_not) {
     expect_waits([] { return hipFree(nullptr); });
 }
 
-// HIP waits for the stream; then nobody is left whom the hold could concern.
+// HIP waits for the stream; then the hold concerns no stream any more.
 TEST_F(GatesTest, a_stream_that_is_destroyed_runs_first_and_is_held_no_more) {
     xp_stream_info info{};
     info.sz = sizeof info;
@@ -297,7 +297,7 @@ TEST_F(GatesTest, nor_does_one_on_the_held_stream) {
     expect_waits([this] { return hipMemsetAsync(nullptr, 0, 4, held); });
 }
 
-// A wait for an event may have made it one that stands.
+// A wait for an event may have made it a stopped one.
 TEST_F(GatesTest, after_an_edge_the_rings_are_read_again) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const void* ring = ring_of(held);

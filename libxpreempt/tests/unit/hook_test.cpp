@@ -186,7 +186,7 @@ TEST(Streams, a_graph_is_on_several_queues_until_it_is_waited_for) {
     EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
-// Its branches' queues are the stream's in the sharing sets, and nobody else's.
+// Its branches' queues are the stream's in the sharing sets, and no other's.
 TEST(Streams, a_graph_is_its_streams_on_every_queue) {
     void* stream = new_stream();
     void* other = new_stream();
@@ -316,7 +316,7 @@ RingRecord ring_of(const QueueRecord& queue) {
     return {};
 }
 
-// Memory and queues that nobody uses, made by ioctls of the test.
+// Unused memory and queues, made by ioctls of the test.
 class VramTest : public ::testing::Test {
 protected:
     using AllocateMemoryArgs = xpreempt::kfd::AllocateMemoryArgs;

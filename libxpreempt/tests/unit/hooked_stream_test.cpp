@@ -324,7 +324,7 @@ TEST_F(HookedStreamTest, a_stream_that_is_always_busy_gets_few_markers) {
     const unsigned before = fake_hip()->records;
     for (int i = 0; i < 200; ++i) {
         ASSERT_EQ(0, launch(high));
-        usleep(10); // or nobody else gets to run
+        usleep(10); // or no other thread gets to run
     }
     const auto us = std::chrono::duration_cast<std::chrono::microseconds>(
                         std::chrono::steady_clock::now() - begin)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Launch functions of the built library that go on while their xqueue or their process ends.
+// Launch functions of the built library that run while their xqueue or their process ends.
 //
 // Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock.
 #include <xpreempt/xpreempt.h>

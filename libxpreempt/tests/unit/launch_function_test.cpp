@@ -106,7 +106,7 @@ TEST_F(LaunchFunctionTest, an_exception_is_the_submitters_error) {
     ASSERT_FALSE(submitted);
     EXPECT_EQ(EIO, submitted.error().errno_value);
     EXPECT_EQ(xpreempt::Op::launch_function, submitted.error().op);
-    EXPECT_TRUE(queue->suspend({})); // nobody is launching
+    EXPECT_TRUE(queue->suspend({})); // no thread is launching
     EXPECT_TRUE(queue->resume());
     EXPECT_TRUE(queue->submit(command(nothing)));
     EXPECT_EQ(1U, queue->statistics().launch_failures);

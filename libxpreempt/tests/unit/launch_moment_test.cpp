@@ -60,7 +60,7 @@ TEST(FullQueue, polls_no_second_time_after_it_was_in_vain) {
     EXPECT_EQ(2U, queue->statistics().launched_inline);
 }
 
-// Whether room comes in time is tried at each 16th refill; it goes on as long as it does.
+// Whether room comes in time is tried at each 16th refill; it continues as long as it does.
 TEST(Refills, poll_while_that_is_enough) {
     FakeHardware hardware;
     const auto queue = make_queue(hardware, two_in_flight);

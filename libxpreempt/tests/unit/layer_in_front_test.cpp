@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A process in which another library stands between the program and the hook.
+// A process in which another library is between the program and the hook.
 #include "fake/fake_rocm.hpp"
 
 #include <cerrno>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Launches, waits and suspends from many threads: after a suspend no launch goes on, none begins.
+// Launches, waits and suspends from many threads: after a suspend no launch is in progress and none
+// begins.
 //
 //   leak_stress LAUNCHES SEED    exits 1 when a launch leaked
 #include "xqueue/xqueue.hpp"

@@ -228,7 +228,7 @@ TEST(JudgeTest, a_parked_copy_is_in_the_way_of_others) {
     EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A', 0).copy('b', 0, 2).found());
     // One that came before isn't behind it.
     EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('b', 0).copy('A', 'A').found());
-    // A copy that waits for nobody held is in nobody's way.
+    // A copy that waits for no held queue blocks no queue.
     EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('A', 0).copy('b', 0).found());
 }
 

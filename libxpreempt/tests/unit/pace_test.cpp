@@ -110,7 +110,7 @@ TEST(Pace, expects_the_soonest_end_by_the_shortest_time) {
     EXPECT_EQ(300 * us, pace.expect(3, 5040 * us).latest_ns);
 }
 
-// The hardware was idle behind commands whose end nobody has noticed.
+// The hardware was idle behind commands whose end went unnoticed.
 TEST(Pace, does_not_measure_idle_time_behind_commands_without_a_marker) {
     FakeHardware hardware;
     XQueue queue(std::make_unique<FakeHwQueue>(hardware), {16, 4, 64, 0}, Level::interrupt);

@@ -103,7 +103,7 @@ TEST(SchedulerTest, work_of_a_high_priority_interrupts_a_low_one_until_it_is_com
     low.submit(); // waits
     EXPECT_EQ(1U, low.hardware.launched());
 
-    high.hardware.complete_all(); // nobody waits for it
+    high.hardware.complete_all(); // no thread waits for it
     until([&] { return !low.suspended() && low.hardware.launched() == 2; });
     until([&] { return scheduler->statistics().resumes == 1; });
     EXPECT_EQ(1U, scheduler->statistics().suspends);
@@ -308,7 +308,7 @@ TEST(SchedulerTest, what_takes_patience_is_left_to_the_thread) {
     slow.wait_until_running();
     high.submit();
     EXPECT_TRUE(low.hardware.verbs().empty());
-    lowest.submit(); // and the rest goes on meanwhile
+    lowest.submit(); // and the rest continues meanwhile
     until([&] { return lowest.suspended(); });
     slow.end();
     launching.join();

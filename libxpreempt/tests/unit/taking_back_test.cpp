@@ -302,7 +302,7 @@ TEST_F(Guarded, a_slot_is_not_used_again_before_its_last_kernel_has_come) {
     EXPECT_TRUE(kernel(guardians_[0]));
     EXPECT_EQ(2U, commands_.take_back_guarded());
     EXPECT_EQ(1U, commands_.forget(1));
-    // 2 was taken back, but its kernel still stands in the queue and will look.
+    // 2 was taken back, but its kernel is still in the queue and will check.
     EXPECT_EQ(0U, commands_.forget(2));
     launch(2);
     EXPECT_NE(guardians_[1].decision, guardians_[2].decision);

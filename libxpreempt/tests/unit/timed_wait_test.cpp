@@ -33,7 +33,7 @@ TEST(TimedWaitTest, a_wait_may_end_before_the_command) {
     EXPECT_EQ(ETIMEDOUT, errno_of(queue.wait_until(*first, now())));
     EXPECT_EQ(ETIMEDOUT, errno_of(queue.wait_until(*first, now() + 3ms)));
     hardware.complete(1);
-    EXPECT_EQ(0, errno_of(queue.wait_until(*first, now()))); // although nobody else has looked
+    EXPECT_EQ(0, errno_of(queue.wait_until(*first, now()))); // although no other thread has checked
     ASSERT_TRUE(queue.suspend({}));
     const auto held = queue.submit(nothing);
     ASSERT_TRUE(held);

@@ -199,7 +199,7 @@ TEST_F(TogetherTest, the_holds_of_others_count) {
     EXPECT_EQ("[+2]", driver.calls());
     holds.lift(queue_of(2));
     work({1, 2, 4});
-    EXPECT_EQ("", driver.calls()); // 1 stands already, 2 is lifted
+    EXPECT_EQ("", driver.calls()); // 1 is stopped already, 2 is lifted
     EXPECT_EQ(1U, holds.count(hip::ref_of(queue_of(2))));
     holds.drop_lift(hip::ref_of(queue_of(2)));
     EXPECT_EQ("[-2]", driver.calls());

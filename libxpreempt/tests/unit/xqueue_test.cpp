@@ -500,7 +500,7 @@ TEST_F(XQueueTest, destruction_ends_although_the_hardware_refuses_to_start) {
     EXPECT_EQ(0U, hardware_.launched());
 }
 
-// The guarantee that the whole library stands on: between the return of a suspend and the resume
+// The guarantee that the whole library relies on: between the return of a suspend and the resume
 // after it, no launch begins, whoever submits or waits meanwhile.
 TEST_F(XQueueTest, a_suspend_never_leaks_a_launch) {
     XQueue& queue = make({4, 2, 64});
