@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A layer that stands in front of the hook, as XSched's libshimhip does: it calls HIP past the
+// A layer in front of the hook, as XSched's libshimhip does: it calls HIP past the
 // hook, and its dlsym returns its own functions, whatever library they are looked up in.
 #include <cstddef>
 #include <cstring>

@@ -174,7 +174,7 @@ private:
     std::thread thread_;
 };
 
-// Other threads go on: what HIP has of locks is free.
+// Other threads continue: HIP's locks are free.
 inline void others_go_on(Lane& other) {
     const std::uint32_t before = other.count();
     other.launch();

@@ -225,7 +225,7 @@ void moving_streams() {
     verify(subjects, Sharing::may_be_more);
 }
 
-// All branches of a graph in flight stop with its stream, and go on with it.
+// All branches of a graph in flight stop with its stream, and resume with it.
 // HIP 5.2 runs some branches of a graph one after the other.
 void graph() {
     if (is_hip_5())

@@ -99,7 +99,7 @@ TEST(TurnFaults, hold_of_others_frees_the_node_and_stops_the_slice) {
         jobs[1].held = false;
         now += 3ms;
         jobs[0].held_by_others = false;
-        // It comes back behind the one that runs, whose slice goes on.
+        // It comes back behind the one that runs, whose slice continues.
         const Decided back = decide(policy, now, jobs);
         EXPECT_EQ(back.verdicts, (std::vector{Verdict::hold, Verdict::run}));
         EXPECT_EQ(back.next, now + 2ms);

@@ -106,7 +106,7 @@ TEST(RoundRobinTurns, skip_the_idle_and_let_the_alone_run) {
         jobs.add(id);
     jobs.work(jobs.of(1), endless);
     jobs.decide();
-    EXPECT_EQ(at_next_event, jobs.next); // nobody waits
+    EXPECT_EQ(at_next_event, jobs.next); // no job waits
     jobs.advance(1s);
     EXPECT_EQ(1s, jobs.of(1).ran);
     jobs.work(jobs.of(3), 2ms);
