@@ -49,7 +49,7 @@ inline constexpr std::uint64_t end_ts = 0x28;
 
 // Why a queue stopped: the value of its inactive signal, as ROCr's handler of queue events reads
 // it, and the exception code (enum kfd_dbg_trap_exception_code) of the CP_BAD_OPCODE interrupt.
-// No exception code: the queue asks for something and goes on once the signal is 0 again.
+// No exception code: the queue makes a request and continues once the signal is 0 again.
 struct QueueError {
     std::uint32_t signal_value = 0;
     std::uint32_t exception_code = 0;

@@ -168,7 +168,7 @@ AqlQueue::Start AqlQueue::start_pm4(const Packet& packet) {
     return Start::in_flight;
 }
 
-// hsa_amd_barrier_value_packet_t: waits until (signal & mask) stands in the relation `cond` to
+// hsa_amd_barrier_value_packet_t: waits until (signal & mask) is in the relation `cond` to
 // `value`. hipStreamWaitValue is made of it.
 AqlQueue::Start AqlQueue::start_barrier_value(const Packet& packet) {
     const std::uint64_t signal_va = join(packet.words[2], packet.words[3]);

@@ -271,7 +271,7 @@ bool AqlQueue::restore(std::span<const std::byte> control_stack) {
 void AqlQueue::drop_in_flight() {
     late_.clear();
     while (read_ < next_) {
-        // Tells the other XCCs that nobody completes it any more.
+        // Tells the other XCCs that no XCC will complete it.
         if (const auto packet = shared() ? load(read_) : std::nullopt)
             invalidate(*packet);
         retire(read_);

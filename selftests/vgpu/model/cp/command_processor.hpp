@@ -48,7 +48,7 @@ public:
 
     // True when a queue with this doorbell was connected.
     bool doorbell(std::uint32_t dword, std::uint64_t value);
-    // Lets every queue go on as far as it can. True when something was done.
+    // Advances every queue as far as possible. Returns true if something was done.
     bool run();
     // Some queue waits for memory that a CPU writes without telling.
     bool polling() const;

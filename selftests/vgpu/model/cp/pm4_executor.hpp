@@ -68,7 +68,7 @@ public:
     bool run();
 
     bool idle() const { return frames_.empty() && !stall_; }
-    // Stalled on memory or a register that somebody else changes.
+    // Stalled on memory or a register that another engine or the CPU changes.
     bool polling() const { return static_cast<bool>(stall_) && polls_; }
 
 private:

@@ -102,7 +102,7 @@ std::optional<std::vector<std::uint32_t>> Pm4UserQueue::read_packet() {
     return packet;
 }
 
-// After a stop in the buffer the packet is read again, and the buffer goes on where it was.
+// After a stop in the buffer the packet is read again, and the buffer continues where it was.
 bool Pm4UserQueue::enter_buffer(std::span<const std::uint32_t> body) {
     if (in_buffer()) {
         fail("INDIRECT_BUFFER in an indirect buffer");

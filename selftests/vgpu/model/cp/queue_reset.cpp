@@ -31,7 +31,7 @@ void CommandProcessor::connect_reset_registers() {
     });
 }
 
-// The firmware gives up on queues that didn't leave in time: it goes on with the HIQ, and says
+// The firmware gives up on queues that didn't leave in time: it continues with the HIQ, and says
 // in the HIQ's MQD which they are (comment in unmap_queues_cpsch of the driver). Their dequeue
 // stays latched.
 void CommandProcessor::report_hung(unsigned hiq) {

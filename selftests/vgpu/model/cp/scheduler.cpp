@@ -193,7 +193,7 @@ bool Scheduler::selects(const pm4::UnmapQueues& packet, const CommandProcessor& 
 
 Stall Scheduler::unmap_queues(unsigned hiq, const pm4::UnmapQueues& packet) {
     const StopMode mode = packet.reset ? StopMode::reset : StopMode::save;
-    // Also what waits for its turn. A slice that is just ending has nothing to go on with then.
+    // Also what waits for its turn. A slice that is just ending has nothing to continue with then.
     runlist_.remove(packet);
     oversubscribed_ = !list_read_ && !runlist_.all_mapped();
     Leaving leaving;
