@@ -12,8 +12,8 @@ namespace vgpu::sq {
 // just large enough for a full array, so what a save puts there must leave no gaps, and must not
 // overwrite what others haven't read yet. A save waits for waves that are restoring. If saved
 // workgroups wait for room after that, each wave on the hardware was saved together with them and
-// has its region still: it serves again. Else nobody needs the area, and it is filled anew from its
-// beginning.
+// has its region still: it serves again. Else no wave needs the area, and it is filled anew from
+// its beginning.
 class SaveArea {
 public:
     static constexpr std::uint32_t alignment = 64;

@@ -178,7 +178,7 @@ bool ShaderArray::State::act(Wave& wave, Execution& e) {
     return false;
 }
 
-// The last wave of the workgroup to arrive lets all go on; the others stay at the instruction.
+// The last wave of the workgroup to arrive lets all continue; the others stay at the instruction.
 bool ShaderArray::State::arrive_at_barrier(Wave& wave) {
     wave.state.pc -= 4;
     wave.at_barrier = true;
@@ -216,7 +216,7 @@ bool ShaderArray::State::answer_save_message(Wave& wave, Execution& e) {
         observer.unmodelled("sq", "context save of a queue whose control stack size is unknown");
     }
     if (restoring(slot.queue.slot)) {
-        // Asks again in its next turn. The others need nobody to finish.
+        // Asks again in its next turn. The others need no other wave to finish.
         wave.state.pc = e.pc;
         slice_left = 0;
         return false;

@@ -90,7 +90,7 @@ public:
     // A wave executed s_sendmsg(MSG_INTERRUPT): raise SQ interrupt 239 with this payload (m0).
     // `priv`: it did so in the trap handler.
     virtual void wave_interrupt(unsigned slot, std::uint32_t payload, bool priv) = 0;
-    // A wave can't go on: bad instruction or memory fault at pc. It is in its trap handler now,
+    // A wave can't continue: bad instruction or memory fault at pc. It is in its trap handler now,
     // or was ended when there is none.
     virtual void wave_failed(unsigned slot, std::uint64_t pc, bool memory_fault) = 0;
 };
