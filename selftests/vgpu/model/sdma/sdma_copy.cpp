@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One SDMA engine: copies and fills, a slice at a time, so that the device goes on answering.
+// One SDMA engine: copies and fills, a slice at a time, so that the device stays responsive.
 #include "model/sdma/sdma_engine.hpp"
 
 #include "model/base/bits.hpp"

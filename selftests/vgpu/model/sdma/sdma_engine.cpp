@@ -186,7 +186,7 @@ void SdmaEngine::fetch(Ring& ring) {
     ring.buffers.push_back(std::move(buffer));
 }
 
-// A ring with packets at hand may be told to stand still.
+// A fault knob may stall a ring that has packets.
 bool SdmaEngine::stuck(const Ring& ring) {
     return !ring.buffers.empty() &&
            unit_.faults.sdma_stuck({.user = ring.user,

@@ -57,7 +57,7 @@ public:
     // As the CP's scheduler does for MAP_QUEUES and UNMAP_QUEUES: a user ring is loaded from its
     // MQD, and its read pointer goes back there, with what was done of a packet it had begun.
     void map_user_queue(const SdmaUserQueue& queue);
-    // False while a selected ring stands still (a fault knob): ask again.
+    // Returns false while a fault knob stalls a selected ring: ask again.
     bool
     unmap_user_queues(const std::function<bool(unsigned vmid, std::uint32_t doorbell)>& selected);
 
