@@ -60,7 +60,8 @@ public:
     // Asked for the first QUERY_STATUS of the HIQ after an UNMAP_QUEUES that saved waves: true
     // loses the fence.
     virtual bool drop_fence() { return false; }
-    // Asked for a queue whose waves are saved: true lets the HIQ go on before the queue is stored.
+    // Asked for a queue whose waves are saved: true lets the HIQ continue before the queue is
+    // stored.
     virtual bool early_fence(const StopRequest& request) {
         return static_cast<void>(request), false;
     }
@@ -76,7 +77,7 @@ public:
     virtual bool fault_access(unsigned vmid, std::uint16_t pasid) {
         return static_cast<void>(vmid), static_cast<void>(pasid), false;
     }
-    // Engines, queues and interrupts stand still until the device is reset.
+    // Engines, queues and interrupts hang until the device is reset.
     virtual bool hung() { return false; }
     // The device was reset: nothing is pending any more.
     virtual void device_reset() {}

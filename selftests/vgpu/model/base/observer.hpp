@@ -11,7 +11,7 @@ class Observer {
 public:
     virtual ~Observer() = default;
 
-    // Cheap test, so that callers format an event only when somebody reads it.
+    // Cheap test, so that callers format an event only when it is read.
     virtual bool tracing() const = 0;
 
     // One readable line: `actor` is the unit in the field's terms ("cp", "sq", "gmc", "ih").

@@ -91,7 +91,7 @@ void Device::write_register(std::uint32_t dword, std::uint32_t value) {
     clock_.advance(1);
     observer_.count("mmio_writes", 1);
     registers_.write(dword % registers_.dwords(), value, "mmio");
-    // Not from inside a register handler: a reset drops what the handler stands on.
+    // Not from inside a register handler: a reset frees what the handler uses.
     if (reset_requested_) {
         reset_requested_ = false;
         reset("mode 1");

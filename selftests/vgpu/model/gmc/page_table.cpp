@@ -31,7 +31,7 @@ bool permitted(std::uint64_t entry, Access access) {
 }
 
 // An entry at `shift` bits that maps memory rather than pointing to the next table. At PDB0 the
-// further bit says that the walk goes on; above it, AMDGPU_PDE_PTE says that it doesn't.
+// further bit says that the walk continues; above it, AMDGPU_PDE_PTE says that it doesn't.
 bool is_leaf(std::uint64_t entry, unsigned shift) {
     if (shift == 12)
         return true;

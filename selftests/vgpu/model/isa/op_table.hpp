@@ -34,8 +34,8 @@ private:
     std::array<Table, isa_count> tables_;
 };
 
-// Direct-mapped by opcode; an opcode nobody listed has a null handler. For encodings that all ISAs
-// share.
+// Direct-mapped by opcode; an opcode that isn't listed has a null handler. For encodings that all
+// ISAs share.
 template <std::size_t opcodes, typename Handler, std::size_t count>
 constexpr std::array<Handler, opcodes> index_by_opcode(const std::array<Op<Handler>, count>& ops) {
     std::array<Handler, opcodes> index{};

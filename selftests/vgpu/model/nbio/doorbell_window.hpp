@@ -22,7 +22,7 @@ public:
 
     // Memory of [offset, +bytes) of the BAR, which must lie in one page. Null when it doesn't.
     std::byte* at(std::uint64_t offset, std::size_t bytes);
-    // The writes in the order of their addresses; the last one to a doorbell stands for all to it.
+    // The writes in the order of their addresses; the last one to a doorbell represents all to it.
     std::vector<Write> take();
     // No pointer of at() may be used any more.
     void clear() { pages_.clear(); }

@@ -17,7 +17,7 @@
 namespace vgpu {
 
 // A register that isn't declared in blocks/*.regs is reported as unmodelled, once for each
-// name and direction, and then behaves like memory so that the run can go on. An access by the
+// name and direction, and then behaves like memory so that the run can continue. An access by the
 // driver is harmless, one by a packet isn't.
 class RegisterFile {
 public:
