@@ -80,7 +80,7 @@ protected:
         write_packet({2U << 16, 0, low_half(other_signal), high_half(other_signal), low_half(value),
                       high_half(value), low_half(mask), high_half(mask), condition});
     }
-    // A dispatch of one workgroup of 64 whose code nobody mapped.
+    // A dispatch of one workgroup of 64 whose code isn't mapped.
     static std::array<std::uint32_t, 16> dispatch() {
         return {2U | 1U << 16, 64U | 1U << 16, 1, 64, 1, 1, 0, 0, 0x1000, 0x6000};
     }

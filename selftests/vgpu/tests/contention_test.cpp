@@ -62,7 +62,7 @@ TEST_F(Periods, instructions_count_while_the_other_process_is_busy) {
     EXPECT_EQ(counter("busy_periods_stopped/2:1"), 0U);
 }
 
-// A runlist replaces the one before: both queues leave and come back, and nobody was stopped.
+// A runlist replaces the one before: both queues leave and come back, and none was stopped.
 TEST_F(Periods, a_new_runlist_neither_ends_a_period_nor_stops_a_process) {
     slice({{0x1000, busy}, {0x2000, busy}});
     contention.executed(2, 1);

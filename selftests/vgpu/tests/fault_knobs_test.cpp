@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Each fault knob on the model: what is struck stands still or is lost, the rest goes on.
+// Each fault knob on the model: what is struck hangs or is lost, the rest continues.
 #include "two_processes.hpp"
 
 #include "model/cp/amd_queue.hpp"
@@ -71,7 +71,7 @@ TEST_F(Knobs, reset_that_does_not_help_leaves_the_pipe_reset) {
     EXPECT_EQ(gpu.device.read_register(reg::gc::CP_HQD_ACTIVE), 1U);
     gpu.device.write_register(reg::gc::CP_MEC_CNTL, 1U << 16);
     EXPECT_EQ(gpu.device.read_register(reg::gc::CP_HQD_ACTIVE), 0U);
-    EXPECT_TRUE(works(second, 0x2000)); // which nobody asked to leave
+    EXPECT_TRUE(works(second, 0x2000)); // which was not asked to leave
 }
 
 TEST_F(Knobs, unmap_late_is_as_late_as_told) {

@@ -365,7 +365,7 @@ TEST_F(Partition, queue_loaded_xcc_by_xcc_goes_on_where_it_was) {
     for (unsigned xcc = 0; xcc < xccs; ++xcc)
         dequeue(xcc, drain);
     run_for_a_while();
-    dispatch(6); // nobody is there
+    dispatch(6); // no queue is there
     for (unsigned xcc = 0; xcc < xccs; ++xcc) {
         EXPECT_EQ(completed(), 1) << "before XCC " << xcc;
         load(xcc);

@@ -69,7 +69,7 @@ TEST_F(Scheduling, barrier_and_waits_for_its_signal_and_blocks_what_follows) {
     write_barrier(process, 1, 0, signal_va + 0x40);
     gpu.device.write_doorbell(0x1000, 1);
     EXPECT_EQ(gpu.get<std::int64_t>(process.page(2) + 0x40 + 8), 2);
-    EXPECT_EQ(gpu.device.run(0), Device::Activity::waiting); // somebody must look again
+    EXPECT_EQ(gpu.device.run(0), Device::Activity::waiting); // it must be polled again
     gpu.put(process.page(2) + 8, std::int64_t{0});
     gpu.run();
     EXPECT_EQ(gpu.get<std::int64_t>(process.page(2) + 0x40 + 8), 0);

@@ -31,7 +31,7 @@ Result<bool> Server::serve_one() {
         return false;
     Message& message = **received;
     if (!message.header.is_command())
-        return true; // a reply: the server asks nothing, so it is nobody's
+        return true; // a reply: the server sends no requests, so it belongs to none
     const auto reply = handle(message);
     if (message.header.no_reply())
         return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stop at any instruction, save by the driver's trap handler, forget, restore, go on.
+// Stop at any instruction, save by the driver's trap handler, forget, restore, continue.
 #include "tests/sq/exchange.hpp"
 
 #include <gtest/gtest.h>

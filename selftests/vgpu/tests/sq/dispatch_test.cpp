@@ -229,7 +229,7 @@ TEST(Dispatch, two_queues_share_the_array) {
     run.gpu.array().run(1000);
     const SavedQueue saved = run.gpu.save(0);
     EXPECT_EQ(saved.waves, 6U);
-    run.gpu.run_all(); // the other one goes on
+    run.gpu.run_all(); // the other one continues
     EXPECT_EQ(run.gpu.completed, (std::vector<std::uint64_t>{9}));
     run.gpu.array().unbind(0);
     ASSERT_TRUE(run.gpu.restore(saved));

@@ -92,7 +92,7 @@ TEST(Exception, an_address_in_no_aperture_is_a_memory_violation_alone) {
     EXPECT_EQ(scratch.trapsts() & every_reason, mem_viol);
 }
 
-// The wave neither ends nor goes on; it can be saved and restored as any other.
+// The wave neither ends nor continues; it can be saved and restored as any other.
 TEST(Exception, a_halted_wave_stays_through_saves) {
     for (const char* text : {".long 0xd3ff0000, 0", "v_mov_b32 v2, 0x1000\n v_mov_b32 v3, 0\n"
                                                     " global_load_dword v4, v[2:3], off"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The exchange kernel on a test GPU, and what it computes when nobody disturbs it.
+// The exchange kernel on a test GPU, and what it computes undisturbed.
 #pragma once
 
 #include "tests/sq/cwsr_kernels.hpp"

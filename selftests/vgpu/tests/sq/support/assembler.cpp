@@ -67,7 +67,7 @@ std::vector<Disassembled> disassemble(const std::vector<std::vector<std::uint32_
     {
         std::ofstream in(dir.file("in.txt"));
         for (const auto& words : instructions) {
-            // A line per instruction; llvm-mc reports a bad one and goes on.
+            // A line per instruction; llvm-mc reports a bad one and continues.
             for (const std::uint32_t word : words) {
                 for (unsigned byte = 0; byte < 4; ++byte) {
                     in << (word >> (8 * byte) & 0xff) << ' ';

@@ -34,7 +34,7 @@ private:
     struct Free {
         void operator()(std::byte* memory) const { std::free(memory); }
     };
-    std::unique_ptr<std::byte, Free> host_; // from calloc: pages nobody touches cost nothing
+    std::unique_ptr<std::byte, Free> host_; // from calloc: untouched pages cost nothing
     std::size_t bytes_;
     std::vector<std::uint64_t> unmapped_;
     std::uint64_t epoch_ = 1;
