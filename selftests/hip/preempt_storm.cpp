@@ -140,7 +140,7 @@ Options parse(int argc, char** argv) {
     return options;
 }
 
-// The process under the storm: our child, or somebody else's.
+// The process under the storm: our child, or another process'.
 class Target {
 public:
     explicit Target(const Options& options) : pid_(options.pid) {

@@ -556,7 +556,7 @@ TEST_F(driver, target_without_kfd_is_ESRCH)
 
 	EXPECT_EQ(-ESRCH, switch_preempt(self->fd, 1, 0, 0));
 	EXPECT_EQ(-ESRCH, preempt_status(self->fd, 1, 0, &status));
-	/* above PID_MAX_LIMIT: nobody has it */
+	/* above PID_MAX_LIMIT: no process has it */
 	EXPECT_EQ(-ESRCH, switch_preempt(self->fd, 0x400001, 0, 0));
 	EXPECT_EQ(-ESRCH, preempt_status(self->fd, 0x400001, 0, &status));
 }

@@ -160,7 +160,7 @@ TEST_F_TIMEOUT(counts, batch_of_stops_and_of_starts_is_one_update_each, 300)
 	expect_one_update(_metadata, self, "start", KFD_PREEMPT_OP_RESUME);
 }
 
-/* A queue that is off the hardware anyway: of 0 percent, or held by somebody else. */
+/* A queue that is off the hardware anyway: of 0 percent, or held by another owner. */
 TEST_F_TIMEOUT(counts, hardware_is_left_alone_when_nothing_changes, 300)
 {
 	struct counts before, delta;

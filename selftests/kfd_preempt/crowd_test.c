@@ -164,7 +164,7 @@ TEST_F_TIMEOUT(processes, random_suspends_of_many_leave_every_result_right, 600)
 	}
 }
 
-/* One dies in the middle, and the others go on. */
+/* One dies in the middle, and the others continue. */
 TEST_F_TIMEOUT(processes, death_of_one_of_many_disturbs_nobody, 600)
 {
 	unsigned int i;

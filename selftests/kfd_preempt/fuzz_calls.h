@@ -66,7 +66,7 @@ static inline uint64_t fenced_buffer_end(const struct fenced_buffer *buffer)
 	return (uintptr_t)buffer->start + BUFFER_BYTES;
 }
 
-/* The well-formed call on a queue that nobody has. */
+/* The well-formed call on a queue that doesn't exist. */
 static inline void fuzz_call_init(struct fuzz_call *call, enum call which, int fd)
 {
 	memset(call, 0, offsetof(struct fuzz_call, entry));
@@ -154,7 +154,7 @@ static inline int fuzz_call_issue(struct fuzz_call *call, struct fenced_buffer *
 	return ret;
 }
 
-/* Fields of an entry that nobody but the caller writes. */
+/* Fields of an entry that only the caller writes. */
 static inline bool entry_is_kept(const struct kfd_preempt_switch_entry *before,
 				 const struct kfd_preempt_switch_entry *after)
 {

@@ -201,7 +201,7 @@ static inline void drain(struct worker *w, struct owner *owner)
 		fail(w->world, w->name, "the next job to drain: %d", ret);
 }
 
-/* Ends what holds a queue now that nobody else does. False when something keeps it held. */
+/* Ends what holds a queue now that no other process does. False when something keeps it held. */
 static inline bool ends_holds(const struct owner *owner, uint32_t id,
 		       struct kfd_ioctl_preempt_status_args *status)
 {

@@ -30,7 +30,7 @@ FIXTURE_SETUP(give)
 	ASSERT_EQ(0, hoard_start(&self->has, MOST, BUFFER_BYTES));
 	self->fd = watch_open(self->dev.kfd_fd);
 	ASSERT_LE(0, self->fd);
-	/* There is somebody who gives. */
+	/* There is a giver. */
 	ASSERT_LE(0, watch_add_flags(self->fd, self->has.pid, 1, GIVE));
 }
 
@@ -209,7 +209,7 @@ TEST_F(give, bad_arguments)
 	EXPECT_EQ(-EINVAL, watch_answer(self->fd, (uint32_t)mine, 2));
 	EXPECT_EQ(-ENOENT, watch_answer(self->fd, 12345, 0));
 	EXPECT_EQ(-EINVAL, watch_add_flags(self->fd, getpid(), COOKIE, GIVE << 1));
-	/* An allocation that fits asks nobody. */
+	/* An allocation that fits asks no giver. */
 	EXPECT_FALSE(is_told(self));
 }
 

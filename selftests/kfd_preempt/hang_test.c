@@ -261,7 +261,7 @@ TEST_F_TIMEOUT(hang, queue_that_no_reset_helps_costs_the_GPU, 180)
 	EXPECT_TRUE(fresh_process_works());
 }
 
-/* The unmap of its ring never ends, and nobody names it. */
+/* The unmap of its ring never ends, and no report names it. */
 TEST_F_TIMEOUT(hang, stuck_SDMA_ring_costs_the_GPU, 180)
 {
 	struct sdma_queue queue;

@@ -63,7 +63,7 @@ TEST_F_TIMEOUT(never, unconfirmed_stop_stays_PENDING_and_nothing_hangs, 120)
 	EXPECT_EQ(-ENOENT, preempt_status(self->fd, 0, self->id, &status));
 }
 
-/* The other hardware queues go on. */
+/* The other hardware queues continue. */
 TEST_F_TIMEOUT(never, fresh_process_stops_and_resumes_its_queue, 120)
 {
 	ASSERT_EQ(0, preempt_queue(self->fd, self->id));

@@ -342,7 +342,7 @@ TEST_F(operator, another_user_is_EPERM)
 {
 	EXPECT_EQ(0, try_without_right(&self->target, become_nobody));
 	EXPECT_TRUE(target_moves(&self->target));
-	/* nor may it end a hold of somebody who had the right */
+	/* nor may it end a hold of an operator who had the right */
 	ASSERT_EQ(0, switch_preempt(self->fd, self->pid, STICKY, self->id));
 	EXPECT_EQ(0, try_without_right(&self->target, become_nobody));
 	EXPECT_TRUE(target_stands_still(&self->target, 100));

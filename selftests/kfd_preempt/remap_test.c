@@ -75,7 +75,7 @@ TEST_F_TIMEOUT(remap, more_failures_are_told_and_tried_again_until_it_works, 120
 	ASSERT_EQ(0, probes_set(PROBE, ALWAYS));
 	EXPECT_EQ(0, preempt_queue(self->fd, self->id));
 	EXPECT_GE(ALWAYS - TRIES_AT_ONCE, probes_get(PROBE));
-	/* The price: the bystander stands still as well. */
+	/* The price: the bystander stops as well. */
 	EXPECT_TRUE(job_stands_still(&self->job[1], 200));
 	ASSERT_EQ(0, preempt_status(self->fd, 0, self->id, &status));
 	EXPECT_EQ(KFD_PREEMPT_STATE_HELD, status.state);

@@ -445,7 +445,7 @@ static void kill_child_and_look(struct __test_metadata *_metadata, FIXTURE_DATA(
 	ASSERT_EQ(0, kill(child, SIGKILL));
 	ASSERT_EQ(child, waitpid(child, NULL, 0));
 	EXPECT_TRUE(wait_until(kfd_forgot, &child, LONG_MS));
-	/* The neighbour went on, and new queues work. */
+	/* The neighbour continued, and new queues work. */
 	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
 	EXPECT_EQ(0, new_queue_works(&self->dev));
 	FINISH_JOB();

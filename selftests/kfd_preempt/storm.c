@@ -50,7 +50,7 @@ static void note_start(struct owner *owner, uint32_t i)
 	add(&owner->shared->starts, 1);
 }
 
-/* Before a start: however long it was held, it stands where it stood. */
+/* Before a start: however long it was held, it has made no progress. */
 static void look_at_held(struct owner *owner, uint32_t i)
 {
 	uint32_t group, more;

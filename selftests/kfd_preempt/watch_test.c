@@ -330,7 +330,7 @@ TEST_F(watch, private_mapping_makes_a_target_blind)
 	munmap((void *)doorbells, WATCH_DOORBELL_BYTES);
 }
 
-/* Memory where every access waits for somebody who never comes. */
+/* Memory where every access waits for ever. */
 static int map_for_ever(void *addr, size_t bytes)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -363,7 +363,7 @@ TEST_F(watch, indexes_in_memory_that_waits_for_ever_count_as_busy)
 	close(fd);
 }
 
-/* A process isn't slowed down by any number of watches that somebody makes. */
+/* A process isn't slowed down by any number of watches on it. */
 TEST_F(watch, watches_of_one_process_are_bounded)
 {
 	int other[MAX_WATCHES + 1], fd;

@@ -17,7 +17,7 @@ int held_reset_begin(struct held_reset *reset, const char *probe);
 /* False once it has waited for 30 s, the most that the probe allows. */
 bool held_reset_waits(const struct held_reset *reset);
 
-/* Lets it go on, and returns when it has ended: 0 or a negative errno. */
+/* Releases it, and returns when it has ended: 0 or a negative errno. */
 int held_reset_end(struct held_reset *reset);
 
 #endif

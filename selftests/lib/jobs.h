@@ -72,7 +72,7 @@ bool job_done(const struct job *job);
  */
 uint32_t job_errors(const struct job *job);
 
-/* It goes on, ends when it is told to, and has no errors; what is wrong is told on stdout. */
+/* It continues, ends on request, and has no errors; problems are printed to stdout. */
 bool job_ends_right(struct job *job, unsigned int timeout_ms);
 
 void job_free(struct job *job);

@@ -16,7 +16,7 @@ struct failing {
 	int error;
 };
 
-/* Where a function that failed goes on: at once back to its caller. */
+/* Where a function that failed continues: back in its caller. */
 void fail_return(void);
 asm(".pushsection .text\n"
 	".type fail_return, @function\n"

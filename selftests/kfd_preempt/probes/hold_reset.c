@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Two moments of a GPU's reset, which waits there until it is told to go on.
+ * Two moments of a GPU's reset, which waits there until it is released.
  * - hold_reset: the reset has taken its lock, and KFD hasn't heard of it: the queues are lost and
  *   don't know.
  * - hold_stopped: KFD has stopped its scheduler, and the hardware isn't reset yet.
@@ -14,7 +14,7 @@
 
 #define WAIT_S 30
 
-/* 0: not asked for, or told to go on; 1: the next reset; 2: a reset waits; 4: it waited too long. */
+/* 0: not requested, or released; 1: the next reset; 2: a reset waits; 4: it waited too long. */
 static int hold_reset;
 module_param(hold_reset, int, 0600);
 MODULE_PARM_DESC(hold_reset, "1: the next reset waits; then 2, until 0; or 4 after 30 s");
