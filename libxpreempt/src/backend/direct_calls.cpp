@@ -25,7 +25,7 @@ DirectCalls::~DirectCalls() {
         interest_(false);
 }
 
-// Comes with the lock. Tells the observer what has changed, and lets it react when this thread may.
+// Called with the lock. Reports changes to the observer, and lets it react if this thread may.
 void DirectCalls::report_work(Lock& lock, bool reacts) {
     if (works() == reported_work_)
         return;

@@ -406,7 +406,7 @@ Refs Gates::room_for(const Call& call, const Queues& queues) {
     return full;
 }
 
-// The same for a kernel, as far as it can be told without a scan of a ring. The queues aren't
+// The same for a kernel, as far as it is known without a scan of a ring. The queues aren't
 // destroyed meanwhile: they are those of the stream that the caller uses.
 bool Gates::has_room(const Call& call) const {
     // First: what changes meanwhile makes void what is remembered.

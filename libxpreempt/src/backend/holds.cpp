@@ -289,7 +289,7 @@ void Holds::drop_lift(hip::QueueRef queue) {
     if (entry == holds_.end() || entry->second.lifts == 0)
         return;
     --entry->second.lifts;
-    (void)apply(entry); // as above; its owners are told when they release it: with success
+    (void)apply(entry); // as above; its owners learn it when they release it: with success
     settle(entry);
 }
 

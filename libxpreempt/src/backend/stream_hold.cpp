@@ -17,7 +17,7 @@ Result<void> StreamHold::stop(StopType type, bool allow_shared) {
         const auto held = is_shared ? fail(EBUSY, Op::share_queue, queue.kfd_queue_id)
                                     : holds_.hold(queue, type, owner_);
         if (!held) {
-            (void)start(); // the first error is the one to tell
+            (void)start(); // the first error is the one to report
             return held;
         }
         stopped_.push_back(queue);

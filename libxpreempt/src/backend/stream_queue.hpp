@@ -88,7 +88,7 @@ public:
 
 private:
     struct MethodChoice {
-        xqueue::DeactivateMethod method{}; // none: why tells the reason
+        xqueue::DeactivateMethod method{}; // none: why has the reason
         std::string why;
     };
 

@@ -197,7 +197,7 @@ Attempt try_patched(const ProbeInputs& inputs, Probe& probe) {
                                               has_switch ? driver->max_batch : 0);
 }
 
-// The parameter alone tells: trying PREEMPT_QUEUE out would reach other drivers' ioctl 0x87.
+// Detect by module parameter only: other drivers use ioctl 0x87 for something else.
 Attempt try_v0(const ProbeInputs& inputs) {
     const std::string& abi = inputs.module.preempt_abi;
     if (abi.empty())
