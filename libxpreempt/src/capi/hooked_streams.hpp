@@ -18,7 +18,7 @@ class HookedStreams {
 public:
     using Pointer = std::shared_ptr<backend::HookedStream>;
     using Gone = std::function<void(const backend::HookedStream&)>;
-    // gone: told of one whose stream was destroyed, or got an xqueue.
+    // gone: called for one whose stream was destroyed, or got an xqueue.
     HookedStreams(const hip::Mapping& mapping, Gone gone)
         : mapping_(mapping), gone_(std::move(gone)) {}
 

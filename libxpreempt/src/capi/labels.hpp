@@ -23,7 +23,7 @@ public:
     // command line is a handle.
     static Result<void> check(std::string_view name);
 
-    // Streams are keys, as Mapping::key_of() tells. Empty: no name. A name ends with its stream, as
+    // Streams are keys, those of Mapping::key_of(). Empty: no name. A name ends with its stream, as
     // far as the hook sees streams.
     void name_stream(hip::Stream stream, std::string_view name);
     void forget_stream(hip::Stream stream);

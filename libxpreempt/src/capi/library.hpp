@@ -118,7 +118,7 @@ public:
     // Likewise, for the attributes.
     Result<void> set_attributes(hip::Stream stream, const xqueue::Attributes& attributes);
     void set_attributes(xqueue::XQueue& xqueue, const xqueue::Attributes& attributes);
-    // After a change of priorities: tells xpreemptd, if it schedules this process.
+    // After a change of priorities: updates xpreemptd, if it schedules this process.
     Result<void> update_daemon() { return global.update(scheduling.highest_priority()); }
     void set_priority(std::uint64_t xqueue_handle, xqueue::XQueue& xqueue, std::int32_t priority);
 

@@ -20,7 +20,7 @@ Result<void> destroy(const hip::Functions& hip, hip::Stream stream) {
 // HIP gives such a stream a queue that no other stream gets; that is seen here, not believed.
 Result<void> verify_own_queue(Library& library, hip::Stream stream) {
     if (!library.mapping().available())
-        return {}; // xp_stream_query() tells that nothing is known
+        return {}; // xp_stream_query() reports that nothing is known
     if (const auto mapped = library.ensure_mapped(stream); !mapped)
         return mapped;
     const auto queue = library.mapping().queue_of(stream);
@@ -135,7 +135,7 @@ int xp_stream_create(void** stream) {
         if (!created)
             return tl::make_unexpected(created.error());
         if (const auto verified = verify_own_queue(library, *created); !verified) {
-            (void)destroy(**hip, *created); // the first error is the one to tell
+            (void)destroy(**hip, *created); // the first error is the one to report
             return verified;
         }
         *stream = *created;
