@@ -22,7 +22,7 @@ public:
     // ECONNREFUSED: a socket that a dead process left. EAGAIN: the peer takes no connections now.
     static Result<Connection> open(const std::string& path);
 
-    // As the kernel tells, in the caller's pid namespace: who listens. 0: not visible there.
+    // The listener, as reported by the kernel in the caller's pid namespace. 0: not visible there.
     [[nodiscard]] pid_t peer_pid() const { return peer_pid_; }
     [[nodiscard]] uid_t peer_uid() const { return peer_uid_; }
     [[nodiscard]] int fd() const { return fd_.get(); }

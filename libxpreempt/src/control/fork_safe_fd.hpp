@@ -17,7 +17,7 @@ public:
     ForkSafeFd& operator=(const ForkSafeFd&) = delete;
     ~ForkSafeFd() { reset(); }
 
-    // Invalid on failure, and errno tells. All are O_CLOEXEC and O_NONBLOCK.
+    // Invalid on failure, with errno set. All are O_CLOEXEC and O_NONBLOCK.
     static ForkSafeFd socket();
     static ForkSafeFd packets(); // a socket that keeps messages apart
     static ForkSafeFd accept(int listening);

@@ -11,7 +11,7 @@
 
 namespace xpreempt::control {
 
-// The peer of a connection, as the kernel tells.
+// The peer of a connection, as the kernel reports it.
 struct Owner {
     std::uint64_t connection; // never 0
     std::uint32_t pid;
