@@ -97,7 +97,7 @@ void notify_gate(const Gate& gate, const Call& call, int error) {
 
 namespace {
 
-// More than those aren't told apart.
+// More than those aren't distinguished.
 void count_queue(CurrentCall& mine, std::uint64_t address) {
     std::uint32_t& count = mine.launch.num_queues;
     for (std::uint32_t i = 0; i < count; ++i)

@@ -63,7 +63,8 @@ void set_kfd(int fd, bool is_kfd) {
         kfd_fds[fd / 64].fetch_and(~bit, std::memory_order_relaxed);
 }
 
-// Opened in a way that we don't see (openat2, a passed descriptor): the device number tells.
+// Opened in a way that we don't see (openat2, a passed descriptor): identified by the device
+// number.
 bool is_kfd(int fd) {
     if (known_kfd(fd))
         return true;
@@ -100,7 +101,7 @@ int duplicated(int fd, int from) {
     return fd;
 }
 
-// hsa_queue_t is the start of amd_queue_t, of which KFD is told the addresses of the two indices:
+// hsa_queue_t is the start of amd_queue_t, of which KFD gets the addresses of the two indices:
 // write_dispatch_id at 0x38, read_dispatch_id at 0x80 (amd_hsa_queue.h).
 std::uint64_t hsa_queue_of(const kfd::CreateQueueArgs& args) {
     const bool is_hsa =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How an entry point of HIP is interposed: name the stream, ask the gate, call on, tell the gate.
+// How an entry point of HIP is interposed: name the stream, ask the gate, make the call, notify the
+// gate.
 #pragma once
 
 #include "hook/current_call.hpp"

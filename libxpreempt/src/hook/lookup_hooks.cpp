@@ -54,7 +54,7 @@ bool is_of_rocm(void* function) {
     return dladdr(function, &info) != 0 && is_rocm_path(info.dli_fname);
 }
 
-// dlvsym() must be told the version: that of the C library's merger with libdl, or of its
+// dlvsym() needs the version: that of the C library's merger with libdl, or of its
 // beginning.
 void* real_dlsym(void* handle, const char* name) {
     void* behind = xpreempt_hook_dlsym_behind.load(std::memory_order_acquire);

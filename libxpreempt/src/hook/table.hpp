@@ -102,7 +102,7 @@ struct PacketLog {
 struct CallPackets {
     std::uint64_t hsa_queue; // of the last one
     std::uint32_t count;
-    std::uint32_t by_doorbell; // 1: only a doorbell told of them, and there may be more
+    std::uint32_t by_doorbell; // 1: known only by a doorbell, and there may be more
 };
 
 // The rest of what the hook knows of a queue: QueueRecord is passed in arrays and can't grow.
