@@ -31,7 +31,7 @@ struct SaveCost {
     double light_us_most = 0;
 };
 
-// The inputs that bound the time, as far as the driver tells them; 0: it doesn't.
+// The inputs that bound the time, as far as the driver reports them; 0: it doesn't.
 std::uint64_t memory_mbs(const Gpu& gpu, Memory memory);
 std::uint32_t compute_units(const Gpu& gpu);
 

@@ -41,7 +41,7 @@ struct Node {
     std::uint32_t node_id;
     std::uint32_t gpu_id;
     std::string name;
-    std::string pci_address; // empty when the tree doesn't tell
+    std::string pci_address; // empty if the tree doesn't have it
 };
 
 std::string name_of(QueueType type);

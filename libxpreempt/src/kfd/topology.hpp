@@ -10,7 +10,7 @@
 
 namespace xpreempt::kfd {
 
-// The kernel's own numbers, 0 where it tells none. Per GPU unless said otherwise.
+// The kernel's own numbers, 0 where it reports none. Per GPU unless said otherwise.
 struct Gpu {
     std::uint32_t gpu_id = 0;
     std::uint32_t simds = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A file of AMDKFD_IOC_PREEMPT_WATCH: tells when idle processes begin to submit work.
+// A file of AMDKFD_IOC_PREEMPT_WATCH: reports when idle processes begin to submit work.
 #pragma once
 
 #include "kfd/device.hpp"
