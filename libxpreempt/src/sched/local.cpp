@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Start and stop of the process' scheduler, and who is told of sources.
+// Starts and stops the process' scheduler, and connects the sources with it.
 #include "sched/local.hpp"
 
 #include <algorithm>
