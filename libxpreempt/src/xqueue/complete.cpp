@@ -178,7 +178,7 @@ Result<void> XQueue::wait(Ticket ticket) {
     return finished ? failure_of(ticket) : finished;
 }
 
-// The answer of a launch by the worker is told once.
+// The result of a launch by the worker is reported once.
 Result<void> XQueue::failure_of(Ticket ticket) {
     const auto failure = failures_.find(ticket);
     if (failure == failures_.end())
@@ -192,7 +192,7 @@ bool XQueue::is_finished(Ticket ticket) const {
     return ticket <= completed_ || dropped_from(ticket) != 0 || broken_.errno_value != 0;
 }
 
-// There is no marker behind it that could tell, and one can be placed.
+// There is no marker behind it yet, and one can be placed.
 bool XQueue::may_mark(Ticket ticket) const {
     const bool marked = !markers_.empty() && markers_.back().ticket >= ticket;
     return !marked && ticket <= launched_ && !launching_ && !taking_back_ && !hardware_held();

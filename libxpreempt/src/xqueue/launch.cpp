@@ -288,7 +288,7 @@ void XQueue::count_load() {
     load_->busy.fetch_add(counts ? 1U : UINT32_MAX, std::memory_order_relaxed);
 }
 
-// Tells the pace whether there was too little in flight while more was pending.
+// Reports to the pace whether there was too little in flight while more was pending.
 void XQueue::note_refill(Lock& lock) {
     if (has_company() || pending_ == 0 || !may_launch() || in_flight_ >= pace_.threshold() ||
         launch_delay_ns() != 0)

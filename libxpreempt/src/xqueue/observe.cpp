@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tells observers when work comes and ends, and notices when their command is complete. A thread
+// Notifies observers when work comes and ends, and delivers notices of completed commands. A thread
 // waits for the GPU for both.
 #include "xqueue/reaction.hpp"
 

@@ -58,7 +58,7 @@ public:
     void completed(std::uint64_t now_ns, std::uint32_t count);
     // A command was launched while nothing was in flight.
     void started(std::uint64_t now_ns) { seen_ns_ = now_ns; }
-    // The next completion tells nothing: there was something else between.
+    // The next completion measures nothing: there was something else between.
     void gap() { last_ns_ = 0; }
 
     // More was launched after a wait for room, and the hardware had run dry, or had not.

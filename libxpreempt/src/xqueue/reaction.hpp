@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A thread that tells of work decides itself who runs now, without waking another one for it.
+// A thread that reports work decides itself which XQueues run, without waking another thread.
 #pragma once
 
 #include "xqueue/xqueue.hpp"
@@ -9,7 +9,7 @@
 
 namespace xpreempt::xqueue {
 
-// While one lives, its thread reacts to what it tells of that XQueue: at the latest when it ends.
+// While one lives, its thread reacts to what it reports of that XQueue, at the latest when it ends.
 // Made and ended without mutex_.
 class XQueue::Reaction {
 public:

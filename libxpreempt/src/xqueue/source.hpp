@@ -14,7 +14,8 @@ namespace xpreempt::xqueue {
 // A hardware queue, by a name that those who stop it agree upon.
 using QueueName = std::uint64_t;
 
-// Told of what happens to a source. Takes note, and calls nothing of one: its locks are held.
+// Notified of what happens to a source. Takes note, and calls no function of the source, whose
+// locks are held.
 class Observer {
 public:
     // It got work, or has none left. The thread will call react(), or not.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Life of an XQueue, its settings, and what it tells.
+// Life of an XQueue, its settings, and what it reports.
 #include "xqueue/xqueue.hpp"
 
 #include <cerrno>

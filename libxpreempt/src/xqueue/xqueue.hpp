@@ -268,7 +268,7 @@ private:
     Pace pace_;
     Level highest_;
     std::uint32_t holds_ = 0;         // suspends that weren't yet resumed
-    Level held_level_ = Level::block; // what the hardware was told; written under both mutexes
+    Level held_level_ = Level::block; // the state of the hardware; written under both mutexes
     DeactivateMethod held_method_ = DeactivateMethod::none;
     bool withholds_direct_ = false; // calls of the program, since the first hold
     CommandRing ring_; // after completed_, up to submitted_; launch == null: failed to launch
@@ -284,7 +284,7 @@ private:
     bool worker_sleeps_ = false;
     bool closed_ = false;       // nothing new is taken
     bool stopping_ = false;     // and nothing is left
-    Error broken_{0, Op::wait}; // completion can't be told any more: every call answers this
+    Error broken_{0, Op::wait}; // completion can't be known any more: every call returns this
     Dropped dropped_;
     std::map<Ticket, Error> failures_; // of launches by the worker, until waited for
     std::multimap<Ticket, Notice> notices_;
