@@ -64,7 +64,7 @@ struct Error {
 
     int errno_value = 0;
     Op op = Op::internal;
-    std::uint32_t id = 0; // a KFD queue id, a gpu_id or a HIP error, as op tells
+    std::uint32_t id = 0; // a KFD queue id, a gpu_id or a HIP error, depending on op
 };
 
 template <typename T> using Result = tl::expected<T, Error>;

@@ -30,8 +30,8 @@ void* find_table_function() {
     return handle != nullptr ? dlsym(handle, name) : nullptr;
 }
 
-// call(out, max) fills and tells how many there are. More may come between two calls; then it is
-// asked again with more room.
+// call(out, max) fills out and returns how many there are. More may come between two calls; then it
+// is asked again with more room.
 template <typename Record, typename Call> std::vector<Record> all(Call call) {
     std::vector<Record> records(64);
     for (;;) {

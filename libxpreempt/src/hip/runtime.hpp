@@ -66,7 +66,8 @@ tl::unexpected<Error> failed_call(int hip_error);
 
 // The device that a call for the stream needs to be the current one: the null stream is that of the
 // current device, and events are recorded on streams of their own device only. Where the runtime
-// doesn't tell a stream's, the calling thread's current one. any_device: the process has only one.
+// doesn't report a stream's, the calling thread's current one. any_device: the process has only
+// one.
 constexpr int any_device = -1;
 Result<int> device_of(const Functions& hip, Stream stream);
 
