@@ -29,7 +29,7 @@ struct Distribution {
 };
 Distribution distribution(const kfd::Roots& roots, const std::string& kernel_release);
 
-// nullopt: not an EFI machine, or it doesn't tell.
+// nullopt: not an EFI machine, or unknown.
 std::optional<bool> secure_boot(const kfd::Roots& roots);
 
 // The group that may read and write /dev/kfd by its mode; none when only root may.

@@ -316,7 +316,7 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
 
     add_wait(verb, arguments);
 
-    // Writes by itself, as often as it is told.
+    // Writes by itself, as often as requested.
     add_top(verb("top", "Show states, counts and latencies, updated continuously", nullptr),
             arguments);
 

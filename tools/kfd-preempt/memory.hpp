@@ -38,7 +38,7 @@ Memory memory_of(const Driver& driver, const TargetQueues& process);
 bool yield_memory(const Driver& driver, const TargetQueues& process, std::uint32_t flags,
                   Report& report);
 
-// Tells which memory a resume has brought back.
+// Reports which memory a resume has brought back.
 void report_reclaimed(const Driver& driver, const TargetQueues& process, const Memory& before,
                       Report& report);
 

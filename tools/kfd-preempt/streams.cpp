@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Words and JSON for what control sockets tell, and the requests to them.
+// Text and JSON of the replies of control sockets, and the requests to them.
 #include "streams.hpp"
 
 #include "error_messages.hpp"

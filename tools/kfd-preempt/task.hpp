@@ -25,7 +25,7 @@ Result<Task> task_of(const kfd::Roots& roots, pid_t pid);
 // by the pids of that one, and a /proc mounted in another can't translate back.
 Result<bool> in_initial_pid_namespace(const kfd::Roots& roots);
 
-// CapEff of this process has CAP_SYS_PTRACE; false when /proc doesn't tell.
+// CapEff of this process has CAP_SYS_PTRACE; false if /proc doesn't show it.
 bool has_cap_sys_ptrace(const kfd::Roots& roots);
 
 } // namespace cli

@@ -71,7 +71,7 @@ public:
     [[nodiscard]] std::uint64_t lost() const { return lost_; }
 
 private:
-    // First the number, then the phases: what changes between is told again.
+    // First the number, then the phases: changes in between are recorded again.
     Outcome<void> from_here(const xpreemptd::TracePage& page) {
         next_ = page.next;
         const auto jobs = daemon_.jobs();

@@ -32,7 +32,7 @@ public:
     [[nodiscard]] std::string lost(std::uint64_t records);
     [[nodiscard]] std::string end(Time now);
 
-    // False for a job without a name of which no record has told.
+    // False for a job without a name and without a record.
     [[nodiscard]] bool knows(std::uint64_t job) const { return tracks_.contains(job); }
     [[nodiscard]] std::uint64_t events() const { return events_; }
 
