@@ -16,7 +16,8 @@ unsigned patience_ms = 60000;
 
 namespace {
 
-// Drivers before 6.13 don't tell the sizes of the CWSR area, and take what the program computes.
+// Drivers before 6.13 don't report the sizes of the CWSR area, and accept what the program
+// computes.
 void compute_sizes(kfd_device& device) {
     const auto gpu = kfd::gpu_of(kfd::Roots{}, device.gpu_id);
     if (device.cwsr_bytes != 0 || !gpu)

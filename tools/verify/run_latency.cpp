@@ -34,7 +34,7 @@ public:
     Resident& operator=(const Resident&) = delete;
 
     [[nodiscard]] std::uint32_t queue_id() const { return queue_->id(); }
-    // The queue must be held. Returns 0 if the driver doesn't tell.
+    // The queue must be held. Returns 0 if the driver doesn't report it.
     [[nodiscard]] std::uint64_t saved_bytes() const;
     bool ends_right() { return stay_job_end(&job_, patience_ms) && stay_job_errors(&job_) == 0; }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t copy_bytes = 1 << 16;
 constexpr std::uint32_t arrived = 0x5aa5;
 
-// A queue, two buffers and the word that tells that the copy is done.
+// A queue, two buffers and the word that is written when the copy is done.
 class Copying {
 public:
     explicit Copying(Gpu& gpu) : device_(gpu.device()) {
