@@ -68,7 +68,7 @@ struct StatusReport {
     std::uint64_t decisions = 0;
     std::uint64_t switches = 0;         // ioctls
     std::uint64_t refusals = 0;         // of queues in them
-    std::uint64_t edges = 0;            // from idle to busy, told by the watch
+    std::uint64_t edges = 0;            // from idle to busy, reported by the watch
     std::uint64_t edges_found_late = 0; // seen by a scan only
     // From the fault of a ring to the call of the driver that stops others, and to its return if
     // all of them were off the GPU by then.

@@ -40,7 +40,7 @@ struct Process {
     bool blind = false;        // rings make none: it is polled
     bool scan_once = false;    // it was stopped by what a poll some time ago said
     bool stale = false;        // queues of it have come or gone
-    bool unverified = false;   // no event would have told that it ended, or that queues came
+    bool unverified = false;   // no event would have reported its end or new queues
     bool moving = false;       // its memory; calls of the driver about it would wait
     std::vector<VramUse> vram; // one a GPU, as it was at vram_at
     Time vram_at{};

@@ -21,7 +21,8 @@ void walk_up(const ProcessFacts& facts, const OriginOf& origin_of, const Visit& 
     ProcessName process{facts.pid, facts.start_ticks};
     pid_t parent = facts.parent;
     for (int count = 0; count < most_ancestors; ++count) {
-        // Init is the parent of every orphan, and so tells nothing. 0 is outside of our namespace.
+        // Init is the parent of every orphan, and so identifies nothing. 0 is outside of our
+        // namespace.
         if (!visit(process) || parent <= 1)
             return;
         const std::optional<ProcessOrigin> origin = origin_of(parent);

@@ -19,8 +19,8 @@ struct ProcessFacts {
     pid_t parent = 0;
     uid_t uid = 0; // effective
     std::string comm;
-    std::string executable; // empty if /proc doesn't tell
-    // From the root of its hierarchy, "/" in front; empty if /proc doesn't tell. With version 1
+    std::string executable; // empty if /proc doesn't show it
+    // From the root of its hierarchy, "/" in front; empty if /proc doesn't show it. With version 1
     // the path of the hierarchy in which a container engine or a batch system has put the process,
     // else of systemd's.
     std::string cgroup;

@@ -14,7 +14,7 @@
 namespace xpreemptd {
 
 struct SensingCounts {
-    std::uint64_t edges = 0;      // from idle to busy, told by an event
+    std::uint64_t edges = 0;      // from idle to busy, reported by an event
     std::uint64_t late_edges = 0; // found by a scan: rung by a GPU, or of a process that is polled
     std::uint64_t spurious = 0;   // events without work
 };

@@ -65,7 +65,7 @@ std::string Session::reply(Control& control, std::string_view message) const {
 }
 
 // A connection outlives the process that made it in a child or where it was passed to. The pid may
-// then be that of a stranger. Kernels before 6.5 can't tell.
+// then be that of a stranger. Kernels before 6.5 can't detect that.
 bool Session::connector_lives() const {
     int number = -1;
     socklen_t bytes = sizeof number;

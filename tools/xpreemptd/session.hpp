@@ -16,14 +16,14 @@ namespace xpreemptd {
 
 class Session {
 public:
-    // socket: connected and non-blocking. Nothing if the peer can't be told.
+    // socket: connected and non-blocking. Returns nothing if the peer is unknown.
     [[nodiscard]] static std::optional<Session> of(xpreempt::UniqueFd socket,
                                                    std::uint64_t connection);
 
     // Takes one request if there is one, and replies. False: the client is gone, or reads no
     // replies; disconnect it. buffer: max_message_bytes.
     [[nodiscard]] bool serve(Control& control, std::span<char> buffer);
-    // Tells the client if it can be told without waiting; the caller disconnects it.
+    // Sends the reason if that doesn't block; the caller disconnects the client.
     void dismiss(const Refusal& refusal) const;
 
     [[nodiscard]] int fd() const { return socket_.get(); }
