@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From "work of a high priority came" to "the hardware is told to stop what is below".
+// From the submit of high-priority work until the hardware gets the command to stop lower
+// priorities.
 #include "suites.hpp"
 
 #include "null_hw_queue.hpp"
