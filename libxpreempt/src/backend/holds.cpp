@@ -299,8 +299,7 @@ void Holds::release_all() {
         shut_ = true;
         for (const auto& [ref, hold] : holds_)
             if (hold.stopped)
-                (void)transport_.start(
-                    hold.queue); // the process ends: no caller is left to report to
+                (void)transport_.start(hold.queue); // the process ends: no caller is left
         holds_.clear();
         num_held_.store(0, std::memory_order_relaxed);
     }

@@ -41,8 +41,8 @@ struct Environment {
 // How one xqueue wants its stream to be stopped.
 struct StopRules {
     bool allow_shared = false; // other streams may stop with it
-    xqueue::DeactivateMethod deactivate_method =
-        xqueue::DeactivateMethod::none; // none: chosen when it is stopped
+    // none: chosen when it is stopped
+    xqueue::DeactivateMethod deactivate_method = xqueue::DeactivateMethod::none;
     // At level 1: a launch of the thread that suspended stops the queue and doesn't wait.
     bool stop_for_own_launch = false;
 };

@@ -87,11 +87,11 @@ int ask_gate(const Gate& asked, const Call& call) {
     return error;
 }
 
-void notify_gate(const Gate& gate, const Call& call, int error) {
-    if (gate.after == nullptr)
+void notify_gate(const Gate& asked, const Call& call, int error) {
+    if (asked.after == nullptr)
         return;
     current_call.in_gate = true;
-    gate.after(&call, error);
+    asked.after(&call, error);
     current_call.in_gate = false;
 }
 

@@ -116,7 +116,7 @@ inline const Gate* gate_for(CallClass call_class) {
 }
 
 int ask_gate(const Gate& asked, const Call& call);
-void notify_gate(const Gate& gate, const Call& call, int error);
+void notify_gate(const Gate& asked, const Call& call, int error);
 
 // A packet was reserved by the current call; index is that of the first of count.
 void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t count);
