@@ -6,27 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 #include "jobs.h"
-#include "wait.h"
 
 #define WAIT_MS 60000u
 
-static volatile sig_atomic_t asked_to_end;
-
-static void on_term(int signal)
+/* True once the program is asked to end. @idle: NULL waits for SIGUSR1. */
+static int be_idle(const sigset_t *signals, const struct timespec *idle)
 {
-	(void)signal;
-	asked_to_end = 1;
-}
-
-static void be_idle_until_signal(const sigset_t *signals)
-{
-	int signal;
-
-	sigwait(signals, &signal);
-	if (signal == SIGTERM)
-		asked_to_end = 1;
+	return sigtimedwait(signals, NULL, idle) == SIGTERM;
 }
 
 /* One request: a kernel that runs until it made some progress. 0 when its result is right. */
@@ -46,41 +35,38 @@ static int serve(struct aql_queue *queue, unsigned int progress)
 
 int main(int argc, char **argv)
 {
-	unsigned int progress, idle_ms, served = 0;
+	unsigned int progress, served = 0;
+	struct timespec idle, *timeout;
 	sigset_t signals;
 	struct aql_queue queue;
 	struct kfd_device dev;
 	FILE *file;
-	int wrong = 0, by_signal;
+	int wrong = 0, ends = 0, idle_ms;
 
 	if (argc != 4) {
 		fprintf(stderr, "usage: request_loop PROGRESS IDLE_MS|signal FILE\n");
 		return 2;
 	}
 	progress = (unsigned int)atoi(argv[1]);
-	by_signal = !strcmp(argv[2], "signal");
-	idle_ms = (unsigned int)atoi(argv[2]);
+	idle_ms = atoi(argv[2]);
+	idle = (struct timespec){ idle_ms / 1000, idle_ms % 1000 * 1000000L };
+	timeout = strcmp(argv[2], "signal") ? &idle : NULL;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGTERM, on_term);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGUSR1);
 	sigaddset(&signals, SIGTERM);
-	if (by_signal)
-		sigprocmask(SIG_BLOCK, &signals, NULL);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
 	file = fopen(argv[3], "w");
 	if (!file || kfd_device_open(&dev) || aql_queue_create(&dev, &queue)) {
 		fprintf(stderr, "request_loop: cannot create a queue or %s\n", argv[3]);
 		return 1;
 	}
-	while (!asked_to_end && !wrong) {
+	while (!ends && !wrong) {
 		wrong = serve(&queue, progress);
 		rewind(file);
 		fprintf(file, "%10u\n", ++served);
 		fflush(file);
-		if (by_signal)
-			be_idle_until_signal(&signals);
-		else
-			sleep_us(idle_ms * 1000);
+		ends = be_idle(&signals, timeout);
 	}
 	if (wrong)
 		fprintf(stderr, "request_loop: request %u was not done right\n", served);
