@@ -11,17 +11,16 @@
  * DOC: Preemption of user queues
  *
  * A queue is stopped in the middle of its kernels by letting the CP save its
- * waves (CWSR) and take it off the hardware, and is kept off by a *hold*.
- * Holds are bits in queue_properties.preempt_holds and part of
- * QUEUE_IS_ACTIVE(), so that eviction, restoration, updates of the queue and
- * the debugger respect them with no change of their own: nobody who
- * re-activates queues touches a held one, and a hold never starts a queue
- * that KFD wants off the hardware.
+ * waves (CWSR) and take it off the hardware, and is kept off by a *hold*. Holds
+ * are bits in queue_properties.preempt_holds and part of QUEUE_IS_ACTIVE(), so
+ * that eviction, restoration, updates of the queue and the debugger respect
+ * them unchanged: code that re-activates queues skips held ones, and a hold
+ * never starts a queue that KFD wants off the hardware.
  *
  * The order is that of eviction: destroy_mqd(SAVE), or an unmap by the HWS,
- * leaves MQD, control stack and save area as the CP wrote them, and starting
- * loads that MQD. Nothing may be copied over the MQD in between: while a queue
- * is on hardware its MQD in memory is stale.
+ * leaves MQD, control stack and save area as the CP wrote them, and a resume
+ * loads that MQD. Nothing may overwrite the MQD in between. While a queue is on
+ * the hardware, its MQD in memory is stale.
  */
 
 static int kfd_preempt_enable = 1;
@@ -31,7 +30,7 @@ MODULE_PARM_DESC(kfd_preempt, "Queue preemption ioctls (0 = off, 1 = on (default
 int kfd_preempt_operator_mode = 1;
 module_param_named(operator_mode, kfd_preempt_operator_mode, int, 0444);
 MODULE_PARM_DESC(operator_mode,
-		 "Who may stop queues of another process (0 = nobody, 1 = CAP_SYS_PTRACE (default), 2 = also who has a file of it, 3 = also the same user)");
+		 "Permission to stop queues of another process (0 = none, 1 = with CAP_SYS_PTRACE (default), 2 = also with a file of it, 3 = also as the same user)");
 
 int kfd_preempt_allow_reset;
 module_param_named(allow_reset, kfd_preempt_allow_reset, int, 0444);
@@ -46,7 +45,7 @@ MODULE_PARM_DESC(preempt_checkpoint,
 bool kfd_preempt_verify;
 module_param_named(preempt_verify, kfd_preempt_verify, bool, 0644);
 MODULE_PARM_DESC(preempt_verify,
-		 "Look at the hardware after each stop and before each resume whether the queue is off (default: no)");
+		 "Check after each stop and before each resume that the queue is off the hardware (default: no)");
 
 bool kfd_preempt_mes;
 module_param_named(preempt_mes, kfd_preempt_mes, bool, 0444);
@@ -83,7 +82,9 @@ MODULE_PARM_DESC(kfd_preempt_abi, "Version of the preemption ioctls (read only)"
 
 MODULE_INFO(kfd_preempt, KFD_PREEMPT_VERSION);
 #ifndef KFD_PREEMPT_ROCM /* it has a version of its own */
-/* DKMS takes two modules without a version for the same and keeps the stock one. */
+/*
+ * DKMS considers two modules without a version equal and keeps the stock one.
+ */
 MODULE_VERSION(KFD_PREEMPT_VERSION);
 #endif
 
@@ -113,7 +114,10 @@ static long ioctl_own_queue(struct file *filep, struct kfd_process *p,
 	return kfd_preempt_do_own_queue(filep, p, KFD_PREEMPT_OP_RESUME, &preempt);
 }
 
-/* All others, whose structs may grow at their end: the first size of each is the least. */
+/*
+ * The other calls. Their structs may grow at the end, the first size is the
+ * minimum.
+ */
 static long ioctl_extensible(struct file *filep, struct kfd_process *p,
 			     unsigned int cmd, void __user *uarg)
 {
@@ -179,10 +183,10 @@ static bool is_own_queue(unsigned int cmd)
  * kfd_preempt_cmd - whether an ioctl on /dev/kfd is one of ours
  * @cmd: the whole command
  *
- * The first two are matched by the whole command: their numbers carry other
- * ioctls in other trees, which must reach the table of KFD.
+ * The first two are matched by the whole command: other trees use their numbers
+ * for other ioctls, which must reach the table of KFD.
  *
- * Return: true when kfd_preempt_ioctl() is to have it.
+ * Return: true if kfd_preempt_ioctl() handles it.
  */
 bool kfd_preempt_cmd(unsigned int cmd)
 {
@@ -211,10 +215,10 @@ long kfd_preempt_ioctl(struct file *filep, unsigned int cmd, unsigned long arg)
 	struct kfd_process *p = filep->private_data;
 	void __user *uarg = (void __user *)arg;
 
-	/* As every KFD ioctl: not through a file inherited over fork. */
+	/* Like every KFD ioctl, fail on a file that was inherited over fork. */
 	if (p->lead_thread != current->group_leader)
 		return -EBADF;
-	/* exec kept the file, but the address space of the queues is gone. */
+	/* The file survives exec, the address space of the queues does not. */
 	if (!p->mm)
 		return -ESRCH;
 

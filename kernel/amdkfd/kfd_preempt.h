@@ -16,10 +16,10 @@
 /*
  * Locks, outermost first:
  *
- *	kfd_process.mutex of the targets: waited for with no other one held,
- *	    the further ones of a call are only tried
+ *	kfd_process.mutex of the targets: waited for only while none is held,
+ *	    further ones are trylocked
  *	amdkfd_process_info.lock, then a buffer and the page tables that map it:
- *	    while memory moves, for each buffer anew
+ *	    while memory moves, taken for each buffer
  *	device_queue_manager lock (never of two nodes), not under the one above
  *	reset_domain->sem (trylock only)
  *	the operator record lock in kfd_preempt_operators.c (leaf)
@@ -55,7 +55,7 @@ struct vm_area_struct;
 
 /**
  * struct kfd_preempt_checkpoint - copy of what the CP saved of a queue
- * @valid: the MQD was not updated since, the copy may be put back (dqm lock)
+ * @valid: the MQD was not updated since, so the copy may be restored (dqm lock)
  * @mqd_size: bytes of the MQDs of all XCCs
  * @ctl_stack_size: bytes of the control stacks of all XCCs, behind the MQDs
  * @data: both
@@ -67,10 +67,10 @@ struct kfd_preempt_checkpoint {
 	u8 data[];
 };
 
-/* Holds that are no process' own. */
+/* Holds of other processes than the owner of the queue. */
 #define KFD_PREEMPT_OPERATOR_HOLDS (KFD_PREEMPT_HOLD_OPERATOR | KFD_PREEMPT_HOLD_STICKY)
 
-/* The reason why a caller may act on another process. */
+/* Why a caller may act on another process. */
 enum kfd_preempt_right {
 	KFD_PREEMPT_BY_CAPABILITY,	/* CAP_SYS_PTRACE in its user namespace */
 	KFD_PREEMPT_BY_FILE,		/* operator_mode=2: it has a file of it */
@@ -78,7 +78,7 @@ enum kfd_preempt_right {
 };
 
 /**
- * struct kfd_preempt_setter - whose hold it is
+ * struct kfd_preempt_setter - the owner of a hold
  * @user_ns: user namespace of the setter, referenced; NULL without a hold
  * @uid: effective user of the setter
  * @right: what allowed it to set the hold
@@ -97,20 +97,21 @@ struct kfd_preempt_setter {
  * @uid: identity that is never reused, 0 until first asked for (p->mutex)
  * @process_node: in kfd_preempt_p.queues (its lock)
  * @gpu_index: of its GPU in kfd_process.pdds
- * @recheck_node: in the list of queues that are looked at later
+ * @recheck_node: in the list of queues to recheck
  * @recheck: it is in that list (dqm lock, as the next four)
- * @recheck_at: when
- * @read_index_known: it was looked at once since it was preempted or resumed
- * @read_index: what its read index was then
- * @hw_pending: a dequeue was requested and not seen to complete. The HQD must
- *	not be loaded. NO_HWS only; is_active stays true, so that eviction and
- *	destruction ask the hardware again (dqm lock)
+ * @recheck_at: time of the recheck
+ * @read_index_known: @read_index is valid: it was read since the queue was
+ *	preempted or resumed
+ * @read_index: its read index at that time
+ * @hw_pending: a dequeue was requested and is not known to be complete. The HQD
+ *	must not be loaded. NO_HWS only; is_active stays true, so that eviction
+ *	and destruction request it again (dqm lock)
  * @pending_type: preempt_type of that request (dqm lock)
  * @checkpoint: copy taken after the save, or NULL (dqm lock)
  * @preempts: confirmed preemptions (dqm lock, as everything below)
  * @resumes: resumes
  * @failures: preemptions that failed or were not confirmed in time
- * @held_ns: time held, without the present hold
+ * @held_ns: total time held, without the present hold
  * @held_since: start of the present hold
  * @last_preempt_ns: driver time of the last confirmed stop
  * @last_resume_ns: driver time of the last start
@@ -150,16 +151,16 @@ struct kfd_preempt_q {
  * @num_targets: how many
  * @queues: user queues
  * @num_queues: how many
- * @drm: by index of kfd_process.pdds, referenced: devices whose doorbells it has
- *	mapped (mmap_lock)
+ * @drm: by index of kfd_process.pdds, referenced: devices whose doorbells it
+ *	maps (mmap_lock)
  * @inode: its address space has the mappings of this process; NULL without memory
- * @restore_waits: evicted memory is put back after the hold of an operator
- * @gone: nothing may be queued for it any more
- * @num_givers: how many of @targets make room for its allocations
- * @answers: how often such a target has answered
+ * @restore_waits: evicted memory is restored after the hold of an operator
+ * @gone: no work may be queued for it
+ * @num_givers: number of @targets that make room for its allocations
+ * @answers: number of answers of such targets
  * @no_room: the latest answer: there is no room
  * @room: allocations that wait for an answer
- * @opened: jiffies, when it has opened /dev/kfd
+ * @opened: time of its open of /dev/kfd, in jiffies
  */
 struct kfd_preempt_p {
 	spinlock_t lock;	/* what is below; taken in page faults */
@@ -182,7 +183,7 @@ struct kfd_preempt_p {
 /**
  * struct kfd_preempt_pdd - what kfd_preempt keeps for a process on a GPU
  * @pfn: first page of its doorbells
- * @blind: a mapping of its doorbells cannot be taken away
+ * @blind: a mapping of its doorbells cannot be unmapped
  * @yielded: memory was yielded and has not returned (p->mutex, as the next two)
  * @yield_ns: time of the latest move to system memory
  * @reclaim_ns: time of the latest return
@@ -198,9 +199,9 @@ struct kfd_preempt_pdd {
 /**
  * enum kfd_preempt_place - where a buffer of VRAM is, in kgd_mem (process_info->lock)
  * @KFD_PREEMPT_IN_VRAM: where it was allocated
- * @KFD_PREEMPT_LEAVING: the same, and charged as system memory, too
+ * @KFD_PREEMPT_LEAVING: as above, and also charged as system memory
  * @KFD_PREEMPT_YIELDED: in system memory, and charged as such
- * @KFD_PREEMPT_RETURNING: the same, and charged as VRAM, too
+ * @KFD_PREEMPT_RETURNING: as above, and also charged as VRAM
  */
 enum kfd_preempt_place {
 	KFD_PREEMPT_IN_VRAM,
@@ -238,12 +239,12 @@ struct kfd_preempt_memory {
  * @was_active: is_active before the batch, for roll back
  * @was_pending: hw_pending before the batch
  * @applied: holds were edited
- * @yields: the queue, if memory is to leave; also of one that is held already
- * @has_memory: there is some
- * @memory_result: of that, or of the return of memory; 0 or negative errno
+ * @yields: the queue, if its memory is to leave VRAM; may be held already
+ * @has_memory: that memory is not empty
+ * @memory_result: result of the move or of the return; 0 or negative errno
  * @latency_ns: time from the start of the batch to the confirmed stop
- * @checkpoint: on a stop room for a copy, or NULL; whatever is here after the
- *	batch has no use any more
+ * @checkpoint: for a stop, memory for a copy, or NULL; after the batch, memory
+ *	to free
  */
 struct kfd_preempt_req {
 	struct queue *q;
@@ -269,7 +270,7 @@ struct kfd_preempt_req {
  * @reqs: the queues, in the caller's order
  * @num: how many
  * @timeout_ms: bound of all hardware waits on a node under NO_HWS, 0 for the default
- * @all_or_nothing: when one request fails the others are not done either
+ * @all_or_nothing: if one request fails, the others fail with it
  * @fast: stop with the shortest grace period
  * @start: when the call began
  * @pass_start: when the present node began to preempt, then to resume
@@ -290,11 +291,11 @@ struct kfd_preempt_batch {
  * struct kfd_preempt_node - what kfd_preempt keeps in a device_queue_manager
  * @list: in the list of nodes of kfd_preempt_nodes.c
  * @remap: maps the runlist again after that has failed
- * @recheck: looks at the queues of @recheck_list
+ * @recheck: rechecks the queues of @recheck_list
  * @recheck_list: queues that were preempted or resumed, oldest first (dqm lock)
  * @degraded: KFD_PREEMPT_DEGRADED_* (dqm lock)
  * @late_fences: unmaps that were late or failed (dqm lock)
- * @grace_checked: FAST is known to reach every XCC, or not to (dqm lock)
+ * @grace_checked: whether FAST reaches every XCC is known (dqm lock)
  */
 struct kfd_preempt_node {
 	struct list_head list;
@@ -435,8 +436,8 @@ bool kfd_preempt_signal_read(struct mm_struct *mm, unsigned long ring, u64 bytes
 /**
  * struct kfd_preempt_target - one process that a call acts on
  * @p: the process, referenced
- * @mm: its address space, between lock and unlock, if its scheduler needs it
- * @err: why nothing can be done there, or 0
+ * @mm: its address space, between lock and unlock, if its scheduler needs one
+ * @err: why no queue of it can be changed, or 0
  * @by_fd: the caller has a file of it
  * @right: what allows the caller to act on it
  * @preempts: the call preempts queues of it
@@ -457,7 +458,7 @@ struct kfd_preempt_target {
  * @self: process of the caller
  * @filep: file of the caller
  * @fops: operations of a file of /dev/kfd
- * @list: room for as many as the call has entries
+ * @list: one slot for each entry of the call
  * @num: how many
  */
 struct kfd_preempt_targets {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Allocations for which VRAM has no room wait until a watch has made some. */
+/* Lets allocations wait for a watch to make room in VRAM. */
 
 #include <linux/jiffies.h>
 #include <linux/sizes.h>
@@ -25,8 +25,8 @@ static bool is_answered(struct kfd_preempt_p *pp, u32 answers)
 }
 
 /*
- * Returns 1 to try again, 0 to try for the last time, -ENOMEM if nobody makes room,
- * or -ERESTARTSYS.
+ * Returns 1 to retry, 0 to retry for the last time, -ENOMEM if no watch makes
+ * room, or -ERESTARTSYS.
  */
 static int wait_for_room(struct kfd_process *p,
 			 const struct kfd_ioctl_alloc_memory_of_gpu_args *args)
@@ -61,8 +61,8 @@ static int wait_for_room(struct kfd_process *p,
  * @p: the caller's process
  * @data: arguments
  *
- * An allocation of VRAM that KFD refuses for want of room is repeated once a watch
- * says that there is some.
+ * An allocation that KFD rejects because VRAM is full is retried once a watch
+ * reports room.
  *
  * Return: what the handler returns, or -ERESTARTSYS.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Runs a batch: each node gets its part of it, in the context that it needs. */
+/* Runs a batch: each node gets its part, in the context that it needs. */
 
 #include <linux/workqueue.h>
 
@@ -21,8 +21,8 @@ static void run_worker(struct work_struct *work)
 
 /*
  * load_mqd() of SDMA queues reads the write pointer from user memory, which
- * works in the target itself and in kernel threads only. Elsewhere it would
- * take the read pointer instead and lose a wakeup.
+ * works only in the target itself and in kernel threads. Elsewhere it would use
+ * the read pointer instead and lose a wakeup.
  */
 static bool needs_worker(const struct device_queue_manager *dqm,
 			 const struct kfd_preempt_batch *batch)
@@ -80,8 +80,8 @@ static void run_node(struct device_queue_manager *dqm,
  * kfd_preempt_run - bring a batch to the hardware, node by node
  * @batch: what to do; the caller holds the mutex of each target process
  *
- * All preemptions and resumes of one node go together. Two dqm locks are never held
- * at a time: they share one lock class.
+ * All preemptions and resumes of one node are done together. Two dqm locks are
+ * never held at a time: they share one lock class.
  */
 void kfd_preempt_run(struct kfd_preempt_batch *batch)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Calls as processes make them: what is refused, what becomes of a batch, who
- * may act on another process, and what an operator leaves behind.
+ * Calls as processes make them: errors, results of batches, permissions on
+ * other processes, and the end of an operator.
  */
 #include <linux/anon_inodes.h>
 #include <linux/cred.h>
@@ -337,7 +337,7 @@ static void call_close_many_test(struct kunit *test)
 	fake_check(test);
 }
 
-/* Its queues start again also when they can not at once, for whatever reason. */
+/* Its queues start again even if they cannot at once, for any reason. */
 static void call_close_fails_test(struct kunit *test)
 {
 	enum fake_op start = fake->sched == KFD_PREEMPT_SCHED_HWS ? FAKE_RUNLIST : FAKE_LOAD;

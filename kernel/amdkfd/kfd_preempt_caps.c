@@ -40,7 +40,10 @@ u32 kfd_preempt_type_mask(const struct device_queue_manager *dqm)
 		mask |= BIT(KFD_PREEMPT_TYPE_DRAIN);
 		if (kfd_preempt_allow_reset)
 			mask |= BIT(KFD_PREEMPT_TYPE_RESET);
-		/* Only these hqd_destroy() know SAVE; others silently drain. */
+		/*
+		 * Only these hqd_destroy() implement SAVE; others silently
+		 * drain.
+		 */
 		if (kfd_preempt_has_cwsr(dqm) &&
 		    version >= IP_VERSION(9, 0, 1) &&
 		    version < IP_VERSION(11, 0, 0))
@@ -82,7 +85,7 @@ u64 kfd_preempt_node_caps(const struct device_queue_manager *dqm)
 	case KFD_PREEMPT_SCHED_HWS:
 	case KFD_PREEMPT_SCHED_HWS_NO_OVERSUB:
 		caps |= KFD_PREEMPT_CAP_RESUME_IS_ASYNC;
-		/* The grace period is one of firmware scheduling, from gfx9 on. */
+		/* Only firmware scheduling has a grace period, from gfx9 on. */
 		if (kfd_preempt_has_grace(dqm) &&
 		    !(READ_ONCE(dqm->preempt.degraded) & KFD_PREEMPT_DEGRADED_GRACE))
 			caps |= KFD_PREEMPT_CAP_FAST;
@@ -99,13 +102,13 @@ u64 kfd_preempt_node_caps(const struct device_queue_manager *dqm)
 }
 
 /*
- * A walk over the nodes that a process has: what all of them can do, and the one
- * that was asked for.
+ * A walk over the nodes of a process: finds what all of them can do, and the
+ * requested one.
  */
 struct caps_walk {
 	const struct kfd_process *p;
 	u32 gpu_id; /* 0: all of them */
-	u32 num; /* of nodes that the walk has found */
+	u32 num; /* nodes that the walk has found */
 	u32 num_xcc;
 	u32 sched_mode;
 	u32 type_mask;
@@ -151,7 +154,10 @@ static struct caps_walk walk_nodes(const struct kfd_process *p, u32 gpu_id)
 
 	kfd_preempt_nodes_visit(visit_node, &walk);
 	if (!walk.num) {
-		/* No GPU: what the driver understands, nothing it can do. */
+		/*
+		 * No GPU: report what the driver implements, and no capability
+		 * of hardware.
+		 */
 		walk.caps = DRIVER_CAPS;
 		walk.type_mask = 0;
 	}
@@ -169,7 +175,7 @@ u64 kfd_preempt_caps(const struct kfd_process *p)
  * @p: the caller's process
  * @args: validated here
  *
- * Return: 0, -EINVAL, -ENODEV for a node that the process does not have, or
+ * Return: 0, -EINVAL, -ENODEV for a node that the process has not opened, or
  * -EINTR.
  */
 int kfd_preempt_do_query(struct kfd_process *p,

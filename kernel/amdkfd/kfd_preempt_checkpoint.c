@@ -6,12 +6,12 @@
 #include "kfd_preempt_compat.h"
 
 /**
- * kfd_preempt_checkpoint_alloc - room for a copy of a queue
+ * kfd_preempt_checkpoint_alloc - allocate memory for a copy of a queue
  * @q: a user queue; the caller holds the mutex of its process
  *
- * Allocates, so not under the dqm lock, where that would eat reserves.
+ * May not be called under the dqm lock, where it would use emergency reserves.
  *
- * Return: room that kvfree() frees, or NULL.
+ * Return: memory to free by kvfree(), or NULL.
  */
 struct kfd_preempt_checkpoint *kfd_preempt_checkpoint_alloc(struct queue *q)
 {
@@ -34,7 +34,7 @@ struct kfd_preempt_checkpoint *kfd_preempt_checkpoint_alloc(struct queue *q)
  * @mqd_mgr: of the queue
  * @req: a confirmed stop with room for the copy; the caller holds the dqm lock
  *
- * Only once the queue is off the hardware: before that its MQD is stale.
+ * Only valid once the queue is off the hardware: before that its MQD is stale.
  */
 void kfd_preempt_checkpoint_take(struct mqd_manager *mqd_mgr,
 				 struct kfd_preempt_req *req)
@@ -49,7 +49,7 @@ void kfd_preempt_checkpoint_take(struct mqd_manager *mqd_mgr,
 }
 
 /**
- * kfd_preempt_checkpoint_restore - put the copy back before the queue resumes
+ * kfd_preempt_checkpoint_restore - restore the copy before the queue resumes
  * @mqd_mgr: of the queue
  * @q: a queue that is off the hardware; the caller holds its dqm lock
  */
@@ -62,15 +62,15 @@ void kfd_preempt_checkpoint_restore(struct mqd_manager *mqd_mgr, struct queue *q
 	mqd_mgr->restore_mqd(mqd_mgr, &q->mqd, q->mqd_mem_obj, &q->gart_mqd_addr,
 			     &q->properties, copy->data,
 			     copy->data + copy->mqd_size, copy->ctl_stack_size);
-	/* restore_mqd() keeps nothing but the offset in doorbell_control. */
+	/* restore_mqd() keeps only the offset of doorbell_control. */
 	mqd_mgr->update_mqd(mqd_mgr, q->mqd, &q->properties, NULL);
 	/* update_mqd() has set is_active, but the queue is not loaded yet. */
 	q->properties.is_active = false;
 }
 
 /**
- * kfd_preempt_checkpoint_drop - a queue resumes: its copy is of no use any more
- * @req: the start, which takes the memory along to be freed without the lock
+ * kfd_preempt_checkpoint_drop - give the copy of a resumed queue to its request
+ * @req: the resume; the caller frees the memory after the lock is released
  */
 void kfd_preempt_checkpoint_drop(struct kfd_preempt_req *req)
 {
@@ -81,7 +81,7 @@ void kfd_preempt_checkpoint_drop(struct kfd_preempt_req *req)
  * kfd_preempt_queue_updated - KFD has changed the MQD of a queue
  * @q: a user queue; the caller holds its dqm lock
  *
- * Putting an older copy back would lose the CU mask or GWS setting.
+ * Restoring an older copy would lose the CU mask or the GWS setting.
  */
 void kfd_preempt_queue_updated(struct queue *q)
 {

@@ -94,7 +94,9 @@ static inline bool kfd_preempt_dbg_suspended(const struct queue *q)
 	return q->properties.is_suspended;
 }
 
-/* The thread that destroys it waits for the debugger, without the lock. */
+/*
+ * The thread that destroys the queue waits for the debugger, without the lock.
+ */
 static inline bool kfd_preempt_being_destroyed(const struct queue *q)
 {
 	return q->properties.is_being_destroyed;
@@ -140,7 +142,7 @@ static inline void kfd_preempt_unreserve_limit(struct amdgpu_device *adev,
 	amdgpu_amdkfd_unreserve_mem_limit(adev, amdgpu_bo_size(bo), flags, bo->xcp_id);
 }
 
-/* Macros, since what they call is static in kfd_device_queue_manager.c. */
+/* Macros, because they call static functions of kfd_device_queue_manager.c. */
 #define kfd_preempt_execute(dqm, fast)					\
 	execute_queues_cpsch(dqm, KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES, 0, \
 			     (fast) ? KFD_PREEMPT_FAST_GRACE : USE_DEFAULT_GRACE_PERIOD)
@@ -156,7 +158,7 @@ static inline int kfd_preempt_wait_fence(struct device_queue_manager *dqm)
 					 queue_preemption_timeout_ms);
 }
 
-/* Whether firmware gave up a queue that it was to unmap. */
+/* Whether firmware gave up a queue instead of unmapping it. */
 static inline bool kfd_preempt_unmap_failed(struct device_queue_manager *dqm)
 {
 	struct mqd_manager *hiq = dqm->mqd_mgrs[KFD_MQD_TYPE_HIQ];
@@ -164,7 +166,7 @@ static inline bool kfd_preempt_unmap_failed(struct device_queue_manager *dqm)
 	return hiq->check_preemption_failed(hiq, dqm->packet_mgr.priv_queue->queue->mqd);
 }
 
-/* Macros, since it lies in what amdgpu_amdkfd_gpuvm.c alone has. */
+/* Macros, because the struct is known in amdgpu_amdkfd_gpuvm.c only. */
 #define kfd_preempt_for_each_bo(mem, info)	\
 	list_for_each_entry(mem, &(info)->kfd_bo_list, validate_list)
 
@@ -239,7 +241,7 @@ static inline u32 kfd_preempt_doorbell_bytes(const struct kfd_process_device *pd
 	       (kfd_doorbell_process_slice(pdd->dev) - 1);
 }
 
-/* FAST is never asked for: no grace period. */
+/* There is no grace period, so FAST is never requested. */
 #define kfd_preempt_execute(dqm, fast)					\
 ({									\
 	(void)(fast);							\
@@ -301,8 +303,8 @@ static inline void kfd_preempt_flush_tlb(struct kfd_process_device *pdd)
 #endif
 
 /*
- * The numbers of PREEMPT_QUEUE and RESUME_QUEUE are the next ones that AMD's own
- * driver assigns. Where 0x88 has an owner there, SWITCH is the only way.
+ * PREEMPT_QUEUE and RESUME_QUEUE have the next numbers that AMD's own driver
+ * assigns. If 0x88 is taken there, SWITCH is the only call.
  */
 #ifdef AMDKFD_COMMAND_END_2
 #define KFD_PREEMPT_HAS_V0 (AMDKFD_COMMAND_END_2 <= 0x88)
@@ -412,7 +414,7 @@ static inline int kfd_preempt_checkpoint_size(struct queue *q, u32 *mqd, u32 *ct
 
 #endif
 
-/* ROCm's driver can take doorbells away from idle processes by itself. */
+/* ROCm's driver can itself unmap the doorbells of idle processes. */
 static inline bool kfd_preempt_others_take_doorbells(void)
 {
 #ifdef KFD_PREEMPT_ROCM
@@ -434,7 +436,7 @@ static inline long kfd_preempt_get_page(struct mm_struct *mm, unsigned long addr
 #endif
 }
 
-/* Older kernels tell only the page that a fault is in. */
+/* Older kernels report only the page of a fault. */
 #ifdef KFD_PREEMPT_KERNEL_HAS_REAL_ADDRESS
 #define kfd_preempt_fault_address(vmf) ((vmf)->real_address)
 #else
@@ -494,7 +496,7 @@ static inline int kfd_preempt_copy_struct_from_user(void *dst, size_t ksize,
 #define copy_struct_from_user kfd_preempt_copy_struct_from_user
 #endif
 
-/* Pages below the id of the GPU in the offset of a mapping of doorbells. */
+/* Pages below the id of the GPU in the offset of a doorbell mapping. */
 #define KFD_PREEMPT_DOORBELL_PGOFF (BIT_ULL(KFD_MMAP_GPU_ID_SHIFT - PAGE_SHIFT) - 1)
 
 /* Referenced; NULL if the caller does not use KFD. */

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Gives up what hardware turns out not to do, node by node, until it is re-armed. */
+/*
+ * Stops relying on features that a node turns out not to have, until they are
+ * re-armed.
+ */
 
 #include <linux/module.h>
 
 #include "kfd_preempt_compat.h"
 
-/* So many unmaps of a node may be late or fail before it is preempted no more. */
+/* After so many late or failed unmaps a node is not preempted any more. */
 static unsigned int max_late_fences = 3;
 module_param_named(preempt_max_late, max_late_fences, uint, 0644);
 MODULE_PARM_DESC(preempt_max_late,
@@ -26,7 +29,7 @@ static const struct {
 };
 
 /**
- * kfd_preempt_degrade - something does not work on a node: stop to rely on it
+ * kfd_preempt_degrade - stop relying on a feature that does not work on a node
  * @dqm: scheduler of the node, locked by the caller
  * @bit: KFD_PREEMPT_DEGRADED_*
  */
@@ -50,7 +53,7 @@ void kfd_preempt_degrade(struct device_queue_manager *dqm, u32 bit)
  * kfd_preempt_count_fence - classify the time that an unmap of a node took
  * @dqm: scheduler of the node, locked by the caller
  * @ns: the time
- * @failed: the fence did not come at all
+ * @failed: the fence was never signaled
  *
  * Late is half of the time after which KFD resets the GPU.
  */
@@ -67,7 +70,7 @@ void kfd_preempt_count_fence(struct device_queue_manager *dqm, u64 ns, bool fail
 		kfd_preempt_degrade(dqm, KFD_PREEMPT_DEGRADED_FENCE);
 }
 
-/* Whether no queue of a node is to be preempted any more. */
+/* Whether a node rejects preemptions. */
 bool kfd_preempt_is_given_up(const struct device_queue_manager *dqm)
 {
 	return READ_ONCE(dqm->preempt.degraded) & ~KFD_PREEMPT_DEGRADED_GRACE;
@@ -92,7 +95,7 @@ static void show_node(struct device_queue_manager *dqm, void *data)
 	walk->len += sysfs_emit_at(walk->buffer, walk->len, "\n");
 }
 
-/* A line for each node: its gpu_id, and what it has given up. */
+/* One line for each node: its gpu_id, and the features that it does not use. */
 static int degraded_get(char *buffer, const struct kernel_param *kp)
 {
 	struct show_walk walk = { .buffer = buffer };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Doorbell pages that can be taken away, so that the next store to them is seen. */
+/*
+ * Maps doorbell pages by faults, so that the first store of an idle process is
+ * seen.
+ */
 
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -16,10 +19,10 @@
 /**
  * DOC: Doorbell pages
  *
- * A process rings by a store to a page of the doorbell BAR. KFD maps these pages
- * when the process asks for them; here they are mapped by the first store
- * instead, and ARM of a watch unmaps them. So the store that ends an idle time
- * faults, and no other does.
+ * A process submits work by a store to a page of the doorbell BAR. KFD maps
+ * these pages when the process asks for them; here they are mapped by the first
+ * store instead, and ARM of a watch unmaps them. So the store that ends an idle
+ * time faults, and no other does.
  *
  * Each process has an address space (struct address_space) of its own for all
  * its files of /dev/kfd, as DRM has one for each device. unmap_mapping_range()
@@ -36,8 +39,9 @@
  */
 
 /*
- * A file system only for inodes, as DRM has one. It has no owner: whoever holds an
- * inode of it is a kfd_process, and amdgpu waits for the last of these when it goes.
+ * A file system only for inodes, as DRM has one. It has no owner: only a
+ * kfd_process holds an inode of it, and amdgpu waits for the last kfd_process
+ * when it is unloaded.
  */
 static int init_fs_context(struct fs_context *fc)
 {
@@ -84,8 +88,8 @@ void kfd_preempt_process_init(struct kfd_process *p)
 }
 
 /*
- * No file of the process is left, so none of its doorbells is mapped. Its pdds are
- * gone: KFD frees what they use when the last reference to the device is dropped.
+ * No file of the process is left, so none of its doorbells is mapped. The pdds
+ * are gone: KFD frees their resources with the last reference to the device.
  */
 void kfd_preempt_process_fini(struct kfd_process *p)
 {
@@ -102,8 +106,8 @@ void kfd_preempt_process_fini(struct kfd_process *p)
  * kfd_preempt_file_open - a process has opened /dev/kfd
  * @filep: the new file; the process is its private_data
  *
- * Without memory the file keeps the address space of the device, and what is
- * mapped through it is not watched.
+ * If memory is short, the file keeps the address space of the device, and
+ * doorbells mapped through it are not watched.
  */
 void kfd_preempt_file_open(struct file *filep)
 {
@@ -160,7 +164,7 @@ static vm_fault_t doorbell_fault(struct vm_fault *vmf)
 		return ret;
 	/* vm_pgoff was 0 below the GPU id; what splits and moves the VMA adds to it. */
 	pfn = pdd->preempt.pfn + (vma->vm_pgoff & KFD_PREEMPT_DOORBELL_PGOFF);
-	/* All of them: SDMA queues have doorbells in another page than compute queues. */
+	/* Map all: SDMA queues have their doorbells in another page. */
 	for (addr = vma->vm_start; addr < vma->vm_end; addr += PAGE_SIZE, pfn++) {
 		ret = vmf_insert_pfn(vma, addr, pfn);
 		if (ret != VM_FAULT_NOPAGE)
@@ -176,8 +180,9 @@ static vm_fault_t doorbell_fault(struct vm_fault *vmf)
 }
 
 /*
- * There is nothing to map around a fault. But where it is, the fault is called
- * with the lock of the VMA only, and a ring never waits for a writer of mmap_lock.
+ * Maps no pages around the fault. But with this operation the fault is handled
+ * under the lock of the VMA alone, so a ring never waits for a writer of
+ * mmap_lock.
  */
 static KFD_PREEMPT_MAP_PAGES_TYPE doorbell_map_pages(struct vm_fault *vmf, pgoff_t start,
 						     pgoff_t end)
@@ -196,10 +201,10 @@ static const struct vm_operations_struct doorbell_ops = {
  * @vma: the mapping; KFD has set its flags and protection
  * @address: of the doorbells on the bus
  *
- * Refused is what cannot be found again or must not be mapped page by page: a
- * file of another process, and a private mapping, which vmf_insert_pfn() takes
- * for a bug of the kernel; and all of them where the driver takes doorbells away
- * by itself.
+ * Some mappings cannot be found again or must not be mapped page by page: those
+ * through a file of another process, and private ones, on which
+ * vmf_insert_pfn() is a BUG(). If the driver itself unmaps idle doorbells, no
+ * mapping is accepted.
  *
  * Return: true if the pages will be mapped by faults, false if the caller is to
  * map them now.
@@ -223,7 +228,7 @@ bool kfd_preempt_doorbell_mmap(struct kfd_process_device *pdd,
 	pdd->preempt.pfn = address >> PAGE_SHIFT;
 	vma->vm_private_data = pdd;
 	vma->vm_ops = &doorbell_ops;
-	/* Where the program has put something below the id of the GPU, it goes. */
+	/* Clear what the program has put below the id of the GPU. */
 	vma->vm_pgoff = (KFD_MMAP_TYPE_DOORBELL | KFD_MMAP_GPU_ID(pdd->dev->id)) >> PAGE_SHIFT;
 	return true;
 }
@@ -238,8 +243,7 @@ bool kfd_preempt_doorbell_mmap(struct kfd_process_device *pdd,
  * @size: likewise
  * @prot: likewise
  *
- * For trees in which the call is made under a lock, so that nothing can return
- * before it.
+ * For trees that make this call under a lock, where a hook cannot return early.
  *
  * Return: 0, or the error of io_remap_pfn_range().
  */
@@ -253,7 +257,7 @@ int kfd_preempt_doorbell_remap(struct kfd_process_device *pdd, phys_addr_t addre
 }
 
 /**
- * kfd_preempt_doorbells_unmap - take the doorbells of all GPUs from a process
+ * kfd_preempt_doorbells_unmap - unmap the doorbells of a process on all GPUs
  * @p: the process, referenced
  */
 void kfd_preempt_doorbells_unmap(struct kfd_process *p)

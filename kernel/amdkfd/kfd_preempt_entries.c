@@ -35,7 +35,7 @@ struct queue *kfd_preempt_entry_queue(const struct kfd_preempt_call *call, u32 i
 	return pqm_get_user_queue(&target->p->pqm, call->entries[i].queue_id);
 }
 
-/* A stop may be asked for more than its type: whether the node has it. */
+/* Whether the node supports what a stop requests beside its type. */
 static int plan_extras(struct kfd_preempt_call *call, u32 i, struct queue *q)
 {
 	struct kfd_preempt_req *req = &call->batch.reqs[i];
@@ -56,8 +56,8 @@ static int plan_extras(struct kfd_preempt_call *call, u32 i, struct queue *q)
 }
 
 /*
- * A hold that a tenant has set is no hold of the host's operator: who asks for
- * the same one with more rights becomes its owner.
+ * A hold that a tenant has set is not a hold of the host's operator: a caller
+ * with more rights that requests the same hold becomes its owner.
  */
 static bool already_sticky(struct kfd_preempt_call *call, u32 i, struct queue *q)
 {
@@ -75,7 +75,7 @@ static bool already_sticky(struct kfd_preempt_call *call, u32 i, struct queue *q
 	return true;
 }
 
-/* Plan a PREEMPT: the hold that it sets, and whether its owner may. */
+/* Plan a PREEMPT: the hold that it sets, and whether the caller may set it. */
 static int plan_preempt(struct kfd_preempt_call *call, u32 i, struct queue *q)
 {
 	struct kfd_preempt_req *req = &call->batch.reqs[i];
@@ -89,7 +89,10 @@ static int plan_preempt(struct kfd_preempt_call *call, u32 i, struct queue *q)
 		already = READ_ONCE(q->properties.preempt_holds) &
 			  KFD_PREEMPT_HOLD_SELF;
 	} else if (!kfd_preempt_sdma && kfd_preempt_is_sdma(q)) {
-		/* Until hardware shows that a long copy lets go in time. */
+		/*
+		 * Needs a parameter until hardware shows that a long copy stops
+		 * in time.
+		 */
 		return -EOPNOTSUPP;
 	} else if (req->type == KFD_PREEMPT_TYPE_RESET) {
 		/* An operator may preempt a queue, not destroy its work. */
@@ -117,7 +120,7 @@ static int plan_preempt(struct kfd_preempt_call *call, u32 i, struct queue *q)
 	return plan_extras(call, i, q);
 }
 
-/* Plan a RESUME with FORCE: it ends every hold of an operator. */
+/* Plan a RESUME with FORCE, which clears all holds of operators. */
 static int plan_force(struct kfd_preempt_call *call, u32 i, struct queue *q)
 {
 	enum kfd_preempt_right right = call->plans[i].target->right;
@@ -166,11 +169,11 @@ static int plan_resume(struct kfd_preempt_call *call, u32 i, struct queue *q)
 }
 
 /**
- * kfd_preempt_plan_entry - find what an entry changes, or why it cannot
+ * kfd_preempt_plan_entry - find what an entry changes, or why it fails
  * @call: the call; the processes of it are locked
  * @i: number of the entry
  *
- * The result of the entry is 0 if there is something to do.
+ * Sets the result of the entry to 0 if there is something to do.
  */
 void kfd_preempt_plan_entry(struct kfd_preempt_call *call, u32 i)
 {
@@ -199,7 +202,7 @@ void kfd_preempt_plan_entry(struct kfd_preempt_call *call, u32 i)
 
 	e->result = e->op == KFD_PREEMPT_OP_PREEMPT ? plan_preempt(call, i, q) :
 						     plan_resume(call, i, q);
-	/* One that is held already may still have memory to leave. */
+	/* A queue that is held already may still have memory in VRAM. */
 	if (e->result && e->result != -EALREADY)
 		call->batch.reqs[i].yields = NULL;
 	if (e->result)

@@ -37,7 +37,7 @@ enum fake_op {
 };
 
 /**
- * struct fake_call - one thing that was asked of the hardware
+ * struct fake_call - one request to the hardware
  * @op: FAKE_*
  * @queue: index of the queue, or -1
  */
@@ -47,16 +47,16 @@ struct fake_call {
 };
 
 /**
- * struct fake_gpu - everything that there is
+ * struct fake_gpu - all state of the fake GPU
  * @sched: KFD_PREEMPT_SCHED_*
  * @on_hw: the hardware has the queue
  * @listed: the runlist of the last RUN_LIST has the queue
- * @fail_op: what is to fail
- * @fail_after: so many of them work before
+ * @fail_op: the request that fails
+ * @fail_after: number of them that succeed before
  * @fail_err: with this, 0 for nothing
- * @calls: what was asked
- * @num_calls: how often
- * @resets: GPU resets that were asked for
+ * @calls: the requests
+ * @num_calls: their number
+ * @resets: GPU resets that were requested
  */
 struct fake_gpu {
 	u32 sched;
@@ -147,7 +147,7 @@ static int fake_add_hw_queue(struct amdgpu_mes *mes,
 	int i = input->doorbell_offset;
 	int err = fake_called(FAKE_ADD, i);
 
-	/* One that it has it would schedule twice. */
+	/* A queue that it already has would be scheduled twice. */
 	if (fake->on_hw[i])
 		return -EEXIST;
 	if (!err)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The indexes of rings, in memory of processes, without a wait for them. */
+/*
+ * Reads the indexes of rings from memory of processes, without waiting for
+ * them.
+ */
 
 #include <linux/dma-resv.h>
 #include <linux/highmem.h>
@@ -15,10 +18,10 @@
 /**
  * DOC: Indexes of rings
  *
- * A process has them where it likes: ROCm in a buffer of the driver, others in
- * memory of their own. A process can let a fault there wait for ever
- * (userfaultfd, FUSE), and keep its mmap_lock. So nothing is faulted in here,
- * and each lock is only tried: what is not at hand counts as unknown.
+ * A process chooses where they are: ROCm uses a buffer of the driver, other
+ * programs their own memory. A process can make a fault there wait forever
+ * (userfaultfd, FUSE) and hold its mmap_lock meanwhile. So this code faults no
+ * page in and only trylocks; what it cannot read is unknown.
  */
 
 /* The HSA architecture's packets, and amd_signal_t of amd_hsa_signal.h (ROCr). */
@@ -37,7 +40,7 @@ static u64 read_page(struct page *page, unsigned long addr)
 	return value;
 }
 
-/* From a buffer in system memory that is mapped by its DRM file. */
+/* Reads from a buffer in system memory that is mapped through a DRM file. */
 static bool read_bo(struct vm_area_struct *vma, unsigned long addr, u64 *value)
 {
 	struct ttm_buffer_object *bo = vma->vm_private_data;
@@ -77,8 +80,9 @@ static bool read_u64(struct mm_struct *mm, unsigned long addr, u64 *value)
  * kfd_preempt_indexes_lock - begin to read indexes of a process
  * @p: the process
  *
- * Return: its mm for kfd_preempt_indexes_read(), to be given back by
- * kfd_preempt_indexes_unlock(); NULL when it exits or is in the way.
+ * Return: its mm for kfd_preempt_indexes_read(), to be released by
+ * kfd_preempt_indexes_unlock(); NULL if the process exits or holds its
+ * mmap_lock.
  */
 struct mm_struct *kfd_preempt_indexes_lock(const struct kfd_process *p)
 {
@@ -112,7 +116,10 @@ void kfd_preempt_indexes_unlock(struct mm_struct *mm)
 bool kfd_preempt_indexes_read(struct mm_struct *mm, unsigned long read_ptr,
 			      unsigned long write_ptr, u64 *read, u64 *write)
 {
-	/* Work that comes after the write index was read rings: it is an event. */
+	/*
+	 * Work that arrives after this read rings the doorbell, which is an
+	 * event.
+	 */
 	return mm && read_u64(mm, write_ptr, write) && read_u64(mm, read_ptr, read);
 }
 
@@ -124,10 +131,11 @@ bool kfd_preempt_indexes_read(struct mm_struct *mm, unsigned long read_ptr,
  * @write: its write index
  * @value: the value of the signal
  *
- * Once the packet is done its process may free the signal, and the memory may serve
- * for something else.
+ * When the packet is done, its process may free the signal and reuse the
+ * memory.
  *
- * Return: true if the packet has a signal that is still one, and all could be read.
+ * Return: true if the packet has a signal, its memory still is a signal, and
+ * both could be read.
  */
 bool kfd_preempt_signal_read(struct mm_struct *mm, unsigned long ring, u64 bytes,
 			     u64 write, s64 *value)

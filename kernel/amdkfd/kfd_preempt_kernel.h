@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Features that not all supported kernels have. Packaging overwrites this file with the
- * output of kernel/probe-kernel. This copy is right for Linux 6.7 and newer.
+ * Features that only some supported kernels have. Packaging overwrites this
+ * file with the output of kernel/probe-kernel. This copy is right for Linux 6.7
+ * and newer.
  */
 #ifndef KFD_PREEMPT_KERNEL_H
 #define KFD_PREEMPT_KERNEL_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Marks queues dead that KFD gives up: after a reset, or with a hung scheduler. */
+/*
+ * Marks queues dead that KFD gives up after a reset or when the scheduler
+ * hangs.
+ */
 
 #include "kfd_preempt_compat.h"
 #include "kfd_preempt_trace.h"
@@ -42,8 +45,8 @@ static void lock_and_mark(struct device_queue_manager *dqm, void *data)
  * kfd_preempt_pre_reset - a GPU is about to be reset
  *
  * KFD has evicted every process from every GPU, and after a reset it restores
- * none (kgd2kfd_post_reset()): all queues of all GPUs are lost, also those that
- * are held. kgd2kfd_suspend() is what decides that, so this follows it.
+ * none (kgd2kfd_post_reset()), so all queues of all GPUs are lost, including
+ * held ones. The condition is that of kgd2kfd_suspend().
  */
 void kfd_preempt_pre_reset(void)
 {

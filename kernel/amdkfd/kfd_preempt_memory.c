@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Memory of held processes: who may yield it, when it returns, and when evicted memory waits. */
+/*
+ * Moves memory of held processes out of VRAM and back, and delays the restore
+ * of evicted memory.
+ */
 
 #include "kfd_preempt_compat.h"
 #include "kfd_preempt_trace.h"
 
 /**
- * kfd_preempt_memory_can_yield - whether a node has memory of its own to give
+ * kfd_preempt_memory_can_yield - whether a node has memory of its own
  * @dqm: the node
  *
  * Return: false for an APU, whose VRAM is system memory.
@@ -15,7 +18,7 @@ bool kfd_preempt_memory_can_yield(const struct device_queue_manager *dqm)
 	return !(dqm->dev->adev->flags & AMD_IS_APU);
 }
 
-/* Queues that are not held keep off the hardware while memory moves. */
+/* While memory moves, queues that have no hold are evicted. */
 static int evict_active(struct kfd_process_device *pdd, bool *evicted)
 {
 	struct device_queue_manager *dqm = pdd->dev->dqm;
@@ -31,7 +34,7 @@ static int evict_active(struct kfd_process_device *pdd, bool *evicted)
 	if (!active)
 		return 0;
 	ret = dqm->ops.evict_process_queues(dqm, &pdd->qpd);
-	/* In a reset KFD counts them as evicted all the same. */
+	/* During a reset KFD counts them as evicted anyway. */
 	*evicted = !ret || ret == -EIO;
 	return ret ? -EBUSY : 0;
 }
@@ -43,7 +46,7 @@ static void restore_unless_gone(struct kfd_process *p)
 		kfd_preempt_restore_now(p);
 }
 
-/* One meaning each: see kfd_preempt_uapi.h. */
+/* Each errno has one meaning: see kfd_preempt_uapi.h. */
 static int errno_of_move(int ret, bool leave)
 {
 	if (!ret || ret == -EINTR || ret == -EBUSY)
@@ -65,7 +68,10 @@ static int move(struct kfd_process_device *pdd, bool leave)
 	kfd_preempt_bos_settle(pdd);
 	kfd_preempt_flush_tlb(pdd);
 	if (!mapped) {
-		/* Nothing runs until the restore worker has mapped everything again. */
+		/*
+		 * No queue runs until the restore worker has mapped all buffers
+		 * again.
+		 */
 		kfd_process_evict_queues(pdd->process, KFD_QUEUE_EVICTION_TRIGGER_TTM);
 		spin_lock(&pdd->process->preempt.lock);
 		restore_unless_gone(pdd->process);
@@ -112,7 +118,10 @@ static bool stops(const struct kfd_preempt_batch *batch, const struct queue *q)
 	return false;
 }
 
-/* Before the stops of @batch, or with NULL after them, when they have to be confirmed. */
+/*
+ * Called with @batch before its stops, and with NULL after them, when they must
+ * be confirmed.
+ */
 static bool all_held(const struct kfd_process_device *pdd,
 		     const struct kfd_preempt_batch *batch)
 {
@@ -128,7 +137,7 @@ static bool all_held(const struct kfd_process_device *pdd,
 	return true;
 }
 
-/* Whether an entry before @i leaves the same memory, and then that entry. */
+/* The entry before @i that moves the same memory, or NULL. */
 static const struct kfd_preempt_req *
 yields_before(const struct kfd_preempt_batch *batch, unsigned int i,
 	      const struct kfd_process_device *pdd)
@@ -156,7 +165,7 @@ static void plan_leave(struct kfd_preempt_batch *batch, unsigned int i)
 	} else if (!all_held(pdd, batch)) {
 		req->memory_result = -EBUSY;
 	} else {
-		/* Counted at both places: then there is room when it moves. */
+		/* Charged at both places, so there is room when it moves. */
 		req->memory_result = kfd_preempt_bos_charge(pdd, true, &bytes);
 		req->has_memory = bytes;
 	}
@@ -170,8 +179,8 @@ static bool lets_run(const struct kfd_preempt_req *req)
 
 /**
  * kfd_preempt_memory_plan - what a batch needs of memory
- * @batch: what is to be done; the caller holds the mutex of each process. An entry
- *	that cannot leave its memory gets its memory_result here, and yields nothing
+ * @batch: what is to be done; the caller holds the mutex of each process. An
+ *	entry whose memory cannot leave VRAM gets its memory_result here
  *
  * Return: true if memory is to move; then kfd_preempt_memory_leave() must be called.
  */
@@ -200,13 +209,13 @@ static int leave(const struct kfd_preempt_batch *batch, const struct kfd_preempt
 	struct kfd_process_device *pdd = pdd_of(req->yields);
 	int ret;
 
-	/* A stop that has failed or was called off. */
+	/* A stop that has failed or was cancelled. */
 	if (!all_held(pdd, NULL) || (batch->all_or_nothing && !req->q)) {
 		kfd_preempt_bos_settle(pdd);
 		return -EBUSY;
 	}
 	ret = req->has_memory ? move(pdd, true) : 0;
-	/* After a reset of the GPU TTM counts the copies that it ended as done. */
+	/* TTM counts copies that a GPU reset has ended as done. */
 	if (!ret && READ_ONCE(req->yields->properties.preempt_holds) & KFD_PREEMPT_HOLD_DEAD)
 		ret = -EIO;
 	return ret;
@@ -244,7 +253,9 @@ void kfd_preempt_memory_return(struct kfd_preempt_batch *batch)
 	for (i = 0; i < batch->num; i++) {
 		req = &batch->reqs[i];
 		pdd = lets_run(req) ? pdd_of(req->q) : NULL;
-		/* Where one has failed the next one of that process fails as fast. */
+		/*
+		 * If one has failed, the next one of that process fails fast.
+		 */
 		if (pdd)
 			req->memory_result = reclaim(pdd);
 	}
@@ -266,12 +277,12 @@ static bool is_held_by_operator(const struct kfd_preempt_p *pp)
 }
 
 /**
- * kfd_preempt_memory_waits - whether evicted memory of a process stays away for now
- * @p: the process, whose memory is about to be put back
+ * kfd_preempt_memory_waits - whether to delay the restore of evicted memory
+ * @p: the process, whose memory is about to be restored
  *
  * Return: true if an operator holds all its compute queues; then
- * kfd_preempt_memory_look() has it put back after the hold. A hold of its own does
- * not count: what it does until it resumes itself may need its copies.
+ * kfd_preempt_memory_look() has it restored after the hold. A hold of its own
+ * does not count: the process may need its copies before it resumes itself.
  */
 bool kfd_preempt_memory_waits(struct kfd_process *p)
 {
@@ -285,7 +296,8 @@ bool kfd_preempt_memory_waits(struct kfd_process *p)
 }
 
 /**
- * kfd_preempt_memory_look - put evicted memory of a process back if nobody holds it
+ * kfd_preempt_memory_look - restore evicted memory of a process that is not
+ * held
  * @p: the process, whose queues or holds have changed
  */
 void kfd_preempt_memory_look(struct kfd_process *p)
@@ -299,7 +311,7 @@ void kfd_preempt_memory_look(struct kfd_process *p)
 }
 
 /**
- * kfd_preempt_memory_gone - the process has no address space any more
+ * kfd_preempt_memory_gone - the address space of a process is gone
  * @p: the process
  */
 void kfd_preempt_memory_gone(struct kfd_process *p)
@@ -307,17 +319,20 @@ void kfd_preempt_memory_gone(struct kfd_process *p)
 	spin_lock(&p->preempt.lock);
 	p->preempt.gone = true;
 	spin_unlock(&p->preempt.lock);
-	/* KFD has cancelled it before; what a look has queued since goes, too. */
+	/*
+	 * KFD has cancelled it before; cancel what kfd_preempt_memory_look()
+	 * queued since.
+	 */
 	cancel_delayed_work_sync(&p->restore_work);
 }
 
 /**
- * kfd_preempt_memory_queue_created - a queue would run on memory that is away
+ * kfd_preempt_memory_queue_created - bring memory back for a new queue
  * @q: a new queue; the caller holds the mutex of its process
  *
- * Where a queue of the process is still held there, the memory comes with its
- * resume. Else it comes now, if there is room; without, the queue runs all the
- * same, as its page tables say where the memory is.
+ * If a queue of the process is still held there, the memory returns with its
+ * resume. Otherwise it returns now, if there is room. If there is none, the
+ * queue runs on system memory: its page tables have the place of each buffer.
  */
 void kfd_preempt_memory_queue_created(struct queue *q)
 {

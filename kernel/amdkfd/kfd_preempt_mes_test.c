@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The MES: which calls it gets, in which order, and what a failing one leads to. */
+/*
+ * The MES: the calls that it gets, their order, and the effects of a failed
+ * one.
+ */
 
 static int mes_init(struct kunit *test)
 {
@@ -57,7 +60,7 @@ static void mes_query_test(struct kunit *test)
 					 KFD_PREEMPT_CAP_TIMEOUT_BOUNDS_STOP));
 }
 
-/* Nothing goes to the MES unless that is asked for, or after a call has failed. */
+/* The MES gets no call unless that is enabled, and none after a failed one. */
 static void mes_off_test(struct kunit *test)
 {
 	kfd_preempt_mes = false;
@@ -97,7 +100,7 @@ static void mes_batch_test(struct kunit *test)
 	fake_check(test);
 }
 
-/* The device is lost: no call after the one that failed, by nobody. */
+/* The device is lost: no other call follows the failed one. */
 static void mes_remove_fails_test(struct kunit *test)
 {
 	struct kfd_preempt_req reqs[FAKE_QUEUES];
@@ -118,7 +121,7 @@ static void mes_remove_fails_test(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, fake->queues[1]->properties.is_active);
 	KUNIT_EXPECT_EQ(test, fake->queues[1]->preempt.failures, 1);
 	KUNIT_EXPECT_EQ(test, fake->dqm->preempt.degraded, KFD_PREEMPT_DEGRADED_MES);
-	/* Those that nobody asked to stop are KFD's to give up. */
+	/* KFD gives up the queues that were not part of the call. */
 	KUNIT_EXPECT_EQ(test, fake->dqm->active_queue_count, 2);
 
 	fake_forget();
@@ -150,7 +153,7 @@ static void mes_add_fails_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->num_calls, 0);
 }
 
-/* A stop that was refused takes those back that were made. */
+/* A refused stop undoes those that were made. */
 static void mes_all_or_nothing_test(struct kunit *test)
 {
 	struct kfd_preempt_req reqs[FAKE_QUEUES];

@@ -71,7 +71,7 @@ enum model_unmap {
 	MODEL_IN_RESET,
 };
 
-/* The worker of a row shall not come before it is looked for. */
+/* The worker of a row must not run before the test checks for it. */
 #define MODEL_REMAP_LATE (3600 * HZ)
 #define MODEL_REMAP_TRIES 10
 
@@ -152,8 +152,8 @@ static void model_hws_expect_calls(struct kunit *test, const struct model_hws_ro
 }
 
 /*
- * Whether somebody will map the runlist, which is then done. As long as the
- * map fails the worker comes back: it can not be over before it is looked for.
+ * Whether a worker will map the runlist; runs it. As long as the map fails the
+ * worker is queued again, so it cannot be over before this check.
  */
 static bool model_hws_remap(void)
 {

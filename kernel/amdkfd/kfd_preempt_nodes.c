@@ -7,7 +7,7 @@
 
 /*
  * KFD makes a kfd_process_device for each node when /dev/kfd is opened. Until
- * the process acquires a VM nothing keeps the node from going, so its pointer
+ * the process acquires a VM it holds no reference to the node, so its pointer
  * may only be compared with those of this list.
  */
 static DECLARE_RWSEM(nodes_lock);
@@ -20,7 +20,7 @@ void kfd_preempt_node_add(struct device_queue_manager *dqm)
 	up_write(&nodes_lock);
 }
 
-/* From here on QUERY does not look at the node any more. */
+/* From here on QUERY does not access the node. */
 void kfd_preempt_node_remove(struct device_queue_manager *dqm)
 {
 	down_write(&nodes_lock);
@@ -30,7 +30,7 @@ void kfd_preempt_node_remove(struct device_queue_manager *dqm)
 
 /**
  * kfd_preempt_nodes_visit - call a function for each node
- * @visit: the function, which keeps the node as long as it runs
+ * @visit: the function; the node is not freed while it runs
  * @data: for it
  */
 void kfd_preempt_nodes_visit(void (*visit)(struct device_queue_manager *dqm, void *data),

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Operator records: which open file holds which queue, who may overrule it. */
+/*
+ * Operator records: which open file holds which queue, and which caller may
+ * overrule it.
+ */
 
 #include <linux/cred.h>
 #include <linux/hashtable.h>
@@ -9,7 +12,7 @@
 
 #include "kfd_preempt_compat.h"
 
-/* More files than this never hold one queue for a reason. */
+/* No sensible setup has more files that hold one queue. */
 #define MAX_RECORDS_OF_QUEUE 64
 
 /**
@@ -49,8 +52,9 @@ struct kfd_preempt_record {
 };
 
 /*
- * Protects every record, operator and list; a leaf. close() of a file finds its
- * operator by hash, so it costs the same however many records others have.
+ * Protects every record, operator and list. A leaf lock. close() of a file
+ * finds its operator by hash, so it costs the same however many records others
+ * have.
  */
 static DEFINE_SPINLOCK(record_lock);
 static DEFINE_HASHTABLE(operators, 10);
@@ -77,13 +81,13 @@ void kfd_preempt_setter_fini(struct kfd_preempt_setter *setter)
 }
 
 /**
- * kfd_preempt_may_overrule - whether the caller may take off a hold of another
+ * kfd_preempt_may_overrule - whether the caller may clear another owner's hold
  * @setter: whose hold it is
- * @right: what allows the caller to act on the process at all
+ * @right: what allows the caller to act on the process
  *
- * A right over the process is not enough: a tenant has that over itself. It
- * takes CAP_SYS_PTRACE over the user namespace of the setter, or the right that
- * the setter had itself.
+ * A right over the process is not enough, because a tenant has it over its own
+ * processes. The caller needs CAP_SYS_PTRACE in the user namespace of the
+ * setter, or the right that the setter had.
  *
  * Return: true if the caller may.
  */
@@ -139,7 +143,7 @@ static void unlink_record(struct kfd_preempt_record *rec)
 }
 
 /**
- * kfd_preempt_record_alloc - make a record that kfd_preempt_record_link() links
+ * kfd_preempt_record_alloc - allocate a record for kfd_preempt_record_link()
  * @filep: file of the operator
  * @q: a queue of another process, whose mutex the caller holds
  * @right: what allows the caller to hold it
@@ -160,7 +164,7 @@ struct kfd_preempt_record *kfd_preempt_record_alloc(struct file *filep,
 	rec = kzalloc(sizeof(*rec), GFP_KERNEL_ACCOUNT);
 	if (!rec)
 		return NULL;
-	/* Needed where the file has none yet, which is known under the lock. */
+	/* Used if the file has none yet, which is known under the lock only. */
 	rec->op = kzalloc(sizeof(*rec->op), GFP_KERNEL_ACCOUNT);
 	if (!rec->op) {
 		kfree(rec);
@@ -173,7 +177,7 @@ struct kfd_preempt_record *kfd_preempt_record_alloc(struct file *filep,
 	return rec;
 }
 
-/* For a record that was never linked. */
+/* Frees a record that was never linked. */
 void kfd_preempt_record_free(struct kfd_preempt_record *rec)
 {
 	if (!rec)
@@ -212,7 +216,7 @@ bool kfd_preempt_record_exists(struct file *filep, struct queue *q)
 	return exists;
 }
 
-/* Whether no other file, closed ones included, holds the queue. */
+/* Whether no other file, open or closed, holds the queue. */
 bool kfd_preempt_record_is_last(struct file *filep, struct queue *q)
 {
 	struct kfd_preempt_record *rec;
@@ -228,7 +232,7 @@ bool kfd_preempt_record_is_last(struct file *filep, struct queue *q)
 
 /**
  * kfd_preempt_records_overrulable - whether the caller may drop all records
- * @filep: file of the caller, whose own record it may drop in any case
+ * @filep: file of the caller, which may always drop its own record
  * @q: a queue, the mutex of whose process the caller holds
  * @right: what allows the caller to act on that process
  *
@@ -314,7 +318,9 @@ bool kfd_preempt_record_closed(struct queue *q, bool *only)
  */
 void kfd_preempt_queue_fini(struct queue *q)
 {
-	/* The HIQ is freed with the dqm lock held, and has no state of ours. */
+	/*
+	 * The HIQ is freed with the dqm lock held; it has no preemption state.
+	 */
 	if (!q || q->properties.type == KFD_QUEUE_TYPE_HIQ)
 		return;
 	dqm_lock(q->device->dqm);
@@ -330,7 +336,7 @@ void kfd_preempt_queue_fini(struct queue *q)
  * kfd_preempt_operator_close - a file of /dev/kfd is closed
  * @filep: the file
  *
- * Return: true if it holds queues: they are to be resumed.
+ * Return: true if it holds queues, which must be resumed.
  */
 bool kfd_preempt_operator_close(struct file *filep)
 {
@@ -348,7 +354,7 @@ bool kfd_preempt_operator_close(struct file *filep)
 }
 
 /**
- * kfd_preempt_operator_next - a process with queues that closed files hold
+ * kfd_preempt_operator_next - next process with queues that closed files hold
  * @pass: number of this walk, never 0 and never that of an earlier one
  *
  * Visits each record once in a pass, so a process may be returned again if it

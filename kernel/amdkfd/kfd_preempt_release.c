@@ -7,7 +7,7 @@
 
 #include "kfd_preempt_compat.h"
 
-/* The delay before a queue that could not be resumed is tried again. */
+/* Delay before a failed resume is retried. */
 #define RETRY_MS 20
 
 static void release_worker(struct work_struct *work);
@@ -41,7 +41,7 @@ static unsigned int collect(struct kfd_process *p, struct mm_struct *mm,
 /* One batch for all queues of a process. Returns true to be called again. */
 static bool release_queues(struct kfd_process *p, struct mm_struct *mm)
 {
-	/* A stop that is still pending is not waited for but tried again. */
+	/* Do not wait for a stop that is still pending; retry later. */
 	struct kfd_preempt_batch batch = { .timeout_ms = 1 };
 	struct process_queue_node *pqn;
 	struct kfd_preempt_req *req;
@@ -58,7 +58,7 @@ static bool release_queues(struct kfd_process *p, struct mm_struct *mm)
 	for (i = 0; i < batch.num; i++) {
 		if (!batch.reqs[i].memory_result)
 			continue;
-		/* No VRAM for its memory yet. */
+		/* There is no VRAM for its memory yet. */
 		batch.reqs[i].q = NULL;
 		again = true;
 	}
@@ -68,7 +68,7 @@ static bool release_queues(struct kfd_process *p, struct mm_struct *mm)
 		kvfree(req->checkpoint);
 		if (!req->q)
 			continue;
-		/* Nothing would end a hold that has lost its record. */
+		/* A hold without a record would never be cleared. */
 		if (req->result &&
 		    !(req->q->properties.preempt_holds & KFD_PREEMPT_HOLD_DEAD))
 			again = true;
@@ -81,8 +81,8 @@ static bool release_queues(struct kfd_process *p, struct mm_struct *mm)
 }
 
 /*
- * Never waits for the process, which may hold its mutex for as long as it
- * likes: others wait behind it. Returns true to be called again.
+ * Never waits for the mutex of the process, which may hold it without limit
+ * while other processes wait for this worker. Returns true to be called again.
  */
 static bool release_process(struct kfd_process *p)
 {
@@ -96,11 +96,11 @@ static bool release_process(struct kfd_process *p)
 		mm = kfd_preempt_get_mm(p);
 		alive = mm;
 	}
-	/* Otherwise the process is going, and its queues with it. */
+	/* Otherwise the process exits, and its queues are destroyed. */
 	if (alive)
 		again = release_queues(p, mm);
 	mutex_unlock(&p->mutex);
-	/* The last mmput() runs MMU notifiers: not here. */
+	/* The last mmput() would run MMU notifiers in this context. */
 	if (mm)
 		mmput_async(mm);
 	return again;
@@ -136,7 +136,7 @@ void kfd_preempt_file_release(struct file *filep)
 }
 
 /**
- * kfd_preempt_exit - the module goes; no file of /dev/kfd is open any more
+ * kfd_preempt_exit - the module is unloaded; no file of /dev/kfd is open
  */
 void kfd_preempt_exit(void)
 {

@@ -7,7 +7,7 @@
  * kfd_preempt_queue_uid - identity of a queue that is never reused
  * @q: a user queue; the caller holds the mutex of its process
  *
- * Return: the uid. Counting from 1 leaves 0 to say "none yet".
+ * Return: the uid, which is never 0: 0 means that the queue has none yet.
  */
 u64 kfd_preempt_queue_uid(struct queue *q)
 {
@@ -41,8 +41,9 @@ u32 kfd_preempt_queue_state(const struct queue *q)
 }
 
 /**
- * kfd_preempt_held_ns - how long a queue was held in all, the present hold included
- * @q: a user queue; without its dqm lock the time is about right
+ * kfd_preempt_held_ns - total time of the holds of a queue, including the
+ * present one
+ * @q: a user queue; without its dqm lock the time is approximate
  *
  * Return: nanoseconds.
  */

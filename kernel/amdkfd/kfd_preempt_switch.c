@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* A preemption call: validation, its processes, what is run in which order, results. */
+/*
+ * Runs a preemption call: validates it, locks its processes, orders its
+ * entries, reports results.
+ */
 
 #include <linux/capability.h>
 #include <linux/slab.h>
@@ -67,8 +70,8 @@ static int check_args(const struct kfd_process *p,
 }
 
 /*
- * ALL_OR_NOTHING before anything is asked of the hardware: one node, and no
- * entry that has failed by now.
+ * Checks ALL_OR_NOTHING before any access to the hardware: one node, and no
+ * failed entry.
  */
 static int check_all(struct kfd_preempt_call *call)
 {
@@ -97,7 +100,7 @@ static int check_all(struct kfd_preempt_call *call)
 static void finish_owners(struct kfd_preempt_plan *plan, struct file *filep,
 			  const struct kfd_preempt_req *req)
 {
-	/* A hold is taken also when its stop is not confirmed yet. */
+	/* A hold is also set if its stop is not confirmed yet. */
 	bool held = !req->result || req->result == -ETIME;
 
 	if (plan->add && held) {
@@ -142,7 +145,7 @@ static void finish_entry(struct kfd_preempt_call *call, u32 i)
 	dqm_unlock(q->device->dqm);
 }
 
-/* Entries that have failed for their memory are not run. */
+/* Do not run entries whose memory could not be moved. */
 static void take_memory_results(struct kfd_preempt_call *call)
 {
 	struct kfd_preempt_req *req;
@@ -173,7 +176,7 @@ static void run_op(struct kfd_preempt_call *call, u32 op)
 			call->batch.reqs[i].q = call->plans[i].aside;
 }
 
-/* Memory leaves between the stops and the starts, and returns after that. */
+/* Memory leaves VRAM after the stops and returns before the resumes. */
 static void run_with_memory(struct kfd_preempt_call *call)
 {
 	run_op(call, KFD_PREEMPT_OP_PREEMPT);
@@ -236,13 +239,13 @@ static u32 count_done(const struct kfd_preempt_call *call)
 	return done;
 }
 
-/* Returns 0 when every entry was looked at. */
+/* Returns 0 if every entry was processed. */
 static int run_call(struct kfd_preempt_call *call)
 {
 	ktime_t start = ktime_get();
 	int ret;
 
-	/* A short grace period switches the context of every tenant at once. */
+	/* A short grace period affects every tenant of the node. */
 	call->batch.fast = call->flags & KFD_PREEMPT_SWITCH_FAST &&
 			   capable(CAP_SYS_PTRACE);
 	call->batch.all_or_nothing =
@@ -264,7 +267,7 @@ static int run_call(struct kfd_preempt_call *call)
  * @filep: file of /dev/kfd
  * @p: the caller's process
  * @op: KFD_PREEMPT_OP_*
- * @args: of PREEMPT_QUEUE; of RESUME_QUEUE only the queue id is set
+ * @args: arguments of PREEMPT_QUEUE; for RESUME_QUEUE only the queue id is set
  *
  * Return: 0 or a negative errno, see kfd_preempt_uapi.h.
  */
@@ -307,7 +310,7 @@ int kfd_preempt_do_own_queue(struct file *filep, struct kfd_process *p, u32 op,
 	return ret ? ret : entry.result;
 }
 
-/* The target of the call, which fails with it, or of the entry alone. */
+/* Finds the target of the whole call, or that of one entry. */
 static int find_target(struct kfd_preempt_call *call, u32 i,
 		       const struct kfd_ioctl_preempt_switch_args *args)
 {
@@ -351,7 +354,9 @@ static int find_targets(struct kfd_preempt_call *call,
 				return -EINVAL;
 	}
 	for (i = 0; i < call->targets.num; i++) {
-		/* FORCE would let a process shake off its operators. */
+		/*
+		 * With FORCE a process could clear the holds of its operators.
+		 */
 		if (kfd_preempt_is_self(call, &call->targets.list[i]) &&
 		    args->flags & (KFD_PREEMPT_SWITCH_STICKY |
 				   KFD_PREEMPT_SWITCH_FORCE))
@@ -390,7 +395,7 @@ static int switch_entries(struct kfd_preempt_call *call,
  * The whole call fails only before anything has changed; from then on each
  * entry carries its own result.
  *
- * Return: 0 when every entry was looked at, or a negative errno.
+ * Return: 0 if every entry was processed, or a negative errno.
  */
 int kfd_preempt_do_switch(struct file *filep, struct kfd_process *p,
 			  struct kfd_ioctl_preempt_switch_args *args)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* One call of SWITCH, or of v0, between the files that carry it out. */
+/* State of one preemption call, shared by the files that run it. */
 #ifndef KFD_PREEMPT_SWITCH_H
 #define KFD_PREEMPT_SWITCH_H
 
@@ -13,7 +13,7 @@ struct kfd_preempt_plan {
 	bool drop_all;
 	bool set_sticky;
 	bool drop_sticky;
-	struct queue *aside; /* while entries of the other op are run */
+	struct queue *aside; /* while entries of the other operation run */
 };
 
 /* One call: @entries, @plans and @batch.reqs run in parallel. */

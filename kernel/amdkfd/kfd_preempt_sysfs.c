@@ -6,13 +6,13 @@
 #include "kfd_preempt_compat.h"
 
 /*
- * Read only. The directory is KFD's and goes before the queue does: its
- * kobject_del() waits for readers and may run with locks held that others
- * take under the dqm lock. So no show function takes a lock; what it tells
- * may be of two moments next to each other, STATUS is exact.
+ * Read only. The directory is KFD's and is removed before the queue: its
+ * kobject_del() waits for readers and may run with locks held that other code
+ * takes under the dqm lock. So no show function takes a lock, and its output
+ * may mix two moments; STATUS is exact.
  *
- * How long a stop took and a queue was held tells something about the work of
- * its owner: those two are for root.
+ * The times of stops and holds reveal something about the work of the owner, so
+ * only root may read those two files.
  */
 #define QUEUE_ATTR(_name, _mode)				\
 	static struct attribute attr_##_name = {		\
@@ -73,7 +73,7 @@ ssize_t kfd_preempt_queue_show(const struct queue *q,
 	u32 state;
 
 	if (attr == &attr_preempt_state) {
-		/* No lock, see above: the parts may be of two moments. */
+		/* No lock, see above: the values may be of two moments. */
 		state = data_race(kfd_preempt_queue_state(q));
 		return sysfs_emit(buf, "%s\n", state_names[state]);
 	}

@@ -327,7 +327,10 @@ static int table_do(struct queue *q, enum table_event event)
 	return -EINVAL;
 }
 
-/* How often the hardware was asked; under the HWS the runlist says who runs. */
+/*
+ * How often the hardware got requests; under the HWS the runlist has the queues
+ * that run.
+ */
 static void table_expect_calls(struct kunit *test, const struct table_row *row)
 {
 	unsigned int preempts = 0, resumes = 0;

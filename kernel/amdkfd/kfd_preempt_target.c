@@ -35,8 +35,7 @@ bool kfd_preempt_needs_mm(const struct kfd_process *p)
  * kfd_preempt_get_mm - address space of a process
  * @p: the process
  *
- * Any of its threads will do: the leader has no mm once it has called
- * pthread_exit().
+ * Any thread will do: the leader has no mm after pthread_exit().
  *
  * Return: the mm, to be dropped by mmput_async(), or NULL if the process exits
  * or has called exec.
@@ -60,7 +59,7 @@ struct mm_struct *kfd_preempt_get_mm(const struct kfd_process *p)
 	return mm;
 }
 
-/* KFD finds a process by the mm of a thread: one that has an mm. */
+/* KFD finds a process by the mm of a thread, so choose one that has an mm. */
 static struct kfd_process *process_by_leader(struct task_struct *leader)
 {
 	struct kfd_process *p = NULL;
@@ -94,7 +93,7 @@ static struct kfd_process *process_by_pid(s32 pid)
 		p = process_by_leader(leader);
 		put_task_struct(leader);
 	}
-	/* A vfork child, with the same mm, is not the process. */
+	/* A vfork child has the same mm, but is not the process. */
 	if (p && task_pid(p->lead_thread) != spid) {
 		kfd_unref_process(p);
 		p = NULL;
@@ -118,13 +117,13 @@ static struct kfd_process *process_by_fd(const struct file_operations *fops, int
 
 /**
  * kfd_preempt_target_add - find a process to act on
- * @targets: where it is put, or found when it is there already
+ * @targets: the list to which it is added, unless it is there already
  * @flags: TARGET_FD, TARGET_PID, or neither for the caller's own process
  * @fd: of a file of /dev/kfd
  * @pid: in the caller's pid namespace
  *
- * The reference is for the length of one call: a longer one would keep the
- * memory of a dead process pinned.
+ * The reference lasts for one call: a longer one would keep the memory of a
+ * dead process pinned.
  *
  * Return: the target, -EBADF or -ESRCH.
  */
@@ -171,9 +170,9 @@ static bool same_user(const struct cred *cred, const struct cred *tcred)
 
 /**
  * kfd_preempt_target_authorize - decide whether the caller may act on a process
- * @targets: says who the caller is
- * @target: that process, already looked up: its pid may have changed hands,
- *	so the credentials that count are those of the process found. Sets
+ * @targets: the call, with its caller
+ * @target: that process, already found: its pid may have been reused, so the
+ *	credentials of the process count. Sets
  *	@target->right, or @target->err to -EPERM
  */
 void kfd_preempt_target_authorize(const struct kfd_preempt_targets *targets,
@@ -200,7 +199,10 @@ void kfd_preempt_target_authorize(const struct kfd_preempt_targets *targets,
 static void enter_target(const struct kfd_preempt_targets *targets,
 			 struct kfd_preempt_target *target)
 {
-	/* exec has replaced the owner of the queues, or they go with it. */
+	/*
+	 * exec has replaced the address space of the queues, or the process
+	 * exits.
+	 */
 	if (!READ_ONCE(target->p->mm)) {
 		target->err = -ESRCH;
 		return;
@@ -249,8 +251,8 @@ static void unlock_all(struct kfd_preempt_targets *targets)
  * kfd_preempt_targets_lock - lock all processes that can be acted on
  * @targets: those; one that is gone gets -ESRCH as its error
  *
- * A process may hold its own mutex for as long as it likes, so it is waited
- * for with nothing else held, and only as long as no signal comes.
+ * A process may hold its own mutex without limit, so this waits with nothing
+ * else held, and ends at a signal.
  *
  * Return: 0, or -EINTR with nothing locked.
  */
@@ -283,7 +285,7 @@ void kfd_preempt_targets_unlock(struct kfd_preempt_targets *targets)
 	unlock_all(targets);
 	for (i = 0; i < targets->num; i++) {
 		target = &targets->list[i];
-		/* Not mmput(): the last one runs MMU notifiers, which wait. */
+		/* Not mmput(): the last one runs MMU notifiers, which sleep. */
 		if (target->mm && target->p != targets->self)
 			mmput_async(target->mm);
 		target->mm = NULL;

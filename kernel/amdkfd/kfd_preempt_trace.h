@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Tracepoints: each call, what a node did for it, what became of each queue. */
+/*
+ * Tracepoints: each call, each pass over a node, and the result of each queue.
+ */
 #if !defined(KFD_PREEMPT_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define KFD_PREEMPT_TRACE_H
 
@@ -46,7 +48,10 @@ TRACE_EVENT(kfd_preempt_switch_begin,
 		      __entry->processes, __entry->queues)
 );
 
-/* Its end. @hw_ns of @ns were spent with the hardware, the rest in the driver. */
+/*
+ * The end of a call. @hw_ns of @ns were spent on the hardware, the rest in the
+ * driver.
+ */
 TRACE_EVENT(kfd_preempt_switch_end,
 	    TP_PROTO(int ret, u32 done, u32 queues, u64 ns, u64 hw_ns),
 	    TP_ARGS(ret, done, queues, ns, hw_ns),
@@ -65,7 +70,7 @@ TRACE_EVENT(kfd_preempt_switch_end,
 		      __entry->hw_ns)
 );
 
-/* All preemptions and resumes of one node, which go to the hardware together. */
+/* All preemptions and resumes of one node, which are done together. */
 TRACE_EVENT(kfd_preempt_node,
 	    TP_PROTO(const struct device_queue_manager *dqm, u32 preempts,
 		     u32 resumes, u64 ns, u64 hw_ns),
@@ -168,7 +173,10 @@ TRACE_EVENT(kfd_preempt_memory,
 		      __entry->result, __entry->ns)
 );
 
-/* The firmware has mapped a queue and not seen its packets: it is mapped again. */
+/*
+ * The firmware has mapped a queue but not seen its packets, so it is mapped
+ * again.
+ */
 TRACE_EVENT(kfd_preempt_missed,
 	    TP_PROTO(const struct queue *q, u64 read, u64 write),
 	    TP_ARGS(q, read, write),

@@ -14,7 +14,7 @@ static int wait_dequeue_sliced(struct mqd_manager *mm, ktime_t start,
 
 /*
  * A wait is never longer than that of KFD itself, and is made in slices between
- * which others get the lock of the scheduler.
+ * which other threads get the lock of the scheduler.
  */
 static void wait_timeout_test(struct kunit *test)
 {
@@ -94,7 +94,7 @@ static void wait_slices_test(struct kunit *test)
 	fake_check(test);
 }
 
-/* During a GPU reset nothing is sent, and ALL_OR_NOTHING does nothing. */
+/* During a GPU reset no packet is sent, and ALL_OR_NOTHING changes no queue. */
 static void wait_reset_test(struct kunit *test)
 {
 	struct rw_semaphore *reset_sem = &fake->adev->reset_domain->sem;

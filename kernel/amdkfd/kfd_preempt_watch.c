@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The file of a watch, which tells when idle processes begin to submit work. */
+/*
+ * The file of a watch, which reports when idle processes begin to submit work.
+ */
 
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -9,7 +11,7 @@
 
 #include "kfd_preempt_watch.h"
 
-/* The process does not find it any more. */
+/* The process cannot find the target any more. */
 static void free_target(struct kfd_preempt_watch_target *target)
 {
 	spin_lock(&target->watch->lock);
@@ -165,7 +167,7 @@ static long watch_ioctl(struct file *filep, unsigned int cmd, unsigned long arg)
 	ret = call(watch, nr, &args);
 	if (!ret && returns && copy_to_user(uarg, &args, size)) {
 		ret = -EFAULT;
-		/* A target that nobody can name. */
+		/* The caller did not get the id of this target. */
 		if (nr == _IOC_NR(KFD_PREEMPT_WATCH_ADD))
 			do_remove(watch, args.add.id);
 	}
@@ -183,7 +185,10 @@ static ssize_t watch_read(struct file *filep, char __user *buf, size_t len, loff
 		return -EINVAL;
 	while (len - done >= sizeof(event)) {
 		if (kfd_preempt_watch_next(watch, &event)) {
-			/* An event that cannot be told is gone, as a signal would be. */
+			/*
+			 * An event that cannot be copied to the reader is lost,
+			 * like a signal.
+			 */
 			if (copy_to_user(buf + done, &event, sizeof(event)))
 				return done ? done : -EFAULT;
 			done += sizeof(event);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Parts of a watch: kfd_preempt_watch.c is its file, _arm.c and _events.c its targets. */
+/*
+ * Parts of a watch: kfd_preempt_watch.c has its file, _arm.c and _events.c its
+ * targets.
+ */
 #ifndef KFD_PREEMPT_WATCH_H
 #define KFD_PREEMPT_WATCH_H
 
@@ -31,7 +34,7 @@ struct kfd_preempt_watch {
 	wait_queue_head_t wait;
 };
 
-/* One kind of event of a target and GPU that was not yet read. */
+/* An unread event of one kind, of a target and GPU. */
 struct kfd_preempt_watch_slot {
 	u64 ns;
 	u32 gpu_id;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* ARM: takes doorbells away, then looks whether their queues have work. */
+/* ARM: unmaps doorbells, then checks whether their queues have work. */
 
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -79,7 +79,9 @@ static void note_state(const struct kfd_process *p, u32 *state)
 
 static void disarm(struct kfd_preempt_watch_target *target, struct kfd_process *p)
 {
-	/* kfd_preempt_p.armed stays: the next fault finds that nobody waits for it. */
+	/*
+	 * kfd_preempt_p.armed stays set: the next fault finds no armed target.
+	 */
 	spin_lock(&p->preempt.lock);
 	target->armed = 0;
 	spin_unlock(&p->preempt.lock);
@@ -93,7 +95,7 @@ static void arm(struct kfd_preempt_watch_target *target, struct kfd_process *p)
 	target->armed = GENMASK_ULL(target->num_gpus - 1, 0);
 	WRITE_ONCE(p->preempt.armed, p->preempt.armed | target->armed);
 	spin_unlock(&p->preempt.lock);
-	/* Armed before a page is unmapped; pairs with the one in kfd_preempt_watch_rang(). */
+	/* Set armed before the unmap; pairs with kfd_preempt_watch_rang(). */
 	smp_mb();
 	kfd_preempt_doorbells_unmap(p);
 }
@@ -114,7 +116,7 @@ static int arm_entry(struct kfd_preempt_watch *watch, u32 flags,
 		disarm(target, p);
 	else
 		arm(target, p);
-	/* Only now: what comes later rings pages that are gone. */
+	/* Read indexes last: later work rings an unmapped page, an event. */
 	if (!(flags & KFD_PREEMPT_WATCH_NO_LOOK))
 		ret = look(p, entry);
 	note_state(p, &entry->state);
@@ -123,7 +125,7 @@ static int arm_entry(struct kfd_preempt_watch *watch, u32 flags,
 }
 
 /**
- * kfd_preempt_watch_arm - ARM: arm targets and look at their queues
+ * kfd_preempt_watch_arm - ARM: arm targets and read the indexes of their queues
  * @watch: the watch, whose mutex the caller holds
  * @args: validated here
  *

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Events of watches: what processes do, and who is told. */
+/* Sends the events of processes to the watches that have them as targets. */
 
 #include <linux/poll.h>
 
 #include "kfd_preempt_watch.h"
 
-/* More watches than this never look at one process for a reason. */
+/* No sensible setup has more watches of one process. */
 #define MAX_TARGETS_OF_PROCESS 64
 
 /* Guards kfd_preempt_watch_target.p; outside the locks of processes. */
@@ -14,7 +14,9 @@ static DEFINE_SPINLOCK(processes_lock);
 /* Targets that make room, of all processes. */
 static atomic_t givers = ATOMIC_INIT(0);
 
-/* An allocation that waits for its answer looks whether there is another giver. */
+/*
+ * An allocation that waits for an answer checks whether another giver is left.
+ */
 static void forget_giver(struct kfd_preempt_watch_target *target, struct kfd_preempt_p *pp)
 {
 	lockdep_assert_held(&pp->lock);
@@ -53,7 +55,9 @@ void kfd_preempt_watch_rang(struct kfd_process_device *pdd, u32 doorbell)
 	u32 index = kfd_preempt_gpu_index(pdd);
 	u64 bit = BIT_ULL(index);
 
-	/* The pages are mapped before it is read; pairs with the barrier in arm(). */
+	/*
+	 * Read it after the pages are mapped; pairs with the barrier in arm().
+	 */
 	smp_mb();
 	if (!(READ_ONCE(pp->armed) & bit))
 		return;
@@ -93,7 +97,7 @@ void kfd_preempt_process_gone(struct kfd_process *p)
 }
 
 /**
- * kfd_preempt_queue_created - a queue can be looked at from now on
+ * kfd_preempt_queue_created - a new queue can be found from now on
  * @q: a user queue
  */
 void kfd_preempt_queue_created(struct queue *q)
@@ -125,7 +129,7 @@ void kfd_preempt_watch_queue_destroyed(struct queue *q)
 	u32 index = q->preempt.gpu_index;
 	struct kfd_preempt_p *pp;
 
-	/* One that was never added: its creation failed. */
+	/* The queue was never added, because its creation failed. */
 	if (!q->preempt.process_node.next)
 		return;
 	pp = &q->process->preempt;
@@ -140,12 +144,12 @@ void kfd_preempt_watch_queue_destroyed(struct queue *q)
 }
 
 /**
- * kfd_preempt_watch_link - from now on the process has events for a target
- * @target: one that is in no process
+ * kfd_preempt_watch_link - let a process report events to a target
+ * @target: a target that is linked to no process
  * @p: the process
  *
- * Return: 0, -ESRCH when the process has exited meanwhile, or -ENOMEM when too
- * many watches have it.
+ * Return: 0, -ESRCH when the process has exited meanwhile, or -ENOMEM if too
+ * many watches have it as a target.
  */
 int kfd_preempt_watch_link(struct kfd_preempt_watch_target *target, struct kfd_process *p)
 {
@@ -203,9 +207,9 @@ struct kfd_process *kfd_preempt_watch_process(struct kfd_preempt_watch_target *t
 }
 
 /**
- * kfd_preempt_watch_has_givers - whether anybody makes room for any process
+ * kfd_preempt_watch_has_givers - whether a watch makes room for any process
  *
- * Return: true if a process that is new may get a giver soon.
+ * Return: true if a new process may get a giver soon.
  */
 bool kfd_preempt_watch_has_givers(void)
 {
@@ -213,12 +217,12 @@ bool kfd_preempt_watch_has_givers(void)
 }
 
 /**
- * kfd_preempt_watch_wants - an allocation asks for room
+ * kfd_preempt_watch_wants - request room for an allocation
  * @pdd: process and GPU
  * @mib: its size
- * @answers: out: of the process until now
+ * @answers: out: number of answers for the process until now
  *
- * Return: whether there is somebody to answer.
+ * Return: true if a watch will answer.
  */
 bool kfd_preempt_watch_wants(struct kfd_process_device *pdd, u32 mib, u32 *answers)
 {
@@ -240,7 +244,7 @@ bool kfd_preempt_watch_wants(struct kfd_process_device *pdd, u32 mib, u32 *answe
 /**
  * kfd_preempt_watch_answer - let allocations that wait try again
  * @target: their process
- * @no_room: they are not to ask again
+ * @no_room: the allocations must not request room again
  *
  * Return: 0, or -ESRCH if the process is gone.
  */

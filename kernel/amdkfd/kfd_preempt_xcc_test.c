@@ -266,7 +266,10 @@ static void xcc_stuck_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, xcc->unselected, 0);
 }
 
-/* As eviction stops it: each XCC is asked, whoever does not answer. */
+/*
+ * As eviction stops it: each XCC gets a request, even if another one does not
+ * respond.
+ */
 static void xcc_destroy_test(struct kunit *test)
 {
 	struct queue *q = fake->queues[1];
@@ -282,7 +285,10 @@ static void xcc_destroy_test(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, xcc_active(), xcc->stuck);
 }
 
-/* Others need banked registers as well: srbm_mutex is not slept with. */
+/*
+ * Other threads need banked registers as well, so the driver must not sleep
+ * with srbm_mutex.
+ */
 static void xcc_lock_test(struct kunit *test)
 {
 	xcc->stuck = BIT(7);
