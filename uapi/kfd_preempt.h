@@ -13,11 +13,11 @@
  * that AMDKFD_IOC_CREATE_QUEUE returned (the *KFD queue id*, unique in its
  * process); HSA queue ids and stream handles are something else.
  *
- * Presence: call &AMDKFD_IOC_PREEMPT_QUERY. -ENOTTY means that this driver has
- * no preemption (or was loaded with ``amdgpu.kfd_preempt=0``). Never probe
- * with &AMDKFD_IOC_PREEMPT_QUEUE: other drivers use number 0x87 with another
- * size. AMD assigns its next numbers from 0x87 on, so a driver may leave both
- * calls of v0 out (CAP_SWITCH_ONLY): use SWITCH, which does all they do.
+ * Presence: call &AMDKFD_IOC_PREEMPT_QUERY. -ENOTTY means that this driver has no
+ * preemption (or was loaded with ``amdgpu.kfd_preempt=0``). Never probe with
+ * &AMDKFD_IOC_PREEMPT_QUEUE: other drivers use number 0x87 with another size. AMD assigns
+ * its next numbers from 0x87 on, so a driver may leave both calls of v0 out
+ * (CAP_SWITCH_ONLY): use SWITCH, which can do the same.
  *
  * Growth: v0 (PREEMPT_QUEUE, RESUME_QUEUE) is frozen. All others take their size from
  * the command: a struct shorter than that of the ABI that brought the call is -EINVAL,
@@ -42,10 +42,10 @@
  * Errors, one meaning each:
  *
  * ==========  ================================================================
- * EALREADY    the hold is already as asked for
+ * EALREADY    the hold is already as requested
  * EBADF       not your file (inherited over fork), or target_fd is no open file
  *             of /dev/kfd
- * EBUSY       something is in the way (reset running, destroy waiting, RESUME
+ * EBUSY       busy (GPU reset or destroy of the queue in progress, RESUME
  *             while the stop is PENDING, another entry of ALL_OR_NOTHING,
  *             YIELD_MEMORY with a queue of the process that is not held);
  *             nothing changed
@@ -73,7 +73,7 @@
  *
  * No call returns -EAGAIN: libhsakmt's ioctl wrapper would spin on it.
  *
- * Threads: any number of threads may call; queues of one process are changed in turn.
+ * Threads: any number of threads may call; calls for one process are serialized.
  */
 
 /* Version of this interface, reported by &AMDKFD_IOC_PREEMPT_QUERY. */
@@ -95,7 +95,7 @@
 #define KFD_PREEMPT_OP_PREEMPT 1
 #define KFD_PREEMPT_OP_RESUME 2
 
-/* sched_mode: who puts queues on the hardware. */
+/* sched_mode: what maps queues to the hardware. */
 #define KFD_PREEMPT_SCHED_HWS 0 /* firmware scheduler, runlist */
 #define KFD_PREEMPT_SCHED_HWS_NO_OVERSUB 1 /* same, queues limited to slots */
 #define KFD_PREEMPT_SCHED_NO_HWS 2 /* the driver writes HQD registers */
@@ -104,17 +104,17 @@
 /* state of a queue. */
 #define KFD_PREEMPT_STATE_RUNNING 0 /* on hardware, or scheduled to be */
 #define KFD_PREEMPT_STATE_HELD 1 /* stopped by us, waves saved */
-#define KFD_PREEMPT_STATE_PENDING 2 /* stop asked for, not yet confirmed */
+#define KFD_PREEMPT_STATE_PENDING 2 /* stop requested, not yet confirmed */
 #define KFD_PREEMPT_STATE_INACTIVE 3 /* off hardware for another reason */
 #define KFD_PREEMPT_STATE_DEAD 4 /* lost in a reset; only destroy helps */
 
-/* holds: who keeps a queue stopped (bits). */
+/* holds: the owners that keep a queue stopped (bits). */
 #define KFD_PREEMPT_HOLD_SELF 0x00000001u /* its own process */
 #define KFD_PREEMPT_HOLD_OPERATOR 0x00000002u /* at least one operator file */
 #define KFD_PREEMPT_HOLD_STICKY 0x00000004u /* an operator, until resumed */
 #define KFD_PREEMPT_HOLD_DEAD 0x80000000u /* lost: never runs again */
 
-/* status: what else is true of a queue (bits). */
+/* status: more properties of a queue (bits). */
 #define KFD_PREEMPT_STATUS_EVICTED 0x00000001u
 #define KFD_PREEMPT_STATUS_DBG_SUSPENDED 0x00000002u
 #define KFD_PREEMPT_STATUS_HW_PENDING 0x00000004u
@@ -164,11 +164,11 @@
 #define KFD_PREEMPT_CAP_GIVE_MEMORY 0x0000000000008000ull /* since ABI 1.3 */
 
 /*
- * degraded: what a node was found not to do (bits). All but GRACE take every
- * preempt_type from it, GRACE takes FAST; queues that are held can be resumed.
- * It lasts until the module is loaded again, or root writes 0 to the parameter
- * preempt_degraded. STATUS has KFD_PREEMPT_STATUS_DEGRADED for a queue of such
- * a node, and while the runlist of the node could not be mapped.
+ * degraded: features that a node turned out not to have (bits). All but GRACE disable
+ * every preempt_type, GRACE disables FAST; queues that are held can be resumed. It lasts
+ * until the module is loaded again, or root writes 0 to the parameter preempt_degraded.
+ * STATUS has KFD_PREEMPT_STATUS_DEGRADED for a queue of such a node, and while the
+ * runlist of the node could not be mapped.
  */
 #define KFD_PREEMPT_DEGRADED_FENCE 0x00000001u /* unmaps were late or failed */
 #define KFD_PREEMPT_DEGRADED_STILL_ACTIVE 0x00000002u /* ... or did not unmap */
@@ -294,7 +294,7 @@ struct kfd_preempt_switch_entry {
  * undone and return EBUSY. An entry that cannot be undone stays in effect and its
  * result shows it: a stop that was not confirmed in time (ETIME, PENDING).
  *
- * FAST and CHECKPOINT are about the stops of a call; its starts ignore them.
+ * FAST and CHECKPOINT apply to the stops of a call; its starts ignore them.
  *
  * YIELD_MEMORY: see "Memory of a held process".
  */
@@ -313,18 +313,18 @@ struct kfd_ioctl_preempt_switch_args {
 /**
  * DOC: Memory of a held process
  *
- * A held process keeps its buffers in VRAM. With SWITCH_YIELD_MEMORY a PREEMPT also
- * moves them to system memory, those of the process of each such entry on the GPU of its
- * queue, and KFD counts them as system memory from then on. All compute queues of the
- * process on that GPU must be held, or be stopped by the same call (-EBUSY). Those that
- * are held already are no -EALREADY while there is memory to move. SDMA queues need not
- * be held: they run again when the memory has moved. Its page tables always say where
- * the memory is. A RESUME that lets a queue run moves all of it back first. Without room
- * for all of it in VRAM the entry says -ENOSPC and nothing has changed.
+ * A held process keeps its buffers in VRAM. With SWITCH_YIELD_MEMORY a PREEMPT also moves
+ * them to system memory, those of the process of each such entry on the GPU of its queue,
+ * and KFD counts them as system memory from then on. All compute queues of the process on
+ * that GPU must be held, or be stopped by the same call (-EBUSY). Queues that are held
+ * already do not return -EALREADY while there is memory to move. SDMA queues need not be
+ * held: they run again when the memory has moved. The page tables always have the place
+ * of the memory. A RESUME that lets a queue run moves all of it back first. If VRAM has
+ * no room for all of it, the entry returns -ENOSPC and nothing has changed.
  *
  * In a call that moves memory the stops come first, then memory leaves, then memory
- * returns, then come the starts. ALL_OR_NOTHING is then about the stops, and about the
- * starts, each for themselves.
+ * returns, then the starts are done. ALL_OR_NOTHING then applies to the stops and to the
+ * starts separately.
  *
  * These buffers stay in VRAM, and STATUS counts them: *pinned* ones (for RDMA, say),
  * *shared* ones, which another process or driver maps, and those that another GPU of the
@@ -332,7 +332,7 @@ struct kfd_ioctl_preempt_switch_args {
  * imported stay, too, and are not counted.
  *
  * While an operator holds all compute queues of a process, with or without this flag,
- * memory that was evicted from VRAM is put back only when the hold ends.
+ * memory that was evicted from VRAM is restored only when the hold ends.
  */
 
 /**
@@ -341,7 +341,7 @@ struct kfd_ioctl_preempt_switch_args {
  * @target_pid: in: as in &struct kfd_ioctl_preempt_switch_args
  * @queue_id: in: KFD queue id in the target process
  * @flags: in: TARGET_FD or TARGET_PID of KFD_PREEMPT_SWITCH_*, or 0; and
- *	KFD_PREEMPT_STATUS_COUNT_MEMORY, which looks at each buffer of the process
+ *	KFD_PREEMPT_STATUS_COUNT_MEMORY, which visits each buffer of the process
  * @state: out: KFD_PREEMPT_STATE_*
  * @holds: out: KFD_PREEMPT_HOLD_*
  * @status: out: KFD_PREEMPT_STATUS_*
@@ -419,25 +419,25 @@ struct kfd_ioctl_preempt_status_args {
  * returns a file for poll(2), read(2) and the three calls below, which are
  * made on that file.
  *
- * ADD names a process: a *target*. ARM takes the doorbell pages of targets away
- * from their processes; the next store to a doorbell faults, gives the pages
- * back and puts an event into the watch. The event comes once: it disarms the
- * target on that GPU, and rings cost nothing until the next ARM.
+ * ADD names a process: a *target*. ARM unmaps the doorbell pages of targets; the next
+ * store to a doorbell faults, maps the pages again and adds an event to the watch. The
+ * event comes once: it disarms the target on that GPU, and rings cost nothing until the
+ * next ARM.
  *
- * ARM scans the queues *after* the pages are gone. So every later submission of a
- * target that is armed and not busy is an event, and none is lost. Work from
- * before the ARM is in queues_busy.
+ * ARM scans the queues *after* the pages are unmapped. So every later submission of a
+ * target that is armed and not busy is an event, and none is lost. Work from before the
+ * ARM is in queues_busy.
  *
  * An event means that a doorbell page was accessed. The cause may be a ring without
  * new packets, or a debugger: check the queue (STATUS) before acting on it. Rings
  * that come from a GPU make no event.
  *
- * With GIVE_MEMORY an allocation of VRAM by the target that KFD refuses for want of room
- * waits: event WANTS_MEMORY. After an ANSWER it tries again. If there is still no room, it
- * asks again, or after NO_ROOM fails as it would have at first; so it does when the target
- * is removed or the file is closed. A signal interrupts it. While any target of any watch
- * has GIVE_MEMORY, a process that has opened /dev/kfd less than two seconds ago first
- * waits for the rest of that time to become a target.
+ * With GIVE_MEMORY an allocation of VRAM by the target that does not fit waits: event
+ * WANTS_MEMORY. After an ANSWER it is retried. If it still does not fit, there is another
+ * event; after NO_ROOM it fails as it would without a watch, and so it does when the
+ * target is removed or the file is closed. A signal interrupts it. While any target of
+ * any watch has GIVE_MEMORY, a process that has opened /dev/kfd less than two seconds ago
+ * first waits for the rest of that time to become a target.
  *
  * A target ends with its process, or when that calls exec: event EXITED, and
  * -ESRCH from then on. Close the file to remove all targets.
@@ -510,8 +510,8 @@ struct kfd_ioctl_preempt_watch_args {
  * @pad: must be 0
  * @reserved: must be 0
  *
- * It takes the right to preempt queues of that process. It is judged here only:
- * a file that another process gets keeps its targets.
+ * Requires the right to preempt queues of that process, which is checked here only: the
+ * file keeps its targets when another process gets it.
  */
 struct kfd_preempt_watch_add {
 	__u32 flags;
@@ -533,7 +533,7 @@ struct kfd_preempt_watch_remove {
 };
 
 /**
- * struct kfd_preempt_watch_answer - let allocations of a target try again (ABI 1.3)
+ * struct kfd_preempt_watch_answer - retry the allocations of a target (ABI 1.3)
  * @id: in: that of ADD; -ESRCH if its process is gone
  * @flags: in: KFD_PREEMPT_WATCH_NO_ROOM or 0
  */
@@ -571,8 +571,8 @@ struct kfd_preempt_watch_arm_entry {
  * @num_busy: out: of these, how many are BUSY
  * @reserved: must be 0
  *
- * Returns 0 when every entry was looked at; after -EFAULT any of them may be armed.
- * It may be called on targets that are armed already. It never waits for a process.
+ * Returns 0 when every entry was processed; after -EFAULT any of them may be armed. It
+ * may be called on targets that are armed already. It never waits for a process.
  */
 struct kfd_preempt_watch_arm {
 	__u64 entries_ptr;
