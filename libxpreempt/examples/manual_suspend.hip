@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Suspend and resume by hand: a kernel stands still where it is, and ends right all the same.
+// Suspend and resume by hand: stops a kernel in the middle; its result is still right.
 #include "walk.hpp"
 
 #include <xpreempt/xpreempt.h>
@@ -37,7 +37,7 @@ int main() {
     must(hipHostMalloc(&work, sizeof *work, hipHostMallocCoherent) == hipSuccess, "hipHostMalloc");
     *work = {};
 
-    void* stream = nullptr; // with a queue of its own: nobody else stands still with it
+    void* stream = nullptr; // with a queue of its own: no other stream stops with it
     must(xp_stream_create(&stream) == 0, "xp_stream_create");
     xp_xqueue_t xqueue{};
     must(xp_xqueue_create(stream, nullptr, &xqueue) == 0, "xp_xqueue_create");
@@ -53,7 +53,7 @@ int main() {
     while (rounds_of(*work) == stood) {
     }
     __atomic_store_n(&work->end, 1, __ATOMIC_RELAXED);
-    check(xp_xqueue_wait(xqueue, ticket) == 0, "resumed, it goes on and ends");
+    check(xp_xqueue_wait(xqueue, ticket) == 0, "resumed, it continues and ends");
     check(xp_xqueue_destroy(xqueue) == 0, "the xqueue is destroyed");
     check(is_right(*work), "every lane has the right value");
     check(xp_stream_destroy(stream) == 0, "the stream is destroyed");

@@ -94,7 +94,7 @@ int main() {
     while (rounds_of(*low.work) == stood) {
     }
     low.end(low_command);
-    check(state_of(low) == kQueueStateIdle, "then the low one goes on and ends");
+    check(state_of(low) == kQueueStateIdle, "then the low one continues and ends");
     check(is_right(*high.work), "the high one's result is right");
     check(is_right(*low.work), "the low one's result is right");
     must(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), "XHintSetScheduler");

@@ -22,9 +22,9 @@ extern "C" {
 XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy);
 
 /*
- * kXSchedErrorNotAllowed: the global scheduler does not let this user choose it; set all the same.
+ * kXSchedErrorNotAllowed: the global scheduler does not let this user choose it; set anyway.
  * PRIORITY_MIN to PRIORITY_MAX. PRIORITY_NO_EXECUTE keeps the XQueue suspended until it is given
- * another priority, whoever resumes it meanwhile.
+ * another priority, even if another caller resumes it meanwhile.
  */
 XResult XHintPriority(XQueueHandle xq, Priority prio);
 

@@ -186,7 +186,7 @@ inline void others_go_on(Lane& other) {
     MUST(hipStreamDestroy(another));
     void* memory = nullptr;
     MUST(hipMalloc(&memory, 4096)); // stays: hipFree() waits for every stream
-    check(other.count() == before + 1, "other streams go on");
+    check(other.count() == before + 1, "other streams continue");
 }
 
 } // namespace lanes

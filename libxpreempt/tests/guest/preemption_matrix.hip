@@ -338,7 +338,7 @@ private:
         if (!stands)
             must(hipStreamSynchronize(streams_[2]), "hipStreamSynchronize");
         check((hipStreamQuery(streams_[2]) == hipErrorNotReady) == stands,
-              stands ? "a neighbour stands still with it" : "a neighbour goes on");
+              stands ? "a neighbour is stopped with it" : "a neighbour continues");
         if (!held) {
             const unsigned last = test.level == XP_LEVEL_BLOCK ? launched_at_once - 1 : 0;
             until(

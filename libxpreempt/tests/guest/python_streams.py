@@ -107,7 +107,7 @@ def main():
         stood = first.walk.rounds
         check(second.moves() and second.moves(), "the other one runs on")
         check(first.walk.rounds == stood, "while its kernel makes no progress")
-    check(first.moves(), "and goes on afterwards")
+    check(first.moves(), "and continues afterwards")
     for job in (first, second):
         job.end()
         check(job.is_right(), "the result is right")

@@ -99,7 +99,7 @@ void stop_and_start(Work (&work)[num_queues], bool together) {
     for (const Work& one : work)
         move = move && one.moves();
     if (!still || !move)
-        check(false, still ? "all queues go on" : "all queues stand");
+        check(false, still ? "all queues continue" : "all queues are stopped");
 }
 
 // ROCr before 5.7 asks for debugging by a call that only AMD's driver of that time had.
