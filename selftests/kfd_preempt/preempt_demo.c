@@ -66,7 +66,7 @@ static int run(struct kfd_device *dev, struct aql_queue *queue, struct job *job)
 	if (!job_wait_progress(job, 1, WAIT_SECONDS * 1000))
 		return fail("the kernel does not run");
 	if (!wait_for_stop(dev->kfd_fd, queue->id, job, &stopped_at))
-		return fail("nobody stopped the queue for %d s within %d s; try: kfd-preempt suspend %d",
+		return fail("the queue was not stopped for %d s within %d s; try: kfd-preempt suspend %d",
 			    HOLD_SECONDS, WAIT_SECONDS, getpid());
 	printf("stopped at iteration %u, held %d s without progress\n", stopped_at, HOLD_SECONDS);
 

@@ -118,7 +118,7 @@ std::string metrics_of(const xpreemptd::StatusReport& status) {
                    "Times that a ring of a doorbell brought work to an idle process."},
                   status.edges);
     text += count({"xpreempt_ready_edges_found_late", "counter",
-                   "Times that a scan found work of which no ring had told."},
+                   "Times that a scan found work that no doorbell event had reported."},
                   status.edges_found_late);
     text += reactions({"xpreempt_ring_to_switch_seconds", "summary",
                        "Time from a ring to the call of the driver that stops others."},

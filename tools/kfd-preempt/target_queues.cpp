@@ -36,7 +36,7 @@ Failure not_found(const Context& context, const Target& target, int errno_value)
         return not_in_kfd(target);
     if (errno_value == EACCES || errno_value == EPERM)
         return {Exit::permission, errno_value,
-                fmt::format("{}: not allowed to read {}/{}/fd, which tells whether it uses a GPU: "
+                fmt::format("{}: not allowed to read {}/{}/fd, which shows whether it uses a GPU: "
                             "run kfd-preempt as its user, or as root with CAP_SYS_PTRACE",
                             target.name(), context.roots.proc.string(), target.pid)};
     return no_kfd(context);

@@ -64,7 +64,7 @@ XPreemptLevel KfdHipQueue::GetMaxSupportedLevel() {
 void KfdHipQueue::OnPreemptLevelChange(XPreemptLevel level) {
     const ReachableLevel reachable = reachable_level(kStream);
     if (level > reachable.level)
-        XWARN("xpreempt: stream %p: level %d was asked for, but its queue can only reach level %d: "
+        XWARN("xpreempt: stream %p: level %d was requested, but its queue can only reach level %d: "
               "%s",
               static_cast<void*>(kStream), static_cast<int>(level),
               static_cast<int>(reachable.level), reachable.reason.c_str());
