@@ -121,7 +121,11 @@ int xp_sched_start(uint32_t policy);
 /* Parameters of a policy; 0 selects its default. */
 struct xp_sched_parameters {
 	size_t sz; /* in: sizeof(struct xp_sched_parameters) */
-	uint64_t slice_us; /* policies with turns: length of a turn, 100 to 10000000 */
+	/*
+	 * Policies with turns: length of a turn, 100 to 10000000. A turn is never shorter than twenty
+	 * times the measured cost of a stop and a resume.
+	 */
+	uint64_t slice_us;
 	uint64_t k; /* XP_POLICY_EARLIEST_DEADLINE_FIRST: 1 to 1000; 0: 1 */
 };
 

@@ -123,7 +123,7 @@ void Scheduler::react() noexcept {
         event = pending_ ? event_ : Clock::now();
         pending_ = false;
     }
-    if (react_at_once(event) != Outcome::done)
+    if (react_at_once(event) > Outcome::done)
         note(false);
 }
 
@@ -188,7 +188,7 @@ Scheduler::Actions Scheduler::decide() {
         names.push_back(entry.name);
     }
     std::vector<Verdict> verdicts(jobs.size(), Verdict::run);
-    call_again(now, decide_({now, jobs}, names, verdicts));
+    call_again(now, decide_({now, jobs, cost_.value()}, names, verdicts));
     ++statistics_.decisions;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
         Entry& entry = entries_[i];
@@ -213,8 +213,10 @@ Scheduler::Outcome Scheduler::act(const Action& action, Patience patience) {
     Entry* entry = find(action.source);
     if (entry == nullptr || entry->acting || entry->wanted != action.verdict ||
         entry->suspended == suspend)
-        return Outcome::done; // it is being removed, or another thread was faster
+        return Outcome::nothing; // it is being removed, or another thread was faster
     entry->acting = true;
+    // A source that others hold is off the hardware already, and stays off.
+    const Outcome done = entry->job.held_by_others ? Outcome::nothing : Outcome::done;
     const auto source = entry->source;
     lock.unlock();
     acting_here = this;
@@ -226,7 +228,7 @@ Scheduler::Outcome Scheduler::act(const Action& action, Patience patience) {
     acting_here = nullptr;
     lock.lock();
     entry = find(action.source); // stays: remove() waits for us
-    Outcome outcome = Outcome::done;
+    Outcome outcome = done;
     if (whole) {
         entry->suspended = suspend;
         entry->unfinished = suspend && !*whole;
@@ -250,7 +252,7 @@ Scheduler::Outcome Scheduler::act(const Action& action, Patience patience) {
 }
 
 Scheduler::Outcome Scheduler::act_all(Part actions, Patience patience) {
-    Outcome worst = Outcome::done;
+    Outcome worst = Outcome::nothing;
     for (const Action& action : actions)
         worst = std::max(worst, act(action, patience));
     return worst;
@@ -280,11 +282,18 @@ void Scheduler::note_reaction(Time event) {
         std::max(statistics_.max_reaction_ns, statistics_.last_reaction_ns);
 }
 
+void Scheduler::note_cost(bool stops, Time called) {
+    const auto took = Clock::now() - called;
+    const std::lock_guard lock(sources_mutex_);
+    cost_.note(stops, took);
+}
+
 Scheduler::Outcome Scheduler::react_to(Time event, Patience patience) {
     const Actions actions = decide();
     const auto middle = std::ranges::find(actions, Verdict::run, &Action::verdict);
     const Part to_stop(actions.begin(), middle), to_start(middle, actions.end());
-    Outcome stopped = Outcome::done, started = Outcome::done;
+    Outcome stopped = Outcome::nothing, started = Outcome::nothing;
+    const Time called = Clock::now();
     if (together_ == nullptr || actions.size() < 2) {
         stopped = act_all(to_stop, patience);
         if (!to_stop.empty())
@@ -301,7 +310,11 @@ Scheduler::Outcome Scheduler::react_to(Time event, Patience patience) {
         if (!to_stop.empty())
             note_reaction(event);
     }
-    return std::max(stopped, started);
+    // Patience waits for more than the hardware, and a refused call does less.
+    const Outcome worst = std::max(stopped, started);
+    if (worst == Outcome::done && patience == Patience::none)
+        note_cost(!to_stop.empty(), called);
+    return worst;
 }
 
 // Does all that needs no patience, what is decided meanwhile included. Never returns

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "sched/policy.hpp"
+#include "sched/switch_cost.hpp"
 #include "xqueue/source.hpp"
 #include "xqueue/together.hpp"
 
@@ -114,6 +115,7 @@ private:
         Verdict verdict;
     };
     enum class Outcome : std::uint8_t {
+        nothing, // no action was left, or none that reaches the hardware
         done,
         again, // something was decided meanwhile that couldn't be done
         refused,
@@ -136,6 +138,7 @@ private:
     Outcome act_all(Part actions, Patience patience);
     std::vector<xqueue::QueueName> queues_of(Part actions);
     void note_reaction(Time event);
+    void note_cost(bool stops, Time called);
     Outcome react_to(Time event, Patience patience);
     Outcome react_at_once(Time event);
     void outlast_all();
@@ -149,6 +152,7 @@ private:
     std::vector<std::uint32_t> devices_; // by number of the node
     std::uint64_t last_id_ = 0;
     bool stopped_ = false;
+    SwitchCost cost_;
     Statistics statistics_;
 
     std::mutex note_mutex_;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -67,8 +68,9 @@ public:
 
     LevelChoice best{Level::interrupt, DeactivateMethod::hardware, "told by the test"};
     std::atomic<std::uint64_t> now_ns{0};
-    std::atomic<int> stop_errno = 0;  // answer of the next stops
-    std::atomic<int> start_errno = 0; // and starts
+    std::atomic<int> stop_errno = 0;                    // answer of the next stops
+    std::atomic<int> start_errno = 0;                   // and starts
+    std::atomic<std::chrono::milliseconds> turn_time{}; // that each of them takes
     int mark_errno = 0;
     std::atomic<std::uint64_t> polls{0}; // of markers
     std::function<void()> in_poll{};     // called in each
@@ -182,6 +184,7 @@ public:
 
 private:
     Result<void> turn(bool stopped, const char* verb, bool is_stop) {
+        std::this_thread::sleep_for(hardware_.turn_time.load());
         const std::lock_guard lock(hardware_.mutex_);
         hardware_.verbs_.emplace_back(verb);
         hardware_.turned_by_ = std::this_thread::get_id();

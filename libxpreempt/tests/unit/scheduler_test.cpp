@@ -6,6 +6,7 @@
 #include "unit/until.hpp"
 #include "xqueue/xqueue.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -17,6 +18,7 @@
 
 namespace {
 
+using namespace std::chrono_literals;
 using test::FakeHardware;
 using test::FakeHwQueue;
 using test::until;
@@ -113,7 +115,6 @@ TEST(SchedulerTest, work_of_a_high_priority_interrupts_a_low_one_until_it_is_com
 
 // One after the other, a millisecond each: nothing happens but that time passes.
 TEST(SchedulerTest, a_policy_is_called_again_at_the_time_that_it_returns) {
-    using namespace std::chrono_literals;
     Queue one(0), other(0);
     std::atomic<int> turns{0};
     const auto scheduler = Scheduler::make(
@@ -135,8 +136,67 @@ TEST(SchedulerTest, a_policy_is_called_again_at_the_time_that_it_returns) {
     EXPECT_FALSE(one.suspended() || other.suspended());
 }
 
+// Its policy holds every source while `holds`, and keeps the cost that it was shown last.
+class SwitchCostTest : public testing::Test {
+protected:
+    void SetUp() override {
+        queue.hardware.turn_time = slow;
+        scheduler->add(queue.xqueue, 0);
+        queue.submit();
+        change(false);
+    }
+    void TearDown() override { scheduler->stop(); }
+    void change(bool hold) {
+        holds = hold;
+        scheduler->changed();
+    }
+    // One more call of the policy, which changes nothing.
+    std::chrono::nanoseconds seen() {
+        scheduler->changed();
+        return cost.load();
+    }
+
+    static constexpr std::chrono::milliseconds slow{3};
+    Queue queue{0};
+    std::atomic<bool> holds{false};
+    std::atomic<std::chrono::nanoseconds> cost{std::chrono::nanoseconds{-1}};
+    std::shared_ptr<Scheduler> scheduler = Scheduler::make(
+        [this](const Snapshot& snapshot, std::span<const SourceName>, std::span<Verdict> verdicts) {
+            std::ranges::fill(verdicts, holds ? Verdict::hold : Verdict::run);
+            cost = snapshot.switch_cost;
+            return xpreempt::sched::at_next_event;
+        });
+};
+
+TEST_F(SwitchCostTest, a_policy_reads_what_a_stop_and_a_resume_have_cost) {
+    EXPECT_EQ(0ns, seen());
+    // A stop that had to wait for a launch does not count: more than one may be needed.
+    until([&] {
+        change(true);
+        change(false);
+        return seen() >= 2 * slow;
+    });
+}
+
+TEST_F(SwitchCostTest, a_resume_that_the_hardware_refuses_is_no_measure) {
+    change(true);
+    until([&] { return scheduler->statistics().suspends == 1; });
+    const auto before = seen();
+    queue.hardware.start_errno = EBUSY;
+    change(false);
+    until([&] { return scheduler->statistics().failures > 1; });
+    EXPECT_EQ(before, seen());
+    queue.hardware.start_errno = 0;
+}
+
+TEST_F(SwitchCostTest, a_stop_of_what_another_owner_holds_is_no_measure) {
+    ASSERT_TRUE(queue.xqueue->suspend({}));
+    change(true);
+    until([&] { return scheduler->statistics().suspends == 1; });
+    EXPECT_EQ(0ns, seen());
+}
+
 TEST(SchedulerTest, a_policy_reads_the_attributes_of_a_source) {
-    using namespace std::chrono_literals;
     Queue one(7);
     std::mutex mutex;
     xpreempt::sched::JobView seen;
@@ -187,7 +247,6 @@ TEST(SchedulerTest, a_time_that_has_passed_does_not_keep_the_thread_busy) {
 }
 
 TEST(SchedulerTest, an_earlier_time_counts_that_another_thread_brings) {
-    using namespace std::chrono_literals;
     Queue one(0);
     std::atomic<bool> soon{false};
     std::atomic<int> calls{0};

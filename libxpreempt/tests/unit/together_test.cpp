@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <gtest/gtest.h>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -56,6 +58,7 @@ public:
         Switched switched;
         if (to_stop.empty() && to_start.empty())
             return switched;
+        std::this_thread::sleep_for(takes.load());
         const std::lock_guard lock(mutex_);
         calls_ += '[';
         for (const hip::QueueRecord& queue : to_stop)
@@ -72,6 +75,7 @@ public:
     }
 
     std::atomic<std::uint32_t> refuses{0};
+    std::atomic<std::chrono::milliseconds> takes{}; // each call
 
 private:
     Result<void> note(char what, std::uint32_t id) {
@@ -144,8 +148,15 @@ protected:
     Driver driver;
     Holds holds{driver};
     KfdTogether together{mapping, holds};
-    std::shared_ptr<sched::Scheduler> scheduler =
-        sched::Scheduler::make(sched::HighestPriorityFirst{}, &together);
+    std::atomic<sched::Duration> cost{}; // as the policy saw it last
+    std::shared_ptr<sched::Scheduler> scheduler = sched::Scheduler::make(
+        [this, policy = sched::Policy{sched::HighestPriorityFirst{}}](
+            const sched::Snapshot& snapshot, std::span<const sched::SourceName>,
+            std::span<sched::Verdict> verdicts) mutable {
+            cost = snapshot.switch_cost;
+            return sched::decide(policy, snapshot, verdicts);
+        },
+        &together);
     std::vector<std::shared_ptr<Stream>> streams;
 };
 
@@ -170,6 +181,17 @@ TEST_F(TogetherTest, so_it_is_where_some_stop_and_others_start) {
     work({});
     EXPECT_EQ("[+2+3]", driver.calls());
     EXPECT_FALSE(holds.any());
+}
+
+// A source whose queue the common call has stopped already is no switch that costs nothing.
+TEST_F(TogetherTest, the_cost_of_a_switch_is_that_of_the_call) {
+    constexpr std::chrono::milliseconds slow{2};
+    driver.takes = slow;
+    work({1, 2, 3});
+    work({1, 2});
+    work({1, 2, 3});
+    work({1, 2});
+    EXPECT_GE(cost.load(), 2 * slow);
 }
 
 TEST_F(TogetherTest, what_was_refused_is_tried_alone_and_again) {
