@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 # Trees laid out as AMD's packages of ROCm's driver lay them out, made from Debian's source; sourced by tests
-# that set work, and root: a directory for /.
+# that set top, work, and root: a directory for /.
 # shellcheck shell=sh disable=SC2154
 
 amd=drivers/gpu/drm/amd
 
 unpack_base() { # unpack_base TARBALL: Debian's source in $work/base
-    mkdir "$work/base"
-    xz -T0 -dc "$1" | tar -x -C "$work/base" --strip-components=1 --wildcards "*/$amd/amdkfd/*" "*/$amd/amdgpu/*"
+    unpacked=$("$top/kernel/source-tree" "$1") || return
+    mkdir -p "$work/base/$amd"
+    cp -r "$unpacked/$amd/amdkfd" "$unpacked/$amd/amdgpu" "$work/base/$amd"
 }
 
 made_for_dkms() { # made_for_dkms VERSION VERSION_OF_DRIVER WHERE_BUILT DESTINATION MAKE: what is in $dir
@@ -56,8 +57,9 @@ END
 # One whose module is the whole driver, without AMD's own TTM and scheduler.
 lay_out_whole() { # lay_out_whole TARBALL VERSION
     dir=$root/usr/src/amdgpu-$2
+    unpacked=$("$top/kernel/source-tree" "$1") || return
     mkdir -p "$dir/include/x" "$dir/drivers/gpu/drm"
-    xz -T0 -dc "$1" | tar -x -C "$dir" --strip-components=4 --wildcards "*/$amd/*" || return
+    cp -r "$unpacked/$amd" "$dir" || return
     # Where Debian's amdgpu_trace.h looks for itself, from a directory two levels down.
     ln -s ../../../amd "$dir/drivers/gpu/drm/amd"
     # Our source uses this variable of AMD's driver. Debian's driver lacks it.
