@@ -131,14 +131,15 @@ def command(boot: Boot, out: Path, build: Path, kernel: list[str], rocm_suite: s
     options += ["--", script(boot)]
     if boot.module in ("", "stock"):
         return options
-    return ["/bin/bash", "-euc", MUTANT, "mutant", boot.module, *options]
+    module = WHOLE if boot.module == "whole" else f"{VM}/test-module --mutant {boot.module}"
+    return ["/bin/bash", "-euc", WITH_MODULE.replace("MODULE", module), "with-module", *options]
 
 
-# A mutant of the driver is built, or comes from the cache, before its boot. $1 is its name.
-MUTANT = f"""
-name=$1; shift
-kernel=$({VM}/kernel-version)
-module=$({REPO}/kernel/build-module --kernelver "$kernel" --mutant "$name" | tail -n 1)
+WHOLE = f'{REPO}/kernel/build-module --kernelver "$({VM}/kernel-version)"'
+
+# The module is built, or comes from the cache, before its boot.
+WITH_MODULE = """
+module=$(MODULE | tail -n 1)
 run=$1; shift
 exec "$run" --module "$module" "$@"
 """

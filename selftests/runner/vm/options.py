@@ -179,7 +179,7 @@ def check_combinations(options: Options) -> None:
 def check_module(module: str) -> None:
     if module in ("", "stock"):
         return
-    need(readable(Path(module)), f"--module {module}: no such readable file; kernel/build-module makes one")
+    need(readable(Path(module)), f"--module {module}: no such readable file; selftests/vm/test-module makes one")
     name = subprocess.run(["modinfo", "-F", "name", module], capture_output=True, text=True, check=False).stdout
     need(name.strip() == "amdgpu", f"--module {module}: not an amdgpu kernel module")
 
