@@ -35,6 +35,8 @@ class Boot:
     run: list[str]
     # Programs of libxpreempt/tests/guest, which get the library beside them.
     programs: list[str]
+    # Programs that the commands call without naming them.
+    with_: list[str]
     # Commands of this machine that print TAP about the boot; $OUTPUT is what the guest printed,
     # $SUMMARY the vgpu's.
     check: list[str]
@@ -46,7 +48,7 @@ class Boot:
     must_fail: bool = False
     timeout: int = 1200  # seconds
 
-    REPEATED = ("param", "kernel_param", "fault", "vgpu", "schedule", "vram", "memory", "allow_dmesg", "add", "xccs", "gpus", "cpus", "mec")
+    REPEATED = ("param", "kernel_param", "fault", "vgpu", "schedule", "vram", "memory", "allow_dmesg", "add", "xccs", "gpus", "cpus", "mec", "with_")
 
 
 def load(paths: list[Path]) -> list[Boot]:
@@ -72,7 +74,7 @@ def empty(name: str) -> Boot:
 
 
 def put(path: Path, boot: Boot, key: str, value: object) -> None:
-    name = key.replace("-", "_")
+    name = key.replace("-", "_") + ("_" if key == "with" else "")
     old = getattr(boot, name, None) if name in {each.name for each in fields(Boot)} - {"name"} else None
     if old is None:
         raise Refusal(f"{path}: boot {boot.name}: no field is named {key}")
@@ -112,10 +114,10 @@ def command(boot: Boot, out: Path, build: Path, kernel: list[str], rocm_suite: s
     """The command line that boots it; kernel: options of a kernel that is not Debian's."""
     timeout = max(boot.timeout, 3600 if kernel else 0)
     compiled = build / f"rocm-{rocm_suite}" / "xpreempt"
-    options = [str(VM / "run"), "--no-build", "--timeout", str(timeout), "--out", str(out), *kernel]
+    options = [str(VM / "run"), "--no-build", "--named", "--timeout", str(timeout), "--out", str(out), *kernel]
     for name in Boot.REPEATED:
         for value in getattr(boot, name):
-            options += [f"--{name.replace('_', '-')}", expanded(str(value), build)]
+            options += [f"--{name.rstrip('_').replace('_', '-')}", expanded(str(value), build)]
     for name in ("rocm", "function_tracer", "icount"):
         options += [f"--{name.replace('_', '-')}"] if getattr(boot, name) else []
     if boot.gpu == "none":

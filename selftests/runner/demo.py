@@ -40,7 +40,7 @@ def in_guest(
     """Builds the guest and runs the command in it; says why when that failed."""
     logs = build / "logs" / name
     shutil.rmtree(logs, ignore_errors=True)
-    options = ["--no-build", *(["--rocm"] if rocm else []), *boot_options, "--out", str(logs / "boot")]
+    options = ["--no-build", "--named", *(["--rocm"] if rocm else []), *boot_options, "--out", str(logs / "boot")]
     boot = Job(
         "virtual machine",
         [str(VM / "run"), *options, "--timeout", "900" if rocm else "300", "--", *command],

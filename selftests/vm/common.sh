@@ -46,38 +46,3 @@ debian_mirror() {
 		"run apt-get update, or set DEBIAN_MIRROR to one"
 	echo "$site"
 }
-
-# slim_module SOURCE DEST: a module as the guest loads it. Without debug data and signature it loads
-# seconds faster under TCG, because the kernel hashes and parses all of them. Without the list of the
-# functions that the function tracer may patch it loads 20 s faster: for each of those 14,000 the kernel
-# looks through the names of all 45,000 symbols. Tracepoints and kprobes do not need that list.
-# With a third word it keeps that list: the breakpoint of a kprobe runs with interrupts off, the function
-# tracer's call does not.
-slim_module() {
-	local remove=(-R .BTF -R .BTF_ids -R __mcount_loc -R .rela__mcount_loc)
-	[ $# -lt 3 ] || remove=(-R .BTF -R .BTF_ids)
-	case $1 in
-	*.xz) xz -dc "$1" ;;
-	*) cat "$1" ;;
-	esac >"$2"
-	objcopy --strip-debug "${remove[@]}" "$2"
-}
-
-# pack TREE ARCHIVE: one initramfs layer. Not compressed: unpacking under TCG costs more than copying.
-pack() {
-	(cd "$1" && find . -print0 | LC_ALL=C sort -z | cpio -0 -o -H newc -R 0:0 --quiet) >"$2.new"
-	mv "$2.new" "$2"
-}
-
-# install_program SOURCE TREE DEST: a file for the guest and, if it is dynamic, what it links to. A
-# library that is not on this machine is left out: a HIP program finds it in the ROCm root. Without debug
-# data, which is nine tenths of our programs and costs every boot three seconds of unpacking.
-install_program() {
-	local library
-	install -D -p "$1" "$2/$3"
-	[[ $(head -c 4 "$1" | tr -d '\0') != $'\x7fELF' ]] || strip --strip-debug --preserve-dates "$2/$3"
-	{ ldd "$1" 2>/dev/null || true; } | awk '$2 == "=>" && $3 ~ "^/" { print $3 } $1 ~ "^/.*[^:]$" { print $1 }' |
-		while read -r library; do
-			install -D "$library" "$2/$library"
-		done
-}

@@ -35,6 +35,8 @@ class Machine:
 
     def __init__(self, options: Options, build: Build, out: Path):
         self.options, self.build, self.out = options, build, out
+        # The archives of the initramfs, in their order.
+        self.layers: list[Path] = []
         # Sockets and pipes are not in out: the path of a socket may have no more than 107 bytes.
         self.work = Path(tempfile.mkdtemp(prefix="kfd-preempt-vm."))
         self.gpus: dict[str, subprocess.Popen] = {}
@@ -54,7 +56,8 @@ class Machine:
     def run(self) -> None:
         """Until the guest has told how the command ended, has ended, or the time is over."""
         if not self.options.system:
-            self.build.initrd(self.options, self.work)
+            self.layers = self.build.layers(self.options, self.work)
+            self.build.initrd(self.layers, self.work)
         names = [] if self.options.no_gpu else ["vgpu", "vgpu-2"][: int(self.options.gpus)]
         for name in names:
             self.start_gpu(name)
@@ -128,7 +131,7 @@ class Machine:
 
     def qemu_options(self) -> list[str]:
         options, build = self.options, self.build
-        kernel, initrd = build.guest / "vmlinuz", self.work / "initrd"
+        kernel, initrd = build.kernel, self.work / "initrd"
         append = ["console=ttyS0", "ignore_loglevel", "panic=-1", "pci=realloc", "sysrq_always_enabled"]
         # On a busy host the timer interrupt can come too late for the kernel's check, which then panics.
         append += ["no_timer_check", "watchdog_thresh=60", *options.kernel_param]

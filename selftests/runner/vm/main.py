@@ -41,9 +41,16 @@ def check_built(chosen: options.Options, build: Build) -> None:
             raise StartError(text)
 
     if not chosen.system:
-        need(build.guest / "base.cpio", f"{build.guest}: nothing built; run without --no-build")
+        for name in ("kernel", "base", "programs.json"):
+            need(build.guest / name, f"{build.guest}: nothing built; run without --no-build")
     if chosen.rocm:
         need(build.rocm_image, f"{build.guest}: nothing built for --rocm; run without --no-build")
+        arch = options.HIP_ARCHS[chosen.gpu]
+        if arch not in " ".join(build.lines(f"rocm-{build.suite}.archs")).split():
+            raise StartError(f"{build.guest}: no HIP program is built for {arch}; run without --no-build")
+    if not chosen.system:
+        for layer in build.built(chosen):
+            need(layer, f"{layer}: this part of {build.guest} is gone; run without --no-build")
     if not chosen.no_gpu:
         need(build.vgpu, f"{build.vgpu}: no such program; run selftests/vm/build, or set VGPU")
 

@@ -21,7 +21,7 @@ COMMAND is given to sh -c in the guest. Its output is on stdout, its exit status
                        /sbin/init-for-tests runs COMMAND (selftests/packages)
   --keep-changes       what COMMAND writes stays in root.ext4 of --system; without, it is forgotten
   --module PATH        another amdgpu.ko; "stock" is the kernel package's own
-  --function-tracer    amdgpu.ko that the function tracer can patch; loads 20 s slower
+  --function-tracer    amdgpu.ko of which the function tracer can patch what kfd_probes.ko probes
   --kernel DIR         another kernel: DIR has vmlinuz and lib/modules/RELEASE, with the amdgpu.ko
                        that is loaded (selftests/kernels/build makes one)
   --kernel-param WORD  a word of the kernel's command line (may be repeated)
@@ -40,6 +40,8 @@ COMMAND is given to sh -c in the guest. Its output is on stdout, its exit status
   --fault SPEC         give the vgpu a fault to inject (may be repeated; see vgpu --help)
   --schedule SEED      let this seed choose when the vgpu does what it may do at any time: fences,
                        interrupts, dequeues, the order of waves
+  --named              a smaller guest, with only the programs that COMMAND names, and what these need
+  --with NAME          the same, and this program of the guest (may be repeated)
   --add SRC[:DEST]     put a host file into the guest, with the libraries it needs (repeatable)
   --allow-dmesg REGEX  a kernel error that COMMAND provokes on purpose (may be repeated)
   --allow-unmodelled   do not fail when the driver accessed registers that the vgpu does not model;
@@ -59,6 +61,8 @@ Own exit status: 64 usage, 121 COMMAND did not finish, 122 kernel log has an err
 PARAMETERS = ["fw_load_type=0", "dpm=0", "ppfeaturemask=0"]
 # Its blocks in the driver's order: common, GMC, IH, GFX, SDMA, SMU, and with a MI250 video decoders.
 IP_BLOCK_MASKS = {"mi300x": "0xdf", "mi250": "0x1f", "mi100": "0x1f"}
+# Their names for hipcc.
+HIP_ARCHS = {"mi300x": "gfx942", "mi250": "gfx90a", "mi100": "gfx908"}
 
 
 @dataclass
@@ -70,6 +74,7 @@ class Options:
     fault: list[str] = field(default_factory=list)
     vgpu: list[str] = field(default_factory=list)
     add: list[str] = field(default_factory=list)
+    with_: list[str] = field(default_factory=list)
     allow_dmesg: list[str] = field(default_factory=list)
     system: str = ""
     keep_changes: bool = False
@@ -89,6 +94,7 @@ class Options:
     no_gpu: bool = False
     rocm: bool = False
     function_tracer: bool = False
+    named: bool = False
     icount: bool = False
     allow_unmodelled: bool = False
     no_build: bool = False
@@ -102,13 +108,14 @@ def parse(words: list[str]) -> Options:
     while left:
         word = left.pop(0)
         name = word.removeprefix("--").replace("-", "_")
+        name += "_" if name == "with" else ""
         if word == "--":
             break
         if word in ("--help", "-h"):
             print(USAGE, end="")
             raise SystemExit(0)
         old = getattr(options, name, None) if word.startswith("--") and name != "command" else None
-        if old is None or word != f"--{name.replace('_', '-')}":
+        if old is None or word != f"--{name.rstrip('_').replace('_', '-')}":
             raise Refusal(f"unknown option or word '{word}'; the command comes after --, see --help")
         if isinstance(old, bool):
             setattr(options, name, True)
