@@ -5,8 +5,9 @@ import os
 import re
 from pathlib import Path
 
+from .hip import Needs
 from .jobs import Job
-from .paths import REPO, VM, cache
+from .paths import REPO, ROCM_SUITE, VM, cache
 from .results import Result
 
 
@@ -101,31 +102,36 @@ ROCM_SUITES = (
 )
 
 
-def jobs(logs: Path, build: Path, demo: bool = False, rocm: bool = True) -> list[Job]:
-    """In the order in which they may begin. A demo needs no package of the tests, and may need no ROCm."""
+def jobs(logs: Path, build: Path, demo: bool = False, rocm: bool = True, hip: dict[str, Needs] | None = None) -> list[Job]:
+    """In the order in which they may begin. A demo needs no package of the tests, and may need no ROCm.
+
+    hip: of each suite of ROCm the HIP programs to compile; without, all.
+    """
     what = [*(["--demo"] if demo else []), *(["--rocm"] if rocm else [])]
     environment = {**os.environ, "BUILD_DIR": str(build), **compiler_cache()}
 
-    def job(name: str, command: list[str], reader: BuildReader, *needs: str) -> Job:
-        return Job(name, command, reader, logs / f"{name}.log", set(needs), environment, is_build=True)
+    def job(name: str, command: list[str], reader: BuildReader, *needs: str, suite: str = "") -> Job:
+        chosen = hip[suite].environment() if hip and suite in hip else {}
+        return Job(name, command, reader, logs / f"{name}.log", set(needs), {**environment, **chosen}, is_build=True)
 
-    def stage(name: str, reader: BuildReader, *needs: str) -> Job:
-        return job(name, [str(VM / "build"), *what, name], reader, *needs)
+    def stage(name: str, reader: BuildReader, *needs: str, suite: str = "") -> Job:
+        return job(name, [str(VM / "build"), *what, name], reader, *needs, suite=suite)
 
     packages = job("packages", [str(REPO / "ci/deps"), *(["--demo"] if demo else [])], PackagesReader())
     rest = [
         stage("programs", NinjaReader(), "packages"),
         stage("download", DownloadReader(), "packages"),
         stage("driver", DriverReader(), "packages"),
-        stage("guest", BuildReader(), "programs", "download", "driver"),
+        stage("guest", BuildReader(), "programs", "download", "driver", suite=ROCM_SUITE),
     ]
     if not demo:
         rest[0].command = ["/bin/bash", "-euc", PROGRAMS]
-        rest.append(job("hip", [HIP], BuildReader(), "programs", "download"))
+        rest.append(job("hip", [HIP], BuildReader(), "programs", "download", suite=ROCM_SUITE))
         for suite in ROCM_SUITES:
             rocm = ["/usr/bin/env", f"ROCM_SUITE={suite}"]
-            rest.append(job(f"rocm-{suite}", [*rocm, str(VM / "build"), "--rocm", "download", "rocm"], DownloadReader(), "guest"))
-            rest.append(job(f"hip-{suite}", [*rocm, HIP], BuildReader(), f"rocm-{suite}"))
+            command = [*rocm, str(VM / "build"), "--rocm", "download", "rocm"]
+            rest.append(job(f"rocm-{suite}", command, DownloadReader(), "guest", suite=suite))
+            rest.append(job(f"hip-{suite}", [*rocm, HIP], BuildReader(), f"rocm-{suite}", suite=suite))
     rest[2].shown = about_module
     return [packages, *rest]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Callable, Protocol
 
+from .boots import Boot
 from .paths import REPO
 from .results import Result
 
@@ -31,6 +32,8 @@ class Job:
     log: Path
     needs: set[str] = field(default_factory=set)
     environment: dict[str, str] | None = None
+    # A boot in this suite of ROCm: the suite and the boot, or nothing.
+    rocm: tuple[str, Boot] | None = None
     # A build: without it there is nothing to test, so its failure ends the run.
     is_build: bool = False
     # Returns the text to display for a line that the job prints, or None.

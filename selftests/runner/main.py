@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from . import boots, builds, interrupts, report, suites
+from . import boots, builds, hip, interrupts, report, suites
 from .boots import Boot
 from .engine import Engine
 from .errors import Refusal
@@ -180,7 +180,8 @@ class Run:
 
     def builds(self, chosen: list[Job]) -> list[Job]:
         """The builds that the chosen jobs need, and those that these need."""
-        every = {job.name: job for job in builds.jobs(self.logs, self.build)}
+        needs = hip.needs_of(job.rocm for job in chosen if job.rocm)
+        every = {job.name: job for job in builds.jobs(self.logs, self.build, hip=needs)}
         needed: set[str] = set()
         more = {need for job in chosen for need in job.needs}
         while more:

@@ -53,5 +53,5 @@ class Suites:
         if rocm_suite:
             needs = {f"{need}-{rocm_suite}" if need in ("rocm", "hip") else need for need in needs}
         reader = BootReader(boot.name, [*boot.run, *boot.check], boot.must_fail)
-        return Job(f"{suite}/{boot.name}", command, reader, log, needs, environment)
+        return Job(f"{suite}/{boot.name}", command, reader, log, needs, environment, rocm=(rocm, boot) if boot.rocm else None)
 

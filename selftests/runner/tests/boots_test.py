@@ -5,7 +5,7 @@ import tomllib
 import unittest
 from pathlib import Path
 
-from runner import boots, builds, suites
+from runner import boots, builds, hip, suites
 from runner.errors import Refusal
 from runner.paths import REPO
 
@@ -45,6 +45,31 @@ class Boots(unittest.TestCase):
         self.assertIn("--add /build/f:/f", text)
         self.assertIn("--timeout 1200 --out /out", text)
         self.assertEqual(line[-2], "--")
+
+    def test_a_guest_has_only_what_its_boot_names(self):
+        (boot,) = self.load('[a]\nrun = ["x"]\nwith = ["y", "z"]')
+        text = " ".join(boots.command(boot, Path("/out"), Path("/build"), []))
+        self.assertIn("--no-build --named", text)
+        self.assertIn("--with y --with z", text)
+
+    def test_hip_programs_of_the_boots_that_are_chosen(self):
+        tables = ["[a]\nrocm = true\nrun = [\"env PROGRAMS='matmul wheel' hip_tests storm\"]"]
+        tables += ['[b]\nrocm = true\ngpu = "mi250"\nrun = ["llama-in-guest"]\nwith = ["pool", "kfd-preempt"]']
+        tables += ['[c]\nrun = ["storm"]', '[d]\nrocm = true\nrun = ["hip_tests plain"]']
+        a, b, c, d = self.load(*tables)
+        needs = hip.needs_of([("forky", a), ("forky", b), ("experimental", d), ("forky", c)])
+        self.assertEqual(needs["forky"].archs, {"gfx942", "gfx90a"})
+        self.assertLessEqual({"matmul", "libwalk_kernels.so", "pool"}, needs["forky"].programs)
+        self.assertNotIn("nbody", needs["forky"].programs)
+        self.assertLessEqual({"matmul", "nbody", "scratch_O0"}, needs["experimental"].programs)
+        self.assertEqual(hip.needs_of([("forky", c)]), {})
+
+    def test_builds_get_the_hip_programs(self):
+        needs = {"experimental": hip.Needs({"nbody", "matmul"}, {"gfx942"})}
+        jobs = {job.name: job for job in builds.jobs(Path("/logs"), Path("/build"), hip=needs)}
+        self.assertEqual(jobs["rocm-experimental"].environment["HIP_PROGRAMS"], "matmul nbody")
+        self.assertEqual(jobs["rocm-experimental"].environment["HIP_ARCHS"], "gfx942")
+        self.assertNotIn("HIP_PROGRAMS", jobs["guest"].environment)
 
     def test_a_boot_of_another_gpu(self):
         (boot,) = self.load('[a]\nrun = ["x"]\ngpu = "mi250"')
