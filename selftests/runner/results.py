@@ -2,7 +2,7 @@
 """Results of tests, read line by line from what a command prints."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Iterable
 
 
@@ -13,6 +13,35 @@ class Result:
     why: str = ""
 
 
+@dataclass
+class Plan:
+    """How many tests a command has announced. Of scripts that run one after the other each has a plan."""
+
+    LINE = re.compile(r"1\.\.(\d+)(?: *#.*)?")
+
+    tests: int = 0
+    planned: int | None = None
+    # Names of tests since the last plan.
+    names: set[str] = field(default_factory=set)
+
+    def line(self, text: str) -> None:
+        if found := self.LINE.fullmatch(text):
+            self.planned = (self.planned or 0) + int(found[1])
+            self.names.clear()
+
+    def counted(self, result: Result) -> Result:
+        """The result, as a failure if an earlier test has the same name."""
+        self.tests += 1
+        repeats = result.name in self.names
+        if result.name:
+            self.names.add(result.name)
+        return replace(result, passed=False, why="another test has this name") if repeats and result.passed else result
+
+    def missed(self) -> str:
+        """Why it is not fulfilled, or nothing. A command need not have one."""
+        return "" if self.planned in (None, self.tests) else f"planned {self.planned}, but {self.tests} ran"
+
+
 class TapReader:
     """TAP or KTAP of one command. A skipped test has failed: a test that never runs finds nothing.
 
@@ -20,14 +49,17 @@ class TapReader:
     """
 
     LINE = re.compile(r"(not )?ok\b *\d* *(?:- )?(.*)")
+    AS_PLANNED = "as many tests run as planned"
 
     def __init__(self, prefix: str = ""):
         self.prefix = prefix
         self.results: list[Result] = []
+        self.plan = Plan()
 
     def line(self, text: str) -> None:
+        self.plan.line(text)
         if result := self.parse(text):
-            self.results.append(result)
+            self.results.append(self.plan.counted(result))
 
     def parse(self, text: str) -> Result | None:
         found = self.LINE.fullmatch(text)
@@ -47,6 +79,8 @@ class TapReader:
             self.results.append(Result(f"{self.prefix}the command", False, f"ended with status {status}"))
         elif not self.results:
             self.results.append(Result(f"{self.prefix}the command", False, "ran no test"))
+        elif missed := self.plan.missed():
+            self.results.append(Result(f"{self.prefix}{self.AS_PLANNED}", False, missed))
 
     def so_far(self) -> str:
         bad = sum(not result.passed for result in self.results)
@@ -57,6 +91,12 @@ class CtestReader(TapReader):
     """The lines that ctest prints when a test has ended."""
 
     LINE = re.compile(r" *\d+/\d+ Test +#\d+: (\S+)(.*)")
+    SUM = re.compile(r"\d+% tests passed, \d+ tests failed out of (\d+)")
+
+    def line(self, text: str) -> None:
+        if found := self.SUM.fullmatch(text):
+            self.plan.planned = int(found[1])
+        super().line(text)
 
     def parse(self, text: str) -> Result | None:
         found = self.LINE.fullmatch(text)
@@ -71,7 +111,7 @@ class Command:
     """The one that runs in the guest."""
 
     text: str = ""
-    tests: int = 0
+    plan: Plan = field(default_factory=Plan)
     bad: bool = False
 
 
@@ -80,6 +120,8 @@ class BootReader(TapReader):
 
     # Statuses of selftests/vm/run from here on are its own: kernel log, vgpu, timeout, start.
     OWN_STATUS = 64
+    # Its lines that are no complaints.
+    NEWS = ("logs in", "amdgpu ready", "passed before", "not kept")
 
     def __init__(self, name: str, asked: list[str], must_fail: bool = False):
         super().__init__()
@@ -95,13 +137,15 @@ class BootReader(TapReader):
             self.ended += 1
             self.command_ended(int(text.removeprefix("@exit ")))
         elif text.startswith("run: "):
-            if not self.complaint and "logs in" not in text and "amdgpu ready" not in text:
+            if not self.complaint and not any(each in text for each in self.NEWS):
                 self.complaint = text.removeprefix("run: ")
         elif result := self.parse(text):
-            self.now.tests += 1
+            result = self.now.plan.counted(result)
             self.now.bad |= not result.passed
             if not self.must_fail:
                 self.add(f"{self.now.text}: {result.name}", result.passed, result.why)
+        else:
+            self.now.plan.line(text)
 
     def add(self, what: str, passed: bool, why: str = "") -> None:
         self.results.append(Result(f"{self.name}: {what}", passed, "" if passed else why))
@@ -113,8 +157,10 @@ class BootReader(TapReader):
             self.add(f"fails as it must: {command.text}", status == 1 and command.bad, f"ended with status {status}")
         elif status and not command.bad:
             self.add(command.text, False, f"ended with status {status}")
-        elif not command.tests:
+        elif not command.plan.tests:
             self.add(command.text, False, "ran no test")
+        elif not command.bad and (missed := command.plan.missed()):
+            self.add(f"{command.text}: {self.AS_PLANNED}", False, missed)
 
     def end(self, status: int) -> None:
         if len(self.asked) != self.ended:

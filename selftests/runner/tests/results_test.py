@@ -32,6 +32,38 @@ class Tap(unittest.TestCase):
     def test_words_that_begin_like_a_result(self):
         self.assertEqual(read(TapReader(), "okay\nok 1 - a"), [("a", True)])
 
+    def test_a_plan_with_more_tests_than_ran(self):
+        for text in ("1..3\nok 1 - a\nok 2 - b", "ok 1 - a\nok 2 - b\n1..3", "ok 1 - a\n1..1\nok 1 - b\n1..2"):
+            with self.subTest(text):
+                wanted = [("a", True), ("b", True), ("as many tests run as planned", False)]
+                self.assertEqual(read(TapReader(), text), wanted)
+
+    def test_a_plan_with_fewer_tests_than_ran(self):
+        reader = TapReader()
+        read(reader, "1..1\nok 1 - a\nok 2 - b")
+        self.assertEqual(reader.results[-1].why, "planned 1, but 2 ran")
+
+    def test_plans_of_scripts_that_run_one_after_the_other(self):
+        text = "1..1\nok 1 - a\n1..1\nok 1 - b\nok 1 - c\n1..1 # end"
+        self.assertEqual([good for _, good in read(TapReader(), text)], [True, True, True])
+
+    def test_a_name_that_repeats(self):
+        text = "1..2\nok 1 - a\nok 2 - a"
+        self.assertEqual(read(TapReader(), text, 1), [("a", True), ("a", False)])
+
+    def test_the_same_name_in_two_scripts(self):
+        self.assertEqual(read(TapReader(), "ok 1 - a\n1..1\nok 1 - a\n1..1"), [("a", True), ("a", True)])
+
+    def test_a_skipped_test_of_ctest(self):
+        text = "1/1 Test #1: Ring.Wraps .....***Skipped   0.01 sec\n100% tests passed, 0 tests failed out of 1\n"
+        reader = CtestReader()
+        self.assertEqual(read(reader, text), [("Ring.Wraps", False)])
+        self.assertIn("Skipped", reader.results[0].why)
+
+    def test_ctest_that_lost_a_line(self):
+        text = "1/2 Test #1: Ring.Wraps ..... Passed   0.01 sec\n100% tests passed, 0 tests failed out of 2\n"
+        self.assertEqual(read(CtestReader(), text)[-1], ("as many tests run as planned", False))
+
     def test_lines_of_ctest(self):
         text = (
             "      Start  1: Ring.Wraps\n"
@@ -52,6 +84,15 @@ class Boot(unittest.TestCase):
     def test_a_command_that_ran_no_test(self):
         wanted = [("b: one", False), self.WELL]
         self.assertEqual(read(BootReader("b", ["one"]), "@run one\n@exit 0"), wanted)
+
+    def test_the_plan_of_each_command(self):
+        text = "@run one\n1..2\nok 1 - a\n@exit 0\n@run two\n1..1\nok 1 - a\n@exit 0"
+        wanted = [("b: one: a", True), ("b: one: as many tests run as planned", False), ("b: two: a", True), self.WELL]
+        self.assertEqual(read(BootReader("b", ["one", "two"]), text), wanted)
+
+    def test_a_name_that_repeats_in_one_command(self):
+        text = "@run one\n1..2\nok 1 - a\nok 2 - a\n@exit 0"
+        self.assertEqual([good for _, good in read(BootReader("b", ["one"]), text)], [True, False, True])
 
     def test_a_command_that_crashed_after_its_tests(self):
         text = "@run one\nok 1 - a\n@exit 139"
