@@ -2,17 +2,22 @@
 """Runs jobs: as many beside each other as there is room for, each after what it needs."""
 
 import selectors
+from copy import deepcopy
+from dataclasses import replace
 from typing import Iterable
 
 from . import interrupts
 from .jobs import Job, Process, stop
-from .progress import Display
+from .keeper import Keeper
+from .progress import Display, Plan
 from .results import Result
 
 
 class Engine:
-    def __init__(self, jobs: Iterable[Job], slots: int, display: Display):
+    def __init__(self, jobs: Iterable[Job], slots: int, display: Display, keeper: Keeper | None = None):
         self.waiting = list(jobs)
+        self.jobs = {job.name: job for job in self.waiting}
+        self.keeper = keeper
         self.slots = slots
         self.display = display
         self.running: list[Process] = []
@@ -31,12 +36,21 @@ class Engine:
                 self.start()
                 self.read(timeout_s=0.2)
                 self.reap()
-                self.display.draw(self.running)
+                self.display.draw(self.running, self.plan())
         finally:
             self.display.clear()
             stop(self.running)
             for process in self.running:
                 process.close()
+
+    def again(self, names: Iterable[str], slots: int) -> None:
+        """Runs parts once more; their new results replace the old ones."""
+        self.waiting, self.slots = [replace(self.jobs[name], again=True) for name in names], slots
+        self.run()
+
+    def plan(self) -> Plan:
+        costs = self.keeper.costs if self.keeper else {}
+        return Plan.of(self.waiting, self.running, self.done, costs, self.slots)
 
     def start(self) -> None:
         for job in list(self.waiting):
@@ -44,9 +58,15 @@ class Engine:
                 return
             if job.needs <= self.done.keys():
                 self.waiting.remove(job)
-                process = Process(job)
+                process = Process(self.prepared(job))
                 self.running.append(process)
                 self.selector.register(process.pipe, selectors.EVENT_READ, process)
+
+    def prepared(self, job: Job) -> Job:
+        """With a reader of its own, because it may run once more."""
+        if not self.keeper:
+            return job
+        return self.keeper.begin(replace(job, reader=deepcopy(job.reader)))
 
     def read(self, timeout_s: float) -> None:
         for key, _ in self.selector.select(timeout_s):
@@ -72,6 +92,10 @@ class Engine:
             self.give(process, process.close())
             job = process.job
             job.reader.end(status)
+            if self.keeper and not self.keeper.end(process):
+                self.display.say(f"{job.name}: the kept output does not pass now; it runs again")
+                self.waiting.insert(0, replace(self.jobs[job.name], again=True))
+                continue
             self.done[job.name] = process
             self.display.ended(process, status)
             if job.is_build and any(not result.passed for result in job.reader.results):

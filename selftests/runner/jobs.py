@@ -38,6 +38,10 @@ class Job:
     is_build: bool = False
     # Returns the text to display for a line that the job prints, or None.
     shown: Callable[[str], str | None] = lambda text: None
+    # Where its processes leave records of what they ran, if its result may be kept (passed.py).
+    records: Path | None = None
+    # It runs although its result is kept.
+    again: bool = False
 
 
 class Process:
@@ -64,6 +68,8 @@ class Process:
         os.set_blocking(self.pipe.fileno(), False)
         self.cpu_s = 0.0
         self.wall_s = 0.0
+        # When its oldest kept output was printed, if it has any.
+        self.before: float | None = None
 
     def read(self) -> list[str]:
         """New whole lines. What follows the last newline waits for its rest."""

@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Callable
 
 from . import boots, builds, hip, interrupts, report, suites
 from .boots import Boot
 from .engine import Engine
 from .errors import Refusal
 from .jobs import Job
+from .keeper import Keeper
+from .passed import Store
 from .paths import REPO, VM
 from .progress import Display
 from .results import count
@@ -33,6 +36,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="name the suites, boots and commands, and run nothing")
     parser.add_argument("--filter", metavar="REGEX", help="only what matches: SUITE, or SUITE/BOOT: COMMAND")
     parser.add_argument("--rerun-failed", action="store_true", help="only what failed in the last run")
+    parser.add_argument("--again", action="store_true", help="run also what passed before with the same inputs")
     parser.add_argument("--suites", metavar="FILE", default=SUITES, type=Path, help="the suites of another table")
     parser.add_argument("--kernel", metavar="NAME|DIR", help="boot a kernel of selftests/kernels, or of a directory")
     parser.add_argument("--jobs", metavar="N", type=int, help="so many beside each other (default: one a CPU)")
@@ -66,11 +70,11 @@ def reader_is_gone() -> int:
     return 128 + signal.SIGPIPE
 
 
-def follow(engine: Engine) -> int:
-    """Runs the jobs; the status of a run that was stopped, or 0."""
+def follow(engine: Engine, run: Callable[[], None] | None = None) -> int:
+    """Runs the jobs, or calls run(); the status of a run that was stopped, or 0."""
     interrupts.watch()
     try:
-        engine.run()
+        (run or engine.run)()
     except interrupts.Stopped as stopped:
         number = stopped.args[0]
         engine.display.say(f"stopped by {signal.Signals(number).name}")
@@ -78,6 +82,18 @@ def follow(engine: Engine) -> int:
     except BrokenPipeError:
         return reader_is_gone()
     return 0
+
+
+def listed(jobs: list[Job]) -> None:
+    for job in jobs:
+        print(job.name)
+        for command in getattr(job.reader, "asked", []):
+            print(f"    {command}")
+
+
+def is_whole(engine: Engine, status: int) -> bool:
+    """Whether all parts have run to their end."""
+    return not status and not engine.failed_build
 
 
 class Run:
@@ -93,10 +109,7 @@ class Run:
             # Now that all words are known to be right: it takes long where there is none yet.
             chosen, tables = self.chosen(self.kernel_options())
         if options.list:
-            for job in chosen:
-                print(job.name)
-                for command in getattr(job.reader, "asked", []):
-                    print(f"    {command}")
+            listed(chosen)
             return 0
         if options.tap:
             sys.stdout.flush()
@@ -105,8 +118,8 @@ class Run:
         jobs = chosen if options.no_build or options.kernel else [*self.builds(chosen), *chosen]
         for job in chosen if options.no_build or options.kernel else []:
             job.needs = set()
-        engine = Engine(jobs, options.jobs or places(), Display())
-        status = follow(engine)
+        engine = Engine(jobs, options.jobs or places(), Display(), Keeper(Store(), options.again, self.keeps()))
+        status = self.follow(engine)
         parts = [process for process in engine.done.values() if not process.job.is_build]
         after(tables, parts, self.logs)
         if options.tap:
@@ -118,8 +131,24 @@ class Run:
             report.costs(engine.done.values())
         passed, failed = count(engine.results())
         failed += bool(status and not failed)
+        report.kept(parts)
         print(f"{passed} passed, {failed} failed")
         return status or int(failed > 0)
+
+    @staticmethod
+    def follow(engine: Engine) -> int:
+        """All parts, and then once more those that are checked today."""
+        status = follow(engine)
+        if is_whole(engine, status) and (some := engine.keeper.to_check()):
+            engine.display.say(f"passed before, and checked once more today: {', '.join(some)}")
+            status = follow(engine, lambda: engine.again(some, engine.slots))
+        engine.keeper.save()
+        return status
+
+    def keeps(self) -> bool:
+        """Whether results are kept and taken: not those of ci/soak, of a part of a part, or after a failure."""
+        options = self.options
+        return options.suites == SUITES and not (options.kernel or options.filter or options.rerun_failed)
 
     def kernel_options(self) -> list[str]:
         """Builds a kernel of selftests/kernels if it is not there, and what the guest needs with it."""
@@ -140,7 +169,7 @@ class Run:
 
     def chosen(self, kernel: list[str]) -> tuple[list[Job], dict[str, dict]]:
         options = self.options
-        made = suites.Suites(self.build, self.logs, kernel)
+        made = suites.Suites(self.build, self.logs, kernel, self.keeps())
         tables = made.read(options.suites)
         if options.kernel:
             tables = self.on_kernel(tables)

@@ -2,18 +2,20 @@
 """What a run leaves behind: TAP, JUnit XML, what failed, what each part cost."""
 
 import json
+import time
 from pathlib import Path
 from typing import Iterable, TextIO
 from xml.etree import ElementTree
 
 from .errors import Refusal
 from .jobs import Job, Process
+from .passed import age, date
 
 
 def tap(file: TextIO, parts: Iterable[Process], failed_build: Job | None) -> None:
-    results = [result for process in parts for result in process.job.reader.results]
-    for number, result in enumerate(results, 1):
-        why = f" # {result.why}" if result.why else ""
+    results = [(result, process.before) for process in parts for result in process.job.reader.results]
+    for number, (result, before) in enumerate(results, 1):
+        why = f" # {result.why}" if result.why else f" # passed before, {date(before)}" if before else ""
         print(f"{'ok' if result.passed else 'not ok'} {number} - {result.name}{why}", file=file)
     if failed_build:
         print(f"Bail out! the build '{failed_build.name}' failed; its log is {failed_build.log}", file=file)
@@ -33,6 +35,9 @@ def junit(path: Path, parts: Iterable[Process]) -> None:
             failures=str(failed),
             time=f"{process.wall_s:.1f}",
         )
+        if process.before:
+            properties = ElementTree.SubElement(suite, "properties")
+            ElementTree.SubElement(properties, "property", name="passed before", value=date(process.before))
         for result in results:
             case = ElementTree.SubElement(suite, "testcase", classname=process.job.name, name=result.name)
             if not result.passed:
@@ -70,3 +75,11 @@ def costs(processes: Iterable[Process]) -> None:
     for process in sorted(processes, key=lambda each: -each.wall_s):
         tests = len(process.job.reader.results)
         print(f"{process.wall_s:7.1f} s {process.cpu_s:7.1f} CPU s {tests:5} tests  {process.job.name}")
+
+
+def kept(parts: Iterable[Process]) -> None:
+    before = [process for process in parts if process.before]
+    if before:
+        tests = sum(len(process.job.reader.results) for process in before)
+        oldest_s = time.time() - min(process.before for process in before)
+        print(f"{tests} of them passed before with the same inputs, the oldest {age(oldest_s)} ago")

@@ -17,11 +17,14 @@ from .results import BootReader, CtestReader, TapReader
 
 
 class Suites:
-    def __init__(self, build: Path, logs: Path, kernel: list[str] | None = None):
-        self.build, self.logs, self.kernel = build, logs, kernel or []
+    def __init__(self, build: Path, logs: Path, kernel: list[str] | None = None, kept: bool = False):
+        """kept: what passes is kept, and what was kept is not run again."""
+        self.build, self.logs, self.kernel, self.kept = build, logs, kernel or [], kept
+        self.table = Path()
         self.environment = {**os.environ, "BUILD_DIR": str(build), "LOG_DIR": str(logs)}
 
     def read(self, path: Path) -> dict[str, dict]:
+        self.table = path
         try:
             return tomllib.loads(path.read_text())
         except (OSError, tomllib.TOMLDecodeError) as error:
@@ -35,8 +38,14 @@ class Suites:
             some = [wanted(name, self.on_gpu(suite, boot)) for boot in boots.load(tables)]
             return [self.boot(name, boot, needs, suite.get("rocm_suite", "")) for boot in some if boot]
         command = shlex.split(suite["command"].replace("$BUILD_DIR", str(self.build)))
+        if "inputs" in suite:
+            command = [str(REPO / "selftests/runner/run-suite"), str(self.table.absolute()), name]
         reader = CtestReader() if suite.get("ctest") else TapReader()
-        return [Job(name, command, reader, self.logs / f"{name}.log", needs, self.environment)]
+        log = self.logs / f"{name}.log"
+        return [Job(name, command, reader, log, needs, self.environment, records=self.records(name))]
+
+    def records(self, name: str) -> Path | None:
+        return self.logs / "records" / name.replace("/", "-") if self.kept else None
 
     def on_gpu(self, suite: dict, boot: Boot) -> Boot:
         return replace(boot, gpu=suite["gpu"]) if "gpu" in suite else boot
@@ -53,5 +62,6 @@ class Suites:
         if rocm_suite:
             needs = {f"{need}-{rocm_suite}" if need in ("rocm", "hip") else need for need in needs}
         reader = BootReader(boot.name, [*boot.run, *boot.check], boot.must_fail)
-        return Job(f"{suite}/{boot.name}", command, reader, log, needs, environment, rocm=(rocm, boot) if boot.rocm else None)
-
+        name = f"{suite}/{boot.name}"
+        hip = (rocm, boot) if boot.rocm else None
+        return Job(name, command, reader, log, needs, environment, rocm=hip, records=self.records(name))

@@ -40,6 +40,7 @@ class Machine:
         # Sockets and pipes are not in out: the path of a socket may have no more than 107 bytes.
         self.work = Path(tempfile.mkdtemp(prefix="kfd-preempt-vm."))
         self.gpus: dict[str, subprocess.Popen] = {}
+        self.gpu_statuses: dict[str, int] = {}
         self.qemu: subprocess.Popen | None = None
         self.began = time.monotonic()
         self.selector = selectors.DefaultSelector()
@@ -53,13 +54,16 @@ class Machine:
     def seconds(self) -> float:
         return time.monotonic() - self.began
 
-    def run(self) -> None:
-        """Until the guest has told how the command ended, has ended, or the time is over."""
+    def prepare(self) -> None:
+        """Makes everything that the processes are given; afterwards their command lines are known."""
         if not self.options.system:
             self.layers = self.build.layers(self.options, self.work)
+
+    def run(self) -> None:
+        """Until the guest has told how the command ended, has ended, or the time is over."""
+        if self.layers:
             self.build.initrd(self.layers, self.work)
-        names = [] if self.options.no_gpu else ["vgpu", "vgpu-2"][: int(self.options.gpus)]
-        for name in names:
+        for name in self.gpu_names():
             self.start_gpu(name)
         self.began = time.monotonic()
         with (self.out / "output.log").open("wb") as output:
@@ -81,11 +85,19 @@ class Machine:
                 self.wait(process)
         shutil.rmtree(self.work, ignore_errors=True)
 
-    def start_gpu(self, name: str) -> None:
+    def gpu_names(self) -> list[str]:
+        return [] if self.options.no_gpu else ["vgpu", "vgpu-2"][: int(self.options.gpus)]
+
+    @staticmethod
+    def environment() -> dict[str, str]:
+        """Of QEMU and the vgpus. No other variable reaches them, so none can change a result."""
+        sanitizers = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
+        return {"PATH": os.defpath, **sanitizers}
+
+    def gpu_command(self, name: str) -> list[str]:
         """Its logs and its socket have that name."""
         options = self.options
-        command = [
-            *BOUND,
+        return [
             str(self.build.vgpu),
             *("--socket", str(self.work / f"{name}.sock")),
             *("--trace", str(self.out / f"{name}.trace")),
@@ -94,9 +106,17 @@ class Machine:
             *(word for fault in options.fault for word in ("--fault", fault)),
             *(("--schedule", options.schedule) if options.schedule else ()),
         ]
+
+    def start_gpu(self, name: str) -> None:
         log = self.out / f"{name}.log"
         with log.open("wb") as file:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+            process = subprocess.Popen(
+                [*BOUND, *self.gpu_command(name)],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                env=self.environment(),
+            )
         self.gpus[name] = process
         while not (self.work / f"{name}.sock").is_socket():
             if process.poll() is not None:
@@ -105,15 +125,25 @@ class Machine:
             interrupts.check()
             time.sleep(0.02)
 
+    @staticmethod
+    def qemu_program() -> list[str]:
+        """QEMU without options, as selftests/vm/qemu finds it."""
+        found = subprocess.run([VM / "qemu", "--words"], stdout=subprocess.PIPE, text=True, check=False)
+        if found.returncode:
+            raise StartError("there is no QEMU; the message is above")
+        return found.stdout.splitlines()
+
     def start_qemu(self, output) -> None:
-        command = [*BOUND, str(VM / "qemu"), *self.qemu_options()]
+        command = [*BOUND, *self.qemu_program(), *self.qemu_options()]
         for name in ("output", "events"):
             os.mkfifo(self.work / name)
             # Open before QEMU opens it; an end of the file is one only when QEMU has ended.
             file = os.open(self.work / name, os.O_RDONLY | os.O_NONBLOCK)
             self.selector.register(file, selectors.EVENT_READ, output if name == "output" else None)
         with (self.out / "qemu.log").open("wb") as log:
-            self.qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.qemu = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment()
+            )
 
     def show_blocked(self) -> None:
         """Has the kernel log say where each process waits. By key: no process may be able to run."""
@@ -136,7 +166,7 @@ class Machine:
         # On a busy host the timer interrupt can come too late for the kernel's check, which then panics.
         append += ["no_timer_check", "watchdog_thresh=60", *options.kernel_param]
         devices: list[str] = []
-        for name in self.gpus:
+        for name in self.gpu_names():
             devices += ["-device", self.gpu_device(name)]
         if options.rocm:
             image = f"if=none,id=rocm,format=raw,readonly=on,file={build.rocm_image}"
@@ -231,6 +261,7 @@ class Machine:
             pass
         for name, process in self.gpus.items():
             self.reap(name, process)
+            self.gpu_statuses[name] = self.status_of(process)
 
     def reap(self, name: str, process: subprocess.Popen) -> None:
         if self.wait(process):
@@ -248,8 +279,7 @@ class Machine:
 
     def gpu_status(self) -> int:
         """Of two GPUs the worse: 4 is the only status that may be permitted."""
-        statuses = [self.status_of(process) for process in self.gpus.values()]
-        return max((status for status in statuses if status), key=lambda each: each != 4, default=0)
+        return max((status for status in self.gpu_statuses.values() if status), key=lambda each: each != 4, default=0)
 
     @staticmethod
     def status_of(process: subprocess.Popen) -> int:

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""A suite of this machine: selftests/runner/run-suite."""
