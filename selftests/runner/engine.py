@@ -11,13 +11,14 @@ from .jobs import Job, Process, stop
 from .keeper import Keeper
 from .progress import Display, Plan
 from .results import Result
+from .yardstick import Yardstick
 
 
 class Engine:
-    def __init__(self, jobs: Iterable[Job], slots: int, display: Display, keeper: Keeper | None = None):
+    def __init__(self, jobs: Iterable[Job], slots: int, display: Display, keeper: Keeper | None = None, yardstick: Yardstick | None = None):
         self.waiting = list(jobs)
         self.jobs = {job.name: job for job in self.waiting}
-        self.keeper = keeper
+        self.keeper, self.yardstick = keeper, yardstick
         self.slots = slots
         self.display = display
         self.running: list[Process] = []
@@ -33,6 +34,8 @@ class Engine:
         try:
             while (self.waiting or self.running) and not self.failed_build:
                 interrupts.check()
+                if self.yardstick:
+                    self.yardstick.tick()
                 self.start()
                 self.read(timeout_s=0.2)
                 self.reap()
@@ -40,6 +43,8 @@ class Engine:
         finally:
             self.display.clear()
             stop(self.running)
+            if self.yardstick:
+                self.yardstick.finish()
             for process in self.running:
                 process.close()
 

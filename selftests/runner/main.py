@@ -12,6 +12,7 @@ from typing import Callable
 
 from . import boots, builds, hip, interrupts, report, suites
 from .boots import Boot
+from .costs import Costs
 from .engine import Engine
 from .errors import Refusal
 from .jobs import Job
@@ -37,6 +38,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--filter", metavar="REGEX", help="only what matches: SUITE, or SUITE/BOOT: COMMAND")
     parser.add_argument("--rerun-failed", action="store_true", help="only what failed in the last run")
     parser.add_argument("--again", action="store_true", help="run also what passed before with the same inputs")
+    parser.add_argument("--budget", action="store_true", help="write the costs of the parts to selftests/budget.toml; implies --again")
     parser.add_argument("--suites", metavar="FILE", default=SUITES, type=Path, help="the suites of another table")
     parser.add_argument("--kernel", metavar="NAME|DIR", help="boot a kernel of selftests/kernels, or of a directory")
     parser.add_argument("--jobs", metavar="N", type=int, help="so many beside each other (default: one a CPU)")
@@ -101,6 +103,8 @@ class Run:
         self.options = options
         self.build = Path(os.environ.get("BUILD_DIR", REPO / "build/dev")).absolute()
         self.logs = Path(os.environ.get("LOG_DIR", self.build / "logs")).absolute()
+        # All parts of the suites, chosen or not.
+        self.every: list[Job] = []
 
     def run(self) -> int:
         options = self.options
@@ -118,30 +122,38 @@ class Run:
         jobs = chosen if options.no_build or options.kernel else [*self.builds(chosen), *chosen]
         for job in chosen if options.no_build or options.kernel else []:
             job.needs = set()
-        engine = Engine(jobs, options.jobs or places(), Display(), Keeper(Store(), options.again, self.keeps()))
-        status = self.follow(engine)
+        engine = Engine(jobs, options.jobs or places(), Display(), Keeper(Store(), options.again or options.budget, self.keeps()))
+        costs = Costs(self.logs, options.budget) if self.keeps() else None
+        engine.yardstick = costs and costs.yardstick
+        status = self.follow(engine, costs)
         parts = [process for process in engine.done.values() if not process.job.is_build]
         after(tables, parts, self.logs)
+        above = costs.judge(engine.done.values(), self.every, self.build) if costs and is_whole(engine, status) else []
         if options.tap:
-            report.tap(results, parts, engine.failed_build)
+            report.tap(results, parts, engine.failed_build, above)
         if options.junit:
             report.junit(Path(options.junit), parts)
         report.remember_failed(self.logs, parts)
         if options.seconds:
-            report.costs(engine.done.values())
-        passed, failed = count(engine.results())
+            report.costs(engine.done.values(), costs)
+        for result in above:
+            print(f"not ok - {result.name} ({result.why})")
+        passed, failed = count([*engine.results(), *above])
         failed += bool(status and not failed)
         report.kept(parts)
         print(f"{passed} passed, {failed} failed")
         return status or int(failed > 0)
 
     @staticmethod
-    def follow(engine: Engine) -> int:
-        """All parts, and then once more those that are checked today."""
+    def follow(engine: Engine, costs: Costs | None) -> int:
+        """All parts, and then once more those that are checked today or cost too much."""
         status = follow(engine)
         if is_whole(engine, status) and (some := engine.keeper.to_check()):
             engine.display.say(f"passed before, and checked once more today: {', '.join(some)}")
             status = follow(engine, lambda: engine.again(some, engine.slots))
+        if costs and is_whole(engine, status) and (some := costs.to_repeat(engine.done.values())):
+            engine.display.say(f"above the budget, run alone once more: {', '.join(some)}")
+            status = follow(engine, lambda: costs.alone(engine, some))
         engine.keeper.save()
         return status
 
@@ -177,6 +189,7 @@ class Run:
         if options.rerun_failed and not wanted:
             raise Refusal(f"--rerun-failed: nothing failed in the last run ({self.logs})")
         jobs = [job for name, table in tables.items() for job in made.jobs(name, table, self.wanted_boot)]
+        self.every = jobs
         known = {word for job in jobs for word in words_of(job)}
         for word in wanted:
             if word not in known:

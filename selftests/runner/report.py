@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Iterable, TextIO
 from xml.etree import ElementTree
 
+from .costs import Costs
 from .errors import Refusal
 from .jobs import Job, Process
 from .passed import age, date
+from .results import Result
 
 
-def tap(file: TextIO, parts: Iterable[Process], failed_build: Job | None) -> None:
+def tap(file: TextIO, parts: Iterable[Process], failed_build: Job | None, more: Iterable[Result] = ()) -> None:
     results = [(result, process.before) for process in parts for result in process.job.reader.results]
+    results += [(result, None) for result in more]
     for number, (result, before) in enumerate(results, 1):
         why = f" # {result.why}" if result.why else f" # passed before, {date(before)}" if before else ""
         print(f"{'ok' if result.passed else 'not ok'} {number} - {result.name}{why}", file=file)
@@ -70,11 +73,14 @@ def failed_before(logs: Path) -> list[str]:
         raise Refusal(f"--rerun-failed: there was no run before ({memory(logs)} is missing)") from None
 
 
-def costs(processes: Iterable[Process]) -> None:
+def costs(processes: Iterable[Process], costs: Costs | None) -> None:
     """The longest first: what to shorten. CPU seconds count what a part has waited for."""
     for process in sorted(processes, key=lambda each: -each.wall_s):
         tests = len(process.job.reader.results)
-        print(f"{process.wall_s:7.1f} s {process.cpu_s:7.1f} CPU s {tests:5} tests  {process.job.name}")
+        allowed = costs.text(process) if costs else ""
+        print(f"{process.wall_s:7.1f} s {process.cpu_s:7.1f} CPU s {tests:5} tests  {process.job.name}{allowed and f': {allowed}'}")
+    for line in costs.lines() if costs else []:
+        print(line)
 
 
 def kept(parts: Iterable[Process]) -> None:
