@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hoard_lines.h"
 #include "sdma_queue.h"
 #include "target.h"
 
@@ -56,35 +57,22 @@ struct hoard_world {
 	uint32_t seed;
 };
 
-static inline uint32_t hoard_word(const struct hoard_world *world, unsigned int buffer, size_t i)
+static inline size_t hoard_lines(const struct hoard_world *world, unsigned int buffer)
 {
-	return (world->seed + buffer) * 0x9e3779b9u + (uint32_t)i * 0x85ebca6bu;
+	return world->buffers[buffer].bytes / sizeof(struct hoard_line);
 }
 
 static inline void hoard_fill(const struct hoard_world *world)
 {
 	unsigned int b;
-	size_t i;
 
 	for (b = 0; b < world->num; b++)
-		for (i = 0; i < world->buffers[b].bytes / sizeof(uint32_t); i++)
-			((uint32_t *)world->buffers[b].addr)[i] = hoard_word(world, b, i);
+		hoard_fill_lines(world->buffers[b].addr, hoard_lines(world, b), world->seed, b);
 }
 
-static inline int hoard_check_words(const struct hoard_world *world, unsigned int b,
-				    const uint32_t *words)
+static inline int hoard_check_at(const struct hoard_world *world, unsigned int buffer, const void *addr)
 {
-	size_t i;
-
-	for (i = 0; i < world->buffers[b].bytes / sizeof(uint32_t); i++) {
-		if (words[i] == hoard_word(world, b, i))
-			continue;
-		printf("# buffer %u, word %zu: 0x%x, not 0x%x\n", b, i, words[i],
-		       hoard_word(world, b, i));
-		fflush(stdout);
-		return -EILSEQ;
-	}
-	return 0;
+	return hoard_check_lines(addr, hoard_lines(world, buffer), world->seed, buffer);
 }
 
 static inline int hoard_check(const struct hoard_world *world)
@@ -93,7 +81,7 @@ static inline int hoard_check(const struct hoard_world *world)
 	int ret = 0;
 
 	for (b = 0; !ret && b < world->num; b++)
-		ret = hoard_check_words(world, b, world->buffers[b].addr);
+		ret = hoard_check_at(world, b, world->buffers[b].addr);
 	return ret;
 }
 
@@ -114,7 +102,7 @@ static inline int hoard_copy(struct hoard_world *world)
 		sdma_submit(&world->sdma);
 		for (ms = 0; *fence != b + 1 && ms < HOARD_TIMEOUT_MS; ms++)
 			sleep_us(1000);
-		ret = *fence != b + 1 ? -ETIME : hoard_check_words(world, b, world->back.addr);
+		ret = *fence != b + 1 ? -ETIME : hoard_check_at(world, b, world->back.addr);
 	}
 	return ret;
 }
