@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Allocations for which VRAM has no room wait for a watch that makes some. Needs a small VRAM
- * (vramlimit=256).
+ * (vramlimit=128 or 256).
  */
 #include "watch.h"
 #include "yield.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Hoards on a small VRAM (vramlimit=256), and what KFD has promised of it. */
+/* Hoards on a small VRAM (vramlimit=128 or 256), and what KFD has promised of it. */
 #ifndef KFD_PREEMPT_YIELD_H
 #define KFD_PREEMPT_YIELD_H
 
@@ -10,7 +10,6 @@
 
 #define YIELD KFD_PREEMPT_SWITCH_YIELD_MEMORY
 #define BUFFER_BYTES (8 * MIB)
-#define MOST 20u	/* 160 MiB, more than half of what KFD gives */
 
 /* KFD would still give so much VRAM, and has given so much system memory. */
 struct ledger {
@@ -43,6 +42,9 @@ static inline struct ledger ledger_read(struct kfd_device *dev)
 	ledger.ttm_mib = limit_of("TTM");
 	return ledger;
 }
+
+/* Buffers with three quarters of what KFD gives: two processes have no room for so many each. */
+#define MOST ((unsigned int)(self->before.vram / 4 * 3 / BUFFER_BYTES))
 
 /* The worker that frees a process comes after its exit. */
 static inline bool is_as_before(struct kfd_device *dev, const struct ledger *before)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Memory of held processes: what leaves VRAM, what KFD then gives to others, and that every word
- * is right wherever it is. Needs a small VRAM (vramlimit=256).
+ * is right wherever it is. Needs a small VRAM (vramlimit=128 or 256).
  */
 #include <sys/time.h>
 
@@ -228,7 +228,7 @@ TEST_F_TIMEOUT(yield, a_process_may_yield_by_itself, 900)
 
 TEST_F_TIMEOUT(yield, memory_that_is_away_can_be_freed, 900)
 {
-	ASSERT_EQ(0, hoard_start(&self->a, 8, BUFFER_BYTES));
+	ASSERT_EQ(0, hoard_start(&self->a, MOST / 2, BUFFER_BYTES));
 	ASSERT_EQ(0, stop(&self->dev, &self->a, YIELD));
 	EXPECT_EQ(0, hoard_order(&self->a, HOARD_FREE));
 	EXPECT_EQ(0, hoard_order(&self->a, HOARD_CHECK));
@@ -238,7 +238,7 @@ TEST_F_TIMEOUT(yield, memory_that_is_away_can_be_freed, 900)
 
 TEST_F_TIMEOUT(yield, a_process_dies_while_its_memory_is_away, 900)
 {
-	ASSERT_EQ(0, hoard_start(&self->a, 8, BUFFER_BYTES));
+	ASSERT_EQ(0, hoard_start(&self->a, MOST / 2, BUFFER_BYTES));
 	ASSERT_EQ(0, stop(&self->dev, &self->a, YIELD));
 	hoard_kill(&self->a);
 }
@@ -249,7 +249,7 @@ TEST_F_TIMEOUT(yield, memory_returns_when_the_operator_is_gone, 900)
 	unsigned int ms;
 	int fd;
 
-	ASSERT_EQ(0, hoard_start(&self->a, 8, BUFFER_BYTES));
+	ASSERT_EQ(0, hoard_start(&self->a, MOST / 2, BUFFER_BYTES));
 	/* After the fork: a copy of the file would keep the hold. */
 	fd = kfd_open();
 	ASSERT_LE(0, fd);
@@ -268,7 +268,7 @@ TEST_F_TIMEOUT(yield, memory_returns_when_the_operator_is_gone, 900)
 
 TEST_F_TIMEOUT(yield, all_of_vram_is_evicted_meanwhile, 900)
 {
-	ASSERT_EQ(0, hoard_start(&self->a, 8, BUFFER_BYTES));
+	ASSERT_EQ(0, hoard_start(&self->a, MOST / 2, BUFFER_BYTES));
 	ASSERT_EQ(0, stop(&self->dev, &self->a, YIELD));
 	ASSERT_EQ(0, evict_all("vram"));
 	EXPECT_EQ(0, hoard_order(&self->a, HOARD_CHECK));
@@ -376,7 +376,7 @@ TEST_F_TIMEOUT(yield, memory_returns_into_holes_between_others, 900)
 	static struct kfd_buffer pieces[PIECES_MAX];
 	unsigned int num = 0, i;
 
-	ASSERT_EQ(0, hoard_start(&self->a, 8, BUFFER_BYTES));
+	ASSERT_EQ(0, hoard_start(&self->a, MOST / 2, BUFFER_BYTES));
 	ASSERT_EQ(0, stop(&self->dev, &self->a, YIELD));
 	while (num < PIECES_MAX &&
 	       !kfd_buffer_alloc(&self->dev, KFD_IN_VRAM, PIECE_BYTES, &pieces[num]))
@@ -410,7 +410,7 @@ TEST_F_TIMEOUT(yield, a_signal_leaves_a_whole_state, 900)
 	int ret = 0;
 
 	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
-	ASSERT_EQ(0, hoard_start(&self->a, 160, MIB));
+	ASSERT_EQ(0, hoard_start(&self->a, MOST * 8, MIB));
 	for (tries = 0; tries < 200; tries++) {
 		/* The stop itself takes a while. */
 		soon.it_value.tv_usec = 1000 + tries * 1000;
@@ -439,7 +439,7 @@ TEST_F_TIMEOUT(yield, a_signal_leaves_a_whole_state, 900)
 /* The queue is lost, the words aren't. */
 TEST_F_TIMEOUT(yield, what_is_away_survives_a_gpu_reset, 900)
 {
-	ASSERT_EQ(0, hoard_start(&self->a, 8, BUFFER_BYTES));
+	ASSERT_EQ(0, hoard_start(&self->a, MOST / 2, BUFFER_BYTES));
 	ASSERT_EQ(0, stop(&self->dev, &self->a, YIELD));
 	ASSERT_EQ(0, gpu_debugfs_read("amdgpu_gpu_recover"));
 	EXPECT_EQ(KFD_PREEMPT_STATE_DEAD, status_of(&self->dev, &self->a).state);
