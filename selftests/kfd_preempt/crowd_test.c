@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* More queues than slots and more processes than VMIDs: the firmware takes turns. */
+/*
+ * More queues than slots and more processes than VMIDs: the firmware takes turns. QUEUES and ROUNDS (of random
+ * stops) in the environment.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "kselftest_harness.h"
+#include "random.h"
 #include "target.h"
 
 #define LONG_MS 60000u
-#define QUEUES 40u		/* the runlist has 24 slots */
+#define QUEUES_MAX 64u
+#define QUEUES 28		/* the runlist has 24 slots */
+#define ROUNDS 60
 #define PROCESSES 10u		/* the runlist has 8 VMIDs */
 
 static unsigned int start_random(void)
@@ -20,19 +26,27 @@ static unsigned int start_random(void)
 	return seed;
 }
 
+static unsigned int rounds(void)
+{
+	return (unsigned int)number_from_environment("ROUNDS", ROUNDS);
+}
+
 FIXTURE(queues)
 {
 	struct kfd_device dev;
-	struct aql_queue queue[QUEUES];
-	struct job job[QUEUES];
+	unsigned int num;
+	struct aql_queue queue[QUEUES_MAX];
+	struct job job[QUEUES_MAX];
 };
 
 FIXTURE_SETUP(queues)
 {
 	unsigned int i;
 
+	self->num = (unsigned int)number_from_environment("QUEUES", QUEUES);
+	ASSERT_GE(QUEUES_MAX, self->num);
 	ASSERT_EQ(0, kfd_device_open(&self->dev));
-	for (i = 0; i < QUEUES; i++) {
+	for (i = 0; i < self->num; i++) {
 		ASSERT_EQ(0, aql_queue_create(&self->dev, &self->queue[i]));
 		ASSERT_EQ(0, checksum_job_start(&self->job[i], &self->queue[i], 2, 2));
 	}
@@ -42,7 +56,7 @@ FIXTURE_TEARDOWN(queues)
 {
 	unsigned int i;
 
-	for (i = 0; i < QUEUES; i++) {
+	for (i = 0; i < self->num; i++) {
 		EXPECT_EQ(0, aql_queue_destroy(&self->queue[i]));
 		job_free(&self->job[i]);
 	}
@@ -53,14 +67,14 @@ TEST_F_TIMEOUT(queues, each_of_many_has_its_turn, 600)
 {
 	unsigned int i;
 
-	for (i = 0; i < QUEUES; i++) {
+	for (i = 0; i < self->num; i++) {
 		EXPECT_TRUE(job_wait_progress(&self->job[i], 2, LONG_MS)) {
 			TH_LOG("queue %u", i);
 		}
 	}
-	for (i = 0; i < QUEUES; i++)
+	for (i = 0; i < self->num; i++)
 		job_stop(&self->job[i]);
-	for (i = 0; i < QUEUES; i++) {
+	for (i = 0; i < self->num; i++) {
 		ASSERT_TRUE(job_wait(&self->job[i], LONG_MS));
 		EXPECT_EQ(0, job_errors(&self->job[i]));
 	}
@@ -69,10 +83,10 @@ TEST_F_TIMEOUT(queues, each_of_many_has_its_turn, 600)
 TEST_F_TIMEOUT(queues, random_preempts_of_many_leave_every_result_right, 600)
 {
 	unsigned int seed = start_random(), round, i;
-	bool held[QUEUES] = {};
+	bool held[QUEUES_MAX] = {};
 
-	for (round = 0; round < 120; round++) {
-		i = (unsigned int)rand_r(&seed) % QUEUES;
+	for (round = 0; round < rounds(); round++) {
+		i = (unsigned int)rand_r(&seed) % self->num;
 		if (held[i]) {
 			EXPECT_TRUE(job_stands_still(&self->job[i], 1)) {
 				TH_LOG("queue %u", i);
@@ -84,18 +98,18 @@ TEST_F_TIMEOUT(queues, random_preempts_of_many_leave_every_result_right, 600)
 		held[i] = !held[i];
 		sleep_us((unsigned int)rand_r(&seed) % 4000);
 	}
-	for (i = 0; i < QUEUES; i++) {
+	for (i = 0; i < self->num; i++) {
 		if (held[i])
 			ASSERT_EQ(0, resume_queue(self->dev.kfd_fd, self->queue[i].id));
 	}
-	for (i = 0; i < QUEUES; i++) {
+	for (i = 0; i < self->num; i++) {
 		EXPECT_TRUE(job_wait_progress(&self->job[i], 1, LONG_MS)) {
 			TH_LOG("queue %u", i);
 		}
 	}
-	for (i = 0; i < QUEUES; i++)
+	for (i = 0; i < self->num; i++)
 		job_stop(&self->job[i]);
-	for (i = 0; i < QUEUES; i++) {
+	for (i = 0; i < self->num; i++) {
 		ASSERT_TRUE(job_wait(&self->job[i], LONG_MS));
 		EXPECT_EQ(0, job_errors(&self->job[i]));
 	}
@@ -131,7 +145,7 @@ TEST_F_TIMEOUT(processes, random_suspends_of_many_leave_every_result_right, 600)
 	unsigned int seed = start_random(), round, i;
 	bool held[PROCESSES] = {};
 
-	for (round = 0; round < 60; round++) {
+	for (round = 0; round < rounds() / 2; round++) {
 		struct target *target;
 
 		i = (unsigned int)rand_r(&seed) % PROCESSES;
