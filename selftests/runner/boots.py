@@ -47,13 +47,30 @@ class Boot:
     gpu: str = "mi300x"  # or mi250, or none
     must_fail: bool = False
     timeout: int = 1200  # seconds
+    # Commands that the suite `rotation` runs in one day; 0: it never runs this boot.
+    slice: int = 3
 
     REPEATED = ("param", "kernel_param", "fault", "vgpu", "schedule", "vram", "memory", "allow_dmesg", "add", "xccs", "gpus", "cpus", "mec", "with_")
 
 
-def load(paths: list[Path]) -> list[Boot]:
-    """All boots of the tables, in their order."""
+def load(paths: list[Path], rotation: list[Path] | None = None) -> list[Boot]:
+    """All boots of the tables, in their order. With a rotation, only the commands of its tables."""
     boots: dict[str, Boot] = {}
+    read(paths, boots)
+    if rotation:
+        for boot in boots.values():
+            boot.run, boot.check = [], []
+        read(rotation, boots)
+        boots = {name: boot for name, boot in boots.items() if boot.run}
+    for boot in boots.values():
+        if not boot.run:
+            raise Refusal(f"boot {boot.name}: no table says what it runs (run = [...])")
+        if boot.slice < 0:
+            raise Refusal(f"boot {boot.name}: slice is {boot.slice}, not a number of commands")
+    return list(boots.values())
+
+
+def read(paths: list[Path], boots: dict[str, Boot]) -> None:
     for path in paths:
         try:
             tables = tomllib.loads(path.read_text())
@@ -63,10 +80,6 @@ def load(paths: list[Path]) -> list[Boot]:
             boot = boots.setdefault(name, empty(name))
             for key, value in table.items():
                 put(path, boot, key, value)
-    for boot in boots.values():
-        if not boot.run:
-            raise Refusal(f"boot {boot.name}: no table says what it runs (run = [...])")
-    return list(boots.values())
 
 
 def empty(name: str) -> Boot:

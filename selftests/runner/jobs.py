@@ -36,6 +36,8 @@ class Job:
     rocm: tuple[str, Boot] | None = None
     # A build: without it there is nothing to test, so its failure ends the run.
     is_build: bool = False
+    # What the run says of it before it begins.
+    note: str = ""
     # Returns the text to display for a line that the job prints, or None.
     shown: Callable[[str], str | None] = lambda text: None
     # Where its processes leave records of what they ran, if its result may be kept (passed.py).

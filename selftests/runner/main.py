@@ -31,7 +31,8 @@ def arguments() -> argparse.ArgumentParser:
         description="Builds what the tests need and runs them: suites of programs, and boots of a virtual machine"
         " with the software GPU in which programs test the real driver. The last line counts the tests.",
         epilog="Exit status: 0 all passed, 1 a test failed, 64 usage. Environment: BUILD_DIR (build/dev), LOG_DIR,"
-        " PROGRESS_INTERVAL, SEED (for the programs in the guest that draw numbers).",
+        " PROGRESS_INTERVAL, SEED (for the programs in the guest that draw numbers), ROTATION (a date: runs the slice"
+        " of that day).",
     )
     parser.add_argument("suite", nargs="*", help="suites, and boots as BOOT or SUITE/BOOT (default: all)")
     parser.add_argument("--list", action="store_true", help="name the suites, boots and commands, and run nothing")
@@ -88,7 +89,7 @@ def follow(engine: Engine, run: Callable[[], None] | None = None) -> int:
 
 def listed(jobs: list[Job]) -> None:
     for job in jobs:
-        print(job.name)
+        print(f"{job.name}  # {job.note}" if job.note else job.name)
         for command in getattr(job.reader, "asked", []):
             print(f"    {command}")
 
@@ -122,7 +123,11 @@ class Run:
         jobs = chosen if options.no_build or options.kernel else [*self.builds(chosen), *chosen]
         for job in chosen if options.no_build or options.kernel else []:
             job.needs = set()
-        engine = Engine(jobs, options.jobs or places(), Display(), Keeper(Store(), options.again or options.budget, self.keeps()))
+        display = Display()
+        for job in chosen:
+            if job.note:
+                display.say(f"{job.name}: {job.note}")
+        engine = Engine(jobs, options.jobs or places(), display, Keeper(Store(), options.again or options.budget, self.keeps()))
         costs = Costs(self.logs, options.budget) if self.keeps() else None
         engine.yardstick = costs and costs.yardstick
         status = self.follow(engine, costs)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Callable
 
-from . import boots
+from . import boots, rotation
 from .boots import Boot
 from .errors import Refusal
 from .jobs import Job
@@ -34,9 +34,9 @@ class Suites:
         """The jobs of one suite: one of its command, or one of each boot that is wanted."""
         needs = set(suite.get("needs", []))
         if "boots" in suite:
-            tables = [REPO / each for each in suite["boots"]]
-            some = [wanted(name, self.on_gpu(suite, boot)) for boot in boots.load(tables)]
-            return [self.boot(name, boot, needs, suite.get("rocm_suite", "")) for boot in some if boot]
+            found, note = self.boots(suite)
+            some = [wanted(name, self.on_gpu(suite, boot)) for boot in found]
+            return [self.boot(name, boot, needs, suite.get("rocm_suite", ""), note) for boot in some if boot]
         command = shlex.split(suite["command"].replace("$BUILD_DIR", str(self.build)))
         if "inputs" in suite:
             command = [str(REPO / "selftests/runner/run-suite"), str(self.table.absolute()), name]
@@ -47,10 +47,19 @@ class Suites:
     def records(self, name: str) -> Path | None:
         return self.logs / "records" / name.replace("/", "-") if self.kept else None
 
+    def boots(self, suite: dict) -> tuple[list[Boot], str]:
+        """The boots of a suite, and what to say of them."""
+        tables, rotated = ([REPO / each for each in suite.get(key, [])] for key in ("boots", "rotation"))
+        found = boots.load(tables, rotated)
+        if not rotated:
+            return found, ""
+        boot, note = rotation.of_day(found, rotation.day())
+        return [boot], note
+
     def on_gpu(self, suite: dict, boot: Boot) -> Boot:
         return replace(boot, gpu=suite["gpu"]) if "gpu" in suite else boot
 
-    def boot(self, suite: str, boot: Boot, needs: set[str], rocm_suite: str = "") -> Job:
+    def boot(self, suite: str, boot: Boot, needs: set[str], rocm_suite: str = "", note: str = "") -> Job:
         out = self.logs / f"{suite}-{boot.name}"
         log = self.logs / f"{suite}-{boot.name}.log"
         rocm = rocm_suite or ROCM_SUITE
@@ -64,4 +73,5 @@ class Suites:
         reader = BootReader(boot.name, [*boot.run, *boot.check], boot.must_fail)
         name = f"{suite}/{boot.name}"
         hip = (rocm, boot) if boot.rocm else None
-        return Job(name, command, reader, log, needs, environment, rocm=hip, records=self.records(name))
+        return Job(name, command, reader, log, needs, environment, rocm=hip, records=self.records(name), note=note)
+

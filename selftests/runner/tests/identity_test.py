@@ -31,7 +31,7 @@ SAME_OPTIONS = {
     "kernel": "the files of the directory count, not its name",
 }
 REFUSED = {"system", "keep_changes"}
-SAME_BOOTS = {"name": "the log is named by it", "allow_dmesg": JUDGED, "check": JUDGED, "must_fail": JUDGED}
+SAME_BOOTS = {"name": "the log is named by it", "allow_dmesg": JUDGED, "check": JUDGED, "must_fail": JUDGED, "slice": "it chooses commands, which are in the identity"}
 
 
 class Identities(unittest.TestCase):
