@@ -210,7 +210,8 @@ class Run:
         """The boots of --suites, or those of the driver's tests. The name tells the logs of several kernels apart."""
         name = Path(self.options.kernel).name
         if self.options.suites == SUITES:
-            return {name: {"boots": ["selftests/kernels/boots.toml", "selftests/kfd_preempt/boots.toml"]}}
+            driver = ["selftests/kfd_preempt/boots.toml", "selftests/kfd_preempt/matrix.toml"]
+            return {name: {"boots": ["selftests/kernels/boots.toml", *driver]}}
         return {f"{name}-{suite}": table for suite, table in tables.items() if "boots" in table}
 
     def filter(self) -> re.Pattern[str]:

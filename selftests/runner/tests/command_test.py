@@ -41,14 +41,14 @@ class Commands(unittest.TestCase):
         self.refused("--tests", "ci/deps", "--tests")
 
     def test_the_list_has_boots_and_their_commands(self):
-        status, output = said("selftests/run", "--list", "vm/hws", "lint")
+        status, output = said("selftests/run", "--list", "vm/driver-hws", "lint")
         self.assertEqual(status, 0)
-        self.assertEqual([line for line in output.splitlines() if not line.startswith(" ")], ["vm/hws", "lint"])
+        self.assertEqual([line for line in output.splitlines() if not line.startswith(" ")], ["vm/driver-hws", "lint"])
         self.assertIn("    preempt_test\n", output)
 
     def test_a_filter_leaves_the_commands_that_match(self):
-        _, output = said("selftests/run", "--list", "--filter", "vm/no-hws: suspend")
-        self.assertEqual(output.splitlines(), ["vm/no-hws", "    suspend_test"])
+        _, output = said("selftests/run", "--list", "--filter", "vm/no-hws-xcc4: suspend")
+        self.assertEqual(output.splitlines(), ["vm/no-hws-xcc4", "    suspend_test"])
 
     def test_a_boot_by_its_own_name(self):
         _, output = said("selftests/run", "--list", "hws-xcc8")
