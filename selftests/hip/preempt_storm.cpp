@@ -27,6 +27,7 @@ namespace {
 
 constexpr int exit_too_few = 120;
 constexpr int exit_driver = 121;
+constexpr int exit_no_sdma = 122;
 constexpr int exit_usage = 64;
 
 struct Options {
@@ -56,12 +57,13 @@ times, until --count stops are made; then lets the process end by itself.
   --gap-us A..B   pause between a resume and the next stop (default 0..20000)
   --busy          count only stops that saved running waves (needs debugfs)
   --all           every compute queue at each stop, not some
-  --sdma          stop SDMA queues as well
+  --sdma          stop SDMA queues as well, and at least one (needs preempt_sdma=1)
   --end           when the count is reached, send the process SIGRTMIN (--until-told)
   --quiet         no output of our own but errors and the closing line
 
 Exit status: that of PROGRAM (128+N when signal N killed it; 0 with --pid).
 120: the process ended before --count stops were made. 121: the driver refused.
+122: with --sdma, the driver stops no SDMA queues.
 64: usage. However we end, the driver resumes what we hold.
 
 The closing line counts the errors of calls on queues that were destroyed meanwhile:
@@ -210,6 +212,9 @@ private:
     bool resume();
     void count(const std::vector<Queue>& all);
     [[nodiscard]] bool reached() const {
+        // The program has SDMA queues only from its first copy on.
+        if (options_.sdma && sdma_possible_ && counts_.sdma == 0)
+            return false;
         return (options_.busy ? counts_.busy : counts_.stops) >= options_.count;
     }
     [[nodiscard]] bool refused(const char* what, int result, std::uint32_t queue);
@@ -390,6 +395,11 @@ int main_of(int argc, char** argv) {
         kill(target.pid(), SIGKILL);
     const int program_status = target.wait();
     std::printf("%s\n", summary(options, storm.counts()).c_str());
+    if (status == 0 && options.sdma && storm.counts().sdma == 0) {
+        status = exit_no_sdma;
+        std::fprintf(stderr, "preempt_storm: the driver stops no SDMA queues; load amdgpu with "
+                             "preempt_sdma=1\n");
+    }
     if (status == exit_too_few)
         std::fprintf(stderr,
                      "preempt_storm: the process ended (status %d) before %llu stops were made\n",
