@@ -84,7 +84,10 @@ TEST_F(LaunchEndTest, a_process_can_exit_while_a_launch_waits_for_its_queue) {
         ::testing::ExitedWithCode(0), "");
 }
 
+// ROUNDS in the environment: under sanitizers each round is a chance to see a race.
 TEST_F(LaunchEndTest, an_xqueue_can_be_destroyed_while_its_thread_submits) {
+    const char* given = std::getenv("ROUNDS");
+    const int rounds = given != nullptr ? std::atoi(given) : 5;
     Function nothing = [] { return 0; };
     Function submits = [&] {
         began = true;
@@ -92,7 +95,7 @@ TEST_F(LaunchEndTest, an_xqueue_can_be_destroyed_while_its_thread_submits) {
             if (const int error = submit(nothing); error != 0)
                 return error == -ESHUTDOWN || error == -EBADF ? 0 : error;
     };
-    for (int round = 0; round < 50; ++round) {
+    for (int round = 0; round < rounds; ++round) {
         submit_to_worker(submits);
         until([this] { return began.load(); });
         ASSERT_EQ(0, xp_xqueue_destroy(xqueue)) << xp_last_detail();

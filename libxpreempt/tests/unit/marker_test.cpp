@@ -80,7 +80,7 @@ TEST(TimedPolls, end_when_the_marker_passes_or_the_time_is_over) {
     const std::atomic<std::uint32_t> stop{0};
     TimedMarker marker(2ms);
     EXPECT_FALSE(marker.passes_within(ms / 10, stop));
-    EXPECT_TRUE(marker.passes_within(10'000 * ms, stop));
+    EXPECT_TRUE(marker.passes_within(100 * ms, stop));
     EXPECT_TRUE(marker.is_over());
 }
 
