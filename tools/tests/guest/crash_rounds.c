@@ -228,7 +228,10 @@ static bool one_round(struct world *world)
 	unsigned int share = below(world, 25), us = below(world, 6000);
 	enum kind kind = 0;
 
-	while (share >= shares[kind])
+	/* Each kind once, then by chance. */
+	if (world->round <= NUM_KINDS)
+		kind = (enum kind)(world->round - 1);
+	while (world->round > NUM_KINDS && share >= shares[kind])
 		share -= shares[kind++];
 	world->rounds[kind]++;
 	switch (kind) {
