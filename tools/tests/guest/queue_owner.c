@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A GPU program for the command to act on: N queues that compute, progress in a file. SIGTERM ends it
-// when its results are right, SIGUSR1 at once.
+// when its results are right, SIGUSR1 at once. With GPUS=both in the environment every other queue is on the
+// second GPU, with GPUS=second all are.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,14 +45,29 @@ static void write_progress(int fd, const struct job *jobs, unsigned int n)
 		perror("queue_owner: progress");
 }
 
+/* Opens the GPUs of the environment: the one of queue i is devs[i % 2]. 0 or a negative errno. */
+static int open_gpus(struct kfd_device *devs)
+{
+	const char *which = getenv("GPUS");
+	int ret = kfd_device_open(&devs[0]);
+
+	devs[1] = devs[0];
+	if (ret || !which)
+		return ret;
+	ret = kfd_device_open_second(&devs[1], &devs[0]);
+	if (!strcmp(which, "second"))
+		devs[0] = devs[1];
+	return ret;
+}
+
 /* 0 or a negative errno; -ETIME when a job doesn't begin. */
-static int start(struct kfd_device *dev, struct aql_queue *queues, struct job *jobs,
+static int start(struct kfd_device *devs, struct aql_queue *queues, struct job *jobs,
 		 unsigned int n)
 {
-	int ret = kfd_device_open(dev);
+	int ret = open_gpus(devs);
 
 	for (unsigned int i = 0; !ret && i < n; i++) {
-		ret = aql_queue_create(dev, &queues[i]);
+		ret = aql_queue_create(&devs[i % 2], &queues[i]);
 		if (!ret)
 			ret = checksum_job_start(&jobs[i], &queues[i], 2, 2);
 		if (!ret && !job_wait_progress(&jobs[i], 2, WAIT_MS))
@@ -83,7 +99,7 @@ int main(int argc, char **argv)
 {
 	static struct aql_queue queues[QUEUES_MAX];
 	static struct job jobs[QUEUES_MAX];
-	struct kfd_device dev;
+	struct kfd_device devs[2];
 	unsigned int n = argc == 3 ? (unsigned int)atoi(argv[1]) : 0;
 	FILE *file;
 	int ret;
@@ -95,7 +111,7 @@ int main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGTERM, on_term);
 	signal(SIGUSR1, on_usr1);
-	ret = start(&dev, queues, jobs, n);
+	ret = start(devs, queues, jobs, n);
 	if (ret) {
 		fprintf(stderr, "queue_owner: cannot start a job on the GPU: %s\n",
 			strerror(-ret));
@@ -119,6 +135,6 @@ int main(int argc, char **argv)
 		aql_queue_destroy(&queues[i]);
 		job_free(&jobs[i]);
 	}
-	kfd_device_close(&dev);
+	kfd_device_close(&devs[0]);
 	return ret;
 }
