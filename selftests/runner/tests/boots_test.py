@@ -114,3 +114,10 @@ class Boots(unittest.TestCase):
                     tables = [REPO / each for each in suite.get("boots", [])]
                     self.assertTrue(tables == [] or boots.load(tables))
                     self.assertIn(suite.get("rocm_suite", ""), ("", *builds.ROCM_SUITES))
+
+    def test_every_command_that_must_fail_names_its_tests(self):
+        for path in (REPO / "selftests").rglob("*.toml"):
+            for name, table in tomllib.loads(path.read_text()).items():
+                for command in table["run"] if table.get("must-fail") else []:
+                    with self.subTest(f"{path.name} {name}"):
+                        self.assertIn(" -t ", command)
