@@ -7,6 +7,7 @@ import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from . import provoked
 from .errors import Refusal
 from .paths import REPO, ROCM_SUITE, VM
 
@@ -131,6 +132,8 @@ def command(boot: Boot, out: Path, build: Path, kernel: list[str], rocm_suite: s
     for name in Boot.REPEATED:
         for value in getattr(boot, name):
             options += [f"--{name.rstrip('_').replace('_', '-')}", expanded(str(value), build)]
+    for expression in provoked.errors(boot.run):
+        options += ["--allow-dmesg", expression]
     for name in ("rocm", "function_tracer", "icount"):
         options += [f"--{name.replace('_', '-')}"] if getattr(boot, name) else []
     if boot.gpu == "none":

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
+import re
 import subprocess
 import tempfile
 import tomllib
 import unittest
 from pathlib import Path
 
-from runner import boots, builds, hip, suites
+from runner import boots, builds, hip, provoked, suites
 from runner.errors import Refusal
 from runner.paths import REPO
 
@@ -71,6 +72,21 @@ class Boots(unittest.TestCase):
         self.assertEqual(jobs["rocm-experimental"].environment["HIP_ARCHS"], "gfx942")
         self.assertNotIn("HIP_PROGRAMS", jobs["guest"].environment)
 
+    def test_a_program_brings_the_errors_that_it_provokes(self):
+        (boot,) = self.load('[a]\nrun = ["env COUNT=1 never_test -t x", "hang_test", "fence_test"]\nallow-dmesg = ["z"]')
+        line = boots.command(boot, Path("/out"), Path("/build"), [])
+        allowed = [line[i + 1] for i, word in enumerate(line) if word == "--allow-dmesg"]
+        self.assertEqual(allowed[0], "z")
+        self.assertIn("Resetting wave fronts", allowed)
+        self.assertEqual(len(allowed), len(set(allowed)))
+        self.assertEqual(provoked.errors(["preempt_test", "not_never_test"]), [])
+
+    def test_every_program_that_provokes_errors_is_there_and_its_expressions_allow_few(self):
+        for program, expressions in tomllib.loads(provoked.TABLE.read_text()).items():
+            with self.subTest(program):
+                self.assertTrue((provoked.TABLE.parent / f"{program}.c").exists())
+                self.assertFalse([each for each in expressions if re.search(each, "amdgpu 0000:00:01.0: amdgpu: kfd ")])
+
     def test_a_boot_of_another_gpu(self):
         (boot,) = self.load('[a]\nrun = ["x"]\ngpu = "mi250"')
         self.assertIn("--gpu mi250", " ".join(boots.command(boot, Path("/out"), Path("/build"), [])))
@@ -116,7 +132,7 @@ class Boots(unittest.TestCase):
                     self.assertIn(suite.get("rocm_suite", ""), ("", *builds.ROCM_SUITES))
 
     def test_every_command_that_must_fail_names_its_tests(self):
-        for path in (REPO / "selftests").rglob("*.toml"):
+        for path in set((REPO / "selftests").rglob("*.toml")) - {provoked.TABLE}:
             for name, table in tomllib.loads(path.read_text()).items():
                 for command in table["run"] if table.get("must-fail") else []:
                     with self.subTest(f"{path.name} {name}"):

@@ -42,6 +42,66 @@ class KernelLog(unittest.TestCase):
             with self.subTest(line):
                 self.assertTrue(self.finds(line))
 
+    def test_every_kind_of_error_of_the_driver_is_found(self):
+        for line in (
+            "kfd_preempt: queue 3 of process 7 is off the hardware but active on XCC 1",
+            "kfd_preempt: a call of the MES failed; no queue is preempted until 0 is written to amdgpu's parameter",
+            "preempt_degraded at the end: 1234: fence",
+            "no answer to an unmap by doorbell",
+            "failed to execute runlist",
+            "XCC 1: Queue preemption failed for queue with doorbell_id: 1004",
+            "The cp might be in an unrecoverable state due to an unsuccessful queues preemption",
+            "qcm fence wait loop timeout expired",
+            "Resetting wave fronts (nocpsch) on dev 00000000f0a1",
+            "Setting grace timeout failed",
+            "Failed to reset grace period",
+            "unmap queue failed",
+            "destroy mqd failed",
+            "Failed to allocate buffer on kernel queue",
+            "Kernel queue test failed",
+            "Pasid 0x8001 DQM create queue type 0 failed. ret -12",
+            "Pasid 0x8001 destroy queue 1 failed, ret -62",
+            "failed to remove hardware queue from MES, doorbell=0x1004",
+            "failed to suspend gangs from MES",
+            "Failed to evict process queues",
+            "Failed to restore queues of pasid 0x8001",
+            "Evicting process queues failed",
+            "TLB flush failed for PASID 32769.",
+            "still active bo inside vm",
+            "Freeing queue vital buffer 0x7f0000000000, queue evicted",
+            "Failed to map bo to gpuvm",
+            "update_gpuvm_pte() failed",
+            "GPU reset begin!",
+            "GPU Recovery Failed: -62",
+            "queue id 0x1 at pasid 0x8001 is reset",
+            "Queues reset on process storm tid 7 thread storm pid 7",
+            "ring sdma0 timeout, signaled seq=1, emitted seq=2",
+            "ib ring test failed (-110).",
+            "[gfxhub0] no-retry page fault (src_id:0 ring:24 vmid:8 pasid:32769)",
+            "VM_L2_PROTECTION_FAULT_STATUS:0x00000000",
+            "Sending SIGSEGV to process 7 (pasid 0x8001)",
+            "sq_intr: error, se 0, data 0x0, sh 0, priv 0, wave_id 0, simd_id 0, cu_id 0, err_type 1",
+            "IH ring buffer overflow (0x00000000, 0x00000020, 0x00000040)",
+            "timeout waiting for kiq fence",
+            "device lost from bus!",
+            "device 1002:74a1 NOT added due to errors",
+            "fail to wait on hqd deactive",
+            "critical bug! too many kiq readers",
+        ):
+            with self.subTest(line):
+                self.assertTrue(self.finds(f"amdgpu 0000:01:00.0: amdgpu: {line}"))
+
+    def test_a_rejected_request_or_a_slice_of_a_wait_is_none(self):
+        for line in (
+            "amdgpu: cp queue preemption time out.",
+            "amdgpu: SDMA RLC not idle in kgd_gfx_v9_4_3_hqd_sdma_destroy",
+            "amdgpu: Ring size must be a power of 2 or 0",
+            "amdgpu: Address: 0x7f0000000000 already allocated by SVM",
+            "amdgpu 0000:01:00.0: amdgpu: Runlist is getting oversubscribed. Expect reduced ROCm performance.",
+        ):
+            with self.subTest(line):
+                self.assertFalse(self.finds(line))
+
     def test_nothing_else_is(self):
         for line in (
             "x86/cpu: User Mode Instruction Prevention (UMIP) activated",

@@ -18,6 +18,30 @@ BAD = re.compile(
     r"|kmemleak: (unreferenced|Memory pool empty|.*detector disabled)"
 )
 
+# KFD, our part of it, and most of amdgpu print errors without a mark. These lines report that the hardware
+# failed or that the driver lost state. Not among them are a rejected request of a process, and the time-outs
+# "cp queue preemption" and "RLC not idle": without the HWS the driver waits for a stop in slices of 2 ms, and
+# each slice prints one, also when the stop succeeds.
+DRIVER = re.compile(
+    # Ours, and the line of the guest's init about the driver's parameter.
+    r"kfd_preempt: |preempt_degraded at the end: |no answer to an unmap|Creating preempt files"
+    # Stops and the runlist.
+    r"|failed to execute runlist|[Pp]reemption failed|unrecoverable state"
+    r"|fence wait loop timeout|Resetting wave fronts|[Ss]etting grace timeout|reset grace period"
+    r"|unmap queue failed|destroy mqd failed|buffer on kernel queue|Kernel queue test failed"
+    r"|DQM create queue type|destroy queue \d+ failed|(hardware queue|gangs) (to|from) MES"
+    # Eviction and restore, and the mappings of a process.
+    r"|Failed to (evict|restore|suspend|resume|remove|quiesce|flush|update page|create eviction fence)"
+    r"|(Removing bad queue|Suspending all queues|Evicting process queues|Resuming all queues) failed"
+    r"|TLB flush failed|still active bo inside vm|Freeing queue vital buffer|[Ff]ailed to (map|validate|reserve) (bo|BO|PT)"
+    r"|(update_gpuvm_pte\(\)|validate_pt_pd_bos\(\)|amdgpu_vm_bo_update|update PTE) failed"
+    # Resets, faults of a process, and interrupts.
+    r"|GPU reset begin|GPU (mode1 reset|Recovery|reset\(\d+\)) [Ff]ailed|queue id .* is reset|Queues reset on|ring \S+ timeout"
+    r"|ring test failed|page fault|PROTECTION_FAULT|got unhandled exception|Sending SIG|Send SIGBUS|sq_intr: error"
+    r"|IH (soft )?ring buffer overflow|timeout waiting for kiq|device lost|NOT added due to errors"
+    r"|fail to (wait on hqd|resv|unresv|remap)|critical bug"
+)
+
 # The entry points and workers of the preempt core: any other function of it has one of them below it in
 # a stack. A race that KCSAN reports counts only if its stacks contain one of them: amdgpu has many.
 OURS = re.compile(r"(preempt_[a-z0-9_]+|release_worker|run_worker)\+0x[0-9a-f/x]+ \[amdgpu\]")
@@ -35,7 +59,7 @@ def errors(log: Path, allowed: Iterable[str] = ()) -> list[str]:
     return [
         f"{number}:{line}"
         for number, line in counted(lines)
-        if BAD.search(line) and not any(each.search(f"{number}:{line}") for each in permitted)
+        if (BAD.search(line) or DRIVER.search(line)) and not any(each.search(f"{number}:{line}") for each in permitted)
     ]
 
 
