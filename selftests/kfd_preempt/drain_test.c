@@ -20,7 +20,6 @@
 struct drainer_shared {
 	uint32_t ready;
 	uint32_t start;
-	uint32_t calls;		/* that have returned */
 	uint32_t stop;
 };
 
@@ -38,6 +37,7 @@ static void run_drainer(struct drainer_shared *shared)
 	struct kfd_device dev;
 	struct aql_queue queue;
 	struct job job;
+	int ret;
 
 	if (!become_user() || prctl(PR_SET_PDEATHSIG, SIGKILL) || kfd_device_open(&dev) ||
 	    busy_queue_create(&dev, &queue, &job, 2, LONG_MS))
@@ -46,9 +46,10 @@ static void run_drainer(struct drainer_shared *shared)
 	while (!shared_get(&shared->start))
 		sleep_us(1000);
 	while (!shared_get(&shared->stop)) {
-		preempt_queue_type(dev.kfd_fd, queue.id, KFD_PREEMPT_TYPE_DRAIN,
-				   KFD_PREEMPT_MAX_TIMEOUT_MS);
-		shared_set(&shared->calls, shared->calls + 1);
+		ret = preempt_queue_type(dev.kfd_fd, queue.id, KFD_PREEMPT_TYPE_DRAIN,
+					 KFD_PREEMPT_MAX_TIMEOUT_MS);
+		if (ret != -ETIME && ret != -EALREADY)
+			_exit(2);
 	}
 	job_stop(&job);
 	_exit(job_wait(&job, LONG_MS) && !aql_queue_destroy(&queue) ? 0 : 1);
@@ -59,12 +60,10 @@ static bool is_ready(const void *shared)
 	return shared_get(&((const struct drainer_shared *)shared)->ready);
 }
 
-/* True once the drainer is blocked in the call, or back from it if it has no right to drain. */
-static bool drains(const void *arg)
+/* Blocked in the call. A drainer whose call fails at once exits. */
+static bool drains(const void *pid)
 {
-	const FIXTURE_DATA(drain) *self = arg;
-
-	return process_state(self->drainer) == 'D' || shared_get(&self->shared->calls);
+	return process_state(*(const pid_t *)pid) == 'D';
 }
 
 /* Forks before this process opens the GPU: a child would close its render node at exit. */
@@ -83,7 +82,7 @@ FIXTURE_SETUP(drain)
 	ASSERT_EQ(0, evict_userptr_create(&self->dev, &self->userptr));
 	ASSERT_TRUE(wait_until(is_ready, self->shared, LONG_MS));
 	shared_set(&self->shared->start, 1);
-	ASSERT_TRUE(wait_until(drains, self, LONG_MS));
+	ASSERT_TRUE(wait_until(drains, &self->drainer, LONG_MS));
 }
 
 FIXTURE_TEARDOWN(drain)

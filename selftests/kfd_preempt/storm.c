@@ -443,6 +443,8 @@ TEST_F_TIMEOUT(storm, evictions_and_kills_lose_no_work_and_leave_no_hold, 86400)
 	close(fd);
 	print_progress(shared, begin);
 	EXPECT_EQ(0, shared->failures);
+	EXPECT_LT(0, shared->evictions);
+	EXPECT_LT(0, shared->kills);
 }
 
 TEST_HARNESS_MAIN
