@@ -23,6 +23,7 @@ struct worker {
 	uint32_t slot;		/* its owner, or OWNERS for a mere operator */
 	uint32_t thread;	/* of its owner; queue i is that of thread i % 2 */
 	bool may_operate, inherited;
+	uint64_t calls;		/* made so far */
 	int file[FILES];
 	bool held[QUEUES];			/* SELF holds */
 	bool record[FILES][OWNERS][QUEUES];
@@ -113,6 +114,7 @@ static inline void count_answer(struct worker *w, enum call which, int ret)
 {
 	struct world *world = w->world;
 
+	w->calls++;
 	__atomic_add_fetch(&world->calls, 1, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&world->answers[which][answer_of(ret)], 1, __ATOMIC_RELAXED);
 }
