@@ -185,10 +185,57 @@ TEST_F_TIMEOUT(give, a_new_process_waits_to_be_found, 120)
 	EXPECT_EQ(0, hoard_wait(&self->wants));
 }
 
-TEST_F_TIMEOUT(give, a_new_process_that_nobody_finds_fails_soon, 120)
+/* The times of a process that nobody finds, whose last allocation has no room. */
+struct unfound {
+	uint64_t opened_ns, asked_ns, failed_ns;
+	int32_t result;
+};
+
+static void run_unfound(struct unfound *unfound)
 {
-	ASSERT_EQ(0, hoard_begin(&self->wants, MOST, BUFFER_BYTES));
-	EXPECT_EQ(-ENOMEM, hoard_wait(&self->wants));
+	struct kfd_buffer buffer;
+	struct kfd_device dev;
+	int ret;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	unfound->opened_ns = now_ns();
+	ret = kfd_device_open(&dev);
+	while (!ret) {
+		unfound->asked_ns = now_ns();
+		ret = kfd_buffer_alloc(&dev, KFD_IN_VRAM, BUFFER_BYTES, &buffer);
+	}
+	unfound->failed_ns = now_ns();
+	unfound->result = ret;
+	_exit(0);
+}
+
+TEST_F_TIMEOUT(give, a_new_process_that_nobody_finds_fails_after_two_seconds, 120)
+{
+	const uint64_t wait_ns = 2000000000ull, late_ns = 1000000000ull, tick_ns = 10000000;
+	struct unfound *unfound = mmap(NULL, sizeof(*unfound), PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t due_ns;
+	pid_t pid;
+	int status;
+
+	ASSERT_NE(MAP_FAILED, unfound);
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		run_unfound(unfound);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	ASSERT_EQ(0, status);
+	EXPECT_EQ(-ENOMEM, unfound->result);
+	/* On a slow machine the two seconds may be over before there is no room. */
+	due_ns = unfound->opened_ns + wait_ns;
+	EXPECT_LE(due_ns - tick_ns, unfound->failed_ns);
+	if (due_ns < unfound->asked_ns)
+		due_ns = unfound->asked_ns;
+	EXPECT_GT(due_ns + late_ns, unfound->failed_ns) {
+		TH_LOG("it failed %llu ms late",
+		       (unsigned long long)(unfound->failed_ns - due_ns) / 1000000);
+	}
+	munmap(unfound, sizeof(*unfound));
 }
 
 TEST_F_TIMEOUT(give, a_process_that_waits_can_be_killed, 120)

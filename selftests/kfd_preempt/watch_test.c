@@ -3,6 +3,7 @@
  * The watch: an event for each end of an idle time, none else, and none lost. The own process is a
  * target like any other. Needs root, for the other ones.
  */
+#include <linux/kfd_ioctl.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 
@@ -380,6 +381,73 @@ TEST_F(watch, watches_of_one_process_are_bounded)
 	for (i = 2; i < MAX_WATCHES; i++)
 		close(other[i]);
 	close(fd);
+}
+
+static void idle_with_kfd(int ready)
+{
+	char byte = 0;
+	int fd = kfd_open();
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (fd < 0 || write(ready, &byte, 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* A file cannot take all memory of the kernel. */
+TEST_F_TIMEOUT(watch, targets_of_one_watch_are_bounded, 120)
+{
+	const unsigned int processes = KFD_PREEMPT_MAX_TARGETS / MAX_WATCHES;
+	int fd = watch_open(self->dev.kfd_fd), ready[2], last = 0;
+	pid_t pid[processes + 1];
+	unsigned int i, j;
+	char byte;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, pipe(ready));
+	for (i = 0; i <= processes; i++) {
+		pid[i] = fork();
+		ASSERT_LE(0, pid[i]);
+		if (!pid[i])
+			idle_with_kfd(ready[1]);
+		ASSERT_EQ(1, read(ready[0], &byte, 1));
+	}
+	for (i = 0; i < processes; i++)
+		for (j = 0; j < MAX_WATCHES; j++) {
+			last = watch_add(fd, pid[i], j);
+			ASSERT_LT(0, last) {
+				TH_LOG("target %u", i * MAX_WATCHES + j);
+			}
+		}
+	EXPECT_EQ(-ENOMEM, watch_add(fd, pid[processes], 0));
+	/* A removed target makes room for one. */
+	EXPECT_EQ(0, watch_remove(fd, (uint32_t)last));
+	EXPECT_LT(0, watch_add(fd, pid[processes], 0));
+	EXPECT_EQ(-ENOMEM, watch_add(fd, pid[processes], 0));
+	close(fd);
+	close(ready[0]);
+	close(ready[1]);
+	for (i = 0; i <= processes; i++) {
+		kill(pid[i], SIGKILL);
+		EXPECT_EQ(pid[i], waitpid(pid[i], NULL, 0));
+	}
+}
+
+/* The pause for CRIU's image evicts a process until it ends. */
+TEST_F(watch, arm_tells_of_an_evicted_process)
+{
+	struct kfd_ioctl_criu_args criu = { .op = KFD_CRIU_OP_PROCESS_INFO };
+
+	ASSERT_EQ(0, ARM(0));
+	EXPECT_EQ(0, self->entry.state);
+	ASSERT_EQ(0, kfd_ioctl(self->dev.kfd_fd, AMDKFD_IOC_CRIU_OP, &criu));
+	EXPECT_EQ(0, ARM(0));
+	EXPECT_EQ(KFD_PREEMPT_WATCH_STATE_EVICTED, self->entry.state);
+	criu = (struct kfd_ioctl_criu_args){ .op = KFD_CRIU_OP_UNPAUSE };
+	ASSERT_EQ(0, kfd_ioctl(self->dev.kfd_fd, AMDKFD_IOC_CRIU_OP, &criu));
+	EXPECT_EQ(0, ARM(0));
+	EXPECT_EQ(0, self->entry.state);
 }
 
 TEST_F(watch, one_read_takes_as_many_events_as_fit)

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,4 +18,17 @@ int text_file_write(const char *path, const char *text)
 		ret = -errno;
 	close(fd);
 	return ret;
+}
+
+int text_file_number(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	int value;
+
+	if (!file)
+		return -errno;
+	if (fscanf(file, "%d", &value) != 1)
+		value = -EIO;
+	fclose(file);
+	return value;
 }
