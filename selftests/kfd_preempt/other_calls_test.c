@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "jobs.h"
 #include "kselftest_harness.h"
@@ -46,9 +48,41 @@ FIXTURE_TEARDOWN(held)
 		EXPECT_TRUE(job_stands_still(&self->job, 50)); \
 	} while (0)
 
+/* Words of struct v9_mqd that enable the CUs of a shader engine. */
+static const unsigned int cu_words[] = { 23, 24, 26, 27 };
+#define MQD_WORDS 32u
+
+/* Enabled CUs in the MQD of the queue of this process on the first XCC, as debugfs has it; or -1. */
+static int cus_in_mqd(void)
+{
+	uint32_t words[MQD_WORDS], offset = 0, i;
+	FILE *file = fopen("/sys/kernel/debug/kfd/mqds", "re");
+	char line[256], mine[32];
+	bool found = false;
+	int cus = 0;
+
+	if (!file)
+		return -1;
+	snprintf(mine, sizeof(mine), "Process %d ", getpid());
+	while (offset < MQD_WORDS && fgets(line, sizeof(line), file)) {
+		uint32_t *word = words + offset;
+
+		found |= !strncmp(line, mine, strlen(mine));
+		if (found && sscanf(line, " %*x: %x %x %x %x %x %x %x %x", word, word + 1, word + 2,
+				    word + 3, word + 4, word + 5, word + 6, word + 7) == 8)
+			offset += 8;
+	}
+	fclose(file);
+	for (i = 0; offset == MQD_WORDS && i < ARRAY_SIZE(cu_words); i++)
+		cus += __builtin_popcount(words[cu_words[i]]);
+	return offset == MQD_WORDS ? cus : -1;
+}
+
 TEST_F(held, set_cu_mask_takes_effect_and_starts_nothing)
 {
-	uint32_t mask = ~0u;
+	/* Bits are dealt to the XCCs in turn: two CUs of each, which is half of the software GPU's. */
+	const int half = 2;
+	uint32_t mask = (1u << half * self->dev.num_xcc) - 1;
 	struct kfd_ioctl_set_cu_mask_args args = {
 		.queue_id = self->id,
 		.num_cu_mask = 32,
@@ -56,13 +90,16 @@ TEST_F(held, set_cu_mask_takes_effect_and_starts_nothing)
 	};
 	struct kfd_ioctl_preempt_status_args status;
 
+	EXPECT_LT(half, cus_in_mqd());
 	ASSERT_EQ(0, switch_preempt(self->fd, 0, KFD_PREEMPT_SWITCH_CHECKPOINT, self->id));
 	ASSERT_EQ(0, kfd_ioctl(self->fd, AMDKFD_IOC_SET_CU_MASK, &args));
+	EXPECT_EQ(half, cus_in_mqd());
 	EXPECT_HELD();
 	/* A copy from before would undo it. */
 	ASSERT_EQ(0, preempt_status(self->fd, 0, self->id, &status));
 	EXPECT_FALSE(status.status & KFD_PREEMPT_STATUS_CHECKPOINTED);
 	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+	EXPECT_EQ(half, cus_in_mqd());
 }
 
 TEST_F(held, wave_state_is_there_while_held_and_not_while_running)
