@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Makes functions of KFD fail instead of doing their work, the next N times. Debian's kernel has no
- * fault injection, but kprobes.
+ * Makes functions of the driver return a value instead of doing their work, the next N times: an error,
+ * because Debian's kernel has no fault injection, but kprobes; or what another machine would return.
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -13,7 +13,7 @@
 struct failing {
 	struct kprobe probe;
 	atomic_t left;
-	int error;
+	int result;
 };
 
 /* Where a function that failed continues: back in its caller. */
@@ -32,7 +32,7 @@ static int instead(struct kprobe *probe, struct pt_regs *regs)
 
 	if (atomic_dec_if_positive(&failing->left) < 0)
 		return 0;
-	regs->ax = failing->error;
+	regs->ax = failing->result;
 	regs->ip = (unsigned long)fail_return;
 	return 1;
 }
@@ -49,7 +49,7 @@ static struct failing map = {
 		.pre_handler = instead,
 		.post_handler = after,
 	},
-	.error = -ENOMEM,
+	.result = -ENOMEM,
 };
 
 /* Reserves a buffer to unmap or free it. Fails as if a signal had come. */
@@ -59,7 +59,7 @@ static struct failing reserve = {
 		.pre_handler = instead,
 		.post_handler = after,
 	},
-	.error = -EINTR,
+	.result = -EINTR,
 };
 
 static int at_exit(struct kprobe *probe, struct pt_regs *regs)
@@ -74,7 +74,17 @@ static struct failing lock_at_exit = {
 		.pre_handler = at_exit,
 		.post_handler = after,
 	},
-	.error = -EINTR,
+	.result = -EINTR,
+};
+
+/* As if the PCI bus let one GPU access the VRAM of another one. */
+static struct failing peers = {
+	.probe = {
+		.symbol_name = "amdgpu_device_is_peer_accessible",
+		.pre_handler = instead,
+		.post_handler = after,
+	},
+	.result = true,
 };
 
 static int left_set(const char *val, const struct kernel_param *kp)
@@ -100,7 +110,10 @@ MODULE_PARM_DESC(fail_reserve, "How many more buffers are not reserved");
 module_param_cb(fail_lock_at_exit, &left_ops, &lock_at_exit.left, 0600);
 MODULE_PARM_DESC(fail_lock_at_exit, "How many more locks of buffers a signal interrupts at exit");
 
-static struct kprobe *probes[] = { &map.probe, &reserve.probe, &lock_at_exit.probe };
+module_param_cb(peers_accessible, &left_ops, &peers.left, 0600);
+MODULE_PARM_DESC(peers_accessible, "How many more times a GPU may map VRAM of another one");
+
+static struct kprobe *probes[] = { &map.probe, &reserve.probe, &lock_at_exit.probe, &peers.probe };
 
 int fail_init(void)
 {

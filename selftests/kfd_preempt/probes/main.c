@@ -16,8 +16,13 @@ static int __init kfd_probes_init(void)
 	ret = hold_reset_init();
 	if (ret)
 		goto no_reset;
+	ret = pin_init();
+	if (ret)
+		goto no_pin;
 	return 0;
 
+no_pin:
+	hold_reset_exit();
 no_reset:
 	evict_in_create_exit();
 no_eviction:
@@ -27,6 +32,7 @@ no_eviction:
 
 static void __exit kfd_probes_exit(void)
 {
+	pin_exit();
 	hold_reset_exit();
 	evict_in_create_exit();
 	fail_exit();

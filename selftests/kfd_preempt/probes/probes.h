@@ -18,4 +18,7 @@ void evict_in_create_exit(void);
 int hold_reset_init(void);
 void hold_reset_exit(void);
 
+int pin_init(void);
+void pin_exit(void);
+
 #endif
