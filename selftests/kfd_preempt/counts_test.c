@@ -4,6 +4,7 @@
  * the software GPU, which counts, and root.
  */
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include "gpu_fault.h"
 #include "jobs.h"
@@ -183,6 +184,137 @@ TEST_F_TIMEOUT(counts, hardware_is_left_alone_when_nothing_changes, 300)
 	EXPECT_GT(10, delta.reads);
 	EXPECT_GT(10, delta.writes);
 	ASSERT_EQ(0, aql_queue_set_percentage(&self->queue[0], 100));
+}
+
+#define PAIRS 20u
+
+/* One busy queue, and one that is in no pair: the runlist of the HWS is never empty. */
+FIXTURE(pair)
+{
+	struct kfd_device dev;
+	struct aql_queue queue, other;
+	struct job job;
+	int fd;
+	bool verified;
+};
+
+FIXTURE_SETUP(pair)
+{
+	self->verified = verify_turn(false);
+	ASSERT_EQ(0, kfd_device_open(&self->dev));
+	self->fd = self->dev.kfd_fd;
+	ASSERT_EQ(0, busy_queue_create(&self->dev, &self->queue, &self->job, 2, LONG_MS));
+	ASSERT_EQ(0, aql_queue_create(&self->dev, &self->other));
+}
+
+FIXTURE_TEARDOWN(pair)
+{
+	gpu_fault_disarm_all();
+	EXPECT_TRUE(job_ends_right(&self->job, LONG_MS));
+	EXPECT_EQ(0, aql_queue_destroy(&self->other));
+	EXPECT_EQ(0, aql_queue_destroy(&self->queue));
+	kfd_device_close(&self->dev);
+	verify_turn(self->verified);
+}
+
+/*
+ * Starts and stops of a queue that is held. Without the HWS each stop finds running waves. Under it
+ * the driver checks a queue 50 ms after its start, which reads registers: a stop cancels that.
+ */
+static int make_pairs(FIXTURE_DATA(pair) *self, bool no_hws)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < PAIRS && !ret; i++) {
+		ret = resume_queue(self->fd, self->queue.id);
+		if (!ret && no_hws && !job_wait_progress(&self->job, 1, LONG_MS))
+			return -ETIME;
+		if (!ret)
+			ret = preempt_queue(self->fd, self->queue.id);
+	}
+	return ret;
+}
+
+static const char *const packets[] = { "UNMAP_QUEUES", "QUERY_STATUS", "RUN_LIST", "MAP_PROCESS",
+				       "MAP_QUEUES", "WRITE_DATA" };
+#define NUM_PACKETS ARRAY_SIZE(packets)
+
+static void count_packets(int64_t count[NUM_PACKETS])
+{
+	char name[64];
+	unsigned int i;
+
+	for (i = 0; i < NUM_PACKETS; i++) {
+		snprintf(name, sizeof(name), "hiq_packets/%s", packets[i]);
+		count[i] = gpu_counter(name);
+	}
+}
+
+/* The first two rows of COSTS.md. KFD has timers of its own, which read and write a few registers. */
+TEST_F_TIMEOUT(pair, start_and_stop_of_one_queue_cost_what_COSTS_says, 120)
+{
+	/* The runlist has one queue after a stop and two after a start. */
+	static const int64_t with_hws[NUM_PACKETS] = { 2, 2, 2, 2, 3, 0 };
+	bool no_hws = driver_has_no_hws(self->fd);
+	int64_t packets_before[NUM_PACKETS], packets_after[NUM_PACKETS];
+	unsigned int i, xccs = no_hws ? PAIRS * self->dev.num_xcc : 0;
+	struct counts before, delta;
+
+	ASSERT_EQ(0, preempt_queue(self->fd, self->queue.id));
+	count_packets(packets_before);
+	before = count_now();
+	ASSERT_EQ(0, make_pairs(self, no_hws));
+	delta = count_since(&before);
+	count_packets(packets_after);
+	ASSERT_EQ(0, resume_queue(self->fd, self->queue.id));
+	print_counts("20 starts and stops", 1, &delta);
+	EXPECT_LE(xccs, delta.reads);
+	EXPECT_GE(4 * xccs + 10, delta.reads);
+	EXPECT_LE(70 * xccs, delta.writes);
+	EXPECT_GE(80 * xccs + 10, delta.writes);
+	for (i = 0; i < NUM_PACKETS; i++) {
+		EXPECT_EQ(no_hws ? 0 : PAIRS * with_hws[i], packets_after[i] - packets_before[i]) {
+			TH_LOG("%s", packets[i]);
+		}
+	}
+}
+
+static long sleeps_of_this_thread(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) ? -1 : usage.ru_nvcsw;
+}
+
+/*
+ * The queue leaves the first XCC at the second read of CP_HQD_ACTIVE, which comes at once unless the host makes a
+ * read take more than 100 us. A driver that sleeps between two reads does it in each round.
+ */
+TEST_F_TIMEOUT(pair, stop_that_is_confirmed_soon_does_not_sleep, 120)
+{
+	unsigned int i, without = 0;
+	char fault[96];
+	int number;
+	long before;
+
+	if (!driver_has_no_hws(self->fd))
+		return;
+	snprintf(fault, sizeof(fault), "dequeue-late:polls=2,xcc=0,count=%u,pasid=%u", PAIRS,
+		 gpu_pasid(getpid()));
+	number = gpu_fault_arm(fault);
+	ASSERT_LE(0, number);
+	for (i = 0; i < PAIRS; i++) {
+		ASSERT_TRUE(job_wait_progress(&self->job, 1, LONG_MS));
+		before = sleeps_of_this_thread();
+		ASSERT_LE(0, before);
+		ASSERT_EQ(0, preempt_queue(self->fd, self->queue.id));
+		without += sleeps_of_this_thread() == before;
+		ASSERT_EQ(0, resume_queue(self->fd, self->queue.id));
+	}
+	EXPECT_EQ((int)PAIRS, gpu_fault_hits(number));
+	printf("# %u of %u stops without a sleep\n", without, PAIRS);
+	EXPECT_LT(0, without);
 }
 
 TEST_HARNESS_MAIN
