@@ -68,6 +68,9 @@ def load(paths: list[Path], rotation: list[Path] | None = None) -> list[Boot]:
             raise Refusal(f"boot {boot.name}: no table says what it runs (run = [...])")
         if boot.slice < 0:
             raise Refusal(f"boot {boot.name}: slice is {boot.slice}, not a number of commands")
+        for command in boot.run:
+            if boot.must_fail and not re.search(r" -[tf] \S", command):
+                raise Refusal(f"boot {boot.name}: must-fail: {command} does not name its test with -t")
     return list(boots.values())
 
 

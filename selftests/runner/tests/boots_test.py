@@ -37,6 +37,11 @@ class Boots(unittest.TestCase):
         self.assertIn("boot a: no table says what it runs", self.refused("[a]\nxccs = 4"))
         self.assertIn("0.toml", self.refused("[a"))
 
+    def test_a_boot_that_must_fail_names_its_tests(self):
+        self.assertEqual(len(self.load('[a]\nmust-fail = true\nrun = ["x_test -t one"]')), 1)
+        text = '[a]\nmust-fail = true\nrun = ["x_test -t one", "y_test"]'
+        self.assertIn("y_test does not name its test", self.refused(text))
+
     def test_options_of_the_command_line(self):
         (boot,) = self.load('[a]\nrun = ["x"]\nkernel-param = ["b=1", "c"]\ngpu = "none"\nadd = ["$BUILD/f:/f"]')
         line = boots.command(boot, Path("/out"), Path("/build"), [])
