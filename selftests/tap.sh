@@ -27,6 +27,18 @@ holds() {
     ok "$tap_description" $tap_status "$out"
 }
 
+# prints_no PATTERN COMMAND...: COMMAND ends with status 0, and no line that it prints matches. Shows these lines.
+prints_no() {
+    tap_pattern=$1
+    tap_status=0
+    shift
+    tap_printed=$("$@") || tap_status=$?
+    printf '%s\n' "$tap_printed"
+    [ "$tap_status" -eq 0 ] || echo "$1: ended with status $tap_status"
+    # grep -c reads to the end, so that pipefail sees no broken pipe.
+    [ "$tap_status" -eq 0 ] && [ "$(printf '%s\n' "$tap_printed" | grep -c -e "$tap_pattern")" = 0 ]
+}
+
 # passed_before STAMP [--fresh]: whether the same content has passed before. Prints what it printed then.
 passed_before() {
     [ -e "$1" ] && [ "${2:-}" != --fresh ] || return 1
