@@ -3,7 +3,7 @@
 //
 // Says "ready HANDLE" (of an unnamed stream); for each line on standard input it says which of the
 // queues of low and high run: "low 1 high 1". With FAKE_BLIND it has one more stream, whose packets
-// the hook does not see.
+// the hook does not see. With FAKE_SHARED low has its queue together with a stream named beside.
 #include <xpreempt/xpreempt.h>
 
 #include "fake/fake_rocm.hpp"
@@ -38,12 +38,25 @@ void* new_stream(const char* name) {
     return stream;
 }
 
-// As a HIP does that the hook is blind for.
-void use_stream_past_the_hook() {
-    fake_hip()->seam = fake::Seam::direct;
+void* new_pooled_stream() {
     void* stream = nullptr;
     must(hipStreamCreate(&stream), "hipStreamCreate");
     must(hipMemsetAsync(nullptr, 0, 4, stream), "hipMemsetAsync");
+    return stream;
+}
+
+// The fake has two queues for three streams: the first and the last have one together.
+void* new_shared_stream(const char* name, const char* other) {
+    void* streams[] = {new_pooled_stream(), new_pooled_stream(), new_pooled_stream()};
+    must(xp_stream_set_name(streams[0], name), "xp_stream_set_name");
+    must(xp_stream_set_name(streams[2], other), "xp_stream_set_name");
+    return streams[0];
+}
+
+// As a HIP does that the hook is blind for.
+void use_stream_past_the_hook() {
+    fake_hip()->seam = fake::Seam::direct;
+    (void)new_pooled_stream();
 }
 
 int runs(std::uint32_t id) {
@@ -55,7 +68,9 @@ int runs(std::uint32_t id) {
 
 int main() {
     fake_driver()->patched = true;
-    void* streams[] = {new_stream("low"), new_stream("high")};
+    const bool shared = std::getenv("FAKE_SHARED") != nullptr;
+    void* streams[] = {shared ? new_shared_stream("low", "beside") : new_stream("low"),
+                       new_stream("high")};
     for (int i = 0; i < 2; ++i) {
         xp_stream_info info{};
         info.sz = sizeof info;
