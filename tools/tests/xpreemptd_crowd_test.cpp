@@ -66,6 +66,21 @@ TEST_F(CrowdTest, processes_that_come_at_once_are_taken_in_turns) {
     EXPECT_EQ(known(), static_cast<std::size_t>(crowd));
 }
 
+// xpreemptd(8) promises it.
+TEST_F(CrowdTest, processes_that_come_take_a_fifth_of_a_cpu) {
+    add_crowd(0);
+    while (known() == 0) // the next scan
+        (void)pass_in_turns(milliseconds{1});
+    const Time begin = gpu.now;
+    const std::uint64_t before = gpu.dear_calls();
+    while (known() < static_cast<std::size_t>(crowd))
+        (void)pass_in_turns(milliseconds{1});
+    const auto busy = (gpu.dear_calls() - before) * cost;
+    // The rest after the last turn is not in it.
+    EXPECT_LE(5 * busy, gpu.now - begin + 5 * Sensing::longest);
+    EXPECT_GE(6 * busy, gpu.now - begin);
+}
+
 TEST_F(CrowdTest, ring_is_seen_while_a_crowd_comes) {
     add_crowd(1);
     (void)pass_in_turns(milliseconds{300});

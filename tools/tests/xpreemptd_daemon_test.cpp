@@ -105,7 +105,7 @@ TEST_F(DaemonTest, polls_leave_the_cpu_to_others_however_slow_they_are) {
     const std::uint64_t before = gpu.reads;
     pass(seconds{2});
     const auto busy = (gpu.reads - before) * gpu.read_takes;
-    EXPECT_LT(10 * busy, gpu.now - begin);
+    EXPECT_LE(20 * busy, gpu.now - begin);
     EXPECT_GT(gpu.reads - before, 10U);
 }
 
