@@ -3,6 +3,7 @@
 #   cmake --preset fuzz && cmake --build --preset fuzz      builds them alone
 #   build/fuzz/DIRECTORY/NAME_fuzz DIRECTORY/corpus/NAME    runs one until it fails; see -help=1
 cmake_path(SET xpreempt_root NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/..)
+include(${CMAKE_CURRENT_LIST_DIR}/all_tests.cmake)
 cmake_path(SET uapi NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../../uapi)
 find_program(FUZZ_CXX NAMES clang++-19 clang++)
 set(fuzz_flags -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all)
@@ -21,7 +22,7 @@ endif()
 if(NOT TARGET fuzzers)
   add_custom_target(fuzzers)
   if(NOT FUZZ_WORKS)
-    message(STATUS "xpreempt: no fuzz targets: apt-get install clang-19 libclang-rt-19-dev")
+    left_out("fuzz targets" clang-19 libclang-rt-19-dev)
   endif()
 endif()
 

@@ -83,7 +83,7 @@ def about_module(text: str) -> str | None:
 
 # All of the programs, the unit tests too; selftests/vm/build has those that are made by make.
 PROGRAMS = f"""
-cmake -S {REPO} -B "$BUILD_DIR" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=ON \\
+cmake -S {REPO} -B "$BUILD_DIR" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=ON -DXPREEMPT_ALL_TESTS=ON \\
 	-DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DKFD_PREEMPT_FMT_INSIDE=OFF
 cmake --build "$BUILD_DIR"
 {VM}/build --rocm programs
