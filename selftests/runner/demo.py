@@ -20,6 +20,8 @@ PASS = {
     "demo": re.compile(r"PASS: stopped at iteration \d+, held 2 s without progress, resumed, checksum ok"),
     "demo-yield": re.compile(r"PASS: two jobs of \d+ and \d+ MiB of VRAM took turns, every word of both is right"),
 }
+# 256 MiB of VRAM are soon filled.
+BOOT_OPTIONS = {"demo-yield": ["--param", "vramlimit=256"]}
 
 
 class BootReader(BuildReader):
@@ -34,16 +36,19 @@ def measurement(line: str) -> str | None:
     return None if line.startswith("@") else line
 
 
-def in_guest(
-    name: str, command: list[str], build: Path, shown: Callable[[str], str | None], rocm: bool = False, boot_options: tuple[str, ...] = ()
-) -> int:
-    """Builds the guest and runs the command in it; says why when that failed."""
-    logs = build / "logs" / name
+def boot(words: list[str], out: Path, rocm: bool = False) -> list[str]:
+    """The command that boots the guest as it is built and runs a program in it with arguments."""
+    options = [*(["--rocm"] if rocm else []), *BOOT_OPTIONS.get(words[0], [])]
+    return [str(VM / "run"), "--no-build", "--named", *options, "--timeout", "900" if rocm else "300", "--out", str(out), "--", *words]
+
+
+def in_guest(words: list[str], build: Path, shown: Callable[[str], str | None], rocm: bool = False) -> int:
+    """Builds the guest and runs the program in it; prints the reason if that failed."""
+    logs = build / "logs" / words[0]
     shutil.rmtree(logs, ignore_errors=True)
-    options = ["--no-build", "--named", *(["--rocm"] if rocm else []), *boot_options, "--out", str(logs / "boot")]
-    boot = Job(
+    machine = Job(
         "virtual machine",
-        [str(VM / "run"), *options, "--timeout", "900" if rocm else "300", "--", *command],
+        boot(words, logs / "boot", rocm),
         BootReader(),
         logs / "boot.log",
         {"guest"},
@@ -52,7 +57,7 @@ def in_guest(
         shown=shown,
     )
     jobs = builds.jobs(logs, build, demo=True, rocm=rocm)
-    engine = Engine([*jobs, boot], slots=4, display=Display())
+    engine = Engine([*jobs, machine], slots=4, display=Display())
     status = follow(engine)
     if status or engine.failed_build:
         what = engine.failed_build.name if engine.failed_build else "the run"
@@ -61,32 +66,36 @@ def in_guest(
     return 0
 
 
-def output(build: Path, name: str) -> list[str]:
-    """What the program in the guest said; only this counts."""
-    path = build / "logs" / name / "boot" / "output.log"
+def output(boot_directory: Path) -> list[str]:
+    """The lines of the program in the guest; a verdict counts only there."""
+    path = boot_directory / "output.log"
     return path.read_text(errors="replace").splitlines() if path.exists() else []
 
 
-def one(name: str, build: Path, *boot_options: str) -> int:
+def passed(name: str, lines: list[str]) -> str | None:
+    """The line that reports success, or None."""
+    return next((line for line in lines if PASS[name].fullmatch(line)), None)
+
+
+def one(name: str, build: Path) -> int:
     # The verdict is left out: it is the last line of all.
-    if status := in_guest(name, [name], build, lambda line: None if line.startswith("PASS: ") else line, boot_options=boot_options):
+    if status := in_guest([name], build, lambda line: None if line.startswith("PASS: ") else line):
         return status
-    for line in output(build, name):
-        if PASS[name].fullmatch(line):
-            print(line)
-            return 0
-    print(f"FAIL: the guest did not report success; the logs are in {build / 'logs' / name}")
-    return 1
+    logs = build / "logs" / name
+    line = passed(name, output(logs / "boot"))
+    print(line or f"FAIL: the guest did not report success; the logs are in {logs}")
+    return int(line is None)
 
 
-def two(build: Path, words: list[str]) -> int:
-    if status := in_guest("two-jobs", ["two-jobs", *words], build, measurement, rocm=True):
+def two(build: Path, modes: list[str]) -> int:
+    if status := in_guest(["two-jobs", *modes], build, measurement, rocm=True):
         return status
-    modes = two_jobs.read(output(build, "two-jobs"))
-    picture = build / "logs" / "two-jobs" / "timeline.svg"
-    picture.write_text(timeline.svg(modes))
-    print(f"\n{two_jobs.table(modes)}\n\ntimeline: {picture}")
-    verdict = two_jobs.verdict(modes)
+    logs = build / "logs" / "two-jobs"
+    measured = two_jobs.read(output(logs / "boot"))
+    picture = logs / "timeline.svg"
+    picture.write_text(timeline.svg(measured))
+    print(f"\n{two_jobs.table(measured)}\n\ntimeline: {picture}")
+    verdict = two_jobs.verdict(measured)
     print(verdict)
     return int(not verdict.startswith("PASS: "))
 
@@ -96,8 +105,7 @@ def main() -> int:
     words = sys.argv[1:]
     if words[:1] == ["two-jobs"]:
         return two(build, words[1:])
-    # 256 MiB of VRAM are soon filled.
-    return one("demo-yield", build, "--param", "vramlimit=256") if words == ["yield"] else one("demo", build)
+    return one("demo-yield" if words == ["yield"] else "demo", build)
 
 
 if __name__ == "__main__":

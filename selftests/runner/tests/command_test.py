@@ -27,7 +27,7 @@ class Commands(unittest.TestCase):
         self.assertIn(text, output)
 
     def test_wrong_words_are_named(self):
-        self.refused("no suite 'demo'", "ci/test", "demo")
+        self.refused("no suite 'demos'", "ci/test", "demos")
         self.refused("no suite 'vm/nothing'", "selftests/run", "vm/nothing")
         self.refused("no suite 'nothing'", "selftests/run", "--kernel", "no-such-kernel", "nothing")
         self.refused("--frob", "selftests/run", "--frob")
