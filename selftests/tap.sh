@@ -39,13 +39,6 @@ prints_no() {
     [ "$tap_status" -eq 0 ] && [ "$(printf '%s\n' "$tap_printed" | grep -c -e "$tap_pattern")" = 0 ]
 }
 
-# passed_before STAMP [--fresh]: whether the same content has passed before. Prints what it printed then.
-passed_before() {
-    [ -e "$1" ] && [ "${2:-}" != --fresh ] || return 1
-    echo "# cached: the same content passed before, see $1 (--fresh runs it again)"
-    cat "$1"
-}
-
 # Ends the test: the plan, and a status that says whether anything failed.
 tap_done() {
     echo "1..$tap_count"

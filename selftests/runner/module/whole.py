@@ -59,15 +59,10 @@ def flip_relocation(whole: bytes) -> bytes:
     return whole[:addend] + bytes([whole[addend] ^ 1]) + whole[addend + 1 :]
 
 
-def main(words: list[str]) -> int:
+def main() -> int:
     module = TestModule("")
     module.make()
     built = module.by_dkms()
-    stamp = STAMPS / f"{sha256(f'{module.result} {built}'.encode()).hexdigest()[:16]}.tap"
-    if stamp.exists() and "--fresh" not in words:
-        print(f"# cached: the same content passed before, see {stamp} (--fresh runs it again)")
-        print(stamp.read_text(), end="")
-        return 0
     tap = Tap()
     objects = module.objects()
     tap.ok(f"the {len(objects)} objects of the test module are in DKMS's build, byte for byte", different_objects(built.with_name("objects"), objects))
@@ -80,7 +75,7 @@ def main(words: list[str]) -> int:
     text = "".join(f"{line}\n" for line in [*tap.lines, f"1..{tap.count}"])
     print(text, end="")
     if tap.passed:
+        # Its time is the date that test-module prints.
         STAMPS.mkdir(parents=True, exist_ok=True)
-        stamp.with_suffix(".new").write_text(text)
-        stamp.with_suffix(".new").rename(stamp)
+        (STAMPS / "passed.tap").write_text(text)
     return int(not tap.passed)
