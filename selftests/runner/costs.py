@@ -13,6 +13,10 @@ from .results import Result
 from .yardstick import Yardstick
 
 
+# The suite that has other boots each day: none of them has a budget of its own.
+ROTATION = "rotation/"
+
+
 class Costs:
     def __init__(self, logs: Path, measures: bool):
         """measures: the costs become the budget, and nothing is judged."""
@@ -54,8 +58,7 @@ class Costs:
         if self.measures and not self.budget.yardstick_s:
             # The first measurement makes this machine the reference.
             self.yardstick.reference_s = mean(seconds for _, seconds in self.yardstick.samples)
-        # A rotation has other boots each day.
-        self.counts = budget.counts([job for job in every if not job.name.startswith("rotation/")], build, self.logs)
+        self.counts = budget.counts([job for job in every if not job.name.startswith(ROTATION)], build, self.logs)
         costs = {process.job.name: (process, self.cost(process)) for process in ran(processes)}
         self.sum_s = sum(cost.cpu_s for _, cost in costs.values())
         if self.measures:
@@ -63,7 +66,8 @@ class Costs:
             return []
         if not self.judges():
             return []
-        results = [each for name, (_, cost) in costs.items() for each in self.budget.judge(name, cost)]
+        names = [name for name in costs if not name.startswith(ROTATION)]
+        results = [each for name in names for each in self.budget.judge(name, costs[name][1])]
         return [*self.budget.judge_counts(self.counts), *results, *self.budget.judge_sum(self.sum_s)]
 
     def measured(self, costs: dict[str, tuple[Process, Cost]]) -> None:
@@ -72,7 +76,7 @@ class Costs:
         new.yardstick_s = self.yardstick.reference_s
         new.counts |= self.counts
         for name, (process, cost) in costs.items():
-            if not all(result.passed for result in process.job.reader.results):
+            if name.startswith(ROTATION) or not all(result.passed for result in process.job.reader.results):
                 continue
             before = new.parts.get(name)
             if process.job.is_build and before and before.cpu_s > cost.cpu_s:

@@ -32,7 +32,7 @@ def arguments() -> argparse.ArgumentParser:
         " with the software GPU in which programs test the real driver. The last line counts the tests.",
         epilog="Exit status: 0 all passed, 1 a test failed, 64 usage. Environment: BUILD_DIR (build/dev), LOG_DIR,"
         " PROGRESS_INTERVAL, SEED (for the programs in the guest that draw numbers), ROTATION (a date: runs the slice"
-        " of that day).",
+        " of that day), CI (repeats a few kept parts).",
     )
     parser.add_argument("suite", nargs="*", help="suites, and boots as BOOT or SUITE/BOOT (default: all)")
     parser.add_argument("--list", action="store_true", help="name the suites, boots and commands, and run nothing")

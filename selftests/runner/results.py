@@ -11,6 +11,8 @@ class Result:
     name: str
     passed: bool
     why: str = ""
+    # Its number in the plan of its command, if it has one.
+    number: str = ""
 
 
 @dataclass
@@ -21,21 +23,21 @@ class Plan:
 
     tests: int = 0
     planned: int | None = None
-    # Names of tests since the last plan.
-    names: set[str] = field(default_factory=set)
+    # Numbers of tests since the last plan, or names of those without one.
+    known: set[str] = field(default_factory=set)
 
     def line(self, text: str) -> None:
         if found := self.LINE.fullmatch(text):
             self.planned = (self.planned or 0) + int(found[1])
-            self.names.clear()
+            self.known.clear()
 
     def counted(self, result: Result) -> Result:
-        """The result, as a failure if an earlier test has the same name."""
+        """The result, as a failure if an earlier test was the same, as a forked child prints it."""
         self.tests += 1
-        repeats = result.name in self.names
-        if result.name:
-            self.names.add(result.name)
-        return replace(result, passed=False, why="another test has this name") if repeats and result.passed else result
+        key = result.number or result.name
+        repeats = key in self.known
+        self.known.add(key)
+        return replace(result, passed=False, why="this test has been printed before") if repeats and result.passed else result
 
     def missed(self) -> str:
         """Why it is not fulfilled, or nothing. A command need not have one."""
@@ -48,7 +50,7 @@ class TapReader:
     Only lines that begin at the margin count; KTAP indents the parts of a test.
     """
 
-    LINE = re.compile(r"(not )?ok\b *\d* *(?:- )?(.*)")
+    LINE = re.compile(r"(not )?ok\b *(\d*) *(?:- )?(.*)")
     AS_PLANNED = "as many tests run as planned"
 
     def __init__(self, prefix: str = ""):
@@ -65,11 +67,12 @@ class TapReader:
         found = self.LINE.fullmatch(text)
         if not found:
             return None
-        name, _, directive = found[2].partition(" # SKIP")
-        if found[2].startswith("# SKIP"):
-            name, directive = "", found[2].removeprefix("# SKIP")
-        skipped = "# SKIP" in found[2]
-        return Result(self.prefix + name, not found[1] and not skipped, f"skipped:{directive}" if skipped else "")
+        name, _, directive = found[3].partition(" # SKIP")
+        if found[3].startswith("# SKIP"):
+            name, directive = "", found[3].removeprefix("# SKIP")
+        skipped = "# SKIP" in found[3]
+        why = f"skipped:{directive}" if skipped else ""
+        return Result(self.prefix + name, not found[1] and not skipped, why, found[2])
 
     def end(self, status: int) -> None:
         """A command that fails without a failed test, or that runs none, is one failure."""

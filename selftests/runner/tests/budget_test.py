@@ -170,6 +170,12 @@ class Runs(OwnFile):
             self.assertEqual(self.repeat(costs, engine), ["burn"])
         self.assertEqual(self.judge(costs, engine), [])
 
+    def test_boots_that_are_others_each_day_have_no_budget(self):
+        self.tight()
+        costs, engine = self.costs()
+        engine.done["burn"].job = replace(engine.done["burn"].job, name="rotation/burn")
+        self.assertEqual(self.judge(costs, engine), [])
+
     def test_a_failed_part_is_not_repeated(self):
         self.tight()
         costs, engine = self.costs()

@@ -44,12 +44,16 @@ class Tap(unittest.TestCase):
         self.assertEqual(reader.results[-1].why, "planned 1, but 2 ran")
 
     def test_plans_of_scripts_that_run_one_after_the_other(self):
-        text = "1..1\nok 1 - a\n1..1\nok 1 - b\nok 1 - c\n1..1 # end"
-        self.assertEqual([good for _, good in read(TapReader(), text)], [True, True, True])
+        for text in ("1..1\nok 1 - a\n1..2\nok 1 - b\nok 2 - c", "ok 1 - a\n1..1\nok 1 - b\nok 2 - c\n1..2 # end"):
+            self.assertEqual([good for _, good in read(TapReader(), text)], [True, True, True])
 
-    def test_a_name_that_repeats(self):
-        text = "1..2\nok 1 - a\nok 2 - a"
-        self.assertEqual(read(TapReader(), text, 1), [("a", True), ("a", False)])
+    def test_a_test_that_a_forked_child_prints_once_more(self):
+        for text in ("1..2\nok 1 - a\nok 1 - a", "ok 1 - a\nok 1 - b\n1..2", "ok - a\nok - a"):
+            with self.subTest(text):
+                self.assertEqual([good for _, good in read(TapReader(), text, 1)], [True, False])
+
+    def test_the_same_name_of_two_tests(self):
+        self.assertEqual(read(TapReader(), "1..2\nok 1 - a\nok 2 - a"), [("a", True), ("a", True)])
 
     def test_the_same_name_in_two_scripts(self):
         self.assertEqual(read(TapReader(), "ok 1 - a\n1..1\nok 1 - a\n1..1"), [("a", True), ("a", True)])
@@ -90,8 +94,8 @@ class Boot(unittest.TestCase):
         wanted = [("b: one: a", True), ("b: one: as many tests run as planned", False), ("b: two: a", True), self.WELL]
         self.assertEqual(read(BootReader("b", ["one", "two"]), text), wanted)
 
-    def test_a_name_that_repeats_in_one_command(self):
-        text = "@run one\n1..2\nok 1 - a\nok 2 - a\n@exit 0"
+    def test_a_test_that_one_command_prints_twice(self):
+        text = "@run one\n1..2\nok 1 - a\nok 1 - a\n@exit 0"
         self.assertEqual([good for _, good in read(BootReader("b", ["one"]), text)], [True, False, True])
 
     def test_a_command_that_crashed_after_its_tests(self):
