@@ -82,6 +82,15 @@ start_tests_by_systemd() {
 # The amdgpu that an initramfs brings: in_initramfs PATH_IN_MODULES [RELEASE]
 in_initramfs() { in_root lsinitramfs "/boot/initrd.img-${2:-$release}" | grep "/$1/amdgpu\.ko"; }
 # amdgpu_is FILE [RELEASE]: what modprobe would load.
+# correct_rules: xpreemptd reads the installed file, accepts it, and rejects a copy with an error.
+correct_rules() {
+	in_root xpreemptd --check >"$work/checked" 2>&1 || { cat "$work/checked"; return 1; }
+	cat "$work/checked"
+	grep -qx '/etc/xpreemptd\.toml: correct, 0 rules' "$work/checked" || return
+	sed '$a floor = 3' "$root/etc/xpreemptd.toml" >"$root/tmp/spoiled.toml"
+	in_root xpreemptd --check --config /tmp/spoiled.toml >"$work/checked" 2>&1 && return 1
+	grep '/tmp/spoiled\.toml:.*floor' "$work/checked"
+}
 amdgpu_is() { [ "$(in_root modinfo -k "${2:-$release}" -F filename amdgpu)" = "$1" ]; }
 audited() { prints_no . in_root dpkg --audit; }
 

@@ -26,6 +26,7 @@ namespace {
 using namespace xpreemptd;
 
 constexpr int exit_usage = 2;
+constexpr const char* default_file = "/etc/xpreemptd.toml";
 
 struct Options {
     std::filesystem::path config;
@@ -178,7 +179,8 @@ int run_command(int argc, char** argv) {
     CLI::App app("Shares the GPUs of this machine between programs, the important ones first.",
                  "xpreemptd");
     Options options;
-    app.add_option("-c,--config", options.config, "rules file (default: /etc/xpreemptd.toml)");
+    app.add_option("-c,--config", options.config,
+                   "rules file (default: none; with --check /etc/xpreemptd.toml)");
     app.add_flag("--check", options.check, "check the rules file and exit");
     app.add_flag("-v,--verbose", options.verbose, "report each stop and resume");
     app.set_version_flag("--version", "xpreemptd " KFD_PREEMPT_VERSION);
@@ -190,6 +192,8 @@ int run_command(int argc, char** argv) {
         fmt::print(stderr, "xpreemptd: {}\nTry `xpreemptd --help`.\n", error.what());
         return exit_usage;
     }
+    if (options.check && options.config.empty())
+        options.config = default_file;
     auto rules = read_rules(options.config, {.leaves_out_after_crash = !options.check});
     if (!rules)
         return fail(rules.error());
