@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Queues in memory, with doorbells that fault as those of a watched process do.
+// Queues in memory, with doorbells that fault as those of a watched process do. Answers as the
+// driver does: uapi/tests/driver_answers.h.
 #pragma once
 
 #include "process_facts.hpp"
@@ -37,6 +38,7 @@ public:
         bool known = true;
         bool held = false;
         bool held_by_other = false;
+        Time pending_until{}; // a stop that was late is confirmed then
     };
     struct Process {
         std::map<std::uint32_t, Queue> queues;
@@ -60,6 +62,8 @@ public:
     std::map<pid_t, Process> running;
     std::map<pid_t, pid_t> waiting; // pid and parent
     std::deque<Event> events;
+    // Why a call fails that the driver could carry out. ETIME: a stop is confirmed late_by later.
+    std::chrono::nanoseconds late_by{std::chrono::milliseconds{20}};
     std::function<int(const Switch&)> refuse = [](const Switch&) { return 0; };
     std::uint64_t calls = 0; // of change()
     std::uint64_t reads = 0;
@@ -77,7 +81,7 @@ public:
         Process& process = running[pid];
         process.queues[id] = {gpu_id, compute, ++last_uid_};
         if (process.cookie != 0)
-            events.push_back({EventKind::queues_changed, process.cookie, now, gpu_id, id});
+            add_event({EventKind::queues_changed, process.cookie, now, gpu_id, id});
     }
     void create_process(pid_t pid, pid_t parent) { waiting[pid] = parent; } // no queues yet
     std::optional<xpreemptd::ProcessOrigin> origin(pid_t pid) {
@@ -96,13 +100,12 @@ public:
     void ring(pid_t pid, std::uint32_t id) {
         Process& process = running.at(pid);
         if (std::exchange(process.armed, false))
-            events.push_back(
-                {EventKind::rang, process.cookie, now, process.queues.at(id).gpu_id, 8 * id});
+            add_event({EventKind::rang, process.cookie, now, process.queues.at(id).gpu_id, 8 * id});
     }
     void finish(pid_t pid, std::uint32_t id) { running.at(pid).queues.at(id).packets = 0; }
     void exit(pid_t pid) {
         if (running.at(pid).cookie != 0)
-            events.push_back({EventKind::exited, running.at(pid).cookie, now, 0, 0});
+            add_event({EventKind::exited, running.at(pid).cookie, now, 0, 0});
         running.erase(pid);
     }
     [[nodiscard]] bool held(pid_t pid, std::uint32_t id = 1) const {
@@ -191,7 +194,16 @@ public:
         running.at(pid).gives = gives;
         return running.at(pid).watch_id = ++last_watch_;
     }
-    void unwatch(std::uint32_t /*watch_id*/) override {}
+    // Its events that were not read are gone.
+    void unwatch(std::uint32_t watch_id) override {
+        for (auto& [pid, process] : running) {
+            if (process.watch_id != watch_id)
+                continue;
+            std::erase_if(events, [&](const Event& of) { return of.cookie == process.cookie; });
+            process.cookie = process.watch_id = 0;
+            process.armed = process.gives = false;
+        }
+    }
     Result<void> arm(std::span<Arming> entries) override {
         before_arm();
         for (Arming& entry : entries) {
@@ -220,17 +232,15 @@ public:
     Result<void> change(std::span<Switch> switches) override {
         ++calls;
         for (Switch& wanted : switches) {
-            Queue* queue = find(wanted.pid, wanted.queue_id);
             if (is_moving(wanted.pid))
                 ADD_FAILURE() << "a call about pid " << wanted.pid << " would wait for a move";
-            if (queue == nullptr || queue->uid != wanted.queue_uid) {
-                wanted.result = ESTALE;
-                continue;
-            }
-            wanted.result = refuse(wanted);
-            if (wanted.result == 0 || wanted.result == ETIME)
-                queue->held = wanted.change == Change::stop;
-            wanted.held_by_others = wanted.change == Change::start && queue->held_by_other;
+            Queue* queue = find(wanted.pid, wanted.queue_id);
+            wanted.result = queue == nullptr                 ? error_of_missing(wanted.pid)
+                            : queue->uid != wanted.queue_uid ? ESTALE
+                            : wanted.change == Change::stop  ? stop(*queue, wanted)
+                                                             : start(*queue, wanted);
+            wanted.held_by_others =
+                wanted.result == 0 && wanted.change == Change::start && queue->held_by_other;
         }
         now += change_takes;
         last.assign(switches.begin(), switches.end());
@@ -264,7 +274,7 @@ public:
             process.refused = true;
         } else {
             process.wants = bytes;
-            events.push_back({EventKind::wants_memory, process.cookie, now, 1, 0, bytes});
+            add_event({EventKind::wants_memory, process.cookie, now, 1, 0, bytes});
         }
     }
     [[nodiscard]] bool can_give_memory() const override { return can_move_memory(); }
@@ -298,6 +308,42 @@ public:
     }
 
 private:
+    // Events of one kind of a process and GPU that were not read are one event.
+    void add_event(const Event& event) {
+        const auto same = std::ranges::find_if(events, [&](const Event& other) {
+            return other.kind == event.kind && other.cookie == event.cookie &&
+                   other.gpu_id == event.gpu_id;
+        });
+        if (same == events.end())
+            events.push_back(event);
+        else
+            *same = event;
+    }
+
+    [[nodiscard]] int error_of_missing(pid_t pid) const {
+        return running.contains(pid) ? ENOENT : ESRCH;
+    }
+    // A repeated stop waits for a late one.
+    int stop(Queue& queue, const Switch& wanted) {
+        if (queue.held && queue.pending_until <= now)
+            return EALREADY;
+        const int error = refuse(wanted);
+        if (error == 0 || error == ETIME)
+            queue.held = true;
+        queue.pending_until = error == ETIME ? now + late_by : Time{};
+        return error;
+    }
+    int start(Queue& queue, const Switch& wanted) {
+        if (!queue.held)
+            return EALREADY;
+        if (queue.pending_until > now)
+            return EBUSY;
+        const int error = refuse(wanted);
+        if (error == 0 || error == ETIME)
+            queue.held = false;
+        return error;
+    }
+
     void stop_for_move(const Switch& wanted) {
         Queue* queue = find(wanted.pid, wanted.queue_id);
         if (wanted.change == Change::stop && queue != nullptr && queue->uid == wanted.queue_uid)

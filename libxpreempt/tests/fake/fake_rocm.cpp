@@ -3,6 +3,8 @@
 // look at them: which function calls which, and what the driver is told.
 #include "fake/fake_rocm.hpp"
 
+#include "fake/preempt_answers.hpp"
+
 #include "kfd/queue_ioctls.hpp"
 
 #include <array>
@@ -59,18 +61,8 @@ unsigned num_queues;
 unsigned next_pooled;
 int kfd_fd = -1;
 
-void preempt(kfd_ioctl_preempt_queue_args* args, int& answer) {
-    fake::Queue& queue = driver.told.queues[args->queue_id];
-    answer = queue.held ? -EALREADY : 0;
-    if (answer == 0) {
-        queue.held = true;
-        ++queue.preempts;
-    }
-}
-
 int handle(unsigned long request, void* argument) {
     const std::lock_guard lock(driver.mutex);
-    int answer = 0;
     switch (_IOC_NR(request)) {
     case xpreempt::kfd::nr_create_queue: {
         auto* args = static_cast<xpreempt::kfd::CreateQueueArgs*>(argument);
@@ -110,28 +102,24 @@ int handle(unsigned long request, void* argument) {
     }
     if (!driver.told.patched)
         return -ENOTTY;
-    if (driver.told.lost && request != AMDKFD_IOC_PREEMPT_QUERY)
-        return -EIO;
+    fake::PreemptAnswers answers(driver.told, driver.used);
     switch (request) {
     case AMDKFD_IOC_PREEMPT_QUERY: {
         auto* args = static_cast<kfd_ioctl_preempt_query_args*>(argument);
         args->abi_major = KFD_PREEMPT_ABI_MAJOR;
         args->type_mask = 1U << KFD_PREEMPT_TYPE_SAVE;
-        args->caps = KFD_PREEMPT_CAP_SAVE;
+        args->caps = KFD_PREEMPT_CAP_SAVE | KFD_PREEMPT_CAP_BATCH;
+        args->max_batch = fake::max_batch;
         return 0;
     }
+    case AMDKFD_IOC_PREEMPT_SWITCH:
+        return answers.switch_queues(*static_cast<kfd_ioctl_preempt_switch_args*>(argument));
     case AMDKFD_IOC_PREEMPT_QUEUE:
-        preempt(static_cast<kfd_ioctl_preempt_queue_args*>(argument), answer);
-        return answer;
+        return answers.preempt(*static_cast<kfd_ioctl_preempt_queue_args*>(argument));
     case AMDKFD_IOC_RESUME_QUEUE:
-        driver.told.queues[static_cast<kfd_ioctl_resume_queue_args*>(argument)->queue_id].held =
-            false;
-        return 0;
-    case AMDKFD_IOC_PREEMPT_STATUS: {
-        auto* args = static_cast<kfd_ioctl_preempt_status_args*>(argument);
-        args->preempts = driver.told.queues[args->queue_id].preempts;
-        return 0;
-    }
+        return answers.resume(*static_cast<kfd_ioctl_resume_queue_args*>(argument));
+    case AMDKFD_IOC_PREEMPT_STATUS:
+        return answers.status(*static_cast<kfd_ioctl_preempt_status_args*>(argument));
     default: return -ENOTTY;
     }
 }

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// The calls of preemption on the queues of the fake driver. They answer as the driver does:
+// uapi/tests/driver_answers.h.
+#pragma once
+
+#include "fake/fake_rocm.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <iterator>
+#include <kfd_preempt.h>
+#include <span>
+
+namespace fake {
+
+constexpr std::uint32_t max_batch = 16;
+
+class PreemptAnswers {
+public:
+    PreemptAnswers(Driver& told, const bool (&used)[64]) : told_(told), used_(used) {}
+
+    // As with firmware scheduling, and without FAST and CHECKPOINT.
+    int preempt(const kfd_ioctl_preempt_queue_args& args) {
+        if (args.flags != 0 || args.preempt_type > KFD_PREEMPT_TYPE_SAVE ||
+            args.timeout_ms > KFD_PREEMPT_MAX_TIMEOUT_MS)
+            return -EINVAL;
+        if (const int error = find_queue(args.queue_id))
+            return error;
+        fake::Queue& queue = told_.queues[args.queue_id];
+        if (queue.held)
+            return -EALREADY;
+        if (args.preempt_type != KFD_PREEMPT_TYPE_SAVE)
+            return -EOPNOTSUPP;
+        queue.held = true;
+        ++queue.preempts;
+        return 0;
+    }
+
+    int resume(const kfd_ioctl_resume_queue_args& args) {
+        if (args.flags != 0 || args.pad[0] != 0 || args.pad[1] != 0)
+            return -EINVAL;
+        if (const int error = find_queue(args.queue_id))
+            return error;
+        return told_.queues[args.queue_id].held.exchange(false) ? 0 : -EALREADY;
+    }
+
+    // For own queues; each entry is independent of the others.
+    int switch_queues(kfd_ioctl_preempt_switch_args& args) {
+        if (args.flags != 0 || args.target_fd != 0 || args.target_pid != 0 || args.reserved != 0 ||
+            args.timeout_ms > KFD_PREEMPT_MAX_TIMEOUT_MS || args.num_entries == 0)
+            return -EINVAL;
+        if (args.num_entries > max_batch)
+            return -E2BIG;
+        const std::span entries(reinterpret_cast<kfd_preempt_switch_entry*>(args.entries_ptr),
+                                args.num_entries);
+        if (!std::ranges::all_of(entries, is_valid))
+            return -EINVAL;
+        for (kfd_preempt_switch_entry& entry : entries) {
+            entry.result = entry.op == KFD_PREEMPT_OP_PREEMPT
+                               ? preempt({entry.queue_id, entry.preempt_type, args.timeout_ms, 0})
+                               : resume({entry.queue_id, 0, {}});
+            args.num_done += entry.result == 0 ? 1U : 0U;
+        }
+        return 0;
+    }
+
+    int status(kfd_ioctl_preempt_status_args& args) const {
+        if ((args.flags & ~KFD_PREEMPT_STATUS_COUNT_MEMORY) != 0 || args.pad != 0)
+            return -EINVAL;
+        if (args.queue_id >= std::size(used_) || !used_[args.queue_id])
+            return -ENOENT;
+        const fake::Queue& queue = told_.queues[args.queue_id];
+        args.state = told_.lost   ? KFD_PREEMPT_STATE_DEAD
+                     : queue.held ? KFD_PREEMPT_STATE_HELD
+                                  : KFD_PREEMPT_STATE_RUNNING;
+        args.holds = queue.held ? KFD_PREEMPT_HOLD_SELF : 0;
+        args.preempts = queue.preempts;
+        return 0;
+    }
+
+private:
+    // Returns 0 if calls of PREEMPT on this queue find it alive.
+    [[nodiscard]] int find_queue(std::uint32_t id) const {
+        if (id >= std::size(used_) || !used_[id])
+            return -ENOENT;
+        return told_.lost ? -EIO : 0;
+    }
+
+    static bool is_valid(const kfd_preempt_switch_entry& entry) {
+        return entry.reserved == 0 && entry.target_pid == 0 &&
+               (entry.op == KFD_PREEMPT_OP_PREEMPT
+                    ? entry.preempt_type <= KFD_PREEMPT_TYPE_SAVE
+                    : entry.op == KFD_PREEMPT_OP_RESUME && entry.preempt_type == 0);
+    }
+
+    Driver& told_;
+    const bool (&used_)[64];
+};
+
+} // namespace fake
