@@ -57,6 +57,15 @@ blocks_signals() { ! grep -q '^SigBlk:[[:space:]]*0*$' "/proc/$1/status"; }
 out() { grep -Eq -e "$1" "$work/stdout"; }
 err() { grep -Eq -e "$1" "$work/stderr"; }
 
+# skipped_stages REPORT_JSON: the names of the stages that `kfd-preempt verify` skipped, on one line.
+skipped_stages() {
+	awk -F '"' '$2 == "stage" { stage = $4 }
+		$2 == "verdict" && stage {
+			if ($4 == "skip") { printf "%s%s", separator, stage; separator = " " }
+			stage = ""
+		}' "$1"
+}
+
 # A GPU program of these tests keeps in $work/NAME.progress how far each of its queues has come.
 progress() { awk -v i="${2:-0}" '{ print $(i + 1) }' "$work/$1.progress"; }
 got_further() { [ "$(progress "$1" "$2")" != "$was" ]; }
