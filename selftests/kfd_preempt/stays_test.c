@@ -87,7 +87,7 @@ static int count_memory(FIXTURE_DATA(stays) *self)
 	return kfd_ioctl(self->dev.kfd_fd, AMDKFD_IOC_PREEMPT_STATUS, &self->status);
 }
 
-/* Of the two buffers, `pinned` and `peer` bytes stay, and the others move; all words are right. */
+/* `pinned` and `peer` bytes of the two buffers stay, and the others move; all words are right. */
 static void expect_yield(struct __test_metadata *_metadata, FIXTURE_DATA(stays) *self,
 			 uint64_t pinned, uint64_t peer)
 {

@@ -85,7 +85,7 @@ class KernelLog(unittest.TestCase):
             "timeout waiting for kiq fence",
             "device lost from bus!",
             "device 1002:74a1 NOT added due to errors",
-            "fail to wait on hqd deactive",
+            "fail to remap queue",
             "critical bug! too many kiq readers",
         ):
             with self.subTest(line):
