@@ -16,7 +16,6 @@
 
 #define NONE_MS 100u
 #define PAGE 4096ul
-#define MAX_WATCHES 64u	/* of one process */
 #define DISARM KFD_PREEMPT_WATCH_DISARM
 
 static bool run_packet(struct aql_queue *queue, struct aql_signal *signal)
@@ -362,76 +361,6 @@ TEST_F(watch, indexes_in_memory_that_waits_for_ever_count_as_busy)
 	EXPECT_EQ(self->queue.id, status.queue_id);
 	EXPECT_EQ(0, status.valid);
 	close(fd);
-}
-
-/* A process isn't slowed down by any number of watches on it. */
-TEST_F(watch, watches_of_one_process_are_bounded)
-{
-	int other[MAX_WATCHES + 1], fd;
-	unsigned int i;
-
-	for (i = 1; i < MAX_WATCHES; i++) {
-		other[i] = watch_open(self->dev.kfd_fd);
-		ASSERT_LT(0, watch_add(other[i], getpid(), i));
-	}
-	fd = watch_open(self->dev.kfd_fd);
-	EXPECT_EQ(-ENOMEM, watch_add(fd, getpid(), 0));
-	close(other[1]);
-	EXPECT_LT(0, watch_add(fd, getpid(), 0));
-	for (i = 2; i < MAX_WATCHES; i++)
-		close(other[i]);
-	close(fd);
-}
-
-static void idle_with_kfd(int ready)
-{
-	char byte = 0;
-	int fd = kfd_open();
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (fd < 0 || write(ready, &byte, 1) != 1)
-		_exit(1);
-	for (;;)
-		pause();
-}
-
-/* A file cannot take all memory of the kernel. */
-TEST_F_TIMEOUT(watch, targets_of_one_watch_are_bounded, 120)
-{
-	const unsigned int processes = KFD_PREEMPT_MAX_TARGETS / MAX_WATCHES;
-	int fd = watch_open(self->dev.kfd_fd), ready[2], last = 0;
-	pid_t pid[processes + 1];
-	unsigned int i, j;
-	char byte;
-
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, pipe(ready));
-	for (i = 0; i <= processes; i++) {
-		pid[i] = fork();
-		ASSERT_LE(0, pid[i]);
-		if (!pid[i])
-			idle_with_kfd(ready[1]);
-		ASSERT_EQ(1, read(ready[0], &byte, 1));
-	}
-	for (i = 0; i < processes; i++)
-		for (j = 0; j < MAX_WATCHES; j++) {
-			last = watch_add(fd, pid[i], j);
-			ASSERT_LT(0, last) {
-				TH_LOG("target %u", i * MAX_WATCHES + j);
-			}
-		}
-	EXPECT_EQ(-ENOMEM, watch_add(fd, pid[processes], 0));
-	/* A removed target makes room for one. */
-	EXPECT_EQ(0, watch_remove(fd, (uint32_t)last));
-	EXPECT_LT(0, watch_add(fd, pid[processes], 0));
-	EXPECT_EQ(-ENOMEM, watch_add(fd, pid[processes], 0));
-	close(fd);
-	close(ready[0]);
-	close(ready[1]);
-	for (i = 0; i <= processes; i++) {
-		kill(pid[i], SIGKILL);
-		EXPECT_EQ(pid[i], waitpid(pid[i], NULL, 0));
-	}
 }
 
 /* The pause for CRIU's image evicts a process until it ends. */
