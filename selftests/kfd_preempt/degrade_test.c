@@ -112,6 +112,23 @@ TEST_F(degrade, queue_that_a_confirmed_unmap_has_left_running_is_found)
 	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
 }
 
+/* The queue leaves after the two reads of CP_HQD_ACTIVE by which the driver finds it. */
+TEST_F(degrade, fence_before_the_end_of_a_save_is_found)
+{
+	char fault[64];
+	int number;
+
+	snprintf(fault, sizeof(fault), "early-fence:polls=2,pasid=%u", gpu_pasid(getpid()));
+	number = gpu_fault_arm(fault);
+	ASSERT_LE(0, number);
+	EXPECT_EQ(-ETIME, preempt_queue(self->fd, self->id));
+	EXPECT_EQ(1, gpu_fault_hits(number));
+	EXPECT_EQ(KFD_PREEMPT_DEGRADED_STILL_ACTIVE, driver_facts(self->fd).degraded);
+	EXPECT_TRUE(status_bits(self->fd, self->id) & KFD_PREEMPT_STATUS_DEGRADED);
+	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+	EXPECT_TRUE(job_wait_progress(&self->job, 2, LONG_MS));
+}
+
 TEST_F(degrade, fast_is_dropped_when_an_XCC_misses_the_grace_period)
 {
 	struct kfd_preempt_switch_entry entry = {

@@ -169,7 +169,10 @@ bool FaultInjector::drop_fence() {
 }
 
 bool FaultInjector::early_fence(const StopRequest& request) {
-    return strike(Kind::early_fence, occasion_of(request)) != nullptr;
+    const Armed* armed = strike(Kind::early_fence, occasion_of(request));
+    if (armed != nullptr && (armed->spec.delay_ms || armed->spec.polls))
+        held_[request.slot] = hold(*armed);
+    return armed != nullptr;
 }
 
 bool FaultInjector::delay_fence() {

@@ -46,7 +46,7 @@ constexpr std::array<KindEntry, 18> kinds = {{
     {"queue-reset-never", Kind::queue_reset_never, "nth"},
     {"drop-fence", Kind::drop_fence, "nth"},
     {"slow-fence", Kind::slow_fence, "ms nth"},
-    {"early-fence", Kind::early_fence, "doorbell vmid pasid xcc nth"},
+    {"early-fence", Kind::early_fence, "ms polls doorbell vmid pasid xcc nth"},
     {"lost-interrupt", Kind::lost_interrupt, "source nth"},
     {"lost-msi", Kind::lost_msi, "nth"},
     {"sdma-stuck", Kind::sdma_stuck, "engine doorbell vmid pasid nth"},
@@ -119,7 +119,9 @@ std::string_view spec_help() {
            "  drop-fence             the HIQ fence behind a save of waves is lost\n"
            "  slow-fence:ms=N        a HIQ fence is written N ms late\n"
            "  early-fence            a HIQ fence does not wait until a queue whose waves are saved "
-           "left\n"
+           "left,\n"
+           "                         which takes ms=N, or polls=N reads of CP_HQD_ACTIVE, if "
+           "given\n"
            "  lost-interrupt         an interrupt entry is not written (source=S: of source S)\n"
            "  lost-msi               an interrupt entry is written, but no MSI sent\n"
            "  sdma-stuck             a user ring of SDMA stands still until the reset (engine=E)\n"

@@ -49,6 +49,21 @@ TEST_F(SilentFaults, skipped_unmap_has_its_fence_and_leaves_the_queue_running) {
     EXPECT_FALSE(works(second, 0x2000));
 }
 
+TEST_F(SilentFaults, early_fence_comes_while_the_queue_is_in_its_slot_for_some_polls) {
+    gpu.arm("early-fence:polls=3,doorbell=0x1000");
+    unmap(1);
+    EXPECT_TRUE(fenced(1));
+    EXPECT_FALSE(active(second_slot));
+    EXPECT_TRUE(active(first_slot));
+    EXPECT_TRUE(active(first_slot));
+    EXPECT_FALSE(active(first_slot));
+    map();
+    EXPECT_TRUE(works(first, 0x1000));
+    unmap(2);
+    EXPECT_TRUE(fenced(2));
+    EXPECT_FALSE(active(first_slot));
+}
+
 TEST_F(SilentFaults, next_unmap_takes_off_what_was_skipped) {
     gpu.arm("unmap-skipped:doorbell=0x1000");
     unmap(1);

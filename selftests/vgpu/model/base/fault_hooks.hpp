@@ -60,8 +60,8 @@ public:
     // Asked for the first QUERY_STATUS of the HIQ after an UNMAP_QUEUES that saved waves: true
     // loses the fence.
     virtual bool drop_fence() { return false; }
-    // Asked for a queue whose waves are saved: true lets the HIQ continue before the queue is
-    // stored.
+    // Asked once for each unmap of a queue, when its waves are saved: true lets the HIQ continue
+    // before the queue is stored. The queue stays in its slot while stop_held().
     virtual bool early_fence(const StopRequest& request) {
         return static_cast<void>(request), false;
     }

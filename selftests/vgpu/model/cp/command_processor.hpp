@@ -111,7 +111,7 @@ public:
     bool skipped(unsigned slot) const { return connected(slot) && connections_[slot]->skipped; }
     std::optional<unsigned> skipped_slot(const pm4::MapQueues& packet) const;
     void keep_queue(unsigned slot);
-    // True once a queue that was told to stop is off its slot.
+    // True once a queue that was told to stop is off its slot, or a fault pretends it.
     bool left(unsigned slot);
     // Queues of the runlist that were told to stop and haven't go into the MQD of this XCC's HIQ.
     void report_hung(unsigned hiq);
@@ -140,6 +140,7 @@ private:
         Schedule::Step stops_at = 0;             // the CP takes note of `stopping`
         bool stop_seen = false;                  // it has
         std::optional<Schedule::Step> leaves_at; // once its waves are gone
+        bool fence_is_early = false;             // an unmap does not wait for the end of the save
 
         // It has waves on this XCC, which it takes along when it leaves.
         bool has_waves() const { return of_user() || kernel; }

@@ -243,25 +243,27 @@ bool CommandProcessor::finish_stop(unsigned slot) {
     if (unit_.faults.hung() ||
         (connection.has_waves() && unit_.faults.stop_held(global_slot(slot))))
         return false;
-    if (!connection.leaves_at)
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller has checked it
+    const StopMode mode = *connection.stopping;
+    if (!connection.leaves_at) {
         connection.leaves_at = unit_.schedule.later(Schedule::Kind::leave);
-    if (!unit_.schedule.reached(*connection.leaves_at))
+        connection.fence_is_early = connection.aql && !connection.direct &&
+                                    unit_.faults.early_fence(stop_request(slot, mode, false));
+    }
+    if (!unit_.schedule.reached(*connection.leaves_at) ||
+        (connection.fence_is_early && unit_.faults.stop_held(global_slot(slot))))
         return false;
     if (connection.aql)
         connection.aql->report_all();
-    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller has checked it
-    store_queue(slot, *connection.stopping);
+    store_queue(slot, mode);
     disconnect(slot);
     return true;
 }
 
 bool CommandProcessor::left(unsigned slot) {
     const auto& connection = connections_[slot];
-    if (connection == nullptr || !connection->stopping || finish_stop(slot))
-        return true;
-    // Without a schedule a queue is stored as soon as its waves are saved.
-    return connection->aql && connection->leaves_at &&
-           unit_.faults.early_fence(stop_request(slot, *connection->stopping, connection->direct));
+    return connection == nullptr || !connection->stopping || finish_stop(slot) ||
+           connection->fence_is_early;
 }
 
 void CommandProcessor::store_queue(unsigned slot, StopMode mode) {
