@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a hoard has in its buffers. Each line of a cache begins with the name of its seed, buffer and place, so that
+ * The contents of a hoard's buffers. Each line of a cache begins with the name of its seed, buffer and place, so that
  * a line from elsewhere or from before is noticed; the rest of it is the same in each line of the buffer. A check
  * then only compares, which is what an emulated CPU is quick at.
  */
@@ -18,7 +18,7 @@ struct hoard_line {
 	uint64_t words[LINE_WORDS];	/* the first is the name */
 };
 
-/* Of `number` below 2^32, `buffer` below 2^8, and the low 24 bits of the seed. */
+/* `number` is below 2^32, `buffer` below 2^8; the low 24 bits of the seed count. */
 static inline uint64_t hoard_name(uint32_t seed, unsigned int buffer, size_t number)
 {
 	return (uint64_t)seed << 40 | (uint64_t)buffer << 32 | number;

@@ -61,7 +61,7 @@ TEST_F(lines, a_line_that_is_lost)
 	EXPECT_NOTICED();
 }
 
-/* What an earlier turn, another buffer or another process has left there, as a whole or without the name. */
+/* An earlier turn, another buffer or another process has left it there, as a whole or without the name. */
 TEST_F(lines, a_line_of_another_seed_or_buffer)
 {
 	const struct { uint32_t seed; unsigned int buffer; } others[] = {

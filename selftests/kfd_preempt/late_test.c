@@ -16,7 +16,7 @@
 #include "sched_mode.h"
 #include "wait.h"
 
-/* What the tests ask for is much less than what the hardware takes. */
+/* The tests ask for a much shorter time than the hardware takes. */
 #define LATE_MS ((uint32_t)number_from_environment("LATE_MS", 2000))
 #define STOP_MS ((uint32_t)number_from_environment("STOP_MS", 500))
 #define LONG_MS 30000u

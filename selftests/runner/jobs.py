@@ -36,7 +36,7 @@ class Job:
     rocm: tuple[str, Boot] | None = None
     # A build: without it there is nothing to test, so its failure ends the run.
     is_build: bool = False
-    # What the run says of it before it begins.
+    # The run prints it before the job begins.
     note: str = ""
     # Returns the text to display for a line that the job prints, or None.
     shown: Callable[[str], str | None] = lambda text: None

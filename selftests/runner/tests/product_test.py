@@ -13,7 +13,7 @@ from runner.paths import REPO
 SUITES = REPO / "selftests/suites.toml"
 SOAK = REPO / "selftests/soak.toml"
 
-# Which programs run in which boots, in ci/test or in ci/soak matrix: the product of tests and configurations.
+# The product of tests and configurations: programs, and the boots of ci/test or ci/soak matrix that run them.
 ONE_XCC = "driver-hws no-hws mi250 mi250-no-hws mi100 mi100-no-hws"
 PRODUCT = [
     (
