@@ -193,8 +193,10 @@ class Machine:
         # load and a store, and what the GPU writes between them is lost. So it does with --icount.
         memory = f"{options.memory}G"
         cpus = f"{options.cpus},maxcpus={max(2, int(options.cpus))}"
+        # The kernel and the C library clear and copy with one string instruction where the CPU is said to be fast at
+        # it. QEMU emulates that byte by byte; moves of words take a quarter off a boot that fills memory.
         # On a MI250 in a virtual machine the driver asks the SMU, which is not modelled, for one thing more.
-        cpu = "max" if options.gpu == "mi300x" else "max,-hypervisor"
+        cpu = "max,-erms,-fsrm" if options.gpu == "mi300x" else "max,-erms,-fsrm,-hypervisor"
         return [
             *("-machine", "q35,memory-backend=ram", *threads, "-cpu", cpu, "-smp", cpus),
             # Shared, so that the vgpu can map it: it does DMA by itself.
