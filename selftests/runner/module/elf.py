@@ -97,6 +97,14 @@ class Object:
             for name, info, _, section, value, size in struct.iter_unpack("<IBBHQQ", table.data)
         ]
 
+    def function_names(self, is_global: bool) -> set[str]:
+        return {
+            symbol.name
+            for symbol in self.symbols
+            if symbol.kind == STT_FUNC and symbol.is_global == is_global and symbol.section != SHN_UNDEF
+            and not symbol.name.startswith(OF_OBJTOOL)
+        }
+
     @cached_property
     def relocations(self) -> dict[str, list[Relocation]]:
         found: dict[str, list[Relocation]] = {}

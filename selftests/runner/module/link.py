@@ -78,15 +78,26 @@ def global_names(files: list[Path]) -> set[str]:
     return {line for line in lines if not line.endswith(":")}  # which is the name of a file
 
 
+def replaced_names(stock: Object, ours: list[Object]) -> set[str]:
+    """Local functions of Debian's that are named as one of ours. The kernel finds the first function of a name,
+    which would be the one that nothing calls."""
+    names = set().union(*(each.function_names(is_global) for each in ours for is_global in (False, True)))
+    # A global name of another object has to stay, for what refers to it.
+    return names & stock.function_names(is_global=False) - stock.function_names(is_global=True)
+
+
 def link(work: Path, headers: Path, stock: Path, ours: list[Path]) -> Path:
-    """The module. A file of ours keeps its predecessor in it as dead code: only that file's own local
-    references lead there."""
+    """The module. A file of ours keeps its predecessor in it as dead code with other names: only that file's own
+    local references lead there."""
     place = work / "link"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     whole = place / "stock.ko"
     whole.write_bytes(lzma.decompress(stock.read_bytes()) if stock.suffix == ".xz" else stock.read_bytes())
-    fields = Object.load(whole).by_name[".modinfo"].data.split(b"\0")
+    stock_object = Object.load(whole)
+    replaced = replaced_names(stock_object, [Object.load(path) for path in ours])
+    (place / "renamed").write_text("".join(f"{name} {name}.replaced\n" for name in sorted(replaced)))
+    fields = stock_object.by_name[".modinfo"].data.split(b"\0")
     kept = [field for field in fields if field and not field.startswith(MODPOST_FIELDS)]
     (place / "modinfo").write_bytes(b"".join(field + b"\0" for field in kept))
     names = global_names(ours) | {"__this_module"}
@@ -96,11 +107,15 @@ def link(work: Path, headers: Path, stock: Path, ours: list[Path]) -> Path:
         ["objcopy", "--strip-debug", *(f"--remove-section={name}" for name in DROPPED)]
         # modpost makes the module's own structure; references to Debian's go there, too.
         + ["--rename-section", ".gnu.linkonce.this_module=.debian.this_module"]
-        + ["--update-section", f".modinfo={place / 'modinfo'}", f"--weaken-symbols={place / 'weak'}", whole, place / "debian.o"]
+        + ["--update-section", f".modinfo={place / 'modinfo'}", f"--weaken-symbols={place / 'weak'}"]
+        + [f"--redefine-syms={place / 'renamed'}", whole, place / "debian.o"]
     )
     shutil.copy2(HERE / "Kbuild", place)
     make(headers, f"M={place}", "CONFIG_DEBUG_INFO_BTF_MODULES=", "OURS=" + " ".join(map(str, ours)), "modules")
-    check_tables(*(Object.load(place / name) for name in ("debian.o", "ours.o", "amdgpu.ko")))
+    theirs, together, module = (Object.load(place / name) for name in ("debian.o", "ours.o", "amdgpu.ko"))
+    check_tables(theirs, together, module)
+    if names := replaced_names(theirs, [together]):
+        raise SystemExit(f"test-module: Debian's part still has functions of ours: {' '.join(sorted(names)[:10])}")
     return place / "amdgpu.ko"
 
 

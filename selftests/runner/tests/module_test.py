@@ -12,6 +12,7 @@ from unittest import mock
 from runner.module import sources, whole
 from runner.module.compare import Comparison
 from runner.module.elf import SHT_SYMTAB, Object
+from runner.module.link import replaced_names
 from runner.module.main import TestModule
 from runner.paths import VM
 
@@ -150,6 +151,15 @@ class Modules(unittest.TestCase):
 
     def test_a_module_without_an_object_of_ours_is_noticed(self):
         self.assertRegex(self.differences(self.stock)[0], "ours and what follows in our object is not in the module")
+
+
+class Names(unittest.TestCase):
+    def test_local_functions_that_ours_replace_are_found(self):
+        work = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        local = "static __attribute__((noinline, used)) int {}(int x) {{ return x; }}\n"
+        theirs = built(work, "theirs", local.format("same") + local.format("gone") + local.format("now_global") + "int elsewhere(int x) { return x; }")
+        ours = built(work, "ours", local.format("same") + local.format("elsewhere") + "int now_global(int x) { return x; }")
+        self.assertEqual(replaced_names(Object.load(theirs), [Object.load(ours)]), {"same", "now_global"})
 
 
 class CommandLine(unittest.TestCase):
