@@ -4,6 +4,8 @@
 #include "fault/fault_injector.hpp"
 #include "fault/fault_spec.hpp"
 #include "model/device/device.hpp"
+#include "pace/pace.hpp"
+#include "pace/process_state.hpp"
 #include "pci/gpu_function.hpp"
 #include "trace/journal.hpp"
 #include "vfu/connection.hpp"
@@ -65,7 +67,9 @@ std::uint64_t now_ticks() {
 }
 
 // How long the socket may be waited for before the device is looked at again.
-int wait_ms(Device::Activity activity, std::optional<std::uint64_t> deadline) {
+int wait_ms(Device::Activity activity, bool paced, std::optional<std::uint64_t> deadline) {
+    if (paced)
+        return 1; // then more is due, if only time
     if (activity == Device::Activity::busy)
         return 0;
     int wait = activity == Device::Activity::waiting ? 1 : -1;
@@ -79,13 +83,13 @@ int wait_ms(Device::Activity activity, std::optional<std::uint64_t> deadline) {
 }
 
 // One thread owns everything: messages first, then a slice of GPU work.
-Result<Nothing> serve(vfu::Connection& connection, pci::GpuFunction& function,
+Result<Nothing> serve(vfu::Connection& connection, pci::GpuFunction& function, pace::Pace& pace,
                       fault::FaultInjector& faults, Journal& journal) {
     vfu::Server server(connection, function);
     for (;;) {
         faults.set_time_ms(now_ms());
-        const Device::Activity activity = function.device().run(slice_wave_instructions);
-        const int wait = wait_ms(activity, faults.next_deadline_ms());
+        const Device::Activity activity = pace.run(false);
+        const int wait = wait_ms(activity, pace.on(), faults.next_deadline_ms());
         if (wait != 0)
             journal.flush();
         const auto ready = connection.wait(wait);
@@ -93,11 +97,14 @@ Result<Nothing> serve(vfu::Connection& connection, pci::GpuFunction& function,
             return ready.error();
         if (!*ready)
             continue;
+        if (pace.on())
+            pace.run(true);
         const auto open = server.serve_one();
         if (!open)
             return open.error();
         if (!*open)
             return Nothing{};
+        pace.answered();
     }
 }
 
@@ -134,11 +141,25 @@ int run(const Options& options) {
         return fail(vram.error());
     fault::FaultInjector faults(std::move(specs), journal);
     faults.set_time_ms(now_ms());
-    Device* device = nullptr; // made below; no command comes before it
+    Device* device = nullptr; // made below; no command comes before them
+    pace::Pace* pacer = nullptr;
+    std::optional<pace::ObservedProcess> qemu;
     const fault::Surroundings gpu{
         .counter = [&journal](std::string_view name) { return journal.counter(name); },
         .scribble_mqds =
-            [&device](std::uint16_t pasid) { return device->scribble_saved_mqds(pasid); }};
+            [&device](std::uint16_t pasid) { return device->scribble_saved_mqds(pasid); },
+        .set_pace = [&journal, &device, &pacer, &qemu](std::uint64_t per_ms) -> Result<Nothing> {
+            if (!qemu)
+                return Error{ENOTSUP, "the host shows no CPU time of QEMU's process"};
+            pacer->set_rate(per_ms);
+            device->record_intervals(
+                per_ms == 0
+                    ? Contention::Recorder()
+                    : [&journal](std::string_view list, std::uint64_t begin, std::uint64_t end) {
+                          journal.interval(list, begin, end);
+                      });
+            return Nothing{};
+        }};
     const auto mailbox = [&faults, &gpu](std::string_view command) -> pci::MailboxReply {
         auto reply = fault::run_command(faults, gpu, command);
         return reply ? pci::MailboxReply{0, *reply}
@@ -158,7 +179,13 @@ int run(const Options& options) {
     if (!client)
         return fail(client.error());
     vfu::Connection connection(std::move(*client));
-    const auto served = serve(connection, function, faults, journal);
+    if (const auto pid = connection.peer(); pid)
+        if (auto opened = pace::ObservedProcess::open(*pid); opened)
+            qemu.emplace(std::move(*opened));
+    pace::Pace pace(function.device(), slice_wave_instructions,
+                    [&qemu](bool with_threads) { return qemu->state(with_threads); });
+    pacer = &pace;
+    const auto served = serve(connection, function, pace, faults, journal);
     const int status = finish(options, journal);
     return served ? status : fail(served.error());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The commands of the mailbox: "arm SPEC", "disarm NUMBER", "disarm all", "list", "counter NAME",
-// "scribble-mqds PASID".
+// "scribble-mqds PASID", "pace RATE".
 #include "fault/fault_commands.hpp"
 
 #include <fmt/format.h>
@@ -47,6 +47,18 @@ Result<std::string> scribble_mqds(const Surroundings& gpu, std::string_view whic
     return fmt::format("{}\n", scribbled);
 }
 
+Result<std::string> pace(const Surroundings& gpu, std::string_view rate) {
+    std::uint64_t per_ms = 0;
+    const auto [end, error] = std::from_chars(rate.data(), rate.data() + rate.size(), per_ms);
+    if (error != std::errc() || end != rate.data() + rate.size() || per_ms > 1'000'000)
+        return Error{EINVAL, fmt::format("'{}' is no number of wave instructions in a "
+                                         "millisecond, from 0 (no limit) to 1000000",
+                                         rate)};
+    if (const auto set = gpu.set_pace(per_ms); !set)
+        return set.error();
+    return std::string();
+}
+
 } // namespace
 
 Result<std::string> run_command(FaultInjector& faults, const Surroundings& gpu,
@@ -64,9 +76,11 @@ Result<std::string> run_command(FaultInjector& faults, const Surroundings& gpu,
         return fmt::format("{}\n", gpu.counter(rest));
     if (verb == "scribble-mqds")
         return scribble_mqds(gpu, rest);
+    if (verb == "pace")
+        return pace(gpu, rest);
     return Error{EINVAL, fmt::format("no command is called '{}'; there are arm SPEC, "
                                      "disarm NUMBER, disarm all, list, counter NAME, "
-                                     "and scribble-mqds PASID",
+                                     "scribble-mqds PASID, and pace RATE",
                                      command)};
 }
 

@@ -28,6 +28,7 @@ static const char usage[] =
     "       vgpu-fault list            number, spec, occasions seen, hits, strikes left\n"
     "       vgpu-fault counter NAME    of vgpu's summary, as it is now\n"
     "       vgpu-fault scribble-mqds PASID   spoils what the process' stopped queues have saved\n"
+    "       vgpu-fault pace RATE       wave instructions in a ms of guest time; 0: no limit\n"
     "SPEC is what vgpu's --fault takes; a wrong one prints them all. Needs root.\n";
 
 // Configuration space is read and written by dwords: that is what the device sees.
@@ -82,6 +83,17 @@ static int open_gpu(char* path, size_t path_bytes) {
     return config;
 }
 
+// Up to the zero behind the text.
+static int read_text(int config, off_t offset, char* to, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += 4) {
+        if (read_words(config, offset + (off_t)at, to + at, 4) != 0)
+            return -1;
+        if (memchr(to + at, '\0', 4) != NULL)
+            break;
+    }
+    return 0;
+}
+
 int main(int argc, char** argv) {
     char request[REQUEST_BYTES] = "";
     char response[RESPONSE_BYTES + 1] = "";
@@ -92,7 +104,8 @@ int main(int argc, char** argv) {
     int length = -1;
 
     if (argc == 3 && (strcmp(argv[1], "arm") == 0 || strcmp(argv[1], "disarm") == 0 ||
-                      strcmp(argv[1], "counter") == 0 || strcmp(argv[1], "scribble-mqds") == 0))
+                      strcmp(argv[1], "counter") == 0 || strcmp(argv[1], "scribble-mqds") == 0 ||
+                      strcmp(argv[1], "pace") == 0))
         length = snprintf(request, sizeof(request), "%s %s", argv[1], argv[2]);
     else if (argc == 2 && strcmp(argv[1], "list") == 0)
         length = snprintf(request, sizeof(request), "list");
@@ -110,10 +123,10 @@ int main(int argc, char** argv) {
     config = open_gpu(path, sizeof(path));
     if (config < 0)
         return 1;
-    if (write_words(config, REQUEST, request, sizeof(request)) != 0 ||
+    if (write_words(config, REQUEST, request, (size_t)length + 1) != 0 ||
         write_words(config, GO, &go, sizeof(go)) != 0 ||
         read_words(config, STATUS, &status, sizeof(status)) != 0 ||
-        read_words(config, RESPONSE, response, RESPONSE_BYTES) != 0) {
+        read_text(config, RESPONSE, response, RESPONSE_BYTES) != 0) {
         fprintf(stderr, "vgpu-fault: %s: %s\n", path, strerror(errno));
         return 1;
     }

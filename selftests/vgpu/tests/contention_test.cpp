@@ -6,8 +6,12 @@
 
 #include "model/cp/contention.hpp"
 
+#include <functional>
 #include <initializer_list>
+#include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace vgpu {
@@ -35,12 +39,21 @@ protected:
         for (const Seen& seen : queues)
             list.push_back({seen.doorbell, static_cast<std::uint16_t>(seen.doorbell >> 12),
                             seen.state == busy});
-        contention.begin_slice(list, switching);
+        contention.begin_slice(list, switching, now);
     }
     std::uint64_t counter(const std::string& name) { return observer.counters[name]; }
 
     KeepingObserver observer;
     Contention contention{observer};
+    std::uint64_t now = 0; // on the clock of the GPU
+    using Intervals = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+    std::map<std::string, Intervals, std::less<>> intervals;
+    void record_intervals() {
+        contention.record_intervals(
+            [this](std::string_view list, std::uint64_t begin, std::uint64_t end) {
+                intervals[std::string(list)].emplace_back(begin, end);
+            });
+    }
 };
 
 TEST_F(Periods, instructions_count_while_the_other_process_is_busy) {
@@ -144,6 +157,32 @@ TEST_F(Periods, both_xccs_of_a_queue_are_one_queue) {
     contention.executed(2, 1);
     EXPECT_EQ(counter("busy_periods/1"), 1U);
     EXPECT_EQ(counter("wave_instructions_while_busy/2:1"), 2U);
+}
+
+TEST_F(Periods, intervals_are_recorded_on_the_clock_of_the_gpu) {
+    record_intervals();
+    now = 10;
+    slice({{0x1000, busy}, {0x2000, busy}});
+    now = 20; // both leave
+    slice({{0x2000, busy}}, true);
+    slice({});
+    now = 35;
+    slice({{0x1000, busy}});
+    now = 80;
+    slice({{0x1000, idle}});
+    now = 90;
+    slice({{0x1000, idle}, {0x2000, busy}});
+    EXPECT_EQ(intervals["busy_intervals/1"], (Intervals{{10, 80}}));
+    EXPECT_EQ(intervals["stopped_intervals/2"], (Intervals{{35, 90}}));
+    EXPECT_TRUE(intervals["stopped_intervals/1"].empty());
+}
+
+TEST_F(Periods, no_interval_is_recorded_after_the_recorder_was_removed) {
+    record_intervals();
+    slice({{0x1000, busy}});
+    contention.record_intervals({});
+    slice({{0x1000, idle}});
+    EXPECT_TRUE(intervals.empty());
 }
 
 // Waits for its gate to open.
@@ -309,6 +348,43 @@ TEST_F(Contenders, a_batch_that_comes_back_in_time_steals_nothing) {
     EXPECT_EQ(counter("busy_periods/1"), 2U);
     EXPECT_EQ(counter("busy_periods_shared/2:1"), 2U);
     EXPECT_EQ(counter("busy_periods_stopped/2:1"), 1U);
+}
+
+// Half of the GPU is the batch's until it is stopped: the clock has what the server waited for.
+TEST_F(Contenders, a_paced_clock_has_what_the_other_process_executed) {
+    gpu.device.set_paced(true);
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> busy;
+    gpu.device.record_intervals(
+        [&busy](std::string_view list, std::uint64_t begin, std::uint64_t end) {
+            if (list == "busy_intervals/1")
+                busy.emplace_back(begin, end);
+        });
+    dispatch(batch, batch_doorbell);
+    dispatch(server, server_doorbell);
+    run(10);
+    unmap_all();
+    map(false);
+    run(4);
+    set_gate(server, true);
+    run(2);
+    ASSERT_EQ(busy.size(), 1U);
+    // Ten slices, at least one for the save, five until the wave has ended.
+    EXPECT_GE(busy[0].second - busy[0].first, 16'000U);
+    EXPECT_LE(busy[0].second - busy[0].first, 20'000U);
+    EXPECT_GT(while_busy(), 4000U);
+    // The GPU is idle, and its clock passes.
+    const std::uint64_t before = counter("gpu_clock");
+    run(3);
+    EXPECT_EQ(counter("gpu_clock") - before, 3000U);
+}
+
+TEST_F(Contenders, no_wave_executes_in_a_slice_of_no_length) {
+    dispatch(batch, batch_doorbell);
+    run(1);
+    const std::uint64_t executed = counter("wave_instructions");
+    for (unsigned i = 0; i < 5; ++i)
+        gpu.device.run(0);
+    EXPECT_EQ(counter("wave_instructions"), executed);
 }
 
 // The server is off already while the batch is still on its way.

@@ -126,16 +126,26 @@ TEST(FaultCommands, arm_list_and_disarm) {
     EXPECT_EQ(*run_command(faults, no_gpu, "list"), "");
 }
 
-TEST(FaultCommands, counter_and_scribble_mqds) {
+TEST(FaultCommands, counter_scribble_mqds_and_pace) {
     test::KeepingObserver observer;
     FaultInjector faults({}, observer);
     const Surroundings gpu{.counter = [](std::string_view name) { return name.size(); },
-                           .scribble_mqds = [](std::uint16_t pasid) { return pasid / 2U; }};
+                           .scribble_mqds = [](std::uint16_t pasid) { return pasid / 2U; },
+                           .set_pace = [](std::uint64_t per_ms) -> Result<Nothing> {
+                               if (per_ms == 7)
+                                   return Error{ENOTSUP, "no CPU time"};
+                               return Nothing{};
+                           }};
     EXPECT_EQ(*run_command(faults, gpu, "counter mmio_reads"), "10\n");
     EXPECT_EQ(*run_command(faults, gpu, "scribble-mqds 8"), "4\n");
     EXPECT_THAT(run_command(faults, gpu, "scribble-mqds 1").error().text, HasSubstr("stop one"));
     EXPECT_THAT(run_command(faults, gpu, "scribble-mqds x").error().text, HasSubstr("'x'"));
     EXPECT_THAT(run_command(faults, gpu, "counter").error().text, HasSubstr("counter NAME"));
+    EXPECT_EQ(*run_command(faults, gpu, "pace 5000"), "");
+    EXPECT_THAT(run_command(faults, gpu, "pace 7").error().text, HasSubstr("no CPU time"));
+    for (const char* wrong : {"pace", "pace x", "pace 5000x", "pace 1000001", "pace -1"})
+        EXPECT_THAT(run_command(faults, gpu, wrong).error().text, HasSubstr("0 (no limit)"))
+            << wrong;
 }
 
 TEST(FaultCommands, errors_name_the_thing_and_the_fix) {

@@ -54,5 +54,16 @@ TEST(Verdict, the_summary_lists_harmless_things_also_on_their_own) {
     std::remove(path.c_str());
 }
 
+TEST(Summary, has_the_intervals_of_each_process) {
+    Journal journal;
+    journal.interval("busy_intervals/32769", 5, 17);
+    journal.interval("busy_intervals/32769", 20, 30);
+    const std::string path = testing::TempDir() + "intervals.json";
+    ASSERT_TRUE(journal.write_summary(path));
+    const auto summary = nlohmann::json::parse(std::ifstream(path));
+    EXPECT_EQ(summary["busy_intervals"]["32769"], nlohmann::json({{5, 17}, {20, 30}}));
+    std::remove(path.c_str());
+}
+
 } // namespace
 } // namespace vgpu

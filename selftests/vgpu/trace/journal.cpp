@@ -91,6 +91,10 @@ void Journal::count(std::string_view counter, std::uint64_t amount) {
         counters_.emplace(counter, amount);
 }
 
+void Journal::interval(std::string_view list, std::uint64_t begin, std::uint64_t end) {
+    intervals_[std::string(list)].emplace_back(begin, end);
+}
+
 void Journal::snapshot(std::uint32_t label) {
     event("snapshot", fmt::format("{:#x}", label));
     snapshots_.push_back({label, counters_});
@@ -110,6 +114,10 @@ Result<Nothing> Journal::write_summary(const std::string& path) const {
     nlohmann::json summary = to_json(counters_);
     rusage usage{};
     ::getrusage(RUSAGE_SELF, &usage);
+    for (const auto& [name, intervals] : intervals_) {
+        const std::size_t slash = name.find('/');
+        summary[name.substr(0, slash)][name.substr(slash + 1)] = intervals;
+    }
     summary["peak_rss_kib"] = usage.ru_maxrss;
     summary["unmodelled"] = unmodelled_;
     summary["unmodelled_harmless"] = harmless_;

@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace vgpu {
@@ -34,6 +35,9 @@ public:
     // Each thing once, the harmless ones included.
     const std::set<std::string>& unmodelled_things() const { return unmodelled_; }
     std::uint64_t counter(std::string_view name) const;
+    // A state lasted from `begin` to `end` on the clock of the GPU. "group/key" is a list in a
+    // group.
+    void interval(std::string_view list, std::uint64_t begin, std::uint64_t end);
 
     // Observer
     bool tracing() const override { return trace_ != nullptr; }
@@ -56,6 +60,8 @@ private:
     std::unique_ptr<std::FILE, int (*)(std::FILE*)> trace_{nullptr, std::fclose};
     std::uint64_t lines_ = 0;
     Counters counters_;
+    std::map<std::string, std::vector<std::pair<std::uint64_t, std::uint64_t>>, std::less<>>
+        intervals_;
     std::vector<Snapshot> snapshots_;
     std::set<std::string> unmodelled_;
     std::set<std::string> harmless_; // those of unmodelled_

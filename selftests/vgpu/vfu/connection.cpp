@@ -77,6 +77,14 @@ Result<UniqueFd> Listener::accept() {
     }
 }
 
+Result<pid_t> Connection::peer() const {
+    ucred credentials{};
+    socklen_t bytes = sizeof credentials;
+    if (::getsockopt(fd_.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0)
+        return system_error("credentials of the client");
+    return credentials.pid;
+}
+
 Result<bool> Connection::wait(int timeout_ms) {
     pollfd entry{fd_.get(), POLLIN, 0};
     const int ready = ::poll(&entry, 1, timeout_ms);

@@ -6,6 +6,8 @@
 #include "vfu/protocol.hpp"
 #include "vfu/unique_fd.hpp"
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -43,6 +45,8 @@ class Connection {
 public:
     explicit Connection(UniqueFd fd) : fd_(std::move(fd)) {}
 
+    // Returns the PID of the process that connected.
+    Result<pid_t> peer() const;
     // Waits for input for that long, in milliseconds; -1 is for ever. False after the time.
     Result<bool> wait(int timeout_ms);
     // Nothing when the client closed the connection between two messages.

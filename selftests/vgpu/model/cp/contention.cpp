@@ -16,7 +16,7 @@ bool Contention::on_slot(std::uint32_t doorbell) const {
 }
 
 // Replaces queues_, which keeps those that left until the state is settled.
-void Contention::update(std::span<const Queue> queues, bool settled) {
+void Contention::update(std::span<const Queue> queues, bool settled, std::uint64_t now) {
     const std::vector<Queue> before = std::exchange(queues_, {queues.begin(), queues.end()});
     on_slots_ = queues_.size();
     for (const Queue& queue : before) {
@@ -27,34 +27,42 @@ void Contention::update(std::span<const Queue> queues, bool settled) {
             continue;
         }
         Process& owner = process(queue.pasid);
-        owner.stopped = true;
+        if (!std::exchange(owner.stopped, true))
+            owner.stopped_since = now;
         owner.stopped_busy |= queue.busy;
     }
 }
 
-void Contention::begin_slice(std::span<const Queue> queues, bool switching) {
+void Contention::begin_slice(std::span<const Queue> queues, bool switching, std::uint64_t now) {
     if (queues.empty() && queues_.empty())
         return;
     const bool settled = !switching && std::any_of(queues.begin(), queues.end(),
                                                    [](const Queue& queue) { return queue.busy; });
-    update(queues, settled);
+    update(queues, settled, now);
     for (auto& [pasid, process] : processes_)
         process.on_slot = false;
     began_.clear();
     for (std::size_t i = 0; i < queues_.size(); ++i) {
         Process& owner = process(queues_[i].pasid);
         owner.on_slot |= i < on_slots_;
-        if (queues_[i].busy && !owner.busy)
+        if (queues_[i].busy && !owner.busy) {
             began_.push_back(queues_[i].pasid);
+            owner.busy_since = now;
+        }
         owner.busy |= queues_[i].busy;
     }
     for (auto& [pasid, process] : processes_) {
+        if (process.on_slot && process.stopped)
+            interval("stopped_intervals", pasid, process.stopped_since, now);
         if (process.on_slot)
             process.stopped = process.stopped_busy = false;
+        const bool was_busy = process.busy;
         process.busy = std::any_of(queues_.begin(), queues_.end(), [pasid](const Queue& queue) {
             // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it loses track of queues_
             return queue.pasid == pasid && queue.busy;
         });
+        if (was_busy && !process.busy)
+            interval("busy_intervals", pasid, process.busy_since, now);
     }
     for (const std::uint16_t pasid : began_)
         begin_period(pasid);
@@ -62,6 +70,12 @@ void Contention::begin_slice(std::span<const Queue> queues, bool switching) {
         for (const auto& [pasid, process] : processes_)
             if (process.busy)
                 note_stops(pasid);
+}
+
+void Contention::interval(const char* group, std::uint16_t pasid, std::uint64_t begin,
+                          std::uint64_t end) {
+    if (recorder_)
+        recorder_(fmt::format("{}/{}", group, pasid), begin, end);
 }
 
 void Contention::begin_period(std::uint16_t pasid) {

@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,8 +32,13 @@ public:
     explicit Contention(Observer& observer) : observer_(observer) {}
 
     // Called before each slice. `queues` may name a queue once for each XCC. `switching`: one of
-    // them is on its way off.
-    void begin_slice(std::span<const Queue> queues, bool switching);
+    // them is on its way off. `now`: the clock of the GPU.
+    void begin_slice(std::span<const Queue> queues, bool switching, std::uint64_t now = 0);
+    // Called for each time in which a process was busy ("busy_intervals/PASID") or stopped
+    // ("stopped_intervals/PASID") when it is over; an empty one ends that.
+    using Recorder =
+        std::function<void(std::string_view list, std::uint64_t begin, std::uint64_t end)>;
+    void record_intervals(Recorder recorder) { recorder_ = std::move(recorder); }
     // How much the waves of a process executed in the slice.
     void executed(std::uint16_t pasid, std::uint64_t instructions);
     void reset() { queues_.clear(); }
@@ -42,6 +49,8 @@ private:
         bool on_slot = false;
         bool stopped = false;
         bool stopped_busy = false;
+        std::uint64_t busy_since = 0;
+        std::uint64_t stopped_since = 0;
         std::string by_pasid; // name of its counter
     };
     // One process during a busy period of another.
@@ -54,7 +63,8 @@ private:
     using PairKey = std::pair<std::uint16_t, std::uint16_t>; // who executes, who is busy
 
     bool on_slot(std::uint32_t doorbell) const;
-    void update(std::span<const Queue> queues, bool settled);
+    void update(std::span<const Queue> queues, bool settled, std::uint64_t now);
+    void interval(const char* group, std::uint16_t pasid, std::uint64_t begin, std::uint64_t end);
     void begin_period(std::uint16_t pasid);
     void note_stops(std::uint16_t busy);
     Process& process(std::uint16_t pasid);
@@ -64,6 +74,7 @@ private:
     Observer& observer_;
     std::vector<Queue> queues_; // on slots first, then those that left
     std::size_t on_slots_ = 0;
+    Recorder recorder_;
     std::vector<std::uint16_t> began_;
     std::map<std::uint16_t, Process> processes_;
     std::map<PairKey, Pair> pairs_;

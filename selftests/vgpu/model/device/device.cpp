@@ -150,7 +150,7 @@ void Device::note_busy_processes() {
     bool switching = false;
     for (const auto& xcc : xccs_)
         switching |= xcc->cp.add_user_queues(user_queues_);
-    contention_.begin_slice(user_queues_, switching);
+    contention_.begin_slice(user_queues_, switching, gpu_clock_);
 }
 
 void Device::count_by_process(ShaderArray& shaders) {
@@ -158,6 +158,12 @@ void Device::count_by_process(ShaderArray& shaders) {
     for (unsigned vmid = 0; vmid < executed.size(); ++vmid)
         if (executed[vmid] != 0)
             contention_.executed(memory_.pasid(vmid), executed[vmid]);
+}
+
+void Device::pass(std::uint64_t wave_instructions) {
+    gpu_clock_ += wave_instructions;
+    if (wave_instructions != 0)
+        observer_.count("gpu_clock", wave_instructions);
 }
 
 // XCCs share nothing that would keep them in step.
@@ -181,7 +187,9 @@ Device::Activity Device::run(std::uint64_t wave_instructions) {
         return Activity::idle;
     schedule_.step();
     note_busy_processes();
-    const std::uint64_t executed = run_shaders(wave_instructions);
+    // Paced: between two slices the units without waves work on.
+    const std::uint64_t executed = wave_instructions == 0 ? 0 : run_shaders(wave_instructions);
+    pass(paced_ ? wave_instructions : executed);
     if (executed != 0) {
         observer_.count("wave_instructions", executed);
         clock_.advance(executed);

@@ -53,6 +53,13 @@ public:
     };
     // Does a slice of work.
     Activity run(std::uint64_t wave_instructions);
+    // Paced: a slice of so many wave instructions has passed after run() whether waves executed as
+    // many or not. Otherwise the clock counts what was executed.
+    void set_paced(bool paced) { paced_ = paced; }
+    // States of processes on that clock.
+    void record_intervals(Contention::Recorder recorder) {
+        contention_.record_intervals(std::move(recorder));
+    }
 
     // CommandProcessor::scribble_saved_mqds() of all XCCs.
     unsigned scribble_saved_mqds(std::uint16_t pasid);
@@ -69,6 +76,7 @@ private:
     };
 
     void set_power_on_values();
+    void pass(std::uint64_t wave_instructions);
     std::uint64_t run_shaders(std::uint64_t wave_instructions);
     void note_busy_processes();
     void count_by_process(ShaderArray& shaders);
@@ -90,6 +98,8 @@ private:
     Contention contention_;
     std::vector<Contention::Queue> user_queues_; // for note_busy_processes()
     std::size_t first_xcc_ = 0;                  // whose command processor is first in this step
+    std::uint64_t gpu_clock_ = 0;                // wave instructions
+    bool paced_ = false;
     bool reset_requested_ = false;
 };
 
