@@ -4,8 +4,8 @@
 #include "sequence.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <ctime>
+#include <utility>
 
 namespace {
 
@@ -15,19 +15,17 @@ constexpr unsigned first_requests = 3;
 
 struct Options {
     unsigned long long requests = 50;
-    unsigned long long period_ms = 0;
+    unsigned long long pause_ms = 0;
     unsigned long long elements = 1024;
     unsigned long long steps = 1000;
-    const char* samples = nullptr;
 };
 
 constexpr const char* usage =
-    "usage: server [--requests N] [--period-ms N] [--elements N] [--steps N] [--samples FILE]\n"
+    "usage: server [--requests N] [--pause-ms N] [--elements N] [--steps N]\n"
     "  --requests N    so many are measured (default 50)\n"
-    "  --period-ms N   one begins every N ms, or when the one before is done (default 0)\n"
+    "  --pause-ms N    before each of them (default 0)\n"
     "  --elements N    values of a request, a multiple of 64 (default 1024)\n"
-    "  --steps N       of each value in the kernel (default 1000)\n"
-    "  --samples FILE  begin and end of each request, in ns of CLOCK_MONOTONIC\n";
+    "  --steps N       of each value in the kernel (default 1000)\n";
 
 unsigned long long number(const char* option, const char* text, unsigned long long least) {
     char* end = nullptr;
@@ -49,14 +47,12 @@ Options parse(int argc, char** argv) {
             std::exit(0);
         } else if (option == "--requests") {
             options.requests = number(argv[i], value, 1);
-        } else if (option == "--period-ms") {
-            options.period_ms = number(argv[i], value, 0);
+        } else if (option == "--pause-ms") {
+            options.pause_ms = number(argv[i], value, 0);
         } else if (option == "--elements") {
             options.elements = number(argv[i], value, group_size);
         } else if (option == "--steps") {
             options.steps = number(argv[i], value, 1);
-        } else if (option == "--samples" && value != nullptr) {
-            options.samples = value;
         } else {
             test::die(64, "unknown option '%s', or it lacks its value; see --help", argv[i]);
         }
@@ -73,11 +69,11 @@ std::uint64_t now_ns() {
            static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-void sleep_until(std::uint64_t ns) {
-    timespec until = {};
-    until.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
-    until.tv_nsec = static_cast<long>(ns % 1'000'000'000);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) != 0) {
+void sleep_ms(unsigned long long ms) {
+    timespec left = {};
+    left.tv_sec = static_cast<time_t>(ms / 1000);
+    left.tv_nsec = static_cast<long>(ms % 1000 * 1'000'000);
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) != 0) {
     }
 }
 
@@ -131,32 +127,13 @@ private:
     hipStream_t stream_ = nullptr;
 };
 
-struct Sample {
-    std::uint64_t begin_ns;
-    std::uint64_t end_ns;
-};
-
-void write_samples(const char* path, const std::vector<Sample>& samples) {
-    std::FILE* file = std::fopen(path, "w");
-    if (file == nullptr)
-        test::die(3, "%s: cannot open the file of --samples: %s", path, std::strerror(errno));
-    for (const Sample& sample : samples)
-        std::fprintf(file, "%llu %llu\n", static_cast<unsigned long long>(sample.begin_ns),
-                     static_cast<unsigned long long>(sample.end_ns));
-    if (std::fclose(file) != 0)
-        test::die(3, "%s: cannot write the file of --samples: %s", path, std::strerror(errno));
-}
-
 // The nearest rank, of sorted values.
 double percentile_ms(const std::vector<std::uint64_t>& sorted, unsigned percent) {
     const std::size_t rank = (sorted.size() * percent + 99) / 100;
     return static_cast<double>(sorted[rank - 1]) * 1e-6;
 }
 
-void print_latencies(const std::vector<Sample>& samples) {
-    std::vector<std::uint64_t> took;
-    for (const Sample& sample : samples)
-        took.push_back(sample.end_ns - sample.begin_ns);
+void print_latencies(std::vector<std::uint64_t> took) {
     std::sort(took.begin(), took.end());
     std::printf("server: latency in ms: p50 %.2f, p99 %.2f, max %.2f\n", percentile_ms(took, 50),
                 percentile_ms(took, 99), static_cast<double>(took.back()) * 1e-6);
@@ -170,24 +147,21 @@ int main(int argc, char** argv) {
     const Options options = parse(argc, argv);
     Server server(options);
     test::Digest digest;
-    std::vector<Sample> samples;
-    std::uint64_t begin = 0;
+    std::vector<std::uint64_t> took;
     for (unsigned long long n = 0; n < first_requests + options.requests; ++n) {
         server.prepare(n);
         if (n == first_requests)
             std::printf("server: ready\n");
-        if (n > first_requests)
-            sleep_until(begin + options.period_ms * 1'000'000);
-        begin = now_ns();
+        if (n >= first_requests)
+            sleep_ms(options.pause_ms);
+        const std::uint64_t begin = now_ns();
         server.serve();
         const std::uint64_t end = now_ns();
         server.check(digest);
         if (n >= first_requests)
-            samples.push_back({begin, end});
+            took.push_back(end - begin);
     }
-    if (options.samples != nullptr)
-        write_samples(options.samples, samples);
-    print_latencies(samples);
+    print_latencies(std::move(took));
     std::printf("server: right: %llu requests, digest %016llx\n", options.requests, digest.value());
     return 0;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """ci/demo: the main job in a virtual machine, or two jobs on one GPU, or in its VRAM. The last line is PASS: ... or FAIL: ..."""
 
+import json
 import os
 import re
 import shutil
@@ -91,7 +92,8 @@ def two(build: Path, modes: list[str]) -> int:
     if status := in_guest(["two-jobs", *modes], build, measurement, rocm=True):
         return status
     logs = build / "logs" / "two-jobs"
-    measured = two_jobs.read(output(logs / "boot"))
+    summary = json.loads((logs / "boot" / "vgpu.json").read_text())
+    measured = two_jobs.read(output(logs / "boot"), summary)
     picture = logs / "timeline.svg"
     picture.write_text(timeline.svg(measured))
     print(f"\n{two_jobs.table(measured)}\n\ntimeline: {picture}")

@@ -1,102 +1,142 @@
 # SPDX-License-Identifier: MIT
-"""ci/demo two-jobs: what the guest measured, the table, and the verdict on counts and results."""
+"""ci/demo two-jobs: what the guest and the vgpu measured, the table, and the verdict on counts and results.
+
+Times are on the clock of the GPU, in wave instructions: "Pace" of selftests/vgpu/README.md defines it.
+"""
 
 import re
 from dataclasses import dataclass, field
+from typing import Callable, Iterable
 
 MODES = {"alone": "server alone", "free": "free sharing", "xpreemptd": "xpreemptd"}
-FIRST_REQUESTS = 3  # of the server, which it does not measure
+
+# The bounds of the verdict.
+MOST_EXCESS = 1 / 3  # of p99 over alone, of that in free sharing
+MOST_P50 = 1.2  # of alone
+LEAST_KEPT = 0.6  # of the batch job's share in free sharing
+LATEST_STOP = 1 / 4  # of a request
+
 DIGEST = re.compile(r"(server|batch): right: .*, digest ([0-9a-f]{16})$")
+REQUESTS = re.compile(r"server: right: (\d+) requests")
 KERNELS = re.compile(r"batch: right: (\d+) kernels")
-EVENT = re.compile(
-    r" (\d+)\.(\d{6}): kfd_preempt_queue: .* queue_id=(\d+) .* op=(preempt|resume) .* holds=0x[0-9a-f]+->0x([0-9a-f]+) result=0 "
-)
+
+Interval = tuple[int, int]
 
 
 @dataclass
 class Mode:
-    """One way to share the GPU, as measured. Times are ns of the guest's CLOCK_MONOTONIC."""
+    """One way to share the GPU, as measured."""
 
     name: str
-    samples: list[tuple[int, int]] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, Interval] = field(default_factory=dict)  # before and after the requests
     digests: dict[str, str] = field(default_factory=dict)
+    pasids: dict[str, str] = field(default_factory=dict)
+    rate: int = 1  # of the clock in a millisecond of the guest's time
+    measured: int = 0  # requests, by the server
     kernels: int = 0
-    holds: list[tuple[int, int | None]] = field(default_factory=list)  # of the batch job
-    held_queues: set[int] = field(default_factory=set)
+    busy: list[Interval] = field(default_factory=list)  # the server's queues
+    stops: list[Interval] = field(default_factory=list)  # of the batch job
     ended: bool = False
 
-    def latency_ms(self, percent: int) -> float:
-        """The nearest rank, as the server prints it."""
-        took = sorted(end - begin for begin, end in self.samples)
-        return took[(len(took) * percent + 99) // 100 - 1] / 1e6
+    # Between the kernels of a request the CPU works for less time than between two requests.
+    GAP_MS = 25
 
-    def queue_event(self, ns: int, queue: int, held: bool) -> None:
-        """The batch job is held from its first held queue until none is."""
-        before = bool(self.held_queues)
-        (self.held_queues.add if held else self.held_queues.discard)(queue)
-        if held and not before:
-            self.holds.append((ns, None))
-        elif before and not self.held_queues:
-            self.holds[-1] = (self.holds[-1][0], ns)
+    def requests(self) -> list[Interval]:
+        """Each from its first doorbell to its last completion."""
+        merged: list[Interval] = []
+        for begin, end in self.busy:
+            if merged and begin - merged[-1][1] < self.GAP_MS * self.rate:
+                begin = merged.pop()[0]
+            merged.append((begin, end))
+        return merged
 
-    def batch_rate(self) -> float:
-        """Wave instructions of the batch job a second, while the server ran."""
-        return self.counts["wave_instructions_by_pasid-batch"] * 100 / max(self.counts["centiseconds"], 1)
+    def latency(self, percent: int) -> int:
+        """The nearest rank."""
+        took = sorted(end - begin for begin, end in self.requests())
+        return took[(len(took) * percent + 99) // 100 - 1]
+
+    def grown(self, counter: str) -> int:
+        """How much it has grown meanwhile: a PASID may be that of an earlier process."""
+        before, after = self.counts[counter]
+        return after - before
+
+    def share(self) -> float:
+        """Of the wave instructions that the GPU could have executed, those of the batch job."""
+        return self.grown("wave_instructions_by_pasid") / max(self.grown("gpu_clock"), 1)
+
+    def stop_delays(self) -> list[tuple[float, int]]:
+        """For each request in which the batch job was stopped: when, as a share of it, and after how many instructions."""
+        delays = []
+        for begin, end in self.requests():
+            stop = next((max(first, begin) for first, last in self.stops if last > begin and first < end), None)
+            if stop is not None:
+                delays.append(((stop - begin) / (end - begin), stop - begin))
+        return delays
 
 
-def read(lines: list[str]) -> list[Mode]:
+def read(lines: Iterable[str], summary: dict) -> list[Mode]:
+    """From the output of two-jobs and the summary of the vgpu."""
     modes: list[Mode] = []
     for line in lines:
-        word, _, rest = line.partition(" ")
-        if word == "@mode":
-            modes.append(Mode(rest))
-        if not modes:
+        words = line.split()
+        if words[:1] == ["@mode"]:
+            modes.append(Mode(words[1]))
+        if not modes or not words:
             continue
         mode = modes[-1]
-        if word == "@sample":
-            begin, end = rest.split()
-            mode.samples.append((int(begin), int(end)))
-        elif word == "@count":
-            name, value = rest.split()
-            mode.counts[name] = int(value)
-        elif word == "@event" and (found := EVENT.search(rest)):
-            seconds, micros, queue, _, holds = found.groups()
-            mode.queue_event(int(seconds) * 10**9 + int(micros) * 1000, int(queue), holds.strip("0") != "")
-        elif word == "@end":
+        if words[0] == "@count":
+            mode.counts[words[1].partition("/")[0]] = (int(words[2]), int(words[3]))
+        elif words[0] == "@pasid":
+            mode.pasids[words[1]] = words[2]
+        elif words[0] == "@rate":
+            mode.rate = int(words[1])
+        elif words[0] == "@end":
             mode.ended = True
         elif found := DIGEST.match(line):
             mode.digests[found[1]] = found[2]
+            if requests := REQUESTS.match(line):
+                mode.measured = int(requests[1])
             if kernels := KERNELS.match(line):
                 mode.kernels = int(kernels[1])
+    for mode in modes:
+        mode.busy = recorded(summary, "busy_intervals", mode, "server")
+        mode.stops = recorded(summary, "stopped_intervals", mode, "batch")
     return modes
 
 
-def millions(count: int) -> str:
-    return f"{count / 1e6:.2f} M"
+def recorded(summary: dict, name: str, mode: Mode, program: str) -> list[Interval]:
+    """Those of a process during the requests."""
+    first, last = mode.counts.get("gpu_clock", (0, 0))
+    every = summary.get(name, {}).get(mode.pasids.get(program, ""), [])
+    return [(begin, end) for begin, end in every if begin >= first and end <= last]
 
 
-ROWS = [
-    ("server latency p50, ms", lambda mode: f"{mode.latency_ms(50):.1f}"),
-    ("server latency p99, ms", lambda mode: f"{mode.latency_ms(99):.1f}"),
-    ("batch kernels", lambda mode: str(mode.kernels)),
-    ("batch wave instructions", lambda mode: millions(mode.counts["wave_instructions_by_pasid-batch"])),
-    ("  while the server had work", lambda mode: millions(mode.counts["wave_instructions_while_busy-batch"])),
-    ("  of those, after a stop", lambda mode: str(mode.counts["wave_instructions_after_stop-batch"])),
-    ("stops", lambda mode: str(len(mode.holds))),
-    ("stops per request", lambda mode: f"{len(mode.holds) / len(mode.samples):.2f}"),
+def thousands(count: float) -> str:
+    return f"{count / 1e3:.0f}"
+
+
+def latest_stop(mode: Mode) -> str:
+    delays = mode.stop_delays()
+    return thousands(max(delay for _, delay in delays)) if delays else "-"
+
+
+ROWS: list[tuple[str, Callable[[Mode], str]]] = [
+    ("request p50, 1000 wave instructions", lambda mode: thousands(mode.latency(50))),
+    ("request p99", lambda mode: thousands(mode.latency(99))),
+    ("share of the batch job, %", lambda mode: f"{100 * mode.share():.0f}"),
+    ("latest stop in a request", latest_stop),
+    ("stops per request", lambda mode: f"{len(mode.stops) / mode.measured:.2f}"),
+    ("batch instructions after a stop", lambda mode: str(mode.grown("wave_instructions_after_stop"))),
 ]
 
 
 def table(modes: list[Mode]) -> str:
-    def cell(show, mode: Mode) -> str:
-        try:
-            return show(mode)
-        except KeyError:
-            return "-"  # no batch job ran
+    def cell(name: str, show: Callable[[Mode], str], mode: Mode) -> str:
+        measured = bool(mode.requests()) and (name.startswith("request") or bool(mode.kernels))
+        return show(mode) if measured else "-"
 
     head = ["", *(MODES.get(mode.name, mode.name) for mode in modes)]
-    rows = [[name, *(cell(show, mode) if name.startswith("server") or mode.kernels else "-" for mode in modes)] for name, show in ROWS]
+    rows = [[name, *(cell(name, show, mode) for mode in modes)] for name, show in ROWS]
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     return "\n".join(
         "  ".join([row[0].ljust(widths[0]), *(text.rjust(width) for text, width in zip(row[1:], widths[1:]))]).rstrip()
@@ -104,28 +144,47 @@ def table(modes: list[Mode]) -> str:
     )
 
 
+def wrong_results(modes: list[Mode]) -> list[str]:
+    result = []
+    for program, wanted in (("server", 3), ("batch", 2)):
+        digests = [mode.digests[program] for mode in modes if program in mode.digests]
+        if len(set(digests)) != 1 or len(digests) != wanted:
+            result.append(f"results of {program} are not right, or differ between the runs")
+    return result
+
+
 def problems(modes: list[Mode]) -> list[str]:
     """Counts and results only: times on an emulator prove nothing."""
-    found = {mode.name: mode for mode in modes if mode.ended and mode.samples}
+    found = {mode.name: mode for mode in modes if mode.ended and mode.measured}
     missing = [title for name, title in MODES.items() if name not in found]
     if missing:
         return [f"no measurement of: {', '.join(missing)}"]
-    free, daemon = found["free"], found["xpreemptd"]
+    lost = [f"{MODES[mode.name]}: {len(mode.requests())} of {mode.measured} requests" for mode in found.values() if len(mode.requests()) != mode.measured]
+    if lost:
+        return [f"the vgpu did not record all requests: {', '.join(lost)}"]
+    return [*wrong_results(modes), *out_of_bounds(*(found[name] for name in MODES))]
+
+
+def out_of_bounds(alone: Mode, free: Mode, daemon: Mode) -> list[str]:
     result = []
-    for program in ("server", "batch"):
-        digests = {mode.digests[program] for mode in modes if program in mode.digests}
-        wanted = 3 if program == "server" else 2
-        if len(digests) != 1 or sum(program in mode.digests for mode in modes) != wanted:
-            result.append(f"results of {program} are not right, or differ between the runs")
-    if not free.counts["busy_periods_shared-batch"]:
-        result.append("the batch job never executed while the server had work, even without xpreemptd")
-    if stolen := daemon.counts["wave_instructions_after_stop-batch"]:
+    if free.latency(50) < 2 * alone.latency(50):
+        result.append("the batch job hardly executed while the server had work, even without xpreemptd")
+    if stolen := daemon.grown("wave_instructions_after_stop"):
         result.append(f"the batch job executed {stolen} wave instructions while the server had work and it should be stopped")
-    if not daemon.counts["busy_periods_stopped-batch"]:
+    excess, most = daemon.latency(99) - alone.latency(99), MOST_EXCESS * (free.latency(99) - alone.latency(99))
+    if excess > most:
+        result.append(f"the p99 of requests is {excess} wave instructions above alone, more than {most:.0f}, a third of that in free sharing")
+    if daemon.latency(50) > MOST_P50 * alone.latency(50):
+        result.append(f"the p50 of requests is {daemon.latency(50) / alone.latency(50):.2f} times that of alone, more than {MOST_P50}")
+    if daemon.share() < LEAST_KEPT * free.share():
+        result.append(f"the batch job kept {100 * daemon.share() / free.share():.0f} % of its share, less than {100 * LEAST_KEPT:.0f} %")
+    delays = daemon.stop_delays()
+    if not delays:
         result.append("xpreemptd never stopped the batch job while the server had work")
-    requests = len(daemon.samples)
-    if len(daemon.holds) > requests + FIRST_REQUESTS:
-        result.append(f"{len(daemon.holds)} stops for {requests + FIRST_REQUESTS} requests")
+    elif (late := max(share for share, _ in delays)) > LATEST_STOP:
+        result.append(f"a stop came when {100 * late:.0f} % of the request had passed, later than {100 * LATEST_STOP:.0f} %")
+    if len(daemon.stops) > len(daemon.busy):
+        result.append(f"{len(daemon.stops)} stops for {len(daemon.busy)} kernels of the server")
     return result
 
 
@@ -133,6 +192,8 @@ def verdict(modes: list[Mode]) -> str:
     if wrong := problems(modes):
         return f"FAIL: {'; '.join(wrong)}"
     alone, free, daemon = (next(mode for mode in modes if mode.name == name) for name in MODES)
-    above = daemon.latency_ms(99) / alone.latency_ms(99)
-    kept = 100 * daemon.batch_rate() / free.batch_rate()
-    return f"PASS: server p99 within {above:.1f}x of alone, batch kept {kept:.0f} %, 0 waves stolen, results right"
+    excess = (daemon.latency(99) - alone.latency(99)) / (free.latency(99) - alone.latency(99))
+    return (
+        f"PASS: server p50 {daemon.latency(50) / alone.latency(50):.2f}x of alone, p99 has {100 * excess:.0f} % of the excess of free sharing,"
+        f" batch kept {100 * daemon.share() / free.share():.0f} %, 0 instructions stolen, results right"
+    )

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # In the guest: starts xpreemptd with rules for two jobs and returns once it schedules.
-# usage: start-xpreemptd PID-FILE
+# usage: start-xpreemptd PID-FILE	(environment: GRACE, the resume_grace; default 5ms)
 set -eu
 rules=/run/xpreemptd.toml
 log=/tmp/xpreemptd.log
@@ -14,10 +14,10 @@ mkdir -p /run/xpreempt
 # No floor: a batch job that gets its share while the server works would count as one that was not
 # stopped. A grace that is longer than the gaps between the kernels of a request, which a software GPU
 # makes longer than a GPU does.
-cat >"$rules" <<'END'
+cat >"$rules" <<END
 [policy.BAND]
 floor = "0%"
-resume_grace = "5ms"
+resume_grace = "${GRACE:-5ms}"
 
 [[rule]]
 executable = "*/server"

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 # In the guest with ROCm: a server alone, beside a batch job, and beside it under xpreemptd. Both are
 # ordinary HIP programs. Lines that begin with @ are measurements for `ci/demo two-jobs`.
-# usage: two-jobs [alone|free|xpreemptd]...   (environment: REQUESTS, PERIOD_MS, ELEMENTS, STEPS)
+# usage: two-jobs [alone|free|xpreemptd]...   (environment: REQUESTS, PAUSE_MS, ELEMENTS, STEPS, and RATE:
+#	wave instructions of the GPU in a millisecond of the guest's time, see vgpu's README.md, "Pace")
 set -eu
-requests=${REQUESTS:-40} period_ms=${PERIOD_MS:-250} elements=${ELEMENTS:-1024} steps=${STEPS:-4000}
+requests=${REQUESTS:-40} pause_ms=${PAUSE_MS:-400} elements=${ELEMENTS:-1024} steps=${STEPS:-6000} rate=${RATE:-10000}
 work=$(mktemp -d)
-events=/sys/kernel/tracing/instances/two_jobs
 server='' batch='' daemon=''
 # HIP compiles its own copy kernels whenever a program starts; once is enough here.
 export AMD_COMGR_CACHE=1 AMD_COMGR_CACHE_DIR="$work/comgr"
@@ -15,7 +15,6 @@ clean_up() {
 	for pid in $server $batch $daemon; do
 		kill -KILL "$pid" 2>/dev/null || true
 	done
-	rmdir "$events" 2>/dev/null || true
 	rm -rf "$work"
 }
 trap clean_up EXIT
@@ -34,35 +33,17 @@ pasid_of() {
 }
 
 counters() {
+	echo gpu_clock
 	[ -z "$batch" ] ||
-		echo "wave_instructions_by_pasid/$batch_pasid wave_instructions_while_busy/$batch_pasid:$server_pasid" \
-			"wave_instructions_after_stop/$batch_pasid:$server_pasid" \
-			"busy_periods_shared/$batch_pasid:$server_pasid" "busy_periods_stopped/$batch_pasid:$server_pasid"
-	echo "wave_instructions_by_pasid/$server_pasid busy_periods/$server_pasid"
+		echo "wave_instructions_by_pasid/$batch_pasid wave_instructions_after_stop/$batch_pasid:$server_pasid"
 }
 
 # read_counters FILE: those of the vgpu that belong to the jobs. A PASID may be that of an earlier
 # process, so only differences mean something.
 read_counters() {
 	for name in $(counters); do
-		echo "${name%%/*}-$([ "${name#*/}" = "$server_pasid" ] && echo server || echo batch)" \
-			"$(vgpu-fault counter "$name")"
+		echo "$name $(vgpu-fault counter "$name")"
 	done >"$1"
-	echo "centiseconds $(cut -d ' ' -f 1 /proc/uptime | tr -d .)" >>"$1"
-}
-
-# The driver's own record of each queue that is stopped or resumed, on the clock of the samples.
-trace_begin() {
-	mkdir -p "$events"
-	echo mono >"$events/trace_clock"
-	echo 4096 >"$events/buffer_size_kb"
-	echo 1 >"$events/events/kfd_preempt/kfd_preempt_queue/enable"
-}
-
-trace_end() {
-	echo 0 >"$events/events/kfd_preempt/kfd_preempt_queue/enable"
-	[ -z "$batch" ] || grep "pid=$batch " "$events/trace" | sed 's/^/@event /' || true
-	rmdir "$events"
 }
 
 start_batch() {
@@ -82,24 +63,28 @@ end_batch() {
 	grep '^batch: right:' "$work/batch.log" || give_up "batch did not report its results"
 }
 
-# Before and after: what the server does once it has opened the GPU.
+# Before and after: the requests that the server measures. It sleeps before each of them.
 run_server() {
-	server --requests "$requests" --period-ms "$period_ms" --elements "$elements" --steps "$steps" \
-		--samples "$work/samples" >"$work/server.log" 2>&1 &
+	server --requests "$requests" --pause-ms "$pause_ms" --elements "$elements" --steps "$steps" >"$work/server.log" 2>&1 &
 	server=$!
 	server_pasid=$(pasid_of "$server") || give_up "server ended early: $(cat "$work/server.log")"
+	until grep -q '^server: ready' "$work/server.log"; do
+		kill -0 "$server" 2>/dev/null || give_up "server ended early: $(cat "$work/server.log")"
+		sleep 0.02
+	done
 	read_counters "$work/before"
 	wait "$server" || give_up "server ended with status $?: $(tail -n 3 "$work/server.log")"
 	server=''
 	read_counters "$work/after"
-	grep '^server: latency' "$work/server.log"
+	echo "@rate $rate"
+	echo "@pasid server $server_pasid"
+	[ -z "$batch" ] || echo "@pasid batch $batch_pasid"
 	grep '^server: right:' "$work/server.log" || give_up "server did not report its results"
 }
 
 report() {
-	sed 's/^/@sample /' "$work/samples"
 	paste -d ' ' "$work/before" "$work/after" | while read -r name before _ after; do
-		echo "@count $name $((after - before))"
+		echo "@count $name $before $after"
 	done
 }
 
@@ -107,14 +92,15 @@ run_mode() {
 	echo "@mode $1"
 	echo "== $1"
 	if [ "$1" = xpreemptd ]; then
-		start-xpreemptd "$work/daemon.pid" || give_up "xpreemptd did not start"
+		# The CPU of the guest is slow: between the kernels of a request it needs longer than 5 ms.
+		GRACE=50ms start-xpreemptd "$work/daemon.pid" || give_up "xpreemptd did not start"
 		daemon=$(cat "$work/daemon.pid")
 	fi
 	[ "$1" = alone ] || start_batch
-	trace_begin
+	vgpu-fault pace "$rate" || give_up "the vgpu keeps no pace"
 	run_server
+	vgpu-fault pace 0
 	report
-	trace_end
 	[ -z "$batch" ] || end_batch
 	if [ -n "$daemon" ]; then
 		kill -TERM "$daemon"
