@@ -105,7 +105,7 @@ begin_system_test() {
 	for tool in mmdebstrap mke2fs debugfs objcopy; do
 		command -v $tool >/dev/null || { echo "$name: $tool is missing; run ci/deps" >&2; exit 1; }
 	done
-	build_dir=${BUILD_DIR:-$top/build/dev}
+	build_dir=${BUILD_DIR:-$top/build/test}
 	for tool in selftests/vgpu/vgpu selftests/vgpu/vgpu-firmware kfd_preempt/queue_owner; do
 		[ -x "$build_dir/$tool" ] || {
 			echo "$name: $build_dir/$tool is not built; run selftests/vm/build, or set BUILD_DIR" >&2

@@ -83,8 +83,7 @@ def about_module(text: str) -> str | None:
 
 # All of the programs, the unit tests too; selftests/vm/build has those that are made by make.
 PROGRAMS = f"""
-cmake -S {REPO} -B "$BUILD_DIR" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=ON -DXPREEMPT_ALL_TESTS=ON \\
-	-DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DKFD_PREEMPT_FMT_INSIDE=OFF
+cmake -S {REPO} --preset test -B "$BUILD_DIR" -DBUILD_TESTING=ON -DXPREEMPT_ALL_TESTS=ON
 cmake --build "$BUILD_DIR"
 {VM}/build --rocm programs
 """
@@ -144,4 +143,5 @@ def compiler_cache() -> dict[str, str]:
         "CCACHE_DIR": os.environ.get("CCACHE_DIR", str(cache() / "ccache")),
         "CCACHE_BASEDIR": str(REPO),
         "CCACHE_NOHASHDIR": "1",
+        "CCACHE_SLOPPINESS": "pch_defines,time_macros",  # precompiled headers
     }

@@ -103,7 +103,7 @@ def two(build: Path, modes: list[str]) -> int:
 
 
 def main() -> int:
-    build = Path(os.environ.get("BUILD_DIR", REPO / "build/dev")).absolute()
+    build = Path(os.environ.get("BUILD_DIR", REPO / "build/test")).absolute()
     words = sys.argv[1:]
     if words[:1] == ["two-jobs"]:
         return two(build, words[1:])

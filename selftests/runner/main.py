@@ -30,7 +30,7 @@ def arguments() -> argparse.ArgumentParser:
         prog="selftests/run",
         description="Builds what the tests need and runs them: suites of programs, and boots of a virtual machine"
         " with the software GPU in which programs test the real driver. The last line counts the tests.",
-        epilog="Exit status: 0 all passed, 1 a test failed, 64 usage. Environment: BUILD_DIR (build/dev), LOG_DIR,"
+        epilog="Exit status: 0 all passed, 1 a test failed, 64 usage. Environment: BUILD_DIR (build/test), LOG_DIR,"
         " PROGRESS_INTERVAL, SEED (for the programs in the guest that draw numbers), ROTATION (a date: runs the slice"
         " of that day), CI (repeats a few kept parts).",
     )
@@ -102,7 +102,7 @@ def is_whole(engine: Engine, status: int) -> bool:
 class Run:
     def __init__(self, options: argparse.Namespace):
         self.options = options
-        self.build = Path(os.environ.get("BUILD_DIR", REPO / "build/dev")).absolute()
+        self.build = Path(os.environ.get("BUILD_DIR", REPO / "build/test")).absolute()
         self.logs = Path(os.environ.get("LOG_DIR", self.build / "logs")).absolute()
         # All parts of the suites, chosen or not.
         self.every: list[Job] = []

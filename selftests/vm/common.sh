@@ -5,7 +5,7 @@
 vm_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repo_dir=$(cd "$vm_dir/../.." && pwd)
 cache_dir=${XDG_CACHE_HOME:-$HOME/.cache}/kfd-preempt
-build_dir=${BUILD_DIR:-$repo_dir/build/dev}
+build_dir=${BUILD_DIR:-$repo_dir/build/test}
 guest_dir=$build_dir/guest
 rocm_suite=${ROCM_SUITE:-forky} # whose ROCm: see rocm-root
 

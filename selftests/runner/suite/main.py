@@ -28,7 +28,7 @@ def main(words: list[str]) -> int:
         print(USAGE, file=sys.stderr)
         return 64
     table = tomllib.loads(Path(words[0]).read_text())[words[1]]
-    build = Path(os.environ.get("BUILD_DIR") or REPO / "build/dev").absolute()
+    build = Path(os.environ.get("BUILD_DIR") or REPO / "build/test").absolute()
     inputs = Inputs.of(table)
     command = shlex.split(inputs.command.replace("$BUILD_DIR", str(build)))
     if not is_allowed():

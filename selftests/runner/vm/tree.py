@@ -18,7 +18,7 @@ from .options import HIP_ARCHS, IP_BLOCK_MASKS, PARAMETERS, Options
 
 class Build:
     def __init__(self, options: Options):
-        directory = Path(os.environ.get("BUILD_DIR") or REPO / "build/dev").absolute()
+        directory = Path(os.environ.get("BUILD_DIR") or REPO / "build/test").absolute()
         self.guest = directory / "guest"
         self.vgpu = Path(os.environ.get("VGPU") or directory / "selftests/vgpu/vgpu")
         self.suite = ROCM_SUITE
