@@ -11,7 +11,7 @@ import os
 import random
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Callable
@@ -160,6 +160,8 @@ class Records:
 
     def find(self, identity: Identity) -> Entry | None:
         """What was kept of it, unless it has to run. The runner is told that it was taken."""
+        # A run that does not end leaves no record, but its kept result has to be forgotten.
+        write(self.left / f"{identity}.begun", "")
         entry = None if self.again else self.store.find(str(identity))
         if entry:
             write(self.left / f"{identity}.taken", json.dumps(entry.facts))
@@ -184,16 +186,19 @@ class Left:
 
     records: list[Path]
     taken: dict[str, dict]
+    # Identities of all runs, also of those that left nothing else.
+    begun: set[str] = field(default_factory=set)
 
     @classmethod
     def in_directory(cls, path: Path) -> "Left":
         each = sorted(path.glob("[0-9a-f]*")) if path.is_dir() else []
         taken = {file.stem: json.loads(file.read_text()) for file in each if file.suffix == ".taken"}
-        return cls([file for file in each if file.is_dir()], taken)
+        begun = {file.stem for file in each if file.suffix == ".begun"}
+        return cls([file for file in each if file.is_dir()], taken, begun)
 
     @property
     def identities(self) -> set[str]:
-        return {record.name for record in self.records} | self.taken.keys()
+        return {record.name for record in self.records} | self.taken.keys() | self.begun
 
 
 def spot_checks(costs: dict[str, float], day: str, most_s: float) -> list[str]:

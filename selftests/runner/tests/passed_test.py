@@ -150,6 +150,14 @@ class Boots(Kept):
         self.assertEqual(self.boots(reader=BootReader("one", ["one", "two"]), again=True), self.FAILED)
         self.assertIsNone(self.store.find(identity))
 
+    def test_a_boot_that_does_not_end_removes_the_kept_result(self):
+        self.boots("--no-gpu")
+        self.guest.starts.unlink()
+        self.guest.starts.mkdir()  # QEMU writes there; now it ends before the guest does
+        engine = self.run_jobs(self.boot("--no-gpu"), again=True)
+        self.assertFalse(all(each.passed for each in engine.results()))
+        self.assertEqual(self.entries(), [])
+
 
 class Poisoned(Kept):
     """An entry that was edited or cut off: the part runs again."""
