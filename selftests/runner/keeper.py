@@ -53,15 +53,17 @@ class Keeper:
             return True
         results = job.reader.results
         failed = any(not result.passed for result in results)
-        if left.taken:
-            if failed or self.differs(left, len(results)):
-                for identity in left.identities:
-                    self.store.forget(identity)
-                return False
+        # A fresh run may be what failed; that result stays.
+        stale = self.differs(left, len(results)) or failed and not left.fresh
+        if left.taken and stale:
+            for identity in left.identities:
+                self.store.forget(identity)
+            return False
+        if failed:
+            self.forget(process, left)
+        elif left.taken:
             process.before = min(facts["date"] for facts in left.taken.values())
             self.taken[job.name] = sum(facts["cpu_s"] for facts in left.taken.values())
-        elif failed:
-            self.forget(process, left)
         if not failed:
             self.passed.add(job.name)
             for record in left.records:
@@ -71,8 +73,8 @@ class Keeper:
     @staticmethod
     def differs(left: Left, tests: int) -> bool:
         """Whether a part that is one kept run has another number of tests than then."""
-        facts = next(iter(left.taken.values()))
-        return len(left.identities) == 1 and len(facts["tests"]) != tests
+        kept = [len(facts["tests"]) for facts in left.taken.values()]
+        return len(left.identities) == 1 and kept not in ([], [tests])
 
     def forget(self, process: Process, left: Left) -> None:
         for identity in left.identities:

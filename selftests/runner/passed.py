@@ -200,6 +200,11 @@ class Left:
     def identities(self) -> set[str]:
         return {record.name for record in self.records} | self.taken.keys() | self.begun
 
+    @property
+    def fresh(self) -> set[str]:
+        """Identities of the runs that did not take a kept result."""
+        return self.identities - self.taken.keys()
+
 
 def spot_checks(costs: dict[str, float], day: str, most_s: float) -> list[str]:
     """The parts to run again on that day. costs: CPU seconds of the parts that were taken."""

@@ -310,6 +310,20 @@ class Runs(Kept):
         self.assertTrue(engine.done["script"].before)
         self.assertEqual(self.guest.started(), 1)
 
+    def test_a_script_of_which_a_new_boot_fails(self):
+        """Its kept boot is no reason to run the script until that passes."""
+        boot = f"{VM}/run --no-build --no-gpu --add {self.guest.program} --"
+
+        def script(text: str) -> Engine:
+            words = ["/bin/sh", "-c", text]
+            return self.run_jobs(Job("script", words, TapReader(), self.directory / "log", records=self.directory / "records"))
+
+        script(f"{boot} one >/dev/null && echo 'ok 1 - one'")
+        engine = script(f"{boot} one >/dev/null; {boot} other >/dev/null; echo 'not ok 1 - other'")
+        self.assertEqual([each.passed for each in engine.results()], [False])
+        self.assertEqual(self.guest.started(), 2)
+        self.assertEqual(self.entries(), [])
+
     def whole_run(self, *words: str) -> list[str]:
         """The lines of a run of a table with one suite, which boots."""
         table = self.directory / "suites.toml"
