@@ -98,6 +98,9 @@ class Keeper:
 
 
 def commit() -> str:
+    """The commit of the tree, or nothing where there is none, or no git yet: ci/deps may install it later."""
     command = ["git", "rev-parse", "--short=12", "HEAD"]
-    ran = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
-    return ran.stdout.strip()
+    try:
+        return subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:
+        return ""

@@ -300,6 +300,10 @@ class Runs(Kept):
         self.assertFalse(self.keeps("--kernel", "kasan"))
         self.assertFalse(self.keeps("--suites", "selftests/soak.toml"))
 
+    def test_a_run_begins_without_git(self):
+        with mock.patch.dict(os.environ, {"PATH": str(self.directory)}):
+            self.assertEqual(Keeper(self.store).commit, "")
+
     def test_a_script_that_boots(self):
         """Its boots are taken, and the script itself runs."""
         script = f'{VM}/run --no-build --add {self.guest.program} -- one | grep -q "ok 1" && echo "ok 1 - it boots"'
