@@ -21,6 +21,8 @@ from .identity import Identity, NotKept
 from .paths import cache
 
 DAYS = 14
+# Every entry has these facts, unless another version of the runner wrote it.
+FACTS = {"date", "files", "status", "cpu_s", "tests"}
 RECORDS, AGAIN = "PASSED_RECORDS", "PASSED_AGAIN"
 # At most so many CPU seconds of kept parts are run again in a run of CI, to notice those that depend on chance.
 SPOT_CHECKS_S = 60
@@ -70,8 +72,8 @@ def read(path: Path) -> Entry | None:
     try:
         facts = json.loads((path / "run.json").read_text())
         age_s = time.time() - facts["date"]
-        whole = facts["files"] == sorted(file.name for file in files if file.name != "run.json")
-    except (OSError, ValueError, KeyError, TypeError):
+        whole = FACTS <= facts.keys() and facts["files"] == sorted(file.name for file in files if file.name != "run.json")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return Entry(path, facts) if whole and 0 <= age_s < DAYS * 86400 else None
 

@@ -176,6 +176,7 @@ class Poisoned(Kept):
             "a report of the kernel": lambda: self.edit("dmesg.log", "Linux", "BUG: a report"),
             "a status of the vgpu": lambda: self.edit("run.json", '"vgpu": 0', '"vgpu": 3'),
             "a file less": lambda: (self.entry() / "dmesg.log").unlink(),
+            "a fact less": lambda: self.edit("run.json", '"cpu_s"', '"seconds"'),
             "half of the facts": lambda: self.edit("run.json", "}", ""),
         }
         for name, poison in ways.items():
