@@ -66,7 +66,7 @@ class Inputs:
         for path in self.tree_files():
             identity.entry("input", REPO / path, REPO)
         if self.git:
-            identity.add("commit", head())
+            identity.add("commit", *history())
         words = {str(build): "$BUILD_DIR", str(REPO): "$REPO"}
         for path in self.built_files(build):
             identity.add("built", path, built_digest(build / path, words, digests))
@@ -84,11 +84,15 @@ def built_digest(path: Path, words: dict[str, str], digests: Digests) -> str:
     return digests.of_program(path) if is_program else digests.of_text(path, words)
 
 
-def head() -> str:
-    ran = subprocess.run(["git", "rev-parse", "HEAD"], cwd=REPO, capture_output=True, text=True, check=False)
+def history() -> list[str]:
+    """The commit of the tree; of a shallow clone also those at which its history ends."""
+    command = ["git", "rev-parse", "HEAD", "--git-path", "shallow"]
+    ran = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
     if ran.returncode:
         raise NotKept(f"git knows no commit: {ran.stderr.strip()}")
-    return ran.stdout.strip()
+    head, shallow = ran.stdout.splitlines()
+    ends = REPO / shallow
+    return [head, *sorted(ends.read_text().split())] if ends.exists() else [head]
 
 
 def existing(top: Path, names: Iterable[str]) -> list[Path]:

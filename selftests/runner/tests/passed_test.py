@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -416,6 +417,10 @@ class Suites(Kept):
         def commit():
             self.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "b")
 
+        def shallow():
+            head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=self.tree, stdout=subprocess.PIPE, check=True).stdout
+            (self.tree / ".git/shallow").write_bytes(head)
+
         def locale():
             self.enterContext(mock.patch.dict(os.environ, {"LC_ALL": "C.UTF-8"}))
 
@@ -425,6 +430,7 @@ class Suites(Kept):
             "a mode": lambda: (self.tree / "inputs/one").chmod(0o755),
             "a built file": lambda: (self.built / "tests/deep/one.txt").write_text("other\n"),
             "a commit": commit,
+            "a history that ends earlier": shallow,
             "an environment variable": locale,
         }
         for name, change in changes.items():
