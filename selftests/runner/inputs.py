@@ -43,8 +43,11 @@ class Inputs:
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         try:
             listed = subprocess.run(command, cwd=REPO, capture_output=True, check=True).stdout
-        except (OSError, subprocess.CalledProcessError) as error:
+        except OSError as error:
             raise NotKept(f"git does not list the files of the tree: {error}") from error
+        except subprocess.CalledProcessError as error:
+            why = " ".join(os.fsdecode(error.stderr).split())
+            raise NotKept(f"git does not list the files of the tree: {why}") from error
         names = sorted(set(os.fsdecode(listed).split("\0")) - {""})
         return existing(REPO, chosen(names, self.inputs))
 

@@ -474,6 +474,11 @@ class Suites(Kept):
         self.assertTrue(self.suite()[0])
         self.assertEqual((self.tree / "inputs/one").read_text(), "1\n")
 
+    def test_why_git_does_not_list_the_files(self):
+        shutil.rmtree(self.tree / ".git")
+        self.assertFalse(self.suite()[0])
+        self.assertRegex((self.directory / "one.log").read_text(), "cannot be run: git does not list .*: fatal: not a git repository")
+
     def test_a_failed_suite_is_not_kept(self):
         self.guest.executable(self.tree / "test", "#!/bin/sh\necho run >>$COUNT\necho 'not ok 1 - a'\nexit 1\n")
         self.assert_not_kept(self.suite)
