@@ -17,6 +17,7 @@ from .paths import REPO
 SEEN = ("PATH", "LANG", "LC_ALL", "SEED", "ROCM_SUITE", "DEBIAN_MIRROR")
 ALLOWED = (
     *("BUILD_DIR", "HOME", "XDG_CACHE_HOME", "TMPDIR", "TERM", "USER", "CI"),
+    "SUDO_UID",  # as root, git trusts the clone of the user who runs sudo
     *("CCACHE_DIR", "CCACHE_BASEDIR", "CCACHE_NOHASHDIR", "CCACHE_SLOPPINESS"),
     *("CMAKE_C_COMPILER_LAUNCHER", "CMAKE_CXX_COMPILER_LAUNCHER"),
     *("http_proxy", "https_proxy", "no_proxy"),

@@ -469,6 +469,11 @@ class Suites(Kept):
         with mock.patch.dict(os.environ, {"OTHER": "1"}):
             self.assertTrue(self.suite()[0])
 
+    def test_git_in_a_suite_knows_who_runs_sudo(self):
+        self.guest.executable(self.tree / "test", "#!/bin/sh\n[ \"$SUDO_UID\" = 7 ] && echo 'ok 1 - a'\n")
+        with mock.patch.dict(os.environ, {"SUDO_UID": "7"}):
+            self.assertTrue(self.suite()[0])
+
     def test_a_suite_that_writes_to_its_tree(self):
         self.guest.executable(self.tree / "test", "#!/bin/sh\necho 9 >inputs/one; echo 'ok 1 - a'\n")
         self.assertTrue(self.suite()[0])
