@@ -23,6 +23,9 @@ ALLOWED = (
     *("http_proxy", "https_proxy", "no_proxy"),
 )
 
+# Files of the build directory that runs of tests leave, the last of them ctest.
+NOT_BUILT = ("!sandbox/**", "!logs/**", "!**/Testing/Temporary/**")
+
 
 @dataclass
 class Inputs:
@@ -55,7 +58,7 @@ class Inputs:
     def built_files(self, build: Path) -> list[Path]:
         """Relative to the build directory."""
         names = sorted(set(below(build, self.built)))
-        return existing(build, chosen(names, [*self.built, "!sandbox/**", "!logs/**"]))
+        return existing(build, chosen(names, [*self.built, *NOT_BUILT]))
 
     def environment(self) -> dict[str, str]:
         return {name: os.environ[name] for name in (*SEEN, *ALLOWED) if name in os.environ}

@@ -440,6 +440,8 @@ class Suites(Kept):
                 self.assertEqual(self.suite(**more), self.PASSED_BEFORE)
         self.assertEqual(self.suite(command="./test more", **more), self.PASSED)
         (self.built / "tests/deep/one.o").write_text("no input")
+        (self.built / "tests/Testing/Temporary").mkdir(parents=True)
+        (self.built / "tests/Testing/Temporary/LastTest.log").write_text("no input")
         self.assertEqual(self.suite(command="./test more", **more), self.PASSED_BEFORE)
 
     def test_a_file_that_is_no_input(self):
