@@ -14,7 +14,7 @@ sys.path.insert(0, str(REPO / "cmake"))
 import cpp_names  # noqa: E402
 import unity_groups  # noqa: E402
 
-# What the first file declares for itself, and a second file that must not be beside it.
+# Pairs of files that clash: the first one declares a name for itself, the second one uses it for something else.
 CLASHES = {
     "a variable": ("namespace { int limit = 1; }", "namespace { int limit = 2; }"),
     "a constant of a named namespace": ("namespace a { constexpr int limit = 1; }", "int f() { return limit; }"),
