@@ -104,7 +104,7 @@ def put(path: Path, boot: Boot, key: str, value: object) -> None:
 
 
 def script(boot: Boot) -> str:
-    """What the guest's shell runs: one command after the other, with marks that BootReader knows."""
+    """The script of the guest's shell: one command after the other, with marks that BootReader knows."""
     seed = os.environ.get("SEED", "")
     lines = [f"export SEED={quoted(seed)}"] if seed else []
     lines += [*library_path(boot), *boot.prelude, "worst=0"]

@@ -37,7 +37,7 @@ HEADER = """\
 
 @dataclass
 class Cost:
-    """Of one part."""
+    """The cost of one part."""
 
     cpu_s: float = 0
     mmio: int = 0
@@ -99,7 +99,7 @@ class Budget:
         return results
 
     def judge(self, name: str, cost: Cost) -> list[Result]:
-        """What is above its budget, as failures."""
+        """Returns a failure for each kind of cost that is above its budget."""
         if name not in self.parts:
             return [missing(f"part {name}")]
         budget, results = self.parts[name], []

@@ -136,7 +136,7 @@ def jobs(logs: Path, build: Path, demo: bool = False, rocm: bool = True, hip: di
 
 
 def compiler_cache() -> dict[str, str]:
-    """What has not changed since the last clone is not compiled again."""
+    """Variables by which ccache finds in a clone the objects of an earlier one."""
     return {
         "CMAKE_C_COMPILER_LAUNCHER": "ccache",
         "CMAKE_CXX_COMPILER_LAUNCHER": "ccache",

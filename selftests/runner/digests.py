@@ -31,18 +31,17 @@ class Digests:
                 self.known = {}
 
     def of(self, path: Path) -> str:
-        """Of the bytes."""
+        """Returns the digest of the bytes."""
         return self.remembered(path, "bytes", self.of_bytes)
 
     def of_program(self, path: Path) -> str:
-        """Of an ELF file without its debug data, symbols and build id, which name the directory of the build.
-
-        Of another file its bytes.
+        """Returns the digest of an ELF file without debug data, symbols and build id, which name the directory of
+        the build. Any other file counts with all its bytes.
         """
         return self.remembered(path, "program", self.of_stripped)
 
     def of_text(self, path: Path, words: dict[str, str]) -> str:
-        """Of a file in which each key of words is replaced by its value; never remembered."""
+        """Returns the digest of a file in which each key of words is replaced by its value; never remembered."""
         data = path.read_bytes()
         for old, new in words.items():
             data = data.replace(old.encode(), new.encode())
@@ -94,7 +93,7 @@ class Digests:
 
 
 def trusted(path: Path) -> bool:
-    """Whether nobody but us can have written it."""
+    """Returns true if only we can have written it."""
     try:
         status = os.lstat(path)
     except OSError:

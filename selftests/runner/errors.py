@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What ends a run before it begins."""
+"""The error that ends a run before it begins."""
 
 
 class Refusal(Exception):

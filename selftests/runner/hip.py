@@ -16,7 +16,7 @@ HIP = REPO / "selftests" / "hip"
 
 @dataclass
 class Needs:
-    """Of the boots on one suite of ROCm."""
+    """The programs and GPUs of the boots on one suite of ROCm."""
 
     programs: set[str] = field(default_factory=set)
     archs: set[str] = field(default_factory=set)

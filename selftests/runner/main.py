@@ -239,7 +239,7 @@ class Run:
 
 
 def words_of(job: Job) -> set[str]:
-    """What a person may call it: SUITE/BOOT, its suite, or the boot alone."""
+    """The names by which a person may choose it: SUITE/BOOT, its suite, or the boot alone."""
     return {job.name, *job.name.split("/")}
 
 
@@ -254,7 +254,7 @@ def places() -> int:
 
 
 def after(tables: dict[str, dict], parts: list, logs: Path) -> None:
-    """What a suite has to say when all of it has run."""
+    """Shows the output of the field `after` of each suite that has run."""
     names = {process.job.name.split("/")[0] for process in parts}
     for name, table in tables.items():
         if name in names and "after" in table:

@@ -2,8 +2,8 @@
 """Results that are kept: the output of a part that passed, named by the identity of its inputs.
 
 A process of a part, such as selftests/vm/run, computes the identity of its inputs. Then it either prints
-the kept output, or runs and leaves a record of the run in the directory $PASSED_RECORDS. The runner stores these records when the whole part has passed. No verdict is kept: each run judges the kept
-output anew.
+the kept output, or runs and leaves a record of the run in the directory $PASSED_RECORDS. The runner stores these records when the
+whole part has passed. No verdict is kept: each run judges the kept output anew.
 """
 
 import json
@@ -140,7 +140,7 @@ class Store:
 
 
 class Records:
-    """Of a process of a part, if the runner asks for them."""
+    """The records that a process of a part leaves, if the runner asks for them."""
 
     def __init__(self, left: Path, store: Store, again: bool):
         self.left, self.store, self.again = left, store, again
@@ -161,7 +161,7 @@ class Records:
             self.digests.save()
 
     def find(self, identity: Identity) -> Entry | None:
-        """What was kept of it, unless it has to run. The runner is told that it was taken."""
+        """Returns its kept result, unless it has to run, and notes for the runner that it was taken."""
         # A run that does not end leaves no record, but its kept result has to be forgotten.
         write(self.left / f"{identity}.begun", "")
         entry = None if self.again else self.store.find(str(identity))
@@ -184,7 +184,7 @@ class Records:
 
 @dataclass
 class Left:
-    """What the processes of a part have left for the runner."""
+    """The notes and records that the processes of a part have left for the runner."""
 
     records: list[Path]
     taken: dict[str, dict]

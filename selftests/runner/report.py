@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a run leaves behind: TAP, JUnit XML, what failed, what each part cost."""
+"""The output of a run: TAP, JUnit XML, the failed parts, the cost of each part."""
 
 import json
 import time

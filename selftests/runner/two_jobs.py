@@ -61,7 +61,7 @@ class Mode:
         return after - before
 
     def share(self) -> float:
-        """Of the wave instructions that the GPU could have executed, those of the batch job."""
+        """Returns the part of the wave instructions that the GPU could have executed that were those of the batch job."""
         return self.grown("wave_instructions_by_pasid") / max(self.grown("gpu_clock"), 1)
 
     def stop_delays(self) -> list[tuple[float, int]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What passed with the same inputs is not run again, and nothing else is taken for that."""
+"""The runner takes a kept result for the same inputs, and for no other ones."""
 
 import contextlib
 import io
