@@ -40,10 +40,6 @@ class Entry:
     facts: dict
 
     @property
-    def identity(self) -> str:
-        return self.path.name
-
-    @property
     def when(self) -> float:
         return self.facts["date"]
 
@@ -104,16 +100,14 @@ class Store:
         except OSError:  # another run beside us was quicker
             shutil.rmtree(new)
 
-    def forget(self, identity: str) -> bool:
-        """Whether there was such an entry."""
+    def forget(self, identity: str) -> None:
         # By rename, so that no reader sees half of it.
         gone = self.path / f".gone.{identity}.{os.getpid()}"
         try:
             (self.path / identity).rename(gone)
         except FileNotFoundError:
-            return False
+            return
         shutil.rmtree(gone, ignore_errors=True)
-        return True
 
     def chance(self, part: str) -> Path:
         return self.path / "chance" / part.replace("/", "+")
