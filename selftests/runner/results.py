@@ -23,7 +23,7 @@ class Plan:
 
     tests: int = 0
     planned: int | None = None
-    # Numbers of tests since the last plan, or names of those without one.
+    # Numbers of tests since the last plan. A script without numbers may repeat a name.
     known: set[str] = field(default_factory=set)
 
     def line(self, text: str) -> None:
@@ -34,9 +34,8 @@ class Plan:
     def counted(self, result: Result) -> Result:
         """The result, as a failure if an earlier test was the same, as a forked child prints it."""
         self.tests += 1
-        key = result.number or result.name
-        repeats = key in self.known
-        self.known.add(key)
+        repeats = bool(result.number) and result.number in self.known
+        self.known.add(result.number)
         return replace(result, passed=False, why="this test has been printed before") if repeats and result.passed else result
 
     def missed(self) -> str:
