@@ -85,7 +85,10 @@ class Inputs:
 def built_digest(path: Path, words: dict[str, str], digests: Digests) -> str:
     """A program by its code, a text without the place of the clone."""
     if path.is_symlink():
-        return f"-> {os.readlink(path)}"
+        target = os.readlink(path)
+        for word, name in words.items():
+            target = target.replace(word, name)
+        return f"-> {target}"
     with path.open("rb") as file:
         is_program = file.read(4) == b"\x7fELF"
     return digests.of_program(path) if is_program else digests.of_text(path, words)
@@ -103,7 +106,9 @@ def history() -> list[str]:
 
 
 def existing(top: Path, names: Iterable[str]) -> list[Path]:
-    return [Path(name) for name in names if os.path.lexists(top / name) and not (top / name).is_dir()]
+    """The files and symbolic links among them; a link may point to a directory."""
+    paths = ((Path(name), top / name) for name in names)
+    return [name for name, path in paths if path.is_symlink() or path.exists() and not path.is_dir()]
 
 
 def below(top: Path, patterns: list[str]) -> Iterable[str]:
@@ -111,8 +116,9 @@ def below(top: Path, patterns: list[str]) -> Iterable[str]:
     for directory in {re.split(r"[^/]*[*?]", pattern)[0] for pattern in patterns if not pattern.startswith("!")}:
         path = top / directory
         if path.is_dir():
-            for parent, _, names in os.walk(path):
-                yield from (Path(parent, name).relative_to(top).as_posix() for name in names)
+            for parent, directories, names in os.walk(path):
+                links = [name for name in directories if Path(parent, name).is_symlink()]
+                yield from (Path(parent, name).relative_to(top).as_posix() for name in [*names, *links])
         else:
             yield directory
 
