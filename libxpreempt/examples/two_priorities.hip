@@ -83,6 +83,15 @@ struct Job {
         return hipGetLastError();
     }
 
+    // At the end of a program HIP frees memory of the queues of xp_stream_create() and leaves the
+    // queues themselves on the GPU, so the program destroys the streams before.
+    void destroy() {
+        must(xp_xqueue_destroy(xqueue), "xp_xqueue_destroy");
+        must(hipStreamDestroy(stream), "hipStreamDestroy");
+        must(hipHostFree(started), "hipHostFree");
+        must(hipFree(words), "hipFree");
+    }
+
     // On the job's own stream: hipMemcpy() is on the null stream, which waits for every stream that
     // was not created as non-blocking, also for one that is held.
     [[nodiscard]] bool right() const {
@@ -187,8 +196,8 @@ int main(int argc, char** argv) {
     std::printf("# low: suspend took %.3f ms, resume %.3f ms of the caller's time\n",
                 static_cast<double>(stats.last_suspend_ns) / 1e6,
                 static_cast<double>(stats.last_resume_ns) / 1e6);
-    must(xp_xqueue_destroy(low.xqueue), "xp_xqueue_destroy");
-    must(xp_xqueue_destroy(high.xqueue), "xp_xqueue_destroy");
+    low.destroy();
+    high.destroy();
     std::printf("%s\n", failures == 0 ? "passed" : "failed");
     return failures == 0 ? 0 : 1;
 }

@@ -30,5 +30,9 @@ int main(int argc, char** argv) {
         return 2;
     }
     hipStream_t low = new_stream("low"), high = new_stream("high");
-    return long_and_short::run(argv[1], low, high);
+    const int status = long_and_short::run(argv[1], low, high);
+    // At the end HIP would free memory of their queues and leave the queues on the GPU.
+    must(xp_stream_destroy(low), "xp_stream_destroy");
+    must(xp_stream_destroy(high), "xp_stream_destroy");
+    return status;
 }

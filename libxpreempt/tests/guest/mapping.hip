@@ -94,6 +94,9 @@ void cu_masks() {
     use(subjects);
     check(distinct_queues(subjects) == 3, "two share the pool's one queue, two have their own");
     verify(subjects);
+    // At the end HIP would free memory of their queues and leave the queues on the GPU.
+    for (int i = 2; i < 4; ++i)
+        must(xp_stream_destroy(subjects[i].stream), "xp_stream_destroy");
 }
 
 void copies() {
