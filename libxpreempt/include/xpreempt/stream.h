@@ -94,7 +94,8 @@ int xp_stream_touch(void *stream);
  *
  * The stream synchronizes with the null stream as those of hipStreamCreate() do, and has normal
  * priority. -EBUSY if HIP gave it a shared queue after all. Destroy it with xp_stream_destroy() or
- * hipStreamDestroy().
+ * hipStreamDestroy() before the process exits: at exit HIP leaves its queue on the GPU, and ROCr
+ * frees memory that the queue refers to.
  */
 int xp_stream_create(void **stream);
 
