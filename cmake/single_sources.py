@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Prints the compile_commands.json of a build with one entry for each source file.
 
-Of a group of files that the preset `test` compiles as one (cmake/unity_groups.py), each gets the group's
-command; a precompiled header, whose format is the compiler's own, is left out.
+Each file of a group that the preset `test` compiles as one (cmake/unity_groups.py) gets the group's command.
 
 usage: single_sources.py BUILD_DIR
 """
@@ -20,24 +19,13 @@ def sources_of(file: Path) -> list[Path]:
     return [Path(name) for name in re.findall(r'^#include "(.*)"$', file.read_text(), re.MULTILINE)]
 
 
-def without_header(words: list[str]) -> list[str]:
-    kept: list[str] = []
-    for word in words:
-        if word.endswith("/cmake_pch.hxx") and kept[-1:] == ["-include"]:
-            kept.pop()
-        elif word != "-Winvalid-pch":
-            kept.append(word)
-    return kept
-
-
 def singles(entry: dict[str, str]) -> list[dict[str, str]]:
     file = Path(entry["file"])
     sources = sources_of(file) if file.parent.name == "Unity" else [file]
-    words = without_header(shlex.split(entry["command"]))
+    words = shlex.split(entry["command"])
     return [
         {**entry, "file": str(source), "command": shlex.join(str(source) if word == str(file) else word for word in words)}
         for source in sources
-        if source.name != "cmake_pch.hxx.cxx"
     ]
 
 

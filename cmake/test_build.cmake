@@ -42,28 +42,6 @@ foreach(target xpreempt_capi xpreempt_hook_objects)
   target_compile_options(${target} PRIVATE -g2)
 endforeach()
 
-# One precompiled header for all tests; CMAKE_DISABLE_PRECOMPILE_HEADERS=ON turns it off. Without fmt, whose
-# macros are not the same in all of them.
-file(WRITE ${CMAKE_BINARY_DIR}/test_headers.cpp "")
-add_library(test_headers OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/test_headers.cpp)
-target_compile_features(test_headers PRIVATE cxx_std_20)
-target_compile_options(test_headers PRIVATE -O0)
-target_compile_definitions(test_headers PRIVATE GTEST_HAS_PTHREAD=1) # as CMake's GTest
-set_target_properties(test_headers PROPERTIES CXX_EXTENSIONS OFF)
-target_precompile_headers(test_headers PRIVATE
-  <algorithm> <array> <atomic> <bit> <chrono> <cstdint> <cstring> <filesystem> <fstream> <functional> <map>
-  <memory> <mutex> <optional> <random> <span> <string> <string_view> <thread> <vector>
-  <gmock/gmock.h> <gtest/gtest.h>)
-
-function(use_test_headers target)
-  get_target_property(libraries ${target} LINK_LIBRARIES)
-  if(libraries MATCHES "GTest")
-    set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
-    target_precompile_headers(${target} REUSE_FROM test_headers)
-    target_compile_options(${target} PRIVATE -Werror=invalid-pch)
-  endif()
-endfunction()
-
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 all_targets(${CMAKE_SOURCE_DIR} targets)
 set(lines "")
@@ -78,7 +56,6 @@ foreach(target IN LISTS targets)
   get_target_property(directory ${target} SOURCE_DIR)
   if((directory MATCHES "${test_code}" OR target IN_LIST benchmarks) AND NOT target IN_LIST measured)
     target_compile_options(${target} PRIVATE -O0)
-    use_test_headers(${target})
   endif()
 endforeach()
 

@@ -143,5 +143,4 @@ def compiler_cache() -> dict[str, str]:
         "CCACHE_DIR": os.environ.get("CCACHE_DIR", str(cache() / "ccache")),
         "CCACHE_BASEDIR": str(REPO),
         "CCACHE_NOHASHDIR": "1",
-        "CCACHE_SLOPPINESS": "pch_defines,time_macros",  # precompiled headers
     }
