@@ -42,17 +42,9 @@ int probes_set(const char *parameter, int value)
 int probes_get(const char *parameter)
 {
 	char path[128];
-	FILE *file;
-	int value;
 
 	parameter_path(path, sizeof(path), parameter);
-	file = fopen(path, "re");
-	if (!file)
-		return -errno;
-	if (fscanf(file, "%d", &value) != 1)
-		value = -EIO;
-	fclose(file);
-	return value;
+	return text_file_number(path);
 }
 
 void probes_unload(void)
