@@ -40,7 +40,7 @@ class Job:
     note: str = ""
     # Returns the text to display for a line that the job prints, or None.
     shown: Callable[[str], str | None] = lambda text: None
-    # Where its processes leave records of what they ran, if its result may be kept (passed.py).
+    # Its processes leave the records of their boots here, if its result may be kept (passed.py).
     records: Path | None = None
     # It runs although its result is kept.
     again: bool = False
