@@ -66,9 +66,10 @@ public:
     std::chrono::nanoseconds late_by{std::chrono::milliseconds{20}};
     std::function<int(const Switch&)> refuse = [](const Switch&) { return 0; };
     std::uint64_t calls = 0; // of change()
-    std::uint64_t reads = 0;
+    std::uint64_t reads = 0, arms = 0;
     std::uint64_t descriptions = 0, facts_read = 0, origins = 0;
-    std::chrono::nanoseconds read_takes{0}, change_takes{0}, description_takes{0}, facts_take{0};
+    std::chrono::nanoseconds read_takes{0}, arm_takes{0}, change_takes{0}, description_takes{0},
+        facts_take{0};
     std::vector<Switch> last;
     // VRAM of each process on GPU 1, and what of it is away.
     std::map<pid_t, xpreemptd::VramUse> vram;
@@ -206,6 +207,8 @@ public:
     }
     Result<void> arm(std::span<Arming> entries) override {
         before_arm();
+        ++arms;
+        now += arm_takes;
         for (Arming& entry : entries) {
             const auto found = std::ranges::find_if(running, [&](const auto& process) {
                 return process.second.watch_id == entry.watch_id;

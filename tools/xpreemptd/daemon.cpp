@@ -278,6 +278,8 @@ void Daemon::on_time() {
     } else if (now >= next_poll_) {
         edge = sensing_.poll(now);
         rest_after(now);
+    } else {
+        edge = sensing_.rearm(now);
     }
     postponed_ = postponed_ || edge || timer || retry;
     if (now < next_switch_ || !(postponed_ || scan)) // a scan: for the accounts
@@ -288,7 +290,8 @@ void Daemon::on_time() {
 
 Time Daemon::next() const {
     const Time decision = postponed_ ? next_switch_ : std::min(next_try_, decisions_.next());
-    return std::min({next_scan_, next_poll_, std::max(decision, next_switch_)});
+    return std::min(
+        {next_scan_, next_poll_, sensing_.rearm_at(), std::max(decision, next_switch_)});
 }
 
 void Daemon::reload(Rules rules) {

@@ -14,6 +14,10 @@ namespace {
 constexpr std::size_t events_at_once = 16;
 // Processes in one call of ARM.
 constexpr std::size_t armed_at_once = 64;
+// Between two calls of ARM for rings without work, and how many times as long as the rings and the
+// call took.
+constexpr std::chrono::microseconds least_rearm_rest{100};
+constexpr int rearm_rest = 9;
 // Queues of one process in one visit.
 constexpr std::size_t described_at_once = 16;
 
@@ -366,9 +370,23 @@ bool Sensing::take(const Event& event, Time now) {
         }
     } else {
         ++counts_.spurious;
+        rang_idle_ = true;
     }
     // The time of the ring, not that of its discovery, unless the clock says otherwise.
     return JobTable::update_ready(*member.job, std::min(event.when, now));
+}
+
+// A short kernel is done before we look, and a long one may follow at once: it must not wait until
+// polls have rested. A program that rings in a loop must not keep us busy either.
+bool Sensing::rearm(Time now) {
+    if (now < rearm_at())
+        return false;
+    rang_idle_ = false;
+    arm_idle();
+    const Time ended = clock_();
+    const auto took = std::exchange(rings_took_, {}) + (ended - now);
+    rearm_at_ = ended + std::max<Time::duration>(least_rearm_rest, rearm_rest * took);
+    return update_jobs(now);
 }
 
 bool Sensing::take_events(Time now) {
@@ -385,9 +403,8 @@ bool Sensing::take_events(Time now) {
         if (*count < events.size())
             break;
     }
-    // A ring without work is armed again by the next poll: a program that rings in a loop must not
-    // keep us busy.
-    return due;
+    rings_took_ += clock_() - now;
+    return rearm(clock_()) || due;
 }
 
 } // namespace xpreemptd

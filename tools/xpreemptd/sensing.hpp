@@ -40,6 +40,9 @@ public:
     [[nodiscard]] bool take_events(Time now); // when the provider's event_fd is readable
     // Looks at queues of processes that aren't armed, and at processes and queues that came.
     [[nodiscard]] bool poll(Time now);
+    // Arms processes that rang without work, once rearm_at() has come.
+    [[nodiscard]] bool rearm(Time now);
+    [[nodiscard]] Time rearm_at() const { return rang_idle_ ? rearm_at_ : Time::max(); }
     // Looks at queues of one job, whatever the last poll has left.
     [[nodiscard]] bool scan_job(Job& job, Time now);
 
@@ -87,6 +90,9 @@ private:
     Clock clock_;
     bool gives_ = false;
     Time end_{}; // of this call's work
+    bool rang_idle_ = false;
+    Time rearm_at_{};
+    Time::duration rings_took_{}; // since the last rearm()
     bool behind_ = false, discovered_ = false;
     std::deque<pid_t> arrivals_; // listed, and not in the table yet
     // Cookies of the processes that were visited, armed, audited last.
