@@ -9,7 +9,7 @@ cli::Context FixtureTree::context() const {
     cli::Context context;
     context.roots = trees;
     context.kernel_release = "6.12.117+deb12-amd64";
-    context.kernel_series = "6.1 6.12";
+    context.kernel_series = "6.12 7.2";
     context.open_device = [device = trees.device] {
         return xpreempt::kfd::Device::open(device, xpreempt::kfd::plain_ioctl);
     };
