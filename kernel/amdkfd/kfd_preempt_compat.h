@@ -24,17 +24,12 @@
  * The amdkfd tree and the kernel that it is built for are two things: ROCm's driver
  * has one tree for kernels from 4.18 on. KFD_PREEMPT_TREE is the version of the tree,
  * set by kernel/prepare; a tree that is part of a kernel has the version of that.
+ * The trees are those of Linux 6.12 and 7.2.
  * kfd_preempt_kernel.h has the features of the kernel.
  */
 #ifndef KFD_PREEMPT_TREE
 #define KFD_PREEMPT_TREE LINUX_VERSION_CODE
 #endif
-
-/*
- * The trees are those of Linux 6.1, 6.12 and 7.2. A change between two of them is
- * selected by the version of the later one.
- */
-#if KFD_PREEMPT_TREE >= KERNEL_VERSION(6, 12, 0)
 
 static inline struct kfd_dev *kfd_preempt_dev(const struct device_queue_manager *dqm)
 {
@@ -172,136 +167,6 @@ static inline bool kfd_preempt_unmap_failed(struct device_queue_manager *dqm)
 
 #define kfd_preempt_validate_vm(vm) vm_validate_pt_pd_bos(vm, NULL)
 
-#else /* before 6.12 */
-
-static inline struct kfd_dev *kfd_preempt_dev(const struct device_queue_manager *dqm)
-{
-	return dqm->dev;
-}
-
-static inline u32 kfd_preempt_num_xcc(const struct device_queue_manager *dqm)
-{
-	return 1;
-}
-
-static inline u32 kfd_preempt_xcc_mask(const struct device_queue_manager *dqm)
-{
-	return 1;
-}
-
-static inline bool kfd_preempt_hqd_is_occupied(const struct device_queue_manager *dqm,
-					       u64 ring, u32 pipe, u32 slot, int xcc)
-{
-	return dqm->dev->kfd2kgd->hqd_is_occupied(dqm->dev->adev, ring, pipe, slot);
-}
-
-static inline int kfd_preempt_hqd_dump(const struct device_queue_manager *dqm,
-				       u32 pipe, u32 slot, u32 (**dump)[2],
-				       u32 *n_regs, int xcc)
-{
-	return dqm->dev->kfd2kgd->hqd_dump(dqm->dev->adev, pipe, slot, dump, n_regs);
-}
-
-static inline u64 kfd_preempt_mqd_bytes(struct mqd_manager *mqd_mgr, struct queue *q)
-{
-	return mqd_mgr->mqd_size;
-}
-
-static inline bool kfd_preempt_can_check_grace(const struct device_queue_manager *dqm)
-{
-	return false;
-}
-
-static inline void kfd_preempt_get_wait_times(const struct device_queue_manager *dqm,
-					      u32 *wait_times, int xcc)
-{
-	*wait_times = 0;
-}
-
-static inline bool kfd_preempt_sched_halted(const struct device_queue_manager *dqm)
-{
-	return false;
-}
-
-/* The debugger came later. */
-static inline bool kfd_preempt_dbg_suspended(const struct queue *q)
-{
-	return false;
-}
-
-static inline bool kfd_preempt_being_destroyed(const struct queue *q)
-{
-	return false;
-}
-
-static inline u32 kfd_preempt_doorbell_bytes(const struct kfd_process_device *pdd,
-					     const struct queue *q)
-{
-	return (q->properties.doorbell_off * sizeof(u32)) &
-	       (kfd_doorbell_process_slice(pdd->dev) - 1);
-}
-
-/* There is no grace period, so FAST is never requested. */
-#define kfd_preempt_execute(dqm, fast)					\
-({									\
-	(void)(fast);							\
-	execute_queues_cpsch(dqm, KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES, 0); \
-})
-
-static inline int kfd_preempt_submit(struct kernel_queue *kq)
-{
-	kq_submit_packet(kq);
-	return 0;
-}
-
-static inline int kfd_preempt_wait_fence(struct device_queue_manager *dqm)
-{
-	return amdkfd_fence_wait_timeout(dqm->fence_addr, KFD_FENCE_COMPLETED,
-					 queue_preemption_timeout_ms);
-}
-
-static inline bool kfd_preempt_unmap_failed(struct device_queue_manager *dqm)
-{
-	struct mqd_manager *hiq = dqm->mqd_mgrs[KFD_MQD_TYPE_HIQ];
-
-	return hiq->read_doorbell_id(dqm->packet_mgr.priv_queue->queue->mqd);
-}
-
-/* Partitions came later. */
-static inline int kfd_preempt_xcp(const struct kfd_dev *dev)
-{
-	return 0;
-}
-
-static inline int kfd_preempt_xcp_of(const struct amdgpu_bo *bo)
-{
-	return 0;
-}
-
-static inline int kfd_preempt_reserve_limit(struct amdgpu_device *adev,
-					    struct amdgpu_bo *bo, u32 flags)
-{
-	return amdgpu_amdkfd_reserve_mem_limit(adev, amdgpu_bo_size(bo), flags);
-}
-
-static inline void kfd_preempt_unreserve_limit(struct amdgpu_device *adev,
-					       struct amdgpu_bo *bo, u32 flags)
-{
-	amdgpu_amdkfd_unreserve_mem_limit(adev, amdgpu_bo_size(bo), flags);
-}
-
-static inline void kfd_preempt_flush_tlb(struct kfd_process_device *pdd)
-{
-	kfd_flush_tlb(pdd, TLB_FLUSH_HEAVYWEIGHT);
-}
-
-#define kfd_preempt_for_each_bo(mem, info)	\
-	list_for_each_entry(mem, &(info)->kfd_bo_list, validate_list.head)
-
-#define kfd_preempt_validate_vm(vm) vm_validate_pt_pd_bos(vm)
-
-#endif
-
 /*
  * PREEMPT_QUEUE and RESUME_QUEUE have the next numbers that AMD's own driver
  * assigns. If 0x88 is taken there, SWITCH is the only call.
@@ -360,8 +225,6 @@ static inline int kfd_preempt_checkpoint_size(struct queue *q, u32 *mqd, u32 *ct
 
 #define kfd_preempt_wq system_unbound_wq
 
-#if KFD_PREEMPT_TREE >= KERNEL_VERSION(6, 12, 0)
-
 static inline bool kfd_preempt_has_grace(const struct device_queue_manager *dqm)
 {
 	return dqm->packet_mgr.pmf->set_grace_period;
@@ -376,25 +239,6 @@ static inline int kfd_preempt_set_grace(struct device_queue_manager *dqm)
 {
 	return pm_update_grace_period(&dqm->packet_mgr, KFD_PREEMPT_FAST_GRACE);
 }
-
-#else
-
-static inline bool kfd_preempt_has_grace(const struct device_queue_manager *dqm)
-{
-	return false;
-}
-
-static inline int kfd_preempt_reset_grace(struct device_queue_manager *dqm)
-{
-	return 0;
-}
-
-static inline int kfd_preempt_set_grace(struct device_queue_manager *dqm)
-{
-	return 0;
-}
-
-#endif
 
 static inline struct kfd_process *kfd_preempt_get_process(const struct file *filep)
 {
