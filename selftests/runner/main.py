@@ -127,9 +127,9 @@ class Run:
         for job in chosen:
             if job.note:
                 display.say(f"{job.name}: {job.note}")
-        engine = Engine(jobs, options.jobs or places(), display, Keeper(Store(), options.again or options.budget, self.keeps()))
         costs = Costs(self.logs, options.budget) if self.keeps() else None
-        engine.yardstick = costs and costs.yardstick
+        keeper = Keeper(Store(), options.again or options.budget, self.keeps())
+        engine = Engine(jobs, options.jobs or places(), display, keeper, costs.yardstick if costs else None)
         status = self.follow(engine, costs)
         parts = [process for process in engine.done.values() if not process.job.is_build]
         after(tables, parts, self.logs)
