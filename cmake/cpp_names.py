@@ -233,7 +233,7 @@ def function_name(words: list[str]) -> str:
 
 
 def variable_names(words: list[str]) -> set[str]:
-    """Of `type a = 1, b{2}, c[3]`."""
+    """Returns those of `type a = 1, b{2}, c[3]`."""
     end = first_of(words, "=", BODY, "[", ",", "(")
     if words[end : end + 1] == ["("] or not (name := name_before(words, end)):
         return set()

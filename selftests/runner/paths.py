@@ -12,5 +12,5 @@ ROCM_SUITE = os.environ.get("ROCM_SUITE") or "forky"
 
 
 def cache() -> Path:
-    """What outlives a checkout."""
+    """Returns the directory of what outlives a checkout."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kfd-preempt"

@@ -66,7 +66,7 @@ class Comparison:
                 position = place + len(run)
 
     def without(self, definitions: list[Definition], runs: list[list[Definition]]) -> list[list[Definition]]:
-        """What is between the runs, which are there one behind the other."""
+        """Returns what is between the runs, which follow each other in the definitions."""
         rest, position = [], 0
         for run in runs:
             place = find(definitions, run, position)

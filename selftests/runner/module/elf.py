@@ -121,7 +121,7 @@ class Object:
 
     @cached_property
     def definitions(self) -> dict[str, list[Definition]]:
-        """Of each section, in the order of their addresses."""
+        """Returns those of each section, in the order of their addresses."""
         names: dict[tuple[int, int], set[str]] = {}
         sizes: dict[tuple[int, int], tuple[int, bool]] = {}
         for symbol in self.symbols:
@@ -167,7 +167,7 @@ class Object:
         return self.relocations[definition.section][first:last] if first < last else []
 
     def target(self, section: str, relocation: Relocation) -> tuple:
-        """What a relocation in that section refers to: a tuple without addresses, in which a definition stands for
+        """Returns what a relocation in that section refers to: a tuple without addresses, in which a definition stands for
         itself."""
         symbol = relocation.symbol
         if symbol.is_global or not SHN_UNDEF < symbol.section < SHN_LORESERVE:

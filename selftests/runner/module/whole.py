@@ -29,7 +29,7 @@ class Tap:
 
 
 def different_objects(built: Path, objects: dict[str, Path]) -> list[str]:
-    """Of `built`, what build-module wrote, and of the test module."""
+    """Returns the names of those that differ between `built`, which build-module wrote, and the test module."""
     hashes = dict(reversed(line.split()) for line in built.read_text().splitlines())
     ours = {name: sha256(path.read_bytes()).hexdigest() for name, path in objects.items()}
     return [f"{name} is another" for name in ours if hashes.get(name) != ours[name]]

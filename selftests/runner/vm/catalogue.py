@@ -80,12 +80,12 @@ class Catalogue:
         return {word for word in words if self.programs[word].kind != "hip"}
 
     def layers(self, names: Iterable[str]) -> list[str]:
-        """Of these programs, each once, in an order that depends on the programs only."""
+        """Returns those of these programs, each once, in an order that depends on the programs only."""
         return sorted({layer for name in names for layer in self.programs[name].layers})
 
 
 def words_of(text: str) -> set[str]:
-    """What may be names of programs."""
+    """Returns the words that may be names of programs."""
     return {*WORD.findall(text), *(f"kfd-preempt-{word}" for word in SUBCOMMAND.findall(text))}
 
 
@@ -127,7 +127,7 @@ def linked(source: Path) -> list[str]:
 
 
 def called(source: Path) -> list[str]:
-    """Of a script, two lines: the words that may be programs, and the names of its functions."""
+    """Returns two lines about a script: the words that may be programs, and the names of its functions."""
     data = source.read_bytes()
     if not data.startswith(b"#"):
         return ["", ""]

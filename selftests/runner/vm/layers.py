@@ -62,7 +62,7 @@ class Store:
             return self.pack(Path(directory))
 
     def remembered(self, make: Callable[[], list[str]], *words: object) -> list[str]:
-        """What make() returned for the same words. A Path among them stands for its file as it is now.
+        """Returns what make() returned for the same words. A Path among them stands for its file as it is now.
 
         A file is the same if its inode, size and times are. One that was changed in the last two
         seconds may be changed once more within the resolution of its times, so it is not remembered.

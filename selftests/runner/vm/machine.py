@@ -90,7 +90,7 @@ class Machine:
 
     @staticmethod
     def environment() -> dict[str, str]:
-        """Of QEMU and the vgpus. No other variable reaches them, so none can change a result."""
+        """Returns that of QEMU and the vgpus. No other variable reaches them, so none can change a result."""
         sanitizers = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
         return {"PATH": os.defpath, **sanitizers}
 
@@ -228,7 +228,7 @@ class Machine:
                 return
 
     def read(self, timeout_s: float) -> bool:
-        """What has come of the guest's ports; whether anything has."""
+        """Takes what has come from the guest's ports. Returns true if anything has."""
         some = False
         for key, _ in self.selector.select(timeout_s):
             data = os.read(key.fd, 1 << 16)
@@ -280,7 +280,7 @@ class Machine:
         return True
 
     def gpu_status(self) -> int:
-        """Of two GPUs the worse: 4 is the only status that may be permitted."""
+        """Returns the worse of two GPUs: 4 is the only status that may be permitted."""
         return max((status for status in self.gpu_statuses.values() if status), key=lambda each: each != 4, default=0)
 
     @staticmethod

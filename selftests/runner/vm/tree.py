@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What selftests/vm/build has made, and the initramfs of one run."""
+"""The products of selftests/vm/build, and the initramfs of one run."""
 
 import os
 import shlex
