@@ -18,15 +18,19 @@ bool kfd_preempt_memory_can_yield(const struct device_queue_manager *dqm)
 	return !(dqm->dev->adev->flags & AMD_IS_APU);
 }
 
-/* While memory moves, queues that have no hold are evicted. */
+/*
+ * While memory moves, queues that have no hold are evicted. If the process is
+ * evicted already, its restore would make them active in the middle of the move.
+ */
 static int evict_active(struct kfd_process_device *pdd, bool *evicted)
 {
 	struct device_queue_manager *dqm = pdd->dev->dqm;
 	struct queue *q;
-	bool active = false;
+	bool active;
 	int ret;
 
 	dqm_lock(dqm);
+	active = pdd->qpd.evicted;
 	list_for_each_entry(q, &pdd->qpd.queues_list, list)
 		active |= q->properties.is_active;
 	dqm_unlock(dqm);
