@@ -383,7 +383,7 @@ u32 kfd_preempt_bo_domain(const struct kgd_mem *mem);
 u32 kfd_preempt_bo_charged(const struct kgd_mem *mem);
 
 /* kfd_preempt_restore.inc */
-void kfd_preempt_restore_now(struct kfd_process *p);
+bool kfd_preempt_restore_now(struct kfd_process *p);
 
 /* kfd_preempt_memory.c */
 bool kfd_preempt_memory_can_yield(const struct device_queue_manager *dqm);

@@ -38,16 +38,28 @@ static int evict_active(struct kfd_process_device *pdd, bool *evicted)
 	if (!active)
 		return 0;
 	ret = dqm->ops.evict_process_queues(dqm, &pdd->qpd);
-	/* During a reset KFD counts them as evicted anyway. */
-	*evicted = !ret || ret == -EIO;
+	/* KFD counts them as evicted, whatever it returns. */
 	return ret ? -EBUSY : 0;
 }
 
-static void restore_unless_gone(struct kfd_process *p)
+/* Returns true if a restore was pending, which makes up for one eviction only. */
+static bool restore_unless_gone(struct kfd_process *p)
 {
 	lockdep_assert_held(&p->preempt.lock);
-	if (!p->preempt.gone)
-		kfd_preempt_restore_now(p);
+	return !p->preempt.gone && kfd_preempt_restore_now(p);
+}
+
+/* No queue runs until the restore worker has mapped all buffers again. */
+static void restore_later(struct kfd_process *p)
+{
+	bool pending;
+
+	kfd_process_evict_queues(p, KFD_QUEUE_EVICTION_TRIGGER_TTM);
+	spin_lock(&p->preempt.lock);
+	pending = p->preempt.restore_waits || restore_unless_gone(p);
+	spin_unlock(&p->preempt.lock);
+	if (pending)
+		kfd_process_restore_queues(p);
 }
 
 /* Each errno has one meaning: see kfd_preempt_uapi.h. */
@@ -71,16 +83,8 @@ static int move(struct kfd_process_device *pdd, bool leave)
 		ret = errno_of_move(kfd_preempt_bos_move(pdd, leave, &moved, &mapped), leave);
 	kfd_preempt_bos_settle(pdd);
 	kfd_preempt_flush_tlb(pdd);
-	if (!mapped) {
-		/*
-		 * No queue runs until the restore worker has mapped all buffers
-		 * again.
-		 */
-		kfd_process_evict_queues(pdd->process, KFD_QUEUE_EVICTION_TRIGGER_TTM);
-		spin_lock(&pdd->process->preempt.lock);
-		restore_unless_gone(pdd->process);
-		spin_unlock(&pdd->process->preempt.lock);
-	}
+	if (!mapped)
+		restore_later(pdd->process);
 	if (evicted)
 		dqm->ops.restore_process_queues(dqm, &pdd->qpd);
 
