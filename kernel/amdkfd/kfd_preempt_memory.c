@@ -212,15 +212,50 @@ bool kfd_preempt_memory_plan(struct kfd_preempt_batch *batch)
 	return needed;
 }
 
+static bool has_dead_queue(const struct kfd_process_device *pdd)
+{
+	struct queue *q;
+
+	list_for_each_entry(q, &pdd->qpd.queues_list, list)
+		if (READ_ONCE(q->properties.preempt_holds) & KFD_PREEMPT_HOLD_DEAD)
+			return true;
+	return false;
+}
+
+static bool stop_failed(const struct kfd_preempt_batch *batch,
+			const struct kfd_process_device *pdd)
+{
+	unsigned int i;
+
+	for (i = 0; i < batch->num; i++)
+		if (batch->reqs[i].q && batch->reqs[i].set && batch->reqs[i].result &&
+		    pdd_of(batch->reqs[i].q) == pdd)
+			return true;
+	return false;
+}
+
+/* Returns 0 if no wave of the process can still run. */
+static int check_stopped(const struct kfd_preempt_batch *batch,
+			 const struct kfd_process_device *pdd)
+{
+	/* Its waves may run until the GPU is reset. */
+	if (has_dead_queue(pdd))
+		return -EIO;
+	/* The hold of a stop that was not confirmed stays. */
+	return all_held(pdd, NULL) && !stop_failed(batch, pdd) ? 0 : -EBUSY;
+}
+
 static int leave(const struct kfd_preempt_batch *batch, const struct kfd_preempt_req *req)
 {
 	struct kfd_process_device *pdd = pdd_of(req->yields);
-	int ret;
+	int ret = check_stopped(batch, pdd);
 
-	/* A stop that has failed or was cancelled. */
-	if (!all_held(pdd, NULL) || (batch->all_or_nothing && !req->q)) {
+	/* ALL_OR_NOTHING has cancelled the stop. */
+	if (batch->all_or_nothing && !req->q)
+		ret = -EBUSY;
+	if (ret) {
 		kfd_preempt_bos_settle(pdd);
-		return -EBUSY;
+		return ret;
 	}
 	ret = req->has_memory ? move(pdd, true) : 0;
 	/* TTM counts copies that a GPU reset has ended as done. */
