@@ -47,8 +47,8 @@
  *             of /dev/kfd
  * EBUSY       busy (GPU reset or destroy of the queue in progress, RESUME
  *             while the stop is PENDING, another entry of ALL_OR_NOTHING,
- *             YIELD_MEMORY with a queue of the process that is not held);
- *             nothing changed
+ *             YIELD_MEMORY with a queue of the process that is not held,
+ *             another process that keeps itself locked); nothing changed
  * E2BIG       unknown non-zero tail, or more entries than max_batch
  * EFAULT      bad user memory; the state change, if any, stays
  * EINTR       a signal arrived before anything changed, or while memory moved:
@@ -73,7 +73,10 @@
  *
  * No call returns -EAGAIN: libhsakmt's ioctl wrapper would spin on it.
  *
- * Threads: any number of threads may call; calls for one process are serialized.
+ * Threads: any number of threads may call; calls for one process are serialized. A
+ * process can keep itself locked. SWITCH waits for other processes until timeout_ms is
+ * over (0: 100 ms), STATUS for 100 ms; then -EBUSY, in a SWITCH for the entries of
+ * that process alone. The calls of a process wait for its own threads without a bound.
  */
 
 /* Version of this interface, reported by &AMDKFD_IOC_PREEMPT_QUERY. */
@@ -278,8 +281,8 @@ struct kfd_preempt_switch_entry {
  * @flags: in: KFD_PREEMPT_SWITCH_*; 0 acts on the caller's own queues
  * @target_fd: in: with TARGET_FD, a /dev/kfd file of the target, else 0
  * @target_pid: in: with TARGET_PID, a pid in the caller's pid namespace, else 0
- * @timeout_ms: in: as in &struct kfd_ioctl_preempt_queue_args; bounds the stops
- *	of all entries on a GPU together
+ * @timeout_ms: in: as in &struct kfd_ioctl_preempt_queue_args; bounds the wait for
+ *	other processes, then the stops of all entries on a GPU together
  * @entries_ptr: in: user pointer to &struct kfd_preempt_switch_entry[]
  * @num_entries: in: 1 to max_batch
  * @num_done: out: entries with result 0

@@ -16,8 +16,8 @@
 /*
  * Locks, outermost first:
  *
- *	kfd_process.mutex of the targets: waited for only while none is held,
- *	    further ones are trylocked
+ *	kfd_process.mutex of the targets: that of the caller is waited for while none
+ *	    is held, others are trylocked until a deadline
  *	amdkfd_process_info.lock, then a buffer and the page tables that map it:
  *	    while memory moves, taken for each buffer
  *	device_queue_manager lock (never of two nodes), not under the one above
@@ -474,7 +474,7 @@ kfd_preempt_target_add(struct kfd_preempt_targets *targets, u32 flags, int fd,
 		       s32 pid);
 void kfd_preempt_target_authorize(const struct kfd_preempt_targets *targets,
 				  struct kfd_preempt_target *target);
-int kfd_preempt_targets_lock(struct kfd_preempt_targets *targets);
+int kfd_preempt_targets_lock(struct kfd_preempt_targets *targets, u32 timeout_ms);
 void kfd_preempt_targets_unlock(struct kfd_preempt_targets *targets);
 void kfd_preempt_targets_put(struct kfd_preempt_targets *targets);
 bool kfd_preempt_needs_mm(const struct kfd_process *p);

@@ -175,8 +175,9 @@ u64 kfd_preempt_caps(const struct kfd_process *p)
  * @p: the caller's process
  * @args: validated here
  *
- * Return: 0, -EINVAL, -ENODEV for a node that the process has not opened, or
- * -EINTR.
+ * Takes no lock: the list of its nodes is made before any file of it is open.
+ *
+ * Return: 0, -EINVAL, or -ENODEV for a node that the process has not opened.
  */
 int kfd_preempt_do_query(struct kfd_process *p,
 			 struct kfd_ioctl_preempt_query_args *args)
@@ -185,10 +186,7 @@ int kfd_preempt_do_query(struct kfd_process *p,
 
 	if (args->flags || args->reserved[0] || args->reserved[1])
 		return -EINVAL;
-	if (mutex_lock_interruptible(&p->mutex))
-		return -EINTR;
 	walk = walk_nodes(p, args->gpu_id);
-	mutex_unlock(&p->mutex);
 	if (args->gpu_id && !walk.num)
 		return -ENODEV;
 

@@ -167,24 +167,19 @@ int kfd_preempt_do_status(struct file *filep, struct kfd_process *p,
 	if (IS_ERR(target))
 		return PTR_ERR(target);
 	kfd_preempt_target_authorize(&targets, target);
-	ret = target->err;
-	if (ret)
-		goto out;
-	if (mutex_lock_interruptible(&target->p->mutex)) {
-		ret = -EINTR;
-		goto out;
-	}
-	q = pqm_get_user_queue(&target->p->pqm, args->queue_id);
+	ret = kfd_preempt_targets_lock(&targets, 0);
+	if (!ret)
+		ret = target->err;
+	q = ret ? NULL : pqm_get_user_queue(&target->p->pqm, args->queue_id);
 	if (q) {
 		read_status(q, args);
 		ring = q->properties;
-	} else {
-		ret = -ENOENT;
 	}
-	mutex_unlock(&target->p->mutex);
-	if (!ret)
+	kfd_preempt_targets_unlock(&targets);
+	if (q)
 		read_ring(target->p, &ring, args);
-out:
+	else if (!ret)
+		ret = -ENOENT;
 	kfd_preempt_targets_put(&targets);
 	return ret;
 }

@@ -220,11 +220,12 @@ static int lock_and_run(struct kfd_preempt_call *call)
 {
 	int ret;
 
-	ret = kfd_preempt_targets_lock(&call->targets);
+	ret = kfd_preempt_targets_lock(&call->targets, call->batch.timeout_ms);
 	if (ret)
 		return ret;
 	ret = call->common ? call->common->err : 0;
-	if (!ret)
+	/* An entry of a busy process returns that itself. */
+	if (!ret || ret == -EBUSY)
 		ret = run_locked(call);
 	kfd_preempt_targets_unlock(&call->targets);
 	return ret;

@@ -3,6 +3,7 @@
 
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/delay.h>
 #include <linux/file.h>
 #include <linux/pid.h>
 #include <linux/sched/mm.h>
@@ -10,6 +11,12 @@
 #include <linux/sched/task.h>
 
 #include "kfd_preempt_compat.h"
+
+/* Bound of the wait for other processes in a call that names none. */
+#define LOCK_TIMEOUT_MS 100
+
+/* Targets of a call are locked for no longer while others of it are missing. */
+#define ROUND_US 1000
 
 /**
  * kfd_preempt_needs_mm - whether queues of a process are loaded by the driver
@@ -217,21 +224,21 @@ static void enter_target(const struct kfd_preempt_targets *targets,
 		target->err = -ESRCH;
 }
 
-/* Try the targets that are not locked. Returns the one that is contended. */
-static struct kfd_preempt_target *try_targets(struct kfd_preempt_targets *targets)
+/* Try the targets that are not locked. Returns true once all are. */
+static bool try_targets(struct kfd_preempt_targets *targets)
 {
 	struct kfd_preempt_target *target;
+	bool all = true;
 	unsigned int i;
 
 	for (i = 0; i < targets->num; i++) {
 		target = &targets->list[i];
 		if (target->err || target->locked)
 			continue;
-		if (!mutex_trylock(&target->p->mutex))
-			return target;
-		target->locked = true;
+		target->locked = mutex_trylock(&target->p->mutex);
+		all &= target->locked;
 	}
-	return NULL;
+	return all;
 }
 
 static void unlock_all(struct kfd_preempt_targets *targets)
@@ -247,26 +254,86 @@ static void unlock_all(struct kfd_preempt_targets *targets)
 	}
 }
 
+/* The caller waits for its own threads without a bound, with nothing else held. */
+static int lock_self(struct kfd_preempt_targets *targets)
+{
+	unsigned int i;
+
+	for (i = 0; i < targets->num; i++) {
+		if (targets->list[i].p != targets->self || targets->list[i].err)
+			continue;
+		if (mutex_lock_interruptible(&targets->self->mutex))
+			return -EINTR;
+		targets->list[i].locked = true;
+	}
+	return 0;
+}
+
+/*
+ * Collects locks for at most ROUND_US, so that busy targets need not be free at
+ * the same moment. Returns 1 once all are locked, 0, or -EINTR.
+ */
+static int lock_round(struct kfd_preempt_targets *targets)
+{
+	int ret = lock_self(targets);
+	ktime_t end;
+
+	if (ret)
+		return ret;
+	end = ktime_add_us(ktime_get(), ROUND_US);
+	while (!try_targets(targets)) {
+		if (ktime_after(ktime_get(), end))
+			return 0;
+		usleep_range(20, 50);
+	}
+	return 1;
+}
+
+static void give_up(struct kfd_preempt_targets *targets)
+{
+	unsigned int i;
+
+	for (i = 0; i < targets->num; i++)
+		if (!targets->list[i].err && !targets->list[i].locked)
+			targets->list[i].err = -EBUSY;
+}
+
 /**
  * kfd_preempt_targets_lock - lock all processes that can be acted on
  * @targets: those; one that is gone gets -ESRCH as its error
+ * @timeout_ms: bound of the wait for other processes, 0 for 100 ms; one that is
+ *	still locked then gets -EBUSY, and the others are locked
  *
- * A process may hold its own mutex without limit, so this waits with nothing
- * else held, and ends at a signal.
+ * A process can keep its own mutex locked without limit, and two that take
+ * theirs in turns keep a caller from ever having both. Between rounds nothing is
+ * held, so that no target waits for another one.
  *
  * Return: 0, or -EINTR with nothing locked.
  */
-int kfd_preempt_targets_lock(struct kfd_preempt_targets *targets)
+int kfd_preempt_targets_lock(struct kfd_preempt_targets *targets, u32 timeout_ms)
 {
-	struct kfd_preempt_target *target;
+	ktime_t end = ktime_add_ms(ktime_get(), timeout_ms ?: LOCK_TIMEOUT_MS);
 	unsigned int i;
+	bool last;
+	int ret;
 
-	while ((target = try_targets(targets))) {
+	for (;;) {
+		last = ktime_after(ktime_get(), end);
+		ret = lock_round(targets);
+		if (ret || last)
+			break;
 		unlock_all(targets);
-		if (mutex_lock_interruptible(&target->p->mutex))
-			return -EINTR;
-		target->locked = true;
+		if (signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		usleep_range(500, 1000);
 	}
+	if (ret < 0) {
+		unlock_all(targets);
+		return ret;
+	}
+	give_up(targets);
 	for (i = 0; i < targets->num; i++)
 		if (targets->list[i].locked)
 			enter_target(targets, &targets->list[i]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A SWITCH on several processes while one of them keeps its own mutex in KFD locked: a signal ends
- * the call, and neither its other targets nor other calls wait with it. Needs root.
+ * Calls on processes that keep their own mutex in KFD locked: a timeout or a signal ends the wait of the
+ * call, and neither its other targets nor other calls wait with it. Needs root.
  */
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -9,7 +9,7 @@
 #include "kselftest_harness.h"
 #include "target.h"
 
-/* Calls take milliseconds, or for ever if they wait for the blocked process. */
+/* Calls take milliseconds, or their timeout if they wait for the blocked process. */
 #define SOON_MS 5000u
 #define LONG_MS 30000u
 
@@ -20,6 +20,7 @@ struct call_shared {
 	uint32_t calling;
 	uint32_t returned;
 	int32_t result;		/* of the call */
+	uint32_t timeout_ms;
 	struct kfd_preempt_switch_entry entry[ENTRIES];
 };
 
@@ -66,20 +67,39 @@ static void ignore(int signal)
 	(void)signal;
 }
 
-static void make_call(struct call_shared *shared)
+static int32_t switch_both(struct call_shared *shared, int fd)
 {
-	struct sigaction action = { .sa_handler = ignore };	/* no SA_RESTART */
 	struct kfd_ioctl_preempt_switch_args args = {
+		.timeout_ms = shared->timeout_ms,
 		.entries_ptr = (uintptr_t)shared->entry,
 		.num_entries = ENTRIES,
 	};
+
+	return ioctl(fd, AMDKFD_IOC_PREEMPT_SWITCH, &args) ? -errno : 0;
+}
+
+/* STATUS of the first entry. */
+static int32_t read_first(struct call_shared *shared, int fd)
+{
+	struct kfd_ioctl_preempt_status_args args = {
+		.flags = KFD_PREEMPT_SWITCH_TARGET_PID,
+		.target_pid = shared->entry[0].target_pid,
+		.queue_id = shared->entry[0].queue_id,
+	};
+
+	return ioctl(fd, AMDKFD_IOC_PREEMPT_STATUS, &args) ? -errno : 0;
+}
+
+static void make_call(struct call_shared *shared, int32_t (*func)(struct call_shared *, int))
+{
+	struct sigaction action = { .sa_handler = ignore };	/* no SA_RESTART */
 	int fd = kfd_open();
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (fd < 0 || sigaction(SIGUSR1, &action, NULL))
 		_exit(1);
 	shared_set(&shared->calling, 1);
-	shared->result = ioctl(fd, AMDKFD_IOC_PREEMPT_SWITCH, &args) ? -errno : 0;
+	shared->result = func(shared, fd);
 	shared_set(&shared->returned, 1);
 	for (;;)
 		pause();
@@ -95,8 +115,9 @@ static bool has_returned(const void *shared)
 	return shared_get(&((const struct call_shared *)shared)->returned);
 }
 
-/* A process stops the queues of two targets in one call. 0 or a negative errno. */
-static int call_start(struct call *call, const struct target *first, const struct target *second)
+/* A process makes a call on two targets. 0 or a negative errno. */
+static int call_start_as(struct call *call, const struct target *first, const struct target *second,
+			 uint32_t timeout_ms, int32_t (*func)(struct call_shared *, int))
 {
 	const struct target *targets[ENTRIES] = { first, second };
 	unsigned int i;
@@ -105,6 +126,7 @@ static int call_start(struct call *call, const struct target *first, const struc
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (call->shared == MAP_FAILED)
 		return -errno;
+	call->shared->timeout_ms = timeout_ms;
 	for (i = 0; i < ENTRIES; i++)
 		call->shared->entry[i] = (struct kfd_preempt_switch_entry){
 			.queue_id = targets[i]->queue_id,
@@ -116,8 +138,14 @@ static int call_start(struct call *call, const struct target *first, const struc
 	if (call->pid < 0)
 		return -errno;
 	if (!call->pid)
-		make_call(call->shared);
+		make_call(call->shared, func);
 	return wait_until(is_calling, call->shared, LONG_MS) ? 0 : -ETIME;
+}
+
+/* It stops their queues in one SWITCH, which waits longer than the test. */
+static int call_start(struct call *call, const struct target *first, const struct target *second)
+{
+	return call_start_as(call, first, second, KFD_PREEMPT_MAX_TIMEOUT_MS, switch_both);
 }
 
 static bool is_asleep(const void *pid)
@@ -229,6 +257,66 @@ TEST_F_TIMEOUT(contended, call_that_waits_stops_both_once_the_process_is_unblock
 	EXPECT_BOTH_STOPPED(call);
 	EXPECT_TRUE(target_stands_still(&self->target[A], 50));
 	EXPECT_TRUE(target_stands_still(&self->target[BLOCKED], 50));
+}
+
+static void only_the_first_is_stopped(struct __test_metadata *_metadata,
+				      FIXTURE_DATA(contended) *self, uint32_t timeout_ms)
+{
+	const struct kfd_preempt_switch_entry *entry;
+	struct call *call = &self->call[0];
+
+	ASSERT_EQ(0, call_start_as(call, &self->target[A], &self->target[BLOCKED], timeout_ms,
+				   switch_both));
+	ASSERT_TRUE(wait_until(has_returned, call->shared, SOON_MS));
+	entry = call->shared->entry;
+	EXPECT_EQ(0, call->shared->result);
+	EXPECT_EQ(0, entry[0].result);
+	EXPECT_EQ(KFD_PREEMPT_STATE_HELD, entry[0].state);
+	EXPECT_EQ(-EBUSY, entry[1].result);
+	EXPECT_TRUE(target_stands_still(&self->target[A], 50));
+	EXPECT_TRUE(target_moves(&self->target[BLOCKED]));
+}
+
+TEST_F_TIMEOUT(contended, process_that_is_blocked_beyond_the_timeout_is_EBUSY_alone, 180)
+{
+	only_the_first_is_stopped(_metadata, self, 100);
+}
+
+TEST_F_TIMEOUT(contended, call_without_a_timeout_waits_for_a_short_time, 180)
+{
+	only_the_first_is_stopped(_metadata, self, 0);
+}
+
+TEST_F_TIMEOUT(contended, status_of_a_blocked_process_is_EBUSY, 180)
+{
+	struct call *call = &self->call[0];
+
+	ASSERT_EQ(0, call_start_as(call, &self->target[BLOCKED], &self->target[A], 0, read_first));
+	ASSERT_TRUE(wait_until(has_returned, call->shared, SOON_MS));
+	EXPECT_EQ(-EBUSY, call->shared->result);
+}
+
+/* A and B lock their mutexes so that at no time both are free. */
+TEST_F_TIMEOUT(contended, call_on_two_processes_that_lock_in_turns_ends, 180)
+{
+	struct call *call = &self->call[0];
+	unsigned int locked = A, turns = 0;
+	uint64_t end;
+
+	ASSERT_EQ(0, target_order(&self->target[A], TARGET_LOCK));
+	ASSERT_EQ(0, call_start_as(call, &self->target[A], &self->target[B], 1000, switch_both));
+	end = now_ns() + LONG_MS * 1000000ull;
+	for (; !has_returned(call->shared) && now_ns() < end; turns++) {
+		unsigned int next = locked == A ? B : A;
+
+		ASSERT_EQ(0, target_order(&self->target[next], TARGET_LOCK));
+		ASSERT_EQ(0, target_order(&self->target[locked], TARGET_UNLOCK));
+		locked = next;
+	}
+	TH_LOG("%u turns", turns);
+	ASSERT_TRUE(has_returned(call->shared));
+	EXPECT_EQ(0, call->shared->result);
+	EXPECT_EQ(0, target_order(&self->target[locked], TARGET_UNLOCK));
 }
 
 TEST_HARNESS_MAIN

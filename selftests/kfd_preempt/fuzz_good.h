@@ -354,6 +354,9 @@ static inline void good_status(struct worker *w)
 		w->call.may = MAY(EPERM);
 	else if (queue < QUEUES)
 		w->call.may = MAY(OK);
+	/* It may keep itself locked for longer than the call waits. */
+	if (!self && w->may_operate)
+		w->call.may |= MAY(EBUSY);
 	exact = queue < QUEUES && w->world->owner[owner].queue[queue].kind == QUEUE_EXACT;
 	if (queue < QUEUES && w->world->owner[owner].queue[queue].kind == QUEUE_LOOSE)
 		w->call.may |= MAY(ENOENT);

@@ -139,6 +139,8 @@ static inline void good_switch(struct worker *w)
 	for (tries = 1 + random_below(&w->random, ENTRIES_TRIED); tries; tries--)
 		compose_entry(w, &c, file);
 	args->num_entries = call->num;
+	/* On a busy machine other processes may keep themselves locked for longer than 100 ms. */
+	args->timeout_ms = 20000;
 	args->flags = pick_flags(w, &c);
 	args->flags |= name_target(w, c.common, &args->target_fd, &args->target_pid, &borrowed);
 	for (i = 0; i < call->num; i++)

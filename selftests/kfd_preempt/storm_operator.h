@@ -21,10 +21,10 @@ struct operator {
 	int borrowed;	/* a file of an owner who may be dead by now, or -1 */
 };
 
-/* Results of a call on a queue whose owner may be dead, or not started yet. */
+/* Results of a call on a queue whose owner may be dead, not started yet, or busy for a long time. */
 static inline bool is_answer(int ret)
 {
-	return !ret || ret == -EALREADY || ret == -ESRCH || ret == -ENOENT;
+	return !ret || ret == -EALREADY || ret == -ESRCH || ret == -ENOENT || ret == -EBUSY;
 }
 
 static inline void check(struct operator *op, const char *what, bool stop, int ret)

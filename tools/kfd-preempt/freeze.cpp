@@ -21,6 +21,13 @@ namespace {
 // that is no workload; it must not keep the command busy for ever.
 constexpr unsigned scans_max = 16;
 constexpr unsigned undo_tries_max = 50;
+// Each waits for 100 ms in the driver.
+constexpr unsigned reads_max = 5;
+
+// The process keeps itself locked.
+bool is_busy(const Result<kfd_ioctl_preempt_status_args>& status) {
+    return !status && status.error().errno_value == EBUSY;
+}
 
 class Freezing {
 public:
@@ -94,7 +101,11 @@ void Freezing::add(const Target& target, const kfd::Queue& queue) {
             queues_.push_back(std::move(item));
         return;
     }
-    const auto status = driver_.device.status_of(target.pid, queue.queue_id);
+    auto status = driver_.device.status_of(target.pid, queue.queue_id);
+    for (unsigned tries = 1; is_busy(status) && tries < reads_max; ++tries) {
+        pause_before_retry();
+        status = driver_.device.status_of(target.pid, queue.queue_id);
+    }
     if (!status && is_gone(status.error().errno_value))
         return;
     if (!status) {

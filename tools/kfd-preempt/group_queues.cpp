@@ -12,7 +12,8 @@ namespace cli {
 bool worth_another_try(const GroupQueue& queue) {
     constexpr unsigned tries_max = 5;
     const int errno_value = queue.errno_value;
-    return queue.failed && queue.tries < tries_max &&
+    // Without its uid the queue could not be told from a later one.
+    return queue.failed && queue.tries < tries_max && queue.id.uid != 0 &&
            (errno_value == EBUSY || errno_value == ETIME || errno_value == ENOMEM);
 }
 

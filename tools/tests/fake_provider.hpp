@@ -49,6 +49,7 @@ public:
         std::optional<bool> refused = {}; // how the last one that has waited ended
         bool armed = false;
         bool blind = false;
+        bool locked = false; // for longer than a call waits
         pid_t parent = 1;
         std::uint64_t generation = 0; // another process with the same pid
         std::string cgroup;
@@ -177,6 +178,8 @@ public:
         if (queue == nullptr)
             return xpreempt::fail(running.contains(pid) ? ENOENT : ESRCH,
                                   xpreempt::Op::queue_status);
+        if (running.at(pid).locked)
+            return xpreempt::fail(EBUSY, xpreempt::Op::queue_status);
         QueueReading reading;
         reading.uid = queue->uid;
         reading.doorbell = 8 * id;
@@ -239,6 +242,7 @@ public:
                 ADD_FAILURE() << "a call about pid " << wanted.pid << " would wait for a move";
             Queue* queue = find(wanted.pid, wanted.queue_id);
             wanted.result = queue == nullptr                 ? error_of_missing(wanted.pid)
+                            : running.at(wanted.pid).locked  ? EBUSY
                             : queue->uid != wanted.queue_uid ? ESTALE
                             : wanted.change == Change::stop  ? stop(*queue, wanted)
                                                              : start(*queue, wanted);

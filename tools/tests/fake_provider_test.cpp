@@ -37,6 +37,7 @@ struct Driver {
         if (state == QUEUE_HELD || state == QUEUE_HELD_BY_BOTH) {
             EXPECT_EQ(0, change(Change::stop));
         }
+        gpu.running.at(pid).locked = state == PROCESS_LOCKED;
         queue().held_by_other = state == QUEUE_HELD_BY_OTHER || state == QUEUE_HELD_BY_BOTH;
     }
     int answer_to(const driver_answer& row) {
@@ -62,7 +63,7 @@ TEST(FakeProviderTest, answers_as_the_driver) {
         EXPECT_EQ(row.state == QUEUE_HELD_BY_BOTH, driver.held_by_others) << row.name;
         ++rows;
     }
-    EXPECT_EQ(16, rows);
+    EXPECT_EQ(18, rows);
 }
 
 TEST(FakeProviderTest, a_late_stop_is_confirmed_at_last) {

@@ -274,6 +274,16 @@ TEST_F(FreezeTest, thaw_lets_go_what_freeze_holds_and_forgets_it) {
     EXPECT_EQ(recorded(), "");
 }
 
+TEST_F(FreezeTest, queue_of_a_process_that_stays_locked_is_not_frozen) {
+    script->expect_query(0);
+    for (int i = 0; i < 5; ++i)
+        script->expect_status(7, 0, -EBUSY);
+    script->expect_status_uid(8, 0, 80, running, 0);
+    const cli::Report report = cli::freeze(context, {"job"}, false);
+    EXPECT_EQ(report.exit, cli::Exit::failed);
+    EXPECT_EQ(recorded(), "");
+}
+
 TEST_F(FreezeTest, what_was_suspended_by_hand_is_not_thawed) {
     script->expect_query(0);
     script->expect_status_uid(7, 0, 70, held, sticky);

@@ -29,6 +29,7 @@ enum driver_state {
 	QUEUE_PENDING, /* the caller's stop was not confirmed in time, and still is not */
 	QUEUE_UNKNOWN, /* no queue of that process has the id */
 	QUEUE_REPLACED, /* the id is another queue's now */
+	PROCESS_LOCKED, /* by a call of its own, for longer than the timeout */
 	PROCESS_GONE,
 };
 
@@ -111,6 +112,8 @@ static const struct driver_answer driver_answers[] = {
 	  ANY_SCHEDULER },
 	{ "stop of a replaced queue", CALL_STOP, QUEUE_REPLACED, ESTALE, 0, SAVE, 0, 0, 0,
 	  ANY_SCHEDULER },
+	{ "stop in a process that is locked", CALL_STOP, PROCESS_LOCKED, EBUSY, 0, SAVE, 0, 0, 0,
+	  ANY_SCHEDULER },
 	{ "stop in a process that is gone", CALL_STOP, PROCESS_GONE, ESRCH, 0, SAVE, 0, 0, 0,
 	  ANY_SCHEDULER },
 	{ "stop that is late", CALL_STOP, QUEUE_STOPS_LATE, ETIME, 1, SAVE, 100, 0, 0,
@@ -128,6 +131,8 @@ static const struct driver_answer driver_answers[] = {
 	{ "start of an unknown queue", CALL_START, QUEUE_UNKNOWN, ENOENT, 0, 0, 0, 0, 0,
 	  ANY_SCHEDULER },
 	{ "start of a replaced queue", CALL_START, QUEUE_REPLACED, ESTALE, 0, 0, 0, 0, 0,
+	  ANY_SCHEDULER },
+	{ "start in a process that is locked", CALL_START, PROCESS_LOCKED, EBUSY, 0, 0, 0, 0, 0,
 	  ANY_SCHEDULER },
 	{ "start in a process that is gone", CALL_START, PROCESS_GONE, ESRCH, 0, 0, 0, 0, 0,
 	  ANY_SCHEDULER },

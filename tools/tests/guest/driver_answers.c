@@ -134,6 +134,8 @@ static bool bring_to(struct world *w, const struct driver_answer *row)
 	case QUEUE_PENDING:
 		return gpu_fault_arm(fault) >= 0 &&
 		       switch_entry(w, w->fd, &late, KFD_PREEMPT_OP_PREEMPT) == ETIME;
+	case PROCESS_LOCKED:
+		return !target_order(&w->target, TARGET_LOCK);
 	default:
 		return true;
 	}
@@ -157,7 +159,11 @@ static bool let_all_run(struct world *w)
 static bool check(struct world *w, const struct driver_answer *row)
 {
 	bool good = bring_to(w, row);
-	int error = good ? call_of(w, row) : -1, is_stopped = stopped(w, is_own(row));
+	int error = good ? call_of(w, row) : -1, is_stopped;
+
+	if (row->state == PROCESS_LOCKED)
+		good = !target_order(&w->target, TARGET_UNLOCK) && good;
+	is_stopped = stopped(w, is_own(row));
 
 	if (!good)
 		printf("# the queue cannot be brought into that state\n");
