@@ -23,7 +23,8 @@
  * the command: a struct shorter than that of the ABI that brought the call is -EINVAL,
  * a longer one than the driver knows must be zero past its end (-E2BIG).
  * Reserved fields must be zero on input and are zero on output. A flag that
- * &kfd_ioctl_preempt_query_args.caps does not advertise is -EINVAL.
+ * &kfd_ioctl_preempt_query_args.caps advertises on no node of the caller is -EINVAL, one
+ * that the node of a queue lacks is -EOPNOTSUPP.
  *
  * Holds: a stopped queue is *held*. Each hold has an owner (KFD_PREEMPT_HOLD_*)
  * and the queue runs only when none is left and KFD itself wants it to run

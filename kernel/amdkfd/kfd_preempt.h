@@ -364,7 +364,7 @@ bool kfd_preempt_is_given_up(const struct device_queue_manager *dqm);
 u32 kfd_preempt_sched_mode(const struct device_queue_manager *dqm);
 u32 kfd_preempt_type_mask(const struct device_queue_manager *dqm);
 u64 kfd_preempt_node_caps(const struct device_queue_manager *dqm);
-u64 kfd_preempt_caps(const struct kfd_process *p);
+u64 kfd_preempt_any_caps(const struct kfd_process *p);
 int kfd_preempt_do_query(struct kfd_process *p,
 			 struct kfd_ioctl_preempt_query_args *args);
 

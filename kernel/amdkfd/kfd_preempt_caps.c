@@ -102,8 +102,8 @@ u64 kfd_preempt_node_caps(const struct device_queue_manager *dqm)
 }
 
 /*
- * A walk over the nodes of a process: finds what all of them can do, and the
- * requested one.
+ * A walk over the nodes of a process: finds what all of them can do, what any of
+ * them can, and the requested one.
  */
 struct caps_walk {
 	const struct kfd_process *p;
@@ -114,6 +114,7 @@ struct caps_walk {
 	u32 type_mask;
 	u32 degraded;
 	u64 caps;
+	u64 any_caps;
 };
 
 static bool has_node(const struct kfd_process *p, const struct device_queue_manager *dqm)
@@ -130,12 +131,15 @@ static bool has_node(const struct kfd_process *p, const struct device_queue_mana
 static void visit_node(struct device_queue_manager *dqm, void *data)
 {
 	struct caps_walk *walk = data;
+	u64 caps;
 
 	if (!has_node(walk->p, dqm) ||
 	    (walk->gpu_id && walk->gpu_id != dqm->dev->id))
 		return;
 	walk->num++;
-	walk->caps &= kfd_preempt_node_caps(dqm);
+	caps = kfd_preempt_node_caps(dqm);
+	walk->caps &= caps;
+	walk->any_caps |= caps;
 	walk->type_mask &= kfd_preempt_type_mask(dqm);
 	walk->sched_mode = kfd_preempt_sched_mode(dqm);
 	walk->num_xcc = kfd_preempt_num_xcc(dqm);
@@ -150,6 +154,7 @@ static struct caps_walk walk_nodes(const struct kfd_process *p, u32 gpu_id)
 		.sched_mode = sched_policy,
 		.type_mask = ~0U,
 		.caps = ~0ULL,
+		.any_caps = DRIVER_CAPS,
 	};
 
 	kfd_preempt_nodes_visit(visit_node, &walk);
@@ -164,10 +169,10 @@ static struct caps_walk walk_nodes(const struct kfd_process *p, u32 gpu_id)
 	return walk;
 }
 
-/* KFD_PREEMPT_CAP_* that hold on every node of a process. */
-u64 kfd_preempt_caps(const struct kfd_process *p)
+/* KFD_PREEMPT_CAP_* that any node of a process has. */
+u64 kfd_preempt_any_caps(const struct kfd_process *p)
 {
-	return walk_nodes(p, 0).caps;
+	return walk_nodes(p, 0).any_caps;
 }
 
 /**

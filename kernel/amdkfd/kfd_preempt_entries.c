@@ -106,8 +106,11 @@ static int plan_preempt(struct kfd_preempt_call *call, u32 i, struct queue *q)
 		already = kfd_preempt_record_exists(filep, q);
 	}
 
-	if (call->flags & KFD_PREEMPT_SWITCH_YIELD_MEMORY)
+	if (call->flags & KFD_PREEMPT_SWITCH_YIELD_MEMORY) {
+		if (!(kfd_preempt_node_caps(q->device->dqm) & KFD_PREEMPT_CAP_YIELD_MEMORY))
+			return -EOPNOTSUPP;
 		req->yields = q;
+	}
 	if (already) {
 		/* A repeated PREEMPT waits for a pending stop. */
 		return q->preempt.hw_pending ? 0 : -EALREADY;

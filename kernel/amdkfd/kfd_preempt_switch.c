@@ -37,7 +37,7 @@ static int check_entry(const struct kfd_preempt_switch_entry *e)
 	return 0;
 }
 
-/* Reject flags that are not advertised, like unknown ones. */
+/* Reject flags that no node of the caller advertises, like unknown ones. */
 static u32 known_flags(u64 caps)
 {
 	u32 flags = SWITCH_FLAGS;
@@ -54,7 +54,7 @@ static u32 known_flags(u64 caps)
 static int check_args(const struct kfd_process *p,
 		      const struct kfd_ioctl_preempt_switch_args *args)
 {
-	if (args->flags & ~known_flags(kfd_preempt_caps(p)) || args->reserved)
+	if (args->flags & ~known_flags(kfd_preempt_any_caps(p)) || args->reserved)
 		return -EINVAL;
 	if ((args->flags & TARGET_FLAGS) == TARGET_FLAGS)
 		return -EINVAL;
@@ -300,7 +300,7 @@ int kfd_preempt_do_own_queue(struct file *filep, struct kfd_process *p, u32 op,
 	if (args->flags & KFD_PREEMPT_FLAG_CHECKPOINT)
 		call.flags |= KFD_PREEMPT_SWITCH_CHECKPOINT;
 	if (args->flags & ~(KFD_PREEMPT_FLAG_FAST | KFD_PREEMPT_FLAG_CHECKPOINT) ||
-	    call.flags & ~known_flags(kfd_preempt_caps(p)) ||
+	    call.flags & ~known_flags(kfd_preempt_any_caps(p)) ||
 	    args->preempt_type > KFD_PREEMPT_TYPE_SAVE ||
 	    args->timeout_ms > KFD_PREEMPT_MAX_TIMEOUT_MS)
 		return -EINVAL;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Calls on queues of two GPUs: both are served, ALL_OR_NOTHING is for one. Needs two GPUs. */
+#include "gpu_fault.h"
 #include "jobs.h"
 #include "kselftest_harness.h"
 #include "sched_mode.h"
+#include "text_file.h"
+#include "verify.h"
 #include "wait.h"
 #include "watch.h"
 
 #define LONG_MS 60000u
 #define GPUS 2u
+#define REARM "/sys/module/amdgpu/parameters/preempt_degraded"
 
 FIXTURE(two)
 {
@@ -98,6 +102,30 @@ TEST_F_TIMEOUT(two, all_or_nothing_on_both_is_EINVAL_and_changes_nothing, 180)
 		EXPECT_EQ(0, status.holds);
 		EXPECT_EQ(0, status.preempts);
 	}
+}
+
+/* One of them leaves a queue running, and is degraded. */
+TEST_F_TIMEOUT(two, gpu_that_is_degraded_takes_no_flag_from_the_other, 180)
+{
+	unsigned int i, bad = GPUS;
+
+	ASSERT_TRUE(verify_is_on());
+	ASSERT_LE(0, gpu_fault_arm("unmap-skipped:count=1"));
+	for (i = 0; i < GPUS; i++) {
+		if (preempt_queue(self->fd, self->queue[i].id) == -ETIME)
+			bad = i;
+		ASSERT_EQ(0, resume_queue(self->fd, self->queue[i].id));
+	}
+	ASSERT_GT(GPUS, bad);
+	ASSERT_EQ(0, order(self, KFD_PREEMPT_SWITCH_YIELD_MEMORY | KFD_PREEMPT_SWITCH_CHECKPOINT,
+			   KFD_PREEMPT_OP_PREEMPT, KFD_PREEMPT_OP_PREEMPT));
+	EXPECT_EQ(-EOPNOTSUPP, self->entry[bad].result);
+	EXPECT_EQ(0, self->entry[!bad].result);
+	EXPECT_EQ(KFD_PREEMPT_STATE_HELD, self->entry[!bad].state);
+	EXPECT_EQ(0, resume_queue(self->fd, self->queue[!bad].id));
+	gpu_fault_disarm_all();
+	ASSERT_EQ(0, text_file_write(REARM, "0"));
+	EXPECT_EQ(0, driver_facts(self->fd).degraded);
 }
 
 TEST_F_TIMEOUT(two, query_tells_of_each, 180)
