@@ -3,10 +3,16 @@
 #ifndef KFD_PREEMPT_COMPAT_H
 #define KFD_PREEMPT_COMPAT_H
 
+#include <linux/capability.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/overflow.h>
+#include <linux/sched/coredump.h>
+#if __has_include(<linux/sched/exec_state.h>)
+#include <linux/sched/exec_state.h>
+#endif
+#include <linux/sched/mm.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/version.h>
@@ -371,5 +377,35 @@ static inline bool kfd_preempt_can_copy(const struct device_queue_manager *dqm)
 
 	return mqd_mgr->checkpoint_mqd && mqd_mgr->restore_mqd;
 }
+
+/* Whether the caller has rights over the memory of a process that is not dumpable. */
+#if __has_include(<linux/sched/exec_state.h>)
+static inline bool kfd_preempt_may_trace_memory(const struct kfd_process *p)
+{
+	const struct task_exec_state *state;
+	bool may;
+
+	rcu_read_lock();
+	state = rcu_dereference(p->lead_thread->exec_state);
+	may = !state || state->dumpable == TASK_DUMPABLE_OWNER ||
+	      ns_capable(state->user_ns, CAP_SYS_PTRACE);
+	rcu_read_unlock();
+	return may;
+}
+#else
+static inline bool kfd_preempt_may_trace_memory(const struct kfd_process *p)
+{
+	struct mm_struct *mm = kfd_preempt_get_mm(p);
+	bool may;
+
+	/* Without memory the process is about to end. */
+	if (!mm)
+		return true;
+	may = get_dumpable(mm) == SUID_DUMP_USER ||
+	      ns_capable(mm->user_ns, CAP_SYS_PTRACE);
+	mmput_async(mm);
+	return may;
+}
+#endif
 
 #endif /* KFD_PREEMPT_COMPAT_H */

@@ -175,6 +175,18 @@ static bool same_user(const struct cred *cred, const struct cred *tcred)
 	       uid_eq(cred->uid, tcred->uid);
 }
 
+/*
+ * As ptrace_may_access() has it: a process of the host that has entered a
+ * container's user namespace has that namespace's credentials, but until it
+ * calls exec it has memory of the host.
+ */
+static bool may_trace(const struct kfd_process *p, const struct cred *tcred)
+{
+	if (!ns_capable(tcred->user_ns, CAP_SYS_PTRACE))
+		return false;
+	return tcred->user_ns == &init_user_ns || kfd_preempt_may_trace_memory(p);
+}
+
 /**
  * kfd_preempt_target_authorize - decide whether the caller may act on a process
  * @targets: the call, with its caller
@@ -191,7 +203,7 @@ void kfd_preempt_target_authorize(const struct kfd_preempt_targets *targets,
 		return;
 	tcred = get_task_cred(target->p->lead_thread);
 	if ((kfd_preempt_operator_mode > 0 || !target->preempts) &&
-	    ns_capable(tcred->user_ns, CAP_SYS_PTRACE))
+	    may_trace(target->p, tcred))
 		target->right = KFD_PREEMPT_BY_CAPABILITY;
 	else if (kfd_preempt_operator_mode >= 2 && target->by_fd)
 		target->right = KFD_PREEMPT_BY_FILE;

@@ -216,6 +216,33 @@ TEST_F(tenant, tenant_does_not_clear_a_sticky_hold_of_the_host)
 	EXPECT_RUNS();
 }
 
+/* Like runc between setns() and exec(). */
+static void run_entered(struct target_shared *shared)
+{
+	if (!enter_new_user_namespace() || prctl(PR_SET_DUMPABLE, 0))
+		_exit(1);
+	target_run(shared);
+}
+
+TEST(process_of_the_host_in_a_namespace_of_the_tenant_is_not_the_tenants)
+{
+	FIXTURE_DATA(tenant) self = {};
+	struct tenant tenant = {};
+	struct target target = {};
+
+	ASSERT_EQ(0, target_start_as(&target, run_entered));
+	self.pid = target.pid;
+	self.id = target.queue_id;
+	self.target_fd = target_file(&target);
+	ASSERT_LE(0, self.target_fd);
+	ASSERT_EQ(0, tenant_start(&self, &tenant));
+	/* In the other modes a file of it, or its user, is enough. */
+	EXPECT_EQ(operator_mode() == 1 ? -EPERM : 0, tenant_preempt(&tenant, 0));
+	child_kill(&tenant.pid);
+	target_kill(&target);
+	close(self.target_fd);
+}
+
 TEST_F(tenant, tenant_sets_and_drops_its_own_hold)
 {
 	EXPECT_EQ(0, tenant_preempt(&self->tenant[0], 0));

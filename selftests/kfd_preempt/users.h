@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,9 +59,10 @@ static inline bool write_id_map(pid_t pid, const char *name)
 	return done;
 }
 
+/* Like a program of the namespace, which has its memory from exec. */
 static inline bool become_root_of_namespace(void)
 {
-	return !setresgid(0, 0, 0) && !setresuid(0, 0, 0);
+	return !setresgid(0, 0, 0) && !setresuid(0, 0, 0) && !prctl(PR_SET_DUMPABLE, 1);
 }
 
 /*
