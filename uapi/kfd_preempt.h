@@ -59,8 +59,9 @@
  * EIO         the queue is dead (lost in a GPU reset)
  * ENODEV      the GPU is gone
  * ENOENT      no such queue in that process
- * ENOMEM      out of memory, or too many operators of one queue (64), before
- *             anything changed; the host has no room for yielded memory
+ * ENOMEM      out of memory, or too many operators of one queue or watches of one
+ *             process (64, 16 of them for operators of the host), before anything
+ *             changed; the host has no room for yielded memory
  * ENOSPC      no hardware slot left to resume into, or no VRAM for the memory
  *             that was yielded; the queue stays held
  * ENOTTY      this driver does not know the call
@@ -439,9 +440,9 @@ struct kfd_ioctl_preempt_status_args {
  * With GIVE_MEMORY an allocation of VRAM by the target that does not fit waits: event
  * WANTS_MEMORY. After an ANSWER it is retried. If it still does not fit, there is another
  * event; after NO_ROOM it fails as it would without a watch, and so it does when the
- * target is removed or the file is closed. A signal interrupts it. While any target of
- * any watch has GIVE_MEMORY, a process that has opened /dev/kfd less than two seconds ago
- * first waits for the rest of that time to become a target.
+ * target is removed or the file is closed. A signal interrupts it. While any target of a
+ * watch of the host has GIVE_MEMORY, a process that has opened /dev/kfd less than two
+ * seconds ago first waits for the rest of that time to become a target.
  *
  * A target ends with its process, or when that calls exec: event EXITED, and
  * -ESRCH from then on. Close the file to remove all targets.

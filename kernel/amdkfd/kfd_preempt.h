@@ -70,6 +70,10 @@ struct kfd_preempt_checkpoint {
 /* Holds of other processes than the owner of the queue. */
 #define KFD_PREEMPT_OPERATOR_HOLDS (KFD_PREEMPT_HOLD_OPERATOR | KFD_PREEMPT_HOLD_STICKY)
 
+/* Watches of a process, or operator records of a queue; no sensible setup has more. */
+#define KFD_PREEMPT_MAX_OWNERS 64
+#define KFD_PREEMPT_RESERVED_OWNERS 16	/* of these, for operators of the host */
+
 /* Why a caller may act on another process. */
 enum kfd_preempt_right {
 	KFD_PREEMPT_BY_CAPABILITY,	/* CAP_SYS_PTRACE in its user namespace */
@@ -474,6 +478,7 @@ kfd_preempt_target_add(struct kfd_preempt_targets *targets, u32 flags, int fd,
 		       s32 pid);
 void kfd_preempt_target_authorize(const struct kfd_preempt_targets *targets,
 				  struct kfd_preempt_target *target);
+unsigned int kfd_preempt_max_owners(bool self);
 int kfd_preempt_targets_lock(struct kfd_preempt_targets *targets, u32 timeout_ms);
 void kfd_preempt_targets_unlock(struct kfd_preempt_targets *targets);
 void kfd_preempt_targets_put(struct kfd_preempt_targets *targets);

@@ -12,9 +12,6 @@
 
 #include "kfd_preempt_compat.h"
 
-/* No sensible setup has more files that hold one queue. */
-#define MAX_RECORDS_OF_QUEUE 64
-
 /**
  * struct kfd_preempt_operator - an open file that holds queues
  * @hash_node: in operators, until the file is closed
@@ -159,7 +156,7 @@ struct kfd_preempt_record *kfd_preempt_record_alloc(struct file *filep,
 {
 	struct kfd_preempt_record *rec;
 
-	if (q->preempt.num_records >= MAX_RECORDS_OF_QUEUE)
+	if (q->preempt.num_records >= kfd_preempt_max_owners(false))
 		return NULL;
 	rec = kzalloc(sizeof(*rec), GFP_KERNEL_ACCOUNT);
 	if (!rec)

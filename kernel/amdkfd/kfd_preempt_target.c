@@ -188,6 +188,23 @@ static bool may_trace(const struct kfd_process *p, const struct cred *tcred)
 }
 
 /**
+ * kfd_preempt_max_owners - how many watches or records the caller may let one
+ * process or queue have
+ * @self: the caller acts on its own process
+ *
+ * A tenant can give its processes and queues many of both. Some are reserved for
+ * operators of the host. In modes 2 and 3 tenants trust each other.
+ *
+ * Return: the number.
+ */
+unsigned int kfd_preempt_max_owners(bool self)
+{
+	if (!self && (kfd_preempt_operator_mode > 1 || capable(CAP_SYS_PTRACE)))
+		return KFD_PREEMPT_MAX_OWNERS;
+	return KFD_PREEMPT_MAX_OWNERS - KFD_PREEMPT_RESERVED_OWNERS;
+}
+
+/**
  * kfd_preempt_target_authorize - decide whether the caller may act on a process
  * @targets: the call, with its caller
  * @target: that process, already found: its pid may have been reused, so the

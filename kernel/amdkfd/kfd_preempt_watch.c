@@ -22,7 +22,7 @@ static void free_target(struct kfd_preempt_watch_target *target)
 }
 
 static int add_process(struct kfd_preempt_watch *watch, struct kfd_process *p,
-		       struct kfd_preempt_watch_add *args)
+		       bool self, struct kfd_preempt_watch_add *args)
 {
 	struct kfd_preempt_watch_target *target;
 	int ret;
@@ -34,6 +34,7 @@ static int add_process(struct kfd_preempt_watch *watch, struct kfd_process *p,
 		return -ENOMEM;
 	target->watch = watch;
 	target->gives = args->flags & KFD_PREEMPT_WATCH_GIVE_MEMORY;
+	target->max_owners = kfd_preempt_max_owners(self);
 	target->cookie = args->cookie;
 	target->num_gpus = p->n_pdds;
 	INIT_LIST_HEAD(&target->node);
@@ -77,7 +78,7 @@ static long do_add(struct kfd_preempt_watch *watch, struct kfd_preempt_watch_add
 	kfd_preempt_target_authorize(&targets, target);
 	ret = target->err;
 	if (!ret)
-		ret = add_process(watch, target->p, args);
+		ret = add_process(watch, target->p, target->p == targets.self, args);
 	kfd_preempt_targets_put(&targets);
 put_self:
 	if (targets.self)

@@ -56,6 +56,7 @@ struct kfd_preempt_watch_gpu {
  * @node: in kfd_preempt_p.targets (the process's lock)
  * @p: the process, or NULL once it is gone (the lock of processes)
  * @gives: its allocations wait for room that the watch makes
+ * @max_owners: how many watches the process may have, this one included
  * @armed: GPUs whose next ring is an event, by index (the process's lock)
  * @pending_node: in kfd_preempt_watch.pending, as everything below (watch->lock)
  * @cookie: the caller's
@@ -68,6 +69,7 @@ struct kfd_preempt_watch_target {
 	struct list_head node;
 	struct kfd_process *p;
 	bool gives;
+	unsigned int max_owners;
 	u64 armed;
 	struct list_head pending_node;
 	u64 cookie;

@@ -5,13 +5,10 @@
 
 #include "kfd_preempt_watch.h"
 
-/* No sensible setup has more watches of one process. */
-#define MAX_TARGETS_OF_PROCESS 64
-
 /* Guards kfd_preempt_watch_target.p; outside the locks of processes. */
 static DEFINE_SPINLOCK(processes_lock);
 
-/* Targets that make room, of all processes. */
+/* Targets that make room, of all processes, in watches that may find any new one. */
 static atomic_t givers = ATOMIC_INIT(0);
 
 /*
@@ -23,7 +20,8 @@ static void forget_giver(struct kfd_preempt_watch_target *target, struct kfd_pre
 	if (!target->gives)
 		return;
 	WRITE_ONCE(pp->num_givers, pp->num_givers - 1);
-	atomic_dec(&givers);
+	if (target->max_owners == KFD_PREEMPT_MAX_OWNERS)
+		atomic_dec(&givers);
 	wake_up_all(&pp->room);
 }
 
@@ -159,7 +157,7 @@ int kfd_preempt_watch_link(struct kfd_preempt_watch_target *target, struct kfd_p
 	spin_lock(&p->preempt.lock);
 	if (!READ_ONCE(p->mm)) {
 		ret = -ESRCH;
-	} else if (p->preempt.num_targets >= MAX_TARGETS_OF_PROCESS) {
+	} else if (p->preempt.num_targets >= target->max_owners) {
 		ret = -ENOMEM;
 	} else {
 		target->p = p;
@@ -167,7 +165,8 @@ int kfd_preempt_watch_link(struct kfd_preempt_watch_target *target, struct kfd_p
 		p->preempt.num_targets++;
 		if (target->gives) {
 			WRITE_ONCE(p->preempt.num_givers, p->preempt.num_givers + 1);
-			atomic_inc(&givers);
+			if (target->max_owners == KFD_PREEMPT_MAX_OWNERS)
+				atomic_inc(&givers);
 			wake_up_all(&p->preempt.room);
 		}
 	}

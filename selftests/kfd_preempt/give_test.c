@@ -3,6 +3,7 @@
  * Allocations for which VRAM has no room wait for a watch that makes some. Needs a small VRAM
  * (vramlimit=128 or 256).
  */
+#include "users.h"
 #include "watch.h"
 #include "yield.h"
 
@@ -258,6 +259,60 @@ TEST_F(give, bad_arguments)
 	EXPECT_EQ(-EINVAL, watch_add_flags(self->fd, getpid(), COOKIE, GIVE << 1));
 	/* An allocation that fits asks no giver. */
 	EXPECT_FALSE(is_told(self));
+}
+
+/* Without any permission, a process makes itself one that gets room. */
+static void give_itself(int report)
+{
+	int fd, ret = -1;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fd = become_user() ? kfd_open() : -1;
+	if (fd >= 0)
+		ret = watch_add_flags(watch_open(fd), getpid(), 0, GIVE);
+	if (write(report, &ret, sizeof(ret)) != sizeof(ret))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* A new process allocates more than there is. 1: that failed while the process was still new. */
+static int fails_at_once(void)
+{
+	uint64_t begin = now_ns();
+	struct kfd_device dev;
+	struct kfd_buffer buf;
+
+	if (kfd_device_open(&dev) || kfd_buffer_alloc(&dev, KFD_IN_VRAM, 1ul << 30, &buf) != -ENOMEM)
+		return 2;
+	return now_ns() - begin < 1900000000ull;
+}
+
+/* On a busy machine even a process that does not wait may be too late, so try it some times. */
+TEST(process_that_gives_to_itself_delays_no_other)
+{
+	int ret = 0, report[2], status = 0;
+	unsigned int i;
+	pid_t giver, child;
+
+	ASSERT_EQ(0, pipe(report));
+	giver = fork();
+	ASSERT_LE(0, giver);
+	if (!giver)
+		give_itself(report[1]);
+	ASSERT_EQ(sizeof(ret), read(report[0], &ret, sizeof(ret)));
+	ASSERT_LT(0, ret);
+	for (i = 0; i < 8 && status != 1; i++) {
+		child = fork();
+		ASSERT_LE(0, child);
+		if (!child)
+			_exit(fails_at_once());
+		ASSERT_EQ(child, waitpid(child, &status, 0));
+		ASSERT_TRUE(WIFEXITED(status));
+		status = WEXITSTATUS(status);
+	}
+	EXPECT_EQ(1, status);
+	child_kill(&giver);
 }
 
 TEST_HARNESS_MAIN
