@@ -16,12 +16,17 @@ static int __init kfd_probes_init(void)
 	ret = hold_reset_init();
 	if (ret)
 		goto no_reset;
+	ret = hold_open_init();
+	if (ret)
+		goto no_open;
 	ret = pin_init();
 	if (ret)
 		goto no_pin;
 	return 0;
 
 no_pin:
+	hold_open_exit();
+no_open:
 	hold_reset_exit();
 no_reset:
 	evict_in_create_exit();
@@ -33,6 +38,7 @@ no_eviction:
 static void __exit kfd_probes_exit(void)
 {
 	pin_exit();
+	hold_open_exit();
 	hold_reset_exit();
 	evict_in_create_exit();
 	fail_exit();
