@@ -50,7 +50,7 @@
  *             while the stop is PENDING, another entry of ALL_OR_NOTHING,
  *             YIELD_MEMORY with a queue of the process that is not held,
  *             another process that keeps itself locked); nothing changed
- * E2BIG       unknown non-zero tail, or more entries than max_batch
+ * E2BIG       unknown non-zero tail, more entries than max_batch, or too many queues
  * EFAULT      bad user memory; the state change, if any, stays
  * EINTR       a signal arrived before anything changed, or while memory moved:
  *             the queue is held, and repeating the call moves the rest
@@ -83,7 +83,7 @@
 
 /* Version of this interface, reported by &AMDKFD_IOC_PREEMPT_QUERY. */
 #define KFD_PREEMPT_ABI_MAJOR 1
-#define KFD_PREEMPT_ABI_MINOR 3
+#define KFD_PREEMPT_ABI_MINOR 4
 
 /*
  * preempt_type: what happens to running waves. These are not the encodings of
@@ -99,6 +99,9 @@
 /* op of a &struct kfd_preempt_switch_entry. */
 #define KFD_PREEMPT_OP_PREEMPT 1
 #define KFD_PREEMPT_OP_RESUME 2
+
+/* queue_id of a &struct kfd_preempt_switch_entry that names a process, since ABI 1.4. */
+#define KFD_PREEMPT_ALL_QUEUES 0xffffffffu
 
 /* sched_mode: what maps queues to the hardware. */
 #define KFD_PREEMPT_SCHED_HWS 0 /* firmware scheduler, runlist */
@@ -167,6 +170,7 @@
 #define KFD_PREEMPT_CAP_WATCH 0x0000000000002000ull /* since ABI 1.1 */
 #define KFD_PREEMPT_CAP_YIELD_MEMORY 0x0000000000004000ull /* since ABI 1.2 */
 #define KFD_PREEMPT_CAP_GIVE_MEMORY 0x0000000000008000ull /* since ABI 1.3 */
+#define KFD_PREEMPT_CAP_PROCESS 0x0000000000010000ull /* ALL_QUEUES, since ABI 1.4 */
 
 /*
  * degraded: features that a node turned out not to have (bits). All but GRACE disable
@@ -251,8 +255,9 @@ struct kfd_ioctl_preempt_query_args {
 };
 
 /**
- * struct kfd_preempt_switch_entry - one queue of a SWITCH
- * @queue_id: in: KFD queue id in the target process
+ * struct kfd_preempt_switch_entry - one queue of a SWITCH, or one process
+ * @queue_id: in: KFD queue id in the target process, or KFD_PREEMPT_ALL_QUEUES: see
+ *	"Holds of a process"
  * @op: in: KFD_PREEMPT_OP_*
  * @preempt_type: in: KFD_PREEMPT_TYPE_* of a PREEMPT, 0 for a RESUME
  * @result: out: 0 or a negative errno of this entry
@@ -263,6 +268,8 @@ struct kfd_ioctl_preempt_query_args {
  * @queue_uid: in: expected uid with SWITCH_MATCH_UID, else ignored; out: the
  *	uid, 0 where no queue was found
  * @latency_ns: out: driver time from request to confirmed stop, 0 for RESUME
+ * @gpu_id: in: with ALL_QUEUES the KFD gpu_id of the queues, 0: any; else 0. Since
+ *	ABI 1.4
  * @reserved: must be 0
  */
 struct kfd_preempt_switch_entry {
@@ -275,8 +282,30 @@ struct kfd_preempt_switch_entry {
 	__s32 target_pid;
 	__u64 queue_uid;
 	__u64 latency_ns;
-	__u64 reserved;
+	__u32 gpu_id;
+	__u32 reserved;
 };
+
+/**
+ * DOC: Holds of a process
+ *
+ * An entry with queue_id KFD_PREEMPT_ALL_QUEUES names a process: all its compute queues,
+ * on the GPU that gpu_id names or on all. A PREEMPT also holds those that it creates
+ * later: they are *born held*, and run for the first time when they are resumed. A RESUME
+ * ends that, and resumes the queues that the same owner holds. The owners of such holds
+ * are those of queues: the process itself, a file, or STICKY; and they end with their
+ * file. SDMA queues are not held, and queues that are dead are left out.
+ *
+ * The entry has the first error of its queues, or 0, or EALREADY if nothing was to be
+ * changed. Queues to come are held after result 0 or ETIME of a PREEMPT, and no longer
+ * after result 0 of a RESUME. state is that of the queue that is stopped least, holds has
+ * those that all queues have, latency_ns is that of the latest stop; without any queue
+ * state is HELD or INACTIVE, and holds those of queues to come. queue_uid is ignored, and 0
+ * on output. preempt_type is not RESET.
+ *
+ * A process cannot be named twice for the same GPU, or together with a queue of it
+ * (EINVAL). All entries of a call may name 4096 queues (E2BIG).
+ */
 
 /**
  * struct kfd_ioctl_preempt_switch_args - stop some queues, start others

@@ -22,6 +22,7 @@
  *	    while memory moves, taken for each buffer
  *	device_queue_manager lock (never of two nodes), not under the one above
  *	reset_domain->sem (trylock only)
+ *	the lock of holds in kfd_preempt_process.c
  *	the operator record lock in kfd_preempt_operators.c (leaf)
  *
  * and of a watch, none of which is held with any of those above:
@@ -165,6 +166,7 @@ struct kfd_preempt_q {
  * @no_room: the latest answer: there is no room
  * @room: allocations that wait for an answer
  * @opened: time of its open of /dev/kfd, in jiffies
+ * @holds: holds of queues to come (the lock of holds; additions p->mutex, too)
  */
 struct kfd_preempt_p {
 	spinlock_t lock;	/* what is below; taken in page faults */
@@ -182,6 +184,7 @@ struct kfd_preempt_p {
 	bool no_room;
 	wait_queue_head_t room;
 	unsigned long opened;
+	struct hlist_head holds;
 };
 
 /**
@@ -327,6 +330,7 @@ bool kfd_preempt_doorbell_mmap(struct kfd_process_device *pdd,
 int kfd_preempt_doorbell_remap(struct kfd_process_device *pdd, phys_addr_t address,
 			       struct vm_area_struct *vma, unsigned long start,
 			       unsigned long pfn, unsigned long size, pgprot_t prot);
+int kfd_preempt_queue_born(struct queue *q);
 void kfd_preempt_queue_created(struct queue *q);
 void kfd_preempt_queue_fini(struct queue *q);
 void kfd_preempt_queue_lost(struct queue *q);
@@ -485,6 +489,10 @@ void kfd_preempt_targets_put(struct kfd_preempt_targets *targets);
 bool kfd_preempt_needs_mm(const struct kfd_process *p);
 struct mm_struct *kfd_preempt_get_mm(const struct kfd_process *p);
 
+/* kfd_preempt_process.c */
+void kfd_preempt_process_file_release(struct file *filep);
+void kfd_preempt_process_holds_fini(struct kfd_process *p);
+
 /* kfd_preempt_checkpoint.c */
 struct kfd_preempt_checkpoint *kfd_preempt_checkpoint_alloc(struct queue *q);
 void kfd_preempt_checkpoint_take(struct mqd_manager *mqd_mgr,
@@ -497,6 +505,8 @@ struct kfd_preempt_record;
 
 void kfd_preempt_setter_init(struct kfd_preempt_setter *setter,
 			     enum kfd_preempt_right right);
+void kfd_preempt_setter_copy(struct kfd_preempt_setter *to,
+			     const struct kfd_preempt_setter *from);
 void kfd_preempt_setter_fini(struct kfd_preempt_setter *setter);
 bool kfd_preempt_may_overrule(const struct kfd_preempt_setter *setter,
 			      enum kfd_preempt_right right);
@@ -505,6 +515,10 @@ struct kfd_preempt_record *kfd_preempt_record_alloc(struct file *filep,
 						    enum kfd_preempt_right right);
 void kfd_preempt_record_free(struct kfd_preempt_record *rec);
 void kfd_preempt_record_link(struct kfd_preempt_record *rec);
+bool kfd_preempt_record_alloc_born(struct queue *q, struct hlist_head *records);
+void kfd_preempt_record_link_born(struct hlist_head *records, struct file *filep,
+				  const struct kfd_preempt_setter *setter);
+void kfd_preempt_record_free_born(struct hlist_head *records);
 bool kfd_preempt_record_exists(struct file *filep, struct queue *q);
 bool kfd_preempt_record_is_last(struct file *filep, struct queue *q);
 bool kfd_preempt_record_closed(struct queue *q, bool *only);

@@ -60,6 +60,7 @@ u32 kfd_preempt_type_mask(const struct device_queue_manager *dqm)
 	 KFD_PREEMPT_CAP_OPERATOR_FD |				\
 	 KFD_PREEMPT_CAP_WATCH |				\
 	 KFD_PREEMPT_CAP_GIVE_MEMORY |				\
+	 KFD_PREEMPT_CAP_PROCESS |				\
 	 (KFD_PREEMPT_HAS_V0 ? 0 : KFD_PREEMPT_CAP_SWITCH_ONLY))
 
 /* KFD_PREEMPT_CAP_* of a node. */

@@ -100,6 +100,7 @@ void kfd_preempt_process_fini(struct kfd_process *p)
 			drm_dev_put(p->preempt.drm[i]);
 	if (p->preempt.inode)
 		free_inode_of_process(p->preempt.inode);
+	kfd_preempt_process_holds_fini(p);
 }
 
 /**

@@ -32,6 +32,8 @@ struct queue *kfd_preempt_entry_queue(const struct kfd_preempt_call *call, u32 i
 
 	if (!target || !target->locked || target->err)
 		return NULL;
+	if (call->plans[i].q)
+		return call->plans[i].q;
 	return pqm_get_user_queue(&target->p->pqm, call->entries[i].queue_id);
 }
 
@@ -55,23 +57,29 @@ static int plan_extras(struct kfd_preempt_call *call, u32 i, struct queue *q)
 	return req->checkpoint ? 0 : -ENOMEM;
 }
 
-/*
+/**
+ * kfd_preempt_take_over - make the caller the owner of a STICKY hold
+ * @sticky: whose hold it is
+ * @right: what allows the caller to act on the process
+ *
  * A hold that a tenant has set is not a hold of the host's operator: a caller
  * with more rights that requests the same hold becomes its owner.
  */
-static bool already_sticky(struct kfd_preempt_call *call, u32 i, struct queue *q)
+void kfd_preempt_take_over(struct kfd_preempt_setter *sticky, enum kfd_preempt_right right)
 {
-	struct kfd_preempt_setter *sticky = &q->preempt.sticky;
-	enum kfd_preempt_right right = call->plans[i].target->right;
-
-	if (!(READ_ONCE(q->properties.preempt_holds) & KFD_PREEMPT_HOLD_STICKY))
-		return false;
 	if (right == KFD_PREEMPT_BY_CAPABILITY && sticky->user_ns &&
 	    (sticky->right != right || sticky->user_ns != current_user_ns()) &&
 	    kfd_preempt_may_overrule(sticky, right)) {
 		kfd_preempt_setter_fini(sticky);
 		kfd_preempt_setter_init(sticky, right);
 	}
+}
+
+static bool already_sticky(struct kfd_preempt_call *call, u32 i, struct queue *q)
+{
+	if (!(READ_ONCE(q->properties.preempt_holds) & KFD_PREEMPT_HOLD_STICKY))
+		return false;
+	kfd_preempt_take_over(&q->preempt.sticky, call->plans[i].target->right);
 	return true;
 }
 
@@ -208,8 +216,13 @@ void kfd_preempt_plan_entry(struct kfd_preempt_call *call, u32 i)
 	/* A queue that is held already may still have memory in VRAM. */
 	if (e->result && e->result != -EALREADY)
 		call->batch.reqs[i].yields = NULL;
-	if (e->result)
+	if (e->result) {
+		/* Its process may have other queues. */
+		call->plans[i].already = call->plans[i].q && e->result == -EALREADY;
+		if (call->plans[i].already)
+			e->result = 0;
 		return;
+	}
 	call->batch.reqs[i].q = q;
 	call->batch.reqs[i].mm = target->mm;
 }

@@ -70,6 +70,13 @@ void kfd_preempt_setter_init(struct kfd_preempt_setter *setter,
 	setter->right = right;
 }
 
+void kfd_preempt_setter_copy(struct kfd_preempt_setter *to,
+			     const struct kfd_preempt_setter *from)
+{
+	*to = *from;
+	get_user_ns(to->user_ns);
+}
+
 void kfd_preempt_setter_fini(struct kfd_preempt_setter *setter)
 {
 	if (setter->user_ns)
@@ -139,6 +146,25 @@ static void unlink_record(struct kfd_preempt_record *rec)
 	kfree(rec);
 }
 
+static struct kfd_preempt_record *alloc_record(struct file *filep, struct queue *q)
+{
+	struct kfd_preempt_record *rec;
+
+	rec = kzalloc(sizeof(*rec), GFP_KERNEL_ACCOUNT);
+	if (!rec)
+		return NULL;
+	/* Used if the file has none yet, which is known under the lock only. */
+	rec->op = kzalloc(sizeof(*rec->op), GFP_KERNEL_ACCOUNT);
+	if (!rec->op) {
+		kfree(rec);
+		return NULL;
+	}
+	INIT_LIST_HEAD(&rec->op->records);
+	rec->op->filep = filep;
+	rec->q = q;
+	return rec;
+}
+
 /**
  * kfd_preempt_record_alloc - allocate a record for kfd_preempt_record_link()
  * @filep: file of the operator
@@ -154,23 +180,12 @@ struct kfd_preempt_record *kfd_preempt_record_alloc(struct file *filep,
 						    struct queue *q,
 						    enum kfd_preempt_right right)
 {
-	struct kfd_preempt_record *rec;
+	struct kfd_preempt_record *rec = NULL;
 
-	if (q->preempt.num_records >= kfd_preempt_max_owners(false))
-		return NULL;
-	rec = kzalloc(sizeof(*rec), GFP_KERNEL_ACCOUNT);
-	if (!rec)
-		return NULL;
-	/* Used if the file has none yet, which is known under the lock only. */
-	rec->op = kzalloc(sizeof(*rec->op), GFP_KERNEL_ACCOUNT);
-	if (!rec->op) {
-		kfree(rec);
-		return NULL;
-	}
-	INIT_LIST_HEAD(&rec->op->records);
-	rec->op->filep = filep;
-	rec->q = q;
-	kfd_preempt_setter_init(&rec->setter, right);
+	if (q->preempt.num_records < kfd_preempt_max_owners(false))
+		rec = alloc_record(filep, q);
+	if (rec)
+		kfd_preempt_setter_init(&rec->setter, right);
 	return rec;
 }
 
@@ -201,6 +216,49 @@ void kfd_preempt_record_link(struct kfd_preempt_record *rec)
 	rec->q->preempt.num_records++;
 	spin_unlock(&record_lock);
 	kfree(spare);
+}
+
+/**
+ * kfd_preempt_record_alloc_born - allocate a record of a queue that is born held
+ * @q: that queue
+ * @records: the list to which the record is added
+ *
+ * Return: false without memory.
+ */
+bool kfd_preempt_record_alloc_born(struct queue *q, struct hlist_head *records)
+{
+	struct kfd_preempt_record *rec = alloc_record(NULL, q);
+
+	if (rec)
+		hlist_add_head(&rec->queue_node, records);
+	return rec;
+}
+
+/**
+ * kfd_preempt_record_link_born - link a record of a queue that is born held
+ * @records: what kfd_preempt_record_alloc_born() made, with at least one record
+ * @filep: file of the operator that holds the process; it cannot be closed now
+ * @setter: whose hold it is
+ */
+void kfd_preempt_record_link_born(struct hlist_head *records, struct file *filep,
+				  const struct kfd_preempt_setter *setter)
+{
+	struct kfd_preempt_record *rec = hlist_entry(records->first, struct kfd_preempt_record,
+						     queue_node);
+
+	hlist_del(&rec->queue_node);
+	rec->op->filep = filep;
+	kfd_preempt_setter_copy(&rec->setter, setter);
+	kfd_preempt_record_link(rec);
+}
+
+void kfd_preempt_record_free_born(struct hlist_head *records)
+{
+	struct kfd_preempt_record *rec;
+	struct hlist_node *next;
+
+	hlist_for_each_entry_safe(rec, next, records, queue_node)
+		kfd_preempt_record_free(rec);
 }
 
 bool kfd_preempt_record_exists(struct file *filep, struct queue *q)

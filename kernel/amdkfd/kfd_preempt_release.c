@@ -130,6 +130,8 @@ static void release_worker(struct work_struct *work)
  */
 void kfd_preempt_file_release(struct file *filep)
 {
+	/* First, so that no more queues are born held. */
+	kfd_preempt_process_file_release(filep);
 	if (kfd_preempt_operator_close(filep))
 		mod_delayed_work(kfd_preempt_wq, &release_work, 0);
 	kfd_preempt_doorbell_file_release(filep);

@@ -28,7 +28,12 @@
 
 static int check_entry(const struct kfd_preempt_switch_entry *e)
 {
-	if (e->reserved)
+	bool whole = e->queue_id == KFD_PREEMPT_ALL_QUEUES;
+
+	if (e->reserved || (e->gpu_id && !whole))
+		return -EINVAL;
+	/* Queues to come cannot be reset. */
+	if (whole && e->preempt_type == KFD_PREEMPT_TYPE_RESET)
 		return -EINVAL;
 	if (e->op == KFD_PREEMPT_OP_PREEMPT)
 		return e->preempt_type > KFD_PREEMPT_TYPE_SAVE ? -EINVAL : 0;
@@ -218,6 +223,7 @@ static int run_locked(struct kfd_preempt_call *call)
 
 static int lock_and_run(struct kfd_preempt_call *call)
 {
+	struct kfd_preempt_whole *whole;
 	int ret;
 
 	ret = kfd_preempt_targets_lock(&call->targets, call->batch.timeout_ms);
@@ -226,7 +232,11 @@ static int lock_and_run(struct kfd_preempt_call *call)
 	ret = call->common ? call->common->err : 0;
 	/* An entry of a busy process returns that itself. */
 	if (!ret || ret == -EBUSY)
+		ret = kfd_preempt_widen(call, &whole);
+	if (!ret) {
 		ret = run_locked(call);
+		kfd_preempt_narrow(call, whole, ret);
+	}
 	kfd_preempt_targets_unlock(&call->targets);
 	return ret;
 }
@@ -336,6 +346,7 @@ static int find_target(struct kfd_preempt_call *call, u32 i,
 	}
 	target->preempts |= e->op == KFD_PREEMPT_OP_PREEMPT;
 	call->plans[i].target = target;
+	call->plans[i].whole = e->queue_id == KFD_PREEMPT_ALL_QUEUES;
 	return 0;
 }
 
@@ -351,7 +362,7 @@ static int find_targets(struct kfd_preempt_call *call,
 			return ret;
 		for (j = 0; j < i && call->plans[i].target; j++)
 			if (call->plans[j].target == call->plans[i].target &&
-			    call->entries[j].queue_id == call->entries[i].queue_id)
+			    kfd_preempt_overlap(&call->entries[j], &call->entries[i]))
 				return -EINVAL;
 	}
 	for (i = 0; i < call->targets.num; i++) {

@@ -14,6 +14,10 @@ struct kfd_preempt_plan {
 	bool set_sticky;
 	bool drop_sticky;
 	struct queue *aside; /* while entries of the other operation run */
+	bool whole; /* the entry names a process */
+	struct queue *q; /* in an entry that was made of one that does; in that, any of them */
+	struct hlist_head holds; /* to be added for queues to come */
+	bool already; /* nothing was to be changed */
 };
 
 /* One call: @entries, @plans and @batch.reqs run in parallel. */
@@ -26,7 +30,20 @@ struct kfd_preempt_call {
 	struct kfd_preempt_batch batch;
 };
 
+/* kfd_preempt_process.c */
+int kfd_preempt_plan_holds(struct kfd_preempt_call *call, u32 i);
+u32 kfd_preempt_finish_holds(struct kfd_preempt_call *call, u32 i);
+
+/* kfd_preempt_whole.c */
+struct kfd_preempt_whole;
+
+bool kfd_preempt_overlap(const struct kfd_preempt_switch_entry *a,
+			 const struct kfd_preempt_switch_entry *b);
+int kfd_preempt_widen(struct kfd_preempt_call *call, struct kfd_preempt_whole **whole);
+void kfd_preempt_narrow(struct kfd_preempt_call *call, struct kfd_preempt_whole *whole, int err);
+
 /* kfd_preempt_entries.c */
+void kfd_preempt_take_over(struct kfd_preempt_setter *sticky, enum kfd_preempt_right right);
 bool kfd_preempt_is_self(const struct kfd_preempt_call *call,
 			 const struct kfd_preempt_target *target);
 struct queue *kfd_preempt_entry_queue(const struct kfd_preempt_call *call, u32 i);

@@ -259,6 +259,7 @@ static const struct poke pokes[] = {
 	ENTRY(op, 0xffff, -EINVAL),
 	ENTRY(preempt_type, 3, -EINVAL),
 	ENTRY(preempt_type, 0xffff, -EINVAL),
+	ENTRY(gpu_id, 1, -EINVAL),
 	ENTRY(reserved, 1, -EINVAL),
 	STATUS(queue_id, 0xffffffff, -ENOENT),
 	STATUS(flags, 1, -EINVAL),

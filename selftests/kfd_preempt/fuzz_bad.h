@@ -73,7 +73,7 @@ static const struct poke pokes[] = {
 	FIELD(CALL_SWITCH, S, num_done, 0, U32, MAY(ENOENT)),
 	FIELD(CALL_SWITCH, S, hw_ns, 0, U64, MAY(ENOENT)),
 	BIT_OF(CALL_SWITCH, S, reserved, U64, MAY(EINVAL)),
-	E(queue_id, 1024, U32, MAY(ENOENT)),
+	E(queue_id, 1024, KFD_PREEMPT_ALL_QUEUES - 1, MAY(ENOENT)),
 	E(op, 0, 0, MAY(EINVAL)),
 	E(op, 3, 0xffff, MAY(EINVAL)),
 	E(op, KFD_PREEMPT_OP_RESUME, KFD_PREEMPT_OP_RESUME, MAY(EINVAL)),	/* with a type */
@@ -85,7 +85,8 @@ static const struct poke pokes[] = {
 	E(target_pid, NO_PID, U32, MAY(ESRCH)),
 	E(queue_uid, 0, U64, MAY(ENOENT)),
 	E(latency_ns, 0, U64, MAY(ENOENT)),
-	E(reserved, 1, U64, MAY(EINVAL)),
+	E(gpu_id, 1, U32, MAY(EINVAL)),	/* of a queue */
+	E(reserved, 1, U32, MAY(EINVAL)),
 	FIELD(CALL_STATUS, T, queue_id, 1024, U32, MAY(ENOENT)),
 	FIELD(CALL_STATUS, T, target_fd, 1, U32, MAY(EINVAL)),
 	FIELD(CALL_STATUS, T, target_pid, 1, U32, MAY(EINVAL)),

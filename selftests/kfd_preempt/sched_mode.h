@@ -43,7 +43,7 @@ static inline uint64_t driver_caps_wanted(int fd, bool has_gpu, bool has_cwsr)
 {
 	uint64_t caps = KFD_PREEMPT_CAP_BATCH | KFD_PREEMPT_CAP_OPERATOR |
 			KFD_PREEMPT_CAP_OPERATOR_FD | KFD_PREEMPT_CAP_WATCH |
-			KFD_PREEMPT_CAP_GIVE_MEMORY;
+			KFD_PREEMPT_CAP_GIVE_MEMORY | KFD_PREEMPT_CAP_PROCESS;
 
 	if (preempt_queue(fd, 0x7fffffff) != -ENOENT)
 		caps |= KFD_PREEMPT_CAP_SWITCH_ONLY;

@@ -104,6 +104,46 @@ TEST_F_TIMEOUT(two, all_or_nothing_on_both_is_EINVAL_and_changes_nothing, 180)
 	}
 }
 
+static int switch_all(const FIXTURE_DATA(two) *self, uint16_t op, uint32_t gpu_id)
+{
+	struct kfd_preempt_switch_entry entry = {
+		.queue_id = KFD_PREEMPT_ALL_QUEUES,
+		.op = op,
+		.preempt_type = op == KFD_PREEMPT_OP_PREEMPT ? KFD_PREEMPT_TYPE_SAVE : 0,
+		.gpu_id = gpu_id,
+	};
+	int ret = preempt_switch(self->fd, 0, 0, &entry, 1);
+
+	return ret ? ret : entry.result;
+}
+
+static uint32_t holds_of(const FIXTURE_DATA(two) *self, uint32_t id)
+{
+	struct kfd_ioctl_preempt_status_args status;
+
+	return preempt_status(self->fd, 0, id, &status) ? ~0u : status.holds;
+}
+
+TEST_F_TIMEOUT(two, process_is_held_on_one_gpu, 180)
+{
+	struct aql_queue born[GPUS];
+	unsigned int i;
+
+	ASSERT_EQ(0, switch_all(self, KFD_PREEMPT_OP_PREEMPT, self->dev[1].gpu_id));
+	for (i = 0; i < GPUS; i++) {
+		ASSERT_EQ(0, aql_queue_create(&self->dev[i], &born[i]));
+		EXPECT_EQ(i ? KFD_PREEMPT_HOLD_SELF : 0, holds_of(self, self->queue[i].id));
+		EXPECT_EQ(i ? KFD_PREEMPT_HOLD_SELF : 0, holds_of(self, born[i].id));
+	}
+	EXPECT_EQ(-EALREADY, switch_all(self, KFD_PREEMPT_OP_RESUME, self->dev[0].gpu_id));
+	ASSERT_EQ(0, switch_all(self, KFD_PREEMPT_OP_RESUME, 0));
+	for (i = 0; i < GPUS; i++) {
+		EXPECT_EQ(0, holds_of(self, self->queue[i].id));
+		EXPECT_EQ(0, holds_of(self, born[i].id));
+		EXPECT_EQ(0, aql_queue_destroy(&born[i]));
+	}
+}
+
 /* One of them leaves a queue running, and is degraded. */
 TEST_F_TIMEOUT(two, gpu_that_is_degraded_takes_no_flag_from_the_other, 180)
 {

@@ -49,6 +49,7 @@ private:
     void add(const Target& target, const kfd::Queue& queue);
     void classify_held(GroupQueue& queue, std::uint32_t state);
     void stop(const std::vector<GroupQueue*>& queues);
+    bool hold_processes();
     void classify(GroupQueue& queue);
     GroupQueue* known(const FrozenQueue& id);
     bool save();
@@ -59,6 +60,8 @@ private:
     const Driver& driver_;
     bool partial_;
     std::vector<GroupQueue> queues_;
+    std::vector<GroupQueue> whole_; // processes whose queues to come are held, or were refused
+    std::vector<Target> targets_;   // of the last scan
     std::size_t processes_ = 0;
     unsigned scans_ = 0;
     bool stable_ = false;
@@ -81,6 +84,12 @@ void Freezing::classify_held(GroupQueue& queue, std::uint32_t state) {
     std::set<FrozenQueue>& mine = record_.of(cgroup_.path);
     if (mine.contains(queue.id)) {
         queue.text = fmt::format("{}: already frozen", queue.name());
+    } else if (mine.contains(whole_process(queue.target).id)) {
+        mine.insert(queue.id);
+        queue.joined = std::ranges::any_of(whole_, [&](const GroupQueue& process) {
+            return process.held && process.id.pid == queue.id.pid;
+        });
+        queue.text = fmt::format("{}: frozen with its process", queue.name());
     } else if (const std::string* other = record_.other_holder(cgroup_.path, queue.id)) {
         mine.insert(queue.id);
         queue.joined = true;
@@ -147,11 +156,13 @@ bool Freezing::scan() {
         return false;
     }
     processes_ = pids->size();
+    targets_.clear();
     for (const pid_t pid : *pids) {
         const Result<kfd::Process> process = kfd_process(context_, pid);
         if (!process) // doesn't use KFD, or ended
             continue;
         const Target target = target_of(context_, pid);
+        targets_.push_back(target);
         for (const kfd::Queue& queue : process->queues)
             add(target, queue);
     }
@@ -219,6 +230,48 @@ void Freezing::stop(const std::vector<GroupQueue*>& queues) {
     }
 }
 
+// Holds the processes of the last scan that are not held yet, once their queues are. A queue that
+// was suspended before stays so at thaw, which cannot tell it from others of its process: those
+// processes are not held. Returns true if one was held; its queues must be read again.
+bool Freezing::hold_processes() {
+    if ((driver_.query.caps & KFD_PREEMPT_CAP_PROCESS) == 0 || failure_)
+        return false;
+    std::set<FrozenQueue>& mine = record_.of(cgroup_.path);
+    const auto foreign = [&](const GroupQueue& queue) {
+        return queue.outcome == QueueOutcome::already && !mine.contains(queue.id);
+    };
+    const std::size_t before = whole_.size();
+    for (const Target& target : targets_) {
+        const auto of_it = [&](const GroupQueue& queue) { return queue.id.pid == target.pid; };
+        if (std::ranges::none_of(whole_, of_it) &&
+            std::ranges::none_of(queues_, [&](const GroupQueue& queue) {
+                return of_it(queue) && (foreign(queue) || queue.failed);
+            }))
+            whole_.push_back(whole_process(target));
+    }
+    std::vector<GroupQueue*> added;
+    for (std::size_t i = before; i < whole_.size(); ++i) {
+        whole_[i].joined = !mine.insert(whole_[i].id).second;
+        added.push_back(&whole_[i]);
+    }
+    if (added.empty() || !save())
+        return false;
+    if (!sent_.run(context_, driver_, Verb::freeze, added))
+        failure_ = sent_.failure;
+    bool any = false;
+    for (GroupQueue* process : added) {
+        const int reason = process->sent ? -process->entry.result : EIO;
+        process->held = reason == 0 || reason == ETIME;
+        any |= process->held;
+        // Held by an earlier freeze of this cgroup or of another, or by somebody else.
+        const bool known =
+            process->joined || record_.other_holder(cgroup_.path, process->id) != nullptr;
+        if (!process->held && !(reason == EALREADY && known))
+            mine.erase(process->id);
+    }
+    return any;
+}
+
 void Freezing::run() {
     const auto hopeless = [](const GroupQueue& queue) {
         return queue.failed && !worth_another_try(queue);
@@ -231,6 +284,8 @@ void Freezing::run() {
         if (!partial_ && std::ranges::any_of(queues_, hopeless))
             return;
         if (queues.empty()) {
+            if (hold_processes())
+                continue;
             stable_ = true;
             return;
         }
@@ -238,7 +293,16 @@ void Freezing::run() {
         if (std::ranges::all_of(queues, again))
             pause_before_retry();
         stop(queues);
+        hold_processes();
     }
+}
+
+std::vector<GroupQueue*> held_of(std::vector<GroupQueue>& queues) {
+    std::vector<GroupQueue*> held;
+    for (GroupQueue& queue : queues)
+        if (queue.held)
+            held.push_back(&queue);
+    return held;
 }
 
 // Resumes the queues that this call has stopped. Retries, because a stop that the hardware hasn't
@@ -248,10 +312,10 @@ void Freezing::undo() {
         if (queue.joined)
             record_.of(cgroup_.path).erase(queue.id);
     for (unsigned tries = 0; tries < undo_tries_max; ++tries) {
-        std::vector<GroupQueue*> held;
-        for (GroupQueue& queue : queues_)
-            if (queue.held)
-                held.push_back(&queue);
+        // One call must not name a queue and its process.
+        std::vector<GroupQueue*> held = held_of(queues_);
+        if (held.empty())
+            held = held_of(whole_);
         if (held.empty())
             return;
         if (tries > 0)

@@ -13,8 +13,12 @@ bool worth_another_try(const GroupQueue& queue) {
     constexpr unsigned tries_max = 5;
     const int errno_value = queue.errno_value;
     // Without its uid the queue could not be told from a later one.
-    return queue.failed && queue.tries < tries_max && queue.id.uid != 0 &&
+    return queue.failed && queue.tries < tries_max && (queue.id.uid != 0 || queue.is_process()) &&
            (errno_value == EBUSY || errno_value == ETIME || errno_value == ENOMEM);
+}
+
+GroupQueue whole_process(const Target& target) {
+    return {{0, "process"}, target, {target.pid, KFD_PREEMPT_ALL_QUEUES, 0}};
 }
 
 std::vector<GroupQueue*> waiting(std::vector<GroupQueue>& queues) {

@@ -21,8 +21,14 @@ struct GroupQueue : QueueAnswer {
     bool sent = false;   // the last call has answered for it
     unsigned tries = 0;
 
-    [[nodiscard]] std::string name() const { return queue_name(id.queue_id, target); }
+    [[nodiscard]] bool is_process() const { return id.queue_id == KFD_PREEMPT_ALL_QUEUES; }
+    [[nodiscard]] std::string name() const {
+        return is_process() ? target.name() : queue_name(id.queue_id, target);
+    }
 };
+
+// A process instead of a queue: all its compute queues and those to come.
+GroupQueue whole_process(const Target& target);
 
 struct GroupSwitch {
     SwitchCalls calls;

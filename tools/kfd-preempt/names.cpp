@@ -129,6 +129,7 @@ std::vector<std::string> cap_names(std::uint64_t caps) {
         {KFD_PREEMPT_CAP_WATCH, "WATCH"},
         {KFD_PREEMPT_CAP_YIELD_MEMORY, "YIELD_MEMORY"},
         {KFD_PREEMPT_CAP_GIVE_MEMORY, "GIVE_MEMORY"},
+        {KFD_PREEMPT_CAP_PROCESS, "PROCESS"},
     };
     return bit_names(caps, table);
 }

@@ -29,6 +29,8 @@ public:
     void skip(const kfd::Queue& queue);
     // Returns false if the driver rejected a call; failure() has the reason.
     bool run(Driver& driver, std::span<const kfd::Queue> queues);
+    // The same for queues that the process creates later. Does nothing if the driver cannot.
+    bool run_later(const Driver& driver);
     [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
     [[nodiscard]] Report report();
 
@@ -47,6 +49,7 @@ private:
     bool named_;
     std::vector<QueueResult> results_;
     std::optional<Failure> failure_;
+    std::optional<Failure> later_failure_;
     SwitchCalls calls_;
 };
 
@@ -123,6 +126,29 @@ bool Switch::run(Driver& driver, std::span<const kfd::Queue> queues) {
     return !error;
 }
 
+// After the call on the queues, so that it includes those created meanwhile.
+bool Switch::run_later(const Driver& driver) {
+    if ((driver.query.caps & KFD_PREEMPT_CAP_PROCESS) == 0)
+        return true;
+    kfd_preempt_switch_entry entry{};
+    entry.queue_id = KFD_PREEMPT_ALL_QUEUES;
+    entry.op = plan_.op;
+    entry.preempt_type = plan_.preempt_type;
+    calls_.send(driver, plan_.flags, {&entry, 1}, target_.pid);
+    if (const auto& error = calls_.error()) {
+        failure_ = driver_failure(context_, plan_.verb, *error, target_);
+        return false;
+    }
+    const int reason = -entry.result;
+    // The errors of its queues have been reported.
+    const bool reported = std::ranges::any_of(
+        results_, [=](const QueueResult& one) { return one.answer.errno_value == reason; });
+    if (reason != 0 && reason != EALREADY && !reported)
+        later_failure_ = Failure{exit_of(reason), reason,
+                                 driver_sentence(context_, plan_.verb, reason, target_, {})};
+    return true;
+}
+
 Report Switch::report() {
     std::ranges::sort(results_, {}, &QueueResult::queue_id);
     Report report = failure_ ? report_of(*failure_) : Report{};
@@ -133,6 +159,10 @@ Report Switch::report() {
         Json item;
         item["queue"] = result.queue_id;
         append_to_report(report, std::move(item), result.answer);
+    }
+    if (later_failure_) {
+        report.exit = later_failure_->exit;
+        report.messages.push_back(later_failure_->message);
     }
     // The exit code of the call outranks those of its queues.
     if (failure_)
@@ -170,7 +200,8 @@ Report switch_queues(const Context& context, const QueueSelection& selection,
             return report_of(cannot_yield(target.name()));
         const Memory before =
             plan.op == KFD_PREEMPT_OP_RESUME ? memory_of(*driver, *selected) : Memory{};
-        const bool sent = work.run(*driver, compute);
+        const bool sent =
+            work.run(*driver, compute) && (!selection.queue_ids.empty() || work.run_later(*driver));
         Report report = work.report();
         if (sent && plan.yields && !yield_memory(*driver, *selected, plan.flags, report))
             report.exit = Exit::failed;

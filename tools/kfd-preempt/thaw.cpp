@@ -8,8 +8,10 @@
 #include "names.hpp"
 #include "verbs.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
 
 namespace cli {
@@ -42,8 +44,11 @@ bool classify(const Context& context, const Driver& driver, GroupQueue& queue) {
     default:
         queue.outcome = QueueOutcome::failed;
         queue.failed = true;
-        queue.text = start_sentence(context, driver, Verb::thaw, reason, queue.target,
-                                    {queue.id.queue_id, queue.gpu_id, kfd::QueueType::compute, 0});
+        queue.text =
+            queue.is_process()
+                ? driver_sentence(context, Verb::thaw, reason, queue.target, {})
+                : start_sentence(context, driver, Verb::thaw, reason, queue.target,
+                                 {queue.id.queue_id, queue.gpu_id, kfd::QueueType::compute, 0});
         return reason == EIO; // dead: nothing can start it, so nothing is left to thaw
     }
 }
@@ -62,7 +67,10 @@ private:
     const Context& context_;
     const Cgroup& cgroup_;
     FrozenRecord& record_;
+    bool release(const Driver& driver, std::vector<GroupQueue>& all);
+
     std::vector<GroupQueue> queues_;
+    std::vector<GroupQueue> whole_; // processes whose queues to come are held
     GroupSwitch sent_;
     bool wanted_ = false;
 };
@@ -75,6 +83,11 @@ void Thawing::collect() {
             processes[id.pid] = {target_of(context_, id.pid),
                                  found ? found->queues : std::vector<kfd::Queue>{}};
         }
+        if (id.queue_id == KFD_PREEMPT_ALL_QUEUES) {
+            if (record_.other_holder(cgroup_.path, id) == nullptr)
+                whole_.push_back(whole_process(processes[id.pid].target));
+            continue;
+        }
         GroupQueue queue = queue_of(processes[id.pid], id);
         if (const std::string* other = record_.other_holder(cgroup_.path, id)) {
             queue.outcome = QueueOutcome::kept;
@@ -84,14 +97,15 @@ void Thawing::collect() {
         wanted_ |= queue.outcome == QueueOutcome::untried;
         queues_.push_back(std::move(queue));
     }
+    wanted_ |= !whole_.empty();
     std::erase_if(record_.of(cgroup_.path), [this](const FrozenQueue& id) {
         return record_.other_holder(cgroup_.path, id) != nullptr;
     });
 }
 
-void Thawing::run(const Driver& driver) {
+bool Thawing::release(const Driver& driver, std::vector<GroupQueue>& all) {
     std::vector<GroupQueue*> queues;
-    while (queues = waiting(queues_), !queues.empty()) {
+    while (queues = waiting(all), !queues.empty()) {
         if (queues.front()->tries > 0)
             pause_before_retry();
         const bool done = sent_.run(context_, driver, Verb::thaw, queues);
@@ -105,8 +119,16 @@ void Thawing::run(const Driver& driver) {
             }
         }
         if (!done)
-            return;
+            return false;
     }
+    return true;
+}
+
+// Processes after their queues: what else is frozen of them was created meanwhile.
+void Thawing::run(const Driver& driver) {
+    if (release(driver, queues_))
+        release(driver, whole_);
+    std::ranges::copy_if(whole_, std::back_inserter(queues_), &GroupQueue::failed);
 }
 
 Report Thawing::finish() {

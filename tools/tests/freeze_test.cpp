@@ -284,6 +284,62 @@ TEST_F(FreezeTest, queue_of_a_process_that_stays_locked_is_not_frozen) {
     EXPECT_EQ(recorded(), "");
 }
 
+constexpr std::uint64_t can_hold_processes = test::Script::all_caps | KFD_PREEMPT_CAP_PROCESS;
+constexpr std::uint32_t all = KFD_PREEMPT_ALL_QUEUES;
+
+TEST_F(FreezeTest, processes_are_frozen_with_queues_to_come_if_the_driver_can) {
+    script->expect_query(0, 0, can_hold_processes);
+    expect_scan();
+    expect_both(stop, {{0, held, sticky}, {0, held, sticky}});
+    script->expect_group_switch(stop, {{7, all, 0}, {8, all, 0}},
+                                {{0, held, sticky}, {0, held, sticky}});
+    int switches = 0;
+    script->before_switch = [&] {
+        if (++switches == 2)
+            tree.add_queue(7, 3);
+    };
+    script->expect_status_uid(7, 0, 70, held, sticky);
+    script->expect_status_uid(7, 3, 73, held, sticky);
+    script->expect_status_uid(8, 0, 80, held, sticky);
+    const cli::Report report = cli::freeze(context, {"job"}, false);
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    EXPECT_NE(report.text.find("queue 3 of pid 7 (demo): frozen with its process\n"),
+              std::string::npos);
+    EXPECT_EQ(recorded(), "/job:70 /job:73 /job:0 /job:80 /job:0 ");
+
+    script->expect_query(0);
+    script->expect_group_switch(start, {{7, 0, 70}, {7, 3, 73}, {8, 0, 80}},
+                                {{0, running, 0}, {0, running, 0}, {0, running, 0}});
+    script->expect_group_switch(start, {{7, all, 0}, {8, all, 0}},
+                                {{0, running, 0}, {0, running, 0}});
+    EXPECT_EQ(cli::thaw(context, {"job"}).exit, cli::Exit::ok);
+    EXPECT_EQ(recorded(), "");
+}
+
+// Thaw would resume that queue with its process.
+TEST_F(FreezeTest, process_with_a_queue_that_was_suspended_by_hand_is_not_frozen_whole) {
+    script->expect_query(0, 0, can_hold_processes);
+    script->expect_status_uid(7, 0, 70, held, sticky);
+    script->expect_status_uid(8, 0, 80, running, 0);
+    script->expect_group_switch(stop, {{8, 0, 80}}, {{0, held, sticky}});
+    script->expect_group_switch(stop, {{8, all, 0}}, {{0, held, sticky}});
+    expect_scan(held, sticky);
+    EXPECT_EQ(cli::freeze(context, {"job"}, false).exit, cli::Exit::ok);
+    EXPECT_EQ(recorded(), "/job:80 /job:0 ");
+}
+
+TEST_F(FreezeTest, freeze_that_fails_releases_queues_to_come) {
+    script->expect_query(0, 0, can_hold_processes);
+    expect_scan();
+    expect_both(stop, {{0, held, sticky}, {-EPERM, running, 0}});
+    script->expect_group_switch(stop, {{7, all, 0}}, {{0, held, sticky}});
+    expect_scan(held, sticky);
+    script->expect_group_switch(start, {{7, 0, 70}}, {{0, running, 0}});
+    script->expect_group_switch(start, {{7, all, 0}}, {{0, running, 0}});
+    EXPECT_EQ(cli::freeze(context, {"job"}, false).exit, cli::Exit::permission);
+    EXPECT_EQ(recorded(), "");
+}
+
 TEST_F(FreezeTest, what_was_suspended_by_hand_is_not_thawed) {
     script->expect_query(0);
     script->expect_status_uid(7, 0, 70, held, sticky);

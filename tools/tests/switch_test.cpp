@@ -71,6 +71,30 @@ TEST_F(SwitchTest, suspend_holds_all_compute_queues_in_one_call_and_names_the_sk
     EXPECT_EQ(report.json["comm"], "demo");
 }
 
+TEST_F(SwitchTest, suspend_and_resume_include_queues_to_come_if_the_driver_can) {
+    constexpr std::uint64_t caps = test::Script::all_caps | KFD_PREEMPT_CAP_PROCESS;
+    script->expect_query(0, 0, caps);
+    script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_PREEMPT, {0, 2},
+                          {{0, held, sticky}, {0, held, sticky}});
+    script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_PREEMPT,
+                          {KFD_PREEMPT_ALL_QUEUES}, {{0, held, sticky}});
+    EXPECT_EQ(cli::Exit::ok, cli::suspend(context, {7, {}}).exit);
+
+    script->expect_query(0, 0, caps);
+    script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_RESUME, {0, 2},
+                          {{0, running, 0}, {0, running, 0}});
+    script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_RESUME,
+                          {KFD_PREEMPT_ALL_QUEUES}, {{-EBUSY, held, sticky}});
+    const cli::Report report = cli::resume(context, {7, {}}, false);
+    EXPECT_EQ(cli::Exit::failed, report.exit);
+    expect_message(report, "cannot resume yet, nothing changed");
+
+    script->expect_query(0, 0, caps);
+    script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_PREEMPT, {2},
+                          {{0, held, sticky}});
+    EXPECT_EQ(cli::Exit::ok, cli::suspend(context, {7, {2}}).exit);
+}
+
 TEST_F(SwitchTest, a_named_sdma_queue_is_a_failure_and_the_driver_is_not_asked_for_it) {
     expect_suspend({2}, {{0, held, sticky}});
     const cli::Report report = cli::suspend(context, {7, {1, 2}});
@@ -181,7 +205,7 @@ TEST_F(SwitchTest, another_abi_or_a_driver_without_operators_exits_3) {
     script->expect_query(0, 0, test::Script::all_caps, 4, KFD_PREEMPT_ABI_MAJOR + 1);
     const cli::Report other = cli::suspend(context, {7, {}});
     EXPECT_EQ(other.exit, cli::Exit::unsupported);
-    expect_message(other, "ABI 2.0, this command 1.3");
+    expect_message(other, "ABI 2.0, this command 1.4");
 
     script->expect_query(0, 0, KFD_PREEMPT_CAP_SAVE);
     const cli::Report self_only = cli::suspend(context, {7, {}});

@@ -56,7 +56,8 @@ CHECK_AT(kfd_preempt_switch_entry, holds, 16);
 CHECK_AT(kfd_preempt_switch_entry, target_pid, 20);
 CHECK_AT(kfd_preempt_switch_entry, queue_uid, 24);
 CHECK_AT(kfd_preempt_switch_entry, latency_ns, 32);
-CHECK_AT(kfd_preempt_switch_entry, reserved, 40);
+CHECK_AT(kfd_preempt_switch_entry, gpu_id, 40);
+CHECK_AT(kfd_preempt_switch_entry, reserved, 44);
 
 CHECK_SIZE(kfd_ioctl_preempt_switch_args, 48);
 CHECK_AT(kfd_ioctl_preempt_switch_args, flags, 0);

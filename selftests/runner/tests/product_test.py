@@ -22,7 +22,7 @@ PRODUCT = [
         f"{ONE_XCC} hws-xcc4 no-hws-xcc4",
     ),
     ("watch_test watch_race_test", f"{ONE_XCC} no-hws-xcc4"),
-    ("contended_test release_test leader_test sysfs_test storm suspend_test", ONE_XCC),
+    ("contended_test born_test release_test leader_test sysfs_test storm suspend_test", ONE_XCC),
     ("trace_test bench_preempt fuzz_ioctls evicted_exit_test", "driver-hws no-hws"),
     ("gws_test crowd_test", "driver-hws hws-xcc4 mi250 mi100"),
     ("debugger_test fast_test tenant_test same_user_test", "driver-hws mi250 mi100"),
