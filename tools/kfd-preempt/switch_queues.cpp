@@ -21,6 +21,15 @@ struct QueueResult {
     QueueAnswer answer;
 };
 
+// A process may keep itself locked while it allocates. The driver waits for 100 ms each time.
+constexpr unsigned tries_max = 20;
+
+// The driver has not reached the queue.
+bool is_locked(const kfd_preempt_switch_entry& entry) {
+    return entry.result == -EBUSY && entry.queue_uid == 0 && entry.holds == 0 &&
+           entry.state != KFD_PREEMPT_STATE_PENDING;
+}
+
 class Switch {
 public:
     Switch(const Context& context, const SwitchPlan& plan, const Target& target, bool named)
@@ -40,6 +49,7 @@ private:
     }
     [[nodiscard]] QueueAnswer classify(const Driver& driver, const kfd::Queue& queue,
                                        const kfd_preempt_switch_entry& entry) const;
+    [[nodiscard]] kfd_preempt_switch_entry entry_of(std::uint32_t queue_id) const;
     [[nodiscard]] std::string already_text(const kfd::Queue& queue,
                                            const kfd_preempt_switch_entry& entry) const;
 
@@ -108,16 +118,25 @@ QueueAnswer Switch::classify(const Driver& driver, const kfd::Queue& queue,
     return answer;
 }
 
+kfd_preempt_switch_entry Switch::entry_of(std::uint32_t queue_id) const {
+    kfd_preempt_switch_entry entry{};
+    entry.queue_id = queue_id;
+    entry.op = plan_.op;
+    entry.preempt_type = plan_.preempt_type;
+    return entry;
+}
+
 bool Switch::run(Driver& driver, std::span<const kfd::Queue> queues) {
     std::vector<kfd_preempt_switch_entry> entries;
-    for (const kfd::Queue& queue : queues) {
-        kfd_preempt_switch_entry entry{};
-        entry.queue_id = queue.queue_id;
-        entry.op = plan_.op;
-        entry.preempt_type = plan_.preempt_type;
-        entries.push_back(entry);
-    }
-    const std::size_t done = calls_.send(driver, plan_.flags, entries, target_.pid);
+    std::size_t done = 0;
+    unsigned tries = 0;
+    // The queues are all of one process.
+    do {
+        entries.clear();
+        for (const kfd::Queue& queue : queues)
+            entries.push_back(entry_of(queue.queue_id));
+        done = calls_.send(driver, plan_.flags, entries, target_.pid);
+    } while (done == entries.size() && is_locked(entries[0]) && ++tries < tries_max);
     for (std::size_t i = 0; i < done; ++i)
         results_.push_back({queues[i].queue_id, classify(driver, queues[i], entries[i])});
     const auto& error = calls_.error();
@@ -131,10 +150,11 @@ bool Switch::run_later(const Driver& driver) {
     if ((driver.query.caps & KFD_PREEMPT_CAP_PROCESS) == 0)
         return true;
     kfd_preempt_switch_entry entry{};
-    entry.queue_id = KFD_PREEMPT_ALL_QUEUES;
-    entry.op = plan_.op;
-    entry.preempt_type = plan_.preempt_type;
-    calls_.send(driver, plan_.flags, {&entry, 1}, target_.pid);
+    unsigned tries = 0;
+    do {
+        entry = entry_of(KFD_PREEMPT_ALL_QUEUES);
+        calls_.send(driver, plan_.flags, {&entry, 1}, target_.pid);
+    } while (is_locked(entry) && ++tries < tries_max);
     if (const auto& error = calls_.error()) {
         failure_ = driver_failure(context_, plan_.verb, *error, target_);
         return false;

@@ -84,12 +84,19 @@ TEST_F(SwitchTest, suspend_and_resume_include_queues_to_come_if_the_driver_can) 
     script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_RESUME, {0, 2},
                           {{0, running, 0}, {0, running, 0}});
     script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_RESUME,
-                          {KFD_PREEMPT_ALL_QUEUES}, {{-EBUSY, held, sticky}});
+                          {KFD_PREEMPT_ALL_QUEUES}, {{-EBUSY, KFD_PREEMPT_STATE_PENDING, sticky}});
     const cli::Report report = cli::resume(context, {7, {}}, false);
     EXPECT_EQ(cli::Exit::failed, report.exit);
     expect_message(report, "cannot resume yet, nothing changed");
 
     script->expect_query(0, 0, caps);
+    script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_PREEMPT, {2},
+                          {{0, held, sticky}});
+    EXPECT_EQ(cli::Exit::ok, cli::suspend(context, {7, {2}}).exit);
+}
+
+TEST_F(SwitchTest, a_process_that_keeps_itself_locked_is_tried_again) {
+    expect_suspend({2}, {{-EBUSY, running, 0}});
     script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_PREEMPT, {2},
                           {{0, held, sticky}});
     EXPECT_EQ(cli::Exit::ok, cli::suspend(context, {7, {2}}).exit);
