@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * HWS: the runlist was unmapped for a stop and can't be mapped again, so that no queue of the GPU
- * runs. Only the preemption code retries the map. Needs root and kfd_probes.ko.
+ * runs. Only the preemption code retries the map. Needs root, two CPUs, debugfs, and kfd_probes.ko.
  */
+#include "gpu_fault.h"
+#include "held_reset.h"
 #include "jobs.h"
 #include "kselftest_harness.h"
 #include "probes.h"
@@ -109,6 +111,66 @@ TEST_F_TIMEOUT(remap, other_calls_may_come_first, 120)
 	EXPECT_TRUE(job_stands_still(&self->job[0], 50));
 	EXPECT_EQ(0, aql_queue_destroy(&other));
 	ASSERT_EQ(0, resume_queue(self->fd, self->id));
+}
+
+#define HOLD "hold_unmapped"
+
+struct preempter {
+	int fd;
+	uint32_t id;
+	int ret;
+};
+
+static void *preempt(void *arg)
+{
+	struct preempter *preempter = arg;
+
+	preempter->ret = preempt_queue(preempter->fd, preempter->id);
+	return NULL;
+}
+
+static bool is_held(const void *unused)
+{
+	(void)unused;
+	return probes_get(HOLD) == 2;
+}
+
+/* The reset begins between the failed map and the next try. */
+TEST(no_runlist_is_sent_in_a_reset)
+{
+	struct preempter preempter;
+	struct held_reset reset;
+	struct aql_queue queue[2];
+	struct job job[2];
+	struct kfd_device dev;
+	pthread_t thread;
+	unsigned int i;
+	int64_t before;
+
+	ASSERT_EQ(0, probes_load());
+	ASSERT_EQ(0, kfd_device_open(&dev));
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, busy_queue_create(&dev, &queue[i], &job[i], 2, LONG_MS));
+	preempter = (struct preempter){ .fd = dev.kfd_fd, .id = queue[0].id };
+	ASSERT_EQ(0, probes_set(PROBE, 1));
+	ASSERT_EQ(0, probes_set(HOLD, 1));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, preempt, &preempter));
+	ASSERT_TRUE(wait_until(is_held, NULL, LONG_MS));
+	ASSERT_EQ(0, held_reset_begin(&reset, "hold_reset"));
+	before = gpu_counter("hiq_packets/RUN_LIST");
+	EXPECT_LT(0, before);
+	/* It has waited until now. */
+	EXPECT_TRUE(is_held(NULL));
+	ASSERT_EQ(0, probes_set(HOLD, 0));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(0, preempter.ret);
+	EXPECT_EQ(before, gpu_counter("hiq_packets/RUN_LIST"));
+	EXPECT_TRUE(held_reset_waits(&reset));
+	ASSERT_EQ(0, held_reset_end(&reset));
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(0, aql_queue_destroy(&queue[i]));
+	kfd_device_close(&dev);
+	probes_unload();
 }
 
 TEST_HARNESS_MAIN

@@ -19,12 +19,17 @@ static int __init kfd_probes_init(void)
 	ret = hold_open_init();
 	if (ret)
 		goto no_open;
+	ret = hold_unmapped_init();
+	if (ret)
+		goto no_unmapped;
 	ret = pin_init();
 	if (ret)
 		goto no_pin;
 	return 0;
 
 no_pin:
+	hold_unmapped_exit();
+no_unmapped:
 	hold_open_exit();
 no_open:
 	hold_reset_exit();
@@ -38,6 +43,7 @@ no_eviction:
 static void __exit kfd_probes_exit(void)
 {
 	pin_exit();
+	hold_unmapped_exit();
 	hold_open_exit();
 	hold_reset_exit();
 	evict_in_create_exit();

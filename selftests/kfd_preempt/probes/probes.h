@@ -21,6 +21,9 @@ void hold_reset_exit(void);
 int hold_open_init(void);
 void hold_open_exit(void);
 
+int hold_unmapped_init(void);
+void hold_unmapped_exit(void);
+
 int pin_init(void);
 void pin_exit(void);
 
