@@ -281,6 +281,7 @@ struct kfd_preempt_req {
  * @fast: stop with the shortest grace period
  * @start: when the call began
  * @pass_start: when the present node began to preempt, then to resume
+ * @in_reset: a reset has the hardware of the present node; NO_HWS only (dqm lock)
  * @hw_ns: time spent on the hardware
  */
 struct kfd_preempt_batch {
@@ -291,6 +292,7 @@ struct kfd_preempt_batch {
 	bool fast;
 	ktime_t start;
 	ktime_t pass_start;
+	bool in_reset;
 	u64 hw_ns;
 };
 

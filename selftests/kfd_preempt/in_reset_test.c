@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <sys/wait.h>
 
+#include "gpu_debugfs.h"
 #include "gpu_fault.h"
 #include "held_reset.h"
 #include "jobs.h"
@@ -13,6 +14,7 @@
 #include "preempt.h"
 #include "probes.h"
 #include "sched_mode.h"
+#include "wait.h"
 
 #define LONG_MS 30000u
 FIXTURE(in_reset)
@@ -192,6 +194,50 @@ TEST_F_TIMEOUT(in_reset, calls_before_the_queues_are_dead_change_nothing, 120)
 	expect_state(_metadata, self, 1, KFD_PREEMPT_STATE_DEAD, 0);
 	EXPECT_EQ(-EIO, preempt_queue(self->fd, other));
 	EXPECT_EQ(-EIO, resume_queue(self->fd, held));
+}
+
+/* A stop that waits, and the thread that waits for it. */
+struct drain {
+	int fd;
+	uint32_t id;
+	pid_t tid;
+	int ret;
+};
+
+static void *drain_queue(void *arg)
+{
+	struct drain *drain = arg;
+
+	__atomic_store_n(&drain->tid, gettid(), __ATOMIC_RELEASE);
+	drain->ret = preempt_queue_type(drain->fd, drain->id, KFD_PREEMPT_TYPE_DRAIN,
+					KFD_PREEMPT_MAX_TIMEOUT_MS);
+	return NULL;
+}
+
+static bool waits_for_the_kernel(const void *drain)
+{
+	pid_t tid = __atomic_load_n(&((const struct drain *)drain)->tid, __ATOMIC_ACQUIRE);
+
+	return tid && process_state(tid) == 'D';
+}
+
+/* The kernel never ends, so without the reset the call would wait until its timeout. */
+TEST_F_TIMEOUT(in_reset, reset_does_not_wait_for_a_drain, 120)
+{
+	struct drain drain = { .fd = self->fd, .id = self->queue[1].id };
+	pthread_t thread;
+
+	if (!driver_can(self->fd, KFD_PREEMPT_TYPE_DRAIN)) {
+		EXPECT_EQ(-EOPNOTSUPP, preempt_queue_type(self->fd, self->queue[1].id,
+							  KFD_PREEMPT_TYPE_DRAIN, 0));
+		return;
+	}
+	ASSERT_EQ(0, pthread_create(&thread, NULL, drain_queue, &drain));
+	EXPECT_TRUE(wait_until(waits_for_the_kernel, &drain, LONG_MS));
+	EXPECT_EQ(0, gpu_debugfs_read("amdgpu_gpu_recover"));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(-EIO, drain.ret);
+	expect_state(_metadata, self, 1, KFD_PREEMPT_STATE_DEAD, KFD_PREEMPT_HOLD_SELF);
 }
 
 TEST_F_TIMEOUT(in_reset, fresh_queue_after_the_reset_stops_and_resumes, 120)

@@ -58,22 +58,6 @@ static inline void shared_set(uint32_t *word, uint32_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-/* State of a main thread in /proc/PID/stat: 'S' and 'D' asleep, 'Z' ended, 0 no such process. */
-static inline char process_state(pid_t pid)
-{
-	char path[64], state = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-		state = 0;
-	fclose(file);
-	return state;
-}
-
 static inline int target_finish_job(struct job *job)
 {
 	job_stop(job);

@@ -2,6 +2,7 @@
 /* Waiting for something without a busy loop, and time for messages. */
 #include "wait.h"
 
+#include <stdio.h>
 #include <time.h>
 
 void sleep_us(unsigned int us)
@@ -30,4 +31,19 @@ bool wait_until(bool (*condition)(const void *arg), const void *arg, unsigned in
 		sleep_us(1000);
 	}
 	return true;
+}
+
+char process_state(pid_t pid)
+{
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	fclose(file);
+	return state;
 }
