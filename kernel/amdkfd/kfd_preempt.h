@@ -23,7 +23,8 @@
  *	device_queue_manager lock (never of two nodes), not under the one above
  *	reset_domain->sem (trylock only)
  *	the lock of holds in kfd_preempt_process.c
- *	the operator record lock in kfd_preempt_operators.c (leaf)
+ *	the operator record lock in kfd_preempt_operators.c
+ *	the lock in kfd_preempt_release.c (leaf)
  *
  * and of a watch, none of which is held with any of those above:
  *
@@ -167,6 +168,11 @@ struct kfd_preempt_q {
  * @room: allocations that wait for an answer
  * @opened: time of its open of /dev/kfd, in jiffies
  * @holds: holds of queues to come (the lock of holds; additions p->mutex, too)
+ * @release: resumes the queues that only closed files hold; while it is queued or
+ *	running it has a reference to the process
+ * @retry_node: in the list of releases to retry (lock of kfd_preempt_release.c, as
+ *	the next one)
+ * @retry_ms: delay of the next retry
  */
 struct kfd_preempt_p {
 	spinlock_t lock;	/* what is below; taken in page faults */
@@ -185,6 +191,9 @@ struct kfd_preempt_p {
 	wait_queue_head_t room;
 	unsigned long opened;
 	struct hlist_head holds;
+	struct delayed_work release;
+	struct list_head retry_node;
+	unsigned int retry_ms;
 };
 
 /**
@@ -523,13 +532,19 @@ void kfd_preempt_record_link_born(struct hlist_head *records, struct file *filep
 void kfd_preempt_record_free_born(struct hlist_head *records);
 bool kfd_preempt_record_exists(struct file *filep, struct queue *q);
 bool kfd_preempt_record_is_last(struct file *filep, struct queue *q);
-bool kfd_preempt_record_closed(struct queue *q, bool *only);
+bool kfd_preempt_records_closed(struct queue *q);
 bool kfd_preempt_records_overrulable(struct file *filep, struct queue *q,
 				     enum kfd_preempt_right right);
 void kfd_preempt_record_drop(struct file *filep, struct queue *q);
 void kfd_preempt_record_drop_all(struct queue *q);
-void kfd_preempt_record_drop_closed(struct queue *q);
-bool kfd_preempt_operator_close(struct file *filep);
-struct kfd_process *kfd_preempt_operator_next(u64 pass);
+void kfd_preempt_operator_close(struct file *filep);
+
+/* kfd_preempt_release.c */
+extern struct workqueue_struct *kfd_preempt_wq;
+
+void kfd_preempt_release_schedule(struct kfd_process *p);
+void kfd_preempt_vram_freed(void);
+void kfd_preempt_release_init(struct kfd_process *p);
+void kfd_preempt_release_cancel(struct kfd_process *p);
 
 #endif /* KFD_PREEMPT_H */

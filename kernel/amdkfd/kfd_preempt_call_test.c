@@ -73,7 +73,7 @@ static void caller_exit(struct kunit *test)
 	if (caller && !IS_ERR_OR_NULL(caller->file))
 		fput(caller->file);
 	flush_delayed_fput();
-	kfd_preempt_exit();
+	cancel_delayed_work_sync(&fake->p->preempt.release);
 	fake_exit(test);
 	caller = NULL;
 }
@@ -306,7 +306,7 @@ static void call_close_test(struct kunit *test)
 	for (tries = 0; tries < 500 && READ_ONCE(props->preempt_holds); tries++)
 		msleep(20);
 	/* It may be about to unlock the process. */
-	kfd_preempt_exit();
+	flush_delayed_work(&fake->p->preempt.release);
 	KUNIT_EXPECT_EQ(test, props->preempt_holds, 0);
 	KUNIT_EXPECT_TRUE(test, props->is_active);
 	KUNIT_EXPECT_EQ(test, fake->queues[2]->properties.preempt_holds, STICKY);
@@ -330,7 +330,7 @@ static void call_close_many_test(struct kunit *test)
 			held |= READ_ONCE(fake->queues[i]->properties.preempt_holds);
 		msleep(20);
 	}
-	kfd_preempt_exit();
+	flush_delayed_work(&fake->p->preempt.release);
 	KUNIT_EXPECT_EQ(test, held, 0);
 	if (fake->sched == KFD_PREEMPT_SCHED_HWS)
 		KUNIT_EXPECT_EQ(test, fake_count(FAKE_RUNLIST), 1);
@@ -363,7 +363,7 @@ static void call_close_fails_test(struct kunit *test)
 			break;
 		msleep(20);
 	}
-	kfd_preempt_exit();
+	flush_delayed_work(&fake->p->preempt.release);
 	KUNIT_EXPECT_EQ(test, held, 0);
 	fake_check(test);
 }

@@ -188,8 +188,6 @@ static inline bool kfd_preempt_unmap_failed(struct device_queue_manager *dqm)
 
 #if KFD_PREEMPT_TREE >= KERNEL_VERSION(7, 2, 0)
 
-#define kfd_preempt_wq system_dfl_wq
-
 static inline bool kfd_preempt_has_grace(const struct device_queue_manager *dqm)
 {
 	return dqm->packet_mgr.pmf->config_dequeue_wait_counts;
@@ -228,8 +226,6 @@ static inline int kfd_preempt_checkpoint_size(struct queue *q, u32 *mqd, u32 *ct
 }
 
 #else /* before 7.2 */
-
-#define kfd_preempt_wq system_unbound_wq
 
 static inline bool kfd_preempt_has_grace(const struct device_queue_manager *dqm)
 {

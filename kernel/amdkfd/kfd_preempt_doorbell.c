@@ -85,6 +85,7 @@ void kfd_preempt_process_init(struct kfd_process *p)
 	p->preempt.opened = jiffies;
 	INIT_LIST_HEAD(&p->preempt.targets);
 	INIT_LIST_HEAD(&p->preempt.queues);
+	kfd_preempt_release_init(p);
 }
 
 /*

@@ -456,6 +456,7 @@ static void fake_init_process(struct kunit *test)
 	rcu_assign_pointer(fake->task->real_cred, current_cred());
 	kref_init(&p->ref);
 	mutex_init(&p->mutex);
+	kfd_preempt_process_init(p);
 	p->lead_thread = fake->task;
 	p->pdds[0] = pdd;
 	p->n_pdds = 1;

@@ -291,15 +291,18 @@ void kfd_preempt_memory_return(struct kfd_preempt_batch *batch)
 {
 	struct kfd_preempt_req *req;
 	struct kfd_process_device *pdd;
-	unsigned int i;
+	unsigned int i, j;
 
 	for (i = 0; i < batch->num; i++) {
 		req = &batch->reqs[i];
 		pdd = lets_run(req) ? pdd_of(req->q) : NULL;
-		/*
-		 * If one has failed, the next one of that process fails fast.
-		 */
-		if (pdd)
+		if (!pdd || !pdd->preempt.yielded)
+			continue;
+		/* One failure is that of all: each walks all buffers of the process. */
+		for (j = 0; j < i && !req->memory_result; j++)
+			if (lets_run(&batch->reqs[j]) && pdd_of(batch->reqs[j].q) == pdd)
+				req->memory_result = batch->reqs[j].memory_result;
+		if (!req->memory_result)
 			req->memory_result = reclaim(pdd);
 	}
 }

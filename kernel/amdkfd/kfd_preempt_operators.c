@@ -14,30 +14,25 @@
 
 /**
  * struct kfd_preempt_operator - an open file that holds queues
- * @hash_node: in operators, until the file is closed
- * @closed_node: in closed, once it is
- * @filep: the file, compared but never dereferenced; NULL once it is closed
+ * @hash_node: in operators
+ * @filep: the file, compared but never dereferenced; NULL while it is closed
  * @records: its records
- * @pass: the last walk that has visited all of them
  *
- * Lives as long as it has a record.
+ * Lives until its last record is dropped or the file is closed.
  */
 struct kfd_preempt_operator {
 	struct hlist_node hash_node;
-	struct list_head closed_node;
 	struct file *filep;
 	struct list_head records;
-	u64 pass;
 };
 
 /**
  * struct kfd_preempt_record - one operator file holds one queue
  * @queue_node: in kfd_preempt_q.records
  * @operator_node: in kfd_preempt_operator.records
- * @op: the operator
+ * @op: the operator, NULL once its file is closed
  * @q: the queue, valid as long as the record is in its list
  * @setter: whose hold it is
- * @pass: the last walk that has visited it
  */
 struct kfd_preempt_record {
 	struct hlist_node queue_node;
@@ -45,17 +40,14 @@ struct kfd_preempt_record {
 	struct kfd_preempt_operator *op;
 	struct queue *q;
 	struct kfd_preempt_setter setter;
-	u64 pass;
 };
 
 /*
- * Protects every record, operator and list. A leaf lock. close() of a file
- * finds its operator by hash, so it costs the same however many records others
- * have.
+ * Protects every record, operator and list. close() of a file finds its operator
+ * by hash, so it costs the same however many records others have.
  */
 static DEFINE_SPINLOCK(record_lock);
 static DEFINE_HASHTABLE(operators, 10);
-static LIST_HEAD(closed);
 
 /**
  * kfd_preempt_setter_init - remember the caller as the owner of a hold
@@ -116,13 +108,20 @@ static struct kfd_preempt_operator *find_operator(struct file *filep)
 	return NULL;
 }
 
+/* Returns NULL if the file is closed. */
+static struct file *file_of(const struct kfd_preempt_record *rec)
+{
+	lockdep_assert_held(&record_lock);
+	return rec->op ? rec->op->filep : NULL;
+}
+
 static struct kfd_preempt_record *find_record(struct file *filep, struct queue *q)
 {
 	struct kfd_preempt_record *rec;
 
 	lockdep_assert_held(&record_lock);
 	hlist_for_each_entry(rec, &q->preempt.records, queue_node)
-		if (rec->op->filep == filep)
+		if (file_of(rec) == filep)
 			return rec;
 	return NULL;
 }
@@ -135,11 +134,9 @@ static void unlink_record(struct kfd_preempt_record *rec)
 	rec->q->preempt.num_records--;
 	hlist_del(&rec->queue_node);
 	list_del(&rec->operator_node);
-	if (list_empty(&op->records)) {
-		if (op->filep)
-			hash_del(&op->hash_node);
-		else
-			list_del(&op->closed_node);
+	/* kfd_preempt_operator_close() frees that of a closed file. */
+	if (file_of(rec) && list_empty(&op->records)) {
+		hash_del(&op->hash_node);
 		kfree(op);
 	}
 	kfd_preempt_setter_fini(&rec->setter);
@@ -279,7 +276,7 @@ bool kfd_preempt_record_is_last(struct file *filep, struct queue *q)
 
 	spin_lock(&record_lock);
 	hlist_for_each_entry(rec, &q->preempt.records, queue_node)
-		if (rec->op->filep != filep)
+		if (file_of(rec) != filep)
 			last = false;
 	spin_unlock(&record_lock);
 	return last;
@@ -301,7 +298,7 @@ bool kfd_preempt_records_overrulable(struct file *filep, struct queue *q,
 
 	spin_lock(&record_lock);
 	hlist_for_each_entry(rec, &q->preempt.records, queue_node)
-		if (rec->op->filep != filep &&
+		if (file_of(rec) != filep &&
 		    !kfd_preempt_may_overrule(&rec->setter, right))
 			may = false;
 	spin_unlock(&record_lock);
@@ -330,41 +327,29 @@ void kfd_preempt_record_drop_all(struct queue *q)
 	spin_unlock(&record_lock);
 }
 
-/* Drop the records of closed files. */
-void kfd_preempt_record_drop_closed(struct queue *q)
+/**
+ * kfd_preempt_records_closed - whether only closed files hold a queue
+ * @q: a queue, the mutex of whose process the caller holds
+ *
+ * If an open file holds it too, the records of closed ones are dropped.
+ *
+ * Return: true if there are records, and all are of closed files.
+ */
+bool kfd_preempt_records_closed(struct queue *q)
 {
 	struct kfd_preempt_record *rec;
 	struct hlist_node *next;
+	bool any, open = false;
 
 	spin_lock(&record_lock);
+	any = !hlist_empty(&q->preempt.records);
+	hlist_for_each_entry(rec, &q->preempt.records, queue_node)
+		open |= !!file_of(rec);
 	hlist_for_each_entry_safe(rec, next, &q->preempt.records, queue_node)
-		if (!rec->op->filep)
+		if (open && !file_of(rec))
 			unlink_record(rec);
 	spin_unlock(&record_lock);
-}
-
-/**
- * kfd_preempt_record_closed - whether closed files hold a queue
- * @q: a queue, the mutex of whose process the caller holds
- * @only: set to whether no open file holds it
- *
- * Return: true if a closed file has a record of it.
- */
-bool kfd_preempt_record_closed(struct queue *q, bool *only)
-{
-	struct kfd_preempt_record *rec;
-	bool any = false;
-
-	*only = true;
-	spin_lock(&record_lock);
-	hlist_for_each_entry(rec, &q->preempt.records, queue_node) {
-		if (rec->op->filep)
-			*only = false;
-		else
-			any = true;
-	}
-	spin_unlock(&record_lock);
-	return any;
+	return any && !open;
 }
 
 /**
@@ -391,55 +376,31 @@ void kfd_preempt_queue_fini(struct queue *q)
  * kfd_preempt_operator_close - a file of /dev/kfd is closed
  * @filep: the file
  *
- * Return: true if it holds queues, which must be resumed.
+ * Schedules the release of the queues that it holds, for each of their processes.
  */
-bool kfd_preempt_operator_close(struct file *filep)
+void kfd_preempt_operator_close(struct file *filep)
 {
+	struct kfd_process *last = NULL;
 	struct kfd_preempt_operator *op;
+	struct kfd_preempt_record *rec;
 
 	spin_lock(&record_lock);
 	op = find_operator(filep);
 	if (op) {
 		hash_del(&op->hash_node);
+		/* From here on all its records count as closed. */
 		op->filep = NULL;
-		list_add_tail(&op->closed_node, &closed);
 	}
-	spin_unlock(&record_lock);
-	return op;
-}
-
-/**
- * kfd_preempt_operator_next - next process with queues that closed files hold
- * @pass: number of this walk, never 0 and never that of an earlier one
- *
- * Visits each record once in a pass, so a process may be returned again if it
- * keeps records. One that is being freed is left out: its records go with it.
- *
- * Return: the process, referenced, or NULL at the end of the pass.
- */
-struct kfd_process *kfd_preempt_operator_next(u64 pass)
-{
-	struct kfd_preempt_operator *op;
-	struct kfd_preempt_record *rec;
-	struct kfd_process *p = NULL;
-
-	spin_lock(&record_lock);
-	while (!p && !list_empty(&closed)) {
-		op = list_first_entry(&closed, struct kfd_preempt_operator, closed_node);
-		if (op->pass == pass)
-			break;
+	while (op && !list_empty(&op->records)) {
 		rec = list_first_entry(&op->records, struct kfd_preempt_record,
 				       operator_node);
-		if (rec->pass == pass) {
-			op->pass = pass;
-			list_move_tail(&op->closed_node, &closed);
-			continue;
-		}
-		rec->pass = pass;
-		list_move_tail(&rec->operator_node, &op->records);
-		if (kref_get_unless_zero(&rec->q->process->ref))
-			p = rec->q->process;
+		list_del_init(&rec->operator_node);
+		rec->op = NULL;
+		if (rec->q->process != last)
+			kfd_preempt_release_schedule(rec->q->process);
+		last = rec->q->process;
+		cond_resched_lock(&record_lock);
 	}
 	spin_unlock(&record_lock);
-	return p;
+	kfree(op);
 }

@@ -133,6 +133,17 @@ TRACE_EVENT(kfd_preempt_queue,
 		      __entry->ns)
 );
 
+/* The release of what closed files hold in a process; @again: it will be retried. */
+TRACE_EVENT(kfd_preempt_release,
+	    TP_PROTO(const struct kfd_process *p, bool again),
+	    TP_ARGS(p, again),
+	    TP_STRUCT__entry(__field(pid_t, pid)
+			     __field(bool, again)),
+	    TP_fast_assign(__entry->pid = p->lead_thread->tgid;
+			   __entry->again = again;),
+	    TP_printk("pid=%d again=%d", __entry->pid, __entry->again)
+);
+
 /* A queue will never run again: reset of it or of the GPU, a hung HWS. */
 TRACE_EVENT(kfd_preempt_lost,
 	    TP_PROTO(const struct queue *q),

@@ -92,6 +92,7 @@ void kfd_preempt_process_gone(struct kfd_process *p)
 	spin_unlock(&p->preempt.lock);
 	spin_unlock(&processes_lock);
 	kfd_preempt_memory_gone(p);
+	kfd_preempt_release_cancel(p);
 }
 
 /**

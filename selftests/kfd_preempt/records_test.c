@@ -12,6 +12,7 @@
 
 /* Files that may hold a queue at one time. */
 #define RECORDS_MAX 64u
+#define LONG_MS 60000u
 
 FIXTURE(records)
 {
@@ -122,6 +123,57 @@ TEST_F_TIMEOUT(records, close_of_a_file_takes_no_longer_with_records_of_others, 
 	       (unsigned long long)without, self->many.num * RECORDS_MAX,
 	       (unsigned long long)with);
 	EXPECT_GT(5 * without, with);
+}
+
+/* Holds all queues through as many files as can, says so, and waits to be killed. */
+static void hold_until_killed(FIXTURE_DATA(records) *self, int report)
+{
+	unsigned int i;
+	int held = 0;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (i = 0; i < RECORDS_MAX; i++)
+		held += many_queues_order(&self->many, kfd_open(), KFD_PREEMPT_OP_PREEMPT);
+	if (write(report, &held, sizeof(held)) != sizeof(held))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static bool nothing_is_held(const void *arg)
+{
+	const FIXTURE_DATA(records) *self = arg;
+	struct kfd_ioctl_preempt_status_args status;
+	uint32_t i;
+
+	for (i = 0; i < self->many.num; i++)
+		if (preempt_status(self->fd[0], self->target->pid, self->many.shared->id[i],
+				   &status) || status.holds)
+			return false;
+	return true;
+}
+
+TEST_F_TIMEOUT(records, end_of_an_operator_with_many_records_releases_all_queues, 300)
+{
+	int report[2], held = 0;
+	uint64_t begin;
+	pid_t operator;
+
+	ASSERT_EQ(0, pipe(report));
+	operator = fork();
+	ASSERT_LE(0, operator);
+	if (!operator)
+		hold_until_killed(self, report[1]);
+	ASSERT_EQ((ssize_t)sizeof(held), read(report[0], &held, sizeof(held)));
+	EXPECT_EQ((int)(self->many.num * RECORDS_MAX), held);
+	begin = now_ns();
+	child_kill(&operator);
+	EXPECT_TRUE(wait_until(nothing_is_held, self, LONG_MS));
+	printf("# %d records: all queues are released after %llu ms\n", held,
+	       (unsigned long long)(now_ns() - begin) / 1000000);
+	EXPECT_TRUE(target_finish(self->target));
+	close(report[0]);
+	close(report[1]);
 }
 
 #define CGROUPS "/tmp/records_test"

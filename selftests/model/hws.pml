@@ -236,7 +236,7 @@ active proctype owner()
 	od
 }
 
-/* It may die: then the worker resumes in its place, see release_queue(). */
+/* It may die: then the worker resumes in its place, see release_queues(). */
 active proctype operator()
 {
 	mtype answer;
