@@ -312,7 +312,8 @@ struct kfd_preempt_batch {
  * @recheck: rechecks the queues of @recheck_list
  * @recheck_list: queues that were preempted or resumed, oldest first (dqm lock)
  * @degraded: KFD_PREEMPT_DEGRADED_* (dqm lock)
- * @late_fences: unmaps that were late or failed (dqm lock)
+ * @late_fences: unmaps that were late or failed (dqm lock, as the next one)
+ * @late_since: time of the first of them
  * @grace_checked: whether FAST reaches every XCC is known (dqm lock)
  */
 struct kfd_preempt_node {
@@ -322,6 +323,7 @@ struct kfd_preempt_node {
 	struct list_head recheck_list;
 	u32 degraded;
 	unsigned int late_fences;
+	ktime_t late_since;
 	bool grace_checked;
 };
 
@@ -376,7 +378,9 @@ void kfd_preempt_recheck_cancel(struct queue *q);
 
 /* kfd_preempt_degrade.c */
 void kfd_preempt_degrade(struct device_queue_manager *dqm, u32 bit);
-void kfd_preempt_count_fence(struct device_queue_manager *dqm, u64 ns, bool failed);
+void kfd_preempt_count_fence(struct device_queue_manager *dqm,
+			     const struct kfd_preempt_batch *batch, ktime_t start,
+			     ktime_t end, bool failed);
 bool kfd_preempt_is_given_up(const struct device_queue_manager *dqm);
 
 /* kfd_preempt_caps.c */

@@ -8,11 +8,13 @@
 
 #include "kfd_preempt_compat.h"
 
-/* After so many late or failed unmaps a node is not preempted any more. */
+/* After so many late or failed unmaps in this time a node is not preempted any more. */
 static unsigned int max_late_fences = 3;
 module_param_named(preempt_max_late, max_late_fences, uint, 0644);
 MODULE_PARM_DESC(preempt_max_late,
-		 "Late or failed unmaps after which a GPU is preempted no more (default: 3)");
+		 "Late or failed unmaps within 10 minutes after which a GPU is preempted no more (default: 3)");
+
+#define LATE_PERIOD_MS (10 * 60 * MSEC_PER_SEC)
 
 static const struct {
 	u32 bit;
@@ -52,21 +54,49 @@ void kfd_preempt_degrade(struct device_queue_manager *dqm, u32 bit)
 /**
  * kfd_preempt_count_fence - classify the time that an unmap of a node took
  * @dqm: scheduler of the node, locked by the caller
- * @ns: the time
+ * @batch: what it has carried out
+ * @start: when it was sent
+ * @end: when it was confirmed or had failed
  * @failed: the fence was never signaled
  *
- * Late is half of the time after which KFD resets the GPU.
+ * Late is half of the time after which KFD resets the GPU. A process can make
+ * unmaps late by its trap handler, so those that it orders itself do not count.
  */
-void kfd_preempt_count_fence(struct device_queue_manager *dqm, u64 ns, bool failed)
+void kfd_preempt_count_fence(struct device_queue_manager *dqm,
+			     const struct kfd_preempt_batch *batch, ktime_t start,
+			     ktime_t end, bool failed)
 {
-	u64 late_ns = (u64)queue_preemption_timeout_ms * NSEC_PER_MSEC / 2;
+	struct kfd_preempt_node *node = &dqm->preempt;
+	s64 ms = ktime_ms_delta(end, start);
+	const struct kfd_preempt_req *req;
+	const struct queue *q = NULL;
+	bool own = true;
+	unsigned int i;
 
-	if (!failed && ns < late_ns)
+	if (!failed && ms < queue_preemption_timeout_ms / 2)
+		return;
+	for (i = 0; i < batch->num; i++) {
+		req = &batch->reqs[i];
+		if (!req->q || req->q->device->dqm != dqm || !req->applied)
+			continue;
+		/* That of a stop, if there is one. */
+		if (!q || req->set)
+			q = req->q;
+		own &= !((req->set | req->clear) & KFD_PREEMPT_OPERATOR_HOLDS);
+	}
+	if (!q)
 		return;
 	dev_info(kfd_preempt_dev(dqm)->adev->dev,
-		 "kfd_preempt: an unmap %s after %llu ms\n",
-		 failed ? "failed" : "was confirmed", ns / NSEC_PER_MSEC);
-	if (++dqm->preempt.late_fences >= max_late_fences)
+		 "kfd_preempt: an unmap %s after %lld ms, for queue %u of process %d\n",
+		 failed ? "failed" : "was confirmed", ms, q->properties.queue_id,
+		 q->process->lead_thread->tgid);
+	if (own)
+		return;
+	if (ktime_ms_delta(end, node->late_since) >= LATE_PERIOD_MS)
+		node->late_fences = 0;
+	if (!node->late_fences++)
+		node->late_since = end;
+	if (node->late_fences >= max_late_fences)
 		kfd_preempt_degrade(dqm, KFD_PREEMPT_DEGRADED_FENCE);
 }
 

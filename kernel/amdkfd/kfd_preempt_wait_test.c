@@ -140,11 +140,39 @@ static void wait_update_test(struct kunit *test)
 	fake_check(test);
 }
 
+/* Three late unmaps within 10 minutes give a GPU up, unless the owner ordered one. */
+static void wait_late_test(struct kunit *test)
+{
+	static const struct {
+		s64 minutes;
+		bool own, given_up;
+	} late[] = {
+		{ 1000 }, { 2440 }, { 3880 }, { 3880, true }, { 3880, true },
+		{ 3885 }, { 3889, true }, { 3889, false, true },
+	};
+	struct kfd_preempt_req req = { .q = fake->queues[1], .applied = true };
+	struct kfd_preempt_batch batch = { .reqs = &req, .num = 1 };
+	struct kfd_preempt_node *node = &fake->dqm->preempt;
+	ktime_t start;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(late); i++) {
+		start = ktime_set(late[i].minutes * 60, 0);
+		req.set = late[i].own ? SELF : OPERATOR;
+		kfd_preempt_count_fence(fake->dqm, &batch, start,
+					ktime_add_ms(start, queue_preemption_timeout_ms - 1),
+					false);
+		KUNIT_EXPECT_EQ_MSG(test, !!node->degraded, late[i].given_up, "call %d", i);
+	}
+	node->degraded = 0;
+}
+
 static struct kunit_case wait_kunit_cases[] = {
 	KUNIT_CASE_PARAM(wait_timeout_test, call_sched_gen_params),
 	KUNIT_CASE_PARAM(wait_slices_test, call_sched_gen_params),
 	KUNIT_CASE_PARAM(wait_reset_test, call_sched_gen_params),
 	KUNIT_CASE_PARAM(wait_update_test, call_sched_gen_params),
+	KUNIT_CASE_PARAM(wait_late_test, call_sched_gen_params),
 	{}
 };
 
