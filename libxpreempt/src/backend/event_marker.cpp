@@ -64,6 +64,7 @@ private:
 
 EventPool::~EventPool() {
     const Ungated ungated;
+    const hip::AsideOfCaptures aside(hip_);
     for (const hip::Event event : free_)
         hip_.event_destroy(event);
 }
@@ -93,11 +94,13 @@ void EventPool::give_back(hip::Event event) {
             return free_.push_back(event);
     }
     const Ungated ungated;
+    const hip::AsideOfCaptures aside(hip_);
     hip_.event_destroy(event);
 }
 
 Result<std::shared_ptr<xqueue::Marker>> place_marker(EventPool& events, hip::Stream stream) {
     const Ungated ungated;
+    const hip::AsideOfCaptures aside(events.hip());
     const hip::OnDevice scope(events.hip(), events.device());
     if (!scope.result())
         return tl::make_unexpected(scope.result().error());

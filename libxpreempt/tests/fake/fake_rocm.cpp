@@ -15,9 +15,11 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <kfd_preempt.h>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -75,7 +77,7 @@ int handle(unsigned long request, void* argument) {
         queue.percentage = args->percentage;
         queue.priority = args->priority;
         queue.ring_base = args->ring_base;
-        queue.held = false;
+        queue.held = queue.pending = false;
         queue.preempts = queue.updates = 0;
         return 0;
     }
@@ -87,11 +89,16 @@ int handle(unsigned long request, void* argument) {
             return -EACCES;
         const auto* args = static_cast<xpreempt::kfd::UpdateQueueArgs*>(argument);
         fake::Queue& queue = driver.told.queues[args->queue_id];
+        const fake::Fault fault = fault_of(driver.told);
+        const bool starts = queue.percentage == 0 && args->percentage != 0;
+        if (fault == fake::Fault::refused ||
+            (starts && fake::takes_one(driver.told.refused_starts)))
+            return -EBUSY;
         ++queue.updates;
         queue.percentage = args->percentage;
         queue.priority = args->priority;
         queue.ring_base = args->ring_base;
-        return 0;
+        return fault == fake::Fault::lost ? -EFAULT : 0;
     }
     case xpreempt::kfd::nr_allocate_memory:
         static_cast<xpreempt::kfd::AllocateMemoryArgs*>(argument)->handle =
@@ -129,6 +136,10 @@ int handle(unsigned long request, void* argument) {
 static fake::Hip fake_behaviour;
 __attribute__((visibility("default"))) fake::Hip* fake_hip() {
     return &fake_behaviour;
+}
+
+__attribute__((visibility("default"))) bool fake_captures_ended() {
+    return fake_behaviour.captures_ended.exchange(false);
 }
 
 __attribute__((visibility("default"))) fake::Driver* fake_driver() {
@@ -258,7 +269,7 @@ void put_packets(HsaQueue* queue, unsigned count, std::uint32_t header = dispatc
                                static_cast<std::int64_t>(first + count - 1));
 }
 
-constexpr int max_devices = 2;
+using fake::max_devices;
 thread_local int current_device = 0;
 
 // The null streams and hipStreamPerThread, each made at its first use with a queue of its own.
@@ -282,7 +293,12 @@ void put_packet(void* stream, bool per_thread = false) {
 
 } // namespace
 
+__attribute__((visibility("default"))) void* fake_stream(void* handle) {
+    return stream_of(handle);
+}
+
 static std::set<const void*> captured; // streams, all in the global mode
+static std::atomic<bool> capturing;    // there is one
 static thread_local int capture_mode = 0;
 
 static bool is_captured(const void* stream) {
@@ -298,6 +314,13 @@ static bool ends_captures() {
         return false;
     fake_behaviour.captures_ended = true;
     return true;
+}
+
+// In a thread of libxpreempt, by its name: each of its calls has to leave captures alone.
+static bool ends_captures_if_ours() {
+    char name[16] = "";
+    return capturing && prctl(PR_GET_NAME, name) == 0 && std::strncmp(name, "xpreempt-", 9) == 0 &&
+           ends_captures();
 }
 
 static int answer_question(const void* stream) {
@@ -349,6 +372,8 @@ EXPORT int hipStreamDestroy(void* stream) {
                 fake_behaviour.destroyed_held = true; // the real one would wait for ever
     }
     const std::lock_guard lock(hip_mutex);
+    captured.erase(stream);
+    capturing = !captured.empty();
     if (fake_behaviour.reuse_handles)
         destroyed = static_cast<Stream*>(stream);
     else
@@ -364,7 +389,11 @@ void fall_if_down() {
 }
 } // namespace
 
-EXPORT int hipStreamSynchronize(void*) {
+EXPORT int hipStreamSynchronize(void* stream) {
+    if (is_captured(stream))
+        fake_behaviour.captures_ended = true;
+    if (ends_captures() || is_captured(stream))
+        return 900;
     if (fake_behaviour.goes_down_slowly) {
         fall_if_down();
         usleep(10000); // some work
@@ -389,6 +418,7 @@ EXPORT int hipStreamBeginCapture(void* stream, int mode) {
     {
         const std::lock_guard lock(hip_mutex);
         captured.insert(stream);
+        capturing = true;
     }
     usleep(fake_behaviour.begin_us);
     return 0;
@@ -396,32 +426,51 @@ EXPORT int hipStreamBeginCapture(void* stream, int mode) {
 EXPORT int hipStreamEndCapture(void* stream, void**) {
     const std::lock_guard lock(hip_mutex);
     captured.erase(stream);
+    capturing = !captured.empty();
     return 0;
 }
 EXPORT int hipThreadExchangeStreamCaptureMode(int* mode) {
     std::swap(*mode, capture_mode);
     return 0;
 }
-EXPORT int hipMemsetAsync(void*, int, std::size_t, void* stream) {
+static std::map<const void*, int> allocated; // by hipMalloc(), on which device
+
+EXPORT int hipMemsetAsync(void* to, int, std::size_t, void* stream) {
+    if (to != nullptr) {
+        const Stream* on = stream_of(stream);
+        const std::lock_guard lock(hip_mutex);
+        const auto found = allocated.find(to);
+        fake_behaviour.wrong_devices += found != allocated.end() && found->second != on->device;
+    }
     put_packet(stream);
     return 0;
 }
 EXPORT int hipEventCreateWithFlags(void** event, unsigned) {
+    if (ends_captures_if_ours())
+        return 900;
     *event = new Event{current_device, nullptr};
     return 0;
 }
 EXPORT int hipEventDestroy(void* event) {
+    if (ends_captures_if_ours())
+        return 900;
     delete static_cast<Event*>(event);
     return 0;
 }
 EXPORT int hipEventRecord(void* event, void* stream) {
+    if (ends_captures_if_ours())
+        return 900;
+    const Stream* on = stream_of(stream);
     ++fake_behaviour.records;
+    ++fake_behaviour.records_on[on->device];
     if (auto* recorded = static_cast<Event*>(event); recorded != nullptr) {
-        if (recorded->device != stream_of(stream)->device)
+        if (recorded->device != on->device) {
+            ++fake_behaviour.wrong_devices;
             return 400;
-        recorded->stream = stream;
+        }
+        recorded->stream = on;
     }
-    put_packets(stream_of(stream)->queue, 1, barrier_header);
+    put_packets(on->queue, 1, barrier_header);
     return 0;
 }
 // Waits for an event of another queue, as HIP does it: a barrier in front of what comes.
@@ -459,16 +508,25 @@ EXPORT int hipMalloc(void** memory, std::size_t bytes) {
     if (ends_captures())
         return 900;
     *memory = ::operator new(bytes);
+    const std::lock_guard lock(hip_mutex);
+    allocated[*memory] = current_device;
     return 0;
 }
 EXPORT int hipHostMalloc(void** memory, std::size_t bytes, unsigned) {
-    return hipMalloc(memory, bytes);
+    if (ends_captures())
+        return 900;
+    *memory = ::operator new(bytes);
+    return 0;
 }
 EXPORT int hipStreamGetDevice(void* stream, int* device) {
     *device = stream_of(stream)->device;
     return 0;
 }
 EXPORT int hipFree(void* memory) {
+    {
+        const std::lock_guard lock(hip_mutex);
+        allocated.erase(memory);
+    }
     ::operator delete(memory);
     return 0;
 }

@@ -11,7 +11,8 @@ struct Queue {
     std::atomic<std::uint32_t> percentage; // tests look while the library works
     std::uint32_t priority;
     std::uint64_t ring_base;
-    std::atomic<bool> held; // by PREEMPT_QUEUE
+    std::atomic<bool> held;    // by PREEMPT_QUEUE
+    std::atomic<bool> pending; // held, but not stopped yet
     std::uint32_t preempts;
     std::uint32_t updates;
 };
@@ -21,12 +22,18 @@ struct Driver {
     bool lost;    // the GPU was reset: each queue is dead
     Queue queues[64];
     bool fail_free = false; // FREE_MEMORY_OF_GPU fails
+    // The next ones: stops are confirmed late, see Queue::pending; starts are refused.
+    std::atomic<unsigned> late_stops{0}, refused_starts{0};
+    // Not 0: of four stops and starts, about one is refused, one is late (a stop, for as long as
+    // its start is refused by chance), and the answer of one is lost: it is done, and fails.
+    std::atomic<std::uint32_t> faults{0};
 };
 
 // By what HIP tells ROCr of its packets. direct: by nothing, it stores index and doorbell itself.
 enum class Seam { add, store, doorbell, direct };
 
 // How the fake HIP behaves.
+constexpr int max_devices = 2;
 struct Hip {
     Seam seam = Seam::add;
     bool rings_in_vram = false;  // of queues that are created from now on
@@ -51,12 +58,21 @@ struct Hip {
     bool falls = true; // when it goes down while a thread is in hipEventSynchronize()
     std::atomic<bool> goes_down_slowly{false}; // at exit; hipStreamSynchronize() takes time then
     std::atomic<unsigned> asked{0};            // answer: such questions
-    std::atomic<unsigned> records{0};          // answer: calls of hipEventRecord()
-    std::atomic<unsigned> synchronizing{0};    // answer: threads in hipEventSynchronize()
-    std::atomic<bool> captures_ended{false};   // answer: a question ended them
+    // answer: events and memory that were used on a stream of another device
+    std::atomic<unsigned> wrong_devices{0};
+    std::atomic<unsigned> records{0};                // answer: calls of hipEventRecord()
+    std::atomic<unsigned> records_on[max_devices]{}; // answer: of these, on streams of each device
+    std::atomic<int> threads_left{-1};       // that the process may start; below 0: any number
+    std::atomic<unsigned> synchronizing{0};  // answer: threads in hipEventSynchronize()
+    std::atomic<bool> captures_ended{false}; // answer: a question ended them
 };
 
 } // namespace fake
 
 extern "C" fake::Hip* fake_hip();
+// The stream that the handle names in the calling thread, for Hip::running: each device has a null
+// stream, and each thread its own hipStreamPerThread on each device.
+extern "C" void* fake_stream(void* handle);
+// Hip::captures_ended, which is false again after it.
+extern "C" bool fake_captures_ended();
 extern "C" fake::Driver* fake_driver();

@@ -16,6 +16,29 @@ namespace fake {
 
 constexpr std::uint32_t max_batch = 16;
 
+// Returns true as often as the number says.
+inline bool takes_one(std::atomic<unsigned>& number) {
+    unsigned left = number;
+    while (left > 0 && !number.compare_exchange_weak(left, left - 1)) {
+    }
+    return left > 0;
+}
+
+// The next number of a small generator.
+inline std::uint32_t draw(std::atomic<std::uint32_t>& state) {
+    std::uint32_t next = state;
+    next ^= next << 13;
+    next ^= next >> 17;
+    next ^= next << 5;
+    state = next;
+    return next >> 8;
+}
+
+enum class Fault { none, refused, late, lost };
+inline Fault fault_of(Driver& told) {
+    return told.faults == 0 ? Fault::none : Fault(draw(told.faults) % 4);
+}
+
 class PreemptAnswers {
 public:
     PreemptAnswers(Driver& told, const bool (&used)[64]) : told_(told), used_(used) {}
@@ -29,12 +52,18 @@ public:
             return error;
         fake::Queue& queue = told_.queues[args.queue_id];
         if (queue.held)
-            return -EALREADY;
+            return queue.pending ? -ETIME : -EALREADY;
         if (args.preempt_type != KFD_PREEMPT_TYPE_SAVE)
             return -EOPNOTSUPP;
+        const Fault fault = fault_of(told_);
+        if (fault == Fault::refused)
+            return -EBUSY;
+        queue.pending = takes_one(told_.late_stops) || fault == Fault::late;
         queue.held = true;
+        if (queue.pending)
+            return -ETIME;
         ++queue.preempts;
-        return 0;
+        return fault == Fault::lost ? -EFAULT : 0;
     }
 
     int resume(const kfd_ioctl_resume_queue_args& args) {
@@ -42,7 +71,18 @@ public:
             return -EINVAL;
         if (const int error = find_queue(args.queue_id))
             return error;
-        return told_.queues[args.queue_id].held.exchange(false) ? 0 : -EALREADY;
+        fake::Queue& queue = told_.queues[args.queue_id];
+        if (!queue.held)
+            return -EALREADY;
+        const Fault fault = fault_of(told_);
+        if (fault == Fault::none && told_.faults != 0)
+            queue.pending = false;
+        if (queue.pending)
+            return -EBUSY;
+        if (takes_one(told_.refused_starts) || fault == Fault::refused)
+            return -ENOSPC;
+        queue.held = false;
+        return fault == Fault::lost ? -EFAULT : 0;
     }
 
     // For own queues; each entry is independent of the others.
