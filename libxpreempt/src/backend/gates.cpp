@@ -112,8 +112,12 @@ void Gates::watch_work(Tell worked, Tell destroyed) {
     choose_gate();
 }
 
+// A thread's own stream names another stream in the threads that would watch it.
 void Gates::report_work(const Call& call) {
-    if (Ungated::here() || call.stream == nullptr)
+    auto* const handle = const_cast<void*>(call.handle);
+    const bool is_threads_own =
+        hip::is_per_thread(handle) || (call.per_thread != 0 && !is_handle(handle));
+    if (Ungated::here() || call.stream == nullptr || is_threads_own)
         return;
     auto* const key = const_cast<void*>(call.stream);
     if (call.call_class == CallClass::stream_destroy)

@@ -356,9 +356,14 @@ HookedStreams::Pointer Library::make_hooked(hip::Stream key, hip::Stream handle,
 Result<HookedStreams::Pointer> Library::hooked_stream_of(hip::Stream key) {
     if (auto known = hooked_streams.find(key))
         return known;
-    for (const hook::StreamRecord& record : mapping_.streams())
-        if (record.key == key)
-            return make_hooked(key, const_cast<void*>(record.handle), std::nullopt);
+    for (const hook::StreamRecord& record : mapping_.streams()) {
+        auto* const handle = const_cast<void*>(record.handle);
+        if (record.key != key)
+            continue;
+        if (hip::is_per_thread(handle))
+            return fail(EOPNOTSUPP, Op::thread_stream);
+        return make_hooked(key, handle, mapping_.device_of_null(key));
+    }
     return fail(ENOENT, Op::map_stream);
 }
 

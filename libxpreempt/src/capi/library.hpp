@@ -89,14 +89,14 @@ public:
 
     // Returns the calls by which the program itself puts work into the stream, or null without the
     // hook, because only the hook sees them. device: the stream's; nullopt: ask HIP when it is
-    // needed.
+    // needed. The handle of a null stream doesn't name its device.
     std::shared_ptr<backend::DirectCalls> direct_calls(hip::Stream key, hip::Stream handle,
                                                        std::optional<int> device);
 
     // A stream that has no xqueue as something that can be held and scheduled. ENOSYS: no hook.
     Result<HookedStreams::Pointer> hooked_stream(hip::Stream stream);
     // The same by a key of Mapping::streams(), without a call into HIP: from threads of ours.
-    // ENOENT: the hook knows no such stream.
+    // ENOENT: the hook knows no such stream. EOPNOTSUPP: it is a thread's hipStreamPerThread.
     Result<HookedStreams::Pointer> hooked_stream_of(hip::Stream key);
     // The xqueue in front of the stream, or null.
     struct Owner {

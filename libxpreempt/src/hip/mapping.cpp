@@ -81,6 +81,11 @@ Stream Mapping::key_of(Stream stream) const {
     return available() ? const_cast<void*>(table_->stream_key(stream)) : stream;
 }
 
+std::optional<int> Mapping::device_of_null(Stream key) const {
+    const int device = available() ? table_->device_of_null(key) : -1;
+    return device >= 0 ? std::optional(device) : std::nullopt;
+}
+
 std::vector<hook::StreamRecord> Mapping::streams() const {
     return available() ? all<hook::StreamRecord>(table_->streams)
                        : std::vector<hook::StreamRecord>{};

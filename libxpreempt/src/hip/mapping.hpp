@@ -7,6 +7,7 @@
 #include "hook/table.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -54,6 +55,9 @@ public:
     // Returns the key of the stream that the handle names in the calling thread. A key names the
     // same stream in every thread.
     Stream key_of(Stream stream) const;
+
+    // Returns the device of a null stream; nothing: the key is of another stream.
+    std::optional<int> device_of_null(Stream key) const;
 
     std::vector<hook::StreamRecord> streams() const;
     // Differs between two streams that have the same address one after the other; 0: unseen.

@@ -61,8 +61,14 @@ const void* per_thread_key() {
 
 } // namespace
 
+int device_of_null(const void* key) {
+    const auto device =
+        reinterpret_cast<std::uintptr_t>(key) - reinterpret_cast<std::uintptr_t>(null_streams);
+    return device < max_devices ? static_cast<int>(device) : -1;
+}
+
 const void* handle_of(const void* key) {
-    if (key >= null_streams && key < null_streams + max_devices)
+    if (device_of_null(key) >= 0)
         return nullptr;
     const char* mine = current_call.per_thread;
     return key >= mine && key < mine + max_devices

@@ -74,6 +74,9 @@ const void* key_of(const void* handle, bool per_thread);
 // it must be the calling thread's.
 const void* handle_of(const void* key);
 
+// As Table::device_of_null.
+int device_of_null(const void* key);
+
 constexpr bool has_aftermath(CallClass call_class) {
     return call_class == CallClass::stream_wait || call_class == CallClass::stream_query ||
            call_class == CallClass::device_change || call_class == CallClass::device_reset;

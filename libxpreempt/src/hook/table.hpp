@@ -204,6 +204,9 @@ struct Table {
     // One for each record of queues(). Returns how many. Between begin_reading() and end_reading()
     // both name the same queues.
     std::uint32_t (*rings)(RingRecord* out, std::uint32_t max);
+
+    // Returns the device whose null stream has this key; -1: the key is of another stream.
+    int (*device_of_null)(const void* key);
 };
 
 } // namespace xpreempt::hook

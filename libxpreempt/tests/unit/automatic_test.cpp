@@ -20,6 +20,8 @@ extern "C" {
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+int hipMemsetAsync_spt(void* to, int value, std::size_t bytes, void* stream);
+int hipSetDevice(int device);
 }
 
 namespace {
@@ -133,6 +135,48 @@ TEST_F(AutomaticTest, at_level_1_no_more_than_the_threshold_is_under_way) {
     fake_hip()->running[0] = nullptr;
     program.join();
     EXPECT_EQ(5, launched);
+}
+
+// A rank of torchrun: its device isn't that of a new thread.
+TEST_F(AutomaticTest, the_default_stream_is_watched_on_its_own_device) {
+    setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
+    setenv("XSCHED_AUTO_XQUEUE_LEVEL", "3", 1);
+    setenv("XSCHED_POLICY", "HPF", 1);
+    ASSERT_EQ(0, hipSetDevice(1));
+    void* low = new_stream();
+    launch(low);
+    launch(nullptr);
+    ASSERT_EQ(0, symbol<decltype(xp_stream_set_priority)>("xp_stream_set_priority")(nullptr, 7));
+    until([] { return fake_hip()->records_on[0] + fake_hip()->records_on[1] >= 2; });
+    fake_hip()->running[0] = fake_stream(nullptr);
+    fake_hip()->running[1] = low;
+    launch(low);
+    launch(nullptr);
+    const auto query = symbol<decltype(xp_stream_query)>("xp_stream_query");
+    const auto is_held = [&] {
+        xp_stream_info info{};
+        info.sz = sizeof info;
+        EXPECT_EQ(0, query(low, &info));
+        return info.held != 0;
+    };
+    until([&] { return is_held() || fake_hip()->records_on[0] != 0; });
+    EXPECT_EQ(0U, fake_hip()->records_on[0]);
+    fake_hip()->running[0] = nullptr;
+    until([&] { return !is_held() || fake_hip()->records_on[0] != 0; });
+    EXPECT_EQ(0U, fake_hip()->records_on[0]);
+    fake_hip()->running[1] = nullptr;
+}
+
+// hipStreamPerThread names another stream in the thread that would watch it.
+TEST_F(AutomaticTest, a_threads_own_stream_is_not_scheduled) {
+    setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
+    setenv("XSCHED_POLICY", "HPF", 1);
+    launch(reinterpret_cast<void*>(2));
+    EXPECT_EQ(0U, scheduler().num_xqueues);
+    EXPECT_EQ(0, hipMemsetAsync_spt(nullptr, 0, 4, nullptr));
+    EXPECT_EQ(0U, scheduler().num_xqueues);
+    launch(new_stream());
+    EXPECT_EQ(1U, scheduler().num_xqueues);
 }
 
 } // namespace

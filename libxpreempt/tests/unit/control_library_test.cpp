@@ -142,6 +142,19 @@ TEST_F(ControlTest, tells_streams_with_names_and_queues) {
     EXPECT_EQ(0, xp_stream_destroy(high));
 }
 
+// HIP destroys it at the end of its thread, by no call that the hook sees: nothing would be lifted.
+TEST_F(ControlTest, a_threads_own_stream_is_not_suspended) {
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, reinterpret_cast<void*>(2)));
+    ASSERT_EQ(0, xp_control_open(nullptr)) << xp_last_detail();
+    auto connection = connect();
+    const control::Answer listed = ask(connection, wire::Kind::list);
+    ASSERT_EQ(1U, listed.streams.size());
+    wire::Target wanted = target(Object::stream, "");
+    wanted.handle = listed.streams[0].handle;
+    EXPECT_EQ(EOPNOTSUPP, ask(connection, wire::Kind::suspend, &wanted).done.error);
+    EXPECT_TRUE(runs(listed.streams[0].kfd_queue_id));
+}
+
 TEST_F(ControlTest, a_name_ends_with_its_stream) {
     void* stream = new_stream();
     ASSERT_EQ(0, xp_stream_set_name(stream, "old"));
