@@ -3,7 +3,6 @@
 #include "c_boundary.hpp"
 
 #include <cerrno>
-#include <dlfcn.h>
 
 using namespace xpreempt::compat;
 
@@ -132,13 +131,7 @@ XResult HwQueueSynchronize(HwQueueHandle hwq) {
             if (!registry.hw_queues.contains(hwq))
                 return kXSchedErrorNotFound;
         }
-        using Synchronize = int(void*);
-        auto* const synchronize =
-            reinterpret_cast<Synchronize*>(dlsym(RTLD_DEFAULT, "hipStreamSynchronize"));
-        if (synchronize == nullptr)
-            return kXSchedErrorNotSupported;
-        return synchronize(reinterpret_cast<void*>(hwq)) == 0 ? kXSchedSuccess
-                                                              : kXSchedErrorHardware;
+        return result_of(xp_stream_wait(reinterpret_cast<void*>(hwq)));
     });
 }
 

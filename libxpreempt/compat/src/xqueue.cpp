@@ -3,9 +3,7 @@
 #include "c_boundary.hpp"
 
 #include <cerrno>
-#include <dlfcn.h>
 #include <limits>
-#include <optional>
 
 using namespace xpreempt::compat;
 
@@ -43,34 +41,18 @@ XResult create(Registry& registry, Registry::HwQueue& hw, HwQueueHandle hwq, std
     return kXSchedSuccess;
 }
 
-// A function of the HIP that the program has loaded; null without one.
-template <typename Function> Function* hip_function(const char* name) {
-    return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+// Work that the program launched into the stream directly counts as the XQueue's. Without HIP there
+// is none.
+int is_idle(const XQueue& queue, const xp_xqueue_state& state, bool& idle) {
+    std::uint32_t ended = state.in_flight == 0 ? 1 : 0;
+    const int answer = xp_stream_is_idle(stream_of(queue.hw_queue), &ended);
+    idle = state.pending == 0 && ended != 0;
+    return answer == -ENOENT ? 0 : answer;
 }
 
-// HIP's word, which knows of what was launched past the XQueue, and what completed unseen. A stream
-// that is captured must not be asked. Nothing: there is no HIP.
-std::optional<bool> is_stream_idle(HwQueueHandle hwq) {
-    static auto* const query = hip_function<int(void*)>("hipStreamQuery");
-    static auto* const is_capturing = hip_function<int(void*, int*)>("hipStreamIsCapturing");
-    if (query == nullptr)
-        return std::nullopt;
-    int captured = 0;
-    if (is_capturing != nullptr && is_capturing(stream_of(hwq), &captured) == 0 && captured != 0)
-        return true;
-    return query(stream_of(hwq)) == 0;
-}
-
-bool is_idle(const XQueue& queue, const xp_xqueue_state& state) {
-    return state.pending == 0 && is_stream_idle(queue.hw_queue).value_or(state.in_flight == 0);
-}
-
-// Work that the program launched into the stream directly counts as the XQueue's.
 int wait_direct(const XQueue& queue) {
-    static auto* const synchronize = hip_function<int(void*)>("hipStreamSynchronize");
-    if (synchronize == nullptr || is_stream_idle(queue.hw_queue).value_or(true))
-        return 0;
-    return synchronize(stream_of(queue.hw_queue)) == 0 ? 0 : -EIO;
+    const int answer = xp_stream_wait(stream_of(queue.hw_queue));
+    return answer == -ENOENT ? 0 : answer;
 }
 
 int wait_all(const XQueue& queue) {
@@ -193,8 +175,11 @@ XResult XQueueQuery(XQueueHandle xq, XQueueState* state) {
             return kXSchedErrorInvalidValue;
         int answer = 0;
         const xp_xqueue_state now = native_state(queue, answer);
+        bool idle = false;
         if (answer == 0)
-            *state = is_idle(queue, now) ? kQueueStateIdle : kQueueStateReady;
+            answer = is_idle(queue, now, idle);
+        if (answer == 0)
+            *state = idle ? kQueueStateIdle : kQueueStateReady;
         return result_of(answer);
     });
 }

@@ -85,9 +85,27 @@ int xp_stream_sharing(void *stream, void **streams, size_t max, size_t *count);
  * xp_stream_touch() - launches a small kernel on the stream and waits for it, so that the hook sees
  * which queue the stream uses
  *
- * Blocks until all work on the stream has completed. -ENOENT if no HIP runtime is loaded.
+ * Blocks until all work on the stream has completed. -ENOENT if no HIP runtime is loaded. -EBUSY if
+ * the stream is being captured.
  */
 int xp_stream_touch(void *stream);
+
+/**
+ * xp_stream_is_idle() - whether all work in the stream has completed, also work that the program
+ * put there past an xqueue
+ *
+ * Ends no capture of any thread. A stream that is captured counts as idle: its work is in no queue
+ * yet. -ENOENT if no HIP runtime is loaded.
+ */
+int xp_stream_is_idle(void *stream, uint32_t *idle);
+
+/**
+ * xp_stream_wait() - waits until all work in the stream has completed
+ *
+ * Ends no capture of any thread, and does not wait for a stream that is captured. Does not return
+ * while the stream is held. Errors as xp_stream_is_idle().
+ */
+int xp_stream_wait(void *stream);
 
 /**
  * xp_stream_create() - creates a stream with a queue of its own, on the current device

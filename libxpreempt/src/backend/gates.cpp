@@ -15,6 +15,7 @@ namespace xpreempt::backend {
 
 namespace {
 
+using hip::is_handle;
 using hook::Call;
 using hook::CallClass;
 using Queues = std::vector<SeenQueue>;
@@ -71,10 +72,6 @@ bool begins_capture(const Call& call) {
 // Calls that put one kernel into the stream's queue when they reserve one packet.
 constexpr bool is_kernel(CallClass call_class) {
     return call_class == CallClass::launch || call_class == CallClass::fill;
-}
-
-bool is_handle(const void* stream) {
-    return reinterpret_cast<std::uintptr_t>(stream) > 2; // 1 and 2 name default streams
 }
 
 } // namespace
@@ -308,9 +305,40 @@ bool Gates::is_captured(const void* key, const void* handle) {
     const auto hip = find_hip_();
     if (!hip || !is_handle(handle))
         return !Captures::Question(captures_, key);
-    int status = 0;
-    return (*hip)->stream_is_capturing(const_cast<void*>(handle), &status) != hip::success ||
-           status != 0;
+    return hip::is_captured(**hip, const_cast<void*>(handle));
+}
+
+Result<bool> Gates::is_idle(hip::Stream handle) {
+    const auto hip = find_hip_();
+    if (!hip)
+        return tl::make_unexpected(hip.error());
+    const hip::Stream key = mapping_.key_of(handle);
+    const Captures::Question question(captures_, key);
+    if (!question || hip::is_captured(**hip, handle))
+        return true;
+    // A question about a default stream puts a packet into its queue, where it would stay.
+    if (!is_handle(handle))
+        for (const hip::QueueRecord& record : mapping_.busy_queues(key))
+            if (order_.stood(hip::ref_of(record)))
+                return outstanding_in(record) == 0;
+    const hip::AsideOfCaptures aside(**hip);
+    const int answer = (*hip)->stream_query(handle);
+    if (answer != hip::success && answer != hip::error_not_ready)
+        return hip::failed_call(answer);
+    return answer == hip::success;
+}
+
+Result<void> Gates::wait_for(hip::Stream handle) {
+    const auto idle = is_idle(handle);
+    if (!idle)
+        return tl::make_unexpected(idle.error());
+    if (*idle)
+        return {};
+    const auto hip = find_hip_();
+    const hip::AsideOfCaptures aside(**hip);
+    if (const int error = (*hip)->stream_synchronize(handle); error != hip::success)
+        return hip::failed_call(error);
+    return {};
 }
 
 bool Gates::is_blocking(hip::Stream handle) {

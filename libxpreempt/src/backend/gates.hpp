@@ -38,6 +38,12 @@ public:
     // Puts a marker behind what is in the stream, unless it is captured (EAGAIN).
     Result<std::shared_ptr<xqueue::Marker>> mark(hip::Stream key, hip::Stream handle, int device);
 
+    // Returns whether all work of the stream has ended, including work that no xqueue knows of.
+    // wait_for() waits for that, outside HIP while the queue is held. Neither ends a capture; a
+    // captured stream counts as idle.
+    Result<bool> is_idle(hip::Stream handle);
+    Result<void> wait_for(hip::Stream handle);
+
     // Called after calls that put work into a stream or destroyed one, in the program's threads and
     // without locks. Set once.
     using Tell = std::function<void(hip::Stream key)>;

@@ -122,6 +122,10 @@ public:
     Result<void> update_daemon() { return global.update(scheduling.highest_priority()); }
     void set_priority(std::uint64_t xqueue_handle, xqueue::XQueue& xqueue, std::int32_t priority);
 
+    // As those of Gates.
+    Result<bool> is_idle(hip::Stream stream) { return gates_.is_idle(stream); }
+    Result<void> wait_for(hip::Stream stream) { return gates_.wait_for(stream); }
+
     // As Gates::watch_work().
     void watch_work(backend::Gates::Tell worked, backend::Gates::Tell destroyed) {
         gates_.watch_work(std::move(worked), std::move(destroyed));

@@ -164,6 +164,22 @@ int xp_stream_release(void* stream) {
     return c_call([&](Library& library) { return library.release_stream(stream); });
 }
 
+int xp_stream_is_idle(void* stream, uint32_t* idle) {
+    return c_call([&](Library& library) -> Result<void> {
+        if (idle == nullptr)
+            return refuse_null("idle");
+        const auto is_idle = library.is_idle(stream);
+        if (!is_idle)
+            return tl::make_unexpected(is_idle.error());
+        *idle = *is_idle ? 1 : 0;
+        return {};
+    });
+}
+
+int xp_stream_wait(void* stream) {
+    return c_call([&](Library& library) { return library.wait_for(stream); });
+}
+
 int xp_stream_set_name(void* stream, const char* name) {
     return c_call([&](Library& library) -> Result<void> {
         const std::string_view wanted = name != nullptr ? name : "";

@@ -161,9 +161,8 @@ Result<int> device_of(const Functions& hip, Stream stream) {
         return failed_call(error);
     if (count <= 1)
         return any_device;
-    const bool is_handle = reinterpret_cast<std::uintptr_t>(stream) > 2;
     int device = 0;
-    const int error = is_handle && hip.stream_get_device != nullptr
+    const int error = is_handle(stream) && hip.stream_get_device != nullptr
                           ? hip.stream_get_device(stream, &device)
                           : hip.get_device(&device);
     if (error != success)
@@ -188,6 +187,12 @@ OnDevice::OnDevice(const Functions& hip, int device) : hip_(hip) {
 OnDevice::~OnDevice() {
     if (outer_ != any_device)
         (void)hip_.set_device(outer_); // it was the current one
+}
+
+bool is_captured(const Functions& hip, Stream stream) {
+    int status = 0;
+    return is_handle(stream) &&
+           (hip.stream_is_capturing(stream, &status) != success || status != 0);
 }
 
 AsideOfCaptures::AsideOfCaptures(const Functions& hip) : hip_(hip) {
@@ -247,6 +252,9 @@ Result<void> touch_stream(const Functions& hip, Stream stream) {
     const auto device = device_of(hip, stream);
     if (!device)
         return tl::make_unexpected(device.error());
+    if (is_captured(hip, stream))
+        return fail(EBUSY, Op::call_hip);
+    const AsideOfCaptures aside(hip);
     const OnDevice scope(hip, *device); // the memory must be its own
     if (!scope.result())
         return scope.result();

@@ -55,6 +55,11 @@ inline bool is_per_thread(Stream stream) {
     return reinterpret_cast<std::uintptr_t>(stream) == 2;
 }
 
+// 0 to 2 name default streams.
+inline bool is_handle(const void* stream) {
+    return reinterpret_cast<std::uintptr_t>(stream) > 2;
+}
+
 bool is_runtime_loaded();
 
 // Never loads a runtime: a second one beside the program's would have streams of its own. ENOENT:
@@ -91,6 +96,10 @@ private:
     Result<void> result_;
 };
 
+// Returns true also if HIP reports an error. A default stream is never captured. HIP allows this
+// call during a capture.
+bool is_captured(const Functions& hip, Stream stream);
+
 // While one lives, what the calling thread asks of HIP ends no capture of another stream. In the
 // global mode a capture forbids such questions to all threads that haven't said otherwise.
 class AsideOfCaptures {
@@ -112,7 +121,8 @@ private:
 Result<Stream> create_own_queue_stream(const Functions& hip);
 
 // Makes a stream that was never used put one packet into its queue: a fill is always a kernel on
-// the stream's own queue, while events may be elided.
+// the stream's own queue, while events may be elided. EBUSY: it is captured, which the wait for the
+// fill would end.
 Result<void> touch_stream(const Functions& hip, Stream stream);
 
 } // namespace xpreempt::hip

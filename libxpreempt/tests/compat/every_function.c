@@ -9,7 +9,13 @@ int hipMemsetAsync(void* memory, int value, size_t bytes, hipStream_t stream);
 #include <xsched/hip/hal.h>
 #include <xsched/xsched.h>
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
+
+int hipStreamBeginCapture(hipStream_t stream, int mode);
+int hipStreamEndCapture(hipStream_t stream, void** graph);
+bool fake_captures_ended(void); /* by a call of another thread, since the last question */
 
 static int failures;
 
@@ -185,6 +191,32 @@ static void hints(XQueueHandle xq) {
           "the scheduler ends");
 }
 
+static void* ask(void* argument) {
+    const XQueueHandle xq = *(const XQueueHandle*)argument;
+    HwQueueHandle hwq = *((const HwQueueHandle*)argument + 1);
+    XQueueState state = kQueueStateUnknown;
+
+    check(XQueueQuery(xq, &state) == kXSchedSuccess && XQueueWaitAll(xq) == kXSchedSuccess &&
+              XQueueSuspend(xq, kQueueSuspendFlagMaskAll) == kXSchedSuccess &&
+              XQueueResume(xq, 0) == kXSchedSuccess && HwQueueSynchronize(hwq) == kXSchedSuccess,
+          "questions and waits beside a capture");
+    return NULL;
+}
+
+/* HIP ends every capture in the global mode when another thread asks it the wrong way. */
+static void captures(XQueueHandle xq, HwQueueHandle hwq) {
+    uint64_t handles[2] = {xq, hwq};
+    hipStream_t captured = NULL;
+    pthread_t thread;
+
+    check(hipStreamCreate(&captured) == 0 && hipStreamBeginCapture(captured, 0) == 0,
+          "a capture begins");
+    check(pthread_create(&thread, NULL, ask, handles) == 0 && pthread_join(thread, NULL) == 0,
+          "another thread asks");
+    check(!fake_captures_ended(), "the capture goes on");
+    check(hipStreamEndCapture(captured, NULL) == 0, "and ends");
+}
+
 static void stale(XQueueHandle xq) {
     XQueueState state;
     int64_t count;
@@ -212,6 +244,7 @@ int main(void) {
     commands(xq, hwq);
     suspends(xq);
     hints(xq);
+    captures(xq, hwq);
     for (i = 0; i < 70000; i++) { /* never destroyed, as XSched's programs do */
         static struct launches launches;
         HwCommandHandle made = 0;

@@ -23,6 +23,17 @@ public:
     // xp_stream_touch(): blocks until everything on the stream has completed.
     Expected<void> touch() const { return call(xp_stream_touch); }
 
+    // xp_stream_wait(): as touch(), without a kernel.
+    Expected<void> wait() const { return call(xp_stream_wait); }
+
+    // xp_stream_is_idle()
+    [[nodiscard]] Expected<std::uint32_t> is_idle() const {
+        return with([](void* stream) {
+            return value_of<std::uint32_t>(
+                [=](std::uint32_t* idle) { return xp_stream_is_idle(stream, idle); });
+        });
+    }
+
     // xp_stream_query()
     [[nodiscard]] Expected<xp_stream_info> query() const {
         return with([](void* stream) {

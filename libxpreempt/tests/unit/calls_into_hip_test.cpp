@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// Every call of the library into HIP, in any thread: none ends a capture of another thread, and
+// each is made with the device of its stream.
+//
+// Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock.
+#include <xpreempt/xpreempt.h>
+
+#include "fake/fake_rocm.hpp"
+#include "unit/until.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <string_view>
+#include <thread>
+
+extern "C" {
+int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+int hipSetDevice(int device);
+int hipStreamBeginCapture(void* stream, int mode);
+int hipStreamCreate(void** stream);
+int hipStreamEndCapture(void* stream, void** graph);
+}
+
+namespace {
+
+using test::until;
+
+void choose_driver() {
+    const char* driver = std::getenv("FAKE_DRIVER");
+    fake_driver()->patched = driver != nullptr && std::string_view(driver) == "patched";
+}
+
+int put_packet(void* stream, void*) {
+    return hipMemsetAsync(nullptr, 0, 4, stream);
+}
+
+void* new_stream() {
+    void* stream = nullptr;
+    EXPECT_EQ(0, hipStreamCreate(&stream));
+    return stream;
+}
+
+void use_xqueue(void* stream, std::uint32_t max_level) {
+    xp_xqueue_options options = XP_XQUEUE_OPTIONS_INIT;
+    options.max_level = max_level;
+    options.threshold = 4;
+    options.batch = 2;
+    xp_xqueue_t xqueue{};
+    ASSERT_EQ(0, xp_xqueue_create(stream, &options, &xqueue)) << xp_last_detail();
+    xp_command command{};
+    command.sz = sizeof command;
+    command.flags = XP_COMMAND_GUARDED;
+    command.launch = put_packet;
+    std::uint64_t ticket = 0;
+    for (int i = 0; i < 9; ++i)
+        ASSERT_EQ(0, xp_xqueue_submit_command(xqueue, &command, &ticket)) << xp_last_detail();
+    std::atomic<bool> notified{false};
+    ASSERT_EQ(0, xp_xqueue_notify(
+                     xqueue, ticket,
+                     [](int, void* told) { *static_cast<std::atomic<bool>*>(told) = true; },
+                     &notified));
+    until([&] { return notified.load(); });
+    for (int i = 0; i < 20; ++i)
+        EXPECT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream)); // paced at level 1, and observed
+    EXPECT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr));
+    EXPECT_EQ(0, xp_xqueue_submit(xqueue, put_packet, nullptr, &ticket));
+    EXPECT_EQ(0, xp_xqueue_resume(xqueue));
+    EXPECT_EQ(0, xp_xqueue_wait(xqueue, ticket)) << xp_last_detail();
+    EXPECT_EQ(0, xp_xqueue_suspend(xqueue, XP_SUSPEND_FINISH_LAUNCHED, nullptr));
+    EXPECT_EQ(0, xp_xqueue_resume(xqueue));
+    EXPECT_EQ(0, xp_xqueue_wait_all(xqueue)) << xp_last_detail();
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue)) << xp_last_detail();
+}
+
+void use_stream(void* stream) {
+    EXPECT_EQ(0, xp_stream_touch(stream)) << xp_last_detail();
+    EXPECT_EQ(0, xp_stream_set_priority(stream, 1)) << xp_last_detail();
+    for (int i = 0; i < 20; ++i)
+        EXPECT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
+    std::uint32_t idle = 0;
+    EXPECT_EQ(0, xp_stream_is_idle(stream, &idle)) << xp_last_detail();
+    EXPECT_EQ(1U, idle);
+    EXPECT_EQ(0, xp_stream_wait(stream)) << xp_last_detail();
+    EXPECT_EQ(0, xp_stream_hold(stream, 0, nullptr)) << xp_last_detail();
+    EXPECT_EQ(0, xp_stream_release(stream)) << xp_last_detail();
+}
+
+// HIP ends the captures of all threads when another one waits for a stream.
+TEST(CallsIntoHipTest, a_stream_is_touched_beside_a_capture) {
+    choose_driver();
+    void* captured = new_stream();
+    void* stream = new_stream();
+    ASSERT_EQ(0, hipStreamBeginCapture(captured, 0));
+    for (const int version : {60443484, 50221153}) {
+        fake_hip()->version = version;
+        std::thread([stream] { EXPECT_EQ(0, xp_stream_touch(stream)) << xp_last_detail(); }).join();
+    }
+    fake_hip()->version = 60443484;
+    EXPECT_FALSE(fake_hip()->captures_ended.exchange(false));
+    EXPECT_EQ(0, hipStreamEndCapture(captured, nullptr));
+}
+
+TEST(CallsIntoHipTest, none_ends_a_capture_or_has_another_device) {
+    choose_driver();
+    ASSERT_EQ(0, hipSetDevice(1));
+    void* captured = new_stream();
+    void* streams[] = {new_stream(), new_stream(), new_stream()};
+    ASSERT_EQ(0, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST)) << xp_last_detail();
+    ASSERT_EQ(0, hipStreamBeginCapture(captured, 0));
+    for (const int version : {50221153, 60443484}) {
+        fake_hip()->version = version;
+        // The current device of a new thread is 0.
+        std::thread([&] {
+            use_xqueue(streams[0], XP_LEVEL_BLOCK);
+            use_xqueue(streams[1], XP_LEVEL_INTERRUPT);
+            use_stream(streams[2]);
+        }).join();
+        use_stream(nullptr); // of device 1
+        use_xqueue(nullptr, XP_LEVEL_INTERRUPT);
+        void* own = nullptr;
+        EXPECT_EQ(0, xp_stream_create(&own)) << xp_last_detail();
+        use_stream(own);
+        EXPECT_EQ(0, xp_stream_destroy(own)) << xp_last_detail();
+    }
+    // Its work is in no queue.
+    std::uint32_t idle = 0;
+    EXPECT_EQ(0, xp_stream_is_idle(captured, &idle)) << xp_last_detail();
+    EXPECT_EQ(1U, idle);
+    EXPECT_EQ(0, xp_stream_wait(captured)) << xp_last_detail();
+    EXPECT_EQ(-EBUSY, xp_stream_touch(captured));
+    EXPECT_EQ(0, xp_sched_stop());
+    EXPECT_EQ(0U, fake_hip()->wrong_devices);
+    EXPECT_EQ(0U, fake_hip()->records_on[0]);
+    EXPECT_FALSE(fake_hip()->captures_ended);
+    EXPECT_EQ(0, hipStreamEndCapture(captured, nullptr));
+}
+
+} // namespace
