@@ -30,6 +30,20 @@ public:
         return handle(index);
     }
 
+    // Returns a handle whose object fill() sets later; until then find() returns EBADF.
+    std::uint64_t reserve() { return insert(nullptr); }
+    void fill(std::uint64_t value, std::shared_ptr<T> object) {
+        const std::lock_guard lock(mutex_);
+        slots_[value & 0xffffffffU].object = std::move(object);
+    }
+    // Frees a reserved handle that was not filled.
+    void give_back(std::uint64_t value) {
+        const std::lock_guard lock(mutex_);
+        const std::size_t index = value & 0xffffffffU;
+        free_.push_back(index);
+        ++slots_[index].generation;
+    }
+
     Result<std::shared_ptr<T>> find(std::uint64_t value) const {
         const std::lock_guard lock(mutex_);
         const std::size_t index = value & 0xffffffffU;

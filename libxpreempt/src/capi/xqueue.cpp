@@ -80,6 +80,59 @@ static_assert(XP_METHOD_HARDWARE == static_cast<int>(xqueue::DeactivateMethod::h
 static_assert(XP_METHOD_GUARDIAN == static_cast<int>(xqueue::DeactivateMethod::guardian));
 static_assert(XP_METHOD_FLUSH == static_cast<int>(xqueue::DeactivateMethod::flush));
 
+// Makes the xqueue of a stream, which replaces its hooked stream. Restores everything if it ends
+// before finish().
+class Creation {
+public:
+    Creation(Library& library, hip::Stream key)
+        : library_(library), key_(key), hooked_(library.hooked_streams.remove(key)),
+          handle_(library.xqueues.reserve()), owns_(library.order().add_owner(handle_, key)) {}
+    ~Creation() {
+        if (finished_)
+            return;
+        if (xqueue_ != nullptr) {
+            (void)library_.xqueues.remove(handle_);
+            library_.labels.forget_xqueue(handle_);
+            library_.scheduling.destroyed(*xqueue_);
+            (void)xqueue_->close();
+        } else {
+            library_.xqueues.give_back(handle_);
+        }
+        if (!owns_)
+            return;
+        library_.order().forget_owner(handle_);
+        if (hooked_ == nullptr)
+            return;
+        library_.hooked_streams.insert(key_, hooked_);
+        if (hooked_->priority() != 0)
+            library_.set_priority(hooked_, key_, hooked_->priority());
+    }
+    Creation(const Creation&) = delete;
+    Creation& operator=(const Creation&) = delete;
+    Creation(Creation&&) = delete;
+    Creation& operator=(Creation&&) = delete;
+
+    // Returns false if the stream has an xqueue.
+    [[nodiscard]] bool owns_stream() const { return owns_; }
+    [[nodiscard]] std::uint64_t handle() const { return handle_; }
+    // Null: the stream had none.
+    [[nodiscard]] const HookedStreams::Pointer& hooked() const { return hooked_; }
+    void made(const XQueuePointer& xqueue) {
+        xqueue_ = xqueue;
+        library_.xqueues.fill(handle_, xqueue);
+    }
+    void finish() { finished_ = true; }
+
+private:
+    Library& library_;
+    const hip::Stream key_;
+    const HookedStreams::Pointer hooked_;
+    const std::uint64_t handle_;
+    const bool owns_;
+    XQueuePointer xqueue_;
+    bool finished_ = false;
+};
+
 constexpr std::uint32_t suspend_flags = XP_SUSPEND_EXACT | XP_SUSPEND_FINISH_SUBMITTED |
                                         XP_SUSPEND_FINISH_LAUNCHED |
                                         XP_SUSPEND_LEAST(XP_LEVEL_INTERRUPT);
@@ -122,26 +175,26 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         const auto highest =
             known->max_level == 0 ? xqueue::Level::interrupt : xqueue::Level(known->max_level);
         const hip::Stream key = library.mapping().key_of(stream);
+        // Before anything is made: a second xqueue would share the direct calls of the first.
+        Creation creation(library, key);
+        if (!creation.owns_stream())
+            return fail(EBUSY, Op::second_xqueue);
         const auto created = std::make_shared<xqueue::XQueue>(
             std::make_unique<backend::StreamQueue>(environment, stream, *device, rules,
                                                    library.direct_calls(key, stream, *device)),
             *config, highest);
-        const std::uint64_t handle = library.xqueues.insert(created);
-        // The xqueue takes over the holds and the priority of the hooked stream.
-        const auto hooked = library.hooked_streams.remove(key);
-        // Each of two would think that the stream's commands are its own.
-        if (!library.order().add_owner(handle, key)) {
-            (void)library.xqueues.remove(handle);
-            return fail(EBUSY, Op::second_xqueue);
-        }
+        creation.made(created);
+        const std::uint64_t handle = creation.handle();
         const auto queue = library.mapping().queue_of(stream);
         library.scheduling.created(created, {queue ? queue->gpu_id : 0, handle, stream});
         library.labels.add_xqueue(handle, key, stream);
-        if (hooked) {
+        // The xqueue takes over the holds and the priority of the hooked stream.
+        if (const auto& hooked = creation.hooked()) {
             library.set_priority(handle, *created, hooked->priority());
             for (std::uint32_t holds = hooked->holds(); holds > 0; --holds)
                 (void)created->suspend({}); // always at some level
         }
+        creation.finish();
         xqueue->handle = handle;
         if (const auto level = created->level(); level.level < highest)
             log::report(log::Level::warning,

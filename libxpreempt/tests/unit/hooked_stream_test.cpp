@@ -287,6 +287,39 @@ TEST_F(HookedStreamTest, few_direct_launches_are_under_way_where_nothing_launche
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 
+// The second of two plug-ins of one program, say.
+TEST_F(HookedStreamTest, a_refused_second_xqueue_leaves_the_first_as_it_was) {
+    xp_xqueue_options options = XP_XQUEUE_OPTIONS_INIT;
+    options.max_level = XP_LEVEL_BLOCK;
+    options.threshold = 2;
+    options.batch = 1;
+    xp_xqueue_t xqueue{}, second{};
+    ASSERT_EQ(0, xp_xqueue_create(low, &options, &xqueue)) << xp_last_detail();
+    schedule();
+    EXPECT_EQ(-EBUSY, xp_xqueue_create(low, nullptr, &second));
+    run(low);
+    std::atomic<int> launches{0};
+    std::thread launching([&] {
+        for (; launches < 4; ++launches)
+            EXPECT_EQ(0, launch(low));
+    });
+    until([&] { return query(low).waiters == 1 || launches == 4; });
+    EXPECT_EQ(2, launches); // paced
+    run(nullptr);
+    launching.join();
+    // Observed: its direct work stops a lower stream.
+    ASSERT_EQ(0, xp_xqueue_set_max_level(xqueue, XP_LEVEL_INTERRUPT)); // not paced
+    ASSERT_EQ(0, xp_xqueue_set_priority(xqueue, 1));
+    ASSERT_EQ(0, xp_stream_set_priority(high, -1));
+    run(low, high);
+    ASSERT_EQ(0, launch(high));
+    ASSERT_EQ(0, launch(low));
+    until([&] { return stopped(high); });
+    run(nullptr);
+    EXPECT_EQ(0, xp_sched_stop());
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
 TEST_F(HookedStreamTest, what_was_held_as_a_stream_is_held_as_an_xqueue) {
     ASSERT_EQ(0, xp_stream_set_priority(low, 7));
     ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr));
