@@ -45,6 +45,12 @@ void Captures::ended(const void* stream) {
         --num_;
 }
 
+void Captures::all_ended() {
+    const std::lock_guard lock(mutex_);
+    num_ -= static_cast<std::uint32_t>(captured_.size());
+    captured_.clear();
+}
+
 void Captures::join(const void* stream) {
     std::unique_lock lock(mutex_);
     stop_questions(lock, stream);

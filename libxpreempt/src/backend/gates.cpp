@@ -35,14 +35,14 @@ template <typename... Classes> constexpr std::uint64_t mask_of(Classes... classe
 
 // Calls whose effects must be recorded for later calls, even while no queue is held.
 constexpr std::uint64_t always =
-    mask_of(CallClass::event_record, CallClass::event_edge, CallClass::capture);
+    mask_of(CallClass::event_record, CallClass::event_edge, CallClass::capture,
+            CallClass::stream_destroy, CallClass::device_reset);
 // Calls that put work into a stream.
 constexpr std::uint64_t work =
     mask_of(CallClass::launch, CallClass::cooperative, CallClass::graph, CallClass::callback,
             CallClass::copy, CallClass::blocking_copy, CallClass::fill, CallClass::blocking_fill,
             CallClass::memory, CallClass::memory_op);
-constexpr std::uint64_t while_direct =
-    always | work | mask_of(CallClass::stream_destroy, CallClass::device_reset);
+constexpr std::uint64_t while_direct = always | work;
 constexpr std::uint64_t while_held =
     while_direct | mask_of(CallClass::event_wait, CallClass::stream_wait, CallClass::device_wait);
 
@@ -169,7 +169,12 @@ int Gates::enter(const Call& call) {
     if (direct_.any())
         enter_direct(call);
     const int error = enter_held(call);
-    if (begins_capture(call)) {
+    // A capture ends with its stream. Before the call: the next stream may get the address in it.
+    if (call.call_class == CallClass::stream_destroy) {
+        captures_.ended(call.stream);
+    } else if (call.call_class == CallClass::device_reset) {
+        captures_.all_ended();
+    } else if (begins_capture(call)) {
         captures_.begin(call.stream);
     } else if (call.call_class == CallClass::event_edge && captures_.any()) {
         captures_.join(call.stream);

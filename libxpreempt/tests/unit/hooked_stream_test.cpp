@@ -320,6 +320,28 @@ TEST_F(HookedStreamTest, a_refused_second_xqueue_leaves_the_first_as_it_was) {
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 
+// HIP ends the capture of a stream that is destroyed, as the destructor of a program does when the
+// capture throws; and the next stream often gets its address.
+TEST_F(HookedStreamTest, a_capture_ends_with_its_stream) {
+    create(other); // so that the next stream gets the queue of high
+    ASSERT_EQ(0, hipStreamDestroy(other));
+    fake_hip()->reuse_handles = true;
+    void* captured = high;
+    ASSERT_EQ(0, hipStreamBeginCapture(captured, 0));
+    ASSERT_EQ(0, hipStreamDestroy(captured));
+    create(high);
+    ASSERT_EQ(captured, high);
+    give_priorities();
+    schedule();
+    run(low, high);
+    ASSERT_EQ(0, launch(low));
+    ASSERT_EQ(0, launch(high));
+    until([&] { return stopped(low) && fake_hip()->synchronizing >= 1; });
+    run(nullptr);
+    until([&] { return !stopped(low); });
+    EXPECT_EQ(0, xp_sched_stop());
+}
+
 TEST_F(HookedStreamTest, what_was_held_as_a_stream_is_held_as_an_xqueue) {
     ASSERT_EQ(0, xp_stream_set_priority(low, 7));
     ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr));
