@@ -113,10 +113,8 @@ void StreamTables::add(const Target& target, const control::Answer& answer) {
             "{} {} of {} is held by pid {}, uid {}{}", word_of(wire::Object{holder.object}),
             holder.name[0] != '\0' ? shown(holder.name) : hex(holder.handle), target.name(),
             holder.pid, holder.uid,
-            (holder.flags & wire::holder_refused) != 0
-                ? ", which has ended: the hardware refuses the start, it is tried again"
-            : (holder.flags & wire::holder_kept) != 0 ? ", until it is resumed"
-                                                      : ", as long as that program is connected"));
+            (holder.flags & wire::holder_kept) != 0 ? ", until it is resumed"
+                                                    : ", as long as that program is connected"));
 }
 
 std::string StreamTables::text() const {

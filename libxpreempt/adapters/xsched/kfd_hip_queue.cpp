@@ -44,7 +44,6 @@ KfdHipQueue::KfdHipQueue(hipStream_t stream) : HipQueue(stream), hold_(stream, l
 
 void KfdHipQueue::Synchronize() {
     // XSched takes a return for "all is complete" unless it has suspended the queue meanwhile.
-    hold_.wait_until_started();
     if (!hold_.is_stopped())
         HipQueue::Synchronize();
 }

@@ -14,7 +14,7 @@ namespace xpreempt::adapter {
 // Reactivate undoes it. The command logs are not needed: nothing is lost, nothing launched again.
 //
 // XSched's verbs return nothing. A stop that is refused is reported, and the queue keeps running,
-// as at level 1. A start that is refused is retried until it succeeds or is reported.
+// as at level 1. libxpreempt retries a refused start.
 class KfdHipQueue final : public xsched::hip::HipQueue {
 public:
     // The stream should be mapped: xp_stream_touch().

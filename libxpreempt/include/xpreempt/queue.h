@@ -41,13 +41,18 @@ int xp_queue_open(void *stream, uint32_t flags, xp_queue_t *queue);
 /**
  * xp_queue_preempt() - stops the queue mid-kernel and saves its waves
  *
- * Returns when the queue has stopped. Each handle has one hold, and the queue stays stopped while
+ * Returns when the queue has stopped. If the driver cannot confirm the stop in time, the queue is
+ * held, and stops as soon as it can. Each handle has one hold, and the queue stays stopped while
  * any handle holds it; -EALREADY if this one already does. Meanwhile a HIP call that would wait for
  * the stream is blocked before it enters HIP (libxpreempt(7)).
  */
 int xp_queue_preempt(xp_queue_t queue);
 
-/** xp_queue_resume() - drops this handle's hold; without holds the queue runs */
+/**
+ * xp_queue_resume() - drops this handle's hold; without holds the queue runs
+ *
+ * If the driver refuses the start, a thread of the library retries it.
+ */
 int xp_queue_resume(xp_queue_t queue);
 
 /**
@@ -63,8 +68,7 @@ int xp_queues_preempt(const xp_queue_t *queues, size_t count);
 /**
  * xp_queues_resume() - drops the hold of each handle, at once as xp_queues_preempt()
  *
- * -ENOENT without any effect if one of the handles has no hold. If a queue cannot be started, the
- * others still are, and the first error is returned.
+ * -ENOENT without any effect if one of the handles has no hold.
  */
 int xp_queues_resume(const xp_queue_t *queues, size_t count);
 

@@ -276,6 +276,8 @@ void Gates::leave(const Call& call, int error) {
         break;
     default: break;
     }
+    if (holds_.is_due()) [[unlikely]]
+        order_.ensure_watched();
     // Any packet that the call put into a ring may wait on a held queue.
     if (holds_.any() && !made_no_edge(call))
         order_.settle();
@@ -500,6 +502,7 @@ void Gates::wait_outside(const Call& call) {
         changed_.wait_for(lock, pause, [&] { return changes_ != seen; });
         seen = changes_;
         lock.unlock();
+        order_.ensure_watched();
         queues = in_the_way(call);
         lock.lock();
         mine->queues = queues;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 namespace xpreempt::backend {
@@ -19,9 +20,16 @@ using Clock = std::chrono::steady_clock;
 // Queues come and go in a long-lived process; counters of the oldest go first.
 constexpr std::size_t max_counted = 1024;
 
+// Between two attempts at the end of the process.
+constexpr std::chrono::milliseconds pause_at_end{1};
+
 std::uint64_t ns_since(Clock::time_point begin) {
     return static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+}
+
+int problem_of(const Result<void>& answer) {
+    return answer ? 0 : answer.error().errno_value;
 }
 
 // Returns true if the error means that the queue is lost: EIO (patched driver) or EACCES
@@ -36,24 +44,119 @@ bool is_gone(const Error& error) {
 
 } // namespace
 
-Holds::Entry Holds::entry_of(const hip::QueueRecord& queue, StopType type) {
-    return holds_.try_emplace(hip::ref_of(queue), Hold{queue, type, {}, 0, false}).first;
+Holds::Hold& Holds::entry_of(const hip::QueueRecord& queue, StopType type) {
+    Hold& hold = holds_[hip::ref_of(queue)];
+    if (hold.owners.empty() && hold.lifts == 0 && !hold.stopped) {
+        hold.queue = queue;
+        hold.type = type;
+    }
+    return hold;
 }
 
-Result<void> Holds::stop(const Hold& hold) {
-    const auto begin = Clock::now();
-    const auto stopped = transport_.stop(hold.queue, hold.type);
-    if (stopped)
-        count_stop(hip::ref_of(hold.queue), ns_since(begin));
-    return stopped;
+// Returns false if that owner has no hold.
+bool Holds::drop(hip::QueueRef queue, const Owner& owner) {
+    const auto entry = holds_.find(queue);
+    if (entry == holds_.end())
+        return false;
+    auto& owners = entry->second.owners;
+    const auto mine = std::ranges::find(owners, owner);
+    if (mine == owners.end())
+        return false;
+    owners.erase(mine);
+    return true;
 }
 
-Result<void> Holds::start(const Hold& hold) {
+// One call of the driver for each type of stop. Returns the error of the first stop that was
+// refused.
+Result<void> Holds::agree(const Refs& queues) {
+    Refs save, drain, starts;
+    for (const hip::QueueRef queue : queues) {
+        const auto entry = holds_.find(queue);
+        if (entry == holds_.end() || entry->second.wants_stop() == entry->second.stopped ||
+            dead_.contains(queue))
+            continue;
+        const Hold& hold = entry->second;
+        Refs& change = hold.stopped ? starts : hold.type == StopType::save ? save : drain;
+        if (std::ranges::find(change, queue) == change.end())
+            change.push_back(queue);
+    }
+    Result<void> refused;
+    if (!drain.empty())
+        refused = switch_queues(drain, StopType::drain, {});
+    if (!save.empty() || !starts.empty())
+        if (const auto second = switch_queues(save, StopType::save, starts); refused)
+            refused = second;
+    settle();
+    return refused;
+}
+
+Result<void> Holds::switch_queues(const Refs& stops, StopType type, const Refs& starts) {
+    std::vector<hip::QueueRecord> to_stop, to_start;
+    for (const hip::QueueRef queue : stops)
+        to_stop.push_back(holds_.at(queue).queue);
+    for (const hip::QueueRef queue : starts)
+        to_start.push_back(holds_.at(queue).queue);
     const auto begin = Clock::now();
-    const auto started = transport_.start(hold.queue);
-    if (started)
-        count_start(hip::ref_of(hold.queue), ns_since(begin));
-    return started;
+    const auto switched = transport_.switch_all(to_stop, type, to_start);
+    const std::uint64_t ns = ns_since(begin); // of all: they changed together
+    Result<void> refused;
+    for (std::size_t i = 0; i < stops.size(); ++i)
+        if (const auto stopped = note_stop(stops[i], switched.stopped[i], ns); refused)
+            refused = stopped;
+    for (std::size_t i = 0; i < starts.size(); ++i)
+        note_start(starts[i], switched.started[i], ns);
+    return refused;
+}
+
+// Returns the error if the queue runs on. After EFAULT the queue may be stopped although the answer
+// was lost, so its start is due.
+Result<void> Holds::note_stop(hip::QueueRef queue, const Result<void>& answer, std::uint64_t ns) {
+    Hold& hold = holds_.at(queue);
+    const int problem = problem_of(answer);
+    // After ETIME the driver holds the queue, and stops it as soon as it can.
+    hold.late = problem == ETIME;
+    hold.stopped = problem == 0 || problem == EALREADY || hold.late || problem == EFAULT;
+    if (problem == 0)
+        count_stop(queue, ns);
+    if (hold.stopped && problem != EFAULT)
+        return {};
+    note_end(hold, answer.error());
+    return answer;
+}
+
+void Holds::note_start(hip::QueueRef queue, const Result<void>& answer, std::uint64_t ns) {
+    Hold& hold = holds_.at(queue);
+    const int problem = problem_of(answer);
+    hold.stopped = problem != 0 && problem != EALREADY;
+    if (!hold.stopped) {
+        hold.reported = false;
+        if (const auto counted = counters_.find(queue); counted != counters_.end())
+            counted->second.last_start_ns = ns;
+        return;
+    }
+    note_end(hold, answer.error());
+    if (hold.stopped && !std::exchange(hold.reported, true))
+        log::report(
+            log::Level::warning,
+            "KFD queue %u of GPU %u stays stopped for now (%s failed: %s); it is tried again",
+            hold.queue.kfd_queue_id, hold.queue.gpu_id, phrase(answer.error().op),
+            std::strerror(problem));
+}
+
+// If the error means that there is no such queue any more, there is nothing to hold.
+void Holds::note_end(Hold& hold, const Error& error) {
+    if (!is_gone(error) && !is_death(error))
+        return;
+    hold.owners.clear();
+    hold.stopped = false;
+    if (!is_death(error) || !dead_.insert(hip::ref_of(hold.queue)).second)
+        return;
+    log::report(log::Level::error,
+                "KFD queue %u of GPU %u is lost (%s failed: %s): its work never completes",
+                hold.queue.kfd_queue_id, hold.queue.gpu_id, phrase(error.op),
+                std::strerror(error.errno_value));
+    if (died_)
+        died_(hold.queue, error);
 }
 
 void Holds::count_stop(hip::QueueRef queue, std::uint64_t ns) {
@@ -66,56 +169,22 @@ void Holds::count_stop(hip::QueueRef queue, std::uint64_t ns) {
     counters.max_stop_ns = std::max(counters.max_stop_ns, ns);
 }
 
-void Holds::count_start(hip::QueueRef queue, std::uint64_t ns) {
-    if (const auto counted = counters_.find(queue); counted != counters_.end())
-        counted->second.last_start_ns = ns;
+// Forgets what isn't needed any more, and counts.
+void Holds::settle() {
+    std::uint32_t held = 0, due = 0;
+    std::erase_if(holds_, [&](const auto& entry) {
+        const Hold& hold = entry.second;
+        held += !hold.owners.empty() || hold.stopped ? 1U : 0U;
+        due += hold.wants_stop() != hold.stopped ? 1U : 0U;
+        return hold.owners.empty() && hold.lifts == 0 && !hold.stopped;
+    });
+    num_held_.store(held, std::memory_order_relaxed);
+    num_due_.store(due, std::memory_order_relaxed);
 }
 
 void Holds::on_death(Died died) {
     const std::lock_guard lock(mutex_);
     died_ = std::move(died);
-}
-
-void Holds::note_death(const hip::QueueRecord& queue, const Error& error) {
-    if (!is_death(error) || !dead_.insert(hip::ref_of(queue)).second)
-        return;
-    log::report(log::Level::error,
-                "KFD queue %u of GPU %u is lost (%s failed: %s): its work never completes",
-                queue.kfd_queue_id, queue.gpu_id, phrase(error.op),
-                std::strerror(error.errno_value));
-    if (died_)
-        died_(queue, error);
-}
-
-// Nothing is left to be started.
-bool Holds::is_over(const hip::QueueRecord& queue, const Error& error) {
-    note_death(queue, error);
-    return is_death(error) || is_gone(error);
-}
-
-// After an error the driver is as it was.
-Result<void> Holds::apply(Entry entry) {
-    Hold& hold = entry->second;
-    const bool to_stop = !hold.owners.empty() && hold.lifts == 0;
-    if (to_stop == hold.stopped || dead_.contains(entry->first))
-        return {};
-    const auto done = to_stop ? stop(hold) : start(hold);
-    if (done)
-        hold.stopped = to_stop;
-    else
-        note_death(hold.queue, done.error());
-    return done;
-}
-
-// Forgets what isn't needed any more, and counts.
-void Holds::settle(Entry entry) {
-    if (dead_.contains(entry->first))
-        entry->second.owners.clear();
-    if (entry->second.owners.empty() && entry->second.lifts == 0)
-        holds_.erase(entry);
-    num_held_.store(static_cast<std::uint32_t>(std::ranges::count_if(
-                        holds_, [](const auto& hold) { return !hold.second.owners.empty(); })),
-                    std::memory_order_relaxed);
 }
 
 void Holds::notify_changed() const {
@@ -125,137 +194,100 @@ void Holds::notify_changed() const {
 
 Result<void> Holds::hold(const hip::QueueRecord& queue, StopType type, const Owner& owner) {
     {
+        const hip::QueueRef ref = hip::ref_of(queue);
         const std::lock_guard lock(mutex_);
-        if (shut_)
-            return fail(ESHUTDOWN, Op::preempt_queue, queue.kfd_queue_id);
-        if (dead_.contains(hip::ref_of(queue)))
-            return fail(EIO, Op::preempt_queue, queue.kfd_queue_id);
-        const Entry entry = entry_of(queue, type);
-        entry->second.owners.push_back(owner);
-        const auto held = apply(entry);
-        if (!held)
-            entry->second.owners.pop_back();
-        settle(entry);
-        if (!held)
+        if (shut_ || dead_.contains(ref))
+            return fail(shut_ ? ESHUTDOWN : EIO, Op::preempt_queue, queue.kfd_queue_id);
+        entry_of(queue, type).owners.push_back(owner);
+        if (const auto held = agree({ref}); !held) {
+            (void)drop(ref, owner);
+            (void)agree({ref});
             return held;
+        }
     }
     notify_changed();
     return {};
 }
 
-Result<void> Holds::release(const hip::QueueRecord& queue, const Owner& owner) {
+void Holds::release(const hip::QueueRecord& queue, const Owner& owner) {
     {
         const std::lock_guard lock(mutex_);
-        const Entry entry = holds_.find(hip::ref_of(queue));
-        if (entry == holds_.end())
-            return {};
-        auto& owners = entry->second.owners;
-        const auto mine = std::ranges::find(owners, owner);
-        if (mine == owners.end())
-            return {};
-        owners.erase(mine);
-        const auto released = apply(entry);
-        if (!released && !is_gone(released.error()) && !is_death(released.error())) {
-            owners.push_back(owner);
-            return released;
-        }
-        settle(entry);
+        if (!drop(hip::ref_of(queue), owner))
+            return;
+        (void)agree({hip::ref_of(queue)});
     }
     notify_changed();
-    return {};
 }
 
 Result<void> Holds::hold_all(std::span<const hip::QueueRecord> queues, StopType type) {
+    Result<void> held;
     {
         const std::lock_guard lock(mutex_);
-        std::vector<hip::QueueRecord> to_stop;
+        Refs refs;
         for (const hip::QueueRecord& queue : queues) {
-            const hip::QueueRef ref = hip::ref_of(queue);
-            if (shut_ || dead_.contains(ref))
+            refs.push_back(hip::ref_of(queue));
+            if (shut_ || dead_.contains(refs.back()))
                 return fail(shut_ ? ESHUTDOWN : EIO, Op::preempt_queue, queue.kfd_queue_id);
-            const auto known = holds_.find(ref);
-            const bool runs =
-                known == holds_.end() || (!known->second.stopped && known->second.lifts == 0);
-            if (runs && std::ranges::find(to_stop, ref, hip::ref_of) == to_stop.end())
-                to_stop.push_back(queue);
         }
-        const auto begin = Clock::now();
-        const auto stopped = transport_.stop_all(to_stop, type);
-        const std::uint64_t ns = ns_since(begin); // of all: they stopped together
-        const auto failed = std::ranges::find_if(stopped, [](const auto& one) { return !one; });
-        if (failed != stopped.end()) {
-            std::vector<hip::QueueRecord> to_start;
-            for (std::size_t i = 0; i < to_stop.size(); ++i)
-                if (stopped[i])
-                    to_start.push_back(to_stop[i]);
-            (void)transport_.start_all(to_start); // refused only by a dead queue
-            return *failed;
-        }
-        for (const hip::QueueRecord& queue : to_stop) {
-            count_stop(hip::ref_of(queue), ns);
-            entry_of(queue, type)->second.stopped = true;
-        }
-        for (const hip::QueueRecord& queue : queues) {
-            const Entry entry = entry_of(queue, type);
-            entry->second.owners.emplace_back();
-            settle(entry);
+        for (const hip::QueueRecord& queue : queues)
+            entry_of(queue, type).owners.emplace_back();
+        held = agree(refs);
+        if (!held) {
+            for (const hip::QueueRef ref : refs)
+                (void)drop(ref, {});
+            (void)agree(refs);
         }
     }
     notify_changed();
-    return {};
+    return held;
 }
 
-std::vector<Result<void>> Holds::release_each(std::span<const hip::QueueRecord> queues) {
-    std::vector<Result<void>> answers(queues.size());
+void Holds::release_each(std::span<const hip::QueueRecord> queues) {
+    exchange({}, queues, {});
+}
+
+void Holds::keep(const hip::QueueRecord& queue, const Owner& owner) {
+    const std::lock_guard lock(mutex_);
+    const auto entry = holds_.find(hip::ref_of(queue));
+    if (entry != holds_.end() && entry->second.stopped)
+        entry->second.owners.push_back(owner);
+}
+
+void Holds::exchange(std::span<const hip::QueueRecord> to_hold,
+                     std::span<const hip::QueueRecord> to_release, const Owner& owner) {
     {
         const std::lock_guard lock(mutex_);
-        std::vector<hip::QueueRecord> to_start;
-        std::vector<std::size_t> places; // of to_start in queues
-        for (std::size_t i = 0; i < queues.size(); ++i) {
-            const Entry entry = holds_.find(hip::ref_of(queues[i]));
-            if (entry == holds_.end())
+        Refs refs;
+        for (const hip::QueueRecord& queue : to_hold) {
+            if (shut_ || dead_.contains(hip::ref_of(queue)))
                 continue;
-            auto& owners = entry->second.owners;
-            const auto mine = std::ranges::find(owners, Owner{});
-            if (mine == owners.end())
-                continue;
-            owners.erase(mine);
-            if (owners.empty() && entry->second.stopped) {
-                to_start.push_back(entry->second.queue);
-                places.push_back(i);
-            } else {
-                settle(entry);
-            }
+            entry_of(queue, StopType::save).owners.push_back(owner);
+            refs.push_back(hip::ref_of(queue));
         }
-        const auto begin = Clock::now();
-        const auto started = transport_.start_all(to_start);
-        const std::uint64_t ns = ns_since(begin);
-        for (std::size_t i = 0; i < to_start.size(); ++i) {
-            const Entry entry = holds_.find(hip::ref_of(to_start[i]));
-            if (started[i]) {
-                count_start(entry->first, ns);
-                entry->second.stopped = false;
-            } else if (!is_over(to_start[i], started[i].error())) {
-                entry->second.owners.emplace_back();
-                answers[places[i]] = started[i];
-            }
-            settle(entry);
+        const std::size_t held = refs.size();
+        for (const hip::QueueRecord& queue : to_release)
+            if (drop(hip::ref_of(queue), owner))
+                refs.push_back(hip::ref_of(queue));
+        if (!agree(refs)) {
+            for (std::size_t i = 0; i < held; ++i)
+                if (const auto entry = holds_.find(refs[i]);
+                    entry != holds_.end() && entry->second.wants_stop() && !entry->second.stopped)
+                    (void)drop(refs[i], owner);
+            (void)agree(refs);
         }
     }
     notify_changed();
-    return answers;
 }
 
 void Holds::forget(hip::QueueRef queue, const void* stream) {
     {
         const std::lock_guard lock(mutex_);
-        const Entry entry = holds_.find(queue);
+        const auto entry = holds_.find(queue);
         if (entry == holds_.end() || std::erase_if(entry->second.owners, [=](const Owner& owner) {
                                          return owner.stream == stream;
                                      }) == 0)
             return;
-        (void)apply(entry);
-        settle(entry);
+        (void)agree({queue});
     }
     notify_changed();
 }
@@ -263,12 +295,11 @@ void Holds::forget(hip::QueueRef queue, const void* stream) {
 void Holds::forget(hip::QueueRef queue) {
     {
         const std::lock_guard lock(mutex_);
-        const Entry entry = holds_.find(queue);
+        const auto entry = holds_.find(queue);
         if (entry == holds_.end())
             return;
         entry->second.owners.clear();
-        (void)apply(entry);
-        settle(entry);
+        (void)agree({queue});
     }
     notify_changed();
 }
@@ -277,39 +308,62 @@ void Holds::lift(const hip::QueueRecord& queue) {
     const std::lock_guard lock(mutex_);
     if (shut_)
         return;
-    const Entry entry = entry_of(queue, StopType::save);
-    ++entry->second.lifts;
-    (void)apply(entry); // refused only by a queue that is gone or dead
-    settle(entry);
+    ++entry_of(queue, StopType::save).lifts;
+    (void)agree({hip::ref_of(queue)});
 }
 
 void Holds::drop_lift(hip::QueueRef queue) {
     const std::lock_guard lock(mutex_);
-    const Entry entry = holds_.find(queue);
+    const auto entry = holds_.find(queue);
     if (entry == holds_.end() || entry->second.lifts == 0)
         return;
     --entry->second.lifts;
-    (void)apply(entry); // as above; its owners learn it when they release it: with success
-    settle(entry);
+    (void)agree({queue});
 }
 
-void Holds::release_all() {
+bool Holds::retry() {
+    const std::uint32_t before = num_due_;
+    {
+        const std::lock_guard lock(mutex_);
+        Refs all;
+        for (const auto& [queue, hold] : holds_)
+            all.push_back(queue);
+        (void)agree(all);
+    }
+    if (num_due_ != before)
+        notify_changed();
+    return !is_due();
+}
+
+void Holds::release_all(Clock::time_point deadline) {
     {
         const std::lock_guard lock(mutex_);
         shut_ = true;
-        for (const auto& [ref, hold] : holds_)
-            if (hold.stopped)
-                (void)transport_.start(hold.queue); // the process ends: no caller is left
-        holds_.clear();
-        num_held_.store(0, std::memory_order_relaxed);
+        Refs all;
+        for (auto& [queue, hold] : holds_) {
+            hold.owners.clear();
+            hold.lifts = 0;
+            all.push_back(queue);
+        }
+        (void)agree(all);
     }
     notify_changed();
+    while (is_due() && Clock::now() < deadline) {
+        std::this_thread::sleep_for(pause_at_end);
+        (void)retry();
+    }
 }
 
 StopCounters Holds::counters(hip::QueueRef queue) const {
     const std::lock_guard lock(mutex_);
     const auto found = counters_.find(queue);
     return found == counters_.end() ? StopCounters{} : found->second;
+}
+
+bool Holds::is_late(hip::QueueRef queue) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = holds_.find(queue);
+    return found != holds_.end() && found->second.stopped && found->second.late;
 }
 
 std::uint32_t Holds::count(hip::QueueRef queue) const {
@@ -322,7 +376,7 @@ std::vector<HeldQueue> Holds::held() const {
     const std::lock_guard lock(mutex_);
     std::vector<HeldQueue> held;
     for (const auto& [ref, hold] : holds_)
-        if (!hold.owners.empty())
+        if (!hold.owners.empty() || hold.stopped)
             held.push_back(
                 {hold.queue, static_cast<std::uint32_t>(hold.owners.size()), hold.lifts});
     return held;

@@ -8,6 +8,7 @@
 #include "hip/mapping.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -20,7 +21,7 @@ namespace xpreempt::backend {
 
 struct HeldQueue {
     hip::QueueRecord queue;
-    std::uint32_t holds;
+    std::uint32_t holds; // 0: its start is due
     std::uint32_t lifts; // > 0: it runs although it is held
 };
 
@@ -45,29 +46,31 @@ struct StopCounters {
 };
 
 // Thread-safe. The mutex is held across the ioctl, because the count must agree with the driver.
+//
+// A hold ends with its release(), whatever the driver answers: an entry whose queue isn't as its
+// holds want it stays, as a stopped queue without an owner, until retry() succeeds.
 class Holds {
 public:
     explicit Holds(Transport& transport) : transport_(transport) {}
 
-    // EIO: the queue is dead. ESHUTDOWN: the process ends.
+    // EIO: the queue is dead. ESHUTDOWN: the process ends. A stop that the driver confirms late is
+    // a hold, see is_late().
     Result<void> hold(const hip::QueueRecord& queue, StopType type, const Owner& owner);
-    // A hold that ended without its owner (the queue was destroyed or died, the stream was
-    // destroyed) is released with success.
-    Result<void> release(const hip::QueueRecord& queue, const Owner& owner);
+    // Does nothing if the hold has ended: the queue was destroyed or died, or the stream was
+    // destroyed.
+    void release(const hip::QueueRecord& queue, const Owner& owner);
 
     // Several at once, a queue perhaps more than once, without an owner. All are held after it, or
     // none that wasn't before.
     Result<void> hold_all(std::span<const hip::QueueRecord> queues, StopType type);
-    // An answer for each; a queue whose start is refused stays held.
-    std::vector<Result<void>> release_each(std::span<const hip::QueueRecord> queues);
+    void release_each(std::span<const hip::QueueRecord> queues);
 
     // One more hold of a queue that is stopped; nothing for one that runs.
     void keep(const hip::QueueRecord& queue, const Owner& owner);
     // Holds some and releases others, all for that owner and by one call of the driver. A stop that
-    // is refused is no hold; the queues whose start is refused stay held, and are returned.
-    std::vector<hip::QueueRecord> exchange(std::span<const hip::QueueRecord> to_hold,
-                                           std::span<const hip::QueueRecord> to_release,
-                                           const Owner& owner);
+    // is refused is no hold.
+    void exchange(std::span<const hip::QueueRecord> to_hold,
+                  std::span<const hip::QueueRecord> to_release, const Owner& owner);
 
     // Ends holds without their owners: those of a stream, or all.
     void forget(hip::QueueRef queue, const void* stream);
@@ -78,13 +81,21 @@ public:
     void lift(const hip::QueueRecord& queue);
     void drop_lift(hip::QueueRef queue);
 
-    // Every queue runs again, whoever holds it, and none is held any more: for the end of the
-    // process.
-    void release_all();
+    // Asks the driver again for what it refused. Returns true if nothing is left.
+    bool retry();
+    [[nodiscard]] bool is_due() const { return num_due_.load(std::memory_order_relaxed) != 0; }
+
+    // Ends all holds and rejects new ones, for the end of the process. Retries refused starts until
+    // the deadline.
+    void release_all(std::chrono::steady_clock::time_point deadline);
+
+    // The queue is held, but its stop isn't confirmed: its waves may still run.
+    [[nodiscard]] bool is_late(hip::QueueRef queue) const;
 
     [[nodiscard]] std::uint32_t count(hip::QueueRef queue) const;
     [[nodiscard]] StopCounters counters(hip::QueueRef queue) const;
-    [[nodiscard]] std::vector<HeldQueue> held() const; // with at least one hold
+    // With at least one hold, or stopped still.
+    [[nodiscard]] std::vector<HeldQueue> held() const;
     [[nodiscard]] bool any() const { return num_held_.load(std::memory_order_relaxed) != 0; }
 
     // Called after a hold began or ended, in that thread and without the mutex. Set once, before
@@ -96,28 +107,31 @@ public:
 
 private:
     struct Hold {
-        hip::QueueRecord queue;
-        StopType type;
+        hip::QueueRecord queue{};
+        StopType type{};
         std::vector<Owner> owners;
-        std::uint32_t lifts;
-        bool stopped;
+        std::uint32_t lifts = 0;
+        bool stopped = false;
+        bool late = false;     // stopped, but not confirmed
+        bool reported = false; // its start was refused
+        [[nodiscard]] bool wants_stop() const { return !owners.empty() && lifts == 0; }
     };
-    using Entry = std::map<hip::QueueRef, Hold>::iterator;
+    using Refs = std::vector<hip::QueueRef>;
 
-    Entry entry_of(const hip::QueueRecord& queue, StopType type);
-    Result<void> apply(Entry entry);
-    Result<void> stop(const Hold& hold);
-    Result<void> start(const Hold& hold);
+    Hold& entry_of(const hip::QueueRecord& queue, StopType type);
+    bool drop(hip::QueueRef queue, const Owner& owner);
+    Result<void> agree(const Refs& queues);
+    Result<void> switch_queues(const Refs& stops, StopType type, const Refs& starts);
+    Result<void> note_stop(hip::QueueRef queue, const Result<void>& answer, std::uint64_t ns);
+    void note_start(hip::QueueRef queue, const Result<void>& answer, std::uint64_t ns);
+    void note_end(Hold& hold, const Error& error);
     void count_stop(hip::QueueRef queue, std::uint64_t ns);
-    void count_start(hip::QueueRef queue, std::uint64_t ns);
-    void note_death(const hip::QueueRecord& queue, const Error& error);
-    bool is_over(const hip::QueueRecord& queue, const Error& error);
-    void settle(Entry entry);
+    void settle();
     void notify_changed() const;
 
     Transport& transport_;
     std::function<void()> changed_;
-    std::atomic<std::uint32_t> num_held_{0};
+    std::atomic<std::uint32_t> num_held_{0}, num_due_{0};
     mutable std::mutex mutex_;
     std::map<hip::QueueRef, Hold> holds_;
     std::set<hip::QueueRef> dead_;

@@ -69,8 +69,7 @@ Result<void> HookedStream::release() {
         return fail(ENOENT, Op::nothing_held);
     if (holds_ == 1) {
         if (hold_.any()) {
-            if (const auto started = hold_.start(); !started)
-                return started;
+            hold_.start();
         } else if (held_level_ == Level::block) {
             calls_->admit();
         }

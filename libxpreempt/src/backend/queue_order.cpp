@@ -20,6 +20,9 @@ constexpr auto watch_interval = std::chrono::microseconds(500);
 // The order thread ends when nothing is lifted and nothing was to be copied for so long.
 constexpr auto idle_interval = std::chrono::milliseconds(100);
 
+// Between two attempts at what the driver refused: each is twice the one before.
+constexpr std::chrono::milliseconds first_retry{1}, longest_retry{500};
+
 // amd_queue_t: what hsa_queue_t is the start of.
 constexpr std::uint64_t write_index_at = 0x38, read_index_at = 0x80;
 
@@ -174,7 +177,7 @@ void QueueOrder::settle_once(bool want) {
         changed |= standing != standing_;
         standing_ = std::move(standing);
         to_copy_ = to_copy_ || (want && found.unread());
-        if (!lifted_.empty() || to_copy_)
+        if (has_work())
             start_watching();
     }
     if (changed && changed_)
@@ -193,30 +196,46 @@ void QueueOrder::start_watching() {
     pthread_setname_np(watcher_.native_handle(), "xpreempt-order");
 }
 
+void QueueOrder::ensure_watched() {
+    const std::lock_guard lock(mutex_);
+    if (has_work() && !watching_ && !shut_)
+        start_watching();
+}
+
 void QueueOrder::settle() {
     if (mapping_.available() && (holds_.any() || lifted_any()))
         settle_once(true);
 }
 
 void QueueOrder::watch() {
+    using Clock = std::chrono::steady_clock;
     RingCopies::Progress progress;
-    const auto has_work = [&] { return !lifted_.empty() || progress.waiting || progress.more; };
+    auto pause = first_retry;
+    auto retry_at = Clock::now() + pause;
+    const auto polls = [&] { return !lifted_.empty() || progress.waiting; };
     for (;;) {
         {
             std::unique_lock lock(mutex_);
             const auto is_due = [this] { return shut_ || to_copy_; };
-            if (!progress.more && has_work())
+            if (!progress.more && polls())
                 wake_watcher_.wait_for(lock, watch_interval, is_due);
+            else if (!progress.more && holds_.is_due())
+                wake_watcher_.wait_until(lock, retry_at, is_due);
             else if (!progress.more)
-                wake_watcher_.wait_for(lock, idle_interval,
-                                       [&] { return is_due() || !lifted_.empty(); });
-            if (shut_ || (!has_work() && !to_copy_)) {
+                wake_watcher_.wait_for(lock, idle_interval, [&] {
+                    return is_due() || !lifted_.empty() || holds_.is_due();
+                });
+            if (shut_ || (!polls() && !progress.more && !to_copy_ && !holds_.is_due())) {
                 watching_ = false;
                 return;
             }
             to_copy_ = false;
         }
         // Our locks aren't held here: threads of the program wait for them.
+        if (holds_.is_due() && Clock::now() >= retry_at) {
+            pause = holds_.retry() ? first_retry : std::min(2 * pause, longest_retry);
+            retry_at = Clock::now() + pause;
+        }
         progress = holds_.any() ? copies_.refresh(mapping_) : RingCopies::Progress{};
         settle_once(false);
         if (progress.copied && changed_)

@@ -52,8 +52,13 @@ public:
 
     // After a call that may have made an edge, or after holds changed: lifts and holds again as the
     // rings now tell. The order thread repeats that while something is lifted, and when it has
-    // copied packets of rings in VRAM; it is started here and ends by itself.
+    // copied packets of rings in VRAM, and asks the driver again for what it refused
+    // (Holds::retry()); it is started here and ends by itself.
     void settle();
+
+    // Starts the order thread if an earlier attempt failed. Threads that wait for its work call
+    // this.
+    void ensure_watched();
 
     // As the last settle() found it: without a scan of the rings.
     [[nodiscard]] bool stood(hip::QueueRef queue) const;
@@ -86,6 +91,7 @@ private:
     std::int32_t priority_of(hip::QueueRef queue) const;
     void settle_once(bool want);
     void watch();
+    [[nodiscard]] bool has_work() const { return !lifted_.empty() || to_copy_ || holds_.is_due(); }
     void start_watching();
     [[nodiscard]] bool lifted_any() const;
 

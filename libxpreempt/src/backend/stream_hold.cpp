@@ -3,6 +3,7 @@
 #include "backend/stream_hold.hpp"
 
 #include <cerrno>
+#include <utility>
 
 namespace xpreempt::backend {
 
@@ -17,7 +18,7 @@ Result<void> StreamHold::stop(StopType type, bool allow_shared) {
         const auto held = is_shared ? fail(EBUSY, Op::share_queue, queue.kfd_queue_id)
                                     : holds_.hold(queue, type, owner_);
         if (!held) {
-            (void)start(); // the first error is the one to report
+            start();
             return held;
         }
         stopped_.push_back(queue);
@@ -25,16 +26,11 @@ Result<void> StreamHold::stop(StopType type, bool allow_shared) {
     return {};
 }
 
-Result<void> StreamHold::start() {
-    const bool any = !stopped_.empty();
-    while (!stopped_.empty()) {
-        if (const auto released = holds_.release(stopped_.back(), owner_); !released)
-            return released;
-        stopped_.pop_back();
-    }
+void StreamHold::start() {
+    for (const hip::QueueRecord& queue : std::exchange(stopped_, {}))
+        holds_.release(queue, owner_);
     if (calls_)
         calls_->stands(false);
-    return any ? Result<void>{} : fail(ENOENT, Op::nothing_held);
 }
 
 } // namespace xpreempt::backend

@@ -23,12 +23,8 @@ public:
 
     // All of its queues or none. EBUSY: other streams share one, and that isn't allowed.
     Result<void> stop(StopType type, bool allow_shared);
-    // After an error the rest is held as before, and may be tried again. ENOENT: nothing is.
-    Result<void> start();
+    void start();
     [[nodiscard]] bool any() const { return !stopped_.empty(); }
-
-    // A hold that its owner made by himself is to be ended by start().
-    void take_over(const hip::QueueRecord& queue) { stopped_ = {queue}; }
 
 private:
     const hip::Mapping& mapping_;

@@ -4,13 +4,10 @@
 
 #include "backend/queue_use.hpp"
 #include "backend/ungated.hpp"
-#include "base/log.hpp"
 #include "kfd/queue_ioctls.hpp"
 
 #include <array>
 #include <cerrno>
-#include <chrono>
-#include <thread>
 
 namespace xpreempt::backend {
 
@@ -268,20 +265,25 @@ Result<xqueue::Deactivated> StreamQueue::flush() {
         environment_.holds.hold(*queue, can_save ? StopType::save : StopType::drain, stream_);
     if (!held)
         return tl::make_unexpected(held.error());
+    // Packets are rewritten only while the queue is known to read none.
+    if (environment_.holds.is_late(hip::ref_of(*queue))) {
+        environment_.holds.release(*queue, stream_);
+        return fail(ETIME, Op::preempt_queue, queue->kfd_queue_id);
+    }
     xqueue::Deactivated answer{std::nullopt, xqueue::DeactivateMethod::flush};
     {
         const std::lock_guard lock(launched_mutex_);
         AqlRing ring(*queue);
         answer.relaunch_from = launched_.take_back_packets(ring, queue->hsa_queue);
     }
-    // Too late for an error: reactivate() tries again.
-    if (!environment_.holds.release(*queue, stream_))
-        hold_.take_over(*queue);
+    environment_.holds.release(*queue, stream_);
     return answer;
 }
 
 Result<void> StreamQueue::reactivate() {
-    return hold_.any() ? hold_.start() : Result<void>{};
+    if (hold_.any())
+        hold_.start();
+    return {};
 }
 
 bool StreamQueue::OwnLaunch::stop() {
@@ -289,16 +291,8 @@ bool StreamQueue::OwnLaunch::stop() {
            hold_.stop(StopType::save, queue_.rules_.allow_shared).has_value();
 }
 
-// Refused by a dead queue, or for a moment.
 void StreamQueue::OwnLaunch::start() {
-    for (auto pause = std::chrono::milliseconds(1); pause < std::chrono::seconds(1); pause *= 2) {
-        const auto started = hold_.start();
-        if (started || started.error().errno_value == ENOENT)
-            return;
-        std::this_thread::sleep_for(pause);
-    }
-    log::report(log::Level::error, "a stream that launched while it was suspended stays stopped: "
-                                   "its queue could not be resumed within a second");
+    hold_.start();
 }
 
 void StreamQueue::withhold_direct(bool withhold) {

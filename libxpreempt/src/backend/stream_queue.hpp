@@ -76,7 +76,7 @@ public:
     Result<xqueue::Deactivated> deactivate() override;
     Result<void> reactivate() override;
     Result<void> interrupt() override { return hold_.stop(StopType::save, rules_.allow_shared); }
-    Result<void> restore() override { return hold_.start(); }
+    Result<void> restore() override { return reactivate(); }
 
     [[nodiscard]] std::vector<xqueue::QueueName> queues() const override {
         return names_of(environment_.mapping.busy_queues(key_));

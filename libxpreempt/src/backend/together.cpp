@@ -12,9 +12,6 @@ xqueue::QueueName name_of(const hip::QueueRecord& queue) {
     return std::uint64_t{queue.generation} << 32 | queue.kfd_queue_id;
 }
 
-// Its address is the owner of the holds on queues that couldn't be started.
-constexpr char refused_owner = 0;
-
 } // namespace
 
 std::vector<xqueue::QueueName> names_of(const std::vector<hip::QueueRecord>& queues) {
@@ -37,29 +34,13 @@ void KfdTogether::keep(const void* turn, Queues starts) {
         holds_.keep(queue, {nullptr, turn});
 }
 
-bool KfdTogether::exchange(const void* turn, Queues stops, Queues starts) {
-    const auto refused = holds_.exchange(records_of(stops), records_of(starts), {nullptr, turn});
-    for (const hip::QueueRecord& queue : refused) {
-        // Before the other ends: it must not run meanwhile, or be thought to.
-        holds_.keep(queue, {nullptr, &refused_owner});
-        (void)holds_.release(queue, {nullptr, turn});
-        const std::lock_guard lock(mutex_);
-        refused_.push_back(queue);
-    }
-    return refused.empty();
+void KfdTogether::exchange(const void* turn, Queues stops, Queues starts) {
+    holds_.exchange(records_of(stops), records_of(starts), {nullptr, turn});
 }
 
 void KfdTogether::end(const void* turn, Queues stops) {
     for (const hip::QueueRecord& queue : records_of(stops))
-        (void)holds_.release(queue, {nullptr, turn}); // a source holds it, or it never stopped
-}
-
-bool KfdTogether::retry() {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(refused_, [this](const hip::QueueRecord& queue) {
-        return holds_.release(queue, {nullptr, &refused_owner}).has_value();
-    });
-    return refused_.empty();
+        holds_.release(queue, {nullptr, turn}); // a source holds it, or it never stopped
 }
 
 } // namespace xpreempt::backend

@@ -6,8 +6,6 @@
 #include "hip/mapping.hpp"
 #include "xqueue/together.hpp"
 
-#include <mutex>
-#include <utility>
 #include <vector>
 
 namespace xpreempt::backend {
@@ -20,17 +18,14 @@ public:
     KfdTogether(const hip::Mapping& mapping, Holds& holds) : mapping_(mapping), holds_(holds) {}
 
     void keep(const void* turn, Queues starts) override;
-    bool exchange(const void* turn, Queues stops, Queues starts) override;
+    void exchange(const void* turn, Queues stops, Queues starts) override;
     void end(const void* turn, Queues stops) override;
-    bool retry() override;
 
 private:
     [[nodiscard]] std::vector<hip::QueueRecord> records_of(Queues names) const;
 
     const hip::Mapping& mapping_;
     Holds& holds_;
-    std::mutex mutex_;
-    std::vector<hip::QueueRecord> refused_; // held by us, to be started
 };
 
 } // namespace xpreempt::backend

@@ -28,8 +28,9 @@ public:
     StreamHold(Library& library, hip::Stream key)
         : library_(library), key_(key), birth_(library.mapping().birth_of(key)) {}
 
-    Result<void> release() override {
-        return ended() ? fail(ENOENT, Op::nothing_held) : library_.release_stream(key_);
+    void release() override {
+        if (!ended())
+            (void)library_.release_stream(key_);
     }
     [[nodiscard]] bool ended() const override {
         return library_.mapping().birth_of(key_) != birth_;
@@ -45,9 +46,9 @@ private:
 class XqueueHold final : public control::Hold {
 public:
     explicit XqueueHold(std::weak_ptr<xqueue::XQueue> xqueue) : xqueue_(std::move(xqueue)) {}
-    Result<void> release() override {
-        const auto xqueue = xqueue_.lock();
-        return xqueue ? xqueue->resume() : Result<void>{};
+    void release() override {
+        if (const auto xqueue = xqueue_.lock())
+            (void)xqueue->resume();
     }
     [[nodiscard]] bool ended() const override { return xqueue_.expired(); }
 

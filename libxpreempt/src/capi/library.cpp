@@ -54,7 +54,7 @@ void log_as_environment_says() {
 QueueHandle::~QueueHandle() {
     const std::lock_guard lock(mutex_);
     if (held_)
-        (void)holds_.release(queue_, nullptr); // refused only by a dead queue
+        holds_.release(queue_, nullptr);
 }
 
 Result<void> QueueHandle::preempt() {
@@ -71,8 +71,7 @@ Result<void> QueueHandle::resume() {
     const std::lock_guard lock(mutex_);
     if (!held_)
         return fail(ENOENT, Op::nothing_held);
-    if (const auto released = holds_.release(queue_, nullptr); !released)
-        return released;
+    holds_.release(queue_, nullptr);
     held_ = false;
     return {};
 }
@@ -117,12 +116,9 @@ Result<void> QueueHandle::resume_all(backend::Holds& holds, std::span<QueueHandl
             return fail(ENOENT, Op::nothing_held);
         queues.push_back(handle->queue_);
     }
-    const auto released = holds.release_each(queues);
-    for (std::size_t i = 0; i < released.size(); ++i)
-        handles[i]->held_ = !released[i];
-    const auto refused = std::ranges::find(released, false, &Result<void>::has_value);
-    if (refused != released.end())
-        return *refused;
+    holds.release_each(queues);
+    for (QueueHandle* handle : handles)
+        handle->held_ = false;
     return {};
 }
 
@@ -398,7 +394,7 @@ void Library::let_everything_run() {
     order_.shut();
     // First of all: a launch in progress may wait for a held queue, and the rest here
     // waits for the launch.
-    holds_.release_all();
+    holds_.release_all(std::chrono::steady_clock::now() + patience_at_exit);
     direct_.join();
     for (const auto& xqueue : xqueues.all()) {
         (void)xqueue->drop();

@@ -46,8 +46,7 @@ public:
     Result<void> resume();
 
     // Preempt or resume several queues at once. EINVAL if a handle is given twice. preempt_all()
-    // preempts all queues or none; resume_all() resumes the others if one fails, and returns the
-    // first error.
+    // preempts all queues or none.
     static Result<void> preempt_all(backend::Holds& holds, std::span<QueueHandle* const> handles);
     static Result<void> resume_all(backend::Holds& holds, std::span<QueueHandle* const> handles);
 

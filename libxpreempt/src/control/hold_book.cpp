@@ -41,14 +41,6 @@ template <typename Record> bool has(const std::vector<Record>& records, std::uin
     return std::ranges::any_of(records, [=](const Record& r) { return r.handle == handle; });
 }
 
-// The object went away, or another caller undid our suspend: nothing is left to undo.
-bool is_over(const Result<void>& released) {
-    if (released)
-        return true;
-    const int reason = released.error().errno_value;
-    return reason == ENOENT || reason == ESTALE || reason == EBADF;
-}
-
 } // namespace
 
 std::string sentence(const Error& error) {
@@ -96,10 +88,18 @@ wire::Outcome HoldBook::outcome(const Found& found) {
     return outcome;
 }
 
-void HoldBook::drop_ended() {
-    std::erase_if(entries_, [](const Entry& entry) {
-        return entry.hold->ended() && is_over(entry.hold->release());
+// Ends the holds that are to end; returns how many.
+template <typename Wanted> std::size_t HoldBook::end_all(Wanted wanted) {
+    return std::erase_if(entries_, [&](const Entry& entry) {
+        const bool ends = wanted(entry);
+        if (ends)
+            entry.hold->release();
+        return ends;
     });
+}
+
+void HoldBook::drop_ended() {
+    end_all([](const Entry& entry) { return entry.hold->ended(); });
 }
 
 HoldBook::Answer HoldBook::suspend(const Owner& owner, const wire::Target& target) {
@@ -130,7 +130,6 @@ HoldBook::Answer HoldBook::suspend(const Owner& owner, const wire::Target& targe
                         found.handle,
                         found.name,
                         {connection, owner.pid, owner.uid},
-                        false,
                         std::move(suspended->hold)});
     wire::Outcome done = outcome(found);
     done.level = suspended->level;
@@ -146,19 +145,10 @@ HoldBook::Answer HoldBook::resume(const Owner& owner, const wire::Target& target
     const Found& found = std::get<Found>(search);
     const bool all = (target.flags & wire::force) != 0;
     const auto begin = Clock::now();
-    std::optional<Error> failed;
-    const auto undone = std::erase_if(entries_, [&](Entry& entry) {
-        if (entry.object != found.object || entry.handle != found.handle)
-            return false;
-        if (!all && entry.owner.connection != 0 && entry.owner.connection != owner.connection)
-            return false;
-        const auto released = entry.hold->release();
-        if (!is_over(released))
-            failed = released.error();
-        return is_over(released);
+    const auto undone = end_all([&](const Entry& entry) {
+        return entry.object == found.object && entry.handle == found.handle &&
+               (all || entry.owner.connection == 0 || entry.owner.connection == owner.connection);
     });
-    if (failed)
-        return wire::Refused{failed->errno_value, sentence(*failed) + "; it is still held"};
     const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
     wire::Outcome done = outcome(found);
     done.already = undone == 0 ? 1 : 0;
@@ -167,30 +157,11 @@ HoldBook::Answer HoldBook::resume(const Owner& owner, const wire::Target& target
 }
 
 void HoldBook::end_connection(std::uint64_t connection) {
-    std::erase_if(entries_, [&](Entry& entry) {
-        if (entry.owner.connection != connection)
-            return false;
-        if (is_over(entry.hold->release()))
-            return true;
-        entry.owner.connection = 0;
-        entry.refused = true;
-        return false;
-    });
-}
-
-void HoldBook::retry() {
-    std::erase_if(entries_,
-                  [](Entry& entry) { return entry.refused && is_over(entry.hold->release()); });
-}
-
-bool HoldBook::has_refused() const {
-    return std::ranges::any_of(entries_, [](const Entry& entry) { return entry.refused; });
+    end_all([=](const Entry& entry) { return entry.owner.connection == connection; });
 }
 
 void HoldBook::release_all() {
-    for (const Entry& entry : entries_)
-        (void)entry.hold->release(); // the socket goes away: no client is left to report to
-    entries_.clear();
+    end_all([](const Entry&) { return true; });
 }
 
 bool HoldBook::holds_any(std::uint64_t connection) const {
@@ -200,11 +171,9 @@ bool HoldBook::holds_any(std::uint64_t connection) const {
 
 std::vector<wire::Holder> HoldBook::reconcile(Snapshot& snapshot) {
     drop_ended();
-    std::erase_if(entries_, [&](Entry& entry) {
-        const bool there = entry.object == wire::Object::stream
-                               ? has(snapshot.streams, entry.handle)
-                               : has(snapshot.xqueues, entry.handle);
-        return !there && is_over(entry.hold->release());
+    end_all([&](const Entry& entry) {
+        return entry.object == wire::Object::stream ? !has(snapshot.streams, entry.handle)
+                                                    : !has(snapshot.xqueues, entry.handle);
     });
     for (wire::Stream& stream : snapshot.streams)
         stream.control_holds = count(wire::Object::stream, stream.handle);
@@ -214,8 +183,7 @@ std::vector<wire::Holder> HoldBook::reconcile(Snapshot& snapshot) {
     for (const Entry& entry : entries_) {
         wire::Holder holder{};
         holder.object = static_cast<std::uint32_t>(entry.object);
-        holder.flags = (entry.owner.connection == 0 && !entry.refused ? wire::holder_kept : 0) |
-                       (entry.refused ? wire::holder_refused : 0);
+        holder.flags = entry.owner.connection == 0 ? wire::holder_kept : 0;
         holder.handle = entry.handle;
         holder.pid = entry.owner.pid;
         holder.uid = entry.owner.uid;

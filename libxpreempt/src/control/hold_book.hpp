@@ -29,11 +29,7 @@ public:
     // Undoes the connection's own hold and the one that was kept; with force, everybody's.
     Answer resume(const Owner& owner, const wire::Target& target);
 
-    // A hold whose release the hardware refuses stays in the book, so that it is reported and
-    // retried.
     void end_connection(std::uint64_t connection);
-    void retry();
-    [[nodiscard]] bool has_refused() const;
     void release_all();
 
     [[nodiscard]] bool holds_any(std::uint64_t connection) const;
@@ -41,13 +37,11 @@ public:
     std::vector<wire::Holder> reconcile(Snapshot& snapshot);
 
 private:
-    void drop_ended();
     struct Entry {
         wire::Object object;
         std::uint64_t handle;
         std::string name;
         Owner owner; // connection 0: kept
-        bool refused;
         std::unique_ptr<Hold> hold;
     };
     struct Found {
@@ -56,6 +50,8 @@ private:
         std::string name;
     };
 
+    template <typename Wanted> std::size_t end_all(Wanted wanted);
+    void drop_ended();
     std::variant<Found, wire::Refused> find(const wire::Target& target);
     [[nodiscard]] std::uint32_t count(wire::Object object, std::uint64_t handle) const;
     wire::Outcome outcome(const Found& found);

@@ -14,8 +14,8 @@ namespace xpreempt::control {
 class Hold {
 public:
     virtual ~Hold() = default;
-    // After an error it is still held, and may be tried again.
-    virtual Result<void> release() = 0;
+    // Does nothing if the object is gone, or if another caller has released it.
+    virtual void release() = 0;
     // Returns true if the held object is gone; its handle may already name a new one.
     [[nodiscard]] virtual bool ended() const = 0;
 };

@@ -164,7 +164,7 @@ int Server::poll_timeout(Clock::time_point now) const {
         if (client.session->in_frame() || !client.session->to_send().empty() ||
             !client.session->holds())
             at(client.last + patience(client));
-    if (book_.has_refused() || !may_accept_)
+    if (!may_accept_)
         at(now + limits_.retry);
     if (!first)
         return -1;
@@ -185,7 +185,6 @@ bool Server::wait() {
         return false;
     const auto now = Clock::now();
     may_accept_ = may_accept_ || ready == 0;
-    book_.retry();
     auto polled = fds.begin() + 2;
     std::erase_if(clients_,
                   [&](Client& client) { return !serve(client, (polled++)->revents, now); });

@@ -21,7 +21,7 @@ struct Limits {
     std::size_t clients = 16;
     std::chrono::milliseconds frame{5000}; // to send a frame, or to take an answer
     std::chrono::milliseconds idle{60000}; // without a request, for who holds nothing
-    std::chrono::milliseconds retry{1000}; // of a start that the hardware refused
+    std::chrono::milliseconds retry{1000}; // to accept, without a free descriptor
 };
 
 // One thread, which touches nothing of its host but through Host. A peer is served when the kernel

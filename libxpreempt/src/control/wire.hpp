@@ -155,8 +155,7 @@ struct Holder {
     std::uint32_t uid;
     char name[name_bytes];
 };
-constexpr std::uint32_t holder_kept = 1;    // survives its connection
-constexpr std::uint32_t holder_refused = 2; // its end was refused by the hardware; tried again
+constexpr std::uint32_t holder_kept = 1; // survives its connection
 
 struct Outcome {
     std::uint32_t object;

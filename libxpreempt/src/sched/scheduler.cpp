@@ -89,7 +89,7 @@ void Scheduler::remove(const Source& source) {
     lock.unlock();
     removed->observe(nullptr);
     if (suspended)
-        (void)removed->start(Patience::full); // refused only by a dead queue
+        (void)removed->start(Patience::full); // a hold ends, whatever the driver answers
     lock.lock();
     entries_.erase(entries_.begin() + (find(&source) - entries_.data()));
     acted_.notify_all();
@@ -303,8 +303,7 @@ Scheduler::Outcome Scheduler::react_to(Time event, Patience patience) {
         const auto stops = queues_of(to_stop), starts = queues_of(to_start);
         together_->keep(&actions, starts);
         started = act_all(to_start, patience);
-        if (!together_->exchange(&actions, stops, starts))
-            started = std::max(started, Outcome::refused);
+        together_->exchange(&actions, stops, starts);
         stopped = act_all(to_stop, patience);
         together_->end(&actions, stops);
         if (!to_stop.empty())
@@ -386,8 +385,6 @@ void Scheduler::work() {
             note(false);
         outlast_all();
         refused = outcome == Outcome::refused;
-        if (together_ != nullptr && !together_->retry())
-            refused = true;
         if (!refused)
             pause = first_pause;
         lock.lock();

@@ -25,13 +25,10 @@ public:
     // turn: the same in all calls of one decision, and in no other decision in progress. Adds a
     // hold to those that are held, so that they stay held when their sources release them.
     virtual void keep(const void* turn, Queues starts) = 0;
-    // Stops these, and starts those that only keep() still holds. Returns false if some couldn't
-    // be started; see retry().
-    virtual bool exchange(const void* turn, Queues stops, Queues starts) = 0;
+    // Stops these, and starts those that only keep() still holds.
+    virtual void exchange(const void* turn, Queues stops, Queues starts) = 0;
     // Releases the holds of this turn; the sources keep theirs.
     virtual void end(const void* turn, Queues stops) = 0;
-    // Retries the starts that were refused. Returns true if none is left.
-    virtual bool retry() = 0;
 
 protected:
     Together() = default;

@@ -64,7 +64,6 @@ void as_requests(wire::Bytes bytes, std::size_t piece) {
         require(reader.between_frames(), "the session sent half a frame");
     }
     // Only what was to be kept is held now, and at most once each.
-    book.retry();
     std::uint32_t left = host.holds(wire::Object::xqueue, 0x100000000);
     for (std::uint64_t i = 0; i < host.num_streams; ++i)
         left += host.holds(wire::Object::stream, 0x1000 + i);

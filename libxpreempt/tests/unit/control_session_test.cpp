@@ -169,25 +169,11 @@ TEST_F(SessionTest, wrong_targets_are_named) {
     EXPECT_EQ(0U, holds());
 }
 
-TEST_F(SessionTest, what_the_hardware_refuses_is_said_and_kept_in_the_book) {
+TEST_F(SessionTest, a_suspend_that_the_hardware_refuses_is_reported) {
     host.stop_errno = EIO;
     const auto refused = suspend(one, "low");
     EXPECT_EQ(EIO, refused.done.error);
     EXPECT_NE(std::string_view::npos, wire::text_of(refused.done.text).find("stream low:"));
-    host.stop_errno = 0;
-    {
-        control::Session other(host, book, {2, 22, 1000});
-        suspend(other, "low");
-        host.start_errno = EBUSY;
-        EXPECT_EQ(EBUSY, resume(other, "low").done.error);
-    }
-    EXPECT_EQ(1U, holds());
-    EXPECT_EQ(wire::holder_refused, ask(one, wire::Kind::list).holders.at(0).flags);
-    book.retry();
-    EXPECT_TRUE(book.has_refused());
-    host.start_errno = 0;
-    book.retry();
-    EXPECT_FALSE(book.has_refused());
     EXPECT_EQ(0U, holds());
 }
 

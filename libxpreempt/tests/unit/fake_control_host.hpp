@@ -55,20 +55,16 @@ public:
 
     std::atomic<bool> read_only = false;
     std::atomic<std::uint32_t> num_streams = 2;
-    std::atomic<int> stop_errno = 0;  // answer of the next suspends
-    std::atomic<int> start_errno = 0; // and releases
+    std::atomic<int> stop_errno = 0; // answer of the next suspends
 
 private:
     class Hold final : public control::Hold {
     public:
         Hold(FakeControlHost& host, wire::Object object, std::uint64_t handle)
             : host_(host), key_(object, handle) {}
-        xpreempt::Result<void> release() override {
-            if (host_.start_errno != 0)
-                return xpreempt::fail(host_.start_errno, xpreempt::Op::resume_queue, 7);
+        void release() override {
             const std::lock_guard lock(host_.mutex_);
             --host_.held_[key_];
-            return {};
         }
         [[nodiscard]] bool ended() const override { return false; }
 

@@ -155,23 +155,23 @@ TEST_F(XQueueTest, less_than_the_least_level_is_no_suspend) {
     queue.limit_level(Level::block); // the owner allows no more
     EXPECT_EQ(EOPNOTSUPP, queue.suspend({.least = Level::deactivate}).error().errno_value);
     queue.limit_level(Level::interrupt);
-    hardware_.stop_errno = ETIME;
-    EXPECT_EQ(ETIME, queue.suspend({.least = Level::interrupt}).error().errno_value);
+    hardware_.stop_errno = EBUSY;
+    EXPECT_EQ(EBUSY, queue.suspend({.least = Level::interrupt}).error().errno_value);
     EXPECT_EQ(0U, queue.state().suspends);
 }
 
 TEST_F(XQueueTest, a_stop_that_the_hardware_refuses_still_withholds_launches) {
     XQueue& queue = make();
-    hardware_.stop_errno = ETIME;
+    hardware_.stop_errno = EBUSY;
     const auto suspended = queue.suspend({});
     ASSERT_TRUE(suspended);
     EXPECT_EQ(Level::block, suspended->level);
-    EXPECT_EQ(ETIME, suspended->hw_error.errno_value);
+    EXPECT_EQ(EBUSY, suspended->hw_error.errno_value);
     ASSERT_TRUE(queue.submit(nothing));
     EXPECT_EQ(0U, hardware_.launched());
     ASSERT_TRUE(queue.resume()); // no start: it wasn't stopped
     EXPECT_EQ((std::vector<std::string>{"interrupt"}), hardware_.verbs());
-    EXPECT_EQ(ETIME, queue.suspend({.exact = true}).error().errno_value);
+    EXPECT_EQ(EBUSY, queue.suspend({.exact = true}).error().errno_value);
     EXPECT_EQ(0U, queue.state().suspends);
 }
 
@@ -408,7 +408,7 @@ TEST_F(RelaunchTest, each_suspend_may_take_back_again) {
 
 TEST_F(RelaunchTest, a_refused_deactivation_takes_nothing_back) {
     XQueue& queue = make_with_six_launched(4);
-    hardware_.stop_errno = ETIME;
+    hardware_.stop_errno = EBUSY;
     EXPECT_EQ(Level::block, queue.suspend({})->level);
     EXPECT_EQ(4U, queue.state().in_flight);
     EXPECT_EQ(0U, queue.state().pending);

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// Random holds of every class, on a driver that refuses, is late and loses answers: at the end no
+// queue is held, and no owner believes that it holds one.
+//
+// Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock. SEED of the random numbers (default: 1).
+#include <xpreempt/xpreempt.h>
+
+#include "fake/fake_rocm.hpp"
+#include "unit/until.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <random>
+#include <string_view>
+#include <vector>
+
+extern "C" {
+int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
+}
+
+namespace {
+
+constexpr unsigned steps = 2000;
+
+int put_packet(void* stream, void*) {
+    return hipMemsetAsync(nullptr, 0, 4, stream);
+}
+
+// A stream, and its owners.
+class Target {
+public:
+    explicit Target(bool own_queue) : own_queue_(own_queue) { create(); }
+
+    void act(unsigned what) {
+        switch (what % 10) {
+        case 0: close_queue(); break;
+        case 1: open_queue(); break;
+        case 2: held_ = held_ || xp_queue_preempt(queue_) == 0; break;
+        case 3:
+            if (held_) {
+                EXPECT_EQ(0, xp_queue_resume(queue_)) << xp_last_detail();
+            }
+            held_ = false;
+            break;
+        case 4: holds_ += xp_stream_hold(stream_, 0, nullptr) == 0 ? 1U : 0U; break;
+        case 5: release(); break;
+        case 6: make_xqueue(); break;
+        case 7:
+            suspends_ += xqueue_.handle != 0 && xp_xqueue_suspend(xqueue_, 0, nullptr) == 0;
+            break;
+        case 8: resume(); break;
+        default: destroy_xqueue(); break;
+        }
+    }
+    void set_priority(std::int32_t priority) const {
+        EXPECT_EQ(0, xp_stream_set_priority(stream_, priority)) << xp_last_detail();
+    }
+    // HIP waits for what it destroys, and every hold of the stream ends. The fake one has few
+    // queues.
+    void replace() {
+        if (own_queue_)
+            return;
+        destroy_xqueue();
+        close_queue();
+        EXPECT_EQ(0, hipStreamDestroy(stream_));
+        holds_ = 0;
+        create();
+    }
+    void end() {
+        while (holds_ > 0)
+            release();
+        while (suspends_ > 0)
+            resume();
+        EXPECT_EQ(-ENOENT, xp_stream_release(stream_)); // also none of an xqueue
+        destroy_xqueue();
+        EXPECT_EQ(-ENOENT, xp_stream_release(stream_));
+        if (held_) {
+            EXPECT_EQ(0, xp_queue_resume(queue_)) << xp_last_detail();
+        }
+        held_ = false;
+        if (queue_.handle == 0)
+            return;
+        EXPECT_EQ(-ENOENT, xp_queue_resume(queue_));
+        xp_queue_info info{};
+        info.sz = sizeof info;
+        EXPECT_EQ(0, xp_queue_query(queue_, &info)) << xp_last_detail();
+        EXPECT_EQ(0U, info.holds);
+        close_queue();
+    }
+    [[nodiscard]] xp_queue_t queue() const { return queue_; }
+    [[nodiscard]] bool is_free() const { return queue_.handle != 0 && !held_; }
+    void note(bool held) { held_ = held; }
+
+private:
+    void create() {
+        if (own_queue_) {
+            ASSERT_EQ(0, xp_stream_create(&stream_)) << xp_last_detail();
+        } else {
+            ASSERT_EQ(0, hipStreamCreate(&stream_));
+        }
+        ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream_));
+    }
+    void open_queue() {
+        if (queue_.handle == 0) {
+            EXPECT_EQ(0, xp_queue_open(stream_, XP_ALLOW_SHARED, &queue_)) << xp_last_detail();
+        }
+    }
+    void close_queue() {
+        if (queue_.handle != 0) {
+            EXPECT_EQ(0, xp_queue_close(queue_)) << xp_last_detail();
+        }
+        queue_ = {};
+        held_ = false;
+    }
+    void release() {
+        if (holds_ == 0)
+            return;
+        EXPECT_EQ(0, xp_stream_release(stream_)) << xp_last_detail();
+        --holds_;
+    }
+    void make_xqueue() {
+        if (xqueue_.handle != 0)
+            return;
+        xp_xqueue_options options = XP_XQUEUE_OPTIONS_INIT;
+        options.flags = XP_ALLOW_SHARED;
+        EXPECT_EQ(0, xp_xqueue_create(stream_, &options, &xqueue_)) << xp_last_detail();
+        EXPECT_EQ(0, xp_xqueue_submit(xqueue_, put_packet, nullptr, nullptr));
+    }
+    void resume() {
+        if (suspends_ == 0)
+            return;
+        EXPECT_EQ(0, xp_xqueue_resume(xqueue_)) << xp_last_detail();
+        --suspends_;
+    }
+    // The holds of its stream end with it.
+    void destroy_xqueue() {
+        if (xqueue_.handle != 0) {
+            EXPECT_EQ(0, xp_xqueue_destroy(xqueue_)) << xp_last_detail();
+            holds_ = 0;
+        }
+        xqueue_ = {};
+        suspends_ = 0;
+    }
+
+    const bool own_queue_;
+    void* stream_ = nullptr;
+    xp_queue_t queue_{};
+    bool held_ = false;
+    unsigned holds_ = 0, suspends_ = 0;
+    xp_xqueue_t xqueue_{};
+};
+
+bool all_run() {
+    return std::ranges::all_of(fake_driver()->queues, [](const fake::Queue& queue) {
+        return !queue.held && (queue.percentage == 100 || queue.ring_base == 0);
+    });
+}
+
+TEST(OwnersPropertyTest, at_the_end_of_random_holds_nothing_is_held) {
+    const char* driver = std::getenv("FAKE_DRIVER");
+    fake_driver()->patched = driver != nullptr && std::string_view(driver) == "patched";
+    const char* given = std::getenv("SEED");
+    const auto seed = static_cast<std::uint32_t>(given != nullptr ? std::atoi(given) : 1);
+    std::printf("SEED=%u\n", seed);
+    std::mt19937 random(seed);
+    fake_hip()->reuse_handles = true;
+    std::vector<Target> targets;
+    for (const bool own_queue : {true, true, false, false, false})
+        targets.emplace_back(own_queue);
+    fake_driver()->faults = seed | 1;
+    for (unsigned step = 0; step < steps && !testing::Test::HasFailure(); ++step) {
+        Target& one = targets[random() % targets.size()];
+        switch (random() % 24) {
+        case 0: (void)xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST); break;
+        case 1: (void)xp_sched_stop(); break;
+        case 2: one.set_priority(static_cast<std::int32_t>(random() % 5)); break;
+        case 3: one.replace(); break;
+        case 4: {
+            Target& other = targets[random() % targets.size()];
+            if (&one == &other || !one.is_free() || !other.is_free())
+                break;
+            const std::array both{one.queue(), other.queue()};
+            const bool held = xp_queues_preempt(both.data(), both.size()) == 0;
+            one.note(held);
+            other.note(held);
+            break;
+        }
+        default: one.act(static_cast<unsigned>(random() % 100)); break;
+        }
+    }
+    (void)xp_sched_stop();
+    for (Target& target : targets)
+        target.end();
+    fake_driver()->faults = 0;
+    for (fake::Queue& queue : fake_driver()->queues)
+        queue.pending = false;
+    test::until(all_run);
+}
+
+} // namespace

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// A driver that refuses a start, or confirms a stop late: a hold ends with its owner all the same.
+//
+// Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock.
+#include <xpreempt/xpreempt.h>
+
+#include "fake/fake_rocm.hpp"
+#include "unit/until.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <gtest/gtest.h>
+#include <string_view>
+
+extern "C" {
+int hipStreamCreate(void** stream);
+int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+}
+
+namespace {
+
+class RefusalsTest : public ::testing::Test {
+protected:
+    void SetUp() override {
+        const char* driver = std::getenv("FAKE_DRIVER");
+        fake_driver()->patched = driver != nullptr && std::string_view(driver) == "patched";
+        ASSERT_EQ(0, hipStreamCreate(&stream));
+        ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
+        xp_stream_info info{};
+        info.sz = sizeof info;
+        ASSERT_EQ(0, xp_stream_query(stream, &info)) << xp_last_detail();
+        id = info.kfd_queue_id;
+    }
+    [[nodiscard]] bool runs() const {
+        const fake::Queue& queue = fake_driver()->queues[id];
+        return !queue.held && queue.percentage == 100;
+    }
+    [[nodiscard]] xp_xqueue_t new_xqueue() const {
+        xp_xqueue_t xqueue{};
+        EXPECT_EQ(0, xp_xqueue_create(stream, nullptr, &xqueue)) << xp_last_detail();
+        return xqueue;
+    }
+
+    void* stream = nullptr;
+    std::uint32_t id = 0;
+};
+
+// The driver keeps the hold of a stop that it could not confirm in time.
+TEST_F(RefusalsTest, a_stop_that_is_confirmed_late_ends_with_its_resume) {
+    const xp_xqueue_t xqueue = new_xqueue();
+    for (const bool resumed_early : {false, true}) {
+        fake_driver()->late_stops = fake_driver()->patched ? 1 : 0;
+        std::uint32_t level = 0;
+        ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, &level)) << xp_last_detail();
+        EXPECT_EQ(XP_LEVEL_INTERRUPT, level);
+        EXPECT_FALSE(runs());
+        if (resumed_early) {
+            EXPECT_EQ(0, xp_xqueue_resume(xqueue)) << xp_last_detail();
+        }
+        fake_driver()->queues[id].pending = false; // its kernel has ended
+        if (!resumed_early) {
+            EXPECT_EQ(0, xp_xqueue_resume(xqueue)) << xp_last_detail();
+        }
+        test::until([this] { return runs(); });
+    }
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
+// Without a free slot, or during a reset of the GPU: for a moment, and its owner has gone.
+TEST_F(RefusalsTest, a_queue_whose_start_is_refused_runs_later) {
+    const std::function<void()> holds[] = {
+        [this] {
+            xp_queue_t queue{};
+            ASSERT_EQ(0, xp_queue_open(stream, 0, &queue)) << xp_last_detail();
+            ASSERT_EQ(0, xp_queue_preempt(queue));
+            fake_driver()->refused_starts = 2;
+            EXPECT_EQ(0, xp_queue_close(queue));
+        },
+        [this] {
+            ASSERT_EQ(0, xp_stream_hold(stream, 0, nullptr)) << xp_last_detail();
+            fake_driver()->refused_starts = 2;
+            (void)xp_stream_release(stream);
+        },
+        [this] {
+            const xp_xqueue_t xqueue = new_xqueue();
+            ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr));
+            fake_driver()->refused_starts = 2;
+            EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+        },
+        [this] {
+            const xp_xqueue_t xqueue = new_xqueue();
+            const xp_policy_fn none = [](const xp_sched_source*, std::size_t count, std::uint64_t,
+                                         std::uint8_t* suspend, void*) {
+                std::fill_n(suspend, count, std::uint8_t{1});
+                return UINT64_MAX;
+            };
+            ASSERT_EQ(0, xp_sched_start_policy(none, nullptr)) << xp_last_detail();
+            test::until([this] { return !runs(); });
+            fake_driver()->refused_starts = 2;
+            EXPECT_EQ(0, xp_sched_stop());
+            EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+        },
+    };
+    for (const auto& hold : holds) {
+        hold();
+        test::until([this] { return runs(); });
+        EXPECT_EQ(0U, fake_driver()->refused_starts);
+    }
+}
+
+} // namespace
