@@ -72,6 +72,21 @@ int wait_idle(const XQueue& queue) {
     }
 }
 
+bool is_suspended(XQueue& queue) {
+    const std::lock_guard lock(queue.control_mutex);
+    return queue.suspended;
+}
+
+// Leaves level as it is if the queue was suspended already.
+int suspend(XQueue& queue, std::uint32_t& level) {
+    const std::lock_guard lock(queue.control_mutex);
+    if (queue.suspended)
+        return 0;
+    const int answer = xp_xqueue_suspend(queue.native, 0, &level);
+    queue.suspended = answer == 0;
+    return answer;
+}
+
 constexpr std::int64_t suspend_flags =
     kQueueSuspendFlagSyncHwQueue | kQueueSuspendFlagWaitAll | kQueueSuspendFlagWaitIdle;
 
@@ -188,23 +203,17 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
     return with(xq, [&](XQueue& queue) {
         if (flags != kQueueSuspendFlagMaskAll && (flags & ~suspend_flags) != 0)
             return kXSchedErrorInvalidValue;
-        const std::lock_guard lock(queue.control_mutex);
-        if (queue.suspended)
+        if (is_suspended(queue))
             return kXSchedSuccess;
+        // Wait without the lock: a hint or a resume may end the wait.
+        int answer = 0;
         if ((flags & kQueueSuspendFlagWaitIdle) != 0)
-            if (const int answer = wait_idle(queue); answer != 0)
-                return result_of(answer);
-        std::uint32_t native = 0;
-        if ((flags & kQueueSuspendFlagWaitAll) != 0) {
-            if (const int answer = wait_direct(queue); answer != 0)
-                return result_of(answer);
-            native |= XP_SUSPEND_FINISH_SUBMITTED;
-        }
-        if ((flags & kQueueSuspendFlagSyncHwQueue) != 0)
-            native |= XP_SUSPEND_FINISH_LAUNCHED;
+            answer = wait_idle(queue);
+        else if ((flags & kQueueSuspendFlagWaitAll) != 0)
+            answer = wait_all(queue);
         std::uint32_t level = 0;
-        int answer = xp_xqueue_suspend(queue.native, native, &level);
-        queue.suspended = answer == 0;
+        if (answer == 0)
+            answer = suspend(queue, level);
         // Where nothing that was launched is stopped, all of it ends.
         if (answer == 0 && level == XP_LEVEL_BLOCK && (flags & kQueueSuspendFlagSyncHwQueue) != 0)
             answer = wait_direct(queue);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A C program in the style of XSched 1.2 that calls all 25 functions, on a ROCm that is ours. */
+#define _DEFAULT_SOURCE
 #include <stddef.h>
 
 typedef struct ihipStream_t* hipStream_t; /* what <hip/hip_runtime.h> declares of it */
@@ -12,6 +13,7 @@ int hipMemsetAsync(void* memory, int value, size_t bytes, hipStream_t stream);
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <unistd.h>
 
 int hipStreamBeginCapture(hipStream_t stream, int mode);
 int hipStreamEndCapture(hipStream_t stream, void** graph);
@@ -217,6 +219,32 @@ static void captures(XQueueHandle xq, HwQueueHandle hwq) {
     check(hipStreamEndCapture(captured, NULL) == 0, "and ends");
 }
 
+static void* suspend(void* argument) {
+    const XQueueHandle xq = *(const XQueueHandle*)argument;
+
+    check(XQueueSuspend(xq, kQueueSuspendFlagWaitAll) == kXSchedSuccess &&
+              XQueueResume(xq, 0) == kXSchedSuccess,
+          "a suspend waits for what was submitted");
+    return NULL;
+}
+
+/* The remedy of a suspend that waits: it must not need what the suspend keeps. */
+static void waits(XQueueHandle xq) {
+    struct launches launches = {0, kXSchedSuccess, 0};
+    HwCommandHandle kept = command(&launches);
+    pthread_t thread;
+
+    check(XHintPriority(xq, PRIORITY_NO_EXECUTE) == kXSchedSuccess &&
+              XQueueSubmit(xq, kept) == kXSchedSuccess,
+          "a command is kept from running");
+    check(pthread_create(&thread, NULL, suspend, &xq) == 0, "another thread suspends");
+    usleep(100000); /* until it waits; without that the test only proves less */
+    alarm(20);
+    check(XHintPriority(xq, PRIORITY_DEFAULT) == kXSchedSuccess, "the priority is set meanwhile");
+    check(pthread_join(thread, NULL) == 0 && launches.count == 1, "and the suspend returns");
+    alarm(0);
+}
+
 static void stale(XQueueHandle xq) {
     XQueueState state;
     int64_t count;
@@ -245,6 +273,7 @@ int main(void) {
     suspends(xq);
     hints(xq);
     captures(xq, hwq);
+    waits(xq);
     for (i = 0; i < 70000; i++) { /* never destroyed, as XSched's programs do */
         static struct launches launches;
         HwCommandHandle made = 0;
