@@ -2,10 +2,11 @@
 // Keeps callers back, and finds out when the work of a stream is over.
 #include "backend/direct_calls.hpp"
 
+#include "base/start_thread.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <pthread.h>
 #include <thread>
 
 namespace xpreempt::backend {
@@ -116,19 +117,20 @@ void DirectCalls::observe(std::shared_ptr<xqueue::Observer> observer) {
     Lock lock(mutex_);
     observer_.swap(observer);
     work_ = observer_ != nullptr; // not observed until now
+    start_watching();
     reported_work_ = works();
     changed_.notify_all();
-    start_watching();
     show_interest(lock);
 }
 
 void DirectCalls::start_watching() {
     if (observer_ == nullptr || watching_ || gone_ || shut_)
         return;
+    auto started = start_thread("xpreempt-direct", [self = shared_from_this()] { self->watch(); });
+    if (!started)
+        return; // the next call tries again
     watching_ = true;
-    std::thread thread([self = shared_from_this()] { self->watch(); });
-    pthread_setname_np(thread.native_handle(), "xpreempt-direct");
-    thread.detach();
+    started->detach();
 }
 
 bool DirectCalls::has_work() const {
@@ -166,6 +168,8 @@ void DirectCalls::after() {
     --calls_;
     ++made_;
     work_ = observer_ != nullptr;
+    start_watching();
+    report_work(lock, false); // reports only if there is no thread
     if (threshold_ > 0) {
         ++in_flight_;
         if (++unmarked_ >= batch_)

@@ -91,7 +91,8 @@ private:
         std::uint32_t calls; // before it, and behind the one before
     };
 
-    [[nodiscard]] bool works() const { return work_ || calls_ > 0; }
+    // Without the thread nothing would find out that the work has ended.
+    [[nodiscard]] bool works() const { return (work_ && (watching_ || gone_)) || calls_ > 0; }
     bool stop_instead(Lock& lock);
     void report_work(Lock& lock, bool reacts);
     Result<std::shared_ptr<xqueue::Marker>> mark(Lock& lock);

@@ -4,6 +4,7 @@
 
 #include "backend/event_marker.hpp"
 #include "backend/ungated.hpp"
+#include "base/log.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -154,14 +155,24 @@ std::uint32_t Gates::waiters(hip::QueueRef queue) const {
         waiters_, [&](const Waiter& waiter) { return waiter.queues.contains(queue); }));
 }
 
+// The border to the hook and to HIP: no exception leaves. Without memory a call isn't gated.
 int Gates::before(const Call* call) {
-    Gates* gates = the_gates.load(std::memory_order_acquire);
-    return gates != nullptr ? gates->enter(*call) : 0;
+    try {
+        Gates* gates = the_gates.load(std::memory_order_acquire);
+        return gates != nullptr ? gates->enter(*call) : 0;
+    } catch (...) {
+        log::report(log::Level::error, "%s: out of memory; it may block inside HIP", call->name);
+        return 0;
+    }
 }
 
 void Gates::after(const Call* call, int error) {
-    if (Gates* gates = the_gates.load(std::memory_order_acquire); gates != nullptr)
-        gates->leave(*call, error);
+    try {
+        if (Gates* gates = the_gates.load(std::memory_order_acquire); gates != nullptr)
+            gates->leave(*call, error);
+    } catch (...) {
+        log::report(log::Level::error, "%s: out of memory after the call", call->name);
+    }
 }
 
 // The call is always made: a wait ends, it never fails.

@@ -187,9 +187,16 @@ void Holds::on_death(Died died) {
     died_ = std::move(died);
 }
 
-void Holds::notify_changed() const {
-    if (changed_)
-        changed_();
+// Must not throw: the hold has already begun or ended.
+void Holds::notify_changed() const noexcept {
+    try {
+        if (changed_)
+            changed_();
+    } catch (...) {
+        log::report(log::Level::error,
+                    "out of memory after a hold changed; HIP calls that wait for "
+                    "a held queue may block inside HIP");
+    }
 }
 
 Result<void> Holds::hold(const hip::QueueRecord& queue, StopType type, const Owner& owner) {

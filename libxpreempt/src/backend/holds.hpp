@@ -127,7 +127,7 @@ private:
     void note_end(Hold& hold, const Error& error);
     void count_stop(hip::QueueRef queue, std::uint64_t ns);
     void settle();
-    void notify_changed() const;
+    void notify_changed() const noexcept;
 
     Transport& transport_;
     std::function<void()> changed_;

@@ -3,12 +3,12 @@
 #include "backend/queue_order.hpp"
 
 #include "backend/reading.hpp"
+#include "base/start_thread.hpp"
 #include "kfd/queue_ioctls.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <pthread.h>
 
 namespace xpreempt::backend {
 
@@ -191,9 +191,11 @@ void QueueOrder::start_watching() {
     }
     if (watcher_.joinable())
         watcher_.join(); // it has left its loop
+    auto started = start_thread("xpreempt-order", [this] { watch(); });
+    if (!started)
+        return; // the next settle() tries again
     watching_ = true;
-    watcher_ = std::thread([this] { watch(); });
-    pthread_setname_np(watcher_.native_handle(), "xpreempt-order");
+    watcher_ = std::move(*started);
 }
 
 void QueueOrder::ensure_watched() {

@@ -2,19 +2,18 @@
 // Accepts, authorizes and serves peers, none of which is trusted to be quick or right.
 #include "control/server.hpp"
 
+#include "base/start_thread.hpp"
 #include "control/directory.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <optional>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <system_error>
 
 namespace xpreempt::control {
 
@@ -91,19 +90,11 @@ Result<void> Server::listen_in(UniqueFd directory) {
 }
 
 Result<void> Server::start() {
-    // The program's signals go to the program's threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int reason = 0;
-    try {
-        thread_ = std::thread([this] { run(); });
-        pthread_setname_np(thread_.native_handle(), "xpreempt-ctl");
-    } catch (const std::system_error& error) {
-        reason = error.code().value();
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return reason == 0 ? Result<void>{} : fail(reason, Op::open_control);
+    auto started = start_thread("xpreempt-ctl", [this] { run(); });
+    if (!started)
+        return fail(started.error().errno_value, Op::open_control);
+    thread_ = std::move(*started);
+    return {};
 }
 
 Server::~Server() {

@@ -3,12 +3,12 @@
 #include "sched/scheduler.hpp"
 
 #include "base/log.hpp"
+#include "base/start_thread.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
-#include <pthread.h>
 #include <utility>
 
 namespace xpreempt::sched {
@@ -36,9 +36,8 @@ Decide by(Policy policy) {
 }
 
 Scheduler::Scheduler(Decide decide, xqueue::Together* together)
-    : decide_(std::move(decide)), together_(together), thread_([this] { work(); }) {
-    pthread_setname_np(thread_.native_handle(), "xpreempt-sched");
-}
+    : decide_(std::move(decide)), together_(together),
+      thread_(must_start_thread("xpreempt-sched", [this] { work(); })) {}
 
 void Scheduler::stop() {
     {

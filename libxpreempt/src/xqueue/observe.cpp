@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT
 // Notifies observers when work comes and ends, and delivers notices of completed commands. A thread
 // waits for the GPU for both.
+#include "base/start_thread.hpp"
 #include "xqueue/reaction.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <pthread.h>
 #include <utility>
 
 namespace xpreempt::xqueue {
 
 thread_local XQueue::Reaction* XQueue::Reaction::here = nullptr;
 
+// Without the thread nothing would find out that launched work has ended.
 bool XQueue::has_work() const {
     if (hw_->has_direct_work())
         return true;
     const Lock lock(mutex_);
-    return works();
+    const bool watched = observer_ == nullptr || watcher_.joinable();
+    return watched ? works() : pending_ > 0 || launching_;
 }
 
 void XQueue::observe(std::shared_ptr<Observer> observer) {
@@ -26,15 +28,18 @@ void XQueue::observe(std::shared_ptr<Observer> observer) {
     observed_.store(observer_ != nullptr, std::memory_order_relaxed);
     reported_work_ = works();
     if (observer_ != nullptr)
-        start_watcher();
+        (void)start_watcher(); // else at the next work
     changed_.notify_all();
 }
 
-void XQueue::start_watcher() {
+Result<void> XQueue::start_watcher() {
     if (watcher_.joinable())
-        return;
-    watcher_ = std::thread([this] { watch(); });
-    pthread_setname_np(watcher_.native_handle(), "xpreempt-watch");
+        return {};
+    auto started = start_thread("xpreempt-watch", [this] { watch(); });
+    if (!started)
+        return tl::make_unexpected(started.error());
+    watcher_ = std::move(*started);
+    return {};
 }
 
 // Calls a notice without the lock.
@@ -99,8 +104,9 @@ Result<void> XQueue::notify(Ticket ticket, Notice notice) {
     if (is_finished(ticket)) {
         deliver(lock, ticket, notice);
     } else {
+        if (const auto started = start_watcher(); !started)
+            return started;
         notices_.emplace(ticket, std::move(notice));
-        start_watcher();
         changed_.notify_all();
     }
     return {};
@@ -127,6 +133,8 @@ void XQueue::fail_notices(Lock& lock, Ticket until, const Error& error) {
 
 void XQueue::report_work() {
     const bool work = works();
+    if (work && observer_ != nullptr)
+        (void)start_watcher(); // retries a failed start
     if (work == reported_work_)
         return;
     reported_work_ = work;

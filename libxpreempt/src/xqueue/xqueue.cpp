@@ -2,8 +2,9 @@
 // Life of an XQueue, its settings, and what it reports.
 #include "xqueue/xqueue.hpp"
 
+#include "base/start_thread.hpp"
+
 #include <cerrno>
-#include <pthread.h>
 
 namespace xpreempt::xqueue {
 
@@ -16,8 +17,7 @@ Result<void> XQueue::check(const LaunchConfig& config) {
 
 XQueue::XQueue(std::unique_ptr<HwQueue> hw, LaunchConfig config, Level highest)
     : hw_(std::move(hw)), load_(hw_->load()), pace_(config), highest_(highest),
-      worker_([this] { work(); }) {
-    pthread_setname_np(worker_.native_handle(), "xpreempt-xqueue");
+      worker_(must_start_thread("xpreempt-xqueue", [this] { work(); })) {
     pace_direct();
 }
 

@@ -215,7 +215,7 @@ private:
 
     // observe.cpp
     class Reaction;
-    void start_watcher();
+    Result<void> start_watcher();
     void watch();
     class Telling;
     void deliver(Lock& lock, Ticket ticket, const Notice& notice);

@@ -85,6 +85,7 @@ protected:
         ASSERT_EQ(0, xp_stream_set_priority(high, 1)) << xp_last_detail();
     }
 
+    bool notified = false;
     void* low = nullptr;
     void* high = nullptr;
     void* other = nullptr;
@@ -408,6 +409,67 @@ TEST_F(HookedStreamTest, the_process_ends_while_work_is_waited_for) {
         },
         ::testing::ExitedWithCode(0), "");
 }
+
+#ifndef __SANITIZE_THREAD__ // whose pthread_create comes before the fake one
+// All that needs a thread, from none to be had on: errors at most.
+TEST_F(HookedStreamTest, at_the_limit_of_threads_nothing_stays_held_or_busy) {
+    for (int left = 0; left <= 6; ++left) {
+        fake_hip()->threads_left = left;
+        xp_xqueue_options options = XP_XQUEUE_OPTIONS_INIT;
+        xp_xqueue_t xqueue{};
+        (void)xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST);
+        (void)xp_stream_set_priority(low, -1);
+        (void)xp_xqueue_create(high, &options, &xqueue);
+        if (xqueue.handle != 0)
+            (void)xp_xqueue_set_priority(xqueue, 1);
+        std::uint64_t ticket = 0;
+        if (xqueue.handle != 0 && xp_xqueue_submit(xqueue, submitted, nullptr, &ticket) == 0)
+            (void)xp_xqueue_notify(
+                xqueue, ticket, [](int, void* told) { *static_cast<bool*>(told) = true; },
+                &notified);
+        EXPECT_EQ(0, launch(low));
+        EXPECT_EQ(0, launch(high));
+        if (xp_stream_hold(low, 0, nullptr) == 0) {
+            EXPECT_EQ(0, xp_stream_release(low));
+        }
+        fake_driver()->refused_starts = 1;
+        if (xp_stream_hold(low, 0, nullptr) == 0) {
+            EXPECT_EQ(0, xp_stream_release(low));
+        }
+        // With threads again everything continues, at the next call at the latest.
+        fake_hip()->threads_left = -1;
+        EXPECT_EQ(0, launch(high));
+        EXPECT_EQ(0, launch(low));
+        until([&] { return !stopped(low) && !stopped(high); });
+        if (xqueue.handle != 0) {
+            EXPECT_EQ(0, xp_xqueue_wait_all(xqueue)) << xp_last_detail();
+            EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+        }
+        ASSERT_EQ(0, xp_xqueue_create(high, &options, &xqueue)) << xp_last_detail();
+        EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+        (void)xp_sched_stop();
+        fake_driver()->refused_starts = 0;
+        until([&] { return !stopped(low) && !stopped(high); });
+    }
+}
+
+TEST_F(HookedStreamTest, the_process_ends_although_no_thread_could_be_started) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            schedule();
+            fake_hip()->threads_left = 0;
+            give_priorities();
+            run(low, high);
+            launch(low);
+            launch(high);
+            run(nullptr);
+            alarm(30); // it would never end
+            std::exit(0);
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST_F(HookedStreamTest, what_cannot_be_held_is_refused) {
     void* const per_thread = reinterpret_cast<void*>(2);
