@@ -29,13 +29,11 @@ extern "C" {
  * HIP: the library uses the runtime that the program has loaded, and never loads one.
  */
 
-/* Ways to stop a queue, worst first. */
+/* Ways to stop a queue, worst first. 1 and 3 are not used. */
 enum xp_transport {
 	XP_TRANSPORT_NONE = 0, /* queues cannot be stopped, only launches withheld */
-	XP_TRANSPORT_DEBUG_TRAP = 1, /* debugger ioctl; only by XPREEMPT_TRANSPORT=debug-trap */
 	XP_TRANSPORT_UPDATE_QUEUE = 2, /* any amdkfd: percentage 0 */
-	XP_TRANSPORT_PATCHED_V0 = 3, /* amdkfd with PREEMPT_QUEUE, but without QUERY */
-	XP_TRANSPORT_PATCHED = 4, /* amdkfd with PREEMPT_QUEUE and SWITCH */
+	XP_TRANSPORT_PATCHED = 4, /* amdkfd with QUERY and SWITCH */
 };
 
 /* How much a suspend stops. Each level includes those before it. */

@@ -2,7 +2,6 @@
 // The ways to stop a queue, and the choice between them.
 #include "backend/transport.hpp"
 
-#include "backend/debug_transport.hpp"
 #include "kfd/probe.hpp"
 
 #include <algorithm>
@@ -30,37 +29,22 @@ public:
 
 class PatchedTransport final : public Transport {
 public:
-    PatchedTransport(std::shared_ptr<const kfd::Device> device, TransportKind kind,
-                     std::uint32_t type_mask, std::uint32_t max_batch)
-        : device_(std::move(device)), kind_(kind), type_mask_(type_mask), max_batch_(max_batch) {}
+    PatchedTransport(std::shared_ptr<const kfd::Device> device, std::uint32_t type_mask,
+                     std::uint32_t max_batch)
+        : device_(std::move(device)), type_mask_(type_mask), max_batch_(max_batch) {}
 
-    [[nodiscard]] TransportKind kind() const override { return kind_; }
+    [[nodiscard]] TransportKind kind() const override { return TransportKind::patched; }
     [[nodiscard]] bool can(StopType type) const override {
         return (type_mask_ >> number(type) & 1U) != 0;
     }
     Result<void> stop(const hip::QueueRecord& queue, StopType type) override {
-        if (max_batch_ > 0)
-            return change(std::array{to_stop(queue, type)}).front();
-        return device_->preempt(queue.kfd_queue_id, number(type), 0, queue.fd);
+        return change(std::array{to_stop(queue, type)}).front();
     }
     Result<void> start(const hip::QueueRecord& queue) override {
-        if (max_batch_ > 0)
-            return change(std::array{to_start(queue)}).front();
-        return device_->resume(queue.kfd_queue_id, queue.fd);
-    }
-    std::vector<Result<void>> stop_all(std::span<const hip::QueueRecord> queues,
-                                       StopType type) override {
-        return max_batch_ > 1 ? switch_all(queues, type, {}).stopped
-                              : Transport::stop_all(queues, type);
-    }
-    std::vector<Result<void>> start_all(std::span<const hip::QueueRecord> queues) override {
-        return max_batch_ > 1 ? switch_all({}, StopType::save, queues).started
-                              : Transport::start_all(queues);
+        return change(std::array{to_start(queue)}).front();
     }
     Switched switch_all(std::span<const hip::QueueRecord> stops, StopType type,
                         std::span<const hip::QueueRecord> starts) override {
-        if (max_batch_ <= 1)
-            return Transport::switch_all(stops, type, starts);
         std::vector<Change> changes;
         for (const hip::QueueRecord& queue : stops)
             changes.push_back(to_stop(queue, type));
@@ -121,9 +105,8 @@ private:
     }
 
     std::shared_ptr<const kfd::Device> device_;
-    TransportKind kind_;
     std::uint32_t type_mask_;
-    std::uint32_t max_batch_; // of SWITCH; 0: there is none
+    std::uint32_t max_batch_; // entries of one SWITCH
 };
 
 // Needs the hook: it knows all properties that UPDATE_QUEUE overwrites, and keeps ROCr's own
@@ -191,23 +174,8 @@ Attempt try_patched(const ProbeInputs& inputs, Probe& probe) {
     if (driver->type_mask == 0)
         return unavailable("the driver cannot stop queues on this machine (kfd-preempt doctor)");
     probe.driver = *driver;
-    const bool has_switch = (driver->caps & KFD_PREEMPT_CAP_BATCH) != 0;
-    return std::make_unique<PatchedTransport>(inputs.device, TransportKind::patched,
-                                              driver->type_mask,
-                                              has_switch ? driver->max_batch : 0);
-}
-
-// Detect by module parameter only: other drivers use ioctl 0x87 for something else.
-Attempt try_v0(const ProbeInputs& inputs) {
-    const std::string& abi = inputs.module.preempt_abi;
-    if (abi.empty())
-        return unavailable("amdgpu has no parameter kfd_preempt_abi");
-    if (inputs.module.switched_off)
-        return unavailable("preemption is switched off (amdgpu.kfd_preempt=0)");
-    if (abi != "0" && !abi.starts_with("0."))
-        return unavailable("amdgpu has kfd_preempt_abi " + abi + ", expected 0");
-    return std::make_unique<PatchedTransport>(inputs.device, TransportKind::patched_v0,
-                                              1U << KFD_PREEMPT_TYPE_SAVE, 0);
+    return std::make_unique<PatchedTransport>(inputs.device, driver->type_mask,
+                                              std::max(driver->max_batch, 1U));
 }
 
 Attempt try_update(const ProbeInputs& inputs) {
@@ -216,25 +184,16 @@ Attempt try_update(const ProbeInputs& inputs) {
     return std::make_unique<UpdateTransport>(inputs.device, inputs.table);
 }
 
-Attempt try_debug(const ProbeInputs& inputs) {
-    if (std::string refusal = debug_refusal(*inputs.device, inputs.module); !refusal.empty())
-        return unavailable(std::move(refusal));
-    return std::make_unique<DebugTransport>(inputs.device);
-}
-
 Attempt attempt(TransportKind kind, const ProbeInputs& inputs, Probe& probe) {
     switch (kind) {
     case TransportKind::patched: return try_patched(inputs, probe);
-    case TransportKind::patched_v0: return try_v0(inputs);
     case TransportKind::update_queue: return try_update(inputs);
-    case TransportKind::debug_trap: return try_debug(inputs);
     case TransportKind::none: break;
     }
     return unavailable("no queue can be stopped");
 }
 
-constexpr std::array all_kinds = {TransportKind::patched, TransportKind::patched_v0,
-                                  TransportKind::update_queue, TransportKind::debug_trap,
+constexpr std::array all_kinds = {TransportKind::patched, TransportKind::update_queue,
                                   TransportKind::none};
 
 Selected nothing(std::string reason, const ProbeInputs& inputs) {
@@ -246,46 +205,32 @@ Selected nothing(std::string reason, const ProbeInputs& inputs) {
 
 Transport::Switched Transport::switch_all(std::span<const hip::QueueRecord> to_stop, StopType type,
                                           std::span<const hip::QueueRecord> to_start) {
-    auto stopped = stop_all(to_stop, type);
-    return {std::move(stopped), start_all(to_start)};
-}
-
-std::vector<Result<void>> Transport::stop_all(std::span<const hip::QueueRecord> queues,
-                                              StopType type) {
-    std::vector<Result<void>> answers;
-    for (const hip::QueueRecord& queue : queues)
-        answers.push_back(stop(queue, type));
-    return answers;
-}
-
-std::vector<Result<void>> Transport::start_all(std::span<const hip::QueueRecord> queues) {
-    std::vector<Result<void>> answers;
-    for (const hip::QueueRecord& queue : queues)
-        answers.push_back(start(queue));
+    Switched answers;
+    for (const hip::QueueRecord& queue : to_stop)
+        answers.stopped.push_back(stop(queue, type));
+    for (const hip::QueueRecord& queue : to_start)
+        answers.started.push_back(start(queue));
     return answers;
 }
 
 const char* name_of(TransportKind kind) {
     switch (kind) {
     case TransportKind::patched: return "patched";
-    case TransportKind::patched_v0: return "patched-v0";
     case TransportKind::update_queue: return "update-queue";
-    case TransportKind::debug_trap: return "debug-trap";
     case TransportKind::none: return "none";
     }
     return "";
 }
 
 Selected select_transport(const ProbeInputs& inputs) {
-    std::vector<TransportKind> kinds = {TransportKind::patched, TransportKind::patched_v0,
-                                        TransportKind::update_queue};
+    std::span<const TransportKind> kinds = std::span(all_kinds).first(2);
     if (!inputs.wanted.empty()) {
         const auto* const named = std::ranges::find(all_kinds, inputs.wanted, name_of);
         if (named == all_kinds.end())
             return nothing("XPREEMPT_TRANSPORT is '" + inputs.wanted +
-                               "': set it to patched, patched-v0, update-queue, debug-trap or none",
+                               "': set it to patched, update-queue or none",
                            inputs);
-        kinds = {*named};
+        kinds = {named, 1};
     }
     if (!inputs.device)
         return nothing("cannot open /dev/kfd: " + text_of(inputs.open_errno), inputs);
@@ -294,7 +239,7 @@ Selected select_transport(const ProbeInputs& inputs) {
         Probe probe{kind, reasons, {}};
         if (auto found = attempt(kind, inputs, probe))
             return {std::move(probe), std::move(*found), inputs.device};
-        else if (kind != TransportKind::patched_v0 || !inputs.module.preempt_abi.empty())
+        else
             reasons += (reasons.empty() ? "" : "; ") + found.error();
     }
     return nothing(std::move(reasons), inputs);

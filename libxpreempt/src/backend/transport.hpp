@@ -17,10 +17,8 @@ namespace xpreempt::backend {
 
 enum class TransportKind : std::uint8_t {
     none = 0,         // nothing can be stopped; launches can be withheld
-    debug_trap = 1,   // DBG_TRAP on oneself; only when asked for
     update_queue = 2, // any driver: UPDATE_QUEUE with percentage 0
-    patched_v0 = 3,   // PREEMPT_QUEUE and RESUME_QUEUE of a driver without QUERY
-    patched = 4,      // the same, and SWITCH, STATUS
+    patched = 4,      // a driver with QUERY, SWITCH and STATUS
 };
 
 enum class StopType : std::uint8_t {
@@ -37,17 +35,18 @@ public:
     virtual Result<void> start(const hip::QueueRecord& queue) = 0;
 
     // Several different queues, with as few updates of the runlist as the driver allows; one by one
-    // unless overridden. An answer for each queue, in their order.
-    virtual std::vector<Result<void>> stop_all(std::span<const hip::QueueRecord> queues,
-                                               StopType type);
-    virtual std::vector<Result<void>> start_all(std::span<const hip::QueueRecord> queues);
-
-    // Both at once where the driver can, else the stops first.
+    // and the stops first unless overridden. An answer for each queue, in their order.
     struct Switched {
         std::vector<Result<void>> stopped, started;
     };
     virtual Switched switch_all(std::span<const hip::QueueRecord> to_stop, StopType type,
                                 std::span<const hip::QueueRecord> to_start);
+    std::vector<Result<void>> stop_all(std::span<const hip::QueueRecord> queues, StopType type) {
+        return switch_all(queues, type, {}).stopped;
+    }
+    std::vector<Result<void>> start_all(std::span<const hip::QueueRecord> queues) {
+        return switch_all({}, StopType::save, queues).started;
+    }
 };
 
 struct Probe {
@@ -62,12 +61,11 @@ struct Selected {
     std::shared_ptr<const kfd::Device> device; // null: /dev/kfd can't be opened
 };
 
-// "patched", "patched-v0", "update-queue", "debug-trap", "none".
+// "patched", "update-queue", "none".
 const char* name_of(TransportKind kind);
 
-// The best transport but debug_trap, or none but the one that `wanted` names. device: null with
-// open_errno when it couldn't be opened. No transport is tried out on a queue, and none by a call
-// whose number another driver uses for something else.
+// The best transport, or only the one that `wanted` names. device: null with open_errno if it could
+// not be opened. Sends the driver no call but QUERY.
 struct ProbeInputs {
     std::shared_ptr<const kfd::Device> device;
     int open_errno = 0;

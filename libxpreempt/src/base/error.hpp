@@ -16,7 +16,6 @@ enum class Op : std::uint8_t {
     queue_status,
     watch,
     update_queue,
-    debug_trap,
     read_sysfs,
     read_proc,
     find_hip,
@@ -84,7 +83,6 @@ constexpr const char* phrase(Op op) {
     case Op::queue_status: return "reading the status of a KFD queue";
     case Op::watch: return "watching processes for new work";
     case Op::update_queue: return "changing the percentage of a KFD queue";
-    case Op::debug_trap: return "suspending a KFD queue as its debugger";
     case Op::read_sysfs: return "reading the queues below /sys/class/kfd";
     case Op::read_proc: return "reading /proc";
     case Op::find_hip: return "finding the loaded HIP runtime (libamdhip64.so)";

@@ -12,7 +12,6 @@
 namespace xpreempt::kfd {
 
 int plain_ioctl(int fd, unsigned long request, void* argument) {
-    // DBG_TRAP answers how many queues it changed.
     return ::ioctl(fd, request, argument) == -1 ? -errno : 0;
 }
 
@@ -41,25 +40,6 @@ Result<kfd_ioctl_preempt_query_args> Device::query(std::uint32_t gpu_id) const {
     if (const int answer = call(-1, AMDKFD_IOC_PREEMPT_QUERY, &args); answer != 0)
         return fail(-answer, Op::query, gpu_id);
     return args;
-}
-
-Result<void> Device::preempt(std::uint32_t kfd_queue_id, std::uint32_t type,
-                             std::uint32_t timeout_ms, int fd) const {
-    kfd_ioctl_preempt_queue_args args{};
-    args.queue_id = kfd_queue_id;
-    args.preempt_type = type;
-    args.timeout_ms = timeout_ms;
-    if (const int answer = call(fd, AMDKFD_IOC_PREEMPT_QUEUE, &args); answer != 0)
-        return fail(-answer, Op::preempt_queue, kfd_queue_id);
-    return {};
-}
-
-Result<void> Device::resume(std::uint32_t kfd_queue_id, int fd) const {
-    kfd_ioctl_resume_queue_args args{};
-    args.queue_id = kfd_queue_id;
-    if (const int answer = call(fd, AMDKFD_IOC_RESUME_QUEUE, &args); answer != 0)
-        return fail(-answer, Op::resume_queue, kfd_queue_id);
-    return {};
 }
 
 Result<kfd_ioctl_preempt_status_args> Device::status(std::uint32_t kfd_queue_id, int fd) const {
@@ -132,20 +112,6 @@ Result<UniqueFd> Device::make_watch() const {
     if (const int answer = call(-1, AMDKFD_IOC_PREEMPT_WATCH, &args); answer != 0)
         return fail(-answer, Op::watch);
     return UniqueFd(args.fd);
-}
-
-Result<KfdVersion> Device::version() const {
-    KfdVersion args{};
-    if (const int answer = call(-1, ioc_get_version, &args); answer != 0)
-        return fail(-answer, Op::open_device);
-    return args;
-}
-
-Result<void> Device::debug(DebugTrapArgs& args) const {
-    args.pid = static_cast<std::uint32_t>(::getpid());
-    if (const int answer = call(-1, ioc_debug_trap, &args); answer != 0)
-        return fail(-answer, Op::debug_trap, args.op);
-    return {};
 }
 
 } // namespace xpreempt::kfd

@@ -45,16 +45,9 @@ public:
 
     // fd: the file that created the queue, or -1 for our own. They differ only with a driver that
     // gives a file a context of its own (queue ids then count per context).
-    Result<void> preempt(std::uint32_t kfd_queue_id, std::uint32_t type, std::uint32_t timeout_ms,
-                         int fd = -1) const;
-    Result<void> resume(std::uint32_t kfd_queue_id, int fd = -1) const;
     Result<kfd_ioctl_preempt_status_args> status(std::uint32_t kfd_queue_id, int fd = -1) const;
     Result<void> update_queue(std::uint32_t kfd_queue_id, const QueueProperties& properties,
                               int fd = -1) const;
-
-    Result<KfdVersion> version() const;
-    // One DBG_TRAP on this process; pid is filled in. The answer of each queue is in its array.
-    Result<void> debug(DebugTrapArgs& args) const;
 
     // Own queues, or those of each entry's target_pid; each entry's result says how it went.
     Result<kfd_ioctl_preempt_switch_args> switch_queues(std::uint32_t flags,

@@ -20,14 +20,6 @@ constexpr int abi_errnos[] = {EALREADY, EBADF,      EBUSY,  E2BIG,  EFAULT, EINV
                               EIO,      ENODEV,     ENOENT, ENOMEM, ENOSPC, ENOTTY,
                               EPERM,    EOPNOTSUPP, ESRCH,  ESTALE, ETIME};
 
-kfd_ioctl_preempt_queue_args preempt_args(std::uint32_t id) {
-    kfd_ioctl_preempt_queue_args args{};
-    args.queue_id = id;
-    args.preempt_type = KFD_PREEMPT_TYPE_SAVE;
-    args.timeout_ms = 7;
-    return args;
-}
-
 struct Verb {
     const char* name;
     unsigned long request;
@@ -50,16 +42,6 @@ const Verb verbs[] = {
          script.expect(request, answer, args);
      },
      [](const Device& device) { return without_value(device.query(5)); }},
-    {"preempt", 0xc0104b87, Op::preempt_queue,
-     [](test::ScriptedIoctl& script, unsigned long request, int answer) {
-         script.expect(request, answer, preempt_args(5));
-     },
-     [](const Device& device) { return device.preempt(5, KFD_PREEMPT_TYPE_SAVE, 7); }},
-    {"resume", 0xc0104b88, Op::resume_queue,
-     [](test::ScriptedIoctl& script, unsigned long request, int answer) {
-         script.expect(request, answer, kfd_ioctl_resume_queue_args{5, 0, {0, 0}});
-     },
-     [](const Device& device) { return device.resume(5); }},
     {"status", 0xc0c84bf2, Op::queue_status,
      [](test::ScriptedIoctl& script, unsigned long request, int answer) {
          kfd_ioctl_preempt_status_args args{};

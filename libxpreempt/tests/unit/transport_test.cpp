@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The choice of a way to stop queues, the calls that detect it, and the calls that each way sends.
-#include "backend/debug_transport.hpp"
 #include "backend/holds.hpp"
 #include "backend/transport.hpp"
 #include "unit/scripted_ioctl.hpp"
@@ -14,11 +13,7 @@ using backend::StopType;
 using backend::TransportKind;
 
 constexpr unsigned long query = 0xc0404bf0;
-constexpr unsigned long preempt = 0xc0104b87;
-constexpr unsigned long resume = 0xc0104b88;
 constexpr unsigned long update = 0x40184b07;
-constexpr unsigned long get_version = 0x80084b01;
-constexpr unsigned long debug_trap = 0xc0204b26;
 
 hip::QueueRecord queue_of(std::uint32_t id) {
     hip::QueueRecord queue{};
@@ -62,16 +57,6 @@ protected:
         out.type_mask = type_mask;
         script.expect(query, answer, in, out);
     }
-    void expect_preempt(std::uint32_t id, int answer = 0) {
-        kfd_ioctl_preempt_queue_args args{};
-        args.queue_id = id;
-        args.preempt_type = KFD_PREEMPT_TYPE_SAVE;
-        script.expect(preempt, answer, args);
-    }
-    void expect_version(std::uint32_t minor) {
-        script.expect(get_version, 0, kfd::KfdVersion{}, kfd::KfdVersion{1, minor});
-    }
-
     test::ScriptedIoctl script;
     hook::Table table = table_of_5();
     backend::ProbeInputs inputs;
@@ -191,35 +176,15 @@ TEST(Holds, several_are_all_held_or_none) {
     EXPECT_EQ(EIO, holds.hold(queues[1], StopType::save, nullptr).error().errno_value);
 }
 
-TEST_F(Transports, v0_is_known_by_its_parameter_and_by_no_call) {
-    inputs.module.preempt_abi = "0.1";
-    expect_query(-ENOTTY);
-    const auto selected = backend::select_transport(inputs);
-    EXPECT_EQ(TransportKind::patched_v0, selected.probe.kind);
-    EXPECT_EQ("the driver has no preemption", selected.probe.reason);
-    // Only now, on a queue that is to be stopped.
-    expect_preempt(5);
-    EXPECT_TRUE(selected.transport->stop(queue_of(5), StopType::save));
-    script.expect(resume, 0, kfd_ioctl_resume_queue_args{5, 0, {0, 0}});
-    EXPECT_TRUE(selected.transport->start(queue_of(5)));
-    EXPECT_FALSE(selected.transport->can(StopType::drain));
-}
-
-// The script fails the test on any call but QUERY: 0x87 would be AIS_OP there.
-TEST_F(Transports, a_driver_with_another_0x87_is_not_asked_by_it) {
-    for (const char* abi : {"", "1.0", "7", "00", "x"}) {
+// The script fails the test on any call but QUERY: other drivers use ioctl 0x87 for something else.
+TEST_F(Transports, a_driver_without_query_is_never_asked_to_preempt) {
+    for (const char* abi : {"", "0", "0.1", "1.0", "x"}) {
         inputs.module.preempt_abi = abi;
         expect_query(-ENOTTY);
         const auto selected = backend::select_transport(inputs);
         EXPECT_EQ(TransportKind::update_queue, selected.probe.kind) << abi;
-        EXPECT_NE("", selected.probe.reason);
+        EXPECT_EQ("the driver has no preemption", selected.probe.reason);
     }
-    inputs.module.preempt_abi = "0";
-    inputs.module.switched_off = true;
-    expect_query(-ENOTTY);
-    const auto off = backend::select_transport(inputs);
-    EXPECT_EQ(TransportKind::update_queue, off.probe.kind);
-    EXPECT_NE(std::string::npos, off.probe.reason.find("kfd_preempt=0")) << off.probe.reason;
 }
 
 // ROCm's amdgpu-dkms returns EINVAL for an ioctl that it doesn't know.
@@ -284,6 +249,11 @@ TEST_F(Transports, one_by_name_is_that_or_none) {
     inputs.wanted = "none";
     EXPECT_EQ(TransportKind::none, backend::select_transport(inputs).probe.kind);
 
+    for (const char* removed : {"patched-v0", "debug-trap"}) {
+        inputs.wanted = removed;
+        EXPECT_EQ(TransportKind::none, backend::select_transport(inputs).probe.kind) << removed;
+    }
+
     inputs.wanted = "fastest";
     const auto unknown = backend::select_transport(inputs);
     EXPECT_EQ(TransportKind::none, unknown.probe.kind);
@@ -294,102 +264,6 @@ TEST_F(Transports, one_by_name_is_that_or_none) {
     inputs.open_errno = EACCES;
     EXPECT_NE(std::string::npos,
               backend::select_transport(inputs).probe.reason.find("Permission denied"));
-}
-
-// Its arguments hold addresses of our own memory, so they are checked here and not by bytes.
-class DebugTrap : public ::testing::Test {
-protected:
-    DebugTrap() {
-        inputs.wanted = "debug-trap";
-        inputs.device = std::make_shared<const kfd::Device>(
-            UniqueFd(), [this](int, unsigned long request, void* argument) {
-                return answer(request, argument);
-            });
-    }
-
-    int answer(unsigned long request, void* argument) {
-        if (request == get_version) {
-            *static_cast<kfd::KfdVersion*>(argument) = {1, minor};
-            return 0;
-        }
-        EXPECT_EQ(debug_trap, request);
-        auto& args = *static_cast<kfd::DebugTrapArgs*>(argument);
-        EXPECT_EQ(static_cast<std::uint32_t>(::getpid()), args.pid);
-        if (args.op == refused_op)
-            return -refusal;
-        const bool is_resume = args.op == kfd::debug_resume_queues;
-        if (args.op == kfd::debug_suspend_queues || is_resume) {
-            EXPECT_EQ(1U, is_resume ? args.address : args.number);
-            auto* id =
-                reinterpret_cast<std::uint32_t*>(is_resume ? args.exception_mask : args.address);
-            log += (is_resume ? " resume " : " suspend ") + std::to_string(*id);
-            *id |= marks;
-        } else if (args.op == kfd::debug_queue_snapshot) {
-            EXPECT_EQ(std::uint64_t{1} << 30, args.exception_mask);
-            EXPECT_EQ(64U, args.option);
-            log += " snapshot";
-        } else if (args.op == kfd::debug_enable) {
-            EXPECT_EQ(0U, args.exception_mask);
-            log += " enable";
-        } else {
-            log += " disable";
-        }
-        return 0;
-    }
-
-    std::uint32_t minor = 17;
-    std::uint32_t refused_op = 99;
-    int refusal = 0;
-    std::uint32_t marks = 0; // on the ids that come back
-    std::string log;
-    backend::ProbeInputs inputs;
-};
-
-TEST_F(DebugTrap, debugging_is_on_while_something_is_held) {
-    const auto selected = backend::select_transport(inputs);
-    ASSERT_EQ(TransportKind::debug_trap, selected.probe.kind) << selected.probe.reason;
-    EXPECT_EQ("", log); // the choice has no effect on the process
-    EXPECT_TRUE(selected.transport->stop(queue_of(5), StopType::save));
-    EXPECT_TRUE(selected.transport->stop(queue_of(6), StopType::save));
-    EXPECT_EQ(" enable snapshot suspend 5 snapshot suspend 6", log);
-    log.clear();
-    EXPECT_TRUE(selected.transport->start(queue_of(5)));
-    EXPECT_TRUE(selected.transport->start(queue_of(6)));
-    EXPECT_EQ(" resume 5 resume 6 disable", log);
-}
-
-TEST_F(DebugTrap, a_stop_that_fails_leaves_nothing_on) {
-    const auto selected = backend::select_transport(inputs);
-    marks = kfd::debug_queue_invalid;
-    EXPECT_EQ(ENOENT, selected.transport->stop(queue_of(5), StopType::save).error().errno_value);
-    EXPECT_EQ(" enable snapshot suspend 5 disable", log);
-    marks = kfd::debug_queue_error;
-    EXPECT_EQ(EIO, selected.transport->stop(queue_of(5), StopType::save).error().errno_value);
-
-    log.clear();
-    refused_op = kfd::debug_enable;
-    refusal = EALREADY; // a debugger is attached: its session isn't ours to end
-    EXPECT_EQ(EBUSY, selected.transport->stop(queue_of(5), StopType::save).error().errno_value);
-    EXPECT_EQ("", log);
-    refused_op = kfd::debug_suspend_queues;
-    refusal = EPERM; // ROCr hasn't enabled debugging
-    const auto refused = selected.transport->stop(queue_of(5), StopType::save);
-    EXPECT_EQ(EPERM, refused.error().errno_value);
-    EXPECT_EQ(5U, refused.error().id);
-    EXPECT_EQ(" enable snapshot disable", log);
-}
-
-TEST_F(DebugTrap, what_cannot_be_is_refused_before_anything_is_done) {
-    minor = 12;
-    const auto old = backend::select_transport(inputs);
-    EXPECT_EQ(TransportKind::none, old.probe.kind);
-    EXPECT_NE(std::string::npos, old.probe.reason.find("1.12")) << old.probe.reason;
-    minor = 17;
-    inputs.module.sched_policy = 2;
-    const auto no_hws = backend::select_transport(inputs);
-    EXPECT_EQ(TransportKind::none, no_hws.probe.kind);
-    EXPECT_NE(std::string::npos, no_hws.probe.reason.find("sched_policy"));
-    EXPECT_EQ("", log);
 }
 
 } // namespace
