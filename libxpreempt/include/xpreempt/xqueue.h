@@ -155,7 +155,8 @@ int xp_xqueue_submit_command(xp_xqueue_t xqueue, const struct xp_command *comman
  * xp_xqueue_wait() - waits until that command has completed on the GPU
  *
  * Commands of a suspended xqueue complete after the resume. -ECANCELED if the command was dropped;
- * otherwise the error of its launch.
+ * otherwise the error of its launch. The errors of the last 1024 failed launches are kept until they
+ * are waited for.
  */
 int xp_xqueue_wait(xp_xqueue_t xqueue, uint64_t ticket);
 int xp_xqueue_wait_all(xp_xqueue_t xqueue);

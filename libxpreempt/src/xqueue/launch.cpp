@@ -16,7 +16,7 @@ namespace {
 // Commands that are launched between two looks at the state.
 constexpr std::size_t max_run = 16;
 
-// Bounds what is remembered for a program that never waits for what failed.
+// Failed launches whose error is kept, the newest: a program may never wait for them.
 constexpr std::size_t max_failures = 1024;
 
 // A submit that finds no room polls this long for it: to wake the worker costs as much, and then
@@ -335,9 +335,13 @@ void XQueue::launch_pending(Lock& lock) {
         attempts[count] = {{ring_[ticket], ticket, completed_}, {0, Op::launch}};
     }
     const std::size_t tried = launch(lock, {attempts.data(), count});
-    for (std::size_t i = 0; i < tried; ++i)
-        if (attempts[i].error.errno_value != 0 && failures_.size() < max_failures)
-            failures_.emplace(attempts[i].launch.ticket, attempts[i].error);
+    for (std::size_t i = 0; i < tried; ++i) {
+        if (attempts[i].error.errno_value == 0)
+            continue;
+        failures_.emplace(attempts[i].launch.ticket, attempts[i].error);
+        if (failures_.size() > max_failures)
+            failures_.erase(failures_.begin());
+    }
 }
 
 void XQueue::work() {

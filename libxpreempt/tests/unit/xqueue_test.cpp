@@ -75,6 +75,19 @@ TEST_F(XQueueTest, completion_makes_room_for_what_waits) {
     EXPECT_EQ(0U, queue.state().in_flight);
 }
 
+TEST_F(XQueueTest, the_newest_failed_launch_is_reported_after_any_number) {
+    XQueue& queue = make({4, 2, 2048});
+    ASSERT_TRUE(queue.suspend({}));
+    constexpr int more_than_are_kept = 1025;
+    for (int i = 0; i < more_than_are_kept; ++i)
+        ASSERT_TRUE(queue.submit({refuse, nullptr}));
+    ASSERT_TRUE(queue.resume());
+    ASSERT_TRUE(queue.wait_all());
+    const auto waited = queue.wait(more_than_are_kept);
+    ASSERT_FALSE(waited);
+    EXPECT_EQ(ENOSPC, waited.error().errno_value);
+}
+
 TEST_F(XQueueTest, a_ticket_can_be_waited_for_after_its_submit) {
     XQueue& queue = make();
     const auto ticket = queue.submit(nothing);
