@@ -2,11 +2,13 @@
 // The border to C: no exception leaves, and handles become objects.
 #pragma once
 
+#include "base/caller_state.hpp"
 #include "registry.hpp"
 
 namespace xpreempt::compat {
 
 template <typename Body> XResult c_call(Body body) noexcept {
+    const CallerState state;
     try {
         return body(Registry::instance());
     } catch (...) {

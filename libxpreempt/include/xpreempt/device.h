@@ -14,7 +14,7 @@ extern "C" {
  * Rules of the whole interface
  *
  * Errors: a function returns 0 or a negative errno. If it fails it does not change its outputs. It
- * never sets errno, ends the process or throws.
+ * never changes errno, ends the process or throws, and is no cancellation point.
  *
  * Versions: `sz` at the beginning of a struct is its version. Set sz = sizeof(struct) before the
  * call; the library writes nothing beyond it. -EINVAL if it is smaller than the first version.

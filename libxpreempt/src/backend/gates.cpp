@@ -4,6 +4,7 @@
 
 #include "backend/event_marker.hpp"
 #include "backend/ungated.hpp"
+#include "base/caller_state.hpp"
 #include "base/log.hpp"
 
 #include <algorithm>
@@ -496,6 +497,7 @@ Refs Gates::in_the_way(const Call& call) {
 
 void Gates::wait_outside(const Call& call) {
     using namespace std::chrono_literals;
+    const CallerState state;
     std::uint64_t seen = 0;
     {
         const std::lock_guard lock(mutex_);

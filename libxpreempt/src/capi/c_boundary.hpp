@@ -2,6 +2,7 @@
 // The border to C: exceptions and errors become negative errnos, structs keep their size.
 #pragma once
 
+#include "base/caller_state.hpp"
 #include "base/error.hpp"
 #include "capi/arguments.hpp"
 #include "capi/library.hpp"
@@ -19,8 +20,9 @@ namespace xpreempt::capi {
 // Remembers the error for xp_last_detail(), and returns what the C function returns.
 int record_and_return(const Error& error);
 
-// For what needs nothing of the library, which is therefore not made.
-template <typename Body> int bare_c_call(Body body) noexcept {
+// Turns errors and exceptions into an errno. For a body that has a CallerState of its own when it
+// waits or calls other code.
+template <typename Body> int quick_c_call(Body body) noexcept {
     // The parent's queues and threads aren't the child's.
     if (Library::forked())
         return record_and_return({EBADF, Op::fork_child});
@@ -35,6 +37,12 @@ template <typename Body> int bare_c_call(Body body) noexcept {
     } catch (...) {
         return record_and_return({EIO, Op::internal});
     }
+}
+
+// For a body that needs no object of the library, which is therefore not made.
+template <typename Body> int bare_c_call(Body body) noexcept {
+    const CallerState state;
+    return quick_c_call(body);
 }
 
 template <typename Body> int c_call(Body body) noexcept {

@@ -2,6 +2,7 @@
 // Joins the modules for this process.
 #include "capi/library.hpp"
 
+#include "base/caller_state.hpp"
 #include "base/log.hpp"
 
 #include "capi/control.hpp"
@@ -126,6 +127,7 @@ Library& Library::instance() {
     if (Library* made = library.load(std::memory_order_acquire); made != nullptr)
         return *made;
     static std::mutex mutex;
+    const CallerState state;
     const std::lock_guard lock(mutex);
     if (library.load(std::memory_order_relaxed) == nullptr) {
         library.store(new Library, std::memory_order_release);

@@ -4,7 +4,6 @@
 #include "base/unique_fd.hpp"
 #include "capi/c_boundary.hpp"
 
-#include <cxxabi.h>
 #include <fcntl.h>
 #include <memory>
 #include <string>
@@ -25,8 +24,6 @@ int status_of(const Result<void>& answer) {
 void call(xp_complete_fn complete, int status, void* argument) {
     try {
         complete(status, argument);
-    } catch (const abi::__forced_unwind&) {
-        throw; // the thread is cancelled, or exits
     } catch (...) {
         log::report(log::Level::error,
                     "a completion function threw an exception, which is ignored");

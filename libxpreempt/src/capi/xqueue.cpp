@@ -14,12 +14,14 @@ namespace {
 
 using XQueuePointer = std::shared_ptr<xqueue::XQueue>;
 
+template <typename Body> Result<void> call_with(xp_xqueue_t handle, Body body) {
+    const auto found = Library::instance().xqueues.find(handle.handle);
+    return found ? body(**found) : tl::make_unexpected(found.error());
+}
+
 // Calls body with the XQueue of the handle.
 template <typename Body> int with(xp_xqueue_t handle, Body body) {
-    return c_call([&](Library& library) -> Result<void> {
-        const auto found = library.xqueues.find(handle.handle);
-        return found ? body(**found) : tl::make_unexpected(found.error());
-    });
+    return bare_c_call([&] { return call_with(handle, body); });
 }
 
 Result<void> check_batch(const xqueue::LaunchConfig& config) {
@@ -61,7 +63,7 @@ Result<struct xp_xqueue_options> known_options(const struct xp_xqueue_options* g
 }
 
 int submit(xp_xqueue_t xqueue, const xqueue::Command& command, uint64_t* ticket) {
-    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
+    const auto body = [&](xqueue::XQueue& found) -> Result<void> {
         if (command.launch == nullptr)
             return refuse_null("launch");
         const auto submitted = found.submit(command);
@@ -70,7 +72,8 @@ int submit(xp_xqueue_t xqueue, const xqueue::Command& command, uint64_t* ticket)
         if (ticket != nullptr)
             *ticket = *submitted;
         return {};
-    });
+    };
+    return quick_c_call([&] { return call_with(xqueue, body); });
 }
 
 static_assert(XP_COMMAND_IDEMPOTENT == xqueue::command_idempotent);

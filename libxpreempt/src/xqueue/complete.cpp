@@ -25,19 +25,6 @@ constexpr std::uint64_t brief_ns = 25'000;
 // A wait that returns this fast has found its marker passed.
 constexpr std::uint64_t noticed_at_once_ns = 1000;
 
-// One entry. A thread that is cancelled while it waits leaves none behind.
-class Awaited {
-public:
-    Awaited(std::multiset<Ticket>& all, Ticket ticket) : all_(all), mine_(all.insert(ticket)) {}
-    ~Awaited() { all_.erase(mine_); }
-    Awaited(const Awaited&) = delete;
-    Awaited& operator=(const Awaited&) = delete;
-
-private:
-    std::multiset<Ticket>& all_;
-    std::multiset<Ticket>::iterator mine_;
-};
-
 } // namespace
 
 // Takes note of markers that have passed, without waiting.
@@ -125,8 +112,9 @@ Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked, Wake wake) {
 
 // Until something changes that the end of the command depends on.
 void XQueue::await(Lock& lock, Ticket ticket) {
-    const Awaited awaited(awaited_, ticket);
+    const auto mine = awaited_.insert(ticket);
     reached_.wait(lock);
+    awaited_.erase(mine);
 }
 
 // Until that command is complete, whether its launch failed or not. ECANCELED: dropped.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Progressive launching: who launches, and what is in flight.
+#include "base/caller_state.hpp"
 #include "base/log.hpp"
 #include "xqueue/reaction.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <cxxabi.h>
 #include <optional>
 
 namespace xpreempt::xqueue {
@@ -30,7 +30,7 @@ constexpr std::uint32_t refills_between_tries = 16;
 } // namespace
 
 // The time in which this thread is the one that launches. Comes with mutex_ locked and leaves it
-// locked, also when a thread is cancelled in a launch function.
+// locked.
 class XQueue::Turn {
 public:
     Turn(XQueue& queue, Lock& lock) : queue_(queue), lock_(lock) {
@@ -39,21 +39,14 @@ public:
         lock_.unlock();
     }
     ~Turn() {
-        if (lock_.owns_lock())
-            return;
-        end();
-        queue_.announce_progress();
+        lock_.lock();
+        queue_.launching_ = false;
+        queue_.launcher_.store({}, std::memory_order_relaxed);
     }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
     Turn(Turn&&) = delete;
     Turn& operator=(Turn&&) = delete;
-
-    void end() {
-        lock_.lock();
-        queue_.launching_ = false;
-        queue_.launcher_.store({}, std::memory_order_relaxed);
-    }
 
 private:
     XQueue& queue_;
@@ -69,6 +62,11 @@ Result<Ticket> XQueue::submit(const Command& command) {
     if (observed_.load(std::memory_order_relaxed))
         reaction.emplace(*this);
     Lock lock(mutex_);
+    // A command that is put behind others waits for nothing and calls no other code.
+    std::optional<CallerState> caller;
+    if (!pace_.config().deferred || reaction || pending_ == 0 ||
+        pending_ >= pace_.config().capacity)
+        caller.emplace();
     if (pending_ == 0 && may_launch() && in_flight_ >= pace_.threshold())
         find_room(lock);
     while (pending_ >= pace_.config().capacity && broken_.errno_value == 0 && !closed_) {
@@ -149,8 +147,6 @@ std::uint32_t XQueue::until_marker() const {
 Result<void> XQueue::launch_one(const Launch& launch) {
     try {
         return hw_->launch(launch);
-    } catch (const abi::__forced_unwind&) {
-        throw; // the thread is cancelled, or exits
     } catch (...) {
         return fail(EIO, Op::launch_function);
     }
@@ -162,22 +158,24 @@ std::size_t XQueue::launch(Lock& lock, std::span<Attempt> attempts) {
     const auto count = static_cast<std::uint32_t>(attempts.size());
     const std::uint32_t before_marker = until_marker();
     pending_ -= count;
-    Turn turn(*this, lock);
     std::uint32_t tried = 0, launched = 0;
-    while (tried < count && withheld_.load(std::memory_order_relaxed) == 0) {
-        Attempt& attempt = attempts[tried++];
-        if (const auto answer = launch_one(attempt.launch); answer)
-            ++launched;
-        else
-            attempt.error = answer.error();
-    }
-    // Right behind the commands that it counts. One that can't be placed is tried again with the
-    // next launch, and reported by a call that depends on it.
     Result<std::shared_ptr<Marker>> marker;
-    const bool mark = launched >= before_marker;
-    if (mark)
-        marker = hw_->mark();
-    turn.end();
+    bool mark = false;
+    {
+        const Turn turn(*this, lock);
+        while (tried < count && withheld_.load(std::memory_order_relaxed) == 0) {
+            Attempt& attempt = attempts[tried++];
+            if (const auto answer = launch_one(attempt.launch); answer)
+                ++launched;
+            else
+                attempt.error = answer.error();
+        }
+        // Right behind the commands that it counts. One that can't be placed is tried again with
+        // the next launch, and reported by a call that depends on it.
+        mark = launched >= before_marker;
+        if (mark)
+            marker = hw_->mark();
+    }
     pending_ += count - tried;
     for (const Attempt& attempt : attempts.first(tried))
         account(attempt);
@@ -219,9 +217,11 @@ void XQueue::add_marker(std::shared_ptr<Marker> marker) {
 
 // As launch(): the marker must come right behind the commands that it counts.
 Result<void> XQueue::place_marker(Lock& lock) {
-    Turn turn(*this, lock);
-    auto marker = hw_->mark();
-    turn.end();
+    Result<std::shared_ptr<Marker>> marker;
+    {
+        const Turn turn(*this, lock);
+        marker = hw_->mark();
+    }
     report_work();
     announce_progress();
     wake_worker();

@@ -18,9 +18,6 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#if defined(__GLIBCXX__) && defined(__cpp_exceptions)
-#include <cxxabi.h>
-#endif
 
 namespace xpreempt::inline v0_tl::detail {
 
@@ -146,10 +143,6 @@ private:
 #ifdef __cpp_exceptions
         try {
             return command.callable(stream);
-#ifdef __GLIBCXX__
-        } catch (const abi::__forced_unwind&) {
-            throw; // the thread is cancelled, or exits
-#endif
         } catch (const std::exception& exception) {
             return threw(command, exception.what());
         } catch (...) {

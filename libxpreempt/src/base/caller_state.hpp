@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Leaves errno and the cancelability of the calling thread as they were.
+#pragma once
+
+#include <cerrno>
+#include <pthread.h>
+
+namespace xpreempt {
+
+// Restores errno, and keeps the thread from being cancelled while it lives: glibc cancels a thread
+// by an exception that must not be swallowed, and the border to C swallows each.
+class CallerState {
+public:
+    CallerState() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_); }
+    ~CallerState() {
+        pthread_setcancelstate(cancel_state_, nullptr);
+        errno = errno_;
+    }
+    CallerState(const CallerState&) = delete;
+    CallerState& operator=(const CallerState&) = delete;
+    CallerState(CallerState&&) = delete;
+    CallerState& operator=(CallerState&&) = delete;
+
+private:
+    int errno_ = errno;
+    int cancel_state_ = PTHREAD_CANCEL_ENABLE;
+};
+
+} // namespace xpreempt

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// A call of the library leaves its thread as it was.
+//
+// Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock.
+#include <xpreempt/xpreempt.h>
+
+#include "fake/fake_rocm.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <string>
+#include <thread>
+#include <unistd.h>
+
+extern "C" {
+int hipStreamCreate(void** stream);
+int hipStreamSynchronize(void* stream);
+int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+}
+
+namespace {
+
+class CallerTest : public ::testing::Test {
+protected:
+    void SetUp() override {
+        const char* driver = std::getenv("FAKE_DRIVER");
+        fake_driver()->patched = driver != nullptr && std::string(driver) == "patched";
+        ASSERT_EQ(0, hipStreamCreate(&stream));
+        ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
+    }
+    void create(const xp_xqueue_options* options = nullptr) {
+        ASSERT_EQ(0, xp_xqueue_create(stream, options, &xqueue)) << xp_last_detail();
+    }
+
+    void* stream = nullptr;
+    xp_xqueue_t xqueue{};
+};
+
+int put_packet(void* stream, void*) {
+    return hipMemsetAsync(nullptr, 0, 4, stream);
+}
+
+// One call in a thread of its own, which is then cancelled.
+struct CancelledCall {
+    const std::function<int()>& call;
+    std::atomic<pid_t> thread{0};
+    int answer = 1;
+
+    static void* run(void* argument) {
+        auto& self = *static_cast<CancelledCall*>(argument);
+        self.thread = gettid();
+        self.answer = self.call();
+        pthread_testcancel();
+        return nullptr;
+    }
+    [[nodiscard]] bool sleeps() const {
+        std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+        std::string word;
+        while (file >> word && word.back() != ')') {
+        }
+        return file >> word && word == "S";
+    }
+};
+
+TEST_F(CallerTest, no_call_is_a_cancellation_point) {
+    create();
+    std::uint64_t ticket = 0;
+    const std::function<int()> calls[] = {
+        [&] { return xp_xqueue_wait(xqueue, ticket); },
+        [&] { return xp_xqueue_wait_all(xqueue); },
+        [&] { return hipStreamSynchronize(stream); },
+    };
+    for (const auto& call : calls) {
+        ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr));
+        ASSERT_EQ(0, xp_xqueue_submit(xqueue, put_packet, nullptr, &ticket));
+        fake_hip()->unfinished = true;
+        CancelledCall cancelled{call};
+        pthread_t thread{};
+        ASSERT_EQ(0, pthread_create(&thread, nullptr, CancelledCall::run, &cancelled));
+        while (cancelled.thread == 0 || !cancelled.sleeps())
+            std::this_thread::yield();
+        ASSERT_EQ(0, pthread_cancel(thread));
+        fake_hip()->unfinished = false;
+        ASSERT_EQ(0, xp_xqueue_resume(xqueue));
+        void* ended = nullptr;
+        ASSERT_EQ(0, pthread_join(thread, &ended));
+        EXPECT_EQ(0, cancelled.answer);
+        EXPECT_EQ(PTHREAD_CANCELED, ended);
+    }
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
+TEST_F(CallerTest, no_call_changes_errno) {
+    create();
+    xp_probe_info probe{};
+    probe.sz = sizeof probe;
+    xp_hint_t hint{};
+    setenv("XPREEMPTD_SOCKET", "/nonexistent/xpreemptd.sock", 1);
+    const std::function<int()> calls[] = {
+        [&] { return xp_probe(&probe); },
+        [&] { return xp_xqueue_submit(xqueue, put_packet, nullptr, nullptr); },
+        [&] { return xp_xqueue_wait_all(xqueue); },
+        [&] { return xp_xqueue_notify_fd(xqueue, 1, -1); },
+        [&] { return xp_xqueue_suspend(xqueue, 0, nullptr); },
+        [&] { return xp_xqueue_resume(xqueue); },
+        [&] { return xp_hint_open(nullptr, &hint); },
+        [&] { return xp_sched_start(XP_POLICY_DAEMON); },
+        [&] { return xp_control_open(nullptr); },
+        [&] { return xp_control_close(); },
+        [&] { return xp_xqueue_destroy(xqueue); },
+    };
+    int number = 0;
+    for (const auto& call : calls) {
+        errno = EXFULL;
+        (void)call();
+        EXPECT_EQ(EXFULL, errno) << number;
+        ++number;
+    }
+}
+
+} // namespace
