@@ -77,6 +77,11 @@ void forget_signal(HsaSignal signal) {
     }
 }
 
+void forget_all_signals() {
+    const MutexLock lock(copies_mutex);
+    num_copies = 0;
+}
+
 __attribute__((tls_model("initial-exec"))) constinit thread_local unsigned handler_depth = 0;
 
 // HIP has a handful of handler functions; each gets one of our functions in front of it, since
@@ -178,6 +183,17 @@ INTERPOSER Status hsa_signal_destroy(HsaSignal signal) {
         return hsa_status_error;
     forget_signal(signal);
     return function(signal);
+}
+
+// Signals are memory of ROCr, which is gone after this call unless another hsa_init() is still
+// valid. Then a copy in flight is an edge that is not seen.
+INTERPOSER Status hsa_shut_down() {
+    static constinit RocmNext<Status()> next{"hsa_shut_down", Rocm::hsa};
+    auto* function = next(__builtin_return_address(0));
+    if (function == nullptr)
+        return hsa_status_error;
+    forget_all_signals();
+    return function();
 }
 
 INTERPOSER Status hsa_amd_signal_async_handler(HsaSignal signal, int condition, std::int64_t value,

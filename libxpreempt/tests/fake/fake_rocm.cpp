@@ -202,6 +202,13 @@ EXPORT void hsa_queue_store_write_index_screlease(const void* queue, std::uint64
         ->store(value);
 }
 EXPORT void hsa_signal_store_screlease(std::uint64_t, std::int64_t) {}
+EXPORT int hsa_amd_memory_async_copy(void*, std::uint64_t, const void*, std::uint64_t, std::size_t,
+                                     std::uint32_t, const std::uint64_t*, std::uint64_t) {
+    return 0;
+}
+EXPORT int hsa_shut_down() {
+    return 0;
+}
 
 namespace {
 
