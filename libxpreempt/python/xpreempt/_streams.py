@@ -37,6 +37,13 @@ def _handle(stream: StreamLike) -> Optional[int]:
     return stream
 
 
+# The library writes the level on success only. An exception between its return and the next line of
+# Python, as Ctrl-C makes one, must not lose the hold.
+def _hold(stream: StreamLike, least: Level, allow_shared: bool, level: ctypes.c_uint32) -> None:
+    flags = (_SHARED if allow_shared else 0) | Level(least) * 0x100
+    call("xp_stream_hold", _handle(stream), flags, ctypes.byref(level))
+
+
 def hold(stream: StreamLike, *, least: Level = Level.BLOCK, allow_shared: bool = False) -> Level:
     """Stops the stream, and returns how far.
 
@@ -44,9 +51,13 @@ def hold(stream: StreamLike, *, least: Level = Level.BLOCK, allow_shared: bool =
     EOPNOTSUPP and nothing is held. allow_shared: streams on the same queue may stop with it.
     A thread that waits for the stream waits until the release: release it from another one.
     """
-    flags = (_SHARED if allow_shared else 0) | Level(least) * 0x100
     level = ctypes.c_uint32()
-    call("xp_stream_hold", _handle(stream), flags, ctypes.byref(level))
+    try:
+        _hold(stream, least, allow_shared, level)
+    except BaseException:
+        if level.value:
+            release(stream)
+        raise
     return Level(level.value)
 
 
@@ -60,11 +71,13 @@ def suspended(
     stream: StreamLike, *, least: Level = Level.BLOCK, allow_shared: bool = False
 ) -> Iterator[Level]:
     """Holds the stream in the block, which must not wait for it. Gives the level."""
-    level = hold(stream, least=least, allow_shared=allow_shared)
+    level = ctypes.c_uint32()
     try:
-        yield level
+        _hold(stream, least, allow_shared, level)
+        yield Level(level.value)
     finally:
-        release(stream)
+        if level.value:
+            release(stream)
 
 
 def set_priority(stream: StreamLike, priority: int) -> None:

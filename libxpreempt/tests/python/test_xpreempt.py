@@ -8,18 +8,21 @@ import ctypes
 import errno
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 DIRECTORY = tempfile.mkdtemp(prefix="xpreempt-python-")
 SOCKET = os.path.join(DIRECTORY, "daemon.sock")
 os.environ["XPREEMPTD_SOCKET"] = SOCKET
 
 import xpreempt  # noqa: E402  (the environment first)
+from xpreempt import _streams  # noqa: E402
 
 HIP = ctypes.CDLL(os.environ["FAKE_ROCM"], mode=ctypes.RTLD_GLOBAL)
 # LD_PRELOAD has it in front of HIP, for what is looked up through the program.
@@ -86,6 +89,23 @@ class Streams(unittest.TestCase):
             with xpreempt.suspended(stream):
                 raise KeyError
         self.assertEqual(held_queues(), 0)
+
+    def test_interrupt_as_the_hold_returns_releases_the_stream(self):
+        stream = self.new_stream()
+        call = _streams.call
+        handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, handler)
+
+        def interrupted(name, *arguments):
+            call(name, *arguments)
+            if name == "xp_stream_hold":
+                signal.raise_signal(signal.SIGINT)  # its handler raises before the next line
+
+        for hold in (xpreempt.hold, lambda stream: xpreempt.suspended(stream).__enter__()):
+            with unittest.mock.patch.object(_streams, "call", interrupted):
+                with self.assertRaises(KeyboardInterrupt):
+                    hold(stream)
+            self.assertEqual(held_queues(), 0)
 
     def test_holds_are_counted(self):
         stream = ctypes.c_void_p(self.new_stream())
