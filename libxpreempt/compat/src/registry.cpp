@@ -28,13 +28,15 @@ Registry& Registry::instance() {
 void Registry::keep_used(std::uint64_t command) {
     const std::lock_guard lock(used_mutex_);
     used_.push_back(command);
-    while (used_.size() > max_used) {
-        const auto oldest = commands.find(used_.front());
-        if (oldest && is_pending(**oldest))
-            return; // and so are the younger ones of its queue; the xqueue bounds their number
-        if (oldest)
-            (void)commands.remove(used_.front());
+    // Two for each new one, so that the pending ones of a suspended XQueue, which stay, are passed.
+    for (int i = 0; i < 2 && used_.size() > max_used; ++i) {
+        const std::uint64_t handle = used_.front();
         used_.pop_front();
+        const auto oldest = commands.find(handle);
+        if (oldest && is_pending(**oldest))
+            used_.push_back(handle);
+        else if (oldest)
+            (void)commands.remove(handle);
     }
 }
 

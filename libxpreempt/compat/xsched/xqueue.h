@@ -72,7 +72,7 @@ XResult HwQueueSynchronize(HwQueueHandle hwq);
 
 /*
  * A command that is launched by a call of launch(hwq, data). Its handle lives until it is destroyed;
- * of those that were launched and never destroyed, the last 65536 are kept.
+ * of those that were used and never destroyed, 65536 are kept, and pending ones always.
  */
 XResult HwCommandCreateCallback(HwCommandHandle *hw_cmd, LaunchCallback launch, void *data);
 

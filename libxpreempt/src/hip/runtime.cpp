@@ -7,6 +7,8 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <link.h>
+#include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -246,6 +248,33 @@ void* allocate_in_order(const Functions& hip, Stream stream) {
     return hip.malloc_async(&word, word_bytes, stream) == success ? word : nullptr;
 }
 
+// hipFree() waits for every stream of the device, also for a held one: where memory can't be freed
+// in stream order, one word of each device is kept. hipDeviceReset() frees it; then it is replaced.
+int fill_kept_word(const Functions& hip, int device, Stream stream) {
+    static std::mutex mutex;
+    static auto* const words = new std::map<int, void*>; // used until the process ends
+    std::unique_lock lock(mutex);
+    void* word = (*words)[device];
+    lock.unlock();
+    if (word != nullptr && hip.memset_async(word, 0, word_bytes, stream) == success)
+        return success;
+    if (const int error = hip.malloc(&word, word_bytes); error != success)
+        return error;
+    lock.lock();
+    (*words)[device] = word;
+    lock.unlock();
+    return hip.memset_async(word, 0, word_bytes, stream);
+}
+
+int fill_word(const Functions& hip, int device, Stream stream) {
+    void* word = allocate_in_order(hip, stream);
+    if (word == nullptr)
+        return fill_kept_word(hip, device, stream);
+    const int error = hip.memset_async(word, 0, word_bytes, stream);
+    const int free_error = hip.free_async(word, stream);
+    return error != success ? error : free_error;
+}
+
 } // namespace
 
 Result<void> touch_stream(const Functions& hip, Stream stream) {
@@ -258,18 +287,9 @@ Result<void> touch_stream(const Functions& hip, Stream stream) {
     const OnDevice scope(hip, *device); // the memory must be its own
     if (!scope.result())
         return scope.result();
-    void* word = allocate_in_order(hip, stream);
-    const bool in_order = word != nullptr;
-    if (!in_order)
-        if (const int error = hip.malloc(&word, word_bytes); error != success)
-            return failed_call(error);
-    int error = hip.memset_async(word, 0, word_bytes, stream);
-    // The other one stays: hipFree() waits for every stream of the device, also for a held one.
-    const int free_error = in_order ? hip.free_async(word, stream) : success;
+    int error = fill_word(hip, *device, stream);
     if (error == success)
         error = hip.stream_synchronize(stream);
-    if (error == success)
-        error = free_error;
     if (error != success)
         return failed_call(error);
     return {};

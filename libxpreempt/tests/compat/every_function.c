@@ -245,6 +245,34 @@ static void waits(XQueueHandle xq) {
     alarm(0);
 }
 
+static XResult nothing(HwQueueHandle hwq, void* data) {
+    (void)hwq;
+    (void)data;
+    return kXSchedSuccess;
+}
+
+static void many_commands(XQueueHandle xq, HwQueueHandle hwq) {
+    struct launches launches = {0, kXSchedSuccess, 0};
+    HwCommandHandle pending = command(&launches), first = 0, made = 0;
+    int i;
+
+    check(XQueueSuspend(xq, kQueueSuspendFlagNone) == kXSchedSuccess &&
+              XQueueSubmit(xq, pending) == kXSchedSuccess,
+          "a command of a suspended XQueue is pending");
+    for (i = 0; i < 70000; i++) { /* never destroyed, as XSched's programs do */
+        if (HwCommandCreateCallback(&made, nothing, NULL) != kXSchedSuccess ||
+            HwQueueLaunch(hwq, made) != kXSchedSuccess)
+            break;
+        if (i == 0)
+            first = made;
+    }
+    check(i == 70000 && HwCommandDestroy(first) == kXSchedErrorNotFound,
+          "the oldest used commands are forgotten beside it");
+    check(XQueueResume(xq, kQueueResumeFlagNone) == kXSchedSuccess &&
+              XQueueWait(xq, pending) == kXSchedSuccess && launches.count == 1,
+          "the pending one is not");
+}
+
 static void stale(XQueueHandle xq) {
     XQueueState state;
     int64_t count;
@@ -283,6 +311,7 @@ int main(void) {
             break;
     }
     check(i == 70000, "commands that are never destroyed do not pile up");
+    many_commands(xq, hwq);
     check(XQueueDestroy(xq) == kXSchedSuccess, "XQueueDestroy");
     stale(xq);
     check(HwQueueDestroy(hwq) == kXSchedSuccess, "HwQueueDestroy");

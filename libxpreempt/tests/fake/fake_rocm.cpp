@@ -514,6 +514,7 @@ EXPORT int hipEventSynchronize(void* event) {
 EXPORT int hipMalloc(void** memory, std::size_t bytes) {
     if (ends_captures())
         return 900;
+    ++fake_behaviour.allocated;
     *memory = ::operator new(bytes);
     const std::lock_guard lock(hip_mutex);
     allocated[*memory] = current_device;

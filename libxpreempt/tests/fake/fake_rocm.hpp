@@ -55,6 +55,8 @@ struct Hip {
     unsigned begin_us = 0;           // and so does the return from the begin of a capture
     int version = 60443484;
     std::atomic<unsigned> freed_in_order{0}; // answer: calls of hipFreeAsync()
+    std::atomic<unsigned> allocated{0};      // answer: calls of hipMalloc()
+    void (*in_event_destroy)() = nullptr;    // called in hipEventDestroy()
     bool falls = true; // when it goes down while a thread is in hipEventSynchronize()
     std::atomic<bool> goes_down_slowly{false}; // at exit; hipStreamSynchronize() takes time then
     std::atomic<unsigned> asked{0};            // answer: such questions

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A call of the library leaves its thread as it was.
+// A call of the library leaves its thread and the memory of the device as they were.
 //
 // Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock.
 #include <xpreempt/xpreempt.h>
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 extern "C" {
+int hipSetDevice(int device);
 int hipStreamCreate(void** stream);
 int hipStreamSynchronize(void* stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
@@ -121,6 +122,21 @@ TEST_F(CallerTest, no_call_changes_errno) {
         EXPECT_EQ(EXFULL, errno) << number;
         ++number;
     }
+}
+
+TEST_F(CallerTest, touches_on_hip_5_2_keep_one_word_of_a_device) {
+    fake_hip()->version = 50221153;
+    const unsigned before = fake_hip()->allocated;
+    for (int device = 0; device < 2; ++device) {
+        ASSERT_EQ(0, hipSetDevice(device));
+        void* touched = nullptr;
+        ASSERT_EQ(0, hipStreamCreate(&touched));
+        for (int i = 0; i < 1000; ++i)
+            ASSERT_EQ(0, xp_stream_touch(touched));
+    }
+    EXPECT_GE(before + 2, fake_hip()->allocated);
+    ASSERT_EQ(0, hipSetDevice(0));
+    fake_hip()->version = 60443484;
 }
 
 } // namespace
