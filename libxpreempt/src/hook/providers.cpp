@@ -19,6 +19,7 @@ namespace {
 
 constexpr const char* stems[] = {"libamdhip64", "libhsa-runtime64"};
 constexpr std::size_t max_path = 4096;
+constexpr std::uintptr_t page_bytes = 4096;
 
 struct Provider {
     const void* base;
@@ -133,15 +134,19 @@ unsigned number_of(Rocm rocm, void* function) {
     void* handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (handle == nullptr)
         return no_provider;
-    const MutexLock lock(mutex);
-    Providers& known = providers[index_of(rocm)];
-    for (unsigned i = 0; i < known.count; ++i)
-        if (known.list[i].base == info.dli_fbase)
-            return i;
-    if (known.count == max_providers)
-        return 0;
-    known.list[known.count] = {info.dli_fbase, handle};
-    return known.count++;
+    unsigned number = 0;
+    {
+        const MutexLock lock(mutex);
+        Providers& known = providers[index_of(rocm)];
+        while (number < known.count && known.list[number].base != info.dli_fbase)
+            ++number;
+        if (number == known.count && number < max_providers) {
+            known.list[known.count++] = {info.dli_fbase, handle};
+            return number;
+        }
+    }
+    dlclose(handle); // it is loaded by another reference
+    return number < max_providers ? number : 0;
 }
 
 void remember(Rocm rocm, const Object& object, unsigned provider) {
@@ -163,7 +168,9 @@ struct LastCaller {
 constinit thread_local LastCaller last_callers[2]{};
 
 unsigned look_up(const void* caller, Rocm rocm, const char* symbol) {
-    Object object{reinterpret_cast<std::uintptr_t>(caller), 0, 0, {}};
+    // Code that was made at run time is in no object: its page is taken for one.
+    const auto page = reinterpret_cast<std::uintptr_t>(caller) & ~(page_bytes - 1);
+    Object object{reinterpret_cast<std::uintptr_t>(caller), page, page + page_bytes, {}};
     const bool is_in_object = caller != nullptr && dl_iterate_phdr(match_address, &object) != 0;
     void* found = real_dlsym(RTLD_NEXT, symbol);
     if (found == nullptr && is_in_object)
@@ -182,7 +189,7 @@ unsigned look_up(const void* caller, Rocm rocm, const char* symbol) {
     if (found == nullptr)
         return no_provider;
     const unsigned provider = number_of(rocm, found);
-    if (is_in_object && is_certain && provider != no_provider) {
+    if (caller != nullptr && is_certain && provider != no_provider) {
         remember(rocm, object, provider);
         last_callers[index_of(rocm)] = {object.begin, object.end, provider};
     }

@@ -2,9 +2,22 @@
 // Two HIP runtimes in one process, as a wheel with one of its own makes them: calls of a library
 // reach the runtime that it is linked to, whichever was loaded first, and so do those of HIP to
 // ROCr.
+#include <cstdint>
+#include <cstring>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <link.h>
 #include <string>
+#include <sys/mman.h>
+
+// In front of the C library's, for the hook as well.
+static int searches = 0;
+int dl_iterate_phdr(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data) {
+    ++searches;
+    static auto* const next =
+        reinterpret_cast<decltype(&dl_iterate_phdr)>(dlsym(RTLD_NEXT, "dl_iterate_phdr"));
+    return next(callback, data);
+}
 
 namespace {
 
@@ -73,6 +86,39 @@ TEST(Runtimes, a_caller_that_is_linked_to_none_is_taken_for_the_threads_last) {
         EXPECT_EQ(6006, ask(six, "ask_runtime_last"));
     });
 }
+
+#ifdef __x86_64__
+// int call(function, argument), as a compiler at run time makes it, in memory of its own.
+auto make_caller() {
+    constexpr unsigned char code[] = {
+        0x48, 0x83, 0xec, 0x08, // sub rsp, 8
+        0x48, 0x89, 0xf8,       // mov rax, rdi
+        0x48, 0x89, 0xf7,       // mov rdi, rsi
+        0xff, 0xd0,             // call rax
+        0x48, 0x83, 0xc4, 0x08, // add rsp, 8
+        0xc3,                   // ret
+    };
+    void* page =
+        mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    std::memcpy(page, code, sizeof code);
+    return reinterpret_cast<int (*)(int (*)(void*), void*)>(page);
+}
+
+TEST(Runtimes, a_caller_in_no_object_is_looked_up_once) {
+    expect_in_child([] {
+        load("six", "libuser.so");
+        void* six = load("six", "libamdhip64.so.6");
+        auto* query = reinterpret_cast<int (*)(void*)>(dlsym(six, "hipStreamQuery"));
+        auto* const call = make_caller();
+        auto* const stream = reinterpret_cast<void*>(std::uintptr_t{0x1000});
+        EXPECT_EQ(6006, call(query, stream));
+        const int before = searches;
+        EXPECT_GT(before, 0);
+        EXPECT_EQ(6006, call(query, stream));
+        EXPECT_EQ(before, searches);
+    });
+}
+#endif
 
 TEST(Runtimes, what_was_looked_up_is_of_the_runtime_it_was_looked_up_in) {
     expect_in_child([] {
