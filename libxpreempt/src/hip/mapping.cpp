@@ -92,10 +92,7 @@ std::vector<hook::StreamRecord> Mapping::streams() const {
 }
 
 std::uint64_t Mapping::birth_of(Stream key) const {
-    for (const hook::StreamRecord& record : streams())
-        if (record.key == key)
-            return record.birth;
-    return 0;
+    return available() ? table_->birth_of(key) : 0;
 }
 
 std::vector<QueueRecord> Mapping::busy_queues(const void* stream) const {

@@ -11,8 +11,10 @@
 #include "hook/real.hpp"
 #include "hook/vram.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <iterator>
 #include <pthread.h>
 
 namespace xpreempt::hook {
@@ -22,8 +24,9 @@ namespace {
 struct QueueSlot {
     bool live;
     bool ring_in_vram;
-    bool seen;             // a packet of it
-    bool seen_in_hip_call; // inside a HIP call that the hook interposes
+    bool seen;                 // a packet of it
+    bool seen_in_hip_call;     // inside a HIP call that the hook interposes
+    std::uint32_t num_streams; // slots with the queue in `seen`
     QueueRecord record;
 };
 
@@ -38,6 +41,7 @@ struct StreamSlot {
     std::uint64_t birth;
     std::uint64_t seen[max_queues / 64]; // slots of queues with a packet of it
     std::uint64_t busy[max_queues / 64]; // of those, the ones that may still have work of it
+    std::uint16_t next;                  // slot of the same bucket, see `buckets`
 };
 
 pthread_mutex_t update_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -45,6 +49,11 @@ pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
 QueueSlot queue_slots[max_queues];
 StreamSlot stream_slots[max_streams];
 std::size_t stream_slots_used; // slots below were live once
+std::size_t queue_slots_used;
+constexpr std::uint16_t no_slot = 0; // slots are numbered from 1 in buckets
+constexpr unsigned bucket_bits = 12;
+std::uint16_t buckets[std::size_t{1} << bucket_bits]; // live stream slots by their key
+static_assert(max_streams < UINT16_MAX);
 std::uint32_t generations;
 std::uint64_t births;
 std::atomic<std::uint64_t> num_overflows;
@@ -84,15 +93,15 @@ void clear(QueueSet& set) {
         word = 0;
 }
 
-std::uint32_t count_streams(std::size_t queue) {
-    std::uint32_t count = 0;
-    for (std::size_t i = 0; i < stream_slots_used; ++i)
-        count += stream_slots[i].live && contains(stream_slots[i].seen, queue) ? 1U : 0U;
-    return count;
+// Calls body(queue) for each slot of the set.
+template <typename Body> void for_each(const QueueSet& set, Body body) {
+    for (std::size_t word = 0; word < std::size(set); ++word)
+        for (std::uint64_t bits = set[word]; bits != 0; bits &= bits - 1)
+            body(word * 64 + static_cast<std::size_t>(__builtin_ctzll(bits)));
 }
 
 int live_slot(std::uint32_t kfd_queue_id) {
-    for (std::size_t i = 0; i < max_queues; ++i)
+    for (std::size_t i = 0; i < queue_slots_used; ++i)
         if (queue_slots[i].live && queue_slots[i].record.kfd_queue_id == kfd_queue_id)
             return static_cast<int>(i);
     return -1;
@@ -103,10 +112,17 @@ int live_slot(std::uint32_t kfd_queue_id, std::uint32_t generation) {
     return slot >= 0 && queue_slots[slot].record.generation == generation ? slot : -1;
 }
 
+// Keys of one thread's streams differ in their lowest bits only, those of handles in the others.
+std::uint16_t& bucket_of(const void* stream) {
+    const std::uint64_t mixed =
+        reinterpret_cast<std::uintptr_t>(stream) * std::uint64_t{0x9e3779b97f4a7c15};
+    return buckets[mixed >> (64 - bucket_bits)];
+}
+
 StreamSlot* stream_slot(const void* stream) {
-    for (std::size_t i = 0; i < stream_slots_used; ++i)
-        if (stream_slots[i].live && !stream_slots[i].dying && stream_slots[i].stream == stream)
-            return &stream_slots[i];
+    for (std::uint16_t i = bucket_of(stream); i != no_slot; i = stream_slots[i - 1].next)
+        if (stream_slots[i - 1].stream == stream && !stream_slots[i - 1].dying)
+            return &stream_slots[i - 1];
     return nullptr;
 }
 
@@ -115,13 +131,25 @@ StreamSlot* new_stream_slot(const void* stream) {
         StreamSlot& slot = stream_slots[i];
         if (slot.live)
             continue;
-        slot =
-            StreamSlot{true, false, false, false, handle_of(stream), stream, -1, ++births, {}, {}};
+        std::uint16_t& first = bucket_of(stream);
+        slot = StreamSlot{true,     false, false, false, handle_of(stream), stream, -1,
+                          ++births, {},    {},    first};
+        first = static_cast<std::uint16_t>(i + 1);
         if (i >= stream_slots_used)
             stream_slots_used = i + 1;
         return &slot;
     }
     return nullptr;
+}
+
+void free_stream_slot(StreamSlot& slot) {
+    const auto number = static_cast<std::uint16_t>(&slot - stream_slots + 1);
+    std::uint16_t* link = &bucket_of(slot.stream);
+    while (*link != number)
+        link = &stream_slots[*link - 1].next;
+    *link = slot.next;
+    for_each(slot.seen, [](std::size_t queue) { --queue_slots[queue].num_streams; });
+    slot.live = false;
 }
 
 void clear_queue_slot(std::size_t queue) {
@@ -137,12 +165,12 @@ void clear_queue_slot(std::size_t queue) {
 
 QueueRecord copy_of(std::size_t queue) {
     QueueRecord record = queue_slots[queue].record;
-    record.num_streams = count_streams(queue);
+    record.num_streams = queue_slots[queue].num_streams;
     return record;
 }
 
 int slot_at(std::uint64_t hsa_queue) {
-    for (std::size_t i = 0; i < max_queues; ++i)
+    for (std::size_t i = 0; i < queue_slots_used; ++i)
         if (queue_slots[i].live && queue_slots[i].record.hsa_queue == hsa_queue)
             return static_cast<int>(i);
     return -1;
@@ -169,8 +197,9 @@ void add_queue(const QueueRecord& record, bool ring_in_vram) {
     for (QueueSlot& slot : queue_slots) {
         if (slot.live)
             continue;
-        slot = QueueSlot{true, ring_in_vram, false, false, record};
+        slot = QueueSlot{true, ring_in_vram, false, false, 0, record};
         slot.record.generation = ++generations;
+        queue_slots_used = std::max<std::size_t>(queue_slots_used, &slot - queue_slots + 1);
         next_epoch();
         return;
     }
@@ -218,7 +247,7 @@ void drop_stream(const void* stream) {
     StreamSlot* slot = stream_slot(stream);
     if (slot == nullptr)
         return;
-    slot->live = false;
+    free_stream_slot(*slot);
     next_epoch();
 }
 
@@ -238,7 +267,7 @@ void end_destroy_stream(int dying, bool destroyed) {
     const MutexLock lock(table_mutex);
     StreamSlot& slot = stream_slots[dying];
     if (destroyed || stream_slot(slot.stream) != nullptr)
-        slot.live = false;
+        free_stream_slot(slot);
     slot.dying = false;
     next_epoch();
 }
@@ -262,6 +291,8 @@ namespace {
 // nothing of it any more; but a graph spreads over several queues at once.
 void note_queue(StreamSlot& slot, std::size_t queue, bool graph) {
     const auto number = static_cast<std::int32_t>(queue);
+    if (!contains(slot.seen, queue))
+        ++queue_slots[queue].num_streams;
     insert(slot.seen, queue);
     slot.foreign = false;
     if (slot.last == number && contains(slot.busy, queue))
@@ -330,7 +361,8 @@ void forget_everything() {
         slot.live = false;
     for (StreamSlot& slot : stream_slots)
         slot.live = false;
-    stream_slots_used = 0;
+    std::ranges::fill(buckets, no_slot);
+    stream_slots_used = queue_slots_used = 0;
     next_epoch();
 }
 
@@ -339,7 +371,7 @@ namespace {
 std::uint32_t table_queues(QueueRecord* out, std::uint32_t max) {
     const MutexLock lock(table_mutex);
     std::uint32_t count = 0;
-    for (std::size_t i = 0; i < max_queues; ++i) {
+    for (std::size_t i = 0; i < queue_slots_used; ++i) {
         if (!queue_slots[i].live)
             continue;
         if (count < max)
@@ -409,13 +441,12 @@ std::uint32_t table_busy_queues(const void* stream, QueueRecord* out, std::uint3
     const MutexLock lock(table_mutex);
     const StreamSlot* slot = stream_slot(key);
     std::uint32_t count = 0;
-    for (std::size_t i = 0; slot != nullptr && i < max_queues; ++i) {
-        if (!contains(slot->busy, i))
-            continue;
-        if (count < max)
-            out[count] = copy_of(i);
-        ++count;
-    }
+    if (slot != nullptr)
+        for_each(slot->busy, [&](std::size_t queue) {
+            if (count < max)
+                out[count] = copy_of(queue);
+            ++count;
+        });
     return count;
 }
 
@@ -457,7 +488,8 @@ void table_end_reading() {
 std::uint32_t table_rings(RingRecord* out, std::uint32_t max) {
     const MutexLock lock(table_mutex);
     std::uint32_t count = 0;
-    for (const QueueSlot& slot : queue_slots) {
+    for (std::size_t i = 0; i < queue_slots_used; ++i) {
+        const QueueSlot& slot = queue_slots[i];
         if (!slot.live)
             continue;
         if (count < max)
@@ -469,12 +501,18 @@ std::uint32_t table_rings(RingRecord* out, std::uint32_t max) {
     return count;
 }
 
+std::uint64_t table_birth_of(const void* stream) {
+    const MutexLock lock(table_mutex);
+    const StreamSlot* slot = stream_slot(stream);
+    return slot != nullptr ? slot->birth : 0;
+}
+
 constexpr Table table{sizeof(Table),       table_queues,       table_stream_queue, table_streams_of,
                       real_kfd_ioctl,      table_begin_update, table_end_update,   table_overflows,
                       table_stream_key,    table_busy_queues,  last_launch,        table_set_gate,
                       table_attach,        queues_before,      log_packets,        table_streams,
                       table_begin_reading, table_end_reading,  unfinished_copies,  in_event_thread,
-                      call_packets,        table_rings,        device_of_null};
+                      call_packets,        table_rings,        device_of_null,     table_birth_of};
 
 } // namespace
 

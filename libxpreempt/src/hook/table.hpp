@@ -207,6 +207,9 @@ struct Table {
 
     // Returns the device whose null stream has this key; -1: the key is of another stream.
     int (*device_of_null)(const void* key);
+
+    // StreamRecord::birth of the stream with that key; 0: no packet of it was seen.
+    std::uint64_t (*birth_of)(const void* stream);
 };
 
 } // namespace xpreempt::hook

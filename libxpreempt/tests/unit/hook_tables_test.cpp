@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The hook alone, as built, on the fake ROCm: its tables at the end of ROCm.
+// The hook alone, as built, on the fake ROCm: its tables with many streams, and at the end of ROCm.
 #include "hook/table.hpp"
 
+#include <cerrno>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <vector>
 
 extern "C" {
+int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
+int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, void* stream, void**, void**);
 int hsa_amd_memory_async_copy(void* to, std::uint64_t to_agent, const void* from,
                               std::uint64_t from_agent, std::size_t bytes, std::uint32_t num_waits,
                               const std::uint64_t* waits, std::uint64_t completion);
@@ -20,6 +26,49 @@ using namespace xpreempt::hook;
 const Table& table() {
     return *xpreempt_hook_table();
 }
+void* new_stream() {
+    void* stream = nullptr;
+    EXPECT_EQ(0, hipStreamCreate(&stream));
+    return stream;
+}
+int launch(void* stream) {
+    return hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+}
+QueueRecord queue_of(const void* stream) {
+    QueueRecord record{};
+    EXPECT_EQ(0, table().stream_queue(stream, &record));
+    return record;
+}
+std::uint32_t sharing(const void* stream) {
+    const QueueRecord queue = queue_of(stream);
+    return table().streams_of(queue.kfd_queue_id, queue.generation, nullptr, 0);
+}
+
+// A sharing set is counted, and not searched: with many streams, and each of them can end.
+TEST(Streams, many_share_a_queue_and_each_ends) {
+    std::vector<void*> streams;
+    const auto expect_counted = [&] {
+        for (const void* stream : {streams.front(), streams.back()})
+            EXPECT_EQ(sharing(stream), queue_of(stream).num_streams);
+    };
+    for (int i = 0; i < 60; ++i) {
+        streams.push_back(new_stream());
+        ASSERT_EQ(0, launch(streams.back()));
+        expect_counted();
+    }
+    while (streams.size() > 2) {
+        const auto middle = streams.begin() + static_cast<std::ptrdiff_t>(streams.size() / 2);
+        QueueRecord record{};
+        ASSERT_EQ(0, hipStreamDestroy(*middle));
+        EXPECT_EQ(-ENOENT, table().stream_queue(*middle, &record));
+        EXPECT_EQ(0U, table().birth_of(*middle));
+        streams.erase(middle);
+        expect_counted();
+    }
+    for (void* stream : streams)
+        EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
 // amd_signal_t in a page of its own.
 class SignalPage {
 public:

@@ -17,10 +17,9 @@ protected:
     LabelsTest() {
         births.clear();
         table.bytes = sizeof table;
-        table.streams = [](xpreempt::hook::StreamRecord* out, std::uint32_t) {
-            for (const auto& [key, birth] : births)
-                *out++ = {key, key, birth};
-            return static_cast<std::uint32_t>(births.size());
+        table.birth_of = [](const void* key) {
+            const auto known = births.find(key);
+            return known == births.end() ? 0 : known->second;
         };
     }
     xpreempt::hook::Table table{};
