@@ -76,6 +76,11 @@ constexpr bool is_kernel(CallClass call_class) {
     return call_class == CallClass::launch || call_class == CallClass::fill;
 }
 
+// Calls that put packets into the stream's queue only, and never make the caller wait for them.
+constexpr bool stays_in_queue(CallClass call_class) {
+    return is_kernel(call_class) || call_class == CallClass::event_record;
+}
+
 } // namespace
 
 thread_local Gates::FreeStream Gates::free_here{};
@@ -208,7 +213,7 @@ int Gates::enter_held(const Call& call) {
     // ROCr has one thread for all signals of the process, the resume's among them.
     if (mapping_.table()->in_event_thread() != 0 || is_captured(call.stream, call.handle))
         return 0;
-    if (!is_kernel(call.call_class) || !has_room(call))
+    if (!stays_in_queue(call.call_class) || !has_room(call))
         wait_outside(call);
     return 0;
 }
@@ -296,14 +301,15 @@ void Gates::leave(const Call& call, int error) {
 }
 
 bool Gates::is_free(const Call& call) const {
-    return is_kernel(call.call_class) && free_here.stream == call.stream &&
+    return stays_in_queue(call.call_class) && free_here.stream == call.stream &&
            free_here.generation == generation_.load(std::memory_order_acquire);
 }
 
 // A kernel in one packet waits for nothing: where HIP makes it wait there is a barrier before it.
-// A stream that was idle may have moved to another queue.
+// The barrier of an event may itself wait, for a copy of its stream. A stream that was idle may
+// have moved to another queue.
 bool Gates::made_no_edge(const Call& call) {
-    if (!is_kernel(call.call_class))
+    if (!stays_in_queue(call.call_class))
         return false;
     hook::CallPackets packets{};
     mapping_.table()->call_packets(&packets);
@@ -312,7 +318,8 @@ bool Gates::made_no_edge(const Call& call) {
     if (free_here.stream == call.stream && packets.count != 0 &&
         free_here.hsa_queue != packets.hsa_queue)
         free_here = {};
-    return true;
+    return is_kernel(call.call_class) || packets.count == 0 ||
+           !order_.has_waits(const_cast<void*>(call.stream), packets.hsa_queue);
 }
 
 // A stream can also join a capture by waiting for one of its events, so ask HIP:
@@ -457,8 +464,8 @@ Refs Gates::room_for(const Call& call, const Queues& queues) {
     return full;
 }
 
-// The same for a kernel, as far as it is known without a scan of a ring. The queues aren't
-// destroyed meanwhile: they are those of the stream that the caller uses.
+// The same for a call that stays in its queue, as far as it is known without a scan of a ring. The
+// queues aren't destroyed meanwhile: they are those of the stream that the caller uses.
 bool Gates::has_room(const Call& call) const {
     // First: what changes meanwhile makes void what is remembered.
     const std::uint64_t generation = generation_.load(std::memory_order_acquire);

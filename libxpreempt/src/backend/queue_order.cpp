@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <chrono>
 
 namespace xpreempt::backend {
@@ -74,15 +75,23 @@ std::uint64_t packets_ever_in(const hip::QueueRecord& queue) {
     return is_aql ? index_at(queue.hsa_queue + write_index_at) : 0;
 }
 
-std::int32_t QueueOrder::priority_of(hip::QueueRef queue) const {
+std::map<hip::QueueRef, std::int32_t> QueueOrder::priorities() const {
     const std::lock_guard lock(priorities_mutex_);
-    std::optional<std::int32_t> highest;
-    for (const auto& [owner, owned] : priorities_) {
-        const auto used = mapping_.queue_of(owned.stream);
-        if (used && hip::ref_of(*used) == queue)
-            highest = std::max(highest.value_or(owned.priority), owned.priority);
-    }
-    return highest.value_or(0);
+    std::map<hip::QueueRef, std::int32_t> highest;
+    for (const auto& [owner, owned] : priorities_)
+        if (const auto used = mapping_.queue_of(owned.stream)) {
+            auto& known = highest.try_emplace(hip::ref_of(*used), owned.priority).first->second;
+            known = std::max(known, owned.priority);
+        }
+    return highest;
+}
+
+bool QueueOrder::has_waits(hip::Stream key, std::uint64_t hsa_queue) const {
+    const std::set<hip::QueueRef> in_vram = mapping_.queues_in_vram();
+    for (const hip::QueueRecord& record : mapping_.busy_queues(key))
+        if (const auto ring = ring_of(record); record.hsa_queue == hsa_queue && ring)
+            return in_vram.contains(hip::ref_of(record)) || !order::waits_in(*ring).empty();
+    return true;
 }
 
 bool QueueOrder::Scan::unread() const {
@@ -114,13 +123,27 @@ QueueOrder::Scan QueueOrder::scan(bool want) {
                 found.queues.back().unread = !copies_.substitute(ref, *ring);
             }
             snapshot.queues.push_back(
-                {found.queues.back().held, priority_of(ref),
+                {found.queues.back().held, 0,
                  ring ? order::waits_in(*ring) : std::vector<order::Signal>{}});
             rings.push_back(ring);
         }
-        for (const hip::CopyRecord& copy : mapping_.copies()) {
+        const auto copies_in_flight = mapping_.copies();
+        // Priorities decide only between queues that wait.
+        if (!copies_in_flight.empty() ||
+            !std::ranges::all_of(snapshot.queues, &std::vector<order::Signal>::empty,
+                                 &order::QueueState::waits)) {
+            const auto highest = priorities();
+            for (std::size_t i = 0; i < found.queues.size(); ++i)
+                if (const auto known = highest.find(hip::ref_of(found.queues[i].record));
+                    known != highest.end())
+                    snapshot.queues[i].priority = known->second;
+        }
+        for (const hip::CopyRecord& copy : copies_in_flight) {
             order::CopyState state;
-            const auto queue = mapping_.queue_of(const_cast<void*>(copy.stream));
+            // One without a stream is not the null stream's: it is outside of HIP's calls.
+            const auto queue = copy.stream != nullptr
+                                   ? mapping_.queue_of(const_cast<void*>(copy.stream))
+                                   : fail(ENOENT, Op::map_stream);
             for (std::size_t i = 0; queue && i < found.queues.size(); ++i)
                 if (hip::ref_of(found.queues[i].record) == hip::ref_of(*queue))
                     state.queue = i;

@@ -63,6 +63,10 @@ public:
     // As the last settle() found it: without a scan of the rings.
     [[nodiscard]] bool stood(hip::QueueRef queue) const;
 
+    // Returns true if a packet of the queue, one of the stream's, may wait for another queue. The
+    // queue must not be destroyed meanwhile.
+    [[nodiscard]] bool has_waits(hip::Stream key, std::uint64_t hsa_queue) const;
+
     // The queue runs now to unblock a higher priority.
     [[nodiscard]] bool lifted(hip::QueueRef queue) const;
 
@@ -88,7 +92,8 @@ private:
     };
     // want: all packets that there are now may be edges.
     Scan scan(bool want = false);
-    std::int32_t priority_of(hip::QueueRef queue) const;
+    // The highest of each queue's streams; queues of streams without an owner are left out.
+    [[nodiscard]] std::map<hip::QueueRef, std::int32_t> priorities() const;
     void settle_once(bool want);
     void watch();
     [[nodiscard]] bool has_work() const { return !lifted_.empty() || to_copy_ || holds_.is_due(); }

@@ -22,6 +22,8 @@ public:
 
     // Held queues that the node waits for; its own hold isn't among them.
     [[nodiscard]] std::vector<std::size_t> roots(std::size_t node) const {
+        if (edges_[node].empty())
+            return {};
         std::vector<bool> seen(edges_.size(), false);
         std::vector<std::size_t> todo = edges_[node];
         std::vector<std::size_t> found;

@@ -297,6 +297,36 @@ TEST_F(GatesTest, nor_does_one_on_the_held_stream) {
     expect_waits([this] { return hipMemsetAsync(nullptr, 0, 4, held); });
 }
 
+TEST_F(GatesTest, an_event_record_on_a_free_stream_reads_its_own_ring_only) {
+    const void* ring = ring_of(held);
+    hold();
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, other));
+    {
+        const Unreadable unreadable(ring);
+        for (int i = 0; i < 200; ++i)
+            ASSERT_EQ(0, hipEventRecord(event, other));
+    }
+    EXPECT_EQ(0, xp_queue_resume(queue));
+}
+
+// HIP makes the barrier of an event wait for a copy of the stream, and copies may wait for
+// anything.
+TEST_F(GatesTest, an_event_record_that_waits_is_an_edge) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const std::int64_t signal[] = {0, 1, 0, 0, 0, 0, 0, 0}; // amd_signal_t, its value 1
+    const void* ring = ring_of(held);
+    hold();
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, other));
+    EXPECT_DEATH(
+        {
+            fake_hip()->waits_for = reinterpret_cast<std::uintptr_t>(signal);
+            const Unreadable unreadable(ring);
+            hipEventRecord(event, other);
+        },
+        "");
+    EXPECT_EQ(0, xp_queue_resume(queue));
+}
+
 // A wait for an event may have made it a stopped one.
 TEST_F(GatesTest, after_an_edge_the_rings_are_read_again) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
