@@ -291,6 +291,7 @@ std::shared_ptr<DirectCalls> DirectStreams::of(hip::Stream key, DirectCalls::Mar
                 changed_();
     });
     known_.push_back({key, made});
+    ++generation_;
     return made;
 }
 
@@ -305,6 +306,7 @@ std::shared_ptr<DirectCalls> DirectStreams::find(const void* key) const {
 void DirectStreams::forget(const void* key) {
     const std::lock_guard lock(mutex_);
     std::erase_if(known_, [=](const Known& known) { return known.key == key; });
+    ++generation_;
 }
 
 void DirectStreams::begin_reset() {
@@ -318,6 +320,7 @@ void DirectStreams::end_reset(bool reset) {
     const std::lock_guard lock(mutex_);
     if (reset)
         known_.clear();
+    ++generation_;
 }
 
 std::vector<std::shared_ptr<DirectCalls>> DirectStreams::all() const {

@@ -141,6 +141,10 @@ public:
     // nullptr: no observer.
     [[nodiscard]] std::shared_ptr<DirectCalls> find(const void* key) const;
     [[nodiscard]] bool any() const { return interesting_.load(std::memory_order_relaxed) != 0; }
+    // Changes when find() may answer otherwise.
+    [[nodiscard]] std::uint64_t generation() const {
+        return generation_.load(std::memory_order_acquire);
+    }
 
     // The stream is destroyed: another one may have its key.
     void forget(const void* key);
@@ -165,6 +169,7 @@ private:
 
     mutable std::mutex mutex_;
     std::vector<Known> known_;
+    std::atomic<std::uint64_t> generation_{1};
     std::atomic<std::uint32_t> interesting_{0};
     std::function<void()> changed_;
 };

@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <string_view>
@@ -50,6 +51,25 @@ constexpr std::uint64_t while_held =
 
 // The stream that the calling thread works on, from before its HIP call until after it.
 thread_local std::shared_ptr<DirectCalls> direct_here;
+// A stream that the calling thread used, as of a generation of DirectStreams. So a thread takes a
+// lock of all threads for the first call into a stream only.
+struct KnownStream {
+    const void* key = nullptr;
+    std::uint64_t generation = 0;
+    std::weak_ptr<DirectCalls> calls;
+    bool reported = false; // its work, and nothing more is to be reported
+};
+thread_local std::array<KnownStream, 16> known_here;
+
+KnownStream& known(const DirectStreams& direct, const void* key) {
+    const auto mixed = reinterpret_cast<std::uintptr_t>(key) * std::uint64_t{0x9e3779b97f4a7c15};
+    KnownStream& entry = known_here[mixed >> 60];
+    const std::uint64_t generation = direct.generation(); // before find()
+    if (entry.key != key || entry.generation != generation)
+        entry = {key, generation, direct.find(key), false};
+    return entry;
+}
+
 // The call of this thread waited until Gates::shut().
 thread_local bool released_here = false;
 
@@ -109,7 +129,7 @@ void Gates::choose_gate() {
     mapping_.table()->set_gate(holds_.any() ? &held : shows_work ? &direct : &idle);
 }
 
-void Gates::watch_work(Tell worked, Tell destroyed) {
+void Gates::watch_work(Worked worked, Destroyed destroyed) {
     worked_ = std::move(worked);
     destroyed_ = std::move(destroyed);
     watched_.store(true, std::memory_order_release);
@@ -124,10 +144,14 @@ void Gates::report_work(const Call& call) {
     if (Ungated::here() || call.stream == nullptr || is_threads_own)
         return;
     auto* const key = const_cast<void*>(call.stream);
-    if (call.call_class == CallClass::stream_destroy)
+    if (call.call_class == CallClass::stream_destroy) {
         destroyed_(key);
-    else if (((work >> static_cast<unsigned>(call.call_class)) & 1) != 0)
-        worked_(key);
+        direct_.forget(key);
+    } else if (((work >> static_cast<unsigned>(call.call_class)) & 1) != 0 &&
+               !known(direct_, key).reported) {
+        const bool is_over = worked_(key);
+        known(direct_, key).reported = is_over;
+    }
 }
 
 void Gates::holds_changed() {
@@ -228,7 +252,7 @@ void Gates::enter_direct(const Call& call) {
     const bool destroys = call.call_class == CallClass::stream_destroy;
     if (!is_work && !destroys)
         return;
-    auto calls = direct_.find(call.stream);
+    auto calls = known(direct_, call.stream).calls.lock();
     if (calls == nullptr || (is_work && is_captured(call.stream, call.handle)))
         return;
     if (is_work)

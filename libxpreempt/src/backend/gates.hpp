@@ -44,10 +44,11 @@ public:
     Result<bool> is_idle(hip::Stream handle);
     Result<void> wait_for(hip::Stream handle);
 
-    // Called after calls that put work into a stream or destroyed one, in the program's threads and
-    // without locks. Set once.
-    using Tell = std::function<void(hip::Stream key)>;
-    void watch_work(Tell worked, Tell destroyed);
+    // Called after calls that put work into a stream, until worked() returns true, or destroyed
+    // one, or all of them (null); in the program's threads and without locks. Set once.
+    using Worked = std::function<bool(hip::Stream key)>;
+    using Destroyed = std::function<void(hip::Stream key)>;
+    void watch_work(Worked worked, Destroyed destroyed);
 
     // Threads that wait here because of that queue.
     [[nodiscard]] std::uint32_t waiters(hip::QueueRef queue) const;
@@ -112,7 +113,8 @@ private:
     QueueOrder& order_;
     DirectStreams& direct_;
     FindHip find_hip_;
-    Tell worked_, destroyed_;
+    Worked worked_;
+    Destroyed destroyed_;
     std::atomic<bool> watched_{false}; // the two are set
     std::mutex gate_mutex_;            // so that the last choice is set last
 

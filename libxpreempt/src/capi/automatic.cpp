@@ -157,23 +157,35 @@ void AutomaticStreams::start(const AutomaticSettings& settings) {
     if (!settings.streams)
         return;
     defaults_ = *settings.streams;
-    library_.watch_work([this](hip::Stream key) { note_work(key); },
+    library_.watch_work([this](hip::Stream key) { return note_work(key); },
                         [this](hip::Stream key) { note_end(key); });
 }
 
-void AutomaticStreams::note_work(hip::Stream key) {
+bool AutomaticStreams::note_work(hip::Stream key) {
     {
         const std::lock_guard lock(mutex_);
-        if (!known_.insert(key).second)
-            return;
+        const auto [known, is_new] = known_.try_emplace(key, false);
+        if (!is_new)
+            return known->second;
     }
+    const bool added = add(key);
+    const std::lock_guard lock(mutex_);
+    const auto known = known_.find(key);
+    if (known == known_.end()) // destroyed meanwhile
+        return false;
+    known->second = added;
+    if (!added)
+        known_.erase(known);
+    return added;
+}
+
+// False: nothing of the stream has reached a queue.
+bool AutomaticStreams::add(hip::Stream key) {
     if (library_.xqueue_of(key) != nullptr)
-        return; // the program has made its own
+        return true; // the program has made its own
     const auto made = library_.hooked_stream_of(key);
-    if (!made) {
-        note_end(key); // nothing of it has reached a queue; the next call may
-        return;
-    }
+    if (!made)
+        return false;
     (*made)->limit_level(defaults_.level);
     if (defaults_.level == xqueue::Level::block)
         (*made)->pace(defaults_.threshold, defaults_.batch);
@@ -182,6 +194,7 @@ void AutomaticStreams::note_work(hip::Stream key) {
     if (const auto updated = library_.update_daemon(); !updated)
         log::report(log::Level::warning, "XSCHED_AUTO_XQUEUE_PRIORITY: %.*s",
                     static_cast<int>(refusal().size()), refusal().data());
+    return true;
 }
 
 void AutomaticStreams::note_end(hip::Stream key) {

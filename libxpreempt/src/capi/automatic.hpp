@@ -8,9 +8,9 @@
 #include "xqueue/hw_queue.hpp"
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 
 namespace xpreempt::capi {
 
@@ -42,14 +42,16 @@ public:
     explicit AutomaticStreams(Library& library) : library_(library) {}
 
     void start(const AutomaticSettings& settings);
-    void note_work(hip::Stream key);
+    bool note_work(hip::Stream key); // false: to be called for its next work, too
     void note_end(hip::Stream key);
 
 private:
+    bool add(hip::Stream key);
+
     Library& library_;
     StreamDefaults defaults_;
     std::mutex mutex_;
-    std::set<hip::Stream> known_;
+    std::map<hip::Stream, bool> known_; // true: nothing more is to be done for its work
 };
 
 } // namespace xpreempt::capi

@@ -126,7 +126,7 @@ public:
     Result<void> wait_for(hip::Stream stream) { return gates_.wait_for(stream); }
 
     // As Gates::watch_work().
-    void watch_work(backend::Gates::Tell worked, backend::Gates::Tell destroyed) {
+    void watch_work(backend::Gates::Worked worked, backend::Gates::Destroyed destroyed) {
         gates_.watch_work(std::move(worked), std::move(destroyed));
     }
 
