@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Before HIP reads it: an environment in which each stream gets a queue of its own and keeps it.
+#include "hook/attach.hpp"
+#include "hook/providers.hpp"
 #include "hook/queue_slots.hpp"
 #include "hook/queue_table.hpp"
 
@@ -21,9 +23,12 @@ unsigned wanted_queues() {
     return slots > own_needs ? slots - own_needs : 0;
 }
 
-// Doesn't override variables that the user has set.
+// Doesn't override variables that the user has set. Beside a HIP that was loaded earlier it sets
+// none: HIP has read them, and another thread may be in getenv().
 __attribute__((constructor)) void prepare_environment() {
     pthread_atfork(nullptr, nullptr, forget_everything);
+    if (!bound_by_linker() && is_mapped(Rocm::hip))
+        return;
     const unsigned queues = wanted_queues();
     if (queues == 0)
         return;

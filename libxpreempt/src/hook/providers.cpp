@@ -213,6 +213,11 @@ unsigned provider_for(const void* caller, Rocm rocm, const char* symbol) {
     return look_up(caller, rocm, symbol);
 }
 
+bool is_mapped(Rocm rocm) {
+    Mapped mapped{};
+    return find_mapped(rocm, mapped) != 0;
+}
+
 void unlock_providers() {
     mutex = PTHREAD_MUTEX_INITIALIZER;
 }

@@ -19,6 +19,8 @@ constexpr unsigned no_provider = max_providers;
 // No library is ever loaded. Cheap for callers that were seen before.
 unsigned provider_for(const void* caller, Rocm rocm, const char* symbol);
 
+bool is_mapped(Rocm rocm); // a runtime is loaded
+
 // In the child of a fork: another thread may have been in one of these.
 void unlock_providers();
 

@@ -8,6 +8,7 @@
 #include <xpreempt/stream.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -32,8 +33,10 @@ void* new_stream() {
 TEST(LateHook, maps_what_is_made_from_then_on_and_refuses_the_rest) {
     void* old_stream = new_stream();
     ASSERT_EQ(nullptr, dlsym(RTLD_DEFAULT, "xpreempt_hook_table"));
+    setenv("XPREEMPT_HW_QUEUES", "7", 1);
     void* hook = dlopen(HOOK_PATH, RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(nullptr, hook) << dlerror();
+    EXPECT_EQ(nullptr, std::getenv("GPU_MAX_HW_QUEUES")); // HIP has read it
     using GetTable = const Table*();
     auto* get_table = reinterpret_cast<GetTable*>(dlsym(hook, "xpreempt_hook_table"));
     ASSERT_NE(nullptr, get_table);
