@@ -117,15 +117,18 @@ XResult XQueueCreate(XQueueHandle* xq, HwQueueHandle hwq, int64_t level, int64_t
 
 XResult XQueueDestroy(XQueueHandle xq) {
     return c_call([&](Registry& registry) {
-        const auto removed = registry.queues.remove(xq);
-        if (!removed)
+        const auto queue = registry.queues.find(xq);
+        if (!queue)
             return kXSchedErrorNotFound;
-        const int answer = xp_xqueue_destroy((*removed)->native);
+        // Refused in a launch function: then it stays.
+        if (const int answer = xp_xqueue_destroy((*queue)->native); answer != 0)
+            return result_of(answer);
+        (void)registry.queues.remove(xq);
         const std::lock_guard lock(registry.hw_mutex);
-        const auto hw = registry.hw_queues.find((*removed)->hw_queue);
+        const auto hw = registry.hw_queues.find((*queue)->hw_queue);
         if (hw != registry.hw_queues.end() && hw->second.xqueue == xq)
             hw->second.xqueue = 0;
-        return result_of(answer);
+        return kXSchedSuccess;
     });
 }
 

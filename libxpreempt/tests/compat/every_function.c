@@ -273,6 +273,28 @@ static void many_commands(XQueueHandle xq, HwQueueHandle hwq) {
           "the pending one is not");
 }
 
+static XQueueHandle destroyed_in_launch;
+
+static XResult destroy_own_xqueue(HwQueueHandle hwq, void* data) {
+    (void)hwq;
+    *(XResult*)data = XQueueDestroy(destroyed_in_launch);
+    return kXSchedSuccess;
+}
+
+static void destroy_within(XQueueHandle xq, HwQueueHandle hwq) {
+    XResult answer = kXSchedSuccess;
+    HwCommandHandle made = 0;
+    XQueueHandle found = 0;
+
+    destroyed_in_launch = xq;
+    check(HwCommandCreateCallback(&made, destroy_own_xqueue, &answer) == kXSchedSuccess &&
+              XQueueSubmit(xq, made) == kXSchedSuccess && answer == kXSchedErrorNotAllowed,
+          "a launch function may not destroy its XQueue");
+    check(XQueueGet(&found, hwq) == kXSchedSuccess && found == xq &&
+              XQueueWaitAll(xq) == kXSchedSuccess,
+          "which stays");
+}
+
 static void stale(XQueueHandle xq) {
     XQueueState state;
     int64_t count;
@@ -312,6 +334,7 @@ int main(void) {
     }
     check(i == 70000, "commands that are never destroyed do not pile up");
     many_commands(xq, hwq);
+    destroy_within(xq, hwq);
     check(XQueueDestroy(xq) == kXSchedSuccess, "XQueueDestroy");
     stale(xq);
     check(HwQueueDestroy(hwq) == kXSchedSuccess, "HwQueueDestroy");
