@@ -4,7 +4,7 @@
 
 #include "base/caller_state.hpp"
 #include "base/log.hpp"
-
+#include "base/start_thread.hpp"
 #include "capi/control.hpp"
 
 #include <algorithm>
@@ -15,6 +15,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <future>
+#include <memory>
 #include <pthread.h>
 #include <string_view>
 
@@ -25,6 +27,20 @@ namespace {
 // Calls that waited for a held queue return when its work has ended, which has an end in a program
 // that exits in order. HIP waits for that work as well, and without a bound.
 constexpr std::chrono::seconds patience_at_exit{5};
+
+// Calls body in a thread of its own, and returns when it has ended, or at the deadline. Without
+// threads it is not called.
+void within(std::chrono::steady_clock::time_point deadline, std::function<void()> body) {
+    const auto ended = std::make_shared<std::promise<void>>();
+    auto started = start_thread("xpreempt-exit", [ended, body = std::move(body)] {
+        body();
+        ended->set_value();
+    });
+    if (!started)
+        return;
+    started->detach();
+    (void)ended->get_future().wait_until(deadline);
+}
 
 std::atomic<bool> is_child{false};
 std::atomic<Library*> library{nullptr};
@@ -390,20 +406,23 @@ void Library::release_at_exit() {
 }
 
 void Library::let_everything_run() {
-    abandon_control();       // before: it could stop what runs again
-    (void)scheduling.stop(); // it would suspend again
+    const auto deadline = std::chrono::steady_clock::now() + patience_at_exit;
+    abandon_control(); // before: it could stop what runs again
     gates_.shut();
     order_.shut();
-    // First of all: a launch in progress may wait for a held queue, and the rest here
-    // waits for the launch.
-    holds_.release_all(std::chrono::steady_clock::now() + patience_at_exit);
-    direct_.join();
-    for (const auto& xqueue : xqueues.all()) {
-        (void)xqueue->drop();
-        while (xqueue->state().suspends > 0 && xqueue->resume()) {
+    // Nothing is held from here on. A launch in progress may wait for a held queue, and what
+    // follows waits for launch functions and for work on the GPU.
+    holds_.release_all(deadline);
+    within(deadline, [this] {
+        (void)scheduling.stop();
+        direct_.join();
+        for (const auto& xqueue : xqueues.all()) {
+            (void)xqueue->drop();
+            while (xqueue->state().suspends > 0 && xqueue->resume()) {
+            }
         }
-    }
-    (void)gates_.wait_for_calls(std::chrono::steady_clock::now() + patience_at_exit);
+    });
+    (void)gates_.wait_for_calls(deadline);
 }
 
 } // namespace xpreempt::capi

@@ -84,6 +84,23 @@ TEST_F(LaunchEndTest, a_process_can_exit_while_a_launch_waits_for_its_queue) {
         ::testing::ExitedWithCode(0), "");
 }
 
+TEST_F(LaunchEndTest, a_process_can_exit_while_a_launch_never_returns) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            Function endless = [this] {
+                began = true;
+                for (;;)
+                    pause();
+                return 0;
+            };
+            std::thread([&] { submit(endless); }).detach();
+            until([this] { return began.load(); });
+            std::exit(0);
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
 // ROUNDS in the environment: under sanitizers each round is a chance to see a race.
 TEST_F(LaunchEndTest, an_xqueue_can_be_destroyed_while_its_thread_submits) {
     const char* given = std::getenv("ROUNDS");
