@@ -2,6 +2,7 @@
 // Keeps callers back, and finds out when the work of a stream is over.
 #include "backend/direct_calls.hpp"
 
+#include "base/log.hpp"
 #include "base/start_thread.hpp"
 
 #include <algorithm>
@@ -57,6 +58,7 @@ void DirectCalls::withhold(Stopper* stopper) {
     ++withheld_;
     if (stopper != nullptr) {
         stopper_ = stopper;
+        warned_ = false;
         withholder_ = std::this_thread::get_id();
     }
     show_interest(lock);
@@ -86,8 +88,14 @@ bool DirectCalls::stop_instead(Lock& lock) {
         return stopped_;
     stopping_ = true;
     standing_ = true; // no marker in it is waited for
+    const bool warn = !std::exchange(warned_, true);
     lock.unlock();
     const bool stopped = stopper_->stop();
+    if (!stopped && warn)
+        log::report(
+            log::Level::warning,
+            "a thread that suspended a stream waits in its own call into the stream, because "
+            "the stream's queue cannot be stopped: resume it in another thread");
     lock.lock();
     stopping_ = false;
     stopped_ = standing_ = stopped;

@@ -117,6 +117,7 @@ private:
     std::thread::id withholder_;              // the thread that brought it
     bool stopping_ = false;                   // a thread is in the stopper
     bool stopped_ = false;                    // by it
+    bool warned_ = false;                     // that it cannot stop the queue
     std::uint32_t threshold_ = 0, batch_ = 0; // 0: not paced
     std::deque<Marked> markers_;              // of paced calls, oldest first
     std::uint32_t in_flight_ = 0;             // paced calls that aren't known to be complete

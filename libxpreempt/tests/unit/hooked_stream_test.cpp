@@ -151,6 +151,34 @@ TEST_F(HookedStreamTest, a_launch_by_the_thread_that_suspended_stops_the_queue) 
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 
+TEST_F(HookedStreamTest, a_thread_that_waits_for_itself_is_warned_once) {
+    share_low();
+    xp_xqueue_options options XP_XQUEUE_OPTIONS_INIT;
+    options.max_level = XP_LEVEL_BLOCK;
+    options.flags = XP_STOP_FOR_OWN_LAUNCH;
+    xp_xqueue_t xqueue{};
+    ASSERT_EQ(0, xp_xqueue_create(low, &options, &xqueue)) << xp_last_detail();
+    std::atomic<unsigned> warnings{0};
+    const auto count = [](std::uint32_t, const char* message, void* argument) {
+        if (std::string_view(message).find("waits in its own call") != std::string_view::npos)
+            ++*static_cast<std::atomic<unsigned>*>(argument);
+    };
+    ASSERT_EQ(0, xp_set_log_fn(count, XP_LOG_WARNING, &warnings));
+    std::thread suspends([&] {
+        EXPECT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr));
+        EXPECT_EQ(0, launch(low));
+    });
+    until([&] { return warnings != 0; });
+    std::thread waiting([&] { EXPECT_EQ(0, launch(low)); }); // wakes the other when it comes
+    until([&] { return query(low).waiters == 2; });
+    ASSERT_EQ(0, xp_xqueue_resume(xqueue));
+    suspends.join();
+    waiting.join();
+    EXPECT_EQ(1U, warnings);
+    ASSERT_EQ(0, xp_set_log_fn(nullptr, XP_LOG_NONE, nullptr));
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
 TEST_F(HookedStreamTest, where_the_queue_is_shared_callers_wait_before_their_call) {
     share_low();
     std::uint32_t level = 0;
