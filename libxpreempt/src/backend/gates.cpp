@@ -138,6 +138,8 @@ void Gates::watch_work(Worked worked, Destroyed destroyed) {
 
 // A thread's own stream names another stream in the threads that would watch it.
 void Gates::report_work(const Call& call) {
+    if (call.call_class == CallClass::device_reset)
+        destroyed_(nullptr);
     auto* const handle = const_cast<void*>(call.handle);
     const bool is_threads_own =
         hip::is_per_thread(handle) || (call.per_thread != 0 && !is_handle(handle));

@@ -199,7 +199,10 @@ bool AutomaticStreams::add(hip::Stream key) {
 
 void AutomaticStreams::note_end(hip::Stream key) {
     const std::lock_guard lock(mutex_);
-    known_.erase(key);
+    if (key == nullptr)
+        known_.clear();
+    else
+        known_.erase(key);
 }
 
 } // namespace xpreempt::capi

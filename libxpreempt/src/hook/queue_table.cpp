@@ -251,6 +251,23 @@ void drop_stream(const void* stream) {
     next_epoch();
 }
 
+void drop_streams_of_only_device() {
+    const MutexLock lock(table_mutex);
+    const QueueSlot* first = nullptr;
+    for (std::size_t i = 0; i < queue_slots_used; ++i) {
+        const QueueSlot& slot = queue_slots[i];
+        if (!slot.live)
+            continue;
+        if (first != nullptr && first->record.gpu_id != slot.record.gpu_id)
+            return;
+        first = &slot;
+    }
+    for (std::size_t i = 0; i < stream_slots_used; ++i)
+        if (stream_slots[i].live && !stream_slots[i].dying)
+            free_stream_slot(stream_slots[i]);
+    next_epoch();
+}
+
 int begin_destroy_stream(const void* stream) {
     const MutexLock lock(table_mutex);
     StreamSlot* slot = stream_slot(stream);

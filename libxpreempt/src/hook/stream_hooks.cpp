@@ -13,8 +13,12 @@ namespace xpreempt::hook {
 
 void after_call(CallClass call_class, const void* stream, Error error) {
     switch (call_class) {
-    case CallClass::device_change:
-    case CallClass::device_reset: current_call.device = -1; break;
+    case CallClass::device_change: current_call.device = -1; break;
+    case CallClass::device_reset:
+        current_call.device = -1;
+        if (error == hip_success)
+            drop_streams_of_only_device();
+        break;
     case CallClass::stream_wait:
     case CallClass::stream_query:
         if (error == hip_success)

@@ -559,6 +559,9 @@ EXPORT int hipGetDeviceCount(int* count) {
     *count = max_devices;
     return 0;
 }
+EXPORT int hipDeviceReset() {
+    return 0; // and keeps its queues
+}
 EXPORT int hipSetDevice(int device) {
     if (device < 0 || device >= max_devices)
         return 101;

@@ -9,6 +9,7 @@
 #include <vector>
 
 extern "C" {
+int hipDeviceReset();
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
 int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -67,6 +68,16 @@ TEST(Streams, many_share_a_queue_and_each_ends) {
     }
     for (void* stream : streams)
         EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
+// HIP may keep its queues then. A queue must not count streams that are gone.
+TEST(Streams, a_reset_of_the_device_ends_them_all) {
+    for (int i = 0; i < 4; ++i)
+        ASSERT_EQ(0, launch(new_stream()));
+    ASSERT_EQ(0, hipDeviceReset());
+    void* stream = new_stream();
+    ASSERT_EQ(0, launch(stream));
+    EXPECT_EQ(1U, queue_of(stream).num_streams);
 }
 
 // amd_signal_t in a page of its own.
