@@ -56,6 +56,9 @@ std::string why_blind(const hip::Mapping& mapping) {
 std::string why_unmapped(const Error& error, const hip::Mapping& mapping) {
     if (error.errno_value == ENOSYS)
         return "libxpreempt-hook.so is not loaded: preload it, or link it before HIP";
+    if (const std::uint64_t missed = mapping.table()->overflows(); missed > 0)
+        return "the hook's tables are full: " + std::to_string(missed) +
+               " times a queue or a stream found no room";
     if (error.errno_value == EXDEV) {
         const std::uint32_t before = mapping.queues_before();
         if (before > 0)

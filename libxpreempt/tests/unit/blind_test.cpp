@@ -51,6 +51,13 @@ protected:
     }
 };
 
+TEST_F(BlindTest, full_tables_are_the_reason_of_a_stream_without_a_queue) {
+    void* stream = nullptr;
+    for (int i = 0; i <= 4096; ++i)
+        stream = new_stream(fake::Seam::add);
+    EXPECT_TRUE(has(detail_of(stream), "the hook's tables are full: 1 times")) << detail_of(stream);
+}
+
 TEST_F(BlindTest, packets_past_the_hook_are_named_with_the_fix) {
     void* stream = new_stream(fake::Seam::direct);
     for (const std::string& text : {reason_of_probe(), detail_of(stream)}) {
