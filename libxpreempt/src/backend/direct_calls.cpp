@@ -104,11 +104,12 @@ bool DirectCalls::stop_instead(Lock& lock) {
 }
 
 void DirectCalls::pace(std::uint32_t threshold, std::uint32_t batch) {
+    std::deque<Marked> dropped; // without the lock: HIP is called
     Lock lock(mutex_);
     threshold_ = threshold;
     batch_ = batch;
     if (threshold == 0) {
-        markers_.clear();
+        dropped.swap(markers_);
         in_flight_ = unmarked_ = 0;
     }
     changed_.notify_all();
@@ -206,14 +207,17 @@ void DirectCalls::place_marker(Lock& lock) {
 }
 
 void DirectCalls::wait_marked(Lock& lock) {
-    const auto marker = markers_.front().marker;
+    auto marker = markers_.front().marker;
     lock.unlock();
     (void)marker->wait(); // an error is the device's: nothing that could be waited for is left
     lock.lock();
-    if (markers_.empty() || markers_.front().marker != marker)
-        return; // another thread was faster
-    in_flight_ -= std::min(markers_.front().calls, in_flight_);
-    markers_.pop_front();
+    if (!markers_.empty() && markers_.front().marker == marker) { // else another thread was faster
+        in_flight_ -= std::min(markers_.front().calls, in_flight_);
+        markers_.pop_front();
+    }
+    lock.unlock();
+    marker = nullptr; // HIP is called
+    lock.lock();
 }
 
 void DirectCalls::begin_destroy() {

@@ -8,9 +8,6 @@ namespace xpreempt::backend {
 
 namespace {
 
-// As many markers as there usually are at a time.
-constexpr std::size_t most_free = 4;
-
 class EventMarker final : public xqueue::Marker {
 public:
     EventMarker(std::shared_ptr<EventPool> events, hip::Event event)
@@ -87,15 +84,10 @@ Result<hip::Event> EventPool::take() {
 }
 
 // A marker that hasn't passed is void or its queue is broken; the next record is another point.
+// Without a call of HIP: the caller may have a lock.
 void EventPool::give_back(hip::Event event) {
-    {
-        const std::lock_guard lock(mutex_);
-        if (free_.size() < most_free)
-            return free_.push_back(event);
-    }
-    const Ungated ungated;
-    const hip::AsideOfCaptures aside(hip_);
-    hip_.event_destroy(event);
+    const std::lock_guard lock(mutex_);
+    free_.push_back(event);
 }
 
 Result<std::shared_ptr<xqueue::Marker>> place_marker(EventPool& events, hip::Stream stream) {

@@ -461,6 +461,8 @@ EXPORT int hipEventCreateWithFlags(void** event, unsigned) {
 EXPORT int hipEventDestroy(void* event) {
     if (ends_captures_if_ours())
         return 900;
+    if (fake_behaviour.in_event_destroy != nullptr)
+        fake_behaviour.in_event_destroy();
     delete static_cast<Event*>(event);
     return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A call of the library leaves its thread and the memory of the device as they were.
+// A call of the library leaves its thread and the memory of the device as they were, and holds no
+// lock over a call of HIP.
 //
 // Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock.
 #include <xpreempt/xpreempt.h>
@@ -44,6 +45,35 @@ protected:
 
 int put_packet(void* stream, void*) {
     return hipMemsetAsync(nullptr, 0, 4, stream);
+}
+
+xp_xqueue_t queried{};
+
+// As a call of HIP that waits for a lock whose owner waits for one of the library's.
+void query_in_another_thread() {
+    std::thread([] {
+        xp_xqueue_state state{};
+        state.sz = sizeof state;
+        EXPECT_EQ(0, xp_xqueue_query(queried, &state));
+    }).join();
+}
+
+TEST_F(CallerTest, no_event_is_destroyed_with_a_lock) {
+    xp_xqueue_options options XP_XQUEUE_OPTIONS_INIT;
+    options.max_level = XP_LEVEL_BLOCK;
+    options.threshold = 16;
+    options.batch = 1;
+    create(&options);
+    queried = xqueue;
+    fake_hip()->in_event_destroy = query_in_another_thread;
+    for (int i = 0; i < 10; ++i)
+        ASSERT_EQ(0, xp_xqueue_submit(xqueue, put_packet, nullptr, nullptr));
+    EXPECT_EQ(0, xp_xqueue_wait_all(xqueue));
+    // The program's own calls are paced by markers as well.
+    for (int i = 0; i < 20; ++i)
+        ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
+    fake_hip()->in_event_destroy = nullptr;
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 
 // One call in a thread of its own, which is then cancelled.
