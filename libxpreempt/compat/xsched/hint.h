@@ -12,7 +12,8 @@ extern "C" {
 /* Errors and threads as in <xsched/xqueue.h>. */
 
 /*
- * kSchedulerAppManaged: none. kSchedulerLocal with kPolicyHighestPriorityFirst: xp_sched_start().
+ * kSchedulerAppManaged: none. kSchedulerLocal: xp_sched_start_with(), with each policy but the three
+ * about processes (CPUHighestPriorityFirst, StrictProcessUtilizationPartition, ActiveWindowFirst).
  * kSchedulerGlobal with any policy: xpreemptd(8), whose policy is the administrator's choice; then
  * the highest priority of this process' XQueues and streams is that of its job (XP_POLICY_DAEMON).
  * kXSchedErrorNotSupported if it does not run, kXSchedErrorNotAllowed if the priority is above what
@@ -29,8 +30,10 @@ XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy);
 XResult XHintPriority(XQueueHandle xq, Priority prio);
 
 /*
- * For policies that do not exist yet: a value in range is stored, and nothing uses it. Each of them
- * returns kXSchedSuccess then, as XSched does under a policy that does not use the hint.
+ * Attributes and parameters of the policies that use them: the two utilization partitions; the
+ * time slice of these, of CompletelyFairScheduler and of MultiLevelFeedbackQueue; laxity and
+ * deadline of Laxity and KEarliestDeadlineFirst. The two priorities of XHintLaxity are checked and
+ * have no effect. Under another policy a value in range is stored, and kXSchedSuccess returned.
  */
 XResult XHintUtilization(XQueueHandle xq, Utilization util);
 XResult XHintTimeslice(Timeslice ts_us);

@@ -24,7 +24,8 @@ extern "C" {
  * Threads: every function may be called by any number of threads, unless it says otherwise.
  * libxpreempt(7) lists the threads that the library starts. No function is async-signal-safe.
  *
- * fork: in the child every call returns -EBADF, because the GPU's queues stay with the parent.
+ * fork: in the child of a process that has loaded HIP or made an object of the library every call
+ * returns -EBADF, because the GPU's queues stay with the parent.
  *
  * HIP: the library uses the runtime that the program has loaded, and never loads one.
  */

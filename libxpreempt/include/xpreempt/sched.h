@@ -105,10 +105,11 @@ enum xp_policy {
  * have a priority
  * @policy: XP_POLICY_*; -EOPNOTSUPP for any other
  *
- * Starts one thread, and one for each xqueue to wait until its work is complete. A thread that
- * submits work first suspends those of lower priority. An xqueue that must not run is suspended at
- * the highest level it can reach; other suspends add to this one. Work launched before may still
- * run for a moment, or at XP_LEVEL_BLOCK until it has completed. -EALREADY if a scheduler runs.
+ * Starts one thread, and up to two for each xqueue and one for each stream, which wait until its
+ * work is complete. A thread that submits work first suspends those of lower priority. An xqueue
+ * that must not run is suspended at the highest level it can reach; other suspends add to this one.
+ * Work launched before may still run for a moment, or at XP_LEVEL_BLOCK until it has completed.
+ * -EALREADY if a scheduler runs.
  *
  * XP_POLICY_DAEMON starts no thread. -ENOENT or -ECONNREFUSED if xpreemptd is not running. -EPERM
  * if its rules do not let this user choose such priorities. From then on xp_xqueue_set_priority()

@@ -4,7 +4,7 @@
 A stream is its integer handle, or anything that has one: an object with an attribute
 ``cuda_stream`` as torch.cuda.Stream, a ctypes.c_void_p, None or 0 for the default stream.
 
-    with xpreempt.suspended(stream):        # its kernel stops where it is
+    with xpreempt.suspended(stream):        # at its best level: mid-kernel on a queue of its own
         ...
 
     with xpreempt.deadline(20):             # a request, due in 20 ms
