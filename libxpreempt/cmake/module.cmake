@@ -43,20 +43,22 @@ function(shared_modules)
     src/control/fork_safe_fd.cpp src/control/hold_book.cpp src/control/server.cpp
     src/control/session.cpp src/control/wire.cpp)
   # The decisions of module sched; the rest of it drives the xqueues and streams of one process.
-  add_module(policy SOURCES src/sched/account.cpp src/sched/band.cpp
-    src/sched/earliest_deadline_first.cpp src/sched/fair.cpp src/sched/first_in_first_out.cpp
-    src/sched/highest_priority_first.cpp src/sched/idle_parking.cpp
-    src/sched/multilevel_feedback.cpp src/sched/plugin.cpp src/sched/policy.cpp src/sched/record.cpp
-    src/sched/residency.cpp src/sched/round_robin.cpp src/sched/strict_partition.cpp
-    src/sched/turns.cpp src/sched/two_level.cpp src/sched/utilization_partition.cpp)
+  add_module(policy SOURCES src/sched/earliest_deadline_first.cpp src/sched/fair.cpp
+    src/sched/first_in_first_out.cpp src/sched/highest_priority_first.cpp
+    src/sched/multilevel_feedback.cpp src/sched/round_robin.cpp src/sched/turns.cpp
+    src/sched/two_level.cpp src/sched/utilization_partition.cpp)
+  # Those of processes, which the library cannot start, and what the daemon does with all of them.
+  add_module(daemon_policies USES policy SOURCES src/sched/account.cpp src/sched/band.cpp
+    src/sched/idle_parking.cpp src/sched/plugin.cpp src/sched/policy.cpp src/sched/record.cpp
+    src/sched/residency.cpp src/sched/strict_partition.cpp)
   # Loads plug-ins: for the daemon and the simulator, not for the library.
   set(loader plugin_library)
   if(KFD_PREEMPT_STATIC)
     set(loader no_plugin_library)
   endif()
-  add_module(plugin_library USES policy SOURCES src/sched/${loader}.cpp)
+  add_module(plugin_library USES daemon_policies SOURCES src/sched/${loader}.cpp)
   target_link_libraries(xpreempt_plugin_library PUBLIC ${CMAKE_DL_LIBS})
-  foreach(name policy plugin_library)
+  foreach(name daemon_policies plugin_library)
     target_include_directories(xpreempt_${name} PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../include)
   endforeach()
 endfunction()

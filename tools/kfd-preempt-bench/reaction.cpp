@@ -4,6 +4,7 @@
 #include "suites.hpp"
 
 #include "null_hw_queue.hpp"
+#include "sched/highest_priority_first.hpp"
 #include "sched/scheduler.hpp"
 #include "xqueue/xqueue.hpp"
 
@@ -91,7 +92,7 @@ void reactions(const Options& options, Run& run) {
         "priority is told to stop; one a sample, 1 ms of rest before each";
     Figure median{"reaction_p50", "us", Kind::measured, method, Statistic::p50, 10};
     Queue low(0), high(1);
-    const auto scheduler = sched::Scheduler::make(sched::HighestPriorityFirst{});
+    const auto scheduler = sched::Scheduler::make(sched::by(sched::HighestPriorityFirst{}));
     scheduler->add(low.xqueue, 0);
     scheduler->add(high.xqueue, 0);
     low.begin();

@@ -6,7 +6,7 @@
 #include "capi/arguments.hpp"
 #include "capi/library.hpp"
 #include "capi/policies.hpp"
-#include "sched/policy.hpp"
+#include "sched/snapshot.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -143,10 +143,8 @@ AutomaticSettings read_automatic_settings(Environment environment) {
 
 void AutomaticStreams::start(const AutomaticSettings& settings) {
     if (settings.policy)
-        if (const auto started =
-                library_.scheduling.start(sched::by(policy_of(*settings.policy, settings.of_policy)
-                                                        .value_or(sched::HighestPriorityFirst{})),
-                                          *settings.policy);
+        if (const auto started = library_.scheduling.start(
+                decide_of(*settings.policy, settings.of_policy), *settings.policy);
             !started)
             log::report(log::Level::warning, "XSCHED_POLICY: %s failed; nothing is scheduled",
                         phrase(started.error().op));

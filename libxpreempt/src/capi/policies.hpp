@@ -2,7 +2,7 @@
 // Policies of a scheduler in this process, by the numbers of xpreempt/sched.h.
 #pragma once
 
-#include "sched/policy.hpp"
+#include "sched/scheduler.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -20,9 +20,8 @@ struct PolicySettings {
     std::uint32_t k = 1;               // of K-EDF
 };
 
-// Nothing for XP_POLICY_DAEMON, XP_POLICY_PROGRAM and numbers that are none of XP_POLICY_*.
-[[nodiscard]] std::optional<sched::Policy> policy_of(std::uint32_t kind,
-                                                     const PolicySettings& settings);
+// Null for XP_POLICY_DAEMON, XP_POLICY_PROGRAM and numbers that are none of XP_POLICY_*.
+[[nodiscard]] sched::Decide decide_of(std::uint32_t kind, const PolicySettings& settings);
 
 // XP_POLICY_* of a name in XSched's environment; nothing for other names.
 [[nodiscard]] std::optional<std::uint32_t> policy_kind_named(std::string_view name);

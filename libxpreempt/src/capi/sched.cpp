@@ -121,13 +121,13 @@ Result<void> start(Library& library, std::uint32_t policy, const PolicySettings&
             return fail(EALREADY, Op::configure);
         return library.global.start(library.scheduling.highest_priority());
     }
-    auto chosen = policy_of(policy, settings);
+    auto chosen = decide_of(policy, settings);
     if (!chosen)
         return fail(EOPNOTSUPP, Op::configure);
     if (library.global.runs())
         return fail(EALREADY, Op::configure);
     library.release_at_exit();
-    return library.scheduling.start(sched::by(std::move(*chosen)), policy);
+    return library.scheduling.start(std::move(chosen), policy);
 }
 
 } // namespace

@@ -18,15 +18,7 @@ constexpr auto makers(std::index_sequence<alternative...> /*all*/) {
 } // namespace
 
 Time decide(Policy& policy, const Snapshot& snapshot, std::span<Verdict> verdicts) {
-    return std::visit(
-        [&](auto& chosen) {
-            if (!chosen.matches(snapshot.jobs)) {
-                chosen.admit(snapshot.jobs);
-                (void)chosen.matches(snapshot.jobs);
-            }
-            return chosen.decide(snapshot, verdicts);
-        },
-        policy);
+    return std::visit([&](auto& chosen) { return decide_by(chosen, snapshot, verdicts); }, policy);
 }
 
 std::optional<Policy> policy_named(std::string_view name) {

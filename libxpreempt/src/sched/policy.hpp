@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sched/band.hpp"
+#include "sched/decide.hpp"
 #include "sched/earliest_deadline_first.hpp"
 #include "sched/fair.hpp"
 #include "sched/first_in_first_out.hpp"
@@ -69,7 +70,7 @@ template <> inline constexpr HoldReason hold_reason<StrictPartition> = HoldReaso
     return std::visit([]<class P>(const P& /*policy*/) { return hold_reason<P>; }, policy);
 }
 
-// Admits the jobs if they aren't those of the last call, then decides.
+// As decide_by().
 [[nodiscard]] Time decide(Policy& policy, const Snapshot& snapshot, std::span<Verdict> verdicts);
 
 // The policy of that name with default parameters; nothing for other names.

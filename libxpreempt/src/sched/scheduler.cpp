@@ -28,13 +28,6 @@ thread_local const Scheduler* acting_here = nullptr;
 
 } // namespace
 
-Decide by(Policy policy) {
-    return [policy = std::move(policy)](const Snapshot& snapshot, std::span<const SourceName>,
-                                        std::span<Verdict> verdicts) mutable {
-        return sched::decide(policy, snapshot, verdicts);
-    };
-}
-
 Scheduler::Scheduler(Decide decide, xqueue::Together* together)
     : decide_(std::move(decide)), together_(together),
       thread_(must_start_thread("xpreempt-sched", [this] { work(); })) {}

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
-#include "sched/policy.hpp"
+#include "sched/decide.hpp"
 #include "sched/switch_cost.hpp"
 #include "xqueue/source.hpp"
 #include "xqueue/together.hpp"
@@ -43,12 +43,18 @@ struct SourceName {
     void* stream;
 };
 
-// Makes the decisions of a scheduler: a Policy, or a function of the program. `names` has one name
+// Makes the decisions of a scheduler: a policy, or a function of the program. `names` has one name
 // for each job, and names of one device are neighbours. Every verdict is Verdict::run before the
 // call. Called by one thread at a time.
 using Decide = std::function<Time(const Snapshot& snapshot, std::span<const SourceName> names,
                                   std::span<Verdict> verdicts)>;
-[[nodiscard]] Decide by(Policy policy);
+// A template, so that only the policies that are used are linked.
+template <class Policy> [[nodiscard]] Decide by(Policy policy) {
+    return [policy = std::move(policy)](const Snapshot& snapshot, std::span<const SourceName>,
+                                        std::span<Verdict> verdicts) mutable {
+        return decide_by(policy, snapshot, verdicts);
+    };
+}
 
 // Thread-safe. Its suspends are its own: those of others come on top and are left alone.
 //
@@ -65,9 +71,6 @@ public:
     // together: by which several sources change at once; null: one by one. It must outlive this.
     static std::shared_ptr<Scheduler> make(Decide decide, xqueue::Together* together = nullptr) {
         return std::shared_ptr<Scheduler>(new Scheduler(std::move(decide), together));
-    }
-    static std::shared_ptr<Scheduler> make(Policy policy, xqueue::Together* together = nullptr) {
-        return make(by(std::move(policy)), together);
     }
     ~Scheduler() { stop(); }
     Scheduler(const Scheduler&) = delete;

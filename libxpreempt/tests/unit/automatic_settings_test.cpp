@@ -11,7 +11,7 @@
 namespace {
 
 using xpreempt::capi::AutomaticSettings;
-using xpreempt::capi::policy_of;
+using xpreempt::capi::decide_of;
 using xpreempt::capi::read_automatic_settings;
 using xpreempt::xqueue::Level;
 
@@ -116,7 +116,7 @@ TEST(AutomaticSettingsTest, a_policy_or_the_local_scheduler_schedules) {
          {"HPF", "HHPF", "FIFO", "RR", "CFS", "UP", "PUP", "KEDF", "LAX", "MLFQ"}) {
         const auto named = read({{"XSCHED_POLICY", name}});
         EXPECT_TRUE(named.settings.policy) << name;
-        EXPECT_TRUE(policy_of(named.settings.policy.value(), {})) << name;
+        EXPECT_TRUE(decide_of(named.settings.policy.value(), {})) << name;
         EXPECT_EQ("", named.complaints);
     }
     EXPECT_FALSE(read({{"XSCHED_SCHEDULER", "APP"}}).settings.policy);

@@ -2,6 +2,8 @@
 // The scheduler on real xqueues and threads, on hardware that the test drives.
 #include "sched/scheduler.hpp"
 
+#include "sched/highest_priority_first.hpp"
+
 #include "unit/fake_hw_queue.hpp"
 #include "unit/until.hpp"
 #include "xqueue/xqueue.hpp"
@@ -22,6 +24,7 @@ using namespace std::chrono_literals;
 using test::FakeHardware;
 using test::FakeHwQueue;
 using test::until;
+using xpreempt::sched::by;
 using xpreempt::sched::HighestPriorityFirst;
 using xpreempt::sched::Scheduler;
 using xpreempt::sched::Snapshot;
@@ -75,7 +78,7 @@ public:
     Scheduler* operator->() const { return scheduler_.get(); }
 
 private:
-    std::shared_ptr<Scheduler> scheduler_ = Scheduler::make(HighestPriorityFirst{});
+    std::shared_ptr<Scheduler> scheduler_ = Scheduler::make(by(HighestPriorityFirst{}));
 };
 
 // A low queue that was stopped because of the work of a high one.

@@ -3,6 +3,7 @@
 #include "backend/together.hpp"
 
 #include "backend/holds.hpp"
+#include "sched/policy.hpp"
 #include "sched/scheduler.hpp"
 #include "unit/until.hpp"
 
