@@ -11,6 +11,7 @@ class ControlHost final : public control::Host {
 public:
     ControlHost(Library& library, bool read_only) : library_(library), read_only_(read_only) {}
 
+    [[nodiscard]] bool is_read_only() const override { return read_only_; }
     control::Snapshot snapshot() override;
     Result<control::Suspended> suspend(control::wire::Object object, std::uint64_t handle,
                                        std::uint32_t flags) override;

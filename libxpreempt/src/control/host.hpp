@@ -37,6 +37,7 @@ struct Snapshot {
 class Host {
 public:
     virtual ~Host() = default;
+    [[nodiscard]] virtual bool is_read_only() const = 0; // suspend and resume are refused
     virtual Snapshot snapshot() = 0;
     virtual Result<Suspended> suspend(wire::Object object, std::uint64_t handle,
                                       std::uint32_t flags) = 0;

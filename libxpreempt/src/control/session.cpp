@@ -57,7 +57,7 @@ void Session::answer(const wire::Frame& frame) {
     const auto& request = std::get<wire::Request>(parsed);
     if (request.kind == wire::Kind::list)
         return list(tag);
-    if ((host_.snapshot().process.flags & wire::process_read_only) != 0)
+    if (host_.is_read_only())
         return done(tag, EACCES, "the program opened its control socket for reading only");
     const HoldBook::Answer answer = request.kind == wire::Kind::suspend
                                         ? book_.suspend(owner_, request.target)

@@ -38,6 +38,8 @@ public:
         return now;
     }
 
+    [[nodiscard]] bool is_read_only() const override { return read_only; }
+
     xpreempt::Result<control::Suspended> suspend(wire::Object object, std::uint64_t handle,
                                                  std::uint32_t) override {
         if (stop_errno != 0)
