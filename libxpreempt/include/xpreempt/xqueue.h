@@ -44,6 +44,10 @@ struct xp_command {
 	void *argument;
 	uint32_t flags; /* XP_COMMAND_* */
 	uint32_t reserved; /* 0 */
+	/* NULL, or called once with the argument when the command has completed or was dropped, or when
+	 * the xqueue's thread could not launch it. Not if the submit returns an error. Called with a
+	 * lock of the library, which it must not call. */
+	void (*over)(void *argument);
 };
 
 /*
@@ -76,7 +80,7 @@ struct xp_xqueue_options {
 };
 
 /* Initialize the first member and zero the others, without a compiler warning in C or C++. */
-#define XP_COMMAND_INIT { sizeof(struct xp_command), 0, 0, 0, 0 }
+#define XP_COMMAND_INIT { sizeof(struct xp_command), 0, 0, 0, 0, 0 }
 #define XP_XQUEUE_OPTIONS_INIT { sizeof(struct xp_xqueue_options), 0, 0, 0, 0, 0, 0, 0 }
 
 /* flags of xp_xqueue_suspend() */

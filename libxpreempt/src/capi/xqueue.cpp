@@ -280,9 +280,10 @@ int xp_xqueue_submit_command(xp_xqueue_t xqueue, const struct xp_command* comman
         };
         if (const int error = c_call(check); error != 0)
             return error;
-        return submit(xqueue, {known.launch, known.argument, known.flags}, ticket);
+        return submit(xqueue, {known.launch, known.argument, known.flags, known.over}, ticket);
     }
-    return submit(xqueue, {command->launch, command->argument, command->flags}, ticket);
+    return submit(xqueue, {command->launch, command->argument, command->flags, command->over},
+                  ticket);
 }
 
 int xp_xqueue_wait(xp_xqueue_t xqueue, uint64_t ticket) {

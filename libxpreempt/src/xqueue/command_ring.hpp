@@ -11,7 +11,7 @@
 
 namespace xpreempt::xqueue {
 
-// Memory follows what is kept, in chunks: 24 bytes a command. Not thread-safe. An entry stays where
+// Memory follows what is kept, in chunks: 32 bytes a command. Not thread-safe. An entry stays where
 // it is, but operator[] may not run beside push() or release().
 class CommandRing {
 public:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace xpreempt::xqueue {
 
@@ -47,7 +48,7 @@ void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
         markers_, [&](const Marked& marked) { return marked.marker.get() == &marker; });
     if (found == markers_.end())
         return;
-    completed_ = found->ticket;
+    const Ticket ticket = found->ticket;
     const auto end = std::next(found);
     std::uint32_t count = 0;
     for (auto passed = markers_.begin(); passed != end; ++passed)
@@ -60,8 +61,8 @@ void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
         pace_.gap();
     markers_.erase(markers_.begin(), end);
     count_load();
+    complete_until(ticket);
     complete_if_idle();
-    ring_.release(completed_);
     report_work();
     announce_progress();
     wake_worker();
@@ -70,10 +71,24 @@ void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
 // Commands that failed or were dropped behind the last launched one have no marker that could
 // complete them.
 void XQueue::complete_if_idle() {
-    if (in_flight_ > 0 || completed_ == launched_)
-        return;
-    completed_ = launched_;
-    ring_.release(completed_);
+    if (in_flight_ == 0 && completed_ != launched_)
+        complete_until(launched_);
+}
+
+void XQueue::complete_until(Ticket ticket) {
+    for (Ticket next = completed_ + 1; any_over_ && next <= ticket; ++next) {
+        if (const Ticket last = dropped_until(next); last != 0)
+            next = last; // ended by the drop
+        else
+            end(ring_[next]);
+    }
+    completed_ = ticket;
+    ring_.release(ticket);
+}
+
+void XQueue::end(Command& command) {
+    if (auto* const over = std::exchange(command.over, nullptr); over != nullptr)
+        over(command.argument);
 }
 
 Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked, Wake wake) {
@@ -248,6 +263,9 @@ Result<std::uint64_t> XQueue::drop() {
     if (count == 0)
         return count;
     const Ticket first = launched_ + 1;
+    for (Ticket ticket = launchable_from(first); any_over_ && ticket <= submitted_;
+         ticket = launchable_from(ticket + 1))
+        end(ring_[ticket]);
     remember_dropped(first, submitted_);
     pending_ = 0;
     launched_ = submitted_;

@@ -50,6 +50,9 @@ struct Command {
     LaunchFunction launch = nullptr;
     void* argument = nullptr;
     std::uint32_t flags = 0;
+    // Null, or called once with the argument when the command has completed or was dropped, or when
+    // the xqueue's thread could not launch it. With the xqueue's mutex.
+    void (*over)(void* argument) = nullptr;
 };
 
 // One launch of a command. All tickets up to `completed` are known to be complete: what was

@@ -81,6 +81,7 @@ Result<Ticket> XQueue::submit(const Command& command) {
         return tl::make_unexpected(broken_);
     const Ticket ticket = submitted_ + 1;
     ring_.push(ticket, command);
+    any_over_ = any_over_ || command.over != nullptr;
     submitted_ = ticket;
     ++pending_;
     ++statistics_.submitted;
@@ -197,7 +198,11 @@ std::size_t XQueue::launch(Lock& lock, std::span<Attempt> attempts) {
 void XQueue::account(const Attempt& attempt) {
     launched_ = attempt.launch.ticket;
     if (attempt.error.errno_value != 0) {
-        ring_[launched_].launch = nullptr;
+        Command& failed = ring_[launched_];
+        failed.launch = nullptr;
+        if (attempt.by_worker)
+            end(failed);
+        failed.over = nullptr; // else the submit returns the error
         ++statistics_.launch_failures;
         return;
     }
@@ -332,7 +337,7 @@ void XQueue::launch_pending(Lock& lock) {
     std::size_t count = 0;
     for (Ticket ticket = launched_; count < room; ++count) {
         ticket = launchable_from(ticket + 1);
-        attempts[count] = {{ring_[ticket], ticket, completed_}, {0, Op::launch}};
+        attempts[count] = {{ring_[ticket], ticket, completed_}, {0, Op::launch}, true};
     }
     const std::size_t tried = launch(lock, {attempts.data(), count});
     for (std::size_t i = 0; i < tried; ++i) {

@@ -158,6 +158,7 @@ private:
     struct Attempt {
         Launch launch;
         Error error; // errno_value 0: launched
+        bool by_worker = false;
     };
 
     // How a thread waits for the hardware.
@@ -208,6 +209,8 @@ private:
     void reap(Lock& lock);
     void complete(const Marker& marker, std::uint64_t now_ns);
     void complete_if_idle();
+    void complete_until(Ticket ticket);
+    static void end(Command& command);
     Dropped::const_iterator dropped_range(Ticket ticket) const;
     Ticket dropped_from(Ticket ticket) const; // the range's first, or 0: not dropped
     Ticket dropped_until(Ticket ticket) const;
@@ -282,6 +285,7 @@ private:
     bool launching_ = false;      // one thread is in the hardware queue's launch() or mark()
     bool taking_back_ = false;    // in the hardware queue's deactivate(): markers may be void
     bool worker_sleeps_ = false;
+    bool any_over_ = false;     // a command had Command::over
     bool closed_ = false;       // nothing new is taken
     bool stopping_ = false;     // and nothing is left
     Error broken_{0, Op::wait}; // completion can't be known any more: every call returns this

@@ -139,7 +139,7 @@ public:
     void submit(unsigned count) {
         for (unsigned i = 0; i < count; ++i) {
             commands_[i] = {this, i};
-            xp_command command{sizeof command, launch, &commands_[i], flags_, 0};
+            xp_command command{sizeof command, launch, &commands_[i], flags_, 0, nullptr};
             must(xp_xqueue_submit_command(xqueue, &command, nullptr), "xp_xqueue_submit_command");
         }
         submitted_ = count;

@@ -64,7 +64,7 @@ protected:
             << xp_last_detail();
     }
     void submit(std::uint32_t flags) {
-        xp_command command{sizeof command, launch, &work_, flags, 0};
+        xp_command command{sizeof command, launch, &work_, flags, 0, nullptr};
         ASSERT_EQ(0, xp_xqueue_submit_command(xqueue_, &command, nullptr)) << xp_last_detail();
     }
     std::uint32_t suspend() {
@@ -275,7 +275,7 @@ TEST_F(DeactivateTest, leave_to_stop_the_others_comes_last) {
 TEST_F(DeactivateTest, a_guarded_command_that_failed_is_not_taken_back) {
     create();
     work_.answer = -EIO;
-    xp_command command{sizeof command, launch, &work_, XP_COMMAND_GUARDED, 0};
+    xp_command command{sizeof command, launch, &work_, XP_COMMAND_GUARDED, 0, nullptr};
     EXPECT_EQ(-EIO, xp_xqueue_submit_command(xqueue_, &command, nullptr));
     work_.answer = 0;
     EXPECT_EQ(level_1, suspend());

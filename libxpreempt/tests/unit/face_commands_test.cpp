@@ -130,7 +130,7 @@ TEST_F(FaceCommandsTest, a_wait_destroys_the_callables_of_all_commands_before) {
     const std::uint64_t second = must(xqueue.submit(counted()));
     const std::uint64_t third = must(xqueue.submit(counted()));
     must(xqueue.wait(second));
-    EXPECT_EQ(1, living);
+    EXPECT_LE(living, 1); // the marker of the second may count the third as well
     must(xqueue.wait_for(third, std::chrono::hours(1)));
     EXPECT_EQ(0, living);
     must(xqueue.submit(counted()));
@@ -178,8 +178,8 @@ TEST_F(FaceCommandsTest, the_end_of_an_xqueue_destroys_the_callables) {
     EXPECT_EQ(0, living);
 }
 
-// The owner doesn't see that drop; it destroys the callable when it is destroyed, or earlier.
-TEST_F(FaceCommandsTest, a_callable_that_c_code_drops_is_destroyed_later) {
+// In the thread of the owner's next call, and not where the drop holds a lock.
+TEST_F(FaceCommandsTest, a_callable_that_c_code_drops_is_destroyed_by_the_next_call) {
     must(xqueue.suspend());
     must(xqueue.submit(counted()));
     ASSERT_EQ(0, xp_xqueue_drop(xqueue.get(), nullptr));

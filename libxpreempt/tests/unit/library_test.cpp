@@ -535,7 +535,7 @@ TEST_F(LibraryTest, a_recycled_id_is_another_queue) {
 TEST_F(LibraryTest, a_command_with_flags_is_submitted_like_another) {
     void* stream = new_stream();
     const xp_xqueue_t xqueue = new_xqueue(stream);
-    xp_command command{sizeof command, put_packet, nullptr, XP_COMMAND_IDEMPOTENT, 0};
+    xp_command command{sizeof command, put_packet, nullptr, XP_COMMAND_IDEMPOTENT, 0, nullptr};
     std::uint64_t ticket = 0;
     ASSERT_EQ(0, xp_xqueue_submit_command(xqueue, &command, &ticket));
     EXPECT_EQ(1U, ticket);

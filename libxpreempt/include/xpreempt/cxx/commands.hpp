@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The callables of one xqueue's commands, each from its submit until its command has completed or
-// was dropped. The C interface does not report either, so it is learned from waits, drops and, once
-// in a while, a question by a submit.
+// was dropped.
 #pragma once
 
 #include <xpreempt/cxx/callable.hpp>
 #include <xpreempt/xqueue.h>
 
-#include <algorithm>
-#include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <iterator>
 #include <list>
 #include <map>
 #include <mutex>
@@ -33,65 +30,39 @@ public:
 
     template <typename Function>
     Expected<std::uint64_t> submit(xp_xqueue_t xqueue, Function&& function, std::uint32_t flags) {
-        List mine = take_slot();
-        Command& command = mine.front();
+        List taken = take_slot();
+        Command& command = taken.front();
         command.callable.emplace(std::forward<Function>(function));
         command.owner = this;
-        command.flags = flags;
+        command.place = taken.begin();
+        {
+            const std::lock_guard lock(mutex_);
+            kept_.splice(kept_.end(), taken);
+        }
         xp_command given = XP_COMMAND_INIT;
         given.launch = launch_command;
         given.argument = &command;
         given.flags = flags;
+        given.over = note_over;
         std::uint64_t ticket = 0;
-        if (const int answer = xp_xqueue_submit_command(xqueue, &given, &ticket); answer != 0) {
+        const int answer = xp_xqueue_submit_command(xqueue, &given, &ticket);
+        if (answer != 0) {
             Error error = explained(Error::of(answer), command.thrown);
-            recycle(mine);
+            end(command);
+            recycle_ended();
             return tl::unexpected<Error>(std::move(error));
         }
-        const bool is_time = keep(mine, ticket);
-        recycle(mine);
-        if (is_time)
-            collect(xqueue);
+        accept(command, ticket);
+        recycle_ended();
         return ticket;
     }
 
-    // Every command up to that one has completed or was dropped.
-    void completed(std::uint64_t ticket) {
+    // Destroys the callables of the commands that are over.
+    void recycle_ended() {
         List done;
         {
             const std::lock_guard lock(mutex_);
-            completed_ = std::max(completed_, ticket);
-            const auto end = std::find_if(kept_.begin(), kept_.end(), [&](const Command& command) {
-                return command.ticket > completed_;
-            });
-            done.splice(done.end(), kept_, kept_.begin(), end);
-        }
-        recycle(done);
-    }
-
-    // The newest command of a submit that has returned.
-    [[nodiscard]] std::uint64_t newest() {
-        const std::lock_guard lock(mutex_);
-        return kept_.empty() ? completed_ : kept_.back().ticket;
-    }
-
-    // After a drop. Commands behind `newest` were submitted later. Launches are in order, so of the
-    // others those were dropped that no launch has come to, and those that were taken back.
-    void dropped(xp_xqueue_t xqueue, std::uint64_t newest) {
-        while (const std::uint64_t taken_back = discard_unlaunched(newest)) {
-            if (xp_xqueue_wait_for(xqueue, taken_back, 0) != -ECANCELED)
-                return;
-            discard(taken_back);
-        }
-    }
-
-    // The xqueue was destroyed: nothing is launched any more.
-    void finish() {
-        List done;
-        {
-            const std::lock_guard lock(mutex_);
-            finished_ = true;
-            done.swap(kept_);
+            done.swap(ended_);
         }
         recycle(done);
     }
@@ -107,36 +78,48 @@ public:
     }
 
 private:
-    enum class State : std::uint8_t { waiting, launched, failed };
+    struct Command;
+    using List = std::list<Command>; // a command keeps its address from list to list
 
     struct Command {
         CallableSlot callable;
         Commands* owner = nullptr;
-        std::uint32_t flags = 0;
-        std::atomic<State> state{State::waiting};
+        List::iterator place;
+        bool is_over = false;
         std::uint64_t ticket = 0; // 0: its submit has not returned
         std::string thrown;       // the text of an exception, until the ticket is known
-
-        [[nodiscard]] bool is_launched() const {
-            return state.load(std::memory_order_acquire) == State::launched;
-        }
-        [[nodiscard]] bool has_failed() const {
-            return state.load(std::memory_order_acquire) == State::failed;
-        }
     };
-    using List = std::list<Command>; // a command keeps its address from list to list
 
-    static constexpr std::size_t collect_least = 64;
     static constexpr std::size_t max_spare = 256;
     static constexpr std::size_t max_thrown = 1024; // for a program that never waits
 
     static int launch_command(void* stream, void* argument) {
         Command& command = *static_cast<Command*>(argument);
-        const int answer = command.owner->launch(command, StreamRef(stream));
-        // A failed command may be gone from here on.
-        command.state.store(answer == 0 ? State::launched : State::failed,
-                            std::memory_order_release);
-        return answer;
+        return command.owner->launch(command, StreamRef(stream));
+    }
+
+    // Called by the xqueue with a lock: the callable is destroyed by a later call.
+    static void note_over(void* argument) {
+        Command& command = *static_cast<Command*>(argument);
+        Commands& owner = *command.owner;
+        const std::lock_guard lock(owner.mutex_);
+        command.is_over = true;
+        if (command.ticket != 0) // else the submit still uses it
+            owner.ended_.splice(owner.ended_.end(), owner.kept_, command.place);
+    }
+
+    void accept(Command& command, std::uint64_t ticket) {
+        const std::lock_guard lock(mutex_);
+        command.ticket = ticket;
+        if (!command.thrown.empty())
+            remember(ticket, std::move(command.thrown));
+        if (command.is_over)
+            ended_.splice(ended_.end(), kept_, command.place);
+    }
+
+    void end(Command& command) {
+        const std::lock_guard lock(mutex_);
+        ended_.splice(ended_.end(), kept_, command.place);
     }
 
     int launch(Command& command, StreamRef stream) {
@@ -191,105 +174,13 @@ private:
         return taken;
     }
 
-    // Takes the command, in the order of tickets, unless it is over. Returns true if there are so
-    // many that some should be collected.
-    bool keep(List& mine, std::uint64_t ticket) {
-        const std::lock_guard lock(mutex_);
-        Command& command = mine.front();
-        command.ticket = ticket;
-        if (!command.thrown.empty())
-            remember(ticket, std::move(command.thrown));
-        if (finished_ || ticket <= completed_ || command.has_failed())
-            return false;
-        auto behind = kept_.end();
-        while (behind != kept_.begin() && std::prev(behind)->ticket > ticket)
-            --behind;
-        kept_.splice(behind, mine);
-        return kept_.size() >= collect_at_;
-    }
-
-    // For a program that submits and never waits. Asks for the command in the middle, so that the
-    // cost for each command becomes nothing in the long run.
-    void collect(xp_xqueue_t xqueue) {
-        discard_failed();
-        std::uint64_t ticket = middle();
-        while (ticket != 0 && xp_xqueue_wait_for(xqueue, ticket, 0) == 0) {
-            completed(ticket);
-            ticket = middle();
-        }
-        const std::lock_guard lock(mutex_);
-        collect_at_ = std::max(collect_least, 2 * kept_.size());
-    }
-
-    // 0: there are few, or none in the first half was launched.
-    std::uint64_t middle() {
-        const std::lock_guard lock(mutex_);
-        if (kept_.size() < collect_least)
-            return 0;
-        auto command = std::next(kept_.begin(), static_cast<std::ptrdiff_t>(kept_.size() / 2));
-        while (command != kept_.begin())
-            if ((--command)->is_launched())
-                return command->ticket;
-        return 0;
-    }
-
-    void discard_failed() {
-        List done;
-        {
-            const std::lock_guard lock(mutex_);
-            for (auto command = kept_.begin(); command != kept_.end();) {
-                const auto next = std::next(command);
-                if (command->has_failed())
-                    done.splice(done.end(), kept_, command);
-                command = next;
-            }
-        }
-        recycle(done);
-    }
-
-    // From the newest on, until one that was launched. Returns its ticket if it may have been taken
-    // back and dropped since, else 0.
-    std::uint64_t discard_unlaunched(std::uint64_t newest) {
-        List done;
-        std::uint64_t launched = 0;
-        {
-            const std::lock_guard lock(mutex_);
-            for (auto behind = kept_.end(); behind != kept_.begin() && launched == 0;) {
-                const auto command = std::prev(behind);
-                if (command->ticket > newest) {
-                    behind = command;
-                } else if (!command->is_launched()) {
-                    done.splice(done.begin(), kept_, command);
-                } else {
-                    launched = command->flags != 0 ? command->ticket : 0;
-                    break;
-                }
-            }
-        }
-        recycle(done);
-        return launched;
-    }
-
-    void discard(std::uint64_t ticket) {
-        List done;
-        {
-            const std::lock_guard lock(mutex_);
-            const auto found =
-                std::find_if(kept_.begin(), kept_.end(),
-                             [&](const Command& command) { return command.ticket == ticket; });
-            if (found != kept_.end())
-                done.splice(done.end(), kept_, found);
-        }
-        recycle(done);
-    }
-
     // Destroys the callables, and keeps some of the memory for others.
     void recycle(List& done) {
         if (done.empty())
             return;
         for (Command& command : done) {
             command.callable.reset();
-            command.state.store(State::waiting, std::memory_order_relaxed);
+            command.is_over = false;
             command.ticket = 0;
             command.thrown.clear();
         }
@@ -298,13 +189,11 @@ private:
             spare_.splice(spare_.end(), done, done.begin());
     }
 
-    std::mutex mutex_; // all below, and the tickets and texts of commands
-    List kept_;        // by ticket
+    std::mutex mutex_; // all below, and all of commands but the callables
+    List kept_;        // submitted, or about to be
+    List ended_;       // over: their callables are to be destroyed
     List spare_;       // empty slots
     std::map<std::uint64_t, std::string> thrown_;
-    std::uint64_t completed_ = 0;
-    std::size_t collect_at_ = collect_least;
-    bool finished_ = false;
 };
 
 } // namespace xpreempt::inline v0_tl::detail

@@ -80,7 +80,7 @@ public:
         const int answer = xp_xqueue_destroy(xqueue_);
         if (answer != 0)
             return detail::failed(answer);
-        commands_->finish();
+        commands_->recycle_ended();
         return {};
     }
 
@@ -143,10 +143,9 @@ public:
 
     // xp_xqueue_wait_all()
     Expected<void> wait_all() {
-        const std::uint64_t newest = commands_ != nullptr ? commands_->newest() : 0;
         if (const int answer = xp_xqueue_wait_all(xqueue_); answer != 0)
             return detail::failed(answer);
-        commands_->completed(newest);
+        commands_->recycle_ended();
         return {};
     }
 
@@ -190,11 +189,10 @@ public:
     // xp_xqueue_drop(): returns how many. Their callables are destroyed, unless a submit in another
     // thread has not returned yet.
     Expected<std::uint64_t> drop() {
-        const std::uint64_t newest = commands_ != nullptr ? commands_->newest() : 0;
         auto count = detail::value_of<std::uint64_t>(
             [this](std::uint64_t* dropped) { return xp_xqueue_drop(xqueue_, dropped); });
         if (count)
-            commands_->dropped(xqueue_, newest);
+            commands_->recycle_ended();
         return count;
     }
 
@@ -279,7 +277,7 @@ private:
 
     Expected<void> waited(std::uint64_t ticket, int answer) {
         if (answer == 0) {
-            commands_->completed(ticket);
+            commands_->recycle_ended();
             return {};
         }
         Error error = Error::of(answer);
