@@ -188,13 +188,12 @@ std::uint32_t Gates::waiters(hip::QueueRef queue) const {
 }
 
 // The border to the hook and to HIP: no exception leaves. Without memory a call isn't gated.
-int Gates::before(const Call* call) {
+void Gates::before(const Call* call) {
     try {
-        Gates* gates = the_gates.load(std::memory_order_acquire);
-        return gates != nullptr ? gates->enter(*call) : 0;
+        if (Gates* gates = the_gates.load(std::memory_order_acquire); gates != nullptr)
+            gates->enter(*call);
     } catch (...) {
         log::report(log::Level::error, "%s: out of memory; it may block inside HIP", call->name);
-        return 0;
     }
 }
 
@@ -207,11 +206,10 @@ void Gates::after(const Call* call, int error) {
     }
 }
 
-// The call is always made: a wait ends, it never fails.
-int Gates::enter(const Call& call) {
+void Gates::enter(const Call& call) {
     if (direct_.any())
         enter_direct(call);
-    const int error = enter_held(call);
+    enter_held(call);
     // A capture ends with its stream. Before the call: the next stream may get the address in it.
     if (call.call_class == CallClass::stream_destroy) {
         captures_.ended(call.stream);
@@ -223,25 +221,18 @@ int Gates::enter(const Call& call) {
         captures_.join(call.stream);
         joining = call.stream;
     }
-    return error;
 }
 
-int Gates::enter_held(const Call& call) {
-    if (!holds_.any() || shut_.load(std::memory_order_relaxed) || Ungated::here())
-        return 0;
-    if (is_free(call))
-        return 0;
-    if (call.call_class == CallClass::stream_destroy ||
-        call.call_class == CallClass::device_reset) {
-        lift_for_destroy(call);
-        return 0;
-    }
+void Gates::enter_held(const Call& call) {
+    if (!holds_.any() || shut_.load(std::memory_order_relaxed) || Ungated::here() || is_free(call))
+        return;
+    if (call.call_class == CallClass::stream_destroy || call.call_class == CallClass::device_reset)
+        return lift_for_destroy(call);
     // ROCr has one thread for all signals of the process, the resume's among them.
     if (mapping_.table()->in_event_thread() != 0 || is_captured(call.stream, call.handle))
-        return 0;
+        return;
     if (!stays_in_queue(call.call_class) || !has_room(call))
         wait_outside(call);
-    return 0;
 }
 
 // Ignores work that goes into a captured stream: it reaches no queue yet.

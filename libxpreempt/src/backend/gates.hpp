@@ -76,10 +76,10 @@ private:
     };
     static thread_local FreeStream free_here;
 
-    static int before(const hook::Call* call);
+    static void before(const hook::Call* call);
     static void after(const hook::Call* call, int error);
-    int enter(const hook::Call& call);
-    int enter_held(const hook::Call& call);
+    void enter(const hook::Call& call);
+    void enter_held(const hook::Call& call);
     void enter_direct(const hook::Call& call);
     void leave_direct(const hook::Call& call, int error);
     void report_work(const hook::Call& call);

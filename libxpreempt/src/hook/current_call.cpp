@@ -86,11 +86,12 @@ const void* key_of(const void* handle, bool per_thread) {
     return &null_streams[current_device()];
 }
 
-int ask_gate(const Gate& asked, const Call& call) {
+void ask_gate(const Gate& asked, const Call& call) {
+    if (asked.before == nullptr)
+        return;
     current_call.in_gate = true;
-    const int error = asked.before != nullptr ? asked.before(&call) : 0;
+    asked.before(&call);
     current_call.in_gate = false;
-    return error;
 }
 
 void notify_gate(const Gate& asked, const Call& call, int error) {

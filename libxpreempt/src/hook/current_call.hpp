@@ -118,7 +118,7 @@ inline const Gate* gate_for(CallClass call_class) {
     return (now->classes >> static_cast<unsigned>(call_class) & 1U) != 0 ? now : nullptr;
 }
 
-int ask_gate(const Gate& asked, const Call& call);
+void ask_gate(const Gate& asked, const Call& call);
 void notify_gate(const Gate& asked, const Call& call, int error);
 
 // A packet was reserved by the current call; index is that of the first of count.

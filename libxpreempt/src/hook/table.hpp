@@ -70,9 +70,8 @@ struct Gate {
     std::uint32_t bytes; // of this struct
     std::uint32_t reserved;
     std::uint64_t classes; // bit of each CallClass that is to be shown
-    // Returns 0 to let the call proceed, else a hipError_t, which the program gets instead of the
-    // call. May block.
-    int (*before)(const Call* call);
+    // The call is made when it returns. May block, and may be null.
+    void (*before)(const Call* call);
     // error: hipError_t of the call. May be null.
     void (*after)(const Call* call, int error);
 };
