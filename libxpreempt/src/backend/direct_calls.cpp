@@ -2,12 +2,14 @@
 // Keeps callers back, and finds out when the work of a stream is over.
 #include "backend/direct_calls.hpp"
 
+#include "base/caller_state.hpp"
 #include "base/log.hpp"
 #include "base/start_thread.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 namespace xpreempt::backend {
@@ -158,8 +160,11 @@ void DirectCalls::before(bool will_wait) {
     ++calls_;
     report_work(lock, will_wait);
     ++waiters_;
+    std::optional<CallerState> caller;
     while (will_wait && !gone_ && !shut_) {
         const bool full = threshold_ > 0 && in_flight_ >= threshold_ && !markers_.empty();
+        if ((withheld_ > 0 || full) && !caller)
+            caller.emplace();
         if (withheld_ > 0 && stop_instead(lock))
             break;
         if (withheld_ > 0 || (full && standing_))
@@ -188,6 +193,7 @@ void DirectCalls::after() {
 }
 
 Result<std::shared_ptr<xqueue::Marker>> DirectCalls::mark(Lock& lock) {
+    const CallerState caller;
     ++marking_;
     lock.unlock();
     auto marker = mark_();

@@ -151,6 +151,7 @@ void Gates::report_work(const Call& call) {
         direct_.forget(key);
     } else if (((work >> static_cast<unsigned>(call.call_class)) & 1) != 0 &&
                !known(direct_, key).reported) {
+        const CallerState state;
         const bool is_over = worked_(key);
         known(direct_, key).reported = is_over;
     }

@@ -101,12 +101,18 @@ struct CancelledCall {
 TEST_F(CallerTest, no_call_is_a_cancellation_point) {
     create();
     std::uint64_t ticket = 0;
-    const std::function<int()> calls[] = {
-        [&] { return xp_xqueue_wait(xqueue, ticket); },
-        [&] { return xp_xqueue_wait_all(xqueue); },
-        [&] { return hipStreamSynchronize(stream); },
+    struct Blocked {
+        xp_level level; // of the suspend that blocks it
+        std::function<int()> call;
     };
-    for (const auto& call : calls) {
+    const Blocked calls[] = {
+        {XP_LEVEL_INTERRUPT, [&] { return xp_xqueue_wait(xqueue, ticket); }},
+        {XP_LEVEL_INTERRUPT, [&] { return xp_xqueue_wait_all(xqueue); }},
+        {XP_LEVEL_INTERRUPT, [&] { return hipStreamSynchronize(stream); }},
+        {XP_LEVEL_BLOCK, [&] { return put_packet(stream, nullptr); }},
+    };
+    for (const auto& [level, call] : calls) {
+        ASSERT_EQ(0, xp_xqueue_set_max_level(xqueue, level));
         ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr));
         ASSERT_EQ(0, xp_xqueue_submit(xqueue, put_packet, nullptr, &ticket));
         fake_hip()->unfinished = true;
