@@ -3,12 +3,12 @@
 #include "backend/gates.hpp"
 
 #include "backend/event_marker.hpp"
+#include "backend/known_streams.hpp"
 #include "backend/ungated.hpp"
 #include "base/caller_state.hpp"
 #include "base/log.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <string_view>
@@ -51,25 +51,6 @@ constexpr std::uint64_t while_held =
 
 // The stream that the calling thread works on, from before its HIP call until after it.
 thread_local std::shared_ptr<DirectCalls> direct_here;
-// A stream that the calling thread used, as of a generation of DirectStreams. So a thread takes a
-// lock of all threads for the first call into a stream only.
-struct KnownStream {
-    const void* key = nullptr;
-    std::uint64_t generation = 0;
-    std::weak_ptr<DirectCalls> calls;
-    bool reported = false; // its work, and nothing more is to be reported
-};
-thread_local std::array<KnownStream, 16> known_here;
-
-KnownStream& known(const DirectStreams& direct, const void* key) {
-    const auto mixed = reinterpret_cast<std::uintptr_t>(key) * std::uint64_t{0x9e3779b97f4a7c15};
-    KnownStream& entry = known_here[mixed >> 60];
-    const std::uint64_t generation = direct.generation(); // before find()
-    if (entry.key != key || entry.generation != generation)
-        entry = {key, generation, direct.find(key), false};
-    return entry;
-}
-
 // The call of this thread waited until Gates::shut().
 thread_local bool released_here = false;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Leaves errno and the cancelability of the calling thread as they were.
+// Leaves errno as it was, and the calling thread as open to pthread_cancel() as it was.
 #pragma once
 
 #include <cerrno>
