@@ -51,12 +51,12 @@ function(shared_modules)
   add_module(daemon_policies USES policy SOURCES src/sched/account.cpp src/sched/band.cpp
     src/sched/idle_parking.cpp src/sched/plugin.cpp src/sched/policy.cpp src/sched/record.cpp
     src/sched/residency.cpp src/sched/strict_partition.cpp)
-  # Loads plug-ins: for the daemon and the simulator, not for the library.
+  # Loads plug-ins: for the daemon and the simulator. Not among the sources of the library.
   set(loader plugin_library)
   if(KFD_PREEMPT_STATIC)
     set(loader no_plugin_library)
   endif()
-  add_module(plugin_library USES daemon_policies SOURCES src/sched/${loader}.cpp)
+  add_module(plugin_library USES daemon_policies SOURCES plugins/${loader}.cpp)
   target_link_libraries(xpreempt_plugin_library PUBLIC ${CMAKE_DL_LIBS})
   foreach(name daemon_policies plugin_library)
     target_include_directories(xpreempt_${name} PRIVATE ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../include)
