@@ -35,6 +35,7 @@ HookedStreams::Pointer HookedStreams::insert(hip::Stream key, Pointer made) {
 }
 
 HookedStreams::Pointer HookedStreams::remove(hip::Stream key) {
+    forget_dead();
     Pointer removed;
     {
         const std::lock_guard lock(mutex_);

@@ -84,6 +84,8 @@ public:
             EXPECT_EQ(0, xp_queue_resume(queue_)) << xp_last_detail();
         }
         held_ = false;
+    }
+    void expect_no_owner() {
         if (queue_.handle == 0)
             return;
         EXPECT_EQ(-ENOENT, xp_queue_resume(queue_));
@@ -197,6 +199,8 @@ TEST(OwnersPropertyTest, at_the_end_of_random_holds_nothing_is_held) {
     (void)xp_sched_stop();
     for (Target& target : targets)
         target.end();
+    for (Target& target : targets)
+        target.expect_no_owner();
     fake_driver()->faults = 0;
     for (fake::Queue& queue : fake_driver()->queues)
         queue.pending = false;
