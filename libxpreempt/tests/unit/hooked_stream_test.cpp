@@ -352,7 +352,8 @@ TEST_F(HookedStreamTest, a_refused_second_xqueue_leaves_the_first_as_it_was) {
 // HIP ends the capture of a stream that is destroyed, as the destructor of a program does when the
 // capture throws; and the next stream often gets its address.
 TEST_F(HookedStreamTest, a_capture_ends_with_its_stream) {
-    create(other); // so that the next stream gets the queue of high
+    EXPECT_FALSE(stopped(high)); // the library sees what begins from here on
+    create(other);               // so that the next stream gets the queue of high
     ASSERT_EQ(0, hipStreamDestroy(other));
     fake_hip()->reuse_handles = true;
     void* captured = high;
