@@ -77,6 +77,16 @@ static struct failing lock_at_exit = {
 	.result = -EINTR,
 };
 
+/* Writes the page tables of a buffer. */
+static struct failing map_buffer = {
+	.probe = {
+		.symbol_name = "amdgpu_vm_bo_update",
+		.pre_handler = instead,
+		.post_handler = after,
+	},
+	.result = -ENOMEM,
+};
+
 /* As if the PCI bus let one GPU access the VRAM of another one. */
 static struct failing peers = {
 	.probe = {
@@ -110,10 +120,15 @@ MODULE_PARM_DESC(fail_reserve, "How many more buffers are not reserved");
 module_param_cb(fail_lock_at_exit, &left_ops, &lock_at_exit.left, 0600);
 MODULE_PARM_DESC(fail_lock_at_exit, "How many more locks of buffers a signal interrupts at exit");
 
+module_param_cb(fail_map_buffer, &left_ops, &map_buffer.left, 0600);
+MODULE_PARM_DESC(fail_map_buffer, "How many more buffers are not mapped");
+
 module_param_cb(peers_accessible, &left_ops, &peers.left, 0600);
 MODULE_PARM_DESC(peers_accessible, "How many more times a GPU may map VRAM of another one");
 
-static struct kprobe *probes[] = { &map.probe, &reserve.probe, &lock_at_exit.probe, &peers.probe };
+static struct kprobe *probes[] = {
+	&map.probe, &reserve.probe, &lock_at_exit.probe, &map_buffer.probe, &peers.probe,
+};
 
 int fail_init(void)
 {
