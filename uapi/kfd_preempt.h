@@ -350,15 +350,17 @@ struct kfd_ioctl_preempt_switch_args {
  * A held process keeps its buffers in VRAM. With SWITCH_YIELD_MEMORY a PREEMPT also moves
  * them to system memory, those of the process of each such entry on the GPU of its queue,
  * and KFD counts them as system memory from then on. All compute queues of the process on
- * that GPU must be held, or be stopped by the same call (-EBUSY). Queues that are held
+ * that GPU must be held, or be stopped by the same call (-EBUSY), and none of its queues
+ * there may be dead (-EIO). Nothing moves after a stop that failed. Queues that are held
  * already do not return -EALREADY while there is memory to move. SDMA queues need not be
  * held: they run again when the memory has moved. The page tables always have the place
  * of the memory. A RESUME that lets a queue run moves all of it back first. If VRAM has
  * no room for all of it, the entry returns -ENOSPC and nothing has changed.
  *
  * In a call that moves memory the stops come first, then memory leaves, then memory
- * returns, then the starts are done. ALL_OR_NOTHING then applies to the stops and to the
- * starts separately.
+ * returns, then the starts are done. With ALL_OR_NOTHING no memory moves and no queue starts
+ * if a stop fails. If memory cannot move, or has no room to return, no queue starts; the
+ * stops stay, and memory that has moved.
  *
  * These buffers stay in VRAM, and STATUS counts them: *pinned* ones (for RDMA, say),
  * *shared* ones, which another process or driver maps, and those that another GPU of the

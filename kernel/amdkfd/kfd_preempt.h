@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/uidgid.h>
@@ -197,12 +198,35 @@ struct kfd_preempt_p {
 };
 
 /**
+ * struct kfd_preempt_move - memory of a process on a GPU that a call moves (p->mutex)
+ * @node: in kfd_preempt_batch.moves
+ * @leaves: it leaves VRAM, otherwise it returns
+ * @evicted: its queues are evicted while it moves
+ * @bytes: how much moves
+ * @result: 0 or negative errno
+ */
+struct kfd_preempt_move {
+	struct llist_node node;
+	bool leaves;
+	bool evicted;
+	u64 bytes;
+	int result;
+};
+
+/* Whether there is something to move, as far as is known. */
+static inline bool kfd_preempt_must_move(const struct kfd_preempt_move *move)
+{
+	return !move->result && (!move->leaves || move->bytes);
+}
+
+/**
  * struct kfd_preempt_pdd - what kfd_preempt keeps for a process on a GPU
  * @pfn: first page of its doorbells
  * @blind: a mapping of its doorbells cannot be unmapped
  * @yielded: memory was yielded and has not returned (p->mutex, as the next two)
  * @yield_ns: time of the latest move to system memory
  * @reclaim_ns: time of the latest return
+ * @move: the present move
  */
 struct kfd_preempt_pdd {
 	unsigned long pfn;
@@ -210,6 +234,7 @@ struct kfd_preempt_pdd {
 	bool yielded;
 	u64 yield_ns;
 	u64 reclaim_ns;
+	struct kfd_preempt_move move;
 };
 
 /**
@@ -255,9 +280,9 @@ struct kfd_preempt_memory {
  * @was_active: is_active before the batch, for roll back
  * @was_pending: hw_pending before the batch
  * @applied: holds were edited
- * @yields: the queue, if its memory is to leave VRAM; may be held already
- * @has_memory: that memory is not empty
- * @memory_result: result of the move or of the return; 0 or negative errno
+ * @moves: the process whose memory leaves VRAM after a stop, also if the queue is held
+ *	already, or returns before a start
+ * @memory_result: result of that; 0 or negative errno
  * @latency_ns: time from the start of the batch to the confirmed stop
  * @checkpoint: for a stop, memory for a copy, or NULL; after the batch, memory
  *	to free
@@ -274,8 +299,7 @@ struct kfd_preempt_req {
 	bool was_active;
 	bool was_pending;
 	bool applied;
-	struct queue *yields;
-	bool has_memory;
+	struct kfd_process_device *moves;
 	int memory_result;
 	u64 latency_ns;
 	struct kfd_preempt_checkpoint *checkpoint;
@@ -288,6 +312,9 @@ struct kfd_preempt_req {
  * @timeout_ms: bound of all hardware waits on a node under NO_HWS, 0 for the default
  * @all_or_nothing: if one request fails, the others fail with it
  * @fast: stop with the shortest grace period
+ * @moves: processes whose memory moves: the first kfd_preempt_move.node, or NULL
+ * @evicts: their queues are evicted after the stops, otherwise restored before the
+ *	starts
  * @start: when the call began
  * @pass_start: when the present node began to preempt, then to resume
  * @in_reset: a reset has the hardware of the present node; NO_HWS only (dqm lock)
@@ -299,11 +326,16 @@ struct kfd_preempt_batch {
 	u32 timeout_ms;
 	bool all_or_nothing;
 	bool fast;
+	struct llist_node *moves;
+	bool evicts;
 	ktime_t start;
 	ktime_t pass_start;
 	bool in_reset;
 	u64 hw_ns;
 };
+
+#define kfd_preempt_for_each_move(pdd, batch) \
+	llist_for_each_entry(pdd, (batch)->moves, preempt.move.node)
 
 /**
  * struct kfd_preempt_node - what kfd_preempt keeps in a device_queue_manager
@@ -411,7 +443,9 @@ bool kfd_preempt_restore_now(struct kfd_process *p);
 /* kfd_preempt_memory.c */
 bool kfd_preempt_memory_can_yield(const struct device_queue_manager *dqm);
 bool kfd_preempt_memory_plan(struct kfd_preempt_batch *batch);
-void kfd_preempt_memory_leave(struct kfd_preempt_batch *batch);
+void kfd_preempt_memory_cancel(struct kfd_preempt_batch *batch);
+void kfd_preempt_memory_move(struct kfd_preempt_batch *batch);
+void kfd_preempt_memory_results(struct kfd_preempt_batch *batch);
 void kfd_preempt_memory_return(struct kfd_preempt_batch *batch);
 bool kfd_preempt_memory_waits(struct kfd_process *p);
 void kfd_preempt_memory_look(struct kfd_process *p);

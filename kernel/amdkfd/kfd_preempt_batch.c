@@ -27,6 +27,7 @@ static void run_worker(struct work_struct *work)
 static bool needs_worker(const struct device_queue_manager *dqm,
 			 const struct kfd_preempt_batch *batch)
 {
+	const struct kfd_process_device *pdd;
 	unsigned int i;
 
 	if (dqm->sched_policy != KFD_SCHED_POLICY_NO_HWS ||
@@ -35,6 +36,9 @@ static bool needs_worker(const struct device_queue_manager *dqm,
 	for (i = 0; i < batch->num; i++)
 		if (batch->reqs[i].q && batch->reqs[i].q->device->dqm == dqm &&
 		    batch->reqs[i].mm != current->mm)
+			return true;
+	kfd_preempt_for_each_move(pdd, batch)
+		if (pdd->dev->dqm == dqm && pdd->process->mm != current->mm)
 			return true;
 	return false;
 }
@@ -76,6 +80,32 @@ static void run_node(struct device_queue_manager *dqm,
 			       batch->hw_ns - hw_ns);
 }
 
+static bool has_request(const struct kfd_preempt_batch *batch, unsigned int num,
+			const struct device_queue_manager *dqm)
+{
+	unsigned int i;
+
+	for (i = 0; i < num; i++)
+		if (batch->reqs[i].q && batch->reqs[i].q->device->dqm == dqm)
+			return true;
+	return false;
+}
+
+static bool has_move(const struct kfd_preempt_batch *batch,
+		     const struct kfd_process_device *end,
+		     const struct device_queue_manager *dqm)
+{
+	const struct kfd_process_device *pdd;
+
+	kfd_preempt_for_each_move(pdd, batch) {
+		if (pdd == end)
+			return false;
+		if (pdd->dev->dqm == dqm)
+			return true;
+	}
+	return false;
+}
+
 /**
  * kfd_preempt_run - bring a batch to the hardware, node by node
  * @batch: what to do; the caller holds the mutex of each target process
@@ -86,18 +116,20 @@ static void run_node(struct device_queue_manager *dqm,
 void kfd_preempt_run(struct kfd_preempt_batch *batch)
 {
 	struct device_queue_manager *dqm;
-	unsigned int i, j;
+	struct kfd_process_device *pdd;
+	unsigned int i;
 
 	batch->start = ktime_get();
 	for (i = 0; i < batch->num; i++) {
 		if (!batch->reqs[i].q)
 			continue;
 		dqm = batch->reqs[i].q->device->dqm;
-		for (j = 0; j < i; j++)
-			if (batch->reqs[j].q &&
-			    batch->reqs[j].q->device->dqm == dqm)
-				break;
-		if (j == i)
+		if (!has_request(batch, i, dqm))
+			run_node(dqm, batch);
+	}
+	kfd_preempt_for_each_move(pdd, batch) {
+		dqm = pdd->dev->dqm;
+		if (!has_request(batch, batch->num, dqm) && !has_move(batch, pdd, dqm))
 			run_node(dqm, batch);
 	}
 }

@@ -40,7 +40,7 @@ struct queue *kfd_preempt_entry_queue(const struct kfd_preempt_call *call, u32 i
 /* Whether the node supports what a stop requests beside its type. */
 static int plan_extras(struct kfd_preempt_call *call, u32 i, struct queue *q)
 {
-	struct kfd_preempt_req *req = &call->batch.reqs[i];
+	struct kfd_preempt_req *req = call->plans[i].req;
 	u64 caps = kfd_preempt_node_caps(q->device->dqm);
 	bool copy = call->flags & KFD_PREEMPT_SWITCH_CHECKPOINT;
 
@@ -86,7 +86,7 @@ static bool already_sticky(struct kfd_preempt_call *call, u32 i, struct queue *q
 /* Plan a PREEMPT: the hold that it sets, and whether the caller may set it. */
 static int plan_preempt(struct kfd_preempt_call *call, u32 i, struct queue *q)
 {
-	struct kfd_preempt_req *req = &call->batch.reqs[i];
+	struct kfd_preempt_req *req = call->plans[i].req;
 	struct kfd_preempt_plan *plan = &call->plans[i];
 	struct file *filep = call->targets.filep;
 	bool already;
@@ -117,7 +117,7 @@ static int plan_preempt(struct kfd_preempt_call *call, u32 i, struct queue *q)
 	if (call->flags & KFD_PREEMPT_SWITCH_YIELD_MEMORY) {
 		if (!(kfd_preempt_node_caps(q->device->dqm) & KFD_PREEMPT_CAP_YIELD_MEMORY))
 			return -EOPNOTSUPP;
-		req->yields = q;
+		req->moves = kfd_get_process_device_data(q->device, q->process);
 	}
 	if (already) {
 		/* A repeated PREEMPT waits for a pending stop. */
@@ -136,7 +136,7 @@ static int plan_force(struct kfd_preempt_call *call, u32 i, struct queue *q)
 {
 	enum kfd_preempt_right right = call->plans[i].target->right;
 	u32 holds = READ_ONCE(q->properties.preempt_holds);
-	struct kfd_preempt_req *req = &call->batch.reqs[i];
+	struct kfd_preempt_req *req = call->plans[i].req;
 
 	req->clear = holds & KFD_PREEMPT_OPERATOR_HOLDS;
 	if (!req->clear)
@@ -152,7 +152,7 @@ static int plan_force(struct kfd_preempt_call *call, u32 i, struct queue *q)
 /* Plan a RESUME: the holds that it clears. */
 static int plan_resume(struct kfd_preempt_call *call, u32 i, struct queue *q)
 {
-	struct kfd_preempt_req *req = &call->batch.reqs[i];
+	struct kfd_preempt_req *req = call->plans[i].req;
 	struct kfd_preempt_plan *plan = &call->plans[i];
 	struct file *filep = call->targets.filep;
 	u32 holds = READ_ONCE(q->properties.preempt_holds);
@@ -191,6 +191,7 @@ void kfd_preempt_plan_entry(struct kfd_preempt_call *call, u32 i)
 	struct kfd_preempt_target *target = call->plans[i].target;
 	struct kfd_preempt_switch_entry *e = &call->entries[i];
 	struct queue *q = kfd_preempt_entry_queue(call, i);
+	struct kfd_preempt_req *req = call->plans[i].req;
 	u64 wanted = e->queue_uid;
 
 	e->queue_uid = 0;
@@ -215,7 +216,7 @@ void kfd_preempt_plan_entry(struct kfd_preempt_call *call, u32 i)
 						     plan_resume(call, i, q);
 	/* A queue that is held already may still have memory in VRAM. */
 	if (e->result && e->result != -EALREADY)
-		call->batch.reqs[i].yields = NULL;
+		req->moves = NULL;
 	if (e->result) {
 		/* Its process may have other queues. */
 		call->plans[i].already = call->plans[i].q && e->result == -EALREADY;
@@ -223,6 +224,6 @@ void kfd_preempt_plan_entry(struct kfd_preempt_call *call, u32 i)
 			e->result = 0;
 		return;
 	}
-	call->batch.reqs[i].q = q;
-	call->batch.reqs[i].mm = target->mm;
+	req->q = q;
+	req->mm = target->mm;
 }

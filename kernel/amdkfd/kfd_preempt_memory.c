@@ -18,30 +18,6 @@ bool kfd_preempt_memory_can_yield(const struct device_queue_manager *dqm)
 	return !(dqm->dev->adev->flags & AMD_IS_APU);
 }
 
-/*
- * While memory moves, queues that have no hold are evicted. If the process is
- * evicted already, its restore would make them active in the middle of the move.
- */
-static int evict_active(struct kfd_process_device *pdd, bool *evicted)
-{
-	struct device_queue_manager *dqm = pdd->dev->dqm;
-	struct queue *q;
-	bool active;
-	int ret;
-
-	dqm_lock(dqm);
-	active = pdd->qpd.evicted;
-	list_for_each_entry(q, &pdd->qpd.queues_list, list)
-		active |= q->properties.is_active;
-	dqm_unlock(dqm);
-	*evicted = active;
-	if (!active)
-		return 0;
-	ret = dqm->ops.evict_process_queues(dqm, &pdd->qpd);
-	/* KFD counts them as evicted, whatever it returns. */
-	return ret ? -EBUSY : 0;
-}
-
 /* Returns true if a restore was pending, which makes up for one eviction only. */
 static bool restore_unless_gone(struct kfd_process *p)
 {
@@ -70,148 +46,6 @@ static int errno_of_move(int ret, bool leave)
 	return leave ? -ENOMEM : -ENOSPC;
 }
 
-static int move(struct kfd_process_device *pdd, bool leave)
-{
-	struct device_queue_manager *dqm = pdd->dev->dqm;
-	bool evicted, mapped = true;
-	ktime_t start = ktime_get();
-	u64 moved = 0, ns;
-	int ret;
-
-	ret = evict_active(pdd, &evicted);
-	if (!ret)
-		ret = errno_of_move(kfd_preempt_bos_move(pdd, leave, &moved, &mapped), leave);
-	kfd_preempt_bos_settle(pdd);
-	kfd_preempt_flush_tlb(pdd);
-	if (!mapped)
-		restore_later(pdd->process);
-	if (evicted)
-		dqm->ops.restore_process_queues(dqm, &pdd->qpd);
-
-	ns = ktime_to_ns(ktime_sub(ktime_get(), start));
-	if (leave) {
-		pdd->preempt.yielded |= !!moved;
-		pdd->preempt.yield_ns = ns;
-	} else {
-		pdd->preempt.yielded = ret || kfd_preempt_bos_are_away(pdd);
-		pdd->preempt.reclaim_ns = ns;
-	}
-	trace_kfd_preempt_memory(pdd, leave, moved, ret, ns);
-	return ret;
-}
-
-static int reclaim(struct kfd_process_device *pdd)
-{
-	u64 bytes;
-
-	if (!pdd->preempt.yielded)
-		return 0;
-	if (kfd_preempt_bos_charge(pdd, false, &bytes))
-		return -ENOSPC;
-	return move(pdd, false);
-}
-
-static struct kfd_process_device *pdd_of(const struct queue *q)
-{
-	return kfd_get_process_device_data(q->device, q->process);
-}
-
-static bool stops(const struct kfd_preempt_batch *batch, const struct queue *q)
-{
-	unsigned int i;
-
-	for (i = 0; i < batch->num; i++)
-		if (batch->reqs[i].q == q && batch->reqs[i].set)
-			return true;
-	return false;
-}
-
-/*
- * Called with @batch before its stops, and with NULL after them, when they must
- * be confirmed.
- */
-static bool all_held(const struct kfd_process_device *pdd,
-		     const struct kfd_preempt_batch *batch)
-{
-	struct queue *q;
-
-	list_for_each_entry(q, &pdd->qpd.queues_list, list) {
-		if (kfd_preempt_is_sdma(q))
-			continue;
-		if (batch ? !READ_ONCE(q->properties.preempt_holds) && !stops(batch, q) :
-			    !READ_ONCE(q->properties.preempt_holds) || q->preempt.hw_pending)
-			return false;
-	}
-	return true;
-}
-
-/* The entry before @i that moves the same memory, or NULL. */
-static const struct kfd_preempt_req *
-yields_before(const struct kfd_preempt_batch *batch, unsigned int i,
-	      const struct kfd_process_device *pdd)
-{
-	unsigned int j;
-
-	for (j = 0; j < i; j++)
-		if (batch->reqs[j].yields && pdd_of(batch->reqs[j].yields) == pdd)
-			return &batch->reqs[j];
-	return NULL;
-}
-
-static void plan_leave(struct kfd_preempt_batch *batch, unsigned int i)
-{
-	struct kfd_preempt_req *req = &batch->reqs[i];
-	struct kfd_process_device *pdd = pdd_of(req->yields);
-	const struct kfd_preempt_req *first = yields_before(batch, i, pdd);
-	u64 bytes = 0;
-
-	if (first) {
-		req->memory_result = first->memory_result;
-		req->has_memory = first->has_memory;
-	} else if (!pdd) {
-		req->memory_result = -ENODEV;
-	} else if (!all_held(pdd, batch)) {
-		req->memory_result = -EBUSY;
-	} else {
-		/* Charged at both places, so there is room when it moves. */
-		req->memory_result = kfd_preempt_bos_charge(pdd, true, &bytes);
-		req->has_memory = bytes;
-	}
-}
-
-static bool lets_run(const struct kfd_preempt_req *req)
-{
-	return req->q && req->clear &&
-	       req->clear == READ_ONCE(req->q->properties.preempt_holds);
-}
-
-/**
- * kfd_preempt_memory_plan - what a batch needs of memory
- * @batch: what is to be done; the caller holds the mutex of each process. An
- *	entry whose memory cannot leave VRAM gets its memory_result here
- *
- * Return: true if memory is to move; then kfd_preempt_memory_leave() must be called.
- */
-bool kfd_preempt_memory_plan(struct kfd_preempt_batch *batch)
-{
-	struct kfd_process_device *pdd;
-	struct kfd_preempt_req *req;
-	bool needed = false;
-	unsigned int i;
-
-	for (i = 0; i < batch->num; i++)
-		if (batch->reqs[i].yields)
-			plan_leave(batch, i);
-	for (i = 0; i < batch->num; i++) {
-		req = &batch->reqs[i];
-		if (req->memory_result)
-			req->yields = NULL;
-		pdd = lets_run(req) ? pdd_of(req->q) : NULL;
-		needed |= req->yields || (pdd && pdd->preempt.yielded);
-	}
-	return needed;
-}
-
 static bool has_dead_queue(const struct kfd_process_device *pdd)
 {
 	struct queue *q;
@@ -222,15 +56,226 @@ static bool has_dead_queue(const struct kfd_process_device *pdd)
 	return false;
 }
 
-static bool stop_failed(const struct kfd_preempt_batch *batch,
-			const struct kfd_process_device *pdd)
+/* Moves what is charged at both places. The queues of the process are evicted. */
+static int move(struct kfd_process_device *pdd)
+{
+	bool leaves = pdd->preempt.move.leaves, mapped = true;
+	ktime_t start = ktime_get();
+	u64 moved = 0, ns;
+	int ret;
+
+	ret = kfd_preempt_bos_move(pdd, leaves, &moved, &mapped);
+	ret = errno_of_move(ret, leaves);
+	kfd_preempt_bos_settle(pdd);
+	kfd_preempt_flush_tlb(pdd);
+	if (!mapped)
+		restore_later(pdd->process);
+	/* TTM counts copies that a GPU reset has ended as done. */
+	if (!ret && leaves && has_dead_queue(pdd))
+		ret = -EIO;
+
+	ns = ktime_to_ns(ktime_sub(ktime_get(), start));
+	if (leaves) {
+		pdd->preempt.yielded |= !!moved;
+		pdd->preempt.yield_ns = ns;
+	} else {
+		pdd->preempt.yielded = ret || kfd_preempt_bos_are_away(pdd);
+		pdd->preempt.reclaim_ns = ns;
+	}
+	trace_kfd_preempt_memory(pdd, leaves, moved, ret, ns);
+	return ret;
+}
+
+static struct kfd_process_device *pdd_of(const struct queue *q)
+{
+	return kfd_get_process_device_data(q->device, q->process);
+}
+
+static bool lets_run(const struct kfd_preempt_req *req)
+{
+	return req->q && req->clear &&
+	       req->clear == READ_ONCE(req->q->properties.preempt_holds);
+}
+
+/* Whether a queue is held once a batch is done. */
+static bool will_be_held(const struct kfd_preempt_batch *batch, const struct queue *q)
 {
 	unsigned int i;
 
 	for (i = 0; i < batch->num; i++)
-		if (batch->reqs[i].q && batch->reqs[i].set && batch->reqs[i].result &&
-		    pdd_of(batch->reqs[i].q) == pdd)
+		if (batch->reqs[i].q == q)
+			return batch->reqs[i].set || !lets_run(&batch->reqs[i]);
+	return READ_ONCE(q->properties.preempt_holds);
+}
+
+static bool all_will_be_held(const struct kfd_preempt_batch *batch,
+			     const struct kfd_process_device *pdd)
+{
+	struct queue *q;
+
+	list_for_each_entry(q, &pdd->qpd.queues_list, list)
+		if (!kfd_preempt_is_sdma(q) && !will_be_held(batch, q))
+			return false;
+	return true;
+}
+
+static bool all_are_stopped(const struct kfd_process_device *pdd)
+{
+	struct queue *q;
+
+	list_for_each_entry(q, &pdd->qpd.queues_list, list)
+		if (!kfd_preempt_is_sdma(q) &&
+		    (!READ_ONCE(q->properties.preempt_holds) || q->preempt.hw_pending))
+			return false;
+	return true;
+}
+
+/* Returns true if @pdd is new in the batch. */
+static bool add_move(struct kfd_preempt_batch *batch, struct kfd_process_device *pdd,
+		     bool leaves)
+{
+	struct kfd_process_device *other;
+
+	kfd_preempt_for_each_move(other, batch)
+		if (other == pdd)
+			return false;
+	pdd->preempt.move = (struct kfd_preempt_move){
+		.node.next = batch->moves,
+		.leaves = leaves,
+	};
+	batch->moves = &pdd->preempt.move.node;
+	return true;
+}
+
+static void plan_return(struct kfd_preempt_batch *batch, struct kfd_preempt_req *req)
+{
+	struct kfd_process_device *pdd = lets_run(req) ? pdd_of(req->q) : NULL;
+
+	if (!pdd || !pdd->preempt.yielded)
+		return;
+	add_move(batch, pdd, false);
+	req->moves = pdd;
+}
+
+static void plan_leave(struct kfd_preempt_batch *batch, struct kfd_preempt_req *req)
+{
+	struct kfd_preempt_move *m = &req->moves->preempt.move;
+
+	if (add_move(batch, req->moves, true)) {
+		if (has_dead_queue(req->moves))
+			m->result = -EIO;
+		else if (!all_will_be_held(batch, req->moves))
+			m->result = -EBUSY;
+		else /* Charged at both places, so there is room when it moves. */
+			m->result = kfd_preempt_bos_charge(req->moves, true, &m->bytes);
+	}
+	/* Memory that returns does not leave. */
+	req->memory_result = m->leaves ? m->result : -EBUSY;
+}
+
+static void charge_return(struct kfd_process_device *pdd)
+{
+	struct kfd_preempt_move *m = &pdd->preempt.move;
+
+	if (!m->leaves && !m->result && !m->bytes &&
+	    kfd_preempt_bos_charge(pdd, false, &m->bytes))
+		m->result = -ENOSPC;
+}
+
+static bool any_leaves(const struct kfd_preempt_batch *batch)
+{
+	struct kfd_process_device *pdd;
+
+	kfd_preempt_for_each_move(pdd, batch)
+		if (pdd->preempt.move.leaves && kfd_preempt_must_move(&pdd->preempt.move))
 			return true;
+	return false;
+}
+
+/**
+ * kfd_preempt_memory_results - set the memory_result of each request
+ * @batch: the requests, after kfd_preempt_memory_move()
+ */
+void kfd_preempt_memory_results(struct kfd_preempt_batch *batch)
+{
+	struct kfd_preempt_req *req;
+	unsigned int i;
+
+	for (i = 0; i < batch->num; i++) {
+		req = &batch->reqs[i];
+		if (req->moves && !req->memory_result)
+			req->memory_result = req->moves->preempt.move.result;
+	}
+}
+
+/*
+ * Charges what returns before any queue is evicted for it. If memory leaves in the
+ * same call there may be room only then.
+ */
+static bool finish_plan(struct kfd_preempt_batch *batch)
+{
+	struct kfd_process_device *pdd;
+	bool needed = false;
+
+	if (!any_leaves(batch))
+		kfd_preempt_for_each_move(pdd, batch)
+			charge_return(pdd);
+	kfd_preempt_memory_results(batch);
+	kfd_preempt_for_each_move(pdd, batch)
+		needed |= kfd_preempt_must_move(&pdd->preempt.move);
+	if (!needed)
+		batch->moves = NULL;
+	return needed;
+}
+
+/**
+ * kfd_preempt_memory_plan - find what memory a batch moves
+ * @batch: what is to be done; the caller holds the mutex of each process. An entry
+ *	whose memory cannot move gets its memory_result here
+ *
+ * Return: true if memory is to move; then kfd_preempt_memory_move() or
+ * kfd_preempt_memory_cancel() must be called.
+ */
+bool kfd_preempt_memory_plan(struct kfd_preempt_batch *batch)
+{
+	unsigned int i;
+
+	for (i = 0; i < batch->num; i++)
+		plan_return(batch, &batch->reqs[i]);
+	for (i = 0; i < batch->num; i++)
+		if (batch->reqs[i].set && batch->reqs[i].moves)
+			plan_leave(batch, &batch->reqs[i]);
+	return finish_plan(batch);
+}
+
+/**
+ * kfd_preempt_memory_cancel - undo kfd_preempt_memory_plan()
+ * @batch: what was planned
+ */
+void kfd_preempt_memory_cancel(struct kfd_preempt_batch *batch)
+{
+	struct kfd_process_device *pdd;
+	unsigned int i;
+
+	kfd_preempt_for_each_move(pdd, batch)
+		kfd_preempt_bos_settle(pdd);
+	for (i = 0; i < batch->num; i++)
+		batch->reqs[i].moves = NULL;
+	batch->moves = NULL;
+}
+
+/* Returns true if a stop of the batch has failed, of one process or of any. */
+static bool stop_failed(const struct kfd_preempt_batch *batch,
+			const struct kfd_process_device *pdd)
+{
+	const struct kfd_preempt_req *req;
+	unsigned int i;
+
+	for (i = 0; i < batch->num; i++) {
+		req = &batch->reqs[i];
+		if (req->q && req->set && req->result && (!pdd || pdd_of(req->q) == pdd))
+			return true;
+	}
 	return false;
 }
 
@@ -242,69 +287,99 @@ static int check_stopped(const struct kfd_preempt_batch *batch,
 	if (has_dead_queue(pdd))
 		return -EIO;
 	/* The hold of a stop that was not confirmed stays. */
-	return all_held(pdd, NULL) && !stop_failed(batch, pdd) ? 0 : -EBUSY;
+	if (!pdd->preempt.move.evicted || !all_are_stopped(pdd) || stop_failed(batch, pdd))
+		return -EBUSY;
+	return 0;
 }
 
-static int leave(const struct kfd_preempt_batch *batch, const struct kfd_preempt_req *req)
+static void leave_all(struct kfd_preempt_batch *batch)
 {
-	struct kfd_process_device *pdd = pdd_of(req->yields);
-	int ret = check_stopped(batch, pdd);
+	bool cancelled = batch->all_or_nothing && stop_failed(batch, NULL);
+	struct kfd_process_device *pdd;
+	struct kfd_preempt_move *m;
 
-	/* ALL_OR_NOTHING has cancelled the stop. */
-	if (batch->all_or_nothing && !req->q)
-		ret = -EBUSY;
-	if (ret) {
-		kfd_preempt_bos_settle(pdd);
-		return ret;
+	kfd_preempt_for_each_move(pdd, batch) {
+		m = &pdd->preempt.move;
+		if (!m->leaves || !m->bytes)
+			continue;
+		if (!m->result)
+			m->result = cancelled ? -EBUSY : check_stopped(batch, pdd);
+		if (m->result)
+			kfd_preempt_bos_settle(pdd);
+		else
+			m->result = move(pdd);
 	}
-	ret = req->has_memory ? move(pdd, true) : 0;
-	/* TTM counts copies that a GPU reset has ended as done. */
-	if (!ret && READ_ONCE(req->yields->properties.preempt_holds) & KFD_PREEMPT_HOLD_DEAD)
-		ret = -EIO;
-	return ret;
+}
+
+static bool move_failed(const struct kfd_preempt_batch *batch)
+{
+	struct kfd_process_device *pdd;
+
+	kfd_preempt_for_each_move(pdd, batch)
+		if (pdd->preempt.move.result)
+			return true;
+	return false;
+}
+
+/* All of it is charged before the first byte moves. */
+static void return_all(struct kfd_preempt_batch *batch)
+{
+	bool all = batch->all_or_nothing;
+	bool cancelled = all && (stop_failed(batch, NULL) || move_failed(batch));
+	struct kfd_process_device *pdd;
+	struct kfd_preempt_move *m;
+
+	kfd_preempt_for_each_move(pdd, batch) {
+		m = &pdd->preempt.move;
+		if (!m->leaves && !m->result && (cancelled || !m->evicted))
+			m->result = -EBUSY;
+		charge_return(pdd);
+	}
+	cancelled = all && move_failed(batch);
+	kfd_preempt_for_each_move(pdd, batch) {
+		m = &pdd->preempt.move;
+		if (m->leaves)
+			continue;
+		if (!m->result && cancelled)
+			m->result = -EBUSY;
+		if (m->result)
+			kfd_preempt_bos_settle(pdd);
+		else
+			m->result = move(pdd);
+	}
 }
 
 /**
- * kfd_preempt_memory_leave - move the memory of stopped processes to system memory
- * @batch: what was planned; its stops are done
+ * kfd_preempt_memory_move - move the memory of a batch
+ * @batch: its stops, which are done, and its moves, whose queues are evicted
+ *
+ * First memory leaves VRAM, then other memory returns to it. The caller must run a
+ * batch with the same moves that restores the queues.
  */
-void kfd_preempt_memory_leave(struct kfd_preempt_batch *batch)
+void kfd_preempt_memory_move(struct kfd_preempt_batch *batch)
 {
-	const struct kfd_preempt_req *first;
-	struct kfd_preempt_req *req;
-	unsigned int i;
-
-	for (i = 0; i < batch->num; i++) {
-		req = &batch->reqs[i];
-		if (!req->yields)
-			continue;
-		first = yields_before(batch, i, pdd_of(req->yields));
-		req->memory_result = first ? first->memory_result : leave(batch, req);
-	}
+	leave_all(batch);
+	return_all(batch);
 }
 
 /**
  * kfd_preempt_memory_return - bring back the memory that the starts of a batch need
- * @batch: what is to be done; a start whose memory stays away gets a memory_result
+ * @batch: what is to be done; a start whose memory stays away gets a memory_result.
+ *	The caller must run it, also without a request
  */
 void kfd_preempt_memory_return(struct kfd_preempt_batch *batch)
 {
-	struct kfd_preempt_req *req;
-	struct kfd_process_device *pdd;
-	unsigned int i, j;
+	struct kfd_preempt_batch eviction = { .evicts = true };
+	unsigned int i;
 
-	for (i = 0; i < batch->num; i++) {
-		req = &batch->reqs[i];
-		pdd = lets_run(req) ? pdd_of(req->q) : NULL;
-		if (!pdd || !pdd->preempt.yielded)
-			continue;
-		/* One failure is that of all: each walks all buffers of the process. */
-		for (j = 0; j < i && !req->memory_result; j++)
-			if (lets_run(&batch->reqs[j]) && pdd_of(batch->reqs[j].q) == pdd)
-				req->memory_result = batch->reqs[j].memory_result;
-		if (!req->memory_result)
-			req->memory_result = reclaim(pdd);
-	}
+	for (i = 0; i < batch->num; i++)
+		plan_return(batch, &batch->reqs[i]);
+	if (!finish_plan(batch))
+		return;
+	eviction.moves = batch->moves;
+	kfd_preempt_run(&eviction);
+	kfd_preempt_memory_move(&eviction);
+	kfd_preempt_memory_results(batch);
 }
 
 static bool is_held_by_operator(const struct kfd_preempt_p *pp)
@@ -382,6 +457,7 @@ void kfd_preempt_memory_gone(struct kfd_process *p)
  */
 void kfd_preempt_memory_queue_created(struct queue *q)
 {
+	struct kfd_preempt_batch batch = { .evicts = true };
 	struct kfd_process_device *pdd = pdd_of(q);
 	struct queue *other;
 
@@ -391,7 +467,13 @@ void kfd_preempt_memory_queue_created(struct queue *q)
 	list_for_each_entry(other, &pdd->qpd.queues_list, list)
 		if (READ_ONCE(other->properties.preempt_holds))
 			return;
-	reclaim(pdd);
+	add_move(&batch, pdd, false);
+	if (!finish_plan(&batch))
+		return;
+	kfd_preempt_run(&batch);
+	kfd_preempt_memory_move(&batch);
+	batch.evicts = false;
+	kfd_preempt_run(&batch);
 }
 
 /**

@@ -74,19 +74,14 @@ static int check_args(const struct kfd_process *p,
 	return 0;
 }
 
-/*
- * Checks ALL_OR_NOTHING before any access to the hardware: one node, and no
- * failed entry.
- */
-static int check_all(struct kfd_preempt_call *call)
+/* Returns -EINVAL if the queues of a call are on several nodes. */
+static int check_one_node(const struct kfd_preempt_call *call)
 {
 	struct device_queue_manager *dqm = NULL;
-	bool failed = false;
 	struct queue *q;
 	u32 i;
 
 	for (i = 0; i < call->batch.num; i++) {
-		failed |= call->entries[i].result;
 		q = kfd_preempt_entry_queue(call, i);
 		if (!q)
 			continue;
@@ -94,12 +89,36 @@ static int check_all(struct kfd_preempt_call *call)
 			return -EINVAL;
 		dqm = q->device->dqm;
 	}
-	for (i = 0; failed && i < call->batch.num; i++) {
-		call->batch.reqs[i].q = NULL;
-		if (!call->entries[i].result)
-			call->entries[i].result = -EBUSY;
-	}
 	return 0;
+}
+
+static void drop_entry(struct kfd_preempt_call *call, u32 i, int result)
+{
+	call->plans[i].req->q = NULL;
+	call->entries[i].result = result;
+}
+
+/*
+ * With ALL_OR_NOTHING: if an entry has failed, drops those that are not done: all of
+ * them, or the starts. Returns true if it drops them.
+ */
+static bool drop_rest(struct kfd_preempt_call *call, bool starts_only)
+{
+	const struct kfd_preempt_req *req;
+	bool failed = false;
+	u32 i;
+
+	for (i = 0; i < call->batch.num; i++) {
+		req = call->plans[i].req;
+		failed |= call->entries[i].result || req->result || req->memory_result;
+	}
+	if (!failed || !call->batch.all_or_nothing)
+		return false;
+	for (i = 0; i < call->batch.num; i++)
+		if (call->plans[i].req->q &&
+		    (!starts_only || call->entries[i].op == KFD_PREEMPT_OP_RESUME))
+			drop_entry(call, i, -EBUSY);
+	return true;
 }
 
 static void finish_owners(struct kfd_preempt_plan *plan, struct file *filep,
@@ -129,7 +148,7 @@ static void finish_owners(struct kfd_preempt_plan *plan, struct file *filep,
 static void finish_entry(struct kfd_preempt_call *call, u32 i)
 {
 	struct kfd_preempt_switch_entry *e = &call->entries[i];
-	struct kfd_preempt_req *req = &call->batch.reqs[i];
+	struct kfd_preempt_req *req = call->plans[i].req;
 	struct queue *q = kfd_preempt_entry_queue(call, i);
 
 	if (req->q) {
@@ -137,8 +156,9 @@ static void finish_entry(struct kfd_preempt_call *call, u32 i)
 		e->latency_ns = req->latency_ns;
 		finish_owners(&call->plans[i], call->targets.filep, req);
 	}
-	if (req->yields && (!e->result || e->result == -EALREADY))
-		e->result = req->memory_result ?: req->has_memory ? 0 : e->result;
+	if (req->set && req->moves && (!e->result || e->result == -EALREADY))
+		e->result = req->memory_result ?:
+			    req->moves->preempt.move.bytes ? 0 : e->result;
 	kfd_preempt_record_free(call->plans[i].add);
 	kvfree(req->checkpoint);
 
@@ -150,45 +170,58 @@ static void finish_entry(struct kfd_preempt_call *call, u32 i)
 	dqm_unlock(q->device->dqm);
 }
 
-/* Do not run entries whose memory could not be moved. */
-static void take_memory_results(struct kfd_preempt_call *call)
-{
-	struct kfd_preempt_req *req;
-	u32 i;
-
-	for (i = 0; i < call->batch.num; i++) {
-		req = &call->batch.reqs[i];
-		if (!req->memory_result || req->yields)
-			continue;
-		call->entries[i].result = req->memory_result;
-		req->q = NULL;
-	}
-}
-
-static void run_op(struct kfd_preempt_call *call, u32 op)
+/* Drops entries whose memory cannot move, except for stops that are done. */
+static void drop_failed_moves(struct kfd_preempt_call *call, bool starts_only)
 {
 	u32 i;
 
-	for (i = 0; i < call->batch.num; i++) {
-		if (call->entries[i].op == op)
-			continue;
-		call->plans[i].aside = call->batch.reqs[i].q;
-		call->batch.reqs[i].q = NULL;
-	}
-	kfd_preempt_run(&call->batch);
 	for (i = 0; i < call->batch.num; i++)
-		if (call->entries[i].op != op)
-			call->batch.reqs[i].q = call->plans[i].aside;
+		if (call->plans[i].req->memory_result &&
+		    (!starts_only || call->entries[i].op == KFD_PREEMPT_OP_RESUME))
+			drop_entry(call, i, call->plans[i].req->memory_result);
 }
 
-/* Memory leaves VRAM after the stops and returns before the resumes. */
+/*
+ * Memory leaves VRAM after the stops and returns before the starts. Queues without a
+ * hold are evicted together with the stops and restored together with the starts.
+ */
 static void run_with_memory(struct kfd_preempt_call *call)
 {
-	run_op(call, KFD_PREEMPT_OP_PREEMPT);
-	kfd_preempt_memory_leave(&call->batch);
-	kfd_preempt_memory_return(&call->batch);
-	take_memory_results(call);
-	run_op(call, KFD_PREEMPT_OP_RESUME);
+	struct kfd_preempt_batch stops = call->batch, starts = call->batch;
+
+	stops.num = call->num_stops;
+	stops.evicts = true;
+	kfd_preempt_run(&stops);
+	kfd_preempt_memory_move(&stops);
+	kfd_preempt_memory_results(&call->batch);
+	drop_failed_moves(call, true);
+	drop_rest(call, true);
+	starts.reqs += call->num_stops;
+	starts.num -= call->num_stops;
+	starts.fast = false;
+	kfd_preempt_run(&starts);
+	call->batch.hw_ns = stops.hw_ns + starts.hw_ns;
+}
+
+/* Plans all entries. The stops come first, so that each operation is a part of the batch. */
+static void plan_entries(struct kfd_preempt_call *call)
+{
+	struct kfd_preempt_req *stop = call->batch.reqs, *start;
+	struct kfd_preempt_switch_entry *e;
+	u32 i;
+
+	call->num_stops = 0;
+	for (i = 0; i < call->batch.num; i++)
+		call->num_stops += call->entries[i].op == KFD_PREEMPT_OP_PREEMPT;
+	start = stop + call->num_stops;
+	for (i = 0; i < call->batch.num; i++) {
+		e = &call->entries[i];
+		e->state = 0;
+		e->holds = 0;
+		e->latency_ns = 0;
+		call->plans[i].req = e->op == KFD_PREEMPT_OP_PREEMPT ? stop++ : start++;
+		kfd_preempt_plan_entry(call, i);
+	}
 }
 
 static int run_locked(struct kfd_preempt_call *call)
@@ -197,19 +230,16 @@ static int run_locked(struct kfd_preempt_call *call)
 	int ret = 0;
 	u32 i;
 
-	for (i = 0; i < call->batch.num; i++) {
-		call->entries[i].state = 0;
-		call->entries[i].holds = 0;
-		call->entries[i].latency_ns = 0;
-		kfd_preempt_plan_entry(call, i);
-	}
+	plan_entries(call);
 	memory = kfd_preempt_memory_plan(&call->batch);
-	take_memory_results(call);
+	drop_failed_moves(call, false);
 	if (call->batch.all_or_nothing)
-		ret = check_all(call);
+		ret = check_one_node(call);
 	for (i = 0; ret && i < call->batch.num; i++)
 		call->batch.reqs[i].q = NULL;
-	if (memory)
+	if (ret || drop_rest(call, false))
+		kfd_preempt_memory_cancel(&call->batch);
+	else if (memory)
 		run_with_memory(call);
 	else
 		kfd_preempt_run(&call->batch);

@@ -8,21 +8,25 @@
 /* The process of an entry, and the changes of its holds' owners. */
 struct kfd_preempt_plan {
 	struct kfd_preempt_target *target; /* NULL when there is none */
+	struct kfd_preempt_req *req;
 	struct kfd_preempt_record *add; /* allocated before anything changed */
 	bool drop_own;
 	bool drop_all;
 	bool set_sticky;
 	bool drop_sticky;
-	struct queue *aside; /* while entries of the other operation run */
 	bool whole; /* the entry names a process */
 	struct queue *q; /* in an entry that was made of one that does; in that, any of them */
 	struct hlist_head holds; /* to be added for queues to come */
 	bool already; /* nothing was to be changed */
 };
 
-/* One call: @entries, @plans and @batch.reqs run in parallel. */
+/*
+ * One call: @entries and @plans run in parallel. In @batch.reqs the @num_stops stops
+ * come first.
+ */
 struct kfd_preempt_call {
 	u32 flags;
+	u32 num_stops;
 	struct kfd_preempt_switch_entry *entries;
 	struct kfd_preempt_plan *plans;
 	struct kfd_preempt_targets targets;

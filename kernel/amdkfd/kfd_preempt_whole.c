@@ -215,6 +215,7 @@ static void fold(struct kfd_preempt_call *call, const struct kfd_preempt_whole *
 	const struct kfd_preempt_switch_entry *in = &queues->entries[j];
 	struct kfd_preempt_switch_entry *e = &call->entries[queues->of[j]];
 	struct kfd_preempt_plan *plan = &call->plans[queues->of[j]];
+	const struct kfd_process_device *moves;
 
 	if (!plan->whole) {
 		*e = *in;
@@ -228,7 +229,8 @@ static void fold(struct kfd_preempt_call *call, const struct kfd_preempt_whole *
 	e->holds = plan->q ? e->holds & in->holds : in->holds;
 	e->latency_ns = max(e->latency_ns, in->latency_ns);
 	plan->q = queues->plans[j].q;
-	plan->already &= queues->plans[j].already && !queues->reqs[j].has_memory;
+	moves = queues->plans[j].req->moves;
+	plan->already &= queues->plans[j].already && !(moves && moves->preempt.move.bytes);
 }
 
 static void finish(struct kfd_preempt_call *call, u32 i)

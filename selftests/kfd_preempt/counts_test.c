@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "gpu_fault.h"
+#include "hoard.h"
 #include "jobs.h"
 #include "kselftest_harness.h"
 #include "sched_mode.h"
@@ -278,6 +279,87 @@ TEST_F_TIMEOUT(pair, start_and_stop_of_one_queue_cost_what_COSTS_says, 120)
 			TH_LOG("%s", packets[i]);
 		}
 	}
+}
+
+/*
+ * Two processes with VRAM and an SDMA queue that has no hold, and a queue that is in no call: the runlist is never
+ * empty.
+ */
+FIXTURE(exchange)
+{
+	struct kfd_device dev;
+	struct aql_queue other;
+	struct hoard hoard[2];
+	bool verified;
+};
+
+FIXTURE_SETUP(exchange)
+{
+	unsigned int i;
+
+	self->verified = verify_turn(false);
+	ASSERT_EQ(0, kfd_device_open(&self->dev));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, hoard_start(&self->hoard[i], 4, MIB));
+		ASSERT_EQ(0, hoard_order(&self->hoard[i], HOARD_COPY));
+	}
+	ASSERT_EQ(0, aql_queue_create(&self->dev, &self->other));
+}
+
+FIXTURE_TEARDOWN(exchange)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2; i++)
+		EXPECT_TRUE(hoard_finish(&self->hoard[i]));
+	EXPECT_EQ(0, aql_queue_destroy(&self->other));
+	kfd_device_close(&self->dev);
+	verify_turn(self->verified);
+}
+
+static void expect_updates(struct __test_metadata *_metadata, FIXTURE_DATA(exchange) *self,
+			   const char *what, struct kfd_preempt_switch_entry *entries, unsigned int num,
+			   unsigned int updates)
+{
+	struct counts before = count_now(), delta;
+	unsigned int i;
+
+	ASSERT_EQ(0, preempt_switch(self->dev.kfd_fd, self->hoard[0].pid,
+				    KFD_PREEMPT_SWITCH_YIELD_MEMORY, entries, num));
+	delta = count_since(&before);
+	print_counts(what, num, &delta);
+	for (i = 0; i < num; i++)
+		EXPECT_EQ(0, entries[i].result);
+	if (driver_has_no_hws(self->dev.kfd_fd))
+		updates = 0;
+	EXPECT_EQ(updates, delta.unmaps);
+	EXPECT_EQ(updates, delta.maps);
+}
+
+/* One before the memory moves and one behind it, each with all queues that it concerns. */
+TEST_F_TIMEOUT(exchange, of_memory_is_two_updates_of_the_runlist, 600)
+{
+	struct kfd_preempt_switch_entry entries[2];
+	unsigned int i, turn;
+
+	for (i = 0; i < 2; i++)
+		entries[i] = (struct kfd_preempt_switch_entry){
+			.queue_id = self->hoard[i].queue_id,
+			.target_pid = self->hoard[i].pid,
+			.op = KFD_PREEMPT_OP_PREEMPT,
+			.preempt_type = KFD_PREEMPT_TYPE_SAVE,
+		};
+	expect_updates(_metadata, self, "yield", &entries[0], 1, 2);
+	for (turn = 0; turn < 2; turn++) {
+		for (i = 0; i < 2; i++) {
+			entries[i].op = i == turn ? KFD_PREEMPT_OP_RESUME : KFD_PREEMPT_OP_PREEMPT;
+			entries[i].preempt_type = i == turn ? 0 : KFD_PREEMPT_TYPE_SAVE;
+		}
+		expect_updates(_metadata, self, "exchange", entries, 2, 2);
+	}
+	entries[0].op = KFD_PREEMPT_OP_RESUME;
+	entries[0].preempt_type = 0;
+	expect_updates(_metadata, self, "return", &entries[0], 1, 2);
 }
 
 static long sleeps_of_this_thread(void)

@@ -20,6 +20,8 @@ enum hoard_order {
 	HOARD_IDLE,
 	HOARD_CHECK,	/* all words, by the CPU */
 	HOARD_COPY,	/* all words, by SDMA to system memory, then by the CPU */
+	HOARD_POLL,	/* its SDMA queue waits for HOARD_RELEASE */
+	HOARD_RELEASE,	/* ends that wait */
 	HOARD_CHANGE,	/* gives all words new values */
 	HOARD_EXPORT,	/* its first buffer; the result is a file of it */
 	HOARD_QUEUE,	/* one more compute queue; the result is its id */
@@ -85,15 +87,38 @@ static inline int hoard_check(const struct hoard_world *world)
 	return ret;
 }
 
-static inline int hoard_copy(struct hoard_world *world)
+/* Words behind the copy of a buffer. */
+static inline volatile uint32_t *hoard_word(const struct hoard_world *world, unsigned int number)
 {
-	volatile uint32_t *fence = (uint32_t *)((uint8_t *)world->back.addr + world->buffers[0].bytes);
-	unsigned int b, ms;
-	int ret = 0;
+	return (uint32_t *)((uint8_t *)world->back.addr + world->buffers[0].bytes) + number * 16;
+}
 
+static inline int hoard_need_sdma(struct hoard_world *world)
+{
 	if (!world->has_sdma && sdma_queue_create(&world->dev, &world->sdma))
 		return -EIO;
 	world->has_sdma = true;
+	return 0;
+}
+
+static inline int hoard_poll(struct hoard_world *world)
+{
+	if (hoard_need_sdma(world))
+		return -EIO;
+	*hoard_word(world, 1) = 0;
+	sdma_wait_for(&world->sdma, hoard_word(world, 1), 1);
+	sdma_submit(&world->sdma);
+	return 0;
+}
+
+static inline int hoard_copy(struct hoard_world *world)
+{
+	volatile uint32_t *fence = hoard_word(world, 0);
+	unsigned int b, ms;
+	int ret = 0;
+
+	if (hoard_need_sdma(world))
+		return -EIO;
 	for (b = 0; !ret && b < world->num; b++) {
 		memset(world->back.addr, 0, world->back.bytes);
 		sdma_copy(&world->sdma, world->buffers[b].addr, world->back.addr,
@@ -127,6 +152,11 @@ static inline int hoard_obey(struct hoard_world *world, enum hoard_order order)
 		return hoard_check(world);
 	case HOARD_COPY:
 		return hoard_copy(world);
+	case HOARD_POLL:
+		return hoard_poll(world);
+	case HOARD_RELEASE:
+		*hoard_word(world, 1) = 1;
+		return 0;
 	case HOARD_CHANGE:
 		world->seed++;
 		hoard_fill(world);

@@ -436,6 +436,83 @@ TEST_F_TIMEOUT(yield, a_signal_leaves_a_whole_state, 900)
 	EXPECT_TRUE(hoard_finish(&self->a));
 }
 
+TEST_F_TIMEOUT(yield, sdma_queue_that_waits_in_a_packet_runs_again, 900)
+{
+	ASSERT_EQ(0, hoard_start(&self->a, 4, BUFFER_BYTES));
+	ASSERT_EQ(0, hoard_order(&self->a, HOARD_COPY));
+	ASSERT_EQ(0, hoard_order(&self->a, HOARD_POLL));
+	EXPECT_EQ(0, stop(&self->dev, &self->a, YIELD));
+	EXPECT_FALSE(is_evicted(&self->dev, &self->a));
+	ASSERT_EQ(0, start(&self->dev, &self->a));
+	EXPECT_EQ(0, hoard_order(&self->a, HOARD_RELEASE));
+	EXPECT_EQ(0, hoard_order(&self->a, HOARD_COPY));
+	EXPECT_TRUE(hoard_finish(&self->a));
+}
+
+static struct kfd_preempt_switch_entry resume_entry(const struct hoard *hoard)
+{
+	return (struct kfd_preempt_switch_entry) {
+		.queue_id = hoard->queue_id,
+		.target_pid = hoard->pid,
+		.op = KFD_PREEMPT_OP_RESUME,
+	};
+}
+
+/* There is room for the memory of one of two processes, whichever the call names first. */
+TEST_F_TIMEOUT(yield, all_or_nothing_starts_no_other_when_memory_has_no_room, 900)
+{
+	const uint32_t flags = KFD_PREEMPT_SWITCH_ALL_OR_NOTHING;
+	struct kfd_preempt_switch_entry entries[2];
+	unsigned int first;
+
+	ASSERT_EQ(0, hoard_start(&self->a, MOST, BUFFER_BYTES));
+	ASSERT_EQ(0, stop(&self->dev, &self->a, YIELD));
+	ASSERT_EQ(0, hoard_start(&self->b, 1, BUFFER_BYTES));
+	ASSERT_EQ(0, stop(&self->dev, &self->b, YIELD));
+	ASSERT_EQ(0, hoard_start(&self->c, MOST, BUFFER_BYTES));
+	for (first = 0; first < 2; first++) {
+		entries[first] = resume_entry(&self->a);
+		entries[!first] = resume_entry(&self->b);
+		ASSERT_EQ(0, preempt_switch(self->dev.kfd_fd, self->a.pid, flags, entries, 2));
+		EXPECT_EQ(-ENOSPC, entries[first].result);
+		EXPECT_EQ(-EBUSY, entries[!first].result);
+		EXPECT_EQ(KFD_PREEMPT_STATE_HELD, status_of(&self->dev, &self->b).state);
+		EXPECT_EQ(KFD_PREEMPT_STATE_HELD, status_of(&self->dev, &self->a).state);
+	}
+	/* Without the flag each has its own result. */
+	ASSERT_EQ(0, preempt_switch(self->dev.kfd_fd, self->a.pid, 0, entries, 2));
+	EXPECT_EQ(-ENOSPC, entries[1].result);
+	EXPECT_EQ(0, entries[0].result);
+	EXPECT_TRUE(hoard_finish(&self->b));
+	EXPECT_TRUE(hoard_finish(&self->c));
+	wait_for_vram(&self->dev, &self->before);
+	ASSERT_EQ(0, start(&self->dev, &self->a));
+	EXPECT_TRUE(hoard_finish(&self->a));
+}
+
+/* One queue stops and one starts: the process has to run, so its memory stays. */
+TEST_F_TIMEOUT(yield, a_call_that_lets_a_queue_run_does_not_yield_its_memory, 900)
+{
+	struct kfd_preempt_switch_entry entries[2];
+	int more;
+
+	ASSERT_EQ(0, hoard_start(&self->a, 4, BUFFER_BYTES));
+	more = hoard_order(&self->a, HOARD_QUEUE);
+	ASSERT_LE(0, more);
+	ASSERT_EQ(0, switch_preempt(self->dev.kfd_fd, self->a.pid, 0, (uint32_t)more));
+	entries[0] = resume_entry(&self->a);
+	entries[0].queue_id = (uint32_t)more;
+	entries[1] = resume_entry(&self->a);
+	entries[1].op = KFD_PREEMPT_OP_PREEMPT;
+	entries[1].preempt_type = KFD_PREEMPT_TYPE_SAVE;
+	ASSERT_EQ(0, preempt_switch(self->dev.kfd_fd, self->a.pid, YIELD, entries, 2));
+	EXPECT_EQ(0, entries[0].result);
+	EXPECT_EQ(-EBUSY, entries[1].result);
+	EXPECT_EQ(KFD_PREEMPT_STATE_RUNNING, status_of(&self->dev, &self->a).state);
+	EXPECT_EQ(0, status_of(&self->dev, &self->a).yielded_bytes);
+	EXPECT_TRUE(hoard_finish(&self->a));
+}
+
 /* The queue is lost, the words aren't. */
 TEST_F_TIMEOUT(yield, what_is_away_survives_a_gpu_reset, 900)
 {

@@ -14,6 +14,8 @@
 #define OP_COPY_LINEAR 1u
 #define OP_FENCE 5u
 #define OP_TRAP 6u
+#define OP_POLL_MEMORY (8u | 3u << 28 | 1u << 31)	/* until the word is equal */
+#define POLL_FOREVER (0xfffu << 16 | 10u)		/* retries, interval */
 #define COPY_BYTES_MAX 0x3fffe0u	/* what ROCr gives one packet */
 
 static volatile uint64_t *write_pointer(const struct sdma_queue *queue)
@@ -141,6 +143,15 @@ void sdma_trap(struct sdma_queue *queue, uint32_t event_id)
 {
 	push(queue, OP_TRAP);
 	push(queue, event_id);
+}
+
+void sdma_wait_for(struct sdma_queue *queue, const volatile uint32_t *where, uint32_t value)
+{
+	push(queue, OP_POLL_MEMORY);
+	push_address(queue, (uintptr_t)where);
+	push(queue, value);
+	push(queue, ~0u);
+	push(queue, POLL_FOREVER);
 }
 
 void sdma_submit(struct sdma_queue *queue)

@@ -30,6 +30,7 @@ int sdma_queue_set_percentage(struct sdma_queue *queue, uint32_t percentage);
 void sdma_copy(struct sdma_queue *queue, const void *from, void *to, uint64_t bytes);
 void sdma_fence(struct sdma_queue *queue, volatile uint32_t *where, uint32_t value);
 void sdma_trap(struct sdma_queue *queue, uint32_t event_id);
+void sdma_wait_for(struct sdma_queue *queue, const volatile uint32_t *where, uint32_t value);
 void sdma_submit(struct sdma_queue *queue);
 
 /* How far the engine has got, in bytes of the ring. */
