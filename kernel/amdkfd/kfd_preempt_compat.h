@@ -9,7 +9,7 @@
 #include <linux/mm.h>
 #include <linux/overflow.h>
 #include <linux/sched/coredump.h>
-#if __has_include(<linux/sched/exec_state.h>)
+#ifndef SUID_DUMP_USER
 #include <linux/sched/exec_state.h>
 #endif
 #include <linux/sched/mm.h>
@@ -374,8 +374,11 @@ static inline bool kfd_preempt_can_copy(const struct device_queue_manager *dqm)
 	return mqd_mgr->checkpoint_mqd && mqd_mgr->restore_mqd;
 }
 
-/* Whether the caller has rights over the memory of a process that is not dumpable. */
-#if __has_include(<linux/sched/exec_state.h>)
+/*
+ * Whether the caller has rights over the memory of a process that is not dumpable.
+ * Newer kernels keep both with the task.
+ */
+#ifndef SUID_DUMP_USER
 static inline bool kfd_preempt_may_trace_memory(const struct kfd_process *p)
 {
 	const struct task_exec_state *state;
