@@ -128,7 +128,7 @@ private:
     }
 
     static bool is_valid(const kfd_preempt_switch_entry& entry) {
-        return entry.reserved == 0 && entry.target_pid == 0 &&
+        return entry.reserved == 0 && entry.gpu_id == 0 && entry.target_pid == 0 &&
                (entry.op == KFD_PREEMPT_OP_PREEMPT
                     ? entry.preempt_type <= KFD_PREEMPT_TYPE_SAVE
                     : entry.op == KFD_PREEMPT_OP_RESUME && entry.preempt_type == 0);
