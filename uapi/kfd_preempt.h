@@ -56,7 +56,8 @@
  *             the queue is held, and repeating the call moves the rest
  * EINVAL      malformed: unknown flag, type or op, reserved field not zero,
  *             timeout above 60000, a queue twice, ALL_OR_NOTHING on two nodes
- * EIO         the queue is dead (lost in a GPU reset)
+ * EIO         the queue is dead (lost in a GPU reset, or when the driver was
+ *             unbound from a GPU)
  * ENODEV      the GPU is gone
  * ENOENT      no such queue in that process
  * ENOMEM      out of memory, or too many operators of one queue or watches of one

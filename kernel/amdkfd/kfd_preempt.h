@@ -44,6 +44,7 @@
  * written by WRITE_ONCE().
  */
 
+struct amdgpu_device;
 struct attribute;
 struct device_queue_manager;
 struct drm_device;
@@ -382,6 +383,7 @@ void kfd_preempt_queue_lost(struct queue *q);
 void kfd_preempt_node_lost(struct device_queue_manager *dqm);
 void kfd_preempt_queue_updated(struct queue *q);
 void kfd_preempt_pre_reset(void);
+void kfd_preempt_suspended(struct amdgpu_device *adev);
 void kfd_preempt_exit(void);
 void kfd_preempt_queue_add_sysfs(struct queue *q);
 ssize_t kfd_preempt_queue_show(const struct queue *q,

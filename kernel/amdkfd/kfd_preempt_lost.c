@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Marks queues dead that KFD gives up after a reset or when the scheduler
- * hangs.
+ * Marks queues dead that KFD gives up: after a reset, when the scheduler hangs,
+ * or when the driver is unbound from a GPU.
  */
 
+#include <drm/drm_drv.h>
+
+#include "amdgpu.h"
 #include "kfd_preempt_compat.h"
 #include "kfd_preempt_trace.h"
 
@@ -51,4 +54,28 @@ static void lock_and_mark(struct device_queue_manager *dqm, void *data)
 void kfd_preempt_pre_reset(void)
 {
 	kfd_preempt_nodes_visit(lock_and_mark, NULL);
+}
+
+/**
+ * kfd_preempt_suspended - KFD has stopped the nodes of a GPU
+ * @adev: the GPU
+ *
+ * If the driver is unbound from it, KFD restores no process on any GPU
+ * (kfd_locked), so all queues are lost. A store to a doorbell must not reach an
+ * address without a device: unmapped here, it faults, and doorbell_fault()
+ * rejects it.
+ */
+void kfd_preempt_suspended(struct amdgpu_device *adev)
+{
+	struct kfd_process *p;
+	unsigned int bucket;
+	int idx;
+
+	if (!drm_dev_is_unplugged(adev_to_drm(adev)))
+		return;
+	kfd_preempt_nodes_visit(lock_and_mark, NULL);
+	idx = srcu_read_lock(&kfd_processes_srcu);
+	hash_for_each_rcu(kfd_processes_table, bucket, p, kfd_processes)
+		kfd_preempt_doorbells_unmap(p);
+	srcu_read_unlock(&kfd_processes_srcu, idx);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls of a process that has opened /dev/kfd and no GPU, after the driver was unbound from the GPU
- * and has freed its data. Needs root, and a kernel that finds accesses to freed memory: KASAN, or
- * page_poison=1 slub_debug=P, which overwrites it. The GPU is gone afterwards.
+ * Calls and stores after the driver was unbound from the GPU. A process that has opened /dev/kfd and
+ * no GPU uses nothing that was freed: needs a kernel that finds accesses to freed memory, KASAN or
+ * page_poison=1 slub_debug=P, which overwrites it. Needs root. The GPU is gone after each test.
  */
 #include <errno.h>
 #include <glob.h>
@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "aql_queue.h"
 #include "kfd_device.h"
 #include "kselftest_harness.h"
 #include "preempt.h"
@@ -31,7 +32,7 @@ struct caller_shared {
 	uint32_t gpu_id;
 	int32_t query, query_gpu, preempt;
 	uint32_t mapped;
-	int32_t store;	/* to a doorbell */
+	int32_t first_store, store;	/* to a doorbell, before and after */
 };
 
 static void make_calls(struct caller_shared *shared)
@@ -67,6 +68,8 @@ static void ring(struct caller_shared *shared)
 
 	if (doorbells == MAP_FAILED)
 		_exit(1);
+	/* The page is mapped from now on. */
+	shared->first_store = watch_store_to(doorbells);
 	__atomic_store_n(&shared->mapped, 1, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&shared->unbound, __ATOMIC_ACQUIRE))
 		sleep_us(1000);
@@ -140,7 +143,7 @@ static uint32_t gpu_id(void)
 	return id;
 }
 
-TEST(query_after_the_gpu_was_unbound_uses_nothing_that_was_freed)
+TEST(after_the_gpu_was_unbound_nothing_of_it_is_used)
 {
 	struct caller_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -166,12 +169,82 @@ TEST(query_after_the_gpu_was_unbound_uses_nothing_that_was_freed)
 	__atomic_store_n(&shared->unbound, 1, __ATOMIC_RELEASE);
 	ASSERT_EQ(ringer, waitpid(ringer, &status, 0));
 	EXPECT_EQ(0, status);
+	EXPECT_EQ(0, shared->first_store);
 	EXPECT_EQ(SIGBUS, shared->store);
 	EXPECT_TRUE(wait_until(is_done, shared, 2 * LONG_MS));
 	EXPECT_EQ(before, taints());
 	EXPECT_TRUE(shared->query == 0 || shared->query == -ENODEV);
 	EXPECT_EQ(-ENODEV, shared->query_gpu);
 	EXPECT_GT(0, shared->preempt);
+}
+
+/* A process with two queues, the first of which is held. Shared with the test. */
+struct owner_shared {
+	uint32_t ready;
+	uint32_t unbound;
+	uint32_t done;
+	int32_t resume, preempt, status[2];
+	uint32_t state[2];
+};
+
+static void own_queues(struct owner_shared *shared)
+{
+	struct kfd_ioctl_preempt_status_args status = {};
+	struct aql_queue queue[2];
+	struct kfd_device dev;
+	unsigned int i;
+
+	if (kfd_device_open(&dev) || aql_queue_create(&dev, &queue[0]) ||
+	    aql_queue_create(&dev, &queue[1]) || preempt_queue(dev.kfd_fd, queue[0].id))
+		_exit(1);
+	__atomic_store_n(&shared->ready, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&shared->unbound, __ATOMIC_ACQUIRE))
+		sleep_us(1000);
+	shared->resume = resume_queue(dev.kfd_fd, queue[0].id);
+	shared->preempt = preempt_queue(dev.kfd_fd, queue[1].id);
+	for (i = 0; i < 2; i++) {
+		shared->status[i] = preempt_status(dev.kfd_fd, 0, queue[i].id, &status);
+		shared->state[i] = status.state;
+	}
+	__atomic_store_n(&shared->done, 1, __ATOMIC_RELEASE);
+	/* Must not exit: KFD's own teardown uses its DRM client, which the unbind has freed. */
+	for (;;)
+		pause();
+}
+
+static bool owner_is_ready(const void *shared)
+{
+	return __atomic_load_n(&((const struct owner_shared *)shared)->ready, __ATOMIC_ACQUIRE);
+}
+
+static bool owner_is_done(const void *shared)
+{
+	return __atomic_load_n(&((const struct owner_shared *)shared)->done, __ATOMIC_ACQUIRE);
+}
+
+/* The open file of the GPU keeps the driver's data, so this test needs a boot of its own. */
+TEST(queues_are_dead_after_the_gpu_was_unbound)
+{
+	struct owner_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+					   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned int i;
+	pid_t owner;
+
+	ASSERT_NE(MAP_FAILED, shared);
+	owner = fork();
+	ASSERT_LE(0, owner);
+	if (!owner)
+		own_queues(shared);
+	ASSERT_TRUE(wait_until(owner_is_ready, shared, LONG_MS));
+	ASSERT_EQ(0, unbind_gpu());
+	__atomic_store_n(&shared->unbound, 1, __ATOMIC_RELEASE);
+	ASSERT_TRUE(wait_until(owner_is_done, shared, LONG_MS));
+	EXPECT_EQ(-EIO, shared->resume);
+	EXPECT_EQ(-EIO, shared->preempt);
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(0, shared->status[i]);
+		EXPECT_EQ(KFD_PREEMPT_STATE_DEAD, shared->state[i]);
+	}
 }
 
 TEST_HARNESS_MAIN
