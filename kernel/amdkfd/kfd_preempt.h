@@ -380,6 +380,7 @@ int kfd_preempt_queue_born(struct queue *q);
 void kfd_preempt_queue_created(struct queue *q);
 void kfd_preempt_queue_fini(struct queue *q);
 void kfd_preempt_queue_lost(struct queue *q);
+void kfd_preempt_node_add(struct device_queue_manager *dqm);
 void kfd_preempt_node_lost(struct device_queue_manager *dqm);
 void kfd_preempt_queue_updated(struct queue *q);
 void kfd_preempt_pre_reset(void);
@@ -401,7 +402,6 @@ extern bool kfd_preempt_by_doorbell;
 bool kfd_preempt_enabled(void);
 
 /* kfd_preempt_nodes.c */
-void kfd_preempt_node_add(struct device_queue_manager *dqm);
 void kfd_preempt_node_remove(struct device_queue_manager *dqm);
 void
 kfd_preempt_nodes_visit(void (*visit)(struct device_queue_manager *dqm, void *data),

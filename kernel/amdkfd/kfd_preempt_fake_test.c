@@ -439,6 +439,7 @@ static void fake_init_dqm(struct kunit *test)
 	dqm->mqd_mgrs[KFD_MQD_TYPE_CP] = fake->mqd_mgr;
 	dqm->mqd_mgrs[KFD_MQD_TYPE_SDMA] = fake->mqd_mgr;
 	kfd_preempt_dqm_init(dqm);
+	kfd_preempt_node_add(dqm);
 }
 
 static void fake_init_process(struct kunit *test)

@@ -13,6 +13,10 @@
 static DECLARE_RWSEM(nodes_lock);
 static LIST_HEAD(nodes);
 
+/**
+ * kfd_preempt_node_add - a node has been started
+ * @dqm: its scheduler, whose packet manager exists from now on
+ */
 void kfd_preempt_node_add(struct device_queue_manager *dqm)
 {
 	down_write(&nodes_lock);
@@ -20,7 +24,7 @@ void kfd_preempt_node_add(struct device_queue_manager *dqm)
 	up_write(&nodes_lock);
 }
 
-/* From here on QUERY does not access the node. */
+/* From here on QUERY does not access the node. It may not have been added. */
 void kfd_preempt_node_remove(struct device_queue_manager *dqm)
 {
 	down_write(&nodes_lock);
