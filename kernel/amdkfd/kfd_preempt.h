@@ -27,7 +27,9 @@
  *	the operator record lock in kfd_preempt_operators.c
  *	the lock in kfd_preempt_release.c (leaf)
  *
- * and of a watch, none of which is held with any of those above:
+ * and of a watch, none of which is held with any of those above, except that ARM
+ * runs the MMU notifiers of the target under the first two, which take the lock of
+ * a device queue manager if a userptr overlaps the doorbells:
  *
  *	kfd_preempt_watch.mutex
  *	i_mmap_rwsem of the doorbells of a process; mmap_lock and the buffers of a
