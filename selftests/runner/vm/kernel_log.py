@@ -19,14 +19,12 @@ BAD = re.compile(
 )
 
 # KFD, our part of it, and most of amdgpu print errors without a mark. These lines report that the hardware
-# failed or that the driver lost state. Not among them are a rejected request of a process, and the time-outs
-# "cp queue preemption" and "RLC not idle": without the HWS the driver waits for a stop in slices of 2 ms, and
-# each slice prints one, also when the stop succeeds.
+# failed or that the driver lost state. Not among them is a rejected request of a process.
 DRIVER = re.compile(
     # Ours, and the line of the guest's init about the driver's parameter.
     r"kfd_preempt: |preempt_degraded at the end: |no answer to an unmap|Creating preempt files"
     # Stops and the runlist.
-    r"|failed to execute runlist|[Pp]reemption failed|unrecoverable state"
+    r"|failed to execute runlist|[Pp]reemption failed|unrecoverable state|queue preemption time ?out|RLC not idle"
     r"|fence wait loop timeout|Resetting wave fronts|[Ss]etting grace timeout|reset grace period"
     r"|unmap queue failed|destroy mqd failed|buffer on kernel queue|Kernel queue test failed"
     r"|DQM create queue type|destroy queue \d+ failed|(hardware queue|gangs) (to|from) MES"
