@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Suspend to RAM with a queue that is held and one that isn't. The kernel's own test mode takes
- * all devices down and up again without the sleep in between. Needs root and /sys/power/pm_test.
+ * all devices down and up again without the sleep in between. Needs root, /sys/power/pm_test, and the
+ * vgpu.
  */
+#include "gpu_fault.h"
 #include "hoard.h"
 #include "kselftest_harness.h"
 #include "sched_mode.h"
 #include "text_file.h"
 
 #define LONG_MS 60000u
+
+/*
+ * Flushes of the TLB, one for each buffer that is freed. The ring of the KIQ has room for 1024, and
+ * this is one lap and three quarters.
+ */
+#define FLUSHES 1792
 
 static int suspend_and_resume(void)
 {
@@ -91,6 +99,38 @@ TEST(memory_that_was_yielded_stays_away_and_whole)
 	EXPECT_EQ(0, hoard_order(&hoard, HOARD_COPY));
 	EXPECT_TRUE(hoard_finish(&hoard));
 	close(fd);
+}
+
+static int flush(struct kfd_device *dev)
+{
+	struct kfd_buffer buf;
+	int ret = kfd_buffer_alloc(dev, KFD_IN_SYSTEM, 4096, &buf);
+
+	if (!ret)
+		kfd_buffer_free(dev, &buf);
+	return ret;
+}
+
+/*
+ * The resume sets the write pointer of the KIQ to 0, but not the read pointer, because the GPU was
+ * not reset. If the KIQ runs what is left of the lap before, old fences make each later flush fail.
+ */
+TEST(flushes_work_after_the_ring_of_the_KIQ_has_wrapped)
+{
+	struct kfd_device dev;
+	unsigned int i;
+	int64_t before;
+
+	ASSERT_EQ(0, kfd_device_open(&dev));
+	ASSERT_EQ(0, suspend_and_resume());
+	for (i = 0; i < FLUSHES; i++)
+		ASSERT_EQ(0, flush(&dev));
+	ASSERT_EQ(0, suspend_and_resume());
+	before = gpu_counter("kiq_packets");
+	EXPECT_LT(0, before);
+	EXPECT_EQ(0, flush(&dev));
+	EXPECT_LT(before, gpu_counter("kiq_packets"));
+	kfd_device_close(&dev);
 }
 
 /* The stock driver without HWS ends in a NULL pointer. */
