@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Every difference between the amdkfd trees that kfd_preempt is built for. */
+/*
+ * Every difference between the amdkfd trees that kfd_preempt is built for, and
+ * short names for what has long ones there.
+ */
 #ifndef KFD_PREEMPT_COMPAT_H
 #define KFD_PREEMPT_COMPAT_H
 
@@ -74,33 +77,9 @@ static inline u64 kfd_preempt_mqd_bytes(struct mqd_manager *mqd_mgr, struct queu
 	       NUM_XCC(q->device->xcc_mask);
 }
 
-static inline bool kfd_preempt_can_check_grace(const struct device_queue_manager *dqm)
-{
-	return dqm->dev->kfd2kgd->get_iq_wait_times;
-}
-
-static inline void kfd_preempt_get_wait_times(const struct device_queue_manager *dqm,
-					      u32 *wait_times, int xcc)
-{
-	dqm->dev->kfd2kgd->get_iq_wait_times(dqm->dev->adev, wait_times, xcc);
-}
-
-static inline bool kfd_preempt_sched_halted(const struct device_queue_manager *dqm)
-{
-	return dqm->sched_halt;
-}
-
 static inline bool kfd_preempt_dbg_suspended(const struct queue *q)
 {
 	return q->properties.is_suspended;
-}
-
-/*
- * The thread that destroys the queue waits for the debugger, without the lock.
- */
-static inline bool kfd_preempt_being_destroyed(const struct queue *q)
-{
-	return q->properties.is_being_destroyed;
 }
 
 /* Byte offset of the doorbell of a queue among those of its process. */
@@ -147,25 +126,6 @@ static inline void kfd_preempt_unreserve_limit(struct amdgpu_device *adev,
 #define kfd_preempt_execute(dqm, fast)					\
 	execute_queues_cpsch(dqm, KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES, 0, \
 			     (fast) ? KFD_PREEMPT_FAST_GRACE : USE_DEFAULT_GRACE_PERIOD)
-
-static inline int kfd_preempt_submit(struct kernel_queue *kq)
-{
-	return kq_submit_packet(kq);
-}
-
-static inline int kfd_preempt_wait_fence(struct device_queue_manager *dqm)
-{
-	return amdkfd_fence_wait_timeout(dqm, KFD_FENCE_COMPLETED,
-					 queue_preemption_timeout_ms);
-}
-
-/* Whether firmware gave up a queue instead of unmapping it. */
-static inline bool kfd_preempt_unmap_failed(struct device_queue_manager *dqm)
-{
-	struct mqd_manager *hiq = dqm->mqd_mgrs[KFD_MQD_TYPE_HIQ];
-
-	return hiq->check_preemption_failed(hiq, dqm->packet_mgr.priv_queue->queue->mqd);
-}
 
 /* Macros, because the struct is known in amdgpu_amdkfd_gpuvm.c only. */
 #define kfd_preempt_for_each_bo(mem, info)	\
