@@ -203,7 +203,7 @@ TEST_F_TIMEOUT(yield, release_without_room_is_retried_seldom_and_when_vram_is_fr
 }
 
 /* Memory that moves while the GPU is being suspended would be lost. */
-TEST_F_TIMEOUT(yield, release_stands_by_while_tasks_are_frozen, 900)
+TEST_F_TIMEOUT(yield, release_waits_while_tasks_are_frozen, 900)
 {
 	unsigned int tried;
 
