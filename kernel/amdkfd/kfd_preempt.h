@@ -108,11 +108,12 @@ struct kfd_preempt_setter {
  * @process_node: in kfd_preempt_p.queues (its lock)
  * @gpu_index: of its GPU in kfd_process.pdds
  * @recheck_node: in the list of queues to recheck
- * @recheck: it is in that list (dqm lock, as the next four)
+ * @recheck: it is in that list (dqm lock, as the next five)
  * @recheck_at: time of the recheck
- * @read_index_known: @read_index is valid: it was read since the queue was
+ * @indexes_known: the next two are valid: they were read since the queue was
  *	preempted or resumed
  * @read_index: its read index at that time
+ * @write_index: its write index at that time
  * @hw_pending: a dequeue was requested and is not known to be complete. The HQD
  *	must not be loaded. NO_HWS only; is_active stays true, so that eviction
  *	and destruction request it again (dqm lock)
@@ -137,8 +138,9 @@ struct kfd_preempt_q {
 	struct list_head recheck_node;
 	bool recheck;
 	ktime_t recheck_at;
-	bool read_index_known;
+	bool indexes_known;
 	u64 read_index;
+	u64 write_index;
 	bool hw_pending;
 	u32 pending_type;
 	struct kfd_preempt_checkpoint *checkpoint;
@@ -349,6 +351,7 @@ struct kfd_preempt_batch {
  * @degraded: KFD_PREEMPT_DEGRADED_* (dqm lock)
  * @late_fences: unmaps that were late or failed (dqm lock, as the next one)
  * @late_since: time of the first of them
+ * @misses_packets: a queue that was mapped had not seen its packets (dqm lock)
  * @grace_checked: whether FAST reaches every XCC is known (dqm lock)
  */
 struct kfd_preempt_node {
@@ -359,6 +362,7 @@ struct kfd_preempt_node {
 	u32 degraded;
 	unsigned int late_fences;
 	ktime_t late_since;
+	bool misses_packets;
 	bool grace_checked;
 };
 

@@ -55,13 +55,6 @@ static inline u32 kfd_preempt_xcc_mask(const struct device_queue_manager *dqm)
 	return dqm->dev->xcc_mask;
 }
 
-static inline bool kfd_preempt_hqd_is_occupied(const struct device_queue_manager *dqm,
-					       u64 ring, u32 pipe, u32 slot, int xcc)
-{
-	return dqm->dev->kfd2kgd->hqd_is_occupied(dqm->dev->adev, ring, pipe,
-						  slot, xcc);
-}
-
 static inline int kfd_preempt_hqd_dump(const struct device_queue_manager *dqm,
 				       u32 pipe, u32 slot, u32 (**dump)[2],
 				       u32 *n_regs, int xcc)

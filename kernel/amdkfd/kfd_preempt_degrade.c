@@ -139,6 +139,7 @@ static void rearm_node(struct device_queue_manager *dqm, void *data)
 	dqm_lock(dqm);
 	WRITE_ONCE(dqm->preempt.degraded, 0);
 	dqm->preempt.late_fences = 0;
+	dqm->preempt.misses_packets = false;
 	dqm->preempt.grace_checked = false;
 	dqm_unlock(dqm);
 }

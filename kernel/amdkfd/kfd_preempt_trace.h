@@ -184,6 +184,20 @@ TRACE_EVENT(kfd_preempt_memory,
 		      __entry->result, __entry->ns)
 );
 
+/* Queues were rechecked; the dqm lock was held for @ns. */
+TRACE_EVENT(kfd_preempt_recheck,
+	    TP_PROTO(const struct device_queue_manager *dqm, u32 queues, u64 ns),
+	    TP_ARGS(dqm, queues, ns),
+	    TP_STRUCT__entry(__field(u32, gpu_id)
+			     __field(u32, queues)
+			     __field(u64, ns)),
+	    TP_fast_assign(__entry->gpu_id = dqm->dev->id;
+			   __entry->queues = queues;
+			   __entry->ns = ns;),
+	    TP_printk("gpu_id=%u queues=%u ns=%llu", __entry->gpu_id, __entry->queues,
+		      __entry->ns)
+);
+
 /*
  * The firmware has mapped a queue but not seen its packets, so it is mapped
  * again.
