@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What a caller may do to a job: root everything, its owner what the rules allow.
+#pragma once
+
+#include "control.hpp"
+#include "job.hpp"
+
+namespace xpreemptd {
+
+// Returns EPERM with a text for the caller where it may not.
+[[nodiscard]] Answer<void> check_choice(const Caller& caller, const AttributeChange& change,
+                                        sched::Band highest_band, std::int32_t highest_priority);
+[[nodiscard]] Answer<void> check_change(const Caller& caller, const Job& job,
+                                        const AttributeChange& change);
+[[nodiscard]] Answer<void> check_hint(const Caller& caller, const Job& job, const Hint& hint);
+[[nodiscard]] bool is_allowed(const Caller& caller, const Job& job, const Hint& hint);
+[[nodiscard]] Answer<void> check_focus(const Caller& caller, const Job& job);
+
+// Empty for hints that change no attribute.
+[[nodiscard]] AttributeChange change_of(const Hint& hint);
+
+} // namespace xpreemptd
