@@ -82,11 +82,13 @@ TEST(Assignment, the_first_rule_that_matches_counts_alone) {
                                "[[rule]]\nuser = 1\nband = \"realtime\"\nweight = 7\n"
                                "[[rule]]\nuser = 2\nweight = 7\nowner_may_choose = \"normal\"\n");
     EXPECT_EQ(xpreemptd::assign(rules, process("", 1)),
-              (xpreemptd::Assignment{{Band::high, 5, 20ms}, Band::high}));
-    EXPECT_EQ(xpreemptd::assign(rules, process("", 2)),
-              (xpreemptd::Assignment{{Band::idle, 7, std::nullopt}, Band::normal}));
-    EXPECT_EQ(xpreemptd::assign(rules, process("", 3)),
-              (xpreemptd::Assignment{{Band::idle, 5, std::nullopt}, Band::idle}));
+              (xpreemptd::Assignment{{Band::high, 5, 20ms}, {Band::high, 5, 20ms}}));
+    EXPECT_EQ(
+        xpreemptd::assign(rules, process("", 2)),
+        (xpreemptd::Assignment{{Band::idle, 7, std::nullopt}, {Band::normal, 7, std::nullopt}}));
+    EXPECT_EQ(
+        xpreemptd::assign(rules, process("", 3)),
+        (xpreemptd::Assignment{{Band::idle, 5, std::nullopt}, {Band::idle, 5, std::nullopt}}));
 }
 
 TEST(Users, the_system_knows_root) {

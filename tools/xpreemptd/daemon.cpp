@@ -69,8 +69,7 @@ Placement Daemon::place(const ProcessFacts& facts) const {
 void Daemon::assign_to(Job& job) const {
     const Assignment assignment = assign(rules_, job.matched);
     job.attributes = assignment.attributes;
-    job.owner_may_choose = assignment.owner_may_choose;
-    job.owner_may_choose_priority = assignment.owner_may_choose_priority;
+    job.highest = assignment.highest;
     job.by_hand.apply_to(job.attributes);
 }
 
@@ -344,10 +343,7 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
     const Answer<ProcessFacts> facts = facts_of(caller);
     if (!facts)
         return tl::make_unexpected(facts.error());
-    const Assignment assignment = assign(rules_, *facts);
-    if (auto allowed = check_choice(caller, change, assignment.owner_may_choose,
-                                    assignment.owner_may_choose_priority);
-        !allowed)
+    if (auto allowed = check_choice(caller, change, assign(rules_, *facts).highest); !allowed)
         return allowed;
     if (table_.find_pid(caller.pid).process != nullptr)
         return refuse(EBUSY, fmt::format("pid {} uses the GPU already: use `kfd-preempt renice {}`",
@@ -437,9 +433,7 @@ Answer<bool> Daemon::take(const Caller& caller, const Hint& hint, Time now) {
         return refuse(ESRCH,
                       fmt::format("the job of pid {} has no queues on a GPU yet", caller.pid));
     if (job == nullptr) {
-        const Assignment assignment = assign(rules_, *facts);
-        if (auto allowed = check_choice(caller, change_of(hint), assignment.owner_may_choose,
-                                        assignment.owner_may_choose_priority);
+        if (auto allowed = check_choice(caller, change_of(hint), assign(rules_, *facts).highest);
             !allowed)
             return tl::make_unexpected(allowed.error());
         hints_.keep(caller, hint);
@@ -447,7 +441,7 @@ Answer<bool> Daemon::take(const Caller& caller, const Hint& hint, Time now) {
     }
     if (auto allowed = check_hint(caller, *job, hint); !allowed)
         return tl::make_unexpected(allowed.error());
-    auto taken = hints_.take(*job, caller.connection, hint, now);
+    auto taken = hints_.take(*job, caller.connection, bounded(caller, *job, hint), now);
     if (taken && std::holds_alternative<EndHint>(hint))
         (void)sensing_.scan_job(*job, now);
     return taken;

@@ -25,10 +25,10 @@ bool Process::away() const {
 }
 
 std::int32_t Job::cpu_priority() const {
-    std::optional<std::int32_t> highest;
+    std::optional<std::int32_t> priority_of_all;
     for (const auto& process : processes)
-        highest = std::max(highest, std::optional(process->facts.cpu_priority));
-    return highest.value_or(0);
+        priority_of_all = std::max(priority_of_all, std::optional(process->facts.cpu_priority));
+    return priority_of_all.value_or(0);
 }
 
 bool Job::busy() const {

@@ -77,8 +77,7 @@ struct Job {
     ProcessFacts matched;    // by these the rules know it, also after a reload
     AttributeChange by_hand; // set by `kfd-preempt run` and `renice`, over the rules
     Attributes attributes;   // of both
-    sched::Band owner_may_choose = sched::Band::normal;
-    std::int32_t owner_may_choose_priority = 0;
+    Attributes highest;      // that its owner may choose
     std::vector<std::unique_ptr<Process>> processes;
 
     bool ready = false;

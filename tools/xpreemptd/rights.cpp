@@ -2,12 +2,17 @@
 // Compares the caller with the owner of the job, and the choice with what the rules allow.
 #include "rights.hpp"
 
+#include "value_format.hpp"
+
+#include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
 
 namespace xpreemptd {
 
 namespace {
+
+using Microseconds = std::optional<std::chrono::microseconds>;
 
 tl::unexpected<Refusal> refuse(int error, std::string text) {
     return tl::make_unexpected(Refusal{error, std::move(text)});
@@ -20,19 +25,41 @@ Answer<void> refuse_above(std::string_view what, std::string_view wanted,
                                      what, wanted, highest));
 }
 
+// A shorter one would run before the jobs of others under K-EDF and LAX.
+Answer<void> check_time(std::string_view what, const Microseconds& wanted,
+                        const Microseconds& shortest) {
+    if (!wanted || (shortest && *wanted >= *shortest))
+        return {};
+    if (!shortest)
+        return refuse(EPERM, fmt::format("no rule gives this job a {}: ask the administrator for "
+                                         "a rule, or run as root",
+                                         what));
+    return refuse(EPERM, fmt::format("{} {} is below {}, the shortest that a rule lets you "
+                                     "choose: ask the administrator for a rule, or run as root",
+                                     what, duration_text(*wanted), duration_text(*shortest)));
+}
+
 } // namespace
 
 // Root chooses freely, the owner of a job nothing above the highest that a rule allows.
 Answer<void> check_choice(const Caller& caller, const AttributeChange& change,
-                          sched::Band highest_band, std::int32_t highest_priority) {
+                          const Attributes& highest) {
     if (caller.uid == 0)
         return {};
-    if (change.band && *change.band < highest_band)
-        return refuse_above("band", name_of(*change.band), name_of(highest_band));
-    if (change.priority && *change.priority > highest_priority)
+    if (change.band && *change.band < highest.band)
+        return refuse_above("band", name_of(*change.band), name_of(highest.band));
+    if (change.priority && *change.priority > highest.priority)
         return refuse_above("priority", fmt::to_string(*change.priority),
-                            fmt::to_string(highest_priority));
-    return {};
+                            fmt::to_string(highest.priority));
+    if (change.weight && *change.weight > highest.weight)
+        return refuse_above("weight", fmt::to_string(*change.weight),
+                            fmt::to_string(highest.weight));
+    if (change.utilization && *change.utilization > highest.utilization)
+        return refuse_above("utilization", fmt::to_string(*change.utilization),
+                            fmt::to_string(highest.utilization));
+    if (auto allowed = check_time("deadline", change.deadline, highest.deadline); !allowed)
+        return allowed;
+    return check_time("laxity", change.lax, highest.lax);
 }
 
 // Whether the caller may change the job, and so far.
@@ -41,7 +68,7 @@ Answer<void> check_change(const Caller& caller, const Job& job, const AttributeC
         return refuse(EPERM,
                       fmt::format("job {} is user {}'s: only that user or root may change it",
                                   job.name, job.uid));
-    return check_choice(caller, change, job.owner_may_choose, job.owner_may_choose_priority);
+    return check_choice(caller, change, job.highest);
 }
 
 AttributeChange change_of(const Hint& hint) {
@@ -55,6 +82,14 @@ AttributeChange change_of(const Hint& hint) {
 Answer<void> check_hint(const Caller& caller, const Job& job, const Hint& hint) {
     const AttributeChange change = change_of(hint);
     return change == AttributeChange{} ? Answer<void>() : check_change(caller, job, change);
+}
+
+Hint bounded(const Caller& caller, const Job& job, const Hint& hint) {
+    const auto* begin = std::get_if<BeginHint>(&hint);
+    if (begin == nullptr || !begin->deadline || caller.uid == 0)
+        return hint;
+    return job.highest.deadline ? BeginHint{std::max(begin->deadline, job.highest.deadline)}
+                                : BeginHint{};
 }
 
 bool is_allowed(const Caller& caller, const Job& job, const Hint& hint) {

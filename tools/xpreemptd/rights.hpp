@@ -9,12 +9,15 @@ namespace xpreemptd {
 
 // Returns EPERM with a text for the caller where it may not.
 [[nodiscard]] Answer<void> check_choice(const Caller& caller, const AttributeChange& change,
-                                        sched::Band highest_band, std::int32_t highest_priority);
+                                        const Attributes& highest);
 [[nodiscard]] Answer<void> check_change(const Caller& caller, const Job& job,
                                         const AttributeChange& change);
 [[nodiscard]] Answer<void> check_hint(const Caller& caller, const Job& job, const Hint& hint);
 [[nodiscard]] bool is_allowed(const Caller& caller, const Job& job, const Hint& hint);
 [[nodiscard]] Answer<void> check_focus(const Caller& caller, const Job& job);
+
+// The hint with a deadline that is no earlier than the caller may choose.
+[[nodiscard]] Hint bounded(const Caller& caller, const Job& job, const Hint& hint);
 
 // Empty for hints that change no attribute.
 [[nodiscard]] AttributeChange change_of(const Hint& hint);

@@ -35,14 +35,15 @@ bool Rule::matches(const ProcessFacts& facts) const {
 }
 
 Assignment assign(const Rules& rules, const ProcessFacts& facts) {
-    Assignment assignment{rules.defaults, rules.defaults.band, rules.defaults.priority};
+    Assignment assignment{rules.defaults, rules.defaults};
     const auto rule = std::ranges::find_if(
         rules.rules, [&](const Rule& candidate) { return candidate.matches(facts); });
     if (rule == rules.rules.end())
         return assignment;
     rule->set.apply_to(assignment.attributes);
-    assignment.owner_may_choose = rule->owner_may_choose.value_or(assignment.attributes.band);
-    assignment.owner_may_choose_priority =
+    assignment.highest = assignment.attributes;
+    assignment.highest.band = rule->owner_may_choose.value_or(assignment.attributes.band);
+    assignment.highest.priority =
         rule->owner_may_choose_priority.value_or(assignment.attributes.priority);
     return assignment;
 }

@@ -67,10 +67,9 @@ struct Rules {
 
 struct Assignment {
     Attributes attributes;
-    // Or lower ones. Without a word in the rule the band and the priority that the job has: its
-    // owner may lower them, and take that back.
-    sched::Band owner_may_choose = sched::Band::normal;
-    std::int32_t owner_may_choose_priority = 0;
+    // The job's owner may choose these or lower ones, so he may lower what the job has, and take
+    // that back. Differs from `attributes` only in a band and a priority that the rule allows.
+    Attributes highest;
 
     bool operator==(const Assignment&) const = default;
 };

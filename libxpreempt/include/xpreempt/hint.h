@@ -59,7 +59,7 @@ int xp_hint_open(const char *socket, xp_hint_t *hint);
 
 /**
  * xp_hint_begin() - a request begins
- * @deadline_us: counted from now, for policies that use it; 0: none
+ * @deadline_us: counted from now, for policy K-EDF; 0: none
  *
  * A handle has one request at a time; another begin replaces it.
  */
@@ -94,7 +94,7 @@ int xp_hint_set_band(xp_hint_t hint, uint32_t band);
 /**
  * xp_hint_set_priority() - sets the job's priority for policy HPF likewise, -255 to 255
  *
- * -EPERM if it is above 0 and no rule lets this user choose band high.
+ * -EPERM if it is above what the rules let this user choose.
  */
 int xp_hint_set_priority(xp_hint_t hint, int32_t priority);
 

@@ -93,8 +93,8 @@ void check_rules(Rules& rules) {
         const ProcessFacts facts{42, 1, 1, 7, "demo", "/usr/bin/demo", cgroup};
         const auto assignment = xpreemptd::assign(rules, facts);
         check_attributes(assignment.attributes);
-        require(assignment.owner_may_choose <= assignment.attributes.band, "a choice below");
-        require(assignment.owner_may_choose_priority >= assignment.attributes.priority,
+        require(assignment.highest.band <= assignment.attributes.band, "a choice below");
+        require(assignment.highest.priority >= assignment.attributes.priority,
                 "a choice of priority below");
     }
     const xpreemptd::sched::JobView job{.id = 1, .nodes = 1, .ready = true};

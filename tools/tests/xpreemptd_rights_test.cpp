@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// The daemon over queues in memory: root chooses freely, owners of jobs only lower attributes.
+#include "daemon_fixture.hpp"
+
+namespace {
+
+using namespace xpreemptd;
+using namespace std::chrono_literals;
+using test::batch;
+using test::server;
+
+constexpr Caller root{1, 0, 1}, owner{2, 1000, 2};
+
+// Of the batch job: utilization 10, weight 100, a deadline of 20 ms and a laxity of 30 ms.
+Rules rules_with_times() {
+    Rules rules = test::rules_of_test();
+    Rule rule;
+    rule.executable = "/batch";
+    rule.set.utilization = 10;
+    rule.set.deadline = 20ms;
+    rule.set.lax = 30ms;
+    rules.rules.push_back(rule);
+    return rules;
+}
+
+class RightsTest : public test::DaemonFixture {
+protected:
+    void add(pid_t pid, const std::string& executable) {
+        DaemonFixture::add(pid, executable);
+        gpu.running.at(pid).uid = owner.uid;
+    }
+    void start_with(Rules rules) {
+        add(server, "/other"); // matches no rule
+        add(batch, "/batch");
+        daemon.start();
+        daemon.reload(std::move(rules));
+    }
+    static int error_of(const Answer<void>& answer) { return answer ? 0 : answer.error().error; }
+    int set(pid_t pid, const AttributeChange& change, const Caller& caller = owner) {
+        return error_of(daemon.change(caller, pid, change));
+    }
+};
+
+TEST_F(RightsTest, owner_raises_no_attribute) {
+    start_with(rules_with_times());
+    for (const AttributeChange& change :
+         {AttributeChange{.band = sched::Band::high}, AttributeChange{.weight = 101},
+          AttributeChange{.priority = 1}, AttributeChange{.utilization = 11},
+          AttributeChange{.deadline = 19ms}, AttributeChange{.lax = 29ms}}) {
+        EXPECT_EQ(set(batch, change), EPERM);
+        EXPECT_EQ(set(batch, change, root), 0);
+    }
+}
+
+TEST_F(RightsTest, owner_lowers_each_attribute_and_takes_that_back) {
+    start_with(rules_with_times());
+    for (const AttributeChange& change :
+         {AttributeChange{.weight = 1}, AttributeChange{.weight = 100},
+          AttributeChange{.utilization = 0}, AttributeChange{.utilization = 10},
+          AttributeChange{.deadline = 1s}, AttributeChange{.deadline = 20ms},
+          AttributeChange{.lax = 1s}, AttributeChange{.lax = 30ms}})
+        EXPECT_EQ(set(batch, change), 0);
+}
+
+// Without a rule a job has none, which is the lowest.
+TEST_F(RightsTest, owner_gives_no_deadline_and_no_laxity_where_no_rule_does) {
+    start_with(rules_with_times());
+    EXPECT_EQ(set(server, {.deadline = 1h}), EPERM);
+    EXPECT_EQ(set(server, {.lax = 1h}), EPERM);
+    const auto refused = daemon.change(owner, server, {.deadline = 1h});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().text, "no rule gives this job a deadline: ask the administrator for "
+                                    "a rule, or run as root");
+}
+
+TEST_F(RightsTest, run_of_a_user_raises_no_attribute) {
+    start_with(rules_with_times());
+    gpu.create_process(30, 1);
+    gpu.running[30].uid = owner.uid; // without queues
+    const auto adopt = [&](const AttributeChange& change) {
+        return error_of(daemon.adopt({30, owner.uid, 3}, change));
+    };
+    EXPECT_EQ(adopt({.weight = 10000}), EPERM);
+    EXPECT_EQ(adopt({.deadline = 1us}), EPERM);
+    EXPECT_EQ(adopt({.lax = 1us}), EPERM);
+    EXPECT_EQ(adopt({.weight = 50}), 0);
+}
+
+// Else any program would run first under K-EDF, as a hint says when its request has to be done.
+TEST_F(RightsTest, deadlines_of_hints_count_no_earlier_than_that_of_the_rule) {
+    start_with(rules_with_times());
+    ASSERT_TRUE(daemon.set_policy(root, "K-EDF"));
+    const auto hint = [&](pid_t pid, std::chrono::microseconds deadline) {
+        return error_of(daemon.hint({pid, owner.uid, static_cast<std::uint64_t>(pid)},
+                                    BeginHint{deadline}));
+    };
+    gpu.submit(batch, 1);
+    events();
+    EXPECT_EQ(hint(server, 1us), 0); // no rule gives it a deadline
+    gpu.submit(server, 1);
+    events();
+    EXPECT_FALSE(gpu.held(batch));
+    EXPECT_TRUE(gpu.held(server));
+    ASSERT_EQ(set(server, {.deadline = 10ms}, root), 0);
+    pass(2ms);
+    EXPECT_TRUE(gpu.held(batch));
+    EXPECT_EQ(hint(batch, 1us), 0); // counts as 20 ms
+    EXPECT_TRUE(gpu.held(batch));
+}
+
+} // namespace
