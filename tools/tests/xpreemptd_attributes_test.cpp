@@ -123,6 +123,74 @@ TEST_F(AttributesTest, focused_job_runs_first_under_awf_until_the_focus_goes) {
     EXPECT_FALSE(gpu.held(batch));
 }
 
+// Three runs that are always busy, and another job that is.
+class RunsTest : public AttributesTest {
+protected:
+    void start_with_runs_in(const std::string& cgroup) {
+        add(batch, "/batch");
+        daemon.start();
+        for (const pid_t pid : runs) {
+            gpu.running[pid].cgroup = cgroup;
+            ASSERT_TRUE(daemon.adopt({pid, 0, 1}, {}));
+        }
+        for (const pid_t pid : runs)
+            gpu.create_queue(pid, 1);
+        pass(seconds{1});
+        for (const pid_t pid : runs)
+            gpu.submit(pid, 1);
+        gpu.submit(batch, 1);
+    }
+    // Returns that of the job beside the runs.
+    double share_under(const char* policy) {
+        EXPECT_TRUE(daemon.set_policy(root, policy));
+        pass(milliseconds{100});
+        const auto before = job(batch).account.run;
+        pass(seconds{1});
+        return std::chrono::duration<double>(job(batch).account.run - before).count();
+    }
+    const std::vector<pid_t> runs{31, 32, 33};
+};
+
+// Else a user would have as many turns as runs.
+TEST_F(RunsTest, within_a_unit_share_the_turns_of_one_job) {
+    start_with_runs_in("/system.slice/x.service");
+    for (const char* policy : {"RR", "CFS", "UP", "PUP", "SPUP"})
+        EXPECT_NEAR(share_under(policy), 0.5, 0.03) << policy;
+    EXPECT_NE(job(31).name, job(32).name);
+}
+
+TEST_F(RunsTest, within_a_unit_share_them_with_its_other_processes) {
+    start_with_runs_in("/system.slice/x.service");
+    gpu.create_queue(40, 1);
+    gpu.running.at(40).cgroup = "/system.slice/x.service";
+    gpu.submit(40, 1);
+    pass(seconds{1});
+    EXPECT_NEAR(share_under("RR"), 0.5, 0.03);
+    EXPECT_EQ(job(40).name, "/system.slice/x.service");
+}
+
+TEST_F(RunsTest, in_a_login_session_are_jobs_for_themselves) {
+    start_with_runs_in("/user.slice/user-1000.slice/session-3.scope");
+    EXPECT_NEAR(share_under("RR"), 0.25, 0.03);
+}
+
+// An idle run is not stopped, and one that gets work waits for the turn of its unit.
+TEST_F(RunsTest, take_their_turns_together) {
+    start_with_runs_in("/system.slice/x.service");
+    ASSERT_TRUE(daemon.set_policy(root, "RR"));
+    gpu.finish(33, 1);
+    pass(milliseconds{100});
+    int together = 0;
+    for (int i = 0; i < 100; ++i) {
+        pass(milliseconds{1});
+        EXPECT_EQ(gpu.held(31), gpu.held(32));
+        EXPECT_NE(gpu.held(31), gpu.held(batch));
+        EXPECT_FALSE(gpu.held(33));
+        together += gpu.held(31) ? 1 : 0;
+    }
+    EXPECT_NEAR(together, 50, 10);
+}
+
 constexpr pid_t second_server = 11, render = 12;
 
 // Two users with two jobs each, all of which have work.

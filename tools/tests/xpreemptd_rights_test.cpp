@@ -91,8 +91,8 @@ TEST_F(RightsTest, deadlines_of_hints_count_no_earlier_than_that_of_the_rule) {
     start_with(rules_with_times());
     ASSERT_TRUE(daemon.set_policy(root, "K-EDF"));
     const auto hint = [&](pid_t pid, std::chrono::microseconds deadline) {
-        return error_of(daemon.hint({pid, owner.uid, static_cast<std::uint64_t>(pid)},
-                                    BeginHint{deadline}));
+        return error_of(
+            daemon.hint({pid, owner.uid, static_cast<std::uint64_t>(pid)}, BeginHint{deadline}));
     };
     gpu.submit(batch, 1);
     events();

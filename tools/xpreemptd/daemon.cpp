@@ -55,10 +55,11 @@ Placement Daemon::place(const ProcessFacts& facts) const {
         return process != nullptr ? &process->facts : nullptr;
     };
     JobIdentity identity = identity_of(facts, gpu_user_of, runs_, origin_);
-    Placement placement{std::move(identity.key), std::move(identity.name), facts};
+    Placement placement{std::move(identity.key), std::move(identity.name), {}, facts};
     const auto run = std::ranges::find(runs_, placement.key, key_of_run);
     if (run != runs_.end()) {
         const Announced& announced = announced_[static_cast<std::size_t>(run - runs_.begin())];
+        placement.group = key_of_cgroup(announced.facts.cgroup);
         placement.matched = announced.facts;
         placement.by_hand = announced.change;
     }

@@ -17,6 +17,7 @@ using sched::HoldReason;
 void Decisions::set_policy(sched::Policy policy) {
     std::string name(sched::name_of(policy));
     const HoldReason reason = sched::hold_reason_of(policy);
+    const bool divides_time = sched::divides_time_of_jobs(policy);
     if (auto* const plugin = std::get_if<sched::Plugin>(&policy)) {
         const auto watch =
             std::make_shared<PluginWatch>(std::move(*plugin), max_decide_, thread_cpu_time);
@@ -33,15 +34,16 @@ void Decisions::set_policy(sched::Policy policy) {
                                      std::span<sched::Verdict> verdicts) mutable {
             return sched::decide(policy, snapshot, verdicts);
         },
-        reason);
+        reason, nullptr, divides_time);
 }
 
-void Decisions::set_policy(std::string name, Decide decide, HoldReason reason,
-                           FindFault find_fault) {
+void Decisions::set_policy(std::string name, Decide decide, HoldReason reason, FindFault find_fault,
+                           bool divides_time) {
     name_ = std::move(name);
     decide_ = std::move(decide);
     reason_ = reason;
     find_fault_ = std::move(find_fault);
+    divides_time_ = divides_time;
     ejected_.clear();
     for (const auto& job : table_.jobs()) {
         job->may_wait_until = {};
@@ -54,14 +56,16 @@ void Decisions::eject(std::string reason) {
     name_ = "none";
     decide_ = nullptr;
     find_fault_ = nullptr;
+    divides_time_ = false;
     next_ = sched::at_next_event;
 }
 
 bool Decisions::is_held_for_a_job(std::size_t index) const {
     if (reason_ == HoldReason::reserved_time)
         return false;
-    const std::uint64_t nodes =
-        reason_ == HoldReason::job_on_any_node ? ~std::uint64_t{0} : views_[index].nodes;
+    const std::uint64_t nodes = reason_ == HoldReason::job_on_any_node ? ~std::uint64_t{0}
+                                : divides_time_                        ? groups_.nodes_of(index)
+                                                                       : views_[index].nodes;
     for (std::size_t j = 0; j < views_.size(); ++j)
         if (verdicts_[j] == sched::Verdict::run &&
             (views_[j].schedulable() || views_[j].announced(snapshot_.now)) &&
@@ -120,8 +124,19 @@ void Decisions::keep_accounts() {
         ids_.push_back(job.id);
 }
 
+Time Decisions::decide_for_groups(const sched::Snapshot& fit) {
+    sched::Snapshot of_groups = fit;
+    of_groups.jobs = groups_.merge(table_, fit.jobs);
+    group_verdicts_.assign(of_groups.jobs.size(), sched::Verdict::run);
+    const Time next = decide_(of_groups, group_verdicts_);
+    groups_.spread(group_verdicts_, fit.jobs, verdicts_);
+    return next;
+}
+
 void Decisions::ask(const sched::Snapshot& fit) {
-    policy_next_ = decide_ ? decide_(fit, verdicts_) : sched::at_next_event;
+    policy_next_ = !decide_        ? sched::at_next_event
+                   : divides_time_ ? decide_for_groups(fit)
+                                   : decide_(fit, verdicts_);
     const std::string fault = find_fault_ ? find_fault_() : "";
     if (fault.empty())
         return;

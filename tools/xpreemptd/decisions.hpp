@@ -5,6 +5,7 @@
 #include "job_table.hpp"
 #include "sched/account.hpp"
 #include "sched/policy.hpp"
+#include "turn_groups.hpp"
 
 #include <functional>
 #include <span>
@@ -33,7 +34,7 @@ public:
     // With an empty function everything runs.
     void set_policy(std::string name, Decide decide,
                     sched::HoldReason reason = sched::HoldReason::job_on_its_nodes,
-                    FindFault find_fault = nullptr);
+                    FindFault find_fault = nullptr, bool divides_time = false);
     [[nodiscard]] const std::string& policy_name() const { return name_; }
     [[nodiscard]] const std::string& ejected() const { return ejected_; } // why, or empty
 
@@ -64,6 +65,7 @@ private:
         return !unfit_.jobs.empty() && unfit_.jobs[job];
     }
     [[nodiscard]] bool is_held_for_a_job(std::size_t index) const;
+    [[nodiscard]] Time decide_for_groups(const sched::Snapshot& fit);
     void ask(const sched::Snapshot& fit);
     [[nodiscard]] bool note_waiting();
     [[nodiscard]] bool end_wait(Job& job, const sched::JobView& view);
@@ -77,6 +79,7 @@ private:
     Decide decide_;
     sched::HoldReason reason_ = sched::HoldReason::job_on_its_nodes;
     FindFault find_fault_;
+    bool divides_time_ = false; // see TurnGroups
     FindUnfit find_unfit_;
     Unfit unfit_; // of the last decision
     std::string ejected_;
@@ -86,7 +89,8 @@ private:
     Time next_ = sched::at_next_event;
     sched::Snapshot snapshot_; // of the last decision
     std::vector<sched::JobView> views_, fit_views_;
-    std::vector<sched::Verdict> verdicts_;
+    std::vector<sched::Verdict> verdicts_, group_verdicts_;
+    TurnGroups groups_; // of the last decision, if the policy divides the time
     sched::Accounts accounts_;
     // Ids and accounts of the jobs of the last decision.
     std::vector<std::uint64_t> ids_;

@@ -73,6 +73,8 @@ struct Job {
     std::uint64_t id = 0;
     std::string key;         // of JobIdentity
     std::string name;        // for people
+    std::string group_key;   // of Placement
+    std::uint64_t group = 0; // id of the first job with that key, see TurnGroups
     uid_t uid = 0;           // of its first process
     ProcessFacts matched;    // by these the rules know it, also after a reload
     AttributeChange by_hand; // set by `kfd-preempt run` and `renice`, over the rules

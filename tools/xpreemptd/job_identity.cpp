@@ -67,6 +67,11 @@ JobIdentity job_of(std::string_view kind, const ProcessName& process) {
 
 } // namespace
 
+std::string key_of_cgroup(std::string_view cgroup) {
+    const auto job = job_cgroup_of(cgroup);
+    return job ? fmt::format("cgroup:{}", *job) : std::string();
+}
+
 std::string key_of_run(const ProcessName& run) {
     return job_of("run", run).key;
 }
@@ -76,7 +81,7 @@ JobIdentity identity_of(const ProcessFacts& facts, const GpuUserOf& gpu_user_of,
     if (const auto run = run_of(facts, runs, origin_of))
         return job_of("run", *run);
     if (const auto cgroup = job_cgroup_of(facts.cgroup))
-        return {fmt::format("cgroup:{}", *cgroup), std::string(*cgroup)};
+        return {key_of_cgroup(facts.cgroup), std::string(*cgroup)};
     return job_of("process", root_of(facts, gpu_user_of, origin_of));
 }
 

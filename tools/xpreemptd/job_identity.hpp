@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <sys/types.h>
 
 namespace xpreemptd {
@@ -53,6 +54,8 @@ using GpuUserOf = std::function<const ProcessFacts*(pid_t)>;
 [[nodiscard]] JobIdentity identity_of(const ProcessFacts& facts, const GpuUserOf& gpu_user_of,
                                       std::span<const ProcessName> runs, const OriginOf& origin_of);
 
+// The key of the job that the cgroup is; empty if it is none, as in a login session.
+[[nodiscard]] std::string key_of_cgroup(std::string_view cgroup);
 // The key of the job of a run.
 [[nodiscard]] std::string key_of_run(const ProcessName& run);
 

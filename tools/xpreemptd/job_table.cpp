@@ -13,6 +13,9 @@ Job& JobTable::job_of(const ProcessFacts& facts) {
         return **found;
     auto job = std::make_unique<Job>();
     job->id = ++last_id_;
+    job->group_key = placement.group.empty() ? placement.key : std::move(placement.group);
+    const auto first = std::ranges::find(jobs_, job->group_key, &Job::group_key);
+    job->group = first == jobs_.end() ? job->id : (*first)->group;
     job->key = std::move(placement.key);
     job->name = std::move(placement.name);
     job->uid = facts.uid;

@@ -19,6 +19,7 @@ namespace xpreemptd {
 struct Placement {
     std::string key;
     std::string name;
+    std::string group = {};    // key of the job whose turns it shares; empty: its own
     ProcessFacts matched = {}; // see Job
     AttributeChange by_hand = {};
 };

@@ -70,6 +70,18 @@ template <> inline constexpr HoldReason hold_reason<StrictPartition> = HoldReaso
     return std::visit([]<class P>(const P& /*policy*/) { return hold_reason<P>; }, policy);
 }
 
+// Whether the policy gives each job a share of the time, so that two jobs get more than one.
+template <class P> inline constexpr bool divides_time = false;
+template <> inline constexpr bool divides_time<RoundRobin> = true;
+template <> inline constexpr bool divides_time<Fair> = true;
+template <> inline constexpr bool divides_time<UtilizationPartition> = true;
+template <> inline constexpr bool divides_time<ProcessUtilizationPartition> = true;
+template <> inline constexpr bool divides_time<StrictPartition> = true;
+
+[[nodiscard]] constexpr bool divides_time_of_jobs(const Policy& policy) {
+    return std::visit([]<class P>(const P& /*policy*/) { return divides_time<P>; }, policy);
+}
+
 // As decide_by().
 [[nodiscard]] Time decide(Policy& policy, const Snapshot& snapshot, std::span<Verdict> verdicts);
 
