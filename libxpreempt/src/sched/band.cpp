@@ -29,7 +29,21 @@ constexpr Duration divide_up(std::int64_t value, std::int64_t divisor) {
 Bands::Bands(const Parameters& parameters) : parameters_(parameters) {
     parameters_.floor_percent = std::min(parameters_.floor_percent, 99U);
     parameters_.floor_turn = std::max(parameters_.floor_turn, Duration{1});
-    preemptions_.assign(parameters_.max_rate, Time::min());
+}
+
+void Bands::admit(std::span<const JobView> jobs) {
+    seats_.admit(jobs);
+    while (!has_windows_for(jobs))
+        for (Window& window : windows_.emplace_back())
+            window.preemptions.assign(parameters_.max_rate, Time::min());
+}
+
+bool Bands::has_windows_for(std::span<const JobView> jobs) const {
+    std::uint64_t nodes = 0;
+    for (const JobView& job : jobs)
+        nodes |= job.nodes;
+    return parameters_.max_rate == 0 ||
+           static_cast<std::size_t>(std::bit_width(nodes)) <= windows_.size();
 }
 
 // Accounts the time since the last decision to the floor.
@@ -175,27 +189,47 @@ void Bands::decide_band(Band band, const Nodes& above, const Snapshot& snapshot,
     }
 }
 
-// Lets lower jobs run while the last max_rate preemptions are less than a second old.
-void Bands::bound_rate(const Snapshot& snapshot, std::span<Verdict> verdicts, Time& next) {
-    bool any = false;
+std::uint64_t Bands::with_room(std::size_t band, std::uint64_t nodes, Time now, Time& later) const {
+    std::uint64_t room = 0;
+    for (; nodes != 0; nodes &= nodes - 1) {
+        const Window& window = windows_[static_cast<std::size_t>(std::countr_zero(nodes))][band];
+        const Time oldest = window.preemptions[window.oldest];
+        if (oldest == Time::min() || now - oldest >= seconds{1})
+            room |= nodes & -nodes;
+        else
+            later = std::min(later, oldest + seconds{1});
+    }
+    return room;
+}
+
+// Lets a lower job run while the windows of all bands that claim its nodes are full.
+void Bands::bound_rate(const Claims& claims, const Snapshot& snapshot, std::span<Verdict> verdicts,
+                       Time& next) {
+    if (parameters_.max_rate == 0)
+        return;
+    Claims used{};
     for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
         const std::uint32_t i = seats_.index(rank);
-        any |= preempts(rank, snapshot.jobs[i], verdicts[i]);
+        const JobView& job = snapshot.jobs[i];
+        if (!preempts(rank, job, verdicts[i]))
+            continue;
+        Time later = at_next_event;
+        std::uint64_t room = 0;
+        for (std::size_t band = 0; band < number(job.band) && room == 0; ++band) {
+            room = with_room(band, job.nodes & claims[band], snapshot.now, later);
+            used[band] |= room;
+        }
+        if (room != 0)
+            continue;
+        verdicts[i] = Verdict::run;
+        next = std::min(next, later);
     }
-    if (!any || preemptions_.empty())
-        return;
-    Time& oldest = preemptions_[oldest_];
-    if (oldest == Time::min() || snapshot.now - oldest >= seconds{1}) {
-        oldest = snapshot.now;
-        oldest_ = (oldest_ + 1) % preemptions_.size();
-        return;
-    }
-    next = std::min(next, oldest + seconds{1});
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const std::uint32_t i = seats_.index(rank);
-        if (preempts(rank, snapshot.jobs[i], verdicts[i]))
-            verdicts[i] = Verdict::run;
-    }
+    for (std::size_t band = 0; band < num_bands - 1; ++band)
+        for (std::uint64_t left = used[band]; left != 0; left &= left - 1) {
+            Window& window = windows_[static_cast<std::size_t>(std::countr_zero(left))][band];
+            window.preemptions[window.oldest] = snapshot.now;
+            window.oldest = (window.oldest + 1) % window.preemptions.size();
+        }
 }
 
 Time Bands::floor_timer(const Snapshot& snapshot, std::span<const Verdict> verdicts) const {
@@ -219,15 +253,16 @@ Time Bands::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     pay(snapshot);
     begin_turns(snapshot.jobs);
     Nodes above;
+    Claims claims{};
     for (std::size_t band = 0; band < num_bands; ++band) {
         decide_band(Band{static_cast<std::uint8_t>(band)}, above, snapshot, verdicts);
         const Nodes own =
             claims_of(Band{static_cast<std::uint8_t>(band)}, snapshot, verdicts, next);
-        above.claimed |= own.claimed;
+        above.claimed |= claims[band] = own.claimed;
         above.pending |= own.pending;
         above.quiet |= own.quiet;
     }
-    bound_rate(snapshot, verdicts, next);
+    bound_rate(claims, snapshot, verdicts, next);
     next = std::min(next, floor_timer(snapshot, verdicts));
     for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
         const std::uint32_t i = seats_.index(rank);

@@ -236,6 +236,35 @@ TEST(BandTest, no_second_has_more_preemptions_than_max_rate) {
     }
 }
 
+// Beside a pair of which one job stops the other 500 times a second, as any user can start them.
+void expect_requests_stop_the_batch_job(std::uint64_t nodes_of_pair) {
+    Bands::Parameters parameters = strict();
+    parameters.grace = {};
+    parameters.resume_grace = 0ms;
+    parameters.max_rate = 50;
+    ServerAndBatch jobs(parameters);
+    add(jobs, 3, Band::normal, nodes_of_pair);
+    jobs.work(add(jobs, 4, Band::idle, nodes_of_pair), endless);
+    for (int cycle = 0; cycle < 1000; ++cycle) {
+        const bool requested = cycle % 50 == 0; // ten times a second
+        jobs.work(jobs.of(3), 1ms);
+        if (requested)
+            jobs.work(jobs.of(1), 1ms);
+        jobs.decide();
+        EXPECT_TRUE(!requested || jobs.of(2).view.held) << cycle;
+        jobs.advance(2ms);
+    }
+    EXPECT_LE(jobs.of(4).stops, 2U * 50 + 20);
+}
+
+TEST(BandTest, preemptions_on_one_node_leave_those_on_another) {
+    expect_requests_stop_the_batch_job(0b10);
+}
+
+TEST(BandTest, preemptions_for_a_lower_band_leave_those_for_a_higher_one) {
+    expect_requests_stop_the_batch_job(0b01);
+}
+
 // As the manual promises it, with requests whose gaps are a little longer than the resume grace.
 TEST(BandTest, no_second_has_more_than_500_preemptions_by_default) {
     ServerAndBatch jobs(Bands::Parameters{});
