@@ -108,4 +108,61 @@ TEST_F(RightsTest, deadlines_of_hints_count_no_earlier_than_that_of_the_rule) {
     EXPECT_TRUE(gpu.held(batch));
 }
 
+// As that of nice(1): the owner may lower it further, and a hint is no way around it.
+TEST_F(RightsTest, choice_of_root_binds_the_owner_and_hints) {
+    start_with(rules_with_times());
+    const auto hint = [&](sched::Band band) {
+        return error_of(daemon.hint({batch, owner.uid, 5}, BandHint{band}));
+    };
+    EXPECT_EQ(hint(sched::Band::normal), 0);
+    EXPECT_EQ(set(batch, {.band = sched::Band::idle}, root), 0);
+    EXPECT_EQ(job(batch).attributes.band, sched::Band::idle);
+    EXPECT_EQ(set(batch, {.band = sched::Band::normal}), EPERM);
+    EXPECT_EQ(hint(sched::Band::normal), EPERM);
+    EXPECT_EQ(job(batch).attributes.band, sched::Band::idle);
+    EXPECT_EQ(set(batch, {.band = sched::Band::high}, root), 0);
+    EXPECT_EQ(job(batch).attributes.band, sched::Band::normal); // the first hint is in force again
+    EXPECT_EQ(hint(sched::Band::high), 0);
+    EXPECT_EQ(job(batch).attributes.band, sched::Band::high);
+}
+
+TEST_F(RightsTest, later_choice_of_root_replaces_that_of_the_owner) {
+    start_with(rules_with_times());
+    EXPECT_EQ(set(batch, {.weight = 50}), 0);
+    EXPECT_EQ(set(batch, {.weight = 80}, root), 0);
+    EXPECT_EQ(job(batch).attributes.weight, 80U);
+    EXPECT_EQ(set(batch, {.weight = 60}), 0);
+    EXPECT_EQ(set(batch, {.weight = 90}), EPERM);
+    EXPECT_EQ(job(batch).attributes.weight, 60U);
+}
+
+TEST_F(RightsTest, hints_of_programs_of_root_do_not_overrule_renice) {
+    start_with(rules_with_times());
+    const auto hint = [&](sched::Band band) {
+        return error_of(daemon.hint({batch, 0, 5}, BandHint{band}));
+    };
+    EXPECT_EQ(hint(sched::Band::realtime), 0);
+    EXPECT_EQ(job(batch).attributes.band, sched::Band::realtime);
+    EXPECT_EQ(set(batch, {.band = sched::Band::idle}, root), 0);
+    EXPECT_EQ(job(batch).attributes.band, sched::Band::idle);
+}
+
+TEST_F(RightsTest, reload_that_allows_less_ends_what_is_above) {
+    Rules rules = rules_with_times();
+    rules.rules.back().owner_may_choose = sched::Band::high;
+    rules.rules.back().owner_may_choose_priority = 9;
+    rules.rules.back().set.weight = 300;
+    start_with(rules);
+    EXPECT_EQ(set(batch, {.weight = 200, .priority = 9}), 0);
+    EXPECT_EQ(error_of(daemon.hint({batch, owner.uid, 5}, BandHint{sched::Band::high})), 0);
+    EXPECT_EQ(job(batch).attributes.band, sched::Band::high);
+    daemon.reload(rules_with_times());
+    EXPECT_EQ(job(batch).attributes.band, sched::Band::normal);
+    EXPECT_EQ(job(batch).attributes.weight, 100U);
+    EXPECT_EQ(job(batch).attributes.priority, 0);
+    daemon.reload(rules);
+    EXPECT_EQ(job(batch).attributes.band, sched::Band::high);
+    EXPECT_EQ(job(batch).attributes.weight, 200U);
+}
+
 } // namespace

@@ -2,6 +2,7 @@
 // Names of bands, and changes of attributes.
 #include "attributes.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace xpreemptd {
@@ -10,6 +11,19 @@ namespace {
 
 constexpr std::array<std::string_view, sched::num_bands> names{"realtime", "high", "normal",
                                                                "idle"};
+
+template <typename Visit>
+void for_each_pair(const AttributeChange& one, AttributeChange& other, const Visit& visit) {
+    visit(one.band, other.band);
+    visit(one.weight, other.weight);
+    visit(one.deadline, other.deadline);
+    visit(one.priority, other.priority);
+    visit(one.yields, other.yields);
+    visit(one.park_after, other.park_after);
+    visit(one.vram_limit, other.vram_limit);
+    visit(one.utilization, other.utilization);
+    visit(one.lax, other.lax);
+}
 
 } // namespace
 
@@ -28,24 +42,36 @@ void AttributeChange::apply_to(Attributes& attributes) const {
 }
 
 void AttributeChange::apply_to(AttributeChange& earlier) const {
-    if (band)
-        earlier.band = band;
-    if (weight)
-        earlier.weight = weight;
-    if (deadline)
-        earlier.deadline = deadline;
-    if (priority)
-        earlier.priority = priority;
-    if (yields)
-        earlier.yields = yields;
-    if (park_after)
-        earlier.park_after = park_after;
-    if (vram_limit)
-        earlier.vram_limit = vram_limit;
-    if (utilization)
-        earlier.utilization = utilization;
-    if (lax)
-        earlier.lax = lax;
+    for_each_pair(*this, earlier, [](const auto& later, auto& of_earlier) {
+        if (later)
+            of_earlier = later;
+    });
+}
+
+void AttributeChange::remove_from(AttributeChange& other) const {
+    for_each_pair(*this, other, [](const auto& here, auto& there) {
+        if (here)
+            there.reset();
+    });
+}
+
+void Choices::add(const AttributeChange& change, bool is_root) {
+    if (!is_root)
+        return change.apply_to(by_owner);
+    change.apply_to(by_root);
+    change.remove_from(by_owner);
+}
+
+void lower_to(Attributes& attributes, const Attributes& highest) {
+    const auto lower_time = [](auto& time, const auto& shortest) {
+        time = shortest && time ? std::max(time, shortest) : std::nullopt;
+    };
+    attributes.band = std::max(attributes.band, highest.band); // the lower band
+    attributes.weight = std::min(attributes.weight, highest.weight);
+    attributes.priority = std::min(attributes.priority, highest.priority);
+    attributes.utilization = std::min(attributes.utilization, highest.utilization);
+    lower_time(attributes.deadline, highest.deadline);
+    lower_time(attributes.lax, highest.lax);
 }
 
 std::optional<sched::Band> band_named(std::string_view name) {

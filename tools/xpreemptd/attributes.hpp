@@ -42,9 +42,21 @@ struct AttributeChange {
     std::optional<std::chrono::microseconds> lax = {};
 
     void apply_to(Attributes& attributes) const;
-    void apply_to(AttributeChange& earlier) const; // keeps what only the earlier one sets
+    void apply_to(AttributeChange& earlier) const;  // keeps what only the earlier one sets
+    void remove_from(AttributeChange& other) const; // what this one sets
     bool operator==(const AttributeChange&) const = default;
 };
+
+// Set for one job by `kfd-preempt run` and `renice`. A choice of root stands for the rule.
+struct Choices {
+    AttributeChange by_root, by_owner;
+
+    void add(const AttributeChange& change, bool is_root);
+    bool operator==(const Choices&) const = default;
+};
+
+// Lowers those that an owner may choose to those of `highest`.
+void lower_to(Attributes& attributes, const Attributes& highest);
 
 // "realtime", "high", "normal", "idle"; nothing for other names.
 [[nodiscard]] std::optional<sched::Band> band_named(std::string_view name);

@@ -2,8 +2,6 @@
 // The daemon's rhythm: events at once, polls while it matters, a scan ten times a second.
 #include "daemon.hpp"
 
-#include "rights.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
@@ -61,17 +59,20 @@ Placement Daemon::place(const ProcessFacts& facts) const {
         const Announced& announced = announced_[static_cast<std::size_t>(run - runs_.begin())];
         placement.group = key_of_cgroup(announced.facts.cgroup);
         placement.matched = announced.facts;
-        placement.by_hand = announced.change;
+        placement.choices = announced.choices;
     }
     return placement;
 }
 
-// First the rules, then what was set by hand.
+// First the rules, then what root has chosen, for the owner too, then what the owner has.
 void Daemon::assign_to(Job& job) const {
     const Assignment assignment = assign(rules_, job.matched);
     job.attributes = assignment.attributes;
     job.highest = assignment.highest;
-    job.by_hand.apply_to(job.attributes);
+    job.choices.by_root.apply_to(job.attributes);
+    job.choices.by_root.apply_to(job.highest);
+    job.choices.by_owner.apply_to(job.attributes);
+    lower_to(job.attributes, job.highest); // the rules may be others by now
 }
 
 // A few in turn, each of which costs a file: each adopt() adds one at most.
@@ -129,7 +130,7 @@ void Daemon::log_switches() {
 }
 
 void Daemon::decide(Time now, Cause cause, std::uint64_t rung) {
-    hints_.settle(table_, is_allowed);
+    hints_.settle(table_);
     const auto carry_out = [&](const Recorder::Decided& decided) {
         const std::uint64_t calls = switching_.counts().calls;
         const bool refused =
@@ -247,6 +248,7 @@ void Daemon::reload(Rules rules) {
     for (const auto& job : table_.jobs()) {
         const Attributes before = job->attributes;
         assign_to(*job);
+        hints_.sum_up(*job);
         changed += job->attributes == before ? 0U : 1U;
     }
     decisions_.set_max_hold(rules_.max_hold);
@@ -351,12 +353,14 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
                                          caller.pid, caller.pid));
     forget_ended_runs();
     const ProcessName run{facts->pid, facts->start_ticks};
+    Choices choices;
+    choices.add(change, caller.uid == 0);
     if (const auto again = std::ranges::find(runs_, run); again != runs_.end()) {
-        announced_[static_cast<std::size_t>(again - runs_.begin())] = {*facts, change};
+        announced_[static_cast<std::size_t>(again - runs_.begin())] = {*facts, choices};
         return {};
     }
     runs_.push_back(run);
-    announced_.push_back({*facts, change});
+    announced_.push_back({*facts, choices});
     return {};
 }
 
@@ -382,8 +386,9 @@ Answer<void> Daemon::change(const Caller& caller, const JobSelector& selector,
     Job& job = **found;
     if (auto allowed = check_change(caller, job, change); !allowed)
         return allowed;
-    change.apply_to(job.attributes);
-    change.apply_to(job.by_hand);
+    job.choices.add(change, caller.uid == 0);
+    assign_to(job);
+    hints_.sum_up(job);
     decide(clock_(), Cause::request);
     return {};
 }
@@ -442,7 +447,7 @@ Answer<bool> Daemon::take(const Caller& caller, const Hint& hint, Time now) {
     }
     if (auto allowed = check_hint(caller, *job, hint); !allowed)
         return tl::make_unexpected(allowed.error());
-    auto taken = hints_.take(*job, caller.connection, bounded(caller, *job, hint), now);
+    auto taken = hints_.take(*job, caller, bounded(caller, *job, hint), now);
     if (taken && std::holds_alternative<EndHint>(hint))
         (void)sensing_.scan_job(*job, now);
     return taken;
@@ -452,7 +457,7 @@ Answer<bool> Daemon::take(const Caller& caller, const Hint& hint, Time now) {
 Answer<void> Daemon::hint(const Caller& caller, const Hint& hint) {
     const Time now = clock_();
     const bool rang = sensing_.take_events(now);
-    hints_.settle(table_, is_allowed);
+    hints_.settle(table_);
     const Answer<bool> taken = take(caller, hint, now);
     if (rang || taken.value_or(false))
         decide(now, Cause::request);

@@ -14,6 +14,7 @@
 #include "provider.hpp"
 #include "reactions.hpp"
 #include "recorder.hpp"
+#include "rights.hpp"
 #include "rules.hpp"
 #include "sensing.hpp"
 #include "switching.hpp"
@@ -92,12 +93,12 @@ private:
     std::string left_out_;               // why the plug-in is; or empty
     ReadAgain read_again_;
     PluginMarker marker_;
-    Hints hints_;
+    Hints hints_{counts};
     CpuPriorities cpu_priorities_;
     // Parallel: what `kfd-preempt run` announced.
     struct Announced {
         ProcessFacts facts;
-        AttributeChange change;
+        Choices choices;
     };
     std::vector<ProcessName> runs_;
     std::vector<Announced> announced_;

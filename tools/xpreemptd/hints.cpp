@@ -55,9 +55,11 @@ void Hints::sum_up(Job& job) const {
         in_request = in_request || client.in_request;
         hints.deadline = std::min(hints.deadline, client.deadline);
         hints.finished_at = std::max(hints.finished_at, client.finished_at);
-        if (client.band) // the lower number is the higher band
+        const auto counts = [&](const Hint& hint) { return counts_(client.caller, job, hint); };
+        if (client.band && counts(BandHint{client.band})) // the lower number is the higher band
             hints.band = std::min(*client.band, hints.band.value_or(*client.band));
-        hints.priority = std::max(hints.priority, client.priority);
+        if (client.priority && counts(PriorityHint{client.priority}))
+            hints.priority = std::max(hints.priority, client.priority);
     }
     if (in_request)
         hints.finished_at.reset();
@@ -82,14 +84,15 @@ Answer<bool> Hints::announce(Job& job, std::uint64_t connection, const SoonHint&
     return true;
 }
 
-Answer<bool> Hints::take(Job& job, std::uint64_t connection, const Hint& hint, Time now) {
+Answer<bool> Hints::take(Job& job, const Caller& caller, const Hint& hint, Time now) {
     if (!within_rate(job.hints, now))
         return tl::make_unexpected(
             Refusal{EAGAIN, "the job sends more than 1000 hints a second: send fewer"});
-    Client& client = clients_[connection];
+    Client& client = clients_[caller.connection];
     if (client.job != job.id)
         client = {}; // its job has ended
     client.job = job.id;
+    client.caller = caller;
     Answer<bool> due = true;
     if (const auto* begin = std::get_if<BeginHint>(&hint)) {
         client.in_request = true;
@@ -102,7 +105,7 @@ Answer<bool> Hints::take(Job& job, std::uint64_t connection, const Hint& hint, T
         settle_announcement(job, now);
     } else if (const auto* soon = std::get_if<SoonHint>(&hint)) {
         client.finished_at.reset();
-        due = announce(job, connection, *soon, now);
+        due = announce(job, caller.connection, *soon, now);
     } else if (const auto* band = std::get_if<BandHint>(&hint)) {
         client.band = band->band;
     } else {
@@ -123,7 +126,7 @@ void Hints::keep(const Caller& caller, const Hint& hint) {
         client.priority = priority->priority;
 }
 
-void Hints::settle(const JobTable& table, const Allowed& allowed) {
+void Hints::settle(const JobTable& table) {
     if (!waiting_)
         return;
     waiting_ = false;
@@ -136,10 +139,6 @@ void Hints::settle(const JobTable& table, const Allowed& allowed) {
             continue;
         }
         client.job = job->id;
-        if (client.band && !allowed(client.caller, *job, BandHint{client.band}))
-            client.band.reset();
-        if (client.priority && !allowed(client.caller, *job, PriorityHint{client.priority}))
-            client.priority.reset();
         sum_up(*job);
     }
 }

@@ -18,21 +18,25 @@ namespace xpreemptd {
 // - A job may send a thousand hints a second, a hundred of them at once.
 class Hints {
 public:
+    // Whether the job has the band or the priority of the hint while it lasts.
+    using Counts = bool (*)(const Caller&, const Job&, const Hint&);
+    explicit Hints(Counts counts) : counts_(counts) {}
+
     // Returns true if a decision is due. EAGAIN: one of the bounds above.
-    Answer<bool> take(Job& job, std::uint64_t connection, const Hint& hint, Time now);
+    Answer<bool> take(Job& job, const Caller& caller, const Hint& hint, Time now);
     // A band or a priority for the job that the process will belong to.
     void keep(const Caller& caller, const Hint& hint);
-    // Gives such hints to the jobs that came meanwhile. allowed: whether the caller may; a hint
-    // that it may not is dropped.
-    using Allowed = std::function<bool(const Caller&, const Job&, const Hint&)>;
-    void settle(const JobTable& table, const Allowed& allowed);
+    // Gives such hints to the jobs that came meanwhile.
+    void settle(const JobTable& table);
+    // To be called when the attributes of the job, or those that its owner may choose, are others.
+    void sum_up(Job& job) const;
     // The connection has ended. Returns true if a decision is due.
     bool forget(JobTable& table, std::uint64_t connection, Time now);
 
 private:
     struct Client {
         std::uint64_t job = 0; // id; 0: the process has none yet
-        Caller caller;         // while it has none
+        Caller caller;
         bool in_request = false;
         Time deadline = sched::at_next_event;
         std::optional<std::uint64_t> finished_at; // the job's ready edges then
@@ -42,8 +46,8 @@ private:
 
     [[nodiscard]] Answer<bool> announce(Job& job, std::uint64_t connection, const SoonHint& soon,
                                         Time now);
-    void sum_up(Job& job) const;
 
+    Counts counts_;
     std::map<std::uint64_t, Client> clients_; // by connection; those that have sent hints
     bool waiting_ = false;                    // for a job; any of them
 };

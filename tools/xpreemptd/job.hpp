@@ -77,7 +77,7 @@ struct Job {
     std::uint64_t group = 0; // id of the first job with that key, see TurnGroups
     uid_t uid = 0;           // of its first process
     ProcessFacts matched;    // by these the rules know it, also after a reload
-    AttributeChange by_hand; // set by `kfd-preempt run` and `renice`, over the rules
+    Choices choices;         // over the rules
     Attributes attributes;   // of both
     Attributes highest;      // that its owner may choose
     std::vector<std::unique_ptr<Process>> processes;

@@ -20,7 +20,7 @@ Job& JobTable::job_of(const ProcessFacts& facts) {
     job->name = std::move(placement.name);
     job->uid = facts.uid;
     job->matched = std::move(placement.matched);
-    job->by_hand = placement.by_hand;
+    job->choices = placement.choices;
     begin_(*job);
     return *jobs_.emplace_back(std::move(job));
 }

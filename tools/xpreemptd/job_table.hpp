@@ -21,7 +21,7 @@ struct Placement {
     std::string name;
     std::string group = {};    // key of the job whose turns it shares; empty: its own
     ProcessFacts matched = {}; // see Job
-    AttributeChange by_hand = {};
+    Choices choices = {};
 };
 using Place = std::function<Placement(const ProcessFacts&)>;
 

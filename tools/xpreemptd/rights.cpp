@@ -92,7 +92,13 @@ Hint bounded(const Caller& caller, const Job& job, const Hint& hint) {
                                 : BeginHint{};
 }
 
-bool is_allowed(const Caller& caller, const Job& job, const Hint& hint) {
+bool counts(const Caller& caller, const Job& job, const Hint& hint) {
+    const AttributeChange wanted = change_of(hint);
+    const AttributeChange& by_root = job.choices.by_root;
+    // A program of root has no other right to overrule renice than that of another user.
+    if ((wanted.band && by_root.band && *wanted.band < *by_root.band) ||
+        (wanted.priority && by_root.priority && *wanted.priority > *by_root.priority))
+        return false;
     return check_hint(caller, job, hint).has_value();
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a caller may do to a job: root everything, its owner what the rules allow.
+// Checks the rights of callers: root may do everything to a job, its owner as far as the rules
+// allow.
 #pragma once
 
 #include "control.hpp"
@@ -13,7 +14,8 @@ namespace xpreemptd {
 [[nodiscard]] Answer<void> check_change(const Caller& caller, const Job& job,
                                         const AttributeChange& change);
 [[nodiscard]] Answer<void> check_hint(const Caller& caller, const Job& job, const Hint& hint);
-[[nodiscard]] bool is_allowed(const Caller& caller, const Job& job, const Hint& hint);
+// Whether a hint that was taken has its effect: root may have chosen a lower band or priority.
+[[nodiscard]] bool counts(const Caller& caller, const Job& job, const Hint& hint);
 [[nodiscard]] Answer<void> check_focus(const Caller& caller, const Job& job);
 
 // The hint with a deadline that is no earlier than the caller may choose.
