@@ -508,24 +508,6 @@ TEST_F(DaemonTest, user_may_lower_his_own_priority_only) {
     EXPECT_EQ(daemon.adopt({30, 0}, {.priority = 5}).has_value(), true);
 }
 
-TEST_F(DaemonTest, rule_lets_the_owner_choose_a_priority) {
-    add(batch, "/batch");
-    gpu.running.at(batch).uid = 1000;
-    daemon.start();
-    const auto set = [&](std::int32_t priority) {
-        const Answer<void> answer = daemon.change({1, 1000}, batch, {.priority = priority});
-        return answer ? 0 : answer.error().error;
-    };
-    Rules rules = test::rules_of_test();
-    Rule of_batch;
-    of_batch.executable = "/batch";
-    of_batch.owner_may_choose_priority = 9;
-    rules.rules.push_back(of_batch);
-    daemon.reload(rules);
-    EXPECT_EQ(set(9), 0);
-    EXPECT_EQ(set(10), EPERM);
-}
-
 // One that calls in a loop must neither fill our memory nor make each call dearer.
 TEST_F(DaemonTest, adopt_that_is_repeated_is_one_run) {
     start_two();

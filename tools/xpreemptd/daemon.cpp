@@ -52,14 +52,11 @@ Placement Daemon::place(const ProcessFacts& facts) const {
         const Process* process = table_.find_pid(pid).process;
         return process != nullptr ? &process->facts : nullptr;
     };
-    JobIdentity identity = identity_of(facts, gpu_user_of, runs_, origin_);
-    Placement placement{std::move(identity.key), std::move(identity.name), {}, facts};
-    const auto run = std::ranges::find(runs_, placement.key, key_of_run);
-    if (run != runs_.end()) {
-        const Announced& announced = announced_[static_cast<std::size_t>(run - runs_.begin())];
-        placement.group = key_of_cgroup(announced.facts.cgroup);
-        placement.matched = announced.facts;
-        placement.choices = announced.choices;
+    JobIdentity identity = identity_of(facts, gpu_user_of, runs_.processes(), origin_);
+    Placement placement{std::move(identity.key), std::move(identity.name)};
+    if (const Run* run = runs_.find(placement.key)) {
+        placement.group = run->group;
+        placement.choices = run->choices;
     }
     return placement;
 }
@@ -73,22 +70,6 @@ void Daemon::assign_to(Job& job) const {
     job.choices.by_root.apply_to(job.highest);
     job.choices.by_owner.apply_to(job.attributes);
     lower_to(job.attributes, job.highest); // the rules may be others by now
-}
-
-// A few in turn, each of which costs a file: each adopt() adds one at most.
-void Daemon::forget_ended_runs() {
-    constexpr std::size_t looked_at = 8;
-    for (std::size_t i = std::min(looked_at, runs_.size()); i > 0; --i) {
-        checked_run_ = checked_run_ == 0 ? runs_.size() - 1 : checked_run_ - 1;
-        const ProcessName run = runs_[checked_run_];
-        const auto origin = origin_(run.pid);
-        if (origin && origin->start_ticks == run.start_ticks)
-            continue;
-        const auto at = static_cast<std::ptrdiff_t>(checked_run_);
-        runs_.erase(runs_.begin() + at);
-        announced_.erase(announced_.begin() + at);
-    }
-    checked_run_ = std::min(checked_run_, runs_.size());
 }
 
 void Daemon::start() {
@@ -351,16 +332,10 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
     if (table_.find_pid(caller.pid).process != nullptr)
         return refuse(EBUSY, fmt::format("pid {} uses the GPU already: use `kfd-preempt renice {}`",
                                          caller.pid, caller.pid));
-    forget_ended_runs();
-    const ProcessName run{facts->pid, facts->start_ticks};
-    Choices choices;
-    choices.add(change, caller.uid == 0);
-    if (const auto again = std::ranges::find(runs_, run); again != runs_.end()) {
-        announced_[static_cast<std::size_t>(again - runs_.begin())] = {*facts, choices};
-        return {};
-    }
-    runs_.push_back(run);
-    announced_.push_back({*facts, choices});
+    runs_.forget_ended(origin_, [this](const std::string& key) { return table_.find_key(key); });
+    Run run{{facts->pid, facts->start_ticks}, key_of_cgroup(facts->cgroup), {}};
+    run.choices.add(change, caller.uid == 0);
+    runs_.add(std::move(run));
     return {};
 }
 
@@ -398,11 +373,7 @@ Job* Daemon::job_of(const ProcessFacts& caller) const {
     if (Job* job = table_.find_pid(caller.pid).job)
         return job;
     // It may use no GPU itself, but belong to a job that does.
-    const std::string key = place(caller).key;
-    for (const auto& job : table_.jobs())
-        if (job->key == key)
-            return job.get();
-    return nullptr;
+    return table_.find_key(place(caller).key);
 }
 
 // The process may be one without queues, such as the owner of the window, in a job that has some.

@@ -16,6 +16,7 @@
 #include "recorder.hpp"
 #include "rights.hpp"
 #include "rules.hpp"
+#include "runs.hpp"
 #include "sensing.hpp"
 #include "switching.hpp"
 
@@ -60,7 +61,6 @@ public:
 private:
     Placement place(const ProcessFacts& facts) const;
     void assign_to(Job& job) const;
-    void forget_ended_runs();
     void decide(Time now, Cause cause, std::uint64_t rung = 0);
     void mark_plugin();
     [[nodiscard]] bool plugin_decides() const;
@@ -95,14 +95,7 @@ private:
     PluginMarker marker_;
     Hints hints_{counts};
     CpuPriorities cpu_priorities_;
-    // Parallel: what `kfd-preempt run` announced.
-    struct Announced {
-        ProcessFacts facts;
-        Choices choices;
-    };
-    std::vector<ProcessName> runs_;
-    std::vector<Announced> announced_;
-    std::size_t checked_run_ = 0;
+    Runs runs_;
     std::uint64_t logged_calls_ = 0;
 
     Time next_scan_{};

@@ -76,7 +76,7 @@ struct Job {
     std::string group_key;   // of Placement
     std::uint64_t group = 0; // id of the first job with that key, see TurnGroups
     uid_t uid = 0;           // of its first process
-    ProcessFacts matched;    // by these the rules know it, also after a reload
+    ProcessFacts matched;    // of its first process: by these the rules know it
     Choices choices;         // over the rules
     Attributes attributes;   // of both
     Attributes highest;      // that its owner may choose

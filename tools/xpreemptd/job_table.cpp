@@ -8,9 +8,8 @@ namespace xpreemptd {
 
 Job& JobTable::job_of(const ProcessFacts& facts) {
     Placement placement = place_(facts);
-    const auto found = std::ranges::find(jobs_, placement.key, &Job::key);
-    if (found != jobs_.end())
-        return **found;
+    if (Job* job = find_key(placement.key))
+        return *job;
     auto job = std::make_unique<Job>();
     job->id = ++last_id_;
     job->group_key = placement.group.empty() ? placement.key : std::move(placement.group);
@@ -19,7 +18,7 @@ Job& JobTable::job_of(const ProcessFacts& facts) {
     job->key = std::move(placement.key);
     job->name = std::move(placement.name);
     job->uid = facts.uid;
-    job->matched = std::move(placement.matched);
+    job->matched = facts;
     job->choices = placement.choices;
     begin_(*job);
     return *jobs_.emplace_back(std::move(job));
@@ -64,6 +63,11 @@ JobTable::Member JobTable::next_after(std::uint64_t cookie) const {
 Job* JobTable::find_id(std::uint64_t id) const {
     const auto found = std::ranges::lower_bound(jobs_, id, {}, &Job::id);
     return found == jobs_.end() || (*found)->id != id ? nullptr : found->get();
+}
+
+Job* JobTable::find_key(std::string_view key) const {
+    const auto found = std::ranges::find(jobs_, key, &Job::key);
+    return found == jobs_.end() ? nullptr : found->get();
 }
 
 Job* JobTable::find_name(const std::string& name) const {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -19,8 +20,7 @@ namespace xpreemptd {
 struct Placement {
     std::string key;
     std::string name;
-    std::string group = {};    // key of the job whose turns it shares; empty: its own
-    ProcessFacts matched = {}; // see Job
+    std::string group = {}; // key of the job whose turns it shares; empty: its own
     Choices choices = {};
 };
 using Place = std::function<Placement(const ProcessFacts&)>;
@@ -47,6 +47,7 @@ public:
     // The one with the next higher cookie, of 0 the first; nulls: there is none.
     [[nodiscard]] Member next_after(std::uint64_t cookie) const;
     [[nodiscard]] std::size_t size() const { return members_.size(); } // processes
+    [[nodiscard]] Job* find_key(std::string_view key) const;
     [[nodiscard]] Job* find_name(const std::string& name) const;
     [[nodiscard]] std::span<const std::unique_ptr<Job>> jobs() const { return jobs_; }
 
