@@ -4,7 +4,7 @@
 
 #include "kfd/attribute.hpp"
 #include "names.hpp"
-#include "replace_file.hpp"
+#include "xpreemptd/replace_file.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -147,7 +147,7 @@ Outcome<void> FrozenRecord::save() const {
                 {{"pid", queue.pid}, {"queue", queue.queue_id}, {"uid", queue.uid}});
     }
     const std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-    if (const int failed = replace_file(file_, text, 0600); failed != 0)
+    if (const int failed = xpreemptd::replace_file(file_, text, 0600); failed != 0)
         return cannot("written", file_, failed);
     return {};
 }

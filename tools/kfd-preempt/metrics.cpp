@@ -4,8 +4,8 @@
 #include "error_messages.hpp"
 #include "names.hpp"
 #include "open_metrics.hpp"
-#include "replace_file.hpp"
 #include "scheduling.hpp"
+#include "xpreemptd/replace_file.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -49,7 +49,7 @@ Report metrics(const Context& context, const std::string& output) {
         report.json["metrics"] = text;
         return report;
     }
-    if (const int failed = replace_file(output, text, 0644); failed != 0)
+    if (const int failed = xpreemptd::replace_file(output, text, 0644); failed != 0)
         return report_of(
             Failure{exit_of(failed), failed,
                     fmt::format("{}: not written: {}", printable(output), std::strerror(failed))});

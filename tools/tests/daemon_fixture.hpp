@@ -58,12 +58,14 @@ protected:
         if (!gpu.events.empty())
             daemon.on_events();
     }
+    void pass(std::chrono::nanoseconds time) { pass(daemon, time); }
     // As the loop of main() does it.
-    void pass(std::chrono::nanoseconds time) {
+    void pass(xpreemptd::Daemon& of, std::chrono::nanoseconds time) {
         const Time end = gpu.now + time;
         for (;;) {
-            events();
-            const Time next = daemon.next();
+            if (!gpu.events.empty())
+                of.on_events();
+            const Time next = of.next();
             if (next > end)
                 break;
             ASSERT_GE(next, last_time) << "the daemon would spin";
@@ -71,12 +73,13 @@ protected:
             ASSERT_LT(turns, 10) << "the daemon would spin";
             gpu.now = std::max(gpu.now, next);
             last_time = gpu.now;
-            daemon.on_time();
+            of.on_time();
         }
         gpu.now = std::max(gpu.now, end);
     }
-    [[nodiscard]] xpreemptd::JobReport job(pid_t pid) const {
-        for (const xpreemptd::JobReport& report : daemon.jobs())
+    [[nodiscard]] xpreemptd::JobReport job(pid_t pid) const { return job(daemon, pid); }
+    [[nodiscard]] static xpreemptd::JobReport job(const xpreemptd::Daemon& of, pid_t pid) {
+        for (const xpreemptd::JobReport& report : of.jobs())
             if (std::ranges::find(report.pids, pid) != report.pids.end())
                 return report;
         return {};

@@ -2,8 +2,11 @@
 // The daemon's rhythm: events at once, polls while it matters, a scan ten times a second.
 #include "daemon.hpp"
 
+#include "replace_file.hpp"
+
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -52,11 +55,18 @@ Placement Daemon::place(const ProcessFacts& facts) const {
         const Process* process = table_.find_pid(pid).process;
         return process != nullptr ? &process->facts : nullptr;
     };
-    JobIdentity identity = identity_of(facts, gpu_user_of, runs_.processes(), origin_);
+    const auto known = before_.members.find({facts.pid, facts.start_ticks});
+    JobIdentity identity = known != before_.members.end()
+                               ? identity_of_key(known->second).value_or(JobIdentity{})
+                               : identity_of(facts, gpu_user_of, runs_.processes(), origin_);
     Placement placement{std::move(identity.key), std::move(identity.name)};
     if (const Run* run = runs_.find(placement.key)) {
         placement.group = run->group;
         placement.choices = run->choices;
+    }
+    if (const auto job = before_.jobs.find(placement.key); job != before_.jobs.end()) {
+        placement.choices = job->second.choices;
+        placement.focused = job->second.focused;
     }
     return placement;
 }
@@ -70,6 +80,51 @@ void Daemon::assign_to(Job& job) const {
     job.choices.by_root.apply_to(job.highest);
     job.choices.by_owner.apply_to(job.attributes);
     lower_to(job.attributes, job.highest); // the rules may be others by now
+}
+
+void Daemon::keep_state_in(std::filesystem::path file) {
+    constexpr std::chrono::seconds found_after{60};
+    state_file_ = std::move(file);
+    before_ = read_state(state_file_);
+    forget_before_at_ = clock_() + found_after;
+    const auto lives = [this](const ProcessName& process) {
+        const auto origin = origin_(process.pid);
+        return origin && origin->start_ticks == process.start_ticks;
+    };
+    std::erase_if(before_.members,
+                  [&](const auto& of) { return !lives(of.first) || !identity_of_key(of.second); });
+    const auto has_members = [this](const Run& run) {
+        const std::string key = key_of_run(run.process);
+        return std::ranges::any_of(before_.members,
+                                   [&](const auto& of) { return of.second == key; });
+    };
+    for (const Run& run : before_.runs)
+        if (lives(run.process) || has_members(run))
+            runs_.add(run);
+    before_.runs.clear();
+}
+
+// Takes a hundredth of the time at most: a thousand jobs make a long text.
+void Daemon::keep_state() {
+    constexpr int rest = 99;
+    const Time now = clock_();
+    if (forget_before_at_ <= now)
+        before_ = {};
+    if (state_file_.empty() || now < next_keep_ || (!unkept_ && kept_changes_ == table_.changes()))
+        return;
+    KeptState state = state_of(runs_, table_);
+    state.jobs.insert(before_.jobs.begin(), before_.jobs.end());
+    state.members.insert(before_.members.begin(), before_.members.end());
+    if (const int error = replace_file(state_file_, text_of(state), 0600); error != 0) {
+        log_(LogLevel::warning,
+             fmt::format("{} cannot be written: {}; a restart forgets what run, renice and focus "
+                         "have set",
+                         state_file_.string(), std::strerror(error)));
+        state_file_.clear();
+    }
+    unkept_ = false;
+    kept_changes_ = table_.changes();
+    next_keep_ = clock_() + rest * (clock_() - now);
 }
 
 void Daemon::start() {
@@ -203,6 +258,7 @@ void Daemon::on_time() {
         memory_.scan(now);
         if (decisions_.policy_name() == policy_by_cpu)
             edge = cpu_priorities_.refresh(table_, origin_, now) || edge;
+        keep_state();
         rest_after(now);
     } else if (now >= next_poll_) {
         edge = sensing_.poll(now);
@@ -336,6 +392,8 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
     Run run{{facts->pid, facts->start_ticks}, key_of_cgroup(facts->cgroup), {}};
     run.choices.add(change, caller.uid == 0);
     runs_.add(std::move(run));
+    unkept_ = true;
+    keep_state();
     return {};
 }
 
@@ -364,7 +422,9 @@ Answer<void> Daemon::change(const Caller& caller, const JobSelector& selector,
     job.choices.add(change, caller.uid == 0);
     assign_to(job);
     hints_.sum_up(job);
+    unkept_ = true;
     decide(clock_(), Cause::request);
+    keep_state();
     return {};
 }
 
@@ -396,7 +456,9 @@ Answer<void> Daemon::focus(const Caller& caller, std::optional<pid_t> pid) {
         other->focused = other->focused && !of_all && other->uid != user;
     if (job != nullptr)
         job->focused = true;
+    unkept_ = true;
     decide(clock_(), Cause::request);
+    keep_state();
     return {};
 }
 

@@ -8,6 +8,7 @@
 #include "hints.hpp"
 #include "job_identity.hpp"
 #include "job_table.hpp"
+#include "kept_state.hpp"
 #include "log.hpp"
 #include "memory_turns.hpp"
 #include "plugin_marker.hpp"
@@ -38,6 +39,9 @@ public:
     using ReadAgain = std::function<tl::expected<Rules, std::string>()>;
     void set_read_again(ReadAgain read_again) { read_again_ = std::move(read_again); }
 
+    // Takes over what a daemon before has kept in this file, and keeps it there from now on.
+    void keep_state_in(std::filesystem::path file);
+
     void start();
     void on_events();                // the provider's event_fd is readable
     void on_moved();                 // the provider's moved_fd is readable
@@ -61,6 +65,7 @@ public:
 private:
     Placement place(const ProcessFacts& facts) const;
     void assign_to(Job& job) const;
+    void keep_state();
     void decide(Time now, Cause cause, std::uint64_t rung = 0);
     void mark_plugin();
     [[nodiscard]] bool plugin_decides() const;
@@ -96,6 +101,11 @@ private:
     Hints hints_{counts};
     CpuPriorities cpu_priorities_;
     Runs runs_;
+    std::filesystem::path state_file_; // empty: nothing is kept
+    KeptState before_;                 // of the daemon before, until its jobs were found
+    Time forget_before_at_{}, next_keep_{};
+    bool unkept_ = false;
+    std::uint64_t kept_changes_ = 0; // of the table
     std::uint64_t logged_calls_ = 0;
 
     Time next_scan_{};

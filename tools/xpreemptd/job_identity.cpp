@@ -72,6 +72,14 @@ std::string key_of_cgroup(std::string_view cgroup) {
     return job ? fmt::format("cgroup:{}", *job) : std::string();
 }
 
+std::optional<JobIdentity> identity_of_key(std::string_view key) {
+    if (!key.starts_with("run:") && !key.starts_with("process:"))
+        return std::nullopt;
+    std::string name(key.substr(0, key.rfind(':')));
+    name[name.find(':')] = ' ';
+    return JobIdentity{std::string(key), std::move(name)};
+}
+
 std::string key_of_run(const ProcessName& run) {
     return job_of("run", run).key;
 }

@@ -20,12 +20,14 @@ Job& JobTable::job_of(const ProcessFacts& facts) {
     job->uid = facts.uid;
     job->matched = facts;
     job->choices = placement.choices;
+    job->focused = placement.focused;
     begin_(*job);
     return *jobs_.emplace_back(std::move(job));
 }
 
 JobTable::Member JobTable::add(ProcessFacts facts) {
     Job& job = job_of(facts);
+    ++changes_;
     auto process = std::make_unique<Process>();
     process->facts = std::move(facts);
     process->cookie = ++last_cookie_;
@@ -38,6 +40,7 @@ void JobTable::remove(std::uint64_t cookie) {
     if (found == members_.end())
         return;
     Job& job = *found->second.job;
+    ++changes_;
     pids_.erase(found->second.process->facts.pid);
     members_.erase(found);
     std::erase_if(job.processes, [&](const auto& process) { return process->cookie == cookie; });

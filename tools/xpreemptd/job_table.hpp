@@ -22,6 +22,7 @@ struct Placement {
     std::string name;
     std::string group = {}; // key of the job whose turns it shares; empty: its own
     Choices choices = {};
+    bool focused = false;
 };
 using Place = std::function<Placement(const ProcessFacts&)>;
 
@@ -46,6 +47,8 @@ public:
     [[nodiscard]] Job* find_id(std::uint64_t id) const; // null: unknown
     // The one with the next higher cookie, of 0 the first; nulls: there is none.
     [[nodiscard]] Member next_after(std::uint64_t cookie) const;
+    // How often a process has come or gone.
+    [[nodiscard]] std::uint64_t changes() const { return changes_; }
     [[nodiscard]] std::size_t size() const { return members_.size(); } // processes
     [[nodiscard]] Job* find_key(std::string_view key) const;
     [[nodiscard]] Job* find_name(const std::string& name) const;
@@ -70,7 +73,7 @@ private:
     std::map<std::uint64_t, Member> members_; // by cookie
     std::unordered_map<pid_t, Member> pids_;
     std::vector<std::uint32_t> nodes_; // gpu_id of each node's bit
-    std::uint64_t last_id_ = 0, last_cookie_ = 0;
+    std::uint64_t last_id_ = 0, last_cookie_ = 0, changes_ = 0;
 };
 
 } // namespace xpreemptd

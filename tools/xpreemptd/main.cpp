@@ -150,6 +150,7 @@ int run(const Options& options, Rules rules) {
             if (level != LogLevel::debug || options.verbose)
                 write_line(level, line);
         });
+    daemon.keep_state_in(socket.parent_path() / "state");
     daemon.set_read_again([&] { return read_rules(options.config); });
     bool ok = loop->watch(signals.fd(), [&] { signals.take(daemon, options); }).has_value();
     if ((*provider)->event_fd() >= 0)

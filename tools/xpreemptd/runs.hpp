@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `kfd-preempt run` announced: processes that are jobs with what they start.
+// Processes that `kfd-preempt run` announced: each is a job with all that it starts.
 #pragma once
 
 #include "attributes.hpp"
@@ -18,11 +18,14 @@ struct Run {
     ProcessName process;
     std::string group; // of Placement
     Choices choices;
+
+    bool operator==(const Run&) const = default;
 };
 
 class Runs {
 public:
     [[nodiscard]] std::span<const ProcessName> processes() const { return processes_; }
+    [[nodiscard]] std::span<const Run> all() const { return runs_; }
     [[nodiscard]] const Run* find(std::string_view key) const; // of its job; null: unknown
     // Replaces the run of the same process.
     void add(Run run);

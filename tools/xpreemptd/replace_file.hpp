@@ -6,10 +6,10 @@
 #include <string_view>
 #include <sys/types.h>
 
-namespace cli {
+namespace xpreemptd {
 
 // Writes a file beside it and renames that one. 0 or an errno; then the old file stays.
 [[nodiscard]] int replace_file(const std::filesystem::path& path, std::string_view text,
                                mode_t mode);
 
-} // namespace cli
+} // namespace xpreemptd

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace cli {
+namespace xpreemptd {
 
 namespace {
 
@@ -44,4 +44,4 @@ int replace_file(const std::filesystem::path& path, std::string_view text, mode_
     return failed;
 }
 
-} // namespace cli
+} // namespace xpreemptd
