@@ -38,7 +38,8 @@ public:
         bool known = true;
         bool held = false;
         bool held_by_other = false;
-        Time pending_until{}; // a stop that was late is confirmed then
+        bool held_by_program = false; // such as a daemon that has ended
+        Time pending_until{};         // a stop that was late is confirmed then
     };
     struct Process {
         std::map<std::uint32_t, Queue> queues;
@@ -185,7 +186,8 @@ public:
         reading.doorbell = 8 * id;
         reading.known = queue->known;
         reading.busy = queue->known && (queue->packets != 0 || queue->signal);
-        reading.held = queue->held || queue->held_by_other;
+        reading.held = queue->held || queue->held_by_other || queue->held_by_program;
+        reading.by_programs = reading.held && !queue->held_by_other;
         reading.by_signal = queue->packets == 0 && queue->signal;
         reading.packets = queue->written;
         return reading;
@@ -335,8 +337,10 @@ private:
         if (queue.held && queue.pending_until <= now)
             return EALREADY;
         const int error = refuse(wanted);
-        if (error == 0 || error == ETIME)
+        if (error == 0 || error == ETIME) {
             queue.held = true;
+            queue.held_by_program = false; // a worker of the driver drops that one
+        }
         queue.pending_until = error == ETIME ? now + late_by : Time{};
         return error;
     }
@@ -366,7 +370,8 @@ private:
         xpreemptd::VramUse& use = vram[wanted.pid];
         if (wanted.change == Change::stop) {
             const bool all = std::ranges::all_of(running.at(wanted.pid).queues, [](const auto& of) {
-                return !of.second.compute || of.second.held || of.second.held_by_other;
+                return !of.second.compute || of.second.held || of.second.held_by_other ||
+                       of.second.held_by_program;
             });
             if (!all) {
                 wanted.result = EBUSY;

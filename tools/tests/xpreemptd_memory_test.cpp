@@ -77,6 +77,40 @@ TEST_F(MemoryTurnsTest, jobs_that_do_not_fit_take_turns) {
     EXPECT_EQ(job(second).resident_bytes, 12 * gib);
 }
 
+// The driver keeps the holds of a daemon that has ended while there is no room for the memory.
+TEST_F(MemoryTurnsTest, a_job_that_the_daemon_before_has_sent_away_gets_its_turn) {
+    add(batch, "/batch", 12 * gib);
+    add(second, "/batch2", 0, 12 * gib);
+    gpu.running.at(second).queues.at(1).held_by_program = true;
+    daemon.start();
+    gpu.submit(batch, 1);
+    gpu.submit(second, 1);
+    pass(1100ms);
+    ASSERT_EQ(gpu.moving.size(), 1U);
+    move();
+    EXPECT_TRUE(away(batch));
+    EXPECT_FALSE(away(second));
+    EXPECT_FALSE(gpu.held(second));
+}
+
+TEST_F(MemoryTurnsTest, a_job_that_an_operator_sends_away_stays_away) {
+    for (const bool is_program : {false, true}) {
+        add(second, "/batch2", 8 * gib);
+        daemon.start();
+        gpu.submit(second, 1);
+        pass(3s);
+        auto& queue = gpu.running.at(second).queues.at(1);
+        (is_program ? queue.held_by_program : queue.held_by_other) = true;
+        gpu.vram.at(second) = {.gpu_id = 1, .resident = 0, .away = 8 * gib};
+        pass(10s);
+        EXPECT_TRUE(gpu.moving.empty());
+        EXPECT_TRUE(away(second));
+        EXPECT_FALSE(queue.held);
+        gpu.exit(second);
+        pass(1s);
+    }
+}
+
 TEST_F(MemoryTurnsTest, a_job_stays_for_ten_times_what_its_moves_took) {
     two_that_do_not_fit();
     pass(600ms);

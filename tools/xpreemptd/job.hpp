@@ -27,6 +27,7 @@ struct Queue {
     std::optional<std::uint64_t> done; // so many packets, when it was read last and not busy
     bool held = false;                 // by us
     bool held_by_others = false;
+    bool held_by_programs = false; // the same, see QueueReading
     std::string refusal; // why it can't be stopped, or empty
 
     [[nodiscard]] bool stoppable() const { return compute && uid != 0 && refusal.empty(); }

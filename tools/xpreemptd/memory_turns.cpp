@@ -67,8 +67,32 @@ void MemoryTurns::scan(Time now) {
                 (oldest == nullptr || process->vram_at < oldest->vram_at))
                 oldest = process.get();
     }
-    if (oldest != nullptr && (oldest->vram_at == Time{} || now - oldest->vram_at >= old_after))
-        read(*oldest, now);
+    if (oldest == nullptr || (oldest->vram_at != Time{} && now - oldest->vram_at < old_after))
+        return;
+    const bool is_new = oldest->vram_at == Time{};
+    read(*oldest, now);
+    if (is_new && oldest->away())
+        take_over(*oldest);
+}
+
+// The daemon before has ended while this memory was away. The driver keeps its holds until VRAM has
+// room, which may be never; with holds of ours it drops them, and the job waits for its turn. The
+// memory that an operator sends away later is left to the operator.
+void MemoryTurns::take_over(Process& process) {
+    std::vector<Switch> stops;
+    std::vector<Queue*> queues;
+    for (Queue& queue : process.queues)
+        if (queue.stoppable() && queue.held_by_programs) {
+            stops.push_back({Change::stop, process.facts.pid, queue.id, queue.uid});
+            queues.push_back(&queue);
+        }
+    if (stops.empty())
+        return;
+    (void)provider_.change(stops);
+    for (std::size_t i = 0; i < stops.size(); ++i) {
+        (void)switching_.note(*queues[i], stops[i]);
+        queues[i]->held_by_others = queues[i]->held_by_others && !queues[i]->held;
+    }
 }
 
 sched::MemoryView MemoryTurns::view_of(const Job& job) const {

@@ -55,6 +55,7 @@ private:
     [[nodiscard]] bool is_needed() const;
     [[nodiscard]] sched::MemoryView view_of(const Job& job) const;
     void read(Process& process, Time now);
+    void take_over(Process& process);
     void add(Job& job, Change change, Move& move, UnderWay& under_way);
     void answer(Job& job, bool last);
     [[nodiscard]] int note_results(const Move& move, const UnderWay& under_way);

@@ -26,6 +26,7 @@ struct QueueReading {
     bool known = false;         // its memory could be read
     bool busy = false;          // if known: packets to take, or the last one isn't done
     bool held = false;          // by anybody
+    bool by_programs = false;   // held, and each hold is of a program and ends with it
     bool by_signal = false;     // busy, and all packets are taken: its completion signal says so
     std::uint64_t packets = 0;  // that its process has ever written
 };

@@ -49,6 +49,7 @@ void Sensing::note(Job& job, Queue& queue, const QueueReading& reading) {
         job.overruled = true;
     }
     queue.held_by_others = reading.held && !queue.held;
+    queue.held_by_programs = reading.by_programs && !queue.held;
 }
 
 void Sensing::scan(Job& job, Process& process, Which which) {
