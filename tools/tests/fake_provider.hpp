@@ -51,6 +51,7 @@ public:
         bool armed = false;
         bool blind = false;
         bool locked = false; // for longer than a call waits
+        bool flaps = false;  // locked for each call, and for none that only asks
         pid_t parent = 1;
         std::uint64_t generation = 0; // another process with the same pid
         std::string cgroup;
@@ -179,7 +180,7 @@ public:
         if (queue == nullptr)
             return xpreempt::fail(running.contains(pid) ? ENOENT : ESRCH,
                                   xpreempt::Op::queue_status);
-        if (running.at(pid).locked)
+        if (waits_for(pid))
             return xpreempt::fail(EBUSY, xpreempt::Op::queue_status);
         QueueReading reading;
         reading.uid = queue->uid;
@@ -237,14 +238,36 @@ public:
         }
         return count;
     }
+    // A call about a process that is locked waits, and gives up.
+    bool waits_for(pid_t pid) {
+        const auto process = running.find(pid);
+        const bool waits =
+            process != running.end() && (process->second.locked || process->second.flaps);
+        if (waits)
+            wait(lock_wait);
+        return waits;
+    }
+    void wait(std::chrono::nanoseconds time) {
+        now += time;
+        waited += time;
+    }
+    std::chrono::nanoseconds lock_wait{std::chrono::milliseconds{100}};
+    std::chrono::nanoseconds waited{0};
+    bool is_locked(pid_t pid) override {
+        const bool is_locked = running.contains(pid) && running.at(pid).locked;
+        if (is_locked)
+            wait(std::chrono::milliseconds{2});
+        return is_locked;
+    }
     Result<void> change(std::span<Switch> switches) override {
         ++calls;
+        (void)std::ranges::any_of(switches, [this](const Switch& of) { return waits_for(of.pid); });
         for (Switch& wanted : switches) {
             if (is_moving(wanted.pid))
                 ADD_FAILURE() << "a call about pid " << wanted.pid << " would wait for a move";
             Queue* queue = find(wanted.pid, wanted.queue_id);
             wanted.result = queue == nullptr                 ? error_of_missing(wanted.pid)
-                            : running.at(wanted.pid).locked  ? EBUSY
+                            : is_busy(wanted.pid)            ? EBUSY
                             : queue->uid != wanted.queue_uid ? ESTALE
                             : wanted.change == Change::stop  ? stop(*queue, wanted)
                                                              : start(*queue, wanted);
@@ -392,6 +415,9 @@ private:
         wanted.result = 0;
     }
 
+    [[nodiscard]] bool is_busy(pid_t pid) const {
+        return running.at(pid).locked || running.at(pid).flaps;
+    }
     Queue* find(pid_t pid, std::uint32_t id) {
         const auto process = running.find(pid);
         if (process == running.end())

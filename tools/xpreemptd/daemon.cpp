@@ -141,7 +141,7 @@ nanoseconds Daemon::poll_interval() const {
     for (const auto& job : table_.jobs()) {
         ready += job->ready ? 1U : 0U;
         for (const auto& process : job->processes) {
-            if (process->moving)
+            if (process->moving || process->lock.is_locked())
                 continue;
             polled = polled || !process->armed;
             to_arm = to_arm || (!process->armed && !process->blind && !process->busy());

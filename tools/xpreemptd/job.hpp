@@ -4,6 +4,7 @@
 
 #include "attributes.hpp"
 #include "process_facts.hpp"
+#include "process_lock.hpp"
 #include "provider.hpp"
 
 #include <cstdint>
@@ -28,7 +29,7 @@ struct Queue {
     bool held = false;                 // by us
     bool held_by_others = false;
     bool held_by_programs = false; // the same, see QueueReading
-    std::string refusal; // why it can't be stopped, or empty
+    std::string refusal;           // why it can't be stopped, or empty
 
     [[nodiscard]] bool stoppable() const { return compute && uid != 0 && refusal.empty(); }
 };
@@ -37,12 +38,13 @@ struct Process {
     ProcessFacts facts;
     std::uint64_t cookie = 0;
     std::optional<std::uint32_t> watch_id;
-    bool armed = false;        // its next ring makes an event
-    bool blind = false;        // rings make none: it is polled
-    bool scan_once = false;    // it was stopped by what a poll some time ago said
-    bool stale = false;        // queues of it have come or gone
-    bool unverified = false;   // no event would have reported its end or new queues
-    bool moving = false;       // its memory; calls of the driver about it would wait
+    bool armed = false;      // its next ring makes an event
+    bool blind = false;      // rings make none: it is polled
+    bool scan_once = false;  // it was stopped by what a poll some time ago said
+    bool stale = false;      // queues of it have come or gone
+    bool unverified = false; // no event would have reported its end or new queues
+    bool moving = false;     // its memory; calls of the driver about it would wait
+    ProcessLock lock;
     std::vector<VramUse> vram; // one a GPU, as it was at vram_at
     Time vram_at{};
     // An allocation that waits for room.

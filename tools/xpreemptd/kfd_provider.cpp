@@ -129,6 +129,16 @@ Result<QueueReading> KfdProvider::read(pid_t pid, std::uint32_t queue_id) {
     return reading;
 }
 
+// No queue has uid 0, so this changes nothing: a process that isn't locked gives ESTALE or ENOENT.
+bool KfdProvider::is_locked(pid_t pid) {
+    constexpr std::uint32_t least_ms = 1;
+    kfd_preempt_switch_entry entry{};
+    entry.op = KFD_PREEMPT_OP_RESUME;
+    const auto answer = device().switch_queues_of(pid, KFD_PREEMPT_SWITCH_MATCH_UID,
+                                                  std::span(&entry, 1), least_ms);
+    return answer ? entry.result == -EBUSY : answer.error().errno_value == EBUSY;
+}
+
 Result<std::uint32_t> KfdProvider::watch(pid_t pid, std::uint64_t cookie, bool gives) {
     if (!watch_)
         return xpreempt::fail(ENOTTY, xpreempt::Op::watch);

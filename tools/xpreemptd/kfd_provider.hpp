@@ -27,6 +27,7 @@ public:
     Result<QueueFound> describe(pid_t pid, std::uint32_t queue_id) override;
     Result<QueueReading> read(pid_t pid, std::uint32_t queue_id) override;
     [[nodiscard]] int event_fd() const override { return watch_ ? watch_->fd() : -1; }
+    bool is_locked(pid_t pid) override;
     Result<std::uint32_t> watch(pid_t pid, std::uint64_t cookie, bool gives) override;
     void unwatch(std::uint32_t watch_id) override;
     Result<void> arm(std::span<Arming> entries) override;

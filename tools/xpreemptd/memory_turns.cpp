@@ -39,6 +39,8 @@ std::string why_not(int error) {
 } // namespace
 
 void MemoryTurns::read(Process& process, Time now) {
+    if (process.lock.is_locked())
+        return;
     process.vram_at = now;
     std::vector<VramUse> vram;
     for (const Queue& queue : process.queues) {
@@ -63,7 +65,7 @@ void MemoryTurns::scan(Time now) {
         if (!job->attributes.yields && !job->away())
             continue;
         for (const auto& process : job->processes)
-            if (!process->moving && !process->queues.empty() &&
+            if (!process->moving && !process->lock.is_locked() && !process->queues.empty() &&
                 (oldest == nullptr || process->vram_at < oldest->vram_at))
                 oldest = process.get();
     }

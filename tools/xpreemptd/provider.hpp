@@ -79,8 +79,9 @@ struct Move {
 };
 
 // One implementation today, that of KFD. DRM user queues, to which ROCr is moving, will be another.
-// Every call returns at once, whatever a process does with its memory. While memory of a process
-// moves, calls about that process wait for it: make none.
+// No call waits for another process for long: one that keeps itself locked makes read(), change()
+// and vram_of() fail with EBUSY after a tenth of a second. While memory of a process moves, it is
+// locked: make no calls about it.
 class Provider {
 public:
     Provider() = default;
@@ -95,6 +96,8 @@ public:
     // Dearer than read(), and the same for the life of a queue.
     [[nodiscard]] virtual Result<QueueFound> describe(pid_t pid, std::uint32_t queue_id) = 0;
     [[nodiscard]] virtual Result<QueueReading> read(pid_t pid, std::uint32_t queue_id) = 0;
+    // Whether the process keeps itself locked; costs a millisecond or two if it does.
+    [[nodiscard]] virtual bool is_locked(pid_t pid) = 0;
 
     // -1: there is no watch, and everything is polled.
     [[nodiscard]] virtual int event_fd() const = 0;

@@ -52,6 +52,29 @@ void Sensing::note(Job& job, Queue& queue, const QueueReading& reading) {
     queue.held_by_programs = reading.by_programs && !queue.held;
 }
 
+// One that is locked has the queues and the work of before.
+Result<QueueReading> Sensing::read(Process& process, std::uint32_t queue_id) {
+    if (process.lock.is_locked())
+        return xpreempt::fail(EBUSY, xpreempt::Op::queue_status);
+    const Time began = clock_();
+    auto reading = provider_.read(process.facts.pid, queue_id);
+    if (!reading && reading.error().errno_value == EBUSY)
+        process.lock.note_wait(began, clock_());
+    return reading;
+}
+
+bool Sensing::is_free(Process& process) {
+    const Time began = clock_();
+    if (process.moving || !process.lock.is_to_be_asked(began))
+        return !process.lock.is_locked();
+    const bool was_locked = process.lock.is_locked();
+    const bool is_locked = provider_.is_locked(process.facts.pid);
+    process.lock.note_answer(is_locked, began, clock_());
+    if (was_locked && !process.lock.is_locked())
+        process.stale = process.scan_once = true;
+    return !process.lock.is_locked();
+}
+
 void Sensing::scan(Job& job, Process& process, Which which) {
     bool changed = false;
     if (process.moving)
@@ -59,7 +82,7 @@ void Sensing::scan(Job& job, Process& process, Which which) {
     for (Queue& queue : process.queues) {
         if (which == Which::running && (!queue.busy || queue.held))
             continue;
-        const auto reading = provider_.read(process.facts.pid, queue.id);
+        const auto reading = read(process, queue.id);
         if (reading) {
             // The id is another queue's by now.
             changed = changed || (queue.uid != 0 && queue.uid != reading->uid);
@@ -95,7 +118,7 @@ bool Sensing::find_queues(Process& process) {
             process.stale = behind_ = true;
             continue;
         }
-        const auto reading = provider_.read(process.facts.pid, id);
+        const auto reading = read(process, id);
         if (is_known && (!reading || known->uid == reading->uid)) {
             queues.push_back(*known);
         } else {
@@ -254,6 +277,8 @@ bool Sensing::scan_job(Job& job, Time now) {
 // Returns true if its job is another one by now, or its queues are others.
 bool Sensing::visit(const Member& member) {
     Process& process = *member.process;
+    if (!is_free(process))
+        return false;
     if (process.unverified && is_replaced(process)) {
         arrivals_.push_back(process.facts.pid);
         remove(member);
@@ -275,12 +300,13 @@ bool Sensing::visit_in_turn() {
             member = table_.next_after(0);
         if (member.process == nullptr)
             break;
-        if (!member.process->armed && is_late()) {
+        const bool is_due = !member.process->armed || member.process->lock.is_locked();
+        if (is_due && is_late()) {
             behind_ = true;
             break;
         }
         visited_ = member.process->cookie;
-        if (!member.process->armed)
+        if (is_due)
             changed = visit(member) || changed;
     }
     return changed;
@@ -332,9 +358,9 @@ void Sensing::scan_rung(Job& job, Process& process, const Event& event) {
         if (rung != process.queues.end())
             rung->busy = true;
     } else if (rung != process.queues.end()) {
-        if (const auto reading = provider_.read(process.facts.pid, rung->id);
-            reading && reading->uid == rung->uid)
+        if (const auto reading = read(process, rung->id); reading && reading->uid == rung->uid)
             note(job, *rung, *reading);
+        rung->busy = rung->busy || process.lock.is_locked();
         if (rung->busy)
             return;
     } else {

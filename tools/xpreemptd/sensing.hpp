@@ -68,6 +68,8 @@ private:
     [[nodiscard]] bool is_replaced(const Process& process) const;
     bool visit_in_turn();
     bool visit(const Member& member);
+    bool is_free(Process& process);
+    Result<QueueReading> read(Process& process, std::uint32_t queue_id);
     bool add_arrivals();
     void add(pid_t pid);
     void watch(Process& process);

@@ -32,7 +32,8 @@ std::uint64_t runs_instead_of(const Job& stopped, const JobTable& table,
 
 void Switching::want(Job& job, Change change) {
     for (const auto& process : job.processes) {
-        if (process->moving)
+        // One that is locked follows after the scan that finds it free.
+        if (process->moving || process->lock.is_locked())
             continue;
         for (Queue& queue : process->queues) {
             const bool wanted =
@@ -41,6 +42,7 @@ void Switching::want(Job& job, Change change) {
                 continue;
             switches_.push_back({change, process->facts.pid, queue.id, queue.uid});
             queues_.push_back(&queue);
+            processes_.push_back(process.get());
             process->scan_once = change == Change::stop;
             if (switched_.empty() || switched_.back().job != job.id)
                 switched_.push_back({job.id, change});
@@ -62,6 +64,16 @@ void Switching::note_cost() {
     if (std::ranges::any_of(switches_, [](const Switch& done) { return done.result != 0; }))
         return;
     cost_.note(switches_.front().change == Change::stop, returned_at_ - called_at_);
+}
+
+// EBUSY has other reasons, too, for which the driver doesn't wait.
+void Switching::note_locks() {
+    constexpr std::chrono::milliseconds least_wait{50};
+    if (returned_at_ - called_at_ < least_wait)
+        return;
+    for (std::size_t i = 0; i < switches_.size(); ++i)
+        if (switches_[i].result == EBUSY && !processes_[i]->lock.is_locked())
+            processes_[i]->lock.note_wait(called_at_, returned_at_);
 }
 
 bool Switching::note(Queue& queue, const Switch& done) {
@@ -102,6 +114,7 @@ bool Switching::note(Queue& queue, const Switch& done) {
 bool Switching::carry_out(JobTable& table, std::span<const sched::Verdict> verdicts) {
     switches_.clear();
     queues_.clear();
+    processes_.clear();
     switched_.clear();
     // Stops first: where one call can't take all, the important job doesn't wait for starts.
     for (const sched::Verdict verdict : {sched::Verdict::hold, sched::Verdict::run})
@@ -121,6 +134,7 @@ bool Switching::carry_out(JobTable& table, std::span<const sched::Verdict> verdi
     });
     note_results();
     note_cost();
+    note_locks();
     for (Switched& of : switched_)
         if (of.change == Change::stop)
             of.for_job = runs_instead_of(*table.find_id(of.job), table, verdicts);

@@ -55,6 +55,7 @@ private:
     void want(Job& job, Change change);
     void note_results();
     void note_cost();
+    void note_locks();
 
     Provider& provider_;
     Clock clock_;
@@ -63,7 +64,8 @@ private:
     sched::SwitchCost cost_;
     SwitchingCounts counts_;
     std::vector<Switch> switches_;
-    std::vector<Queue*> queues_; // parallel to switches_
+    std::vector<Queue*> queues_;      // parallel to switches_
+    std::vector<Process*> processes_; // the same
     std::vector<Switched> switched_;
 };
 

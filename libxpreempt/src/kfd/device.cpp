@@ -83,8 +83,10 @@ Device::switch_queues(std::uint32_t flags, std::span<kfd_preempt_switch_entry> e
 
 Result<kfd_ioctl_preempt_switch_args>
 Device::switch_queues_of(pid_t pid, std::uint32_t flags,
-                         std::span<kfd_preempt_switch_entry> entries) const {
+                         std::span<kfd_preempt_switch_entry> entries,
+                         std::uint32_t timeout_ms) const {
     kfd_ioctl_preempt_switch_args args{};
+    args.timeout_ms = timeout_ms;
     args.flags = flags | KFD_PREEMPT_SWITCH_TARGET_PID;
     args.target_pid = pid;
     return switch_with(args, entries, -1);

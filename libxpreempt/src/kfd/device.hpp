@@ -56,8 +56,8 @@ public:
 
     // The same as an operator: queues of the process that pid names in our pid namespace.
     Result<kfd_ioctl_preempt_switch_args>
-    switch_queues_of(pid_t pid, std::uint32_t flags,
-                     std::span<kfd_preempt_switch_entry> entries) const;
+    switch_queues_of(pid_t pid, std::uint32_t flags, std::span<kfd_preempt_switch_entry> entries,
+                     std::uint32_t timeout_ms = 0) const;
     // flags: KFD_PREEMPT_STATUS_COUNT_MEMORY or 0
     Result<kfd_ioctl_preempt_status_args> status_of(pid_t pid, std::uint32_t kfd_queue_id,
                                                     std::uint32_t flags = 0) const;
