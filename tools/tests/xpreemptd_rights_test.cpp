@@ -11,7 +11,7 @@ using test::server;
 
 constexpr Caller root{1, 0, 1}, owner{2, 1000, 2};
 
-// Of the batch job: utilization 10, weight 100, a deadline of 20 ms and a laxity of 30 ms.
+// The batch job has utilization 10, weight 100, a deadline of 20 ms and a laxity of 30 ms.
 Rules rules_with_times() {
     Rules rules = test::rules_of_test();
     Rule rule;
@@ -40,6 +40,32 @@ protected:
         return error_of(daemon.change(caller, pid, change));
     }
 };
+
+TEST_F(RightsTest, rule_lets_the_owner_choose_a_priority) {
+    add(batch, "/batch");
+    daemon.start();
+    Rules rules = test::rules_of_test();
+    Rule of_batch;
+    of_batch.executable = "/batch";
+    of_batch.owner_may_choose_priority = 9;
+    rules.rules.push_back(of_batch);
+    daemon.reload(rules);
+    EXPECT_EQ(set(batch, {.priority = 9}), 0);
+    EXPECT_EQ(set(batch, {.priority = 10}), EPERM);
+}
+
+// `kfd-preempt run` announces itself, and then executes the command.
+TEST_F(RightsTest, rules_know_a_run_by_its_program) {
+    start_two();
+    gpu.running[30].executable = "/kfd-preempt";
+    ASSERT_TRUE(daemon.adopt({30, 0}, {.weight = 5}));
+    gpu.running.at(30).executable = "/server";
+    gpu.create_queue(30, 1);
+    pass(150ms);
+    EXPECT_EQ(job(30).name, "run 30");
+    EXPECT_EQ(job(30).attributes.band, sched::Band::high);
+    EXPECT_EQ(job(30).attributes.weight, 5U);
+}
 
 TEST_F(RightsTest, owner_raises_no_attribute) {
     start_with(rules_with_times());
@@ -145,6 +171,32 @@ TEST_F(RightsTest, hints_of_programs_of_root_do_not_overrule_renice) {
     EXPECT_EQ(job(batch).attributes.band, sched::Band::realtime);
     EXPECT_EQ(set(batch, {.band = sched::Band::idle}, root), 0);
     EXPECT_EQ(job(batch).attributes.band, sched::Band::idle);
+}
+
+// As in cron.service or a hub of notebooks.
+TEST_F(RightsTest, no_user_changes_a_unit_with_processes_of_several) {
+    Rules rules = test::rules_of_test();
+    Rule of_owner;
+    of_owner.uid = owner.uid;
+    of_owner.set.band = sched::Band::high;
+    rules.rules.push_back(of_owner);
+    start_with(rules);
+    const Caller other{3, 1001, 3};
+    EXPECT_EQ(set(batch, {.weight = 50}), 0);
+    EXPECT_EQ(job(batch).attributes.band, sched::Band::high);
+    gpu.create_queue(31, 1);
+    gpu.running.at(31).cgroup = gpu.running.at(batch).cgroup;
+    gpu.running.at(31).uid = other.uid;
+    pass(150ms);
+    ASSERT_EQ(job(batch).pids.size(), 2U);
+    for (const Caller& caller : {owner, other})
+        EXPECT_EQ(set(batch, {.band = sched::Band::idle}, caller), EPERM);
+    EXPECT_EQ(job(batch).attributes.band, sched::Band::normal); // the rule is for one user
+    EXPECT_EQ(job(batch).attributes.weight, 100U);
+    gpu.exit(batch);
+    pass(150ms);
+    EXPECT_EQ(set(31, {.band = sched::Band::idle}, owner), EPERM);
+    EXPECT_EQ(set(31, {.band = sched::Band::idle}, other), 0);
 }
 
 TEST_F(RightsTest, reload_that_allows_less_ends_what_is_above) {

@@ -37,7 +37,10 @@ Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf o
     : provider_(provider), rules_(std::move(rules)), facts_(std::move(facts)),
       origin_(std::move(origin)), clock_(std::move(clock)), log_(std::move(log)),
       table_([this](const ProcessFacts& of) { return place(of); },
-             [this](Job& job) { assign_to(job); }),
+             [this](Job& job) {
+                 assign_to(job);
+                 hints_.sum_up(job);
+             }),
       sensing_(provider_, table_, facts_, clock_), decisions_(table_, rules_.max_hold),
       switching_(provider_, clock_), memory_(provider_, table_, switching_, log_),
       socket_(rules_.socket), left_out_(rules_.plugin_left_out),
@@ -78,7 +81,8 @@ void Daemon::assign_to(Job& job) const {
     job.highest = assignment.highest;
     job.choices.by_root.apply_to(job.attributes);
     job.choices.by_root.apply_to(job.highest);
-    job.choices.by_owner.apply_to(job.attributes);
+    if (job.uid != Job::no_user)
+        job.choices.by_owner.apply_to(job.attributes);
     lower_to(job.attributes, job.highest); // the rules may be others by now
 }
 

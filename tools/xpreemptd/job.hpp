@@ -73,13 +73,15 @@ struct JobHints {
 };
 
 struct Job {
+    static constexpr uid_t no_user = static_cast<uid_t>(-1); // no process has it
+
     std::uint64_t id = 0;
     std::string key;         // of JobIdentity
     std::string name;        // for people
     std::string group_key;   // of Placement
     std::uint64_t group = 0; // id of the first job with that key, see TurnGroups
-    uid_t uid = 0;           // of its first process
-    ProcessFacts matched;    // of its first process: by these the rules know it
+    uid_t uid = 0;           // of its processes; no_user: they have several
+    ProcessFacts matched;    // of its first process, with `uid`: by these the rules know it
     Choices choices;         // over the rules
     Attributes attributes;   // of both
     Attributes highest;      // that its owner may choose

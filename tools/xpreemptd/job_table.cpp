@@ -21,8 +21,20 @@ Job& JobTable::job_of(const ProcessFacts& facts) {
     job->matched = facts;
     job->choices = placement.choices;
     job->focused = placement.focused;
-    begin_(*job);
+    assign_(*job);
     return *jobs_.emplace_back(std::move(job));
+}
+
+// A unit may have processes of several users: none of them may change the work of the others.
+void JobTable::note_user(Job& job) {
+    uid_t uid = job.processes.front()->facts.uid;
+    for (const auto& process : job.processes)
+        if (process->facts.uid != uid)
+            uid = Job::no_user;
+    if (uid == job.uid)
+        return;
+    job.uid = job.matched.uid = uid;
+    assign_(job);
 }
 
 JobTable::Member JobTable::add(ProcessFacts facts) {
@@ -32,6 +44,7 @@ JobTable::Member JobTable::add(ProcessFacts facts) {
     process->facts = std::move(facts);
     process->cookie = ++last_cookie_;
     Process& added = *job.processes.emplace_back(std::move(process));
+    note_user(job);
     return pids_[added.facts.pid] = members_[added.cookie] = {&job, &added};
 }
 
@@ -46,6 +59,8 @@ void JobTable::remove(std::uint64_t cookie) {
     std::erase_if(job.processes, [&](const auto& process) { return process->cookie == cookie; });
     if (job.processes.empty())
         std::erase_if(jobs_, [&](const auto& of_table) { return of_table.get() == &job; });
+    else
+        note_user(job);
 }
 
 JobTable::Member JobTable::find(std::uint64_t cookie) const {

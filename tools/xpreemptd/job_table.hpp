@@ -28,10 +28,11 @@ using Place = std::function<Placement(const ProcessFacts&)>;
 
 class JobTable {
 public:
-    // begin: called with each new job, to give it its attributes.
+    // assign: called with each new job, and when its user is another one, to give it its
+    // attributes.
     explicit JobTable(
-        Place place, std::function<void(Job&)> begin = [](Job&) {})
-        : place_(std::move(place)), begin_(std::move(begin)) {}
+        Place place, std::function<void(Job&)> assign = [](Job&) {})
+        : place_(std::move(place)), assign_(std::move(assign)) {}
 
     struct Member {
         Job* job;
@@ -65,10 +66,11 @@ public:
 
 private:
     Job& job_of(const ProcessFacts& facts);
+    void note_user(Job& job);
     std::uint64_t node_of(std::uint32_t gpu_id);
 
     Place place_;
-    std::function<void(Job&)> begin_;
+    std::function<void(Job&)> assign_;
     std::vector<std::unique_ptr<Job>> jobs_;  // by id
     std::map<std::uint64_t, Member> members_; // by cookie
     std::unordered_map<pid_t, Member> pids_;

@@ -18,6 +18,17 @@ tl::unexpected<Refusal> refuse(int error, std::string text) {
     return tl::make_unexpected(Refusal{error, std::move(text)});
 }
 
+// Whether the caller is root or the user of the job. what: such as "change it".
+Answer<void> check_user(const Caller& caller, const Job& job, std::string_view what) {
+    if (caller.uid == 0 || caller.uid == job.uid)
+        return {};
+    if (job.uid == Job::no_user)
+        return refuse(EPERM, fmt::format("job {} has processes of several users: only root may {}",
+                                         job.name, what));
+    return refuse(EPERM, fmt::format("job {} is user {}'s: only that user or root may {}", job.name,
+                                     job.uid, what));
+}
+
 Answer<void> refuse_above(std::string_view what, std::string_view wanted,
                           std::string_view highest) {
     return refuse(EPERM, fmt::format("{} {} is above {}, the highest that a rule lets you choose: "
@@ -64,10 +75,8 @@ Answer<void> check_choice(const Caller& caller, const AttributeChange& change,
 
 // Whether the caller may change the job, and so far.
 Answer<void> check_change(const Caller& caller, const Job& job, const AttributeChange& change) {
-    if (caller.uid != 0 && caller.uid != job.uid)
-        return refuse(EPERM,
-                      fmt::format("job {} is user {}'s: only that user or root may change it",
-                                  job.name, job.uid));
+    if (auto allowed = check_user(caller, job, "change it"); !allowed)
+        return allowed;
     return check_choice(caller, change, job.highest);
 }
 
@@ -103,11 +112,7 @@ bool counts(const Caller& caller, const Job& job, const Hint& hint) {
 }
 
 Answer<void> check_focus(const Caller& caller, const Job& job) {
-    if (caller.uid == 0 || caller.uid == job.uid)
-        return {};
-    return refuse(EPERM, fmt::format("job {} is user {}'s: only that user or root may give it "
-                                     "the focus",
-                                     job.name, job.uid));
+    return check_user(caller, job, "give it the focus");
 }
 
 } // namespace xpreemptd
