@@ -302,6 +302,36 @@ TEST_F(HintsTest, band_that_is_set_before_the_first_queue_counts_from_then_on) {
     EXPECT_EQ(job(30).attributes.band, sched::Band::normal);
 }
 
+// A server of language models hints before it starts the workers that have the queues.
+TEST_F(HintsTest, band_of_a_launcher_is_that_of_its_workers) {
+    gpu.running[30].cgroup = "/job30";
+    EXPECT_EQ(hint(BandHint{sched::Band::high}, 30, 1), 0);
+    gpu.running.erase(30);
+    gpu.create_process(30, 1); // without queues
+    add(31, "/batch");
+    gpu.running.at(31).cgroup = "/job30";
+    pass(milliseconds{150});
+    EXPECT_EQ(job(31).attributes.band, sched::Band::high);
+    gpu.exit(31);
+    pass(milliseconds{150});
+    add(32, "/batch"); // the worker was started again
+    gpu.running.at(32).cgroup = "/job30";
+    pass(milliseconds{150});
+    EXPECT_EQ(job(32).attributes.band, sched::Band::high);
+    daemon.forget(1);
+    EXPECT_EQ(job(32).attributes.band, sched::Band::normal);
+}
+
+TEST_F(HintsTest, band_outlives_the_next_hint_of_its_connection) {
+    gpu.running[30].cgroup = "/job30";
+    EXPECT_EQ(hint(BandHint{sched::Band::high}, 30, 1), 0);
+    gpu.create_queue(30, 1);
+    gpu.running.at(30).executable = "/batch";
+    pass(milliseconds{150});
+    EXPECT_EQ(hint(BeginHint{}, 30, 1), 0);
+    EXPECT_EQ(job(30).attributes.band, sched::Band::high);
+}
+
 TEST_F(HintsTest, job_without_queues_any_more_takes_its_hints_along) {
     EXPECT_EQ(hint(SoonHint{milliseconds{100}}), 0);
     EXPECT_TRUE(gpu.held(batch));

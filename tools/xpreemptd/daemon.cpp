@@ -479,7 +479,7 @@ Answer<bool> Daemon::take(const Caller& caller, const Hint& hint, Time now) {
         if (auto allowed = check_choice(caller, change_of(hint), assign(rules_, *facts).highest);
             !allowed)
             return tl::make_unexpected(allowed.error());
-        hints_.keep(caller, hint);
+        hints_.keep(caller, place(*facts).key, hint);
         return false;
     }
     if (auto allowed = check_hint(caller, *job, hint); !allowed)

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
+#include <utility>
 
 namespace xpreemptd {
 
@@ -89,9 +90,10 @@ Answer<bool> Hints::take(Job& job, const Caller& caller, const Hint& hint, Time 
         return tl::make_unexpected(
             Refusal{EAGAIN, "the job sends more than 1000 hints a second: send fewer"});
     Client& client = clients_[caller.connection];
-    if (client.job != job.id)
-        client = {}; // its job has ended
+    if (client.job != job.id) // that one has ended, or not begun
+        client = {.band = client.band, .priority = client.priority};
     client.job = job.id;
+    client.key = job.key;
     client.caller = caller;
     Answer<bool> due = true;
     if (const auto* begin = std::get_if<BeginHint>(&hint)) {
@@ -115,30 +117,39 @@ Answer<bool> Hints::take(Job& job, const Caller& caller, const Hint& hint, Time 
     return due;
 }
 
-void Hints::keep(const Caller& caller, const Hint& hint) {
+void Hints::keep(const Caller& caller, const std::string& key, const Hint& hint) {
     Client& client = clients_[caller.connection];
     client.job = 0;
+    client.key = key;
     client.caller = caller;
-    waiting_ = true;
+    kept_ = true;
     if (const auto* band = std::get_if<BandHint>(&hint))
         client.band = band->band;
     else if (const auto* priority = std::get_if<PriorityHint>(&hint))
         client.priority = priority->priority;
 }
 
+// The process itself may have no queues: a launcher hints for its workers. If they end, the next
+// ones get its band.
 void Hints::settle(const JobTable& table) {
-    if (!waiting_)
+    if (!std::exchange(kept_, false) && settled_ == table.changes())
         return;
-    waiting_ = false;
+    settled_ = table.changes();
     for (auto& [connection, client] : clients_) {
+        if (client.job != 0 && table.find_id(client.job) != nullptr)
+            continue;
         if (client.job != 0)
-            continue;
+            client = {.key = client.key,
+                      .caller = client.caller,
+                      .band = client.band,
+                      .priority = client.priority};
         Job* job = table.find_pid(client.caller.pid).job;
-        if (job == nullptr) {
-            waiting_ = true;
+        if (job == nullptr)
+            job = table.find_key(client.key);
+        if (job == nullptr)
             continue;
-        }
         client.job = job->id;
+        client.key = job->key;
         sum_up(*job);
     }
 }

@@ -24,9 +24,9 @@ public:
 
     // Returns true if a decision is due. EAGAIN: one of the bounds above.
     Answer<bool> take(Job& job, const Caller& caller, const Hint& hint, Time now);
-    // A band or a priority for the job that the process will belong to.
-    void keep(const Caller& caller, const Hint& hint);
-    // Gives such hints to the jobs that came meanwhile.
+    // A band or a priority for the job with this key, to which the process will belong.
+    void keep(const Caller& caller, const std::string& key, const Hint& hint);
+    // Gives the bands and priorities of clients without a job to the jobs that came meanwhile.
     void settle(const JobTable& table);
     // To be called when the attributes of the job, or those that its owner may choose, are others.
     void sum_up(Job& job) const;
@@ -35,13 +35,14 @@ public:
 
 private:
     struct Client {
-        std::uint64_t job = 0; // id; 0: the process has none yet
-        Caller caller;
+        std::uint64_t job = 0; // id; 0: the process has none
+        std::string key = {};  // of that job
+        Caller caller = {};
         bool in_request = false;
         Time deadline = sched::at_next_event;
-        std::optional<std::uint64_t> finished_at; // the job's ready edges then
-        std::optional<sched::Band> band;
-        std::optional<std::int32_t> priority;
+        std::optional<std::uint64_t> finished_at = {}; // the job's ready edges then
+        std::optional<sched::Band> band = {};
+        std::optional<std::int32_t> priority = {};
     };
 
     [[nodiscard]] Answer<bool> announce(Job& job, std::uint64_t connection, const SoonHint& soon,
@@ -49,7 +50,8 @@ private:
 
     Counts counts_;
     std::map<std::uint64_t, Client> clients_; // by connection; those that have sent hints
-    bool waiting_ = false;                    // for a job; any of them
+    std::uint64_t settled_ = 0;               // changes of the table then
+    bool kept_ = false;                       // a hint, since then
 };
 
 } // namespace xpreemptd
