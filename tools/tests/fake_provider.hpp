@@ -189,6 +189,7 @@ public:
         reading.busy = queue->known && (queue->packets != 0 || queue->signal);
         reading.held = queue->held || queue->held_by_other || queue->held_by_program;
         reading.by_programs = reading.held && !queue->held_by_other;
+        reading.away = vram_size != 0 && vram[pid].away != 0;
         reading.by_signal = queue->packets == 0 && queue->signal;
         reading.packets = queue->written;
         return reading;
@@ -370,6 +371,8 @@ private:
     int start(Queue& queue, const Switch& wanted) {
         if (!queue.held)
             return EALREADY;
+        if (vram_size != 0 && vram[wanted.pid].away != 0)
+            ADD_FAILURE() << "the loop would move the memory of pid " << wanted.pid;
         if (queue.pending_until > now)
             return EBUSY;
         const int error = refuse(wanted);

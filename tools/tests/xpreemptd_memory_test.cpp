@@ -111,6 +111,48 @@ TEST_F(MemoryTurnsTest, a_job_that_an_operator_sends_away_stays_away) {
     }
 }
 
+// The loop of the daemon makes no call that moves memory: FakeProvider fails if it does.
+TEST_F(MemoryTurnsTest,
+       memory_that_an_operator_sends_away_while_the_job_is_held_returns_by_a_move) {
+    add(server, "/server", 0);
+    add(batch, "/stays", 8 * gib);
+    daemon.start();
+    gpu.submit(batch, 1);
+    pass(100ms);
+    gpu.submit(server, 1);
+    pass(100ms);
+    ASSERT_TRUE(gpu.held(batch));
+    gpu.vram.at(batch) = {.gpu_id = 1, .resident = 0, .away = 8 * gib};
+    gpu.finish(server, 1);
+    pass(1s);
+    ASSERT_EQ(gpu.moving.size(), 1U);
+    move();
+    EXPECT_FALSE(away(batch));
+    EXPECT_FALSE(gpu.held(batch));
+}
+
+TEST_F(MemoryTurnsTest, a_job_of_which_a_part_has_left_returns_by_a_move) {
+    add(batch, "/parked", 4 * gib);
+    add(second, "/parked", 4 * gib);
+    gpu.running.at(second).cgroup = gpu.running.at(batch).cgroup;
+    daemon.start();
+    pass(31s);
+    ASSERT_EQ(gpu.moving.size(), 1U);
+    gpu.create_queue(second, 2); // so its memory stays
+    move();
+    ASSERT_TRUE(away(batch));
+    ASSERT_FALSE(away(second));
+    pass(1s);
+    ASSERT_TRUE(daemon.set_policy({1, 0}, "HPF"));
+    pass(1s);
+    gpu.submit(batch, 1);
+    pass(3s);
+    while (!gpu.moving.empty())
+        move();
+    EXPECT_FALSE(away(batch));
+    EXPECT_FALSE(gpu.held(batch));
+}
+
 TEST_F(MemoryTurnsTest, a_job_stays_for_ten_times_what_its_moves_took) {
     two_that_do_not_fit();
     pass(600ms);

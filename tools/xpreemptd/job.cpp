@@ -21,7 +21,8 @@ bool Process::busy() const {
 }
 
 bool Process::away() const {
-    return std::ranges::any_of(vram, [](const VramUse& use) { return use.away != 0; });
+    return std::ranges::any_of(vram, [](const VramUse& use) { return use.away != 0; }) ||
+           std::ranges::any_of(queues, &Queue::away);
 }
 
 std::int32_t Job::cpu_priority() const {

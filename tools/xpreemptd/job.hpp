@@ -29,6 +29,7 @@ struct Queue {
     bool held = false;                 // by us
     bool held_by_others = false;
     bool held_by_programs = false; // the same, see QueueReading
+    bool away = false;             // when it was read last
     std::string refusal;           // why it can't be stopped, or empty
 
     [[nodiscard]] bool stoppable() const { return compute && uid != 0 && refusal.empty(); }

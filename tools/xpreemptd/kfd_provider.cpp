@@ -119,6 +119,7 @@ Result<QueueReading> KfdProvider::read(pid_t pid, std::uint32_t queue_id) {
     reading.known = (status->valid & KFD_PREEMPT_VALID_INDEXES) != 0;
     reading.held = status->holds != 0;
     reading.by_programs = status->holds == KFD_PREEMPT_HOLD_OPERATOR;
+    reading.away = (status->status & KFD_PREEMPT_STATUS_YIELDED) != 0;
     reading.packets = status->write_index;
     // The packet processor takes a packet off an AQL queue before the packet completes, so the ring
     // of a busy queue can be empty.

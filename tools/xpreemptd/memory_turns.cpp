@@ -55,6 +55,10 @@ void MemoryTurns::read(Process& process, Time now) {
         }
     }
     process.vram = std::move(vram);
+    for (Queue& queue : process.queues)
+        for (const VramUse& use : process.vram)
+            if (use.gpu_id == queue.gpu_id)
+                queue.away = use.away != 0;
 }
 
 void MemoryTurns::scan(Time now) {

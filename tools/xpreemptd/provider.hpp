@@ -27,6 +27,7 @@ struct QueueReading {
     bool busy = false;          // if known: packets to take, or the last one isn't done
     bool held = false;          // by anybody
     bool by_programs = false;   // held, and each hold is of a program and ends with it
+    bool away = false;          // memory of its process on its GPU is in system memory
     bool by_signal = false;     // busy, and all packets are taken: its completion signal says so
     std::uint64_t packets = 0;  // that its process has ever written
 };
@@ -110,8 +111,9 @@ public:
     // Fills at most events.size().
     [[nodiscard]] virtual Result<std::size_t> take_events(std::span<Event> events) = 0;
 
-    // One call of the driver if they fit into one. When this program ends, however it ends, the
-    // driver starts all that it has stopped.
+    // One call of the driver if they fit into one. A start of a queue whose memory is away moves
+    // all of it back first, which takes seconds: begin() is for those. When this program ends,
+    // however it ends, the driver starts all that it has stopped.
     virtual Result<void> change(std::span<Switch> switches) = 0;
 
     [[nodiscard]] virtual bool can_move_memory() const = 0;

@@ -50,6 +50,7 @@ void Sensing::note(Job& job, Queue& queue, const QueueReading& reading) {
     }
     queue.held_by_others = reading.held && !queue.held;
     queue.held_by_programs = reading.by_programs && !queue.held;
+    queue.away = reading.away;
 }
 
 // One that is locked has the queues and the work of before.

@@ -30,10 +30,32 @@ std::uint64_t runs_instead_of(const Job& stopped, const JobTable& table,
 
 } // namespace
 
+// Asked before a start: an operator may have sent it away while we held the queues, or only a part
+// of the job's memory has left. MemoryTurns brings it back. One that is locked is as good as away.
+bool Switching::is_away(Process& process) const {
+    if (!provider_.can_move_memory())
+        return false;
+    const Queue* last = nullptr;
+    for (Queue& queue : process.queues) {
+        if (!queue.held || (last != nullptr && last->gpu_id == queue.gpu_id))
+            continue;
+        last = &queue;
+        const Time began = clock_();
+        const auto reading = provider_.read(process.facts.pid, queue.id);
+        if (!reading && reading.error().errno_value == EBUSY)
+            process.lock.note_wait(began, clock_());
+        queue.away = reading && reading->away;
+        if (queue.away || process.lock.is_locked())
+            return true;
+    }
+    return false;
+}
+
 void Switching::want(Job& job, Change change) {
     for (const auto& process : job.processes) {
         // One that is locked follows after the scan that finds it free.
-        if (process->moving || process->lock.is_locked())
+        if (process->moving || process->lock.is_locked() ||
+            (change == Change::start && is_away(*process)))
             continue;
         for (Queue& queue : process->queues) {
             const bool wanted =

@@ -53,6 +53,7 @@ public:
 
 private:
     void want(Job& job, Change change);
+    [[nodiscard]] bool is_away(Process& process) const;
     void note_results();
     void note_cost();
     void note_locks();
