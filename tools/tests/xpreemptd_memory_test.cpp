@@ -153,6 +153,30 @@ TEST_F(MemoryTurnsTest, a_job_of_which_a_part_has_left_returns_by_a_move) {
     EXPECT_FALSE(gpu.held(batch));
 }
 
+// One that may not leave has taken the room of the first, which could wait for ever.
+TEST_F(MemoryTurnsTest, a_job_for_which_there_can_be_no_room_lets_others_pass) {
+    constexpr pid_t third = 40;
+    add(batch, "/stays", 8 * gib);
+    add(second, "/batch2", 0, 14 * gib);
+    add(third, "/batch3", 0, 4 * gib);
+    daemon.start();
+    for (const pid_t pid : {batch, second, third}) {
+        gpu.submit(pid, 1);
+        pass(100ms);
+    }
+    pass(2s);
+    ASSERT_EQ(gpu.moving.size(), 1U);
+    move();
+    EXPECT_FALSE(away(third));
+    EXPECT_FALSE(gpu.held(third));
+    EXPECT_TRUE(away(second));
+    gpu.exit(batch);
+    pass(10s);
+    ASSERT_EQ(gpu.moving.size(), 1U) << "the first one enters once it can";
+    move();
+    EXPECT_FALSE(away(second));
+}
+
 TEST_F(MemoryTurnsTest, a_job_stays_for_ten_times_what_its_moves_took) {
     two_that_do_not_fit();
     pass(600ms);
@@ -413,14 +437,12 @@ TEST_F(MemoryTurnsTest, a_job_that_came_just_before_an_allocation_makes_room) {
     EXPECT_FALSE(gpu.running.at(second).refused);
 }
 
-// A job that may not come back before an important one is idle must not hold up others for ever.
+// A job whose moves are slow stays for long: it must not hold up others for ever.
 TEST_F(MemoryTurnsTest, an_allocation_that_waits_for_too_long_fails) {
-    add(server, "/server", 10 * gib);
-    add(batch, "/batch", 4 * gib);
-    add(second, "/batch2", 0, 12 * gib);
+    add(batch, "/batch", 14 * gib);
+    gpu.vram.at(batch).last_moves = 100s; // so it stays for 1000 s
     daemon.start();
-    gpu.submit(server, 1);
-    gpu.submit(second, 1);
+    gpu.submit(batch, 1);
     gpu.create_queue(40, 1);
     gpu.running.at(40).executable = "/batch4";
     pass(200ms);

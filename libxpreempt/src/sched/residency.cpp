@@ -32,6 +32,14 @@ bool share_a_gpu(const MemoryView& a, const MemoryView& b) {
     });
 }
 
+std::uint64_t to_allocate(const GpuBytes& on) {
+    return on.wanted;
+}
+
+std::uint64_t to_enter(const GpuBytes& on) {
+    return on.away + on.wanted;
+}
+
 // Those on the way out, or on the way in, change what is free.
 bool meets_a_move(const auto& jobs, const MemoryView& memory) {
     return std::ranges::any_of(jobs, [&](const auto& other) {
@@ -136,15 +144,16 @@ bool Residency::make_room(const Jobs& jobs, const Job& entering, const FreeBytes
     return true;
 }
 
-// There is no room for its allocation, whichever jobs leave, now or later.
-bool Residency::is_hopeless(const Jobs& jobs, const Job& job, const FreeBytes& free,
-                            Time now) const {
-    return std::ranges::any_of(job.memory.on, [&](const GpuBytes& on) {
-        std::uint64_t room = on.wanted == 0 ? 0 : free(on.gpu);
+// Whether there would be room if all jobs left that may, now or later.
+bool Residency::fits_some_day(const Jobs& jobs, const Job& job, Needed needed,
+                              const FreeBytes& free, Time now) const {
+    return std::ranges::all_of(job.memory.on, [&](const GpuBytes& on) {
+        std::uint64_t room = needed(on) == 0 ? 0 : free(on.gpu);
         for (const Job& other : jobs)
-            if (other.memory.moving || may_leave_at(other, job, now) != Time::max())
+            if (other.memory.moving || other.state.leaves ||
+                may_leave_at(other, job, now) != Time::max())
                 room += resident_on(other.memory, on.gpu);
-        return room < on.wanted;
+        return room >= needed(on);
     });
 }
 
@@ -171,7 +180,8 @@ ResidencyPlan Residency::decide(const Snapshot& snapshot, std::span<const Memory
     ResidencyPlan plan;
     const Jobs jobs = note(snapshot, memory);
 
-    // A job that waits for longer comes first on each GPU, also while there is no room for it.
+    // A job that waits for longer comes first on each GPU, also while there is no room for it yet.
+    // If there can be none, it lets others pass.
     std::vector<const Job*> waiting;
     for (const Job& job : jobs)
         if (!job.memory.moving && !job.state.enters &&
@@ -188,7 +198,8 @@ ResidencyPlan Residency::decide(const Snapshot& snapshot, std::span<const Memory
     for (auto at = waiting.begin(); at != waiting.end(); ++at) {
         const Job& job = **at;
         const bool queues = std::any_of(waiting.begin(), at, [&](const Job* before) {
-            return share_a_gpu(before->memory, job.memory);
+            return share_a_gpu(before->memory, job.memory) &&
+                   (before->state.enters || fits_some_day(jobs, *before, to_enter, free, now));
         });
         if (job.state.rests_until > now)
             plan.next = std::min(plan.next, job.state.rests_until);
@@ -198,7 +209,7 @@ ResidencyPlan Residency::decide(const Snapshot& snapshot, std::span<const Memory
             continue;
         const Time end = job.memory.wanted_since + parameters_.longest_wait;
         const Time all_known = job.memory.wanted_since + parameters_.known_after;
-        const bool hopeless = is_hopeless(jobs, job, free, now);
+        const bool hopeless = !fits_some_day(jobs, job, to_allocate, free, now);
         if (end <= now || (hopeless && all_known <= now))
             plan.hopeless.push_back(job.view.id);
         else

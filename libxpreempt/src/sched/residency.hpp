@@ -99,8 +99,10 @@ private:
                                                         ResidencyPlan& plan, Time now) const;
     [[nodiscard]] bool make_room(const Jobs& jobs, const Job& entering, const FreeBytes& free,
                                  ResidencyPlan& plan, Time now) const;
-    [[nodiscard]] bool is_hopeless(const Jobs& jobs, const Job& job, const FreeBytes& free,
-                                   Time now) const;
+    // Bytes that the job needs on one GPU.
+    using Needed = std::uint64_t (*)(const GpuBytes& on);
+    [[nodiscard]] bool fits_some_day(const Jobs& jobs, const Job& job, Needed needed,
+                                     const FreeBytes& free, Time now) const;
     void park(const Jobs& jobs, ResidencyPlan& plan, Time now) const;
 
     Parameters parameters_;
