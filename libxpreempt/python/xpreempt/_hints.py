@@ -4,10 +4,9 @@
 import ctypes
 import errno
 import os
-import threading
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Iterator, List, Optional, Tuple, Type, Union
+from typing import Callable, Dict, Iterator, List, Optional, Type, Union
 
 from xpreempt._native import Error, HintHandle, call
 
@@ -17,7 +16,8 @@ _BANDS = {None: 0, "realtime": 1, "high": 2, "normal": 3, "idle": 4}
 _DEFAULT_PRIORITY = -(2**31)
 _MAX_DEADLINE_US = 3600 * 1000 * 1000
 _MAX_SOON_US = 100 * 1000
-# No daemon takes the hint: it does not run, hangs, or does not know the job yet, or enough came.
+# No daemon takes the hint: it does not run, hangs, or does not know the job yet, or enough came; or
+# this process has no descriptor for it.
 _NOT_TAKEN = (
     errno.ENOENT,
     errno.ECONNREFUSED,
@@ -27,6 +27,9 @@ _NOT_TAKEN = (
     errno.ESRCH,
     errno.EAGAIN,
     errno.EUSERS,
+    errno.EPROTO,
+    errno.EMFILE,
+    errno.ENFILE,
 )
 
 
@@ -50,6 +53,8 @@ class Hint:
         self._handle = HintHandle(0)
         path = None if socket is None else os.fsencode(socket)
         call("xp_hint_open", path, ctypes.byref(self._handle))
+        self.process = os.getpid()
+        self._is_open = True
 
     def begin(self, deadline_ms: Optional[Time] = None) -> None:
         """A request begins, due in deadline_ms."""
@@ -82,7 +87,13 @@ class Hint:
 
     def close(self) -> None:
         """Ends its hints. EBADF: it was closed."""
+        self._is_open = False
         call("xp_hint_close", self._handle)
+
+    def __del__(self) -> None:
+        # A child leaves those of its parent alone.
+        if getattr(self, "_is_open", False) and self.process == os.getpid():
+            self.close()
 
     def __enter__(self) -> "Hint":
         return self
@@ -96,20 +107,23 @@ class Hint:
         self.close()
 
 
-class _OfThread(threading.local):
-    """A connection for each thread, for one is one sequence of requests; and a child's own."""
-
-    opened = None  # type: Optional[Tuple[int, Hint]]
-    bands = None  # type: Optional[List[Optional[str]]]
-
-    def hint(self) -> Hint:
-        if self.opened is None or self.opened[0] != os.getpid():
-            self.opened = (os.getpid(), Hint())
-            self.bands = [None]
-        return self.opened[1]
+_MOST_UNUSED = 4
+# By process, because a child opens its own. append() and pop() are atomic.
+_unused = {}  # type: Dict[int, List[Hint]]
 
 
-_of_thread = _OfThread()
+def _take() -> Hint:
+    """A connection for one block: it is one sequence of requests, and a thread may have several."""
+    try:
+        return _unused[os.getpid()].pop()
+    except (KeyError, IndexError):
+        return Hint()
+
+
+def _give_back(hint: Hint) -> None:
+    unused = _unused.setdefault(os.getpid(), [])
+    if hint.process == os.getpid() and len(unused) < _MOST_UNUSED:
+        unused.append(hint)
 
 
 def _is_taken(error: Optional[Error]) -> bool:
@@ -120,48 +134,57 @@ def _is_taken(error: Optional[Error]) -> bool:
 
 def soon(ms: Time) -> bool:
     """Work of this process follows within ms, at most 100. False: no daemon took the hint."""
+    hint = _take()
     try:
-        _of_thread.hint().soon(ms)
+        hint.soon(ms)
     except Error as error:
         return _is_taken(error)
+    finally:
+        _give_back(hint)
     return True
+
+
+def _undo(hint: Hint, end: Callable[[], None]) -> None:
+    # A child that leaves a block of its parent ends nothing.
+    if hint.process != os.getpid():
+        return
+    try:
+        end()
+    except Error as error:
+        _is_taken(error)
 
 
 @contextmanager
 def deadline(ms: Optional[Time] = None) -> Iterator[bool]:
-    """A request of this thread, due in ms. Gives False if no daemon took the hint."""
-    hint = _of_thread.hint()
+    """A request, due in ms. Gives False if no daemon took the hint."""
+    hint = _take()
     taken = True
     try:
-        hint.begin(ms)
-    except Error as error:
-        taken = _is_taken(error)
-    try:
-        yield taken
+        try:
+            hint.begin(ms)
+        except Error as error:
+            taken = _is_taken(error)
+        try:
+            yield taken
+        finally:
+            if taken:
+                _undo(hint, hint.end)
     finally:
-        if taken:
-            try:
-                hint.end()
-            except Error as error:
-                _is_taken(error)
+        _give_back(hint)
 
 
 @contextmanager
 def band(name: str) -> Iterator[None]:
-    """The band of this process' job in the block; of several threads' the highest counts.
+    """The band of this process' job in the block; of several blocks' the highest counts.
 
     Raises Error also when no daemon runs, for a program that asks for a band depends on it.
     """
-    hint = _of_thread.hint()
-    hint.set_band(name)
-    bands = _of_thread.bands
-    assert bands is not None
-    bands.append(name)
+    hint = _take()
     try:
-        yield
-    finally:
-        bands.pop()
+        hint.set_band(name)
         try:
-            hint.set_band(bands[-1])
-        except Error as error:
-            _is_taken(error)
+            yield
+        finally:
+            _undo(hint, lambda: hint.set_band(None))
+    finally:
+        _give_back(hint)

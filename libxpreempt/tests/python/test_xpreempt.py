@@ -8,6 +8,7 @@ import ctypes
 import errno
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -153,6 +154,8 @@ class Daemon:
         self.listening.bind(SOCKET)
         self.listening.listen()
         self.connections = []
+        self.ended = set()  # numbers of connections that the client has closed
+        self.changed = threading.Condition()
         self.thread = threading.Thread(target=self.accept)
         self.thread.start()
 
@@ -174,10 +177,18 @@ class Daemon:
             except OSError:
                 return
             if not message:
+                with self.changed:
+                    self.ended.add(number)
+                    self.changed.notify_all()
                 return
             request = json.loads(message.decode())
             self.hints.append((number, request))
             connection.send(json.dumps(self.answer(request), separators=(",", ":")).encode())
+
+    def wait_for_end_of(self, number):
+        with self.changed:
+            if not self.changed.wait_for(lambda: number in self.ended, 60):
+                raise AssertionError("connection {} is open".format(number))
 
     def __enter__(self):
         return self
@@ -214,6 +225,9 @@ def in_thread(call):
 
 
 class Hints(unittest.TestCase):
+    def setUp(self):
+        xpreempt._hints._unused.clear()  # connected to the daemon of the test before
+
     def test_requests_are_hinted_in_order(self):
         def work():
             with xpreempt.deadline(20) as taken:
@@ -228,28 +242,43 @@ class Hints(unittest.TestCase):
                 daemon.hints,
                 [
                     (1, hint("begin", deadline_us=20000)),
-                    (1, hint("soon", us=500)),
+                    (2, hint("soon", us=500)),
                     (1, hint("end")),
                     (1, hint("begin")),
                     (1, hint("end")),
                 ],
             )
 
-    def test_bands_nest(self):
-        def work():
+    def test_blocks_of_one_thread_end_their_own_hints_only(self):
+        with Daemon() as daemon:
+            first, second = xpreempt.deadline(50), xpreempt.deadline(10)
+            first.__enter__()
+            second.__enter__()
+            first.__exit__(None, None, None)  # as coroutines do
+            self.assertEqual(
+                daemon.hints,
+                [
+                    (1, hint("begin", deadline_us=50000)),
+                    (2, hint("begin", deadline_us=10000)),
+                    (1, hint("end")),
+                ],
+            )
+            second.__exit__(None, None, None)
+            self.assertEqual(daemon.hints[-1], (2, hint("end")))
+
+    def test_each_band_ends_with_its_block(self):
+        with Daemon() as daemon:
             with xpreempt.band("high"):
                 with xpreempt.band("idle"):
                     pass
-
-        with Daemon() as daemon:
-            in_thread(work)
+                self.assertEqual(daemon.hints[-1], (2, hint("band")))
             self.assertEqual(
-                [request for _, request in daemon.hints],
+                daemon.hints,
                 [
-                    hint("band", band="high"),
-                    hint("band", band="idle"),
-                    hint("band", band="high"),
-                    hint("band"),
+                    (1, hint("band", band="high")),
+                    (2, hint("band", band="idle")),
+                    (2, hint("band")),
+                    (1, hint("band")),
                 ],
             )
 
@@ -282,11 +311,39 @@ class Hints(unittest.TestCase):
         with Daemon(lambda _: refusal):
             self.assertFalse(in_thread(lambda: xpreempt.soon(1)))
 
-    def test_each_thread_has_a_connection(self):
+    def test_threads_that_end_leave_no_connection(self):
+        def work():
+            with xpreempt.deadline(20) as taken:
+                self.assertTrue(taken)
+
         with Daemon() as daemon:
-            in_thread(lambda: xpreempt.soon(1))
-            in_thread(lambda: xpreempt.soon(1))
-            self.assertEqual(sorted(number for number, _ in daemon.hints), [1, 2])
+            for _ in range(300):
+                in_thread(work)
+            self.assertEqual(len(daemon.connections), 1)
+
+    def test_connections_beyond_a_few_are_closed_when_they_are_unused(self):
+        with Daemon() as daemon:
+            blocks = [xpreempt.deadline(20) for _ in range(10)]
+            for block in blocks:
+                block.__enter__()
+            self.assertEqual(len(daemon.connections), 10)
+            for block in blocks:
+                block.__exit__(None, None, None)
+            blocks.clear()
+            for number in range(5, 11):
+                daemon.wait_for_end_of(number)
+
+    def test_program_without_a_descriptor_runs(self):
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with Daemon():
+            xpreempt.version()  # loads the library
+            resource.setrlimit(resource.RLIMIT_NOFILE, (3, limit[1]))
+            try:
+                self.assertFalse(xpreempt.soon(1))
+                with xpreempt.deadline(20) as taken:
+                    self.assertFalse(taken)
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, limit)
 
     def test_priority_and_values_out_of_range(self):
         with Daemon() as daemon, xpreempt.Hint(SOCKET) as link:
