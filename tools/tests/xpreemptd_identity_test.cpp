@@ -98,6 +98,41 @@ TEST(JobCgroup, a_slurm_step) {
     EXPECT_EQ(job_of("/system.slice/x.service/slurm/job_1/step_1"), "/system.slice/x.service");
 }
 
+// Slurm 26.05 names a job by its SLUID.
+TEST(JobCgroup, a_slurm_step_whatever_the_name_of_its_job) {
+    const std::string scope = "/system.slice/slurmstepd.scope/";
+    for (const std::string name : {"s4Q7ZV2M8K1T00", "s4Q7ZV2M8K1T01"}) {
+        EXPECT_EQ(job_of(scope + name + "/step_0/user/task_0"), scope + name + "/step_0");
+        EXPECT_EQ(job_of(scope + name + "/step_batch/user/task_0"), scope + name + "/step_batch");
+        EXPECT_EQ(job_of(scope + name + "/slurm"), scope + name);
+        EXPECT_EQ(slurm_job_of(scope + name + "/step_0/user/task_0"), name);
+        EXPECT_EQ(job_of("/slurm/uid_1000/" + name + "/step_0/task_0"),
+                  "/slurm/uid_1000/" + name + "/step_0");
+    }
+    EXPECT_EQ(slurm_job_of(scope + "system"), std::nullopt);
+    EXPECT_EQ(slurm_job_of(scope + "../step_0"), std::nullopt);
+}
+
+// One whose runtime makes no scope, with a subtree that is delegated to it.
+TEST(JobCgroup, a_container_is_no_slurm_job_whatever_it_calls_its_cgroups) {
+    EXPECT_EQ(job_of("/lxc.payload.c1/slurm/job_77/step_0"), "/lxc.payload.c1");
+    EXPECT_EQ(job_of("/docker/" + id + "/slurm/job_77/step_0"), "/docker/" + id);
+    EXPECT_EQ(job_of("/docker/" + id + "/slurmstepd.scope/job_77/step_0"), "/docker/" + id);
+    EXPECT_EQ(job_of("/a/slurm/job_77/step_0"), "/a/slurm/job_77/step_0");
+    for (const std::string& cgroup :
+         {std::string("/lxc.payload.c1/slurm/job_77/step_0"), "/docker/" + id + "/slurm/job_77",
+          "/docker/" + id + "/slurmstepd.scope/job_77/step_0", std::string("/a/slurm/job_77")})
+        EXPECT_EQ(slurm_job_of(cgroup), std::nullopt) << cgroup;
+    // A step that runs a container.
+    EXPECT_EQ(job_of("/slurm/uid_1/job_7/step_0/docker/" + id), "/slurm/uid_1/job_7/step_0");
+}
+
+TEST(JobCgroup, a_job_of_pbs) {
+    EXPECT_EQ(job_of("/pbs_jobs.service/jobid/12.host/task"), "/pbs_jobs.service/jobid/12.host");
+    EXPECT_NE(job_of("/pbs_jobs.service/jobid/12.host"), job_of("/pbs_jobs.service/jobid/13.host"));
+    EXPECT_EQ(job_of("/pbs_jobs.service"), "/pbs_jobs.service");
+}
+
 TEST(SlurmJob, is_the_number_that_slurmd_chose) {
     const std::string v2 = "/system.slice/slurmstepd.scope/job_12";
     for (const std::string& cgroup :

@@ -176,4 +176,27 @@ TEST_F(ReloadTest, resumes_no_job_that_stays_stopped) {
     EXPECT_EQ(gpu.calls, calls);
 }
 
+TEST_F(ReloadTest, slurm_job_without_a_partition_is_warned_of_once_if_a_rule_needs_it) {
+    start_two();
+    const auto add_step = [&](pid_t pid) {
+        add(pid, "/step");
+        gpu.running.at(pid).cgroup =
+            "/system.slice/slurmstepd.scope/s4Q7ZV2M8K1T00/step_" + std::to_string(pid);
+        pass(milliseconds{150});
+    };
+    add_step(30);
+    EXPECT_TRUE(lines.empty());
+    Rules rules = test::rules_of_test();
+    Rule of_partition;
+    of_partition.slurm_partition = "batch";
+    of_partition.set.weight = 3;
+    rules.rules.push_back(of_partition);
+    daemon.reload(rules);
+    lines.clear();
+    add_step(31);
+    add_step(32);
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_NE(lines[0].find("/run/kfd-preempt/slurm/s4Q7ZV2M8K1T00,"), std::string::npos);
+}
+
 } // namespace

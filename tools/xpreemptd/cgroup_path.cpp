@@ -76,19 +76,33 @@ bool may_hold_slurm(const Unit& unit) {
     return !unit.leaf || unit.name.ends_with("slurmstepd.scope");
 }
 
-// Below .../slurmstepd.scope on version 2 and /slurm on version 1, either with a node's name.
+// The job and the step of slurmd: the cgroups below [NODE_]slurmstepd.scope on version 2, and on
+// version 1 those below /slurm[_NODE]/uid_UID. Newer versions name the job by its SLUID, older ones
+// job_NUMBER, so the place counts and not the name.
 std::optional<std::string_view> slurm_step_in(std::string_view path) {
     Elements elements(path);
-    bool of_slurm = false;
-    std::optional<std::string_view> job;
-    for (auto element = elements.next(); !element.empty(); element = elements.next()) {
-        if (job)
-            return element.starts_with("step_") ? elements.so_far() : job;
-        if (of_slurm && element.starts_with("job_"))
-            job = elements.so_far();
-        of_slurm = of_slurm || element.find("slurm") != std::string_view::npos;
+    std::string_view element = elements.next();
+    while (element == "..") // above the cgroup namespace of the daemon
+        element = elements.next();
+    const bool version_1 = element.starts_with("slurm") && !element.ends_with(".scope");
+    std::string_view above;
+    for (; !element.empty(); above = element, element = elements.next()) {
+        const bool is_job = version_1 ? above.starts_with("uid_") || element.starts_with("job_")
+                                      : above.ends_with("slurmstepd.scope") && element != "system";
+        if (!is_job)
+            continue;
+        const std::string_view job = elements.so_far();
+        return elements.next().starts_with("step_") ? elements.so_far() : job;
     }
-    return job;
+    return std::nullopt;
+}
+
+// PBS has a cgroup for each job in its unit: .../pbs_jobs.service/jobid/JOB.
+std::optional<std::string_view> pbs_job_in(const Unit& unit) {
+    Elements elements(unit.rest);
+    if (!unit.name.starts_with("pbs") || elements.next() != "jobid" || elements.next().empty())
+        return std::nullopt;
+    return std::string_view(unit.path.data(), unit.path.size() + elements.so_far().size());
 }
 
 bool is_hexadecimal(std::string_view text) {
@@ -122,6 +136,18 @@ std::optional<ContainerCgroup> container_of_lxc(std::string_view before, std::st
     return std::nullopt;
 }
 
+// A container names the cgroups below its own as it likes.
+std::optional<std::string_view> slurm_step_above_containers(std::string_view path) {
+    if (!may_hold_slurm(first_unit(path)))
+        return std::nullopt;
+    const auto container = container_of(path);
+    return slurm_step_in(container ? container->path : path);
+}
+
+bool is_letter_or_digit(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 bool is_root(std::string_view path) {
     Elements elements(path);
     std::string_view element = elements.next();
@@ -151,17 +177,22 @@ CgroupUnits units_of(std::string_view path) {
 }
 
 std::optional<std::string_view> slurm_job_of(std::string_view path) {
-    constexpr std::string_view mark = "/job_";
-    if (!may_hold_slurm(first_unit(path)))
-        return std::nullopt;
-    auto step = slurm_step_in(path);
+    const auto step = slurm_step_above_containers(path);
     if (!step)
         return std::nullopt;
-    step->remove_prefix(step->rfind(mark) + mark.size());
-    const std::string_view number = step->substr(0, step->find('/'));
-    if (number.empty() || number.find_first_not_of("0123456789") != std::string_view::npos)
+    std::string_view name = *step;
+    std::string_view last = name.substr(name.rfind('/') + 1);
+    if (last.starts_with("step_")) {
+        name = name.substr(0, name.rfind('/'));
+        last = name.substr(name.rfind('/') + 1);
+    }
+    constexpr std::string_view prefix = "job_";
+    if (last.starts_with(prefix))
+        last.remove_prefix(prefix.size());
+    // It is the name of a file.
+    if (last.empty() || !std::ranges::all_of(last, is_letter_or_digit))
         return std::nullopt;
-    return number;
+    return last;
 }
 
 std::optional<ContainerCgroup> container_of(std::string_view path, std::string_view id) {
@@ -192,9 +223,10 @@ std::optional<std::string_view> job_cgroup_of(std::string_view path) {
             return std::nullopt;
         return path.substr(0, path.size() - user.rest.size());
     }
-    if (may_hold_slurm(system))
-        if (const auto step = slurm_step_in(path))
-            return step;
+    if (const auto step = slurm_step_above_containers(path))
+        return step;
+    if (const auto job = pbs_job_in(system))
+        return job;
     if (system.leaf)
         return system.path;
     const auto container = container_of(path);

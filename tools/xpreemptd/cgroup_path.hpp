@@ -28,7 +28,7 @@ struct CgroupUnits {
 // Units of a user's systemd are named by that user.
 [[nodiscard]] CgroupUnits units_of(std::string_view path);
 
-// The number of the Slurm job that the processes in `path` belong to.
+// The number or the SLUID of the Slurm job that the processes in `path` belong to.
 [[nodiscard]] std::optional<std::string_view> slurm_job_of(std::string_view path);
 
 struct ContainerCgroup {
@@ -49,7 +49,8 @@ struct ContainerCgroup {
 // - what a desktop or a terminal starts below user@UID.service: app-*.scope, *-spawn-*.scope,
 //   and what lies in none of that user's units.
 // The job is, first match counts:
-// - a Slurm step, .../job_N/step_S, with its tasks; a Slurm job for a process in no step,
+// - a Slurm step, .../JOB/step_S, with its tasks; a Slurm job for a process in no step,
+// - a job of PBS in the unit of PBS,
 // - a unit of the system or, below user@UID.service, of a user, with the cgroups delegated to it:
 //   a service, a container under the systemd driver (docker-*.scope, cri-containerd-*.scope), a
 //   scope of systemd-run,

@@ -2,6 +2,7 @@
 // The daemon's rhythm: events at once, polls while it matters, a scan ten times a second.
 #include "daemon.hpp"
 
+#include "cgroup_path.hpp"
 #include "replace_file.hpp"
 
 #include <algorithm>
@@ -39,6 +40,7 @@ Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf o
       table_([this](const ProcessFacts& of) { return place(of); },
              [this](Job& job) {
                  assign_to(job);
+                 check_partition(job);
                  hints_.sum_up(job);
              }),
       sensing_(provider_, table_, facts_, clock_), decisions_(table_, rules_.max_hold),
@@ -84,6 +86,21 @@ void Daemon::assign_to(Job& job) const {
     if (job.uid != Job::no_user)
         job.choices.by_owner.apply_to(job.attributes);
     lower_to(job.attributes, job.highest); // the rules may be others by now
+}
+
+// Once: what is wrong with one job is wrong with all of them.
+void Daemon::check_partition(const Job& job) {
+    const auto has_partition = [](const Rule& rule) { return rule.slurm_partition.has_value(); };
+    const auto of_slurm = slurm_job_of(job.matched.cgroup);
+    if (!of_slurm || !job.matched.slurm_partition.empty() || warned_of_partition_ ||
+        std::ranges::none_of(rules_.rules, has_partition))
+        return;
+    warned_of_partition_ = true;
+    log_(LogLevel::warning,
+         fmt::format("the partition of Slurm job {} is not known, so no rule with slurm_partition "
+                     "matches it: the prolog of slurmd has to write "
+                     "/run/kfd-preempt/slurm/{}, see xpreemptd.toml(5)",
+                     *of_slurm, *of_slurm));
 }
 
 void Daemon::keep_state_in(std::filesystem::path file) {

@@ -65,6 +65,7 @@ public:
 private:
     Placement place(const ProcessFacts& facts) const;
     void assign_to(Job& job) const;
+    void check_partition(const Job& job);
     void keep_state();
     void decide(Time now, Cause cause, std::uint64_t rung = 0);
     void mark_plugin();
@@ -105,6 +106,7 @@ private:
     KeptState before_;                 // of the daemon before, until its jobs were found
     Time forget_before_at_{}, next_keep_{};
     bool unkept_ = false;
+    bool warned_of_partition_ = false;
     std::uint64_t kept_changes_ = 0; // of the table
     std::uint64_t logged_calls_ = 0;
 
