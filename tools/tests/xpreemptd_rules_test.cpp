@@ -399,4 +399,18 @@ TEST(Rules, a_file_that_cannot_be_read_is_an_error) {
     EXPECT_EQ(error("x"), root + "/x:1:1: the file is too large, expected at most 65536 bytes");
 }
 
+// At a boot the name service may answer later, so this is not the message of an unknown user.
+TEST(Rules, user_that_cannot_be_looked_up_is_named_with_the_error) {
+    const auto late = [](const std::string&) -> xpreemptd::FoundUser {
+        return tl::make_unexpected(ECONNREFUSED);
+    };
+    const auto rules = xpreemptd::parse_rules("[[rule]]\nuser = \"alice\"\nband = \"high\"\n",
+                                              "f.toml", {.user_lookup = late});
+    ASSERT_FALSE(rules);
+    EXPECT_EQ(rules.error(), "f.toml:2:8: user is \"alice\", which cannot be looked up: Connection "
+                             "refused; a uid needs no lookup");
+    EXPECT_TRUE(xpreemptd::parse_rules("[[rule]]\nuser = 1000\nband = \"high\"\n", "f.toml",
+                                       {.user_lookup = late}));
+}
+
 } // namespace

@@ -66,9 +66,13 @@ Scalar TomlTable::scalar_of(const toml::node& node) {
 void TomlTable::reject(std::string_view key, const toml::node& node, std::string_view expected,
                        const std::vector<std::string_view>& words) {
     const auto* text = node.as_string();
-    errors_.add(node.source().begin,
-                fmt::format("{} is {}, expected {}{}", key, shown(node), expected,
-                            text != nullptr ? did_you_mean(text->get(), words) : ""));
+    report(key, node,
+           fmt::format("expected {}{}", expected,
+                       text != nullptr ? did_you_mean(text->get(), words) : ""));
+}
+
+void TomlTable::report(std::string_view key, const toml::node& node, std::string_view what) {
+    errors_.add(node.source().begin, fmt::format("{} is {}, {}", key, shown(node), what));
 }
 
 std::string TomlTable::name_of_table(std::string_view key) const {

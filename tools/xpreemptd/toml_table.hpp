@@ -49,7 +49,9 @@ public:
         if (node == nullptr)
             return std::nullopt;
         std::optional<T> value = format.parse(scalar_of(*node));
-        if (!value)
+        if (!value && format.obstacle && !format.obstacle().empty())
+            report(key, *node, format.obstacle());
+        else if (!value)
             reject(key, *node, format.expected, format.words);
         return value;
     }
@@ -77,6 +79,7 @@ private:
     static Scalar scalar_of(const toml::node& node);
     void reject(std::string_view key, const toml::node& node, std::string_view expected,
                 const std::vector<std::string_view>& words = {});
+    void report(std::string_view key, const toml::node& node, std::string_view what);
     [[nodiscard]] std::string name_of_table(std::string_view key) const;
 
     const toml::table& table_;

@@ -6,8 +6,10 @@
 #include <array>
 #include <charconv>
 #include <climits>
+#include <cstring>
 #include <fmt/format.h>
 #include <limits>
+#include <memory>
 #include <sys/un.h>
 
 namespace xpreemptd {
@@ -189,14 +191,24 @@ Format<std::filesystem::path> file_path_format() {
 Format<uid_t> user_format(UserLookup lookup) {
     // The largest uid_t is "no user" in setreuid() and chown().
     constexpr auto most = std::numeric_limits<uid_t>::max() - 1;
+    const auto error = std::make_shared<int>(0); // of the last lookup
     return {fmt::format("the name of a user of this machine, or a uid from 0 to {}", most),
             {},
-            [lookup = std::move(lookup)](const Scalar& value) -> std::optional<uid_t> {
-                if (value.text)
-                    return lookup(*value.text);
+            [lookup = std::move(lookup), error](const Scalar& value) -> std::optional<uid_t> {
+                if (value.text) {
+                    const FoundUser found = lookup(*value.text);
+                    *error = found ? 0 : found.error();
+                    return found.value_or(std::nullopt);
+                }
                 if (!value.number || *value.number < 0 || *value.number > most)
                     return std::nullopt;
                 return static_cast<uid_t>(*value.number);
+            },
+            [error] {
+                return *error == 0 ? std::string()
+                                   : fmt::format("which cannot be looked up: {}; a uid needs no "
+                                                 "lookup",
+                                                 std::strerror(*error));
             }};
 }
 

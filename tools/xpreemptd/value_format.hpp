@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <tl/expected.hpp>
 #include <vector>
 
 namespace xpreemptd {
@@ -28,6 +29,8 @@ template <typename T> struct Format {
     std::string expected;                                 // follows "expected" in an error message
     std::vector<std::string_view> words;                  // if only these are allowed
     std::function<std::optional<T>(const Scalar&)> parse; // nothing if the value isn't accepted
+    // Why the last value could not be judged; empty: it is wrong.
+    std::function<std::string()> obstacle = {};
 };
 
 // Also the word, which stands for a value.
@@ -40,8 +43,9 @@ template <typename T> Format<T> or_word(Format<T> format, std::string_view word,
 }
 
 using Nanoseconds = std::chrono::nanoseconds;
-// The uid of a user name; nothing if there is no such user.
-using UserLookup = std::function<std::optional<uid_t>(const std::string&)>;
+// The uid of a user name; nothing if there is no such user. The error is an errno.
+using FoundUser = tl::expected<std::optional<uid_t>, int>;
+using UserLookup = std::function<FoundUser(const std::string&)>;
 
 // As duration_format() reads it, in the largest unit that fits.
 [[nodiscard]] std::string duration_text(Nanoseconds duration);
@@ -68,6 +72,6 @@ using UserLookup = std::function<std::optional<uid_t>(const std::string&)>;
 [[nodiscard]] Format<uid_t> user_format(UserLookup lookup);
 
 // Asks the system's user database.
-[[nodiscard]] std::optional<uid_t> user_named(const std::string& name);
+[[nodiscard]] FoundUser user_named(const std::string& name);
 
 } // namespace xpreemptd
