@@ -42,6 +42,19 @@ TEST(Matching, stars_of_globs_cross_slashes) {
     EXPECT_FALSE(rule.matches(process("c/c")));
 }
 
+// systemd writes a dash within a path of a unit so.
+TEST(Matching, a_backslash_is_one) {
+    Rule rule;
+    rule.unit = R"(train\x2djob.service)";
+    EXPECT_TRUE(rule.matches(process(R"(/system.slice/train\x2djob.service)")));
+    EXPECT_FALSE(rule.matches(process("/system.slice/trainx2djob.service")));
+    rule.unit = R"(train\x2d*)";
+    EXPECT_TRUE(rule.matches(process(R"(/system.slice/train\x2djob.service)")));
+    rule.unit = "a[*]b.service";
+    EXPECT_TRUE(rule.matches(process("/system.slice/a*b.service")));
+    EXPECT_FALSE(rule.matches(process("/system.slice/a-b.service")));
+}
+
 TEST(Matching, a_partition_that_is_known) {
     Rule rule;
     rule.slurm_partition = "inter*";

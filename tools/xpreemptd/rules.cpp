@@ -11,8 +11,9 @@ namespace xpreemptd {
 
 namespace {
 
+// A backslash is one, as in the names of units that systemctl shows: "a\x2db.service".
 bool matches_glob(const std::optional<std::string>& glob, const std::string& text) {
-    return !glob || ::fnmatch(glob->c_str(), text.c_str(), 0) == 0;
+    return !glob || ::fnmatch(glob->c_str(), text.c_str(), FNM_NOESCAPE) == 0;
 }
 
 } // namespace
