@@ -53,6 +53,24 @@ TEST_F(Facts, all_are_read) {
     EXPECT_EQ(origin_of(tree_.roots(), 7).value(), (ProcessOrigin{5, 4242}));
 }
 
+// The main thread may end first; version 1 then shows the root cgroup for it.
+TEST_F(Facts, of_a_process_whose_main_thread_has_ended_are_those_of_another_thread) {
+    write("stat", "7 (demo) Z" + words.substr(1));
+    std::filesystem::remove(tree_.root() / "proc/7/exe");
+    write("cgroup", "1:name=systemd:/\n");
+    write("task/7/stat", "7 (demo) Z" + words.substr(1));
+    write("task/8/stat", "8 (demo) X" + words.substr(1));
+    write("task/9/stat", "9 (demo) " + words);
+    tree_.link("proc/7/task/9/exe", "/usr/bin/demo");
+    write("task/9/cgroup", "1:name=systemd:/system.slice/demo.service\n");
+    const auto facts = facts_of(tree_.roots(), 7);
+    ASSERT_TRUE(facts);
+    EXPECT_EQ(facts->cgroup, "/system.slice/demo.service");
+    EXPECT_EQ(facts->executable, "/usr/bin/demo");
+    std::filesystem::remove_all(tree_.root() / "proc/7/task/9");
+    EXPECT_EQ(facts_of(tree_.roots(), 7).value().cgroup, "/"); // all have ended
+}
+
 TEST_F(Facts, the_partition_of_a_slurm_job_is_what_the_prolog_wrote) {
     const std::string step = "0::/system.slice/slurmstepd.scope/job_12/step_0/user/task_0\n";
     const auto partition_in = [&](const std::string& cgroup) {

@@ -62,6 +62,7 @@ std::int32_t cpu_priority_of(std::string_view words) {
 struct Stat {
     std::string comm;
     ProcessOrigin origin;
+    bool has_ended = false; // the thread
 };
 
 std::optional<Stat> parse_stat(std::string_view text) {
@@ -75,7 +76,8 @@ std::optional<Stat> parse_stat(std::string_view text) {
     if (!parent || !start)
         return std::nullopt;
     return Stat{std::string(text.substr(begin + 1, end - begin - 1)),
-                {*parent, *start, cpu_priority_of(words)}};
+                {*parent, *start, cpu_priority_of(words)},
+                words.starts_with('Z') || words.starts_with('X')};
 }
 
 std::string without_deleted(std::string text) {
@@ -143,6 +145,21 @@ tl::unexpected<xpreempt::Error> gone(pid_t pid) {
     return xpreempt::fail(ESRCH, Op::read_proc, static_cast<std::uint32_t>(pid));
 }
 
+// The directory of a thread that runs. The main thread may end before the others; then the kernel
+// shows "/" for its cgroup on version 1, and no executable.
+std::filesystem::path running_thread(const std::filesystem::path& process, const Stat& main) {
+    if (!main.has_ended)
+        return process;
+    for (const std::string& name : kfd::entries_of(process / "task")) {
+        const std::filesystem::path thread = process / "task" / name;
+        const auto text = kfd::read_text(thread / "stat", Op::read_proc);
+        const auto stat = text ? parse_stat(*text) : std::nullopt;
+        if (stat && !stat->has_ended)
+            return thread;
+    }
+    return process;
+}
+
 } // namespace
 
 Result<ProcessFacts> facts_of(const kfd::Roots& roots, pid_t pid) {
@@ -163,9 +180,10 @@ Result<ProcessFacts> facts_of(const kfd::Roots& roots, pid_t pid) {
     ProcessFacts facts{pid, stat->origin.start_ticks, stat->origin.parent, *uid, stat->comm, {}, {},
                        {}};
     std::error_code error;
+    const std::filesystem::path thread = running_thread(directory, *stat);
     facts.executable =
-        without_deleted(std::filesystem::read_symlink(directory / "exe", error).string());
-    if (const auto text = kfd::read_text(directory / "cgroup", Op::read_proc, 1U << 16U))
+        without_deleted(std::filesystem::read_symlink(thread / "exe", error).string());
+    if (const auto text = kfd::read_text(thread / "cgroup", Op::read_proc, 1U << 16U))
         facts.cgroup = cgroup_of(*text);
     facts.slurm_partition = slurm_partition_of(roots, facts.cgroup);
     facts.cpu_priority = stat->origin.cpu_priority;
