@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
+#include <set>
 #include <string_view>
 
 namespace cli {
@@ -50,12 +51,30 @@ std::optional<ContainerCgroup> match(std::string_view path, std::string_view wor
 
 struct Found {
     ContainerProcesses processes;
-    std::string sample; // /proc/PID/cgroup of one of them
+    // Cgroups of the container by the controllers of their hierarchy: one each, or somebody else
+    // has named a cgroup as the container.
+    std::map<std::string, std::set<std::string>> cgroups;
 };
 
-// All containers that word can mean, by id.
+// Users name the cgroups below their own systemd, and containers those below their own.
+bool is_named_by_a_user(std::string_view path, const ContainerCgroup& container) {
+    const auto outermost = xpreemptd::container_of(path);
+    return !xpreemptd::units_of(path).user.empty() || outermost->path != container.path;
+}
+
+void add(Found& found, pid_t pid, const std::string& text, const std::string& word) {
+    found.processes.pids.push_back(pid);
+    for (const auto& [controllers, path] : xpreemptd::cgroup_lines(text))
+        if (const auto container = match(path, word)) {
+            found.processes.container = container_from(*container);
+            found.cgroups[std::string(controllers)].emplace(container->path);
+        }
+}
+
+// All containers that word can mean, by id. Those that a user has named count if there are no
+// others with the id: a container of a user, or in another container.
 std::map<std::string, Found> search(const Context& context, const std::string& word) {
-    std::map<std::string, Found> found;
+    std::map<std::string, Found> found, of_users;
     for (const std::string& entry : kfd::entries_of(context.roots.proc)) {
         const auto pid = kfd::parse_unsigned<pid_t>(entry);
         if (!pid)
@@ -65,13 +84,12 @@ std::map<std::string, Found> search(const Context& context, const std::string& w
             const auto container = match(path, word);
             if (!container)
                 continue;
-            Found& one = found[std::string(container->id)];
-            one.processes.container = container_from(*container);
-            one.processes.pids.push_back(*pid);
-            one.sample = text;
+            const bool named_by_a_user = is_named_by_a_user(path, *container);
+            add((named_by_a_user ? of_users : found)[std::string(container->id)], *pid, text, word);
             break;
         }
     }
+    found.merge(of_users);
     for (auto& [id, one] : found)
         std::ranges::sort(one.processes.pids);
     return found;
@@ -103,6 +121,13 @@ Outcome<Found> find(const Context& context, const std::string& word) {
         return failure(EINVAL, fmt::format("'{}' is the beginning of {} ids: {}: give more digits",
                                            word, ids.size(), fmt::join(ids, ", ")));
     }
+    for (const auto& [controllers, paths] : found.begin()->second.cgroups)
+        if (paths.size() > 1)
+            return failure(EINVAL,
+                           fmt::format("{} has several cgroups: {}: give the right one to "
+                                       "--cgroup",
+                                       found.begin()->second.processes.container.name(),
+                                       printable(fmt::format("{}", fmt::join(paths, ", ")))));
     return std::move(found.begin()->second);
 }
 
@@ -145,15 +170,11 @@ Outcome<Cgroup> cgroup_of_container(const Context& context, const std::string& w
                 return cgroup_of(context, std::string(container->path));
         return tl::make_unexpected(found.error());
     }
-    const std::string& id = found->processes.container.id;
-    std::string_view unified, freezer;
-    for (const auto& [controllers, path] : xpreemptd::cgroup_lines(found->sample)) {
-        const auto container = xpreemptd::container_of(path, id);
-        if (container && controllers.empty())
-            unified = container->path;
-        else if (container && controllers == "freezer")
-            freezer = container->path;
-    }
+    const auto cgroup_in = [&](const std::string& controllers) {
+        const auto paths = found->cgroups.find(controllers);
+        return paths == found->cgroups.end() ? std::string() : *paths->second.begin();
+    };
+    const std::string unified = cgroup_in(""), freezer = cgroup_in("freezer");
     if (unified.empty() && freezer.empty())
         return tl::make_unexpected(
             Failure{Exit::failed, ENOENT,
@@ -161,7 +182,7 @@ Outcome<Cgroup> cgroup_of_container(const Context& context, const std::string& w
                                 "version 1: suspend its queues instead (kfd-preempt suspend "
                                 "--container {})",
                                 found->processes.container.name(), word)});
-    return cgroup_of(context, std::string(unified.empty() ? freezer : unified));
+    return cgroup_of(context, unified.empty() ? freezer : unified);
 }
 
 } // namespace cli

@@ -74,6 +74,32 @@ TEST(Container, in_another_one_is_found_by_its_own_id) {
     EXPECT_EQ(cli::container_of(tree.context(), 7)->id, web);
 }
 
+// Ids of containers can be read by everybody.
+TEST(Container, is_not_the_cgroup_that_a_user_has_named_as_one) {
+    const test::FixtureTree tree;
+    const std::string mine = "/user.slice/user-1000.slice/user@1000.service/app.slice/";
+    tree.write("proc/7/cgroup", "0::/docker/" + web + "\n");
+    tree.write("proc/8/cgroup", "0::" + mine + web + "\n");
+    tree.write("proc/9/cgroup", "0::/docker/" + batch + "/docker/" + web + "\n");
+    EXPECT_EQ(cli::find_container(tree.context(), web).value().pids, Pids{7});
+    // A container of that user alone is one.
+    tree.write("proc/7/cgroup", "0::/\n");
+    tree.write("proc/9/cgroup", "0::/\n");
+    EXPECT_EQ(cli::find_container(tree.context(), web).value().pids, Pids{8});
+}
+
+TEST(Container, with_several_cgroups_is_refused_and_both_are_named) {
+    const test::FixtureTree tree;
+    tree.write("proc/7/cgroup", "0::/docker/" + web + "\n");
+    tree.write("proc/8/cgroup", "0::/mine/" + web + "\n");
+    const auto found = cli::find_container(tree.context(), web);
+    expect_failure(found, "has several cgroups");
+    expect_failure(found, "/docker/" + web + ", /mine/" + web);
+    // One in each hierarchy is right.
+    tree.write("proc/8/cgroup", "4:pids:/mine/" + web + "\n0::/docker/" + web + "\n");
+    EXPECT_EQ(cli::find_container(tree.context(), web).value().pids, (Pids{7, 8}));
+}
+
 // Processes 7 and 8 of the container have queues, 9 none, 10 doesn't use KFD; 12 is outside.
 class ContainerVerbs : public testing::Test {
 protected:
