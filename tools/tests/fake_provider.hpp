@@ -62,6 +62,7 @@ public:
 
     Time now{std::chrono::hours{1}};
     bool has_watch = true;
+    std::size_t most_watched = 4096;
     std::map<pid_t, Process> running;
     std::map<pid_t, pid_t> waiting; // pid and parent
     std::deque<Event> events;
@@ -198,6 +199,10 @@ public:
     Result<std::uint32_t> watch(pid_t pid, std::uint64_t cookie, bool gives) override {
         if (!has_watch)
             return xpreempt::fail(ENOTTY, xpreempt::Op::watch);
+        const auto watched =
+            std::ranges::count_if(running, [](const auto& of) { return of.second.watch_id != 0; });
+        if (static_cast<std::size_t>(watched) >= most_watched)
+            return xpreempt::fail(ENOMEM, xpreempt::Op::watch);
         running.at(pid).cookie = cookie;
         running.at(pid).gives = gives;
         return running.at(pid).watch_id = ++last_watch_;

@@ -154,4 +154,19 @@ TEST_F(CrowdTest, queues_that_come_and_go_in_a_loop_do_not_keep_us_busy) {
     EXPECT_LT(3 * (gpu.dear_calls() - before) * cost, gpu.now - begin);
 }
 
+// Those that hold /dev/kfd open, and nothing else, may have used up the driver's room.
+TEST_F(DaemonTest, process_without_a_watch_is_watched_once_there_is_room) {
+    gpu.most_watched = 2;
+    for (const pid_t pid : {30, 31})
+        add(pid, "/server");
+    daemon.start();
+    pass(seconds{1});
+    add(batch, "/batch");
+    pass(seconds{1});
+    EXPECT_FALSE(gpu.running.at(batch).armed);
+    gpu.exit(30);
+    pass(seconds{1});
+    EXPECT_TRUE(gpu.running.at(batch).armed);
+}
+
 } // namespace

@@ -148,10 +148,24 @@ void Sensing::add(pid_t pid) {
 }
 
 void Sensing::watch(Process& process) {
-    if (auto id = provider_.watch(process.facts.pid, process.cookie, gives_))
+    const auto id = provider_.watch(process.facts.pid, process.cookie, gives_);
+    process.blind = !id;
+    if (id)
         process.watch_id = *id;
-    else
-        process.blind = true;
+}
+
+// The driver has room for some thousands, which others may have used up for a while.
+void Sensing::watch_another() {
+    if (provider_.event_fd() < 0)
+        return;
+    for (std::size_t left = table_.size(); left > 0; --left) {
+        Member member = table_.next_after(tried_);
+        if (member.process == nullptr)
+            member = table_.next_after(0);
+        tried_ = member.process->cookie;
+        if (!member.process->watch_id)
+            return watch(*member.process);
+    }
 }
 
 void Sensing::set_gives(bool gives) {
@@ -255,6 +269,7 @@ void Sensing::audit_armed() {
 
 bool Sensing::scan(Time now) {
     const bool due = list_processes();
+    watch_another();
     audit_armed();
     return poll(now) || due;
 }

@@ -73,6 +73,7 @@ private:
     bool add_arrivals();
     void add(pid_t pid);
     void watch(Process& process);
+    void watch_another();
     void remove(const Member& member);
     bool find_queues(Process& process);
     // A held queue changes by an operator's force only: it is for `all`.
@@ -98,7 +99,7 @@ private:
     bool behind_ = false, discovered_ = false;
     std::deque<pid_t> arrivals_; // listed, and not in the table yet
     // Cookies of the processes that were visited, armed, audited last.
-    std::uint64_t visited_ = 0, armed_ = 0, audited_ = 0;
+    std::uint64_t visited_ = 0, armed_ = 0, audited_ = 0, tried_ = 0;
     SensingCounts counts_;
     std::optional<Time> last_ring_;
     std::uint64_t last_rung_ = 0;
