@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Interposers of the C library: which files are /dev/kfd, which queues and VRAM are made through
 // them.
+#include "hook/attach.hpp"
 #include "hook/interposers.hpp"
 #include "hook/queue_table.hpp"
 #include "hook/real.hpp"
@@ -13,12 +14,18 @@
 #include <cstdarg>
 #include <cstdint>
 #include <cstring>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <iterator>
 #include <linux/ioctl.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#ifndef SYS_close_range // headers before 5.9
+#define SYS_close_range 436
+#endif
 
 #define INTERPOSER extern "C" __attribute__((visibility("default")))
 
@@ -190,15 +197,64 @@ int as_libc(int answer) {
     return -1;
 }
 
-using OpenFunction = int(const char*, int, ...);
-using OpenAtFunction = int(int, const char*, int, ...);
+// The C library's function behind an interposer. An allocator may open and close files while it
+// holds its lock, a signal handler does at any time, and a lookup waits for the loader and
+// allocates before glibc 2.34. So our constructor looks all of them up; until then calls go to the
+// kernel.
+template <typename Function> class Behind {
+public:
+    constexpr Behind(const char* symbol, long number) : symbol_(symbol), number_(number) {}
+    void find(void* handle) {
+        function_.store(reinterpret_cast<Function*>(real_dlsym(handle, symbol_)),
+                        std::memory_order_release);
+    }
+    template <typename... Arguments> int operator()(Arguments... arguments) const {
+        if (Function* function = function_.load(std::memory_order_acquire))
+            return function(arguments...);
+        return static_cast<int>(syscall(number_, arguments...));
+    }
+
+private:
+    const char* symbol_;
+    long number_;
+    std::atomic<Function*> function_{nullptr};
+};
+
+constinit Behind<int(const char*, int, ...)> open_behind{"open", SYS_open};
+constinit Behind<int(const char*, int, ...)> open64_behind{"open64", SYS_open};
+constinit Behind<int(int, const char*, int, ...)> openat_behind{"openat", SYS_openat};
+constinit Behind<int(int, const char*, int, ...)> openat64_behind{"openat64", SYS_openat};
+constinit Behind<int(int)> close_behind{"close", SYS_close};
+constinit Behind<int(int)> dup_behind{"dup", SYS_dup};
+constinit Behind<int(int, int)> dup2_behind{"dup2", SYS_dup2};
+constinit Behind<int(int, int, int)> dup3_behind{"dup3", SYS_dup3};
+constinit Behind<int(int, int, ...)> fcntl_behind{"fcntl", SYS_fcntl};
+constinit Behind<int(int, int, ...)> fcntl64_behind{"fcntl64", SYS_fcntl};
+constinit Behind<int(unsigned, unsigned, int)> close_range_behind{"close_range", SYS_close_range};
+constinit Behind<int(int, unsigned long, ...)> ioctl_behind{"ioctl", SYS_ioctl};
+
+__attribute__((constructor(101))) void find_all_behind() {
+    // After a late load of ours, callers were bound to what may be in front of our next.
+    void* handle = bound_by_linker() ? RTLD_NEXT : RTLD_DEFAULT;
+    open_behind.find(handle);
+    open64_behind.find(handle);
+    openat_behind.find(handle);
+    openat64_behind.find(handle);
+    close_behind.find(handle);
+    dup_behind.find(handle);
+    dup2_behind.find(handle);
+    dup3_behind.find(handle);
+    fcntl_behind.find(handle);
+    fcntl64_behind.find(handle);
+    close_range_behind.find(handle);
+    ioctl_behind.find(handle);
+}
 
 } // namespace
 
 int real_kfd_ioctl(int fd, unsigned long request, void* argument) {
-    static constinit Next<int(int, unsigned long, ...)> next{"ioctl"};
     const int saved_errno = errno;
-    if (next()(fd, request, argument) != -1)
+    if (ioctl_behind(fd, request, argument) != -1)
         return 0;
     const int answer = -errno;
     errno = saved_errno;
@@ -219,81 +275,66 @@ using namespace xpreempt::hook;
     }
 
 INTERPOSER int open(const char* path, int flags, ...) {
-    static constinit Next<OpenFunction> next{"open"};
     OPEN_MODE(flags, flags)
-    return opened(next()(path, flags, mode), path);
+    return opened(open_behind(path, flags, mode), path);
 }
 
 INTERPOSER int open64(const char* path, int flags, ...) {
-    static constinit Next<OpenFunction> next{"open64"};
     OPEN_MODE(flags, flags)
-    return opened(next()(path, flags, mode), path);
+    return opened(open64_behind(path, flags, mode), path);
 }
 
 INTERPOSER int openat(int directory, const char* path, int flags, ...) {
-    static constinit Next<OpenAtFunction> next{"openat"};
     OPEN_MODE(flags, flags)
-    return opened(next()(directory, path, flags, mode), path);
+    return opened(openat_behind(directory, path, flags, mode), path);
 }
 
 INTERPOSER int openat64(int directory, const char* path, int flags, ...) {
-    static constinit Next<OpenAtFunction> next{"openat64"};
     OPEN_MODE(flags, flags)
-    return opened(next()(directory, path, flags, mode), path);
+    return opened(openat64_behind(directory, path, flags, mode), path);
 }
 
 INTERPOSER int close(int fd) {
-    static constinit Next<int(int)> next{"close"};
     forget_if_kfd(fd);
-    return next()(fd);
+    return close_behind(fd);
 }
 
 INTERPOSER int dup(int fd) noexcept {
-    static constinit Next<int(int)> next{"dup"};
-    return duplicated(next()(fd), fd);
+    return duplicated(dup_behind(fd), fd);
 }
 
 INTERPOSER int dup2(int from, int to) noexcept {
-    static constinit Next<int(int, int)> next{"dup2"};
     if (from != to)
         forget_if_kfd(to);
-    return duplicated(next()(from, to), from);
+    return duplicated(dup2_behind(from, to), from);
 }
 
 INTERPOSER int dup3(int from, int to, int flags) noexcept {
-    static constinit Next<int(int, int, int)> next{"dup3"};
     forget_if_kfd(to);
-    return duplicated(next()(from, to, flags), from);
+    return duplicated(dup3_behind(from, to, flags), from);
 }
 
 // Newer headers of the C library call the second name.
 #define FCNTL(name)                                                                                \
     INTERPOSER int name(int fd, int command, ...) {                                                \
-        static constinit Next<int(int, int, ...)> next{#name};                                     \
         va_list arguments;                                                                         \
         va_start(arguments, command);                                                              \
         void* argument = va_arg(arguments, void*);                                                 \
         va_end(arguments);                                                                         \
-        const int answer = next()(fd, command, argument);                                          \
+        const int answer = name##_behind(fd, command, argument);                                   \
         return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? duplicated(answer, fd) : answer; \
     }
 FCNTL(fcntl)
 FCNTL(fcntl64)
 
 INTERPOSER int close_range(unsigned first, unsigned last, int flags) noexcept {
-    static constinit Next<int(unsigned, unsigned, int)> next{"close_range"};
     if ((static_cast<unsigned>(flags) & CLOSE_RANGE_CLOEXEC) == 0)
         for (unsigned fd = first; fd <= last && fd < max_fds; ++fd)
             forget_if_kfd(static_cast<int>(fd));
-    auto* function = next();
-    if (function != nullptr)
-        return function(first, last, flags);
-    errno = ENOSYS;
-    return -1;
+    return close_range_behind(first, last, flags);
 }
 
 INTERPOSER int ioctl(int fd, unsigned long request, ...) noexcept {
-    static constinit Next<int(int, unsigned long, ...)> next{"ioctl"};
     va_list arguments;
     va_start(arguments, request);
     void* argument = va_arg(arguments, void*);
@@ -312,7 +353,7 @@ INTERPOSER int ioctl(int fd, unsigned long request, ...) noexcept {
         if (number == xpreempt::kfd::nr_free_memory && is_kfd(fd))
             return as_libc(free_memory(fd, request, argument));
     }
-    return next()(fd, request, argument);
+    return ioctl_behind(fd, request, argument);
 }
 
 namespace xpreempt::hook {

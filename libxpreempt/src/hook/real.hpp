@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The functions behind our interposers, looked up at first use.
+// The functions of ROCm behind our interposers, looked up at first use.
 #pragma once
 
 #include "hook/companion.hpp"
@@ -9,34 +9,13 @@
 
 namespace xpreempt::hook {
 
-// The next definition of the C library's function after ours.
-void* find_behind(const char* symbol);
-
 // dlsym itself, past our interposer; for the hook's own lookups.
 void* real_dlsym(void* handle, const char* name);
 
 bool is_of_rocm(void* function); // one of a HIP or HSA runtime
 
-// Constant-initialised, so that a function-local static of it needs no guard and no allocation.
-template <typename Function> class Next {
-public:
-    constexpr explicit Next(const char* symbol) : symbol_(symbol) {}
-
-    Function* operator()() {
-        Function* function = function_.load(std::memory_order_acquire);
-        if (function != nullptr)
-            return function;
-        function = reinterpret_cast<Function*>(find_behind(symbol_));
-        function_.store(function, std::memory_order_release);
-        return function;
-    }
-
-private:
-    const char* symbol_;
-    std::atomic<Function*> function_{nullptr};
-};
-
-// The same for HIP and ROCr, of which there may be several.
+// There may be several runtimes. Constant-initialised, so that a function-local static of it needs
+// no guard and no allocation.
 template <typename Function> class RocmNext {
 public:
     constexpr RocmNext(const char* symbol, Rocm rocm) : symbol_(symbol), rocm_(rocm) {}
