@@ -9,6 +9,7 @@
 #include "kfd_processes.hpp"
 #include "names.hpp"
 #include "streams.hpp"
+#include "target_queues.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -108,6 +109,10 @@ Report TopReader::read() {
         pids_ = std::move(found->pids);
         container_ = found->container.id; // so that no engine is asked again
     }
+    // The first time, as list does. Later a process may have ended.
+    for (; container_.empty() && checked_ < pids_.size(); ++checked_)
+        if (const auto process = queues_of(context_, pids_[checked_]); !process)
+            return report_of(process.error());
     const auto all = kfd_pids(context_);
     if (!all)
         return report_of(no_kfd(context_));

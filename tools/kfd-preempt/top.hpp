@@ -37,6 +37,7 @@ private:
     const Context& context_;
     std::vector<pid_t> pids_;
     std::string container_;
+    std::size_t checked_ = 0; // of the pids
     std::optional<kfd::Device> device_;
     JobRates rates_;
 };

@@ -122,4 +122,24 @@ TEST_F(ListTest, top_asks_for_the_state_of_each_queue_of_each_process) {
     EXPECT_NE(report.text.find("compute  HELD     STICKY  3 "), std::string::npos) << report.text;
 }
 
+// A thread, a process without queues, no process: what list reports.
+TEST_F(ListTest, top_checks_the_processes_that_it_is_given) {
+    for (const pid_t pid : {8, 99}) {
+        const cli::Report expected = cli::list(context, {pid});
+        const cli::Report report = cli::TopReader(context, {7, pid}).read();
+        EXPECT_NE(report.exit, cli::Exit::ok);
+        EXPECT_EQ(report.exit, expected.exit);
+        EXPECT_EQ(report.messages, expected.messages);
+    }
+}
+
+TEST_F(ListTest, top_goes_on_when_a_process_has_ended) {
+    cli::TopReader reader(context, {7});
+    EXPECT_EQ(reader.read().exit, cli::Exit::ok);
+    std::filesystem::remove_all(context.roots.sysfs / "class/kfd/kfd/proc/7");
+    const cli::Report report = reader.read();
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    EXPECT_EQ(report.text.substr(0, 12), "0 processes,");
+}
+
 } // namespace
