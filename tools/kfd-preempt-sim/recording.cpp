@@ -2,6 +2,8 @@
 // Reads the phases of jobs out of a trace in the Trace Event Format.
 #include "recording.hpp"
 
+#include "xpreemptd/trace_record.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
@@ -49,7 +51,7 @@ public:
         const Time at = round_time(value_of<double>(event, "ts", 0) * us);
         first_ = std::min(first_, at);
         last_ = std::max(last_, at);
-        if (job == 0) {
+        if (job == 0 || job == xpreemptd::daemon_in_trace) {
             if (value_of<std::string>(event, "name", "") == "LOST" && event.contains("args"))
                 lost_ += value_of<std::uint64_t>(event["args"], "records", 0);
             return;

@@ -15,9 +15,9 @@ namespace {
 using xpreemptd::Happening;
 using xpreemptd::JobState;
 
-constexpr std::uint64_t daemon_process = 0, decisions_thread = 1;
+constexpr std::uint64_t daemon_process = xpreemptd::daemon_in_trace, decisions_thread = 1;
 // Below those of GPUs, whose ids are hashes.
-constexpr std::uint64_t switches_thread = 0;
+constexpr std::uint64_t switches_thread = 1;
 
 // Microseconds, as the format has it, with all digits.
 std::string microseconds(std::chrono::nanoseconds time) {
@@ -115,7 +115,7 @@ std::string TraceWriter::counters() {
     if (text == last_counters_)
         return {};
     last_counters_ = std::move(text);
-    return event("C", daemon_process, 0, {{"name", "jobs"}, {"args", counts}});
+    return event("C", daemon_process, decisions_thread, {{"name", "jobs"}, {"args", counts}});
 }
 
 std::string TraceWriter::names(const std::vector<xpreemptd::ListedJob>& jobs) {

@@ -10,6 +10,10 @@
 
 namespace xpreemptd {
 
+// The daemon among the processes of a trace file, whose numbers are those of jobs otherwise.
+// Viewers take 0 for the idle task of the kernel; older files have it for the daemon.
+constexpr std::uint64_t daemon_in_trace = 1'000'000'000;
+
 // Phase of a job: whether it has work, and whether that runs. JobReport::state shows who holds it.
 enum class Phase : std::uint8_t {
     idle,    // has no work
