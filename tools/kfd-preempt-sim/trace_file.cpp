@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <fmt/format.h>
 #include <optional>
+#include <type_traits>
 
 namespace sim {
 
@@ -40,10 +42,29 @@ template <typename Number> std::optional<Number> number_of(std::string_view text
     const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
     if (text.empty() || parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size())
         return std::nullopt;
+    if constexpr (std::is_floating_point_v<Number>)
+        if (!std::isfinite(number)) // "nan" and "inf" are numbers to from_chars()
+            return std::nullopt;
     return number;
 }
 
-// Seconds since 1970 of "YYYY-MM-DD hh:mm:ss.sss", as ns.
+// Minutes east of UTC of "", "Z", "+hh", "+hhmm" or "+hh:mm".
+std::optional<int> zone_of(std::string_view text) {
+    if (text.empty() || text == "Z")
+        return 0;
+    const bool with_colon = text.size() == 6 && text[3] == ':';
+    if ((text[0] != '+' && text[0] != '-') || (!with_colon && text.size() != 3 && text.size() != 5))
+        return std::nullopt;
+    const auto hours = number_of<unsigned>(text.substr(1, 2));
+    const auto minutes =
+        text.size() == 3 ? std::optional(0U) : number_of<unsigned>(text.substr(with_colon ? 4 : 3));
+    if (!hours || !minutes || *hours > 14 || *minutes > 59)
+        return std::nullopt;
+    const int offset = static_cast<int>(*hours * 60 + *minutes);
+    return text[0] == '-' ? -offset : offset;
+}
+
+// Seconds since 1970 of "YYYY-MM-DD hh:mm:ss.sss" and a zone, as ns.
 std::optional<Time> timestamp_of(std::string_view text) {
     if (text.size() < 19 || text[4] != '-' || text[7] != '-' || text[13] != ':' || text[16] != ':')
         return std::nullopt;
@@ -52,15 +73,19 @@ std::optional<Time> timestamp_of(std::string_view text) {
     const auto day = number_of<unsigned>(text.substr(8, 2));
     const auto hour = number_of<int>(text.substr(11, 2)),
                minute = number_of<int>(text.substr(14, 2));
-    const auto seconds = number_of<double>(text.substr(17, text.find_first_of("+Z", 17) - 17));
-    if (!year || !month || !day || !hour || !minute || !seconds || *seconds < 0 || *seconds > 61)
+    const std::size_t end = std::min(text.find_first_of("+-Z", 17), text.size());
+    const auto seconds = number_of<double>(text.substr(17, end - 17));
+    const auto zone = zone_of(text.substr(end));
+    if (!year || !month || !day || !hour || !minute || !seconds || !zone || *hour < 0 ||
+        *hour > 23 || *minute < 0 || *minute > 59 || *seconds < 0 || *seconds >= 61)
         return std::nullopt;
     const std::chrono::year_month_day date{std::chrono::year{*year}, std::chrono::month{*month},
                                            std::chrono::day{*day}};
     if (!date.ok())
         return std::nullopt;
     const auto days = std::chrono::sys_days{date}.time_since_epoch().count();
-    return ((Time{days} * 24 + *hour) * 60 + *minute) * 60 * second + round_time(*seconds * 1e9);
+    return ((Time{days} * 24 + *hour) * 60 + *minute - *zone) * 60 * second +
+           round_time(*seconds * 1e9);
 }
 
 std::optional<Time> time_of(std::string_view text) {

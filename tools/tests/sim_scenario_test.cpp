@@ -136,4 +136,26 @@ TEST(SimTrace, AWrongLineIsNamed) {
     EXPECT_FALSE(read_trace("/nonexistent/t.csv"));
 }
 
+TEST(SimTrace, ReadsTimesWithTheirZones) {
+    for (const char* second :
+         {"2023-11-16 18:00:01", "2023-11-16 18:00:01Z", "2023-11-16T20:00:01+02:00",
+          "2023-11-16 13:00:01.000-0500", "2023-11-17 04:00:01+10"}) {
+        const auto trace = parse_trace(
+            std::string("TIMESTAMP\n2023-11-16 18:00:00+00:00\n") + second + "\n", "t.csv");
+        ASSERT_TRUE(trace) << trace.error();
+        EXPECT_EQ((*trace)[1].at, 1'000 * ms) << second;
+    }
+}
+
+TEST(SimTrace, RefusesWhatIsNoNumberAndTimesOutOfRange) {
+    for (const char* line :
+         {"nan,1", "inf,1", "1,nan", "1,inf", "2023-11-16 99:00:00,1", "2023-11-16 18:60:00,1",
+          "2023-11-16 18:00:61,1", "2023-11-16 18:00:00+,1", "2023-11-16 18:00:00+1,1",
+          "2023-11-16 18:00:00+99:00,1", "2023-11-16 18:00:00 CET,1"}) {
+        const auto trace = parse_trace(std::string("TIMESTAMP,Work\n") + line + "\n", "t.csv");
+        ASSERT_FALSE(trace) << line;
+        EXPECT_NE(trace.error().find("t.csv:2: not an arrival"), std::string::npos);
+    }
+}
+
 } // namespace
