@@ -233,6 +233,33 @@ TEST_F(XpreemptdServer, ServesOneRequestATurnAndTheClientsInTurn) {
     EXPECT_LT(control.callers.size(), 100U + 3 * 20);
 }
 
+TEST_F(XpreemptdServer, GivesAUserWithManyClientsTheTurnsOfOne) {
+    if (::geteuid() != 0)
+        GTEST_SKIP() << "needs root to become another user";
+    serve();
+    const DaemonClient ours(path);
+    EXPECT_EQ(error_of(ours.ask(loop, status)), 0);
+    const test::Child crowd = in_child([&](int done) {
+        if (::setresuid(65534, 65534, 65534) != 0)
+            ::_exit(1);
+        std::vector<DaemonClient> clients;
+        for (int i = 0; i < 100; ++i) {
+            clients.emplace_back(path);
+            for (int j = 0; j < 8; ++j)
+                (void)clients.back().send(adopt);
+        }
+        test::say(done, "sent");
+        ::pause();
+    });
+    EXPECT_EQ(crowd.line(), "sent");
+    for (int turn = 0; turn < 1000 && server->clients() < 101; ++turn)
+        (void)loop.wait_until(std::chrono::steady_clock::now());
+    ASSERT_EQ(server->clients(), 101U);
+    const std::size_t before = control.callers.size();
+    EXPECT_EQ(error_of(ours.ask(loop, status)), 0);
+    EXPECT_LE(control.callers.size() - before, 2U);
+}
+
 TEST_F(XpreemptdServer, SeesTheCredentialsOfItsPeer) {
     if (::geteuid() != 0)
         GTEST_SKIP() << "needs root to become another user";

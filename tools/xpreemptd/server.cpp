@@ -14,6 +14,21 @@ namespace xpreemptd {
 
 using xpreempt::UniqueFd;
 
+namespace {
+
+bool add_to(const UniqueFd& epoll, int fd) {
+    epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
+    return ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+// The kernel puts a descriptor that stays ready at the end of its list: they take turns. -1: none.
+int next_of(int epoll) {
+    epoll_event event{};
+    return ::epoll_wait(epoll, &event, 1, 0) == 1 ? event.data.fd : -1;
+}
+
+} // namespace
+
 Server::Server(Loop& loop, Control& control, ListeningSocket listening, UniqueFd ready,
                std::size_t max_clients)
     : loop_(loop), control_(control), listening_(std::move(listening)), ready_(std::move(ready)),
@@ -32,7 +47,7 @@ tl::expected<std::unique_ptr<Server>, std::string> Server::open(Loop& loop, Cont
     if (ready.valid()) {
         std::unique_ptr<Server> server(
             new Server(loop, control, std::move(*listening), std::move(ready), max_clients));
-        if (server->watch(server->listening_.fd()) &&
+        if (add_to(server->ready_, server->listening_.fd()) &&
             loop.watch(server->ready_.get(), [raw = server.get()] { raw->serve_one(); }, share))
             return server;
     }
@@ -44,19 +59,31 @@ Server::~Server() {
     loop_.forget(ready_.get());
 }
 
-bool Server::watch(int fd) const {
-    epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
-    return ::epoll_ctl(ready_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+bool Server::watch(uid_t user, int fd) {
+    User& of = users_[user];
+    if (!of.ready.valid()) {
+        of.ready = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
+        if (!of.ready.valid() || !add_to(ready_, of.ready.get())) {
+            users_.erase(user);
+            return false;
+        }
+    }
+    if (add_to(of.ready, fd)) {
+        ++of.clients;
+        return true;
+    }
+    if (of.clients == 0)
+        users_.erase(user);
+    return false;
 }
 
-// The kernel puts a descriptor that stays ready at the end of its list: clients take turns.
 void Server::serve_one() {
-    epoll_event event{};
-    if (::epoll_wait(ready_.get(), &event, 1, 0) != 1)
+    const int ready = next_of(ready_.get());
+    if (ready < 0)
         return;
-    if (event.data.fd == listening_.fd())
+    if (ready == listening_.fd())
         return accept_one();
-    const auto client = clients_.find(event.data.fd);
+    const auto client = clients_.find(next_of(ready)); // of one user
     if (client == clients_.end())
         return;
     client->second.last_use = ++uses_;
@@ -66,9 +93,11 @@ void Server::serve_one() {
 }
 
 void Server::disconnect(Clients::iterator client) {
-    const std::uint64_t connection = client->second.session.caller().connection;
+    const Caller caller = client->second.session.caller();
     clients_.erase(client);
-    control_.forget(connection);
+    if (const auto user = users_.find(caller.uid); --user->second.clients == 0)
+        users_.erase(user);
+    control_.forget(caller.connection);
 }
 
 void Server::accept_one() {
@@ -107,7 +136,7 @@ void Server::admit(UniqueFd socket) {
     if (clients_.size() >= max_clients_)
         make_room();
     const int fd = session->fd();
-    if (watch(fd))
+    if (watch(session->caller().uid, fd))
         clients_.emplace(fd, Client{std::move(*session), ++uses_});
 }
 

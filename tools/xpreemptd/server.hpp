@@ -17,9 +17,10 @@
 
 namespace xpreemptd {
 
-// To the loop it is one descriptor, an epoll of all clients, and each call serves one request of
-// one client: whatever the clients send, at most one request delays the next event of the GPU. All
-// of them together get no more than a share of a CPU.
+// To the loop it is one descriptor, an epoll of all users, each of which is an epoll of its
+// clients, and each call serves one request of one client: whatever the clients send, at most one
+// request delays the next event of the GPU. Users take turns, however many clients each has, and
+// all of them together get no more than a share of a CPU.
 class Server {
 public:
     // Beyond these a new client replaces one of the user with the most clients, the one that was
@@ -46,11 +47,15 @@ private:
         std::uint64_t last_use; // by the count of uses of all clients
     };
     using Clients = std::map<int, Client>;
+    struct User {
+        xpreempt::UniqueFd ready; // an epoll
+        std::size_t clients = 0;
+    };
 
     Server(Loop& loop, Control& control, ListeningSocket listening, xpreempt::UniqueFd ready,
            std::size_t max_clients);
 
-    [[nodiscard]] bool watch(int fd) const;
+    [[nodiscard]] bool watch(uid_t user, int fd);
     void serve_one();
     void accept_one();
     void refuse_one();
@@ -66,6 +71,7 @@ private:
     xpreempt::UniqueFd reserved_; // given up to accept, and refuse, when no descriptor is left
     std::size_t max_clients_;
     Clients clients_;
+    std::map<uid_t, User> users_; // those that have clients
     std::uint64_t connections_ = 0;
     std::uint64_t uses_ = 0;
     std::vector<char> buffer_;
