@@ -16,7 +16,14 @@ public:
     using Change = xpreemptd::AttributeChange;
     template <typename T> using Answer = xpreemptd::Answer<T>;
 
-    [[nodiscard]] std::vector<xpreemptd::JobReport> jobs() const override { return listed; }
+    [[nodiscard]] std::vector<xpreemptd::JobReport> jobs(std::uint64_t from,
+                                                         std::size_t most) const override {
+        std::vector<xpreemptd::JobReport> page;
+        for (const xpreemptd::JobReport& report : listed)
+            if (report.id >= from && page.size() < most)
+                page.push_back(report);
+        return page;
+    }
     [[nodiscard]] xpreemptd::StatusReport status() const override { return reported; }
     [[nodiscard]] xpreemptd::TracePage trace(std::optional<std::uint64_t> from) const override {
         xpreemptd::TracePage page = traced;

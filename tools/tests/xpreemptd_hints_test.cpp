@@ -17,7 +17,7 @@ class HintsTest : public testing::Test {
 protected:
     HintsTest()
         : daemon(
-              gpu, rules(), [this](pid_t pid) { return gpu.facts(pid); },
+              gpu, rules(), [this](pid_t pid) { return gpu.read_facts(pid); },
               [this](pid_t pid) { return gpu.origin(pid); }, [this] { return gpu.now; },
               [](LogLevel, const std::string&) {}) {
         add(server, "/server");
@@ -340,6 +340,18 @@ TEST_F(HintsTest, job_without_queues_any_more_takes_its_hints_along) {
     EXPECT_FALSE(gpu.held(batch));
     daemon.forget(1);
     EXPECT_FALSE(gpu.held(batch));
+}
+
+// Each file costs microseconds, also of a caller that hints in a loop.
+TEST_F(HintsTest, cost_no_file_of_proc_after_the_first_of_a_connection) {
+    ASSERT_EQ(hint(BeginHint{}), 0);
+    const std::uint64_t before = gpu.facts_read + gpu.origins;
+    for (int i = 0; i < 50; ++i)
+        (void)hint(BeginHint{});
+    EXPECT_EQ(gpu.facts_read + gpu.origins, before);
+    gpu.exit(server);
+    pass(milliseconds{150});
+    EXPECT_EQ(hint(BeginHint{}), ESRCH); // its job has ended
 }
 
 } // namespace

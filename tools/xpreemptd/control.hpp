@@ -91,7 +91,9 @@ public:
     Control& operator=(Control&&) = delete;
     virtual ~Control() = default;
 
-    [[nodiscard]] virtual std::vector<JobReport> jobs() const = 0;
+    // By ascending id, from this one on; at most so many.
+    [[nodiscard]] virtual std::vector<JobReport> jobs(std::uint64_t from,
+                                                      std::size_t most) const = 0;
     [[nodiscard]] virtual StatusReport status() const = 0;
     // Records from this number on; without a number none, but where they will begin.
     [[nodiscard]] virtual TracePage trace(std::optional<std::uint64_t> from) const = 0;

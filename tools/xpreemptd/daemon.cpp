@@ -354,10 +354,12 @@ JobReport Daemon::report_of(const Job& job) const {
     return report;
 }
 
-std::vector<JobReport> Daemon::jobs() const {
+std::vector<JobReport> Daemon::jobs(std::uint64_t from, std::size_t most) const {
+    const auto jobs = table_.jobs();
     std::vector<JobReport> reports;
-    for (const auto& job : table_.jobs())
-        reports.push_back(report_of(*job));
+    for (auto job = std::ranges::lower_bound(jobs, from, {}, &Job::id);
+         job != jobs.end() && reports.size() < most; ++job)
+        reports.push_back(report_of(**job));
     return reports;
 }
 
@@ -484,26 +486,31 @@ Answer<void> Daemon::focus(const Caller& caller, std::optional<pid_t> pid) {
 }
 
 Answer<bool> Daemon::take(const Caller& caller, const Hint& hint, Time now) {
+    // A connection is that of one process, and a process stays in its job.
+    if (Job* known = hints_.job_of(caller, table_))
+        return take(caller, *known, hint, now);
     const Answer<ProcessFacts> facts = facts_of(caller);
     if (!facts)
         return tl::make_unexpected(facts.error());
     Job* job = job_of(*facts);
-    if (job == nullptr && !std::holds_alternative<BandHint>(hint) &&
-        !std::holds_alternative<PriorityHint>(hint))
+    if (job != nullptr)
+        return take(caller, *job, hint, now);
+    if (!std::holds_alternative<BandHint>(hint) && !std::holds_alternative<PriorityHint>(hint))
         return refuse(ESRCH,
                       fmt::format("the job of pid {} has no queues on a GPU yet", caller.pid));
-    if (job == nullptr) {
-        if (auto allowed = check_choice(caller, change_of(hint), assign(rules_, *facts).highest);
-            !allowed)
-            return tl::make_unexpected(allowed.error());
-        hints_.keep(caller, place(*facts).key, hint);
-        return false;
-    }
-    if (auto allowed = check_hint(caller, *job, hint); !allowed)
+    if (auto allowed = check_choice(caller, change_of(hint), assign(rules_, *facts).highest);
+        !allowed)
         return tl::make_unexpected(allowed.error());
-    auto taken = hints_.take(*job, caller, bounded(caller, *job, hint), now);
+    hints_.keep(caller, place(*facts).key, hint);
+    return false;
+}
+
+Answer<bool> Daemon::take(const Caller& caller, Job& job, const Hint& hint, Time now) {
+    if (auto allowed = check_hint(caller, job, hint); !allowed)
+        return tl::make_unexpected(allowed.error());
+    auto taken = hints_.take(job, caller, bounded(caller, job, hint), now);
     if (taken && std::holds_alternative<EndHint>(hint))
-        (void)sensing_.scan_job(*job, now);
+        (void)sensing_.scan_job(job, now);
     return taken;
 }
 

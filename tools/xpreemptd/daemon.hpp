@@ -51,7 +51,8 @@ public:
     // do holds that the new rules agree with. Logs what it changed and what needs a restart.
     void reload(Rules rules);
 
-    [[nodiscard]] std::vector<JobReport> jobs() const override;
+    [[nodiscard]] std::vector<JobReport> jobs(std::uint64_t from, std::size_t most) const override;
+    [[nodiscard]] std::vector<JobReport> jobs() const { return jobs(0, SIZE_MAX); }
     [[nodiscard]] StatusReport status() const override;
     [[nodiscard]] TracePage trace(std::optional<std::uint64_t> from) const override;
     Answer<void> adopt(const Caller& caller, const AttributeChange& change) override;
@@ -81,6 +82,7 @@ private:
     [[nodiscard]] Answer<ProcessFacts> facts_of(const Caller& caller) const;
     [[nodiscard]] Job* job_of(const ProcessFacts& caller) const;
     [[nodiscard]] Answer<bool> take(const Caller& caller, const Hint& hint, Time now);
+    [[nodiscard]] Answer<bool> take(const Caller& caller, Job& job, const Hint& hint, Time now);
 
     Provider& provider_;
     Rules rules_;

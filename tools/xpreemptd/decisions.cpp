@@ -174,9 +174,10 @@ bool Decisions::settle() {
 }
 
 sched::Account Decisions::account_of(const Job& job) const {
-    const auto found = std::ranges::find(ids_, job.id);
-    return found == ids_.end() ? sched::Account{}
-                               : of_[static_cast<std::size_t>(found - ids_.begin())];
+    const auto found = std::ranges::lower_bound(ids_, job.id); // jobs are in the order of ids
+    return found == ids_.end() || *found != job.id
+               ? sched::Account{}
+               : of_[static_cast<std::size_t>(found - ids_.begin())];
 }
 
 } // namespace xpreemptd

@@ -17,7 +17,9 @@ struct Dispatch {
     const Caller& caller;
 
     std::string operator()(const JobsRequest& request) const {
-        return jobs_reply(control.jobs(), request.from);
+        constexpr std::size_t least_bytes = 256; // of a report, so that a page is full before
+        return jobs_reply(control.jobs(request.from, max_message_bytes / least_bytes),
+                          request.from);
     }
     std::string operator()(const StatusRequest& /*request*/) const {
         return status_reply(control.status());

@@ -66,6 +66,14 @@ void Hints::sum_up(Job& job) const {
         hints.finished_at.reset();
 }
 
+Job* Hints::job_of(const Caller& caller, const JobTable& table) const {
+    const auto client = clients_.find(caller.connection);
+    if (client == clients_.end() || client->second.caller.pid != caller.pid ||
+        client->second.caller.uid != caller.uid)
+        return nullptr;
+    return table.find_id(client->second.job);
+}
+
 Answer<bool> Hints::announce(Job& job, std::uint64_t connection, const SoonHint& soon, Time now) {
     JobHints& hints = job.hints;
     if (!is_announced(job, now)) {

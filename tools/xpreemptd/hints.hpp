@@ -22,6 +22,8 @@ public:
     using Counts = bool (*)(const Caller&, const Job&, const Hint&);
     explicit Hints(Counts counts) : counts_(counts) {}
 
+    // The job of the last hint of the connection; null: there is none, or it has ended.
+    [[nodiscard]] Job* job_of(const Caller& caller, const JobTable& table) const;
     // Returns true if a decision is due. EAGAIN: one of the bounds above.
     Answer<bool> take(Job& job, const Caller& caller, const Hint& hint, Time now);
     // A band or a priority for the job with this key, to which the process will belong.
