@@ -19,7 +19,8 @@ enum class Exit : std::uint8_t {
     usage = 2,
     unsupported = 3, // this kernel or driver has no preemption
     permission = 4,
-    cannot_execute = 126, // of run, as env(1)
+    not_started = 125, // of run, as env(1): these tell its failure from that of the command
+    cannot_execute = 126,
     no_command = 127,
 };
 

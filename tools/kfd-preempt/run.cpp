@@ -28,7 +28,8 @@ Report run_command_as_job(const Context& context, const AttributeChange& change,
                           const std::vector<std::string>& command) {
     const Outcome<void> adopted = adopt(context, change);
     if (!adopted && !if_possible)
-        return report_of(adopted.error());
+        return report_of(
+            Failure{Exit::not_started, adopted.error().errno_value, adopted.error().message});
     if (!adopted)
         fmt::print(stderr, "kfd-preempt: {}; runs without it\n", adopted.error().message);
     std::vector<char*> arguments;
