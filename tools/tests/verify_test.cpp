@@ -95,6 +95,13 @@ TEST(VerifyReport, leaves_page_json_plot_log_and_archive) {
     EXPECT_EQ(text_of("latency.svg"), "<svg/>");
     EXPECT_EQ(text_of("kernel.log"), "amdgpu: a line\n");
     EXPECT_TRUE(std::filesystem::exists(directory + ".tar.gz"));
+    // Another user has made the directory, and root writes into it.
+    std::ofstream(name + "/precious") << "mine";
+    std::filesystem::remove(directory + "/report.txt");
+    std::filesystem::create_symlink(name + "/precious", directory + "/report.txt");
+    ASSERT_TRUE(write_report(result, directory));
+    EXPECT_EQ(text_of("../precious"), "mine");
+    EXPECT_FALSE(std::filesystem::is_symlink(directory + "/report.txt"));
     EXPECT_FALSE(write_report(result, "/dev/null/report"));
     std::filesystem::remove_all(name);
 }
