@@ -6,6 +6,7 @@
 #include "real_time.hpp"
 #include "rules.hpp"
 #include "server.hpp"
+#include "spelling.hpp"
 #include "surroundings.hpp"
 
 #include <CLI/CLI.hpp>
@@ -36,7 +37,8 @@ struct Options {
 
 // Understood by journald and harmless elsewhere.
 void write_line(LogLevel level, const std::string& line) {
-    fmt::print(stderr, "<{}>xpreemptd: {}\n", static_cast<char>(level), line);
+    // A line may have the name of a cgroup, and that a sequence for the terminal.
+    fmt::print(stderr, "<{}>xpreemptd: {}\n", static_cast<char>(level), escaped(line));
 }
 
 int fail(const std::string& why) {
