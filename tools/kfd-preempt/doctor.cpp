@@ -2,6 +2,7 @@
 // doctor: what works on this machine, and what to do about what doesn't.
 #include "error_messages.hpp"
 #include "hook_sight.hpp"
+#include "kfd/attribute.hpp"
 #include "kfd/module.hpp"
 #include "kfd/probe.hpp"
 #include "kfd/queue_slots.hpp"
@@ -16,6 +17,7 @@
 #include "task.hpp"
 #include "verbs.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -156,14 +158,36 @@ Check check_module(const Context& context, const kfd::LoadedModule& module) {
             ""};
 }
 
+// Without an own setting DKMS signs with its own key, on Ubuntu and what is made of it with that of
+// shim-signed.
+std::string dkms_certificate(const Context& context) {
+    const auto text_of = [&](const char* file) {
+        return kfd::read_text(context.roots.system / file, Op::read_proc, 1U << 16U).value_or("");
+    };
+    const std::string configured = text_of("etc/dkms/framework.conf");
+    if (configured.starts_with("mok_certificate=") ||
+        configured.find("\nmok_certificate=") != std::string::npos)
+        return "the certificate that mok_certificate in /etc/dkms/framework.conf names";
+    const std::string system = text_of("etc/os-release");
+    bool is_ubuntu = false;
+    for (std::size_t begin = 0, end = 0; begin < system.size(); begin = end + 1) {
+        end = std::min(system.find('\n', begin), system.size());
+        const std::string line = system.substr(begin, end - begin);
+        is_ubuntu = is_ubuntu || ((line.starts_with("ID=") || line.starts_with("ID_LIKE=")) &&
+                                  line.find("ubuntu") != std::string::npos);
+    }
+    return is_ubuntu ? "/var/lib/shim-signed/mok/MOK.der" : "/var/lib/dkms/mok.pub";
+}
+
 Check check_secure_boot(const Context& context, const kfd::LoadedModule& module) {
     if (!secure_boot(context.roots).value_or(false))
         return {"secure-boot", Verdict::ok, "off", ""};
     if (!module.preempt_abi.empty())
         return {"secure-boot", Verdict::ok, "on, and our module was accepted", ""};
     return {"secure-boot", Verdict::warn, "on: the kernel loads only modules with a known key",
-            "enrol the key that DKMS signs with: mokutil --import /var/lib/dkms/mok.pub, reboot "
-            "and confirm"};
+            fmt::format("enrol the key that DKMS signs with: mokutil --import {}, reboot and "
+                        "confirm",
+                        dkms_certificate(context))};
 }
 
 Check check_pids(const Context& context) {

@@ -226,6 +226,22 @@ TEST_F(DoctorTest, secure_boot_asks_for_the_key_only_while_our_module_is_not_loa
     expect_check(cli::doctor(context), "secure-boot", "ok", "off");
 }
 
+TEST_F(DoctorTest, secure_boot_names_the_certificate_that_dkms_signs_with) {
+    tree.write("sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+               std::string("\6\0\0\0\1", 5));
+    const auto names = [&](const char* certificate) {
+        expect_stock_driver();
+        expect_check(cli::doctor(context), "secure-boot", "warn", certificate);
+    };
+    names("/var/lib/dkms/mok.pub");
+    tree.write("etc/os-release", "ID=debian\nHOME_URL=\"https://ubuntu.example\"\n");
+    names("/var/lib/dkms/mok.pub");
+    tree.write("etc/os-release", "NAME=Mint\nID=linuxmint\nID_LIKE=\"ubuntu debian\"\n");
+    names("/var/lib/shim-signed/mok/MOK.der");
+    tree.write("etc/dkms/framework.conf", "# none\nmok_certificate=$site/site.der\n");
+    names("mok_certificate in /etc/dkms/framework.conf");
+}
+
 TEST_F(DoctorTest, a_gpu_that_the_driver_gave_up_says_why_and_how_to_try_again) {
     script->expect_query(0);
     script->expect_query(5230, 0, test::Script::all_caps, 0, KFD_PREEMPT_ABI_MAJOR,
