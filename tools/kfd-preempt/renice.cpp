@@ -23,6 +23,9 @@ Report renice(const Context& context, const xpreemptd::JobSelector& job,
     }
     Report report;
     report.text = fmt::format("{}: changed\n", name);
+    if (const auto status = daemon->status(); status)
+        if (const std::string ignored = ignored_by(status->policy, change); !ignored.empty())
+            report.text += ignored + "\n";
     report.json["changed"] = true;
     return report;
 }

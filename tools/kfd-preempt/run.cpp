@@ -19,7 +19,11 @@ Outcome<void> adopt(const Context& context, const AttributeChange& change) {
     const Outcome<Daemon> daemon = Daemon::connect(context);
     if (!daemon)
         return tl::make_unexpected(daemon.error());
-    return daemon->adopt(change);
+    const Outcome<void> adopted = daemon->adopt(change);
+    if (const auto status = daemon->status(); adopted && status)
+        if (const std::string ignored = ignored_by(status->policy, change); !ignored.empty())
+            fmt::print(stderr, "kfd-preempt: {}\n", ignored);
+    return adopted;
 }
 
 } // namespace

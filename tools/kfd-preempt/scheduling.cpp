@@ -2,10 +2,16 @@
 // Durations and priorities on the command line.
 #include "scheduling.hpp"
 
+#include "daemon.hpp"
 #include "kfd/attribute.hpp"
+#include "sched/policy.hpp"
 #include "xpreemptd/requests.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <vector>
 
 namespace cli {
 
@@ -34,6 +40,31 @@ std::optional<std::chrono::microseconds> parse_deadline(std::string_view text) {
         return std::chrono::microseconds(static_cast<std::int64_t>(*count * unit.us));
     }
     return std::nullopt;
+}
+
+std::string ignored_by(std::string_view policy, const AttributeChange& change) {
+    struct Attribute {
+        std::string_view name;
+        bool is_set;
+        std::vector<std::string_view> policies; // that read it
+    };
+    // A band decides about VRAM under each policy. A plug-in may read all of them.
+    const Attribute attributes[] = {
+        {"weight", change.weight.has_value(), {"CFS"}},
+        {"priority", change.priority.has_value(), {"HPF", "HHPF"}},
+        {"deadline", change.deadline.has_value(), {"K-EDF"}},
+        {"utilization", change.utilization.has_value(), {"UP", "PUP", "SPUP"}},
+        {"lax", change.lax.has_value(), {"LAX"}}};
+    std::vector<std::string_view> ignored;
+    for (const Attribute& attribute : attributes)
+        if (attribute.is_set &&
+            std::ranges::find(attribute.policies, policy) == attribute.policies.end())
+            ignored.push_back(attribute.name);
+    const auto& known = xpreempt::sched::policy_names;
+    const bool is_known = std::ranges::find(known, policy) != known.end();
+    if (!is_known || ignored.empty())
+        return {};
+    return fmt::format("policy {} ignores {}", policy, fmt::join(ignored, ", "));
 }
 
 } // namespace cli

@@ -31,6 +31,10 @@ Report trace(const Context& context, const std::string& output, double seconds);
 // An empty name changes nothing.
 Report policy(const Context& context, const std::string& name);
 
+// Says which of the attributes that are set the policy does not read; empty: none, or it is
+// unknown.
+std::string ignored_by(std::string_view policy, const xpreemptd::AttributeChange& change);
+
 // -255 to 255; nothing for other texts.
 std::optional<std::int32_t> parse_priority(std::string_view text);
 // "20ms", "250us", "1s", up to an hour; nothing for other texts.
