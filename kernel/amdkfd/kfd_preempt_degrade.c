@@ -79,7 +79,7 @@ void kfd_preempt_count_fence(struct device_queue_manager *dqm,
 		req = &batch->reqs[i];
 		if (!req->q || req->q->device->dqm != dqm || !req->applied)
 			continue;
-		/* That of a stop, if there is one. */
+		/* Prefer the queue of a stop. */
 		if (!q || req->set)
 			q = req->q;
 		own &= !((req->set | req->clear) & KFD_PREEMPT_OPERATOR_HOLDS);
