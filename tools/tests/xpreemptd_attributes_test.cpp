@@ -191,6 +191,21 @@ TEST_F(RunsTest, take_their_turns_together) {
     EXPECT_NEAR(together, 50, 10);
 }
 
+TEST_F(RunsTest, that_ended_are_forgotten) {
+    start_two();
+    for (pid_t pid = 1000; pid < 1100; ++pid) {
+        gpu.create_process(pid, 1);
+        ASSERT_TRUE(daemon.adopt({pid, 0}, {}));
+        gpu.waiting.erase(pid);
+    }
+    gpu.create_process(30, 1);
+    for (int i = 0; i < 20; ++i)
+        ASSERT_TRUE(daemon.adopt({30, 0}, {}));
+    const std::uint64_t before = gpu.origins;
+    ASSERT_TRUE(daemon.adopt({30, 0}, {}));
+    EXPECT_EQ(gpu.origins - before, 1U);
+}
+
 constexpr pid_t second_server = 11, render = 12;
 
 // Two users with two jobs each, all of which have work.

@@ -526,21 +526,6 @@ TEST_F(DaemonTest, adopt_that_is_repeated_is_one_run) {
     EXPECT_EQ(job(30).attributes.band, sched::Band::idle); // the last word
 }
 
-TEST_F(DaemonTest, runs_that_ended_are_forgotten) {
-    start_two();
-    for (pid_t pid = 1000; pid < 1100; ++pid) {
-        gpu.create_process(pid, 1);
-        ASSERT_TRUE(daemon.adopt({pid, 0}, {}));
-        gpu.waiting.erase(pid);
-    }
-    gpu.create_process(30, 1);
-    for (int i = 0; i < 20; ++i)
-        ASSERT_TRUE(daemon.adopt({30, 0}, {}));
-    const std::uint64_t before = gpu.origins;
-    ASSERT_TRUE(daemon.adopt({30, 0}, {}));
-    EXPECT_EQ(gpu.origins - before, 1U);
-}
-
 // No queue stays stopped after random events. Many seeds.
 TEST_F(DaemonTest, random_days_end_with_everything_running) {
     for (unsigned seed = 1; seed <= 60; ++seed) {
