@@ -572,8 +572,7 @@ static void fake_check(struct kunit *test)
 			KUNIT_EXPECT_EQ_MSG(test, props->is_active,
 					    QUEUE_IS_ACTIVE(*props),
 					    "queue %u is_active", i);
-		if (fake->dqm->sched_running && !fake->dqm->sched_halt &&
-		    !fake->resets)
+		if (fake->dqm->sched_running && !fake->dqm->sched_halt && !fake->resets)
 			KUNIT_EXPECT_EQ_MSG(test, fake->on_hw[i], props->is_active,
 					    "queue %u on hardware", i);
 	}

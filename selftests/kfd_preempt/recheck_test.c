@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the driver's checks of the hardware cost others (preempt_verify=1): the registers that it
- * reads, and how long it keeps the queue manager locked, for many queues whose indexes, which are
- * memory of the process, say that they have work and make no progress. Under the HWS. Times are
- * those of the guest, so the boot counts instructions. Needs the vgpu, root, and tracefs.
+ * The checks of the hardware (preempt_verify=1) cost others little: bounds for the registers that
+ * the driver reads, and for the time that it keeps the queue manager locked, with many queues whose
+ * indexes, which are memory of the process, say that they have work and make no progress. Under the
+ * HWS. Times are those of the guest, so the boot counts instructions. Needs the vgpu, root, tracefs.
  */
 #include <errno.h>
 #include <sys/stat.h>
