@@ -446,7 +446,8 @@ bool Sensing::take_events(Time now) {
         if (*count < events.size())
             break;
     }
-    rings_took_ += clock_() - now;
+    if (rang_idle_) // rings with work ask for no rest
+        rings_took_ += clock_() - now;
     return rearm(clock_()) || due;
 }
 
