@@ -39,6 +39,7 @@ Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf o
       origin_(std::move(origin)), clock_(std::move(clock)), log_(std::move(log)),
       table_([this](const ProcessFacts& of) { return place(of); },
              [this](Job& job) {
+                 before_.jobs.erase(job.key); // the job has taken it over
                  assign_to(job);
                  check_partition(job);
                  hints_.sum_up(job);
@@ -129,8 +130,10 @@ void Daemon::keep_state_in(std::filesystem::path file) {
 void Daemon::keep_state() {
     constexpr int rest = 99;
     const Time now = clock_();
-    if (forget_before_at_ <= now)
+    if (forget_before_at_ <= now && before_ != KeptState{}) {
         before_ = {};
+        unkept_ = true;
+    }
     if (state_file_.empty() || now < next_keep_ || (!unkept_ && kept_changes_ == table_.changes()))
         return;
     KeptState state = state_of(runs_, table_);

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <iterator>
 #include <optional>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace xpreemptd {
 
@@ -113,6 +115,11 @@ KeptState parse_state(std::string_view text) {
 
 KeptState read_state(const std::filesystem::path& file) {
     constexpr std::size_t most = std::size_t{1} << 24;
+    // In a directory of others anyone could have made it.
+    struct stat status{};
+    if (::lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_uid != ::geteuid())
+        return {};
     const auto text = xpreempt::kfd::read_text(file, xpreempt::Op::argument, most);
     return text ? parse_state(*text) : KeptState{};
 }

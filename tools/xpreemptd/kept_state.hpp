@@ -33,7 +33,7 @@ struct KeptState {
 [[nodiscard]] std::string text_of(const KeptState& state);
 // Leaves out lines that aren't as text_of() writes them.
 [[nodiscard]] KeptState parse_state(std::string_view text);
-// Empty if there is no file.
+// Returns an empty state if there is no file, or if it is not ours.
 [[nodiscard]] KeptState read_state(const std::filesystem::path& file);
 
 } // namespace xpreemptd
