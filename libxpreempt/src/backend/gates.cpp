@@ -197,6 +197,7 @@ void Gates::enter(const Call& call) {
         captures_.ended(call.stream);
     } else if (call.call_class == CallClass::device_reset) {
         captures_.all_ended();
+        hip::forget_kept_words();
     } else if (begins_capture(call)) {
         captures_.begin(call.stream);
     } else if (call.call_class == CallClass::event_edge && captures_.any()) {
@@ -564,6 +565,9 @@ void Gates::lift_for_destroy(const Call& call) {
     }
     for (const hip::QueueRecord& record : lifted_here)
         holds_.lift(record);
+    // HIP waits for a start that the driver has refused.
+    if (holds_.is_due())
+        order_.ensure_watched();
     go_on();
 }
 
@@ -582,6 +586,8 @@ void Gates::end_destroy(const Call& call, bool destroyed) {
         holds_.drop_lift(ref);
     }
     lifted_here.clear();
+    if (holds_.is_due())
+        order_.ensure_watched();
     go_on();
 }
 

@@ -249,19 +249,27 @@ void* allocate_in_order(const Functions& hip, Stream stream) {
 }
 
 // hipFree() waits for every stream of the device, also for a held one: where memory can't be freed
-// in stream order, one word of each device is kept. hipDeviceReset() frees it; then it is replaced.
+// in stream order, one word of each device is kept until a reset, see forget_kept_words().
+struct KeptWords {
+    std::mutex mutex;
+    std::map<int, void*> of; // by device
+};
+KeptWords& kept_words() {
+    static auto* const words = new KeptWords; // used until the process ends
+    return *words;
+}
+
 int fill_kept_word(const Functions& hip, int device, Stream stream) {
-    static std::mutex mutex;
-    static auto* const words = new std::map<int, void*>; // used until the process ends
-    std::unique_lock lock(mutex);
-    void* word = (*words)[device];
+    KeptWords& words = kept_words();
+    std::unique_lock lock(words.mutex);
+    void* word = words.of[device];
     lock.unlock();
     if (word != nullptr && hip.memset_async(word, 0, word_bytes, stream) == success)
         return success;
     if (const int error = hip.malloc(&word, word_bytes); error != success)
         return error;
     lock.lock();
-    (*words)[device] = word;
+    words.of[device] = word;
     lock.unlock();
     return hip.memset_async(word, 0, word_bytes, stream);
 }
@@ -276,6 +284,12 @@ int fill_word(const Functions& hip, int device, Stream stream) {
 }
 
 } // namespace
+
+void forget_kept_words() {
+    KeptWords& words = kept_words();
+    const std::lock_guard lock(words.mutex);
+    words.of.clear();
+}
 
 Result<void> touch_stream(const Functions& hip, Stream stream) {
     const auto device = device_of(hip, stream);

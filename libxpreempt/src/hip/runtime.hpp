@@ -125,4 +125,7 @@ Result<Stream> create_own_queue_stream(const Functions& hip);
 // fill would end.
 Result<void> touch_stream(const Functions& hip, Stream stream);
 
+// Called when a device is reset, which frees the words that touch_stream() keeps.
+void forget_kept_words();
+
 } // namespace xpreempt::hip
