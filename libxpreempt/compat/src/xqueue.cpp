@@ -220,6 +220,14 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
         // Where nothing that was launched is stopped, all of it ends.
         if (answer == 0 && level == XP_LEVEL_BLOCK && (flags & kQueueSuspendFlagSyncHwQueue) != 0)
             answer = wait_direct(queue);
+        // A queue that isn't held goes on with its command. A second suspend waits for that without
+        // our lock.
+        if (answer == 0 && level == XP_LEVEL_DEACTIVATE &&
+            (flags & kQueueSuspendFlagSyncHwQueue) != 0) {
+            answer = xp_xqueue_suspend(queue.native, XP_SUSPEND_FINISH_LAUNCHED, &level);
+            if (answer == 0)
+                (void)xp_xqueue_resume(queue.native);
+        }
         return result_of(answer);
     });
 }

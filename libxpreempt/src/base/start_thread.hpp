@@ -4,7 +4,9 @@
 
 #include "base/error.hpp"
 
+#include <cerrno>
 #include <csignal>
+#include <new>
 #include <pthread.h>
 #include <system_error>
 #include <thread>
@@ -29,6 +31,8 @@ template <typename Body> Result<std::thread> start_thread(const char* name, Body
         });
     } catch (const std::system_error& error) {
         started = fail(error.code().value(), Op::start_thread);
+    } catch (const std::bad_alloc&) {
+        started = fail(ENOMEM, Op::start_thread);
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return started;
