@@ -438,7 +438,7 @@ void kfd_preempt_memory_look(struct kfd_process *p)
 void kfd_preempt_memory_gone(struct kfd_process *p)
 {
 	spin_lock(&p->preempt.lock);
-	p->preempt.gone = true;
+	WRITE_ONCE(p->preempt.gone, true);
 	spin_unlock(&p->preempt.lock);
 	/*
 	 * KFD has cancelled it before; cancel what kfd_preempt_memory_look()

@@ -56,14 +56,12 @@ static bool is_on(const struct kfd_preempt_switch_entry *e,
 	return !e->gpu_id || p->pdds[gpu_index]->user_gpu_id == e->gpu_id;
 }
 
-/* The hold that a PREEMPT of the call sets; 0 for a RESUME with FORCE. */
+/* The hold that a PREEMPT of the call sets, and a RESUME without FORCE ends. */
 static u32 bit_of(const struct kfd_preempt_call *call,
 		  const struct kfd_preempt_target *target)
 {
 	if (kfd_preempt_is_self(call, target))
 		return KFD_PREEMPT_HOLD_SELF;
-	if (call->flags & KFD_PREEMPT_SWITCH_FORCE)
-		return 0;
 	return call->flags & KFD_PREEMPT_SWITCH_STICKY ? KFD_PREEMPT_HOLD_STICKY :
 							 KFD_PREEMPT_HOLD_OPERATOR;
 }
@@ -77,7 +75,7 @@ static bool is_ended(const struct kfd_preempt_call *call, u32 i,
 
 	if (!is_on(&call->entries[i], target->p, hold->gpu_index))
 		return false;
-	if (!bit)
+	if (call->flags & KFD_PREEMPT_SWITCH_FORCE)
 		return hold->bit & KFD_PREEMPT_OPERATOR_HOLDS;
 	return hold->bit == bit &&
 	       (bit != KFD_PREEMPT_HOLD_OPERATOR || hold->filep == call->targets.filep);

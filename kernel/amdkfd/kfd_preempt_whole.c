@@ -241,7 +241,7 @@ static void finish(struct kfd_preempt_call *call, u32 i)
 	if (!e->result && call->plans[i].already)
 		e->result = -EALREADY;
 	bits = kfd_preempt_finish_holds(call, i);
-	if (call->plans[i].q)
+	if (call->plans[i].q || (e->result && e->result != -EALREADY))
 		return;
 	e->holds = bits;
 	e->state = bits ? KFD_PREEMPT_STATE_HELD : KFD_PREEMPT_STATE_INACTIVE;

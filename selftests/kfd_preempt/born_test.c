@@ -107,16 +107,25 @@ static int finish(struct maker *maker)
 	return ret;
 }
 
-static int follow(struct maker *maker, enum maker_order order)
+static int create_sdma(struct maker *maker)
 {
 	struct sdma_queue sdma;
+	int ret = sdma_queue_create(&maker->dev, &sdma);
+
+	if (!ret)
+		maker->shared->id[MAX_QUEUES - 1] = sdma.id;
+	return ret;
+}
+
+static int follow(struct maker *maker, enum maker_order order)
+{
 	int fd = maker->dev.kfd_fd;
 
 	switch (order) {
 	case MAKER_CREATE:
 		return create(maker);
 	case MAKER_CREATE_SDMA:
-		return sdma_queue_create(&maker->dev, &sdma);
+		return create_sdma(maker);
 	case MAKER_PREEMPT_ALL:
 		return switch_preempt(fd, 0, 0, ALL);
 	case MAKER_RESUME_ALL:
@@ -213,6 +222,27 @@ static int resume(const FIXTURE_DATA(born) *self, unsigned int by, uint32_t flag
 	return switch_resume(self->fd[by], self->pid, flags, ALL);
 }
 
+/* A process that calls KFD in a loop is busy at times. */
+static int hold_soon(const FIXTURE_DATA(born) *self)
+{
+	int ret, tries = 100;
+
+	do
+		ret = hold(self, 0, 0);
+	while (ret == -EBUSY && --tries);
+	return ret;
+}
+
+static int resume_soon(const FIXTURE_DATA(born) *self)
+{
+	int ret, tries = 100;
+
+	do
+		ret = resume(self, 0, 0);
+	while (ret == -EBUSY && --tries);
+	return ret;
+}
+
 static bool has_looked(const FIXTURE_DATA(born) *self)
 {
 	uint32_t before = shared_get(&self->shared->updates);
@@ -295,20 +325,31 @@ TEST_F_TIMEOUT(born, no_queue_of_a_loop_runs_while_the_process_is_held, 600)
 
 	shared_set(&self->shared->order, MAKER_LOOP);
 	for (i = 0; i < ROUNDS; i++) {
-		ASSERT_EQ(0, hold(self, 0, 0));
+		ASSERT_EQ(0, hold_soon(self));
 		shared_set(&self->shared->held, 1);
 		before = shared_get(&self->shared->rounds);
 		while (shared_get(&self->shared->rounds) - before < 2 &&
 		       !maker_is_idle(self->shared))
 			sleep_us(500);
 		shared_set(&self->shared->held, 0);
-		ASSERT_EQ(0, resume(self, 0, 0));
+		ASSERT_EQ(0, resume_soon(self));
 		ASSERT_FALSE(maker_is_idle(self->shared)) {
 			TH_LOG("a round failed: %d", self->shared->result);
 		}
 	}
 	EXPECT_EQ(0, shared_get(&self->shared->ran_held));
 	EXPECT_EQ(0, give(self, MAKER_CREATE));
+	EXPECT_FINISH();
+}
+
+/* FORCE concerns the RESUMEs of a call only. */
+TEST_F_TIMEOUT(born, stop_with_force_holds_queues_to_come, 180)
+{
+	ASSERT_EQ(0, hold(self, 0, KFD_PREEMPT_SWITCH_FORCE));
+	ASSERT_EQ(0, give(self, MAKER_CREATE));
+	EXPECT_UNBORN(1, OPERATOR);
+	ASSERT_EQ(0, resume(self, 0, 0));
+	EXPECT_TRUE(moves(self, 1));
 	EXPECT_FINISH();
 }
 
@@ -387,7 +428,7 @@ TEST_F_TIMEOUT(born, sticky_hold_of_a_process_outlives_its_file, 180)
 	EXPECT_FINISH();
 }
 
-TEST_F_TIMEOUT(born, one_queue_is_resumed_and_destroyed_by_itself, 180)
+TEST_F_TIMEOUT(born, one_queue_is_resumed_by_itself, 180)
 {
 	ASSERT_EQ(0, hold(self, 0, 0));
 	ASSERT_EQ(0, give(self, MAKER_CREATE));
@@ -402,8 +443,12 @@ TEST_F_TIMEOUT(born, one_queue_is_resumed_and_destroyed_by_itself, 180)
 
 TEST_F_TIMEOUT(born, sdma_queues_run, 180)
 {
+	struct kfd_ioctl_preempt_status_args sdma;
+
 	ASSERT_EQ(0, hold(self, 0, 0));
 	ASSERT_EQ(0, give(self, MAKER_CREATE_SDMA));
+	ASSERT_EQ(0, preempt_status(self->fd[0], self->pid, self->shared->id[MAX_QUEUES - 1], &sdma));
+	EXPECT_EQ(0, sdma.holds);
 	ASSERT_EQ(0, resume(self, 0, 0));
 	EXPECT_FINISH();
 }
