@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Stops and moves of memory that fail. Needs the vgpu, the HWS but for the last test, preempt_verify=1, a small VRAM (vramlimit=128 or
- * 256), root, debugfs and kfd_probes.ko.
+ * Stops and moves of memory that fail. Needs the vgpu, preempt_verify=1, a small VRAM (vramlimit=128
+ * or 256), root, debugfs and kfd_probes.ko. All tests but the last one need the HWS.
  */
 #include "evict.h"
 #include "gpu_debugfs.h"
