@@ -222,23 +222,15 @@ static int resume(const FIXTURE_DATA(born) *self, unsigned int by, uint32_t flag
 	return switch_resume(self->fd[by], self->pid, flags, ALL);
 }
 
-/* A process that calls KFD in a loop is busy at times. */
-static int hold_soon(const FIXTURE_DATA(born) *self)
+typedef int (*order_function)(const FIXTURE_DATA(born) *self, unsigned int by, uint32_t flags);
+
+/* Repeats the call: a process that calls KFD in a loop is busy at times. */
+static int until_not_busy(order_function order, const FIXTURE_DATA(born) *self)
 {
 	int ret, tries = 100;
 
 	do
-		ret = hold(self, 0, 0);
-	while (ret == -EBUSY && --tries);
-	return ret;
-}
-
-static int resume_soon(const FIXTURE_DATA(born) *self)
-{
-	int ret, tries = 100;
-
-	do
-		ret = resume(self, 0, 0);
+		ret = order(self, 0, 0);
 	while (ret == -EBUSY && --tries);
 	return ret;
 }
@@ -325,14 +317,14 @@ TEST_F_TIMEOUT(born, no_queue_of_a_loop_runs_while_the_process_is_held, 600)
 
 	shared_set(&self->shared->order, MAKER_LOOP);
 	for (i = 0; i < ROUNDS; i++) {
-		ASSERT_EQ(0, hold_soon(self));
+		ASSERT_EQ(0, until_not_busy(hold, self));
 		shared_set(&self->shared->held, 1);
 		before = shared_get(&self->shared->rounds);
 		while (shared_get(&self->shared->rounds) - before < 2 &&
 		       !maker_is_idle(self->shared))
 			sleep_us(500);
 		shared_set(&self->shared->held, 0);
-		ASSERT_EQ(0, resume_soon(self));
+		ASSERT_EQ(0, until_not_busy(resume, self));
 		ASSERT_FALSE(maker_is_idle(self->shared)) {
 			TH_LOG("a round failed: %d", self->shared->result);
 		}

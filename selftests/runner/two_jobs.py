@@ -18,7 +18,8 @@ MOST_P50 = 1.2  # of alone
 LEAST_KEPT = 0.6  # of the batch job's share in free sharing
 LATEST_STOP = 1 / 4  # of a request
 
-CLEARLY = 1.5  # as long is the shortest gap between two requests as the longest in one
+# The least ratio of the shortest gap between two requests to the longest gap within one.
+CLEARLY = 1.5
 
 DIGEST = re.compile(r"(server|batch): right: .*, digest ([0-9a-f]{16})$")
 REQUESTS = re.compile(r"server: right: (\d+) requests")

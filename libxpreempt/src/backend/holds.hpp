@@ -81,7 +81,7 @@ public:
     void lift(const hip::QueueRecord& queue);
     void drop_lift(hip::QueueRef queue);
 
-    // Asks the driver again for what it refused. Returns true if nothing is left.
+    // Repeats the calls that the driver refused. Returns true if none is left.
     bool retry();
     [[nodiscard]] bool is_due() const { return num_due_.load(std::memory_order_relaxed) != 0; }
 

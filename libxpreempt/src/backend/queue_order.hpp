@@ -52,7 +52,7 @@ public:
 
     // After a call that may have made an edge, or after holds changed: lifts and holds again as the
     // rings now tell. The order thread repeats that while something is lifted, and when it has
-    // copied packets of rings in VRAM, and asks the driver again for what it refused
+    // copied packets of rings in VRAM, and repeats the calls that the driver refused
     // (Holds::retry()); it is started here and ends by itself.
     void settle();
 

@@ -407,7 +407,7 @@ void Library::release_at_exit() {
 
 void Library::let_everything_run() {
     const auto deadline = std::chrono::steady_clock::now() + patience_at_exit;
-    abandon_control(); // before: it could stop what runs again
+    abandon_control(); // first: a client could stop a queue that runs again
     gates_.shut();
     order_.shut();
     // Nothing is held from here on. A launch in progress may wait for a held queue, and what

@@ -118,7 +118,7 @@ public:
     // Returns false if the stream has an xqueue.
     [[nodiscard]] bool owns_stream() const { return owns_; }
     [[nodiscard]] std::uint64_t handle() const { return handle_; }
-    // Null: the stream had none.
+    // Returns null if the stream had no hooked stream.
     [[nodiscard]] const HookedStreams::Pointer& hooked() const { return hooked_; }
     void made(const XQueuePointer& xqueue) {
         xqueue_ = xqueue;

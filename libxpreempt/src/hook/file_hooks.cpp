@@ -234,7 +234,8 @@ constinit Behind<int(unsigned, unsigned, int)> close_range_behind{"close_range",
 constinit Behind<int(int, unsigned long, ...)> ioctl_behind{"ioctl", SYS_ioctl};
 
 __attribute__((constructor(101))) void find_all_behind() {
-    // After a late load of ours, callers were bound to what may be in front of our next.
+    // If the hook was loaded late, callers were bound to another library, which may precede
+    // RTLD_NEXT.
     void* handle = bound_by_linker() ? RTLD_NEXT : RTLD_DEFAULT;
     open_behind.find(handle);
     open64_behind.find(handle);

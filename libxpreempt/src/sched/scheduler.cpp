@@ -81,7 +81,7 @@ void Scheduler::remove(const Source& source) {
     lock.unlock();
     removed->observe(nullptr);
     if (suspended)
-        (void)removed->start(Patience::full); // a hold ends, whatever the driver answers
+        (void)removed->start(Patience::full); // the hold ends with any answer of the driver
     lock.lock();
     entries_.erase(entries_.begin() + (find(&source) - entries_.data()));
     acted_.notify_all();

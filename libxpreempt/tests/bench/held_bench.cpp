@@ -89,5 +89,5 @@ int main(int argc, char** argv) {
     benchmark::Initialize(&argc, argv);
     benchmark::RunSpecifiedBenchmarks();
     std::fflush(stdout);
-    std::_Exit(0); // the fake never completes what it hasn't been told of
+    std::_Exit(0); // the fake completes no work on its own, so an exit would wait
 }

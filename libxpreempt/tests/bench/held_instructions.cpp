@@ -82,5 +82,5 @@ int main(int argc, char** argv) {
         complete(stream);
         call_hip(record, event, stream);
     }
-    std::_Exit(0); // the fake never completes what it hasn't been told of
+    std::_Exit(0); // the fake completes no work on its own, so an exit would wait
 }

@@ -72,7 +72,7 @@ public:
     void set_priority(std::int32_t priority) const {
         EXPECT_EQ(0, xp_stream_set_priority(stream_, priority)) << xp_last_detail();
     }
-    // HIP waits for what it destroys, and every hold of the stream ends. The fake one has few
+    // Ends every hold of the stream: hipStreamDestroy() waits for its work. The fake HIP has few
     // queues.
     void replace() {
         if (own_queue_)
