@@ -4,6 +4,7 @@
 
 #include "kfd-preempt-sim/commands.hpp"
 #include "kfd-preempt-sim/report.hpp"
+#include "unit/beside.hpp"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -117,7 +118,7 @@ TEST(SimCompare, EveryLineOfTheCsvHasEveryColumn) {
 class SimBuiltIn : public testing::TestWithParam<std::string> {};
 
 TEST_P(SimBuiltIn, RunsUnderEveryPolicy) {
-    auto scenario = read_scenario(std::filesystem::path(SCENARIOS) / (GetParam() + ".toml"));
+    auto scenario = read_scenario(::test::beside_program(SCENARIOS) / (GetParam() + ".toml"));
     ASSERT_TRUE(scenario) << scenario.error();
     EXPECT_FALSE(scenario->about.empty());
     scenario->warmup = 0;
@@ -133,7 +134,7 @@ TEST_P(SimBuiltIn, RunsUnderEveryPolicy) {
 
 std::vector<std::string> names_of_scenarios() {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(SCENARIOS))
+    for (const auto& entry : std::filesystem::directory_iterator(::test::beside_program(SCENARIOS)))
         if (entry.path().extension() == ".toml")
             names.push_back(entry.path().stem().string());
     std::ranges::sort(names);

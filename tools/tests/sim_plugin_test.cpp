@@ -8,9 +8,9 @@
 #include "kfd-preempt-sim/report.hpp"
 #include "kfd-preempt-sim/switches.hpp"
 #include "sched/plugin_library.hpp"
+#include "unit/beside.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <gtest/gtest.h>
 
 namespace {
@@ -18,7 +18,7 @@ namespace {
 using namespace sim_test;
 
 std::string path_of(const std::string& name) {
-    return std::filesystem::path(PLUGINS) / (name + ".so");
+    return ::test::beside_program(PLUGINS) / (name + ".so");
 }
 
 sched::Plugin plugin_with(const std::string& name, std::int64_t value) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The default file and the manual page have every key, and their examples parse.
+#include "unit/beside.hpp"
 #include "xpreemptd_rules_text.hpp"
 
 #include <filesystem>
@@ -37,7 +38,7 @@ std::string with_keys_of_comments(const std::string& text) {
 }
 
 TEST(DefaultFile, gives_the_defaults_as_shipped_and_with_its_keys_uncommented) {
-    const std::string shipped = text_of(DEFAULT_FILE);
+    const std::string shipped = text_of(test::beside_program(DEFAULT_FILE));
     EXPECT_EQ(parsed(shipped), Rules{});
     const std::string uncommented = with_keys_of_comments(shipped);
     EXPECT_NE(uncommented, shipped);
@@ -51,7 +52,7 @@ std::string last_part(const std::string& key) {
 }
 
 TEST(DefaultFile, has_every_key) {
-    const std::string shipped = text_of(DEFAULT_FILE);
+    const std::string shipped = text_of(test::beside_program(DEFAULT_FILE));
     for (const char* table :
          {"[policy]", "[policy.BAND]", "[policy.RR]", "[policy.CFS]", "[policy.UP]", "[policy.PUP]",
           "[policy.SPUP]", "[policy.K-EDF]", "[policy.MLFQ]", "[policy.PARK]", "[limits]",
@@ -72,13 +73,14 @@ TEST(DefaultFile, has_every_key) {
 }
 
 TEST(DefaultFile, has_examples_that_parse) {
-    const std::string examples = std::regex_replace(
-        text_of(DEFAULT_FILE), std::regex("(^|\n)#   (?=\\[\\[|[a-z_]+ = )"), "$1");
+    const std::string examples =
+        std::regex_replace(text_of(test::beside_program(DEFAULT_FILE)),
+                           std::regex("(^|\n)#   (?=\\[\\[|[a-z_]+ = )"), "$1");
     EXPECT_EQ(parsed(examples).rules.size(), 3U);
 }
 
 TEST(ManualPage, has_every_key_and_examples_that_parse) {
-    const std::string page = text_of(MANUAL_PAGE);
+    const std::string page = text_of(test::beside_program(MANUAL_PAGE));
     for (const char* table :
          {"", "[policy]", "[policy.BAND]", "[policy.RR]", "[policy.CFS]", "[policy.UP]",
           "[policy.PUP]", "[policy.SPUP]", "[policy.K-EDF]", "[policy.MLFQ]", "[policy.PARK]",

@@ -2,6 +2,7 @@
 // Keys of a plug-in in the rules file, and whom the daemon trusts to have written it.
 #include "plugin_trust.hpp"
 #include "rules.hpp"
+#include "unit/beside.hpp"
 #include "unit/kfd_tree.hpp"
 
 #include <filesystem>
@@ -22,7 +23,7 @@ protected:
         ::chmod(tree.root().c_str(), 0755);
     }
     static void copy(const std::string& name, const std::filesystem::path& to) {
-        std::filesystem::copy_file(std::filesystem::path(PLUGINS) / (name + ".so"), to,
+        std::filesystem::copy_file(test::beside_program(PLUGINS) / (name + ".so"), to,
                                    std::filesystem::copy_options::overwrite_existing);
         ::chmod(to.c_str(), 0755);
     }

@@ -3,6 +3,7 @@
 #include "daemon_fixture.hpp"
 #include "plugin_watch.hpp"
 #include "sched/plugin_library.hpp"
+#include "unit/beside.hpp"
 #include "unit/kfd_tree.hpp"
 
 #include <array>
@@ -25,7 +26,7 @@ constexpr pid_t idle = 30, stopped = 40;
 
 sched::Plugin plugin_with(std::int64_t fault, std::int64_t spin = 0) {
     sched::Plugin plugin =
-        sched::load_plugin(std::filesystem::path(PLUGINS) / "misbehaving.so").value();
+        sched::load_plugin(test::beside_program(PLUGINS) / "misbehaving.so").value();
     plugin.set_value(0, fault);
     plugin.set_value(1, fatal_weight);
     plugin.set_value(2, spin);

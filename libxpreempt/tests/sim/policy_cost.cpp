@@ -4,6 +4,7 @@
 // by itself, so that counts what the host adds.
 #include "sched/plugin_library.hpp"
 #include "sched/policy.hpp"
+#include "unit/beside.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -115,7 +116,7 @@ int main() {
     bool passed = true;
     for (const std::string_view name : policy_names)
         passed = measure(*policy_named(name)) && passed;
-    const auto plugin = load_plugin(PLUGIN);
+    const auto plugin = load_plugin(test::beside_program(PLUGINS) / "misbehaving.so");
     if (!plugin)
         std::printf("%s\n", plugin.error().c_str());
     passed = plugin && measure(*plugin) && passed;

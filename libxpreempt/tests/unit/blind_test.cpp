@@ -5,6 +5,7 @@
 #include <xpreempt/xpreempt.h>
 
 #include "fake/fake_rocm.hpp"
+#include "unit/beside.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -93,7 +94,8 @@ TEST_F(BlindTest, a_hook_that_sees_packets_is_not) {
 // A runtime that binds every call of its own to itself, as one opened with RTLD_DEEPBIND does.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // they refuse that flag
 TEST_F(BlindTest, a_hip_opened_with_deepbind_creates_queues_past_the_hook) {
-    void* deep = dlopen(DEEPBIND_RUNTIME, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+    void* deep = dlopen(test::beside_program(DEEPBIND_RUNTIME).c_str(),
+                        RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
     ASSERT_NE(nullptr, deep) << dlerror();
     const auto create = reinterpret_cast<int (*)(void**)>(dlsym(deep, "hipStreamCreate"));
     const auto fill =

@@ -3,6 +3,7 @@
 // say they can't know, what stays.
 #include "fake/fake_rocm.hpp"
 #include "hook/table.hpp"
+#include "unit/beside.hpp"
 
 #include <xpreempt/queue.h>
 #include <xpreempt/stream.h>
@@ -34,7 +35,7 @@ TEST(LateHook, maps_what_is_made_from_then_on_and_refuses_the_rest) {
     void* old_stream = new_stream();
     ASSERT_EQ(nullptr, dlsym(RTLD_DEFAULT, "xpreempt_hook_table"));
     setenv("XPREEMPT_HW_QUEUES", "7", 1);
-    void* hook = dlopen(HOOK_PATH, RTLD_NOW | RTLD_LOCAL);
+    void* hook = dlopen(test::beside_program(HOOK_PATH).c_str(), RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(nullptr, hook) << dlerror();
     EXPECT_EQ(nullptr, std::getenv("GPU_MAX_HW_QUEUES")); // HIP has read it
     using GetTable = const Table*();
@@ -71,9 +72,9 @@ TEST(LateHook, maps_what_is_made_from_then_on_and_refuses_the_rest) {
 // resume it: as the hook it stays.
 TEST(LateLibrary, stays_when_it_is_closed_while_it_holds_a_queue) {
     fake_driver()->patched = true;
-    void* hook = dlopen(HOOK_PATH, RTLD_NOW | RTLD_LOCAL);
+    void* hook = dlopen(test::beside_program(HOOK_PATH).c_str(), RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(nullptr, hook) << dlerror();
-    void* library = dlopen(LIBRARY_PATH, RTLD_NOW | RTLD_LOCAL);
+    void* library = dlopen(test::beside_program(LIBRARY_PATH).c_str(), RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(nullptr, library) << dlerror();
     const auto touch =
         reinterpret_cast<decltype(&xp_stream_touch)>(dlsym(library, "xp_stream_touch"));
@@ -98,7 +99,7 @@ TEST(LateLibrary, stays_when_it_is_closed_while_it_holds_a_queue) {
     ASSERT_EQ(0, preempt(queue));
     EXPECT_TRUE(fake_driver()->queues[info.kfd_queue_id].held);
     ASSERT_EQ(0, dlclose(library));
-    ASSERT_NE(nullptr, dlopen(LIBRARY_PATH, RTLD_NOW | RTLD_NOLOAD));
+    ASSERT_NE(nullptr, dlopen(test::beside_program(LIBRARY_PATH).c_str(), RTLD_NOW | RTLD_NOLOAD));
     EXPECT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream)); // the gate is asked
     EXPECT_EQ(0, resume(queue));
     EXPECT_FALSE(fake_driver()->queues[info.kfd_queue_id].held);

@@ -3,6 +3,7 @@
 #include "sched/plugin_library.hpp"
 #include "sched/policy.hpp"
 #include "sim/virtual_jobs.hpp"
+#include "unit/beside.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -17,7 +18,7 @@ using namespace std::chrono_literals;
 using Kind = PluginFault::Kind;
 
 std::filesystem::path path_of(const std::string& name) {
-    return std::filesystem::path(PLUGINS) / (name + ".so");
+    return test::beside_program(PLUGINS) / (name + ".so");
 }
 
 Plugin plugin_named(const std::string& name) {

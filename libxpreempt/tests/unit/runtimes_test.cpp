@@ -2,6 +2,8 @@
 // Two HIP runtimes in one process, as a wheel with one of its own makes them: calls of a library
 // reach the runtime that it is linked to, whichever was loaded first, and so do those of HIP to
 // ROCr.
+#include "unit/beside.hpp"
+
 #include <cstdint>
 #include <cstring>
 #include <dlfcn.h>
@@ -33,7 +35,7 @@ void expect_in_child(void (*body)()) {
 }
 
 void* load(const char* directory, const char* file) {
-    const std::string path = std::string(RUNTIMES "/") + directory + "/" + file;
+    const auto path = test::beside_program(RUNTIMES) / directory / file;
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr)
         ADD_FAILURE() << dlerror();
