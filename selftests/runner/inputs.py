@@ -14,7 +14,7 @@ from .paths import REPO
 
 # Variables that a suite gets. The values of the first ones are part of its identity; the others say where
 # something is, or make it faster.
-SEEN = ("PATH", "LANG", "LC_ALL", "SEED", "ROCM_SUITE", "DEBIAN_MIRROR")
+SEEN = ("PATH", "LANG", "LC_ALL", "SEED", "ROCM_SUITE", "DEBIAN_MIRROR", "KERNEL_VERSION", "LINUX_TARBALL")
 ALLOWED = (
     *("BUILD_DIR", "HOME", "XDG_CACHE_HOME", "TMPDIR", "TERM", "USER", "CI"),
     "SUDO_UID",  # as root, git trusts the clone of the user who runs sudo
@@ -69,7 +69,8 @@ class Inputs:
         identity.runner(REPO / "selftests/runner/suite")
         identity.add("command", self.command)
         for name in SEEN:
-            identity.add("environment", name, os.environ.get(name, ""))
+            value = os.environ.get(name, "")
+            identity.add("environment", name, identity.path(value) if name == "LINUX_TARBALL" and value else value)
         for path in self.tree_files():
             identity.entry("input", REPO / path, REPO)
         if self.git:
