@@ -15,15 +15,19 @@ SHN_UNDEF, SHN_LORESERVE = 0, 0xFF00
 # Sections that modpost writes, and names that objtool adds after the link of the objects.
 OF_MODPOST = (".modinfo", "__versions", ".orc_header", ".gnu.linkonce.this_module")
 OF_OBJTOOL = "__pfx_"
+# The header of a section, and a relocation.
+HEADER, RELOCATION = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<QQq")
 # Relative to the place: R_X86_64_PC32, R_X86_64_PLT32.
 PC_RELATIVE = (2, 4)
 
 
 @dataclass
 class Section:
+    index: int
     name: str
     kind: int
     flags: int
+    offset: int
     data: bytes
     size: int
     entry_size: int
@@ -80,13 +84,14 @@ class Object:
         if content[:6] != b"\x7fELF\x02\x01":
             raise ValueError("not an ELF file of 64 bits")
         (table,) = struct.unpack_from("<Q", content, 40)
-        _, count, names = struct.unpack_from("<HHH", content, 58)
-        headers = [struct.unpack_from("<IIQQQQIIQQ", content, table + 64 * i) for i in range(count)]
+        count, names = struct.unpack_from("<HH", content, 60)
+        headers = [HEADER.unpack_from(content, table + HEADER.size * i) for i in range(count)]
         strings = headers[names][4]
         sections = []
-        for name, kind, flags, _, offset, size, link, info, _, entry_size in headers:
+        for index, (name, kind, flags, _, offset, size, link, info, _, entry_size) in enumerate(headers):
             data = b"" if kind == SHT_NOBITS else content[offset : offset + size]
-            sections.append(Section(text_at(content, strings + name), kind, flags, data, size, entry_size, link, info))
+            name = text_at(content, strings + name)
+            sections.append(Section(index, name, kind, flags, offset, data, size, entry_size, link, info))
         return sections
 
     def read_symbols(self) -> list[Symbol]:
@@ -97,12 +102,14 @@ class Object:
             for name, info, _, section, value, size in struct.iter_unpack("<IBBHQQ", table.data)
         ]
 
+    def functions(self) -> list[Symbol]:
+        return [each for each in self.symbols if each.kind == STT_FUNC and each.section != SHN_UNDEF]
+
     def function_names(self, is_global: bool) -> set[str]:
         return {
-            symbol.name
-            for symbol in self.symbols
-            if symbol.kind == STT_FUNC and symbol.is_global == is_global and symbol.section != SHN_UNDEF
-            and not symbol.name.startswith(OF_OBJTOOL)
+            each.name
+            for each in self.functions()
+            if each.is_global == is_global and not each.name.startswith(OF_OBJTOOL)
         }
 
     @cached_property
@@ -113,7 +120,7 @@ class Object:
                 found[self.sections[section.info].name] = sorted(
                     (
                         Relocation(offset, info & 0xFFFFFFFF, self.symbols[info >> 32], addend)
-                        for offset, info, addend in struct.iter_unpack("<QQq", section.data)
+                        for offset, info, addend in RELOCATION.iter_unpack(section.data)
                     ),
                     key=lambda each: each.offset,
                 )
@@ -189,6 +196,16 @@ class Object:
             return section.name, offset
         definition = self.definitions[section.name][index]
         return definition, offset - definition.start
+
+
+def cut(content: bytearray, section: Section, data: bytes) -> None:
+    """Replaces the data of a section of the file by shorter data."""
+    (table,) = struct.unpack_from("<Q", content, 40)
+    header = table + HEADER.size * section.index
+    fields = list(HEADER.unpack_from(content, header))
+    fields[5] = len(data)
+    HEADER.pack_into(content, header, *fields)
+    content[section.offset : section.offset + len(data)] = data
 
 
 def immediate_bytes(code: bytes, place: int) -> int:

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from runner.module import elf
 from runner.vm import slim
 from runner.vm.kernel_image import bootable, has_pvh_entry, unpacked
 from runner.vm.layers import Store
@@ -76,17 +77,17 @@ class Modules(unittest.TestCase):
 
     def targets(self, path: Path) -> list[int]:
         """Where the functions are that the tracer may patch."""
-        elf = slim.Elf(path.read_bytes())
-        table = elf.section(".rela__mcount_loc")
-        if not table or not elf.section("__mcount_loc"):
+        module = elf.Object.load(path)
+        table = module.by_name.get(".rela__mcount_loc")
+        if not table or "__mcount_loc" not in module.by_name:
             return []
-        self.assertEqual(elf.section("__mcount_loc").size, table.size // 3)
-        found = list(slim.RELOCATION.iter_unpack(elf.data[table.offset : table.offset + table.size]))
+        self.assertEqual(module.by_name["__mcount_loc"].size, table.size // 3)
+        found = list(elf.RELOCATION.iter_unpack(table.data))
         self.assertEqual([place for place, _, _ in found], [8 * index for index in range(len(found))])
-        return [elf.symbols[info >> 32].value + addend for _, info, addend in found]
+        return [module.symbols[info >> 32].value + addend for _, info, addend in found]
 
     def addresses(self) -> dict[str, int]:
-        return {each.name: each.value for each in slim.Elf((self.work / "module.ko").read_bytes()).functions()}
+        return {each.name: each.value for each in elf.Object.load(self.work / "module.ko").functions()}
 
     def test_only_the_functions_that_are_traced_stay(self):
         at = self.addresses()

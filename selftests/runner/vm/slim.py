@@ -3,15 +3,13 @@
 
 import lzma
 import re
-import struct
 import subprocess
 from pathlib import Path
 from typing import Iterable
 
+from ..module.elf import RELOCATION, Object, cut
 from .layers import Store
 
-# Sections of a 64-bit ELF file, its symbols, its relocations.
-SECTION, SYMBOL, RELOCATION = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ"), struct.Struct("<QQq")
 MCOUNT = "__mcount_loc"
 
 
@@ -60,75 +58,18 @@ def names_in(path: Path) -> set[str]:
 
 def with_traced(data: bytes, names: set[str]) -> bytes:
     """The module with only the entries of these functions in its list for the function tracer."""
-    table = Elf(data)
-    relocations, places = table.section(f".rela{MCOUNT}"), table.section(MCOUNT)
+    table = Object(data)
+    relocations, places = table.by_name.get(f".rela{MCOUNT}"), table.by_name.get(MCOUNT)
     if not relocations or not places:
         return data
     wanted = [(each.section, each.value, each.value + each.size) for each in table.functions() if each.name in names]
-    symbols = table.symbols
     kept = []
-    at, size = relocations.offset, relocations.size
-    for _, info, addend in RELOCATION.iter_unpack(data[at : at + size]):
-        symbol = symbols[info >> 32]
+    for _, info, addend in RELOCATION.iter_unpack(relocations.data):
+        symbol = table.symbols[info >> 32]
         target = symbol.value + addend
         if any(symbol.section == section and start <= target < end for section, start, end in wanted):
             kept.append(RELOCATION.pack(len(kept) * 8, info, addend))
     result = bytearray(data)
-    entries = b"".join(kept)
-    result[at : at + len(entries)] = entries
-    table.resize(result, relocations, len(entries))
-    table.resize(result, places, len(kept) * 8)
+    cut(result, relocations, b"".join(kept))
+    cut(result, places, places.data[: len(kept) * 8])
     return bytes(result)
-
-
-class Section:
-    def __init__(self, index: int, name: str, fields: tuple[int, ...]):
-        self.index, self.name, self.fields = index, name, fields
-        self.offset, self.size, self.link = fields[4], fields[5], fields[6]
-
-
-class Symbol:
-    def __init__(self, name: str, kind: int, section: int, value: int, size: int):
-        self.name, self.kind, self.section, self.value, self.size = name, kind, section, value, size
-
-
-class Elf:
-    """The parts of a relocatable file that name functions."""
-
-    FUNCTION = 2
-
-    def __init__(self, data: bytes):
-        self.data = data
-        self.start = struct.unpack_from("<Q", data, 40)[0]
-        count, names = struct.unpack_from("<HH", data, 60)
-        headers = [SECTION.unpack_from(data, self.start + index * SECTION.size) for index in range(count)]
-        self.sections = [
-            Section(index, self.text(headers[names][4] + fields[0]), fields) for index, fields in enumerate(headers)
-        ]
-        self.symbols = self.read_symbols()
-
-    def text(self, at: int) -> str:
-        return self.data[at : self.data.index(b"\0", at)].decode()
-
-    def section(self, name: str) -> Section | None:
-        return next((each for each in self.sections if each.name == name), None)
-
-    def read_symbols(self) -> list[Symbol]:
-        table = self.section(".symtab")
-        if not table:
-            return []
-        names = self.sections[table.link].offset
-        return [
-            Symbol(self.text(names + name), info & 15, section, value, size)
-            for name, info, _, section, value, size in SYMBOL.iter_unpack(
-                self.data[table.offset : table.offset + table.size]
-            )
-        ]
-
-    def functions(self) -> list[Symbol]:
-        return [each for each in self.symbols if each.kind == self.FUNCTION and each.section]
-
-    def resize(self, data: bytearray, section: Section, size: int) -> None:
-        fields = list(section.fields)
-        fields[5] = size
-        SECTION.pack_into(data, self.start + section.index * SECTION.size, *fields)
