@@ -92,7 +92,11 @@ static void operator_run(const FIXTURE_DATA(in_reset) *self, pid_t parent, int o
 	if (!refused)
 		printf("# results %d and %d\n", entry[0].result, entry[1].result);
 	fflush(stdout);
-	_exit(write(answers, &refused, 1) != 1);
+	/*
+	 * The exit closes a copy of the parent's render node. amdgpu then waits for the memory of
+	 * the parent, which KFD evicts for that, and in a reset every eviction fails.
+	 */
+	_exit(write(answers, &refused, 1) != 1 || read(orders, &refused, 1) != 0);
 }
 
 /* Opens /dev/kfd, which may wait for work of both CPUs, before the reset has taken one. */
@@ -105,8 +109,10 @@ static bool operator_start(const FIXTURE_DATA(in_reset) *self, struct operator *
 	if (pipe(orders) || pipe(answers))
 		return false;
 	operator->pid = fork();
-	if (!operator->pid)
+	if (!operator->pid) {
+		close(orders[1]);
 		operator_run(self, parent, orders[0], answers[1]);
+	}
 	close(orders[0]);
 	close(answers[1]);
 	operator->orders = orders[1];
@@ -123,10 +129,12 @@ static bool operator_holds_none(const struct operator *operator)
 	       read(operator->answers, &refused, 1) == 1 && refused;
 }
 
+/* After the reset. */
 static bool operator_end(const struct operator *operator)
 {
 	int status;
 
+	close(operator->orders);
 	return waitpid(operator->pid, &status, 0) == operator->pid && WIFEXITED(status) &&
 	       !WEXITSTATUS(status);
 }
