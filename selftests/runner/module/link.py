@@ -31,10 +31,13 @@ def note(text: str) -> None:
 
 
 def quiet(command: list, **options) -> str:
-    """Its stdout. A failure shows what the command printed."""
+    """Its stdout. A failure shows the errors that the command printed, or the end of its output."""
     ran = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
     if ran.returncode:
-        raise SystemExit(f"test-module: {command[0]} failed ({ran.returncode}):\n{(ran.stdout + ran.stderr)[-4000:]}")
+        lines = (ran.stdout + ran.stderr).splitlines()
+        errors = [line for line in lines if re.search(r"\berror\b", line)]
+        said = "\n".join(errors[:40] or lines[-40:])
+        raise SystemExit(f"test-module: {command[0]} failed ({ran.returncode}):\n{said}")
     return ran.stdout
 
 
