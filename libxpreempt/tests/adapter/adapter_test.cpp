@@ -4,7 +4,6 @@
 
 #include <xsched/xsched.h>
 
-#include <cstdlib>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <string_view>
@@ -29,8 +28,7 @@ XResult launch(HwQueueHandle hwq, void*) {
 class XSchedAdapter : public testing::Test {
 protected:
     XSchedAdapter() {
-        const char* driver = std::getenv("FAKE_DRIVER");
-        fake_driver()->patched = driver == nullptr || std::string_view(driver) != "stock";
+        fake_choose_driver();
         const unsigned mask[2] = {~0U, 0x3f};
         EXPECT_EQ(0, hipExtStreamCreateWithCUMask(&stream_, 2, mask));
     }

@@ -5,11 +5,9 @@
 #include <xsched/types.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <iterator>
-#include <string_view>
 
 extern "C" {
 int hipStreamCreate(void** stream);
@@ -33,8 +31,7 @@ int num_stopped() {
 }
 
 TEST(XSchedTransparent, stops_the_queue_of_a_stream_that_the_program_made) {
-    const char* driver = std::getenv("FAKE_DRIVER");
-    fake_driver()->patched = driver == nullptr || std::string_view(driver) != "stock";
+    fake_choose_driver();
     const auto get = find<XResult(XQueueHandle*, HwQueueHandle)>("XQueueGet");
     const auto suspend = find<XResult(XQueueHandle, std::int64_t)>("XQueueSuspend");
     const auto resume = find<XResult(XQueueHandle, std::int64_t)>("XQueueResume");

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -144,6 +145,11 @@ __attribute__((visibility("default"))) bool fake_captures_ended() {
 
 __attribute__((visibility("default"))) fake::Driver* fake_driver() {
     return &driver.told;
+}
+
+__attribute__((visibility("default"))) void fake_choose_driver() {
+    const char* name = std::getenv("FAKE_DRIVER");
+    driver.told.patched = name != nullptr && std::strcmp(name, "patched") == 0;
 }
 
 // The device: found behind the hook by RTLD_NEXT, as the C library's functions are.

@@ -78,3 +78,5 @@ extern "C" void* fake_stream(void* handle);
 // Hip::captures_ended, which is false again after it.
 extern "C" bool fake_captures_ended();
 extern "C" fake::Driver* fake_driver();
+// Sets Driver::patched as FAKE_DRIVER says: patched or stock (default).
+extern "C" void fake_choose_driver();

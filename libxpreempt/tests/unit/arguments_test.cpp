@@ -53,8 +53,7 @@ struct Case {
 class ArgumentsTest : public ::testing::Test {
 protected:
     void SetUp() override {
-        const char* driver = std::getenv("FAKE_DRIVER");
-        fake_driver()->patched = driver != nullptr && std::string(driver) == "patched";
+        fake_choose_driver();
         ASSERT_EQ(0, hipStreamCreate(&stream));
         ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
         ASSERT_EQ(0, xp_xqueue_create(stream, nullptr, &xqueue)) << xp_last_detail();

@@ -8,7 +8,6 @@
 #include "unit/beside.hpp"
 
 #include <cerrno>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -23,10 +22,7 @@ namespace {
 
 class BlindTest : public ::testing::Test {
 protected:
-    BlindTest() {
-        const char* driver = std::getenv("FAKE_DRIVER");
-        fake_driver()->patched = driver != nullptr && std::string(driver) == "patched";
-    }
+    BlindTest() { fake_choose_driver(); }
     static void* new_stream(fake::Seam seam) {
         fake_hip()->seam = seam;
         void* stream = nullptr;

@@ -10,9 +10,7 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <gtest/gtest.h>
-#include <string_view>
 #include <thread>
 
 extern "C" {
@@ -26,11 +24,6 @@ int hipStreamEndCapture(void* stream, void** graph);
 namespace {
 
 using test::until;
-
-void choose_driver() {
-    const char* driver = std::getenv("FAKE_DRIVER");
-    fake_driver()->patched = driver != nullptr && std::string_view(driver) == "patched";
-}
 
 int put_packet(void* stream, void*) {
     return hipMemsetAsync(nullptr, 0, 4, stream);
@@ -89,7 +82,7 @@ void use_stream(void* stream) {
 
 // HIP ends the captures of all threads when another one waits for a stream.
 TEST(CallsIntoHipTest, a_stream_is_touched_beside_a_capture) {
-    choose_driver();
+    fake_choose_driver();
     void* captured = new_stream();
     void* stream = new_stream();
     ASSERT_EQ(0, hipStreamBeginCapture(captured, 0));
@@ -103,7 +96,7 @@ TEST(CallsIntoHipTest, a_stream_is_touched_beside_a_capture) {
 }
 
 TEST(CallsIntoHipTest, none_ends_a_capture_or_has_another_device) {
-    choose_driver();
+    fake_choose_driver();
     ASSERT_EQ(0, hipSetDevice(1));
     void* captured = new_stream();
     void* streams[] = {new_stream(), new_stream(), new_stream()};

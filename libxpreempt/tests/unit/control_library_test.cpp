@@ -33,8 +33,7 @@ using wire::Object;
 class ControlTest : public testing::Test {
 protected:
     ControlTest() {
-        const char* driver = std::getenv("FAKE_DRIVER");
-        fake_driver()->patched = driver != nullptr && std::string_view(driver) == "patched";
+        fake_choose_driver();
         std::string name = (fs::temp_directory_path() / "xpreempt-control-XXXXXX").string();
         runtime = ::mkdtemp(name.data());
         ::setenv("XDG_RUNTIME_DIR", runtime.c_str(), 1);

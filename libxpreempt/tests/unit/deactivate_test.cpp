@@ -5,7 +5,6 @@
 #include "fake/fake_rocm.hpp"
 
 #include <cerrno>
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <string>
 #include <unistd.h>
@@ -44,8 +43,7 @@ int launch(void* stream, void* argument) {
 class DeactivateTest : public ::testing::Test {
 protected:
     DeactivateTest() {
-        const char* driver = std::getenv("FAKE_DRIVER");
-        fake_driver()->patched = driver != nullptr && std::string(driver) == "patched";
+        fake_choose_driver();
         for (void*& stream : streams_) {
             EXPECT_EQ(0, hipStreamCreate(&stream));
             EXPECT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));

@@ -22,10 +22,7 @@ namespace test {
 
 class FaceTest : public ::testing::Test {
 protected:
-    FaceTest() {
-        const char* driver = std::getenv("FAKE_DRIVER");
-        fake_driver()->patched = driver != nullptr && std::string_view(driver) == "patched";
-    }
+    FaceTest() { fake_choose_driver(); }
     ~FaceTest() override { fake_hip()->running[0] = nullptr; }
 
     // A stream without an owner. The first and the third of a test share a queue.

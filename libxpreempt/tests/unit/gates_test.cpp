@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <functional>
 #include <gtest/gtest.h>
-#include <string_view>
 #include <sys/mman.h>
 #include <thread>
 
@@ -40,8 +39,7 @@ namespace {
 class GatesTest : public ::testing::Test {
 protected:
     void SetUp() override {
-        const char* driver = std::getenv("FAKE_DRIVER");
-        fake_driver()->patched = driver != nullptr && std::string_view(driver) == "patched";
+        fake_choose_driver();
         for (void** stream : {&held, &other}) {
             ASSERT_EQ(0, hipStreamCreate(stream));
             ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, *stream));

@@ -41,8 +41,7 @@ int submitted(void* stream, void*) {
 class HookedStreamTest : public ::testing::Test {
 protected:
     void SetUp() override {
-        const char* driver = std::getenv("FAKE_DRIVER");
-        fake_driver()->patched = driver != nullptr && std::string_view(driver) == "patched";
+        fake_choose_driver();
         for (void** stream : {&low, &high})
             create(*stream);
     }

@@ -29,8 +29,7 @@ class LaunchEndTest : public ::testing::Test {
 protected:
     using Function = std::function<int()>;
     void SetUp() override {
-        const char* driver = std::getenv("FAKE_DRIVER");
-        fake_driver()->patched = driver != nullptr && std::string_view(driver) == "patched";
+        fake_choose_driver();
         ASSERT_EQ(0, hipStreamCreate(&stream));
         ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
         create();

@@ -9,7 +9,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -29,13 +28,12 @@ int ioctl(int fd, unsigned long request, ...) noexcept;
 namespace {
 
 bool is_patched() {
-    const char* name = std::getenv("FAKE_DRIVER");
-    return name != nullptr && std::string(name) == "patched";
+    return fake_driver()->patched;
 }
 
 class LibraryTest : public ::testing::Test {
 protected:
-    LibraryTest() { fake_driver()->patched = is_patched(); }
+    LibraryTest() { fake_choose_driver(); }
 
     static void* new_stream() {
         void* stream = nullptr;

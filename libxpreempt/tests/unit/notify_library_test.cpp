@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <stdexcept>
@@ -32,8 +31,7 @@ int put_packet(void* stream, void*) {
 class NotifyLibraryTest : public ::testing::Test {
 protected:
     NotifyLibraryTest() {
-        const char* name = std::getenv("FAKE_DRIVER");
-        fake_driver()->patched = name != nullptr && std::string(name) == "patched";
+        fake_choose_driver();
         EXPECT_EQ(0, hipStreamCreate(&stream));
         EXPECT_EQ(0, put_packet(stream, nullptr));
         EXPECT_EQ(0, xp_xqueue_create(stream, nullptr, &xqueue)) << xp_last_detail();

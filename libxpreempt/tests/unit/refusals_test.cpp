@@ -8,10 +8,8 @@
 #include "unit/until.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <gtest/gtest.h>
-#include <string_view>
 
 extern "C" {
 int hipStreamCreate(void** stream);
@@ -23,8 +21,7 @@ namespace {
 class RefusalsTest : public ::testing::Test {
 protected:
     void SetUp() override {
-        const char* driver = std::getenv("FAKE_DRIVER");
-        fake_driver()->patched = driver != nullptr && std::string_view(driver) == "patched";
+        fake_choose_driver();
         ASSERT_EQ(0, hipStreamCreate(&stream));
         ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
         xp_stream_info info{};

@@ -18,7 +18,6 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <string>
-#include <string_view>
 #include <sys/mman.h>
 #include <thread>
 #include <ucontext.h>
@@ -96,8 +95,7 @@ std::atomic<void*> GuardedRing::address;
 class VramRingTest : public ::testing::Test {
 protected:
     void SetUp() override {
-        const char* driver = std::getenv("FAKE_DRIVER");
-        fake_driver()->patched = driver != nullptr && std::string_view(driver) == "patched";
+        fake_choose_driver();
         fake_hip()->rings_in_vram = true;
         for (void** stream : {&held, &other}) {
             ASSERT_EQ(0, hipStreamCreate(stream));
