@@ -85,9 +85,8 @@ public:
     xpreempt::Result<xpreempt::xqueue::Deactivated> deactivate() override {
         return xpreempt::xqueue::Deactivated{};
     }
-    xpreempt::Result<void> reactivate() override { return {}; }
     xpreempt::Result<void> interrupt() override { return {}; }
-    xpreempt::Result<void> restore() override { return {}; }
+    void start() override {}
 
 private:
     VirtualDevice& device_;

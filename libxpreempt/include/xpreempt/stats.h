@@ -22,7 +22,7 @@ struct xp_xqueue_stats {
 	uint64_t suspends_deactivate;
 	uint64_t suspends_interrupt;
 	uint64_t resumes;
-	uint64_t hw_failures; /* failed stops, starts and markers */
+	uint64_t hw_failures; /* failed stops and markers */
 	uint64_t last_suspend_ns; /* time in xp_xqueue_suspend(); 0 if there was nothing to stop */
 	uint64_t max_suspend_ns;
 	uint64_t last_resume_ns;

@@ -280,10 +280,9 @@ Result<xqueue::Deactivated> StreamQueue::flush() {
     return answer;
 }
 
-Result<void> StreamQueue::reactivate() {
+void StreamQueue::start() {
     if (hold_.any())
         hold_.start();
-    return {};
 }
 
 bool StreamQueue::OwnLaunch::stop() {

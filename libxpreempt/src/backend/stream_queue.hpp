@@ -74,9 +74,8 @@ public:
     // By hardware, where the driver can't drain, waves are saved instead: none of the launched
     // commands starts either way.
     Result<xqueue::Deactivated> deactivate() override;
-    Result<void> reactivate() override;
     Result<void> interrupt() override { return hold_.stop(StopType::save, rules_.allow_shared); }
-    Result<void> restore() override { return reactivate(); }
+    void start() override;
 
     [[nodiscard]] std::vector<xqueue::QueueName> queues() const override {
         return names_of(environment_.mapping.busy_queues(key_));

@@ -65,7 +65,7 @@ struct Launch {
 
 // Answer of deactivate(). From `relaunch_from` on, every launched command that has a flag either
 // didn't run and will not, or is idempotent; commands without flags are never among them. The
-// XQueue launches them again, in order, after reactivate(). Nothing: all of them stay launched.
+// XQueue launches them again, in order, after start(). Nothing: all of them stay launched.
 struct Deactivated {
     std::optional<Ticket> relaunch_from;
     DeactivateMethod method = DeactivateMethod::hardware;
@@ -73,7 +73,7 @@ struct Deactivated {
 
 // A point in the hardware queue, behind the commands launched before it. Any thread may ask, and
 // several may wait. A marker behind commands that were taken back is void: it may pass at any time,
-// and at the latest after reactivate().
+// and at the latest after start().
 class Marker {
 public:
     virtual ~Marker() = default;
@@ -114,11 +114,11 @@ public:
     virtual Result<void> launch(const Launch& launch) = 0;
     virtual Result<std::shared_ptr<Marker>> mark() = 0;
 
-    // Each stop is undone by its start; never nested. After an error nothing has changed.
+    // Never nested. After an error nothing has changed.
     virtual Result<Deactivated> deactivate() = 0;
-    virtual Result<void> reactivate() = 0;
     virtual Result<void> interrupt() = 0;
-    virtual Result<void> restore() = 0;
+    // Ends either. If the driver refuses it now, the queue starts later.
+    virtual void start() = 0;
 
     // Returns the queues that interrupt() would hold, for callers that stop several at once.
     [[nodiscard]] virtual std::vector<QueueName> queues() const { return {}; }

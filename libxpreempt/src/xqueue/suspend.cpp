@@ -114,21 +114,15 @@ Error XQueue::stop_hardware(Lock& lock, const SuspendMode& mode) {
     return missed;
 }
 
-// The last resume. After an error the queue is suspended as before.
-Result<void> XQueue::start_hardware(Lock& lock) {
+// The last resume.
+void XQueue::start_hardware(Lock& lock) {
     if (held_level_ != Level::block) {
-        const bool interrupted = held_level_ == Level::interrupt;
         lock.unlock();
-        const auto started = interrupted ? hw_->restore() : hw_->reactivate();
+        hw_->start();
         lock.lock();
-        if (!started) {
-            ++statistics_.hw_failures;
-            return started;
-        }
     }
     held_level_ = Level::block;
     held_method_ = DeactivateMethod::none;
-    return {};
 }
 
 // Waits until no launch is in progress. One may wait inside HIP for room in the ring or in the
@@ -141,8 +135,9 @@ void XQueue::outlast_launch(Lock& lock, const SuspendMode& mode, Error& missed) 
             changed_.wait(lock, over);
             continue; // it was a marker, and there may be another
         }
-        if (changed_.wait_for(lock, usual_launch, over) || !start_hardware(lock))
+        if (changed_.wait_for(lock, usual_launch, over))
             continue;
+        start_hardware(lock);
         announce();
         changed_.wait_for(lock, lift, over);
         missed = stop_hardware(lock, mode);
@@ -231,9 +226,7 @@ Result<void> XQueue::release(Stopwatch& stopwatch) {
     if (holds_ == 1) {
         if (held_level_ != Level::block)
             stopwatch.start();
-        // After a failure the queue stays suspended: a later resume may succeed.
-        if (const auto started = start_hardware(lock); !started)
-            return started;
+        start_hardware(lock);
     }
     pace_.gap();
     ++statistics_.resumes;

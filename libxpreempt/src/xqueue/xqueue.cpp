@@ -40,14 +40,7 @@ Result<void> XQueue::close() {
         closed_ = true;
         announce();
     }
-    // A start that the hardware refuses is final here: the queue is dead or gone.
     while (state().suspends > 0 && resume()) {
-    }
-    {
-        const Lock lock(mutex_);
-        if (holds_ > 0)
-            broken_ = {EIO, Op::resume};
-        announce();
     }
     (void)wait_all();
     observe(nullptr);

@@ -35,7 +35,7 @@ struct Statistics {
     std::uint64_t dropped = 0;
     std::array<std::uint64_t, 4> suspends{}; // by the level that was reached
     std::uint64_t resumes = 0;
-    std::uint64_t hw_failures = 0; // stops and starts that the hardware queue refused
+    std::uint64_t hw_failures = 0; // stops and markers that the hardware queue refused
     std::uint64_t last_suspend_ns = 0;
     std::uint64_t max_suspend_ns = 0;
     std::uint64_t last_resume_ns = 0;
@@ -238,7 +238,7 @@ private:
     Error stop_hardware(Lock& lock, const SuspendMode& mode);
     Result<void> deactivate(Lock& lock);
     Result<void> interrupt(Lock& lock);
-    Result<void> start_hardware(Lock& lock);
+    void start_hardware(Lock& lock);
     class Stopwatch;
     Error add_hold(Lock& lock, const SuspendMode& mode, Stopwatch& stopwatch);
     void count_suspend(Level level, const Stopwatch& stopwatch);

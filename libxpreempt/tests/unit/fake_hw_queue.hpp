@@ -69,7 +69,6 @@ public:
     LevelChoice best{Level::interrupt, DeactivateMethod::hardware, "told by the test"};
     std::atomic<std::uint64_t> now_ns{0};
     std::atomic<int> stop_errno = 0;                    // answer of the next stops
-    std::atomic<int> start_errno = 0;                   // and starts
     std::atomic<std::chrono::milliseconds> turn_time{}; // that each of them takes
     int mark_errno = 0;
     std::atomic<std::uint64_t> polls{0}; // of markers
@@ -165,8 +164,8 @@ public:
     }
     Result<Deactivated> deactivate() override {
         const Deactivated answer = hardware_.deactivated;
-        if (const auto turned =
-                turn(answer.method == DeactivateMethod::hardware, "deactivate", true);
+        if (const auto turned = turn(answer.method == DeactivateMethod::hardware, "deactivate",
+                                     hardware_.stop_errno);
             !turned)
             return tl::make_unexpected(turned.error());
         if (answer.relaunch_from) {
@@ -178,17 +177,15 @@ public:
             hardware_.in_deactivate();
         return answer;
     }
-    Result<void> reactivate() override { return turn(false, "reactivate", false); }
-    Result<void> interrupt() override { return turn(true, "interrupt", true); }
-    Result<void> restore() override { return turn(false, "restore", false); }
+    Result<void> interrupt() override { return turn(true, "interrupt", hardware_.stop_errno); }
+    void start() override { (void)turn(false, "start"); }
 
 private:
-    Result<void> turn(bool stopped, const char* verb, bool is_stop) {
+    Result<void> turn(bool stopped, const char* verb, int refused = 0) {
         std::this_thread::sleep_for(hardware_.turn_time.load());
         const std::lock_guard lock(hardware_.mutex_);
         hardware_.verbs_.emplace_back(verb);
         hardware_.turned_by_ = std::this_thread::get_id();
-        const int refused = is_stop ? hardware_.stop_errno : hardware_.start_errno;
         if (refused != 0)
             return xpreempt::fail(refused, xpreempt::Op::preempt_queue);
         hardware_.stopped_ = stopped;

@@ -76,7 +76,7 @@ TEST_F(LaunchFunctionTest, one_that_waits_for_the_queue_does_not_block_the_suspe
     EXPECT_GE(verbs.size(), 3U);
     EXPECT_EQ(1U, verbs.size() % 2);
     for (std::size_t i = 0; i < verbs.size(); ++i)
-        EXPECT_EQ(i % 2 == 0 ? "interrupt" : "restore", verbs[i]);
+        EXPECT_EQ(i % 2 == 0 ? "interrupt" : "start", verbs[i]);
     submitter.join();
     ASSERT_TRUE(queue->resume());
     EXPECT_FALSE(hardware.stopped());

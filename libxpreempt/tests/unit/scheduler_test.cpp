@@ -24,6 +24,8 @@ using namespace std::chrono_literals;
 using test::FakeHardware;
 using test::FakeHwQueue;
 using test::until;
+using xpreempt::Op;
+using xpreempt::Result;
 using xpreempt::sched::by;
 using xpreempt::sched::HighestPriorityFirst;
 using xpreempt::sched::Scheduler;
@@ -34,12 +36,39 @@ using xpreempt::sched::Verdict;
 using xpreempt::xqueue::Command;
 using xpreempt::xqueue::LaunchConfig;
 using xpreempt::xqueue::Level;
+using xpreempt::xqueue::Patience;
 using xpreempt::xqueue::XQueue;
 
 int succeed(void*, void*) {
     return 0;
 }
 constexpr Command nothing{succeed, nullptr};
+
+// An xqueue whose starts fail while there is a start_errno.
+class Refusing final : public xpreempt::xqueue::Source {
+public:
+    explicit Refusing(std::shared_ptr<XQueue> behind) : behind_(std::move(behind)) {}
+    [[nodiscard]] bool has_work() const override { return behind_->has_work(); }
+    [[nodiscard]] std::uint32_t holds() const override { return behind_->holds(); }
+    [[nodiscard]] std::int32_t priority() const override { return behind_->priority(); }
+    Result<bool> stop(Patience patience) override { return behind_->stop(patience); }
+    void outlast() override { behind_->outlast(); }
+    Result<void> start(Patience patience) override {
+        const int error = start_errno;
+        return error != 0 ? xpreempt::fail(error, Op::resume) : behind_->start(patience);
+    }
+    [[nodiscard]] std::vector<xpreempt::xqueue::QueueName> queues() const override {
+        return behind_->queues();
+    }
+    void observe(std::shared_ptr<xpreempt::xqueue::Observer> observer) override {
+        behind_->observe(std::move(observer));
+    }
+
+    std::atomic<int> start_errno{0};
+
+private:
+    const std::shared_ptr<XQueue> behind_;
+};
 
 struct Queue {
     explicit Queue(std::int32_t priority, LaunchConfig config = {4, 2, 64})
@@ -49,6 +78,7 @@ struct Queue {
     }
     ~Queue() {
         hardware.complete_all();
+        source.reset();
         xqueue.reset();
     }
     Queue(const Queue&) = delete;
@@ -64,6 +94,7 @@ struct Queue {
 
     FakeHardware hardware; // outlives the xqueue
     std::shared_ptr<XQueue> xqueue;
+    std::shared_ptr<Refusing> source = std::make_shared<Refusing>(xqueue);
 };
 
 // Ends with the scope.
@@ -85,7 +116,7 @@ private:
 class StoppedTest : public testing::Test {
 protected:
     void SetUp() override {
-        (*scheduler)->add(low.xqueue, 0);
+        (*scheduler)->add(low.source, 0);
         (*scheduler)->add(high.xqueue, 0);
         low.submit();
         high.submit();
@@ -144,7 +175,7 @@ class SwitchCostTest : public testing::Test {
 protected:
     void SetUp() override {
         queue.hardware.turn_time = slow;
-        scheduler->add(queue.xqueue, 0);
+        scheduler->add(queue.source, 0);
         queue.submit();
         change(false);
     }
@@ -181,15 +212,15 @@ TEST_F(SwitchCostTest, a_policy_reads_what_a_stop_and_a_resume_have_cost) {
     });
 }
 
-TEST_F(SwitchCostTest, a_resume_that_the_hardware_refuses_is_no_measure) {
+TEST_F(SwitchCostTest, a_resume_that_fails_is_no_measure) {
     change(true);
     until([&] { return scheduler->statistics().suspends == 1; });
     const auto before = seen();
-    queue.hardware.start_errno = EBUSY;
+    queue.source->start_errno = EBUSY;
     change(false);
     until([&] { return scheduler->statistics().failures > 1; });
     EXPECT_EQ(before, seen());
-    queue.hardware.start_errno = 0;
+    queue.source->start_errno = 0;
 }
 
 TEST_F(SwitchCostTest, a_stop_of_what_another_owner_holds_is_no_measure) {
@@ -402,31 +433,31 @@ TEST_F(StoppedTest, what_was_suspended_runs_when_the_scheduler_ends_or_the_high_
     EXPECT_EQ(1U, (*scheduler)->size());
     (*scheduler)->add(high.xqueue, 0);
     until([&] { return low.stopped(); });
-    (*scheduler)->remove(*low.xqueue);
+    (*scheduler)->remove(*low.source);
     EXPECT_FALSE(low.suspended());
-    (*scheduler)->add(low.xqueue, 0);
+    (*scheduler)->add(low.source, 0);
     until([&] { return low.stopped(); });
     scheduler.reset();
     EXPECT_FALSE(low.suspended());
 }
 
-TEST_F(StoppedTest, hardware_that_refuses_to_start_is_asked_again) {
-    low.hardware.start_errno = EIO;
+TEST_F(StoppedTest, a_start_that_fails_is_tried_again) {
+    low.source->start_errno = EIO;
     high.hardware.complete_all();
     until([&] { return (*scheduler)->statistics().failures > 0; });
     EXPECT_TRUE(low.suspended());
-    low.hardware.start_errno = 0; // and no event comes
+    low.source->start_errno = 0; // and no event comes
     until([&] { return !low.suspended(); });
 }
 
-TEST_F(StoppedTest, hardware_that_refuses_for_good_is_asked_ever_more_seldom) {
-    low.hardware.start_errno = EIO;
+TEST_F(StoppedTest, a_start_that_always_fails_is_tried_ever_more_seldom) {
+    low.source->start_errno = EIO;
     high.hardware.complete_all();
     until([&] { return (*scheduler)->statistics().failures > 0; });
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     EXPECT_LE((*scheduler)->statistics().failures,
               10U); // at once, and after 0, 1, 3, 7 ... 127, 255 ms
-    low.hardware.start_errno = 0;
+    low.source->start_errno = 0;
 }
 
 // Threads that submit, hint, come and go; in the end everything has completed and nothing is held.

