@@ -44,9 +44,13 @@ struct xp_command {
 	void *argument;
 	uint32_t flags; /* XP_COMMAND_* */
 	uint32_t reserved; /* 0 */
-	/* NULL, or called once with the argument when the command has completed or was dropped, or when
-	 * the xqueue's thread could not launch it. Not if the submit returns an error. Called with a
-	 * lock of the library, which it must not call. */
+	/*
+	 * NULL, or called with the argument exactly once for each submit that returned 0: when the
+	 * library notices that the command has completed, when it is dropped, when the xqueue's thread
+	 * could not launch it, or at the latest in xp_xqueue_destroy(). Any thread that calls the
+	 * library may notice; without a call, a wait or a notification nothing does. It is called with
+	 * a lock of the library: it must not call the library, throw or block.
+	 */
 	void (*over)(void *argument);
 };
 

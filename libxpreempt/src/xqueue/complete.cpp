@@ -91,6 +91,11 @@ void XQueue::end(Command& command) {
         over(command.argument);
 }
 
+void XQueue::end_from(Ticket ticket) {
+    while (any_over_ && (ticket = launchable_from(ticket)) <= submitted_)
+        end(ring_[ticket++]);
+}
+
 Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked, Wake wake) {
     const std::shared_ptr<Marker> marker = marked.marker;
     std::uint64_t commands = 0;
@@ -263,9 +268,7 @@ Result<std::uint64_t> XQueue::drop() {
     if (count == 0)
         return count;
     const Ticket first = launched_ + 1;
-    for (Ticket ticket = launchable_from(first); any_over_ && ticket <= submitted_;
-         ticket = launchable_from(ticket + 1))
-        end(ring_[ticket]);
+    end_from(first);
     remember_dropped(first, submitted_);
     pending_ = 0;
     launched_ = submitted_;

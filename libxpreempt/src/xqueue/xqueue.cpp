@@ -55,7 +55,9 @@ Result<void> XQueue::close() {
         watcher_.join();
     Lock lock(mutex_);
     changed_.wait(lock, [this] { return telling_ == 0; }); // one that drop() calls
-    in_flight_ = 0; // also what a broken queue couldn't wait for
+    // Also what a broken queue couldn't wait for.
+    end_from(completed_ + 1);
+    in_flight_ = 0;
     count_load();
     return {};
 }

@@ -211,6 +211,7 @@ private:
     void complete_if_idle();
     void complete_until(Ticket ticket);
     static void end(Command& command);
+    void end_from(Ticket ticket);
     Dropped::const_iterator dropped_range(Ticket ticket) const;
     Ticket dropped_from(Ticket ticket) const; // the range's first, or 0: not dropped
     Ticket dropped_until(Ticket ticket) const;

@@ -494,6 +494,18 @@ TEST_F(XQueueTest, destruction_resumes_and_finishes_everything) {
     EXPECT_EQ((std::vector<std::string>{"interrupt", "start"}), hardware_.verbs());
 }
 
+TEST_F(XQueueTest, a_command_is_over_at_the_latest_with_its_xqueue) {
+    XQueue& queue = make();
+    int ended = 0;
+    hardware_.mark_errno = EIO; // its completion can't be noticed
+    ASSERT_TRUE(
+        queue.submit({succeed, &ended, 0, [](void* count) { ++*static_cast<int*>(count); }}));
+    EXPECT_FALSE(queue.wait_all());
+    EXPECT_EQ(0, ended);
+    queue_.reset();
+    EXPECT_EQ(1, ended);
+}
+
 // The guarantee that the whole library relies on: between the return of a suspend and the resume
 // after it, no launch begins, whoever submits or waits meanwhile.
 TEST_F(XQueueTest, a_suspend_never_leaks_a_launch) {
