@@ -51,6 +51,23 @@ template <typename Wanted, typename... Arguments> Wanted last_of(const Arguments
     return found;
 }
 
+// Makes the call between the gate's two functions. finish(error) comes before the second.
+template <typename Function, typename Finish>
+Error make_call(const Call& call, Function function, Finish finish) {
+    const Gate* asked = gate_for(call.call_class);
+    if (asked != nullptr)
+        ask_gate(*asked, call);
+    Error error = hip_success;
+    {
+        const CallScope scope(call.call_class, call.stream);
+        error = function();
+    }
+    finish(error);
+    if (asked != nullptr)
+        notify_gate(*asked, call, error);
+    return error;
+}
+
 // Updates our tables after a call as its class requires.
 void after_call(CallClass call_class, const void* stream, Error error);
 
@@ -64,20 +81,13 @@ Error interpose(RocmNext<Error(Arguments...)>& next, const void* caller, const c
     const void* stream = is_attributed(call_class) || (std::is_same_v<Arguments, Stream> || ...)
                              ? key_of(handle, per_thread)
                              : nullptr;
-    const Gate* asked = gate_for(call_class);
-    const Call call{name, call_class, per_thread, handle, stream, last_of<Event>(arguments...)};
-    if (asked != nullptr)
-        ask_gate(*asked, call);
-    Error error = hip_success;
-    {
-        const CallScope scope(call_class, stream);
-        error = function(arguments...);
-    }
-    if constexpr (has_aftermath(call_class))
-        after_call(call_class, stream, error);
-    if (asked != nullptr)
-        notify_gate(*asked, call, error);
-    return error;
+    return make_call(
+        {name, call_class, per_thread, handle, stream, last_of<Event>(arguments...)},
+        [&] { return function(arguments...); },
+        [=](Error error) {
+            if constexpr (has_aftermath(call_class))
+                after_call(call_class, stream, error);
+        });
 }
 
 } // namespace xpreempt::hook

@@ -49,19 +49,9 @@ Error interpose_on(Stream stream, RocmNext<Error(Arguments...)>& next, const voi
     Error (*function)(Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
-    const void* key = key_of(stream, false);
-    const Gate* asked = gate_for(call_class);
-    const Call call{name, call_class, 0, stream, key, nullptr};
-    if (asked != nullptr)
-        ask_gate(*asked, call);
-    Error error = hip_success;
-    {
-        const CallScope scope(call_class, key);
-        error = function(arguments...);
-    }
-    if (asked != nullptr)
-        notify_gate(*asked, call, error);
-    return error;
+    return make_call(
+        {name, call_class, 0, stream, key_of(stream, false), nullptr},
+        [&] { return function(arguments...); }, [](Error) {});
 }
 
 // A handle that HIP gives out means a new stream; what was known of it is of an older one.
@@ -71,23 +61,15 @@ Error create_stream(RocmNext<Error(Stream*, Arguments...)>& next, const void* ca
     Error (*function)(Stream*, Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
-    constexpr CallClass call_class = CallClass::stream_create;
-    const Gate* asked = gate_for(call_class);
-    Call call{name, call_class, 0, nullptr, nullptr, nullptr};
-    if (asked != nullptr)
-        ask_gate(*asked, call);
-    Error error = hip_success;
-    {
-        const CallScope scope(call_class, nullptr);
-        error = function(stream, arguments...);
-    }
-    if (error == hip_success && stream != nullptr) {
-        drop_stream(*stream);
-        call.handle = call.stream = *stream;
-    }
-    if (asked != nullptr)
-        notify_gate(*asked, call, error);
-    return error;
+    Call call{name, CallClass::stream_create, 0, nullptr, nullptr, nullptr};
+    return make_call(
+        call, [&] { return function(stream, arguments...); },
+        [&](Error error) {
+            if (error != hip_success || stream == nullptr)
+                return;
+            drop_stream(*stream);
+            call.handle = call.stream = *stream;
+        });
 }
 
 } // namespace
@@ -132,21 +114,15 @@ INTERPOSER Error hipStreamDestroy(Stream stream) {
     Error (*function)(Stream) = next(__builtin_return_address(0));
     if (function == nullptr)
         return hip_error_not_found;
-    constexpr CallClass call_class = CallClass::stream_destroy;
-    const Gate* asked = gate_for(call_class);
-    const Call call{"hipStreamDestroy", call_class, 0, stream, key_of(stream, false), nullptr};
-    if (asked != nullptr)
-        ask_gate(*asked, call);
-    const int dying = begin_destroy_stream(call.stream);
-    Error error = hip_success;
-    {
-        const CallScope scope(call_class, call.stream);
-        error = function(stream);
-    }
-    end_destroy_stream(dying, error == hip_success);
-    if (asked != nullptr)
-        notify_gate(*asked, call, error);
-    return error;
+    const void* key = key_of(stream, false);
+    int dying = -1;
+    return make_call(
+        {"hipStreamDestroy", CallClass::stream_destroy, 0, stream, key, nullptr},
+        [&] {
+            dying = begin_destroy_stream(key);
+            return function(stream);
+        },
+        [&](Error error) { end_destroy_stream(dying, error == hip_success); });
 }
 
 INTERPOSER Error hipSetDevice(int device) {
@@ -201,17 +177,13 @@ INTERPOSER void _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_t
     Function* behind = next(__builtin_return_address(0));
     if (behind == nullptr)
         return;
-    const void* key = key_of(stream, false);
-    const Gate* asked = gate_for(CallClass::launch);
-    const Call call{"hipLaunchKernelGGLImpl", CallClass::launch, 0, stream, key, nullptr};
-    if (asked != nullptr)
-        ask_gate(*asked, call);
-    {
-        const CallScope scope(CallClass::launch, key);
-        behind(function, grid, block, lds_bytes, stream, arguments);
-    }
-    if (asked != nullptr)
-        notify_gate(*asked, call, hip_success);
+    (void)make_call(
+        {"hipLaunchKernelGGLImpl", CallClass::launch, 0, stream, key_of(stream, false), nullptr},
+        [&] {
+            behind(function, grid, block, lds_bytes, stream, arguments);
+            return hip_success;
+        },
+        [](Error) {});
 }
 
 namespace xpreempt::hook {
