@@ -199,34 +199,8 @@ void Holds::notify_changed() const noexcept {
     }
 }
 
-Result<void> Holds::hold(const hip::QueueRecord& queue, StopType type, const Owner& owner) {
-    {
-        const hip::QueueRef ref = hip::ref_of(queue);
-        const std::lock_guard lock(mutex_);
-        if (shut_ || dead_.contains(ref))
-            return fail(shut_ ? ESHUTDOWN : EIO, Op::preempt_queue, queue.kfd_queue_id);
-        entry_of(queue, type).owners.push_back(owner);
-        if (const auto held = agree({ref}); !held) {
-            (void)drop(ref, owner);
-            (void)agree({ref});
-            return held;
-        }
-    }
-    notify_changed();
-    return {};
-}
-
-void Holds::release(const hip::QueueRecord& queue, const Owner& owner) {
-    {
-        const std::lock_guard lock(mutex_);
-        if (!drop(hip::ref_of(queue), owner))
-            return;
-        (void)agree({hip::ref_of(queue)});
-    }
-    notify_changed();
-}
-
-Result<void> Holds::hold_all(std::span<const hip::QueueRecord> queues, StopType type) {
+Result<void> Holds::hold(std::span<const hip::QueueRecord> queues, StopType type,
+                         const Owner& owner) {
     Result<void> held;
     {
         const std::lock_guard lock(mutex_);
@@ -237,20 +211,16 @@ Result<void> Holds::hold_all(std::span<const hip::QueueRecord> queues, StopType 
                 return fail(shut_ ? ESHUTDOWN : EIO, Op::preempt_queue, queue.kfd_queue_id);
         }
         for (const hip::QueueRecord& queue : queues)
-            entry_of(queue, type).owners.emplace_back();
+            entry_of(queue, type).owners.push_back(owner);
         held = agree(refs);
         if (!held) {
             for (const hip::QueueRef ref : refs)
-                (void)drop(ref, {});
+                (void)drop(ref, owner);
             (void)agree(refs);
         }
     }
     notify_changed();
     return held;
-}
-
-void Holds::release_each(std::span<const hip::QueueRecord> queues) {
-    exchange({}, queues, {});
 }
 
 void Holds::keep(const hip::QueueRecord& queue, const Owner& owner) {
@@ -286,26 +256,14 @@ void Holds::exchange(std::span<const hip::QueueRecord> to_hold,
     notify_changed();
 }
 
-void Holds::forget(hip::QueueRef queue, const void* stream) {
+void Holds::forget(hip::QueueRef queue, std::optional<const void*> stream) {
     {
         const std::lock_guard lock(mutex_);
         const auto entry = holds_.find(queue);
         if (entry == holds_.end() || std::erase_if(entry->second.owners, [=](const Owner& owner) {
-                                         return owner.stream == stream;
+                                         return !stream || owner.stream == *stream;
                                      }) == 0)
             return;
-        (void)agree({queue});
-    }
-    notify_changed();
-}
-
-void Holds::forget(hip::QueueRef queue) {
-    {
-        const std::lock_guard lock(mutex_);
-        const auto entry = holds_.find(queue);
-        if (entry == holds_.end())
-            return;
-        entry->second.owners.clear();
         (void)agree({queue});
     }
     notify_changed();

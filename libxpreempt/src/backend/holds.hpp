@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -53,17 +54,19 @@ class Holds {
 public:
     explicit Holds(Transport& transport) : transport_(transport) {}
 
-    // EIO: the queue is dead. ESHUTDOWN: the process ends. A stop that the driver confirms late is
-    // a hold, see is_late().
-    Result<void> hold(const hip::QueueRecord& queue, StopType type, const Owner& owner);
-    // Does nothing if the hold has ended: the queue was destroyed or died, or the stream was
+    // One, or several at once, a queue perhaps more than once. All are held after it, or none that
+    // wasn't before. EIO: a queue is dead. ESHUTDOWN: the process ends. A stop that the driver
+    // confirms late is a hold, see is_late().
+    Result<void> hold(std::span<const hip::QueueRecord> queues, StopType type, const Owner& owner);
+    Result<void> hold(const hip::QueueRecord& queue, StopType type, const Owner& owner) {
+        return hold({&queue, 1}, type, owner);
+    }
+    // Does nothing where the hold has ended: the queue was destroyed or died, or the stream was
     // destroyed.
-    void release(const hip::QueueRecord& queue, const Owner& owner);
-
-    // Several at once, a queue perhaps more than once, without an owner. All are held after it, or
-    // none that wasn't before.
-    Result<void> hold_all(std::span<const hip::QueueRecord> queues, StopType type);
-    void release_each(std::span<const hip::QueueRecord> queues);
+    void release(std::span<const hip::QueueRecord> queues, const Owner& owner) {
+        exchange({}, queues, owner);
+    }
+    void release(const hip::QueueRecord& queue, const Owner& owner) { release({&queue, 1}, owner); }
 
     // One more hold of a queue that is stopped; nothing for one that runs.
     void keep(const hip::QueueRecord& queue, const Owner& owner);
@@ -73,8 +76,7 @@ public:
                   std::span<const hip::QueueRecord> to_release, const Owner& owner);
 
     // Ends holds without their owners: those of a stream, or all.
-    void forget(hip::QueueRef queue, const void* stream);
-    void forget(hip::QueueRef queue);
+    void forget(hip::QueueRef queue, std::optional<const void*> stream = std::nullopt);
 
     // Temporarily overrides all holds on the queue, present and future. Nestable; pair with
     // drop_lift().

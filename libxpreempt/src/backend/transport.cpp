@@ -19,12 +19,6 @@ class NoTransport final : public Transport {
 public:
     [[nodiscard]] TransportKind kind() const override { return TransportKind::none; }
     [[nodiscard]] bool can(StopType) const override { return false; }
-    Result<void> stop(const hip::QueueRecord& queue, StopType) override {
-        return fail(EOPNOTSUPP, Op::preempt_queue, queue.kfd_queue_id);
-    }
-    Result<void> start(const hip::QueueRecord& queue) override {
-        return fail(EOPNOTSUPP, Op::resume_queue, queue.kfd_queue_id);
-    }
 };
 
 class PatchedTransport final : public Transport {
@@ -36,12 +30,6 @@ public:
     [[nodiscard]] TransportKind kind() const override { return TransportKind::patched; }
     [[nodiscard]] bool can(StopType type) const override {
         return (type_mask_ >> number(type) & 1U) != 0;
-    }
-    Result<void> stop(const hip::QueueRecord& queue, StopType type) override {
-        return change(std::array{to_stop(queue, type)}).front();
-    }
-    Result<void> start(const hip::QueueRecord& queue) override {
-        return change(std::array{to_start(queue)}).front();
     }
     Switched switch_all(std::span<const hip::QueueRecord> stops, StopType type,
                         std::span<const hip::QueueRecord> starts) override {

@@ -7,6 +7,7 @@
 #include "kfd/device.hpp"
 #include "kfd/module.hpp"
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -31,8 +32,13 @@ public:
     virtual ~Transport() = default;
     [[nodiscard]] virtual TransportKind kind() const = 0;
     [[nodiscard]] virtual bool can(StopType type) const = 0;
-    virtual Result<void> stop(const hip::QueueRecord& queue, StopType type) = 0;
-    virtual Result<void> start(const hip::QueueRecord& queue) = 0;
+    // For switch_all(), which calls nothing else unless it is overridden.
+    virtual Result<void> stop(const hip::QueueRecord& queue, StopType) {
+        return fail(EOPNOTSUPP, Op::preempt_queue, queue.kfd_queue_id);
+    }
+    virtual Result<void> start(const hip::QueueRecord& queue) {
+        return fail(EOPNOTSUPP, Op::resume_queue, queue.kfd_queue_id);
+    }
 
     // Several different queues, with as few updates of the runlist as the driver allows; one by one
     // and the stops first unless overridden. An answer for each queue, in their order.
@@ -41,12 +47,6 @@ public:
     };
     virtual Switched switch_all(std::span<const hip::QueueRecord> to_stop, StopType type,
                                 std::span<const hip::QueueRecord> to_start);
-    std::vector<Result<void>> stop_all(std::span<const hip::QueueRecord> queues, StopType type) {
-        return switch_all(queues, type, {}).stopped;
-    }
-    std::vector<Result<void>> start_all(std::span<const hip::QueueRecord> queues) {
-        return switch_all({}, StopType::save, queues).started;
-    }
 };
 
 struct Probe {

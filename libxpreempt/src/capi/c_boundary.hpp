@@ -14,6 +14,7 @@
 #include <new>
 #include <string_view>
 #include <system_error>
+#include <xpreempt/xqueue.h>
 
 namespace xpreempt::capi {
 
@@ -47,6 +48,14 @@ template <typename Body> int bare_c_call(Body body) noexcept {
 
 template <typename Body> int c_call(Body body) noexcept {
     return bare_c_call([&]() -> Result<void> { return body(Library::instance()); });
+}
+
+// Calls body with the xqueue of the handle.
+template <typename Body> int with_xqueue(xp_xqueue_t handle, Body body) noexcept {
+    return c_call([&](Library& library) -> Result<void> {
+        const auto found = library.xqueues.find(handle.handle);
+        return found ? body(library, **found) : tl::make_unexpected(found.error());
+    });
 }
 
 template <std::size_t Bytes> void copy_text(char (&to)[Bytes], std::string_view from) {

@@ -39,13 +39,11 @@ HookedStreams::Pointer HookedStreams::remove(hip::Stream key) {
     Pointer removed;
     {
         const std::lock_guard lock(mutex_);
-        const auto found = known_.find(key);
-        if (found == known_.end())
-            return nullptr;
-        removed = found->second.stream;
-        known_.erase(found);
+        if (const auto known = known_.extract(key))
+            removed = known.mapped().stream;
     }
-    gone_(*removed);
+    if (removed != nullptr)
+        gone_(*removed);
     return removed;
 }
 

@@ -74,25 +74,6 @@ QueueHandle::~QueueHandle() {
         holds_.release(queue_, nullptr);
 }
 
-Result<void> QueueHandle::preempt() {
-    const std::lock_guard lock(mutex_);
-    if (held_)
-        return fail(EALREADY, Op::preempt_queue, queue_.kfd_queue_id);
-    if (const auto held = holds_.hold(queue_, backend::StopType::save, nullptr); !held)
-        return held;
-    held_ = true;
-    return {};
-}
-
-Result<void> QueueHandle::resume() {
-    const std::lock_guard lock(mutex_);
-    if (!held_)
-        return fail(ENOENT, Op::nothing_held);
-    holds_.release(queue_, nullptr);
-    held_ = false;
-    return {};
-}
-
 Result<std::vector<std::unique_lock<std::mutex>>>
 QueueHandle::lock_all(std::span<QueueHandle* const> handles) {
     std::vector<QueueHandle*> sorted(handles.begin(), handles.end());
@@ -116,7 +97,7 @@ Result<void> QueueHandle::preempt_all(backend::Holds& holds,
             return fail(EALREADY, Op::preempt_queue, handle->queue_.kfd_queue_id);
         queues.push_back(handle->queue_);
     }
-    if (const auto held = holds.hold_all(queues, backend::StopType::save); !held)
+    if (const auto held = holds.hold(queues, backend::StopType::save, nullptr); !held)
         return held;
     for (QueueHandle* handle : handles)
         handle->held_ = true;
@@ -133,7 +114,7 @@ Result<void> QueueHandle::resume_all(backend::Holds& holds, std::span<QueueHandl
             return fail(ENOENT, Op::nothing_held);
         queues.push_back(handle->queue_);
     }
-    holds.release_each(queues);
+    holds.release(queues, nullptr);
     for (QueueHandle* handle : handles)
         handle->held_ = false;
     return {};
@@ -199,10 +180,8 @@ Result<const hip::Functions*> Library::hip() {
 Result<void> Library::ensure_mapped(hip::Stream stream) {
     if (!mapping_.available() || mapping_.queue_of(stream))
         return {};
-    const auto functions = hip();
-    if (!functions)
-        return tl::make_unexpected(functions.error());
-    return hip::touch_stream(**functions, stream);
+    return hip().and_then(
+        [&](const hip::Functions* functions) { return hip::touch_stream(*functions, stream); });
 }
 
 std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream key, hip::Stream handle,
@@ -244,11 +223,8 @@ Result<void> Library::set_priority(hip::Stream stream, std::int32_t priority) {
         set_priority(owner.handle, *owner.xqueue, priority);
         return {};
     }
-    const auto hooked = hooked_stream(stream);
-    if (!hooked)
-        return tl::make_unexpected(hooked.error());
-    set_priority(*hooked, key, priority);
-    return {};
+    return hooked_stream(stream).map(
+        [&](const HookedStreams::Pointer& hooked) { set_priority(hooked, key, priority); });
 }
 
 void Library::set_priority(const HookedStreams::Pointer& hooked, hip::Stream key,
@@ -280,14 +256,12 @@ Result<void> Library::set_attributes(hip::Stream stream, const xqueue::Attribute
         return {};
     }
     const hip::Stream key = mapping_.key_of(stream);
-    const auto hooked = hooked_stream(stream);
-    if (!hooked)
-        return tl::make_unexpected(hooked.error());
-    (*hooked)->set_attributes(attributes);
-    schedule(*hooked, key);
-    if (const auto scheduler = scheduling.running())
-        scheduler->changed();
-    return {};
+    return hooked_stream(stream).map([&](const HookedStreams::Pointer& hooked) {
+        hooked->set_attributes(attributes);
+        schedule(hooked, key);
+        if (const auto scheduler = scheduling.running())
+            scheduler->changed();
+    });
 }
 
 void Library::start_as_environment_says() {

@@ -42,11 +42,9 @@ public:
     QueueHandle& operator=(QueueHandle&&) = delete;
 
     [[nodiscard]] const hip::QueueRecord& queue() const { return queue_; }
-    Result<void> preempt();
-    Result<void> resume();
 
-    // Preempt or resume several queues at once. EINVAL if a handle is given twice. preempt_all()
-    // preempts all queues or none.
+    // Preempt or resume one or several queues at once. EINVAL if a handle is given twice.
+    // preempt_all() preempts all queues or none.
     static Result<void> preempt_all(backend::Holds& holds, std::span<QueueHandle* const> handles);
     static Result<void> resume_all(backend::Holds& holds, std::span<QueueHandle* const> handles);
 

@@ -31,10 +31,8 @@ void call(xp_complete_fn complete, int status, void* argument) {
 }
 
 int notify(xp_xqueue_t xqueue, std::uint64_t ticket, const xqueue::Notice& notice) {
-    return c_call([&](Library& library) -> Result<void> {
-        const auto found = library.xqueues.find(xqueue.handle);
-        return found ? (*found)->notify(ticket, notice) : tl::make_unexpected(found.error());
-    });
+    return with_xqueue(
+        xqueue, [&](Library&, xqueue::XQueue& found) { return found.notify(ticket, notice); });
 }
 
 bool is_eventfd(int fd) {

@@ -50,17 +50,11 @@ int xp_queue_open(void* stream, uint32_t flags, xp_queue_t* queue) {
 }
 
 int xp_queue_preempt(xp_queue_t queue) {
-    return c_call([&](Library& library) -> Result<void> {
-        const auto found = library.queues.find(queue.handle);
-        return found ? (*found)->preempt() : tl::make_unexpected(found.error());
-    });
+    return xp_queues_preempt(&queue, 1);
 }
 
 int xp_queue_resume(xp_queue_t queue) {
-    return c_call([&](Library& library) -> Result<void> {
-        const auto found = library.queues.find(queue.handle);
-        return found ? (*found)->resume() : tl::make_unexpected(found.error());
-    });
+    return xp_queues_resume(&queue, 1);
 }
 
 int xp_queues_preempt(const xp_queue_t* queues, size_t count) {
@@ -108,10 +102,7 @@ int xp_queue_query(xp_queue_t queue, struct xp_queue_info* info) {
 
 int xp_queue_close(xp_queue_t queue) {
     return c_call([&](Library& library) -> Result<void> {
-        const auto removed = library.queues.remove(queue.handle);
-        if (!removed)
-            return tl::make_unexpected(removed.error());
-        return {};
+        return library.queues.remove(queue.handle).map([](const auto&) {});
     });
 }
 }

@@ -135,25 +135,19 @@ Result<void> start(Library& library, std::uint32_t policy, const PolicySettings&
 extern "C" {
 
 int xp_xqueue_set_priority(xp_xqueue_t xqueue, int32_t priority) {
-    return c_call([&](Library& library) -> Result<void> {
-        const auto found = library.xqueues.find(xqueue.handle);
-        if (!found)
-            return tl::make_unexpected(found.error());
+    return with_xqueue(xqueue, [&](Library& library, xqueue::XQueue& found) -> Result<void> {
         if (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX)
             return refuse_priority(priority);
-        library.set_priority(xqueue.handle, **found, priority);
+        library.set_priority(xqueue.handle, found, priority);
         return library.update_daemon();
     });
 }
 
 int xp_xqueue_get_priority(xp_xqueue_t xqueue, int32_t* priority) {
-    return c_call([&](Library& library) -> Result<void> {
-        const auto found = library.xqueues.find(xqueue.handle);
-        if (!found)
-            return tl::make_unexpected(found.error());
+    return with_xqueue(xqueue, [&](Library&, xqueue::XQueue& found) -> Result<void> {
         if (priority == nullptr)
             return refuse_null("priority");
-        *priority = (*found)->priority();
+        *priority = found.priority();
         return {};
     });
 }
@@ -182,33 +176,24 @@ int xp_stream_get_priority(void* stream, int32_t* priority) {
 }
 
 int xp_xqueue_set_attributes(xp_xqueue_t xqueue, const struct xp_sched_attributes* attributes) {
-    return c_call([&](Library& library) -> Result<void> {
-        const auto found = library.xqueues.find(xqueue.handle);
-        if (!found)
-            return tl::make_unexpected(found.error());
-        const auto checked = attributes_of(attributes);
-        if (!checked)
-            return tl::make_unexpected(checked.error());
-        library.set_attributes(**found, *checked);
-        return {};
+    return with_xqueue(xqueue, [&](Library& library, xqueue::XQueue& found) {
+        return attributes_of(attributes).map([&](const Attributes& checked) {
+            library.set_attributes(found, checked);
+        });
     });
 }
 
 int xp_xqueue_get_attributes(xp_xqueue_t xqueue, struct xp_sched_attributes* attributes) {
-    return c_call([&](Library& library) -> Result<void> {
-        const auto found = library.xqueues.find(xqueue.handle);
-        if (!found)
-            return tl::make_unexpected(found.error());
-        return copy_attributes((*found)->attributes(), attributes);
+    return with_xqueue(xqueue, [&](Library&, xqueue::XQueue& found) {
+        return copy_attributes(found.attributes(), attributes);
     });
 }
 
 int xp_stream_set_attributes(void* stream, const struct xp_sched_attributes* attributes) {
-    return c_call([&](Library& library) -> Result<void> {
-        const auto checked = attributes_of(attributes);
-        if (!checked)
-            return tl::make_unexpected(checked.error());
-        return library.set_attributes(stream, *checked);
+    return c_call([&](Library& library) {
+        return attributes_of(attributes).and_then([&](const Attributes& checked) {
+            return library.set_attributes(stream, checked);
+        });
     });
 }
 
@@ -228,11 +213,10 @@ int xp_sched_start(uint32_t policy) {
 }
 
 int xp_sched_start_with(uint32_t policy, const struct xp_sched_parameters* parameters) {
-    return c_call([&](Library& library) -> Result<void> {
-        const auto settings = settings_of(parameters);
-        if (!settings)
-            return tl::make_unexpected(settings.error());
-        return start(library, policy, *settings);
+    return c_call([&](Library& library) {
+        return settings_of(parameters).and_then([&](const PolicySettings& settings) {
+            return start(library, policy, settings);
+        });
     });
 }
 

@@ -116,11 +116,9 @@ int xp_stream_sharing(void* stream, void** streams, size_t max, size_t* count) {
 }
 
 int xp_stream_touch(void* stream) {
-    return c_call([&](Library& library) -> Result<void> {
-        const auto hip = library.hip();
-        if (!hip)
-            return tl::make_unexpected(hip.error());
-        return hip::touch_stream(**hip, stream);
+    return c_call([&](Library& library) {
+        return library.hip().and_then(
+            [&](const hip::Functions* hip) { return hip::touch_stream(*hip, stream); });
     });
 }
 
@@ -150,13 +148,11 @@ int xp_stream_hold(void* stream, uint32_t flags, uint32_t* level) {
         const std::uint32_t asked = flags >> least_shift;
         const auto least = asked == 0 ? xqueue::Level::block : xqueue::Level(asked);
         const bool exact = (flags & XP_HOLD_EXACT) != 0;
-        const auto held =
-            library.hold_stream(stream, {exact, least, (flags & XP_HOLD_SHARED) != 0});
-        if (!held)
-            return tl::make_unexpected(held.error());
-        if (level != nullptr)
-            *level = static_cast<std::uint32_t>(*held);
-        return {};
+        return library.hold_stream(stream, {exact, least, (flags & XP_HOLD_SHARED) != 0})
+            .map([&](xqueue::Level held) {
+                if (level != nullptr)
+                    *level = static_cast<std::uint32_t>(held);
+            });
     });
 }
 
@@ -168,11 +164,7 @@ int xp_stream_is_idle(void* stream, uint32_t* idle) {
     return c_call([&](Library& library) -> Result<void> {
         if (idle == nullptr)
             return refuse_null("idle");
-        const auto is_idle = library.is_idle(stream);
-        if (!is_idle)
-            return tl::make_unexpected(is_idle.error());
-        *idle = *is_idle ? 1 : 0;
-        return {};
+        return library.is_idle(stream).map([&](bool is_idle) { *idle = is_idle ? 1 : 0; });
     });
 }
 
@@ -193,10 +185,8 @@ int xp_stream_set_name(void* stream, const char* name) {
 int xp_stream_destroy(void* stream) {
     return c_call([&](Library& library) -> Result<void> {
         library.labels.forget_stream(library.mapping().key_of(stream));
-        const auto hip = library.hip();
-        if (!hip)
-            return tl::make_unexpected(hip.error());
-        return destroy(**hip, stream);
+        return library.hip().and_then(
+            [&](const hip::Functions* hip) { return destroy(*hip, stream); });
     });
 }
 }

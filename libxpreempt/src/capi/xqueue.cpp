@@ -227,11 +227,9 @@ int xp_xqueue_destroy(xp_xqueue_t xqueue) {
 }
 
 int xp_xqueue_stream(xp_xqueue_t xqueue, void** stream) {
-    return c_call([&](Library& library) -> Result<void> {
+    return with_xqueue(xqueue, [&](Library& library, xqueue::XQueue&) -> Result<void> {
         if (stream == nullptr)
             return refuse_null("stream");
-        if (const auto found = library.xqueues.find(xqueue.handle); !found)
-            return tl::make_unexpected(found.error());
         *stream = library.labels.of_xqueue(xqueue.handle).given;
         return {};
     });
@@ -250,10 +248,8 @@ int xp_stream_xqueue(void* stream, xp_xqueue_t* xqueue) {
 }
 
 int xp_xqueue_set_name(xp_xqueue_t xqueue, const char* name) {
-    return c_call([&](Library& library) -> Result<void> {
+    return with_xqueue(xqueue, [&](Library& library, xqueue::XQueue&) -> Result<void> {
         const std::string_view wanted = name != nullptr ? name : "";
-        if (const auto found = library.xqueues.find(xqueue.handle); !found)
-            return tl::make_unexpected(found.error());
         if (const auto checked = Labels::check(wanted); !checked)
             return checked;
         library.labels.name_xqueue(xqueue.handle, wanted);
@@ -316,11 +312,10 @@ int xp_xqueue_suspend(xp_xqueue_t xqueue, uint32_t flags, uint32_t* level) {
                            .least = least == 0 ? xqueue::Level::block : xqueue::Level(least),
                            .finish_submitted = (flags & XP_SUSPEND_FINISH_SUBMITTED) != 0,
                            .finish_launched = (flags & XP_SUSPEND_FINISH_LAUNCHED) != 0});
-        if (!suspended)
-            return tl::make_unexpected(suspended.error());
-        if (level != nullptr)
-            *level = static_cast<std::uint32_t>(suspended->level);
-        return {};
+        return suspended.map([&](const xqueue::Suspension& suspension) {
+            if (level != nullptr)
+                *level = static_cast<std::uint32_t>(suspension.level);
+        });
     });
 }
 
@@ -329,13 +324,11 @@ int xp_xqueue_resume(xp_xqueue_t xqueue) {
 }
 
 int xp_xqueue_drop(xp_xqueue_t xqueue, uint64_t* count) {
-    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
-        const auto dropped = found.drop();
-        if (!dropped)
-            return tl::make_unexpected(dropped.error());
-        if (count != nullptr)
-            *count = *dropped;
-        return {};
+    return with(xqueue, [&](xqueue::XQueue& found) {
+        return found.drop().map([&](std::uint64_t dropped) {
+            if (count != nullptr)
+                *count = dropped;
+        });
     });
 }
 
@@ -369,11 +362,7 @@ int xp_xqueue_set_latency_budget(xp_xqueue_t xqueue, uint64_t budget_ns) {
 }
 
 int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
-    return c_call([&](Library& library) -> Result<void> {
-        const auto handle = library.xqueues.find(xqueue.handle);
-        if (!handle)
-            return tl::make_unexpected(handle.error());
-        xqueue::XQueue& found = **handle;
+    return with_xqueue(xqueue, [&](Library& library, xqueue::XQueue& found) -> Result<void> {
         if (const auto checked = check_size(state, "xp_xqueue_state"); !checked)
             return checked;
         const xqueue::State now = found.state();

@@ -105,14 +105,15 @@ TEST_F(Transports, several_queues_of_one_file_are_one_switch) {
         queues.push_back(queue_of(id));
         queues.back().fd = id < 6 ? 20 : 21;
     }
-    const auto stopped = selected.transport->stop_all(queues, StopType::save);
+    const auto stopped = selected.transport->switch_all(queues, StopType::save, {}).stopped;
     EXPECT_EQ((std::vector<std::string>{"20: -1 -2 -3", "20: -4", "21: -9 -6"}), *answers);
     ASSERT_EQ(6U, stopped.size());
     EXPECT_TRUE(stopped[3] && stopped[5]);
     EXPECT_EQ(ENOENT, stopped[4].error().errno_value);
     EXPECT_EQ(9U, stopped[4].error().id);
     answers->clear();
-    EXPECT_EQ(2U, selected.transport->start_all(std::span(queues).first(2)).size());
+    EXPECT_EQ(2U, selected.transport->switch_all({}, StopType::save, std::span(queues).first(2))
+                      .started.size());
     EXPECT_EQ((std::vector<std::string>{"20: +1 +2"}), *answers);
 }
 
@@ -145,21 +146,21 @@ TEST(Holds, several_are_all_held_or_none) {
     const std::vector<hip::QueueRecord> queues = {queue_of(1), queue_of(2), queue_of(1),
                                                   queue_of(3)};
     transport.refused = 2;
-    EXPECT_EQ(2U, holds.hold_all(queues, StopType::save).error().id);
+    EXPECT_EQ(2U, holds.hold(queues, StopType::save, nullptr).error().id);
     EXPECT_EQ(" -1 -2 -3 +1 +3", transport.log);
     EXPECT_EQ(0U, holds.count(hip::ref_of(queues[0])));
 
     transport.refused = 0;
     transport.log.clear();
     ASSERT_TRUE(holds.hold(queue_of(3), StopType::save, nullptr));
-    ASSERT_TRUE(holds.hold_all(queues, StopType::save));
+    ASSERT_TRUE(holds.hold(queues, StopType::save, nullptr));
     EXPECT_EQ(" -3 -1 -2", transport.log);
     EXPECT_EQ(2U, holds.count(hip::ref_of(queues[0])));
     EXPECT_EQ(2U, holds.count(hip::ref_of(queues[3])));
 
     transport.log.clear();
     transport.refused = 2;
-    holds.release_each(queues);
+    holds.release(queues, nullptr);
     EXPECT_EQ(" +1 +2", transport.log); // 3 has the first hold left
     EXPECT_EQ(0U, holds.count(hip::ref_of(queues[1])));
     EXPECT_TRUE(holds.is_due());
@@ -169,10 +170,10 @@ TEST(Holds, several_are_all_held_or_none) {
 
     // Dead: there is nothing to start, now or later.
     transport.refused = 0;
-    ASSERT_TRUE(holds.hold_all(std::span(queues).subspan(1, 1), StopType::save));
+    ASSERT_TRUE(holds.hold(std::span(queues).subspan(1, 1), StopType::save, nullptr));
     transport.refused = 2;
     transport.refusal = EIO;
-    holds.release_each(std::span(queues).subspan(1, 1));
+    holds.release(std::span(queues).subspan(1, 1), nullptr);
     EXPECT_EQ(EIO, holds.hold(queues[1], StopType::save, nullptr).error().errno_value);
 }
 
