@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // XHint*: priorities, attributes and the scheduler of this process.
 //
-// Priorities of laxity are checked and stored, without effect. Other hints that the policy does not
-// use are stored for one that does.
+// Priorities of laxity are checked, without effect: a request has none of its own here. Other hints
+// that the policy does not use are stored for one that does.
 #include "c_boundary.hpp"
 
 #include <algorithm>
@@ -178,8 +178,6 @@ XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority 
     return with(xq, [&](XQueue& queue) {
         if (lax_us < NO_LAXITY || !is_priority(lax_prio) || !is_priority(crit_prio))
             return kXSchedErrorInvalidValue;
-        queue.hints.lax_priority = lax_prio;
-        queue.hints.critical_priority = crit_prio;
         return change_attributes(queue, [&](xp_sched_attributes& attributes) {
             attributes.laxity_us = time_or_none(lax_us);
         });

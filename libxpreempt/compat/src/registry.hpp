@@ -15,11 +15,6 @@
 
 namespace xpreempt::compat {
 
-// Set by one call and read by none: a request has no priority of its own here.
-struct StoredHints {
-    std::atomic<Priority> lax_priority{PRIORITY_DEFAULT}, critical_priority{PRIORITY_DEFAULT};
-};
-
 struct XQueue {
     xp_xqueue_t native{};
     HwQueueHandle hw_queue = 0;
@@ -28,7 +23,6 @@ struct XQueue {
     std::mutex control_mutex; // suspend, resume and hints, one after the other
     bool suspended = false;   // by XQueueSuspend(), however often
     bool no_execute = false;  // by a hint; a suspend of its own
-    StoredHints hints;
 
     std::atomic<std::uint64_t> last_ticket{0};
     std::atomic<std::uint64_t> dropped_until{0}; // tickets up to this one were launched or dropped

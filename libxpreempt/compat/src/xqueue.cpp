@@ -172,11 +172,10 @@ XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_
         if (batch_size > 0) {
             batch = static_cast<std::uint32_t>(batch_size);
         } else { // kept, and not lowered with the threshold
-            xp_xqueue_state state{};
-            state.sz = sizeof state;
-            if (const int error = xp_xqueue_query(queue.native, &state); error != 0)
-                return result_of(error);
-            batch = state.batch;
+            int answer = 0;
+            batch = native_state(queue, answer).batch;
+            if (answer != 0)
+                return result_of(answer);
         }
         return result_of(xp_xqueue_set_launch_config(
             queue.native, static_cast<std::uint32_t>(threshold > 0 ? threshold : 0), batch));
@@ -217,17 +216,10 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
         std::uint32_t level = 0;
         if (answer == 0)
             answer = suspend(queue, level);
-        // Where nothing that was launched is stopped, all of it ends.
+        // Where nothing that was launched is stopped, all of it ends. At level 2 the queue is
+        // stopped: these commands have no flag that would let them be taken back instead.
         if (answer == 0 && level == XP_LEVEL_BLOCK && (flags & kQueueSuspendFlagSyncHwQueue) != 0)
             answer = wait_direct(queue);
-        // A queue that isn't held goes on with its command. A second suspend waits for that without
-        // our lock.
-        if (answer == 0 && level == XP_LEVEL_DEACTIVATE &&
-            (flags & kQueueSuspendFlagSyncHwQueue) != 0) {
-            answer = xp_xqueue_suspend(queue.native, XP_SUSPEND_FINISH_LAUNCHED, &level);
-            if (answer == 0)
-                (void)xp_xqueue_resume(queue.native);
-        }
         return result_of(answer);
     });
 }

@@ -11,6 +11,7 @@ int hipMemsetAsync(void* memory, int value, size_t bytes, hipStream_t stream);
 
 #include <stdio.h>
 #include <xpreempt/sched.h>
+#include <xpreempt/stream.h>
 
 static int failures;
 
@@ -112,6 +113,19 @@ static void give_hints(XQueueHandle xq, hipStream_t stream) {
           "a time is an hour at most");
 }
 
+/* At the end of such a suspend nothing of the queue runs: its commands can't be taken back. */
+static void synchronize_at_level_2(XQueueHandle xq, hipStream_t stream) {
+    struct xp_stream_info info = {.sz = sizeof info};
+
+    check(XQueueSetPreemptLevel(xq, kPreemptLevelDeactivate) == kXSchedSuccess &&
+              XQueueSuspend(xq, kQueueSuspendFlagSyncHwQueue) == kXSchedSuccess,
+          "a suspend at level 2 can wait for the queue");
+    check(xp_stream_query(stream, &info) == 0 && info.held != 0, "which is stopped then");
+    check(XQueueResume(xq, kQueueResumeFlagNone) == kXSchedSuccess &&
+              xp_stream_query(stream, &info) == 0 && info.held == 0,
+          "until the resume");
+}
+
 int main(void) {
     hipStream_t stream = NULL;
     HwQueueHandle hwq = 0;
@@ -124,6 +138,7 @@ int main(void) {
     run_each_policy();
     change_parameters();
     give_hints(xq, stream);
+    synchronize_at_level_2(xq, stream);
     check(XQueueDestroy(xq) == kXSchedSuccess && XHintUtilization(xq, 50) == kXSchedErrorNotFound,
           "hints of a destroyed XQueue are NotFound");
     return failures != 0;
