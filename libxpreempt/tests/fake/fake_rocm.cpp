@@ -7,6 +7,7 @@
 
 #include "kfd/queue_ioctls.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -91,8 +92,10 @@ int handle(unsigned long request, void* argument) {
         const auto* args = static_cast<xpreempt::kfd::UpdateQueueArgs*>(argument);
         fake::Queue& queue = driver.told.queues[args->queue_id];
         const fake::Fault fault = fault_of(driver.told);
+        const bool stops = queue.percentage != 0 && args->percentage == 0;
         const bool starts = queue.percentage == 0 && args->percentage != 0;
         if (fault == fake::Fault::refused ||
+            (stops && fake::takes_one(driver.told.refused_stops)) ||
             (starts && fake::takes_one(driver.told.refused_starts)))
             return -EBUSY;
         ++queue.updates;
@@ -352,14 +355,16 @@ EXPORT int hipExtStreamCreateWithCUMask(void** stream, unsigned words, const uns
 EXPORT int hipStreamDestroy(void* stream) {
     if (fake_behaviour.fail_destroy)
         return 400;
-    const auto ring =
-        reinterpret_cast<std::uintptr_t>(static_cast<const Stream*>(stream)->queue->ring);
-    {
+    const auto ring = reinterpret_cast<std::uintptr_t>(stream_of(stream)->queue->ring);
+    const auto is_held = [ring] {
         const std::lock_guard lock(driver.mutex);
-        for (const fake::Queue& queue : driver.told.queues)
-            if (queue.ring_base == ring && (queue.held || queue.percentage == 0))
-                fake_behaviour.destroyed_held = true; // the real one would wait for ever
-    }
+        return std::ranges::any_of(driver.told.queues, [=](const fake::Queue& queue) {
+            return queue.ring_base == ring && queue.is_stopped();
+        });
+    };
+    for (int ms = 0; is_held() && ms < 20000; ++ms) // the real one would wait for ever
+        usleep(1000);
+    fake_behaviour.destroyed_held |= is_held();
     const std::lock_guard lock(hip_mutex);
     captured.erase(stream);
     capturing = !captured.empty();
@@ -370,7 +375,6 @@ EXPORT int hipStreamDestroy(void* stream) {
     return 0;
 }
 namespace {
-// Calls that come after that fall, as in the real one.
 std::atomic<bool> is_down{false};
 void fall_if_down() {
     if (is_down)

@@ -15,6 +15,7 @@ struct Queue {
     std::atomic<bool> pending; // held, but not stopped yet
     std::uint32_t preempts;
     std::uint32_t updates;
+    [[nodiscard]] bool is_stopped() const { return held || percentage == 0; }
 };
 
 struct Driver {
@@ -22,8 +23,8 @@ struct Driver {
     bool lost;    // the GPU was reset: each queue is dead
     Queue queues[64];
     bool fail_free = false; // FREE_MEMORY_OF_GPU fails
-    // The next ones: stops are confirmed late, see Queue::pending; starts are refused.
-    std::atomic<unsigned> late_stops{0}, refused_starts{0};
+    // The next ones: stops are confirmed late, see Queue::pending; stops or starts are refused.
+    std::atomic<unsigned> late_stops{0}, refused_stops{0}, refused_starts{0};
     // Not 0: of four stops and starts, about one is refused, one is late (a stop, for as long as
     // its start is refused by chance), and the answer of one is lost: it is done, and fails.
     std::atomic<std::uint32_t> faults{0};
@@ -49,7 +50,7 @@ struct Hip {
     std::atomic<void*> running[2]{}; // the work of these streams does not end
     void* next_handle = nullptr;     // of the next stream, once
     bool non_blocking = false;       // streams say that they are
-    bool destroyed_held = false;     // answer: a stream was destroyed while its queue was held
+    bool destroyed_held = false;     // answer: a destroyed stream's queue was held all the time
     bool reuse_handles = false;      // a new stream has the handle of the last that was destroyed
     unsigned question_us = 0;        // a question whether something is done takes so long
     unsigned begin_us = 0;           // and so does the return from the begin of a capture

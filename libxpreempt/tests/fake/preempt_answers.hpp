@@ -56,7 +56,7 @@ public:
         if (args.preempt_type != KFD_PREEMPT_TYPE_SAVE)
             return -EOPNOTSUPP;
         const Fault fault = fault_of(told_);
-        if (fault == Fault::refused)
+        if (fault == Fault::refused || takes_one(told_.refused_stops))
             return -EBUSY;
         queue.pending = takes_one(told_.late_stops) || fault == Fault::late;
         queue.held = true;

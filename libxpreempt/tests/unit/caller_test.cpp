@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 extern "C" {
+int hipDeviceReset();
 int hipSetDevice(int device);
 int hipStreamCreate(void** stream);
 int hipStreamSynchronize(void* stream);
@@ -171,6 +172,19 @@ TEST_F(CallerTest, touches_on_hip_5_2_keep_one_word_of_a_device) {
     }
     EXPECT_GE(before + 2, fake_hip()->allocated);
     ASSERT_EQ(0, hipSetDevice(0));
+    fake_hip()->version = 60443484;
+}
+
+// The reset frees the word, and its address may be that of the program's next memory.
+TEST_F(CallerTest, a_touch_after_a_reset_fills_another_word) {
+    fake_hip()->version = 50221153;
+    ASSERT_EQ(0, xp_stream_touch(stream));
+    ASSERT_EQ(0, hipDeviceReset());
+    const unsigned before = fake_hip()->allocated;
+    void* touched = nullptr;
+    ASSERT_EQ(0, hipStreamCreate(&touched));
+    ASSERT_EQ(0, xp_stream_touch(touched));
+    EXPECT_EQ(before + 1, fake_hip()->allocated);
     fake_hip()->version = 60443484;
 }
 

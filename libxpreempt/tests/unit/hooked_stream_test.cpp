@@ -11,10 +11,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <gtest/gtest.h>
+#include <memory>
 #include <string_view>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 extern "C" {
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
@@ -38,6 +41,27 @@ int submitted(void* stream, void*) {
     return launch(stream);
 }
 
+// Launches at the end of its thread, after the destructors of what the thread used later.
+struct LastLaunch {
+    void* stream = nullptr;
+    void* destroyed = nullptr;
+    ~LastLaunch() {
+        if (stream == nullptr)
+            return;
+        // Overwrite the memory that the thread has freed until now.
+        std::vector<std::unique_ptr<unsigned char[]>> reused;
+        for (std::size_t bytes = 16; bytes <= 1024; bytes += 16)
+            for (int i = 0; i < 8; ++i) {
+                reused.push_back(std::make_unique<unsigned char[]>(bytes));
+                std::memset(reused.back().get(), 0xff, bytes);
+            }
+        EXPECT_EQ(0, launch(stream));
+        EXPECT_EQ(0, hipStreamDestroy(destroyed)); // what is known of streams is looked up again
+        EXPECT_EQ(0, launch(stream));
+    }
+};
+thread_local LastLaunch last_launch;
+
 class HookedStreamTest : public ::testing::Test {
 protected:
     void SetUp() override {
@@ -59,7 +83,7 @@ protected:
     }
     static bool stopped(void* stream) {
         const fake::Queue& queue = fake_driver()->queues[query(stream).kfd_queue_id];
-        return queue.held || queue.percentage == 0;
+        return queue.is_stopped();
     }
     static void create(void*& stream) {
         ASSERT_EQ(0, hipStreamCreate(&stream));
@@ -102,6 +126,19 @@ TEST_F(HookedStreamTest, a_hold_stops_the_queue_until_as_many_releases) {
     ASSERT_EQ(0, xp_stream_release(low));
     EXPECT_FALSE(stopped(low));
     EXPECT_EQ(-ENOENT, xp_stream_release(low));
+}
+
+TEST_F(HookedStreamTest, a_thread_launches_in_its_last_destructor) {
+    schedule();
+    give_priorities();
+    for (int i = 0; i < 10; ++i)
+        std::thread([&] {
+            create(last_launch.destroyed);
+            last_launch.stream = low;
+            EXPECT_EQ(0, launch(low));
+        }).join();
+    EXPECT_EQ(0, launch(low));
+    EXPECT_EQ(0, xp_sched_stop());
 }
 
 TEST_F(HookedStreamTest, attributes_put_a_stream_under_the_scheduler) {

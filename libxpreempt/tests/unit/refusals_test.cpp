@@ -8,11 +8,14 @@
 #include "unit/until.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <gtest/gtest.h>
+#include <thread>
 
 extern "C" {
 int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 }
 
@@ -104,6 +107,33 @@ TEST_F(RefusalsTest, a_queue_whose_start_is_refused_runs_later) {
         test::until([this] { return runs(); });
         EXPECT_EQ(0U, fake_driver()->refused_starts);
     }
+}
+
+// HIP waits there for the stream's queue, and this thread is the only one.
+TEST_F(RefusalsTest, a_stream_is_destroyed_although_its_start_is_refused) {
+    ASSERT_EQ(0, xp_stream_hold(stream, 0, nullptr)) << xp_last_detail();
+    fake_driver()->refused_starts = 2;
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+    EXPECT_EQ(0U, fake_driver()->refused_starts);
+    EXPECT_FALSE(fake_hip()->destroyed_held);
+    EXPECT_TRUE(runs());
+}
+
+TEST_F(RefusalsTest, a_queue_is_held_again_although_its_stop_is_refused) {
+    void* sharing = nullptr;
+    for (int i = 0; i < 2; ++i) // the second one has the queue of `stream`
+        ASSERT_EQ(0, hipStreamCreate(&sharing));
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, sharing));
+    ASSERT_EQ(0, xp_stream_hold(stream, XP_HOLD_SHARED, nullptr)) << xp_last_detail();
+    ASSERT_FALSE(runs());
+    fake_driver()->refused_stops = 1;
+    EXPECT_EQ(0, hipStreamDestroy(sharing));
+    EXPECT_EQ(0U, fake_driver()->refused_stops);
+    for (int ms = 0; runs() && ms < 20000; ++ms)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_FALSE(runs());
+    EXPECT_EQ(0, xp_stream_release(stream));
+    EXPECT_TRUE(runs());
 }
 
 } // namespace
