@@ -332,12 +332,19 @@ void DirectStreams::begin_reset() {
         calls->begin_destroy();
 }
 
-void DirectStreams::end_reset(bool reset) {
-    for (const auto& calls : all())
-        calls->end_destroy(reset);
-    const std::lock_guard lock(mutex_);
-    if (reset)
-        known_.clear();
+void DirectStreams::end_reset(const std::function<bool(const void*)>& is_destroyed) {
+    std::vector<Known> known;
+    {
+        const std::lock_guard lock(mutex_);
+        known = known_;
+    }
+    for (const Known& one : known) {
+        const bool destroyed = is_destroyed(one.key);
+        if (const auto calls = one.calls.lock())
+            calls->end_destroy(destroyed);
+        if (destroyed)
+            forget(one.key);
+    }
     ++generation_;
 }
 

@@ -149,9 +149,9 @@ public:
 
     // The stream is destroyed: another one may have its key.
     void forget(const void* key);
-    // Around a call that destroys all streams.
+    // Around a call that may destroy any stream.
     void begin_reset();
-    void end_reset(bool reset);
+    void end_reset(const std::function<bool(const void* key)>& is_destroyed);
 
     // Called when any() changes. Set once, before the first of().
     void on_change(std::function<void()> changed) { changed_ = std::move(changed); }

@@ -129,7 +129,6 @@ void Gates::report_work(const Call& call) {
     auto* const key = const_cast<void*>(call.stream);
     if (call.call_class == CallClass::stream_destroy) {
         destroyed_(key);
-        direct_.forget(key);
     } else if (((work >> static_cast<unsigned>(call.call_class)) & 1) != 0 &&
                !known(direct_, key).reported) {
         const CallerState state;
@@ -238,17 +237,12 @@ void Gates::enter_direct(const Call& call) {
     direct_here = std::move(calls);
 }
 
-void Gates::leave_direct(const Call& call, int error) {
-    const bool done = error == hip::success;
-    if (const auto calls = std::exchange(direct_here, nullptr)) {
-        if (call.call_class != CallClass::stream_destroy)
-            return calls->after();
+void Gates::leave_direct(const Call& call, bool done) {
+    const auto calls = std::exchange(direct_here, nullptr);
+    if (call.call_class == CallClass::stream_destroy)
         calls->end_destroy(done);
-    }
-    if (done && call.call_class == CallClass::stream_destroy)
-        direct_.forget(call.stream);
-    if (call.call_class == CallClass::device_reset)
-        direct_.end_reset(done);
+    else
+        calls->after();
 }
 
 Result<std::shared_ptr<xqueue::Marker>> Gates::mark(hip::Stream key, hip::Stream handle,
@@ -270,14 +264,15 @@ void Gates::leave(const Call& call, int error) {
         --released_;
         changed_.notify_all();
     }
-    if (direct_here != nullptr || direct_.any())
-        leave_direct(call, error);
-    if (error == hip::success && watched_.load(std::memory_order_acquire))
+    const bool done = error == hip::success;
+    if (direct_here != nullptr)
+        leave_direct(call, done);
+    if (done && watched_.load(std::memory_order_acquire))
         report_work(call);
     switch (call.call_class) {
     case CallClass::capture:
         if (begins_capture(call))
-            captures_.began(call.stream, error == hip::success);
+            captures_.began(call.stream, done);
         else
             captures_.ended(call.stream);
         return;
@@ -286,9 +281,14 @@ void Gates::leave(const Call& call, int error) {
             captures_.joined(call.stream);
         break;
     case CallClass::stream_destroy:
-    case CallClass::device_reset: end_destroy(call, error == hip::success); return;
+        if (done)
+            direct_.forget(call.stream);
+        return end_destroy(call, done);
+    case CallClass::device_reset:
+        direct_.end_reset([&](const void* key) { return done && is_destroyed(key); });
+        return end_destroy(call, done);
     case CallClass::event_record:
-        if (error == hip::success)
+        if (done)
             events_.note(call.event, {call.stream, call.handle});
         break;
     default: break;
@@ -298,6 +298,10 @@ void Gates::leave(const Call& call, int error) {
     // Any packet that the call put into a ring may wait on a held queue.
     if (holds_.any() && !made_no_edge(call))
         order_.settle();
+}
+
+bool Gates::is_destroyed(const void* key) const {
+    return mapping_.birth_of(const_cast<void*>(key)) == 0;
 }
 
 bool Gates::is_free(const Call& call) const {
@@ -576,13 +580,10 @@ void Gates::end_destroy(const Call& call, bool destroyed) {
         const hip::QueueRef ref = hip::ref_of(record);
         // Drop this stream's holds; otherwise HIP hands the still-held queue to the next stream.
         // Drop all holds if no stream is left on the queue.
-        if (destroyed && call.call_class == CallClass::device_reset) {
-            holds_.forget(ref);
-        } else if (destroyed) {
+        if (destroyed && call.call_class == CallClass::stream_destroy)
             holds_.forget(ref, call.handle);
-            if (mapping_.streams_of(ref).empty())
-                holds_.forget(ref);
-        }
+        if (destroyed && mapping_.streams_of(ref).empty())
+            holds_.forget(ref);
         holds_.drop_lift(ref);
     }
     lifted_here.clear();

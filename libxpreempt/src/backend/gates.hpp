@@ -45,7 +45,7 @@ public:
     Result<void> wait_for(hip::Stream handle);
 
     // Called after calls that put work into a stream, until worked() returns true, or destroyed
-    // one, or all of them (null); in the program's threads and without locks. Set once.
+    // one, or those of a device (null); in the program's threads and without locks. Set once.
     using Worked = std::function<bool(hip::Stream key)>;
     using Destroyed = std::function<void(hip::Stream key)>;
     void watch_work(Worked worked, Destroyed destroyed);
@@ -81,11 +81,12 @@ private:
     void enter(const hook::Call& call);
     void enter_held(const hook::Call& call);
     void enter_direct(const hook::Call& call);
-    void leave_direct(const hook::Call& call, int error);
+    void leave_direct(const hook::Call& call, bool done);
     void report_work(const hook::Call& call);
     void choose_gate();
     void leave(const hook::Call& call, int error);
     void wait_outside(const hook::Call& call);
+    [[nodiscard]] bool is_destroyed(const void* key) const;
     [[nodiscard]] bool is_free(const hook::Call& call) const;
     [[nodiscard]] bool has_room(const hook::Call& call) const;
     bool made_no_edge(const hook::Call& call);

@@ -198,7 +198,9 @@ bool AutomaticStreams::add(hip::Stream key) {
 void AutomaticStreams::note_end(hip::Stream key) {
     const std::lock_guard lock(mutex_);
     if (key == nullptr)
-        known_.clear();
+        std::erase_if(known_, [this](const auto& known) {
+            return library_.mapping().birth_of(known.first) == 0;
+        });
     else
         known_.erase(key);
 }

@@ -24,19 +24,6 @@ char null_streams[max_devices];
 constexpr std::uintptr_t hip_stream_legacy = 1;
 constexpr std::uintptr_t hip_stream_per_thread = 2;
 
-// HIP is asked only for streams whose meaning depends on it, and once a thread and change.
-int current_device() {
-    static constinit RocmNext<int(int*)> next{"hipGetDevice", Rocm::hip};
-    if (current_call.device >= 0)
-        return current_call.device;
-    int device = 0;
-    auto* function = next(nullptr);
-    if (function == nullptr || function(&device) != 0 || device < 0 || device >= max_devices)
-        return 0; // no device, then there is no stream either
-    current_call.device = device;
-    return device;
-}
-
 pthread_key_t exit_key;
 bool exit_key_made;
 
@@ -49,6 +36,22 @@ void at_thread_exit(void* streams) {
 __attribute__((constructor)) void make_exit_key() {
     exit_key_made = pthread_key_create(&exit_key, at_thread_exit) == 0;
 }
+
+} // namespace
+
+int current_device() {
+    static constinit RocmNext<int(int*)> next{"hipGetDevice", Rocm::hip};
+    if (current_call.device >= 0)
+        return current_call.device;
+    int device = 0;
+    auto* function = next(nullptr);
+    if (function == nullptr || function(&device) != 0 || device < 0 || device >= max_devices)
+        return 0; // no device, then there is no stream either
+    current_call.device = device;
+    return device;
+}
+
+namespace {
 
 const void* per_thread_key() {
     CurrentCall& mine = current_call;

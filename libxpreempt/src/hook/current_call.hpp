@@ -67,6 +67,9 @@ constexpr bool is_attributed(CallClass call_class) {
     }
 }
 
+// Asks HIP only if it isn't known of this thread; 0 without a device.
+int current_device();
+
 // The key of a handle given to a function of the _spt kind, or to a plain one.
 const void* key_of(const void* handle, bool per_thread);
 

@@ -42,6 +42,7 @@ struct StreamSlot {
     std::uint64_t seen[max_queues / 64]; // slots of queues with a packet of it
     std::uint64_t busy[max_queues / 64]; // of those, the ones that may still have work of it
     std::uint16_t next;                  // slot of the same bucket, see `buckets`
+    std::uint32_t gpu_id;                // of its queues, also after their end; 0: none yet
 };
 
 pthread_mutex_t update_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -57,7 +58,8 @@ static_assert(max_streams < UINT16_MAX);
 std::uint32_t generations;
 std::uint64_t births;
 std::atomic<std::uint64_t> num_overflows;
-std::atomic<bool> any_graph; // a graph was ever launched
+std::atomic<bool> any_graph;        // a graph was ever launched
+std::uint32_t gpu_ids[max_devices]; // of HIP's devices; 0: not known
 
 // Changes whenever a mapping may have: what a thread remembers is valid for one epoch.
 std::atomic<std::uint64_t> epoch{1};
@@ -132,8 +134,8 @@ StreamSlot* new_stream_slot(const void* stream) {
         if (slot.live)
             continue;
         std::uint16_t& first = bucket_of(stream);
-        slot = StreamSlot{true,     false, false, false, handle_of(stream), stream, -1,
-                          ++births, {},    {},    first};
+        slot = StreamSlot{true, false, false, false, handle_of(stream), stream, -1, ++births,
+                          {},   {},    first, 0};
         first = static_cast<std::uint16_t>(i + 1);
         if (i >= stream_slots_used)
             stream_slots_used = i + 1;
@@ -180,6 +182,15 @@ void next_epoch() {
     epoch.fetch_add(1, std::memory_order_release);
 }
 
+// HIP creates a stream's queue on the current device. A launch that creates one is, as a rule, to a
+// stream of that device.
+void note_gpu(std::uint32_t gpu_id) {
+    const CurrentCall& call = current_call;
+    if (call.depth != 0 && call.device >= 0 &&
+        (call.call_class == CallClass::stream_create || gpu_ids[call.device] == 0))
+        gpu_ids[call.device] = gpu_id;
+}
+
 } // namespace
 
 UpdateLock::UpdateLock() {
@@ -200,6 +211,7 @@ void add_queue(const QueueRecord& record, bool ring_in_vram) {
         slot = QueueSlot{true, ring_in_vram, false, false, 0, record};
         slot.record.generation = ++generations;
         queue_slots_used = std::max<std::size_t>(queue_slots_used, &slot - queue_slots + 1);
+        note_gpu(record.gpu_id);
         next_epoch();
         return;
     }
@@ -251,20 +263,13 @@ void drop_stream(const void* stream) {
     next_epoch();
 }
 
-void drop_streams_of_only_device() {
+void drop_streams_of(int device) {
     const MutexLock lock(table_mutex);
-    const QueueSlot* first = nullptr;
-    for (std::size_t i = 0; i < queue_slots_used; ++i) {
-        const QueueSlot& slot = queue_slots[i];
-        if (!slot.live)
-            continue;
-        if (first != nullptr && first->record.gpu_id != slot.record.gpu_id)
-            return;
-        first = &slot;
+    for (std::size_t i = 0; i < stream_slots_used; ++i) {
+        StreamSlot& slot = stream_slots[i];
+        if (slot.live && !slot.dying && slot.gpu_id != 0 && slot.gpu_id == gpu_ids[device])
+            free_stream_slot(slot);
     }
-    for (std::size_t i = 0; i < stream_slots_used; ++i)
-        if (stream_slots[i].live && !stream_slots[i].dying)
-            free_stream_slot(stream_slots[i]);
     next_epoch();
 }
 
@@ -314,6 +319,9 @@ void note_queue(StreamSlot& slot, std::size_t queue, bool graph) {
     slot.foreign = false;
     if (slot.last == number && contains(slot.busy, queue))
         return;
+    slot.gpu_id = queue_slots[queue].record.gpu_id;
+    if (const int device = device_of_null(slot.stream); device >= 0)
+        gpu_ids[device] = slot.gpu_id;
     if (graph) {
         slot.graph = true;
         any_graph.store(true, std::memory_order_relaxed);

@@ -34,9 +34,8 @@ QueueRecord queue_at(std::uint64_t hsa_queue); // all zero: none, a generation b
 // Streams are named by their keys here, see Table::stream_key.
 void drop_stream(const void* stream);
 
-// The device of all queues was reset. If there are queues of several, nothing: the streams of the
-// others stay, and it isn't known whose they are.
-void drop_streams_of_only_device();
+// The device was reset: HIP has destroyed its streams, and may keep their queues.
+void drop_streams_of(int device);
 
 // While it is being destroyed a stream counts for its queue's sharing set, but its handle may
 // already be that of a new one. The number is for the second call.

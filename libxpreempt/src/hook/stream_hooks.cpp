@@ -15,9 +15,9 @@ void after_call(CallClass call_class, const void* stream, Error error) {
     switch (call_class) {
     case CallClass::device_change: current_call.device = -1; break;
     case CallClass::device_reset:
-        current_call.device = -1;
         if (error == hip_success)
-            drop_streams_of_only_device();
+            drop_streams_of(current_device());
+        current_call.device = -1;
         break;
     case CallClass::stream_wait:
     case CallClass::stream_query:
@@ -61,6 +61,7 @@ Error create_stream(RocmNext<Error(Stream*, Arguments...)>& next, const void* ca
     Error (*function)(Stream*, Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
+    (void)current_device(); // the one of a queue that is created in the call
     Call call{name, CallClass::stream_create, 0, nullptr, nullptr, nullptr};
     return make_call(
         call, [&] { return function(stream, arguments...); },

@@ -206,6 +206,9 @@ void allocate_ring(const HsaQueue& queue) {
     ioctl(kfd_fd, _IOWR('K', xpreempt::kfd::nr_allocate_memory, args), &args);
 }
 
+using fake::max_devices;
+thread_local int current_device = 0;
+
 HsaQueue* create_hsa_queue() {
     if (kfd_fd < 0)
         kfd_fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
@@ -217,7 +220,7 @@ HsaQueue* create_hsa_queue() {
     args.write_pointer = address + 0x38;
     args.read_pointer = address + 0x80;
     args.ring_bytes = sizeof queue->ring;
-    args.gpu_id = 77;
+    args.gpu_id = 77 + static_cast<std::uint32_t>(current_device);
     args.queue_type = xpreempt::kfd::queue_type_aql;
     args.percentage = 100;
     args.priority = 7;
@@ -260,9 +263,6 @@ void put_packets(HsaQueue* queue, unsigned count, std::uint32_t header = dispatc
     hsa_signal_store_screlease(reinterpret_cast<std::uintptr_t>(&doorbell),
                                static_cast<std::int64_t>(first + count - 1));
 }
-
-using fake::max_devices;
-thread_local int current_device = 0;
 
 // The null streams and hipStreamPerThread, each made at its first use with a queue of its own.
 Stream* stream_of(void* handle, bool per_thread = false) {
@@ -327,15 +327,16 @@ static int answer_question(const void* stream) {
 
 static Stream* destroyed; // of which the next stream has the handle
 
-// HIP: two pooled queues, as GPU_MAX_HW_QUEUES=2 makes it, and one for each stream with a mask.
+// HIP: two pooled queues of a device, as GPU_MAX_HW_QUEUES=2 makes it, and one for each stream with
+// a mask.
 EXPORT int hipStreamCreate(void** stream) {
     const std::lock_guard lock(hip_mutex);
     if (fake_behaviour.next_handle != nullptr) {
         *stream = std::exchange(fake_behaviour.next_handle, nullptr);
         return 0;
     }
-    static HsaQueue* pool[2];
-    HsaQueue*& queue = pool[next_pooled++ % 2];
+    static HsaQueue* pools[max_devices][2];
+    HsaQueue*& queue = pools[current_device][next_pooled++ % 2];
     if (queue == nullptr)
         queue = create_hsa_queue();
     Stream* made = std::exchange(destroyed, nullptr);

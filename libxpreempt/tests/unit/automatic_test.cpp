@@ -17,6 +17,7 @@
 #include <thread>
 
 extern "C" {
+int hipDeviceReset();
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
@@ -112,6 +113,23 @@ TEST_F(AutomaticTest, streams_get_priority_and_level_and_a_scheduler_knows_them)
     ASSERT_EQ(second, third);
     launch(third);
     EXPECT_EQ(0, get(third, &priority));
+    EXPECT_EQ(7, priority);
+}
+
+// HIP destroys its streams then, and a new one may get the address of one of them.
+TEST_F(AutomaticTest, streams_after_a_reset_get_the_priority) {
+    setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
+    setenv("XSCHED_AUTO_XQUEUE_PRIORITY", "7", 1);
+    setenv("XSCHED_AUTO_XQUEUE_LEVEL", "3", 1);
+    void* stream = new_stream();
+    launch(stream);
+    ASSERT_EQ(0, hipDeviceReset());
+    fake_hip()->next_handle = stream;
+    ASSERT_EQ(stream, new_stream());
+    launch(stream);
+    std::int32_t priority = 0;
+    EXPECT_EQ(
+        0, symbol<decltype(xp_stream_get_priority)>("xp_stream_get_priority")(stream, &priority));
     EXPECT_EQ(7, priority);
 }
 

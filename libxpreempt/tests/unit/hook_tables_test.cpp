@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 // The hook alone, as built, on the fake ROCm: its tables with many streams, and at the end of ROCm.
 #include "hook/table.hpp"
+#include "kfd/queue_ioctls.hpp"
 
 #include <cerrno>
 #include <cstdint>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 extern "C" {
 int hipDeviceReset();
+int hipSetDevice(int device);
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
 int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -78,6 +83,27 @@ TEST(Streams, a_reset_of_the_device_ends_them_all) {
     void* stream = new_stream();
     ASSERT_EQ(0, launch(stream));
     EXPECT_EQ(1U, queue_of(stream).num_streams);
+}
+
+TEST(Streams, a_reset_ends_those_of_its_device_only) {
+    void* kept = new_stream();
+    ASSERT_EQ(0, launch(kept));
+    ASSERT_EQ(0, hipSetDevice(1));
+    void* first = new_stream();
+    ASSERT_EQ(0, launch(first));
+    ASSERT_EQ(0, launch(nullptr));
+    const std::uint64_t birth = table().birth_of(kept);
+    ASSERT_NE(0U, birth);
+    // HIP destroys some of the queues before, and keeps the others.
+    const xpreempt::kfd::DestroyQueueArgs args{queue_of(first).kfd_queue_id, 0};
+    const int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+    ASSERT_EQ(0, ioctl(fd, _IOWR('K', xpreempt::kfd::nr_destroy_queue, args), &args));
+    ASSERT_EQ(0, close(fd));
+    ASSERT_EQ(0, hipDeviceReset());
+    EXPECT_EQ(birth, table().birth_of(kept));
+    EXPECT_EQ(0U, table().birth_of(first));
+    EXPECT_EQ(0U, table().birth_of(table().stream_key(nullptr)));
+    ASSERT_EQ(0, hipSetDevice(0));
 }
 
 // amd_signal_t in a page of its own.

@@ -20,7 +20,9 @@
 #include <vector>
 
 extern "C" {
+int hipDeviceReset();
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+int hipSetDevice(int device);
 int hipStreamBeginCapture(void* stream, int mode);
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
@@ -139,6 +141,23 @@ TEST_F(HookedStreamTest, a_thread_launches_in_its_last_destructor) {
         }).join();
     EXPECT_EQ(0, launch(low));
     EXPECT_EQ(0, xp_sched_stop());
+}
+
+// HIP destroys the streams of the current device.
+TEST_F(HookedStreamTest, a_reset_leaves_what_is_held_on_another_device) {
+    ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr)) << xp_last_detail();
+    ASSERT_EQ(0, hipSetDevice(1));
+    void* there = nullptr;
+    create(there);
+    ASSERT_EQ(0, xp_stream_hold(there, 0, nullptr)) << xp_last_detail();
+    const fake::Queue& reset = fake_driver()->queues[query(there).kfd_queue_id];
+    ASSERT_EQ(0, hipDeviceReset());
+    EXPECT_FALSE(reset.is_stopped());
+    EXPECT_EQ(-ENOENT, xp_stream_release(there));
+    EXPECT_TRUE(stopped(low));
+    EXPECT_EQ(0, xp_stream_release(low));
+    EXPECT_FALSE(stopped(low));
+    ASSERT_EQ(0, hipSetDevice(0));
 }
 
 TEST_F(HookedStreamTest, attributes_put_a_stream_under_the_scheduler) {
