@@ -72,11 +72,10 @@ Result<void> Holds::agree(const Refs& queues) {
     Refs save, drain, starts;
     for (const hip::QueueRef queue : queues) {
         const auto entry = holds_.find(queue);
-        if (entry == holds_.end() || entry->second.wants_stop() == entry->second.stopped ||
-            dead_.contains(queue))
+        if (entry == holds_.end() || !entry->second.is_due() || dead_.contains(queue))
             continue;
         const Hold& hold = entry->second;
-        Refs& change = hold.stopped ? starts : hold.type == StopType::save ? save : drain;
+        Refs& change = !hold.wants_stop() ? starts : hold.type == StopType::save ? save : drain;
         if (std::ranges::find(change, queue) == change.end())
             change.push_back(queue);
     }
@@ -108,17 +107,17 @@ Result<void> Holds::switch_queues(const Refs& stops, StopType type, const Refs& 
     return refused;
 }
 
-// Returns the error if the queue runs on. After EFAULT the queue may be stopped although the answer
-// was lost, so its start is due.
+// Returns the error if the queue may run on. After EFAULT the queue may be stopped all the same.
 Result<void> Holds::note_stop(hip::QueueRef queue, const Result<void>& answer, std::uint64_t ns) {
     Hold& hold = holds_.at(queue);
     const int problem = problem_of(answer);
     // After ETIME the driver holds the queue, and stops it as soon as it can.
     hold.late = problem == ETIME;
-    hold.stopped = problem == 0 || problem == EALREADY || hold.late || problem == EFAULT;
+    hold.unsure = problem == EFAULT;
+    hold.stopped = problem == 0 || problem == EALREADY || hold.late || hold.unsure;
     if (problem == 0)
         count_stop(queue, ns);
-    if (hold.stopped && problem != EFAULT)
+    if (hold.stopped && !hold.unsure)
         return {};
     note_end(hold, answer.error());
     return answer;
@@ -128,6 +127,7 @@ void Holds::note_start(hip::QueueRef queue, const Result<void>& answer, std::uin
     Hold& hold = holds_.at(queue);
     const int problem = problem_of(answer);
     hold.stopped = problem != 0 && problem != EALREADY;
+    hold.unsure = problem == EFAULT;
     if (!hold.stopped) {
         hold.reported = false;
         if (const auto counted = counters_.find(queue); counted != counters_.end())
@@ -175,7 +175,7 @@ void Holds::settle() {
     std::erase_if(holds_, [&](const auto& entry) {
         const Hold& hold = entry.second;
         held += !hold.owners.empty() || hold.stopped ? 1U : 0U;
-        due += hold.wants_stop() != hold.stopped ? 1U : 0U;
+        due += hold.is_due() ? 1U : 0U;
         return hold.owners.empty() && hold.lifts == 0 && !hold.stopped;
     });
     num_held_.store(held, std::memory_order_relaxed);
@@ -248,7 +248,7 @@ void Holds::exchange(std::span<const hip::QueueRecord> to_hold,
         if (!agree(refs)) {
             for (std::size_t i = 0; i < held; ++i)
                 if (const auto entry = holds_.find(refs[i]);
-                    entry != holds_.end() && entry->second.wants_stop() && !entry->second.stopped)
+                    entry != holds_.end() && entry->second.wants_stop() && entry->second.is_due())
                     (void)drop(refs[i], owner);
             (void)agree(refs);
         }

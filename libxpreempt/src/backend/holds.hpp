@@ -115,8 +115,10 @@ private:
         std::uint32_t lifts = 0;
         bool stopped = false;
         bool late = false;     // stopped, but not confirmed
+        bool unsure = false;   // the driver's answer was lost: stopped may be wrong
         bool reported = false; // its start was refused
         [[nodiscard]] bool wants_stop() const { return !owners.empty() && lifts == 0; }
+        [[nodiscard]] bool is_due() const { return wants_stop() != stopped || unsure; }
     };
     using Refs = std::vector<hip::QueueRef>;
 

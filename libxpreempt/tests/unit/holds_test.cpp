@@ -87,6 +87,33 @@ TEST_F(HoldsTest, a_destroyed_streams_hold_ends_and_others_stay) {
     EXPECT_EQ("-+", script.told);
 }
 
+// EFAULT: the driver may have stopped the queue, or not.
+TEST_F(HoldsTest, a_stop_whose_answer_is_lost_is_made_again) {
+    ASSERT_TRUE(hold(&first));
+    holds.lift(queue);
+    script.errno_value = EFAULT;
+    holds.drop_lift(hip::ref_of(queue));
+    EXPECT_EQ("-+-", script.told);
+    EXPECT_TRUE(holds.is_due());
+    script.errno_value = EALREADY;
+    EXPECT_TRUE(holds.retry());
+    EXPECT_EQ("-+--", script.told);
+    EXPECT_EQ(1U, holds.count(hip::ref_of(queue)));
+}
+
+TEST_F(HoldsTest, a_stop_whose_answer_is_lost_is_no_hold) {
+    script.errno_value = EFAULT;
+    EXPECT_FALSE(hold(&first));
+    EXPECT_EQ(0U, holds.count(hip::ref_of(queue)));
+    holds.exchange({&queue, 1}, {}, &second);
+    EXPECT_EQ(0U, holds.count(hip::ref_of(queue)));
+    EXPECT_TRUE(holds.is_due());
+    script.errno_value = 0;
+    EXPECT_TRUE(holds.retry());
+    EXPECT_EQ('+', script.told.back());
+    EXPECT_FALSE(holds.any());
+}
+
 TEST_F(HoldsTest, a_dead_queue_is_held_no_more_and_not_touched_again) {
     for (const int death : {EIO, EACCES, ENODEV}) {
         queue = queue_of(static_cast<std::uint32_t>(death));
