@@ -6,6 +6,7 @@
 #include "kfd/module.hpp"
 #include "kfd/probe.hpp"
 #include "kfd/queue_slots.hpp"
+#include "kfd/slot_use.hpp"
 #include "kfd/sysfs.hpp"
 #include "kfd/topology.hpp"
 #include "kfd_processes.hpp"
@@ -355,6 +356,9 @@ void add_queue_slots(const Context& context, Report& report) {
                     "info", "queues", node.gpu_id, gpu->cp_queues, gpu->xccs, usable);
         }
     report.json["queue_slots"] = std::move(slots);
+    for (const kfd::SlotUse& use : kfd::slot_uses(context.roots))
+        if (const std::string cost = cost_of(use); !cost.empty())
+            report.text += fmt::format("{:<5} {:<12} {}\n", "warn", "queues", cost);
 }
 
 // Adds the predicted cost of a stop on each GPU, for a stock driver too.

@@ -213,6 +213,21 @@ TEST_F(DoctorTest, queues_of_several_xccs_are_not_added_up) {
         << report.text;
 }
 
+TEST_F(DoctorTest, more_queues_than_slots_are_reported_with_their_cost) {
+    tree.write("sys/class/kfd/kfd/topology/nodes/1/properties",
+               "simd_count 320\nnum_cp_queues 24\n");
+    expect_working_driver();
+    EXPECT_EQ(cli::doctor(context).text.find(" slots"), std::string::npos);
+    for (const pid_t pid : {100, 200})
+        for (unsigned id = 0; id < 13; ++id)
+            tree.add_queue(pid, id);
+    expect_working_driver();
+    const cli::Report report = cli::doctor(context);
+    EXPECT_NE(report.text.find("26 compute queues of 2 processes share 24 slots"),
+              std::string::npos)
+        << report.text;
+}
+
 TEST_F(DoctorTest, secure_boot_asks_for_the_key_only_while_our_module_is_not_loaded) {
     const std::string variable =
         "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "base/start_thread.hpp"
 #include "capi/control.hpp"
+#include "kfd/slot_use.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,6 +19,7 @@
 #include <future>
 #include <memory>
 #include <pthread.h>
+#include <string>
 #include <string_view>
 
 namespace xpreempt::capi {
@@ -64,6 +66,12 @@ void log_as_environment_says() {
                      wanted);
     else
         log::set(nullptr, log::Level(found - names.begin()), nullptr);
+}
+
+void report_slots() {
+    for (const kfd::SlotUse& use : kfd::slot_uses(kfd::roots_from_environment()))
+        if (const std::string cost = cost_of(use); !cost.empty())
+            log::report(log::Level::warning, "%s", cost.c_str());
 }
 
 } // namespace
@@ -188,6 +196,7 @@ std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream key, hip
                                                             std::optional<int> device) {
     if (!mapping_.available())
         return nullptr;
+    std::call_once(slots_reported_, report_slots);
     return direct_.of(
         key, [this, key, handle, device]() -> Result<std::shared_ptr<xqueue::Marker>> {
             if (device)

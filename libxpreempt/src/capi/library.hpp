@@ -169,7 +169,7 @@ private:
     std::atomic<bool> used_{false}; // for more than to look what there is
     std::mutex hip_mutex_;
     std::optional<hip::Functions> hip_;
-    std::once_flag exit_registered_;
+    std::once_flag exit_registered_, slots_reported_;
 };
 
 } // namespace xpreempt::capi

@@ -2,6 +2,7 @@
 // Variables of the environment that hook and library read when they are loaded: each test starts
 // this program again with the variables set.
 #include "fake/fake_rocm.hpp"
+#include "unit/kfd_tree.hpp"
 
 #include <xpreempt/xpreempt.h>
 
@@ -10,6 +11,8 @@
 #include <gtest/gtest.h>
 #include <string>
 #include <unistd.h>
+
+extern "C" int hipStreamCreate(void** stream);
 
 namespace {
 
@@ -26,7 +29,11 @@ void be_child_if_asked() {
     fake_driver()->patched = true;
     xp_probe_info info{};
     info.sz = sizeof info;
-    const int error = xp_probe(&info);
+    int error = xp_probe(&info);
+    void* stream = nullptr; // the first that is held
+    if (std::getenv("KFD_PREEMPT_SYSFS_ROOT") != nullptr)
+        error |= hipStreamCreate(&stream) | xp_stream_hold(stream, 0, nullptr) |
+                 xp_stream_release(stream);
     std::printf("queues %s, dynamic %s\n", or_unset("GPU_MAX_HW_QUEUES"),
                 or_unset("DEBUG_HIP_DYNAMIC_QUEUES"));
     std::fflush(stdout);
@@ -66,6 +73,24 @@ TEST(EnvironmentTest, log_writes_messages_of_its_level_and_above) {
         EXPECT_TRUE(contains(output, "queues")) << output;
         EXPECT_FALSE(contains(output, "libxpreempt:")) << variables << ": " << output;
     }
+}
+
+// Two programs with the hook, each with as many queues as it is let.
+TEST(EnvironmentTest, more_queues_than_slots_are_reported_with_their_cost) {
+    const test::KfdTree tree;
+    tree.add_node(1, 5230);
+    tree.write("sys/class/kfd/kfd/topology/nodes/1/properties", "num_cp_queues 24\n");
+    for (const pid_t pid : {100, 200})
+        for (unsigned id = 0; id < 12; ++id)
+            tree.add_queue(pid, id);
+    const std::string variables =
+        "XPREEMPT_LOG=warning KFD_PREEMPT_SYSFS_ROOT=" + (tree.root() / "sys").string();
+    EXPECT_FALSE(contains(output_with(variables), "slots"));
+    tree.add_queue(200, 12);
+    const std::string output = output_with(variables);
+    EXPECT_TRUE(contains(output, "libxpreempt: GPU 5230: 25 compute queues of 2 processes share 24 "
+                                 "slots"))
+        << output;
 }
 
 TEST(EnvironmentTest, an_unknown_level_is_named_and_ignored) {
