@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
 
 namespace cli {
@@ -43,7 +44,8 @@ public:
 
 private:
     [[nodiscard]] bool any_failed() const {
-        return std::ranges::any_of(queues_, [](const GroupQueue& queue) { return queue.failed; });
+        return std::ranges::any_of(queues_, &GroupQueue::failed) ||
+               std::ranges::any_of(whole_, &GroupQueue::failed);
     }
     bool scan();
     void add(const Target& target, const kfd::Queue& queue);
@@ -51,6 +53,7 @@ private:
     void stop(const std::vector<GroupQueue*>& queues);
     bool hold_processes();
     void classify(GroupQueue& queue);
+    void classify_process(GroupQueue& process);
     GroupQueue* known(const FrozenQueue& id);
     bool save();
 
@@ -230,9 +233,24 @@ void Freezing::stop(const std::vector<GroupQueue*>& queues) {
     }
 }
 
+void Freezing::classify_process(GroupQueue& process) {
+    const int reason = process.errno_value = process.sent ? -process.entry.result : EIO;
+    process.held = reason == 0 || reason == ETIME;
+    process.failed = process.sent && !process.held && reason != EALREADY && !is_gone(reason);
+    // Held by an earlier freeze of this cgroup or of another, or by somebody else.
+    const bool known = process.joined || record_.other_holder(cgroup_.path, process.id) != nullptr;
+    if (!process.held && !(reason == EALREADY && known))
+        record_.of(cgroup_.path).erase(process.id);
+    if (!process.failed)
+        return;
+    process.outcome = QueueOutcome::failed;
+    process.text = driver_sentence(context_, Verb::freeze, reason, process.target, {});
+}
+
 // Holds the processes of the last scan that are not held yet, once their queues are. A queue that
 // was suspended before stays so at thaw, which cannot tell it from others of its process: those
-// processes are not held. Returns true if one was held; its queues must be read again.
+// processes are not held. Returns true if the queues must be read again: a process was held, or may
+// be at the next try.
 bool Freezing::hold_processes() {
     if ((driver_.query.caps & KFD_PREEMPT_CAP_PROCESS) == 0 || failure_)
         return false;
@@ -240,7 +258,12 @@ bool Freezing::hold_processes() {
     const auto foreign = [&](const GroupQueue& queue) {
         return queue.outcome == QueueOutcome::already && !mine.contains(queue.id);
     };
+    std::vector<GroupQueue*> added;
     const std::size_t before = whole_.size();
+    whole_.reserve(before + targets_.size()); // `added` points into it
+    for (GroupQueue& process : whole_)
+        if (worth_another_try(process))
+            added.push_back(&process);
     for (const Target& target : targets_) {
         const auto of_it = [&](const GroupQueue& queue) { return queue.id.pid == target.pid; };
         if (std::ranges::none_of(whole_, of_it) &&
@@ -249,27 +272,21 @@ bool Freezing::hold_processes() {
             }))
             whole_.push_back(whole_process(target));
     }
-    std::vector<GroupQueue*> added;
-    for (std::size_t i = before; i < whole_.size(); ++i) {
-        whole_[i].joined = !mine.insert(whole_[i].id).second;
+    if (!added.empty())
+        pause_before_retry();
+    for (std::size_t i = before; i < whole_.size(); ++i)
         added.push_back(&whole_[i]);
-    }
+    for (GroupQueue* process : added)
+        process->joined = !mine.insert(process->id).second;
     if (added.empty() || !save())
         return false;
     if (!sent_.run(context_, driver_, Verb::freeze, added))
         failure_ = sent_.failure;
-    bool any = false;
-    for (GroupQueue* process : added) {
-        const int reason = process->sent ? -process->entry.result : EIO;
-        process->held = reason == 0 || reason == ETIME;
-        any |= process->held;
-        // Held by an earlier freeze of this cgroup or of another, or by somebody else.
-        const bool known =
-            process->joined || record_.other_holder(cgroup_.path, process->id) != nullptr;
-        if (!process->held && !(reason == EALREADY && known))
-            mine.erase(process->id);
-    }
-    return any;
+    for (GroupQueue* process : added)
+        classify_process(*process);
+    return std::ranges::any_of(added, [](const GroupQueue* process) {
+        return process->held || worth_another_try(*process);
+    });
 }
 
 void Freezing::run() {
@@ -281,7 +298,8 @@ void Freezing::run() {
             return;
         const std::vector<GroupQueue*> queues = waiting(queues_);
         // All of it will be undone, so no more is stopped for it.
-        if (!partial_ && std::ranges::any_of(queues_, hopeless))
+        if (!partial_ &&
+            (std::ranges::any_of(queues_, hopeless) || std::ranges::any_of(whole_, hopeless)))
             return;
         if (queues.empty()) {
             if (hold_processes())
@@ -351,7 +369,9 @@ Report Freezing::finish(bool undone) {
     }
     if (!save() && sent_.failure)
         failure_ = sent_.failure;
-    Report report = group_report(cgroup_.path, queues_, sent_);
+    std::vector<GroupQueue> shown = queues_;
+    std::ranges::copy_if(whole_, std::back_inserter(shown), &GroupQueue::failed);
+    Report report = group_report(cgroup_.path, shown, sent_);
     if (!failure_ && !stable_ && report.exit == Exit::ok)
         failure_ = Failure{Exit::failed, EAGAIN,
                            fmt::format("{}: its processes kept creating queues across {} scans: "

@@ -328,6 +328,47 @@ TEST_F(FreezeTest, process_with_a_queue_that_was_suspended_by_hand_is_not_frozen
     EXPECT_EQ(recorded(), "/job:80 /job:0 ");
 }
 
+// Its queues are held, and those to come would run.
+TEST_F(FreezeTest, process_whose_queues_to_come_cannot_be_held_is_not_frozen) {
+    script->expect_query(0, 0, can_hold_processes);
+    expect_scan();
+    expect_both(stop, {{0, held, sticky}, {0, held, sticky}});
+    script->expect_group_switch(stop, {{7, all, 0}, {8, all, 0}},
+                                {{0, held, sticky}, {-EPERM, running, 0}});
+    expect_scan(held, sticky);
+    expect_both(start, {{0, running, 0}, {0, running, 0}});
+    script->expect_group_switch(start, {{7, all, 0}}, {{0, running, 0}});
+    const cli::Report report = cli::freeze(context, {"job"}, false);
+    EXPECT_EQ(report.exit, cli::Exit::permission);
+    expect_message(report, "pid 8 (demo): not allowed to freeze");
+    EXPECT_EQ(report.json["frozen"], false);
+    EXPECT_EQ(recorded(), "");
+}
+
+TEST_F(FreezeTest, partial_keeps_processes_whose_queues_to_come_cannot_be_held) {
+    script->expect_query(0, 0, can_hold_processes);
+    expect_scan();
+    expect_both(stop, {{0, held, sticky}, {0, held, sticky}});
+    script->expect_group_switch(stop, {{7, all, 0}, {8, all, 0}},
+                                {{0, held, sticky}, {-EOPNOTSUPP, running, 0}});
+    expect_scan(held, sticky);
+    const cli::Report report = cli::freeze(context, {"job"}, true);
+    EXPECT_EQ(report.exit, cli::Exit::failed);
+    expect_message(report, "pid 8 (demo)");
+    EXPECT_EQ(recorded(), "/job:70 /job:0 /job:80 ");
+}
+
+TEST_F(FreezeTest, process_that_ends_before_it_is_held_is_no_failure) {
+    script->expect_query(0, 0, can_hold_processes);
+    expect_scan();
+    expect_both(stop, {{0, held, sticky}, {-ESRCH, 0, 0}});
+    script->expect_group_switch(stop, {{7, all, 0}, {8, all, 0}},
+                                {{0, held, sticky}, {-ESRCH, 0, 0}});
+    expect_scan(held, sticky);
+    EXPECT_EQ(cli::freeze(context, {"job"}, false).exit, cli::Exit::ok);
+    EXPECT_EQ(recorded(), "/job:70 /job:0 ");
+}
+
 TEST_F(FreezeTest, freeze_that_fails_releases_queues_to_come) {
     script->expect_query(0, 0, can_hold_processes);
     expect_scan();
