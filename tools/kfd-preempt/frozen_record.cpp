@@ -4,6 +4,7 @@
 
 #include "kfd/attribute.hpp"
 #include "names.hpp"
+#include "xpreemptd/process_facts.hpp"
 #include "xpreemptd/replace_file.hpp"
 
 #include <cerrno>
@@ -59,6 +60,23 @@ std::optional<FrozenQueue> queue_from(const Json& item) {
     return FrozenQueue{*pid, *queue_id, *uid};
 }
 
+std::optional<std::uint64_t> start_of(const kfd::Roots& roots, pid_t pid) {
+    const auto origin = xpreemptd::origin_of(roots, pid);
+    return origin ? std::optional(origin->start_ticks) : std::nullopt;
+}
+
+// The part of the file that older versions did not write.
+std::map<pid_t, std::uint64_t> parse_starts(const std::string& text) {
+    const Json json = Json::parse(text, nullptr, false);
+    std::map<pid_t, std::uint64_t> starts;
+    if (!json.is_object() || !json.contains("starts") || !json["starts"].is_object())
+        return starts;
+    for (const auto& [word, ticks] : json["starts"].items())
+        if (const auto pid = kfd::parse_unsigned<pid_t>(word); pid && ticks.is_number_unsigned())
+            starts[*pid] = ticks.get<std::uint64_t>();
+    return starts;
+}
+
 // nullopt: not what save() writes.
 std::optional<std::map<std::string, std::set<FrozenQueue>>> parse(const std::string& text) {
     const Json json = Json::parse(text, nullptr, false);
@@ -95,23 +113,48 @@ Outcome<FrozenRecord> FrozenRecord::open(const Context& context) {
     } while (locked != 0 && errno == EINTR);
     if (locked != 0)
         return cannot("locked", lock, errno);
-    FrozenRecord record(directory / "frozen.json", std::move(fd));
-    if (Outcome<void> loaded = record.load(context); !loaded)
+    FrozenRecord record(context.roots, directory / "frozen.json", std::move(fd));
+    if (Outcome<void> loaded = record.load(); !loaded)
         return tl::make_unexpected(std::move(loaded.error()));
     return record;
 }
 
-// Drops queues whose process has left KFD. Jobs that are killed while frozen are never thawed.
-void FrozenRecord::forget_ended(const Context& context) {
-    const std::filesystem::path processes = context.roots.kfd_class() / "proc";
+// Drops queues whose process has left KFD, or whose pid is another process' by now. Jobs that are
+// killed while frozen are never thawed.
+void FrozenRecord::forget_ended() {
+    const std::filesystem::path processes = roots_.kfd_class() / "proc";
+    std::set<pid_t> ended;
     for (auto& [path, queues] : cgroups_)
-        std::erase_if(queues, [&](const FrozenQueue& queue) {
+        for (const FrozenQueue& queue : queues) {
             std::error_code error;
-            return !std::filesystem::exists(processes / std::to_string(queue.pid), error);
-        });
+            const auto noted = starts_.find(queue.pid);
+            const auto start = noted != starts_.end() ? start_of(roots_, queue.pid) : std::nullopt;
+            if (!std::filesystem::exists(processes / std::to_string(queue.pid), error) ||
+                (start && *start != noted->second))
+                ended.insert(queue.pid);
+        }
+    for (auto& [path, queues] : cgroups_)
+        std::erase_if(queues, [&](const FrozenQueue& queue) { return ended.contains(queue.pid); });
+    for (const pid_t pid : ended)
+        starts_.erase(pid);
 }
 
-Outcome<void> FrozenRecord::load(const Context& context) {
+// Reads the starts of the processes that have entries now.
+void FrozenRecord::note_starts() {
+    std::map<pid_t, std::uint64_t> starts;
+    for (const auto& [path, queues] : cgroups_)
+        for (const FrozenQueue& queue : queues) {
+            if (starts.contains(queue.pid))
+                continue;
+            const auto noted = starts_.find(queue.pid);
+            const auto start = noted != starts_.end() ? noted->second : start_of(roots_, queue.pid);
+            if (start)
+                starts[queue.pid] = *start;
+        }
+    starts_ = std::move(starts);
+}
+
+Outcome<void> FrozenRecord::load() {
     const Result<std::string> text = kfd::read_text(file_, Op::read_proc, file_bytes_max);
     if (!text && text.error().errno_value == ENOENT)
         return {};
@@ -125,7 +168,8 @@ Outcome<void> FrozenRecord::load(const Context& context) {
                         "by `kfd-preempt resume PID` (`kfd-preempt list` shows STICKY)",
                         file_.string())});
     cgroups_ = std::move(*cgroups);
-    forget_ended(context);
+    starts_ = parse_starts(*text);
+    forget_ended();
     return {};
 }
 
@@ -137,7 +181,8 @@ const std::string* FrozenRecord::other_holder(const std::string& cgroup,
     return nullptr;
 }
 
-Outcome<void> FrozenRecord::save() const {
+Outcome<void> FrozenRecord::save() {
+    note_starts();
     Json json;
     json["schema"] = 1;
     json["cgroups"] = Json::object();
@@ -146,6 +191,9 @@ Outcome<void> FrozenRecord::save() const {
             json["cgroups"][path].push_back(
                 {{"pid", queue.pid}, {"queue", queue.queue_id}, {"uid", queue.uid}});
     }
+    json["starts"] = Json::object();
+    for (const auto& [pid, start] : starts_)
+        json["starts"][std::to_string(pid)] = start;
     const std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
     if (const int failed = xpreemptd::replace_file(file_, text, 0600); failed != 0)
         return cannot("written", file_, failed);

@@ -16,7 +16,8 @@
 
 namespace cli {
 
-// Queue ids are reused, uids aren't: an entry never names another queue than it was made for.
+// Queue ids are reused, uids aren't: an entry never names another queue than it was made for. The
+// record has the start of each process, for the entries that name a whole one.
 struct FrozenQueue {
     pid_t pid;
     std::uint32_t queue_id;
@@ -37,19 +38,22 @@ public:
     [[nodiscard]] const std::string* other_holder(const std::string& cgroup,
                                                   const FrozenQueue& queue) const;
     // All of it is replaced at once: a reader, or a death in here, never sees half of it.
-    [[nodiscard]] Outcome<void> save() const;
+    [[nodiscard]] Outcome<void> save();
 
     // For completion; doesn't wait, and prints nothing when it can't be read.
     static std::vector<std::string> cgroups(const Context& context);
 
 private:
-    FrozenRecord(std::filesystem::path file, xpreempt::UniqueFd lock)
-        : file_(std::move(file)), lock_(std::move(lock)) {}
-    Outcome<void> load(const Context& context);
-    void forget_ended(const Context& context);
+    FrozenRecord(kfd::Roots roots, std::filesystem::path file, xpreempt::UniqueFd lock)
+        : roots_(std::move(roots)), file_(std::move(file)), lock_(std::move(lock)) {}
+    Outcome<void> load();
+    void forget_ended();
+    void note_starts();
 
+    kfd::Roots roots_;
     std::filesystem::path file_;
     xpreempt::UniqueFd lock_;
+    std::map<pid_t, std::uint64_t> starts_; // ticks since boot; without those that /proc hides
     std::map<std::string, std::set<FrozenQueue>> cgroups_;
 };
 

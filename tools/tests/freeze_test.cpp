@@ -457,6 +457,27 @@ TEST_F(FreezeTest, processes_that_ended_while_frozen_are_forgotten) {
     EXPECT_EQ(recorded(), "/job:70 ");
 }
 
+// A hold of a whole process has no number of a queue that would tell it from the next process.
+TEST_F(FreezeTest, process_with_the_pid_of_one_that_was_frozen_is_another) {
+    const auto start_at = [this](pid_t pid, int ticks) {
+        tree.write("proc/" + std::to_string(pid) + "/stat",
+                   std::to_string(pid) + " (a) b) S 1 7 7 0 -1 0 1 0 0 0 0 0 0 0 20 0 1 0 " +
+                       std::to_string(ticks) + " 0 0\n");
+    };
+    start_at(7, 100);
+    start_at(8, 100);
+    {
+        auto record = cli::FrozenRecord::open(context);
+        record->of("/job") = {{7, all, 0}, {8, all, 0}};
+        ASSERT_TRUE(record->save());
+    }
+    start_at(8, 200);
+    script->expect_query(0);
+    script->expect_group_switch(start, {{7, all, 0}}, {{0, running, 0}});
+    EXPECT_EQ(cli::thaw(context, {"job"}).exit, cli::Exit::ok);
+    EXPECT_EQ(recorded(), "");
+}
+
 TEST_F(FreezeTest, a_cgroup_that_is_gone_can_still_be_thawed) {
     freeze_job();
     std::filesystem::remove_all(tree.root() / "sys/fs/cgroup/job");
