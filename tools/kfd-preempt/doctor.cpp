@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // doctor: what works on this machine, and what to do about what doesn't.
 #include "error_messages.hpp"
+#include "finding.hpp"
 #include "hook_sight.hpp"
 #include "kfd/attribute.hpp"
 #include "kfd/module.hpp"
@@ -24,6 +25,8 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <initializer_list>
+#include <iterator>
 #include <map>
 #include <string_view>
 
@@ -31,23 +34,15 @@ namespace cli {
 
 namespace {
 
-enum class Verdict : std::uint8_t { ok, warn, fail };
+constexpr const char* read_log = "dmesg | grep -i amdgpu";
+constexpr const char* boot_again = "reboot";
 
-struct Check {
-    const char* name;
-    Verdict verdict;
-    std::string text;
-    std::string fix;      // empty when there is nothing to do
-    Exit exit = Exit::ok; // what the command exits with when this is the first that failed
-};
-
-const char* verdict_name(Verdict verdict) {
-    switch (verdict) {
-    case Verdict::ok: return "ok";
-    case Verdict::warn: return "warn";
-    case Verdict::fail: return "fail";
-    }
-    return "";
+// Without those that this distribution has no command for.
+std::vector<std::string> commands_of(std::initializer_list<std::string> commands) {
+    std::vector<std::string> known;
+    std::ranges::copy_if(commands, std::back_inserter(known),
+                         [](const std::string& command) { return !command.empty(); });
+    return known;
 }
 
 // "6.12" is the series of 6.12.9 and 6.12-rc1, not of 6.120.
@@ -67,39 +62,41 @@ bool has_series(const Context& context) {
     return false;
 }
 
-constexpr const char* rocm_guide = "kernel/README.md, section ROCm's own driver";
-
-Check check_kernel(const Context& context, const kfd::LoadedModule& module) {
+Finding check_kernel(const Context& context, const kfd::LoadedModule& module) {
     // A patched driver that runs is the proof; the table only says what can be built.
     if (!module.preempt_abi.empty() || has_series(context))
-        return {"kernel", Verdict::ok, context.kernel_release, ""};
+        return {"kernel", Verdict::ok, context.kernel_release};
     // ROCm's driver is built for many kernels from one source, which kernel/prepare-rocm edits.
     if (amdgpu_dkms_installed(context.roots))
         return {"kernel", Verdict::ok,
-                fmt::format("{}, with ROCm's own driver", context.kernel_release), ""};
-    return {"kernel", Verdict::fail,
+                fmt::format("{}, with ROCm's own driver", context.kernel_release)};
+    return {"kernel",
+            Verdict::fail,
             fmt::format("{}: there is no patch series for this kernel", context.kernel_release),
-            fmt::format("boot a kernel of one of these series: {}", context.kernel_series),
+            {{"ls /boot/vmlinuz-*", boot_again},
+             fmt::format("boot a kernel of one of these series: {}", context.kernel_series)},
             Exit::unsupported};
 }
 
-Check check_other_driver(const Context& context, const kfd::LoadedModule& module) {
+Finding check_other_driver(const Context& context, const kfd::LoadedModule& module) {
     if (!amdgpu_dkms_installed(context.roots))
-        return {"amdgpu-dkms", Verdict::ok, "not installed", ""};
+        return {"amdgpu-dkms", Verdict::ok, "not installed"};
     if (module.rocm && !module.preempt_abi.empty())
-        return {"amdgpu-dkms", Verdict::ok, "installed, and built with queue preemption", ""};
+        return {"amdgpu-dkms", Verdict::ok, "installed, and built with queue preemption"};
     const Distribution here = distribution(context.roots, context.kernel_release);
-    const std::string removal =
-        fmt::format("{} amdgpu-dkms, then dkms install kfd-preempt and reboot", here.remove);
+    const std::string remove = here.remove + " amdgpu-dkms";
     if (!module.preempt_abi.empty())
-        return {"amdgpu-dkms", Verdict::warn,
+        return {"amdgpu-dkms",
+                Verdict::warn,
                 "ROCm's own driver is installed and takes the place of ours at the next boot",
-                removal};
-    return {"amdgpu-dkms", Verdict::fail,
+                {{remove, "dkms autoinstall", boot_again}}};
+    return {"amdgpu-dkms",
+            Verdict::fail,
             "ROCm's own driver is installed, and it has no queue preemption",
-            fmt::format("build it with queue preemption ({}); or, on a kernel with a patch "
-                        "series, {}",
-                        rocm_guide, removal),
+            {{here.install + " kfd-preempt-rocm-dkms", boot_again},
+             fmt::format("build it with queue preemption; or, on a kernel with a patch series, "
+                         "remove it: {}",
+                         remove)},
             Exit::unsupported};
 }
 
@@ -113,7 +110,7 @@ std::string loaded_driver(const kfd::LoadedModule& module) {
     return "the stock amdgpu is loaded";
 }
 
-Check check_not_patched(const Context& context, const kfd::LoadedModule& module) {
+Finding check_not_patched(const Context& context, const kfd::LoadedModule& module) {
     const InstalledModule installed = installed_module(context.roots, context.kernel_release);
     const Distribution here = distribution(context.roots, context.kernel_release);
     const std::string now = loaded_driver(module);
@@ -121,46 +118,44 @@ Check check_not_patched(const Context& context, const kfd::LoadedModule& module)
         return {"module", Verdict::fail,
                 fmt::format("{}, but {} has preemption ({})", now, installed.path.string(),
                             printable(*installed.preempt_version)),
-                module.loaded
-                    ? fmt::format("reboot: a driver in use cannot be replaced; if that does not "
-                                  "help: {}",
-                                  here.initramfs)
-                    : "modprobe amdgpu, or reboot; if it stays so, check dmesg",
+                module.loaded ? Fix{commands_of({here.initramfs, boot_again}),
+                                    "a driver in use cannot be replaced"}
+                              : Fix{{"modprobe amdgpu", read_log}},
                 Exit::unsupported};
     if (!installed.path.empty() && !installed.readable)
-        return {"module", Verdict::fail,
+        return {"module",
+                Verdict::fail,
                 fmt::format("{}; whether {} has preemption cannot be read", now,
                             installed.path.string()),
-                fmt::format("{} kmod (modinfo), then run doctor again", here.install),
+                {{here.install + " kmod", "kfd-preempt doctor"}, "doctor needs modinfo"},
                 Exit::unsupported};
-    return {"module", Verdict::fail,
-            fmt::format("{}, and no amdgpu with preemption is installed for {}", now,
-                        context.kernel_release),
-            module.rocm
-                ? fmt::format("build ROCm's driver with queue preemption ({}), then {}, and reboot",
-                              rocm_guide, here.initramfs)
-                : fmt::format("install the kfd-preempt DKMS package (dkms install kfd-preempt), "
-                              "then {}, and reboot",
-                              here.initramfs),
-            Exit::unsupported};
+    return {
+        "module",
+        Verdict::fail,
+        fmt::format("{}, and no amdgpu with preemption is installed for {}", now,
+                    context.kernel_release),
+        {commands_of({here.install + (module.rocm ? " kfd-preempt-rocm-dkms" : " kfd-preempt-dkms"),
+                      here.initramfs, boot_again})},
+        Exit::unsupported};
 }
 
-Check check_module(const Context& context, const kfd::LoadedModule& module) {
+Finding check_module(const Context& context, const kfd::LoadedModule& module) {
     if (module.preempt_abi.empty())
         return check_not_patched(context, module);
     const std::string abi = printable(module.preempt_abi);
     if (module.switched_off)
-        return {"module", Verdict::fail,
-                fmt::format("amdgpu has preemption (ABI {}), but it is switched off", abi),
-                "remove amdgpu.kfd_preempt=0 from the kernel command line or /etc/modprobe.d, "
-                "then reboot",
-                Exit::unsupported};
-    return {"module", Verdict::ok, fmt::format("the loaded amdgpu has preemption, ABI {}", abi),
-            ""};
+        return {
+            "module",
+            Verdict::fail,
+            fmt::format("amdgpu has preemption (ABI {}), but it is switched off", abi),
+            {{"grep -r kfd_preempt=0 /proc/cmdline /etc/modprobe.d /etc/default/grub", boot_again},
+             "remove amdgpu.kfd_preempt=0 where this finds it"},
+            Exit::unsupported};
+    return {"module", Verdict::ok, fmt::format("the loaded amdgpu has preemption, ABI {}", abi)};
 }
 
 // Without an own setting DKMS signs with its own key, on Ubuntu and what is made of it with that of
-// shim-signed.
+// shim-signed. Empty: mok_certificate in /etc/dkms/framework.conf names it.
 std::string dkms_certificate(const Context& context) {
     const auto text_of = [&](const char* file) {
         return kfd::read_text(context.roots.system / file, Op::read_proc, 1U << 16U).value_or("");
@@ -168,7 +163,7 @@ std::string dkms_certificate(const Context& context) {
     const std::string configured = text_of("etc/dkms/framework.conf");
     if (configured.starts_with("mok_certificate=") ||
         configured.find("\nmok_certificate=") != std::string::npos)
-        return "the certificate that mok_certificate in /etc/dkms/framework.conf names";
+        return {}; // in words of DKMS' own, such as a variable
     const std::string system = text_of("etc/os-release");
     bool is_ubuntu = false;
     for (std::size_t begin = 0, end = 0; begin < system.size(); begin = end + 1) {
@@ -180,121 +175,169 @@ std::string dkms_certificate(const Context& context) {
     return is_ubuntu ? "/var/lib/shim-signed/mok/MOK.der" : "/var/lib/dkms/mok.pub";
 }
 
-Check check_secure_boot(const Context& context, const kfd::LoadedModule& module) {
+Finding check_secure_boot(const Context& context, const kfd::LoadedModule& module) {
     if (!secure_boot(context.roots).value_or(false))
-        return {"secure-boot", Verdict::ok, "off", ""};
+        return {"secure-boot", Verdict::ok, "off"};
     if (!module.preempt_abi.empty())
-        return {"secure-boot", Verdict::ok, "on, and our module was accepted", ""};
-    return {"secure-boot", Verdict::warn, "on: the kernel loads only modules with a known key",
-            fmt::format("enrol the key that DKMS signs with: mokutil --import {}, reboot and "
-                        "confirm",
-                        dkms_certificate(context))};
+        return {"secure-boot", Verdict::ok, "on, and our module was accepted"};
+    const std::string certificate = dkms_certificate(context);
+    const std::string enrol = "enrol the key that DKMS signs with, and confirm that at the boot";
+    constexpr const char* text = "on: the kernel loads only modules with a known key";
+    if (certificate.empty())
+        return {"secure-boot",
+                Verdict::warn,
+                text,
+                {{"grep ^mok_certificate= /etc/dkms/framework.conf",
+                  "mokutil --import \"$CERTIFICATE\"", boot_again},
+                 enrol + "; mok_certificate in /etc/dkms/framework.conf names it"}};
+    return {"secure-boot",
+            Verdict::warn,
+            text,
+            {{"mokutil --import " + certificate, boot_again}, enrol}};
 }
 
-Check check_pids(const Context& context) {
+Finding check_pids(const Context& context) {
     const Outcome<void> pids = require_kfd_pids(context);
     if (!pids)
-        return {"pids", Verdict::fail, pids.error().message, "", Exit::failed};
+        return {"pids",
+                Verdict::fail,
+                pids.error().message,
+                {{pids.error().errno_value == 0
+                      ? "docker run --pid=host --device /dev/kfd IMAGE kfd-preempt doctor"
+                      : "mount -t proc proc /proc"}},
+                Exit::failed};
     if (!in_initial_pid_namespace(context.roots).value_or(false))
         return {"pids", Verdict::ok,
                 "in a container: its own pids, matched with KFD's by PASID; processes outside of "
-                "it are not shown",
-                ""};
-    return {"pids", Verdict::ok, "this shell sees the pids that KFD uses", ""};
+                "it are not shown"};
+    return {"pids", Verdict::ok, "this shell sees the pids that KFD uses"};
 }
 
-Check check_rights(const Context& context, const kfd::LoadedModule& module) {
+Finding check_rights(const Context& context, const kfd::LoadedModule& module) {
     if (module.operator_mode == 0)
-        return {"rights", Verdict::warn,
-                "no operator may suspend another process' queues (amdgpu.operator_mode=0)",
-                "load amdgpu with operator_mode=1 to allow it to CAP_SYS_PTRACE"};
+        return {
+            "rights",
+            Verdict::warn,
+            "no operator may suspend another process' queues (amdgpu.operator_mode=0)",
+            {{"echo options amdgpu operator_mode=1 >>/etc/modprobe.d/kfd-preempt.conf", boot_again},
+             "load amdgpu with operator_mode=1 to allow it to CAP_SYS_PTRACE"}};
     if (has_cap_sys_ptrace(context.roots))
-        return {"rights", Verdict::ok, "CAP_SYS_PTRACE: may suspend and resume any process", ""};
-    return {"rights", Verdict::warn, "no CAP_SYS_PTRACE: may not suspend other processes",
-            "run kfd-preempt as root (sudo)"};
+        return {"rights", Verdict::ok, "CAP_SYS_PTRACE: may suspend and resume any process"};
+    return {"rights",
+            Verdict::warn,
+            "no CAP_SYS_PTRACE: may not suspend other processes",
+            {{"sudo kfd-preempt doctor"}}};
 }
 
 // sched_mode and caps of the driver; the nodes follow.
-Check check_query(const Context& context, const kfd::LoadedModule& module,
-                  const kfd::Device& device) {
+Finding check_query(const Context& context, const kfd::LoadedModule& module,
+                    const kfd::Device& device) {
     const auto query = kfd::query_driver(device, module);
     if (!query) {
         // Without preemption the check of the module has said why, and what to do.
         const Diagnosis found = diagnose_device(context, query.error());
-        const bool said = query.error().errno_value == ENOTTY;
-        return {"driver", Verdict::fail, found.text, said ? "see module above" : found.fix,
+        const Finding of_module = check_module(context, module);
+        if (query.error().errno_value == ENOTTY && of_module.verdict != Verdict::ok)
+            return {"driver",
+                    Verdict::fail,
+                    found.text,
+                    {of_module.fix.commands, "see module above"},
+                    found.exit};
+        return {"driver",
+                Verdict::fail,
+                found.text,
+                {found.commands.empty() ? std::vector<std::string>{read_log} : found.commands,
+                 found.fix},
                 found.exit};
     }
     if (query->abi_major != KFD_PREEMPT_ABI_MAJOR)
-        return {"driver", Verdict::fail,
+        return {"driver",
+                Verdict::fail,
                 fmt::format("it speaks ABI {}.{}, this command {}.{}", query->abi_major,
                             query->abi_minor, KFD_PREEMPT_ABI_MAJOR, KFD_PREEMPT_ABI_MINOR),
-                "install a command and a driver of the same version", Exit::unsupported};
+                {{distribution(context.roots, context.kernel_release).install +
+                      " kfd-preempt kfd-preempt-dkms",
+                  boot_again},
+                 "install a command and a driver of the same version"},
+                Exit::unsupported};
     const std::string text =
         fmt::format("ABI {}.{}, scheduler {}, {}", query->abi_major, query->abi_minor,
                     sched_mode_name(query->sched_mode), words_or_dash(cap_names(query->caps)));
     constexpr std::uint64_t needed = KFD_PREEMPT_CAP_BATCH | KFD_PREEMPT_CAP_OPERATOR;
     if ((query->caps & needed) != needed)
-        return {"driver", Verdict::warn, text,
-                "without BATCH and OPERATOR, suspend and resume cannot act on other processes"};
+        return {"driver",
+                Verdict::warn,
+                text,
+                {{distribution(context.roots, context.kernel_release).install + " kfd-preempt-dkms",
+                  boot_again},
+                 "without BATCH and OPERATOR, suspend and resume cannot act on other processes"}};
     if ((query->caps & KFD_PREEMPT_CAP_SWITCH_ONLY) != 0)
         return {"driver", Verdict::ok,
                 text + "; no PREEMPT_QUEUE and RESUME_QUEUE (0x87, 0x88): this amdkfd has other "
-                       "ioctls there, programs use SWITCH",
-                ""};
-    return {"driver", Verdict::ok, text, ""};
+                       "ioctls there, programs use SWITCH"};
+    return {"driver", Verdict::ok, text};
 }
 
-Check check_node(const Result<kfd_ioctl_preempt_query_args>& query, const kfd::Node& node) {
-    const std::string thing =
-        fmt::format("gpu {} ({}{}{})", node.gpu_id, node.name.empty() ? "no name" : node.name,
-                    node.pci_address.empty() ? "" : ", ", node.pci_address);
-    const std::string name = printable(thing);
+Finding check_node(const Result<kfd_ioctl_preempt_query_args>& query, const kfd::Node& node) {
+    const std::string name = fmt::format("gpu {}", node.gpu_id);
+    const std::string place =
+        printable(fmt::format("{}{}{}", node.name.empty() ? "no name" : node.name,
+                              node.pci_address.empty() ? "" : ", ", node.pci_address));
     if (!query)
-        return {"gpu", Verdict::fail,
-                fmt::format("{}: QUERY failed: {} ({})", name,
+        return {"gpu",
+                Verdict::fail,
+                fmt::format("{} ({}): QUERY failed: {} ({})", name, place,
                             std::strerror(query.error().errno_value),
                             errno_name(query.error().errno_value)),
-                "check that this user may use the GPU's render node", Exit::failed};
-    const std::string text = fmt::format("{}: {} XCC, stops by {}", name, query->num_xcc,
-                                         words_or_dash(preempt_type_names(query->type_mask)));
+                {{"ls -l /dev/dri/renderD*"}, "check that this user may use the GPU's render node"},
+                Exit::failed};
+    const std::string text =
+        fmt::format("{}: stops by {}; {} XCC, {}", name,
+                    words_or_dash(preempt_type_names(query->type_mask)), query->num_xcc, place);
     const bool can_save = (query->type_mask & (1U << KFD_PREEMPT_TYPE_SAVE)) != 0;
     if (query->degraded != 0)
-        return {"gpu", can_save ? Verdict::warn : Verdict::fail,
+        return {"gpu",
+                can_save ? Verdict::warn : Verdict::fail,
                 fmt::format("{}; degraded by the driver because {}", text,
                             fmt::join(degraded_names(query->degraded), ", ")),
-                "read the kernel log, then as root, to try again: "
-                "echo 0 > /sys/module/amdgpu/parameters/preempt_degraded",
+                {{read_log, "echo 0 >/sys/module/amdgpu/parameters/preempt_degraded"},
+                 "read the kernel log, then try again, as root"},
                 can_save ? Exit::ok : Exit::unsupported};
     if (!can_save)
-        return {"gpu", Verdict::fail, text,
-                "it cannot stop mid-kernel (no SAVE): CWSR is off (amdgpu.cwsr_enable=0) or this "
-                "GPU cannot under this scheduler",
+        return {"gpu",
+                Verdict::fail,
+                text,
+                {{"grep . /sys/module/amdgpu/parameters/cwsr_enable", read_log},
+                 "it cannot stop mid-kernel (no SAVE): CWSR is off (amdgpu.cwsr_enable=0) or this "
+                 "GPU cannot under this scheduler"},
                 Exit::unsupported};
-    return {"gpu", Verdict::ok, text, ""};
+    return {"gpu", Verdict::ok, text};
 }
 
 // Answers of QUERY by gpu_id, for add_queues().
 using Queries = std::map<std::uint32_t, kfd_ioctl_preempt_query_args>;
 
-std::vector<Check> check_device(const Context& context, const kfd::LoadedModule& module,
-                                Queries& queries) {
+std::vector<Finding> check_device(const Context& context, const kfd::LoadedModule& module,
+                                  Queries& queries) {
     Result<kfd::Device> device = context.open_device();
     if (!device) {
         const Diagnosis found = diagnose_device(context, device.error());
-        return {{"device", Verdict::fail, found.text, found.fix, found.exit}};
+        return {{"device", Verdict::fail, found.text, {found.commands, found.fix}, found.exit}};
     }
-    std::vector<Check> checks;
-    checks.push_back({"device", Verdict::ok,
-                      fmt::format("{} can be opened", context.roots.device.string()), ""});
+    std::vector<Finding> checks;
+    checks.push_back(
+        {"device", Verdict::ok, fmt::format("{} can be opened", context.roots.device.string())});
     checks.push_back(check_query(context, module, *device));
     if (checks.back().verdict == Verdict::fail)
         return checks;
     const Result<std::vector<kfd::Node>> nodes = kfd::gpu_nodes(context.roots);
     if (!nodes || nodes->empty()) {
-        checks.push_back({"gpu", Verdict::fail, "KFD knows no GPU that this user may use",
-                          "look for errors of amdgpu in dmesg; start a container with --device "
-                          "/dev/dri/renderD*",
+        checks.push_back({"gpu",
+                          Verdict::fail,
+                          "KFD knows no GPU that this user may use",
+                          {{read_log},
+                           "look for errors of amdgpu in dmesg; start a container with --device "
+                           "/dev/dri/renderD*"},
                           Exit::unsupported});
         return checks;
     }
@@ -307,34 +350,19 @@ std::vector<Check> check_device(const Context& context, const kfd::LoadedModule&
     return checks;
 }
 
-std::vector<Check> check_hooks(const Context& context, std::optional<pid_t> pid) {
-    std::vector<Check> checks;
-    for (HookSight& sight : sight_of_hooks(context, pid))
-        checks.push_back({"hook", sight.fix.empty() ? Verdict::ok : Verdict::warn,
-                          std::move(sight.text), std::move(sight.fix)});
-    return checks;
-}
-
-Report report_of_checks(const std::vector<Check>& checks) {
-    Report report;
-    Json items = Json::array();
-    Verdict worst = Verdict::ok;
-    for (const Check& check : checks) {
-        report.text += fmt::format("{:<5} {:<12} {}{}{}\n", verdict_name(check.verdict), check.name,
-                                   check.text, check.fix.empty() ? "" : "; fix: ", check.fix);
-        items.push_back({{"name", check.name},
-                         {"verdict", verdict_name(check.verdict)},
-                         {"text", check.text},
-                         {"fix", check.fix.empty() ? Json(nullptr) : Json(check.fix)}});
-        worst = std::max(worst, check.verdict);
-        if (check.verdict == Verdict::fail && report.exit == Exit::ok)
-            report.exit = check.exit;
+std::vector<Finding> check_hooks(const Context& context, std::optional<pid_t> pid) {
+    std::vector<Finding> checks;
+    for (HookSight& sight : sight_of_hooks(context, pid)) {
+        if (sight.fix.empty()) {
+            checks.push_back({"hook", Verdict::ok, std::move(sight.text)});
+            continue;
+        }
+        Fix fix{{"LD_PRELOAD=libxpreempt-hook.so PROGRAM",
+                 fmt::format("kfd-preempt suspend {}", sight.pid)},
+                std::move(sight.fix)};
+        checks.push_back({"hook", Verdict::warn, std::move(sight.text), std::move(fix)});
     }
-    report.text += report.exit == Exit::ok ? "preemption works on this machine\n"
-                                           : "preemption does not work here yet\n";
-    report.json["verdict"] = verdict_name(worst);
-    report.json["checks"] = std::move(items);
-    return report;
+    return checks;
 }
 
 // Compute queues that each GPU holds at once, where the driver reports another number. The hook
@@ -350,10 +378,11 @@ void add_queue_slots(const Context& context, Report& report) {
             slots.push_back(
                 {{"gpu_id", node.gpu_id}, {"reported", gpu->cp_queues}, {"usable", usable}});
             if (usable != gpu->cp_queues)
-                report.text += fmt::format(
-                    "{:<5} {:<12} gpu {}: the driver reports {} compute queues for {} XCC; {} fit "
-                    "at once, and more are time-sliced\n",
-                    "info", "queues", node.gpu_id, gpu->cp_queues, gpu->xccs, usable);
+                report.text += finding_line(
+                    "info", "queues",
+                    fmt::format("gpu {}: the driver reports {} compute queues for {} XCC; {} fit "
+                                "at once, and more are time-sliced",
+                                node.gpu_id, gpu->cp_queues, gpu->xccs, usable));
         }
     report.json["queue_slots"] = std::move(slots);
     for (const kfd::SlotUse& use : kfd::slot_uses(context.roots))
@@ -367,7 +396,7 @@ void add_costs(const Context& context, Report& report) {
     if (const auto nodes = kfd::gpu_nodes(context.roots); nodes)
         for (const kfd::Node& node : *nodes) {
             CostReport cost = predicted_cost(context, node.gpu_id);
-            report.text += fmt::format("{:<5} {:<12} {}\n", "info", "cost", cost.text);
+            report.text += finding_line("info", "cost", cost.text);
             costs.push_back(std::move(cost.json));
         }
     report.json["costs"] = std::move(costs);
@@ -383,7 +412,8 @@ void add_queues(const Context& context, const kfd::LoadedModule& module, const Q
         report.exit = report.exit == Exit::ok ? failed.exit : report.exit;
         return;
     }
-    Table table({"QUEUE", "GPU", "TYPE", "LEVEL", "BY", "WHY NOT FURTHER"});
+    Table table({"QUEUE", "GPU", "TYPE", "LEVEL", "BY"});
+    std::string reasons;
     Json queues = Json::array();
     for (const kfd::Queue& queue : selected->queues) {
         const auto query = queries.find(queue.gpu_id);
@@ -391,7 +421,9 @@ void add_queues(const Context& context, const kfd::LoadedModule& module, const Q
             level_of(queue.type, module,
                      query == queries.end() ? std::nullopt : std::optional(query->second));
         table.add({std::to_string(queue.queue_id), std::to_string(queue.gpu_id),
-                   name_of(queue.type), level_name(level.level), level.by, level.reason});
+                   name_of(queue.type), level_name(level.level), level.by});
+        if (!level.reason.empty())
+            reasons += finding_line("info", fmt::format("queue {}", queue.queue_id), level.reason);
         queues.push_back(
             {{"queue", queue.queue_id},
              {"gpu_id", queue.gpu_id},
@@ -402,8 +434,9 @@ void add_queues(const Context& context, const kfd::LoadedModule& module, const Q
              {"by", level.level == Level::none ? Json(nullptr) : Json(level.by)},
              {"reason", level.reason.empty() ? Json(nullptr) : Json(level.reason)}});
     }
-    report.text += queues.empty() ? fmt::format("{}: has no queues\n", selected->target.name())
-                                  : fmt::format("{}:\n{}", selected->target.name(), table.text());
+    report.text += queues.empty()
+                       ? fmt::format("{}: has no queues\n", selected->target.name())
+                       : fmt::format("{}:\n{}", selected->target.name(), table.text() + reasons);
     report.json["pid"] = pid;
     report.json["comm"] = selected->target.comm_json();
     report.json["queues"] = std::move(queues);
@@ -413,20 +446,20 @@ void add_queues(const Context& context, const kfd::LoadedModule& module, const Q
 
 Report doctor(const Context& context, std::optional<pid_t> pid) {
     const kfd::LoadedModule module = kfd::loaded_module(context.roots);
-    std::vector<Check> checks = {
+    std::vector<Finding> checks = {
         check_kernel(context, module),
         check_other_driver(context, module),
         check_module(context, module),
         check_secure_boot(context, module),
     };
     Queries queries;
-    for (Check& check : check_device(context, module, queries))
+    for (Finding& check : check_device(context, module, queries))
         checks.push_back(std::move(check));
     checks.push_back(check_pids(context));
     checks.push_back(check_rights(context, module));
-    for (Check& check : check_hooks(context, pid))
+    for (Finding& check : check_hooks(context, pid))
         checks.push_back(std::move(check));
-    Report report = report_of_checks(checks);
+    Report report = report_of_findings(checks);
     add_queue_slots(context, report);
     add_costs(context, report);
     if (pid)

@@ -142,6 +142,8 @@ Failure no_kfd(const Context& context) {
                         context.roots.kfd_class().string())};
 }
 
+constexpr const char* read_log = "dmesg | grep -i amdgpu";
+
 Diagnosis diagnose_device(const Context& context, const Error& error) {
     const std::string path = context.roots.device.string();
     const int reason = error.errno_value;
@@ -152,18 +154,27 @@ Diagnosis diagnose_device(const Context& context, const Error& error) {
     if (error.op == Op::query)
         return {Exit::failed,
                 fmt::format("{}: QUERY of gpu {} failed: {}", path, error.id, reason_text),
-                "look for errors of amdgpu in dmesg"};
+                "look for errors of amdgpu in dmesg",
+                {read_log}};
     if (reason == ENOENT || reason == ENXIO || reason == ENODEV)
-        return {Exit::unsupported, fmt::format("{} is missing", path),
-                "load amdgpu; start a container with --device /dev/kfd"};
+        return {Exit::unsupported,
+                fmt::format("{} is missing", path),
+                "load amdgpu; start a container with --device /dev/kfd",
+                {"modprobe amdgpu"}};
     if (reason == EACCES || reason == EPERM) {
         const std::optional<std::string> group = group_with_access(context.roots);
+        std::vector<std::string> commands{"sudo kfd-preempt doctor"};
+        if (group)
+            commands.push_back(fmt::format("sudo usermod -aG {} \"$USER\"", *group));
         return {Exit::permission, fmt::format("{}: not allowed to open it", path),
                 fmt::format("run kfd-preempt as root (sudo){}",
-                            group ? " or join the group " + *group : std::string{})};
+                            group ? " or join the group " + *group : std::string{}),
+                std::move(commands)};
     }
-    return {Exit::failed, fmt::format("{}: cannot be opened: {}", path, reason_text),
-            "look for errors of amdgpu in dmesg"};
+    return {Exit::failed,
+            fmt::format("{}: cannot be opened: {}", path, reason_text),
+            "look for errors of amdgpu in dmesg",
+            {read_log}};
 }
 
 Failure device_failure(const Context& context, const Error& error) {

@@ -27,6 +27,7 @@ struct Diagnosis {
     Exit exit;
     std::string text;
     std::string fix;
+    std::vector<std::string> commands = {}; // that do it, or find out more
 };
 Diagnosis diagnose_device(const Context& context, const Error& error);
 Failure device_failure(const Context& context, const Error& error);

@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::size_t max_maps = 4U << 20U;
 
-constexpr const char* preload = "start it with LD_PRELOAD=libxpreempt-hook.so";
+constexpr const char* preload = "start it with the hook preloaded";
 constexpr const char* other_ways =
-    "start it with LD_PRELOAD=libxpreempt-hook.so; if it was, HIP is static, opened with "
-    "RTLD_DEEPBIND or newer than the hook: suspend its queues, not its streams";
+    "start it with the hook preloaded; if it was, HIP is static, opened with RTLD_DEEPBIND or "
+    "newer than the hook: suspend its queues, not its streams";
 
 bool has_hook(const Context& context, pid_t pid) {
     const auto maps =
@@ -115,6 +115,7 @@ std::vector<HookSight> sight_of_hooks(const Context& context, std::optional<pid_
             const auto after = compute_queues(context, target.pid);
             sights.push_back(sight_of(target, after, unknown_queues(before[i], after, *view.answer),
                                       *view.answer));
+            sights.back().pid = target.pid;
         } else if (has_hook(context, target.pid)) {
             sights.push_back({fmt::format("{}: {}; whether the hook sees its packets is not known: "
                                           "no control socket of it answers; start it with "

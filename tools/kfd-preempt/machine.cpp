@@ -160,16 +160,16 @@ InstalledModule installed_module(const kfd::Roots& roots, const std::string& ker
 }
 
 Distribution distribution(const kfd::Roots& roots, const std::string& kernel_release) {
-    const std::string command = package_command(roots);
+    std::string command = package_command(roots);
+    if (command.empty())
+        command = "pkcon";
     Distribution found;
-    found.install = command.empty() ? "install the package" : command + " install";
-    found.remove = command.empty() ? "remove the package" : command + " remove";
+    found.install = command + " install";
+    found.remove = command + " remove";
     if (has_command(roots, "update-initramfs"))
         found.initramfs = "update-initramfs -u -k " + kernel_release;
     else if (has_command(roots, "dracut"))
         found.initramfs = "dracut --force --kver " + kernel_release;
-    else
-        found.initramfs = "make the initramfs of the kernel again";
     return found;
 }
 

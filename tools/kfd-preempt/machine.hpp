@@ -21,11 +21,11 @@ InstalledModule installed_module(const kfd::Roots& roots, const std::string& ker
 // ROCm's own driver, package amdgpu-dkms, is known to DKMS.
 bool amdgpu_dkms_installed(const kfd::Roots& roots);
 
-// The words of this distribution, by /etc/os-release and the commands that are there.
+// The commands of this distribution, by /etc/os-release and the commands that are there.
 struct Distribution {
-    std::string install;   // "dnf install", or "install the package" where no such command is known
+    std::string install;   // "dnf install"; that of PackageKit where no other is known
     std::string remove;    // "dnf remove"
-    std::string initramfs; // the command that makes the one of a kernel again
+    std::string initramfs; // the command that makes the one of a kernel again; empty: unknown
 };
 Distribution distribution(const kfd::Roots& roots, const std::string& kernel_release);
 
