@@ -12,6 +12,8 @@
 #include "streams.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace cli {
 
@@ -19,6 +21,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 using xpreempt::sched::policy_names;
+
+constexpr std::array<std::string_view, 3> options_with_words{"--cgroup", "--container", "--band"};
 
 // Those with queues: this command, and others that only look, are no targets.
 Words pids(const Context& context) {
@@ -112,11 +116,27 @@ Words of_target(const Context& context, const Words& given) {
     return queue_ids(context, pid);
 }
 
+// Those of "--option=VALUE", as of "--option VALUE".
+Words values_of(const Context& context, const Grammar& grammar, Words words,
+                const std::string& option, const std::string& value) {
+    if (std::ranges::find(options_with_words, option) == options_with_words.end())
+        return {};
+    words.back() = option;
+    words.push_back(value);
+    Words found = complete(context, grammar, words);
+    for (std::string& word : found)
+        word.insert(0, option + "=");
+    return found;
+}
+
 } // namespace
 
 std::vector<std::string> complete(const Context& context, const Grammar& grammar,
                                   const std::vector<std::string>& words) {
     const std::string prefix = words.empty() ? "" : words.back();
+    if (const std::size_t at = prefix.find('=');
+        prefix.starts_with("--") && at != std::string::npos)
+        return values_of(context, grammar, words, prefix.substr(0, at), prefix.substr(at + 1));
     Words given;
     for (std::size_t i = 0; i + 1 < words.size(); ++i)
         if (!words[i].starts_with('-'))
