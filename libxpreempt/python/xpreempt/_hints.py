@@ -120,10 +120,15 @@ def _take() -> Hint:
         return Hint()
 
 
-def _give_back(hint: Hint) -> None:
+def _give_back(hint: Hint, undone: bool = True) -> None:
+    # A hint that the daemon still has would count for the next block: it ends with its connection.
+    if hint.process != os.getpid():
+        return
     unused = _unused.setdefault(os.getpid(), [])
-    if hint.process == os.getpid() and len(unused) < _MOST_UNUSED:
+    if undone and len(unused) < _MOST_UNUSED:
         unused.append(hint)
+    else:
+        hint.close()
 
 
 def _is_taken(error: Optional[Error]) -> bool:
@@ -146,31 +151,35 @@ def soon(ms: Time) -> bool:
 
 def _undo(hint: Hint, end: Callable[[], None]) -> None:
     # A child that leaves a block of its parent ends nothing.
-    if hint.process != os.getpid():
-        return
+    undone = hint.process != os.getpid()
     try:
-        end()
+        if not undone:
+            end()
+            undone = True
     except Error as error:
         _is_taken(error)
+    finally:
+        _give_back(hint, undone)
 
 
 @contextmanager
 def deadline(ms: Optional[Time] = None) -> Iterator[bool]:
     """A request, due in ms. Gives False if no daemon took the hint."""
     hint = _take()
-    taken = True
+    taken = False
     try:
-        try:
-            hint.begin(ms)
-        except Error as error:
-            taken = _is_taken(error)
-        try:
-            yield taken
-        finally:
-            if taken:
-                _undo(hint, hint.end)
+        hint.begin(ms)
+        taken = True
+    except Error as error:
+        _is_taken(error)
     finally:
-        _give_back(hint)
+        if not taken:
+            _give_back(hint)
+    try:
+        yield taken
+    finally:
+        if taken:
+            _undo(hint, hint.end)
 
 
 @contextmanager
@@ -180,11 +189,14 @@ def band(name: str) -> Iterator[None]:
     Raises Error also when no daemon runs, for a program that asks for a band depends on it.
     """
     hint = _take()
+    taken = False
     try:
         hint.set_band(name)
-        try:
-            yield
-        finally:
-            _undo(hint, lambda: hint.set_band(None))
+        taken = True
     finally:
-        _give_back(hint)
+        if not taken:
+            _give_back(hint, False)  # a band that times out is repeated to the next daemon
+    try:
+        yield
+    finally:
+        _undo(hint, lambda: hint.set_band(None))

@@ -333,6 +333,20 @@ class Hints(unittest.TestCase):
             for number in range(5, 11):
                 daemon.wait_for_end_of(number)
 
+    def test_hint_that_is_not_undone_ends_with_its_connection(self):
+        def answer(request):
+            if request["is"] == "begin" or "band" in request:
+                return {"schema": 1, "ok": True}
+            return {"schema": 1, "ok": False, "error": "EAGAIN", "text": "later"}
+
+        with Daemon(answer) as daemon:
+            with xpreempt.deadline(20):
+                pass
+            daemon.wait_for_end_of(1)
+            with xpreempt.band("high"):
+                pass
+            daemon.wait_for_end_of(2)
+
     def test_program_without_a_descriptor_runs(self):
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         with Daemon():
