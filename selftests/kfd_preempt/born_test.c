@@ -34,7 +34,7 @@ struct maker_shared {
 	uint32_t id[MAX_QUEUES];
 	uint32_t progress[MAX_QUEUES];
 	uint32_t updates;
-	uint32_t held;		/* set by the test while it holds the process */
+	uint32_t held;		/* while the test holds the process: which hold it is, from 1 on */
 	uint32_t rounds;	/* of MAKER_LOOP */
 	uint32_t ran_held;	/* queues of it that ran while held */
 };
@@ -64,9 +64,10 @@ static int create(struct maker *maker)
 static int one_round(struct maker *maker)
 {
 	struct maker_shared *shared = maker->shared;
-	bool held = shared_get(&shared->held), ran;
+	uint32_t held = shared_get(&shared->held);
 	struct aql_queue queue;
 	struct job job;
+	bool ran;
 	int ret = aql_queue_create(&maker->dev, &queue);
 
 	if (!ret)
@@ -75,7 +76,7 @@ static int one_round(struct maker *maker)
 		return ret;
 	sleep_us(2000);
 	ran = job_progress(&job, 0);
-	shared->ran_held += ran && held && shared_get(&shared->held);
+	shared->ran_held += ran && held && shared_get(&shared->held) == held;
 	ret = aql_queue_destroy(&queue);
 	job_free(&job);
 	shared->rounds++;
@@ -318,7 +319,7 @@ TEST_F_TIMEOUT(born, no_queue_of_a_loop_runs_while_the_process_is_held, 600)
 	shared_set(&self->shared->order, MAKER_LOOP);
 	for (i = 0; i < ROUNDS; i++) {
 		ASSERT_EQ(0, until_not_busy(hold, self));
-		shared_set(&self->shared->held, 1);
+		shared_set(&self->shared->held, i + 1);
 		before = shared_get(&self->shared->rounds);
 		while (shared_get(&self->shared->rounds) - before < 2 &&
 		       !maker_is_idle(self->shared))
