@@ -353,6 +353,7 @@ struct kfd_preempt_batch {
  * @late_since: time of the first of them
  * @misses_packets: a queue that was mapped had not seen its packets (dqm lock)
  * @grace_checked: whether FAST reaches every XCC is known (dqm lock)
+ * @hqd_regs: registers of each XCC, at most 16; 0 until they are known (dqm lock)
  */
 struct kfd_preempt_node {
 	struct list_head list;
@@ -364,6 +365,9 @@ struct kfd_preempt_node {
 	ktime_t late_since;
 	bool misses_packets;
 	bool grace_checked;
+	struct {
+		u32 mqd, wptr;
+	} hqd_regs[16];
 };
 
 /* Hooks for the rest of amdkfd. */

@@ -187,6 +187,35 @@ TEST_F_TIMEOUT(counts, hardware_is_left_alone_when_nothing_changes, 300)
 	ASSERT_EQ(0, aql_queue_set_percentage(&self->queue[0], 100));
 }
 
+/*
+ * preempt_verify=1 reads the slots of each XCC in which a queue may be. The HWS may put it into any of
+ * them; without the HWS it has one, which is checked before a start as well. The first check also
+ * asks for the addresses of the registers.
+ */
+#define VERIFY_READS 200
+#define VERIFY_READS_NO_HWS 12
+
+TEST_F_TIMEOUT(counts, verified_stop_and_start_read_no_more_slots_than_a_queue_has, 300)
+{
+	int64_t most = driver_has_no_hws(self->fd) ? VERIFY_READS_NO_HWS : VERIFY_READS;
+	/* Idle: one with work is looked for in all slots once more 50 ms after its start. */
+	uint32_t id = self->queue[self->num].id;
+	struct counts before, delta = {};
+	unsigned int i;
+
+	verify_turn(true);
+	for (i = 0; i < 2; i++) {
+		before = count_now();
+		ASSERT_EQ(0, preempt_queue(self->fd, id));
+		ASSERT_EQ(0, resume_queue(self->fd, id));
+		delta = count_since(&before);
+	}
+	verify_turn(false);
+	print_counts("verified stop and start", 1, &delta);
+	EXPECT_LT(0, delta.reads);
+	EXPECT_GE(most * self->dev.num_xcc, delta.reads);
+}
+
 #define PAIRS 20u
 
 /* One busy queue, and one that is in no pair: the runlist of the HWS is never empty. */
