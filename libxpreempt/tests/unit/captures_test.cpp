@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Tests which streams may be queried while others are captured.
+#include "backend/captures.hpp"
+
+#include <chrono>
+#include <gtest/gtest.h>
+
+namespace {
+
+using xpreempt::backend::Captures;
+using Clock = std::chrono::steady_clock;
+
+class CapturesTest : public ::testing::Test {
+protected:
+    bool may_query(const void* stream) {
+        const Captures::Question question(captures_, stream);
+        return static_cast<bool>(question);
+    }
+    void capture(const void* stream) {
+        captures_.begin(stream);
+        captures_.began(stream, true);
+    }
+
+    Captures captures_;
+    int streams_[2]{};
+    const void* const one_ = &streams_[0];
+    const void* const other_ = &streams_[1];
+};
+
+TEST_F(CapturesTest, a_stream_is_not_queried_from_the_begin_to_the_end_of_its_capture) {
+    EXPECT_FALSE(captures_.any());
+    EXPECT_TRUE(may_query(one_));
+    captures_.begin(one_);
+    EXPECT_TRUE(captures_.any());
+    EXPECT_FALSE(may_query(one_));
+    EXPECT_TRUE(may_query(other_));
+    captures_.began(one_, true);
+    EXPECT_TRUE(captures_.any());
+    EXPECT_FALSE(may_query(one_));
+    EXPECT_TRUE(may_query(other_));
+    captures_.ended(one_);
+    EXPECT_FALSE(captures_.any());
+    EXPECT_TRUE(may_query(one_));
+}
+
+TEST_F(CapturesTest, a_begin_that_failed_is_no_capture) {
+    captures_.begin(one_);
+    captures_.began(one_, false);
+    EXPECT_FALSE(captures_.any());
+    EXPECT_TRUE(may_query(one_));
+}
+
+TEST_F(CapturesTest, an_end_without_a_capture_is_not_counted) {
+    capture(one_);
+    captures_.ended(other_);
+    EXPECT_TRUE(captures_.any());
+    captures_.ended(one_);
+    captures_.ended(one_);
+    EXPECT_FALSE(captures_.any());
+}
+
+TEST_F(CapturesTest, a_reset_ends_all_that_have_begun) {
+    capture(one_);
+    capture(other_);
+    captures_.all_ended();
+    EXPECT_FALSE(captures_.any());
+    EXPECT_TRUE(may_query(one_));
+    EXPECT_TRUE(may_query(other_));
+    captures_.begin(one_);
+    captures_.all_ended();
+    EXPECT_TRUE(captures_.any()) << "its call has not returned";
+    captures_.began(one_, true);
+    EXPECT_FALSE(may_query(one_));
+}
+
+TEST_F(CapturesTest, a_stream_is_not_queried_while_a_call_may_make_it_join_a_capture) {
+    capture(one_);
+    captures_.join(other_);
+    EXPECT_FALSE(may_query(other_));
+    captures_.join(other_); // by another thread
+    captures_.joined(other_);
+    EXPECT_FALSE(may_query(other_));
+    captures_.joined(other_);
+    EXPECT_TRUE(may_query(other_));
+}
+
+TEST_F(CapturesTest, a_begin_waits_a_second_for_a_query_of_its_stream_only) {
+    const Captures::Question question(captures_, one_);
+    ASSERT_TRUE(static_cast<bool>(question));
+    const auto start = Clock::now();
+    captures_.begin(other_);
+    captures_.began(other_, true);
+    captures_.begin(one_);
+    EXPECT_GE(Clock::now() - start, std::chrono::seconds(1));
+    captures_.began(one_, true);
+}
+
+} // namespace
