@@ -156,4 +156,16 @@ TEST(KeptState, leaves_out_lines_that_are_wrong) {
         EXPECT_EQ(parse_state(text), KeptState{}) << text;
 }
 
+TEST(KeptState, leaves_out_a_line_in_which_one_of_two_choices_is_wrong) {
+    KeptState state;
+    state.jobs["/a"] = {{.by_root = {.weight = 3}, .by_owner = {.weight = 4}}, false};
+    const std::string line = text_of(state);
+    ASSERT_EQ(parse_state(line), state);
+    for (const char weight : {'3', '4'}) {
+        std::string wrong = line;
+        wrong.at(wrong.find(weight)) = 'x';
+        EXPECT_EQ(parse_state(wrong), KeptState{}) << wrong;
+    }
+}
+
 } // namespace
