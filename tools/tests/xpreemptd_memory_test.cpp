@@ -2,6 +2,10 @@
 // Jobs that don't fit into VRAM together, in virtual time.
 #include "daemon_fixture.hpp"
 
+#include <algorithm>
+#include <fmt/format.h>
+#include <string>
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -75,6 +79,20 @@ TEST_F(MemoryTurnsTest, jobs_that_do_not_fit_take_turns) {
     EXPECT_EQ(job(batch).yielded_bytes, 12 * gib);
     EXPECT_EQ(job(batch).missing_bytes, 8 * gib);
     EXPECT_EQ(job(second).resident_bytes, 12 * gib);
+}
+
+TEST_F(MemoryTurnsTest, both_directions_of_a_move_are_logged_with_their_bytes) {
+    two_that_do_not_fit();
+    pass(600ms);
+    lines.clear();
+    move();
+    const auto logged = [&](const std::string& part) {
+        return std::ranges::any_of(lines, [&](const std::string& line) {
+            return line.starts_with("12.00 GiB of job ") && line.find(part) != std::string::npos;
+        });
+    };
+    EXPECT_TRUE(logged(fmt::format(" s for job {}", job(second).id)));
+    EXPECT_TRUE(logged(" came back to VRAM in "));
 }
 
 // The driver keeps the holds of a daemon that has ended while there is no room for the memory.
@@ -175,6 +193,18 @@ TEST_F(MemoryTurnsTest, a_job_for_which_there_can_be_no_room_lets_others_pass) {
     ASSERT_EQ(gpu.moving.size(), 1U) << "the first one enters once it can";
     move();
     EXPECT_FALSE(away(second));
+}
+
+TEST_F(MemoryTurnsTest, a_job_does_not_wait_for_a_more_important_one_whose_memory_is_away) {
+    add(batch, "/stays", 8 * gib);
+    add(server, "/server", 0, 14 * gib);
+    daemon.start();
+    gpu.submit(server, 1);
+    gpu.submit(batch, 1);
+    pass(3s);
+    EXPECT_TRUE(gpu.moving.empty()) << "the batch job may not leave";
+    EXPECT_TRUE(gpu.held(server));
+    EXPECT_FALSE(gpu.held(batch));
 }
 
 TEST_F(MemoryTurnsTest, a_job_stays_for_ten_times_what_its_moves_took) {
