@@ -22,6 +22,7 @@ struct fuzz_call {
 	enum call which;
 	unsigned long cmd;
 	int fd;
+	bool may_be_born_held;		/* the queue of a STATUS: then it started without a stop */
 	union {
 		unsigned char bytes[128];
 		struct kfd_ioctl_preempt_queue_args preempt;
@@ -160,7 +161,22 @@ static inline bool entry_is_kept(const struct kfd_preempt_switch_entry *before,
 {
 	return before->queue_id == after->queue_id && before->op == after->op &&
 	       before->preempt_type == after->preempt_type &&
-	       before->target_pid == after->target_pid && !after->reserved;
+	       before->target_pid == after->target_pid && before->gpu_id == after->gpu_id &&
+	       !after->reserved;
+}
+
+/* Queues of one process differ: state is that of one, holds are those that all have. */
+static inline bool whole_entry_is_sane(const struct kfd_preempt_switch_entry *e)
+{
+	bool stops = e->op == KFD_PREEMPT_OP_PREEMPT, done = !e->result || e->result == -EALREADY;
+
+	if (e->queue_uid || e->holds & ~7u || e->state > KFD_PREEMPT_STATE_INACTIVE)
+		return false;
+	if (e->latency_ns && (!stops || e->result))
+		return false;
+	if (stops && done)
+		return e->state == KFD_PREEMPT_STATE_HELD && e->holds & ~KFD_PREEMPT_HOLD_SELF;
+	return done || (!e->state && !e->holds);
 }
 
 /* State, holds, uid and time of an entry fit its result and each other. */
@@ -168,6 +184,8 @@ static inline bool entry_is_sane(const struct kfd_preempt_switch_entry *e)
 {
 	bool found = e->queue_uid != 0;
 
+	if (e->queue_id == KFD_PREEMPT_ALL_QUEUES)
+		return whole_entry_is_sane(e);
 	if (!found && (e->state || e->holds || e->latency_ns))
 		return false;
 	if (!found && e->result != -ENOENT && e->result != -EPERM && e->result != -ESRCH)
@@ -187,10 +205,21 @@ static inline bool entry_is_sane(const struct kfd_preempt_switch_entry *e)
 	return e->state <= KFD_PREEMPT_STATE_INACTIVE && !e->holds;
 }
 
-static inline bool status_is_sane(const struct kfd_ioctl_preempt_status_args *before,
-				  const struct kfd_ioctl_preempt_status_args *s)
+/* Stops and starts alternate, unless a stop was late or the queue began with a hold. */
+static inline bool counts_are_sane(const struct kfd_ioctl_preempt_status_args *s,
+				   bool may_be_born_held)
 {
-	uint64_t now_held = s->holds != 0;
+	uint64_t stops = s->resumes + (s->holds != 0);
+
+	return s->failures || s->preempts == stops ||
+	       (may_be_born_held && s->preempts + 1 == stops);
+}
+
+static inline bool status_is_sane(const struct fuzz_call *call)
+{
+	const struct kfd_ioctl_preempt_status_args *before = &call->args.status,
+						   *s = &call->after.status;
+	bool now_held = s->holds;
 
 	if (s->pad || s->reserved[0] || s->reserved[1] || !s->queue_uid ||
 	    s->flags != before->flags || s->target_fd != before->target_fd ||
@@ -201,8 +230,7 @@ static inline bool status_is_sane(const struct kfd_ioctl_preempt_status_args *be
 	if (s->last_preempt_ns > s->max_preempt_ns || !s->preempts != !s->max_preempt_ns ||
 	    !s->resumes != !s->last_resume_ns)
 		return false;
-	/* Stops and starts alternate unless a stop was late. */
-	if (!s->failures && s->preempts != s->resumes + now_held)
+	if (!counts_are_sane(s, call->may_be_born_held))
 		return false;
 	switch (s->state) {
 	case KFD_PREEMPT_STATE_RUNNING:

@@ -124,7 +124,7 @@ static inline void check_status(struct worker *w)
 	const struct kfd_ioctl_preempt_status_args *s = &w->call.after.status;
 	char text[160];
 
-	if (status_is_sane(&w->call.args.status, s))
+	if (status_is_sane(&w->call))
 		return;
 	fail(w->world, w->name, "%s: state %u holds %#x status %#x preempts %llu resumes %llu "
 	     "failures %llu", fuzz_call_text(&w->call, text), s->state, s->holds, s->status,
@@ -358,8 +358,10 @@ static inline void good_status(struct worker *w)
 	if (!self && w->may_operate)
 		w->call.may |= MAY(EBUSY);
 	exact = queue < QUEUES && w->world->owner[owner].queue[queue].kind == QUEUE_EXACT;
-	if (queue < QUEUES && w->world->owner[owner].queue[queue].kind == QUEUE_LOOSE)
+	if (queue < QUEUES && w->world->owner[owner].queue[queue].kind == QUEUE_LOOSE) {
 		w->call.may |= MAY(ENOENT);
+		w->call.may_be_born_held = owner == FORCED_OWNER;
+	}
 	if (!make_call(w) && exact) {
 		for (file = 0; file < FILES; file++)
 			record |= w->record[file][owner][queue];

@@ -70,6 +70,8 @@ static void one_call(struct worker *w, struct owner *owner)
 	if (!w->inherited && random_below(&w->random, 100) < w->world->switches) {
 		if (random_one_in(&w->random, 3))
 			good_v0(w);
+		else if (random_one_in(&w->random, 8))
+			good_process(w);
 		else
 			good_switch(w);
 	} else if (dice < 60) {
@@ -79,6 +81,7 @@ static void one_call(struct worker *w, struct owner *owner)
 		if (w->slot < OWNERS && !w->inherited)
 			id = queue_id_of(w, w->slot, CHURN);
 		break_often(call, &w->args_buffer, &w->entries_buffer, id, &w->random);
+		call->may_be_born_held = w->slot == FORCED_OWNER;
 		make_call(w);
 	} else if (dice < 78) {
 		good_query(w);
@@ -347,6 +350,8 @@ static void release_sticky(struct world *world)
 	int fd = kfd_open();
 	uint32_t owner, i;
 
+	switch_resume(fd, world->owner[FORCED_OWNER].pid, KFD_PREEMPT_SWITCH_STICKY,
+		      KFD_PREEMPT_ALL_QUEUES);
 	for (owner = 0; owner < OWNERS; owner++)
 		for (i = 0; i < world->owner[owner].num_queues; i++)
 			switch_resume(fd, world->owner[owner].pid, KFD_PREEMPT_SWITCH_STICKY,

@@ -241,7 +241,8 @@ static inline void check_owner(struct world *world, struct owner *owner, uint32_
 		if (id != NO_QUEUE && !ends_holds(owner, id, &status))
 			fail(world, name, "queue %u is left in state %u, holds %#x, status %#x", id,
 			     status.state, status.holds, status.status);
-		else if (id != NO_QUEUE && !status.failures && status.preempts != status.resumes)
+		else if (id != NO_QUEUE &&
+			 !counts_are_sane(&status, i == CHURN && slot == FORCED_OWNER))
 			fail(world, name, "queue %u: %llu stops, %llu starts", id,
 			     (unsigned long long)status.preempts,
 			     (unsigned long long)status.resumes);

@@ -164,4 +164,35 @@ static inline void good_switch(struct worker *w)
 		close(borrowed);
 }
 
+/*
+ * Stops or starts a whole process: the one whose records of operators are not known exactly.
+ * Without the HWS one thread alone uses its queue to drain.
+ */
+static inline void good_process(struct worker *w)
+{
+	struct fuzz_call *call = &w->call;
+	struct kfd_ioctl_preempt_switch_args *args = &call->args.batch;
+	struct kfd_preempt_switch_entry *e = &call->entry[0];
+	struct composed c = { .common = FORCED_OWNER };
+	int borrowed;
+
+	if (w->slot == FORCED_OWNER || no_hws(w) || !w->world->gpu_facts.gpu_id)
+		return;
+	fuzz_call_init(call, CALL_SWITCH, w->file[random_below(&w->random, FILES)]);
+	call->may = w->may_operate ? MAY(OK) : MAY(EPERM);
+	call->entry_may[0] = MAY(OK) | MAY(EALREADY);
+	e->queue_id = KFD_PREEMPT_ALL_QUEUES;
+	e->gpu_id = random_one_in(&w->random, 2) ? w->world->gpu_facts.gpu_id : 0;
+	if (random_one_in(&w->random, 2)) {
+		e->op = KFD_PREEMPT_OP_RESUME;
+		e->preempt_type = 0;
+	}
+	args->timeout_ms = 20000;
+	args->flags = pick_flags(w, &c);
+	args->flags |= name_target(w, FORCED_OWNER, &args->target_fd, &args->target_pid, &borrowed);
+	make_call(w);
+	if (borrowed >= 0)
+		close(borrowed);
+}
+
 #endif
