@@ -490,6 +490,36 @@ TEST_F_TIMEOUT(yield, all_or_nothing_starts_no_other_when_memory_has_no_room, 90
 	EXPECT_TRUE(hoard_finish(&self->a));
 }
 
+/* The call knows only after memory has left that there is too little room for one of the starts. */
+TEST_F_TIMEOUT(yield, all_or_nothing_starts_no_other_when_a_yield_makes_too_little_room, 900)
+{
+	struct kfd_preempt_switch_entry entries[3];
+
+	ASSERT_EQ(0, hoard_start(&self->a, MOST, BUFFER_BYTES));
+	ASSERT_EQ(0, stop(&self->dev, &self->a, YIELD));
+	ASSERT_EQ(0, hoard_start(&self->b, MOST, BUFFER_BYTES));
+	ASSERT_EQ(0, stop(&self->dev, &self->b, 0));
+	ASSERT_EQ(0, hoard_start(&self->c, 1, BUFFER_BYTES));
+	entries[0] = resume_entry(&self->c);
+	entries[0].op = KFD_PREEMPT_OP_PREEMPT;
+	entries[0].preempt_type = KFD_PREEMPT_TYPE_SAVE;
+	entries[1] = resume_entry(&self->a);
+	entries[2] = resume_entry(&self->b);
+	ASSERT_EQ(0, preempt_switch(self->dev.kfd_fd, self->a.pid,
+				    YIELD | KFD_PREEMPT_SWITCH_ALL_OR_NOTHING, entries, 3));
+	EXPECT_EQ(0, entries[0].result);
+	EXPECT_EQ(-ENOSPC, entries[1].result);
+	EXPECT_EQ(-EBUSY, entries[2].result);
+	EXPECT_EQ(KFD_PREEMPT_STATE_HELD, status_of(&self->dev, &self->b).state);
+	ASSERT_EQ(0, start(&self->dev, &self->b));
+	ASSERT_EQ(0, start(&self->dev, &self->c));
+	EXPECT_TRUE(hoard_finish(&self->b));
+	EXPECT_TRUE(hoard_finish(&self->c));
+	wait_for_vram(&self->dev, &self->before);
+	ASSERT_EQ(0, start(&self->dev, &self->a));
+	EXPECT_TRUE(hoard_finish(&self->a));
+}
+
 /* One queue stops and one starts: the process has to run, so its memory stays. */
 TEST_F_TIMEOUT(yield, a_call_that_lets_a_queue_run_does_not_yield_its_memory, 900)
 {
