@@ -68,7 +68,10 @@ void log_as_environment_says() {
         log::set(nullptr, log::Level(found - names.begin()), nullptr);
 }
 
+// Reads files of each queue of the machine, so only if warnings are logged.
 void report_slots() {
+    if (log::sink.most.load(std::memory_order_relaxed) < log::Level::warning)
+        return;
     for (const kfd::SlotUse& use : kfd::slot_uses(kfd::roots_from_environment()))
         if (const std::string cost = cost_of(use); !cost.empty())
             log::report(log::Level::warning, "%s", cost.c_str());
