@@ -61,7 +61,7 @@ Error create_stream(RocmNext<Error(Stream*, Arguments...)>& next, const void* ca
     Error (*function)(Stream*, Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
-    (void)current_device(); // the one of a queue that is created in the call
+    (void)current_device(); // HIP may create a queue on it in the call
     Call call{name, CallClass::stream_create, 0, nullptr, nullptr, nullptr};
     return make_call(
         call, [&] { return function(stream, arguments...); },
