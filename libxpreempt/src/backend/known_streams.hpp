@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <utility>
+#include <pthread.h>
 
 namespace xpreempt::backend {
 
@@ -21,22 +21,25 @@ struct KnownStream {
 };
 using KnownStreams = std::array<KnownStream, 16>;
 
-// A pointer, because destructors of the program may call HIP after ours; what they use then stays.
 inline thread_local KnownStreams* known_here = nullptr;
+
+// Deleted by a key of pthread, because destructors of the program may call HIP after ours of C++.
 struct KnownEnd {
-    KnownEnd() = default;
-    KnownEnd(const KnownEnd&) = delete;
-    KnownEnd& operator=(const KnownEnd&) = delete;
-    bool armed = false;
-    ~KnownEnd() { delete std::exchange(known_here, nullptr); }
+    static void end(void* streams) {
+        known_here = nullptr;
+        delete static_cast<KnownStreams*>(streams);
+    }
+    pthread_key_t key{};
+    bool has_key = pthread_key_create(&key, end) == 0;
 };
-inline thread_local KnownEnd known_end;
+inline const KnownEnd known_end;
 
 inline KnownStream& known(const DirectStreams& direct, const void* key) {
     const auto mixed = reinterpret_cast<std::uintptr_t>(key) * std::uint64_t{0x9e3779b97f4a7c15};
     if (known_here == nullptr) {
         known_here = new KnownStreams;
-        known_end.armed = true; // its first use registers its destructor
+        if (known_end.has_key)
+            pthread_setspecific(known_end.key, known_here);
     }
     KnownStream& entry = (*known_here)[mixed >> 60];
     const std::uint64_t generation = direct.generation(); // before find()

@@ -26,7 +26,7 @@ int hipStreamWaitEvent(void* stream, void* event, unsigned flags);
 namespace {
 
 constexpr std::size_t live = 50; // streams and events at a time
-constexpr std::size_t most_growth = 64 << 10, most_resident_growth = 2 << 20; // bytes
+constexpr std::size_t most_growth = 128 << 10, most_resident_growth = 2 << 20; // bytes
 
 void expect(bool good, const char* what, std::uint64_t round) {
     if (good)
@@ -87,16 +87,31 @@ void destroy(const Pair& made, std::uint64_t round) {
            "a stream is destroyed", round);
 }
 
+// Launches once more in the last destructor of its thread.
+struct LastLaunch {
+    void* stream = nullptr;
+    ~LastLaunch() {
+        if (stream != nullptr)
+            (void)launch(stream, nullptr);
+    }
+};
+thread_local LastLaunch last_launch;
+
+void launch_in_a_thread(void* stream) {
+    std::thread([stream] {
+        last_launch.stream = stream;
+        (void)launch(stream, nullptr);
+    }).join();
+}
+
 void run(std::uint64_t first, std::uint64_t rounds) {
     std::deque<Pair> pairs;
     for (std::uint64_t round = first; round < first + rounds; ++round) {
         pairs.push_back(make(round));
         expect(hipStreamWaitEvent(pairs.front().stream, pairs.back().event, 0) == 0,
                "a stream waits for an event", round);
-        if (round % 1024 == 0)
-            std::thread([&] {
-                expect(launch(pairs.back().stream, nullptr) == 0, "", round);
-            }).join();
+        if (round % 64 == 0)
+            launch_in_a_thread(pairs.back().stream);
         if (pairs.size() > live) {
             destroy(pairs.front(), round);
             pairs.pop_front();
