@@ -16,6 +16,7 @@ int hipMemsetAsync(void* memory, int value, size_t bytes, hipStream_t stream);
 #include <unistd.h>
 
 int hipStreamBeginCapture(hipStream_t stream, int mode);
+int hipStreamDestroy(hipStream_t stream);
 int hipStreamEndCapture(hipStream_t stream, void** graph);
 bool fake_captures_ended(void); /* by a call of another thread, since the last question */
 
@@ -216,7 +217,7 @@ static void captures(XQueueHandle xq, HwQueueHandle hwq) {
     check(pthread_create(&thread, NULL, ask, handles) == 0 && pthread_join(thread, NULL) == 0,
           "another thread asks");
     check(!fake_captures_ended(), "the capture goes on");
-    check(hipStreamEndCapture(captured, NULL) == 0, "and ends");
+    check(hipStreamEndCapture(captured, NULL) == 0 && hipStreamDestroy(captured) == 0, "and ends");
 }
 
 static void* suspend(void* argument) {

@@ -17,7 +17,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <kfd_preempt.h>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -427,7 +426,7 @@ EXPORT int hipThreadExchangeStreamCaptureMode(int* mode) {
     std::swap(*mode, capture_mode);
     return 0;
 }
-static std::map<const void*, int> allocated; // by hipMalloc(), on which device
+#include "fake/fake_memory.hpp"
 
 EXPORT int hipMemsetAsync(void* to, int, std::size_t, void* stream) {
     if (to != nullptr) {
@@ -500,44 +499,12 @@ EXPORT int hipEventSynchronize(void* event) {
         usleep(100);
     return ends_captures() ? 900 : 0;
 }
-EXPORT int hipMalloc(void** memory, std::size_t bytes) {
-    if (ends_captures())
-        return 900;
-    ++fake_behaviour.allocated;
-    *memory = ::operator new(bytes);
-    const std::lock_guard lock(hip_mutex);
-    allocated[*memory] = current_device;
-    return 0;
-}
-EXPORT int hipHostMalloc(void** memory, std::size_t bytes, unsigned) {
-    if (ends_captures())
-        return 900;
-    *memory = ::operator new(bytes);
-    return 0;
-}
 EXPORT int hipStreamGetDevice(void* stream, int* device) {
     *device = stream_of(stream)->device;
     return 0;
 }
-EXPORT int hipFree(void* memory) {
-    {
-        const std::lock_guard lock(hip_mutex);
-        allocated.erase(memory);
-    }
-    ::operator delete(memory);
-    return 0;
-}
-EXPORT int hipMallocAsync(void** memory, std::size_t bytes, void*) {
-    *memory = ::operator new(bytes);
-    return 0;
-}
 EXPORT int hipRuntimeGetVersion(int* version) {
     *version = fake_hip()->version;
-    return 0;
-}
-EXPORT int hipFreeAsync(void* memory, void*) {
-    ++fake_hip()->freed_in_order;
-    ::operator delete(memory);
     return 0;
 }
 EXPORT int hipGetDevice(int* device) {
@@ -547,9 +514,6 @@ EXPORT int hipGetDevice(int* device) {
 EXPORT int hipGetDeviceCount(int* count) {
     *count = max_devices;
     return 0;
-}
-EXPORT int hipDeviceReset() {
-    return 0; // and keeps its queues
 }
 EXPORT int hipSetDevice(int device) {
     if (device < 0 || device >= max_devices)

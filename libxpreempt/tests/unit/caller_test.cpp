@@ -22,6 +22,7 @@ extern "C" {
 int hipDeviceReset();
 int hipSetDevice(int device);
 int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
 int hipStreamSynchronize(void* stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 }
@@ -186,6 +187,7 @@ TEST_F(CallerTest, a_touch_after_a_reset_fills_another_word) {
     ASSERT_EQ(0, xp_stream_touch(touched));
     EXPECT_EQ(before + 1, fake_hip()->allocated);
     fake_hip()->version = 60443484;
+    EXPECT_EQ(0, hipStreamDestroy(stream)); // the fake's reset has kept it
 }
 
 } // namespace

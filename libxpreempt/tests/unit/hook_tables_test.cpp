@@ -77,12 +77,17 @@ TEST(Streams, many_share_a_queue_and_each_ends) {
 
 // HIP may keep its queues then. A queue must not count streams that are gone.
 TEST(Streams, a_reset_of_the_device_ends_them_all) {
-    for (int i = 0; i < 4; ++i)
-        ASSERT_EQ(0, launch(new_stream()));
+    std::vector<void*> streams;
+    for (int i = 0; i < 4; ++i) {
+        streams.push_back(new_stream());
+        ASSERT_EQ(0, launch(streams.back()));
+    }
     ASSERT_EQ(0, hipDeviceReset());
-    void* stream = new_stream();
-    ASSERT_EQ(0, launch(stream));
-    EXPECT_EQ(1U, queue_of(stream).num_streams);
+    streams.push_back(new_stream());
+    ASSERT_EQ(0, launch(streams.back()));
+    EXPECT_EQ(1U, queue_of(streams.back()).num_streams);
+    for (void* stream : streams) // the fake's reset has kept them
+        EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
 TEST(Streams, a_reset_ends_those_of_its_device_only) {
@@ -103,6 +108,8 @@ TEST(Streams, a_reset_ends_those_of_its_device_only) {
     EXPECT_EQ(birth, table().birth_of(kept));
     EXPECT_EQ(0U, table().birth_of(first));
     EXPECT_EQ(0U, table().birth_of(table().stream_key(nullptr)));
+    EXPECT_EQ(0, hipStreamDestroy(first)); // the fake's reset has kept it
+    EXPECT_EQ(0, hipStreamDestroy(kept));
     ASSERT_EQ(0, hipSetDevice(0));
 }
 

@@ -157,6 +157,7 @@ TEST_F(HookedStreamTest, a_reset_leaves_what_is_held_on_another_device) {
     EXPECT_TRUE(stopped(low));
     EXPECT_EQ(0, xp_stream_release(low));
     EXPECT_FALSE(stopped(low));
+    EXPECT_EQ(0, hipStreamDestroy(there)); // the fake's reset has kept it
     ASSERT_EQ(0, hipSetDevice(0));
 }
 

@@ -120,9 +120,10 @@ TEST_F(RefusalsTest, a_stream_is_destroyed_although_its_start_is_refused) {
 }
 
 TEST_F(RefusalsTest, a_queue_is_held_again_although_its_stop_is_refused) {
-    void* sharing = nullptr;
-    for (int i = 0; i < 2; ++i) // the second one has the queue of `stream`
-        ASSERT_EQ(0, hipStreamCreate(&sharing));
+    void* other = nullptr;
+    void* sharing = nullptr; // has the queue of `stream`
+    ASSERT_EQ(0, hipStreamCreate(&other));
+    ASSERT_EQ(0, hipStreamCreate(&sharing));
     ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, sharing));
     ASSERT_EQ(0, xp_stream_hold(stream, XP_HOLD_SHARED, nullptr)) << xp_last_detail();
     ASSERT_FALSE(runs());
@@ -134,6 +135,7 @@ TEST_F(RefusalsTest, a_queue_is_held_again_although_its_stop_is_refused) {
     EXPECT_FALSE(runs());
     EXPECT_EQ(0, xp_stream_release(stream));
     EXPECT_TRUE(runs());
+    EXPECT_EQ(0, hipStreamDestroy(other));
 }
 
 } // namespace

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Memory of the fake HIP runtime, a part of fake_rocm.cpp.
+#pragma once
+
+#include <cstddef>
+#include <map>
+
+static std::map<const void*, int> allocated; // by hipMalloc(), on which device
+
+EXPORT int hipMalloc(void** memory, std::size_t bytes) {
+    if (ends_captures())
+        return 900;
+    ++fake_behaviour.allocated;
+    *memory = ::operator new(bytes);
+    const std::lock_guard lock(hip_mutex);
+    allocated[*memory] = current_device;
+    return 0;
+}
+EXPORT int hipHostMalloc(void** memory, std::size_t bytes, unsigned) {
+    if (ends_captures())
+        return 900;
+    *memory = ::operator new(bytes);
+    return 0;
+}
+EXPORT int hipFree(void* memory) {
+    {
+        const std::lock_guard lock(hip_mutex);
+        allocated.erase(memory);
+    }
+    ::operator delete(memory);
+    return 0;
+}
+EXPORT int hipMallocAsync(void** memory, std::size_t bytes, void*) {
+    *memory = ::operator new(bytes);
+    return 0;
+}
+EXPORT int hipFreeAsync(void* memory, void*) {
+    ++fake_hip()->freed_in_order;
+    ::operator delete(memory);
+    return 0;
+}
+// Frees what was allocated on the device, and keeps its queues.
+EXPORT int hipDeviceReset() {
+    const std::lock_guard lock(hip_mutex);
+    std::erase_if(allocated, [](const auto& memory) {
+        if (memory.second == current_device)
+            ::operator delete(const_cast<void*>(memory.first));
+        return memory.second == current_device;
+    });
+    return 0;
+}
