@@ -17,6 +17,7 @@ using test::FakeHardware;
 using test::FakeHwQueue;
 using test::until;
 using xpreempt::xqueue::Level;
+using xpreempt::xqueue::Patience;
 using xpreempt::xqueue::XQueue;
 using Clock = std::chrono::steady_clock;
 
@@ -53,6 +54,38 @@ TEST(LaunchInProgress, gets_room_from_a_queue_that_a_suspend_lets_run_longer_eac
     submitter.join();
     suspender.join();
     EXPECT_TRUE(ring.got_room);
+    EXPECT_TRUE(hardware.stopped());
+    EXPECT_TRUE(queue.resume());
+    EXPECT_TRUE(queue.wait_all());
+}
+
+// It ends once the hardware runs again, which only outlast() brings about.
+struct StoppedLaunch {
+    FakeHardware& hardware;
+    std::atomic<bool> entered = false, give_up = false, ended = false;
+};
+
+int wait_for_restore(void*, void* argument) {
+    auto& launch = *static_cast<StoppedLaunch*>(argument);
+    launch.entered = true;
+    until([&] { return launch.give_up || launch.hardware.verbs().size() > 1; });
+    launch.ended = true;
+    return 0;
+}
+
+TEST(LaunchInProgress, is_over_when_outlast_returns) {
+    FakeHardware hardware;
+    hardware.complete_all();
+    StoppedLaunch launch{hardware};
+    XQueue queue(std::make_unique<FakeHwQueue>(hardware), {4, 2, 8}, Level::interrupt);
+    std::thread submitter([&] { EXPECT_TRUE(queue.submit({wait_for_restore, &launch})); });
+    until([&] { return launch.entered.load(); });
+    const auto stopped = queue.stop(Patience::none);
+    EXPECT_TRUE(stopped && !*stopped) << "a launch is in progress";
+    queue.outlast();
+    EXPECT_TRUE(launch.ended);
+    launch.give_up = true;
+    submitter.join();
     EXPECT_TRUE(hardware.stopped());
     EXPECT_TRUE(queue.resume());
     EXPECT_TRUE(queue.wait_all());
