@@ -268,8 +268,8 @@ TEST(Lookup, of_a_runtimes_function_gives_the_interposer) {
         EXPECT_NE(std::string::npos, object_of(dlsym(runtime, name)).find("xpreempt-hook")) << name;
     EXPECT_NE(std::string::npos, object_of(dlsym(runtime, "hipMalloc")).find("amdhip64"));
     // Not what the runtime doesn't have.
-    EXPECT_EQ(nullptr, dlsym(runtime, "hipLaunchKernelExC"));
-    EXPECT_NE(std::string::npos, std::string(dlerror()).find("hipLaunchKernelExC"));
+    EXPECT_EQ(nullptr, dlsym(runtime, "hipLaunchCooperativeKernel"));
+    EXPECT_NE(std::string::npos, std::string(dlerror()).find("hipLaunchCooperativeKernel"));
     dlclose(runtime);
 }
 
