@@ -219,7 +219,7 @@ HsaQueue* create_hsa_queue() {
     args.write_pointer = address + 0x38;
     args.read_pointer = address + 0x80;
     args.ring_bytes = sizeof queue->ring;
-    args.gpu_id = fake_hip()->gpu_id + static_cast<std::uint32_t>(current_device);
+    args.gpu_id = 77 + static_cast<std::uint32_t>(current_device);
     args.queue_type = xpreempt::kfd::queue_type_aql;
     args.percentage = 100;
     args.priority = 7;

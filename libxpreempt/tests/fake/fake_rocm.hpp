@@ -49,7 +49,6 @@ struct Hip {
     bool unfinished = false;         // streams and events say that they are not ready
     std::atomic<void*> running[2]{}; // the work of these streams does not end
     void* next_handle = nullptr;     // of the next stream, once
-    unsigned gpu_id = 77;            // of queues that are created from now on, on device 0
     bool non_blocking = false;       // streams say that they are
     bool destroyed_held = false;     // answer: a destroyed stream's queue was held all the time
     bool reuse_handles = false;      // a new stream has the handle of the last that was destroyed

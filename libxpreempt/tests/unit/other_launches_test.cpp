@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The hook's own functions for streams and for launches whose stream is not a parameter.
-#include "fake/fake_rocm.hpp"
 #include "hook/table.hpp"
 
 #include <array>
@@ -22,13 +21,10 @@ int hipStreamCreate(void** stream);
 int hipStreamCreateWithPriority(void** stream, unsigned flags, int priority);
 int hipExtStreamCreateWithCUMask(void** stream, unsigned words, const unsigned* mask);
 int hipStreamDestroy(void* stream);
-int hipDeviceReset();
 int hipConfigureCall(dim3 grid, dim3 block, std::size_t lds_bytes, void* stream);
 int hipLaunchByPtr(const void* function);
 int hipLaunchKernelExC(const void* config, const void* function, void** arguments);
 int hipDrvLaunchKernelEx(const void* config, void* function, void** arguments, void** extra);
-int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                          unsigned, void* stream, void**, void**);
 }
 
 namespace {
@@ -149,25 +145,6 @@ TEST_F(StreamCallsTest, every_create_is_shown) {
     EXPECT_EQ("hipExtStreamCreateWithCUMask", shown[1].name);
     EXPECT_EQ(CallClass::stream_create, shown[1].call_class);
     EXPECT_EQ((std::vector<int>{0, 0}), answers);
-}
-
-int launch(void* stream) {
-    return hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
-}
-
-// The reset ends the streams of the calling thread's device only, which the hook does not know.
-TEST(Streams, a_reset_beside_queues_of_another_gpu_ends_none) {
-    void* streams[3];
-    for (void*& stream : streams) {
-        ASSERT_EQ(0, hipStreamCreate(&stream));
-        ASSERT_EQ(0, launch(stream));
-        fake_hip()->gpu_id = 78; // of the next queues
-    }
-    ASSERT_EQ(0, hipDeviceReset());
-    for (void* stream : streams) {
-        QueueRecord queue{};
-        EXPECT_EQ(0, table().stream_queue(stream, &queue));
-    }
 }
 
 } // namespace
