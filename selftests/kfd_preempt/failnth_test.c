@@ -47,6 +47,7 @@ struct call {
 	const char *name;
 	bool v0;		/* PREEMPT_QUEUE or RESUME_QUEUE, else SWITCH */
 	bool by_fd;
+	bool whole;		/* the processes of the queues, each of which has one */
 	uint32_t flags;		/* of SWITCH; CHECKPOINT for v0 as well */
 	unsigned int num_steps;
 	struct step step[MAX_STEPS];
@@ -102,7 +103,8 @@ static void issue_switch(const FIXTURE_DATA(failnth) *self, const struct call *c
 	for (i = 0; i < call->num_steps; i++) {
 		struct kfd_preempt_switch_entry *entry = &outcome->entry[i];
 
-		entry->queue_id = queue_id(self, call->step[i].queue);
+		entry->queue_id = call->whole ? KFD_PREEMPT_ALL_QUEUES :
+						queue_id(self, call->step[i].queue);
 		entry->op = call->step[i].op;
 		entry->preempt_type = entry->op == STOP ? KFD_PREEMPT_TYPE_SAVE : 0;
 		entry->target_pid = call->by_fd ? 0 : queue_pid(self, call->step[i].queue);
@@ -205,6 +207,16 @@ static int fault_was_late(const FIXTURE_DATA(failnth) *self, const struct call *
 	return status.state == state_after(call->step[0].op);
 }
 
+/* A process that a call did not hold has no hold of queues to come either. */
+static bool process_is_free(const FIXTURE_DATA(failnth) *self, const struct call *call, unsigned int i)
+{
+	if (!call->whole || call->step[i].op != STOP)
+		return true;
+	return switch_resume(self->fd, queue_pid(self, call->step[i].queue),
+			     call->flags & KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_ALL_QUEUES) ==
+	       -EALREADY;
+}
+
 static bool check(const FIXTURE_DATA(failnth) *self, const struct call *call,
 		  const struct outcome *outcome, unsigned int n)
 {
@@ -219,7 +231,8 @@ static bool check(const FIXTURE_DATA(failnth) *self, const struct call *call,
 		done = late >= 0 ? late : step_is_done(call, outcome, i);
 		refused += !done;
 		if (done < 0 || !queue_is(self, call->step[i].queue,
-					  done ? state_after(op) : state_before(op))) {
+					  done ? state_after(op) : state_before(op)) ||
+		    (!done && !process_is_free(self, call, i))) {
 			printf("# %s, failure %u: the call said %d, entry %u %d\n", call->name, n,
 			       outcome->ret, i, outcome->entry[i].result);
 			return false;
@@ -275,7 +288,7 @@ static bool release_all(const FIXTURE_DATA(failnth) *self)
 	for (i = 0; i < NUM_QUEUES; i++) {
 		pid_t pid = queue_pid(self, i);
 		int ret = switch_resume(self->fd, pid, pid ? KFD_PREEMPT_SWITCH_FORCE : 0,
-					queue_id(self, i));
+					pid ? KFD_PREEMPT_ALL_QUEUES : queue_id(self, i));
 
 		if ((ret && ret != -EALREADY) || !queue_is(self, i, KFD_PREEMPT_STATE_RUNNING))
 			return false;
@@ -409,6 +422,19 @@ TEST_F_TIMEOUT(failnth, switch_by_file, 900)
 		   .step = { { 2, STOP } } });
 	SWEEP_SWITCH({ .name = "SWITCH by file, start", .by_fd = true, .num_steps = 1,
 		   .step = { { 2, START } } });
+}
+
+/* These have four more arrays. */
+TEST_F_TIMEOUT(failnth, switch_of_whole_processes, 900)
+{
+	SWEEP(2 * ARRAYS, 2 * PASSES, { .name = "SWITCH whole processes", .whole = true,
+	      .num_steps = 2, .step = { { 2, STOP }, { 3, STOP } } });
+	SWEEP(2 * ARRAYS, 2 * PASSES, { .name = "SWITCH whole processes, start", .whole = true,
+	      .num_steps = 2, .step = { { 2, START }, { 3, START } } });
+	SWEEP(2 * ARRAYS, 2 * PASSES, { .name = "SWITCH whole processes, sticky, all or nothing",
+	      .whole = true, .num_steps = 2,
+	      .flags = KFD_PREEMPT_SWITCH_STICKY | KFD_PREEMPT_SWITCH_ALL_OR_NOTHING,
+	      .step = { { 2, STOP }, { 3, STOP } } });
 }
 
 /* Calls that change nothing. */
