@@ -65,6 +65,8 @@ public:
     std::size_t most_watched = 4096;
     std::map<pid_t, Process> running;
     std::map<pid_t, pid_t> waiting; // pid and parent
+    uid_t waiting_uid = 0;          // of all of them
+    std::map<pid_t, std::vector<std::string>> run_marks;
     std::deque<Event> events;
     // Why a call fails that the driver could carry out. ETIME: a stop is confirmed late_by later.
     std::chrono::nanoseconds late_by{std::chrono::milliseconds{20}};
@@ -134,6 +136,8 @@ public:
             facts.pid = pid;
             facts.start_ticks = start_ticks_of(pid);
             facts.parent = waiting.at(pid);
+            facts.uid = waiting_uid;
+            facts.run_marks = marks_of(pid);
             return facts;
         }
         if (found == running.end())
@@ -147,7 +151,8 @@ public:
                                        process.executable,
                                        process.cgroup,
                                        {},
-                                       process.cpu_priority};
+                                       process.cpu_priority,
+                                       marks_of(pid)};
     }
 
     Result<std::vector<pid_t>> processes() override {
@@ -434,6 +439,10 @@ private:
         return queue == process->second.queues.end() ? nullptr : &queue->second;
     }
 
+    [[nodiscard]] std::vector<std::string> marks_of(pid_t pid) const {
+        const auto found = run_marks.find(pid);
+        return found == run_marks.end() ? std::vector<std::string>() : found->second;
+    }
     static std::uint64_t start_ticks_of(pid_t pid) { return static_cast<std::uint64_t>(pid) * 100; }
 
     std::uint64_t last_uid_ = 0;

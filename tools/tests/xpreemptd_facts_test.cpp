@@ -53,6 +53,17 @@ TEST_F(Facts, all_are_read) {
     EXPECT_EQ(origin_of(tree_.roots(), 7).value(), (ProcessOrigin{5, 4242}));
 }
 
+TEST_F(Facts, marks_of_runs_are_the_pipes_at_their_descriptors) {
+    const auto marks = [this] { return facts_of(tree_.roots(), 7).value().run_marks; };
+    tree_.link("proc/7/fd/3", "pipe:[1]");
+    tree_.link("proc/7/fd/513", "pipe:[2]");
+    EXPECT_TRUE(marks().empty());
+    tree_.link("proc/7/fd/512", "pipe:[3]");
+    EXPECT_EQ(marks(), (std::vector<std::string>{"pipe:[3]", "pipe:[2]"}));
+    tree_.link("proc/7/fd/512", "/tmp/pipe:[3]");
+    EXPECT_TRUE(marks().empty());
+}
+
 // The main thread may end first; version 1 then shows the root cgroup for it.
 TEST_F(Facts, of_a_process_whose_main_thread_has_ended_are_those_of_another_thread) {
     write("stat", "7 (demo) Z" + words.substr(1));

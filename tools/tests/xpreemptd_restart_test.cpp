@@ -143,7 +143,8 @@ TEST(KeptState, is_read_as_it_was_written) {
     choices.by_root = {.band = sched::Band::high, .weight = 3};
     choices.by_owner = {
         .deadline = seconds{1}, .priority = -9, .utilization = 4, .lax = seconds{2}};
-    state.runs = {{{30, 3000}, "cgroup:/a b/c", choices}, {{31, 3100}, "", {}}};
+    state.runs = {{{30, 3000}, "cgroup:/a b/c", choices, 1000, "pipe:[7]"},
+                  {{31, 3100}, "", {}, 0, ""}};
     state.jobs["cgroup:/a b/\xff"] = {choices, true};
     state.jobs["process:3:4"] = {choices, false};
     state.members[{32, 3200}] = "run:30:3000";
@@ -151,8 +152,9 @@ TEST(KeptState, is_read_as_it_was_written) {
 }
 
 TEST(KeptState, leaves_out_lines_that_are_wrong) {
-    for (const char* text : {"", "\n", "run", "run 1", "run 1 2 {} {}", "job", "job - x y z",
-                             "member 1", "member a 2 run:1:2", "other 1 2 3"})
+    for (const char* text :
+         {"", "\n", "run", "run 1", "run 1 2 {} {}", "run 1 2 {} {} 0", "run 1 2 {} {} x - ", "job",
+          "job - x y z", "member 1", "member a 2 run:1:2", "other 1 2 3"})
         EXPECT_EQ(parse_state(text), KeptState{}) << text;
 }
 

@@ -56,16 +56,22 @@ Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf o
     sensing_.set_gives(rules_.any_yields());
 }
 
-Placement Daemon::place(const ProcessFacts& facts) const {
+JobIdentity Daemon::identity(const ProcessFacts& facts) const {
+    if (const auto known = before_.members.find({facts.pid, facts.start_ticks});
+        known != before_.members.end())
+        return identity_of_key(known->second).value_or(JobIdentity{});
     const auto gpu_user_of = [this](pid_t pid) -> const ProcessFacts* {
         const Process* process = table_.find_pid(pid).process;
         return process != nullptr ? &process->facts : nullptr;
     };
-    const auto known = before_.members.find({facts.pid, facts.start_ticks});
-    JobIdentity identity = known != before_.members.end()
-                               ? identity_of_key(known->second).value_or(JobIdentity{})
-                               : identity_of(facts, gpu_user_of, runs_.processes(), origin_);
-    Placement placement{std::move(identity.key), std::move(identity.name)};
+    const Run* marked = runs_.find_marked(facts);
+    return identity_of(facts, gpu_user_of, runs_.processes(), origin_,
+                       marked != nullptr ? std::optional(marked->process) : std::nullopt);
+}
+
+Placement Daemon::place(const ProcessFacts& facts) const {
+    JobIdentity of = identity(facts);
+    Placement placement{std::move(of.key), std::move(of.name)};
     if (const Run* run = runs_.find(placement.key)) {
         placement.group = run->group;
         placement.choices = run->choices;
@@ -115,15 +121,15 @@ void Daemon::keep_state_in(std::filesystem::path file) {
     };
     std::erase_if(before_.members,
                   [&](const auto& of) { return !lives(of.first) || !identity_of_key(of.second); });
-    const auto has_members = [this](const Run& run) {
-        const std::string key = key_of_run(run.process);
-        return std::ranges::any_of(before_.members,
-                                   [&](const auto& of) { return of.second == key; });
-    };
     for (const Run& run : before_.runs)
-        if (lives(run.process) || has_members(run))
-            runs_.add(run);
+        if (lives(run.process) || !run.mark.empty() || has_members(key_of_run(run.process)))
+            (void)runs_.add(run);
     before_.runs.clear();
+}
+
+// Processes of the daemon before that this one has not found yet.
+bool Daemon::has_members(const std::string& key) const {
+    return std::ranges::any_of(before_.members, [&](const auto& of) { return of.second == key; });
 }
 
 // Takes a hundredth of the time at most: a thousand jobs make a long text.
@@ -349,10 +355,19 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
     if (table_.find_pid(caller.pid).process != nullptr)
         return refuse(EBUSY, fmt::format("pid {} uses the GPU already: use `kfd-preempt renice {}`",
                                          caller.pid, caller.pid));
-    runs_.forget_ended(origin_, [this](const std::string& key) { return table_.find_key(key); });
-    Run run{{facts->pid, facts->start_ticks}, key_of_cgroup(facts->cgroup), {}};
+    runs_.forget_ended(facts->uid, origin_, [this](const std::string& key) {
+        return table_.find_key(key) != nullptr || has_members(key);
+    });
+    Run run{{facts->pid, facts->start_ticks},
+            key_of_cgroup(facts->cgroup),
+            {},
+            facts->uid,
+            facts->run_marks.empty() ? "" : facts->run_marks.back()};
     run.choices.add(change, caller.uid == 0);
-    runs_.add(std::move(run));
+    if (!runs_.add(std::move(run)))
+        return refuse(EUSERS,
+                      fmt::format("{} runs of uid {}, or {} of all users, have not ended: end some",
+                                  Runs::most_of_user, facts->uid, Runs::most));
     unkept_ = true;
     keep_state();
     return {};

@@ -65,6 +65,8 @@ public:
 
 private:
     Placement place(const ProcessFacts& facts) const;
+    [[nodiscard]] JobIdentity identity(const ProcessFacts& facts) const;
+    [[nodiscard]] bool has_members(const std::string& key) const;
     void assign_to(Job& job) const;
     void check_partition(const Job& job);
     void keep_state();

@@ -85,8 +85,12 @@ std::string key_of_run(const ProcessName& run) {
 }
 
 JobIdentity identity_of(const ProcessFacts& facts, const GpuUserOf& gpu_user_of,
-                        std::span<const ProcessName> runs, const OriginOf& origin_of) {
-    if (const auto run = run_of(facts, runs, origin_of))
+                        std::span<const ProcessName> runs, const OriginOf& origin_of,
+                        const std::optional<ProcessName>& marked_by) {
+    std::optional<ProcessName> run = run_of(facts, runs, origin_of);
+    if (marked_by && (!run || run->start_ticks < marked_by->start_ticks))
+        run = marked_by;
+    if (run)
         return job_of("run", *run);
     if (const auto cgroup = job_cgroup_of(facts.cgroup))
         return {key_of_cgroup(facts.cgroup), std::string(*cgroup)};

@@ -36,8 +36,9 @@ using OriginOf = std::function<std::optional<ProcessOrigin>(pid_t)>;
 using GpuUserOf = std::function<const ProcessFacts*(pid_t)>;
 
 // The first that holds counts:
-// 1. The process, or an ancestor, was announced by `kfd-preempt run`: the job is that run, the
-//    nearest one, whatever the cgroup. Both pid and start time must match.
+// 1. The process, or an ancestor, was announced by `kfd-preempt run`, or the process has inherited
+//    the mark of such a run, whose processes may have ended: the job is that run, the youngest one,
+//    whatever the cgroup. Both pid and start time must match.
 // 2. The process lives in a cgroup that is a job: see job_cgroup_of(). A cgroup that is made again
 //    under its path, as that of a service that restarts, is the same job.
 // 3. In a login session the job is a process with its descendants. Its root is the topmost ancestor
@@ -49,10 +50,10 @@ using GpuUserOf = std::function<const ProcessFacts*(pid_t)>;
 //
 // gpu_user_of may know the process itself.
 // An orphan has lost its ancestors: its parent is init or a subreaper. So ask once, when the
-// process is first seen, and keep the answer for its life. A run that is a subreaper
-// (PR_SET_CHILD_SUBREAPER outlasts exec) keeps its orphans.
+// process is first seen, and keep the answer for its life.
 [[nodiscard]] JobIdentity identity_of(const ProcessFacts& facts, const GpuUserOf& gpu_user_of,
-                                      std::span<const ProcessName> runs, const OriginOf& origin_of);
+                                      std::span<const ProcessName> runs, const OriginOf& origin_of,
+                                      const std::optional<ProcessName>& marked_by = {});
 
 // The key of the job that the cgroup is; empty if it is none, as in a login session.
 [[nodiscard]] std::string key_of_cgroup(std::string_view cgroup);

@@ -18,6 +18,8 @@ namespace {
 
 using xpreempt::kfd::parse_unsigned;
 
+constexpr std::string_view no_mark = "-";
+
 // Words between single blanks; the rest may have blanks itself.
 class Words {
 public:
@@ -61,8 +63,11 @@ void parse_line(std::string_view line, KeptState& state) {
     if (what == "run") {
         const auto process = parse_process(words);
         const auto choices = parse_choices(words);
-        if (process && choices)
-            state.runs.push_back({*process, words.rest(), *choices});
+        const auto uid = parse_unsigned<uid_t>(words.next());
+        std::string mark(words.next());
+        if (process && choices && uid && !mark.empty())
+            state.runs.push_back(
+                {*process, words.rest(), *choices, *uid, mark == no_mark ? "" : std::move(mark)});
     } else if (what == "job") {
         const bool focused = words.next() == "focused";
         if (const auto choices = parse_choices(words))
@@ -93,8 +98,9 @@ std::string text_of(const KeptState& state) {
     std::string text;
     const auto to = std::back_inserter(text);
     for (const Run& run : state.runs)
-        fmt::format_to(to, "run {} {} {} {} {}\n", run.process.pid, run.process.start_ticks,
-                       text_of(run.choices.by_root), text_of(run.choices.by_owner), run.group);
+        fmt::format_to(to, "run {} {} {} {} {} {} {}\n", run.process.pid, run.process.start_ticks,
+                       text_of(run.choices.by_root), text_of(run.choices.by_owner), run.uid,
+                       run.mark.empty() ? no_mark : run.mark, run.group);
     for (const auto& [key, job] : state.jobs)
         fmt::format_to(to, "job {} {} {} {}\n", job.focused ? "focused" : "-",
                        text_of(job.choices.by_root), text_of(job.choices.by_owner), key);

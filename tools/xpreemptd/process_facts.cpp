@@ -5,6 +5,7 @@
 #include "base/unique_fd.hpp"
 #include "cgroup_path.hpp"
 #include "kfd/attribute.hpp"
+#include "run_mark.hpp"
 
 #include <algorithm>
 #include <array>
@@ -160,6 +161,21 @@ std::filesystem::path running_thread(const std::filesystem::path& process, const
     return process;
 }
 
+// The names alone: nothing is opened that the process could make block.
+std::vector<std::string> run_marks_of(const std::filesystem::path& process) {
+    std::vector<std::string> marks;
+    for (int i = 0; i < most_run_marks; ++i) {
+        std::error_code error;
+        std::string mark = std::filesystem::read_symlink(
+                               process / "fd" / std::to_string(first_run_mark + i), error)
+                               .string();
+        if (!mark.starts_with("pipe:["))
+            break;
+        marks.push_back(std::move(mark));
+    }
+    return marks;
+}
+
 } // namespace
 
 Result<ProcessFacts> facts_of(const kfd::Roots& roots, pid_t pid) {
@@ -187,6 +203,7 @@ Result<ProcessFacts> facts_of(const kfd::Roots& roots, pid_t pid) {
         facts.cgroup = cgroup_of(*text);
     facts.slurm_partition = slurm_partition_of(roots, facts.cgroup);
     facts.cpu_priority = stat->origin.cpu_priority;
+    facts.run_marks = run_marks_of(thread);
     return facts;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <sys/types.h>
+#include <vector>
 
 namespace xpreemptd {
 
@@ -28,6 +29,8 @@ struct ProcessFacts {
     std::string slurm_partition = {};
     // Higher ones come first: 100 + its real-time priority, 200 with a deadline, else -nice.
     std::int32_t cpu_priority = 0;
+    // The pipes at the descriptors of run_mark.hpp, the innermost run's last.
+    std::vector<std::string> run_marks = {};
 
     bool operator==(const ProcessFacts&) const = default;
 };

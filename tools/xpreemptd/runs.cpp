@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A run ends with its first process, or with the last process of its job on a GPU.
+// A run ends with its first process, or with the last process of its job on a GPU. One with a mark
+// is kept as long as there is room.
 #include "runs.hpp"
 
 #include <algorithm>
@@ -12,28 +13,59 @@ const Run* Runs::find(std::string_view key) const {
                                      : &runs_[static_cast<std::size_t>(found - processes_.begin())];
 }
 
-void Runs::add(Run run) {
+const Run* Runs::find_marked(const ProcessFacts& facts) const {
+    for (auto mark = facts.run_marks.rbegin(); mark != facts.run_marks.rend(); ++mark) {
+        const auto found = std::ranges::find_if(
+            runs_, [&](const Run& run) { return run.mark == *mark && run.uid == facts.uid; });
+        if (found != runs_.end())
+            return &*found;
+    }
+    return nullptr;
+}
+
+bool Runs::has_room(uid_t uid) const {
+    return runs_.size() < most &&
+           std::ranges::count(runs_, uid, &Run::uid) < static_cast<std::ptrdiff_t>(most_of_user);
+}
+
+bool Runs::add(Run run) {
     const auto again = std::ranges::find(processes_, run.process);
     if (again != processes_.end()) {
         runs_[static_cast<std::size_t>(again - processes_.begin())] = std::move(run);
-        return;
+        return true;
     }
+    if (!has_room(run.uid))
+        return false;
     processes_.push_back(run.process);
     runs_.push_back(std::move(run));
+    return true;
 }
 
-void Runs::forget_ended(const OriginOf& origin_of,
+void Runs::remove(std::size_t at) {
+    processes_.erase(processes_.begin() + static_cast<std::ptrdiff_t>(at));
+    runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+void Runs::forget_ended(uid_t uid, const OriginOf& origin_of,
                         const std::function<bool(const std::string& key)>& has_job) {
     constexpr std::size_t visited = 8;
-    for (std::size_t i = std::min(visited, runs_.size()); i > 0; --i) {
+    const bool needs_room = !has_room(uid);
+    std::size_t left = visited;
+    for (std::size_t i = runs_.size(); i > 0 && left > 0 && !runs_.empty(); --i) {
         checked_ = checked_ == 0 ? runs_.size() - 1 : checked_ - 1;
-        const ProcessName process = processes_[checked_];
-        const auto origin = origin_of(process.pid);
-        if ((origin && origin->start_ticks == process.start_ticks) || has_job(key_of_run(process)))
+        const Run& run = runs_[checked_];
+        // Another user's run makes no room for this one's, unless there are too many of all.
+        const bool makes_room = needs_room && (run.uid == uid || runs_.size() == most);
+        if (needs_room && !makes_room)
             continue;
-        const auto at = static_cast<std::ptrdiff_t>(checked_);
-        processes_.erase(processes_.begin() + at);
-        runs_.erase(runs_.begin() + at);
+        --left;
+        const auto origin = origin_of(run.process.pid);
+        if ((origin && origin->start_ticks == run.process.start_ticks) ||
+            has_job(key_of_run(run.process)) || (!run.mark.empty() && !makes_room))
+            continue;
+        remove(checked_);
+        if (makes_room)
+            break;
     }
     checked_ = std::min(checked_, runs_.size());
 }
