@@ -142,4 +142,18 @@ TEST_F(RunMarksTest, user_has_a_bounded_number_of_runs_and_those_that_ended_leav
     EXPECT_FALSE(run(32, {}, "", 1000));
 }
 
+TEST_F(RunMarksTest, state_that_could_not_be_written_is_written_later) {
+    std::filesystem::remove_all(tree_.root());
+    daemon.start();
+    ASSERT_TRUE(run(30, {.band = sched::Band::idle}));
+    ASSERT_TRUE(run(31, {}));
+    pass(seconds{1});
+    ASSERT_EQ(lines.size(), 1U) << "the failure is reported once";
+    std::filesystem::create_directory(tree_.root());
+    pass(seconds{61});
+    ASSERT_EQ(lines.size(), 2U);
+    EXPECT_NE(lines[1].find("is written again"), std::string::npos) << lines[1];
+    EXPECT_EQ(read_state(file_).runs.size(), 2U);
+}
+
 } // namespace

@@ -135,6 +135,7 @@ bool Daemon::has_members(const std::string& key) const {
 // Takes a hundredth of the time at most: a thousand jobs make a long text.
 void Daemon::keep_state() {
     constexpr int rest = 99;
+    constexpr nanoseconds retried_after = std::chrono::seconds{10};
     const Time now = clock_();
     if (forget_before_at_ <= now && before_ != KeptState{}) {
         before_ = {};
@@ -145,16 +146,17 @@ void Daemon::keep_state() {
     KeptState state = state_of(runs_, table_);
     state.jobs.insert(before_.jobs.begin(), before_.jobs.end());
     state.members.insert(before_.members.begin(), before_.members.end());
-    if (const int error = replace_file(state_file_, text_of(state), 0600); error != 0) {
+    const int error = replace_file(state_file_, text_of(state), 0600);
+    if (error != 0 && !cannot_keep_)
         log_(LogLevel::warning,
-             fmt::format("{} cannot be written: {}; a restart forgets what run, renice and focus "
-                         "have set",
+             fmt::format("{} cannot be written: {}; until it can, a restart forgets what run, "
+                         "renice and focus have set",
                          state_file_.string(), std::strerror(error)));
-        state_file_.clear();
-    }
-    unkept_ = false;
+    else if (error == 0 && cannot_keep_)
+        log_(LogLevel::notice, fmt::format("{} is written again", state_file_.string()));
+    cannot_keep_ = unkept_ = error != 0;
     kept_changes_ = table_.changes();
-    next_keep_ = clock_() + rest * (clock_() - now);
+    next_keep_ = clock_() + (error != 0 ? retried_after : rest * (clock_() - now));
 }
 
 void Daemon::start() {
