@@ -80,7 +80,8 @@ TEST(DefaultFile, has_examples_that_parse) {
 }
 
 TEST(ManualPage, has_every_key_and_examples_that_parse) {
-    const std::string page = text_of(test::beside_program(MANUAL_PAGE));
+    const std::string page =
+        text_of(test::beside_program(MANUAL_PAGE)) + text_of(test::beside_program(POLICIES_PAGE));
     for (const char* table :
          {"", "[policy]", "[policy.BAND]", "[policy.RR]", "[policy.CFS]", "[policy.UP]",
           "[policy.PUP]", "[policy.SPUP]", "[policy.K-EDF]", "[policy.MLFQ]", "[policy.PARK]",
@@ -98,6 +99,22 @@ TEST(ManualPage, has_every_key_and_examples_that_parse) {
     }
     EXPECT_GE(examples, 3U);
     EXPECT_GE(rules, 3U);
+}
+
+TEST(ManualPage, leads_with_band_and_says_when_to_use_each_other_policy) {
+    const std::string page = text_of(test::beside_program(MANUAL_PAGE)),
+                      policies = text_of(test::beside_program(POLICIES_PAGE));
+    for (const std::string_view name : xpreemptd::sched::policy_names) {
+        const std::string header = "[policy." + std::string(name) + "]*\n";
+        EXPECT_EQ(page.find(header) != std::string::npos, name == "BAND") << name;
+        if (name == "BAND")
+            continue;
+        const std::size_t begin = policies.find("\n*" + std::string(name) + "*\n");
+        ASSERT_NE(begin, std::string::npos) << name;
+        const std::string text = std::regex_replace(
+            policies.substr(begin, policies.find("\n\n", begin) - begin), std::regex("\\s+"), " ");
+        EXPECT_NE(text.find(". Use it when "), std::string::npos) << text;
+    }
 }
 
 } // namespace
