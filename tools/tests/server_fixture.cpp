@@ -120,7 +120,7 @@ ServerFixture::~ServerFixture() {
 }
 
 void ServerFixture::serve(std::size_t max_clients, xpreemptd::Loop::Share share) {
-    auto opened = xpreemptd::Server::open(loop, control, path, max_clients, share);
+    auto opened = xpreemptd::Server::open(loop, control, {path, mode, group}, max_clients, share);
     ASSERT_TRUE(opened) << opened.error();
     server = std::move(*opened);
 }

@@ -60,6 +60,8 @@ protected:
     xpreemptd::Loop loop;
     FakeControl control;
     std::unique_ptr<xpreemptd::Server> server;
+    mode_t mode = xpreemptd::SocketFile::any_user;
+    gid_t group = xpreemptd::SocketFile::own_group;
 };
 
 } // namespace test

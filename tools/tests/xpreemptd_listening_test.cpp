@@ -26,7 +26,7 @@ protected:
     // Opens the socket in a process of its own, which keeps it open, and returns the answer.
     [[nodiscard]] test::Child opener() const {
         return in_child([this](int say_to) {
-            const auto opened = ListeningSocket::open(path);
+            const auto opened = ListeningSocket::open({path, mode, group});
             test::say(say_to, opened ? "opened" : opened.error());
             ::pause();
         });
@@ -48,6 +48,26 @@ TEST_F(XpreemptdListening, AnyUserMayConnectWhateverTheUmask) {
     EXPECT_FALSE(fs::exists(path));
     serve();
     EXPECT_TRUE(DaemonClient(path).connected());
+}
+
+TEST_F(XpreemptdListening, RulesMayKeepUsersOut) {
+    mode = 0660;
+    group = ::getegid();
+    serve();
+    EXPECT_EQ(mode_of(path), 0660U);
+    EXPECT_TRUE(DaemonClient(path).connected());
+    server.reset();
+    // Root may give it any group; others can't, and the daemon does not start for everyone then.
+    group = 4242;
+    if (::geteuid() != 0) {
+        EXPECT_NE(opener().line().find("cannot change the group of"), std::string::npos);
+        return;
+    }
+    serve();
+    struct stat status{};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_gid, 4242U);
+    EXPECT_EQ(mode_of(path), 0660U);
 }
 
 TEST_F(XpreemptdListening, ASecondDaemonNamesTheFirst) {
@@ -144,7 +164,7 @@ TEST_F(XpreemptdListening, TakesTheSocketThatSystemdPasses) {
                 test::say(told, fmt::format("no socket: {}", std::strerror(errno)));
             pass_as_systemd(fd, count);
             {
-                const auto opened = ListeningSocket::open("/elsewhere/x.sock");
+                const auto opened = ListeningSocket::open({.path = "/elsewhere/x.sock"});
                 const bool nonblocking = opened && (::fcntl(3, F_GETFL) & O_NONBLOCK) != 0;
                 test::say(told, !opened ? opened.error()
                                         : fmt::format("{} {} {}", opened->fd(), nonblocking,

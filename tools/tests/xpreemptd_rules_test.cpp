@@ -59,13 +59,15 @@ promote_after = "1s"
 [policy.PARK]
 park_after = "30s"
 [limits]
-max_hold = "1s"
+max_hold = "11s"
 [memory]
 stay = 3
 least_stay = "10ms"
 longest_wait = "1s"
 [socket]
 path = "/run/x.sock"
+mode = "0660"
+group = "video"
 [default]
 band = "idle"
 weight = 1
@@ -89,6 +91,7 @@ utilization = 0
 yield = false
 park_after = "never"
 vram_limit = "none"
+job = "all.of_it-1"
 owner_may_choose = "realtime"
 owner_may_choose_priority = 255
 [[rule]]
@@ -116,8 +119,8 @@ TEST(Rules, every_key_is_read) {
     EXPECT_EQ(rules.parameters.multilevel,
               (xpreemptd::sched::MultilevelFeedback::Parameters{6ms, 8, 3, 1s}));
     EXPECT_EQ(rules.parameters.parking.park_after, 30s);
-    EXPECT_EQ(rules.max_hold, 1s);
-    EXPECT_EQ(rules.socket, "/run/x.sock");
+    EXPECT_EQ(rules.max_hold, 11s);
+    EXPECT_EQ(rules.socket_file(), (xpreemptd::SocketFile{"/run/x.sock", 0660, 44}));
     EXPECT_EQ(rules.residency.stay, 3U);
     EXPECT_EQ(rules.residency.least_stay, 10ms);
     EXPECT_EQ(rules.residency.longest_wait, 1s);
@@ -128,7 +131,7 @@ TEST(Rules, every_key_is_read) {
               (Rule{"ollama.service", "/system.slice/*", "/usr/bin/ollama", "interactive", 1000,
                     AttributeChange{Band::high, 10000, 1500us, -255, false,
                                     std::chrono::nanoseconds::max(), UINT64_MAX, 0, 1h},
-                    Band::realtime, 255}));
+                    Band::realtime, 255, "all.of_it-1"}));
     EXPECT_EQ(rules.rules[1],
               (Rule{std::nullopt, std::nullopt, std::nullopt, std::nullopt, 4294967294U,
                     AttributeChange{std::nullopt, 50, std::nullopt}, std::nullopt}));
@@ -178,7 +181,7 @@ TEST_P(WrongRules, say_where_and_what_would_be_right) {
 #define BANDS "expected one of realtime, high, normal, idle"
 #define RULE_KEYS                                                                                  \
     "expected one of unit, cgroup, executable, slurm_partition, user, band, weight, deadline, "    \
-    "lax, priority, utilization, yield, park_after, vram_limit, "                                  \
+    "lax, priority, utilization, yield, park_after, vram_limit, job, "                             \
     "owner_may_choose, owner_may_choose_priority"
 
 INSTANTIATE_TEST_SUITE_P(
@@ -295,11 +298,19 @@ INSTANTIATE_TEST_SUITE_P(
               "[default] is for all other jobs"},
         Wrong{"[default]\n[[rule]]\nuser = 0",
               "f.toml:2:1: the rule sets nothing, expected band, weight, deadline, lax, "
-              "priority, utilization, yield, park_after, vram_limit, owner_may_choose or "
+              "priority, utilization, yield, park_after, vram_limit, job, owner_may_choose or "
               "owner_may_choose_priority"},
         Wrong{"[[rule]]\nuser = 0\nband = \"high\"\nowner_may_choose = \"idle\"",
               "f.toml:1:1: owner_may_choose is \"idle\", below \"high\", the band that the job "
               "gets; expected \"high\" or a higher band"},
+        Wrong{"[socket]\nmode = \"0777\"",
+              "f.toml:2:8: mode is \"0777\", expected one of 0666, 0660, 0600"},
+        Wrong{"[socket]\ngroup = \"gpu\"",
+              "f.toml:2:9: group is \"gpu\", expected \"\" or the name of a group of this "
+              "machine, or a gid from 0 to 4294967294"},
+        Wrong{"[[rule]]\nuser = 0\njob = \"a b\"",
+              "f.toml:3:7: job is \"a b\", expected a name of 1 to 64 letters, digits, \".\", "
+              "\"_\" and \"-\""},
         Wrong{"[default]\npriority = 3\n[[rule]]\nuser = 0\nowner_may_choose_priority = 2",
               "f.toml:3:1: owner_may_choose_priority is 2, below 3, the priority that the job "
               "gets; expected 3 or a higher priority"}));
@@ -308,7 +319,7 @@ TEST(Rules, all_errors_are_reported_in_the_order_of_the_file) {
     EXPECT_EQ(
         error_of("[[rule]]\nuser = 0\n[default]\nweight = 0\nx = 1\n[a]\n"),
         "f.toml:1:1: the rule sets nothing, expected band, weight, deadline, lax, priority, "
-        "utilization, yield, park_after, vram_limit, owner_may_choose or "
+        "utilization, yield, park_after, vram_limit, job, owner_may_choose or "
         "owner_may_choose_priority\n"
         "f.toml:4:10: weight is 0, expected an integer from 1 to 10000\n"
         "f.toml:5:1: unknown key \"x\" in [default], expected one of band, weight, priority, "
@@ -329,7 +340,8 @@ TEST(Rules, what_is_no_toml_is_reported_with_its_place) {
 
 TEST(Rules, durations_are_whole_numbers_with_a_unit) {
     const auto grace = [](const std::string& text) {
-        return parse("[policy.BAND]\nresume_grace = \"" + text + "\"");
+        return parse("[policy.BAND]\nresume_grace = \"" + text +
+                     "\"\n[limits]\nmax_hold = \"11s\"");
     };
     for (const char* zero : {"0us", "0ms", "0s"})
         EXPECT_EQ(grace(zero).value().parameters.bands.resume_grace, 0s) << zero;

@@ -142,6 +142,37 @@ TEST_F(RunMarksTest, user_has_a_bounded_number_of_runs_and_those_that_ended_leav
     EXPECT_FALSE(run(32, {}, "", 1000));
 }
 
+// As containers of which each has one rank of a job.
+TEST_F(RunMarksTest, rule_joins_processes_of_several_cgroups_into_one_job) {
+    Rules rules = test::rules_of_test();
+    Rule joined;
+    joined.cgroup = "/pod-*";
+    joined.set.band = sched::Band::idle;
+    joined.job = "ranks";
+    rules.rules.push_back(joined);
+    daemon.reload(rules);
+    for (const pid_t pid : {31, 32, 33}) {
+        gpu.create_queue(pid, 1);
+        gpu.running.at(pid).cgroup = pid == 33 ? "/other" : "/pod-" + std::to_string(pid);
+    }
+    ASSERT_TRUE(run(34, {}));
+    gpu.create_queue(34, 1);
+    gpu.running.at(34).cgroup = "/pod-34";
+    daemon.start();
+    pass(milliseconds{250});
+    EXPECT_EQ(job(31).name, "ranks");
+    EXPECT_EQ(job(31).id, job(32).id);
+    EXPECT_EQ(job(31).attributes.band, sched::Band::idle);
+    EXPECT_EQ(job(33).name, "/other");
+    EXPECT_EQ(job(34).name, "run 34");
+    gpu.submit(31, 1);
+    gpu.submit(32, 1);
+    gpu.submit(33, 1);
+    events();
+    pass(milliseconds{20});
+    EXPECT_TRUE(gpu.held(31) && gpu.held(32)) << "a job is held as a whole";
+}
+
 TEST_F(RunMarksTest, state_that_could_not_be_written_is_written_later) {
     std::filesystem::remove_all(tree_.root());
     daemon.start();

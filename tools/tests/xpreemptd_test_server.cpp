@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
     if (argc != 2 || !loop)
         return 2;
     ListedJobs control;
-    const auto server = Server::open(*loop, control, argv[1]);
+    const auto server = Server::open(*loop, control, {.path = argv[1]});
     if (!server) {
         std::fprintf(stderr, "%s\n", server.error().c_str());
         return 1;

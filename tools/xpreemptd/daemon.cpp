@@ -46,8 +46,8 @@ Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf o
              }),
       sensing_(provider_, table_, facts_, clock_), decisions_(table_, rules_.max_hold),
       switching_(provider_, clock_), memory_(provider_, table_, switching_, log_),
-      socket_(rules_.socket), left_out_(rules_.plugin_left_out),
-      marker_(PluginMarker::beside(socket_)) {
+      socket_(rules_.socket_file()), left_out_(rules_.plugin_left_out),
+      marker_(PluginMarker::beside(socket_.path)) {
     decisions_.set_max_decide(rules_.max_decide);
     decisions_.set_policy(rules_.policy());
     decisions_.set_find_unfit(
@@ -75,6 +75,8 @@ Placement Daemon::place(const ProcessFacts& facts) const {
     if (const Run* run = runs_.find(placement.key)) {
         placement.group = run->group;
         placement.choices = run->choices;
+    } else if (const Rule* rule = rules_.rule_for(facts); rule != nullptr && !rule->job.empty()) {
+        placement = {"joined:" + rule->job, rule->job};
     }
     if (const auto job = before_.jobs.find(placement.key); job != before_.jobs.end()) {
         placement.choices = job->second.choices;
@@ -331,7 +333,7 @@ void Daemon::reload(Rules rules) {
     log_(LogLevel::notice,
          fmt::format("reloaded: {} rules, policy {}; {} of {} jobs changed{}", rules_.rules.size(),
                      decisions_.policy_name(), changed, table_.jobs().size(),
-                     rules_.socket == socket_ ? "" : "; a restart is needed for [socket] path"));
+                     rules_.socket_file() == socket_ ? "" : "; a restart is needed for [socket]"));
 }
 
 Answer<ProcessFacts> Daemon::facts_of(const Caller& caller) const {
@@ -501,7 +503,7 @@ void Daemon::mark_plugin() {
         log_(LogLevel::warning,
              fmt::format("{} cannot be written: if the plug-in crashes the daemon, it is loaded "
                          "again",
-                         PluginMarker::beside(socket_).string()));
+                         PluginMarker::beside(socket_.path).string()));
 }
 
 // Only the plug-in: other changes of the file come with a reload.

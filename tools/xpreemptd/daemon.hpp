@@ -99,8 +99,8 @@ private:
     MemoryTurns memory_;
     Reactions ring_to_switch_, ring_to_stopped_;
     Recorder recorder_;
-    const std::filesystem::path socket_; // that main() has opened
-    std::string left_out_;               // why the plug-in is; or empty
+    const SocketFile socket_; // that main() has opened
+    std::string left_out_;    // why the plug-in is; or empty
     ReadAgain read_again_;
     PluginMarker marker_;
     Hints hints_{counts};

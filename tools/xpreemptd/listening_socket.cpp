@@ -116,7 +116,7 @@ tl::expected<void, std::string> ListeningSocket::lock() {
     return another_runs(known ? wanted.l_pid : 0, path_);
 }
 
-tl::expected<void, std::string> ListeningSocket::bind_to_path() {
+tl::expected<void, std::string> ListeningSocket::bind_to_path(const SocketFile& file) {
     socket_ = UniqueFd(::socket(AF_UNIX, kind, 0));
     if (!socket_.valid())
         return error_of("make a socket for", path_, errno);
@@ -136,18 +136,21 @@ tl::expected<void, std::string> ListeningSocket::bind_to_path() {
     if (failed != 0)
         return error_of("bind to", path_, failed);
     remove_ = true;
-    // Every user may ask; each request is judged by its peer's credentials. Before listen(), so
-    // that no client is refused meanwhile.
-    if (::chmod(path_.c_str(), 0666) != 0)
+    // Each request is judged by its peer's credentials, so by default every user may ask. Before
+    // listen(), so that no client is refused meanwhile. chown() first: it may change the mode.
+    if (file.group != SocketFile::own_group &&
+        ::chown(path_.c_str(), static_cast<uid_t>(-1), file.group) != 0)
+        return error_of("change the group of", path_, errno);
+    if (::chmod(path_.c_str(), file.mode) != 0)
         return error_of("change the mode of", path_, errno);
     if (::listen(socket_.get(), SOMAXCONN) != 0)
         return error_of("listen at", path_, errno);
     return {};
 }
 
-tl::expected<ListeningSocket, std::string> ListeningSocket::open(const fs::path& path) {
+tl::expected<ListeningSocket, std::string> ListeningSocket::open(const SocketFile& file) {
     ListeningSocket made;
-    made.path_ = path;
+    made.path_ = file.path;
     const auto taken = made.take_from_systemd();
     if (!taken)
         return tl::make_unexpected(taken.error());
@@ -165,7 +168,7 @@ tl::expected<ListeningSocket, std::string> ListeningSocket::open(const fs::path&
     if (const auto locked = made.lock(); !locked)
         return tl::make_unexpected(locked.error());
     if (!*taken)
-        if (const auto bound = made.bind_to_path(); !bound)
+        if (const auto bound = made.bind_to_path(file); !bound)
             return tl::make_unexpected(bound.error());
     return made;
 }

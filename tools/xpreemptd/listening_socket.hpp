@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/unique_fd.hpp"
+#include "socket_file.hpp"
 
 #include <filesystem>
 #include <string>
@@ -15,8 +16,7 @@ public:
     // Takes the socket that systemd passed, if there is one, else binds to the path and makes its
     // directory. Replaces the file of a daemon that was killed. The error is a sentence; "another
     // xpreemptd runs (pid N)" if one does.
-    [[nodiscard]] static tl::expected<ListeningSocket, std::string>
-    open(const std::filesystem::path& path);
+    [[nodiscard]] static tl::expected<ListeningSocket, std::string> open(const SocketFile& file);
 
     // Removes the file, unless systemd made it.
     ~ListeningSocket();
@@ -33,7 +33,7 @@ private:
 
     [[nodiscard]] tl::expected<bool, std::string> take_from_systemd();
     [[nodiscard]] tl::expected<void, std::string> lock();
-    [[nodiscard]] tl::expected<void, std::string> bind_to_path();
+    [[nodiscard]] tl::expected<void, std::string> bind_to_path(const SocketFile& file);
 
     std::filesystem::path path_;
     xpreempt::UniqueFd lock_; // of a file beside the socket, as long as this daemon lives

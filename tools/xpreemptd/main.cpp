@@ -125,7 +125,7 @@ private:
 
 int run(const Options& options, Rules rules) {
     const kfd::Roots roots = kfd::roots_from_environment();
-    const std::filesystem::path socket = rules.socket;
+    const SocketFile socket = rules.socket_file();
     allow_many_descriptors();
     const auto warnings = check_surroundings(roots);
     if (!warnings)
@@ -152,7 +152,7 @@ int run(const Options& options, Rules rules) {
             if (level != LogLevel::debug || options.verbose)
                 write_line(level, line);
         });
-    daemon.keep_state_in(socket.parent_path() / "state");
+    daemon.keep_state_in(socket.path.parent_path() / "state");
     daemon.set_read_again([&] { return read_rules(options.config); });
     bool ok = loop->watch(signals.fd(), [&] { signals.take(daemon, options); }).has_value();
     if ((*provider)->event_fd() >= 0)

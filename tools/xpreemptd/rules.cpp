@@ -35,11 +35,16 @@ bool Rule::matches(const ProcessFacts& facts) const {
     return matches_glob(cgroup, facts.cgroup) && matches_glob(executable, facts.executable);
 }
 
+const Rule* Rules::rule_for(const ProcessFacts& facts) const {
+    const auto rule = std::ranges::find_if(
+        rules, [&](const Rule& candidate) { return candidate.matches(facts); });
+    return rule == rules.end() ? nullptr : &*rule;
+}
+
 Assignment assign(const Rules& rules, const ProcessFacts& facts) {
     Assignment assignment{rules.defaults, rules.defaults};
-    const auto rule = std::ranges::find_if(
-        rules.rules, [&](const Rule& candidate) { return candidate.matches(facts); });
-    if (rule == rules.rules.end())
+    const Rule* rule = rules.rule_for(facts);
+    if (rule == nullptr)
         return assignment;
     rule->set.apply_to(assignment.attributes);
     assignment.highest = assignment.attributes;

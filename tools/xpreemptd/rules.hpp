@@ -8,6 +8,7 @@
 #include "process_facts.hpp"
 #include "sched/policy.hpp"
 #include "sched/residency.hpp"
+#include "socket_file.hpp"
 #include "value_format.hpp"
 
 #include <algorithm>
@@ -35,6 +36,8 @@ struct Rule {
     // Highest band and priority that the job's owner may set.
     std::optional<sched::Band> owner_may_choose = {};
     std::optional<std::int32_t> owner_may_choose_priority = {};
+    // The job that all processes that match are one of, whatever their cgroups. Empty: their own.
+    std::string job = {};
 
     [[nodiscard]] bool matches(const ProcessFacts& facts) const;
     bool operator==(const Rule&) const = default;
@@ -48,6 +51,8 @@ struct Rules {
     std::chrono::nanoseconds max_hold = std::chrono::seconds{10};
     std::chrono::nanoseconds max_decide = std::chrono::milliseconds{1}; // CPU time of a plug-in
     std::filesystem::path socket = "/run/xpreempt/xpreemptd.sock";
+    mode_t socket_mode = SocketFile::any_user;
+    gid_t socket_group = SocketFile::own_group;
     sched::Residency::Parameters residency;
     Attributes defaults;
     std::vector<Rule> rules; // the first that matches counts
@@ -56,6 +61,9 @@ struct Rules {
     [[nodiscard]] sched::Policy policy() const {
         return make_policy(policy_name, parameters).value_or(sched::Bands(parameters.bands));
     }
+    [[nodiscard]] SocketFile socket_file() const { return {socket, socket_mode, socket_group}; }
+    // The first rule that the process matches, or null.
+    [[nodiscard]] const Rule* rule_for(const ProcessFacts& facts) const;
     // Whether the memory of any job may leave VRAM.
     [[nodiscard]] bool any_yields() const {
         return defaults.yields || std::ranges::any_of(rules, [](const Rule& rule) {
@@ -81,6 +89,7 @@ struct ReadRules {
         std::function<tl::expected<sched::Plugin, std::string>(const std::filesystem::path& file)>;
 
     UserLookup user_lookup = user_named;
+    UserLookup group_lookup = group_named;
     LoadPlugin load_plugin = load_trusted_plugin;
     // At a start: not the plug-in that was loading or in force when the daemon before was killed or
     // crashed.

@@ -115,6 +115,7 @@ Rule read_rule(TomlTable table, const UserLookup& user_lookup, TomlErrors& error
     rule.slurm_partition = table.read("slurm_partition", glob_format("interactive"));
     rule.uid = table.read("user", user_format(user_lookup));
     rule.set = read_attributes(table);
+    table.read("job", job_name_format(), rule.job);
     rule.owner_may_choose = table.read("owner_may_choose", band_format());
     rule.owner_may_choose_priority = table.read("owner_may_choose_priority", priority_format());
     table.finish();
@@ -125,9 +126,10 @@ Rule read_rule(TomlTable table, const UserLookup& user_lookup, TomlErrors& error
         table.fail("the rule has no condition, expected unit, cgroup, executable, slurm_partition "
                    "or user; "
                    "[default] is for all other jobs");
-    if (rule.set == AttributeChange{} && !rule.owner_may_choose && !rule.owner_may_choose_priority)
+    if (rule.set == AttributeChange{} && rule.job.empty() && !rule.owner_may_choose &&
+        !rule.owner_may_choose_priority)
         table.fail("the rule sets nothing, expected band, weight, deadline, lax, priority, "
-                   "utilization, yield, park_after, vram_limit, owner_may_choose or "
+                   "utilization, yield, park_after, vram_limit, job, owner_may_choose or "
                    "owner_may_choose_priority");
     return rule;
 }
@@ -159,6 +161,10 @@ Rules read_file(const toml::table& file, const ReadRules& how, TomlErrors& error
         read_memory(std::move(*memory), rules.residency);
     if (auto socket = all.table("socket")) {
         socket->read("path", socket_path_format(), rules.socket);
+        socket->read("mode", socket_mode_format(), rules.socket_mode);
+        socket->read("group",
+                     or_word(group_format(how.group_lookup), "", gid_t{SocketFile::own_group}),
+                     rules.socket_group);
         socket->finish();
     }
     if (policy)

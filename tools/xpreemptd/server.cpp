@@ -37,10 +37,10 @@ Server::Server(Loop& loop, Control& control, ListeningSocket listening, UniqueFd
 }
 
 tl::expected<std::unique_ptr<Server>, std::string> Server::open(Loop& loop, Control& control,
-                                                                const std::filesystem::path& path,
+                                                                const SocketFile& file,
                                                                 std::size_t max_clients,
                                                                 Loop::Share share) {
-    auto listening = ListeningSocket::open(path);
+    auto listening = ListeningSocket::open(file);
     if (!listening)
         return tl::make_unexpected(listening.error());
     UniqueFd ready(::epoll_create1(EPOLL_CLOEXEC));
@@ -52,7 +52,7 @@ tl::expected<std::unique_ptr<Server>, std::string> Server::open(Loop& loop, Cont
             return server;
     }
     return tl::make_unexpected(
-        fmt::format("cannot wait for clients at {}: {}", path.string(), std::strerror(errno)));
+        fmt::format("cannot wait for clients at {}: {}", file.path.string(), std::strerror(errno)));
 }
 
 Server::~Server() {

@@ -30,7 +30,7 @@ public:
 
     // loop and control must outlive the server. The error is a sentence.
     [[nodiscard]] static tl::expected<std::unique_ptr<Server>, std::string>
-    open(Loop& loop, Control& control, const std::filesystem::path& path,
+    open(Loop& loop, Control& control, const SocketFile& file,
          std::size_t max_clients = default_max_clients, Loop::Share share = default_share);
     ~Server();
     Server(const Server&) = delete;

@@ -11,6 +11,7 @@
 #include <limits>
 #include <memory>
 #include <sys/un.h>
+#include <type_traits>
 
 namespace xpreemptd {
 
@@ -63,6 +64,33 @@ std::optional<std::uint64_t> size_of(std::string_view text) {
     if (!number || *number == 0 || (unit != "MiB" && unit != "GiB"))
         return std::nullopt;
     return *number * (unit == "MiB" ? mib : gib); // 2^32 GiB fit
+}
+
+// The number of a user or a group: `number` is "uid" or "gid".
+Format<std::uint32_t> id_format(std::string_view kind, std::string_view number, UserLookup lookup) {
+    static_assert(std::is_same_v<uid_t, std::uint32_t> && std::is_same_v<gid_t, std::uint32_t>);
+    // The largest is "none" in setreuid() and chown().
+    constexpr auto most = std::numeric_limits<std::uint32_t>::max() - 1;
+    const auto error = std::make_shared<int>(0); // of the last lookup
+    return {
+        fmt::format("the name of a {} of this machine, or a {} from 0 to {}", kind, number, most),
+        {},
+        [lookup = std::move(lookup), error](const Scalar& value) -> std::optional<uid_t> {
+            if (value.text) {
+                const FoundUser found = lookup(*value.text);
+                *error = found ? 0 : found.error();
+                return found.value_or(std::nullopt);
+            }
+            if (!value.number || *value.number < 0 || *value.number > most)
+                return std::nullopt;
+            return static_cast<std::uint32_t>(*value.number);
+        },
+        [number, error] {
+            return *error == 0 ? std::string()
+                               : fmt::format("which cannot be looked up: {}; a {} needs no "
+                                             "lookup",
+                                             std::strerror(*error), number);
+        }};
 }
 
 Format<std::filesystem::path> absolute_path(std::size_t most) {
@@ -189,26 +217,36 @@ Format<std::filesystem::path> file_path_format() {
 }
 
 Format<uid_t> user_format(UserLookup lookup) {
-    // The largest uid_t is "no user" in setreuid() and chown().
-    constexpr auto most = std::numeric_limits<uid_t>::max() - 1;
-    const auto error = std::make_shared<int>(0); // of the last lookup
-    return {fmt::format("the name of a user of this machine, or a uid from 0 to {}", most),
-            {},
-            [lookup = std::move(lookup), error](const Scalar& value) -> std::optional<uid_t> {
-                if (value.text) {
-                    const FoundUser found = lookup(*value.text);
-                    *error = found ? 0 : found.error();
-                    return found.value_or(std::nullopt);
-                }
-                if (!value.number || *value.number < 0 || *value.number > most)
+    return id_format("user", "uid", std::move(lookup));
+}
+
+Format<gid_t> group_format(UserLookup lookup) {
+    return id_format("group", "gid", std::move(lookup));
+}
+
+Format<mode_t> socket_mode_format() {
+    static const std::vector<std::string_view> words{"0666", "0660", "0600"};
+    return {listed(words), words, [](const Scalar& value) -> std::optional<mode_t> {
+                if (!value.text || std::ranges::find(words, *value.text) == words.end())
                     return std::nullopt;
-                return static_cast<uid_t>(*value.number);
-            },
-            [error] {
-                return *error == 0 ? std::string()
-                                   : fmt::format("which cannot be looked up: {}; a uid needs no "
-                                                 "lookup",
-                                                 std::strerror(*error));
+                mode_t mode = 0;
+                std::from_chars(value.text->data(), value.text->data() + value.text->size(), mode,
+                                8);
+                return mode;
+            }};
+}
+
+Format<std::string> job_name_format() {
+    constexpr std::size_t most = 64;
+    return {fmt::format("a name of 1 to {} letters, digits, \".\", \"_\" and \"-\"", most),
+            {},
+            [](const Scalar& value) -> std::optional<std::string> {
+                constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz"
+                                                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+                if (!value.text || value.text->empty() || value.text->size() > most ||
+                    value.text->find_first_not_of(allowed) != std::string::npos)
+                    return std::nullopt;
+                return value.text;
             }};
 }
 

@@ -43,7 +43,8 @@ template <typename T> Format<T> or_word(Format<T> format, std::string_view word,
 }
 
 using Nanoseconds = std::chrono::nanoseconds;
-// The uid of a user name; nothing if there is no such user. The error is an errno.
+// The uid of a user name, or the gid of a group's; nothing if there is none of that name. The error
+// is an errno.
 using FoundUser = tl::expected<std::optional<uid_t>, int>;
 using UserLookup = std::function<FoundUser(const std::string&)>;
 
@@ -71,7 +72,15 @@ using UserLookup = std::function<FoundUser(const std::string&)>;
 // A name, or a uid as an integer.
 [[nodiscard]] Format<uid_t> user_format(UserLookup lookup);
 
-// Asks the system's user database.
+// A name, or a gid as an integer.
+[[nodiscard]] Format<gid_t> group_format(UserLookup lookup);
+// "0666", "0660" or "0600".
+[[nodiscard]] Format<mode_t> socket_mode_format();
+// A name that is neither a cgroup nor that of a run or a process.
+[[nodiscard]] Format<std::string> job_name_format();
+
+// Ask the system's databases of users and groups.
 [[nodiscard]] FoundUser user_named(const std::string& name);
+[[nodiscard]] FoundUser group_named(const std::string& name);
 
 } // namespace xpreemptd
