@@ -4,7 +4,7 @@
 #include "kfd_provider.hpp"
 #include "loop.hpp"
 #include "real_time.hpp"
-#include "rules.hpp"
+#include "rules_reader.hpp"
 #include "server.hpp"
 #include "spelling.hpp"
 #include "surroundings.hpp"
@@ -81,19 +81,13 @@ public:
     [[nodiscard]] int fd() const { return fd_.get(); }
     [[nodiscard]] bool end() const { return end_; }
 
-    void take(Daemon& daemon, const Options& options) {
+    void take(RulesReader& reader) {
         signalfd_siginfo info{};
         while (::read(fd_.get(), &info, sizeof info) == sizeof info) {
-            if (info.ssi_signo != SIGHUP) {
-                end_ = true;
-                continue;
-            }
-            auto rules = read_rules(options.config);
-            if (rules)
-                daemon.reload(std::move(*rules));
+            if (info.ssi_signo == SIGHUP)
+                reader.begin();
             else
-                fmt::print(stderr, SD_ERR "xpreemptd: not reloaded, the old rules apply: {}\n",
-                           rules.error());
+                end_ = true;
         }
     }
 
@@ -101,6 +95,21 @@ private:
     xpreempt::UniqueFd fd_;
     bool end_ = false;
 };
+
+void reload(Daemon& daemon, RulesReader& reader) {
+    auto rules = reader.take();
+    if (rules && *rules)
+        daemon.reload(std::move(**rules));
+    else if (rules)
+        fmt::print(stderr, SD_ERR "xpreemptd: not reloaded, the old rules apply: {}\n",
+                   rules->error());
+}
+
+// Only the plug-in of these rules is used, so no name is looked up.
+RulesReader::Answer read_for_plugin(const Options& options) {
+    const auto any = [](const std::string&) { return FoundUser(std::optional<uid_t>(0)); };
+    return read_rules(options.config, {.user_lookup = any, .group_lookup = any});
+}
 
 // systemd's, when it asks for one. The scans wake us often enough.
 class Watchdog {
@@ -137,7 +146,8 @@ int run(const Options& options, Rules rules) {
         return fail(provider.error());
     Signals signals(block_signals());
     auto loop = Loop::make();
-    if (!loop || signals.fd() < 0)
+    auto reader = RulesReader::make([config = options.config] { return read_rules(config); });
+    if (!loop || !reader || signals.fd() < 0)
         return fail(fmt::format("starting: {}", std::strerror(errno)));
     run_before_others();
 
@@ -153,8 +163,9 @@ int run(const Options& options, Rules rules) {
                 write_line(level, line);
         });
     daemon.keep_state_in(socket.path.parent_path() / "state");
-    daemon.set_read_again([&] { return read_rules(options.config); });
-    bool ok = loop->watch(signals.fd(), [&] { signals.take(daemon, options); }).has_value();
+    daemon.set_read_again([&] { return read_for_plugin(options); });
+    bool ok = loop->watch(signals.fd(), [&] { signals.take(*reader); }).has_value();
+    ok = ok && loop->watch(reader->fd(), [&] { reload(daemon, *reader); });
     if ((*provider)->event_fd() >= 0)
         ok = ok && loop->watch((*provider)->event_fd(), [&] { daemon.on_events(); });
     if ((*provider)->moved_fd() >= 0)

@@ -2,15 +2,13 @@
 // Two lists under one lock: moves to make, and moves that were made.
 #include "mover.hpp"
 
+#include "background.hpp"
+
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <mutex>
-#include <sched.h>
 #include <sys/eventfd.h>
-#include <system_error>
-#include <thread>
 #include <unistd.h>
 
 namespace xpreemptd {
@@ -25,9 +23,6 @@ struct Mover::Shared {
 };
 
 void Mover::work(const std::shared_ptr<Shared>& shared) {
-    // The loop's priority is for what takes microseconds.
-    const sched_param none{};
-    ::sched_setscheduler(0, SCHED_OTHER, &none);
     for (;;) {
         std::unique_lock guard(shared->lock);
         shared->came.wait(guard, [&] { return !shared->wanted.empty(); });
@@ -48,19 +43,8 @@ Result<Mover> Mover::start(Call call) {
     shared->done_event = xpreempt::UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!shared->done_event.valid())
         return xpreempt::fail(errno, xpreempt::Op::wait);
-    // Signals are the main thread's, and one in the middle would end a move.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = 0;
-    try {
-        std::thread([shared] { work(shared); }).detach();
-    } catch (const std::system_error& failed) {
-        error = failed.code().value();
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (error != 0)
-        return xpreempt::fail(error, xpreempt::Op::wait);
+    if (auto started = run_in_background([shared] { work(shared); }); !started)
+        return tl::make_unexpected(started.error());
     return Mover(std::move(shared));
 }
 
