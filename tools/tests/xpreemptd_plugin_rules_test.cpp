@@ -169,4 +169,16 @@ TEST_F(TrustTest, symbolic_link_into_a_directory_that_others_may_write) {
     EXPECT_FALSE(check_trust(tree.root() / "link.so", ::geteuid()));
 }
 
+TEST_F(TrustTest, links_on_the_way_through_a_directory_that_others_may_write) {
+    tree.make_directory("theirs");
+    std::filesystem::create_symlink(file, tree.root() / "theirs/to.so");
+    std::filesystem::create_symlink("theirs/to.so", tree.root() / "link.so");
+    std::filesystem::create_symlink(tree.root(), tree.root() / "up");
+    EXPECT_TRUE(check_trust(tree.root() / "up/link.so", ::geteuid()));
+    ::chmod((tree.root() / "theirs").c_str(), 0777);
+    EXPECT_FALSE(check_trust(tree.root() / "up/link.so", ::geteuid()));
+    std::filesystem::create_symlink("loop.so", tree.root() / "loop.so");
+    EXPECT_FALSE(check_trust(tree.root() / "loop.so", ::geteuid()));
+}
+
 } // namespace

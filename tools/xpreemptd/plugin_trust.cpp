@@ -50,15 +50,45 @@ Checked check_parts(const Path& file, const Path& path, uid_t user) {
     return {};
 }
 
+// The path with its first symbolic link replaced by where it leads; the same path without links.
+tl::expected<Path, std::errc> without_first_link(const Path& path) {
+    Path before;
+    for (auto name = path.begin(); name != path.end(); ++name) {
+        std::error_code error;
+        const Path part = before / *name;
+        if (!std::filesystem::is_symlink(part, error)) {
+            before = part;
+            continue;
+        }
+        const Path target = std::filesystem::read_symlink(part, error);
+        if (error)
+            return tl::make_unexpected(static_cast<std::errc>(error.value()));
+        Path next = before / target; // an absolute one replaces all
+        while (++name != path.end())
+            next /= *name;
+        return next;
+    }
+    return before;
+}
+
 } // namespace
 
-// Both the directories with the symbolic links on the way and those that they lead to.
+// Each directory that a symbolic link on the way leads through, too: root's link may lead to a
+// user's, and that to a file of root's.
 Checked check_trust(const Path& file, uid_t user) {
-    if (Checked checked = check_parts(file, file, user); !checked)
-        return checked;
-    std::error_code error;
-    const Path target = std::filesystem::canonical(file, error);
-    return error ? refuse(file, error.message()) : check_parts(file, target, user);
+    constexpr int most_links = 40; // as the kernel follows
+    Path path = file;
+    for (int links = 0; links <= most_links; ++links) {
+        if (Checked checked = check_parts(file, path, user); !checked)
+            return checked;
+        const auto next = without_first_link(path);
+        if (!next)
+            return refuse(file, std::make_error_code(next.error()).message());
+        if (*next == path)
+            return {};
+        path = *next;
+    }
+    return refuse(file, std::strerror(ELOOP));
 }
 
 tl::expected<sched::Plugin, std::string> load_trusted_plugin(const Path& file) {
