@@ -194,6 +194,17 @@ TEST_F(DaemonLinkTest, daemon_that_hangs_costs_a_bounded_wait_once) {
     EXPECT_LT(control.hints.size(), 20U);
 }
 
+TEST_F(DaemonLinkTest, daemon_that_hangs_is_waited_for_once_with_a_band_too) {
+    start();
+    DaemonLink link(path.string());
+    EXPECT_EQ(error_of(link.set_band("idle")), 0);
+    EXPECT_EQ(error_of(link.set_priority(5)), 0);
+    stop();
+    serve(); // and nobody runs the loop
+    EXPECT_EQ(error_of(link.begin(0us)), ETIMEDOUT);
+    EXPECT_EQ(error_of(link.begin(0us)), ETIMEDOUT);
+}
+
 TEST_F(DaemonLinkTest, daemon_that_is_late_is_waited_for_where_a_setting_counts) {
     serve();
     DaemonLink link(path.string(), 60s);

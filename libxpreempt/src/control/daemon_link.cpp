@@ -129,7 +129,8 @@ std::optional<Answer<void>> DaemonLink::exchange(std::string_view message) {
         return fail_for(retry_after, errno,
                         "cannot send to xpreemptd at " + path_ + ": " + std::strerror(errno));
     }
-    if (wait_readable(socket_.get(), patience_) != 1)
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(give_up_at_ - Clock::now());
+    if (wait_readable(socket_.get(), std::max(left, std::chrono::milliseconds{0})) != 1)
         return fail_for(retry_after_hang, ETIMEDOUT,
                         "xpreemptd did not reply within " + std::to_string(patience_.count()) +
                             " ms");
@@ -152,12 +153,15 @@ Answer<void> DaemonLink::connect_and_repeat() {
         (void)exchange(band_hint(band_));
     if (priority_ && socket_.valid())
         (void)exchange(priority_hint(priority_));
+    if (!socket_.valid()) // it hangs
+        return tl::make_unexpected(last_);
     return {};
 }
 
 Answer<void> DaemonLink::ask(std::string_view message) {
     if (!socket_.valid() && Clock::now() < next_attempt_)
         return tl::make_unexpected(last_);
+    give_up_at_ = Clock::now() + patience_; // also of what is repeated to a new daemon
     for (const bool again : {false, true}) {
         if (again)
             socket_.reset();

@@ -62,6 +62,7 @@ private:
     std::mutex mutex_;
     ForkSafeFd socket_;
     Clock::time_point next_attempt_{};
+    Clock::time_point give_up_at_{}; // this call
     Failure last_{0, {}};
     std::optional<std::string> band_;
     std::optional<std::int32_t> priority_;
