@@ -50,6 +50,19 @@ TEST_F(HoldsTest, hhpf_may_hold_a_job_for_one_on_another_gpu) {
     EXPECT_FALSE(gpu.held(batch));
 }
 
+// An operator resumes a lower job that has work, so nothing else changes.
+TEST_F(HoldsTest, end_of_a_hold_of_others_is_seen_by_the_next_poll) {
+    start_two();
+    gpu.running.at(batch).queues.at(1).held_by_other = true;
+    gpu.submit(server, 1);
+    events();
+    pass(milliseconds{230}); // the next scan is not near
+    ASSERT_FALSE(gpu.held(batch));
+    gpu.running.at(batch).queues.at(1).held_by_other = false;
+    pass(milliseconds{5});
+    EXPECT_TRUE(gpu.held(batch));
+}
+
 TEST_F(HoldsTest, job_without_utilization_waits_under_up_and_pup_while_another_has_work) {
     start_two();
     for (const char* policy : {"UP", "PUP"}) {

@@ -48,7 +48,9 @@ void Sensing::note(Job& job, Queue& queue, const QueueReading& reading) {
         queue.held = false;
         job.overruled = true;
     }
-    queue.held_by_others = reading.held && !queue.held;
+    const bool held_by_others = reading.held && !queue.held;
+    others_changed_ = others_changed_ || held_by_others != queue.held_by_others;
+    queue.held_by_others = held_by_others;
     queue.held_by_programs = reading.by_programs && !queue.held;
     queue.away = reading.away;
 }
@@ -359,7 +361,7 @@ void Sensing::arm_idle() {
 }
 
 bool Sensing::update_jobs(Time now) {
-    bool edge = false;
+    bool edge = std::exchange(others_changed_, false);
     for (const auto& job : table_.jobs())
         edge = JobTable::update_ready(*job, now) || edge;
     return edge;

@@ -79,7 +79,7 @@ private:
     // A held queue changes by an operator's force only: it is for `all`.
     enum class Which : std::uint8_t { running, all };
     void scan(Job& job, Process& process, Which which);
-    static void note(Job& job, Queue& queue, const QueueReading& reading);
+    void note(Job& job, Queue& queue, const QueueReading& reading);
     void read_queues(Job& job, Process& process);
     void scan_rung(Job& job, Process& process, const Event& event);
     bool arm_some(bool (*matches)(const Process&), std::uint64_t& last);
@@ -97,7 +97,8 @@ private:
     Time rearm_at_{};
     Time::duration rings_took_{}; // since the last rearm()
     bool behind_ = false, discovered_ = false;
-    std::deque<pid_t> arrivals_; // listed, and not in the table yet
+    bool others_changed_ = false; // holds of others, since the last update_jobs()
+    std::deque<pid_t> arrivals_;  // listed, and not in the table yet
     // Cookies of the processes that were visited, armed, audited last.
     std::uint64_t visited_ = 0, armed_ = 0, audited_ = 0, tried_ = 0;
     SensingCounts counts_;
