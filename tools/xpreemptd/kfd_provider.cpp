@@ -71,12 +71,12 @@ tl::expected<std::unique_ptr<KfdProvider>, std::string> KfdProvider::open(const 
         return tl::make_unexpected(
             std::string("no GPU of this machine can save its waves, or operator_mode is 0: "
                         "`kfd-preempt doctor` says which"));
-    auto watch = kfd::Watch::open(*device, kfd::plain_ioctl);
+    auto by = std::make_shared<KfdSwitch>(std::move(*device), query->max_batch);
+    auto watch = Watches::make([by] { return kfd::Watch::open(by->device(), kfd::plain_ioctl); });
     if (!watch && watch.error().errno_value != ENOTTY)
         return tl::make_unexpected(fmt::format("cannot create a watch (PREEMPT_WATCH): {}",
                                                std::strerror(watch.error().errno_value)));
-    std::unique_ptr<KfdProvider> provider(
-        new KfdProvider(roots, std::make_shared<KfdSwitch>(std::move(*device), query->max_batch)));
+    std::unique_ptr<KfdProvider> provider(new KfdProvider(roots, std::move(by)));
     if (watch)
         provider->watch_ = std::move(*watch);
     if ((query->caps & KFD_PREEMPT_CAP_YIELD_MEMORY) == 0)
@@ -148,9 +148,8 @@ Result<std::uint32_t> KfdProvider::watch(pid_t pid, std::uint64_t cookie, bool g
 }
 
 void KfdProvider::unwatch(std::uint32_t watch_id) {
-    // ENOENT is as good: it isn't watched.
     if (watch_)
-        (void)watch_->remove(watch_id);
+        watch_->remove(watch_id);
 }
 
 Result<void> KfdProvider::arm(std::span<Arming> entries) {
@@ -162,10 +161,12 @@ Result<void> KfdProvider::arm(std::span<Arming> entries) {
         // NOLINTNEXTLINE(bugprone-unchecked-optional-access): watch() worked
         if (auto armed = watch_->arm(arming_); !armed)
             return armed;
-        for (std::size_t i = 0; i < arming_.size(); ++i) {
-            entries[i].result = -arming_[i].result;
-            entries[i].busy = (arming_[i].state & KFD_PREEMPT_WATCH_STATE_BUSY) != 0;
-            entries[i].blind = (arming_[i].state & KFD_PREEMPT_WATCH_STATE_BLIND) != 0;
+        for (Arming& entry : entries.first(arming_.size())) {
+            const auto armed = std::ranges::lower_bound(arming_, entry.watch_id, {},
+                                                        &kfd_preempt_watch_arm_entry::id);
+            entry.result = -armed->result;
+            entry.busy = (armed->state & KFD_PREEMPT_WATCH_STATE_BUSY) != 0;
+            entry.blind = (armed->state & KFD_PREEMPT_WATCH_STATE_BLIND) != 0;
         }
     }
     return {};
@@ -208,9 +209,8 @@ Result<std::uint64_t> KfdProvider::free_vram(std::uint32_t gpu_id) {
 }
 
 void KfdProvider::answer(std::uint32_t watch_id, bool last) {
-    // ESRCH: no allocation waits any more.
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): it asked
-    (void)watch_->answer(watch_id, last ? KFD_PREEMPT_WATCH_NO_ROOM : 0U);
+    watch_->answer(watch_id, last ? KFD_PREEMPT_WATCH_NO_ROOM : 0U);
 }
 
 void KfdProvider::begin(Move move) {

@@ -4,10 +4,10 @@
 
 #include "kfd/device.hpp"
 #include "kfd/roots.hpp"
-#include "kfd/watch.hpp"
 #include "kfd_switch.hpp"
 #include "mover.hpp"
 #include "provider.hpp"
+#include "watches.hpp"
 
 #include <memory>
 #include <optional>
@@ -49,7 +49,7 @@ private:
 
     xpreempt::kfd::Roots roots_;
     std::shared_ptr<KfdSwitch> switch_; // the mover's, too: its call may outlive this object
-    std::optional<xpreempt::kfd::Watch> watch_;
+    std::optional<Watches> watch_;
     std::optional<Mover> mover_;
     bool gives_ = false; // the driver knows GIVE_MEMORY
     std::vector<kfd_preempt_watch_arm_entry> arming_;
