@@ -385,9 +385,6 @@ void add_queue_slots(const Context& context, Report& report) {
                                 node.gpu_id, gpu->cp_queues, gpu->xccs, usable));
         }
     report.json["queue_slots"] = std::move(slots);
-    for (const kfd::SlotUse& use : kfd::slot_uses(context.roots))
-        if (const std::string cost = cost_of(use); !cost.empty())
-            report.text += fmt::format("{:<5} {:<12} {}\n", "warn", "queues", cost);
 }
 
 // Adds the predicted cost of a stop on each GPU, for a stock driver too.
@@ -459,6 +456,12 @@ Report doctor(const Context& context, std::optional<pid_t> pid) {
     checks.push_back(check_rights(context, module));
     for (Finding& check : check_hooks(context, pid))
         checks.push_back(std::move(check));
+    for (const kfd::SlotUse& use : kfd::slot_uses(context.roots))
+        if (const std::string cost = cost_of(use); !cost.empty())
+            checks.push_back({"queues",
+                              Verdict::warn,
+                              cost,
+                              {{"kfd-preempt list", "XPREEMPT_HW_QUEUES=2 PROGRAM"}}});
     Report report = report_of_findings(checks);
     add_queue_slots(context, report);
     add_costs(context, report);

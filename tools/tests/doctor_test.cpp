@@ -248,13 +248,13 @@ TEST_F(DoctorTest, more_queues_than_slots_are_reported_with_their_cost) {
     tree.write("sys/class/kfd/kfd/topology/nodes/1/properties",
                "simd_count 320\nnum_cp_queues 24\n");
     expect_working_driver();
-    EXPECT_EQ(cli::doctor(context).text.find(" slots"), std::string::npos);
+    EXPECT_EQ(unwrapped(doctor(context)).find(" slots"), std::string::npos);
     for (const pid_t pid : {100, 200})
         for (unsigned id = 0; id < 13; ++id)
             tree.add_queue(pid, id);
     expect_working_driver();
-    const cli::Report report = cli::doctor(context);
-    EXPECT_NE(report.text.find("26 compute queues of 2 processes share 24 slots"),
+    const cli::Report report = doctor(context);
+    EXPECT_NE(unwrapped(report).find("26 compute queues of 2 processes share 24 slots"),
               std::string::npos)
         << report.text;
 }
