@@ -74,6 +74,8 @@ static void caller_exit(struct kunit *test)
 		fput(caller->file);
 	flush_delayed_fput();
 	cancel_delayed_work_sync(&fake->p->preempt.release);
+	/* One that is to be retried is in the list of the driver. */
+	kfd_preempt_release_cancel(fake->p);
 	fake_exit(test);
 	caller = NULL;
 }
