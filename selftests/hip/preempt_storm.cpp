@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 extern "C" {
 #include "preempt.h"
@@ -196,6 +197,8 @@ struct Counts {
     std::map<int, std::uint64_t> refused; // by errno
 };
 
+constexpr unsigned poll_us = 10000;
+
 class Storm {
 public:
     Storm(const Options& options, Target& target, int kfd)
@@ -210,6 +213,7 @@ private:
     // False: the driver refused in a way that no storm causes.
     bool stop(const std::vector<Queue>& chosen);
     bool resume();
+    bool resume_held();
     void count(const std::vector<Queue>& all);
     [[nodiscard]] bool reached() const {
         // The program has SDMA queues only from its first copy on.
@@ -305,33 +309,48 @@ void Storm::count(const std::vector<Queue>& all) {
 }
 
 bool Storm::resume() {
+    // A busy process keeps its queues held, so they are resumed again.
+    for (; !held_.empty() && !target_.ended(); sleep_us(poll_us))
+        if (!resume_held())
+            return false;
+    held_.clear();
+    return true;
+}
+
+bool Storm::resume_held() {
     std::vector<kfd_preempt_switch_entry> entries(held_.size());
     for (std::size_t i = 0; i < held_.size(); ++i) {
         entries[i].queue_id = held_[i].id;
         entries[i].op = KFD_PREEMPT_OP_RESUME;
         entries[i].queue_uid = held_[i].uid;
     }
-    const std::uint32_t first = held_[0].id;
+    const std::vector<Queue> queues = std::move(held_);
     held_.clear();
     const int ret = preempt_switch(kfd_, target_.pid(), KFD_PREEMPT_SWITCH_MATCH_UID,
                                    entries.data(), static_cast<std::uint32_t>(entries.size()));
     if (ret != 0)
-        return !refused("resume", ret, first);
+        return !refused("resume", ret, queues[0].id);
     bool good = true;
-    for (const kfd_preempt_switch_entry& entry : entries) {
-        if (entry.result != 0 && refused("resume", entry.result, entry.queue_id))
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const int result = entries[i].result;
+        if (result != 0 && refused("resume", result, entries[i].queue_id))
             good = false;
+        if (result == -EBUSY)
+            held_.push_back(queues[i]);
     }
     return good;
 }
 
 int Storm::run() {
-    constexpr unsigned poll_us = 10000;
     while (!reached()) {
         if (target_.ended())
             return exit_too_few;
         const Listing listing = queues_of(kfd_, target_.pid());
         const std::vector<Queue>& all = listing.queues;
+        if (listing.error == -EBUSY) { // the process is in a call that takes long
+            sleep_us(poll_us);
+            continue;
+        }
         if (listing.error != 0) {
             std::fprintf(stderr, "preempt_storm: cannot read the queues of pid %d: %s\n",
                          target_.pid(), std::strerror(-listing.error));
