@@ -357,9 +357,7 @@ std::vector<Finding> check_hooks(const Context& context, std::optional<pid_t> pi
             checks.push_back({"hook", Verdict::ok, std::move(sight.text)});
             continue;
         }
-        Fix fix{{"LD_PRELOAD=libxpreempt-hook.so PROGRAM",
-                 fmt::format("kfd-preempt suspend {}", sight.pid)},
-                std::move(sight.fix)};
+        Fix fix{{"LD_PRELOAD=libxpreempt-hook.so PROGRAM"}, std::move(sight.fix)};
         checks.push_back({"hook", Verdict::warn, std::move(sight.text), std::move(fix)});
     }
     return checks;

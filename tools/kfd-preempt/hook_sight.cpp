@@ -115,7 +115,6 @@ std::vector<HookSight> sight_of_hooks(const Context& context, std::optional<pid_
             const auto after = compute_queues(context, target.pid);
             sights.push_back(sight_of(target, after, unknown_queues(before[i], after, *view.answer),
                                       *view.answer));
-            sights.back().pid = target.pid;
         } else if (has_hook(context, target.pid)) {
             sights.push_back({fmt::format("{}: {}; whether the hook sees its packets is not known: "
                                           "no control socket of it answers; start it with "

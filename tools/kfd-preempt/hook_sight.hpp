@@ -14,7 +14,6 @@ namespace cli {
 struct HookSight {
     std::string text;
     std::string fix; // empty if nothing is wrong
-    pid_t pid = 0;
 };
 
 // One for each process with KFD queues that has a control socket or the hook loaded; with a pid,
