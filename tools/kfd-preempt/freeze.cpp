@@ -55,6 +55,8 @@ private:
     void classify(GroupQueue& queue);
     void classify_process(GroupQueue& process);
     GroupQueue* known(const FrozenQueue& id);
+    void enter(const std::vector<GroupQueue*>& queues);
+    void forget(const GroupQueue& queue);
     bool save();
 
     const Context& context_;
@@ -181,11 +183,11 @@ void Freezing::classify(GroupQueue& queue) {
         queue.text = stopped_text(queue.name(), "frozen", queue.entry);
         return;
     }
-    if (queue.outcome == QueueOutcome::pending) {
+    if (queue.outcome == QueueOutcome::pending)
         queue.held = true; // requested and not taken back
-    } else if (!queue.held) {
-        record_.of(cgroup_.path).erase(queue.id);
-    }
+    if (queue.outcome == QueueOutcome::gone || reason == EIO)
+        queue.recorded = false;
+    forget(queue);
     if (queue.outcome == QueueOutcome::already) {
         classify_held(queue, queue.entry.state);
     } else if (queue.outcome == QueueOutcome::gone) {
@@ -200,6 +202,18 @@ void Freezing::classify(GroupQueue& queue) {
     }
 }
 
+// An earlier freeze may have recorded some of them; this call then leaves them in the record.
+void Freezing::enter(const std::vector<GroupQueue*>& queues) {
+    for (GroupQueue* queue : queues)
+        if (!record_.of(cgroup_.path).insert(queue->id).second && !queue->held)
+            queue->recorded = true;
+}
+
+void Freezing::forget(const GroupQueue& queue) {
+    if (!queue.held && !queue.recorded)
+        record_.of(cgroup_.path).erase(queue.id);
+}
+
 bool Freezing::save() {
     const Outcome<void> saved = record_.save();
     if (!saved)
@@ -209,12 +223,10 @@ bool Freezing::save() {
 
 void Freezing::stop(const std::vector<GroupQueue*>& queues) {
     // The record comes first: a death from here on leaves nothing held that thaw doesn't know.
-    for (const GroupQueue* queue : queues)
-        record_.of(cgroup_.path).insert(queue->id);
+    enter(queues);
     if (!save()) {
         for (const GroupQueue* queue : queues)
-            if (!queue->held)
-                record_.of(cgroup_.path).erase(queue->id);
+            forget(*queue);
         return;
     }
     if (!sent_.run(context_, driver_, Verb::freeze, queues))
@@ -225,8 +237,7 @@ void Freezing::stop(const std::vector<GroupQueue*>& queues) {
             continue;
         }
         // Rejected by the driver before anything changed, or not sent.
-        if (!queue->held)
-            record_.of(cgroup_.path).erase(queue->id);
+        forget(*queue);
         queue->outcome = QueueOutcome::failed;
         queue->failed = true;
         queue->text = fmt::format("{}: not frozen", queue->name());
@@ -237,10 +248,9 @@ void Freezing::classify_process(GroupQueue& process) {
     const int reason = process.errno_value = process.sent ? -process.entry.result : EIO;
     process.held = reason == 0 || reason == ETIME;
     process.failed = process.sent && !process.held && reason != EALREADY && !is_gone(reason);
-    // Held by an earlier freeze of this cgroup or of another, or by somebody else.
-    const bool known = process.joined || record_.other_holder(cgroup_.path, process.id) != nullptr;
-    if (!process.held && !(reason == EALREADY && known))
-        record_.of(cgroup_.path).erase(process.id);
+    // Held by the freeze of another cgroup, or by another operator.
+    if (reason != EALREADY || record_.other_holder(cgroup_.path, process.id) == nullptr)
+        forget(process);
     if (!process.failed)
         return;
     process.outcome = QueueOutcome::failed;
@@ -276,8 +286,7 @@ bool Freezing::hold_processes() {
         pause_before_retry();
     for (std::size_t i = before; i < whole_.size(); ++i)
         added.push_back(&whole_[i]);
-    for (GroupQueue* process : added)
-        process->joined = !mine.insert(process->id).second;
+    enter(added);
     if (added.empty() || !save())
         return false;
     if (!sent_.run(context_, driver_, Verb::freeze, added))

@@ -15,10 +15,11 @@ namespace cli {
 // One queue of a cgroup, and what became of it so far.
 struct GroupQueue : QueueAnswer {
     Target target;
-    FrozenQueue id{};    // uid 0: not asked for, as it can't be held
-    bool held = false;   // by this call
-    bool joined = false; // found frozen with another cgroup by this call
-    bool sent = false;   // the last call has answered for it
+    FrozenQueue id{};      // uid 0: not asked for, as it can't be held
+    bool held = false;     // by this call
+    bool joined = false;   // found frozen with another cgroup by this call
+    bool recorded = false; // by an earlier freeze of the cgroup
+    bool sent = false;     // the last call has answered for it
     unsigned tries = 0;
 
     [[nodiscard]] bool is_process() const { return id.queue_id == KFD_PREEMPT_ALL_QUEUES; }

@@ -40,6 +40,8 @@ constexpr std::uint32_t pending = KFD_PREEMPT_STATE_PENDING;
 constexpr std::uint32_t sticky = KFD_PREEMPT_HOLD_STICKY;
 constexpr std::uint16_t stop = KFD_PREEMPT_OP_PREEMPT;
 constexpr std::uint16_t start = KFD_PREEMPT_OP_RESUME;
+constexpr std::uint32_t all = KFD_PREEMPT_ALL_QUEUES;
+constexpr std::uint64_t can_hold_processes = test::Script::all_caps | KFD_PREEMPT_CAP_PROCESS;
 
 // Process 7 in /job has compute queue 0 (uid 70) and SDMA queue 1, process 8 in /job/step compute
 // queue 0 (uid 80); 9 in /other has compute queue 5 (uid 95).
@@ -75,12 +77,21 @@ protected:
     void expect_both(std::uint16_t op, std::vector<GroupAnswer> answers) {
         script->expect_group_switch(op, {{7, 0, 70}, {8, 0, 80}}, std::move(answers));
     }
+    void expect_processes(std::uint16_t op, std::vector<GroupAnswer> answers) {
+        script->expect_group_switch(op, {{7, all, 0}, {8, all, 0}}, std::move(answers));
+    }
     void freeze_job() {
         script->expect_query(0);
         expect_scan();
         expect_both(stop, {{0, held, sticky}, {0, held, sticky}});
         expect_scan(held, sticky);
         EXPECT_EQ(cli::freeze(context, {"job"}, false).exit, cli::Exit::ok);
+    }
+    // As an earlier freeze of /job has left it.
+    void write_record(std::set<cli::FrozenQueue> queues) const {
+        auto record = cli::FrozenRecord::open(context);
+        record->of("/job") = std::move(queues);
+        ASSERT_TRUE(record->save());
     }
     std::string recorded() const {
         std::string text;
@@ -157,16 +168,16 @@ TEST_F(FreezeTest, queues_made_meanwhile_are_found_by_the_next_look) {
 
 TEST_F(FreezeTest, a_process_that_never_stops_making_queues_is_given_up_and_all_is_undone) {
     script->expect_query(0);
-    std::vector<test::GroupEntry> all = {{7, 0, 70}, {8, 0, 80}};
+    std::vector<test::GroupEntry> ids = {{7, 0, 70}, {8, 0, 80}};
     for (unsigned scan = 0; scan < 16; ++scan) {
         expect_scan(scan == 0 ? running : held, scan == 0 ? 0 : sticky);
         for (std::uint32_t id = 1; id <= scan; ++id)
             script->expect_status_uid(8, id, 80 + id, id == scan ? running : held,
                                       id == scan ? 0 : sticky);
         if (scan > 0)
-            all.push_back({8, scan, 80 + scan});
-        const std::vector<test::GroupEntry> found(scan == 0 ? all.begin() : all.end() - 1,
-                                                  all.end());
+            ids.push_back({8, scan, 80 + scan});
+        const std::vector<test::GroupEntry> found(scan == 0 ? ids.begin() : ids.end() - 1,
+                                                  ids.end());
         script->expect_group_switch(stop, found,
                                     std::vector<GroupAnswer>(found.size(), {0, held, sticky}));
     }
@@ -174,7 +185,7 @@ TEST_F(FreezeTest, a_process_that_never_stops_making_queues_is_given_up_and_all_
         if (next <= 16)
             tree.add_queue(8, next++);
     };
-    script->expect_group_switch(start, all, std::vector<GroupAnswer>(all.size(), {0, running, 0}));
+    script->expect_group_switch(start, ids, std::vector<GroupAnswer>(ids.size(), {0, running, 0}));
     const cli::Report report = cli::freeze(context, {"job"}, false);
     EXPECT_EQ(report.exit, cli::Exit::failed);
     expect_message(report, "kept creating queues across 16 scans");
@@ -284,15 +295,11 @@ TEST_F(FreezeTest, queue_of_a_process_that_stays_locked_is_not_frozen) {
     EXPECT_EQ(recorded(), "");
 }
 
-constexpr std::uint64_t can_hold_processes = test::Script::all_caps | KFD_PREEMPT_CAP_PROCESS;
-constexpr std::uint32_t all = KFD_PREEMPT_ALL_QUEUES;
-
 TEST_F(FreezeTest, processes_are_frozen_with_queues_to_come_if_the_driver_can) {
     script->expect_query(0, 0, can_hold_processes);
     expect_scan();
     expect_both(stop, {{0, held, sticky}, {0, held, sticky}});
-    script->expect_group_switch(stop, {{7, all, 0}, {8, all, 0}},
-                                {{0, held, sticky}, {0, held, sticky}});
+    expect_processes(stop, {{0, held, sticky}, {0, held, sticky}});
     int switches = 0;
     script->before_switch = [&] {
         if (++switches == 2)
@@ -310,10 +317,33 @@ TEST_F(FreezeTest, processes_are_frozen_with_queues_to_come_if_the_driver_can) {
     script->expect_query(0);
     script->expect_group_switch(start, {{7, 0, 70}, {7, 3, 73}, {8, 0, 80}},
                                 {{0, running, 0}, {0, running, 0}, {0, running, 0}});
-    script->expect_group_switch(start, {{7, all, 0}, {8, all, 0}},
-                                {{0, running, 0}, {0, running, 0}});
+    expect_processes(start, {{0, running, 0}, {0, running, 0}});
     EXPECT_EQ(cli::thaw(context, {"job"}).exit, cli::Exit::ok);
     EXPECT_EQ(recorded(), "");
+}
+
+TEST_F(FreezeTest, freeze_of_a_busy_process_keeps_the_record_of_an_earlier_hold) {
+    write_record({{7, 0, 70}, {7, all, 0}, {8, 0, 80}, {8, all, 0}});
+    script->expect_query(0, 0, can_hold_processes);
+    expect_scan(held, sticky);
+    expect_processes(stop, {{-EBUSY, running, 0}, {-EALREADY, held, sticky}});
+    expect_scan(held, sticky);
+    script->expect_group_switch(stop, {{7, all, 0}}, {{-EALREADY, held, sticky}});
+    EXPECT_EQ(cli::freeze(context, {"job"}, false).exit, cli::Exit::ok);
+    EXPECT_EQ(recorded(), "/job:70 /job:0 /job:80 /job:0 ");
+}
+
+TEST_F(FreezeTest, freeze_of_a_busy_queue_keeps_the_record_of_an_earlier_hold) {
+    write_record({{7, 0, 70}, {8, 0, 80}});
+    script->expect_query(0);
+    script->expect_status_uid(7, 0, 70, held, sticky);
+    script->expect_status_uid(8, 0, 80, pending, sticky);
+    script->expect_group_switch(stop, {{8, 0, 80}}, {{-EBUSY, pending, sticky}});
+    expect_scan(held, sticky);
+    script->expect_group_switch(stop, {{8, 0, 80}}, {{-EALREADY, held, sticky}});
+    expect_scan(held, sticky);
+    expect_text(cli::freeze(context, {"job"}, false), "queue 0 of pid 8 (demo): already frozen\n");
+    EXPECT_EQ(recorded(), "/job:70 /job:80 ");
 }
 
 // Thaw would resume that queue with its process.
@@ -333,8 +363,7 @@ TEST_F(FreezeTest, process_whose_queues_to_come_cannot_be_held_is_not_frozen) {
     script->expect_query(0, 0, can_hold_processes);
     expect_scan();
     expect_both(stop, {{0, held, sticky}, {0, held, sticky}});
-    script->expect_group_switch(stop, {{7, all, 0}, {8, all, 0}},
-                                {{0, held, sticky}, {-EPERM, running, 0}});
+    expect_processes(stop, {{0, held, sticky}, {-EPERM, running, 0}});
     expect_scan(held, sticky);
     expect_both(start, {{0, running, 0}, {0, running, 0}});
     script->expect_group_switch(start, {{7, all, 0}}, {{0, running, 0}});
@@ -349,8 +378,7 @@ TEST_F(FreezeTest, partial_keeps_processes_whose_queues_to_come_cannot_be_held) 
     script->expect_query(0, 0, can_hold_processes);
     expect_scan();
     expect_both(stop, {{0, held, sticky}, {0, held, sticky}});
-    script->expect_group_switch(stop, {{7, all, 0}, {8, all, 0}},
-                                {{0, held, sticky}, {-EOPNOTSUPP, running, 0}});
+    expect_processes(stop, {{0, held, sticky}, {-EOPNOTSUPP, running, 0}});
     expect_scan(held, sticky);
     const cli::Report report = cli::freeze(context, {"job"}, true);
     EXPECT_EQ(report.exit, cli::Exit::failed);
@@ -362,8 +390,7 @@ TEST_F(FreezeTest, process_that_ends_before_it_is_held_is_no_failure) {
     script->expect_query(0, 0, can_hold_processes);
     expect_scan();
     expect_both(stop, {{0, held, sticky}, {-ESRCH, 0, 0}});
-    script->expect_group_switch(stop, {{7, all, 0}, {8, all, 0}},
-                                {{0, held, sticky}, {-ESRCH, 0, 0}});
+    expect_processes(stop, {{0, held, sticky}, {-ESRCH, 0, 0}});
     expect_scan(held, sticky);
     EXPECT_EQ(cli::freeze(context, {"job"}, false).exit, cli::Exit::ok);
     EXPECT_EQ(recorded(), "/job:70 /job:0 ");
@@ -416,11 +443,7 @@ TEST_F(FreezeTest, a_queue_frozen_with_two_cgroups_goes_on_after_both_are_thawed
 }
 
 TEST_F(FreezeTest, thaw_after_a_killed_freeze_takes_what_was_held_and_what_was_not) {
-    {
-        auto record = cli::FrozenRecord::open(context);
-        record->of("/job") = {{7, 0, 70}, {8, 0, 80}, {9, 5, 95}};
-        ASSERT_TRUE(record->save());
-    }
+    write_record({{7, 0, 70}, {8, 0, 80}, {9, 5, 95}});
     script->expect_query(0);
     script->expect_group_switch(start, {{7, 0, 70}, {8, 0, 80}, {9, 5, 95}},
                                 {{0, running, 0}, {-EALREADY, running, 0}, {-ESTALE, running, 0}});
@@ -466,11 +489,7 @@ TEST_F(FreezeTest, process_with_the_pid_of_one_that_was_frozen_is_another) {
     };
     start_at(7, 100);
     start_at(8, 100);
-    {
-        auto record = cli::FrozenRecord::open(context);
-        record->of("/job") = {{7, all, 0}, {8, all, 0}};
-        ASSERT_TRUE(record->save());
-    }
+    write_record({{7, all, 0}, {8, all, 0}});
     start_at(8, 200);
     script->expect_query(0);
     script->expect_group_switch(start, {{7, all, 0}}, {{0, running, 0}});
