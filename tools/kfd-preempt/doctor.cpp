@@ -45,6 +45,11 @@ std::vector<std::string> commands_of(std::initializer_list<std::string> commands
     return known;
 }
 
+// The initramfs has the driver that is loaded at the boot.
+std::vector<std::string> install_and_boot(const Distribution& here, const std::string& packages) {
+    return commands_of({here.install + " " + packages, here.initramfs, boot_again});
+}
+
 // "6.12" is the series of 6.12.9 and 6.12-rc1, not of 6.120.
 bool is_of_series(std::string_view release, std::string_view series) {
     return release.size() > series.size() && release.starts_with(series) &&
@@ -89,11 +94,14 @@ Finding check_other_driver(const Context& context, const kfd::LoadedModule& modu
         return {"amdgpu-dkms",
                 Verdict::warn,
                 "ROCm's own driver is installed and takes the place of ours at the next boot",
-                {{remove, "dkms autoinstall", boot_again}}};
+                {commands_of({remove,
+                              fmt::format("dkms install kfd-preempt/{} -k {}", KFD_PREEMPT_VERSION,
+                                          context.kernel_release),
+                              here.initramfs, boot_again})}};
     return {"amdgpu-dkms",
             Verdict::fail,
             "ROCm's own driver is installed, and it has no queue preemption",
-            {{here.install + " kfd-preempt-rocm-dkms", boot_again},
+            {install_and_boot(here, here.driver),
              fmt::format("build it with queue preemption; or, on a kernel with a patch series, "
                          "remove it: {}",
                          remove)},
@@ -134,8 +142,7 @@ Finding check_not_patched(const Context& context, const kfd::LoadedModule& modul
         Verdict::fail,
         fmt::format("{}, and no amdgpu with preemption is installed for {}", now,
                     context.kernel_release),
-        {commands_of({here.install + (module.rocm ? " kfd-preempt-rocm-dkms" : " kfd-preempt-dkms"),
-                      here.initramfs, boot_again})},
+        {install_and_boot(here, here.driver)},
         Exit::unsupported};
 }
 
@@ -250,14 +257,13 @@ Finding check_query(const Context& context, const kfd::LoadedModule& module,
                  found.fix},
                 found.exit};
     }
+    const Distribution here = distribution(context.roots, context.kernel_release);
     if (query->abi_major != KFD_PREEMPT_ABI_MAJOR)
         return {"driver",
                 Verdict::fail,
                 fmt::format("it speaks ABI {}.{}, this command {}.{}", query->abi_major,
                             query->abi_minor, KFD_PREEMPT_ABI_MAJOR, KFD_PREEMPT_ABI_MINOR),
-                {{distribution(context.roots, context.kernel_release).install +
-                      " kfd-preempt kfd-preempt-dkms",
-                  boot_again},
+                {install_and_boot(here, "kfd-preempt " + here.driver),
                  "install a command and a driver of the same version"},
                 Exit::unsupported};
     const std::string text =
@@ -268,8 +274,7 @@ Finding check_query(const Context& context, const kfd::LoadedModule& module,
         return {"driver",
                 Verdict::warn,
                 text,
-                {{distribution(context.roots, context.kernel_release).install + " kfd-preempt-dkms",
-                  boot_again},
+                {install_and_boot(here, here.driver),
                  "without BATCH and OPERATOR, suspend and resume cannot act on other processes"}};
     if ((query->caps & KFD_PREEMPT_CAP_SWITCH_ONLY) != 0)
         return {"driver", Verdict::ok,

@@ -166,6 +166,8 @@ Distribution distribution(const kfd::Roots& roots, const std::string& kernel_rel
     Distribution found;
     found.install = command + " install";
     found.remove = command + " remove";
+    const bool has_rpms = command == "dnf" || command == "yum" || command == "zypper";
+    found.driver = has_rpms ? "kfd-preempt-rocm-dkms" : "kfd-preempt-dkms";
     if (has_command(roots, "update-initramfs"))
         found.initramfs = "update-initramfs -u -k " + kernel_release;
     else if (has_command(roots, "dracut"))

@@ -25,6 +25,7 @@ bool amdgpu_dkms_installed(const kfd::Roots& roots);
 struct Distribution {
     std::string install;   // "dnf install"; that of PackageKit where no other is known
     std::string remove;    // "dnf remove"
+    std::string driver;    // the package of our driver, which builds ROCm's too
     std::string initramfs; // the command that makes the one of a kernel again; empty: unknown
 };
 Distribution distribution(const kfd::Roots& roots, const std::string& kernel_release);

@@ -79,6 +79,10 @@ protected:
         EXPECT_EQ(item["verdict"], verdict) << item;
         EXPECT_NE(item.dump().find(part), std::string::npos) << item;
     }
+    static void expect_commands(const cli::Report& report, const std::string& name,
+                                const std::vector<std::string>& commands) {
+        EXPECT_EQ(check(report, name)["commands"], cli::Json(commands));
+    }
 
     test::FixtureTree tree;
     cli::Context context;
@@ -138,10 +142,14 @@ TEST_F(DoctorTest, a_device_that_may_not_be_opened_exits_4) {
 
 TEST_F(DoctorTest, amds_own_package_is_a_failure_until_our_module_runs) {
     tree.make_directory("var/lib/dkms/amdgpu");
+    tree.write("usr/sbin/update-initramfs", "");
     expect_working_driver();
     const cli::Report working = doctor(context);
     EXPECT_EQ(working.exit, cli::Exit::ok);
-    expect_check(working, "amdgpu-dkms", "warn", "pkcon remove amdgpu-dkms");
+    expect_commands(working, "amdgpu-dkms",
+                    {"pkcon remove amdgpu-dkms",
+                     "dkms install kfd-preempt/" KFD_PREEMPT_VERSION " -k 6.12.117+deb12-amd64",
+                     "update-initramfs -u -k 6.12.117+deb12-amd64", "reboot"});
 
     expect_stock_driver();
     expect_check(doctor(context), "amdgpu-dkms", "fail", "pkcon remove amdgpu-dkms");
@@ -183,6 +191,7 @@ TEST_F(DoctorTest, fixes_are_in_the_words_of_the_distribution) {
         std::vector<const char*> commands;
         const char* install;
         const char* remove;
+        const char* driver;
         const char* initramfs;
     };
     const Machine machines[] = {
@@ -190,31 +199,41 @@ TEST_F(DoctorTest, fixes_are_in_the_words_of_the_distribution) {
          {"usr/bin/apt-get", "usr/sbin/update-initramfs"},
          "apt-get install",
          "apt-get remove",
+         "kfd-preempt-dkms",
          "update-initramfs -u -k 5.10"},
         {"ID=ubuntu\nID_LIKE=debian\n",
          {"usr/bin/apt-get", "usr/bin/dracut"},
          "apt-get install",
          "apt-get remove",
+         "kfd-preempt-dkms",
          "dracut --force --kver 5.10"},
         {"ID=\"alinux\"\nID_LIKE=\"rhel fedora centos anolis\"\n",
          {"usr/bin/dnf", "usr/bin/yum", "usr/bin/dracut"},
          "dnf install",
          "dnf remove",
+         "kfd-preempt-rocm-dkms",
          "dracut --force --kver 5.10"},
         {"ID=\"centos\"\nID_LIKE=\"rhel fedora\"\n",
          {"usr/bin/yum", "usr/sbin/dracut"},
          "yum install",
          "yum remove",
+         "kfd-preempt-rocm-dkms",
          "dracut --force --kver 5.10"},
         {"ID=\"sles\"\nID_LIKE=\"suse\"\n",
          {"usr/bin/zypper", "usr/bin/dracut"},
          "zypper install",
          "zypper remove",
+         "kfd-preempt-rocm-dkms",
          "dracut --force --kver 5.10"},
         // apt-rpm and the like: the family decides, where its command is there.
-        {"ID=fedora\n", {"usr/bin/apt-get", "usr/bin/dnf"}, "dnf install", "dnf remove", ""},
-        {"", {"usr/bin/zypper"}, "zypper install", "zypper remove", ""},
-        {"ID=nixos\n", {}, "pkcon install", "pkcon remove", ""},
+        {"ID=fedora\n",
+         {"usr/bin/apt-get", "usr/bin/dnf"},
+         "dnf install",
+         "dnf remove",
+         "kfd-preempt-rocm-dkms",
+         ""},
+        {"", {"usr/bin/zypper"}, "zypper install", "zypper remove", "kfd-preempt-rocm-dkms", ""},
+        {"ID=nixos\n", {}, "pkcon install", "pkcon remove", "kfd-preempt-dkms", ""},
     };
     for (const Machine& machine : machines) {
         const test::FixtureTree root;
@@ -224,12 +243,19 @@ TEST_F(DoctorTest, fixes_are_in_the_words_of_the_distribution) {
         const cli::Distribution found = cli::distribution(root.roots(), "5.10");
         EXPECT_EQ(found.install, machine.install) << machine.os_release;
         EXPECT_EQ(found.remove, machine.remove) << machine.os_release;
+        EXPECT_EQ(found.driver, machine.driver) << machine.os_release;
         EXPECT_EQ(found.initramfs, machine.initramfs) << machine.os_release;
     }
     tree.write("usr/bin/dnf", "");
     tree.make_directory("var/lib/dkms/amdgpu");
     expect_stock_driver();
     expect_check(doctor(context), "amdgpu-dkms", "fail", "dnf remove amdgpu-dkms");
+    expect_stock_driver();
+    expect_commands(doctor(context), "module", {"dnf install kfd-preempt-rocm-dkms", "reboot"});
+    tree.write("etc/os-release", "ID=ubuntu\n");
+    tree.write("usr/bin/apt-get", "");
+    expect_stock_driver();
+    expect_commands(doctor(context), "amdgpu-dkms", {"apt-get install kfd-preempt-dkms", "reboot"});
 }
 
 TEST_F(DoctorTest, queues_of_several_xccs_are_not_added_up) {
