@@ -137,13 +137,22 @@ Finding check_not_patched(const Context& context, const kfd::LoadedModule& modul
                             installed.path.string()),
                 {{here.install + " kmod", "kfd-preempt doctor"}, "doctor needs modinfo"},
                 Exit::unsupported};
-    return {
-        "module",
-        Verdict::fail,
-        fmt::format("{}, and no amdgpu with preemption is installed for {}", now,
-                    context.kernel_release),
-        {install_and_boot(here, here.driver)},
-        Exit::unsupported};
+    return {"module",
+            Verdict::fail,
+            fmt::format("{}, and no amdgpu with preemption is installed for {}", now,
+                        context.kernel_release),
+            {install_and_boot(here, here.driver)},
+            Exit::unsupported};
+}
+
+// A parameter that the site has set on the kernel's command line or in a file of modprobe, of which
+// the initramfs has a copy.
+Fix fix_of_parameter(const Context& context, const char* parameter, const std::string& change) {
+    const Distribution here = distribution(context.roots, context.kernel_release);
+    return {commands_of({fmt::format("grep -r {} /proc/cmdline /etc/modprobe.d /etc/default/grub",
+                                     parameter),
+                         here.initramfs, boot_again}),
+            change + "; a change of /etc/default/grub needs update-grub or grub2-mkconfig"};
 }
 
 Finding check_module(const Context& context, const kfd::LoadedModule& module) {
@@ -151,13 +160,11 @@ Finding check_module(const Context& context, const kfd::LoadedModule& module) {
         return check_not_patched(context, module);
     const std::string abi = printable(module.preempt_abi);
     if (module.switched_off)
-        return {
-            "module",
-            Verdict::fail,
-            fmt::format("amdgpu has preemption (ABI {}), but it is switched off", abi),
-            {{"grep -r kfd_preempt=0 /proc/cmdline /etc/modprobe.d /etc/default/grub", boot_again},
-             "remove amdgpu.kfd_preempt=0 where this finds it"},
-            Exit::unsupported};
+        return {"module", Verdict::fail,
+                fmt::format("amdgpu has preemption (ABI {}), but it is switched off", abi),
+                fix_of_parameter(context, "kfd_preempt=0",
+                                 "remove amdgpu.kfd_preempt=0 where the first command finds it"),
+                Exit::unsupported};
     return {"module", Verdict::ok, fmt::format("the loaded amdgpu has preemption, ABI {}", abi)};
 }
 
@@ -223,11 +230,11 @@ Finding check_pids(const Context& context) {
 Finding check_rights(const Context& context, const kfd::LoadedModule& module) {
     if (module.operator_mode == 0)
         return {
-            "rights",
-            Verdict::warn,
+            "rights", Verdict::warn,
             "no operator may suspend another process' queues (amdgpu.operator_mode=0)",
-            {{"echo options amdgpu operator_mode=1 >>/etc/modprobe.d/kfd-preempt.conf", boot_again},
-             "load amdgpu with operator_mode=1 to allow it to CAP_SYS_PTRACE"}};
+            fix_of_parameter(context, "operator_mode=",
+                             "to allow it to CAP_SYS_PTRACE, set operator_mode=1 where the first "
+                             "command finds another value")};
     if (has_cap_sys_ptrace(context.roots))
         return {"rights", Verdict::ok, "CAP_SYS_PTRACE: may suspend and resume any process"};
     return {"rights",

@@ -114,10 +114,14 @@ TEST_F(DoctorTest, a_module_that_cannot_be_read_is_not_taken_for_ours) {
 
 TEST_F(DoctorTest, switched_off_at_load) {
     tree.write("sys/module/amdgpu/parameters/kfd_preempt", "0\n");
+    tree.write("usr/bin/dracut", "");
     script->expect_query(0, -ENOTTY);
     const cli::Report report = doctor(context);
     EXPECT_EQ(report.exit, cli::Exit::unsupported);
     expect_check(report, "module", "fail", "remove amdgpu.kfd_preempt=0");
+    expect_commands(report, "module",
+                    {"grep -r kfd_preempt=0 /proc/cmdline /etc/modprobe.d /etc/default/grub",
+                     "dracut --force --kver 6.12.117+deb12-amd64", "reboot"});
 }
 
 TEST_F(DoctorTest, no_module_and_no_device) {
@@ -355,10 +359,14 @@ TEST_F(DoctorTest, no_gpu_and_a_gpu_that_is_refused) {
 TEST_F(DoctorTest, a_container_and_operator_mode_0_are_told) {
     tree.set_pid_namespace("pid:[4026532177]");
     tree.write("sys/module/amdgpu/parameters/operator_mode", "0\n");
+    tree.write("usr/sbin/update-initramfs", "");
     expect_working_driver();
     const cli::Report report = doctor(context);
     expect_check(report, "pids", "ok", "matched with KFD's by PASID");
-    expect_check(report, "rights", "warn", "operator_mode=1");
+    expect_check(report, "rights", "warn", "set operator_mode=1 where");
+    expect_commands(report, "rights",
+                    {"grep -r operator_mode= /proc/cmdline /etc/modprobe.d /etc/default/grub",
+                     "update-initramfs -u -k 6.12.117+deb12-amd64", "reboot"});
     tree.add_kfd_process(7); // of a kernel that shows no PASIDs
     expect_working_driver();
     const cli::Report newer = doctor(context);
