@@ -136,10 +136,17 @@ TEST_F(RunMarksTest, user_has_a_bounded_number_of_runs_and_those_that_ended_leav
         << refused.error().text;
     EXPECT_TRUE(run(31, {}, "", 1001)) << "others have their own";
     end(pid_of(17));
-    for (std::size_t tries = 0; tries < Runs::most_of_user && !run(30, {}, "", 1000); ++tries)
-        ;
-    EXPECT_TRUE(run(30, {}, "", 1000)); // replaces itself
-    EXPECT_FALSE(run(32, {}, "", 1000));
+    end(pid_of(200));
+    EXPECT_TRUE(run(30, {}, "", 1000));
+    const auto is_kept = [&](pid_t pid) {
+        const auto runs = read_state(file_).runs;
+        return std::ranges::any_of(runs, [&](const Run& of) { return of.process.pid == pid; });
+    };
+    EXPECT_FALSE(is_kept(pid_of(17))) << "the oldest that has ended leaves";
+    EXPECT_TRUE(is_kept(pid_of(200)));
+    EXPECT_TRUE(run(32, {}, "", 1000));
+    EXPECT_TRUE(run(32, {}, "", 1000)); // replaces itself
+    EXPECT_FALSE(run(33, {}, "", 1000));
 }
 
 // As containers of which each has one rank of a job.

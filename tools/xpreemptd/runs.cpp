@@ -23,9 +23,12 @@ const Run* Runs::find_marked(const ProcessFacts& facts) const {
     return nullptr;
 }
 
+bool Runs::has_own_room(uid_t uid) const {
+    return std::ranges::count(runs_, uid, &Run::uid) < static_cast<std::ptrdiff_t>(most_of_user);
+}
+
 bool Runs::has_room(uid_t uid) const {
-    return runs_.size() < most &&
-           std::ranges::count(runs_, uid, &Run::uid) < static_cast<std::ptrdiff_t>(most_of_user);
+    return runs_.size() < most && has_own_room(uid);
 }
 
 bool Runs::add(Run run) {
@@ -48,26 +51,31 @@ void Runs::remove(std::size_t at) {
 
 void Runs::forget_ended(uid_t uid, const OriginOf& origin_of,
                         const std::function<bool(const std::string& key)>& has_job) {
-    constexpr std::size_t visited = 8;
-    const bool needs_room = !has_room(uid);
-    std::size_t left = visited;
-    for (std::size_t i = runs_.size(); i > 0 && left > 0 && !runs_.empty(); --i) {
-        checked_ = checked_ == 0 ? runs_.size() - 1 : checked_ - 1;
-        const Run& run = runs_[checked_];
-        // Another user's run makes no room for this one's, unless there are too many of all.
-        const bool makes_room = needs_room && (run.uid == uid || runs_.size() == most);
-        if (needs_room && !makes_room)
-            continue;
-        --left;
+    const auto has_ended = [&](const Run& run) {
         const auto origin = origin_of(run.process.pid);
-        if ((origin && origin->start_ticks == run.process.start_ticks) ||
-            has_job(key_of_run(run.process)) || (!run.mark.empty() && !makes_room))
+        return (!origin || origin->start_ticks != run.process.start_ticks) &&
+               !has_job(key_of_run(run.process));
+    };
+    const bool needs_room = !has_room(uid);
+    for (std::size_t i = 0; needs_room && i < runs_.size(); ++i)
+        if (runs_[i].uid == uid && has_ended(runs_[i]))
+            return remove(i);
+    // Another user's run makes no room for this one's, unless there are too many of all.
+    if (needs_room && !has_own_room(uid))
+        return;
+    constexpr std::size_t visited = 8;
+    for (std::size_t left = std::min(needs_room ? most_of_user : visited, runs_.size()); left > 0;
+         --left) {
+        checked_ = checked_ < runs_.size() ? checked_ : 0;
+        const Run& run = runs_[checked_];
+        if ((!run.mark.empty() && !needs_room) || !has_ended(run)) {
+            ++checked_;
             continue;
+        }
         remove(checked_);
-        if (makes_room)
-            break;
+        if (needs_room)
+            return;
     }
-    checked_ = std::min(checked_, runs_.size());
 }
 
 } // namespace xpreemptd

@@ -39,11 +39,13 @@ public:
     [[nodiscard]] bool add(Run run);
     // Visits a few in turn, each of which costs a file, and forgets those whose process has ended
     // and whose job has, too. Each add() adds one at most, so call it before. Where processes may
-    // still have the mark of a run, it is forgotten only to make room for another one of `uid`.
+    // still have the mark of a run, it is forgotten only to make room for another one of `uid`:
+    // then all runs of this user are visited, and the oldest one that has ended is forgotten.
     void forget_ended(uid_t uid, const OriginOf& origin_of,
                       const std::function<bool(const std::string& key)>& has_job);
 
 private:
+    [[nodiscard]] bool has_own_room(uid_t uid) const;
     [[nodiscard]] bool has_room(uid_t uid) const;
     void remove(std::size_t at);
 
