@@ -140,13 +140,25 @@ TEST_F(RunMarksTest, user_has_a_bounded_number_of_runs_and_those_that_ended_leav
     EXPECT_TRUE(run(30, {}, "", 1000));
     const auto is_kept = [&](pid_t pid) {
         const auto runs = read_state(file_).runs;
-        return std::ranges::any_of(runs, [&](const Run& of) { return of.process.pid == pid; });
+        return std::ranges::any_of(runs,
+                                   [&](const xpreemptd::Run& of) { return of.process.pid == pid; });
     };
     EXPECT_FALSE(is_kept(pid_of(17))) << "the oldest that has ended leaves";
     EXPECT_TRUE(is_kept(pid_of(200)));
     EXPECT_TRUE(run(32, {}, "", 1000));
     EXPECT_TRUE(run(32, {}, "", 1000)); // replaces itself
     EXPECT_FALSE(run(33, {}, "", 1000));
+}
+
+// A tenant has them in a user namespace.
+TEST(RunsOfUsersTest, many_uids_leave_room_for_root) {
+    Runs runs;
+    pid_t pid = 1000;
+    for (uid_t uid = 100000; runs.all().size() < Runs::most; ++uid)
+        for (std::size_t i = 0; i < Runs::most_of_user; ++i)
+            ASSERT_TRUE(runs.add({{++pid, 1}, "", {}, uid}));
+    EXPECT_FALSE(runs.add({{2, 1}, "", {}, 1000}));
+    EXPECT_TRUE(runs.add({{3, 1}, "", {}, 0}));
 }
 
 // As containers of which each has one rank of a job.

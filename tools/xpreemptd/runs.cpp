@@ -28,7 +28,7 @@ bool Runs::has_own_room(uid_t uid) const {
 }
 
 bool Runs::has_room(uid_t uid) const {
-    return runs_.size() < most && has_own_room(uid);
+    return (uid == 0 || runs_.size() < most) && has_own_room(uid);
 }
 
 bool Runs::add(Run run) {

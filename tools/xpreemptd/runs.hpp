@@ -35,7 +35,7 @@ public:
     // a pipe with the number of another one, so only those of their own count.
     [[nodiscard]] const Run* find_marked(const ProcessFacts& facts) const;
     // Replaces the run of the same process. Returns false if this user, or all of them, have too
-    // many.
+    // many. A tenant may have many uids, so the bound of all is none for root.
     [[nodiscard]] bool add(Run run);
     // Visits a few in turn, each of which costs a file, and forgets those whose process has ended
     // and whose job has, too. Each add() adds one at most, so call it before. Where processes may
