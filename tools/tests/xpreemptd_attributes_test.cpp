@@ -169,6 +169,24 @@ TEST_F(RunsTest, within_a_unit_share_them_with_its_other_processes) {
     EXPECT_EQ(job(40).name, "/system.slice/x.service");
 }
 
+// Else runs in some of the containers of a job would give it more turns.
+TEST_F(RunsTest, within_a_job_that_a_rule_joins_share_its_turns) {
+    Rules rules = test::rules_of_test();
+    Rule joined;
+    joined.cgroup = "/pod-*";
+    joined.job = "ranks";
+    rules.rules.push_back(joined);
+    daemon.reload(rules);
+    start_with_runs_in("/pod-1");
+    gpu.create_queue(40, 1);
+    gpu.running.at(40).cgroup = "/pod-2";
+    gpu.submit(40, 1);
+    pass(seconds{1});
+    EXPECT_NEAR(share_under("RR"), 0.5, 0.03);
+    EXPECT_EQ(job(40).name, "ranks");
+    EXPECT_EQ(job(31).name, "run 31");
+}
+
 TEST_F(RunsTest, in_a_login_session_are_jobs_for_themselves) {
     start_with_runs_in("/user.slice/user-1000.slice/session-3.scope");
     EXPECT_NEAR(share_under("RR"), 0.25, 0.03);

@@ -69,14 +69,20 @@ JobIdentity Daemon::identity(const ProcessFacts& facts) const {
                        marked != nullptr ? std::optional(marked->process) : std::nullopt);
 }
 
+// The name of the job that a rule joins the process to; empty: none does.
+std::string Daemon::joined_job(const ProcessFacts& facts) const {
+    const Rule* rule = rules_.rule_for(facts);
+    return rule != nullptr ? rule->job : std::string();
+}
+
 Placement Daemon::place(const ProcessFacts& facts) const {
     JobIdentity of = identity(facts);
     Placement placement{std::move(of.key), std::move(of.name)};
     if (const Run* run = runs_.find(placement.key)) {
         placement.group = run->group;
         placement.choices = run->choices;
-    } else if (const Rule* rule = rules_.rule_for(facts); rule != nullptr && !rule->job.empty()) {
-        placement = {"joined:" + rule->job, rule->job};
+    } else if (std::string joined = joined_job(facts); !joined.empty()) {
+        placement = {key_of_joined(joined), std::move(joined)};
     }
     if (const auto job = before_.jobs.find(placement.key); job != before_.jobs.end()) {
         placement.choices = job->second.choices;
@@ -362,8 +368,10 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
     runs_.forget_ended(facts->uid, origin_, [this](const std::string& key) {
         return table_.find_key(key) != nullptr || has_members(key);
     });
+    // The job without the run, whose turns it shares.
+    const std::string joined = joined_job(*facts);
     Run run{{facts->pid, facts->start_ticks},
-            key_of_cgroup(facts->cgroup),
+            joined.empty() ? key_of_cgroup(facts->cgroup) : key_of_joined(joined),
             {},
             facts->uid,
             facts->run_marks.empty() ? "" : facts->run_marks.back()};

@@ -64,6 +64,7 @@ public:
     void forget(std::uint64_t connection) override;
 
 private:
+    [[nodiscard]] std::string joined_job(const ProcessFacts& facts) const;
     Placement place(const ProcessFacts& facts) const;
     [[nodiscard]] JobIdentity identity(const ProcessFacts& facts) const;
     [[nodiscard]] bool has_members(const std::string& key) const;

@@ -72,6 +72,10 @@ std::string key_of_cgroup(std::string_view cgroup) {
     return job ? fmt::format("cgroup:{}", *job) : std::string();
 }
 
+std::string key_of_joined(std::string_view name) {
+    return fmt::format("joined:{}", name);
+}
+
 std::optional<JobIdentity> identity_of_key(std::string_view key) {
     if (!key.starts_with("run:") && !key.starts_with("process:"))
         return std::nullopt;

@@ -57,6 +57,8 @@ using GpuUserOf = std::function<const ProcessFacts*(pid_t)>;
 
 // The key of the job that the cgroup is; empty if it is none, as in a login session.
 [[nodiscard]] std::string key_of_cgroup(std::string_view cgroup);
+// The key of the job with this name that rules join processes to.
+[[nodiscard]] std::string key_of_joined(std::string_view name);
 // The identity for the key of a run or of a process; nothing for other keys.
 [[nodiscard]] std::optional<JobIdentity> identity_of_key(std::string_view key);
 // The key of the job of a run.
