@@ -96,6 +96,17 @@ TEST_F(RunMarksTest, innermost_run_counts) {
     EXPECT_EQ(job(37).name, "run 30");
 }
 
+// As in the fifth run in a run, which finds no descriptor for a mark.
+TEST_F(RunMarksTest, run_without_a_pipe_of_its_own_does_not_take_the_inherited_one_as_its_mark) {
+    ASSERT_TRUE(run(30, {}, "pipe:[7]"));
+    ASSERT_TRUE(run(35, {}, "pipe:[7]"));
+    ASSERT_TRUE(daemon.adopt({30, 0, 1}, {})); // the same process once more
+    const auto runs = read_state(file_).runs;
+    ASSERT_EQ(runs.size(), 2U);
+    EXPECT_EQ(runs[0].mark, "pipe:[7]");
+    EXPECT_EQ(runs[1].mark, "");
+}
+
 TEST_F(RunMarksTest, what_outlives_a_run_is_known_to_the_next_daemon) {
     ASSERT_TRUE(run(30, {.band = sched::Band::idle}, "pipe:[7]"));
     end(30);

@@ -375,6 +375,9 @@ Answer<void> Daemon::adopt(const Caller& caller, const AttributeChange& change) 
             {},
             facts->uid,
             facts->run_marks.empty() ? "" : facts->run_marks.back()};
+    // `run` could not make a pipe and has inherited this one.
+    if (runs_.has_mark_of_other(run))
+        run.mark.clear();
     run.choices.add(change, caller.uid == 0);
     if (!runs_.add(std::move(run)))
         return refuse(EUSERS,

@@ -23,6 +23,12 @@ const Run* Runs::find_marked(const ProcessFacts& facts) const {
     return nullptr;
 }
 
+bool Runs::has_mark_of_other(const Run& run) const {
+    return !run.mark.empty() && std::ranges::any_of(runs_, [&](const Run& other) {
+        return other.mark == run.mark && other.process != run.process;
+    });
+}
+
 bool Runs::has_own_room(uid_t uid) const {
     return std::ranges::count(runs_, uid, &Run::uid) < static_cast<std::ptrdiff_t>(most_of_user);
 }

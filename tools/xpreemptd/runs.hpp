@@ -34,6 +34,8 @@ public:
     // The run whose mark the process has inherited, the innermost one; null: none. Users may make
     // a pipe with the number of another one, so only those of their own count.
     [[nodiscard]] const Run* find_marked(const ProcessFacts& facts) const;
+    // Whether the mark of this run is that of another process.
+    [[nodiscard]] bool has_mark_of_other(const Run& run) const;
     // Replaces the run of the same process. Returns false if this user, or all of them, have too
     // many. A tenant may have many uids, so the bound of all is none for root.
     [[nodiscard]] bool add(Run run);
