@@ -169,6 +169,24 @@ TEST_F(TrustTest, symbolic_link_into_a_directory_that_others_may_write) {
     EXPECT_FALSE(check_trust(tree.root() / "link.so", ::geteuid()));
 }
 
+// They may lead it elsewhere after the check.
+TEST_F(TrustTest, symbolic_link_of_another_user_in_a_directory_with_the_sticky_bit) {
+    constexpr uid_t other = 12345;
+    const std::filesystem::path link = directory / "link.so";
+    std::filesystem::create_symlink(file, link);
+    ::chmod(directory.c_str(), 01777);
+    EXPECT_TRUE(check_trust(link, ::geteuid()));
+    if (::geteuid() == 0) {
+        ASSERT_EQ(::lchown(link.c_str(), other, 0), 0);
+        const auto checked = check_trust(link, 0);
+        ASSERT_FALSE(checked);
+        EXPECT_NE(checked.error().find("`chown -h root " + link.string()), std::string::npos)
+            << checked.error();
+        return;
+    }
+    EXPECT_FALSE(check_trust(link, other));
+}
+
 TEST_F(TrustTest, links_on_the_way_through_a_directory_that_others_may_write) {
     tree.make_directory("theirs");
     std::filesystem::create_symlink(file, tree.root() / "theirs/to.so");

@@ -22,15 +22,16 @@ tl::unexpected<std::string> refuse(const Path& file, const std::string& why) {
 }
 
 Checked check_part(const Path& file, const Path& part, uid_t user) {
-    struct stat status{};
-    if (::stat(part.c_str(), &status) != 0)
+    struct stat entry{}, status{}; // of a symbolic link, and of what it leads to
+    if (::lstat(part.c_str(), &entry) != 0 || ::stat(part.c_str(), &status) != 0)
         return refuse(file,
                       fmt::format("{} cannot be read: {}", part.string(), std::strerror(errno)));
-    if (status.st_uid != 0 && status.st_uid != user)
-        return refuse(file,
-                      fmt::format("{0} is user {1}'s, who could have the daemon run anything; "
-                                  "`chown root {0}` if you trust what is there",
-                                  part.string(), status.st_uid));
+    for (const struct stat& of : {entry, status})
+        if (of.st_uid != 0 && of.st_uid != user)
+            return refuse(file,
+                          fmt::format("{0} is user {1}'s, who could have the daemon run anything; "
+                                      "`chown {2}root {0}` if you trust what is there",
+                                      part.string(), of.st_uid, S_ISLNK(of.st_mode) ? "-h " : ""));
     const bool sticky = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !sticky)
         return refuse(file, fmt::format("users other than the owner of {0} may write to it, and so "
