@@ -180,7 +180,7 @@ TEST_F(DaemonLinkTest, link_that_had_to_leave_connects_again) {
 }
 
 TEST_F(DaemonLinkTest, daemon_that_hangs_costs_a_bounded_wait_once) {
-    serve(); // and nobody runs the loop
+    serve(); // and this thread does not run the loop
     DaemonLink link(path.string());
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_EQ(error_of(link.begin(0us)), ETIMEDOUT);
@@ -200,7 +200,7 @@ TEST_F(DaemonLinkTest, daemon_that_hangs_is_waited_for_once_with_a_band_too) {
     EXPECT_EQ(error_of(link.set_band("idle")), 0);
     EXPECT_EQ(error_of(link.set_priority(5)), 0);
     stop();
-    serve(); // and nobody runs the loop
+    serve(); // and this thread does not run the loop
     EXPECT_EQ(error_of(link.begin(0us)), ETIMEDOUT);
     EXPECT_EQ(error_of(link.begin(0us)), ETIMEDOUT);
 }

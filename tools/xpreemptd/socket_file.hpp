@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the daemon's socket is, and who may connect to it.
+// Path and permissions of the daemon's socket.
 #pragma once
 
 #include <filesystem>
