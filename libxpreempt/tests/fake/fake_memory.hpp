@@ -49,3 +49,7 @@ EXPORT int hipDeviceReset() {
     });
     return 0;
 }
+// Does nothing, as in ROCm.
+EXPORT int hipDevicePrimaryCtxReset(int) {
+    return 0;
+}

@@ -13,6 +13,7 @@
 #include <vector>
 
 extern "C" {
+int hipDevicePrimaryCtxReset(int device);
 int hipDeviceReset();
 int hipSetDevice(int device);
 int hipStreamCreate(void** stream);
@@ -88,6 +89,17 @@ TEST(Streams, a_reset_of_the_device_ends_them_all) {
     EXPECT_EQ(1U, queue_of(streams.back()).num_streams);
     for (void* stream : streams) // the fake's reset has kept them
         EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
+// HIP ignores it.
+TEST(Streams, a_reset_of_the_primary_context_ends_none) {
+    void* stream = new_stream();
+    ASSERT_EQ(0, launch(stream));
+    const std::uint64_t birth = table().birth_of(stream);
+    ASSERT_NE(0U, birth);
+    ASSERT_EQ(0, hipDevicePrimaryCtxReset(0));
+    EXPECT_EQ(birth, table().birth_of(stream));
+    EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
 TEST(Streams, a_reset_ends_those_of_its_device_only) {
