@@ -267,7 +267,8 @@ void drop_streams_of(int device) {
     const MutexLock lock(table_mutex);
     for (std::size_t i = 0; i < stream_slots_used; ++i) {
         StreamSlot& slot = stream_slots[i];
-        if (slot.live && !slot.dying && slot.gpu_id != 0 && slot.gpu_id == gpu_ids[device])
+        if (slot.live && !slot.dying && device_of_null(slot.stream) < 0 && slot.gpu_id != 0 &&
+            slot.gpu_id == gpu_ids[device])
             free_stream_slot(slot);
     }
     next_epoch();

@@ -34,7 +34,8 @@ QueueRecord queue_at(std::uint64_t hsa_queue); // all zero: none, a generation b
 // Streams are named by their keys here, see Table::stream_key.
 void drop_stream(const void* stream);
 
-// The device was reset: HIP has destroyed its streams, and may keep their queues.
+// The device was reset: HIP has destroyed its streams except the null stream, and may keep their
+// queues.
 void drop_streams_of(int device);
 
 // While it is being destroyed a stream counts for its queue's sharing set, but its handle may
