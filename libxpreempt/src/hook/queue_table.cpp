@@ -42,7 +42,7 @@ struct StreamSlot {
     std::uint64_t seen[max_queues / 64]; // slots of queues with a packet of it
     std::uint64_t busy[max_queues / 64]; // of those, the ones that may still have work of it
     std::uint16_t next;                  // slot of the same bucket, see `buckets`
-    std::uint32_t gpu_id;                // of its queues, also after their end; 0: none yet
+    std::uint32_t gpu_id;                // of its first queue, also after its end; 0: none yet
 };
 
 pthread_mutex_t update_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -320,8 +320,10 @@ void note_queue(StreamSlot& slot, std::size_t queue, bool graph) {
     slot.foreign = false;
     if (slot.last == number && contains(slot.busy, queue))
         return;
-    slot.gpu_id = queue_slots[queue].record.gpu_id;
-    if (const int device = device_of_null(slot.stream); device >= 0)
+    // Only the first queue counts: a copy to another device may end on a queue of that device.
+    if (slot.gpu_id == 0)
+        slot.gpu_id = queue_slots[queue].record.gpu_id;
+    if (const int device = device_of_null(slot.stream); device >= 0 && gpu_ids[device] == 0)
         gpu_ids[device] = slot.gpu_id;
     if (graph) {
         slot.graph = true;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <map>
+#include <utility>
 
 static std::map<const void*, int> allocated; // by hipMalloc(), on which device
 
@@ -37,6 +38,14 @@ EXPORT int hipMallocAsync(void** memory, std::size_t bytes, void*) {
 EXPORT int hipFreeAsync(void* memory, void*) {
     ++fake_hip()->freed_in_order;
     ::operator delete(memory);
+    return 0;
+}
+// The last packet is on a queue of the other device.
+EXPORT int hipMemcpyPeerAsync(void*, int to, const void*, int, std::size_t, void* stream) {
+    put_packet(stream);
+    const int device = std::exchange(current_device, to);
+    put_packet(nullptr);
+    current_device = device;
     return 0;
 }
 // Frees what was allocated on the device, and keeps its queues.

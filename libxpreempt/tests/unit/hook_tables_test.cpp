@@ -15,6 +15,8 @@
 extern "C" {
 int hipDevicePrimaryCtxReset(int device);
 int hipDeviceReset();
+int hipMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+                       void* stream);
 int hipSetDevice(int device);
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
@@ -126,6 +128,27 @@ TEST(Streams, a_reset_ends_those_of_its_device_only) {
     EXPECT_EQ(0, hipStreamDestroy(first)); // the fake's reset has kept it
     EXPECT_EQ(0, hipStreamDestroy(kept));
     ASSERT_EQ(0, hipSetDevice(0));
+}
+
+// The last packet of such a copy is on a queue of the other GPU.
+TEST(Streams, a_copy_to_another_device_leaves_a_stream_on_its_own) {
+    void* stream = new_stream();
+    ASSERT_EQ(0, launch(stream));
+    const std::uint64_t birth = table().birth_of(stream);
+    ASSERT_NE(0U, birth);
+    ASSERT_EQ(0, hipMemcpyPeerAsync(nullptr, 1, nullptr, 0, 4, stream));
+    ASSERT_EQ(0, hipMemcpyPeerAsync(nullptr, 1, nullptr, 0, 4, nullptr));
+    ASSERT_EQ(0, hipSetDevice(1));
+    void* there = new_stream();
+    ASSERT_EQ(0, launch(there));
+    ASSERT_EQ(0, hipDeviceReset());
+    EXPECT_EQ(birth, table().birth_of(stream));
+    EXPECT_EQ(0U, table().birth_of(there));
+    ASSERT_EQ(0, hipSetDevice(0));
+    ASSERT_EQ(0, hipDeviceReset());
+    EXPECT_EQ(0U, table().birth_of(stream));
+    for (void* kept : {stream, there}) // by the fake's reset
+        EXPECT_EQ(0, hipStreamDestroy(kept));
 }
 
 // amd_signal_t in a page of its own.
