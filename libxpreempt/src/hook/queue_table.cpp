@@ -191,6 +191,13 @@ void note_gpu(std::uint32_t gpu_id) {
         gpu_ids[call.device] = gpu_id;
 }
 
+// Returns true if the stream's GPU is known to be another device.
+bool is_elsewhere(const StreamSlot& slot, int device) {
+    if (gpu_ids[device] == 0)
+        return slot.gpu_id != 0 && std::ranges::find(gpu_ids, slot.gpu_id) != std::end(gpu_ids);
+    return slot.gpu_id != 0 && slot.gpu_id != gpu_ids[device];
+}
+
 } // namespace
 
 UpdateLock::UpdateLock() {
@@ -267,8 +274,8 @@ void drop_streams_of(int device) {
     const MutexLock lock(table_mutex);
     for (std::size_t i = 0; i < stream_slots_used; ++i) {
         StreamSlot& slot = stream_slots[i];
-        if (slot.live && !slot.dying && device_of_null(slot.stream) < 0 && slot.gpu_id != 0 &&
-            slot.gpu_id == gpu_ids[device])
+        if (slot.live && !slot.dying && device_of_null(slot.stream) < 0 &&
+            !is_elsewhere(slot, device))
             free_stream_slot(slot);
     }
     next_epoch();

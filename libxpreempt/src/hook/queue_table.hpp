@@ -35,7 +35,7 @@ QueueRecord queue_at(std::uint64_t hsa_queue); // all zero: none, a generation b
 void drop_stream(const void* stream);
 
 // The device was reset: HIP has destroyed its streams except the null stream, and may keep their
-// queues.
+// queues. Drops streams of an unknown GPU, too: a stream that is gone could block its successor.
 void drop_streams_of(int device);
 
 // While it is being destroyed a stream counts for its queue's sharing set, but its handle may

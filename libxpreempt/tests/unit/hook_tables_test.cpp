@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The hook alone, as built, on the fake ROCm: its tables with many streams, and at the end of ROCm.
+#include "fake/fake_rocm.hpp"
 #include "hook/table.hpp"
 #include "kfd/queue_ioctls.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <fcntl.h>
@@ -15,9 +17,10 @@
 extern "C" {
 int hipDevicePrimaryCtxReset(int device);
 int hipDeviceReset();
-int hipMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
-                       void* stream);
+int hipMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                       std::size_t bytes, void* stream);
 int hipSetDevice(int device);
+int hipExtStreamCreateWithCUMask(void** stream, unsigned words, const unsigned* mask);
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
 int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
@@ -47,6 +50,18 @@ QueueRecord queue_of(const void* stream) {
     QueueRecord record{};
     EXPECT_EQ(0, table().stream_queue(stream, &record));
     return record;
+}
+QueueRecord newest_queue() {
+    std::vector<QueueRecord> queues(table().queues(nullptr, 0));
+    EXPECT_EQ(queues.size(),
+              table().queues(queues.data(), static_cast<std::uint32_t>(queues.size())));
+    return *std::ranges::max_element(queues, {}, &QueueRecord::generation);
+}
+void destroy(const QueueRecord& queue) {
+    const xpreempt::kfd::DestroyQueueArgs args{queue.kfd_queue_id, 0};
+    const int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
+    EXPECT_EQ(0, ioctl(fd, _IOWR('K', xpreempt::kfd::nr_destroy_queue, args), &args));
+    EXPECT_EQ(0, close(fd));
 }
 std::uint32_t sharing(const void* stream) {
     const QueueRecord queue = queue_of(stream);
@@ -117,17 +132,49 @@ TEST(Streams, a_reset_ends_those_of_its_device_only) {
     ASSERT_NE(0U, birth);
     ASSERT_NE(0U, birth_of_null);
     // HIP destroys some of the queues before, and keeps the others.
-    const xpreempt::kfd::DestroyQueueArgs args{queue_of(first).kfd_queue_id, 0};
-    const int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
-    ASSERT_EQ(0, ioctl(fd, _IOWR('K', xpreempt::kfd::nr_destroy_queue, args), &args));
-    ASSERT_EQ(0, close(fd));
+    destroy(queue_of(first));
     ASSERT_EQ(0, hipDeviceReset());
     EXPECT_EQ(birth, table().birth_of(kept));
     EXPECT_EQ(0U, table().birth_of(first));
     EXPECT_EQ(birth_of_null, table().birth_of(null_stream)); // HIP keeps it
-    EXPECT_EQ(0, hipStreamDestroy(first)); // the fake's reset has kept it
+    EXPECT_EQ(0, hipStreamDestroy(first));                   // the fake's reset has kept it
     EXPECT_EQ(0, hipStreamDestroy(kept));
     ASSERT_EQ(0, hipSetDevice(0));
+}
+
+// Its queue is unknown to the hook, as a profiler's.
+TEST(Streams, a_reset_ends_one_without_a_known_queue) {
+    const unsigned mask[] = {~0U, 0x3f};
+    void* stream = nullptr;
+    ASSERT_EQ(0, hipExtStreamCreateWithCUMask(&stream, 2, mask));
+    destroy(newest_queue());
+    ASSERT_EQ(0, launch(stream));
+    QueueRecord record{};
+    ASSERT_EQ(-EXDEV, table().stream_queue(stream, &record));
+    ASSERT_EQ(0, hipDeviceReset());
+    EXPECT_EQ(0U, table().birth_of(stream));
+    EXPECT_EQ(0, hipStreamDestroy(stream)); // the fake's reset has kept it
+}
+
+// Its queue is created outside of a call that the hook sees.
+TEST(Streams, a_reset_ends_one_on_a_device_without_a_known_gpu) {
+    void* stream = fake_stream(nullptr);
+    ASSERT_EQ(0, launch(stream));
+    ASSERT_NE(0U, table().birth_of(stream));
+    ASSERT_EQ(0, hipDeviceReset());
+    EXPECT_EQ(0U, table().birth_of(stream));
+}
+
+TEST(Streams, a_reset_of_an_unused_device_ends_none) {
+    void* stream = new_stream();
+    ASSERT_EQ(0, launch(stream));
+    const std::uint64_t birth = table().birth_of(stream);
+    ASSERT_NE(0U, birth);
+    ASSERT_EQ(0, hipSetDevice(1));
+    ASSERT_EQ(0, hipDeviceReset());
+    EXPECT_EQ(birth, table().birth_of(stream));
+    ASSERT_EQ(0, hipSetDevice(0));
+    EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
 // The last packet of such a copy is on a queue of the other GPU.
