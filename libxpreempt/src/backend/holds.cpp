@@ -42,6 +42,13 @@ bool is_gone(const Error& error) {
     return error.errno_value == ENOENT || error.errno_value == ESTALE;
 }
 
+// Returns true if the driver's last answer about the queue was lost. A refusal after that does not
+// report whether the lost call was made.
+bool is_unsure(bool was_unsure, int problem) {
+    return problem == EFAULT ||
+           (was_unsure && problem != 0 && problem != EALREADY && problem != ETIME);
+}
+
 } // namespace
 
 Holds::Hold& Holds::entry_of(const hip::QueueRecord& queue, StopType type) {
@@ -113,7 +120,7 @@ Result<void> Holds::note_stop(hip::QueueRef queue, const Result<void>& answer, s
     const int problem = problem_of(answer);
     // After ETIME the driver holds the queue, and stops it as soon as it can.
     hold.late = problem == ETIME;
-    hold.unsure = problem == EFAULT;
+    hold.unsure = is_unsure(hold.unsure, problem);
     hold.stopped = problem == 0 || problem == EALREADY || hold.late || hold.unsure;
     if (problem == 0)
         count_stop(queue, ns);
@@ -127,7 +134,7 @@ void Holds::note_start(hip::QueueRef queue, const Result<void>& answer, std::uin
     Hold& hold = holds_.at(queue);
     const int problem = problem_of(answer);
     hold.stopped = problem != 0 && problem != EALREADY;
-    hold.unsure = problem == EFAULT;
+    hold.unsure = is_unsure(hold.unsure, problem);
     if (!hold.stopped) {
         hold.reported = false;
         if (const auto counted = counters_.find(queue); counted != counters_.end())
@@ -148,7 +155,7 @@ void Holds::note_end(Hold& hold, const Error& error) {
     if (!is_gone(error) && !is_death(error))
         return;
     hold.owners.clear();
-    hold.stopped = false;
+    hold.stopped = hold.unsure = false;
     if (!is_death(error) || !dead_.insert(hip::ref_of(hold.queue)).second)
         return;
     log::report(log::Level::error,

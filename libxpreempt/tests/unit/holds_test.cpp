@@ -114,6 +114,43 @@ TEST_F(HoldsTest, a_stop_whose_answer_is_lost_is_no_hold) {
     EXPECT_FALSE(holds.any());
 }
 
+// EBUSY: the stop whose answer is lost may have been made.
+TEST_F(HoldsTest, a_refusal_after_a_lost_stop_does_not_settle_it) {
+    ASSERT_TRUE(hold(&first));
+    holds.lift(queue);
+    script.errno_value = EFAULT;
+    holds.drop_lift(hip::ref_of(queue));
+    script.errno_value = EBUSY;
+    EXPECT_FALSE(holds.retry());
+    script.errno_value = 0;
+    release(&first);
+    EXPECT_EQ("-+--+", script.told);
+    EXPECT_FALSE(holds.any());
+}
+
+TEST_F(HoldsTest, a_refusal_after_a_lost_start_does_not_settle_it) {
+    ASSERT_TRUE(hold(&first));
+    script.errno_value = EFAULT;
+    release(&first);
+    script.errno_value = EBUSY;
+    EXPECT_FALSE(holds.retry());
+    script.errno_value = 0;
+    ASSERT_TRUE(hold(&second)); // the queue may run
+    EXPECT_EQ("-++-", script.told);
+    release(&second);
+    EXPECT_FALSE(holds.any());
+}
+
+TEST_F(HoldsTest, a_lost_start_of_a_destroyed_queue_is_not_due) {
+    ASSERT_TRUE(hold(&first));
+    script.errno_value = EFAULT;
+    release(&first);
+    EXPECT_TRUE(holds.is_due());
+    script.errno_value = ESTALE;
+    EXPECT_TRUE(holds.retry());
+    EXPECT_FALSE(holds.any());
+}
+
 TEST_F(HoldsTest, a_dead_queue_is_held_no_more_and_not_touched_again) {
     for (const int death : {EIO, EACCES, ENODEV}) {
         queue = queue_of(static_cast<std::uint32_t>(death));
