@@ -171,10 +171,11 @@ def deadline(ms: Optional[Time] = None) -> Iterator[bool]:
         hint.begin(ms)
         taken = True
     except Error as error:
+        _give_back(hint)
         _is_taken(error)
-    finally:
-        if not taken:
-            _give_back(hint)
+    except BaseException:  # the daemon may have the request already
+        _give_back(hint, False)
+        raise
     try:
         yield taken
     finally:

@@ -347,6 +347,25 @@ class Hints(unittest.TestCase):
                 pass
             daemon.wait_for_end_of(2)
 
+    def test_interrupt_as_a_request_begins_ends_its_connection(self):
+        call = xpreempt._hints.call
+        handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, handler)
+
+        def interrupted(name, *arguments):
+            call(name, *arguments)
+            if name == "xp_hint_begin":
+                signal.raise_signal(signal.SIGINT)  # its handler raises before the next line
+
+        with Daemon() as daemon:
+            with unittest.mock.patch.object(xpreempt._hints, "call", interrupted):
+                with self.assertRaises(KeyboardInterrupt):
+                    xpreempt.deadline(20).__enter__()
+            with xpreempt.deadline(10):
+                pass
+            self.assertEqual([number for number, _ in daemon.hints], [1, 2, 2])
+            daemon.wait_for_end_of(1)
+
     def test_program_without_a_descriptor_runs(self):
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         with Daemon():
