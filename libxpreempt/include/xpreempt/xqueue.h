@@ -48,8 +48,9 @@ struct xp_command {
 	 * NULL, or called with the argument exactly once for each submit that returned 0: when the
 	 * library notices that the command has completed, when it is dropped, when the xqueue's thread
 	 * could not launch it, or at the latest in xp_xqueue_destroy(). Any thread that calls the
-	 * library may notice; without a call, a wait or a notification nothing does. It is called with
-	 * a lock of the library: it must not call the library, throw or block.
+	 * library may notice. The end of the last commands is noticed only by a call, a wait or a
+	 * notification. It is called with a lock of the library: it must not call the library, throw
+	 * or block.
 	 */
 	void (*over)(void *argument);
 };

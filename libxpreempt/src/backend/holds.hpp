@@ -54,8 +54,8 @@ class Holds {
 public:
     explicit Holds(Transport& transport) : transport_(transport) {}
 
-    // One, or several at once, a queue perhaps more than once. All are held after it, or none that
-    // wasn't before. EIO: a queue is dead. ESHUTDOWN: the process ends. A stop that the driver
+    // Holds all queues, or on failure none that was not held before; a queue may occur more than
+    // once. Returns EIO if a queue is dead, ESHUTDOWN if the process ends. A stop that the driver
     // confirms late is a hold, see is_late().
     Result<void> hold(std::span<const hip::QueueRecord> queues, StopType type, const Owner& owner);
     Result<void> hold(const hip::QueueRecord& queue, StopType type, const Owner& owner) {

@@ -43,7 +43,7 @@ public:
 
     void start(const AutomaticSettings& settings);
     bool note_work(hip::Stream key); // false: to be called for its next work, too
-    void note_end(hip::Stream key);  // nullptr: any may have been destroyed
+    void note_end(hip::Stream key);  // With nullptr, forgets all destroyed streams.
 
 private:
     bool add(hip::Stream key);

@@ -161,7 +161,7 @@ Answer<void> DaemonLink::connect_and_repeat() {
 Answer<void> DaemonLink::ask(std::string_view message) {
     if (!socket_.valid() && Clock::now() < next_attempt_)
         return tl::make_unexpected(last_);
-    give_up_at_ = Clock::now() + patience_; // also of what is repeated to a new daemon
+    give_up_at_ = Clock::now() + patience_; // includes the repeated hints
     for (const bool again : {false, true}) {
         if (again)
             socket_.reset();

@@ -67,7 +67,7 @@ constexpr bool is_attributed(CallClass call_class) {
     }
 }
 
-// Asks HIP only if it isn't known of this thread; 0 without a device.
+// Asks HIP only if it isn't known of this thread. Returns 0 if there is no device.
 int current_device();
 
 // The key of a handle given to a function of the _spt kind, or to a plain one.

@@ -20,7 +20,7 @@ struct SlotUse {
 // Leaves out GPUs whose slots the driver does not report.
 std::vector<SlotUse> slot_uses(const Roots& roots);
 
-// Returns what it costs that a GPU has more queues than slots, or "" if it has not.
+// Returns the cost of more queues than slots, or "" if they fit.
 std::string cost_of(const SlotUse& use);
 
 } // namespace xpreempt::kfd

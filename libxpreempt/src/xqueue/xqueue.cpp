@@ -55,7 +55,7 @@ Result<void> XQueue::close() {
         watcher_.join();
     Lock lock(mutex_);
     changed_.wait(lock, [this] { return telling_ == 0; }); // one that drop() calls
-    // Also what a broken queue couldn't wait for.
+    // A broken queue could not wait for these.
     end_from(completed_ + 1);
     in_flight_ = 0;
     count_load();
