@@ -6,7 +6,7 @@ from statistics import mean
 from typing import Iterable
 
 from . import budget
-from .budget import Budget, Cost
+from .budget import Budget
 from .engine import Engine
 from .jobs import Job, Process
 from .results import Result
@@ -26,16 +26,13 @@ class Costs:
         self.counts: dict[str, int] = {}
         self.sum_s = 0.0
 
-    def cost(self, process: Process) -> Cost:
-        factor = self.yardstick.factor(process.began, process.began + process.wall_s)
-        return budget.cost_of(process, factor, self.logs)
-
-    def judges(self) -> bool:
-        return not self.measures and not self.budget.is_empty()
+    def used_s(self, process: Process) -> float:
+        """CPU seconds of the reference machine."""
+        return process.cpu_s / self.yardstick.factor(process.began, process.began + process.wall_s)
 
     def to_repeat(self, processes: Iterable[Process]) -> list[str]:
         """Parts that took too many CPU seconds. A build cannot be repeated: it is there then."""
-        if not self.judges():
+        if self.measures:
             return []
         return [
             process.job.name
@@ -43,7 +40,7 @@ class Costs:
             if not process.job.is_build
             and all(result.passed for result in process.job.reader.results)  # a failure must not be repeated away
             and process.job.name in self.budget.parts
-            and self.cost(process).cpu_s > self.budget.parts[process.job.name].allowed("cpu_s")
+            and self.used_s(process) > self.budget.allowed_s(process.job.name)
         ]
 
     def alone(self, engine: Engine, names: list[str]) -> None:
@@ -59,42 +56,39 @@ class Costs:
             # The first measurement makes this machine the reference.
             self.yardstick.reference_s = mean(seconds for _, seconds in self.yardstick.samples)
         self.counts = budget.counts([job for job in every if not job.name.startswith(ROTATION)], build, self.logs)
-        costs = {process.job.name: (process, self.cost(process)) for process in ran(processes)}
-        self.sum_s = sum(cost.cpu_s for _, cost in costs.values())
+        costs = {process.job.name: (process, self.used_s(process)) for process in ran(processes)}
+        self.sum_s = sum(used_s for _, used_s in costs.values())
         if self.measures:
             self.measured(costs)
-            return []
-        if not self.judges():
             return []
         names = [name for name in costs if not name.startswith(ROTATION)]
         results = [each for name in names for each in self.budget.judge(name, costs[name][1])]
         return [*self.budget.judge_counts(self.counts), *results, *self.budget.judge_sum(self.sum_s)]
 
-    def measured(self, costs: dict[str, tuple[Process, Cost]]) -> None:
+    def measured(self, costs: dict[str, tuple[Process, float]]) -> None:
         """Writes the budget. Of a build the larger value stays: most runs find it in the cache."""
         new = self.budget
         new.yardstick_s = self.yardstick.reference_s
         new.counts |= self.counts
-        for name, (process, cost) in costs.items():
+        for name, (process, used_s) in costs.items():
             if name.startswith(ROTATION) or not all(result.passed for result in process.job.reader.results):
                 continue
-            before = new.parts.get(name)
-            if process.job.is_build and before and before.cpu_s > cost.cpu_s:
+            if process.job.is_build and new.parts.get(name, 0) > used_s:
                 continue
-            new.parts[name] = cost
-        new.sum_s = sum(cost.cpu_s for cost in new.parts.values())
+            new.parts[name] = used_s
+        new.sum_s = sum(new.parts.values())
         new.write()
         print(f"written: {budget.FILE}")
 
     def text(self, process: Process) -> str:
-        return "" if process.before else self.budget.text(process.job.name, self.cost(process))
+        return "" if process.before else self.budget.text(process.job.name, self.used_s(process))
 
     def lines(self) -> list[str]:
         """Used and allowed, of the run as a whole."""
-        if not self.judges():
+        if self.measures:
             return []
         counts = [f"{count} of {self.budget.counts.get(name, 0)} {name}" for name, count in self.counts.items()]
-        return [f"{self.sum_s:.0f} of {self.budget.sum_s * budget.CPU_ROOM:.0f} CPU s", *counts]
+        return [f"{self.sum_s:.0f} of {self.budget.sum_s * budget.ROOM:.0f} CPU s", *counts]
 
 
 def ran(processes: Iterable[Process]) -> list[Process]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Callable
 from unittest import mock
 
+from runner import budget
 from runner import main as runner_main
 from runner import passed
 from runner.engine import Engine
@@ -337,6 +338,9 @@ class Runs(Kept):
         table.write_text(f'[booted]\ncommand = {json.dumps(f"sh -c {shlex.quote(boot)}")}\n')
         printed = io.StringIO()
         places = {"LOG_DIR": str(self.directory / "logs"), "CI": ""}
+        known = budget.Budget(parts={"booted": 60})
+        self.enterContext(mock.patch.object(budget.Budget, "read", classmethod(lambda cls: known)))
+        self.enterContext(mock.patch.object(budget, "counts", lambda jobs, build, logs: {}))
         with mock.patch.object(runner_main, "SUITES", table), mock.patch.dict(os.environ, places):
             with contextlib.redirect_stdout(printed):
                 options = ["--no-build", "--suites", str(table), "--junit", str(self.directory / "junit.xml"), *words]
