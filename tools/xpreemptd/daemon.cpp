@@ -123,14 +123,12 @@ void Daemon::keep_state_in(std::filesystem::path file) {
     state_file_ = std::move(file);
     before_ = read_state(state_file_);
     forget_before_at_ = clock_() + found_after;
-    const auto lives = [this](const ProcessName& process) {
-        const auto origin = origin_(process.pid);
-        return origin && origin->start_ticks == process.start_ticks;
-    };
-    std::erase_if(before_.members,
-                  [&](const auto& of) { return !lives(of.first) || !identity_of_key(of.second); });
+    std::erase_if(before_.members, [this](const auto& of) {
+        return !lives(of.first, origin_) || !identity_of_key(of.second);
+    });
     for (const Run& run : before_.runs)
-        if (lives(run.process) || !run.mark.empty() || has_members(key_of_run(run.process)))
+        if (lives(run.process, origin_) || !run.mark.empty() ||
+            has_members(key_of_run(run.process)))
             (void)runs_.add(run);
     before_.runs.clear();
 }

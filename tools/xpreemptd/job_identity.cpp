@@ -88,6 +88,11 @@ std::string key_of_run(const ProcessName& run) {
     return job_of("run", run).key;
 }
 
+bool lives(const ProcessName& process, const OriginOf& origin_of) {
+    const auto origin = origin_of(process.pid);
+    return origin && origin->start_ticks == process.start_ticks;
+}
+
 JobIdentity identity_of(const ProcessFacts& facts, const GpuUserOf& gpu_user_of,
                         std::span<const ProcessName> runs, const OriginOf& origin_of,
                         const std::optional<ProcessName>& marked_by) {

@@ -32,6 +32,8 @@ struct JobIdentity {
 
 // Nothing if there is no such process any more.
 using OriginOf = std::function<std::optional<ProcessOrigin>(pid_t)>;
+// Whether it is still the process with this pid.
+[[nodiscard]] bool lives(const ProcessName& process, const OriginOf& origin_of);
 // The process with this pid that uses the GPU, or null.
 using GpuUserOf = std::function<const ProcessFacts*(pid_t)>;
 

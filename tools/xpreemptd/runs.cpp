@@ -58,9 +58,7 @@ void Runs::remove(std::size_t at) {
 void Runs::forget_ended(uid_t uid, const OriginOf& origin_of,
                         const std::function<bool(const std::string& key)>& has_job) {
     const auto has_ended = [&](const Run& run) {
-        const auto origin = origin_of(run.process.pid);
-        return (!origin || origin->start_ticks != run.process.start_ticks) &&
-               !has_job(key_of_run(run.process));
+        return !lives(run.process, origin_of) && !has_job(key_of_run(run.process));
     };
     const bool needs_room = !has_room(uid);
     for (std::size_t i = 0; needs_room && i < runs_.size(); ++i)
