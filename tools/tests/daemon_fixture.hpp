@@ -33,13 +33,19 @@ inline xpreemptd::Rules rules_of_test() {
     return rules;
 }
 
+// Both outlive the daemon. Its log goes to `lines`.
+inline xpreemptd::Daemon daemon_over(FakeProvider& gpu, std::vector<std::string>& lines,
+                                     xpreemptd::Rules rules = rules_of_test()) {
+    return xpreemptd::Daemon(
+        gpu, std::move(rules), [&gpu](pid_t pid) { return gpu.read_facts(pid); },
+        [&gpu](pid_t pid) { return gpu.origin(pid); }, [&gpu] { return gpu.now; },
+        [&lines](xpreemptd::LogLevel, const std::string& line) { lines.push_back(line); });
+}
+
 class DaemonFixture : public testing::Test {
 protected:
     explicit DaemonFixture(xpreemptd::Rules rules = rules_of_test())
-        : daemon(
-              gpu, std::move(rules), [this](pid_t pid) { return gpu.read_facts(pid); },
-              [this](pid_t pid) { return gpu.origin(pid); }, [this] { return gpu.now; },
-              [this](xpreemptd::LogLevel, const std::string& line) { lines.push_back(line); }) {}
+        : daemon(daemon_over(gpu, lines, std::move(rules))) {}
 
     void add(pid_t pid, const std::string& executable) {
         gpu.create_queue(pid, 1);

@@ -214,11 +214,7 @@ TEST_F(PluginTest, names_the_plugin_among_the_policies) {
 class MarkerTest : public Directory, public testing::Test {
 protected:
     struct Running {
-        explicit Running(Rules rules)
-            : daemon(
-                  gpu, std::move(rules), [this](pid_t pid) { return gpu.read_facts(pid); },
-                  [this](pid_t pid) { return gpu.origin(pid); }, [this] { return gpu.now; },
-                  [this](LogLevel, const std::string& line) { lines.push_back(line); }) {}
+        explicit Running(Rules rules) : daemon(test::daemon_over(gpu, lines, std::move(rules))) {}
         test::FakeProvider gpu;
         std::vector<std::string> lines;
         Daemon daemon;

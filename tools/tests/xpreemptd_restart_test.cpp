@@ -26,10 +26,7 @@ protected:
     void restart() {
         gpu.running.at(server).cookie = gpu.running.at(batch).cookie = 0;
         gpu.events.clear();
-        next_ = std::make_unique<Daemon>(
-            gpu, test::rules_of_test(), [this](pid_t pid) { return gpu.read_facts(pid); },
-            [this](pid_t pid) { return gpu.origin(pid); }, [this] { return gpu.now; },
-            [this](LogLevel, const std::string& line) { lines.push_back(line); });
+        next_.reset(new Daemon(test::daemon_over(gpu, lines)));
         next_->keep_state_in(file_);
         next_->start();
         pass(*next_, seconds{1});
@@ -59,7 +56,7 @@ TEST_F(RestartTest, run_stays_a_job_with_its_attributes) {
     EXPECT_EQ(job_then(30).name, "run 30");
     EXPECT_EQ(job_then(30).attributes.band, sched::Band::idle);
     EXPECT_EQ(job_then(30).attributes.weight, 7U);
-    create_queue_of(31, 30); // and what it starts later belongs to it
+    create_queue_of(31, 30); // a later child of the run belongs to it
     pass(*next_, seconds{1});
     EXPECT_EQ(job_then(31).name, "run 30");
 }

@@ -37,10 +37,7 @@ protected:
         for (auto& [pid, process] : gpu.running)
             process.cookie = process.watch_id = 0;
         gpu.events.clear();
-        next_ = std::make_unique<Daemon>(
-            gpu, test::rules_of_test(), [this](pid_t pid) { return gpu.read_facts(pid); },
-            [this](pid_t pid) { return gpu.origin(pid); }, [this] { return gpu.now; },
-            [this](LogLevel, const std::string& line) { lines.push_back(line); });
+        next_.reset(new Daemon(test::daemon_over(gpu, lines)));
         next_->keep_state_in(file_);
     }
 
