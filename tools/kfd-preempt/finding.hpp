@@ -24,7 +24,7 @@ struct Finding {
     Verdict verdict;
     std::string text;
     Fix fix = {};
-    Exit exit = Exit::ok; // what the command exits with when this is the first that failed
+    Exit exit = Exit::ok; // exit status of the command if no earlier finding failed
 };
 
 // A line of doctor, wrapped to 80 columns; words that are longer stay whole.

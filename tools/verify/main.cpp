@@ -96,7 +96,7 @@ bool look_at_log(KernelLog& log, Result& result, Checks& checks) {
     if (log.readable()) {
         checks.check(!reset, "the GPU was not reset", "see the kernel log");
         checks.check(!says(" is reset"), "no queue was reset", "see the kernel log");
-        // Stops of our own queues don't count towards what the driver disables.
+        // Late stops of our own queues do not make the driver disable preemption.
         checks.check(!says("kfd_preempt: an unmap "), "no unmap was late",
                      "unmaps were late or failed: see the kernel log");
     }

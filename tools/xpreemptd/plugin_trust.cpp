@@ -22,7 +22,7 @@ tl::unexpected<std::string> refuse(const Path& file, const std::string& why) {
 }
 
 Checked check_part(const Path& file, const Path& part, uid_t user) {
-    struct stat entry{}, status{}; // of a symbolic link, and of what it leads to
+    struct stat entry{}, status{}; // of a symbolic link, and of its target
     if (::lstat(part.c_str(), &entry) != 0 || ::stat(part.c_str(), &status) != 0)
         return refuse(file,
                       fmt::format("{} cannot be read: {}", part.string(), std::strerror(errno)));

@@ -36,7 +36,8 @@ struct Rule {
     // Highest band and priority that the job's owner may set.
     std::optional<sched::Band> owner_may_choose = {};
     std::optional<std::int32_t> owner_may_choose_priority = {};
-    // The job that all processes that match are one of, whatever their cgroups. Empty: their own.
+    // The name of the one job that all matching processes form, whatever their cgroups. Empty: each
+    // process is in the job of its cgroup.
     std::string job = {};
 
     [[nodiscard]] bool matches(const ProcessFacts& facts) const;
@@ -75,8 +76,8 @@ struct Rules {
 
 struct Assignment {
     Attributes attributes;
-    // The job's owner may choose these or lower ones, so he may lower what the job has, and take
-    // that back. Differs from `attributes` only in a band and a priority that the rule allows.
+    // The job's owner may choose these or lower ones: he may lower an attribute of the job, and
+    // raise it again. Differs from `attributes` only in a band and a priority that the rule allows.
     Attributes highest;
 
     bool operator==(const Assignment&) const = default;

@@ -58,7 +58,7 @@ struct LastLaunch {
                 std::memset(reused.back().get(), 0xff, bytes);
             }
         EXPECT_EQ(0, launch(stream));
-        EXPECT_EQ(0, hipStreamDestroy(destroyed)); // what is known of streams is looked up again
+        EXPECT_EQ(0, hipStreamDestroy(destroyed)); // the next launch looks its stream up again
         EXPECT_EQ(0, launch(stream));
     }
 };
