@@ -2,6 +2,8 @@
 // DS: lanes that read each other's registers through LDS's crossbar. Lanes that are off give 0.
 #include "model/isa/memory/ds.hpp"
 
+#include <bit>
+
 namespace vgpu::isa {
 
 namespace {
@@ -29,25 +31,41 @@ template <bool backward> void permute(Execution& e) {
     merge_lanes(*to, result, e.wave.exec);
 }
 
-// Bit 15 of the offset: two bits for each lane of a quad. Else within 32 lanes: AND [4:0],
-// OR [9:5], XOR [14:10].
-unsigned swizzled_lane(u32 offset, unsigned lane) {
-    if ((offset & 0x8000) != 0) {
-        return (lane & ~3U) | (offset >> (2 * (lane & 3)) & 3);
+// The order of the lanes in which a FFT finds its results: the bits of a lane's number reversed,
+// but for those of the mask.
+u32 fft_lane(u32 mask, u32 lane) {
+    u32 reversed = 0;
+    for (unsigned bit = 0; bit < 5; ++bit) {
+        reversed |= (lane >> bit & 1) << (4 - bit);
     }
-    const u32 within = (((lane & 31) & offset) | (offset >> 5 & 31)) ^ (offset >> 10 & 31);
+    return reversed >> std::popcount(mask) | (lane & mask);
+}
+
+// Lanes of 32 read each other, as the offset says. From 0xe000 on: FFT. From 0xc000 on: rotation by
+// [9:5], down with bit 10, of the bits that [4:0] does not keep. From 0x8000 on: two bits for each
+// lane of a quad. Else AND [4:0], OR [9:5], XOR [14:10].
+unsigned swizzled_lane(u32 offset, unsigned lane) {
+    const u32 low = offset & 31;
+    const u32 middle = offset >> 5 & 31;
+    u32 within = lane & 31;
+    if (offset >= 0xe000) {
+        within = fft_lane(low, within);
+    } else if (offset >= 0xc000) {
+        const u32 rotated = (offset & 0x400) != 0 ? within - middle : within + middle;
+        within = (within & low) | (rotated & ~low);
+    } else if (offset >= 0x8000) {
+        within = (within & ~3U) | (offset >> (2 * (lane & 3)) & 3);
+    } else {
+        within = ((within & low) | middle) ^ (offset >> 10 & 31);
+    }
     return (lane & 32) | (within & 31);
 }
 
 void swizzle(Execution& e) {
-    constexpr u32 rotations = 0xc000; // from here on: rotation and FFT
     const DsInstruction i(e);
     const Words* from = data_lanes(e, i.address, i.acc);
     Words* to = data_lanes(e, i.vdst, i.acc);
-    if (i.offset >= rotations) {
-        e.illegal("ds_swizzle_b32 rotation not modelled");
-    }
-    if (from == nullptr || to == nullptr || e.failed()) {
+    if (from == nullptr || to == nullptr) {
         return;
     }
     Words result{};
