@@ -14,7 +14,7 @@
 
 static const char *const kinds[] = {
 	"doorbell", "map", "stop", "ask", "leave", "fence", "completion", "read_pointer",
-	"interrupt", "msi", "relaunch", "relaunched", "unit", "turn", "turn_length", "xcc_speed",
+	"interrupt", "msi", "relaunch", "pushed", "unit", "turn", "turn_length", "xcc_speed",
 };
 
 static int64_t choices(const char *kind)

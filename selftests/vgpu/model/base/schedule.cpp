@@ -25,7 +25,7 @@ constexpr std::array<KindEntry, Schedule::kinds> entries = {{
     {"choices/interrupt", 16},
     {"choices/msi", 8},
     {"choices/relaunch", 8},
-    {"choices/relaunched", 0},
+    {"choices/pushed", 0},
     {"choices/unit", 0},
     {"choices/turn", 0},
     {"choices/turn_length", 0},

@@ -32,7 +32,7 @@ public:
         interrupt,    // an entry of the interrupt ring is written
         msi,          // the MSI that announces it
         relaunch,     // a saved workgroup comes back
-        relaunched,   // which of the saved ones
+        pushed,       // the order of saved workgroups on their stack
         unit,         // the compute unit that is tried first
         turn,         // which wave is next
         turn_length,  // instructions until another wave is

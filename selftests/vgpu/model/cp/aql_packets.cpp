@@ -109,6 +109,7 @@ AqlQueue::Start AqlQueue::launch(const Packet& packet) {
     AqlDispatch dispatch;
     dispatch.packet_index = packet.index;
     dispatch.packet_va = packet.va;
+    dispatch.ring_packet = static_cast<std::uint32_t>(packet.index % ring_packets_);
     dispatch.packet = packet.words;
     dispatch.amd_queue_va = amd_queue_va();
     if (scratch)

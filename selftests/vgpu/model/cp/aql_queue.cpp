@@ -2,6 +2,8 @@
 // The AQL front end of one user queue: reads packets, launches them, reports their completion.
 #include "model/cp/aql_queue.hpp"
 
+#include "model/sq/relaunch_words.hpp"
+
 #include <fmt/format.h>
 
 #include <atomic>
@@ -16,7 +18,7 @@ constexpr unsigned barrier_bit = 8;
 constexpr std::size_t packet_bytes = 64;
 constexpr std::size_t completion_signal_dword = 14;
 
-// The CP's record at the end of the control stack, after the shader array's.
+// The CP's record, in events at the end of the control stack.
 struct FrontEndRecord {
     std::uint32_t magic = 0;
     std::uint32_t shader_bytes = 0;
@@ -239,21 +241,27 @@ std::vector<std::byte> AqlQueue::control_stack(std::span<const std::byte> shader
         return {};
     const FrontEndRecord record{record_magic, static_cast<std::uint32_t>(shader_part.size()),
                                 next_};
+    std::vector<std::uint32_t> events;
+    sq::relaunch::append_events(events, std::as_bytes(std::span(&record, 1)));
     std::vector<std::byte> bytes(shader_part.begin(), shader_part.end());
-    bytes.resize((bytes.size() + 7) & ~std::size_t{7});
-    const auto* raw = reinterpret_cast<const std::byte*>(&record);
-    bytes.insert(bytes.end(), raw, raw + sizeof record);
+    const auto added = std::as_bytes(std::span(events));
+    bytes.insert(bytes.end(), added.begin(), added.end());
     return bytes;
 }
 
 bool AqlQueue::restore(std::span<const std::byte> control_stack) {
-    FrontEndRecord record;
-    if (control_stack.size() < sizeof record)
+    std::array<std::uint32_t, sq::relaunch::event_words(sizeof(FrontEndRecord))> words{};
+    if (control_stack.size() < sizeof words)
         return false;
-    std::memcpy(&record, control_stack.data() + control_stack.size() - sizeof record,
-                sizeof record);
-    const std::size_t room = control_stack.size() - sizeof record;
-    if (record.magic != record_magic || record.shader_bytes > room || record.next < read_ ||
+    const std::size_t room = control_stack.size() - sizeof words;
+    std::memcpy(words.data(), control_stack.data() + room, sizeof words);
+    std::span<const std::uint32_t> events = words;
+    const auto bytes = sq::relaunch::take_events(events);
+    FrontEndRecord record;
+    if (!bytes || bytes->size() != sizeof record)
+        return false;
+    std::memcpy(&record, bytes->data(), sizeof record);
+    if (record.magic != record_magic || record.shader_bytes != room || record.next < read_ ||
         record.next - read_ > ring_packets_)
         return false;
     if (record.shader_bytes != 0 &&

@@ -3,8 +3,10 @@
 #include "model/sq/control_stack.hpp"
 
 #include "model/sq/global_wave_sync.hpp"
+#include "model/sq/relaunch_words.hpp"
 #include "model/sq/scratch_slots.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <set>
@@ -14,7 +16,7 @@ namespace vgpu::sq {
 namespace {
 
 constexpr std::uint32_t magic = 0x53434756; // "VGCS"
-constexpr std::uint16_t version = 5;
+constexpr std::uint16_t version = 6;
 constexpr std::uint16_t flag_failed = 1;
 constexpr std::uint16_t flag_registers = 2;
 
@@ -23,12 +25,10 @@ struct Header {
     std::uint16_t version;
     std::uint8_t dispatches;
     std::uint8_t gws_resources;
-    std::uint32_t workgroups;
-    std::uint32_t waves;
-    std::uint32_t checksum; // of all bytes, with this field 0
-    std::uint32_t bytes;
+    std::uint32_t words;    // of the whole stack
+    std::uint32_t checksum; // of all of it, with this field 0
 };
-static_assert(sizeof(Header) == 24);
+static_assert(sizeof(Header) == 16);
 
 struct DispatchRecord {
     std::array<std::uint32_t, 16> packet;
@@ -43,7 +43,7 @@ struct DispatchRecord {
     std::uint16_t flags;
     std::uint32_t next;
     std::uint32_t done;
-    std::uint32_t workgroups; // records that follow
+    std::uint32_t ring_packet;
     std::uint16_t kernarg_preload;
     std::uint16_t isa;
     ScratchRing scratch;
@@ -57,29 +57,33 @@ struct RegisterRecord {
 };
 static_assert(sizeof(RegisterRecord) == 76);
 
-struct WorkgroupRecord {
-    std::uint32_t linear;
-    std::uint16_t wave_mask;
-    std::uint8_t first_wave;
-    std::uint8_t reserved;
-};
-static_assert(sizeof(WorkgroupRecord) == 8);
+// PACKET3_NOP, which stands for what the CP has there.
+constexpr std::array<std::uint32_t, 2> pm4 = {0xc000'1000, 0};
 
-// A saved wave.
-constexpr unsigned scratch_slot_shift = 22;
-constexpr std::uint32_t offset_mask = (1U << scratch_slot_shift) - 1;
-constexpr std::uint32_t no_scratch = ScratchSlots::capacity;
-static_assert(no_scratch == ~0U >> scratch_slot_shift);
+// Events of a workgroup: a tag, and 28 bits.
+constexpr unsigned tag_shift = 28;
+constexpr std::uint32_t tag_payload = (1U << tag_shift) - 1;
+enum Tag : std::uint32_t {
+    dispatch_tag, // number of the dispatch; a state dword follows
+    linear_tag,   // [27:0] of the linear id
+    waves_tag,    // mask of saved waves [15:0], [31:28] of the linear id in [19:16]
+    scratch_tag,  // scratch slot of the next wave
+};
+
+constexpr std::uint32_t tagged(Tag tag, std::uint32_t payload) {
+    return relaunch::event_bit | tag << tag_shift | payload;
+}
+constexpr bool has_tag(std::uint32_t word, Tag tag) {
+    return (word & ~tag_payload) == (relaunch::event_bit | tag << tag_shift);
+}
 
 static_assert(std::endian::native == std::endian::little);
 
 // FNV-1a: finds damage, not malice; every field is checked besides.
-std::uint32_t checksum(std::span<const std::byte> bytes) {
+std::uint32_t checksum(std::span<const std::uint32_t> words) {
     std::uint32_t hash = 2166136261U;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-        const bool own_field =
-            i >= offsetof(Header, checksum) && i < offsetof(Header, checksum) + sizeof(hash);
-        hash = (hash ^ (own_field ? 0 : std::to_integer<std::uint32_t>(bytes[i]))) * 16777619U;
+    for (const std::byte byte : std::as_bytes(words)) {
+        hash = (hash ^ std::to_integer<std::uint32_t>(byte)) * 16777619U;
     }
     return hash;
 }
@@ -123,61 +127,159 @@ DispatchRecord record_of(const Dispatch& dispatch) {
                                               (dispatch.aql.registers ? flag_registers : 0));
     record.next = dispatch.next;
     record.done = dispatch.done;
-    record.workgroups = static_cast<std::uint32_t>(dispatch.saved.size());
+    record.ring_packet = dispatch.aql.ring_packet;
     record.scratch = dispatch.aql.scratch;
     return record;
 }
 
-void append_workgroup(std::vector<std::byte>& bytes, const SavedWorkgroup& group) {
-    WorkgroupRecord record{};
-    record.linear = group.linear;
-    record.first_wave = static_cast<std::uint8_t>(group.first_wave);
-    std::array<std::uint32_t, max_workgroup_waves> words{};
-    for (const SavedWave& wave : group.waves) {
-        record.wave_mask = static_cast<std::uint16_t>(record.wave_mask | 1U << wave.index);
-        words.at(wave.index) = wave.offset / SaveArea::alignment |
-                               wave.scratch_slot.value_or(no_scratch) << scratch_slot_shift;
-    }
-    append(bytes, record);
-    for (unsigned index = 0; index < max_workgroup_waves; ++index) {
-        if ((record.wave_mask >> index & 1) != 0) {
-            append(bytes, words.at(index));
+// A saved workgroup, and its dispatch's number.
+struct Stacked {
+    std::uint8_t dispatch = 0;
+    SavedWorkgroup* group = nullptr;
+};
+
+// From the top of the stack, which has the end of the area.
+std::vector<Stacked> stack_order(const DispatchList& dispatches) {
+    std::vector<Stacked> order;
+    for (std::size_t i = 0; i < dispatches.size(); ++i) {
+        for (SavedWorkgroup& group : dispatches[i]->saved) {
+            order.push_back({static_cast<std::uint8_t>(i), &group});
         }
+    }
+    std::ranges::sort(order, std::greater{}, [](const Stacked& entry) {
+        return std::ranges::max(entry.group->waves, {}, &SavedWave::offset).offset;
+    });
+    return order;
+}
+
+void append_workgroup(std::vector<std::uint32_t>& words, const Dispatch& dispatch,
+                      const SavedWorkgroup& group) {
+    std::vector<SavedWave> waves = group.waves;
+    std::ranges::sort(waves, {}, &SavedWave::index);
+    std::uint32_t mask = 0;
+    for (const SavedWave& wave : waves) {
+        mask |= 1U << wave.index;
+    }
+    words.push_back(tagged(linear_tag, group.linear & tag_payload));
+    const unsigned all = dispatch.geometry.waves_at(dispatch.coordinates(group.linear));
+    const std::uint32_t high = group.linear >> tag_shift;
+    if (mask != (1U << all) - 1 || high != 0) {
+        words.push_back(tagged(waves_tag, high << 16 | mask));
+    }
+    for (const SavedWave& wave : waves) {
+        const std::uint32_t scratch = wave.scratch_slot.value_or(0);
+        if (scratch > relaunch::scratch_slot_mask) {
+            words.push_back(tagged(scratch_tag, scratch));
+        }
+        words.push_back(
+            relaunch::encode(dispatch.program.isa, {.scratch_slot = scratch,
+                                                    .shader_engine = wave.shader_engine,
+                                                    .scratch = wave.scratch_slot.has_value(),
+                                                    .first = wave.index == waves.front().index,
+                                                    .last = wave.index == waves.back().index}));
     }
 }
 
-bool read_workgroup(Reader& reader, Dispatch& dispatch) {
-    WorkgroupRecord record{};
-    if (!reader.read(record) || record.reserved != 0 || record.linear >= dispatch.next ||
-        record.first_wave >= max_workgroup_waves ||
-        (record.wave_mask >> record.first_wave & 1) == 0) {
-        return false;
-    }
-    const Coordinates at = dispatch.coordinates(record.linear);
-    if (record.wave_mask >> dispatch.geometry.waves_at(at) != 0) {
-        return false;
-    }
-    SavedWorkgroup group{record.linear, record.first_wave, {}};
-    for (unsigned index = 0; index < max_workgroup_waves; ++index) {
-        std::uint32_t word = 0;
-        if ((record.wave_mask >> index & 1) == 0) {
-            continue;
+// The words behind the events of the front.
+class StackReader {
+public:
+    explicit StackReader(std::span<const std::uint32_t> words) : words_(words) {}
+
+    // Workgroups from the top of the stack on, each at the end of its dispatch's list.
+    bool read(DispatchList& dispatches, std::vector<Stacked>& order) {
+        while (!words_.empty()) {
+            if (!read_workgroup(dispatches, order)) {
+                return false;
+            }
         }
-        if (!reader.read(word)) {
+        return true;
+    }
+
+private:
+    std::optional<std::uint32_t> take_tag(Tag tag) {
+        if (words_.empty() || !has_tag(words_[0], tag)) {
+            return std::nullopt;
+        }
+        const std::uint32_t payload = words_[0] & tag_payload;
+        words_ = words_.subspan(1);
+        return payload;
+    }
+
+    bool read_workgroup(DispatchList& dispatches, std::vector<Stacked>& order) {
+        if (const auto number = take_tag(dispatch_tag)) {
+            if (*number >= dispatches.size() || words_.empty()) {
+                return false;
+            }
+            const Dispatch& dispatch = *dispatches[*number];
+            if (words_[0] != relaunch::state_word(dispatch.program, dispatch.lds_bytes)) {
+                return false;
+            }
+            words_ = words_.subspan(1);
+            current_ = static_cast<std::uint8_t>(*number);
+        }
+        const auto low = take_tag(linear_tag);
+        if (!low || !current_) {
             return false;
         }
-        SavedWave wave{index, (word & offset_mask) * SaveArea::alignment, std::nullopt};
-        const std::uint32_t slot = word >> scratch_slot_shift;
-        if ((slot != no_scratch) != dispatch.has_scratch()) {
+        Dispatch& dispatch = *dispatches[*current_];
+        const auto mask = take_tag(waves_tag);
+        SavedWorkgroup group;
+        group.linear = *low | (mask.value_or(0) >> 16 & 15) << tag_shift;
+        if (group.linear >= dispatch.next) {
             return false;
         }
-        if (slot != no_scratch) {
-            wave.scratch_slot = slot;
+        const unsigned all = dispatch.geometry.waves_at(dispatch.coordinates(group.linear));
+        if (!read_waves(dispatch, mask ? *mask & 0xffff : (1U << all) - 1, all, group)) {
+            return false;
         }
-        group.waves.push_back(wave);
+        dispatch.saved.push_back(std::move(group));
+        order.push_back({*current_, &dispatch.saved.back()});
+        return true;
     }
-    dispatch.saved.push_back(std::move(group));
-    return true;
+
+    bool read_waves(const Dispatch& dispatch, std::uint32_t mask, unsigned all,
+                    SavedWorkgroup& group) {
+        if (mask == 0 || mask >> all != 0) {
+            return false;
+        }
+        group.first_wave = static_cast<unsigned>(std::countr_zero(mask));
+        for (; mask != 0; mask &= mask - 1) {
+            SavedWave wave;
+            wave.index = static_cast<unsigned>(std::countr_zero(mask));
+            const auto scratch = take_tag(scratch_tag);
+            if (words_.empty() || relaunch::is_event(words_[0]) || relaunch::is_state(words_[0])) {
+                return false;
+            }
+            const relaunch::WaveWord word = relaunch::decode(dispatch.program.isa, words_[0]);
+            words_ = words_.subspan(1);
+            if (word.scratch != dispatch.has_scratch() ||
+                word.first != (wave.index == group.first_wave) ||
+                word.last != ((mask & (mask - 1)) == 0)) {
+                return false;
+            }
+            if (word.scratch) {
+                wave.scratch_slot = scratch.value_or(word.scratch_slot);
+            }
+            wave.shader_engine = word.shader_engine;
+            group.waves.push_back(wave);
+        }
+        return true;
+    }
+
+    std::span<const std::uint32_t> words_;
+    std::optional<std::uint8_t> current_;
+};
+
+// From the bottom of the stack up.
+void place(const DispatchList& dispatches, const std::vector<Stacked>& order, std::uint32_t area) {
+    for (auto entry = order.rbegin(); entry != order.rend(); ++entry) {
+        const Dispatch& dispatch = *dispatches[entry->dispatch];
+        SavedWorkgroup& group = *entry->group;
+        for (auto wave = group.waves.rbegin(); wave != group.waves.rend(); ++wave) {
+            wave->offset = area;
+            area += dispatch.save_bytes(wave->index == group.first_wave);
+        }
+    }
 }
 
 std::unique_ptr<Dispatch> read_dispatch(Reader& reader, unsigned queue_slot,
@@ -190,8 +292,8 @@ std::unique_ptr<Dispatch> read_dispatch(Reader& reader, unsigned queue_slot,
     auto dispatch = std::make_unique<Dispatch>();
     dispatch->queue_slot = queue_slot;
     dispatch->share = share;
-    dispatch->aql = {record.packet_index, record.packet_va, record.packet,
-                     record.amd_queue_va, record.scratch,   std::nullopt};
+    dispatch->aql = {record.packet_index, record.packet_va, record.packet,     record.amd_queue_va,
+                     record.scratch,      std::nullopt,     record.ring_packet};
     if ((record.flags & flag_registers) != 0) {
         RegisterRecord registers{};
         if (!reader.read(registers)) {
@@ -211,85 +313,118 @@ std::unique_ptr<Dispatch> read_dispatch(Reader& reader, unsigned queue_slot,
     const char* problem = prepare_dispatch(*dispatch);
     if (dispatch->failed && problem != nullptr) {
         // It never ran: nothing may claim otherwise.
-        return record.next == 0 && record.done == 0 && record.workgroups == 0 ? std::move(dispatch)
-                                                                              : nullptr;
+        return record.next == 0 && record.done == 0 ? std::move(dispatch) : nullptr;
     }
-    // Each launched workgroup has either ended or is listed.
-    if (problem != nullptr || record.next > dispatch->total ||
-        std::uint64_t{record.done} + record.workgroups != record.next ||
+    if (problem != nullptr || record.next > dispatch->total || record.done > record.next ||
         (!dispatch->failed && record.done == dispatch->total)) {
         return nullptr;
     }
     dispatch->next = record.next;
     dispatch->done = record.done;
-    std::set<std::uint32_t> seen;
-    for (std::uint32_t i = 0; i < record.workgroups; ++i) {
-        if (!read_workgroup(reader, *dispatch) ||
-            !seen.insert(dispatch->saved.back().linear).second) {
-            return nullptr;
-        }
-    }
     return dispatch;
 }
 
-// Counts of workgroup and wave records, as the header has them.
-void count_records(const DispatchList& dispatches, Header& header) {
-    for (const auto& dispatch : dispatches) {
-        header.workgroups += static_cast<std::uint32_t>(dispatch->saved.size());
+// Each launched workgroup has either ended or is listed, once.
+bool all_listed(const DispatchList& dispatches) {
+    return std::ranges::all_of(dispatches, [](const auto& dispatch) {
+        std::set<std::uint32_t> seen;
         for (const SavedWorkgroup& group : dispatch->saved) {
-            header.waves += static_cast<std::uint32_t>(group.waves.size());
+            seen.insert(group.linear);
         }
-    }
+        return seen.size() == dispatch->saved.size() &&
+               dispatch->done + dispatch->saved.size() == dispatch->next;
+    });
 }
 
-} // namespace
-
-std::vector<std::byte> encode_control_stack(const DispatchList& dispatches,
-                                            std::span<const std::uint32_t> gws) {
+std::vector<std::byte> front_of(const DispatchList& dispatches, std::span<const std::uint32_t> gws,
+                                const Header& header) {
     std::vector<std::byte> bytes;
-    if (dispatches.empty() && gws.empty()) {
-        return bytes;
-    }
-    Header header{};
-    header.magic = magic;
-    header.version = version;
-    header.dispatches = static_cast<std::uint8_t>(dispatches.size());
-    header.gws_resources = static_cast<std::uint8_t>(gws.size());
-    count_records(dispatches, header);
     append(bytes, header);
     for (const auto& dispatch : dispatches) {
         append(bytes, record_of(*dispatch));
         if (const auto& registers = dispatch->aql.registers) {
             append(bytes, RegisterRecord{registers->user_data, registers->start});
         }
-        for (const SavedWorkgroup& group : dispatch->saved) {
-            append_workgroup(bytes, group);
-        }
     }
     for (const std::uint32_t word : gws) {
         append(bytes, word);
     }
-    header.bytes = static_cast<std::uint32_t>(bytes.size());
-    std::memcpy(bytes.data(), &header, sizeof(header));
-    header.checksum = checksum(bytes);
-    std::memcpy(bytes.data(), &header, sizeof(header));
     return bytes;
 }
 
+// Puts the front with another header where the words of one are.
+void replace_front(std::vector<std::uint32_t>& words, std::vector<std::byte> front,
+                   const Header& header) {
+    std::memcpy(front.data(), &header, sizeof(header));
+    std::vector<std::uint32_t> events;
+    relaunch::append_events(events, front);
+    std::ranges::copy(events, words.begin() + pm4.size());
+}
+
+} // namespace
+
+std::vector<std::byte> encode_control_stack(const DispatchList& dispatches,
+                                            std::span<const std::uint32_t> gws) {
+    if (dispatches.empty() && gws.empty()) {
+        return {};
+    }
+    Header header{magic,
+                  version,
+                  static_cast<std::uint8_t>(dispatches.size()),
+                  static_cast<std::uint8_t>(gws.size()),
+                  0,
+                  0};
+    const std::vector<std::byte> front = front_of(dispatches, gws, header);
+    std::vector<std::uint32_t> words(pm4.begin(), pm4.end());
+    relaunch::append_events(words, front);
+    std::optional<std::uint8_t> current;
+    for (const Stacked& entry : stack_order(dispatches)) {
+        const Dispatch& dispatch = *dispatches[entry.dispatch];
+        if (current != entry.dispatch) {
+            current = entry.dispatch;
+            words.push_back(tagged(dispatch_tag, entry.dispatch));
+            words.push_back(relaunch::state_word(dispatch.program, dispatch.lds_bytes));
+        }
+        append_workgroup(words, dispatch, *entry.group);
+    }
+    header.words = static_cast<std::uint32_t>(words.size());
+    replace_front(words, front, header);
+    header.checksum = checksum(words);
+    replace_front(words, front, header);
+    const auto bytes = std::as_bytes(std::span(words));
+    return {bytes.begin(), bytes.end()};
+}
+
 bool decode_control_stack(std::span<const std::byte> bytes, unsigned queue_slot,
-                          const WorkgroupShare& share, DispatchList& dispatches,
+                          const WorkgroupShare& share, std::uint32_t area, DispatchList& dispatches,
                           std::vector<std::uint32_t>& gws) {
     dispatches.clear();
     gws.clear();
     if (bytes.empty()) {
         return true;
     }
-    Reader reader(bytes);
+    std::vector<std::uint32_t> words(bytes.size() / 4);
+    std::memcpy(words.data(), bytes.data(), words.size() * 4);
+    if (bytes.size() % 4 != 0 || words.size() < pm4.size() ||
+        !std::equal(pm4.begin(), pm4.end(), words.begin())) {
+        return false;
+    }
+    std::span<const std::uint32_t> rest = std::span(words).subspan(pm4.size());
+    const auto front = relaunch::take_events(rest);
+    if (!front) {
+        return false;
+    }
+    Reader reader(*front);
     Header header{};
     if (!reader.read(header) || header.magic != magic || header.version != version ||
-        header.bytes != bytes.size() || header.checksum != checksum(bytes) ||
-        header.dispatches > max_dispatches ||
+        header.words != words.size() || header.dispatches > max_dispatches ||
         (header.dispatches == 0 && header.gws_resources == 0)) {
+        return false;
+    }
+    const std::uint32_t sum = std::exchange(header.checksum, 0);
+    std::vector<std::uint32_t> unsummed = words;
+    replace_front(unsummed, *front, header);
+    if (checksum(unsummed) != sum) {
         return false;
     }
     DispatchList found;
@@ -300,21 +435,33 @@ bool decode_control_stack(std::span<const std::byte> bytes, unsigned queue_slot,
         }
         found.push_back(std::move(dispatch));
     }
-    std::vector<std::uint32_t> words(header.gws_resources);
-    for (std::uint32_t& word : words) {
+    std::vector<std::uint32_t> resources(header.gws_resources);
+    for (std::uint32_t& word : resources) {
         if (!reader.read(word)) {
             return false;
         }
     }
-    Header counted{};
-    count_records(found, counted);
-    if (!reader.at_end() || !GlobalWaveSync::plausible(words) ||
-        counted.workgroups != header.workgroups || counted.waves != header.waves) {
+    std::vector<Stacked> order;
+    if (!reader.at_end() || !GlobalWaveSync::plausible(resources) ||
+        !StackReader(rest).read(found, order) || !all_listed(found)) {
         return false;
     }
+    place(found, order, area);
     dispatches = std::move(found);
-    gws = std::move(words);
+    gws = std::move(resources);
     return true;
+}
+
+std::uint64_t saved_bytes(const DispatchList& dispatches) {
+    std::uint64_t bytes = 0;
+    for (const auto& dispatch : dispatches) {
+        for (const SavedWorkgroup& group : dispatch->saved) {
+            for (const SavedWave& wave : group.waves) {
+                bytes += dispatch->save_bytes(wave.index == group.first_wave);
+            }
+        }
+    }
+    return bytes;
 }
 
 std::uint32_t lds_allocation(std::uint32_t group_segment_bytes) {

@@ -23,6 +23,9 @@ bool ShaderArray::State::wants_to_save(const Wave& wave) const {
 }
 
 bool ShaderArray::State::runnable(const Wave& wave) const {
+    if (wave.waits) {
+        return false;
+    }
     const bool waits = wave.at_barrier || wave.at_gws ||
                        ((wave.state.status & isa::status::halt) != 0 && !wave.state.priv);
     return !waits || wants_to_save(wave);
@@ -215,15 +218,15 @@ bool ShaderArray::State::answer_save_message(Wave& wave, Execution& e) {
         // Its data would lie where the driver copies the control stack for debuggers to.
         observer.unmodelled("sq", "context save of a queue whose control stack size is unknown");
     }
-    if (restoring(slot.queue.slot)) {
-        // Asks again in its next turn. The others need no other wave to finish.
+    if (!slot.laid_out) {
+        // Asks again when all of them have asked.
         wave.state.pc = e.pc;
+        wave.waits = true;
         slice_left = 0;
+        lay_out_if_all_wait(slot);
         return false;
     }
-    ready_area(slot);
-    wave.first = saves_lds(wave);
-    if (!give_region(wave, slot)) {
+    if (!wave.data) {
         // The driver sizes the area for a full array (kfd_queue.c): a smaller one is an error.
         // Its program waits for ever, so say it louder than a fault of the program.
         observer.event("sq", fmt::format("slot {}: CWSR area of {} bytes is full", slot.queue.slot,
@@ -235,63 +238,9 @@ bool ShaderArray::State::answer_save_message(Wave& wave, Execution& e) {
     }
     wave.answered = true;
     constexpr std::uint64_t first_wave_bit = 1ULL << (32 + 26);
-    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): give_region() has set it
-    wave.state.exec = ((slot.queue.ctx_save_base + wave.region->offset) & 0xffff'ffff'ffffULL) |
+    wave.state.exec = ((slot.queue.ctx_save_base + *wave.data) & 0xffff'ffff'ffffULL) |
                       (wave.first ? first_wave_bit : 0);
     return true;
-}
-
-bool ShaderArray::State::restoring(unsigned slot) const {
-    return std::any_of(waves.begin(), waves.end(), [slot](const Wave* wave) {
-        return wave->restoring && wave->group->dispatch->queue_slot == slot;
-    });
-}
-
-// Before the first wave of a save gets its region: see SaveArea.
-void ShaderArray::State::ready_area(Slot& slot) {
-    if (std::exchange(slot.area_ready, true)) {
-        return;
-    }
-    const bool some_wait =
-        std::any_of(slot.dispatches.begin(), slot.dispatches.end(),
-                    [](const auto& dispatch) { return !dispatch->saved.empty(); });
-    if (some_wait) {
-        return;
-    }
-    slot.save_area = sq::SaveArea(slot.queue.ctl_stack_bytes, slot.queue.ctx_save_bytes);
-    for (auto& dispatch : slot.dispatches) {
-        for (auto& group : dispatch->running) {
-            for (auto& wave : group->waves) {
-                wave->region.reset();
-            }
-        }
-    }
-}
-
-// The same wave each time as long as it lives, so that each fits where it was: the first of those
-// that haven't ended for good.
-bool ShaderArray::State::saves_lds(const Wave& wave) const {
-    const auto& all = wave.group->waves;
-    const auto leader = std::find_if(
-        all.begin(), all.end(), [](const auto& other) { return !other->ended || other->saved; });
-    return leader->get() == &wave;
-}
-
-// A region that the wave has is kept, unless it is too small because the wave now saves the LDS for
-// one that ended. Returns false if the area is full.
-bool ShaderArray::State::give_region(Wave& wave, Slot& slot) {
-    const std::uint32_t bytes = wave.group->dispatch->save_bytes(wave.first);
-    if (wave.region && wave.region->bytes >= bytes) {
-        return true;
-    }
-    if (wave.region) {
-        slot.save_area.release(wave.region->offset);
-        wave.region.reset();
-    }
-    if (const auto offset = slot.save_area.allocate(bytes)) {
-        wave.region = {*offset, bytes};
-    }
-    return wave.region.has_value();
 }
 
 bool ShaderArray::State::wave_saved(Wave& wave, Execution& e) {
@@ -303,9 +252,9 @@ bool ShaderArray::State::wave_saved(Wave& wave, Execution& e) {
     Workgroup& group = *wave.group;
     Slot& slot = slots.at(group.dispatch->queue_slot);
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a save was checked for above
-    group.saved.waves.push_back({wave.index, wave.region->offset, wave.scratch_slot});
-    wave.region.reset(); // the record has them now
-    wave.scratch_slot.reset();
+    group.saved.waves.push_back(
+        {wave.index, *wave.data, group.compute_unit % config.shader_engines, wave.scratch_slot});
+    wave.scratch_slot.reset(); // the record has it now
     wave.saved = true;
     if (wave.first) {
         group.saved.first_wave = wave.index;
@@ -362,9 +311,6 @@ void ShaderArray::State::wave_failed(Wave& wave, const Execution& e) {
 void ShaderArray::State::wave_left(Wave& wave) {
     Workgroup& group = *wave.group;
     wave.ended = true;
-    if (wave.region) {
-        slots.at(group.dispatch->queue_slot).save_area.release(wave.region->offset);
-    }
     give_scratch(wave, slots.at(group.dispatch->queue_slot));
     units[group.compute_unit].give_wave(wave.slot, group.dispatch->program.vgprs());
     drop_from_turns(wave);
@@ -379,6 +325,7 @@ void ShaderArray::State::wave_left(Wave& wave) {
     if (someone_waits) {
         release_barrier(group);
     }
+    lay_out_if_all_wait(slots.at(group.dispatch->queue_slot));
 }
 
 void ShaderArray::State::workgroup_left(Workgroup& group) {
@@ -391,6 +338,7 @@ void ShaderArray::State::workgroup_left(Workgroup& group) {
         dispatch.saved.push_back(std::move(group.saved));
     }
     std::erase_if(dispatch.running, [&](const auto& other) { return other.get() == &group; });
+    lay_out_if_all_wait(slots.at(dispatch.queue_slot));
     if (!dispatch.complete()) {
         launch();
         return;

@@ -32,7 +32,6 @@ void ShaderArray::bind(const QueueBinding& queue) {
     State::Slot& slot = state_->slots[queue.slot];
     slot = State::Slot{};
     slot.queue = queue;
-    slot.save_area = sq::SaveArea(queue.ctl_stack_bytes, queue.ctx_save_bytes);
     if (queue.controls_gws) {
         state_->gws.set_state(queue.gws, {});
     }
@@ -147,15 +146,14 @@ SavedQueue ShaderArray::take_saved(unsigned number) {
         gws = state_->gws.state(slot->queue.gws);
     }
     saved.control_stack = encode_control_stack(slot->dispatches, gws);
-    saved.wave_state_bytes = slot->save_area.high_water() - slot->save_area.begin();
+    saved.wave_state_bytes = static_cast<std::uint32_t>(saved_bytes(slot->dispatches));
     saved.waves = slot->saved_waves;
     saved.handler_instructions = slot->handler_instructions;
     state_->observer.count("sq.waves_saved", saved.waves);
     state_->observer.count("sq.handler_instructions", saved.handler_instructions);
     slot->dispatches.clear();
     slot->scratch = sq::ScratchSlots();
-    slot->save_area = sq::SaveArea(slot->queue.ctl_stack_bytes, slot->queue.ctx_save_bytes);
-    slot->area_ready = false;
+    slot->laid_out = false;
     return saved;
 }
 
@@ -164,18 +162,20 @@ bool ShaderArray::restore(unsigned number, std::span<const std::byte> control_st
     sq::DispatchList dispatches;
     std::vector<std::uint32_t> gws;
     if (slot == nullptr || !slot->dispatches.empty() ||
-        !decode_control_stack(control_stack, number, slot->queue.share, dispatches, gws)) {
+        !decode_control_stack(control_stack, number, slot->queue.share, slot->queue.ctl_stack_bytes,
+                              dispatches, gws)) {
         return false;
     }
-    sq::SaveArea area(slot->queue.ctl_stack_bytes, slot->queue.ctx_save_bytes);
+    const std::uint64_t bytes = saved_bytes(dispatches);
+    if (bytes > 0 && slot->queue.ctl_stack_bytes + bytes > slot->queue.ctx_save_bytes) {
+        return false;
+    }
     sq::ScratchSlots scratch;
     std::uint64_t waves = 0;
     for (const auto& dispatch : dispatches) {
         for (const sq::SavedWorkgroup& group : dispatch->saved) {
             for (const sq::SavedWave& wave : group.waves) {
-                const bool first = wave.index == group.first_wave;
-                if (!area.reserve(wave.offset, dispatch->save_bytes(first)) ||
-                    (wave.scratch_slot && !scratch.reserve(*wave.scratch_slot))) {
+                if (wave.scratch_slot && !scratch.reserve(*wave.scratch_slot)) {
                     return false;
                 }
                 ++waves;
@@ -186,7 +186,6 @@ bool ShaderArray::restore(unsigned number, std::span<const std::byte> control_st
         return false;
     }
     slot->launches_at = state_->schedule.later(Schedule::Kind::relaunch);
-    slot->save_area = std::move(area);
     slot->scratch = scratch;
     slot->dispatches = std::move(dispatches);
     // The driver may have taken GWS from the queue since.

@@ -67,6 +67,7 @@ struct AqlDispatch {
     std::uint64_t amd_queue_va = 0;
     ScratchRing scratch; // of the queue; for packets with a private segment
     std::optional<RegisterDispatch> registers;
+    std::uint32_t ring_packet = 0; // number of the packet in its ring, which starts in a TTMP
 };
 
 // How running waves end. Encoded by the CP from CP_HQD_DEQUEUE_REQUEST or UNMAP_QUEUES.

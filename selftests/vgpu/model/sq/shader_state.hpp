@@ -7,7 +7,6 @@
 #include "model/sq/address_watch.hpp"
 #include "model/sq/control_stack.hpp"
 #include "model/sq/global_wave_sync.hpp"
-#include "model/sq/save_area.hpp"
 #include "model/sq/scratch_slots.hpp"
 #include "model/sq/wave.hpp"
 
@@ -32,8 +31,7 @@ struct ShaderArray::State {
         bool ignore_save = false;
         bool asks = false;              // some workgroup is still to be asked to save
         Schedule::Step launches_at = 0; // nothing launches before
-        sq::SaveArea save_area;
-        bool area_ready = false; // for the save that is under way
+        bool laid_out = false;          // each wave knows where its data goes in the save under way
         sq::ScratchSlots scratch;
         std::uint64_t saved_waves = 0;
         std::uint64_t handler_instructions = 0;
@@ -97,10 +95,6 @@ struct ShaderArray::State {
     bool arrive_at_barrier(sq::Wave& wave);
     void release_barrier(sq::Workgroup& group);
     bool answer_save_message(sq::Wave& wave, isa::Execution& e);
-    bool restoring(unsigned slot) const;
-    void ready_area(Slot& slot);
-    bool saves_lds(const sq::Wave& wave) const;
-    bool give_region(sq::Wave& wave, Slot& slot);
     bool wave_saved(sq::Wave& wave, isa::Execution& e);
     void raise_exception(sq::Wave& wave, const isa::Execution& e);
     void wave_failed(sq::Wave& wave, const isa::Execution& e);
@@ -109,6 +103,10 @@ struct ShaderArray::State {
     void workgroup_left(sq::Workgroup& group);
     void drop_from_turns(const sq::Wave& wave);
     bool deliver_failures();
+
+    // save_layout.cpp
+    void lay_out_if_all_wait(Slot& slot);
+    bool lay_out(Slot& slot, sq::Workgroup& group, std::uint32_t& end);
 
     // watched_waves.cpp
     void note_watch_hits(sq::Wave& wave, const isa::Execution& e);

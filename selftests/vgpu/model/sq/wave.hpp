@@ -21,8 +21,9 @@ struct Workgroup;
 // The control stack's records of a saved wave and of its workgroup. Waves of the workgroup that are
 // not listed have ended.
 struct SavedWave {
-    unsigned index = 0;       // in the workgroup
-    std::uint32_t offset = 0; // of its data in the CWSR area
+    unsigned index = 0;         // in the workgroup
+    std::uint32_t offset = 0;   // of its data in the CWSR area
+    unsigned shader_engine = 0; // where it ran
     std::optional<std::uint32_t> scratch_slot;
 };
 struct SavedWorkgroup {
@@ -44,13 +45,9 @@ struct Wave {
     bool first = false;     // saves or restores the LDS
     bool saved = false;     // left by s_endpgm_saved
     bool answered = false;  // MSG_SAVEWAVE got its answer in this save
-    // Its part of the CWSR area, from a save until the wave ends or the area is filled anew: see
-    // SaveArea.
-    struct Region {
-        std::uint32_t offset = 0;
-        std::uint32_t bytes = 0;
-    };
-    std::optional<Region> region;
+    bool waits = false;     // for that answer, which all waves of the queue get together
+    std::optional<std::uint32_t>
+        data; // offset of its data in the CWSR area, from and to which it goes
     std::optional<std::uint32_t> scratch_slot;
     std::uint64_t handler_instructions = 0;
 };
@@ -83,10 +80,11 @@ struct Dispatch {
     }
     bool complete() const { return !failed && done == total; }
     bool has_work_to_launch() const { return !saved.empty() || next < total; }
-    // Bytes that the trap handler writes for a wave: VGPRs, SGPRs, 128 bytes of hardware
-    // registers, and the LDS for the first wave of the workgroup.
+    // Bytes of the CWSR area for a wave: VGPRs, SGPRs, 128 bytes of hardware registers and TTMPs,
+    // the LDS for the first wave of the workgroup, and 64 bytes that the trap handler leaves
+    // alone: with them a wave has the 128 SGPRs of KFD's SGPR_SIZE_PER_CU.
     std::uint32_t save_bytes(bool first_wave) const {
-        return program.vgprs() * isa::lane_count * 4 + program.sgprs() * 4 + 128 +
+        return program.vgprs() * isa::lane_count * 4 + program.sgprs() * 4 + 128 + 64 +
                (first_wave ? lds_bytes : 0);
     }
 };

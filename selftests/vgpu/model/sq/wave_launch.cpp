@@ -154,6 +154,19 @@ void init_vgprs(Wave& wave, const Dispatch& dispatch, const Coordinates& size) {
     }
 }
 
+// For debuggers: the workgroup's id, the wave's place in it, the packet's number in its ring.
+// ROCdbgapi reads them from the save area (architecture.cpp: ttmp11_queue_packet_id_mask, ...).
+void init_ttmps(Wave& wave, const Dispatch& dispatch, const Coordinates& at) {
+    std::array<std::uint32_t, 16>& ttmp = wave.state.ttmp;
+    std::copy(at.begin(), at.end(), ttmp.begin() + 8);
+    ttmp[11] = wave.index;
+    if (dispatch.program.isa == isa::Isa::gfx942) {
+        ttmp[11] |= (dispatch.aql.ring_packet & 0x1ff'ffff) << 6;
+    } else {
+        ttmp[6] = dispatch.aql.ring_packet & 0x1ff'ffff;
+    }
+}
+
 } // namespace
 
 void init_new_wave(Wave& wave, const Dispatch& dispatch, const LaunchSite& site) {
@@ -164,6 +177,7 @@ void init_new_wave(Wave& wave, const Dispatch& dispatch, const LaunchSite& site)
     wave.state.exec = lanes_of(size, wave.index);
     init_sgprs(wave, dispatch, at);
     init_flat_scratch(wave, dispatch);
+    init_ttmps(wave, dispatch, at);
     init_vgprs(wave, dispatch, size);
 }
 
@@ -187,7 +201,7 @@ void init_restored_wave(Wave& wave, const Dispatch& dispatch, const LaunchSite& 
     state.pc = state.tba + 4;
     state.priv = true;
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): the caller has set it
-    state.exec = ((site.queue->ctx_save_base + wave.region->offset) & 0xffff'ffff'ffffULL) |
+    state.exec = ((site.queue->ctx_save_base + *wave.data) & 0xffff'ffff'ffffULL) |
                  (wave.first ? first_wave_bit : 0);
 }
 

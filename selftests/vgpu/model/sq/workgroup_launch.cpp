@@ -8,7 +8,6 @@ namespace vgpu {
 
 using sq::ComputeUnit;
 using sq::Dispatch;
-using sq::SavedWave;
 using sq::SavedWorkgroup;
 using sq::Wave;
 using sq::Workgroup;
@@ -26,20 +25,26 @@ void ShaderArray::State::launch() {
     }
 }
 
-// The oldest dispatch goes first, and saved workgroups before new ones.
+// Saved workgroups go first, from the top of their stack, and then the oldest dispatch.
 bool ShaderArray::State::launch_one(Slot& slot) {
+    Dispatch* top = nullptr;
     for (auto& dispatch : slot.dispatches) {
-        if (!dispatch->saved.empty()) {
-            const auto next = dispatch->saved.begin() +
-                              static_cast<std::ptrdiff_t>(schedule.pick(Schedule::Kind::relaunched,
-                                                                        dispatch->saved.size()));
-            if (!place(slot, *dispatch, next->linear, &*next)) {
-                return false;
-            }
-            dispatch->saved.erase(next);
-            slot.launches_at = schedule.later(Schedule::Kind::relaunch);
-            return true;
+        if (!dispatch->saved.empty() &&
+            (top == nullptr || dispatch->saved.front().waves.front().offset >
+                                   top->saved.front().waves.front().offset)) {
+            top = dispatch.get();
         }
+    }
+    if (top != nullptr) {
+        const SavedWorkgroup& next = top->saved.front();
+        if (!place(slot, *top, next.linear, &next)) {
+            return false;
+        }
+        top->saved.pop_front();
+        slot.launches_at = schedule.later(Schedule::Kind::relaunch);
+        return true;
+    }
+    for (auto& dispatch : slot.dispatches) {
         if (dispatch->next < dispatch->total) {
             if (!place(slot, *dispatch, dispatch->next, nullptr)) {
                 return false;
@@ -116,7 +121,7 @@ bool ShaderArray::State::place(Slot& slot, Dispatch& dispatch, std::uint32_t lin
         if (saved != nullptr) {
             wave.restoring = true;
             wave.first = wave.index == saved->first_wave;
-            wave.region = {saved->waves[i].offset, dispatch.save_bytes(wave.first)};
+            wave.data = saved->waves[i].offset;
             init_restored_wave(wave, dispatch, site, poison);
         } else {
             preload_arguments(slot, dispatch);

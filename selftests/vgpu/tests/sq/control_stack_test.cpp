@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tests of the state that is saved with a queue, and of its checks when the queue is restored.
 #include "model/sq/control_stack.hpp"
-#include "model/sq/save_area.hpp"
+#include "model/sq/relaunch_words.hpp"
 #include "tests/sq/exchange.hpp"
 
 #include <algorithm>
@@ -12,34 +12,61 @@ namespace vgpu::test {
 
 namespace {
 
-// Offsets of fields in the format that control_stack.hpp describes.
-constexpr std::size_t header_bytes = 24;
-constexpr std::size_t dispatch_bytes = 160;
-constexpr std::size_t workgroup_count_field = header_bytes + 120;
-constexpr std::size_t done_field = header_bytes + 116;
+namespace relaunch = sq::relaunch;
 
 using Bytes = std::vector<std::byte>;
 
-std::uint32_t word(const Bytes& bytes, std::size_t at) {
-    std::uint32_t value = 0;
-    std::memcpy(&value, bytes.data() + at, sizeof(value));
-    return value;
-}
-void set_word(Bytes& bytes, std::size_t at, std::uint32_t value) {
-    std::memcpy(bytes.data() + at, &value, sizeof(value));
-}
+// Offsets of fields in what the first events have, as control_stack.cpp says.
+constexpr std::size_t header_bytes = 16;
+constexpr std::size_t dispatch_bytes = 160;
+constexpr std::size_t words_field = 8;
+constexpr std::size_t checksum_field = 12;
+constexpr std::size_t done_field = header_bytes + 116;
+constexpr std::size_t pm4_words = 2;
+// A workgroup of two waves that are both saved.
+constexpr std::size_t workgroup_words = 3;
 
-// Makes size and checksum of changed bytes right again, as a forger would.
-void seal(Bytes& bytes) {
-    constexpr std::size_t checksum_field = 16;
-    set_word(bytes, 20, static_cast<std::uint32_t>(bytes.size()));
-    set_word(bytes, checksum_field, 0);
-    std::uint32_t hash = 2166136261U;
-    for (const std::byte b : bytes) {
-        hash = (hash ^ std::to_integer<std::uint32_t>(b)) * 16777619U;
+// A control stack in its parts: what the first events have, and the words behind them.
+struct Parts {
+    std::vector<std::uint32_t> pm4;
+    Bytes front;
+    std::vector<std::uint32_t> rest;
+
+    explicit Parts(const Bytes& bytes) {
+        std::vector<std::uint32_t> words(bytes.size() / 4);
+        std::memcpy(words.data(), bytes.data(), bytes.size());
+        pm4.assign(words.begin(), words.begin() + pm4_words);
+        std::span<const std::uint32_t> behind = std::span(words).subspan(pm4_words);
+        front = relaunch::take_events(behind).value();
+        rest.assign(behind.begin(), behind.end());
     }
-    set_word(bytes, checksum_field, hash);
-}
+
+    void set(std::size_t at, std::uint32_t value) {
+        std::memcpy(front.data() + at, &value, sizeof(value));
+    }
+    // Size and checksum are right again, as a forger would have them.
+    Bytes sealed() {
+        set(words_field, static_cast<std::uint32_t>(words().size()));
+        set(checksum_field, 0);
+        std::uint32_t hash = 2166136261U;
+        for (const std::byte b : bytes()) {
+            hash = (hash ^ std::to_integer<std::uint32_t>(b)) * 16777619U;
+        }
+        set(checksum_field, hash);
+        return bytes();
+    }
+    Bytes bytes() const {
+        const std::vector<std::uint32_t> all = words();
+        const auto raw = std::as_bytes(std::span(all));
+        return {raw.begin(), raw.end()};
+    }
+    std::vector<std::uint32_t> words() const {
+        std::vector<std::uint32_t> all = pm4;
+        relaunch::append_events(all, front);
+        all.insert(all.end(), rest.begin(), rest.end());
+        return all;
+    }
+};
 
 struct Saved {
     Exchange run{20};
@@ -52,11 +79,6 @@ struct Saved {
     }
     bool restore(const Bytes& bytes) { return run.gpu.array().restore(0, bytes); }
 };
-
-void erase(Bytes& bytes, std::size_t at, std::size_t count) {
-    const auto first = bytes.begin() + static_cast<std::ptrdiff_t>(at);
-    bytes.erase(first, first + static_cast<std::ptrdiff_t>(count));
-}
 
 } // namespace
 
@@ -76,18 +98,52 @@ TEST(ControlStack, is_empty_when_nothing_is_in_flight) {
 TEST(ControlStack, has_the_documented_size) {
     Saved saved;
     // One dispatch, three workgroups of two waves.
-    ASSERT_EQ(saved.queue.control_stack.size(), header_bytes + dispatch_bytes + 3 * (8 + 2 * 4));
-    EXPECT_EQ(word(saved.queue.control_stack, workgroup_count_field), 3U);
+    const Parts parts(saved.queue.control_stack);
+    EXPECT_EQ(parts.front.size(), header_bytes + dispatch_bytes);
+    EXPECT_EQ(parts.rest.size(), 2 + 3 * workgroup_words);
     EXPECT_TRUE(saved.restore(saved.queue.control_stack));
 }
 
 TEST(ControlStack, a_full_array_fits_where_the_driver_leaves_room) {
     // kfd_queue.c: 8 bytes for each of 40 waves per CU, + 8 + a 40-byte header, in whole pages.
-    for (const unsigned units : {4U, 40U}) {
+    const std::size_t front = relaunch::event_words(
+        header_bytes + sq::max_dispatches * (dispatch_bytes + 76) + 64 * sizeof(std::uint32_t));
+    for (const unsigned units : {4U, 38U, 40U}) {
         const std::size_t room = (40 + units * 40 * 8 + 8 + 4095) / 4096 * 4096 - 40;
         const std::size_t waves = units * 32;
-        EXPECT_LE(header_bytes + sq::max_dispatches * dispatch_bytes + waves * (8 + 4), room);
+        const std::size_t states = sq::max_dispatches * 2;
+        EXPECT_LE((pm4_words + front + states + waves * 2) * 4, room) << units;
     }
+}
+
+// As ROCdbgapi walks it: from the end of the area down, the first wave of a workgroup before its
+// others, and in the end the whole area.
+TEST(ControlStack, words_describe_the_whole_area_from_its_end_down) {
+    Saved saved;
+    const std::vector<std::uint32_t> words = Parts(saved.queue.control_stack).words();
+    std::uint32_t state = 0;
+    std::uint32_t below = Gpu::ctl_stack_bytes + saved.queue.wave_state_bytes;
+    std::vector<std::uint32_t> positions;
+    for (const std::uint32_t word : std::span(words).subspan(pm4_words)) {
+        if (relaunch::is_event(word)) {
+            continue;
+        }
+        if (relaunch::is_state(word)) {
+            state = word;
+            continue;
+        }
+        const std::uint32_t lds = (word >> 17 & 1) != 0 ? (state >> 9 & 0xff) * 512 : 0;
+        const std::uint32_t ttmps = below - 64 - lds - 64;
+        std::uint32_t ttmp11 = 0;
+        std::memcpy(&ttmp11, saved.run.gpu.memory.at(Gpu::cwsr_va + ttmps + 11 * 4), 4);
+        EXPECT_EQ(ttmp11 >> 6 & 0x1ff'ffff, 5U); // the packet's number in its ring
+        positions.push_back(ttmp11 & 0x3f);
+        const std::uint32_t sgprs = ((state >> 6 & 7) + 1) * 16 - 16;
+        const std::uint32_t vgprs = ((state & 0x3f) + 1) * 8;
+        below = ttmps - 64 - sgprs * 4 - vgprs * 256;
+    }
+    EXPECT_EQ(below, Gpu::ctl_stack_bytes);
+    EXPECT_EQ(positions, (std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1}));
 }
 
 TEST(ControlStack, any_flipped_bit_is_refused) {
@@ -125,13 +181,19 @@ TEST(ControlStack, forged_bytes_do_no_harm) {
     unsigned accepted = 0;
     for (unsigned round = 0; round < 800; ++round) {
         Saved saved;
-        Bytes bytes = saved.queue.control_stack;
+        Parts parts(saved.queue.control_stack);
         for (unsigned change = 0; change <= random() % 3; ++change) {
-            const std::size_t at = random() % bytes.size();
-            bytes[at] = static_cast<std::byte>(random());
+            const std::size_t at = random() % (parts.front.size() + parts.rest.size() * 4);
+            const auto value = static_cast<std::byte>(random());
+            if (at < parts.front.size()) {
+                parts.front[at] = value;
+            } else {
+                std::memcpy(reinterpret_cast<std::byte*>(parts.rest.data()) + at -
+                                parts.front.size(),
+                            &value, 1);
+            }
         }
-        seal(bytes);
-        if (saved.restore(bytes)) {
+        if (saved.restore(parts.sealed())) {
             ++accepted;
             saved.run.gpu.run_all(100'000);
         }
@@ -141,30 +203,20 @@ TEST(ControlStack, forged_bytes_do_no_harm) {
 
 TEST(ControlStack, a_dropped_workgroup_is_refused_even_with_a_right_checksum) {
     Saved saved;
-    Bytes bytes = saved.queue.control_stack;
-    erase(bytes, header_bytes + dispatch_bytes, 16);
-    EXPECT_FALSE(saved.restore(bytes));
-    seal(bytes);
-    EXPECT_FALSE(saved.restore(bytes));
-    set_word(bytes, 8, word(bytes, 8) - 1);   // workgroups
-    set_word(bytes, 12, word(bytes, 12) - 2); // waves
-    set_word(bytes, workgroup_count_field, 2);
-    seal(bytes);
-    EXPECT_FALSE(saved.restore(bytes)); // one launched workgroup neither ended nor is here
+    Parts parts(saved.queue.control_stack);
+    parts.rest.erase(parts.rest.end() - workgroup_words, parts.rest.end());
+    EXPECT_FALSE(saved.restore(parts.bytes()));
+    EXPECT_FALSE(saved.restore(parts.sealed())); // a launched workgroup neither ended nor is here
 }
 
 // The control of all save tests: a lost record shows in the result.
 TEST(ControlStack, a_lost_workgroup_shows_in_the_result) {
     const Reference reference = undisturbed(20);
     Saved saved;
-    Bytes bytes = saved.queue.control_stack;
-    erase(bytes, header_bytes + dispatch_bytes, 16);
-    set_word(bytes, 8, word(bytes, 8) - 1);
-    set_word(bytes, 12, word(bytes, 12) - 2);
-    set_word(bytes, workgroup_count_field, 2);
-    set_word(bytes, done_field, 1); // claims that it had ended
-    seal(bytes);
-    ASSERT_TRUE(saved.restore(bytes));
+    Parts parts(saved.queue.control_stack);
+    parts.rest.erase(parts.rest.end() - workgroup_words, parts.rest.end());
+    parts.set(done_field, 1); // claims that it had ended
+    ASSERT_TRUE(saved.restore(parts.sealed()));
     saved.run.gpu.run_all();
     EXPECT_NE(saved.run.output(), reference.output);
 }
@@ -172,26 +224,16 @@ TEST(ControlStack, a_lost_workgroup_shows_in_the_result) {
 TEST(ControlStack, a_lost_wave_shows_in_the_result) {
     const Reference reference = undisturbed(20);
     Saved saved;
-    Bytes bytes = saved.queue.control_stack;
-    const std::size_t group = header_bytes + dispatch_bytes;
-    ASSERT_EQ(std::to_integer<unsigned>(bytes[group + 4]), 3U); // both waves
-    const auto first = std::to_integer<unsigned>(bytes[group + 6]);
-    bytes[group + 4] = static_cast<std::byte>(1U << first);
-    erase(bytes, group + 8 + (first == 0 ? 4 : 0), 4);
-    set_word(bytes, 12, word(bytes, 12) - 1);
-    seal(bytes);
-    ASSERT_TRUE(saved.restore(bytes));
+    Parts parts(saved.queue.control_stack);
+    // The last workgroup of the stack without its second wave: the first is its last then.
+    constexpr std::uint32_t waves_tag = 0x6000'0000;
+    constexpr std::uint32_t last_wave = 1U << 16;
+    parts.rest.pop_back();
+    parts.rest.back() |= last_wave;
+    parts.rest.insert(parts.rest.end() - 1, waves_tag | 1);
+    ASSERT_TRUE(saved.restore(parts.sealed()));
     saved.run.gpu.run_all();
     EXPECT_NE(saved.run.output(), reference.output);
-}
-
-TEST(ControlStack, two_waves_with_the_same_memory_are_refused) {
-    Saved saved;
-    Bytes bytes = saved.queue.control_stack;
-    const std::size_t offsets = header_bytes + dispatch_bytes + 8;
-    set_word(bytes, offsets + 4, word(bytes, offsets));
-    seal(bytes);
-    EXPECT_FALSE(saved.restore(bytes));
 }
 
 TEST(ControlStack, a_queue_without_a_trap_handler_cannot_restore_waves) {
@@ -201,23 +243,6 @@ TEST(ControlStack, a_queue_without_a_trap_handler_cannot_restore_waves) {
     queue.tba = 0;
     saved.run.gpu.array().bind(queue);
     EXPECT_FALSE(saved.restore(saved.queue.control_stack));
-}
-
-TEST(SaveArea, best_fit_around_regions_in_use) {
-    sq::SaveArea area(4096, 4096 + 1024);
-    ASSERT_TRUE(area.reserve(4096 + 256, 256));
-    EXPECT_FALSE(area.reserve(4096 + 320, 64));  // inside
-    EXPECT_FALSE(area.reserve(4096 + 192, 128)); // runs into it
-    EXPECT_FALSE(area.reserve(4096 + 10, 64));   // misaligned
-    EXPECT_FALSE(area.reserve(0, 64));           // in the control stack
-    EXPECT_FALSE(area.reserve(4096 + 960, 128)); // beyond the end
-    EXPECT_EQ(area.allocate(128), 4096U);        // the smaller of two gaps
-    EXPECT_EQ(area.allocate(512), 4096U + 512);
-    EXPECT_EQ(area.allocate(128), 4096U + 128);
-    EXPECT_EQ(area.allocate(64), std::nullopt);
-    area.release(4096 + 256);
-    EXPECT_EQ(area.allocate(64), 4096U + 256);
-    EXPECT_EQ(area.high_water(), 4096U + 1024);
 }
 
 } // namespace vgpu::test

@@ -55,8 +55,8 @@ TEST(Cwsr, save_runs_the_trap_handler_of_the_driver) {
     const SavedQueue saved = run.gpu.save();
     EXPECT_EQ(saved.waves, 6U);
     EXPECT_GT(saved.handler_instructions, 6U * 300);
-    // 48 VGPRs, 112 SGPRs and 128 bytes for each wave, 512 bytes of LDS for each workgroup.
-    EXPECT_EQ(saved.wave_state_bytes, 6U * (48 * 256 + 112 * 4 + 128) + 3 * 512);
+    // 48 VGPRs, 112 SGPRs and 192 bytes for each wave, 512 bytes of LDS for each workgroup.
+    EXPECT_EQ(saved.wave_state_bytes, 6U * (48 * 256 + 112 * 4 + 128 + 64) + 3 * 512);
     EXPECT_FALSE(saved.control_stack.empty());
     EXPECT_TRUE(run.gpu.completed.empty());
 }
@@ -132,7 +132,7 @@ TEST(Cwsr, many_saves_in_a_row) {
 TEST(Cwsr, many_saves_into_an_area_without_a_byte_to_spare) {
     constexpr std::uint32_t iterations = 400;
     const Reference reference = undisturbed(iterations);
-    constexpr std::uint32_t wave_bytes = 48 * 256 + 112 * 4 + 128;
+    constexpr std::uint32_t wave_bytes = 48 * 256 + 112 * 4 + 128 + 64;
     Exchange run(iterations);
     run.gpu.area_bytes = Gpu::ctl_stack_bytes + 6 * wave_bytes + 3 * 512;
     run.gpu.array().unbind(0);
@@ -157,7 +157,7 @@ struct Ragged {
     static constexpr unsigned groups = 30;
     static constexpr unsigned room = 32;
     static constexpr std::uint32_t lds_bytes = 2048;
-    static constexpr std::uint32_t wave_bytes = 48 * 256 + 112 * 4 + 128;
+    static constexpr std::uint32_t wave_bytes = 48 * 256 + 112 * 4 + 128 + 64;
     static ShaderArray::Config one_unit() {
         ShaderArray::Config config;
         config.compute_units = 1;

@@ -86,6 +86,7 @@ AqlDispatch Gpu::packet(const Grid& grid, std::uint64_t kernel_object, std::uint
     AqlDispatch aql;
     aql.packet_index = index;
     aql.packet_va = FlatMemory::base + 0x4'0000 + index * 64;
+    aql.ring_packet = static_cast<std::uint32_t>(index);
     aql.amd_queue_va = FlatMemory::base + 0x5'0000;
     aql.packet[0] = 2;
     aql.packet[1] = grid.group_x | grid.group_y << 16;
