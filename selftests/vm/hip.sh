@@ -12,6 +12,7 @@ hip_names() {
 	forky+libraries) without='random_numbers sparse solver collective' ;;
 	esac
 	for name in "$repo_dir"/selftests/hip/*.hip; do names+=("$(basename "$name" .hip)"); done
+	[ "$rocm_suite" != experimental ] || names+=(registers)
 	if [[ $rocm_suite = *+libraries ]]; then
 		for name in "$repo_dir"/selftests/hip/libraries/*.hip; do names+=("$(basename "$name" .hip)"); done
 	fi
@@ -99,6 +100,12 @@ preempt_storm() {
 	echo "$output/preempt_storm"
 }
 
+# Prints the path of dbgapi_client, which needs the suite's debugger library and no compiler for GPUs either.
+dbgapi_client() {
+	"$vm_dir/in-rocm" make --no-print-directory -C selftests/hip OUTPUT="$hip_output" "$hip_output/dbgapi_client" >&2
+	echo "$build_dir/rocm-$rocm_suite/hip/dbgapi_client"
+}
+
 # Lines for `image programs` of the HIP programs and what tests them. They are compiled in the ROCm root.
 programs_of_rocm() { # programs_of_rocm ROCM_ROOT
 	local rocm_root=$1 name file kind names
@@ -114,6 +121,10 @@ programs_of_rocm() { # programs_of_rocm ROCM_ROOT
 	in_guest "$(preempt_storm)" /opt/kfd-preempt/hip/preempt_storm
 	in_guest "$repo_dir/selftests/hip/hip_tests" /opt/kfd-preempt/hip/hip_tests
 	in_guest "$repo_dir/selftests/hip/wheel/wheel" /opt/kfd-preempt/hip/wheel hip
+	if [ "$rocm_suite" = experimental ]; then
+		in_guest "$(dbgapi_client)" /opt/kfd-preempt/hip/dbgapi_client
+		in_guest "$repo_dir/selftests/hip/debugger/debugger_tests" /opt/kfd-preempt/hip/debugger_tests
+	fi
 }
 
 # rocm_layers TREE ROCM_ROOT: prints the layers that every ROCm guest has. The programs of this machine run there too, with its
