@@ -49,6 +49,7 @@ static void mm_restore_test(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, mmu_notifier_register(&mm_notifier, mm), 0);
 	mm_dying = mm;
 	fake->task->mm = mm;
+	fake->p->mm = mm;
 	fake->mqd_mgr->load_mqd = mm_load_mqd;
 
 	KUNIT_EXPECT_EQ(test, restore_process_queues_nocpsch(fake->dqm, &fake->pdd->qpd), 0);
@@ -56,6 +57,7 @@ static void mm_restore_test(struct kunit *test)
 	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&mm_released, 10 * HZ), 0);
 	KUNIT_EXPECT_FALSE(test, mm_locked_then);
 	mmu_notifier_unregister(&mm_notifier, mm);
+	fake->p->mm = current->mm;
 	fake_check(test);
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A process whose main thread has ended while another thread uses the queue: an operator can stop
- * and resume it as any other, and the hold ends with the operator's file. Needs root.
+ * and resume it as any other, the hold ends with the operator's file, and KFD restores the process
+ * after an eviction. Needs root and debugfs.
  */
 #include <pthread.h>
 
+#include "evict.h"
 #include "kselftest_harness.h"
 #include "target.h"
 
@@ -123,6 +125,30 @@ TEST_F(leader, hold_ends_with_the_operator_after_the_main_thread_ended)
 	close(self->fd);
 	self->fd = -1;
 	EXPECT_TRUE(target_moves_within(target, 5000));
+}
+
+/* The stock driver restores no queue without the HWS: load_mqd() takes the address space of the main thread. */
+TEST_F(leader, process_without_its_main_thread_is_restored_after_an_eviction)
+{
+	struct target *target = &self->target;
+
+	ASSERT_TRUE(end_leader(target));
+	ASSERT_EQ(0, evict_all("vram"));
+	EXPECT_TRUE(target_moves_within(target, LONG_MS));
+	EXPECT_TRUE(target_finish(target));
+}
+
+TEST_F(leader, held_process_without_its_main_thread_is_restored_after_an_eviction)
+{
+	struct target *target = &self->target;
+
+	ASSERT_TRUE(end_leader(target));
+	ASSERT_EQ(0, switch_preempt(self->fd, target->pid, 0, target->queue_id));
+	ASSERT_EQ(0, evict_all("vram"));
+	EXPECT_TRUE(target_stands_still(target, 100));
+	ASSERT_EQ(0, switch_resume(self->fd, target->pid, 0, target->queue_id));
+	EXPECT_TRUE(target_moves_within(target, LONG_MS));
+	EXPECT_TRUE(target_finish(target));
 }
 
 TEST_HARNESS_MAIN
