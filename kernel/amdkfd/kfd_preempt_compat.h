@@ -328,35 +328,39 @@ static inline bool kfd_preempt_can_copy(const struct device_queue_manager *dqm)
 }
 
 /*
- * Whether the caller has rights over the memory of a process that is not dumpable.
- * Newer kernels keep both with the task.
+ * Whether the caller has rights over the memory of a process: 0, -EPERM if it is not
+ * dumpable, -ESRCH if no thread of the process has it. After exec the credentials are
+ * those of another program. Newer kernels keep dumpability with the task.
  */
 #ifndef SUID_DUMP_USER
-static inline bool kfd_preempt_may_trace_memory(const struct kfd_process *p)
+static inline int kfd_preempt_may_trace_memory(const struct kfd_process *p)
 {
+	struct mm_struct *mm = kfd_preempt_get_mm(p);
 	const struct task_exec_state *state;
-	bool may;
+	int ret = -ESRCH;
 
 	rcu_read_lock();
 	state = rcu_dereference(p->lead_thread->exec_state);
-	may = !state || state->dumpable == TASK_DUMPABLE_OWNER ||
-	      ns_capable(state->user_ns, CAP_SYS_PTRACE);
+	if (mm && state)
+		ret = state->dumpable == TASK_DUMPABLE_OWNER ||
+		      ns_capable(state->user_ns, CAP_SYS_PTRACE) ? 0 : -EPERM;
 	rcu_read_unlock();
-	return may;
+	if (mm)
+		mmput_async(mm);
+	return ret;
 }
 #else
-static inline bool kfd_preempt_may_trace_memory(const struct kfd_process *p)
+static inline int kfd_preempt_may_trace_memory(const struct kfd_process *p)
 {
 	struct mm_struct *mm = kfd_preempt_get_mm(p);
-	bool may;
+	int ret;
 
-	/* Without memory the process is about to end. */
 	if (!mm)
-		return true;
-	may = get_dumpable(mm) == SUID_DUMP_USER ||
-	      ns_capable(mm->user_ns, CAP_SYS_PTRACE);
+		return -ESRCH;
+	ret = get_dumpable(mm) == SUID_DUMP_USER ||
+	      ns_capable(mm->user_ns, CAP_SYS_PTRACE) ? 0 : -EPERM;
 	mmput_async(mm);
-	return may;
+	return ret;
 }
 #endif
 

@@ -180,11 +180,11 @@ static bool same_user(const struct cred *cred, const struct cred *tcred)
  * container's user namespace has that namespace's credentials, but until it
  * calls exec it has memory of the host.
  */
-static bool may_trace(const struct kfd_process *p, const struct cred *tcred)
+static int may_trace(const struct kfd_process *p, const struct cred *tcred)
 {
 	if (!ns_capable(tcred->user_ns, CAP_SYS_PTRACE))
-		return false;
-	return tcred->user_ns == &init_user_ns || kfd_preempt_may_trace_memory(p);
+		return -EPERM;
+	return tcred->user_ns == &init_user_ns ? 0 : kfd_preempt_may_trace_memory(p);
 }
 
 /**
@@ -208,26 +208,28 @@ unsigned int kfd_preempt_max_owners(bool self)
  * kfd_preempt_target_authorize - decide whether the caller may act on a process
  * @targets: the call, with its caller
  * @target: that process, already found: its pid may have been reused, so the
- *	credentials of the process count. Sets
- *	@target->right, or @target->err to -EPERM
+ *	credentials of the process count. Sets @target->right, or @target->err
+ *	to -EPERM, or to -ESRCH if the process is about to end or has called exec
  */
 void kfd_preempt_target_authorize(const struct kfd_preempt_targets *targets,
 				  struct kfd_preempt_target *target)
 {
 	const struct cred *tcred;
+	int err = -EPERM;
 
 	if (target->p == targets->self)
 		return;
 	tcred = get_task_cred(target->p->lead_thread);
-	if ((kfd_preempt_operator_mode > 0 || !target->preempts) &&
-	    may_trace(target->p, tcred))
+	if (kfd_preempt_operator_mode > 0 || !target->preempts)
+		err = may_trace(target->p, tcred);
+	if (!err)
 		target->right = KFD_PREEMPT_BY_CAPABILITY;
 	else if (kfd_preempt_operator_mode >= 2 && target->by_fd)
 		target->right = KFD_PREEMPT_BY_FILE;
 	else if (kfd_preempt_operator_mode >= 3 && same_user(current_cred(), tcred))
 		target->right = KFD_PREEMPT_BY_USER;
 	else
-		target->err = -EPERM;
+		target->err = err;
 	put_cred(tcred);
 }
 

@@ -32,6 +32,7 @@ FIXTURE(tenant)
 	pid_t pid;
 	uint32_t id;
 	int fd;		/* of the operator of the host */
+	bool by_fd;	/* the tenant names the target by its file in each mode */
 };
 
 static void run_target(struct target_shared *shared)
@@ -43,7 +44,7 @@ static void run_target(struct target_shared *shared)
 
 static int call_of_tenant(const FIXTURE_DATA(tenant) *self, int fd, uint16_t op, uint32_t flags)
 {
-	bool by_fd = operator_mode() == 2;
+	bool by_fd = operator_mode() == 2 || self->by_fd;
 	struct kfd_preempt_switch_entry entry = {
 		.queue_id = self->id,
 		.op = op,
@@ -238,6 +239,70 @@ TEST(process_of_the_host_in_a_namespace_of_the_tenant_is_not_the_tenants)
 	ASSERT_EQ(0, tenant_start(&self, &tenant));
 	/* In the other modes a file of it, or its user, is enough. */
 	EXPECT_EQ(operator_mode() == 1 ? -EPERM : 0, tenant_preempt(&tenant, 0));
+	child_kill(&tenant.pid);
+	target_kill(&target);
+	close(self.target_fd);
+}
+
+static void exec_sleep(int number)
+{
+	(void)number;
+	execl("/bin/busybox", "sleep", "1000", NULL);
+	_exit(1);
+}
+
+/* A process of its own that has the same memory. */
+static int keep_memory(void *unused)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+	return unused != NULL;
+}
+
+/* At SIGUSR1 it calls exec, and its memory and queue stay. */
+static void run_until_exec(struct target_shared *shared)
+{
+	static char stack[16384] __attribute__((aligned(16)));
+
+	if (!enter_new_user_namespace() || prctl(PR_SET_DUMPABLE, 0) ||
+	    clone(keep_memory, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL) < 0 ||
+	    signal(SIGUSR1, exec_sleep) == SIG_ERR)
+		_exit(1);
+	target_run(shared);
+}
+
+static bool has_called_exec(const void *pid)
+{
+	char path[64], name[16] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", *(const pid_t *)pid);
+	file = fopen(path, "re");
+	if (file && fscanf(file, "%15s", name) != 1)
+		name[0] = 0;
+	if (file)
+		fclose(file);
+	return !strcmp(name, "sleep") || !strcmp(name, "busybox");
+}
+
+/* The credentials are those of the program that it has become, the memory of the queue is still the host's. */
+TEST(process_of_the_host_is_not_the_tenants_after_exec)
+{
+	FIXTURE_DATA(tenant) self = { .by_fd = true };
+	struct tenant tenant = {};
+	struct target target = {};
+
+	ASSERT_EQ(0, target_start_as(&target, run_until_exec));
+	self.pid = target.pid;
+	self.id = target.queue_id;
+	self.target_fd = target_file(&target);
+	ASSERT_LE(0, self.target_fd);
+	ASSERT_EQ(0, kill(target.pid, SIGUSR1));
+	ASSERT_TRUE(wait_until(has_called_exec, &target.pid, TARGET_TIMEOUT_MS));
+	ASSERT_EQ(0, tenant_start(&self, &tenant));
+	/* In the other modes a file of it is enough. */
+	EXPECT_EQ(operator_mode() == 1 ? -ESRCH : 0, tenant_preempt(&tenant, 0));
 	child_kill(&tenant.pid);
 	target_kill(&target);
 	close(self.target_fd);
