@@ -9,6 +9,7 @@
 #include "gpu_fault.h"
 #include "hoard.h"
 #include "jobs.h"
+#include "kernel_log.h"
 #include "kselftest_harness.h"
 #include "sched_mode.h"
 #include "wait.h"
@@ -212,6 +213,41 @@ TEST_F_TIMEOUT(counts, verified_stop_and_start_read_no_more_slots_than_a_queue_h
 	}
 	verify_turn(false);
 	print_counts("verified stop and start", 1, &delta);
+	EXPECT_LT(0, delta.reads);
+	EXPECT_GE(most * self->dev.num_xcc, delta.reads);
+}
+
+/* The read index of a held queue moves between two rechecks: the driver looks for the queue. */
+TEST_F_TIMEOUT(counts, recheck_of_a_held_queue_reads_no_more_slots_than_a_queue_has, 300)
+{
+	/* The stop is verified, too, by a scan of its own. */
+	int64_t most = driver_has_no_hws(self->fd) ? VERIFY_READS_NO_HWS : 2 * VERIFY_READS;
+	struct aql_queue *queue = &self->queue[self->num];
+	uint64_t index = *queue->read_index;
+	int kmsg = kernel_log_open();
+	struct counts before, delta;
+	unsigned int polls;
+	bool said = false;
+
+	ASSERT_LE(0, kmsg);
+	verify_turn(true);
+	/* Asks for the addresses of the registers. */
+	ASSERT_EQ(0, preempt_queue(self->fd, queue->id));
+	ASSERT_EQ(0, resume_queue(self->fd, queue->id));
+	before = count_now();
+	ASSERT_EQ(0, preempt_queue(self->fd, queue->id));
+	for (polls = 0; polls < LONG_MS && !said; polls++) {
+		*queue->read_index += 1;
+		sleep_us(1000);
+		said = kernel_said(kmsg, "the read index of queue");
+	}
+	delta = count_since(&before);
+	*queue->read_index = index;
+	ASSERT_EQ(0, resume_queue(self->fd, queue->id));
+	verify_turn(false);
+	close(kmsg);
+	print_counts("verified stop and recheck", 1, &delta);
+	EXPECT_TRUE(said);
 	EXPECT_LT(0, delta.reads);
 	EXPECT_GE(most * self->dev.num_xcc, delta.reads);
 }

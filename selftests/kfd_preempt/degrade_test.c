@@ -7,6 +7,7 @@
 
 #include "gpu_fault.h"
 #include "jobs.h"
+#include "kernel_log.h"
 #include "kselftest_harness.h"
 #include "sched_mode.h"
 #include "sdma_queue.h"
@@ -56,20 +57,6 @@ static uint32_t status_bits(int fd, uint32_t id)
 	return preempt_status(fd, 0, id, &status) ? ~0u : status.status;
 }
 
-/* Whether the kernel has said so since the last call. */
-static bool kernel_said(int kmsg, const char *text)
-{
-	char record[1024];
-	bool said = false;
-	ssize_t got;
-
-	while ((got = read(kmsg, record, sizeof(record) - 1)) > 0) {
-		record[got] = '\0';
-		said |= strstr(record, text) != NULL;
-	}
-	return said;
-}
-
 /* The result of an operator's PREEMPT of a queue of its parent. */
 static int by_child(uint32_t queue_id)
 {
@@ -103,12 +90,11 @@ TEST_F_TIMEOUT(degrade, late_unmaps_of_own_calls_cost_no_other_process_the_preem
 
 TEST_F_TIMEOUT(degrade, gpu_whose_unmaps_are_late_is_preempted_no_more, 600)
 {
-	int kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int kmsg = kernel_log_open();
 	char text[64];
 	unsigned int i;
 
 	ASSERT_LE(0, kmsg);
-	ASSERT_LE(0, lseek(kmsg, 0, SEEK_END));
 	ASSERT_LE(0, gpu_fault_arm(LATE_FENCES));
 	for (i = 0; i < 3; i++) {
 		EXPECT_EQ(0, driver_facts(self->fd).degraded);
@@ -241,13 +227,12 @@ TEST_F_TIMEOUT(degrade, packet_that_came_while_held_runs_though_the_mapping_miss
 /* A process may write what it likes there: that gives up no GPU. */
 TEST_F(degrade, held_process_that_moves_its_read_index_is_told_and_nothing_more)
 {
-	int kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	int kmsg = kernel_log_open();
 	struct aql_queue other;
 	unsigned int polls;
 	bool said = false;
 
 	ASSERT_LE(0, kmsg);
-	ASSERT_LE(0, lseek(kmsg, 0, SEEK_END));
 	ASSERT_EQ(0, aql_queue_create(&self->dev, &other));
 	ASSERT_EQ(0, preempt_queue(self->fd, other.id));
 	/* Between the two looks, however far apart they are. */
