@@ -10,6 +10,7 @@
 #include "wait.h"
 
 #define RING_BYTES 4096u
+#define PAGE_BYTES 4096u
 #define PACKET_BYTES 64u
 #define NUM_PACKETS (RING_BYTES / PACKET_BYTES)
 #define PRIORITY_NORMAL 7
@@ -51,10 +52,16 @@ _Static_assert(sizeof(struct aql_barrier_packet) == PACKET_BYTES, "AQL packet");
 /* "VGPUSNAP", little endian: see selftests/vgpu/README.md */
 #define MARK_MAGIC 0x50414e5355504756ull
 
-static int alloc_buffers(struct aql_queue *queue)
+size_t aql_save_area_bytes(const struct kfd_device *dev)
+{
+	size_t bytes = (size_t)(dev->cwsr_bytes + dev->cwsr_debug_bytes) * dev->num_xcc;
+
+	return (bytes + PAGE_BYTES - 1) & ~(size_t)(PAGE_BYTES - 1);
+}
+
+static int alloc_buffers(struct aql_queue *queue, void *area)
 {
 	struct kfd_device *dev = queue->dev;
-	uint64_t cwsr = (uint64_t)(dev->cwsr_bytes + dev->cwsr_debug_bytes) * dev->num_xcc;
 	unsigned int i;
 	int ret;
 
@@ -63,10 +70,11 @@ static int alloc_buffers(struct aql_queue *queue)
 		ret = kfd_buffer_alloc(dev, KFD_IN_SYSTEM, 4096, &queue->pointers);
 	if (!ret)
 		ret = kfd_buffer_alloc(dev, KFD_IN_VRAM, dev->eop_bytes, &queue->eop);
-	if (!ret)
-		ret = kfd_buffer_alloc(dev, KFD_IN_SYSTEM, cwsr, &queue->cwsr);
+	if (!ret && !area)
+		ret = kfd_buffer_alloc(dev, KFD_IN_SYSTEM, aql_save_area_bytes(dev), &queue->cwsr);
 	if (ret)
 		return ret;
+	queue->save_area = area ? area : queue->cwsr.addr;
 	for (i = 0; i < NUM_PACKETS; i++)
 		((struct aql_kernel_packet *)queue->ring.addr)[i].header = PACKET_INVALID;
 	queue->write_index = queue->pointers.addr;
@@ -98,7 +106,7 @@ static int register_queue(struct aql_queue *queue, uint32_t percentage, uint64_t
 		.queue_priority = PRIORITY_NORMAL,
 		.eop_buffer_address = (uintptr_t)queue->eop.addr,
 		.eop_buffer_size = dev->eop_bytes,
-		.ctx_save_restore_address = (uintptr_t)queue->cwsr.addr,
+		.ctx_save_restore_address = (uintptr_t)queue->save_area,
 		.ctx_save_restore_size = dev->cwsr_bytes,
 		.ctl_stack_size = dev->ctl_stack_bytes,
 	};
@@ -116,14 +124,14 @@ static int unregister_queue(const struct aql_queue *queue)
 	return kfd_ioctl(queue->dev->kfd_fd, AMDKFD_IOC_DESTROY_QUEUE, &args);
 }
 
-int aql_queue_create(struct kfd_device *dev, struct aql_queue *queue)
+int aql_queue_create_with_area(struct kfd_device *dev, void *area, struct aql_queue *queue)
 {
 	uint64_t doorbell_offset;
 	int ret;
 
 	memset(queue, 0, sizeof(*queue));
 	queue->dev = dev;
-	ret = alloc_buffers(queue);
+	ret = alloc_buffers(queue, area);
 	if (!ret)
 		ret = register_queue(queue, KFD_MAX_QUEUE_PERCENTAGE, &doorbell_offset);
 	if (ret) {
@@ -134,6 +142,11 @@ int aql_queue_create(struct kfd_device *dev, struct aql_queue *queue)
 	if (ret)
 		aql_queue_destroy(queue);
 	return ret;
+}
+
+int aql_queue_create(struct kfd_device *dev, struct aql_queue *queue)
+{
+	return aql_queue_create_with_area(dev, NULL, queue);
 }
 
 int aql_queue_destroy(struct aql_queue *queue)

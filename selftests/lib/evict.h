@@ -8,7 +8,10 @@
 /* Moves everything out of "vram" or "gtt", of all processes. Needs root and debugfs. */
 int evict_all(const char *what);
 
-/* Memory of this process that the GPU maps; an anonymous mapping, whose pages can go. */
+/* Anonymous memory of this process that the GPU maps; kfd_buffer_free() frees it. */
+int userptr_create(struct kfd_device *dev, size_t bytes, struct kfd_buffer *buf);
+
+/* Some of it, whose pages can go. */
 int evict_userptr_create(struct kfd_device *dev, struct kfd_buffer *buf);
 
 /* Its pages go: KFD stops the queues of this process until it has mapped new ones. */
