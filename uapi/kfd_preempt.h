@@ -60,9 +60,11 @@
  *             unbound from a GPU)
  * ENODEV      the GPU is gone
  * ENOENT      no such queue in that process
- * ENOMEM      out of memory, or too many operators of one queue or watches of one
- *             process (64, 16 of them for operators of the host), before anything
- *             changed; the host has no room for yielded memory
+ * ENOMEM      out of memory, no room on the host for yielded memory, or too many
+ *             operators of one queue or process or watches of one process (64, 16 of
+ *             them for operators of the host); nothing changed. Or a move of memory
+ *             failed after it began: the queue is held, and repeating the call
+ *             moves the rest
  * ENOSPC      no hardware slot left to resume into, or no VRAM for the memory
  *             that was yielded; the queue stays held
  * ENOTTY      this driver does not know the call
@@ -370,6 +372,12 @@ struct kfd_ioctl_preempt_switch_args {
  *
  * While an operator holds all compute queues of a process, with or without this flag,
  * memory that was evicted from VRAM is restored only when the hold ends.
+ *
+ * Saved waves are in the CWSR area, which may be pages of the process: ROCr allocates it so
+ * where the driver has SVM. If the kernel swaps them out, KFD stops the queues of the
+ * process (STATUS_EVICTED), swaps the pages in and maps them, also for a held queue. A RESUME meanwhile
+ * returns 0, and the queue runs once they are mapped. In a memory cgroup without room
+ * for them it stays EVICTED.
  */
 
 /**
