@@ -39,6 +39,7 @@ PRODUCT = [
     ("evict_test", "pressure pressure-no-hws"),
     ("yield_test yield_turns_test yield_restore_test give_test", "yield yield-no-hws yield-256 yield-256-no-hws"),
     ("yield_failed_test", "yield yield-256"),
+    ("swap_test", "swap swap-no-hws"),
     ("in_reset_test end_in_reset_test", "in-reset in-reset-no-hws in-reset-no-hws-xcc1"),
     ("preempt_test crowd_test doorbell_test hang_test", "by-doorbell"),
     (
