@@ -180,7 +180,7 @@ Library::Library()
 Result<const hip::Functions*> Library::hip() {
     const std::lock_guard lock(hip_mutex_);
     if (!hip_) {
-        const auto found = hip::loaded_runtime();
+        const auto found = hip::loaded_runtime(mapping_.table());
         if (!found)
             return tl::make_unexpected(found.error());
         hip_ = *found;

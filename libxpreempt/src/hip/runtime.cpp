@@ -86,18 +86,10 @@ struct Libraries {
 // library comes between: one in front of it would keep our calls from the hook, or delay them.
 template <typename Function>
 bool find(const Libraries& libraries, const char* name, Function*& function) {
-    void* found = nullptr;
-    if (libraries.hook == nullptr) {
-        found = dlsym(RTLD_DEFAULT, name);
-    } else {
-        // A symbol of the hook's dependencies isn't the hook's.
-        found = real_dlsym()(libraries.hook, name);
-        if (found == nullptr || !is_hook(file_of(found)))
-            found = real_dlsym()(RTLD_DEFAULT, name);
-        if (found != nullptr && !is_hook(file_of(found)) && !is_runtime(file_of(found)))
-            found = nullptr;
-    }
-    if (found == nullptr)
+    void* found =
+        libraries.hook == nullptr ? dlsym(RTLD_DEFAULT, name) : real_dlsym()(libraries.hook, name);
+    // A symbol of the hook's dependencies isn't the hook's.
+    if (found == nullptr || (libraries.hook != nullptr && !is_hook(file_of(found))))
         found = real_dlsym()(libraries.runtime, name);
     function = reinterpret_cast<Function*>(found);
     return function != nullptr;
@@ -107,8 +99,9 @@ constexpr int attribute_compute_units = 63; // hipDeviceAttributeMultiprocessorC
 
 } // namespace
 
-Result<Functions> loaded_runtime() {
-    const Libraries from{handle_of_mapped(is_runtime), handle_of_mapped(is_hook)};
+Result<Functions> loaded_runtime(const hook::Table* hook) {
+    const Libraries from{hook != nullptr ? hook->runtime() : handle_of_mapped(is_runtime),
+                         handle_of_mapped(is_hook)};
     if (from.runtime == nullptr)
         return fail(ENOENT, Op::find_hip);
     Functions hip{};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "hook/table.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -62,9 +63,10 @@ inline bool is_handle(const void* stream) {
 
 bool is_runtime_loaded();
 
-// Never loads a runtime: a second one beside the program's would have streams of its own. ENOENT:
-// none is loaded, or it lacks one of the functions.
-Result<Functions> loaded_runtime();
+// The runtime that the hook names; without a hook (null) the first that is mapped. Never loads one:
+// a second one beside the program's would have streams of its own. ENOENT: none is loaded, or it
+// lacks one of the functions.
+Result<Functions> loaded_runtime(const hook::Table* hook);
 
 // A HIP error as ours; EIO with the HIP number as id, but what has an errno of its own.
 tl::unexpected<Error> failed_call(int hip_error);

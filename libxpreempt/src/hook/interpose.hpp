@@ -77,6 +77,8 @@ Error interpose(RocmNext<Error(Arguments...)>& next, const void* caller, const c
     Error (*function)(Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
+    if (is_other_runtime) [[unlikely]]
+        return function(arguments...);
     const Stream handle = last_of<Stream>(arguments...);
     const void* stream = is_attributed(call_class) || (std::is_same_v<Arguments, Stream> || ...)
                              ? key_of(handle, per_thread)

@@ -2,6 +2,7 @@
 // Callers by the range of their object, providers by the address they are mapped at.
 #include "hook/providers.hpp"
 
+#include "hook/current_call.hpp"
 #include "hook/interposers.hpp"
 #include "hook/mutex_lock.hpp"
 #include "hook/real.hpp"
@@ -14,6 +15,9 @@
 #include <pthread.h>
 
 namespace xpreempt::hook {
+
+std::atomic<unsigned> first_called{no_provider};
+constinit thread_local bool is_other_runtime = false;
 
 namespace {
 
@@ -167,11 +171,25 @@ struct LastCaller {
 };
 constinit thread_local LastCaller last_callers[2]{};
 
+// The object that has set the gate. It is linked to no runtime.
+bool is_library(const Object& object) {
+    const Gate* set = gate.load(std::memory_order_acquire);
+    const auto address = set != nullptr ? reinterpret_cast<std::uintptr_t>(set->before) : 0;
+    return address >= object.begin && address < object.end;
+}
+
 unsigned look_up(const void* caller, Rocm rocm, const char* symbol) {
     // Code that was made at run time is in no object: its page is taken for one.
     const auto page = reinterpret_cast<std::uintptr_t>(caller) & ~(page_bytes - 1);
     Object object{reinterpret_cast<std::uintptr_t>(caller), page, page + page_bytes, {}};
     const bool is_in_object = caller != nullptr && dl_iterate_phdr(match_address, &object) != 0;
+    if (const unsigned first = first_called.load(std::memory_order_relaxed);
+        rocm == Rocm::hip && first != no_provider &&
+        (caller == nullptr || (is_in_object && is_library(object)))) {
+        if (caller != nullptr)
+            remember(rocm, object, first);
+        return first;
+    }
     void* found = real_dlsym(RTLD_NEXT, symbol);
     if (found == nullptr && is_in_object)
         found = in_object(object.path, symbol);
@@ -211,6 +229,15 @@ unsigned provider_for(const void* caller, Rocm rocm, const char* symbol) {
             return range.provider;
         }
     return look_up(caller, rocm, symbol);
+}
+
+void* library_runtime() {
+    const unsigned provider = provider_for(nullptr, Rocm::hip, "hipGetDevice");
+    if (provider == no_provider)
+        return nullptr;
+    note_runtime(provider);
+    const MutexLock lock(mutex);
+    return providers[index_of(Rocm::hip)].list[provider].handle;
 }
 
 bool is_mapped(Rocm rocm) {

@@ -2,6 +2,7 @@
 // Finds which of several HIP runtimes, or ROCr's, the code that calls us is bound to.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace xpreempt::hook {
@@ -15,9 +16,26 @@ constexpr unsigned no_provider = max_providers;
 
 // The provider, by number, that the linker would have bound a call of that symbol to without us:
 // the next in the global order, else one that the caller's object is linked to, else the first that
-// is mapped. no_provider: none is. caller: an address in the calling code, or null.
-// No library is ever loaded. Cheap for callers that were seen before.
+// is mapped. no_provider: none is. caller: an address in the calling code; null: the library, as
+// its own code. It has the runtime that was called first. No library is ever loaded. Cheap for
+// callers that were seen before.
 unsigned provider_for(const void* caller, Rocm rocm, const char* symbol);
+
+// The library works with the HIP runtime that is called first. What the others do is not noted:
+// their streams, devices and null streams would be taken for those of the first.
+extern std::atomic<unsigned> first_called;
+extern constinit thread_local bool is_other_runtime; // of the thread's last HIP call
+
+inline void note_runtime(unsigned provider) {
+    unsigned first = first_called.load(std::memory_order_relaxed);
+    if (first == no_provider) [[unlikely]]
+        if (first_called.compare_exchange_strong(first, provider))
+            first = provider;
+    is_other_runtime = provider != first;
+}
+
+// The runtime that is called first, for dlsym(); null: none is loaded.
+void* library_runtime();
 
 bool is_mapped(Rocm rocm); // a runtime is loaded
 

@@ -547,7 +547,8 @@ constexpr Table table{sizeof(Table),       table_queues,       table_stream_queu
                       table_stream_key,    table_busy_queues,  last_launch,        table_set_gate,
                       table_attach,        queues_before,      log_packets,        table_streams,
                       table_begin_reading, table_end_reading,  unfinished_copies,  in_event_thread,
-                      call_packets,        table_rings,        device_of_null,     table_birth_of};
+                      call_packets,        table_rings,        device_of_null,     table_birth_of,
+                      library_runtime};
 
 } // namespace
 

@@ -26,16 +26,24 @@ public:
         if (provider == no_provider)
             return nullptr;
         Function* function = functions_[provider].load(std::memory_order_acquire);
-        if (function != nullptr)
-            return function;
+        if (function == nullptr) [[unlikely]]
+            function = look_up(provider);
         if (rocm_ == Rocm::hip)
-            load_companion(); // a thread of the program, and not in HIP
-        function = reinterpret_cast<Function*>(in_provider(provider, rocm_, symbol_));
-        functions_[provider].store(function, std::memory_order_release);
+            note_runtime(provider);
         return function;
     }
 
 private:
+    Function* look_up(unsigned provider) {
+        if (rocm_ == Rocm::hip) {
+            note_runtime(provider); // before the library calls HIP
+            load_companion();       // a thread of the program, and not in HIP
+        }
+        auto* function = reinterpret_cast<Function*>(in_provider(provider, rocm_, symbol_));
+        functions_[provider].store(function, std::memory_order_release);
+        return function;
+    }
+
     const char* symbol_;
     Rocm rocm_;
     std::atomic<Function*> functions_[max_providers]{};

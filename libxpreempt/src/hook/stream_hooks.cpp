@@ -49,6 +49,8 @@ Error interpose_on(Stream stream, RocmNext<Error(Arguments...)>& next, const voi
     Error (*function)(Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
+    if (is_other_runtime)
+        return function(arguments...);
     return make_call(
         {name, call_class, 0, stream, key_of(stream, false), nullptr},
         [&] { return function(arguments...); }, [](Error) {});
@@ -61,6 +63,8 @@ Error create_stream(RocmNext<Error(Stream*, Arguments...)>& next, const void* ca
     Error (*function)(Stream*, Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
+    if (is_other_runtime)
+        return function(stream, arguments...);
     (void)current_device(); // HIP may create a queue on it in the call
     Call call{name, CallClass::stream_create, 0, nullptr, nullptr, nullptr};
     return make_call(
@@ -82,7 +86,7 @@ using namespace xpreempt::hook;
 // NEXT(name, types...): the HIP function behind the interposer of that name.
 #define NEXT(name, ...)                                                                            \
     static constinit RocmNext<Error(__VA_ARGS__)> next {                                           \
-        #name, Rocm::hip                                                                           \
+#name, Rocm::hip                                                                           \
     }
 
 INTERPOSER Error hipStreamCreate(Stream* stream) {
@@ -115,6 +119,8 @@ INTERPOSER Error hipStreamDestroy(Stream stream) {
     Error (*function)(Stream) = next(__builtin_return_address(0));
     if (function == nullptr)
         return hip_error_not_found;
+    if (is_other_runtime)
+        return function(stream);
     const void* key = key_of(stream, false);
     int dying = -1;
     return make_call(
@@ -132,6 +138,8 @@ INTERPOSER Error hipSetDevice(int device) {
     if (function == nullptr)
         return hip_error_not_found;
     const Error error = function(device);
+    if (is_other_runtime)
+        return error;
     current_call.device = error == hip_success && device < max_devices ? device : -1;
     return error;
 }
@@ -178,6 +186,8 @@ INTERPOSER void _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_t
     Function* behind = next(__builtin_return_address(0));
     if (behind == nullptr)
         return;
+    if (is_other_runtime)
+        return behind(function, grid, block, lds_bytes, stream, arguments);
     (void)make_call(
         {"hipLaunchKernelGGLImpl", CallClass::launch, 0, stream, key_of(stream, false), nullptr},
         [&] {

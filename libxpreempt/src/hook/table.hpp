@@ -209,6 +209,10 @@ struct Table {
 
     // StreamRecord::birth of the stream with that key; 0: no packet of it was seen.
     std::uint64_t (*birth_of)(const void* stream);
+
+    // The HIP runtime that the library works with, for dlsym(): the one that was called first.
+    // null: none is loaded.
+    void* (*runtime)();
 };
 
 } // namespace xpreempt::hook

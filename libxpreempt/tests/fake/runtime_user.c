@@ -8,6 +8,12 @@ __attribute__((visibility("default"))) int ask_runtime(void) {
     return answer;
 }
 
+__attribute__((visibility("default"))) int ask_about_null_stream(void) {
+    volatile int answer = hipStreamQuery(0);
+
+    return answer;
+}
+
 /* The compiler makes a jump of it: the runtime returns to the caller of this function. */
 __attribute__((visibility("default"))) int ask_runtime_last(void) {
     return hipStreamQuery((void*)0x1000);

@@ -2,6 +2,7 @@
 // Two HIP runtimes in one process, as a wheel with one of its own makes them: calls of a library
 // reach the runtime that it is linked to, whichever was loaded first, and so do those of HIP to
 // ROCr.
+#include "hook/table.hpp"
 #include "unit/beside.hpp"
 
 #include <cstdint>
@@ -129,6 +130,72 @@ TEST(Runtimes, what_was_looked_up_is_of_the_runtime_it_was_looked_up_in) {
         auto* query = reinterpret_cast<int (*)(void*)>(dlsym(seven, "hipStreamQuery"));
         const int answer = query(nullptr);
         EXPECT_EQ(7007, answer);
+    });
+}
+
+// What the gate was shown.
+struct Shown {
+    int calls = 0;
+    const void* stream = nullptr;
+};
+Shown shown;
+
+void show(const xpreempt::hook::Call* call) {
+    ++shown.calls;
+    shown.stream = call->stream;
+}
+
+// This program has the gate, as the library has.
+const xpreempt::hook::Table& show_queries() {
+    using namespace xpreempt::hook;
+    static constexpr auto queries = std::uint64_t{1}
+                                    << static_cast<unsigned>(CallClass::stream_query);
+    static constexpr Gate gate{sizeof(Gate), 0, queries, show, nullptr};
+    const Table& table = *xpreempt_hook_table();
+    table.set_gate(&gate);
+    return table;
+}
+
+TEST(Runtimes, the_current_device_is_that_of_the_runtime_which_is_called) {
+    expect_in_child([] {
+        load("six", "libuser.so");
+        void* seven = load("seven", "libuser.so");
+        void* runtime = load("seven", "libamdhip64.so.7");
+        reinterpret_cast<void (*)(int)>(dlsym(runtime, "use_device"))(1);
+        const auto& table = show_queries();
+        EXPECT_EQ(7007, ask(seven, "ask_about_null_stream"));
+        EXPECT_EQ(1, shown.calls);
+        EXPECT_EQ(1, table.device_of_null(shown.stream));
+    });
+}
+
+// Its null stream would be taken for that of the first, and its handles for streams of the first.
+TEST(Runtimes, calls_of_a_second_one_are_passed_on_unseen) {
+    expect_in_child([] {
+        void* six = load("six", "libuser.so");
+        void* seven = load("seven", "libuser.so");
+        show_queries();
+        EXPECT_EQ(6006, ask(six, "ask_about_null_stream"));
+        EXPECT_EQ(1, shown.calls);
+        EXPECT_EQ(7007, ask(seven, "ask_about_null_stream"));
+        EXPECT_EQ(7007, ask(seven));
+        EXPECT_EQ(1, shown.calls);
+        EXPECT_EQ(6006, ask(six));
+        EXPECT_EQ(2, shown.calls);
+    });
+}
+
+// In a thread of the program that has just called another runtime.
+TEST(Runtimes, the_library_calls_the_one_that_is_called_first) {
+    expect_in_child([] {
+        void* six = load("six", "libuser.so");
+        void* seven = load("seven", "libuser.so");
+        EXPECT_EQ(7007, ask(seven));
+        EXPECT_EQ(6006, ask(six));
+        show_queries();
+        auto* query = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_DEFAULT, "hipStreamQuery"));
+        auto* const stream = reinterpret_cast<void*>(std::uintptr_t{0x1000});
+        EXPECT_EQ(7007, query(stream));
     });
 }
 
