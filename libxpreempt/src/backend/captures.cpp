@@ -45,10 +45,9 @@ void Captures::ended(const void* stream) {
         --num_;
 }
 
-void Captures::all_ended() {
+std::set<const void*> Captures::captured() {
     const std::lock_guard lock(mutex_);
-    num_ -= static_cast<std::uint32_t>(captured_.size());
-    captured_.clear();
+    return captured_;
 }
 
 void Captures::join(const void* stream) {

@@ -22,7 +22,7 @@ public:
     void begin(const void* stream);
     void began(const void* stream, bool captured);
     void ended(const void* stream);
-    void all_ended();
+    [[nodiscard]] std::set<const void*> captured();
 
     // Around a call by which a stream may join a capture: it waits for an event of one.
     void join(const void* stream);

@@ -327,23 +327,26 @@ void DirectStreams::forget(const void* key) {
     ++generation_;
 }
 
-void DirectStreams::begin_reset() {
-    for (const auto& calls : all())
-        calls->begin_destroy();
-}
-
-void DirectStreams::end_reset(const std::function<bool(const void*)>& is_destroyed) {
-    std::vector<Known> known;
+std::vector<DirectStreams::Known> DirectStreams::begin_reset(const AskKey& may_be_destroyed) {
+    std::vector<Known> streams;
     {
         const std::lock_guard lock(mutex_);
-        known = known_;
+        streams = known_;
     }
-    for (const Known& one : known) {
-        const bool destroyed = is_destroyed(one.key);
-        if (const auto calls = one.calls.lock())
+    std::erase_if(streams, [&](const Known& known) { return !may_be_destroyed(known.key); });
+    for (const Known& known : streams)
+        if (const auto calls = known.calls.lock())
+            calls->begin_destroy();
+    return streams;
+}
+
+void DirectStreams::end_reset(const std::vector<Known>& streams, const AskKey& is_destroyed) {
+    for (const Known& known : streams) {
+        const bool destroyed = is_destroyed(known.key);
+        if (const auto calls = known.calls.lock())
             calls->end_destroy(destroyed);
         if (destroyed)
-            forget(one.key);
+            forget(known.key);
     }
     ++generation_;
 }

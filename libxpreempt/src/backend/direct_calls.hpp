@@ -149,9 +149,15 @@ public:
 
     // The stream is destroyed: another one may have its key.
     void forget(const void* key);
-    // Around a call that may destroy any stream.
-    void begin_reset();
-    void end_reset(const std::function<bool(const void* key)>& is_destroyed);
+    // Around a call that may destroy several streams. begin_reset() returns the observed ones of
+    // these, for end_reset(). Both ask without a lock.
+    struct Known {
+        const void* key;
+        std::weak_ptr<DirectCalls> calls;
+    };
+    using AskKey = std::function<bool(const void* key)>;
+    std::vector<Known> begin_reset(const AskKey& may_be_destroyed);
+    void end_reset(const std::vector<Known>& streams, const AskKey& is_destroyed);
 
     // Called when any() changes. Set once, before the first of().
     void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
@@ -163,10 +169,6 @@ public:
 
 private:
     [[nodiscard]] std::vector<std::shared_ptr<DirectCalls>> all() const;
-    struct Known {
-        const void* key;
-        std::weak_ptr<DirectCalls> calls;
-    };
 
     mutable std::mutex mutex_;
     std::vector<Known> known_;

@@ -51,6 +51,8 @@ constexpr std::uint64_t while_held =
 
 // The stream that the calling thread works on, from before its HIP call until after it.
 thread_local std::shared_ptr<DirectCalls> direct_here;
+// Streams that the thread's device_reset may destroy, likewise.
+thread_local std::vector<DirectStreams::Known> reset_here;
 // The call of this thread waited until Gates::shut().
 thread_local bool released_here = false;
 
@@ -195,8 +197,11 @@ void Gates::enter(const Call& call) {
     if (call.call_class == CallClass::stream_destroy) {
         captures_.ended(call.stream);
     } else if (call.call_class == CallClass::device_reset) {
-        captures_.all_ended();
-        hip::forget_kept_words();
+        for (const void* captured : captures_.captured())
+            if (!mapping_.is_elsewhere(captured))
+                captures_.ended(captured);
+        if (const auto hip = find_hip_())
+            hip::forget_kept_word(**hip);
     } else if (begins_capture(call)) {
         captures_.begin(call.stream);
     } else if (call.call_class == CallClass::event_edge && captures_.any()) {
@@ -221,8 +226,11 @@ void Gates::enter_held(const Call& call) {
 void Gates::enter_direct(const Call& call) {
     if (Ungated::here() || shut_.load(std::memory_order_relaxed))
         return;
-    if (call.call_class == CallClass::device_reset)
-        return direct_.begin_reset();
+    if (call.call_class == CallClass::device_reset) {
+        reset_here =
+            direct_.begin_reset([this](const void* key) { return !mapping_.is_elsewhere(key); });
+        return;
+    }
     const bool is_work = ((work >> static_cast<unsigned>(call.call_class)) & 1) != 0;
     const bool destroys = call.call_class == CallClass::stream_destroy;
     if (!is_work && !destroys)
@@ -285,7 +293,8 @@ void Gates::leave(const Call& call, int error) {
             direct_.forget(call.stream);
         return end_destroy(call, done);
     case CallClass::device_reset:
-        direct_.end_reset([&](const void* key) { return done && is_destroyed(key); });
+        direct_.end_reset(std::exchange(reset_here, {}),
+                          [&](const void* key) { return done && is_destroyed(key); });
         return end_destroy(call, done);
     case CallClass::event_record:
         if (done)
@@ -549,15 +558,20 @@ bool Gates::wait_for_calls(std::chrono::steady_clock::time_point deadline) {
 
 // HIP waits for what it destroys, so that has to run: the stream's queues, and what those wait for.
 void Gates::lift_for_destroy(const Call& call) {
-    const bool reset = call.call_class == CallClass::device_reset;
     const Queues queues = order_.scan_queues();
-    const auto mine = reset ? std::vector<hip::QueueRecord>{} : mapping_.busy_queues(call.stream);
+    Refs mine;
+    const auto add_queues_of = [&](const void* key) {
+        for (const hip::QueueRecord& record : mapping_.busy_queues(key))
+            mine.insert(hip::ref_of(record));
+    };
+    if (call.call_class == CallClass::stream_destroy)
+        add_queues_of(call.stream);
+    else
+        for (const hook::StreamRecord& stream : mapping_.streams())
+            if (!mapping_.is_elsewhere(stream.key))
+                add_queues_of(stream.key);
     for (const SeenQueue& queue : queues) {
-        const bool concerned =
-            reset ? queue.held : std::ranges::any_of(mine, [&](const hip::QueueRecord& record) {
-                return hip::ref_of(record) == hip::ref_of(queue.record);
-            });
-        if (!concerned)
+        if (!mine.contains(hip::ref_of(queue.record)))
             continue;
         lifted_here.push_back(queue.record);
         if (queue.waits_for)

@@ -63,6 +63,12 @@ public:
     // Differs between two streams that have the same address one after the other; 0: unseen.
     std::uint64_t birth_of(Stream key) const;
 
+    // Returns true if the stream is known to be on another device than the calling thread's current
+    // one.
+    [[nodiscard]] bool is_elsewhere(const void* key) const {
+        return available() && table_->is_elsewhere(key) != 0;
+    }
+
     // By DMA engine and not complete, oldest first.
     std::vector<CopyRecord> copies() const;
 

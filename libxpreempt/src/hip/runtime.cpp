@@ -242,7 +242,7 @@ void* allocate_in_order(const Functions& hip, Stream stream) {
 }
 
 // hipFree() waits for every stream of the device, also for a held one: where memory can't be freed
-// in stream order, one word of each device is kept until a reset, see forget_kept_words().
+// in stream order, one word of each device is kept until a reset, see forget_kept_word().
 struct KeptWords {
     std::mutex mutex;
     std::map<int, void*> of; // by device
@@ -278,10 +278,13 @@ int fill_word(const Functions& hip, int device, Stream stream) {
 
 } // namespace
 
-void forget_kept_words() {
+void forget_kept_word(const Functions& hip) {
     KeptWords& words = kept_words();
+    int device = any_device;
+    (void)hip.get_device(&device);
     const std::lock_guard lock(words.mutex);
-    words.of.clear();
+    words.of.erase(device);
+    words.of.erase(any_device); // of the only device
 }
 
 Result<void> touch_stream(const Functions& hip, Stream stream) {

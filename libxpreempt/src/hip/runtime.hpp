@@ -127,7 +127,7 @@ Result<Stream> create_own_queue_stream(const Functions& hip);
 // fill would end.
 Result<void> touch_stream(const Functions& hip, Stream stream);
 
-// Called when a device is reset, which frees the words that touch_stream() keeps.
-void forget_kept_words();
+// Called when the current device is reset, which frees the word that touch_stream() keeps.
+void forget_kept_word(const Functions& hip);
 
 } // namespace xpreempt::hip

@@ -542,13 +542,22 @@ std::uint64_t table_birth_of(const void* stream) {
     return slot != nullptr ? slot->birth : 0;
 }
 
+int table_is_elsewhere(const void* stream) {
+    const int device = current_device();
+    if (const int of_null = device_of_null(stream); of_null >= 0)
+        return of_null != device ? 1 : 0;
+    const MutexLock lock(table_mutex);
+    const StreamSlot* slot = stream_slot(stream);
+    return slot != nullptr && is_elsewhere(*slot, device) ? 1 : 0;
+}
+
 constexpr Table table{sizeof(Table),       table_queues,       table_stream_queue, table_streams_of,
                       real_kfd_ioctl,      table_begin_update, table_end_update,   table_overflows,
                       table_stream_key,    table_busy_queues,  last_launch,        table_set_gate,
                       table_attach,        queues_before,      log_packets,        table_streams,
                       table_begin_reading, table_end_reading,  unfinished_copies,  in_event_thread,
                       call_packets,        table_rings,        device_of_null,     table_birth_of,
-                      library_runtime};
+                      table_is_elsewhere,  library_runtime};
 
 } // namespace
 

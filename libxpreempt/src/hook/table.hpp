@@ -210,6 +210,10 @@ struct Table {
     // StreamRecord::birth of the stream with that key; 0: no packet of it was seen.
     std::uint64_t (*birth_of)(const void* stream);
 
+    // Returns 1 if the stream is known to be on another device than the calling thread's current
+    // one: a reset of that one leaves it alone.
+    int (*is_elsewhere)(const void* stream);
+
     // The HIP runtime that the library works with, for dlsym(): the one that was called first.
     // null: none is loaded.
     void* (*runtime)();

@@ -62,12 +62,13 @@ TEST_F(CapturesTest, an_end_without_a_capture_is_not_counted) {
 TEST_F(CapturesTest, a_reset_ends_all_that_have_begun) {
     capture(one_);
     capture(other_);
-    captures_.all_ended();
+    for (const void* stream : captures_.captured())
+        captures_.ended(stream);
     EXPECT_FALSE(captures_.any());
     EXPECT_TRUE(may_query(one_));
     EXPECT_TRUE(may_query(other_));
     captures_.begin(one_);
-    captures_.all_ended();
+    EXPECT_TRUE(captures_.captured().empty());
     EXPECT_TRUE(captures_.any()) << "its call has not returned";
     captures_.began(one_, true);
     EXPECT_FALSE(may_query(one_));
