@@ -72,6 +72,12 @@ int wait_idle(const XQueue& queue) {
     }
 }
 
+// A stop that the driver confirms late, by a suspend of its own: a resume may come meanwhile.
+int wait_stopped(const XQueue& queue) {
+    const int answer = xp_xqueue_suspend(queue.native, XP_SUSPEND_FINISH_LAUNCHED, nullptr);
+    return answer != 0 ? answer : xp_xqueue_resume(queue.native);
+}
+
 bool is_suspended(XQueue& queue) {
     const std::lock_guard lock(queue.control_mutex);
     return queue.suspended;
@@ -216,10 +222,8 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
         std::uint32_t level = 0;
         if (answer == 0)
             answer = suspend(queue, level);
-        // Where nothing that was launched is stopped, all of it ends. At level 2 the queue is
-        // stopped: these commands have no flag that would let them be taken back instead.
-        if (answer == 0 && level == XP_LEVEL_BLOCK && (flags & kQueueSuspendFlagSyncHwQueue) != 0)
-            answer = wait_direct(queue);
+        if (answer == 0 && level != 0 && (flags & kQueueSuspendFlagSyncHwQueue) != 0)
+            answer = level == XP_LEVEL_BLOCK ? wait_direct(queue) : wait_stopped(queue);
         return result_of(answer);
     });
 }

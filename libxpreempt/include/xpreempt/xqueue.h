@@ -91,7 +91,7 @@ struct xp_xqueue_options {
 /* flags of xp_xqueue_suspend() */
 #define XP_SUSPEND_EXACT 0x1u /* fail if the xqueue's highest level cannot be reached */
 #define XP_SUSPEND_FINISH_SUBMITTED 0x2u /* first wait until all submitted commands completed */
-#define XP_SUSPEND_FINISH_LAUNCHED 0x4u /* finally wait for launched commands that still run */
+#define XP_SUSPEND_FINISH_LAUNCHED 0x4u /* finally wait until no launched command runs */
 
 /* Fail and suspend nothing if this XP_LEVEL_* cannot be reached. */
 #define XP_SUSPEND_LEAST(level) ((level) * 0x100u)
@@ -186,8 +186,9 @@ int xp_xqueue_wait_for(xp_xqueue_t xqueue, uint64_t ticket, uint64_t timeout_ns)
  *
  * Counted: each suspend needs a resume. When it returns, no launch is in progress and none will
  * begin; it first lets a launch end that HIP blocks because of the queue (xp_xqueue_create(3)). At
- * XP_LEVEL_INTERRUPT no wave of the stream runs. With XP_SUSPEND_FINISH_LAUNCHED none runs at a
- * lower level either; resumes of other threads count as usual meanwhile. If it cannot wait for a
+ * XP_LEVEL_INTERRUPT no wave of the stream runs, unless the driver reports that the stop is late.
+ * With XP_SUSPEND_FINISH_LAUNCHED none runs then and at lower levels either; resumes of other
+ * threads count as usual meanwhile. If it cannot wait for a
  * command, it returns the error and leaves nothing suspended.
  */
 int xp_xqueue_suspend(xp_xqueue_t xqueue, uint32_t flags, uint32_t *level);

@@ -332,10 +332,18 @@ StopCounters Holds::counters(hip::QueueRef queue) const {
     return found == counters_.end() ? StopCounters{} : found->second;
 }
 
-bool Holds::is_late(hip::QueueRef queue) const {
+bool Holds::is_late(hip::QueueRef queue) {
     const std::lock_guard lock(mutex_);
     const auto found = holds_.find(queue);
-    return found != holds_.end() && found->second.stopped && found->second.late;
+    if (found == holds_.end())
+        return false;
+    Hold& hold = found->second;
+    if (!hold.stopped || !hold.late || !hold.wants_stop())
+        return false;
+    (void)note_stop(queue, transport_.confirm(hold.queue, hold.type), 0);
+    const bool is_late = hold.stopped && hold.late;
+    settle(); // it may be dead
+    return is_late;
 }
 
 std::uint32_t Holds::count(hip::QueueRef queue) const {

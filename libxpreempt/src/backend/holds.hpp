@@ -91,8 +91,9 @@ public:
     // the deadline.
     void release_all(std::chrono::steady_clock::time_point deadline);
 
-    // The queue is held, but its stop isn't confirmed: its waves may still run.
-    [[nodiscard]] bool is_late(hip::QueueRef queue) const;
+    // Returns whether the queue is held, but its stop isn't confirmed: its waves may still run.
+    // Asks the driver once more, which takes a millisecond at most.
+    [[nodiscard]] bool is_late(hip::QueueRef queue);
 
     [[nodiscard]] std::uint32_t count(hip::QueueRef queue) const;
     [[nodiscard]] StopCounters counters(hip::QueueRef queue) const;

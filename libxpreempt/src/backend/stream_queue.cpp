@@ -6,12 +6,18 @@
 #include "backend/ungated.hpp"
 #include "kfd/queue_ioctls.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 namespace xpreempt::backend {
 
 namespace {
+
+// Between two questions whether a late stop is confirmed.
+constexpr std::chrono::milliseconds first_pause{1}, longest_pause{64};
 
 xqueue::LevelChoice only_block(std::string reason) {
     return {xqueue::Level::block, xqueue::DeactivateMethod::none, std::move(reason)};
@@ -278,6 +284,17 @@ Result<xqueue::Deactivated> StreamQueue::flush() {
     }
     environment_.holds.release(*queue, stream_);
     return answer;
+}
+
+// The driver notifies nobody, so ask it.
+void StreamQueue::finish_stop() {
+    const auto is_late = [this](const hip::QueueRecord& queue) {
+        return environment_.holds.is_late(hip::ref_of(queue));
+    };
+    for (auto pause = first_pause;
+         std::ranges::any_of(environment_.mapping.busy_queues(key_), is_late);
+         pause = std::min(2 * pause, longest_pause))
+        std::this_thread::sleep_for(pause);
 }
 
 void StreamQueue::start() {

@@ -75,6 +75,7 @@ public:
     // commands starts either way.
     Result<xqueue::Deactivated> deactivate() override;
     Result<void> interrupt() override { return hold_.stop(StopType::save, rules_.allow_shared); }
+    void finish_stop() override;
     void start() override;
 
     [[nodiscard]] std::vector<xqueue::QueueName> queues() const override {

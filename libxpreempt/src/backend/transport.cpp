@@ -43,6 +43,11 @@ public:
         return {{answers.begin(), middle}, {middle, answers.end()}};
     }
 
+    Result<void> confirm(const hip::QueueRecord& queue, StopType type) override {
+        Change change = to_stop(queue, type);
+        return answer_of(device_->switch_queues(0, {&change.entry, 1}, change.fd, 1), change.entry);
+    }
+
 private:
     struct Change {
         int fd; // the file that created the queue
@@ -81,11 +86,14 @@ private:
         for (const Change& change : changes)
             entries.push_back(change.entry);
         const auto done = device_->switch_queues(0, entries, changes[0].fd);
-        for (const kfd_preempt_switch_entry& entry : entries) {
-            const int problem = done ? -entry.result : done.error().errno_value;
-            answers.push_back(problem == 0 ? Result<void>{}
-                                           : fail(problem, Op::switch_queues, entry.queue_id));
-        }
+        for (const kfd_preempt_switch_entry& entry : entries)
+            answers.push_back(answer_of(done, entry));
+    }
+
+    static Result<void> answer_of(const Result<kfd_ioctl_preempt_switch_args>& done,
+                                  const kfd_preempt_switch_entry& entry) {
+        const int problem = done ? -entry.result : done.error().errno_value;
+        return problem == 0 ? Result<void>{} : fail(problem, Op::switch_queues, entry.queue_id);
     }
 
     static std::uint32_t number(StopType type) {

@@ -40,6 +40,9 @@ public:
         return fail(EOPNOTSUPP, Op::resume_queue, queue.kfd_queue_id);
     }
 
+    // Asks for a stop once more that was late (ETIME), and waits a millisecond at most.
+    virtual Result<void> confirm(const hip::QueueRecord&, StopType) { return {}; }
+
     // Several different queues, with as few updates of the runlist as the driver allows; one by one
     // and the stops first unless overridden. An answer for each queue, in their order.
     struct Switched {

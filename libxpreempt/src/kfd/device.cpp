@@ -74,9 +74,10 @@ Result<void> Device::update_queue(std::uint32_t kfd_queue_id, const QueuePropert
 }
 
 Result<kfd_ioctl_preempt_switch_args>
-Device::switch_queues(std::uint32_t flags, std::span<kfd_preempt_switch_entry> entries,
-                      int fd) const {
+Device::switch_queues(std::uint32_t flags, std::span<kfd_preempt_switch_entry> entries, int fd,
+                      std::uint32_t timeout_ms) const {
     kfd_ioctl_preempt_switch_args args{};
+    args.timeout_ms = timeout_ms;
     args.flags = flags;
     return switch_with(args, entries, fd);
 }

@@ -52,7 +52,8 @@ public:
     // Own queues, or those of each entry's target_pid; each entry's result says how it went.
     Result<kfd_ioctl_preempt_switch_args> switch_queues(std::uint32_t flags,
                                                         std::span<kfd_preempt_switch_entry> entries,
-                                                        int fd = -1) const;
+                                                        int fd = -1,
+                                                        std::uint32_t timeout_ms = 0) const;
 
     // The same as an operator: queues of the process that pid names in our pid namespace.
     Result<kfd_ioctl_preempt_switch_args>

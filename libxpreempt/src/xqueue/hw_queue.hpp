@@ -117,6 +117,8 @@ public:
     // Never nested. After an error nothing has changed.
     virtual Result<Deactivated> deactivate() = 0;
     virtual Result<void> interrupt() = 0;
+    // Returns when the hardware has confirmed either, or when it was started. Any thread may wait.
+    virtual void finish_stop() {}
     // Ends either. If the driver refuses it now, the queue starts later.
     virtual void start() = 0;
 

@@ -205,7 +205,12 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
         return tl::make_unexpected(missed);
     }
     const Suspension suspension{held_level_, missed};
-    if (mode.finish_launched && !hardware_held()) {
+    if (mode.finish_launched && hardware_held()) {
+        control.unlock();
+        lock.unlock();
+        hw_->finish_stop();
+        lock.lock();
+    } else if (mode.finish_launched) {
         control.unlock();
         stopwatch.start();
         if (const auto finished = finish_all(lock, launched_, Wake::promptly); !finished) {

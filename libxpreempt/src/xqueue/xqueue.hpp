@@ -56,7 +56,7 @@ struct SuspendMode {
     bool exact = false;            // an error, and no suspend, when the best level can't be reached
     Level least = Level::block;    // the same for this level, whatever the latency budget needs
     bool finish_submitted = false; // first waits until what was submitted before has completed
-    bool finish_launched = false;  // at the end waits for what was launched and isn't held
+    bool finish_launched = false;  // at the end waits until nothing that was launched runs
     Patience patience = Patience::full; // with a launch that has to end before anything is stopped
 };
 

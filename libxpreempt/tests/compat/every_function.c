@@ -13,12 +13,19 @@ int hipMemsetAsync(void* memory, int value, size_t bytes, hipStream_t stream);
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 int hipStreamBeginCapture(hipStream_t stream, int mode);
 int hipStreamDestroy(hipStream_t stream);
 int hipStreamEndCapture(hipStream_t stream, void** graph);
 bool fake_captures_ended(void); /* by a call of another thread, since the last question */
+
+void fake_choose_driver(void);
+void fake_stop_late(void);
+void fake_confirm_stop(void);
+unsigned fake_late_answers(void);
 
 static int failures;
 
@@ -246,6 +253,36 @@ static void waits(XQueueHandle xq) {
     alarm(0);
 }
 
+static volatile bool synchronized;
+
+static void* suspend_synchronized(void* argument) {
+    const XQueueHandle xq = *(const XQueueHandle*)argument;
+
+    check(XQueueSuspend(xq, kQueueSuspendFlagSyncHwQueue) == kXSchedSuccess,
+          "a suspend with SyncHwQueue");
+    synchronized = true;
+    return NULL;
+}
+
+/* The driver confirms the stop after the kernel has ended. */
+static void late_stop(XQueueHandle xq) {
+    const char* driver = getenv("FAKE_DRIVER");
+    pthread_t thread;
+
+    if (driver == NULL || strcmp(driver, "patched") != 0)
+        return;
+    fake_stop_late();
+    alarm(20);
+    check(pthread_create(&thread, NULL, suspend_synchronized, &xq) == 0, "a stop is late");
+    while (fake_late_answers() < 3)
+        usleep(1000);
+    check(!synchronized, "while the kernel runs, SyncHwQueue waits");
+    fake_confirm_stop();
+    check(pthread_join(thread, NULL) == 0 && synchronized, "and returns after it");
+    alarm(0);
+    check(XQueueResume(xq, 0) == kXSchedSuccess, "one resume is enough");
+}
+
 static XResult nothing(HwQueueHandle hwq, void* data) {
     (void)hwq;
     (void)data;
@@ -317,6 +354,7 @@ int main(void) {
     XQueueHandle xq;
     int i;
 
+    fake_choose_driver();
     check(hipStreamCreate(&stream) == 0, "a stream is created");
     hardware_queues(stream, &hwq);
     xq = xqueues(hwq);
@@ -325,6 +363,7 @@ int main(void) {
     hints(xq);
     captures(xq, hwq);
     waits(xq);
+    late_stop(xq);
     for (i = 0; i < 70000; i++) { /* never destroyed, as XSched's programs do */
         static struct launches launches;
         HwCommandHandle made = 0;

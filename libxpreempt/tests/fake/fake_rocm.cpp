@@ -149,6 +149,19 @@ __attribute__((visibility("default"))) fake::Driver* fake_driver() {
     return &driver.told;
 }
 
+__attribute__((visibility("default"))) void fake_stop_late() {
+    driver.told.late_stops = 1;
+}
+
+__attribute__((visibility("default"))) void fake_confirm_stop() {
+    for (fake::Queue& queue : driver.told.queues)
+        queue.pending = false;
+}
+
+__attribute__((visibility("default"))) unsigned fake_late_answers() {
+    return driver.told.late_answers;
+}
+
 __attribute__((visibility("default"))) void fake_choose_driver() {
     const char* name = std::getenv("FAKE_DRIVER");
     driver.told.patched = name != nullptr && std::strcmp(name, "patched") == 0;

@@ -25,6 +25,7 @@ struct Driver {
     bool fail_free = false; // FREE_MEMORY_OF_GPU fails
     // The next ones: stops are confirmed late, see Queue::pending; stops or starts are refused.
     std::atomic<unsigned> late_stops{0}, refused_stops{0}, refused_starts{0};
+    std::atomic<unsigned> late_answers{0}; // answer: how often a stop was not confirmed
     // Not 0: of four stops and starts, about one is refused, one is late (a stop, for as long as
     // its start is refused by chance), and the answer of one is lost: it is done, and fails.
     std::atomic<std::uint32_t> faults{0};
@@ -79,5 +80,9 @@ extern "C" void* fake_stream(void* handle);
 // Hip::captures_ended, which is false again after it.
 extern "C" bool fake_captures_ended();
 extern "C" fake::Driver* fake_driver();
+// For C: the next stop is late, until it is confirmed; and Driver::late_answers.
+extern "C" void fake_stop_late();
+extern "C" void fake_confirm_stop();
+extern "C" unsigned fake_late_answers();
 // Sets Driver::patched as FAKE_DRIVER says: patched or stock (default).
 extern "C" void fake_choose_driver();

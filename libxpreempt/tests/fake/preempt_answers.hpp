@@ -51,8 +51,10 @@ public:
         if (const int error = find_queue(args.queue_id))
             return error;
         fake::Queue& queue = told_.queues[args.queue_id];
-        if (queue.held)
+        if (queue.held) {
+            told_.late_answers += queue.pending ? 1 : 0;
             return queue.pending ? -ETIME : -EALREADY;
+        }
         if (args.preempt_type != KFD_PREEMPT_TYPE_SAVE)
             return -EOPNOTSUPP;
         const Fault fault = fault_of(told_);
@@ -60,8 +62,10 @@ public:
             return -EBUSY;
         queue.pending = takes_one(told_.late_stops) || fault == Fault::late;
         queue.held = true;
-        if (queue.pending)
+        if (queue.pending) {
+            ++told_.late_answers;
             return -ETIME;
+        }
         ++queue.preempts;
         return fault == Fault::lost ? -EFAULT : 0;
     }

@@ -20,6 +20,10 @@ public:
     Result<void> stop(const hip::QueueRecord&, StopType) override { return answer('-'); }
     Result<void> start(const hip::QueueRecord&) override { return answer('+'); }
 
+    Result<void> confirm(const hip::QueueRecord&, StopType) override {
+        return errno_value == 0 ? Result<void>{} : fail(errno_value, Op::preempt_queue);
+    }
+
     std::string told;
     int errno_value = 0;
 
@@ -217,7 +221,10 @@ TEST_F(HoldsTest, a_late_stop_is_a_hold) {
     script.errno_value = ETIME;
     ASSERT_TRUE(hold(&first));
     EXPECT_TRUE(holds.is_late(hip::ref_of(queue)));
-    script.errno_value = EBUSY; // not before it has stopped
+    EXPECT_TRUE(holds.is_late(hip::ref_of(queue)));
+    script.errno_value = EALREADY; // it has stopped meanwhile
+    EXPECT_FALSE(holds.is_late(hip::ref_of(queue)));
+    script.errno_value = EBUSY; // not yet
     release(&first);
     EXPECT_TRUE(holds.is_due());
     script.errno_value = 0;

@@ -8,6 +8,8 @@
 #include "unit/until.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <functional>
 #include <gtest/gtest.h>
@@ -62,6 +64,34 @@ TEST_F(RefusalsTest, a_stop_that_is_confirmed_late_ends_with_its_resume) {
         if (!resumed_early) {
             EXPECT_EQ(0, xp_xqueue_resume(xqueue)) << xp_last_detail();
         }
+        test::until([this] { return runs(); });
+    }
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
+// Its waves run until then. A resume by another thread ends the wait as well.
+TEST_F(RefusalsTest, a_suspend_that_finishes_launched_work_waits_for_a_late_stop) {
+    if (!fake_driver()->patched)
+        return;
+    const xp_xqueue_t xqueue = new_xqueue();
+    for (const bool resumed : {false, true}) {
+        fake_driver()->late_stops = 1;
+        fake_driver()->late_answers = 0;
+        std::atomic<bool> returned{false};
+        std::thread suspending([&] {
+            EXPECT_EQ(0, xp_xqueue_suspend(xqueue, XP_SUSPEND_FINISH_LAUNCHED, nullptr))
+                << xp_last_detail();
+            returned = true;
+        });
+        test::until([] { return fake_driver()->late_answers >= 3; });
+        EXPECT_FALSE(returned);
+        if (resumed)
+            EXPECT_EQ(0, xp_xqueue_resume(xqueue)) << xp_last_detail();
+        else
+            fake_driver()->queues[id].pending = false; // its kernel has ended
+        suspending.join();
+        fake_driver()->queues[id].pending = false;
+        EXPECT_EQ(resumed ? -ENOENT : 0, xp_xqueue_resume(xqueue));
         test::until([this] { return runs(); });
     }
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
