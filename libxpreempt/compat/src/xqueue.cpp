@@ -29,16 +29,16 @@ XResult create(Registry& registry, Registry::HwQueue& hw, HwQueueHandle hwq, std
     const auto queue = std::make_shared<XQueue>();
     queue->hw_queue = hwq;
     queue->level = static_cast<XPreemptLevel>(level);
+    const XQueueHandle handle = registry.queues.insert(queue); // first: it may find no memory
     int answer = xp_xqueue_create(stream_of(hwq), &options, &queue->native);
-    if (answer != 0)
-        return result_of(answer);
-    const xp_xqueue_state state = native_state(*queue, answer);
-    if (answer != 0 || state.best_level < options.max_level) {
-        xp_xqueue_destroy(queue->native);
-        return answer != 0 ? result_of(answer) : kXSchedErrorNotSupported;
+    const xp_xqueue_state state = answer == 0 ? native_state(*queue, answer) : xp_xqueue_state{};
+    if (answer == 0 && state.best_level >= options.max_level) {
+        hw.xqueue = handle;
+        return kXSchedSuccess;
     }
-    hw.xqueue = registry.queues.insert(queue);
-    return kXSchedSuccess;
+    (void)registry.queues.remove(handle);
+    xp_xqueue_destroy(queue->native); // none has handle 0
+    return answer != 0 ? result_of(answer) : kXSchedErrorNotSupported;
 }
 
 // Work that the program launched into the stream directly counts as the XQueue's. Without HIP there

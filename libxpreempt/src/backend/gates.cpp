@@ -570,19 +570,20 @@ void Gates::lift_for_destroy(const Call& call) {
         for (const hook::StreamRecord& stream : mapping_.streams())
             if (!mapping_.is_elsewhere(stream.key))
                 add_queues_of(stream.key);
+    std::vector<hip::QueueRecord> to_lift;
     for (const SeenQueue& queue : queues) {
         if (!mine.contains(hip::ref_of(queue.record)))
             continue;
-        lifted_here.push_back(queue.record);
+        to_lift.push_back(queue.record);
         if (queue.waits_for)
-            lifted_here.push_back(*queue.waits_for);
+            to_lift.push_back(*queue.waits_for);
         // The held queue that it may wait for isn't known, so all of them run meanwhile.
         for (const SeenQueue& other : queues)
             if (queue.unread && other.held)
-                lifted_here.push_back(other.record);
+                to_lift.push_back(other.record);
     }
-    for (const hip::QueueRecord& record : lifted_here)
-        holds_.lift(record);
+    std::erase_if(to_lift, [this](const auto& record) { return !holds_.lift(record); });
+    lifted_here = std::move(to_lift);
     // HIP waits for a start that the driver has refused.
     if (holds_.is_due())
         order_.ensure_watched();

@@ -52,7 +52,12 @@ bool is_unsure(bool was_unsure, int problem) {
 } // namespace
 
 Holds::Hold& Holds::entry_of(const hip::QueueRecord& queue, StopType type) {
-    Hold& hold = holds_[hip::ref_of(queue)];
+    const hip::QueueRef ref = hip::ref_of(queue);
+    if (counters_.size() == max_counted && !counters_.contains(ref))
+        counters_.erase(std::ranges::min_element(
+            counters_, {}, [](const auto& counted) { return counted.first.generation; }));
+    counters_.try_emplace(ref);
+    Hold& hold = holds_[ref];
     if (hold.owners.empty() && hold.lifts == 0 && !hold.stopped) {
         hold.queue = queue;
         hold.type = type;
@@ -60,57 +65,93 @@ Holds::Hold& Holds::entry_of(const hip::QueueRecord& queue, StopType type) {
     return hold;
 }
 
-// Returns false if that owner has no hold.
-bool Holds::drop(hip::QueueRef queue, const Owner& owner) {
+bool Holds::is_dead(hip::QueueRef queue) const {
     const auto entry = holds_.find(queue);
-    if (entry == holds_.end())
+    return entry != holds_.end() && entry->second.dead;
+}
+
+// Adds the owner to the queues that aren't dead. Without memory it returns false and adds none.
+bool Holds::add(std::span<const hip::QueueRecord> queues, StopType type,
+                const Owner& owner) noexcept {
+    try {
+        for (const hip::QueueRecord& queue : queues) {
+            auto& owners = entry_of(queue, type).owners;
+            owners.reserve(owners.size() + queues.size());
+        }
+    } catch (const std::bad_alloc&) {
         return false;
-    auto& owners = entry->second.owners;
-    const auto mine = std::ranges::find(owners, owner);
-    if (mine == owners.end())
-        return false;
-    owners.erase(mine);
+    }
+    for (const hip::QueueRecord& queue : queues) {
+        Hold& hold = holds_.find(hip::ref_of(queue))->second;
+        if (hold.dead)
+            continue;
+        hold.owners.push_back(owner);
+        hold.changed = true;
+    }
     return true;
 }
 
-// One call of the driver for each type of stop. Returns the error of the first stop that was
-// refused.
-Result<void> Holds::agree(const Refs& queues) {
-    Refs save, drain, starts;
-    for (const hip::QueueRef queue : queues) {
-        const auto entry = holds_.find(queue);
-        if (entry == holds_.end() || !entry->second.is_due() || dead_.contains(queue))
-            continue;
-        const Hold& hold = entry->second;
-        Refs& change = !hold.wants_stop() ? starts : hold.type == StopType::save ? save : drain;
-        if (std::ranges::find(change, queue) == change.end())
-            change.push_back(queue);
+// Does nothing if that owner has no hold.
+void Holds::drop(hip::QueueRef queue, const Owner& owner) {
+    const auto entry = holds_.find(queue);
+    if (entry == holds_.end())
+        return;
+    auto& owners = entry->second.owners;
+    if (const auto mine = std::ranges::find(owners, owner); mine != owners.end()) {
+        owners.erase(mine);
+        entry->second.changed = true;
     }
+}
+
+// One call of the driver for each type of stop, for the entries that have changed. Returns the
+// error of the first stop that was refused.
+Result<void> Holds::agree() noexcept {
     Result<void> refused;
-    if (!drain.empty())
-        refused = switch_queues(drain, StopType::drain, {});
-    if (!save.empty() || !starts.empty())
-        if (const auto second = switch_queues(save, StopType::save, starts); refused)
-            refused = second;
+    try {
+        Refs save, drain, starts;
+        for (auto& [queue, hold] : holds_)
+            if (std::exchange(hold.changed, false) && hold.is_due() && !hold.dead)
+                (!hold.wants_stop()            ? starts
+                 : hold.type == StopType::save ? save
+                                               : drain)
+                    .push_back(queue);
+        if (!drain.empty())
+            refused = switch_queues(drain, StopType::drain, {});
+        if (!save.empty() || !starts.empty())
+            if (const auto second = switch_queues(save, StopType::save, starts); refused)
+                refused = second;
+    } catch (const std::bad_alloc&) { // before the driver was asked
+        refused = fail(ENOMEM, Op::allocate);
+    }
     settle();
     return refused;
 }
 
-Result<void> Holds::switch_queues(const Refs& stops, StopType type, const Refs& starts) {
-    std::vector<hip::QueueRecord> to_stop, to_start;
-    for (const hip::QueueRef queue : stops)
-        to_stop.push_back(holds_.at(queue).queue);
-    for (const hip::QueueRef queue : starts)
-        to_start.push_back(holds_.at(queue).queue);
+// Without memory it isn't known what the driver was asked: its answers count as lost.
+Result<void> Holds::switch_queues(const Refs& stops, StopType type, const Refs& starts) noexcept {
     const auto begin = Clock::now();
-    const auto switched = transport_.switch_all(to_stop, type, to_start);
-    const std::uint64_t ns = ns_since(begin); // of all: they changed together
+    Transport::Switched switched;
     Result<void> refused;
+    try {
+        std::vector<hip::QueueRecord> to_stop, to_start;
+        for (const hip::QueueRef queue : stops)
+            to_stop.push_back(holds_.at(queue).queue);
+        for (const hip::QueueRef queue : starts)
+            to_start.push_back(holds_.at(queue).queue);
+        switched = transport_.switch_all(to_stop, type, to_start);
+    } catch (const std::bad_alloc&) {
+        switched = {};
+        refused = fail(ENOMEM, Op::allocate);
+    }
+    const std::uint64_t ns = ns_since(begin); // of all: they changed together
+    const auto answer = [&](const std::vector<Result<void>>& answers, std::size_t i) {
+        return i < answers.size() ? answers[i] : fail(EFAULT, Op::switch_queues);
+    };
     for (std::size_t i = 0; i < stops.size(); ++i)
-        if (const auto stopped = note_stop(stops[i], switched.stopped[i], ns); refused)
+        if (const auto stopped = note_stop(stops[i], answer(switched.stopped, i), ns); refused)
             refused = stopped;
     for (std::size_t i = 0; i < starts.size(); ++i)
-        note_start(starts[i], switched.started[i], ns);
+        note_start(starts[i], answer(switched.started, i), ns);
     return refused;
 }
 
@@ -156,7 +197,7 @@ void Holds::note_end(Hold& hold, const Error& error) {
         return;
     hold.owners.clear();
     hold.stopped = hold.unsure = false;
-    if (!is_death(error) || !dead_.insert(hip::ref_of(hold.queue)).second)
+    if (!is_death(error) || std::exchange(hold.dead, true))
         return;
     log::report(log::Level::error,
                 "KFD queue %u of GPU %u is lost (%s failed: %s): its work never completes",
@@ -167,10 +208,10 @@ void Holds::note_end(Hold& hold, const Error& error) {
 }
 
 void Holds::count_stop(hip::QueueRef queue, std::uint64_t ns) {
-    if (counters_.size() == max_counted && !counters_.contains(queue))
-        counters_.erase(std::ranges::min_element(
-            counters_, {}, [](const auto& counted) { return counted.first.generation; }));
-    StopCounters& counters = counters_[queue];
+    const auto counted = counters_.find(queue);
+    if (counted == counters_.end())
+        return;
+    StopCounters& counters = counted->second;
     ++counters.stops;
     counters.last_stop_ns = ns;
     counters.max_stop_ns = std::max(counters.max_stop_ns, ns);
@@ -183,7 +224,7 @@ void Holds::settle() {
         const Hold& hold = entry.second;
         held += !hold.owners.empty() || hold.stopped ? 1U : 0U;
         due += hold.is_due() ? 1U : 0U;
-        return hold.owners.empty() && hold.lifts == 0 && !hold.stopped;
+        return hold.owners.empty() && hold.lifts == 0 && !hold.stopped && !hold.dead;
     });
     num_held_.store(held, std::memory_order_relaxed);
     num_due_.store(due, std::memory_order_relaxed);
@@ -211,19 +252,18 @@ Result<void> Holds::hold(std::span<const hip::QueueRecord> queues, StopType type
     Result<void> held;
     {
         const std::lock_guard lock(mutex_);
-        Refs refs;
-        for (const hip::QueueRecord& queue : queues) {
-            refs.push_back(hip::ref_of(queue));
-            if (shut_ || dead_.contains(refs.back()))
-                return fail(shut_ ? ESHUTDOWN : EIO, Op::preempt_queue, queue.kfd_queue_id);
-        }
         for (const hip::QueueRecord& queue : queues)
-            entry_of(queue, type).owners.push_back(owner);
-        held = agree(refs);
+            if (shut_ || is_dead(hip::ref_of(queue)))
+                return fail(shut_ ? ESHUTDOWN : EIO, Op::preempt_queue, queue.kfd_queue_id);
+        if (!add(queues, type, owner)) {
+            settle();
+            return fail(ENOMEM, Op::allocate);
+        }
+        held = agree();
         if (!held) {
-            for (const hip::QueueRef ref : refs)
-                (void)drop(ref, owner);
-            (void)agree(refs);
+            for (const hip::QueueRecord& queue : queues)
+                drop(hip::ref_of(queue), owner);
+            (void)agree();
         }
     }
     notify_changed();
@@ -241,47 +281,59 @@ void Holds::exchange(std::span<const hip::QueueRecord> to_hold,
                      std::span<const hip::QueueRecord> to_release, const Owner& owner) {
     {
         const std::lock_guard lock(mutex_);
-        Refs refs;
-        for (const hip::QueueRecord& queue : to_hold) {
-            if (shut_ || dead_.contains(hip::ref_of(queue)))
-                continue;
-            entry_of(queue, StopType::save).owners.push_back(owner);
-            refs.push_back(hip::ref_of(queue));
-        }
-        const std::size_t held = refs.size();
+        const bool added = !shut_ && add(to_hold, StopType::save, owner);
         for (const hip::QueueRecord& queue : to_release)
-            if (drop(hip::ref_of(queue), owner))
-                refs.push_back(hip::ref_of(queue));
-        if (!agree(refs)) {
-            for (std::size_t i = 0; i < held; ++i)
-                if (const auto entry = holds_.find(refs[i]);
+            drop(hip::ref_of(queue), owner);
+        if (!agree() && added) {
+            for (const hip::QueueRecord& queue : to_hold)
+                if (const auto entry = holds_.find(hip::ref_of(queue));
                     entry != holds_.end() && entry->second.wants_stop() && entry->second.is_due())
-                    (void)drop(refs[i], owner);
-            (void)agree(refs);
+                    drop(entry->first, owner);
+            (void)agree();
         }
+    }
+    notify_changed();
+}
+
+// ends(queue, owner) says which.
+template <typename Ends> void Holds::end_holds(Ends ends) {
+    {
+        const std::lock_guard lock(mutex_);
+        bool any = false;
+        for (auto& [queue, hold] : holds_)
+            if (std::erase_if(hold.owners,
+                              [&](const Owner& owner) { return ends(queue, owner); }) != 0)
+                any = hold.changed = true;
+        if (!any)
+            return;
+        (void)agree();
     }
     notify_changed();
 }
 
 void Holds::forget(hip::QueueRef queue, std::optional<const void*> stream) {
-    {
-        const std::lock_guard lock(mutex_);
-        const auto entry = holds_.find(queue);
-        if (entry == holds_.end() || std::erase_if(entry->second.owners, [=](const Owner& owner) {
-                                         return !stream || owner.stream == *stream;
-                                     }) == 0)
-            return;
-        (void)agree({queue});
-    }
-    notify_changed();
+    end_holds([=](hip::QueueRef held, const Owner& owner) {
+        return held == queue && (!stream || owner.stream == *stream);
+    });
 }
 
-void Holds::lift(const hip::QueueRecord& queue) {
+void Holds::forget(const Owner& owner) {
+    end_holds([&](hip::QueueRef, const Owner& holder) { return holder == owner; });
+}
+
+bool Holds::lift(const hip::QueueRecord& queue) {
     const std::lock_guard lock(mutex_);
     if (shut_)
-        return;
-    ++entry_of(queue, StopType::save).lifts;
-    (void)agree({hip::ref_of(queue)});
+        return false;
+    try {
+        Hold& hold = entry_of(queue, StopType::save);
+        ++hold.lifts;
+        hold.changed = true;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+    (void)agree();
+    return true;
 }
 
 void Holds::drop_lift(hip::QueueRef queue) {
@@ -290,17 +342,17 @@ void Holds::drop_lift(hip::QueueRef queue) {
     if (entry == holds_.end() || entry->second.lifts == 0)
         return;
     --entry->second.lifts;
-    (void)agree({queue});
+    entry->second.changed = true;
+    (void)agree();
 }
 
 bool Holds::retry() {
     const std::uint32_t before = num_due_;
     {
         const std::lock_guard lock(mutex_);
-        Refs all;
-        for (const auto& [queue, hold] : holds_)
-            all.push_back(queue);
-        (void)agree(all);
+        for (auto& [queue, hold] : holds_)
+            hold.changed = true;
+        (void)agree();
     }
     if (num_due_ != before)
         notify_changed();
@@ -311,13 +363,12 @@ void Holds::release_all(Clock::time_point deadline) {
     {
         const std::lock_guard lock(mutex_);
         shut_ = true;
-        Refs all;
         for (auto& [queue, hold] : holds_) {
             hold.owners.clear();
             hold.lifts = 0;
-            all.push_back(queue);
+            hold.changed = true;
         }
-        (void)agree(all);
+        (void)agree();
     }
     notify_changed();
     while (is_due() && Clock::now() < deadline) {

@@ -14,7 +14,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -49,14 +48,15 @@ struct StopCounters {
 // Thread-safe. The mutex is held across the ioctl, because the count must agree with the driver.
 //
 // A hold ends with its release(), whatever the driver answers: an entry whose queue isn't as its
-// holds want it stays, as a stopped queue without an owner, until retry() succeeds.
+// holds want it stays, as a stopped queue without an owner, until retry() succeeds. So without
+// memory: a call allocates before it asks the driver, and an answer that finds no room is lost.
 class Holds {
 public:
     explicit Holds(Transport& transport) : transport_(transport) {}
 
     // Holds all queues, or on failure none that was not held before; a queue may occur more than
-    // once. Returns EIO if a queue is dead, ESHUTDOWN if the process ends. A stop that the driver
-    // confirms late is a hold, see is_late().
+    // once. Returns EIO if a queue is dead, ESHUTDOWN if the process ends, ENOMEM without memory.
+    // A stop that the driver confirms late is a hold, see is_late().
     Result<void> hold(std::span<const hip::QueueRecord> queues, StopType type, const Owner& owner);
     Result<void> hold(const hip::QueueRecord& queue, StopType type, const Owner& owner) {
         return hold({&queue, 1}, type, owner);
@@ -71,16 +71,19 @@ public:
     // One more hold of a queue that is stopped; nothing for one that runs.
     void keep(const hip::QueueRecord& queue, const Owner& owner);
     // Holds some and releases others, all for that owner and by one call of the driver. A stop that
-    // is refused is no hold.
+    // is refused is no hold, nor is any without memory; the releases are made.
     void exchange(std::span<const hip::QueueRecord> to_hold,
                   std::span<const hip::QueueRecord> to_release, const Owner& owner);
 
     // Ends holds without their owners: those of a stream, or all.
     void forget(hip::QueueRef queue, std::optional<const void*> stream = std::nullopt);
 
+    // Ends all holds of that owner.
+    void forget(const Owner& owner);
+
     // Temporarily overrides all holds on the queue, present and future. Nestable; pair with
-    // drop_lift().
-    void lift(const hip::QueueRecord& queue);
+    // drop_lift(). Returns false if there is no lift, at the end of the process or without memory.
+    bool lift(const hip::QueueRecord& queue);
     void drop_lift(hip::QueueRef queue);
 
     // Repeats the calls that the driver refused. Returns true if none is left.
@@ -118,15 +121,20 @@ private:
         bool late = false;     // stopped, but not confirmed
         bool unsure = false;   // the driver's answer was lost: stopped may be wrong
         bool reported = false; // its start was refused
+        bool changed = false;  // for agree()
+        bool dead = false;     // and not to be touched again
         [[nodiscard]] bool wants_stop() const { return !owners.empty() && lifts == 0; }
         [[nodiscard]] bool is_due() const { return wants_stop() != stopped || unsure; }
     };
     using Refs = std::vector<hip::QueueRef>;
 
     Hold& entry_of(const hip::QueueRecord& queue, StopType type);
-    bool drop(hip::QueueRef queue, const Owner& owner);
-    Result<void> agree(const Refs& queues);
-    Result<void> switch_queues(const Refs& stops, StopType type, const Refs& starts);
+    [[nodiscard]] bool is_dead(hip::QueueRef queue) const;
+    bool add(std::span<const hip::QueueRecord> queues, StopType type, const Owner& owner) noexcept;
+    void drop(hip::QueueRef queue, const Owner& owner);
+    template <typename Ends> void end_holds(Ends ends);
+    Result<void> agree() noexcept;
+    Result<void> switch_queues(const Refs& stops, StopType type, const Refs& starts) noexcept;
     Result<void> note_stop(hip::QueueRef queue, const Result<void>& answer, std::uint64_t ns);
     void note_start(hip::QueueRef queue, const Result<void>& answer, std::uint64_t ns);
     void note_end(Hold& hold, const Error& error);
@@ -139,7 +147,6 @@ private:
     std::atomic<std::uint32_t> num_held_{0}, num_due_{0};
     mutable std::mutex mutex_;
     std::map<hip::QueueRef, Hold> holds_;
-    std::set<hip::QueueRef> dead_;
     Died died_;
     std::map<hip::QueueRef, StopCounters> counters_;
     bool shut_ = false;

@@ -182,14 +182,17 @@ void QueueOrder::settle_once(bool want) {
             const hip::QueueRef ref = hip::ref_of(found.queues[i].record);
             if (found.queues[i].stands())
                 standing.insert(ref);
-            if (!found.lift[i])
-                continue;
-            wanted.insert(ref);
-            if (!lifted_.contains(ref)) {
-                holds_.lift(found.queues[i].record);
-                changed = true;
-            }
+            if (found.lift[i])
+                wanted.insert(ref);
         }
+        // From here on nothing allocates: each lift is remembered.
+        for (const SeenQueue& queue : found.queues)
+            if (const hip::QueueRef ref = hip::ref_of(queue.record);
+                wanted.contains(ref) && !lifted_.contains(ref)) {
+                changed = true;
+                if (!holds_.lift(queue.record))
+                    wanted.erase(ref);
+            }
         for (const hip::QueueRef ref : lifted_)
             if (!wanted.contains(ref)) {
                 holds_.drop_lift(ref);

@@ -10,10 +10,12 @@ namespace xpreempt::backend {
 Result<void> StreamHold::stop(StopType type, bool allow_shared) {
     if (const auto queue = mapping_.queue_of(key_); !queue)
         return tl::make_unexpected(queue.error());
+    // More than one while a graph is under way.
+    const auto queues = mapping_.busy_queues(key_);
+    stopped_.reserve(queues.size()); // first: a hold has its owner at once
     if (calls_)
         calls_->stands(true);
-    // More than one while a graph is under way.
-    for (const hip::QueueRecord& queue : mapping_.busy_queues(key_)) {
+    for (const hip::QueueRecord& queue : queues) {
         const bool is_shared = queue.num_streams > 1 && !allow_shared;
         const auto held = is_shared ? fail(EBUSY, Op::share_queue, queue.kfd_queue_id)
                                     : holds_.hold(queue, type, owner_);

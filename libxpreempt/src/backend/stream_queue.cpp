@@ -271,19 +271,15 @@ Result<xqueue::Deactivated> StreamQueue::flush() {
         environment_.holds.hold(*queue, can_save ? StopType::save : StopType::drain, stream_);
     if (!held)
         return tl::make_unexpected(held.error());
+    const auto release = [&](Holds* holds) { holds->release(*queue, stream_); };
+    const std::unique_ptr<Holds, decltype(release)> released_at_end(&environment_.holds, release);
     // Packets are rewritten only while the queue is known to read none.
-    if (environment_.holds.is_late(hip::ref_of(*queue))) {
-        environment_.holds.release(*queue, stream_);
+    if (environment_.holds.is_late(hip::ref_of(*queue)))
         return fail(ETIME, Op::preempt_queue, queue->kfd_queue_id);
-    }
-    xqueue::Deactivated answer{std::nullopt, xqueue::DeactivateMethod::flush};
-    {
-        const std::lock_guard lock(launched_mutex_);
-        AqlRing ring(*queue);
-        answer.relaunch_from = launched_.take_back_packets(ring, queue->hsa_queue);
-    }
-    environment_.holds.release(*queue, stream_);
-    return answer;
+    const std::lock_guard lock(launched_mutex_);
+    AqlRing ring(*queue);
+    return xqueue::Deactivated{launched_.take_back_packets(ring, queue->hsa_queue),
+                               xqueue::DeactivateMethod::flush};
 }
 
 // The driver notifies nobody, so ask it.

@@ -38,9 +38,4 @@ void KfdTogether::exchange(const void* turn, Queues stops, Queues starts) {
     holds_.exchange(records_of(stops), records_of(starts), {nullptr, turn});
 }
 
-void KfdTogether::end(const void* turn, Queues stops) {
-    for (const hip::QueueRecord& queue : records_of(stops))
-        holds_.release(queue, {nullptr, turn}); // a source holds it, or it never stopped
-}
-
 } // namespace xpreempt::backend

@@ -69,6 +69,7 @@ private:
 
     std::vector<Result<void>> change(std::span<const Change> changes) const {
         std::vector<Result<void>> answers;
+        answers.reserve(changes.size());
         while (!changes.empty()) {
             // Queues of one file: the ids of another may be those of another context.
             std::size_t count = 1;
@@ -202,6 +203,8 @@ Selected nothing(std::string reason, const ProbeInputs& inputs) {
 Transport::Switched Transport::switch_all(std::span<const hip::QueueRecord> to_stop, StopType type,
                                           std::span<const hip::QueueRecord> to_start) {
     Switched answers;
+    answers.stopped.reserve(to_stop.size());
+    answers.started.reserve(to_start.size());
     for (const hip::QueueRecord& queue : to_stop)
         answers.stopped.push_back(stop(queue, type));
     for (const hip::QueueRecord& queue : to_start)

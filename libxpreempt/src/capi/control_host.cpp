@@ -172,12 +172,12 @@ Result<control::Suspended> ControlHost::suspend_stream(hip::Stream key, bool all
     if (library_.xqueue_of(key) == nullptr)
         if (const auto queue = library_.stoppable_queue(key, allow_shared); !queue)
             return tl::make_unexpected(queue.error());
+    auto hold = std::make_unique<StreamHold>(library_, key); // first: it may find no memory
     const auto held = library_.hold_stream_of(
         key, {.least = xqueue::Level::deactivate, .allow_shared = allow_shared});
     if (!held)
         return tl::make_unexpected(held.error());
-    return control::Suspended{std::make_unique<StreamHold>(library_, key),
-                              static_cast<std::uint32_t>(*held)};
+    return control::Suspended{std::move(hold), static_cast<std::uint32_t>(*held)};
 }
 
 Result<control::Suspended> ControlHost::suspend(wire::Object object, std::uint64_t handle,
@@ -190,11 +190,11 @@ Result<control::Suspended> ControlHost::suspend(wire::Object object, std::uint64
         return tl::make_unexpected(xqueue.error());
     xqueue::SuspendMode mode;
     mode.exact = (flags & wire::exact) != 0;
+    auto hold = std::make_unique<XqueueHold>(*xqueue);
     const auto suspended = (*xqueue)->suspend(mode);
     if (!suspended)
         return tl::make_unexpected(suspended.error());
-    return control::Suspended{std::make_unique<XqueueHold>(*xqueue),
-                              static_cast<std::uint32_t>(suspended->level)};
+    return control::Suspended{std::move(hold), static_cast<std::uint32_t>(suspended->level)};
 }
 
 std::uint32_t ControlHost::holds(wire::Object object, std::uint64_t handle) {

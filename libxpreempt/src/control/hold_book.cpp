@@ -118,6 +118,9 @@ HoldBook::Answer HoldBook::suspend(const Owner& owner, const wire::Target& targe
         same.already = 1;
         return same;
     }
+    Entry entry{
+        found.object, found.handle, found.name, {connection, owner.pid, owner.uid}, nullptr};
+    entries_.reserve(entries_.size() + 1); // first: a hold is in the book at once
     const auto begin = Clock::now();
     auto suspended = host_.suspend(found.object, found.handle, target.flags);
     if (!suspended)
@@ -126,11 +129,8 @@ HoldBook::Answer HoldBook::suspend(const Owner& owner, const wire::Target& targe
                                  (found.name.empty() ? hex(found.handle) : found.name) + ": " +
                                  sentence(suspended.error())};
     const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
-    entries_.push_back({found.object,
-                        found.handle,
-                        found.name,
-                        {connection, owner.pid, owner.uid},
-                        std::move(suspended->hold)});
+    entry.hold = std::move(suspended->hold);
+    entries_.push_back(std::move(entry));
     wire::Outcome done = outcome(found);
     done.level = suspended->level;
     done.ns = static_cast<std::uint64_t>(took.count());

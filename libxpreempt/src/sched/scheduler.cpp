@@ -297,7 +297,7 @@ Scheduler::Outcome Scheduler::react_to(Time event, Patience patience) {
         started = act_all(to_start, patience);
         together_->exchange(&actions, stops, starts);
         stopped = act_all(to_stop, patience);
-        together_->end(&actions, stops);
+        together_->end(&actions);
         if (!to_stop.empty())
             note_reaction(event);
     }

@@ -12,7 +12,7 @@ namespace xpreempt::xqueue {
 // them and after them leaves them nothing to ask of the hardware:
 //
 //   keep(starts); each source to be started: start(); exchange(stops); each to be stopped: stop();
-//   end(stops)
+//   end()
 class Together {
 public:
     using Queues = std::span<const QueueName>;
@@ -28,7 +28,7 @@ public:
     // Stops these, and starts those that only keep() still holds.
     virtual void exchange(const void* turn, Queues stops, Queues starts) = 0;
     // Releases the holds of this turn; the sources keep theirs.
-    virtual void end(const void* turn, Queues stops) = 0;
+    virtual void end(const void* turn) = 0;
 
 protected:
     Together() = default;

@@ -44,9 +44,10 @@ public:
                                                  std::uint32_t) override {
         if (stop_errno != 0)
             return xpreempt::fail(stop_errno, xpreempt::Op::preempt_queue, 7);
+        control::Suspended suspended{std::make_unique<Hold>(*this, object, handle), 3};
         const std::lock_guard lock(mutex_);
         ++held_[{object, handle}];
-        return control::Suspended{std::make_unique<Hold>(*this, object, handle), 3};
+        return suspended;
     }
 
     std::uint32_t holds(wire::Object object, std::uint64_t handle) override {

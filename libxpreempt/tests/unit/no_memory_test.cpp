@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+// Each allocation of a hold or release fails once: the call reports it, and no queue stays stopped
+// without an owner who knows of it.
+#include "backend/holds.hpp"
+#include "backend/stream_hold.hpp"
+#include "control/hold_book.hpp"
+#include "unit/fake_control_host.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace {
+
+// Of the calling thread. Below 0: any number.
+thread_local int allocations_left = -1;
+
+// Lets the allocation with that number fail, counted from 0.
+class FailingAllocation {
+public:
+    explicit FailingAllocation(int number) { allocations_left = number; }
+    ~FailingAllocation() { allocations_left = -1; }
+    FailingAllocation(const FailingAllocation&) = delete;
+    FailingAllocation& operator=(const FailingAllocation&) = delete;
+    FailingAllocation(FailingAllocation&&) = delete;
+    FailingAllocation& operator=(FailingAllocation&&) = delete;
+};
+
+} // namespace
+
+void* operator new(std::size_t bytes) {
+    if (allocations_left >= 0 && allocations_left-- == 0)
+        throw std::bad_alloc();
+    if (void* memory = std::malloc(bytes != 0 ? bytes : 1); memory != nullptr)
+        return memory;
+    throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
+
+namespace {
+
+using namespace xpreempt;
+using namespace xpreempt::backend;
+
+constexpr std::uint32_t num_queues = 3;
+
+// Allocates its answers after it has changed the queues, as a transport does that needs two calls
+// of the driver.
+class Driver final : public Transport {
+public:
+    [[nodiscard]] TransportKind kind() const override { return TransportKind::patched; }
+    [[nodiscard]] bool can(StopType) const override { return true; }
+    Switched switch_all(std::span<const hip::QueueRecord> stops, StopType,
+                        std::span<const hip::QueueRecord> starts) override {
+        Switched answers;
+        for (const hip::QueueRecord& queue : stops) {
+            const bool already = std::exchange(held.at(queue.kfd_queue_id), true);
+            answers.stopped.push_back(already ? fail(EALREADY, Op::preempt_queue) : Result<void>{});
+        }
+        for (const hip::QueueRecord& queue : starts) {
+            const bool was_held = std::exchange(held.at(queue.kfd_queue_id), false);
+            answers.started.push_back(was_held ? Result<void>{} : fail(EALREADY, Op::resume_queue));
+        }
+        return answers;
+    }
+
+    std::array<bool, num_queues> held{};
+};
+
+std::vector<hip::QueueRecord> make_queues() {
+    std::vector<hip::QueueRecord> queues(num_queues);
+    for (std::uint32_t id = 0; id < num_queues; ++id) {
+        queues[id].kfd_queue_id = id;
+        queues[id].generation = 1;
+        queues[id].num_streams = 1;
+    }
+    return queues;
+}
+const std::vector<hip::QueueRecord> all_queues = make_queues();
+
+class NoMemoryTest : public ::testing::Test {
+protected:
+    // Calls body with the first, second, ... allocation failing, until none fails.
+    template <typename Body> void fail_each(Body body) {
+        bool failed = true;
+        for (int number = 0; failed; ++number) {
+            ASSERT_LT(number, 1000);
+            body(number);
+            failed = failed_;
+        }
+    }
+    // Returns whether body succeeds; false also after bad_alloc.
+    template <typename Body> bool without(int number, Body body) {
+        const FailingAllocation failing(number);
+        bool succeeded = false;
+        try {
+            succeeded = body();
+        } catch (const std::bad_alloc&) {
+            succeeded = false;
+        }
+        failed_ = allocations_left < 0;
+        return succeeded;
+    }
+    void expect_each(bool held) {
+        while (!holds.retry()) {
+        }
+        for (const hip::QueueRecord& queue : all_queues) {
+            EXPECT_EQ(held ? 1U : 0U, holds.count(hip::ref_of(queue)));
+            EXPECT_EQ(held, driver.held.at(queue.kfd_queue_id));
+        }
+        EXPECT_EQ(held, holds.any());
+    }
+
+    Driver driver;
+    Holds holds{driver};
+    int owner = 0;
+
+private:
+    bool failed_ = false;
+};
+
+TEST_F(NoMemoryTest, a_hold_that_fails_holds_nothing) {
+    fail_each([&](int number) {
+        const bool held = without(
+            number, [&] { return holds.hold(all_queues, StopType::save, &owner).has_value(); });
+        expect_each(held);
+        if (held)
+            holds.release(all_queues, &owner);
+        expect_each(false);
+    });
+}
+
+TEST_F(NoMemoryTest, a_release_ends_its_hold) {
+    fail_each([&](int number) {
+        ASSERT_TRUE(holds.hold(all_queues, StopType::save, &owner));
+        without(number, [&] {
+            holds.release(all_queues, &owner);
+            return true;
+        });
+        expect_each(false);
+    });
+}
+
+TEST_F(NoMemoryTest, an_exchange_holds_or_does_not_and_releases) {
+    const std::span queues(all_queues);
+    const hip::QueueRef first = hip::ref_of(all_queues[0]);
+    fail_each([&](int number) {
+        ASSERT_TRUE(holds.hold(queues.subspan(1), StopType::save, &owner));
+        without(number, [&] {
+            holds.exchange(queues.first(1), queues.subspan(1), &owner);
+            return true;
+        });
+        while (!holds.retry()) {
+        }
+        EXPECT_EQ(holds.count(first) == 1, driver.held[0]);
+        EXPECT_FALSE(driver.held[1] || driver.held[2]);
+        holds.release(all_queues, &owner);
+        expect_each(false);
+    });
+}
+
+TEST_F(NoMemoryTest, a_lift_that_fails_lifts_nothing) {
+    fail_each([&](int number) {
+        ASSERT_TRUE(holds.hold(all_queues, StopType::save, &owner));
+        const bool lifted = without(number, [&] { return holds.lift(all_queues[1]); });
+        while (!holds.retry()) {
+        }
+        EXPECT_EQ(lifted, !driver.held[1]);
+        if (lifted)
+            holds.drop_lift(hip::ref_of(all_queues[1]));
+        expect_each(true);
+        holds.release(all_queues, &owner);
+        expect_each(false);
+    });
+}
+
+// A graph is under way: the stream is on all queues.
+hook::Table make_table() {
+    hook::Table table{};
+    table.bytes = sizeof table;
+    table.stream_queue = [](const void*, hip::QueueRecord* out) {
+        *out = all_queues[0];
+        return 0;
+    };
+    table.busy_queues = [](const void*, hip::QueueRecord* out, std::uint32_t max) {
+        std::copy_n(all_queues.begin(), std::min(max, num_queues), out);
+        return num_queues;
+    };
+    return table;
+}
+
+TEST_F(NoMemoryTest, a_stream_is_held_as_a_whole_or_not) {
+    const hook::Table table = make_table();
+    const hip::Mapping mapping(&table);
+    StreamHold hold(mapping, holds, nullptr, &owner, nullptr);
+    fail_each([&](int number) {
+        const bool held =
+            without(number, [&] { return hold.stop(StopType::save, false).has_value(); });
+        EXPECT_EQ(held, hold.any());
+        expect_each(held);
+        ASSERT_TRUE(held || hold.stop(StopType::save, false));
+        without(number, [&] {
+            hold.start();
+            return true;
+        });
+        EXPECT_FALSE(hold.any());
+        expect_each(false);
+    });
+}
+
+// A client's hold is in the book, or there is none.
+TEST_F(NoMemoryTest, a_hold_of_the_socket_is_in_the_book) {
+    test::FakeControlHost host;
+    control::HoldBook book(host);
+    constexpr control::Owner client{7, 1, 1};
+    const auto target = test::target(control::wire::Object::stream, "low");
+    fail_each([&](int number) {
+        without(number, [&] {
+            (void)book.suspend(client, target);
+            return true;
+        });
+        EXPECT_EQ(book.holds_any(client.connection) ? 1U : 0U,
+                  host.holds(control::wire::Object::stream, 0x1000));
+        book.release_all();
+    });
+}
+
+} // namespace
