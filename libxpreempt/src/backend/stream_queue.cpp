@@ -235,7 +235,7 @@ Result<std::shared_ptr<xqueue::Marker>> StreamQueue::mark() {
 
 xqueue::DeviceLoad* StreamQueue::load() {
     static std::array<xqueue::DeviceLoad, 64> loads; // devices of the process
-    const auto device = static_cast<std::size_t>(device_);
+    const std::size_t device = hip::place_of(device_);
     return device < loads.size() ? &loads[device] : nullptr;
 }
 

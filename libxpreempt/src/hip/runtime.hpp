@@ -76,6 +76,10 @@ tl::unexpected<Error> failed_call(int hip_error);
 // doesn't report a stream's, the calling thread's current one. any_device: the process has only
 // one.
 constexpr int any_device = -1;
+// Returns the device's place in a table: a process with one device knows it as any_device.
+constexpr std::size_t place_of(int device) {
+    return device == any_device ? 0 : static_cast<std::size_t>(device);
+}
 Result<int> device_of(const Functions& hip, Stream stream);
 
 // Makes a device the calling thread's current one while it lives.

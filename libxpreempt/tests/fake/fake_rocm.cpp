@@ -486,8 +486,14 @@ EXPORT int hipStreamWaitEvent(void* stream, void*, unsigned) {
     put_packets(stream_of(stream)->queue, 1, barrier_header);
     return 0;
 }
+static bool runs_on(const void* stream) {
+    return stream != nullptr &&
+           (stream == fake_behaviour.running[0] || stream == fake_behaviour.running[1]);
+}
 EXPORT int hipEventQuery(void* event) {
-    return answer_question(static_cast<const Event*>(event)->stream);
+    const auto* recorded = static_cast<const Event*>(event);
+    const int answer = answer_question(recorded->stream);
+    return answer == 0 && runs_on(recorded->stream) ? 600 : answer;
 }
 // The real one goes down with the process, and who is in it then falls.
 struct GoesDown {
@@ -506,9 +512,7 @@ EXPORT int hipEventSynchronize(void* event) {
     const std::unique_ptr<const std::atomic<unsigned>, decltype(left)> here(
         &fake_behaviour.synchronizing, left);
     const auto* recorded = static_cast<const Event*>(event);
-    while (recorded != nullptr && recorded->stream != nullptr &&
-           (recorded->stream == fake_behaviour.running[0] ||
-            recorded->stream == fake_behaviour.running[1]))
+    while (recorded != nullptr && runs_on(recorded->stream))
         usleep(100);
     return ends_captures() ? 900 : 0;
 }
@@ -525,7 +529,7 @@ EXPORT int hipGetDevice(int* device) {
     return 0;
 }
 EXPORT int hipGetDeviceCount(int* count) {
-    *count = max_devices;
+    *count = fake_behaviour.devices;
     return 0;
 }
 EXPORT int hipSetDevice(int device) {
