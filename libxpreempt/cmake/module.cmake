@@ -43,7 +43,7 @@ function(shared_modules)
     src/control/fork_safe_fd.cpp src/control/hold_book.cpp src/control/server.cpp
     src/control/session.cpp src/control/wire.cpp)
   # The decisions of module sched; the rest of it drives the xqueues and streams of one process.
-  add_module(policy SOURCES src/sched/earliest_deadline_first.cpp src/sched/fair.cpp
+  add_module(policy SOURCES src/sched/earliest_deadline_first.cpp src/sched/fair.cpp src/sched/linger.cpp
     src/sched/first_in_first_out.cpp src/sched/highest_priority_first.cpp
     src/sched/multilevel_feedback.cpp src/sched/round_robin.cpp src/sched/turns.cpp
     src/sched/two_level.cpp src/sched/utilization_partition.cpp)

@@ -31,6 +31,7 @@ TEST(Rules, an_empty_file_gives_the_defaults) {
 constexpr const char* every_key = R"(
 [policy]
 name = "CFS"
+linger = "3us"
 [policy.BAND]
 grace = { realtime = "1us", high = "2ms", normal = "3s", idle = "4us" }
 floor = "0%"
@@ -108,6 +109,7 @@ TEST(Rules, every_key_is_read) {
     bands.resume_grace = 10s;
     bands.max_rate = 0;
     EXPECT_EQ(rules.parameters.bands, bands);
+    EXPECT_EQ(rules.parameters.linger, 3us);
     EXPECT_EQ(rules.parameters.round_robin.quantum, 100us);
     const xpreemptd::sched::Fair::Parameters fair{7ms, 0ms};
     EXPECT_EQ(rules.policy(), xpreemptd::sched::Policy(xpreemptd::sched::Fair(fair)));
@@ -146,11 +148,12 @@ TEST(Rules, each_policy_gets_its_parameters_now_and_at_a_change) {
                                    "[policy.K-EDF]\nk = 2\n[policy.MLFQ]\nlevels = 3\n"
                                    "[policy.PARK]\npark_after = \"1s\"\n";
     for (const std::string_view name : xpreemptd::sched::policy_names) {
-        const Rules rules = parsed(fmt::format("[policy]\nname = \"{}\"\n{}", name, parameters));
+        const Rules rules = parsed(
+            fmt::format("[policy]\nname = \"{}\"\nlinger = \"2ms\"\n{}", name, parameters));
         EXPECT_EQ(xpreemptd::sched::name_of(rules.policy()), name);
         EXPECT_EQ(xpreemptd::make_policy(name, rules.parameters), rules.policy());
     }
-    const Rules rules = parsed(parameters);
+    const Rules rules = parsed("[policy]\nlinger = \"2ms\"\n" + parameters);
     const auto policy = [&](const char* name) {
         return xpreemptd::make_policy(name, rules.parameters).value();
     };
@@ -162,6 +165,11 @@ TEST(Rules, each_policy_gets_its_parameters_now_and_at_a_change) {
     EXPECT_EQ(std::get<ProcessUtilizationPartition>(policy("PUP")).parameters().slice, 6ms);
     EXPECT_EQ(std::get<StrictPartition>(policy("SPUP")).parameters().slice, 4ms);
     EXPECT_EQ(std::get<EarliestDeadlineFirst>(policy("K-EDF")).parameters().k, 2U);
+    EXPECT_EQ(std::get<EarliestDeadlineFirst>(policy("K-EDF")).parameters().linger, 2ms);
+    EXPECT_EQ(std::get<HighestPriorityFirst>(policy("HPF")).parameters().linger, 2ms);
+    EXPECT_EQ(std::get<HeterogeneousHighestPriorityFirst>(policy("HHPF")).parameters().linger, 2ms);
+    EXPECT_EQ(std::get<CpuHighestPriorityFirst>(policy("CHPF")).parameters().linger, 2ms);
+    EXPECT_EQ(std::get<FocusFirst>(policy("AWF")).parameters().linger, 2ms);
     EXPECT_EQ(std::get<MultilevelFeedback>(policy("MLFQ")).parameters().levels, 3U);
     EXPECT_EQ(std::get<IdleParking>(policy("PARK")).parameters().park_after, 1s);
     EXPECT_FALSE(xpreemptd::make_policy("EDF", rules.parameters));
@@ -274,7 +282,7 @@ INSTANTIATE_TEST_SUITE_P(
               "expected one of band, weight, priority, utilization, yield, "
               "park_after, vram_limit; did you mean \"band\"?"},
         Wrong{"[policy]\nquantum = \"5ms\"",
-              "f.toml:2:1: unknown key \"quantum\" in [policy], expected one of plugin, name, "
+              "f.toml:2:1: unknown key \"quantum\" in [policy], expected one of plugin, name, linger, "
               "[policy.BAND], [policy.RR], [policy.CFS], [policy.UP], [policy.PUP], "
               "[policy.SPUP], [policy.K-EDF], [policy.MLFQ], [policy.PARK]"},
         Wrong{"[policy.MLFQ]\nlevels = 9",

@@ -35,7 +35,13 @@ std::optional<sched::Policy> make_policy(std::string_view name,
     configure<sched::UtilizationPartition>(*policy, parameters.utilization);
     configure<sched::ProcessUtilizationPartition>(*policy, parameters.process_utilization);
     configure<sched::StrictPartition>(*policy, parameters.strict);
-    configure<sched::EarliestDeadlineFirst>(*policy, parameters.earliest_deadline);
+    auto earliest_deadline = parameters.earliest_deadline;
+    earliest_deadline.linger = parameters.linger;
+    configure<sched::EarliestDeadlineFirst>(*policy, earliest_deadline);
+    configure<sched::HighestPriorityFirst>(*policy, {parameters.linger});
+    configure<sched::HeterogeneousHighestPriorityFirst>(*policy, {parameters.linger});
+    configure<sched::CpuHighestPriorityFirst>(*policy, {parameters.linger});
+    configure<sched::FocusFirst>(*policy, {parameters.linger});
     configure<sched::MultilevelFeedback>(*policy, parameters.multilevel);
     configure<sched::IdleParking>(*policy, parameters.parking);
     return policy;

@@ -13,6 +13,7 @@ namespace xpreemptd {
 namespace sched = xpreempt::sched;
 
 struct PolicyParameters {
+    sched::Duration linger = sched::Linger::usual; // of HPF, HHPF, CHPF, AWF and K-EDF
     sched::Bands::Parameters bands;
     sched::RoundRobin::Parameters round_robin;
     sched::Fair::Parameters fair;

@@ -64,6 +64,7 @@ void read_parking(TomlTable table, sched::IdleParking::Parameters& parameters) {
 } // namespace
 
 void read_policy_parameters(TomlTable& policy, PolicyParameters& parameters) {
+    policy.read("linger", duration_format(0s, 10s), parameters.linger);
     if (auto bands = policy.table("BAND"))
         read_bands(std::move(*bands), parameters.bands);
     if (auto round_robin = policy.table("RR"))

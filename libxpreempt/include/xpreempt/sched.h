@@ -128,7 +128,15 @@ struct xp_sched_parameters {
 	 */
 	uint64_t slice_us;
 	uint64_t k; /* XP_POLICY_EARLIEST_DEADLINE_FIRST: 1 to 1000; 0: 1 */
+	/*
+	 * XP_POLICY_HIGHEST_PRIORITY_FIRST, XP_POLICY_HETEROGENEOUS_HIGHEST_PRIORITY_FIRST and
+	 * XP_POLICY_EARLIEST_DEADLINE_FIRST: an xqueue without work counts as ready for so long, and
+	 * others stay suspended for it: 1 to 10000000, XP_NO_LINGER; 0: 200. Never shorter than the
+	 * measured cost of a stop and a resume.
+	 */
+	uint64_t linger_us;
 };
+#define XP_NO_LINGER UINT64_MAX
 
 /**
  * xp_sched_start_with() - as xp_sched_start(), with parameters

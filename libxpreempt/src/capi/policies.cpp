@@ -36,6 +36,7 @@ sched::Decide round_robin(const PolicySettings& settings) {
 sched::Decide earliest_deadline_first(const PolicySettings& settings) {
     sched::EarliestDeadlineFirst::Parameters parameters;
     parameters.k = settings.k;
+    parameters.linger = settings.linger;
     return sched::by(sched::EarliestDeadlineFirst(parameters));
 }
 
@@ -67,9 +68,10 @@ std::optional<std::uint32_t> policy_kind_named(std::string_view name) {
 
 sched::Decide decide_of(std::uint32_t kind, const PolicySettings& settings) {
     switch (kind) {
-    case XP_POLICY_HIGHEST_PRIORITY_FIRST: return sched::by(sched::HighestPriorityFirst{});
+    case XP_POLICY_HIGHEST_PRIORITY_FIRST:
+        return sched::by(sched::HighestPriorityFirst({settings.linger}));
     case XP_POLICY_HETEROGENEOUS_HIGHEST_PRIORITY_FIRST:
-        return sched::by(sched::HeterogeneousHighestPriorityFirst{});
+        return sched::by(sched::HeterogeneousHighestPriorityFirst({settings.linger}));
     case XP_POLICY_FIRST_IN_FIRST_OUT: return sched::by(sched::FirstInFirstOut{});
     case XP_POLICY_ROUND_ROBIN: return round_robin(settings);
     case XP_POLICY_COMPLETELY_FAIR: return with_slice<sched::Fair>(settings);

@@ -2,6 +2,7 @@
 // Policies of a scheduler in this process, by the numbers of xpreempt/sched.h.
 #pragma once
 
+#include "sched/linger.hpp"
 #include "sched/scheduler.hpp"
 
 #include <chrono>
@@ -14,10 +15,12 @@ namespace xpreempt::capi {
 constexpr std::uint32_t longest_time_us = 3'600'000'000; // of a deadline and a laxity
 constexpr std::uint32_t least_slice_us = 100, most_slice_us = 10'000'000;
 constexpr std::uint32_t most_k = 1000;
+constexpr std::uint32_t most_linger_us = 10'000'000;
 
 struct PolicySettings {
     std::chrono::nanoseconds slice{0}; // 0: the policy's own
     std::uint32_t k = 1;               // of K-EDF
+    std::chrono::nanoseconds linger = sched::Linger::usual;
 };
 
 // Null for XP_POLICY_DAEMON, XP_POLICY_PROGRAM and numbers that are none of XP_POLICY_*.

@@ -107,11 +107,15 @@ Result<PolicySettings> settings_of(const struct xp_sched_parameters* user) {
         checked = check_range("slice_us", given.slice_us, least_slice_us, most_slice_us);
     if (checked && given.k != 0)
         checked = check_range("k", given.k, 1, most_k);
+    if (checked && given.linger_us != 0 && given.linger_us != XP_NO_LINGER)
+        checked = check_range("linger_us", given.linger_us, 1, most_linger_us);
     if (!checked)
         return tl::make_unexpected(checked.error());
     settings.slice = microseconds(given.slice_us);
     if (given.k != 0)
         settings.k = static_cast<std::uint32_t>(given.k);
+    if (given.linger_us != 0)
+        settings.linger = microseconds(given.linger_us == XP_NO_LINGER ? 0 : given.linger_us);
     return settings;
 }
 

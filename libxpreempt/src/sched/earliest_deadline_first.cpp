@@ -2,6 +2,7 @@
 // From the earliest deadline on; each node counts the jobs that run.
 #include "sched/earliest_deadline_first.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <tuple>
@@ -27,7 +28,7 @@ void add(Counts& running, std::uint64_t nodes) {
 } // namespace
 
 EarliestDeadlineFirst::EarliestDeadlineFirst(const Parameters& parameters)
-    : parameters_(parameters) {
+    : parameters_(parameters), linger_(parameters.linger) {
     parameters_.k = std::max(parameters_.k, 1U);
     parameters_.least_period = std::max(parameters_.least_period, Duration{1});
 }
@@ -46,7 +47,8 @@ EarliestDeadlineFirst::Seat EarliestDeadlineFirst::deadline_of(const JobView& jo
     return job.deadline <= deadline ? Seat{job.deadline, false} : Seat{deadline, true};
 }
 
-Time EarliestDeadlineFirst::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
+Time EarliestDeadlineFirst::decide(const Snapshot& given, std::span<Verdict> verdicts) {
+    const Snapshot snapshot = linger_.extend(given);
     const auto order = seats_.sequence();
     std::size_t count = 0;
     for (std::uint32_t rank = 0; rank < seats_.size(); ++rank) {
@@ -82,7 +84,7 @@ Time EarliestDeadlineFirst::decide(const Snapshot& snapshot, std::span<Verdict> 
             (snapshot.jobs[i].nodes & wanted) != 0)
             next = std::min(next, seats_[rank].deadline);
     }
-    return next;
+    return std::min(next, linger_.settle(given, verdicts));
 }
 
 } // namespace xpreempt::sched

@@ -2,7 +2,7 @@
 // Policy K-EDF: on each node the jobs with the K earliest deadlines run.
 #pragma once
 
-#include "sched/seats.hpp"
+#include "sched/linger.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -16,26 +16,35 @@ namespace xpreempt::sched {
 // deadline, whenever its relative deadline has passed; a hinted deadline stays. From the earliest
 // deadline on, a ready job runs unless K jobs run on one of its nodes. A job on several nodes that
 // is held blocks none of them for the jobs behind it. Jobs without a deadline are behind all
-// others. Equal deadlines: the earlier ready_since first, then the lower id.
-// Parameters: k, at least 1; least_period, of new periods, which bounds the preemptions.
+// others. Equal deadlines: the earlier ready_since first, then the lower id. A job that became idle
+// counts as ready for `linger`, so that the jobs behind don't resume between two of its requests.
+// Parameters: k, at least 1; least_period, of new periods, which bounds the preemptions; linger, at
+// least a switch cost, 0: none.
 // Use it for periodic requests: frames, tokens, control loops. Don't use it under overload: late
 // requests make others late. Nor for batch jobs beside it: jobs without a deadline starve.
-// Work-conserving: no ready job waits while all its nodes are free. Preemptions: at most one
-// decision that stops jobs for each job that becomes ready or idle, gets a new period or changes.
+// Work-conserving but for `linger`: else no ready job waits while all its nodes are free.
+// Preemptions: at most one decision that stops jobs for each job that becomes ready or idle, gets a
+// new period or changes.
 class EarliestDeadlineFirst {
 public:
     struct Parameters {
         std::uint32_t k = 1;
         Duration least_period = std::chrono::milliseconds{1};
+        Duration linger = Linger::usual;
         bool operator==(const Parameters&) const = default;
     };
 
     EarliestDeadlineFirst() : EarliestDeadlineFirst(Parameters{}) {}
     explicit EarliestDeadlineFirst(const Parameters& parameters);
 
-    void admit(std::span<const JobView> jobs) { seats_.admit(jobs); }
-    [[nodiscard]] bool matches(std::span<const JobView> jobs) { return seats_.matches(jobs); }
-    [[nodiscard]] Time decide(const Snapshot& snapshot, std::span<Verdict> verdicts);
+    void admit(std::span<const JobView> jobs) {
+        seats_.admit(jobs);
+        linger_.admit(jobs);
+    }
+    [[nodiscard]] bool matches(std::span<const JobView> jobs) {
+        return seats_.matches(jobs) && linger_.matches(jobs);
+    }
+    [[nodiscard]] Time decide(const Snapshot& given, std::span<Verdict> verdicts);
 
     [[nodiscard]] const Parameters& parameters() const { return parameters_; }
     bool operator==(const EarliestDeadlineFirst&) const = default;
@@ -51,6 +60,7 @@ private:
 
     Parameters parameters_;
     Seats<Seat> seats_;
+    Linger linger_;
 };
 
 } // namespace xpreempt::sched

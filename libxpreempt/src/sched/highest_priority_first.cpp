@@ -18,10 +18,11 @@ std::int32_t HighestPriorityFirst::priority_of(const JobView& job) const {
 }
 
 Time HighestPriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
+    const Snapshot seen = linger_.extend(snapshot);
     const auto order = seats_.sequence(); // ranks, which are in the order of ids
     std::iota(order.begin(), order.end(), 0U);
     const auto job_of = [&](std::uint32_t rank) -> const JobView& {
-        return snapshot.jobs[seats_.index(rank)];
+        return seen.jobs[seats_.index(rank)];
     };
     std::ranges::sort(order, [&](std::uint32_t left, std::uint32_t right) {
         return std::tuple(priority_of(job_of(right)), left) <
@@ -43,7 +44,7 @@ Time HighestPriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> v
         else
             level |= nodes;
     }
-    return at_next_event;
+    return linger_.settle(snapshot, verdicts);
 }
 
 } // namespace xpreempt::sched

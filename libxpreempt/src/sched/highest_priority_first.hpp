@@ -2,7 +2,7 @@
 // Policy HPF, and those that differ by what they compare: HHPF, CHPF, AWF.
 #pragma once
 
-#include "sched/seats.hpp"
+#include "sched/linger.hpp"
 
 #include <cstdint>
 
@@ -11,27 +11,42 @@ namespace xpreempt::sched {
 // Goal: a high priority is served as if it were alone.
 // Definition: from the highest priority down, a ready job runs unless a job of higher priority runs
 // on one of its nodes. Jobs of equal priority run together. A job on several nodes that is held
-// blocks none of them for the jobs below. Parameters: none.
+// blocks none of them for the jobs below. A job that became idle counts as ready for `linger`, so
+// that the jobs below don't resume in short gaps.
+// Parameters: linger, at least a switch cost; 0: none.
 // Use it for a few jobs with a strict order, in a process or on a machine of one owner.
-// Don't use it where low priorities must progress: they starve as long as there is work above. Nor
-// for a high job with short gaps: the low job resumes in each of them; BAND waits.
-// Work-conserving. Preemptions: at most one decision that stops jobs for each ready edge and each
-// change of a priority.
+// Don't use it where low priorities must progress: they starve as long as there is work above.
+// Work-conserving but for `linger`. Preemptions: at most one decision that stops jobs for each
+// ready edge and each change of a priority.
 class HighestPriorityFirst {
 public:
-    HighestPriorityFirst() : HighestPriorityFirst(Key::priority, Scope::node) {}
+    struct Parameters {
+        Duration linger = Linger::usual;
+        bool operator==(const Parameters&) const = default;
+    };
 
-    void admit(std::span<const JobView> jobs) { seats_.admit(jobs); }
-    [[nodiscard]] bool matches(std::span<const JobView> jobs) { return seats_.matches(jobs); }
+    HighestPriorityFirst() : HighestPriorityFirst(Parameters{}) {}
+    explicit HighestPriorityFirst(const Parameters& parameters)
+        : HighestPriorityFirst(Key::priority, Scope::node, parameters) {}
+
+    void admit(std::span<const JobView> jobs) {
+        seats_.admit(jobs);
+        linger_.admit(jobs);
+    }
+    [[nodiscard]] bool matches(std::span<const JobView> jobs) {
+        return seats_.matches(jobs) && linger_.matches(jobs);
+    }
     [[nodiscard]] Time decide(const Snapshot& snapshot, std::span<Verdict> verdicts);
 
+    [[nodiscard]] Parameters parameters() const { return {linger_.time()}; }
     bool operator==(const HighestPriorityFirst&) const = default;
 
 protected:
     enum class Key : std::uint8_t { priority, cpu_priority, focused };
     enum class Scope : std::uint8_t { node, machine };
 
-    HighestPriorityFirst(Key key, Scope scope) : key_(key), scope_(scope) {}
+    HighestPriorityFirst(Key key, Scope scope, const Parameters& parameters)
+        : key_(key), scope_(scope), linger_(parameters.linger) {}
 
 private:
     struct Nothing {
@@ -43,32 +58,37 @@ private:
     Key key_;
     Scope scope_;
     Seats<Nothing> seats_; // for their order
+    Linger linger_;
 };
 
 // Policy HHPF, as XSched's HeterogeneousHighestPriorityFirst.
 // Goal: jobs of one high priority have the whole machine, also memory links and the host.
 // Definition: as HPF, but the highest priority is that of all nodes: while a job of it is ready
-// anywhere, no job of lower priority runs anywhere. Parameters: none.
+// anywhere, no job of lower priority runs anywhere. Parameters: as HPF.
 // Use it when jobs on different nodes disturb each other: shared links, one host thread for all.
 // Don't use it to keep GPUs busy: a GPU without a job of the highest priority is idle although
 // there is work for it. Not work-conserving. Low priorities starve as long as there is work above.
 // Preemptions: as HPF.
 class HeterogeneousHighestPriorityFirst : public HighestPriorityFirst {
 public:
-    HeterogeneousHighestPriorityFirst() : HighestPriorityFirst(Key::priority, Scope::machine) {}
+    HeterogeneousHighestPriorityFirst() : HeterogeneousHighestPriorityFirst(Parameters{}) {}
+    explicit HeterogeneousHighestPriorityFirst(const Parameters& parameters)
+        : HighestPriorityFirst(Key::priority, Scope::machine, parameters) {}
     bool operator==(const HeterogeneousHighestPriorityFirst&) const = default;
 };
 
 // Policy CHPF, as XSched's CPUHighestPriorityFirst.
 // Goal: the GPU follows the priorities that processes have on the CPUs of the host.
 // Definition: as HPF, by `cpu_priority`: a real-time process before all others, then by nice value.
-// Parameters: none.
+// Parameters: as HPF.
 // Use it where the CPU priorities are set with care, as on a desktop or a real-time host.
 // Don't use it where all have the same nice value: they then run together, unscheduled. Work
 // conservation, starvation, preemptions: as HPF.
 class CpuHighestPriorityFirst : public HighestPriorityFirst {
 public:
-    CpuHighestPriorityFirst() : HighestPriorityFirst(Key::cpu_priority, Scope::node) {}
+    CpuHighestPriorityFirst() : CpuHighestPriorityFirst(Parameters{}) {}
+    explicit CpuHighestPriorityFirst(const Parameters& parameters)
+        : HighestPriorityFirst(Key::cpu_priority, Scope::node, parameters) {}
     bool operator==(const CpuHighestPriorityFirst&) const = default;
 };
 
@@ -77,13 +97,15 @@ public:
 // Definition: as HPF with two priorities: focused, and not. While a focused job is ready, jobs on
 // its nodes that aren't focused are held; without a focused job that is ready, all run. Several
 // jobs may be focused, one of each user that sits at the machine: they run together.
-// Parameters: none.
+// Parameters: as HPF.
 // Use it on a desktop. Don't use it on a server, where nothing has the focus: all jobs run. Nor
 // where users don't trust each other: a focused job that is always ready starves those behind it,
 // also those of other users. Work conservation, preemptions: as HPF.
 class FocusFirst : public HighestPriorityFirst {
 public:
-    FocusFirst() : HighestPriorityFirst(Key::focused, Scope::node) {}
+    FocusFirst() : FocusFirst(Parameters{}) {}
+    explicit FocusFirst(const Parameters& parameters)
+        : HighestPriorityFirst(Key::focused, Scope::node, parameters) {}
     bool operator==(const FocusFirst&) const = default;
 };
 

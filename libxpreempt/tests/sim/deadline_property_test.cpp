@@ -11,6 +11,7 @@ using namespace test;
 using xpreempt::sched::EarliestDeadlineFirst;
 
 constexpr Duration least_period = 1ms;
+constexpr EarliestDeadlineFirst::Parameters no_linger{.k = 1, .linger = 0ns};
 
 // By the definition: a period after the other.
 Time deadline_of(const JobView& job, Time now) {
@@ -47,7 +48,7 @@ std::vector<bool> earliest(const RandomRun& run, std::size_t count, std::uint32_
 }
 
 void expect_earliest(std::uint32_t k) {
-    EarliestDeadlineFirst::Parameters parameters;
+    EarliestDeadlineFirst::Parameters parameters = no_linger;
     parameters.k = k;
     for_events(
         EarliestDeadlineFirst(parameters), {},
@@ -125,7 +126,7 @@ TEST(PropertiesOfKEdf, all_deadlines_are_met_that_can_be) {
     for (std::uint32_t seed = property_options.seed;
          decisions < property_options.events && !HasFailure(); ++seed) {
         SCOPED_TRACE("--seed " + std::to_string(seed));
-        VirtualJobs jobs(EarliestDeadlineFirst{}, seed);
+        VirtualJobs jobs(EarliestDeadlineFirst(no_linger), seed);
         std::vector<Task> tasks = random_tasks(jobs, seed % 4 == 0 ? 0.7 : 1.0);
         EXPECT_EQ(0, missed_deadlines(jobs, tasks, 500ms));
         decisions += jobs.record.size() / 2;
@@ -147,7 +148,7 @@ TEST(PropertiesOfKEdf, deadlines_are_missed_by_other_policies) {
 
 // Under overload the deadline of a job that is never idle must move, or it would never wait again.
 TEST(PropertiesOfKEdf, jobs_that_are_never_idle_share_by_new_periods) {
-    VirtualJobs jobs(EarliestDeadlineFirst{});
+    VirtualJobs jobs{EarliestDeadlineFirst(no_linger)};
     for (const std::uint64_t id : {1U, 2U})
         jobs.work(jobs.add(id), endless);
     jobs.of(1).view.relative_deadline = 10ms;
@@ -160,7 +161,7 @@ TEST(PropertiesOfKEdf, jobs_that_are_never_idle_share_by_new_periods) {
 }
 
 TEST(PropertiesOfKEdf, jobs_without_a_deadline_come_last_in_the_order_of_arrival) {
-    VirtualJobs jobs(EarliestDeadlineFirst{});
+    VirtualJobs jobs{EarliestDeadlineFirst(no_linger)};
     for (const std::uint64_t id : {3U, 2U, 1U}) {
         jobs.work(jobs.add(id), 10ms);
         jobs.decide();

@@ -18,6 +18,8 @@ bool meet(const JobView& left, const JobView& right) {
     return (left.nodes & right.nodes) != 0;
 }
 
+constexpr HighestPriorityFirst::Parameters no_linger{0ns};
+
 // Events other than time alone stop jobs.
 void expect_no_timers(const RandomRun& run) {
     EXPECT_EQ(0U, run.timers);
@@ -32,13 +34,13 @@ void expect_levels(const Policy& policy, const Holds& holds) {
 }
 
 TEST(PropertiesOfHpf, exactly_those_below_a_running_job_of_their_nodes_wait) {
-    expect_levels(HighestPriorityFirst{}, [](const JobView& held, const JobView& runs, Time) {
+    expect_levels(HighestPriorityFirst(no_linger), [](const JobView& held, const JobView& runs, Time) {
         return runs.priority > held.priority && meet(runs, held);
     });
 }
 
 TEST(PropertiesOfHhpf, exactly_those_below_a_running_job_of_the_machine_wait) {
-    expect_levels(HeterogeneousHighestPriorityFirst{},
+    expect_levels(HeterogeneousHighestPriorityFirst(no_linger),
                   [](const JobView& held, const JobView& runs, Time) {
                       return runs.priority > held.priority;
                   });
@@ -55,7 +57,7 @@ TEST(PropertiesOfHhpf, work_is_not_conserved) {
 }
 
 TEST(PropertiesOfChpf, exactly_those_below_by_cpu_priority_wait) {
-    expect_levels(CpuHighestPriorityFirst{}, [](const JobView& held, const JobView& runs, Time) {
+    expect_levels(CpuHighestPriorityFirst(no_linger), [](const JobView& held, const JobView& runs, Time) {
         return runs.cpu_priority > held.cpu_priority && meet(runs, held);
     });
 }
@@ -72,7 +74,7 @@ TEST(PropertiesOfChpf, the_whole_range_of_priorities_is_ordered) {
 }
 
 TEST(PropertiesOfAwf, exactly_those_behind_a_focused_job_wait) {
-    expect_levels(FocusFirst{}, [](const JobView& held, const JobView& runs, Time) {
+    expect_levels(FocusFirst(no_linger), [](const JobView& held, const JobView& runs, Time) {
         return runs.focused && !held.focused && meet(runs, held);
     });
 }

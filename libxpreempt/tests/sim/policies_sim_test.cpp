@@ -31,16 +31,17 @@ TEST(Policies, keep_their_contract_under_random_events) {
 // Two jobs that are ready together start together.
 TEST(Policies, conserve_work_and_never_split_a_gang) {
     for_each_seed(60, [](std::uint32_t seed) {
-        random_run(HighestPriorityFirst{}, seed, [](Time, const auto& jobs, const auto& verdicts) {
-            expect_work_conserved(jobs, verdicts);
-            for (std::size_t i = 0; i < jobs.size(); ++i)
-                for (std::size_t j = 0; j < jobs.size(); ++j)
-                    if (jobs[i].view.schedulable() && verdicts[i] == Verdict::run &&
-                        jobs[j].view.schedulable() && verdicts[j] == Verdict::run &&
-                        (jobs[i].view.nodes & jobs[j].view.nodes) != 0) {
-                        EXPECT_EQ(jobs[i].view.priority, jobs[j].view.priority);
-                    }
-        });
+        random_run(HighestPriorityFirst({0ns}), seed,
+                   [](Time, const auto& jobs, const auto& verdicts) {
+                       expect_work_conserved(jobs, verdicts);
+                       for (std::size_t i = 0; i < jobs.size(); ++i)
+                           for (std::size_t j = 0; j < jobs.size(); ++j)
+                               if (jobs[i].view.schedulable() && verdicts[i] == Verdict::run &&
+                                   jobs[j].view.schedulable() && verdicts[j] == Verdict::run &&
+                                   (jobs[i].view.nodes & jobs[j].view.nodes) != 0) {
+                                   EXPECT_EQ(jobs[i].view.priority, jobs[j].view.priority);
+                               }
+                   });
         for (const Policy& policy : {Policy{RoundRobin{}}, Policy{Fair{}}})
             random_run(policy, seed, [](Time, const auto& jobs, const auto& verdicts) {
                 expect_work_conserved(jobs, verdicts);
@@ -50,7 +51,7 @@ TEST(Policies, conserve_work_and_never_split_a_gang) {
 }
 
 TEST(HighestPriority, of_a_gang_holds_all_or_nothing) {
-    VirtualJobs jobs(HighestPriorityFirst{});
+    VirtualJobs jobs(HighestPriorityFirst({0ns}));
     jobs.add(1, 0b11).view.priority = 1; // gang
     jobs.add(2, 0b01).view.priority = 2;
     jobs.add(3, 0b10).view.priority = 0;

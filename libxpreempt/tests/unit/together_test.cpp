@@ -150,7 +150,7 @@ protected:
     KfdTogether together{mapping, holds};
     std::atomic<sched::Duration> cost{}; // as the policy saw it last
     std::shared_ptr<sched::Scheduler> scheduler = sched::Scheduler::make(
-        [this, policy = sched::Policy{sched::HighestPriorityFirst{}}](
+        [this, policy = sched::Policy{sched::HighestPriorityFirst({sched::Duration{0}})}](
             const sched::Snapshot& snapshot, std::span<const sched::SourceName>,
             std::span<sched::Verdict> verdicts) mutable {
             cost = snapshot.switch_cost;

@@ -64,9 +64,10 @@ void check_attributes(const xpreemptd::Attributes& attributes) {
 void check_rules(Rules& rules) {
     require(between(rules.max_hold, 100ms, 1h), "max_hold");
     require(rules.socket.is_absolute() && rules.socket.native().size() < 108, "socket");
-    const auto& [bands, round_robin, fair, utilization, process_utilization, strict,
+    const auto& [linger, bands, round_robin, fair, utilization, process_utilization, strict,
                  earliest_deadline, multilevel, parking, plugin] = rules.parameters;
     require(!plugin, "a plug-in");
+    require(between(linger, 0s, 10s), "linger");
     for (const auto grace : bands.grace)
         require(between(grace, 0s, 10s), "grace");
     require(bands.floor_percent < 100 && bands.max_rate <= 10000, "floor or max_rate");
