@@ -42,8 +42,8 @@ public:
         using xpreempt::xqueue::timer_lateness_ns;
         const std::uint64_t begin_ns = device_.now_ns();
         std::uint64_t polls_from_ns = begin_ns;
-        if (ns > timer_lateness_ns)
-            polls_from_ns += ns - timer_lateness_ns + device_.wake_ns(begin_ns + ns);
+        if (ns > timer_lateness_ns(ns))
+            polls_from_ns += ns - timer_lateness_ns(ns) + device_.wake_ns(begin_ns + ns);
         const std::uint64_t noticed_ns = std::max(passes_at_ns_, polls_from_ns);
         device_.wait_until(std::min(noticed_ns, std::max(begin_ns + ns, polls_from_ns)) +
                            device_.costs_.poll_ns);

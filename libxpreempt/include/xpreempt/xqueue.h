@@ -64,9 +64,9 @@ struct xp_command {
  * max_level says, and returns; the kernel runs after the resume. The launch still blocks if the
  * queue cannot be stopped mid-kernel.
  *
- * With XP_DEFERRED the xqueue's thread launches every command. A submit then costs the caller a
- * fraction of a launch, but on an idle xqueue the command reaches the GPU later, by the time it
- * takes to wake the thread.
+ * With XP_DEFERRED the xqueue's thread launches every command that is submitted while another one
+ * is in flight. A submit then costs the caller a fraction of a launch. A submit to an idle xqueue
+ * launches, because the GPU would wait while the thread is woken.
  */
 #define XP_STOP_FOR_OWN_LAUNCH 0x2u
 #define XP_DEFERRED 0x4u

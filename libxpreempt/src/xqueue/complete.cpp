@@ -23,6 +23,10 @@ constexpr std::uint64_t soon_ns = 50'000;
 // A brief wait polls this long.
 constexpr std::uint64_t brief_ns = 25'000;
 
+// A usual wait polls for soon_ns first if the last one that did so was over by then. Whether it
+// would be can't be measured by a thread that is woken late, so it is tried now and then.
+constexpr std::uint32_t waits_between_tries = 16;
+
 // A wait that returns this fast has found its marker passed.
 constexpr std::uint64_t noticed_at_once_ns = 1000;
 
@@ -107,9 +111,12 @@ Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked, Wake wake) {
     const std::uint64_t begin_ns = hw_->now_ns();
     const Expected expected = pace_.expect(commands, begin_ns);
     const bool soon = expected.latest_ns != 0 && expected.latest_ns <= soon_ns;
-    lock.unlock();
-    const bool early = wake == Wake::brief && marker->passes_within(brief_ns, withheld_);
     const bool promptly = wake == Wake::promptly || (wake == Wake::usual && soon);
+    const bool tries = wake == Wake::usual && !promptly &&
+                       (waits_end_soon_ || ++waits_ % waits_between_tries == 0);
+    lock.unlock();
+    const bool early = (wake == Wake::brief && marker->passes_within(brief_ns, withheld_)) ||
+                       (tries && marker->passes_within(soon_ns, withheld_));
     auto waited = early      ? Result<void>{}
                   : promptly ? marker->wait_promptly(expected)
                              : marker->wait();
@@ -119,6 +126,8 @@ Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked, Wake wake) {
     lock.lock();
     if (wake == Wake::brief)
         refills_early_ = early;
+    if (tries)
+        waits_end_soon_ = early;
     // Only then it is known whether the marker counts.
     changed_.wait(lock, [this] { return !taking_back_; });
     const bool valid =

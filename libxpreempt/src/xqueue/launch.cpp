@@ -93,8 +93,11 @@ Result<Ticket> XQueue::submit(const Command& command) {
         if (launchable_from(launched_ + 1) != ticket)
             return ticket; // launched or dropped by another thread meanwhile, or behind others
     }
-    if (pace_.config().deferred || pending_ > 1 || !may_launch() ||
-        in_flight_ >= pace_.threshold() || launch_delay_ns() != 0) {
+    // On an idle xqueue the launch is worth more to the caller than the time that it takes: to wake
+    // the worker takes several times as long.
+    const bool defers = pace_.config().deferred && in_flight_ > 0;
+    if (defers || pending_ > 1 || !may_launch() || in_flight_ >= pace_.threshold() ||
+        launch_delay_ns() != 0) {
         wake_worker();
         return ticket;
     }
@@ -208,7 +211,7 @@ void XQueue::account(const Attempt& attempt) {
     }
     ++statistics_.launched;
     if (in_flight_ == 0)
-        pace_.started(hw_->now_ns());
+        pace_.started(hw_->now_ns(), !has_company());
     else if (markers_.empty())
         pace_.gap(); // what is in flight may have ended long ago
     ++in_flight_;

@@ -76,6 +76,9 @@ void Pace::completed(std::uint64_t now_ns, std::uint32_t count) {
         return gap();
     if (last_ns_ != 0 && count != 0)
         add_sample((now_ns - last_ns_) / count);
+    else if (started_ns_ != 0 && count == 1)
+        add_sample(now_ns - std::min(now_ns, started_ns_));
+    started_ns_ = 0;
     last_ns_ = seen_ns_ = now_ns;
 }
 

@@ -15,7 +15,7 @@ struct LaunchConfig {
     std::uint32_t batch = 8;             // commands between two markers; at most threshold
     std::uint32_t capacity = 65536;      // commands that may wait; then submit blocks
     std::uint64_t latency_budget_ns = 0; // 0: threshold and batch as given; else threshold at most
-    bool deferred = false;               // no command is launched by the thread that submits it
+    bool deferred = false; // the thread that submits launches only while nothing is in flight
 };
 
 // Measures how long a command takes, and allows as many in flight as the budget has room for. If it
@@ -56,10 +56,14 @@ public:
     // So many commands have completed since the last call, the hardware being busy with them all
     // the time, and it was noticed at once.
     void completed(std::uint64_t now_ns, std::uint32_t count);
-    // A command was launched while nothing was in flight.
-    void started(std::uint64_t now_ns) { seen_ns_ = now_ns; }
+    // A command was launched while nothing was in flight; alone: nor of others on the device. If it
+    // completes as the only one, its time is measured from then.
+    void started(std::uint64_t now_ns, bool alone) {
+        seen_ns_ = now_ns;
+        started_ns_ = alone ? now_ns : 0;
+    }
     // The next completion measures nothing: there was something else between.
-    void gap() { last_ns_ = 0; }
+    void gap() { last_ns_ = started_ns_ = 0; }
 
     // More was launched after a wait for room, and the hardware had run dry, or had not.
     void refilled(bool was_dry);
@@ -76,6 +80,7 @@ private:
     std::uint64_t shortest_ns_ = 0; // of the last measurements
     std::uint64_t last_ns_ = 0;     // of the last completion, 0 behind a gap
     std::uint64_t seen_ns_ = 0; // of the last completion, or of the launch that ended an idle time
+    std::uint64_t started_ns_ = 0; // of that launch, until the first completion
     std::array<std::uint64_t, num_samples> samples_{};
     std::size_t sampled_ = 0;
     std::uint32_t at_least_ = 1; // in flight, or the hardware runs dry; 1: just in time

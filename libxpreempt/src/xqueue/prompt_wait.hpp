@@ -23,8 +23,10 @@ struct PromptWait {
 };
 
 // A sleep with a time-out may end this much later: what a blocking wait took at the 99th percentile
-// in a guest on a machine with an H200.
-constexpr std::uint64_t timer_lateness_ns = 300'000;
+// in a guest on a machine with an H200. A CPU that was idle for longer takes longer to run again.
+constexpr std::uint64_t timer_lateness_ns(std::uint64_t sleep_ns) {
+    return std::max<std::uint64_t>(300'000, sleep_ns / 8);
+}
 
 // Polling continues after the latest expected end: half of that time, within these bounds.
 constexpr std::uint64_t shortest_grace_ns = 100'000, longest_grace_ns = 2'000'000;
@@ -37,7 +39,8 @@ constexpr bool is_worth_polling(const Expected& expected) {
 }
 
 constexpr PromptWait prompt_wait(const Expected& expected) {
-    return {expected.soonest_ns - std::min(expected.soonest_ns, timer_lateness_ns),
+    return {expected.soonest_ns -
+                std::min(expected.soonest_ns, timer_lateness_ns(expected.soonest_ns)),
             expected.latest_ns +
                 std::clamp(expected.latest_ns / 2, shortest_grace_ns, longest_grace_ns)};
 }
@@ -56,7 +59,7 @@ template <typename Passed> bool poll(const Expected& expected, Passed passed) {
     const auto give_up = begin + std::chrono::nanoseconds(plan.give_up_ns);
     while (!passed())
         if (Clock::now() >= give_up)
-            return false;
+            return passed(); // this thread may have been off its CPU meanwhile
     return true;
 }
 
@@ -66,8 +69,8 @@ template <typename Passed>
 bool poll_for(std::uint64_t ns, const std::atomic<std::uint32_t>& stop, Passed passed) {
     using Clock = std::chrono::steady_clock;
     const auto end = Clock::now() + std::chrono::nanoseconds(ns);
-    if (ns > timer_lateness_ns)
-        std::this_thread::sleep_until(end - std::chrono::nanoseconds(timer_lateness_ns));
+    if (ns > timer_lateness_ns(ns))
+        std::this_thread::sleep_until(end - std::chrono::nanoseconds(timer_lateness_ns(ns)));
     while (!passed()) {
         if (stop.load(std::memory_order_relaxed) != 0 || Clock::now() >= end)
             return false;

@@ -165,7 +165,7 @@ private:
     enum class Wake : std::uint8_t {
         late,     // whenever the system wakes the thread: for threads that have nothing to lose
         brief,    // the same, after a poll of some microseconds
-        usual,    // promptly if it is microseconds away, else late
+        usual,    // promptly if it is microseconds away, as far as is known, else late
         promptly, // within microseconds, at the cost of CPU time
     };
 
@@ -267,6 +267,8 @@ private:
     bool room_is_near_ = true;   // the last submit that needed room found some in time
     bool refills_early_ = false; // the last brief wait of the worker ended while it polled
     std::uint32_t refills_ = 0;  // that the worker waited for
+    bool waits_end_soon_ = true; // the last usual wait that polled first ended while it polled
+    std::uint32_t waits_ = 0;    // that did not poll first
     std::condition_variable work_, changed_, reached_;
     std::multiset<Ticket> awaited_; // by threads that sleep on reached_
     Pace pace_;

@@ -96,7 +96,7 @@ TEST(Pace, expects_the_end_of_what_is_in_flight) {
     EXPECT_EQ(300 * us, pace.expect(3, 5060 * us).latest_ns);
     EXPECT_EQ(0U, pace.expect(3, 9000 * us).soonest_ns);
     EXPECT_EQ(300 * us, pace.expect(3, 9000 * us).latest_ns);
-    pace.started(8900 * us); // behind an idle time
+    pace.started(8900 * us, true); // behind an idle time
     EXPECT_EQ(200 * us, pace.expect(3, 9000 * us).soonest_ns);
     EXPECT_EQ(0U, Pace({16, 8, 64, 0}).expect(3, 9000 * us).latest_ns);
 }
@@ -188,6 +188,30 @@ TEST(Pace, accepts_a_few_dry_refills) {
     for (int i = 0; i < 640; ++i)
         pace.refilled(i % 32 == 0);
     EXPECT_EQ(2U, pace.threshold());
+}
+
+// Commands that come one by one have no completion before them to measure from.
+TEST(Pace, measures_a_command_that_is_alone_from_its_launch) {
+    Pace pace({16, 8, 64, 0});
+    pace.started(1000 * us, true);
+    pace.completed(1013 * us, 1);
+    EXPECT_EQ(13 * us, pace.command_ns());
+}
+
+TEST(Pace, does_not_measure_from_a_launch_beside_others_or_before_a_gap) {
+    Pace pace({16, 8, 64, 0});
+    pace.started(1000 * us, false); // other xqueues keep the device busy
+    pace.completed(1500 * us, 1);
+    EXPECT_EQ(0U, pace.command_ns());
+    pace.gap();
+    pace.started(2000 * us, true);
+    pace.gap(); // a suspend, or a second command without a marker
+    pace.completed(2500 * us, 1);
+    EXPECT_EQ(0U, pace.command_ns());
+    pace.gap();
+    pace.started(3000 * us, true);
+    pace.completed(3100 * us, 2); // the launch of the second took a part of the time
+    EXPECT_EQ(0U, pace.command_ns());
 }
 
 // An XQueue that has measured 100 us for each of its commands.

@@ -22,16 +22,19 @@ using xpreempt::xqueue::XQueue;
 
 constexpr Command nothing{[](void*, void*) { return 0; }, nullptr};
 
-TEST(DeferredCommands, are_launched_by_the_thread_of_the_queue) {
+// An idle GPU would wait while the thread is woken.
+TEST(DeferredCommands, are_launched_by_the_thread_of_the_queue_unless_it_is_idle) {
     FakeHardware hardware;
     XQueue queue(std::make_unique<FakeHwQueue>(hardware),
                  {.threshold = 4, .batch = 2, .capacity = 8, .deferred = true}, Level::interrupt);
     for (int i = 0; i < 3; ++i)
         ASSERT_TRUE(queue.submit(nothing));
     until([&] { return hardware.launched() == 3; });
-    EXPECT_EQ(0U, queue.statistics().launched_inline);
+    EXPECT_EQ(1U, queue.statistics().launched_inline);
     hardware.complete_all();
     EXPECT_TRUE(queue.wait_all());
+    ASSERT_TRUE(queue.submit(nothing));
+    EXPECT_EQ(2U, queue.statistics().launched_inline);
 }
 
 // A thread sleeps until its command has been launched, and must be woken then.
