@@ -11,8 +11,9 @@ namespace {
 
 // The number in flight is considered after so many refills. Few that find the hardware dry are
 // accepted: late wake-ups of the thread that refills, which more in flight would hide at the cost
-// of each suspend. More than that, and one more is in flight; none, and one less.
-constexpr std::uint32_t refills_considered = 64, dry_refills_accepted = 2;
+// of each suspend. More than that, and one more is in flight, else one less. Where one less turns
+// out to be too few, it is tried ever more seldom.
+constexpr std::uint32_t refills_considered = 64, dry_refills_accepted = 2, most_patience = 64;
 
 // So long before the expected end the next command is launched, and an eighth of a command if that
 // is more: commands don't all take the same time.
@@ -90,15 +91,23 @@ Expected Pace::expect(std::uint64_t commands, std::uint64_t now_ns) const {
 
 void Pace::refilled(bool was_dry) {
     ++refills_;
-    if (was_dry) {
+    if (was_dry)
         gap();
-        if (++dry_refills_ <= dry_refills_accepted)
-            return;
+    dry_refills_ += was_dry ? 1 : 0;
+    if (dry_refills_ > dry_refills_accepted) {
+        if (lowered_)
+            patience_ = std::min(2 * patience_, most_patience);
         at_least_ = std::min(at_least_ + 1, std::max(config_.threshold, std::uint32_t{2}));
+        lowered_ = false;
+        calm_ = 0;
     } else if (refills_ < refills_considered) {
         return;
-    } else if (dry_refills_ == 0) {
+    } else if (++calm_ >= patience_) {
+        if (lowered_)
+            patience_ = 1; // the last change was right
+        lowered_ = at_least_ > 1;
         at_least_ = std::max(at_least_ - 1, std::uint32_t{1});
+        calm_ = 0;
     }
     refills_ = dry_refills_ = 0;
 }

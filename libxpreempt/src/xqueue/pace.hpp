@@ -86,6 +86,9 @@ private:
     std::uint32_t at_least_ = 1; // in flight, or the hardware runs dry; 1: just in time
     std::uint32_t refills_ = 0;  // since at_least_ was last considered
     std::uint32_t dry_refills_ = 0;
+    std::uint32_t calm_ = 0;     // times in a row that there were few dry ones
+    std::uint32_t patience_ = 1; // such times until at_least_ is lowered
+    bool lowered_ = false;       // by its last change
 };
 
 } // namespace xpreempt::xqueue

@@ -190,6 +190,34 @@ TEST(Pace, accepts_a_few_dry_refills) {
     EXPECT_EQ(2U, pace.threshold());
 }
 
+// One late wake-up of a hundred must not keep more in flight than are needed.
+TEST(Pace, lowers_the_number_in_flight_beside_a_few_dry_refills) {
+    Pace pace = measured(20 * us, 40 * us);
+    for (int i = 0; i < 12; ++i)
+        pace.refilled(true);
+    EXPECT_EQ(5U, pace.threshold());
+    for (int i = 0; i < 8 * 64; ++i)
+        pace.refilled(i % 64 == 0);
+    EXPECT_EQ(2U, pace.threshold());
+}
+
+// Where two in flight are too few, to try them again and again would cost more than they save.
+TEST(Pace, tries_fewer_in_flight_ever_more_seldom) {
+    Pace pace = measured(20 * us, 40 * us);
+    int dry = 0;
+    for (int i = 0; i < 64 * 64; ++i) {
+        const bool too_few = pace.threshold() < 3;
+        dry += too_few ? 1 : 0;
+        pace.refilled(too_few);
+    }
+    EXPECT_EQ(3U, pace.threshold());
+    EXPECT_LE(dry, 8 * 3);
+    // They are enough again.
+    for (int i = 0; i < 66 * 64; ++i)
+        pace.refilled(false);
+    EXPECT_EQ(2U, pace.threshold());
+}
+
 // Commands that come one by one have no completion before them to measure from.
 TEST(Pace, measures_a_command_that_is_alone_from_its_launch) {
     Pace pace({16, 8, 64, 0});
