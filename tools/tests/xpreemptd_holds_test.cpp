@@ -33,6 +33,52 @@ protected:
     }
 };
 
+// The batch job is held for another 100 ms, or what a test sets, after the work of the server.
+class GraceTest : public HoldsTest {
+protected:
+    GraceTest() {
+        rules.parameters.bands.floor_percent = 0;
+        rules.parameters.bands.resume_grace = milliseconds{100};
+        rules.max_hold = milliseconds{200};
+    }
+    void start() {
+        start_two();
+        daemon.reload(rules);
+    }
+    void serve_for(std::chrono::nanoseconds time) {
+        gpu.submit(server, 1);
+        events();
+        pass(time);
+        ASSERT_TRUE(gpu.held(batch));
+        gpu.finish(server, 1);
+    }
+    void expect_resumed_after(std::chrono::nanoseconds grace) {
+        pass(grace - milliseconds{1});
+        EXPECT_TRUE(gpu.held(batch));
+        pass(milliseconds{50});
+        EXPECT_FALSE(gpu.held(batch));
+        EXPECT_EQ(daemon.status().ejected, "");
+    }
+    Rules rules = test::rules_of_test();
+};
+
+TEST_F(GraceTest, may_be_longer_than_max_hold) {
+    rules.parameters.bands.resume_grace = seconds{2};
+    start();
+    serve_for(seconds{1});
+    expect_resumed_after(seconds{2});
+}
+
+TEST_F(GraceTest, of_dear_switches_may_be_longer_than_max_hold) {
+    rules.max_hold = milliseconds{100};
+    start();
+    gpu.change_takes = milliseconds{20}; // a stop and a resume take 40 ms, five of them 200 ms
+    serve_for(seconds{1});
+    expect_resumed_after(milliseconds{100});
+    serve_for(seconds{1});
+    expect_resumed_after(milliseconds{200});
+}
+
 TEST_F(HoldsTest, hhpf_may_hold_a_job_for_one_on_another_gpu) {
     add(server, "/server");
     gpu.create_queue(batch, 1, 2);
@@ -167,6 +213,20 @@ TEST_P(DecisionsTest, work_on_another_gpu_is_a_reason_only_for_a_policy_that_say
     EXPECT_EQ(ejects_after_max_hold(), GetParam() != HoldReason::job_on_any_node);
 }
 
+class HeldForAJobTest : public DecisionsTest {};
+
+TEST_P(HeldForAJobTest, wait_is_counted_from_the_end_of_the_work_of_that_job) {
+    gpu.create_queue(server, 1);
+    gpu.submit(server, 1);
+    hold_the_batch_job(milliseconds{0});
+    (void)decisions.decide(gpu.now);
+    ASSERT_FALSE(decisions.settle());
+    gpu.now += max_hold - milliseconds{1};
+    gpu.finish(server, 1);
+    (void)sensing.scan(gpu.now);
+    EXPECT_TRUE(ejects_after_max_hold());
+}
+
 TEST_P(DecisionsTest, policy_that_reserves_time_may_hold_while_it_has_a_timer) {
     hold_the_batch_job(milliseconds{1});
     EXPECT_EQ(ejects_after_max_hold(), GetParam() != HoldReason::reserved_time);
@@ -174,16 +234,20 @@ TEST_P(DecisionsTest, policy_that_reserves_time_may_hold_while_it_has_a_timer) {
     EXPECT_TRUE(decisions.take_warnings().empty());
 }
 
+const char* name_of(const testing::TestParamInfo<HoldReason>& reason) {
+    switch (reason.param) {
+    case HoldReason::job_on_its_nodes: return "job_on_its_nodes";
+    case HoldReason::job_on_any_node: return "job_on_any_node";
+    case HoldReason::reserved_time: return "reserved_time";
+    }
+    return "";
+}
 INSTANTIATE_TEST_SUITE_P(Reasons, DecisionsTest,
                          testing::Values(HoldReason::job_on_its_nodes, HoldReason::job_on_any_node,
                                          HoldReason::reserved_time),
-                         [](const testing::TestParamInfo<HoldReason>& reason) {
-                             switch (reason.param) {
-                             case HoldReason::job_on_its_nodes: return "job_on_its_nodes";
-                             case HoldReason::job_on_any_node: return "job_on_any_node";
-                             case HoldReason::reserved_time: return "reserved_time";
-                             }
-                             return "";
-                         });
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Reasons, HeldForAJobTest,
+                         testing::Values(HoldReason::job_on_its_nodes, HoldReason::job_on_any_node),
+                         name_of);
 
 } // namespace

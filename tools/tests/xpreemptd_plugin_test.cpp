@@ -134,6 +134,21 @@ TEST_F(HoldingPluginTest, is_ejected_after_max_hold_as_any_policy) {
     EXPECT_FALSE(is_marked());
 }
 
+TEST_F(HoldingPluginTest, max_hold_changes_in_a_reload) {
+    start_all();
+    const auto ejected_after_hold = [&](std::chrono::nanoseconds max_hold) {
+        Rules rules = rules_with(tree.root(), 8);
+        rules.max_hold = max_hold;
+        daemon.reload(std::move(rules));
+        set_off();
+        pass(9s);
+        return !daemon.status().ejected.empty();
+    };
+    EXPECT_FALSE(ejected_after_hold(60s));
+    EXPECT_TRUE(ejected_after_hold(2s));
+    EXPECT_FALSE(ejected_after_hold(60s)); // and forgets the ejection
+}
+
 // CPU time is real, so the plug-in burns far more than the limit and the second one far less.
 class SlowPluginTest : public PluginTest {
 protected:

@@ -107,29 +107,6 @@ TEST_F(ReloadTest, changes_what_the_owner_may_choose) {
     EXPECT_TRUE(daemon.change({1, 1000}, batch, high));
 }
 
-// Within its resume grace BAND holds the batch job although nothing runs.
-TEST_F(ReloadTest, changes_max_hold) {
-    Rules rules = test::rules_of_test();
-    rules.parameters.bands.resume_grace = seconds{10};
-    rules.parameters.bands.floor_percent = 0;
-    rules.max_hold = seconds{60};
-    const auto ejected_after_hold = [&](std::chrono::nanoseconds max_hold) {
-        rules.max_hold = max_hold;
-        daemon.reload(rules);
-        gpu.submit(server, 1);
-        gpu.running.at(batch).queues.at(1).packets = 1;
-        pass(milliseconds{150});
-        EXPECT_TRUE(gpu.held(batch));
-        gpu.finish(server, 1);
-        pass(seconds{9});
-        return !daemon.status().ejected.empty();
-    };
-    start_two();
-    EXPECT_FALSE(ejected_after_hold(seconds{60}));
-    EXPECT_TRUE(ejected_after_hold(seconds{2}));
-    EXPECT_FALSE(ejected_after_hold(seconds{60})); // and forgets the ejection
-}
-
 TEST_F(ReloadTest, changes_policy_and_parameters) {
     start_two();
     Rules rules =

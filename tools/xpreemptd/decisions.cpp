@@ -30,9 +30,11 @@ void Decisions::set_policy(sched::Policy policy) {
     }
     set_policy(
         std::move(name),
-        [policy = std::move(policy)](const sched::Snapshot& snapshot,
-                                     std::span<sched::Verdict> verdicts) mutable {
-            return sched::decide(policy, snapshot, verdicts);
+        [this, policy = std::move(policy)](const sched::Snapshot& snapshot,
+                                           std::span<sched::Verdict> verdicts) mutable {
+            const Time next = sched::decide(policy, snapshot, verdicts);
+            resume_grace_ = sched::resume_grace_of(policy);
+            return next;
         },
         reason, nullptr, divides_time);
 }
@@ -44,6 +46,7 @@ void Decisions::set_policy(std::string name, Decide decide, HoldReason reason, F
     reason_ = reason;
     find_fault_ = std::move(find_fault);
     divides_time_ = divides_time;
+    resume_grace_ = {};
     ejected_.clear();
     for (const auto& job : table_.jobs()) {
         job->may_wait_until = {};
@@ -84,8 +87,10 @@ bool Decisions::note_waiting() {
             job.may_wait_until = {};
             continue;
         }
-        if (job.may_wait_until == Time{} || is_held_for_a_job(i))
-            job.may_wait_until = now + max_hold_;
+        // Up to now it was held for the job that the last decision found.
+        const bool was_for_a_job = std::exchange(job.held_for_a_job, is_held_for_a_job(i));
+        if (job.may_wait_until == Time{} || was_for_a_job || job.held_for_a_job)
+            job.may_wait_until = now + resume_grace_ + max_hold_;
         if (job.may_wait_until <= now && end_wait(job, views_[i]))
             return true;
         next_ = std::min(next_, job.may_wait_until);

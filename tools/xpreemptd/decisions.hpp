@@ -74,6 +74,7 @@ private:
 
     JobTable& table_;
     std::chrono::nanoseconds max_hold_;
+    sched::Duration resume_grace_{0}; // of the last decision
     std::chrono::nanoseconds max_decide_ = std::chrono::milliseconds{1};
     std::string name_ = "none";
     Decide decide_;

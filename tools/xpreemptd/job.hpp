@@ -95,6 +95,7 @@ struct Job {
     bool overruled = false;
     bool focused = false;        // its user's focus; of one job of each user at most
     Time may_wait_until{};       // while held: when max_hold ends
+    bool held_for_a_job = false; // while held: that has work, by the last decision
     bool warned_of_wait = false; // since the policy was chosen
     JobHints hints;
 

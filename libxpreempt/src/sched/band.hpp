@@ -55,6 +55,7 @@ public:
     [[nodiscard]] Time decide(const Snapshot& snapshot, std::span<Verdict> verdicts);
 
     [[nodiscard]] const Parameters& parameters() const { return parameters_; }
+    [[nodiscard]] Duration resume_grace() const { return resume_grace_; } // of the last decision
     bool operator==(const Bands&) const = default;
 
 private:
@@ -100,7 +101,7 @@ private:
     }
 
     Parameters parameters_;
-    Duration resume_grace_{0}; // of the last decision
+    Duration resume_grace_{0};
     Seats<Starving> seats_;
     Time last_{}; // decision
     bool decided_ = false;

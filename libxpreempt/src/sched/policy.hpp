@@ -70,6 +70,13 @@ template <> inline constexpr HoldReason hold_reason<StrictPartition> = HoldReaso
     return std::visit([]<class P>(const P& /*policy*/) { return hold_reason<P>; }, policy);
 }
 
+// How long the policy, by its last decision, holds a job after the end of the work that it was held
+// for.
+[[nodiscard]] inline Duration resume_grace_of(const Policy& policy) {
+    const auto* const bands = std::get_if<Bands>(&policy);
+    return bands != nullptr ? bands->resume_grace() : Duration{0};
+}
+
 // Whether the policy gives each job a share of the time, so that two jobs get more than one.
 template <class P> inline constexpr bool divides_time = false;
 template <> inline constexpr bool divides_time<RoundRobin> = true;
