@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Owners of the socket file: a daemon that runs, one that was killed, systemd, none.
+// Owners of the socket file: a daemon that runs, one that was killed, none.
 #include "daemon_client.hpp"
 #include "server_fixture.hpp"
 
-#include <fcntl.h>
-
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <fmt/format.h>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -139,53 +134,6 @@ TEST_F(XpreemptdListening, APathThatCannotBeSaysWhy) {
     path = directory / "a/b/c.sock";
     EXPECT_NE(opener().line().find("cannot make the directory"), std::string::npos);
     EXPECT_NE(opener().line().find("No such file"), std::string::npos);
-}
-
-// As systemd does it: the listening socket is descriptor 3, two variables say so.
-void pass_as_systemd(int fd, const char* count) {
-    if (fd != 3)
-        ::dup2(fd, 3);
-    ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
-    ::setenv("LISTEN_FDS", count, 1);
-}
-
-TEST_F(XpreemptdListening, TakesTheSocketThatSystemdPasses) {
-    fs::create_directory(path.parent_path());
-    const auto passed = [&](int kind, const char* count) {
-        return in_child([&, kind, count](int say_to) {
-            const int told = ::fcntl(say_to, F_DUPFD_CLOEXEC, 10);
-            const int fd = ::socket(AF_UNIX, kind, 0);
-            sockaddr_un address{};
-            address.sun_family = AF_UNIX;
-            path.native().copy(address.sun_path, sizeof address.sun_path - 1);
-            if (fd < 0 ||
-                ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-                ::listen(fd, 5) != 0)
-                test::say(told, fmt::format("no socket: {}", std::strerror(errno)));
-            pass_as_systemd(fd, count);
-            {
-                const auto opened = ListeningSocket::open({.path = "/elsewhere/x.sock"});
-                const bool nonblocking = opened && (::fcntl(3, F_GETFL) & O_NONBLOCK) != 0;
-                test::say(told, !opened ? opened.error()
-                                        : fmt::format("{} {} {}", opened->fd(), nonblocking,
-                                                      opened->path().string()));
-                if (opened)
-                    ::close(::accept(opened->fd(), nullptr, nullptr));
-            }
-            ::pause();
-        });
-    };
-    {
-        const test::Child child = passed(SOCK_SEQPACKET, "1");
-        EXPECT_EQ(child.line(), "3 true " + path.string());
-        EXPECT_TRUE(fs::exists(path)); // systemd's to remove
-    }
-    fs::remove(path);
-    EXPECT_NE(passed(SOCK_STREAM, "1").line().find("no listening AF_UNIX SOCK_SEQPACKET"),
-              std::string::npos);
-    fs::remove(path);
-    EXPECT_NE(passed(SOCK_SEQPACKET, "2").line().find("systemd passed 2 sockets"),
-              std::string::npos);
 }
 
 } // namespace

@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 #include <utility>
 
@@ -31,8 +30,7 @@ tl::unexpected<std::string> another_runs(pid_t pid, const fs::path& path) {
     // Another pid namespace's process has no number here.
     const std::string who = pid > 0 ? fmt::format(" (pid {})", pid) : "";
     return tl::make_unexpected(
-        pid == 1 ? fmt::format("systemd listens at {}: systemctl start xpreemptd", path.string())
-                 : fmt::format("another xpreemptd runs{} and listens at {}", who, path.string()));
+        fmt::format("another xpreemptd runs{} and listens at {}", who, path.string()));
 }
 
 sockaddr_un address_of(const fs::path& path) {
@@ -70,32 +68,6 @@ ListeningSocket::~ListeningSocket() {
     // The lock is held until after this: no other process' file has taken the name.
     if (remove_)
         ::unlink(path_.c_str());
-}
-
-tl::expected<bool, std::string> ListeningSocket::take_from_systemd() {
-    const int count = ::sd_listen_fds(1);
-    if (count <= 0)
-        return false;
-    if (count > 1)
-        return tl::make_unexpected(
-            fmt::format("systemd passed {} sockets, expected one: see ListenSequentialPacket= of "
-                        "xpreemptd.socket",
-                        count));
-    socket_ = UniqueFd(SD_LISTEN_FDS_START);
-    if (::sd_is_socket_unix(socket_.get(), SOCK_SEQPACKET, 1, nullptr, 0) <= 0)
-        return tl::make_unexpected(
-            "the socket that systemd passed is no listening AF_UNIX SOCK_SEQPACKET socket: use "
-            "ListenSequentialPacket= with a path in xpreemptd.socket");
-    const int flags = ::fcntl(socket_.get(), F_GETFL);
-    if (flags < 0 || ::fcntl(socket_.get(), F_SETFL, flags | O_NONBLOCK) != 0)
-        return error_of("use", "the socket that systemd passed", errno);
-    sockaddr_un address{};
-    socklen_t bytes = sizeof address;
-    if (::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &bytes) == 0 &&
-        address.sun_path[0] != '\0')
-        path_.assign(
-            std::string(address.sun_path, ::strnlen(address.sun_path, sizeof address.sun_path)));
-    return true;
 }
 
 // Between seeing that a file is stale and replacing it, another daemon could have done so. Root's
@@ -151,9 +123,6 @@ tl::expected<void, std::string> ListeningSocket::bind_to_path(const SocketFile& 
 tl::expected<ListeningSocket, std::string> ListeningSocket::open(const SocketFile& file) {
     ListeningSocket made;
     made.path_ = file.path;
-    const auto taken = made.take_from_systemd();
-    if (!taken)
-        return tl::make_unexpected(taken.error());
     if (made.path_.empty() || made.path_.native().size() >= sizeof sockaddr_un::sun_path)
         return tl::make_unexpected(fmt::format("the path of the socket, '{}', must have 1 to {} "
                                                "bytes",
@@ -167,9 +136,8 @@ tl::expected<ListeningSocket, std::string> ListeningSocket::open(const SocketFil
         return error_of("make the directory", directory, errno);
     if (const auto locked = made.lock(); !locked)
         return tl::make_unexpected(locked.error());
-    if (!*taken)
-        if (const auto bound = made.bind_to_path(file); !bound)
-            return tl::make_unexpected(bound.error());
+    if (const auto bound = made.bind_to_path(file); !bound)
+        return tl::make_unexpected(bound.error());
     return made;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The socket that the daemon listens at: made at a path, or passed by systemd.
+// The socket that the daemon listens at.
 #pragma once
 
 #include "base/unique_fd.hpp"
@@ -13,12 +13,11 @@ namespace xpreemptd {
 
 class ListeningSocket {
 public:
-    // Takes the socket that systemd passed, if there is one, else binds to the path and makes its
-    // directory. Replaces the file of a daemon that was killed. The error is a sentence; "another
-    // xpreemptd runs (pid N)" if one does.
+    // Binds to the path and makes its directory. Replaces the file of a daemon that was killed. The
+    // error is a sentence; "another xpreemptd runs (pid N)" if one does.
     [[nodiscard]] static tl::expected<ListeningSocket, std::string> open(const SocketFile& file);
 
-    // Removes the file, unless systemd made it.
+    // Removes the file.
     ~ListeningSocket();
     ListeningSocket(ListeningSocket&& other) noexcept;
     ListeningSocket& operator=(ListeningSocket&&) = delete;
@@ -31,7 +30,6 @@ public:
 private:
     ListeningSocket() = default;
 
-    [[nodiscard]] tl::expected<bool, std::string> take_from_systemd();
     [[nodiscard]] tl::expected<void, std::string> lock();
     [[nodiscard]] tl::expected<void, std::string> bind_to_path(const SocketFile& file);
 
