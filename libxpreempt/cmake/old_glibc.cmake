@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# for_old_glibc(TARGET): a shared library that glibc 2.28 (EL8) loads, whatever it was built on, and
-# that brings its own C++ library. src/base/old_glibc.cpp says how; tests/abi/oldest_glibc checks it.
+# for_old_glibc(TARGET): a shared library or a program that glibc 2.28 (EL8) loads, whatever it was
+# built on, and that brings its own C++ library. src/base/old_glibc.cpp and old_start.cpp say how;
+# tests/abi/oldest_glibc checks it.
 # Only for x86-64; and not with a sanitizer, which brings functions of its own.
 set(old_glibc_functions
   arc4random dladdr dlclose dlerror dlopen dlsym dlvsym fstat fstat64 fstatat lstat stat
@@ -18,6 +19,11 @@ function(for_old_glibc target)
   if(target STREQUAL xpreempt-hook)
     list(REMOVE_ITEM functions dlsym)
     target_compile_definitions(${target} PRIVATE XPREEMPT_HOOK)
+  endif()
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL EXECUTABLE)
+    target_sources(${target} PRIVATE ${old_glibc_dir}/src/base/old_start.cpp)
+    list(APPEND functions __libc_start_main)
   endif()
   foreach(name IN LISTS functions)
     target_link_options(${target} PRIVATE LINKER:--wrap=${name})

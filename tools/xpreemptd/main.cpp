@@ -6,6 +6,7 @@
 #include "real_time.hpp"
 #include "rules_reader.hpp"
 #include "server.hpp"
+#include "service_manager.hpp"
 #include "spelling.hpp"
 #include "surroundings.hpp"
 
@@ -19,7 +20,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 namespace {
@@ -42,7 +42,7 @@ void write_line(LogLevel level, const std::string& line) {
 }
 
 int fail(const std::string& why) {
-    fmt::print(stderr, SD_ERR "xpreemptd: {}\n", why);
+    write_line(LogLevel::error, why);
     return 1;
 }
 
@@ -69,10 +69,10 @@ void allow_many_descriptors() {
 // is.
 void run_before_others() {
     if (const int error = become_real_time())
-        fmt::print(stderr,
-                   SD_NOTICE "xpreemptd: no real-time priority ({}): reactions take longer on a "
-                             "busy CPU; CAP_SYS_NICE allows it\n",
-                   std::strerror(error));
+        write_line(LogLevel::notice,
+                   fmt::format("no real-time priority ({}): reactions take longer on a busy CPU; "
+                               "CAP_SYS_NICE allows it",
+                               std::strerror(error)));
 }
 
 class Signals {
@@ -101,8 +101,8 @@ void reload(Daemon& daemon, RulesReader& reader) {
     if (rules && *rules)
         daemon.reload(std::move(**rules));
     else if (rules)
-        fmt::print(stderr, SD_ERR "xpreemptd: not reloaded, the old rules apply: {}\n",
-                   rules->error());
+        write_line(LogLevel::error,
+                   fmt::format("not reloaded, the old rules apply: {}", rules->error()));
 }
 
 // Only the plug-in of these rules is used, so no name is looked up.
@@ -114,21 +114,16 @@ RulesReader::Answer read_for_plugin(const Options& options) {
 // systemd's, when it asks for one. The scans wake us often enough.
 class Watchdog {
 public:
-    Watchdog() {
-        std::uint64_t us = 0;
-        if (::sd_watchdog_enabled(0, &us) > 0)
-            interval_ = std::chrono::microseconds(us / 2);
-    }
     void kick() {
         const auto now = std::chrono::steady_clock::now();
         if (interval_ == std::chrono::microseconds{} || now < next_)
             return;
-        ::sd_notify(0, "WATCHDOG=1");
+        notify_service_manager("WATCHDOG=1");
         next_ = now + interval_;
     }
 
 private:
-    std::chrono::microseconds interval_{};
+    std::chrono::microseconds interval_ = watchdog_timeout() / 2;
     std::chrono::steady_clock::time_point next_;
 };
 
@@ -176,7 +171,7 @@ int run(const Options& options, Rules rules) {
     if (!server)
         return fail(server.error());
     daemon.start();
-    ::sd_notify(0, "READY=1");
+    notify_service_manager("READY=1");
     Watchdog watchdog;
     while (!signals.end()) {
         if (auto waited = loop->wait_until(daemon.next()); !waited)
@@ -185,7 +180,7 @@ int run(const Options& options, Rules rules) {
             daemon.on_time();
         watchdog.kick();
     }
-    ::sd_notify(0, "STOPPING=1");
+    notify_service_manager("STOPPING=1");
     return 0; // the driver resumes what the provider has stopped
 }
 

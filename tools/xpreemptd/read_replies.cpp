@@ -2,9 +2,10 @@
 // Reads replies. A client trusts the daemon, but not that both are of one version.
 #include "replies.hpp"
 
+#include "control/daemon_errors.hpp"
+
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 #include <type_traits>
@@ -17,14 +18,6 @@ using Json = nlohmann::json;
 
 tl::unexpected<Refusal> no_reply(std::string text) {
     return tl::make_unexpected(Refusal{EPROTO, std::move(text)});
-}
-
-int errno_named(const std::string& name) {
-    constexpr int last = 133; // EHWPOISON
-    for (int error = 1; error <= last; ++error)
-        if (const char* known = ::strerrorname_np(error); known != nullptr && name == known)
-            return error;
-    return EPROTO;
 }
 
 // Fills variables from keys; remembers the first key that has no such value.
@@ -117,7 +110,7 @@ Answer<Json> open(std::string_view message) {
     reader.read("text", text);
     if (!reader.wrong().empty())
         return no_reply(reader.wrong());
-    return tl::make_unexpected(Refusal{errno_named(error), text});
+    return tl::make_unexpected(Refusal{xpreempt::control::daemon_error_named(error), text});
 }
 
 std::optional<JobState> state_named(std::string_view name) {

@@ -2,6 +2,7 @@
 // Writes replies, and splits a long list of jobs.
 #include "replies.hpp"
 
+#include "control/daemon_errors.hpp"
 #include "requests.hpp"
 
 #include <algorithm>
@@ -74,11 +75,6 @@ Json json_of(const ShownRecord& shown) {
     return json;
 }
 
-std::string name_of_errno(int error) {
-    const char* name = ::strerrorname_np(error);
-    return name != nullptr ? name : "EIO";
-}
-
 } // namespace
 
 std::string_view name_of(JobState state) {
@@ -147,7 +143,7 @@ std::string done_reply() {
 std::string refusal_reply(const Refusal& refusal) {
     return text_of({{"schema", 1},
                     {"ok", false},
-                    {"error", name_of_errno(refusal.error)},
+                    {"error", xpreempt::control::name_of_daemon_error(refusal.error)},
                     {"text", cut(refusal.text, max_text_bytes)}});
 }
 

@@ -2,6 +2,8 @@
 // One request at a time, each with a bounded wait for its reply.
 #include "control/daemon_link.hpp"
 
+#include "control/daemon_errors.hpp"
+
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -19,19 +21,6 @@ using Failure = DaemonLink::Failure;
 template <typename T> using Answer = DaemonLink::Answer<T>;
 
 constexpr std::size_t reply_bytes = 65536;
-
-// Those that the daemon sends for a hint; strerrorname_np() is too new.
-constexpr std::array<std::pair<std::string_view, int>, 11> errors{{{"EAGAIN", EAGAIN},
-                                                                   {"EBADMSG", EBADMSG},
-                                                                   {"EBUSY", EBUSY},
-                                                                   {"EINVAL", EINVAL},
-                                                                   {"EMFILE", EMFILE},
-                                                                   {"EMSGSIZE", EMSGSIZE},
-                                                                   {"ENOENT", ENOENT},
-                                                                   {"EOPNOTSUPP", EOPNOTSUPP},
-                                                                   {"EPERM", EPERM},
-                                                                   {"ESRCH", ESRCH},
-                                                                   {"EUSERS", EUSERS}}};
 
 // The string behind KEY in the object of a reply. In a string of JSON each quotation mark has a
 // backslash, so "KEY": can't be part of one.
@@ -53,9 +42,8 @@ Answer<void> answer_of(std::string_view reply) {
     if (reply.find("\"ok\":true") != std::string_view::npos)
         return {};
     const std::string name = string_of(reply, "error");
-    for (const auto& [known, error] : errors)
-        if (known == name)
-            return tl::make_unexpected(Failure{error, "xpreemptd: " + string_of(reply, "text")});
+    if (const int error = daemon_error_named(name); error != EPROTO)
+        return tl::make_unexpected(Failure{error, "xpreemptd: " + string_of(reply, "text")});
     return tl::make_unexpected(
         Failure{EPROTO, name.empty() ? "xpreemptd sent a reply that this library does not "
                                        "understand: use a daemon and a library of the same version"
