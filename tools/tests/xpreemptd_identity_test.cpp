@@ -131,6 +131,26 @@ TEST(JobCgroup, a_job_of_pbs) {
     EXPECT_EQ(job_of("/pbs_jobs.service/jobid/12.host/task"), "/pbs_jobs.service/jobid/12.host");
     EXPECT_NE(job_of("/pbs_jobs.service/jobid/12.host"), job_of("/pbs_jobs.service/jobid/13.host"));
     EXPECT_EQ(job_of("/pbs_jobs.service"), "/pbs_jobs.service");
+    EXPECT_EQ(job_of("/pbs_jobs.service/jobid"), "/pbs_jobs.service");
+    // Version 2 of cgroups; an array job.
+    EXPECT_EQ(job_of("/pbs_jobs.service/jobs/12[3].host/task"),
+              "/pbs_jobs.service/jobs/12[3].host");
+    EXPECT_EQ(job_of("/../pbs_jobs.service/jobs/12.host"), "/../pbs_jobs.service/jobs/12.host");
+    // Older hooks, and others that share the beginning of the name.
+    EXPECT_EQ(job_of("/pbspro.service/jobid/12.host"), "/pbspro.service/jobid/12.host");
+    EXPECT_EQ(job_of("/pbs.slice/pbs-12.host.slice"), "/pbs.slice/pbs-12.host.slice");
+    EXPECT_EQ(job_of("/system.slice/pbs.service/mine/12.host"), "/system.slice/pbs.service");
+}
+
+TEST(JobCgroup, a_job_of_htcondor) {
+    const std::string slot = "condor_var_lib_condor_execute_slot1_2@host";
+    for (const char* above : {"/htcondor/", "/system.slice/htcondor/", "/../htcondor/"})
+        for (const char* below : {"", "/control", "/a/b"})
+            EXPECT_EQ(job_of(above + slot + below), above + slot);
+    EXPECT_EQ(job_of("/system.slice/condor.service"), "/system.slice/condor.service");
+    // Inside of a unit or a container it is that job, whatever names it chose.
+    EXPECT_EQ(job_of("/system.slice/x.service/htcondor/" + slot), "/system.slice/x.service");
+    EXPECT_EQ(job_of("/docker/" + id + "/htcondor/" + slot), "/docker/" + id);
 }
 
 TEST(SlurmJob, is_the_number_that_slurmd_chose) {

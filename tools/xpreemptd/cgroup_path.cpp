@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Splits cgroup paths at units, containers and Slurm steps.
+// Splits cgroup paths at units, containers, Slurm steps and jobs of PBS and HTCondor.
 #include "cgroup_path.hpp"
 
 #include <algorithm>
@@ -97,12 +97,27 @@ std::optional<std::string_view> slurm_step_in(std::string_view path) {
     return std::nullopt;
 }
 
-// PBS has a cgroup for each job in its unit: .../pbs_jobs.service/jobid/JOB.
+// PBS has a cgroup for each job in its unit: pbs_jobs.service/jobid/JOB on version 1,
+// pbs_jobs.service/jobs/JOB on version 2.
 std::optional<std::string_view> pbs_job_in(const Unit& unit) {
     Elements elements(unit.rest);
-    if (!unit.name.starts_with("pbs") || elements.next() != "jobid" || elements.next().empty())
+    const std::string_view above = elements.next();
+    if (!unit.name.starts_with("pbs") || (above != "jobid" && above != "jobs") ||
+        elements.next().empty())
         return std::nullopt;
     return std::string_view(unit.path.data(), unit.path.size() + elements.so_far().size());
+}
+
+// HTCondor has one for each job beside its unit: htcondor/condor_EXECUTE_SLOT.
+std::optional<std::string_view> condor_job_in(std::string_view path) {
+    Elements elements(path);
+    std::string_view above;
+    for (auto element = elements.next(); !element.empty(); element = elements.next()) {
+        if (above == "htcondor" && element.starts_with("condor_"))
+            return elements.so_far();
+        above = element;
+    }
+    return std::nullopt;
 }
 
 bool is_hexadecimal(std::string_view text) {
@@ -137,11 +152,15 @@ std::optional<ContainerCgroup> container_of_lxc(std::string_view before, std::st
 }
 
 // A container names the cgroups below its own as it likes.
+std::string_view without_inside_of_container(std::string_view path) {
+    const auto container = container_of(path);
+    return container ? container->path : path;
+}
+
 std::optional<std::string_view> slurm_step_above_containers(std::string_view path) {
     if (!may_hold_slurm(first_unit(path)))
         return std::nullopt;
-    const auto container = container_of(path);
-    return slurm_step_in(container ? container->path : path);
+    return slurm_step_in(without_inside_of_container(path));
 }
 
 bool is_letter_or_digit(char c) {
@@ -229,8 +248,8 @@ std::optional<std::string_view> job_cgroup_of(std::string_view path) {
         return job;
     if (system.leaf)
         return system.path;
-    const auto container = container_of(path);
-    return container ? container->path : path;
+    const std::string_view outside = without_inside_of_container(path);
+    return condor_job_in(outside).value_or(outside);
 }
 
 } // namespace xpreemptd
