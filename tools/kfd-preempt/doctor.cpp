@@ -23,12 +23,14 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <initializer_list>
 #include <iterator>
 #include <map>
 #include <string_view>
+#include <vector>
 
 namespace cli {
 
@@ -168,24 +170,44 @@ Finding check_module(const Context& context, const kfd::LoadedModule& module) {
     return {"module", Verdict::ok, fmt::format("the loaded amdgpu has preemption, ABI {}", abi)};
 }
 
-// Without an own setting DKMS signs with its own key, on Ubuntu and what is made of it with that of
-// shim-signed. Empty: mok_certificate in /etc/dkms/framework.conf names it.
-std::string dkms_certificate(const Context& context) {
-    const auto text_of = [&](const char* file) {
-        return kfd::read_text(context.roots.system / file, Op::read_proc, 1U << 16U).value_or("");
-    };
-    const std::string configured = text_of("etc/dkms/framework.conf");
-    if (configured.starts_with("mok_certificate=") ||
-        configured.find("\nmok_certificate=") != std::string::npos)
-        return {}; // in words of DKMS' own, such as a variable
-    const std::string system = text_of("etc/os-release");
-    bool is_ubuntu = false;
-    for (std::size_t begin = 0, end = 0; begin < system.size(); begin = end + 1) {
-        end = std::min(system.find('\n', begin), system.size());
-        const std::string line = system.substr(begin, end - begin);
-        is_ubuntu = is_ubuntu || ((line.starts_with("ID=") || line.starts_with("ID_LIKE=")) &&
-                                  line.find("ubuntu") != std::string::npos);
+template <typename Holds>
+bool any_line(const Context& context, const std::filesystem::path& file, Holds holds) {
+    const std::string text =
+        kfd::read_text(context.roots.system / file, Op::read_proc, 1U << 16U).value_or("");
+    for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1) {
+        end = std::min(text.find('\n', begin), text.size());
+        if (holds(std::string_view(text).substr(begin, end - begin)))
+            return true;
     }
+    return false;
+}
+
+// Files that DKMS executes, so only a shell knows a value.
+bool dkms_names_certificate(const Context& context) {
+    const std::filesystem::path directory = "etc/dkms/framework.conf.d";
+    std::vector<std::filesystem::path> files{"etc/dkms/framework.conf"};
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(context.roots.system / directory, error))
+        if (entry.path().extension() == ".conf")
+            files.push_back(directory / entry.path().filename());
+    return std::ranges::any_of(files, [&](const std::filesystem::path& file) {
+        return any_line(context, file, [](std::string_view line) {
+            return line.substr(0, line.find('#')).find("mok_certificate=") !=
+                   std::string_view::npos;
+        });
+    });
+}
+
+// Without a setting DKMS signs with its own key, on Ubuntu and what is made of it with that of
+// shim-signed. Empty: a setting names it.
+std::string dkms_certificate(const Context& context) {
+    if (dkms_names_certificate(context))
+        return {};
+    const bool is_ubuntu = any_line(context, "etc/os-release", [](std::string_view line) {
+        return (line.starts_with("ID=") || line.starts_with("ID_LIKE=")) &&
+               line.find("ubuntu") != std::string_view::npos;
+    });
     return is_ubuntu ? "/var/lib/shim-signed/mok/MOK.der" : "/var/lib/dkms/mok.pub";
 }
 
@@ -196,17 +218,16 @@ Finding check_secure_boot(const Context& context, const kfd::LoadedModule& modul
         return {"secure-boot", Verdict::ok, "on, and our module was accepted"};
     const std::string certificate = dkms_certificate(context);
     const std::string enrol = "enrol the key that DKMS signs with, and confirm that at the boot";
-    constexpr const char* text = "on: the kernel loads only modules with a known key";
     if (certificate.empty())
         return {"secure-boot",
                 Verdict::warn,
-                text,
-                {{"grep ^mok_certificate= /etc/dkms/framework.conf",
-                  "mokutil --import \"$CERTIFICATE\"", boot_again},
-                 enrol + "; mok_certificate in /etc/dkms/framework.conf names it"}};
+                "on: the kernel loads only modules with a known key",
+                {{"grep -r mok_certificate= /etc/dkms", "mokutil --import \"$CERTIFICATE\"",
+                  boot_again},
+                 enrol + "; its certificate is mok_certificate, in a file of /etc/dkms"}};
     return {"secure-boot",
             Verdict::warn,
-            text,
+            fmt::format("on: DKMS signs with {}", certificate),
             {{"mokutil --import " + certificate, boot_again}, enrol}};
 }
 

@@ -307,15 +307,30 @@ TEST_F(DoctorTest, secure_boot_names_the_certificate_that_dkms_signs_with) {
                std::string("\6\0\0\0\1", 5));
     const auto names = [&](const char* certificate) {
         expect_stock_driver();
-        expect_check(doctor(context), "secure-boot", "warn", certificate);
+        const cli::Report report = doctor(context);
+        expect_check(report, "secure-boot", "warn", certificate);
+        return report.text;
     };
-    names("/var/lib/dkms/mok.pub");
+    EXPECT_NE(names("/var/lib/dkms/mok.pub").find("secure-boot  on: DKMS signs with /var/lib/dkms"),
+              std::string::npos);
     tree.write("etc/os-release", "ID=debian\nHOME_URL=\"https://ubuntu.example\"\n");
     names("/var/lib/dkms/mok.pub");
     tree.write("etc/os-release", "NAME=Mint\nID=linuxmint\nID_LIKE=\"ubuntu debian\"\n");
     names("/var/lib/shim-signed/mok/MOK.der");
     tree.write("etc/dkms/framework.conf", "# none\nmok_certificate=$site/site.der\n");
-    names("mok_certificate in /etc/dkms/framework.conf");
+    const char* site = "mok_certificate, in a file of /etc/dkms";
+    names(site);
+    tree.write("etc/dkms/framework.conf", "#mok_certificate=/never.der\n");
+    names("/var/lib/shim-signed/mok/MOK.der");
+    for (const char* line :
+         {"  mok_certificate=/site.der", "sign_file=x; mok_certificate=/site.der",
+          "export mok_certificate=/site.der"}) {
+        tree.write("etc/dkms/framework.conf", std::string(line) + "\n");
+        names(site);
+    }
+    tree.write("etc/dkms/framework.conf", "");
+    tree.write("etc/dkms/framework.conf.d/site.conf", "mok_certificate=/site.der\n");
+    names(site);
 }
 
 TEST_F(DoctorTest, a_gpu_that_the_driver_gave_up_says_why_and_how_to_try_again) {
