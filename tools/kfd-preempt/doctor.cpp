@@ -199,14 +199,15 @@ bool dkms_names_certificate(const Context& context) {
     });
 }
 
-// Without a setting DKMS signs with its own key, on Ubuntu and what is made of it with that of
-// shim-signed. Empty: a setting names it.
+// Without a setting DKMS signs with its own key, on Ubuntu and systems that name it first as the
+// one that they are like with that of shim-signed. Empty: a setting names it.
 std::string dkms_certificate(const Context& context) {
     if (dkms_names_certificate(context))
         return {};
     const bool is_ubuntu = any_line(context, "etc/os-release", [](std::string_view line) {
+        const std::string_view value = line.substr(std::min(line.find('=') + 1, line.size()));
         return (line.starts_with("ID=") || line.starts_with("ID_LIKE=")) &&
-               line.find("ubuntu") != std::string_view::npos;
+               value.substr(value.starts_with('"') ? 1 : 0).starts_with("ubuntu");
     });
     return is_ubuntu ? "/var/lib/shim-signed/mok/MOK.der" : "/var/lib/dkms/mok.pub";
 }

@@ -317,6 +317,10 @@ TEST_F(DoctorTest, secure_boot_names_the_certificate_that_dkms_signs_with) {
     names("/var/lib/dkms/mok.pub");
     tree.write("etc/os-release", "NAME=Mint\nID=linuxmint\nID_LIKE=\"ubuntu debian\"\n");
     names("/var/lib/shim-signed/mok/MOK.der");
+    tree.write("etc/os-release", "ID=other\nID_LIKE=\"debian ubuntu\"\n");
+    names("/var/lib/dkms/mok.pub");
+    tree.write("etc/os-release", "ID=\"ubuntu\"\nID_LIKE=debian\n");
+    names("/var/lib/shim-signed/mok/MOK.der");
     tree.write("etc/dkms/framework.conf", "# none\nmok_certificate=$site/site.der\n");
     const char* site = "mok_certificate, in a file of /etc/dkms";
     names(site);
