@@ -74,13 +74,8 @@ Report jobs(const Context& context) {
         report.json["jobs"].push_back(json_of(job));
     }
     report.text = jobs->empty() ? "no job uses a GPU\n" : table.text() + reasons;
-    if (const auto status = daemon->status(); status && status->policy == "none")
-        report.text += "no policy is in force, all jobs run: `kfd-preempt policy` shows why\n";
-    else if (status && status->policy == "BAND" && jobs->size() > 1 &&
-             jobs->front().report.attributes.band == jobs->back().report.attributes.band)
-        report.text += fmt::format("all jobs are in band {}, so none is stopped for another: rules "
-                                   "of /etc/xpreemptd.toml or renice give others\n",
-                                   xpreemptd::name_of(jobs->front().report.attributes.band));
+    if (const auto status = daemon->status())
+        report.text += why_all_run(status->policy, *jobs);
     return report;
 }
 

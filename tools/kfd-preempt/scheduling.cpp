@@ -67,4 +67,19 @@ std::string ignored_by(std::string_view policy, const AttributeChange& change) {
     return fmt::format("policy {} ignores {}", policy, fmt::join(ignored, ", "));
 }
 
+std::string why_all_run(std::string_view policy, const std::vector<xpreemptd::ListedJob>& jobs) {
+    if (policy == "none")
+        return "no policy is in force, all jobs run: `kfd-preempt policy` shows why\n";
+    if (policy != "BAND" || jobs.size() < 2)
+        return {};
+    const auto band = jobs.front().report.attributes.band;
+    if (!std::ranges::all_of(jobs, [&](const xpreemptd::ListedJob& job) {
+            return job.report.attributes.band == band;
+        }))
+        return {};
+    return fmt::format("all jobs are in band {}, so none is stopped for another: rules of "
+                       "/etc/xpreemptd.toml or renice give others\n",
+                       xpreemptd::name_of(band));
+}
+
 } // namespace cli

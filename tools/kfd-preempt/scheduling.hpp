@@ -5,6 +5,7 @@
 #include "context.hpp"
 #include "report.hpp"
 #include "xpreemptd/control.hpp"
+#include "xpreemptd/replies.hpp"
 
 #include <chrono>
 #include <optional>
@@ -34,6 +35,9 @@ Report policy(const Context& context, const std::string& name);
 // Says which of the attributes that are set the policy does not read; empty: none, or it is
 // unknown.
 std::string ignored_by(std::string_view policy, const xpreemptd::AttributeChange& change);
+
+// Says why no job is stopped for another; empty: jobs are.
+std::string why_all_run(std::string_view policy, const std::vector<xpreemptd::ListedJob>& jobs);
 
 // -255 to 255; nothing for other texts.
 std::optional<std::int32_t> parse_priority(std::string_view text);

@@ -8,6 +8,7 @@
 #include "kfd/probe.hpp"
 #include "kfd_processes.hpp"
 #include "names.hpp"
+#include "scheduling.hpp"
 #include "streams.hpp"
 #include "target_queues.hpp"
 
@@ -178,6 +179,8 @@ std::string TopReader::add_jobs(Report& report) {
             report.messages.push_back(jobs.error().message);
         return {};
     }
+    const auto status = daemon->status();
+    const std::string note = status ? why_all_run(status->policy, *jobs) : "";
     if (!pids_.empty())
         std::erase_if(*jobs, [&](const xpreemptd::ListedJob& job) {
             return std::ranges::find_first_of(job.report.pids, pids_) == job.report.pids.end();
@@ -189,7 +192,7 @@ std::string TopReader::add_jobs(Report& report) {
         json["rates"] = json_of(rates[i]);
         report.json["jobs"].push_back(std::move(json));
     }
-    return jobs->empty() ? "" : rates_table(*jobs, rates) + "\n";
+    return jobs->empty() ? "" : rates_table(*jobs, rates) + note + "\n";
 }
 
 std::string fit(const std::string& text, std::size_t columns, std::size_t rows) {

@@ -12,7 +12,7 @@ namespace {
 using namespace xpreemptd;
 using namespace std::chrono_literals;
 
-// Two jobs that are always there, what was adopted, and a root's policy.
+// Two jobs that are always there, what was adopted, and a root's policy, which EJECTED ejects.
 class ListedJobs : public test::FakeControl {
 public:
     ListedJobs() {
@@ -92,6 +92,10 @@ public:
     Answer<void> set_policy(const Caller& caller, std::string_view name) override {
         if (caller.uid != 0)
             return tl::make_unexpected(Refusal{EPERM, "only root may change the policy"});
+        if (name == "EJECTED") {
+            reported.policy = "none";
+            return {};
+        }
         if (name != "BAND" && name != "RR")
             return tl::make_unexpected(Refusal{EINVAL, "the policies are BAND and RR"});
         reported.policy = name;
