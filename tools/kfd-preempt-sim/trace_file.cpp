@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 namespace sim {
 
@@ -64,17 +65,26 @@ std::optional<int> zone_of(std::string_view text) {
     return text[0] == '-' ? -offset : offset;
 }
 
+bool has_only(std::string_view text, std::string_view characters) {
+    return text.find_first_not_of(characters) == std::string_view::npos;
+}
+
 // Seconds since 1970 of "YYYY-MM-DD hh:mm:ss.sss" and a zone, as ns.
 std::optional<Time> timestamp_of(std::string_view text) {
-    if (text.size() < 19 || text[4] != '-' || text[7] != '-' || text[13] != ':' || text[16] != ':')
+    if (text.size() < 19 || text[4] != '-' || text[7] != '-' ||
+        (text[10] != ' ' && text[10] != 'T') || text[13] != ':' || text[16] != ':')
         return std::nullopt;
-    const auto year = number_of<int>(text.substr(0, 4));
+    const std::size_t end = std::min(text.find_first_of("+-Z", 17), text.size());
+    const std::string_view of_year = text.substr(0, 4), of_minute = text.substr(17, end - 17);
+    // No sign, and no exponent.
+    if (!has_only(of_year, "0123456789") || !has_only(of_minute, "0123456789."))
+        return std::nullopt;
+    const auto year = number_of<int>(of_year);
     const auto month = number_of<unsigned>(text.substr(5, 2));
     const auto day = number_of<unsigned>(text.substr(8, 2));
     const auto hour = number_of<int>(text.substr(11, 2)),
                minute = number_of<int>(text.substr(14, 2));
-    const std::size_t end = std::min(text.find_first_of("+-Z", 17), text.size());
-    const auto seconds = number_of<double>(text.substr(17, end - 17));
+    const auto seconds = number_of<double>(of_minute);
     const auto zone = zone_of(text.substr(end));
     if (!year || !month || !day || !hour || !minute || !seconds || !zone || *hour < 0 ||
         *hour > 23 || *minute < 0 || *minute > 59 || *seconds < 0 || *seconds >= 61)
@@ -95,31 +105,39 @@ std::optional<Time> time_of(std::string_view text) {
 }
 
 struct Columns {
+    std::size_t count = 0;
     std::optional<std::size_t> at, work, context, generated;
+    bool twice = false;          // one of these
+    std::optional<bool> dated{}; // the times of the lines so far
 };
 
 Columns columns_of(std::string_view header) {
     Columns columns;
     const auto cells = cells_of(header);
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-        if (cells[i] == "TIMESTAMP")
-            columns.at = i;
-        else if (cells[i] == "Work")
-            columns.work = i;
-        else if (cells[i] == "ContextTokens")
-            columns.context = i;
-        else if (cells[i] == "GeneratedTokens")
-            columns.generated = i;
-    }
+    columns.count = cells.size();
+    for (std::size_t i = 0; i < cells.size(); ++i)
+        for (const auto& [name, column] :
+             {std::pair("TIMESTAMP", &columns.at), std::pair("Work", &columns.work),
+              std::pair("ContextTokens", &columns.context),
+              std::pair("GeneratedTokens", &columns.generated)})
+            if (cells[i] == name)
+                columns.twice = std::exchange(*column, i).has_value() || columns.twice;
     return columns;
 }
 
-std::optional<TraceEntry> entry_of(std::string_view line, const Columns& columns) {
+std::optional<TraceEntry> entry_of(std::string_view line, Columns& columns) {
     const auto cells = cells_of(line);
+    if (cells.size() > columns.count) // such as a comma inside of a number
+        return std::nullopt;
     const auto cell = [&](std::size_t i) { return i < cells.size() ? cells[i] : ""; };
-    const auto at = columns.at ? time_of(cell(*columns.at)) : std::nullopt;
+    const std::string_view when = columns.at ? cell(*columns.at) : "";
+    const auto at = time_of(when);
     if (!at)
         return std::nullopt;
+    const bool dated = when.find(':') != std::string_view::npos;
+    if (columns.dated.value_or(dated) != dated)
+        return std::nullopt;
+    columns.dated = dated;
     TraceEntry entry{*at, 0, 0, 0};
     if (columns.work) {
         const auto work = number_of<double>(cell(*columns.work));
@@ -156,13 +174,16 @@ Answer<std::vector<TraceEntry>> parse_trace(std::string_view text, const std::st
                     "{}:{}: the header has no column TIMESTAMP, expected TIMESTAMP and, if known, "
                     "ContextTokens, GeneratedTokens, Work",
                     file, number));
+            if (columns->twice)
+                return tl::make_unexpected(
+                    fmt::format("{}:{}: the header has a column twice", file, number));
             continue;
         }
         const auto entry = entry_of(line, *columns);
         if (!entry)
             return tl::make_unexpected(fmt::format(
                 "{}:{}: not an arrival: expected a time such as \"2023-11-16 18:17:03.979\" or "
-                "seconds, whole token counts, and Work in seconds above 0",
+                "seconds, as in the lines above, whole token counts, and Work in seconds above 0",
                 file, number));
         entries.push_back(*entry);
     }

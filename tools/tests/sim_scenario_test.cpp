@@ -151,11 +151,23 @@ TEST(SimTrace, RefusesWhatIsNoNumberAndTimesOutOfRange) {
     for (const char* line :
          {"nan,1", "inf,1", "1,nan", "1,inf", "2023-11-16 99:00:00,1", "2023-11-16 18:60:00,1",
           "2023-11-16 18:00:61,1", "2023-11-16 18:00:00+,1", "2023-11-16 18:00:00+1,1",
-          "2023-11-16 18:00:00+99:00,1", "2023-11-16 18:00:00 CET,1"}) {
+          "2023-11-16 18:00:00+99:00,1", "2023-11-16 18:00:00 CET,1", "2023-11-16918:00:00,1",
+          "2023-11-16 18:00:4e1,1", "-023-11-16 18:00:00,1", "1,1,000", "\"1,5\",1"}) {
         const auto trace = parse_trace(std::string("TIMESTAMP,Work\n") + line + "\n", "t.csv");
         ASSERT_FALSE(trace) << line;
         EXPECT_NE(trace.error().find("t.csv:2: not an arrival"), std::string::npos);
     }
+}
+
+TEST(SimTrace, RefusesSecondsBesideDatesAndAColumnThatIsThereTwice) {
+    for (const char* lines : {"1\n2023-11-16 18:00:00\n", "2023-11-16 18:00:00\n1\n"}) {
+        const auto trace = parse_trace(std::string("TIMESTAMP\n") + lines, "t.csv");
+        ASSERT_FALSE(trace) << lines;
+        EXPECT_NE(trace.error().find("t.csv:3: not an arrival"), std::string::npos);
+    }
+    const auto twice = parse_trace("TIMESTAMP,Work,Work\n1,1,2\n", "t.csv");
+    ASSERT_FALSE(twice);
+    EXPECT_NE(twice.error().find("t.csv:1: the header has a column twice"), std::string::npos);
 }
 
 } // namespace
