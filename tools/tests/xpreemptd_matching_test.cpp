@@ -55,6 +55,15 @@ TEST(Matching, a_backslash_is_one) {
     EXPECT_FALSE(rule.matches(process("/system.slice/a-b.service")));
 }
 
+// An array job of PBS.
+TEST(Matching, a_name_with_brackets_is_its_own_pattern) {
+    Rule rule;
+    rule.cgroup = "/pbs_jobs.service/jobs/12[3].host";
+    EXPECT_TRUE(rule.matches(process("/pbs_jobs.service/jobs/12[3].host")));
+    EXPECT_TRUE(rule.matches(process("/pbs_jobs.service/jobs/123.host")));
+    EXPECT_FALSE(rule.matches(process("/pbs_jobs.service/jobs/12[4].host")));
+}
+
 TEST(Matching, a_partition_that_is_known) {
     Rule rule;
     rule.slurm_partition = "inter*";

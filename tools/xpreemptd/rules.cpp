@@ -13,7 +13,7 @@ namespace {
 
 // A backslash is one, as in the names of units that systemctl shows: "a\x2db.service".
 bool matches_glob(const std::optional<std::string>& glob, const std::string& text) {
-    return !glob || ::fnmatch(glob->c_str(), text.c_str(), FNM_NOESCAPE) == 0;
+    return !glob || *glob == text || ::fnmatch(glob->c_str(), text.c_str(), FNM_NOESCAPE) == 0;
 }
 
 } // namespace
