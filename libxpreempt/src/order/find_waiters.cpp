@@ -3,6 +3,7 @@
 #include "order/find_waiters.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace xpreempt::order {
 
@@ -58,9 +59,8 @@ private:
 };
 
 // The highest priority of others' copies behind this one in an engine's ring.
-std::int32_t highest_behind(const Snapshot& snapshot, std::size_t copy, bool& any) {
-    std::int32_t highest = 0;
-    any = false;
+std::optional<std::int32_t> highest_behind(const Snapshot& snapshot, std::size_t copy) {
+    std::optional<std::int32_t> highest;
     for (std::size_t later = copy + 1; later < snapshot.copies.size(); ++later) {
         const CopyState& behind = snapshot.copies[later];
         const CopyState& before = snapshot.copies[copy];
@@ -68,8 +68,7 @@ std::int32_t highest_behind(const Snapshot& snapshot, std::size_t copy, bool& an
             behind.engine == before.engine || behind.engine == 0 || before.engine == 0;
         if (behind.queue == before.queue || !same_ring)
             continue;
-        highest = any ? std::max(highest, behind.priority) : behind.priority;
-        any = true;
+        highest = std::max(highest.value_or(behind.priority), behind.priority);
     }
     return highest;
 }
@@ -88,11 +87,10 @@ Verdict find_waiters(const Snapshot& snapshot) {
                 verdict.lift[root] = true;
         }
     for (std::size_t copy = 0; copy < snapshot.copies.size(); ++copy) {
-        bool any = false;
-        const std::int32_t highest = highest_behind(snapshot, copy, any);
+        const std::optional<std::int32_t> highest = highest_behind(snapshot, copy);
         for (const std::size_t root : graph.roots(num_queues + copy)) {
             const std::int32_t held = snapshot.queues[root].priority;
-            if (snapshot.copies[copy].priority > held || (any && highest >= held))
+            if (snapshot.copies[copy].priority > held || (highest && *highest >= held))
                 verdict.lift[root] = true;
         }
     }

@@ -222,6 +222,16 @@ TEST(JudgeTest, a_parked_copy_is_in_the_way_of_others) {
     // Another stream's does, unless it is less important.
     EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A').copy('b', 0).found());
     EXPECT_EQ("-- ", Scene().queue('A', 1).queue('b').copy('A', 'A').copy('b', 0).found());
+    // The most important of several counts, in either order.
+    for (const char* order : {"bc", "cb"})
+        EXPECT_EQ("--- A", Scene()
+                               .queue('A', 1)
+                               .queue('b', 2)
+                               .queue('c', 0)
+                               .copy('A', 'A')
+                               .copy(order[0], 0)
+                               .copy(order[1], 0)
+                               .found());
     // On another engine it doesn't; where ROCr chose the engine it may.
     EXPECT_EQ("-- ", Scene().queue('A').queue('b').copy('A', 'A', 1).copy('b', 0, 2).found());
     EXPECT_EQ("-- A", Scene().queue('A').queue('b').copy('A', 'A', 1).copy('b', 0, 0).found());
