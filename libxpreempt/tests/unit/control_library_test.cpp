@@ -141,6 +141,24 @@ TEST_F(ControlTest, tells_streams_with_names_and_queues) {
     EXPECT_EQ(0, xp_stream_destroy(high));
 }
 
+TEST_F(ControlTest, lists_the_ring_of_a_queue_that_a_hip_call_fills) {
+    void* stream = new_stream();
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
+    ASSERT_EQ(0, xp_control_open(nullptr)) << xp_last_detail();
+    auto connection = connect();
+    const control::Answer& answer = ask(connection, wire::Kind::list);
+    const wire::Stream* record = find(answer, stream);
+    ASSERT_NE(nullptr, record);
+    const wire::Ring* used = nullptr;
+    for (const wire::Ring& ring : answer.rings)
+        if (ring.kfd_queue_id == record->kfd_queue_id && ring.generation == record->generation)
+            used = &ring;
+    ASSERT_NE(nullptr, used);
+    EXPECT_LT(0U, used->packets);
+    EXPECT_EQ(wire::ring_seen | wire::ring_hip_call, used->flags);
+    EXPECT_EQ(0, xp_stream_destroy(stream));
+}
+
 // HIP destroys it at the end of its thread, by no call that the hook sees: nothing would be lifted.
 TEST_F(ControlTest, a_threads_own_stream_is_not_suspended) {
     ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, reinterpret_cast<void*>(2)));
