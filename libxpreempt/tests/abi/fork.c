@@ -47,6 +47,23 @@ static int start_and_stop(void)
 	return error != 0 ? error : xp_sched_stop();
 }
 
+static uint64_t run_all(const struct xp_sched_source *sources, size_t count, uint64_t now_ns,
+			uint8_t *suspend, void *argument)
+{
+	(void)sources, (void)count, (void)now_ns, (void)suspend, (void)argument;
+	return UINT64_MAX;
+}
+
+/* The scheduler's thread is in the launcher only. */
+static int probe_beside_scheduler(void)
+{
+	int error = xp_sched_start_policy(run_all, NULL);
+
+	if (error == 0)
+		error = in_child(probe);
+	return error;
+}
+
 static int expect(const char *what, int wanted, int got)
 {
 	if (got == wanted)
@@ -62,6 +79,8 @@ int main(void)
 	wrong += expect("probe", 0, probe());
 	wrong += expect("probe in a child", 0, in_child(probe));
 	wrong += expect("a scheduler in a child", 0, in_child(start_and_stop));
+	wrong += expect("probe in a child of a scheduler's process", -EBADF,
+			in_child(probe_beside_scheduler));
 	wrong += expect("a scheduler", 0, start_and_stop());
 	wrong += expect("probe in a child of a user", -EBADF, in_child(probe));
 	wrong += expect("a bad policy", -EOPNOTSUPP, xp_sched_start(0));
