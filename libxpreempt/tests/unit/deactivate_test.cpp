@@ -152,6 +152,8 @@ TEST_F(DeactivateTest, idempotent_commands_on_a_shared_queue_are_taken_out_of_it
     ASSERT_EQ(0, xp_xqueue_get_stats(xqueue_, &stats));
     EXPECT_EQ(3U, stats.relaunched);
     EXPECT_EQ(0U, stats.hw_failures);
+    EXPECT_LT(0U, stats.last_suspend_ns); // the only one
+    EXPECT_EQ(stats.max_suspend_ns, stats.last_suspend_ns);
 }
 
 TEST_F(DeactivateTest, plain_commands_on_a_shared_queue_can_only_be_blocked) {
