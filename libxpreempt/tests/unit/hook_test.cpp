@@ -101,15 +101,18 @@ TEST(Keys, packets_of_the_default_streams_are_told_apart) {
 }
 
 TEST(Keys, a_threads_own_stream_ends_with_the_thread) {
-    const void* key = nullptr;
-    std::thread([&key] {
-        ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, per_thread));
-        key = table().stream_key(per_thread);
+    for (const int device : {1, 0}) {
+        const void* key = nullptr;
+        std::thread([&key, device] {
+            ASSERT_EQ(0, hipSetDevice(device));
+            ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, per_thread));
+            key = table().stream_key(per_thread);
+            QueueRecord record{};
+            EXPECT_EQ(0, table().stream_queue(key, &record));
+        }).join();
         QueueRecord record{};
-        EXPECT_EQ(0, table().stream_queue(key, &record));
-    }).join();
-    QueueRecord record{};
-    EXPECT_EQ(-ENOENT, table().stream_queue(key, &record));
+        EXPECT_EQ(-ENOENT, table().stream_queue(key, &record)) << "device " << device;
+    }
 }
 
 TEST(Streams, a_recycled_handle_is_a_new_stream) {
