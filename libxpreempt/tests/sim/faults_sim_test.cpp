@@ -164,6 +164,21 @@ TEST(FairFaults, each_slice_is_charged_by_the_weight) {
     EXPECT_EQ(std::ranges::count(slices, 1U), 8);
 }
 
+// The decision that ends a slice may come late: the time beyond it belongs to the others.
+TEST(FairFaults, time_beyond_a_slice_is_given_to_the_others) {
+    Policy policy = Fair{};
+    std::vector<JobView> jobs{ready(1, start), ready(2, start)};
+    EXPECT_EQ(decide(policy, start, jobs).verdicts, (std::vector{Verdict::run, Verdict::hold}));
+    jobs[1].held = true;
+    for (const auto passed : {20ms, 25ms, 30ms, 35ms}) {
+        EXPECT_EQ(decide(policy, start + passed, jobs).verdicts,
+                  (std::vector{Verdict::hold, Verdict::run}))
+            << passed.count();
+        jobs[0].held = true;
+        jobs[1].held = false;
+    }
+}
+
 // The slice timer: events within a slice don't make it longer.
 TEST(TurnFaults, slice_ends_when_it_is_used_whatever_happens_meanwhile) {
     for (Policy policy : {Policy{RoundRobin{}}, Policy{Fair{}}}) {
