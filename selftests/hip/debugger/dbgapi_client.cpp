@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A debugger of AMD's library rocm-dbgapi: stops all waves of a running HIP program `registers`,
 // compares every register that the program has set, changes one, and lets go. Prints TAP. Waits for
-// a line on stdin while the waves are stopped. usage: dbgapi_client PID WAVES
+// a line on stdin while the waves are stopped. usage: dbgapi_client PID WAVES STEPS
 #include <amd-dbgapi/amd-dbgapi.h>
 
 #include <array>
@@ -119,6 +119,28 @@ bool wait_for_stops(amd_dbgapi_process_id_t process, std::size_t count) {
     return count == 0;
 }
 
+std::uint64_t pc_of(amd_dbgapi_wave_id_t wave) {
+    std::uint64_t pc = 0;
+    need(amd_dbgapi_wave_get_info(wave, AMD_DBGAPI_WAVE_INFO_PC, sizeof(pc), &pc), "PC of a wave");
+    return pc;
+}
+
+// Some instructions rocm-dbgapi only simulates, so one step alone says little of the GPU.
+bool takes_step(amd_dbgapi_process_id_t process, amd_dbgapi_wave_id_t wave) {
+    const std::uint64_t before = pc_of(wave);
+    need(
+        amd_dbgapi_wave_resume(wave, AMD_DBGAPI_RESUME_MODE_SINGLE_STEP, AMD_DBGAPI_EXCEPTION_NONE),
+        "single step");
+    if (!wait_for_stops(process, 1)) {
+        return false;
+    }
+    amd_dbgapi_wave_stop_reasons_t reasons{};
+    need(
+        amd_dbgapi_wave_get_info(wave, AMD_DBGAPI_WAVE_INFO_STOP_REASON, sizeof(reasons), &reasons),
+        "reason of a stop");
+    return (reasons & AMD_DBGAPI_WAVE_STOP_REASON_SINGLE_STEP) != 0 && pc_of(wave) != before;
+}
+
 struct Place {
     std::array<std::uint32_t, 3> group{};
     std::uint32_t wave = 0;
@@ -127,12 +149,13 @@ struct Place {
 } // namespace
 
 int main(int count, char** arguments) {
-    if (count != 3) {
-        std::fprintf(stderr, "usage: dbgapi_client PID WAVES\n");
+    if (count != 4) {
+        std::fprintf(stderr, "usage: dbgapi_client PID WAVES STEPS\n");
         return 64;
     }
     Process target{std::atoi(arguments[1]), -1};
     const auto expected = static_cast<std::size_t>(std::atoi(arguments[2]));
+    const auto steps = static_cast<unsigned>(std::atoi(arguments[3]));
     const bool traced = ptrace(PTRACE_SEIZE, target.pid, 0, 0) == 0;
     target.memory =
         open(("/proc/" + std::to_string(target.pid) + "/mem").c_str(), O_RDWR | O_CLOEXEC);
@@ -210,6 +233,12 @@ int main(int count, char** arguments) {
     result(wrong == 0, "v40, a7 and s40 of each wave are what the program put there");
     result(by_first_id.size() == expected && by_first_id.rbegin()->first == (expected - 1) * 64,
            "each wave knows its workgroup and its place in it");
+
+    unsigned good_steps = 0;
+    while (good_steps < steps && takes_step(process, changed_wave)) {
+        ++good_steps;
+    }
+    result(good_steps == steps, std::to_string(good_steps) + " single steps of a wave");
 
     const std::uint32_t other = 0x0dec'ade0;
     need(amd_dbgapi_write_register(changed_wave, to_change, 3 * 4, sizeof(other), &other),

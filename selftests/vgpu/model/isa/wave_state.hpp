@@ -40,6 +40,7 @@ inline constexpr unsigned denorm32_shift = 4;
 inline constexpr unsigned denorm64_shift = 6;
 inline constexpr std::uint32_t dx10_clamp = 1U << 8;
 inline constexpr std::uint32_t ieee = 1U << 9;
+inline constexpr std::uint32_t debug_en = 1U << 11; // trap after each instruction
 inline constexpr unsigned excp_en_shift = 12;
 inline constexpr std::uint32_t excp_en_addr_watch = 1U << 19;
 inline constexpr std::uint32_t fp16_ovfl = 1U << 23;
@@ -54,6 +55,7 @@ inline constexpr std::uint32_t mem_viol = 1U << 8;
 inline constexpr std::uint32_t addr_watch = 1U << 7 | 7U << 12; // watch 0, and 1 to 3 in EXCP_HI
 inline constexpr std::uint32_t savectx = 1U << 10;
 inline constexpr std::uint32_t illegal_inst = 1U << 11;
+inline constexpr std::uint32_t trap_after_inst = 1U << 25; // of a gfx942
 inline constexpr std::uint32_t xnack_error = 1U << 28;
 } // namespace trapsts
 

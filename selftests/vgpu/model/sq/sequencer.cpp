@@ -129,9 +129,11 @@ void ShaderArray::State::enter_save(Wave& wave) {
 // pending while the trap handler runs, which includes its restore routine.
 template <bool watched> bool ShaderArray::State::step(Wave& wave) {
     isa::WaveState& state = wave.state;
-    if ((state.trapsts & (isa::trapsts::savectx | isa::trapsts::addr_watch)) != 0) [[unlikely]] {
+    if ((state.trapsts & (isa::trapsts::savectx | isa::trapsts::addr_watch)) != 0 || wave.stepped)
+        [[unlikely]] {
         enter_handler(wave);
     }
+    const bool steps = (state.mode & isa::mode::debug_en) != 0 && !state.priv;
     wave.handler_instructions += wave.in_save ? 1 : 0;
     Execution e(state, watched ? watched_space : space, clock, config.reference_clock);
     if constexpr (watched) {
@@ -140,6 +142,9 @@ template <bool watched> bool ShaderArray::State::step(Wave& wave) {
     isa::step(e);
     if constexpr (watched) {
         note_watch_hits(wave, e);
+    }
+    if (steps) [[unlikely]] {
+        note_step(wave, e);
     }
     if (e.outcome == Outcome::next) [[likely]] {
         if (wave.restoring && !state.priv) {

@@ -110,6 +110,7 @@ struct ShaderArray::State {
 
     // watched_waves.cpp
     void note_watch_hits(sq::Wave& wave, const isa::Execution& e);
+    void note_step(sq::Wave& wave, const isa::Execution& e) const;
     bool wants_to_trap(const sq::Wave& wave) const;
     void enter_handler(sq::Wave& wave);
 

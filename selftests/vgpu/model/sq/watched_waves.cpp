@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Waves whose memory a debugger watches.
+// Waves whose memory a debugger watches, or whose instructions it wants one by one.
 #include "model/sq/shader_state.hpp"
 
 namespace vgpu {
@@ -18,12 +18,25 @@ void ShaderArray::State::note_watch_hits(Wave& wave, const Execution& e) {
     }
 }
 
+// MODE.DEBUG_EN. A gfx942 says in TRAPSTS why it traps; the trap handlers of older GPUs look at
+// MODE.
+void ShaderArray::State::note_step(Wave& wave, const Execution& e) const {
+    if (e.failed() || e.outcome == isa::Outcome::ended) {
+        return;
+    }
+    wave.stepped = true;
+    if (config.isa == isa::Isa::gfx942) {
+        wave.state.trapsts |= isa::trapsts::trap_after_inst;
+    }
+}
+
 // MODE.EXCP_EN has one bit for all watches. As long as TRAPSTS has a hit a wave that leaves the
 // trap handler enters it again: the handler clears the hit or halts the wave.
 bool ShaderArray::State::wants_to_trap(const Wave& wave) const {
     const isa::WaveState& state = wave.state;
-    return (state.trapsts & isa::trapsts::addr_watch) != 0 &&
-           (state.mode & isa::mode::excp_en_addr_watch) != 0 && !state.priv && state.tba != 0 &&
+    const bool hit = (state.trapsts & isa::trapsts::addr_watch) != 0 &&
+                     (state.mode & isa::mode::excp_en_addr_watch) != 0;
+    return (hit || wave.stepped) && !state.priv && state.tba != 0 &&
            (state.status & isa::status::halt) == 0;
 }
 
@@ -31,7 +44,8 @@ bool ShaderArray::State::wants_to_trap(const Wave& wave) const {
 // begins once no exception is left.
 void ShaderArray::State::enter_handler(Wave& wave) {
     if (wants_to_trap(wave)) {
-        observer.count("sq.watch_traps", 1);
+        observer.count(wave.stepped ? "sq.single_steps" : "sq.watch_traps", 1);
+        wave.stepped = false;
         sq::enter_trap_handler(wave.state, wave.state.pc, 0);
     } else if (wants_to_save(wave)) {
         enter_save(wave);

@@ -42,6 +42,7 @@ struct Wave {
     bool ended = false;     // left the hardware, by s_endpgm, by a save or by a failure
     bool restoring = false; // relaunched, hasn't returned from the trap handler yet
     bool in_save = false;   // entered the trap handler for a save
+    bool stepped = false;   // has done the one instruction that MODE.DEBUG_EN allows
     bool first = false;     // saves or restores the LDS
     bool saved = false;     // left by s_endpgm_saved
     bool answered = false;  // MSG_SAVEWAVE got its answer in this save

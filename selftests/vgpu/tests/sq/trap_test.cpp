@@ -280,4 +280,49 @@ TEST(Trap, a_save_at_every_instruction_of_a_second_level_handler) {
     }
 }
 
+// With MODE.DEBUG_EN a wave enters the trap handler after each instruction of the program, and not
+// after those of the handler. Older GPUs do not say why in TRAPSTS.
+TEST(Trap, a_debugger_can_have_one_instruction_at_a_time) {
+    constexpr std::uint32_t trap_after_inst = 1U << 25;
+    for (const isa::Isa isa : {isa::Isa::gfx942, isa::Isa::gfx90a}) {
+        const std::vector<std::uint32_t> code = assemble(R"(
+            s_setreg_imm32_b32 hwreg(HW_REG_MODE, 11, 1), 1
+            s_movk_i32 s6, 4
+        again:
+            s_sub_u32 s6, s6, 1
+            s_cmp_lg_u32 s6, 0
+            s_cbranch_scc1 again
+            s_setreg_imm32_b32 hwreg(HW_REG_MODE, 11, 1), 0
+            s_nop 0
+            s_endpgm)",
+                                                         isa);
+        // Counts its calls, and keeps the reasons of all of them, where SQ_SHADER_TMA points.
+        const std::vector<std::uint32_t> handler = assemble(R"(
+            s_getreg_b32 ttmp12, hwreg(HW_REG_STATUS)
+            s_getreg_b32 ttmp14, hwreg(18)
+            s_getreg_b32 ttmp15, hwreg(19)
+            s_lshl_b64 [ttmp14, ttmp15], [ttmp14, ttmp15], 8
+            s_add_u32 ttmp2, ttmp2, 1
+            s_getreg_b32 ttmp4, hwreg(HW_REG_TRAPSTS)
+            s_or_b32 ttmp3, ttmp3, ttmp4
+            s_store_dwordx2 [ttmp2, ttmp3], [ttmp14, ttmp15], 0x0
+            s_setreg_imm32_b32 hwreg(HW_REG_TRAPSTS, 25, 1), 0
+            s_setreg_b32 hwreg(HW_REG_STATUS), ttmp12
+            s_rfe_b64 [ttmp0, ttmp1])",
+                                                            isa);
+        Gpu gpu({.isa = isa});
+        std::memcpy(gpu.memory.at(Gpu::trap_va), handler.data(), handler.size() * 4);
+        Kernel kernel;
+        kernel.code = code;
+        gpu.array().bind(gpu.queue());
+        EXPECT_TRUE(gpu.array().dispatch(0, gpu.packet(Grid{}, gpu.load_kernel(kernel))));
+        gpu.run_all();
+        EXPECT_EQ(gpu.completed.size(), 1U);
+        // The first that is counted is s_movk_i32, the last the one that ends it.
+        EXPECT_EQ(gpu.memory.word(Gpu::tma_va), 1U + 4 * 3 + 1);
+        EXPECT_EQ(gpu.memory.word(Gpu::tma_va + 4) & trap_after_inst,
+                  isa == isa::Isa::gfx942 ? trap_after_inst : 0);
+    }
+}
+
 } // namespace vgpu::test
