@@ -66,7 +66,7 @@ protected:
         gpu.put(process.page(1), written);
         gpu.device.write_doorbell(doorbell, written - 1);
     }
-    void write_pm4_packet(std::initializer_list<std::uint32_t> dwords) {
+    void write_pm4_packet(const std::vector<std::uint32_t>& dwords) {
         std::uint64_t at = page_of(ib_va);
         for (const std::uint32_t dword : dwords) {
             gpu.put(at, dword);
@@ -137,6 +137,25 @@ TEST_F(Aql, pm4_of_a_vendor_packet_runs_in_the_process) {
     EXPECT_EQ(gpu.get<std::uint64_t>(page_of(data_va)), 0x9abc'def0'1234'5678U);
     EXPECT_EQ(value_of(done_signal), 9);
     EXPECT_EQ(gpu.get<std::uint64_t>(process.page(1) + 0x80), 1U);
+}
+
+TEST_F(Aql, pm4_of_an_indirect_buffer_can_be_for_some_XCCs) {
+    const auto write = [&](std::uint32_t value) {
+        return std::vector<std::uint32_t>{header3(Opcode::write_data, 4), 5U << 8 | 1U << 20,
+                                          low_half(data_va), high_half(data_va), value};
+    };
+    const auto for_xccs = [&](std::uint32_t mask, std::uint32_t value) {
+        std::vector<std::uint32_t> pm4 = write(1);
+        const std::vector<std::uint32_t> then = write(value);
+        pm4.insert(pm4.end(), {header3(Opcode::pred_exec, 1),
+                               mask << 24 | static_cast<std::uint32_t>(then.size())});
+        pm4.insert(pm4.end(), then.begin(), then.end());
+        write_pm4_packet(pm4);
+        return gpu.get<std::uint32_t>(page_of(data_va));
+    };
+    EXPECT_EQ(for_xccs(1, 7), 7U);
+    EXPECT_EQ(for_xccs(0xfe, 8), 1U);
+    EXPECT_EQ(value_of(done_signal), 8); // both packets complete
 }
 
 TEST_F(Aql, waiting_pm4_starts_again_after_an_unmap) {

@@ -74,6 +74,7 @@ public:
     std::vector<std::uint32_t> fetch(unsigned vmid, std::uint64_t va,
                                      std::uint32_t dwords) override;
     std::uint64_t clock() override { return unit_.clock.ticks(); }
+    unsigned xcc() const override { return unit_.xcc; }
     void end_of_pipe(unsigned slot, unsigned vmid, std::uint32_t context_id) override;
     std::optional<Stall> dispatch(unsigned slot, const pm4::Dispatch& packet) override;
     bool dispatches_done(unsigned slot) override {

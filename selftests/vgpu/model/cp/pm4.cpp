@@ -23,6 +23,7 @@ std::string opcode_name(std::uint8_t opcode) {
     case Opcode::set_sh_reg: return "SET_SH_REG";
     case Opcode::set_uconfig_reg: return "SET_UCONFIG_REG";
     case Opcode::frame_control: return "FRAME_CONTROL";
+    case Opcode::pred_exec: return "PRED_EXEC";
     case Opcode::invalidate_tlbs: return "INVALIDATE_TLBS";
     case Opcode::set_resources: return "SET_RESOURCES";
     case Opcode::map_process: return "MAP_PROCESS";

@@ -19,6 +19,7 @@ enum class Opcode : std::uint8_t {
     nop = 0x10,
     dispatch_direct = 0x15,
     dispatch_indirect = 0x16,
+    pred_exec = 0x23,
     context_control = 0x28,
     write_data = 0x37,
     wait_reg_mem = 0x3c,

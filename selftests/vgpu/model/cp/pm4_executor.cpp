@@ -85,6 +85,7 @@ bool Pm4Executor::execute_data(Opcode opcode, unsigned vmid, std::span<const std
     case Opcode::wait_reg_mem: return wait_reg_mem(vmid, body);
     case Opcode::release_mem: return release_mem(vmid, body);
     case Opcode::copy_data: return copy_data(vmid, body);
+    case Opcode::pred_exec: return pred_exec(body);
     case Opcode::indirect_buffer:
         if (const auto buffer = decode(pm4::decode_indirect_buffer, body)) {
             const unsigned buffer_vmid = vmid != 0 ? vmid : buffer->vmid;
@@ -121,6 +122,17 @@ bool Pm4Executor::execute_data(Opcode opcode, unsigned vmid, std::span<const std
     case Opcode::frame_control: return true;
     default: return false;
     }
+}
+
+// XCCs that run the dwords behind it [31:24], the count of these [13:0]. MEC skips nothing outside
+// of an indirect buffer.
+bool Pm4Executor::pred_exec(std::span<const std::uint32_t> body) {
+    if (body.empty())
+        return false;
+    const bool runs = (bits(body[0], 31, 24) >> target_.xcc() & 1) != 0;
+    if (Frame& frame = frames_.back(); !runs && frames_.size() > 1)
+        frame.next += std::min<std::size_t>(bits(body[0], 13, 0), frame.dwords.size() - frame.next);
+    return true;
 }
 
 bool Pm4Executor::execute_scheduling(Opcode opcode, std::span<const std::uint32_t> body) {

@@ -32,6 +32,7 @@ public:
     virtual std::vector<std::uint32_t> fetch(unsigned vmid, std::uint64_t va,
                                              std::uint32_t dwords) = 0;
     virtual std::uint64_t clock() = 0;
+    virtual unsigned xcc() const = 0; // that runs the packets
     virtual void end_of_pipe(unsigned slot, unsigned vmid, std::uint32_t context_id) = 0;
     // The stall that ends when the dispatch has begun; an empty one when it has. Nothing when this
     // queue can't dispatch.
@@ -90,6 +91,7 @@ private:
     bool release_mem(unsigned vmid, std::span<const std::uint32_t> body);
     void write_fence(unsigned vmid, const pm4::ReleaseMem& packet);
     bool copy_data(unsigned vmid, std::span<const std::uint32_t> body);
+    bool pred_exec(std::span<const std::uint32_t> body);
 
     Pm4Target& target_;
     unsigned slot_;
