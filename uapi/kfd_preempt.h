@@ -375,9 +375,9 @@ struct kfd_ioctl_preempt_switch_args {
  *
  * Saved waves are in the CWSR area, which may be pages of the process: ROCr allocates it so
  * where the driver has SVM. If the kernel swaps them out, KFD stops the queues of the
- * process (STATUS_EVICTED), swaps the pages in and maps them, also for a held queue. A RESUME meanwhile
- * returns 0, and the queue runs once they are mapped. In a memory cgroup without room
- * for them it stays EVICTED.
+ * process (STATUS_EVICTED), swaps the pages in and maps them, also for a held queue.
+ * A RESUME meanwhile returns 0, and the queue runs once they are mapped. In a memory
+ * cgroup without room for them it stays EVICTED.
  */
 
 /**
