@@ -197,6 +197,8 @@ void Gates::enter(const Call& call) {
     if (call.call_class == CallClass::stream_destroy) {
         captures_.ended(call.stream);
     } else if (call.call_class == CallClass::device_reset) {
+        reset_here =
+            direct_.begin_reset([this](const void* key) { return !mapping_.is_elsewhere(key); });
         for (const void* captured : captures_.captured())
             if (!mapping_.is_elsewhere(captured))
                 captures_.ended(captured);
@@ -226,11 +228,6 @@ void Gates::enter_held(const Call& call) {
 void Gates::enter_direct(const Call& call) {
     if (Ungated::here() || shut_.load(std::memory_order_relaxed))
         return;
-    if (call.call_class == CallClass::device_reset) {
-        reset_here =
-            direct_.begin_reset([this](const void* key) { return !mapping_.is_elsewhere(key); });
-        return;
-    }
     const bool is_work = ((work >> static_cast<unsigned>(call.call_class)) & 1) != 0;
     const bool destroys = call.call_class == CallClass::stream_destroy;
     if (!is_work && !destroys)
@@ -335,9 +332,8 @@ bool Gates::made_no_edge(const Call& call) {
            !order_.has_waits(const_cast<void*>(call.stream), packets.hsa_queue);
 }
 
-// A stream can also join a capture by waiting for one of its events, so ask HIP:
-// hipStreamIsCapturing() is allowed during a capture. Without HIP, and for default streams, only
-// Captures is asked.
+// A stream can also join a capture by an event of it, so ask HIP, which allows this question during
+// a capture. Without HIP, and for default streams, only Captures is asked.
 bool Gates::is_captured(const void* key, const void* handle) {
     if (!captures_.any())
         return false;
@@ -559,17 +555,11 @@ bool Gates::wait_for_calls(std::chrono::steady_clock::time_point deadline) {
 // HIP waits for what it destroys, so that has to run: the stream's queues, and what those wait for.
 void Gates::lift_for_destroy(const Call& call) {
     const Queues queues = order_.scan_queues();
+    const bool reset = call.call_class == CallClass::device_reset;
     Refs mine;
-    const auto add_queues_of = [&](const void* key) {
+    for (const void* key : reset ? mapping_.streams_here() : std::vector{call.stream})
         for (const hip::QueueRecord& record : mapping_.busy_queues(key))
             mine.insert(hip::ref_of(record));
-    };
-    if (call.call_class == CallClass::stream_destroy)
-        add_queues_of(call.stream);
-    else
-        for (const hook::StreamRecord& stream : mapping_.streams())
-            if (!mapping_.is_elsewhere(stream.key))
-                add_queues_of(stream.key);
     std::vector<hip::QueueRecord> to_lift;
     for (const SeenQueue& queue : queues) {
         if (!mine.contains(hip::ref_of(queue.record)))

@@ -20,9 +20,7 @@
 #include <vector>
 
 extern "C" {
-int hipDeviceReset();
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
-int hipSetDevice(int device);
 int hipStreamBeginCapture(void* stream, int mode);
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
@@ -141,79 +139,6 @@ TEST_F(HookedStreamTest, a_thread_launches_in_its_last_destructor) {
         }).join();
     EXPECT_EQ(0, launch(low));
     EXPECT_EQ(0, xp_sched_stop());
-}
-
-// HIP destroys the streams of the current device.
-TEST_F(HookedStreamTest, a_reset_leaves_what_is_held_on_another_device) {
-    ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr)) << xp_last_detail();
-    ASSERT_EQ(0, hipSetDevice(1));
-    void* there = nullptr;
-    create(there);
-    ASSERT_EQ(0, xp_stream_hold(there, 0, nullptr)) << xp_last_detail();
-    const fake::Queue& reset = fake_driver()->queues[query(there).kfd_queue_id];
-    ASSERT_EQ(0, hipDeviceReset());
-    EXPECT_FALSE(reset.is_stopped());
-    EXPECT_EQ(-ENOENT, xp_stream_release(there));
-    EXPECT_TRUE(stopped(low));
-    EXPECT_EQ(0, xp_stream_release(low));
-    EXPECT_FALSE(stopped(low));
-    EXPECT_EQ(0, hipStreamDestroy(there)); // the fake's reset has kept it
-    ASSERT_EQ(0, hipSetDevice(0));
-}
-
-// HIP waits for no stream of another device.
-TEST_F(HookedStreamTest, a_reset_starts_no_queue_of_another_device) {
-    ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr)) << xp_last_detail();
-    const fake::Queue& held = fake_driver()->queues[query(low).kfd_queue_id];
-    const std::uint32_t stops = held.preempts, updates = held.updates;
-    ASSERT_EQ(0, hipSetDevice(1));
-    ASSERT_EQ(0, hipDeviceReset());
-    EXPECT_TRUE(held.is_stopped());
-    EXPECT_EQ(stops, held.preempts);
-    EXPECT_EQ(updates, held.updates);
-    ASSERT_EQ(0, hipSetDevice(0));
-    EXPECT_EQ(0, xp_stream_release(low));
-}
-
-TEST_F(HookedStreamTest, a_reset_admits_no_launch_on_another_device) {
-    share_low();
-    ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr)) << xp_last_detail();
-    std::atomic<bool> launched{false};
-    std::thread waiting([&] {
-        EXPECT_EQ(0, launch(low));
-        launched = true;
-    });
-    until([&] { return query(low).waiters == 1; });
-    ASSERT_EQ(0, hipSetDevice(1));
-    for (int i = 0; i < 1000; ++i) {
-        ASSERT_EQ(0, hipDeviceReset());
-        std::this_thread::yield();
-    }
-    ASSERT_EQ(0, hipSetDevice(0));
-    EXPECT_FALSE(launched);
-    EXPECT_EQ(1U, query(low).waiters);
-    EXPECT_EQ(0, xp_stream_release(low));
-    waiting.join();
-}
-
-// A captured stream takes calls in, also while it is held.
-TEST_F(HookedStreamTest, a_reset_ends_no_capture_on_another_device) {
-    share_low();
-    ASSERT_EQ(0, hipStreamBeginCapture(low, 0));
-    ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr)) << xp_last_detail();
-    ASSERT_EQ(0, hipSetDevice(1));
-    ASSERT_EQ(0, hipDeviceReset());
-    ASSERT_EQ(0, hipSetDevice(0));
-    std::atomic<bool> launched{false};
-    std::thread launching([&] {
-        EXPECT_EQ(0, launch(low));
-        launched = true;
-    });
-    until([&] { return launched || query(low).waiters == 1; });
-    EXPECT_TRUE(launched);
-    EXPECT_EQ(0, xp_stream_release(low));
-    launching.join();
-    EXPECT_EQ(0, hipStreamEndCapture(low, nullptr));
 }
 
 TEST_F(HookedStreamTest, attributes_put_a_stream_under_the_scheduler) {

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// hipDeviceReset() with held and captured streams, on the fake ROCm with two devices.
+//
+// Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock.
+#include <xpreempt/xpreempt.h>
+
+#include "fake/fake_rocm.hpp"
+#include "unit/until.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <gtest/gtest.h>
+#include <thread>
+
+extern "C" {
+int hipDeviceReset();
+int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+int hipSetDevice(int device);
+int hipStreamBeginCapture(void* stream, int mode);
+int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
+int hipStreamEndCapture(void* stream, void** graph);
+}
+
+namespace {
+
+using test::until;
+
+int launch(void* stream) {
+    return hipMemsetAsync(nullptr, 0, 4, stream);
+}
+
+void* new_stream() {
+    void* stream = nullptr;
+    EXPECT_EQ(0, hipStreamCreate(&stream));
+    EXPECT_EQ(0, launch(stream));
+    return stream;
+}
+
+xp_stream_info query(void* stream) {
+    xp_stream_info info{};
+    info.sz = sizeof info;
+    EXPECT_EQ(0, xp_stream_query(stream, &info)) << xp_last_detail();
+    return info;
+}
+
+const fake::Queue& queue_of(void* stream) {
+    return fake_driver()->queues[query(stream).kfd_queue_id];
+}
+
+class ResetTest : public ::testing::Test {
+protected:
+    void SetUp() override {
+        fake_choose_driver();
+        low = new_stream();
+    }
+    void TearDown() override { EXPECT_EQ(0, hipStreamDestroy(low)); }
+    // Returns a stream with the queue of `low`, which so can't be stopped alone.
+    [[nodiscard]] void* share_low() const {
+        void* others[] = {new_stream(), new_stream()};
+        const bool first = query(others[0]).kfd_queue_id == query(low).kfd_queue_id;
+        EXPECT_EQ(0, hipStreamDestroy(others[first ? 1 : 0]));
+        EXPECT_EQ(2U, query(low).num_sharing);
+        return others[first ? 0 : 1];
+    }
+
+    void* low = nullptr;
+};
+
+// HIP destroys the streams of the current device.
+TEST_F(ResetTest, a_reset_leaves_what_is_held_on_another_device) {
+    ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr)) << xp_last_detail();
+    ASSERT_EQ(0, hipSetDevice(1));
+    void* there = new_stream();
+    ASSERT_EQ(0, xp_stream_hold(there, 0, nullptr)) << xp_last_detail();
+    const fake::Queue& reset = queue_of(there);
+    ASSERT_EQ(0, hipDeviceReset());
+    EXPECT_FALSE(reset.is_stopped());
+    EXPECT_EQ(-ENOENT, xp_stream_release(there));
+    EXPECT_TRUE(queue_of(low).is_stopped());
+    EXPECT_EQ(0, xp_stream_release(low));
+    EXPECT_FALSE(queue_of(low).is_stopped());
+    EXPECT_EQ(0, hipStreamDestroy(there)); // the fake's reset has kept it
+    ASSERT_EQ(0, hipSetDevice(0));
+}
+
+// HIP waits for no stream of another device.
+TEST_F(ResetTest, a_reset_starts_no_queue_of_another_device) {
+    ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr)) << xp_last_detail();
+    const fake::Queue& held = queue_of(low);
+    const std::uint32_t stops = held.preempts, updates = held.updates;
+    ASSERT_EQ(0, hipSetDevice(1));
+    ASSERT_EQ(0, hipDeviceReset());
+    EXPECT_TRUE(held.is_stopped());
+    EXPECT_EQ(stops, held.preempts);
+    EXPECT_EQ(updates, held.updates);
+    ASSERT_EQ(0, hipSetDevice(0));
+    EXPECT_EQ(0, xp_stream_release(low));
+}
+
+TEST_F(ResetTest, a_reset_admits_no_launch_on_another_device) {
+    void* sharing = share_low();
+    ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr)) << xp_last_detail();
+    std::atomic<bool> launched{false};
+    std::thread waiting([&] {
+        EXPECT_EQ(0, launch(low));
+        launched = true;
+    });
+    until([&] { return query(low).waiters == 1; });
+    ASSERT_EQ(0, hipSetDevice(1));
+    for (int i = 0; i < 1000; ++i) {
+        ASSERT_EQ(0, hipDeviceReset());
+        std::this_thread::yield();
+    }
+    ASSERT_EQ(0, hipSetDevice(0));
+    EXPECT_FALSE(launched);
+    EXPECT_EQ(1U, query(low).waiters);
+    EXPECT_EQ(0, xp_stream_release(low));
+    waiting.join();
+    EXPECT_EQ(0, hipStreamDestroy(sharing));
+}
+
+// A captured stream takes calls in, also while it is held.
+TEST_F(ResetTest, a_reset_ends_no_capture_on_another_device) {
+    void* sharing = share_low();
+    ASSERT_EQ(0, hipStreamBeginCapture(low, 0));
+    ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr)) << xp_last_detail();
+    ASSERT_EQ(0, hipSetDevice(1));
+    ASSERT_EQ(0, hipDeviceReset());
+    ASSERT_EQ(0, hipSetDevice(0));
+    std::atomic<bool> launched{false};
+    std::thread launching([&] {
+        EXPECT_EQ(0, launch(low));
+        launched = true;
+    });
+    until([&] { return launched || query(low).waiters == 1; });
+    EXPECT_TRUE(launched);
+    EXPECT_EQ(0, xp_stream_release(low));
+    launching.join();
+    EXPECT_EQ(0, hipStreamEndCapture(low, nullptr));
+    EXPECT_EQ(0, hipStreamDestroy(sharing));
+}
+
+} // namespace
