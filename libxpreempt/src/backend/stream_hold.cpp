@@ -3,11 +3,12 @@
 #include "backend/stream_hold.hpp"
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
 namespace xpreempt::backend {
 
-Result<void> StreamHold::stop(StopType type, bool allow_shared) {
+Result<void> StreamHold::stop(StopType type, bool allow_shared) try {
     if (const auto queue = mapping_.queue_of(key_); !queue)
         return tl::make_unexpected(queue.error());
     // More than one while a graph is under way.
@@ -26,6 +27,8 @@ Result<void> StreamHold::stop(StopType type, bool allow_shared) {
         stopped_.push_back(queue);
     }
     return {};
+} catch (const std::bad_alloc&) { // before the first hold
+    return fail(ENOMEM, Op::allocate);
 }
 
 void StreamHold::start() {

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <new>
 #include <thread>
 
 namespace xpreempt::backend {
@@ -159,7 +160,7 @@ StreamQueue::MethodChoice StreamQueue::method_now(const xqueue::LevelChoice& whe
                : MethodChoice{DeactivateMethod::none, hardware.why + "; " + last.why};
 }
 
-xqueue::LevelChoice StreamQueue::best_level(xqueue::Level highest) {
+xqueue::LevelChoice StreamQueue::best_level(xqueue::Level highest) try {
     using xqueue::Level;
     if (highest == Level::block)
         return only_block("");
@@ -170,6 +171,8 @@ xqueue::LevelChoice StreamQueue::best_level(xqueue::Level highest) {
     if (choice.method == xqueue::DeactivateMethod::none)
         return only_block(choice.why);
     return {Level::deactivate, choice.method, highest == Level::interrupt ? when_held.reason : ""};
+} catch (const std::bad_alloc&) {
+    return {xqueue::Level::block, xqueue::DeactivateMethod::none, ""};
 }
 
 // No guardian is no error: the command then is one that can't be taken back.
@@ -239,7 +242,7 @@ xqueue::DeviceLoad* StreamQueue::load() {
     return device < loads.size() ? &loads[device] : nullptr;
 }
 
-Result<xqueue::Deactivated> StreamQueue::deactivate() {
+Result<xqueue::Deactivated> StreamQueue::deactivate() try {
     const MethodChoice choice = method_now(level_when_held());
     switch (choice.method) {
     case xqueue::DeactivateMethod::none: break;
@@ -258,6 +261,8 @@ Result<xqueue::Deactivated> StreamQueue::deactivate() {
     case xqueue::DeactivateMethod::flush: return flush();
     }
     return fail(EOPNOTSUPP, Op::choose_level);
+} catch (const std::bad_alloc&) { // nothing is held
+    return fail(ENOMEM, Op::allocate);
 }
 
 // The queue is stopped only while packets are rewritten. It isn't held afterwards: running work

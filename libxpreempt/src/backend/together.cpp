@@ -3,6 +3,7 @@
 #include "backend/together.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace xpreempt::backend {
 
@@ -29,13 +30,15 @@ std::vector<hip::QueueRecord> KfdTogether::records_of(Queues names) const {
     return records;
 }
 
-void KfdTogether::keep(const void* turn, Queues starts) {
+void KfdTogether::keep(const void* turn, Queues starts) try {
     for (const hip::QueueRecord& queue : records_of(starts))
         holds_.keep(queue, {nullptr, turn});
+} catch (const std::bad_alloc&) { // the sources start one by one
 }
 
-void KfdTogether::exchange(const void* turn, Queues stops, Queues starts) {
+void KfdTogether::exchange(const void* turn, Queues stops, Queues starts) try {
     holds_.exchange(records_of(stops), records_of(starts), {nullptr, turn});
+} catch (const std::bad_alloc&) { // the sources stop one by one, and end() starts the others
 }
 
 } // namespace xpreempt::backend

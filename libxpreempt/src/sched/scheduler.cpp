@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <new>
 #include <utility>
 
 namespace xpreempt::sched {
@@ -213,10 +214,14 @@ Scheduler::Outcome Scheduler::act(const Action& action, Patience patience) {
     lock.unlock();
     acting_here = this;
     Result<bool> whole = true;
-    if (suspend)
-        whole = source->stop(patience);
-    else if (const auto started = source->start(patience); !started)
-        whole = tl::make_unexpected(started.error());
+    try {
+        if (suspend)
+            whole = source->stop(patience);
+        else if (const auto started = source->start(patience); !started)
+            whole = tl::make_unexpected(started.error());
+    } catch (const std::bad_alloc&) {
+        whole = fail(ENOMEM, Op::allocate);
+    }
     acting_here = nullptr;
     lock.lock();
     entry = find(action.source); // stays: remove() waits for us
@@ -280,7 +285,7 @@ void Scheduler::note_cost(bool stops, Time called) {
     cost_.note(stops, took);
 }
 
-Scheduler::Outcome Scheduler::react_to(Time event, Patience patience) {
+Scheduler::Outcome Scheduler::react_to(Time event, Patience patience) try {
     const Actions actions = decide();
     const auto middle = std::ranges::find(actions, Verdict::run, &Action::verdict);
     const Part to_stop(actions.begin(), middle), to_start(middle, actions.end());
@@ -306,6 +311,8 @@ Scheduler::Outcome Scheduler::react_to(Time event, Patience patience) {
     if (worst == Outcome::done && patience == Patience::none)
         note_cost(!to_stop.empty(), called);
     return worst;
+} catch (const std::bad_alloc&) { // before anything was done
+    return Outcome::refused;
 }
 
 // Does all that needs no patience, what is decided meanwhile included. Never returns

@@ -3,17 +3,22 @@
 // without an owner who knows of it.
 #include "backend/holds.hpp"
 #include "backend/stream_hold.hpp"
+#include "backend/together.hpp"
 #include "control/hold_book.hpp"
+#include "sched/highest_priority_first.hpp"
+#include "sched/scheduler.hpp"
 #include "unit/fake_control_host.hpp"
+#include "unit/until.hpp"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <memory>
 #include <new>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -65,17 +70,17 @@ public:
                         std::span<const hip::QueueRecord> starts) override {
         Switched answers;
         for (const hip::QueueRecord& queue : stops) {
-            const bool already = std::exchange(held.at(queue.kfd_queue_id), true);
+            const bool already = held.at(queue.kfd_queue_id).exchange(true);
             answers.stopped.push_back(already ? fail(EALREADY, Op::preempt_queue) : Result<void>{});
         }
         for (const hip::QueueRecord& queue : starts) {
-            const bool was_held = std::exchange(held.at(queue.kfd_queue_id), false);
+            const bool was_held = held.at(queue.kfd_queue_id).exchange(false);
             answers.started.push_back(was_held ? Result<void>{} : fail(EALREADY, Op::resume_queue));
         }
         return answers;
     }
 
-    std::array<bool, num_queues> held{};
+    std::array<std::atomic<bool>, num_queues> held{};
 };
 
 std::vector<hip::QueueRecord> make_queues() {
@@ -185,6 +190,11 @@ TEST_F(NoMemoryTest, a_lift_that_fails_lifts_nothing) {
     });
 }
 
+std::uint32_t copy_queues(hip::QueueRecord* out, std::uint32_t max) {
+    std::copy_n(all_queues.begin(), std::min(max, num_queues), out);
+    return num_queues;
+}
+
 // A graph is under way: the stream is on all queues.
 hook::Table make_table() {
     hook::Table table{};
@@ -194,8 +204,7 @@ hook::Table make_table() {
         return 0;
     };
     table.busy_queues = [](const void*, hip::QueueRecord* out, std::uint32_t max) {
-        std::copy_n(all_queues.begin(), std::min(max, num_queues), out);
-        return num_queues;
+        return copy_queues(out, max);
     };
     return table;
 }
@@ -217,6 +226,68 @@ TEST_F(NoMemoryTest, a_stream_is_held_as_a_whole_or_not) {
         EXPECT_FALSE(hold.any());
         expect_each(false);
     });
+}
+
+class Job final : public xqueue::Source {
+public:
+    Job(Holds& hardware, const hip::QueueRecord& queue, std::int32_t priority)
+        : hardware_(hardware), queue_(queue), priority_(priority) {}
+    [[nodiscard]] bool has_work() const override { return work; }
+    [[nodiscard]] std::uint32_t holds() const override { return held_; }
+    [[nodiscard]] std::int32_t priority() const override { return priority_; }
+    Result<bool> stop(xqueue::Patience) override {
+        const std::vector<hip::QueueRecord> queues{queue_};
+        if (const auto held = hardware_.hold(queues, StopType::save, this); !held)
+            return tl::make_unexpected(held.error());
+        ++held_;
+        return true;
+    }
+    void outlast() override {}
+    Result<void> start(xqueue::Patience) override {
+        hardware_.release(queue_, this);
+        --held_;
+        return {};
+    }
+    [[nodiscard]] std::vector<xqueue::QueueName> queues() const override {
+        return names_of({queue_});
+    }
+    void observe(std::shared_ptr<xqueue::Observer>) override {}
+
+    std::atomic<bool> work{true};
+
+private:
+    Holds& hardware_;
+    const hip::QueueRecord queue_;
+    const std::int32_t priority_;
+    std::atomic<std::uint32_t> held_{0};
+};
+
+// A thread of the program reacts; that of the scheduler tries again.
+TEST_F(NoMemoryTest, a_decision_is_made_later) {
+    hook::Table table = make_table();
+    table.queues = copy_queues;
+    const hip::Mapping mapping(&table);
+    KfdTogether together(mapping, holds);
+    const auto scheduler =
+        sched::Scheduler::make(sched::by(sched::HighestPriorityFirst{}), &together);
+    std::vector<std::shared_ptr<Job>> jobs;
+    for (std::uint32_t id = 0; id < num_queues; ++id) {
+        jobs.push_back(std::make_shared<Job>(holds, all_queues[id], id == 0 ? 1 : 0));
+        scheduler->add(jobs.back(), 0);
+    }
+    fail_each([&](int number) {
+        jobs[0]->work = true;
+        without(number, [&] {
+            scheduler->react();
+            return true;
+        });
+        test::until([&] { return driver.held[1] && driver.held[2]; });
+        jobs[0]->work = false;
+        scheduler->changed();
+        test::until([&] { return !holds.any(); });
+        EXPECT_FALSE(driver.held[1] || driver.held[2]);
+    });
+    scheduler->stop();
 }
 
 // A client's hold is in the book, or there is none.
