@@ -391,7 +391,11 @@ bool Holds::is_late(hip::QueueRef queue) {
     Hold& hold = found->second;
     if (!hold.stopped || !hold.late || !hold.wants_stop())
         return false;
-    (void)note_stop(queue, transport_.confirm(hold.queue, hold.type), 0);
+    const auto answer = transport_.confirm(hold.queue, hold.type);
+    const int problem = problem_of(answer);
+    hold.late = problem != 0 && problem != EALREADY;
+    if (hold.late)
+        note_end(hold, answer.error());
     const bool is_late = hold.stopped && hold.late;
     settle(); // it may be dead
     return is_late;

@@ -232,6 +232,27 @@ TEST_F(HoldsTest, a_late_stop_is_a_hold) {
     EXPECT_EQ("-++", script.told);
 }
 
+// During a reset of the GPU. The driver has the hold all the same.
+TEST_F(HoldsTest, a_late_stop_whose_confirmation_is_refused_stays_a_hold) {
+    script.errno_value = ETIME;
+    ASSERT_TRUE(hold(&first));
+    script.errno_value = EBUSY;
+    EXPECT_TRUE(holds.is_late(hip::ref_of(queue)));
+    script.errno_value = 0;
+    EXPECT_FALSE(holds.is_late(hip::ref_of(queue)));
+    release(&first);
+    EXPECT_EQ("-+", script.told);
+    EXPECT_FALSE(holds.any());
+}
+
+TEST_F(HoldsTest, a_late_stop_of_a_dead_queue_is_none) {
+    script.errno_value = ETIME;
+    ASSERT_TRUE(hold(&first));
+    script.errno_value = EIO;
+    EXPECT_FALSE(holds.is_late(hip::ref_of(queue)));
+    EXPECT_FALSE(holds.any());
+}
+
 TEST_F(HoldsTest, what_the_driver_has_already_is_success) {
     script.errno_value = EALREADY;
     ASSERT_TRUE(hold(&first));
