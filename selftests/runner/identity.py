@@ -25,7 +25,7 @@ OPTIONS = {
 DEVICES = {"vfio-user-pci", "virtio-blk-pci", "isa-serial"}
 # Files of the run's own directory that QEMU and the vgpus are given. The initramfs is known by its layers; the
 # others are ends of pipes and sockets.
-OWN = re.compile(r"\$WORK/(initrd|output|events|monitor|vgpu(-2)?\.sock)$|\$OUT/(dmesg\.log|vgpu(-2)?\.(trace|json))$")
+OWN = re.compile(r"\$WORK/(initrd|output|events|monitor|vgpu(-[2-8])?\.sock)$|\$OUT/(dmesg\.log|vgpu(-[2-8])?\.(trace|json))$")
 # These files judge kept output, too: a change of them shall not make the guest run again.
 JUDGES = ("kernel_log.py",)
 DPKG_STATUS = Path("/var/lib/dpkg/status")

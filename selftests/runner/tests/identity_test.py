@@ -66,9 +66,9 @@ class Identities(unittest.TestCase):
         self.assertEqual(self.of(), self.of())
 
     def test_the_options_of_qemu_are_those_that_it_starts_with(self):
-        machine = self.machine(Options(command="one", gpus="2"))
+        machine = self.machine(Options(command="one", gpus="8"))
         before = machine.qemu_options()
-        self.assertEqual(sum("vfio-user-pci" in word for word in before), 2)
+        self.assertEqual(sum("vfio-user-pci" in word for word in before), 8)
         self.enterContext(mock.patch.object(Machine, "qemu_program", lambda machine: ["qemu"]))
         machine.gpus = dict.fromkeys(machine.gpu_names())
         with (machine.out / "output.log").open("wb") as output, mock.patch("subprocess.Popen") as started:
@@ -79,7 +79,7 @@ class Identities(unittest.TestCase):
     def test_every_option(self):
         values = {
             **{"param": ["a=1"], "kernel_param": ["quiet"], "fault": ["lost-fence"], "vgpu": ["--slot-seed=7"]},
-            **{"add": [str(self.other)], "module": "stock", "cpus": "2", "gpu": "mi250", "xccs": "4", "gpus": "2"},
+            **{"add": [str(self.other)], "module": "stock", "cpus": "2", "gpu": "mi250", "xccs": "4", "gpus": "8"},
             **{"mec": "184", "vram": "2", "memory": "3", "schedule": "7", "timeout": "601", "no_gpu": True},
             **{"rocm": True, "function_tracer": True, "icount": True, "command": "two"},
             **{"named": True, "with_": ["one"]},

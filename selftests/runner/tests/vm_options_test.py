@@ -46,7 +46,7 @@ class Input(unittest.TestCase):
         self.refused(64, "--xccs 3", "--xccs", "3", "--", "true")
         self.refused(64, "--gpu mi50", "--gpu", "mi50", "--", "true")
         self.refused(64, "a mi250 has one", "--gpu", "mi250", "--xccs", "4", "--", "true")
-        self.refused(64, "--gpus 3", "--gpus", "3", "--", "true")
+        self.refused(64, "--gpus 9", "--gpus", "9", "--", "true")
         self.refused(64, "--mec new", "--mec", "new", "--", "true")
         self.refused(64, "--mec 0", "--mec", "0", "--", "true")
         self.refused(64, "--vram 3", "--vram", "3", "--", "true")

@@ -86,7 +86,8 @@ class Machine:
         shutil.rmtree(self.work, ignore_errors=True)
 
     def gpu_names(self) -> list[str]:
-        return [] if self.options.no_gpu else ["vgpu", "vgpu-2"][: int(self.options.gpus)]
+        names = ["vgpu", *(f"vgpu-{number}" for number in range(2, int(self.options.gpus) + 1))]
+        return [] if self.options.no_gpu else names
 
     @staticmethod
     def environment() -> dict[str, str]:
@@ -280,7 +281,7 @@ class Machine:
         return True
 
     def gpu_status(self) -> int:
-        """Returns the worse of two GPUs: 4 is the only status that may be permitted."""
+        """Returns the worst of the GPUs: 4 is the only status that may be permitted."""
         return max((status for status in self.gpu_statuses.values() if status), key=lambda each: each != 4, default=0)
 
     @staticmethod

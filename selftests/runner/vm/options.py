@@ -32,7 +32,7 @@ COMMAND is given to sh -c in the guest. Its output is on stdout, its exit status
   --xccs N             accelerator dies of the GPU: 1 (default), 4 or 8
   --vram GIB           VRAM of each GPU: 1 (default), 2, 4, 8 or 16; the host provides what is used
   --memory GIB         memory of the guest: 2 (default) to 64; the same
-  --gpus N             1 (default) or 2 GPUs alike; logs of the second are vgpu-2.*
+  --gpus N             1 (default) to 8 GPUs alike; logs of the second are vgpu-2.*
   --mec VERSION        of the GPU's MEC firmware, 185 (default): driver, ROCr and vgpu turn features
                        on by it
   --vgpu WORD          a word of the vgpu's command line, such as --slot-seed=7 (may be repeated;
@@ -165,7 +165,7 @@ def check_numbers(options: Options) -> None:
     need(memory.isdigit() and 2 <= int(memory) <= 64, f"--memory {memory}: not a number of GiB (2 to 64)")
     seed = re.fullmatch(r"\d{0,18}", options.schedule)
     need(seed, f"--schedule {options.schedule}: not a seed, a number of at most 18 digits")
-    need(options.gpus in ("1", "2"), f"--gpus {options.gpus}: the guest has room for 1 or 2")
+    need(re.fullmatch("[1-8]", options.gpus), f"--gpus {options.gpus}: the guest has room for 1 to 8")
     mec = options.mec or "1"
     need(mec.isdigit() and 1 <= int(mec) <= 65535, f"--mec {mec}: not a version of the firmware (1 to 65535)")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 FILES = [
     *("output.log", "dmesg.log", "qemu.log"),
-    *("vgpu.json", "vgpu.log", "vgpu-2.json", "vgpu-2.log"),
+    *(f"vgpu{number}.{kind}" for number in ("", *(f"-{n}" for n in range(2, 9))) for kind in ("json", "log")),
 ]
 
 
