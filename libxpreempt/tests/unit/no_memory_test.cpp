@@ -39,10 +39,12 @@ public:
 
 } // namespace
 
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    const bool fails = allocations_left >= 0 && allocations_left-- == 0;
+    return fails ? nullptr : std::malloc(bytes != 0 ? bytes : 1);
+}
 void* operator new(std::size_t bytes) {
-    if (allocations_left >= 0 && allocations_left-- == 0)
-        throw std::bad_alloc();
-    if (void* memory = std::malloc(bytes != 0 ? bytes : 1); memory != nullptr)
+    if (void* memory = operator new(bytes, std::nothrow); memory != nullptr)
         return memory;
     throw std::bad_alloc();
 }
