@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What each job did after the last decision, and until when it lingers.
+// Remembers the jobs that ran after the last decision, and until when each of them lingers.
 #include "sched/linger.hpp"
 
 #include <algorithm>

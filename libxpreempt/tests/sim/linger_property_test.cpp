@@ -94,7 +94,8 @@ TEST_P(LingerTest, needs_no_timer_where_no_job_waits) {
     EXPECT_EQ(at_next_event, jobs_.next);
 }
 
-INSTANTIATE_TEST_SUITE_P(Policies, LingerTest, ::testing::Values("HPF", "HHPF", "CHPF", "AWF", "K-EDF"),
+INSTANTIATE_TEST_SUITE_P(Policies, LingerTest,
+                         ::testing::Values("HPF", "HHPF", "CHPF", "AWF", "K-EDF"),
                          [](const auto& policy) {
                              std::string name(policy.param);
                              std::erase(name, '-');
