@@ -115,13 +115,16 @@ Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked, Wake wake) {
     const bool tries = wake == Wake::usual && !promptly &&
                        (waits_end_soon_ || ++waits_ % waits_between_tries == 0);
     lock.unlock();
-    const bool early = (wake == Wake::brief && marker->passes_within(brief_ns, withheld_)) ||
+    // A query may take longer than noticed_at_once_ns.
+    const bool at_once = wake != Wake::late && marker->passed();
+    const bool early = at_once ||
+                       (wake == Wake::brief && marker->passes_within(brief_ns, withheld_)) ||
                        (tries && marker->passes_within(soon_ns, withheld_));
     auto waited = early      ? Result<void>{}
                   : promptly ? marker->wait_promptly(expected)
                              : marker->wait();
     std::uint64_t now_ns = hw_->now_ns();
-    if (now_ns - begin_ns < noticed_at_once_ns)
+    if (at_once || now_ns - begin_ns < noticed_at_once_ns)
         now_ns = 0; // when it passed is unknown
     lock.lock();
     if (wake == Wake::brief)

@@ -119,9 +119,10 @@ TEST(Pace, does_not_measure_idle_time_behind_commands_without_a_marker) {
             ASSERT_TRUE(queue.submit({[](void*, void*) { return 0; }, nullptr}));
     };
     // While a thread waits for the marker of four commands.
+    std::uint64_t done = 0;
     hardware.in_wait = [&] {
         hardware.now_ns += 400 * us;
-        hardware.complete(hardware.launched());
+        hardware.complete(done += 4);
     };
     submit(4 + 4 + 4 + 1);
     for (const xpreempt::xqueue::Ticket marked : {4U, 8U, 12U})
@@ -216,6 +217,20 @@ TEST(Pace, tries_fewer_in_flight_ever_more_seldom) {
     for (int i = 0; i < 66 * 64; ++i)
         pace.refilled(false);
     EXPECT_EQ(2U, pace.threshold());
+}
+
+// The query that finds it takes 2 us.
+TEST(Pace, does_not_measure_a_command_that_had_ended_before_the_wait) {
+    FakeHardware hardware;
+    hardware.now_ns = us;
+    hardware.in_poll = [&] { hardware.now_ns += 2 * us; };
+    XQueue queue(std::make_unique<FakeHwQueue>(hardware), {16, 4, 64, 0}, Level::block);
+    const auto ticket = queue.submit({[](void*, void*) { return 0; }, nullptr});
+    ASSERT_TRUE(ticket);
+    hardware.complete_all();
+    hardware.now_ns += 5000 * us;
+    ASSERT_TRUE(queue.wait(*ticket));
+    EXPECT_EQ(0U, queue.state().command_ns);
 }
 
 // Commands that come one by one have no completion before them to measure from.

@@ -37,6 +37,29 @@ TEST(DeferredCommands, are_launched_by_the_thread_of_the_queue_unless_it_is_idle
     EXPECT_EQ(2U, queue.statistics().launched_inline);
 }
 
+// To be woken takes longer than a short command. A thread that is off its CPU for a while blocks.
+TEST(Waiters, of_single_commands_poll_and_learn_their_time) {
+    FakeHardware hardware;
+    hardware.now_ns = 1000;
+    XQueue queue(std::make_unique<FakeHwQueue>(hardware), {8, 4, 64}, Level::interrupt);
+    for (std::uint64_t done = 1; done <= 10; ++done) {
+        const auto ticket = queue.submit(nothing);
+        ASSERT_TRUE(ticket);
+        const std::uint64_t polls = hardware.polls;
+        hardware.in_wait = [&] { hardware.complete(done); };
+        hardware.in_poll = [&] {
+            hardware.now_ns += 1000;
+            if (hardware.polls - polls == 10)
+                hardware.complete(done);
+        };
+        EXPECT_TRUE(queue.wait(*ticket));
+        if (done == 1) {
+            EXPECT_LE(2U, hardware.polls - polls);
+        }
+    }
+    EXPECT_NE(0U, queue.state().command_ns);
+}
+
 // A thread sleeps until its command has been launched, and must be woken then.
 TEST(Waiters, return_each_at_its_own_command) {
     FakeHardware hardware;
