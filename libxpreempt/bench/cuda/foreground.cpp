@@ -54,10 +54,10 @@ std::vector<Request> make_requests(const RequestShape& shape, double window_us,
 // Background lanes that always have work.
 class Background {
 public:
-    Background(const Measurement& with, unsigned count) {
-        for (unsigned i = 0; i < count; ++i)
+    Background(const Measurement& with, const Company& company) : kernel_us_(company.kernel_us) {
+        for (unsigned i = 0; i < company.streams; ++i)
             lanes_.push_back(std::make_unique<StampedLane>(
-                with.device, with.system, background_kernel_us, true,
+                with.device, with.system, company.kernel_us, true,
                 with.system.by_priority ? with.device.least_priority() : 0));
     }
     ~Background() { stop(); }
@@ -91,12 +91,13 @@ private:
         while (!stopping_) {
             for (const auto& stamped : lanes_)
                 while (stamped->submitted() - stamped->finished() < queued)
-                    (void)stamped->submit(background_kernel_us);
+                    (void)stamped->submit(kernel_us_);
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
     }
 
     static constexpr std::uint32_t queued = 64;
+    const double kernel_us_;
     std::vector<std::unique_ptr<StampedLane>> lanes_;
     std::atomic<bool> stopping_{false};
     std::thread thread_;
@@ -164,7 +165,7 @@ void create_events(const Device& device, std::vector<Request>& requests) {
 }
 
 void measure(const Measurement& with, GpuClock& clock, const RequestShape& shape,
-             unsigned backgrounds) {
+             const Company& company) {
     const Device& device = with.device;
     const double window_us = with.amounts.window_ms * 1e3;
     const double kernel_us = (shape.least_us + shape.most_us) / 2;
@@ -178,7 +179,7 @@ void measure(const Measurement& with, GpuClock& clock, const RequestShape& shape
     for (int i = 0; i < warm_up_requests; ++i)
         (void)foreground.submit(kernel_us);
     foreground.lane().wait_all();
-    Background background(with, backgrounds);
+    Background background(with, company);
     clock.match();
     background.start();
     wait_until_us(now_us() + std::min(20e3, window_us / 4)); // the backgrounds are busy by then
@@ -204,7 +205,7 @@ void measure(const Measurement& with, GpuClock& clock, const RequestShape& shape
     foreground.lane().wait_all();
     clock.match();
 
-    const std::string setting = setting_of(shape, backgrounds);
+    const std::string setting = setting_of(shape, company);
     for (const Request& request : requests) {
         const double arrival = begin + request.arrival_us;
         with.samples.add("latency_us", setting,
@@ -212,7 +213,7 @@ void measure(const Measurement& with, GpuClock& clock, const RequestShape& shape
         with.samples.add("wait_us", setting, request.returned_us - arrival);
     }
     with.samples.add("background_percent", setting,
-                     finished * background_kernel_us / (end - begin) * 100);
+                     finished * company.kernel_us / (end - begin) * 100);
     with.samples.add("cpu_ms", setting, cpu_ms * 400e3 / (end - begin));
     for (const Request& request : requests)
         if (request.event != nullptr)
@@ -227,8 +228,8 @@ void measure_foreground(const Measurement& with) {
         if (const int error = xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST); error != 0)
             throw std::runtime_error(std::string("xp_sched_start: ") + xp_last_detail());
     for (const RequestShape& shape : request_shapes)
-        for (const unsigned backgrounds : background_streams)
-            measure(with, clock, shape, backgrounds);
+        for (const Company& company : companies)
+            measure(with, clock, shape, company);
     if (with.system.paced)
         (void)xp_sched_stop();
 }

@@ -36,7 +36,7 @@ constexpr std::array<Part, 8> parts{{
     {"drain", paced_without_kernel_time, measure_drain},
     {"wall", without_priority, measure_wall_time},
     {"suspend", paced, measure_suspends},
-    {"idle", without_kernel_time, measure_idle_starts},
+    {"idle", with_deferred, measure_idle_starts},
     {"foreground", any, measure_foreground},
     {"markers", only_direct, measure_markers},
     {"calls", without_kernel_time, count_driver_calls},

@@ -26,12 +26,18 @@ constexpr std::array<RequestShape, 2> request_shapes{{
     {"one", "one kernel of 100-200 us a request", 1, 100, 200},
     {"ten", "ten kernels of 10-20 us a request", 10, 10, 20},
 }};
-constexpr std::array<unsigned, 3> background_streams{0, 1, 4};
-constexpr double background_kernel_us = 150;
 constexpr double foreground_load = 0.2; // of the GPU
 
-inline std::string setting_of(const RequestShape& shape, unsigned backgrounds) {
-    return shape.name + ("-" + std::to_string(backgrounds));
+// The background: streams beside the foreground, with kernels of one length.
+struct Company {
+    unsigned streams;
+    double kernel_us;
+};
+constexpr std::array<Company, 5> companies{{{0, 0}, {1, 500}, {4, 500}, {1, 150}, {4, 150}}};
+
+inline std::string setting_of(const RequestShape& shape, const Company& company) {
+    return shape.name + ("-" + std::to_string(company.streams)) +
+           (company.streams > 0 ? "-" + setting_of(company.kernel_us) : "");
 }
 
 } // namespace cuda

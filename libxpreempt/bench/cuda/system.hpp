@@ -17,7 +17,7 @@ struct System {
     const char* name = "";
     bool paced = true;        // by an xqueue; otherwise launched directly
     bool by_priority = false; // direct, with the streams' native priorities
-    bool deferred = false;    // XP_DEFERRED; part submit only
+    bool deferred = false;    // XP_DEFERRED; parts submit and idle only
     std::uint32_t threshold = 0, batch = 0;
     double budget_us = 0;       // latency budget
     double budget_commands = 0; // latency budget, in times of a command

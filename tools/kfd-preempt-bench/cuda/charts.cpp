@@ -76,10 +76,9 @@ Chart wall_chart(const Results& results) {
 std::vector<Group> foreground_groups() {
     std::vector<Group> groups;
     for (const cuda::RequestShape& shape : cuda::request_shapes)
-        for (const unsigned backgrounds : cuda::background_streams) {
-            const std::string setting = cuda::setting_of(shape, backgrounds);
-            groups.push_back(
-                {shape.name + (" + " + std::to_string(backgrounds)), setting, "latency_us"});
+        for (const cuda::Company& company : cuda::companies) {
+            const std::string setting = cuda::setting_of(shape, company);
+            groups.push_back({setting, setting, "latency_us"});
         }
     return groups;
 }

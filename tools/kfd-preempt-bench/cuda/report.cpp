@@ -3,7 +3,6 @@
 #include "report.hpp"
 
 #include "parts.hpp"
-#include "reference.hpp"
 #include "settings.hpp"
 #include "tables.hpp"
 
@@ -50,9 +49,6 @@ std::string report_of(const Results& results, const RunFacts& facts) {
         facts.machine, facts.commit, facts.seed, facts.seed, facts.command);
     if (facts.fake)
         text += fmt::format("{}\n\n", fake_caveat);
-    text += fmt::format("Rows of XSched: {}. Its background kernels may have had another length "
-                        "than ours ({:g} us).\n",
-                        reference_source, cuda::background_kernel_us);
     for (const std::string& part : parts_in(results)) {
         text += fmt::format("\n## Part {}, {} repetition(s)\n", part, results.repetitions(part));
         for (const Table& table : tables_of(part, results))

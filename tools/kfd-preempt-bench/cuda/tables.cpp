@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Builds the tables from the samples, with the published rows below ours.
+// Builds the tables from the samples.
 #include "tables.hpp"
 
 #include "parts.hpp"
-#include "reference.hpp"
 #include "settings.hpp"
 
 #include <algorithm>
@@ -25,14 +24,6 @@ constexpr std::array<unsigned, 4> p50_p90_p99_max{50, 90, 99, 100};
 // The name of a system in tables.
 std::string label(const std::string& system) {
     return system.starts_with("direct") ? system : "ours " + system;
-}
-
-void add_references(Table& table, const std::string& name) {
-    for (const ReferenceRow& reference : references(name)) {
-        table.rows.push_back({reference.label});
-        table.rows.back().insert(table.rows.back().end(), reference.cells.begin(),
-                                 reference.cells.end());
-    }
 }
 
 template <std::size_t N>
@@ -61,7 +52,6 @@ Table by_median(const std::string& title, const std::string& part, const Results
             row.push_back(percentiles(results.medians({part, system, "", column.quantity}), p50));
         table.rows.push_back(std::move(row));
     }
-    add_references(table, part);
     return table;
 }
 
@@ -105,8 +95,6 @@ std::vector<Table> wall_tables(const Results& results) {
         wall.rows.push_back(std::move(wall_row));
         cpu.rows.push_back(std::move(cpu_row));
     }
-    add_references(wall, "wall");
-    add_references(cpu, "wall-cpu");
     return {wall, cpu};
 }
 
@@ -129,7 +117,7 @@ std::string suspend_count_note(const Results& results) {
 }
 
 Table suspend_table(const Results& results, const std::string& title, const char* quantity,
-                    std::span<const unsigned> percents, const std::string& reference) {
+                    std::span<const unsigned> percents) {
     Table table{title + suspend_count_note(results),
                 with_kernel_times("T in us", cuda::suspend_kernels_us)};
     for (const std::string& system : systems_of("suspend")) {
@@ -140,7 +128,6 @@ Table suspend_table(const Results& results, const std::string& title, const char
                 percents));
         table.rows.push_back(std::move(row));
     }
-    add_references(table, reference);
     return table;
 }
 
@@ -165,11 +152,11 @@ Table leak_table(const Results& results) {
 
 std::vector<Table> suspend_tables(const Results& results) {
     return {suspend_table(results, "Suspend: call until it returns, us: p50 / p90 / p99 / max",
-                          "return_us", p50_p90_p99_max, "suspend-return"),
+                          "return_us", p50_p90_p99_max),
             suspend_table(results, "Suspend: call until the last kernel ended, us: p50 / p99 / max",
-                          "end_us", p50_p99_max, "suspend-end"),
+                          "end_us", p50_p99_max),
             suspend_table(results, "Suspend: return behind that end, us: p50 / p99", "behind_us",
-                          p50_p99, "suspend-behind"),
+                          p50_p99),
             leak_table(results)};
 }
 
@@ -181,7 +168,6 @@ std::vector<Table> idle_tables(const Results& results) {
         table.rows.push_back(
             {label(system), percentiles(results.sorted({"idle", system, "", "start_us"}), p50_p99),
              percentiles(results.sorted({"idle", system, "", "wait_us"}), p50_p99)});
-    add_references(table, "idle");
     return {table};
 }
 
@@ -203,20 +189,24 @@ std::vector<std::string> foreground_row(const Results& results, const std::strin
             median("cpu_ms")};
 }
 
+std::string words_of(const cuda::Company& company) {
+    return company.streams == 0 ? "no background"
+                                : fmt::format("{} background stream(s) of {:g} us", company.streams,
+                                              company.kernel_us);
+}
+
 std::vector<Table> foreground_tables(const Results& results) {
     std::vector<Table> tables;
     for (const cuda::RequestShape& shape : cuda::request_shapes)
-        for (const unsigned backgrounds : cuda::background_streams) {
+        for (const cuda::Company& company : cuda::companies) {
             Table table{
-                fmt::format("Foreground latency, arrival until its last kernel ended, us: {}, "
-                            "{} background stream(s)",
-                            shape.words, backgrounds),
+                fmt::format("Foreground latency, arrival until its last kernel ended, us: {}, {}",
+                            shape.words, words_of(company)),
                 {"", "p50 [lowest-highest repetition]", "p99", "wait returns p50 / p99",
                  "background, % of the GPU", "CPU, ms of 400 ms"}};
-            const std::string setting = cuda::setting_of(shape, backgrounds);
+            const std::string setting = cuda::setting_of(shape, company);
             for (const std::string& system : systems_of("foreground"))
                 table.rows.push_back(foreground_row(results, system, setting));
-            add_references(table, "foreground-" + setting);
             tables.push_back(std::move(table));
         }
     return tables;
