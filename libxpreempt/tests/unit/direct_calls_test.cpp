@@ -66,4 +66,54 @@ TEST(DirectCalls, a_stopper_is_not_used_after_its_admit) {
     EXPECT_EQ(1, queue.starts);
 }
 
+class PassedMarker final : public xpreempt::xqueue::Marker {
+public:
+    explicit PassedMarker(std::atomic<int>& waits) : waits_(waits) {}
+    bool passed() override { return true; }
+    xpreempt::Result<void> wait() override {
+        ++waits_;
+        return {};
+    }
+
+private:
+    std::atomic<int>& waits_;
+};
+
+TEST(DirectCalls, a_call_waits_for_as_many_markers_as_a_lower_threshold_needs) {
+    std::atomic<int> waits = 0;
+    const auto calls = std::make_shared<DirectCalls>(
+        [&waits] { return std::make_shared<PassedMarker>(waits); }, [](bool) {});
+    calls->pace(3, 1);
+    for (int i = 0; i < 3; ++i)
+        call(*calls);
+    EXPECT_EQ(0, waits);
+    calls->pace(1, 1);
+    call(*calls);
+    EXPECT_EQ(3, waits);
+    EXPECT_EQ(0U, calls->waiters());
+}
+
+// HIP keeps the null stream at a reset, and its calls can be held back as before.
+TEST(DirectStreams, a_stream_that_a_reset_keeps_is_withheld_as_before) {
+    xpreempt::backend::DirectStreams streams;
+    char keys[2];
+    const auto no_marker = [] { return xpreempt::fail(ENOTSUP, xpreempt::Op::call_hip); };
+    const auto kept = streams.of(&keys[0], no_marker);
+    const auto destroyed = streams.of(&keys[1], no_marker);
+    const auto asked = streams.begin_reset([](const void* /*key*/) { return true; });
+    streams.end_reset(asked, [&](const void* key) { return key == &keys[1]; });
+    EXPECT_EQ(kept, streams.find(&keys[0]));
+    EXPECT_EQ(nullptr, streams.find(&keys[1]));
+    CountingStopper queue;
+    kept->withhold(&queue);
+    call(*kept);
+    EXPECT_EQ(1, queue.stops);
+    kept->admit();
+    CountingStopper gone;
+    destroyed->withhold(&gone);
+    call(*destroyed);
+    EXPECT_EQ(0, gone.stops);
+    destroyed->admit();
+}
+
 } // namespace
