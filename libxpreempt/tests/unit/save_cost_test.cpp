@@ -114,7 +114,7 @@ TEST(Topology, a_gpu_is_read_with_its_memory_and_its_link_to_the_host) {
     tree.write(nodes + "1/properties",
                "simd_count 1216\narray_count 32\nsimd_arrays_per_engine 1\nsimd_per_cu 4\n"
                "gfx_target_version 90402\ncwsr_size 23203840\nctl_stack_size 12288\n"
-               "max_engine_clk_fcompute 2100\nnum_xcc 8\n");
+               "max_engine_clk_fcompute 2100\nnum_xcc 8\nnum_cp_queues 4294967296\n");
     tree.write(nodes + "1/mem_banks/0/properties",
                "heap_type 0\nwidth 1\nmem_clk_max 9999\n"); // system memory isn't the GPU's own
     tree.write(nodes + "1/mem_banks/1/properties", "heap_type 1\nwidth 8192\nmem_clk_max 1300\n");
@@ -127,6 +127,7 @@ TEST(Topology, a_gpu_is_read_with_its_memory_and_its_link_to_the_host) {
     EXPECT_EQ(8192U, gpu->memory_bits);
     EXPECT_EQ(1300U, gpu->memory_mhz);
     EXPECT_EQ(55000U, gpu->host_link_mbs);
+    EXPECT_EQ(0U, gpu->cp_queues); // too large
     EXPECT_EQ(ENOENT, kfd::gpu_of(tree.roots(), 0).error().errno_value);
     EXPECT_EQ(ENOENT, kfd::gpu_of(tree.roots(), 7).error().errno_value);
 }
