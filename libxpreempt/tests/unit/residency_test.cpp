@@ -283,6 +283,13 @@ TEST_F(Allocation, that_may_fit_one_day_waits_for_ten_minutes) {
     EXPECT_EQ(Ids{2}, decide(1ms).hopeless);
 }
 
+TEST_F(Allocation, that_waits_for_a_job_on_the_move_is_not_hopeless) {
+    memory(1).may_leave = true;
+    memory(1).moving = true;
+    decide();
+    EXPECT_TRUE(decide(1s).hopeless.empty());
+}
+
 TEST_F(Allocation, enters_where_there_is_room_and_is_not_hopeless) {
     free_ = 4 * gib;
     const ResidencyPlan plan = decide(1s);
