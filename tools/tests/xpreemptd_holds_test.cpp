@@ -69,6 +69,18 @@ TEST_F(GraceTest, may_be_longer_than_max_hold) {
     expect_resumed_after(seconds{2});
 }
 
+TEST_F(GraceTest, of_policies_that_linger_may_be_longer_than_max_hold) {
+    rules.parameters.linger = seconds{2};
+    start();
+    ASSERT_TRUE(daemon.change(root, server, {.priority = 1}));
+    for (const char* policy : {"HPF", "HHPF"}) {
+        SCOPED_TRACE(policy);
+        ASSERT_TRUE(daemon.set_policy(root, policy));
+        serve_for(seconds{1});
+        expect_resumed_after(seconds{2});
+    }
+}
+
 TEST_F(GraceTest, of_dear_switches_may_be_longer_than_max_hold) {
     rules.max_hold = milliseconds{100};
     start();

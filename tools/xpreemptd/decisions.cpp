@@ -33,7 +33,7 @@ void Decisions::set_policy(sched::Policy policy) {
         [this, policy = std::move(policy)](const sched::Snapshot& snapshot,
                                            std::span<sched::Verdict> verdicts) mutable {
             const Time next = sched::decide(policy, snapshot, verdicts);
-            resume_grace_ = sched::resume_grace_of(policy);
+            resume_grace_ = sched::resume_grace_of(policy, snapshot.switch_cost);
             return next;
         },
         reason, nullptr, divides_time);

@@ -17,10 +17,12 @@
 #include "sched/two_level.hpp"
 #include "sched/utilization_partition.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 
 namespace xpreempt::sched {
@@ -71,10 +73,18 @@ template <> inline constexpr HoldReason hold_reason<StrictPartition> = HoldReaso
 }
 
 // How long the policy, by its last decision, holds a job after the end of the work that it was held
-// for.
-[[nodiscard]] inline Duration resume_grace_of(const Policy& policy) {
-    const auto* const bands = std::get_if<Bands>(&policy);
-    return bands != nullptr ? bands->resume_grace() : Duration{0};
+// for. switch_cost: of that decision.
+[[nodiscard]] inline Duration resume_grace_of(const Policy& policy, Duration switch_cost) {
+    return std::visit(
+        [&]<class P>(const P& chosen) {
+            Duration grace{0};
+            if constexpr (std::is_same_v<P, Bands>)
+                grace = chosen.resume_grace();
+            else if constexpr (requires { chosen.parameters().linger; })
+                grace = chosen.parameters().linger;
+            return grace == Duration{0} ? grace : std::max(grace, switch_cost);
+        },
+        policy);
 }
 
 // Whether the policy gives each job a share of the time, so that two jobs get more than one.
