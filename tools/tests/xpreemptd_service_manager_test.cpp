@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What systemd gets from the daemon, and what the daemon reads of it.
+// Messages of the daemon to systemd, and the settings that it reads from there.
 #include "service_manager.hpp"
 
 #include "base/unique_fd.hpp"
