@@ -75,11 +75,9 @@ void Pace::completed(std::uint64_t now_ns, std::uint32_t count) {
     // A thread that noticed an earlier completion later may have been faster with the lock.
     if (now_ns <= last_ns_)
         return gap();
-    if (last_ns_ != 0 && count != 0)
+    if (last_ns_ != 0 && count != 0 && (!since_start_ || count == 1))
         add_sample((now_ns - last_ns_) / count);
-    else if (started_ns_ != 0 && count == 1)
-        add_sample(now_ns - std::min(now_ns, started_ns_));
-    started_ns_ = 0;
+    since_start_ = false;
     last_ns_ = seen_ns_ = now_ns;
 }
 

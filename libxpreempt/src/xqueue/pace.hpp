@@ -60,10 +60,11 @@ public:
     // completes as the only one, its time is measured from then.
     void started(std::uint64_t now_ns, bool alone) {
         seen_ns_ = now_ns;
-        started_ns_ = alone ? now_ns : 0;
+        last_ns_ = alone ? now_ns : 0;
+        since_start_ = true;
     }
     // The next completion measures nothing: there was something else between.
-    void gap() { last_ns_ = started_ns_ = 0; }
+    void gap() { last_ns_ = 0; }
 
     // More was launched after a wait for room, and the hardware had run dry, or had not.
     void refilled(bool was_dry);
@@ -80,7 +81,7 @@ private:
     std::uint64_t shortest_ns_ = 0; // of the last measurements
     std::uint64_t last_ns_ = 0;     // of the last completion, 0 behind a gap
     std::uint64_t seen_ns_ = 0; // of the last completion, or of the launch that ended an idle time
-    std::uint64_t started_ns_ = 0; // of that launch, until the first completion
+    bool since_start_ = false;  // last_ns_ is of that launch
     std::array<std::uint64_t, num_samples> samples_{};
     std::size_t sampled_ = 0;
     std::uint32_t at_least_ = 1; // in flight, or the hardware runs dry; 1: just in time
