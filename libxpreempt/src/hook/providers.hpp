@@ -21,7 +21,7 @@ constexpr unsigned no_provider = max_providers;
 // callers that were seen before.
 unsigned provider_for(const void* caller, Rocm rocm, const char* symbol);
 
-// The library works with the HIP runtime that is called first. What the others do is not noted:
+// The library works with the HIP runtime that is called first. Calls of others are not noted:
 // their streams, devices and null streams would be taken for those of the first.
 extern std::atomic<unsigned> first_called;
 extern constinit thread_local bool is_other_runtime; // of the thread's last HIP call

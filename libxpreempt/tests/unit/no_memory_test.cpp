@@ -23,7 +23,7 @@
 
 namespace {
 
-// Of the calling thread. Below 0: any number.
+// The calling thread has so many left. Below 0: any number.
 thread_local int allocations_left = -1;
 
 // Lets the allocation with that number fail, counted from 0.

@@ -133,7 +133,7 @@ TEST(Runtimes, what_was_looked_up_is_of_the_runtime_it_was_looked_up_in) {
     });
 }
 
-// What the gate was shown.
+// The calls that the gate was shown.
 struct Shown {
     int calls = 0;
     const void* stream = nullptr;
