@@ -148,8 +148,8 @@ TEST(Rules, each_policy_gets_its_parameters_now_and_at_a_change) {
                                    "[policy.K-EDF]\nk = 2\n[policy.MLFQ]\nlevels = 3\n"
                                    "[policy.PARK]\npark_after = \"1s\"\n";
     for (const std::string_view name : xpreemptd::sched::policy_names) {
-        const Rules rules = parsed(
-            fmt::format("[policy]\nname = \"{}\"\nlinger = \"2ms\"\n{}", name, parameters));
+        const Rules rules =
+            parsed(fmt::format("[policy]\nname = \"{}\"\nlinger = \"2ms\"\n{}", name, parameters));
         EXPECT_EQ(xpreemptd::sched::name_of(rules.policy()), name);
         EXPECT_EQ(xpreemptd::make_policy(name, rules.parameters), rules.policy());
     }
@@ -282,7 +282,8 @@ INSTANTIATE_TEST_SUITE_P(
               "expected one of band, weight, priority, utilization, yield, "
               "park_after, vram_limit; did you mean \"band\"?"},
         Wrong{"[policy]\nquantum = \"5ms\"",
-              "f.toml:2:1: unknown key \"quantum\" in [policy], expected one of plugin, name, linger, "
+              "f.toml:2:1: unknown key \"quantum\" in [policy], expected one of plugin, name, "
+              "linger, "
               "[policy.BAND], [policy.RR], [policy.CFS], [policy.UP], [policy.PUP], "
               "[policy.SPUP], [policy.K-EDF], [policy.MLFQ], [policy.PARK]"},
         Wrong{"[policy.MLFQ]\nlevels = 9",

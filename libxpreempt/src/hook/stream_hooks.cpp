@@ -86,7 +86,7 @@ using namespace xpreempt::hook;
 // NEXT(name, types...): the HIP function behind the interposer of that name.
 #define NEXT(name, ...)                                                                            \
     static constinit RocmNext<Error(__VA_ARGS__)> next {                                           \
-#name, Rocm::hip                                                                           \
+        #name, Rocm::hip                                                                           \
     }
 
 INTERPOSER Error hipStreamCreate(Stream* stream) {

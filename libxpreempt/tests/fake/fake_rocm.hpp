@@ -56,7 +56,7 @@ struct Hip {
     unsigned question_us = 0;        // a question whether something is done takes so long
     unsigned begin_us = 0;           // and so does the return from the begin of a capture
     int version = 60443484;
-    int devices = max_devices; // that the process may use
+    int devices = max_devices;               // that the process may use
     std::atomic<unsigned> freed_in_order{0}; // answer: calls of hipFreeAsync()
     std::atomic<unsigned> allocated{0};      // answer: calls of hipMalloc()
     void (*in_event_destroy)() = nullptr;    // called in hipEventDestroy()

@@ -120,6 +120,8 @@ TEST_P(Conserving, policies_let_no_ready_job_wait_for_idle_nodes) {
 
 INSTANTIATE_TEST_SUITE_P(Policies, EveryPolicy, ::testing::ValuesIn(policy_names), test_name);
 INSTANTIATE_TEST_SUITE_P(Policies, NodesAlone, all_but({"HHPF", "SPUP"}), test_name);
-INSTANTIATE_TEST_SUITE_P(Policies, Conserving, all_but({"BAND", "HPF", "HHPF", "CHPF", "AWF", "K-EDF", "SPUP"}), test_name);
+INSTANTIATE_TEST_SUITE_P(Policies, Conserving,
+                         all_but({"BAND", "HPF", "HHPF", "CHPF", "AWF", "K-EDF", "SPUP"}),
+                         test_name);
 
 } // namespace

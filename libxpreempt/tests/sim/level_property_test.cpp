@@ -34,9 +34,10 @@ void expect_levels(const Policy& policy, const Holds& holds) {
 }
 
 TEST(PropertiesOfHpf, exactly_those_below_a_running_job_of_their_nodes_wait) {
-    expect_levels(HighestPriorityFirst(no_linger), [](const JobView& held, const JobView& runs, Time) {
-        return runs.priority > held.priority && meet(runs, held);
-    });
+    expect_levels(HighestPriorityFirst(no_linger),
+                  [](const JobView& held, const JobView& runs, Time) {
+                      return runs.priority > held.priority && meet(runs, held);
+                  });
 }
 
 TEST(PropertiesOfHhpf, exactly_those_below_a_running_job_of_the_machine_wait) {
@@ -57,9 +58,10 @@ TEST(PropertiesOfHhpf, work_is_not_conserved) {
 }
 
 TEST(PropertiesOfChpf, exactly_those_below_by_cpu_priority_wait) {
-    expect_levels(CpuHighestPriorityFirst(no_linger), [](const JobView& held, const JobView& runs, Time) {
-        return runs.cpu_priority > held.cpu_priority && meet(runs, held);
-    });
+    expect_levels(CpuHighestPriorityFirst(no_linger),
+                  [](const JobView& held, const JobView& runs, Time) {
+                      return runs.cpu_priority > held.cpu_priority && meet(runs, held);
+                  });
 }
 
 TEST(PropertiesOfChpf, the_whole_range_of_priorities_is_ordered) {
