@@ -30,6 +30,8 @@ namespace vgpu::sq {
 // The firmware saves it in a place that isn't public: KFD gives it no memory for it.
 // 8 bytes for a wave alone in its workgroup keep a full array within the driver's
 // CNTL_STACK_BYTES_PER_WAVE * 40 bytes per CU (kfd_queue.c), as gfx9 has 32 waves per CU.
+// The last wave of a larger workgroup has 12: 38 CUs full of these do not fit, which
+// store_control_stack() reports.
 inline constexpr std::size_t max_dispatches = 4;
 
 using DispatchList = std::deque<std::unique_ptr<Dispatch>>;

@@ -7,9 +7,6 @@
 namespace vgpu {
 
 using sq::Dispatch;
-using sq::SavedWave;
-using sq::SavedWorkgroup;
-using sq::Wave;
 using sq::Workgroup;
 
 // Once no wave of the queue does anything else, so that none ends whose place would stay empty, and
@@ -43,7 +40,7 @@ void ShaderArray::State::lay_out_if_all_wait(Slot& slot) {
 }
 
 // The first wave of those that are left saves the LDS, and lies above the others.
-bool ShaderArray::State::lay_out(Slot& slot, Workgroup& group, std::uint32_t& end) {
+void ShaderArray::State::lay_out(Slot& slot, Workgroup& group, std::uint32_t& end) {
     const auto lives = [](const auto& wave) { return !wave->ended; };
     const auto first = std::ranges::find_if(group.waves, lives);
     const Dispatch& dispatch = *group.dispatch;
@@ -57,7 +54,7 @@ bool ShaderArray::State::lay_out(Slot& slot, Workgroup& group, std::uint32_t& en
         }
     }
     if (after > slot.queue.ctx_save_bytes) {
-        return false;
+        return;
     }
     for (auto wave = group.waves.rbegin(); wave != group.waves.rend(); ++wave) {
         if (lives(*wave)) {
@@ -65,7 +62,6 @@ bool ShaderArray::State::lay_out(Slot& slot, Workgroup& group, std::uint32_t& en
             end += dispatch.save_bytes((*wave)->first);
         }
     }
-    return true;
 }
 
 } // namespace vgpu

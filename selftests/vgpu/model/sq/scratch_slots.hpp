@@ -12,7 +12,7 @@ namespace vgpu::sq {
 // handler saves and restores as it finds it, points there.
 class ScratchSlots {
 public:
-    // As many as the control stack can tell apart; more than one XCC has waves.
+    // More than one XCC has waves for. A slot from 512 on costs the control stack a dword more.
     static constexpr std::uint32_t capacity = 1023;
 
     bool has_room(std::uint32_t wanted, std::uint32_t ring_waves) const {

@@ -113,6 +113,10 @@ void ShaderArray::State::ask_to_save(Slot& slot) {
 
 void ShaderArray::State::enter_save(Wave& wave) {
     // PC of a wave that waits at a barrier is the barrier's: it arrives anew when restored.
+    if (wave.at_barrier || wave.at_gws) {
+        wave.stepped = false; // it does that instruction anew
+        wave.state.trapsts &= ~isa::trapsts::trap_after_inst;
+    }
     if (wave.at_gws) {
         observer.count("sq.gws_waits_saved", 1);
     }
@@ -316,6 +320,9 @@ void ShaderArray::State::wave_failed(Wave& wave, const Execution& e) {
 void ShaderArray::State::wave_left(Wave& wave) {
     Workgroup& group = *wave.group;
     wave.ended = true;
+    if (wave.answered && !wave.saved) {
+        observer.unmodelled("sq", "a wave failed in its save: the place of its data stays empty");
+    }
     give_scratch(wave, slots.at(group.dispatch->queue_slot));
     units[group.compute_unit].give_wave(wave.slot, group.dispatch->program.vgprs());
     drop_from_turns(wave);

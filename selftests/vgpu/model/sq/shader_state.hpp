@@ -106,7 +106,7 @@ struct ShaderArray::State {
 
     // save_layout.cpp
     void lay_out_if_all_wait(Slot& slot);
-    bool lay_out(Slot& slot, sq::Workgroup& group, std::uint32_t& end);
+    void lay_out(Slot& slot, sq::Workgroup& group, std::uint32_t& end);
 
     // watched_waves.cpp
     void note_watch_hits(sq::Wave& wave, const isa::Execution& e);

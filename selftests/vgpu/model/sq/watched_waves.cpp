@@ -18,7 +18,7 @@ void ShaderArray::State::note_watch_hits(Wave& wave, const Execution& e) {
     }
 }
 
-// MODE.DEBUG_EN. A gfx942 says in TRAPSTS why it traps; the trap handlers of older GPUs look at
+// MODE.DEBUG_EN. A gfx942 says in TRAPSTS why it traps; the trap handlers of older GPUs read
 // MODE.
 void ShaderArray::State::note_step(Wave& wave, const Execution& e) const {
     if (e.failed() || e.outcome == isa::Outcome::ended) {
@@ -36,7 +36,9 @@ bool ShaderArray::State::wants_to_trap(const Wave& wave) const {
     const isa::WaveState& state = wave.state;
     const bool hit = (state.trapsts & isa::trapsts::addr_watch) != 0 &&
                      (state.mode & isa::mode::excp_en_addr_watch) != 0;
-    return (hit || wave.stepped) && !state.priv && state.tba != 0 &&
+    // A wave that waits at a barrier or at GWS has not done that instruction.
+    const bool step = wave.stepped && !wave.at_barrier && !wave.at_gws;
+    return (hit || step) && !state.priv && state.tba != 0 &&
            (state.status & isa::status::halt) == 0;
 }
 
