@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A debugger of AMD's library rocm-dbgapi: stops all waves of a running HIP program `registers`,
-// compares every register that the program has set, changes one, and lets go. Prints TAP. Waits for
-// a line on stdin while the waves are stopped. usage: dbgapi_client PID WAVES STEPS
+// compares every register that the program has set, changes one, and detaches. Prints TAP. Waits
+// for a line on stdin while the waves are stopped. usage: dbgapi_client PID WAVES STEPS
 #include <amd-dbgapi/amd-dbgapi.h>
 
 #include <array>
@@ -184,7 +184,8 @@ int main(int count, char** arguments) {
         need(amd_dbgapi_wave_stop(wave), "stop of a wave");
     }
     result(wait_for_stops(process, waves.size()), "each wave stops");
-    while (std::getchar() != '\n') {
+    for (int got = 0; got != '\n' && got != EOF;) {
+        got = std::getchar();
     }
 
     std::map<std::uint32_t, amd_dbgapi_wave_id_t> by_first_id; // of its lanes
@@ -249,7 +250,7 @@ int main(int count, char** arguments) {
     }
     need(amd_dbgapi_process_detach(process), "detach");
     need(amd_dbgapi_finalize(), "finalize");
-    result(true, "dbgapi lets go");
+    result(true, "dbgapi detaches");
     std::printf("1..%u\n", number);
     return failed == 0 ? 0 : 1;
 }

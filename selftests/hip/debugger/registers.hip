@@ -56,7 +56,8 @@ int main(int, char** arguments) {
     }
     std::puts("ready");
     std::fflush(stdout);
-    while (std::getchar() != '\n') {
+    for (int got = 0; got != '\n' && got != EOF;) {
+        got = std::getchar();
     }
     __atomic_store_n(go, 1, __ATOMIC_RELEASE);
     HIP_MUST(hipDeviceSynchronize());
