@@ -71,7 +71,7 @@
  * EOPNOTSUPP  known, but impossible with this scheduler, queue or GPU
  * EPERM       not allowed on that process, or the hold of an operator with
  *             more rights would end
- * ESRCH       no process with that pid uses KFD
+ * ESRCH       no process with that pid uses KFD, or it ends or has called exec
  * ESTALE      the queue id is now another queue (queue_uid differs)
  * ETIME       stop requested but not confirmed in time: state PENDING
  * ==========  ================================================================

@@ -161,6 +161,7 @@ TEST_F_TIMEOUT(swap, queue_whose_save_area_is_swapped_out_while_it_runs_is_right
 		ASSERT_TRUE(job_wait_progress(&saver->job, 1, LONG_MS));
 	}
 	print_pages("runs", saver);
+	EXPECT_LT(out_before, pages_swapped("pswpout"));
 	EXPECT_TRUE(job_ends_right(&saver->job, LONG_MS));
 }
 
@@ -189,6 +190,7 @@ TEST_F_TIMEOUT(swap, save_area_of_a_held_queue_returns_before_its_resume, 900)
 	printf("# %u us later %d pages are away, status %x\n", (unsigned int)((now_ns() - end) / 1000), away,
 	       status.status);
 	print_pages("waits", saver);
+	EXPECT_LT(out_before, pages_swapped("pswpout"));
 	EXPECT_EQ(0, away);
 	EXPECT_EQ(KFD_PREEMPT_STATE_HELD, status.state);
 	EXPECT_FALSE(status.status & KFD_PREEMPT_STATUS_EVICTED);

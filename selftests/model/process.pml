@@ -21,13 +21,13 @@ bool locked;			/* kfd_process.mutex */
 bool closed;			/* the file, with records that the worker has to release */
 bool pending;			/* the work */
 
-/* What the callers were promised. */
+/* Holds that have returned to their callers. */
 bool self_held, operator_held;
 
 inline lock() { atomic { !locked -> locked = true } }
 inline unlock() { locked = false }
 
-/* What the scheduler does with a queue under the dqm lock. */
+/* The scheduler updates a queue under the dqm lock. */
 inline update(q)
 {
 	runs[q] = holds[q] == 0;
