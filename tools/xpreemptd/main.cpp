@@ -41,8 +41,19 @@ void write_line(LogLevel level, const std::string& line) {
     fmt::print(stderr, "<{}>xpreemptd: {}\n", static_cast<char>(level), escaped(line));
 }
 
+// A line for each error of the rules.
+void write_lines(LogLevel level, std::string_view text) {
+    for (;;) {
+        const std::size_t end = text.find('\n');
+        write_line(level, std::string(text.substr(0, end)));
+        if (end == std::string_view::npos)
+            return;
+        text.remove_prefix(end + 1);
+    }
+}
+
 int fail(const std::string& why) {
-    write_line(LogLevel::error, why);
+    write_lines(LogLevel::error, why);
     return 1;
 }
 
@@ -101,8 +112,8 @@ void reload(Daemon& daemon, RulesReader& reader) {
     if (rules && *rules)
         daemon.reload(std::move(**rules));
     else if (rules)
-        write_line(LogLevel::error,
-                   fmt::format("not reloaded, the old rules apply: {}", rules->error()));
+        write_lines(LogLevel::error,
+                    fmt::format("not reloaded, the old rules apply: {}", rules->error()));
 }
 
 // Only the plug-in of these rules is used, so no name is looked up.
