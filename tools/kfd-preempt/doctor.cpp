@@ -183,7 +183,7 @@ bool any_line(const Context& context, const std::filesystem::path& file, Holds h
 }
 
 // Files that DKMS executes, so only a shell knows a value.
-bool dkms_names_certificate(const Context& context) {
+bool dkms_sets(const Context& context, std::string_view setting) {
     const std::filesystem::path directory = "etc/dkms/framework.conf.d";
     std::vector<std::filesystem::path> files{"etc/dkms/framework.conf"};
     std::error_code error;
@@ -192,24 +192,24 @@ bool dkms_names_certificate(const Context& context) {
         if (entry.path().extension() == ".conf")
             files.push_back(directory / entry.path().filename());
     return std::ranges::any_of(files, [&](const std::filesystem::path& file) {
-        return any_line(context, file, [](std::string_view line) {
-            return line.substr(0, line.find('#')).find("mok_certificate=") !=
-                   std::string_view::npos;
+        return any_line(context, file, [&](std::string_view line) {
+            return line.substr(0, line.find('#')).find(setting) != std::string_view::npos;
         });
     });
 }
 
-// Without a setting DKMS signs with its own key, on Ubuntu and systems that name it first as the
-// one that they are like with that of shim-signed. Empty: a setting names it.
+// Without a setting DKMS signs with its own key. On Ubuntu and systems that name it first as the
+// one that they are like it is that of shim-signed, unless a setting names a key, whatever
+// certificate is set. Empty: a setting names it.
 std::string dkms_certificate(const Context& context) {
-    if (dkms_names_certificate(context))
-        return {};
     const bool is_ubuntu = any_line(context, "etc/os-release", [](std::string_view line) {
         const std::string_view value = line.substr(std::min(line.find('=') + 1, line.size()));
         return (line.starts_with("ID=") || line.starts_with("ID_LIKE=")) &&
                value.substr(value.starts_with('"') ? 1 : 0).starts_with("ubuntu");
     });
-    return is_ubuntu ? "/var/lib/shim-signed/mok/MOK.der" : "/var/lib/dkms/mok.pub";
+    if (is_ubuntu && !dkms_sets(context, "mok_signing_key="))
+        return "/var/lib/shim-signed/mok/MOK.der";
+    return dkms_sets(context, "mok_certificate=") ? "" : "/var/lib/dkms/mok.pub";
 }
 
 Finding check_secure_boot(const Context& context, const kfd::LoadedModule& module) {

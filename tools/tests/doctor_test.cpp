@@ -321,11 +321,16 @@ TEST_F(DoctorTest, secure_boot_names_the_certificate_that_dkms_signs_with) {
     names("/var/lib/dkms/mok.pub");
     tree.write("etc/os-release", "ID=\"ubuntu\"\nID_LIKE=debian\n");
     names("/var/lib/shim-signed/mok/MOK.der");
-    tree.write("etc/dkms/framework.conf", "# none\nmok_certificate=$site/site.der\n");
+    tree.write("etc/dkms/framework.conf", "mok_certificate=/site.der\n");
+    names("/var/lib/shim-signed/mok/MOK.der"); // ignored without a key
+    tree.write("etc/dkms/framework.conf", "mok_signing_key=/site.key\n");
+    names("/var/lib/dkms/mok.pub");
     const char* site = "mok_certificate, in a file of /etc/dkms";
+    tree.write("etc/dkms/framework.conf", "mok_signing_key=/k\nmok_certificate=$site/site.der\n");
     names(site);
     tree.write("etc/dkms/framework.conf", "#mok_certificate=/never.der\n");
     names("/var/lib/shim-signed/mok/MOK.der");
+    tree.write("etc/os-release", "ID=debian\n");
     for (const char* line :
          {"  mok_certificate=/site.der", "sign_file=x; mok_certificate=/site.der",
           "export mok_certificate=/site.der"}) {
