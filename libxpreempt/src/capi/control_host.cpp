@@ -25,8 +25,10 @@ std::uint64_t handle_of(hip::Stream stream) {
 // A hold of a stream. If the stream gets an xqueue meanwhile, the xqueue takes the hold over.
 class StreamHold final : public control::Hold {
 public:
-    StreamHold(Library& library, hip::Stream key)
-        : library_(library), key_(key), birth_(library.mapping().birth_of(key)) {}
+    StreamHold(Library& library, hip::Stream key) : library_(library), key_(key) {}
+
+    // The stream is held: from now on another one with this handle is not meant. Allocates nothing.
+    void began() { birth_ = library_.mapping().birth_of(key_); }
 
     void release() override {
         if (!ended())
@@ -39,7 +41,7 @@ public:
 private:
     Library& library_;
     const hip::Stream key_;
-    const std::uint64_t birth_;
+    std::uint64_t birth_ = 0;
 };
 
 // Doesn't keep the xqueue alive: its destruction resumes it, and must not wait for the socket.
@@ -177,6 +179,7 @@ Result<control::Suspended> ControlHost::suspend_stream(hip::Stream key, bool all
         key, {.least = xqueue::Level::deactivate, .allow_shared = allow_shared});
     if (!held)
         return tl::make_unexpected(held.error());
+    hold->began();
     return control::Suspended{std::move(hold), static_cast<std::uint32_t>(*held)};
 }
 

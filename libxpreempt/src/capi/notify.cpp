@@ -85,7 +85,12 @@ int xp_set_lost_fn(xp_lost_fn lost, void* argument) {
                 record.generation = queue.generation;
                 record.gpu_id = queue.gpu_id;
                 record.status = -error.errno_value;
-                lost(&record, argument);
+                try {
+                    lost(&record, argument);
+                } catch (...) { // the function is the program's, and the caller throws nothing
+                    log::report(log::Level::error,
+                                "a function for lost queues threw an exception, which is ignored");
+                }
             });
         return {};
     });

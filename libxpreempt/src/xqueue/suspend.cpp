@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <new>
 
 namespace xpreempt::xqueue {
 
@@ -205,22 +206,33 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
         return tl::make_unexpected(missed);
     }
     const Suspension suspension{held_level_, missed};
-    if (mode.finish_launched && hardware_held()) {
+    if (mode.finish_launched) {
         control.unlock();
-        lock.unlock();
-        hw_->finish_stop();
-        lock.lock();
-    } else if (mode.finish_launched) {
-        control.unlock();
-        stopwatch.start();
-        if (const auto finished = finish_all(lock, launched_, Wake::promptly); !finished) {
-            lock.unlock();
+        if (const auto finished = finish_launched(lock, stopwatch); !finished) {
+            if (lock.owns_lock())
+                lock.unlock();
             (void)resume();
             return tl::make_unexpected(finished.error());
         }
     }
     count_suspend(suspension.level, stopwatch);
     return suspension;
+}
+
+// Nothing that was launched runs when it returns without an error.
+Result<void> XQueue::finish_launched(Lock& lock, Stopwatch& stopwatch) {
+    try {
+        if (!hardware_held()) {
+            stopwatch.start();
+            return finish_all(lock, launched_, Wake::promptly);
+        }
+        lock.unlock();
+        hw_->finish_stop();
+        lock.lock();
+        return {};
+    } catch (const std::bad_alloc&) { // or the caller would not know of its suspend
+        return fail(ENOMEM, Op::allocate);
+    }
 }
 
 // With control_mutex_.

@@ -244,6 +244,7 @@ private:
     Error add_hold(Lock& lock, const SuspendMode& mode, Stopwatch& stopwatch);
     void count_suspend(Level level, const Stopwatch& stopwatch);
     Result<void> release(Stopwatch& stopwatch);
+    Result<void> finish_launched(Lock& lock, Stopwatch& stopwatch);
     void take_back(Ticket from);
     void outlast_launch(Lock& lock, const SuspendMode& mode, Error& missed);
     void drop_hold(Lock& lock);
