@@ -36,7 +36,7 @@ struct Rule {
     // Highest band and priority that the job's owner may set.
     std::optional<sched::Band> owner_may_choose = {};
     std::optional<std::int32_t> owner_may_choose_priority = {};
-    // The name of the one job that all matching processes form, whatever their cgroups. Empty: each
+    // Name of the job that all matching processes form together, in any cgroups. Empty: each
     // process is in the job of its cgroup.
     std::string job = {};
 

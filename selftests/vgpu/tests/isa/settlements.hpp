@@ -12,7 +12,7 @@
 namespace vgpu::test {
 
 struct Settlement {
-    std::string kind; // what is still compared; the file explains each
+    std::string kind; // one of the kinds that settled.txt explains
     std::string row;
     std::regex mnemonic;
     std::regex text;

@@ -24,7 +24,7 @@ struct IsaVector {
     std::uint64_t lanes = 0;
     std::map<std::string, std::uint64_t, std::less<>> flags; // masks of lanes, 0 where it has none
     NamedValues before;
-    NamedValues after; // of what has changed
+    NamedValues after; // the registers and memory that the instruction changed
 
     bool flagged(std::string_view flag, unsigned lane) const;
 };
