@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from .digests import write
 from .jobs import Job, Process
-from .passed import AGAIN, RECORDS, SPOT_CHECKS_S, Left, Store, spot_checks
+from .passed import AGAIN, RECORDS, SPOT_CHECKS_S, STORE, Left, Store, spot_checks
 from .paths import REPO
 from .results import Result
 
@@ -38,7 +38,7 @@ class Keeper:
             return job
         shutil.rmtree(job.records, ignore_errors=True)
         job.records.mkdir(parents=True)
-        environment = {**(job.environment or os.environ), RECORDS: str(job.records)}
+        environment = {**(job.environment or os.environ), RECORDS: str(job.records), STORE: str(self.store.path)}
         if self.again or job.again or self.store.depends_on_chance(job.name):
             environment[AGAIN] = "1"
         return replace(job, environment=environment)

@@ -41,6 +41,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--again", action="store_true", help="run also what passed before with the same inputs")
     parser.add_argument("--budget", action="store_true", help="write the costs of the parts to selftests/budget.toml; implies --again")
     parser.add_argument("--suites", metavar="FILE", default=SUITES, type=Path, help="the suites of another table")
+    parser.add_argument("--results", metavar="DIR", type=Path, help="take and keep results in DIR only, also those of another table or kernel")
     parser.add_argument("--kernel", metavar="NAME|DIR", help="boot a kernel of selftests/kernels, or of a directory")
     parser.add_argument("--jobs", metavar="N", type=int, help="so many beside each other (default: one a CPU)")
     parser.add_argument("--no-build", action="store_true", help="test what the last build made")
@@ -127,8 +128,8 @@ class Run:
         for job in chosen:
             if job.note:
                 display.say(f"{job.name}: {job.note}")
-        costs = Costs(self.logs, options.budget) if self.keeps() else None
-        keeper = Keeper(Store(), options.again or options.budget, self.keeps())
+        costs = Costs(self.logs, options.budget) if self.keeps() and not options.results else None
+        keeper = Keeper(Store(options.results), options.again or options.budget, self.keeps())
         engine = Engine(jobs, options.jobs or places(), display, keeper, costs.yardstick if costs else None)
         status = self.follow(engine, costs)
         parts = [process for process in engine.done.values() if not process.job.is_build]
@@ -163,9 +164,12 @@ class Run:
         return status
 
     def keeps(self) -> bool:
-        """Whether results are kept and taken: not those of ci/soak, of a part of a part, or after a failure."""
+        """Whether results are kept and taken: not those of a part of a part, or after a failure; those of ci/soak
+        only in a directory of their own.
+        """
         options = self.options
-        return options.suites == SUITES and not (options.kernel or options.filter or options.rerun_failed)
+        usual = options.suites == SUITES and not options.kernel
+        return bool(usual or options.results) and not (options.filter or options.rerun_failed)
 
     def kernel_options(self) -> list[str]:
         """Builds a kernel of selftests/kernels if it is not there, and what the guest needs with it."""

@@ -23,7 +23,7 @@ from .paths import cache
 DAYS = 14
 # Every entry has these facts, unless another version of the runner wrote it.
 FACTS = {"date", "files", "status", "cpu_s", "tests"}
-RECORDS, AGAIN = "PASSED_RECORDS", "PASSED_AGAIN"
+RECORDS, AGAIN, STORE = "PASSED_RECORDS", "PASSED_AGAIN", "PASSED_STORE"
 # At most so many CPU seconds of kept parts are run again in a run of CI, to notice those that depend on chance.
 SPOT_CHECKS_S = 60
 
@@ -76,7 +76,7 @@ def read(path: Path) -> Entry | None:
 
 class Store:
     def __init__(self, path: Path | None = None):
-        self.path = path or directory()
+        self.path = path.absolute() if path else directory()
 
     def find(self, identity: str) -> Entry | None:
         return read(self.path / identity) if trusted(self.path) else None
@@ -143,7 +143,8 @@ class Records:
     @classmethod
     def asked(cls) -> "Records | None":
         left = os.environ.get(RECORDS, "")
-        return cls(Path(left), Store(), bool(os.environ.get(AGAIN))) if left else None
+        store = os.environ.get(STORE, "")
+        return cls(Path(left), Store(Path(store) if store else None), bool(os.environ.get(AGAIN))) if left else None
 
     def identity(self, compute: Callable[[Digests], Identity], note: Callable[[str], None]) -> Identity | None:
         try:

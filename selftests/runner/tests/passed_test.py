@@ -302,6 +302,21 @@ class Runs(Kept):
         self.assertFalse(self.keeps("--rerun-failed"))
         self.assertFalse(self.keeps("--kernel", "kasan"))
         self.assertFalse(self.keeps("--suites", "selftests/soak.toml"))
+        elsewhere = ("--results", str(self.directory / "elsewhere"))
+        self.assertTrue(self.keeps(*elsewhere, "--suites", "selftests/soak.toml"))
+        self.assertTrue(self.keeps(*elsewhere, "--kernel", "kasan"))
+        self.assertFalse(self.keeps(*elsewhere, "--filter", "storm"))
+
+    def test_results_of_another_directory(self):
+        """They are neither taken from the cache nor put there."""
+        self.boots()
+        usual, self.store = self.store, Store(self.directory / "elsewhere")
+        self.assertEqual(self.boots(), self.PASSED)
+        self.assertEqual(self.boots(), self.PASSED_BEFORE)
+        self.assertEqual(self.boots("--param", "a=1"), self.PASSED)
+        self.assertEqual(len(self.entries()), 2)
+        self.store = usual
+        self.assertEqual(len(self.entries()), 1)
 
     def test_a_run_begins_without_git(self):
         with mock.patch.dict(os.environ, {"PATH": str(self.directory)}):
