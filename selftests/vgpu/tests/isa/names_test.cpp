@@ -113,7 +113,7 @@ TEST(Names, an_instruction_of_another_isa_is_illegal) {
         EXPECT_EQ(outcome(text, isa::Isa::gfx90a, isa::Isa::gfx908), isa::Outcome::illegal) << text;
     }
     for (const char* text : {"v_mad_f32 v2, v4, v6, v8", "v_mac_f32 v2, v4, v6",
-                             "v_mfma_f32_32x32x4bf16 a[0:15], v6, v7, a[0:15]"}) {
+                             "v_mfma_i32_32x32x8i8 a[0:15], v6, v7, a[0:15]"}) {
         EXPECT_EQ(outcome(text, isa::Isa::gfx90a, isa::Isa::gfx942), isa::Outcome::illegal) << text;
     }
 }

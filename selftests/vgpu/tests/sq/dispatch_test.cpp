@@ -240,7 +240,7 @@ TEST(Dispatch, two_queues_share_the_array) {
 TEST(Dispatch, an_unknown_instruction_ends_the_wave_and_the_dispatch_never_completes) {
     Gpu gpu;
     Kernel kernel;
-    kernel.code = assemble("s_nop 0\n .long 0xd3ff0000, 0\n s_endpgm"); // no such VOP3P opcode
+    kernel.code = assemble("s_nop 0\n .long 0xd3da0000, 0\n s_endpgm"); // no such VOP3P opcode
     QueueBinding queue = gpu.queue();
     queue.tba = 0;
     gpu.array().bind(queue);

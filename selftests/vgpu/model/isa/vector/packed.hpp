@@ -39,5 +39,6 @@ std::span<const ScalarOp> packed_ops();
 std::span<const ScalarOp> mixed_ops();
 std::span<const ScalarOp> packed_dot_ops();
 std::span<const ScalarOp> matrix_ops();
+std::span<const ScalarOp> sparse_matrix_ops();
 
 } // namespace vgpu::isa

@@ -44,8 +44,12 @@ constexpr std::array accvgpr_ops{
 
 // The families; each of the others has its own file.
 auto families() {
-    return std::array{std::span<const ScalarOp>(accvgpr_ops), packed_ops(), mixed_ops(),
-                      packed_dot_ops(), matrix_ops()};
+    return std::array{std::span<const ScalarOp>(accvgpr_ops),
+                      packed_ops(),
+                      mixed_ops(),
+                      packed_dot_ops(),
+                      matrix_ops(),
+                      sparse_matrix_ops()};
 }
 
 constexpr unsigned opcode_count = 128;
