@@ -27,7 +27,7 @@ __global__ void link(std::uint32_t* values, unsigned index) {
 class Stream {
 public:
     Stream() {
-        const std::uint32_t all_but_the_first = 0xe;
+        const std::uint32_t all_but_the_first = ~1u;
         HIP_MUST(hipExtStreamCreateWithCUMask(&stream_, 1, &all_but_the_first));
     }
     Stream(const Stream&) = delete;

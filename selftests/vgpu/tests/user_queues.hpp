@@ -61,6 +61,8 @@ protected:
         const auto set = [&](std::uint32_t index, std::uint64_t value) {
             gpu.put(mqd + 4 * (hqd::mqd_dword + index), value);
         };
+        for (const unsigned dword : {23, 24, 26, 27}) // compute_static_thread_mgmt_se0 to se3
+            gpu.put(mqd + 4 * dword, ~0U);
         set(hqd::pq_base, user_va >> 8);
         set(hqd::rptr_report, read_index_va);
         set(hqd::pq_control, 9);

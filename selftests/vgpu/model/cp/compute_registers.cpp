@@ -32,6 +32,18 @@ void ComputeRegisters::store(MemoryController& memory, std::uint64_t mqd) const 
     memory.write(0, mqd + mqd_offset, std::as_bytes(std::span(values_)));
 }
 
+sq::CuMask ComputeRegisters::cu_mask(MemoryController& memory, std::uint64_t mqd) {
+    ComputeRegisters registers;
+    registers.load(memory, mqd);
+    return registers.cu_mask();
+}
+
+sq::CuMask ComputeRegisters::cu_mask() const {
+    return {
+        {(*this)[gc::COMPUTE_STATIC_THREAD_MGMT_SE0], (*this)[gc::COMPUTE_STATIC_THREAD_MGMT_SE1],
+         (*this)[gc::COMPUTE_STATIC_THREAD_MGMT_SE2], (*this)[gc::COMPUTE_STATIC_THREAD_MGMT_SE3]}};
+}
+
 const char* ComputeRegisters::set(const pm4::Dispatch& packet) {
     for (std::uint32_t i = 0; i < 3; ++i)
         (*this)[gc::COMPUTE_DIM_X + i] = packet.dimensions[i];

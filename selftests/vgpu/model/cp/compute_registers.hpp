@@ -27,6 +27,10 @@ public:
     void load(MemoryController& memory, std::uint64_t mqd);
     void store(MemoryController& memory, std::uint64_t mqd) const;
 
+    // Reads the MQD of a queue that is not connected yet.
+    static sq::CuMask cu_mask(MemoryController& memory, std::uint64_t mqd);
+    sq::CuMask cu_mask() const;
+
     // For has() registers.
     std::uint32_t& operator[](std::uint32_t dword) { return values_[dword - first]; }
     std::uint32_t operator[](std::uint32_t dword) const { return values_[dword - first]; }

@@ -163,6 +163,7 @@ void Pm4UserQueue::fail(const char* why) {
 
 Stall Pm4UserQueue::dispatch(const pm4::Dispatch& packet) {
     Stall stall;
+    unit_.shaders.set_cu_mask(slot_, compute().cu_mask());
     if (const char* problem = dispatcher_.dispatch(packet, stall))
         fail(problem);
     return stall;

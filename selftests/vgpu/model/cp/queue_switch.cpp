@@ -133,6 +133,7 @@ void CommandProcessor::bind(unsigned slot, const sq::WorkgroupShare& share) {
                         .sh_mem_bases = vmid.sh_mem_bases,
                         .xcc = unit_.xcc,
                         .share = share,
+                        .cu_mask = ComputeRegisters::cu_mask(unit_.memory, hqd.mqd()),
                         .gws = gws(hqd.vmid()),
                         .controls_gws = connections_[slot]->controls_gws,
                         .debug_control = vmid.debug_control});

@@ -94,6 +94,12 @@ bool ShaderArray::dispatch(unsigned number, const AqlDispatch& aql) {
     return true;
 }
 
+void ShaderArray::set_cu_mask(unsigned slot, const sq::CuMask& mask) {
+    if (State::Slot* found = state_->find(slot)) {
+        found->queue.cu_mask = mask;
+    }
+}
+
 std::size_t ShaderArray::dispatches_in_flight(unsigned slot) const {
     const State::Slot* found = state_->find(slot);
     return found == nullptr ? 0 : found->dispatches.size();

@@ -7,6 +7,7 @@
 #include "model/base/observer.hpp"
 #include "model/base/schedule.hpp"
 #include "model/isa/isa.hpp"
+#include "model/sq/cu_mask.hpp"
 #include "model/sq/dispatch_geometry.hpp"
 #include "model/sq/gws_range.hpp"
 
@@ -34,6 +35,7 @@ struct QueueBinding {
     std::uint32_t sh_mem_bases = 0;  // private (low half) and shared (high half) apertures >> 48
     unsigned xcc = 0;                // XCC_ID of its waves
     sq::WorkgroupShare share;        // of each dispatch
+    sq::CuMask cu_mask;              // of its waves, new and restored ones
     sq::GwsRange gws;                // of `vmid`
     bool controls_gws = false;       // the process has GWS for this queue
     std::uint32_t debug_control = 0; // SPI_GDBG_PER_VMID_CNTL: exceptions of its new waves
@@ -123,6 +125,9 @@ public:
     // the packet again later. Workgroups launch as compute units have room.
     bool dispatch(unsigned slot, const AqlDispatch& dispatch);
     std::size_t dispatches_in_flight(unsigned slot) const;
+
+    // For workgroups that launch from here on, of any dispatch.
+    void set_cu_mask(unsigned slot, const sq::CuMask& mask);
 
     // No new workgroup of the slot launches from here on. save: waves trap into the driver's
     // handler; drain: running workgroups end; reset: waves vanish at once.

@@ -77,7 +77,8 @@ struct ShaderArray::State {
     void preload_arguments(const Slot& slot, sq::Dispatch& dispatch);
     bool place(Slot& slot, sq::Dispatch& dispatch, std::uint32_t linear,
                const sq::SavedWorkgroup* saved);
-    bool find_unit(unsigned group_waves, const sq::Dispatch& dispatch, unsigned& unit);
+    bool find_unit(unsigned group_waves, const Slot& slot, const sq::Dispatch& dispatch,
+                   unsigned& unit);
     void give_scratch(sq::Wave& wave, Slot& slot);
     void remove_waves(unsigned slot); // without a trace
 

@@ -56,13 +56,15 @@ bool ShaderArray::State::launch_one(Slot& slot) {
     return false;
 }
 
-bool ShaderArray::State::find_unit(unsigned group_waves, const Dispatch& dispatch, unsigned& unit) {
+bool ShaderArray::State::find_unit(unsigned group_waves, const Slot& slot, const Dispatch& dispatch,
+                                   unsigned& unit) {
     if (schedule.on()) {
         next_unit = static_cast<unsigned>(schedule.pick(Schedule::Kind::unit, units.size()));
     }
     for (std::size_t i = 0; i < units.size(); ++i) {
         const auto candidate = static_cast<unsigned>((next_unit + i) % units.size());
-        if (units[candidate].has_room(group_waves, dispatch.program.vgprs(), dispatch.lds_bytes)) {
+        if (slot.queue.cu_mask.allows(candidate, config.shader_engines) &&
+            units[candidate].has_room(group_waves, dispatch.program.vgprs(), dispatch.lds_bytes)) {
             next_unit = static_cast<unsigned>((candidate + 1) % units.size());
             unit = candidate;
             return true;
@@ -93,7 +95,7 @@ bool ShaderArray::State::place(Slot& slot, Dispatch& dispatch, std::uint32_t lin
     if (takes_scratch && !slot.scratch.has_room(group_waves, dispatch.aql.scratch.waves)) {
         return false;
     }
-    if (!find_unit(group_waves, dispatch, group->compute_unit)) {
+    if (!find_unit(group_waves, slot, dispatch, group->compute_unit)) {
         return false;
     }
     ComputeUnit& unit = units[group->compute_unit];
