@@ -286,6 +286,17 @@ TEST_F(Aql, mapping_a_queue_says_that_scratch_can_be_taken_back) {
               1U << amd_queue::cap_cp_async_reclaim | 1U << amd_queue::cap_sw_async_reclaim);
 }
 
+// AMD's kfdtest makes such queues: their read index is at the start of a page.
+TEST_F(Aql, a_queue_with_nothing_around_its_read_index_causes_no_fault) {
+    unmap(++unmaps);
+    gpu.put(process.tables + 0x3000 + 4 * 8, 0ULL); // page 4 is not mapped
+    gpu.put(mqd + 4 * (hqd::mqd_dword + hqd::rptr_report), user_va + 0x5000);
+    map();
+    write_packet({3});
+    EXPECT_EQ(value_of(done_signal), 9);
+    EXPECT_EQ(gpu.host.interrupts, 0U);
+}
+
 // ROCr sets its bit without an atomic operation while the CP sets its own.
 TEST_F(Aql, a_lost_offer_to_take_scratch_back_is_made_again_with_a_request) {
     set_field(amd_queue::caps, 1U << amd_queue::cap_sw_async_reclaim);

@@ -155,7 +155,7 @@ private:
     Start start_barrier_value(const Packet& packet);
 
     // aql_scratch.cpp
-    bool offers_reclaim() const;
+    bool offers_reclaim();
     void offer_reclaim();
     bool reclaims_scratch();
     void connect_scratch();

@@ -15,8 +15,10 @@ ScratchRing ring_of(std::uint64_t base, std::uint32_t size) {
 
 } // namespace
 
-bool AqlQueue::offers_reclaim() const {
-    return unit_.firmware >= amd_queue::async_reclaim_firmware;
+// Not for a queue whose read index is in no amd_queue_t, so that nothing is mapped before it.
+bool AqlQueue::offers_reclaim() {
+    return unit_.firmware >= amd_queue::async_reclaim_firmware &&
+           unit_.memory.is_mapped(vmid_, amd_queue_va() + amd_queue::caps, Access::write);
 }
 
 // ROCr sets its own bit in the same word after it has created the queue, and not by an atomic
