@@ -2,8 +2,8 @@
 // Random runs, in which the policy is asked several times at each decision.
 #include "policy_check.hpp"
 
+#include "random_jobs.hpp"
 #include "sched/plugin_library.hpp"
-#include "sched/random_jobs.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,8 +2,8 @@
 // Jobs in virtual time under a policy, and what must hold at each decision of any policy.
 #pragma once
 
+#include "kfd-preempt-sim/random_jobs.hpp"
 #include "sched/account.hpp"
-#include "sched/random_jobs.hpp"
 #include "sched/record.hpp"
 
 #include <algorithm>

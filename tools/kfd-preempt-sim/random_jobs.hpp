@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random jobs in virtual time, for tests of policies: ours, and `kfd-preempt-sim check`.
+// Random jobs in virtual time, for `kfd-preempt-sim check` and for our own tests of policies.
 #pragma once
 
 #include "sched/snapshot.hpp"
