@@ -27,9 +27,7 @@ public:
     Result<void> wait() override {
         const Ungated ungated;
         const hip::AsideOfCaptures aside(hip_);
-        if (const int error = hip_.event_synchronize(event_); error != hip::success)
-            return hip::failed_call(error);
-        return {};
+        return hip::check(hip_.event_synchronize(event_));
     }
 
     // Asks HIP and nothing else in each turn.
@@ -76,10 +74,8 @@ Result<hip::Event> EventPool::take() {
         }
     }
     hip::Event event = nullptr;
-    if (const int error =
-            hip_.event_create(&event, hip::event_disable_timing | hip::event_blocking_sync);
-        error != hip::success)
-        return hip::failed_call(error);
+    TRY(hip::check(
+        hip_.event_create(&event, hip::event_disable_timing | hip::event_blocking_sync)));
     return event;
 }
 
@@ -94,14 +90,10 @@ Result<std::shared_ptr<xqueue::Marker>> place_marker(EventPool& events, hip::Str
     const Ungated ungated;
     const hip::AsideOfCaptures aside(events.hip());
     const hip::OnDevice scope(events.hip(), events.device());
-    if (!scope.result())
-        return tl::make_unexpected(scope.result().error());
-    const auto event = events.take();
-    if (!event)
-        return tl::make_unexpected(event.error());
-    auto marker = std::make_shared<EventMarker>(events.shared_from_this(), *event);
-    if (const int error = events.hip().event_record(*event, stream); error != hip::success)
-        return hip::failed_call(error);
+    TRY(scope.result());
+    const auto event = TRY(events.take());
+    auto marker = std::make_shared<EventMarker>(events.shared_from_this(), event);
+    TRY(hip::check(events.hip().event_record(event, stream)));
     return marker;
 }
 

@@ -252,14 +252,12 @@ void Gates::leave_direct(const Call& call, bool done) {
 
 Result<std::shared_ptr<xqueue::Marker>> Gates::mark(hip::Stream key, hip::Stream handle,
                                                     int device) {
-    const auto hip = find_hip_();
-    if (!hip)
-        return tl::make_unexpected(hip.error());
+    const auto hip = TRY(find_hip_());
     const Captures::Question question(captures_, key);
     if (!question || is_captured(key, handle))
         return fail(EAGAIN, Op::call_hip);
-    const hip::AsideOfCaptures aside(**hip);
-    return place_marker(*std::make_shared<EventPool>(**hip, device), handle);
+    const hip::AsideOfCaptures aside(*hip);
+    return place_marker(*std::make_shared<EventPool>(*hip, device), handle);
 }
 
 void Gates::leave(const Call& call, int error) {
@@ -344,36 +342,29 @@ bool Gates::is_captured(const void* key, const void* handle) {
 }
 
 Result<bool> Gates::is_idle(hip::Stream handle) {
-    const auto hip = find_hip_();
-    if (!hip)
-        return tl::make_unexpected(hip.error());
+    const auto hip = TRY(find_hip_());
     const hip::Stream key = mapping_.key_of(handle);
     const Captures::Question question(captures_, key);
-    if (!question || hip::is_captured(**hip, handle))
+    if (!question || hip::is_captured(*hip, handle))
         return true;
     // A question about a default stream puts a packet into its queue, where it would stay.
     if (!is_handle(handle))
         for (const hip::QueueRecord& record : mapping_.busy_queues(key))
             if (order_.stood(hip::ref_of(record)))
                 return outstanding_in(record) == 0;
-    const hip::AsideOfCaptures aside(**hip);
-    const int answer = (*hip)->stream_query(handle);
+    const hip::AsideOfCaptures aside(*hip);
+    const int answer = hip->stream_query(handle);
     if (answer != hip::success && answer != hip::error_not_ready)
         return hip::failed_call(answer);
     return answer == hip::success;
 }
 
 Result<void> Gates::wait_for(hip::Stream handle) {
-    const auto idle = is_idle(handle);
-    if (!idle)
-        return tl::make_unexpected(idle.error());
-    if (*idle)
+    if (TRY(is_idle(handle)))
         return {};
     const auto hip = find_hip_();
     const hip::AsideOfCaptures aside(**hip);
-    if (const int error = (*hip)->stream_synchronize(handle); error != hip::success)
-        return hip::failed_call(error);
-    return {};
+    return hip::check((*hip)->stream_synchronize(handle));
 }
 
 bool Gates::is_blocking(hip::Stream handle) {

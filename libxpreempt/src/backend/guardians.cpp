@@ -59,17 +59,12 @@ Result<std::unique_ptr<GuardianRing>> GuardianPool::acquire(const hip::Functions
         return fail(ENOENT, Op::find_hip);
     const hip::AsideOfCaptures aside(hip);
     void* decisions = nullptr;
-    if (const int error = hip.host_malloc(&decisions, ring_bytes,
-                                          hip::host_malloc_portable | hip::host_malloc_coherent);
-        error != hip::success)
-        return hip::failed_call(error);
+    TRY(hip::check(hip.host_malloc(&decisions, ring_bytes,
+                                   hip::host_malloc_portable | hip::host_malloc_coherent)));
     void* copies = nullptr;
-    if (device >= 0 && hip.malloc(&copies, ring_bytes) == hip::success) {
-        // In the stream's order, so before the first kernel looks. Launches count from 1.
-        if (const int error = hip.memset_async(copies, 0, ring_bytes, stream);
-            error != hip::success)
-            return hip::failed_call(error);
-    }
+    // In the stream's order, so before the first kernel looks. Launches count from 1.
+    if (device >= 0 && hip.malloc(&copies, ring_bytes) == hip::success)
+        TRY(hip::check(hip.memset_async(copies, 0, ring_bytes, stream)));
     return std::make_unique<GuardianRing>(static_cast<std::uint32_t*>(decisions),
                                           static_cast<std::uint32_t*>(copies), device);
 }

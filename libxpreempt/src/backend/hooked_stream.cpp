@@ -51,10 +51,7 @@ Result<Level> HookedStream::hold(const HoldMode& mode) {
         return fail(ENOSYS, Op::choose_level);
     const std::lock_guard lock(mutex_);
     if (holds_ == 0) {
-        const auto begun = begin(mode);
-        if (!begun)
-            return begun;
-        held_level_ = *begun;
+        held_level_ = TRY(begin(mode));
     } else if (held_level_ < mode.least) {
         return fail(EOPNOTSUPP, Op::choose_level); // the first hold decides the level
     }
@@ -85,8 +82,8 @@ std::uint32_t HookedStream::holds() const {
 }
 
 Result<bool> HookedStream::stop(xqueue::Patience) {
-    const auto held = hold({});
-    return held ? Result<bool>(true) : tl::make_unexpected(held.error());
+    TRY(hold({}));
+    return true;
 }
 
 std::vector<xqueue::QueueName> HookedStream::queues() const {

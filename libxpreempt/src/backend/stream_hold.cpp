@@ -9,8 +9,7 @@
 namespace xpreempt::backend {
 
 Result<void> StreamHold::stop(StopType type, bool allow_shared) try {
-    if (const auto queue = mapping_.queue_of(key_); !queue)
-        return tl::make_unexpected(queue.error());
+    TRY(mapping_.queue_of(key_));
     // More than one while a graph is under way.
     const auto queues = mapping_.busy_queues(key_);
     stopped_.reserve(queues.size()); // first: a hold has its owner at once

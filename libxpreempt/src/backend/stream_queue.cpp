@@ -248,10 +248,7 @@ Result<xqueue::Deactivated> StreamQueue::deactivate() try {
     case xqueue::DeactivateMethod::none: break;
     case xqueue::DeactivateMethod::hardware: {
         const bool can_drain = environment_.transport.can(StopType::drain);
-        if (const auto stopped =
-                hold_.stop(can_drain ? StopType::drain : StopType::save, rules_.allow_shared);
-            !stopped)
-            return tl::make_unexpected(stopped.error());
+        TRY(hold_.stop(can_drain ? StopType::drain : StopType::save, rules_.allow_shared));
         return xqueue::Deactivated{std::nullopt, choice.method};
     }
     case xqueue::DeactivateMethod::guardian: {
@@ -268,22 +265,17 @@ Result<xqueue::Deactivated> StreamQueue::deactivate() try {
 // The queue is stopped only while packets are rewritten. It isn't held afterwards: running work
 // and the other streams' packets continue.
 Result<xqueue::Deactivated> StreamQueue::flush() {
-    const auto queue = environment_.mapping.queue_of(key_);
-    if (!queue)
-        return tl::make_unexpected(queue.error());
+    const auto queue = TRY(environment_.mapping.queue_of(key_));
     const bool can_save = environment_.transport.can(StopType::save);
-    const auto held =
-        environment_.holds.hold(*queue, can_save ? StopType::save : StopType::drain, stream_);
-    if (!held)
-        return tl::make_unexpected(held.error());
-    const auto release = [&](Holds* holds) { holds->release(*queue, stream_); };
+    TRY(environment_.holds.hold(queue, can_save ? StopType::save : StopType::drain, stream_));
+    const auto release = [&](Holds* holds) { holds->release(queue, stream_); };
     const std::unique_ptr<Holds, decltype(release)> released_at_end(&environment_.holds, release);
     // Packets are rewritten only while the queue is known to read none.
-    if (environment_.holds.is_late(hip::ref_of(*queue)))
-        return fail(ETIME, Op::preempt_queue, queue->kfd_queue_id);
+    if (environment_.holds.is_late(hip::ref_of(queue)))
+        return fail(ETIME, Op::preempt_queue, queue.kfd_queue_id);
     const std::lock_guard lock(launched_mutex_);
-    AqlRing ring(*queue);
-    return xqueue::Deactivated{launched_.take_back_packets(ring, queue->hsa_queue),
+    AqlRing ring(queue);
+    return xqueue::Deactivated{launched_.take_back_packets(ring, queue.hsa_queue),
                                xqueue::DeactivateMethod::flush};
 }
 

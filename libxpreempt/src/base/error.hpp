@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <tl/expected.hpp>
+#include <type_traits>
+#include <utility>
 
 namespace xpreempt {
 
@@ -71,6 +73,21 @@ template <typename T> using Result = tl::expected<T, Error>;
 inline tl::unexpected<Error> fail(int errno_value, Op op, std::uint32_t id = 0) {
     return tl::make_unexpected(Error{errno_value, op, id});
 }
+
+template <typename T, typename E> T take_value(tl::expected<T, E>&& result) {
+    if constexpr (!std::is_void_v<T>)
+        return *std::move(result);
+}
+
+// Yields the value of a result, or returns the error from the calling function. A block with a
+// value is an extension of GCC and clang. Must not occur in its own argument.
+#define TRY(...)                                                                                   \
+    ({                                                                                             \
+        auto tried = __VA_ARGS__;                                                                  \
+        if (!tried)                                                                                \
+            return tl::make_unexpected(std::move(tried).error());                                  \
+        ::xpreempt::take_value(std::move(tried));                                                  \
+    })
 
 // Returns the step as a phrase for error messages: "PHRASE failed: REASON".
 constexpr const char* phrase(Op op) {

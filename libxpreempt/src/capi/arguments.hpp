@@ -65,8 +65,7 @@ template <typename Struct> Result<void> check_size(const Struct* user, const cha
 // Members that an older program doesn't know read as 0. Members that we don't know must be 0.
 template <typename Struct>
 Result<void> copy_in(Struct& ours, const Struct* user, const char* name) {
-    if (const auto checked = check_size(user, name); !checked)
-        return checked;
+    TRY(check_size(user, name));
     ours = {};
     std::memcpy(&ours, user, std::min(user->sz, sizeof ours));
     const auto* bytes = reinterpret_cast<const unsigned char*>(user);

@@ -53,8 +53,7 @@ template <typename Body> int c_call(Body body) noexcept {
 // Calls body with the xqueue of the handle.
 template <typename Body> int with_xqueue(xp_xqueue_t handle, Body body) noexcept {
     return c_call([&](Library& library) -> Result<void> {
-        const auto found = library.xqueues.find(handle.handle);
-        return found ? body(library, **found) : tl::make_unexpected(found.error());
+        return body(library, *TRY(library.xqueues.find(handle.handle)));
     });
 }
 

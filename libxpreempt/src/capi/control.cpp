@@ -47,12 +47,10 @@ Result<void> open_control(Library& library, bool read_only, std::size_t max_clie
         limits.clients = max_clients;
     // As secure_getenv(): not from who started a program with more rights than its own.
     const char* runtime_dir = secure_getenv("XDG_RUNTIME_DIR");
-    auto server = control::Server::open(
+    auto server = TRY(control::Server::open(
         *made->host, limits,
-        control::directories_of(::geteuid(), runtime_dir != nullptr ? runtime_dir : ""));
-    if (!server)
-        return tl::make_unexpected(server.error());
-    made->server = std::move(*server);
+        control::directories_of(::geteuid(), runtime_dir != nullptr ? runtime_dir : "")));
+    made->server = std::move(server);
     socket = made.release();
     return {};
 }
@@ -109,10 +107,8 @@ int xp_control_open(const struct xp_control_options* options) {
     return c_call([&](Library& library) -> Result<void> {
         struct xp_control_options known{};
         if (options != nullptr)
-            if (const auto copied = copy_in(known, options, "xp_control_options"); !copied)
-                return copied;
-        if (const auto checked = check_flags("flags", known.flags, XP_CONTROL_READ_ONLY); !checked)
-            return checked;
+            TRY(copy_in(known, options, "xp_control_options"));
+        TRY(check_flags("flags", known.flags, XP_CONTROL_READ_ONLY));
         if (const auto checked = check_range("max_clients", known.max_clients, 0, most_clients);
             !checked)
             return checked;

@@ -172,15 +172,12 @@ std::vector<wire::Xqueue> ControlHost::xqueues() {
 // A person at a terminal means the GPU: at level 1 launched work would continue.
 Result<control::Suspended> ControlHost::suspend_stream(hip::Stream key, bool allow_shared) {
     if (library_.xqueue_of(key) == nullptr)
-        if (const auto queue = library_.stoppable_queue(key, allow_shared); !queue)
-            return tl::make_unexpected(queue.error());
+        TRY(library_.stoppable_queue(key, allow_shared));
     auto hold = std::make_unique<StreamHold>(library_, key); // first: it may find no memory
-    const auto held = library_.hold_stream_of(
-        key, {.least = xqueue::Level::deactivate, .allow_shared = allow_shared});
-    if (!held)
-        return tl::make_unexpected(held.error());
+    const auto held = TRY(library_.hold_stream_of(
+        key, {.least = xqueue::Level::deactivate, .allow_shared = allow_shared}));
     hold->began();
-    return control::Suspended{std::move(hold), static_cast<std::uint32_t>(*held)};
+    return control::Suspended{std::move(hold), static_cast<std::uint32_t>(held)};
 }
 
 Result<control::Suspended> ControlHost::suspend(wire::Object object, std::uint64_t handle,
@@ -188,16 +185,12 @@ Result<control::Suspended> ControlHost::suspend(wire::Object object, std::uint64
     library_.release_at_exit();
     if (object == wire::Object::stream)
         return suspend_stream(stream_of(handle), (flags & wire::allow_shared) != 0);
-    const auto xqueue = library_.xqueues.find(handle);
-    if (!xqueue)
-        return tl::make_unexpected(xqueue.error());
+    const auto xqueue = TRY(library_.xqueues.find(handle));
     xqueue::SuspendMode mode;
     mode.exact = (flags & wire::exact) != 0;
-    auto hold = std::make_unique<XqueueHold>(*xqueue);
-    const auto suspended = (*xqueue)->suspend(mode);
-    if (!suspended)
-        return tl::make_unexpected(suspended.error());
-    return control::Suspended{std::move(hold), static_cast<std::uint32_t>(suspended->level)};
+    auto hold = std::make_unique<XqueueHold>(xqueue);
+    const auto suspended = TRY(xqueue->suspend(mode));
+    return control::Suspended{std::move(hold), static_cast<std::uint32_t>(suspended.level)};
 }
 
 std::uint32_t ControlHost::holds(wire::Object object, std::uint64_t handle) {

@@ -59,8 +59,7 @@ extern "C" {
 
 int xp_probe(struct xp_probe_info* probe) {
     return c_call([&](Library& library) -> Result<void> {
-        if (const auto checked = check_size(probe, "xp_probe_info"); !checked)
-            return checked;
+        TRY(check_size(probe, "xp_probe_info"));
         const backend::Probe& found = library.probe();
         struct xp_probe_info ours{};
         ours.transport = static_cast<std::uint32_t>(found.kind);

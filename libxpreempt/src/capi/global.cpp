@@ -37,8 +37,7 @@ Result<void> GlobalScheduling::start(std::optional<std::int32_t> highest) {
         return fail(EALREADY, Op::configure);
     auto link = std::make_unique<control::DaemonLink>(control::daemon_socket_from_environment(),
                                                       control::DaemonLink::patience_of_settings);
-    if (auto sent = send(*link, highest); !sent)
-        return sent;
+    TRY(send(*link, highest));
     link_ = std::move(link);
     sent_ = highest;
     return {};

@@ -26,12 +26,10 @@ HandleTable<DaemonLink>& links() {
 }
 
 template <typename Call> Result<void> with_link(xp_hint_t hint, Call call) {
-    const auto link = links().find(hint.handle);
-    if (!link)
-        return tl::make_unexpected(link.error());
-    if ((*link)->owner() != ::getpid())
+    const auto link = TRY(links().find(hint.handle));
+    if (link->owner() != ::getpid())
         return fail(EBADF, Op::fork_child);
-    const DaemonLink::Answer<void> answer = call(**link);
+    const DaemonLink::Answer<void> answer = call(*link);
     return answer ? Result<void>() : refuse_as(answer.error().error, answer.error().text);
 }
 
@@ -70,16 +68,14 @@ int xp_hint_end(xp_hint_t hint) {
 
 int xp_hint_soon(xp_hint_t hint, uint32_t us) {
     return bare_c_call([&]() -> Result<void> {
-        if (const auto checked = check_range("us", us, 1, XP_HINT_MAX_SOON_US); !checked)
-            return checked;
+        TRY(check_range("us", us, 1, XP_HINT_MAX_SOON_US));
         return with_link(hint, [&](DaemonLink& link) { return link.announce(microseconds(us)); });
     });
 }
 
 int xp_hint_set_band(xp_hint_t hint, uint32_t band) {
     return bare_c_call([&]() -> Result<void> {
-        if (const auto checked = check_range("band", band, 0, bands.size() - 1); !checked)
-            return checked;
+        TRY(check_range("band", band, 0, bands.size() - 1));
         const char* name = bands.at(band);
         return with_link(hint, [&](DaemonLink& link) {
             return link.set_band(name != nullptr ? std::optional<std::string>(name) : std::nullopt);

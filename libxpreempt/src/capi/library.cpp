@@ -99,26 +99,21 @@ QueueHandle::lock_all(std::span<QueueHandle* const> handles) {
 
 Result<void> QueueHandle::preempt_all(backend::Holds& holds,
                                       std::span<QueueHandle* const> handles) {
-    const auto locks = lock_all(handles);
-    if (!locks)
-        return tl::make_unexpected(locks.error());
+    const auto locks = TRY(lock_all(handles));
     std::vector<hip::QueueRecord> queues;
     for (const QueueHandle* handle : handles) {
         if (handle->held_)
             return fail(EALREADY, Op::preempt_queue, handle->queue_.kfd_queue_id);
         queues.push_back(handle->queue_);
     }
-    if (const auto held = holds.hold(queues, backend::StopType::save, nullptr); !held)
-        return held;
+    TRY(holds.hold(queues, backend::StopType::save, nullptr));
     for (QueueHandle* handle : handles)
         handle->held_ = true;
     return {};
 }
 
 Result<void> QueueHandle::resume_all(backend::Holds& holds, std::span<QueueHandle* const> handles) {
-    const auto locks = lock_all(handles);
-    if (!locks)
-        return tl::make_unexpected(locks.error());
+    const auto locks = TRY(lock_all(handles));
     std::vector<hip::QueueRecord> queues;
     for (const QueueHandle* handle : handles) {
         if (!handle->held_)
@@ -179,20 +174,15 @@ Library::Library()
 
 Result<const hip::Functions*> Library::hip() {
     const std::lock_guard lock(hip_mutex_);
-    if (!hip_) {
-        const auto found = hip::loaded_runtime(mapping_.table());
-        if (!found)
-            return tl::make_unexpected(found.error());
-        hip_ = *found;
-    }
+    if (!hip_)
+        hip_ = TRY(hip::loaded_runtime(mapping_.table()));
     return &*hip_;
 }
 
 Result<void> Library::ensure_mapped(hip::Stream stream) {
     if (!mapping_.available() || mapping_.queue_of(stream))
         return {};
-    return hip().and_then(
-        [&](const hip::Functions* functions) { return hip::touch_stream(*functions, stream); });
+    return hip::touch_stream(*TRY(hip()), stream);
 }
 
 std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream key, hip::Stream handle,
@@ -200,15 +190,13 @@ std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream key, hip
     if (!mapping_.available())
         return nullptr;
     std::call_once(slots_reported_, report_slots);
-    return direct_.of(
-        key, [this, key, handle, device]() -> Result<std::shared_ptr<xqueue::Marker>> {
-            if (device)
-                return gates_.mark(key, handle, *device);
-            const auto functions = hip();
-            const auto asked = functions ? hip::device_of(**functions, handle)
-                                         : tl::make_unexpected(functions.error());
-            return asked ? gates_.mark(key, handle, *asked) : tl::make_unexpected(asked.error());
-        });
+    return direct_.of(key,
+                      [this, key, handle, device]() -> Result<std::shared_ptr<xqueue::Marker>> {
+                          if (device)
+                              return gates_.mark(key, handle, *device);
+                          const auto* const functions = TRY(hip());
+                          return gates_.mark(key, handle, TRY(hip::device_of(*functions, handle)));
+                      });
 }
 
 // For QueueOrder; handles of xqueues are never that large.
@@ -307,35 +295,26 @@ Result<HookedStreams::Pointer> Library::hooked_stream(hip::Stream stream) {
     const hip::Stream key = mapping_.key_of(stream);
     if (auto known = hooked_streams.find(key))
         return known;
-    const auto functions = hip();
-    if (!functions)
-        return tl::make_unexpected(functions.error());
-    const auto device = hip::device_of(**functions, stream);
-    if (!device)
-        return tl::make_unexpected(device.error());
-    if (const auto mapped = ensure_mapped(stream); !mapped)
-        return tl::make_unexpected(mapped.error());
-    return make_hooked(key, stream, *device);
+    const auto functions = TRY(hip());
+    const auto device = TRY(hip::device_of(*functions, stream));
+    TRY(ensure_mapped(stream));
+    return make_hooked(key, stream, device);
 }
 
 static Result<xqueue::Level> suspend(xqueue::XQueue& xqueue, const backend::HoldMode& mode) {
-    const auto suspended = xqueue.suspend({.exact = mode.exact, .least = mode.least});
-    return suspended ? Result<xqueue::Level>(suspended->level)
-                     : tl::make_unexpected(suspended.error());
+    return TRY(xqueue.suspend({.exact = mode.exact, .least = mode.least})).level;
 }
 
 Result<xqueue::Level> Library::hold_stream(hip::Stream stream, const backend::HoldMode& mode) {
     if (const auto xqueue = xqueue_of(stream))
         return suspend(*xqueue, mode);
-    const auto hooked = hooked_stream(stream);
-    return hooked ? (*hooked)->hold(mode) : tl::make_unexpected(hooked.error());
+    return TRY(hooked_stream(stream))->hold(mode);
 }
 
 Result<xqueue::Level> Library::hold_stream_of(hip::Stream key, const backend::HoldMode& mode) {
     if (const auto xqueue = xqueue_of(key))
         return suspend(*xqueue, mode);
-    const auto hooked = hooked_stream_of(key);
-    return hooked ? (*hooked)->hold(mode) : tl::make_unexpected(hooked.error());
+    return TRY(hooked_stream_of(key))->hold(mode);
 }
 
 Result<void> Library::release_stream(hip::Stream stream) {
@@ -368,16 +347,14 @@ Result<HookedStreams::Pointer> Library::hooked_stream_of(hip::Stream key) {
 }
 
 Result<hip::QueueRecord> Library::stoppable_queue(hip::Stream stream, bool allow_shared) const {
-    const auto queue = mapping_.queue_of(stream);
-    if (!queue)
-        return queue;
+    const auto queue = TRY(mapping_.queue_of(stream));
     const auto level =
         backend::level_of(*selected_.transport, selected_.probe, mapping_, stream, allow_shared);
     if (level.level != xqueue::Level::block)
         return queue;
-    return queue->num_streams > 1 && !allow_shared
-               ? fail(EBUSY, Op::share_queue, queue->kfd_queue_id)
-               : fail(EOPNOTSUPP, Op::preempt_queue, queue->kfd_queue_id);
+    return queue.num_streams > 1 && !allow_shared
+               ? fail(EBUSY, Op::share_queue, queue.kfd_queue_id)
+               : fail(EOPNOTSUPP, Op::preempt_queue, queue.kfd_queue_id);
 }
 
 void Library::release_at_exit() {

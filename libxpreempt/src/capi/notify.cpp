@@ -98,8 +98,7 @@ int xp_set_lost_fn(xp_lost_fn lost, void* argument) {
 
 int xp_set_log_fn(xp_log_fn log, uint32_t most, void* argument) {
     return c_call([&](Library&) -> Result<void> {
-        if (const auto checked = check_range("most", most, XP_LOG_NONE, XP_LOG_DEBUG); !checked)
-            return checked;
+        TRY(check_range("most", most, XP_LOG_NONE, XP_LOG_DEBUG));
         log::set(log, log::Level(most), argument);
         return {};
     });

@@ -20,11 +20,9 @@ Result<void> for_all(Library& library, const xp_queue_t* queues, std::size_t cou
     std::vector<std::shared_ptr<QueueHandle>> owners; // another thread may close one meanwhile
     std::vector<QueueHandle*> handles;
     for (std::size_t i = 0; i < count; ++i) {
-        const auto found = library.queues.find(queues[i].handle);
-        if (!found)
-            return tl::make_unexpected(found.error());
-        owners.push_back(*found);
-        handles.push_back(found->get());
+        const auto found = TRY(library.queues.find(queues[i].handle));
+        owners.push_back(found);
+        handles.push_back(found.get());
     }
     return body(library.holds(), handles);
 }
@@ -37,14 +35,11 @@ int xp_queue_open(void* stream, uint32_t flags, xp_queue_t* queue) {
     return c_call([&](Library& library) -> Result<void> {
         if (queue == nullptr)
             return refuse_null("queue");
-        if (const auto checked = check_flags("flags", flags, XP_ALLOW_SHARED); !checked)
-            return checked;
-        const auto record = library.stoppable_queue(stream, (flags & XP_ALLOW_SHARED) != 0);
-        if (!record)
-            return tl::make_unexpected(record.error());
+        TRY(check_flags("flags", flags, XP_ALLOW_SHARED));
+        const auto record = TRY(library.stoppable_queue(stream, (flags & XP_ALLOW_SHARED) != 0));
         library.release_at_exit();
         queue->handle =
-            library.queues.insert(std::make_shared<QueueHandle>(library.holds(), *record));
+            library.queues.insert(std::make_shared<QueueHandle>(library.holds(), record));
         return {};
     });
 }
@@ -71,12 +66,9 @@ int xp_queues_resume(const xp_queue_t* queues, size_t count) {
 
 int xp_queue_query(xp_queue_t queue, struct xp_queue_info* info) {
     return c_call([&](Library& library) -> Result<void> {
-        if (const auto checked = check_size(info, "xp_queue_info"); !checked)
-            return checked;
-        const auto found = library.queues.find(queue.handle);
-        if (!found)
-            return tl::make_unexpected(found.error());
-        const hip::QueueRecord& record = (*found)->queue();
+        TRY(check_size(info, "xp_queue_info"));
+        const auto found = TRY(library.queues.find(queue.handle));
+        const hip::QueueRecord& record = found->queue();
         const auto now = library.mapping().queue(record.kfd_queue_id);
         if (!now || now->generation != record.generation)
             return fail(ESTALE, Op::queue_status, record.kfd_queue_id);
@@ -87,13 +79,11 @@ int xp_queue_query(xp_queue_t queue, struct xp_queue_info* info) {
         ours.num_streams = now->num_streams;
         ours.holds = library.holds().count(hip::ref_of(record));
         if (library.transport().kind() == backend::TransportKind::patched) {
-            const auto status = library.device()->status(record.kfd_queue_id, now->fd);
-            if (!status)
-                return tl::make_unexpected(status.error());
+            const auto status = TRY(library.device()->status(record.kfd_queue_id, now->fd));
             ours.preempts_known = 1;
-            ours.preempts = status->preempts;
-            ours.last_preempt_ns = status->last_preempt_ns;
-            ours.max_preempt_ns = status->max_preempt_ns;
+            ours.preempts = status.preempts;
+            ours.last_preempt_ns = status.last_preempt_ns;
+            ours.max_preempt_ns = status.max_preempt_ns;
         }
         copy_out(info, ours);
         return {};

@@ -57,23 +57,17 @@ using xqueue::Attributes;
 // 0: the default.
 Result<Attributes> attributes_of(const struct xp_sched_attributes* user) {
     struct xp_sched_attributes given{};
-    if (const auto copied = copy_in(given, user, "xp_sched_attributes"); !copied)
-        return tl::make_unexpected(copied.error());
+    TRY(copy_in(given, user, "xp_sched_attributes"));
     Attributes attributes;
-    Result<void> checked;
     if (given.weight != 0)
-        checked = check_range("weight", attributes.weight = given.weight, 1, sched::max_weight);
-    if (checked && given.utilization == XP_NO_UTILIZATION)
+        TRY(check_range("weight", attributes.weight = given.weight, 1, sched::max_weight));
+    if (given.utilization == XP_NO_UTILIZATION)
         attributes.utilization = 0;
-    else if (checked && given.utilization != 0)
-        checked = check_range("utilization", attributes.utilization = given.utilization, 1,
-                              sched::max_utilization);
-    if (checked)
-        checked = check_range("deadline_us", given.deadline_us, 0, longest_time_us);
-    if (checked)
-        checked = check_range("laxity_us", given.laxity_us, 0, longest_time_us);
-    if (!checked)
-        return tl::make_unexpected(checked.error());
+    else if (given.utilization != 0)
+        TRY(check_range("utilization", attributes.utilization = given.utilization, 1,
+                        sched::max_utilization));
+    TRY(check_range("deadline_us", given.deadline_us, 0, longest_time_us));
+    TRY(check_range("laxity_us", given.laxity_us, 0, longest_time_us));
     if (given.deadline_us != 0)
         attributes.relative_deadline = microseconds(given.deadline_us);
     if (given.laxity_us != 0)
@@ -86,8 +80,7 @@ std::uint64_t microseconds_or_0(std::chrono::nanoseconds time) {
 }
 
 Result<void> copy_attributes(const Attributes& attributes, struct xp_sched_attributes* user) {
-    if (const auto checked = check_size(user, "xp_sched_attributes"); !checked)
-        return checked;
+    TRY(check_size(user, "xp_sched_attributes"));
     struct xp_sched_attributes ours{};
     ours.weight = attributes.weight;
     ours.utilization = attributes.utilization == 0 ? XP_NO_UTILIZATION : attributes.utilization;
@@ -102,15 +95,13 @@ Result<PolicySettings> settings_of(const struct xp_sched_parameters* user) {
     if (user == nullptr)
         return settings;
     struct xp_sched_parameters given{};
-    Result<void> checked = copy_in(given, user, "xp_sched_parameters");
-    if (checked && given.slice_us != 0)
-        checked = check_range("slice_us", given.slice_us, least_slice_us, most_slice_us);
-    if (checked && given.k != 0)
-        checked = check_range("k", given.k, 1, most_k);
-    if (checked && given.linger_us != 0 && given.linger_us != XP_NO_LINGER)
-        checked = check_range("linger_us", given.linger_us, 1, most_linger_us);
-    if (!checked)
-        return tl::make_unexpected(checked.error());
+    TRY(copy_in(given, user, "xp_sched_parameters"));
+    if (given.slice_us != 0)
+        TRY(check_range("slice_us", given.slice_us, least_slice_us, most_slice_us));
+    if (given.k != 0)
+        TRY(check_range("k", given.k, 1, most_k));
+    if (given.linger_us != 0 && given.linger_us != XP_NO_LINGER)
+        TRY(check_range("linger_us", given.linger_us, 1, most_linger_us));
     settings.slice = microseconds(given.slice_us);
     if (given.k != 0)
         settings.k = static_cast<std::uint32_t>(given.k);
@@ -160,8 +151,7 @@ int xp_stream_set_priority(void* stream, int32_t priority) {
     return c_call([&](Library& library) -> Result<void> {
         if (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX)
             return refuse_priority(priority);
-        if (auto set = library.set_priority(stream, priority); !set)
-            return set;
+        TRY(library.set_priority(stream, priority));
         return library.update_daemon();
     });
 }
@@ -243,8 +233,7 @@ int xp_sched_stop(void) {
 
 int xp_sched_query(struct xp_sched_state* state) {
     return c_call([&](Library& library) -> Result<void> {
-        if (const auto checked = check_size(state, "xp_sched_state"); !checked)
-            return checked;
+        TRY(check_size(state, "xp_sched_state"));
         struct xp_sched_state ours{};
         if (const auto scheduler = library.scheduling.running()) {
             const sched::Statistics now = scheduler->statistics();

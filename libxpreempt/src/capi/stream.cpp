@@ -11,23 +11,14 @@ using namespace xpreempt::capi;
 
 namespace {
 
-Result<void> destroy(const hip::Functions& hip, hip::Stream stream) {
-    if (const int error = hip.stream_destroy(stream); error != hip::success)
-        return hip::failed_call(error);
-    return {};
-}
-
 // HIP gives such a stream a queue that no other stream gets; that is seen here, not believed.
 Result<void> verify_own_queue(Library& library, hip::Stream stream) {
     if (!library.mapping().available())
         return {}; // xp_stream_query() reports that nothing is known
-    if (const auto mapped = library.ensure_mapped(stream); !mapped)
-        return mapped;
-    const auto queue = library.mapping().queue_of(stream);
-    if (!queue)
-        return tl::make_unexpected(queue.error());
-    if (queue->num_streams != 1)
-        return fail(EBUSY, Op::share_queue, queue->kfd_queue_id);
+    TRY(library.ensure_mapped(stream));
+    const auto queue = TRY(library.mapping().queue_of(stream));
+    if (queue.num_streams != 1)
+        return fail(EBUSY, Op::share_queue, queue.kfd_queue_id);
     return {};
 }
 
@@ -42,28 +33,25 @@ extern "C" {
 
 int xp_stream_query(void* stream, struct xp_stream_info* info) {
     return c_call([&](Library& library) -> Result<void> {
-        if (const auto checked = check_size(info, "xp_stream_info"); !checked)
-            return checked;
-        const auto queue = library.mapping().queue_of(stream);
-        if (!queue)
-            return tl::make_unexpected(queue.error());
+        TRY(check_size(info, "xp_stream_info"));
+        const auto queue = TRY(library.mapping().queue_of(stream));
         const auto level = backend::level_of(library.transport(), library.probe(),
                                              library.mapping(), stream, false);
         struct xp_stream_info ours{};
-        ours.kfd_queue_id = queue->kfd_queue_id;
-        ours.generation = queue->generation;
-        ours.gpu_id = queue->gpu_id;
-        ours.num_sharing = queue->num_streams;
+        ours.kfd_queue_id = queue.kfd_queue_id;
+        ours.generation = queue.generation;
+        ours.gpu_id = queue.gpu_id;
+        ours.num_sharing = queue.num_streams;
         ours.level = static_cast<std::uint32_t>(level.level);
-        ours.save_area_bytes = queue->save_area_bytes;
+        ours.save_area_bytes = queue.save_area_bytes;
         for (const backend::SeenQueue& seen : library.order().scan_queues()) {
-            if (hip::ref_of(seen.record) != hip::ref_of(*queue))
+            if (hip::ref_of(seen.record) != hip::ref_of(queue))
                 continue;
             ours.held = seen.held ? 1 : 0;
             ours.blocked = seen.waits_for ? 1 : 0;
             ours.blocker = seen.waits_for ? seen.waits_for->kfd_queue_id : 0;
         }
-        ours.waiters = library.waiters(library.mapping().key_of(stream), *queue);
+        ours.waiters = library.waiters(library.mapping().key_of(stream), queue);
         copy_text(ours.reason, level.reason);
         copy_out(info, ours);
         return {};
@@ -72,24 +60,19 @@ int xp_stream_query(void* stream, struct xp_stream_info* info) {
 
 int xp_stream_predict(void* stream, struct xp_prediction* prediction) {
     return c_call([&](Library& library) -> Result<void> {
-        if (const auto checked = check_size(prediction, "xp_prediction"); !checked)
-            return checked;
-        const auto queue = library.mapping().queue_of(stream);
-        if (!queue)
-            return tl::make_unexpected(queue.error());
+        TRY(check_size(prediction, "xp_prediction"));
+        const auto queue = TRY(library.mapping().queue_of(stream));
         const kfd::Roots roots;
-        const auto gpu = kfd::gpu_of(roots, queue->gpu_id);
-        if (!gpu)
-            return tl::make_unexpected(gpu.error());
+        const auto gpu = TRY(kfd::gpu_of(roots, queue.gpu_id));
         const kfd::SaveArea area =
-            kfd::save_area_of(roots, queue->save_area, queue->save_area_bytes * gpu->xccs);
-        const kfd::SaveCost cost = kfd::predict_save(*gpu, area.memory);
+            kfd::save_area_of(roots, queue.save_area, queue.save_area_bytes * gpu.xccs);
+        const kfd::SaveCost cost = kfd::predict_save(gpu, area.memory);
         struct xp_prediction ours{};
-        ours.gpu_id = gpu->gpu_id;
+        ours.gpu_id = gpu.gpu_id;
         ours.memory = static_cast<std::uint32_t>(area.memory);
-        ours.xccs = gpu->xccs;
-        ours.compute_units = kfd::compute_units(*gpu);
-        ours.memory_mbs = kfd::memory_mbs(*gpu, area.memory);
+        ours.xccs = gpu.xccs;
+        ours.compute_units = kfd::compute_units(gpu);
+        ours.memory_mbs = kfd::memory_mbs(gpu, area.memory);
         ours.full_bytes = cost.full_bytes;
         ours.light_bytes = cost.light_bytes;
         ours.full_us_least = cost.full_us_least;
@@ -105,10 +88,8 @@ int xp_stream_sharing(void* stream, void** streams, size_t max, size_t* count) {
     return c_call([&](Library& library) -> Result<void> {
         if (count == nullptr || (streams == nullptr && max > 0))
             return fail(EINVAL, Op::map_stream);
-        const auto queue = library.mapping().queue_of(stream);
-        if (!queue)
-            return tl::make_unexpected(queue.error());
-        const auto sharing = library.mapping().streams_of(hip::ref_of(*queue));
+        const auto queue = TRY(library.mapping().queue_of(stream));
+        const auto sharing = library.mapping().streams_of(hip::ref_of(queue));
         std::copy_n(sharing.begin(), std::min(max, sharing.size()), streams);
         *count = sharing.size();
         return {};
@@ -116,9 +97,8 @@ int xp_stream_sharing(void* stream, void** streams, size_t max, size_t* count) {
 }
 
 int xp_stream_touch(void* stream) {
-    return c_call([&](Library& library) {
-        return library.hip().and_then(
-            [&](const hip::Functions* hip) { return hip::touch_stream(*hip, stream); });
+    return c_call([&](Library& library) -> Result<void> {
+        return hip::touch_stream(*TRY(library.hip()), stream);
     });
 }
 
@@ -126,25 +106,20 @@ int xp_stream_create(void** stream) {
     return c_call([&](Library& library) -> Result<void> {
         if (stream == nullptr)
             return fail(EINVAL, Op::call_hip);
-        const auto hip = library.hip();
-        if (!hip)
-            return tl::make_unexpected(hip.error());
-        const auto created = hip::create_own_queue_stream(**hip);
-        if (!created)
-            return tl::make_unexpected(created.error());
-        if (const auto verified = verify_own_queue(library, *created); !verified) {
-            (void)destroy(**hip, *created); // the first error is the one to report
+        const auto hip = TRY(library.hip());
+        const auto created = TRY(hip::create_own_queue_stream(*hip));
+        if (const auto verified = verify_own_queue(library, created); !verified) {
+            (void)hip->stream_destroy(created); // the first error is the one to report
             return verified;
         }
-        *stream = *created;
+        *stream = created;
         return {};
     });
 }
 
 int xp_stream_hold(void* stream, uint32_t flags, uint32_t* level) {
     return c_call([&](Library& library) -> Result<void> {
-        if (const auto checked = check_flags("flags", flags, hold_flags); !checked)
-            return checked;
+        TRY(check_flags("flags", flags, hold_flags));
         const std::uint32_t asked = flags >> least_shift;
         const auto least = asked == 0 ? xqueue::Level::block : xqueue::Level(asked);
         const bool exact = (flags & XP_HOLD_EXACT) != 0;
@@ -175,8 +150,7 @@ int xp_stream_wait(void* stream) {
 int xp_stream_set_name(void* stream, const char* name) {
     return c_call([&](Library& library) -> Result<void> {
         const std::string_view wanted = name != nullptr ? name : "";
-        if (const auto checked = Labels::check(wanted); !checked)
-            return checked;
+        TRY(Labels::check(wanted));
         library.labels.name_stream(library.mapping().key_of(stream), wanted);
         return {};
     });
@@ -185,8 +159,7 @@ int xp_stream_set_name(void* stream, const char* name) {
 int xp_stream_destroy(void* stream) {
     return c_call([&](Library& library) -> Result<void> {
         library.labels.forget_stream(library.mapping().key_of(stream));
-        return library.hip().and_then(
-            [&](const hip::Functions* hip) { return destroy(*hip, stream); });
+        return hip::check(TRY(library.hip())->stream_destroy(stream));
     });
 }
 }

@@ -15,8 +15,7 @@ namespace {
 using XQueuePointer = std::shared_ptr<xqueue::XQueue>;
 
 template <typename Body> Result<void> call_with(xp_xqueue_t handle, Body body) {
-    const auto found = Library::instance().xqueues.find(handle.handle);
-    return found ? body(**found) : tl::make_unexpected(found.error());
+    return body(*TRY(Library::instance().xqueues.find(handle.handle)));
 }
 
 // Calls body with the XQueue of the handle.
@@ -40,8 +39,7 @@ Result<xqueue::LaunchConfig> launch_config(const struct xp_xqueue_options& optio
         config.capacity = options.capacity;
     config.latency_budget_ns = options.latency_budget_ns;
     config.deferred = (options.flags & XP_DEFERRED) != 0;
-    if (const auto checked = check_batch(config); !checked)
-        return tl::make_unexpected(checked.error());
+    TRY(check_batch(config));
     return config;
 }
 
@@ -49,16 +47,11 @@ Result<struct xp_xqueue_options> known_options(const struct xp_xqueue_options* g
     struct xp_xqueue_options options{};
     if (given == nullptr)
         return options;
-    Result<void> checked = copy_in(options, given, "xp_xqueue_options");
-    if (checked)
-        checked = check_range("max_level", options.max_level, 0, XP_LEVEL_INTERRUPT);
-    if (checked)
-        checked = check_range("deactivate_method", options.deactivate_method, 0, XP_METHOD_FLUSH);
-    if (checked)
-        checked = check_flags("flags", options.flags,
-                              XP_ALLOW_SHARED | XP_STOP_FOR_OWN_LAUNCH | XP_DEFERRED);
-    if (!checked)
-        return tl::make_unexpected(checked.error());
+    TRY(copy_in(options, given, "xp_xqueue_options"));
+    TRY(check_range("max_level", options.max_level, 0, XP_LEVEL_INTERRUPT));
+    TRY(check_range("deactivate_method", options.deactivate_method, 0, XP_METHOD_FLUSH));
+    TRY(check_flags("flags", options.flags,
+                    XP_ALLOW_SHARED | XP_STOP_FOR_OWN_LAUNCH | XP_DEFERRED));
     return options;
 }
 
@@ -66,11 +59,9 @@ int submit(xp_xqueue_t xqueue, const xqueue::Command& command, uint64_t* ticket)
     const auto body = [&](xqueue::XQueue& found) -> Result<void> {
         if (command.launch == nullptr)
             return refuse_null("launch");
-        const auto submitted = found.submit(command);
-        if (!submitted)
-            return tl::make_unexpected(submitted.error());
+        const auto submitted = TRY(found.submit(command));
         if (ticket != nullptr)
-            *ticket = *submitted;
+            *ticket = submitted;
         return {};
     };
     return quick_c_call([&] { return call_with(xqueue, body); });
@@ -153,39 +144,33 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         // The xqueue's thread launches as well.
         if (hip::is_per_thread(stream))
             return fail(EOPNOTSUPP, Op::thread_stream);
-        const auto known = known_options(options);
-        if (!known)
-            return tl::make_unexpected(known.error());
-        const auto config = launch_config(*known);
-        if (!config)
-            return tl::make_unexpected(config.error());
-        const auto hip = library.hip();
-        if (!hip)
-            return tl::make_unexpected(hip.error());
-        const auto device = hip::device_of(**hip, stream);
-        if (!device)
-            return tl::make_unexpected(device.error());
-        if (const auto mapped = library.ensure_mapped(stream); !mapped)
-            return mapped;
+        const auto known = TRY(known_options(options));
+        const auto config = TRY(launch_config(known));
+        const auto hip = TRY(library.hip());
+        const auto device = TRY(hip::device_of(*hip, stream));
+        TRY(library.ensure_mapped(stream));
         library.release_at_exit();
-        const backend::Environment environment{**hip,           library.mapping(),
-                                               library.probe(), library.transport(),
-                                               library.holds(), library.guardians()};
+        const backend::Environment environment{*hip,
+                                               library.mapping(),
+                                               library.probe(),
+                                               library.transport(),
+                                               library.holds(),
+                                               library.guardians()};
         const backend::StopRules rules{
-            (known->flags & XP_ALLOW_SHARED) != 0,
-            static_cast<xqueue::DeactivateMethod>(known->deactivate_method),
-            (known->flags & XP_STOP_FOR_OWN_LAUNCH) != 0};
+            (known.flags & XP_ALLOW_SHARED) != 0,
+            static_cast<xqueue::DeactivateMethod>(known.deactivate_method),
+            (known.flags & XP_STOP_FOR_OWN_LAUNCH) != 0};
         const auto highest =
-            known->max_level == 0 ? xqueue::Level::interrupt : xqueue::Level(known->max_level);
+            known.max_level == 0 ? xqueue::Level::interrupt : xqueue::Level(known.max_level);
         const hip::Stream key = library.mapping().key_of(stream);
         // Before anything is made: a second xqueue would share the direct calls of the first.
         Creation creation(library, key);
         if (!creation.owns_stream())
             return fail(EBUSY, Op::second_xqueue);
         const auto created = std::make_shared<xqueue::XQueue>(
-            std::make_unique<backend::StreamQueue>(environment, stream, *device, rules,
-                                                   library.direct_calls(key, stream, *device)),
-            *config, highest);
+            std::make_unique<backend::StreamQueue>(environment, stream, device, rules,
+                                                   library.direct_calls(key, stream, device)),
+            config, highest);
         creation.made(created);
         const std::uint64_t handle = creation.handle();
         const auto queue = library.mapping().queue_of(stream);
@@ -210,17 +195,13 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
 
 int xp_xqueue_destroy(xp_xqueue_t xqueue) {
     return c_call([&](Library& library) -> Result<void> {
-        const auto found = library.xqueues.find(xqueue.handle);
-        if (!found)
-            return tl::make_unexpected(found.error());
-        if ((*found)->called_from_within())
+        const auto found = TRY(library.xqueues.find(xqueue.handle));
+        if (found->called_from_within())
             return fail(EDEADLK, Op::destroy);
-        const auto removed = library.xqueues.remove(xqueue.handle);
+        const auto removed = TRY(library.xqueues.remove(xqueue.handle));
         library.labels.forget_xqueue(xqueue.handle);
-        if (!removed)
-            return tl::make_unexpected(removed.error());
-        library.scheduling.destroyed(**removed);
-        const auto closed = (*removed)->close();
+        library.scheduling.destroyed(*removed);
+        const auto closed = removed->close();
         library.order().forget_owner(xqueue.handle);
         return closed;
     });
@@ -250,8 +231,7 @@ int xp_stream_xqueue(void* stream, xp_xqueue_t* xqueue) {
 int xp_xqueue_set_name(xp_xqueue_t xqueue, const char* name) {
     return with_xqueue(xqueue, [&](Library& library, xqueue::XQueue&) -> Result<void> {
         const std::string_view wanted = name != nullptr ? name : "";
-        if (const auto checked = Labels::check(wanted); !checked)
-            return checked;
+        TRY(Labels::check(wanted));
         library.labels.name_xqueue(xqueue.handle, wanted);
         return {};
     });
@@ -268,8 +248,7 @@ int xp_xqueue_submit_command(xp_xqueue_t xqueue, const struct xp_command* comman
         (command->flags & ~xqueue::command_flags) != 0 || command->reserved != 0) {
         struct xp_command known{};
         const auto check = [&](Library&) -> Result<void> {
-            if (const auto copied = copy_in(known, command, "xp_command"); !copied)
-                return copied;
+            TRY(copy_in(known, command, "xp_command"));
             if (known.reserved != 0)
                 return refuse("reserved", known.reserved, "0");
             return check_flags("flags", known.flags, xqueue::command_flags);
@@ -304,8 +283,7 @@ int xp_xqueue_wait_all(xp_xqueue_t xqueue) {
 
 int xp_xqueue_suspend(xp_xqueue_t xqueue, uint32_t flags, uint32_t* level) {
     return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
-        if (const auto checked = check_flags("flags", flags, suspend_flags); !checked)
-            return checked;
+        TRY(check_flags("flags", flags, suspend_flags));
         const std::uint32_t least = flags >> least_shift;
         const auto suspended =
             found.suspend({.exact = (flags & XP_SUSPEND_EXACT) != 0,
@@ -333,21 +311,19 @@ int xp_xqueue_drop(xp_xqueue_t xqueue, uint64_t* count) {
 }
 
 int xp_xqueue_set_launch_config(xp_xqueue_t xqueue, uint32_t threshold, uint32_t batch) {
-    return with(xqueue, [&](xqueue::XQueue& found) {
+    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
         xqueue::LaunchConfig config = found.config();
         if (threshold != 0)
             config.threshold = threshold;
         config.batch = batch != 0 ? batch : std::min(config.batch, config.threshold);
-        if (const auto checked = check_batch(config); !checked)
-            return checked;
+        TRY(check_batch(config));
         return found.configure(config);
     });
 }
 
 int xp_xqueue_set_max_level(xp_xqueue_t xqueue, uint32_t level) {
     return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
-        if (const auto checked = check_range("level", level, 0, XP_LEVEL_INTERRUPT); !checked)
-            return checked;
+        TRY(check_range("level", level, 0, XP_LEVEL_INTERRUPT));
         found.limit_level(level == 0 ? xqueue::Level::interrupt : xqueue::Level(level));
         return {};
     });
@@ -363,8 +339,7 @@ int xp_xqueue_set_latency_budget(xp_xqueue_t xqueue, uint64_t budget_ns) {
 
 int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
     return with_xqueue(xqueue, [&](Library& library, xqueue::XQueue& found) -> Result<void> {
-        if (const auto checked = check_size(state, "xp_xqueue_state"); !checked)
-            return checked;
+        TRY(check_size(state, "xp_xqueue_state"));
         const xqueue::State now = found.state();
         const xqueue::LevelChoice best = found.level();
         struct xp_xqueue_state ours{};
@@ -392,8 +367,7 @@ int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
 
 int xp_xqueue_get_stats(xp_xqueue_t xqueue, struct xp_xqueue_stats* stats) {
     return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
-        if (const auto checked = check_size(stats, "xp_xqueue_stats"); !checked)
-            return checked;
+        TRY(check_size(stats, "xp_xqueue_stats"));
         const xqueue::Statistics now = found.statistics();
         struct xp_xqueue_stats ours{};
         ours.submitted = now.submitted;

@@ -2,6 +2,7 @@
 // One request at a time, each with a bounded wait for its reply.
 #include "control/daemon_link.hpp"
 
+#include "base/error.hpp"
 #include "control/daemon_errors.hpp"
 
 #include <array>
@@ -135,8 +136,7 @@ std::optional<Answer<void>> DaemonLink::exchange(std::string_view message) {
 
 // A new daemon doesn't know what was said to the one before.
 Answer<void> DaemonLink::connect_and_repeat() {
-    if (auto connected = connect(); !connected)
-        return connected;
+    TRY(connect());
     if (band_)
         (void)exchange(band_hint(band_));
     if (priority_ && socket_.valid())
@@ -154,8 +154,7 @@ Answer<void> DaemonLink::ask(std::string_view message) {
         if (again)
             socket_.reset();
         if (!socket_.valid())
-            if (auto connected = connect_and_repeat(); !connected)
-                return connected;
+            TRY(connect_and_repeat());
         if (socket_.valid())
             if (auto answer = exchange(message))
                 return *answer;

@@ -47,15 +47,11 @@ void turn_away(int fd, int error, std::string_view text) {
 
 Result<std::unique_ptr<Server>> Server::open(Host& host, const Limits& limits,
                                              const std::vector<std::string>& directories) {
-    auto directory = open_own_directory(directories);
-    if (!directory)
-        return tl::make_unexpected(directory.error());
-    sweep(directory->get());
+    auto directory = TRY(open_own_directory(directories));
+    sweep(directory.get());
     std::unique_ptr<Server> server(new Server(host, limits));
-    if (const auto listening = server->listen_in(std::move(*directory)); !listening)
-        return tl::make_unexpected(listening.error());
-    if (const auto started = server->start(); !started)
-        return tl::make_unexpected(started.error());
+    TRY(server->listen_in(std::move(directory)));
+    TRY(server->start());
     return server;
 }
 

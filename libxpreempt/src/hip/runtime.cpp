@@ -152,16 +152,13 @@ Result<int> device_of(const Functions& hip, Stream stream) {
     int count = 0;
     if (hip.get_device_count == nullptr || hip.set_device == nullptr)
         return any_device;
-    if (const int error = hip.get_device_count(&count); error != success)
-        return failed_call(error);
+    TRY(check(hip.get_device_count(&count)));
     if (count <= 1)
         return any_device;
     int device = 0;
-    const int error = is_handle(stream) && hip.stream_get_device != nullptr
-                          ? hip.stream_get_device(stream, &device)
-                          : hip.get_device(&device);
-    if (error != success)
-        return failed_call(error);
+    TRY(check(is_handle(stream) && hip.stream_get_device != nullptr
+                  ? hip.stream_get_device(stream, &device)
+                  : hip.get_device(&device)));
     return device;
 }
 
@@ -169,14 +166,12 @@ OnDevice::OnDevice(const Functions& hip, int device) : hip_(hip) {
     if (device == any_device)
         return;
     int current = any_device;
-    int error = hip.get_device(&current);
-    if (error == success && current != device) {
-        error = hip.set_device(device);
-        if (error == success)
+    result_ = check(hip.get_device(&current));
+    if (result_ && current != device) {
+        result_ = check(hip.set_device(device));
+        if (result_)
             outer_ = current;
     }
-    if (error != success)
-        result_ = failed_call(error);
 }
 
 OnDevice::~OnDevice() {
@@ -203,11 +198,8 @@ AsideOfCaptures::~AsideOfCaptures() {
 Result<Stream> create_own_queue_stream(const Functions& hip) {
     int device = 0;
     int compute_units = 0;
-    if (const int error = hip.get_device(&device); error != success)
-        return failed_call(error);
-    if (const int error = hip.get_device_attribute(&compute_units, attribute_compute_units, device);
-        error != success)
-        return failed_call(error);
+    TRY(check(hip.get_device(&device)));
+    TRY(check(hip.get_device_attribute(&compute_units, attribute_compute_units, device)));
     if (compute_units <= 0)
         return fail(ENODEV, Op::call_hip);
     const auto count = static_cast<unsigned>(compute_units);
@@ -215,10 +207,8 @@ Result<Stream> create_own_queue_stream(const Functions& hip) {
     if (count % 32 != 0)
         mask.back() = (1U << (count % 32)) - 1;
     Stream stream = nullptr;
-    const int error =
-        hip.stream_create_with_cu_mask(&stream, static_cast<unsigned>(mask.size()), mask.data());
-    if (error != success)
-        return failed_call(error);
+    TRY(check(
+        hip.stream_create_with_cu_mask(&stream, static_cast<unsigned>(mask.size()), mask.data())));
     return stream;
 }
 
@@ -288,21 +278,14 @@ void forget_kept_word(const Functions& hip) {
 }
 
 Result<void> touch_stream(const Functions& hip, Stream stream) {
-    const auto device = device_of(hip, stream);
-    if (!device)
-        return tl::make_unexpected(device.error());
+    const auto device = TRY(device_of(hip, stream));
     if (is_captured(hip, stream))
         return fail(EBUSY, Op::call_hip);
     const AsideOfCaptures aside(hip);
-    const OnDevice scope(hip, *device); // the memory must be its own
-    if (!scope.result())
-        return scope.result();
-    int error = fill_word(hip, *device, stream);
-    if (error == success)
-        error = hip.stream_synchronize(stream);
-    if (error != success)
-        return failed_call(error);
-    return {};
+    const OnDevice scope(hip, device); // the memory must be its own
+    TRY(scope.result());
+    TRY(check(fill_word(hip, device, stream)));
+    return check(hip.stream_synchronize(stream));
 }
 
 } // namespace xpreempt::hip

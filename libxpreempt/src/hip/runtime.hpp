@@ -70,6 +70,9 @@ Result<Functions> loaded_runtime(const hook::Table* hook);
 
 // A HIP error as ours; EIO with the HIP number as id, but what has an errno of its own.
 tl::unexpected<Error> failed_call(int hip_error);
+inline Result<void> check(int answer) {
+    return answer == success ? Result<void>() : failed_call(answer);
+}
 
 // The device that a call for the stream needs to be the current one: the null stream is that of the
 // current device, and events are recorded on streams of their own device only. Where the runtime

@@ -35,10 +35,7 @@ template <typename T> std::optional<T> parse_unsigned(std::string_view text) {
 }
 
 template <typename T> Result<T> read_unsigned(const std::filesystem::path& path, Op op) {
-    const Result<std::string> text = read_text(path, op);
-    if (!text)
-        return tl::make_unexpected(text.error());
-    const std::optional<T> value = parse_unsigned<T>(*text);
+    const std::optional<T> value = parse_unsigned<T>(TRY(read_text(path, op)));
     if (!value)
         return fail(EINVAL, op);
     return *value;

@@ -109,11 +109,9 @@ std::vector<std::uint32_t> Process::compute_queue_ids() const {
 }
 
 Result<Process> process_queues(const Roots& roots, pid_t pid) {
-    const auto ids = queue_ids(roots, pid);
-    if (!ids)
-        return tl::make_unexpected(ids.error());
+    const auto ids = TRY(queue_ids(roots, pid));
     Process process{pid, {}};
-    for (const std::uint32_t queue_id : *ids)
+    for (const std::uint32_t queue_id : ids)
         if (const auto queue = queue_of(roots, pid, queue_id))
             process.queues.push_back(*queue);
     return process;

@@ -13,13 +13,11 @@ int Watch::call(unsigned long request, void* argument) const {
 }
 
 Result<Watch> Watch::open(const Device& device, Ioctl ioctl) {
-    auto made = device.make_watch();
-    if (!made)
-        return tl::make_unexpected(made.error());
+    auto made = TRY(device.make_watch());
     // The loop reads what is there and continues.
-    if (::fcntl(made->get(), F_SETFL, O_NONBLOCK) != 0)
+    if (::fcntl(made.get(), F_SETFL, O_NONBLOCK) != 0)
         return fail(errno, Op::watch);
-    return Watch(std::move(*made), std::move(ioctl));
+    return Watch(std::move(made), std::move(ioctl));
 }
 
 Result<std::uint32_t> Watch::add(pid_t pid, std::uint64_t cookie, std::uint32_t flags) const {
