@@ -10,10 +10,11 @@
 
 namespace xpreempt::backend {
 
+using xqueue::HoldMode;
 using xqueue::Level;
 
 HookedStream::~HookedStream() {
-    while (release()) {
+    while (HookedStream::release()) {
     }
 }
 

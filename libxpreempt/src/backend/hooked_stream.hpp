@@ -6,8 +6,7 @@
 #include "backend/direct_calls.hpp"
 #include "backend/stream_hold.hpp"
 #include "backend/transport.hpp"
-#include "xqueue/hw_queue.hpp"
-#include "xqueue/source.hpp"
+#include "xqueue/holdable.hpp"
 
 #include <atomic>
 #include <memory>
@@ -16,15 +15,8 @@
 
 namespace xpreempt::backend {
 
-// How one hold is wanted.
-struct HoldMode {
-    bool exact = false; // an error, and no hold, when the highest level can't be reached
-    xqueue::Level least = xqueue::Level::block; // the same for this level
-    bool allow_shared = false;                  // other streams may stop with it
-};
-
 // Thread-safe. Lock order: mutex_, then those of Holds and of DirectCalls.
-class HookedStream final : public xqueue::Source {
+class HookedStream final : public xqueue::Holdable {
 public:
     // References must outlive it. key: hip::Mapping::key_of(), not of hipStreamPerThread.
     HookedStream(const Transport& transport, const Probe& probe, const hip::Mapping& mapping,
@@ -38,25 +30,16 @@ public:
     HookedStream(HookedStream&&) = delete;
     HookedStream& operator=(HookedStream&&) = delete;
 
-    // Counted; the first one decides the level. A call that has begun continues.
-    Result<xqueue::Level> hold(const HoldMode& mode);
-    Result<void> release(); // ENOENT: not held
+    Result<xqueue::Level> hold(const xqueue::HoldMode& mode) override;
+    Result<void> release() override;
 
     [[nodiscard]] xqueue::LevelChoice level(bool allow_shared) const;
     void limit_level(xqueue::Level highest) { highest_.store(highest, std::memory_order_relaxed); }
     // As DirectCalls::pace().
     void pace(std::uint32_t threshold, std::uint32_t batch) { calls_->pace(threshold, batch); }
-    void set_priority(std::int32_t priority) {
-        priority_.store(priority, std::memory_order_relaxed);
-    }
-    void set_attributes(const xqueue::Attributes& attributes) { attributes_.set(attributes); }
 
     [[nodiscard]] bool has_work() const override { return calls_->has_work(); }
     [[nodiscard]] std::uint32_t holds() const override;
-    [[nodiscard]] std::int32_t priority() const override {
-        return priority_.load(std::memory_order_relaxed);
-    }
-    [[nodiscard]] xqueue::Attributes attributes() const override { return attributes_.get(); }
     Result<bool> stop(xqueue::Patience patience) override;
     void outlast() override {}
     Result<void> start(xqueue::Patience) override { return release(); }
@@ -64,7 +47,7 @@ public:
     void observe(std::shared_ptr<xqueue::Observer> observer) override;
 
 private:
-    Result<xqueue::Level> begin(const HoldMode& mode);
+    Result<xqueue::Level> begin(const xqueue::HoldMode& mode);
     void report_holds();
 
     const Transport& transport_;
@@ -72,8 +55,6 @@ private:
     const hip::Mapping& mapping_;
     const hip::Stream key_;
     const std::shared_ptr<DirectCalls> calls_;
-    std::atomic<std::int32_t> priority_{0};
-    xqueue::SharedAttributes attributes_;
     std::atomic<xqueue::Level> highest_{xqueue::Level::interrupt};
 
     mutable std::mutex mutex_; // all below

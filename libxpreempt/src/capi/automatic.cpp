@@ -179,7 +179,7 @@ bool AutomaticStreams::note_work(hip::Stream key) {
 
 // False: nothing of the stream has reached a queue.
 bool AutomaticStreams::add(hip::Stream key) {
-    if (library_.xqueue_of(key) != nullptr)
+    if (library_.owner_of(key).is_xqueue())
         return true; // the program has made its own
     const auto made = library_.hooked_stream_of(key);
     if (!made)
@@ -188,7 +188,7 @@ bool AutomaticStreams::add(hip::Stream key) {
     if (defaults_.level == xqueue::Level::block)
         (*made)->pace(defaults_.threshold, defaults_.batch);
     (*made)->set_attributes(defaults_.attributes);
-    library_.set_priority(*made, key, defaults_.priority);
+    library_.set_priority(Library::owner_of(*made, key), defaults_.priority);
     if (const auto updated = library_.update_daemon(); !updated)
         log::report(log::Level::warning, "XSCHED_AUTO_XQUEUE_PRIORITY: %.*s",
                     static_cast<int>(refusal().size()), refusal().data());

@@ -171,11 +171,12 @@ std::vector<wire::Xqueue> ControlHost::xqueues() {
 
 // A person at a terminal means the GPU: at level 1 launched work would continue.
 Result<control::Suspended> ControlHost::suspend_stream(hip::Stream key, bool allow_shared) {
-    if (library_.xqueue_of(key) == nullptr)
+    if (!library_.owner_of(key).is_xqueue())
         TRY(library_.stoppable_queue(key, allow_shared));
     auto hold = std::make_unique<StreamHold>(library_, key); // first: it may find no memory
-    const auto held = TRY(library_.hold_stream_of(
-        key, {.least = xqueue::Level::deactivate, .allow_shared = allow_shared}));
+    const auto owner = TRY(library_.ensure_owner_of(key));
+    const auto held =
+        TRY(owner.stream->hold({.least = xqueue::Level::deactivate, .allow_shared = allow_shared}));
     hold->began();
     return control::Suspended{std::move(hold), static_cast<std::uint32_t>(held)};
 }

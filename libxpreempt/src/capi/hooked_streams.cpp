@@ -18,7 +18,7 @@ void HookedStreams::forget_dead() {
         }
     }
     for (const Pointer& stream : dead)
-        gone_(*stream);
+        gone_(stream);
 }
 
 HookedStreams::Pointer HookedStreams::find(hip::Stream key) {
@@ -43,7 +43,7 @@ HookedStreams::Pointer HookedStreams::remove(hip::Stream key) {
             removed = known.mapped().stream;
     }
     if (removed != nullptr)
-        gone_(*removed);
+        gone_(removed);
     return removed;
 }
 

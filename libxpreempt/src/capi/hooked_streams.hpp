@@ -17,7 +17,7 @@ namespace xpreempt::capi {
 class HookedStreams {
 public:
     using Pointer = std::shared_ptr<backend::HookedStream>;
-    using Gone = std::function<void(const backend::HookedStream&)>;
+    using Gone = std::function<void(const Pointer&)>;
     // gone: called for one whose stream was destroyed, or got an xqueue.
     HookedStreams(const hip::Mapping& mapping, Gone gone)
         : mapping_(mapping), gone_(std::move(gone)) {}

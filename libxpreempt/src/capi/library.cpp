@@ -199,69 +199,61 @@ std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream key, hip
                       });
 }
 
-// For QueueOrder; handles of xqueues are never that large.
-static std::uint64_t owner_id(const backend::HookedStream& stream) {
-    return reinterpret_cast<std::uintptr_t>(&stream) | std::uint64_t{1} << 63;
+Library::Owner Library::owner_of(const HookedStreams::Pointer& hooked, hip::Stream key) {
+    return {reinterpret_cast<std::uintptr_t>(hooked.get()) | hooked_bit, key, hooked};
 }
 
-void Library::forget(const backend::HookedStream& stream) {
-    scheduling.destroyed(stream);
-    order_.forget_owner(owner_id(stream));
-}
-
-void Library::set_priority(std::uint64_t xqueue_handle, xqueue::XQueue& xqueue,
-                           std::int32_t priority) {
-    xqueue.set_priority(priority);
-    order_.set_priority(xqueue_handle, priority);
-    if (const auto scheduler = scheduling.running())
-        scheduler->changed();
-}
-
-Result<void> Library::set_priority(hip::Stream stream, std::int32_t priority) {
+Library::Owner Library::owner_of(hip::Stream stream) {
     const hip::Stream key = mapping_.key_of(stream);
-    if (const auto owner = owner_of(stream); owner.xqueue != nullptr) {
-        set_priority(owner.handle, *owner.xqueue, priority);
-        return {};
-    }
-    return hooked_stream(stream).map(
-        [&](const HookedStreams::Pointer& hooked) { set_priority(hooked, key, priority); });
+    if (const auto handle = order_.owner_of(key))
+        if (const auto xqueue = xqueues.find(*handle))
+            return {*handle, key, *xqueue};
+    const auto hooked = hooked_streams.find(key);
+    return hooked ? owner_of(hooked, key) : Owner{};
 }
 
-void Library::set_priority(const HookedStreams::Pointer& hooked, hip::Stream key,
-                           std::int32_t priority) {
-    hooked->set_priority(priority);
-    schedule(hooked, key);
-    order_.set_priority(owner_id(*hooked), priority);
+Result<Library::Owner> Library::ensure_owner(hip::Stream stream) {
+    if (auto owner = owner_of(stream); owner.stream != nullptr)
+        return owner;
+    return owner_of(TRY(hooked_stream(stream)), mapping_.key_of(stream));
+}
+
+Result<Library::Owner> Library::ensure_owner_of(hip::Stream key) {
+    if (auto owner = owner_of(key); owner.stream != nullptr)
+        return owner;
+    return owner_of(TRY(hooked_stream_of(key)), key);
+}
+
+Result<Library::Owner> Library::find_xqueue(std::uint64_t handle) const {
+    return Owner{handle, nullptr, TRY(xqueues.find(handle))};
+}
+
+void Library::forget(const HookedStreams::Pointer& hooked) {
+    scheduling.destroyed(*hooked);
+    order_.forget_owner(owner_of(hooked, nullptr).id);
+}
+
+void Library::set_priority(const Owner& owner, std::int32_t priority) {
+    owner.stream->set_priority(priority);
+    schedule(owner);
+    order_.set_priority(owner.id, priority);
     if (const auto scheduler = scheduling.running())
         scheduler->changed();
 }
 
-// A stream that wasn't scheduled before.
-void Library::schedule(const HookedStreams::Pointer& hooked, hip::Stream key) {
-    if (!order_.add_owner(owner_id(*hooked), key))
+void Library::set_attributes(const Owner& owner, const xqueue::Attributes& attributes) {
+    owner.stream->set_attributes(attributes);
+    schedule(owner);
+    if (const auto scheduler = scheduling.running())
+        scheduler->changed();
+}
+
+// Adds a hooked stream that was not scheduled before. An xqueue is scheduled when it is made.
+void Library::schedule(const Owner& owner) {
+    if (owner.is_xqueue() || !order_.add_owner(owner.id, owner.key))
         return;
-    const auto queue = mapping_.queue_of(key);
-    scheduling.created(hooked, {queue ? queue->gpu_id : 0, 0, key});
-}
-
-void Library::set_attributes(xqueue::XQueue& xqueue, const xqueue::Attributes& attributes) {
-    xqueue.set_attributes(attributes);
-    if (const auto scheduler = scheduling.running())
-        scheduler->changed();
-}
-
-Result<void> Library::set_attributes(hip::Stream stream, const xqueue::Attributes& attributes) {
-    if (const auto xqueue = xqueue_of(stream)) {
-        set_attributes(*xqueue, attributes);
-        return {};
-    }
-    const hip::Stream key = mapping_.key_of(stream);
-    return hooked_stream(stream).map([&](const HookedStreams::Pointer& hooked) {
-        hooked->set_attributes(attributes);
-        schedule(hooked, key);
-        if (const auto scheduler = scheduling.running())
-            scheduler->changed();
-    });
+    const auto queue = mapping_.queue_of(owner.key);
+    scheduling.created(owner.stream, {queue ? queue->gpu_id : 0, 0, owner.key});
 }
 
 void Library::start_as_environment_says() {
@@ -276,14 +268,6 @@ void Library::start_as_environment_says() {
 std::uint32_t Library::waiters(hip::Stream key, const hip::QueueRecord& queue) const {
     const auto calls = direct_.find(key);
     return gates_.waiters(hip::ref_of(queue)) + (calls ? calls->waiters() : 0);
-}
-
-Library::Owner Library::owner_of(hip::Stream stream) {
-    const auto handle = order_.owner_of(mapping_.key_of(stream));
-    if (!handle)
-        return {};
-    const auto found = xqueues.find(*handle);
-    return found ? Owner{*handle, *found} : Owner{};
 }
 
 Result<HookedStreams::Pointer> Library::hooked_stream(hip::Stream stream) {
@@ -301,27 +285,9 @@ Result<HookedStreams::Pointer> Library::hooked_stream(hip::Stream stream) {
     return make_hooked(key, stream, device);
 }
 
-static Result<xqueue::Level> suspend(xqueue::XQueue& xqueue, const backend::HoldMode& mode) {
-    return TRY(xqueue.suspend({.exact = mode.exact, .least = mode.least})).level;
-}
-
-Result<xqueue::Level> Library::hold_stream(hip::Stream stream, const backend::HoldMode& mode) {
-    if (const auto xqueue = xqueue_of(stream))
-        return suspend(*xqueue, mode);
-    return TRY(hooked_stream(stream))->hold(mode);
-}
-
-Result<xqueue::Level> Library::hold_stream_of(hip::Stream key, const backend::HoldMode& mode) {
-    if (const auto xqueue = xqueue_of(key))
-        return suspend(*xqueue, mode);
-    return TRY(hooked_stream_of(key))->hold(mode);
-}
-
 Result<void> Library::release_stream(hip::Stream stream) {
-    if (const auto xqueue = xqueue_of(stream))
-        return xqueue->resume();
-    const auto hooked = hooked_streams.find(mapping_.key_of(stream));
-    return hooked ? hooked->release() : fail(ENOENT, Op::nothing_held);
+    const Owner owner = owner_of(stream);
+    return owner.stream != nullptr ? owner.stream->release() : fail(ENOENT, Op::nothing_held);
 }
 
 HookedStreams::Pointer Library::make_hooked(hip::Stream key, hip::Stream handle,

@@ -95,29 +95,26 @@ public:
     // The same by a key of Mapping::streams(), without a call into HIP: from threads of ours.
     // ENOENT: the hook knows no such stream. EOPNOTSUPP: it is a thread's hipStreamPerThread.
     Result<HookedStreams::Pointer> hooked_stream_of(hip::Stream key);
-    // The xqueue in front of the stream, or null.
+    // The object that holds and ranks a stream: its xqueue if it has one, else its hooked stream.
     struct Owner {
-        std::uint64_t handle = 0;
-        std::shared_ptr<xqueue::XQueue> xqueue;
+        std::uint64_t id = 0; // in QueueOrder: the handle of an xqueue, or hooked_bit and more
+        hip::Stream key = nullptr;
+        std::shared_ptr<xqueue::Holdable> stream; // null: neither
+        [[nodiscard]] bool is_xqueue() const { return stream != nullptr && (id & hooked_bit) == 0; }
     };
+    static Owner owner_of(const HookedStreams::Pointer& hooked, hip::Stream key);
     Owner owner_of(hip::Stream stream);
-    std::shared_ptr<xqueue::XQueue> xqueue_of(hip::Stream stream) {
-        return owner_of(stream).xqueue;
-    }
-    // By the stream's xqueue if it has one, else as a hooked stream. The second is for threads of
-    // ours and takes a key, see hooked_stream_of().
-    Result<xqueue::Level> hold_stream(hip::Stream stream, const backend::HoldMode& mode);
-    Result<xqueue::Level> hold_stream_of(hip::Stream key, const backend::HoldMode& mode);
+    // Makes a hooked stream where there is neither: as hooked_stream(), and as hooked_stream_of().
+    Result<Owner> ensure_owner(hip::Stream stream);
+    Result<Owner> ensure_owner_of(hip::Stream key);
+    // The xqueue of a handle.
+    Result<Owner> find_xqueue(std::uint64_t handle) const;
     Result<void> release_stream(hip::Stream stream); // ENOENT: not held
-    // Sets the priority for schedulers, and adds a stream without an xqueue to the scheduler.
-    Result<void> set_priority(hip::Stream stream, std::int32_t priority);
-    void set_priority(const HookedStreams::Pointer& hooked, hip::Stream key, std::int32_t priority);
-    // Likewise, for the attributes.
-    Result<void> set_attributes(hip::Stream stream, const xqueue::Attributes& attributes);
-    void set_attributes(xqueue::XQueue& xqueue, const xqueue::Attributes& attributes);
+    // For schedulers, to which a hooked stream is added by it.
+    void set_priority(const Owner& owner, std::int32_t priority);
+    void set_attributes(const Owner& owner, const xqueue::Attributes& attributes);
     // After a change of priorities: updates xpreemptd, if it schedules this process.
     Result<void> update_daemon() { return global.update(scheduling.highest_priority()); }
-    void set_priority(std::uint64_t xqueue_handle, xqueue::XQueue& xqueue, std::int32_t priority);
 
     // As those of Gates.
     Result<bool> is_idle(hip::Stream stream) { return gates_.is_idle(stream); }
@@ -145,17 +142,19 @@ public:
     sched::LocalScheduling scheduling{together_};
     GlobalScheduling global;
     HookedStreams hooked_streams{mapping_,
-                                 [this](const backend::HookedStream& stream) { forget(stream); }};
+                                 [this](const HookedStreams::Pointer& hooked) { forget(hooked); }};
 
 private:
+    static constexpr std::uint64_t hooked_bit = std::uint64_t{1} << 63; // no handle is that large
+
     Library();
     HookedStreams::Pointer make_hooked(hip::Stream key, hip::Stream handle,
                                        std::optional<int> device);
     static void before_fork();
     static void after_fork();
     void let_everything_run();
-    void forget(const backend::HookedStream& stream);
-    void schedule(const HookedStreams::Pointer& hooked, hip::Stream key);
+    void forget(const HookedStreams::Pointer& hooked);
+    void schedule(const Owner& owner);
 
     hip::Mapping mapping_;
     backend::Selected selected_;

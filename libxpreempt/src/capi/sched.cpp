@@ -90,6 +90,32 @@ Result<void> copy_attributes(const Attributes& attributes, struct xp_sched_attri
     return {};
 }
 
+Result<void> copy_priority(std::int32_t priority, std::int32_t* user) {
+    if (user == nullptr)
+        return refuse_null("priority");
+    *user = priority;
+    return {};
+}
+
+// find: of the xqueue or the stream, as Library::ensure_owner().
+template <typename Find> int set_priority(std::int32_t priority, Find find) {
+    return c_call([&](Library& library) -> Result<void> {
+        if (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX)
+            return refuse_priority(priority);
+        library.set_priority(TRY(find(library)), priority);
+        return library.update_daemon();
+    });
+}
+
+template <typename Find>
+int set_attributes(const struct xp_sched_attributes* attributes, Find find) {
+    return c_call([&](Library& library) -> Result<void> {
+        const Attributes checked = TRY(attributes_of(attributes));
+        library.set_attributes(TRY(find(library)), checked);
+        return {};
+    });
+}
+
 Result<PolicySettings> settings_of(const struct xp_sched_parameters* user) {
     PolicySettings settings;
     if (user == nullptr)
@@ -130,51 +156,36 @@ Result<void> start(Library& library, std::uint32_t policy, const PolicySettings&
 extern "C" {
 
 int xp_xqueue_set_priority(xp_xqueue_t xqueue, int32_t priority) {
-    return with_xqueue(xqueue, [&](Library& library, xqueue::XQueue& found) -> Result<void> {
-        if (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX)
-            return refuse_priority(priority);
-        library.set_priority(xqueue.handle, found, priority);
-        return library.update_daemon();
-    });
-}
-
-int xp_xqueue_get_priority(xp_xqueue_t xqueue, int32_t* priority) {
-    return with_xqueue(xqueue, [&](Library&, xqueue::XQueue& found) -> Result<void> {
-        if (priority == nullptr)
-            return refuse_null("priority");
-        *priority = found.priority();
-        return {};
-    });
+    return set_priority(priority,
+                        [=](Library& library) { return library.find_xqueue(xqueue.handle); });
 }
 
 int xp_stream_set_priority(void* stream, int32_t priority) {
-    return c_call([&](Library& library) -> Result<void> {
-        if (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX)
-            return refuse_priority(priority);
-        TRY(library.set_priority(stream, priority));
-        return library.update_daemon();
+    return set_priority(priority, [=](Library& library) { return library.ensure_owner(stream); });
+}
+
+int xp_xqueue_get_priority(xp_xqueue_t xqueue, int32_t* priority) {
+    return with_xqueue(xqueue, [&](Library&, xqueue::XQueue& found) {
+        return copy_priority(found.priority(), priority);
     });
 }
 
 int xp_stream_get_priority(void* stream, int32_t* priority) {
-    return c_call([&](Library& library) -> Result<void> {
-        if (priority == nullptr)
-            return refuse_null("priority");
-        *priority = XP_PRIORITY_DEFAULT;
-        if (const auto xqueue = library.xqueue_of(stream))
-            *priority = xqueue->priority();
-        else if (const auto hooked = library.hooked_streams.find(library.mapping().key_of(stream)))
-            *priority = hooked->priority();
-        return {};
+    return c_call([&](Library& library) {
+        const auto owner = library.owner_of(stream);
+        return copy_priority(owner.stream ? owner.stream->priority() : XP_PRIORITY_DEFAULT,
+                             priority);
     });
 }
 
 int xp_xqueue_set_attributes(xp_xqueue_t xqueue, const struct xp_sched_attributes* attributes) {
-    return with_xqueue(xqueue, [&](Library& library, xqueue::XQueue& found) {
-        return attributes_of(attributes).map([&](const Attributes& checked) {
-            library.set_attributes(found, checked);
-        });
-    });
+    return set_attributes(attributes,
+                          [=](Library& library) { return library.find_xqueue(xqueue.handle); });
+}
+
+int xp_stream_set_attributes(void* stream, const struct xp_sched_attributes* attributes) {
+    return set_attributes(attributes,
+                          [=](Library& library) { return library.ensure_owner(stream); });
 }
 
 int xp_xqueue_get_attributes(xp_xqueue_t xqueue, struct xp_sched_attributes* attributes) {
@@ -183,22 +194,11 @@ int xp_xqueue_get_attributes(xp_xqueue_t xqueue, struct xp_sched_attributes* att
     });
 }
 
-int xp_stream_set_attributes(void* stream, const struct xp_sched_attributes* attributes) {
-    return c_call([&](Library& library) {
-        return attributes_of(attributes).and_then([&](const Attributes& checked) {
-            return library.set_attributes(stream, checked);
-        });
-    });
-}
-
 int xp_stream_get_attributes(void* stream, struct xp_sched_attributes* attributes) {
-    return c_call([&](Library& library) -> Result<void> {
-        Attributes found;
-        if (const auto xqueue = library.xqueue_of(stream))
-            found = xqueue->attributes();
-        else if (const auto hooked = library.hooked_streams.find(library.mapping().key_of(stream)))
-            found = hooked->attributes();
-        return copy_attributes(found, attributes);
+    return c_call([&](Library& library) {
+        const auto owner = library.owner_of(stream);
+        return copy_attributes(owner.stream ? owner.stream->attributes() : Attributes{},
+                               attributes);
     });
 }
 

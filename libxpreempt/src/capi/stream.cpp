@@ -123,11 +123,11 @@ int xp_stream_hold(void* stream, uint32_t flags, uint32_t* level) {
         const std::uint32_t asked = flags >> least_shift;
         const auto least = asked == 0 ? xqueue::Level::block : xqueue::Level(asked);
         const bool exact = (flags & XP_HOLD_EXACT) != 0;
-        return library.hold_stream(stream, {exact, least, (flags & XP_HOLD_SHARED) != 0})
-            .map([&](xqueue::Level held) {
-                if (level != nullptr)
-                    *level = static_cast<std::uint32_t>(held);
-            });
+        const auto owner = TRY(library.ensure_owner(stream));
+        const auto held = TRY(owner.stream->hold({exact, least, (flags & XP_HOLD_SHARED) != 0}));
+        if (level != nullptr)
+            *level = static_cast<std::uint32_t>(held);
+        return {};
     });
 }
 

@@ -99,7 +99,7 @@ public:
             return;
         library_.hooked_streams.insert(key_, hooked_);
         if (hooked_->priority() != 0)
-            library_.set_priority(hooked_, key_, hooked_->priority());
+            library_.set_priority(Library::owner_of(hooked_, key_), hooked_->priority());
     }
     Creation(const Creation&) = delete;
     Creation& operator=(const Creation&) = delete;
@@ -178,7 +178,7 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         library.labels.add_xqueue(handle, key, stream);
         // The xqueue takes over the holds and the priority of the hooked stream.
         if (const auto& hooked = creation.hooked()) {
-            library.set_priority(handle, *created, hooked->priority());
+            library.set_priority({handle, key, created}, hooked->priority());
             for (std::uint32_t holds = hooked->holds(); holds > 0; --holds)
                 (void)created->suspend({}); // always at some level
         }
@@ -221,9 +221,9 @@ int xp_stream_xqueue(void* stream, xp_xqueue_t* xqueue) {
         if (xqueue == nullptr)
             return refuse_null("xqueue");
         const auto owner = library.owner_of(stream);
-        if (owner.xqueue == nullptr)
+        if (!owner.is_xqueue())
             return fail(ENOENT, Op::no_xqueue);
-        xqueue->handle = owner.handle;
+        xqueue->handle = owner.id;
         return {};
     });
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "xqueue/command_ring.hpp"
+#include "xqueue/holdable.hpp"
 #include "xqueue/hw_queue.hpp"
 #include "xqueue/pace.hpp"
 #include "xqueue/source.hpp"
@@ -76,7 +77,7 @@ using Notice = std::function<void(const Result<void>& answer)>;
 // Only the thread that has set launching_ calls the hardware queue's launch() and mark(), and it
 // checks withheld_ before each launch. A suspend increments withheld_, then waits until launching_
 // is clear: so a thread that checked withheld_ before that launches nothing after the suspend.
-class XQueue final : public Source {
+class XQueue final : public Holdable {
 public:
     XQueue(std::unique_ptr<HwQueue> hw, LaunchConfig config, Level highest);
 
@@ -112,6 +113,10 @@ public:
     // it returns, no launch is in progress and none begins until the last resume.
     Result<Suspension> suspend(const SuspendMode& mode);
     Result<void> resume(); // ENOENT: not suspended
+    Result<Level> hold(const HoldMode& mode) override {
+        return TRY(suspend({.exact = mode.exact, .least = mode.least})).level;
+    }
+    Result<void> release() override { return resume(); }
 
     // Forgets what is to be launched, relaunches included. Returns how many.
     Result<std::uint64_t> drop();
@@ -125,15 +130,6 @@ public:
     Result<void> configure(const LaunchConfig& config);
     LevelChoice level(); // of a suspend that came now
     void limit_level(Level highest);
-    // Sets the priority for schedulers and for waits across xqueues; the XQueue only stores it.
-    void set_priority(std::int32_t priority) {
-        priority_.store(priority, std::memory_order_relaxed);
-    }
-    void set_attributes(const Attributes& attributes) { attributes_.set(attributes); }
-    [[nodiscard]] std::int32_t priority() const override {
-        return priority_.load(std::memory_order_relaxed);
-    }
-    [[nodiscard]] Attributes attributes() const override { return attributes_.get(); }
 
     // As a source: work is what isn't known to be complete, including a launch in progress.
     [[nodiscard]] bool has_work() const override;
@@ -251,8 +247,6 @@ private:
 
     const std::unique_ptr<HwQueue> hw_;
     DeviceLoad* const load_; // null: not counted
-    std::atomic<std::int32_t> priority_{0};
-    SharedAttributes attributes_;
 
     std::mutex close_mutex_;
     std::mutex control_mutex_; // suspend and resume, one after the other
