@@ -37,8 +37,6 @@ public:
         ~Question();
         Question(const Question&) = delete;
         Question& operator=(const Question&) = delete;
-        Question(Question&&) = delete;
-        Question& operator=(Question&&) = delete;
         explicit operator bool() const { return allowed_; }
 
     private:

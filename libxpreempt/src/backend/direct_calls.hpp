@@ -33,8 +33,6 @@ public:
     ~DirectCalls();
     DirectCalls(const DirectCalls&) = delete;
     DirectCalls& operator=(const DirectCalls&) = delete;
-    DirectCalls(DirectCalls&&) = delete;
-    DirectCalls& operator=(DirectCalls&&) = delete;
 
     // Stops the stream's queue, so that a call can be made and nothing of it runs.
     class Stopper {

@@ -15,8 +15,6 @@ public:
     ~EventMarker() override { events_->give_back(event_); }
     EventMarker(const EventMarker&) = delete;
     EventMarker& operator=(const EventMarker&) = delete;
-    EventMarker(EventMarker&&) = delete;
-    EventMarker& operator=(EventMarker&&) = delete;
 
     // Returns false on error; wait() reports it.
     bool passed() override {

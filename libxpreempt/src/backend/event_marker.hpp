@@ -19,8 +19,6 @@ public:
     ~EventPool();
     EventPool(const EventPool&) = delete;
     EventPool& operator=(const EventPool&) = delete;
-    EventPool(EventPool&&) = delete;
-    EventPool& operator=(EventPool&&) = delete;
 
     Result<hip::Event> take();
     void give_back(hip::Event event);

@@ -27,8 +27,6 @@ public:
     ~HookedStream() override; // ends what is held
     HookedStream(const HookedStream&) = delete;
     HookedStream& operator=(const HookedStream&) = delete;
-    HookedStream(HookedStream&&) = delete;
-    HookedStream& operator=(HookedStream&&) = delete;
 
     Result<xqueue::Level> hold(const xqueue::HoldMode& mode) override;
     Result<void> release() override;

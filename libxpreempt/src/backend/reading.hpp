@@ -13,8 +13,6 @@ public:
     ~Reading() { table_.end_reading(); }
     Reading(const Reading&) = delete;
     Reading& operator=(const Reading&) = delete;
-    Reading(Reading&&) = delete;
-    Reading& operator=(Reading&&) = delete;
 
 private:
     const hook::Table& table_;

@@ -46,8 +46,6 @@ private:
         ~Turn() { slot_.taken.clear(std::memory_order_release); }
         Turn(const Turn&) = delete;
         Turn& operator=(const Turn&) = delete;
-        Turn(Turn&&) = delete;
-        Turn& operator=(Turn&&) = delete;
 
     private:
         Slot& slot_;

@@ -44,8 +44,6 @@ public:
     }
     LaunchScope(const LaunchScope&) = delete;
     LaunchScope& operator=(const LaunchScope&) = delete;
-    LaunchScope(LaunchScope&&) = delete;
-    LaunchScope& operator=(LaunchScope&&) = delete;
 
     static const Guardian* guardian() {
         return current_ != nullptr ? &current_->guardian_ : nullptr;

@@ -63,8 +63,6 @@ public:
     ~StreamQueue() override;
     StreamQueue(const StreamQueue&) = delete;
     StreamQueue& operator=(const StreamQueue&) = delete;
-    StreamQueue(StreamQueue&&) = delete;
-    StreamQueue& operator=(StreamQueue&&) = delete;
 
     xqueue::LevelChoice best_level(xqueue::Level highest) override;
     Result<void> launch(const xqueue::Launch& launch) override;

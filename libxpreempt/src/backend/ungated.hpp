@@ -11,8 +11,6 @@ public:
     ~Ungated() { --depth; }
     Ungated(const Ungated&) = delete;
     Ungated& operator=(const Ungated&) = delete;
-    Ungated(Ungated&&) = delete;
-    Ungated& operator=(Ungated&&) = delete;
 
     [[nodiscard]] static bool here() { return depth > 0; }
 

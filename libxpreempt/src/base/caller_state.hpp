@@ -18,8 +18,6 @@ public:
     }
     CallerState(const CallerState&) = delete;
     CallerState& operator=(const CallerState&) = delete;
-    CallerState(CallerState&&) = delete;
-    CallerState& operator=(CallerState&&) = delete;
 
 private:
     int errno_ = errno;

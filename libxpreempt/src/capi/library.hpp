@@ -38,8 +38,6 @@ public:
     ~QueueHandle();
     QueueHandle(const QueueHandle&) = delete;
     QueueHandle& operator=(const QueueHandle&) = delete;
-    QueueHandle(QueueHandle&&) = delete;
-    QueueHandle& operator=(QueueHandle&&) = delete;
 
     [[nodiscard]] const hip::QueueRecord& queue() const { return queue_; }
 

@@ -103,8 +103,6 @@ public:
     }
     Creation(const Creation&) = delete;
     Creation& operator=(const Creation&) = delete;
-    Creation(Creation&&) = delete;
-    Creation& operator=(Creation&&) = delete;
 
     // Returns false if the stream has an xqueue.
     [[nodiscard]] bool owns_stream() const { return owns_; }

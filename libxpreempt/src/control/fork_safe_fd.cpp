@@ -44,8 +44,6 @@ public:
     ~Locked() { pthread_mutex_unlock(&registry_.mutex); }
     Locked(const Locked&) = delete;
     Locked& operator=(const Locked&) = delete;
-    Locked(Locked&&) = delete;
-    Locked& operator=(Locked&&) = delete;
 
     bool replace(int before, int after) {
         const auto found = std::ranges::find(registry_.fds, before);

@@ -36,8 +36,6 @@ public:
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
-    Server(Server&&) = delete;
-    Server& operator=(Server&&) = delete;
 
     // Asks the thread to end. False: it is still in a call into its host, and must not be
     // destroyed; the socket has no name any more.

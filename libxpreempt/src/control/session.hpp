@@ -17,8 +17,6 @@ public:
     ~Session() { book_.end_connection(owner_.connection); }
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
-    Session(Session&&) = delete;
-    Session& operator=(Session&&) = delete;
 
     // How many bytes may be received now: 0 while an answer waits to be sent.
     [[nodiscard]] std::size_t wants() const;

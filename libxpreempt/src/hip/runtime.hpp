@@ -92,8 +92,6 @@ public:
     ~OnDevice();
     OnDevice(const OnDevice&) = delete;
     OnDevice& operator=(const OnDevice&) = delete;
-    OnDevice(OnDevice&&) = delete;
-    OnDevice& operator=(OnDevice&&) = delete;
 
     // Returns HIP's error if the device couldn't be made the current one; the thread's is then
     // unchanged.
@@ -117,8 +115,6 @@ public:
     ~AsideOfCaptures();
     AsideOfCaptures(const AsideOfCaptures&) = delete;
     AsideOfCaptures& operator=(const AsideOfCaptures&) = delete;
-    AsideOfCaptures(AsideOfCaptures&&) = delete;
-    AsideOfCaptures& operator=(AsideOfCaptures&&) = delete;
 
 private:
     const Functions& hip_;

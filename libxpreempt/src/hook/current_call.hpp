@@ -109,8 +109,6 @@ public:
     }
     CallScope(const CallScope&) = delete;
     CallScope& operator=(const CallScope&) = delete;
-    CallScope(CallScope&&) = delete;
-    CallScope& operator=(CallScope&&) = delete;
 };
 
 // The gate, if it wants this call. Loaded once a call, so that before and after are of one gate.

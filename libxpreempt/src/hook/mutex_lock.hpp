@@ -13,8 +13,6 @@ public:
     ~MutexLock() { pthread_mutex_unlock(&mutex_); }
     MutexLock(const MutexLock&) = delete;
     MutexLock& operator=(const MutexLock&) = delete;
-    MutexLock(MutexLock&&) = delete;
-    MutexLock& operator=(MutexLock&&) = delete;
 
 private:
     pthread_mutex_t& mutex_;

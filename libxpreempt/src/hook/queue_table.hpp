@@ -20,8 +20,6 @@ public:
     ~UpdateLock();
     UpdateLock(const UpdateLock&) = delete;
     UpdateLock& operator=(const UpdateLock&) = delete;
-    UpdateLock(UpdateLock&&) = delete;
-    UpdateLock& operator=(UpdateLock&&) = delete;
 };
 
 void add_queue(const QueueRecord& record, bool ring_in_vram); // generation is filled in here

@@ -75,8 +75,6 @@ public:
     ~Scheduler() { stop(); }
     Scheduler(const Scheduler&) = delete;
     Scheduler& operator=(const Scheduler&) = delete;
-    Scheduler(Scheduler&&) = delete;
-    Scheduler& operator=(Scheduler&&) = delete;
 
     // The thread ends, and what was suspended runs again. To be called before the last reference
     // goes; who comes second does nothing.

@@ -45,8 +45,6 @@ public:
     }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
-    Turn(Turn&&) = delete;
-    Turn& operator=(Turn&&) = delete;
 
 private:
     XQueue& queue_;

@@ -58,8 +58,6 @@ public:
     }
     Telling(const Telling&) = delete;
     Telling& operator=(const Telling&) = delete;
-    Telling(Telling&&) = delete;
-    Telling& operator=(Telling&&) = delete;
 
     static bool is_in_notice_of(const XQueue& queue) {
         const Telling* telling = here;

@@ -20,8 +20,6 @@ public:
     }
     Reaction(const Reaction&) = delete;
     Reaction& operator=(const Reaction&) = delete;
-    Reaction(Reaction&&) = delete;
-    Reaction& operator=(Reaction&&) = delete;
 
     // Returns the calling thread's reaction for that queue, or null. They nest: a launch function
     // may submit to another XQueue.

@@ -40,8 +40,6 @@ public:
     virtual ~Source() = default;
     Source(const Source&) = delete;
     Source& operator=(const Source&) = delete;
-    Source(Source&&) = delete;
-    Source& operator=(Source&&) = delete;
 
     // Anything that isn't known to be complete, or waits to be launched.
     [[nodiscard]] virtual bool has_work() const = 0;

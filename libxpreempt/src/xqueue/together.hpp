@@ -19,8 +19,6 @@ public:
     virtual ~Together() = default;
     Together(const Together&) = delete;
     Together& operator=(const Together&) = delete;
-    Together(Together&&) = delete;
-    Together& operator=(Together&&) = delete;
 
     // turn: the same in all calls of one decision, and in no other decision in progress. Adds a
     // hold to those that are held, so that they stay held when their sources release them.

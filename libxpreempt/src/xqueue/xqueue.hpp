@@ -84,8 +84,6 @@ public:
     ~XQueue() override { (void)close(); }
     XQueue(const XQueue&) = delete;
     XQueue& operator=(const XQueue&) = delete;
-    XQueue(XQueue&&) = delete;
-    XQueue& operator=(XQueue&&) = delete;
 
     static Result<void> check(const LaunchConfig& config);
 

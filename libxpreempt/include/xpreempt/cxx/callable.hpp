@@ -87,8 +87,6 @@ public:
     CallableSlot() = default;
     CallableSlot(const CallableSlot&) = delete;
     CallableSlot& operator=(const CallableSlot&) = delete;
-    CallableSlot(CallableSlot&&) = delete;
-    CallableSlot& operator=(CallableSlot&&) = delete;
     ~CallableSlot() { reset(); }
 
     // Into an empty slot.

@@ -24,8 +24,6 @@ public:
     Commands() = default;
     Commands(const Commands&) = delete;
     Commands& operator=(const Commands&) = delete;
-    Commands(Commands&&) = delete;
-    Commands& operator=(Commands&&) = delete;
     ~Commands() = default;
 
     template <typename Function>
