@@ -65,15 +65,13 @@ int main() {
                 query(streams[0]).reason);
     check(query(streams[0]).level == XP_LEVEL_BLOCK, "a shared stream can only be blocked");
 
-    xp_queue_t queue{};
-    check(xp_queue_open(streams[0], 0, &queue) == -EBUSY, "its queue is not given out by mistake");
-    must(xp_queue_open(streams[0], XP_ALLOW_SHARED, &queue), "xp_queue_open");
-    must(xp_queue_preempt(queue), "xp_queue_preempt");
+    constexpr unsigned stop = XP_HOLD_LEAST(XP_LEVEL_INTERRUPT);
+    check(xp_stream_hold(streams[0], stop, nullptr) == -EOPNOTSUPP, "it is not stopped by mistake");
+    must(xp_stream_hold(streams[0], stop | XP_HOLD_SHARED, nullptr), "xp_stream_hold");
     add_one<<<dim3(1), dim3(1), 0, streams[3]>>>(word);
     check(hipStreamQuery(streams[3]) == hipErrorNotReady, "a neighbour stands still with it");
-    must(xp_queue_resume(queue), "xp_queue_resume");
+    must(xp_stream_release(streams[0]), "xp_stream_release");
     must(hipStreamSynchronize(streams[3]), "hipStreamSynchronize");
-    must(xp_queue_close(queue), "xp_queue_close");
 
     // A stream of its own queue is none of theirs, also now.
     void* own = nullptr;

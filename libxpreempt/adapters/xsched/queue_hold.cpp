@@ -8,7 +8,7 @@
 
 namespace xpreempt::adapter {
 
-const QueueCalls library_calls{xp_queue_open, xp_queue_preempt, xp_queue_close, xp_last_detail};
+const QueueCalls library_calls{xp_stream_hold, xp_stream_release, xp_last_detail};
 
 // The queue is looked up anew for each stop: HIP may have moved the stream, and streams that came
 // since may share its queue.
@@ -16,10 +16,7 @@ int QueueHold::stop() {
     const std::lock_guard lock(mutex_);
     if (held_)
         return 0;
-    xp_queue_t queue{};
-    int error = calls_.open(stream_, 0, &queue);
-    if (error == 0)
-        error = calls_.preempt(queue);
+    const int error = calls_.hold(stream_, XP_HOLD_LEAST(XP_LEVEL_DEACTIVATE), nullptr);
     // A scheduler suspends often: one line for a row of equal refusals.
     if (error != std::exchange(last_refusal_, error) && error != 0) {
         const char* detail = calls_.detail();
@@ -30,22 +27,19 @@ int QueueHold::stop() {
         report_(std::string("stream ") + address + ": cannot stop its queue: " + detail +
                 "; suspended at level 1: what was launched completes");
     }
-    if (error == 0)
-        held_ = queue;
-    else if (queue.handle != 0)
-        calls_.close(queue);
+    held_ = error == 0;
     return error;
 }
 
 void QueueHold::start() {
     const std::lock_guard lock(mutex_);
-    if (const auto queue = std::exchange(held_, std::nullopt))
-        calls_.close(*queue);
+    if (std::exchange(held_, false))
+        calls_.release(stream_);
 }
 
 bool QueueHold::is_stopped() const {
     const std::lock_guard lock(mutex_);
-    return held_.has_value();
+    return held_;
 }
 
 } // namespace xpreempt::adapter

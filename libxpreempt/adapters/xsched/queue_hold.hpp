@@ -5,17 +5,15 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <xpreempt/queue.h>
+#include <xpreempt/stream.h>
 
 namespace xpreempt::adapter {
 
 // The calls of libxpreempt that a hold is made of. A test passes its own.
 struct QueueCalls {
-    int (*open)(void* stream, std::uint32_t flags, xp_queue_t* queue);
-    int (*preempt)(xp_queue_t queue);
-    int (*close)(xp_queue_t queue);
+    int (*hold)(void* stream, std::uint32_t flags, std::uint32_t* level);
+    int (*release)(void* stream);
     const char* (*detail)(); // of the calling thread's last error
 };
 extern const QueueCalls library_calls;
@@ -37,7 +35,7 @@ public:
     QueueHold& operator=(QueueHold&&) = delete;
 
     // Stops the queue that the stream is on now. A stopped queue stays stopped: returns 0. A
-    // negative errno, and a message, if the queue keeps running; -EBUSY if other streams share it.
+    // negative errno, and a message, if the queue keeps running, as when other streams share it.
     int stop();
 
     // Starts the queue. If the driver refuses, libxpreempt retries.
@@ -52,7 +50,7 @@ private:
     const QueueCalls calls_;
 
     mutable std::mutex mutex_;
-    std::optional<xp_queue_t> held_;
+    bool held_ = false;
     int last_refusal_ = 0; // of a stop, reported already
 };
 

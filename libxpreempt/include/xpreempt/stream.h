@@ -26,9 +26,12 @@ struct xp_stream_info {
 	uint32_t blocked; /* 1: its queue waits for a held one, because of events or copies */
 	uint32_t blocker; /* if blocked: the KFD id of that queue */
 	uint32_t waiters; /* threads whose HIP calls the library blocks because of its queue */
-	uint32_t reserved; /* 0 */
+	uint32_t preempts_known; /* 1: the driver reports the last fields; 0 on a stock driver */
 	uint64_t save_area_bytes; /* CWSR area of the queue on one XCC; 0: none */
 	char reason[XP_REASON_BYTES]; /* why level is not higher, or "" */
+	uint64_t preempts; /* confirmed preemptions of its queue */
+	uint64_t last_preempt_ns; /* time that the last one took in the driver */
+	uint64_t max_preempt_ns;
 };
 
 /**
@@ -139,12 +142,34 @@ int xp_stream_create(void **stream);
  * with its stream.
  *
  * -ENOSYS without libxpreempt-hook.so, which intercepts the calls. -EOPNOTSUPP for
- * hipStreamPerThread, or if the level cannot be reached.
+ * hipStreamPerThread, or if the level cannot be reached. -EIO if the queue is dead. If the driver
+ * cannot confirm a stop in time, the stream is held, and its queue stops as soon as it can.
  */
 int xp_stream_hold(void *stream, uint32_t flags, uint32_t *level);
 
-/** xp_stream_release() - undoes one xp_stream_hold(). -ENOENT if the stream is not held */
+/**
+ * xp_stream_release() - undoes one xp_stream_hold(). -ENOENT if the stream is not held
+ *
+ * If the driver refuses the start, a thread of the library retries it.
+ */
 int xp_stream_release(void *stream);
+
+/**
+ * xp_streams_hold() - holds several streams as xp_stream_hold() does, and their queues at once
+ * @level: receives the lowest XP_LEVEL_* of them; may be NULL
+ *
+ * Holds all or none: if one cannot be held, it releases the others and returns that error. On a
+ * driver with SWITCH all queues that stop mid-kernel are unmapped in one update of the runlist of
+ * their GPU; otherwise they stop one by one, and each update disturbs the other queues of the GPU.
+ */
+int xp_streams_hold(void *const *streams, size_t count, uint32_t flags, uint32_t *level);
+
+/**
+ * xp_streams_release() - undoes one hold of each stream, at once as xp_streams_hold()
+ *
+ * Releases all that are held, and returns -ENOENT if one is not.
+ */
+int xp_streams_release(void *const *streams, size_t count);
 
 /**
  * xp_stream_set_name() - names the stream for kfd-preempt(8) and other clients of the control
@@ -156,7 +181,7 @@ int xp_stream_release(void *stream);
  */
 int xp_stream_set_name(void *stream, const char *name);
 
-/** xp_stream_destroy() - hipStreamDestroy(); the stream must have no xqueue and no held queue */
+/** xp_stream_destroy() - hipStreamDestroy(); the stream must have no xqueue */
 int xp_stream_destroy(void *stream);
 
 #ifdef __cplusplus

@@ -3,7 +3,7 @@
 #ifndef XPREEMPT_XQUEUE_H
 #define XPREEMPT_XQUEUE_H
 
-#include <xpreempt/queue.h>
+#include <xpreempt/stream.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -68,6 +68,7 @@ struct xp_command {
  * is in flight. A submit then costs the caller a fraction of a launch. A submit to an idle xqueue
  * launches, because the GPU would wait while the thread is woken.
  */
+#define XP_ALLOW_SHARED 0x1u /* stop the other streams on its queue too */
 #define XP_STOP_FOR_OWN_LAUNCH 0x2u
 #define XP_DEFERRED 0x4u
 

@@ -23,7 +23,6 @@ template <> constexpr std::size_t first_bytes<struct xp_command> = 32;
 template <> constexpr std::size_t first_bytes<struct xp_control_options> = 16;
 template <> constexpr std::size_t first_bytes<struct xp_prediction> = 264;
 template <> constexpr std::size_t first_bytes<struct xp_probe_info> = 224;
-template <> constexpr std::size_t first_bytes<struct xp_queue_info> = 56;
 template <> constexpr std::size_t first_bytes<struct xp_sched_attributes> = 32;
 template <> constexpr std::size_t first_bytes<struct xp_sched_parameters> = 24;
 template <> constexpr std::size_t first_bytes<struct xp_sched_state> = 64;

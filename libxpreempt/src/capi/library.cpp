@@ -79,53 +79,6 @@ void report_slots() {
 
 } // namespace
 
-QueueHandle::~QueueHandle() {
-    const std::lock_guard lock(mutex_);
-    if (held_)
-        holds_.release(queue_, nullptr);
-}
-
-Result<std::vector<std::unique_lock<std::mutex>>>
-QueueHandle::lock_all(std::span<QueueHandle* const> handles) {
-    std::vector<QueueHandle*> sorted(handles.begin(), handles.end());
-    std::ranges::sort(sorted, std::less<>());
-    if (std::ranges::adjacent_find(sorted) != sorted.end())
-        return fail(EINVAL, Op::handle);
-    std::vector<std::unique_lock<std::mutex>> locks;
-    for (QueueHandle* handle : sorted)
-        locks.emplace_back(handle->mutex_);
-    return locks;
-}
-
-Result<void> QueueHandle::preempt_all(backend::Holds& holds,
-                                      std::span<QueueHandle* const> handles) {
-    const auto locks = TRY(lock_all(handles));
-    std::vector<hip::QueueRecord> queues;
-    for (const QueueHandle* handle : handles) {
-        if (handle->held_)
-            return fail(EALREADY, Op::preempt_queue, handle->queue_.kfd_queue_id);
-        queues.push_back(handle->queue_);
-    }
-    TRY(holds.hold(queues, backend::StopType::save, nullptr));
-    for (QueueHandle* handle : handles)
-        handle->held_ = true;
-    return {};
-}
-
-Result<void> QueueHandle::resume_all(backend::Holds& holds, std::span<QueueHandle* const> handles) {
-    const auto locks = TRY(lock_all(handles));
-    std::vector<hip::QueueRecord> queues;
-    for (const QueueHandle* handle : handles) {
-        if (!handle->held_)
-            return fail(ENOENT, Op::nothing_held);
-        queues.push_back(handle->queue_);
-    }
-    holds.release(queues, nullptr);
-    for (QueueHandle* handle : handles)
-        handle->held_ = false;
-    return {};
-}
-
 Library& Library::instance() {
     if (Library* made = library.load(std::memory_order_acquire); made != nullptr)
         return *made;

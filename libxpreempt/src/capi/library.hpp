@@ -22,40 +22,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
 namespace xpreempt::capi {
-
-class Library;
-
-// One xp_queue_t: a queue and at most one hold on it, which ends with the handle.
-class QueueHandle {
-public:
-    QueueHandle(backend::Holds& holds, const hip::QueueRecord& queue)
-        : holds_(holds), queue_(queue) {}
-    ~QueueHandle();
-    QueueHandle(const QueueHandle&) = delete;
-    QueueHandle& operator=(const QueueHandle&) = delete;
-
-    [[nodiscard]] const hip::QueueRecord& queue() const { return queue_; }
-
-    // Preempt or resume one or several queues at once. EINVAL if a handle is given twice.
-    // preempt_all() preempts all queues or none.
-    static Result<void> preempt_all(backend::Holds& holds, std::span<QueueHandle* const> handles);
-    static Result<void> resume_all(backend::Holds& holds, std::span<QueueHandle* const> handles);
-
-private:
-    // Locks all handles, always in the same order, so that two calls can't deadlock.
-    static Result<std::vector<std::unique_lock<std::mutex>>>
-    lock_all(std::span<QueueHandle* const> handles);
-
-    backend::Holds& holds_;
-    const hip::QueueRecord queue_;
-    std::mutex mutex_;
-    bool held_ = false;
-};
 
 class Library {
 public:
@@ -72,6 +42,7 @@ public:
     backend::Holds& holds() { return holds_; }
     backend::GuardianPool& guardians() { return guardians_; }
     backend::QueueOrder& order() { return order_; }
+    xqueue::Together& together() { return together_; }
 
     // HIP may be loaded later than we are, so it is looked for until it is found.
     Result<const hip::Functions*> hip();
@@ -135,7 +106,6 @@ public:
     void release_at_exit();
 
     HandleTable<xqueue::XQueue> xqueues;
-    HandleTable<QueueHandle> queues;
     Labels labels{mapping_};
     sched::LocalScheduling scheduling{together_};
     GlobalScheduling global;

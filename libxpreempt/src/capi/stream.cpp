@@ -4,6 +4,10 @@
 #include "kfd/save_area.hpp"
 #include "kfd/save_cost.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <vector>
 #include <xpreempt/stream.h>
 
 using namespace xpreempt;
@@ -20,6 +24,55 @@ Result<void> verify_own_queue(Library& library, hip::Stream stream) {
     if (queue.num_streams != 1)
         return fail(EBUSY, Op::share_queue, queue.kfd_queue_id);
     return {};
+}
+
+// The hardware queues of several streams, for Together. None of a single stream: its own hold is
+// the only call then.
+std::vector<xqueue::QueueName> queues_of(const std::vector<Library::Owner>& owners) {
+    std::vector<xqueue::QueueName> queues;
+    if (owners.size() > 1)
+        for (const Library::Owner& owner : owners)
+            std::ranges::copy(owner.stream->queues(), std::back_inserter(queues));
+    return queues;
+}
+
+// Holds of several streams. They stop at once, and without finish() all of them end.
+class HeldTogether {
+public:
+    HeldTogether(xqueue::Together& together, const std::vector<Library::Owner>& owners)
+        : together_(together) {
+        held_.reserve(owners.size());
+        if (const auto queues = queues_of(owners); !queues.empty())
+            together_.exchange(this, queues, {});
+    }
+    ~HeldTogether() {
+        for (xqueue::Holdable* const held : held_)
+            (void)held->release();
+        together_.end(this);
+    }
+    HeldTogether(const HeldTogether&) = delete;
+    HeldTogether& operator=(const HeldTogether&) = delete;
+
+    Result<xqueue::Level> hold(const Library::Owner& owner, const xqueue::HoldMode& mode) {
+        const auto level = TRY(owner.stream->hold(mode));
+        held_.push_back(owner.stream.get());
+        return level;
+    }
+    void finish() { held_.clear(); }
+
+private:
+    xqueue::Together& together_;
+    std::vector<xqueue::Holdable*> held_;
+};
+
+// Names the reason why a stream's level could not be reached.
+Result<xqueue::Level> explain(const Library& library, const Library::Owner& owner,
+                              const xqueue::HoldMode& mode, Result<xqueue::Level> held) {
+    if (held || held.error().op != Op::choose_level)
+        return held;
+    const auto best = backend::level_of(library.transport(), library.probe(), library.mapping(),
+                                        owner.key, mode.allow_shared);
+    return best.reason.empty() ? held : refuse_as(held.error().errno_value, best.reason);
 }
 
 constexpr std::uint32_t hold_flags =
@@ -44,6 +97,13 @@ int xp_stream_query(void* stream, struct xp_stream_info* info) {
         ours.num_sharing = queue.num_streams;
         ours.level = static_cast<std::uint32_t>(level.level);
         ours.save_area_bytes = queue.save_area_bytes;
+        if (library.transport().kind() == backend::TransportKind::patched)
+            if (const auto status = library.device()->status(queue.kfd_queue_id, queue.fd)) {
+                ours.preempts_known = 1;
+                ours.preempts = status->preempts;
+                ours.last_preempt_ns = status->last_preempt_ns;
+                ours.max_preempt_ns = status->max_preempt_ns;
+            }
         for (const backend::SeenQueue& seen : library.order().scan_queues()) {
             if (hip::ref_of(seen.record) != hip::ref_of(queue))
                 continue;
@@ -118,21 +178,57 @@ int xp_stream_create(void** stream) {
 }
 
 int xp_stream_hold(void* stream, uint32_t flags, uint32_t* level) {
+    return xp_streams_hold(&stream, 1, flags, level);
+}
+
+int xp_stream_release(void* stream) {
+    return xp_streams_release(&stream, 1);
+}
+
+int xp_streams_hold(void* const* streams, size_t count, uint32_t flags, uint32_t* level) {
     return c_call([&](Library& library) -> Result<void> {
         TRY(check_flags("flags", flags, hold_flags));
         const std::uint32_t asked = flags >> least_shift;
-        const auto least = asked == 0 ? xqueue::Level::block : xqueue::Level(asked);
-        const bool exact = (flags & XP_HOLD_EXACT) != 0;
-        const auto owner = TRY(library.ensure_owner(stream));
-        const auto held = TRY(owner.stream->hold({exact, least, (flags & XP_HOLD_SHARED) != 0}));
+        const xqueue::HoldMode mode{(flags & XP_HOLD_EXACT) != 0,
+                                    asked == 0 ? xqueue::Level::block : xqueue::Level(asked),
+                                    (flags & XP_HOLD_SHARED) != 0};
+        if (count > 0 && streams == nullptr)
+            return refuse_null("streams");
+        std::vector<Library::Owner> owners;
+        for (void* const stream : std::span(streams, count))
+            owners.push_back(TRY(library.ensure_owner(stream)));
+        HeldTogether held(library.together(), owners);
+        auto lowest = xqueue::Level::interrupt;
+        for (const Library::Owner& owner : owners)
+            lowest = std::min(lowest, TRY(explain(library, owner, mode, held.hold(owner, mode))));
+        held.finish();
         if (level != nullptr)
-            *level = static_cast<std::uint32_t>(held);
+            *level = static_cast<std::uint32_t>(lowest);
         return {};
     });
 }
 
-int xp_stream_release(void* stream) {
-    return c_call([&](Library& library) { return library.release_stream(stream); });
+int xp_streams_release(void* const* streams, size_t count) {
+    return c_call([&](Library& library) -> Result<void> {
+        if (count > 0 && streams == nullptr)
+            return refuse_null("streams");
+        std::vector<Library::Owner> owners;
+        Result<void> answer;
+        for (void* const stream : std::span(streams, count))
+            if (auto owner = library.owner_of(stream); owner.stream != nullptr)
+                owners.push_back(std::move(owner));
+            else
+                answer = fail(ENOENT, Op::nothing_held);
+        const auto queues = queues_of(owners);
+        if (!queues.empty())
+            library.together().keep(&owners, queues);
+        for (const Library::Owner& owner : owners)
+            if (const auto released = owner.stream->release(); !released)
+                answer = released;
+        if (!queues.empty())
+            library.together().exchange(&owners, {}, queues);
+        return answer;
+    });
 }
 
 int xp_stream_is_idle(void* stream, uint32_t* idle) {

@@ -54,11 +54,10 @@ void complete(void* stream) {
 // Arguments: queues that there are, and whether the first is held.
 void launch(benchmark::State& state) {
     constexpr int launches = 20; // fewer than a queue may have while another is held
-    static xp_queue_t queue{};
     if (state.thread_index() == 0) {
         (void)stream_of(static_cast<std::size_t>(state.range(0)) - 1);
-        if (xp_queue_open(stream_of(0), 0, &queue) != 0 ||
-            (state.range(1) != 0 && xp_queue_preempt(queue) != 0))
+        if (state.range(1) != 0 &&
+            xp_stream_hold(stream_of(0), XP_HOLD_LEAST(XP_LEVEL_INTERRUPT), nullptr) != 0)
             state.SkipWithError(xp_last_detail());
     }
     void* stream = nullptr;
@@ -72,8 +71,8 @@ void launch(benchmark::State& state) {
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
         state.SetIterationTime(took.count() / launches);
     }
-    if (state.thread_index() == 0)
-        xp_queue_close(queue);
+    if (state.thread_index() == 0 && state.range(1) != 0)
+        (void)xp_stream_release(stream_of(0));
 }
 BENCHMARK(launch)
     ->ArgNames({"queues", "held"})

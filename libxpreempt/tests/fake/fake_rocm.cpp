@@ -123,6 +123,7 @@ int handle(unsigned long request, void* argument) {
         return 0;
     }
     case AMDKFD_IOC_PREEMPT_SWITCH:
+        ++driver.told.switches;
         return answers.switch_queues(*static_cast<kfd_ioctl_preempt_switch_args*>(argument));
     case AMDKFD_IOC_PREEMPT_QUEUE:
         return answers.preempt(*static_cast<kfd_ioctl_preempt_queue_args*>(argument));

@@ -26,6 +26,7 @@ struct Driver {
     // The next ones: stops are confirmed late, see Queue::pending; stops or starts are refused.
     std::atomic<unsigned> late_stops{0}, refused_stops{0}, refused_starts{0};
     std::atomic<unsigned> late_answers{0}; // answer: how often a stop was not confirmed
+    std::atomic<unsigned> switches{0};     // answer: calls of SWITCH
     // Not 0: of four stops and starts, about one is refused, one is late (a stop, for as long as
     // its start is refused by chance), and the answer of one is lost: it is done, and fails.
     std::atomic<std::uint32_t> faults{0};

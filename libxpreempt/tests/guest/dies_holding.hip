@@ -62,10 +62,8 @@ std::uint32_t* start_kernel(hipStream_t stream) {
     (void)setrlimit(RLIMIT_CORE, &no_core);
     void* stream = nullptr;
     must(xp_stream_create(&stream), "xp_stream_create");
-    xp_queue_t queue{};
-    must(xp_queue_open(stream, 0, &queue), "xp_queue_open");
     (void)start_kernel(static_cast<hipStream_t>(stream));
-    must(xp_queue_preempt(queue), "xp_queue_preempt");
+    must(xp_stream_hold(stream, XP_HOLD_LEAST(XP_LEVEL_INTERRUPT), nullptr), "xp_stream_hold");
     xp_stream_info info{};
     info.sz = sizeof info;
     must(xp_stream_query(stream, &info), "xp_stream_query");

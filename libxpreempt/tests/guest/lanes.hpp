@@ -137,15 +137,7 @@ struct Lane {
         MUST(xp_stream_query(stream, &info));
         return info;
     }
-    [[nodiscard]] std::uint64_t preempts() const {
-        xp_queue_t queue{};
-        MUST(xp_queue_open(stream, XP_ALLOW_SHARED, &queue));
-        xp_queue_info info{};
-        info.sz = sizeof info;
-        MUST(xp_queue_query(queue, &info));
-        MUST(xp_queue_close(queue));
-        return info.preempts;
-    }
+    [[nodiscard]] std::uint64_t preempts() const { return info().preempts; }
 };
 
 // A thread in a call that is expected to wait for the lane.

@@ -193,13 +193,11 @@ inline bool names(const Subject& holder, const Subject& other) {
 // the library's word stand still while all others run.
 inline void verify_queue(std::vector<Subject>& subjects, Subject& holder, Sharing sharing) {
     const xp_stream_info held = query(holder);
-    xp_queue_t queue{};
-    holder.in_thread(
-        [&] { must(xp_queue_open(holder.stream, XP_ALLOW_SHARED, &queue), "xp_queue_open"); });
     Subject& witness = witness_beside(held.kfd_queue_id);
     // Let HIP see all work complete: blocking streams wait for the rest by a packet in its queue.
     must(hipDeviceSynchronize(), "hipDeviceSynchronize");
-    must(xp_queue_preempt(queue), "xp_queue_preempt");
+    must(xp_stream_hold(holder.stream, XP_HOLD_LEAST(XP_LEVEL_INTERRUPT) | XP_HOLD_SHARED, nullptr),
+         "xp_stream_hold");
     // Streams of other queues first: what is launched on a blocking stream afterwards may wait for
     // what stands still on another.
     std::vector<unsigned> values(subjects.size());
@@ -230,7 +228,7 @@ inline void verify_queue(std::vector<Subject>& subjects, Subject& holder, Sharin
                       " in the sharing set of " + holder.name);
     }
     check(stopped > 0, "the holder itself stops");
-    must(xp_queue_close(queue), "xp_queue_close");
+    must(xp_stream_release(holder.stream), "xp_stream_release");
     for (std::size_t i = 0; i < subjects.size(); ++i)
         words().wait(subjects[i], values[i]);
 }
@@ -239,7 +237,8 @@ inline void verify(std::vector<Subject>& subjects, Sharing sharing = Sharing::ex
     std::set<std::uint32_t> done;
     for (Subject& subject : subjects) {
         use(subject);
-        if (done.insert(query(subject).kfd_queue_id).second)
+        // The library holds no thread's own stream.
+        if (subject.stream != hipStreamPerThread && done.insert(query(subject).kfd_queue_id).second)
             verify_queue(subjects, subject, sharing);
     }
     std::printf("# held %zu queues, each stopped its streams and no other\n", done.size());

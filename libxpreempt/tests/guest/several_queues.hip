@@ -40,7 +40,6 @@ void must(int error, const char* call) {
 
 struct Work {
     hipStream_t stream = nullptr;
-    xp_queue_t queue{};
     std::uint32_t* words = nullptr; // turns, turns at the end, the host's word
 
     std::uint32_t turns() const { return __atomic_load_n(&words[0], __ATOMIC_ACQUIRE); }
@@ -60,7 +59,9 @@ void prepare(Work& work) {
     work.stream = static_cast<hipStream_t>(stream);
     must(hipHostMalloc(&work.words, 64, hipHostMallocCoherent), "hipHostMalloc");
     std::memset(work.words, 0, 64);
-    must(xp_queue_open(work.stream, 0, &work.queue), "xp_queue_open");
+    // Touches the stream, so before a kernel runs.
+    must(xp_stream_hold(stream, 0, nullptr), "xp_stream_hold");
+    must(xp_stream_release(stream), "xp_stream_release");
 }
 
 void start(Work& work) {
@@ -70,14 +71,15 @@ void start(Work& work) {
 }
 
 void stop_and_start(Work (&work)[num_queues], bool together) {
-    xp_queue_t queues[num_queues];
+    constexpr unsigned stop = XP_HOLD_LEAST(XP_LEVEL_INTERRUPT);
+    void* streams[num_queues];
     for (unsigned i = 0; i < num_queues; ++i)
-        queues[i] = work[i].queue;
+        streams[i] = work[i].stream;
     if (together) {
-        must(xp_queues_preempt(queues, num_queues), "xp_queues_preempt");
+        must(xp_streams_hold(streams, num_queues, stop, nullptr), "xp_streams_hold");
     } else {
-        for (const xp_queue_t queue : queues)
-            must(xp_queue_preempt(queue), "xp_queue_preempt");
+        for (void* stream : streams)
+            must(xp_stream_hold(stream, stop, nullptr), "xp_stream_hold");
     }
     bool still = true;
     std::uint32_t turns[num_queues];
@@ -87,10 +89,10 @@ void stop_and_start(Work (&work)[num_queues], bool together) {
     for (unsigned i = 0; i < num_queues; ++i)
         still = still && work[i].turns() == turns[i];
     if (together) {
-        must(xp_queues_resume(queues, num_queues), "xp_queues_resume");
+        must(xp_streams_release(streams, num_queues), "xp_streams_release");
     } else {
-        for (const xp_queue_t queue : queues)
-            must(xp_queue_resume(queue), "xp_queue_resume");
+        for (void* stream : streams)
+            must(xp_stream_release(stream), "xp_stream_release");
     }
     bool move = true;
     for (const Work& one : work)
@@ -147,7 +149,6 @@ int main(int argc, char** argv) {
         __atomic_store_n(&one.words[2], 1U, __ATOMIC_RELEASE);
         must(hipStreamSynchronize(one.stream), "hipStreamSynchronize");
         check(one.words[0] == one.words[1] && one.words[1] > 0, "no turn was lost or done twice");
-        must(xp_queue_close(one.queue), "xp_queue_close");
     }
     // At the end HIP would free memory of these queues and leave the queues on the GPU. Once all are idle, because
     // the end of a queue takes the others off the GPU, and the boot counts the saves.

@@ -57,7 +57,6 @@ protected:
         ASSERT_EQ(0, hipStreamCreate(&stream));
         ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
         ASSERT_EQ(0, xp_xqueue_create(stream, nullptr, &xqueue)) << xp_last_detail();
-        ASSERT_EQ(0, xp_queue_open(stream, 0, &queue)) << xp_last_detail();
     }
     void TearDown() override { EXPECT_EQ(0, xp_xqueue_destroy(xqueue)); }
     static bool says(const std::string& words) {
@@ -66,7 +65,6 @@ protected:
 
     void* stream = nullptr;
     xp_xqueue_t xqueue{};
-    xp_queue_t queue{};
     static int launch(void* on, void*) { return hipMemsetAsync(nullptr, 0, 4, on); }
 
     const std::vector<Case> cases = {
@@ -75,13 +73,9 @@ protected:
          false,
          [](void* s) { return xp_probe(static_cast<xp_probe_info*>(s)); }},
         {"xp_stream_info",
-         {248},
+         {248, 272},
          false,
          [this](void* s) { return xp_stream_query(stream, static_cast<xp_stream_info*>(s)); }},
-        {"xp_queue_info",
-         {56},
-         false,
-         [this](void* s) { return xp_queue_query(queue, static_cast<xp_queue_info*>(s)); }},
         {"xp_xqueue_state",
          {264},
          false,

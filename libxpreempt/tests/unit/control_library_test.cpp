@@ -217,12 +217,10 @@ TEST_F(ControlTest, stops_a_stream_and_leaves_the_other_alone) {
         EXPECT_EQ(queue.kfd_queue_id == low_queue ? 1U : 0U, queue.stops);
 
     // The program's own hold is counted apart.
-    xp_queue_t queue{};
-    ASSERT_EQ(0, xp_queue_open(low, 0, &queue));
-    ASSERT_EQ(0, xp_queue_preempt(queue));
+    ASSERT_EQ(0, xp_stream_hold(low, XP_HOLD_LEAST(XP_LEVEL_INTERRUPT), nullptr));
     EXPECT_EQ(1U, ask(connection, wire::Kind::resume, &wanted).outcome->left);
     EXPECT_FALSE(runs(low_queue));
-    EXPECT_EQ(0, xp_queue_close(queue));
+    EXPECT_EQ(0, xp_stream_release(low));
     EXPECT_TRUE(runs(low_queue));
 
     // A hold that was to stay still ends with the socket.

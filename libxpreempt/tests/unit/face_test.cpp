@@ -29,13 +29,12 @@ template <typename Owner>
 constexpr bool is_move_only =
     std::is_nothrow_move_constructible_v<Owner> && std::is_nothrow_move_assignable_v<Owner> &&
     !std::is_copy_constructible_v<Owner> && !std::is_copy_assignable_v<Owner>;
-static_assert(is_move_only<Queue> && is_move_only<Preempted>);
 static_assert(is_move_only<Stream> && is_move_only<Held>);
 static_assert(is_move_only<XQueue> && is_move_only<Suspended>);
 static_assert(is_move_only<Scheduler> && is_move_only<Control>);
 static_assert(std::is_trivially_copyable_v<StreamRef>);
 // A later version with another Expected must not have the same symbols.
-static_assert(std::is_same_v<Queue, v0_tl::Queue> && std::is_same_v<Error, v0_tl::Error>);
+static_assert(std::is_same_v<Held, v0_tl::Held> && std::is_same_v<Error, v0_tl::Error>);
 
 void expect_destroyed(StreamRef stream) {
     EXPECT_EQ(std::errc::no_such_file_or_directory, errc_of(stream.query()));
@@ -47,89 +46,31 @@ TEST_F(FaceTest, probe_finds_hook_and_hip) {
     EXPECT_EQ(1U, info.hip_loaded);
 }
 
-TEST_F(FaceTest, a_queue_is_preempted_until_its_owner_is_destroyed) {
-    const StreamRef stream = new_stream();
-    {
-        Queue queue = must(Queue::open(stream));
-        must(queue.preempt());
-        EXPECT_FALSE(runs(stream));
-        EXPECT_EQ(1U, must(queue.query()).holds);
-        EXPECT_EQ(std::errc::connection_already_in_progress, errc_of(queue.preempt()));
-        must(queue.resume());
-        EXPECT_TRUE(runs(stream));
-        must(queue.preempt());
-    }
-    EXPECT_TRUE(runs(stream));
-}
-
-TEST_F(FaceTest, a_queue_is_closed_once) {
-    const StreamRef stream = new_stream();
-    Queue queue = must(Queue::open(stream));
-    must(queue.preempt());
-    must(queue.close());
-    EXPECT_TRUE(runs(stream));
-    EXPECT_EQ(0U, queue.get().handle);
-    EXPECT_EQ(std::errc::bad_file_descriptor, errc_of(queue.close()));
-    EXPECT_EQ(std::errc::bad_file_descriptor, errc_of(queue.preempt()));
-    EXPECT_EQ(std::errc::bad_file_descriptor, errc_of(queue.query()));
-}
-
-TEST_F(FaceTest, a_queue_moves_with_its_hold) {
+TEST_F(FaceTest, several_streams_are_held_for_a_scope) {
     const StreamRef one = new_stream(), other = new_stream();
-    Queue first = must(Queue::open(one));
-    Queue second = must(Queue::open(other));
-    must(first.preempt());
-    must(second.preempt());
-    Queue moved = std::move(first);
-    EXPECT_FALSE(runs(one));
-    // NOLINTNEXTLINE(bugprone-use-after-move,clang-analyzer-cplusplus.Move): defined
-    EXPECT_EQ(0U, first.get().handle);
-    second = std::move(moved); // closes the one that it had
-    EXPECT_TRUE(runs(other));
-    EXPECT_FALSE(runs(one));
-    must(second.resume());
-    EXPECT_TRUE(runs(one));
-}
-
-TEST_F(FaceTest, a_shared_queue_is_opened_with_a_flag_only) {
-    const StreamRef stream = new_stream();
-    new_stream();
-    new_stream();
-    EXPECT_EQ(std::errc::device_or_resource_busy, errc_of(Queue::open(stream)));
-    EXPECT_TRUE(Queue::open(stream, XP_ALLOW_SHARED));
-}
-
-TEST_F(FaceTest, several_queues_are_held_for_a_scope) {
-    const StreamRef one = new_stream(), other = new_stream();
-    std::vector<Queue> queues;
-    queues.push_back(must(Queue::open(one)));
-    queues.push_back(must(Queue::open(other)));
     {
-        Preempted held = must(Preempted::preempt(queues));
+        Held held = must(Held::hold({one, other}));
+        EXPECT_EQ(XP_LEVEL_INTERRUPT, held.level());
         EXPECT_FALSE(runs(one) || runs(other));
-        must(held.resume());
+        must(held.release());
         EXPECT_TRUE(runs(one) && runs(other));
-        EXPECT_EQ(std::errc::bad_file_descriptor, errc_of(held.resume()));
-        held = must(Preempted::preempt(queues[0], queues[1]));
+        EXPECT_EQ(std::errc::bad_file_descriptor, errc_of(held.release()));
+        held = must(Held::hold({one, other}));
+        const Held again = must(Held::hold(other)); // counted
+        held = must(Held::hold(one));
         EXPECT_FALSE(runs(one) || runs(other));
-        // All or nothing: the second one is held.
-        EXPECT_EQ(std::errc::connection_already_in_progress,
-                  errc_of(Preempted::preempt(queues[1])));
     }
     EXPECT_TRUE(runs(one) && runs(other));
-    EXPECT_EQ(std::errc::invalid_argument, errc_of(Preempted::preempt(queues[0], queues[0])));
 }
 
-TEST_F(FaceTest, a_hold_of_several_queues_ends_for_the_others_when_one_is_closed) {
-    const StreamRef one = new_stream(), other = new_stream();
-    Queue first = must(Queue::open(one)), second = must(Queue::open(other));
-    {
-        const Preempted held = must(Preempted::preempt(first, second));
-        must(first.close());
-        EXPECT_TRUE(runs(one));
-        EXPECT_FALSE(runs(other));
-    }
-    EXPECT_TRUE(runs(other));
+TEST_F(FaceTest, a_shared_queue_is_stopped_with_a_flag_only) {
+    const StreamRef stream = new_stream(), other = new_stream();
+    new_stream();
+    constexpr std::uint32_t stop = XP_HOLD_LEAST(XP_LEVEL_INTERRUPT);
+    EXPECT_EQ(std::errc::operation_not_supported, errc_of(Held::hold({other, stream}, stop)));
+    EXPECT_TRUE(runs(stream) && runs(other));
+    const Held held = must(Held::hold({other, stream}, stop | XP_HOLD_SHARED));
+    EXPECT_FALSE(runs(stream) || runs(other));
 }
 
 TEST_F(FaceTest, an_owned_stream_has_a_queue_of_its_own_and_is_destroyed) {

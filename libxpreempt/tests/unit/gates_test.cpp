@@ -40,16 +40,17 @@ class GatesTest : public ::testing::Test {
 protected:
     void SetUp() override {
         fake_choose_driver();
+        ASSERT_EQ(0, xp_start()); // sees the calls from here on
         for (void** stream : {&held, &other}) {
             ASSERT_EQ(0, hipStreamCreate(stream));
             ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, *stream));
         }
         ASSERT_EQ(0, hipEventCreateWithFlags(&event, 0));
-        ASSERT_EQ(0, xp_queue_open(held, 0, &queue)) << xp_last_detail();
     }
     void TearDown() override { EXPECT_EQ(0, hipEventDestroy(event)); }
     void hold() {
-        ASSERT_EQ(0, xp_queue_preempt(queue)) << xp_last_detail();
+        ASSERT_EQ(0, xp_stream_hold(held, XP_HOLD_LEAST(XP_LEVEL_INTERRUPT), nullptr))
+            << xp_last_detail();
         fake_hip()->unfinished = true;
     }
     [[nodiscard]] std::uint32_t waiters() const {
@@ -79,7 +80,7 @@ protected:
         if (meanwhile)
             meanwhile();
         EXPECT_FALSE(returned);
-        EXPECT_EQ(0, xp_queue_resume(queue));
+        EXPECT_EQ(0, xp_stream_release(held));
         thread.join();
         EXPECT_EQ(0U, waiters());
     }
@@ -87,7 +88,6 @@ protected:
     void* held = nullptr;
     void* other = nullptr;
     void* event = nullptr;
-    xp_queue_t queue{};
 };
 
 TEST_F(GatesTest, a_wait_for_the_held_stream_waits) {
@@ -233,13 +233,18 @@ TEST_F(GatesTest, an_xqueue_does_not_wait_for_its_own_stream) {
     options.threshold = options.batch = 256;
     xp_xqueue_t xqueue{};
     ASSERT_EQ(0, xp_xqueue_create(held, &options, &xqueue));
-    hold();
+    void* third = nullptr; // on the same queue
+    ASSERT_EQ(0, hipStreamCreate(&third));
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, third));
+    ASSERT_EQ(0, xp_stream_hold(third, XP_HOLD_LEAST(XP_LEVEL_INTERRUPT) | XP_HOLD_SHARED, nullptr))
+        << xp_last_detail();
+    fake_hip()->unfinished = true;
     const auto launch = [](void* stream, void*) { return hipMemsetAsync(nullptr, 0, 4, stream); };
     for (int i = 0; i < 128; ++i)
         ASSERT_EQ(0, xp_xqueue_submit(xqueue, launch, nullptr, nullptr));
     EXPECT_EQ(0U, waiters());
     fake_hip()->unfinished = false;
-    EXPECT_EQ(0, xp_queue_resume(queue));
+    EXPECT_EQ(0, xp_stream_release(third));
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 
@@ -281,7 +286,7 @@ TEST_F(GatesTest, a_launch_on_a_free_stream_reads_no_ring) {
         for (int i = 0; i < 200; ++i)
             ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, other));
     }
-    EXPECT_EQ(0, xp_queue_resume(queue));
+    EXPECT_EQ(0, xp_stream_release(held));
 }
 
 TEST_F(GatesTest, nor_does_one_on_the_held_stream) {
@@ -304,7 +309,7 @@ TEST_F(GatesTest, an_event_record_on_a_free_stream_reads_its_own_ring_only) {
         for (int i = 0; i < 200; ++i)
             ASSERT_EQ(0, hipEventRecord(event, other));
     }
-    EXPECT_EQ(0, xp_queue_resume(queue));
+    EXPECT_EQ(0, xp_stream_release(held));
 }
 
 // HIP makes the barrier of an event wait for a copy of the stream, and copies may wait for
@@ -322,7 +327,7 @@ TEST_F(GatesTest, an_event_record_that_waits_is_an_edge) {
             hipEventRecord(event, other);
         },
         "");
-    EXPECT_EQ(0, xp_queue_resume(queue));
+    EXPECT_EQ(0, xp_stream_release(held));
 }
 
 // A wait for an event may have made it a stopped one.
@@ -351,7 +356,7 @@ TEST_F(GatesTest, after_an_edge_the_rings_are_read_again) {
             hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, other, nullptr, nullptr);
         },
         "");
-    EXPECT_EQ(0, xp_queue_resume(queue));
+    EXPECT_EQ(0, xp_stream_release(held));
 }
 
 // A stream that is idle may get another queue, which may be the held one.

@@ -5,7 +5,6 @@
 #include "hook/table.hpp"
 #include "unit/beside.hpp"
 
-#include <xpreempt/queue.h>
 #include <xpreempt/stream.h>
 
 #include <cerrno>
@@ -80,13 +79,10 @@ TEST(LateLibrary, stays_when_it_is_closed_while_it_holds_a_queue) {
         reinterpret_cast<decltype(&xp_stream_touch)>(dlsym(library, "xp_stream_touch"));
     const auto query =
         reinterpret_cast<decltype(&xp_stream_query)>(dlsym(library, "xp_stream_query"));
-    const auto open_queue =
-        reinterpret_cast<decltype(&xp_queue_open)>(dlsym(library, "xp_queue_open"));
-    const auto preempt =
-        reinterpret_cast<decltype(&xp_queue_preempt)>(dlsym(library, "xp_queue_preempt"));
-    const auto resume =
-        reinterpret_cast<decltype(&xp_queue_resume)>(dlsym(library, "xp_queue_resume"));
-    ASSERT_NE(nullptr, resume);
+    const auto hold = reinterpret_cast<decltype(&xp_stream_hold)>(dlsym(library, "xp_stream_hold"));
+    const auto release =
+        reinterpret_cast<decltype(&xp_stream_release)>(dlsym(library, "xp_stream_release"));
+    ASSERT_NE(nullptr, release);
 
     void* stream = nullptr;
     ASSERT_EQ(0, hipStreamCreate(&stream));
@@ -94,14 +90,12 @@ TEST(LateLibrary, stays_when_it_is_closed_while_it_holds_a_queue) {
     xp_stream_info info{};
     info.sz = sizeof info;
     ASSERT_EQ(0, query(stream, &info));
-    xp_queue_t queue{};
-    ASSERT_EQ(0, open_queue(stream, 0, &queue));
-    ASSERT_EQ(0, preempt(queue));
+    ASSERT_EQ(0, hold(stream, XP_HOLD_LEAST(XP_LEVEL_INTERRUPT), nullptr));
     EXPECT_TRUE(fake_driver()->queues[info.kfd_queue_id].held);
     ASSERT_EQ(0, dlclose(library));
     ASSERT_NE(nullptr, dlopen(test::beside_program(LIBRARY_PATH).c_str(), RTLD_NOW | RTLD_NOLOAD));
     EXPECT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream)); // the gate is asked
-    EXPECT_EQ(0, resume(queue));
+    EXPECT_EQ(0, release(stream));
     EXPECT_FALSE(fake_driver()->queues[info.kfd_queue_id].held);
 }
 

@@ -27,6 +27,8 @@ int ioctl(int fd, unsigned long request, ...) noexcept;
 
 namespace {
 
+constexpr std::uint32_t mid_kernel = XP_HOLD_LEAST(XP_LEVEL_INTERRUPT);
+
 bool is_patched() {
     return fake_driver()->patched;
 }
@@ -139,9 +141,13 @@ TEST_F(LibraryTest, a_shared_queue_is_stopped_only_when_that_is_allowed) {
     void* first = new_stream();
     new_stream();
     void* third = new_stream();
-    xp_queue_t queue{};
-    EXPECT_EQ(-EBUSY, xp_queue_open(first, 0, &queue));
-    ASSERT_EQ(0, xp_queue_open(first, XP_ALLOW_SHARED, &queue)) << xp_last_detail();
+    EXPECT_EQ(-EOPNOTSUPP, xp_stream_hold(first, mid_kernel, nullptr));
+    EXPECT_TRUE(runs(query(first).kfd_queue_id));
+    EXPECT_NE(std::string::npos, std::string(xp_last_detail()).find("2 streams share KFD queue"))
+        << xp_last_detail();
+    ASSERT_EQ(0, xp_stream_hold(first, mid_kernel | XP_HOLD_SHARED, nullptr)) << xp_last_detail();
+    EXPECT_FALSE(runs(query(first).kfd_queue_id));
+    ASSERT_EQ(0, xp_stream_release(first));
 
     const xp_xqueue_t one = new_xqueue(first, XP_ALLOW_SHARED);
     const xp_xqueue_t other = new_xqueue(third, XP_ALLOW_SHARED);
@@ -157,7 +163,6 @@ TEST_F(LibraryTest, a_shared_queue_is_stopped_only_when_that_is_allowed) {
     EXPECT_TRUE(runs(id));
     EXPECT_EQ(0, xp_xqueue_destroy(one));
     EXPECT_EQ(0, xp_xqueue_destroy(other));
-    EXPECT_EQ(0, xp_queue_close(queue));
 }
 
 TEST_F(LibraryTest, without_leave_a_shared_stream_is_only_blocked) {
@@ -208,14 +213,12 @@ TEST_F(LibraryTest, a_suspended_xqueue_stops_and_starts_its_queue) {
 TEST_F(LibraryTest, a_stream_is_touched_while_another_one_is_stopped) {
     void* stopped = new_stream();
     ASSERT_EQ(0, xp_stream_touch(stopped));
-    xp_queue_t queue{};
-    ASSERT_EQ(0, xp_queue_open(stopped, 0, &queue)) << xp_last_detail();
-    ASSERT_EQ(0, xp_queue_preempt(queue));
+    ASSERT_EQ(0, xp_stream_hold(stopped, mid_kernel, nullptr)) << xp_last_detail();
     fake_hip()->unfinished = true;
     void* stream = new_stream();
     EXPECT_EQ(0, xp_stream_touch(stream));
     fake_hip()->unfinished = false;
-    EXPECT_EQ(0, xp_queue_close(queue));
+    EXPECT_EQ(0, xp_stream_release(stopped));
 }
 
 // After hipFreeAsync() it hangs in the next hipStreamDestroy().
@@ -435,10 +438,7 @@ TEST_F(LibraryTest, an_update_of_the_host_does_not_start_a_held_queue) {
         return; // the driver's own holds see to it there
     void* stream = new_stream();
     const std::uint32_t id = query(stream).kfd_queue_id;
-    xp_queue_t queue{};
-    ASSERT_EQ(0, xp_queue_open(stream, 0, &queue));
-    ASSERT_EQ(0, xp_queue_preempt(queue));
-    EXPECT_EQ(-EALREADY, xp_queue_preempt(queue));
+    ASSERT_EQ(0, xp_stream_hold(stream, mid_kernel, nullptr));
 
     // As ROCr does for a priority: percentage 100, in the middle of our hold.
     const int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
@@ -451,66 +451,69 @@ TEST_F(LibraryTest, an_update_of_the_host_does_not_start_a_held_queue) {
     // The resume sets the last percentage that ROCr asked for.
     args.percentage = 50;
     ASSERT_EQ(0, ioctl(fd, xpreempt::kfd::ioc_update_queue, &args));
-    ASSERT_EQ(0, xp_queue_resume(queue));
+    ASSERT_EQ(0, xp_stream_release(stream));
     EXPECT_EQ(50U, fake_driver()->queues[id].percentage);
     EXPECT_EQ(11U, fake_driver()->queues[id].priority);
-    EXPECT_EQ(0, xp_queue_close(queue));
     close(fd);
 }
 
-TEST_F(LibraryTest, closing_a_queue_handle_drops_its_hold) {
+TEST_F(LibraryTest, a_query_reports_the_hold_and_the_preemptions_of_the_driver) {
     void* stream = new_stream();
-    const std::uint32_t id = query(stream).kfd_queue_id;
-    xp_queue_t queue{};
-    ASSERT_EQ(0, xp_queue_open(stream, 0, &queue));
-    ASSERT_EQ(0, xp_queue_preempt(queue));
-    xp_queue_info info{};
-    info.sz = sizeof info;
-    ASSERT_EQ(0, xp_queue_query(queue, &info)) << xp_last_detail();
-    EXPECT_EQ(1U, info.holds);
+    EXPECT_EQ(0U, query(stream).preempts);
+    ASSERT_EQ(0, xp_stream_hold(stream, mid_kernel, nullptr));
+    const xp_stream_info info = query(stream);
+    EXPECT_EQ(1U, info.held);
+    EXPECT_EQ(is_patched() ? 1U : 0U, info.preempts_known);
     EXPECT_EQ(is_patched() ? 1U : 0U, info.preempts);
-    EXPECT_FALSE(runs(id));
-    ASSERT_EQ(0, xp_queue_close(queue));
-    EXPECT_TRUE(runs(id));
-    EXPECT_EQ(-EBADF, xp_queue_preempt(queue));
+    EXPECT_FALSE(runs(info.kfd_queue_id));
+    ASSERT_EQ(0, xp_stream_release(stream));
+    EXPECT_TRUE(runs(info.kfd_queue_id));
+    EXPECT_EQ(0U, query(stream).held);
 }
 
-TEST_F(LibraryTest, several_queues_stop_and_start_together) {
+TEST_F(LibraryTest, several_streams_stop_and_start_together) {
     void* streams[] = {new_stream(), new_stream()};
-    xp_queue_t queues[2]{};
-    for (int i = 0; i < 2; ++i)
-        ASSERT_EQ(0, xp_queue_open(streams[i], 0, &queues[i]));
     const std::uint32_t first = query(streams[0]).kfd_queue_id;
     const std::uint32_t second = query(streams[1]).kfd_queue_id;
-    ASSERT_EQ(0, xp_queues_preempt(queues, 2)) << xp_last_detail();
+    const unsigned before = fake_driver()->switches;
+    std::uint32_t level = 0;
+    ASSERT_EQ(0, xp_streams_hold(streams, 2, mid_kernel, &level)) << xp_last_detail();
+    EXPECT_EQ(static_cast<std::uint32_t>(XP_LEVEL_INTERRUPT), level);
     EXPECT_FALSE(runs(first) || runs(second));
-    EXPECT_EQ(-EALREADY, xp_queues_preempt(queues, 2));
-    EXPECT_EQ(-EALREADY, xp_queue_preempt(queues[1]));
-    ASSERT_EQ(0, xp_queues_resume(queues, 2));
+    ASSERT_EQ(0, xp_streams_release(streams, 2));
     EXPECT_TRUE(runs(first) && runs(second));
-    EXPECT_EQ(-ENOENT, xp_queues_resume(queues, 2));
+    EXPECT_EQ(is_patched() ? 2U : 0U, fake_driver()->switches - before) << "not at once";
+    EXPECT_EQ(-ENOENT, xp_streams_release(streams, 2));
+    EXPECT_EQ(0, xp_streams_hold(nullptr, 0, 0, nullptr));
+    EXPECT_EQ(-EINVAL, xp_streams_hold(nullptr, 1, 0, nullptr));
+    EXPECT_EQ(-EINVAL, xp_streams_release(nullptr, 1));
 
-    // None, when one can't: here because its handle holds it.
-    ASSERT_EQ(0, xp_queue_preempt(queues[1]));
-    EXPECT_EQ(-EALREADY, xp_queues_preempt(queues, 2));
-    EXPECT_TRUE(runs(first));
-
-    const xp_queue_t twice[] = {queues[0], queues[0]};
-    EXPECT_EQ(-EINVAL, xp_queues_preempt(twice, 2));
-    EXPECT_EQ(-EINVAL, xp_queues_preempt(nullptr, 1));
-    EXPECT_EQ(0, xp_queues_preempt(nullptr, 0));
-    ASSERT_EQ(0, xp_queue_close(queues[0]));
-    EXPECT_EQ(-EBADF, xp_queues_preempt(queues, 2));
-    ASSERT_EQ(0, xp_queue_close(queues[1]));
+    // Holds are counted, and one that is released alone leaves the other stopped.
+    void* const twice[] = {streams[0], streams[0], streams[1]};
+    ASSERT_EQ(0, xp_streams_hold(twice, 3, mid_kernel, nullptr));
+    ASSERT_EQ(0, xp_streams_release(streams, 2));
+    EXPECT_FALSE(runs(first));
     EXPECT_TRUE(runs(second));
+    EXPECT_EQ(-ENOENT, xp_streams_release(streams, 2));
+    EXPECT_TRUE(runs(first));
+}
+
+TEST_F(LibraryTest, no_stream_is_held_when_one_of_several_cannot_be) {
+    void* streams[] = {new_stream(), new_stream()};
+    const std::uint32_t first = query(streams[0]).kfd_queue_id;
+    const std::uint32_t second = query(streams[1]).kfd_queue_id;
+    new_stream();
+    new_stream(); // on the second one's queue
+    EXPECT_EQ(-EOPNOTSUPP, xp_streams_hold(streams, 2, mid_kernel, nullptr));
+    EXPECT_TRUE(runs(first) && runs(second));
+    EXPECT_EQ(-ENOENT, xp_stream_release(streams[0]));
+    EXPECT_EQ(-ENOENT, xp_stream_release(streams[1]));
 }
 
 TEST_F(LibraryTest, a_recycled_id_is_another_queue) {
     void* stream = nullptr;
     ASSERT_EQ(0, xp_stream_create(&stream));
     const xp_stream_info before = query(stream);
-    xp_queue_t queue{};
-    ASSERT_EQ(0, xp_queue_open(stream, 0, &queue));
 
     const int fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
     xpreempt::kfd::DestroyQueueArgs destroy{before.kfd_queue_id, 0};
@@ -524,10 +527,6 @@ TEST_F(LibraryTest, a_recycled_id_is_another_queue) {
     ASSERT_EQ(0, xp_stream_create(&other));
     EXPECT_EQ(before.kfd_queue_id, query(other).kfd_queue_id);
     EXPECT_NE(before.generation, query(other).generation);
-    xp_queue_info stale{};
-    stale.sz = sizeof stale;
-    EXPECT_EQ(-ESTALE, xp_queue_query(queue, &stale));
-    EXPECT_EQ(0, xp_queue_close(queue));
 }
 
 TEST_F(LibraryTest, a_command_with_flags_is_submitted_like_another) {

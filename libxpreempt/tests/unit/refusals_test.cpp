@@ -101,13 +101,6 @@ TEST_F(RefusalsTest, a_suspend_that_finishes_launched_work_waits_for_a_late_stop
 TEST_F(RefusalsTest, a_queue_whose_start_is_refused_runs_later) {
     const std::function<void()> holds[] = {
         [this] {
-            xp_queue_t queue{};
-            ASSERT_EQ(0, xp_queue_open(stream, 0, &queue)) << xp_last_detail();
-            ASSERT_EQ(0, xp_queue_preempt(queue));
-            fake_driver()->refused_starts = 2;
-            EXPECT_EQ(0, xp_queue_close(queue));
-        },
-        [this] {
             ASSERT_EQ(0, xp_stream_hold(stream, 0, nullptr)) << xp_last_detail();
             fake_driver()->refused_starts = 2;
             (void)xp_stream_release(stream);

@@ -96,18 +96,15 @@ class VramRingTest : public ::testing::Test {
 protected:
     void SetUp() override {
         fake_choose_driver();
+        ASSERT_EQ(0, xp_start()); // sees the calls from here on
         fake_hip()->rings_in_vram = true;
         for (void** stream : {&held, &other}) {
             ASSERT_EQ(0, hipStreamCreate(stream));
             ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, *stream));
         }
         ASSERT_EQ(0, hipEventCreateWithFlags(&event, 0));
-        ASSERT_EQ(0, xp_queue_open(held, 0, &queue)) << xp_last_detail();
     }
-    void TearDown() override {
-        EXPECT_EQ(0, xp_queue_close(queue));
-        EXPECT_EQ(0, hipEventDestroy(event));
-    }
+    void TearDown() override { EXPECT_EQ(0, hipEventDestroy(event)); }
     static xp_stream_info query(void* stream) {
         xp_stream_info info{};
         info.sz = sizeof info;
@@ -117,8 +114,11 @@ protected:
     static char* ring_of(void* stream) {
         return reinterpret_cast<char*>(fake_driver()->queues[query(stream).kfd_queue_id].ring_base);
     }
+    [[nodiscard]] int preempt() const {
+        return xp_stream_hold(held, XP_HOLD_LEAST(XP_LEVEL_INTERRUPT), nullptr);
+    }
     void hold() {
-        ASSERT_EQ(0, xp_queue_preempt(queue)) << xp_last_detail();
+        ASSERT_EQ(0, preempt()) << xp_last_detail();
         fake_hip()->unfinished = true;
     }
     static bool soon(const std::function<bool()>& condition) {
@@ -138,7 +138,6 @@ protected:
     void* held = nullptr;
     void* other = nullptr;
     void* event = nullptr;
-    xp_queue_t queue{};
     std::array<std::atomic<std::int64_t>, 8> signal_{}; // amd_signal_t
 };
 
@@ -160,7 +159,7 @@ TEST_F(VramRingTest, no_call_of_the_program_reads_it) {
         fake_hip()->packets_a_launch = packets;
         return hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, other, nullptr, nullptr);
     };
-    expect_no_read(other, {[this] { return xp_queue_preempt(queue); },
+    expect_no_read(other, {[this] { return preempt(); },
                            [this] { return hipMemsetAsync(nullptr, 0, 4, held); },
                            [this] { return hipEventRecord(event, held); },
                            [this] { return query(held).held == 1 ? 0 : 1; }});
@@ -174,7 +173,7 @@ TEST_F(VramRingTest, no_call_of_the_program_reads_it) {
                           [this] { return hipGraphLaunch(nullptr, other); },
                           [this] { return query(other).level != 0 ? 0 : 1; },
                           [this] { return hipStreamDestroy(other); },
-                          [this] { return xp_queue_resume(queue); }});
+                          [this] { return xp_stream_release(held); }});
 }
 
 TEST_F(VramRingTest, an_edge_in_it_is_found) {
@@ -186,7 +185,7 @@ TEST_F(VramRingTest, an_edge_in_it_is_found) {
     EXPECT_EQ(query(held).kfd_queue_id, query(other).blocker);
     signal_[1] = 0; // it came
     EXPECT_EQ(0U, query(other).blocked);
-    EXPECT_EQ(0, xp_queue_resume(queue));
+    EXPECT_EQ(0, xp_stream_release(held));
 }
 
 TEST_F(VramRingTest, an_edge_from_before_the_hold_is_found) {
@@ -194,7 +193,7 @@ TEST_F(VramRingTest, an_edge_from_before_the_hold_is_found) {
     ASSERT_EQ(0, hipStreamWaitEvent(other, event, 0));
     hold();
     EXPECT_TRUE(soon([this] { return query(other).blocked == 1; }));
-    EXPECT_EQ(0, xp_queue_resume(queue));
+    EXPECT_EQ(0, xp_stream_release(held));
 }
 
 // More than are copied in one batch.
@@ -205,7 +204,7 @@ TEST_F(VramRingTest, an_edge_behind_many_packets_is_found) {
     ASSERT_EQ(0, hipStreamWaitEvent(other, event, 0));
     hold();
     EXPECT_TRUE(soon([this] { return query(other).blocked == 1; }));
-    EXPECT_EQ(0, xp_queue_resume(queue));
+    EXPECT_EQ(0, xp_stream_release(held));
 }
 
 // A held queue of lower priority runs for one that waits for it.
@@ -248,7 +247,7 @@ TEST_F(VramRingTest, a_packet_that_was_not_read_counts_as_an_edge) {
     EXPECT_TRUE(soon([&] { return returned.load(); })); // without a resume
     EXPECT_EQ(1U, query(held).held);
     thread.join();
-    EXPECT_EQ(0, xp_queue_resume(queue));
+    EXPECT_EQ(0, xp_stream_release(held));
 }
 
 // HIP waits for what it destroys, and that may wait for the held queue.
@@ -260,7 +259,7 @@ TEST_F(VramRingTest, a_stream_is_destroyed_with_the_held_queue_running) {
     const std::uint32_t before = queue_held.preempts + queue_held.updates;
     EXPECT_EQ(0, hipStreamDestroy(other));
     EXPECT_LT(before, queue_held.preempts + queue_held.updates); // held again
-    EXPECT_EQ(0, xp_queue_resume(queue));
+    EXPECT_EQ(0, xp_stream_release(held));
 }
 
 // Unread packets count as edges: a wait for that stream waits outside of HIP until they were read.
@@ -274,7 +273,7 @@ TEST_F(VramRingTest, a_stream_without_an_edge_is_waited_for_inside_hip) {
     });
     EXPECT_TRUE(soon([&] { return returned.load(); }));
     thread.join();
-    EXPECT_EQ(0, xp_queue_resume(queue));
+    EXPECT_EQ(0, xp_stream_release(held));
 }
 
 // The high-priority stream's own launches aren't bounded by packets that weren't read.
@@ -283,7 +282,7 @@ TEST_F(VramRingTest, kernels_behind_the_last_edge_are_not_waited_for) {
     for (int i = 0; i < 500; ++i)
         ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, other));
     EXPECT_EQ(0U, query(held).waiters);
-    EXPECT_EQ(0, xp_queue_resume(queue));
+    EXPECT_EQ(0, xp_stream_release(held));
 }
 
 int put_packet(void* stream, void*) {

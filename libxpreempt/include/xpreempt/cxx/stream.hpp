@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 struct ihipStream_t; // what a hipStream_t points to
@@ -144,7 +145,7 @@ private:
     void* stream_;
 };
 
-// Owner of a stream with a queue of its own. An XQueue or Queue on it must be closed before it is
+// Owner of a stream with a queue of its own. An XQueue on it must be closed before it is
 // destroyed: declare the stream first.
 class Stream : public detail::StreamCalls<Stream> {
 public:
@@ -172,27 +173,39 @@ private:
     detail::Owned<void*, xp_stream_destroy> stream_;
 };
 
-// One hold of a stream, released at the end of its scope.
+// One hold of one or several streams, released at the end of its scope.
 class Held {
 public:
     // xp_stream_hold(). With XP_HOLD_LEAST(level) it is an error if that level cannot be reached.
     [[nodiscard]] static Expected<Held> hold(StreamRef stream, std::uint32_t flags = 0) {
-        const auto level = stream.hold(flags);
+        return hold(std::vector{stream}, flags);
+    }
+    // xp_streams_hold(): all of them or none.
+    [[nodiscard]] static Expected<Held> hold(const std::vector<StreamRef>& streams,
+                                             std::uint32_t flags = 0) {
+        Handles handles(streams.begin(), streams.end());
+        const auto level = detail::level_of([&](std::uint32_t* reached) {
+            return xp_streams_hold(handles.data(), handles.size(), flags, reached);
+        });
         if (!level)
             return tl::unexpected<Error>(level.error());
-        return Held(stream, *level);
+        return Held(std::move(handles), *level);
     }
 
-    // The level that this hold found or reached.
+    // The level that this hold found or reached, the lowest of several.
     [[nodiscard]] xp_level level() const noexcept { return level_; }
 
-    // xp_stream_release(), as the destructor does, with its error. After an error that can pass
-    // the stream is still held, and release() can be called again.
-    Expected<void> release() { return stream_.end(); }
+    // xp_streams_release(), as the destructor does, with its error.
+    Expected<void> release() { return streams_.end(); }
 
 private:
-    Held(StreamRef stream, xp_level level) : stream_(stream.get()), level_(level) {}
-    detail::Owned<void*, xp_stream_release> stream_;
+    using Handles = std::vector<void*>;
+
+    Held(Handles streams, xp_level level) : streams_(std::move(streams)), level_(level) {}
+    static int release_all(const Handles& streams) noexcept {
+        return xp_streams_release(streams.data(), streams.size());
+    }
+    detail::Owned<Handles, release_all> streams_;
     xp_level level_;
 };
 
