@@ -107,11 +107,8 @@ XResult HwCommandDestroy(HwCommandHandle hw_cmd) {
 
 XResult HwQueueLaunch(HwQueueHandle hwq, HwCommandHandle hw_cmd) {
     return c_call([&](Registry& registry) {
-        {
-            const std::lock_guard lock(registry.hw_mutex);
-            if (!registry.hw_queues.contains(hwq))
-                return kXSchedErrorNotFound;
-        }
+        if (!registry.has(hwq))
+            return kXSchedErrorNotFound;
         const auto command = registry.commands.find(hw_cmd);
         if (!command || (*command)->destroyed)
             return kXSchedErrorNotFound;
@@ -126,11 +123,8 @@ XResult HwQueueLaunch(HwQueueHandle hwq, HwCommandHandle hw_cmd) {
 
 XResult HwQueueSynchronize(HwQueueHandle hwq) {
     return c_call([&](Registry& registry) {
-        {
-            const std::lock_guard lock(registry.hw_mutex);
-            if (!registry.hw_queues.contains(hwq))
-                return kXSchedErrorNotFound;
-        }
+        if (!registry.has(hwq))
+            return kXSchedErrorNotFound;
         return result_of(xp_stream_wait(reinterpret_cast<void*>(hwq)));
     });
 }
@@ -141,7 +135,7 @@ XResult HwQueueDestroy(HwQueueHandle hwq) {
         const auto hw = registry.hw_queues.find(hwq);
         if (hw == registry.hw_queues.end())
             return kXSchedErrorNotFound;
-        if (hw->second.xqueue != 0)
+        if (hw->second != 0)
             return kXSchedErrorNotAllowed;
         registry.hw_queues.erase(hw);
         return kXSchedSuccess;

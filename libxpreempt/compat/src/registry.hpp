@@ -55,11 +55,12 @@ public:
     // launched or dropped, the oldest are forgotten.
     void keep_used(std::uint64_t command);
 
-    struct HwQueue {
-        XQueueHandle xqueue = 0; // 0: none
-    };
     std::mutex hw_mutex; // of the map; also held while an XQueue is made, so that there is one
-    std::unordered_map<HwQueueHandle, HwQueue> hw_queues;
+    std::unordered_map<HwQueueHandle, XQueueHandle> hw_queues; // 0: no XQueue
+    bool has(HwQueueHandle hw_queue) {
+        const std::lock_guard lock(hw_mutex);
+        return hw_queues.contains(hw_queue);
+    }
 
 private:
     std::mutex used_mutex_;

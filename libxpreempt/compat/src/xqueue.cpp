@@ -21,7 +21,7 @@ xp_xqueue_state native_state(const XQueue& queue, int& answer) {
 }
 
 // The level is a promise: a queue that cannot keep it is refused now, not at the first suspend.
-XResult create(Registry& registry, Registry::HwQueue& hw, HwQueueHandle hwq, std::int64_t level) {
+XResult create(Registry& registry, XQueueHandle& made, HwQueueHandle hwq, std::int64_t level) {
     xp_xqueue_options options{};
     options.sz = sizeof options;
     options.max_level = static_cast<std::uint32_t>(level);
@@ -33,7 +33,7 @@ XResult create(Registry& registry, Registry::HwQueue& hw, HwQueueHandle hwq, std
     int answer = xp_xqueue_create(stream_of(hwq), &options, &queue->native);
     const xp_xqueue_state state = answer == 0 ? native_state(*queue, answer) : xp_xqueue_state{};
     if (answer == 0 && state.best_level >= options.max_level) {
-        hw.xqueue = handle;
+        made = handle;
         return kXSchedSuccess;
     }
     (void)registry.queues.remove(handle);
@@ -112,11 +112,11 @@ XResult XQueueCreate(XQueueHandle* xq, HwQueueHandle hwq, int64_t level, int64_t
         const auto hw = registry.hw_queues.find(hwq);
         if (hw == registry.hw_queues.end())
             return kXSchedErrorNotFound;
-        if (hw->second.xqueue == 0)
+        if (hw->second == 0)
             if (const XResult created = create(registry, hw->second, hwq, level);
                 created != kXSchedSuccess)
                 return created;
-        *xq = hw->second.xqueue;
+        *xq = hw->second;
         return kXSchedSuccess;
     });
 }
@@ -132,8 +132,8 @@ XResult XQueueDestroy(XQueueHandle xq) {
         (void)registry.queues.remove(xq);
         const std::lock_guard lock(registry.hw_mutex);
         const auto hw = registry.hw_queues.find((*queue)->hw_queue);
-        if (hw != registry.hw_queues.end() && hw->second.xqueue == xq)
-            hw->second.xqueue = 0;
+        if (hw != registry.hw_queues.end() && hw->second == xq)
+            hw->second = 0;
         return kXSchedSuccess;
     });
 }
@@ -144,9 +144,9 @@ XResult XQueueGet(XQueueHandle* xq, HwQueueHandle hwq) {
             return kXSchedErrorInvalidValue;
         const std::lock_guard lock(registry.hw_mutex);
         const auto hw = registry.hw_queues.find(hwq);
-        if (hw == registry.hw_queues.end() || hw->second.xqueue == 0)
+        if (hw == registry.hw_queues.end() || hw->second == 0)
             return kXSchedErrorNotFound;
-        *xq = hw->second.xqueue;
+        *xq = hw->second;
         return kXSchedSuccess;
     });
 }

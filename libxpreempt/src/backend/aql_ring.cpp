@@ -2,6 +2,8 @@
 // Reads and rewrites AQL packets in the ring's memory (HSA System Architecture 1.2, section 2.9).
 #include "backend/aql_ring.hpp"
 
+#include "order/aql.hpp"
+
 #include <algorithm>
 #include <atomic>
 
@@ -9,23 +11,12 @@ namespace xpreempt::backend {
 
 namespace {
 
-constexpr std::uint64_t packet_bytes = 64;
-constexpr std::uint32_t type_mask = 0xff;
-constexpr std::uint32_t type_invalid = 1;
-constexpr std::uint32_t type_dispatch = 2;
-constexpr std::uint32_t type_barrier_and = 3;
+using order::packet_bytes;
+using order::type_of;
+
 constexpr std::uint32_t barrier_bit = 1U << 8;
 constexpr std::uint32_t header_mask = 0xffff; // above it a dispatch has its dimensions
 constexpr unsigned first_signal_dword = 14;   // of the completion signal, in both types
-
-// amd_queue_t: the same places in all of ROCr 5.x to 7.x.
-constexpr std::uint64_t write_index_offset = 0x38;
-constexpr std::uint64_t read_index_offset = 0x80;
-
-std::uint64_t load(std::uint64_t address) {
-    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(address))
-        .load(std::memory_order_acquire);
-}
 
 } // namespace
 
@@ -42,22 +33,22 @@ std::uint32_t AqlRing::header(std::uint64_t packet) const {
 }
 
 bool AqlRing::is_dispatch(std::uint64_t packet) const {
-    return (header(packet) & type_mask) == type_dispatch;
+    return type_of(header(packet)) == order::dispatch;
 }
 
 bool AqlRing::is_invalid(std::uint64_t packet) const {
-    return (header(packet) & type_mask) == type_invalid;
+    return type_of(header(packet)) == order::invalid;
 }
 
 std::uint64_t AqlRing::first_untouched() const {
-    const std::uint64_t write = load(hsa_queue_ + write_index_offset);
-    const std::uint64_t read = load(hsa_queue_ + read_index_offset);
+    const std::uint64_t write = order::write_index(hsa_queue_);
+    const std::uint64_t read = order::read_index(hsa_queue_);
     // The one at the read index may be running, whatever it is.
     for (std::uint64_t packet = read + 1; packet < write; ++packet) {
         if (packet - read >= ring_packets_)
             break; // reserved beyond a full ring: its slot still holds an older packet
         const std::uint32_t first = header(packet);
-        if ((first & type_mask) != type_invalid && (first & barrier_bit) != 0)
+        if (type_of(first) != order::invalid && (first & barrier_bit) != 0)
             return packet;
     }
     return write;
@@ -68,7 +59,7 @@ void AqlRing::make_no_op(std::uint64_t dispatch) {
     const std::uint32_t was = header(dispatch) & header_mask;
     std::fill(packet + 1, packet + first_signal_dword, 0U);
     // Last, as whoever publishes a packet does it.
-    std::atomic_ref(*packet).store((was & ~type_mask) | type_barrier_and,
+    std::atomic_ref(*packet).store((was & ~order::type_mask) | order::barrier_and,
                                    std::memory_order_release);
 }
 

@@ -24,13 +24,6 @@ constexpr auto idle_interval = std::chrono::milliseconds(100);
 // Between two attempts at what the driver refused: each is twice the one before.
 constexpr std::chrono::milliseconds first_retry{1}, longest_retry{500};
 
-// amd_queue_t: what hsa_queue_t is the start of.
-constexpr std::uint64_t write_index_at = 0x38, read_index_at = 0x80;
-
-std::uint64_t index_at(std::uint64_t address) {
-    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(address), __ATOMIC_ACQUIRE);
-}
-
 void find_owners(order::Snapshot& snapshot, const std::vector<std::optional<order::Ring>>& rings) {
     std::set<order::Signal> wanted;
     for (const auto& queue : snapshot.queues)
@@ -58,21 +51,21 @@ std::optional<order::Ring> ring_of(const hip::QueueRecord& queue) {
     ring.base = reinterpret_cast<const std::byte*>(queue.ring_base);
     ring.packets = packets;
     // In this order: what is written between the two reads is a packet more, not fewer.
-    ring.read = index_at(queue.hsa_queue + read_index_at);
-    ring.write = index_at(queue.hsa_queue + write_index_at);
+    ring.read = order::read_index(queue.hsa_queue);
+    ring.write = order::write_index(queue.hsa_queue);
     return ring;
 }
 
 std::uint64_t outstanding_in(const hip::QueueRecord& queue) {
     if (queue.hsa_queue == 0)
         return 0;
-    const std::uint64_t read = index_at(queue.hsa_queue + read_index_at);
-    return index_at(queue.hsa_queue + write_index_at) - read;
+    const std::uint64_t read = order::read_index(queue.hsa_queue);
+    return order::write_index(queue.hsa_queue) - read;
 }
 
 std::uint64_t packets_ever_in(const hip::QueueRecord& queue) {
     const bool is_aql = queue.queue_type == kfd::queue_type_aql && queue.hsa_queue != 0;
-    return is_aql ? index_at(queue.hsa_queue + write_index_at) : 0;
+    return is_aql ? order::write_index(queue.hsa_queue) : 0;
 }
 
 std::map<hip::QueueRef, std::int32_t> QueueOrder::priorities() const {

@@ -19,9 +19,6 @@ namespace {
 // five reads of VRAM a packet.
 constexpr std::uint64_t max_batch = 16;
 
-constexpr std::uint32_t type_mask = 0xff;
-constexpr std::uint32_t type_invalid = 1;
-
 using Packet = std::array<std::byte, order::packet_bytes>;
 
 // Returns false for a packet that its producer hasn't published yet.
@@ -29,7 +26,7 @@ bool read_packet(const order::Ring& ring, std::uint64_t index, Packet& packet) {
     const std::byte* from = order::packet_at(ring, index);
     const std::uint32_t header = order::header_of(from);
     // Before the read index the packet processor has invalidated the header, and the rest stays.
-    if (index >= ring.read && (header & type_mask) == type_invalid)
+    if (index >= ring.read && order::type_of(header) == order::invalid)
         return false;
     // Loads of write-combining memory are ordered by a fence alone.
     std::atomic_thread_fence(std::memory_order_seq_cst);

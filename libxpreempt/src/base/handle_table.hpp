@@ -39,26 +39,18 @@ public:
     // Frees a reserved handle that was not filled.
     void give_back(std::uint64_t value) {
         const std::lock_guard lock(mutex_);
-        const std::size_t index = value & 0xffffffffU;
-        free_.push_back(index);
-        ++slots_[index].generation;
+        free(value & 0xffffffffU);
     }
 
     Result<std::shared_ptr<T>> find(std::uint64_t value) const {
         const std::lock_guard lock(mutex_);
-        const std::size_t index = value & 0xffffffffU;
-        if (index >= slots_.size() || !slots_[index].object || handle(index) != value)
-            return fail(EBADF, Op::handle, static_cast<std::uint32_t>(index));
-        return slots_[index].object;
+        return slots_[TRY(index_of(value))].object;
     }
 
     Result<std::shared_ptr<T>> remove(std::uint64_t value) {
         const std::lock_guard lock(mutex_);
-        const std::size_t index = value & 0xffffffffU;
-        if (index >= slots_.size() || !slots_[index].object || handle(index) != value)
-            return fail(EBADF, Op::handle, static_cast<std::uint32_t>(index));
-        free_.push_back(index);
-        ++slots_[index].generation;
+        const std::size_t index = TRY(index_of(value));
+        free(index);
         return std::move(slots_[index].object);
     }
 
@@ -72,15 +64,6 @@ public:
         return found;
     }
 
-    std::vector<std::shared_ptr<T>> all() const {
-        const std::lock_guard lock(mutex_);
-        std::vector<std::shared_ptr<T>> objects;
-        for (const Slot& slot : slots_)
-            if (slot.object)
-                objects.push_back(slot.object);
-        return objects;
-    }
-
 private:
     struct Slot {
         std::shared_ptr<T> object;
@@ -89,6 +72,16 @@ private:
 
     std::uint64_t handle(std::size_t index) const {
         return std::uint64_t{slots_[index].generation} << 32 | index;
+    }
+    Result<std::size_t> index_of(std::uint64_t value) const {
+        const std::size_t index = value & 0xffffffffU;
+        if (index >= slots_.size() || !slots_[index].object || handle(index) != value)
+            return fail(EBADF, Op::handle, static_cast<std::uint32_t>(index));
+        return index;
+    }
+    void free(std::size_t index) {
+        free_.push_back(index);
+        ++slots_[index].generation;
     }
 
     mutable std::mutex mutex_;

@@ -47,15 +47,15 @@ private:
 // Doesn't keep the xqueue alive: its destruction resumes it, and must not wait for the socket.
 class XqueueHold final : public control::Hold {
 public:
-    explicit XqueueHold(std::weak_ptr<xqueue::XQueue> xqueue) : xqueue_(std::move(xqueue)) {}
+    explicit XqueueHold(std::weak_ptr<xqueue::Holdable> xqueue) : xqueue_(std::move(xqueue)) {}
     void release() override {
         if (const auto xqueue = xqueue_.lock())
-            (void)xqueue->resume();
+            (void)xqueue->release();
     }
     [[nodiscard]] bool ended() const override { return xqueue_.expired(); }
 
 private:
-    std::weak_ptr<xqueue::XQueue> xqueue_;
+    std::weak_ptr<xqueue::Holdable> xqueue_;
 };
 
 } // namespace
@@ -186,12 +186,10 @@ Result<control::Suspended> ControlHost::suspend(wire::Object object, std::uint64
     library_.release_at_exit();
     if (object == wire::Object::stream)
         return suspend_stream(stream_of(handle), (flags & wire::allow_shared) != 0);
-    const auto xqueue = TRY(library_.xqueues.find(handle));
-    xqueue::SuspendMode mode;
-    mode.exact = (flags & wire::exact) != 0;
+    const auto xqueue = TRY(library_.find_xqueue(handle)).stream;
     auto hold = std::make_unique<XqueueHold>(xqueue);
-    const auto suspended = TRY(xqueue->suspend(mode));
-    return control::Suspended{std::move(hold), static_cast<std::uint32_t>(suspended.level)};
+    const auto level = TRY(xqueue->hold({.exact = (flags & wire::exact) != 0}));
+    return control::Suspended{std::move(hold), static_cast<std::uint32_t>(level)};
 }
 
 std::uint32_t ControlHost::holds(wire::Object object, std::uint64_t handle) {

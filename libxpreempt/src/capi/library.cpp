@@ -298,7 +298,7 @@ void Library::let_everything_run() {
     within(deadline, [this] {
         (void)scheduling.stop();
         direct_.join();
-        for (const auto& xqueue : xqueues.all()) {
+        for (const auto& [handle, xqueue] : xqueues.entries()) {
             (void)xqueue->drop();
             while (xqueue->state().suspends > 0 && xqueue->resume()) {
             }

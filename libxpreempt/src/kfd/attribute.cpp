@@ -50,26 +50,27 @@ std::string_view trim(std::string_view text) {
     return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-std::optional<std::string> field_of(std::string_view text, std::string_view name) {
+// The rest of the first line that begins with the name and the separator.
+static std::optional<std::string_view> value_behind(std::string_view text, std::string_view name,
+                                                    char separator) {
     while (!text.empty()) {
         const std::size_t end = std::min(text.find('\n'), text.size());
         const std::string_view line = text.substr(0, end);
-        if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ':')
-            return std::string(trim(line.substr(name.size() + 1)));
+        if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == separator)
+            return line.substr(name.size() + 1);
         text.remove_prefix(std::min(end + 1, text.size()));
     }
     return std::nullopt;
 }
 
+std::optional<std::string> field_of(std::string_view text, std::string_view name) {
+    const auto value = value_behind(text, name, ':');
+    return value ? std::optional<std::string>(trim(*value)) : std::nullopt;
+}
+
 std::optional<std::uint64_t> property_of(std::string_view text, std::string_view name) {
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        const std::string_view line = text.substr(0, end);
-        if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ' ')
-            return parse_unsigned<std::uint64_t>(line.substr(name.size() + 1));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return std::nullopt;
+    const auto value = value_behind(text, name, ' ');
+    return value ? parse_unsigned<std::uint64_t>(*value) : std::nullopt;
 }
 
 std::vector<std::string> entries_of(const std::filesystem::path& directory) {

@@ -9,11 +9,6 @@ namespace xpreempt::order {
 
 namespace {
 
-enum PacketType : std::uint8_t {
-    vendor_specific = 0,
-    barrier_and = 3,
-    barrier_or = 5,
-};
 constexpr std::uint8_t amd_barrier_value = 2; // hsa_amd_packet_type8_t
 constexpr std::size_t num_dependencies = 5;
 
@@ -42,7 +37,7 @@ bool fulfilled(std::uint32_t condition, std::int64_t value, std::int64_t referen
 
 void waits_of(const std::byte* packet, std::vector<Signal>& waits) {
     const std::uint32_t header = header_of(packet);
-    const auto type = static_cast<std::uint8_t>(header);
+    const PacketType type = type_of(header);
     if (type == barrier_and || type == barrier_or) {
         std::vector<Signal> pending;
         bool any_came = false;

@@ -24,6 +24,29 @@ struct Ring {
 
 constexpr std::size_t packet_bytes = 64;
 
+// The low byte of a packet's first word.
+enum PacketType : std::uint8_t {
+    vendor_specific = 0,
+    invalid = 1, // not published yet, or taken out
+    dispatch = 2,
+    barrier_and = 3,
+    barrier_or = 5,
+};
+constexpr std::uint32_t type_mask = 0xff;
+constexpr PacketType type_of(std::uint32_t header) {
+    return PacketType{static_cast<std::uint8_t>(header & type_mask)};
+}
+
+// Indices of amd_queue_t, which hsa_queue_t is the start of: the same places in ROCr 5.x to 7.x.
+inline std::uint64_t write_index(std::uint64_t hsa_queue) {
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(hsa_queue + 0x38),
+                           __ATOMIC_ACQUIRE);
+}
+inline std::uint64_t read_index(std::uint64_t hsa_queue) {
+    return __atomic_load_n(reinterpret_cast<const std::uint64_t*>(hsa_queue + 0x80),
+                           __ATOMIC_ACQUIRE);
+}
+
 // As many packets before read are looked at; a queue doesn't run that many kernels at once.
 constexpr std::uint64_t scan_back = 256;
 

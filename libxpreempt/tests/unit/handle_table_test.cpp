@@ -15,7 +15,7 @@ TEST(HandleTable, finds_what_was_inserted) {
     EXPECT_NE(first, second);
     EXPECT_EQ(1, **table.find(first));
     EXPECT_EQ(2, **table.find(second));
-    EXPECT_EQ(2U, table.all().size());
+    EXPECT_EQ(2U, table.entries().size());
 }
 
 TEST(HandleTable, a_removed_handle_is_EBADF_also_when_its_slot_is_used_again) {
