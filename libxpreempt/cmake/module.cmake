@@ -49,7 +49,7 @@ function(shared_modules)
     src/sched/two_level.cpp src/sched/utilization_partition.cpp)
   # Those of processes, which the library cannot start, and what the daemon does with all of them.
   add_module(daemon_policies USES policy SOURCES src/sched/account.cpp src/sched/band.cpp
-    src/sched/idle_parking.cpp src/sched/plugin.cpp src/sched/policy.cpp src/sched/record.cpp
+    src/sched/idle_parking.cpp src/sched/plugin.cpp src/sched/policy.cpp
     src/sched/residency.cpp src/sched/strict_partition.cpp)
   # Loads plug-ins: for the daemon and the simulator. Not among the sources of the library.
   set(loader plugin_library)

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <tuple>
 
 namespace xpreempt::sched {
@@ -14,15 +13,9 @@ namespace {
 using Counts = std::array<std::uint32_t, max_nodes>;
 
 bool is_full(const Counts& running, std::uint64_t nodes, std::uint32_t k) {
-    for (; nodes != 0; nodes &= nodes - 1)
-        if (running[static_cast<std::size_t>(std::countr_zero(nodes))] >= k)
-            return true;
-    return false;
-}
-
-void add(Counts& running, std::uint64_t nodes) {
-    for (; nodes != 0; nodes &= nodes - 1)
-        ++running[static_cast<std::size_t>(std::countr_zero(nodes))];
+    bool full = false;
+    for_each_node(nodes, [&](std::size_t node) { full |= running[node] >= k; });
+    return full;
 }
 
 } // namespace
@@ -73,7 +66,7 @@ Time EarliestDeadlineFirst::decide(const Snapshot& given, std::span<Verdict> ver
             verdicts[i] = Verdict::hold;
             wanted |= snapshot.jobs[i].nodes;
         } else {
-            add(running, snapshot.jobs[i].nodes);
+            for_each_node(snapshot.jobs[i].nodes, [&](std::size_t node) { ++running[node]; });
         }
     }
     // A new period puts a job behind others, so only those matter that run while another one waits.

@@ -2,7 +2,6 @@
 // Virtual runtimes, and the clock of each node that a waking job is placed by.
 #include "sched/fair.hpp"
 
-#include <bit>
 #include <limits>
 
 namespace xpreempt::sched {
@@ -32,17 +31,14 @@ void Fair::advance_clocks(std::span<const JobView> jobs) {
         if (!turn.waiting || turn.nodes != job.nodes)
             continue;
         used |= job.nodes;
-        for (std::uint64_t left = job.nodes; left != 0; left &= left - 1) {
-            auto& of_node = least[static_cast<std::size_t>(std::countr_zero(left))];
-            of_node = std::min(of_node, turn.key);
-        }
+        for_each_node(job.nodes,
+                      [&](std::size_t node) { least[node] = std::min(least[node], turn.key); });
     }
-    for (; used != 0; used &= used - 1) {
-        const auto node = static_cast<std::size_t>(std::countr_zero(used));
+    for_each_node(used, [&](std::size_t node) {
         clocks_[node] = std::max(clocks_[node], least[node]);
         if (clocks_[node] > latest_clock)
             shift(jobs, connected(jobs, std::uint64_t{1} << node), -latest_clock);
-    }
+    });
 }
 
 // Nodes that ready jobs on several nodes connect with these.
@@ -59,8 +55,7 @@ std::uint64_t Fair::connected(std::span<const JobView> jobs, std::uint64_t nodes
 
 std::int64_t Fair::clock_of(std::uint64_t nodes) const {
     std::int64_t latest = 0;
-    for (; nodes != 0; nodes &= nodes - 1)
-        latest = std::max(latest, clocks_[static_cast<std::size_t>(std::countr_zero(nodes))]);
+    for_each_node(nodes, [&](std::size_t node) { latest = std::max(latest, clocks_[node]); });
     return latest;
 }
 
@@ -68,8 +63,7 @@ void Fair::shift(std::span<const JobView> jobs, std::uint64_t nodes, std::int64_
     for (std::size_t rank = 0; rank < seats_.size(); ++rank)
         if (seats_[rank].waiting && (jobs[seats_.index(rank)].nodes & nodes) != 0)
             seats_[rank].key += by;
-    for (; nodes != 0; nodes &= nodes - 1)
-        clocks_[static_cast<std::size_t>(std::countr_zero(nodes))] += by;
+    for_each_node(nodes, [&](std::size_t node) { clocks_[node] += by; });
 }
 
 // The clocks of nodes that shared no job differ. A job that joins two of them would starve on one,

@@ -2,6 +2,8 @@
 // Input and output of a scheduling decision: jobs, the time, one verdict a job.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -63,5 +65,15 @@ struct Snapshot {
 };
 
 enum class Verdict : std::uint8_t { run, hold };
+
+// Calls visit(node) for each bit, from the lowest on.
+constexpr void for_each_node(std::uint64_t nodes, auto&& visit) {
+    for (; nodes != 0; nodes &= nodes - 1)
+        visit(static_cast<std::size_t>(std::countr_zero(nodes)));
+}
+
+constexpr std::int64_t utilization_of(const JobView& job) {
+    return std::min(job.utilization, max_utilization);
+}
 
 } // namespace xpreempt::sched

@@ -19,15 +19,6 @@ constexpr Duration longest_frame = std::chrono::hours{1};
 
 template <class Value> using OfNodes = std::array<Value, max_nodes>;
 
-void for_each_node(std::uint64_t nodes, auto&& visit) {
-    for (; nodes != 0; nodes &= nodes - 1)
-        visit(static_cast<std::size_t>(std::countr_zero(nodes)));
-}
-
-std::int64_t utilization_of(const JobView& job) {
-    return std::min(job.utilization, max_utilization);
-}
-
 // Nodes that jobs on several nodes connect with these.
 std::uint64_t connected(std::span<const JobView> jobs, std::uint64_t nodes) {
     for (std::uint64_t before = 0; before != nodes;) {

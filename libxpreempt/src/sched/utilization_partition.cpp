@@ -2,8 +2,6 @@
 // Budgets of turns, by node, and what is left of them.
 #include "sched/utilization_partition.hpp"
 
-#include <bit>
-
 namespace xpreempt::sched {
 
 namespace {
@@ -11,10 +9,6 @@ namespace {
 // Behind all numbers of jobs with a utilization.
 constexpr std::int64_t at_the_end = std::int64_t{1} << 62;
 constexpr std::int64_t least_part = 50; // of a slice
-
-std::int64_t utilization_of(const JobView& job) {
-    return std::min(job.utilization, max_utilization);
-}
 
 } // namespace
 
@@ -30,11 +24,10 @@ UtilizationPartition::Demand UtilizationPartition::demand_of(std::span<const Job
         if (!job.schedulable() || job.utilization == 0)
             continue;
         demand.nodes |= job.nodes;
-        for (std::uint64_t left = job.nodes; left != 0; left &= left - 1) {
-            const auto node = static_cast<std::size_t>(std::countr_zero(left));
+        for_each_node(job.nodes, [&](std::size_t node) {
             demand.sums[node] += utilization_of(job);
             ++demand.counts[node];
-        }
+        });
     }
     return demand;
 }
@@ -43,11 +36,10 @@ Duration UtilizationPartition::budget_of(const JobView& job, const Demand& deman
     if (!job.schedulable() || job.utilization == 0 || job.nodes == 0)
         return slice_;
     Duration budget = Duration::max();
-    for (std::uint64_t left = job.nodes; left != 0; left &= left - 1) {
-        const auto node = static_cast<std::size_t>(std::countr_zero(left));
+    for_each_node(job.nodes, [&](std::size_t node) {
         budget = std::min(budget,
                           slice_ * demand.counts[node] * utilization_of(job) / demand.sums[node]);
-    }
+    });
     return std::max(budget, slice_ / least_part);
 }
 

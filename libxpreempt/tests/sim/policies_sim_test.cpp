@@ -301,11 +301,11 @@ TEST(Replay, finds_the_first_other_decision) {
     jobs.expect_replays();
     auto changed = jobs.record;
     changed[7].verdicts[0] = changed[7].verdicts[0] == Verdict::run ? Verdict::hold : Verdict::run;
-    const auto difference = xpreempt::sched::replay(RoundRobin{}, changed);
+    const auto difference = test::replay(RoundRobin{}, changed);
     ASSERT_TRUE(difference);
     EXPECT_EQ(7U, difference->decision);
     EXPECT_EQ(jobs.record[7], difference->made);
-    EXPECT_TRUE(xpreempt::sched::replay(RoundRobin{{6ms}}, jobs.record));
+    EXPECT_TRUE(test::replay(RoundRobin{{6ms}}, jobs.record));
 }
 
 } // namespace

@@ -4,7 +4,7 @@
 
 #include "kfd-preempt-sim/random_jobs.hpp"
 #include "sched/account.hpp"
-#include "sched/record.hpp"
+#include "sim/record.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -25,7 +25,6 @@ using xpreempt::sched::Accounts;
 using xpreempt::sched::at_next_event;
 using xpreempt::sched::Band;
 using xpreempt::sched::Bands;
-using xpreempt::sched::Decision;
 using xpreempt::sched::Duration;
 using xpreempt::sched::endless;
 using xpreempt::sched::happen;
@@ -86,7 +85,7 @@ public:
     }
 
     void expect_replays() const {
-        const auto difference = xpreempt::sched::replay(initial_, record);
+        const auto difference = replay(initial_, record);
         EXPECT_FALSE(difference) << "decision " << difference->decision;
     }
 
@@ -128,7 +127,7 @@ private:
             (void)accounts.matches(views);
         }
         accounts.note({now, views}, verdicts);
-        record.push_back(xpreempt::sched::record({now, views, switch_cost}, verdicts, next));
+        record.push_back(test::record({now, views, switch_cost}, verdicts, next));
         if (asked)
             asked(views, verdicts);
         return verdicts;
