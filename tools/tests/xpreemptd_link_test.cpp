@@ -56,11 +56,11 @@ protected:
             ASSERT_TRUE(loop.wait_until(std::chrono::steady_clock::now() + 10ms));
     }
 
-    static int error_of(const DaemonLink::Answer<void>& answer) {
+    static int error_of(const DaemonLink::Answer& answer) {
         return answer ? 0 : answer.error().error;
     }
     // Once a failure has made the link wait before its next attempt.
-    static int eventually(const std::function<DaemonLink::Answer<void>()>& call) {
+    static int eventually(const std::function<DaemonLink::Answer()>& call) {
         int error = error_of(call());
         for (const auto end = std::chrono::steady_clock::now() + 30s;
              error != 0 && std::chrono::steady_clock::now() < end; error = error_of(call()))
@@ -107,8 +107,7 @@ TEST_F(DaemonLinkTest, refusals_keep_errno_and_text) {
         start();
         EXPECT_EQ(eventually([&] {
                       const auto again = link.end();
-                      return !again && again.error().error == error ? DaemonLink::Answer<void>{}
-                                                                    : again;
+                      return !again && again.error().error == error ? DaemonLink::Answer{} : again;
                   }),
                   0)
             << error;

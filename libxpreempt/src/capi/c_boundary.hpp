@@ -14,6 +14,7 @@
 #include <new>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <xpreempt/xqueue.h>
 
 namespace xpreempt::capi {
@@ -50,10 +51,14 @@ template <typename Body> int c_call(Body body) noexcept {
     return bare_c_call([&]() -> Result<void> { return body(Library::instance()); });
 }
 
-// Calls body with the xqueue of the handle.
+// Calls body with the xqueue of the handle, and before it with the library if it takes both.
 template <typename Body> int with_xqueue(xp_xqueue_t handle, Body body) noexcept {
     return c_call([&](Library& library) -> Result<void> {
-        return body(library, *TRY(library.xqueues.find(handle.handle)));
+        const auto found = TRY(library.xqueues.find(handle.handle));
+        if constexpr (std::is_invocable_v<Body, xqueue::XQueue&>)
+            return body(*found);
+        else
+            return body(library, *found);
     });
 }
 

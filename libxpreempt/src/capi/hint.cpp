@@ -29,7 +29,7 @@ template <typename Call> Result<void> with_link(xp_hint_t hint, Call call) {
     const auto link = TRY(links().find(hint.handle));
     if (link->owner() != ::getpid())
         return fail(EBADF, Op::fork_child);
-    const DaemonLink::Answer<void> answer = call(*link);
+    const DaemonLink::Answer answer = call(*link);
     return answer ? Result<void>() : refuse_as(answer.error().error, answer.error().text);
 }
 

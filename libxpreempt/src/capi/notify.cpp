@@ -31,8 +31,7 @@ void call(xp_complete_fn complete, int status, void* argument) {
 }
 
 int notify(xp_xqueue_t xqueue, std::uint64_t ticket, const xqueue::Notice& notice) {
-    return with_xqueue(
-        xqueue, [&](Library&, xqueue::XQueue& found) { return found.notify(ticket, notice); });
+    return with_xqueue(xqueue, [&](xqueue::XQueue& found) { return found.notify(ticket, notice); });
 }
 
 bool is_eventfd(int fd) {

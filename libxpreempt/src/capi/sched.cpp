@@ -165,9 +165,8 @@ int xp_stream_set_priority(void* stream, int32_t priority) {
 }
 
 int xp_xqueue_get_priority(xp_xqueue_t xqueue, int32_t* priority) {
-    return with_xqueue(xqueue, [&](Library&, xqueue::XQueue& found) {
-        return copy_priority(found.priority(), priority);
-    });
+    return with_xqueue(
+        xqueue, [&](xqueue::XQueue& found) { return copy_priority(found.priority(), priority); });
 }
 
 int xp_stream_get_priority(void* stream, int32_t* priority) {
@@ -189,7 +188,7 @@ int xp_stream_set_attributes(void* stream, const struct xp_sched_attributes* att
 }
 
 int xp_xqueue_get_attributes(xp_xqueue_t xqueue, struct xp_sched_attributes* attributes) {
-    return with_xqueue(xqueue, [&](Library&, xqueue::XQueue& found) {
+    return with_xqueue(xqueue, [&](xqueue::XQueue& found) {
         return copy_attributes(found.attributes(), attributes);
     });
 }

@@ -14,15 +14,6 @@ namespace {
 
 using XQueuePointer = std::shared_ptr<xqueue::XQueue>;
 
-template <typename Body> Result<void> call_with(xp_xqueue_t handle, Body body) {
-    return body(*TRY(Library::instance().xqueues.find(handle.handle)));
-}
-
-// Calls body with the XQueue of the handle.
-template <typename Body> int with(xp_xqueue_t handle, Body body) {
-    return bare_c_call([&] { return call_with(handle, body); });
-}
-
 Result<void> check_batch(const xqueue::LaunchConfig& config) {
     if (config.batch <= config.threshold)
         return {};
@@ -56,15 +47,15 @@ Result<struct xp_xqueue_options> known_options(const struct xp_xqueue_options* g
 }
 
 int submit(xp_xqueue_t xqueue, const xqueue::Command& command, uint64_t* ticket) {
-    const auto body = [&](xqueue::XQueue& found) -> Result<void> {
+    return quick_c_call([&]() -> Result<void> {
+        const auto found = TRY(Library::instance().xqueues.find(xqueue.handle));
         if (command.launch == nullptr)
             return refuse_null("launch");
-        const auto submitted = TRY(found.submit(command));
+        const auto submitted = TRY(found->submit(command));
         if (ticket != nullptr)
             *ticket = submitted;
         return {};
-    };
-    return quick_c_call([&] { return call_with(xqueue, body); });
+    });
 }
 
 static_assert(XP_COMMAND_IDEMPOTENT == xqueue::command_idempotent);
@@ -260,11 +251,11 @@ int xp_xqueue_submit_command(xp_xqueue_t xqueue, const struct xp_command* comman
 }
 
 int xp_xqueue_wait(xp_xqueue_t xqueue, uint64_t ticket) {
-    return with(xqueue, [&](xqueue::XQueue& found) { return found.wait(ticket); });
+    return with_xqueue(xqueue, [&](xqueue::XQueue& found) { return found.wait(ticket); });
 }
 
 int xp_xqueue_wait_for(xp_xqueue_t xqueue, uint64_t ticket, uint64_t timeout_ns) {
-    return with(xqueue, [&](xqueue::XQueue& found) {
+    return with_xqueue(xqueue, [&](xqueue::XQueue& found) {
         using Clock = std::chrono::steady_clock;
         const auto now = Clock::now();
         const auto most = std::chrono::nanoseconds(Clock::time_point::max() - now).count();
@@ -276,11 +267,11 @@ int xp_xqueue_wait_for(xp_xqueue_t xqueue, uint64_t ticket, uint64_t timeout_ns)
 }
 
 int xp_xqueue_wait_all(xp_xqueue_t xqueue) {
-    return with(xqueue, [&](xqueue::XQueue& found) { return found.wait_all(); });
+    return with_xqueue(xqueue, [&](xqueue::XQueue& found) { return found.wait_all(); });
 }
 
 int xp_xqueue_suspend(xp_xqueue_t xqueue, uint32_t flags, uint32_t* level) {
-    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
+    return with_xqueue(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
         TRY(check_flags("flags", flags, suspend_flags));
         const std::uint32_t least = flags >> least_shift;
         const auto suspended =
@@ -296,11 +287,11 @@ int xp_xqueue_suspend(xp_xqueue_t xqueue, uint32_t flags, uint32_t* level) {
 }
 
 int xp_xqueue_resume(xp_xqueue_t xqueue) {
-    return with(xqueue, [&](xqueue::XQueue& found) { return found.resume(); });
+    return with_xqueue(xqueue, [&](xqueue::XQueue& found) { return found.resume(); });
 }
 
 int xp_xqueue_drop(xp_xqueue_t xqueue, uint64_t* count) {
-    return with(xqueue, [&](xqueue::XQueue& found) {
+    return with_xqueue(xqueue, [&](xqueue::XQueue& found) {
         return found.drop().map([&](std::uint64_t dropped) {
             if (count != nullptr)
                 *count = dropped;
@@ -309,7 +300,7 @@ int xp_xqueue_drop(xp_xqueue_t xqueue, uint64_t* count) {
 }
 
 int xp_xqueue_set_launch_config(xp_xqueue_t xqueue, uint32_t threshold, uint32_t batch) {
-    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
+    return with_xqueue(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
         xqueue::LaunchConfig config = found.config();
         if (threshold != 0)
             config.threshold = threshold;
@@ -320,7 +311,7 @@ int xp_xqueue_set_launch_config(xp_xqueue_t xqueue, uint32_t threshold, uint32_t
 }
 
 int xp_xqueue_set_max_level(xp_xqueue_t xqueue, uint32_t level) {
-    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
+    return with_xqueue(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
         TRY(check_range("level", level, 0, XP_LEVEL_INTERRUPT));
         found.limit_level(level == 0 ? xqueue::Level::interrupt : xqueue::Level(level));
         return {};
@@ -328,7 +319,7 @@ int xp_xqueue_set_max_level(xp_xqueue_t xqueue, uint32_t level) {
 }
 
 int xp_xqueue_set_latency_budget(xp_xqueue_t xqueue, uint64_t budget_ns) {
-    return with(xqueue, [&](xqueue::XQueue& found) {
+    return with_xqueue(xqueue, [&](xqueue::XQueue& found) {
         xqueue::LaunchConfig config = found.config();
         config.latency_budget_ns = budget_ns;
         return found.configure(config);
@@ -364,7 +355,7 @@ int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
 }
 
 int xp_xqueue_get_stats(xp_xqueue_t xqueue, struct xp_xqueue_stats* stats) {
-    return with(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
+    return with_xqueue(xqueue, [&](xqueue::XQueue& found) -> Result<void> {
         TRY(check_size(stats, "xp_xqueue_stats"));
         const xqueue::Statistics now = found.statistics();
         struct xp_xqueue_stats ours{};

@@ -28,7 +28,6 @@ Result<Connection> Connection::open(const std::string& path) {
     if (::getsockopt(made.fd_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
         return fail(errno, Op::open_control);
     made.peer_pid_ = peer.pid;
-    made.peer_uid_ = peer.uid;
     return made;
 }
 

@@ -24,7 +24,6 @@ public:
 
     // The listener, as reported by the kernel in the caller's pid namespace. 0: not visible there.
     [[nodiscard]] pid_t peer_pid() const { return peer_pid_; }
-    [[nodiscard]] uid_t peer_uid() const { return peer_uid_; }
     [[nodiscard]] int fd() const { return fd_.get(); }
 
     // Begins a request. The one before must have ended.
@@ -47,7 +46,6 @@ private:
 
     UniqueFd fd_;
     pid_t peer_pid_ = 0;
-    uid_t peer_uid_ = 0;
     std::uint32_t tag_ = 0;
     std::vector<std::byte> output_;
     std::optional<AnswerReader> reader_;

@@ -19,7 +19,7 @@ namespace xpreempt::control {
 namespace {
 
 using Failure = DaemonLink::Failure;
-template <typename T> using Answer = DaemonLink::Answer<T>;
+using Answer = DaemonLink::Answer;
 
 constexpr std::size_t reply_bytes = 65536;
 
@@ -39,7 +39,7 @@ std::string string_of(std::string_view reply, std::string_view key) {
     return text;
 }
 
-Answer<void> answer_of(std::string_view reply) {
+Answer answer_of(std::string_view reply) {
     if (reply.find("\"ok\":true") != std::string_view::npos)
         return {};
     const std::string name = string_of(reply, "error");
@@ -64,7 +64,7 @@ std::string priority_hint(std::optional<std::int32_t> priority) {
 }
 
 // A daemon that didn't reply may not have heard it: the next connection says it again.
-bool is_kept(const Answer<void>& answer) {
+bool is_kept(const Answer& answer) {
     return answer || answer.error().error == ETIMEDOUT;
 }
 
@@ -91,7 +91,7 @@ tl::unexpected<Failure> DaemonLink::fail_for(std::chrono::milliseconds pause, in
     return tl::make_unexpected(last_);
 }
 
-Answer<void> DaemonLink::connect() {
+Answer DaemonLink::connect() {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (path_.empty() || path_.size() >= sizeof address.sun_path)
@@ -111,7 +111,7 @@ Answer<void> DaemonLink::connect() {
                         : "cannot connect to xpreemptd at " + path_ + ": " + std::strerror(error));
 }
 
-std::optional<Answer<void>> DaemonLink::exchange(std::string_view message) {
+std::optional<Answer> DaemonLink::exchange(std::string_view message) {
     if (::send(socket_.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
         if (errno == EPIPE || errno == ECONNRESET)
             return std::nullopt;
@@ -135,7 +135,7 @@ std::optional<Answer<void>> DaemonLink::exchange(std::string_view message) {
 }
 
 // A new daemon doesn't know what was said to the one before.
-Answer<void> DaemonLink::connect_and_repeat() {
+Answer DaemonLink::connect_and_repeat() {
     TRY(connect());
     if (band_)
         (void)exchange(band_hint(band_));
@@ -146,7 +146,7 @@ Answer<void> DaemonLink::connect_and_repeat() {
     return {};
 }
 
-Answer<void> DaemonLink::ask(std::string_view message) {
+Answer DaemonLink::ask(std::string_view message) {
     if (!socket_.valid() && Clock::now() < next_attempt_)
         return tl::make_unexpected(last_);
     give_up_at_ = Clock::now() + patience_; // includes the repeated hints
@@ -162,23 +162,23 @@ Answer<void> DaemonLink::ask(std::string_view message) {
     return fail_for(retry_after, ECONNRESET, "xpreemptd closes each connection at once");
 }
 
-Answer<void> DaemonLink::begin(std::chrono::microseconds deadline) {
+Answer DaemonLink::begin(std::chrono::microseconds deadline) {
     const std::lock_guard lock(mutex_);
     const std::string us = std::to_string(deadline.count());
     return ask(hint("begin", deadline.count() != 0 ? R"(,"deadline_us":)" + us : ""));
 }
 
-Answer<void> DaemonLink::end() {
+Answer DaemonLink::end() {
     const std::lock_guard lock(mutex_);
     return ask(hint("end"));
 }
 
-Answer<void> DaemonLink::announce(std::chrono::microseconds within) {
+Answer DaemonLink::announce(std::chrono::microseconds within) {
     const std::lock_guard lock(mutex_);
     return ask(hint("soon", R"(,"us":)" + std::to_string(within.count())));
 }
 
-Answer<void> DaemonLink::set_band(std::optional<std::string> band) {
+Answer DaemonLink::set_band(std::optional<std::string> band) {
     const std::lock_guard lock(mutex_);
     auto answer = ask(band_hint(band));
     if (is_kept(answer))
@@ -186,7 +186,7 @@ Answer<void> DaemonLink::set_band(std::optional<std::string> band) {
     return answer;
 }
 
-Answer<void> DaemonLink::set_priority(std::optional<std::int32_t> priority) {
+Answer DaemonLink::set_priority(std::optional<std::int32_t> priority) {
     const std::lock_guard lock(mutex_);
     auto answer = ask(priority_hint(priority));
     if (is_kept(answer))

@@ -23,7 +23,7 @@ public:
         int error; // a positive errno
         std::string text;
     };
-    template <typename T> using Answer = tl::expected<T, Failure>;
+    using Answer = tl::expected<void, Failure>;
 
     // A daemon that takes longer to reply is taken for hung: where a hint costs more than it
     // brings, and where a setting counts for all that follows.
@@ -38,22 +38,22 @@ public:
     [[nodiscard]] pid_t owner() const { return owner_; }
 
     // deadline: 0 is none.
-    Answer<void> begin(std::chrono::microseconds deadline);
-    Answer<void> end();
-    Answer<void> announce(std::chrono::microseconds within);
+    Answer begin(std::chrono::microseconds deadline);
+    Answer end();
+    Answer announce(std::chrono::microseconds within);
     // Nothing: that of the job's attributes again. Kept, and sent again when the daemon was
     // restarted or didn't reply; not kept if the daemon refuses it.
-    Answer<void> set_band(std::optional<std::string> band);
-    Answer<void> set_priority(std::optional<std::int32_t> priority);
+    Answer set_band(std::optional<std::string> band);
+    Answer set_priority(std::optional<std::int32_t> priority);
 
 private:
     using Clock = std::chrono::steady_clock;
 
-    Answer<void> ask(std::string_view message);
-    Answer<void> connect();
-    Answer<void> connect_and_repeat();
+    Answer ask(std::string_view message);
+    Answer connect();
+    Answer connect_and_repeat();
     // Nothing: the daemon has closed the connection.
-    std::optional<Answer<void>> exchange(std::string_view message);
+    std::optional<Answer> exchange(std::string_view message);
     tl::unexpected<Failure> fail_for(std::chrono::milliseconds pause, int error, std::string text);
 
     const std::string path_;

@@ -69,9 +69,7 @@ public:
     // xp_hint_begin()
     [[nodiscard]] static Expected<HintedRequest> begin(const Hint& hint,
                                                        std::chrono::microseconds deadline = {}) {
-        if (const auto begun = hint.begin(deadline); !begun)
-            return tl::unexpected<Error>(begun.error());
-        return HintedRequest(hint.get());
+        return hint.begin(deadline).map([&] { return HintedRequest(hint.get()); });
     }
     // xp_hint_end(), as the destructor does.
     Expected<void> end() { return hint_.end(); }

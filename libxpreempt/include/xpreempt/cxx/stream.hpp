@@ -151,10 +151,9 @@ class Stream : public detail::StreamCalls<Stream> {
 public:
     // xp_stream_create()
     [[nodiscard]] static Expected<Stream> create() {
-        const auto stream = detail::value_of<void*>(xp_stream_create);
-        if (!stream)
-            return tl::unexpected<Error>(stream.error());
-        return Stream(*stream);
+        return detail::value_of<void*>(xp_stream_create).map([](void* stream) {
+            return Stream(stream);
+        });
     }
 
     // xp_stream_destroy(), as the destructor does, with its error.

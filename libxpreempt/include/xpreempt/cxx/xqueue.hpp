@@ -259,10 +259,9 @@ public:
 
     // xp_xqueue_set_latency_budget(); 0: none.
     Expected<void> set_latency_budget(std::chrono::nanoseconds latency_budget) {
-        const auto budget = budget_of(latency_budget);
-        if (!budget)
-            return tl::unexpected<Error>(budget.error());
-        return detail::as_expected(xp_xqueue_set_latency_budget(xqueue_, *budget));
+        return budget_of(latency_budget).and_then([this](std::uint64_t budget) {
+            return detail::as_expected(xp_xqueue_set_latency_budget(xqueue_, budget));
+        });
     }
 
 private:
@@ -302,10 +301,8 @@ public:
     // xp_xqueue_suspend(). With XP_SUSPEND_LEAST(level) it is an error if that level cannot be
     // reached.
     [[nodiscard]] static Expected<Suspended> suspend(XQueue& xqueue, std::uint32_t flags = 0) {
-        const auto level = xqueue.suspend(flags);
-        if (!level)
-            return tl::unexpected<Error>(level.error());
-        return Suspended(xqueue.get(), *level);
+        return xqueue.suspend(flags).map(
+            [&](xp_level level) { return Suspended(xqueue.get(), level); });
     }
 
     // The level that this suspend found or reached.
