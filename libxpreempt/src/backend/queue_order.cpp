@@ -307,14 +307,6 @@ void QueueOrder::forget_owner(std::uint64_t owner) {
     priorities_.erase(owner);
 }
 
-std::optional<hip::Stream> QueueOrder::stream_of(std::uint64_t owner) const {
-    const std::lock_guard lock(priorities_mutex_);
-    const auto found = priorities_.find(owner);
-    if (found == priorities_.end())
-        return std::nullopt;
-    return found->second.stream;
-}
-
 std::optional<std::uint64_t> QueueOrder::owner_of(hip::Stream key) const {
     const std::uint64_t birth = mapping_.birth_of(key);
     const std::lock_guard lock(priorities_mutex_);

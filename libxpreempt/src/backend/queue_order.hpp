@@ -74,7 +74,6 @@ public:
     bool add_owner(std::uint64_t owner, hip::Stream stream);
     void set_priority(std::uint64_t owner, std::int32_t priority);
     void forget_owner(std::uint64_t owner);
-    [[nodiscard]] std::optional<hip::Stream> stream_of(std::uint64_t owner) const;
     [[nodiscard]] std::optional<std::uint64_t> owner_of(hip::Stream key) const;
 
     // Called after lifts or the set of stopped queues changed, without a lock. Set once, before the

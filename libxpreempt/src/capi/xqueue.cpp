@@ -343,11 +343,11 @@ int xp_xqueue_query(xp_xqueue_t xqueue, struct xp_xqueue_state* state) {
         ours.batch = now.batch;
         ours.latency_budget_ns = found.config().latency_budget_ns;
         ours.command_ns = now.command_ns;
-        if (const auto stream = library.order().stream_of(xqueue.handle))
-            if (const auto queue = library.mapping().queue_of(*stream)) {
-                ours.waiters = library.waiters(*stream, *queue);
-                ours.lifted = library.order().lifted(hip::ref_of(*queue)) ? 1 : 0;
-            }
+        const hip::Stream key = library.labels.of_xqueue(xqueue.handle).stream;
+        if (const auto queue = library.mapping().queue_of(key)) {
+            ours.waiters = library.waiters(key, *queue);
+            ours.lifted = library.order().lifted(hip::ref_of(*queue)) ? 1 : 0;
+        }
         copy_text(ours.reason, best.reason);
         copy_out(state, ours);
         return {};

@@ -130,13 +130,4 @@ std::set<QueueRef> Mapping::queues_in_vram() const {
     return queues;
 }
 
-Result<QueueRecord> Mapping::queue(std::uint32_t kfd_queue_id) const {
-    if (!available())
-        return fail(ENOSYS, Op::map_stream, kfd_queue_id);
-    for (const QueueRecord& record : queues())
-        if (record.kfd_queue_id == kfd_queue_id)
-            return record;
-    return fail(ENOENT, Op::map_stream, kfd_queue_id);
-}
-
 } // namespace xpreempt::hip

@@ -76,7 +76,6 @@ public:
     std::vector<CopyRecord> copies() const;
 
     std::vector<QueueRecord> queues() const;
-    Result<QueueRecord> queue(std::uint32_t kfd_queue_id) const; // ENOENT
 
     // One for each of queues(); of the same ones only while no queue is made or destroyed.
     std::vector<RingRecord> rings() const;

@@ -6,14 +6,12 @@
 #include "hook/queue_table.hpp"
 #include "hook/real.hpp"
 
-#include <cerrno>
-#include <iterator>
 #include <pthread.h>
 
 namespace xpreempt::hook {
 
-constinit thread_local CurrentCall current_call{
-    nullptr, CallClass::count, 0, false, false, -1, nullptr, {}, {}, nullptr, {}, {}};
+constinit thread_local CurrentCall current_call{nullptr, CallClass::count, 0,  false,   false,
+                                                -1,      nullptr,          {}, nullptr, {}};
 std::atomic<const Gate*> gate{nullptr};
 
 namespace {
@@ -105,20 +103,6 @@ void notify_gate(const Gate& asked, const Call& call, int error) {
     current_call.in_gate = false;
 }
 
-namespace {
-
-// More than those aren't distinguished.
-void count_queue(CurrentCall& mine, std::uint64_t address) {
-    std::uint32_t& count = mine.launch.num_queues;
-    for (std::uint32_t i = 0; i < count; ++i)
-        if (mine.launch_queues[i] == address)
-            return;
-    if (count < std::size(mine.launch_queues))
-        mine.launch_queues[count++] = address;
-}
-
-} // namespace
-
 void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t count) {
     CurrentCall& mine = current_call;
     note_seen(hsa_queue, mine.depth != 0);
@@ -130,38 +114,17 @@ void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t cou
             mine.log->incomplete = 1;
         return;
     }
-    const auto address = reinterpret_cast<std::uintptr_t>(hsa_queue);
     CallPackets& packets = mine.packets;
-    packets.hsa_queue = address;
+    packets.hsa_queue = reinterpret_cast<std::uintptr_t>(hsa_queue);
     packets.count += static_cast<std::uint32_t>(count);
     // A graph spreads over several; of the others only the last counts, see is_attributed().
     if (mine.call_class == CallClass::graph && mine.last_queue != hsa_queue)
         note_packet(mine.stream, hsa_queue, true);
     mine.last_queue = hsa_queue;
-    if (!is_launch(mine.call_class))
-        return;
-    LaunchRecord& launch = mine.launch;
-    if (launch.num_queues == 0 || launch.hsa_queue != address) {
-        count_queue(mine, address);
-        launch.hsa_queue = address;
-        launch.first_packet = index;
-        launch.call_class = static_cast<std::uint32_t>(mine.call_class);
-    }
-    launch.end_packet = index + count;
 }
 
 void call_packets(CallPackets* out) {
     *out = current_call.packets;
-}
-
-int last_launch(LaunchRecord* out) {
-    if (current_call.launch.num_queues == 0)
-        return -ENOENT;
-    *out = current_call.launch;
-    const QueueRecord queue = queue_at(out->hsa_queue);
-    out->kfd_queue_id = queue.kfd_queue_id;
-    out->generation = queue.generation;
-    return 0;
 }
 
 } // namespace xpreempt::hook

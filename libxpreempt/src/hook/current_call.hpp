@@ -20,22 +20,15 @@ struct CurrentCall {
     bool exit_watched;      // this thread has used hipStreamPerThread
     int device;             // current one of the thread; below 0: HIP has to be asked
     const void* last_queue; // of the call's last packet, null before
-    LaunchRecord launch;
     CallPackets packets;
-    PacketLog* log;                 // see Table::log_packets, or null
-    std::uint64_t launch_queues[8]; // of which launch.num_queues are used
-    char per_thread[max_devices];   // whose addresses are the keys of the thread's own streams
+    PacketLog* log;               // see Table::log_packets, or null
+    char per_thread[max_devices]; // whose addresses are the keys of the thread's own streams
 };
 
 // The hook is built with initial-exec TLS: no allocation at a thread's first use.
 extern constinit thread_local CurrentCall current_call;
 
 extern std::atomic<const Gate*> gate;
-
-constexpr bool is_launch(CallClass call_class) {
-    return call_class == CallClass::launch || call_class == CallClass::cooperative ||
-           call_class == CallClass::graph;
-}
 
 // Classes whose only effect is their packets in one queue. Calls of other classes also put work
 // elsewhere, or have a completion that others observe.
@@ -97,8 +90,6 @@ public:
         mine.call_class = call_class;
         mine.last_queue = nullptr;
         mine.packets = {};
-        if (is_launch(call_class))
-            mine.launch.num_queues = 0;
         if (mine.log != nullptr && !is_in_packets(call_class))
             mine.log->incomplete = 1;
     }
@@ -125,7 +116,6 @@ void notify_gate(const Gate& asked, const Call& call, int error);
 // A packet was reserved by the current call; index is that of the first of count.
 void note_reserved(const void* hsa_queue, std::uint64_t index, std::uint64_t count);
 
-int last_launch(LaunchRecord* out);
 void call_packets(CallPackets* out);
 
 } // namespace xpreempt::hook

@@ -255,12 +255,6 @@ void forget_file(int fd) {
             slot.record.fd = -1;
 }
 
-QueueRecord queue_at(std::uint64_t hsa_queue) {
-    const MutexLock lock(table_mutex);
-    const int slot = slot_at(hsa_queue);
-    return slot >= 0 ? copy_of(static_cast<std::size_t>(slot)) : QueueRecord{};
-}
-
 void drop_stream(const void* stream) {
     const MutexLock lock(table_mutex);
     StreamSlot* slot = stream_slot(stream);
@@ -551,13 +545,14 @@ int table_is_elsewhere(const void* stream) {
     return slot != nullptr && is_elsewhere(*slot, device) ? 1 : 0;
 }
 
-constexpr Table table{sizeof(Table),       table_queues,       table_stream_queue, table_streams_of,
-                      real_kfd_ioctl,      table_begin_update, table_end_update,   table_overflows,
-                      table_stream_key,    table_busy_queues,  last_launch,        table_set_gate,
-                      table_attach,        queues_before,      log_packets,        table_streams,
-                      table_begin_reading, table_end_reading,  unfinished_copies,  in_event_thread,
-                      call_packets,        table_rings,        device_of_null,     table_birth_of,
-                      table_is_elsewhere,  library_runtime};
+constexpr Table table{
+    sizeof(Table),     table_queues,       table_stream_queue, table_streams_of,
+    real_kfd_ioctl,    table_begin_update, table_end_update,   table_overflows,
+    table_stream_key,  table_busy_queues,  table_set_gate,     table_attach,
+    queues_before,     log_packets,        table_streams,      table_begin_reading,
+    table_end_reading, unfinished_copies,  in_event_thread,    call_packets,
+    table_rings,       device_of_null,     table_birth_of,     table_is_elsewhere,
+    library_runtime};
 
 } // namespace
 

@@ -27,7 +27,6 @@ void drop_queue(std::uint32_t kfd_queue_id);                  // the live one of
 bool find_queue(std::uint32_t kfd_queue_id, QueueRecord& out);
 void change_queue(const QueueRecord& record, bool ring_in_vram); // by id and generation
 void forget_file(int fd);
-QueueRecord queue_at(std::uint64_t hsa_queue); // all zero: none, a generation begins with 1
 
 // Streams are named by their keys here, see Table::stream_key.
 void drop_stream(const void* stream);

@@ -76,18 +76,6 @@ struct Gate {
     void (*after)(const Call* call, int error);
 };
 
-// The packets that the calling thread's last launch reserved; of several queues, those since the
-// last change from one to another.
-struct LaunchRecord {
-    std::uint64_t hsa_queue;    // address of the hsa_queue_t that HIP used
-    std::uint32_t kfd_queue_id; // of that queue, when known
-    std::uint32_t generation;   // 0: not a queue that we know
-    std::uint64_t first_packet; // index, as of write_dispatch_id
-    std::uint64_t end_packet;   // one beyond the last
-    std::uint32_t num_queues;   // queues with a packet of the launch: > 1 for graphs
-    std::uint32_t call_class;   // CallClass
-};
-
 // The AQL packets that some calls of one thread reserved.
 struct PacketLog {
     static constexpr std::uint32_t max_packets = 40;
@@ -164,10 +152,6 @@ struct Table {
     // Queues that may have unfinished work of the stream: its last one, and more after a graph.
     // Returns how many.
     std::uint32_t (*busy_queues)(const void* stream, QueueRecord* out, std::uint32_t max);
-
-    // ENOENT: the calling thread launched nothing, or its last launch reserved no packet (capture).
-    // Launches are the classes launch, cooperative and graph.
-    int (*last_launch)(LaunchRecord* out);
 
     // Replaces the gate; null: none. It must stay for the rest of the process, for other threads
     // may be in it.

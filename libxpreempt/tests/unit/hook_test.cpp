@@ -52,6 +52,11 @@ void* new_stream() {
     EXPECT_EQ(0, hipStreamCreate(&stream));
     return stream;
 }
+CallPackets call_packets() {
+    CallPackets packets{};
+    table().call_packets(&packets);
+    return packets;
+}
 QueueRecord queue_of(const void* stream) {
     QueueRecord record{};
     EXPECT_EQ(0, table().stream_queue(stream, &record));
@@ -159,15 +164,14 @@ TEST(Streams, waiting_for_the_null_stream_is_not_sharing_its_queue) {
     void* stream = new_stream();
     fake_hip()->null_marker = true;
     ASSERT_EQ(0, launch(stream));
+    const CallPackets packets = call_packets();
     fake_hip()->null_marker = false;
     EXPECT_NE(queue_of(nullptr).kfd_queue_id, queue_of(stream).kfd_queue_id);
     EXPECT_EQ(std::vector<const void*>{nullptr}, sharing(nullptr));
     QueueRecord queues[8];
     EXPECT_EQ(1U, table().busy_queues(stream, queues, 8));
-    LaunchRecord launched{};
-    ASSERT_EQ(0, table().last_launch(&launched));
-    EXPECT_EQ(queue_of(stream).hsa_queue, launched.hsa_queue);
-    EXPECT_EQ(1U, launched.end_packet - launched.first_packet);
+    EXPECT_EQ(queue_of(stream).hsa_queue, packets.hsa_queue); // the last one's
+    EXPECT_EQ(2U, packets.count);
     EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
@@ -178,9 +182,6 @@ TEST(Streams, a_graph_is_on_several_queues_until_it_is_waited_for) {
     EXPECT_EQ(1U, table().busy_queues(stream, queues, 8));
     ASSERT_EQ(0, hipGraphLaunch(nullptr, stream));
     EXPECT_EQ(2U, table().busy_queues(stream, queues, 8));
-    LaunchRecord launched{};
-    ASSERT_EQ(0, table().last_launch(&launched));
-    EXPECT_EQ(2U, launched.num_queues);
     ASSERT_EQ(0, launch(stream)); // the graph may still run
     EXPECT_EQ(2U, table().busy_queues(stream, queues, 8));
     ASSERT_EQ(0, hipStreamSynchronize(stream));
@@ -201,6 +202,7 @@ TEST(Streams, a_graph_is_its_streams_on_every_queue) {
     PacketLog log{};
     table().log_packets(&log);
     ASSERT_EQ(0, hipGraphLaunch(nullptr, stream));
+    const CallPackets packets = call_packets();
     table().log_packets(nullptr);
     EXPECT_EQ(1U, log.incomplete); // work in two queues isn't taken back
 
@@ -215,45 +217,27 @@ TEST(Streams, a_graph_is_its_streams_on_every_queue) {
     EXPECT_EQ(1U, table().busy_queues(other, queues, 8));
     EXPECT_EQ(others.kfd_queue_id, queues[0].kfd_queue_id);
 
-    // It ends on the queue that it began on, with one packet behind the branch's.
+    // It ends on the queue that it began on.
     EXPECT_EQ(own.kfd_queue_id, queue_of(stream).kfd_queue_id);
-    LaunchRecord launched{};
-    ASSERT_EQ(0, table().last_launch(&launched));
-    EXPECT_EQ(static_cast<std::uint32_t>(CallClass::graph), launched.call_class);
-    EXPECT_EQ(own.kfd_queue_id, launched.kfd_queue_id);
-    EXPECT_EQ(own.generation, launched.generation);
-    EXPECT_EQ(launched.first_packet + 1, launched.end_packet);
-    ASSERT_EQ(0, launch(other)); // the next launch is counted anew, and is no graph
-    ASSERT_EQ(0, table().last_launch(&launched));
-    EXPECT_EQ(1U, launched.num_queues);
-    EXPECT_EQ(others.kfd_queue_id, launched.kfd_queue_id);
+    EXPECT_EQ(own.hsa_queue, packets.hsa_queue);
+    ASSERT_EQ(0, launch(other)); // the next launch is no graph
+    EXPECT_EQ(others.hsa_queue, call_packets().hsa_queue);
     EXPECT_EQ(2U, table().busy_queues(stream, queues, 8));
     EXPECT_EQ(0, hipStreamDestroy(stream));
     EXPECT_EQ(0, hipStreamDestroy(other));
 }
 
-TEST(Launches, the_threads_last_one_tells_its_packets) {
+TEST(Launches, the_packets_of_the_threads_last_call_are_counted) {
     std::thread([] {
-        LaunchRecord record{};
-        EXPECT_EQ(-ENOENT, table().last_launch(&record));
+        EXPECT_EQ(0U, call_packets().count);
         void* stream = new_stream();
         ASSERT_EQ(0, launch(stream));
-        ASSERT_EQ(0, table().last_launch(&record));
-        const std::uint64_t first = record.first_packet;
-        EXPECT_EQ(first + fake_hip()->packets_a_launch, record.end_packet);
-        EXPECT_EQ(queue_of(stream).kfd_queue_id, record.kfd_queue_id);
-        EXPECT_EQ(queue_of(stream).generation, record.generation);
-        EXPECT_EQ(queue_of(stream).hsa_queue, record.hsa_queue);
-        ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream)); // no launch
-        ASSERT_EQ(0, table().last_launch(&record));
-        EXPECT_EQ(first, record.first_packet);
-        ASSERT_EQ(0, launch(stream));
-        ASSERT_EQ(0, table().last_launch(&record));
-        EXPECT_GT(record.first_packet, first);
+        EXPECT_EQ(fake_hip()->packets_a_launch, call_packets().count);
+        EXPECT_EQ(queue_of(stream).hsa_queue, call_packets().hsa_queue);
         fake_hip()->capturing = true;
         ASSERT_EQ(0, launch(stream));
         fake_hip()->capturing = false;
-        EXPECT_EQ(-ENOENT, table().last_launch(&record));
+        EXPECT_EQ(0U, call_packets().count);
         EXPECT_EQ(0, hipStreamDestroy(stream));
     }).join();
 }
@@ -568,13 +552,15 @@ TEST(Seam, a_stream_is_mapped_by_whatever_tells_of_its_packets) {
         EXPECT_EQ(-ENOENT, table().stream_queue(stream, &record));
         ASSERT_EQ(0, launch(stream));
         ASSERT_EQ(0, table().stream_queue(stream, &record));
-        LaunchRecord first{}, second{};
-        ASSERT_EQ(0, table().last_launch(&first));
+        PacketLog log{};
+        table().log_packets(&log);
         ASSERT_EQ(0, launch(stream));
-        ASSERT_EQ(0, table().last_launch(&second));
-        EXPECT_EQ(fake_hip()->packets_a_launch, first.end_packet - first.first_packet);
-        EXPECT_EQ(first.end_packet, second.first_packet);
-        EXPECT_EQ(record.hsa_queue, second.hsa_queue);
+        ASSERT_EQ(0, launch(stream));
+        table().log_packets(nullptr);
+        EXPECT_EQ(record.hsa_queue, log.hsa_queue);
+        ASSERT_EQ(2 * fake_hip()->packets_a_launch, log.num_packets);
+        for (std::uint32_t i = 1; i < log.num_packets; ++i)
+            EXPECT_EQ(log.packets[0] + i, log.packets[i]);
     }
 }
 

@@ -72,12 +72,12 @@ protected:
     }
     // Its packet is one of the stream's.
     void expect_packet() const {
-        LaunchRecord launch{};
-        ASSERT_EQ(0, table().last_launch(&launch));
+        CallPackets packets{};
+        table().call_packets(&packets);
         QueueRecord queue{};
         ASSERT_EQ(0, table().stream_queue(stream_, &queue));
-        EXPECT_EQ(queue.hsa_queue, launch.hsa_queue);
-        EXPECT_EQ(1U, launch.end_packet - launch.first_packet);
+        EXPECT_EQ(queue.hsa_queue, packets.hsa_queue);
+        EXPECT_EQ(1U, packets.count);
     }
     // hipLaunchConfig_t, of which only the stream counts.
     [[nodiscard]] std::array<void*, 8> config() const {
