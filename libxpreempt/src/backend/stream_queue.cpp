@@ -175,16 +175,9 @@ xqueue::LevelChoice StreamQueue::best_level(xqueue::Level highest) try {
 
 // No guardian is no error: the command then is one that can't be taken back.
 std::optional<Guardian> StreamQueue::guard(const xqueue::Launch& launch) {
-    if (!has(launch, xqueue::command_guarded))
-        return std::nullopt;
-    if (guardians_ == nullptr) {
-        auto acquired = environment_.guardians.acquire(environment_.hip, stream_);
-        if (!acquired)
-            return std::nullopt;
-        guardians_ = std::move(*acquired);
-    }
     Guardian guardian;
-    if (!guardians_->arm(guardian))
+    if (!has(launch, xqueue::command_guarded) || guardians_ == nullptr ||
+        !guardians_->arm(guardian))
         return std::nullopt;
     return guardian;
 }
@@ -199,6 +192,10 @@ Result<void> StreamQueue::launch(const xqueue::Launch& launch) {
     if (launch.command.flags != 0)
         any_flags_.store(true, std::memory_order_relaxed);
     const bool remember = any_flags_.load(std::memory_order_relaxed);
+    // Without the lock: HIP is called.
+    if (has(launch, xqueue::command_guarded) && guardians_ == nullptr)
+        if (auto acquired = environment_.guardians.acquire(environment_.hip, stream_))
+            guardians_ = std::move(*acquired);
     if (remember) {
         const std::lock_guard lock(launched_mutex_);
         const std::uint32_t done = launched_.forget(launch.completed);

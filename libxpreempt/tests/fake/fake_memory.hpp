@@ -18,6 +18,8 @@ EXPORT int hipMalloc(void** memory, std::size_t bytes) {
     return 0;
 }
 EXPORT int hipHostMalloc(void** memory, std::size_t bytes, unsigned) {
+    if (fake_behaviour.in_host_malloc != nullptr)
+        fake_behaviour.in_host_malloc();
     if (ends_captures())
         return 900;
     *memory = ::operator new(bytes);

@@ -61,6 +61,7 @@ struct Hip {
     std::atomic<unsigned> freed_in_order{0}; // answer: calls of hipFreeAsync()
     std::atomic<unsigned> allocated{0};      // answer: calls of hipMalloc()
     void (*in_event_destroy)() = nullptr;    // called in hipEventDestroy()
+    void (*in_host_malloc)() = nullptr;      // called in hipHostMalloc()
     bool falls = true; // when it goes down while a thread is in hipEventSynchronize()
     std::atomic<bool> goes_down_slowly{false}; // at exit; hipStreamSynchronize() takes time then
     std::atomic<unsigned> asked{0};            // answer: such questions

@@ -77,6 +77,19 @@ TEST_F(CallerTest, no_event_is_destroyed_with_a_lock) {
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
 }
 
+TEST_F(CallerTest, no_guardians_are_allocated_with_a_lock) {
+    xp_xqueue_options options XP_XQUEUE_OPTIONS_INIT;
+    options.max_level = XP_LEVEL_DEACTIVATE; // its choice asks for the guardians
+    create(&options);
+    queried = xqueue;
+    fake_hip()->in_host_malloc = query_in_another_thread;
+    const xp_command command{sizeof command, put_packet, nullptr, XP_COMMAND_GUARDED, 0, nullptr};
+    ASSERT_EQ(0, xp_xqueue_submit_command(xqueue, &command, nullptr));
+    fake_hip()->in_host_malloc = nullptr;
+    EXPECT_EQ(0, xp_xqueue_wait_all(xqueue));
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
+}
+
 // One call in a thread of its own, which is then cancelled.
 struct CancelledCall {
     const std::function<int()>& call;
