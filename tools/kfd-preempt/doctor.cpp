@@ -77,10 +77,12 @@ Finding check_kernel(const Context& context, const kfd::LoadedModule& module) {
     if (amdgpu_dkms_installed(context.roots))
         return {"kernel", Verdict::ok,
                 fmt::format("{}, with ROCm's own driver", context.kernel_release)};
+    const Distribution here = distribution(context.roots, context.kernel_release);
     return {"kernel",
             Verdict::fail,
             fmt::format("{}: there is no patch series for this kernel", context.kernel_release),
-            {{"ls /boot/vmlinuz-*", boot_again},
+            {{here.kernel.empty() ? "ls /boot/vmlinuz-*" : here.install + " " + here.kernel,
+              boot_again},
              fmt::format("boot a kernel of one of these series: {}", context.kernel_series)},
             Exit::unsupported};
 }

@@ -80,22 +80,25 @@ bool has_command(const kfd::Roots& roots, const char* name) {
     return false;
 }
 
-// ID and ID_LIKE of os-release, the nearest relative first.
-std::string families(const kfd::Roots& roots) {
+// The value of a key of os-release; empty: it has none.
+std::string os_release(const kfd::Roots& roots, std::string_view key) {
     const auto text = kfd::read_text(roots.system / "etc/os-release", Op::read_proc, 1U << 16);
-    std::string own;
-    std::string like;
+    std::string value;
     std::string_view rest = text ? std::string_view(*text) : std::string_view{};
     while (!rest.empty()) {
         std::string_view line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-        for (const auto& [key, value] : {std::pair{"ID=", &own}, std::pair{"ID_LIKE=", &like}})
-            if (line.starts_with(key)) {
-                *value = line.substr(std::string_view(key).size());
-                std::erase_if(*value, [](char c) { return c == '"' || c == '\''; });
-            }
+        if (!line.starts_with(key) || !line.substr(key.size()).starts_with('='))
+            continue;
+        value = line.substr(key.size() + 1);
+        std::erase_if(value, [](char c) { return c == '"' || c == '\''; });
     }
-    return own + " " + like;
+    return value;
+}
+
+// The nearest relative first.
+std::string families(const kfd::Roots& roots) {
+    return os_release(roots, "ID") + " " + os_release(roots, "ID_LIKE");
 }
 
 // The package command: that of the distribution's family if it is there, else any that is.
@@ -168,6 +171,8 @@ Distribution distribution(const kfd::Roots& roots, const std::string& kernel_rel
     found.remove = command + " remove";
     const bool has_rpms = command == "dnf" || command == "yum" || command == "zypper";
     found.driver = has_rpms ? "kfd-preempt-rocm-dkms" : "kfd-preempt-dkms";
+    if (os_release(roots, "ID") == "debian" && os_release(roots, "VERSION_CODENAME") == "bookworm")
+        found.kernel = "linux-image-6.12-amd64 linux-headers-6.12-amd64";
     if (has_command(roots, "update-initramfs"))
         found.initramfs = "update-initramfs -u -k " + kernel_release;
     else if (has_command(roots, "dracut"))

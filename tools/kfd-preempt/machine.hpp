@@ -26,6 +26,7 @@ struct Distribution {
     std::string install;   // "dnf install"; that of PackageKit where no other is known
     std::string remove;    // "dnf remove"
     std::string driver;    // the package of our driver, which builds ROCm's too
+    std::string kernel;    // the packages of one with a patch series; empty: unknown
     std::string initramfs; // the command that makes the one of a kernel again; empty: unknown
 };
 Distribution distribution(const kfd::Roots& roots, const std::string& kernel_release);

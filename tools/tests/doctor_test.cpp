@@ -137,6 +137,19 @@ TEST_F(DoctorTest, no_module_and_no_device) {
     expect_check(report, "rights", "warn", "sudo");
 }
 
+TEST_F(DoctorTest, a_kernel_with_a_series_is_installed_where_its_package_is_known) {
+    const test::FixtureTree bare;
+    bare.write("proc/self/status", "CapEff:\t0\n");
+    bare.write("usr/bin/apt-get", "");
+    cli::Context machine = bare.context();
+    machine.kernel_release = "6.1.0-1-amd64";
+    bare.write("etc/os-release", "ID=debian\nVERSION_CODENAME=trixie\n");
+    expect_commands(doctor(machine), "kernel", {"ls /boot/vmlinuz-*", "reboot"});
+    bare.write("etc/os-release", "ID=debian\nVERSION_CODENAME=bookworm\n");
+    expect_commands(doctor(machine), "kernel",
+                    {"apt-get install linux-image-6.12-amd64 linux-headers-6.12-amd64", "reboot"});
+}
+
 TEST_F(DoctorTest, a_device_that_may_not_be_opened_exits_4) {
     context.open_device = [] { return cli::fail(EACCES, cli::Op::open_device); };
     const cli::Report report = doctor(context);
