@@ -265,6 +265,15 @@ INSTANTIATE_TEST_SUITE_P(
               "0 to 4294967294"},
         Wrong{"[[rule]]\nunit = \"\"\nweight = 1",
               "f.toml:2:8: unit is \"\", expected a pattern such as \"ollama.service\""},
+        // A rule with one of these would never match.
+        Wrong{"[[rule]]\nunit = \"ollama\"\nweight = 1",
+              "f.toml:2:8: unit is \"ollama\", expected a pattern such as \"ollama.service\""},
+        Wrong{"[[rule]]\nexecutable = \"python3\"\nweight = 1",
+              "f.toml:2:14: executable is \"python3\", expected a pattern such as "
+              "\"/opt/train/*\""},
+        Wrong{"[[rule]]\ncgroup = \"system.slice/*\"\nweight = 1",
+              "f.toml:2:10: cgroup is \"system.slice/*\", expected a pattern such as "
+              "\"/kubepods.slice/kubepods-besteffort*\""},
         Wrong{"[default]\nband = \"\\u001b[2J\"", "f.toml:2:8: band is \"\\x1b[2J\", " BANDS}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -380,10 +389,10 @@ TEST(Rules, characters_beyond_ascii_belong_into_strings_and_comments) {
         EXPECT_EQ(error_of(std::string("a = ") + quotes + "\\\u00e4" + quotes),
                   "f.toml:1:5: a string in three quotes, expected one in one quote");
     const Rules rules = parsed("\xef\xbb\xbf# \u00e4 \"\"\"\n[[rule]] # \u00e4\n"
-                               "unit = \"\\\"\u00e4\" # \u00e4\ncgroup = '\u00e4\\'# \u00e4\n"
-                               "executable = '\"\"\"#'\nuser = 1\nweight = 1\n");
-    EXPECT_EQ(rules.rules.at(0).unit, "\"\u00e4");
-    EXPECT_EQ(rules.rules.at(0).cgroup, "\u00e4\\");
+                               "unit = \"\\\"\u00e4*\" # \u00e4\ncgroup = '/\u00e4\\'# \u00e4\n"
+                               "executable = '/\"\"\"#'\nuser = 1\nweight = 1\n");
+    EXPECT_EQ(rules.rules.at(0).unit, "\"\u00e4*");
+    EXPECT_EQ(rules.rules.at(0).cgroup, "/\u00e4\\");
 }
 
 // The parser nests a table for each dot, and destroys them by recursion.

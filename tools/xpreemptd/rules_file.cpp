@@ -109,9 +109,10 @@ AttributeChange read_attributes(TomlTable& table) {
 Rule read_rule(TomlTable table, const UserLookup& user_lookup, TomlErrors& errors) {
     const std::size_t wrong_before = errors.count();
     Rule rule;
-    rule.unit = table.read("unit", glob_format("ollama.service"));
-    rule.cgroup = table.read("cgroup", glob_format("/kubepods.slice/kubepods-besteffort*"));
-    rule.executable = table.read("executable", glob_format("/opt/train/*"));
+    rule.unit = table.read("unit", glob_format("ollama.service", can_match_a_unit));
+    rule.cgroup =
+        table.read("cgroup", glob_format("/kubepods.slice/kubepods-besteffort*", can_match_a_path));
+    rule.executable = table.read("executable", glob_format("/opt/train/*", can_match_a_path));
     rule.slurm_partition = table.read("slurm_partition", glob_format("interactive"));
     rule.uid = table.read("user", user_format(user_lookup));
     rule.set = read_attributes(table);

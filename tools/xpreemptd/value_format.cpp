@@ -190,15 +190,24 @@ Format<std::uint64_t> size_format() {
             }};
 }
 
-Format<std::string> glob_format(std::string_view example) {
+Format<std::string> glob_format(std::string_view example, CanMatch can_match) {
     return {fmt::format("a pattern such as \"{}\"", example),
             {},
-            [](const Scalar& value) -> std::optional<std::string> {
+            [can_match](const Scalar& value) -> std::optional<std::string> {
                 if (!value.text || value.text->empty() ||
-                    value.text->find('\0') != std::string::npos)
+                    value.text->find('\0') != std::string::npos || !can_match(*value.text))
                     return std::nullopt;
                 return value.text;
             }};
+}
+
+bool can_match_a_path(std::string_view glob) {
+    return std::string_view("/*?[").find(glob.front()) != std::string_view::npos;
+}
+
+bool can_match_a_unit(std::string_view glob) {
+    return glob.find_first_of("*?[") != std::string_view::npos || glob.ends_with(".service") ||
+           glob.ends_with(".scope") || glob.ends_with(".slice");
 }
 
 Format<std::filesystem::path> socket_path_format() {

@@ -64,7 +64,13 @@ using UserLookup = std::function<FoundUser(const std::string&)>;
 [[nodiscard]] Format<bool> truth_format();
 // A whole number with the unit MiB or GiB.
 [[nodiscard]] Format<std::uint64_t> size_format();
-[[nodiscard]] Format<std::string> glob_format(std::string_view example);
+// can_match: whether there is a text that the glob, which is not empty, matches.
+using CanMatch = bool (*)(std::string_view glob);
+[[nodiscard]] Format<std::string>
+glob_format(std::string_view example, CanMatch can_match = [](std::string_view) { return true; });
+[[nodiscard]] bool can_match_a_path(std::string_view glob);
+// The name of a service, a scope or a slice.
+[[nodiscard]] bool can_match_a_unit(std::string_view glob);
 // An absolute path that fits into a socket address.
 [[nodiscard]] Format<std::filesystem::path> socket_path_format();
 // An absolute path of a file.
