@@ -15,11 +15,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace {
@@ -35,10 +37,20 @@ struct Options {
     bool verbose = false;
 };
 
-// Understood by journald and harmless elsewhere.
+// systemd names device and inode of the stream that it connects to the journal.
+bool is_journal(int fd) {
+    const char* stream = std::getenv("JOURNAL_STREAM");
+    struct stat info{};
+    return stream != nullptr && ::fstat(fd, &info) == 0 &&
+           fmt::format("{}:{}", info.st_dev, info.st_ino) == stream;
+}
+
+// The journal takes a level from the beginning of a line; a terminal would show it.
 void write_line(LogLevel level, const std::string& line) {
+    static const bool for_journal = is_journal(STDERR_FILENO);
+    const std::string prefix = for_journal ? fmt::format("<{}>", static_cast<char>(level)) : "";
     // A line may have the name of a cgroup, and that a sequence for the terminal.
-    fmt::print(stderr, "<{}>xpreemptd: {}\n", static_cast<char>(level), escaped(line));
+    fmt::print(stderr, "{}xpreemptd: {}\n", prefix, escaped(line));
 }
 
 // A line for each error of the rules.
