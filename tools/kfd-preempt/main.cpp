@@ -355,7 +355,8 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
         message = "a verb is missing";
     }
     fmt::print(stderr, "kfd-preempt: {}\nTry `kfd-preempt --help`.\n", message);
-    return static_cast<int>(cli::Exit::usage);
+    // The command of `run` may return 2, too.
+    return static_cast<int>(app.got_subcommand("run") ? cli::Exit::not_started : cli::Exit::usage);
 }
 
 cli::Context make_context() {
@@ -377,7 +378,8 @@ int run_command(int argc, char** argv) {
     CLI::App app("Stop the GPU queues of any process mid-kernel, and resume them.", "kfd-preempt");
     app.require_subcommand(1);
     app.fallthrough();
-    app.footer("Exit: 0 done, 1 failed, 2 usage, 3 no preemption on this kernel, 4 not allowed.\n"
+    app.footer("Exit: 0 done, 1 failed, 2 usage, 3 no preemption on this kernel, 4 not allowed;\n"
+               "of run: that of its command, or 125 to 127 as env(1).\n"
                "More: man kfd-preempt");
 
     Arguments arguments;
