@@ -6,6 +6,7 @@
 #include "daemon.hpp"
 #include "kfd/attribute.hpp"
 #include "measuring_arguments.hpp"
+#include "number_checks.hpp"
 #include "output.hpp"
 #include "scheduling_arguments.hpp"
 #include "streams.hpp"
@@ -192,9 +193,9 @@ void add_pids(CLI::App* verb, Arguments& arguments) {
 void add_top(CLI::App* top, Arguments& arguments) {
     add_pids(top, arguments);
     top->add_option("-d,--delay", arguments.top.interval_s, "seconds between updates (default: 2)")
-        ->check(CLI::Range(0.1, 86400.0));
+        ->check(cli::seconds_between(0.1, 86400));
     top->add_option("-n,--count", arguments.top.count, "exit after COUNT updates")
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
+        ->check(cli::number_between(1, std::uint64_t{1} << 62U));
     top->add_flag("-b,--batch", arguments.top.batch, "print plain text, for scripts");
     top->add_flag("--once", arguments.once, "print one update as plain text and exit (-b -n 1)");
 }
@@ -238,7 +239,7 @@ void add_wait(const cli::AddVerb& verb, Arguments& arguments) {
                   "run yet");
     wait->add_option("-t,--timeout", arguments.wait_timeout_s,
                      "seconds until wait fails (default: none)")
-        ->check(CLI::Range(0.001, 86400.0 * 365));
+        ->check(cli::seconds_between(0.001, 86400.0 * 365));
 }
 
 // suspend and resume.

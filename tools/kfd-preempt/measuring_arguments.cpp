@@ -3,6 +3,7 @@
 #include "measuring_arguments.hpp"
 
 #include "kfd/attribute.hpp"
+#include "number_checks.hpp"
 
 namespace cli {
 
@@ -18,11 +19,11 @@ void add_measuring_verbs(const AddVerb& verb, MeasuringArguments& arguments,
     measuring->add_option("PID", arguments.pid, "pid of the process")->required()->check(check_pid);
     measuring
         ->add_option("-n,--count", arguments.count, "number of stops and resumes (default: 100)")
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}));
+        ->check(number_between(1, 1'000'000));
     measuring
         ->add_option("-i,--interval", arguments.interval_ms,
                      "milliseconds that the process runs before each stop (default: 10)")
-        ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{60'000}));
+        ->check(number_between(0, 60'000));
 }
 
 } // namespace cli

@@ -3,6 +3,7 @@
 #include "scheduling_arguments.hpp"
 
 #include "kfd/attribute.hpp"
+#include "number_checks.hpp"
 
 #include <cstring>
 #include <fmt/format.h>
@@ -177,7 +178,7 @@ void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
         ->check(check_output);
     tracing
         ->add_option("--seconds", arguments.seconds, "end after SECONDS (default: at an interrupt)")
-        ->check(CLI::Range(0.1, 86400.0));
+        ->check(seconds_between(0.1, 86400));
     CLI::App* figures =
         verb("metrics", "Print the figures of xpreemptd for Prometheus, as OpenMetrics",
              [&](const Context& context) { return metrics(context, arguments.output); });

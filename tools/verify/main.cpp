@@ -7,6 +7,7 @@
 #include "detections.hpp"
 #include "report.hpp"
 
+#include "kfd-preempt/number_checks.hpp"
 #include "kfd/sysfs.hpp"
 
 #include <CLI/CLI.hpp>
@@ -209,14 +210,15 @@ int main(int argc, char** argv) {
     app.add_flag("--list", list, "print the stages and run none");
     app.add_option("--stage", options.stages, "run only these stages")->check(check_stage);
     app.add_option("--gpu", options.gpus,
-                   "gpu_id, as kfd-preempt list shows it (default: the first GPU)");
+                   "gpu_id, as kfd-preempt list shows it (default: the first GPU)")
+        ->check(cli::number_between(1, UINT32_MAX));
     app.add_flag("--all-gpus", all, "test every GPU");
     app.add_option("--rounds", options.rounds, "number of stops of each kind (default: 50)")
-        ->check(CLI::Range(1U, 1000000U));
+        ->check(cli::number_between(1, 1000000));
     app.add_option_function<unsigned>(
            "--patience", [](const unsigned& seconds) { patience_ms = seconds * 1000; },
            "seconds that a kernel may take to begin, to resume or to end (default: 60)")
-        ->check(CLI::Range(1U, 3600U));
+        ->check(cli::number_between(1, 3600));
     app.add_flag("-y,--yes", options.yes, "do not ask before each stage");
     app.add_flag("--beside-others", options.beside_others,
                  "run also while other processes have queues on the GPU");
