@@ -333,6 +333,14 @@ class Hints(unittest.TestCase):
             for number in range(5, 11):
                 daemon.wait_for_end_of(number)
 
+    def test_hint_that_is_dropped_closes_its_connection(self):
+        def work():
+            xpreempt.Hint().soon(1)
+
+        with Daemon() as daemon:
+            in_thread(work)
+            daemon.wait_for_end_of(1)
+
     def test_hint_that_is_not_undone_ends_with_its_connection(self):
         def answer(request):
             if request["is"] == "begin" or "band" in request:
