@@ -30,9 +30,11 @@ void run_undisturbed(VirtualDevice& device, XQueue& queue, const DeviceCosts& co
     submit(queue, undisturbed_commands);
     (void)queue.resume();
     const std::uint64_t begin_ns = device.now_ns();
-    const std::uint64_t wakes = device.wakes();
+    const std::uint64_t wakes = device.wakes(), polled_ns = device.polled_ns();
     device.run_until_launched();
     run.wakes = static_cast<double>(device.wakes() - wakes) / undisturbed_commands;
+    run.polled = static_cast<double>(device.polled_ns() - polled_ns) /
+                 static_cast<double>(undisturbed_commands * costs.command_ns);
     (void)queue.wait_all();
     const auto elapsed = static_cast<double>(device.busy_until_ns() - begin_ns);
     const auto ideal =
@@ -52,8 +54,9 @@ PreemptionRun run_preemptions(const DeviceCosts& costs, const LaunchConfig& conf
 
     submit(queue, 100);
     device.run_until_launched();
-    (void)queue.wait_all();
     PreemptionRun run{};
+    run.warm_up_ns = device.now_ns();
+    (void)queue.wait_all();
     run_undisturbed(device, queue, costs, run);
 
     std::mt19937_64 random(seed);

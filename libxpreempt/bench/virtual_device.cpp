@@ -34,7 +34,8 @@ public:
             return wait();
         const std::uint64_t polls_from_ns =
             begin_ns + (plan.sleep_ns != 0 ? plan.sleep_ns + device_.wake_ns(passes_at_ns_) : 0);
-        device_.wait_until(std::max(passes_at_ns_, polls_from_ns) + device_.costs_.poll_ns);
+        device_.poll_until(polls_from_ns,
+                           std::max(passes_at_ns_, polls_from_ns) + device_.costs_.poll_ns);
         return {};
     }
 
@@ -45,8 +46,9 @@ public:
         if (ns > timer_lateness_ns(ns))
             polls_from_ns += ns - timer_lateness_ns(ns) + device_.wake_ns(begin_ns + ns);
         const std::uint64_t noticed_ns = std::max(passes_at_ns_, polls_from_ns);
-        device_.wait_until(std::min(noticed_ns, std::max(begin_ns + ns, polls_from_ns)) +
-                           device_.costs_.poll_ns);
+        device_.poll_until(polls_from_ns,
+                           std::min(noticed_ns, std::max(begin_ns + ns, polls_from_ns)) +
+                               device_.costs_.poll_ns);
         return passed();
     }
 
@@ -54,6 +56,15 @@ private:
     VirtualDevice& device_;
     std::uint64_t passes_at_ns_;
 };
+
+void VirtualHwQueue::sleep(std::unique_lock<std::mutex>& lock, std::condition_variable& /*wakes*/,
+                           std::uint64_t ns, const std::function<bool()>& /*over*/) {
+    lock.unlock();
+    const std::uint64_t end_ns = device_.now_ns() + ns;
+    const DeviceCosts& costs = device_.costs_;
+    device_.wait_until(end_ns + device_.late_ns(end_ns, costs.nap_median_ns, costs.nap_p99_ns));
+    lock.lock();
+}
 
 Result<void> VirtualHwQueue::launch(const Launch& launch) {
     (void)launch.command.launch(nullptr, launch.command.argument);
@@ -80,7 +91,9 @@ std::uint64_t VirtualDevice::busy_until_ns() const {
 void VirtualDevice::launch() {
     const std::lock_guard lock(mutex_);
     host_free_ns_ = std::max(host_free_ns_, now_ns_) + costs_.launch_ns;
-    busy_until_ns_ = std::max(busy_until_ns_, host_free_ns_) + costs_.command_ns;
+    const bool is_first = costs_.first_ns != 0 && launched_++ < costs_.num_first;
+    busy_until_ns_ =
+        std::max(busy_until_ns_, host_free_ns_) + (is_first ? costs_.first_ns : costs_.command_ns);
 }
 
 std::uint64_t VirtualDevice::mark() {
@@ -94,17 +107,34 @@ std::uint64_t VirtualDevice::wakes() const {
     return wakes_;
 }
 
-// The same for the same time and thread, whatever the order in which threads come here.
+std::uint64_t VirtualDevice::polled_ns() const {
+    const std::lock_guard lock(mutex_);
+    return polled_ns_;
+}
+
+// The thread is awake from begin_ns on.
+void VirtualDevice::poll_until(std::uint64_t begin_ns, std::uint64_t end_ns) {
+    {
+        const std::lock_guard lock(mutex_);
+        polled_ns_ += end_ns - std::min(begin_ns, end_ns);
+    }
+    wait_until(end_ns);
+}
+
 std::uint64_t VirtualDevice::wake_ns(std::uint64_t awaited_ns) {
+    return late_ns(awaited_ns, costs_.wake_median_ns, costs_.wake_p99_ns);
+}
+
+// The same for the same time and thread, whatever the order in which threads come here.
+std::uint64_t VirtualDevice::late_ns(std::uint64_t awaited_ns, double median_ns, double p99_ns) {
     {
         const std::lock_guard lock(mutex_);
         ++wakes_;
     }
     constexpr double z_of_p99 = 2.3263;
     std::mt19937_64 random(2 * awaited_ns + (std::this_thread::get_id() == driver_ ? 1 : 0));
-    std::lognormal_distribution<double> distribution(
-        std::log(costs_.wake_median_ns),
-        std::log(costs_.wake_p99_ns / costs_.wake_median_ns) / z_of_p99);
+    std::lognormal_distribution<double> distribution(std::log(median_ns),
+                                                     std::log(p99_ns / median_ns) / z_of_p99);
     return static_cast<std::uint64_t>(distribution(random));
 }
 

@@ -15,14 +15,16 @@ namespace bench {
 // Costs of the device's operations, in virtual nanoseconds. They are assumptions that define this
 // device, not measurements.
 struct DeviceCosts {
-    std::uint64_t command_ns;       // on the device, each
+    std::uint64_t command_ns;   // on the device, each
+    std::uint64_t first_ns = 0; // the first ones; 0: as the others
+    std::uint32_t num_first = 1;
     std::uint64_t marker_ns = 100;  // on the device, each
     std::uint64_t launch_ns = 3000; // on the host, until the device has the command
     std::uint64_t poll_ns = 1300;   // a thread that polls notices a marker this much later
-    // From a marker's passing, or a time-out, until a thread that sleeps runs: log-normal, as it
-    // was measured in a guest with an H200.
-    double wake_median_ns = 46'000;
-    double wake_p99_ns = 282'000;
+    // How late threads run again, log-normal: of a wait for a marker, and of a sleep with a time
+    // slack of 1 ns. Measured in guests with an H200.
+    double wake_median_ns = 46'000, wake_p99_ns = 282'000;
+    double nap_median_ns = 29'000, nap_p99_ns = 283'000;
 };
 
 // Time stands still but for the thread that made the device and calls run_until(), or waits itself:
@@ -45,7 +47,8 @@ public:
     void end();
     [[nodiscard]] std::uint64_t now_ns() const;
     [[nodiscard]] std::uint64_t busy_until_ns() const; // when all that was launched is done
-    [[nodiscard]] std::uint64_t wakes() const; // of threads that slept for a marker, or a time
+    [[nodiscard]] std::uint64_t wakes() const;     // of threads that slept for a marker, or a time
+    [[nodiscard]] std::uint64_t polled_ns() const; // by all threads
 
 private:
     friend class VirtualHwQueue;
@@ -54,7 +57,9 @@ private:
     void launch();
     std::uint64_t mark();
     void wait_until(std::uint64_t time_ns);
+    void poll_until(std::uint64_t begin_ns, std::uint64_t end_ns);
     std::uint64_t wake_ns(std::uint64_t awaited_ns);
+    std::uint64_t late_ns(std::uint64_t awaited_ns, double median_ns, double p99_ns);
     void settle(std::unique_lock<std::mutex>& lock);
 
     static constexpr std::uint64_t nobody = UINT64_MAX;
@@ -67,8 +72,10 @@ private:
     std::uint64_t now_ns_ = 1; // 0 would be "unknown"
     std::uint64_t host_free_ns_ = 0;
     std::uint64_t busy_until_ns_ = 0;
+    std::uint32_t launched_ = 0;
     std::uint64_t wakes_at_ns_ = nobody; // the worker, asleep
     std::uint64_t wakes_ = 0;
+    std::uint64_t polled_ns_ = 0;
     bool ended_ = false;
 };
 
@@ -77,6 +84,8 @@ public:
     explicit VirtualHwQueue(VirtualDevice& device) : device_(device) {}
 
     std::uint64_t now_ns() override { return device_.now_ns(); }
+    void sleep(std::unique_lock<std::mutex>& lock, std::condition_variable& wakes, std::uint64_t ns,
+               const std::function<bool()>& over) override;
     xpreempt::xqueue::LevelChoice best_level(xpreempt::xqueue::Level) override {
         return {xpreempt::xqueue::Level::block, xpreempt::xqueue::DeactivateMethod::none, ""};
     }

@@ -61,7 +61,9 @@ void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
     statistics_.completed += count;
     if (now_ns != 0)
         pace_.completed(now_ns, count);
-    if (now_ns == 0 || in_flight_ == 0)
+    else if (pace_.adapts())
+        pace_.completed_unseen(hw_->now_ns(), count);
+    if ((now_ns == 0 && !pace_.adapts()) || in_flight_ == 0)
         pace_.gap();
     markers_.erase(markers_.begin(), end);
     count_load();
@@ -69,6 +71,8 @@ void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
     complete_if_idle();
     report_work();
     announce_progress();
+    if (in_flight_ == 0)
+        end_nap();
     wake_worker();
 }
 
@@ -127,6 +131,8 @@ Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked, Wake wake) {
     if (at_once || now_ns - begin_ns < noticed_at_once_ns)
         now_ns = 0; // when it passed is unknown
     lock.lock();
+    if (napping_ && !early && !promptly)
+        now_ns = 0; // noticed too late to be what the worker's sleeps depend on
     if (wake == Wake::brief)
         refills_early_ = early;
     if (tries)

@@ -8,8 +8,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -107,6 +110,13 @@ public:
     virtual std::uint64_t now_ns() {
         return static_cast<std::uint64_t>(
             std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+    }
+
+    // Sleeps for that time of now_ns(), or until `over` is true, which `wakes` notifies. Comes and
+    // returns with the lock.
+    virtual void sleep(std::unique_lock<std::mutex>& lock, std::condition_variable& wakes,
+                       std::uint64_t ns, const std::function<bool()>& over) {
+        wakes.wait_for(lock, std::chrono::nanoseconds(ns), over);
     }
 
     // Up to `highest`, which the xqueue's owner allows.

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <sys/prctl.h>
+#include <utility>
 
 namespace xpreempt::xqueue {
 
@@ -26,6 +28,12 @@ constexpr std::uint64_t room_poll_ns = 10'000;
 // The worker polls for room where that takes less time than waking it. Whether it does can't be
 // measured while the worker is woken late and the hardware runs dry, so it is tried now and then.
 constexpr std::uint32_t refills_between_tries = 16;
+
+// A poll for longer would sleep first, which the worker does in its own way.
+constexpr std::uint64_t longest_poll_ns = timer_lateness_ns(0);
+
+// With a budget the worker waits for the end of one refill of so many, to measure the time.
+constexpr std::uint32_t refills_between_measurements = 8;
 
 } // namespace
 
@@ -254,6 +262,7 @@ void XQueue::make_room(Lock& lock) {
                     phrase(broken_.op), std::strerror(broken_.errno_value));
         announce();
     } else if (pace_.adapts() && resumes == statistics_.resumes) {
+        ++refills_;
         note_refill(lock); // no suspend came between, which makes the hardware run dry as well
     }
 }
@@ -270,7 +279,7 @@ void XQueue::delay_launch(Lock& lock, std::uint64_t ns) {
     const std::shared_ptr<Marker> newest = markers_.back().marker;
     const std::uint64_t resumes = statistics_.resumes;
     lock.unlock();
-    const bool passed = newest->passes_within(ns, withheld_);
+    const bool passed = newest->passes_within(std::min(ns, longest_poll_ns), withheld_);
     const std::uint64_t now_ns = hw_->now_ns();
     lock.lock();
     changed_.wait(lock, [this] { return !taking_back_; });
@@ -297,17 +306,80 @@ void XQueue::count_load() {
 // Reports to the pace whether there was too little in flight while more was pending.
 void XQueue::note_refill(Lock& lock) {
     if (has_company() || pending_ == 0 || !may_launch() || in_flight_ >= pace_.threshold() ||
-        launch_delay_ns() != 0)
+        launch_delay_ns() != 0 || (in_flight_ > 0 && (markers_.empty() || unmarked_ > 0)))
         return;
+    pace_.refilled(ran_dry(lock));
+}
+
+// Nothing that was launched still runs.
+bool XQueue::ran_dry(Lock& lock) {
     if (in_flight_ == 0)
-        return pace_.refilled(true);
+        return true;
     if (markers_.empty() || unmarked_ > 0)
-        return;
+        return false;
     const std::shared_ptr<Marker> newest = markers_.back().marker;
     lock.unlock();
     const bool dry = newest->passed();
     lock.lock();
-    pace_.refilled(dry);
+    return dry;
+}
+
+// To sleep is as good as to poll where nothing is due for longer than the thread takes to wake.
+std::uint64_t XQueue::sleep_ns() {
+    if (!pace_.adapts() || markers_.empty())
+        return 0;
+    const std::uint64_t now_ns = hw_->now_ns();
+    const bool measures = refills_ % refills_between_measurements == 0;
+    const auto time = [&](std::uint64_t margin_ns) {
+        return pace_.sleep_ns(in_flight_, markers_.front().count, measures, margin_ns, now_ns);
+    };
+    const std::uint64_t ns = time(sleep_margin_.ns());
+    if (ns >= least_sleep_ns)
+        return ns;
+    if (time(0) >= 2 * least_sleep_ns)
+        sleep_margin_.skip();
+    return 0;
+}
+
+void XQueue::sleep(Lock& lock, std::uint64_t ns) {
+    const std::uint64_t resumes = statistics_.resumes, margin_ns = sleep_margin_.ns();
+    const std::uint64_t end_ns = hw_->now_ns() + ns;
+    napping_ = true;
+    hw_->sleep(lock, work_, ns, [this] { return !napping_; });
+    napping_ = false;
+    slept_ = napped_ = true;
+    const std::uint64_t now_ns = hw_->now_ns();
+    if (now_ns >= end_ns)
+        sleep_margin_.note(now_ns - end_ns);
+    if (resumes != statistics_.resumes || !may_launch() || !ran_dry(lock))
+        return;
+    if (!markers_.empty() && !taking_back_)
+        complete(*markers_.back().marker, 0);
+    // If the sleep didn't end too late, it was too long: what it relied on was measured when
+    // commands took longer. To sleep again would measure nothing better.
+    if (now_ns > end_ns + margin_ns)
+        return pace_.gap();
+    pace_.forget();
+}
+
+// The kernel may end sleeps of a usual thread 50 us late, so that it wakes several at once.
+void XQueue::sleep_precisely() {
+    (void)prctl(PR_SET_TIMERSLACK, 1);
+}
+
+// One step towards the next launch, with something to launch.
+void XQueue::refill(Lock& lock) {
+    // What was due may have come earlier than expected, so two sleeps never follow each other.
+    const bool slept = std::exchange(slept_, false);
+    if (const std::uint64_t ns = slept ? 0 : sleep_ns(); ns != 0)
+        return sleep(lock, ns);
+    const std::uint64_t delay_ns = launch_delay_ns();
+    if (in_flight_ >= pace_.threshold())
+        return make_room(lock);
+    if (delay_ns > (napped_ ? pace_.accepted_early_ns() : 0))
+        return delay_launch(lock, delay_ns);
+    launch_pending(lock);
+    napped_ = false;
 }
 
 // Wakes threads that wait for room or for the end of a launch; of those that wait for a command
@@ -331,6 +403,12 @@ void XQueue::wake_worker() {
     work_.notify_one();
 }
 
+// The same for one that sleeps although there may be more to launch.
+void XQueue::end_nap() {
+    if (std::exchange(napping_, false))
+        work_.notify_one();
+}
+
 void XQueue::launch_pending(Lock& lock) {
     std::array<Attempt, max_run> attempts;
     const std::size_t room =
@@ -351,6 +429,7 @@ void XQueue::launch_pending(Lock& lock) {
 }
 
 void XQueue::work() {
+    sleep_precisely();
     Lock lock(mutex_);
     for (;;) {
         while (!stopping_ && (pending_ == 0 || !may_launch() || broken_.errno_value != 0)) {
@@ -360,12 +439,7 @@ void XQueue::work() {
         worker_sleeps_ = false;
         if (stopping_)
             return;
-        if (in_flight_ >= pace_.threshold())
-            make_room(lock);
-        else if (const std::uint64_t ns = launch_delay_ns(); ns != 0)
-            delay_launch(lock, ns);
-        else
-            launch_pending(lock);
+        refill(lock);
     }
 }
 

@@ -19,6 +19,9 @@ constexpr std::uint32_t refills_considered = 64, dry_refills_accepted = 2, most_
 // is more: commands don't all take the same time.
 constexpr std::uint64_t least_lead_ns = 20'000;
 
+// With fewer no thread sleeps until an expected end, which relies on the shortest of them.
+constexpr std::size_t samples_to_sleep = 4;
+
 } // namespace
 
 bool Pace::fits(std::uint64_t commands) const {
@@ -49,9 +52,26 @@ std::uint32_t Pace::room(std::uint32_t in_flight) const {
 std::uint64_t Pace::launch_delay_ns(std::uint32_t in_flight, std::uint64_t now_ns) const {
     if (in_flight == 0 || !just_in_time())
         return 0;
-    const std::uint64_t lead_ns = std::max(command_ns_ / 8, least_lead_ns);
-    const std::uint64_t due_ns = seen_ns_ + in_flight * command_ns_ - lead_ns;
+    const std::uint64_t due_ns = seen_ns_ + in_flight * command_ns_ - lead_ns();
     return due_ns - std::min(due_ns, now_ns);
+}
+
+std::uint64_t Pace::lead_ns() const {
+    return std::max(command_ns_ / 8, least_lead_ns);
+}
+
+std::uint64_t Pace::sleep_ns(std::uint32_t in_flight, std::uint32_t oldest, bool measures,
+                             std::uint64_t margin_ns, std::uint64_t now_ns) const {
+    if (sampled_ < samples_to_sleep)
+        return 0;
+    std::uint64_t until_ns = expect(oldest, now_ns).soonest_ns;
+    if (in_flight < threshold() || (!measures && just_in_time())) {
+        const std::uint64_t all_ns = expect(in_flight, now_ns).soonest_ns;
+        until_ns = just_in_time() ? all_ns - std::min(all_ns, lead_ns()) : 0;
+    } else if (!measures && (in_flight - oldest) * command_ns_ >= 2 * margin_ns) {
+        margin_ns = 0;
+    }
+    return until_ns - std::min(until_ns, margin_ns);
 }
 
 // Half of the threshold, so that the other half runs while more is launched.
@@ -75,14 +95,23 @@ void Pace::completed(std::uint64_t now_ns, std::uint32_t count) {
     // A thread that noticed an earlier completion later may have been faster with the lock.
     if (now_ns <= last_ns_)
         return gap();
-    if (last_ns_ != 0 && count != 0 && (!since_start_ || count == 1))
-        add_sample((now_ns - last_ns_) / count);
+    const std::uint32_t commands = unseen_ + count;
+    if (last_ns_ != 0 && commands != 0 && (!since_start_ || commands == 1))
+        add_sample((now_ns - last_ns_) / commands);
     since_start_ = false;
+    unseen_ = 0;
     last_ns_ = seen_ns_ = now_ns;
 }
 
+void Pace::completed_unseen(std::uint64_t now_ns, std::uint32_t count) {
+    unseen_ += count;
+    if (last_ns_ != 0 && now_ns > last_ns_ && (now_ns - last_ns_) / unseen_ < command_ns_)
+        add_sample((now_ns - last_ns_) / unseen_);
+    seen_ns_ = std::min(now_ns, seen_ns_ + count * command_ns_);
+}
+
 Expected Pace::expect(std::uint64_t commands, std::uint64_t now_ns) const {
-    const std::uint64_t soonest = commands * shortest_ns_;
+    const std::uint64_t soonest = sampled_ < samples_to_sleep ? 0 : commands * shortest_ns_;
     const std::uint64_t elapsed = now_ns > seen_ns_ ? now_ns - seen_ns_ : 0;
     return {soonest - std::min(soonest, elapsed), commands * command_ns_};
 }

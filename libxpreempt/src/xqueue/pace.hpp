@@ -43,6 +43,15 @@ public:
     [[nodiscard]] std::uint64_t launch_delay_ns(std::uint32_t in_flight,
                                                 std::uint64_t now_ns) const;
 
+    // Time for which a thread that launches may sleep, 0: not. With room it sleeps until the next
+    // launch is due, else until the oldest have ended, or if that isn't to be measured until it
+    // launches again. It is awake `margin` earlier, unless enough is in flight behind the oldest.
+    [[nodiscard]] std::uint64_t sleep_ns(std::uint32_t in_flight, std::uint32_t oldest,
+                                         bool measures, std::uint64_t margin_ns,
+                                         std::uint64_t now_ns) const;
+    // A launch that much before it is due costs a suspend less than it costs to poll until then.
+    [[nodiscard]] std::uint64_t accepted_early_ns() const { return command_ns_ / 8; }
+
     // Time until the end of the next `commands` of those in flight: at the soonest if each takes as
     // long as the shortest measured, at the latest if each takes the median and begins now.
     [[nodiscard]] Expected expect(std::uint64_t commands, std::uint64_t now_ns) const;
@@ -56,15 +65,24 @@ public:
     // So many commands have completed since the last call, the hardware being busy with them all
     // the time, and it was noticed at once.
     void completed(std::uint64_t now_ns, std::uint32_t count);
+    // The same, but they may have completed long ago: so their time is known only if it is shorter
+    // than was measured before.
+    void completed_unseen(std::uint64_t now_ns, std::uint32_t count);
     // A command was launched while nothing was in flight; alone: nor of others on the device. If it
     // completes as the only one, its time is measured from then.
     void started(std::uint64_t now_ns, bool alone) {
         seen_ns_ = now_ns;
         last_ns_ = alone ? now_ns : 0;
         since_start_ = true;
+        unseen_ = 0;
     }
     // The next completion measures nothing: there was something else between.
     void gap() { last_ns_ = 0; }
+    // What was measured is wrong: who trusted it found the hardware dry.
+    void forget() {
+        sampled_ = 0;
+        command_ns_ = shortest_ns_ = last_ns_ = 0;
+    }
 
     // More was launched after a wait for room, and the hardware had run dry, or had not.
     void refilled(bool was_dry);
@@ -74,6 +92,7 @@ private:
 
     [[nodiscard]] bool fits(std::uint64_t commands) const;
     [[nodiscard]] bool just_in_time() const;
+    [[nodiscard]] std::uint64_t lead_ns() const;
     void add_sample(std::uint64_t sample_ns);
 
     LaunchConfig config_;
@@ -82,6 +101,7 @@ private:
     std::uint64_t last_ns_ = 0;     // of the last completion, 0 behind a gap
     std::uint64_t seen_ns_ = 0; // of the last completion, or of the launch that ended an idle time
     bool since_start_ = false;  // last_ns_ is of that launch
+    std::uint32_t unseen_ = 0;  // completed since last_ns_, at unknown times
     std::array<std::uint64_t, num_samples> samples_{};
     std::size_t sampled_ = 0;
     std::uint32_t at_least_ = 1; // in flight, or the hardware runs dry; 1: just in time

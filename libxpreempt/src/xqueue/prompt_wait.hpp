@@ -28,6 +28,28 @@ constexpr std::uint64_t timer_lateness_ns(std::uint64_t sleep_ns) {
     return std::max<std::uint64_t>(300'000, sleep_ns / 8);
 }
 
+// How much earlier a thread must end its sleeps to be awake in time, learnt from how late they
+// ended: about three of a hundred end later still. Not thread-safe.
+class SleepMargin {
+public:
+    [[nodiscard]] std::uint64_t ns() const { return ns_; }
+    void note(std::uint64_t late_ns) {
+        if (late_ns > ns_)
+            ns_ = std::min(ns_ + ns_ / 2, most_ns);
+        else
+            ns_ = std::max(ns_ - ns_ / 64, least_ns);
+    }
+    // With a smaller margin a sleep would have been worth it: it is tried again after a while.
+    void skip() { ns_ = std::max(ns_ - ns_ / 1024, least_ns); }
+
+private:
+    static constexpr std::uint64_t least_ns = 20'000, most_ns = 10'000'000;
+    std::uint64_t ns_ = 60'000;
+};
+
+// A shorter sleep costs as much CPU time as to poll.
+constexpr std::uint64_t least_sleep_ns = 30'000;
+
 // Polling continues after the latest expected end: half of that time, within these bounds.
 constexpr std::uint64_t shortest_grace_ns = 100'000, longest_grace_ns = 2'000'000;
 

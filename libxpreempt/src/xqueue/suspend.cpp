@@ -149,6 +149,7 @@ void XQueue::drop_hold(Lock& lock) {
     const bool admits = --holds_ == 0 && withholds_direct_;
     withheld_.fetch_sub(1, std::memory_order_relaxed);
     announce();
+    end_nap();
     wake_worker();
     report_holds();
     if (!admits)

@@ -47,6 +47,7 @@ Result<void> XQueue::close() {
     {
         const Lock lock(mutex_);
         stopping_ = true;
+        napping_ = false;
         work_.notify_one();
         announce();
     }

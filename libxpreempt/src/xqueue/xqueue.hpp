@@ -183,7 +183,13 @@ private:
     void count_load();
     bool has_company() const;
     void note_refill(Lock& lock);
+    static void sleep_precisely();
+    void refill(Lock& lock);
+    std::uint64_t sleep_ns();
+    void sleep(Lock& lock, std::uint64_t ns);
+    bool ran_dry(Lock& lock);
     void wake_worker();
+    void end_nap();
     void announce_progress();
     void announce();
     bool may_launch() const {
@@ -262,6 +268,10 @@ private:
     std::uint32_t refills_ = 0;  // that the worker waited for
     bool waits_end_soon_ = true; // the last usual wait that polled first ended while it polled
     std::uint32_t waits_ = 0;    // that did not poll first
+    SleepMargin sleep_margin_;   // of the worker
+    bool napping_ = false;       // the worker sleeps until something is due
+    bool slept_ = false;         // until just now
+    bool napped_ = false;        // since the last launch
     std::condition_variable work_, changed_, reached_;
     std::multiset<Ticket> awaited_; // by threads that sleep on reached_
     Pace pace_;

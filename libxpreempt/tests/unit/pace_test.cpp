@@ -191,6 +191,50 @@ TEST(Pace, accepts_a_few_dry_refills) {
     EXPECT_EQ(2U, pace.threshold());
 }
 
+// Until a launch is due, or until the oldest has ended.
+TEST(Pace, sleeps_until_something_is_due_less_a_margin) {
+    const Pace one = measured(1000 * us, 40 * us); // the last one ended at 50000 us
+    EXPECT_EQ(775 * us, one.sleep_ns(1, 1, true, 100 * us, 50000 * us));
+    EXPECT_EQ(900 * us, one.sleep_ns(2, 1, true, 100 * us, 50000 * us));
+    EXPECT_EQ(1775 * us, one.sleep_ns(2, 1, false, 100 * us, 50000 * us));
+    EXPECT_EQ(0U, one.sleep_ns(1, 1, true, 100 * us, 50800 * us));
+    const Pace two = measured(1000 * us, 2000 * us);
+    EXPECT_EQ(900 * us, two.sleep_ns(2, 1, true, 100 * us, 50000 * us));
+    EXPECT_EQ(1000 * us, two.sleep_ns(2, 1, false, 100 * us, 50000 * us)); // another one runs then
+    EXPECT_EQ(400 * us, two.sleep_ns(2, 1, false, 600 * us, 50000 * us));
+    EXPECT_EQ(0U, two.sleep_ns(1, 1, false, 0, 50000 * us)); // there is room
+}
+
+TEST(Pace, sleeps_when_it_has_measured_and_no_longer_than_the_shortest_command) {
+    Pace pace({16, 8, 64, 40 * us});
+    for (std::uint64_t i = 1; i <= 5; ++i) {
+        EXPECT_EQ(0U, pace.sleep_ns(1, 1, true, 0, i * 1000 * us)) << i;
+        pace.completed(i * 1000 * us, 1);
+    }
+    EXPECT_EQ(875 * us, pace.sleep_ns(1, 1, true, 0, 5000 * us));
+    pace.completed(5400 * us, 1);
+    EXPECT_EQ(275 * us, pace.sleep_ns(1, 1, true, 0, 5400 * us)); // the median is still 1000 us
+    pace.forget();
+    EXPECT_EQ(0U, pace.sleep_ns(1, 1, true, 0, 5400 * us));
+}
+
+TEST(Pace, measures_behind_one_that_ended_unseen) {
+    Pace pace = measured(100 * us, 40 * us); // the last one ended at 5000 us
+    pace.completed_unseen(5130 * us, 1);
+    EXPECT_EQ(80 * us, pace.launch_delay_ns(1, 5100 * us)); // it is expected to have ended then
+    pace.completed(5200 * us, 1);
+    EXPECT_EQ(100 * us, pace.command_ns()); // 200 us for two
+    pace.completed_unseen(5250 * us, 1);
+    EXPECT_EQ(30 * us, pace.launch_delay_ns(1, 5300 * us)); // not in the future
+}
+
+TEST(Pace, does_not_take_a_late_look_for_a_longer_command) {
+    Pace pace = measured(100 * us, 40 * us); // the last one ended at 5000 us
+    for (std::uint64_t i = 1; i < 20; ++i)
+        pace.completed_unseen((5000 + i * 5000) * us, 1);
+    EXPECT_EQ(100 * us, pace.command_ns());
+}
+
 // One late wake-up of a hundred must not keep more in flight than are needed.
 TEST(Pace, lowers_the_number_in_flight_beside_a_few_dry_refills) {
     Pace pace = measured(20 * us, 40 * us);
