@@ -231,6 +231,10 @@ int xp_xqueue_set_max_level(xp_xqueue_t xqueue, uint32_t level);
  * the second shortly before it expects the first to end: 20 us, or an eighth of a command if that
  * is longer. If the GPU runs dry with that, it keeps two or more in flight all the time.
  *
+ * While a scheduler of this process runs, xqueues of a GPU that have a budget and more to launch
+ * share it: they launch in turn, for 4 ms each. Give no budget to streams whose kernels run side by
+ * side, or wait for each other.
+ *
  * A suspend uses the lowest level that keeps the budget. Until the time of a command is known, and
  * if no level keeps the budget, it uses the highest. xp_xqueue_query() reports the reason.
  */

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "xqueue/device_turns.hpp"
 #include "xqueue/prompt_wait.hpp"
 #include "xqueue/source.hpp"
 
@@ -95,9 +96,10 @@ public:
     }
 };
 
-// XQueues of a device that have commands in flight. Thread-safe.
+// What the XQueues of a device share. Thread-safe.
 struct DeviceLoad {
-    std::atomic<std::uint32_t> busy{0};
+    std::atomic<std::uint32_t> busy{0}; // XQueues that have commands in flight
+    DeviceTurns turns;
 };
 
 // launch() and mark() are called by one thread at a time, and by none during deactivate(); an

@@ -103,7 +103,7 @@ Result<Ticket> XQueue::submit(const Command& command) {
     // the worker takes several times as long.
     const bool defers = pace_.config().deferred && in_flight_ > 0;
     if (defers || pending_ > 1 || !may_launch() || in_flight_ >= pace_.threshold() ||
-        launch_delay_ns() != 0) {
+        (pace_.adapts() && !may_launch_inline())) {
         wake_worker();
         return ticket;
     }
@@ -190,8 +190,10 @@ std::size_t XQueue::launch(Lock& lock, std::span<Attempt> attempts) {
     for (const Attempt& attempt : attempts.first(tried))
         account(attempt);
     // Nothing that could be launched is left: what is behind failed before or was dropped.
-    if (pending_ == 0)
+    if (pending_ == 0) {
         launched_ = submitted_;
+        leave_turn();
+    }
     if (mark && marker)
         add_marker(std::move(*marker));
     else if (mark)
@@ -303,6 +305,25 @@ void XQueue::count_load() {
     load_->busy.fetch_add(counts ? 1U : UINT32_MAX, std::memory_order_relaxed);
 }
 
+// With a budget: now, as far as time and the other xqueues are concerned.
+bool XQueue::may_launch_inline() {
+    return launch_delay_ns() == 0 && (!shares_budget() || load_->turns.take(seat_, as_launcher()));
+}
+
+void XQueue::take_turn_and_launch(Lock& lock) {
+    if (!shares_budget() || load_->turns.take_or_queue(seat_, as_launcher()))
+        return launch_pending(lock);
+    lock.unlock();
+    load_->turns.wait(seat_, *hw_);
+    lock.lock();
+}
+
+// Call it before there is nothing to launch, or no budget to share.
+void XQueue::leave_turn() {
+    if (shares_budget())
+        load_->turns.leave(seat_);
+}
+
 // Reports to the pace whether there was too little in flight while more was pending.
 void XQueue::note_refill(Lock& lock) {
     if (has_company() || pending_ == 0 || !may_launch() || in_flight_ >= pace_.threshold() ||
@@ -378,7 +399,7 @@ void XQueue::refill(Lock& lock) {
         return make_room(lock);
     if (delay_ns > (napped_ ? pace_.accepted_early_ns() : 0))
         return delay_launch(lock, delay_ns);
-    launch_pending(lock);
+    take_turn_and_launch(lock);
     napped_ = false;
 }
 
@@ -433,6 +454,7 @@ void XQueue::work() {
     Lock lock(mutex_);
     for (;;) {
         while (!stopping_ && (pending_ == 0 || !may_launch() || broken_.errno_value != 0)) {
+            leave_turn();
             worker_sleeps_ = true;
             work_.wait(lock);
         }

@@ -24,6 +24,7 @@ bool XQueue::has_work() const {
 void XQueue::observe(std::shared_ptr<Observer> observer) {
     hw_->observe_direct(observer);
     const Lock lock(mutex_);
+    leave_turn();
     observer_.swap(observer); // the former one, when this was its last, goes without the lock
     observed_.store(observer_ != nullptr, std::memory_order_relaxed);
     reported_work_ = works();

@@ -164,6 +164,7 @@ Error XQueue::add_hold(Lock& lock, const SuspendMode& mode, Stopwatch& stopwatch
     withheld_.fetch_add(1, std::memory_order_relaxed);
     report_holds();
     pace_.gap();
+    leave_turn();
     if (++holds_ > 1)
         return {0, Op::suspend};
     if (highest_ != Level::block)

@@ -67,6 +67,7 @@ Result<void> XQueue::configure(const LaunchConfig& config) {
     if (const auto checked = check(config); !checked)
         return checked;
     const Lock lock(mutex_);
+    leave_turn();
     pace_.configure(config);
     pace_direct();
     announce();

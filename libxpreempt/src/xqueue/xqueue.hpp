@@ -182,6 +182,15 @@ private:
     void delay_launch(Lock& lock, std::uint64_t ns);
     void count_load();
     bool has_company() const;
+    // XQueues that a scheduler may stop together share a budget. Others may run side by side, and
+    // turns would take that from them.
+    bool shares_budget() const {
+        return pace_.adapts() && observer_ != nullptr && load_ != nullptr;
+    }
+    bool may_launch_inline();
+    DeviceTurns::Launcher as_launcher() const { return {hw_->now_ns(), pace_.command_ns()}; }
+    void take_turn_and_launch(Lock& lock);
+    void leave_turn();
     void note_refill(Lock& lock);
     static void sleep_precisely();
     void refill(Lock& lock);
@@ -268,10 +277,11 @@ private:
     std::uint32_t refills_ = 0;  // that the worker waited for
     bool waits_end_soon_ = true; // the last usual wait that polled first ended while it polled
     std::uint32_t waits_ = 0;    // that did not poll first
-    SleepMargin sleep_margin_;   // of the worker
-    bool napping_ = false;       // the worker sleeps until something is due
-    bool slept_ = false;         // until just now
-    bool napped_ = false;        // since the last launch
+    DeviceTurns::Seat seat_;
+    SleepMargin sleep_margin_; // of the worker
+    bool napping_ = false;     // the worker sleeps until something is due
+    bool slept_ = false;       // until just now
+    bool napped_ = false;      // since the last launch
     std::condition_variable work_, changed_, reached_;
     std::multiset<Ticket> awaited_; // by threads that sleep on reached_
     Pace pace_;

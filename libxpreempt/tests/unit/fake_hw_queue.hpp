@@ -134,7 +134,7 @@ private:
     std::size_t cuts_; // made before this marker
 };
 
-class FakeHwQueue final : public xpreempt::xqueue::HwQueue {
+class FakeHwQueue : public xpreempt::xqueue::HwQueue {
 public:
     explicit FakeHwQueue(FakeHardware& hardware) : hardware_(hardware) {}
 
