@@ -232,7 +232,10 @@ Result<std::shared_ptr<xqueue::Marker>> StreamQueue::mark() {
 }
 
 xqueue::DeviceLoad* StreamQueue::load() {
-    static std::array<xqueue::DeviceLoad, 64> loads; // devices of the process
+    // Of the process's devices. Never destroyed, as the library: an xqueue that the program leaves
+    // behind launches until the process has ended.
+    using Loads = std::array<xqueue::DeviceLoad, 64>;
+    static Loads& loads = *new Loads;
     const std::size_t device = hip::place_of(device_);
     return device < loads.size() ? &loads[device] : nullptr;
 }
