@@ -33,7 +33,7 @@ u32 kfd_preempt_type_mask(const struct device_queue_manager *dqm)
 	case KFD_PREEMPT_SCHED_HWS:
 	case KFD_PREEMPT_SCHED_HWS_NO_OVERSUB:
 		/* The firmware preempts, or resets by PASID; it has no drain. */
-		if (kfd_preempt_has_cwsr(dqm))
+		if (dqm->dev->kfd->cwsr_enabled)
 			mask |= BIT(KFD_PREEMPT_TYPE_SAVE);
 		break;
 	case KFD_PREEMPT_SCHED_NO_HWS:
@@ -44,7 +44,7 @@ u32 kfd_preempt_type_mask(const struct device_queue_manager *dqm)
 		 * Only these hqd_destroy() implement SAVE; others silently
 		 * drain.
 		 */
-		if (kfd_preempt_has_cwsr(dqm) &&
+		if (dqm->dev->kfd->cwsr_enabled &&
 		    version >= IP_VERSION(9, 0, 1) &&
 		    version < IP_VERSION(11, 0, 0))
 			mask |= BIT(KFD_PREEMPT_TYPE_SAVE);
@@ -143,7 +143,7 @@ static void visit_node(struct device_queue_manager *dqm, void *data)
 	walk->any_caps |= caps;
 	walk->type_mask &= kfd_preempt_type_mask(dqm);
 	walk->sched_mode = kfd_preempt_sched_mode(dqm);
-	walk->num_xcc = kfd_preempt_num_xcc(dqm);
+	walk->num_xcc = NUM_XCC(dqm->dev->xcc_mask);
 	walk->degraded |= READ_ONCE(dqm->preempt.degraded);
 }
 

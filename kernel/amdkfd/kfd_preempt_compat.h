@@ -40,39 +40,11 @@
 #define KFD_PREEMPT_TREE LINUX_VERSION_CODE
 #endif
 
-static inline struct kfd_dev *kfd_preempt_dev(const struct device_queue_manager *dqm)
-{
-	return dqm->dev->kfd;
-}
-
-static inline u32 kfd_preempt_num_xcc(const struct device_queue_manager *dqm)
-{
-	return NUM_XCC(dqm->dev->xcc_mask);
-}
-
-static inline u32 kfd_preempt_xcc_mask(const struct device_queue_manager *dqm)
-{
-	return dqm->dev->xcc_mask;
-}
-
-static inline int kfd_preempt_hqd_dump(const struct device_queue_manager *dqm,
-				       u32 pipe, u32 slot, u32 (**dump)[2],
-				       u32 *n_regs, int xcc)
-{
-	return dqm->dev->kfd2kgd->hqd_dump(dqm->dev->adev, pipe, slot, dump,
-					   n_regs, xcc);
-}
-
 /* Size of the MQDs of all XCCs, which are contiguous. */
 static inline u64 kfd_preempt_mqd_bytes(struct mqd_manager *mqd_mgr, struct queue *q)
 {
 	return mqd_mgr->mqd_stride(mqd_mgr, &q->properties) *
 	       NUM_XCC(q->device->xcc_mask);
-}
-
-static inline bool kfd_preempt_dbg_suspended(const struct queue *q)
-{
-	return q->properties.is_suspended;
 }
 
 /* Byte offset of the doorbell of a queue among those of its process. */
@@ -92,39 +64,20 @@ static inline int kfd_preempt_xcp(const struct kfd_node *node)
 	return node->xcp ? node->xcp->id : 0;
 }
 
-static inline int kfd_preempt_xcp_of(const struct amdgpu_bo *bo)
-{
-	return bo->xcp_id;
-}
-
 static inline void kfd_preempt_flush_tlb(struct kfd_process_device *pdd)
 {
 	amdgpu_vm_flush_compute_tlb(pdd->dev->adev, drm_priv_to_vm(pdd->drm_priv),
 				    TLB_FLUSH_HEAVYWEIGHT, pdd->dev->xcc_mask);
 }
 
-static inline int kfd_preempt_reserve_limit(struct amdgpu_device *adev,
-					    struct amdgpu_bo *bo, u32 flags)
-{
-	return amdgpu_amdkfd_reserve_mem_limit(adev, amdgpu_bo_size(bo), flags, bo->xcp_id);
-}
-
-static inline void kfd_preempt_unreserve_limit(struct amdgpu_device *adev,
-					       struct amdgpu_bo *bo, u32 flags)
-{
-	amdgpu_amdkfd_unreserve_mem_limit(adev, amdgpu_bo_size(bo), flags, bo->xcp_id);
-}
-
-/* Macros, because they call static functions of kfd_device_queue_manager.c. */
+/* A macro, because it calls a static function of kfd_device_queue_manager.c. */
 #define kfd_preempt_execute(dqm, fast)					\
 	execute_queues_cpsch(dqm, KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES, 0, \
 			     (fast) ? KFD_PREEMPT_FAST_GRACE : USE_DEFAULT_GRACE_PERIOD)
 
-/* Macros, because the struct is known in amdgpu_amdkfd_gpuvm.c only. */
+/* A macro, because the struct is known in amdgpu_amdkfd_gpuvm.c only. */
 #define kfd_preempt_for_each_bo(mem, info)	\
 	list_for_each_entry(mem, &(info)->kfd_bo_list, validate_list)
-
-#define kfd_preempt_validate_vm(vm) vm_validate_pt_pd_bos(vm, NULL)
 
 /*
  * PREEMPT_QUEUE and RESUME_QUEUE have the next numbers that AMD's own driver
@@ -306,12 +259,7 @@ static inline struct kfd_process *kfd_preempt_current_process(void)
 
 static inline bool kfd_preempt_uses_mes(const struct device_queue_manager *dqm)
 {
-	return kfd_preempt_dev(dqm)->shared_resources.enable_mes;
-}
-
-static inline bool kfd_preempt_has_cwsr(const struct device_queue_manager *dqm)
-{
-	return kfd_preempt_dev(dqm)->cwsr_enabled;
+	return dqm->dev->kfd->shared_resources.enable_mes;
 }
 
 static inline bool kfd_preempt_is_sdma(const struct queue *q)

@@ -44,7 +44,7 @@ void kfd_preempt_degrade(struct device_queue_manager *dqm, u32 bit)
 	WRITE_ONCE(dqm->preempt.degraded, dqm->preempt.degraded | bit);
 	for (i = 0; i < ARRAY_SIZE(reasons); i++)
 		if (reasons[i].bit == bit)
-			dev_warn(kfd_preempt_dev(dqm)->adev->dev,
+			dev_warn(dqm->dev->adev->dev,
 				 "kfd_preempt: %s; %s until 0 is written to amdgpu's parameter preempt_degraded\n",
 				 reasons[i].reason,
 				 bit == KFD_PREEMPT_DEGRADED_GRACE ? "no FAST" :
@@ -86,7 +86,7 @@ void kfd_preempt_count_fence(struct device_queue_manager *dqm,
 	}
 	if (!q)
 		return;
-	dev_info(kfd_preempt_dev(dqm)->adev->dev,
+	dev_info(dqm->dev->adev->dev,
 		 "kfd_preempt: an unmap %s after %lld ms, for queue %u of process %d\n",
 		 failed ? "failed" : "was confirmed", ms, q->properties.queue_id,
 		 q->process->lead_thread->tgid);

@@ -65,7 +65,7 @@ static u32 status_bits(const struct queue *q)
 
 	if (q->properties.is_evicted)
 		status |= KFD_PREEMPT_STATUS_EVICTED;
-	if (kfd_preempt_dbg_suspended(q))
+	if (q->properties.is_suspended)
 		status |= KFD_PREEMPT_STATUS_DBG_SUSPENDED;
 	if (pq->hw_pending)
 		status |= KFD_PREEMPT_STATUS_HW_PENDING;
