@@ -342,6 +342,11 @@ struct kfd_preempt_batch {
 #define kfd_preempt_for_each_move(pdd, batch) \
 	llist_for_each_entry(pdd, (batch)->moves, preempt.move.node)
 
+/* The requests of a batch to one node. */
+#define kfd_preempt_for_each_req(req, batch, dqm)	\
+	for (req = kfd_preempt_next_req(batch, dqm, (batch)->reqs); req;	\
+	     req = kfd_preempt_next_req(batch, dqm, req + 1))
+
 /**
  * struct kfd_preempt_node - what kfd_preempt keeps in a device_queue_manager
  * @list: in the list of nodes of kfd_preempt_nodes.c
@@ -436,6 +441,9 @@ int kfd_preempt_do_query(struct kfd_process *p,
 			 struct kfd_ioctl_preempt_query_args *args);
 
 /* kfd_preempt_batch.c */
+struct kfd_preempt_req *kfd_preempt_next_req(const struct kfd_preempt_batch *batch,
+					     const struct device_queue_manager *dqm,
+					     const struct kfd_preempt_req *first);
 void kfd_preempt_run(struct kfd_preempt_batch *batch);
 
 /* kfd_preempt_bos.inc */

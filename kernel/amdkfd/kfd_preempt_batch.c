@@ -6,6 +6,26 @@
 #include "kfd_preempt_compat.h"
 #include "kfd_preempt_trace.h"
 
+/**
+ * kfd_preempt_next_req - the next request to a node
+ * @batch: where it is
+ * @dqm: the node
+ * @first: the first one that it may be
+ *
+ * Return: the request, or NULL.
+ */
+struct kfd_preempt_req *kfd_preempt_next_req(const struct kfd_preempt_batch *batch,
+					     const struct device_queue_manager *dqm,
+					     const struct kfd_preempt_req *first)
+{
+	unsigned int i;
+
+	for (i = first - batch->reqs; i < batch->num; i++)
+		if (batch->reqs[i].q && batch->reqs[i].q->device->dqm == dqm)
+			return &batch->reqs[i];
+	return NULL;
+}
+
 struct run_work {
 	struct work_struct work;
 	struct device_queue_manager *dqm;
@@ -28,14 +48,13 @@ static bool needs_worker(const struct device_queue_manager *dqm,
 			 const struct kfd_preempt_batch *batch)
 {
 	const struct kfd_process_device *pdd;
-	unsigned int i;
+	const struct kfd_preempt_req *req;
 
 	if (dqm->sched_policy != KFD_SCHED_POLICY_NO_HWS ||
 	    (current->flags & PF_KTHREAD))
 		return false;
-	for (i = 0; i < batch->num; i++)
-		if (batch->reqs[i].q && batch->reqs[i].q->device->dqm == dqm &&
-		    batch->reqs[i].mm != current->mm)
+	kfd_preempt_for_each_req(req, batch, dqm)
+		if (req->mm != current->mm)
 			return true;
 	kfd_preempt_for_each_move(pdd, batch)
 		if (pdd->dev->dqm == dqm && pdd->process->mm != current->mm)
@@ -63,32 +82,19 @@ static void run_node(struct device_queue_manager *dqm,
 {
 	u64 hw_ns = batch->hw_ns;
 	ktime_t start = ktime_get();
+	const struct kfd_preempt_req *req;
 	u32 preempts = 0, resumes = 0;
-	unsigned int i;
 
 	switch_node(dqm, batch);
 	if (!trace_kfd_preempt_node_enabled())
 		return;
-	for (i = 0; i < batch->num; i++) {
-		if (!batch->reqs[i].q || batch->reqs[i].q->device->dqm != dqm)
-			continue;
-		preempts += !!batch->reqs[i].set;
-		resumes += !batch->reqs[i].set;
+	kfd_preempt_for_each_req(req, batch, dqm) {
+		preempts += !!req->set;
+		resumes += !req->set;
 	}
 	trace_kfd_preempt_node(dqm, preempts, resumes,
 			       ktime_to_ns(ktime_sub(ktime_get(), start)),
 			       batch->hw_ns - hw_ns);
-}
-
-static bool has_request(const struct kfd_preempt_batch *batch, unsigned int num,
-			const struct device_queue_manager *dqm)
-{
-	unsigned int i;
-
-	for (i = 0; i < num; i++)
-		if (batch->reqs[i].q && batch->reqs[i].q->device->dqm == dqm)
-			return true;
-	return false;
 }
 
 static bool has_move(const struct kfd_preempt_batch *batch,
@@ -124,12 +130,13 @@ void kfd_preempt_run(struct kfd_preempt_batch *batch)
 		if (!batch->reqs[i].q)
 			continue;
 		dqm = batch->reqs[i].q->device->dqm;
-		if (!has_request(batch, i, dqm))
+		if (kfd_preempt_next_req(batch, dqm, batch->reqs) == &batch->reqs[i])
 			run_node(dqm, batch);
 	}
 	kfd_preempt_for_each_move(pdd, batch) {
 		dqm = pdd->dev->dqm;
-		if (!has_request(batch, batch->num, dqm) && !has_move(batch, pdd, dqm))
+		if (!kfd_preempt_next_req(batch, dqm, batch->reqs) &&
+		    !has_move(batch, pdd, dqm))
 			run_node(dqm, batch);
 	}
 }

@@ -71,13 +71,11 @@ void kfd_preempt_count_fence(struct device_queue_manager *dqm,
 	const struct kfd_preempt_req *req;
 	const struct queue *q = NULL;
 	bool own = true;
-	unsigned int i;
 
 	if (!failed && ms < queue_preemption_timeout_ms / 2)
 		return;
-	for (i = 0; i < batch->num; i++) {
-		req = &batch->reqs[i];
-		if (!req->q || req->q->device->dqm != dqm || !req->applied)
+	kfd_preempt_for_each_req(req, batch, dqm) {
+		if (!req->applied)
 			continue;
 		/* Prefer the queue of a stop. */
 		if (!q || req->set)
