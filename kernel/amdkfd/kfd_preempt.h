@@ -274,7 +274,8 @@ struct kfd_preempt_memory {
 
 /**
  * struct kfd_preempt_req - one queue of a batch
- * @q: the queue, NULL to skip
+ * @q: the queue, or NULL if there is none
+ * @skip: nothing is to be done to it
  * @mm: address space of its process, for load_mqd
  * @set: hold bits to set (stop)
  * @clear: hold bits to clear (start)
@@ -294,6 +295,7 @@ struct kfd_preempt_memory {
  */
 struct kfd_preempt_req {
 	struct queue *q;
+	bool skip;
 	struct mm_struct *mm;
 	u32 set;
 	u32 clear;

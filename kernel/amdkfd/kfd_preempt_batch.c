@@ -21,7 +21,7 @@ struct kfd_preempt_req *kfd_preempt_next_req(const struct kfd_preempt_batch *bat
 	unsigned int i;
 
 	for (i = first - batch->reqs; i < batch->num; i++)
-		if (batch->reqs[i].q && batch->reqs[i].q->device->dqm == dqm)
+		if (!batch->reqs[i].skip && batch->reqs[i].q->device->dqm == dqm)
 			return &batch->reqs[i];
 	return NULL;
 }
@@ -127,7 +127,7 @@ void kfd_preempt_run(struct kfd_preempt_batch *batch)
 
 	batch->start = ktime_get();
 	for (i = 0; i < batch->num; i++) {
-		if (!batch->reqs[i].q)
+		if (batch->reqs[i].skip)
 			continue;
 		dqm = batch->reqs[i].q->device->dqm;
 		if (kfd_preempt_next_req(batch, dqm, batch->reqs) == &batch->reqs[i])

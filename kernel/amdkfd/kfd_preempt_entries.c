@@ -19,14 +19,8 @@ bool kfd_preempt_is_self(const struct kfd_preempt_call *call,
 	return target->p == call->targets.self;
 }
 
-/**
- * kfd_preempt_entry_queue - the queue of an entry
- * @call: the call; the processes of it are locked
- * @i: number of the entry
- *
- * Return: the queue, or NULL.
- */
-struct queue *kfd_preempt_entry_queue(const struct kfd_preempt_call *call, u32 i)
+/* Returns the queue of an entry, or NULL. */
+static struct queue *find_queue(const struct kfd_preempt_call *call, u32 i)
 {
 	struct kfd_preempt_target *target = call->plans[i].target;
 
@@ -184,17 +178,20 @@ static int plan_resume(struct kfd_preempt_call *call, u32 i, struct queue *q)
  * @call: the call; the processes of it are locked
  * @i: number of the entry
  *
- * Sets the result of the entry to 0 if there is something to do.
+ * Sets the result of the entry to 0 if there is something to do; else its request is
+ * skipped.
  */
 void kfd_preempt_plan_entry(struct kfd_preempt_call *call, u32 i)
 {
 	struct kfd_preempt_target *target = call->plans[i].target;
 	struct kfd_preempt_switch_entry *e = &call->entries[i];
-	struct queue *q = kfd_preempt_entry_queue(call, i);
 	struct kfd_preempt_req *req = call->plans[i].req;
+	struct queue *q = find_queue(call, i);
 	u64 wanted = e->queue_uid;
 
 	e->queue_uid = 0;
+	req->q = q;
+	req->skip = true;
 	if (!target)
 		return; /* find_targets() has set the result */
 	e->result = target->err ? target->err : -ENOENT;
@@ -224,6 +221,6 @@ void kfd_preempt_plan_entry(struct kfd_preempt_call *call, u32 i)
 			e->result = 0;
 		return;
 	}
-	req->q = q;
+	req->skip = false;
 	req->mm = target->mm;
 }

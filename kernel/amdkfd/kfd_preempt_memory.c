@@ -93,7 +93,7 @@ static struct kfd_process_device *pdd_of(const struct queue *q)
 
 static bool lets_run(const struct kfd_preempt_req *req)
 {
-	return req->q && req->clear &&
+	return !req->skip && req->clear &&
 	       req->clear == READ_ONCE(req->q->properties.preempt_holds);
 }
 
@@ -103,7 +103,7 @@ static bool will_be_held(const struct kfd_preempt_batch *batch, const struct que
 	unsigned int i;
 
 	for (i = 0; i < batch->num; i++)
-		if (batch->reqs[i].q == q)
+		if (batch->reqs[i].q == q && !batch->reqs[i].skip)
 			return batch->reqs[i].set || !lets_run(&batch->reqs[i]);
 	return READ_ONCE(q->properties.preempt_holds);
 }
@@ -273,7 +273,7 @@ static bool stop_failed(const struct kfd_preempt_batch *batch,
 
 	for (i = 0; i < batch->num; i++) {
 		req = &batch->reqs[i];
-		if (req->q && req->set && req->result && (!pdd || pdd_of(req->q) == pdd))
+		if (!req->skip && req->set && req->result && (!pdd || pdd_of(req->q) == pdd))
 			return true;
 	}
 	return false;

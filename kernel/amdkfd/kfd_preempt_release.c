@@ -109,14 +109,14 @@ static bool release_queues(struct kfd_process *p, struct mm_struct *mm)
 		if (!batch.reqs[i].memory_result)
 			continue;
 		/* There is no VRAM for its memory yet. */
-		batch.reqs[i].q = NULL;
+		batch.reqs[i].skip = true;
 		again = true;
 	}
 	kfd_preempt_run(&batch);
 	for (i = 0; i < batch.num; i++) {
 		req = &batch.reqs[i];
 		kvfree(req->checkpoint);
-		if (!req->q)
+		if (req->skip)
 			continue;
 		/* A hold without a record would never be cleared. */
 		if (req->result &&

@@ -82,7 +82,7 @@ static int check_one_node(const struct kfd_preempt_call *call)
 	u32 i;
 
 	for (i = 0; i < call->batch.num; i++) {
-		q = kfd_preempt_entry_queue(call, i);
+		q = call->batch.reqs[i].q;
 		if (!q)
 			continue;
 		if (dqm && q->device->dqm != dqm)
@@ -94,7 +94,7 @@ static int check_one_node(const struct kfd_preempt_call *call)
 
 static void drop_entry(struct kfd_preempt_call *call, u32 i, int result)
 {
-	call->plans[i].req->q = NULL;
+	call->plans[i].req->skip = true;
 	call->entries[i].result = result;
 }
 
@@ -115,7 +115,7 @@ static bool drop_rest(struct kfd_preempt_call *call, bool starts_only)
 	if (!failed || !call->batch.all_or_nothing)
 		return false;
 	for (i = 0; i < call->batch.num; i++)
-		if (call->plans[i].req->q &&
+		if (!call->plans[i].req->skip &&
 		    (!starts_only || call->entries[i].op == KFD_PREEMPT_OP_RESUME))
 			drop_entry(call, i, -EBUSY);
 	return true;
@@ -149,16 +149,19 @@ static void finish_entry(struct kfd_preempt_call *call, u32 i)
 {
 	struct kfd_preempt_switch_entry *e = &call->entries[i];
 	struct kfd_preempt_req *req = call->plans[i].req;
-	struct queue *q = kfd_preempt_entry_queue(call, i);
+	struct queue *q = req->q;
 
-	if (req->q) {
+	if (!req->skip) {
 		e->result = req->result;
 		e->latency_ns = req->latency_ns;
 		finish_owners(&call->plans[i], call->targets.filep, req);
 	}
-	if (req->set && req->moves && (!e->result || e->result == -EALREADY))
-		e->result = req->memory_result ?:
-			    req->moves->preempt.move.bytes ? 0 : e->result;
+	if (req->set && req->moves && (!e->result || e->result == -EALREADY)) {
+		if (req->memory_result)
+			e->result = req->memory_result;
+		else if (req->moves->preempt.move.bytes)
+			e->result = 0;
+	}
 	kfd_preempt_record_free(call->plans[i].add);
 	kvfree(req->checkpoint);
 
@@ -236,7 +239,7 @@ static int run_locked(struct kfd_preempt_call *call)
 	if (call->batch.all_or_nothing)
 		ret = check_one_node(call);
 	for (i = 0; ret && i < call->batch.num; i++)
-		call->batch.reqs[i].q = NULL;
+		call->batch.reqs[i].skip = true;
 	if (ret || drop_rest(call, false))
 		kfd_preempt_memory_cancel(&call->batch);
 	else if (memory)

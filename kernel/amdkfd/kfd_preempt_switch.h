@@ -50,7 +50,6 @@ void kfd_preempt_narrow(struct kfd_preempt_call *call, struct kfd_preempt_whole 
 void kfd_preempt_take_over(struct kfd_preempt_setter *sticky, enum kfd_preempt_right right);
 bool kfd_preempt_is_self(const struct kfd_preempt_call *call,
 			 const struct kfd_preempt_target *target);
-struct queue *kfd_preempt_entry_queue(const struct kfd_preempt_call *call, u32 i);
 void kfd_preempt_plan_entry(struct kfd_preempt_call *call, u32 i);
 
 #endif /* KFD_PREEMPT_SWITCH_H */
