@@ -407,7 +407,7 @@ void kfd_preempt_queue_add_sysfs(struct queue *q);
 ssize_t kfd_preempt_queue_show(const struct queue *q,
 			       const struct attribute *attr, char *buf);
 
-/* kfd_preempt.c */
+/* kfd_preempt_params.c */
 extern int kfd_preempt_operator_mode;
 extern int kfd_preempt_allow_reset;
 extern int kfd_preempt_checkpoint_mode;
