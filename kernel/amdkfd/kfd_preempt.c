@@ -22,113 +22,96 @@
  * the hardware, its MQD in memory is stale.
  */
 
-/* PREEMPT_QUEUE and RESUME_QUEUE, whose structs never grow. */
-static long ioctl_own_queue(struct file *filep, struct kfd_process *p,
-			    unsigned int cmd, void __user *uarg)
+static int preempt_queue(struct file *filep, struct kfd_process *p, void *data)
 {
-	struct kfd_ioctl_preempt_queue_args preempt = {};
-	struct kfd_ioctl_resume_queue_args resume;
-
-	if (cmd == AMDKFD_IOC_PREEMPT_QUEUE) {
-		if (copy_from_user(&preempt, uarg, sizeof(preempt)))
-			return -EFAULT;
-		return kfd_preempt_do_own_queue(filep, p, KFD_PREEMPT_OP_PREEMPT,
-						&preempt);
-	}
-	if (copy_from_user(&resume, uarg, sizeof(resume)))
-		return -EFAULT;
-	if (resume.flags || resume.pad[0] || resume.pad[1])
-		return -EINVAL;
-	preempt.queue_id = resume.queue_id;
-	return kfd_preempt_do_own_queue(filep, p, KFD_PREEMPT_OP_RESUME, &preempt);
+	return kfd_preempt_do_own_queue(filep, p, KFD_PREEMPT_OP_PREEMPT, data);
 }
 
-/*
- * The other calls. Their structs may grow at the end, the first size is the
- * minimum.
- */
-static long ioctl_extensible(struct file *filep, struct kfd_process *p,
-			     unsigned int cmd, void __user *uarg)
+static int resume_queue(struct file *filep, struct kfd_process *p, void *data)
 {
+	const struct kfd_ioctl_resume_queue_args *resume = data;
+	struct kfd_ioctl_preempt_queue_args args = { .queue_id = resume->queue_id };
+
+	if (resume->flags || resume->pad[0] || resume->pad[1])
+		return -EINVAL;
+	return kfd_preempt_do_own_queue(filep, p, KFD_PREEMPT_OP_RESUME, &args);
+}
+
+struct call_args {
 	union {
+		struct kfd_ioctl_preempt_queue_args preempt;
+		struct kfd_ioctl_resume_queue_args resume;
 		struct kfd_ioctl_preempt_query_args query;
 		struct kfd_ioctl_preempt_switch_args batch;
 		struct kfd_ioctl_preempt_status_args status;
 		struct kfd_ioctl_preempt_watch_args watch;
-	} args;
-	struct file *made = NULL;
-	size_t ksize, least = 0;
-	long ret;
+	};
+	struct file *made; /* by WATCH, to be installed once its descriptor is returned */
+};
 
-	switch (_IOC_NR(cmd)) {
-	case _IOC_NR(AMDKFD_IOC_PREEMPT_QUERY):
-		ksize = sizeof(args.query);
-		break;
-	case _IOC_NR(AMDKFD_IOC_PREEMPT_SWITCH):
-		ksize = sizeof(args.batch);
-		break;
-	case _IOC_NR(AMDKFD_IOC_PREEMPT_STATUS):
-		ksize = sizeof(args.status);
-		least = offsetofend(struct kfd_ioctl_preempt_status_args, reserved);
-		break;
-	default:
-		ksize = sizeof(args.watch);
-		break;
-	}
-	if (_IOC_SIZE(cmd) < (least ?: ksize))
-		return -EINVAL;
-	memset(&args, 0, sizeof(args));
-	ret = copy_struct_from_user(&args, ksize, uarg, _IOC_SIZE(cmd));
-	if (ret)
-		return ret;
+static int make_watch(struct file *filep, struct kfd_process *p, void *data)
+{
+	struct call_args *args = container_of(data, struct call_args, watch);
 
-	if (_IOC_NR(cmd) == _IOC_NR(AMDKFD_IOC_PREEMPT_QUERY))
-		ret = kfd_preempt_do_query(p, &args.query);
-	else if (_IOC_NR(cmd) == _IOC_NR(AMDKFD_IOC_PREEMPT_SWITCH))
-		ret = kfd_preempt_do_switch(filep, p, &args.batch);
-	else if (_IOC_NR(cmd) == _IOC_NR(AMDKFD_IOC_PREEMPT_STATUS))
-		ret = kfd_preempt_do_status(filep, p, &args.status);
-	else
-		ret = kfd_preempt_do_watch(filep, &args.watch, &made);
-
-	if (!ret && copy_to_user(uarg, &args, min_t(size_t, ksize, _IOC_SIZE(cmd))))
-		ret = -EFAULT;
-	if (made && ret) {
-		put_unused_fd(args.watch.fd);
-		fput(made);
-	} else if (made) {
-		fd_install(args.watch.fd, made);
-	}
-	return ret;
+	return kfd_preempt_do_watch(filep, &args->watch, &args->made);
 }
 
-static bool is_own_queue(unsigned int cmd)
+/*
+ * Structs may grow at the end: @least is the first size, which is the minimum.
+ * PREEMPT_QUEUE and RESUME_QUEUE never grow, and return nothing in their structs.
+ * They are matched by the whole command: other trees use their numbers for other
+ * ioctls, which must reach the table of KFD.
+ */
+struct ioctl {
+	unsigned int cmd;
+	size_t size;
+	size_t least;
+	kfd_preempt_handler *func;
+};
+
+/* What is copied has the size of a member of call_args, so it fits. */
+#define IOCTL(_cmd, _member, _least, _func) {				\
+		.cmd = (_cmd),						\
+		.size = sizeof_field(struct call_args, _member),	\
+		.least = (_least),					\
+		.func = (_func),					\
+	}
+
+static const struct ioctl ioctls[] = {
+#if KFD_PREEMPT_HAS_V0
+	IOCTL(AMDKFD_IOC_PREEMPT_QUEUE, preempt, 0, preempt_queue),
+	IOCTL(AMDKFD_IOC_RESUME_QUEUE, resume, 0, resume_queue),
+#endif
+	IOCTL(AMDKFD_IOC_PREEMPT_QUERY, query,
+	      sizeof(struct kfd_ioctl_preempt_query_args), kfd_preempt_do_query),
+	IOCTL(AMDKFD_IOC_PREEMPT_SWITCH, batch,
+	      sizeof(struct kfd_ioctl_preempt_switch_args), kfd_preempt_do_switch),
+	IOCTL(AMDKFD_IOC_PREEMPT_STATUS, status,
+	      offsetofend(struct kfd_ioctl_preempt_status_args, reserved),
+	      kfd_preempt_do_status),
+	IOCTL(AMDKFD_IOC_PREEMPT_WATCH, watch,
+	      sizeof(struct kfd_ioctl_preempt_watch_args), make_watch),
+};
+
+static const struct ioctl *find_ioctl(unsigned int cmd)
 {
-	return KFD_PREEMPT_HAS_V0 && (cmd == AMDKFD_IOC_PREEMPT_QUEUE ||
-				      cmd == AMDKFD_IOC_RESUME_QUEUE);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ioctls); i++)
+		if (!((ioctls[i].cmd ^ cmd) & (ioctls[i].least ? ~IOCSIZE_MASK : ~0U)))
+			return &ioctls[i];
+	return NULL;
 }
 
 /**
  * kfd_preempt_cmd - whether an ioctl on /dev/kfd is one of ours
  * @cmd: the whole command
  *
- * The first two are matched by the whole command: other trees use their numbers
- * for other ioctls, which must reach the table of KFD.
- *
  * Return: true if kfd_preempt_ioctl() handles it.
  */
 bool kfd_preempt_cmd(unsigned int cmd)
 {
-	if (!kfd_preempt_enabled())
-		return false;
-	if (is_own_queue(cmd))
-		return true;
-
-	if (_IOC_TYPE(cmd) != _IOC_TYPE(AMDKFD_IOC_PREEMPT_QUERY) ||
-	    _IOC_DIR(cmd) != _IOC_DIR(AMDKFD_IOC_PREEMPT_QUERY))
-		return false;
-	return _IOC_NR(cmd) >= _IOC_NR(AMDKFD_IOC_PREEMPT_QUERY) &&
-	       _IOC_NR(cmd) <= _IOC_NR(AMDKFD_IOC_PREEMPT_WATCH);
+	return kfd_preempt_enabled() && find_ioctl(cmd);
 }
 
 /**
@@ -141,8 +124,12 @@ bool kfd_preempt_cmd(unsigned int cmd)
  */
 long kfd_preempt_ioctl(struct file *filep, unsigned int cmd, unsigned long arg)
 {
+	const struct ioctl *ioctl = find_ioctl(cmd);
+	size_t usize = _IOC_SIZE(cmd);
 	struct kfd_process *p = filep->private_data;
 	void __user *uarg = (void __user *)arg;
+	struct call_args args = {};
+	long ret;
 
 	/* Like every KFD ioctl, fail on a file that was inherited over fork. */
 	if (p->lead_thread != current->group_leader)
@@ -150,8 +137,19 @@ long kfd_preempt_ioctl(struct file *filep, unsigned int cmd, unsigned long arg)
 	/* The file survives exec, the address space of the queues does not. */
 	if (!p->mm)
 		return -ESRCH;
-
-	if (is_own_queue(cmd))
-		return ioctl_own_queue(filep, p, cmd, uarg);
-	return ioctl_extensible(filep, p, cmd, uarg);
+	if (usize < ioctl->least)
+		return -EINVAL;
+	ret = copy_struct_from_user(&args, ioctl->size, uarg, usize);
+	if (ret)
+		return ret;
+	ret = ioctl->func(filep, p, &args);
+	if (!ret && ioctl->least && copy_to_user(uarg, &args, min(ioctl->size, usize)))
+		ret = -EFAULT;
+	if (args.made && ret) {
+		put_unused_fd(args.watch.fd);
+		fput(args.made);
+	} else if (args.made) {
+		fd_install(args.watch.fd, args.made);
+	}
+	return ret;
 }

@@ -439,8 +439,7 @@ u32 kfd_preempt_sched_mode(const struct device_queue_manager *dqm);
 u32 kfd_preempt_type_mask(const struct device_queue_manager *dqm);
 u64 kfd_preempt_node_caps(const struct device_queue_manager *dqm);
 u64 kfd_preempt_any_caps(const struct kfd_process *p);
-int kfd_preempt_do_query(struct kfd_process *p,
-			 struct kfd_ioctl_preempt_query_args *args);
+int kfd_preempt_do_query(struct file *filep, struct kfd_process *p, void *data);
 
 /* kfd_preempt_batch.c */
 struct kfd_preempt_req *kfd_preempt_next_req(const struct kfd_preempt_batch *batch,
@@ -479,15 +478,13 @@ void kfd_preempt_memory_status(const struct kfd_process_device *pdd,
 /* kfd_preempt_switch.c */
 int kfd_preempt_do_own_queue(struct file *filep, struct kfd_process *p, u32 op,
 			     const struct kfd_ioctl_preempt_queue_args *args);
-int kfd_preempt_do_switch(struct file *filep, struct kfd_process *p,
-			  struct kfd_ioctl_preempt_switch_args *args);
+int kfd_preempt_do_switch(struct file *filep, struct kfd_process *p, void *data);
 
 /* kfd_preempt_status.c */
 u64 kfd_preempt_queue_uid(struct queue *q);
 u32 kfd_preempt_queue_state(const struct queue *q);
 u64 kfd_preempt_held_ns(const struct queue *q);
-int kfd_preempt_do_status(struct file *filep, struct kfd_process *p,
-			  struct kfd_ioctl_preempt_status_args *args);
+int kfd_preempt_do_status(struct file *filep, struct kfd_process *p, void *data);
 
 /* kfd_preempt_doorbell.c */
 void kfd_preempt_doorbell_file_release(struct file *filep);

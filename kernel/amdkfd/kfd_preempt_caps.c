@@ -178,16 +178,17 @@ u64 kfd_preempt_any_caps(const struct kfd_process *p)
 
 /**
  * kfd_preempt_do_query - QUERY: what a node, or the driver, can do
+ * @filep: file of /dev/kfd
  * @p: the caller's process
- * @args: validated here
+ * @data: struct kfd_ioctl_preempt_query_args, validated here
  *
  * Takes no lock: the list of its nodes is made before any file of it is open.
  *
  * Return: 0, -EINVAL, or -ENODEV for a node that the process has not opened.
  */
-int kfd_preempt_do_query(struct kfd_process *p,
-			 struct kfd_ioctl_preempt_query_args *args)
+int kfd_preempt_do_query(struct file *filep, struct kfd_process *p, void *data)
 {
+	struct kfd_ioctl_preempt_query_args *args = data;
 	struct caps_walk walk;
 
 	if (args->flags || args->reserved[0] || args->reserved[1])

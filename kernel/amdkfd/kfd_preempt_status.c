@@ -141,13 +141,13 @@ static int check_args(const struct kfd_ioctl_preempt_status_args *args)
  * kfd_preempt_do_status - STATUS: state and counters of one queue
  * @filep: file of /dev/kfd
  * @p: the caller's process
- * @args: validated here
+ * @data: struct kfd_ioctl_preempt_status_args, validated here
  *
  * Return: 0 or a negative errno, see kfd_preempt_uapi.h.
  */
-int kfd_preempt_do_status(struct file *filep, struct kfd_process *p,
-			  struct kfd_ioctl_preempt_status_args *args)
+int kfd_preempt_do_status(struct file *filep, struct kfd_process *p, void *data)
 {
+	struct kfd_ioctl_preempt_status_args *args = data;
 	struct kfd_preempt_target one = {}, *target;
 	struct kfd_preempt_targets targets = {
 		.self = p,

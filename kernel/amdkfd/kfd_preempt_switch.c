@@ -435,16 +435,16 @@ static int switch_entries(struct kfd_preempt_call *call,
  * kfd_preempt_do_switch - SWITCH: stop and start queues of several processes
  * @filep: file of /dev/kfd, owner of operator holds
  * @p: the caller's process
- * @args: validated here
+ * @data: struct kfd_ioctl_preempt_switch_args, validated here
  *
  * The whole call fails only before anything has changed; from then on each
  * entry carries its own result.
  *
  * Return: 0 if every entry was processed, or a negative errno.
  */
-int kfd_preempt_do_switch(struct file *filep, struct kfd_process *p,
-			  struct kfd_ioctl_preempt_switch_args *args)
+int kfd_preempt_do_switch(struct file *filep, struct kfd_process *p, void *data)
 {
+	struct kfd_ioctl_preempt_switch_args *args = data;
 	struct kfd_preempt_call call = {
 		.flags = args->flags,
 		.targets = { .self = p, .filep = filep, .fops = filep->f_op },

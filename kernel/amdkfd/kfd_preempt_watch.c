@@ -116,60 +116,61 @@ union watch_args {
 	struct kfd_preempt_watch_answer answer;
 };
 
-static size_t size_of_args(unsigned int nr)
+static const unsigned int watch_cmds[] = {
+	KFD_PREEMPT_WATCH_ADD,
+	KFD_PREEMPT_WATCH_REMOVE,
+	KFD_PREEMPT_WATCH_ARM,
+	KFD_PREEMPT_WATCH_ANSWER,
+};
+
+/* Structs may grow at the end. Returns 0 for a call that does not exist. */
+static unsigned int find_cmd(unsigned int cmd)
 {
-	switch (nr) {
-	case _IOC_NR(KFD_PREEMPT_WATCH_ADD):
-		return sizeof(struct kfd_preempt_watch_add);
-	case _IOC_NR(KFD_PREEMPT_WATCH_REMOVE):
-		return sizeof(struct kfd_preempt_watch_remove);
-	case _IOC_NR(KFD_PREEMPT_WATCH_ARM):
-		return sizeof(struct kfd_preempt_watch_arm);
-	case _IOC_NR(KFD_PREEMPT_WATCH_ANSWER):
-		return sizeof(struct kfd_preempt_watch_answer);
-	}
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(watch_cmds); i++)
+		if (_IOC_TYPE(cmd) == _IOC_TYPE(watch_cmds[i]) &&
+		    _IOC_NR(cmd) == _IOC_NR(watch_cmds[i]))
+			return watch_cmds[i];
 	return 0;
 }
 
-static long call(struct kfd_preempt_watch *watch, unsigned int nr, union watch_args *args)
+static long call(struct kfd_preempt_watch *watch, unsigned int cmd, union watch_args *args)
 {
-	switch (nr) {
-	case _IOC_NR(KFD_PREEMPT_WATCH_ADD):
+	switch (cmd) {
+	case KFD_PREEMPT_WATCH_ADD:
 		return do_add(watch, &args->add);
-	case _IOC_NR(KFD_PREEMPT_WATCH_REMOVE):
+	case KFD_PREEMPT_WATCH_REMOVE:
 		return args->remove.pad ? -EINVAL : do_remove(watch, args->remove.id);
-	case _IOC_NR(KFD_PREEMPT_WATCH_ARM):
+	case KFD_PREEMPT_WATCH_ARM:
 		return kfd_preempt_watch_arm(watch, &args->arm);
 	}
 	return do_answer(watch, &args->answer);
 }
 
-static long watch_ioctl(struct file *filep, unsigned int cmd, unsigned long arg)
+static long watch_ioctl(struct file *filep, unsigned int ucmd, unsigned long arg)
 {
 	struct kfd_preempt_watch *watch = filep->private_data;
-	size_t size = size_of_args(_IOC_NR(cmd));
+	unsigned int cmd = find_cmd(ucmd);
 	void __user *uarg = (void __user *)arg;
-	unsigned int nr = _IOC_NR(cmd);
 	union watch_args args = {};
-	bool returns = nr == _IOC_NR(KFD_PREEMPT_WATCH_ADD) ||
-		       nr == _IOC_NR(KFD_PREEMPT_WATCH_ARM);
 	long ret;
 
-	if (_IOC_TYPE(cmd) != _IOC_TYPE(KFD_PREEMPT_WATCH_ADD) || !size)
+	if (!cmd)
 		return -ENOTTY;
-	if (_IOC_SIZE(cmd) < size)
+	if (_IOC_SIZE(ucmd) < _IOC_SIZE(cmd))
 		return -EINVAL;
-	ret = copy_struct_from_user(&args, size, uarg, _IOC_SIZE(cmd));
+	ret = copy_struct_from_user(&args, _IOC_SIZE(cmd), uarg, _IOC_SIZE(ucmd));
 	if (ret)
 		return ret;
 
 	if (mutex_lock_interruptible(&watch->mutex))
 		return -EINTR;
-	ret = call(watch, nr, &args);
-	if (!ret && returns && copy_to_user(uarg, &args, size)) {
+	ret = call(watch, cmd, &args);
+	if (!ret && _IOC_DIR(cmd) & _IOC_READ && copy_to_user(uarg, &args, _IOC_SIZE(cmd))) {
 		ret = -EFAULT;
 		/* The caller did not get the id of this target. */
-		if (nr == _IOC_NR(KFD_PREEMPT_WATCH_ADD))
+		if (cmd == KFD_PREEMPT_WATCH_ADD)
 			do_remove(watch, args.add.id);
 	}
 	mutex_unlock(&watch->mutex);
