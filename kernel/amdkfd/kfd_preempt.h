@@ -25,7 +25,7 @@
  *	reset_domain->sem (trylock only)
  *	the lock of holds in kfd_preempt_process.c
  *	the operator record lock in kfd_preempt_operators.c
- *	the lock in kfd_preempt_release.c (leaf)
+ *	the lock in kfd_preempt_schedule.c (leaf)
  *
  * and of a watch, none of which is held with any of those above, except that ARM
  * runs the MMU notifiers of the target under the first two, which take the lock of
@@ -176,7 +176,7 @@ struct kfd_preempt_q {
  * @holds: holds of queues to come (the lock of holds; additions p->mutex, too)
  * @release: resumes the queues that only closed files hold; while it is queued or
  *	running it has a reference to the process
- * @retry_node: in the list of releases to retry (lock of kfd_preempt_release.c, as
+ * @retry_node: in the list of releases to retry (lock of kfd_preempt_schedule.c, as
  *	the next one)
  * @retry_ms: delay of the next retry
  */
@@ -419,6 +419,7 @@ extern bool kfd_preempt_by_doorbell;
 bool kfd_preempt_enabled(void);
 
 /* kfd_preempt_nodes.c */
+u32 kfd_preempt_gpu_index(const struct kfd_process_device *pdd);
 void kfd_preempt_node_remove(struct device_queue_manager *dqm);
 void
 kfd_preempt_nodes_visit(void (*visit)(struct device_queue_manager *dqm, void *data),
@@ -462,7 +463,6 @@ u32 kfd_preempt_bo_charged(const struct kgd_mem *mem);
 bool kfd_preempt_restore_now(struct kfd_process *p);
 
 /* kfd_preempt_memory.c */
-bool kfd_preempt_memory_can_yield(const struct device_queue_manager *dqm);
 bool kfd_preempt_memory_plan(struct kfd_preempt_batch *batch);
 void kfd_preempt_memory_cancel(struct kfd_preempt_batch *batch);
 void kfd_preempt_memory_move(struct kfd_preempt_batch *batch);
@@ -488,8 +488,8 @@ int kfd_preempt_do_status(struct file *filep, struct kfd_process *p, void *data)
 
 /* kfd_preempt_doorbell.c */
 void kfd_preempt_doorbell_file_release(struct file *filep);
-u32 kfd_preempt_gpu_index(const struct kfd_process_device *pdd);
 void kfd_preempt_doorbells_unmap(struct kfd_process *p);
+void kfd_preempt_doorbells_fini(struct kfd_process *p);
 
 /* kfd_preempt_watch.c */
 int kfd_preempt_do_watch(struct file *filep, struct kfd_ioctl_preempt_watch_args *args,
@@ -497,6 +497,8 @@ int kfd_preempt_do_watch(struct file *filep, struct kfd_ioctl_preempt_watch_args
 
 /* kfd_preempt_watch_events.c */
 void kfd_preempt_watch_rang(struct kfd_process_device *pdd, u32 doorbell);
+void kfd_preempt_watch_process_gone(struct kfd_process *p);
+void kfd_preempt_watch_queue_created(struct queue *q, const struct kfd_process_device *pdd);
 void kfd_preempt_watch_queue_destroyed(struct queue *q);
 
 /* kfd_preempt_indexes.c */
@@ -508,52 +510,7 @@ bool kfd_preempt_signal_read(struct mm_struct *mm, unsigned long ring, u64 bytes
 			     u64 write, s64 *value);
 
 /* kfd_preempt_target.c */
-
-/**
- * struct kfd_preempt_target - one process that a call acts on
- * @p: the process, referenced
- * @mm: its address space, between lock and unlock, if its scheduler needs one
- * @err: why no queue of it can be changed, or 0
- * @by_fd: the caller has a file of it
- * @right: what allows the caller to act on it
- * @preempts: the call preempts queues of it
- * @locked: p->mutex is held
- */
-struct kfd_preempt_target {
-	struct kfd_process *p;
-	struct mm_struct *mm;
-	int err;
-	bool by_fd;
-	enum kfd_preempt_right right;
-	bool preempts;
-	bool locked;
-};
-
-/**
- * struct kfd_preempt_targets - the processes of one call, each once
- * @self: process of the caller
- * @filep: file of the caller
- * @fops: operations of a file of /dev/kfd
- * @list: one slot for each entry of the call
- * @num: how many
- */
-struct kfd_preempt_targets {
-	struct kfd_process *self;
-	struct file *filep;
-	const struct file_operations *fops;
-	struct kfd_preempt_target *list;
-	unsigned int num;
-};
-
-struct kfd_preempt_target *
-kfd_preempt_target_add(struct kfd_preempt_targets *targets, u32 flags, int fd,
-		       s32 pid);
-void kfd_preempt_target_authorize(const struct kfd_preempt_targets *targets,
-				  struct kfd_preempt_target *target);
 unsigned int kfd_preempt_max_owners(bool self);
-int kfd_preempt_targets_lock(struct kfd_preempt_targets *targets, u32 timeout_ms);
-void kfd_preempt_targets_unlock(struct kfd_preempt_targets *targets);
-void kfd_preempt_targets_put(struct kfd_preempt_targets *targets);
 bool kfd_preempt_needs_mm(const struct kfd_process *p);
 struct mm_struct *kfd_preempt_get_mm(const struct kfd_process *p);
 
@@ -597,10 +554,15 @@ void kfd_preempt_record_drop_all(struct queue *q);
 void kfd_preempt_operator_close(struct file *filep);
 
 /* kfd_preempt_release.c */
+void kfd_preempt_release_worker(struct work_struct *work);
+
+/* kfd_preempt_schedule.c */
 extern struct workqueue_struct *kfd_preempt_wq;
 
 void kfd_preempt_release_schedule(struct kfd_process *p);
 void kfd_preempt_vram_freed(void);
+void kfd_preempt_release_begins(struct kfd_process *p);
+void kfd_preempt_release_ended(struct kfd_process *p, bool again);
 void kfd_preempt_release_init(struct kfd_process *p);
 void kfd_preempt_release_cancel(struct kfd_process *p);
 

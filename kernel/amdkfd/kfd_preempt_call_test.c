@@ -7,6 +7,8 @@
 #include <linux/cred.h>
 #include <linux/fdtable.h>
 
+#include "kfd_preempt_target.h"
+
 #define CALL_MAX (KFD_PREEMPT_MAX_BATCH + 1)
 
 /**

@@ -75,7 +75,8 @@ u64 kfd_preempt_node_caps(const struct device_queue_manager *dqm)
 		caps |= KFD_PREEMPT_CAP_DRAIN;
 	if (types & BIT(KFD_PREEMPT_TYPE_RESET))
 		caps |= KFD_PREEMPT_CAP_RESET;
-	if (types && kfd_preempt_memory_can_yield(dqm))
+	/* The VRAM of an APU is system memory. */
+	if (types && !(dqm->dev->adev->flags & AMD_IS_APU))
 		caps |= KFD_PREEMPT_CAP_YIELD_MEMORY;
 	if (types & BIT(KFD_PREEMPT_TYPE_SAVE) && kfd_preempt_checkpoint_mode &&
 	    kfd_preempt_sched_mode(dqm) != KFD_PREEMPT_SCHED_MES &&

@@ -78,21 +78,11 @@ static void free_inode_of_process(struct inode *inode)
 	simple_release_fs(&doorbell_mount, &doorbell_mount_users);
 }
 
-void kfd_preempt_process_init(struct kfd_process *p)
-{
-	spin_lock_init(&p->preempt.lock);
-	init_waitqueue_head(&p->preempt.room);
-	p->preempt.opened = jiffies;
-	INIT_LIST_HEAD(&p->preempt.targets);
-	INIT_LIST_HEAD(&p->preempt.queues);
-	kfd_preempt_release_init(p);
-}
-
 /*
  * No file of the process is left, so none of its doorbells is mapped. The pdds
  * are gone: KFD frees their resources with the last reference to the device.
  */
-void kfd_preempt_process_fini(struct kfd_process *p)
+void kfd_preempt_doorbells_fini(struct kfd_process *p)
 {
 	u32 i;
 
@@ -101,7 +91,6 @@ void kfd_preempt_process_fini(struct kfd_process *p)
 			drm_dev_put(p->preempt.drm[i]);
 	if (p->preempt.inode)
 		free_inode_of_process(p->preempt.inode);
-	kfd_preempt_process_holds_fini(p);
 }
 
 /**
@@ -137,17 +126,6 @@ void kfd_preempt_doorbell_file_release(struct file *filep)
 {
 	if (filep->f_mapping != file_inode(filep)->i_mapping)
 		kfd_unref_process(filep->f_mapping->host->i_private);
-}
-
-/* Returns the index of the pdd in kfd_process.pdds. */
-u32 kfd_preempt_gpu_index(const struct kfd_process_device *pdd)
-{
-	u32 i;
-
-	for (i = 0; i < pdd->process->n_pdds; i++)
-		if (pdd->process->pdds[i] == pdd)
-			break;
-	return i;
 }
 
 static vm_fault_t doorbell_fault(struct vm_fault *vmf)

@@ -7,17 +7,6 @@
 #include "kfd_preempt_compat.h"
 #include "kfd_preempt_trace.h"
 
-/**
- * kfd_preempt_memory_can_yield - whether a node has memory of its own
- * @dqm: the node
- *
- * Return: false for an APU, whose VRAM is system memory.
- */
-bool kfd_preempt_memory_can_yield(const struct device_queue_manager *dqm)
-{
-	return !(dqm->dev->adev->flags & AMD_IS_APU);
-}
-
 /* Returns true if a restore was pending, which makes up for one eviction only. */
 static bool restore_unless_gone(struct kfd_process *p)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The nodes that exist: a process may outlive the GPUs that it has opened. */
+/* The nodes that exist, and those of a process, which may outlive the GPUs that it has opened. */
 
 #include <linux/rwsem.h>
 
@@ -46,4 +46,15 @@ void kfd_preempt_nodes_visit(void (*visit)(struct device_queue_manager *dqm, voi
 	list_for_each_entry(node, &nodes, list)
 		visit(container_of(node, struct device_queue_manager, preempt), data);
 	up_read(&nodes_lock);
+}
+
+/* Returns the index of the pdd in kfd_process.pdds. */
+u32 kfd_preempt_gpu_index(const struct kfd_process_device *pdd)
+{
+	u32 i;
+
+	for (i = 0; i < pdd->process->n_pdds; i++)
+		if (pdd->process->pdds[i] == pdd)
+			break;
+	return i;
 }

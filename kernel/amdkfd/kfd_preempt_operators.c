@@ -353,26 +353,6 @@ bool kfd_preempt_records_closed(struct queue *q)
 }
 
 /**
- * kfd_preempt_queue_fini - a queue is about to be freed
- * @q: the queue, or NULL; of a user queue the caller does not hold the dqm lock
- */
-void kfd_preempt_queue_fini(struct queue *q)
-{
-	/*
-	 * The HIQ is freed with the dqm lock held; it has no preemption state.
-	 */
-	if (!q || q->properties.type == KFD_QUEUE_TYPE_HIQ)
-		return;
-	dqm_lock(q->device->dqm);
-	kfd_preempt_recheck_cancel(q);
-	dqm_unlock(q->device->dqm);
-	kfd_preempt_record_drop_all(q);
-	kfd_preempt_watch_queue_destroyed(q);
-	kfd_preempt_setter_fini(&q->preempt.sticky);
-	kvfree(q->preempt.checkpoint);
-}
-
-/**
  * kfd_preempt_operator_close - a file of /dev/kfd is closed
  * @filep: the file
  *

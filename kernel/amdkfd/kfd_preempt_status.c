@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /* Identity and state of a queue, and the STATUS call. */
 
-#include "kfd_preempt_compat.h"
+#include "kfd_preempt_target.h"
 
 /**
  * kfd_preempt_queue_uid - identity of a queue that is never reused

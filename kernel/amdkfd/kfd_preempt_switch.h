@@ -3,7 +3,7 @@
 #ifndef KFD_PREEMPT_SWITCH_H
 #define KFD_PREEMPT_SWITCH_H
 
-#include "kfd_preempt.h"
+#include "kfd_preempt_target.h"
 
 /* The process of an entry, and the changes of its holds' owners. */
 struct kfd_preempt_plan {

@@ -10,7 +10,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 
-#include "kfd_preempt_compat.h"
+#include "kfd_preempt_target.h"
 
 /* Bound of the wait for other processes in a call that names none. */
 #define LOCK_TIMEOUT_MS 100

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "kfd_preempt_target.h"
 #include "kfd_preempt_watch.h"
 
 /* The process cannot find the target any more. */

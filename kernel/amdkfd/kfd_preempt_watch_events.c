@@ -71,10 +71,10 @@ void kfd_preempt_watch_rang(struct kfd_process_device *pdd, u32 doorbell)
 }
 
 /**
- * kfd_preempt_process_gone - a process exits or has called exec
+ * kfd_preempt_watch_process_gone - a process exits or has called exec
  * @p: the process, whose mm is NULL by now
  */
-void kfd_preempt_process_gone(struct kfd_process *p)
+void kfd_preempt_watch_process_gone(struct kfd_process *p)
 {
 	struct kfd_preempt_watch_target *target, *next;
 
@@ -91,22 +91,18 @@ void kfd_preempt_process_gone(struct kfd_process *p)
 	p->preempt.num_targets = 0;
 	spin_unlock(&p->preempt.lock);
 	spin_unlock(&processes_lock);
-	kfd_preempt_memory_gone(p);
-	kfd_preempt_release_cancel(p);
 }
 
 /**
- * kfd_preempt_queue_created - a new queue can be found from now on
+ * kfd_preempt_watch_queue_created - a new queue can be found from now on
  * @q: a user queue
+ * @pdd: its process on its GPU
  */
-void kfd_preempt_queue_created(struct queue *q)
+void kfd_preempt_watch_queue_created(struct queue *q, const struct kfd_process_device *pdd)
 {
-	struct kfd_preempt_p *pp = &q->process->preempt;
-	struct kfd_process_device *pdd = kfd_get_process_device_data(q->device, q->process);
+	struct kfd_preempt_p *pp = &pdd->process->preempt;
 	struct kfd_preempt_watch_target *target;
 
-	if (!pdd)
-		return;
 	q->preempt.gpu_index = kfd_preempt_gpu_index(pdd);
 	spin_lock(&pp->lock);
 	list_add_tail(&q->preempt.process_node, &pp->queues);
@@ -115,23 +111,18 @@ void kfd_preempt_queue_created(struct queue *q)
 		put_event(target, &target->gpus[q->preempt.gpu_index].created,
 			  pdd->user_gpu_id, q->properties.queue_id);
 	spin_unlock(&pp->lock);
-	kfd_preempt_memory_queue_created(q);
 }
 
 /**
  * kfd_preempt_watch_queue_destroyed - a queue is about to be freed
- * @q: a user queue
+ * @q: a queue that kfd_preempt_watch_queue_created() has added
  */
 void kfd_preempt_watch_queue_destroyed(struct queue *q)
 {
+	struct kfd_preempt_p *pp = &q->process->preempt;
 	struct kfd_preempt_watch_target *target;
 	u32 index = q->preempt.gpu_index;
-	struct kfd_preempt_p *pp;
 
-	/* The queue was never added, because its creation failed. */
-	if (!q->preempt.process_node.next)
-		return;
-	pp = &q->process->preempt;
 	spin_lock(&pp->lock);
 	list_del(&q->preempt.process_node);
 	pp->num_queues--;
@@ -139,7 +130,6 @@ void kfd_preempt_watch_queue_destroyed(struct queue *q)
 		put_event(target, &target->gpus[index].destroyed,
 			  q->process->pdds[index]->user_gpu_id, q->properties.queue_id);
 	spin_unlock(&pp->lock);
-	kfd_preempt_memory_look(q->process);
 }
 
 /**

@@ -5,7 +5,8 @@
  *
  * Two operators close their files. A worker releases what they held, unless another thread has the
  * mutex of the process or its memory has no room. Others lock that mutex and free VRAM. The process
- * may exit. Names are those of kfd_preempt_release.c; what is done under release_lock is one step.
+ * may exit. Names are those of kfd_preempt_release.c and kfd_preempt_schedule.c; a step under
+ * release_lock is atomic.
  *
  * VRAM is credited before the shortest delay is over. A retry that waits for room never comes by
  * its delay here, so freed VRAM must bring it.

@@ -42,7 +42,7 @@ DRIVER = re.compile(
 
 # The entry points and workers of the preempt core: any other function of it has one of them below it in
 # a stack. A race that KCSAN reports counts only if its stacks contain one of them: amdgpu has many.
-OURS = re.compile(r"(preempt_[a-z0-9_]+|release_worker|run_worker)\+0x[0-9a-f/x]+ \[amdgpu\]")
+OURS = re.compile(r"(preempt_[a-z0-9_]+|run_worker)\+0x[0-9a-f/x]+ \[amdgpu\]")
 
 # The kernel prints this line before the blocked processes, which the runner requests after a timeout.
 BLOCKED = "sysrq: Show Blocked State"
