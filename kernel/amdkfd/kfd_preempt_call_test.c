@@ -101,6 +101,30 @@ static int call_switch(u32 flags, struct kfd_preempt_switch_entry *entries, u32 
 	return ret;
 }
 
+/* PREEMPT_QUEUE and RESUME_QUEUE of the process itself. */
+static int fake_preempt_ms(int queue, u32 type, u32 timeout_ms)
+{
+	struct kfd_ioctl_preempt_queue_args args = {
+		.queue_id = queue,
+		.preempt_type = type,
+		.timeout_ms = timeout_ms,
+	};
+
+	return kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args);
+}
+
+static int fake_preempt(int queue, u32 type)
+{
+	return fake_preempt_ms(queue, type, 0);
+}
+
+static int fake_resume(int queue)
+{
+	struct kfd_ioctl_preempt_queue_args args = { .queue_id = queue };
+
+	return kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_RESUME, &args);
+}
+
 /* One queue of the other process; the result of the call, or of its entry. */
 static int call_operator(int queue, u16 op, u16 type, u32 flags)
 {
@@ -238,20 +262,10 @@ static void call_undo_test(struct kunit *test)
 static void call_invalid_test(struct kunit *test)
 {
 	struct kfd_preempt_switch_entry e[2], *many;
-	struct kfd_ioctl_preempt_queue_args args = {
-		.queue_id = 1,
-		.preempt_type = KFD_PREEMPT_TYPE_SAVE,
-		.timeout_ms = KFD_PREEMPT_MAX_TIMEOUT_MS + 1,
-	};
 
-	KUNIT_EXPECT_EQ(test,
-			kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args),
-			-EINVAL);
-	args.timeout_ms = 0;
-	args.preempt_type = KFD_PREEMPT_TYPE_SAVE + 1;
-	KUNIT_EXPECT_EQ(test,
-			kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args),
-			-EINVAL);
+	KUNIT_EXPECT_EQ(test, fake_preempt_ms(1, KFD_PREEMPT_TYPE_SAVE,
+					      KFD_PREEMPT_MAX_TIMEOUT_MS + 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, fake_preempt(1, KFD_PREEMPT_TYPE_SAVE + 1), -EINVAL);
 	call_entry(&e[0], 1, KFD_PREEMPT_OP_PREEMPT);
 	call_entry(&e[1], 1, KFD_PREEMPT_OP_RESUME);
 	KUNIT_EXPECT_EQ_MSG(test, call_switch(0, e, 2), -EINVAL, "a queue twice");
@@ -296,21 +310,38 @@ static void call_uid_test(struct kunit *test)
 	fake_check(test);
 }
 
+static void call_close(void)
+{
+	fput(caller->file);
+	caller->file = NULL;
+	flush_delayed_fput();
+}
+
+/* Waits until the worker has resumed all that an operator held. */
+static void call_expect_released(struct kunit *test)
+{
+	unsigned int i, tries;
+	u32 held = OPERATOR;
+
+	for (tries = 0; tries < 500 && held & OPERATOR; tries++) {
+		msleep(20);
+		for (i = 0, held = 0; i < FAKE_QUEUES; i++)
+			held |= READ_ONCE(fake->queues[i]->properties.preempt_holds);
+	}
+	/* It may be about to unlock the process. */
+	flush_delayed_work(&fake->p->preempt.release);
+	KUNIT_EXPECT_FALSE(test, held & OPERATOR);
+}
+
 /* The end of an operator's file: its hold goes, a sticky one stays. */
 static void call_close_test(struct kunit *test)
 {
 	struct queue_properties *props = &fake->queues[1]->properties;
-	unsigned int tries;
 
 	KUNIT_EXPECT_EQ(test, operator_preempt(1, 0), 0);
 	KUNIT_EXPECT_EQ(test, operator_preempt(2, KFD_PREEMPT_SWITCH_STICKY), 0);
-	fput(caller->file);
-	caller->file = NULL;
-	flush_delayed_fput();
-	for (tries = 0; tries < 500 && READ_ONCE(props->preempt_holds); tries++)
-		msleep(20);
-	/* It may be about to unlock the process. */
-	flush_delayed_work(&fake->p->preempt.release);
+	call_close();
+	call_expect_released(test);
 	KUNIT_EXPECT_EQ(test, props->preempt_holds, 0);
 	KUNIT_EXPECT_TRUE(test, props->is_active);
 	KUNIT_EXPECT_EQ(test, fake->queues[2]->properties.preempt_holds, STICKY);
@@ -321,21 +352,13 @@ static void call_close_test(struct kunit *test)
 /* All queues of a process are resumed together. */
 static void call_close_many_test(struct kunit *test)
 {
-	unsigned int i, tries, held = 1;
+	unsigned int i;
 
 	for (i = 0; i < FAKE_QUEUES; i++)
 		KUNIT_EXPECT_EQ(test, operator_preempt(i, 0), 0);
 	fake_forget();
-	fput(caller->file);
-	caller->file = NULL;
-	flush_delayed_fput();
-	for (tries = 0; tries < 500 && held; tries++) {
-		for (i = 0, held = 0; i < FAKE_QUEUES; i++)
-			held |= READ_ONCE(fake->queues[i]->properties.preempt_holds);
-		msleep(20);
-	}
-	flush_delayed_work(&fake->p->preempt.release);
-	KUNIT_EXPECT_EQ(test, held, 0);
+	call_close();
+	call_expect_released(test);
 	if (fake->sched == KFD_PREEMPT_SCHED_HWS)
 		KUNIT_EXPECT_EQ(test, fake_count(FAKE_RUNLIST), 1);
 	fake_check(test);
@@ -345,7 +368,7 @@ static void call_close_many_test(struct kunit *test)
 static void call_close_fails_test(struct kunit *test)
 {
 	enum fake_op start = fake->sched == KFD_PREEMPT_SCHED_HWS ? FAKE_RUNLIST : FAKE_LOAD;
-	unsigned int i, tries, held = 0;
+	unsigned int i, tries;
 
 	if (fake->sched == KFD_PREEMPT_SCHED_MES)
 		return; /* which never fails without losing the GPU */
@@ -354,21 +377,11 @@ static void call_close_fails_test(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, operator_preempt(i, 0), 0);
 	fake_forget();
 	fake_fails(start, 0, -ENOMEM);
-	fput(caller->file);
-	caller->file = NULL;
-	flush_delayed_fput();
+	call_close();
 	for (tries = 0; tries < 500 && fake_count(start) < FAKE_QUEUES; tries++)
 		msleep(20);
 	fake_forget();
-	for (tries = 0; tries < 500; tries++) {
-		for (i = 0, held = 0; i < FAKE_QUEUES; i++)
-			held |= READ_ONCE(fake->queues[i]->properties.preempt_holds);
-		if (!held)
-			break;
-		msleep(20);
-	}
-	flush_delayed_work(&fake->p->preempt.release);
-	KUNIT_EXPECT_EQ(test, held, 0);
+	call_expect_released(test);
 	fake_check(test);
 }
 

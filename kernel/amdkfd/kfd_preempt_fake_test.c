@@ -580,21 +580,3 @@ static void fake_check(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake->dqm->active_cp_queue_count, cp);
 	KUNIT_EXPECT_EQ(test, fake->dqm->gws_queue_count, gws);
 }
-
-/* PREEMPT_QUEUE and RESUME_QUEUE of the process itself. */
-static int fake_preempt(int queue, u32 type)
-{
-	struct kfd_ioctl_preempt_queue_args args = {
-		.queue_id = queue,
-		.preempt_type = type,
-	};
-
-	return kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args);
-}
-
-static int fake_resume(int queue)
-{
-	struct kfd_ioctl_preempt_queue_args args = { .queue_id = queue };
-
-	return kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_RESUME, &args);
-}

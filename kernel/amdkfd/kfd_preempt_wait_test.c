@@ -26,10 +26,6 @@ static void wait_timeout_test(struct kunit *test)
 		{ 500, 500 },
 		{ KFD_PREEMPT_MAX_TIMEOUT_MS, 9000 },
 	};
-	struct kfd_ioctl_preempt_queue_args args = {
-		.queue_id = 1,
-		.preempt_type = KFD_PREEMPT_TYPE_SAVE,
-	};
 	ktime_t start;
 	unsigned int i;
 	s64 ms;
@@ -39,13 +35,11 @@ static void wait_timeout_test(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, queue_preemption_timeout_ms, 9000);
 	fake->mqd_mgr->wait_dequeue = wait_dequeue_sliced;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		args.timeout_ms = rows[i].asked;
 		wait_slice = 0;
 		fake_fails(FAKE_WAIT, 0, -ETIME);
 		start = ktime_get();
-		KUNIT_EXPECT_EQ(test, kfd_preempt_do_own_queue(NULL, fake->p,
-							       KFD_PREEMPT_OP_PREEMPT,
-							       &args), -ETIME);
+		KUNIT_EXPECT_EQ(test, fake_preempt_ms(1, KFD_PREEMPT_TYPE_SAVE, rows[i].asked),
+				-ETIME);
 		ms = ktime_ms_delta(ktime_get(), start);
 		KUNIT_EXPECT_GE(test, ms, (s64)rows[i].given);
 		KUNIT_EXPECT_LT(test, ms, (s64)rows[i].given + 3000);
@@ -72,11 +66,6 @@ static int wait_for_neighbour(struct mqd_manager *mm, ktime_t start,
 
 static void wait_slices_test(struct kunit *test)
 {
-	struct kfd_ioctl_preempt_queue_args args = {
-		.queue_id = 1,
-		.preempt_type = KFD_PREEMPT_TYPE_DRAIN,
-		.timeout_ms = 5000,
-	};
 	struct work_struct work;
 
 	if (fake->sched != KFD_PREEMPT_SCHED_NO_HWS)
@@ -85,8 +74,7 @@ static void wait_slices_test(struct kunit *test)
 	wait_locked = false;
 	INIT_WORK_ONSTACK(&work, wait_neighbour);
 	schedule_work(&work);
-	KUNIT_EXPECT_EQ(test, kfd_preempt_do_own_queue(NULL, fake->p,
-						       KFD_PREEMPT_OP_PREEMPT, &args), 0);
+	KUNIT_EXPECT_EQ(test, fake_preempt_ms(1, KFD_PREEMPT_TYPE_DRAIN, 5000), 0);
 	KUNIT_EXPECT_TRUE(test, wait_locked);
 	flush_work(&work);
 	destroy_work_on_stack(&work);

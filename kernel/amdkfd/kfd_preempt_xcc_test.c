@@ -229,23 +229,12 @@ static void xcc_time_test(struct kunit *test)
 		   ns[XCC_ROUNDS / 2] % 1000 / 100, XCC_ROUNDS);
 }
 
-static int xcc_preempt_ms(u32 timeout_ms)
-{
-	struct kfd_ioctl_preempt_queue_args args = {
-		.queue_id = 1,
-		.preempt_type = KFD_PREEMPT_TYPE_SAVE,
-		.timeout_ms = timeout_ms,
-	};
-
-	return kfd_preempt_do_own_queue(NULL, fake->p, KFD_PREEMPT_OP_PREEMPT, &args);
-}
-
 static void xcc_stuck_test(struct kunit *test)
 {
 	struct queue *q = fake->queues[1];
 
 	xcc->stuck = BIT(2);
-	KUNIT_EXPECT_EQ(test, xcc_preempt_ms(5), -ETIME);
+	KUNIT_EXPECT_EQ(test, fake_preempt_ms(1, KFD_PREEMPT_TYPE_SAVE, 5), -ETIME);
 	KUNIT_EXPECT_EQ(test, xcc->requests, XCCS);
 	KUNIT_EXPECT_EQ(test, xcc_active(), BIT(2));
 	KUNIT_EXPECT_TRUE(test, q->preempt.hw_pending);
@@ -292,7 +281,7 @@ static void xcc_destroy_test(struct kunit *test)
 static void xcc_lock_test(struct kunit *test)
 {
 	xcc->stuck = BIT(7);
-	KUNIT_EXPECT_EQ(test, xcc_preempt_ms(5), -ETIME);
+	KUNIT_EXPECT_EQ(test, fake_preempt_ms(1, KFD_PREEMPT_TYPE_SAVE, 5), -ETIME);
 	KUNIT_EXPECT_FALSE(test, mutex_is_locked(&fake->adev->srbm_mutex));
 	KUNIT_EXPECT_FALSE(test, mutex_is_locked(&fake->dqm->lock_hidden));
 	KUNIT_EXPECT_FALSE(test, rwsem_is_locked(&fake->adev->reset_domain->sem));
