@@ -283,19 +283,25 @@ static inline bool kfd_preempt_can_copy(const struct device_queue_manager *dqm)
 #ifndef SUID_DUMP_USER
 static inline int kfd_preempt_may_trace_memory(const struct kfd_process *p)
 {
-	struct mm_struct *mm = kfd_preempt_get_mm(p);
 	const struct task_exec_state *state;
-	int ret = -ESRCH;
+	struct mm_struct *mm;
+	bool may;
 
+	/*
+	 * The state first: exec replaces the memory, then the state, under the lock
+	 * that kfd_preempt_get_mm() takes. With the state of another program the
+	 * memory is not found.
+	 */
 	rcu_read_lock();
 	state = rcu_dereference(p->lead_thread->exec_state);
-	if (mm && state)
-		ret = state->dumpable == TASK_DUMPABLE_OWNER ||
-		      ns_capable(state->user_ns, CAP_SYS_PTRACE) ? 0 : -EPERM;
+	may = state && (READ_ONCE(state->dumpable) == TASK_DUMPABLE_OWNER ||
+			ns_capable(state->user_ns, CAP_SYS_PTRACE));
 	rcu_read_unlock();
-	if (mm)
-		mmput_async(mm);
-	return ret;
+	mm = kfd_preempt_get_mm(p);
+	if (!mm)
+		return -ESRCH;
+	mmput_async(mm);
+	return may ? 0 : -EPERM;
 }
 #else
 static inline int kfd_preempt_may_trace_memory(const struct kfd_process *p)
