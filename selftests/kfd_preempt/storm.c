@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Stops and starts of queues that work, in the middle of evictions and of kill -9 of their owners
- * and operators. SEED and COUNT (of stops) in the environment. Needs root and debugfs.
+ * Stops and starts of queues that work, in the middle of evictions, of moves of VRAM and of kill -9
+ * of their owners and operators. SEED and COUNT (of stops) in the environment. Needs root and debugfs.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +19,7 @@
 #define TURN 300u	/* calls until an owner looks at the results of its jobs */
 #define KILL_STOPS 150u	/* from one kill to the next, on average */
 #define EVICT_MS 500u
+#define VRAM_BYTES (1u << 20)
 
 struct owner {
 	struct storm_shared *shared;
@@ -27,7 +28,7 @@ struct owner {
 	struct kfd_device dev;
 	struct aql_queue queue[QUEUES];
 	struct job job[QUEUES];
-	struct kfd_buffer user_memory;
+	struct kfd_buffer user_memory, vram;
 	bool copies;	/* the driver has CHECKPOINT */
 	bool held[QUEUES];
 	uint32_t stood[QUEUES][WORKGROUPS];	/* progress when it was stopped */
@@ -138,11 +139,39 @@ static void drop_own_holds(struct owner *owner)
 	}
 }
 
+static uint32_t word_of_vram(const struct owner *owner, uint32_t i)
+{
+	return (i + 1) * 2654435761u ^ owner->slot;
+}
+
+static void fill_vram(struct owner *owner)
+{
+	uint32_t *word = owner->vram.addr, i;
+
+	for (i = 0; i < VRAM_BYTES / sizeof(*word); i++)
+		word[i] = word_of_vram(owner, i);
+}
+
+/* Wherever it is, and however often it moved. */
+static void check_vram(struct owner *owner)
+{
+	const volatile uint32_t *word = owner->vram.addr;
+	uint32_t i;
+
+	/* A word of each line: all of them take the CPU of the emulator too long. */
+	for (i = 0; i < VRAM_BYTES / sizeof(*word); i += 16)
+		if (word[i] != word_of_vram(owner, i)) {
+			fail(owner->shared, "lost VRAM of owner", owner->slot, (int)i);
+			return;
+		}
+}
+
 /* Ends the jobs, looks at their results. */
 static void check_jobs(struct owner *owner)
 {
 	uint32_t i;
 
+	check_vram(owner);
 	for (i = 0; i < QUEUES; i++) {
 		struct job *job = &owner->job[i];
 
@@ -181,6 +210,10 @@ static void set_up_owner(struct owner *owner)
 					LONG_MS);
 	if (!ret)
 		ret = evict_userptr_create(&owner->dev, &owner->user_memory);
+	if (!ret)
+		ret = kfd_buffer_alloc(&owner->dev, KFD_IN_VRAM, VRAM_BYTES, &owner->vram);
+	if (!ret)
+		fill_vram(owner);
 	if (!ret)
 		ret = preempt_query(owner->dev.kfd_fd, owner->dev.gpu_id, &query);
 	if (ret)
@@ -351,12 +384,13 @@ FIXTURE_TEARDOWN(storm)
 
 static void print_progress(const struct storm_shared *shared, uint64_t begin)
 {
-	dprintf(STDOUT_FILENO, "# %llu s: %llu stops, %llu starts, %llu evictions, %llu kills, "
-		"%llu jobs of %llu iterations right, %u failures\n",
+	dprintf(STDOUT_FILENO, "# %llu s: %llu stops (%llu with a yield), %llu starts, %llu evictions, "
+		"%llu kills, %llu jobs of %llu iterations right, %u failures\n",
 		(unsigned long long)((now_ns() - begin) / 1000000000),
-		(unsigned long long)shared->stops, (unsigned long long)shared->starts,
-		(unsigned long long)shared->evictions, (unsigned long long)shared->kills,
-		(unsigned long long)shared->jobs, (unsigned long long)shared->iterations, shared->failures);
+		(unsigned long long)shared->stops, (unsigned long long)shared->yields,
+		(unsigned long long)shared->starts, (unsigned long long)shared->evictions,
+		(unsigned long long)shared->kills, (unsigned long long)shared->jobs,
+		(unsigned long long)shared->iterations, shared->failures);
 }
 
 /* Kills one of the processes and puts another one in its place. */

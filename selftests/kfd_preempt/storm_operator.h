@@ -19,6 +19,7 @@ struct operator {
 	struct random random;
 	int file;	/* of /dev/kfd: its holds end with it */
 	int borrowed;	/* a file of an owner who may be dead by now, or -1 */
+	uint32_t yield;	/* KFD_PREEMPT_SWITCH_YIELD_MEMORY, or 0 */
 };
 
 /* Results of a call on a queue whose owner may be dead, not started yet, or busy for a long time. */
@@ -27,8 +28,10 @@ static inline bool is_answer(int ret)
 	return !ret || ret == -EALREADY || ret == -ESRCH || ret == -ENOENT || ret == -EBUSY;
 }
 
-static inline void check(struct operator *op, const char *what, bool stop, int ret)
+static inline void check(struct operator *op, const char *what, bool stop, uint32_t kind, int ret)
 {
+	if (!ret && kind & KFD_PREEMPT_SWITCH_YIELD_MEMORY)
+		add(&op->shared->yields, 1);
 	if (!ret)
 		add(stop ? &op->shared->stops : &op->shared->starts, 1);
 	else if (!is_answer(ret))
@@ -56,7 +59,7 @@ static inline void switch_by_pid(struct operator *op, uint32_t target, uint32_t 
 	if (!pid)
 		return;
 	ret = preempt_switch(op->file, pid, kind, &entry, 1);
-	check(op, "SWITCH by pid of operator", stop, ret ? ret : entry.result);
+	check(op, "SWITCH by pid of operator", stop, kind, ret ? ret : entry.result);
 }
 
 /* The file outlives its owner. */
@@ -73,7 +76,7 @@ static inline void switch_by_file(struct operator *op, uint32_t queue, bool stop
 
 	fill_entry(op, &entry, op->slot % OWNERS, queue, stop);
 	ret = kfd_ioctl(op->file, AMDKFD_IOC_PREEMPT_SWITCH, &args);
-	check(op, "SWITCH by file of operator", stop, ret ? ret : entry.result);
+	check(op, "SWITCH by file of operator", stop, kind, ret ? ret : entry.result);
 }
 
 /* All queues of all owners in one call, as a freeze does it. */
@@ -97,7 +100,7 @@ static inline void switch_all(struct operator *op, bool stop, uint32_t kind)
 		fail(op->shared, "SWITCH of all queues by operator", op->slot, ret);
 	for (i = 0; !ret && i < num; i++)
 		if (!all || entry[i].result != -EBUSY)
-			check(op, "entry of SWITCH of all queues by operator", stop,
+			check(op, "entry of SWITCH of all queues by operator", stop, kind,
 			      entry[i].result);
 }
 
@@ -140,16 +143,17 @@ static inline void hold_something(struct operator *op)
 	uint32_t kind = kinds[random_below(&op->random, 5)];
 	uint32_t target = random_below(&op->random, OWNERS);
 	uint32_t queue = random_below(&op->random, QUEUES), way = random_below(&op->random, 4);
+	uint32_t yield = random_one_in(&op->random, 4) ? op->yield : 0;
 	struct kfd_ioctl_preempt_status_args status;
 	int stop, ret;
 
 	for (stop = 1; stop >= 0; stop--) {
 		if (way == 0)
-			switch_all(op, stop, kind);
+			switch_all(op, stop, stop ? kind | yield : kind);
 		else if (way == 1 && op->borrowed >= 0)
-			switch_by_file(op, queue, stop, kind);
+			switch_by_file(op, queue, stop, stop ? kind | yield : kind);
 		else
-			switch_by_pid(op, target, queue, stop, kind);
+			switch_by_pid(op, target, queue, stop, stop ? kind | yield : kind);
 		/* so that queues work as well */
 		if (random_one_in(&op->random, 4))
 			read_files(op);
@@ -165,8 +169,11 @@ static inline void hold_something(struct operator *op)
 static inline void run_operator(struct storm_shared *shared, uint32_t slot, uint32_t stream)
 {
 	struct operator op = { .shared = shared, .slot = slot, .file = kfd_open(), .borrowed = -1 };
+	struct kfd_ioctl_preempt_query_args query = {};
 
 	random_init(&op.random, shared->seed, stream);
+	if (!preempt_query(op.file, 0, &query) && query.caps & KFD_PREEMPT_CAP_YIELD_MEMORY)
+		op.yield = KFD_PREEMPT_SWITCH_YIELD_MEMORY;
 	while (!get(&shared->ending)) {
 		hold_something(&op);
 		if (random_one_in(&op.random, 20)) {

@@ -19,7 +19,7 @@ struct storm_shared {
 	uint64_t seed, count;
 	uint32_t ending;	/* 1: no more stops, 2: owners look at their last jobs */
 	uint32_t failures;
-	uint64_t stops, starts, evictions, kills;
+	uint64_t stops, starts, yields, evictions, kills;
 	uint64_t jobs, iterations;	/* found right */
 	struct {
 		uint32_t ready;		/* the pid whose queues these are, or 0 */
