@@ -269,10 +269,26 @@ void Sensing::audit_armed() {
     }
 }
 
+// An operator may have resumed it by force, which makes no event, and polls do not read held
+// queues. One process each time.
+void Sensing::audit_held() {
+    for (std::size_t left = table_.size(); left > 0; --left) {
+        Member member = table_.next_after(audited_held_);
+        if (member.process == nullptr)
+            member = table_.next_after(0);
+        audited_held_ = member.process->cookie;
+        if (std::ranges::any_of(member.process->queues, &Queue::held)) {
+            member.process->scan_once = true;
+            return;
+        }
+    }
+}
+
 bool Sensing::scan(Time now) {
     const bool due = list_processes();
     watch_another();
     audit_armed();
+    audit_held();
     return poll(now) || due;
 }
 

@@ -76,7 +76,7 @@ private:
     void watch_another();
     void remove(const Member& member);
     bool find_queues(Process& process);
-    // A held queue changes by an operator's force only: it is for `all`.
+    // A held queue changes by an operator's force only: it is for `all`, see audit_held().
     enum class Which : std::uint8_t { running, all };
     void scan(Job& job, Process& process, Which which);
     void note(Job& job, Queue& queue, const QueueReading& reading);
@@ -86,6 +86,7 @@ private:
     void arm_idle();
     bool update_jobs(Time now);
     void audit_armed();
+    void audit_held();
 
     Provider& provider_;
     JobTable& table_;
@@ -100,7 +101,7 @@ private:
     bool others_changed_ = false; // holds of others, since the last update_jobs()
     std::deque<pid_t> arrivals_;  // listed, and not in the table yet
     // Cookies of the processes that were visited, armed, audited last.
-    std::uint64_t visited_ = 0, armed_ = 0, audited_ = 0, tried_ = 0;
+    std::uint64_t visited_ = 0, armed_ = 0, audited_ = 0, tried_ = 0, audited_held_ = 0;
     SensingCounts counts_;
     std::optional<Time> last_ring_;
     std::uint64_t last_rung_ = 0;
