@@ -122,10 +122,13 @@ void kfd_preempt_file_open(struct file *filep)
 	filep->f_mapping = inode->i_mapping;
 }
 
+/* Newer trees have an address space for all files of the device, which is not that of its inode. */
 void kfd_preempt_doorbell_file_release(struct file *filep)
 {
-	if (filep->f_mapping != file_inode(filep)->i_mapping)
-		kfd_unref_process(filep->f_mapping->host->i_private);
+	struct inode *inode = filep->f_mapping->host;
+
+	if (inode->i_sb->s_magic == KFD_PREEMPT_FS_MAGIC)
+		kfd_unref_process(inode->i_private);
 }
 
 static vm_fault_t doorbell_fault(struct vm_fault *vmf)
