@@ -15,9 +15,11 @@
  *
  * Presence: call &AMDKFD_IOC_PREEMPT_QUERY. -ENOTTY means that this driver has no
  * preemption (or was loaded with ``amdgpu.kfd_preempt=0``). Never probe with
- * &AMDKFD_IOC_PREEMPT_QUEUE: other drivers use number 0x87 with another size. AMD assigns
- * its next numbers from 0x87 on, so a driver may leave both calls of v0 out
- * (CAP_SWITCH_ONLY): use SWITCH, which can do the same.
+ * &AMDKFD_IOC_PREEMPT_QUEUE: AMD's driver uses number 0x87 with another size (AIS_OP, 40
+ * bytes). It also uses 0x88, with 80 bytes, on the files of its dispatch-log streams, which
+ * are not files of /dev/kfd. Only an equal command (number, size and direction) would be a
+ * conflict: a driver that has one leaves both calls of v0 out (CAP_SWITCH_ONLY). Use
+ * SWITCH, which can do the same.
  *
  * Growth: v0 (PREEMPT_QUEUE, RESUME_QUEUE) is frozen. All others take their size from
  * the command: a struct shorter than that of the ABI that brought the call is -EINVAL,
