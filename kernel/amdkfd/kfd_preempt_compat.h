@@ -18,7 +18,6 @@
 #include <linux/sched/mm.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
-#include <linux/version.h>
 #include <linux/workqueue.h>
 
 #include "amdgpu_reset.h"
@@ -27,18 +26,13 @@
 #include "kfd_kernel_queue.h"
 #include "kfd_mqd_manager.h"
 #include "kfd_preempt_kernel.h"
-#include "kfd_preempt_version.h"
+#include "kfd_preempt_tree.h"
 
 /*
  * The amdkfd tree and the kernel that it is built for are two things: ROCm's driver
- * has one tree for kernels from 4.18 on. KFD_PREEMPT_TREE is the version of the tree,
- * set by kernel/prepare; a tree that is part of a kernel has the version of that.
- * The trees are those of Linux 6.12 and 7.2.
- * kfd_preempt_kernel.h has the features of the kernel.
+ * has one tree for kernels from 4.18 on. kfd_preempt_tree.h has the features of the
+ * tree, kfd_preempt_kernel.h those of the kernel. No code here depends on a version.
  */
-#ifndef KFD_PREEMPT_TREE
-#define KFD_PREEMPT_TREE LINUX_VERSION_CODE
-#endif
 
 /* Size of the MQDs of all XCCs, which are contiguous. */
 static inline u64 kfd_preempt_mqd_bytes(struct mqd_manager *mqd_mgr, struct queue *q)
@@ -80,19 +74,25 @@ static inline void kfd_preempt_flush_tlb(struct kfd_process_device *pdd)
 	list_for_each_entry(mem, &(info)->kfd_bo_list, validate_list)
 
 /*
- * PREEMPT_QUEUE and RESUME_QUEUE have the next numbers that AMD's own driver
- * assigns. If 0x88 is taken there, SWITCH is the only call.
+ * PREEMPT_QUEUE and RESUME_QUEUE have numbers that AMD's own driver assigns, too. The
+ * whole command decides: SWITCH is the only call where the tree has an equal one.
  */
-#ifdef AMDKFD_COMMAND_END_2
-#define KFD_PREEMPT_HAS_V0 (AMDKFD_COMMAND_END_2 <= 0x88)
+#ifdef KFD_PREEMPT_TREE_COMMAND_0x87
+#define KFD_PREEMPT_0x87_IS_OURS (KFD_PREEMPT_TREE_COMMAND_0x87 != AMDKFD_IOC_PREEMPT_QUEUE)
 #else
-#define KFD_PREEMPT_HAS_V0 1
+#define KFD_PREEMPT_0x87_IS_OURS 1
 #endif
+#ifdef KFD_PREEMPT_TREE_COMMAND_0x88
+#define KFD_PREEMPT_0x88_IS_OURS (KFD_PREEMPT_TREE_COMMAND_0x88 != AMDKFD_IOC_RESUME_QUEUE)
+#else
+#define KFD_PREEMPT_0x88_IS_OURS 1
+#endif
+#define KFD_PREEMPT_HAS_V0 (KFD_PREEMPT_0x87_IS_OURS && KFD_PREEMPT_0x88_IS_OURS)
 
 /* Shortest grace period: the CP takes 0 for infinite. */
 #define KFD_PREEMPT_FAST_GRACE 1
 
-#if KFD_PREEMPT_TREE >= KERNEL_VERSION(7, 2, 0)
+#ifdef KFD_PREEMPT_TREE_HAS_DEQUEUE_WAITS
 
 static inline bool kfd_preempt_has_grace(const struct device_queue_manager *dqm)
 {
@@ -112,26 +112,7 @@ static inline int kfd_preempt_set_grace(struct device_queue_manager *dqm)
 					     KFD_PREEMPT_FAST_GRACE);
 }
 
-/* CREATE_PROCESS puts another process into an open file. */
-static inline struct kfd_process *kfd_preempt_get_process(const struct file *filep)
-{
-	struct kfd_process *p;
-
-	mutex_lock(&kfd_processes_mutex);
-	p = filep->private_data;
-	kref_get(&p->ref);
-	mutex_unlock(&kfd_processes_mutex);
-	return p;
-}
-
-static inline int kfd_preempt_checkpoint_size(struct queue *q, u32 *mqd, u32 *ctl_stack)
-{
-	struct device_queue_manager *dqm = q->device->dqm;
-
-	return dqm->ops.get_queue_checkpoint_info(dqm, q, mqd, ctl_stack);
-}
-
-#else /* before 7.2 */
+#else
 
 static inline bool kfd_preempt_has_grace(const struct device_queue_manager *dqm)
 {
@@ -148,6 +129,21 @@ static inline int kfd_preempt_set_grace(struct device_queue_manager *dqm)
 	return pm_update_grace_period(&dqm->packet_mgr, KFD_PREEMPT_FAST_GRACE);
 }
 
+#endif
+
+#ifdef KFD_PREEMPT_TREE_HAS_CREATE_PROCESS
+/* CREATE_PROCESS puts another process into an open file. */
+static inline struct kfd_process *kfd_preempt_get_process(const struct file *filep)
+{
+	struct kfd_process *p;
+
+	mutex_lock(&kfd_processes_mutex);
+	p = filep->private_data;
+	kref_get(&p->ref);
+	mutex_unlock(&kfd_processes_mutex);
+	return p;
+}
+#else
 static inline struct kfd_process *kfd_preempt_get_process(const struct file *filep)
 {
 	struct kfd_process *p = filep->private_data;
@@ -155,21 +151,24 @@ static inline struct kfd_process *kfd_preempt_get_process(const struct file *fil
 	kref_get(&p->ref);
 	return p;
 }
+#endif
 
 static inline int kfd_preempt_checkpoint_size(struct queue *q, u32 *mqd, u32 *ctl_stack)
 {
 	struct device_queue_manager *dqm = q->device->dqm;
 
+#ifdef KFD_PREEMPT_TREE_CHECKPOINT_SIZE_FAILS
+	return dqm->ops.get_queue_checkpoint_info(dqm, q, mqd, ctl_stack);
+#else
 	dqm->ops.get_queue_checkpoint_info(dqm, q, mqd, ctl_stack);
 	return 0;
-}
-
 #endif
+}
 
 /* ROCm's driver can itself unmap the doorbells of idle processes. */
 static inline bool kfd_preempt_others_take_doorbells(void)
 {
-#ifdef KFD_PREEMPT_ROCM
+#ifdef KFD_PREEMPT_TREE_TAKES_DOORBELLS
 	return keep_idle_process_evicted;
 #else
 	return false;
