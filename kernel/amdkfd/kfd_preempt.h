@@ -355,6 +355,7 @@ struct kfd_preempt_batch {
  * @remap: maps the runlist again after that has failed
  * @recheck: rechecks the queues of @recheck_list
  * @recheck_list: queues that were preempted or resumed, oldest first (dqm lock)
+ * @batch: the runlist is being sent for it, or NULL (dqm lock)
  * @degraded: KFD_PREEMPT_DEGRADED_* (dqm lock)
  * @late_fences: unmaps that were late or failed (dqm lock, as the next one)
  * @late_since: time of the first of them
@@ -367,6 +368,7 @@ struct kfd_preempt_node {
 	struct delayed_work remap;
 	struct delayed_work recheck;
 	struct list_head recheck_list;
+	const struct kfd_preempt_batch *batch;
 	u32 degraded;
 	unsigned int late_fences;
 	ktime_t late_since;
@@ -383,6 +385,7 @@ long kfd_preempt_ioctl(struct file *filep, unsigned int cmd, unsigned long arg);
 typedef int kfd_preempt_handler(struct file *filep, struct kfd_process *p, void *data);
 int kfd_preempt_call(unsigned int cmd, kfd_preempt_handler *func, struct file *filep,
 		     struct kfd_process *p, void *data);
+bool kfd_preempt_sdma_has_hang(struct device_queue_manager *dqm);
 void kfd_preempt_file_open(struct file *filep);
 void kfd_preempt_file_release(struct file *filep);
 void kfd_preempt_process_init(struct kfd_process *p);

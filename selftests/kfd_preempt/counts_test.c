@@ -12,6 +12,7 @@
 #include "kernel_log.h"
 #include "kselftest_harness.h"
 #include "sched_mode.h"
+#include "sdma_queue.h"
 #include "wait.h"
 #include "verify.h"
 
@@ -344,6 +345,37 @@ TEST_F_TIMEOUT(pair, start_and_stop_of_one_queue_cost_what_COSTS_says, 120)
 			TH_LOG("%s", packets[i]);
 		}
 	}
+}
+
+static void stop_and_start(struct __test_metadata *_metadata, int fd, uint32_t id, const char *what,
+			   int64_t most_reads)
+{
+	struct counts before = count_now(), delta;
+	unsigned int i;
+
+	for (i = 0; i < PAIRS; i++) {
+		ASSERT_EQ(0, preempt_queue(fd, id));
+		ASSERT_EQ(0, resume_queue(fd, id));
+	}
+	delta = count_since(&before);
+	print_counts(what, 1, &delta);
+	EXPECT_GE(most_reads + 10, delta.reads);
+}
+
+/*
+ * Newer drivers look after each unmap for SDMA queues that have not left, by two registers of each that the
+ * engines could have: 256 reads on a MI300X. Ours looks at those that it stops.
+ */
+TEST_F_TIMEOUT(pair, stop_reads_two_registers_of_an_SDMA_queue_at_most, 120)
+{
+	struct sdma_queue sdma;
+
+	if (driver_has_no_hws(self->fd))
+		return;
+	ASSERT_EQ(0, sdma_queue_create(&self->dev, &sdma));
+	stop_and_start(_metadata, self->fd, sdma.id, "20 stops and starts of an SDMA queue", 2 * PAIRS);
+	stop_and_start(_metadata, self->fd, self->other.id, "20 stops and starts beside one", 0);
+	EXPECT_EQ(0, sdma_queue_destroy(&sdma));
 }
 
 /*
