@@ -165,6 +165,16 @@ static inline int kfd_preempt_checkpoint_size(struct queue *q, u32 *mqd, u32 *ct
 #endif
 }
 
+/* ROCm's driver can go on where a node does not stop its queues. */
+static inline int kfd_preempt_evict_queues(struct kfd_process *p)
+{
+#ifdef KFD_PREEMPT_TREE_EVICTION_CAN_BE_FORCED
+	return kfd_process_evict_queues(p, false, KFD_QUEUE_EVICTION_TRIGGER_TTM);
+#else
+	return kfd_process_evict_queues(p, KFD_QUEUE_EVICTION_TRIGGER_TTM);
+#endif
+}
+
 /* ROCm's driver can itself unmap the doorbells of idle processes. */
 static inline bool kfd_preempt_others_take_doorbells(void)
 {

@@ -19,7 +19,7 @@ static void restore_later(struct kfd_process *p)
 {
 	bool pending;
 
-	kfd_process_evict_queues(p, KFD_QUEUE_EVICTION_TRIGGER_TTM);
+	kfd_preempt_evict_queues(p);
 	spin_lock(&p->preempt.lock);
 	pending = p->preempt.restore_waits || restore_unless_gone(p);
 	spin_unlock(&p->preempt.lock);
