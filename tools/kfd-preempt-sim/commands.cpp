@@ -9,7 +9,7 @@
 #include "sched/plugin_library.hpp"
 #include "sched/policy.hpp"
 #include "switches.hpp"
-#include "xpreemptd/value_format.hpp"
+#include "xpreemptd/toml/value_format.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <thread>
 
-#include "xpreemptd/attributes.hpp"
+#include "xpreemptd/protocol/attributes.hpp"
 
 namespace sim {
 

@@ -2,7 +2,7 @@
 // One line for each row of each comparison, with all digits that matter.
 #include "report.hpp"
 
-#include "xpreemptd/attributes.hpp"
+#include "xpreemptd/protocol/attributes.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include "job_reader.hpp"
 
 #include "trace_file.hpp"
-#include "xpreemptd/value_format.hpp"
+#include "xpreemptd/toml/value_format.hpp"
 
 #include <array>
 #include <charconv>

@@ -4,7 +4,7 @@
 
 #include "constants.hpp"
 #include "scenario_file.hpp"
-#include "xpreemptd/toml_table.hpp"
+#include "xpreemptd/toml/toml_table.hpp"
 
 namespace sim {
 

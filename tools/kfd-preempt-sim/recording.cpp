@@ -2,7 +2,7 @@
 // Reads the phases of jobs out of a trace in the Trace Event Format.
 #include "recording.hpp"
 
-#include "xpreemptd/trace_record.hpp"
+#include "xpreemptd/protocol/trace_record.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -4,7 +4,7 @@
 
 #include "sched/snapshot.hpp"
 #include "time.hpp"
-#include "xpreemptd/policy_parameters.hpp"
+#include "xpreemptd/toml/policy_parameters.hpp"
 
 #include <cstdint>
 #include <optional>

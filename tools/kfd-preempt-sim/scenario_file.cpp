@@ -4,8 +4,8 @@
 
 #include "files.hpp"
 #include "job_reader.hpp"
-#include "xpreemptd/policy_table.hpp"
-#include "xpreemptd/toml_input.hpp"
+#include "xpreemptd/toml/policy_table.hpp"
+#include "xpreemptd/toml/toml_input.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

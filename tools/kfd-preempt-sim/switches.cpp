@@ -3,7 +3,7 @@
 #include "switches.hpp"
 
 #include "report.hpp"
-#include "xpreemptd/policy_parameters.hpp"
+#include "xpreemptd/toml/policy_parameters.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 // kfd-preempt: stop the GPU queues of any process mid-kernel, and resume them.
-#include "attached.hpp"
-#include "complete.hpp"
-#include "container_verbs.hpp"
-#include "daemon.hpp"
+#include "daemon/daemon.hpp"
 #include "kfd/attribute.hpp"
-#include "measuring_arguments.hpp"
-#include "number_checks.hpp"
-#include "output.hpp"
-#include "scheduling_arguments.hpp"
-#include "streams.hpp"
-#include "top.hpp"
-#include "verbs.hpp"
-#include "verify.hpp"
-#include "wait.hpp"
+#include "output/output.hpp"
+#include "streams/streams.hpp"
+#include "verbs/attached.hpp"
+#include "verbs/complete.hpp"
+#include "verbs/container_verbs.hpp"
+#include "verbs/measuring_arguments.hpp"
+#include "verbs/number_checks.hpp"
+#include "verbs/scheduling_arguments.hpp"
+#include "verbs/top.hpp"
+#include "verbs/verbs.hpp"
+#include "verbs/verify.hpp"
+#include "verbs/wait.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>

@@ -7,7 +7,7 @@
 #include "detections.hpp"
 #include "report.hpp"
 
-#include "kfd-preempt/number_checks.hpp"
+#include "kfd-preempt/verbs/number_checks.hpp"
 #include "kfd/sysfs.hpp"
 
 #include <CLI/CLI.hpp>

@@ -2,7 +2,7 @@
 // Starts programs without a shell. Their output goes into a memfd, so that no pipe can fill up.
 #include "program.hpp"
 
-#include "kfd-preempt/names.hpp"
+#include "kfd-preempt/output/names.hpp"
 
 #include <array>
 #include <cerrno>

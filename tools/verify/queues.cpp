@@ -2,7 +2,7 @@
 // Owners over selftests/lib.
 #include "queues.hpp"
 
-#include "kfd-preempt/names.hpp"
+#include "kfd-preempt/output/names.hpp"
 #include "kfd/save_cost.hpp"
 
 #include <cstring>

@@ -2,8 +2,8 @@
 // Stages latency and fast: times of stops and resumes, by the bytes that are saved.
 #include "bench.hpp"
 
-#include "kfd-preempt/latency.hpp"
-#include "kfd-preempt/names.hpp"
+#include "kfd-preempt/output/latency.hpp"
+#include "kfd-preempt/output/names.hpp"
 #include "kfd/save_cost.hpp"
 #include "samples.hpp"
 

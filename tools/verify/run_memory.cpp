@@ -2,7 +2,7 @@
 // Stage memory: VRAM that a held queue's process gives back.
 #include "bench.hpp"
 
-#include "kfd-preempt/names.hpp"
+#include "kfd-preempt/output/names.hpp"
 
 extern "C" {
 #include <linux/kfd_ioctl.h>

@@ -2,8 +2,8 @@
 // Stage program: a program of the user's, alone and under stops.
 #include "bench.hpp"
 
-#include "kfd-preempt/latency.hpp"
-#include "kfd-preempt/names.hpp"
+#include "kfd-preempt/output/latency.hpp"
+#include "kfd-preempt/output/names.hpp"
 #include "kfd/attribute.hpp"
 #include "kfd/sysfs.hpp"
 #include "operator.hpp"

@@ -2,7 +2,7 @@
 // The fitted line and its picture.
 #include "samples.hpp"
 
-#include "kfd-preempt/latency.hpp"
+#include "kfd-preempt/output/latency.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // xpreemptd: shares the GPUs of this machine between programs, the important ones first.
-#include "daemon.hpp"
-#include "kfd_provider.hpp"
-#include "loop.hpp"
-#include "real_time.hpp"
-#include "rules_reader.hpp"
-#include "server.hpp"
-#include "service_manager.hpp"
-#include "spelling.hpp"
-#include "surroundings.hpp"
+#include "driver/kfd_provider.hpp"
+#include "rules/rules_reader.hpp"
+#include "scheduling/daemon.hpp"
+#include "server/loop.hpp"
+#include "server/server.hpp"
+#include "system/real_time.hpp"
+#include "system/service_manager.hpp"
+#include "system/surroundings.hpp"
+#include "toml/spelling.hpp"
 
 #include <CLI/CLI.hpp>
 #include <array>

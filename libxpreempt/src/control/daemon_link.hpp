@@ -16,7 +16,7 @@
 
 namespace xpreempt::control {
 
-// Requests are those of tools/xpreemptd/requests.hpp. Thread-safe; starts no thread.
+// Requests are those of tools/xpreemptd/protocol/requests.hpp. Thread-safe; starts no thread.
 class DaemonLink {
 public:
     struct Failure {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Any bytes as a request and as a reply of xpreemptd's socket: a request that is taken is the same
 // after the way through text, and every reply fits and is one that clients take.
-#include "../fake_control.hpp"
-#include "xpreemptd/dispatch.hpp"
-#include "xpreemptd/replies.hpp"
-#include "xpreemptd/requests.hpp"
+#include "../server/fake_control.hpp"
+#include "xpreemptd/protocol/replies.hpp"
+#include "xpreemptd/protocol/requests.hpp"
+#include "xpreemptd/server/dispatch.hpp"
 
 #include <cstdint>
 #include <cstdio>

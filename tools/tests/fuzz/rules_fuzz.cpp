@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Any bytes as a rules file: rules that hold what the manual page promises, or an error message in
 // which each line has a place and no control byte.
-#include "cgroup_path.hpp"
-#include "rules.hpp"
+#include "jobs/cgroup_path.hpp"
+#include "rules/rules.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Durations and priorities on the command line.
+#include "daemon/scheduling.hpp"
+
+#include "daemon/daemon.hpp"
+#include "kfd/attribute.hpp"
+#include "sched/policy.hpp"
+#include "xpreemptd/protocol/requests.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <vector>
+
+namespace cli {
+
+std::optional<std::int32_t> parse_priority(std::string_view text) {
+    std::int32_t priority = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), priority);
+    if (error != std::errc{} || end != text.data() + text.size() ||
+        priority < xpreemptd::sched::min_priority || priority > xpreemptd::sched::max_priority)
+        return std::nullopt;
+    return priority;
+}
+
+std::optional<std::chrono::microseconds> parse_deadline(std::string_view text) {
+    struct Unit {
+        std::string_view name;
+        std::uint64_t us;
+    };
+    for (const Unit& unit : {Unit{"us", 1}, Unit{"ms", 1000}, Unit{"s", 1000000}}) {
+        if (!text.ends_with(unit.name))
+            continue;
+        const auto count =
+            kfd::parse_unsigned<std::uint64_t>(text.substr(0, text.size() - unit.name.size()));
+        const auto most = static_cast<std::uint64_t>(xpreemptd::max_deadline.count());
+        if (!count || *count == 0 || *count > most / unit.us)
+            return std::nullopt;
+        return std::chrono::microseconds(static_cast<std::int64_t>(*count * unit.us));
+    }
+    return std::nullopt;
+}
+
+std::string ignored_by(std::string_view policy, const AttributeChange& change) {
+    struct Attribute {
+        std::string_view name;
+        bool is_set;
+        std::vector<std::string_view> policies; // that read it
+    };
+    // A band decides about VRAM under each policy. A plug-in may read all of them.
+    const Attribute attributes[] = {
+        {"weight", change.weight.has_value(), {"CFS"}},
+        {"priority", change.priority.has_value(), {"HPF", "HHPF"}},
+        {"deadline", change.deadline.has_value(), {"K-EDF"}},
+        {"utilization", change.utilization.has_value(), {"UP", "PUP", "SPUP"}},
+        {"lax", change.lax.has_value(), {"LAX"}}};
+    std::vector<std::string_view> ignored;
+    for (const Attribute& attribute : attributes)
+        if (attribute.is_set &&
+            std::ranges::find(attribute.policies, policy) == attribute.policies.end())
+            ignored.push_back(attribute.name);
+    const auto& known = xpreempt::sched::policy_names;
+    const bool is_known = std::ranges::find(known, policy) != known.end();
+    if (!is_known || ignored.empty())
+        return {};
+    return fmt::format("policy {} ignores {}", policy, fmt::join(ignored, ", "));
+}
+
+std::string why_all_run(std::string_view policy, const std::vector<xpreemptd::ListedJob>& jobs) {
+    if (policy == "none")
+        return "no policy is in force, all jobs run: `kfd-preempt policy` shows why\n";
+    if (policy != "BAND" || jobs.size() < 2)
+        return {};
+    const auto band = jobs.front().report.attributes.band;
+    if (!std::ranges::all_of(jobs, [&](const xpreemptd::ListedJob& job) {
+            return job.report.attributes.band == band;
+        }))
+        return {};
+    return fmt::format("all jobs are in band {}, so none is stopped for another: rules of "
+                       "/etc/xpreemptd.toml or renice give others\n",
+                       xpreemptd::name_of(band));
+}
+
+} // namespace cli

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// The SWITCH calls of one command: any number of entries, max_batch in a call.
+#include "driver/switch_calls.hpp"
+
+#include <algorithm>
+
+namespace cli {
+
+std::size_t SwitchCalls::send(const Driver& driver, std::uint32_t flags,
+                              std::span<kfd_preempt_switch_entry> entries,
+                              std::optional<pid_t> pid) {
+    const std::size_t batch = std::max<std::size_t>(driver.query.max_batch, 1);
+    error_.reset();
+    for (std::size_t first = 0; first < entries.size(); first += batch) {
+        const auto part = entries.subspan(first, std::min(batch, entries.size() - first));
+        ++count_;
+        const auto done = pid ? driver.device.switch_queues_of(*pid, flags, part)
+                              : driver.device.switch_queues(flags, part);
+        if (!done) {
+            error_ = done.error();
+            return first;
+        }
+        hw_ns_ += done->hw_ns;
+    }
+    return entries.size();
+}
+
+} // namespace cli

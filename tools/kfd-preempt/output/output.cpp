@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Tables for people, JSON for programs, and the one place that writes them.
+#include "output/output.hpp"
+
+#include "output/names.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace cli {
+
+Report report_of(const Failure& failure) {
+    Report report;
+    report.exit = failure.exit;
+    report.messages.push_back(failure.message);
+    report.json["error"]["message"] = failure.message;
+    report.json["error"]["errno"] =
+        failure.errno_value == 0 ? Json(nullptr) : Json(errno_name(failure.errno_value));
+    return report;
+}
+
+std::string Table::text() const {
+    std::vector<std::size_t> widths;
+    for (const auto& row : rows_) {
+        widths.resize(std::max(widths.size(), row.size()));
+        for (std::size_t column = 0; column < row.size(); ++column)
+            widths[column] = std::max(widths[column], row[column].size());
+    }
+    std::string text;
+    for (const auto& row : rows_) {
+        std::string line;
+        for (std::size_t column = 0; column < row.size(); ++column)
+            line += fmt::format("{:<{}}  ", row[column], widths[column]);
+        line.erase(line.find_last_not_of(' ') + 1);
+        text += line + "\n";
+    }
+    return text;
+}
+
+std::string json_text(const Report& report) {
+    Json json = Json::object();
+    json["schema"] = 1;
+    json.update(report.json);
+    json["exit"] = static_cast<int>(report.exit);
+    // `replace`: a stray byte must not become an exception; names go through printable() before.
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Exit write_report(const Report& report, bool as_json) {
+    const std::string text = as_json ? json_text(report) : report.text;
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    if (!written || std::fflush(stdout) != 0) {
+        fmt::print(stderr, "kfd-preempt: cannot write to standard output: {}\n",
+                   std::strerror(errno));
+        return Exit::failed;
+    }
+    if (!as_json) {
+        for (const std::string& message : report.messages)
+            fmt::print(stderr, "kfd-preempt: {}\n", message);
+    }
+    return report.exit;
+}
+
+} // namespace cli

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// jobs: what xpreemptd schedules, and what each job got and waited for.
+#include "daemon/daemon.hpp"
+#include "daemon/scheduling.hpp"
+#include "output/names.hpp"
+#include "output/output.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace cli {
+
+namespace {
+
+std::string time_text(std::chrono::nanoseconds time) {
+    return duration_text(static_cast<std::uint64_t>(time.count()));
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+    return bytes == 0 ? "-" : rounded_size_text(bytes);
+}
+
+// Cells of the VRAM columns, which are shown only if the driver reports sizes.
+std::vector<std::string> memory_cells(const xpreemptd::JobReport& job) {
+    return {bytes_text(job.resident_bytes), bytes_text(job.yielded_bytes),
+            bytes_text(job.missing_bytes)};
+}
+
+} // namespace
+
+Report jobs(const Context& context) {
+    const Outcome<Daemon> daemon = Daemon::connect(context);
+    if (!daemon)
+        return report_of(daemon.error());
+    auto jobs = daemon->jobs();
+    if (!jobs)
+        return report_of(jobs.error());
+    std::ranges::stable_sort(
+        *jobs, {}, [](const xpreemptd::ListedJob& job) { return job.report.attributes.band; });
+    Report report;
+    report.json["jobs"] = Json::array();
+    const bool memory = std::ranges::any_of(*jobs, [](const xpreemptd::ListedJob& job) {
+        return job.report.resident_bytes + job.report.yielded_bytes != 0;
+    });
+    std::vector<std::string> heading{"ID",         "BAND",  "WEIGHT",   "PRIORITY",
+                                     "DEADLINE",   "STATE", "GPU-TIME", "HELD",
+                                     "ADDED-WAIT", "STOPS", "PROCESSES"};
+    if (memory)
+        heading.insert(heading.end(), {"VRAM", "YIELDED", "MISSING"});
+    heading.emplace_back("NAME");
+    Table table(std::move(heading));
+    std::string reasons;
+    for (const xpreemptd::ListedJob& job : *jobs) {
+        const xpreemptd::JobReport& facts = job.report;
+        const auto& deadline = facts.attributes.deadline;
+        std::vector<std::string> row{std::to_string(facts.id),
+                                     std::string(xpreemptd::name_of(facts.attributes.band)),
+                                     std::to_string(facts.attributes.weight),
+                                     std::to_string(facts.attributes.priority),
+                                     deadline ? time_text(*deadline) : "-",
+                                     std::string(xpreemptd::name_of(facts.state)),
+                                     time_text(facts.account.run),
+                                     time_text(facts.account.held),
+                                     time_text(facts.account.added_wait),
+                                     std::to_string(facts.account.preemptions),
+                                     std::to_string(job.processes)};
+        if (memory)
+            std::ranges::move(memory_cells(facts), std::back_inserter(row));
+        row.push_back(printable(facts.name));
+        table.add(std::move(row));
+        if (!facts.reason.empty())
+            reasons +=
+                fmt::format("job {} is not schedulable: {}\n", facts.id, printable(facts.reason));
+        report.json["jobs"].push_back(json_of(job));
+    }
+    report.text = jobs->empty() ? "no job uses a GPU\n" : table.text() + reasons;
+    if (const auto status = daemon->status())
+        report.text += why_all_run(status->policy, *jobs);
+    return report;
+}
+
+} // namespace cli

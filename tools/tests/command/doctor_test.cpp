@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: MIT
+// doctor: one machine for each thing that can be wrong.
+#include "fixture_tree.hpp"
+#include "json_schema.hpp"
+#include "output/output.hpp"
+#include "processes/machine.hpp"
+#include "scripted_driver.hpp"
+#include "unit/beside.hpp"
+#include "verbs/verbs.hpp"
+
+#include <fstream>
+#include <gtest/gtest.h>
+#include <regex>
+#include <sstream>
+
+namespace {
+
+class DoctorTest : public testing::Test {
+protected:
+    // A machine on which everything works.
+    DoctorTest() : context(tree.context()), script(std::make_shared<test::Script>()) {
+        tree.write("sys/module/amdgpu/parameters/kfd_preempt_abi", "1.0\n");
+        tree.write("sys/module/amdgpu/parameters/kfd_preempt", "1\n");
+        tree.write("sys/module/amdgpu/parameters/operator_mode", "1\n");
+        tree.write("proc/self/status", "CapEff:\t000001ffffffffff\n");
+        tree.add_node(0, 0);
+        tree.add_node(1, 5230);
+        tree.make_directory("sys/class/kfd/kfd/proc");
+        test::attach(context, script);
+    }
+
+    void expect_working_driver() {
+        script->expect_query(0);
+        script->expect_query(5230);
+    }
+    void expect_stock_driver() {
+        std::filesystem::remove_all(tree.root() / "sys/module/amdgpu/parameters");
+        tree.make_directory("sys/module/amdgpu");
+        script->expect_query(0, -ENOTTY);
+    }
+
+    static cli::Report doctor(const cli::Context& of, std::optional<pid_t> pid = {}) {
+        cli::Report report = cli::doctor(of, pid);
+        expect_readable(report);
+        return report;
+    }
+    // Every line of every report of these tests fits a terminal, and every finding has a command.
+    static void expect_readable(const cli::Report& report) {
+        const std::regex in_fixture("/[^ ]*/kfd-preempt-[A-Za-z0-9]{6}");
+        std::istringstream lines(report.text);
+        for (std::string line; std::getline(lines, line);)
+            EXPECT_LE(std::regex_replace(line, in_fixture, "").size(), 80U) << line;
+        for (const cli::Json& item : report.json["checks"]) {
+            EXPECT_EQ(item["verdict"] == "ok", item["commands"].empty()) << item;
+            for (const std::string command : item["commands"])
+                EXPECT_NE(report.text.find("      $ " + command + "\n"), std::string::npos)
+                    << command;
+        }
+        std::ifstream file(test::beside_program(SCHEMA));
+        const test::JsonSchema schema(cli::Json::parse(file));
+        EXPECT_EQ(schema.error_of(cli::Json::parse(cli::json_text(report))), "");
+    }
+    // The text before it was wrapped.
+    static std::string unwrapped(const cli::Report& report) {
+        return std::regex_replace(report.text, std::regex("\n {19}"), " ");
+    }
+
+    static cli::Json check(const cli::Report& report, const std::string& name) {
+        for (const cli::Json& item : report.json["checks"]) {
+            if (item["name"] == name)
+                return item;
+        }
+        ADD_FAILURE() << "no check " << name;
+        return {};
+    }
+    static void expect_check(const cli::Report& report, const std::string& name,
+                             const std::string& verdict, const std::string& part) {
+        const cli::Json item = check(report, name);
+        EXPECT_EQ(item["verdict"], verdict) << item;
+        EXPECT_NE(item.dump().find(part), std::string::npos) << item;
+    }
+    static void expect_commands(const cli::Report& report, const std::string& name,
+                                const std::vector<std::string>& commands) {
+        EXPECT_EQ(check(report, name)["commands"], cli::Json(commands));
+    }
+
+    test::FixtureTree tree;
+    cli::Context context;
+    std::shared_ptr<test::Script> script;
+};
+
+TEST_F(DoctorTest, a_working_machine_is_all_ok) {
+    expect_working_driver();
+    const cli::Report report = doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    EXPECT_EQ(report.json["verdict"], "ok");
+    EXPECT_NE(report.text.find("preemption works on this machine\n"), std::string::npos);
+    expect_check(report, "gpu", "ok", "gpu 5230: stops by SAVE; 1 XCC, ip discovery, 0000:01:00.0");
+}
+
+TEST_F(DoctorTest, a_stock_module_with_none_installed) {
+    expect_stock_driver();
+    const cli::Report report = doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "module", "fail", "no amdgpu with preemption is installed for 6.12.117");
+    expect_check(report, "driver", "fail", "no queue preemption");
+}
+
+TEST_F(DoctorTest, a_module_that_cannot_be_read_is_not_taken_for_ours) {
+    expect_stock_driver();
+    tree.write("lib/modules/6.12.117+deb12-amd64/updates/dkms/amdgpu.ko", "not a module");
+    expect_check(doctor(context), "module", "fail", "cannot be read");
+}
+
+TEST_F(DoctorTest, switched_off_at_load) {
+    tree.write("sys/module/amdgpu/parameters/kfd_preempt", "0\n");
+    tree.write("usr/bin/dracut", "");
+    script->expect_query(0, -ENOTTY);
+    const cli::Report report = doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "module", "fail", "remove amdgpu.kfd_preempt=0");
+    expect_commands(report, "module",
+                    {"grep -r kfd_preempt=0 /proc/cmdline /etc/modprobe.d /etc/default/grub",
+                     "dracut --force --kver 6.12.117+deb12-amd64", "reboot"});
+}
+
+TEST_F(DoctorTest, no_module_and_no_device) {
+    const test::FixtureTree empty;
+    empty.write("proc/self/status", "CapEff:\t0\n");
+    cli::Context nothing = empty.context();
+    nothing.kernel_release = "5.10.0-1-amd64";
+    const cli::Report report = doctor(nothing);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "kernel", "fail", "no patch series");
+    expect_check(report, "module", "fail", "amdgpu is not loaded");
+    expect_check(report, "device", "fail", "is missing");
+    expect_check(report, "rights", "warn", "sudo");
+}
+
+TEST_F(DoctorTest, a_kernel_with_a_series_is_installed_where_its_package_is_known) {
+    const test::FixtureTree bare;
+    bare.write("proc/self/status", "CapEff:\t0\n");
+    bare.write("usr/bin/apt-get", "");
+    cli::Context machine = bare.context();
+    machine.kernel_release = "6.1.0-1-amd64";
+    bare.write("etc/os-release", "ID=debian\nVERSION_CODENAME=trixie\n");
+    expect_commands(doctor(machine), "kernel", {"ls /boot/vmlinuz-*", "reboot"});
+    bare.write("etc/os-release", "ID=debian\nVERSION_CODENAME=bookworm\n");
+    expect_commands(doctor(machine), "kernel",
+                    {"apt-get install linux-image-6.12-amd64 linux-headers-6.12-amd64", "reboot"});
+}
+
+TEST_F(DoctorTest, a_device_that_may_not_be_opened_exits_4) {
+    context.open_device = [] { return cli::fail(EACCES, cli::Op::open_device); };
+    const cli::Report report = doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::permission);
+    expect_check(report, "device", "fail", "not allowed");
+}
+
+TEST_F(DoctorTest, amds_own_package_is_a_failure_until_our_module_runs) {
+    tree.make_directory("var/lib/dkms/amdgpu");
+    tree.write("usr/sbin/update-initramfs", "");
+    expect_working_driver();
+    const cli::Report working = doctor(context);
+    EXPECT_EQ(working.exit, cli::Exit::ok);
+    expect_commands(working, "amdgpu-dkms",
+                    {"pkcon remove amdgpu-dkms",
+                     "dkms install kfd-preempt/" KFD_PREEMPT_VERSION " -k 6.12.117+deb12-amd64",
+                     "update-initramfs -u -k 6.12.117+deb12-amd64", "reboot"});
+
+    expect_stock_driver();
+    expect_check(doctor(context), "amdgpu-dkms", "fail", "pkcon remove amdgpu-dkms");
+
+    tree.make_directory("sys/module/amdkcl");
+    tree.write("sys/module/amdgpu/parameters/kfd_preempt_abi", "1.3\n");
+    expect_working_driver();
+    expect_check(doctor(context), "amdgpu-dkms", "ok", "built with queue preemption");
+}
+
+// amdgpu-dkms returns EINVAL for an ioctl that it doesn't know.
+TEST_F(DoctorTest, rocms_own_driver_is_named_and_is_no_failure_of_query) {
+    std::filesystem::remove_all(tree.root() / "sys/module/amdgpu/parameters");
+    tree.write("sys/module/amdgpu/version", "6.12.12\n");
+    tree.make_directory("sys/module/amdkcl");
+    tree.make_directory("var/lib/dkms/amdgpu");
+    context.kernel_release = "5.10.134-16.al8.x86_64";
+    script->expect_query(0, -EINVAL);
+    const cli::Report report = doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "kernel", "ok", "5.10.134-16.al8.x86_64, with ROCm's own driver");
+    expect_check(report, "module", "fail", "ROCm's own amdgpu 6.12.12 is loaded");
+    expect_check(report, "amdgpu-dkms", "fail", "build it with queue preemption");
+    expect_check(report, "driver", "fail", "has no queue preemption");
+    expect_check(report, "driver", "fail", "see module above");
+    EXPECT_EQ(report.text.find("Invalid argument"), std::string::npos) << report.text;
+}
+
+TEST_F(DoctorTest, einval_of_our_own_driver_stays_a_failure_of_query) {
+    script->expect_query(0, -EINVAL);
+    const cli::Report report = doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::failed);
+    expect_check(report, "driver", "fail", "QUERY of gpu 0 failed: Invalid argument");
+}
+
+TEST_F(DoctorTest, fixes_are_in_the_words_of_the_distribution) {
+    struct Machine {
+        const char* os_release;
+        std::vector<const char*> commands;
+        const char* install;
+        const char* remove;
+        const char* driver;
+        const char* initramfs;
+    };
+    const Machine machines[] = {
+        {"ID=debian\n",
+         {"usr/bin/apt-get", "usr/sbin/update-initramfs"},
+         "apt-get install",
+         "apt-get remove",
+         "kfd-preempt-dkms",
+         "update-initramfs -u -k 5.10"},
+        {"ID=ubuntu\nID_LIKE=debian\n",
+         {"usr/bin/apt-get", "usr/bin/dracut"},
+         "apt-get install",
+         "apt-get remove",
+         "kfd-preempt-dkms",
+         "dracut --force --kver 5.10"},
+        {"ID=\"alinux\"\nID_LIKE=\"rhel fedora centos anolis\"\n",
+         {"usr/bin/dnf", "usr/bin/yum", "usr/bin/dracut"},
+         "dnf install",
+         "dnf remove",
+         "kfd-preempt-rocm-dkms",
+         "dracut --force --kver 5.10"},
+        {"ID=\"centos\"\nID_LIKE=\"rhel fedora\"\n",
+         {"usr/bin/yum", "usr/sbin/dracut"},
+         "yum install",
+         "yum remove",
+         "kfd-preempt-rocm-dkms",
+         "dracut --force --kver 5.10"},
+        {"ID=\"sles\"\nID_LIKE=\"suse\"\n",
+         {"usr/bin/zypper", "usr/bin/dracut"},
+         "zypper install",
+         "zypper remove",
+         "kfd-preempt-rocm-dkms",
+         "dracut --force --kver 5.10"},
+        // apt-rpm and the like: the family decides, where its command is there.
+        {"ID=fedora\n",
+         {"usr/bin/apt-get", "usr/bin/dnf"},
+         "dnf install",
+         "dnf remove",
+         "kfd-preempt-rocm-dkms",
+         ""},
+        {"", {"usr/bin/zypper"}, "zypper install", "zypper remove", "kfd-preempt-rocm-dkms", ""},
+        {"ID=nixos\n", {}, "pkcon install", "pkcon remove", "kfd-preempt-dkms", ""},
+    };
+    for (const Machine& machine : machines) {
+        const test::FixtureTree root;
+        root.write("etc/os-release", machine.os_release);
+        for (const char* command : machine.commands)
+            root.write(command, "");
+        const cli::Distribution found = cli::distribution(root.roots(), "5.10");
+        EXPECT_EQ(found.install, machine.install) << machine.os_release;
+        EXPECT_EQ(found.remove, machine.remove) << machine.os_release;
+        EXPECT_EQ(found.driver, machine.driver) << machine.os_release;
+        EXPECT_EQ(found.initramfs, machine.initramfs) << machine.os_release;
+    }
+    tree.write("usr/bin/dnf", "");
+    tree.make_directory("var/lib/dkms/amdgpu");
+    expect_stock_driver();
+    expect_check(doctor(context), "amdgpu-dkms", "fail", "dnf remove amdgpu-dkms");
+    expect_stock_driver();
+    expect_commands(doctor(context), "module", {"dnf install kfd-preempt-rocm-dkms", "reboot"});
+    tree.write("etc/os-release", "ID=ubuntu\n");
+    tree.write("usr/bin/apt-get", "");
+    expect_stock_driver();
+    expect_commands(doctor(context), "amdgpu-dkms", {"apt-get install kfd-preempt-dkms", "reboot"});
+}
+
+TEST_F(DoctorTest, queues_of_several_xccs_are_not_added_up) {
+    tree.write("sys/class/kfd/kfd/topology/nodes/1/properties",
+               "simd_count 320\nnum_xcc 4\nnum_cp_queues 120\n");
+    expect_working_driver();
+    const cli::Report report = doctor(context);
+    EXPECT_EQ(report.json["queue_slots"][0]["reported"], 120);
+    EXPECT_EQ(report.json["queue_slots"][0]["usable"], 24);
+    EXPECT_NE(unwrapped(report).find("reports 120 compute queues for 4 XCC; 24 fit at once"),
+              std::string::npos)
+        << report.text;
+}
+
+TEST_F(DoctorTest, more_queues_than_slots_are_reported_with_their_cost) {
+    tree.write("sys/class/kfd/kfd/topology/nodes/1/properties",
+               "simd_count 320\nnum_cp_queues 24\n");
+    expect_working_driver();
+    EXPECT_EQ(unwrapped(doctor(context)).find(" slots"), std::string::npos);
+    for (const pid_t pid : {100, 200})
+        for (unsigned id = 0; id < 13; ++id)
+            tree.add_queue(pid, id);
+    expect_working_driver();
+    const cli::Report report = doctor(context);
+    EXPECT_NE(unwrapped(report).find("26 compute queues of 2 processes share 24 slots"),
+              std::string::npos)
+        << report.text;
+}
+
+TEST_F(DoctorTest, secure_boot_asks_for_the_key_only_while_our_module_is_not_loaded) {
+    const std::string variable =
+        "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c";
+    tree.write(variable, std::string("\6\0\0\0\1", 5));
+    expect_working_driver();
+    expect_check(doctor(context), "secure-boot", "ok", "accepted");
+    expect_stock_driver();
+    expect_check(doctor(context), "secure-boot", "warn", "mokutil");
+    tree.write(variable, std::string("\6\0\0\0\0", 5));
+    expect_stock_driver();
+    expect_check(doctor(context), "secure-boot", "ok", "off");
+}
+
+TEST_F(DoctorTest, secure_boot_names_the_certificate_that_dkms_signs_with) {
+    tree.write("sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+               std::string("\6\0\0\0\1", 5));
+    const auto names = [&](const char* certificate) {
+        expect_stock_driver();
+        const cli::Report report = doctor(context);
+        expect_check(report, "secure-boot", "warn", certificate);
+        return report.text;
+    };
+    EXPECT_NE(names("/var/lib/dkms/mok.pub").find("secure-boot  on: DKMS signs with /var/lib/dkms"),
+              std::string::npos);
+    tree.write("etc/os-release", "ID=debian\nHOME_URL=\"https://ubuntu.example\"\n");
+    names("/var/lib/dkms/mok.pub");
+    tree.write("etc/os-release", "NAME=Mint\nID=linuxmint\nID_LIKE=\"ubuntu debian\"\n");
+    names("/var/lib/shim-signed/mok/MOK.der");
+    tree.write("etc/os-release", "ID=other\nID_LIKE=\"debian ubuntu\"\n");
+    names("/var/lib/dkms/mok.pub");
+    tree.write("etc/os-release", "ID=\"ubuntu\"\nID_LIKE=debian\n");
+    names("/var/lib/shim-signed/mok/MOK.der");
+    tree.write("etc/dkms/framework.conf", "mok_certificate=/site.der\n");
+    names("/var/lib/shim-signed/mok/MOK.der"); // ignored without a key
+    tree.write("etc/dkms/framework.conf", "mok_signing_key=/site.key\n");
+    names("/var/lib/dkms/mok.pub");
+    const char* site = "mok_certificate, in a file of /etc/dkms";
+    tree.write("etc/dkms/framework.conf", "mok_signing_key=/k\nmok_certificate=$site/site.der\n");
+    names(site);
+    tree.write("etc/dkms/framework.conf", "#mok_certificate=/never.der\n");
+    names("/var/lib/shim-signed/mok/MOK.der");
+    tree.write("etc/os-release", "ID=debian\n");
+    for (const char* line :
+         {"  mok_certificate=/site.der", "sign_file=x; mok_certificate=/site.der",
+          "export mok_certificate=/site.der"}) {
+        tree.write("etc/dkms/framework.conf", std::string(line) + "\n");
+        names(site);
+    }
+    tree.write("etc/dkms/framework.conf", "");
+    tree.write("etc/dkms/framework.conf.d/site.conf", "mok_certificate=/site.der\n");
+    names(site);
+}
+
+TEST_F(DoctorTest, a_gpu_that_the_driver_gave_up_says_why_and_how_to_try_again) {
+    script->expect_query(0);
+    script->expect_query(5230, 0, test::Script::all_caps, 0, KFD_PREEMPT_ABI_MAJOR,
+                         KFD_PREEMPT_DEGRADED_FENCE);
+    const cli::Report report = doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "gpu", "fail", "unmaps of the runlist were late or failed");
+    expect_check(report, "gpu", "fail", "preempt_degraded");
+}
+
+TEST_F(DoctorTest, a_gpu_that_has_given_up_fast_alone_is_a_warning) {
+    script->expect_query(0);
+    script->expect_query(5230, 0, test::Script::all_caps, 1U << KFD_PREEMPT_TYPE_SAVE,
+                         KFD_PREEMPT_ABI_MAJOR, KFD_PREEMPT_DEGRADED_GRACE);
+    const cli::Report report = doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    expect_check(report, "gpu", "warn", "FAST does not reach every XCC");
+}
+
+TEST_F(DoctorTest, a_gpu_that_cannot_save_is_a_failure) {
+    script->expect_query(0);
+    script->expect_query(5230, 0, test::Script::all_caps, 1U << KFD_PREEMPT_TYPE_DRAIN);
+    const cli::Report report = doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "gpu", "fail", "cwsr_enable");
+}
+
+TEST_F(DoctorTest, no_gpu_and_a_gpu_that_is_refused) {
+    script->expect_query(0);
+    script->expect_query(5230, -ENODEV);
+    expect_check(doctor(context), "gpu", "fail", "render node");
+    std::filesystem::remove_all(tree.root() / "sys/class/kfd/kfd/topology/nodes/1");
+    script->expect_query(0);
+    const cli::Report report = doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "gpu", "fail", "KFD knows no GPU");
+}
+
+TEST_F(DoctorTest, a_container_and_operator_mode_0_are_told) {
+    tree.set_pid_namespace("pid:[4026532177]");
+    tree.write("sys/module/amdgpu/parameters/operator_mode", "0\n");
+    tree.write("usr/sbin/update-initramfs", "");
+    expect_working_driver();
+    const cli::Report report = doctor(context);
+    expect_check(report, "pids", "ok", "matched with KFD's by PASID");
+    expect_check(report, "rights", "warn", "set operator_mode=1 where");
+    expect_commands(report, "rights",
+                    {"grep -r operator_mode= /proc/cmdline /etc/modprobe.d /etc/default/grub",
+                     "update-initramfs -u -k 6.12.117+deb12-amd64", "reboot"});
+    tree.add_kfd_process(7); // of a kernel that shows no PASIDs
+    expect_working_driver();
+    const cli::Report newer = doctor(context);
+    EXPECT_EQ(newer.exit, cli::Exit::failed);
+    expect_check(newer, "pids", "fail", "--pid=host");
+}
+
+TEST_F(DoctorTest, a_stop_is_predicted_from_the_topology) {
+    expect_working_driver();
+    const cli::Report poor = doctor(context);
+    EXPECT_TRUE(poor.json["costs"][0]["full_bytes"].is_null());
+    EXPECT_NE(unwrapped(poor).find("cannot be predicted"), std::string::npos) << unwrapped(poor);
+
+    const std::string node = "sys/class/kfd/kfd/topology/nodes/1/";
+    tree.write(node + "properties", "simd_count 1216\nsimd_per_cu 4\narray_count 32\n"
+                                    "simd_arrays_per_engine 1\nnum_xcc 8\n"
+                                    "gfx_target_version 90402\nmax_engine_clk_fcompute 2100\n");
+    tree.write(node + "mem_banks/0/properties", "heap_type 1\nwidth 8192\nmem_clk_max 1300\n");
+    expect_working_driver();
+    const cli::Report report = doctor(context);
+    const cli::Json& cost = report.json["costs"][0];
+    EXPECT_EQ(cost["full_bytes"], 186019840);
+    EXPECT_EQ(cost["predicted"], true);
+    EXPECT_NEAR(cost["vram"]["full_us_least"].get<double>(), 35.9, 0.1);
+    EXPECT_TRUE(cost["system"]["full_us_most"].is_null()); // no link to the host is told
+    EXPECT_NE(
+        unwrapped(report).find("predicted, not measured: a stop saves at most 186.0 MB (304 CUs on "
+                               "8 XCC, all full) and 5.2 MB"),
+        std::string::npos)
+        << report.text;
+    EXPECT_NE(unwrapped(report).find("unknown when it is in system memory"), std::string::npos);
+}
+
+TEST_F(DoctorTest, each_queue_of_a_process_has_its_level_and_the_reason) {
+    tree.add_process(7, "demo");
+    tree.add_kfd_process(7);
+    tree.add_queue(7, 0);
+    tree.add_queue(7, 1, 1);
+    tree.add_queue(7, 2, 2);
+    tree.add_queue(7, 3, 9);
+    const auto level = [](const cli::Report& report, std::size_t queue, int wanted,
+                          const std::string& part) {
+        const cli::Json& item = report.json["queues"][queue];
+        EXPECT_EQ(item["level"], wanted) << item;
+        EXPECT_NE(item.dump().find(part), std::string::npos) << item;
+    };
+    expect_working_driver();
+    const cli::Report patched = doctor(context, 7);
+    EXPECT_EQ(patched.exit, cli::Exit::ok);
+    level(patched, 0, 3, "kfd-preempt");
+    EXPECT_TRUE(patched.json["queues"][0]["reason"].is_null());
+    level(patched, 1, 0, "not preemptible: an SDMA queue");
+    level(patched, 2, 0, "the driver's own queue");
+    level(patched, 3, 0, "type-9");
+    EXPECT_NE(patched.text.find("0      5230  compute  interrupt  kfd-preempt"), std::string::npos)
+        << patched.text;
+
+    script->expect_query(0);
+    script->expect_query(5230, 0, test::Script::all_caps, 1U << KFD_PREEMPT_TYPE_DRAIN);
+    level(doctor(context, 7), 0, 2, "cannot save waves");
+
+    expect_stock_driver();
+    const cli::Report stock = doctor(context, 7);
+    EXPECT_EQ(stock.exit, cli::Exit::unsupported);
+    level(stock, 0, 3, "libxpreempt");
+    level(stock, 0, 3, "no other program can stop it");
+    tree.write("sys/module/amdgpu/parameters/cwsr_enable", "0\n");
+    script->expect_query(0, -ENOTTY);
+    level(doctor(context, 7), 0, 2, "amdgpu.cwsr_enable=0");
+}
+
+TEST_F(DoctorTest, a_process_without_the_hook_is_none_of_its_checks) {
+    tree.add_process(7, "demo");
+    tree.add_kfd_process(7);
+    tree.add_queue(7, 0);
+    tree.write("proc/7/maps", "7f0000000000-7f0000001000 r-xp 00000000 00:00 0 /lib/libc.so.6\n");
+    expect_working_driver();
+    EXPECT_EQ(doctor(context).text.find("hook"), std::string::npos);
+    tree.write("proc/7/maps", "7f0000000000-7f0000001000 r-xp 00000000 00:00 0 "
+                              "/usr/lib/libxpreempt-hook.so\n");
+    expect_working_driver();
+    const cli::Report report = doctor(context);
+    expect_check(report, "hook", "ok", "pid 7 (demo): 1 KFD queue; whether the hook sees");
+    EXPECT_EQ(report.json["verdict"], "ok");
+}
+
+TEST_F(DoctorTest, a_pid_without_queues_is_an_error_beside_the_checks) {
+    expect_working_driver();
+    const cli::Report report = doctor(context, 8);
+    EXPECT_EQ(report.exit, cli::Exit::failed);
+    ASSERT_EQ(report.messages.size(), 1U);
+    EXPECT_NE(report.messages[0].find("pid 8"), std::string::npos);
+    EXPECT_EQ(report.json["verdict"], "ok");
+}
+
+TEST_F(DoctorTest, kernel_series_match_whole_version_numbers) {
+    context.kernel_series = "6.12 7.2";
+    for (const char* release : {"6.120.1-amd64", "16.12.1", "6.1.0-9-amd64"}) {
+        expect_stock_driver();
+        context.kernel_release = release;
+        expect_check(doctor(context), "kernel", "fail", release);
+    }
+    for (const char* release : {"6.12.117+deb12-amd64", "6.12-rc1", "6.12.9"}) {
+        expect_stock_driver();
+        context.kernel_release = release;
+        expect_check(doctor(context), "kernel", "ok", release);
+    }
+}
+
+} // namespace

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Hints of a program about its own job. They last as long as its connection at most.
+#pragma once
+
+#include "protocol/attributes.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+namespace xpreemptd {
+
+// Longer ones are rejected: lower bands wait all the time that work was announced and doesn't
+// come.
+constexpr std::chrono::microseconds max_soon = std::chrono::milliseconds{100};
+
+// A request is under way. A connection has one at most; another one takes its place.
+struct BeginHint {
+    std::optional<std::chrono::microseconds> deadline; // from now on
+    bool operator==(const BeginHint&) const = default;
+};
+// It is over, and no work follows soon.
+struct EndHint {
+    bool operator==(const EndHint&) const = default;
+};
+// Work comes within that time.
+struct SoonHint {
+    std::chrono::microseconds within{};
+    bool operator==(const SoonHint&) const = default;
+};
+// The job's band and priority while this hint lasts; nothing ends it. The highest that a connection
+// of the job hints holds.
+struct BandHint {
+    std::optional<sched::Band> band;
+    bool operator==(const BandHint&) const = default;
+};
+struct PriorityHint {
+    std::optional<std::int32_t> priority;
+    bool operator==(const PriorityHint&) const = default;
+};
+using Hint = std::variant<BeginHint, EndHint, SoonHint, BandHint, PriorityHint>;
+
+} // namespace xpreemptd

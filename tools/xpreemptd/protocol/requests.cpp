@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+// Checks each key of a request before the daemon sees it.
+#include "protocol/requests.hpp"
+
+#include "protocol/flat_object.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+
+namespace xpreemptd {
+
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr std::size_t max_name_bytes = PATH_MAX; // of a cgroup
+
+tl::unexpected<Refusal> refuse(std::string text, int error = EINVAL) {
+    return tl::make_unexpected(Refusal{error, std::move(text)});
+}
+
+Answer<std::optional<std::uint64_t>> number_of(const FlatObject& object, const char* key,
+                                               std::uint64_t least, std::uint64_t most) {
+    const FlatObject::Value* value = object.find(key);
+    if (value == nullptr)
+        return std::nullopt;
+    const auto* number = std::get_if<std::uint64_t>(value);
+    if (number == nullptr || *number < least || *number > most)
+        return refuse(fmt::format("'{}' is {}, expected a whole number from {} to {}", key,
+                                  description_of(*value), least, most));
+    return *number;
+}
+
+Answer<std::optional<std::int32_t>> signed_of(const FlatObject& object, const char* key,
+                                              std::int32_t least, std::int32_t most) {
+    const FlatObject::Value* value = object.find(key);
+    if (value == nullptr)
+        return std::nullopt;
+    // FlatObject stores a number that isn't negative as unsigned.
+    const auto* negative = std::get_if<std::int64_t>(value);
+    const auto* number = std::get_if<std::uint64_t>(value);
+    if (negative != nullptr ? *negative < least
+                            : number == nullptr || *number > static_cast<std::uint64_t>(most))
+        return refuse(fmt::format("'{}' is {}, expected a whole number from {} to {}", key,
+                                  description_of(*value), least, most));
+    return static_cast<std::int32_t>(negative != nullptr ? *negative
+                                                         : static_cast<std::int64_t>(*number));
+}
+
+Answer<std::optional<std::string>> string_of(const FlatObject& object, const char* key,
+                                             std::size_t most) {
+    const FlatObject::Value* value = object.find(key);
+    if (value == nullptr)
+        return std::nullopt;
+    const auto* text = std::get_if<std::string>(value);
+    if (text == nullptr || text->empty() || text->size() > most)
+        return refuse(fmt::format("'{}' is {}, expected a string of 1 to {} bytes", key,
+                                  description_of(*value), most));
+    return *text;
+}
+
+Answer<std::optional<sched::Band>> band_of(const FlatObject& object) {
+    const auto name = string_of(object, "band", max_name_bytes);
+    if (!name)
+        return tl::make_unexpected(name.error());
+    if (!*name)
+        return std::nullopt;
+    const auto band = band_named(**name);
+    if (!band)
+        return refuse(fmt::format("'band' is {}, expected one of realtime, high, normal, idle",
+                                  shown(**name)));
+    return band;
+}
+
+Answer<std::optional<microseconds>> time_of(const FlatObject& object, const char* key) {
+    const auto time = number_of(object, key, 1, max_deadline.count());
+    if (!time)
+        return tl::make_unexpected(time.error());
+    if (!*time)
+        return std::nullopt;
+    return microseconds(static_cast<microseconds::rep>(**time));
+}
+
+Answer<AttributeChange> change_of(const FlatObject& object) {
+    AttributeChange change;
+    const auto band = band_of(object);
+    if (!band)
+        return tl::make_unexpected(band.error());
+    change.band = *band;
+    const auto weight = number_of(object, "weight", 1, sched::max_weight);
+    if (!weight)
+        return tl::make_unexpected(weight.error());
+    if (*weight)
+        change.weight = static_cast<std::uint32_t>(**weight);
+    const auto deadline = time_of(object, "deadline_us");
+    if (!deadline)
+        return tl::make_unexpected(deadline.error());
+    change.deadline = *deadline;
+    const auto lax = time_of(object, "lax_us");
+    if (!lax)
+        return tl::make_unexpected(lax.error());
+    change.lax = *lax;
+    const auto utilization = number_of(object, "utilization", 0, sched::max_utilization);
+    if (!utilization)
+        return tl::make_unexpected(utilization.error());
+    if (*utilization)
+        change.utilization = static_cast<std::uint32_t>(**utilization);
+    const auto priority = signed_of(object, "priority", sched::min_priority, sched::max_priority);
+    if (!priority)
+        return tl::make_unexpected(priority.error());
+    change.priority = *priority;
+    return change;
+}
+
+Answer<Request> parse_jobs(const FlatObject& object) {
+    const auto from = number_of(object, "from", 0, UINT64_MAX);
+    if (!from)
+        return tl::make_unexpected(from.error());
+    return JobsRequest{from->value_or(0)};
+}
+
+Answer<Request> parse_status(const FlatObject& /*object*/) {
+    return StatusRequest{};
+}
+
+Answer<Request> parse_trace(const FlatObject& object) {
+    const auto from = number_of(object, "from", 0, UINT64_MAX);
+    if (!from)
+        return tl::make_unexpected(from.error());
+    return TraceRequest{*from};
+}
+
+Answer<Request> parse_adopt(const FlatObject& object) {
+    const Answer<AttributeChange> change = change_of(object);
+    if (!change)
+        return tl::make_unexpected(change.error());
+    return AdoptRequest{*change};
+}
+
+Answer<Request> parse_set(const FlatObject& object) {
+    const auto pid = number_of(object, "pid", 1, INT_MAX);
+    if (!pid)
+        return tl::make_unexpected(pid.error());
+    const auto name = string_of(object, "job", max_name_bytes);
+    if (!name)
+        return tl::make_unexpected(name.error());
+    if (pid->has_value() == name->has_value())
+        return refuse(*pid ? "'pid' and 'job' are both given, expected one of them"
+                           : "'pid' or 'job' is missing");
+    const Answer<AttributeChange> change = change_of(object);
+    if (!change)
+        return tl::make_unexpected(change.error());
+    if (*change == AttributeChange{})
+        return refuse("nothing to set: 'band', 'weight', 'deadline_us', 'priority', "
+                      "'utilization' or 'lax_us' is missing");
+    if (*pid)
+        return SetRequest{static_cast<pid_t>(**pid), *change};
+    return SetRequest{**name, *change};
+}
+
+Answer<Request> parse_policy(const FlatObject& object) {
+    constexpr std::size_t max_policy_bytes = 64;
+    const auto name = string_of(object, "name", max_policy_bytes);
+    if (!name)
+        return tl::make_unexpected(name.error());
+    if (!*name)
+        return refuse("'name' is missing");
+    return PolicyRequest{**name};
+}
+
+Answer<Request> parse_focus(const FlatObject& object) {
+    const FlatObject::Value* value = object.find("pid");
+    if (value == nullptr)
+        return refuse("'pid' is missing");
+    if (std::holds_alternative<std::nullptr_t>(*value))
+        return FocusRequest{};
+    const auto pid = number_of(object, "pid", 1, INT_MAX);
+    if (!pid)
+        return tl::make_unexpected(pid.error());
+    return FocusRequest{static_cast<pid_t>(**pid)};
+}
+
+template <typename Type, typename Value>
+Answer<Request> hint_of(const Answer<std::optional<Value>>& value) {
+    if (!value)
+        return tl::make_unexpected(value.error());
+    return HintRequest{Type{*value}};
+}
+
+Answer<Request> parse_begin(const FlatObject& object) {
+    return hint_of<BeginHint>(time_of(object, "deadline_us"));
+}
+
+Answer<Request> parse_end(const FlatObject& /*object*/) {
+    return HintRequest{EndHint{}};
+}
+
+Answer<Request> parse_soon(const FlatObject& object) {
+    const auto within = number_of(object, "us", 1, max_soon.count());
+    if (!within)
+        return tl::make_unexpected(within.error());
+    if (!*within)
+        return refuse("'us' is missing");
+    return HintRequest{SoonHint{microseconds(static_cast<microseconds::rep>(**within))}};
+}
+
+struct HintKind {
+    std::string_view name, key; // an empty key is none
+    Answer<Request> (*parse)(const FlatObject&);
+};
+constexpr std::array hint_kinds{
+    HintKind{"begin", "deadline_us", parse_begin},
+    HintKind{"end", "", parse_end},
+    HintKind{"soon", "us", parse_soon},
+    HintKind{"band", "band",
+             [](const FlatObject& object) { return hint_of<BandHint>(band_of(object)); }},
+    HintKind{"priority", "priority",
+             [](const FlatObject& object) {
+                 return hint_of<PriorityHint>(
+                     signed_of(object, "priority", sched::min_priority, sched::max_priority));
+             }},
+};
+
+Answer<Request> parse_hint(const FlatObject& object) {
+    const auto name = string_of(object, "is", max_name_bytes);
+    if (!name)
+        return tl::make_unexpected(name.error());
+    if (!*name)
+        return refuse("'is' is missing");
+    const auto kind = std::ranges::find(hint_kinds, **name, &HintKind::name);
+    if (kind == hint_kinds.end())
+        return refuse(fmt::format("'is' is {}, expected one of begin, end, soon, band, priority",
+                                  shown(**name)),
+                      EOPNOTSUPP);
+    for (const auto& [key, value] : object.members())
+        if (key != "do" && key != "is" && key != kind->key)
+            return refuse(fmt::format("{} is no key of hint '{}'", shown(key), **name));
+    return kind->parse(object);
+}
+
+struct Kind {
+    std::string_view name;
+    std::array<std::string_view, 9> keys; // empty ones are none
+    Answer<Request> (*parse)(const FlatObject&);
+};
+constexpr std::array kinds{
+    Kind{"jobs", {"do", "from"}, parse_jobs},
+    Kind{"status", {"do"}, parse_status},
+    Kind{"trace", {"do", "from"}, parse_trace},
+    Kind{"adopt",
+         {"do", "band", "weight", "deadline_us", "priority", "utilization", "lax_us"},
+         parse_adopt},
+    Kind{"set",
+         {"do", "pid", "job", "band", "weight", "deadline_us", "priority", "utilization", "lax_us"},
+         parse_set},
+    Kind{"policy", {"do", "name"}, parse_policy},
+    Kind{"focus", {"do", "pid"}, parse_focus},
+    Kind{"hint", {"do", "is", "deadline_us", "us", "band", "priority"}, parse_hint},
+};
+
+std::span<const std::string_view> keys_of(const Kind& kind) {
+    return {kind.keys.begin(), std::ranges::find(kind.keys, std::string_view{})};
+}
+
+void add(nlohmann::json& json, const AttributeChange& change) {
+    if (change.band)
+        json["band"] = name_of(*change.band);
+    if (change.weight)
+        json["weight"] = *change.weight;
+    if (change.deadline)
+        json["deadline_us"] = change.deadline->count();
+    if (change.priority)
+        json["priority"] = *change.priority;
+    if (change.utilization)
+        json["utilization"] = *change.utilization;
+    if (change.lax)
+        json["lax_us"] = change.lax->count();
+}
+
+struct HintToJson {
+    static nlohmann::json hint(std::string_view kind) { return {{"do", "hint"}, {"is", kind}}; }
+    nlohmann::json operator()(const BeginHint& begin) const {
+        nlohmann::json json = hint("begin");
+        if (begin.deadline)
+            json["deadline_us"] = begin.deadline->count();
+        return json;
+    }
+    nlohmann::json operator()(const EndHint& /*end*/) const { return hint("end"); }
+    nlohmann::json operator()(const SoonHint& soon) const {
+        nlohmann::json json = hint("soon");
+        json["us"] = soon.within.count();
+        return json;
+    }
+    nlohmann::json operator()(const BandHint& band) const {
+        nlohmann::json json = hint("band");
+        if (band.band)
+            json["band"] = name_of(*band.band);
+        return json;
+    }
+    nlohmann::json operator()(const PriorityHint& priority) const {
+        nlohmann::json json = hint("priority");
+        if (priority.priority)
+            json["priority"] = *priority.priority;
+        return json;
+    }
+};
+
+struct ToJson {
+    nlohmann::json operator()(const JobsRequest& request) const {
+        return {{"do", "jobs"}, {"from", request.from}};
+    }
+    nlohmann::json operator()(const StatusRequest& /*request*/) const { return {{"do", "status"}}; }
+    nlohmann::json operator()(const TraceRequest& request) const {
+        nlohmann::json json{{"do", "trace"}};
+        if (request.from)
+            json["from"] = *request.from;
+        return json;
+    }
+    nlohmann::json operator()(const AdoptRequest& request) const {
+        nlohmann::json json{{"do", "adopt"}};
+        add(json, request.change);
+        return json;
+    }
+    nlohmann::json operator()(const SetRequest& request) const {
+        nlohmann::json json{{"do", "set"}};
+        if (const auto* pid = std::get_if<pid_t>(&request.job))
+            json["pid"] = *pid;
+        else
+            json["job"] = std::get<std::string>(request.job);
+        add(json, request.change);
+        return json;
+    }
+    nlohmann::json operator()(const PolicyRequest& request) const {
+        return {{"do", "policy"}, {"name", request.name}};
+    }
+    nlohmann::json operator()(const FocusRequest& request) const {
+        return {{"do", "focus"},
+                {"pid", request.pid ? nlohmann::json(*request.pid) : nlohmann::json(nullptr)}};
+    }
+    nlohmann::json operator()(const HintRequest& request) const {
+        return std::visit(HintToJson{}, request.hint);
+    }
+};
+
+} // namespace
+
+Answer<Request> parse_request(std::string_view message) {
+    const Answer<FlatObject> object = FlatObject::parse(message);
+    if (!object)
+        return tl::make_unexpected(object.error());
+    const auto name = string_of(*object, "do", max_name_bytes);
+    if (!name)
+        return tl::make_unexpected(name.error());
+    if (!*name)
+        return refuse("'do' is missing");
+    const auto kind = std::ranges::find(kinds, **name, &Kind::name);
+    if (kind == kinds.end())
+        return refuse(fmt::format("'do' is {}, expected one of jobs, status, trace, adopt, set, "
+                                  "policy, focus, hint",
+                                  shown(**name)),
+                      EOPNOTSUPP);
+    const auto keys = keys_of(*kind);
+    for (const auto& [key, value] : object->members())
+        if (std::ranges::find(keys, key) == keys.end())
+            return refuse(fmt::format("{} is no key of '{}', which has {}", shown(key), **name,
+                                      fmt::join(keys, ", ")));
+    return kind->parse(*object);
+}
+
+std::string text_of(const Request& request) {
+    // `replace`: a name on the command line may be no UTF-8, and then no job has it.
+    return std::visit(ToJson{}, request)
+        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+} // namespace xpreemptd

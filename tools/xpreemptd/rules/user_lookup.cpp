@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Asks the databases of users and groups, which a static program can't.
+#include "toml/value_format.hpp"
+
+#include <cerrno>
+#include <grp.h>
+#include <pwd.h>
+
+namespace xpreemptd {
+
+namespace {
+
+// A name service that does not answer, as before it has started, is another thing than no such
+// name; getpwnam(3) and getgrnam(3) have several errors for that one. lookup: a call of those.
+template <typename Entry, typename Lookup>
+tl::expected<std::optional<Entry>, int> entry_named(const std::string& name,
+                                                    std::vector<char>& buffer, Lookup lookup) {
+    constexpr std::size_t most = std::size_t{1} << 20U;
+    Entry entry{};
+    Entry* found = nullptr;
+    buffer.resize(1024);
+    int error = 0;
+    while ((error = lookup(name.c_str(), &entry, buffer.data(), buffer.size(), &found)) == ERANGE &&
+           buffer.size() < most)
+        buffer.resize(2 * buffer.size());
+    if (found != nullptr)
+        return entry;
+    if (error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM)
+        return std::nullopt;
+    return tl::make_unexpected(error);
+}
+
+} // namespace
+
+FoundUser user_named(const std::string& name) {
+    std::vector<char> buffer;
+    return entry_named<passwd>(name, buffer, ::getpwnam_r).map([](const auto& found) {
+        return found ? std::optional(found->pw_uid) : std::nullopt;
+    });
+}
+
+FoundUser group_named(const std::string& name) {
+    std::vector<char> buffer;
+    return entry_named<group>(name, buffer, ::getgrnam_r).map([](const auto& found) {
+        return found ? std::optional(found->gr_gid) : std::nullopt;
+    });
+}
+
+} // namespace xpreemptd

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Reports of jobs, of the daemon and of its trace to clients.
+#include "scheduling/daemon.hpp"
+
+#include <algorithm>
+
+namespace xpreemptd {
+
+JobReport Daemon::report_of(const Job& job) const {
+    JobReport report;
+    report.id = job.id;
+    report.name = job.name;
+    report.attributes = job.attributes;
+    report.attributes.band = job.band();
+    report.attributes.priority = job.priority();
+    report.reason = job.refusal();
+    report.state = !report.reason.empty() ? JobState::not_schedulable
+                   : job.held()           ? JobState::held
+                   : job.held_by_others() ? JobState::held_by_others
+                   : job.ready            ? JobState::running
+                                          : JobState::idle;
+    for (const auto& process : job.processes) {
+        report.pids.push_back(process->facts.pid);
+        report.queues += process->queues.size();
+        for (const Queue& queue : process->queues)
+            report.gpu_ids.push_back(queue.gpu_id);
+    }
+    std::ranges::sort(report.gpu_ids);
+    const auto again = std::ranges::unique(report.gpu_ids);
+    report.gpu_ids.erase(again.begin(), again.end());
+    report.focused = job.focused;
+    report.ready_edges = job.ready_edges;
+    report.account = decisions_.account_of(job);
+    report.resident_bytes = job.vram(&VramUse::resident) + job.vram(&VramUse::stays);
+    report.yielded_bytes = job.vram(&VramUse::away);
+    report.missing_bytes = memory_.missing(job);
+    return report;
+}
+
+std::vector<JobReport> Daemon::jobs(std::uint64_t from, std::size_t most) const {
+    const auto jobs = table_.jobs();
+    std::vector<JobReport> reports;
+    for (auto job = std::ranges::lower_bound(jobs, from, {}, &Job::id);
+         job != jobs.end() && reports.size() < most; ++job)
+        reports.push_back(report_of(**job));
+    return reports;
+}
+
+StatusReport Daemon::status() const {
+    return {.policy = decisions_.policy_name(),
+            .ejected = decisions_.ejected().empty() ? left_out_ : decisions_.ejected(),
+            .sensing =
+                provider_.event_fd() >= 0 ? "watch" : "polling: the driver has no PREEMPT_WATCH",
+            .decisions = decisions_.count(),
+            .switches = switching_.counts().calls,
+            .refusals = switching_.counts().refusals,
+            .edges = sensing_.counts().edges,
+            .edges_found_late = sensing_.counts().late_edges,
+            .ring_to_switch = ring_to_switch_.times(),
+            .ring_to_stopped = ring_to_stopped_.times(),
+            .switch_cost = switching_.switch_cost(),
+            .moves = memory_.counts().moves,
+            .moved_out_bytes = memory_.counts().bytes_out,
+            .moved_back_bytes = memory_.counts().bytes_back,
+            .plugin = plugin_decides() ? rules_.plugin.string() : ""};
+}
+
+// As many as fit into a reply, mostly.
+TracePage Daemon::trace(std::optional<std::uint64_t> from) const {
+    constexpr std::size_t most = 512;
+    return recorder_.page(from, clock_(), table_, most);
+}
+
+} // namespace xpreemptd

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Attributes are written as requests have them; a key is the rest of its line.
+#include "scheduling/kept_state.hpp"
+
+#include "kfd/attribute.hpp"
+#include "protocol/requests.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+#include <optional>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace xpreemptd {
+
+namespace {
+
+using xpreempt::kfd::parse_unsigned;
+
+constexpr std::string_view no_mark = "-";
+
+// Words between single blanks; the rest may have blanks itself.
+class Words {
+public:
+    explicit Words(std::string_view line) : rest_(line) {}
+    std::string_view next() {
+        const std::string_view word = rest_.substr(0, rest_.find(' '));
+        rest_.remove_prefix(std::min(rest_.size(), word.size() + 1));
+        return word;
+    }
+    [[nodiscard]] std::string rest() const { return std::string(rest_); }
+
+private:
+    std::string_view rest_;
+};
+
+std::string text_of(const AttributeChange& change) {
+    return text_of(Request(AdoptRequest{change}));
+}
+
+std::optional<AttributeChange> parse_change(std::string_view text) {
+    const Answer<Request> request = parse_request(text);
+    const auto* adopt = request ? std::get_if<AdoptRequest>(&*request) : nullptr;
+    return adopt != nullptr ? std::optional(adopt->change) : std::nullopt;
+}
+
+std::optional<Choices> parse_choices(Words& words) {
+    const auto by_root = parse_change(words.next());
+    const auto by_owner = parse_change(words.next());
+    return by_root && by_owner ? std::optional(Choices{*by_root, *by_owner}) : std::nullopt;
+}
+
+std::optional<ProcessName> parse_process(Words& words) {
+    const auto pid = parse_unsigned<pid_t>(words.next());
+    const auto start = parse_unsigned<std::uint64_t>(words.next());
+    return pid && start ? std::optional(ProcessName{*pid, *start}) : std::nullopt;
+}
+
+void parse_line(std::string_view line, KeptState& state) {
+    Words words(line);
+    const std::string_view what = words.next();
+    if (what == "run") {
+        const auto process = parse_process(words);
+        const auto choices = parse_choices(words);
+        const auto uid = parse_unsigned<uid_t>(words.next());
+        std::string mark(words.next());
+        if (process && choices && uid && !mark.empty())
+            state.runs.push_back(
+                {*process, words.rest(), *choices, *uid, mark == no_mark ? "" : std::move(mark)});
+    } else if (what == "job") {
+        const bool focused = words.next() == "focused";
+        if (const auto choices = parse_choices(words))
+            state.jobs[words.rest()] = {*choices, focused};
+    } else if (what == "member") {
+        if (const auto process = parse_process(words))
+            state.members[*process] = words.rest();
+    }
+}
+
+} // namespace
+
+KeptState state_of(const Runs& runs, const JobTable& table) {
+    KeptState state;
+    state.runs.assign(runs.all().begin(), runs.all().end());
+    for (const auto& job : table.jobs()) {
+        if (job->focused || job->choices != Choices{})
+            state.jobs[job->key] = {job->choices, job->focused};
+        if (!identity_of_key(job->key))
+            continue;
+        for (const auto& process : job->processes)
+            state.members[{process->facts.pid, process->facts.start_ticks}] = job->key;
+    }
+    return state;
+}
+
+std::string text_of(const KeptState& state) {
+    std::string text;
+    const auto to = std::back_inserter(text);
+    for (const Run& run : state.runs)
+        fmt::format_to(to, "run {} {} {} {} {} {} {}\n", run.process.pid, run.process.start_ticks,
+                       text_of(run.choices.by_root), text_of(run.choices.by_owner), run.uid,
+                       run.mark.empty() ? no_mark : run.mark, run.group);
+    for (const auto& [key, job] : state.jobs)
+        fmt::format_to(to, "job {} {} {} {}\n", job.focused ? "focused" : "-",
+                       text_of(job.choices.by_root), text_of(job.choices.by_owner), key);
+    for (const auto& [process, key] : state.members)
+        fmt::format_to(to, "member {} {} {}\n", process.pid, process.start_ticks, key);
+    return text;
+}
+
+KeptState parse_state(std::string_view text) {
+    KeptState state;
+    while (!text.empty()) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(text.size(), line.size() + 1));
+        parse_line(line, state);
+    }
+    return state;
+}
+
+KeptState read_state(const std::filesystem::path& file) {
+    constexpr std::size_t most = std::size_t{1} << 24;
+    // In a directory of others anyone could have made it.
+    struct stat status{};
+    if (::lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_uid != ::geteuid())
+        return {};
+    const auto text = xpreempt::kfd::read_text(file, xpreempt::Op::argument, most);
+    return text ? parse_state(*text) : KeptState{};
+}
+
+} // namespace xpreemptd

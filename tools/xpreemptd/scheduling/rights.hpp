@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Checks the rights of callers: root may do everything to a job, its owner as far as the rules
+// allow.
+#pragma once
+
+#include "jobs/job.hpp"
+#include "protocol/control.hpp"
+
+namespace xpreemptd {
+
+// Returns EPERM with a text for the caller where it may not.
+[[nodiscard]] Answer<void> check_choice(const Caller& caller, const AttributeChange& change,
+                                        const Attributes& highest);
+[[nodiscard]] Answer<void> check_change(const Caller& caller, const Job& job,
+                                        const AttributeChange& change);
+[[nodiscard]] Answer<void> check_hint(const Caller& caller, const Job& job, const Hint& hint);
+// Whether a hint that was taken has its effect: root may have chosen a lower band or priority.
+[[nodiscard]] bool counts(const Caller& caller, const Job& job, const Hint& hint);
+[[nodiscard]] Answer<void> check_focus(const Caller& caller, const Job& job);
+
+// The hint with a deadline that is no earlier than the caller may choose.
+[[nodiscard]] Hint bounded(const Caller& caller, const Job& job, const Hint& hint);
+
+// Empty for hints that change no attribute.
+[[nodiscard]] AttributeChange change_of(const Hint& hint);
+
+} // namespace xpreemptd

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Binds, and keeps two daemons from taking each other's socket.
+#include "server/listening_socket.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <utility>
+
+namespace xpreemptd {
+
+namespace {
+
+namespace fs = std::filesystem;
+using xpreempt::UniqueFd;
+
+constexpr int kind = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC;
+
+tl::unexpected<std::string> error_of(const char* what, const fs::path& path, int error) {
+    return tl::make_unexpected(
+        fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error)));
+}
+
+tl::unexpected<std::string> another_runs(pid_t pid, const fs::path& path) {
+    // Another pid namespace's process has no number here.
+    const std::string who = pid > 0 ? fmt::format(" (pid {})", pid) : "";
+    return tl::make_unexpected(
+        fmt::format("another xpreemptd runs{} and listens at {}", who, path.string()));
+}
+
+sockaddr_un address_of(const fs::path& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    return address;
+}
+
+// One call for connect() and bind(), whose cast it holds.
+template <typename Call> int with_address(Call call, int fd, const fs::path& path) {
+    const sockaddr_un address = address_of(path);
+    return call(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+}
+
+// The pid of the process that listens; 0 if it has none here, -1 if there is none.
+pid_t listener_at(const fs::path& path) {
+    const UniqueFd probe(::socket(AF_UNIX, kind, 0));
+    if (!probe.valid())
+        return 0;
+    if (with_address(::connect, probe.get(), path) != 0)
+        return errno == ECONNREFUSED ? -1 : 0; // EAGAIN: its queue is full; EPROTOTYPE: not ours
+    ucred peer{};
+    socklen_t bytes = sizeof peer;
+    return ::getsockopt(probe.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 ? peer.pid : 0;
+}
+
+} // namespace
+
+ListeningSocket::ListeningSocket(ListeningSocket&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::move(other.lock_)),
+      socket_(std::move(other.socket_)), remove_(std::exchange(other.remove_, false)) {}
+
+ListeningSocket::~ListeningSocket() {
+    // The lock is held until after this: no other process' file has taken the name.
+    if (remove_)
+        ::unlink(path_.c_str());
+}
+
+// Between seeing that a file is stale and replacing it, another daemon could have done so. Root's
+// alone: a reader could lock it too. Never removed, or two daemons could lock two files.
+tl::expected<void, std::string> ListeningSocket::lock() {
+    const fs::path file = path_.string() + ".lock";
+    lock_ = UniqueFd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!lock_.valid())
+        return error_of("open", file, errno);
+    struct flock wanted{};
+    wanted.l_type = F_WRLCK;
+    wanted.l_whence = SEEK_SET;
+    if (::fcntl(lock_.get(), F_SETLK, &wanted) == 0)
+        return {};
+    if (errno != EAGAIN && errno != EACCES)
+        return error_of("lock", file, errno);
+    const bool known = ::fcntl(lock_.get(), F_GETLK, &wanted) == 0 && wanted.l_type != F_UNLCK;
+    return another_runs(known ? wanted.l_pid : 0, path_);
+}
+
+tl::expected<void, std::string> ListeningSocket::bind_to_path(const SocketFile& file) {
+    socket_ = UniqueFd(::socket(AF_UNIX, kind, 0));
+    if (!socket_.valid())
+        return error_of("make a socket for", path_, errno);
+    int failed = with_address(::bind, socket_.get(), path_) == 0 ? 0 : errno;
+    if (failed == EADDRINUSE) {
+        // To connect to what is no socket is refused, as to a stale one.
+        std::error_code error;
+        if (fs::symlink_status(path_, error).type() != fs::file_type::socket)
+            return tl::make_unexpected(
+                fmt::format("{} is there and is no socket: remove it", path_.string()));
+        if (const pid_t pid = listener_at(path_); pid >= 0)
+            return another_runs(pid, path_);
+        if (::unlink(path_.c_str()) != 0 && errno != ENOENT)
+            return error_of("remove the stale socket", path_, errno);
+        failed = with_address(::bind, socket_.get(), path_) == 0 ? 0 : errno;
+    }
+    if (failed != 0)
+        return error_of("bind to", path_, failed);
+    remove_ = true;
+    // Each request is judged by its peer's credentials, so by default every user may ask. Before
+    // listen(), so that no client is refused meanwhile. chown() first: it may change the mode.
+    if (file.group != SocketFile::own_group &&
+        ::chown(path_.c_str(), static_cast<uid_t>(-1), file.group) != 0)
+        return error_of("change the group of", path_, errno);
+    if (::chmod(path_.c_str(), file.mode) != 0)
+        return error_of("change the mode of", path_, errno);
+    if (::listen(socket_.get(), SOMAXCONN) != 0)
+        return error_of("listen at", path_, errno);
+    return {};
+}
+
+tl::expected<ListeningSocket, std::string> ListeningSocket::open(const SocketFile& file) {
+    ListeningSocket made;
+    made.path_ = file.path;
+    if (made.path_.empty() || made.path_.native().size() >= sizeof sockaddr_un::sun_path)
+        return tl::make_unexpected(fmt::format("the path of the socket, '{}', must have 1 to {} "
+                                               "bytes",
+                                               made.path_.string(),
+                                               sizeof sockaddr_un::sun_path - 1));
+    const fs::path directory = made.path_.parent_path();
+    // Once more the mode, for the umask may have taken rights away.
+    if (!directory.empty() &&
+        (::mkdir(directory.c_str(), 0755) != 0 || ::chmod(directory.c_str(), 0755) != 0) &&
+        errno != EEXIST)
+        return error_of("make the directory", directory, errno);
+    if (const auto locked = made.lock(); !locked)
+        return tl::make_unexpected(locked.error());
+    if (const auto bound = made.bind_to_path(file); !bound)
+        return tl::make_unexpected(bound.error());
+    return made;
+}
+
+} // namespace xpreemptd

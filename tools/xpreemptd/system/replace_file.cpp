@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// mkstemp, write, rename.
+#include "system/replace_file.hpp"
+
+#include "base/unique_fd.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace xpreemptd {
+
+namespace {
+
+// 0 or an errno.
+int write_all(int fd, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t written = ::write(fd, text.data(), text.size());
+        if (written < 0 && errno != EINTR)
+            return errno;
+        if (written > 0)
+            text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return 0;
+}
+
+} // namespace
+
+int replace_file(const std::filesystem::path& path, std::string_view text, mode_t mode) {
+    // Its end isn't that of the file: readers of *.prom don't see it.
+    std::string next = path.string() + ".XXXXXX";
+    const xpreempt::UniqueFd fd(::mkostemp(next.data(), O_CLOEXEC));
+    if (!fd.valid())
+        return errno;
+    int failed = ::fchmod(fd.get(), mode) != 0 ? errno : write_all(fd.get(), text);
+    if (failed == 0 && ::rename(next.c_str(), path.c_str()) != 0)
+        failed = errno;
+    if (failed != 0)
+        ::unlink(next.c_str());
+    return failed;
+}
+
+} // namespace xpreemptd
