@@ -84,7 +84,7 @@ std::string Child::read_line() {
     std::string text(line.data());
     while (!text.empty() && text.back() == '\n')
         text.pop_back();
-    // selftests/lib prints comments about wrong results.
+    // tools/queues prints comments about wrong results.
     return text.starts_with("#") ? read_line() : text;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Owners over selftests/lib.
+// Owners over tools/queues.
 #include "queues.hpp"
 
 #include "kfd-preempt/output/names.hpp"

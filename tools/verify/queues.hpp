@@ -58,7 +58,7 @@ private:
     aql_queue queue_{};
 };
 
-// A queue in which a kernel computes a checksum until it is stopped: see selftests/lib/jobs.h.
+// A queue in which a kernel computes a checksum until it is stopped: see tools/queues/jobs.h.
 class BusyQueue {
 public:
     // Returns when every workgroup has made two iterations.
