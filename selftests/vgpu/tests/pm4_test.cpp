@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // PM4 packets as the driver's packet managers write them.
+#include "model/base/polling.hpp"
 #include "model/cp/hqd.hpp"
 #include "model/cp/pm4.hpp"
 
@@ -122,14 +123,14 @@ TEST(EventWrite, waits_for_dispatches_or_flushes) {
 }
 
 TEST(Compare, by_every_function) {
-    EXPECT_TRUE(compare(0, 1, 2));
-    EXPECT_TRUE(compare(1, 1, 2));
-    EXPECT_FALSE(compare(1, 2, 2));
-    EXPECT_TRUE(compare(2, 2, 2));
-    EXPECT_TRUE(compare(3, 2, 2));
-    EXPECT_TRUE(compare(4, 1, 2));
-    EXPECT_TRUE(compare(5, 2, 2));
-    EXPECT_FALSE(compare(6, 2, 2));
+    EXPECT_TRUE(poll_succeeds(0, 1, 2));
+    EXPECT_TRUE(poll_succeeds(1, 1, 2));
+    EXPECT_FALSE(poll_succeeds(1, 2, 2));
+    EXPECT_TRUE(poll_succeeds(2, 2, 2));
+    EXPECT_TRUE(poll_succeeds(3, 2, 2));
+    EXPECT_TRUE(poll_succeeds(4, 1, 2));
+    EXPECT_TRUE(poll_succeeds(5, 2, 2));
+    EXPECT_FALSE(poll_succeeds(6, 2, 2));
 }
 
 TEST(Slots, have_the_ring_ids_of_the_interrupt_entries) {

@@ -48,18 +48,6 @@ std::optional<Header> decode_header(std::uint32_t dword) {
     return Header{false, static_cast<std::uint8_t>(bits(dword, 15, 8)), count + 1};
 }
 
-bool compare(unsigned function, std::uint32_t value, std::uint32_t reference) {
-    switch (function) {
-    case 1: return value < reference;
-    case 2: return value <= reference;
-    case 3: return value == reference;
-    case 4: return value != reference;
-    case 5: return value >= reference;
-    case 6: return value > reference;
-    default: return true;
-    }
-}
-
 std::optional<WriteData> decode_write_data(std::span<const std::uint32_t> body) {
     const unsigned target = bits(body[0], 11, 8);
     if (target != 0 && target != 2 && target != 5)

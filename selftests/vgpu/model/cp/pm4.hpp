@@ -64,7 +64,7 @@ std::optional<WriteData> decode_write_data(std::span<const std::uint32_t> body);
 
 struct WaitRegMem {
     static constexpr std::size_t dwords = 6;
-    unsigned function = 0;
+    unsigned function = 0; // of poll_succeeds()
     bool memory = false;
     bool write_first = false; // write reference to `address`, then wait on `wait_register`
     std::uint64_t address = 0;
@@ -73,8 +73,6 @@ struct WaitRegMem {
     std::uint32_t mask = 0;
 };
 std::optional<WaitRegMem> decode_wait_reg_mem(std::span<const std::uint32_t> body);
-// WAIT_REG_MEM and SDMA's POLL_REGMEM: 0 always, 1 <, 2 <=, 3 ==, 4 !=, 5 >=, 6 >.
-bool compare(unsigned function, std::uint32_t value, std::uint32_t reference);
 
 struct IndirectBuffer {
     static constexpr std::size_t dwords = 3;

@@ -2,6 +2,8 @@
 // Runs PM4 of one queue packet by packet; a packet that has to wait stalls it.
 #include "model/cp/pm4_executor.hpp"
 
+#include "model/base/polling.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -213,8 +215,8 @@ bool Pm4Executor::wait_reg_mem(unsigned vmid, std::span<const std::uint32_t> bod
                                                 : target_.read_register(slot_, wait.wait_register);
         // A packet that writes first waits for an answer to some bits of what it wrote: those in
         // the mask.
-        return pm4::compare(wait.function, value & wait.mask,
-                            wait.write_first ? wait.reference & wait.mask : wait.reference);
+        return poll_succeeds(wait.function, value & wait.mask,
+                             wait.write_first ? wait.reference & wait.mask : wait.reference);
     };
     polls_ = true;
     return true;

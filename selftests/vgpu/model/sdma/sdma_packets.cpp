@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // One SDMA engine: its packets but for the large ones (vega10_sdma_pkt_open.h).
-#include "model/cp/pm4.hpp"
 #include "model/sdma/sdma_engine.hpp"
 
 #include "model/base/bits.hpp"
+#include "model/base/polling.hpp"
 
 #include <fmt/format.h>
 
@@ -156,7 +156,7 @@ SdmaEngine::Step SdmaEngine::poll(unsigned vmid, Packet packet) {
             unit_.registers.write(packet[2] / 4 % dwords, packet[3], name_);
         value = unit_.registers.read(packet[1] / 4 % dwords, name_);
     }
-    if (!pm4::compare(function, value & packet[4], packet[3]))
+    if (!poll_succeeds(function, value & packet[4], packet[3]))
         return {Step::Result::wait};
     return {Step::Result::done, 6};
 }
