@@ -55,16 +55,26 @@ xpreemptd::Format<std::uint64_t> nodes_format() {
             }};
 }
 
+auto format_of(attribute::Bands /*kind*/, sched::Band /*least*/, sched::Band /*most*/) {
+    return xpreemptd::band_format();
+}
+auto format_of(attribute::Count /*kind*/, std::uint32_t least, std::uint32_t most) {
+    return xpreemptd::integer_format(least, most);
+}
+auto format_of(attribute::Signed /*kind*/, std::int32_t least, std::int32_t most) {
+    return xpreemptd::signed_format(least, most);
+}
+auto format_of(attribute::Time /*kind*/, attribute::us least, attribute::us most) {
+    return xpreemptd::duration_format(least, most);
+}
+
 void read_attributes(TomlTable& table, JobSpec& job) {
     table.read("name", text_format(), job.name);
-    table.read("band", xpreemptd::band_format(), job.band);
-    table.read("weight", xpreemptd::integer_format(1, sched::max_weight), job.weight);
-    table.read("priority", xpreemptd::signed_format(sched::min_priority, sched::max_priority),
-               job.priority);
+#define JOB_ATTRIBUTE(kind, name, least, most, ...)                                                \
+    table.read(#name, format_of(attribute::kind{}, least, most), job.name);
+#define ATTRIBUTE JOB_ATTRIBUTE
+#include "base/attributes.def"
     table.read("cpu_priority", xpreemptd::signed_format(-10000, 10000), job.cpu_priority);
-    table.read("utilization", xpreemptd::integer_format(0, 100), job.utilization);
-    read_time(table, "deadline", 1us, 1h, job.deadline);
-    read_time(table, "lax", 0s, 1h, job.lax);
     table.read("focused", xpreemptd::truth_format(), job.focused);
     table.read("nodes", nodes_format(), job.nodes);
     table.read("vram", xpreemptd::size_format(), job.vram);

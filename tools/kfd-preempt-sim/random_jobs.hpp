@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <random>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -114,8 +115,12 @@ inline void change_attributes(RandomJobs& random_jobs, JobView& job) {
     const auto time = [&] { return times.at(random_jobs.below(times.size())); };
     job.cpu_priority = static_cast<std::int32_t>(random_jobs.below(4)) - 2;
     job.utilization = random_jobs.below(4) * 25;
-    job.relative_deadline = time();
-    job.lax = time();
+    const auto draw = [&](auto& value) {
+        if constexpr (std::is_same_v<decltype(value), Duration&>)
+            value = time();
+    };
+#define ATTRIBUTE(kind, name, least, most, initial, view, ...) draw(job.view);
+#include "base/attributes.def"
     job.focused = random_jobs.below(2) == 0;
     const Duration in = time();
     job.deadline = in == endless ? at_next_event : random_jobs.now + in;

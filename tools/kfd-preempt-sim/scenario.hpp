@@ -13,6 +13,7 @@
 
 namespace sim {
 
+namespace attribute = xpreempt::attribute;
 namespace sched = xpreempt::sched;
 
 enum class Sensing : std::uint8_t { trap, poll };
@@ -53,12 +54,11 @@ struct Serving {
 
 struct JobSpec {
     std::string name;
-    sched::Band band = sched::Band::normal;
-    std::uint32_t weight = sched::default_weight;
-    std::int32_t priority = 0, cpu_priority = 0;
-    std::uint32_t utilization = 100;
-    Time deadline = never, lax = never;
-    bool focused = false;
+#define JOB_ATTRIBUTE(kind, name, least, most, initial, ...)                                       \
+    attribute::kind::Seen name = attribute::kind::seen(initial);
+#define ATTRIBUTE JOB_ATTRIBUTE
+#define VIEW_ATTRIBUTE(type, view, initial) type view = initial;
+#include "base/attributes.def"
     std::uint64_t nodes = 1;
     std::uint64_t vram = 0;
     std::uint32_t processes = 1, queues = 5, streams = 1;

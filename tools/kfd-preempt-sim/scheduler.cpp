@@ -16,10 +16,6 @@ sched::Time clock_time(Time now) {
     return sched::Time(sched::Duration(now));
 }
 
-sched::Duration length(Time time) {
-    return time == never ? sched::Duration::max() : sched::Duration(time);
-}
-
 } // namespace
 
 Scheduler::Scheduler(const Scenario& scenario, std::span<const JobSpec> jobs, sched::Policy policy,
@@ -35,14 +31,10 @@ Scheduler::Scheduler(const Scenario& scenario, std::span<const JobSpec> jobs, sc
         sched::JobView& view = views_[i];
         view.id = i + 1;
         view.nodes = jobs[i].nodes;
-        view.band = jobs[i].band;
-        view.weight = jobs[i].weight;
-        view.priority = jobs[i].priority;
-        view.cpu_priority = jobs[i].cpu_priority;
-        view.utilization = jobs[i].utilization;
-        view.relative_deadline = length(jobs[i].deadline);
-        view.lax = length(jobs[i].lax);
-        view.focused = jobs[i].focused;
+#define JOB_ATTRIBUTE(kind, name, least, most, initial, field, ...) view.field = jobs[i].name;
+#define ATTRIBUTE JOB_ATTRIBUTE
+#define VIEW_ATTRIBUTE(type, field, initial) view.field = jobs[i].field;
+#include "base/attributes.def"
     }
 }
 

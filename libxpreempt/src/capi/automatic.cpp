@@ -64,16 +64,17 @@ void read(Environment environment, const char* name, long least, long most, Numb
     complain(name, value.c_str(), range.c_str());
 }
 
-void read_time(Environment environment, const char* name, std::chrono::nanoseconds& time) {
+void read(Environment environment, const char* name, std::chrono::microseconds /*least*/,
+          std::chrono::microseconds most, std::chrono::nanoseconds& time) {
     const std::string value(text_of(environment, name));
     if (value.empty())
         return;
-    if (const auto read = number_of(value, 1, longest_time_us)) {
+    if (const auto read = number_of(value, 1, most.count())) {
         time = std::chrono::microseconds(*read);
         return;
     }
     const std::string range =
-        "use a number of microseconds from 1 to " + std::to_string(longest_time_us) + "; ignored";
+        "use a number of microseconds from 1 to " + std::to_string(most.count()) + "; ignored";
     complain(name, value.c_str(), range.c_str());
 }
 
@@ -89,10 +90,10 @@ StreamDefaults read_defaults(Environment environment) {
          defaults.batch);
     read(environment, "XSCHED_AUTO_XQUEUE_PRIORITY", XP_PRIORITY_MIN, XP_PRIORITY_MAX,
          defaults.priority);
-    read(environment, "XSCHED_AUTO_XQUEUE_UTILIZATION", 0, sched::max_utilization,
-         defaults.attributes.utilization);
-    read_time(environment, "XSCHED_AUTO_XQUEUE_DEADLINE", defaults.attributes.relative_deadline);
-    read_time(environment, "XSCHED_AUTO_XQUEUE_LAXITY", defaults.attributes.lax);
+#define ATTRIBUTE(kind, name, least, most, initial, view, c, xsched, ...)                          \
+    if (*(xsched) != '\0')                                                                         \
+        read(environment, "XSCHED_AUTO_XQUEUE_" xsched, least, most, defaults.attributes.view);
+#include "base/attributes.def"
     return defaults;
 }
 

@@ -12,7 +12,6 @@
 
 namespace xpreempt::capi {
 
-constexpr std::uint32_t longest_time_us = 3'600'000'000; // of a deadline and a laxity
 constexpr std::uint32_t least_slice_us = 100, most_slice_us = 10'000'000;
 constexpr std::uint32_t most_k = 1000;
 constexpr std::uint32_t most_linger_us = 10'000'000;

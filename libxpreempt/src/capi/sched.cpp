@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <span>
+#include <string_view>
 #include <vector>
 #include <xpreempt/sched.h>
 
@@ -55,37 +56,51 @@ using std::chrono::microseconds;
 using xqueue::Attributes;
 
 // 0: the default.
+Result<void> take(std::string_view name, std::uint32_t given, std::uint32_t most,
+                  std::uint32_t& number) {
+    if (given != 0)
+        number = given;
+    return given != 0 ? check_range(name, given, 1, most) : Result<void>();
+}
+
+Result<void> take(std::string_view name, std::uint64_t given, microseconds most,
+                  std::chrono::nanoseconds& time) {
+    if (given != 0 && given <= static_cast<std::uint64_t>(most.count()))
+        time = microseconds(given);
+    return check_range(name, given, 0, static_cast<std::uint64_t>(most.count()));
+}
+
 Result<Attributes> attributes_of(const struct xp_sched_attributes* user) {
     struct xp_sched_attributes given{};
     TRY(copy_in(given, user, "xp_sched_attributes"));
     Attributes attributes;
-    if (given.weight != 0)
-        TRY(check_range("weight", attributes.weight = given.weight, 1, sched::max_weight));
-    if (given.utilization == XP_NO_UTILIZATION)
+    const bool no_utilization = given.utilization == XP_NO_UTILIZATION;
+    if (no_utilization)
+        given.utilization = 0;
+#define ATTRIBUTE(kind, name, least, most, initial, view, c, ...)                                  \
+    TRY(take(#c, given.c, most, attributes.view));
+#include "base/attributes.def"
+    if (no_utilization)
         attributes.utilization = 0;
-    else if (given.utilization != 0)
-        TRY(check_range("utilization", attributes.utilization = given.utilization, 1,
-                        sched::max_utilization));
-    TRY(check_range("deadline_us", given.deadline_us, 0, longest_time_us));
-    TRY(check_range("laxity_us", given.laxity_us, 0, longest_time_us));
-    if (given.deadline_us != 0)
-        attributes.relative_deadline = microseconds(given.deadline_us);
-    if (given.laxity_us != 0)
-        attributes.lax = microseconds(given.laxity_us);
     return attributes;
 }
 
-std::uint64_t microseconds_or_0(std::chrono::nanoseconds time) {
+std::uint32_t given_of(std::uint32_t number) {
+    return number;
+}
+
+std::uint64_t given_of(std::chrono::nanoseconds time) {
     return time == Attributes::none ? 0 : static_cast<std::uint64_t>(time / microseconds(1));
 }
 
 Result<void> copy_attributes(const Attributes& attributes, struct xp_sched_attributes* user) {
     TRY(check_size(user, "xp_sched_attributes"));
     struct xp_sched_attributes ours{};
-    ours.weight = attributes.weight;
-    ours.utilization = attributes.utilization == 0 ? XP_NO_UTILIZATION : attributes.utilization;
-    ours.deadline_us = microseconds_or_0(attributes.relative_deadline);
-    ours.laxity_us = microseconds_or_0(attributes.lax);
+#define ATTRIBUTE(kind, name, least, most, initial, view, c, ...)                                  \
+    ours.c = given_of(attributes.view);
+#include "base/attributes.def"
+    if (attributes.utilization == 0)
+        ours.utilization = XP_NO_UTILIZATION;
     copy_out(user, ours);
     return {};
 }

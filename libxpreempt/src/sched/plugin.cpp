@@ -38,6 +38,18 @@ std::uint8_t flag(bool truth) {
     return truth ? 1 : 0;
 }
 
+// An attribute as C has it.
+template <typename Value> auto plain(Value value) {
+    if constexpr (std::is_same_v<Value, Duration>)
+        return value.count();
+    else if constexpr (std::is_same_v<Value, Band>)
+        return static_cast<std::uint32_t>(value);
+    else if constexpr (std::is_same_v<Value, bool>)
+        return flag(value);
+    else
+        return value;
+}
+
 xp_plugin_job c_job_of(const JobView& job) {
     xp_plugin_job shown{};
     shown.id = job.id;
@@ -45,21 +57,17 @@ xp_plugin_job c_job_of(const JobView& job) {
     shown.ready_since = ns_of(job.ready_since);
     shown.ready_edges = job.ready_edges;
     shown.deadline = ns_of(job.deadline);
-    shown.relative_deadline = job.relative_deadline.count();
-    shown.lax = job.lax.count();
     shown.soon_since = ns_of(job.soon_since);
     shown.soon_until = ns_of(job.soon_until);
-    shown.band = static_cast<std::uint32_t>(job.band);
-    shown.weight = job.weight;
-    shown.utilization = job.utilization;
-    shown.priority = job.priority;
-    shown.cpu_priority = job.cpu_priority;
+#define JOB_ATTRIBUTE(kind, name, least, most, initial, view, ...) shown.view = plain(job.view);
+#define ATTRIBUTE JOB_ATTRIBUTE
+#define VIEW_ATTRIBUTE(type, view, initial) shown.view = plain(job.view);
+#include "base/attributes.def"
     shown.schedulable = flag(job.schedulable());
     shown.ready = flag(job.ready);
     shown.held = flag(job.held);
     shown.held_by_others = flag(job.held_by_others);
     shown.finished = flag(job.finished);
-    shown.focused = flag(job.focused);
     return shown;
 }
 

@@ -155,10 +155,8 @@ void Scheduler::refresh(Entry& entry, Time now) {
     job.ready = ready;
     job.priority = entry.source->priority();
     const xqueue::Attributes attributes = entry.source->attributes();
-    job.weight = attributes.weight;
-    job.utilization = attributes.utilization;
-    job.relative_deadline = attributes.relative_deadline;
-    job.lax = attributes.lax;
+#define ATTRIBUTE(kind, name, least, most, initial, view, ...) job.view = attributes.view;
+#include "base/attributes.def"
     job.held = entry.suspended;
     job.held_by_others = entry.source->holds() > ours;
 }

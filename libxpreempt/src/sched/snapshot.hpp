@@ -2,6 +2,8 @@
 // Input and output of a scheduling decision: jobs, the time, one verdict a job.
 #pragma once
 
+#include "base/attributes.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -19,24 +21,31 @@ enum class Band : std::uint8_t { realtime, high, normal, idle };
 constexpr std::size_t num_bands = 4;
 
 constexpr unsigned max_nodes = 64;
-constexpr std::uint32_t default_weight = 100, max_weight = 10000; // as cgroup v2's
-constexpr std::int32_t min_priority = -255, max_priority = 255;
-constexpr std::uint32_t max_utilization = 100;
+using attribute::default_weight, attribute::max_weight, attribute::max_utilization;
+using attribute::min_priority, attribute::max_priority;
+
+} // namespace xpreempt::sched
+
+namespace xpreempt::attribute {
+struct Bands : Plain<sched::Band> {};
+} // namespace xpreempt::attribute
+
+namespace xpreempt::sched {
 
 // A job is stopped and resumed as a whole. In the daemon, a job is a cgroup with all its queues on
 // all its GPUs, which is a gang; in process it is an xqueue or a stream.
 struct JobView {
     std::uint64_t id = 0;    // unique in a snapshot, kept for the job's life
     std::uint64_t nodes = 0; // bit n: has queues on node n
-    Band band = Band::normal;
-    std::uint32_t weight = default_weight; // 1 to max_weight
-    std::int32_t priority = 0;             // min_priority to max_priority, higher runs first
-    // Attributes that other policies read.
-    std::int32_t cpu_priority = 0; // its place among the host's processes, higher runs first
-    std::uint32_t utilization = max_utilization;  // share of each of its nodes, in percent
-    Duration relative_deadline = Duration::max(); // of each request, from its ready edge; max: none
-    Duration lax = Duration::max(); // a request may wait so long before it is critical; max: ever
-    bool focused = false;           // one of its windows has its user's focus
+
+    // A higher priority or cpu_priority, the job's place among the host's processes, runs first.
+    // Times count from the ready edge of a request, and are max() if there is none. focused: one of
+    // its windows has its user's focus.
+#define JOB_ATTRIBUTE(kind, name, least, most, initial, view, ...)                                 \
+    attribute::kind::Seen view = attribute::kind::seen(initial);
+#define ATTRIBUTE JOB_ATTRIBUTE
+#define VIEW_ATTRIBUTE(type, view, initial) type view = initial;
+#include "base/attributes.def"
 
     bool ready = false;            // has work
     bool held = false;             // by the scheduler that asks

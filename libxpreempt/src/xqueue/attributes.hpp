@@ -2,19 +2,18 @@
 // Attributes of a source that policies read beside its priority.
 #pragma once
 
+#include "base/attributes.hpp"
+
 #include <atomic>
-#include <chrono>
-#include <cstdint>
 
 namespace xpreempt::xqueue {
 
 struct Attributes {
-    static constexpr auto none = std::chrono::nanoseconds::max();
+    static constexpr auto none = attribute::Time::Seen::max();
 
-    std::uint32_t weight = 100;
-    std::uint32_t utilization = 100;                   // percent
-    std::chrono::nanoseconds relative_deadline = none; // of each request
-    std::chrono::nanoseconds lax = none;               // until a request is critical
+#define ATTRIBUTE(kind, name, least, most, initial, view, ...)                                     \
+    attribute::kind::Seen view = attribute::kind::seen(initial);
+#include "base/attributes.def"
 
     bool operator==(const Attributes&) const = default;
 };
@@ -23,23 +22,22 @@ struct Attributes {
 class SharedAttributes {
 public:
     void set(const Attributes& attributes) {
-        weight_.store(attributes.weight, std::memory_order_relaxed);
-        utilization_.store(attributes.utilization, std::memory_order_relaxed);
-        relative_deadline_.store(attributes.relative_deadline, std::memory_order_relaxed);
-        lax_.store(attributes.lax, std::memory_order_relaxed);
+#define ATTRIBUTE(kind, name, least, most, initial, view, ...)                                     \
+    view##_.store(attributes.view, std::memory_order_relaxed);
+#include "base/attributes.def"
     }
     [[nodiscard]] Attributes get() const {
-        return {weight_.load(std::memory_order_relaxed),
-                utilization_.load(std::memory_order_relaxed),
-                relative_deadline_.load(std::memory_order_relaxed),
-                lax_.load(std::memory_order_relaxed)};
+        Attributes attributes;
+#define ATTRIBUTE(kind, name, least, most, initial, view, ...)                                     \
+    attributes.view = view##_.load(std::memory_order_relaxed);
+#include "base/attributes.def"
+        return attributes;
     }
 
 private:
-    std::atomic<std::uint32_t> weight_{Attributes{}.weight};
-    std::atomic<std::uint32_t> utilization_{Attributes{}.utilization};
-    std::atomic<std::chrono::nanoseconds> relative_deadline_{Attributes::none};
-    std::atomic<std::chrono::nanoseconds> lax_{Attributes::none};
+#define ATTRIBUTE(kind, name, least, most, initial, view, ...)                                     \
+    std::atomic<attribute::kind::Seen> view##_{attribute::kind::seen(initial)};
+#include "base/attributes.def"
 };
 
 } // namespace xpreempt::xqueue

@@ -14,7 +14,7 @@
 
 namespace cli {
 
-// Values of --band, --weight, --priority, --deadline, --utilization and --lax.
+// Values of the options that set attributes.
 using xpreemptd::AttributeChange;
 
 class Daemon {

@@ -42,24 +42,23 @@ std::optional<std::chrono::microseconds> parse_deadline(std::string_view text) {
     return std::nullopt;
 }
 
+namespace {
+
+// readers: names separated by blanks; empty: all.
+bool reads(std::string_view policy, std::string_view readers) {
+    return readers.empty() ||
+           fmt::format(" {} ", readers).find(fmt::format(" {} ", policy)) != std::string::npos;
+}
+
+} // namespace
+
 std::string ignored_by(std::string_view policy, const AttributeChange& change) {
-    struct Attribute {
-        std::string_view name;
-        bool is_set;
-        std::vector<std::string_view> policies; // that read it
-    };
     // A band decides about VRAM under each policy. A plug-in may read all of them.
-    const Attribute attributes[] = {
-        {"weight", change.weight.has_value(), {"CFS"}},
-        {"priority", change.priority.has_value(), {"HPF", "HHPF"}},
-        {"deadline", change.deadline.has_value(), {"K-EDF"}},
-        {"utilization", change.utilization.has_value(), {"UP", "PUP", "SPUP"}},
-        {"lax", change.lax.has_value(), {"LAX"}}};
     std::vector<std::string_view> ignored;
-    for (const Attribute& attribute : attributes)
-        if (attribute.is_set &&
-            std::ranges::find(attribute.policies, policy) == attribute.policies.end())
-            ignored.push_back(attribute.name);
+    xpreemptd::for_each_attribute([&](const auto& each) {
+        if ((change.*each.change).has_value() && !reads(policy, each.readers))
+            ignored.emplace_back(each.name);
+    });
     const auto& known = xpreempt::sched::policy_names;
     const bool is_known = std::ranges::find(known, policy) != known.end();
     if (!is_known || ignored.empty())

@@ -12,47 +12,38 @@ namespace cli {
 
 namespace {
 
-std::string check_band(const std::string& word) {
-    if (xpreemptd::band_named(word))
-        return {};
-    return fmt::format("'{}' is not a band: give realtime, high, normal or idle", word);
+namespace attribute = xpreempt::attribute;
+
+// The value of an option, and how to say which ones there are.
+std::optional<xpreemptd::sched::Band> parse(const xpreemptd::Attribute<attribute::Bands>& /*each*/,
+                                            const std::string& word) {
+    return xpreemptd::band_named(word);
+}
+std::string range_of(const xpreemptd::Attribute<attribute::Bands>& /*each*/) {
+    return "realtime, high, normal or idle";
 }
 
-std::string check_weight(const std::string& word) {
-    const auto weight = kfd::parse_unsigned<std::uint32_t>(word);
-    if (weight && *weight >= 1 && *weight <= xpreemptd::sched::max_weight)
-        return {};
-    return fmt::format("'{}' is not a weight: give 1 to {}", word, xpreemptd::sched::max_weight);
+std::optional<std::uint32_t> parse(const xpreemptd::Attribute<attribute::Count>& each,
+                                   const std::string& word) {
+    const auto number = kfd::parse_unsigned<std::uint32_t>(word);
+    return number && *number >= each.least && *number <= each.most ? number : std::nullopt;
 }
 
-std::string check_priority(const std::string& word) {
-    if (parse_priority(word))
-        return {};
-    return fmt::format("'{}' is not a priority: give {} to {}", word,
-                       xpreemptd::sched::min_priority, xpreemptd::sched::max_priority);
+std::optional<std::int32_t> parse(const xpreemptd::Attribute<attribute::Signed>& /*each*/,
+                                  const std::string& word) {
+    return parse_priority(word);
 }
 
-std::string check_deadline(const std::string& word) {
-    if (parse_deadline(word))
-        return {};
-    return fmt::format("'{}' is not a deadline: give a number with us, ms or s, as 20ms, up to an "
-                       "hour",
-                       word);
+template <typename Kind> std::string range_of(const xpreemptd::Attribute<Kind>& each) {
+    return fmt::format("{} to {}", each.least, each.most);
 }
 
-std::string check_lax(const std::string& word) {
-    if (parse_deadline(word))
-        return {};
-    return fmt::format(
-        "'{}' is not a time: give a number with us, ms or s, such as 20ms, up to an hour", word);
+std::optional<std::chrono::microseconds>
+parse(const xpreemptd::Attribute<attribute::Time>& /*each*/, const std::string& word) {
+    return parse_deadline(word);
 }
-
-std::string check_utilization(const std::string& word) {
-    const auto percent = kfd::parse_unsigned<std::uint32_t>(word);
-    if (percent && *percent <= xpreemptd::sched::max_utilization)
-        return {};
-    return fmt::format("'{}' is not a utilization: give 0 to {}, in percent", word,
-                       xpreemptd::sched::max_utilization);
+std::string range_of(const xpreemptd::Attribute<attribute::Time>& /*each*/) {
+    return "a number with us, ms or s, such as 20ms, up to an hour";
 }
 
 bool is_number(const std::string& word) {
@@ -85,32 +76,23 @@ std::string check_output(const std::string& word) {
 }
 
 xpreemptd::AttributeChange change_of(const SchedulingArguments& arguments) {
-    xpreemptd::AttributeChange change{
-        xpreemptd::band_named(arguments.band), kfd::parse_unsigned<std::uint32_t>(arguments.weight),
-        parse_deadline(arguments.deadline), parse_priority(arguments.priority)};
-    change.utilization = kfd::parse_unsigned<std::uint32_t>(arguments.utilization);
-    change.lax = parse_deadline(arguments.lax);
+    xpreemptd::AttributeChange change;
+    xpreemptd::for_each_attribute([&](const auto& each) {
+        change.*each.change = parse(each, arguments.attributes.at(each.name));
+    });
     return change;
 }
 
 void add_attributes(CLI::App* verb, SchedulingArguments& arguments) {
-    verb->add_option("--band", arguments.band, "band under BAND: realtime, high, normal or idle")
-        ->check(check_band);
-    verb->add_option("--weight", arguments.weight, "share under CFS: 1 to 10000, 100 if never set")
-        ->check(check_weight);
-    verb->add_option("--priority", arguments.priority,
-                     "priority under HPF: -255 to 255, the highest runs first, 0 if never set")
-        ->check(check_priority);
-    verb->add_option("--deadline", arguments.deadline,
-                     "time from ready to done of a piece of work, such as 20ms")
-        ->check(check_deadline);
-    verb->add_option("--utilization", arguments.utilization,
-                     "share of each GPU under UP, PUP and SPUP, in percent, 100 if never set")
-        ->check(check_utilization);
-    verb->add_option(
-            "--lax", arguments.lax,
-            "time under LAX that a piece of work may wait before it is critical, such as 20ms")
-        ->check(check_lax);
+    xpreemptd::for_each_attribute([&](const auto& each) {
+        const auto check = [each](const std::string& word) {
+            return parse(each, word)
+                       ? std::string()
+                       : fmt::format("'{}' is not a {}: give {}", word, each.noun, range_of(each));
+        };
+        verb->add_option(fmt::format("--{}", each.name), arguments.attributes[each.name], each.help)
+            ->check(check);
+    });
 }
 
 bool changes_nothing(const SchedulingArguments& arguments) {
@@ -193,8 +175,8 @@ void check_scheduling(const CLI::App& app, const SchedulingArguments& arguments)
         throw CLI::ValidationError(
             "no command is given: put it after --: kfd-preempt run --band high -- COMMAND");
     if (app.got_subcommand("renice") && changes_nothing(arguments))
-        throw CLI::ValidationError("nothing to change: give --band, --weight, --priority, "
-                                   "--deadline, --utilization or --lax");
+        throw CLI::ValidationError(fmt::format(
+            "nothing to change: give {}", xpreemptd::one_of(xpreemptd::attribute_names(), "--")));
 }
 
 } // namespace cli

@@ -6,18 +6,20 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cli {
 
 struct SchedulingArguments {
-    std::string band, weight, priority, deadline, utilization, lax;
-    std::string job;    // PID or NAME
-    std::string policy; // empty: show it
-    std::string focus;  // PID or "none"
-    std::string output; // a file; empty: standard output
-    double seconds = 0; // 0: until a signal
+    std::map<std::string_view, std::string> attributes; // words of the options that set them
+    std::string job;                                    // PID or NAME
+    std::string policy;                                 // empty: show it
+    std::string focus;                                  // PID or "none"
+    std::string output;                                 // a file; empty: standard output
+    double seconds = 0;                                 // 0: until a signal
     bool if_possible = false;
     std::vector<std::string> command; // all behind --
 };

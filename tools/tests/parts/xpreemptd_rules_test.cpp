@@ -126,13 +126,18 @@ TEST(Rules, every_key_is_read) {
     EXPECT_EQ(rules.residency.stay, 3U);
     EXPECT_EQ(rules.residency.least_stay, 10ms);
     EXPECT_EQ(rules.residency.longest_wait, 1s);
-    EXPECT_EQ(rules.defaults, (xpreemptd::Attributes{Band::idle, 1, std::nullopt, -1, true, 30s,
-                                                     std::uint64_t{512} << 20U, 50}));
+    EXPECT_EQ(rules.defaults, (xpreemptd::Attributes{.band = Band::idle,
+                                                     .weight = 1,
+                                                     .priority = -1,
+                                                     .utilization = 50,
+                                                     .yields = true,
+                                                     .park_after = 30s,
+                                                     .vram_limit = std::uint64_t{512} << 20U}));
     ASSERT_EQ(rules.rules.size(), 2U);
     EXPECT_EQ(rules.rules[0],
               (Rule{"ollama.service", "/system.slice/*", "/usr/bin/ollama", "interactive", 1000,
-                    AttributeChange{Band::high, 10000, 1500us, -255, false,
-                                    std::chrono::nanoseconds::max(), UINT64_MAX, 0, 1h},
+                    AttributeChange{Band::high, 10000, 1500us, -255, 0, 1h, false,
+                                    std::chrono::nanoseconds::max(), UINT64_MAX},
                     Band::realtime, 255, "all.of_it-1"}));
     EXPECT_EQ(rules.rules[1],
               (Rule{std::nullopt, std::nullopt, std::nullopt, std::nullopt, 4294967294U,
@@ -189,7 +194,7 @@ TEST_P(WrongRules, say_where_and_what_would_be_right) {
 #define BANDS "expected one of realtime, high, normal, idle"
 #define RULE_KEYS                                                                                  \
     "expected one of unit, cgroup, executable, slurm_partition, user, band, weight, deadline, "    \
-    "lax, priority, utilization, yield, park_after, vram_limit, job, "                             \
+    "priority, utilization, lax, yield, park_after, vram_limit, job, "                             \
     "owner_may_choose, owner_may_choose_priority"
 
 INSTANTIATE_TEST_SUITE_P(
@@ -315,8 +320,8 @@ INSTANTIATE_TEST_SUITE_P(
               "slurm_partition or user; "
               "[default] is for all other jobs"},
         Wrong{"[default]\n[[rule]]\nuser = 0",
-              "f.toml:2:1: the rule sets nothing, expected band, weight, deadline, lax, "
-              "priority, utilization, yield, park_after, vram_limit, job, owner_may_choose or "
+              "f.toml:2:1: the rule sets nothing, expected band, weight, deadline, "
+              "priority, utilization, lax, yield, park_after, vram_limit, job, owner_may_choose or "
               "owner_may_choose_priority"},
         Wrong{"[[rule]]\nuser = 0\nband = \"high\"\nowner_may_choose = \"idle\"",
               "f.toml:1:1: owner_may_choose is \"idle\", below \"high\", the band that the job "
@@ -336,8 +341,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Rules, all_errors_are_reported_in_the_order_of_the_file) {
     EXPECT_EQ(
         error_of("[[rule]]\nuser = 0\n[default]\nweight = 0\nx = 1\n[a]\n"),
-        "f.toml:1:1: the rule sets nothing, expected band, weight, deadline, lax, priority, "
-        "utilization, yield, park_after, vram_limit, job, owner_may_choose or "
+        "f.toml:1:1: the rule sets nothing, expected band, weight, deadline, priority, "
+        "utilization, lax, yield, park_after, vram_limit, job, owner_may_choose or "
         "owner_may_choose_priority\n"
         "f.toml:4:10: weight is 0, expected an integer from 1 to 10000\n"
         "f.toml:5:1: unknown key \"x\" in [default], expected one of band, weight, priority, "

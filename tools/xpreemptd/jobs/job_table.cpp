@@ -135,25 +135,11 @@ std::vector<std::uint32_t> JobTable::gpu_ids_of(std::uint64_t nodes) const {
     return gpu_ids;
 }
 
-namespace {
-
-sched::Duration or_none(const std::optional<std::chrono::microseconds>& time) {
-    return time ? sched::Duration(*time) : sched::Duration::max();
-}
-
-} // namespace
-
 void JobTable::view_into(std::vector<sched::JobView>& views) {
     views.clear();
     for (const auto& job : jobs_) {
         sched::JobView view{.id = job->id,
-                            .band = job->band(),
-                            .weight = job->attributes.weight,
-                            .priority = job->priority(),
                             .cpu_priority = job->cpu_priority(),
-                            .utilization = job->attributes.utilization,
-                            .relative_deadline = or_none(job->attributes.deadline),
-                            .lax = or_none(job->attributes.lax),
                             .focused = job->focused,
                             .ready = job->ready,
                             .held = job->held(),
@@ -163,6 +149,12 @@ void JobTable::view_into(std::vector<sched::JobView>& views) {
                             .ready_edges = job->ready_edges,
                             .finished = job->hints.finished_at == job->ready_edges,
                             .deadline = job->hints.deadline};
+        for_each_attribute([&]<typename Kind>(const Attribute<Kind>& each) {
+            view.*each.view = Kind::seen(job->attributes.*each.stored);
+        });
+        // As hints change them.
+        view.band = job->band();
+        view.priority = job->priority();
         // Work that has come since is what was announced.
         if (job->hints.announced_at == job->ready_edges) {
             view.soon_since = job->hints.soon_since;

@@ -14,31 +14,34 @@ constexpr std::array<std::string_view, sched::num_bands> names{"realtime", "high
 
 template <typename Visit>
 void for_each_pair(const AttributeChange& one, AttributeChange& other, const Visit& visit) {
-    visit(one.band, other.band);
-    visit(one.weight, other.weight);
-    visit(one.deadline, other.deadline);
-    visit(one.priority, other.priority);
+    for_each_attribute([&](const auto& each) { visit(one.*each.change, other.*each.change); });
     visit(one.yields, other.yields);
     visit(one.park_after, other.park_after);
     visit(one.vram_limit, other.vram_limit);
-    visit(one.utilization, other.utilization);
-    visit(one.lax, other.lax);
+}
+
+// An owner may choose values up to the highest, of times those that are not shorter.
+template <typename Value> void lower(const Attribute<attribute::Bands>&, Value& value, Value most) {
+    value = std::max(value, most); // the lower band
+}
+template <typename Kind, typename Value>
+void lower(const Attribute<Kind>&, Value& value, Value most) {
+    value = std::min(value, most);
+}
+template <typename Value> void lower(const Attribute<attribute::Time>&, Value& value, Value most) {
+    value = most && value ? std::max(value, most) : std::nullopt;
 }
 
 } // namespace
 
 void AttributeChange::apply_to(Attributes& attributes) const {
-    attributes.band = band.value_or(attributes.band);
-    attributes.weight = weight.value_or(attributes.weight);
-    if (deadline)
-        attributes.deadline = deadline;
-    attributes.priority = priority.value_or(attributes.priority);
+    for_each_attribute([&](const auto& each) {
+        if (const auto& value = this->*each.change)
+            attributes.*each.stored = *value;
+    });
     attributes.yields = yields.value_or(attributes.yields);
     attributes.park_after = park_after.value_or(attributes.park_after);
     attributes.vram_limit = vram_limit.value_or(attributes.vram_limit);
-    attributes.utilization = utilization.value_or(attributes.utilization);
-    if (lax)
-        attributes.lax = lax;
 }
 
 void AttributeChange::apply_to(AttributeChange& earlier) const {
@@ -63,15 +66,31 @@ void Choices::add(const AttributeChange& change, bool is_root) {
 }
 
 void lower_to(Attributes& attributes, const Attributes& highest) {
-    const auto lower_time = [](auto& time, const auto& shortest) {
-        time = shortest && time ? std::max(time, shortest) : std::nullopt;
-    };
-    attributes.band = std::max(attributes.band, highest.band); // the lower band
-    attributes.weight = std::min(attributes.weight, highest.weight);
-    attributes.priority = std::min(attributes.priority, highest.priority);
-    attributes.utilization = std::min(attributes.utilization, highest.utilization);
-    lower_time(attributes.deadline, highest.deadline);
-    lower_time(attributes.lax, highest.lax);
+    for_each_attribute(
+        [&](const auto& each) { lower(each, attributes.*each.stored, highest.*each.stored); });
+}
+
+std::vector<std::string> attribute_names() {
+    std::vector<std::string> names;
+    for_each_attribute([&](const auto& each) { names.emplace_back(each.name); });
+    return names;
+}
+
+std::vector<std::string> attribute_keys() {
+    std::vector<std::string> keys;
+    for_each_attribute([&](const auto& each) { keys.emplace_back(each.key); });
+    return keys;
+}
+
+std::string one_of(const std::vector<std::string>& words, std::string_view before,
+                   std::string_view after) {
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (i > 0)
+            text += i + 1 < words.size() ? ", " : " or ";
+        text.append(before).append(words[i]).append(after);
+    }
+    return text;
 }
 
 std::optional<sched::Band> band_named(std::string_view name) {

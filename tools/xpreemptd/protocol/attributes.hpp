@@ -7,45 +7,79 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 namespace xpreemptd {
 
+namespace attribute = xpreempt::attribute;
 namespace sched = xpreempt::sched;
 
 struct Attributes {
-    sched::Band band = sched::Band::normal;
-    std::uint32_t weight = sched::default_weight; // 1 to sched::max_weight
-    std::optional<std::chrono::microseconds> deadline;
-    std::int32_t priority = 0; // sched::min_priority to sched::max_priority
-    bool yields = false;       // its memory may leave VRAM for another job's
+#define JOB_ATTRIBUTE(kind, name, least, most, initial, ...) attribute::kind::Stored name = initial;
+#define ATTRIBUTE JOB_ATTRIBUTE
+#include "base/attributes.def"
+    bool yields = false; // its memory may leave VRAM for another job's
     // If it yields: idle for so long, it leaves VRAM even if no job needs it. max(): never.
     std::chrono::nanoseconds park_after = std::chrono::nanoseconds::max();
     std::uint64_t vram_limit = UINT64_MAX; // bytes on a GPU; with more it is the first to yield
-    std::uint32_t utilization = sched::max_utilization; // share of each of its GPUs, in percent
-    // A request that has waited for so long is critical.
-    std::optional<std::chrono::microseconds> lax = {};
 
     bool operator==(const Attributes&) const = default;
 };
 
 // Those that a rule, a user or a request sets; the others stay as they are.
 struct AttributeChange {
-    std::optional<sched::Band> band = {};
-    std::optional<std::uint32_t> weight = {};
-    std::optional<std::chrono::microseconds> deadline = {};
-    std::optional<std::int32_t> priority = {};
+#define JOB_ATTRIBUTE(kind, name, ...) std::optional<attribute::kind::Value> name = {};
+#define ATTRIBUTE JOB_ATTRIBUTE
+#include "base/attributes.def"
     std::optional<bool> yields = {};
     std::optional<std::chrono::nanoseconds> park_after = {};
     std::optional<std::uint64_t> vram_limit = {};
-    std::optional<std::uint32_t> utilization = {};
-    std::optional<std::chrono::microseconds> lax = {};
 
     void apply_to(Attributes& attributes) const;
     void apply_to(AttributeChange& earlier) const;  // keeps what only the earlier one sets
     void remove_from(AttributeChange& other) const; // what this one sets
     bool operator==(const AttributeChange&) const = default;
 };
+
+// One row of attributes.def.
+template <typename AttributeKind> struct Attribute {
+    using Kind = AttributeKind;
+    using Value = typename Kind::Value;
+    static constexpr bool is_time = std::is_same_v<Kind, attribute::Time>;
+
+    const char* name; // in TOML, of the option
+    const char* key;  // in JSON
+    std::string_view noun;
+    std::string_view readers; // policies, separated by blanks; empty: all, or the daemon itself
+    const char* help;
+    Value least, most;
+    typename Kind::Stored Attributes::* stored;
+    std::optional<Value> AttributeChange::* change;
+    typename Kind::Seen sched::JobView::* view;
+};
+
+constexpr std::string_view noun_of(std::string_view c_name) {
+    return c_name.ends_with("_us") ? c_name.substr(0, c_name.size() - 3) : c_name;
+}
+
+// visit: takes an Attribute of each kind, in the order of the rows.
+template <typename Visit> void for_each_attribute(const Visit& visit) {
+#define JOB_ATTRIBUTE(kind, name, least, most, initial, view, c, xsched, readers, help)            \
+    visit(Attribute<attribute::kind>{                                                              \
+        #name, Attribute<attribute::kind>::is_time ? #name "_us" : #name, noun_of(#c), readers,    \
+        help, least, most, &Attributes::name, &AttributeChange::name, &sched::JobView::view});
+#define ATTRIBUTE JOB_ATTRIBUTE
+#include "base/attributes.def"
+}
+
+[[nodiscard]] std::vector<std::string> attribute_names();
+[[nodiscard]] std::vector<std::string> attribute_keys();
+// "--a, --b or --c" of a, b and c, with "--" before.
+[[nodiscard]] std::string one_of(const std::vector<std::string>& words,
+                                 std::string_view before = "", std::string_view after = "");
 
 // Set for one job by `kfd-preempt run` and `renice`. A choice of root stands for the rule.
 struct Choices {

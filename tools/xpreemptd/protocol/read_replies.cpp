@@ -135,25 +135,39 @@ void read_times(Reader& reader, const char* key, ReactionTimes& times) {
         reader.wrong(key);
 }
 
+// An older daemon lacks attributes that came later.
+template <typename Kind>
+void read(Reader& reader, const Attribute<Kind>& attribute, Attributes& attributes) {
+    if (!reader.is_null(attribute.key))
+        reader.read(attribute.key, attributes.*attribute.stored);
+}
+
+void read(Reader& reader, const Attribute<attribute::Bands>& attribute, Attributes& attributes) {
+    std::string name;
+    reader.read(attribute.key, name);
+    if (const auto known = band_named(name))
+        attributes.*attribute.stored = *known;
+    else
+        reader.wrong(attribute.key);
+}
+
 // Leaves the time as it is if the key is null or missing.
-void read_time(Reader& reader, const char* key, std::optional<std::chrono::microseconds>& time) {
-    if (reader.is_null(key))
+void read(Reader& reader, const Attribute<attribute::Time>& attribute, Attributes& attributes) {
+    if (reader.is_null(attribute.key))
         return;
     std::int64_t us = 0;
-    reader.read(key, us);
-    time = std::chrono::microseconds(us);
+    reader.read(attribute.key, us);
+    attributes.*attribute.stored = std::chrono::microseconds(us);
 }
 
 Answer<ListedJob> job_of(const Json& json) {
     ListedJob job;
     JobReport& report = job.report;
     Reader reader(json);
-    std::string band, state;
+    std::string state;
     reader.read("id", report.id);
     reader.read("name", report.name);
-    reader.read("band", band);
-    reader.read("weight", report.attributes.weight);
-    reader.read("priority", report.attributes.priority);
+    for_each_attribute([&](const auto& each) { read(reader, each, report.attributes); });
     reader.read("state", state);
     reader.read("processes", job.processes);
     reader.read("pids", report.pids);
@@ -166,11 +180,7 @@ Answer<ListedJob> job_of(const Json& json) {
     reader.read("added_wait_ns", report.account.added_wait);
     reader.read("preemptions", report.account.preemptions);
     reader.read("accounted_ns", report.account.known);
-    read_time(reader, "deadline_us", report.attributes.deadline);
-    read_time(reader, "lax_us", report.attributes.lax);
     // An older daemon has none of these.
-    if (!reader.is_null("utilization"))
-        reader.read("utilization", report.attributes.utilization);
     if (!reader.is_null("resident_bytes")) {
         reader.read("resident_bytes", report.resident_bytes);
         reader.read("yielded_bytes", report.yielded_bytes);
@@ -180,10 +190,6 @@ Answer<ListedJob> job_of(const Json& json) {
         report.focused = focused->is_boolean() && focused->get<bool>();
     if (!reader.is_null("reason"))
         reader.read("reason", report.reason);
-    if (const auto known = band_named(band))
-        report.attributes.band = *known;
-    else
-        reader.wrong("band");
     if (const auto known = state_named(state))
         report.state = *known;
     else

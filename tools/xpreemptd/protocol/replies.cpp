@@ -81,19 +81,25 @@ std::string_view name_of(JobState state) {
     return state_names.at(static_cast<std::size_t>(state));
 }
 
+Json json_of(sched::Band band) {
+    return name_of(band);
+}
+
+template <typename Number> Json json_of(Number number) {
+    return number;
+}
+
+Json json_of(const std::optional<std::chrono::microseconds>& time) {
+    return time ? Json(time->count()) : Json(nullptr);
+}
+
 Json json_of(const ListedJob& job) {
     const JobReport& report = job.report;
-    const Attributes& attributes = report.attributes;
     const bool refused = report.state == JobState::not_schedulable;
-    return {
-        {"id", report.id},
-        {"name", cut(report.name, max_name_bytes)},
-        {"band", name_of(attributes.band)},
-        {"weight", attributes.weight},
-        {"deadline_us", attributes.deadline ? Json(attributes.deadline->count()) : Json(nullptr)},
-        {"priority", attributes.priority},
-        {"utilization", attributes.utilization},
-        {"lax_us", attributes.lax ? Json(attributes.lax->count()) : Json(nullptr)},
+    Json json{{"id", report.id}, {"name", cut(report.name, max_name_bytes)}};
+    for_each_attribute(
+        [&](const auto& each) { json[each.key] = json_of(report.attributes.*each.stored); });
+    json.update(Json{
         {"state", name_of(report.state)},
         {"reason", refused ? Json(cut(report.reason, max_text_bytes)) : Json(nullptr)},
         {"processes", job.processes},
@@ -111,7 +117,8 @@ Json json_of(const ListedJob& job) {
         {"yielded_bytes", report.yielded_bytes},
         {"missing_bytes", report.missing_bytes},
         {"focused", report.focused},
-    };
+    });
+    return json;
 }
 
 Json json_of(const StatusReport& status) {

@@ -10,9 +10,10 @@
 #include <climits>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
+#include <vector>
 
 namespace xpreemptd {
 
@@ -88,34 +89,43 @@ Answer<std::optional<microseconds>> time_of(const FlatObject& object, const char
     return microseconds(static_cast<microseconds::rep>(**time));
 }
 
+// The value of an attribute, by its kind.
+Answer<std::optional<sched::Band>> value_of(const FlatObject& object,
+                                            const Attribute<attribute::Bands>& /*each*/) {
+    return band_of(object);
+}
+
+Answer<std::optional<std::uint32_t>> value_of(const FlatObject& object,
+                                              const Attribute<attribute::Count>& each) {
+    const auto number = number_of(object, each.key, each.least, each.most);
+    if (!number)
+        return tl::make_unexpected(number.error());
+    return *number ? std::optional(static_cast<std::uint32_t>(**number)) : std::nullopt;
+}
+
+Answer<std::optional<std::int32_t>> value_of(const FlatObject& object,
+                                             const Attribute<attribute::Signed>& each) {
+    return signed_of(object, each.key, each.least, each.most);
+}
+
+Answer<std::optional<microseconds>> value_of(const FlatObject& object,
+                                             const Attribute<attribute::Time>& each) {
+    return time_of(object, each.key);
+}
+
 Answer<AttributeChange> change_of(const FlatObject& object) {
     AttributeChange change;
-    const auto band = band_of(object);
-    if (!band)
-        return tl::make_unexpected(band.error());
-    change.band = *band;
-    const auto weight = number_of(object, "weight", 1, sched::max_weight);
-    if (!weight)
-        return tl::make_unexpected(weight.error());
-    if (*weight)
-        change.weight = static_cast<std::uint32_t>(**weight);
-    const auto deadline = time_of(object, "deadline_us");
-    if (!deadline)
-        return tl::make_unexpected(deadline.error());
-    change.deadline = *deadline;
-    const auto lax = time_of(object, "lax_us");
-    if (!lax)
-        return tl::make_unexpected(lax.error());
-    change.lax = *lax;
-    const auto utilization = number_of(object, "utilization", 0, sched::max_utilization);
-    if (!utilization)
-        return tl::make_unexpected(utilization.error());
-    if (*utilization)
-        change.utilization = static_cast<std::uint32_t>(**utilization);
-    const auto priority = signed_of(object, "priority", sched::min_priority, sched::max_priority);
-    if (!priority)
-        return tl::make_unexpected(priority.error());
-    change.priority = *priority;
+    std::optional<Refusal> wrong;
+    for_each_attribute([&](const auto& each) {
+        if (wrong)
+            return;
+        if (const auto value = value_of(object, each))
+            change.*each.change = *value;
+        else
+            wrong = value.error();
+    });
+    if (wrong)
+        return tl::make_unexpected(std::move(*wrong));
     return change;
 }
 
@@ -158,8 +168,8 @@ Answer<Request> parse_set(const FlatObject& object) {
     if (!change)
         return tl::make_unexpected(change.error());
     if (*change == AttributeChange{})
-        return refuse("nothing to set: 'band', 'weight', 'deadline_us', 'priority', "
-                      "'utilization' or 'lax_us' is missing");
+        return refuse(
+            fmt::format("nothing to set: {} is missing", one_of(attribute_keys(), "'", "'")));
     if (*pid)
         return SetRequest{static_cast<pid_t>(**pid), *change};
     return SetRequest{**name, *change};
@@ -247,41 +257,46 @@ Answer<Request> parse_hint(const FlatObject& object) {
 
 struct Kind {
     std::string_view name;
-    std::array<std::string_view, 9> keys; // empty ones are none
+    std::array<std::string_view, 6> keys; // empty ones are none
     Answer<Request> (*parse)(const FlatObject&);
+    bool has_attributes = false;
 };
 constexpr std::array kinds{
     Kind{"jobs", {"do", "from"}, parse_jobs},
     Kind{"status", {"do"}, parse_status},
     Kind{"trace", {"do", "from"}, parse_trace},
-    Kind{"adopt",
-         {"do", "band", "weight", "deadline_us", "priority", "utilization", "lax_us"},
-         parse_adopt},
-    Kind{"set",
-         {"do", "pid", "job", "band", "weight", "deadline_us", "priority", "utilization", "lax_us"},
-         parse_set},
+    Kind{"adopt", {"do"}, parse_adopt, true},
+    Kind{"set", {"do", "pid", "job"}, parse_set, true},
     Kind{"policy", {"do", "name"}, parse_policy},
     Kind{"focus", {"do", "pid"}, parse_focus},
     Kind{"hint", {"do", "is", "deadline_us", "us", "band", "priority"}, parse_hint},
 };
 
-std::span<const std::string_view> keys_of(const Kind& kind) {
-    return {kind.keys.begin(), std::ranges::find(kind.keys, std::string_view{})};
+std::vector<std::string> keys_of(const Kind& kind) {
+    std::vector<std::string> keys(kind.keys.begin(),
+                                  std::ranges::find(kind.keys, std::string_view{}));
+    if (kind.has_attributes)
+        std::ranges::move(attribute_keys(), std::back_inserter(keys));
+    return keys;
+}
+
+nlohmann::json json_of(sched::Band band) {
+    return name_of(band);
+}
+
+template <typename Number> nlohmann::json json_of(Number number) {
+    return number;
+}
+
+nlohmann::json json_of(microseconds time) {
+    return time.count();
 }
 
 void add(nlohmann::json& json, const AttributeChange& change) {
-    if (change.band)
-        json["band"] = name_of(*change.band);
-    if (change.weight)
-        json["weight"] = *change.weight;
-    if (change.deadline)
-        json["deadline_us"] = change.deadline->count();
-    if (change.priority)
-        json["priority"] = *change.priority;
-    if (change.utilization)
-        json["utilization"] = *change.utilization;
-    if (change.lax)
-        json["lax_us"] = change.lax->count();
+    for_each_attribute([&](const auto& each) {
+        if (const auto& value = change.*each.change)
+            json[each.key] = json_of(*value);
+    });
 }
 
 struct HintToJson {

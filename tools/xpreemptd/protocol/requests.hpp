@@ -83,7 +83,7 @@
 namespace xpreemptd {
 
 constexpr std::size_t max_message_bytes = 65536;
-constexpr std::chrono::microseconds max_deadline = std::chrono::hours{1}; // and of lax
+constexpr std::chrono::microseconds max_deadline = attribute::longest_time;
 
 struct JobsRequest {
     std::uint64_t from = 0;

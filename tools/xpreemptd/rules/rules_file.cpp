@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace xpreemptd {
 
@@ -66,19 +67,7 @@ void read_memory(TomlTable table, sched::Residency::Parameters& parameters) {
     table.finish();
 }
 
-constexpr auto longest_deadline = 1h, longest_park = 24h;
-
-// A duration as a request may set it, too.
-std::optional<std::chrono::microseconds> read_time(TomlTable& table, const char* key) {
-    const auto time = table.read(key, duration_format(1us, longest_deadline));
-    if (!time)
-        return std::nullopt;
-    return std::chrono::duration_cast<std::chrono::microseconds>(*time);
-}
-
-Format<std::uint32_t> utilization_format() {
-    return integer_format(0, sched::max_utilization);
-}
+constexpr auto longest_park = 24h;
 
 Format<std::int32_t> priority_format() {
     return signed_format(sched::min_priority, sched::max_priority);
@@ -92,14 +81,34 @@ Format<std::uint64_t> limit_format() {
     return or_word(size_format(), "none", std::uint64_t{UINT64_MAX});
 }
 
+Format<sched::Band> format_of(const Attribute<attribute::Bands>& /*each*/) {
+    return band_format();
+}
+Format<std::uint32_t> format_of(const Attribute<attribute::Count>& each) {
+    return integer_format(each.least, each.most);
+}
+Format<std::int32_t> format_of(const Attribute<attribute::Signed>& each) {
+    return signed_format(each.least, each.most);
+}
+
+template <typename Kind>
+std::optional<typename Kind::Value> read_attribute(TomlTable& table, const Attribute<Kind>& each) {
+    return table.read(each.name, format_of(each));
+}
+
+// A duration as a request may set it, too.
+std::optional<std::chrono::microseconds> read_attribute(TomlTable& table,
+                                                        const Attribute<attribute::Time>& each) {
+    const auto time = table.read(each.name, duration_format(1us, each.most));
+    if (!time)
+        return std::nullopt;
+    return std::chrono::duration_cast<std::chrono::microseconds>(*time);
+}
+
 AttributeChange read_attributes(TomlTable& table) {
     AttributeChange change;
-    change.band = table.read("band", band_format());
-    change.weight = table.read("weight", integer_format(1, sched::max_weight));
-    change.deadline = read_time(table, "deadline");
-    change.lax = read_time(table, "lax");
-    change.priority = table.read("priority", priority_format());
-    change.utilization = table.read("utilization", utilization_format());
+    for_each_attribute(
+        [&](const auto& each) { change.*each.change = read_attribute(table, each); });
     change.yields = table.read("yield", truth_format());
     change.park_after = table.read("park_after", park_format());
     change.vram_limit = table.read("vram_limit", limit_format());
@@ -129,9 +138,9 @@ Rule read_rule(TomlTable table, const UserLookup& user_lookup, TomlErrors& error
                    "[default] is for all other jobs");
     if (rule.set == AttributeChange{} && rule.job.empty() && !rule.owner_may_choose &&
         !rule.owner_may_choose_priority)
-        table.fail("the rule sets nothing, expected band, weight, deadline, lax, priority, "
-                   "utilization, yield, park_after, vram_limit, job, owner_may_choose or "
-                   "owner_may_choose_priority");
+        table.fail(fmt::format("the rule sets nothing, expected {}, yield, park_after, vram_limit, "
+                               "job, owner_may_choose or owner_may_choose_priority",
+                               fmt::join(attribute_names(), ", ")));
     return rule;
 }
 
@@ -171,10 +180,11 @@ Rules read_file(const toml::table& file, const ReadRules& how, TomlErrors& error
     if (policy)
         read_policy(std::move(*policy), rules, how);
     if (auto defaults = all.table("default")) {
-        defaults->read("band", band_format(), rules.defaults.band);
-        defaults->read("weight", integer_format(1, sched::max_weight), rules.defaults.weight);
-        defaults->read("priority", priority_format(), rules.defaults.priority);
-        defaults->read("utilization", utilization_format(), rules.defaults.utilization);
+        for_each_attribute([&](const auto& each) {
+            // A time would be that of all jobs.
+            if constexpr (!std::remove_cvref_t<decltype(each)>::is_time)
+                defaults->read(each.name, format_of(each), rules.defaults.*each.stored);
+        });
         defaults->read("yield", truth_format(), rules.defaults.yields);
         defaults->read("park_after", park_format(), rules.defaults.park_after);
         defaults->read("vram_limit", limit_format(), rules.defaults.vram_limit);

@@ -12,8 +12,6 @@ namespace xpreemptd {
 
 namespace {
 
-using Microseconds = std::optional<std::chrono::microseconds>;
-
 tl::unexpected<Refusal> refuse(int error, std::string text) {
     return tl::make_unexpected(Refusal{error, std::move(text)});
 }
@@ -29,25 +27,47 @@ Answer<void> check_user(const Caller& caller, const Job& job, std::string_view w
                                      job.uid, what));
 }
 
-Answer<void> refuse_above(std::string_view what, std::string_view wanted,
-                          std::string_view highest) {
+std::string text_of(sched::Band band) {
+    return std::string(name_of(band));
+}
+
+template <typename Number> std::string text_of(Number number) {
+    return fmt::to_string(number);
+}
+
+bool is_above(sched::Band wanted, sched::Band highest) {
+    return wanted < highest;
+}
+
+template <typename Number> bool is_above(Number wanted, Number highest) {
+    return wanted > highest;
+}
+
+template <typename Kind>
+Answer<void> check_value(const Attribute<Kind>& each, const AttributeChange& change,
+                         const Attributes& highest) {
+    const auto& wanted = change.*each.change;
+    if (!wanted || !is_above(*wanted, highest.*each.stored))
+        return {};
     return refuse(EPERM, fmt::format("{} {} is above {}, the highest that a rule lets you choose: "
                                      "ask the administrator for a rule, or run as root",
-                                     what, wanted, highest));
+                                     each.noun, text_of(*wanted), text_of(highest.*each.stored)));
 }
 
 // A shorter one would run before the jobs of others under K-EDF and LAX.
-Answer<void> check_time(std::string_view what, const Microseconds& wanted,
-                        const Microseconds& shortest) {
+Answer<void> check_value(const Attribute<attribute::Time>& each, const AttributeChange& change,
+                         const Attributes& highest) {
+    const auto& wanted = change.*each.change;
+    const auto& shortest = highest.*each.stored;
     if (!wanted || (shortest && *wanted >= *shortest))
         return {};
     if (!shortest)
         return refuse(EPERM, fmt::format("no rule gives this job a {}: ask the administrator for "
                                          "a rule, or run as root",
-                                         what));
+                                         each.noun));
     return refuse(EPERM, fmt::format("{} {} is below {}, the shortest that a rule lets you "
                                      "choose: ask the administrator for a rule, or run as root",
-                                     what, duration_text(*wanted), duration_text(*shortest)));
+                                     each.noun, duration_text(*wanted), duration_text(*shortest)));
 }
 
 } // namespace
@@ -57,20 +77,12 @@ Answer<void> check_choice(const Caller& caller, const AttributeChange& change,
                           const Attributes& highest) {
     if (caller.uid == 0)
         return {};
-    if (change.band && *change.band < highest.band)
-        return refuse_above("band", name_of(*change.band), name_of(highest.band));
-    if (change.priority && *change.priority > highest.priority)
-        return refuse_above("priority", fmt::to_string(*change.priority),
-                            fmt::to_string(highest.priority));
-    if (change.weight && *change.weight > highest.weight)
-        return refuse_above("weight", fmt::to_string(*change.weight),
-                            fmt::to_string(highest.weight));
-    if (change.utilization && *change.utilization > highest.utilization)
-        return refuse_above("utilization", fmt::to_string(*change.utilization),
-                            fmt::to_string(highest.utilization));
-    if (auto allowed = check_time("deadline", change.deadline, highest.deadline); !allowed)
-        return allowed;
-    return check_time("laxity", change.lax, highest.lax);
+    Answer<void> allowed;
+    for_each_attribute([&](const auto& each) {
+        if (allowed)
+            allowed = check_value(each, change, highest);
+    });
+    return allowed;
 }
 
 // Whether the caller may change the job, and so far.
