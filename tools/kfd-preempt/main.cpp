@@ -29,8 +29,8 @@ namespace kfd = xpreempt::kfd;
 struct Arguments {
     bool json = false;
     bool force = false;
-    bool attach = false;
     bool yield_memory = false;
+    cli::SuspendOptions suspend;
     bool shared = false;
     bool once = false;
     bool partial = false;
@@ -135,6 +135,13 @@ void check_which(const CLI::App& app, const Arguments& arguments) {
     if (!pid && !container && (got("suspend") || got("resume") || got("status")))
         throw CLI::ValidationError("no process is named: give a PID as `kfd-preempt list` shows "
                                    "it, or --container with an id or a name");
+    const cli::SuspendOptions& how = arguments.suspend;
+    if (how.drain && how.kill)
+        throw CLI::ValidationError("give either --drain or --kill, not both");
+    if (names_objects(arguments) &&
+        (how.drain || how.kill || how.all_or_nothing || how.timeout_ms != 0))
+        throw CLI::ValidationError(
+            "--drain, --kill, --all-or-nothing and --timeout are for queues, not for streams");
     if ((got("freeze") || got("thaw")) &&
         arguments.group.cgroup.empty() == arguments.group.container.empty())
         throw CLI::ValidationError(
@@ -244,21 +251,30 @@ void add_wait(const cli::AddVerb& verb, Arguments& arguments) {
 
 // suspend and resume.
 void add_switch_verbs(const cli::AddVerb& verb, Arguments& arguments) {
-    CLI::App* suspend = verb(
-        "suspend", "Stop queues, streams or xqueues; they stay stopped until resume",
-        [&](const cli::Context& context) {
-            if (names_objects(arguments))
-                return cli::switch_objects(context, objects_of(arguments),
-                                           {true, arguments.attach, arguments.shared});
-            return of_processes(context, arguments, [&](const auto& selection) {
-                return cli::suspend(context, selection, arguments.attach, arguments.yield_memory);
-            });
-        });
+    CLI::App* suspend =
+        verb("suspend", "Stop queues, streams or xqueues; they stay stopped until resume",
+             [&](const cli::Context& context) {
+                 if (names_objects(arguments))
+                     return cli::switch_objects(context, objects_of(arguments),
+                                                {true, arguments.suspend.attach, arguments.shared});
+                 return of_processes(context, arguments, [&](const auto& selection) {
+                     return cli::suspend(context, selection, arguments.suspend);
+                 });
+             });
     add_target(suspend, arguments, "suspend only these (default: all compute queues)");
-    suspend->add_flag("-a,--attach", arguments.attach,
+    cli::SuspendOptions& options = arguments.suspend;
+    suspend->add_flag("-a,--attach", options.attach,
                       "keep running, and resume them when this command ends");
-    suspend->add_flag("-y,--yield-memory", arguments.yield_memory,
+    suspend->add_flag("-y,--yield-memory", options.yield,
                       "also move its VRAM to system memory, until resume");
+    suspend->add_flag("--all-or-nothing", options.all_or_nothing,
+                      "if a queue cannot be stopped, stop none; queues of one GPU");
+    suspend->add_flag("--drain", options.drain, "let running waves end, instead of saving them");
+    suspend->add_flag("--kill", options.kill, "kill running waves: their work is lost");
+    suspend
+        ->add_option("-t,--timeout", options.timeout_ms,
+                     "milliseconds until a stop counts as not confirmed")
+        ->check(cli::number_between(1, KFD_PREEMPT_MAX_TIMEOUT_MS));
     suspend->add_flag("--shared", arguments.shared, "also stop other streams on the same queue");
 
     CLI::App* resume = verb("resume", "Resume suspended queues, streams or xqueues",

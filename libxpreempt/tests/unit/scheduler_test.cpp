@@ -242,7 +242,8 @@ TEST(SchedulerTest, a_policy_reads_the_attributes_of_a_source) {
             return xpreempt::sched::at_next_event;
         });
     scheduler->add(one.xqueue, 0);
-    one.xqueue->set_attributes({300, 25, 20ms, 3ms});
+    one.xqueue->set_attributes(
+        {.weight = 300, .relative_deadline = 20ms, .utilization = 25, .lax = 3ms});
     scheduler->changed();
     {
         const std::lock_guard lock(mutex);

@@ -18,7 +18,8 @@ public:
     // the call that it rejected, which error() is of. pid: all are queues of that process; else
     // each entry names its own.
     std::size_t send(const Driver& driver, std::uint32_t flags,
-                     std::span<kfd_preempt_switch_entry> entries, std::optional<pid_t> pid = {});
+                     std::span<kfd_preempt_switch_entry> entries, std::optional<pid_t> pid = {},
+                     std::uint32_t timeout_ms = 0);
 
     [[nodiscard]] const std::optional<Error>& error() const { return error_; }
     [[nodiscard]] std::uint64_t count() const { return count_; }

@@ -40,6 +40,8 @@ public:
     bool run(Driver& driver, std::span<const kfd::Queue> queues);
     // The same for queues that the process creates later. Does nothing if the driver cannot.
     bool run_later(const Driver& driver);
+    // All or nothing, and not all.
+    [[nodiscard]] bool is_undone() const;
     [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
     [[nodiscard]] Report report();
 
@@ -113,7 +115,11 @@ QueueAnswer Switch::classify(const Driver& driver, const kfd::Queue& queue,
         break;
     default:
         answer.failed = true;
-        answer.text = start_sentence(context_, driver, plan_.verb, reason, target_, queue);
+        answer.text = plan_.is_all_or_nothing() && reason == EBUSY
+                          ? fmt::format("{}: not suspended: it is busy, or another queue could not "
+                                        "be suspended (--all-or-nothing)",
+                                        name_of_queue(queue))
+                          : start_sentence(context_, driver, plan_.verb, reason, target_, queue);
     }
     return answer;
 }
@@ -135,7 +141,7 @@ bool Switch::run(Driver& driver, std::span<const kfd::Queue> queues) {
         entries.clear();
         for (const kfd::Queue& queue : queues)
             entries.push_back(entry_of(queue.queue_id));
-        done = calls_.send(driver, plan_.flags, entries, target_.pid);
+        done = calls_.send(driver, plan_.flags, entries, target_.pid, plan_.timeout_ms);
     } while (done == entries.size() && is_locked(entries[0]) && ++tries < tries_max);
     for (std::size_t i = 0; i < done; ++i)
         results_.push_back({queues[i].queue_id, classify(driver, queues[i], entries[i])});
@@ -153,7 +159,10 @@ bool Switch::run_later(const Driver& driver) {
     unsigned tries = 0;
     do {
         entry = entry_of(KFD_PREEMPT_ALL_QUEUES);
-        calls_.send(driver, plan_.flags, {&entry, 1}, target_.pid);
+        // Later queues have no waves to kill, and the driver rejects it.
+        if (entry.preempt_type == KFD_PREEMPT_TYPE_RESET)
+            entry.preempt_type = KFD_PREEMPT_TYPE_SAVE;
+        calls_.send(driver, plan_.flags, {&entry, 1}, target_.pid, plan_.timeout_ms);
     } while (is_locked(entry) && ++tries < tries_max);
     if (const auto& error = calls_.error()) {
         failure_ = driver_failure(context_, plan_.verb, *error, target_);
@@ -167,6 +176,11 @@ bool Switch::run_later(const Driver& driver) {
         later_failure_ = Failure{exit_of(reason), reason,
                                  driver_sentence(context_, plan_.verb, reason, target_, {})};
     return true;
+}
+
+bool Switch::is_undone() const {
+    return plan_.is_all_or_nothing() &&
+           std::ranges::any_of(results_, [](const auto& one) { return one.answer.failed; });
 }
 
 Report Switch::report() {
@@ -189,6 +203,35 @@ Report Switch::report() {
         report.exit = failure_->exit;
     report.json["hw_ns"] = calls_.hw_ns();
     return report;
+}
+
+// Returns why the driver would reject the plan; asked before anything changes.
+std::optional<Failure> cannot_stop_so(const Driver& driver, const SwitchPlan& plan,
+                                      const Target& target, std::span<const kfd::Queue> queues) {
+    const bool kills = plan.preempt_type == KFD_PREEMPT_TYPE_RESET;
+    const bool saves = plan.preempt_type == KFD_PREEMPT_TYPE_SAVE;
+    if (plan.op == KFD_PREEMPT_OP_PREEMPT && !saves &&
+        (driver.query.type_mask >> plan.preempt_type & 1U) == 0)
+        return Failure{Exit::unsupported, EOPNOTSUPP,
+                       fmt::format("{}: the loaded driver cannot {} running waves, nothing "
+                                   "changed: it needs amdgpu.sched_policy=2{}",
+                                   target.name(), kills ? "kill" : "drain",
+                                   kills ? " and amdgpu.allow_reset=1" : "")};
+    if (!plan.is_all_or_nothing())
+        return std::nullopt;
+    const auto elsewhere = [&](const kfd::Queue& queue) {
+        return queue.gpu_id != queues.front().gpu_id;
+    };
+    if (std::ranges::any_of(queues, elsewhere))
+        return Failure{Exit::failed, EINVAL,
+                       fmt::format("{}: its queues are on several GPUs, nothing changed: "
+                                   "--all-or-nothing takes those of one; name them",
+                                   target.name())};
+    if (queues.size() > driver.query.max_batch)
+        return Failure{Exit::failed, E2BIG,
+                       fmt::format("{}: has {} queues, nothing changed: --all-or-nothing takes {}",
+                                   target.name(), queues.size(), driver.query.max_batch)};
+    return std::nullopt;
 }
 
 } // namespace
@@ -218,10 +261,12 @@ Report switch_queues(const Context& context, const QueueSelection& selection,
             return report_of(driver.error());
         if (plan.yields && !can_yield(*driver))
             return report_of(cannot_yield(target.name()));
+        if (const auto reason = cannot_stop_so(*driver, plan, target, compute))
+            return report_of(*reason);
         const Memory before =
             plan.op == KFD_PREEMPT_OP_RESUME ? memory_of(*driver, *selected) : Memory{};
-        const bool sent =
-            work.run(*driver, compute) && (!selection.queue_ids.empty() || work.run_later(*driver));
+        const bool sent = work.run(*driver, compute) && !work.is_undone() &&
+                          (!selection.queue_ids.empty() || work.run_later(*driver));
         Report report = work.report();
         if (sent && plan.yields && !yield_memory(*driver, *selected, plan.flags, report))
             report.exit = Exit::failed;

@@ -6,6 +6,7 @@
 #include "output/report.hpp"
 #include "processes/selection.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <sys/types.h>
 #include <vector>
@@ -15,9 +16,15 @@ namespace cli {
 // With a pid, also what each of its queues can be made to do.
 Report doctor(const Context& context, std::optional<pid_t> pid = std::nullopt);
 Report list(const Context& context, const std::vector<pid_t>& pids);
-// attach: as long as the report lives, else until resume. yield: its VRAM as well.
-Report suspend(const Context& context, const QueueSelection& selection, bool attach = false,
-               bool yield = false);
+struct SuspendOptions {
+    bool attach = false;              // as long as the report lives, else until resume
+    bool yield = false;               // its VRAM as well
+    bool drain = false, kill = false; // running waves end, or are killed; else they are saved
+    bool all_or_nothing = false;      // of the queues that there are, on one GPU
+    std::uint32_t timeout_ms = 0;     // 0: the driver's
+};
+Report suspend(const Context& context, const QueueSelection& selection,
+               const SuspendOptions& options = {});
 Report resume(const Context& context, const QueueSelection& selection, bool force);
 Report status(const Context& context, const QueueSelection& selection);
 // For a cgroup and all below it. partial: keep what could be held when some couldn't. yield: move

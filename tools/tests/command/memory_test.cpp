@@ -36,7 +36,7 @@ protected:
         script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_RESUME, {0},
                               {{result, result == 0 ? running : held, result == 0 ? 0 : sticky}});
     }
-    cli::Report suspend() { return cli::suspend(context, {7, {}}, false, true); }
+    cli::Report suspend() { return cli::suspend(context, {7, {}}, {.yield = true}); }
 
     static void expect_message(const cli::Report& report, const std::string& text) {
         ASSERT_EQ(report.messages.size(), 1U);

@@ -36,6 +36,7 @@ int answer_switch(const ExpectedCall& expected, void* argument) {
     EXPECT_EQ(args->flags, expected.switch_in.flags);
     EXPECT_EQ(args->target_pid, expected.switch_in.target_pid);
     EXPECT_EQ(args->target_fd, 0);
+    EXPECT_EQ(args->timeout_ms, expected.switch_in.timeout_ms);
     EXPECT_EQ(args->reserved, 0U);
     EXPECT_EQ(args->num_done, 0U);
     EXPECT_EQ(args->num_entries, expected.entries_in.size());
@@ -143,6 +144,12 @@ void Script::expect_group_switch(std::uint16_t op, const std::vector<GroupEntry>
     }
     call.entries_out = std::move(answers);
     calls_.push_back(std::move(call));
+}
+
+void Script::change_last_switch(std::uint16_t preempt_type, std::uint32_t timeout_ms) {
+    calls_.back().switch_in.timeout_ms = timeout_ms;
+    for (kfd_preempt_switch_entry& entry : calls_.back().entries_in)
+        entry.preempt_type = preempt_type;
 }
 
 int Script::call(unsigned long request, void* argument) {

@@ -64,6 +64,9 @@ public:
                        const std::vector<std::uint32_t>& queue_ids,
                        std::vector<EntryAnswer> answers, int answer = 0);
 
+    // The SWITCH that was expected last has these instead of SAVE and the driver's timeout.
+    void change_last_switch(std::uint16_t preempt_type, std::uint32_t timeout_ms);
+
     void expect_status_uid(pid_t pid, std::uint32_t queue_id, std::uint64_t uid,
                            std::uint32_t state, std::uint32_t holds);
     // With STICKY and MATCH_UID, as freeze and thaw send it.

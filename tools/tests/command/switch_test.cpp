@@ -95,6 +95,61 @@ TEST_F(SwitchTest, suspend_and_resume_include_queues_to_come_if_the_driver_can) 
     EXPECT_EQ(cli::Exit::ok, cli::suspend(context, {7, {2}}).exit);
 }
 
+TEST_F(SwitchTest, suspend_drains_kills_and_bounds_the_stop_as_the_options_say) {
+    constexpr std::uint64_t caps = test::Script::all_caps | KFD_PREEMPT_CAP_PROCESS;
+    const auto expect = [&](std::uint16_t type, std::uint16_t later_type) {
+        script->expect_query(0, 0, caps, 7U);
+        script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_PREEMPT, {0, 2},
+                              {{0, held, sticky}, {0, held, sticky}});
+        script->change_last_switch(type, 250);
+        script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_PREEMPT,
+                              {KFD_PREEMPT_ALL_QUEUES}, {{0, held, sticky}});
+        script->change_last_switch(later_type, 250);
+    };
+    expect(KFD_PREEMPT_TYPE_DRAIN, KFD_PREEMPT_TYPE_DRAIN);
+    EXPECT_EQ(cli::Exit::ok,
+              cli::suspend(context, {7, {}}, {.drain = true, .timeout_ms = 250}).exit);
+    // The driver takes no RESET of a process; queues to come have no waves.
+    expect(KFD_PREEMPT_TYPE_RESET, KFD_PREEMPT_TYPE_SAVE);
+    EXPECT_EQ(cli::Exit::ok,
+              cli::suspend(context, {7, {}}, {.kill = true, .timeout_ms = 250}).exit);
+}
+
+TEST_F(SwitchTest, suspend_asks_for_no_type_that_the_driver_lacks) {
+    script->expect_query(0);
+    cli::Report report = cli::suspend(context, {7, {0}}, {.drain = true});
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_message(report, "cannot drain running waves, nothing changed");
+    script->expect_query(0, 0, test::Script::all_caps, 3U);
+    report = cli::suspend(context, {7, {0}}, {.kill = true});
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_message(report, "amdgpu.allow_reset=1");
+}
+
+TEST_F(SwitchTest, all_or_nothing_leaves_later_queues_alone_if_a_queue_failed) {
+    constexpr std::uint32_t flags = KFD_PREEMPT_SWITCH_STICKY | KFD_PREEMPT_SWITCH_ALL_OR_NOTHING;
+    script->expect_query(0, 0, test::Script::all_caps | KFD_PREEMPT_CAP_PROCESS);
+    script->expect_switch(7, flags, KFD_PREEMPT_OP_PREEMPT, {0, 2},
+                          {{-EIO, KFD_PREEMPT_STATE_DEAD, 0x80000000}, {-EBUSY, running, 0}});
+    const cli::Report report = cli::suspend(context, {7, {}}, {.all_or_nothing = true});
+    EXPECT_EQ(report.exit, cli::Exit::failed);
+    ASSERT_EQ(report.messages.size(), 2U);
+    EXPECT_NE(report.messages[1].find("another queue could not be suspended"), std::string::npos)
+        << report.messages[1];
+}
+
+TEST_F(SwitchTest, all_or_nothing_takes_queues_of_one_gpu_and_one_call) {
+    script->max_batch = 1;
+    script->expect_query(0);
+    expect_message(cli::suspend(context, {7, {}}, {.all_or_nothing = true}),
+                   "has 2 queues, nothing changed");
+    script->max_batch = KFD_PREEMPT_MAX_BATCH;
+    tree.add_queue(7, 3);
+    tree.write("sys/class/kfd/kfd/proc/7/queues/3/gpuid", "99");
+    script->expect_query(0);
+    expect_message(cli::suspend(context, {7, {}}, {.all_or_nothing = true}), "on several GPUs");
+}
+
 TEST_F(SwitchTest, a_process_that_keeps_itself_locked_is_tried_again) {
     expect_suspend({2}, {{-EBUSY, running, 0}});
     script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_PREEMPT, {2},
