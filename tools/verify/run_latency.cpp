@@ -191,4 +191,19 @@ void run_fast(Bench& bench, Checks& checks) {
     checks.data = {{"default", json_of(slow->stop_ns)}, {"fast", json_of(fast->stop_ns)}};
 }
 
+void run_checkpoint(Bench& bench, Checks& checks) {
+    Gpu& gpu = bench.gpu();
+    kfd_ioctl_preempt_query_args query{};
+    if (preempt_query(gpu.fd(), gpu.id(), &query) != 0 ||
+        (query.caps & KFD_PREEMPT_CAP_CHECKPOINT) == 0)
+        return checks.skip(
+            "the driver offers no CHECKPOINT: its parameter preempt_checkpoint is 0");
+    const auto samples =
+        measure(gpu, 1, KFD_PREEMPT_SWITCH_CHECKPOINT, bench.options().rounds, checks);
+    if (!samples)
+        return;
+    record_latencies(*samples, checks);
+    checks.data = {{"stop", json_of(samples->stop_ns)}, {"resume", json_of(samples->resume_ns)}};
+}
+
 } // namespace verify

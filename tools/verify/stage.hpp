@@ -69,6 +69,7 @@ void run_neighbours(Bench& bench, Checks& checks);
 void run_processes(Bench& bench, Checks& checks);
 void run_latency(Bench& bench, Checks& checks);
 void run_fast(Bench& bench, Checks& checks);
+void run_checkpoint(Bench& bench, Checks& checks);
 void run_sdma(Bench& bench, Checks& checks);
 void run_memory(Bench& bench, Checks& checks);
 void run_xnack(Bench& bench, Checks& checks);
