@@ -13,12 +13,16 @@
 #include <string>
 #include <sys/mman.h>
 
-// In front of the C library's, for the hook as well.
+// In front of the C library's, for the hook as well. ThreadSanitizer calls it before its own start,
+// and dlsym() is the hook's.
 static int searches = 0;
-int dl_iterate_phdr(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data) {
+__attribute__((no_sanitize("thread"))) int
+dl_iterate_phdr(int (*callback)(dl_phdr_info*, std::size_t, void*), void* data) {
+    static decltype(&dl_iterate_phdr) next = nullptr;
     ++searches;
-    static auto* const next =
-        reinterpret_cast<decltype(&dl_iterate_phdr)>(dlsym(RTLD_NEXT, "dl_iterate_phdr"));
+    if (next == nullptr)
+        next = reinterpret_cast<decltype(&dl_iterate_phdr)>(
+            dlvsym(RTLD_NEXT, "dl_iterate_phdr", "GLIBC_2.2.5"));
     return next(callback, data);
 }
 
