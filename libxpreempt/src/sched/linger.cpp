@@ -7,6 +7,7 @@
 namespace xpreempt::sched {
 
 void Linger::admit(std::span<const JobView> jobs) {
+    extended_.reserve(jobs.size()); // first: as Seats::admit()
     seats_.admit(jobs);
     extended_.resize(jobs.size());
 }

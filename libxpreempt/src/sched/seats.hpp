@@ -36,6 +36,9 @@ public:
             if (old != seats_.end() && old->id == seat.id)
                 seat.state = old->state;
         }
+        by_rank_.reserve(jobs.size());
+        sequence_.reserve(jobs.size());
+        // From here on nothing allocates: matches() must not find seats without a place.
         seats_ = std::move(seats);
         by_rank_.resize(jobs.size());
         sequence_.resize(jobs.size());

@@ -5,6 +5,7 @@
 #include "backend/stream_hold.hpp"
 #include "backend/together.hpp"
 #include "control/hold_book.hpp"
+#include "sched/decide.hpp"
 #include "sched/highest_priority_first.hpp"
 #include "sched/scheduler.hpp"
 #include "unit/fake_control_host.hpp"
@@ -290,6 +291,30 @@ TEST_F(NoMemoryTest, a_decision_is_made_later) {
         EXPECT_FALSE(driver.held[1] || driver.held[2]);
     });
     scheduler->stop();
+}
+
+// New jobs need room, and the old ones may be all that there is when the policy is asked again.
+TEST_F(NoMemoryTest, a_policy_decides_afterwards) {
+    std::vector<sched::JobView> jobs(100);
+    for (std::size_t i = 0; i < jobs.size(); ++i)
+        jobs[i] = {.id = i + 1, .nodes = 1, .priority = static_cast<int>(i), .ready = true};
+    fail_each([&](int number) {
+        for (const std::size_t then : {jobs.size(), std::size_t{1}}) {
+            sched::HighestPriorityFirst policy;
+            std::vector<sched::Verdict> verdicts(jobs.size());
+            const auto decide = [&](std::size_t count) {
+                (void)sched::decide_by(policy, {sched::Time{}, std::span(jobs).first(count)},
+                                       std::span(verdicts).first(count));
+                return true;
+            };
+            decide(1);
+            without(number, [&] { return decide(jobs.size()); });
+            decide(then);
+            EXPECT_EQ(sched::Verdict::run, verdicts[then - 1]);
+            EXPECT_EQ(static_cast<std::ptrdiff_t>(then) - 1,
+                      std::ranges::count(std::span(verdicts).first(then), sched::Verdict::hold));
+        }
+    });
 }
 
 // A client's hold is in the book, or there is none.
