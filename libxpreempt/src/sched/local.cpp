@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 namespace xpreempt::sched {
@@ -15,10 +16,18 @@ Result<void> LocalScheduling::start(Decide decide, std::uint32_t kind) {
         return fail(EALREADY, Op::configure);
     scheduler_ = Scheduler::make(std::move(decide), &together_);
     kind_ = kind;
-    for (const Known& known : known_)
-        if (const auto source = known.source.lock())
-            scheduler_->add(source, known.name);
     const auto scheduler = scheduler_;
+    try {
+        for (const Known& known : known_)
+            if (const auto source = known.source.lock())
+                scheduler->add(source, known.name);
+    } catch (const std::bad_alloc&) {
+        lock.unlock(); // as in stop()
+        scheduler->stop();
+        lock.lock();
+        scheduler_.reset();
+        throw;
+    }
     lock.unlock();
     scheduler->changed();
     return {};
