@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -99,10 +100,12 @@ Answer DaemonLink::connect() {
                         "the path of xpreemptd's socket, '" + path_ + "', must have 1 to " +
                             std::to_string(sizeof address.sun_path - 1) + " bytes");
     path_.copy(address.sun_path, sizeof address.sun_path - 1);
-    socket_ = ForkSafeFd::packets();
-    if (socket_.valid() &&
-        ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    ForkSafeFd socket = ForkSafeFd::packets();
+    if (socket.valid() &&
+        ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+        socket_ = std::move(socket);
         return {};
+    }
     const int error = errno;
     const bool absent = error == ENOENT || error == ENOTDIR || error == ECONNREFUSED;
     return fail_for(retry_after, error == ENOTDIR ? ENOENT : error,
@@ -146,7 +149,7 @@ Answer DaemonLink::connect_and_repeat() {
     return {};
 }
 
-Answer DaemonLink::ask(std::string_view message) {
+Answer DaemonLink::ask(std::string_view message) try {
     if (!socket_.valid() && Clock::now() < next_attempt_)
         return tl::make_unexpected(last_);
     give_up_at_ = Clock::now() + patience_; // includes the repeated hints
@@ -160,6 +163,9 @@ Answer DaemonLink::ask(std::string_view message) {
                 return *answer;
     }
     return fail_for(retry_after, ECONNRESET, "xpreemptd closes each connection at once");
+} catch (const std::bad_alloc&) {
+    socket_.reset(); // a reply that was not read is not that of the next request
+    throw;
 }
 
 Answer DaemonLink::begin(std::chrono::microseconds deadline) {
