@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -106,7 +107,7 @@ bool DirectCalls::stop_instead(Lock& lock) {
 }
 
 void DirectCalls::pace(std::uint32_t threshold, std::uint32_t batch) {
-    std::deque<Marked> dropped; // without the lock: HIP is called
+    std::list<Marked> dropped; // without the lock: HIP is called
     Lock lock(mutex_);
     threshold_ = threshold;
     batch_ = batch;
@@ -206,10 +207,14 @@ Result<std::shared_ptr<xqueue::Marker>> DirectCalls::mark(Lock& lock) {
 // Where there can be none, the calls before it count no more.
 void DirectCalls::place_marker(Lock& lock) {
     const std::uint32_t calls = std::exchange(unmarked_, 0);
-    if (auto marker = gone_ ? fail(ENOENT, Op::call_hip) : mark(lock))
-        markers_.push_back({std::move(*marker), calls});
-    else
-        in_flight_ -= std::min(calls, in_flight_);
+    try {
+        if (auto marker = gone_ ? fail(ENOENT, Op::call_hip) : mark(lock)) {
+            markers_.push_back({std::move(*marker), calls});
+            return;
+        }
+    } catch (const std::bad_alloc&) { // nor without memory
+    }
+    in_flight_ -= std::min(calls, in_flight_);
 }
 
 void DirectCalls::wait_marked(Lock& lock) {

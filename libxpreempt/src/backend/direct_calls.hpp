@@ -11,8 +11,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -117,7 +117,7 @@ private:
     bool stopped_ = false;                    // by it
     bool warned_ = false;                     // that it cannot stop the queue
     std::uint32_t threshold_ = 0, batch_ = 0; // 0: not paced
-    std::deque<Marked> markers_;              // of paced calls, oldest first
+    std::list<Marked> markers_;               // of paced calls, oldest first
     std::uint32_t in_flight_ = 0;             // paced calls that aren't known to be complete
     std::uint32_t unmarked_ = 0;              // of these, behind the last marker
     bool work_ = false;                       // not known to be complete

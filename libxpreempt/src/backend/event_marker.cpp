@@ -4,17 +4,25 @@
 
 #include "backend/ungated.hpp"
 
+#include <cerrno>
+#include <new>
+
 namespace xpreempt::backend {
 
 namespace {
 
 class EventMarker final : public xqueue::Marker {
 public:
-    EventMarker(std::shared_ptr<EventPool> events, hip::Event event)
-        : events_(std::move(events)), hip_(events_->hip()), event_(event) {}
-    ~EventMarker() override { events_->give_back(event_); }
+    explicit EventMarker(std::shared_ptr<EventPool> events)
+        : events_(std::move(events)), hip_(events_->hip()) {}
+    ~EventMarker() override {
+        if (event_ != nullptr)
+            events_->give_back(event_);
+    }
     EventMarker(const EventMarker&) = delete;
     EventMarker& operator=(const EventMarker&) = delete;
+
+    void own(hip::Event event) { event_ = event; }
 
     // Returns false on error; wait() reports it.
     bool passed() override {
@@ -50,7 +58,7 @@ private:
 
     const std::shared_ptr<EventPool> events_;
     const hip::Functions& hip_;
-    const hip::Event event_;
+    hip::Event event_ = nullptr;
 };
 
 } // namespace
@@ -70,6 +78,7 @@ Result<hip::Event> EventPool::take() {
             free_.pop_back();
             return event;
         }
+        free_.reserve(++created_); // give_back() must not allocate
     }
     hip::Event event = nullptr;
     TRY(hip::check(
@@ -84,15 +93,18 @@ void EventPool::give_back(hip::Event event) {
     free_.push_back(event);
 }
 
-Result<std::shared_ptr<xqueue::Marker>> place_marker(EventPool& events, hip::Stream stream) {
+Result<std::shared_ptr<xqueue::Marker>> place_marker(EventPool& events, hip::Stream stream) try {
     const Ungated ungated;
     const hip::AsideOfCaptures aside(events.hip());
     const hip::OnDevice scope(events.hip(), events.device());
     TRY(scope.result());
+    auto marker = std::make_shared<EventMarker>(events.shared_from_this());
     const auto event = TRY(events.take());
-    auto marker = std::make_shared<EventMarker>(events.shared_from_this(), event);
+    marker->own(event);
     TRY(hip::check(events.hip().event_record(event, stream)));
     return marker;
+} catch (const std::bad_alloc&) {
+    return fail(ENOMEM, Op::allocate);
 }
 
 } // namespace xpreempt::backend

@@ -5,6 +5,7 @@
 #include "hip/runtime.hpp"
 #include "xqueue/hw_queue.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -31,9 +32,11 @@ private:
     const int device_;
     std::mutex mutex_;
     std::vector<hip::Event> free_;
+    std::size_t created_ = 0; // free_ has room for so many
 };
 
-// The stream is one of the pool's device, and not captured. The marker keeps the pool.
+// The stream is one of the pool's device, and not captured. The marker keeps the pool. Throws
+// nothing.
 Result<std::shared_ptr<xqueue::Marker>> place_marker(EventPool& events, hip::Stream stream);
 
 } // namespace xpreempt::backend

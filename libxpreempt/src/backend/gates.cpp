@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -251,13 +252,15 @@ void Gates::leave_direct(const Call& call, bool done) {
 }
 
 Result<std::shared_ptr<xqueue::Marker>> Gates::mark(hip::Stream key, hip::Stream handle,
-                                                    int device) {
+                                                    int device) try {
     const auto hip = TRY(find_hip_());
     const Captures::Question question(captures_, key);
     if (!question || is_captured(key, handle))
         return fail(EAGAIN, Op::call_hip);
     const hip::AsideOfCaptures aside(*hip);
     return place_marker(*std::make_shared<EventPool>(*hip, device), handle);
+} catch (const std::bad_alloc&) {
+    return fail(ENOMEM, Op::allocate);
 }
 
 void Gates::leave(const Call& call, int error) {

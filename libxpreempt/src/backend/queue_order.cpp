@@ -10,6 +10,8 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
+#include <new>
+#include <thread>
 
 namespace xpreempt::backend {
 
@@ -253,12 +255,17 @@ void QueueOrder::watch() {
             to_copy_ = false;
         }
         // Our locks aren't held here: threads of the program wait for them.
-        if (holds_.is_due() && Clock::now() >= retry_at) {
-            pause = holds_.retry() ? first_retry : std::min(2 * pause, longest_retry);
-            retry_at = Clock::now() + pause;
+        try {
+            if (holds_.is_due() && Clock::now() >= retry_at) {
+                pause = holds_.retry() ? first_retry : std::min(2 * pause, longest_retry);
+                retry_at = Clock::now() + pause;
+            }
+            progress = holds_.any() ? copies_.refresh(mapping_) : RingCopies::Progress{};
+            settle_once(false);
+        } catch (const std::bad_alloc&) {
+            std::this_thread::sleep_for(retry_without_memory);
+            progress = {.more = true};
         }
-        progress = holds_.any() ? copies_.refresh(mapping_) : RingCopies::Progress{};
-        settle_once(false);
         if (progress.copied && changed_)
             changed_();
     }

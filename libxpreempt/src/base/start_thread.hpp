@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <new>
 #include <pthread.h>
@@ -13,6 +14,10 @@
 #include <utility>
 
 namespace xpreempt {
+
+// A thread of the library that finds no memory tries again after this time: it must not end, nor
+// end the process.
+constexpr std::chrono::milliseconds retry_without_memory{1};
 
 // Returns an error if no thread can be started, for example at the pids limit of a container.
 // Blocks all signals in the thread but those of faults: a signal of the process must reach a thread

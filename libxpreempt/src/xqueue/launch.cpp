@@ -2,11 +2,13 @@
 // Progressive launching: who launches, and what is in flight.
 #include "base/caller_state.hpp"
 #include "base/log.hpp"
+#include "base/start_thread.hpp"
 #include "xqueue/reaction.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <sys/prctl.h>
 #include <utility>
@@ -194,9 +196,7 @@ std::size_t XQueue::launch(Lock& lock, std::span<Attempt> attempts) {
         launched_ = submitted_;
         leave_turn();
     }
-    if (mark && marker)
-        add_marker(std::move(*marker));
-    else if (mark)
+    if (mark && !add_marker(std::move(marker)))
         ++statistics_.hw_failures;
     complete_if_idle();
     count_load();
@@ -226,9 +226,14 @@ void XQueue::account(const Attempt& attempt) {
     ++unmarked_;
 }
 
-void XQueue::add_marker(std::shared_ptr<Marker> marker) {
-    markers_.push_back({launched_, unmarked_, std::move(marker)});
+Result<void> XQueue::add_marker(Result<std::shared_ptr<Marker>> marker) try {
+    if (!marker)
+        return tl::make_unexpected(marker.error());
+    markers_.push_back({launched_, unmarked_, std::move(*marker)});
     unmarked_ = 0;
+    return {};
+} catch (const std::bad_alloc&) {
+    return fail(ENOMEM, Op::allocate);
 }
 
 // As launch(): the marker must come right behind the commands that it counts.
@@ -241,10 +246,7 @@ Result<void> XQueue::place_marker(Lock& lock) {
     report_work();
     announce_progress();
     wake_worker();
-    if (!marker)
-        return tl::make_unexpected(marker.error());
-    add_marker(std::move(*marker));
-    return {};
+    return add_marker(std::move(marker));
 }
 
 XQueue::Wake XQueue::refill_wake() {
@@ -258,7 +260,9 @@ void XQueue::make_room(Lock& lock) {
     const std::uint64_t resumes = statistics_.resumes;
     const auto finished =
         markers_.empty() ? place_marker(lock) : wait_marked(lock, markers_.front(), refill_wake());
-    if (!finished) {
+    if (!finished && finished.error().errno_value == ENOMEM) {
+        changed_.wait_for(lock, retry_without_memory);
+    } else if (!finished) {
         broken_ = finished.error();
         log::report(log::Level::error, "an xqueue can no longer detect completion: %s failed: %s",
                     phrase(broken_.op), std::strerror(broken_.errno_value));
@@ -443,7 +447,12 @@ void XQueue::launch_pending(Lock& lock) {
     for (std::size_t i = 0; i < tried; ++i) {
         if (attempts[i].error.errno_value == 0)
             continue;
-        failures_.emplace(attempts[i].launch.ticket, attempts[i].error);
+        try {
+            failures_.emplace(attempts[i].launch.ticket, attempts[i].error);
+        } catch (const std::bad_alloc&) {
+            broken_ = attempts[i].error; // each wait returns it: none may take the command for done
+            announce();
+        }
         if (failures_.size() > max_failures)
             failures_.erase(failures_.begin());
     }

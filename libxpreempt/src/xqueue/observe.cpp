@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 namespace xpreempt::xqueue {
@@ -154,29 +155,42 @@ void XQueue::report_holds() {
 void XQueue::watch() {
     Reaction reaction(*this);
     Lock lock(mutex_);
-    for (;;) {
-        while (deliver(lock, 0)) {
-        }
-        if (stopping_)
-            return;
-        if (!watching() || in_flight_ == 0) {
-            changed_.wait(lock);
-            continue;
-        }
-        // The oldest marker is enough, and one of our own only where there is none yet.
-        const Ticket next = markers_.empty() ? launched_ : markers_.front().ticket;
-        const auto finished = finish(lock, next);
-        if (reaction.is_due()) {
-            lock.unlock();
-            reaction.react();
-            lock.lock();
-        } else if (!finished && finished.error().errno_value != ECANCELED && !notices_.empty() &&
-                   notices_.begin()->first <= next) {
-            fail_notices(lock, next, finished.error());
-        } else if (!finished && !stopping_) {
-            changed_.wait(lock); // dropped, or not to be had now: the next change may help
+    bool lasts = true;
+    while (lasts) {
+        try {
+            lasts = watch_once(lock, reaction);
+        } catch (const std::bad_alloc&) {
+            changed_.wait_for(lock, retry_without_memory);
         }
     }
+}
+
+// Returns false when the xqueue ends.
+bool XQueue::watch_once(Lock& lock, Reaction& reaction) {
+    while (deliver(lock, 0)) {
+    }
+    if (stopping_)
+        return false;
+    if (!watching() || in_flight_ == 0) {
+        changed_.wait(lock);
+        return true;
+    }
+    // The oldest marker is enough, and one of our own only where there is none yet.
+    const Ticket next = markers_.empty() ? launched_ : markers_.front().ticket;
+    const auto finished = finish(lock, next);
+    if (reaction.is_due()) {
+        lock.unlock();
+        reaction.react();
+        lock.lock();
+    } else if (!finished && finished.error().errno_value == ENOMEM) {
+        changed_.wait_for(lock, retry_without_memory);
+    } else if (!finished && finished.error().errno_value != ECANCELED && !notices_.empty() &&
+               notices_.begin()->first <= next) {
+        fail_notices(lock, next, finished.error());
+    } else if (!finished && !stopping_) {
+        changed_.wait(lock); // dropped, or not to be had now: the next change may help
+    }
+    return true;
 }
 
 } // namespace xpreempt::xqueue

@@ -176,7 +176,7 @@ private:
     Wake refill_wake();
     void account(const Attempt& attempt);
     Result<void> place_marker(Lock& lock);
-    void add_marker(std::shared_ptr<Marker> marker);
+    Result<void> add_marker(Result<std::shared_ptr<Marker>> marker);
     void make_room(Lock& lock);
     std::uint64_t launch_delay_ns() const;
     void delay_launch(Lock& lock, std::uint64_t ns);
@@ -230,6 +230,7 @@ private:
     class Reaction;
     Result<void> start_watcher();
     void watch();
+    bool watch_once(Lock& lock, Reaction& reaction);
     class Telling;
     void deliver(Lock& lock, Ticket ticket, const Notice& notice);
     bool deliver(Lock& lock, Ticket from);
