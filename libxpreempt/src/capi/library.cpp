@@ -18,9 +18,11 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <new>
 #include <pthread.h>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace xpreempt::capi {
 
@@ -30,12 +32,28 @@ namespace {
 // that exits in order. HIP waits for that work as well, and without a bound.
 constexpr std::chrono::seconds patience_at_exit{5};
 
+using Deadline = std::chrono::steady_clock::time_point;
+
+// Calls body again, until the deadline, if it finds no memory: no exception may leave an exit.
+template <typename Body> void try_until(Deadline deadline, Body body) {
+    for (;;) {
+        try {
+            body();
+            return;
+        } catch (const std::bad_alloc&) {
+            if (std::chrono::steady_clock::now() >= deadline)
+                return;
+        }
+        std::this_thread::sleep_for(retry_without_memory);
+    }
+}
+
 // Calls body in a thread of its own, and returns when it has ended, or at the deadline. Without
 // threads it is not called.
-void within(std::chrono::steady_clock::time_point deadline, std::function<void()> body) {
+void within(Deadline deadline, std::function<void()> body) {
     const auto ended = std::make_shared<std::promise<void>>();
-    auto started = start_thread("xpreempt-exit", [ended, body = std::move(body)] {
-        body();
+    auto started = start_thread("xpreempt-exit", [deadline, ended, body = std::move(body)] {
+        try_until(deadline, body);
         ended->set_value();
     });
     if (!started)
@@ -290,21 +308,23 @@ void Library::release_at_exit() {
 void Library::let_everything_run() {
     const auto deadline = std::chrono::steady_clock::now() + patience_at_exit;
     abandon_control(); // first: a client could stop a queue that runs again
-    gates_.shut();
+    try_until(deadline, [this] { gates_.shut(); });
     order_.shut();
     // Nothing is held from here on. A launch in progress may wait for a held queue, and what
     // follows waits for launch functions and for work on the GPU.
-    holds_.release_all(deadline);
-    within(deadline, [this] {
-        (void)scheduling.stop();
-        direct_.join();
-        for (const auto& [handle, xqueue] : xqueues.entries()) {
-            (void)xqueue->drop();
-            while (xqueue->state().suspends > 0 && xqueue->resume()) {
+    try_until(deadline, [&] { holds_.release_all(deadline); });
+    try_until(deadline, [&] {
+        within(deadline, [this] {
+            (void)scheduling.stop();
+            direct_.join();
+            for (const auto& [handle, xqueue] : xqueues.entries()) {
+                (void)xqueue->drop();
+                while (xqueue->state().suspends > 0 && xqueue->resume()) {
+                }
             }
-        }
+        });
     });
-    (void)gates_.wait_for_calls(deadline);
+    try_until(deadline, [&] { (void)gates_.wait_for_calls(deadline); });
 }
 
 } // namespace xpreempt::capi
