@@ -71,9 +71,11 @@ Error make_call(const Call& call, Function function, Finish finish) {
 // Updates our tables after a call as its class requires.
 void after_call(CallClass call_class, const void* stream, Error error);
 
+// Inline, because a call of its own would copy up to eleven arguments.
 template <CallClass call_class, bool per_thread, typename... Arguments>
-Error interpose(RocmNext<Error(Arguments...)>& next, const void* caller, const char* name,
-                Arguments... arguments) {
+[[gnu::always_inline]] inline Error interpose(RocmNext<Error(Arguments...)>& next,
+                                              const void* caller, const char* name,
+                                              Arguments... arguments) {
     Error (*function)(Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
