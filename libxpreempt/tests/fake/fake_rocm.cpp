@@ -256,6 +256,7 @@ struct Doorbell {
 };
 
 void put_packets(HsaQueue* queue, unsigned count, std::uint32_t header = dispatch_header) {
+    errno = ENOTTY; // as any call of HIP may
     const fake::Seam seam = fake_hip()->seam;
     const bool adds = seam == fake::Seam::add;
     const std::uint64_t first = adds ? hsa_queue_add_write_index_screlease(queue, count)
@@ -329,6 +330,7 @@ static bool ends_captures_if_ours() {
 }
 
 static int answer_question(const void* stream) {
+    errno = ENOTTY;
     ++fake_behaviour.asked;
     usleep(fake_behaviour.question_us);
     if (is_captured(stream))

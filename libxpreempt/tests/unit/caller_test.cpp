@@ -8,8 +8,6 @@
 #include "fake/fake_rocm.hpp"
 
 #include <atomic>
-#include <cerrno>
-#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
@@ -144,34 +142,6 @@ TEST_F(CallerTest, no_call_is_a_cancellation_point) {
         EXPECT_EQ(PTHREAD_CANCELED, ended);
     }
     EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
-}
-
-TEST_F(CallerTest, no_call_changes_errno) {
-    create();
-    xp_probe_info probe{};
-    probe.sz = sizeof probe;
-    xp_hint_t hint{};
-    setenv("XPREEMPTD_SOCKET", "/nonexistent/xpreemptd.sock", 1);
-    const std::function<int()> calls[] = {
-        [&] { return xp_probe(&probe); },
-        [&] { return xp_xqueue_submit(xqueue, put_packet, nullptr, nullptr); },
-        [&] { return xp_xqueue_wait_all(xqueue); },
-        [&] { return xp_xqueue_notify_fd(xqueue, 1, -1); },
-        [&] { return xp_xqueue_suspend(xqueue, 0, nullptr); },
-        [&] { return xp_xqueue_resume(xqueue); },
-        [&] { return xp_hint_open(nullptr, &hint); },
-        [&] { return xp_sched_start(XP_POLICY_DAEMON); },
-        [&] { return xp_control_open(nullptr); },
-        [&] { return xp_control_close(); },
-        [&] { return xp_xqueue_destroy(xqueue); },
-    };
-    int number = 0;
-    for (const auto& call : calls) {
-        errno = EXFULL;
-        (void)call();
-        EXPECT_EQ(EXFULL, errno) << number;
-        ++number;
-    }
 }
 
 TEST_F(CallerTest, touches_on_hip_5_2_keep_one_word_of_a_device) {
