@@ -6,15 +6,21 @@
 
 #include "fake/fake_rocm.hpp"
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <thread>
 
 extern "C" {
+int hsa_amd_memory_async_copy(void* to, std::uint64_t to_agent, const void* from,
+                              std::uint64_t from_agent, std::size_t bytes, std::uint32_t num_waits,
+                              const std::uint64_t* waits, std::uint64_t completion);
 int hipEventCreateWithFlags(void** event, unsigned flags);
 int hipEventDestroy(void* event);
 int hipEventRecord(void* event, void* stream);
@@ -122,6 +128,29 @@ TEST_F(GatesTest, a_free_waits_for_streams_that_the_null_stream_does_not) {
     hold();
     EXPECT_EQ(0, hipStreamSynchronize(nullptr));
     expect_waits([] { return hipFree(nullptr); });
+}
+
+// Its priority would lift the hold of the stream that the copy waits for.
+TEST_F(GatesTest, a_copy_outside_of_hip_is_not_the_null_streams) {
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, nullptr));
+    ASSERT_EQ(0, xp_stream_set_priority(held, 1)) << xp_last_detail();
+    ASSERT_EQ(0, xp_stream_set_priority(nullptr, 2)) << xp_last_detail();
+    xp_stream_info info{};
+    info.sz = sizeof info;
+    ASSERT_EQ(0, xp_stream_query(held, &info));
+    using Signal = std::array<std::int64_t, 8>; // amd_signal_t: its kind, its value
+    static Signal of_held{0, 1}, of_copy{0, 1};
+    const std::uint64_t waits = reinterpret_cast<std::uintptr_t>(&of_held);
+    constexpr std::size_t completion_at = 56; // of a packet
+    std::memcpy(static_cast<char*>(const_cast<void*>(ring_of(held))) + completion_at, &waits,
+                sizeof waits);
+    hold();
+    EXPECT_EQ(0, hsa_amd_memory_async_copy(nullptr, 0, nullptr, 0, 4, 1, &waits,
+                                           reinterpret_cast<std::uintptr_t>(&of_copy)));
+    EXPECT_EQ(0, hipStreamWaitEvent(other, event, 0)); // reads the rings
+    EXPECT_TRUE(fake_driver()->queues[info.kfd_queue_id].is_stopped());
+    of_held[1] = of_copy[1] = 0;
+    EXPECT_EQ(0, xp_stream_release(held));
 }
 
 // HIP waits for the stream; then the hold concerns no stream any more.
