@@ -76,6 +76,9 @@ void use_stream(void* stream) {
     EXPECT_EQ(0, xp_stream_is_idle(stream, &idle)) << xp_last_detail();
     EXPECT_EQ(1U, idle);
     EXPECT_EQ(0, xp_stream_wait(stream)) << xp_last_detail();
+    fake_hip()->unfinished = true; // then it waits
+    EXPECT_EQ(0, xp_stream_wait(stream)) << xp_last_detail();
+    fake_hip()->unfinished = false;
     EXPECT_EQ(0, xp_stream_hold(stream, 0, nullptr)) << xp_last_detail();
     EXPECT_EQ(0, xp_stream_release(stream)) << xp_last_detail();
 }
