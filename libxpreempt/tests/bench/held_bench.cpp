@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Cost of a launch through the hook while the queue of another stream is held: hook and library
-// as built, on the fake ROCm. A queue is emptied between the samples, as a GPU would do.
+// Cost of a launch through the hook: hook and library as built, on the fake ROCm. A queue is
+// emptied between the samples, as a GPU would do. By default while the queue of another stream is
+// held; with XSCHED_AUTO_XQUEUE in the environment, of several threads whose streams are scheduled.
 #include "fake/fake_rocm.hpp"
 #include "hook/table.hpp"
 
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <vector>
 
 extern "C" {
@@ -74,17 +76,54 @@ void launch(benchmark::State& state) {
     if (state.thread_index() == 0 && state.range(1) != 0)
         (void)xp_stream_release(stream_of(0));
 }
-BENCHMARK(launch)
-    ->ArgNames({"queues", "held"})
-    ->ArgsProduct({{3, 10, 32}, {0, 1}})
-    ->UseManualTime()
-    ->Threads(1)
-    ->Threads(2);
+
+double cpu_seconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// CPU time of the calling thread: there are more threads than cores. Many launches, because to read
+// that clock is a system call.
+void launch_scheduled(benchmark::State& state) {
+    constexpr int launches = 500;
+    if (state.thread_index() == 0)
+        (void)stream_of(static_cast<std::size_t>(state.threads()) - 1);
+    void* stream = nullptr;
+    for ([[maybe_unused]] auto step : state) {
+        if (stream == nullptr)
+            stream = streams[static_cast<std::size_t>(state.thread_index())];
+        complete(stream);
+        const double begin = cpu_seconds();
+        for (int i = 0; i < launches; ++i)
+            hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+        // The benchmark divides by the number of threads.
+        state.SetIterationTime((cpu_seconds() - begin) / launches * state.threads());
+    }
+}
+
+void register_benchmarks() {
+    if (std::getenv("XSCHED_AUTO_XQUEUE") != nullptr)
+        benchmark::RegisterBenchmark("launch_scheduled", launch_scheduled)
+            ->UseManualTime()
+            ->Iterations(20)
+            ->Threads(1)
+            ->Threads(4)
+            ->Threads(16);
+    else
+        benchmark::RegisterBenchmark("launch", launch)
+            ->ArgNames({"queues", "held"})
+            ->ArgsProduct({{3, 10, 32}, {0, 1}})
+            ->UseManualTime()
+            ->Threads(1)
+            ->Threads(2);
+}
 
 } // namespace
 
 int main(int argc, char** argv) {
     fake_driver()->patched = true;
+    register_benchmarks();
     benchmark::Initialize(&argc, argv);
     benchmark::RunSpecifiedBenchmarks();
     std::fflush(stdout);

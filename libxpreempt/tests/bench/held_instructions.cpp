@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Calls of HIP beside a held stream among many that have a priority, for count-held-instructions:
-// hook and library as built, on the fake ROCm. usage: xpreempt_held_instructions record|edge
-// STREAMS held|free COUNT
+// Calls of HIP for count-held-instructions: hook and library as built, on the fake ROCm.
+// usage: xpreempt_held_instructions record|edge|launch STREAMS held|free|plain COUNT
+//   held   beside a held stream, among many that have a priority
+//   free   the same, but none is held
+//   plain  the program calls no function of the library
 #include "fake/fake_rocm.hpp"
 #include "hook/table.hpp"
 
@@ -17,6 +19,8 @@ extern "C" {
 int hipEventCreateWithFlags(void** event, unsigned flags);
 int hipEventRecord(void* event, void* stream);
 int hipExtStreamCreateWithCUMask(void** stream, unsigned count, const unsigned* mask);
+int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, void* stream, void**, void**);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 int hipStreamCreate(void** stream);
 int hipStreamWaitEvent(void* stream, void* event, unsigned flags);
@@ -33,12 +37,19 @@ void must(int error) {
     }
 }
 
-void* new_stream(bool own_queue) {
+enum class What { record, edge, launch };
+
+What what_of(std::string_view name) {
+    return name == "record" ? What::record : name == "edge" ? What::edge : What::launch;
+}
+
+void* new_stream(bool own_queue, bool plain) {
     const unsigned mask[2] = {~0U, 0x3f};
     void* stream = nullptr;
     must(own_queue ? hipExtStreamCreateWithCUMask(&stream, 2, mask) : hipStreamCreate(&stream));
     must(hipMemsetAsync(nullptr, 0, 4, stream));
-    must(xp_stream_set_priority(stream, 1));
+    if (!plain)
+        must(xp_stream_set_priority(stream, 1));
     return stream;
 }
 
@@ -56,31 +67,37 @@ void complete(void* stream) {
 } // namespace
 
 // The calling thread is counted from here to the return.
-extern "C" [[gnu::noinline]] void call_hip(bool record, void* event, void* stream) {
-    must(record ? hipEventRecord(event, stream) : hipStreamWaitEvent(stream, event, 0));
+extern "C" [[gnu::noinline]] void call_hip(What what, void* event, void* stream) {
+    switch (what) {
+    case What::record: return must(hipEventRecord(event, stream));
+    case What::edge: return must(hipStreamWaitEvent(stream, event, 0));
+    case What::launch:
+        return must(hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr));
+    }
 }
 
 int main(int argc, char** argv) {
     if (argc != 5)
         return 64;
     fake_driver()->patched = true;
-    const bool record = argv[1] == std::string_view("record");
+    const What what = what_of(argv[1]);
     const int streams = std::atoi(argv[2]);
-    void* held = new_stream(true);
-    void* stream = new_stream(true);
+    const bool plain = argv[3] == std::string_view("plain");
+    void* held = new_stream(true, plain);
+    void* stream = new_stream(true, plain);
     for (int i = 2; i < streams; ++i)
-        (void)new_stream(i < own_queues);
+        (void)new_stream(i < own_queues, plain);
     void* event = nullptr;
     must(hipEventCreateWithFlags(&event, 0));
     // A signal that comes never: then priorities decide as well.
     const std::int64_t signal[] = {0, 1, 0, 0, 0, 0, 0, 0};
-    if (!record)
+    if (what == What::edge)
         fake_hip()->waits_for = reinterpret_cast<std::uintptr_t>(signal);
     if (argv[3] == std::string_view("held"))
         must(xp_stream_hold(held, 0, nullptr));
     for (int i = std::atoi(argv[4]); i > 0; --i) {
         complete(stream);
-        call_hip(record, event, stream);
+        call_hip(what, event, stream);
     }
     std::_Exit(0); // the fake completes no work on its own, so an exit would wait
 }
