@@ -38,7 +38,7 @@ def lay_out(pristine: Path, tree: Path, series: str, headers: Path, mutant: Path
 
 
 def stamp(amdkfd: Path, series: str, headers: Path) -> None:
-    """The two files that kernel/prepare generates beside what lay-out does; the suite `module` compares the objects made of them."""
+    """The two files that kernel/prepare itself generates; the suite `module` compares the objects made of them."""
     (amdkfd / "kfd_preempt_version.h").write_text(
         "/* SPDX-License-Identifier: GPL-2.0-only OR MIT */\n"
         f'#define KFD_PREEMPT_VERSION "{package_version()} {series}"\n'
