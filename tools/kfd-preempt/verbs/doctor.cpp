@@ -16,6 +16,7 @@
 #include "processes/task.hpp"
 #include "streams/hook_sight.hpp"
 #include "streams/queue_level.hpp"
+#include "verbs/driver_findings.hpp"
 #include "verbs/finding.hpp"
 #include "verbs/verbs.hpp"
 
@@ -38,14 +39,6 @@ namespace {
 
 constexpr const char* read_log = "dmesg | grep -i amdgpu";
 constexpr const char* boot_again = "reboot";
-
-// Without those that this distribution has no command for.
-std::vector<std::string> commands_of(std::initializer_list<std::string> commands) {
-    std::vector<std::string> known;
-    std::ranges::copy_if(commands, std::back_inserter(known),
-                         [](const std::string& command) { return !command.empty(); });
-    return known;
-}
 
 // The initramfs has the driver that is loaded at the boot.
 std::vector<std::string> install_and_boot(const Distribution& here, const std::string& packages) {
@@ -90,21 +83,25 @@ Finding check_kernel(const Context& context, const kfd::LoadedModule& module) {
 Finding check_other_driver(const Context& context, const kfd::LoadedModule& module) {
     if (!amdgpu_dkms_installed(context.roots))
         return {"amdgpu-dkms", Verdict::ok, "not installed"};
+    const std::string known = known_of_rocm(context, module);
+    const std::string which = known.empty() ? known : " (" + known + ")";
     if (module.rocm && !module.preempt_abi.empty())
-        return {"amdgpu-dkms", Verdict::ok, "installed, and built with queue preemption"};
+        return {"amdgpu-dkms", Verdict::ok, "installed, and built with queue preemption" + which};
     const Distribution here = distribution(context.roots, context.kernel_release);
     const std::string remove = here.remove + " amdgpu-dkms";
     if (!module.preempt_abi.empty())
         return {"amdgpu-dkms",
                 Verdict::warn,
-                "ROCm's own driver is installed and takes the place of ours at the next boot",
+                fmt::format("ROCm's own driver{} is installed and takes the place of ours at the "
+                            "next boot",
+                            which),
                 {commands_of({remove,
                               fmt::format("dkms install kfd-preempt/{} -k {}", KFD_PREEMPT_VERSION,
                                           context.kernel_release),
                               here.initramfs, boot_again})}};
     return {"amdgpu-dkms",
             Verdict::fail,
-            "ROCm's own driver is installed, and it has no queue preemption",
+            fmt::format("ROCm's own driver{} is installed, and it has no queue preemption", which),
             {install_and_boot(here, here.driver),
              fmt::format("build it with queue preemption; or, on a kernel with a patch series, "
                          "remove it: {}",
@@ -147,16 +144,6 @@ Finding check_not_patched(const Context& context, const kfd::LoadedModule& modul
                         context.kernel_release),
             {install_and_boot(here, here.driver)},
             Exit::unsupported};
-}
-
-// A parameter that the site has set on the kernel's command line or in a file of modprobe, of which
-// the initramfs has a copy.
-Fix fix_of_parameter(const Context& context, const char* parameter, const std::string& change) {
-    const Distribution here = distribution(context.roots, context.kernel_release);
-    return {commands_of({fmt::format("grep -r {} /proc/cmdline /etc/modprobe.d /etc/default/grub",
-                                     parameter),
-                         here.initramfs, boot_again}),
-            change + "; a change of /etc/default/grub needs update-grub or grub2-mkconfig"};
 }
 
 Finding check_module(const Context& context, const kfd::LoadedModule& module) {
@@ -478,11 +465,12 @@ void add_queues(const Context& context, const kfd::LoadedModule& module, const Q
 Report doctor(const Context& context, std::optional<pid_t> pid) {
     const kfd::LoadedModule module = kfd::loaded_module(context.roots);
     std::vector<Finding> checks = {
-        check_kernel(context, module),
-        check_other_driver(context, module),
-        check_module(context, module),
-        check_secure_boot(context, module),
+        check_kernel(context, module), check_other_driver(context, module),
+        check_module(context, module), check_secure_boot(context, module),
+        check_dkms(context),
     };
+    for (Finding& check : check_parameters(context, module))
+        checks.push_back(std::move(check));
     Queries queries;
     for (Finding& check : check_device(context, module, queries))
         checks.push_back(std::move(check));
@@ -496,7 +484,11 @@ Report doctor(const Context& context, std::optional<pid_t> pid) {
                               Verdict::warn,
                               cost,
                               {{"kfd-preempt list", "XPREEMPT_HW_QUEUES=2 PROGRAM"}}});
+    if (pid)
+        for (Finding& check : check_settings_of(context, *pid))
+            checks.push_back(std::move(check));
     Report report = report_of_findings(checks);
+    add_firmware(context, report);
     add_queue_slots(context, report);
     add_costs(context, report);
     if (pid)

@@ -195,6 +195,88 @@ TEST_F(DoctorTest, rocms_own_driver_is_named_and_is_no_failure_of_query) {
     EXPECT_EQ(report.text.find("Invalid argument"), std::string::npos) << report.text;
 }
 
+// From 7.1.9 on it returns ENOTTY.
+TEST_F(DoctorTest, what_is_known_of_rocms_driver_is_said) {
+    std::filesystem::remove_all(tree.root() / "sys/module/amdgpu/parameters");
+    tree.make_directory("sys/module/amdkcl");
+    tree.write("var/lib/dkms/amdgpu/6.14.14-2212064.el8/source/dkms.conf", "");
+    tree.write("var/lib/dkms/amdgpu/7.1.9-2407772.24.04/source/dkms.conf", "");
+    tree.write("sys/module/amdgpu/version", "6.14.14\n");
+    script->expect_query(0, -EINVAL);
+    cli::Report report = doctor(context);
+    expect_check(report, "amdgpu-dkms", "fail",
+                 "(6.14.14-2212064.el8, driver 30.10.1 of ROCm 7.0: ");
+    expect_check(report, "driver", "fail", "has no queue preemption");
+
+    tree.write("sys/module/amdgpu/version", "7.1.9\n");
+    script->expect_query(0, -ENOTTY);
+    report = doctor(context);
+    expect_check(report, "amdgpu-dkms", "fail",
+                 "(7.1.9-2407772.24.04, driver 31.60.0 of ROCm 10.1: nobody has tried");
+    expect_check(report, "driver", "fail", "has no queue preemption");
+
+    tree.write("sys/module/amdgpu/version", "8.0.1\n");
+    script->expect_query(0, -ENOTTY);
+    expect_check(doctor(context), "amdgpu-dkms", "fail",
+                 "(8.0.1, a driver that this command does not know)");
+}
+
+TEST_F(DoctorTest, entries_of_dkms_without_a_source_are_named) {
+    tree.write("var/lib/dkms/amdgpu/6.14.14-1/source/dkms.conf", "");
+    tree.make_directory("var/lib/dkms/kfd-preempt-rocm/0.1.0+6.12.12-1/build");
+    // The kernels of a module are links beside its versions.
+    std::filesystem::create_directory_symlink(
+        "6.14.14-1/6.8/x86_64", tree.root() / "var/lib/dkms/amdgpu/kernel-6.8-x86_64");
+    expect_working_driver();
+    const cli::Report report = doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    expect_check(report, "dkms", "warn", "builds no module");
+    expect_commands(
+        report, "dkms",
+        {"rm -r " + (tree.root() / "var/lib/dkms/kfd-preempt-rocm/0.1.0+6.12.12-1").string()});
+}
+
+TEST_F(DoctorTest, parameters_that_take_queues_away_are_named) {
+    tree.write("sys/module/amdgpu/parameters/cwsr_enable", "0\n");
+    tree.write("sys/module/amdgpu/parameters/user_queue", "1\n");
+    expect_working_driver();
+    const cli::Report report = doctor(context);
+    EXPECT_EQ(report.exit, cli::Exit::unsupported);
+    expect_check(report, "cwsr", "fail", "no queue can be stopped in the middle of a kernel");
+    expect_check(report, "user-queues", "warn", "amdgpu.user_queue=1");
+
+    tree.write("sys/module/amdgpu/parameters/cwsr_enable", "1\n");
+    tree.write("sys/module/amdgpu/parameters/user_queue", "-1\n");
+    expect_working_driver();
+    EXPECT_EQ(doctor(context).json["verdict"], "ok");
+}
+
+TEST_F(DoctorTest, settings_of_a_process_that_hide_its_queues_are_named) {
+    using namespace std::string_literals;
+    tree.add_process(7, "demo");
+    tree.add_kfd_process(7);
+    tree.write("proc/7/environ", "A=1\0HSA_ENABLE_DRM_DEBUG=1\0DEBUG_CLR_AQL_DEV_QUEUE=1\0"s);
+    expect_working_driver();
+    const cli::Report report = doctor(context, 7);
+    expect_check(report, "user-queues", "warn", "its queues are DRM user queues");
+    expect_check(report, "rings", "warn", "its rings are in VRAM");
+
+    tree.write("proc/7/environ", "HSA_ENABLE_DRM_DEBUG=0\0DEBUG_CLR_AQL_DEV_QUEUE_X=1\0"s);
+    expect_working_driver();
+    EXPECT_EQ(doctor(context, 7).json["verdict"], "ok");
+}
+
+TEST_F(DoctorTest, versions_of_the_firmware_are_shown) {
+    tree.write("sys/bus/pci/devices/0000:01:00.0/fw_version/mec_fw_version", "0x000000b1\n");
+    tree.write("sys/bus/pci/devices/0000:01:00.0/fw_version/mes_fw_version", "0x00000000\n");
+    expect_working_driver();
+    const cli::Report report = doctor(context);
+    EXPECT_NE(unwrapped(report).find("gpu 5230: mec 177\n"), std::string::npos) << report.text;
+    const cli::Json& firmware = report.json["firmware"][0];
+    EXPECT_EQ(firmware["mec"], 177);
+    EXPECT_TRUE(firmware["mes"].is_null());
+}
+
 TEST_F(DoctorTest, einval_of_our_own_driver_stays_a_failure_of_query) {
     script->expect_query(0, -EINVAL);
     const cli::Report report = doctor(context);
