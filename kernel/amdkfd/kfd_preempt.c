@@ -69,7 +69,7 @@ struct ioctl {
 	kfd_preempt_handler *func;
 };
 
-/* What is copied has the size of a member of call_args, so it fits. */
+/* A copy has the size of a member of call_args, so it fits. */
 #define IOCTL(_cmd, _member, _least, _func) {				\
 		.cmd = (_cmd),						\
 		.size = sizeof_field(struct call_args, _member),	\

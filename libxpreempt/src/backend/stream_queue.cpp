@@ -232,8 +232,8 @@ Result<std::shared_ptr<xqueue::Marker>> StreamQueue::mark() {
 }
 
 xqueue::DeviceLoad* StreamQueue::load() {
-    // Of the process's devices. Never destroyed, as the library: an xqueue that the program leaves
-    // behind launches until the process has ended.
+    // Never destroyed, as the library: an xqueue that the program leaves behind launches until the
+    // process has ended.
     using Loads = std::array<xqueue::DeviceLoad, 64>;
     static Loads& loads = *new Loads;
     const std::size_t device = hip::place_of(device_);

@@ -96,7 +96,7 @@ public:
     }
 };
 
-// What the XQueues of a device share. Thread-safe.
+// State that the XQueues of a device share. Thread-safe.
 struct DeviceLoad {
     std::atomic<std::uint32_t> busy{0}; // XQueues that have commands in flight
     DeviceTurns turns;

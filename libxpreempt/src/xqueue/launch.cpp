@@ -394,7 +394,7 @@ void XQueue::sleep_precisely() {
 
 // One step towards the next launch, with something to launch.
 void XQueue::refill(Lock& lock) {
-    // What was due may have come earlier than expected, so two sleeps never follow each other.
+    // A completion may have come earlier than expected, so two sleeps never follow each other.
     const bool slept = std::exchange(slept_, false);
     if (const std::uint64_t ns = slept ? 0 : sleep_ns(); ns != 0)
         return sleep(lock, ns);

@@ -78,7 +78,7 @@ public:
     }
     // The next completion measures nothing: there was something else between.
     void gap() { last_ns_ = 0; }
-    // What was measured is wrong: who trusted it found the hardware dry.
+    // The measured times are wrong: a sleep that relied on them ended with the hardware dry.
     void forget() {
         sampled_ = 0;
         command_ns_ = shortest_ns_ = last_ns_ = 0;

@@ -17,7 +17,7 @@ int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 
 namespace test {
 
-// What a call of the table uses.
+// The arguments of the calls of the table.
 struct Objects {
     void* plain = nullptr;
     void* own = nullptr;
@@ -179,7 +179,7 @@ inline void add_xqueues(Calls& calls, Objects& o) {
          {"xp_xqueue_destroy", [&o] { return xp_xqueue_destroy(o.xqueue); }}});
 }
 
-// Of a stream with packets, and without a daemon at XPREEMPTD_SOCKET.
+// Needs a stream with packets, and no daemon at XPREEMPTD_SOCKET.
 inline Calls every_call(Objects& objects) {
     Calls calls;
     add_process(calls, objects);

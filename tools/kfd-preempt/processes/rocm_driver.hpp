@@ -12,7 +12,7 @@
 
 namespace cli {
 
-// What is known of a version of the driver. All texts are constants.
+// The known facts of a version of the driver. All texts are constants.
 struct RocmDriver {
     std::string_view version; // of the module
     std::string_view release; // "30.10": the number in AMD's documents
