@@ -143,9 +143,19 @@ bool Switch::run(Driver& driver, std::span<const kfd::Queue> queues) {
             entries.push_back(entry_of(queue.queue_id));
         done = calls_.send(driver, plan_.flags, entries, target_.pid, plan_.timeout_ms);
     } while (done == entries.size() && is_locked(entries[0]) && ++tries < tries_max);
-    for (std::size_t i = 0; i < done; ++i)
-        results_.push_back({queues[i].queue_id, classify(driver, queues[i], entries[i])});
     const auto& error = calls_.error();
+    // With ALL_OR_NOTHING the driver changes nothing if one entry is already as requested.
+    std::vector<kfd::Queue> others;
+    if (plan_.is_all_or_nothing() && !error)
+        for (std::size_t i = 0; i < done; ++i)
+            if (entries[i].result != -EALREADY)
+                others.push_back(queues[i]);
+    const bool again = !others.empty() && others.size() < done;
+    for (std::size_t i = 0; i < done; ++i)
+        if (!again || entries[i].result == -EALREADY)
+            results_.push_back({queues[i].queue_id, classify(driver, queues[i], entries[i])});
+    if (again)
+        return run(driver, others);
     if (error)
         failure_ = driver_failure(context_, plan_.verb, *error, target_);
     return !error;

@@ -127,6 +127,16 @@ TEST_F(SwitchTest, suspend_asks_for_no_type_that_the_driver_lacks) {
     expect_message(report, "amdgpu.allow_reset=1");
 }
 
+TEST_F(SwitchTest, all_or_nothing_stops_the_queues_beside_one_that_is_stopped) {
+    constexpr std::uint32_t flags = KFD_PREEMPT_SWITCH_STICKY | KFD_PREEMPT_SWITCH_ALL_OR_NOTHING;
+    script->expect_query(0, 0, test::Script::all_caps & ~KFD_PREEMPT_CAP_PROCESS);
+    script->expect_switch(7, flags, KFD_PREEMPT_OP_PREEMPT, {0, 2},
+                          {{-EALREADY, held, sticky}, {-EBUSY, running, 0}});
+    script->expect_switch(7, flags, KFD_PREEMPT_OP_PREEMPT, {2}, {{0, held, sticky}});
+    const cli::Report report = cli::suspend(context, {7, {}}, {.all_or_nothing = true});
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+}
+
 TEST_F(SwitchTest, all_or_nothing_leaves_later_queues_alone_if_a_queue_failed) {
     constexpr std::uint32_t flags = KFD_PREEMPT_SWITCH_STICKY | KFD_PREEMPT_SWITCH_ALL_OR_NOTHING;
     script->expect_query(0, 0, test::Script::all_caps | KFD_PREEMPT_CAP_PROCESS);
