@@ -132,7 +132,7 @@ Result<void> XQueue::wait_marked(Lock& lock, const Marked& marked, Wake wake) {
         now_ns = 0; // when it passed is unknown
     lock.lock();
     if (napping_ && !early && !promptly)
-        now_ns = 0; // noticed too late to be what the worker's sleeps depend on
+        now_ns = 0; // noticed too late for the worker's sleeps to depend on it
     if (wake == Wake::brief)
         refills_early_ = early;
     if (tries)

@@ -380,8 +380,8 @@ void XQueue::sleep(Lock& lock, std::uint64_t ns) {
         return;
     if (!markers_.empty() && !taking_back_)
         complete(*markers_.back().marker, 0);
-    // If the sleep didn't end too late, it was too long: what it relied on was measured when
-    // commands took longer. To sleep again would measure nothing better.
+    // If the sleep didn't end too late, it was too long: its times are from commands that took
+    // longer. To sleep again would measure nothing better.
     if (now_ns > end_ns + margin_ns)
         return pace_.gap();
     pace_.forget();

@@ -37,10 +37,10 @@ void must(int error) {
     }
 }
 
-enum class What { record, edge, launch };
+enum class HipCall { record, edge, launch };
 
-What what_of(std::string_view name) {
-    return name == "record" ? What::record : name == "edge" ? What::edge : What::launch;
+HipCall call_of(std::string_view name) {
+    return name == "record" ? HipCall::record : name == "edge" ? HipCall::edge : HipCall::launch;
 }
 
 void* new_stream(bool own_queue, bool plain) {
@@ -67,11 +67,11 @@ void complete(void* stream) {
 } // namespace
 
 // The calling thread is counted from here to the return.
-extern "C" [[gnu::noinline]] void call_hip(What what, void* event, void* stream) {
-    switch (what) {
-    case What::record: return must(hipEventRecord(event, stream));
-    case What::edge: return must(hipStreamWaitEvent(stream, event, 0));
-    case What::launch:
+extern "C" [[gnu::noinline]] void call_hip(HipCall call, void* event, void* stream) {
+    switch (call) {
+    case HipCall::record: return must(hipEventRecord(event, stream));
+    case HipCall::edge: return must(hipStreamWaitEvent(stream, event, 0));
+    case HipCall::launch:
         return must(hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr));
     }
 }
@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
     if (argc != 5)
         return 64;
     fake_driver()->patched = true;
-    const What what = what_of(argv[1]);
+    const HipCall call = call_of(argv[1]);
     const int streams = std::atoi(argv[2]);
     const bool plain = argv[3] == std::string_view("plain");
     void* held = new_stream(true, plain);
@@ -91,13 +91,13 @@ int main(int argc, char** argv) {
     must(hipEventCreateWithFlags(&event, 0));
     // A signal that comes never: then priorities decide as well.
     const std::int64_t signal[] = {0, 1, 0, 0, 0, 0, 0, 0};
-    if (what == What::edge)
+    if (call == HipCall::edge)
         fake_hip()->waits_for = reinterpret_cast<std::uintptr_t>(signal);
     if (argv[3] == std::string_view("held"))
         must(xp_stream_hold(held, 0, nullptr));
     for (int i = std::atoi(argv[4]); i > 0; --i) {
         complete(stream);
-        call_hip(what, event, stream);
+        call_hip(call, event, stream);
     }
     std::_Exit(0); // the fake completes no work on its own, so an exit would wait
 }

@@ -97,7 +97,7 @@ protected:
             sum += lane.queue->state().in_flight;
         return sum;
     }
-    // Time stands still while the other threads do what is due.
+    // Keeps the time while the other threads launch the commands that are due.
     void pass(std::uint64_t ns) {
         const std::uint64_t launched = hardware_.launched();
         for (int i = 0; i < 40 && hardware_.launched() == launched; ++i)
