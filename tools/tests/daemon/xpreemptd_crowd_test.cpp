@@ -3,6 +3,7 @@
 #include "daemon_fixture.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <gtest/gtest.h>
 
 namespace {
@@ -108,6 +109,37 @@ TEST_F(CrowdTest, cost_of_a_process_does_not_grow_with_their_number) {
     (void)pass_in_turns(seconds{3});
     ASSERT_EQ(known(), static_cast<std::size_t>(crowd));
     EXPECT_LE(gpu.dear_calls() - before, 8U * crowd);
+}
+
+std::chrono::nanoseconds cpu_time() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
+}
+
+// CPU time of a page of ten jobs, the least of several calls.
+std::chrono::nanoseconds time_of_a_page(const Daemon& daemon) {
+    auto least = std::chrono::nanoseconds::max();
+    for (int i = 0; i < 30; ++i) {
+        const auto begin = cpu_time();
+        EXPECT_EQ(daemon.jobs(0, 10).size(), 10U);
+        least = std::min(least, cpu_time() - begin);
+    }
+    return least;
+}
+
+// Any user may ask for a page, and nothing is scheduled meanwhile.
+TEST_F(CrowdTest, page_of_jobs_costs_no_more_in_a_crowd) {
+    const auto jobs_of = [&](pid_t begin, pid_t end) {
+        for (pid_t pid = begin; pid < end; ++pid)
+            add(pid, "/batch");
+        (void)pass_in_turns(seconds{3});
+        ASSERT_EQ(daemon.jobs().size(), static_cast<std::size_t>(end - 1000) + 1);
+    };
+    jobs_of(1000, 1020);
+    const auto among_few = time_of_a_page(daemon);
+    jobs_of(1020, 1000 + crowd);
+    EXPECT_LT(time_of_a_page(daemon), 5 * among_few);
 }
 
 TEST_F(CrowdTest, busy_crowd_is_polled_in_turns_and_its_end_is_seen) {
