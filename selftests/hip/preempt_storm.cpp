@@ -58,7 +58,7 @@ times, until --count stops are made; then lets the process end by itself.
   --gap-us A..B   pause between a resume and the next stop (default 0..20000)
   --busy          count only stops that saved running waves (needs debugfs)
   --all           every compute queue at each stop, not some
-  --sdma          stop SDMA queues as well, and at least one (needs preempt_sdma=1)
+  --sdma          stop SDMA queues as well, and count only their stops (needs preempt_sdma=1)
   --end           when the count is reached, send the process SIGRTMIN (--until-told)
   --quiet         no output of our own but errors and the closing line
 
@@ -217,8 +217,8 @@ private:
     void count(const std::vector<Queue>& all);
     [[nodiscard]] bool reached() const {
         // The program has SDMA queues only from its first copy on.
-        if (options_.sdma && sdma_possible_ && counts_.sdma == 0)
-            return false;
+        if (options_.sdma && sdma_possible_)
+            return counts_.sdma >= options_.count;
         return (options_.busy ? counts_.busy : counts_.stops) >= options_.count;
     }
     [[nodiscard]] bool refused(const char* what, int result, std::uint32_t queue);
