@@ -38,27 +38,18 @@ struct Protected {
 
 Imports imports_of(const dl_phdr_info& info, const ElfW(Dyn) * entry) {
     Imports imports{};
-    // The C library's linker has added the load address to those that it uses.
-    const auto at = [&info](ElfW(Addr) value) {
-        return value < info.dlpi_addr ? info.dlpi_addr + value : value;
+    const auto take = [&info, &entry]<typename Type>(const Type*& to) {
+        // The C library's linker has added the load address to those that it uses.
+        const ElfW(Addr) value = entry->d_un.d_ptr;
+        to = reinterpret_cast<const Type*>(value < info.dlpi_addr ? info.dlpi_addr + value : value);
     };
     for (; entry->d_tag != DT_NULL; ++entry)
         switch (entry->d_tag) {
-        case DT_SYMTAB:
-            imports.symbols = reinterpret_cast<const ElfW(Sym)*>(at(entry->d_un.d_ptr));
-            break;
-        case DT_STRTAB:
-            imports.strings = reinterpret_cast<const char*>(at(entry->d_un.d_ptr));
-            break;
-        case DT_JMPREL:
-            imports.relocations[0].begin =
-                reinterpret_cast<const ElfW(Rela)*>(at(entry->d_un.d_ptr));
-            break;
+        case DT_SYMTAB: take(imports.symbols); break;
+        case DT_STRTAB: take(imports.strings); break;
+        case DT_JMPREL: take(imports.relocations[0].begin); break;
         case DT_PLTRELSZ: imports.relocations[0].bytes = entry->d_un.d_val; break;
-        case DT_RELA:
-            imports.relocations[1].begin =
-                reinterpret_cast<const ElfW(Rela)*>(at(entry->d_un.d_ptr));
-            break;
+        case DT_RELA: take(imports.relocations[1].begin); break;
         case DT_RELASZ: imports.relocations[1].bytes = entry->d_un.d_val; break;
         default: break;
         }
@@ -78,15 +69,6 @@ void patch(ElfW(Addr) slot, void* function, const Protected& read_only) {
     pointer->store(function, std::memory_order_release);
     if (locked)
         mprotect(page, page_size, PROT_READ);
-}
-
-bool starts_with(const char* text, const char* beginning) {
-    return std::strncmp(text, beginning, std::strlen(beginning)) == 0;
-}
-
-const char* file_of(const char* path) {
-    const char* slash = std::strrchr(path, '/');
-    return slash != nullptr ? slash + 1 : path;
 }
 
 // The C library's functions only in ROCm: other libraries' files aren't our business.

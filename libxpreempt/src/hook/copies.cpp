@@ -133,12 +133,7 @@ INTERPOSER Status hsa_amd_memory_async_copy(void* to, Agent to_agent, const void
                                             Agent from_agent, std::size_t bytes,
                                             std::uint32_t num_waits, const HsaSignal* waits,
                                             HsaSignal completion) {
-    static constinit RocmNext<Status(void*, Agent, const void*, Agent, std::size_t, std::uint32_t,
-                                     const HsaSignal*, HsaSignal)>
-        next{"hsa_amd_memory_async_copy", Rocm::hsa};
-    auto* function = next(__builtin_return_address(0));
-    if (function == nullptr)
-        return hsa_status_error;
+    auto* function = FUNCTION_OR(hsa_status_error, hsa, hsa_amd_memory_async_copy);
     note_copy(num_waits, waits, completion);
     return function(to, to_agent, from, from_agent, bytes, num_waits, waits, completion);
 }
@@ -148,12 +143,7 @@ INTERPOSER Status hsa_amd_memory_async_copy_on_engine(void* to, Agent to_agent, 
                                                       std::uint32_t num_waits,
                                                       const HsaSignal* waits, HsaSignal completion,
                                                       int engine, bool force) {
-    static constinit RocmNext<Status(void*, Agent, const void*, Agent, std::size_t, std::uint32_t,
-                                     const HsaSignal*, HsaSignal, int, bool)>
-        next{"hsa_amd_memory_async_copy_on_engine", Rocm::hsa};
-    auto* function = next(__builtin_return_address(0));
-    if (function == nullptr)
-        return hsa_status_error;
+    auto* function = FUNCTION_OR(hsa_status_error, hsa, hsa_amd_memory_async_copy_on_engine);
     note_copy(num_waits, waits, completion, engine);
     return function(to, to_agent, from, from_agent, bytes, num_waits, waits, completion, engine,
                     force);
@@ -164,23 +154,14 @@ INTERPOSER Status hsa_amd_memory_async_copy_rect(const void* to, const void* to_
                                                  const void* range, Agent agent, int direction,
                                                  std::uint32_t num_waits, const HsaSignal* waits,
                                                  HsaSignal completion) {
-    static constinit RocmNext<Status(const void*, const void*, const void*, const void*,
-                                     const void*, Agent, int, std::uint32_t, const HsaSignal*,
-                                     HsaSignal)>
-        next{"hsa_amd_memory_async_copy_rect", Rocm::hsa};
-    auto* function = next(__builtin_return_address(0));
-    if (function == nullptr)
-        return hsa_status_error;
+    auto* function = FUNCTION_OR(hsa_status_error, hsa, hsa_amd_memory_async_copy_rect);
     note_copy(num_waits, waits, completion);
     return function(to, to_offset, from, from_offset, range, agent, direction, num_waits, waits,
                     completion);
 }
 
 INTERPOSER Status hsa_signal_destroy(HsaSignal signal) {
-    static constinit RocmNext<Status(HsaSignal)> next{"hsa_signal_destroy", Rocm::hsa};
-    auto* function = next(__builtin_return_address(0));
-    if (function == nullptr)
-        return hsa_status_error;
+    auto* function = FUNCTION_OR(hsa_status_error, hsa, hsa_signal_destroy);
     forget_signal(signal);
     return function(signal);
 }
@@ -188,20 +169,13 @@ INTERPOSER Status hsa_signal_destroy(HsaSignal signal) {
 // Signals are memory of ROCr, which is gone after this call unless another hsa_init() is still
 // valid. Then a copy in flight is an edge that is not seen.
 INTERPOSER Status hsa_shut_down() {
-    static constinit RocmNext<Status()> next{"hsa_shut_down", Rocm::hsa};
-    auto* function = next(__builtin_return_address(0));
-    if (function == nullptr)
-        return hsa_status_error;
+    auto* function = FUNCTION_OR(hsa_status_error, hsa, hsa_shut_down);
     forget_all_signals();
     return function();
 }
 
 INTERPOSER Status hsa_amd_signal_async_handler(HsaSignal signal, int condition, std::int64_t value,
                                                Handler* handler, void* argument) {
-    static constinit RocmNext<Status(HsaSignal, int, std::int64_t, Handler*, void*)> next{
-        "hsa_amd_signal_async_handler", Rocm::hsa};
-    auto* function = next(__builtin_return_address(0));
-    if (function == nullptr)
-        return hsa_status_error;
+    auto* function = FUNCTION_OR(hsa_status_error, hsa, hsa_amd_signal_async_handler);
     return function(signal, condition, value, stand_before(handler), argument);
 }

@@ -38,7 +38,7 @@ __attribute__((constructor)) void make_exit_key() {
 } // namespace
 
 int current_device() {
-    static constinit RocmNext<int(int*)> next{"hipGetDevice", Rocm::hip};
+    static constinit RocmNext<Rocm::hip, int(int*)> next{"hipGetDevice"};
     if (current_call.device >= 0)
         return current_call.device;
     int device = 0;

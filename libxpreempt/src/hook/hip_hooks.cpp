@@ -44,9 +44,9 @@
 
 #define ROW(call_class, per_thread, name, ...)                                                     \
     INTERPOSER Error name(CONCATENATE(PARAMETERS_, COUNT(__VA_ARGS__))(__VA_ARGS__)) {             \
-        static constinit RocmNext<Error(__VA_ARGS__)> next{#name, Rocm::hip};                      \
+        NEXT(hip, name);                                                                           \
         return interpose<CallClass::call_class, per_thread>(                                       \
-            next, __builtin_return_address(0), #name CONCATENATE(ARGUMENTS_, COUNT(__VA_ARGS__))); \
+            next, __builtin_return_address(0) CONCATENATE(ARGUMENTS_, COUNT(__VA_ARGS__)));        \
     }
 #define HIP_CALL(call_class, name, ...) ROW(call_class, false, name __VA_OPT__(, ) __VA_ARGS__)
 #define HIP_CALL_SPT(call_class, name, ...) ROW(call_class, true, name __VA_OPT__(, ) __VA_ARGS__)

@@ -26,7 +26,7 @@ constexpr std::uint64_t queue_at_byte = 48;
 constexpr std::int64_t doorbell = -1, legacy_doorbell = -2;
 
 Index write_index(Queue queue, const void* caller) {
-    static constinit RocmNext<Index(Queue)> next{"hsa_queue_load_write_index_relaxed", Rocm::hsa};
+    static constinit RocmNext<Rocm::hsa, Index(Queue)> next{"hsa_queue_load_write_index_relaxed"};
     auto* function = next(caller);
     return function != nullptr ? function(queue) : 0;
 }
@@ -91,7 +91,7 @@ using namespace xpreempt::hook;
 
 #define ADD(name)                                                                                  \
     INTERPOSER Index name(Queue queue, Index value) {                                              \
-        static constinit RocmNext<Index(Queue, Index)> next{#name, Rocm::hsa};                     \
+        NEXT(hsa, name);                                                                           \
         const Index index = next(__builtin_return_address(0))(queue, value);                       \
         note_reserved(queue, index, value);                                                        \
         return index;                                                                              \
@@ -100,7 +100,7 @@ FOR_EACH_ADD(ADD)
 
 #define CAS(name)                                                                                  \
     INTERPOSER Index name(Queue queue, Index expected, Index value) {                              \
-        static constinit RocmNext<Index(Queue, Index, Index)> next{#name, Rocm::hsa};              \
+        NEXT(hsa, name);                                                                           \
         const Index before = next(__builtin_return_address(0))(queue, expected, value);            \
         if (before == expected)                                                                    \
             note_stored(queue, before, value);                                                     \
@@ -110,7 +110,7 @@ FOR_EACH_CAS(CAS)
 
 #define STORE(name)                                                                                \
     INTERPOSER void name(Queue queue, Index value) {                                               \
-        static constinit RocmNext<void(Queue, Index)> next{#name, Rocm::hsa};                      \
+        NEXT(hsa, name);                                                                           \
         const void* caller = __builtin_return_address(0);                                          \
         const Index before = write_index(queue, caller);                                           \
         next(caller)(queue, value);                                                                \
@@ -120,7 +120,7 @@ FOR_EACH_STORE(STORE)
 
 #define SIGNAL_STORE(name)                                                                         \
     INTERPOSER void name(HsaSignal signal, std::int64_t value) {                                   \
-        static constinit RocmNext<void(HsaSignal, std::int64_t)> next{#name, Rocm::hsa};           \
+        NEXT(hsa, name);                                                                           \
         const void* queue = queue_of_doorbell(signal);                                             \
         next(__builtin_return_address(0))(signal, value);                                          \
         if (queue != nullptr)                                                                      \

@@ -11,6 +11,20 @@
 #include <type_traits>
 
 #define INTERPOSER extern "C" __attribute__((visibility("default")))
+// `next`: the function behind the interposer in which this stands.
+#define NEXT(rocm, name)                                                                           \
+    static constinit RocmNext<Rocm::rocm, decltype(name)> next {                                   \
+        #name                                                                                      \
+    }
+// Yields that function, or returns `none` from the interposer if there is no runtime behind it.
+#define FUNCTION_OR(none, rocm, name)                                                              \
+    ({                                                                                             \
+        NEXT(rocm, name);                                                                          \
+        auto* found = next(__builtin_return_address(0));                                           \
+        if (found == nullptr)                                                                      \
+            return none;                                                                           \
+        found;                                                                                     \
+    })
 
 namespace xpreempt::hook {
 
@@ -73,9 +87,8 @@ void after_call(CallClass call_class, const void* stream, Error error);
 
 // Inline, because a call of its own would copy up to eleven arguments.
 template <CallClass call_class, bool per_thread, typename... Arguments>
-[[gnu::always_inline]] inline Error interpose(RocmNext<Error(Arguments...)>& next,
-                                              const void* caller, const char* name,
-                                              Arguments... arguments) {
+[[gnu::always_inline]] inline Error interpose(RocmNext<Rocm::hip, Error(Arguments...)>& next,
+                                              const void* caller, Arguments... arguments) {
     Error (*function)(Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
@@ -86,7 +99,7 @@ template <CallClass call_class, bool per_thread, typename... Arguments>
                              ? key_of(handle, per_thread)
                              : nullptr;
     return make_call(
-        {name, call_class, per_thread, handle, stream, last_of<Event>(arguments...)},
+        {next.name(), call_class, per_thread, handle, stream, last_of<Event>(arguments...)},
         [&] { return function(arguments...); },
         [=](Error error) {
             if constexpr (has_aftermath(call_class))

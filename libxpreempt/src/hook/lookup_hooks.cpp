@@ -29,13 +29,6 @@ namespace {
 
 using Lookup = void*(void*, const char*);
 
-bool is_rocm_path(const char* path) {
-    const char* slash = path != nullptr ? std::strrchr(path, '/') : nullptr;
-    const char* file = slash != nullptr ? slash + 1 : path;
-    return file != nullptr && (std::strncmp(file, "libamdhip64", 11) == 0 ||
-                               std::strncmp(file, "libhsa-runtime64", 16) == 0);
-}
-
 } // namespace
 
 } // namespace xpreempt::hook
@@ -49,9 +42,20 @@ __attribute__((visibility("hidden"))) std::atomic<void*> xpreempt_hook_dlsym_beh
 
 namespace xpreempt::hook {
 
+const char* file_of(const char* path) {
+    const char* slash = path != nullptr ? std::strrchr(path, '/') : nullptr;
+    return slash != nullptr ? slash + 1 : path != nullptr ? path : "";
+}
+
+bool starts_with(const char* text, const char* beginning) {
+    return std::strncmp(text, beginning, std::strlen(beginning)) == 0;
+}
+
 bool is_of_rocm(void* function) {
     Dl_info info{};
-    return dladdr(function, &info) != 0 && is_rocm_path(info.dli_fname);
+    return dladdr(function, &info) != 0 &&
+           (starts_with(file_of(info.dli_fname), "libamdhip64") ||
+            starts_with(file_of(info.dli_fname), "libhsa-runtime64"));
 }
 
 // dlvsym() needs the version: that of the C library's merger with libdl, or of its

@@ -18,6 +18,7 @@ namespace xpreempt::hook {
 
 std::atomic<unsigned> first_called{no_provider};
 constinit thread_local bool is_other_runtime = false;
+constinit thread_local CallerObject last_callers[2]{};
 
 namespace {
 
@@ -38,21 +39,13 @@ struct Providers {
 
 struct Callers {
     static constexpr unsigned max = 1024; // objects that call ROCm; further ones are looked up
-    struct Range {
-        std::uintptr_t begin, end;
-        std::uint8_t provider;
-    };
-    Range list[max]{};
+    CallerObject list[max]{};
     std::atomic<unsigned> count;
 };
 
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; // never held while the linker is asked
 Providers providers[2];
 Callers callers[2];
-
-std::size_t index_of(Rocm rocm) {
-    return static_cast<std::size_t>(rocm);
-}
 
 struct Object {
     std::uintptr_t address; // in it
@@ -91,12 +84,10 @@ struct Mapped {
 // Wheels carry a runtime of their own, under a path that no search finds.
 int match_stem(dl_phdr_info* info, std::size_t, void* data) {
     auto* mapped = static_cast<Mapped*>(data);
-    if (info->dlpi_name == nullptr)
+    if (!starts_with(file_of(info->dlpi_name), mapped->stem))
         return 0;
-    const char* slash = std::strrchr(info->dlpi_name, '/');
-    const char* file = slash != nullptr ? slash + 1 : info->dlpi_name;
     const std::size_t length = std::strlen(info->dlpi_name);
-    if (std::strncmp(file, mapped->stem, std::strlen(mapped->stem)) != 0 || length >= max_path)
+    if (length >= max_path)
         return 0;
     if (mapped->count++ == 0)
         std::memcpy(mapped->first, info->dlpi_name, length + 1);
@@ -159,17 +150,9 @@ void remember(Rocm rocm, const Object& object, unsigned provider) {
     const unsigned count = known.count.load(std::memory_order_relaxed);
     if (count == Callers::max)
         return;
-    known.list[count] = {object.begin, object.end, static_cast<std::uint8_t>(provider)};
+    known.list[count] = {object.begin, object.end, provider};
     known.count.store(count + 1, std::memory_order_release);
 }
-
-// The object that called last in this thread; an address is hardly ever used again by another
-// object.
-struct LastCaller {
-    std::uintptr_t begin, end;
-    unsigned provider;
-};
-constinit thread_local LastCaller last_callers[2]{};
 
 // The object that has set the gate. It is linked to no runtime.
 bool is_library(const Object& object) {
@@ -197,7 +180,7 @@ unsigned look_up(const void* caller, Rocm rocm, const char* symbol) {
     // Called by a pointer, or by the last instruction of a function whose return address is that of
     // its own caller. With several runtimes it is most probably the one that the thread used last.
     if (!is_certain) {
-        const LastCaller& last = last_callers[index_of(rocm)];
+        const CallerObject& last = last_callers[index_of(rocm)];
         Mapped mapped{};
         is_certain = find_mapped(rocm, mapped) <= 1;
         if (!is_certain && caller != nullptr && last.end != 0)
@@ -216,16 +199,13 @@ unsigned look_up(const void* caller, Rocm rocm, const char* symbol) {
 
 } // namespace
 
-unsigned provider_for(const void* caller, Rocm rocm, const char* symbol) {
+unsigned find_provider(const void* caller, Rocm rocm, const char* symbol) {
     const auto address = reinterpret_cast<std::uintptr_t>(caller);
-    LastCaller& last = last_callers[index_of(rocm)];
-    if (address >= last.begin && address < last.end)
-        return last.provider;
     const Callers& known = callers[index_of(rocm)];
     const unsigned count = known.count.load(std::memory_order_acquire);
     for (unsigned i = 0; i < count; ++i)
         if (const auto& range = known.list[i]; address >= range.begin && address < range.end) {
-            last = {range.begin, range.end, range.provider};
+            last_callers[index_of(rocm)] = range;
             return range.provider;
         }
     return look_up(caller, rocm, symbol);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace xpreempt::hook {
@@ -14,12 +15,31 @@ enum class Rocm : std::uint8_t { hip, hsa };
 constexpr unsigned max_providers = 4;
 constexpr unsigned no_provider = max_providers;
 
+constexpr std::size_t index_of(Rocm rocm) {
+    return static_cast<std::size_t>(rocm);
+}
+
+// An object that calls ROCm; an address is hardly ever used again by another object.
+struct CallerObject {
+    std::uintptr_t begin, end;
+    unsigned provider;
+};
+extern constinit thread_local CallerObject last_callers[2]; // in this thread, by Rocm
+
 // The provider, by number, that the linker would have bound a call of that symbol to without us:
 // the next in the global order, else one that the caller's object is linked to, else the first that
 // is mapped. no_provider: none is. caller: an address in the calling code; null: the library, as
 // its own code. It has the runtime that was called first. No library is ever loaded. Cheap for
 // callers that were seen before.
-unsigned provider_for(const void* caller, Rocm rocm, const char* symbol);
+unsigned find_provider(const void* caller, Rocm rocm, const char* symbol);
+
+inline unsigned provider_for(const void* caller, Rocm rocm, const char* symbol) {
+    const auto address = reinterpret_cast<std::uintptr_t>(caller);
+    const CallerObject& last = last_callers[index_of(rocm)];
+    if (address >= last.begin && address < last.end) [[likely]]
+        return last.provider;
+    return find_provider(caller, rocm, symbol);
+}
 
 // The library works with the HIP runtime that is called first. Calls of others are not noted:
 // their streams, devices and null streams would be taken for those of the first.

@@ -14,38 +14,42 @@ void* real_dlsym(void* handle, const char* name);
 
 bool is_of_rocm(void* function); // one of a HIP or HSA runtime
 
+const char* file_of(const char* path); // its last part; "" of null
+bool starts_with(const char* text, const char* beginning);
+
 // There may be several runtimes. Constant-initialised, so that a function-local static of it needs
 // no guard and no allocation.
-template <typename Function> class RocmNext {
+template <Rocm rocm, typename Function> class RocmNext {
 public:
-    constexpr RocmNext(const char* symbol, Rocm rocm) : symbol_(symbol), rocm_(rocm) {}
+    constexpr explicit RocmNext(const char* symbol) : symbol_(symbol) {}
 
     // Null: there is none yet. caller: an address in the code that called the interposer.
     Function* operator()(const void* caller) {
-        const unsigned provider = provider_for(caller, rocm_, symbol_);
+        const unsigned provider = provider_for(caller, rocm, symbol_);
         if (provider == no_provider)
             return nullptr;
         Function* function = functions_[provider].load(std::memory_order_acquire);
         if (function == nullptr) [[unlikely]]
             function = look_up(provider);
-        if (rocm_ == Rocm::hip)
+        if constexpr (rocm == Rocm::hip)
             note_runtime(provider);
         return function;
     }
 
+    const char* name() const { return symbol_; }
+
 private:
     Function* look_up(unsigned provider) {
-        if (rocm_ == Rocm::hip) {
+        if constexpr (rocm == Rocm::hip) {
             note_runtime(provider); // before the library calls HIP
             load_companion();       // a thread of the program, and not in HIP
         }
-        auto* function = reinterpret_cast<Function*>(in_provider(provider, rocm_, symbol_));
+        auto* function = reinterpret_cast<Function*>(in_provider(provider, rocm, symbol_));
         functions_[provider].store(function, std::memory_order_release);
         return function;
     }
 
     const char* symbol_;
-    Rocm rocm_;
     std::atomic<Function*> functions_[max_providers]{};
 };
 

@@ -44,29 +44,29 @@ Stream stream_of_config(const void* config) {
 
 // A call of which the stream was found elsewhere than among the parameters.
 template <CallClass call_class, typename... Arguments>
-Error interpose_on(Stream stream, RocmNext<Error(Arguments...)>& next, const void* caller,
-                   const char* name, Arguments... arguments) {
+Error interpose_on(Stream stream, RocmNext<Rocm::hip, Error(Arguments...)>& next,
+                   const void* caller, Arguments... arguments) {
     Error (*function)(Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
     if (is_other_runtime)
         return function(arguments...);
     return make_call(
-        {name, call_class, 0, stream, key_of(stream, false), nullptr},
+        {next.name(), call_class, 0, stream, key_of(stream, false), nullptr},
         [&] { return function(arguments...); }, [](Error) {});
 }
 
 // A handle that HIP gives out means a new stream; what was known of it is of an older one.
 template <typename... Arguments>
-Error create_stream(RocmNext<Error(Stream*, Arguments...)>& next, const void* caller,
-                    const char* name, Stream* stream, Arguments... arguments) {
+Error create_stream(RocmNext<Rocm::hip, Error(Stream*, Arguments...)>& next, const void* caller,
+                    Stream* stream, Arguments... arguments) {
     Error (*function)(Stream*, Arguments...) = next(caller);
     if (function == nullptr)
         return hip_error_not_found;
     if (is_other_runtime)
         return function(stream, arguments...);
     (void)current_device(); // HIP may create a queue on it in the call
-    Call call{name, CallClass::stream_create, 0, nullptr, nullptr, nullptr};
+    Call call{next.name(), CallClass::stream_create, 0, nullptr, nullptr, nullptr};
     return make_call(
         call, [&] { return function(stream, arguments...); },
         [&](Error error) {
@@ -83,42 +83,30 @@ Error create_stream(RocmNext<Error(Stream*, Arguments...)>& next, const void* ca
 
 using namespace xpreempt::hook;
 
-// NEXT(name, types...): the HIP function behind the interposer of that name.
-#define NEXT(name, ...)                                                                            \
-    static constinit RocmNext<Error(__VA_ARGS__)> next {                                           \
-        #name, Rocm::hip                                                                           \
-    }
-
 INTERPOSER Error hipStreamCreate(Stream* stream) {
-    NEXT(hipStreamCreate, Stream*);
-    return create_stream(next, __builtin_return_address(0), "hipStreamCreate", stream);
+    NEXT(hip, hipStreamCreate);
+    return create_stream(next, __builtin_return_address(0), stream);
 }
 
 INTERPOSER Error hipStreamCreateWithFlags(Stream* stream, U32 flags) {
-    NEXT(hipStreamCreateWithFlags, Stream*, U32);
-    return create_stream(next, __builtin_return_address(0), "hipStreamCreateWithFlags", stream,
-                         flags);
+    NEXT(hip, hipStreamCreateWithFlags);
+    return create_stream(next, __builtin_return_address(0), stream, flags);
 }
 
 INTERPOSER Error hipStreamCreateWithPriority(Stream* stream, U32 flags, int priority) {
-    NEXT(hipStreamCreateWithPriority, Stream*, U32, int);
-    return create_stream(next, __builtin_return_address(0), "hipStreamCreateWithPriority", stream,
-                         flags, priority);
+    NEXT(hip, hipStreamCreateWithPriority);
+    return create_stream(next, __builtin_return_address(0), stream, flags, priority);
 }
 
 INTERPOSER Error hipExtStreamCreateWithCUMask(Stream* stream, U32 words, const U32* mask) {
-    NEXT(hipExtStreamCreateWithCUMask, Stream*, U32, const U32*);
-    return create_stream(next, __builtin_return_address(0), "hipExtStreamCreateWithCUMask", stream,
-                         words, mask);
+    NEXT(hip, hipExtStreamCreateWithCUMask);
+    return create_stream(next, __builtin_return_address(0), stream, words, mask);
 }
 
 // Its work is on the queue until HIP has waited for it, and then another thread may at once have a
 // new stream of the same handle.
 INTERPOSER Error hipStreamDestroy(Stream stream) {
-    NEXT(hipStreamDestroy, Stream);
-    Error (*function)(Stream) = next(__builtin_return_address(0));
-    if (function == nullptr)
-        return hip_error_not_found;
+    auto* function = FUNCTION_OR(hip_error_not_found, hip, hipStreamDestroy);
     if (is_other_runtime)
         return function(stream);
     const void* key = key_of(stream, false);
@@ -133,10 +121,7 @@ INTERPOSER Error hipStreamDestroy(Stream stream) {
 }
 
 INTERPOSER Error hipSetDevice(int device) {
-    NEXT(hipSetDevice, int);
-    Error (*function)(int) = next(__builtin_return_address(0));
-    if (function == nullptr)
-        return hip_error_not_found;
+    auto* function = FUNCTION_OR(hip_error_not_found, hip, hipSetDevice);
     const Error error = function(device);
     if (is_other_runtime)
         return error;
@@ -145,10 +130,7 @@ INTERPOSER Error hipSetDevice(int device) {
 }
 
 INTERPOSER Error hipConfigureCall(Dim3 grid, Dim3 block, Size lds_bytes, Stream stream) {
-    NEXT(hipConfigureCall, Dim3, Dim3, Size, Stream);
-    Error (*function)(Dim3, Dim3, Size, Stream) = next(__builtin_return_address(0));
-    if (function == nullptr)
-        return hip_error_not_found;
+    auto* function = FUNCTION_OR(hip_error_not_found, hip, hipConfigureCall);
     const Error error = function(grid, block, lds_bytes, stream);
     if (error == hip_success)
         configured = stream;
@@ -156,36 +138,30 @@ INTERPOSER Error hipConfigureCall(Dim3 grid, Dim3 block, Size lds_bytes, Stream 
 }
 
 INTERPOSER Error hipLaunchByPtr(const void* function) {
-    NEXT(hipLaunchByPtr, const void*);
-    return interpose_on<CallClass::launch>(configured, next, __builtin_return_address(0),
-                                           "hipLaunchByPtr", function);
+    NEXT(hip, hipLaunchByPtr);
+    return interpose_on<CallClass::launch>(configured, next, __builtin_return_address(0), function);
 }
 
 INTERPOSER Error hipLaunchKernelExC(const void* config, const void* function, void** arguments) {
-    NEXT(hipLaunchKernelExC, const void*, const void*, void**);
-    return interpose_on<CallClass::launch>(stream_of_config(config), next,
-                                           __builtin_return_address(0), "hipLaunchKernelExC",
-                                           config, function, arguments);
+    NEXT(hip, hipLaunchKernelExC);
+    return interpose_on<CallClass::launch>(
+        stream_of_config(config), next, __builtin_return_address(0), config, function, arguments);
 }
 
 INTERPOSER Error hipDrvLaunchKernelEx(const void* config, void* function, void** arguments,
                                       void** extra) {
-    NEXT(hipDrvLaunchKernelEx, const void*, void*, void**, void**);
+    NEXT(hip, hipDrvLaunchKernelEx);
     return interpose_on<CallClass::launch>(stream_of_config(config), next,
-                                           __builtin_return_address(0), "hipDrvLaunchKernelEx",
-                                           config, function, arguments, extra);
+                                           __builtin_return_address(0), config, function, arguments,
+                                           extra);
 }
 
 // hip_impl::hipLaunchKernelGGLImpl of 5.x, which hipLaunchKernelGGL of its headers calls.
 INTERPOSER void _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv(
     std::uintptr_t function, const Dim3& grid, const Dim3& block, U32 lds_bytes, Stream stream,
     void** arguments) {
-    using Function = void(std::uintptr_t, const Dim3&, const Dim3&, U32, Stream, void**);
-    static constinit RocmNext<Function> next{
-        "_ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv", Rocm::hip};
-    Function* behind = next(__builtin_return_address(0));
-    if (behind == nullptr)
-        return;
+    auto* behind =
+        FUNCTION_OR(, hip, _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv);
     if (is_other_runtime)
         return behind(function, grid, block, lds_bytes, stream, arguments);
     (void)make_call(
