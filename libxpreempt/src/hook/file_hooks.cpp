@@ -190,6 +190,17 @@ int free_memory(int fd, unsigned long request, void* argument) {
     return answer;
 }
 
+// The calls of /dev/kfd that are interposed, by number.
+struct SeenCall {
+    unsigned number;
+    int (*call)(int fd, unsigned long request, void* argument);
+};
+constexpr SeenCall seen_calls[] = {{kfd::nr_create_queue, create_queue},
+                                   {kfd::nr_destroy_queue, destroy_queue},
+                                   {kfd::nr_update_queue, update_queue},
+                                   {kfd::nr_allocate_memory, allocate_memory},
+                                   {kfd::nr_free_memory, free_memory}};
+
 int as_libc(int answer) {
     if (answer == 0)
         return 0;
@@ -220,35 +231,30 @@ private:
     std::atomic<Function*> function_{nullptr};
 };
 
-constinit Behind<int(const char*, int, ...)> open_behind{"open", SYS_open};
-constinit Behind<int(const char*, int, ...)> open64_behind{"open64", SYS_open};
-constinit Behind<int(int, const char*, int, ...)> openat_behind{"openat", SYS_openat};
-constinit Behind<int(int, const char*, int, ...)> openat64_behind{"openat64", SYS_openat};
-constinit Behind<int(int)> close_behind{"close", SYS_close};
-constinit Behind<int(int)> dup_behind{"dup", SYS_dup};
-constinit Behind<int(int, int)> dup2_behind{"dup2", SYS_dup2};
-constinit Behind<int(int, int, int)> dup3_behind{"dup3", SYS_dup3};
-constinit Behind<int(int, int, ...)> fcntl_behind{"fcntl", SYS_fcntl};
-constinit Behind<int(int, int, ...)> fcntl64_behind{"fcntl64", SYS_fcntl};
-constinit Behind<int(unsigned, unsigned, int)> close_range_behind{"close_range", SYS_close_range};
-constinit Behind<int(int, unsigned long, ...)> ioctl_behind{"ioctl", SYS_ioctl};
+// ROW(function, system call, type)
+#define FOR_EACH_FILE_FUNCTION(ROW)                                                                \
+    ROW(open, SYS_open, int(const char*, int, ...))                                                \
+    ROW(open64, SYS_open, int(const char*, int, ...))                                              \
+    ROW(openat, SYS_openat, int(int, const char*, int, ...))                                       \
+    ROW(openat64, SYS_openat, int(int, const char*, int, ...))                                     \
+    ROW(close, SYS_close, int(int))                                                                \
+    ROW(dup, SYS_dup, int(int))                                                                    \
+    ROW(dup2, SYS_dup2, int(int, int))                                                             \
+    ROW(dup3, SYS_dup3, int(int, int, int))                                                        \
+    ROW(fcntl, SYS_fcntl, int(int, int, ...))                                                      \
+    ROW(fcntl64, SYS_fcntl, int(int, int, ...))                                                    \
+    ROW(close_range, SYS_close_range, int(unsigned, unsigned, int))                                \
+    ROW(ioctl, SYS_ioctl, int(int, unsigned long, ...))
+
+#define BEHIND(name, number, ...) constinit Behind<__VA_ARGS__> name##_behind{#name, number};
+FOR_EACH_FILE_FUNCTION(BEHIND)
 
 __attribute__((constructor(101))) void find_all_behind() {
     // If the hook was loaded late, callers were bound to another library, which may precede
     // RTLD_NEXT.
     void* handle = bound_by_linker() ? RTLD_NEXT : RTLD_DEFAULT;
-    open_behind.find(handle);
-    open64_behind.find(handle);
-    openat_behind.find(handle);
-    openat64_behind.find(handle);
-    close_behind.find(handle);
-    dup_behind.find(handle);
-    dup2_behind.find(handle);
-    dup3_behind.find(handle);
-    fcntl_behind.find(handle);
-    fcntl64_behind.find(handle);
-    close_range_behind.find(handle);
-    ioctl_behind.find(handle);
+#define FIND(name, ...) name##_behind.find(handle);
+    FOR_EACH_FILE_FUNCTION(FIND)
 }
 
 } // namespace
@@ -275,25 +281,21 @@ using namespace xpreempt::hook;
         va_end(arguments);                                                                         \
     }
 
-INTERPOSER int open(const char* path, int flags, ...) {
-    OPEN_MODE(flags, flags)
-    return opened(open_behind(path, flags, mode), path);
-}
+#define OPEN(name)                                                                                 \
+    INTERPOSER int name(const char* path, int flags, ...) {                                        \
+        OPEN_MODE(flags, flags)                                                                    \
+        return opened(name##_behind(path, flags, mode), path);                                     \
+    }
+OPEN(open)
+OPEN(open64)
 
-INTERPOSER int open64(const char* path, int flags, ...) {
-    OPEN_MODE(flags, flags)
-    return opened(open64_behind(path, flags, mode), path);
-}
-
-INTERPOSER int openat(int directory, const char* path, int flags, ...) {
-    OPEN_MODE(flags, flags)
-    return opened(openat_behind(directory, path, flags, mode), path);
-}
-
-INTERPOSER int openat64(int directory, const char* path, int flags, ...) {
-    OPEN_MODE(flags, flags)
-    return opened(openat64_behind(directory, path, flags, mode), path);
-}
+#define OPENAT(name)                                                                               \
+    INTERPOSER int name(int directory, const char* path, int flags, ...) {                         \
+        OPEN_MODE(flags, flags)                                                                    \
+        return opened(name##_behind(directory, path, flags, mode), path);                          \
+    }
+OPENAT(openat)
+OPENAT(openat64)
 
 INTERPOSER int close(int fd) {
     forget_if_kfd(fd);
@@ -341,31 +343,18 @@ INTERPOSER int ioctl(int fd, unsigned long request, ...) noexcept {
     void* argument = va_arg(arguments, void*);
     va_end(arguments);
     // By number, not by the whole command: the structs have grown, and with them the commands.
-    if (_IOC_TYPE(request) == 'K' && argument != nullptr) {
-        const unsigned number = _IOC_NR(request);
-        if (number == xpreempt::kfd::nr_create_queue && is_kfd(fd))
-            return as_libc(create_queue(fd, request, argument));
-        if (number == xpreempt::kfd::nr_destroy_queue && is_kfd(fd))
-            return as_libc(destroy_queue(fd, request, argument));
-        if (number == xpreempt::kfd::nr_update_queue && is_kfd(fd))
-            return as_libc(update_queue(fd, request, argument));
-        if (number == xpreempt::kfd::nr_allocate_memory && is_kfd(fd))
-            return as_libc(allocate_memory(fd, request, argument));
-        if (number == xpreempt::kfd::nr_free_memory && is_kfd(fd))
-            return as_libc(free_memory(fd, request, argument));
-    }
+    if (_IOC_TYPE(request) == 'K' && argument != nullptr)
+        for (const auto& [number, call] : seen_calls)
+            if (_IOC_NR(request) == number && is_kfd(fd))
+                return as_libc(call(fd, request, argument));
     return ioctl_behind(fd, request, argument);
 }
 
 namespace xpreempt::hook {
 
 namespace {
-const Interposer rows[] = {
-    INTERPOSER_ROW(open),  INTERPOSER_ROW(open64),   INTERPOSER_ROW(openat),
-    INTERPOSER_ROW(dup),   INTERPOSER_ROW(openat64), INTERPOSER_ROW(close),
-    INTERPOSER_ROW(dup2),  INTERPOSER_ROW(dup3),     INTERPOSER_ROW(close_range),
-    INTERPOSER_ROW(fcntl), INTERPOSER_ROW(fcntl64),  INTERPOSER_ROW(ioctl),
-};
+#define FILE_ROW(name, ...) INTERPOSER_ROW(name),
+const Interposer rows[] = {FOR_EACH_FILE_FUNCTION(FILE_ROW)};
 } // namespace
 
 constinit const InterposerList file_interposers{rows, std::size(rows)};

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cerrno>
 #include <iterator>
+#include <optional>
 #include <pthread.h>
 
 namespace xpreempt::hook {
@@ -165,10 +166,24 @@ void clear_queue_slot(std::size_t queue) {
     }
 }
 
-QueueRecord copy_of(std::size_t queue) {
-    QueueRecord record = queue_slots[queue].record;
-    record.num_streams = queue_slots[queue].num_streams;
+QueueRecord copy_of(const QueueSlot& slot) {
+    QueueRecord record = slot.record;
+    record.num_streams = slot.num_streams;
     return record;
+}
+
+// Fills `out` with make(slot) of the live slots that it has a value for. Returns how many there
+// are. Comes with the lock.
+template <typename Slot, typename Record, typename Make>
+std::uint32_t list(const Slot* slots, std::size_t used, Record* out, std::uint32_t max, Make make) {
+    std::uint32_t count = 0;
+    for (const Slot* slot = slots; slot != slots + used; ++slot)
+        if (const std::optional<Record> record = slot->live ? make(*slot) : std::nullopt) {
+            if (count < max)
+                out[count] = *record;
+            ++count;
+        }
+    return count;
 }
 
 int slot_at(std::uint64_t hsa_queue) {
@@ -399,15 +414,8 @@ namespace {
 
 std::uint32_t table_queues(QueueRecord* out, std::uint32_t max) {
     const MutexLock lock(table_mutex);
-    std::uint32_t count = 0;
-    for (std::size_t i = 0; i < queue_slots_used; ++i) {
-        if (!queue_slots[i].live)
-            continue;
-        if (count < max)
-            out[count] = copy_of(i);
-        ++count;
-    }
-    return count;
+    return list(queue_slots, queue_slots_used, out, max,
+                [](const QueueSlot& slot) { return std::optional(copy_of(slot)); });
 }
 
 int table_stream_queue(const void* stream, QueueRecord* out) {
@@ -418,7 +426,7 @@ int table_stream_queue(const void* stream, QueueRecord* out) {
         return -EXDEV;
     if (slot == nullptr || slot->last < 0)
         return -ENOENT;
-    *out = copy_of(static_cast<std::size_t>(slot->last));
+    *out = copy_of(queue_slots[slot->last]);
     return 0;
 }
 
@@ -428,16 +436,10 @@ std::uint32_t table_streams_of(std::uint32_t kfd_queue_id, std::uint32_t generat
     const int queue = live_slot(kfd_queue_id, generation);
     if (queue < 0)
         return 0;
-    std::uint32_t count = 0;
-    for (std::size_t i = 0; i < stream_slots_used; ++i) {
-        const StreamSlot& slot = stream_slots[i];
-        if (!slot.live || !contains(slot.seen, static_cast<std::size_t>(queue)))
-            continue;
-        if (count < max)
-            out[count] = slot.handle;
-        ++count;
-    }
-    return count;
+    return list(stream_slots, stream_slots_used, out, max, [queue](const StreamSlot& slot) {
+        const bool seen = contains(slot.seen, static_cast<std::size_t>(queue));
+        return seen ? std::optional(slot.handle) : std::nullopt;
+    });
 }
 
 int table_begin_update(std::uint32_t kfd_queue_id, std::uint32_t generation, QueueRecord* out) {
@@ -448,7 +450,7 @@ int table_begin_update(std::uint32_t kfd_queue_id, std::uint32_t generation, Que
         pthread_mutex_unlock(&update_mutex);
         return -ESTALE;
     }
-    *out = copy_of(static_cast<std::size_t>(queue));
+    *out = copy_of(queue_slots[queue]);
     return 0;
 }
 
@@ -473,7 +475,7 @@ std::uint32_t table_busy_queues(const void* stream, QueueRecord* out, std::uint3
     if (slot != nullptr)
         for_each(slot->busy, [&](std::size_t queue) {
             if (count < max)
-                out[count] = copy_of(queue);
+                out[count] = copy_of(queue_slots[queue]);
             ++count;
         });
     return count;
@@ -489,16 +491,10 @@ void table_set_gate(const Gate* wanted) {
 
 std::uint32_t table_streams(StreamRecord* out, std::uint32_t max) {
     const MutexLock lock(table_mutex);
-    std::uint32_t count = 0;
-    for (std::size_t i = 0; i < stream_slots_used; ++i) {
-        const StreamSlot& slot = stream_slots[i];
-        if (!slot.live || slot.dying)
-            continue;
-        if (count < max)
-            out[count] = {slot.stream, slot.handle, slot.birth};
-        ++count;
-    }
-    return count;
+    return list(stream_slots, stream_slots_used, out, max, [](const StreamSlot& slot) {
+        const StreamRecord record{slot.stream, slot.handle, slot.birth};
+        return slot.dying ? std::nullopt : std::optional(record);
+    });
 }
 
 bool table_attach() {
@@ -516,18 +512,11 @@ void table_end_reading() {
 
 std::uint32_t table_rings(RingRecord* out, std::uint32_t max) {
     const MutexLock lock(table_mutex);
-    std::uint32_t count = 0;
-    for (std::size_t i = 0; i < queue_slots_used; ++i) {
-        const QueueSlot& slot = queue_slots[i];
-        if (!slot.live)
-            continue;
-        if (count < max)
-            out[count] = {slot.record.kfd_queue_id, slot.record.generation,
-                          slot.ring_in_vram ? 1U : 0U, slot.seen ? 1U : 0U,
-                          slot.seen_in_hip_call ? 1U : 0U};
-        ++count;
-    }
-    return count;
+    return list(queue_slots, queue_slots_used, out, max, [](const QueueSlot& slot) {
+        return std::optional(RingRecord{slot.record.kfd_queue_id, slot.record.generation,
+                                        slot.ring_in_vram ? 1U : 0U, slot.seen ? 1U : 0U,
+                                        slot.seen_in_hip_call ? 1U : 0U});
+    });
 }
 
 std::uint64_t table_birth_of(const void* stream) {
