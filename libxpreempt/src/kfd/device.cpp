@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 namespace xpreempt::kfd {
 
@@ -22,30 +21,16 @@ Result<Device> Device::open(const std::string& path, Ioctl ioctl) {
     return Device(std::move(fd), std::move(ioctl));
 }
 
-int call_until_done(const Ioctl& ioctl, int fd, unsigned long request, void* argument) {
-    int answer = 0;
-    do {
-        answer = ioctl(fd, request, argument);
-    } while (answer == -EINTR);
-    return answer;
-}
-
-int Device::call(int fd, unsigned long request, void* argument) const {
-    return call_until_done(ioctl_, fd >= 0 ? fd : fd_.get(), request, argument);
-}
-
 Result<kfd_ioctl_preempt_query_args> Device::query(std::uint32_t gpu_id) const {
     kfd_ioctl_preempt_query_args args{};
     args.gpu_id = gpu_id;
-    if (const int answer = call(-1, AMDKFD_IOC_PREEMPT_QUERY, &args); answer != 0)
-        return fail(-answer, Op::query, gpu_id);
-    return args;
+    return call(-1, AMDKFD_IOC_PREEMPT_QUERY, args, Op::query, gpu_id);
 }
 
 Result<kfd_ioctl_preempt_status_args> Device::status(std::uint32_t kfd_queue_id, int fd) const {
     kfd_ioctl_preempt_status_args args{};
     args.queue_id = kfd_queue_id;
-    return status_with(args, fd);
+    return call(fd, AMDKFD_IOC_PREEMPT_STATUS, args, Op::queue_status, kfd_queue_id);
 }
 
 Result<kfd_ioctl_preempt_status_args> Device::status_of(pid_t pid, std::uint32_t kfd_queue_id,
@@ -54,22 +39,14 @@ Result<kfd_ioctl_preempt_status_args> Device::status_of(pid_t pid, std::uint32_t
     args.flags = flags | KFD_PREEMPT_SWITCH_TARGET_PID;
     args.target_pid = pid;
     args.queue_id = kfd_queue_id;
-    return status_with(args, -1);
-}
-
-Result<kfd_ioctl_preempt_status_args> Device::status_with(kfd_ioctl_preempt_status_args args,
-                                                          int fd) const {
-    if (const int answer = call(fd, AMDKFD_IOC_PREEMPT_STATUS, &args); answer != 0)
-        return fail(-answer, Op::queue_status, args.queue_id);
-    return args;
+    return call(-1, AMDKFD_IOC_PREEMPT_STATUS, args, Op::queue_status, kfd_queue_id);
 }
 
 Result<void> Device::update_queue(std::uint32_t kfd_queue_id, const QueueProperties& properties,
                                   int fd) const {
-    UpdateQueueArgs args{properties.ring_base, kfd_queue_id, properties.ring_bytes,
-                         properties.percentage, properties.priority};
-    if (const int answer = call(fd, ioc_update_queue, &args); answer != 0)
-        return fail(-answer, Op::update_queue, kfd_queue_id);
+    const UpdateQueueArgs args{properties.ring_base, kfd_queue_id, properties.ring_bytes,
+                               properties.percentage, properties.priority};
+    TRY(call(fd, ioc_update_queue, args, Op::update_queue, kfd_queue_id));
     return {};
 }
 
@@ -98,23 +75,17 @@ Device::switch_with(kfd_ioctl_preempt_switch_args args, std::span<kfd_preempt_sw
                     int fd) const {
     args.entries_ptr = reinterpret_cast<std::uintptr_t>(entries.data());
     args.num_entries = static_cast<std::uint32_t>(entries.size());
-    if (const int answer = call(fd, AMDKFD_IOC_PREEMPT_SWITCH, &args); answer != 0)
-        return fail(-answer, Op::switch_queues, args.num_entries);
-    return args;
+    return call(fd, AMDKFD_IOC_PREEMPT_SWITCH, args, Op::switch_queues, args.num_entries);
 }
 
 Result<std::uint64_t> Device::available_memory(std::uint32_t gpu_id) const {
-    AvailableMemoryArgs args{0, gpu_id, 0};
-    if (const int answer = call(-1, ioc_available_memory, &args); answer != 0)
-        return fail(-answer, Op::open_device, gpu_id);
-    return args.bytes;
+    const AvailableMemoryArgs args{0, gpu_id, 0};
+    return TRY(call(-1, ioc_available_memory, args, Op::open_device, gpu_id)).bytes;
 }
 
 Result<UniqueFd> Device::make_watch() const {
-    kfd_ioctl_preempt_watch_args args{};
-    if (const int answer = call(-1, AMDKFD_IOC_PREEMPT_WATCH, &args); answer != 0)
-        return fail(-answer, Op::watch);
-    return UniqueFd(args.fd);
+    const kfd_ioctl_preempt_watch_args args{};
+    return UniqueFd(TRY(call(-1, AMDKFD_IOC_PREEMPT_WATCH, args, Op::watch)).fd);
 }
 
 } // namespace xpreempt::kfd

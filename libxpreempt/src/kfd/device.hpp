@@ -6,6 +6,7 @@
 #include "base/unique_fd.hpp"
 #include "kfd/queue_ioctls.hpp"
 
+#include <cerrno>
 #include <cstdint>
 #include <functional>
 #include <kfd_preempt.h>
@@ -23,8 +24,18 @@ using Ioctl = std::function<int(int fd, unsigned long request, void* argument)>;
 int plain_ioctl(int fd, unsigned long request, void* argument);
 
 // Repeats a call that a signal interrupted: the driver answers EINTR only before it changed
-// anything.
-int call_until_done(const Ioctl& ioctl, int fd, unsigned long request, void* argument);
+// anything. Returns the arguments as the driver left them, or its error for that step and id.
+template <typename Args>
+Result<Args> call_until_done(const Ioctl& ioctl, int fd, unsigned long request, Args args, Op op,
+                             std::uint32_t id = 0) {
+    int answer = 0;
+    do {
+        answer = ioctl(fd, request, &args);
+    } while (answer == -EINTR);
+    if (answer != 0)
+        return fail(-answer, op, id);
+    return args;
+}
 
 // All that AMDKFD_IOC_UPDATE_QUEUE overwrites: there is no call that changes the percentage alone,
 // and 6.12 refuses a ring that isn't exactly the queue's mapping.
@@ -73,9 +84,12 @@ private:
     Result<kfd_ioctl_preempt_switch_args> switch_with(kfd_ioctl_preempt_switch_args args,
                                                       std::span<kfd_preempt_switch_entry> entries,
                                                       int fd) const;
-    Result<kfd_ioctl_preempt_status_args> status_with(kfd_ioctl_preempt_status_args args,
-                                                      int fd) const;
-    int call(int fd, unsigned long request, void* argument) const;
+    // fd below 0: our own.
+    template <typename Args>
+    Result<Args> call(int fd, unsigned long request, const Args& args, Op op,
+                      std::uint32_t id = 0) const {
+        return call_until_done(ioctl_, fd >= 0 ? fd : fd_.get(), request, args, op, id);
+    }
 
     UniqueFd fd_;
     Ioctl ioctl_;

@@ -19,13 +19,15 @@ bool directory_there(const std::filesystem::path& path) {
     return std::filesystem::is_directory(path, error);
 }
 
-std::optional<Queue> read_queue(const std::filesystem::path& directory, std::uint32_t queue_id) {
-    const auto gpu_id = read_unsigned<std::uint32_t>(directory / "gpuid", Op::read_sysfs);
-    const auto type = read_unsigned<std::uint32_t>(directory / "type", Op::read_sysfs);
-    const auto size = read_unsigned<std::uint64_t>(directory / "size", Op::read_sysfs);
-    if (!gpu_id || !type || !size)
-        return std::nullopt;
-    return Queue{queue_id, *gpu_id, QueueType{*type}, *size};
+// The entries of a directory whose names are numbers, ascending. A number has one name.
+template <typename Number> std::vector<Number> numbers_in(const std::filesystem::path& directory) {
+    std::vector<Number> numbers;
+    for (const std::string& name : entries_of(directory))
+        if (const auto number = parse_unsigned<Number>(name);
+            number && name == std::to_string(*number))
+            numbers.push_back(*number);
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
 }
 
 std::string pci_address_of(const std::filesystem::path& node) {
@@ -63,14 +65,8 @@ Result<std::vector<pid_t>> kfd_pids(const Roots& roots) {
     const std::filesystem::path directory = roots.kfd_class() / "proc";
     if (!directory_there(directory))
         return fail(ENOENT, Op::read_sysfs);
-    std::vector<pid_t> pids;
-    for (const std::string& name : entries_of(directory)) {
-        const auto pid = parse_unsigned<pid_t>(name);
-        if (pid && *pid > 0)
-            pids.push_back(*pid);
-    }
-    std::sort(pids.begin(), pids.end());
-    pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
+    auto pids = numbers_in<pid_t>(directory);
+    std::erase(pids, 0);
     return pids;
 }
 
@@ -81,23 +77,18 @@ Result<std::vector<std::uint32_t>> queue_ids(const Roots& roots, pid_t pid) {
     const std::filesystem::path directory = kfd_proc / std::to_string(pid);
     if (!directory_there(directory))
         return fail(ESRCH, Op::read_sysfs, static_cast<std::uint32_t>(pid));
-    std::vector<std::uint32_t> ids;
-    for (const std::string& name : entries_of(directory / "queues")) {
-        const auto queue_id = parse_unsigned<std::uint32_t>(name);
-        if (queue_id && name == std::to_string(*queue_id))
-            ids.push_back(*queue_id);
-    }
-    std::sort(ids.begin(), ids.end());
-    return ids;
+    return numbers_in<std::uint32_t>(directory / "queues");
 }
 
 Result<Queue> queue_of(const Roots& roots, pid_t pid, std::uint32_t queue_id) {
-    const auto queue = read_queue(roots.kfd_class() / "proc" / std::to_string(pid) / "queues" /
-                                      std::to_string(queue_id),
-                                  queue_id);
-    if (!queue)
+    const auto directory =
+        roots.kfd_class() / "proc" / std::to_string(pid) / "queues" / std::to_string(queue_id);
+    const auto gpu_id = read_unsigned<std::uint32_t>(directory / "gpuid", Op::read_sysfs);
+    const auto type = read_unsigned<std::uint32_t>(directory / "type", Op::read_sysfs);
+    const auto size = read_unsigned<std::uint64_t>(directory / "size", Op::read_sysfs);
+    if (!gpu_id || !type || !size)
         return fail(ENOENT, Op::read_sysfs, queue_id);
-    return *queue;
+    return Queue{queue_id, *gpu_id, QueueType{*type}, *size};
 }
 
 std::vector<std::uint32_t> Process::compute_queue_ids() const {
@@ -122,20 +113,15 @@ Result<std::vector<Node>> gpu_nodes(const Roots& roots) {
     if (!directory_there(directory))
         return fail(ENOENT, Op::read_sysfs);
     std::vector<Node> nodes;
-    for (const std::string& name : entries_of(directory)) {
-        const auto node_id = parse_unsigned<std::uint32_t>(name);
-        if (!node_id)
-            continue;
-        const auto gpu_id =
-            read_unsigned<std::uint32_t>(directory / name / "gpu_id", Op::read_sysfs);
+    for (const auto node_id : numbers_in<std::uint32_t>(directory)) {
+        const std::filesystem::path node = directory / std::to_string(node_id);
+        const auto gpu_id = read_unsigned<std::uint32_t>(node / "gpu_id", Op::read_sysfs);
         if (!gpu_id || *gpu_id == 0) // 0 is a CPU
             continue;
-        const Result<std::string> text = read_text(directory / name / "name", Op::read_sysfs, 128);
-        nodes.push_back({*node_id, *gpu_id, text ? std::string(trim(*text)) : std::string{},
-                         pci_address_of(directory / name)});
+        const Result<std::string> text = read_text(node / "name", Op::read_sysfs, 128);
+        nodes.push_back({node_id, *gpu_id, text ? std::string(trim(*text)) : std::string{},
+                         pci_address_of(node)});
     }
-    std::sort(nodes.begin(), nodes.end(),
-              [](const Node& a, const Node& b) { return a.node_id < b.node_id; });
     return nodes;
 }
 

@@ -6,7 +6,6 @@
 #include "kfd/roots.hpp"
 
 #include <cstdint>
-#include <optional>
 
 namespace xpreempt::kfd {
 

@@ -8,10 +8,6 @@
 
 namespace xpreempt::kfd {
 
-int Watch::call(unsigned long request, void* argument) const {
-    return call_until_done(ioctl_, fd_.get(), request, argument);
-}
-
 Result<Watch> Watch::open(const Device& device, Ioctl ioctl) {
     auto made = TRY(device.make_watch());
     // The loop reads what is there and continues.
@@ -25,22 +21,18 @@ Result<std::uint32_t> Watch::add(pid_t pid, std::uint64_t cookie, std::uint32_t 
     args.flags = KFD_PREEMPT_SWITCH_TARGET_PID | flags;
     args.target = pid;
     args.cookie = cookie;
-    if (const int answer = call(KFD_PREEMPT_WATCH_ADD, &args); answer != 0)
-        return fail(-answer, Op::watch, static_cast<std::uint32_t>(pid));
-    return args.id;
+    return TRY(call(KFD_PREEMPT_WATCH_ADD, args, static_cast<std::uint32_t>(pid))).id;
 }
 
 Result<void> Watch::remove(std::uint32_t id) const {
     kfd_preempt_watch_remove args{id, 0};
-    if (const int answer = call(KFD_PREEMPT_WATCH_REMOVE, &args); answer != 0)
-        return fail(-answer, Op::watch, id);
+    TRY(call(KFD_PREEMPT_WATCH_REMOVE, args, id));
     return {};
 }
 
 Result<void> Watch::answer(std::uint32_t id, std::uint32_t flags) const {
     kfd_preempt_watch_answer args{id, flags};
-    if (const int answer = call(KFD_PREEMPT_WATCH_ANSWER, &args); answer != 0)
-        return fail(-answer, Op::watch, id);
+    TRY(call(KFD_PREEMPT_WATCH_ANSWER, args, id));
     return {};
 }
 
@@ -49,8 +41,7 @@ Result<void> Watch::arm(std::span<kfd_preempt_watch_arm_entry> entries, std::uin
     args.entries_ptr = reinterpret_cast<std::uintptr_t>(entries.data());
     args.num_entries = static_cast<std::uint32_t>(entries.size());
     args.flags = flags;
-    if (const int answer = call(KFD_PREEMPT_WATCH_ARM, &args); answer != 0)
-        return fail(-answer, Op::watch, args.num_entries);
+    TRY(call(KFD_PREEMPT_WATCH_ARM, args, args.num_entries));
     return {};
 }
 

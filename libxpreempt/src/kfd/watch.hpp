@@ -31,7 +31,10 @@ public:
 
 private:
     Watch(UniqueFd fd, Ioctl ioctl) : fd_(std::move(fd)), ioctl_(std::move(ioctl)) {}
-    [[nodiscard]] int call(unsigned long request, void* argument) const;
+    template <typename Args>
+    Result<Args> call(unsigned long request, const Args& args, std::uint32_t id) const {
+        return call_until_done(ioctl_, fd_.get(), request, args, Op::watch, id);
+    }
 
     UniqueFd fd_;
     Ioctl ioctl_;
