@@ -3,10 +3,7 @@
 #include "hip/mapping.hpp"
 
 #include <cerrno>
-#include <cstring>
 #include <dlfcn.h>
-#include <link.h>
-#include <string>
 
 namespace xpreempt::hip {
 
@@ -17,17 +14,8 @@ void* find_table_function() {
     constexpr const char* name = "xpreempt_hook_table";
     if (void* found = dlsym(RTLD_DEFAULT, name); found != nullptr)
         return found;
-    std::string path;
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* data) {
-            if (std::strstr(info->dlpi_name, "libxpreempt-hook.so") == nullptr)
-                return 0;
-            *static_cast<std::string*>(data) = info->dlpi_name;
-            return 1;
-        },
-        &path);
-    void* handle = path.empty() ? nullptr : dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    return handle != nullptr ? dlsym(handle, name) : nullptr;
+    void* hook = loaded_hook();
+    return hook != nullptr ? dlsym(hook, name) : nullptr;
 }
 
 // call(out, max) fills out and returns how many there are. More may come between two calls; then it

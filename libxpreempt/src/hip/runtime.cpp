@@ -2,7 +2,6 @@
 // Finds the loaded HIP runtime, and the two HIP calls that take more than one step.
 #include "hip/runtime.hpp"
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
@@ -59,6 +58,10 @@ std::string_view file_of(void* function) {
 
 } // namespace
 
+void* loaded_hook() {
+    return handle_of_mapped(is_hook);
+}
+
 bool is_runtime_loaded() {
     Search search{is_runtime, {}};
     return dl_iterate_phdr(visit_object, &search) != 0;
@@ -101,36 +104,17 @@ constexpr int attribute_compute_units = 63; // hipDeviceAttributeMultiprocessorC
 
 Result<Functions> loaded_runtime(const hook::Table* hook) {
     const Libraries from{hook != nullptr ? hook->runtime() : handle_of_mapped(is_runtime),
-                         handle_of_mapped(is_hook)};
+                         loaded_hook()};
     if (from.runtime == nullptr)
         return fail(ENOENT, Op::find_hip);
     Functions hip{};
-    const bool complete =
-        find(from, "hipStreamCreate", hip.stream_create) &&
-        find(from, "hipExtStreamCreateWithCUMask", hip.stream_create_with_cu_mask) &&
-        find(from, "hipStreamDestroy", hip.stream_destroy) &&
-        find(from, "hipStreamSynchronize", hip.stream_synchronize) &&
-        find(from, "hipStreamQuery", hip.stream_query) &&
-        find(from, "hipStreamGetFlags", hip.stream_get_flags) &&
-        find(from, "hipStreamIsCapturing", hip.stream_is_capturing) &&
-        find(from, "hipEventCreateWithFlags", hip.event_create) &&
-        find(from, "hipEventDestroy", hip.event_destroy) &&
-        find(from, "hipEventRecord", hip.event_record) &&
-        find(from, "hipEventQuery", hip.event_query) &&
-        find(from, "hipEventSynchronize", hip.event_synchronize) &&
-        find(from, "hipMemsetAsync", hip.memset_async) && find(from, "hipMalloc", hip.malloc) &&
-        find(from, "hipGetDevice", hip.get_device) &&
-        find(from, "hipDeviceGetAttribute", hip.get_device_attribute);
-    if (!complete)
+#define NEEDED(member, name, ...)                                                                  \
+    if (!find(from, #name, hip.member))                                                            \
         return fail(ENOENT, Op::find_hip);
-    (void)find(from, "hipHostMalloc", hip.host_malloc);
-    (void)find(from, "hipRuntimeGetVersion", hip.runtime_get_version);
-    (void)find(from, "hipMallocAsync", hip.malloc_async);
-    (void)find(from, "hipFreeAsync", hip.free_async);
-    (void)find(from, "hipStreamGetDevice", hip.stream_get_device);
-    (void)find(from, "hipGetDeviceCount", hip.get_device_count);
-    (void)find(from, "hipSetDevice", hip.set_device);
-    (void)find(from, "hipThreadExchangeStreamCaptureMode", hip.exchange_capture_mode);
+#define OPTIONAL(member, name, ...) (void)find(from, #name, hip.member);
+    XPREEMPT_HIP_FUNCTIONS(NEEDED, OPTIONAL)
+#undef NEEDED
+#undef OPTIONAL
     return hip;
 }
 

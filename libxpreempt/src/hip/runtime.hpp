@@ -14,32 +14,39 @@ using Stream = void*;
 using Event = void*;
 
 // The functions used here; types as in HIP's ABI, where hipError_t is an int and 0 is success.
+// OPTIONAL(member, name, parameters...): null where the runtime has none. The capture mode is that
+// of the calling thread.
+#define XPREEMPT_HIP_FUNCTIONS(NEEDED, OPTIONAL)                                                   \
+    NEEDED(stream_create, hipStreamCreate, Stream*)                                                \
+    NEEDED(stream_create_with_cu_mask, hipExtStreamCreateWithCUMask, Stream*, unsigned words,      \
+           const unsigned* mask)                                                                   \
+    NEEDED(stream_destroy, hipStreamDestroy, Stream)                                               \
+    NEEDED(stream_synchronize, hipStreamSynchronize, Stream)                                       \
+    NEEDED(stream_query, hipStreamQuery, Stream)                                                   \
+    NEEDED(stream_get_flags, hipStreamGetFlags, Stream, unsigned* flags)                           \
+    NEEDED(stream_is_capturing, hipStreamIsCapturing, Stream, int* status)                         \
+    NEEDED(event_create, hipEventCreateWithFlags, Event*, unsigned flags)                          \
+    NEEDED(event_destroy, hipEventDestroy, Event)                                                  \
+    NEEDED(event_record, hipEventRecord, Event, Stream)                                            \
+    NEEDED(event_query, hipEventQuery, Event)                                                      \
+    NEEDED(event_synchronize, hipEventSynchronize, Event)                                          \
+    NEEDED(memset_async, hipMemsetAsync, void*, int value, std::size_t bytes, Stream)              \
+    NEEDED(malloc, hipMalloc, void**, std::size_t bytes)                                           \
+    NEEDED(get_device, hipGetDevice, int*)                                                         \
+    NEEDED(get_device_attribute, hipDeviceGetAttribute, int*, int attribute, int device)           \
+    OPTIONAL(host_malloc, hipHostMalloc, void**, std::size_t bytes, unsigned flags)                \
+    OPTIONAL(runtime_get_version, hipRuntimeGetVersion, int*)                                      \
+    OPTIONAL(malloc_async, hipMallocAsync, void**, std::size_t bytes, Stream)                      \
+    OPTIONAL(free_async, hipFreeAsync, void*, Stream)                                              \
+    OPTIONAL(stream_get_device, hipStreamGetDevice, Stream, int*)                                  \
+    OPTIONAL(get_device_count, hipGetDeviceCount, int*)                                            \
+    OPTIONAL(set_device, hipSetDevice, int)                                                        \
+    OPTIONAL(exchange_capture_mode, hipThreadExchangeStreamCaptureMode, int* mode)
+
 struct Functions {
-    int (*stream_create)(Stream*);
-    int (*stream_create_with_cu_mask)(Stream*, unsigned words, const unsigned* mask);
-    int (*stream_destroy)(Stream);
-    int (*stream_synchronize)(Stream);
-    int (*stream_query)(Stream);
-    int (*stream_get_flags)(Stream, unsigned* flags);
-    int (*stream_is_capturing)(Stream, int* status);
-    int (*event_create)(Event*, unsigned flags);
-    int (*event_destroy)(Event);
-    int (*event_record)(Event, Stream);
-    int (*event_query)(Event);
-    int (*event_synchronize)(Event);
-    int (*memset_async)(void*, int value, std::size_t bytes, Stream);
-    int (*malloc)(void**, std::size_t bytes);
-    int (*get_device)(int*);
-    int (*get_device_attribute)(int*, int attribute, int device);
-    // Null where the runtime has none.
-    int (*host_malloc)(void**, std::size_t bytes, unsigned flags);
-    int (*runtime_get_version)(int*);
-    int (*malloc_async)(void**, std::size_t bytes, Stream);
-    int (*free_async)(void*, Stream);
-    int (*stream_get_device)(Stream, int*);
-    int (*get_device_count)(int*);
-    int (*set_device)(int);
-    int (*exchange_capture_mode)(int* mode); // of the calling thread
+#define XPREEMPT_MEMBER(member, name, ...) int (*member)(__VA_ARGS__);
+    XPREEMPT_HIP_FUNCTIONS(XPREEMPT_MEMBER, XPREEMPT_MEMBER)
+#undef XPREEMPT_MEMBER
 };
 
 constexpr int success = 0;
@@ -62,6 +69,9 @@ inline bool is_handle(const void* stream) {
 }
 
 bool is_runtime_loaded();
+
+// The hook's library, for dlsym(); null where it isn't loaded.
+void* loaded_hook();
 
 // The runtime that the hook names; without a hook (null) the first that is mapped. Never loads one:
 // a second one beside the program's would have streams of its own. ENOENT: none is loaded, or it
