@@ -5,7 +5,6 @@
 #include "control/wire.hpp"
 
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace xpreempt::control {

@@ -2,30 +2,22 @@
 // Non-blocking conversations, several at once.
 #include "control/connection.hpp"
 
+#include "control/directory.hpp"
+
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 namespace xpreempt::control {
 
 Result<Connection> Connection::open(const std::string& path) {
     Connection made(UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)));
-    struct sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (!made.fd_.valid())
-        return fail(errno, Op::open_control);
-    if (path.size() >= sizeof address.sun_path)
-        return fail(ENAMETOOLONG, Op::open_control);
-    std::memcpy(address.sun_path, path.c_str(), path.size());
-    if (::connect(made.fd_.get(), reinterpret_cast<const struct sockaddr*>(&address),
-                  sizeof address) != 0)
-        return fail(errno, Op::open_control);
     struct ucred peer{};
     socklen_t bytes = sizeof peer;
-    if (::getsockopt(made.fd_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
+    if (!made.fd_.valid() || at_path(::connect, made.fd_.get(), path) != 0 ||
+        ::getsockopt(made.fd_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0)
         return fail(errno, Op::open_control);
     made.peer_pid_ = peer.pid;
     return made;

@@ -4,8 +4,8 @@
 
 #include "base/error.hpp"
 #include "control/daemon_errors.hpp"
+#include "control/directory.hpp"
 
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -93,16 +93,13 @@ tl::unexpected<Failure> DaemonLink::fail_for(std::chrono::milliseconds pause, in
 }
 
 Answer DaemonLink::connect() {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path_.empty() || path_.size() >= sizeof address.sun_path)
+    constexpr std::size_t most = sizeof(sockaddr_un::sun_path) - 1;
+    if (path_.empty() || path_.size() > most)
         return fail_for(retry_after, ENAMETOOLONG,
                         "the path of xpreemptd's socket, '" + path_ + "', must have 1 to " +
-                            std::to_string(sizeof address.sun_path - 1) + " bytes");
-    path_.copy(address.sun_path, sizeof address.sun_path - 1);
+                            std::to_string(most) + " bytes");
     ForkSafeFd socket = ForkSafeFd::packets();
-    if (socket.valid() &&
-        ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+    if (socket.valid() && at_path(::connect, socket.get(), path_) == 0) {
         socket_ = std::move(socket);
         return {};
     }

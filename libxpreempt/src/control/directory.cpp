@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <climits>
-#include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
 #include <memory>
@@ -58,14 +57,7 @@ bool nobody_listens(int directory, const std::string& name) {
         !S_ISSOCK(status.st_mode))
         return false;
     const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    struct sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string path = path_below(directory, name);
-    if (!probe.valid() || path.size() >= sizeof address.sun_path)
-        return false;
-    std::memcpy(address.sun_path, path.c_str(), path.size());
-    return ::connect(probe.get(), reinterpret_cast<const struct sockaddr*>(&address),
-                     sizeof address) != 0 &&
+    return probe.valid() && at_path(::connect, probe.get(), path_below(directory, name)) != 0 &&
            errno == ECONNREFUSED;
 }
 
@@ -100,6 +92,17 @@ std::vector<std::string> directories_of(uid_t uid, std::string_view xdg_runtime_
 
 std::string path_below(int directory, std::string_view name) {
     return "/proc/self/fd/" + std::to_string(directory) + "/" + std::string(name);
+}
+
+int at_path(int (*call)(int, const sockaddr*, socklen_t), int fd, const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    path.copy(address.sun_path, path.size());
+    return call(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
 }
 
 Result<UniqueFd> open_own_directory(const std::vector<std::string>& candidates) {

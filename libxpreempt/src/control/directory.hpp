@@ -7,7 +7,7 @@
 
 #include <string>
 #include <string_view>
-#include <sys/types.h>
+#include <sys/socket.h>
 #include <vector>
 
 namespace xpreempt::control {
@@ -25,6 +25,10 @@ std::vector<std::string> directories_of(uid_t uid, std::string_view xdg_runtime_
 // A path that names an entry of an open directory: no symbolic link on the way is followed, and
 // the 108 bytes of sockaddr_un are enough.
 std::string path_below(int directory, std::string_view name);
+
+// Calls connect() or bind() with the address of a socket in the file system. ENAMETOOLONG if the
+// path doesn't fit into one.
+int at_path(int (*call)(int, const sockaddr*, socklen_t), int fd, const std::string& path);
 
 // Opens the first of these that is, or can be made, a directory of the caller that no other user
 // may enter.

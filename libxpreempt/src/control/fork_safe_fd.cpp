@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <mutex>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>

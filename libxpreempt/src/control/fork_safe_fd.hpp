@@ -2,8 +2,6 @@
 // File descriptors that a forked child doesn't keep: the socket of a process is its own.
 #pragma once
 
-#include <sys/types.h>
-
 namespace xpreempt::control {
 
 // As UniqueFd, and closed in every child at once: else a child would keep connections open that

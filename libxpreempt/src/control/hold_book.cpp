@@ -26,17 +26,6 @@ std::string hex(std::uint64_t value) {
     return "0x" + text;
 }
 
-template <typename Record>
-std::vector<const Record*> matching(const std::vector<Record>& records,
-                                    const wire::Target& target) {
-    const std::string_view name = wire::text_of(target.name);
-    std::vector<const Record*> found;
-    for (const Record& record : records)
-        if (name.empty() ? record.handle == target.handle : wire::text_of(record.name) == name)
-            found.push_back(&record);
-    return found;
-}
-
 template <typename Record> bool has(const std::vector<Record>& records, std::uint64_t handle) {
     return std::ranges::any_of(records, [=](const Record& r) { return r.handle == handle; });
 }
@@ -51,31 +40,33 @@ std::string sentence(const Error& error) {
     return text + " failed: " + strerror_r(error.errno_value, buffer, sizeof buffer);
 }
 
-std::variant<HoldBook::Found, wire::Refused> HoldBook::find(const wire::Target& target) {
+wire::Answer<HoldBook::Found> HoldBook::find(const wire::Target& target) {
     const Snapshot now = host_.snapshot();
     const auto object = wire::Object{target.object};
     const std::string name(wire::text_of(target.name));
     const std::string thing =
         word(object) + " " + (name.empty() ? hex(target.handle) : "'" + name + "'");
     std::vector<Found> found;
+    const auto add = [&](const auto& records) {
+        for (const auto& record : records)
+            if (name.empty() ? record.handle == target.handle : wire::text_of(record.name) == name)
+                found.push_back({object, record.handle, std::string(wire::text_of(record.name))});
+    };
     if (object == wire::Object::stream)
-        for (const wire::Stream* record : matching(now.streams, target))
-            found.push_back({object, record->handle, std::string(wire::text_of(record->name))});
+        add(now.streams);
     else
-        for (const wire::Xqueue* record : matching(now.xqueues, target))
-            found.push_back({object, record->handle, std::string(wire::text_of(record->name))});
+        add(now.xqueues);
     if (found.empty())
-        return wire::Refused{ENOENT, "there is no " + thing};
+        return wire::refuse(ENOENT, "there is no " + thing);
     if (found.size() > 1)
-        return wire::Refused{ENOTUNIQ, std::to_string(found.size()) + " objects have the name of " +
-                                           thing + "; use a handle"};
+        return wire::refuse(ENOTUNIQ, std::to_string(found.size()) + " objects have the name of " +
+                                          thing + "; use a handle");
     return found.front();
 }
 
 std::uint32_t HoldBook::count(wire::Object object, std::uint64_t handle) const {
-    return static_cast<std::uint32_t>(std::ranges::count_if(entries_, [=](const Entry& entry) {
-        return entry.object == object && entry.handle == handle;
-    }));
+    return static_cast<std::uint32_t>(std::ranges::count_if(
+        entries_, [=](const Entry& entry) { return entry.target == Found{object, handle, {}}; }));
 }
 
 wire::Outcome HoldBook::outcome(const Found& found) {
@@ -102,32 +93,34 @@ void HoldBook::drop_ended() {
     end_all([](const Entry& entry) { return entry.hold->ended(); });
 }
 
-HoldBook::Answer HoldBook::suspend(const Owner& owner, const wire::Target& target) {
+HoldBook::Answer HoldBook::serve(const Owner& owner, const wire::Request& request) {
+    if (host_.is_read_only())
+        return wire::refuse(EACCES, "the program opened its control socket for reading only");
     drop_ended();
-    const auto search = find(target);
-    if (const auto* refused = std::get_if<wire::Refused>(&search))
-        return *refused;
-    const Found& found = std::get<Found>(search);
-    const std::uint64_t connection = (target.flags & wire::keep) != 0 ? 0 : owner.connection;
+    const Found found = TRY(find(request.target));
+    return request.kind == wire::Kind::suspend ? suspend(owner, found, request.target.flags)
+                                               : resume(owner, found, request.target.flags);
+}
+
+HoldBook::Answer HoldBook::suspend(const Owner& owner, const Found& found, std::uint32_t flags) {
+    const std::uint64_t connection = (flags & wire::keep) != 0 ? 0 : owner.connection;
     const bool already = std::ranges::any_of(entries_, [&](const Entry& entry) {
-        return entry.object == found.object && entry.handle == found.handle &&
-               entry.owner.connection == connection;
+        return entry.target == found && entry.owner.connection == connection;
     });
     if (already) {
         wire::Outcome same = outcome(found);
         same.already = 1;
         return same;
     }
-    Entry entry{
-        found.object, found.handle, found.name, {connection, owner.pid, owner.uid}, nullptr};
+    Entry entry{found, {connection, owner.pid, owner.uid}, nullptr};
     entries_.reserve(entries_.size() + 1); // first: a hold is in the book at once
     const auto begin = Clock::now();
-    auto suspended = host_.suspend(found.object, found.handle, target.flags);
+    auto suspended = host_.suspend(found.object, found.handle, flags);
     if (!suspended)
-        return wire::Refused{suspended.error().errno_value,
-                             word(found.object) + " " +
-                                 (found.name.empty() ? hex(found.handle) : found.name) + ": " +
-                                 sentence(suspended.error())};
+        return wire::refuse(suspended.error().errno_value,
+                            word(found.object) + " " +
+                                (found.name.empty() ? hex(found.handle) : found.name) + ": " +
+                                sentence(suspended.error()));
     const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
     entry.hold = std::move(suspended->hold);
     entries_.push_back(std::move(entry));
@@ -137,16 +130,11 @@ HoldBook::Answer HoldBook::suspend(const Owner& owner, const wire::Target& targe
     return done;
 }
 
-HoldBook::Answer HoldBook::resume(const Owner& owner, const wire::Target& target) {
-    drop_ended();
-    const auto search = find(target);
-    if (const auto* refused = std::get_if<wire::Refused>(&search))
-        return *refused;
-    const Found& found = std::get<Found>(search);
-    const bool all = (target.flags & wire::force) != 0;
+HoldBook::Answer HoldBook::resume(const Owner& owner, const Found& found, std::uint32_t flags) {
+    const bool all = (flags & wire::force) != 0;
     const auto begin = Clock::now();
     const auto undone = end_all([&](const Entry& entry) {
-        return entry.object == found.object && entry.handle == found.handle &&
+        return entry.target == found &&
                (all || entry.owner.connection == 0 || entry.owner.connection == owner.connection);
     });
     const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
@@ -172,8 +160,9 @@ bool HoldBook::holds_any(std::uint64_t connection) const {
 std::vector<wire::Holder> HoldBook::reconcile(Snapshot& snapshot) {
     drop_ended();
     end_all([&](const Entry& entry) {
-        return entry.object == wire::Object::stream ? !has(snapshot.streams, entry.handle)
-                                                    : !has(snapshot.xqueues, entry.handle);
+        const auto& [object, handle, name] = entry.target;
+        return object == wire::Object::stream ? !has(snapshot.streams, handle)
+                                              : !has(snapshot.xqueues, handle);
     });
     for (wire::Stream& stream : snapshot.streams)
         stream.control_holds = count(wire::Object::stream, stream.handle);
@@ -182,12 +171,12 @@ std::vector<wire::Holder> HoldBook::reconcile(Snapshot& snapshot) {
     std::vector<wire::Holder> holders;
     for (const Entry& entry : entries_) {
         wire::Holder holder{};
-        holder.object = static_cast<std::uint32_t>(entry.object);
+        holder.object = static_cast<std::uint32_t>(entry.target.object);
         holder.flags = entry.owner.connection == 0 ? wire::holder_kept : 0;
-        holder.handle = entry.handle;
+        holder.handle = entry.target.handle;
         holder.pid = entry.owner.pid;
         holder.uid = entry.owner.uid;
-        wire::put_text(holder.name, entry.name);
+        wire::put_text(holder.name, entry.target.name);
         holders.push_back(holder);
     }
     return holders;

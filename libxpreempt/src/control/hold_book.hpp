@@ -6,7 +6,8 @@
 #include "control/host.hpp"
 
 #include <cstdint>
-#include <variant>
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace xpreempt::control {
@@ -23,11 +24,9 @@ class HoldBook {
 public:
     explicit HoldBook(Host& host) : host_(host) {}
 
-    using Answer = std::variant<wire::Outcome, wire::Refused>;
-    // A connection holds a target once, and all together keep it once.
-    Answer suspend(const Owner& owner, const wire::Target& target);
-    // Undoes the connection's own hold and the one that was kept; with force, everybody's.
-    Answer resume(const Owner& owner, const wire::Target& target);
+    using Answer = wire::Answer<wire::Outcome>;
+    // Suspends or resumes, as asked.
+    Answer serve(const Owner& owner, const wire::Request& request);
 
     void end_connection(std::uint64_t connection);
     void release_all();
@@ -37,22 +36,27 @@ public:
     std::vector<wire::Holder> reconcile(Snapshot& snapshot);
 
 private:
-    struct Entry {
-        wire::Object object;
-        std::uint64_t handle;
-        std::string name;
-        Owner owner; // connection 0: kept
-        std::unique_ptr<Hold> hold;
-    };
     struct Found {
         wire::Object object;
         std::uint64_t handle;
         std::string name;
+        bool operator==(const Found& other) const {
+            return object == other.object && handle == other.handle;
+        }
+    };
+    struct Entry {
+        Found target;
+        Owner owner; // connection 0: kept
+        std::unique_ptr<Hold> hold;
     };
 
+    // A connection holds a target once, and all together keep it once.
+    Answer suspend(const Owner& owner, const Found& found, std::uint32_t flags);
+    // Undoes the connection's own hold and the one that was kept; with force, everybody's.
+    Answer resume(const Owner& owner, const Found& found, std::uint32_t flags);
     template <typename Wanted> std::size_t end_all(Wanted wanted);
     void drop_ended();
-    std::variant<Found, wire::Refused> find(const wire::Target& target);
+    wire::Answer<Found> find(const wire::Target& target);
     [[nodiscard]] std::uint32_t count(wire::Object object, std::uint64_t handle) const;
     wire::Outcome outcome(const Found& found);
 

@@ -8,12 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <optional>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 namespace xpreempt::control {
 
@@ -36,10 +34,7 @@ bool is_welcome(const Owner& peer) {
 
 // Sends the error to a rejected peer. The frame is small enough that the send never blocks.
 void turn_away(int fd, int error, std::string_view text) {
-    wire::Done done{};
-    done.error = error;
-    wire::put_text(done.text, text);
-    const auto bytes = wire::frame(wire::Kind::done, 0, std::as_bytes(std::span(&done, 1)));
+    const auto bytes = wire::done_frame(0, error, text);
     (void)::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -63,17 +58,10 @@ Result<void> Server::listen_in(UniqueFd directory) {
     // It gets its name when it listens already: a socket that refuses is one of a dead process.
     const std::string name = own_socket_name();
     const std::string early = "." + name;
-    const std::string path = path_below(directory.get(), early);
-    struct sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (path.size() >= sizeof address.sun_path)
-        return fail(ENAMETOOLONG, Op::open_control);
-    std::memcpy(address.sun_path, path.c_str(), path.size());
     ::unlinkat(directory.get(), early.c_str(), 0); // of an earlier process of that pid
     // Before bind(): the file takes the socket's mode, less the umask.
     if (::fchmod(listening_.get(), S_IRUSR | S_IWUSR) != 0 ||
-        ::bind(listening_.get(), reinterpret_cast<const struct sockaddr*>(&address),
-               sizeof address) != 0 ||
+        at_path(::bind, listening_.get(), path_below(directory.get(), early)) != 0 ||
         ::listen(listening_.get(), 16) != 0 ||
         ::renameat(directory.get(), early.c_str(), directory.get(), name.c_str()) != 0) {
         const int reason = errno;

@@ -6,16 +6,6 @@
 
 namespace xpreempt::control {
 
-namespace {
-
-template <typename Record>
-void append(std::vector<std::byte>& to, wire::Kind kind, std::uint32_t tag,
-            const std::vector<Record>& records) {
-    wire::append_records(to, kind, tag, std::span<const Record>(records));
-}
-
-} // namespace
-
 std::size_t Session::wants() const {
     return broken_ || !to_send().empty() ? 0 : wire::max_request_bytes - input_.size();
 }
@@ -51,41 +41,31 @@ void Session::step() {
 
 void Session::answer(const wire::Frame& frame) {
     const std::uint32_t tag = frame.header.tag;
-    const auto parsed = wire::parse_request(frame);
-    if (const auto* refused = std::get_if<wire::Refused>(&parsed))
-        return done(tag, refused->error, refused->text);
-    const auto& request = std::get<wire::Request>(parsed);
-    if (request.kind == wire::Kind::list)
+    const auto request = wire::parse_request(frame);
+    if (request && request->kind == wire::Kind::list)
         return list(tag);
-    if (host_.is_read_only())
-        return done(tag, EACCES, "the program opened its control socket for reading only");
-    const HoldBook::Answer answer = request.kind == wire::Kind::suspend
-                                        ? book_.suspend(owner_, request.target)
-                                        : book_.resume(owner_, request.target);
-    if (const auto* refused = std::get_if<wire::Refused>(&answer))
-        return done(tag, refused->error, refused->text);
-    append(output_, wire::Kind::outcome, tag,
-           std::vector<wire::Outcome>{std::get<wire::Outcome>(answer)});
+    const auto answer =
+        request.and_then([this](const wire::Request& asked) { return book_.serve(owner_, asked); });
+    if (!answer)
+        return done(tag, answer.error().error, answer.error().text);
+    wire::append_records(output_, wire::Kind::outcome, tag, std::span(&*answer, 1));
     done(tag, 0, "");
 }
 
 void Session::list(std::uint32_t tag) {
     Snapshot snapshot = host_.snapshot();
     const std::vector<wire::Holder> holders = book_.reconcile(snapshot);
-    append(output_, wire::Kind::process, tag, std::vector<wire::Process>{snapshot.process});
-    append(output_, wire::Kind::queues, tag, snapshot.queues);
-    append(output_, wire::Kind::rings, tag, snapshot.rings);
-    append(output_, wire::Kind::streams, tag, snapshot.streams);
-    append(output_, wire::Kind::xqueues, tag, snapshot.xqueues);
-    append(output_, wire::Kind::holders, tag, holders);
+    wire::append_records(output_, wire::Kind::process, tag, std::span(&snapshot.process, 1));
+    wire::append_records(output_, wire::Kind::queues, tag, snapshot.queues);
+    wire::append_records(output_, wire::Kind::rings, tag, snapshot.rings);
+    wire::append_records(output_, wire::Kind::streams, tag, snapshot.streams);
+    wire::append_records(output_, wire::Kind::xqueues, tag, snapshot.xqueues);
+    wire::append_records(output_, wire::Kind::holders, tag, holders);
     done(tag, 0, "");
 }
 
 void Session::done(std::uint32_t tag, int error, std::string_view text) {
-    wire::Done record{};
-    record.error = error;
-    wire::put_text(record.text, text);
-    const auto bytes = wire::frame(wire::Kind::done, tag, std::as_bytes(std::span(&record, 1)));
+    const auto bytes = wire::done_frame(tag, error, text);
     output_.insert(output_.end(), bytes.begin(), bytes.end());
 }
 

@@ -2,6 +2,8 @@
 // Decoding of frames from a peer that may send anything.
 #include "control/wire.hpp"
 
+#include "base/error.hpp"
+
 #include <cerrno>
 
 namespace xpreempt::control::wire {
@@ -12,16 +14,16 @@ std::string number(std::uint64_t value) {
     return std::to_string(value);
 }
 
-std::optional<Refused> refuse(const Target& target, std::uint32_t known_flags) {
+Answer<void> check(const Target& target, std::uint32_t known_flags) {
     if (target.object != static_cast<std::uint32_t>(Object::stream) &&
         target.object != static_cast<std::uint32_t>(Object::xqueue))
-        return Refused{EINVAL, "object " + number(target.object) +
-                                   " is neither a stream (1) nor an xqueue (2)"};
+        return refuse(EINVAL, "object " + number(target.object) +
+                                  " is neither a stream (1) nor an xqueue (2)");
     if ((target.flags & ~known_flags) != 0)
-        return Refused{EINVAL, "unknown flags " + number(target.flags & ~known_flags)};
+        return refuse(EINVAL, "unknown flags " + number(target.flags & ~known_flags));
     if (text_of(target.name).size() == sizeof target.name)
-        return Refused{EINVAL, "the name does not end with NUL"};
-    return std::nullopt;
+        return refuse(EINVAL, "the name does not end with NUL");
+    return {};
 }
 
 } // namespace
@@ -42,25 +44,23 @@ Parsed parse_frame(Bytes received, std::size_t max_bytes) {
     return Frame{header, received.subspan(sizeof header, header.bytes - sizeof header)};
 }
 
-std::variant<Request, Refused> parse_request(const Frame& frame) {
+Answer<Request> parse_request(const Frame& frame) {
     Request request{Kind{frame.header.kind}, frame.header.tag, {}};
     switch (request.kind) {
     case Kind::list:
         if (!frame.payload.empty())
-            return Refused{EINVAL, "list takes no payload"};
+            return refuse(EINVAL, "list takes no payload");
         return request;
     case Kind::suspend:
     case Kind::resume: {
         if (frame.payload.size() != sizeof(Target))
-            return Refused{EINVAL, "a target of " + number(frame.payload.size()) +
-                                       " bytes, expected " + number(sizeof(Target))};
+            return refuse(EINVAL, "a target of " + number(frame.payload.size()) +
+                                      " bytes, expected " + number(sizeof(Target)));
         std::memcpy(&request.target, frame.payload.data(), sizeof(Target));
-        if (const auto refused = refuse(
-                request.target, request.kind == Kind::suspend ? suspend_flags : resume_flags))
-            return *refused;
+        TRY(check(request.target, request.kind == Kind::suspend ? suspend_flags : resume_flags));
         return request;
     }
-    default: return Refused{ENOSYS, "unknown request " + number(frame.header.kind)};
+    default: return refuse(ENOSYS, "unknown request " + number(frame.header.kind));
     }
 }
 
@@ -72,6 +72,13 @@ std::vector<std::byte> frame(Kind kind, std::uint32_t tag, Bytes payload) {
     if (!payload.empty())
         std::memcpy(bytes.data() + sizeof header, payload.data(), payload.size());
     return bytes;
+}
+
+std::vector<std::byte> done_frame(std::uint32_t tag, int error, std::string_view text) {
+    Done done{};
+    done.error = error;
+    put_text(done.text, text);
+    return frame(Kind::done, tag, std::as_bytes(std::span(&done, 1)));
 }
 
 std::optional<Done> parse_done(Bytes payload) {

@@ -10,10 +10,13 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -196,12 +199,16 @@ struct Refused {
     int error;
     std::string text;
 };
+template <typename T> using Answer = tl::expected<T, Refused>;
+inline tl::unexpected<Refused> refuse(int error, std::string text) {
+    return tl::make_unexpected(Refused{error, std::move(text)});
+}
 struct Request {
     Kind kind;
     std::uint32_t tag;
     Target target; // of suspend and resume
 };
-std::variant<Request, Refused> parse_request(const Frame& frame);
+Answer<Request> parse_request(const Frame& frame);
 
 // A text in a record: ends at NUL, or at the end of its array.
 template <std::size_t Length> std::string_view text_of(const char (&text)[Length]) {
@@ -213,11 +220,13 @@ template <std::size_t Length> void put_text(char (&to)[Length], std::string_view
 }
 
 std::vector<std::byte> frame(Kind kind, std::uint32_t tag, Bytes payload);
+std::vector<std::byte> done_frame(std::uint32_t tag, int error, std::string_view text);
 
 // As many frames as the records need; none for no records.
-template <typename Record>
-void append_records(std::vector<std::byte>& to, Kind kind, std::uint32_t tag,
-                    std::span<const Record> records) {
+template <std::ranges::contiguous_range Range>
+void append_records(std::vector<std::byte>& to, Kind kind, std::uint32_t tag, const Range& range) {
+    using Record = std::ranges::range_value_t<Range>;
+    const std::span<const Record> records(range);
     static_assert(std::has_unique_object_representations_v<Record>, "no byte may leak");
     constexpr std::size_t most =
         (max_reply_bytes - sizeof(Header) - sizeof(Records)) / sizeof(Record);

@@ -325,7 +325,7 @@ TEST_F(NoMemoryTest, a_hold_of_the_socket_is_in_the_book) {
     const auto target = test::target(control::wire::Object::stream, "low");
     fail_each([&](int number) {
         without(number, [&] {
-            (void)book.suspend(client, target);
+            (void)book.serve(client, {control::wire::Kind::suspend, 0, target});
             return true;
         });
         EXPECT_EQ(book.holds_any(client.connection) ? 1U : 0U,
