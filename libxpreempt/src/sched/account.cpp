@@ -6,10 +6,7 @@ namespace xpreempt::sched {
 
 void Accounts::note(const Snapshot& snapshot, std::span<const Verdict> verdicts) {
     const Duration passed = std::max(Duration(snapshot.now - last_), Duration{0});
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const std::uint32_t i = seats_.index(rank);
-        const JobView& job = snapshot.jobs[i];
-        Seat& seat = seats_[rank];
+    for (const auto [rank, i, job, seat] : seats_.visit(snapshot.jobs)) {
         if (seat.known) {
             Account& account = seat.account;
             account.known += passed;

@@ -53,9 +53,7 @@ void Bands::pay(const Snapshot& snapshot) {
                  : Duration{0};
     const std::int64_t share = parameters_.floor_percent, rest = 100 - share;
     const std::int64_t most = max_turns_owed * parameters_.floor_turn.count() * rest;
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const JobView& job = snapshot.jobs[seats_.index(rank)];
-        Starving& state = seats_[rank];
+    for (const auto [rank, index, job, state] : seats_.visit(snapshot.jobs)) {
         if (job.held && job.schedulable())
             state.owed = std::min(most, state.owed + share * passed.count());
         else if (!job.held_by_others)
@@ -74,13 +72,12 @@ void Bands::join_turn(std::span<const JobView> jobs, std::size_t leader) {
     seats_[leader].turn = true;
     for (bool grown = true; grown;) {
         grown = false;
-        for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-            const JobView& job = jobs[seats_.index(rank)];
-            if (seats_[rank].turn || job.band != band || !job.held || !job.schedulable() ||
+        for (const auto [rank, index, job, state] : seats_.visit(jobs)) {
+            if (state.turn || job.band != band || !job.held || !job.schedulable() ||
                 (job.nodes & nodes) == 0)
                 continue;
-            seats_[rank].turn = true;
-            seats_[rank].owed = std::max(seats_[rank].owed, owed);
+            state.turn = true;
+            state.owed = std::max(state.owed, owed);
             nodes |= job.nodes;
             grown = true;
         }
@@ -91,12 +88,10 @@ void Bands::begin_turns(std::span<const JobView> jobs) {
     if (parameters_.floor_percent == 0)
         return;
     const std::int64_t due = parameters_.floor_turn.count() * (100 - parameters_.floor_percent);
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const JobView& job = jobs[seats_.index(rank)];
+    for (const auto [rank, index, job, state] : seats_.visit(jobs))
         // Also a job that isn't held yet: it isn't stopped only to be resumed.
-        if (!seats_[rank].turn && seats_[rank].owed >= due && job.schedulable())
+        if (!state.turn && state.owed >= due && job.schedulable())
             join_turn(jobs, rank);
-    }
 }
 
 // No grace for a job that has finished, but that of other jobs of its band on the same nodes.
@@ -104,11 +99,9 @@ void Bands::end_grace(Band band, const JobView& finished, const Snapshot& snapsh
     for (std::uint64_t left = finished.nodes & quieting_[number(band)]; left != 0;
          left &= left - 1) {
         Time until{};
-        for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-            const JobView& job = snapshot.jobs[seats_.index(rank)];
+        for (const auto [rank, index, job, state] : seats_.visit(snapshot.jobs))
             if (job.band == band && (job.nodes & left & -left) != 0)
-                until = std::max(until, seats_[rank].quiet_until);
-        }
+                until = std::max(until, state.quiet_until);
         quiet_until_[number(band)][static_cast<std::size_t>(std::countr_zero(left))] = until;
     }
 }
@@ -120,16 +113,15 @@ std::uint64_t Bands::quiet_after(Band band, std::uint64_t busy, const Snapshot& 
     for (std::uint64_t left = busy_[number(band)] & ~busy; left != 0; left &= left - 1)
         until[static_cast<std::size_t>(std::countr_zero(left))] = snapshot.now + resume_grace_;
     quieting = (quieting | busy_[number(band)]) & ~busy;
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const JobView& job = snapshot.jobs[seats_.index(rank)];
+    for (const auto [rank, index, job, state] : seats_.visit(snapshot.jobs)) {
         if (job.band != band)
             continue;
         const bool over = job.finished && !job.ready;
-        if (over && !seats_[rank].over) {
-            seats_[rank].quiet_until = {};
+        if (over && !state.over) {
+            state.quiet_until = {};
             end_grace(band, job, snapshot);
         }
-        seats_[rank].over = over;
+        state.over = over;
     }
     for (std::uint64_t left = quieting; left != 0; left &= left - 1)
         if (until[static_cast<std::size_t>(std::countr_zero(left))] <= snapshot.now)
@@ -143,10 +135,7 @@ Bands::Nodes Bands::claims_of(Band band, const Snapshot& snapshot,
                               std::span<const Verdict> verdicts, Time& next) {
     Nodes nodes;
     std::uint64_t busy = 0;
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const std::uint32_t i = seats_.index(rank);
-        const JobView& job = snapshot.jobs[i];
-        Starving& state = seats_[rank];
+    for (const auto [rank, i, job, state] : seats_.visit(snapshot.jobs)) {
         if (job.band != band)
             continue;
         // A job in its floor turn runs beside others and claims nothing.
@@ -175,17 +164,15 @@ Bands::Nodes Bands::claims_of(Band band, const Snapshot& snapshot,
 
 void Bands::decide_band(Band band, const Nodes& above, const Snapshot& snapshot,
                         std::span<Verdict> verdicts) {
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const std::uint32_t i = seats_.index(rank);
-        const JobView& job = snapshot.jobs[i];
+    for (const auto [rank, i, job, state] : seats_.visit(snapshot.jobs)) {
         if (job.band != band)
             continue;
         const bool blocked = (job.nodes & above.claimed) != 0;
         const bool not_yet = job.held && (job.nodes & (above.pending | above.quiet)) != 0;
-        const bool waits = job.schedulable() && (blocked || not_yet) && !seats_[rank].turn;
+        const bool waits = job.schedulable() && (blocked || not_yet) && !state.turn;
         verdicts[i] = waits ? Verdict::hold : Verdict::run;
         if (!blocked)
-            seats_[rank].turn = false; // runs alone, and claims its nodes
+            state.turn = false; // runs alone, and claims its nodes
     }
 }
 
@@ -208,10 +195,8 @@ void Bands::bound_rate(const Claims& claims, const Snapshot& snapshot, std::span
     if (parameters_.max_rate == 0)
         return;
     Claims used{};
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const std::uint32_t i = seats_.index(rank);
-        const JobView& job = snapshot.jobs[i];
-        if (!preempts(rank, job, verdicts[i]))
+    for (const auto [rank, i, job, state] : seats_.visit(snapshot.jobs)) {
+        if (!preempts(state, job, verdicts[i]))
             continue;
         Time later = at_next_event;
         std::uint64_t room = 0;
@@ -236,12 +221,12 @@ Time Bands::floor_timer(const Snapshot& snapshot, std::span<const Verdict> verdi
     const std::int64_t share = parameters_.floor_percent, rest = 100 - share;
     const std::int64_t due = parameters_.floor_turn.count() * rest;
     Time next = at_next_event;
-    for (std::size_t rank = 0; rank < seats_.size() && share != 0; ++rank) {
-        const Starving& state = seats_[rank];
-        const std::uint32_t i = seats_.index(rank);
+    if (share == 0)
+        return next;
+    for (const auto [rank, i, job, state] : seats_.visit(snapshot.jobs)) {
         if (verdicts[i] == Verdict::hold && state.owed < due)
             next = std::min(next, snapshot.now + divide_up(due - state.owed, share));
-        else if (state.turn && state.owed > 0 && snapshot.jobs[i].schedulable())
+        else if (state.turn && state.owed > 0 && job.schedulable())
             next = std::min(next, snapshot.now + divide_up(state.owed, rest));
     }
     return next;
@@ -264,10 +249,8 @@ Time Bands::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     }
     bound_rate(claims, snapshot, verdicts, next);
     next = std::min(next, floor_timer(snapshot, verdicts));
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const std::uint32_t i = seats_.index(rank);
-        const JobView& job = snapshot.jobs[i];
-        seats_[rank].asked = verdicts[i] == Verdict::hold;
+    for (const auto [rank, i, job, state] : seats_.visit(snapshot.jobs)) {
+        state.asked = verdicts[i] == Verdict::hold;
         if (verdicts[i] != Verdict::hold)
             continue;
         for (std::size_t band = 0; band < static_cast<std::size_t>(job.band); ++band)

@@ -96,8 +96,8 @@ private:
     [[nodiscard]] bool has_windows_for(std::span<const JobView> jobs) const;
     [[nodiscard]] Time floor_timer(const Snapshot& snapshot,
                                    std::span<const Verdict> verdicts) const;
-    [[nodiscard]] bool preempts(std::size_t rank, const JobView& job, Verdict verdict) const {
-        return verdict == Verdict::hold && !job.held && !seats_[rank].asked;
+    [[nodiscard]] static bool preempts(const Starving& state, const JobView& job, Verdict verdict) {
+        return verdict == Verdict::hold && !job.held && !state.asked;
     }
 
     Parameters parameters_;

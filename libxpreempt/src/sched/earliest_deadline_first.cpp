@@ -44,14 +44,13 @@ Time EarliestDeadlineFirst::decide(const Snapshot& given, std::span<Verdict> ver
     const Snapshot snapshot = linger_.extend(given);
     const auto order = seats_.sequence();
     std::size_t count = 0;
-    for (std::uint32_t rank = 0; rank < seats_.size(); ++rank) {
-        const JobView& job = snapshot.jobs[seats_.index(rank)];
-        verdicts[seats_.index(rank)] = Verdict::run;
-        seats_[rank] = {};
+    for (const auto [rank, index, job, seat] : seats_.visit(snapshot.jobs)) {
+        verdicts[index] = Verdict::run;
+        seat = {};
         if (!job.schedulable())
             continue;
-        seats_[rank] = deadline_of(job, snapshot.now);
-        order[count++] = rank;
+        seat = deadline_of(job, snapshot.now);
+        order[count++] = static_cast<std::uint32_t>(rank);
     }
     const auto ready = order.first(count);
     std::ranges::sort(ready, {}, [&](std::uint32_t rank) {

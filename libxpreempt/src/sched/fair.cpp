@@ -25,14 +25,13 @@ void Fair::advance_clocks(std::span<const JobView> jobs) {
     std::array<std::int64_t, max_nodes> least{};
     least.fill(std::numeric_limits<std::int64_t>::max());
     std::uint64_t used = 0;
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const JobView& job = jobs[seats_.index(rank)];
-        const Turn& turn = seats_[rank];
+    for (const auto [rank, index, job, turn] : seats_.visit(jobs)) {
         if (!turn.waiting || turn.nodes != job.nodes)
             continue;
         used |= job.nodes;
-        for_each_node(job.nodes,
-                      [&](std::size_t node) { least[node] = std::min(least[node], turn.key); });
+        for_each_node(job.nodes, [&, key = turn.key](std::size_t node) {
+            least[node] = std::min(least[node], key);
+        });
     }
     for_each_node(used, [&](std::size_t node) {
         clocks_[node] = std::max(clocks_[node], least[node]);
@@ -45,9 +44,8 @@ void Fair::advance_clocks(std::span<const JobView> jobs) {
 std::uint64_t Fair::connected(std::span<const JobView> jobs, std::uint64_t nodes) const {
     for (std::uint64_t before = 0; before != nodes;) {
         before = nodes;
-        for (std::size_t rank = 0; rank < seats_.size(); ++rank)
-            if (const JobView& job = jobs[seats_.index(rank)];
-                seats_[rank].waiting && (job.nodes & nodes) != 0)
+        for (const auto [rank, index, job, turn] : seats_.visit(jobs))
+            if (turn.waiting && (job.nodes & nodes) != 0)
                 nodes |= job.nodes;
     }
     return nodes;
@@ -60,9 +58,9 @@ std::int64_t Fair::clock_of(std::uint64_t nodes) const {
 }
 
 void Fair::shift(std::span<const JobView> jobs, std::uint64_t nodes, std::int64_t by) {
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank)
-        if (seats_[rank].waiting && (jobs[seats_.index(rank)].nodes & nodes) != 0)
-            seats_[rank].key += by;
+    for (const auto [rank, index, job, turn] : seats_.visit(jobs))
+        if (turn.waiting && (job.nodes & nodes) != 0)
+            turn.key += by;
     for_each_node(nodes, [&](std::size_t node) { clocks_[node] += by; });
 }
 
@@ -87,9 +85,7 @@ void Fair::place(std::span<const JobView> jobs, std::size_t rank) {
 Time Fair::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     const Duration passed = stopwatch_.lap(snapshot.now);
     slice_ = turn_of(parameters_.slice, snapshot);
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        Turn& turn = seats_[rank];
-        const JobView& job = snapshot.jobs[seats_.index(rank)];
+    for (const auto [rank, index, job, turn] : seats_.visit(snapshot.jobs)) {
         turn.slice = slice_;
         turn.key += virtual_time(charge(turn, job, passed), job.weight);
         if (turn.used >= slice_) {
@@ -99,8 +95,8 @@ Time Fair::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
         turn.waiting = turn.waiting && job.schedulable() && turn.nodes == job.nodes;
     }
     advance_clocks(snapshot.jobs);
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank)
-        if (snapshot.jobs[seats_.index(rank)].schedulable() && !seats_[rank].waiting)
+    for (const auto [rank, index, job, turn] : seats_.visit(snapshot.jobs))
+        if (job.schedulable() && !turn.waiting)
             place(snapshot.jobs, rank);
     return take_turns(seats_, snapshot, verdicts);
 }

@@ -5,10 +5,8 @@
 namespace xpreempt::sched {
 
 Time FirstInFirstOut::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        Turn& turn = seats_[rank];
-        const std::int64_t arrival =
-            Duration(snapshot.jobs[seats_.index(rank)].ready_since.time_since_epoch()).count();
+    for (const auto [rank, index, job, turn] : seats_.visit(snapshot.jobs)) {
+        const std::int64_t arrival = Duration(job.ready_since.time_since_epoch()).count();
         // Idle between two decisions: it has left, and comes again.
         if (turn.key != arrival)
             turn.owns_nodes = false;

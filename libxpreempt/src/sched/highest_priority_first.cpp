@@ -8,16 +8,16 @@
 
 namespace xpreempt::sched {
 
-std::int32_t HighestPriorityFirst::priority_of(const JobView& job) const {
+std::int32_t PriorityFirst::priority_of(const JobView& job) const {
     switch (key_) {
-    case Key::priority: return job.priority;
-    case Key::cpu_priority: return job.cpu_priority;
-    case Key::focused: return job.focused ? 1 : 0;
+    case PriorityKey::priority: return job.priority;
+    case PriorityKey::cpu_priority: return job.cpu_priority;
+    case PriorityKey::focused: return job.focused ? 1 : 0;
     }
     return 0;
 }
 
-Time HighestPriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
+Time PriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     const Snapshot seen = linger_.extend(snapshot);
     const auto order = seats_.sequence(); // ranks, which are in the order of ids
     std::iota(order.begin(), order.end(), 0U);
@@ -35,7 +35,8 @@ Time HighestPriorityFirst::decide(const Snapshot& snapshot, std::span<Verdict> v
         verdicts[seats_.index(rank)] = Verdict::run;
         if (!job.schedulable())
             continue;
-        const std::uint64_t nodes = scope_ == Scope::machine ? ~std::uint64_t{0} : job.nodes;
+        const std::uint64_t nodes =
+            scope_ == PriorityScope::machine ? ~std::uint64_t{0} : job.nodes;
         if (priority_of(job) != priority)
             above |= level;
         priority = priority_of(job);

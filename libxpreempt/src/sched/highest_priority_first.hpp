@@ -8,26 +8,17 @@
 
 namespace xpreempt::sched {
 
-// Goal: a high priority is served as if it were alone.
-// Definition: from the highest priority down, a ready job runs unless a job of higher priority runs
-// on one of its nodes. Jobs of equal priority run together. A job on several nodes that is held
-// blocks none of them for the jobs below. A job that became idle counts as ready for `linger`, so
-// that the jobs below don't resume in short gaps.
-// Parameters: linger, at least a switch cost; 0: none.
-// Use it for a few jobs with a strict order, in a process or on a machine of one owner.
-// Don't use it where low priorities must progress: they starve as long as there is work above.
-// Work-conserving but for `linger`. Preemptions: at most one decision that stops jobs for each
-// ready edge and each change of a priority.
-class HighestPriorityFirst {
+// The policies of this file compare one of these, and a higher one holds the others there.
+enum class PriorityKey : std::uint8_t { priority, cpu_priority, focused };
+enum class PriorityScope : std::uint8_t { node, machine };
+
+// Their common part.
+class PriorityFirst {
 public:
     struct Parameters {
         Duration linger = Linger::usual;
         bool operator==(const Parameters&) const = default;
     };
-
-    HighestPriorityFirst() : HighestPriorityFirst(Parameters{}) {}
-    explicit HighestPriorityFirst(const Parameters& parameters)
-        : HighestPriorityFirst(Key::priority, Scope::node, parameters) {}
 
     void admit(std::span<const JobView> jobs) {
         seats_.admit(jobs);
@@ -39,13 +30,10 @@ public:
     [[nodiscard]] Time decide(const Snapshot& snapshot, std::span<Verdict> verdicts);
 
     [[nodiscard]] Parameters parameters() const { return {linger_.time()}; }
-    bool operator==(const HighestPriorityFirst&) const = default;
+    bool operator==(const PriorityFirst&) const = default;
 
 protected:
-    enum class Key : std::uint8_t { priority, cpu_priority, focused };
-    enum class Scope : std::uint8_t { node, machine };
-
-    HighestPriorityFirst(Key key, Scope scope, const Parameters& parameters)
+    PriorityFirst(PriorityKey key, PriorityScope scope, const Parameters& parameters)
         : key_(key), scope_(scope), linger_(parameters.linger) {}
 
 private:
@@ -55,11 +43,31 @@ private:
 
     [[nodiscard]] std::int32_t priority_of(const JobView& job) const;
 
-    Key key_;
-    Scope scope_;
+    PriorityKey key_;
+    PriorityScope scope_;
     Seats<Nothing> seats_; // for their order
     Linger linger_;
 };
+
+template <PriorityKey key, PriorityScope scope> class PriorityFirstBy : public PriorityFirst {
+public:
+    PriorityFirstBy() : PriorityFirstBy(Parameters{}) {}
+    explicit PriorityFirstBy(const Parameters& parameters)
+        : PriorityFirst(key, scope, parameters) {}
+    bool operator==(const PriorityFirstBy&) const = default;
+};
+
+// Goal: a high priority is served as if it were alone.
+// Definition: from the highest priority down, a ready job runs unless a job of higher priority runs
+// on one of its nodes. Jobs of equal priority run together. A job on several nodes that is held
+// blocks none of them for the jobs below. A job that became idle counts as ready for `linger`, so
+// that the jobs below don't resume in short gaps.
+// Parameters: linger, at least a switch cost; 0: none.
+// Use it for a few jobs with a strict order, in a process or on a machine of one owner.
+// Don't use it where low priorities must progress: they starve as long as there is work above.
+// Work-conserving but for `linger`. Preemptions: at most one decision that stops jobs for each
+// ready edge and each change of a priority.
+using HighestPriorityFirst = PriorityFirstBy<PriorityKey::priority, PriorityScope::node>;
 
 // Policy HHPF, as XSched's HeterogeneousHighestPriorityFirst.
 // Goal: jobs of one high priority have the whole machine, also memory links and the host.
@@ -69,13 +77,8 @@ private:
 // Don't use it to keep GPUs busy: a GPU without a job of the highest priority is idle although
 // there is work for it. Not work-conserving. Low priorities starve as long as there is work above.
 // Preemptions: as HPF.
-class HeterogeneousHighestPriorityFirst : public HighestPriorityFirst {
-public:
-    HeterogeneousHighestPriorityFirst() : HeterogeneousHighestPriorityFirst(Parameters{}) {}
-    explicit HeterogeneousHighestPriorityFirst(const Parameters& parameters)
-        : HighestPriorityFirst(Key::priority, Scope::machine, parameters) {}
-    bool operator==(const HeterogeneousHighestPriorityFirst&) const = default;
-};
+using HeterogeneousHighestPriorityFirst =
+    PriorityFirstBy<PriorityKey::priority, PriorityScope::machine>;
 
 // Policy CHPF, as XSched's CPUHighestPriorityFirst.
 // Goal: the GPU follows the priorities that processes have on the CPUs of the host.
@@ -84,13 +87,7 @@ public:
 // Use it where the CPU priorities are set with care, as on a desktop or a real-time host.
 // Don't use it where all have the same nice value: they then run together, unscheduled. Work
 // conservation, starvation, preemptions: as HPF.
-class CpuHighestPriorityFirst : public HighestPriorityFirst {
-public:
-    CpuHighestPriorityFirst() : CpuHighestPriorityFirst(Parameters{}) {}
-    explicit CpuHighestPriorityFirst(const Parameters& parameters)
-        : HighestPriorityFirst(Key::cpu_priority, Scope::node, parameters) {}
-    bool operator==(const CpuHighestPriorityFirst&) const = default;
-};
+using CpuHighestPriorityFirst = PriorityFirstBy<PriorityKey::cpu_priority, PriorityScope::node>;
 
 // Policy AWF, as XSched's ActiveWindowFirst.
 // Goal: the program that the user looks at isn't slowed by what runs behind it.
@@ -101,12 +98,6 @@ public:
 // Use it on a desktop. Don't use it on a server, where nothing has the focus: all jobs run. Nor
 // where users don't trust each other: a focused job that is always ready starves those behind it,
 // also those of other users. Work conservation, preemptions: as HPF.
-class FocusFirst : public HighestPriorityFirst {
-public:
-    FocusFirst() : FocusFirst(Parameters{}) {}
-    explicit FocusFirst(const Parameters& parameters)
-        : HighestPriorityFirst(Key::focused, Scope::node, parameters) {}
-    bool operator==(const FocusFirst&) const = default;
-};
+using FocusFirst = PriorityFirstBy<PriorityKey::focused, PriorityScope::node>;
 
 } // namespace xpreempt::sched

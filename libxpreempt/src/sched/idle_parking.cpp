@@ -11,10 +11,7 @@ IdleParking::IdleParking(const Parameters& parameters) : parameters_(parameters)
 
 Time IdleParking::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     Time next = at_next_event;
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const std::uint32_t i = seats_.index(rank);
-        const JobView& job = snapshot.jobs[i];
-        Seat& seat = seats_[rank];
+    for (const auto [rank, i, job, seat] : seats_.visit(snapshot.jobs)) {
         const bool idle = !job.ready && !job.held_by_others && !job.announced(snapshot.now);
         if (idle && !seat.idle)
             seat.idle_since = snapshot.now;

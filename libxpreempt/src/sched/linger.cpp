@@ -31,19 +31,19 @@ Snapshot Linger::extend(const Snapshot& snapshot) {
 }
 
 Time Linger::settle(const Snapshot& snapshot, std::span<Verdict> verdicts) {
+    if (time_ == Duration{0})
+        return at_next_event;
     Time first = at_next_event;
     bool any_waits = false;
-    for (std::size_t rank = 0; rank < seats_.size() && time_ != Duration{0}; ++rank) {
-        const std::uint32_t i = seats_.index(rank);
-        Last& last = seats_[rank];
+    for (const auto [rank, i, job, last] : seats_.visit(snapshot.jobs)) {
         if (last.until > snapshot.now) {
             verdicts[i] = Verdict::run;
             first = std::min(first, last.until);
         }
         any_waits |= verdicts[i] == Verdict::hold;
-        last.ran = snapshot.jobs[i].schedulable() && verdicts[i] == Verdict::run;
+        last.ran = job.schedulable() && verdicts[i] == Verdict::run;
         if (last.ran)
-            last.job = snapshot.jobs[i];
+            last.job = job;
     }
     return any_waits ? first : at_next_event;
 }

@@ -5,7 +5,6 @@
 #include "sched/seats.hpp"
 
 #include <chrono>
-#include <cstdint>
 #include <span>
 #include <vector>
 

@@ -66,13 +66,13 @@ void MultilevelFeedback::account(Seat& seat, const JobView& job, Time now, Durat
 // For jobs of higher levels.
 void MultilevelFeedback::give_up_nodes(std::span<const JobView> jobs) {
     std::array<std::uint64_t, max_levels> wanted{};
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank)
-        if (const JobView& job = jobs[seats_.index(rank)]; job.schedulable())
-            for (std::uint32_t below = seats_[rank].level + 1; below < max_levels; ++below)
+    for (const auto [rank, index, job, seat] : seats_.visit(jobs))
+        if (job.schedulable())
+            for (std::uint32_t below = seat.level + 1; below < max_levels; ++below)
                 wanted[below] |= job.nodes;
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank)
-        if ((jobs[seats_.index(rank)].nodes & wanted[seats_[rank].level]) != 0)
-            seats_[rank].owns_nodes = false;
+    for (const auto [rank, index, job, seat] : seats_.visit(jobs))
+        if ((job.nodes & wanted[seat.level]) != 0)
+            seat.owns_nodes = false;
 }
 
 Time MultilevelFeedback::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
@@ -80,13 +80,13 @@ Time MultilevelFeedback::decide(const Snapshot& snapshot, std::span<Verdict> ver
     slice_ = turn_of(parameters_.slice, snapshot);
     for_each_joining(seats_, snapshot.jobs,
                      [&](std::uint32_t rank) { join(seats_[rank], snapshot.now); });
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank)
-        account(seats_[rank], snapshot.jobs[seats_.index(rank)], snapshot.now, passed);
+    for (const auto [rank, index, job, seat] : seats_.visit(snapshot.jobs))
+        account(seat, job, snapshot.now, passed);
     give_up_nodes(snapshot.jobs);
     Time next = take_turns(seats_, snapshot, verdicts);
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank)
-        if (seats_[rank].level > 0 && verdicts[seats_.index(rank)] == Verdict::hold)
-            next = std::min(next, snapshot.now + (promote_after() - seats_[rank].waited));
+    for (const auto [rank, index, job, seat] : seats_.visit(snapshot.jobs))
+        if (seat.level > 0 && verdicts[index] == Verdict::hold)
+            next = std::min(next, snapshot.now + (promote_after() - seat.waited));
     return next;
 }
 

@@ -131,9 +131,9 @@ void Plugin::admit(std::span<const JobView> jobs) {
 }
 
 void Plugin::show(std::span<const JobView> jobs) {
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const xp_plugin_job job = c_job_of(jobs[seats_.index(rank)]);
-        std::memcpy(jobs_.data() + rank * sizeof job, &job, sizeof job);
+    for (const auto [rank, index, job, slot] : seats_.visit(jobs)) {
+        const xp_plugin_job shown = c_job_of(job);
+        std::memcpy(jobs_.data() + rank * sizeof shown, &shown, sizeof shown);
     }
     std::fill(verdicts_.begin(), verdicts_.end() - canary_bytes, std::byte{XP_PLUGIN_RUN});
 }
@@ -152,9 +152,7 @@ std::optional<PluginFault> Plugin::find_overrun() const {
 std::optional<PluginFault> Plugin::take(const Snapshot& snapshot,
                                         std::span<Verdict> verdicts) const {
     using enum PluginFault::Kind;
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const std::uint32_t index = seats_.index(rank);
-        const JobView& job = snapshot.jobs[index];
+    for (const auto [rank, index, job, slot] : seats_.visit(snapshot.jobs)) {
         const auto verdict = std::to_integer<std::int64_t>(verdicts_[rank]);
         if (verdict != XP_PLUGIN_RUN && verdict != XP_PLUGIN_HOLD)
             return PluginFault{wrong_verdict, job.id, verdict};

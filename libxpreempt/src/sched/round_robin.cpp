@@ -14,10 +14,9 @@ Time RoundRobin::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     // Ahead of jobs that have used their quantum.
     for_each_joining(seats_, snapshot.jobs,
                      [&](std::uint32_t rank) { seats_[rank].key = ++last_number_; });
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        Turn& turn = seats_[rank];
+    for (const auto [rank, index, job, turn] : seats_.visit(snapshot.jobs)) {
         turn.slice = quantum;
-        charge(turn, snapshot.jobs[seats_.index(rank)], passed);
+        charge(turn, job, passed);
         if (turn.used < quantum)
             continue;
         turn.key = ++last_number_;

@@ -215,8 +215,8 @@ Scheduler::Outcome Scheduler::act(const Action& action, Patience patience) {
     try {
         if (suspend)
             whole = source->stop(patience);
-        else if (const auto started = source->start(patience); !started)
-            whole = tl::make_unexpected(started.error());
+        else
+            whole = source->start(patience).map([] { return true; });
     } catch (const std::bad_alloc&) {
         whole = fail(ENOMEM, Op::allocate);
     }

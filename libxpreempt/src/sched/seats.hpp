@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -64,12 +65,29 @@ public:
     [[nodiscard]] State& operator[](std::size_t rank) { return seats_[rank].state; }
     [[nodiscard]] const State& operator[](std::size_t rank) const { return seats_[rank].state; }
 
+    // The jobs of the last matches(), by rank: for (auto [rank, index, job, state] : ...).
+    [[nodiscard]] auto visit(std::span<const JobView> jobs) { return visit_in(*this, jobs); }
+    [[nodiscard]] auto visit(std::span<const JobView> jobs) const { return visit_in(*this, jobs); }
+
     // Room for ranks in another order, one for each job. Its content isn't kept.
     [[nodiscard]] std::span<std::uint32_t> sequence() { return sequence_; }
 
     bool operator==(const Seats& other) const { return seats_ == other.seats_; }
 
 private:
+    template <class Self> static auto visit_in(Self& self, std::span<const JobView> jobs) {
+        struct Visit {
+            std::size_t rank;
+            std::uint32_t index; // into the snapshot
+            const JobView& job;
+            decltype(self[0])& state;
+        };
+        return std::views::iota(std::size_t{0}, self.size()) |
+               std::views::transform([&self, jobs](std::size_t rank) {
+                   return Visit{rank, self.index(rank), jobs[self.index(rank)], self[rank]};
+               });
+    }
+
     std::vector<Seat> seats_;            // by id
     std::vector<std::uint32_t> by_rank_; // index into the snapshot, by id
     std::vector<std::uint32_t> sequence_;

@@ -86,11 +86,10 @@ void StrictPartition::lay_out(std::span<const JobView> jobs) {
 
 void StrictPartition::shorten(std::span<const JobView> jobs, std::uint64_t nodes) {
     std::int64_t last = parts_of_frame;
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank)
-        if ((jobs[seats_.index(rank)].nodes & nodes) != 0)
-            last = std::max(last, seats_[rank].end);
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        Slot& slot = seats_[rank];
+    for (const auto [rank, index, job, slot] : seats_.visit(jobs))
+        if ((job.nodes & nodes) != 0)
+            last = std::max(last, slot.end);
+    for (const auto [rank, index, job, slot] : seats_.visit(jobs)) {
         if ((slot.nodes & nodes) == 0)
             continue;
         slot.begin = slot.begin * parts_of_frame / last;
@@ -101,10 +100,7 @@ void StrictPartition::shorten(std::span<const JobView> jobs, std::uint64_t nodes
 Time StrictPartition::decide(const Snapshot& snapshot, std::span<Verdict> verdicts) {
     begin_frame(snapshot);
     Time next = at_next_event;
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        const std::uint32_t i = seats_.index(rank);
-        const JobView& job = snapshot.jobs[i];
-        Slot& slot = seats_[rank];
+    for (const auto [rank, i, job, slot] : seats_.visit(snapshot.jobs)) {
         verdicts[i] = Verdict::run;
         if (job.nodes != slot.nodes)
             slot = {}; // from the next frame on

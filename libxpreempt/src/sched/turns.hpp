@@ -51,9 +51,9 @@ void for_each_joining(Seats<State>& seats, std::span<const JobView> jobs,
                       std::invocable<std::uint32_t> auto&& join) {
     const auto order = seats.sequence();
     std::size_t count = 0;
-    for (std::uint32_t rank = 0; rank < seats.size(); ++rank)
-        if (jobs[seats.index(rank)].schedulable() && !seats[rank].waiting)
-            order[count++] = rank;
+    for (const auto [rank, index, job, turn] : seats.visit(jobs))
+        if (job.schedulable() && !turn.waiting)
+            order[count++] = static_cast<std::uint32_t>(rank);
     const auto joining = order.first(count);
     std::ranges::sort(joining, {}, [&](std::uint32_t rank) {
         return std::tuple(jobs[seats.index(rank)].ready_since, rank);
@@ -67,10 +67,8 @@ template <std::derived_from<Turn> State>
 std::size_t keep_owners(Seats<State>& seats, std::span<const JobView> jobs, std::uint64_t& taken,
                         std::span<Verdict> verdicts) {
     std::size_t others = 0;
-    for (std::uint32_t rank = 0; rank < seats.size(); ++rank) {
-        Turn& turn = seats[rank];
-        const JobView& job = jobs[seats.index(rank)];
-        verdicts[seats.index(rank)] = Verdict::run;
+    for (const auto [rank, index, job, turn] : seats.visit(jobs)) {
+        verdicts[index] = Verdict::run;
         turn.waiting = job.schedulable();
         turn.nodes = job.nodes;
         turn.owns_nodes = turn.owns_nodes && turn.waiting && (job.nodes & taken) == 0;
@@ -78,7 +76,7 @@ std::size_t keep_owners(Seats<State>& seats, std::span<const JobView> jobs, std:
         if (turn.owns_nodes)
             taken |= job.nodes;
         else if (turn.waiting)
-            seats.sequence()[others++] = rank;
+            seats.sequence()[others++] = static_cast<std::uint32_t>(rank);
         else
             turn.used = Duration{0};
     }
@@ -112,12 +110,9 @@ template <std::derived_from<Turn> State>
         taken |= nodes;
     }
     Time next = at_next_event;
-    for (std::size_t rank = 0; rank < seats.size(); ++rank) {
-        const Turn& turn = seats[rank];
-        if (turn.owns_nodes && turn.slice != until_idle &&
-            (jobs[seats.index(rank)].nodes & wanted) != 0)
+    for (const auto [rank, index, job, turn] : seats.visit(jobs))
+        if (turn.owns_nodes && turn.slice != until_idle && (job.nodes & wanted) != 0)
             next = std::min(next, snapshot.now + (turn.slice - turn.used));
-    }
     return next;
 }
 

@@ -65,9 +65,7 @@ Time UtilizationPartition::decide(const Snapshot& snapshot, std::span<Verdict> v
     // Ahead of jobs that have used their budget.
     for_each_joining(seats_, snapshot.jobs,
                      [&](std::uint32_t rank) { seats_[rank].number = ++last_number_; });
-    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
-        Seat& seat = seats_[rank];
-        const JobView& job = snapshot.jobs[seats_.index(rank)];
+    for (const auto [rank, index, job, seat] : seats_.visit(snapshot.jobs)) {
         charge(seat, job, passed);
         if (job.schedulable())
             seat.budget = budget_of(job, demand);
