@@ -21,9 +21,7 @@ public:
     // xp_control_open(). EALREADY if it is open, which then is not this object's to close.
     [[nodiscard]] static Expected<Control> open(const ControlOptions& options = {}) {
         const xp_control_options given{sizeof given, options.flags, options.max_clients};
-        if (const int answer = xp_control_open(&given); answer != 0)
-            return detail::failed(answer);
-        return Control();
+        return detail::as_expected(xp_control_open(&given)).map([] { return Control(); });
     }
 
     // xp_control_close(), as the destructor does, with its error.

@@ -8,7 +8,7 @@ namespace xpreempt::inline v0_tl {
 
 // xp_probe()
 inline Expected<xp_probe_info> probe() {
-    return detail::filled<xp_probe_info>(xp_probe);
+    return detail::value_of<xp_probe_info>(xp_probe);
 }
 
 } // namespace xpreempt::inline v0_tl

@@ -110,18 +110,11 @@ inline Expected<void> as_expected(int answer) {
     return {};
 }
 
-// A struct with a member sz, as call(&struct) fills it in.
-template <typename Struct, typename Call> Expected<Struct> filled(Call call) {
-    Struct result{};
-    result.sz = sizeof result;
-    if (const int answer = call(&result); answer != 0)
-        return failed(answer);
-    return result;
-}
-
-// A value, as call(&value) fills it in.
+// A value, as call(&value) fills it in; sz of a struct that has it is set before.
 template <typename Value, typename Call> Expected<Value> value_of(Call call) {
     Value value{};
+    if constexpr (requires { value.sz; })
+        value.sz = sizeof value;
     if (const int answer = call(&value); answer != 0)
         return failed(answer);
     return value;
@@ -129,10 +122,8 @@ template <typename Value, typename Call> Expected<Value> value_of(Call call) {
 
 // The level, as call(&level) fills it in.
 template <typename Call> Expected<xp_level> level_of(Call call) {
-    std::uint32_t level = 0;
-    if (const int answer = call(&level); answer != 0)
-        return failed(answer);
-    return static_cast<xp_level>(level);
+    return value_of<std::uint32_t>(call).map(
+        [](std::uint32_t level) { return static_cast<xp_level>(level); });
 }
 
 } // namespace detail

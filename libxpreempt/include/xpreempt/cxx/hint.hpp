@@ -54,11 +54,9 @@ public:
 private:
     explicit Hint(xp_hint_t hint) : hint_(hint) {}
     [[nodiscard]] static Expected<Hint> open(const char* socket) {
-        const auto hint = detail::value_of<xp_hint_t>(
-            [=](xp_hint_t* opened) { return xp_hint_open(socket, opened); });
-        if (!hint)
-            return tl::unexpected<Error>(hint.error());
-        return Hint(*hint);
+        return detail::value_of<xp_hint_t>([=](xp_hint_t* hint) {
+                   return xp_hint_open(socket, hint);
+               }).map([](xp_hint_t hint) { return Hint(hint); });
     }
     detail::Owned<xp_hint_t, xp_hint_close> hint_;
 };

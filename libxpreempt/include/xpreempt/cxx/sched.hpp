@@ -22,18 +22,14 @@ public:
     // xp_sched_start(). EALREADY if a scheduler runs, which then is not this object's to stop.
     [[nodiscard]] static Expected<Scheduler>
     start(std::uint32_t policy = XP_POLICY_HIGHEST_PRIORITY_FIRST) {
-        if (const int answer = xp_sched_start(policy); answer != 0)
-            return detail::failed(answer);
-        return Scheduler(Running{});
+        return started(xp_sched_start(policy));
     }
 
     // xp_sched_start_with(). A parameter that is 0 is the policy's own; sz is set here.
     [[nodiscard]] static Expected<Scheduler> start(std::uint32_t policy,
                                                    xp_sched_parameters parameters) {
         parameters.sz = sizeof parameters;
-        if (const int answer = xp_sched_start_with(policy, &parameters); answer != 0)
-            return detail::failed(answer);
-        return Scheduler(Running{});
+        return started(xp_sched_start_with(policy, &parameters));
     }
 
     // xp_sched_start_policy(). The callable receives the sources, the time (CLOCK_MONOTONIC) and a
@@ -54,9 +50,7 @@ public:
                 std::span(suspend, count));
             return next ? static_cast<std::uint64_t>(next->count()) : UINT64_MAX;
         };
-        if (const int answer = xp_sched_start_policy(call, kept.get()); answer != 0)
-            return detail::failed(answer);
-        return Scheduler(Running{std::move(kept)});
+        return started(xp_sched_start_policy(call, kept.get()), kept);
     }
 
     // xp_sched_stop(), as the destructor does, with its error.
@@ -64,7 +58,7 @@ public:
 
     // xp_sched_query(): the scheduler of this process, even if C code started it.
     [[nodiscard]] static Expected<xp_sched_state> query() {
-        return detail::filled<xp_sched_state>(xp_sched_query);
+        return detail::value_of<xp_sched_state>(xp_sched_query);
     }
 
 private:
@@ -73,6 +67,10 @@ private:
     };
 
     explicit Scheduler(Running running) : running_(std::move(running)) {}
+    static Expected<Scheduler> started(int answer, std::shared_ptr<void> policy = nullptr) {
+        return detail::as_expected(answer).map(
+            [&] { return Scheduler(Running{std::move(policy)}); });
+    }
     static int stop_running(const Running&) noexcept { return xp_sched_stop(); }
     detail::Owned<Running, stop_running> running_;
 };

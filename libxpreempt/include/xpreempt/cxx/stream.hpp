@@ -28,28 +28,13 @@ public:
     Expected<void> wait() const { return call(xp_stream_wait); }
 
     // xp_stream_is_idle()
-    [[nodiscard]] Expected<std::uint32_t> is_idle() const {
-        return with([](void* stream) {
-            return value_of<std::uint32_t>(
-                [=](std::uint32_t* idle) { return xp_stream_is_idle(stream, idle); });
-        });
-    }
+    [[nodiscard]] Expected<std::uint32_t> is_idle() const { return get(xp_stream_is_idle); }
 
     // xp_stream_query()
-    [[nodiscard]] Expected<xp_stream_info> query() const {
-        return with([](void* stream) {
-            return filled<xp_stream_info>(
-                [=](xp_stream_info* info) { return xp_stream_query(stream, info); });
-        });
-    }
+    [[nodiscard]] Expected<xp_stream_info> query() const { return get(xp_stream_query); }
 
     // xp_stream_predict()
-    [[nodiscard]] Expected<xp_prediction> predict() const {
-        return with([](void* stream) {
-            return filled<xp_prediction>(
-                [=](xp_prediction* prediction) { return xp_stream_predict(stream, prediction); });
-        });
-    }
+    [[nodiscard]] Expected<xp_prediction> predict() const { return get(xp_stream_predict); }
 
     // xp_stream_sharing(): the streams on this one's queue, itself included.
     [[nodiscard]] Expected<std::vector<void*>> sharing() const {
@@ -80,10 +65,7 @@ public:
 
     // xp_stream_get_priority()
     [[nodiscard]] Expected<std::int32_t> get_priority() const {
-        return with([](void* stream) {
-            return value_of<std::int32_t>(
-                [=](std::int32_t* priority) { return xp_stream_get_priority(stream, priority); });
-        });
+        return get(xp_stream_get_priority);
     }
 
     // xp_stream_set_attributes(): sets all; 0 is the default. sz is set here.
@@ -94,11 +76,7 @@ public:
 
     // xp_stream_get_attributes()
     [[nodiscard]] Expected<xp_sched_attributes> get_attributes() const {
-        return with([](void* stream) {
-            return filled<xp_sched_attributes>([=](xp_sched_attributes* attributes) {
-                return xp_stream_get_attributes(stream, attributes);
-            });
-        });
+        return get(xp_stream_get_attributes);
     }
 
     // xp_stream_hold(): returns the level reached. Lasts until as many release(); see Held.
@@ -124,6 +102,11 @@ private:
     }
     template <typename Call> Expected<void> call(Call function) const {
         return with([&](void* stream) { return as_expected(function(stream)); });
+    }
+    template <typename Value> Expected<Value> get(int (*function)(void*, Value*)) const {
+        return with([=](void* stream) {
+            return value_of<Value>([=](Value* value) { return function(stream, value); });
+        });
     }
 };
 
@@ -186,9 +169,7 @@ public:
         const auto level = detail::level_of([&](std::uint32_t* reached) {
             return xp_streams_hold(handles.data(), handles.size(), flags, reached);
         });
-        if (!level)
-            return tl::unexpected<Error>(level.error());
-        return Held(std::move(handles), *level);
+        return level.map([&](xp_level reached) { return Held(std::move(handles), reached); });
     }
 
     // The level that this hold found or reached, the lowest of several.

@@ -179,18 +179,13 @@ public:
 
     // xp_xqueue_stream()
     [[nodiscard]] Expected<StreamRef> stream() const {
-        const auto found = detail::value_of<void*>(
-            [this](void** stream) { return xp_xqueue_stream(xqueue_, stream); });
-        if (!found)
-            return tl::unexpected<Error>(found.error());
-        return StreamRef(*found);
+        return get(xp_xqueue_stream).map([](void* stream) { return StreamRef(stream); });
     }
 
     // xp_xqueue_drop(): returns how many. Their callables are destroyed, unless a submit in another
     // thread has not returned yet.
     Expected<std::uint64_t> drop() {
-        auto count = detail::value_of<std::uint64_t>(
-            [this](std::uint64_t* dropped) { return xp_xqueue_drop(xqueue_, dropped); });
+        auto count = get(xp_xqueue_drop);
         if (count)
             commands_->recycle_ended();
         return count;
@@ -207,16 +202,10 @@ public:
     Expected<void> resume() { return detail::as_expected(xp_xqueue_resume(xqueue_)); }
 
     // xp_xqueue_query()
-    [[nodiscard]] Expected<xp_xqueue_state> query() const {
-        return detail::filled<xp_xqueue_state>(
-            [this](xp_xqueue_state* state) { return xp_xqueue_query(xqueue_, state); });
-    }
+    [[nodiscard]] Expected<xp_xqueue_state> query() const { return get(xp_xqueue_query); }
 
     // xp_xqueue_get_stats()
-    [[nodiscard]] Expected<xp_xqueue_stats> get_stats() const {
-        return detail::filled<xp_xqueue_stats>(
-            [this](xp_xqueue_stats* stats) { return xp_xqueue_get_stats(xqueue_, stats); });
-    }
+    [[nodiscard]] Expected<xp_xqueue_stats> get_stats() const { return get(xp_xqueue_get_stats); }
 
     // xp_xqueue_set_priority()
     Expected<void> set_priority(std::int32_t priority) {
@@ -225,8 +214,7 @@ public:
 
     // xp_xqueue_get_priority()
     [[nodiscard]] Expected<std::int32_t> get_priority() const {
-        return detail::value_of<std::int32_t>(
-            [this](std::int32_t* priority) { return xp_xqueue_get_priority(xqueue_, priority); });
+        return get(xp_xqueue_get_priority);
     }
 
     // xp_xqueue_set_attributes(): sets all; 0 is the default. sz is set here.
@@ -237,9 +225,7 @@ public:
 
     // xp_xqueue_get_attributes()
     [[nodiscard]] Expected<xp_sched_attributes> get_attributes() const {
-        return detail::filled<xp_sched_attributes>([this](xp_sched_attributes* attributes) {
-            return xp_xqueue_get_attributes(xqueue_, attributes);
-        });
+        return get(xp_xqueue_get_attributes);
     }
 
     // xp_xqueue_set_name(); "" removes the name.
@@ -266,6 +252,11 @@ public:
 
 private:
     explicit XQueue(std::unique_ptr<detail::Commands> commands) : commands_(std::move(commands)) {}
+
+    template <typename Value>
+    [[nodiscard]] Expected<Value> get(int (*function)(xp_xqueue_t, Value*)) const {
+        return detail::value_of<Value>([&](Value* value) { return function(xqueue_, value); });
+    }
 
     static Expected<std::uint64_t> budget_of(std::chrono::nanoseconds budget) {
         if (budget.count() < 0)
