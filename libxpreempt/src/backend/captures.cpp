@@ -15,24 +15,14 @@ constexpr auto patience = std::chrono::seconds(1);
 
 } // namespace
 
-void Captures::stop_questions(std::unique_lock<std::mutex>& lock, const void* stream) {
-    changing_.insert(stream);
-    answered_.wait_for(lock, patience, [&] { return !asked_.contains(stream); });
-}
-
-void Captures::allow_questions(const void* stream) {
-    changing_.erase(changing_.find(stream));
-}
-
 void Captures::begin(const void* stream) {
-    std::unique_lock lock(mutex_);
     ++num_;
-    stop_questions(lock, stream);
+    join(stream);
 }
 
 void Captures::began(const void* stream, bool captured) {
     const std::lock_guard lock(mutex_);
-    allow_questions(stream);
+    changing_.erase(changing_.find(stream));
     if (captured)
         captured_.insert(stream);
     else
@@ -52,12 +42,13 @@ std::set<const void*> Captures::captured() {
 
 void Captures::join(const void* stream) {
     std::unique_lock lock(mutex_);
-    stop_questions(lock, stream);
+    changing_.insert(stream);
+    answered_.wait_for(lock, patience, [&] { return !asked_.contains(stream); });
 }
 
 void Captures::joined(const void* stream) {
     const std::lock_guard lock(mutex_);
-    allow_questions(stream);
+    changing_.erase(changing_.find(stream));
 }
 
 Captures::Question::Question(Captures& captures, const void* stream)

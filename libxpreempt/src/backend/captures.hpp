@@ -46,9 +46,6 @@ public:
     };
 
 private:
-    void stop_questions(std::unique_lock<std::mutex>& lock, const void* stream);
-    void allow_questions(const void* stream);
-
     std::atomic<std::uint32_t> num_{0};
     std::mutex mutex_; // all below
     std::condition_variable answered_;

@@ -57,10 +57,15 @@ thread_local std::vector<DirectStreams::Known> reset_here;
 // The call of this thread waited until Gates::shut().
 thread_local bool released_here = false;
 
-const SeenQueue* find(const Queues& queues, hip::QueueRef ref) {
-    const auto found = std::ranges::find_if(
-        queues, [&](const SeenQueue& queue) { return hip::ref_of(queue.record) == ref; });
-    return found == queues.end() ? nullptr : &*found;
+// Those of the records that are stopped.
+std::vector<const SeenQueue*> standing_of(const std::vector<hip::QueueRecord>& records,
+                                          const Queues& queues) {
+    std::vector<const SeenQueue*> standing;
+    for (const hip::QueueRecord& record : records)
+        for (const SeenQueue& queue : queues)
+            if (hip::ref_of(queue.record) == hip::ref_of(record) && queue.stands())
+                standing.push_back(&queue);
+    return standing;
 }
 
 // Adds the queue and, if it waits on a held queue, that one too.
@@ -381,12 +386,10 @@ bool Gates::is_blocking(hip::Stream handle) {
 Refs Gates::unfinished(const void* key, hip::Stream handle, const Queues& queues) {
     Refs standing;
     bool outstanding = false;
-    for (const hip::QueueRecord& record : mapping_.busy_queues(key))
-        if (const SeenQueue* queue = find(queues, hip::ref_of(record));
-            queue != nullptr && queue->stands()) {
-            add(standing, *queue);
-            outstanding = outstanding || queue->outstanding > 0;
-        }
+    for (const SeenQueue* queue : standing_of(mapping_.busy_queues(key), queues)) {
+        add(standing, *queue);
+        outstanding = outstanding || queue->outstanding > 0;
+    }
     if (standing.empty())
         return {};
     // To ask for a default stream would put packets into it, and for a captured one would end the
@@ -445,10 +448,8 @@ Refs Gates::event_in_the_way(const Call& call, const Queues& queues) {
         return {};
     Refs standing;
     if (recorded) {
-        for (const hip::QueueRecord& record : mapping_.busy_queues(recorded->stream))
-            if (const SeenQueue* queue = find(queues, hip::ref_of(record));
-                queue != nullptr && queue->stands())
-                add(standing, *queue);
+        for (const SeenQueue* queue : standing_of(mapping_.busy_queues(recorded->stream), queues))
+            add(standing, *queue);
         return standing;
     }
     for (const SeenQueue& queue : queues)
@@ -460,9 +461,8 @@ Refs Gates::event_in_the_way(const Call& call, const Queues& queues) {
 // A stopped queue accepts at most max_packets_while_held packets.
 Refs Gates::room_for(const Call& call, const Queues& queues) {
     Refs full;
-    for (const hip::QueueRecord& record : mapping_.busy_queues(call.stream))
-        if (const SeenQueue* queue = find(queues, hip::ref_of(record));
-            queue != nullptr && queue->stands() && queue->outstanding >= max_packets_while_held)
+    for (const SeenQueue* queue : standing_of(mapping_.busy_queues(call.stream), queues))
+        if (queue->outstanding >= max_packets_while_held)
             add(full, *queue);
     return full;
 }

@@ -3,6 +3,7 @@
 #include "backend/guardians.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 
 namespace xpreempt::backend {

@@ -5,7 +5,6 @@
 #include "base/error.hpp"
 #include "hip/runtime.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>

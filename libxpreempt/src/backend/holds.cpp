@@ -407,13 +407,12 @@ std::uint32_t Holds::count(hip::QueueRef queue) const {
     return found == holds_.end() ? 0 : static_cast<std::uint32_t>(found->second.owners.size());
 }
 
-std::vector<HeldQueue> Holds::held() const {
+std::set<hip::QueueRef> Holds::held() const {
     const std::lock_guard lock(mutex_);
-    std::vector<HeldQueue> held;
+    std::set<hip::QueueRef> held;
     for (const auto& [ref, hold] : holds_)
         if (!hold.owners.empty() || hold.stopped)
-            held.push_back(
-                {hold.queue, static_cast<std::uint32_t>(hold.owners.size()), hold.lifts});
+            held.insert(ref);
     return held;
 }
 

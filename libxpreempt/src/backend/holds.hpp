@@ -14,16 +14,11 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
 namespace xpreempt::backend {
-
-struct HeldQueue {
-    hip::QueueRecord queue;
-    std::uint32_t holds; // 0: its start is due
-    std::uint32_t lifts; // > 0: it runs although it is held
-};
 
 // The owner of a hold, identified by addresses only. A stream's holds end with the stream. A later
 // user of the same handle holds with another object, so the two owners compare unequal.
@@ -101,7 +96,7 @@ public:
     [[nodiscard]] std::uint32_t count(hip::QueueRef queue) const;
     [[nodiscard]] StopCounters counters(hip::QueueRef queue) const;
     // With at least one hold, or stopped still.
-    [[nodiscard]] std::vector<HeldQueue> held() const;
+    [[nodiscard]] std::set<hip::QueueRef> held() const;
     [[nodiscard]] bool any() const { return num_held_.load(std::memory_order_relaxed) != 0; }
 
     // Called after a hold began or ended, in that thread and without the mutex. Set once, before

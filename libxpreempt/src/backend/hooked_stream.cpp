@@ -5,7 +5,6 @@
 #include "backend/stream_queue.hpp"
 #include "backend/together.hpp"
 
-#include <algorithm>
 #include <cerrno>
 
 namespace xpreempt::backend {

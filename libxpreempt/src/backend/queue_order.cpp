@@ -97,10 +97,7 @@ QueueOrder::Scan QueueOrder::scan(bool want) {
     Scan found;
     if (!mapping_.available() || !holds_.any())
         return found;
-    std::set<hip::QueueRef> held;
-    for (const HeldQueue& queue : holds_.held())
-        held.insert(hip::ref_of(queue.queue));
-
+    const std::set<hip::QueueRef> held = holds_.held();
     order::Snapshot snapshot;
     {
         const Reading reading(*mapping_.table());

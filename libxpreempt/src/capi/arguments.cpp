@@ -4,6 +4,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <string>
 
 namespace xpreempt::capi {
 
@@ -25,7 +26,7 @@ int length_of(std::string_view text) {
 
 } // namespace
 
-std::string_view refusal() {
+const char* refusal() {
     return sentence;
 }
 
@@ -34,13 +35,11 @@ tl::unexpected<Error> refuse(std::string_view name, std::uint64_t value, std::st
                static_cast<unsigned long long>(value), length_of(range), range.data());
 }
 
-tl::unexpected<Error> refuse_priority(std::int32_t priority) {
+Result<void> check_priority(std::int32_t priority) {
+    if (priority >= XP_PRIORITY_MIN && priority <= XP_PRIORITY_MAX)
+        return {};
     return say(EINVAL, "priority is %d: it must be from %d to %d", priority, XP_PRIORITY_MIN,
                XP_PRIORITY_MAX);
-}
-
-tl::unexpected<Error> refuse_null(std::string_view name) {
-    return say(EINVAL, "%.*s is NULL", length_of(name), name.data());
 }
 
 tl::unexpected<Error> refuse_size(const char* name, std::size_t bytes, std::size_t first) {
@@ -58,6 +57,12 @@ tl::unexpected<Error> refuse_tail(const char* name, std::size_t bytes, std::size
 
 tl::unexpected<Error> refuse_as(int errno_value, std::string_view text) {
     return say(errno_value, "%.*s", length_of(text), text.data());
+}
+
+Result<void> check_given(std::string_view name, bool given) {
+    if (given)
+        return {};
+    return say(EINVAL, "%.*s is NULL", length_of(name), name.data());
 }
 
 Result<void> check_flags(std::string_view name, std::uint32_t flags, std::uint32_t known) {

@@ -6,11 +6,9 @@
 #include "base/error.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
 #include <string_view>
 #include <xpreempt/xpreempt.h>
 
@@ -36,8 +34,6 @@ constexpr std::size_t most_bytes = 4096;
 
 // The error, of which xp_last_detail() then says: "NAME is VALUE: it must be RANGE".
 tl::unexpected<Error> refuse(std::string_view name, std::uint64_t value, std::string_view range);
-tl::unexpected<Error> refuse_priority(std::int32_t priority);
-tl::unexpected<Error> refuse_null(std::string_view name);
 tl::unexpected<Error> refuse_size(const char* name, std::size_t bytes, std::size_t first);
 tl::unexpected<Error> refuse_tail(const char* name, std::size_t bytes, std::size_t known);
 
@@ -45,8 +41,10 @@ tl::unexpected<Error> refuse_tail(const char* name, std::size_t bytes, std::size
 tl::unexpected<Error> refuse_as(int errno_value, std::string_view sentence);
 
 // Empty unless the error was one of the above, in this thread.
-std::string_view refusal();
+const char* refusal();
 
+Result<void> check_given(std::string_view name, bool given); // false: it is null
+Result<void> check_priority(std::int32_t priority);
 Result<void> check_flags(std::string_view name, std::uint32_t flags, std::uint32_t known);
 Result<void> check_range(std::string_view name, std::uint64_t value, std::uint64_t least,
                          std::uint64_t most);
@@ -54,8 +52,7 @@ Result<void> check_range(std::string_view name, std::uint64_t value, std::uint64
 // name: of the struct, for the refusal.
 template <typename Struct> Result<void> check_size(const Struct* user, const char* name) {
     static_assert(first_bytes<Struct> != 0 && first_bytes<Struct> <= sizeof(Struct));
-    if (user == nullptr)
-        return refuse_null(name);
+    TRY(check_given(name, user != nullptr));
     if (user->sz < first_bytes<Struct> || user->sz > most_bytes)
         return refuse_size(name, user->sz, first_bytes<Struct>);
     return {};

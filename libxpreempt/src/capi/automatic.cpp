@@ -49,33 +49,32 @@ std::optional<long> number_of(const std::string& value, long least, long most) {
     return fits ? std::optional(read) : std::nullopt;
 }
 
-template <typename Number>
-void read(Environment environment, const char* name, long least, long most, Number& number) {
+// Nothing: the variable isn't set, or its value isn't such a number.
+std::optional<long> read_number(Environment environment, const char* name, const std::string& kind,
+                                long least, long most, const std::string& instead) {
     const std::string value(text_of(environment, name));
     if (value.empty())
-        return;
-    if (const auto read = number_of(value, least, most)) {
+        return std::nullopt;
+    const auto number = number_of(value, least, most);
+    const std::string use = "use a number " + kind + "from " + std::to_string(least) + " to " +
+                            std::to_string(most) + "; " + instead;
+    if (!number)
+        complain(name, value.c_str(), use.c_str());
+    return number;
+}
+
+template <typename Number>
+void read(Environment environment, const char* name, long least, long most, Number& number) {
+    const std::string taken = "taken as " + std::to_string(static_cast<long>(number));
+    if (const auto read = read_number(environment, name, "", least, most, taken))
         number = static_cast<Number>(*read);
-        return;
-    }
-    const std::string range = "use a number from " + std::to_string(least) + " to " +
-                              std::to_string(most) + "; taken as " +
-                              std::to_string(static_cast<long>(number));
-    complain(name, value.c_str(), range.c_str());
 }
 
 void read(Environment environment, const char* name, std::chrono::microseconds /*least*/,
           std::chrono::microseconds most, std::chrono::nanoseconds& time) {
-    const std::string value(text_of(environment, name));
-    if (value.empty())
-        return;
-    if (const auto read = number_of(value, 1, most.count())) {
-        time = std::chrono::microseconds(*read);
-        return;
-    }
-    const std::string range =
-        "use a number of microseconds from 1 to " + std::to_string(most.count()) + "; ignored";
-    complain(name, value.c_str(), range.c_str());
+    const auto us = read_number(environment, name, "of microseconds ", 1, most.count(), "ignored");
+    if (us)
+        time = std::chrono::microseconds(*us);
 }
 
 StreamDefaults read_defaults(Environment environment) {
@@ -151,8 +150,8 @@ void AutomaticStreams::start(const AutomaticSettings& settings) {
                         phrase(started.error().op));
     if (settings.by_daemon)
         if (const auto started = library_.global.start(std::nullopt); !started)
-            std::fprintf(stderr, "libxpreempt: XSCHED_SCHEDULER=GLB: %.*s; nothing is scheduled\n",
-                         static_cast<int>(refusal().size()), refusal().data());
+            std::fprintf(stderr, "libxpreempt: XSCHED_SCHEDULER=GLB: %s; nothing is scheduled\n",
+                         refusal());
     if (!settings.streams)
         return;
     defaults_ = *settings.streams;
@@ -191,8 +190,7 @@ bool AutomaticStreams::add(hip::Stream key) {
     (*made)->set_attributes(defaults_.attributes);
     library_.set_priority(Library::owner_of(*made, key), defaults_.priority);
     if (const auto updated = library_.update_daemon(); !updated)
-        log::report(log::Level::warning, "XSCHED_AUTO_XQUEUE_PRIORITY: %.*s",
-                    static_cast<int>(refusal().size()), refusal().data());
+        log::report(log::Level::warning, "XSCHED_AUTO_XQUEUE_PRIORITY: %s", refusal());
     return true;
 }
 

@@ -109,9 +109,7 @@ int xp_control_open(const struct xp_control_options* options) {
         if (options != nullptr)
             TRY(copy_in(known, options, "xp_control_options"));
         TRY(check_flags("flags", known.flags, XP_CONTROL_READ_ONLY));
-        if (const auto checked = check_range("max_clients", known.max_clients, 0, most_clients);
-            !checked)
-            return checked;
+        TRY(check_range("max_clients", known.max_clients, 0, most_clients));
         return open_control(library, (known.flags & XP_CONTROL_READ_ONLY) != 0, known.max_clients);
     });
 }

@@ -4,7 +4,6 @@
 
 #include "backend/queue_use.hpp"
 
-#include <cerrno>
 #include <set>
 #include <unistd.h>
 
@@ -31,8 +30,8 @@ public:
     void began() { birth_ = library_.mapping().birth_of(key_); }
 
     void release() override {
-        if (!ended())
-            (void)library_.release_stream(key_);
+        if (const auto owner = library_.owner_of(key_); owner.stream != nullptr && !ended())
+            (void)owner.stream->release();
     }
     [[nodiscard]] bool ended() const override {
         return library_.mapping().birth_of(key_) != birth_;

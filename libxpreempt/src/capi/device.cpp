@@ -17,7 +17,7 @@ thread_local int hip_error;
 
 const char* phrase_alone(const Error& error) {
     if (error.op == Op::argument)
-        return refusal().data();
+        return refusal();
     return error.op >= Op::fork_child ? phrase(error.op) : nullptr;
 }
 

@@ -41,8 +41,7 @@ extern "C" {
 
 int xp_hint_open(const char* socket, xp_hint_t* hint) {
     return bare_c_call([&]() -> Result<void> {
-        if (hint == nullptr)
-            return refuse_null("hint");
+        TRY(check_given("hint", hint != nullptr));
         hint->handle = links().insert(std::make_shared<DaemonLink>(
             socket != nullptr ? socket : control::daemon_socket_from_environment()));
         return {};
@@ -51,10 +50,7 @@ int xp_hint_open(const char* socket, xp_hint_t* hint) {
 
 int xp_hint_begin(xp_hint_t hint, uint64_t deadline_us) {
     return bare_c_call([&]() -> Result<void> {
-        if (const auto checked =
-                check_range("deadline_us", deadline_us, 0, XP_HINT_MAX_DEADLINE_US);
-            !checked)
-            return checked;
+        TRY(check_range("deadline_us", deadline_us, 0, XP_HINT_MAX_DEADLINE_US));
         return with_link(hint, [&](DaemonLink& link) {
             return link.begin(microseconds(static_cast<microseconds::rep>(deadline_us)));
         });
@@ -86,8 +82,8 @@ int xp_hint_set_band(xp_hint_t hint, uint32_t band) {
 int xp_hint_set_priority(xp_hint_t hint, int32_t priority) {
     return bare_c_call([&]() -> Result<void> {
         const bool none = priority == XP_HINT_DEFAULT_PRIORITY;
-        if (!none && (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX))
-            return refuse_priority(priority);
+        if (!none)
+            TRY(check_priority(priority));
         return with_link(hint, [&](DaemonLink& link) {
             return link.set_priority(none ? std::nullopt : std::optional(priority));
         });

@@ -10,12 +10,13 @@ void HookedStreams::forget_dead() {
     std::vector<Pointer> dead;
     {
         const std::lock_guard lock(mutex_);
-        for (auto known = known_.begin(); known != known_.end();) {
-            const bool lives = known->second.birth == mapping_.birth_of(known->first);
+        std::erase_if(known_, [&](const auto& entry) {
+            const auto& [key, known] = entry;
+            const bool lives = known.birth == mapping_.birth_of(key);
             if (!lives)
-                dead.push_back(known->second.stream);
-            known = lives ? std::next(known) : known_.erase(known);
-        }
+                dead.push_back(known.stream);
+            return !lives;
+        });
     }
     for (const Pointer& stream : dead)
         gone_(stream);

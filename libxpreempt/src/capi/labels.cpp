@@ -9,18 +9,18 @@
 
 namespace xpreempt::capi {
 
-Result<void> Labels::check(std::string_view name) {
+Result<std::string_view> Labels::check(std::string_view name) {
     if (name.size() >= control::wire::name_bytes)
         return fail(ENAMETOOLONG, Op::set_name);
     const bool control = std::ranges::any_of(
         name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
     if (control || (!name.empty() && name.front() >= '0' && name.front() <= '9'))
         return fail(EINVAL, Op::set_name);
-    return {};
+    return name;
 }
 
 // Takes note of the first packet of a stream that was named before it.
-bool Labels::is_current(hip::Stream stream, Named& named) const {
+bool Labels::is_current(hip::Stream stream, const Named& named) const {
     const std::uint64_t birth = mapping_.birth_of(stream);
     if (named.birth == 0)
         named.birth = birth;
@@ -53,15 +53,11 @@ std::string Labels::of_stream(hip::Stream stream) {
 
 std::vector<hip::Stream> Labels::named_streams() {
     const std::lock_guard lock(mutex_);
+    std::erase_if(streams_,
+                  [this](const auto& entry) { return !is_current(entry.first, entry.second); });
     std::vector<hip::Stream> streams;
-    for (auto entry = streams_.begin(); entry != streams_.end();) {
-        if (!is_current(entry->first, entry->second)) {
-            entry = streams_.erase(entry);
-            continue;
-        }
-        streams.push_back(entry->first);
-        ++entry;
-    }
+    for (const auto& entry : streams_)
+        streams.push_back(entry.first);
     return streams;
 }
 

@@ -21,7 +21,7 @@ public:
 
     // At most 63 bytes, none of them a control character, and the first no digit: "0x10" on a
     // command line is a handle.
-    static Result<void> check(std::string_view name);
+    static Result<std::string_view> check(std::string_view name);
 
     // Streams are keys, those of Mapping::key_of(). Empty: no name. A name ends with its stream, as
     // far as the hook sees streams.
@@ -42,10 +42,10 @@ public:
 
 private:
     struct Named {
-        std::uint64_t birth; // 0: named before its first packet
+        mutable std::uint64_t birth; // 0: named before its first packet, until that is seen
         std::string name;
     };
-    bool is_current(hip::Stream stream, Named& named) const;
+    bool is_current(hip::Stream stream, const Named& named) const;
 
     const hip::Mapping& mapping_;
     std::mutex mutex_;

@@ -256,11 +256,6 @@ Result<HookedStreams::Pointer> Library::hooked_stream(hip::Stream stream) {
     return make_hooked(key, stream, device);
 }
 
-Result<void> Library::release_stream(hip::Stream stream) {
-    const Owner owner = owner_of(stream);
-    return owner.stream != nullptr ? owner.stream->release() : fail(ENOENT, Op::nothing_held);
-}
-
 HookedStreams::Pointer Library::make_hooked(hip::Stream key, hip::Stream handle,
                                             std::optional<int> device) {
     release_at_exit();

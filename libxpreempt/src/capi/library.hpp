@@ -23,7 +23,6 @@
 #include <mutex>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace xpreempt::capi {
 
@@ -78,7 +77,6 @@ public:
     Result<Owner> ensure_owner_of(hip::Stream key);
     // The xqueue of a handle.
     Result<Owner> find_xqueue(std::uint64_t handle) const;
-    Result<void> release_stream(hip::Stream stream); // ENOENT: not held
     // For schedulers, to which a hooked stream is added by it.
     void set_priority(const Owner& owner, std::int32_t priority);
     void set_attributes(const Owner& owner, const xqueue::Attributes& attributes);

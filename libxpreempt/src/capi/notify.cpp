@@ -49,7 +49,7 @@ extern "C" {
 
 int xp_xqueue_notify(xp_xqueue_t xqueue, uint64_t ticket, xp_complete_fn complete, void* argument) {
     if (complete == nullptr)
-        return c_call([](Library&) -> Result<void> { return refuse_null("complete"); });
+        return c_call([](Library&) -> Result<void> { return check_given("complete", false); });
     return notify(xqueue, ticket,
                   [=](const Result<void>& answer) { call(complete, status_of(answer), argument); });
 }

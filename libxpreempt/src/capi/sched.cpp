@@ -106,8 +106,7 @@ Result<void> copy_attributes(const Attributes& attributes, struct xp_sched_attri
 }
 
 Result<void> copy_priority(std::int32_t priority, std::int32_t* user) {
-    if (user == nullptr)
-        return refuse_null("priority");
+    TRY(check_given("priority", user != nullptr));
     *user = priority;
     return {};
 }
@@ -115,8 +114,7 @@ Result<void> copy_priority(std::int32_t priority, std::int32_t* user) {
 // find: of the xqueue or the stream, as Library::ensure_owner().
 template <typename Find> int set_priority(std::int32_t priority, Find find) {
     return c_call([&](Library& library) -> Result<void> {
-        if (priority < XP_PRIORITY_MIN || priority > XP_PRIORITY_MAX)
-            return refuse_priority(priority);
+        TRY(check_priority(priority));
         library.set_priority(TRY(find(library)), priority);
         return library.update_daemon();
     });
@@ -221,17 +219,14 @@ int xp_sched_start(uint32_t policy) {
 }
 
 int xp_sched_start_with(uint32_t policy, const struct xp_sched_parameters* parameters) {
-    return c_call([&](Library& library) {
-        return settings_of(parameters).and_then([&](const PolicySettings& settings) {
-            return start(library, policy, settings);
-        });
+    return c_call([&](Library& library) -> Result<void> {
+        return start(library, policy, TRY(settings_of(parameters)));
     });
 }
 
 int xp_sched_start_policy(xp_policy_fn policy, void* argument) {
     return c_call([&](Library& library) -> Result<void> {
-        if (policy == nullptr)
-            return refuse_null("policy");
+        TRY(check_given("policy", policy != nullptr));
         if (library.global.runs())
             return fail(EALREADY, Op::configure);
         library.release_at_exit();

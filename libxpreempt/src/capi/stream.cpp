@@ -192,8 +192,7 @@ int xp_streams_hold(void* const* streams, size_t count, uint32_t flags, uint32_t
         const xqueue::HoldMode mode{(flags & XP_HOLD_EXACT) != 0,
                                     asked == 0 ? xqueue::Level::block : xqueue::Level(asked),
                                     (flags & XP_HOLD_SHARED) != 0};
-        if (count > 0 && streams == nullptr)
-            return refuse_null("streams");
+        TRY(check_given("streams", streams != nullptr || count == 0));
         std::vector<Library::Owner> owners;
         for (void* const stream : std::span(streams, count))
             owners.push_back(TRY(library.ensure_owner(stream)));
@@ -210,8 +209,7 @@ int xp_streams_hold(void* const* streams, size_t count, uint32_t flags, uint32_t
 
 int xp_streams_release(void* const* streams, size_t count) {
     return c_call([&](Library& library) -> Result<void> {
-        if (count > 0 && streams == nullptr)
-            return refuse_null("streams");
+        TRY(check_given("streams", streams != nullptr || count == 0));
         std::vector<Library::Owner> owners;
         Result<void> answer;
         for (void* const stream : std::span(streams, count))
@@ -233,8 +231,7 @@ int xp_streams_release(void* const* streams, size_t count) {
 
 int xp_stream_is_idle(void* stream, uint32_t* idle) {
     return c_call([&](Library& library) -> Result<void> {
-        if (idle == nullptr)
-            return refuse_null("idle");
+        TRY(check_given("idle", idle != nullptr));
         return library.is_idle(stream).map([&](bool is_idle) { *idle = is_idle ? 1 : 0; });
     });
 }
@@ -245,8 +242,7 @@ int xp_stream_wait(void* stream) {
 
 int xp_stream_set_name(void* stream, const char* name) {
     return c_call([&](Library& library) -> Result<void> {
-        const std::string_view wanted = name != nullptr ? name : "";
-        TRY(Labels::check(wanted));
+        const auto wanted = TRY(Labels::check(name != nullptr ? name : ""));
         library.labels.name_stream(library.mapping().key_of(stream), wanted);
         return {};
     });

@@ -50,7 +50,7 @@ int submit(xp_xqueue_t xqueue, const xqueue::Command& command, uint64_t* ticket)
     return quick_c_call([&]() -> Result<void> {
         const auto found = TRY(Library::instance().xqueues.find(xqueue.handle));
         if (command.launch == nullptr)
-            return refuse_null("launch");
+            return check_given("launch", false);
         const auto submitted = TRY(found->submit(command));
         if (ticket != nullptr)
             *ticket = submitted;
@@ -128,8 +128,7 @@ extern "C" {
 
 int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_xqueue_t* xqueue) {
     return c_call([&](Library& library) -> Result<void> {
-        if (xqueue == nullptr)
-            return refuse_null("xqueue");
+        TRY(check_given("xqueue", xqueue != nullptr));
         // The xqueue's thread launches as well.
         if (hip::is_per_thread(stream))
             return fail(EOPNOTSUPP, Op::thread_stream);
@@ -198,8 +197,7 @@ int xp_xqueue_destroy(xp_xqueue_t xqueue) {
 
 int xp_xqueue_stream(xp_xqueue_t xqueue, void** stream) {
     return with_xqueue(xqueue, [&](Library& library, xqueue::XQueue&) -> Result<void> {
-        if (stream == nullptr)
-            return refuse_null("stream");
+        TRY(check_given("stream", stream != nullptr));
         *stream = library.labels.of_xqueue(xqueue.handle).given;
         return {};
     });
@@ -207,8 +205,7 @@ int xp_xqueue_stream(xp_xqueue_t xqueue, void** stream) {
 
 int xp_stream_xqueue(void* stream, xp_xqueue_t* xqueue) {
     return c_call([&](Library& library) -> Result<void> {
-        if (xqueue == nullptr)
-            return refuse_null("xqueue");
+        TRY(check_given("xqueue", xqueue != nullptr));
         const auto owner = library.owner_of(stream);
         if (!owner.is_xqueue())
             return fail(ENOENT, Op::no_xqueue);
@@ -219,8 +216,7 @@ int xp_stream_xqueue(void* stream, xp_xqueue_t* xqueue) {
 
 int xp_xqueue_set_name(xp_xqueue_t xqueue, const char* name) {
     return with_xqueue(xqueue, [&](Library& library, xqueue::XQueue&) -> Result<void> {
-        const std::string_view wanted = name != nullptr ? name : "";
-        TRY(Labels::check(wanted));
+        const auto wanted = TRY(Labels::check(name != nullptr ? name : ""));
         library.labels.name_xqueue(xqueue.handle, wanted);
         return {};
     });

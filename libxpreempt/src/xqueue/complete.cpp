@@ -172,11 +172,8 @@ Result<void> XQueue::finish(Lock& lock, Ticket ticket, Wake wake) {
             continue;
         }
         const auto behind = [&](const Marked& other) { return other.ticket >= ticket; };
-        const auto finished = marked
-                                  ? wait_marked(lock, *std::ranges::find_if(markers_, behind), wake)
-                                  : place_marker(lock);
-        if (!finished)
-            return finished;
+        TRY(marked ? wait_marked(lock, *std::ranges::find_if(markers_, behind), wake)
+                   : place_marker(lock));
     }
 }
 
@@ -200,12 +197,12 @@ Result<void> XQueue::wait(Ticket ticket) {
     Lock lock(mutex_);
     if (ticket == 0 || ticket > submitted_)
         return fail(EINVAL, Op::wait);
-    const auto finished = finish(lock, ticket);
-    return finished ? failure_of(ticket) : finished;
+    return outcome(lock, ticket);
 }
 
 // The result of a launch by the worker is reported once.
-Result<void> XQueue::failure_of(Ticket ticket) {
+Result<void> XQueue::outcome(Lock& lock, Ticket ticket) {
+    TRY(finish(lock, ticket));
     const auto failure = failures_.find(ticket);
     if (failure == failures_.end())
         return {};
@@ -233,8 +230,7 @@ Result<void> XQueue::wait_until(Ticket ticket, std::chrono::steady_clock::time_p
     for (auto pause = first_pause; !is_finished(ticket);
          pause = std::min(2 * pause, longest_pause)) {
         if (may_mark(ticket))
-            if (const auto placed = place_marker(lock); !placed)
-                return placed;
+            TRY(place_marker(lock));
         if (!hardware_held())
             reap(lock);
         if (is_finished(ticket))
@@ -244,8 +240,7 @@ Result<void> XQueue::wait_until(Ticket ticket, std::chrono::steady_clock::time_p
             return fail(ETIMEDOUT, Op::wait);
         changed_.wait_until(lock, std::min(deadline, now + pause));
     }
-    const auto finished = finish(lock, ticket); // doesn't wait any more
-    return finished ? failure_of(ticket) : finished;
+    return outcome(lock, ticket); // doesn't wait any more
 }
 
 Result<void> XQueue::wait_all() {

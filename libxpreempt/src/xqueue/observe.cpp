@@ -37,10 +37,7 @@ void XQueue::observe(std::shared_ptr<Observer> observer) {
 Result<void> XQueue::start_watcher() {
     if (watcher_.joinable())
         return {};
-    auto started = start_thread("xpreempt-watch", [this] { watch(); });
-    if (!started)
-        return tl::make_unexpected(started.error());
-    watcher_ = std::move(*started);
+    watcher_ = TRY(start_thread("xpreempt-watch", [this] { watch(); }));
     return {};
 }
 
@@ -83,8 +80,7 @@ bool XQueue::called_from_within() const {
 }
 
 void XQueue::deliver(Lock& lock, Ticket ticket, const Notice& notice) {
-    const auto finished = finish(lock, ticket); // doesn't wait
-    const auto answer = finished ? failure_of(ticket) : finished;
+    const auto answer = outcome(lock, ticket); // doesn't wait
     const Telling telling(*this, lock);
     notice(answer);
 }
@@ -104,8 +100,7 @@ Result<void> XQueue::notify(Ticket ticket, Notice notice) {
     if (is_finished(ticket)) {
         deliver(lock, ticket, notice);
     } else {
-        if (const auto started = start_watcher(); !started)
-            return started;
+        TRY(start_watcher());
         notices_.emplace(ticket, std::move(notice));
         changed_.notify_all();
     }

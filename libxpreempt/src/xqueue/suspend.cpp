@@ -67,12 +67,11 @@ Result<void> XQueue::deactivate(Lock& lock) {
     lock.lock();
     taking_back_ = false;
     announce();
-    if (!deactivated)
-        return tl::make_unexpected(deactivated.error());
-    if (const auto from = deactivated->relaunch_from)
-        take_back(*from);
+    const auto done = TRY(deactivated);
+    if (done.relaunch_from)
+        take_back(*done.relaunch_from);
     held_level_ = Level::deactivate;
-    held_method_ = deactivated->method;
+    held_method_ = done.method;
     return {};
 }
 
@@ -81,8 +80,7 @@ Result<void> XQueue::interrupt(Lock& lock) {
     lock.unlock();
     const auto interrupted = hw_->interrupt();
     lock.lock();
-    if (!interrupted)
-        return interrupted;
+    TRY(interrupted);
     held_level_ = Level::interrupt;
     held_method_ = DeactivateMethod::hardware;
     return {};
@@ -187,8 +185,7 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
     if (called_from_launch())
         return fail(EDEADLK, Op::suspend);
     if (mode.finish_submitted)
-        if (const auto finished = wait_all(); !finished)
-            return tl::make_unexpected(finished.error());
+        TRY(wait_all());
     Stopwatch stopwatch;
     std::unique_lock control(control_mutex_);
     Lock lock(mutex_);
@@ -269,8 +266,8 @@ std::uint32_t XQueue::holds() const {
 
 Result<bool> XQueue::stop(Patience patience) {
     if (patience == Patience::full) {
-        const auto suspended = suspend({});
-        return suspended ? Result<bool>(true) : tl::make_unexpected(suspended.error());
+        TRY(suspend({}));
+        return true;
     }
     if (called_from_launch())
         return fail(EAGAIN, Op::suspend);

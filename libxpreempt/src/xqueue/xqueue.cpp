@@ -64,8 +64,7 @@ Result<void> XQueue::close() {
 }
 
 Result<void> XQueue::configure(const LaunchConfig& config) {
-    if (const auto checked = check(config); !checked)
-        return checked;
+    TRY(check(config));
     const Lock lock(mutex_);
     leave_turn();
     pace_.configure(config);

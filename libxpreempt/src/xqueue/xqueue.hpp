@@ -209,7 +209,7 @@ private:
     // complete.cpp
     using Dropped = std::map<Ticket, Ticket>; // first to last
     Result<void> finish(Lock& lock, Ticket ticket, Wake wake = Wake::usual);
-    Result<void> failure_of(Ticket ticket);
+    Result<void> outcome(Lock& lock, Ticket ticket);
     bool is_finished(Ticket ticket) const;
     bool may_mark(Ticket ticket) const;
     Result<void> finish_all(Lock& lock, Ticket last, Wake wake = Wake::usual);
