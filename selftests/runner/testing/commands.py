@@ -11,7 +11,7 @@ import unittest
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
-from typing import Callable, Mapping
+from typing import Callable, Iterable, Mapping
 
 # Programs under test: run-tests is given PROGRAM=PATH for each.
 PROGRAMS: dict[str, Path] = {}
@@ -67,6 +67,14 @@ class Expected:
     alone: bool = True
 
 
+def run_command(command: Iterable[object], environment: Mapping[str, object], **options) -> Ran:
+    words = [str(word) for word in command]
+    options = {"timeout": 600, **({} if "input" in options else {"stdin": subprocess.DEVNULL}), **options}
+    texts = {name: str(value) for name, value in environment.items()}
+    done = subprocess.run(words, env=texts, text=True, errors="backslashreplace", capture_output=True, check=False, **options)
+    return Ran(shlex.join(words), done.returncode, done.stdout, done.stderr)
+
+
 def prints(pattern: str, status: int = 0, alone: bool = True) -> Expected:
     return Expected(status, "stdout", pattern, alone)
 
@@ -112,15 +120,7 @@ class CommandTest(unittest.TestCase):
         return self.write(self.bin / name, script if script.startswith("#!") else f"#!/bin/sh\n{script}\n", 0o755)
 
     def ran(self, *command: object, env: Mapping[str, object] | None = None, **options) -> Ran:
-        words = [str(word) for word in command]
-        environment = {name: str(value) for name, value in {**self.environment, **(env or {})}.items()}
-        options = {"stdin": subprocess.DEVNULL, "timeout": 600, **options}
-        if "input" in options:
-            del options["stdin"]
-        done = subprocess.run(
-            words, env=environment, text=True, errors="backslashreplace", capture_output=True, check=False, **options
-        )
-        return Ran(shlex.join(words), done.returncode, done.stdout, done.stderr)
+        return run_command(command, {**self.environment, **(env or {})}, **options)
 
     def succeeds(self, *command: object, **options) -> Ran:
         ran = self.ran(*command, **options)
