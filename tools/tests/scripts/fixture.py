@@ -1,10 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""kfd-preempt in a tree that looks like /sys, and a test server in the place of xpreemptd."""
+"""kfd-preempt in a tree that looks like /sys, a test server in the place of xpreemptd, and tables in its output."""
 
 import shlex
 import subprocess
 
 from runner.testing.commands import CommandTest, Expected, Ran, program
+
+
+def rows_of(text):
+    """Cells of the lines of tables, by the names of the columns of their table."""
+    rows, names = [], None
+    for line in text.splitlines():
+        if not line.startswith("|"):
+            names = None
+            continue
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if names is None:
+            names = cells
+        elif not set(cells[0]) <= set("-:"):
+            rows.append(dict(zip(names, cells)))
+    return rows
 
 
 class KfdPreemptTest(CommandTest):
