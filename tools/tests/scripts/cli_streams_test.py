@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Streams, top and completion of kfd-preempt against a program on the fake ROCm."""
 
+import fcntl
 import os
+import pty
 import random
 import re
+import select
 import shutil
 import signal
+import struct
 import subprocess
+import termios
 import time
 import unittest
 from dataclasses import replace
@@ -132,14 +137,54 @@ class Streams(StreamsTest):
     def test_top_once_as_json_is_one_line_with_streams(self):
         self.assertEqual(self.check("-j top --once", prints('"name":"low"')).stdout.count("\n"), 1)
 
-    def test_top_on_a_terminal(self):
-        self.succeeds("/usr/bin/python3", REPO / "tools/tests/scripts/top-terminal", program("kfd-preempt"))
-
     def test_doctor_finds_a_queue_that_the_hook_did_not_see_created(self):
         self.add_queue(self.app.pid, 99, 77)
         ran = self.check("doctor $pid", prints("^warn +hook +hook is blind: pid $pid .*: 2 KFD queues", 3))
         self.assertRegex(ran.stdout, r"(?m)^ +[$] LD_PRELOAD=libxpreempt-hook.so PROGRAM$")
         self.assertNotIn("$ kfd-preempt suspend", ran.stdout, "this would stop a healthy program")
+
+
+class Terminal(StreamsTest):
+    """top on a terminal of 60 columns."""
+
+    @cases(
+        ("top on a terminal ends by q", b"q"),
+        ("top on a terminal ends by the end of its input", b"\x04"),
+        ("top on a terminal ends by SIGINT", signal.SIGINT),
+        ("top on a terminal ends by SIGTERM", signal.SIGTERM),
+        ("top on a terminal ends by SIGHUP", signal.SIGHUP),
+    )
+    def ends(self, how):
+        """It keeps to the width, and leaves the terminal as it was."""
+        leader, follower = pty.openpty()
+        self.addCleanup(os.close, leader)
+        self.addCleanup(os.close, follower)
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 60, 0, 0))
+        before = termios.tcgetattr(follower)
+        top = self.start(program("kfd-preempt"), "top", "-d", "0.2", start_new_session=True,
+                         **{stream: follower for stream in ("stdin", "stdout", "stderr")})
+        data = self.read_until(leader, b"\x1b[J")
+        self.assertIn(b"\x1b[?1049h", data)
+        lines = re.sub(rb"\x1b\[[?0-9;]*[a-zA-Z]", b"", data).replace(b"\r", b"").split(b"\n")
+        self.assertLessEqual(max(map(len, lines)), 60)
+        self.assertLessEqual(len(lines), 21)
+        self.assertTrue(any(b"low" in line for line in lines), lines)
+        if isinstance(how, bytes):
+            os.write(leader, how)
+        else:
+            top.send_signal(how)
+        data += self.read_until(leader, b"\x1b[?1049l")
+        self.assertIn(b"\x1b[?25h", data)
+        self.assertEqual(top.wait(60), 0)
+        self.assertEqual(termios.tcgetattr(follower), before)
+
+    def read_until(self, terminal, text):
+        data, end = b"", time.monotonic() + 60
+        while text not in data:
+            self.assertLess(time.monotonic(), end, data)
+            if select.select([terminal], [], [], 0.2)[0]:
+                data += os.read(terminal, 65536)
+        return data
 
 
 class BlindHook(StreamsTest):
