@@ -50,9 +50,12 @@ Report metrics(const Context& context, const std::string& output) {
         return report;
     }
     if (const int failed = xpreemptd::replace_file(output, text, 0644); failed != 0)
-        return report_of(
-            Failure{exit_of(failed), failed,
-                    fmt::format("{}: not written: {}", printable(output), std::strerror(failed))});
+        return report_of(Failure{
+            exit_of(failed), failed,
+            fmt::format("{}: not written: {}", printable(output),
+                        failed == ENOTSUP ? "it is there and no regular file; without --output the "
+                                            "metrics go to standard output"
+                                          : std::strerror(failed))});
     report.json["written"] = output;
     if (!figures)
         report.messages.push_back(

@@ -31,6 +31,10 @@ int write_all(int fd, std::string_view text) {
 } // namespace
 
 int replace_file(const std::filesystem::path& path, std::string_view text, mode_t mode) {
+    // Root could rename over /dev/null, and over the link that /dev/stdout is.
+    struct stat there{};
+    if (::lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
+        return ENOTSUP;
     // Its end isn't that of the file: readers of *.prom don't see it.
     std::string next = path.string() + ".XXXXXX";
     const xpreempt::UniqueFd fd(::mkostemp(next.data(), O_CLOEXEC));

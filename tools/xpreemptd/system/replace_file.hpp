@@ -8,7 +8,8 @@
 
 namespace xpreemptd {
 
-// Writes a file beside it and renames that one. 0 or an errno; then the old file stays.
+// Writes a file beside it and renames that one. 0 or an errno; then the old file stays. ENOTSUP: at
+// the path is something else than a file, such as a device or a link.
 [[nodiscard]] int replace_file(const std::filesystem::path& path, std::string_view text,
                                mode_t mode);
 
