@@ -118,4 +118,11 @@ TEST(Users, the_system_knows_root) {
     EXPECT_EQ(xpreemptd::user_named("no such user"), std::nullopt);
 }
 
+TEST(Users, name_with_a_null_is_not_the_part_before_it) {
+    using namespace std::string_literals;
+    EXPECT_EQ(xpreemptd::user_named("root\0x"s), std::nullopt);
+    EXPECT_EQ(xpreemptd::group_named("root\0x"s), std::nullopt);
+    EXPECT_EQ(xpreemptd::group_named("root"), 0U);
+}
+
 } // namespace

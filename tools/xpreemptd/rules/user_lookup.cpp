@@ -18,6 +18,8 @@ tl::expected<std::optional<Entry>, int> entry_named(const std::string& name,
     constexpr std::size_t most = std::size_t{1} << 20U;
     Entry entry{};
     Entry* found = nullptr;
+    if (name.find('\0') != std::string::npos) // c_str() would be another name
+        return std::nullopt;
     buffer.resize(1024);
     int error = 0;
     while ((error = lookup(name.c_str(), &entry, buffer.data(), buffer.size(), &found)) == ERANGE &&
