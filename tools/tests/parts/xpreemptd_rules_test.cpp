@@ -225,6 +225,8 @@ INSTANTIATE_TEST_SUITE_P(
               "f.toml:2:10: weight is 10001, expected an integer from 1 to 10000"},
         Wrong{"[default]\nweight = 1.5",
               "f.toml:2:10: weight is 1.5, expected an integer from 1 to 10000"},
+        Wrong{"[default]\nweight = 10.0",
+              "f.toml:2:10: weight is 10.0, expected an integer from 1 to 10000"},
         Wrong{"[default]\npriority = -256",
               "f.toml:2:12: priority is -256, expected an integer from -255 to 255"},
         Wrong{"[default]\npriority = \"1\"",

@@ -17,7 +17,7 @@ std::string shown(const toml::node& node) {
     if (const auto* number = node.as_integer())
         return fmt::format("{}", number->get());
     if (const auto* number = node.as_floating_point())
-        return fmt::format("{}", number->get());
+        return fmt::format("{:#}", number->get()); // 10.0, which is no integer
     if (const auto* truth = node.as_boolean())
         return truth->get() ? "true" : "false";
     if (node.is_table())
