@@ -212,7 +212,10 @@ int run_command(int argc, char** argv) {
                  "xpreemptd");
     Options options;
     app.add_option("-c,--config", options.config,
-                   "rules file (default: none; with --check /etc/xpreemptd.toml)");
+                   "rules file (default: none; with --check /etc/xpreemptd.toml)")
+        ->check([](const std::string& word) { // of a variable that is not set
+            return word.empty() ? "the name of the file is empty: give a path" : "";
+        });
     app.add_flag("--check", options.check, "check the rules file and exit");
     app.add_flag("-v,--verbose", options.verbose, "report each stop and resume");
     app.set_version_flag("--version", "xpreemptd " KFD_PREEMPT_VERSION);
