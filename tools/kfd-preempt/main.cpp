@@ -371,7 +371,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
     } else if (app.get_subcommands().empty()) {
         message = "a verb is missing";
     }
-    fmt::print(stderr, "kfd-preempt: {}\nTry `kfd-preempt --help`.\n", message);
+    cli::print_message(message + "\nTry `kfd-preempt --help`.");
     // The command of `run` may return 2, too.
     return static_cast<int>(app.got_subcommand("run") ? cli::Exit::not_started : cli::Exit::usage);
 }
@@ -465,7 +465,7 @@ int main(int argc, char** argv) {
             return static_cast<int>(cli::write_report(cli::run_verify(argv + 1), false));
         return run_command(argc, argv);
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "kfd-preempt: %s\n", error.what());
+        cli::print_message(error.what());
         return static_cast<int>(cli::Exit::failed);
     }
 }

@@ -7,6 +7,7 @@
 #include "detections.hpp"
 #include "report.hpp"
 
+#include "kfd-preempt/output/names.hpp"
 #include "kfd-preempt/verbs/number_checks.hpp"
 #include "kfd/sysfs.hpp"
 
@@ -233,7 +234,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::Success& wanted) {
         return app.exit(wanted);
     } catch (const CLI::ParseError& error) {
-        fmt::print(stderr, "kfd-preempt verify: {}\n", error.what());
+        fmt::print(stderr, "kfd-preempt verify: {}\n", cli::printable_message(error.what()));
         return exit_usage;
     }
     if (list)

@@ -224,7 +224,7 @@ int run_command(int argc, char** argv) {
     } catch (const CLI::Success& wanted) {
         return app.exit(wanted);
     } catch (const CLI::ParseError& error) {
-        fmt::print(stderr, "xpreemptd: {}\nTry `xpreemptd --help`.\n", error.what());
+        fmt::print(stderr, "xpreemptd: {}\nTry `xpreemptd --help`.\n", escaped(error.what()));
         return exit_usage;
     }
     if (options.check && options.config.empty())

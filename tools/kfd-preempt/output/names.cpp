@@ -197,15 +197,20 @@ std::string rounded_size_text(std::uint64_t bytes) {
     return fmt::format("{:.3g} {}", value, units[unit]);
 }
 
-std::string printable(std::string_view text) {
+namespace {
+
+enum class Text { name, message };
+
+std::string disarmed(std::string_view text, Text kind) {
     std::string result;
     while (!text.empty()) {
         const std::size_t length = utf8_length(text);
         const std::string_view sequence = text.substr(0, length == 0 ? 1 : length);
-        if (length == 0 || is_control(sequence)) {
+        const bool ends_line = sequence == "\n" && kind == Text::message;
+        if (length == 0 || (is_control(sequence) && !ends_line)) {
             for (const char c : sequence)
                 result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-        } else if (sequence == "\\") {
+        } else if (sequence == "\\" && kind == Text::name) {
             result += "\\\\";
         } else {
             result += sequence;
@@ -213,6 +218,16 @@ std::string printable(std::string_view text) {
         text.remove_prefix(sequence.size());
     }
     return result;
+}
+
+} // namespace
+
+std::string printable(std::string_view text) {
+    return disarmed(text, Text::name);
+}
+
+std::string printable_message(std::string_view text) {
+    return disarmed(text, Text::message);
 }
 
 } // namespace cli

@@ -37,4 +37,7 @@ std::string rounded_size_text(std::uint64_t bytes);
 // that it can't drive the terminal, forge a line of a table or make invalid JSON.
 std::string printable(std::string_view text);
 
+// A message may have several lines, and a path or a word of the command line as it was given.
+std::string printable_message(std::string_view text);
+
 } // namespace cli

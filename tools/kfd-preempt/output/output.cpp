@@ -48,6 +48,10 @@ std::string json_text(const Report& report) {
     return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+void print_message(std::string_view message) {
+    fmt::print(stderr, "kfd-preempt: {}\n", printable_message(message));
+}
+
 Exit write_report(const Report& report, bool as_json) {
     const std::string text = as_json ? json_text(report) : report.text;
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
@@ -58,7 +62,7 @@ Exit write_report(const Report& report, bool as_json) {
     }
     if (!as_json) {
         for (const std::string& message : report.messages)
-            fmt::print(stderr, "kfd-preempt: {}\n", message);
+            print_message(message);
     }
     return report.exit;
 }

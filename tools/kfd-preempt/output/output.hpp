@@ -5,6 +5,7 @@
 #include "output/report.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cli {
@@ -25,5 +26,8 @@ std::string json_text(const Report& report);
 // Writes the report and answers what the process exits with: the report's own code, or `failed`
 // when stdout couldn't take it (a full disk must not look like success).
 Exit write_report(const Report& report, bool as_json);
+
+// On standard error, with the name of the command.
+void print_message(std::string_view message);
 
 } // namespace cli

@@ -3,6 +3,7 @@
 #include "daemon/daemon.hpp"
 #include "daemon/scheduling.hpp"
 #include "output/names.hpp"
+#include "output/output.hpp"
 #include "xpreemptd/protocol/run_mark.hpp"
 
 #include <array>
@@ -37,7 +38,7 @@ Outcome<void> adopt(const Context& context, const AttributeChange& change) {
     const Outcome<void> adopted = daemon->adopt(change);
     if (const auto status = daemon->status(); adopted && status)
         if (const std::string ignored = ignored_by(status->policy, change); !ignored.empty())
-            fmt::print(stderr, "kfd-preempt: {}\n", ignored);
+            print_message(ignored);
     return adopted;
 }
 
@@ -51,7 +52,7 @@ Report run_command_as_job(const Context& context, const AttributeChange& change,
         return report_of(
             Failure{Exit::not_started, adopted.error().errno_value, adopted.error().message});
     if (!adopted)
-        fmt::print(stderr, "kfd-preempt: {}; runs without it\n", adopted.error().message);
+        print_message(adopted.error().message + "; runs without it");
     if (!adopted)
         mark = xpreempt::UniqueFd();
     std::vector<char*> arguments;

@@ -30,6 +30,16 @@ TEST(Json, a_failure_has_message_and_errno) {
     EXPECT_TRUE(cli::report_of({cli::Exit::failed, 0, "x"}).json["error"]["errno"].is_null());
 }
 
+// Words of the command line and paths are in it as they were given.
+TEST(Messages, drive_no_terminal) {
+    cli::Report report;
+    report.messages = {"no cgroup /a\x1b[2J\\b\xff\rc", "two\nlines"};
+    testing::internal::CaptureStderr();
+    cli::write_report(report, false);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "kfd-preempt: no cgroup /a\\x1b[2J\\b\\xff\\x0dc\nkfd-preempt: two\nlines\n");
+}
+
 TEST(Json, a_byte_that_is_no_utf8_does_not_throw) {
     cli::Report report;
     report.json["x"] = "\xff";
