@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <functional>
+#include <sstream>
 #include <sys/utsname.h>
 
 namespace {
@@ -411,7 +412,11 @@ int run_command(int argc, char** argv) {
         check_which(app, arguments);
         cli::check_scheduling(app, arguments.scheduling);
     } catch (const CLI::Success& wanted) { // --help, --version
-        return app.exit(wanted);
+        std::ostringstream text;
+        app.exit(wanted, text, text);
+        cli::Report report;
+        report.text = text.str();
+        return static_cast<int>(cli::write_report(report, false));
     } catch (const CLI::ParseError& error) {
         return usage_error(app, error);
     }

@@ -19,6 +19,7 @@
 #include <cstring>
 #include <exception>
 #include <fmt/format.h>
+#include <sstream>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -67,6 +68,14 @@ void write_lines(LogLevel level, std::string_view text) {
 int fail(const std::string& why) {
     write_lines(LogLevel::error, why);
     return 1;
+}
+
+// A script that keeps the answer goes by the status.
+int print(std::string_view text) {
+    fmt::print("{}", text);
+    return std::fflush(stdout) == 0
+               ? 0
+               : fail(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
 }
 
 xpreempt::UniqueFd block_signals() {
@@ -222,7 +231,9 @@ int run_command(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& wanted) {
-        return app.exit(wanted);
+        std::ostringstream text;
+        app.exit(wanted, text, text);
+        return print(text.str());
     } catch (const CLI::ParseError& error) {
         fmt::print(stderr, "xpreemptd: {}\nTry `xpreemptd --help`.\n", escaped(error.what()));
         return exit_usage;
@@ -234,9 +245,8 @@ int run_command(int argc, char** argv) {
         return fail(rules.error());
     if (options.check) {
         const std::size_t count = rules->rules.size();
-        fmt::print("{}: correct, {} {}\n", options.config.string(), count,
-                   count == 1 ? "rule" : "rules");
-        return 0;
+        return print(fmt::format("{}: correct, {} {}\n", escaped(options.config.string()), count,
+                                 count == 1 ? "rule" : "rules"));
     }
     return run(options, std::move(*rules));
 }
