@@ -89,7 +89,7 @@ class Events(TraceTest):
     def setUp(self):
         super().setUp()
         self.start_server()
-        self.said = self.check("trace --output $work/trace.json --seconds 0.2", prints("ui.perfetto.dev"))
+        self.said = self.check("trace --output $work/trace.json --seconds 0.5", prints("ui.perfetto.dev"))
         self.events = self.is_whole()
 
     def test_job_has_a_track_for_each_gpu_with_a_slice_for_each_phase(self):
