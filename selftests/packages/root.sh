@@ -109,11 +109,11 @@ make_image() {
 	rm -rf "$work/slim"
 }
 
-# boot NAME RELEASE COMMAND
+# boot NAME RELEASE COMMAND [OPTION...]: options of selftests/vm/run
 boot() {
 	make_image "$work/$1" "$2" || return
 	BUILD_DIR=$build_dir "$top/selftests/vm/run" --system "$work/$1" --timeout 900 \
-		--out "$cache/packages/boot-$1" -- "$3"
+		--out "$cache/packages/boot-$1" "${@:4}" -- "$3"
 }
 
 booted() {
