@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <map>
+#include <new>
 #include <utility>
 
 static std::map<const void*, int> allocated; // by hipMalloc(), on which device
@@ -11,8 +12,10 @@ static std::map<const void*, int> allocated; // by hipMalloc(), on which device
 EXPORT int hipMalloc(void** memory, std::size_t bytes) {
     if (ends_captures())
         return 900;
+    *memory = ::operator new(bytes, std::nothrow);
+    if (*memory == nullptr)
+        return out_of_memory;
     ++fake_behaviour.allocated;
-    *memory = ::operator new(bytes);
     const std::lock_guard lock(hip_mutex);
     allocated[*memory] = current_device;
     return 0;
@@ -22,8 +25,8 @@ EXPORT int hipHostMalloc(void** memory, std::size_t bytes, unsigned) {
         fake_behaviour.in_host_malloc();
     if (ends_captures())
         return 900;
-    *memory = ::operator new(bytes);
-    return 0;
+    *memory = ::operator new(bytes, std::nothrow);
+    return *memory == nullptr ? out_of_memory : 0;
 }
 EXPORT int hipFree(void* memory) {
     {
@@ -34,8 +37,8 @@ EXPORT int hipFree(void* memory) {
     return 0;
 }
 EXPORT int hipMallocAsync(void** memory, std::size_t bytes, void*) {
-    *memory = ::operator new(bytes);
-    return 0;
+    *memory = ::operator new(bytes, std::nothrow);
+    return *memory == nullptr ? out_of_memory : 0;
 }
 EXPORT int hipFreeAsync(void* memory, void*) {
     ++fake_hip()->freed_in_order;

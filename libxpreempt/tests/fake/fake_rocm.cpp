@@ -19,6 +19,7 @@
 #include <kfd_preempt.h>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -31,6 +32,7 @@
 namespace {
 
 constexpr unsigned max_queues = 64;
+constexpr int out_of_memory = 2; // hipErrorOutOfMemory
 
 // Nothing in it ever completes: the read index stays where it is.
 constexpr std::uint64_t ring_packets = 1024;
@@ -356,7 +358,9 @@ EXPORT int hipStreamCreate(void** stream) {
         queue = create_hsa_queue();
     Stream* made = std::exchange(destroyed, nullptr);
     if (made == nullptr)
-        made = new Stream;
+        made = new (std::nothrow) Stream;
+    if (made == nullptr)
+        return out_of_memory;
     *made = {queue, current_device};
     *stream = made;
     return 0;
@@ -365,8 +369,8 @@ EXPORT int hipExtStreamCreateWithCUMask(void** stream, unsigned words, const uns
     if (words != 2 || mask[0] != ~0U || mask[1] != 0x3f)
         return 1;
     const std::lock_guard lock(hip_mutex);
-    *stream = new Stream{create_hsa_queue(), current_device};
-    return 0;
+    *stream = new (std::nothrow) Stream{create_hsa_queue(), current_device};
+    return *stream == nullptr ? out_of_memory : 0;
 }
 EXPORT int hipStreamDestroy(void* stream) {
     if (fake_behaviour.fail_destroy)
@@ -457,8 +461,8 @@ EXPORT int hipMemsetAsync(void* to, int, std::size_t, void* stream) {
 EXPORT int hipEventCreateWithFlags(void** event, unsigned) {
     if (ends_captures_if_ours())
         return 900;
-    *event = new Event{current_device, nullptr};
-    return 0;
+    *event = new (std::nothrow) Event{current_device, nullptr};
+    return *event == nullptr ? out_of_memory : 0;
 }
 EXPORT int hipEventDestroy(void* event) {
     if (ends_captures_if_ours())

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// Calls of the built library, calls of HIP through the hook, and the library's threads, each
+// without memory at every place where it allocates: none ends the process, a call that fails can be
+// made again, and no queue stays held. A program of its own, because it has a malloc() of its own.
+//
+// Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock.
+#include "fake/fake_rocm.hpp"
+#include "unit/every_call.hpp"
+#include "unit/until.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <gtest/gtest.h>
+#include <string>
+#include <string_view>
+#include <sys/prctl.h>
+#include <unistd.h>
+#include <vector>
+
+extern "C" {
+void* __libc_malloc(std::size_t bytes); // NOLINT: its name
+int hipEventCreateWithFlags(void** event, unsigned flags);
+int hipEventDestroy(void* event);
+int hipEventRecord(void* event, void* stream);
+int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, void* stream, void**, void**);
+int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
+int hipStreamSynchronize(void* stream);
+int hipStreamWaitEvent(void* stream, void* event, unsigned flags);
+}
+
+namespace {
+
+// Allocations before the one that fails. Below 0: none fails any more.
+thread_local int allocations_left = -1;       // of this thread
+std::atomic<int> allocations_of_threads = -1; // of all threads of the library
+
+bool is_of_library() {
+    char name[16] = "";
+    return prctl(PR_GET_NAME, name) == 0 && std::string_view(name).starts_with("xpreempt-");
+}
+
+} // namespace
+
+extern "C" void* malloc(std::size_t bytes) noexcept {
+    if (allocations_left >= 0 && allocations_left-- == 0)
+        return nullptr;
+    if (allocations_of_threads >= 0 && is_of_library() && allocations_of_threads-- == 0)
+        return nullptr;
+    return __libc_malloc(bytes);
+}
+
+namespace {
+
+using test::until;
+
+// Lets the allocation with that number fail, counted from 0.
+class FailingAllocation {
+public:
+    explicit FailingAllocation(int number) { allocations_left = number; }
+    ~FailingAllocation() { allocations_left = -1; }
+    FailingAllocation(const FailingAllocation&) = delete;
+    FailingAllocation& operator=(const FailingAllocation&) = delete;
+    FailingAllocation(FailingAllocation&&) = delete;
+    FailingAllocation& operator=(FailingAllocation&&) = delete;
+
+    static bool has_failed() { return allocations_left < 0; }
+};
+
+bool all_run() {
+    return std::ranges::none_of(fake_driver()->queues, [](const fake::Queue& queue) {
+        return queue.ring_base != 0 && queue.is_stopped();
+    });
+}
+
+class NoMemoryCallsTest : public ::testing::Test {
+protected:
+    void SetUp() override {
+        fake_choose_driver();
+        directory = ::testing::TempDir() + "xpreempt-memory-XXXXXX";
+        ASSERT_NE(nullptr, ::mkdtemp(directory.data()));
+        ::setenv("XDG_RUNTIME_DIR", directory.c_str(), 1);
+        ::setenv("XPREEMPTD_SOCKET", "/nonexistent/xpreemptd.sock", 1);
+    }
+    void TearDown() override { std::filesystem::remove_all(directory); }
+    static void* new_stream() {
+        void* stream = nullptr;
+        EXPECT_EQ(0, hipStreamCreate(&stream));
+        EXPECT_EQ(0, test::put_packet(stream, nullptr));
+        return stream;
+    }
+    std::string directory;
+};
+
+TEST_F(NoMemoryCallsTest, a_call_that_failed_can_be_made_again) {
+    bool failed = true;
+    for (int number = 0; failed && !HasFailure(); ++number) {
+        failed = false;
+        test::Objects objects;
+        objects.plain = new_stream();
+        for (const auto& [name, call, wanted] : test::every_call(objects)) {
+            int answer = 0;
+            {
+                const FailingAllocation allocation(number);
+                answer = call();
+                failed |= FailingAllocation::has_failed();
+            }
+            if (wanted == test::any_answer)
+                continue;
+            if (answer != wanted) {
+                EXPECT_GT(0, answer) << name << ", allocation " << number;
+                answer = call();
+            }
+            EXPECT_EQ(wanted, answer)
+                << name << ", allocation " << number << ": " << xp_last_detail();
+        }
+        EXPECT_EQ(0, hipStreamDestroy(objects.plain));
+        until(all_run);
+    }
+}
+
+TEST_F(NoMemoryCallsTest, a_call_of_hip_is_made_beside_a_held_stream) {
+    void* const held = new_stream();
+    void* const other = new_stream();
+    void* event = nullptr;
+    ASSERT_EQ(0, hipEventCreateWithFlags(&event, 0));
+    ASSERT_EQ(0, xp_stream_set_priority(other, 1)) << xp_last_detail();
+    const std::vector<std::function<int()>> calls{
+        [=] { return hipEventRecord(event, other); },
+        [=] { return hipStreamWaitEvent(other, event, 0); },
+        [=] {
+            return hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, other, nullptr, nullptr);
+        },
+        [=] { return hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, held, nullptr, nullptr); },
+        [=] { return hipStreamSynchronize(other); },
+    };
+    bool failed = true;
+    for (int number = 0; failed; ++number) {
+        failed = false;
+        ASSERT_EQ(0, xp_stream_hold(held, 0, nullptr)) << xp_last_detail();
+        for (const auto& call : calls) {
+            const FailingAllocation allocation(number);
+            EXPECT_EQ(0, call()) << "allocation " << number;
+            failed |= FailingAllocation::has_failed();
+        }
+        ASSERT_EQ(0, xp_stream_release(held)) << xp_last_detail();
+        until(all_run);
+    }
+    EXPECT_EQ(0, hipEventDestroy(event));
+}
+
+// Uses the library so that each of its threads works.
+void use_threads(void* low, void* high) {
+    xp_xqueue_t xqueue{};
+    ASSERT_EQ(0, xp_xqueue_create(high, nullptr, &xqueue)) << xp_last_detail();
+    ASSERT_EQ(0, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST)) << xp_last_detail();
+    ASSERT_EQ(0, xp_stream_set_priority(low, -1)) << xp_last_detail();
+    ASSERT_EQ(0, xp_xqueue_set_priority(xqueue, 1)) << xp_last_detail();
+    ASSERT_EQ(0, xp_control_open(nullptr)) << xp_last_detail();
+    std::atomic<bool> notified{false};
+    std::uint64_t ticket = 0;
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr)) << xp_last_detail();
+    for (int i = 0; i < 20; ++i) // by the xqueue's thread
+        ASSERT_EQ(0, xp_xqueue_submit(xqueue, test::put_packet, nullptr, &ticket));
+    ASSERT_EQ(0, xp_xqueue_notify(
+                     xqueue, ticket,
+                     [](int, void* told) { *static_cast<std::atomic<bool>*>(told) = true; },
+                     &notified))
+        << xp_last_detail();
+    ASSERT_EQ(0, xp_xqueue_resume(xqueue)) << xp_last_detail();
+    for (int i = 0; i < 20; ++i) // observed
+        EXPECT_EQ(0, test::put_packet(i % 2 == 0 ? low : high, nullptr));
+    until([&] { return notified.load(); });
+    ASSERT_EQ(0, xp_stream_hold(low, XP_HOLD_SHARED, nullptr)) << xp_last_detail();
+    fake_driver()->refused_starts = 2;
+    ASSERT_EQ(0, xp_stream_release(low)) << xp_last_detail();
+    (void)xp_xqueue_wait_all(xqueue); // a marker may have found no memory
+    EXPECT_EQ(0, xp_control_close());
+    EXPECT_EQ(0, xp_sched_stop()) << xp_last_detail();
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue)) << xp_last_detail();
+    until(all_run);
+}
+
+TEST_F(NoMemoryCallsTest, the_process_ends_with_nothing_held) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    void* const low = new_stream();
+    void* const high = new_stream();
+    for (int number = 0; number < 16; ++number)
+        EXPECT_EXIT(
+            {
+                std::atexit([] { // the first that is registered runs last
+                    if (!all_run())
+                        _exit(2);
+                });
+                xp_xqueue_t xqueue{};
+                (void)xp_xqueue_create(high, nullptr, &xqueue);
+                (void)xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST);
+                (void)xp_stream_hold(low, XP_HOLD_SHARED, nullptr);
+                (void)xp_xqueue_suspend(xqueue, 0, nullptr);
+                (void)xp_xqueue_submit(xqueue, test::put_packet, nullptr, nullptr);
+                if (all_run())
+                    std::exit(1);
+                allocations_left = number;
+                allocations_of_threads = number;
+                std::exit(0);
+            },
+            ::testing::ExitedWithCode(0), "")
+            << number;
+}
+
+TEST_F(NoMemoryCallsTest, a_thread_of_the_library_lives_on) {
+    void* const low = new_stream();
+    void* const high = new_stream();
+    for (int number = 0; number < 200 && !HasFailure(); ++number) {
+        SCOPED_TRACE(number);
+        allocations_of_threads = number;
+        use_threads(low, high);
+    }
+    allocations_of_threads = -1;
+}
+
+} // namespace
