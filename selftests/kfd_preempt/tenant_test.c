@@ -2,9 +2,11 @@
 /*
  * Holds of an operator of the host on a queue of a tenant. The tenant acts on its own process by the
  * right that operator_mode gives it: in mode 1 CAP_SYS_PTRACE in its user namespace, in mode 2 a
- * file of the target, in mode 3 the uid of the target. Needs root.
+ * file of the target, in mode 3 the uid of the target. Needs root, and one test kfd_probes.ko and two
+ * CPUs.
  */
 #include "kselftest_harness.h"
+#include "probes.h"
 #include "target.h"
 #include "users.h"
 
@@ -306,6 +308,49 @@ TEST(process_of_the_host_is_not_the_tenants_after_exec)
 	child_kill(&tenant.pid);
 	target_kill(&target);
 	close(self.target_fd);
+}
+
+#define PROBE "hold_mm"
+
+/* As the probe says it. */
+enum { FOR_THE_NEXT = 1, WAITS = 2, GO_ON = 3 };
+
+static bool tenant_waits(const void *unused)
+{
+	(void)unused;
+	return probes_get(PROBE) == WAITS;
+}
+
+/*
+ * Between two steps of the tenant's call. Newer kernels keep the right over memory with the task: exec replaces
+ * it, the memory of the queue stays the host's.
+ */
+TEST(process_of_the_host_that_calls_exec_meanwhile_is_not_the_tenants)
+{
+	FIXTURE_DATA(tenant) self = { .by_fd = true };
+	struct tenant tenant = {};
+	struct target target = {};
+
+	ASSERT_EQ(0, probes_load());
+	ASSERT_EQ(0, target_start_as(&target, run_until_exec));
+	self.pid = target.pid;
+	self.id = target.queue_id;
+	self.target_fd = target_file(&target);
+	ASSERT_LE(0, self.target_fd);
+	ASSERT_EQ(0, tenant_start(&self, &tenant));
+	ASSERT_EQ(0, probes_set(PROBE, FOR_THE_NEXT));
+	shared_set(&tenant.shared->order, KFD_PREEMPT_OP_PREEMPT);
+	ASSERT_TRUE(wait_until(tenant_waits, NULL, TARGET_TIMEOUT_MS));
+	ASSERT_EQ(0, kill(target.pid, SIGUSR1));
+	ASSERT_TRUE(wait_until(has_called_exec, &target.pid, TARGET_TIMEOUT_MS));
+	EXPECT_EQ(WAITS, probes_get(PROBE));
+	ASSERT_EQ(0, probes_set(PROBE, GO_ON));
+	ASSERT_TRUE(wait_until(tenant_is_idle, tenant.shared, TARGET_TIMEOUT_MS));
+	EXPECT_EQ(-EPERM, tenant.shared->result);
+	child_kill(&tenant.pid);
+	target_kill(&target);
+	close(self.target_fd);
+	probes_unload();
 }
 
 TEST_F(tenant, tenant_sets_and_drops_its_own_hold)

@@ -16,6 +16,9 @@ static int __init kfd_probes_init(void)
 	ret = hold_reset_init();
 	if (ret)
 		goto no_reset;
+	ret = hold_mm_init();
+	if (ret)
+		goto no_mm;
 	ret = hold_open_init();
 	if (ret)
 		goto no_open;
@@ -32,6 +35,8 @@ no_pin:
 no_unmapped:
 	hold_open_exit();
 no_open:
+	hold_mm_exit();
+no_mm:
 	hold_reset_exit();
 no_reset:
 	evict_in_create_exit();
@@ -45,6 +50,7 @@ static void __exit kfd_probes_exit(void)
 	pin_exit();
 	hold_unmapped_exit();
 	hold_open_exit();
+	hold_mm_exit();
 	hold_reset_exit();
 	evict_in_create_exit();
 	fail_exit();
