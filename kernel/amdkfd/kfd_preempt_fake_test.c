@@ -51,6 +51,7 @@ struct fake_call {
  * @sched: KFD_PREEMPT_SCHED_*
  * @on_hw: the hardware has the queue
  * @listed: the runlist of the last RUN_LIST has the queue
+ * @unmaps: a fence now says that no queue is mapped
  * @fail_op: the request that fails
  * @fail_after: number of them that succeed before
  * @fail_err: with this, 0 for nothing
@@ -81,6 +82,7 @@ struct fake_gpu {
 
 	bool on_hw[FAKE_QUEUES];
 	bool listed[FAKE_QUEUES];
+	bool unmaps;
 	enum fake_op fail_op;
 	unsigned int fail_after;
 	int fail_err;
@@ -244,9 +246,11 @@ static int fake_runlist(struct packet_manager *pm, u32 *buffer, u64 ib,
 			size_t ib_size_in_dwords, bool chain)
 {
 	int err = fake_called(FAKE_RUNLIST, -1);
+	int i;
 
-	if (!err)
-		memcpy(fake->on_hw, fake->listed, sizeof(fake->on_hw));
+	/* A queue that was not unmapped stays. */
+	for (i = 0; !err && i < FAKE_QUEUES; i++)
+		fake->on_hw[i] |= fake->listed[i];
 	return err;
 }
 
@@ -254,7 +258,12 @@ static int fake_unmap_queues(struct packet_manager *pm, u32 *buffer,
 			     enum kfd_unmap_queues_filter mode, u32 filter_param,
 			     bool reset)
 {
-	return fake_called(FAKE_UNMAP, -1);
+	int err = fake_called(FAKE_UNMAP, -1);
+
+	/* Another filter leaves queues mapped, and a reset loses their waves. */
+	fake->unmaps = !err && mode == KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES &&
+		       !filter_param && !reset;
+	return err;
 }
 
 static int fake_query_status(struct packet_manager *pm, u32 *buffer,
@@ -262,7 +271,9 @@ static int fake_query_status(struct packet_manager *pm, u32 *buffer,
 {
 	if (fake_called(FAKE_FENCE, -1))
 		return 0; /* never answered */
-	memset(fake->on_hw, 0, sizeof(fake->on_hw));
+	if (fake->unmaps)
+		memset(fake->on_hw, 0, sizeof(fake->on_hw));
+	fake->unmaps = false;
 	fake->fence = fence_value;
 	return 0;
 }
