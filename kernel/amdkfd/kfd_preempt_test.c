@@ -9,12 +9,10 @@
 #include "kfd_preempt_table_test.c"
 #include "kfd_preempt_model_test.c"
 #include "kfd_preempt_mes_test.c"
-#include "kfd_preempt_xcc_test.c"
 #include "kfd_preempt_mm_test.c"
 
 kunit_test_suites(&kfd_preempt_call_suite, &kfd_preempt_wait_suite,
-		  &kfd_preempt_table_suite,
-		  &kfd_preempt_mes_suite, &kfd_preempt_xcc_suite,
-		  &kfd_preempt_mm_suite, &kfd_preempt_model_suite);
+		  &kfd_preempt_table_suite, &kfd_preempt_model_suite,
+		  &kfd_preempt_mes_suite, &kfd_preempt_mm_suite);
 
 MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);

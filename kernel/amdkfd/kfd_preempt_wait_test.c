@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Waits for the hardware: how long, with which locks, and during a GPU reset. */
+/* Waits for the hardware: how long, and what follows from a late one. */
 
 /* The longest of the waits that a call has made for one queue. */
 static u32 wait_slice;
-static bool wait_locked;
 
 static int wait_dequeue_sliced(struct mqd_manager *mm, ktime_t start,
 			       unsigned int timeout, u32 pipe, u32 queue)
@@ -47,67 +46,6 @@ static void wait_timeout_test(struct kunit *test)
 		fake_forget();
 		KUNIT_EXPECT_EQ(test, fake_resume(1), 0);
 	}
-}
-
-/* Another thread that needs the dqm lock while a call waits for a stop. */
-static void wait_neighbour(struct work_struct *work)
-{
-	dqm_lock(fake->dqm);
-	wait_locked = true;
-	dqm_unlock(fake->dqm);
-}
-
-static int wait_for_neighbour(struct mqd_manager *mm, ktime_t start,
-			      unsigned int timeout, u32 pipe, u32 queue)
-{
-	/* It asks while the first wait is under way, and must not wait for all. */
-	return wait_locked ? fake_wait_dequeue(mm, start, timeout, pipe, queue) : -ETIME;
-}
-
-static void wait_slices_test(struct kunit *test)
-{
-	struct work_struct work;
-
-	if (fake->sched != KFD_PREEMPT_SCHED_NO_HWS)
-		return;
-	fake->mqd_mgr->wait_dequeue = wait_for_neighbour;
-	wait_locked = false;
-	INIT_WORK_ONSTACK(&work, wait_neighbour);
-	schedule_work(&work);
-	KUNIT_EXPECT_EQ(test, fake_preempt_ms(1, KFD_PREEMPT_TYPE_DRAIN, 5000), 0);
-	KUNIT_EXPECT_TRUE(test, wait_locked);
-	flush_work(&work);
-	destroy_work_on_stack(&work);
-	KUNIT_EXPECT_EQ(test, fake_resume(1), 0);
-	fake_check(test);
-}
-
-/* During a GPU reset no packet is sent, and ALL_OR_NOTHING changes no queue. */
-static void wait_reset_test(struct kunit *test)
-{
-	struct rw_semaphore *reset_sem = &fake->adev->reset_domain->sem;
-	struct kfd_preempt_switch_entry e[2];
-
-	/* One that runs, and one that another hold keeps off the hardware. */
-	KUNIT_ASSERT_EQ(test, operator_preempt(2, 0), 0);
-	fake_forget();
-	call_entry(&e[0], 1, KFD_PREEMPT_OP_PREEMPT);
-	call_entry(&e[1], 2, KFD_PREEMPT_OP_PREEMPT);
-	down_write(reset_sem);
-	KUNIT_EXPECT_EQ(test, call_switch(KFD_PREEMPT_SWITCH_ALL_OR_NOTHING, e, 2), 0);
-	KUNIT_EXPECT_EQ(test, e[0].result, -EBUSY);
-	KUNIT_EXPECT_EQ(test, e[1].result, -EBUSY);
-	KUNIT_EXPECT_EQ(test, e[0].holds, 0);
-	KUNIT_EXPECT_EQ(test, e[1].holds, OPERATOR);
-	if (fake->sched == KFD_PREEMPT_SCHED_HWS) {
-		call_entry(&e[0], 1, KFD_PREEMPT_OP_PREEMPT);
-		KUNIT_EXPECT_EQ(test, call_switch(KFD_PREEMPT_SWITCH_FAST, e, 1), 0);
-		KUNIT_EXPECT_EQ(test, e[0].result, -EBUSY);
-	}
-	KUNIT_EXPECT_EQ(test, fake->num_calls, 0);
-	up_write(reset_sem);
-	KUNIT_EXPECT_EQ(test, operator_resume(2, 0), 0);
-	fake_check(test);
 }
 
 /*
@@ -157,8 +95,6 @@ static void wait_late_test(struct kunit *test)
 
 static struct kunit_case wait_kunit_cases[] = {
 	KUNIT_CASE_PARAM(wait_timeout_test, call_sched_gen_params),
-	KUNIT_CASE_PARAM(wait_slices_test, call_sched_gen_params),
-	KUNIT_CASE_PARAM(wait_reset_test, call_sched_gen_params),
 	KUNIT_CASE_PARAM(wait_update_test, call_sched_gen_params),
 	KUNIT_CASE_PARAM(wait_late_test, call_sched_gen_params),
 	{}
