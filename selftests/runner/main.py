@@ -180,6 +180,8 @@ class Run:
                 raise Refusal(f"--kernel {name}: selftests/kernels/build cannot make it (status {built.returncode})")
             directory = built.stdout.strip()
         options = ["--kernel", directory]
+        # A driver from 7.2 on asks the SMU for bad pages, though the guest has none.
+        options += ["--param", "ras_enable=0"] if name == directory else []
         # Races need somebody to race with.
         options += ["--cpus", "2"] if name == "kcsan" else []
         # The tests' own module, where its headers are elsewhere.
