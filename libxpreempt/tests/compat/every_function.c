@@ -11,6 +11,7 @@ int hipMemsetAsync(void* memory, int value, size_t bytes, hipStream_t stream);
 #include <xsched/xsched.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ void fake_stop_late(void);
 void fake_confirm_stop(void);
 unsigned fake_late_answers(void);
 
-static int failures;
+static atomic_int failures; /* of several threads */
 
 static void check(int good, const char* what) {
     printf("%s - %s\n", good ? "ok" : "not ok", what);

@@ -48,14 +48,14 @@ struct Hip {
         nullptr;              // the next launch's stream gets the queue of this one first
     bool null_marker = false; // launches first put a marker into the null stream's queue
     bool fail_destroy = false;
-    bool unfinished = false;         // streams and events say that they are not ready
-    std::atomic<void*> running[2]{}; // the work of these streams does not end
-    void* next_handle = nullptr;     // of the next stream, once
-    bool non_blocking = false;       // streams say that they are
-    bool destroyed_held = false;     // answer: a destroyed stream's queue was held all the time
-    bool reuse_handles = false;      // a new stream has the handle of the last that was destroyed
-    unsigned question_us = 0;        // a question whether something is done takes so long
-    unsigned begin_us = 0;           // and so does the return from the begin of a capture
+    std::atomic<bool> unfinished = false; // streams and events say that they are not ready
+    std::atomic<void*> running[2]{};      // the work of these streams does not end
+    void* next_handle = nullptr;          // of the next stream, once
+    bool non_blocking = false;            // streams say that they are
+    bool destroyed_held = false; // answer: a destroyed stream's queue was held all the time
+    bool reuse_handles = false;  // a new stream has the handle of the last that was destroyed
+    unsigned question_us = 0;    // a question whether something is done takes so long
+    unsigned begin_us = 0;       // and so does the return from the begin of a capture
     int version = 60443484;
     int devices = max_devices;               // that the process may use
     std::atomic<unsigned> freed_in_order{0}; // answer: calls of hipFreeAsync()
