@@ -27,26 +27,33 @@ step() {
 	[ $status = 0 ] || tap_done
 }
 
-# The Debian archives of this machine's apt.
+# The Debian archives of this machine's apt, and before them that of $suite, if it is set: the kernel is here alone.
 sources_list() {
+	local archives
 	# shellcheck disable=SC2016 # apt's own variables
-	apt-get indextargets --format 'deb $(SITE) $(RELEASE) $(COMPONENT)' \
-		'Created-By: Packages' 'Origin: Debian' | sort -u >"$work/sources.list"
+	archives=$(apt-get indextargets --format 'deb $(SITE) $(RELEASE) $(COMPONENT)' \
+		'Created-By: Packages' 'Origin: Debian' | sort -u)
+	{
+		[ -z "${suite:-}" ] || sed -n "s/ $(codename) main\$/ $suite main/p" <<<"$archives"
+		echo "$archives"
+	} >"$work/sources.list"
 }
+codename() { (. /etc/os-release && echo "$VERSION_CODENAME"); }
 
-# bootstrap TARGET PACKAGE...: the suite of this machine, into a directory or a tar archive.
+# bootstrap TARGET PACKAGE...: $suite, or the suite of this machine, into a directory or a tar archive.
 bootstrap() {
 	local target=$1 packages
 	shift
 	packages=$(IFS=,; echo "$*")
 	sources_list || return
+	# A snapshot of a suite that is no release is always old; its signature is checked.
 	# The initramfs holds what is named, not all drivers there are: made in seconds, not minutes.
 	# shellcheck disable=SC2016 # mmdebstrap's own $1
-	mmdebstrap --quiet --variant=minbase \
+	mmdebstrap --quiet --variant=minbase ${suite:+--aptopt='Acquire::Check-Valid-Until "false"'} \
 		--essential-hook='mkdir -p "$1/etc/initramfs-tools/conf.d"' \
 		--essential-hook='echo MODULES=list >"$1/etc/initramfs-tools/conf.d/tests"' \
 		--include="initramfs-tools,zstd,udev,kmod,$packages" \
-		"$(. /etc/os-release && echo "$VERSION_CODENAME")" "$target" "$work/sources.list"
+		"${suite:-$(codename)}" "$target" "$work/sources.list"
 }
 
 # make_root PACKAGE...: a root with these and dkms; /debs in it is for packages.

@@ -12,6 +12,7 @@ make_system() {
 	module=$("$top/kernel/build-module" --kernelver "$release") || return
 	key=$({
 		apt-cache show --no-all-versions "linux-image-$release" "$@" | grep -E '^(Package|Version):'
+		[ -z "${suite:-}" ] || date "+$suite %G-%V"
 		sha256sum "$debs"/*.deb "$module" "$here"/{root.sh,system.sh,init-for-tests} "$top/selftests/vm/demo.sh" \
 			"$build_dir/selftests/vgpu/vgpu-firmware" | cut -d ' ' -f 1
 	} | sha256sum | cut -c 1-16)
@@ -29,11 +30,15 @@ make_system() {
 	exec 8>&-
 }
 
-# bootstrapped NAME PACKAGE...: an archive of Debian's packages alone; they change less often than ours.
+# bootstrapped NAME PACKAGE...: an archive of Debian's packages alone; they change less often than ours. The archive
+# of a $suite is made anew each week, because this machine's apt knows nothing of its packages.
 bootstrapped() {
 	local name=$1 key archive
 	shift
-	key=$(apt-cache show --no-all-versions "linux-image-$release" "$@" | sha256sum | cut -c 1-16)
+	key=$({
+		apt-cache show --no-all-versions "linux-image-$release" "$@"
+		[ -z "${suite:-}" ] || date "+$suite %G-%V"
+	} | sha256sum | cut -c 1-16)
 	archive=$cache/systems/$name-debian-$key.tar
 	if [ ! -e "$archive" ]; then
 		rm -f "${archive%.tar}.new.tar"
