@@ -7,6 +7,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -115,6 +116,26 @@ TEST(ManualPage, leads_with_band_and_says_when_to_use_each_other_policy) {
             policies.substr(begin, policies.find("\n\n", begin) - begin), std::regex("\\s+"), " ");
         EXPECT_NE(text.find(". Use it when "), std::string::npos) << text;
     }
+}
+
+TEST(ManualPage, of_xsched_names_the_policies_that_it_can_have_here) {
+    const std::string page = text_of(test::beside_program(XSCHED_PAGE));
+    const std::size_t begin = page.find(":[ *of xpreemptd*\n");
+    ASSERT_NE(begin, std::string::npos);
+    const std::string table = page.substr(begin, page.find("\n\n", begin) - begin);
+    std::set<std::string, std::less<>> named;
+    std::stringstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+        const std::regex name("[A-Z-]{2,}(?=,|$)");
+        if (line.starts_with(":  "))
+            named.insert(std::sregex_token_iterator(line.begin(), line.end(), name), {});
+    }
+    // Those that XSched has not.
+    std::set<std::string, std::less<>> ours(xpreemptd::sched::policy_names.begin(),
+                                            xpreemptd::sched::policy_names.end());
+    for (const char* name : {"BAND", "RR", "FIFO", "PARK"})
+        ours.erase(name);
+    EXPECT_EQ(named, ours);
 }
 
 } // namespace
