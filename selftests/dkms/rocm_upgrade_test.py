@@ -6,6 +6,7 @@ With the real dkms, in a directory for /; the modules are of one file. selftests
 real packages and triggers.
 """
 
+import os
 import re
 import shutil
 
@@ -53,6 +54,8 @@ class Upgrades(RocmTest):
         self.assertEqual(self.modinfo(self.release, "kfd_preempt"), f"{ours} rocm-{version}", ran)
         self.assertEqual(self.modinfo(self.release, "version"), version)
         self.assertEqual(self.in_dkms(), [f"{ours}+{version}"])
+        links = [link.name for link in (self.tree / "kfd-preempt-rocm").iterdir() if link.is_symlink()]
+        self.assertEqual(links, [f"kernel-{self.release}-{os.uname().machine}"], "DKMS' link to the installed version")
         return ran
 
     def is_amds(self, version):
