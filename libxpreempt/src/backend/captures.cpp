@@ -22,7 +22,7 @@ void Captures::begin(const void* stream) {
 
 void Captures::began(const void* stream, bool captured) {
     const std::lock_guard lock(mutex_);
-    changing_.erase(changing_.find(stream));
+    changing_.extract(stream);
     if (captured)
         captured_.insert(stream);
     else
@@ -48,7 +48,7 @@ void Captures::join(const void* stream) {
 
 void Captures::joined(const void* stream) {
     const std::lock_guard lock(mutex_);
-    changing_.erase(changing_.find(stream));
+    changing_.extract(stream);
 }
 
 Captures::Question::Question(Captures& captures, const void* stream)

@@ -24,11 +24,11 @@ public:
     void ended(const void* stream);
     [[nodiscard]] std::set<const void*> captured();
 
-    // Around a call by which a stream may join a capture: it waits for an event of one.
+    // Around a call that destroys a stream, or adds it to a capture by an event of one.
     void join(const void* stream);
     void joined(const void* stream);
 
-    // Permission to query a stream. False if the stream is captured, or if begin() or join() of it
+    // Permission to query or touch a stream. False if it is captured, or if begin() or join() of it
     // is in progress. If true, the caller still has to ask HIP whether the stream is captured, a
     // query that HIP allows during a capture; the answer stays valid while this object lives.
     class Question {

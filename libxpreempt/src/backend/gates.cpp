@@ -27,7 +27,7 @@ using Refs = std::set<hip::QueueRef>;
 
 std::atomic<Gates*> the_gates{nullptr};
 
-// Stream that may join a capture by the calling thread's call, between before and after.
+// Stream that the calling thread's call destroys or may add to a capture, between before and after.
 thread_local const void* joining = nullptr;
 
 // Lifts of the calling thread's stream_destroy or device_reset, between before and after.
@@ -202,6 +202,7 @@ void Gates::enter(const Call& call) {
     // A capture ends with its stream. Before the call: the next stream may get the address in it.
     if (call.call_class == CallClass::stream_destroy) {
         captures_.ended(call.stream);
+        captures_.join(joining = call.stream);
     } else if (call.call_class == CallClass::device_reset) {
         reset_here =
             direct_.begin_reset([this](const void* key) { return !mapping_.is_elsewhere(key); });
@@ -213,8 +214,7 @@ void Gates::enter(const Call& call) {
     } else if (begins_capture(call)) {
         captures_.begin(call.stream);
     } else if (call.call_class == CallClass::event_edge && captures_.any()) {
-        captures_.join(call.stream);
-        joining = call.stream;
+        captures_.join(joining = call.stream);
     }
 }
 
@@ -275,6 +275,8 @@ void Gates::leave(const Call& call, int error) {
         --released_;
         changed_.notify_all();
     }
+    if (joining != nullptr) [[unlikely]]
+        captures_.joined(std::exchange(joining, nullptr));
     const bool done = error == hip::success;
     if (direct_here != nullptr)
         leave_direct(call, done);
@@ -287,10 +289,6 @@ void Gates::leave(const Call& call, int error) {
         else
             captures_.ended(call.stream);
         return;
-    case CallClass::event_edge:
-        if (std::exchange(joining, nullptr) != nullptr)
-            captures_.joined(call.stream);
-        break;
     case CallClass::stream_destroy:
         if (done)
             direct_.forget(call.stream);
@@ -347,6 +345,12 @@ bool Gates::is_captured(const void* key, const void* handle) {
     if (!hip || !is_handle(handle))
         return !Captures::Question(captures_, key);
     return hip::is_captured(**hip, const_cast<void*>(handle));
+}
+
+Result<void> Gates::touch(hip::Stream handle) {
+    if (const Captures::Question question(captures_, mapping_.key_of(handle)); question)
+        return hip::touch_stream(*TRY(find_hip_()), handle);
+    return fail(EBUSY, Op::call_hip);
 }
 
 Result<bool> Gates::is_idle(hip::Stream handle) {

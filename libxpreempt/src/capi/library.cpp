@@ -151,9 +151,7 @@ Result<const hip::Functions*> Library::hip() {
 }
 
 Result<void> Library::ensure_mapped(hip::Stream stream) {
-    if (!mapping_.available() || mapping_.queue_of(stream))
-        return {};
-    return hip::touch_stream(*TRY(hip()), stream);
+    return mapping_.available() && !mapping_.queue_of(stream) ? touch(stream) : Result<void>();
 }
 
 std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream key, hip::Stream handle,

@@ -84,6 +84,7 @@ public:
     Result<void> update_daemon() { return global.update(scheduling.highest_priority()); }
 
     // As those of Gates.
+    Result<void> touch(hip::Stream stream) { return gates_.touch(stream); }
     Result<bool> is_idle(hip::Stream stream) { return gates_.is_idle(stream); }
     Result<void> wait_for(hip::Stream stream) { return gates_.wait_for(stream); }
 

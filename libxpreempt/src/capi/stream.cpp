@@ -157,9 +157,7 @@ int xp_stream_sharing(void* stream, void** streams, size_t max, size_t* count) {
 }
 
 int xp_stream_touch(void* stream) {
-    return c_call([&](Library& library) -> Result<void> {
-        return hip::touch_stream(*TRY(library.hip()), stream);
-    });
+    return c_call([&](Library& library) { return library.touch(stream); });
 }
 
 int xp_stream_create(void** stream) {
