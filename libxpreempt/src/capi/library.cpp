@@ -35,7 +35,7 @@ constexpr std::chrono::seconds patience_at_exit{5};
 using Deadline = std::chrono::steady_clock::time_point;
 
 // Calls body again, until the deadline, if it finds no memory: no exception may leave an exit.
-template <typename Body> void try_until(Deadline deadline, Body body) {
+template <typename Body> void try_until(Deadline deadline, const Body& body) {
     for (;;) {
         try {
             body();
