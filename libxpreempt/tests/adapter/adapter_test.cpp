@@ -8,11 +8,13 @@
 #include <gtest/gtest.h>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <xpreempt/stream.h>
 
 extern "C" {
 int hipExtStreamCreateWithCUMask(void** stream, unsigned words, const unsigned* mask);
 int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 XResult HipQueueCreate(HwQueueHandle* hwq, void* stream);
 XResult XPreemptHipQueueCreate(HwQueueHandle* hwq, void* stream);
@@ -32,6 +34,7 @@ protected:
         const unsigned mask[2] = {~0U, 0x3f};
         EXPECT_EQ(0, hipExtStreamCreateWithCUMask(&stream_, 2, mask));
     }
+    void TearDown() override { EXPECT_EQ(0, hipStreamDestroy(stream_)); }
     void create(XPreemptLevel level) {
         ASSERT_EQ(kXSchedSuccess, HipQueueCreate(&hwq_, stream_));
         ASSERT_EQ(kXSchedSuccess, XQueueCreate(&xqueue_, hwq_, level, kQueueCreateFlagNone));
@@ -113,7 +116,7 @@ TEST_F(XSchedAdapter, a_queue_that_another_stream_came_to_share_is_not_stopped) 
     void* others[3] = {};
     for (void*& other : others) // two queues for three streams
         ASSERT_EQ(0, hipStreamCreate(&other));
-    stream_ = others[0];
+    EXPECT_EQ(0, hipStreamDestroy(std::exchange(stream_, others[0])));
     create(kPreemptLevelInterrupt);
     EXPECT_EQ(kXSchedSuccess, XQueueSuspend(xqueue_, kQueueSuspendFlagNone));
     EXPECT_TRUE(is_stopped());
@@ -126,6 +129,8 @@ TEST_F(XSchedAdapter, a_queue_that_another_stream_came_to_share_is_not_stopped) 
               testing::internal::GetCapturedStderr().find("suspended at level 1"));
     EXPECT_EQ(kXSchedSuccess, XQueueResume(xqueue_, kQueueResumeFlagNone));
     destroy();
+    EXPECT_EQ(0, hipStreamDestroy(others[1]));
+    EXPECT_EQ(0, hipStreamDestroy(others[2]));
 }
 
 } // namespace
