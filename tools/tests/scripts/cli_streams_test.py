@@ -48,7 +48,7 @@ class StreamsTest(KfdPreemptTest):
         return app
 
     def check(self, words, expected, **options):
-        # Standard error has what the driver lacks.
+        # Standard error names the features that the driver lacks.
         return super().check(words, replace(expected, alone=False), **options)
 
     def running(self):

@@ -63,7 +63,7 @@ class Completion(CommandTest):
         ("a value behind =", BAND, "idle", "run --band=i", "run", "--band", "=", "i"),
         ("nothing behind =", BAND, "idle", "run --band=", "run", "--band", "="),
         ("a shell that does not cut at =", BAND, BAND, "run --band=i"),
-        # readline replaces what is behind the @.
+        # readline replaces the part of the word behind the @.
         ("a name with @", AT, "@1000.service", "renice /user.slice/user@1", "renice", "/user.slice/user", "@", "1"),
         ("nothing behind @", AT, "@1000.service", "renice /user.slice/user@", "renice", "/user.slice/user", "@"),
         ("@ in a quote", AT, AT, 'renice "/user.slice/user@1'),
