@@ -6,6 +6,7 @@
 // Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock.
 #include "fake/fake_rocm.hpp"
 #include "unit/every_call.hpp"
+#include "unit/failing_allocation.hpp"
 #include "unit/until.hpp"
 
 #include <algorithm>
@@ -37,9 +38,8 @@ int hipStreamWaitEvent(void* stream, void* event, unsigned flags);
 
 namespace {
 
-// Allocations before the one that fails. Below 0: none fails any more.
-thread_local int allocations_left = -1;       // of this thread
-std::atomic<int> allocations_of_threads = -1; // of all threads of the library
+// The same of all threads of the library together.
+std::atomic<int> allocations_of_threads = -1;
 
 bool is_of_library() {
     char name[16] = "";
@@ -49,7 +49,7 @@ bool is_of_library() {
 } // namespace
 
 extern "C" void* malloc(std::size_t bytes) noexcept {
-    if (allocations_left >= 0 && allocations_left-- == 0)
+    if (test::allocation_fails())
         return nullptr;
     if (allocations_of_threads >= 0 && is_of_library() && allocations_of_threads-- == 0)
         return nullptr;
@@ -58,20 +58,8 @@ extern "C" void* malloc(std::size_t bytes) noexcept {
 
 namespace {
 
+using test::FailingAllocation;
 using test::until;
-
-// Lets the allocation with that number fail, counted from 0.
-class FailingAllocation {
-public:
-    explicit FailingAllocation(int number) { allocations_left = number; }
-    ~FailingAllocation() { allocations_left = -1; }
-    FailingAllocation(const FailingAllocation&) = delete;
-    FailingAllocation& operator=(const FailingAllocation&) = delete;
-    FailingAllocation(FailingAllocation&&) = delete;
-    FailingAllocation& operator=(FailingAllocation&&) = delete;
-
-    static bool has_failed() { return allocations_left < 0; }
-};
 
 bool all_run() {
     return std::ranges::none_of(fake_driver()->queues, [](const fake::Queue& queue) {
@@ -206,7 +194,7 @@ TEST_F(NoMemoryCallsTest, the_process_ends_with_nothing_held) {
                 (void)xp_xqueue_submit(xqueue, test::put_packet, nullptr, nullptr);
                 if (all_run())
                     std::exit(1);
-                allocations_left = number;
+                test::allocations_left = number;
                 allocations_of_threads = number;
                 std::exit(0);
             },

@@ -8,6 +8,7 @@
 #include "sched/decide.hpp"
 #include "sched/highest_priority_first.hpp"
 #include "sched/scheduler.hpp"
+#include "unit/failing_allocation.hpp"
 #include "unit/fake_control_host.hpp"
 #include "unit/until.hpp"
 
@@ -22,27 +23,8 @@
 #include <span>
 #include <vector>
 
-namespace {
-
-// The calling thread has so many left. Below 0: any number.
-thread_local int allocations_left = -1;
-
-// Lets the allocation with that number fail, counted from 0.
-class FailingAllocation {
-public:
-    explicit FailingAllocation(int number) { allocations_left = number; }
-    ~FailingAllocation() { allocations_left = -1; }
-    FailingAllocation(const FailingAllocation&) = delete;
-    FailingAllocation& operator=(const FailingAllocation&) = delete;
-    FailingAllocation(FailingAllocation&&) = delete;
-    FailingAllocation& operator=(FailingAllocation&&) = delete;
-};
-
-} // namespace
-
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-    const bool fails = allocations_left >= 0 && allocations_left-- == 0;
-    return fails ? nullptr : std::malloc(bytes != 0 ? bytes : 1);
+    return test::allocation_fails() ? nullptr : std::malloc(bytes != 0 ? bytes : 1);
 }
 void* operator new(std::size_t bytes) {
     if (void* memory = operator new(bytes, std::nothrow); memory != nullptr)
@@ -110,14 +92,14 @@ protected:
     }
     // Returns whether body succeeds; false also after bad_alloc.
     template <typename Body> bool without(int number, Body body) {
-        const FailingAllocation failing(number);
+        const test::FailingAllocation failing(number);
         bool succeeded = false;
         try {
             succeeded = body();
         } catch (const std::bad_alloc&) {
             succeeded = false;
         }
-        failed_ = allocations_left < 0;
+        failed_ = test::FailingAllocation::has_failed();
         return succeeded;
     }
     void expect_each(bool held) {
