@@ -17,7 +17,7 @@ constexpr auto patience = std::chrono::seconds(1);
 
 void Captures::begin(const void* stream) {
     ++num_;
-    join(stream);
+    change(stream);
 }
 
 void Captures::began(const void* stream, bool captured) {
@@ -40,13 +40,13 @@ std::set<const void*> Captures::captured() {
     return captured_;
 }
 
-void Captures::join(const void* stream) {
+void Captures::change(const void* stream) {
     std::unique_lock lock(mutex_);
     changing_.insert(stream);
     answered_.wait_for(lock, patience, [&] { return !asked_.contains(stream); });
 }
 
-void Captures::joined(const void* stream) {
+void Captures::changed(const void* stream) {
     const std::lock_guard lock(mutex_);
     changing_.extract(stream);
 }

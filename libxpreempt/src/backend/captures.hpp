@@ -25,11 +25,11 @@ public:
     [[nodiscard]] std::set<const void*> captured();
 
     // Around a call that destroys a stream, or adds it to a capture by an event of one.
-    void join(const void* stream);
-    void joined(const void* stream);
+    void change(const void* stream);
+    void changed(const void* stream);
 
-    // Permission to query or touch a stream. False if it is captured, or if begin() or join() of it
-    // is in progress. If true, the caller still has to ask HIP whether the stream is captured, a
+    // Permission to query or touch a stream. False if it is captured, or if begin() or change() of
+    // it is in progress. If true, the caller still has to ask HIP whether the stream is captured, a
     // query that HIP allows during a capture; the answer stays valid while this object lives.
     class Question {
     public:

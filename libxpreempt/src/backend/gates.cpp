@@ -28,7 +28,7 @@ using Refs = std::set<hip::QueueRef>;
 std::atomic<Gates*> the_gates{nullptr};
 
 // Stream that the calling thread's call destroys or may add to a capture, between before and after.
-thread_local const void* joining = nullptr;
+thread_local const void* changing = nullptr;
 
 // Lifts of the calling thread's stream_destroy or device_reset, between before and after.
 thread_local std::vector<hip::QueueRecord> lifted_here;
@@ -202,7 +202,7 @@ void Gates::enter(const Call& call) {
     // A capture ends with its stream. Before the call: the next stream may get the address in it.
     if (call.call_class == CallClass::stream_destroy) {
         captures_.ended(call.stream);
-        captures_.join(joining = call.stream);
+        captures_.change(changing = call.stream);
     } else if (call.call_class == CallClass::device_reset) {
         reset_here =
             direct_.begin_reset([this](const void* key) { return !mapping_.is_elsewhere(key); });
@@ -214,7 +214,7 @@ void Gates::enter(const Call& call) {
     } else if (begins_capture(call)) {
         captures_.begin(call.stream);
     } else if (call.call_class == CallClass::event_edge && captures_.any()) {
-        captures_.join(joining = call.stream);
+        captures_.change(changing = call.stream);
     }
 }
 
@@ -275,8 +275,8 @@ void Gates::leave(const Call& call, int error) {
         --released_;
         changed_.notify_all();
     }
-    if (joining != nullptr) [[unlikely]]
-        captures_.joined(std::exchange(joining, nullptr));
+    if (changing != nullptr) [[unlikely]]
+        captures_.changed(std::exchange(changing, nullptr));
     const bool done = error == hip::success;
     if (direct_here != nullptr)
         leave_direct(call, done);

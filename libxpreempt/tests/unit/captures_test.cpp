@@ -76,12 +76,12 @@ TEST_F(CapturesTest, a_reset_ends_all_that_have_begun) {
 
 TEST_F(CapturesTest, a_stream_is_not_queried_while_a_call_may_make_it_join_a_capture) {
     capture(one_);
-    captures_.join(other_);
+    captures_.change(other_);
     EXPECT_FALSE(may_query(other_));
-    captures_.join(other_); // by another thread
-    captures_.joined(other_);
+    captures_.change(other_); // by another thread
+    captures_.changed(other_);
     EXPECT_FALSE(may_query(other_));
-    captures_.joined(other_);
+    captures_.changed(other_);
     EXPECT_TRUE(may_query(other_));
 }
 
