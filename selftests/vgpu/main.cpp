@@ -66,20 +66,29 @@ std::uint64_t now_ticks() {
         std::chrono::duration_cast<std::chrono::nanoseconds>(since).count() / 10);
 }
 
+// The time until then, in ticks or in milliseconds.
+template <typename Unit> Unit left(std::uint64_t then, std::uint64_t now) {
+    return Unit(then > now ? then - now : 0);
+}
+using Ticks = std::chrono::duration<std::int64_t, std::ratio<1, 100'000'000>>;
+
 // How long the socket may be waited for before the device is looked at again.
-int wait_ms(Device::Activity activity, bool paced, std::optional<std::uint64_t> deadline) {
+std::chrono::nanoseconds wait_time(Device::Activity activity, bool paced,
+                                   std::optional<std::uint64_t> deadline_ms, const Device& device) {
+    using namespace std::chrono_literals;
+    // A sleep of the host takes about as long.
+    constexpr std::chrono::nanoseconds too_short_to_wait = 50us;
     if (paced)
-        return 1; // then more is due, if only time
+        return 1ms; // then more is due, if only time
     if (activity == Device::Activity::busy)
-        return 0;
-    int wait = activity == Device::Activity::waiting ? 1 : -1;
-    if (deadline) {
-        const std::uint64_t now = now_ms();
-        const auto left =
-            static_cast<int>(std::min<std::uint64_t>(*deadline > now ? *deadline - now : 0, 1000));
-        wait = wait < 0 ? left : std::min(wait, left);
-    }
-    return wait;
+        return 0ns;
+    std::chrono::nanoseconds wait = activity == Device::Activity::waiting ? 1ms : 1s;
+    if (deadline_ms)
+        wait = std::min<std::chrono::nanoseconds>(
+            wait, left<std::chrono::milliseconds>(*deadline_ms, now_ms()));
+    if (const auto wakeup = device.next_wakeup())
+        wait = std::min<std::chrono::nanoseconds>(wait, left<Ticks>(*wakeup, now_ticks()));
+    return wait < too_short_to_wait ? 0ns : wait;
 }
 
 // One thread owns everything: messages first, then a slice of GPU work.
@@ -89,8 +98,9 @@ Result<Nothing> serve(vfu::Connection& connection, pci::GpuFunction& function, p
     for (;;) {
         faults.set_time_ms(now_ms());
         const Device::Activity activity = pace.run(false);
-        const int wait = wait_ms(activity, pace.on(), faults.next_deadline_ms());
-        if (wait != 0)
+        const auto wait =
+            wait_time(activity, pace.on(), faults.next_deadline_ms(), function.device());
+        if (wait != wait.zero())
             journal.flush();
         const auto ready = connection.wait(wait);
         if (!ready)

@@ -85,11 +85,13 @@ Result<pid_t> Connection::peer() const {
     return credentials.pid;
 }
 
-Result<bool> Connection::wait(int timeout_ms) {
+Result<bool> Connection::wait(std::chrono::nanoseconds time) {
     pollfd entry{fd_.get(), POLLIN, 0};
-    const int ready = ::poll(&entry, 1, timeout_ms);
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+    const timespec bound{.tv_sec = seconds.count(), .tv_nsec = (time - seconds).count()};
+    const int ready = ::ppoll(&entry, 1, &bound, nullptr);
     if (ready < 0)
-        return errno == EINTR ? Result<bool>(false) : Result<bool>(system_error("poll"));
+        return errno == EINTR ? Result<bool>(false) : Result<bool>(system_error("ppoll"));
     return ready > 0;
 }
 

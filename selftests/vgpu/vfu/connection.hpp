@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -47,8 +48,8 @@ public:
 
     // Returns the PID of the process that connected.
     Result<pid_t> peer() const;
-    // Waits for input for that long, in milliseconds; -1 is for ever. False after the time.
-    Result<bool> wait(int timeout_ms);
+    // Waits for input for that long. False after the time.
+    Result<bool> wait(std::chrono::nanoseconds time);
     // Nothing when the client closed the connection between two messages.
     Result<std::optional<Message>> receive();
     Result<Nothing> reply(const Header& request, std::span<const std::byte> body, int fd = -1);

@@ -15,6 +15,7 @@ public:
     using Source = std::function<std::uint64_t()>;
 
     std::uint64_t ticks() const { return source_ ? source_() : ticks_; }
+    bool goes_by_itself() const { return static_cast<bool>(source_); }
     void advance(std::uint64_t ticks) { ticks_ += ticks; }
     void follow(Source source) { source_ = std::move(source); }
 

@@ -213,7 +213,15 @@ Device::Activity Device::run(std::uint64_t wave_instructions) {
         clock_.advance(*left);
         return Activity::waiting;
     }
-    return polling ? Activity::waiting : Activity::idle;
+    return polling || next_wakeup() ? Activity::waiting : Activity::idle;
+}
+
+std::optional<std::uint64_t> Device::next_wakeup() const {
+    std::optional<std::uint64_t> first;
+    for (const auto& xcc : xccs_)
+        if (const auto wakeup = xcc->shaders.next_wakeup())
+            first = std::min(first.value_or(*wakeup), *wakeup);
+    return first;
 }
 
 unsigned Device::scribble_saved_mqds(std::uint16_t pasid) {

@@ -48,11 +48,13 @@ public:
 
     enum class Activity : std::uint8_t {
         busy,    // more to do right away
-        waiting, // only for memory that a CPU writes without telling
+        waiting, // only for time to pass, or for memory that a CPU writes without telling
         idle,    // only for a register or doorbell write
     };
     // Does a slice of work.
     Activity run(std::uint64_t wave_instructions);
+    // Ticks of its clock at which the first of the waves that sleep goes on.
+    std::optional<std::uint64_t> next_wakeup() const;
     // Paced: a slice of so many wave instructions has passed after run() whether waves executed as
     // many or not. Otherwise the clock counts what was executed.
     void set_paced(bool paced) { paced_ = paced; }

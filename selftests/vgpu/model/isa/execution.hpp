@@ -13,7 +13,9 @@ namespace vgpu::isa {
 // The sequencer's action after an instruction.
 enum class Outcome : std::uint8_t {
     next,              // nothing
-    yield,             // let other waves run (s_sleep)
+    yield,             // let other waves run
+    sleep,             // s_sleep: for so many clocks, Execution::sleep_clocks
+    wakeup,            // s_wakeup: ends the sleep of its workgroup's waves
     barrier,           // s_barrier: the wave has arrived
     ended,             // s_endpgm
     saved,             // s_endpgm_saved
@@ -57,6 +59,7 @@ public:
 
     Outcome outcome = Outcome::next;
     std::uint32_t trap_id = 0;
+    std::uint32_t sleep_clocks = 0;
     std::uint64_t fault_va = 0;
     GwsRequest gws;
     bool aperture_violation = false; // no translation failed: the address leads nowhere

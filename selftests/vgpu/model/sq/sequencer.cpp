@@ -22,13 +22,28 @@ bool ShaderArray::State::wants_to_save(const Wave& wave) const {
            wave.state.tba != 0 && !slots.at(wave.group->dispatch->queue_slot).ignore_save;
 }
 
+// However much time passes.
+bool ShaderArray::State::stands(const Wave& wave) {
+    return wave.waits || wave.at_barrier || wave.at_gws ||
+           ((wave.state.status & isa::status::halt) != 0 && !wave.state.priv);
+}
+
 bool ShaderArray::State::runnable(const Wave& wave) const {
-    if (wave.waits) {
-        return false;
+    return !wave.waits && ((!stands(wave) && !sleeps(wave)) || wants_to_save(wave));
+}
+
+bool ShaderArray::State::sleeps(const Wave& wave) const {
+    return wave.sleeps_until != 0 && config.reference_clock->ticks() < wave.sleeps_until;
+}
+
+// Only where time passes without work. With a schedule the order of all instructions depends on
+// nothing but their count, and a trap handler waits for something that is near.
+void ShaderArray::State::put_to_sleep(Wave& wave, std::uint32_t clocks) const {
+    const Clock* clock_of_device = config.reference_clock;
+    if (clock_of_device != nullptr && clock_of_device->goes_by_itself() && !schedule.on() &&
+        !wave.state.priv) {
+        wave.sleeps_until = clock_of_device->ticks() + clocks;
     }
-    const bool waits = wave.at_barrier || wave.at_gws ||
-                       ((wave.state.status & isa::status::halt) != 0 && !wave.state.priv);
-    return !waits || wants_to_save(wave);
 }
 
 std::uint64_t ShaderArray::State::run(std::uint64_t budget) {
@@ -54,6 +69,7 @@ std::uint64_t ShaderArray::State::run(std::uint64_t budget) {
             continue;
         }
         waiting = 0;
+        wave.sleeps_until = 0;
         const std::size_t vmid = wave.state.vmid % executed_by_vmid.size();
         const bool watched = watched_memory.watches(wave.state.vmid);
         const std::uint64_t before = executed;
@@ -167,6 +183,15 @@ bool ShaderArray::State::act(Wave& wave, Execution& e) {
     switch (e.outcome) {
     case Outcome::next: return true;
     case Outcome::yield: slice_left = 0; return false;
+    case Outcome::sleep:
+        slice_left = 0;
+        put_to_sleep(wave, e.sleep_clocks);
+        return false;
+    case Outcome::wakeup:
+        for (auto& other : wave.group->waves) {
+            other->sleeps_until = 0;
+        }
+        return true;
     case Outcome::barrier: return arrive_at_barrier(wave);
     case Outcome::ended: wave_left(wave); return false;
     case Outcome::saved: return wave_saved(wave, e);

@@ -141,6 +141,16 @@ bool ShaderArray::has_waves() const {
     return !state_->waves.empty();
 }
 
+std::optional<std::uint64_t> ShaderArray::next_wakeup() const {
+    std::optional<std::uint64_t> first;
+    for (const sq::Wave* wave : state_->waves) {
+        if (wave->sleeps_until != 0 && !State::stands(*wave)) {
+            first = std::min(first.value_or(wave->sleeps_until), wave->sleeps_until);
+        }
+    }
+    return first;
+}
+
 SavedQueue ShaderArray::take_saved(unsigned number) {
     State::Slot* slot = state_->find(number);
     SavedQueue saved;

@@ -136,6 +136,8 @@ public:
     bool stopped(unsigned slot) const;
     // Any wave is.
     bool has_waves() const;
+    // Ticks of the reference clock at which the first of the waves that sleep goes on.
+    std::optional<std::uint64_t> next_wakeup() const;
     // After a stop (save or drain): what is left to do, to be stored by the CP at the end of the
     // control stack. Empty control stack: nothing was in flight.
     SavedQueue take_saved(unsigned slot);

@@ -88,7 +88,10 @@ struct ShaderArray::State {
     unsigned turn_length();
     void ask_to_save(Slot& slot);
     void enter_save(sq::Wave& wave);
+    static bool stands(const sq::Wave& wave);
     bool runnable(const sq::Wave& wave) const;
+    bool sleeps(const sq::Wave& wave) const;
+    void put_to_sleep(sq::Wave& wave, std::uint32_t clocks) const;
     bool wants_to_save(const sq::Wave& wave) const;
     // False when the wave's turn is over. A watch is compared with what the wave accesses.
     template <bool watched> bool step(sq::Wave& wave);

@@ -51,6 +51,7 @@ struct Wave {
         data; // offset of its data in the CWSR area, from and to which it goes
     std::optional<std::uint32_t> scratch_slot;
     std::uint64_t handler_instructions = 0;
+    std::uint64_t sleeps_until = 0; // ticks of the reference clock; 0: it does not sleep
 };
 
 struct Dispatch {

@@ -48,6 +48,12 @@ void sethalt(Execution& e) {
     e.outcome = Outcome::yield;
 }
 
+// MI300 ISA, S_SLEEP: about 64 clocks for each of SIMM16[6:0].
+void sleep(Execution& e) {
+    e.sleep_clocks = 64 * (simm16(e) & 127);
+    e.outcome = Outcome::sleep;
+}
+
 void sendmsg(Execution& e) {
     enum Message : u32 { interrupt = 1, save_wave = 4, get_doorbell = 10 };
     switch (simm16(e) & 15) {
@@ -74,7 +80,7 @@ constexpr std::array ops{
     ScalarOp{0, "s_nop", no_effect},
     ScalarOp{1, "s_endpgm", end_with<Outcome::ended>},
     ScalarOp{2, "s_branch", branch<always>},
-    ScalarOp{3, "s_wakeup", no_effect},
+    ScalarOp{3, "s_wakeup", end_with<Outcome::wakeup>},
     ScalarOp{4, "s_cbranch_scc0", branch<scc0>},
     ScalarOp{5, "s_cbranch_scc1", branch<scc1>},
     ScalarOp{6, "s_cbranch_vccz", branch<vccz>},
@@ -84,7 +90,7 @@ constexpr std::array ops{
     ScalarOp{10, "s_barrier", end_with<Outcome::barrier>},
     ScalarOp{12, "s_waitcnt", no_effect},
     ScalarOp{13, "s_sethalt", sethalt},
-    ScalarOp{14, "s_sleep", end_with<Outcome::yield>},
+    ScalarOp{14, "s_sleep", sleep},
     ScalarOp{15, "s_setprio", no_effect},
     ScalarOp{16, "s_sendmsg", sendmsg},
     ScalarOp{18, "s_trap", trap},
