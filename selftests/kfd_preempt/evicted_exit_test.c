@@ -43,7 +43,8 @@ static void run_owner(struct board *board, uint32_t slot)
 	struct job job;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (kfd_device_open(&dev) || busy_queue_create(&dev, &queue, &job, 2, LONG_MS))
+	/* A wave on memory that was taken away shows only while it computes. */
+	if (kfd_device_open(&dev) || restless_queue_create(&dev, &queue, &job, 2, LONG_MS))
 		_exit(1);
 	__atomic_store_n(&board->set_up[slot], (uint32_t)getpid(), __ATOMIC_RELEASE);
 	for (;;)

@@ -36,7 +36,13 @@ struct checksum_args {		/* kernels/checksum.s */
 	uint64_t tickets;
 	uint32_t iterations_max;
 	uint32_t workgroup_size;
+	uint32_t rest_mask;
+	uint32_t pad;
 };
+
+/* A job rests after each 16 iterations, or after none. */
+#define REST_MASK 15u
+#define REST_NEVER 0xffffffffu
 
 /* In system memory. */
 struct job_shared {
@@ -162,6 +168,7 @@ int checksum_job_prepare(struct job *job, struct kfd_device *dev, uint32_t num_w
 	shared->checksum.tickets = gpu_address(ledger_of(job)->tickets);
 	shared->checksum.iterations_max = JOB_ITERATIONS_MAX;
 	shared->checksum.workgroup_size = job->workgroup_size;
+	shared->checksum.rest_mask = REST_MASK;
 	return 0;
 }
 
@@ -175,16 +182,30 @@ int checksum_job_start(struct job *job, struct aql_queue *queue, uint32_t num_wo
 	return ret;
 }
 
-int busy_queue_create(struct kfd_device *dev, struct aql_queue *queue, struct job *job,
-		      uint32_t num_workgroups, unsigned int timeout_ms)
+static int queue_create(struct kfd_device *dev, struct aql_queue *queue, struct job *job,
+			uint32_t num_workgroups, uint32_t rest_mask, unsigned int timeout_ms)
 {
 	int ret = aql_queue_create(dev, queue);
 
 	if (!ret)
-		ret = checksum_job_start(job, queue, num_workgroups, 2);
-	if (!ret && !job_wait_progress(job, 2, timeout_ms))
-		ret = -ETIME;
-	return ret;
+		ret = checksum_job_prepare(job, dev, num_workgroups, 2);
+	if (ret)
+		return ret;
+	shared_of(job)->checksum.rest_mask = rest_mask;
+	job_dispatch(job, queue);
+	return job_wait_progress(job, 2, timeout_ms) ? 0 : -ETIME;
+}
+
+int busy_queue_create(struct kfd_device *dev, struct aql_queue *queue, struct job *job,
+		      uint32_t num_workgroups, unsigned int timeout_ms)
+{
+	return queue_create(dev, queue, job, num_workgroups, REST_MASK, timeout_ms);
+}
+
+int restless_queue_create(struct kfd_device *dev, struct aql_queue *queue, struct job *job,
+			  uint32_t num_workgroups, unsigned int timeout_ms)
+{
+	return queue_create(dev, queue, job, num_workgroups, REST_NEVER, timeout_ms);
 }
 
 uint32_t job_progress(const struct job *job, uint32_t workgroup)

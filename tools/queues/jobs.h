@@ -49,6 +49,10 @@ struct aql_signal *job_signal(const struct job *job);
 int busy_queue_create(struct kfd_device *dev, struct aql_queue *queue, struct job *job,
 		      uint32_t num_workgroups, unsigned int timeout_ms);
 
+/* The same with a job that never sleeps: there is no moment at which its waves do nothing. */
+int restless_queue_create(struct kfd_device *dev, struct aql_queue *queue, struct job *job,
+			  uint32_t num_workgroups, unsigned int timeout_ms);
+
 /* Iterations that a workgroup has counted in memory. */
 uint32_t job_progress(const struct job *job, uint32_t workgroup);
 /* Where it counts: words 64 bytes apart. */

@@ -10,6 +10,8 @@
  * A workgroup ends when its first wave sees the stop word, or after the most
  * iterations; all waves of a workgroup end at the same iteration.
  *
+ * It rests after iterations that the arguments choose.
+ *
  * Arguments: see struct checksum_args in jobs.c.
  */
 	.include "gfx9.inc"
@@ -25,6 +27,7 @@ checksum:
 	s_load_dwordx4 s[4:7], s[0:1], 0x0	/* results, ledger */
 	s_load_dwordx4 s[8:11], s[0:1], 0x10	/* progress, stop word */
 	s_load_dwordx4 s[12:15], s[0:1], 0x20	/* tickets, most, group size */
+	s_load_dword s25, s[0:1], 0x30		/* mask of rests */
 	v_readfirstlane_b32 s3, v0		/* first work item of this wave */
 	s_waitcnt lgkmcnt(0)
 
@@ -114,6 +117,7 @@ checksum:
 	v_readfirstlane_b32 s22, v8
 	s_cmp_lg_u32 s22, 0
 	s_cbranch_scc1 .Lsum
+	rest	s19, s25, s23
 	s_cmp_lt_u32 s19, s14
 	s_cbranch_scc1 .Lloop
 
@@ -141,4 +145,4 @@ checksum:
 .Lend:
 	.size	checksum, .Lend-checksum
 
-	descriptor checksum, 48, 48, 32, 64, lds_bytes
+	descriptor checksum, 56, 48, 32, 64, lds_bytes

@@ -4,7 +4,8 @@
  *
  * One wave per workgroup; each has a 64-byte slot of its own. The counter is
  * read, incremented and written back in memory, the same count is kept in a
- * register: work done twice or lost makes the two differ.
+ * register: work done twice or lost makes the two differ. It rests after each 64
+ * iterations.
  *
  * Arguments: see struct count_args in jobs.c.
  */
@@ -35,6 +36,7 @@ count:
 	v_readfirstlane_b32 s13, v3
 	s_cmp_lg_u32 s13, 0
 	s_cbranch_scc1 .Ldone
+	rest	s12, 63, s13
 	s_cmp_lt_u32 s12, s10
 	s_cbranch_scc1 .Lloop
 .Ldone:
