@@ -34,8 +34,10 @@ void Contention::update(std::span<const Queue> queues, bool settled, std::uint64
 }
 
 void Contention::begin_slice(std::span<const Queue> queues, bool switching, std::uint64_t now) {
-    if (queues.empty() && queues_.empty())
+    if (switching == seen_switching_ && std::ranges::equal(queues, seen_))
         return;
+    seen_.assign(queues.begin(), queues.end());
+    seen_switching_ = switching;
     const bool settled = !switching && std::any_of(queues.begin(), queues.end(),
                                                    [](const Queue& queue) { return queue.busy; });
     update(queues, settled, now);
@@ -66,10 +68,19 @@ void Contention::begin_slice(std::span<const Queue> queues, bool switching, std:
     }
     for (const std::uint16_t pasid : began_)
         begin_period(pasid);
+    busy_.clear();
+    for (const auto& [pasid, process] : processes_)
+        if (process.busy)
+            busy_.push_back(pasid);
     if (settled)
-        for (const auto& [pasid, process] : processes_)
-            if (process.busy)
-                note_stops(pasid);
+        for (const std::uint16_t pasid : busy_)
+            note_stops(pasid);
+}
+
+void Contention::reset() {
+    queues_.clear();
+    seen_.clear();
+    seen_switching_ = false;
 }
 
 void Contention::interval(const char* group, std::uint16_t pasid, std::uint64_t begin,
@@ -98,8 +109,8 @@ void Contention::note_stops(std::uint16_t busy) {
 
 void Contention::executed(std::uint16_t pasid, std::uint64_t instructions) {
     observer_.count(process(pasid).by_pasid, instructions);
-    for (const auto& [other, state] : processes_) {
-        if (other == pasid || !state.busy)
+    for (const std::uint16_t other : busy_) {
+        if (other == pasid)
             continue;
         Pair& with = pair(pasid, other);
         if (!std::exchange(with.executed, true))

@@ -27,6 +27,7 @@ public:
         std::uint32_t doorbell = 0;
         std::uint16_t pasid = 0;
         bool busy = false;
+        bool operator==(const Queue&) const = default;
     };
 
     explicit Contention(Observer& observer) : observer_(observer) {}
@@ -41,7 +42,7 @@ public:
     void record_intervals(Recorder recorder) { recorder_ = std::move(recorder); }
     // How much the waves of a process executed in the slice.
     void executed(std::uint16_t pasid, std::uint64_t instructions);
-    void reset() { queues_.clear(); }
+    void reset();
 
 private:
     struct Process {
@@ -72,11 +73,14 @@ private:
     void count(const char* group, const Pair& pair, std::uint64_t amount);
 
     Observer& observer_;
+    std::vector<Queue> seen_; // at the latest change: most slices change nothing
+    bool seen_switching_ = false;
     std::vector<Queue> queues_; // on slots first, then those that left
     std::size_t on_slots_ = 0;
     Recorder recorder_;
     std::vector<std::uint16_t> began_;
-    std::map<std::uint16_t, Process> processes_;
+    std::map<std::uint16_t, Process> processes_; // all that ever were
+    std::vector<std::uint16_t> busy_;
     std::map<PairKey, Pair> pairs_;
 };
 
