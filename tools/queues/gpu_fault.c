@@ -60,7 +60,7 @@ static int run_command(const char *command, char answer[RESPONSE_BYTES + 1])
 	char request[REQUEST_BYTES] = "";
 	uint32_t go = 1;
 	int config = open_gpu();
-	int i, failed = 0;
+	int i, length, failed = 0;
 
 	memset(answer, 0, RESPONSE_BYTES + 1);
 	if (config < 0) {
@@ -68,10 +68,12 @@ static int run_command(const char *command, char answer[RESPONSE_BYTES + 1])
 		return -1;
 	}
 	snprintf(request, sizeof(request), "%s", command);
-	for (i = 0; i < REQUEST_BYTES; i += 4)
+	length = (int)strlen(request);
+	/* Stop at the zero that ends request and answer: each access is a message to the device. */
+	for (i = 0; i <= length; i += 4)
 		failed |= pwrite(config, request + i, 4, REQUEST + i) != 4;
 	failed |= pwrite(config, &go, sizeof(go), GO) != sizeof(go);
-	for (i = 0; i < RESPONSE_BYTES; i += 4)
+	for (i = 0; i < RESPONSE_BYTES && strlen(answer) == (size_t)i; i += 4)
 		failed |= pread(config, answer + i, 4, RESPONSE + i) != 4;
 	failed |= read_word(config, STATUS) != 0;
 	close(config);

@@ -302,8 +302,11 @@ int kfd_buffer_alloc(struct kfd_device *dev, enum kfd_placement placement,
 		kfd_buffer_free(dev, buf);
 		return ret;
 	}
-	memset(buf->addr, 0, buf->bytes);
-	kfd_hdp_flush(dev);
+	/* System memory comes as zeros; to write them would fault in each page of a save area. */
+	if (placement != KFD_IN_SYSTEM) {
+		memset(buf->addr, 0, buf->bytes);
+		kfd_hdp_flush(dev);
+	}
 	return 0;
 }
 
