@@ -93,7 +93,6 @@ struct world {
 	uint32_t phase, ready, resting;
 	uint64_t calls;		/* made so far */
 	uint32_t failures;
-	uint32_t num_owners;	/* 0 without a GPU */
 	struct kfd_ioctl_preempt_query_args facts, gpu_facts;
 	uint32_t unknown_may;	/* kfd_answer_to_unknown(); a call itself says ENOTTY */
 	struct world_owner owner[OWNERS];

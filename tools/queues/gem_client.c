@@ -27,6 +27,20 @@
 #define COPY_DWORDS 7u		/* the longer one of the two packets */
 #define COMMANDS_ALIGN 8u	/* dwords; zero is a NOP */
 
+/*
+ * Calls again after -EAGAIN, as drmIoctl() of libdrm does: amdgpu_cs_submit() returns it if a
+ * buffer was evicted since the call has checked all of them.
+ */
+static int drm_ioctl(int fd, unsigned long cmd, void *arg)
+{
+	int ret;
+
+	do {
+		ret = kfd_ioctl(fd, cmd, arg);
+	} while (ret == -EAGAIN);
+	return ret;
+}
+
 static int map_buffer(struct gem_client *client, uint32_t handle, uint64_t bytes,
 		      struct gem_buffer *buf)
 {
@@ -42,7 +56,7 @@ static int map_buffer(struct gem_client *client, uint32_t handle, uint64_t bytes
 	map.flags = AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE | AMDGPU_VM_PAGE_EXECUTABLE;
 	map.va_address = buf->va;
 	map.map_size = bytes;
-	return kfd_ioctl(client->fd, DRM_IOCTL_AMDGPU_GEM_VA, &map);
+	return drm_ioctl(client->fd, DRM_IOCTL_AMDGPU_GEM_VA, &map);
 }
 
 int gem_buffer_alloc(struct gem_client *client, enum gem_placement placement, uint64_t bytes,
@@ -58,7 +72,7 @@ int gem_buffer_alloc(struct gem_client *client, enum gem_placement placement, ui
 						       AMDGPU_GEM_DOMAIN_GTT;
 	if (placement == GEM_IN_VRAM)
 		create.in.domain_flags = AMDGPU_GEM_CREATE_NO_CPU_ACCESS;
-	ret = kfd_ioctl(client->fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &create);
+	ret = drm_ioctl(client->fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &create);
 	if (ret)
 		return ret;
 	ret = map_buffer(client, create.out.handle, bytes, buf);
@@ -66,7 +80,7 @@ int gem_buffer_alloc(struct gem_client *client, enum gem_placement placement, ui
 		return ret;
 
 	at.in.handle = buf->handle;
-	ret = kfd_ioctl(client->fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &at);
+	ret = drm_ioctl(client->fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &at);
 	if (ret)
 		return ret;
 	buf->addr = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, client->fd,
@@ -77,7 +91,7 @@ int gem_buffer_alloc(struct gem_client *client, enum gem_placement placement, ui
 int gem_buffer_import(struct gem_client *client, int file, uint64_t bytes, struct gem_buffer *buf)
 {
 	struct drm_prime_handle import = { .fd = file };
-	int ret = kfd_ioctl(client->fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &import);
+	int ret = drm_ioctl(client->fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &import);
 
 	memset(buf, 0, sizeof(*buf));
 	return ret ? ret : map_buffer(client, import.handle, bytes, buf);
@@ -95,7 +109,7 @@ int gem_client_open(uint32_t render_minor, struct gem_client *client)
 	client->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (client->fd < 0)
 		return -errno;
-	ret = kfd_ioctl(client->fd, DRM_IOCTL_AMDGPU_CTX, &ctx);
+	ret = drm_ioctl(client->fd, DRM_IOCTL_AMDGPU_CTX, &ctx);
 	if (ret)
 		return ret;
 	client->ctx_id = ctx.out.alloc.ctx_id;
@@ -118,7 +132,7 @@ static int wait_for(struct gem_client *client, uint64_t handle)
 	wait.in.timeout = now_ns() + WAIT_NS;
 	wait.in.ip_type = AMDGPU_HW_IP_DMA;
 	wait.in.ctx_id = client->ctx_id;
-	ret = kfd_ioctl(client->fd, DRM_IOCTL_AMDGPU_WAIT_CS, &wait);
+	ret = drm_ioctl(client->fd, DRM_IOCTL_AMDGPU_WAIT_CS, &wait);
 	if (ret)
 		return ret;
 	return wait.out.status ? -ETIME : 0;
@@ -155,7 +169,7 @@ static int submit(struct gem_client *client, const struct gem_buffer *first,
 	cs.in.ctx_id = client->ctx_id;
 	cs.in.num_chunks = 2;
 	cs.in.chunks = (uintptr_t)pointers;
-	ret = kfd_ioctl(client->fd, DRM_IOCTL_AMDGPU_CS, &cs);
+	ret = drm_ioctl(client->fd, DRM_IOCTL_AMDGPU_CS, &cs);
 	return ret ? ret : wait_for(client, cs.out.handle);
 }
 

@@ -9,7 +9,8 @@
 
 /*
  * All functions return 0 or a negative errno. A pid of 0 means the caller's
- * own queues, anything else goes in as TARGET_PID.
+ * own queues, anything else goes in as TARGET_PID. Calls on other processes wait for
+ * seconds for one that keeps itself locked.
  */
 
 int preempt_query(int fd, uint32_t gpu_id, struct kfd_ioctl_preempt_query_args *query);
@@ -28,6 +29,9 @@ int preempt_switch(int fd, pid_t pid, uint32_t flags, struct kfd_preempt_switch_
 /* A SWITCH of one entry: the error of the call, or else of the entry. */
 int switch_preempt(int fd, pid_t pid, uint32_t flags, uint32_t queue_id);
 int switch_resume(int fd, pid_t pid, uint32_t flags, uint32_t queue_id);
+
+/* No STICKY hold is left after 0. A process that is being restored may be locked for most of ms. */
+int switch_end_sticky(int fd, pid_t pid, uint32_t queue_id, uint32_t ms);
 
 /* The same on the process that has opened target_fd; op is KFD_PREEMPT_OP_*, a stop saves. */
 int switch_queue_by_fd(int fd, int target_fd, uint32_t queue_id, uint16_t op);
