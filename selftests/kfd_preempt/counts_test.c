@@ -164,95 +164,6 @@ TEST_F_TIMEOUT(counts, batch_of_stops_and_of_starts_is_one_update_each, 300)
 	expect_one_update(_metadata, self, "start", KFD_PREEMPT_OP_RESUME);
 }
 
-/* A queue that is off the hardware anyway: of 0 percent, or held by another owner. */
-TEST_F_TIMEOUT(counts, hardware_is_left_alone_when_nothing_changes, 300)
-{
-	struct counts before, delta;
-	unsigned int i;
-
-	ASSERT_EQ(0, aql_queue_set_percentage(&self->queue[0], 0));
-	before = count_now();
-	for (i = 0; i < 10; i++) {
-		ASSERT_EQ(0, preempt_queue(self->fd, self->queue[0].id));
-		ASSERT_EQ(-EALREADY, preempt_queue(self->fd, self->queue[0].id));
-		ASSERT_EQ(0, resume_queue(self->fd, self->queue[0].id));
-		ASSERT_EQ(-EALREADY, resume_queue(self->fd, self->queue[0].id));
-	}
-	delta = count_since(&before);
-	print_counts("10 stops and starts off the hardware", 1, &delta);
-	EXPECT_EQ(0, delta.unmaps);
-	EXPECT_EQ(0, delta.maps);
-	EXPECT_EQ(0, delta.hiq_writes);
-	/* One of them would read CP_HQD_ACTIVE once a stop; KFD has timers of its own. */
-	EXPECT_GT(10, delta.reads);
-	EXPECT_GT(10, delta.writes);
-	ASSERT_EQ(0, aql_queue_set_percentage(&self->queue[0], 100));
-}
-
-/*
- * preempt_verify=1 reads the slots of each XCC in which a queue may be. The HWS may put it into any of
- * them; without the HWS it has one, which is checked before a start as well. The first check also
- * asks for the addresses of the registers.
- */
-#define VERIFY_READS 200
-#define VERIFY_READS_NO_HWS 12
-
-TEST_F_TIMEOUT(counts, verified_stop_and_start_read_no_more_slots_than_a_queue_has, 300)
-{
-	int64_t most = driver_has_no_hws(self->fd) ? VERIFY_READS_NO_HWS : VERIFY_READS;
-	/* Idle: one with work is looked for in all slots once more 50 ms after its start. */
-	uint32_t id = self->queue[self->num].id;
-	struct counts before, delta = {};
-	unsigned int i;
-
-	verify_turn(true);
-	for (i = 0; i < 2; i++) {
-		before = count_now();
-		ASSERT_EQ(0, preempt_queue(self->fd, id));
-		ASSERT_EQ(0, resume_queue(self->fd, id));
-		delta = count_since(&before);
-	}
-	verify_turn(false);
-	print_counts("verified stop and start", 1, &delta);
-	EXPECT_LT(0, delta.reads);
-	EXPECT_GE(most * self->dev.num_xcc, delta.reads);
-}
-
-/* The read index of a held queue moves between two rechecks: the driver looks for the queue. */
-TEST_F_TIMEOUT(counts, recheck_of_a_held_queue_reads_no_more_slots_than_a_queue_has, 300)
-{
-	/* The stop is verified, too, by a scan of its own. */
-	int64_t most = driver_has_no_hws(self->fd) ? VERIFY_READS_NO_HWS : 2 * VERIFY_READS;
-	struct aql_queue *queue = &self->queue[self->num];
-	uint64_t index = *queue->read_index;
-	int kmsg = kernel_log_open();
-	struct counts before, delta;
-	unsigned int polls;
-	bool said = false;
-
-	ASSERT_LE(0, kmsg);
-	verify_turn(true);
-	/* Asks for the addresses of the registers. */
-	ASSERT_EQ(0, preempt_queue(self->fd, queue->id));
-	ASSERT_EQ(0, resume_queue(self->fd, queue->id));
-	before = count_now();
-	ASSERT_EQ(0, preempt_queue(self->fd, queue->id));
-	for (polls = 0; polls < LONG_MS && !said; polls++) {
-		*queue->read_index += 1;
-		sleep_us(1000);
-		said = kernel_said(kmsg, "the read index of queue");
-	}
-	delta = count_since(&before);
-	*queue->read_index = index;
-	ASSERT_EQ(0, resume_queue(self->fd, queue->id));
-	verify_turn(false);
-	close(kmsg);
-	print_counts("verified stop and recheck", 1, &delta);
-	EXPECT_TRUE(said);
-	EXPECT_LT(0, delta.reads);
-	EXPECT_GE(most * self->dev.num_xcc, delta.reads);
-}
-
 #define PAIRS 20u
 
 /* One busy queue, and one that is in no pair: the runlist of the HWS is never empty. */
@@ -282,6 +193,95 @@ FIXTURE_TEARDOWN(pair)
 	EXPECT_EQ(0, aql_queue_destroy(&self->queue));
 	kfd_device_close(&self->dev);
 	verify_turn(self->verified);
+}
+
+/* A queue that is off the hardware anyway: of 0 percent, or held by another owner. */
+TEST_F_TIMEOUT(pair, hardware_is_left_alone_when_nothing_changes, 300)
+{
+	struct counts before, delta;
+	unsigned int i;
+
+	ASSERT_EQ(0, aql_queue_set_percentage(&self->queue, 0));
+	before = count_now();
+	for (i = 0; i < 10; i++) {
+		ASSERT_EQ(0, preempt_queue(self->fd, self->queue.id));
+		ASSERT_EQ(-EALREADY, preempt_queue(self->fd, self->queue.id));
+		ASSERT_EQ(0, resume_queue(self->fd, self->queue.id));
+		ASSERT_EQ(-EALREADY, resume_queue(self->fd, self->queue.id));
+	}
+	delta = count_since(&before);
+	print_counts("10 stops and starts off the hardware", 1, &delta);
+	EXPECT_EQ(0, delta.unmaps);
+	EXPECT_EQ(0, delta.maps);
+	EXPECT_EQ(0, delta.hiq_writes);
+	/* One of them would read CP_HQD_ACTIVE once a stop; KFD has timers of its own. */
+	EXPECT_GT(10, delta.reads);
+	EXPECT_GT(10, delta.writes);
+	ASSERT_EQ(0, aql_queue_set_percentage(&self->queue, 100));
+}
+
+/*
+ * preempt_verify=1 reads the slots of each XCC in which a queue may be. The HWS may put it into any of
+ * them; without the HWS it has one, which is checked before a start as well. The first check also
+ * asks for the addresses of the registers.
+ */
+#define VERIFY_READS 200
+#define VERIFY_READS_NO_HWS 12
+
+TEST_F_TIMEOUT(pair, verified_stop_and_start_read_no_more_slots_than_a_queue_has, 300)
+{
+	int64_t most = driver_has_no_hws(self->fd) ? VERIFY_READS_NO_HWS : VERIFY_READS;
+	/* Idle: one with work is looked for in all slots once more 50 ms after its start. */
+	uint32_t id = self->other.id;
+	struct counts before, delta = {};
+	unsigned int i;
+
+	verify_turn(true);
+	for (i = 0; i < 2; i++) {
+		before = count_now();
+		ASSERT_EQ(0, preempt_queue(self->fd, id));
+		ASSERT_EQ(0, resume_queue(self->fd, id));
+		delta = count_since(&before);
+	}
+	verify_turn(false);
+	print_counts("verified stop and start", 1, &delta);
+	EXPECT_LT(0, delta.reads);
+	EXPECT_GE(most * self->dev.num_xcc, delta.reads);
+}
+
+/* The read index of a held queue moves between two rechecks: the driver looks for the queue. */
+TEST_F_TIMEOUT(pair, recheck_of_a_held_queue_reads_no_more_slots_than_a_queue_has, 300)
+{
+	/* The stop is verified, too, by a scan of its own. */
+	int64_t most = driver_has_no_hws(self->fd) ? VERIFY_READS_NO_HWS : 2 * VERIFY_READS;
+	struct aql_queue *queue = &self->other;
+	uint64_t index = *queue->read_index;
+	int kmsg = kernel_log_open();
+	struct counts before, delta;
+	unsigned int polls;
+	bool said = false;
+
+	ASSERT_LE(0, kmsg);
+	verify_turn(true);
+	/* Asks for the addresses of the registers. */
+	ASSERT_EQ(0, preempt_queue(self->fd, queue->id));
+	ASSERT_EQ(0, resume_queue(self->fd, queue->id));
+	before = count_now();
+	ASSERT_EQ(0, preempt_queue(self->fd, queue->id));
+	for (polls = 0; polls < LONG_MS && !said; polls++) {
+		*queue->read_index += 1;
+		sleep_us(1000);
+		said = kernel_said(kmsg, "the read index of queue");
+	}
+	delta = count_since(&before);
+	*queue->read_index = index;
+	ASSERT_EQ(0, resume_queue(self->fd, queue->id));
+	verify_turn(false);
+	close(kmsg);
+	print_counts("verified stop and recheck", 1, &delta);
+	EXPECT_TRUE(said);
+	EXPECT_LT(0, delta.reads);
+	EXPECT_GE(most * self->dev.num_xcc, delta.reads);
 }
 
 /*
