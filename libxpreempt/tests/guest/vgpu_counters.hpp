@@ -27,10 +27,14 @@ public:
         const std::uint64_t index = hsa_queue_add_write_index_relaxed(queue_, 1);
         auto* packet =
             static_cast<hsa_barrier_and_packet_t*>(queue_->base_address) + index % queue_->size;
-        *packet = {};
-        packet->reserved1 = label;
-        packet->reserved2 = magic;
-        packet->completion_signal = done_;
+        // The header stays invalid until the packet is complete: when a queue is mapped, CP reads
+        // the write index and runs packets up to it.
+        hsa_barrier_and_packet_t made{};
+        made.header = HSA_PACKET_TYPE_INVALID;
+        made.reserved1 = label;
+        made.reserved2 = magic;
+        made.completion_signal = done_;
+        *packet = made;
         constexpr std::uint16_t header =
             HSA_PACKET_TYPE_BARRIER_AND << HSA_PACKET_HEADER_TYPE | 1 << HSA_PACKET_HEADER_BARRIER;
         __atomic_store_n(&packet->header, header, __ATOMIC_RELEASE);
