@@ -64,6 +64,11 @@ class Named(unittest.TestCase):
     def test_a_layer_is_there_once(self):
         self.assertEqual(self.catalogue.layers(["kfd-preempt", "abi_test"]), ["abi.cpio", "c.cpio", "command.cpio"])
 
+    def test_a_root_with_a_python_gets_no_other(self):
+        programs = {"python3": Program(["python.cpio"], kind="python"), "storm": Program(["storm.cpio"])}
+        self.assertEqual(Catalogue(programs).layers(programs, "python"), ["storm.cpio"])
+        self.assertEqual(Catalogue(programs).layers(programs), ["python.cpio", "storm.cpio"])
+
 
 class Files(unittest.TestCase):
     def setUp(self):
@@ -80,6 +85,11 @@ class Files(unittest.TestCase):
         self.assertEqual(made.functions, ["start"])
         self.assertLessEqual({"storm", "request_loop", "kfd-preempt-verify"}, set(made.words))
         self.assertFalse({"crowd", "start"} & set(made.words))
+
+    def test_interpreter_of_a_script_and_modules_beside_it(self):
+        made = self.program(b"#!/usr/bin/run-tests\n# SPDX\nimport json\nfrom guest import GuestTest\n")
+        self.assertLessEqual({"run-tests", "guest.py"}, set(made.words))
+        self.assertFalse({"SPDX", "guest"} & set(self.program(b"#!/bin/sh\n# SPDX\n").words))
 
     def test_strings_of_a_compiled_program_do_not_count(self):
         # kfd-preempt names xpreemptd in its messages.

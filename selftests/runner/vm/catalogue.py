@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Iterable
 
 from ..errors import Refusal
-from . import slim
+from . import python, slim
 from .layers import Store
 
 # The command's verify is a program of its own.
@@ -23,6 +23,9 @@ FUNCTION = re.compile(r"^\s*([A-Za-z0-9_-]+)\(\)", re.MULTILINE)
 # The variable that chooses the programs of hip_tests.
 CHOICE = "PROGRAMS"
 COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
+# The interpreter of a script, and a module of a script in Python, which is a file of the guest.
+INTERPRETER = re.compile(r"#!.*?([\w-]+)\n")
+MODULE = re.compile(r"^(?:from|import) (\w+)", re.MULTILINE)
 
 
 @dataclass
@@ -33,7 +36,8 @@ class Program:
     words: list[str] = field(default_factory=list)
     # The functions of a script: as arguments of it, their names are no programs.
     functions: list[str] = field(default_factory=list)
-    # "hip": a script that reads PROGRAMS runs those of them that its command names, or else all.
+    # "hip": a script that reads PROGRAMS runs those of them that its command names, or else all. "python": the
+    # interpreter, with the modules that tests import.
     kind: str = ""
 
 
@@ -79,9 +83,13 @@ class Catalogue:
             return words
         return {word for word in words if self.programs[word].kind != "hip"}
 
-    def layers(self, names: Iterable[str]) -> list[str]:
-        """Returns those of these programs, each once, in an order that depends on the programs only."""
-        return sorted({layer for name in names for layer in self.programs[name].layers})
+    def layers(self, names: Iterable[str], left_out: str | None = None) -> list[str]:
+        """Returns those of these programs, each once, in an order that depends on the programs only.
+
+        A program of the kind that is left out has none.
+        """
+        kept = [self.programs[name] for name in names if self.programs[name].kind != left_out]
+        return sorted({layer for program in kept for layer in program.layers})
 
 
 def words_of(text: str) -> set[str]:
@@ -96,6 +104,7 @@ def program(store: Store, source: Path, destination: str, kind: str = "") -> Pro
     """
     layers = [in_store(store, source, destination)]
     layers += [in_store(store, Path(each), place_of(each)) for each in libraries(store, source)]
+    layers += [python.module_layer(store, source)] if kind == "python" else []
     words, functions = store.remembered(lambda: called(source), "called", source)
     return Program(layers, words.split(), functions.split(), kind)
 
@@ -131,6 +140,10 @@ def called(source: Path) -> list[str]:
     data = source.read_bytes()
     if not data.startswith(b"#"):
         return ["", ""]
-    text = COMMENT.sub("", data.decode(errors="replace"))
+    text = data.decode(errors="replace")
+    interpreter = INTERPRETER.match(text)
+    text = COMMENT.sub("", text)
     functions = set(FUNCTION.findall(text))
-    return [" ".join(sorted(words_of(text) - functions)), " ".join(sorted(functions))]
+    words = words_of(text) - functions | {f"{name}.py" for name in MODULE.findall(text)}
+    words |= {interpreter[1]} if interpreter else set()
+    return [" ".join(sorted(words)), " ".join(sorted(functions))]

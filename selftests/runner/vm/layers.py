@@ -11,7 +11,7 @@ from typing import BinaryIO, Callable, Iterator
 from ..paths import cache
 
 # A remembered result depends on our own code, too.
-MODULES = ("catalogue.py", "kernel_image.py", "layers.py", "slim.py", "../module/elf.py")
+MODULES = ("catalogue.py", "kernel_image.py", "layers.py", "python.py", "slim.py", "../module/elf.py")
 CODE = [sha256((Path(__file__).parent / name).read_bytes()).hexdigest() for name in MODULES]
 
 

@@ -76,7 +76,9 @@ class Build:
         if options.named or options.with_:
             names = programs.named(options.command, options.with_)
         layers = [*self.lines("base"), *(self.lines(f"rocm-{self.suite}") if options.rocm else [])]
-        return [self.store.directory / name for name in [*layers, *programs.layers(names)]]
+        # ROCm's root has a Python of its own, with all of its modules.
+        layers += programs.layers(names, "python" if options.rocm else None)
+        return [self.store.directory / name for name in layers]
 
     def lines(self, name: str) -> list[str]:
         return (self.guest / name).read_text().split("\n")[:-1]
