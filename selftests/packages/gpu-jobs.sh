@@ -16,7 +16,7 @@ queues_are() { # queues_are NAME STATE NOT-STATE
 held() { queues_are "$1" ' HELD .*STICKY' RUNNING; }
 held_by_daemon() { queues_are "$1" ' HELD ' 'RUNNING\|STICKY'; }
 running() { queues_are "$1" RUNNING HELD; }
-# Waves on the control stack of its queue, see freeze-in-guest.
+# Waves on the control stack of its queue, see saved_queues of tools/tests/guest/guest.py.
 saved_mid_kernel() {
 	local pid
 	pid=$(owner_of "$1")

@@ -96,6 +96,7 @@ class CommandTest(unittest.TestCase):
     """A test with `work`, a directory of its own, and `environment`, that of the commands that it runs."""
 
     maxDiff = None
+    POLL_S, PATIENCE_S = 0.01, 60
 
     def setUp(self):
         self.work = Path(self.enterContext(tempfile.TemporaryDirectory())).resolve()
@@ -139,10 +140,10 @@ class CommandTest(unittest.TestCase):
 
     def soon(self, condition: Callable[[], bool], what: object = "") -> None:
         """Fails unless the condition becomes true; a machine may be busy."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + self.PATIENCE_S
         while not condition():
             self.assertLess(time.monotonic(), end, what or condition)
-            time.sleep(0.01)
+            time.sleep(self.POLL_S)
 
 
 def matches(pattern: str, text: str) -> bool:

@@ -14,6 +14,8 @@ class TapResult(unittest.TestResult):
     printed = 0
 
     def one(self, test: unittest.TestCase, good: bool, details: str = "", skip: str = "") -> None:
+        if not good and hasattr(test, "context"):
+            details += test.context()
         for line in details.splitlines():
             print(f"# {line}")
         self.printed += 1

@@ -46,7 +46,7 @@ PRODUCT = [
         "tests-in-guest daemon-in-guest shown-in-guest hints-in-guest policies-in-guest crash_rounds",
         "tools-hws tools-no-hws",
     ),
-    ("freeze-in-guest containers-in-guest bad-days-in-guest model-in-guest", "tools-hws"),
+    ("freeze_test.py containers-in-guest bad-days-in-guest model-in-guest", "tools-hws"),
     ("memory-in-guest turns-in-guest", "memory memory-256"),
     ("verify-in-guest", "verify verify-no-hws verify-naive"),
 ]
@@ -99,7 +99,8 @@ class Product(unittest.TestCase):
         self.assertEqual(sources - makefile, set())
 
     def test_every_script_of_the_command_is_in_a_boot_of_ci_test(self):
-        wanted = {path.name for path in (REPO / "tools/tests/guest").glob("*-in-guest")} - SOAK_ONLY
+        guest = REPO / "tools/tests/guest"
+        wanted = {path.name for path in (*guest.glob("*-in-guest"), *guest.glob("*_test.py"))} - SOAK_ONLY
         self.assertGreater(len(wanted), 10)
         self.assertEqual(wanted - self.run_daily(), set())
 

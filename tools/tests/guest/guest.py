@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""Fixtures of tests that run as root in the guest: programs with queues, their progress, and cgroups."""
+
+import json
+import os
+import random
+import re
+import shlex
+import subprocess
+import time
+from pathlib import Path
+
+from runner.testing.commands import CommandTest, Expected, Ran
+
+CGROUPS = Path("/sys/fs/cgroup")
+SEED = int(os.environ.get("SEED") or time.time())
+RANDOM = random.Random(SEED)
+
+
+def cgroup(name: str) -> Path:
+    """Makes a cgroup of version 2."""
+    if not (CGROUPS / "cgroup.controllers").exists():
+        CGROUPS.mkdir(exist_ok=True)
+        subprocess.run(["mount", "-t", "cgroup2", "cgroup2", CGROUPS], check=True)
+    path = CGROUPS / name
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+class Owner:
+    """A process with queues, which writes to a file how far each of them has come."""
+
+    def __init__(self, name: str, pid: int, progress_file: Path):
+        self.name, self.pid, self.progress_file = name, pid, progress_file
+
+    def progress(self) -> list[str]:
+        """One number for each queue."""
+        return self.progress_file.read_text().split() if self.progress_file.exists() else []
+
+    def __str__(self) -> str:
+        return f"{self.name}, pid {self.pid}: progress {self.progress()}"
+
+
+class Program(Owner):
+    """A process of the test."""
+
+    def __init__(self, name: str, command: list[object], output: Path, group: Path | None = None, **options):
+        self.output = output
+        if group:
+            options["preexec_fn"] = lambda: (group / "cgroup.procs").write_text("0")
+        with output.open("w") as file:
+            options = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": file, **options}
+            self.process = subprocess.Popen([str(word) for word in command], **options)
+        super().__init__(name, self.process.pid, output.with_suffix(".progress"))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+    def is_alive(self) -> bool:
+        return self.process.poll() is None
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> int:
+        """Returns its status, which is 0 if all results are right."""
+        self.process.terminate()
+        return self.process.wait(600)
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *self.output.read_text(errors="replace").splitlines()[-10:]])
+
+
+class GuestTest(CommandTest):
+    POLL_S, PATIENCE_S = 0.1, 240
+
+    def setUp(self):
+        super().setUp()
+        self.work.chmod(0o755)  # for programs of other users
+        self.programs: list[Owner] = []
+
+    def context(self) -> str:
+        """What a failure is printed with."""
+        return "\n".join([f"SEED={SEED}", *map(str, self.programs)])
+
+    def check(self, command: str, expected: Expected | None = None) -> Ran:
+        """Runs a command, which succeeds or ends as expected."""
+        words = shlex.split(command)
+        return self.meets(expected, *words) if expected else self.succeeds(*words)
+
+    def report(self, command: str) -> dict:
+        return json.loads(self.check(command).stdout)
+
+    def start(self, name: str, *command: object, **options) -> Program:
+        """A process that ends with the test; options are Program's and Popen's."""
+        program = self.enterContext(Program(name, [*command], self.work / f"{name}.out", **options))
+        self.programs.append(program)
+        return program
+
+    def start_queues(self, name: str, *command: object, **options) -> Program:
+        """A program whose last argument is the file of its progress, once its queues have begun."""
+        (self.work / f"{name}.progress").unlink(missing_ok=True)
+        program = self.start(name, *command, self.work / f"{name}.progress", **options)
+        self.soon(lambda: program.progress() or not program.is_alive(), f"{name} begins")
+        self.assertTrue(program.progress(), f"{name} ended at once")
+        return program
+
+    def queue_owner(self, name: str, queues: int = 1, **options) -> Program:
+        return self.start_queues(name, "queue_owner", queues, **options)
+
+    def queues_of(self, program: Owner) -> list[dict]:
+        """The queues that kfd-preempt lists, with their states."""
+        listed = self.report(f"kfd-preempt -j list {program.pid}")["processes"]
+        return [queue for process in listed for queue in process["queues"]]
+
+    def suspended(self, *programs: Owner) -> list[int]:
+        """How many queues of each program have a hold that stays without its owner."""
+        return [sum("STICKY" in (queue["holds"] or []) for queue in self.queues_of(program)) for program in programs]
+
+    def assert_progress(self, *programs: Owner) -> None:
+        """Fails unless each queue of each program gets further."""
+        for program in programs:
+            before = program.progress()
+            self.soon(
+                lambda: all(new != old for new, old in zip(program.progress(), before, strict=True)),
+                f"{program.name} gets further than {before}",
+            )
+
+    def assert_stopped(self, *programs: Owner, beside: Owner) -> None:
+        """Fails if a queue of the programs gets further while the one beside them does, three times."""
+        # A stopped program may still write the progress that it read before the stop.
+        for _ in range(2):
+            self.assert_progress(beside)
+        before = [program.progress() for program in programs]
+        for _ in range(3):
+            self.assert_progress(beside)
+        self.assertEqual([program.progress() for program in programs], before, "progress while stopped")
+
+    def assert_end_right(self, *programs: Program) -> None:
+        for program in programs:
+            self.assertEqual(program.end(), 0, f"{program.name} ends right")
+
+
+def saved_queues(program: Owner) -> int:
+    """How many MQDs of a program, in debugfs, have waves on their control stack.
+
+    The save moves cp_hqd_cntl_stack_offset (dword 174) down from cp_hqd_cntl_stack_size (dword 175).
+    """
+    mqds = Path("/sys/kernel/debug/kfd/mqds").read_text()
+    count = 0
+    for process in re.split(r"^Process ", mqds, flags=re.MULTILINE):
+        if process.startswith(f"{program.pid} "):
+            for queue in process.split("Compute queue")[1:]:
+                lines = re.findall(r"^ *[0-9a-f]+: (.*)", queue, re.MULTILINE)
+                words = " ".join(lines).split()
+                count += words[174] != words[175]
+    return count
