@@ -80,6 +80,27 @@ class ApplyEdits(CommandTest):
         self.assertEqual(ran.status, 0, ran)
         self.assertEqual(self.source.read_text(), EDITED)
 
+    def test_edits_of_the_next_file_see_what_the_file_before_made(self):
+        one = self.write("one.edits", "@ a.c first()\n-\twork(1);\n+\twork(10);\n+\twork(11);\n")
+        two = self.write("two.edits", "@ a.c first()\n\twork(10);\n-\twork(11);\n+\twork(12);\n")
+        self.succeeds(REPO / "kernel/apply-edits", self.work / "small", one, two)
+        self.assertIn("\twork(10);\n\twork(12);\n", self.source.read_text())
+
+    def test_refused_edit_of_a_later_file_leaves_the_tree_as_it_was(self):
+        one = self.write("one.edits", "@ a.c first()\n-\twork(1);\n+\twork(10);\n")
+        two = self.write("two.edits", "@ a.c first()\n\twork(1);\n+\tmore();\n")
+        ran = self.ran(REPO / "kernel/apply-edits", self.work / "small", one, two)
+        self.assertEqual(ran.status, 1, ran)
+        self.assertIn("two.edits:1: a.c, first(): its anchor is there 0 times", ran.output)
+        self.assertEqual(self.source.read_text(), SOURCE)
+
+    def test_changed_file_is_replaced_and_another_link_to_it_keeps_its_text(self):
+        (self.work / "link.c").hardlink_to(self.source)
+        ran = self.edit("@ a.c first()\n-\twork(1);\n+\twork(3);\n")
+        self.assertEqual(ran.status, 0, ran)
+        self.assertIn("work(3)", self.source.read_text())
+        self.assertEqual((self.work / "link.c").read_text(), SOURCE)
+
     def test_edits_of_missing_files_are_ignored_for_a_part_of_a_source(self):
         ran = self.edit("@ b.c *\n lock();\n@ a.c first()\n-\twork(1);\n+\twork(3);\n", "--part")
         self.assertEqual(ran.status, 0, ran)
