@@ -38,7 +38,7 @@ esac
 
 
 class HookTest(MachineTest):
-    """A root with one kernel and its headers, our source, a series without patches and the linux-source of it."""
+    """A root with one kernel and its headers, our source, a series without edits and the linux-source of it."""
 
     @classmethod
     def setUpClass(cls):
@@ -61,7 +61,6 @@ class HookTest(MachineTest):
         self.fake_command("lsinitramfs", 'cat "$1"')
         shutil.rmtree(self.series)
         self.write(self.series / "base", f"version {VERSION}\n")
-        self.write(self.series / "series")
         self.write(f"linux/{AMD}/amdkfd/kfd.c", "one\n")
         with tarfile.open(self.tarball, "w:xz", preset=0) as archive:
             archive.add(self.work / "linux", "linux")
@@ -191,11 +190,10 @@ class KeepsStock(HookTest):
         self.install({})
         self.keeps_stock(f"apt-get install {SOURCE_PACKAGE}={VERSION}")
 
-    def test_patch_that_does_not_apply_is_named_and_no_unpacked_source_is_left(self):
-        file = f"{AMD}/amdkfd/kfd.c"
-        self.write(self.series / "series", "one.patch\n")
-        self.write(self.series / "one.patch", f"--- a/{file}\n+++ b/{file}\n@@ -1 +1 @@\n-two\n+2\n")
-        self.keeps_stock("one.patch")
+    def test_edit_that_does_not_fit_is_named_and_no_unpacked_source_is_left(self):
+        self.write(self.series / "base", f"version {VERSION}\nedits one\n")
+        self.write(self.series.parent / "edits/one.edits", "@ amdkfd/kfd.c *\n-two\n+2\n")
+        self.keeps_stock("one.edits")
         self.assertFalse((self.build / "tree").exists())
 
     def test_secure_boot_without_an_enrolled_key(self):

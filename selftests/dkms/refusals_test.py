@@ -38,16 +38,12 @@ int relied_on(int a)
 	return a; /* as it is */
 }
 """
-# It fits both functions that return two.
-PATCH = f"""--- a/{FILE}
-+++ b/{FILE}
-@@ -14,3 +14,3 @@
- {{
+# Not bound to touched(): it fits whatever returns two.
+EDITS = f"""@ {FILE.removeprefix("drivers/gpu/drm/amd/")} *
 -	return two;
 +	return 2;
- }}
 """
-SCRIPTS = "prepare lay-out base-functions probe-kernel probe-tree secure-boot amdkfd-patches/bases".split()
+SCRIPTS = "prepare lay-out apply-edits base-functions probe-kernel probe-tree secure-boot amdkfd-patches/bases".split()
 
 
 def definitions(tree: Path, *names: str) -> list[str]:
@@ -58,7 +54,7 @@ def definitions(tree: Path, *names: str) -> list[str]:
 
 
 def make_package(top: Path) -> None:
-    """In src a source of one file, in pkg our source with a series of one patch that fits it."""
+    """In src a source of one file, in pkg our source with a series of one edit that fits it."""
     source = top / "src" / SOURCE_PACKAGE
     (source / FILE).parent.mkdir(parents=True)
     (source / FILE).write_text(SOURCE)
@@ -71,13 +67,13 @@ def make_package(top: Path) -> None:
     shutil.copy(REPO / "dkms.conf", top / "pkg")
     shutil.copy(REPO / "uapi/kfd_preempt.h", top / "pkg/uapi")
     (top / "pkg/kernel/amdkfd/kfd_preempt.c").write_text("ours\n")
-    (series / "series").write_text("# order\none.patch\n")
-    (series / "one.patch").write_text(PATCH)
+    (series.parent / "edits").mkdir()
+    (series.parent / "edits/one.edits").write_text(EDITS)
     relied = [f"function {line}" for line in definitions(source, "LIMIT", "struct thing", "touched()", "relied_on()")]
     patched = shutil.copytree(source, top / "patched")
     (patched / FILE).write_text(SOURCE.replace("return two", "return 2"))
     results = [f"result {line}" for line in definitions(patched, "touched()")]
-    (series / "base").write_text("\n".join([f"version {VERSION}", *relied, *results]) + "\n")
+    (series / "base").write_text("\n".join([f"version {VERSION}", "edits one", *relied, *results]) + "\n")
 
 
 class PrepareTest(MachineTest):
@@ -155,16 +151,22 @@ class Prepare(PrepareTest):
         ("change in a macro is refused by name", "< 3", "< 4", "LIMIT has changed since"),
         ("change in a struct is refused by name", "int size", "long size", "struct thing has changed since"),
         ("function that is gone is refused by name", "relied_on", "renamed", "relied_on() has changed since"),
-        ("patch that is applied in a wrong place is refused by what it spoils", "static int unrelated",
-         "static int twin(void)\n\n\n\n{\n\treturn two;\n}\nstatic int unrelated", "touched() is not what"),
     )
     def harmful(self, old, new, text):
         self.change(old, new)
         self.refuses(f"kfd.c: {text}", "linux-6.12", VERSION)
 
-    def test_patch_that_would_need_fuzz_is_refused(self):
-        self.write(self.patches / "linux-6.12/one.patch", PATCH.replace("\n {\n", "\n [\n"))
-        self.refuses("one.patch")
+    def test_edit_that_fits_two_places_is_refused_by_name(self):
+        self.change("static int unrelated", "static int twin(void)\n{\n\treturn two;\n}\nstatic int unrelated")
+        self.refuses("one.edits", "its anchor is there 2 times", "linux-6.12", VERSION)
+
+    def test_edit_with_another_result_than_that_of_base_is_refused_by_what_it_spoils(self):
+        self.write(self.patches / "edits/one.edits", EDITS.replace("2;", "3;"))
+        self.refuses("kfd.c: touched() is not what", "linux-6.12", VERSION)
+
+    def test_edit_that_does_not_fit_is_refused_by_name(self):
+        self.write(self.patches / "edits/one.edits", EDITS.replace("two", "three"))
+        self.refuses("one.edits", "its anchor is there 0 times", "linux-6.12", VERSION)
 
     def test_kernel_of_no_series_is_refused(self):
         self.write(self.patches / "bases", "linux-5.10 5.10.* linux-source-5.10\n")
@@ -244,7 +246,7 @@ class KeptSource(PrepareTest):
         self.install({SOURCE_PACKAGE: "6.12.999-1"})
         self.tarball.unlink()
 
-    def test_source_is_kept_as_it_was_before_the_patches(self):
+    def test_source_is_kept_as_it_was_before_the_edits(self):
         self.prepares()
         self.assertEqual(list(self.kept.parent.iterdir()), [self.kept])
         with tarfile.open(self.kept) as archive:

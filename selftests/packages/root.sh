@@ -58,7 +58,7 @@ bootstrap() {
 
 # make_root PACKAGE...: a root with these and dkms; /debs in it is for packages.
 make_root() {
-	bootstrap "$root" dkms libc6-dev patch xz-utils "$@" || return
+	bootstrap "$root" dkms libc6-dev xz-utils "$@" || return
 	mkdir "$root/debs"
 	mount -t proc proc "$root/proc"
 }

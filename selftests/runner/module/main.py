@@ -49,7 +49,7 @@ class TestModule:
         self.result = cache() / "modules" / f"{self.kernel}-test-{mutant or 'normal'}-{self.key()}"
 
     def find_series(self) -> tuple[str, str]:
-        """The series of patches, and the package of the source that it is for."""
+        """The series, and the package of the source that it is for."""
         for line in (KERNEL / "amdkfd-patches/bases").read_text().splitlines():
             name, pattern, package = [*line.split(), "", "", ""][:3]
             if not name.startswith("#") and fnmatchcase(self.kernel, pattern):
@@ -75,10 +75,10 @@ class TestModule:
         parts = [self.toolchain().encode(), self.stock.read_bytes(), self.pristine.name.encode()]
         files = [REPO / "dkms.conf", REPO / "uapi/kfd_preempt.h"]
         files += [HEADERS.with_name(name) for name in ("headers", "Kbuild", "link.py", "main.py", "sources.py")]
-        files += [KERNEL / name for name in ("Makefile", "lay-out", "probe-kernel")]
+        files += [KERNEL / name for name in ("Makefile", "apply-edits", "base-functions", "lay-out", "probe-kernel")]
         files += [self.mutant] if self.mutant else []
-        for directory in (KERNEL / "amdkfd", KERNEL / "amdkfd-patches" / self.series):
-            files += [path for path in directory.rglob("*") if path.is_file()]
+        files += [KERNEL / "amdkfd-patches" / self.series / "base", *sources.edits(self.series)]
+        files += [path for path in (KERNEL / "amdkfd").rglob("*") if path.is_file()]
         for path in sorted(files):
             parts += [str(path.relative_to(REPO)).encode(), path.read_bytes()]
         return sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()[:16]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The driver's source as the patches leave it, and which of its files they change."""
+"""The driver's source as the edits leave it, and which of its files they change."""
 
 import filecmp
 import os
@@ -21,7 +21,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 def lay_out(pristine: Path, tree: Path, series: str, headers: Path, mutant: Path | None) -> None:
     """Writes the patched AMD directory to the new directory `tree`, as kernel/prepare does for users."""
     for part in sorted((pristine / AMD).iterdir()):
-        # Links, because the headers of registers are half a gigabyte; patch replaces what it changes.
+        # Links, because the headers of registers are half a gigabyte; apply-edits replaces a file that it changes.
         # Not in amdkfd, where lay-out writes files.
         copy = shutil.copy2 if part.name == "amdkfd" else os.link
         if part.is_dir():
@@ -35,6 +35,13 @@ def lay_out(pristine: Path, tree: Path, series: str, headers: Path, mutant: Path
         with mutant.open() as patch:
             subprocess.run(["patch", "-d", tree, "-p1", "-F0", "-s", "--no-backup-if-mismatch"], stdin=patch, check=True)
     stamp(tree / AMD / "amdkfd", series, headers)
+
+
+def edits(series: str) -> list[Path]:
+    """The files of edits that the series has."""
+    lines = (KERNEL / "amdkfd-patches" / series / "base").read_text().splitlines()
+    names = [name for line in lines if line.startswith("edits ") for name in line.split()[1:]]
+    return [KERNEL / "amdkfd-patches/edits" / f"{name}.edits" for name in names]
 
 
 def stamp(amdkfd: Path, series: str, headers: Path) -> None:
