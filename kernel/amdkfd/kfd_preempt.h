@@ -385,6 +385,8 @@ long kfd_preempt_ioctl(struct file *filep, unsigned int cmd, unsigned long arg);
 typedef int kfd_preempt_handler(struct file *filep, struct kfd_process *p, void *data);
 int kfd_preempt_call(unsigned int cmd, kfd_preempt_handler *func, struct file *filep,
 		     struct kfd_process *p, void *data);
+struct device_queue_manager *kfd_preempt_dqm_init(struct device_queue_manager *dqm);
+void kfd_preempt_dqm_fini(struct device_queue_manager *dqm);
 bool kfd_preempt_sdma_has_hang(struct device_queue_manager *dqm);
 void kfd_preempt_file_open(struct file *filep);
 void kfd_preempt_file_release(struct file *filep);
@@ -428,7 +430,7 @@ void
 kfd_preempt_nodes_visit(void (*visit)(struct device_queue_manager *dqm, void *data),
 			void *data);
 
-/* kfd_preempt_hw_recheck.inc */
+/* kfd_preempt_hw_recheck.c */
 void kfd_preempt_recheck_cancel(struct queue *q);
 
 /* kfd_preempt_degrade.c */
@@ -452,6 +454,9 @@ struct kfd_preempt_req *kfd_preempt_next_req(const struct kfd_preempt_batch *bat
 void kfd_preempt_run(struct kfd_preempt_batch *batch);
 
 /* kfd_preempt_bos.inc */
+int kfd_preempt_bo_move(struct kgd_mem *mem, u32 domain, bool *mapped);
+
+/* kfd_preempt_bos.c */
 void kfd_preempt_bos_count(const struct kfd_process_device *pdd,
 			   struct kfd_preempt_memory *memory);
 int kfd_preempt_bos_charge(struct kfd_process_device *pdd, bool leave, u64 *bytes);

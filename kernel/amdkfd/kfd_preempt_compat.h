@@ -64,12 +64,7 @@ static inline void kfd_preempt_flush_tlb(struct kfd_process_device *pdd)
 				    TLB_FLUSH_HEAVYWEIGHT, pdd->dev->xcc_mask);
 }
 
-/* A macro, because it calls a static function of kfd_device_queue_manager.c. */
-#define kfd_preempt_execute(dqm, fast)					\
-	execute_queues_cpsch(dqm, KFD_UNMAP_QUEUES_FILTER_DYNAMIC_QUEUES, 0, \
-			     (fast) ? KFD_PREEMPT_FAST_GRACE : USE_DEFAULT_GRACE_PERIOD)
-
-/* A macro, because the struct is known in amdgpu_amdkfd_gpuvm.c only. */
+/* A macro, because not all files that include this one know the struct. */
 #define kfd_preempt_for_each_bo(mem, info)	\
 	list_for_each_entry(mem, &(info)->kfd_bo_list, validate_list)
 

@@ -35,7 +35,7 @@ static int model_do(u8 op, u8 who)
 
 static void model_set_active(struct queue *q, bool active)
 {
-	preempt_set_active(fake->dqm, q, active);
+	kfd_preempt_hw_set_active(fake->dqm, q, active);
 	fake->on_hw[q->queue] = active;
 }
 

@@ -210,7 +210,7 @@ static const void *table_next(const void *prev, char *desc)
 
 static void table_deactivate(struct queue *q)
 {
-	preempt_set_active(fake->dqm, q, false);
+	kfd_preempt_hw_set_active(fake->dqm, q, false);
 	fake->on_hw[q->queue] = false;
 }
 
@@ -250,12 +250,12 @@ static void table_set_queue(struct queue *q, u32 state)
 	}
 	if (state & (SDMA | GWS)) {
 		/* Counted by what they are. */
-		preempt_set_active(fake->dqm, q, false);
+		kfd_preempt_hw_set_active(fake->dqm, q, false);
 		if (state & SDMA)
 			props->type = state & XGMI ? KFD_QUEUE_TYPE_SDMA_XGMI :
 						     KFD_QUEUE_TYPE_SDMA;
 		props->is_gws = state & GWS;
-		preempt_set_active(fake->dqm, q, true);
+		kfd_preempt_hw_set_active(fake->dqm, q, true);
 	}
 }
 

@@ -14,7 +14,7 @@
 #define LONG_MS 30000u
 #define PROBE "fail_map"
 
-/* kfd_preempt_hw.inc: the first try and three more at once, then one every 100 ms. */
+/* kfd_preempt_hw_remap.c: the first try and three more at once, then one every 100 ms. */
 #define TRIES_AT_ONCE 4
 /* More than there are tries before a test sets 0. */
 #define ALWAYS 1000000

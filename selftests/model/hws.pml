@@ -163,7 +163,7 @@ inline settle(answer)
 }
 
 /*
- * preempt_switch_cpsch() of one queue. What only who has the lock looks at changes in one step:
+ * kfd_preempt_hw_switch_cpsch() of one queue. What only who has the lock looks at changes in one step:
  * nobody can see more of it.
  */
 inline change(which, who, already, new_holds, answer)

@@ -64,7 +64,7 @@ inline memory_look()
 	}
 }
 
-/* preempt_move_bo(): the buffer and its page tables are reserved, so for others it is one step. */
+/* kfd_preempt_bo_move(): the buffer and its page tables are reserved, so for others it is one step. */
 inline move_bo(b, where, then)
 {
 	lock(info_lock);

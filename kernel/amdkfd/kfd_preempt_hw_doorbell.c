@@ -1,13 +1,13 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * EXPERIMENTAL: preempts queues under firmware scheduling by naming their
- * doorbells, so that all other queues stay on the hardware. Included by
- * kfd_preempt_hw.inc.
+ * doorbells, so that all other queues stay on the hardware.
  *
  * UNMAP_QUEUES can do it, and the driver uses it on the KIQ. How the scheduling
  * firmware handles it on the HIQ, with a runlist in place, is not documented
  * and was tested on a software GPU only. Hence the parameter.
  */
+#include "kfd_preempt_hw.h"
 #include "kfd_pm4_headers_ai.h"
 
 /* Number of doorbells in one UNMAP_QUEUES. */
@@ -131,7 +131,7 @@ static int preempt_unmap_doorbells(struct device_queue_manager *dqm,
 		/* No other packet may be sent: this fence would confirm it. */
 		dev_err(dqm->dev->adev->dev,
 			"no answer to an unmap by doorbell\n");
-		kfd_hws_hang(dqm);
+		kfd_preempt_hws_hang(dqm);
 		return err;
 	}
 	/* The unmap of the whole runlist handles a queue that was given up. */
@@ -141,7 +141,7 @@ static int preempt_unmap_doorbells(struct device_queue_manager *dqm,
 }
 
 /* As above, and -EAGAIN if the batch cannot be done this way. */
-static int preempt_by_doorbell(struct device_queue_manager *dqm,
+int kfd_preempt_hw_by_doorbell(struct device_queue_manager *dqm,
 			       const struct kfd_preempt_batch *batch)
 {
 	struct rw_semaphore *reset = &dqm->dev->adev->reset_domain->sem;

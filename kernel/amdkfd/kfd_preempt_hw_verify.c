@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Scans the HQDs of every XCC for queues that are on the hardware. With
- * preempt_verify=1 none of them may be a stopped one. Included by
- * kfd_preempt_hw.inc.
+ * preempt_verify=1 none of them may be a stopped one.
  */
+#include "kfd_preempt_hw.h"
 
 /*
  * Indexes of registers in what hqd_dump() reads of gfx9 and gfx10, which are
@@ -13,18 +13,6 @@
 #define PREEMPT_DUMP_MQD_HI 1
 #define PREEMPT_DUMP_ACTIVE 2
 #define PREEMPT_DUMP_WPTR_LO 2
-
-/* The queues on the hardware of a node, at the time of a scan. */
-struct preempt_hqds {
-	ktime_t scanned;
-	unsigned int num;
-	struct {
-		u64 mqd;
-		u32 wptr;
-		u32 slot; /* of all pipes */
-		int xcc;
-	} hqd[];
-};
 
 /* Returns false without memory. */
 static bool preempt_find_hqd_regs(struct device_queue_manager *dqm, int xcc)
@@ -45,7 +33,7 @@ static bool preempt_find_hqd_regs(struct device_queue_manager *dqm, int xcc)
 
 /* Add the queues in these slots of an XCC. */
 static void preempt_scan_xcc(struct device_queue_manager *dqm, const unsigned long *slots,
-			     int xcc, struct preempt_hqds *hqds)
+			     int xcc, struct kfd_preempt_hqds *hqds)
 {
 	struct amdgpu_device *adev = dqm->dev->adev;
 	u32 i, mqd, num_slots = get_queues_per_pipe(dqm);
@@ -75,12 +63,12 @@ static void preempt_scan_xcc(struct device_queue_manager *dqm, const unsigned lo
  * Returns the queues in these slots, to be freed, or NULL without memory.
  * During a GPU reset the registers must not be read and would mean nothing.
  */
-static struct preempt_hqds *preempt_scan(struct device_queue_manager *dqm,
-					 const unsigned long *slots)
+struct kfd_preempt_hqds *kfd_preempt_hw_scan(struct device_queue_manager *dqm,
+					     const unsigned long *slots)
 {
 	struct amdgpu_device *adev = dqm->dev->adev;
 	u32 mask = dqm->dev->xcc_mask;
-	struct preempt_hqds *hqds;
+	struct kfd_preempt_hqds *hqds;
 
 	hqds = kzalloc(struct_size(hqds, hqd, NUM_XCC(dqm->dev->xcc_mask) *
 				   get_pipes_per_mec(dqm) * get_queues_per_pipe(dqm)),
@@ -105,7 +93,7 @@ static u32 preempt_own_slot(const struct queue *q)
 }
 
 /* Add the slots in which a queue may be: any under the HWS. */
-static void preempt_add_slots(const struct queue *q, unsigned long *slots)
+void kfd_preempt_hw_add_slots(const struct queue *q, unsigned long *slots)
 {
 	if (q->device->dqm->sched_policy == KFD_SCHED_POLICY_NO_HWS)
 		__set_bit(preempt_own_slot(q), slots);
@@ -127,11 +115,11 @@ static bool preempt_is_in_slot(struct queue *q, u64 mqd, u32 slot)
 	 */
 	if (dqm->sched_policy == KFD_SCHED_POLICY_NO_HWS && slot != preempt_own_slot(q))
 		return false;
-	return mqd - q->gart_mqd_addr < kfd_preempt_mqd_bytes(preempt_mqd_mgr(q), q);
+	return mqd - q->gart_mqd_addr < kfd_preempt_mqd_bytes(kfd_preempt_mqd_mgr(q), q);
 }
 
 /* Returns the first entry from @i on that is a queue, or hqds->num. */
-static unsigned int preempt_find_hqd(const struct preempt_hqds *hqds, unsigned int i,
+unsigned int kfd_preempt_hw_find_hqd(const struct kfd_preempt_hqds *hqds, unsigned int i,
 				     struct queue *q)
 {
 	while (i < hqds->num && !preempt_is_in_slot(q, hqds->hqd[i].mqd, hqds->hqd[i].slot))
@@ -139,7 +127,7 @@ static unsigned int preempt_find_hqd(const struct preempt_hqds *hqds, unsigned i
 	return i;
 }
 
-static bool preempt_can_read_hqds(const struct device_queue_manager *dqm,
+bool kfd_preempt_hw_can_read_hqds(const struct device_queue_manager *dqm,
 				  const struct queue *q)
 {
 	return dqm->dev->kfd2kgd->hqd_dump && !kfd_preempt_is_sdma(q) &&
@@ -147,10 +135,10 @@ static bool preempt_can_read_hqds(const struct device_queue_manager *dqm,
 }
 
 /* Returns whether a queue that should be off the hardware is still on it. */
-static bool preempt_still_active(struct device_queue_manager *dqm, struct queue *q,
-				 const struct preempt_hqds *hqds)
+bool kfd_preempt_hw_still_active(struct device_queue_manager *dqm, struct queue *q,
+				 const struct kfd_preempt_hqds *hqds)
 {
-	unsigned int i = preempt_find_hqd(hqds, 0, q);
+	unsigned int i = kfd_preempt_hw_find_hqd(hqds, 0, q);
 
 	if (i == hqds->num)
 		return false;
@@ -174,7 +162,7 @@ static bool preempt_to_verify(const struct device_queue_manager *dqm,
 	 */
 	if (stops && !req->was_active && !req->was_pending)
 		return false;
-	return preempt_can_read_hqds(dqm, q);
+	return kfd_preempt_hw_can_read_hqds(dqm, q);
 }
 
 /* Set the slots in which the queues to verify may be. Returns whether there are any. */
@@ -187,7 +175,7 @@ static bool preempt_slots_to_verify(struct device_queue_manager *dqm,
 	bitmap_zero(slots, AMDGPU_MAX_QUEUES);
 	kfd_preempt_for_each_req(req, batch, dqm)
 		if (preempt_to_verify(dqm, req, stops))
-			preempt_add_slots(req->q, slots);
+			kfd_preempt_hw_add_slots(req->q, slots);
 	return !bitmap_empty(slots, AMDGPU_MAX_QUEUES);
 }
 
@@ -197,22 +185,22 @@ static bool preempt_slots_to_verify(struct device_queue_manager *dqm,
  * maps). If a queue is still on the hardware, a stop counts as not confirmed,
  * and a resume fails as too early.
  */
-static void preempt_verify(struct device_queue_manager *dqm,
+void kfd_preempt_hw_verify(struct device_queue_manager *dqm,
 			   struct kfd_preempt_batch *batch, bool stops)
 {
 	DECLARE_BITMAP(slots, AMDGPU_MAX_QUEUES);
-	struct preempt_hqds *hqds;
+	struct kfd_preempt_hqds *hqds;
 	struct kfd_preempt_req *req;
 
 	if (!kfd_preempt_verify || !preempt_slots_to_verify(dqm, batch, stops, slots))
 		return;
 	/* One scan for all of them. */
-	hqds = preempt_scan(dqm, slots);
+	hqds = kfd_preempt_hw_scan(dqm, slots);
 	if (!hqds)
 		return;
 	kfd_preempt_for_each_req(req, batch, dqm)
 		if (preempt_to_verify(dqm, req, stops) &&
-		    preempt_still_active(dqm, req->q, hqds))
+		    kfd_preempt_hw_still_active(dqm, req->q, hqds))
 			req->result = stops ? -ETIME : -EBUSY;
 	kfree(hqds);
 }

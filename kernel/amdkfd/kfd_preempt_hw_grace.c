@@ -1,15 +1,15 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The grace period of FAST: how long the firmware lets waves run before it
  * preempts them. One register in each XCC holds it, for all queues of the node.
- * Included by kfd_preempt_hw.inc.
  */
+#include "kfd_preempt_hw.h"
 
 /*
  * A failed unmap leaves the grace period short. During a GPU reset no packet
  * may be sent; afterwards the node has its default again.
  */
-static void preempt_restore_grace(struct device_queue_manager *dqm)
+void kfd_preempt_hw_restore_grace(struct device_queue_manager *dqm)
 {
 	struct rw_semaphore *reset_sem = &dqm->dev->adev->reset_domain->sem;
 
@@ -40,7 +40,7 @@ static bool preempt_grace_reached_all(struct device_queue_manager *dqm, u32 befo
  * the register, and it is not documented that it reaches all XCCs. If it does
  * not, the node stops offering FAST.
  */
-static void preempt_check_grace(struct device_queue_manager *dqm)
+void kfd_preempt_hw_check_grace(struct device_queue_manager *dqm)
 {
 	struct rw_semaphore *reset_sem = &dqm->dev->adev->reset_domain->sem;
 	struct kfd_node *node = dqm->dev;

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Preempts and resumes queues without firmware scheduling, by the registers of
- * their HQD. Included by kfd_preempt_hw.inc.
+ * their HQD.
  */
+#include "kfd_preempt_hw.h"
 
 /* How long RESUME waits for the pending stop of a queue. */
 #define PREEMPT_REPOLL_MS 100
@@ -44,7 +45,7 @@ static bool preempt_on_hardware(const struct device_queue_manager *dqm,
 static void preempt_request_nocpsch(struct device_queue_manager *dqm,
 				    struct kfd_preempt_req *req)
 {
-	struct mqd_manager *mqd_mgr = preempt_mqd_mgr(req->q);
+	struct mqd_manager *mqd_mgr = kfd_preempt_mqd_mgr(req->q);
 	struct queue *q = req->q;
 
 	if (!mqd_mgr->request_dequeue || !preempt_on_hardware(dqm, q) ||
@@ -66,7 +67,7 @@ static int preempt_dequeue(struct device_queue_manager *dqm, struct queue *q,
 			   u32 type, u32 timeout_ms,
 			   struct kfd_preempt_batch *batch)
 {
-	struct mqd_manager *mqd_mgr = preempt_mqd_mgr(q);
+	struct mqd_manager *mqd_mgr = kfd_preempt_mqd_mgr(q);
 	ktime_t start = ktime_get();
 	int err;
 
@@ -81,7 +82,7 @@ static int preempt_dequeue(struct device_queue_manager *dqm, struct queue *q,
 
 	if (!err) {
 		q->preempt.hw_pending = false;
-		preempt_set_active(dqm, q, false);
+		kfd_preempt_hw_set_active(dqm, q, false);
 	} else if (err == -ETIME) {
 		q->preempt.hw_pending = true;
 		q->preempt.pending_type = type;
@@ -131,7 +132,7 @@ static bool preempt_poll_nocpsch(struct device_queue_manager *dqm,
 	bool left = false;
 
 	kfd_preempt_for_each_req(req, batch, dqm) {
-		if (!preempt_in_pass(req, pass) ||
+		if (!kfd_preempt_hw_in_pass(req, pass) ||
 		    (req->result && req->result != -ETIME))
 			continue;
 		req->result = preempt_poll_queue(dqm, req, slice_ms, batch);
@@ -154,7 +155,7 @@ static void preempt_hold_nocpsch(struct device_queue_manager *dqm,
 
 	kfd_preempt_for_each_req(req, batch, dqm)
 		if (req->set && !req->applied && (!req->result || req->result == -ETIME))
-			preempt_edit_holds(req);
+			kfd_preempt_hw_edit_holds(req);
 }
 
 /*
@@ -171,7 +172,7 @@ static void preempt_wait_nocpsch(struct device_queue_manager *dqm,
 	s64 left_ms;
 
 	if (!timeout_ms)
-		timeout_ms = pass == PASS_PREEMPT ? KFD_UNMAP_LATENCY_MS :
+		timeout_ms = pass == KFD_PREEMPT_PASS_PREEMPT ? KFD_UNMAP_LATENCY_MS :
 						    PREEMPT_REPOLL_MS;
 	timeout_ms = min_t(u32, timeout_ms, queue_preemption_timeout_ms);
 	for (;;) {
@@ -181,7 +182,7 @@ static void preempt_wait_nocpsch(struct device_queue_manager *dqm,
 					  clamp_t(s64, left_ms, 0, PREEMPT_SLICE_MS)) ||
 		    left_ms <= 0)
 			return;
-		if (pass == PASS_PREEMPT)
+		if (pass == KFD_PREEMPT_PASS_PREEMPT)
 			preempt_hold_nocpsch(dqm, batch);
 		preempt_unlock_nocpsch(dqm, batch);
 		usleep_range(PREEMPT_PAUSE_US, 2 * PREEMPT_PAUSE_US);
@@ -199,7 +200,7 @@ static void preempt_queue_nocpsch(struct kfd_preempt_req *req)
 		return;
 	}
 	if (!req->applied)
-		preempt_edit_holds(req);
+		kfd_preempt_hw_edit_holds(req);
 	/*
 	 * Killed waves never complete their signals, so there is nothing to
 	 * resume.
@@ -214,7 +215,7 @@ static void resume_queue_nocpsch(struct device_queue_manager *dqm,
 				 struct kfd_preempt_batch *batch)
 {
 	struct queue *q = req->q;
-	struct mqd_manager *mqd_mgr = preempt_mqd_mgr(q);
+	struct mqd_manager *mqd_mgr = kfd_preempt_mqd_mgr(q);
 	ktime_t start;
 	int err;
 
@@ -224,7 +225,7 @@ static void resume_queue_nocpsch(struct device_queue_manager *dqm,
 		req->result = -EBUSY;
 	if (req->result)
 		return;
-	preempt_edit_holds(req);
+	kfd_preempt_hw_edit_holds(req);
 	if (!QUEUE_IS_ACTIVE(q->properties) || q->properties.is_active ||
 	    !dqm->sched_running)
 		return;
@@ -239,15 +240,15 @@ static void resume_queue_nocpsch(struct device_queue_manager *dqm,
 		req->result = err;
 		return;
 	}
-	preempt_set_active(dqm, q, true);
+	kfd_preempt_hw_set_active(dqm, q, true);
 }
 
 static void preempt_check_nocpsch(struct device_queue_manager *dqm,
 				  struct kfd_preempt_req *req,
 				  const struct kfd_preempt_batch *batch)
 {
-	preempt_begin(req);
-	req->result = preempt_check(dqm, req);
+	kfd_preempt_hw_begin(req);
+	req->result = kfd_preempt_hw_check(dqm, req);
 	/* A late resume cannot be guaranteed together with others. */
 	if (!req->result && (batch->in_reset ||
 			     (batch->all_or_nothing && !req->set &&
@@ -272,7 +273,7 @@ static void preempt_undo_nocpsch(struct device_queue_manager *dqm,
 	WRITE_ONCE(props->preempt_holds, req->old_holds);
 	/* The queue may have been evicted while the lock was released. */
 	if (QUEUE_IS_ACTIVE(*props) && !props->is_active) {
-		struct mqd_manager *mqd_mgr = preempt_mqd_mgr(req->q);
+		struct mqd_manager *mqd_mgr = kfd_preempt_mqd_mgr(req->q);
 
 		err = batch->in_reset ? -EBUSY :
 			mqd_mgr->load_mqd(mqd_mgr, req->q->mqd, req->q->pipe,
@@ -281,7 +282,7 @@ static void preempt_undo_nocpsch(struct device_queue_manager *dqm,
 			WRITE_ONCE(props->preempt_holds, new_holds);
 			return;
 		}
-		preempt_set_active(dqm, req->q, true);
+		kfd_preempt_hw_set_active(dqm, req->q, true);
 	}
 	req->applied = false;
 	req->result = -EBUSY;
@@ -294,15 +295,15 @@ static void preempt_pass_nocpsch(struct device_queue_manager *dqm,
 
 	batch->pass_start = ktime_get();
 	kfd_preempt_for_each_req(req, batch, dqm)
-		if (pass == PASS_PREEMPT && req->set && !req->result)
+		if (pass == KFD_PREEMPT_PASS_PREEMPT && req->set && !req->result)
 			preempt_request_nocpsch(dqm, req);
 	batch->hw_ns += ktime_to_ns(ktime_sub(ktime_get(), batch->pass_start));
 	preempt_wait_nocpsch(dqm, batch, pass);
 
 	kfd_preempt_for_each_req(req, batch, dqm) {
-		if (!preempt_in_pass(req, pass))
+		if (!kfd_preempt_hw_in_pass(req, pass))
 			continue;
-		if (pass == PASS_PREEMPT)
+		if (pass == KFD_PREEMPT_PASS_PREEMPT)
 			preempt_queue_nocpsch(req);
 		else
 			resume_queue_nocpsch(dqm, req, batch);
@@ -314,10 +315,10 @@ static void preempt_run_nocpsch(struct device_queue_manager *dqm,
 {
 	struct kfd_preempt_req *req;
 
-	if (!preempt_any_failed(dqm, batch))
-		preempt_pass_nocpsch(dqm, batch, PASS_PREEMPT);
-	if (!preempt_any_failed(dqm, batch)) {
-		preempt_pass_nocpsch(dqm, batch, PASS_RESUME);
+	if (!kfd_preempt_hw_any_failed(dqm, batch))
+		preempt_pass_nocpsch(dqm, batch, KFD_PREEMPT_PASS_PREEMPT);
+	if (!kfd_preempt_hw_any_failed(dqm, batch)) {
+		preempt_pass_nocpsch(dqm, batch, KFD_PREEMPT_PASS_RESUME);
 		return;
 	}
 	kfd_preempt_for_each_req(req, batch, dqm) {
@@ -327,24 +328,24 @@ static void preempt_run_nocpsch(struct device_queue_manager *dqm,
 	}
 }
 
-static void preempt_switch_nocpsch(struct device_queue_manager *dqm,
+void kfd_preempt_hw_switch_nocpsch(struct device_queue_manager *dqm,
 				   struct kfd_preempt_batch *batch)
 {
 	struct kfd_preempt_req *req;
 
 	if (!batch->evicts)
-		preempt_restore_each(dqm, batch);
+		kfd_preempt_hw_restore_each(dqm, batch);
 	preempt_lock_nocpsch(dqm, batch);
 	kfd_preempt_for_each_req(req, batch, dqm)
 		preempt_check_nocpsch(dqm, req, batch);
-	preempt_verify(dqm, batch, false);
+	kfd_preempt_hw_verify(dqm, batch, false);
 	preempt_run_nocpsch(dqm, batch);
-	preempt_verify(dqm, batch, true);
+	kfd_preempt_hw_verify(dqm, batch, true);
 	kfd_preempt_for_each_req(req, batch, dqm) {
-		preempt_finish(req, batch->start);
-		preempt_recheck_later(dqm, req);
+		kfd_preempt_hw_finish(req, batch->start);
+		kfd_preempt_hw_recheck_later(dqm, req);
 	}
 	preempt_unlock_nocpsch(dqm, batch);
-	if (batch->evicts && !preempt_any_failed(dqm, batch))
-		preempt_evict_each(dqm, batch);
+	if (batch->evicts && !kfd_preempt_hw_any_failed(dqm, batch))
+		kfd_preempt_hw_evict_each(dqm, batch);
 }

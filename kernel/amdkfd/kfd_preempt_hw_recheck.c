@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * With preempt_verify=1: rechecks queues 50 ms after they were resumed or
  * preempted. Once a resumed queue was found that had missed packets, those of
- * that GPU are rechecked without the parameter. Included by kfd_preempt_hw.inc.
+ * that GPU are rechecked without the parameter.
  *
  * A resumed queue: its process may have rung the doorbell while the queue was
  * unmapped. The firmware has to read the write index when it maps the queue;
@@ -14,6 +14,7 @@
  * Both indexes are memory of the process, which can write them. So they only
  * decide whether the HQDs are read, and what is found there decides the rest.
  */
+#include "kfd_preempt_hw.h"
 
 /* A queue is checked twice, each time after this delay. */
 #define PREEMPT_RECHECK_MS 25
@@ -26,13 +27,14 @@
 
 /* Whether an XCC has mapped the queue but has not seen all of its packets. */
 static bool preempt_misses_packets(struct queue *q, u64 write,
-				   const struct preempt_hqds *hqds)
+				   const struct kfd_preempt_hqds *hqds)
 {
 	u32 ring_dwords = q->properties.queue_size / sizeof(u32);
 	u32 wptr = (u32)write * PREEMPT_PACKET_DWORDS;
 	unsigned int i;
 
-	for (i = preempt_find_hqd(hqds, 0, q); i < hqds->num; i = preempt_find_hqd(hqds, i + 1, q))
+	for (i = kfd_preempt_hw_find_hqd(hqds, 0, q); i < hqds->num;
+	     i = kfd_preempt_hw_find_hqd(hqds, i + 1, q))
 		if ((hqds->hqd[i].wptr ^ wptr) & (ring_dwords - 1))
 			return true;
 	return false;
@@ -63,7 +65,7 @@ static void preempt_recheck_queue(struct device_queue_manager *dqm,
 }
 
 /* Schedule the recheck of the queue of a finished request, if it needs one. */
-static void preempt_recheck_later(struct device_queue_manager *dqm,
+void kfd_preempt_hw_recheck_later(struct device_queue_manager *dqm,
 				  struct kfd_preempt_req *req)
 {
 	struct queue *q = req->q;
@@ -78,7 +80,7 @@ static void preempt_recheck_later(struct device_queue_manager *dqm,
 			 q->properties.is_active && !req->was_active &&
 			 dqm->sched_policy != KFD_SCHED_POLICY_NO_HWS;
 	q->preempt.indexes_known = false;
-	if (wanted && preempt_can_read_hqds(dqm, q) &&
+	if (wanted && kfd_preempt_hw_can_read_hqds(dqm, q) &&
 	    q->properties.format == KFD_QUEUE_FORMAT_AQL)
 		preempt_recheck_queue(dqm, q);
 	else
@@ -90,7 +92,7 @@ static void preempt_recheck_later(struct device_queue_manager *dqm,
  * all queues that were not stopped or started since; without it a queue has one slot,
  * and only that is read.
  */
-static bool preempt_is_scanned(const struct queue *q, const struct preempt_hqds *hqds)
+static bool preempt_is_scanned(const struct queue *q, const struct kfd_preempt_hqds *hqds)
 {
 	return hqds && q->device->dqm->sched_policy != KFD_SCHED_POLICY_NO_HWS &&
 	       ktime_ms_delta(q->preempt.recheck_at, hqds->scanned) <= PREEMPT_RECHECK_MS;
@@ -98,7 +100,7 @@ static bool preempt_is_scanned(const struct queue *q, const struct preempt_hqds 
 
 /* Check a queue. Returns whether it must be mapped once more. */
 static bool preempt_recheck_one(struct device_queue_manager *dqm, struct queue *q,
-				struct preempt_hqds **hqds)
+				struct kfd_preempt_hqds **hqds)
 {
 	struct mm_struct *mm = kfd_preempt_indexes_lock(q->process);
 	struct kfd_preempt_q *pq = &q->preempt;
@@ -132,13 +134,13 @@ static bool preempt_recheck_one(struct device_queue_manager *dqm, struct queue *
 	if (!preempt_is_scanned(q, *hqds)) {
 		kfree(*hqds);
 		bitmap_zero(slots, AMDGPU_MAX_QUEUES);
-		preempt_add_slots(q, slots);
-		*hqds = preempt_scan(dqm, slots);
+		kfd_preempt_hw_add_slots(q, slots);
+		*hqds = kfd_preempt_hw_scan(dqm, slots);
 		if (!*hqds)
 			return false;
 	}
 	if (q->properties.preempt_holds) {
-		if (!preempt_still_active(dqm, q, *hqds))
+		if (!kfd_preempt_hw_still_active(dqm, q, *hqds))
 			dev_info_ratelimited(dqm->dev->adev->dev,
 					     "kfd_preempt: the read index of queue %u of process %d moved, and no XCC has the queue\n",
 					     q->properties.queue_id,
@@ -161,7 +163,7 @@ static bool preempt_recheck_one(struct device_queue_manager *dqm, struct queue *
  * mapped. Returns true to be called again.
  */
 static bool preempt_recheck_some(struct device_queue_manager *dqm,
-				 struct preempt_hqds **hqds, bool *map)
+				 struct kfd_preempt_hqds **hqds, bool *map)
 {
 	ktime_t start = ktime_get();
 	unsigned int num;
@@ -183,19 +185,19 @@ static bool preempt_recheck_some(struct device_queue_manager *dqm,
 	return num == PREEMPT_RECHECK_QUEUES;
 }
 
-static void preempt_recheck_worker(struct work_struct *work)
+void kfd_preempt_hw_recheck_worker(struct work_struct *work)
 {
 	struct device_queue_manager *dqm =
 		container_of(to_delayed_work(work), struct device_queue_manager,
 			     preempt.recheck);
-	struct preempt_hqds *hqds = NULL;
+	struct kfd_preempt_hqds *hqds = NULL;
 	bool map = false, more;
 
 	do {
 		dqm_lock(dqm);
 		more = preempt_recheck_some(dqm, &hqds, &map);
 		if (!more && map && kfd_preempt_execute(dqm, false) && !dqm->active_runlist)
-			preempt_map_failed(dqm);
+			kfd_preempt_hw_map_failed(dqm);
 		dqm_unlock(dqm);
 	} while (more);
 	kfree(hqds);

@@ -1,14 +1,14 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Preempts and resumes queues through the MES of gfx11 and newer, which handles
- * each queue on its own, so no other queue is disturbed. Included by
- * kfd_preempt_hw.inc.
+ * each queue on its own, so no other queue is disturbed.
  */
+#include "kfd_preempt_hw.h"
 
 static int preempt_check_mes(struct device_queue_manager *dqm,
 			     const struct kfd_preempt_req *req, bool in_reset)
 {
-	int err = preempt_check(dqm, req);
+	int err = kfd_preempt_hw_check(dqm, req);
 
 	/* KFD's calls have no type for these. */
 	if (!err && req->q->properties.type == KFD_QUEUE_TYPE_SDMA_XGMI)
@@ -36,8 +36,7 @@ static int preempt_call_mes(struct device_queue_manager *dqm, struct queue *q,
 
 	if (!dqm->sched_running || dqm->sched_halt)
 		return 0;
-	err = add ? add_queue_mes(dqm, q, &pdd->qpd) :
-		    remove_queue_mes(dqm, q, &pdd->qpd);
+	err = kfd_preempt_call_mes(dqm, &pdd->qpd, q, add);
 	batch->hw_ns += ktime_to_ns(ktime_sub(ktime_get(), start));
 	if (!err)
 		return 0;
@@ -47,13 +46,12 @@ static int preempt_call_mes(struct device_queue_manager *dqm, struct queue *q,
 	return -EIO;
 }
 
-static void preempt_queue_mes(struct device_queue_manager *dqm,
-			     struct kfd_preempt_req *req,
-			     struct kfd_preempt_batch *batch)
+static void preempt_queue_mes(struct device_queue_manager *dqm, struct kfd_preempt_req *req,
+			      struct kfd_preempt_batch *batch)
 {
 	struct queue *q = req->q;
 
-	preempt_edit_holds(req);
+	kfd_preempt_hw_edit_holds(req);
 	if (!q->properties.is_active)
 		return;
 	req->result = preempt_call_mes(dqm, q, false, batch);
@@ -63,21 +61,20 @@ static void preempt_queue_mes(struct device_queue_manager *dqm,
 		return;
 	}
 	/* Also for a lost queue: it must not be removed a second time. */
-	preempt_set_active(dqm, q, false);
+	kfd_preempt_hw_set_active(dqm, q, false);
 }
 
-static void resume_queue_mes(struct device_queue_manager *dqm,
-			      struct kfd_preempt_req *req,
-			      struct kfd_preempt_batch *batch)
+static void resume_queue_mes(struct device_queue_manager *dqm, struct kfd_preempt_req *req,
+			     struct kfd_preempt_batch *batch)
 {
 	struct queue_properties *props = &req->q->properties;
 
-	preempt_edit_holds(req);
+	kfd_preempt_hw_edit_holds(req);
 	if (!QUEUE_IS_ACTIVE(*props) || props->is_active)
 		return;
 	req->result = preempt_call_mes(dqm, req->q, true, batch);
 	if (!req->result) {
-		preempt_set_active(dqm, req->q, true);
+		kfd_preempt_hw_set_active(dqm, req->q, true);
 		return;
 	}
 	WRITE_ONCE(props->preempt_holds,
@@ -102,7 +99,7 @@ static void preempt_undo_mes(struct device_queue_manager *dqm,
 		return;
 	if (req->applied) {
 		WRITE_ONCE(props->preempt_holds, req->old_holds);
-		preempt_set_active(dqm, req->q, req->was_active);
+		kfd_preempt_hw_set_active(dqm, req->q, req->was_active);
 		req->applied = false;
 	}
 	req->result = -EBUSY;
@@ -114,14 +111,14 @@ static void preempt_pass_mes(struct device_queue_manager *dqm,
 	struct kfd_preempt_req *req;
 
 	kfd_preempt_for_each_req(req, batch, dqm) {
-		if (!preempt_in_pass(req, pass) || req->result)
+		if (!kfd_preempt_hw_in_pass(req, pass) || req->result)
 			continue;
-		if (preempt_any_failed(dqm, batch))
+		if (kfd_preempt_hw_any_failed(dqm, batch))
 			return;
 		/* An earlier call has lost the device. */
 		if (req->q->properties.preempt_holds & KFD_PREEMPT_HOLD_DEAD)
 			req->result = -EIO;
-		else if (pass == PASS_PREEMPT)
+		else if (pass == KFD_PREEMPT_PASS_PREEMPT)
 			preempt_queue_mes(dqm, req, batch);
 		else
 			resume_queue_mes(dqm, req, batch);
@@ -131,7 +128,7 @@ static void preempt_pass_mes(struct device_queue_manager *dqm,
 static void preempt_settle_mes(struct device_queue_manager *dqm,
 			       struct kfd_preempt_batch *batch)
 {
-	bool failed = preempt_any_failed(dqm, batch);
+	bool failed = kfd_preempt_hw_any_failed(dqm, batch);
 	struct kfd_preempt_req *req;
 
 	kfd_preempt_for_each_req(req, batch, dqm)
@@ -140,11 +137,11 @@ static void preempt_settle_mes(struct device_queue_manager *dqm,
 	kfd_preempt_for_each_req(req, batch, dqm) {
 		if (req->q->properties.preempt_holds & KFD_PREEMPT_HOLD_DEAD)
 			req->result = -EIO;
-		preempt_finish(req, batch->start);
+		kfd_preempt_hw_finish(req, batch->start);
 	}
 }
 
-static void preempt_switch_mes(struct device_queue_manager *dqm,
+void kfd_preempt_hw_switch_mes(struct device_queue_manager *dqm,
 			       struct kfd_preempt_batch *batch)
 {
 	struct rw_semaphore *reset_sem = &dqm->dev->adev->reset_domain->sem;
@@ -153,19 +150,19 @@ static void preempt_switch_mes(struct device_queue_manager *dqm,
 	int pass;
 
 	if (!batch->evicts)
-		preempt_restore_each(dqm, batch);
+		kfd_preempt_hw_restore_each(dqm, batch);
 	dqm_lock(dqm);
 	in_reset = !down_read_trylock(reset_sem);
 	kfd_preempt_for_each_req(req, batch, dqm) {
-		preempt_begin(req);
+		kfd_preempt_hw_begin(req);
 		req->result = preempt_check_mes(dqm, req, in_reset);
 	}
-	for (pass = 0; pass < PASS_COUNT; pass++)
+	for (pass = 0; pass < KFD_PREEMPT_PASS_COUNT; pass++)
 		preempt_pass_mes(dqm, batch, pass);
 	preempt_settle_mes(dqm, batch);
 	if (!in_reset)
 		up_read(reset_sem);
 	dqm_unlock(dqm);
-	if (batch->evicts && !preempt_any_failed(dqm, batch))
-		preempt_evict_each(dqm, batch);
+	if (batch->evicts && !kfd_preempt_hw_any_failed(dqm, batch))
+		kfd_preempt_hw_evict_each(dqm, batch);
 }

@@ -1,11 +1,11 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Evicts the queues of a process while its memory moves. Included by
- * kfd_preempt_hw.inc.
+ * Evicts the queues of a process while its memory moves.
  *
  * A process without an active queue is evicted as well. Otherwise a worker of KFD
  * that restores it in the meantime would make its queues active.
  */
+#include "kfd_preempt_hw.h"
 
 /* Returns true if the runlist changes. */
 static bool preempt_set_evicted(struct device_queue_manager *dqm,
@@ -18,7 +18,7 @@ static bool preempt_set_evicted(struct device_queue_manager *dqm,
 		q->properties.is_evicted = evicted;
 		active = QUEUE_IS_ACTIVE(q->properties);
 		changed |= q->properties.is_active != active;
-		preempt_set_active(dqm, q, active);
+		kfd_preempt_hw_set_active(dqm, q, active);
 	}
 	return changed;
 }
@@ -48,7 +48,7 @@ static bool preempt_restore_cpsch(struct device_queue_manager *dqm,
 	return preempt_set_evicted(dqm, pdd, false);
 }
 
-static bool preempt_evict_all(struct device_queue_manager *dqm,
+bool kfd_preempt_hw_evict_all(struct device_queue_manager *dqm,
 			      struct kfd_preempt_batch *batch)
 {
 	struct kfd_process_device *pdd;
@@ -60,7 +60,7 @@ static bool preempt_evict_all(struct device_queue_manager *dqm,
 	return changed;
 }
 
-static bool preempt_restore_all(struct device_queue_manager *dqm,
+bool kfd_preempt_hw_restore_all(struct device_queue_manager *dqm,
 				struct kfd_preempt_batch *batch)
 {
 	struct kfd_process_device *pdd;
@@ -92,7 +92,7 @@ static bool preempt_is_late(const struct kfd_preempt_batch *batch,
 }
 
 /* The same by KFD's own functions, where there is no runlist; without the dqm lock. */
-static void preempt_evict_each(struct device_queue_manager *dqm,
+void kfd_preempt_hw_evict_each(struct device_queue_manager *dqm,
 			       struct kfd_preempt_batch *batch)
 {
 	struct kfd_process_device *pdd;
@@ -101,14 +101,14 @@ static void preempt_evict_each(struct device_queue_manager *dqm,
 		if (pdd->dev->dqm != dqm || !kfd_preempt_must_move(&pdd->preempt.move) ||
 		    preempt_is_late(batch, pdd))
 			continue;
-		/* KFD counts them as evicted, whatever it returns. */
+		/* KFD counts the queues as evicted, also after an error. */
 		pdd->preempt.move.evicted = true;
 		if (dqm->ops.evict_process_queues(dqm, &pdd->qpd))
 			pdd->preempt.move.result = -EBUSY;
 	}
 }
 
-static void preempt_restore_each(struct device_queue_manager *dqm,
+void kfd_preempt_hw_restore_each(struct device_queue_manager *dqm,
 				 struct kfd_preempt_batch *batch)
 {
 	struct kfd_process_device *pdd;
