@@ -154,3 +154,28 @@ class Prerm(Removal):
         self.add("kfd-preempt", "0.9")
         self.succeeds("sh", self.prerm, "remove")
         self.assertTrue((self.tree / "kfd-preempt/0.9").is_dir())
+
+
+class Preun(Removal):
+    """That of the rpm package, which has the driver of ROCm only; rpm/test-rpm runs it in rpm."""
+
+    def text(self):
+        text = (REPO / "rpm/kfd-preempt-rocm-dkms.spec").read_text()
+        return text.partition("%preun\n")[2].partition("%changelog\n")[0].replace("%{_prefix}", "/usr")
+
+    @cases(
+        ("rpm: the driver of AMD comes back where the entry of ours is broken", "AMD\n"),
+        ("rpm: a driver whose entry is broken is loaded no more", None),
+    )
+    def broken(self, amd):
+        kernel = "6.1-1.el9"
+        self.add(*ROCM)
+        self.install_for(*ROCM, kernel, f"initramfs-{kernel}.img")
+        installed = self.work / f"modules/{kernel}/updates/dkms/amdgpu.ko"
+        self.fake_command("dkms", f"""
+            [ "$*" = "install --force -m amdgpu -v 6.12 -k {kernel}" ] || exit 4
+            {f"echo {amd.strip()} > {installed}" if amd else "exit 1"}""")
+        self.succeeds("sh", self.prerm, "0")
+        self.assertEqual(installed.read_text() if installed.exists() else None, amd)
+        self.assertIn(f"--force --kver {kernel}", (self.work / "renewed").read_text())
+        self.assertEqual([*self.tree.iterdir(), *self.source.iterdir()], [])
