@@ -77,7 +77,7 @@ void* replacement(const char* name, bool is_rocm) {
         return ours;
     if (std::strcmp(name, "dlsym") == 0)
         return reinterpret_cast<void*>(&::dlsym);
-    return is_rocm ? interposer_in(file_interposers, name) : nullptr;
+    return is_rocm ? file_interposer(name) : nullptr;
 }
 
 void patch_object(const dl_phdr_info& info, const ElfW(Dyn) * dynamic, const Protected& read_only) {

@@ -129,38 +129,33 @@ void forget_copies() {
 
 using namespace xpreempt::hook;
 
-INTERPOSER Status hsa_amd_memory_async_copy(void* to, Agent to_agent, const void* from,
-                                            Agent from_agent, std::size_t bytes,
-                                            std::uint32_t num_waits, const HsaSignal* waits,
-                                            HsaSignal completion) {
+INTERPOSER(Status, hsa_amd_memory_async_copy, void* to, Agent to_agent, const void* from,
+           Agent from_agent, std::size_t bytes, std::uint32_t num_waits, const HsaSignal* waits,
+           HsaSignal completion) {
     auto* function = FUNCTION_OR(hsa_status_error, hsa, hsa_amd_memory_async_copy);
     note_copy(num_waits, waits, completion);
     return function(to, to_agent, from, from_agent, bytes, num_waits, waits, completion);
 }
 
-INTERPOSER Status hsa_amd_memory_async_copy_on_engine(void* to, Agent to_agent, const void* from,
-                                                      Agent from_agent, std::size_t bytes,
-                                                      std::uint32_t num_waits,
-                                                      const HsaSignal* waits, HsaSignal completion,
-                                                      int engine, bool force) {
+INTERPOSER(Status, hsa_amd_memory_async_copy_on_engine, void* to, Agent to_agent, const void* from,
+           Agent from_agent, std::size_t bytes, std::uint32_t num_waits, const HsaSignal* waits,
+           HsaSignal completion, int engine, bool force) {
     auto* function = FUNCTION_OR(hsa_status_error, hsa, hsa_amd_memory_async_copy_on_engine);
     note_copy(num_waits, waits, completion, engine);
     return function(to, to_agent, from, from_agent, bytes, num_waits, waits, completion, engine,
                     force);
 }
 
-INTERPOSER Status hsa_amd_memory_async_copy_rect(const void* to, const void* to_offset,
-                                                 const void* from, const void* from_offset,
-                                                 const void* range, Agent agent, int direction,
-                                                 std::uint32_t num_waits, const HsaSignal* waits,
-                                                 HsaSignal completion) {
+INTERPOSER(Status, hsa_amd_memory_async_copy_rect, const void* to, const void* to_offset,
+           const void* from, const void* from_offset, const void* range, Agent agent, int direction,
+           std::uint32_t num_waits, const HsaSignal* waits, HsaSignal completion) {
     auto* function = FUNCTION_OR(hsa_status_error, hsa, hsa_amd_memory_async_copy_rect);
     note_copy(num_waits, waits, completion);
     return function(to, to_offset, from, from_offset, range, agent, direction, num_waits, waits,
                     completion);
 }
 
-INTERPOSER Status hsa_signal_destroy(HsaSignal signal) {
+INTERPOSER(Status, hsa_signal_destroy, HsaSignal signal) {
     auto* function = FUNCTION_OR(hsa_status_error, hsa, hsa_signal_destroy);
     forget_signal(signal);
     return function(signal);
@@ -168,14 +163,14 @@ INTERPOSER Status hsa_signal_destroy(HsaSignal signal) {
 
 // Signals are memory of ROCr, which is gone after this call unless another hsa_init() is still
 // valid. Then a copy in flight is an edge that is not seen.
-INTERPOSER Status hsa_shut_down() {
+INTERPOSER(Status, hsa_shut_down) {
     auto* function = FUNCTION_OR(hsa_status_error, hsa, hsa_shut_down);
     forget_all_signals();
     return function();
 }
 
-INTERPOSER Status hsa_amd_signal_async_handler(HsaSignal signal, int condition, std::int64_t value,
-                                               Handler* handler, void* argument) {
+INTERPOSER(Status, hsa_amd_signal_async_handler, HsaSignal signal, int condition,
+           std::int64_t value, Handler* handler, void* argument) {
     auto* function = FUNCTION_OR(hsa_status_error, hsa, hsa_amd_signal_async_handler);
     return function(signal, condition, value, stand_before(handler), argument);
 }

@@ -16,7 +16,6 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <iterator>
 #include <linux/ioctl.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -350,13 +349,5 @@ INTERPOSER int ioctl(int fd, unsigned long request, ...) noexcept {
     return ioctl_behind(fd, request, argument);
 }
 
-namespace xpreempt::hook {
-
-namespace {
-#define FILE_ROW(name, ...) INTERPOSER_ROW(name),
-const Interposer rows[] = {FOR_EACH_FILE_FUNCTION(FILE_ROW)};
-} // namespace
-
-constinit const InterposerList file_interposers{rows, std::size(rows)};
-
-} // namespace xpreempt::hook
+#define FILE_ROW(name, ...) INTERPOSED(file_interposers, name)
+FOR_EACH_FILE_FUNCTION(FILE_ROW)

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Interposers of HIP by the table: they say on which stream the calling thread works, and pass on.
 #include "hook/interpose.hpp"
-#include "hook/interposers.hpp"
-
-#include <iterator>
 
 // Parameters are numbered from behind: PARAMETERS_2(int, Stream) is "int a2, Stream a1".
 #define PARAMETERS_0()
@@ -43,7 +40,7 @@
 #define CONCATENATE(a, b) CONCATENATE_(a, b)
 
 #define ROW(call_class, per_thread, name, ...)                                                     \
-    INTERPOSER Error name(CONCATENATE(PARAMETERS_, COUNT(__VA_ARGS__))(__VA_ARGS__)) {             \
+    INTERPOSER(Error, name, CONCATENATE(PARAMETERS_, COUNT(__VA_ARGS__))(__VA_ARGS__)) {           \
         NEXT(hip, name);                                                                           \
         return interpose<CallClass::call_class, per_thread>(                                       \
             next, __builtin_return_address(0) CONCATENATE(ARGUMENTS_, COUNT(__VA_ARGS__)));        \
@@ -54,20 +51,3 @@
 using namespace xpreempt::hook;
 
 #include "hook/hip_calls.def"
-
-#undef HIP_CALL
-#undef HIP_CALL_SPT
-#define HIP_CALL(call_class, name, ...) INTERPOSER_ROW(name),
-#define HIP_CALL_SPT(call_class, name, ...) INTERPOSER_ROW(name),
-
-namespace xpreempt::hook {
-
-namespace {
-const Interposer rows[] = {
-#include "hook/hip_calls.def"
-};
-} // namespace
-
-constinit const InterposerList hip_row_interposers{rows, std::size(rows)};
-
-} // namespace xpreempt::hook

@@ -7,11 +7,9 @@
 // chance to see a packet.
 #include "hook/current_call.hpp"
 #include "hook/interpose.hpp"
-#include "hook/interposers.hpp"
 #include "hook/real.hpp"
 
 #include <cstdint>
-#include <iterator>
 
 namespace xpreempt::hook {
 
@@ -90,7 +88,7 @@ using namespace xpreempt::hook;
     ROW(hsa_signal_silent_store_screlease)
 
 #define ADD(name)                                                                                  \
-    INTERPOSER Index name(Queue queue, Index value) {                                              \
+    INTERPOSER(Index, name, Queue queue, Index value) {                                            \
         NEXT(hsa, name);                                                                           \
         const Index index = next(__builtin_return_address(0))(queue, value);                       \
         note_reserved(queue, index, value);                                                        \
@@ -99,7 +97,7 @@ using namespace xpreempt::hook;
 FOR_EACH_ADD(ADD)
 
 #define CAS(name)                                                                                  \
-    INTERPOSER Index name(Queue queue, Index expected, Index value) {                              \
+    INTERPOSER(Index, name, Queue queue, Index expected, Index value) {                            \
         NEXT(hsa, name);                                                                           \
         const Index before = next(__builtin_return_address(0))(queue, expected, value);            \
         if (before == expected)                                                                    \
@@ -109,7 +107,7 @@ FOR_EACH_ADD(ADD)
 FOR_EACH_CAS(CAS)
 
 #define STORE(name)                                                                                \
-    INTERPOSER void name(Queue queue, Index value) {                                               \
+    INTERPOSER(void, name, Queue queue, Index value) {                                             \
         NEXT(hsa, name);                                                                           \
         const void* caller = __builtin_return_address(0);                                          \
         const Index before = write_index(queue, caller);                                           \
@@ -119,7 +117,7 @@ FOR_EACH_CAS(CAS)
 FOR_EACH_STORE(STORE)
 
 #define SIGNAL_STORE(name)                                                                         \
-    INTERPOSER void name(HsaSignal signal, std::int64_t value) {                                   \
+    INTERPOSER(void, name, HsaSignal signal, std::int64_t value) {                                 \
         NEXT(hsa, name);                                                                           \
         const void* queue = queue_of_doorbell(signal);                                             \
         next(__builtin_return_address(0))(signal, value);                                          \
@@ -127,15 +125,3 @@ FOR_EACH_STORE(STORE)
             note_doorbell(queue, value);                                                           \
     }
 FOR_EACH_SIGNAL_STORE(SIGNAL_STORE)
-
-namespace xpreempt::hook {
-
-namespace {
-#define LIST(name) INTERPOSER_ROW(name),
-const Interposer rows[] = {FOR_EACH_ADD(LIST) FOR_EACH_CAS(LIST) FOR_EACH_STORE(LIST)
-                               FOR_EACH_SIGNAL_STORE(LIST)};
-} // namespace
-
-constinit const InterposerList hsa_interposers{rows, std::size(rows)};
-
-} // namespace xpreempt::hook

@@ -4,13 +4,18 @@
 #pragma once
 
 #include "hook/current_call.hpp"
+#include "hook/interposers.hpp"
 #include "hook/real.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
-#define INTERPOSER extern "C" __attribute__((visibility("default")))
+// Begins the definition of a function in front of ROCm's.
+#define INTERPOSER(type, name, ...)                                                                \
+    extern "C" __attribute__((visibility("default"))) type name(__VA_ARGS__);                      \
+    INTERPOSED(rocm_interposers, name)                                                             \
+    type name(__VA_ARGS__)
 // `next`: the function behind the interposer in which this stands.
 #define NEXT(rocm, name)                                                                           \
     static constinit RocmNext<Rocm::rocm, decltype(name)> next {                                   \

@@ -2,8 +2,6 @@
 // All interposers by name, for callers whom the dynamic linker doesn't bind to them by itself.
 #pragma once
 
-#include <cstddef>
-
 namespace xpreempt::hook {
 
 struct Interposer {
@@ -11,20 +9,14 @@ struct Interposer {
     void* function;
 };
 
-struct InterposerList {
-    const Interposer* begin;
-    std::size_t count;
-};
-
-// INTERPOSER_ROW(name): a row of such a list.
-#define INTERPOSER_ROW(name) {#name, reinterpret_cast<void*>(&(name))}
-
-extern const InterposerList hip_row_interposers;    // of hip_calls.def
-extern const InterposerList hip_stream_interposers; // the others of HIP
-extern const InterposerList hsa_interposers;
-extern const InterposerList file_interposers; // of the C library
-
-void* interposer_in(const InterposerList& list, const char* name); // null: none
-void* rocm_interposer(const char* name);                           // of HIP or HSA
+void* rocm_interposer(const char* name); // of HIP or HSA; null: none
+void* file_interposer(const char* name); // of the C library
 
 } // namespace xpreempt::hook
+
+// Adds the function to `section`, of which the linker makes the table for these lookups.
+#define INTERPOSED(section, name) NUMBERED_INTERPOSED(section, name, __COUNTER__)
+#define NUMBERED_INTERPOSED(section, name, number) ADD_INTERPOSED(section, name, number)
+#define ADD_INTERPOSED(in_section, name, number)                                                   \
+    [[gnu::used, gnu::section(#in_section)]] static const xpreempt::hook::Interposer row_##number{ \
+        #name, reinterpret_cast<void*>(&(name))};

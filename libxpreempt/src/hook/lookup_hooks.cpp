@@ -9,20 +9,32 @@
 #include <cstring>
 #include <dlfcn.h>
 
+// Set by the linker.
+#define TABLE(section)                                                                             \
+    extern "C" __attribute__((visibility("hidden")))                                               \
+    const xpreempt::hook::Interposer __start_##section[],                                          \
+        __stop_##section[];
+TABLE(rocm_interposers)
+TABLE(file_interposers)
+
 namespace xpreempt::hook {
 
-void* interposer_in(const InterposerList& list, const char* name) {
-    for (std::size_t i = 0; i < list.count; ++i)
-        if (std::strcmp(list.begin[i].name, name) == 0)
-            return list.begin[i].function;
-    return nullptr;
+namespace {
+
+void* find(const Interposer* row, const Interposer* end, const char* name) {
+    while (row != end && std::strcmp(row->name, name) != 0)
+        ++row;
+    return row != end ? row->function : nullptr;
 }
 
+} // namespace
+
 void* rocm_interposer(const char* name) {
-    void* found = interposer_in(hip_row_interposers, name);
-    if (found == nullptr)
-        found = interposer_in(hip_stream_interposers, name);
-    return found != nullptr ? found : interposer_in(hsa_interposers, name);
+    return find(__start_rocm_interposers, __stop_rocm_interposers, name);
+}
+
+void* file_interposer(const char* name) {
+    return find(__start_file_interposers, __stop_file_interposers, name);
 }
 
 namespace {

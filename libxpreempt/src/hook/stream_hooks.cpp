@@ -3,11 +3,9 @@
 // launches whose stream isn't a parameter.
 #include "hook/interpose.hpp"
 
-#include "hook/interposers.hpp"
 #include "hook/queue_table.hpp"
 
 #include <cstring>
-#include <iterator>
 
 namespace xpreempt::hook {
 
@@ -83,29 +81,29 @@ Error create_stream(RocmNext<Rocm::hip, Error(Stream*, Arguments...)>& next, con
 
 using namespace xpreempt::hook;
 
-INTERPOSER Error hipStreamCreate(Stream* stream) {
+INTERPOSER(Error, hipStreamCreate, Stream* stream) {
     NEXT(hip, hipStreamCreate);
     return create_stream(next, __builtin_return_address(0), stream);
 }
 
-INTERPOSER Error hipStreamCreateWithFlags(Stream* stream, U32 flags) {
+INTERPOSER(Error, hipStreamCreateWithFlags, Stream* stream, U32 flags) {
     NEXT(hip, hipStreamCreateWithFlags);
     return create_stream(next, __builtin_return_address(0), stream, flags);
 }
 
-INTERPOSER Error hipStreamCreateWithPriority(Stream* stream, U32 flags, int priority) {
+INTERPOSER(Error, hipStreamCreateWithPriority, Stream* stream, U32 flags, int priority) {
     NEXT(hip, hipStreamCreateWithPriority);
     return create_stream(next, __builtin_return_address(0), stream, flags, priority);
 }
 
-INTERPOSER Error hipExtStreamCreateWithCUMask(Stream* stream, U32 words, const U32* mask) {
+INTERPOSER(Error, hipExtStreamCreateWithCUMask, Stream* stream, U32 words, const U32* mask) {
     NEXT(hip, hipExtStreamCreateWithCUMask);
     return create_stream(next, __builtin_return_address(0), stream, words, mask);
 }
 
 // Its work is on the queue until HIP has waited for it, and then another thread may at once have a
 // new stream of the same handle.
-INTERPOSER Error hipStreamDestroy(Stream stream) {
+INTERPOSER(Error, hipStreamDestroy, Stream stream) {
     auto* function = FUNCTION_OR(hip_error_not_found, hip, hipStreamDestroy);
     if (is_other_runtime)
         return function(stream);
@@ -120,7 +118,7 @@ INTERPOSER Error hipStreamDestroy(Stream stream) {
         [&](Error error) { end_destroy_stream(dying, error == hip_success); });
 }
 
-INTERPOSER Error hipSetDevice(int device) {
+INTERPOSER(Error, hipSetDevice, int device) {
     auto* function = FUNCTION_OR(hip_error_not_found, hip, hipSetDevice);
     const Error error = function(device);
     if (is_other_runtime)
@@ -129,7 +127,7 @@ INTERPOSER Error hipSetDevice(int device) {
     return error;
 }
 
-INTERPOSER Error hipConfigureCall(Dim3 grid, Dim3 block, Size lds_bytes, Stream stream) {
+INTERPOSER(Error, hipConfigureCall, Dim3 grid, Dim3 block, Size lds_bytes, Stream stream) {
     auto* function = FUNCTION_OR(hip_error_not_found, hip, hipConfigureCall);
     const Error error = function(grid, block, lds_bytes, stream);
     if (error == hip_success)
@@ -137,19 +135,19 @@ INTERPOSER Error hipConfigureCall(Dim3 grid, Dim3 block, Size lds_bytes, Stream 
     return error;
 }
 
-INTERPOSER Error hipLaunchByPtr(const void* function) {
+INTERPOSER(Error, hipLaunchByPtr, const void* function) {
     NEXT(hip, hipLaunchByPtr);
     return interpose_on<CallClass::launch>(configured, next, __builtin_return_address(0), function);
 }
 
-INTERPOSER Error hipLaunchKernelExC(const void* config, const void* function, void** arguments) {
+INTERPOSER(Error, hipLaunchKernelExC, const void* config, const void* function, void** arguments) {
     NEXT(hip, hipLaunchKernelExC);
     return interpose_on<CallClass::launch>(
         stream_of_config(config), next, __builtin_return_address(0), config, function, arguments);
 }
 
-INTERPOSER Error hipDrvLaunchKernelEx(const void* config, void* function, void** arguments,
-                                      void** extra) {
+INTERPOSER(Error, hipDrvLaunchKernelEx, const void* config, void* function, void** arguments,
+           void** extra) {
     NEXT(hip, hipDrvLaunchKernelEx);
     return interpose_on<CallClass::launch>(stream_of_config(config), next,
                                            __builtin_return_address(0), config, function, arguments,
@@ -157,9 +155,9 @@ INTERPOSER Error hipDrvLaunchKernelEx(const void* config, void* function, void**
 }
 
 // hip_impl::hipLaunchKernelGGLImpl of 5.x, which hipLaunchKernelGGL of its headers calls.
-INTERPOSER void _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv(
-    std::uintptr_t function, const Dim3& grid, const Dim3& block, U32 lds_bytes, Stream stream,
-    void** arguments) {
+INTERPOSER(void, _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv,
+           std::uintptr_t function, const Dim3& grid, const Dim3& block, U32 lds_bytes,
+           Stream stream, void** arguments) {
     auto* behind =
         FUNCTION_OR(, hip, _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv);
     if (is_other_runtime)
@@ -172,25 +170,3 @@ INTERPOSER void _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_t
         },
         [](Error) {});
 }
-
-namespace xpreempt::hook {
-
-namespace {
-const Interposer rows[] = {
-    INTERPOSER_ROW(hipStreamCreate),
-    INTERPOSER_ROW(hipStreamCreateWithFlags),
-    INTERPOSER_ROW(hipStreamCreateWithPriority),
-    INTERPOSER_ROW(hipExtStreamCreateWithCUMask),
-    INTERPOSER_ROW(hipStreamDestroy),
-    INTERPOSER_ROW(hipSetDevice),
-    INTERPOSER_ROW(hipConfigureCall),
-    INTERPOSER_ROW(hipLaunchByPtr),
-    INTERPOSER_ROW(hipLaunchKernelExC),
-    INTERPOSER_ROW(hipDrvLaunchKernelEx),
-    INTERPOSER_ROW(_ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv),
-};
-} // namespace
-
-constinit const InterposerList hip_stream_interposers{rows, std::size(rows)};
-
-} // namespace xpreempt::hook

@@ -7,7 +7,9 @@
 
 #include <xpreempt/stream.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -17,6 +19,9 @@ extern "C" {
 int hipStreamCreate(void** stream);
 int hipMemset(void* to, int value, std::size_t bytes);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+int hsa_amd_memory_async_copy(void* to, std::uint64_t to_agent, const void* from,
+                              std::uint64_t from_agent, std::size_t bytes, std::uint32_t num_waits,
+                              const std::uint64_t* waits, std::uint64_t completion);
 }
 
 namespace {
@@ -65,6 +70,18 @@ TEST(LateHook, maps_what_is_made_from_then_on_and_refuses_the_rest) {
     dlclose(runtime);
     dlclose(hook); // others hold its functions: it stays
     EXPECT_EQ(0, hipMemset(nullptr, 0, 4));
+}
+
+TEST(LateHook, sees_copies) {
+    void* hook = dlopen(test::beside_program(HOOK_PATH).c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(nullptr, hook) << dlerror();
+    using GetTable = const Table*();
+    const Table& table = *reinterpret_cast<GetTable*>(dlsym(hook, "xpreempt_hook_table"))();
+    using Signal = std::array<std::int64_t, 8>; // amd_signal_t: its kind, its value
+    static Signal completion{0, 1};
+    EXPECT_EQ(0, hsa_amd_memory_async_copy(nullptr, 0, nullptr, 0, 4, 0, nullptr,
+                                           reinterpret_cast<std::uintptr_t>(&completion)));
+    EXPECT_EQ(1U, table.copies(nullptr, 0));
 }
 
 // The hook asks it before calls of HIP, it has threads, and who holds a queue must be able to
