@@ -70,14 +70,15 @@ bool is_of_rocm(void* function) {
             starts_with(file_of(info.dli_fname), "libhsa-runtime64"));
 }
 
-// dlvsym() needs the version: that of the C library's merger with libdl, or of its
-// beginning.
+// dlvsym() needs the version. Every C library has that of the beginning, also after its merger with
+// libdl: nothing is asked for that is not there. A failed lookup leaves a message, which the next
+// one frees before glibc 2.34, and the free() of an allocator such as that of TBB calls dlsym().
 void* real_dlsym(void* handle, const char* name) {
     void* behind = xpreempt_hook_dlsym_behind.load(std::memory_order_acquire);
     if (behind == nullptr) {
-        behind = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+        behind = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
         if (behind == nullptr)
-            behind = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+            behind = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
         xpreempt_hook_dlsym_behind.store(behind, std::memory_order_release);
     }
     return reinterpret_cast<Lookup*>(behind)(handle, name);
