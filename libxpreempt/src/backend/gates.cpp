@@ -30,7 +30,7 @@ std::atomic<Gates*> the_gates{nullptr};
 // Stream that the calling thread's call destroys or may add to a capture, between before and after.
 thread_local const void* changing = nullptr;
 
-// Lifts of the calling thread's stream_destroy or device_reset, between before and after.
+// Lifts of the calling thread's stream_destroy, device_reset or unload, between before and after.
 thread_local std::vector<hip::QueueRecord> lifted_here;
 
 template <typename... Classes> constexpr std::uint64_t mask_of(Classes... classes) {
@@ -48,7 +48,8 @@ constexpr std::uint64_t work =
             CallClass::memory, CallClass::memory_op);
 constexpr std::uint64_t while_direct = always | work;
 constexpr std::uint64_t while_held =
-    while_direct | mask_of(CallClass::event_wait, CallClass::stream_wait, CallClass::device_wait);
+    while_direct | mask_of(CallClass::event_wait, CallClass::stream_wait, CallClass::device_wait,
+                           CallClass::unload);
 
 // The stream that the calling thread works on, from before its HIP call until after it.
 thread_local std::shared_ptr<DirectCalls> direct_here;
@@ -221,7 +222,8 @@ void Gates::enter(const Call& call) {
 void Gates::enter_held(const Call& call) {
     if (!holds_.any() || shut_.load(std::memory_order_relaxed) || Ungated::here() || is_free(call))
         return;
-    if (call.call_class == CallClass::stream_destroy || call.call_class == CallClass::device_reset)
+    if (call.call_class == CallClass::stream_destroy ||
+        call.call_class == CallClass::device_reset || call.call_class == CallClass::unload)
         return lift_for_destroy(call);
     // ROCr has one thread for all signals of the process, the resume's among them.
     if (mapping_.table()->in_event_thread() != 0 || is_captured(call.stream, call.handle))
@@ -297,6 +299,7 @@ void Gates::leave(const Call& call, int error) {
         direct_.end_reset(std::exchange(reset_here, {}),
                           [&](const void* key) { return done && is_destroyed(key); });
         return end_destroy(call, done);
+    case CallClass::unload: return end_destroy(call, false);
     case CallClass::event_record:
         if (done)
             events_.note(call.event, {call.stream, call.handle});
@@ -418,8 +421,9 @@ Refs Gates::unfinished_streams(const Call& call, bool all, const Queues& queues)
         (call.call_class == CallClass::stream_wait || !is_blocking(const_cast<void*>(call.handle)));
     if (own_only)
         return refs;
+    const auto own = mapping_.queue_of(const_cast<void*>(call.stream)); // of one device
     for (const SeenQueue& queue : queues) {
-        if (!queue.stands())
+        if (!queue.stands() || (!all && own && own->gpu_id != queue.record.gpu_id))
             continue;
         for (const hip::Stream handle : mapping_.streams_of(hip::ref_of(queue.record))) {
             // A blocking stream waits for the null stream, and that one for all blocking ones.
@@ -560,7 +564,7 @@ void Gates::lift_for_destroy(const Call& call) {
             mine.insert(hip::ref_of(record));
     std::vector<hip::QueueRecord> to_lift;
     for (const SeenQueue& queue : queues) {
-        if (!mine.contains(hip::ref_of(queue.record)))
+        if (call.call_class != CallClass::unload && !mine.contains(hip::ref_of(queue.record)))
             continue;
         to_lift.push_back(queue.record);
         if (queue.waits_for)

@@ -55,7 +55,8 @@ constexpr bool is_attributed(CallClass call_class) {
     case CallClass::stream_wait:
     case CallClass::device_wait:
     case CallClass::device_change:
-    case CallClass::device_reset: return false;
+    case CallClass::device_reset:
+    case CallClass::unload: return false;
     default: return true;
     }
 }

@@ -18,8 +18,8 @@ const char* file_of(const char* path); // its last part; "" of null
 bool starts_with(const char* text, const char* beginning);
 
 // There may be several runtimes. Constant-initialised, so that a function-local static of it needs
-// no guard and no allocation.
-template <Rocm rocm, typename Function> class RocmNext {
+// no guard and no allocation. begins: the program uses HIP from this call on.
+template <Rocm rocm, typename Function, bool begins = true> class RocmNext {
 public:
     constexpr explicit RocmNext(const char* symbol) : symbol_(symbol) {}
 
@@ -42,7 +42,8 @@ private:
     Function* look_up(unsigned provider) {
         if constexpr (rocm == Rocm::hip) {
             note_runtime(provider); // before the library calls HIP
-            load_companion();       // a thread of the program, and not in HIP
+            if constexpr (begins)
+                load_companion(); // a thread of the program, and not in HIP
         }
         auto* function = reinterpret_cast<Function*>(in_provider(provider, rocm, symbol_));
         functions_[provider].store(function, std::memory_order_release);

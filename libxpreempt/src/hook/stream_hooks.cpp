@@ -154,6 +154,24 @@ INTERPOSER(Error, hipDrvLaunchKernelEx, const void* config, void* function, void
                                            extra);
 }
 
+// Called by the linker or at the exit, for each library with kernels, also of a program that has
+// not used HIP.
+INTERPOSER(void, __hipUnregisterFatBinary, void** modules) {
+    static constinit RocmNext<Rocm::hip, void(void**), false> next{"__hipUnregisterFatBinary"};
+    auto* behind = next(__builtin_return_address(0));
+    if (behind == nullptr)
+        return;
+    if (is_other_runtime)
+        return behind(modules);
+    (void)make_call(
+        {next.name(), CallClass::unload, 0, nullptr, nullptr, nullptr},
+        [&] {
+            behind(modules);
+            return hip_success;
+        },
+        [](Error) {});
+}
+
 // hip_impl::hipLaunchKernelGGLImpl of 5.x, which hipLaunchKernelGGL of its headers calls.
 INTERPOSER(void, _ZN8hip_impl22hipLaunchKernelGGLImplEmRK4dim3S2_jP12ihipStream_tPPv,
            std::uintptr_t function, const Dim3& grid, const Dim3& block, U32 lds_bytes,

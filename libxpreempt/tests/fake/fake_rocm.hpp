@@ -53,6 +53,7 @@ struct Hip {
     void* next_handle = nullptr;          // of the next stream, once
     bool non_blocking = false;            // streams say that they are
     bool destroyed_held = false; // answer: a destroyed stream's queue was held all the time
+    bool unloaded_held = false;  // answer: some queue was, when kernels were unloaded
     bool reuse_handles = false;  // a new stream has the handle of the last that was destroyed
     unsigned question_us = 0;    // a question whether something is done takes so long
     unsigned begin_us = 0;       // and so does the return from the begin of a capture
@@ -83,6 +84,7 @@ extern "C" void* fake_stream(void* handle);
 // Hip::captures_ended, which is false again after it.
 extern "C" bool fake_captures_ended();
 extern "C" fake::Driver* fake_driver();
+extern "C" bool fake_any_held(); // a queue is stopped
 // For C: the next stop is late, until it is confirmed; and Driver::late_answers.
 extern "C" void fake_stop_late();
 extern "C" void fake_confirm_stop();

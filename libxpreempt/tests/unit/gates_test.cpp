@@ -18,6 +18,7 @@
 #include <thread>
 
 extern "C" {
+void __hipUnregisterFatBinary(void** modules); // NOLINT(bugprone-reserved-identifier): its name
 int hsa_amd_memory_async_copy(void* to, std::uint64_t to_agent, const void* from,
                               std::uint64_t from_agent, std::size_t bytes, std::uint32_t num_waits,
                               const std::uint64_t* waits, std::uint64_t completion);
@@ -27,8 +28,11 @@ int hipEventRecord(void* event, void* stream);
 int hipEventSynchronize(void* event);
 int hipFree(void* memory);
 int hipGraphLaunch(void* graph, void* stream);
+int hipIpcCloseMemHandle(void* memory);
+int hipMemMap(void* to, std::size_t bytes, std::size_t offset, void* from, std::uint64_t flags);
 int hipMemset(void* to, int value, std::size_t bytes);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
+int hipSetDevice(int device);
 int hipStreamBeginCapture(void* stream, int mode);
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
@@ -113,14 +117,38 @@ TEST_F(GatesTest, the_null_stream_waits_for_blocking_ones) {
     expect_waits([] { return hipStreamSynchronize(nullptr); });
 }
 
+TEST_F(GatesTest, the_null_stream_waits_for_no_stream_of_another_device) {
+    ASSERT_EQ(0, hipSetDevice(1));
+    ASSERT_EQ(0, hipMemset(nullptr, 0, 4)); // it has a queue
+    hold();
+    EXPECT_EQ(0, hipStreamSynchronize(nullptr));
+    EXPECT_EQ(0, hipMemset(nullptr, 0, 4));
+    EXPECT_EQ(0, xp_stream_release(held));
+    ASSERT_EQ(0, hipSetDevice(0));
+}
+
 TEST_F(GatesTest, a_fill_that_blocks_is_on_the_null_stream) {
     hold();
     expect_waits([] { return hipMemset(nullptr, 0, 4); });
 }
 
-TEST_F(GatesTest, a_free_waits_for_all_streams) {
+// HIP waits in each of them, in the last one for what the null stream waits for.
+TEST_F(GatesTest, a_call_that_frees_or_maps_memory_waits) {
+    const std::function<int()> calls[] = {
+        [] { return hipFree(nullptr); },
+        [] { return hipIpcCloseMemHandle(nullptr); },
+        [] { return hipMemMap(nullptr, 4, 0, nullptr, 0); },
+    };
+    for (const auto& call : calls) {
+        hold();
+        expect_waits(call);
+    }
+}
+
+TEST_F(GatesTest, a_mapping_does_not_wait_for_streams_that_the_null_stream_does_not) {
+    fake_hip()->non_blocking = true;
     hold();
-    expect_waits([] { return hipFree(nullptr); });
+    EXPECT_EQ(0, hipMemMap(nullptr, 4, 0, nullptr, 0));
 }
 
 TEST_F(GatesTest, a_free_waits_for_streams_that_the_null_stream_does_not) {
@@ -165,6 +193,16 @@ TEST_F(GatesTest, a_stream_that_is_destroyed_runs_first_and_is_held_no_more) {
     EXPECT_FALSE(fake_hip()->destroyed_held);
     EXPECT_FALSE(told.held);
     EXPECT_EQ(100U, told.percentage);
+}
+
+// HIP waits for all streams, in dlclose() or at the exit.
+TEST_F(GatesTest, queues_run_while_kernels_are_unloaded) {
+    hold();
+    ASSERT_TRUE(fake_any_held());
+    __hipUnregisterFatBinary(nullptr);
+    EXPECT_FALSE(fake_hip()->unloaded_held);
+    EXPECT_TRUE(fake_any_held());
+    EXPECT_EQ(0, xp_stream_release(held));
 }
 
 TEST_F(GatesTest, a_graph_would_stand_in_other_queues) {
