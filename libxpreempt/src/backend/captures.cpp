@@ -23,9 +23,7 @@ void Captures::begin(const void* stream) {
 void Captures::began(const void* stream, bool captured) {
     const std::lock_guard lock(mutex_);
     changing_.extract(stream);
-    if (captured)
-        captured_.insert(stream);
-    else
+    if (!captured || !captured_.insert(stream).second)
         --num_;
 }
 

@@ -288,7 +288,7 @@ void Gates::leave(const Call& call, int error) {
     case CallClass::capture:
         if (begins_capture(call))
             captures_.began(call.stream, done);
-        else
+        else if (done || !is_captured(call.stream, call.handle)) // HIP rejects some ends
             captures_.ended(call.stream);
         return;
     case CallClass::stream_destroy:

@@ -437,6 +437,8 @@ EXPORT int hipStreamBeginCapture(void* stream, int mode) {
     return 0;
 }
 EXPORT int hipStreamEndCapture(void* stream, void**) {
+    if (fake_behaviour.fail_end)
+        return 908; // hipErrorStreamCaptureWrongThread
     const std::lock_guard lock(hip_mutex);
     captured.erase(stream);
     capturing = !captured.empty();

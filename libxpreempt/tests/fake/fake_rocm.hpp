@@ -57,6 +57,7 @@ struct Hip {
     bool reuse_handles = false;  // a new stream has the handle of the last that was destroyed
     unsigned question_us = 0;    // a question whether something is done takes so long
     unsigned begin_us = 0;       // and so does the return from the begin of a capture
+    bool fail_end = false;       // of a capture, which goes on
     int version = 60443484;
     int devices = max_devices;               // that the process may use
     std::atomic<unsigned> freed_in_order{0}; // answer: calls of hipFreeAsync()

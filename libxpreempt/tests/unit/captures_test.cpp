@@ -59,6 +59,14 @@ TEST_F(CapturesTest, an_end_without_a_capture_is_not_counted) {
     EXPECT_FALSE(captures_.any());
 }
 
+// As of one that was invalidated: HIP lets another begin on its stream.
+TEST_F(CapturesTest, a_second_begin_without_an_end_is_the_same_capture) {
+    capture(one_);
+    capture(one_);
+    captures_.ended(one_);
+    EXPECT_FALSE(captures_.any());
+}
+
 TEST_F(CapturesTest, a_reset_ends_all_that_have_begun) {
     capture(one_);
     capture(other_);

@@ -276,6 +276,20 @@ TEST_F(GatesTest, hip_is_asked_again_after_a_capture) {
     EXPECT_EQ(0, hipStreamSynchronize(held));
 }
 
+// HIP rejects an end in another thread than that of the begin, for example, and captures on.
+TEST_F(GatesTest, a_capture_goes_on_when_its_end_fails) {
+    hold();
+    ASSERT_EQ(0, hipStreamBeginCapture(held, 0));
+    fake_hip()->fail_end = true;
+    EXPECT_NE(0, hipStreamEndCapture(held, nullptr));
+    expect_waits([] { return hipFree(nullptr); });
+    EXPECT_FALSE(fake_hip()->captures_ended);
+    fake_hip()->fail_end = false;
+    EXPECT_EQ(0, hipStreamEndCapture(held, nullptr));
+    fake_hip()->unfinished = false;
+    EXPECT_EQ(0, hipFree(nullptr));
+}
+
 // The library asks for its own sake too, in any thread: of what it launched, and for memory.
 TEST_F(GatesTest, an_xqueue_ends_no_capture) {
     xp_xqueue_t xqueue{};
