@@ -89,7 +89,7 @@ int xp_stream_sharing(void *stream, void **streams, size_t max, size_t *count);
  * which queue the stream uses
  *
  * Blocks until all work on the stream has completed. -ENOENT if no HIP runtime is loaded. -EBUSY if
- * the stream is being captured.
+ * the stream is being captured or destroyed.
  */
 int xp_stream_touch(void *stream);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Questions about a stream, and calls that make it one that is captured, keep out of each other's
-// way.
+// Keeps questions about a stream and calls that capture or destroy it apart.
 #include "backend/captures.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace xpreempt::backend {
@@ -38,9 +38,9 @@ std::set<const void*> Captures::captured() {
     return captured_;
 }
 
-void Captures::change(const void* stream) {
+void Captures::change(const void* stream, bool destroys) {
     std::unique_lock lock(mutex_);
-    changing_.insert(stream);
+    changing_.emplace(stream, destroys);
     answered_.wait_for(lock, patience, [&] { return !asked_.contains(stream); });
 }
 
@@ -49,10 +49,12 @@ void Captures::changed(const void* stream) {
     changing_.extract(stream);
 }
 
-Captures::Question::Question(Captures& captures, const void* stream)
+Captures::Question::Question(Captures& captures, const void* stream, bool harmless)
     : captures_(captures), stream_(stream) {
     const std::lock_guard lock(captures_.mutex_);
-    allowed_ = !captures_.captured_.contains(stream) && !captures_.changing_.contains(stream);
+    const auto [first, last] = captures_.changing_.equal_range(stream);
+    allowed_ = harmless ? std::none_of(first, last, [](const auto& call) { return call.second; })
+                        : first == last && !captures_.captured_.contains(stream);
     if (allowed_)
         captures_.asked_.insert(stream);
 }

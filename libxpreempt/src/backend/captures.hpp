@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -25,15 +26,16 @@ public:
     [[nodiscard]] std::set<const void*> captured();
 
     // Around a call that destroys a stream, or adds it to a capture by an event of one.
-    void change(const void* stream);
+    void change(const void* stream, bool destroys = false);
     void changed(const void* stream);
 
     // Permission to query or touch a stream. False if it is captured, or if begin() or change() of
     // it is in progress. If true, the caller still has to ask HIP whether the stream is captured, a
     // query that HIP allows during a capture; the answer stays valid while this object lives.
+    // harmless: HIP allows it during a capture. False then only while the stream is destroyed.
     class Question {
     public:
-        Question(Captures& captures, const void* stream);
+        Question(Captures& captures, const void* stream, bool harmless = false);
         ~Question();
         Question(const Question&) = delete;
         Question& operator=(const Question&) = delete;
@@ -50,7 +52,7 @@ private:
     std::mutex mutex_; // all below
     std::condition_variable answered_;
     std::set<const void*> captured_;
-    std::multiset<const void*> changing_; // by a call in progress
+    std::multimap<const void*, bool> changing_; // by a call in progress; true: it destroys it
     std::multiset<const void*> asked_;
 };
 

@@ -203,7 +203,7 @@ void Gates::enter(const Call& call) {
     // A capture ends with its stream. Before the call: the next stream may get the address in it.
     if (call.call_class == CallClass::stream_destroy) {
         captures_.ended(call.stream);
-        captures_.change(changing = call.stream);
+        captures_.change(changing = call.stream, true);
     } else if (call.call_class == CallClass::device_reset) {
         reset_here =
             direct_.begin_reset([this](const void* key) { return !mapping_.is_elsewhere(key); });
@@ -382,10 +382,18 @@ Result<void> Gates::wait_for(hip::Stream handle) {
     return hip::check((*hip)->stream_synchronize(handle));
 }
 
+Result<int> Gates::device_of(hip::Stream handle) {
+    const auto hip = TRY(find_hip_());
+    const Captures::Question question(captures_, mapping_.key_of(handle), true);
+    return question ? hip::device_of(*hip, handle) : fail(EBUSY, Op::call_hip);
+}
+
 bool Gates::is_blocking(hip::Stream handle) {
     const auto hip = find_hip_();
+    const Captures::Question question(captures_, handle, true);
     unsigned flags = 0;
-    return !is_handle(handle) || !hip || (*hip)->stream_get_flags(handle, &flags) != hip::success ||
+    return !is_handle(handle) || !hip || !question ||
+           (*hip)->stream_get_flags(handle, &flags) != hip::success ||
            (flags & hip::stream_non_blocking) == 0;
 }
 

@@ -159,13 +159,10 @@ std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream key, hip
     if (!mapping_.available())
         return nullptr;
     std::call_once(slots_reported_, report_slots);
-    return direct_.of(key,
-                      [this, key, handle, device]() -> Result<std::shared_ptr<xqueue::Marker>> {
-                          if (device)
-                              return gates_.mark(key, handle, *device);
-                          const auto* const functions = TRY(hip());
-                          return gates_.mark(key, handle, TRY(hip::device_of(*functions, handle)));
-                      });
+    return direct_.of(
+        key, [this, key, handle, device]() -> Result<std::shared_ptr<xqueue::Marker>> {
+            return gates_.mark(key, handle, device ? *device : TRY(gates_.device_of(handle)));
+        });
 }
 
 Library::Owner Library::owner_of(const HookedStreams::Pointer& hooked, hip::Stream key) {
@@ -248,8 +245,7 @@ Result<HookedStreams::Pointer> Library::hooked_stream(hip::Stream stream) {
     const hip::Stream key = mapping_.key_of(stream);
     if (auto known = hooked_streams.find(key))
         return known;
-    const auto functions = TRY(hip());
-    const auto device = TRY(hip::device_of(*functions, stream));
+    const auto device = TRY(gates_.device_of(stream));
     TRY(ensure_mapped(stream));
     return make_hooked(key, stream, device);
 }

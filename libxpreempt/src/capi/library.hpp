@@ -41,6 +41,7 @@ public:
     backend::Holds& holds() { return holds_; }
     backend::GuardianPool& guardians() { return guardians_; }
     backend::QueueOrder& order() { return order_; }
+    backend::Gates& gates() { return gates_; }
     xqueue::Together& together() { return together_; }
 
     // HIP may be loaded later than we are, so it is looked for until it is found.

@@ -135,7 +135,7 @@ int xp_xqueue_create(void* stream, const struct xp_xqueue_options* options, xp_x
         const auto known = TRY(known_options(options));
         const auto config = TRY(launch_config(known));
         const auto hip = TRY(library.hip());
-        const auto device = TRY(hip::device_of(*hip, stream));
+        const auto device = TRY(library.gates().device_of(stream));
         TRY(library.ensure_mapped(stream));
         library.release_at_exit();
         const backend::Environment environment{*hip,

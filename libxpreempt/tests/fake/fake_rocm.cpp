@@ -224,6 +224,13 @@ void allocate_ring(const HsaQueue& queue) {
 using fake::max_devices;
 thread_local int current_device = 0;
 
+// HIP has freed a part of a stream that it destroys. Not in launches, whose instructions are
+// counted, and which are never the library's own.
+void note_use(const void* stream) {
+    if (stream != nullptr && stream == fake_hip()->dying)
+        ++fake_hip()->used_dying;
+}
+
 HsaQueue* create_hsa_queue() {
     if (kfd_fd < 0)
         kfd_fd = open("/dev/kfd", O_RDWR | O_CLOEXEC);
@@ -310,6 +317,7 @@ static std::atomic<bool> capturing;    // there is one
 static thread_local int capture_mode = 0;
 
 static bool is_captured(const void* stream) {
+    note_use(stream);
     const std::lock_guard lock(hip_mutex);
     return captured.count(stream) != 0;
 }
@@ -375,6 +383,12 @@ EXPORT int hipExtStreamCreateWithCUMask(void** stream, unsigned words, const uns
 EXPORT int hipStreamDestroy(void* stream) {
     if (fake_behaviour.fail_destroy)
         return 400;
+    if (fake_behaviour.destroys_slowly) {
+        fake_behaviour.dying = stream;
+        while (fake_behaviour.destroys_slowly)
+            usleep(100);
+        fake_behaviour.dying = nullptr;
+    }
     const auto ring = reinterpret_cast<std::uintptr_t>(stream_of(stream)->queue->ring);
     const auto is_held = [ring] {
         const std::lock_guard lock(driver.mutex);
@@ -403,6 +417,8 @@ void fall_if_down() {
 } // namespace
 
 EXPORT int hipStreamSynchronize(void* stream) {
+    if (fake_behaviour.in_stream_synchronize != nullptr)
+        fake_behaviour.in_stream_synchronize();
     if (is_captured(stream))
         fake_behaviour.captures_ended = true;
     if (ends_captures() || is_captured(stream))
@@ -417,7 +433,8 @@ EXPORT int hipStreamSynchronize(void* stream) {
 EXPORT int hipStreamQuery(void* stream) {
     return answer_question(stream);
 }
-EXPORT int hipStreamGetFlags(void*, unsigned* flags) {
+EXPORT int hipStreamGetFlags(void* stream, unsigned* flags) {
+    note_use(stream);
     *flags = fake_behaviour.non_blocking ? 1 : 0;
     return 0;
 }
@@ -451,6 +468,7 @@ EXPORT int hipThreadExchangeStreamCaptureMode(int* mode) {
 #include "fake/fake_memory.hpp"
 
 EXPORT int hipMemsetAsync(void* to, int, std::size_t, void* stream) {
+    note_use(stream);
     if (to != nullptr) {
         const Stream* on = stream_of(stream);
         const std::lock_guard lock(hip_mutex);
@@ -477,6 +495,7 @@ EXPORT int hipEventDestroy(void* event) {
 EXPORT int hipEventRecord(void* event, void* stream) {
     if (ends_captures_if_ours())
         return 900;
+    note_use(stream);
     const Stream* on = stream_of(stream);
     ++fake_behaviour.records;
     ++fake_behaviour.records_on[on->device];
@@ -526,6 +545,7 @@ EXPORT int hipEventSynchronize(void* event) {
     return ends_captures() ? 900 : 0;
 }
 EXPORT int hipStreamGetDevice(void* stream, int* device) {
+    note_use(stream);
     *device = stream_of(stream)->device;
     return 0;
 }

@@ -48,10 +48,14 @@ struct Hip {
         nullptr;              // the next launch's stream gets the queue of this one first
     bool null_marker = false; // launches first put a marker into the null stream's queue
     bool fail_destroy = false;
-    std::atomic<bool> unfinished = false; // streams and events say that they are not ready
-    std::atomic<void*> running[2]{};      // the work of these streams does not end
-    void* next_handle = nullptr;          // of the next stream, once
-    bool non_blocking = false;            // streams say that they are
+    std::atomic<bool> destroys_slowly{false};  // hipStreamDestroy() waits in the middle meanwhile
+    std::atomic<const void*> dying = nullptr;  // answer: the stream that it waits with
+    std::atomic<unsigned> used_dying{0};       // answer: calls that were given that stream
+    void (*in_stream_synchronize)() = nullptr; // called in hipStreamSynchronize()
+    std::atomic<bool> unfinished = false;      // streams and events say that they are not ready
+    std::atomic<void*> running[2]{};           // the work of these streams does not end
+    void* next_handle = nullptr;               // of the next stream, once
+    bool non_blocking = false;                 // streams say that they are
     bool destroyed_held = false; // answer: a destroyed stream's queue was held all the time
     bool unloaded_held = false;  // answer: some queue was, when kernels were unloaded
     bool reuse_handles = false;  // a new stream has the handle of the last that was destroyed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every call of the library into HIP, in any thread: none ends a capture of another thread, and
-// each is made with the device of its stream.
+// Every call of the library into HIP, in any thread: none ends a capture of another thread, none
+// is about a stream that HIP destroys, and each is made with the device of its stream.
 //
 // Run with FAKE_DRIVER=patched or FAKE_DRIVER=stock.
 #include <xpreempt/xpreempt.h>
@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -18,7 +19,9 @@ int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 int hipSetDevice(int device);
 int hipStreamBeginCapture(void* stream, int mode);
 int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
 int hipStreamEndCapture(void* stream, void** graph);
+int hipStreamSynchronize(void* stream);
 }
 
 namespace {
@@ -131,6 +134,78 @@ TEST(CallsIntoHipTest, none_ends_a_capture_or_has_another_device) {
     EXPECT_EQ(0U, fake_hip()->records_on[0]);
     EXPECT_FALSE(fake_hip()->captures_ended);
     EXPECT_EQ(0, hipStreamEndCapture(captured, nullptr));
+}
+
+std::uint32_t waiters_of(void* stream) {
+    xp_stream_info info{};
+    info.sz = sizeof info;
+    EXPECT_EQ(0, xp_stream_query(stream, &info)) << xp_last_detail();
+    return info.waiters;
+}
+
+// The program may destroy a stream while others use it: a client of the control socket, the
+// scheduler, a thread that waits for all streams.
+TEST(CallsIntoHipTest, none_is_about_a_stream_that_hip_destroys) {
+    fake_choose_driver();
+    void* streams[] = {new_stream(), new_stream(), new_stream()};
+    void* const held = streams[0];
+    void* const dying = streams[2]; // in the queue of the held one
+    for (void* stream : streams)
+        ASSERT_EQ(0, put_packet(stream, nullptr));
+    ASSERT_EQ(0, xp_stream_hold(held, XP_HOLD_SHARED | XP_HOLD_LEAST(XP_LEVEL_INTERRUPT), nullptr))
+        << xp_last_detail();
+    fake_hip()->unfinished = true;
+    fake_hip()->destroys_slowly = true;
+    std::thread program([=] { EXPECT_EQ(0, hipStreamDestroy(dying)); });
+    until([=] { return fake_hip()->dying == dying; });
+    xp_xqueue_t xqueue{};
+    std::uint32_t idle = 0;
+    EXPECT_EQ(-EBUSY, xp_stream_touch(dying));
+    EXPECT_EQ(-EBUSY, xp_stream_hold(dying, XP_HOLD_SHARED, nullptr));
+    EXPECT_EQ(-EBUSY, xp_stream_set_priority(dying, 1));
+    EXPECT_EQ(-EBUSY, xp_xqueue_create(dying, nullptr, &xqueue));
+    EXPECT_EQ(0, xp_stream_is_idle(dying, &idle)) << xp_last_detail();
+    EXPECT_EQ(0, xp_stream_wait(dying)) << xp_last_detail();
+    std::thread waits_for_all([] { EXPECT_EQ(0, hipStreamSynchronize(nullptr)); });
+    until([=] { return waiters_of(held) == 1; });
+    EXPECT_EQ(0, xp_stream_release(held)) << xp_last_detail();
+    waits_for_all.join();
+    fake_hip()->destroys_slowly = false;
+    program.join();
+    EXPECT_EQ(0U, fake_hip()->used_dying);
+    fake_hip()->unfinished = false;
+    for (void* stream : {streams[0], streams[1]})
+        EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
+std::atomic<bool> in_touch{false}, destroyed_in_touch{false};
+
+// The destruction waits for the touch, but for no more than a second.
+void wait_in_touch() {
+    using namespace std::chrono_literals;
+    const auto begin = std::chrono::steady_clock::now();
+    const auto lasts = [=](auto time) { return std::chrono::steady_clock::now() < begin + time; };
+    in_touch = true;
+    while (lasts(200ms) && fake_hip()->dying == nullptr)
+        std::this_thread::yield();
+    destroyed_in_touch = fake_hip()->dying != nullptr && lasts(500ms);
+}
+
+TEST(CallsIntoHipTest, a_stream_is_destroyed_after_its_touch) {
+    fake_choose_driver();
+    ASSERT_EQ(0, xp_start()) << xp_last_detail();
+    void* const stream = new_stream();
+    fake_hip()->in_stream_synchronize = wait_in_touch;
+    fake_hip()->destroys_slowly = true;
+    std::thread touches([=] { EXPECT_EQ(0, xp_stream_touch(stream)) << xp_last_detail(); });
+    until([] { return in_touch.load(); });
+    std::thread program([=] { EXPECT_EQ(0, hipStreamDestroy(stream)); });
+    touches.join();
+    EXPECT_FALSE(destroyed_in_touch);
+    until([=] { return fake_hip()->dying == stream; });
+    fake_hip()->in_stream_synchronize = nullptr;
+    fake_hip()->destroys_slowly = false;
+    program.join();
 }
 
 } // namespace

@@ -12,8 +12,8 @@ using Clock = std::chrono::steady_clock;
 
 class CapturesTest : public ::testing::Test {
 protected:
-    bool may_query(const void* stream) {
-        const Captures::Question question(captures_, stream);
+    bool may_query(const void* stream, bool harmless = false) {
+        const Captures::Question question(captures_, stream, harmless);
         return static_cast<bool>(question);
     }
     void capture(const void* stream) {
@@ -91,6 +91,18 @@ TEST_F(CapturesTest, a_stream_is_not_queried_while_a_call_may_make_it_join_a_cap
     EXPECT_FALSE(may_query(other_));
     captures_.changed(other_);
     EXPECT_TRUE(may_query(other_));
+}
+
+TEST_F(CapturesTest, a_harmless_query_is_allowed_unless_the_stream_is_destroyed) {
+    capture(one_);
+    EXPECT_TRUE(may_query(one_, true));
+    captures_.change(other_);
+    EXPECT_TRUE(may_query(other_, true));
+    captures_.change(one_, true);
+    EXPECT_FALSE(may_query(one_, true));
+    EXPECT_FALSE(may_query(one_));
+    captures_.changed(one_);
+    EXPECT_TRUE(may_query(one_, true));
 }
 
 TEST_F(CapturesTest, a_begin_waits_a_second_for_a_query_of_its_stream_only) {
