@@ -64,6 +64,7 @@ void within(Deadline deadline, std::function<void()> body) {
 
 std::atomic<bool> is_child{false};
 std::atomic<Library*> library{nullptr};
+constinit std::mutex making; // the library
 
 // For tests, for users of a debugger, and to keep away from a transport that doesn't work.
 const char* wanted_transport() {
@@ -100,9 +101,8 @@ void report_slots() {
 Library& Library::instance() {
     if (Library* made = library.load(std::memory_order_acquire); made != nullptr)
         return *made;
-    static std::mutex mutex;
     const CallerState state;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(making);
     if (library.load(std::memory_order_relaxed) == nullptr) {
         library.store(new Library, std::memory_order_release);
         // Behind it: the socket's thread uses the library.
@@ -117,14 +117,16 @@ void Library::before_fork() {
         made->used_.store(true);
 }
 
-// A launcher that only asked for what there is may fork workers, each of which begins anew.
+// A launcher that only asked for what there is may fork workers, each of which begins anew. Not if
+// another of its threads was in its first call: the child would wait for that thread.
 void Library::after_fork() {
-    if (Library* made = library.load(); made != nullptr && !made->used_.load())
-        library.store(nullptr);
-    else
+    const std::unique_lock lock(making, std::try_to_lock);
+    if (Library* made = library.load(); !lock || (made != nullptr && made->used_.load()))
         is_child.store(true, std::memory_order_relaxed);
     backend::Gates::forget();
 }
+
+const int Library::watches_forks = pthread_atfork(before_fork, nullptr, after_fork);
 
 bool Library::forked() {
     return is_child.load(std::memory_order_relaxed);
@@ -135,8 +137,6 @@ Library::Library()
       selected_(backend::select_transport(mapping_, wanted_transport())),
       holds_(*selected_.transport), order_(mapping_, holds_),
       gates_(mapping_, holds_, order_, direct_, [this] { return hip(); }) {
-    static std::once_flag once;
-    std::call_once(once, [] { pthread_atfork(before_fork, nullptr, after_fork); });
     log_as_environment_says();
     log::report(log::Level::info, "transport %s%s%s%s", backend::name_of(selected_.probe.kind),
                 selected_.probe.reason.empty() ? "" : ": ", selected_.probe.reason.c_str(),

@@ -120,6 +120,7 @@ private:
                                        std::optional<int> device);
     static void before_fork();
     static void after_fork();
+    static const int watches_forks;
     void let_everything_run();
     void forget(const HookedStreams::Pointer& hooked);
     void schedule(const Owner& owner);

@@ -4,7 +4,10 @@
 #include <xpreempt/xpreempt.h>
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,6 +43,11 @@ static int in_child(int (*worker)(void))
 	return -WEXITSTATUS(status);
 }
 
+static int probe_in_child(void)
+{
+	return in_child(probe);
+}
+
 static int start_and_stop(void)
 {
 	const int error = xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST);
@@ -64,6 +72,47 @@ static int probe_beside_scheduler(void)
 	return error;
 }
 
+/* In front of the C library's: the library asks by it in its first call. */
+static atomic_int first_call = 0, asked, answered;
+
+char *secure_getenv(const char *name)
+{
+	if (atomic_exchange(&first_call, 0)) {
+		asked = 1;
+		while (!answered)
+			usleep(1000);
+	}
+	return getenv(name);
+}
+
+static void *probe_in_thread(void *argument)
+{
+	*(int *)argument = probe();
+	return NULL;
+}
+
+static int probe_or_end(void)
+{
+	alarm(60); /* the failure is a child that never ends */
+	return probe();
+}
+
+static int probe_beside_first_call(int *first)
+{
+	pthread_t thread;
+	int error;
+
+	first_call = 1;
+	if (pthread_create(&thread, NULL, probe_in_thread, first))
+		return -EAGAIN;
+	while (!asked)
+		usleep(1000);
+	error = in_child(probe_or_end);
+	answered = 1;
+	pthread_join(thread, NULL);
+	return error;
+}
+
 static int expect(const char *what, int wanted, int got)
 {
 	if (got == wanted)
@@ -74,10 +123,13 @@ static int expect(const char *what, int wanted, int got)
 
 int main(void)
 {
-	int wrong = 0;
+	int wrong = 0, first = 1;
 
+	wrong += expect("probe in a child of a first call", -EBADF, probe_beside_first_call(&first));
+	wrong += expect("the first call", 0, first);
 	wrong += expect("probe", 0, probe());
 	wrong += expect("probe in a child", 0, in_child(probe));
+	wrong += expect("probe in a child's child", 0, in_child(probe_in_child));
 	wrong += expect("a scheduler in a child", 0, in_child(start_and_stop));
 	wrong += expect("probe in a child of a scheduler's process", -EBADF,
 			in_child(probe_beside_scheduler));
