@@ -96,9 +96,9 @@ constexpr bool stays_in_queue(CallClass call_class) {
 thread_local Gates::FreeStream Gates::free_here{};
 
 Gates::Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, DirectStreams& direct,
-             FindHip find_hip)
+             FindHip find_hip, Destroyed destroyed)
     : mapping_(mapping), holds_(holds), order_(order), direct_(direct),
-      find_hip_(std::move(find_hip)) {
+      find_hip_(std::move(find_hip)), destroyed_(std::move(destroyed)) {
     holds_.on_change([this] { holds_changed(); });
     direct_.on_change([this] { choose_gate(); });
     order_.on_change([this] { go_on(); });
@@ -119,27 +119,23 @@ void Gates::choose_gate() {
     mapping_.table()->set_gate(holds_.any() ? &held : shows_work ? &direct : &idle);
 }
 
-void Gates::watch_work(Worked worked, Destroyed destroyed) {
+void Gates::watch_work(Worked worked) {
     worked_ = std::move(worked);
     destroyed_ = std::move(destroyed);
     watched_.store(true, std::memory_order_release);
     choose_gate();
 }
 
-// A thread's own stream names another stream in the threads that would watch it.
+// A thread's own stream is never scheduled, so don't ask for it at each of its calls.
 void Gates::report_work(const Call& call) {
-    if (call.call_class == CallClass::device_reset)
-        destroyed_(nullptr);
     auto* const handle = const_cast<void*>(call.handle);
     const bool is_threads_own =
         hip::is_per_thread(handle) || (call.per_thread != 0 && !is_handle(handle));
     if (Ungated::here() || call.stream == nullptr || is_threads_own)
         return;
     auto* const key = const_cast<void*>(call.stream);
-    if (call.call_class == CallClass::stream_destroy) {
-        destroyed_(key);
-    } else if (((work >> static_cast<unsigned>(call.call_class)) & 1) != 0 &&
-               !known(direct_, key).reported) {
+    if (((work >> static_cast<unsigned>(call.call_class)) & 1) != 0 &&
+        !known(direct_, key).reported) {
         const CallerState state;
         const bool is_over = worked_(key);
         known(direct_, key).reported = is_over;
@@ -201,7 +197,8 @@ void Gates::enter(const Call& call) {
         enter_direct(call);
     enter_held(call);
     // A capture ends with its stream. Before the call: the next stream may get the address in it.
-    if (call.call_class == CallClass::stream_destroy) {
+    if (call.call_class == CallClass::stream_destroy && is_handle(call.handle)) {
+        destroyed_(const_cast<void*>(call.stream));
         captures_.ended(call.stream);
         captures_.change(changing = call.stream, true);
     } else if (call.call_class == CallClass::device_reset) {
@@ -296,8 +293,10 @@ void Gates::leave(const Call& call, int error) {
             direct_.forget(call.stream);
         return end_destroy(call, done);
     case CallClass::device_reset:
+        if (done)
+            destroyed_(nullptr);
         direct_.end_reset(std::exchange(reset_here, {}),
-                          [&](const void* key) { return done && is_destroyed(key); });
+                          [&](const void* key) { return done && mapping_.birth_of(key) == 0; });
         return end_destroy(call, done);
     case CallClass::unload: return end_destroy(call, false);
     case CallClass::event_record:
@@ -311,10 +310,6 @@ void Gates::leave(const Call& call, int error) {
     // Any packet that the call put into a ring may wait on a held queue.
     if (holds_.any() && !made_no_edge(call))
         order_.settle();
-}
-
-bool Gates::is_destroyed(const void* key) const {
-    return mapping_.birth_of(const_cast<void*>(key)) == 0;
 }
 
 bool Gates::is_free(const Call& call) const {

@@ -32,8 +32,11 @@ constexpr std::uint64_t max_packets_while_held = 64;
 class Gates {
 public:
     using FindHip = std::function<Result<const hip::Functions*>()>;
+    // Called before a stream is destroyed, and after those of a device were (null); in the
+    // program's threads and without locks.
+    using Destroyed = std::function<void(hip::Stream key)>;
     Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, DirectStreams& direct,
-          FindHip find_hip);
+          FindHip find_hip, Destroyed destroyed);
 
     // Puts a marker behind what is in the stream, unless it is captured (EAGAIN).
     Result<std::shared_ptr<xqueue::Marker>> mark(hip::Stream key, hip::Stream handle, int device);
@@ -46,11 +49,10 @@ public:
     Result<int> device_of(hip::Stream handle); // see hip::device_of()
     Result<void> wait_for(hip::Stream handle);
 
-    // Called after calls that put work into a stream, until worked() returns true, or destroyed
-    // one, or those of a device (null); in the program's threads and without locks. Set once.
+    // Called after calls that put work into a stream, in the program's threads and without locks,
+    // until it returns true for the stream. Set once.
     using Worked = std::function<bool(hip::Stream key)>;
-    using Destroyed = std::function<void(hip::Stream key)>;
-    void watch_work(Worked worked, Destroyed destroyed);
+    void watch_work(Worked worked);
 
     // Threads that wait here because of that queue.
     [[nodiscard]] std::uint32_t waiters(hip::QueueRef queue) const;
@@ -88,7 +90,6 @@ private:
     void choose_gate();
     void leave(const hook::Call& call, int error);
     void wait_outside(const hook::Call& call);
-    [[nodiscard]] bool is_destroyed(const void* key) const;
     [[nodiscard]] bool is_free(const hook::Call& call) const;
     [[nodiscard]] bool has_room(const hook::Call& call) const;
     bool made_no_edge(const hook::Call& call);
@@ -115,10 +116,10 @@ private:
     Holds& holds_;
     QueueOrder& order_;
     DirectStreams& direct_;
-    FindHip find_hip_;
+    const FindHip find_hip_;
+    const Destroyed destroyed_;
     Worked worked_;
-    Destroyed destroyed_;
-    std::atomic<bool> watched_{false}; // the two are set
+    std::atomic<bool> watched_{false}; // worked_ is set
     std::mutex gate_mutex_;            // so that the last choice is set last
 
     RecordedEvents events_;

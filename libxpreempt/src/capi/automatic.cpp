@@ -155,8 +155,7 @@ void AutomaticStreams::start(const AutomaticSettings& settings) {
     if (!settings.streams)
         return;
     defaults_ = *settings.streams;
-    library_.watch_work([this](hip::Stream key) { return note_work(key); },
-                        [this](hip::Stream key) { note_end(key); });
+    library_.gates().watch_work([this](hip::Stream key) { return note_work(key); });
 }
 
 bool AutomaticStreams::note_work(hip::Stream key) {

@@ -37,24 +37,22 @@ void Labels::name_stream(hip::Stream stream, std::string_view name) {
 
 void Labels::forget_stream(hip::Stream stream) {
     const std::lock_guard lock(mutex_);
-    streams_.erase(stream);
+    if (stream != nullptr)
+        streams_.erase(stream);
+    else
+        std::erase_if(streams_,
+                      [this](const auto& entry) { return !is_current(entry.first, entry.second); });
 }
 
 std::string Labels::of_stream(hip::Stream stream) {
     const std::lock_guard lock(mutex_);
     const auto found = streams_.find(stream);
-    if (found == streams_.end())
-        return {};
-    if (is_current(stream, found->second))
-        return found->second.name;
-    streams_.erase(found);
-    return {};
+    return found != streams_.end() && is_current(stream, found->second) ? found->second.name : "";
 }
 
 std::vector<hip::Stream> Labels::named_streams() {
+    forget_stream(nullptr);
     const std::lock_guard lock(mutex_);
-    std::erase_if(streams_,
-                  [this](const auto& entry) { return !is_current(entry.first, entry.second); });
     std::vector<hip::Stream> streams;
     for (const auto& entry : streams_)
         streams.push_back(entry.first);

@@ -26,7 +26,7 @@ public:
     // Streams are keys, those of Mapping::key_of(). Empty: no name. A name ends with its stream, as
     // far as the hook sees streams.
     void name_stream(hip::Stream stream, std::string_view name);
-    void forget_stream(hip::Stream stream);
+    void forget_stream(hip::Stream stream); // With nullptr, forgets all that ended unseen.
     std::string of_stream(hip::Stream stream);
     std::vector<hip::Stream> named_streams();
 

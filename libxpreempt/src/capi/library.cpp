@@ -136,7 +136,12 @@ Library::Library()
     : mapping_(hip::Mapping::of_process()),
       selected_(backend::select_transport(mapping_, wanted_transport())),
       holds_(*selected_.transport), order_(mapping_, holds_),
-      gates_(mapping_, holds_, order_, direct_, [this] { return hip(); }) {
+      gates_(
+          mapping_, holds_, order_, direct_, [this] { return hip(); },
+          [this](hip::Stream key) {
+              automatic_.note_end(key);
+              labels.forget_stream(key);
+          }) {
     log_as_environment_says();
     log::report(log::Level::info, "transport %s%s%s%s", backend::name_of(selected_.probe.kind),
                 selected_.probe.reason.empty() ? "" : ": ", selected_.probe.reason.c_str(),
@@ -151,7 +156,8 @@ Result<const hip::Functions*> Library::hip() {
 }
 
 Result<void> Library::ensure_mapped(hip::Stream stream) {
-    return mapping_.available() && !mapping_.queue_of(stream) ? touch(stream) : Result<void>();
+    return mapping_.available() && !mapping_.queue_of(stream) ? gates_.touch(stream)
+                                                              : Result<void>();
 }
 
 std::shared_ptr<backend::DirectCalls> Library::direct_calls(hip::Stream key, hip::Stream handle,

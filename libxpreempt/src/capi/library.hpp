@@ -84,16 +84,6 @@ public:
     // After a change of priorities: updates xpreemptd, if it schedules this process.
     Result<void> update_daemon() { return global.update(scheduling.highest_priority()); }
 
-    // As those of Gates.
-    Result<void> touch(hip::Stream stream) { return gates_.touch(stream); }
-    Result<bool> is_idle(hip::Stream stream) { return gates_.is_idle(stream); }
-    Result<void> wait_for(hip::Stream stream) { return gates_.wait_for(stream); }
-
-    // As Gates::watch_work().
-    void watch_work(backend::Gates::Worked worked, backend::Gates::Destroyed destroyed) {
-        gates_.watch_work(std::move(worked), std::move(destroyed));
-    }
-
     // Opens the socket and starts the scheduling that the environment asks for. Once, after the
     // construction.
     void start_as_environment_says();
@@ -132,8 +122,8 @@ private:
     backend::QueueOrder order_;
     backend::KfdTogether together_{mapping_, holds_};
     backend::DirectStreams direct_;
-    backend::Gates gates_;
     AutomaticStreams automatic_{*this};
+    backend::Gates gates_;
     std::atomic<bool> used_{false}; // for more than to look what there is
     std::mutex hip_mutex_;
     std::optional<hip::Functions> hip_;

@@ -157,7 +157,7 @@ int xp_stream_sharing(void* stream, void** streams, size_t max, size_t* count) {
 }
 
 int xp_stream_touch(void* stream) {
-    return c_call([&](Library& library) { return library.touch(stream); });
+    return c_call([&](Library& library) { return library.gates().touch(stream); });
 }
 
 int xp_stream_create(void** stream) {
@@ -230,12 +230,12 @@ int xp_streams_release(void* const* streams, size_t count) {
 int xp_stream_is_idle(void* stream, uint32_t* idle) {
     return c_call([&](Library& library) -> Result<void> {
         TRY(check_given("idle", idle != nullptr));
-        return library.is_idle(stream).map([&](bool is_idle) { *idle = is_idle ? 1 : 0; });
+        return library.gates().is_idle(stream).map([&](bool is_idle) { *idle = is_idle ? 1 : 0; });
     });
 }
 
 int xp_stream_wait(void* stream) {
-    return c_call([&](Library& library) { return library.wait_for(stream); });
+    return c_call([&](Library& library) { return library.gates().wait_for(stream); });
 }
 
 int xp_stream_set_name(void* stream, const char* name) {

@@ -87,7 +87,7 @@ std::vector<const void*> Mapping::streams_here() const {
     return keys;
 }
 
-std::uint64_t Mapping::birth_of(Stream key) const {
+std::uint64_t Mapping::birth_of(const void* key) const {
     return available() ? table_->birth_of(key) : 0;
 }
 

@@ -64,7 +64,7 @@ public:
     // thread's current one.
     std::vector<const void*> streams_here() const;
     // Differs between two streams that have the same address one after the other; 0: unseen.
-    std::uint64_t birth_of(Stream key) const;
+    std::uint64_t birth_of(const void* key) const;
 
     // Returns true if the stream is known to be on another device than the calling thread's current
     // one.

@@ -182,6 +182,22 @@ TEST_F(ControlTest, a_name_ends_with_its_stream) {
     EXPECT_EQ(nullptr, find(ask(connection, wire::Kind::list), stream));
 }
 
+TEST_F(ControlTest, a_stream_does_not_get_the_name_of_one_that_was_never_used) {
+    fake_hip()->reuse_handles = true;
+    void* old = nullptr;
+    void* stream = nullptr;
+    ASSERT_EQ(0, hipStreamCreate(&old));
+    ASSERT_EQ(0, xp_stream_set_name(old, "old"));
+    ASSERT_EQ(0, hipStreamDestroy(old));
+    ASSERT_EQ(0, hipStreamCreate(&stream));
+    ASSERT_EQ(old, stream);
+    ASSERT_EQ(0, hipMemsetAsync(nullptr, 0, 4, stream));
+    ASSERT_EQ(0, xp_control_open(nullptr));
+    auto connection = connect();
+    EXPECT_EQ("", wire::text_of(find(ask(connection, wire::Kind::list), stream)->name));
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
 TEST_F(ControlTest, names_have_limits) {
     void* stream = new_stream();
     EXPECT_EQ(-ENAMETOOLONG, xp_stream_set_name(stream, std::string(64, 'x').c_str()));

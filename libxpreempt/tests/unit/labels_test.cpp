@@ -48,6 +48,21 @@ TEST_F(LabelsTest, a_name_given_before_the_first_packet_stays) {
     EXPECT_EQ("", labels.of_stream(stream));
 }
 
+TEST_F(LabelsTest, a_name_ends_when_its_stream_does) {
+    int other = 0;
+    labels.name_stream(stream, "destroyed");
+    labels.name_stream(&other, "other");
+    labels.forget_stream(stream);
+    EXPECT_EQ("", labels.of_stream(stream));
+    EXPECT_EQ("other", labels.of_stream(&other));
+    births[&other] = 3;
+    EXPECT_EQ("other", labels.of_stream(&other));
+    births.clear(); // by a reset of its device
+    labels.forget_stream(nullptr);
+    births[&other] = 3;
+    EXPECT_EQ("", labels.of_stream(&other));
+}
+
 TEST_F(LabelsTest, an_empty_name_takes_the_name_away) {
     labels.name_stream(stream, "x");
     labels.name_stream(stream, "");

@@ -84,6 +84,24 @@ TEST_F(ResetTest, a_reset_leaves_what_is_held_on_another_device) {
     ASSERT_EQ(0, hipSetDevice(0));
 }
 
+// Its event never passes.
+TEST_F(ResetTest, work_ends_with_a_stream_that_a_reset_destroys) {
+    void* const high = new_stream();
+    ASSERT_EQ(0, xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST)) << xp_last_detail();
+    ASSERT_EQ(0, xp_stream_set_priority(nullptr, -1)) << xp_last_detail();
+    ASSERT_EQ(0, xp_stream_set_priority(high, 1)) << xp_last_detail();
+    fake_hip()->running[0] = high;
+    fake_hip()->running[1] = fake_stream(nullptr);
+    ASSERT_EQ(0, launch(nullptr));
+    ASSERT_EQ(0, launch(high));
+    until([] { return queue_of(nullptr).is_stopped(); });
+    ASSERT_EQ(0, hipDeviceReset());
+    until([] { return !queue_of(nullptr).is_stopped(); });
+    fake_hip()->running[0] = fake_hip()->running[1] = nullptr;
+    EXPECT_EQ(0, xp_sched_stop());
+    EXPECT_EQ(0, hipStreamDestroy(high)); // the fake's reset has kept it
+}
+
 // HIP waits for no stream of another device.
 TEST_F(ResetTest, a_reset_starts_no_queue_of_another_device) {
     ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr)) << xp_last_detail();
