@@ -291,8 +291,8 @@ Result<hip::QueueRecord> Library::stoppable_queue(hip::Stream stream, bool allow
 
 void Library::release_at_exit() {
     used_.store(true);
-    // Registered after HIP has come up, so it runs before HIP goes down.
-    std::call_once(exit_registered_, [] {
+    // HIP goes down in its turn among the functions of atexit(), so it needs one behind HIP's.
+    std::call_once(exit_registered_[hip::is_runtime_loaded() ? 1 : 0], [] {
         std::atexit([] {
             if (!forked())
                 instance().let_everything_run();
@@ -301,6 +301,8 @@ void Library::release_at_exit() {
 }
 
 void Library::let_everything_run() {
+    if (ended_.exchange(true))
+        return;
     const auto deadline = std::chrono::steady_clock::now() + patience_at_exit;
     abandon_control(); // first: a client could stop a queue that runs again
     try_until(deadline, [this] { gates_.shut(); });

@@ -127,7 +127,9 @@ private:
     std::atomic<bool> used_{false}; // for more than to look what there is
     std::mutex hip_mutex_;
     std::optional<hip::Functions> hip_;
-    std::once_flag exit_registered_, slots_reported_;
+    std::once_flag exit_registered_[2]; // before HIP was loaded, and since
+    std::once_flag slots_reported_;
+    std::atomic<bool> ended_{false}; // the process is about to end
 };
 
 } // namespace xpreempt::capi
