@@ -11,7 +11,11 @@ namespace {
 using CommandPointer = std::shared_ptr<Command>;
 
 void run(Registry& registry, HwCommandHandle handle, Command& command) {
-    command.result = command.launch(command.hw_queue, command.data);
+    try {
+        command.result = command.launch(command.hw_queue, command.data);
+    } catch (...) { // its command has ended all the same
+        command.result = kXSchedErrorUnknown;
+    }
     command.launched = true;
     if (command.destroyed)
         (void)registry.commands.remove(handle);

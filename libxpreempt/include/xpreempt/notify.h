@@ -74,7 +74,7 @@ typedef void (*xp_log_fn)(uint32_t level, const char *message, void *argument);
  * @log: NULL: standard error, each message a line that begins with "libxpreempt: "
  * @most: XP_LOG_*: the least severe messages to report; XP_LOG_NONE: none
  *
- * Any thread may call the function, holding locks of the library, so it must not call the library.
+ * Any thread may call the function with locks of the library: it must call neither it nor exit(3).
  * Without this call XPREEMPT_LOG=error, warning, info or debug in the environment sends messages to
  * standard error; if it is not set there are none.
  */

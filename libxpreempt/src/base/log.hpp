@@ -40,10 +40,13 @@ inline void set(Function function, Level most, void* argument) {
     std::vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     const std::lock_guard lock(sink.mutex);
-    if (sink.function != nullptr)
-        sink.function(static_cast<std::uint32_t>(level), message, sink.argument);
-    else
-        std::fprintf(stderr, "libxpreempt: %s\n", message);
+    try {
+        if (sink.function != nullptr)
+            sink.function(static_cast<std::uint32_t>(level), message, sink.argument);
+        else
+            std::fprintf(stderr, "libxpreempt: %s\n", message);
+    } catch (...) { // NOLINT(bugprone-empty-catch): the program's own, and callers throw nothing
+    }
 }
 
 } // namespace xpreempt::log

@@ -159,6 +159,16 @@ TEST_F(NotifyLibraryTest, an_owner_hears_of_a_lost_queue_once) {
     fake_driver()->lost = false;
 }
 
+TEST_F(NotifyLibraryTest, a_log_function_may_throw) {
+    ASSERT_EQ(0, xp_set_log_fn([](std::uint32_t, const char*, void*) { throw 1; }, XP_LOG_DEBUG,
+                               nullptr));
+    ASSERT_EQ(0, xp_stream_hold(stream, 0, nullptr)) << xp_last_detail();
+    fake_driver()->refused_starts = 1; // a message of the call, and of the thread that tries again
+    EXPECT_EQ(0, xp_stream_release(stream)) << xp_last_detail();
+    test::until([] { return !fake_any_held(); });
+    ASSERT_EQ(0, xp_set_log_fn(nullptr, XP_LOG_NONE, nullptr));
+}
+
 // The higher handle runs.
 std::uint64_t newest_first(const xp_sched_source* sources, std::size_t count, std::uint64_t,
                            std::uint8_t* suspend, void* argument) {
