@@ -52,9 +52,9 @@ typedef void (*xp_lost_fn)(const struct xp_lost_queue *lost, void *argument);
  * @lost: NULL: none
  *
  * Called once per queue, by the thread that detects the loss: one that holds or releases the queue,
- * the scheduler's, or the control socket's. The thread holds locks of the library, so the function
- * must not call the library. A queue is only checked when it is stopped or started. Work on a lost
- * queue never completes; ROCm itself usually ends the process.
+ * the scheduler's, or the control socket's. The thread may hold locks of the library, so the
+ * function must not call the library, but it may end the process. A queue is only checked when it
+ * is stopped or started. Work on a lost queue never completes; ROCm usually ends the process.
  */
 int xp_set_lost_fn(xp_lost_fn lost, void *argument);
 

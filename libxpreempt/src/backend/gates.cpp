@@ -151,6 +151,7 @@ void Gates::holds_changed() {
 }
 
 void Gates::go_on() {
+    holds_.report_deaths();
     const std::lock_guard lock(mutex_);
     ++changes_;
     generation_.fetch_add(1, std::memory_order_release);

@@ -197,14 +197,28 @@ void Holds::note_end(Hold& hold, const Error& error) {
         return;
     hold.owners.clear();
     hold.stopped = hold.unsure = false;
-    if (!is_death(error) || std::exchange(hold.dead, true))
-        return;
-    log::report(log::Level::error,
-                "KFD queue %u of GPU %u is lost (%s failed: %s): its work never completes",
-                hold.queue.kfd_queue_id, hold.queue.gpu_id, phrase(error.op),
-                std::strerror(error.errno_value));
-    if (died_)
-        died_(hold.queue, error);
+    if (is_death(error) && !std::exchange(hold.dead, true))
+        hold.death = error;
+}
+
+// A dead entry stays in the map, so the loop continues behind it.
+void Holds::report_deaths() noexcept {
+    const std::lock_guard reporting(died_mutex_);
+    std::unique_lock lock(mutex_);
+    for (auto& [ref, hold] : holds_) {
+        const Error error = std::exchange(hold.death, {});
+        if (error.errno_value == 0)
+            continue;
+        const hip::QueueRecord queue = hold.queue;
+        lock.unlock();
+        log::report(log::Level::error,
+                    "KFD queue %u of GPU %u is lost (%s failed: %s): its work never completes",
+                    queue.kfd_queue_id, queue.gpu_id, phrase(error.op),
+                    std::strerror(error.errno_value));
+        if (died_)
+            died_(queue, error);
+        lock.lock();
+    }
 }
 
 void Holds::count_stop(hip::QueueRef queue, std::uint64_t ns) {
@@ -231,7 +245,7 @@ void Holds::settle() {
 }
 
 void Holds::on_death(Died died) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(died_mutex_);
     died_ = std::move(died);
 }
 

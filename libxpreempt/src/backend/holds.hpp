@@ -102,9 +102,11 @@ public:
     // Called after a hold began or ended, in that thread and without the mutex. Set once, before
     // the first hold.
     void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
-    // Called once for each queue that is found dead, with the mutex. Null: none.
+    // The function that report_deaths() calls, once for each queue that a call found dead.
     using Died = std::function<void(const hip::QueueRecord& queue, const Error& error)>;
     void on_death(Died died);
+    // For after each change of holds and lifts: without a lock, as the program may end in it.
+    void report_deaths() noexcept;
 
 private:
     struct Hold {
@@ -118,6 +120,7 @@ private:
         bool reported = false; // its start was refused
         bool changed = false;  // for agree()
         bool dead = false;     // and not to be touched again
+        Error death{};         // to be reported; errno_value 0: none
         [[nodiscard]] bool wants_stop() const { return !owners.empty() && lifts == 0; }
         [[nodiscard]] bool is_due() const { return wants_stop() != stopped || unsure; }
     };
@@ -140,9 +143,10 @@ private:
     Transport& transport_;
     std::function<void()> changed_;
     std::atomic<std::uint32_t> num_held_{0}, num_due_{0};
+    std::recursive_mutex died_mutex_; // before mutex_; that function may end the process
+    Died died_;
     mutable std::mutex mutex_;
     std::map<hip::QueueRef, Hold> holds_;
-    Died died_;
     std::map<hip::QueueRef, StopCounters> counters_;
     bool shut_ = false;
 };

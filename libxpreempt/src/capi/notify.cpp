@@ -74,23 +74,21 @@ int xp_xqueue_notify_fd(xp_xqueue_t xqueue, uint64_t ticket, int eventfd) {
 
 int xp_set_lost_fn(xp_lost_fn lost, void* argument) {
     return c_call([&](Library& library) -> Result<void> {
-        if (lost == nullptr)
-            library.holds().on_death(nullptr);
-        else
-            library.holds().on_death([=](const hip::QueueRecord& queue, const Error& error) {
-                struct xp_lost_queue record{};
-                record.sz = sizeof record;
-                record.kfd_queue_id = queue.kfd_queue_id;
-                record.generation = queue.generation;
-                record.gpu_id = queue.gpu_id;
-                record.status = -error.errno_value;
-                try {
+        library.holds().on_death([=](const hip::QueueRecord& queue, const Error& error) {
+            struct xp_lost_queue record{};
+            record.sz = sizeof record;
+            record.kfd_queue_id = queue.kfd_queue_id;
+            record.generation = queue.generation;
+            record.gpu_id = queue.gpu_id;
+            record.status = -error.errno_value;
+            try {
+                if (lost != nullptr)
                     lost(&record, argument);
-                } catch (...) { // the function is the program's, and the caller throws nothing
-                    log::report(log::Level::error,
-                                "a function for lost queues threw an exception, which is ignored");
-                }
-            });
+            } catch (...) { // the function is the program's, and the caller throws nothing
+                log::report(log::Level::error,
+                            "a function for lost queues threw an exception, which is ignored");
+            }
+        });
         return {};
     });
 }

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <stdexcept>
@@ -17,6 +18,7 @@
 
 extern "C" {
 int hipStreamCreate(void** stream);
+int hipStreamDestroy(void* stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 }
 
@@ -167,6 +169,21 @@ TEST_F(NotifyLibraryTest, a_log_function_may_throw) {
     EXPECT_EQ(0, xp_stream_release(stream)) << xp_last_detail();
     test::until([] { return !fake_any_held(); });
     ASSERT_EQ(0, xp_set_log_fn(nullptr, XP_LOG_NONE, nullptr));
+}
+
+// HIP waits for the held streams when the process ends, so the holds end first.
+TEST_F(NotifyLibraryTest, a_function_for_lost_queues_may_end_the_process) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    for (int (*ends)(void*) : {xp_stream_release, hipStreamDestroy})
+        EXPECT_EXIT(
+            {
+                alarm(20); // the failure is a process that never ends
+                xp_set_lost_fn([](const xp_lost_queue*, void*) { std::exit(7); }, nullptr);
+                xp_stream_hold(stream, 0, nullptr);
+                fake_driver()->lost = true;
+                ends(stream);
+            },
+            ::testing::ExitedWithCode(7), "");
 }
 
 // The higher handle runs.
