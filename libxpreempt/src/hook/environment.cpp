@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <pthread.h>
 
 namespace xpreempt::hook {
@@ -23,18 +24,26 @@ unsigned wanted_queues() {
     return slots > own_needs ? slots - own_needs : 0;
 }
 
-// Doesn't override variables that the user has set. Beside a HIP that was loaded earlier it sets
-// none: HIP has read them, and another thread may be in getenv().
+// Doesn't override variables that the user has set; the hook of a parent process is no user. Beside
+// a HIP that was loaded earlier it sets none: HIP has read them, and another thread may be in
+// getenv().
 __attribute__((constructor)) void prepare_environment() {
     pthread_atfork(nullptr, nullptr, forget_everything);
     if (!bound_by_linker() && is_mapped(Rocm::hip))
         return;
+    constexpr const char *hips = "GPU_MAX_HW_QUEUES", *ours = "XPREEMPT_SET_HW_QUEUES";
+    const char *now = std::getenv(hips), *set = std::getenv(ours);
+    if (now != nullptr && set != nullptr && std::strcmp(now, set) == 0)
+        unsetenv(hips);
     const unsigned queues = wanted_queues();
     if (queues == 0)
         return;
     char text[16];
     std::snprintf(text, sizeof text, "%u", queues);
-    setenv("GPU_MAX_HW_QUEUES", text, 0);
+    if (std::getenv(hips) == nullptr) {
+        setenv(hips, text, 1);
+        setenv(ours, text, 1);
+    }
     setenv("DEBUG_HIP_DYNAMIC_QUEUES", "0", 0); // a stream keeps its queue
 }
 

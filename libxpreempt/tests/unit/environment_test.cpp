@@ -24,8 +24,16 @@ const char* or_unset(const char* name) {
 // The process that a test starts ends here, before GoogleTest begins: it makes the library report
 // its transport, at level info, and prints what HIP would read.
 void be_child_if_asked() {
-    if (std::getenv("ENVIRONMENT_TEST_CHILD") == nullptr)
+    const char* value = std::getenv("ENVIRONMENT_TEST_CHILD");
+    if (value == nullptr)
         return;
+    const std::string child = value; // setenv() may move what `value` points to
+    // A script with the hook: the value is XPREEMPT_HW_QUEUES of the program that it starts.
+    if (child != "1") {
+        setenv("ENVIRONMENT_TEST_CHILD", "1", 1);
+        setenv("XPREEMPT_HW_QUEUES", child.c_str(), 1);
+        execl("/proc/self/exe", "child", nullptr);
+    }
     fake_driver()->patched = true;
     xp_probe_info info{};
     info.sz = sizeof info;
@@ -109,6 +117,14 @@ TEST(EnvironmentTest, hw_queues_0_leaves_the_environment_alone) {
     EXPECT_TRUE(contains(output_with("XPREEMPT_HW_QUEUES=0"), "queues unset, dynamic unset\n"));
     EXPECT_TRUE(contains(output_with("XPREEMPT_HW_QUEUES=0 GPU_MAX_HW_QUEUES=3"),
                          "queues 3, dynamic unset\n"));
+}
+
+TEST(EnvironmentTest, hw_queues_of_a_child_is_its_own) {
+    const std::string script = "ENVIRONMENT_TEST_CHILD=";
+    EXPECT_TRUE(contains(output_with(script + "3 XPREEMPT_HW_QUEUES=7"), "queues 3, dynamic 0\n"));
+    EXPECT_TRUE(contains(output_with(script + "0 XPREEMPT_HW_QUEUES=7"), "queues unset,"));
+    EXPECT_TRUE(contains(output_with(script + "3 XPREEMPT_HW_QUEUES=7 GPU_MAX_HW_QUEUES=5"),
+                         "queues 5, dynamic 0\n"));
 }
 
 TEST(EnvironmentTest, hw_queues_overrides_no_variable_of_the_user) {
