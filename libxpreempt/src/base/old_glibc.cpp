@@ -53,8 +53,30 @@ OLD(int, pthread_setspecific, "GLIBC_2.2.5", (pthread_key_t key, const void* val
 OLD(int, pthread_sigmask, "GLIBC_2.2.5", (int how, const sigset_t* set, sigset_t* old),
     (how, set, old))
 
-#ifndef XPREEMPT_HOOK // which defines it
+#ifndef XPREEMPT_HOOK // which defines dlsym, and waits for nothing
 OLD(void*, dlsym, "GLIBC_2.2.5", (void* handle, const char* name), (handle, name))
+
+// 2.30. Without it, a time by the monotonic clock is one by the system's clock, and a wait during
+// which that one is set back ends late by as much.
+using Clockwait = int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*);
+static auto* const clockwait =
+    reinterpret_cast<Clockwait*>(old_dlvsym(RTLD_DEFAULT, "pthread_cond_clockwait", "GLIBC_2.30"));
+
+WRAP int __wrap_pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
+                                       clockid_t clock, const timespec* until) {
+    if (clockwait != nullptr)
+        return clockwait(condition, mutex, clock, until);
+    constexpr std::int64_t second = 1'000'000'000;
+    timespec now{};
+    timespec real{};
+    if (clock_gettime(clock, &now) != 0 || clock_gettime(CLOCK_REALTIME, &real) != 0)
+        return EINVAL;
+    const std::int64_t left = (until->tv_sec - now.tv_sec) * second + until->tv_nsec - now.tv_nsec;
+    const std::int64_t end = real.tv_nsec + (left > 0 ? left : 0);
+    real.tv_sec += end / second;
+    real.tv_nsec = end % second;
+    return pthread_cond_timedwait(condition, mutex, &real);
+}
 #endif
 
 // Before 2.33 stat() was an inline function in front of these; 1 is the layout of x86-64.
@@ -84,22 +106,6 @@ WRAP int __wrap_fstat64(int fd, struct stat64* out) {
 }
 WRAP int __wrap_fstatat(int fd, const char* path, struct stat* out, int flags) {
     return old_fstatat(layout, fd, path, out, flags);
-}
-
-// 2.30. The caller's condition is looked at again whatever ends the wait, so that a clock that is
-// set meanwhile costs a wake-up or a late one.
-WRAP int __wrap_pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
-                                       clockid_t clock, const timespec* until) {
-    constexpr std::int64_t second = 1'000'000'000;
-    timespec now{};
-    timespec real{};
-    if (clock_gettime(clock, &now) != 0 || clock_gettime(CLOCK_REALTIME, &real) != 0)
-        return EINVAL;
-    const std::int64_t left = (until->tv_sec - now.tv_sec) * second + until->tv_nsec - now.tv_nsec;
-    const std::int64_t end = real.tv_nsec + (left > 0 ? left : 0);
-    real.tv_sec += end / second;
-    real.tv_nsec = end % second;
-    return pthread_cond_timedwait(condition, mutex, &real);
 }
 
 // 2.32: whether the C++ library may do without atomic operations. 0 is always right.
