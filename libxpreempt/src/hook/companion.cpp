@@ -2,11 +2,11 @@
 // Finds libxpreempt: the one of the process, the one beside the hook, or the one of the system.
 #include "hook/companion.hpp"
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
-#include <pthread.h>
 
 namespace xpreempt::hook {
 
@@ -65,12 +65,15 @@ void load() {
         reason, why != nullptr ? why : soname);
 }
 
-pthread_once_t once = PTHREAD_ONCE_INIT;
+std::atomic<bool> begun{false};
 
 } // namespace
 
+// Without a wait for another thread that loads it: this one may hold the linker's lock, in a
+// constructor of a library.
 void load_companion() {
-    pthread_once(&once, load);
+    if (!begun.exchange(true))
+        load();
 }
 
 } // namespace xpreempt::hook

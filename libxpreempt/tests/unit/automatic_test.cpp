@@ -2,6 +2,7 @@
 // A program that knows nothing of libxpreempt, with the hook, on the fake ROCm: what the
 // environment asks for. Each test is a process of its own.
 #include "fake/fake_rocm.hpp"
+#include "unit/beside.hpp"
 #include "unit/until.hpp"
 
 #include <xpreempt/sched.h>
@@ -15,6 +16,8 @@
 #include <gtest/gtest.h>
 #include <string>
 #include <thread>
+#include <unistd.h>
+#include <utility>
 
 extern "C" {
 int hipDeviceReset();
@@ -23,6 +26,20 @@ int hipStreamDestroy(void* stream);
 int hipMemsetAsync(void* to, int value, std::size_t bytes, void* stream);
 int hipMemsetAsync_spt(void* to, int value, std::size_t bytes, void* stream);
 int hipSetDevice(int device);
+}
+
+// In front of the C library's: the hook asks by it before it loads the library.
+static void (*at_question)() = nullptr;
+extern "C" char* secure_getenv(const char* name) noexcept {
+    if (auto* const call = std::exchange(at_question, nullptr); call != nullptr)
+        call();
+    return std::getenv(name);
+}
+
+static std::atomic<bool> is_in_constructor{false};
+extern "C" void called_when_loaded() {
+    is_in_constructor = true;
+    EXPECT_EQ(0, hipSetDevice(0));
 }
 
 namespace {
@@ -195,6 +212,24 @@ TEST_F(AutomaticTest, a_threads_own_stream_is_not_scheduled) {
     EXPECT_EQ(0U, scheduler().num_xqueues);
     launch(new_stream());
     EXPECT_EQ(1U, scheduler().num_xqueues);
+}
+
+// It has the linker's lock, which the thread that loads the library needs.
+TEST_F(AutomaticTest, a_constructor_that_calls_hip_waits_for_no_other_thread) {
+    alarm(120); // the failure is a process that never ends
+    setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
+    static std::thread other;
+    at_question = [] {
+        other = std::thread([] {
+            EXPECT_NE(nullptr, dlopen(test::beside_program(CALLS_WHEN_LOADED).c_str(), RTLD_NOW))
+                << dlerror();
+        });
+        until([] { return is_in_constructor.load(); });
+    };
+    new_stream();
+    other.join();
+    EXPECT_NE(nullptr, library());
+    alarm(0);
 }
 
 } // namespace
