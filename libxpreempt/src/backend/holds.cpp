@@ -52,12 +52,7 @@ bool is_unsure(bool was_unsure, int problem) {
 } // namespace
 
 Holds::Hold& Holds::entry_of(const hip::QueueRecord& queue, StopType type) {
-    const hip::QueueRef ref = hip::ref_of(queue);
-    if (counters_.size() == max_counted && !counters_.contains(ref))
-        counters_.erase(std::ranges::min_element(
-            counters_, {}, [](const auto& counted) { return counted.first.generation; }));
-    counters_.try_emplace(ref);
-    Hold& hold = holds_[ref];
+    Hold& hold = holds_[hip::ref_of(queue)];
     if (hold.owners.empty() && hold.lifts == 0 && !hold.stopped) {
         hold.queue = queue;
         hold.type = type;
@@ -75,6 +70,11 @@ bool Holds::add(std::span<const hip::QueueRecord> queues, StopType type,
                 const Owner& owner) noexcept {
     try {
         for (const hip::QueueRecord& queue : queues) {
+            const hip::QueueRef ref = hip::ref_of(queue);
+            if (counters_.size() == max_counted && !counters_.contains(ref))
+                counters_.erase(std::ranges::min_element(
+                    counters_, {}, [](const auto& counted) { return counted.first.generation; }));
+            counters_.try_emplace(ref);
             auto& owners = entry_of(queue, type).owners;
             owners.reserve(owners.size() + queues.size());
         }

@@ -77,7 +77,7 @@ public:
     void forget(const Owner& owner);
 
     // Temporarily overrides all holds on the queue, present and future. Nestable; pair with
-    // drop_lift(). Returns false if there is no lift, at the end of the process or without memory.
+    // drop_lift(). Returns false at the end of the process, or without memory for an unheld queue.
     bool lift(const hip::QueueRecord& queue);
     void drop_lift(hip::QueueRef queue);
 

@@ -19,6 +19,8 @@ template <typename T> class HandleTable {
 public:
     std::uint64_t insert(std::shared_ptr<T> object) {
         const std::lock_guard lock(mutex_);
+        if (free_.capacity() <= slots_.size()) // free() must not allocate
+            free_.reserve(2 * slots_.size() + 1);
         std::size_t index = slots_.size();
         if (free_.empty()) {
             slots_.emplace_back();

@@ -88,9 +88,12 @@ public:
         library_.order().forget_owner(handle_);
         if (hooked_ == nullptr)
             return;
-        library_.hooked_streams.insert(key_, hooked_);
-        if (hooked_->priority() != 0)
-            library_.set_priority(Library::owner_of(hooked_, key_), hooked_->priority());
+        try {
+            library_.hooked_streams.insert(key_, hooked_);
+            if (hooked_->priority() != 0)
+                library_.set_priority(Library::owner_of(hooked_, key_), hooked_->priority());
+        } catch (const std::bad_alloc&) { // then its holds end with it
+        }
     }
     Creation(const Creation&) = delete;
     Creation& operator=(const Creation&) = delete;

@@ -8,7 +8,6 @@
 #include <link.h>
 #include <map>
 #include <mutex>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,7 +27,7 @@ bool is_hook(std::string_view path) {
 
 struct Search {
     bool (*matches)(std::string_view path);
-    std::string path; // of the first library that matches
+    const char* path; // of the first library that matches; a string would need memory
 };
 
 int visit_object(dl_phdr_info* info, std::size_t, void* argument) {
@@ -36,7 +35,7 @@ int visit_object(dl_phdr_info* info, std::size_t, void* argument) {
     const std::string_view path = info->dlpi_name != nullptr ? info->dlpi_name : "";
     if (!search.matches(path))
         return 0;
-    search.path = path;
+    search.path = info->dlpi_name;
     return 1;
 }
 
@@ -44,9 +43,9 @@ int visit_object(dl_phdr_info* info, std::size_t, void* argument) {
 // another. Null where there is none. It may be loaded with RTLD_LOCAL, where no search order finds
 // it.
 void* handle_of_mapped(bool (*matches)(std::string_view path)) {
-    Search search{matches, {}};
+    Search search{matches, nullptr};
     return dl_iterate_phdr(visit_object, &search) != 0
-               ? dlopen(search.path.c_str(), RTLD_LAZY | RTLD_NOLOAD)
+               ? dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD)
                : nullptr;
 }
 
@@ -63,7 +62,7 @@ void* loaded_hook() {
 }
 
 bool is_runtime_loaded() {
-    Search search{is_runtime, {}};
+    Search search{is_runtime, nullptr};
     return dl_iterate_phdr(visit_object, &search) != 0;
 }
 

@@ -38,12 +38,14 @@ int hipStreamWaitEvent(void* stream, void* event, unsigned flags);
 
 namespace {
 
-// The same of all threads of the library together.
+// The same of all threads of the library together, or of those with one name.
 std::atomic<int> allocations_of_threads = -1;
+std::atomic<const char*> failing_threads = "xpreempt-";
 
 bool is_of_library() {
     char name[16] = "";
-    return prctl(PR_GET_NAME, name) == 0 && std::string_view(name).starts_with("xpreempt-");
+    return prctl(PR_GET_NAME, name) == 0 &&
+           std::string_view(name).starts_with(failing_threads.load());
 }
 
 } // namespace
@@ -67,6 +69,13 @@ bool all_run() {
     });
 }
 
+void* new_stream() {
+    void* stream = nullptr;
+    EXPECT_EQ(0, hipStreamCreate(&stream));
+    EXPECT_EQ(0, test::put_packet(stream, nullptr));
+    return stream;
+}
+
 class NoMemoryCallsTest : public ::testing::Test {
 protected:
     void SetUp() override {
@@ -77,25 +86,19 @@ protected:
         ::setenv("XPREEMPTD_SOCKET", "/nonexistent/xpreemptd.sock", 1);
     }
     void TearDown() override { std::filesystem::remove_all(directory); }
-    static void* new_stream() {
-        void* stream = nullptr;
-        EXPECT_EQ(0, hipStreamCreate(&stream));
-        EXPECT_EQ(0, test::put_packet(stream, nullptr));
-        return stream;
-    }
     std::string directory;
 };
 
-TEST_F(NoMemoryCallsTest, a_call_that_failed_can_be_made_again) {
+void make_each_call_again(bool all_fail) {
     bool failed = true;
-    for (int number = 0; failed && !HasFailure(); ++number) {
+    for (int number = 0; failed && !::testing::Test::HasFailure(); ++number) {
         failed = false;
         test::Objects objects;
         objects.plain = new_stream();
         for (const auto& [name, call, wanted] : test::every_call(objects)) {
             int answer = 0;
             {
-                const FailingAllocation allocation(number);
+                const FailingAllocation allocation(number, all_fail);
                 answer = call();
                 failed |= FailingAllocation::has_failed();
             }
@@ -111,6 +114,14 @@ TEST_F(NoMemoryCallsTest, a_call_that_failed_can_be_made_again) {
         EXPECT_EQ(0, hipStreamDestroy(objects.plain));
         until(all_run);
     }
+}
+
+TEST_F(NoMemoryCallsTest, a_call_that_failed_can_be_made_again) {
+    make_each_call_again(false);
+}
+
+TEST_F(NoMemoryCallsTest, a_call_that_found_no_memory_from_some_point_on_can_be_made_again) {
+    make_each_call_again(true);
 }
 
 TEST_F(NoMemoryCallsTest, a_call_of_hip_is_made_beside_a_held_stream) {
@@ -211,6 +222,56 @@ TEST_F(NoMemoryCallsTest, a_thread_of_the_library_lives_on) {
         use_threads(low, high);
     }
     allocations_of_threads = -1;
+}
+
+// Its thread waits for a command whose queue is stopped.
+TEST_F(NoMemoryCallsTest, a_notice_comes) {
+    void* const stream = new_stream();
+    xp_xqueue_t xqueue{};
+    std::uint64_t ticket = 0;
+    std::atomic<int> answer{1};
+    ASSERT_EQ(0, xp_xqueue_create(stream, nullptr, &xqueue)) << xp_last_detail();
+    fake_hip()->running[0] = stream;
+    ASSERT_EQ(0, xp_xqueue_submit(xqueue, test::put_packet, nullptr, &ticket));
+    ASSERT_EQ(0, xp_xqueue_suspend(xqueue, 0, nullptr)) << xp_last_detail();
+    failing_threads = "xpreempt-watch";
+    allocations_of_threads = 0;
+    ASSERT_EQ(0, xp_xqueue_notify(
+                     xqueue, ticket,
+                     [](int error, void* told) { *static_cast<std::atomic<int>*>(told) = error; },
+                     &answer))
+        << xp_last_detail();
+    until([] { return allocations_of_threads < 0; });
+    fake_hip()->running[0] = nullptr;
+    ASSERT_EQ(0, xp_xqueue_resume(xqueue)) << xp_last_detail();
+    until([&] { return answer != 1; });
+    EXPECT_EQ(0, answer);
+    EXPECT_EQ(0, xp_xqueue_destroy(xqueue)) << xp_last_detail();
+    EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
+// The order thread tries it again, and reads the rings because of the other stream.
+TEST_F(NoMemoryCallsTest, a_start_that_was_refused_is_made_beside_a_held_stream) {
+    void* const stream = new_stream();
+    void* const held = new_stream();
+    ASSERT_EQ(0, xp_stream_hold(held, 0, nullptr)) << xp_last_detail();
+    failing_threads = "xpreempt-order";
+    for (int number = 0; allocations_of_threads < 0 && !HasFailure(); ++number) {
+        SCOPED_TRACE(number);
+        allocations_of_threads = number;
+        ASSERT_EQ(0, xp_stream_hold(stream, 0, nullptr)) << xp_last_detail();
+        xp_stream_info info{};
+        info.sz = sizeof info;
+        ASSERT_EQ(0, xp_stream_query(stream, &info)) << xp_last_detail();
+        fake_driver()->refused_starts = 2;
+        ASSERT_EQ(0, xp_stream_release(stream)) << xp_last_detail();
+        until([&] { return !fake_driver()->queues[info.kfd_queue_id].is_stopped(); });
+    }
+    allocations_of_threads = -1;
+    ASSERT_EQ(0, xp_stream_release(held)) << xp_last_detail();
+    until(all_run);
+    for (void* each : {stream, held})
+        EXPECT_EQ(0, hipStreamDestroy(each));
 }
 
 } // namespace

@@ -175,6 +175,26 @@ TEST_F(NoMemoryTest, a_lift_that_fails_lifts_nothing) {
     });
 }
 
+// Lifts come from rings, at any time. The counters of a queue are dropped for those of newer ones.
+TEST_F(NoMemoryTest, a_held_queue_is_lifted) {
+    ASSERT_TRUE(holds.hold(all_queues[0], StopType::save, &owner));
+    hip::QueueRecord newer = all_queues[1];
+    while (++newer.generation < 1100) {
+        ASSERT_TRUE(holds.hold(newer, StopType::save, &owner));
+        holds.release(newer, &owner);
+    }
+    fail_each([&](int number) {
+        ASSERT_TRUE(without(number, [&] { return holds.lift(all_queues[0]); })) << number;
+        while (!holds.retry()) {
+        }
+        EXPECT_FALSE(driver.held[0]);
+        holds.drop_lift(hip::ref_of(all_queues[0]));
+        EXPECT_TRUE(driver.held[0]);
+    });
+    holds.release(all_queues[0], &owner);
+    expect_each(false);
+}
+
 std::uint32_t copy_queues(hip::QueueRecord* out, std::uint32_t max) {
     std::copy_n(all_queues.begin(), std::min(max, num_queues), out);
     return num_queues;
