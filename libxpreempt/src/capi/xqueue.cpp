@@ -278,9 +278,9 @@ int xp_xqueue_suspend(xp_xqueue_t xqueue, uint32_t flags, uint32_t* level) {
                            .least = least == 0 ? xqueue::Level::block : xqueue::Level(least),
                            .finish_submitted = (flags & XP_SUSPEND_FINISH_SUBMITTED) != 0,
                            .finish_launched = (flags & XP_SUSPEND_FINISH_LAUNCHED) != 0});
-        return suspended.map([&](const xqueue::Suspension& suspension) {
+        return suspended.map([&](xqueue::Level reached) {
             if (level != nullptr)
-                *level = static_cast<std::uint32_t>(suspension.level);
+                *level = static_cast<std::uint32_t>(reached);
         });
     });
 }

@@ -181,7 +181,7 @@ void XQueue::count_suspend(Level level, const Stopwatch& stopwatch) {
     statistics_.max_suspend_ns = std::max(statistics_.max_suspend_ns, statistics_.last_suspend_ns);
 }
 
-Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
+Result<Level> XQueue::suspend(const SuspendMode& mode) {
     if (called_from_launch())
         return fail(EDEADLK, Op::suspend);
     if (mode.finish_submitted)
@@ -204,7 +204,7 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
         drop_hold(lock);
         return tl::make_unexpected(missed);
     }
-    const Suspension suspension{held_level_, missed};
+    const Level level = held_level_;
     if (mode.finish_launched) {
         control.unlock();
         if (const auto finished = finish_launched(lock, stopwatch); !finished) {
@@ -214,8 +214,8 @@ Result<Suspension> XQueue::suspend(const SuspendMode& mode) {
             return tl::make_unexpected(finished.error());
         }
     }
-    count_suspend(suspension.level, stopwatch);
-    return suspension;
+    count_suspend(level, stopwatch);
+    return level;
 }
 
 // Nothing that was launched runs when it returns without an error.

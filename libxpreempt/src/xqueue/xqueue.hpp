@@ -61,11 +61,6 @@ struct SuspendMode {
     Patience patience = Patience::full; // with a launch that has to end before anything is stopped
 };
 
-struct Suspension {
-    Level level;
-    Error hw_error; // errno_value 0, or why it isn't the level that was wanted
-};
-
 // Receives what a wait for the command would return.
 using Notice = std::function<void(const Result<void>& answer)>;
 
@@ -109,10 +104,10 @@ public:
 
     // Counted. Stops as much as the latency budget needs, and as can be where there is none. When
     // it returns, no launch is in progress and none begins until the last resume.
-    Result<Suspension> suspend(const SuspendMode& mode);
+    Result<Level> suspend(const SuspendMode& mode);
     Result<void> resume(); // ENOENT: not suspended
     Result<Level> hold(const HoldMode& mode) override {
-        return TRY(suspend({.exact = mode.exact, .least = mode.least})).level;
+        return suspend({.exact = mode.exact, .least = mode.least});
     }
     Result<void> release() override { return resume(); }
 

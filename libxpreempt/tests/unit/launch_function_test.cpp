@@ -69,7 +69,7 @@ TEST_F(LaunchFunctionTest, one_that_waits_for_the_queue_does_not_block_the_suspe
     const auto suspended = queue->suspend({});
     ASSERT_TRUE(suspended);
     EXPECT_TRUE(ended);
-    EXPECT_EQ(Level::interrupt, suspended->level);
+    EXPECT_EQ(Level::interrupt, *suspended);
     EXPECT_TRUE(hardware.stopped());
     // On a busy machine the launch may need more than one of the moments in which the queue runs.
     const std::vector<std::string> verbs = hardware.verbs();

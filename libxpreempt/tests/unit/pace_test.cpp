@@ -328,9 +328,9 @@ protected:
         EXPECT_TRUE(queue_.configure({16, 8, 4096, budget_ns}));
         const auto suspension = queue_.suspend({.exact = true});
         EXPECT_TRUE(suspension);
-        EXPECT_EQ(suspension->level, queue_.level().level);
+        EXPECT_EQ(*suspension, queue_.level().level);
         EXPECT_TRUE(queue_.resume());
-        return suspension->level;
+        return *suspension;
     }
 
     FakeHardware hardware_;

@@ -111,7 +111,7 @@ TEST_F(XQueueTest, nothing_is_launched_while_suspended) {
     XQueue& queue = make();
     const auto suspended = queue.suspend({});
     ASSERT_TRUE(suspended);
-    EXPECT_EQ(Level::interrupt, suspended->level);
+    EXPECT_EQ(Level::interrupt, *suspended);
     ASSERT_TRUE(queue.submit(nothing));
     EXPECT_EQ(0U, hardware_.launched());
     EXPECT_EQ(1U, queue.state().pending);
@@ -134,10 +134,10 @@ TEST_F(XQueueTest, suspends_are_counted) {
 
 TEST_F(XQueueTest, the_level_decides_the_verb) {
     XQueue& queue = make({4, 2, 8}, Level::deactivate);
-    EXPECT_EQ(Level::deactivate, queue.suspend({.exact = true})->level);
+    EXPECT_EQ(Level::deactivate, *queue.suspend({.exact = true}));
     ASSERT_TRUE(queue.resume());
     queue.limit_level(Level::block);
-    EXPECT_EQ(Level::block, queue.suspend({.exact = true})->level);
+    EXPECT_EQ(Level::block, *queue.suspend({.exact = true}));
     ASSERT_TRUE(queue.resume());
     EXPECT_EQ((std::vector<std::string>{"deactivate", "start"}), hardware_.verbs());
 }
@@ -149,8 +149,7 @@ TEST_F(XQueueTest, a_lower_level_is_told_or_refused_as_asked) {
     EXPECT_EQ(0U, queue.state().suspends);
     const auto suspended = queue.suspend({});
     ASSERT_TRUE(suspended);
-    EXPECT_EQ(Level::block, suspended->level);
-    EXPECT_EQ(EOPNOTSUPP, suspended->hw_error.errno_value);
+    EXPECT_EQ(Level::block, *suspended);
     EXPECT_TRUE(hardware_.verbs().empty());
 }
 
@@ -160,7 +159,7 @@ TEST_F(XQueueTest, less_than_the_least_level_is_no_suspend) {
     EXPECT_EQ(EOPNOTSUPP, queue.suspend({.least = Level::interrupt}).error().errno_value);
     EXPECT_EQ(0U, queue.state().suspends);
     EXPECT_TRUE(hardware_.verbs().empty());
-    EXPECT_EQ(Level::deactivate, queue.suspend({.least = Level::deactivate})->level);
+    EXPECT_EQ(Level::deactivate, *queue.suspend({.least = Level::deactivate}));
     EXPECT_EQ(EOPNOTSUPP, queue.suspend({.least = Level::interrupt}).error().errno_value);
     EXPECT_EQ(1U, queue.state().suspends); // the first stays
     ASSERT_TRUE(queue.resume());
@@ -178,8 +177,7 @@ TEST_F(XQueueTest, a_stop_that_the_hardware_refuses_still_withholds_launches) {
     hardware_.stop_errno = EBUSY;
     const auto suspended = queue.suspend({});
     ASSERT_TRUE(suspended);
-    EXPECT_EQ(Level::block, suspended->level);
-    EXPECT_EQ(EBUSY, suspended->hw_error.errno_value);
+    EXPECT_EQ(Level::block, *suspended);
     ASSERT_TRUE(queue.submit(nothing));
     EXPECT_EQ(0U, hardware_.launched());
     ASSERT_TRUE(queue.resume()); // no start: it wasn't stopped
@@ -412,7 +410,7 @@ TEST_F(RelaunchTest, each_suspend_may_take_back_again) {
 TEST_F(RelaunchTest, a_refused_deactivation_takes_nothing_back) {
     XQueue& queue = make_with_six_launched(4);
     hardware_.stop_errno = EBUSY;
-    EXPECT_EQ(Level::block, queue.suspend({})->level);
+    EXPECT_EQ(Level::block, *queue.suspend({}));
     EXPECT_EQ(4U, queue.state().in_flight);
     EXPECT_EQ(0U, queue.state().pending);
     ASSERT_TRUE(queue.resume());
