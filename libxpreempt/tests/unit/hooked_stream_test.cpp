@@ -230,6 +230,16 @@ TEST_F(HookedStreamTest, where_the_queue_is_shared_callers_wait_before_their_cal
     EXPECT_EQ(0, launch(low));
 }
 
+TEST_F(HookedStreamTest, a_stream_stays_held_when_one_of_its_queue_is_destroyed) {
+    share_low();
+    ASSERT_EQ(0, xp_stream_hold(low, XP_HOLD_SHARED, nullptr)) << xp_last_detail();
+    ASSERT_TRUE(stopped(low));
+    ASSERT_EQ(0, hipStreamDestroy(other));
+    EXPECT_TRUE(stopped(low));
+    EXPECT_EQ(0, xp_stream_release(low));
+    EXPECT_FALSE(stopped(low));
+}
+
 TEST_F(HookedStreamTest, the_others_may_stop_with_it) {
     share_low();
     std::uint32_t level = 0;
@@ -488,15 +498,22 @@ TEST_F(HookedStreamTest, at_the_limit_of_threads_nothing_stays_held_or_busy) {
         if (xqueue.handle != 0)
             (void)xp_xqueue_set_priority(xqueue, 1);
         std::uint64_t ticket = 0;
+        bool accepted = false;
+        notified = false;
+        run(high); // else it is told at once
         if (xqueue.handle != 0 && xp_xqueue_submit(xqueue, submitted, nullptr, &ticket) == 0)
-            (void)xp_xqueue_notify(
-                xqueue, ticket, [](int, void* told) { *static_cast<bool*>(told) = true; },
-                &notified);
+            accepted =
+                xp_xqueue_notify(
+                    xqueue, ticket, [](int, void* told) { *static_cast<bool*>(told) = true; },
+                    &notified) == 0;
+        run(nullptr);
         EXPECT_EQ(0, launch(low));
         EXPECT_EQ(0, launch(high));
         if (xp_stream_hold(low, 0, nullptr) == 0) {
             EXPECT_EQ(0, xp_stream_release(low));
         }
+        // Work whose end no thread could see keeps no lower stream from running.
+        until([&] { return !stopped(low); });
         fake_driver()->refused_starts = 1;
         if (xp_stream_hold(low, 0, nullptr) == 0) {
             EXPECT_EQ(0, xp_stream_release(low));
@@ -507,9 +524,11 @@ TEST_F(HookedStreamTest, at_the_limit_of_threads_nothing_stays_held_or_busy) {
         EXPECT_EQ(0, launch(low));
         until([&] { return !stopped(low) && !stopped(high); });
         if (xqueue.handle != 0) {
+            EXPECT_EQ(0, xp_xqueue_submit(xqueue, submitted, nullptr, nullptr));
             EXPECT_EQ(0, xp_xqueue_wait_all(xqueue)) << xp_last_detail();
             EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
         }
+        EXPECT_EQ(accepted, notified) << "of a notice that is refused the argument may be gone";
         ASSERT_EQ(0, xp_xqueue_create(high, &options, &xqueue)) << xp_last_detail();
         EXPECT_EQ(0, xp_xqueue_destroy(xqueue));
         (void)xp_sched_stop();

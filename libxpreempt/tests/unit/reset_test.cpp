@@ -84,6 +84,16 @@ TEST_F(ResetTest, a_reset_leaves_what_is_held_on_another_device) {
     ASSERT_EQ(0, hipSetDevice(0));
 }
 
+// HIP does not destroy it.
+TEST_F(ResetTest, a_reset_leaves_the_null_stream_held) {
+    ASSERT_EQ(0, launch(nullptr));
+    ASSERT_EQ(0, xp_stream_hold(nullptr, 0, nullptr)) << xp_last_detail();
+    ASSERT_EQ(0, hipDeviceReset());
+    EXPECT_TRUE(queue_of(nullptr).is_stopped());
+    EXPECT_EQ(0, xp_stream_release(nullptr));
+    EXPECT_FALSE(queue_of(nullptr).is_stopped());
+}
+
 // Its event never passes.
 TEST_F(ResetTest, work_ends_with_a_stream_that_a_reset_destroys) {
     void* const high = new_stream();
