@@ -2,11 +2,11 @@
 // kfd-preempt-bench: what libxpreempt costs, and how fast it stops what runs.
 #include "cuda/command.hpp"
 #include "suites.hpp"
+#include "xpreemptd/protocol/decimal.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <getopt.h>
 #include <span>
@@ -41,9 +41,9 @@ int refuse(const std::string& what) {
 }
 
 template <typename Number> bool parse(const char* word, Number least, Number& number) {
-    const std::string_view text = word;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-    return parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size() && number >= least;
+    const auto parsed = xpreemptd::decimal<Number>(word);
+    number = parsed.value_or(least);
+    return parsed && number >= least;
 }
 
 // Returns "--samples" for 'n'.

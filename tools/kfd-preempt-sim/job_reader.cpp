@@ -3,10 +3,10 @@
 #include "job_reader.hpp"
 
 #include "trace_file.hpp"
+#include "xpreemptd/protocol/decimal.hpp"
 #include "xpreemptd/toml/value_format.hpp"
 
 #include <array>
-#include <charconv>
 #include <fmt/format.h>
 #include <optional>
 
@@ -21,10 +21,8 @@ constexpr std::array<std::string_view, 6> arrival_names{"closed", "periodic", "p
                                                         "gamma",  "bursts",   "trace"};
 
 std::optional<std::uint32_t> node_number(std::string_view text) {
-    std::uint32_t number = 0;
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() ||
-        number >= sched::max_nodes)
+    const auto number = xpreemptd::decimal<std::uint32_t>(text);
+    if (!number || *number >= sched::max_nodes)
         return std::nullopt;
     return number;
 }

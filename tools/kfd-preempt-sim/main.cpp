@@ -2,6 +2,7 @@
 // kfd-preempt-sim: what a scheduling policy would do to jobs on a GPU, in virtual time.
 #include "commands.hpp"
 #include "complete.hpp"
+#include "kfd-preempt/verbs/number_checks.hpp"
 #include "policy_check.hpp"
 
 #include <CLI/CLI.hpp>
@@ -24,7 +25,7 @@ void add_common(CLI::App& command, sim::Common& common) {
     command.add_option("--policy", common.policies,
                        "simulate this policy; may be repeated (default: all)");
     command.add_option("--seed", common.seed, "replaces the seed of the scenario")
-        ->check(CLI::Range(0U, UINT32_MAX));
+        ->check(cli::number_between(0, UINT32_MAX));
     command.add_option(
         "--set", common.settings,
         "replaces a value of the scenario: KEY=VALUE, such as gpu.capacity=1 or job.NAME.rate=5");
@@ -33,7 +34,7 @@ void add_common(CLI::App& command, sim::Common& common) {
         ->type_name("FILE");
     command.add_option("--measure", common.quantity, "what --svg draws (default: mean)");
     command.add_option("--threads", common.threads, "simulations at a time (default: 2)")
-        ->check(CLI::Range(1, 64));
+        ->check(cli::number_between(1, 64));
     add_plugin(command, common);
     command.add_flag("--jobs", common.jobs, "print a row for each job, not for each band");
     command.add_flag("--progress", common.progress,
@@ -106,10 +107,10 @@ void add_commands(CLI::App& app, Arguments& arguments) {
     check
         ->add_option("--events", arguments.checked.events,
                      "number of decisions about random jobs (default: 20000)")
-        ->check(CLI::Range(1U, 100'000'000U));
+        ->check(cli::number_between(1, 100'000'000));
     check
         ->add_option("--seed", arguments.checked.seed, "seed of the first random jobs (default: 1)")
-        ->check(CLI::Range(1U, UINT32_MAX));
+        ->check(cli::number_between(1, UINT32_MAX));
     app.add_subcommand("bench", "Measure the speed of the simulator");
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // kfd-preempt: stop the GPU queues of any process mid-kernel, and resume them.
 #include "daemon/daemon.hpp"
-#include "kfd/attribute.hpp"
 #include "output/output.hpp"
 #include "streams/streams.hpp"
 #include "verbs/attached.hpp"
@@ -14,6 +13,7 @@
 #include "verbs/verbs.hpp"
 #include "verbs/verify.hpp"
 #include "verbs/wait.hpp"
+#include "xpreemptd/protocol/decimal.hpp"
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -49,14 +49,14 @@ struct Arguments {
 
 // Names the word that is wrong and where a right one comes from.
 std::string check_pid(const std::string& word) {
-    const auto pid = kfd::parse_unsigned<pid_t>(word);
+    const auto pid = xpreemptd::decimal<pid_t>(word);
     if (pid && *pid > 0)
         return {};
     return fmt::format("'{}' is not a pid: give a number as `kfd-preempt list` shows it", word);
 }
 
 std::string check_queue_id(const std::string& word) {
-    if (kfd::parse_unsigned<std::uint32_t>(word))
+    if (xpreemptd::decimal<std::uint32_t>(word))
         return {};
     return fmt::format("'{}' is not a queue id: give a number as `kfd-preempt list PID` shows it",
                        word);
@@ -78,16 +78,16 @@ bool names_objects(const Arguments& arguments) {
 }
 
 cli::ObjectSelection objects_of(const Arguments& arguments) {
-    return {kfd::parse_unsigned<pid_t>(arguments.pid).value_or(0),
+    return {xpreemptd::decimal<pid_t>(arguments.pid).value_or(0),
             arguments.words[0] == "stream" ? cli::wire::Object::stream : cli::wire::Object::xqueue,
             {arguments.words.begin() + 1, arguments.words.end()}};
 }
 
 cli::QueueSelection selection_of(const Arguments& arguments) {
-    cli::QueueSelection selection{kfd::parse_unsigned<pid_t>(arguments.pid).value_or(0), {}};
+    cli::QueueSelection selection{xpreemptd::decimal<pid_t>(arguments.pid).value_or(0), {}};
     for (const std::string& word : arguments.words)
         if (word != "queue")
-            selection.queue_ids.push_back(kfd::parse_unsigned<std::uint32_t>(word).value_or(0));
+            selection.queue_ids.push_back(xpreemptd::decimal<std::uint32_t>(word).value_or(0));
     return selection;
 }
 
@@ -152,7 +152,7 @@ void check_which(const CLI::App& app, const Arguments& arguments) {
 std::vector<pid_t> pids_of(const Arguments& arguments) {
     std::vector<pid_t> pids;
     for (const std::string& word : arguments.pids) {
-        const pid_t pid = kfd::parse_unsigned<pid_t>(word).value_or(0);
+        const pid_t pid = xpreemptd::decimal<pid_t>(word).value_or(0);
         if (std::find(pids.begin(), pids.end(), pid) == pids.end())
             pids.push_back(pid);
     }
@@ -235,7 +235,7 @@ void add_wait(const cli::AddVerb& verb, Arguments& arguments) {
         "wait", "Wait until a process has a compute queue, and print its pid",
         [&](const cli::Context& context) {
             return cli::wait(context,
-                             {kfd::parse_unsigned<pid_t>(arguments.pid), arguments.container,
+                             {xpreemptd::decimal<pid_t>(arguments.pid), arguments.container,
                               arguments.wait_timeout_s > 0 ? std::optional(arguments.wait_timeout_s)
                                                            : std::nullopt});
         });
@@ -302,7 +302,7 @@ void add_verbs(CLI::App& app, Arguments& arguments, Run& run) {
     CLI::App* doctor =
         verb("doctor", "Check this machine: what works, and how to fix the rest",
              [&](const cli::Context& context) {
-                 return cli::doctor(context, kfd::parse_unsigned<pid_t>(arguments.pid));
+                 return cli::doctor(context, xpreemptd::decimal<pid_t>(arguments.pid));
              });
     doctor
         ->add_option("PID", arguments.pid,

@@ -4,6 +4,7 @@
 
 #include "../figures.hpp"
 #include "host_clock.hpp"
+#include "kfd-preempt/verbs/number_checks.hpp"
 #include "report.hpp"
 #include "tables.hpp"
 #include "worker.hpp"
@@ -66,10 +67,11 @@ void declare(CLI::App& app, Arguments& arguments) {
     app.add_flag("--quick", arguments.quick, "Measure little: checks that everything works");
     app.add_option("--repetitions", arguments.repetitions,
                    "Processes for each part and system (5; with --quick 2)")
-        ->check(CLI::Range(1U, 1000U));
-    app.add_option("--seed", arguments.seed, "Seed of random moments and requests (1)");
+        ->check(cli::number_between(1, 1000));
+    app.add_option("--seed", arguments.seed, "Seed of random moments and requests (1)")
+        ->check(cli::number_between(0, UINT64_MAX));
     app.add_option("--limit", arguments.limit_s, "Start no process after so many seconds")
-        ->check(CLI::PositiveNumber);
+        ->check(cli::seconds_between(1e-9, 86400 * 365.0));
     app.add_option("--output", arguments.output,
                    "Directory for report.md, samples-PART.csv and PART.svg");
     app.add_option("--report", arguments.report,

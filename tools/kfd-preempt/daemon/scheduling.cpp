@@ -3,12 +3,11 @@
 #include "daemon/scheduling.hpp"
 
 #include "daemon/daemon.hpp"
-#include "kfd/attribute.hpp"
 #include "sched/policy.hpp"
+#include "xpreemptd/protocol/decimal.hpp"
 #include "xpreemptd/protocol/requests.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <vector>
@@ -16,10 +15,9 @@
 namespace cli {
 
 std::optional<std::int32_t> parse_priority(std::string_view text) {
-    std::int32_t priority = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), priority);
-    if (error != std::errc{} || end != text.data() + text.size() ||
-        priority < xpreemptd::sched::min_priority || priority > xpreemptd::sched::max_priority)
+    const auto priority = xpreemptd::decimal<std::int32_t>(text);
+    if (!priority || *priority < xpreemptd::sched::min_priority ||
+        *priority > xpreemptd::sched::max_priority)
         return std::nullopt;
     return priority;
 }
@@ -33,7 +31,7 @@ std::optional<std::chrono::microseconds> parse_deadline(std::string_view text) {
         if (!text.ends_with(unit.name))
             continue;
         const auto count =
-            kfd::parse_unsigned<std::uint64_t>(text.substr(0, text.size() - unit.name.size()));
+            xpreemptd::decimal<std::uint64_t>(text.substr(0, text.size() - unit.name.size()));
         const auto most = static_cast<std::uint64_t>(xpreemptd::max_deadline.count());
         if (!count || *count == 0 || *count > most / unit.us)
             return std::nullopt;

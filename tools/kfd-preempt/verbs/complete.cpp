@@ -3,13 +3,13 @@
 #include "verbs/complete.hpp"
 
 #include "daemon/daemon.hpp"
-#include "kfd/attribute.hpp"
 #include "processes/cgroup.hpp"
 #include "processes/container.hpp"
 #include "processes/frozen_record.hpp"
 #include "processes/kfd_processes.hpp"
 #include "sched/policy.hpp"
 #include "streams/streams.hpp"
+#include "xpreemptd/protocol/decimal.hpp"
 
 #include <algorithm>
 #include <array>
@@ -71,7 +71,7 @@ Words cgroups(const Context& context, const std::string& verb) {
         return FrozenRecord::cgroups(context);
     Words words;
     for (const std::string& pid : pids(context))
-        words.push_back(cgroup_path_of(context, kfd::parse_unsigned<pid_t>(pid).value_or(0)));
+        words.push_back(cgroup_path_of(context, xpreemptd::decimal<pid_t>(pid).value_or(0)));
     return words;
 }
 
@@ -79,7 +79,7 @@ Words containers(const Context& context) {
     Words words;
     for (const std::string& pid : pids(context))
         if (const auto container =
-                container_of(context, kfd::parse_unsigned<pid_t>(pid).value_or(0)))
+                container_of(context, xpreemptd::decimal<pid_t>(pid).value_or(0)))
             words.push_back(container->short_id());
     return words;
 }
@@ -103,7 +103,7 @@ Words jobs_of_daemon(const Context& context) {
 Words of_target(const Context& context, const Words& given) {
     if (given.empty())
         return pids(context);
-    const pid_t pid = kfd::parse_unsigned<pid_t>(given[0]).value_or(0);
+    const pid_t pid = xpreemptd::decimal<pid_t>(given[0]).value_or(0);
     if (pid <= 0)
         return {};
     if (given.size() == 1) {

@@ -2,8 +2,8 @@
 // The command line of the verbs that measure.
 #include "verbs/measuring_arguments.hpp"
 
-#include "kfd/attribute.hpp"
 #include "verbs/number_checks.hpp"
+#include "xpreemptd/protocol/decimal.hpp"
 
 namespace cli {
 
@@ -14,7 +14,7 @@ void add_measuring_verbs(const AddVerb& verb, MeasuringArguments& arguments,
         [&](const Context& context) {
             const MeasureOptions options{arguments.count,
                                          std::chrono::milliseconds(arguments.interval_ms)};
-            return measure(context, kfd::parse_unsigned<pid_t>(arguments.pid).value_or(0), options);
+            return measure(context, xpreemptd::decimal<pid_t>(arguments.pid).value_or(0), options);
         });
     measuring->add_option("PID", arguments.pid, "pid of the process")->required()->check(check_pid);
     measuring

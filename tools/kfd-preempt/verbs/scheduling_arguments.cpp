@@ -2,8 +2,8 @@
 // Options and their checks; each error names the word and a right one.
 #include "verbs/scheduling_arguments.hpp"
 
-#include "kfd/attribute.hpp"
 #include "verbs/number_checks.hpp"
+#include "xpreemptd/protocol/decimal.hpp"
 
 #include <cstring>
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ std::string range_of(const xpreemptd::Attribute<attribute::Bands>& /*each*/) {
 
 std::optional<std::uint32_t> parse(const xpreemptd::Attribute<attribute::Count>& each,
                                    const std::string& word) {
-    const auto number = kfd::parse_unsigned<std::uint32_t>(word);
+    const auto number = xpreemptd::decimal<std::uint32_t>(word);
     return number && *number >= each.least && *number <= each.most ? number : std::nullopt;
 }
 
@@ -51,7 +51,7 @@ bool is_number(const std::string& word) {
 }
 
 std::string check_job(const std::string& word) {
-    const auto pid = kfd::parse_unsigned<pid_t>(word);
+    const auto pid = xpreemptd::decimal<pid_t>(word);
     if (word.empty() || (is_number(word) && (!pid || *pid <= 0)))
         return fmt::format("'{}' is neither a pid nor the name of a job: give one as `kfd-preempt "
                            "jobs` shows it",
@@ -60,7 +60,7 @@ std::string check_job(const std::string& word) {
 }
 
 std::string check_focus(const std::string& word) {
-    const auto pid = kfd::parse_unsigned<pid_t>(word);
+    const auto pid = xpreemptd::decimal<pid_t>(word);
     if (word == "none" || (pid && *pid > 0))
         return {};
     return fmt::format(
@@ -128,7 +128,7 @@ void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
     verb("jobs", "List the jobs of xpreemptd: GPU time, held time and added wait of each",
          [](const Context& context) { return jobs(context); });
     CLI::App* again = verb("renice", "Change the attributes of a job", [&](const Context& context) {
-        const auto pid = kfd::parse_unsigned<pid_t>(arguments.job);
+        const auto pid = xpreemptd::decimal<pid_t>(arguments.job);
         return renice(context,
                       pid ? xpreemptd::JobSelector(*pid) : xpreemptd::JobSelector(arguments.job),
                       change_of(arguments));
@@ -139,7 +139,7 @@ void add_scheduling_verbs(const AddVerb& verb, SchedulingArguments& arguments) {
     add_attributes(again, arguments);
     CLI::App* focused =
         verb("focus", "Name the job that policy AWF runs first", [&](const Context& context) {
-            return focus(context, kfd::parse_unsigned<pid_t>(arguments.focus));
+            return focus(context, xpreemptd::decimal<pid_t>(arguments.focus));
         });
     focused
         ->add_option("PID|none", arguments.focus,

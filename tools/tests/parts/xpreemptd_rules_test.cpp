@@ -240,6 +240,9 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"[default]\nvram_limit = \"16GB\"",
               "f.toml:2:14: vram_limit is \"16GB\", expected \"none\" or a size such as "
               "\"512MiB\" or \"16GiB\""},
+        Wrong{"[default]\nvram_limit = \"016GiB\"",
+              "f.toml:2:14: vram_limit is \"016GiB\", expected \"none\" or a size such as "
+              "\"512MiB\" or \"16GiB\""},
         Wrong{"[default]\nvram_limit = 16",
               "f.toml:2:14: vram_limit is 16, expected \"none\" or a size such as \"512MiB\" or "
               "\"16GiB\""},
@@ -249,6 +252,8 @@ INSTANTIATE_TEST_SUITE_P(
               "f.toml:2:12: max_rate is -1, expected an integer from 0 to 10000"},
         Wrong{"[policy.BAND]\nfloor = \"100%\"",
               "f.toml:2:9: floor is \"100%\", expected a percentage from \"0%\" to \"99%\""},
+        Wrong{"[policy.BAND]\nfloor = \"010%\"",
+              "f.toml:2:9: floor is \"010%\", expected a percentage from \"0%\" to \"99%\""},
         Wrong{"[policy.BAND]\nfloor = 10",
               "f.toml:2:9: floor is 10, expected a percentage from \"0%\" to \"99%\""},
         Wrong{"[policy.BAND]\nfloor = \"10\"",
@@ -374,7 +379,7 @@ TEST(Rules, durations_are_whole_numbers_with_a_unit) {
     EXPECT_EQ(grace("10s").value().parameters.bands.resume_grace, 10s);
     for (const char* text :
          {"", "0", "5", "ms", "5 ms", " 5ms", "5ms ", "-5ms", "+5ms", "1.5ms", "5ns", "5m", "5MS",
-          "10001ms", "99999999999999999999s", "0x5ms", "5msx"})
+          "10001ms", "99999999999999999999s", "0x5ms", "5msx", "005ms"})
         EXPECT_EQ(grace(text).error(),
                   fmt::format("f.toml:2:16: resume_grace is \"{}\", expected a duration from "
                               "\"0us\" to \"10s\", a whole number of us, ms or s",

@@ -48,6 +48,7 @@ TEST(SimScenario, WrongValuesAreNamedWithTheirPlace) {
     expect_error("[[job]]\nname = \"a\"\nkernel = \"5\"\n", "kernel is \"5\", expected a duration");
     expect_error("[gpu]\nquantum = 5\n[[job]]\nname = \"a\"\n", "quantum is 5");
     expect_error("[[job]]\nname = \"a\"\nnodes = \"1-0\"\n", "nodes is \"1-0\", expected nodes");
+    expect_error("[[job]]\nname = \"a\"\nnodes = \"00\"\n", "nodes is \"00\", expected nodes");
     expect_error("[[job]\n", "not valid TOML");
 }
 

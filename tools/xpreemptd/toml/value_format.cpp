@@ -2,6 +2,8 @@
 // Parses bands, durations, percentages, paths and users.
 #include "toml/value_format.hpp"
 
+#include "protocol/decimal.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -30,13 +32,6 @@ std::string listed(const std::vector<std::string_view>& words) {
     return fmt::format("one of {}", fmt::join(words, ", "));
 }
 
-std::optional<std::uint32_t> digits(std::string_view text) {
-    std::uint32_t number = 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, number);
-    return parsed.ec == std::errc{} && parsed.ptr == end ? std::optional(number) : std::nullopt;
-}
-
 template <typename Number> Format<Number> whole_number(Number least, Number most) {
     return {fmt::format("an integer from {} to {}", least, most),
             {},
@@ -49,7 +44,7 @@ template <typename Number> Format<Number> whole_number(Number least, Number most
 
 std::optional<Nanoseconds> duration_of(std::string_view text) {
     const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
-    const auto number = digits(text.substr(0, end));
+    const auto number = decimal<std::uint32_t>(text.substr(0, end));
     const auto* unit = std::ranges::find(units, text.substr(end), &Unit::name);
     if (!number || unit == units.end())
         return std::nullopt;
@@ -59,7 +54,7 @@ std::optional<Nanoseconds> duration_of(std::string_view text) {
 std::optional<std::uint64_t> size_of(std::string_view text) {
     constexpr std::uint64_t mib = 1 << 20, gib = 1 << 30;
     const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
-    const auto number = digits(text.substr(0, end));
+    const auto number = decimal<std::uint32_t>(text.substr(0, end));
     const std::string_view unit = text.substr(end);
     if (!number || *number == 0 || (unit != "MiB" && unit != "GiB"))
         return std::nullopt;
@@ -172,8 +167,8 @@ Format<std::uint32_t> percentage_format(std::uint32_t most) {
             [most](const Scalar& value) -> std::optional<std::uint32_t> {
                 if (!value.text || !value.text->ends_with('%'))
                     return std::nullopt;
-                const auto number =
-                    digits(std::string_view(*value.text).substr(0, value.text->size() - 1));
+                const auto number = decimal<std::uint32_t>(
+                    std::string_view(*value.text).substr(0, value.text->size() - 1));
                 return number && *number <= most ? number : std::nullopt;
             }};
 }
