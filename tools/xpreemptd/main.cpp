@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // xpreemptd: shares the GPUs of this machine between programs, the important ones first.
 #include "driver/kfd_provider.hpp"
+#include "protocol/printable.hpp"
 #include "rules/rules_reader.hpp"
 #include "scheduling/daemon.hpp"
 #include "server/loop.hpp"
@@ -8,7 +9,6 @@
 #include "system/real_time.hpp"
 #include "system/service_manager.hpp"
 #include "system/surroundings.hpp"
-#include "toml/spelling.hpp"
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -51,7 +51,7 @@ void write_line(LogLevel level, const std::string& line) {
     static const bool for_journal = is_journal(STDERR_FILENO);
     const std::string prefix = for_journal ? fmt::format("<{}>", static_cast<char>(level)) : "";
     // A line may have the name of a cgroup, and that a sequence for the terminal.
-    fmt::print(stderr, "{}xpreemptd: {}\n", prefix, escaped(line));
+    fmt::print(stderr, "{}xpreemptd: {}\n", prefix, printable_line(line));
 }
 
 // A line for each error of the rules.
@@ -235,7 +235,7 @@ int run_command(int argc, char** argv) {
         app.exit(wanted, text, text);
         return print(text.str());
     } catch (const CLI::ParseError& error) {
-        fmt::print(stderr, "xpreemptd: {}\nTry `xpreemptd --help`.\n", escaped(error.what()));
+        fmt::print(stderr, "xpreemptd: {}\nTry `xpreemptd --help`.\n", printable_message(error.what()));
         return exit_usage;
     }
     if (options.check && options.config.empty())
@@ -245,8 +245,8 @@ int run_command(int argc, char** argv) {
         return fail(rules.error());
     if (options.check) {
         const std::size_t count = rules->rules.size();
-        return print(fmt::format("{}: correct, {} {}\n", escaped(options.config.string()), count,
-                                 count == 1 ? "rule" : "rules"));
+        return print(fmt::format("{}: correct, {} {}\n", printable_line(options.config.string()),
+                                 count, count == 1 ? "rule" : "rules"));
     }
     return run(options, std::move(*rules));
 }

@@ -2,6 +2,8 @@
 // Words for the numbers of kfd_preempt.h, and how things are written for people.
 #pragma once
 
+#include "xpreemptd/protocol/printable.hpp"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -33,11 +35,7 @@ std::string size_text(std::uint64_t bytes);
 // The same in three digits: 1.5 GiB, 812 MiB.
 std::string rounded_size_text(std::uint64_t bytes);
 
-// A process' name is its own choice: control bytes and bytes that are no UTF-8 become \xNN, so
-// that it can't drive the terminal, forge a line of a table or make invalid JSON.
-std::string printable(std::string_view text);
-
-// A message may have several lines, and a path or a word of the command line as it was given.
-std::string printable_message(std::string_view text);
+using xpreemptd::printable;
+using xpreemptd::printable_message;
 
 } // namespace cli

@@ -18,6 +18,7 @@ TEST(Spelling, finds_close_words_only) {
     EXPECT_EQ(xpreemptd::closest("", words), std::nullopt);
     EXPECT_EQ(xpreemptd::closest(std::string(100000, 'a'), words), std::nullopt);
     EXPECT_EQ(xpreemptd::in_quotes("a\n\x7f"), "\"a\\x0a\\x7f\"");
+    EXPECT_EQ(xpreemptd::in_quotes("\xc2\x9b"), "\"\\xc2\\x9b\""); // U+009B, as ESC [
     EXPECT_EQ(xpreemptd::in_quotes(std::string(65, 'a')), "\"" + std::string(64, 'a') + "...\"");
 }
 

@@ -45,6 +45,11 @@ class Check(CommandTest):
         ran = self.meets(fails(1, r"/rules.x1b\[2J\.toml:.*floor"), self.daemon, "--check", "--config", strange)
         self.assertNotIn("\033", ran.stderr)
 
+    def test_c1_control_characters_in_the_name_of_a_file_are_escaped(self):
+        strange = self.spoiled.rename(self.work / "rules\x9b2J.toml")
+        ran = self.meets(fails(1, r"/rules.xc2.x9b2J\.toml:.*floor"), self.daemon, "--check", "--config", strange)
+        self.assertNotIn("\x9b", ran.stderr)
+
     def test_default_is_the_file_in_etc_which_the_help_names(self):
         # A machine may have the file or not, and it may be right or wrong: the answer names it.
         self.assertRegex(self.ran(self.daemon, "--check").output, r"(?m)(^|xpreemptd: )/etc/xpreemptd\.toml:")

@@ -2,6 +2,8 @@
 // Edit distance over short words.
 #include "toml/spelling.hpp"
 
+#include "protocol/printable.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <fmt/format.h>
@@ -58,20 +60,8 @@ std::optional<std::string_view> closest(std::string_view text,
     return best;
 }
 
-std::string escaped(std::string_view text) {
-    std::string result;
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte == 0x7f)
-            result += fmt::format("\\x{:02x}", byte);
-        else
-            result += c;
-    }
-    return result;
-}
-
 std::string in_quotes(std::string_view text) {
-    return fmt::format("\"{}{}\"", escaped(text.substr(0, longest_word)),
+    return fmt::format("\"{}{}\"", printable_line(text.substr(0, longest_word)),
                        text.size() > longest_word ? "..." : "");
 }
 

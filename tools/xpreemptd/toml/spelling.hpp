@@ -13,10 +13,7 @@ namespace xpreemptd {
 [[nodiscard]] std::optional<std::string_view> closest(std::string_view text,
                                                       std::span<const std::string_view> words);
 
-// Control bytes become \xNN, so that an error message can't drive a terminal.
-[[nodiscard]] std::string escaped(std::string_view text);
-
-// Escaped, in double quotes, cut after 64 bytes.
+// As printable_line(), in double quotes, cut after 64 bytes.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
 } // namespace xpreemptd

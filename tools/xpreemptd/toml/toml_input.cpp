@@ -7,7 +7,7 @@
 //   backslash in a string in three quotes; so these strings are rejected.
 #include "toml/toml_input.hpp"
 
-#include "toml/spelling.hpp"
+#include "protocol/printable.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -136,7 +136,7 @@ std::optional<toml::table> parse_toml(std::string_view text, TomlErrors& errors)
     if (!result) {
         const toml::parse_error& error = result.error();
         errors.add(error.source().begin,
-                   fmt::format("not valid TOML: {}", escaped(error.description())));
+                   fmt::format("not valid TOML: {}", printable_line(error.description())));
         return std::nullopt;
     }
     return std::move(result).table();
