@@ -3,11 +3,13 @@
 #include "cuda/command.hpp"
 #include "suites.hpp"
 #include "xpreemptd/protocol/decimal.hpp"
+#include "xpreemptd/protocol/standard_streams.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <getopt.h>
 #include <span>
 #include <string>
@@ -108,9 +110,7 @@ bool asks_for_two_runtimes(const std::vector<Suite>& wanted) {
     return null && hip;
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     if (argc > 1 && std::strcmp(argv[1], "cuda") == 0)
         return cuda_report::run_command(argc - 1, argv + 1);
     Arguments arguments;
@@ -138,4 +138,21 @@ int main(int argc, char** argv) {
     for (const std::string& suite : run.skipped)
         std::fprintf(stderr, "kfd-preempt-bench: %s\n", suite.c_str());
     return run.skipped.empty() ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    xpreemptd::reserve_standard_streams();
+    try {
+        const int status = run(argc, argv);
+        const std::string lost = xpreemptd::write_output("");
+        if (lost.empty())
+            return status;
+        std::fprintf(stderr, "kfd-preempt-bench: %s\n", lost.c_str());
+        return status != 0 ? status : 1;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "kfd-preempt-bench: %s\n", error.what());
+        return 1;
+    }
 }

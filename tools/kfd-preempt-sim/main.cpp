@@ -4,12 +4,13 @@
 #include "complete.hpp"
 #include "kfd-preempt/verbs/number_checks.hpp"
 #include "policy_check.hpp"
+#include "xpreemptd/protocol/printable.hpp"
+#include "xpreemptd/protocol/standard_streams.hpp"
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <fmt/format.h>
 #include <optional>
+#include <sstream>
 #include <string_view>
 
 namespace {
@@ -41,17 +42,17 @@ void add_common(CLI::App& command, sim::Common& common) {
                      "print the progress even if standard error is no terminal");
 }
 
+int fail(std::string_view why, int status = 1) {
+    xpreemptd::write_message(
+        fmt::format("kfd-preempt-sim: {}\n", xpreemptd::printable_message(why)));
+    return status;
+}
+
 int print(const sim::Answer<std::string>& answer) {
-    if (!answer) {
-        std::fprintf(stderr, "kfd-preempt-sim: %s\n", answer.error().c_str());
-        return 1;
-    }
-    if (std::fwrite(answer->data(), 1, answer->size(), stdout) == answer->size() &&
-        std::fflush(stdout) == 0)
-        return 0;
-    std::fprintf(stderr, "kfd-preempt-sim: cannot write to standard output: %s\n",
-                 std::strerror(errno));
-    return 1;
+    if (!answer)
+        return fail(answer.error());
+    const std::string lost = xpreemptd::write_output(*answer);
+    return lost.empty() ? 0 : fail(lost);
 }
 
 int print_checks(const sim::Answer<sim::Checks>& checks) {
@@ -122,8 +123,12 @@ int run(int argc, char** argv) {
     add_commands(app, arguments);
     try {
         app.parse(argc, argv);
+    } catch (const CLI::Success& wanted) { // --help
+        std::ostringstream text;
+        app.exit(wanted, text, text);
+        return print(text.str());
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : bad_usage;
+        return fail(fmt::format("{}\nTry `kfd-preempt-sim --help`.", error.what()), bad_usage);
     }
     if (app.got_subcommand("run"))
         return print(sim::run_command(arguments.scenario, arguments.common));
@@ -140,10 +145,8 @@ int run(int argc, char** argv) {
     std::vector<std::string>& scenarios = arguments.scenarios;
     if (!arguments.suite.empty())
         scenarios.insert(scenarios.begin(), sim::papers().begin(), sim::papers().end());
-    if (scenarios.empty()) {
-        std::fprintf(stderr, "kfd-preempt-sim: compare: expected SCENARIO or --suite papers\n");
-        return bad_usage;
-    }
+    if (scenarios.empty())
+        return fail("compare: expected SCENARIO or --suite papers", bad_usage);
     return print(sim::compare_command(scenarios, arguments.common));
 }
 
@@ -166,12 +169,12 @@ int run_complete(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
+    xpreemptd::reserve_standard_streams();
     try {
         if (argc >= 2 && std::string_view(argv[1]) == "complete")
             return run_complete(argc, argv);
         return run(argc, argv);
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "kfd-preempt-sim: %s\n", error.what());
-        return 1;
+        return fail(error.what());
     }
 }

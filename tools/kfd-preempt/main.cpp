@@ -14,9 +14,9 @@
 #include "verbs/verify.hpp"
 #include "verbs/wait.hpp"
 #include "xpreemptd/protocol/decimal.hpp"
+#include "xpreemptd/protocol/standard_streams.hpp"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <functional>
@@ -454,14 +454,16 @@ int run_complete(int argc, char** argv) {
     grammar[""] = options_of(app);
     for (const CLI::App* verb : app.get_subcommands({}))
         grammar[verb->get_name()] = options_of(*verb);
+    cli::Report report;
     for (const std::string& word : cli::complete(make_context(), grammar, {argv + 2, argv + argc}))
-        fmt::print("{}\n", word);
-    return 0;
+        report.text += word + "\n";
+    return static_cast<int>(cli::write_report(report, false));
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
+    xpreemptd::reserve_standard_streams();
     // Errors are values in here; what still throws is the standard library, out of memory.
     try {
         if (argc >= 2 && std::string_view(argv[1]) == "complete")

@@ -10,6 +10,7 @@
 #include "kfd-preempt/output/names.hpp"
 #include "kfd-preempt/verbs/number_checks.hpp"
 #include "kfd/sysfs.hpp"
+#include "xpreemptd/protocol/standard_streams.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -32,6 +33,11 @@ namespace kfd = xpreempt::kfd;
 constexpr int exit_failed = 1, exit_usage = 2, exit_unsupported = 3;
 
 volatile std::sig_atomic_t interrupted = 0;
+
+int fail(std::string_view why, int status) {
+    xpreemptd::write_message(fmt::format("kfd-preempt verify: {}\n", cli::printable_message(why)));
+    return status;
+}
 
 std::string default_output() {
     std::array<char, 256> host{}, day{};
@@ -140,17 +146,13 @@ bool run_stage(const Stage& stage, Bench& bench, KernelLog& log, Result& result)
 
 int run_all(const Options& options) {
     Bench bench(options);
-    if (const auto opened = bench.open(); !opened) {
-        fmt::print(stderr, "kfd-preempt verify: {}\n", opened.error());
-        return exit_unsupported;
-    }
-    if (const auto others = others_on(bench); !others.empty() && !options.beside_others) {
-        fmt::print(stderr,
-                   "kfd-preempt verify: the GPU is in use: {}; end these processes, or pass "
-                   "--beside-others: a reset of the GPU would end their work\n",
-                   fmt::join(others, "; "));
-        return exit_failed;
-    }
+    if (const auto opened = bench.open(); !opened)
+        return fail(opened.error(), exit_unsupported);
+    if (const auto others = others_on(bench); !others.empty() && !options.beside_others)
+        return fail(fmt::format("the GPU is in use: {}; end these processes, or pass "
+                                "--beside-others: a reset of the GPU would end their work",
+                                fmt::join(others, "; ")),
+                    exit_failed);
     const ThoroughDriver thorough;
     if (!thorough.on())
         fmt::print("preempt_verify cannot be turned on: run as root to have the driver check the "
@@ -166,10 +168,8 @@ int run_all(const Options& options) {
     fmt::print("\n{}\n", result.summary());
     const auto written =
         write_report(result, options.output.empty() ? default_output() : options.output);
-    if (!written) {
-        fmt::print(stderr, "kfd-preempt verify: {}\n", written.error());
-        return exit_failed;
-    }
+    if (!written)
+        return fail(written.error(), exit_failed);
     fmt::print("Written: {}\n", fmt::join(*written, ", "));
     return result.verdict() == Verdict::pass ? 0 : exit_failed;
 }
@@ -197,9 +197,7 @@ int list_stages() {
     return 0;
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
     const std::string_view mode = argc == 3 ? argv[1] : "";
     if (mode == "child" || mode == "child-xnack")
         return run_child(static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10)),
@@ -234,28 +232,35 @@ int main(int argc, char** argv) {
     } catch (const CLI::Success& wanted) {
         return app.exit(wanted);
     } catch (const CLI::ParseError& error) {
-        fmt::print(stderr, "kfd-preempt verify: {}\n", cli::printable_message(error.what()));
-        return exit_usage;
+        return fail(error.what(), exit_usage);
     }
     if (list)
         return list_stages();
     if (all)
         options.gpus = all_gpus();
-    if (!options.yes && ::isatty(STDIN_FILENO) == 0) {
-        fmt::print(stderr, "kfd-preempt verify: standard input is no terminal to ask before each "
-                           "stage: pass --yes\n");
-        return exit_usage;
-    }
+    if (!options.yes && ::isatty(STDIN_FILENO) == 0)
+        return fail("standard input is no terminal to ask before each stage: pass --yes",
+                    exit_usage);
     ::setvbuf(stdout, nullptr, _IOLBF, 0);
     struct sigaction action{};
     action.sa_handler = [](int) { interrupted = 1; };
     action.sa_flags = static_cast<int>(SA_RESETHAND); // the second one ends it at once
     ::sigaction(SIGINT, &action, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
+    return run_all(options);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    xpreemptd::reserve_standard_streams();
+    // Errors are values in here; what throws is the standard library, and fmt::print() when a disk
+    // is full.
     try {
-        return run_all(options);
+        const int status = run_command(argc, argv);
+        const std::string lost = xpreemptd::write_output("");
+        return lost.empty() ? status : fail(lost, status != 0 ? status : exit_failed);
     } catch (const std::exception& error) {
-        fmt::print(stderr, "kfd-preempt verify: {}\n", error.what());
-        return exit_failed;
+        return fail(error.what(), exit_failed);
     }
 }

@@ -2,6 +2,7 @@
 // xpreemptd: shares the GPUs of this machine between programs, the important ones first.
 #include "driver/kfd_provider.hpp"
 #include "protocol/printable.hpp"
+#include "protocol/standard_streams.hpp"
 #include "rules/rules_reader.hpp"
 #include "scheduling/daemon.hpp"
 #include "server/loop.hpp"
@@ -70,12 +71,9 @@ int fail(const std::string& why) {
     return 1;
 }
 
-// A script that keeps the answer goes by the status.
 int print(std::string_view text) {
-    fmt::print("{}", text);
-    return std::fflush(stdout) == 0
-               ? 0
-               : fail(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
+    const std::string lost = write_output(text);
+    return lost.empty() ? 0 : fail(lost);
 }
 
 xpreempt::UniqueFd block_signals() {
@@ -235,7 +233,8 @@ int run_command(int argc, char** argv) {
         app.exit(wanted, text, text);
         return print(text.str());
     } catch (const CLI::ParseError& error) {
-        fmt::print(stderr, "xpreemptd: {}\nTry `xpreemptd --help`.\n", printable_message(error.what()));
+        write_message(fmt::format("xpreemptd: {}\nTry `xpreemptd --help`.\n",
+                                  printable_message(error.what())));
         return exit_usage;
     }
     if (options.check && options.config.empty())
@@ -254,11 +253,13 @@ int run_command(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
+    reserve_standard_streams();
+    std::signal(SIGPIPE, SIG_IGN); // of the program that reads the log
     // Errors are values in here; what still throws is the standard library, out of memory.
     try {
         return run_command(argc, argv);
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "xpreemptd: %s\n", error.what());
+        write_message(fmt::format("xpreemptd: {}\n", error.what()));
         return 1;
     }
 }

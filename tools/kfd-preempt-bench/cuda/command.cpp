@@ -8,6 +8,7 @@
 #include "report.hpp"
 #include "tables.hpp"
 #include "worker.hpp"
+#include "xpreemptd/protocol/standard_streams.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -36,7 +37,7 @@ struct Arguments {
 };
 
 int fail(const std::string& what, int status) {
-    fmt::print(stderr, "kfd-preempt-bench: {}\n", what);
+    xpreemptd::write_message(fmt::format("kfd-preempt-bench: {}\n", what));
     return status;
 }
 
@@ -126,8 +127,8 @@ void measure(Campaign& campaign, const std::string& part, const std::string& sys
             "part {}, {}, repetition {}: {}", part, system, repetition,
             status != 0 ? fmt::format("exit status {}", status) : "unreadable samples"));
     const double end_s = (cuda::now_us() - campaign.begin_us) * 1e-6;
-    fmt::print(stderr, "{:7.1f} s  {} {} repetition {} took {:.1f} s\n", end_s, part, system,
-               repetition, end_s - elapsed_s);
+    xpreemptd::write_message(fmt::format("{:7.1f} s  {} {} repetition {} took {:.1f} s\n", end_s,
+                                         part, system, repetition, end_s - elapsed_s));
 }
 
 // Returns an exit status.
@@ -161,12 +162,13 @@ int run(const Arguments& arguments, const std::string& command) {
             for (const std::string& system : turn(chosen_systems(arguments, part), repetition))
                 measure(campaign, part, system, repetition);
 
-    fmt::print("{}", report_of(campaign.results, campaign.facts));
+    // First the files: on a full disk fmt::print() throws, and the measurements took hours.
     if (!arguments.output.empty())
         if (const std::string error =
                 write_files(arguments.output, campaign.results, campaign.facts);
             !error.empty())
             return fail(error, 1);
+    fmt::print("{}", report_of(campaign.results, campaign.facts));
     if (campaign.left_out > 0)
         fmt::print("\nThe limit of {:g} s left out {} of {} processes.\n", arguments.limit_s,
                    campaign.left_out, campaign.left_out + campaign.started);
@@ -197,8 +199,11 @@ int run_command(int argc, char** argv) {
     declare(app, arguments);
     try {
         app.parse(argc, argv);
+    } catch (const CLI::Success& wanted) { // --help
+        return app.exit(wanted);
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : bad_usage;
+        return fail(fmt::format("cuda: {}\nTry `kfd-preempt-bench cuda --help`.", error.what()),
+                    bad_usage);
     }
     if (!arguments.worker.empty())
         return do_work({arguments.worker,

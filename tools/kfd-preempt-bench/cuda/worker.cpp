@@ -3,6 +3,7 @@
 #include "worker.hpp"
 
 #include "driver.hpp"
+#include "xpreemptd/protocol/standard_streams.hpp"
 
 #include <array>
 #include <cerrno>
@@ -25,7 +26,7 @@ constexpr unsigned longest_work_s = 300;
 constexpr const char* stand_in = "libamdhip64-cuda.so"; // beside the program
 
 int fail(const std::string& what, int status) {
-    fmt::print(stderr, "kfd-preempt-bench: {}\n", what);
+    xpreemptd::write_message(fmt::format("kfd-preempt-bench: {}\n", what));
     return status;
 }
 

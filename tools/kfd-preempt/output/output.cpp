@@ -3,10 +3,8 @@
 #include "output/output.hpp"
 
 #include "output/names.hpp"
+#include "xpreemptd/protocol/standard_streams.hpp"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <fmt/format.h>
 
 namespace cli {
@@ -49,22 +47,18 @@ std::string json_text(const Report& report) {
 }
 
 void print_message(std::string_view message) {
-    fmt::print(stderr, "kfd-preempt: {}\n", printable_message(message));
+    xpreemptd::write_message(fmt::format("kfd-preempt: {}\n", printable_message(message)));
 }
 
 Exit write_report(const Report& report, bool as_json) {
-    const std::string text = as_json ? json_text(report) : report.text;
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-    if (!written || std::fflush(stdout) != 0) {
-        fmt::print(stderr, "kfd-preempt: cannot write to standard output: {}\n",
-                   std::strerror(errno));
-        return Exit::failed;
-    }
-    if (!as_json) {
+    const std::string lost = xpreemptd::write_output(as_json ? json_text(report) : report.text);
+    if (!lost.empty())
+        print_message(lost);
+    if (!as_json || !lost.empty()) {
         for (const std::string& message : report.messages)
             print_message(message);
     }
-    return report.exit;
+    return lost.empty() || report.exit != Exit::ok ? report.exit : Exit::failed;
 }
 
 } // namespace cli

@@ -2,10 +2,11 @@
 // Waits for its own end; the kernel undoes what it held, however that end comes.
 #include "verbs/attached.hpp"
 
+#include "output/output.hpp"
+
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@ Exit stay_attached(const Report& report) {
     ::close(signals);
     if (fds[0].revents != 0)
         return Exit::ok;
-    fmt::print(stderr, "kfd-preempt: the process has ended, or has closed its control socket\n");
+    print_message("the process has ended, or has closed its control socket");
     return Exit::failed;
 }
 

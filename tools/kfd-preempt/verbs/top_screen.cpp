@@ -2,15 +2,13 @@
 // Where top shows what it sees: a terminal that is left as it was found, or lines for scripts.
 #include "output/output.hpp"
 #include "verbs/top.hpp"
+#include "xpreemptd/protocol/standard_streams.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <cstring>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
@@ -54,11 +52,6 @@ private:
     int fd_ = -1;
 };
 
-bool put(const std::string& text) {
-    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-           std::fflush(stdout) == 0;
-}
-
 // The other screen, without cursor, keys as they come; all of it undone at the end.
 class Screen {
 public:
@@ -68,10 +61,10 @@ public:
             now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
             changed_ = ::tcsetattr(STDIN_FILENO, TCSANOW, &now) == 0;
         }
-        put("\x1b[?1049h\x1b[?25l");
+        xpreemptd::write_output("\x1b[?1049h\x1b[?25l");
     }
     ~Screen() {
-        put("\x1b[?25h\x1b[?1049l");
+        xpreemptd::write_output("\x1b[?25h\x1b[?1049l");
         if (changed_)
             ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
     }
@@ -80,7 +73,8 @@ public:
     Screen(Screen&&) = delete;
     Screen& operator=(Screen&&) = delete;
 
-    static bool show(const std::string& text) {
+    // As write_output().
+    static std::string show(const std::string& text) {
         struct winsize size{};
         if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
             size = {};
@@ -88,7 +82,7 @@ public:
         std::string screen = "\x1b[H";
         for (const char c : lines)
             screen += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
-        return put(screen + "\x1b[J");
+        return xpreemptd::write_output(screen + "\x1b[J");
     }
 
 private:
@@ -120,15 +114,17 @@ Wake wait(const Signals& signals, int keys, Clock::time_point until) {
     }
 }
 
-bool show(const Report& report, const TopOptions& options) {
+// As write_output().
+std::string show(const Report& report, const TopOptions& options) {
     if (options.json) {
         Json json = Json::object();
         json["schema"] = 1;
         json.update(report.json);
         json["exit"] = static_cast<int>(report.exit);
-        return put(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+        return xpreemptd::write_output(json.dump(-1, ' ', false, Json::error_handler_t::replace) +
+                                       "\n");
     }
-    return put(report.text + "\n");
+    return xpreemptd::write_output(report.text + "\n");
 }
 
 Exit repeat(const Context& context, const TopOptions& options, bool screen) {
@@ -145,11 +141,10 @@ Exit repeat(const Context& context, const TopOptions& options, bool screen) {
         }
         if (screen && !drawn)
             drawn.emplace();
-        if (!(screen ? Screen::show(report.text) : show(report, options))) {
-            const int reason = errno;
+        const std::string lost = screen ? Screen::show(report.text) : show(report, options);
+        if (!lost.empty()) {
             drawn.reset();
-            fmt::print(stderr, "kfd-preempt: cannot write to standard output: {}\n",
-                       std::strerror(reason));
+            print_message(lost);
             return Exit::failed;
         }
         if (round == options.count)

@@ -2,6 +2,7 @@
 // Polls the sysfs tree of KFD, which has no notification.
 #include "verbs/wait.hpp"
 
+#include "output/output.hpp"
 #include "processes/container.hpp"
 #include "processes/error_messages.hpp"
 #include "processes/kfd_processes.hpp"
@@ -89,7 +90,7 @@ Report wait(const Context& context, const WaitOptions& options) {
                                                std::chrono::duration<double>(*options.timeout_s))
                           : Clock::time_point::max();
     if (::isatty(STDERR_FILENO) != 0)
-        fmt::print(stderr, "kfd-preempt: waiting for a compute queue (^C ends it)\n");
+        print_message("waiting for a compute queue (^C ends it)");
     Waiting waiting(context, options);
     for (;;) {
         if (std::optional<Report> report = waiting.scan())

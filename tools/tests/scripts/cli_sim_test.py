@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from fixture import rows_of
 from runner.paths import REPO
-from runner.testing.commands import CommandTest, cases, fails, program
+from runner.testing.commands import CommandTest, cases, each, fails, program
 
 SCENARIO = """[scenario]
 duration = "5s"
@@ -49,7 +49,11 @@ class Errors(SimTest):
         ("missing scenario file", "run $work/absent.toml", fails(1, "absent.toml: cannot be read")),
         ("compare without a scenario", "compare", fails(2, "expected SCENARIO or --suite")),
         ("compare of an unknown suite", "compare --suite all", fails(2, "--suite")),
-        ("unknown command", "nothing", fails(2, "")),
+        *each(("usage error of '{}' names the program", "{}", fails(2, "^kfd-preempt-sim: ")), "nothing", "run", "--fast"),
+        *each(("seed '{}'", "run disb-a --seed '{}'", fails(2, "^kfd-preempt-sim: --seed: '{}' is not a number from 0 to 4294967295")),
+              "010", "0x10", "-1", "1.5", "4294967296"),
+        *each(("'{}' threads", "run disb-a --threads '{}'", fails(2, "'{}' is not a number from 1 to 64")), "04", "0", "65"),
+        ("scenario with an escape sequence", "run '\033[2J'", fails(1, r"^kfd-preempt-sim: \\x1b\[2J: no such scenario")),
         ("CSV that cannot be written", "compare $work/s.toml --csv $work/absent/x.csv", fails(1, "not written")),
         ("unknown measure", "compare $work/s.toml --svg $work/x.svg --measure x", fails(1, "expected one of mean, p99")),
         ("sweep with a wrong value names the settings", "sweep $work/s.toml --vary gpu.capacity=1,low",
