@@ -7,6 +7,7 @@
 #include "scheduling/daemon.hpp"
 #include "server/loop.hpp"
 #include "server/server.hpp"
+#include "system/log_stream.hpp"
 #include "system/real_time.hpp"
 #include "system/service_manager.hpp"
 #include "system/surroundings.hpp"
@@ -15,15 +16,12 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fmt/format.h>
 #include <sstream>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace {
@@ -39,20 +37,13 @@ struct Options {
     bool verbose = false;
 };
 
-// systemd names device and inode of the stream that it connects to the journal.
-bool is_journal(int fd) {
-    const char* stream = std::getenv("JOURNAL_STREAM");
-    struct stat info{};
-    return stream != nullptr && ::fstat(fd, &info) == 0 &&
-           fmt::format("{}:{}", info.st_dev, info.st_ino) == stream;
+LogStream& log_stream() {
+    static LogStream stream(STDERR_FILENO);
+    return stream;
 }
 
-// The journal takes a level from the beginning of a line; a terminal would show it.
 void write_line(LogLevel level, const std::string& line) {
-    static const bool for_journal = is_journal(STDERR_FILENO);
-    const std::string prefix = for_journal ? fmt::format("<{}>", static_cast<char>(level)) : "";
-    // A line may have the name of a cgroup, and that a sequence for the terminal.
-    fmt::print(stderr, "{}xpreemptd: {}\n", prefix, printable_line(line));
+    log_stream().write(level, line);
 }
 
 // A line for each error of the rules.
@@ -160,6 +151,7 @@ private:
 int run(const Options& options, Rules rules) {
     const kfd::Roots roots = kfd::roots_from_environment();
     const SocketFile socket = rules.socket_file();
+    log_stream().stop_waiting(); // no job on a GPU waits for the reader of the log
     allow_many_descriptors();
     const auto warnings = check_surroundings(roots);
     if (!warnings)
@@ -182,11 +174,9 @@ int run(const Options& options, Rules rules) {
             const auto origin = origin_of(roots, pid);
             return origin ? std::optional(*origin) : std::nullopt;
         },
-        std::chrono::steady_clock::now,
-        [&](LogLevel level, const std::string& line) {
-            if (level != LogLevel::debug || options.verbose)
-                write_line(level, line);
-        });
+        std::chrono::steady_clock::now, write_line);
+    if (options.verbose)
+        daemon.log_each_switch();
     daemon.keep_state_in(socket.path.parent_path() / "state");
     daemon.set_read_again([&] { return read_for_plugin(options); });
     bool ok = loop->watch(signals.fd(), [&] { signals.take(*reader); }).has_value();
@@ -201,7 +191,10 @@ int run(const Options& options, Rules rules) {
     if (!server)
         return fail(server.error());
     daemon.start();
-    notify_service_manager("READY=1");
+    if (const int error = notify_service_manager("READY=1"))
+        write_line(
+            LogLevel::warning,
+            fmt::format("systemd was not told that the daemon is ready: {}", std::strerror(error)));
     Watchdog watchdog;
     while (!signals.end()) {
         if (auto waited = loop->wait_until(daemon.next()); !waited)

@@ -7,7 +7,7 @@ work=$(mktemp -d /tmp/daemon.XXXXXX)
 chmod 755 "$work"
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$(command -v "$0")")/checks.sh"
-jobs='' daemon='' daemon_options=--verbose
+jobs='' daemon='' daemon_options=--verbose log=$work/daemon.log
 : >"$work/stdout"
 : >"$work/stderr"
 
@@ -72,7 +72,7 @@ end_of() { # end_of PID: ends it and keeps its exit status
 daemon_is_ready() { [ -e "/sys/class/kfd/kfd/proc/$daemon" ] && kfd-preempt policy >/dev/null 2>&1; }
 start_daemon() {
 	# shellcheck disable=SC2086 # none or several
-	xpreemptd $daemon_options --config "$work/rules.toml" >"$work/daemon.log" 2>&1 &
+	xpreemptd $daemon_options --config "$work/rules.toml" >"$log" 2>&1 &
 	daemon=$!
 	until_true daemon_is_ready || bail "xpreemptd did not start: $(cat "$work/daemon.log")"
 }

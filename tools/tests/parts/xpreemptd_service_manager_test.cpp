@@ -68,6 +68,17 @@ TEST_F(ServiceManager, gets_a_state_at_a_name_without_a_file) {
     EXPECT_EQ(received(), "STOPPING=1");
 }
 
+// As a systemd does that has frozen after a crash.
+TEST_F(ServiceManager, that_reads_no_states_is_not_waited_for) {
+    listen_at(file());
+    ::alarm(60); // a call that waits ends this program
+    int error = 0;
+    for (int sent = 0; sent < 100'000 && error == 0; ++sent)
+        error = notify_service_manager("WATCHDOG=1");
+    ::alarm(0);
+    EXPECT_EQ(error, EAGAIN);
+}
+
 TEST_F(ServiceManager, may_be_missing_or_gone) {
     EXPECT_EQ(notify_service_manager("READY=1"), 0);
     ::setenv("NOTIFY_SOCKET", file().c_str(), 1);

@@ -194,7 +194,7 @@ nanoseconds Daemon::poll_interval() const {
 
 // After the call of the driver: nothing waits for a line of the log.
 void Daemon::log_switches() {
-    if (switching_.counts().calls == logged_calls_)
+    if (!logs_switches_ || switching_.counts().calls == logged_calls_)
         return;
     logged_calls_ = switching_.counts().calls;
     for (const auto& job : table_.jobs())

@@ -39,6 +39,9 @@ public:
     using ReadAgain = std::function<tl::expected<Rules, std::string>()>;
     void set_read_again(ReadAgain read_again) { read_again_ = std::move(read_again); }
 
+    // Logs the state of all jobs after each call of the driver.
+    void log_each_switch() { logs_switches_ = true; }
+
     // Takes over what a daemon before has kept in this file, and keeps it there from now on.
     void keep_state_in(std::filesystem::path file);
 
@@ -113,6 +116,7 @@ private:
     bool unkept_ = false, cannot_keep_ = false;
     bool warned_of_partition_ = false;
     std::uint64_t kept_changes_ = 0; // of the table
+    bool logs_switches_ = false;
     std::uint64_t logged_calls_ = 0;
 
     Time next_scan_{};

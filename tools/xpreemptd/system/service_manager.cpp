@@ -47,8 +47,9 @@ int notify_service_manager(std::string_view state) {
     if (!socket.valid())
         return errno;
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
-    const ssize_t sent = ::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL,
-                                  reinterpret_cast<const sockaddr*>(&address), size);
+    const ssize_t sent =
+        ::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+                 reinterpret_cast<const sockaddr*>(&address), size);
     return sent < 0 ? errno : 0;
 }
 
