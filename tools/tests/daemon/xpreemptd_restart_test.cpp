@@ -134,6 +134,30 @@ TEST_F(RestartTest, directory_that_cannot_be_written_is_named_once) {
               std::string::npos);
 }
 
+TEST_F(RestartTest, file_that_is_not_used_is_named) {
+    start_two();
+    ASSERT_TRUE(daemon.change(root, batch, {.band = sched::Band::idle}));
+    std::filesystem::rename(file_, tree_.root() / "elsewhere");
+    std::filesystem::create_symlink("elsewhere", file_);
+    restart();
+    EXPECT_EQ(job_then(batch).attributes.band, sched::Band::normal);
+    ASSERT_FALSE(lines.empty());
+    EXPECT_NE(lines[0].find(file_.string() + " is not used: it is no regular file; what run"),
+              std::string::npos)
+        << lines[0];
+}
+
+// Any user may have many runs in cgroups with long names: those of others are kept, too.
+TEST_F(RestartTest, as_many_runs_as_there_may_be_leave_room_for_what_others_have_set) {
+    KeptState state;
+    for (std::size_t i = 0; i < Runs::most; ++i)
+        state.runs.push_back(
+            {{static_cast<pid_t>(1000 + i), i}, std::string(4096, 'g'), {}, 1000, ""});
+    state.jobs["cgroup:/other"] = {{.by_root = {.weight = 3}, .by_owner = {}}, false};
+    std::ofstream(file_) << text_of(state);
+    EXPECT_EQ(read_state(file_), state);
+}
+
 TEST(KeptState, is_read_as_it_was_written) {
     KeptState state;
     Choices choices;

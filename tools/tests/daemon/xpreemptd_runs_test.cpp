@@ -98,7 +98,7 @@ TEST_F(RunMarksTest, run_without_a_pipe_of_its_own_does_not_take_the_inherited_o
     ASSERT_TRUE(run(30, {}, "pipe:[7]"));
     ASSERT_TRUE(run(35, {}, "pipe:[7]"));
     ASSERT_TRUE(daemon.adopt({30, 0, 1}, {})); // the same process once more
-    const auto runs = read_state(file_).runs;
+    const auto runs = read_state(file_)->runs;
     ASSERT_EQ(runs.size(), 2U);
     EXPECT_EQ(runs[0].mark, "pipe:[7]");
     EXPECT_EQ(runs[1].mark, "");
@@ -147,7 +147,7 @@ TEST_F(RunMarksTest, user_has_a_bounded_number_of_runs_and_those_that_ended_leav
     end(pid_of(200));
     EXPECT_TRUE(run(30, {}, "", 1000));
     const auto is_kept = [&](pid_t pid) {
-        const auto runs = read_state(file_).runs;
+        const auto runs = read_state(file_)->runs;
         return std::ranges::any_of(runs,
                                    [&](const xpreemptd::Run& of) { return of.process.pid == pid; });
     };
@@ -211,7 +211,7 @@ TEST_F(RunMarksTest, state_that_could_not_be_written_is_written_later) {
     pass(seconds{61});
     ASSERT_EQ(lines.size(), 2U);
     EXPECT_NE(lines[1].find("is written again"), std::string::npos) << lines[1];
-    EXPECT_EQ(read_state(file_).runs.size(), 2U);
+    EXPECT_EQ(read_state(file_)->runs.size(), 2U);
 }
 
 } // namespace

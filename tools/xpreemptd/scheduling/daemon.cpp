@@ -121,7 +121,13 @@ void Daemon::check_partition(const Job& job) {
 void Daemon::keep_state_in(std::filesystem::path file) {
     constexpr std::chrono::seconds found_after{60};
     state_file_ = std::move(file);
-    before_ = read_state(state_file_);
+    auto before = read_state(state_file_);
+    if (!before)
+        log_(LogLevel::warning,
+             fmt::format("{} is not used: {}; what run, renice and focus have set before is "
+                         "forgotten",
+                         state_file_.string(), before.error()));
+    before_ = std::move(before).value_or(KeptState{});
     forget_before_at_ = clock_() + found_after;
     std::erase_if(before_.members, [this](const auto& of) {
         return !lives(of.first, origin_) || !identity_of_key(of.second);

@@ -6,6 +6,8 @@
 #include "protocol/requests.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fmt/format.h>
 #include <iterator>
 #include <optional>
@@ -119,15 +121,24 @@ KeptState parse_state(std::string_view text) {
     return state;
 }
 
-KeptState read_state(const std::filesystem::path& file) {
-    constexpr std::size_t most = std::size_t{1} << 24;
-    // In a directory of others anyone could have made it.
+tl::expected<KeptState, std::string> read_state(const std::filesystem::path& file) {
+    // As many runs as there may be, each in a cgroup with a path of 4 KiB, and as many jobs.
+    constexpr std::size_t most = std::size_t{1} << 26;
     struct stat status{};
-    if (::lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode) ||
-        status.st_uid != ::geteuid())
-        return {};
+    if (::lstat(file.c_str(), &status) != 0) {
+        if (errno == ENOENT)
+            return KeptState{};
+        return tl::make_unexpected(std::string(std::strerror(errno)));
+    }
+    // In a directory of others anyone could have made it.
+    if (!S_ISREG(status.st_mode))
+        return tl::make_unexpected(std::string("it is no regular file"));
+    if (status.st_uid != ::geteuid())
+        return tl::make_unexpected(fmt::format("it is user {}'s", status.st_uid));
     const auto text = xpreempt::kfd::read_text(file, xpreempt::Op::argument, most);
-    return text ? parse_state(*text) : KeptState{};
+    if (!text)
+        return tl::make_unexpected(std::string(std::strerror(text.error().errno_value)));
+    return parse_state(*text);
 }
 
 } // namespace xpreemptd

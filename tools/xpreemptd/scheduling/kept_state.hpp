@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
 #include <vector>
 
 namespace xpreemptd {
@@ -33,7 +34,7 @@ struct KeptState {
 [[nodiscard]] std::string text_of(const KeptState& state);
 // Leaves out lines that aren't as text_of() writes them.
 [[nodiscard]] KeptState parse_state(std::string_view text);
-// Returns an empty state if there is no file, or if it is not ours.
-[[nodiscard]] KeptState read_state(const std::filesystem::path& file);
+// Returns an empty state if there is no file, and why not if it cannot be used or is not ours.
+[[nodiscard]] tl::expected<KeptState, std::string> read_state(const std::filesystem::path& file);
 
 } // namespace xpreemptd
