@@ -148,6 +148,32 @@ private:
     std::chrono::steady_clock::time_point next_;
 };
 
+// A program that cleans up in /run may remove the socket of a daemon that runs.
+class SocketGuard {
+public:
+    explicit SocketGuard(Server& server) : server_(server) {}
+
+    void look() {
+        const auto now = std::chrono::steady_clock::now();
+        if (now < next_)
+            return;
+        next_ = now + std::chrono::seconds{1};
+        const auto restored = server_.keep_listening();
+        if (restored.value_or(false))
+            write_line(LogLevel::warning,
+                       fmt::format("{} was removed: listens there again", server_.path().string()));
+        else if (!restored && !failed_)
+            write_line(LogLevel::error, fmt::format("the socket was removed, and {}; trying again",
+                                                    restored.error()));
+        failed_ = !restored;
+    }
+
+private:
+    Server& server_;
+    std::chrono::steady_clock::time_point next_;
+    bool failed_ = false;
+};
+
 int run(const Options& options, Rules rules) {
     const kfd::Roots roots = kfd::roots_from_environment();
     const SocketFile socket = rules.socket_file();
@@ -196,12 +222,14 @@ int run(const Options& options, Rules rules) {
             LogLevel::warning,
             fmt::format("systemd was not told that the daemon is ready: {}", std::strerror(error)));
     Watchdog watchdog;
+    SocketGuard socket_guard(**server);
     while (!signals.end()) {
         if (auto waited = loop->wait_until(daemon.next()); !waited)
             return fail(fmt::format("waiting: {}", std::strerror(waited.error().errno_value)));
         if (std::chrono::steady_clock::now() >= daemon.next())
             daemon.on_time();
         watchdog.kick();
+        socket_guard.look();
     }
     notify_service_manager("STOPPING=1");
     return 0; // the driver resumes what the provider has stopped

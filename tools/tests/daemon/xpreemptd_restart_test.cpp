@@ -134,6 +134,23 @@ TEST_F(RestartTest, directory_that_cannot_be_written_is_named_once) {
               std::string::npos);
 }
 
+TEST_F(RestartTest, file_that_was_removed_is_written_again) {
+    start_two();
+    run(30, {});
+    pass(seconds{1});
+    const auto written = read_state(file_).value();
+    ASSERT_EQ(written.runs.size(), 1U);
+    std::filesystem::remove(file_);
+    pass(seconds{1});
+    EXPECT_EQ(read_state(file_), written);
+    // With its directory, which the socket brings back.
+    std::filesystem::remove_all(file_.parent_path());
+    pass(seconds{1});
+    std::filesystem::create_directories(file_.parent_path());
+    pass(seconds{11});
+    EXPECT_EQ(read_state(file_), written);
+}
+
 TEST_F(RestartTest, file_that_is_not_used_is_named) {
     start_two();
     ASSERT_TRUE(daemon.change(root, batch, {.band = sched::Band::idle}));

@@ -126,6 +126,47 @@ TEST_F(XpreemptdListening, WhatIsNoSocketIsLeftAlone) {
     EXPECT_FALSE(fs::exists(directory / "elsewhere"));
 }
 
+TEST_F(XpreemptdListening, ARemovedSocketIsMadeAgainAndTheClientsStay) {
+    serve();
+    const DaemonClient before(path);
+    (void)loop.wait_until(std::chrono::steady_clock::now());
+    EXPECT_EQ(server->keep_listening(), false);
+    std::size_t clients = 1;
+    for (const fs::path& removed : {path, path.parent_path()}) {
+        fs::remove_all(removed);
+        EXPECT_FALSE(DaemonClient(path).connected());
+        EXPECT_EQ(server->keep_listening(), true);
+        EXPECT_EQ(server->keep_listening(), false);
+        EXPECT_EQ(mode_of(path), 0666U);
+        const DaemonClient after(path);
+        (void)after.ask(loop, "{}");
+        EXPECT_EQ(server->clients(), ++clients);
+        EXPECT_NE(opener().line().find("another xpreemptd runs"), std::string::npos);
+        (void)before.ask(loop, "{}");
+        --clients;
+    }
+    EXPECT_NE(before.ask(loop, "{}"), "");
+}
+
+TEST_F(XpreemptdListening, WhatTookThePlaceOfTheSocketIsLeftAloneUntilItGoes) {
+    serve();
+    fs::remove(path);
+    std::ofstream(path) << "precious";
+    for (int call = 0; call < 2; ++call) {
+        const auto restored = server->keep_listening();
+        ASSERT_FALSE(restored);
+        EXPECT_NE(restored.error().find("is there and is no socket: remove it"), std::string::npos);
+    }
+    EXPECT_EQ(fs::file_size(path), 8U);
+    fs::remove(path);
+    EXPECT_EQ(server->keep_listening(), true);
+    EXPECT_TRUE(DaemonClient(path).connected());
+    fs::remove(path);
+    std::ofstream(path) << "precious";
+    server.reset();
+    EXPECT_TRUE(fs::exists(path));
+}
+
 TEST_F(XpreemptdListening, APathThatCannotBeSaysWhy) {
     path = directory / std::string(120, 'x');
     EXPECT_NE(opener().line().find("must have 1 to 107 bytes"), std::string::npos);

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 namespace xpreemptd {
 
@@ -153,7 +154,10 @@ void Daemon::keep_state() {
         before_ = {};
         unkept_ = true;
     }
-    if (state_file_.empty() || now < next_keep_ || (!unkept_ && kept_changes_ == table_.changes()))
+    if (state_file_.empty() || now < next_keep_)
+        return;
+    const bool was_removed = is_kept_ && ::access(state_file_.c_str(), F_OK) != 0;
+    if (!unkept_ && !was_removed && kept_changes_ == table_.changes())
         return;
     KeptState state = state_of(runs_, table_);
     state.jobs.insert(before_.jobs.begin(), before_.jobs.end());
@@ -167,6 +171,7 @@ void Daemon::keep_state() {
     else if (error == 0 && cannot_keep_)
         log_(LogLevel::notice, fmt::format("{} is written again", state_file_.string()));
     cannot_keep_ = unkept_ = error != 0;
+    is_kept_ = error == 0;
     kept_changes_ = table_.changes();
     next_keep_ = clock_() + (error != 0 ? retried_after : rest * (clock_() - now));
 }

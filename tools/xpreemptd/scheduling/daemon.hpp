@@ -113,7 +113,7 @@ private:
     std::filesystem::path state_file_; // empty: nothing is kept
     KeptState before_;                 // of the daemon before, until its jobs were found
     Time forget_before_at_{}, next_keep_{};
-    bool unkept_ = false, cannot_keep_ = false;
+    bool unkept_ = false, cannot_keep_ = false, is_kept_ = false;
     bool warned_of_partition_ = false;
     std::uint64_t kept_changes_ = 0; // of the table
     bool logs_switches_ = false;

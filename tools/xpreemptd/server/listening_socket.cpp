@@ -58,22 +58,32 @@ pid_t listener_at(const fs::path& path) {
     return ::getsockopt(probe.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 ? peer.pid : 0;
 }
 
+// 0: there is no such file.
+ino_t inode_at(const fs::path& path) {
+    struct stat status{};
+    return ::lstat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
 } // namespace
 
 ListeningSocket::ListeningSocket(ListeningSocket&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::move(other.lock_)),
-      socket_(std::move(other.socket_)), remove_(std::exchange(other.remove_, false)) {}
+    : file_(std::move(other.file_)), lock_(std::move(other.lock_)),
+      socket_(std::move(other.socket_)), inode_(other.inode_) {}
 
 ListeningSocket::~ListeningSocket() {
     // The lock is held until after this: no other process' file has taken the name.
-    if (remove_)
-        ::unlink(path_.c_str());
+    if (is_in_place())
+        ::unlink(file_.path.c_str());
+}
+
+bool ListeningSocket::is_in_place() const {
+    return socket_.valid() && inode_at(file_.path) == inode_;
 }
 
 // Between seeing that a file is stale and replacing it, another daemon could have done so. Root's
 // alone: a reader could lock it too. Never removed, or two daemons could lock two files.
 tl::expected<void, std::string> ListeningSocket::lock() {
-    const fs::path file = path_.string() + ".lock";
+    const fs::path file = file_.path.string() + ".lock";
     lock_ = UniqueFd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!lock_.valid())
         return error_of("open", file, errno);
@@ -85,60 +95,72 @@ tl::expected<void, std::string> ListeningSocket::lock() {
     if (errno != EAGAIN && errno != EACCES)
         return error_of("lock", file, errno);
     const bool known = ::fcntl(lock_.get(), F_GETLK, &wanted) == 0 && wanted.l_type != F_UNLCK;
-    return another_runs(known ? wanted.l_pid : 0, path_);
+    return another_runs(known ? wanted.l_pid : 0, file_.path);
 }
 
-tl::expected<void, std::string> ListeningSocket::bind_to_path(const SocketFile& file) {
+tl::expected<void, std::string> ListeningSocket::bind_to_path() {
     socket_ = UniqueFd(::socket(AF_UNIX, kind, 0));
     if (!socket_.valid())
-        return error_of("make a socket for", path_, errno);
-    int failed = with_address(::bind, socket_.get(), path_) == 0 ? 0 : errno;
+        return error_of("make a socket for", file_.path, errno);
+    int failed = with_address(::bind, socket_.get(), file_.path) == 0 ? 0 : errno;
     if (failed == EADDRINUSE) {
         // To connect to what is no socket is refused, as to a stale one.
         std::error_code error;
-        if (fs::symlink_status(path_, error).type() != fs::file_type::socket)
+        if (fs::symlink_status(file_.path, error).type() != fs::file_type::socket)
             return tl::make_unexpected(
-                fmt::format("{} is there and is no socket: remove it", path_.string()));
-        if (const pid_t pid = listener_at(path_); pid >= 0)
-            return another_runs(pid, path_);
-        if (::unlink(path_.c_str()) != 0 && errno != ENOENT)
-            return error_of("remove the stale socket", path_, errno);
-        failed = with_address(::bind, socket_.get(), path_) == 0 ? 0 : errno;
+                fmt::format("{} is there and is no socket: remove it", file_.path.string()));
+        if (const pid_t pid = listener_at(file_.path); pid >= 0)
+            return another_runs(pid, file_.path);
+        if (::unlink(file_.path.c_str()) != 0 && errno != ENOENT)
+            return error_of("remove the stale socket", file_.path, errno);
+        failed = with_address(::bind, socket_.get(), file_.path) == 0 ? 0 : errno;
     }
     if (failed != 0)
-        return error_of("bind to", path_, failed);
-    remove_ = true;
+        return error_of("bind to", file_.path, failed);
+    inode_ = inode_at(file_.path);
     // Each request is judged by its peer's credentials, so by default every user may ask. Before
     // listen(), so that no client is refused meanwhile. chown() first: it may change the mode.
-    if (file.group != SocketFile::own_group &&
-        ::chown(path_.c_str(), static_cast<uid_t>(-1), file.group) != 0)
-        return error_of("change the group of", path_, errno);
-    if (::chmod(path_.c_str(), file.mode) != 0)
-        return error_of("change the mode of", path_, errno);
+    if (file_.group != SocketFile::own_group &&
+        ::chown(file_.path.c_str(), static_cast<uid_t>(-1), file_.group) != 0)
+        return error_of("change the group of", file_.path, errno);
+    if (::chmod(file_.path.c_str(), file_.mode) != 0)
+        return error_of("change the mode of", file_.path, errno);
     if (::listen(socket_.get(), SOMAXCONN) != 0)
-        return error_of("listen at", path_, errno);
+        return error_of("listen at", file_.path, errno);
     return {};
 }
 
-tl::expected<ListeningSocket, std::string> ListeningSocket::open(const SocketFile& file) {
-    ListeningSocket made;
-    made.path_ = file.path;
-    if (made.path_.empty() || made.path_.native().size() >= sizeof sockaddr_un::sun_path)
+tl::expected<void, std::string> ListeningSocket::make() {
+    if (file_.path.empty() || file_.path.native().size() >= sizeof sockaddr_un::sun_path)
         return tl::make_unexpected(fmt::format("the path of the socket, '{}', must have 1 to {} "
                                                "bytes",
-                                               made.path_.string(),
+                                               file_.path.string(),
                                                sizeof sockaddr_un::sun_path - 1));
-    const fs::path directory = made.path_.parent_path();
+    const fs::path directory = file_.path.parent_path();
     // Once more the mode, for the umask may have taken rights away.
     if (!directory.empty() &&
         (::mkdir(directory.c_str(), 0755) != 0 || ::chmod(directory.c_str(), 0755) != 0) &&
         errno != EEXIST)
         return error_of("make the directory", directory, errno);
-    if (const auto locked = made.lock(); !locked)
-        return tl::make_unexpected(locked.error());
-    if (const auto bound = made.bind_to_path(file); !bound)
-        return tl::make_unexpected(bound.error());
-    return made;
+    if (auto locked = lock(); !locked)
+        return locked;
+    return bind_to_path();
+}
+
+tl::expected<bool, std::string> ListeningSocket::restore() {
+    if (is_in_place())
+        return false;
+    auto made = make();
+    if (!made)
+        socket_ = UniqueFd();
+    return made.map([] { return true; });
+}
+
+tl::expected<ListeningSocket, std::string> ListeningSocket::open(const SocketFile& file) {
+    ListeningSocket listening(file);
+    if (auto made = listening.make(); !made)
+        return tl::make_unexpected(made.error());
+    return listening;
 }
 
 } // namespace xpreemptd

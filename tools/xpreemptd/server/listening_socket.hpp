@@ -7,7 +7,9 @@
 
 #include <filesystem>
 #include <string>
+#include <sys/types.h>
 #include <tl/expected.hpp>
+#include <utility>
 
 namespace xpreemptd {
 
@@ -17,6 +19,11 @@ public:
     // error is a sentence; "another xpreemptd runs (pid N)" if one does.
     [[nodiscard]] static tl::expected<ListeningSocket, std::string> open(const SocketFile& file);
 
+    // Makes it anew if its file was removed or replaced, and returns whether it has: nobody could
+    // connect to the old descriptor any more. An error leaves it without a descriptor, and the next
+    // call tries again.
+    [[nodiscard]] tl::expected<bool, std::string> restore();
+
     // Removes the file.
     ~ListeningSocket();
     ListeningSocket(ListeningSocket&& other) noexcept;
@@ -25,18 +32,20 @@ public:
     ListeningSocket& operator=(const ListeningSocket&) = delete;
 
     [[nodiscard]] int fd() const { return socket_.get(); }
-    [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+    [[nodiscard]] const std::filesystem::path& path() const { return file_.path; }
 
 private:
-    ListeningSocket() = default;
+    explicit ListeningSocket(SocketFile file) : file_(std::move(file)) {}
 
+    [[nodiscard]] bool is_in_place() const;
+    [[nodiscard]] tl::expected<void, std::string> make();
     [[nodiscard]] tl::expected<void, std::string> lock();
-    [[nodiscard]] tl::expected<void, std::string> bind_to_path(const SocketFile& file);
+    [[nodiscard]] tl::expected<void, std::string> bind_to_path();
 
-    std::filesystem::path path_;
+    SocketFile file_;
     xpreempt::UniqueFd lock_; // of a file beside the socket, as long as this daemon lives
     xpreempt::UniqueFd socket_;
-    bool remove_ = false;
+    ino_t inode_ = 0; // of the socket's file
 };
 
 } // namespace xpreemptd

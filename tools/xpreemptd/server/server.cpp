@@ -59,6 +59,14 @@ Server::~Server() {
     loop_.forget(ready_.get());
 }
 
+tl::expected<bool, std::string> Server::keep_listening() {
+    auto restored = listening_.restore();
+    if (restored.value_or(false) && !add_to(ready_, listening_.fd()))
+        return tl::make_unexpected(fmt::format("cannot wait for clients at {}: {}",
+                                               listening_.path().string(), std::strerror(errno)));
+    return restored;
+}
+
 bool Server::watch(uid_t user, int fd) {
     User& of = users_[user];
     if (!of.ready.valid()) {

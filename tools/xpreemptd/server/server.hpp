@@ -38,6 +38,9 @@ public:
     Server(Server&&) = delete;
     Server& operator=(Server&&) = delete;
 
+    // To be called now and then: as ListeningSocket::restore(). Clients that are connected stay.
+    [[nodiscard]] tl::expected<bool, std::string> keep_listening();
+
     [[nodiscard]] const std::filesystem::path& path() const { return listening_.path(); }
     [[nodiscard]] std::size_t clients() const { return clients_.size(); }
 
