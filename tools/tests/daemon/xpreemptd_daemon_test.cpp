@@ -205,6 +205,22 @@ TEST_F(DaemonTest, pid_that_another_process_has_by_now_is_another_job) {
     EXPECT_FALSE(gpu.held(batch));
 }
 
+TEST_F(DaemonTest, queue_of_a_process_with_a_pid_of_another_does_not_stay_held) {
+    gpu.has_watch = false;
+    start_two();
+    gpu.exit(batch);
+    add(batch, "/batch");
+    gpu.running.at(batch).generation = 1;
+    gpu.submit(batch, 1);
+    gpu.submit(server, 1);
+    pass(milliseconds{30}); // before the next scan
+    ASSERT_TRUE(gpu.held(batch));
+    pass(milliseconds{150});
+    gpu.finish(server, 1);
+    pass(milliseconds{50});
+    EXPECT_FALSE(gpu.held(batch));
+}
+
 TEST_F(DaemonTest, blind_process_is_polled) {
     add(server, "/server");
     gpu.running.at(server).blind = true;

@@ -111,6 +111,24 @@ TEST_F(MemoryTurnsTest, a_job_that_the_daemon_before_has_sent_away_gets_its_turn
     EXPECT_FALSE(gpu.held(second));
 }
 
+TEST_F(MemoryTurnsTest, a_job_of_the_daemon_before_gets_its_turn_after_a_refused_stop) {
+    add(batch, "/batch", 12 * gib);
+    add(second, "/batch2", 0, 12 * gib);
+    gpu.running.at(second).queues.at(1).held_by_program = true;
+    int refusals = 2;
+    gpu.refuse = [&](const test::Switch& wanted) {
+        return wanted.pid == second && refusals-- > 0 ? EBUSY : 0;
+    };
+    daemon.start();
+    gpu.submit(batch, 1);
+    gpu.submit(second, 1);
+    pass(1500ms);
+    ASSERT_EQ(gpu.moving.size(), 1U);
+    move();
+    EXPECT_FALSE(away(second));
+    EXPECT_FALSE(gpu.held(second));
+}
+
 TEST_F(MemoryTurnsTest, a_job_that_an_operator_sends_away_stays_away) {
     for (const bool is_program : {false, true}) {
         add(second, "/batch2", 8 * gib);

@@ -98,6 +98,8 @@ void MemoryTurns::take_over(Process& process) {
     for (std::size_t i = 0; i < stops.size(); ++i) {
         (void)switching_.note(*queues[i], stops[i]);
         queues[i]->held_by_others = queues[i]->held_by_others && !queues[i]->held;
+        if (!queues[i]->held)
+            process.vram_at = {}; // the next scan tries again
     }
 }
 

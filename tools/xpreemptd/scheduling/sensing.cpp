@@ -109,8 +109,10 @@ bool Sensing::find_queues(Process& process) {
     }
     process.stale = false;
     const auto ids = provider_.queue_ids(process.facts.pid);
-    if (!ids)
-        return false; // the process ends
+    if (!ids) {
+        process.stale = !is_gone(ids.error());
+        return false;
+    }
     std::vector<Queue> queues;
     bool changed = ids->size() != process.queues.size();
     std::size_t described = 0;
@@ -128,8 +130,10 @@ bool Sensing::find_queues(Process& process) {
             changed = true;
             ++described;
             const auto found = provider_.describe(process.facts.pid, id);
-            if (!found)
-                continue; // destroyed meanwhile
+            if (!found) {
+                process.stale = process.stale || !is_gone(found.error());
+                continue;
+            }
             queues.push_back({id, found->gpu_id, found->compute});
         }
         if (reading)
@@ -308,12 +312,29 @@ bool Sensing::scan_job(Job& job, Time now) {
     return update_jobs(now);
 }
 
+// A process that has ended unseen may have left its pid to one whose queues we took for its own.
+// Returns false if one of them is still held: its owner would wait for ever.
+bool Sensing::release(Process& process) {
+    std::vector<Switch> starts;
+    for (const Queue& queue : process.queues)
+        if (queue.held)
+            starts.push_back({Change::start, process.facts.pid, queue.id, queue.uid});
+    if (starts.empty())
+        return true;
+    (void)provider_.change(starts);
+    return std::ranges::none_of(starts, [](const Switch& done) {
+        return done.result == EBUSY || done.result == ENOMEM || done.result == ENOSPC;
+    });
+}
+
 // Returns true if its job is another one by now, or its queues are others.
 bool Sensing::visit(const Member& member) {
     Process& process = *member.process;
     if (!is_free(process))
         return false;
     if (process.unverified && is_replaced(process)) {
+        if (!release(process))
+            return false;
         arrivals_.push_back(process.facts.pid);
         remove(member);
         return true;

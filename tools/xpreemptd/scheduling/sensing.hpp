@@ -67,6 +67,7 @@ private:
     bool list_processes();
     [[nodiscard]] bool is_replaced(const Process& process) const;
     bool visit_in_turn();
+    bool release(Process& process);
     bool visit(const Member& member);
     bool is_free(Process& process);
     Result<QueueReading> read(Process& process, std::uint32_t queue_id);
