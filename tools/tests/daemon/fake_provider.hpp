@@ -296,6 +296,8 @@ public:
             ADD_FAILURE() << "a call about pid " << pid << " would wait for a move";
         if (find(pid, id) == nullptr)
             return xpreempt::fail(ESRCH, xpreempt::Op::queue_status);
+        if (waits_for(pid))
+            return xpreempt::fail(EBUSY, xpreempt::Op::queue_status);
         xpreemptd::VramUse use = vram[pid];
         use.gpu_id = running.at(pid).queues.at(id).gpu_id;
         return use;

@@ -129,6 +129,22 @@ TEST_F(MemoryTurnsTest, a_job_of_the_daemon_before_gets_its_turn_after_a_refused
     EXPECT_FALSE(gpu.held(second));
 }
 
+// They are armed, so that only their memory is asked for.
+TEST_F(MemoryTurnsTest, idle_processes_that_lock_themselves_take_a_hundredth_of_the_time_each) {
+    for (const pid_t pid : {batch, second})
+        add(pid, "/batch", gib);
+    daemon.start();
+    pass(3s);
+    for (const pid_t pid : {batch, second})
+        gpu.running.at(pid).locked = true;
+    pass(10s); // the first call about each of them waits
+    gpu.waited = 0ns;
+    const auto begin = gpu.now;
+    pass(60s);
+    EXPECT_GT(gpu.waited, 0ns);
+    EXPECT_LE(50 * gpu.waited, gpu.now - begin);
+}
+
 TEST_F(MemoryTurnsTest, a_job_that_an_operator_sends_away_stays_away) {
     for (const bool is_program : {false, true}) {
         add(second, "/batch2", 8 * gib);

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <sys/types.h>
 #include <vector>
@@ -14,6 +15,7 @@ namespace xpreemptd {
 
 using xpreempt::Result;
 using Time = std::chrono::steady_clock::time_point;
+using Clock = std::function<Time()>;
 
 struct QueueFound {
     std::uint32_t gpu_id;

@@ -46,7 +46,7 @@ Daemon::Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf o
                  hints_.sum_up(job);
              }),
       sensing_(provider_, table_, facts_, clock_), decisions_(table_, rules_.max_hold),
-      switching_(provider_, clock_), memory_(provider_, table_, switching_, log_),
+      switching_(provider_, clock_), memory_(provider_, table_, switching_, clock_, log_),
       socket_(rules_.socket_file()), left_out_(rules_.plugin_left_out),
       marker_(PluginMarker::beside(socket_.path)) {
     decisions_.set_max_decide(rules_.max_decide);

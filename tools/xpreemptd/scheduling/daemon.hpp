@@ -30,8 +30,6 @@ namespace xpreemptd {
 // Needs no clock and no descriptors: main() calls it with the time.
 class Daemon final : public Control {
 public:
-    using Clock = std::function<Time()>;
-
     Daemon(Provider& provider, Rules rules, Sensing::Facts facts, OriginOf origin, Clock clock,
            Log log);
 

@@ -41,19 +41,23 @@ std::string why_not(int error) {
 void MemoryTurns::read(Process& process, Time now) {
     if (process.lock.is_locked())
         return;
-    process.vram_at = now;
     std::vector<VramUse> vram;
     for (const Queue& queue : process.queues) {
         if (!queue.compute || std::ranges::find(vram, queue.gpu_id, &VramUse::gpu_id) != vram.end())
             continue;
         const auto before = std::ranges::find(process.vram, queue.gpu_id, &VramUse::gpu_id);
-        if (auto use = provider_.vram_of(process.facts.pid, queue.id)) {
+        const Time began = clock_();
+        auto use = provider_.vram_of(process.facts.pid, queue.id);
+        if (!use && use.error().errno_value == EBUSY)
+            return process.lock.note_wait(began, clock_());
+        if (use) {
             use->gpu_id = queue.gpu_id;
             vram.push_back(*use);
         } else if (before != process.vram.end()) {
             vram.push_back(*before);
         }
     }
+    process.vram_at = now;
     process.vram = std::move(vram);
     for (Queue& queue : process.queues)
         for (const VramUse& use : process.vram)
@@ -77,7 +81,7 @@ void MemoryTurns::scan(Time now) {
         return;
     const bool is_new = oldest->vram_at == Time{};
     read(*oldest, now);
-    if (is_new && oldest->away())
+    if (is_new && oldest->vram_at == now && oldest->away())
         take_over(*oldest);
 }
 

@@ -24,8 +24,9 @@ struct MovingCounts {
 // Memory of a job moves only if its attributes say so.
 class MemoryTurns {
 public:
-    MemoryTurns(Provider& provider, JobTable& table, Switching& switching, Log log)
-        : provider_(provider), table_(table), switching_(switching), log_(std::move(log)) {}
+    MemoryTurns(Provider& provider, JobTable& table, Switching& switching, Clock clock, Log log)
+        : provider_(provider), table_(table), switching_(switching), clock_(std::move(clock)),
+          log_(std::move(log)) {}
 
     void set_parameters(sched::Residency::Parameters parameters) {
         residency_.set_parameters(parameters);
@@ -54,6 +55,7 @@ private:
 
     [[nodiscard]] bool is_needed() const;
     [[nodiscard]] sched::MemoryView view_of(const Job& job) const;
+    // Leaves the figures of one that is locked as they are.
     void read(Process& process, Time now);
     void take_over(Process& process);
     void add(Job& job, Change change, Move& move, UnderWay& under_way);
@@ -67,6 +69,7 @@ private:
     Provider& provider_;
     JobTable& table_;
     Switching& switching_;
+    Clock clock_;
     Log log_;
     sched::Residency residency_;
     std::vector<sched::MemoryView> views_;

@@ -28,7 +28,6 @@ struct SensingCounts {
 class Sensing {
 public:
     using Facts = std::function<Result<ProcessFacts>(pid_t)>;
-    using Clock = std::function<Time()>;
     static constexpr std::chrono::microseconds longest{500};
 
     Sensing(Provider& provider, JobTable& table, Facts facts, Clock clock)

@@ -8,7 +8,6 @@
 #include "sched/switch_cost.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -32,7 +31,6 @@ struct Switched {
 
 class Switching {
 public:
-    using Clock = std::function<Time()>;
     Switching(Provider& provider, Clock clock) : provider_(provider), clock_(std::move(clock)) {}
 
     // One verdict a job, in the table's order. Returns true if something was refused that may work
