@@ -160,6 +160,30 @@ TEST_F(CrowdTest, crowd_without_a_watch_is_polled_in_turns) {
     EXPECT_LE(pass_in_turns(seconds{1}), most_calls);
 }
 
+// xpreemptd(8) promises it. Calls of the driver take 10 us here.
+TEST_F(DaemonTest, thousands_of_busy_jobs_that_come_at_once_are_known_within_seconds) {
+    constexpr pid_t jobs = 4096;
+    gpu.read_takes = gpu.description_takes = microseconds{10};
+    gpu.facts_take = microseconds{50};
+    add(server, "/server");
+    daemon.start();
+    pass(seconds{1});
+    for (pid_t pid = 1000; pid < 1000 + jobs; ++pid) {
+        add(pid, "/batch");
+        gpu.running.at(pid).queues.at(1).packets = 1;
+    }
+    const Time begin = gpu.now;
+    const auto facts = gpu.facts_read;
+    while (gpu.facts_read - facts < jobs && gpu.now < begin + seconds{100}) {
+        if (!gpu.events.empty())
+            daemon.on_events();
+        gpu.now = std::max(gpu.now, daemon.next());
+        daemon.on_time();
+    }
+    EXPECT_LE(gpu.now, begin + seconds{3});
+    EXPECT_EQ(daemon.jobs().size(), static_cast<std::size_t>(jobs) + 1);
+}
+
 TEST_F(CrowdTest, process_with_a_thousand_queues_is_described_in_turns) {
     gpu.read_takes = microseconds{1};
     add(batch, "/batch");

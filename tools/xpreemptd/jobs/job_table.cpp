@@ -78,6 +78,14 @@ JobTable::Member JobTable::next_after(std::uint64_t cookie) const {
     return found == members_.end() ? Member{nullptr, nullptr} : found->second;
 }
 
+JobTable::Member JobTable::next_in_turn(std::uint64_t& cookie) const {
+    Member member = next_after(cookie);
+    if (member.process == nullptr)
+        member = next_after(0);
+    cookie = member.process != nullptr ? member.process->cookie : 0;
+    return member;
+}
+
 Job* JobTable::find_id(std::uint64_t id) const {
     const auto found = std::ranges::lower_bound(jobs_, id, {}, &Job::id);
     return found == jobs_.end() || (*found)->id != id ? nullptr : found->get();

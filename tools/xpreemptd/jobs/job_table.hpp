@@ -48,6 +48,8 @@ public:
     [[nodiscard]] Job* find_id(std::uint64_t id) const; // null: unknown
     // The one with the next higher cookie, of 0 the first; nulls: there is none.
     [[nodiscard]] Member next_after(std::uint64_t cookie) const;
+    // The same, and the first again after the last one, for rounds; sets the cookie to its own.
+    [[nodiscard]] Member next_in_turn(std::uint64_t& cookie) const;
     // How often a process has come or gone.
     [[nodiscard]] std::uint64_t changes() const { return changes_; }
     [[nodiscard]] std::size_t size() const { return members_.size(); } // processes

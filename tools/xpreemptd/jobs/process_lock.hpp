@@ -21,6 +21,7 @@ public:
         ask_after_ = suspect_ ? ended + rest * (ended - began) : ended;
         locked_ = suspect_ = true;
     }
+    [[nodiscard]] bool is_suspect() const { return suspect_; }
     [[nodiscard]] bool is_to_be_asked(Time now) const { return suspect_ && now >= ask_after_; }
     void note_answer(bool is_locked, Time began, Time ended) {
         locked_ = is_locked;

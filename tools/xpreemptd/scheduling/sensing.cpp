@@ -67,6 +67,8 @@ Result<QueueReading> Sensing::read(Process& process, std::uint32_t queue_id) {
 }
 
 bool Sensing::is_free(Process& process) {
+    if (!process.lock.is_suspect())
+        return true;
     const Time began = clock_();
     if (process.moving || !process.lock.is_to_be_asked(began))
         return !process.lock.is_locked();
@@ -151,6 +153,7 @@ void Sensing::add(pid_t pid) {
     const Member member = table_.add(std::move(*facts));
     watch(*member.process);
     (void)find_queues(*member.process);
+    found_idle_ = true;
 }
 
 void Sensing::watch(Process& process) {
@@ -165,10 +168,7 @@ void Sensing::watch_another() {
     if (provider_.event_fd() < 0)
         return;
     for (std::size_t left = table_.size(); left > 0; --left) {
-        Member member = table_.next_after(tried_);
-        if (member.process == nullptr)
-            member = table_.next_after(0);
-        tried_ = member.process->cookie;
+        const Member member = table_.next_in_turn(tried_);
         if (!member.process->watch_id)
             return watch(*member.process);
     }
@@ -243,10 +243,7 @@ bool Sensing::arm_some(bool (*matches)(const Process&), std::uint64_t& last) {
     arming_.clear();
     armed_members_.clear();
     for (std::size_t left = table_.size(); left > 0 && arming_.size() < armed_at_once; --left) {
-        Member member = table_.next_after(last);
-        if (member.process == nullptr)
-            member = table_.next_after(0);
-        last = member.process->cookie;
+        const Member member = table_.next_in_turn(last);
         if (!matches(*member.process))
             continue;
         // NOLINTNEXTLINE(bugprone-unchecked-optional-access): `matches` has checked
@@ -277,10 +274,7 @@ void Sensing::audit_armed() {
 // queues. One process each time.
 void Sensing::audit_held() {
     for (std::size_t left = table_.size(); left > 0; --left) {
-        Member member = table_.next_after(audited_held_);
-        if (member.process == nullptr)
-            member = table_.next_after(0);
-        audited_held_ = member.process->cookie;
+        const Member member = table_.next_in_turn(audited_held_);
         if (std::ranges::any_of(member.process->queues, &Queue::held)) {
             member.process->scan_once = true;
             return;
@@ -343,6 +337,7 @@ bool Sensing::visit(const Member& member) {
     const bool changed = (process.unverified || process.stale) && find_queues(process);
     process.unverified = false;
     read_queues(*member.job, process);
+    found_idle_ = found_idle_ || !process.busy();
     return changed;
 }
 
@@ -367,13 +362,17 @@ bool Sensing::visit_in_turn() {
     return changed;
 }
 
+// Processes that come have most of the turn, or each would wait for a visit to all busy ones.
 bool Sensing::poll(Time now) {
-    end_ = clock_() + longest;
+    const Time began = clock_();
+    end_ = began + (arrivals_.empty() ? longest : longest / 5);
     behind_ = discovered_ = false;
     bool due = visit_in_turn();
+    end_ = began + longest;
     due = add_arrivals() || due;
     behind_ = behind_ || !arrivals_.empty();
-    arm_idle();
+    if (std::exchange(found_idle_, false))
+        arm_idle();
     return update_jobs(now) || due;
 }
 
@@ -384,6 +383,7 @@ void Sensing::arm_idle() {
             },
             armed_))
         return;
+    found_idle_ = arming_.size() == armed_at_once; // the next poll arms others
     for (std::size_t i = 0; i < arming_.size(); ++i) {
         Process& process = *armed_members_[i].process;
         process.blind = arming_[i].blind;

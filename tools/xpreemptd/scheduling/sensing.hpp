@@ -98,6 +98,7 @@ private:
     Time rearm_at_{};
     Time::duration rings_took_{}; // since the last rearm()
     bool behind_ = false, discovered_ = false;
+    bool found_idle_ = false;     // that may be armed, since arm_idle()
     bool others_changed_ = false; // holds of others, since the last update_jobs()
     std::deque<pid_t> arrivals_;  // listed, and not in the table yet
     // Cookies of the processes that were visited, armed, audited last.
