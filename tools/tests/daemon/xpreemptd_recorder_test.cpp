@@ -69,6 +69,31 @@ TEST_F(RecorderTest, a_ring_a_stop_and_two_phases) {
     EXPECT_GE(seen[0].record.at, begin);
 }
 
+std::vector<std::uint64_t> stopped_for(const std::vector<ShownRecord>& records) {
+    std::vector<std::uint64_t> jobs;
+    for (const ShownRecord& shown : records)
+        if (shown.record.what == Happening::stop)
+            jobs.push_back(shown.record.for_job);
+    return jobs;
+}
+
+TEST_F(RecorderTest, a_stop_is_for_the_job_that_a_hint_has_put_first) {
+    constexpr pid_t second = 30;
+    add(second, "/server");
+    pass(milliseconds{200});
+    ASSERT_TRUE(daemon.hint({second, 0, 1}, PriorityHint{5}));
+    (void)records();
+    gpu.submit(server, 1);
+    gpu.submit(second, 1);
+    events();
+    EXPECT_EQ(stopped_for(records()), std::vector{id(second)});
+}
+
+TEST_F(RecorderTest, a_stop_is_for_the_job_that_has_announced_work) {
+    ASSERT_TRUE(daemon.hint({server, 0, 1}, SoonHint{milliseconds{10}}));
+    EXPECT_EQ(stopped_for(records()), std::vector{id(server)});
+}
+
 TEST_F(RecorderTest, decisions_have_their_causes) {
     const auto causes = [&] {
         std::vector<Cause> all;

@@ -25,10 +25,6 @@ bool within_rate(JobHints& hints, Time now) {
     return true;
 }
 
-bool is_announced(const Job& job, Time now) {
-    return job.hints.announced_at == job.ready_edges && job.hints.soon_until > now;
-}
-
 // Notes an announcement that has brought no work, or ends one that would.
 void settle_announcement(Job& job, Time now) {
     JobHints& hints = job.hints;
@@ -76,7 +72,7 @@ Job* Hints::job_of(const Caller& caller, const JobTable& table) const {
 
 Answer<bool> Hints::announce(Job& job, std::uint64_t connection, const SoonHint& soon, Time now) {
     JobHints& hints = job.hints;
-    if (!is_announced(job, now)) {
+    if (!job.announced(now)) {
         settle_announcement(job, now);
         if (now < hints.no_soon_before)
             return tl::make_unexpected(Refusal{

@@ -104,6 +104,9 @@ struct Job {
     [[nodiscard]] std::int32_t priority() const {
         return hints.priority.value_or(attributes.priority);
     }
+    [[nodiscard]] bool announced(Time now) const { // work, and none has come since
+        return hints.announced_at == ready_edges && hints.soon_until > now;
+    }
     [[nodiscard]] std::int32_t cpu_priority() const; // the highest of its processes
     [[nodiscard]] bool busy() const;
     [[nodiscard]] bool held() const;           // any queue, by us

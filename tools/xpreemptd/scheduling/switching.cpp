@@ -12,17 +12,18 @@ namespace xpreemptd {
 
 namespace {
 
-// The first by band, then by priority, then by age.
+// The first by band, then by priority, as hints change them, then by age.
 std::uint64_t runs_instead_of(const Job& stopped, const JobTable& table,
-                              std::span<const sched::Verdict> verdicts) {
+                              std::span<const sched::Verdict> verdicts, Time now) {
     const std::uint64_t nodes = table.nodes_of(stopped);
     const Job* first = nullptr;
     for (std::size_t i = 0; i < verdicts.size(); ++i) {
         const Job& job = *table.jobs()[i];
-        if (verdicts[i] != sched::Verdict::run || !job.ready || (table.nodes_of(job) & nodes) == 0)
+        if (verdicts[i] != sched::Verdict::run || !(job.ready || job.announced(now)) ||
+            (table.nodes_of(job) & nodes) == 0)
             continue;
-        if (first == nullptr || std::tuple(job.attributes.band, -job.attributes.priority) <
-                                    std::tuple(first->attributes.band, -first->attributes.priority))
+        if (first == nullptr ||
+            std::tuple(job.band(), -job.priority()) < std::tuple(first->band(), -first->priority()))
             first = &job;
     }
     return first == nullptr ? 0 : first->id;
@@ -159,7 +160,7 @@ bool Switching::carry_out(JobTable& table, std::span<const sched::Verdict> verdi
     note_locks();
     for (Switched& of : switched_)
         if (of.change == Change::stop)
-            of.for_job = runs_instead_of(*table.find_id(of.job), table, verdicts);
+            of.for_job = runs_instead_of(*table.find_id(of.job), table, verdicts, called_at_);
     bool again = false;
     for (std::size_t i = 0; i < switches_.size(); ++i)
         again = note(*queues_[i], switches_[i]) || again;
