@@ -90,6 +90,13 @@ public:
         if (process.cookie != 0)
             add_event({EventKind::queues_changed, process.cookie, now, gpu_id, id});
     }
+    void destroy_queue(pid_t pid, std::uint32_t id) {
+        Process& process = running.at(pid);
+        const std::uint32_t gpu_id = process.queues.at(id).gpu_id;
+        process.queues.erase(id);
+        if (process.cookie != 0)
+            add_event({EventKind::queues_changed, process.cookie, now, gpu_id, id});
+    }
     void create_process(pid_t pid, pid_t parent) { waiting[pid] = parent; } // no queues yet
     std::optional<xpreemptd::ProcessOrigin> origin(pid_t pid) {
         ++origins;
