@@ -35,6 +35,8 @@ TEST(Container, every_engine_names_its_cgroup_another_way) {
     EXPECT_EQ(engine_of("0::/machine.slice/libpod-" + web + ".scope/container\n"), "podman " + web);
     EXPECT_EQ(engine_of("0::/kubepods.slice/x.slice/cri-containerd-" + web + ".scope\n"),
               "cri-containerd " + web);
+    EXPECT_EQ(engine_of("0::/system.slice/containerd.service/a.slice:cri-containerd:" + web + "\n"),
+              "cri-containerd " + web);
     EXPECT_EQ(engine_of("0::/lxc.payload.web/init.scope\n"), "lxc web");
     // Version 1, where systemd's line doesn't name it.
     EXPECT_EQ(engine_of("12:pids:/docker/" + web + "\n1:name=systemd:/\n0::/\n"), " " + web);

@@ -83,6 +83,28 @@ TEST(JobCgroup, a_container) {
         EXPECT_EQ(job_of("/docker/" + other + "/x"), "/docker/" + other + "/x");
 }
 
+// containerd with SystemdCgroup at the wrong place of its configuration: all pods of a node in its
+// unit.
+TEST(JobCgroup, a_container_below_the_unit_of_its_engine) {
+    const std::string below = "/system.slice/containerd.service/kubepods-burstable-pod";
+    const std::string one = below + "1.slice:cri-containerd:" + id;
+    EXPECT_EQ(job_of(one), one);
+    EXPECT_EQ(job_of(one + "/docker/" + id), one);
+    EXPECT_NE(job_of(below + "2.slice:cri-containerd:" + std::string(64, 'a')), job_of(one));
+    EXPECT_EQ(job_of("/kubepods-pod1.slice:cri-containerd:" + id + "/sub"),
+              "/kubepods-pod1.slice:cri-containerd:" + id);
+    EXPECT_EQ(job_of("/system.slice/k3s.service/kubepods/pod1/" + id + "/sub"),
+              "/system.slice/k3s.service/kubepods/pod1/" + id);
+    EXPECT_EQ(job_of("/system.slice/containerd.service"), "/system.slice/containerd.service");
+    EXPECT_EQ(job_of("/system.slice/containerd.service/other"), "/system.slice/containerd.service");
+    // Another unit names the cgroups below its own, and so does a unit of a user.
+    EXPECT_EQ(job_of("/system.slice/x.service/a.slice:cri-containerd:" + id),
+              "/system.slice/x.service");
+    const std::string of_user = "/user.slice/user-7.slice/user@7.service/containerd.service";
+    EXPECT_EQ(job_of(of_user + "/a.slice:cri-containerd:" + id), of_user);
+    EXPECT_EQ(job_of("/x.slice:crio-conmon:" + id + "/a"), "/x.slice:crio-conmon:" + id + "/a");
+}
+
 TEST(JobCgroup, a_slurm_step) {
     const std::string v2 = "/system.slice/slurmstepd.scope/job_12";
     EXPECT_EQ(job_of(v2 + "/step_0/user/task_0"), v2 + "/step_0");

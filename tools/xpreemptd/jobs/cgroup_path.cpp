@@ -3,6 +3,7 @@
 #include "jobs/cgroup_path.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 namespace xpreemptd {
@@ -125,7 +126,8 @@ bool is_hexadecimal(std::string_view text) {
         text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// Engines name the cgroup ID, ENGINE-ID or ENGINE-ID.scope.
+// Engines name the cgroup ID, ENGINE-ID or ENGINE-ID.scope. SLICE:ENGINE:ID is what runc makes of a
+// request to systemd that it does not pass on.
 std::optional<ContainerCgroup> container_by_id(std::string_view element) {
     constexpr std::size_t digits = 64;
     constexpr std::string_view scope = ".scope";
@@ -135,10 +137,13 @@ std::optional<ContainerCgroup> container_by_id(std::string_view element) {
         return std::nullopt;
     const std::string_view id = element.substr(element.size() - digits);
     element.remove_suffix(digits);
-    if (!is_hexadecimal(id) || !(element.empty() || element.ends_with('-')) ||
-        element.ends_with("conmon-"))
+    const bool is_behind_engine = element.ends_with('-') || element.ends_with(':');
+    if (!is_hexadecimal(id) || !(element.empty() || is_behind_engine))
         return std::nullopt;
-    return ContainerCgroup{{}, element.substr(0, element.size() - (element.empty() ? 0 : 1)), id};
+    element.remove_suffix(element.empty() ? 0 : 1);
+    if (element.ends_with("conmon"))
+        return std::nullopt;
+    return ContainerCgroup{{}, element.substr(element.rfind(':') + 1), id};
 }
 
 // LXC 4 and later names the cgroup lxc.payload.NAME, before that it was lxc/NAME.
@@ -161,6 +166,16 @@ std::optional<std::string_view> slurm_step_above_containers(std::string_view pat
     if (!may_hold_slurm(first_unit(path)))
         return std::nullopt;
     return slurm_step_in(without_inside_of_container(path));
+}
+
+// Root names the units of the system. Where an engine was told that systemd makes the cgroups and
+// runc was not, they are below the unit of the engine, those of all its containers.
+bool is_of_engine(const Unit& unit) {
+    constexpr std::array<std::string_view, 6> engines{"containerd", "crio", "docker",
+                                                      "k0s",        "k3s",  "rke2"};
+    return std::ranges::any_of(engines, [&](std::string_view engine) {
+        return unit.name.find(engine) != std::string_view::npos;
+    });
 }
 
 bool is_letter_or_digit(char c) {
@@ -246,8 +261,10 @@ std::optional<std::string_view> job_cgroup_of(std::string_view path) {
         return step;
     if (const auto job = pbs_job_in(system))
         return job;
-    if (system.leaf)
-        return system.path;
+    if (system.leaf) {
+        const auto container = is_of_engine(system) ? container_of(path) : std::nullopt;
+        return container ? container->path : system.path;
+    }
     const std::string_view outside = without_inside_of_container(path);
     return condor_job_in(outside).value_or(outside);
 }

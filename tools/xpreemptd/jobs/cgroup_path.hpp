@@ -51,12 +51,14 @@ struct ContainerCgroup {
 // The job is, first match counts:
 // - a Slurm step, .../JOB/step_S, with its tasks; a Slurm job for a process in no step,
 // - a job of PBS in the unit of PBS,
+// - a container below the unit of its engine, containerd.service/SLICE:cri-containerd:ID,
 // - a unit of the system or, below user@UID.service, of a user, with the cgroups delegated to it:
 //   a service, a container under the systemd driver (docker-*.scope, cri-containerd-*.scope), a
 //   scope of systemd-run,
 // - a container of a runtime that makes its cgroups itself: an element of 64 hexadecimal digits,
-//   also behind "NAME-", or an LXC container. A pod of Kubernetes is no job, its containers are:
-//   they restart and are limited one by one. A container in a container belongs to the outer one,
+//   also behind "NAME-" or "SLICE:NAME:", or an LXC container. A pod of Kubernetes is no job, its
+//   containers are: they restart and are limited one by one. A container in a container belongs to
+//   the outer one,
 // - else the whole path.
 [[nodiscard]] std::optional<std::string_view> job_cgroup_of(std::string_view path);
 
