@@ -16,6 +16,7 @@
 #include "processes/task.hpp"
 #include "streams/hook_sight.hpp"
 #include "streams/queue_level.hpp"
+#include "verbs/daemon_finding.hpp"
 #include "verbs/driver_findings.hpp"
 #include "verbs/finding.hpp"
 #include "verbs/verbs.hpp"
@@ -469,6 +470,8 @@ Report doctor(const Context& context, std::optional<pid_t> pid) {
         check_module(context, module), check_secure_boot(context, module),
         check_dkms(context),
     };
+    for (Finding& check : check_next_boot(context, module))
+        checks.push_back(std::move(check));
     for (Finding& check : check_parameters(context, module))
         checks.push_back(std::move(check));
     Queries queries;
@@ -476,6 +479,7 @@ Report doctor(const Context& context, std::optional<pid_t> pid) {
         checks.push_back(std::move(check));
     checks.push_back(check_pids(context));
     checks.push_back(check_rights(context, module));
+    checks.push_back(check_daemon(context));
     for (Finding& check : check_hooks(context, pid))
         checks.push_back(std::move(check));
     for (const kfd::SlotUse& use : kfd::slot_uses(context.roots))

@@ -11,9 +11,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <iterator>
+#include <set>
 #include <system_error>
 
 namespace cli {
@@ -104,6 +107,43 @@ Finding check_dkms(const Context& context) {
                         broken.size() == 1 ? "an entry" : "entries",
                         broken.size() == 1 ? "has" : "have"),
             {std::move(commands), "or install its package again"}};
+}
+
+std::vector<Finding> check_next_boot(const Context& context, const kfd::LoadedModule& module) {
+    const std::filesystem::path& system = context.roots.system;
+    std::vector<std::string> kernels = kfd::entries_of(system / "lib/modules");
+    std::erase_if(kernels, [&](const std::string& release) {
+        std::error_code error;
+        return !std::filesystem::exists(system / "boot" / ("vmlinuz-" + release), error);
+    });
+    const bool sees_running = std::ranges::find(kernels, context.kernel_release) != kernels.end();
+    if (module.preempt_abi.empty() || !sees_running)
+        return {};
+    const std::string newest =
+        *std::ranges::max_element(kernels, [](const std::string& a, const std::string& b) {
+            return ::strverscmp(a.c_str(), b.c_str()) < 0;
+        });
+    std::vector<Finding> findings;
+    for (const std::string& release : std::set<std::string>{context.kernel_release, newest}) {
+        const InstalledModule installed = installed_module(context.roots, release);
+        if (installed.preempt_version)
+            continue;
+        const std::string shown = printable(release);
+        findings.push_back(
+            {"next-boot", Verdict::warn,
+             installed.readable
+                 ? fmt::format("no amdgpu with preemption is installed for {}", shown)
+                 : fmt::format("{} cannot be read, so a boot of {} has no preemption",
+                               printable(installed.path.string()), shown),
+             Fix{commands_of({"/etc/kernel/postinst.d/dkms-kfd-preempt " + shown,
+                              distribution(context.roots, shown).initramfs}),
+                 "the first command builds it, or prints why it cannot"}});
+    }
+    if (findings.empty())
+        findings.push_back(
+            {"next-boot", Verdict::ok,
+             fmt::format("an amdgpu with preemption is installed for {}", printable(newest))});
+    return findings;
 }
 
 std::vector<Finding> check_parameters(const Context& context, const kfd::LoadedModule& module) {

@@ -28,6 +28,9 @@ std::string known_of_rocm(const Context& context, const kfd::LoadedModule& modul
 
 // Entries without a source, which keep DKMS from building anything.
 Finding check_dkms(const Context& context);
+// The running kernel and the newest one, which boots next: whether they have our driver. None
+// without preemption now, or where the machine's kernels are not seen.
+std::vector<Finding> check_next_boot(const Context& context, const kfd::LoadedModule& module);
 // Parameters that take preemption away, or queues out of sight.
 std::vector<Finding> check_parameters(const Context& context, const kfd::LoadedModule& module);
 // Settings of a process that hide its queues, or the work in them, from the driver.

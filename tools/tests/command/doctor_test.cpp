@@ -1,93 +1,12 @@
 // SPDX-License-Identifier: MIT
 // doctor: one machine for each thing that can be wrong.
-#include "fixture_tree.hpp"
-#include "json_schema.hpp"
-#include "output/output.hpp"
+#include "doctor_fixture.hpp"
 #include "processes/machine.hpp"
-#include "scripted_driver.hpp"
-#include "unit/beside.hpp"
-#include "verbs/verbs.hpp"
-
-#include <fstream>
-#include <gtest/gtest.h>
-#include <regex>
-#include <sstream>
 
 namespace {
 
-class DoctorTest : public testing::Test {
-protected:
-    // A machine on which everything works.
-    DoctorTest() : context(tree.context()), script(std::make_shared<test::Script>()) {
-        tree.write("sys/module/amdgpu/parameters/kfd_preempt_abi", "1.0\n");
-        tree.write("sys/module/amdgpu/parameters/kfd_preempt", "1\n");
-        tree.write("sys/module/amdgpu/parameters/operator_mode", "1\n");
-        tree.write("proc/self/status", "CapEff:\t000001ffffffffff\n");
-        tree.add_node(0, 0);
-        tree.add_node(1, 5230);
-        tree.make_directory("sys/class/kfd/kfd/proc");
-        test::attach(context, script);
-    }
-
-    void expect_working_driver() {
-        script->expect_query(0);
-        script->expect_query(5230);
-    }
-    void expect_stock_driver() {
-        std::filesystem::remove_all(tree.root() / "sys/module/amdgpu/parameters");
-        tree.make_directory("sys/module/amdgpu");
-        script->expect_query(0, -ENOTTY);
-    }
-
-    static cli::Report doctor(const cli::Context& of, std::optional<pid_t> pid = {}) {
-        cli::Report report = cli::doctor(of, pid);
-        expect_readable(report);
-        return report;
-    }
-    // Every line of every report of these tests fits a terminal, and every finding has a command.
-    static void expect_readable(const cli::Report& report) {
-        const std::regex in_fixture("/[^ ]*/kfd-preempt-[A-Za-z0-9]{6}");
-        std::istringstream lines(report.text);
-        for (std::string line; std::getline(lines, line);)
-            EXPECT_LE(std::regex_replace(line, in_fixture, "").size(), 80U) << line;
-        for (const cli::Json& item : report.json["checks"]) {
-            EXPECT_EQ(item["verdict"] == "ok", item["commands"].empty()) << item;
-            for (const std::string command : item["commands"])
-                EXPECT_NE(report.text.find("      $ " + command + "\n"), std::string::npos)
-                    << command;
-        }
-        std::ifstream file(test::beside_program(SCHEMA));
-        const test::JsonSchema schema(cli::Json::parse(file));
-        EXPECT_EQ(schema.error_of(cli::Json::parse(cli::json_text(report))), "");
-    }
-    // The text before it was wrapped.
-    static std::string unwrapped(const cli::Report& report) {
-        return std::regex_replace(report.text, std::regex("\n {19}"), " ");
-    }
-
-    static cli::Json check(const cli::Report& report, const std::string& name) {
-        for (const cli::Json& item : report.json["checks"]) {
-            if (item["name"] == name)
-                return item;
-        }
-        ADD_FAILURE() << "no check " << name;
-        return {};
-    }
-    static void expect_check(const cli::Report& report, const std::string& name,
-                             const std::string& verdict, const std::string& part) {
-        const cli::Json item = check(report, name);
-        EXPECT_EQ(item["verdict"], verdict) << item;
-        EXPECT_NE(item.dump().find(part), std::string::npos) << item;
-    }
-    static void expect_commands(const cli::Report& report, const std::string& name,
-                                const std::vector<std::string>& commands) {
-        EXPECT_EQ(check(report, name)["commands"], cli::Json(commands));
-    }
-
-    test::FixtureTree tree;
-    cli::Context context;
-    std::shared_ptr<test::Script> script;
-};
+using test::DoctorTest;
+using test::NextBootTest;
 
 TEST_F(DoctorTest, a_working_machine_is_all_ok) {
     expect_working_driver();
@@ -593,6 +512,59 @@ TEST_F(DoctorTest, kernel_series_match_whole_version_numbers) {
         context.kernel_release = release;
         expect_check(doctor(context), "kernel", "ok", release);
     }
+}
+
+TEST_F(NextBootTest, a_kernel_that_was_upgraded_at_night_loses_preemption) {
+    add_kernel("6.12.99+deb12-amd64", ours);
+    add_kernel(running, ours);
+    add_kernel(newer, "");
+    const cli::Report report = doctor_here();
+    EXPECT_EQ(report.exit, cli::Exit::ok);
+    expect_check(report, "next-boot", "warn", "6.12.118+deb12-amd64");
+    expect_commands(report, "next-boot",
+                    {"/etc/kernel/postinst.d/dkms-kfd-preempt 6.12.118+deb12-amd64",
+                     "update-initramfs -u -k 6.12.118+deb12-amd64"});
+}
+
+TEST_F(NextBootTest, kernels_that_have_it_are_all_right) {
+    add_kernel(running, ours);
+    add_kernel(newer, ours);
+    const cli::Report report = doctor_here();
+    expect_check(report, "next-boot", "ok", "6.12.118+deb12-amd64");
+    EXPECT_EQ(report.json["verdict"], "ok");
+}
+
+TEST_F(NextBootTest, an_older_kernel_is_not_what_boots_next) {
+    add_kernel(running, ours);
+    add_kernel("6.12.9+deb12-amd64", "");
+    add_kernel("6.1.0-40-amd64", "");
+    expect_check(doctor_here(), "next-boot", "ok", running);
+}
+
+TEST_F(NextBootTest, a_driver_that_was_removed_while_it_runs_is_named) {
+    add_kernel(running, "");
+    expect_check(doctor_here(), "next-boot", "warn", running);
+}
+
+// As an installation leaves it for which the disk had no room.
+TEST_F(NextBootTest, a_driver_that_cannot_be_read_is_named) {
+    add_kernel(running, ours);
+    add_kernel(newer, "no module");
+    const cli::Report report = doctor_here();
+    expect_check(report, "next-boot", "warn", "cannot be read");
+    expect_check(report, "next-boot", "warn", newer);
+}
+
+TEST_F(NextBootTest, a_container_without_the_kernels_of_the_machine_has_no_such_check) {
+    EXPECT_FALSE(has_check(doctor_here()));
+    add_kernel(newer, ""); // of its own image
+    EXPECT_FALSE(has_check(doctor_here()));
+}
+
+TEST_F(NextBootTest, without_preemption_now_the_other_checks_are_enough) {
+    add_kernel(running, "");
+    expect_stock_driver();
+    EXPECT_FALSE(has_check(doctor(context)));
 }
 
 } // namespace

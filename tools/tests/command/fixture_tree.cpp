@@ -10,6 +10,7 @@ cli::Context FixtureTree::context() const {
     context.roots = trees;
     context.kernel_release = "6.12.117+deb12-amd64";
     context.kernel_series = "6.12 7.2";
+    context.daemon_socket = root() / "run/xpreemptd.sock";
     context.open_device = [device = trees.device] {
         return xpreempt::kfd::Device::open(device, xpreempt::kfd::plain_ioctl);
     };

@@ -58,7 +58,7 @@ class WithoutDaemon(KfdPreemptTest):
 class WithDaemon(KfdPreemptTest):
     def setUp(self):
         super().setUp()
-        self.start_server()
+        self.server = self.start_server()
         self.names |= {"program": program("kfd-preempt"), "uid": os.getuid()}
 
     @cases(
@@ -151,6 +151,25 @@ class WithDaemon(KfdPreemptTest):
         for words in "jobs", "top --once":
             self.check(words, prints("^no policy is in force, all jobs run"))
         self.check("policy RR", prints("^policy: RR$"))
+
+    @unittest.skipIf(os.getuid(), "needs root")
+    def test_doctor_reports_how_the_daemon_schedules(self):
+        self.check("renice 11 --band high", prints("changed"))
+        self.assertRegex(self.doctor(), r"(?m)^ok +xpreemptd +runs with policy BAND$")
+        self.check("renice 13 --band high", prints("changed"))
+        self.assertRegex(self.doctor(), r"policy BAND; all jobs are in band high,")
+        self.check("policy EJECTED", prints("^policy: none$"))
+        self.assertRegex(self.doctor(), r"(?m)^warn +xpreemptd +no policy is in force, all jobs run:")
+
+    def test_doctor_reports_a_daemon_that_has_ended(self):
+        self.server.kill()
+        self.server.wait()
+        self.assertRegex(self.doctor(), r"(?m)^warn +xpreemptd +xpreemptd is not running")
+        self.socket.unlink()
+        self.assertRegex(self.doctor(), r"(?m)^ok +xpreemptd +does not run here")
+
+    def doctor(self):
+        return self.ran(program("kfd-preempt"), "doctor").stdout
 
     @unittest.skipIf(os.getuid(), "needs root to become another user")
     def test_another_user_may_not_change_the_policy(self):

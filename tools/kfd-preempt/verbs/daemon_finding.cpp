@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Asks as jobs and policy do.
+#include "verbs/daemon_finding.hpp"
+
+#include "daemon/daemon.hpp"
+#include "daemon/scheduling.hpp"
+#include "kfd/attribute.hpp"
+#include "output/names.hpp"
+
+#include <cerrno>
+#include <fmt/format.h>
+#include <string>
+
+namespace cli {
+
+namespace {
+
+constexpr const char* name = "xpreemptd";
+
+Finding failed(const Failure& failure) {
+    return {name, Verdict::warn, failure.message, {{"systemctl status xpreemptd"}}};
+}
+
+} // namespace
+
+Finding check_daemon(const Context& context) {
+    const Outcome<Daemon> daemon = Daemon::connect(context);
+    if (!daemon && (daemon.error().errno_value == ENOENT || daemon.error().errno_value == ENOTDIR))
+        return {name, Verdict::ok, "does not run here, so no program is stopped for another"};
+    if (!daemon)
+        return failed(daemon.error());
+    const auto status = daemon->status();
+    if (!status)
+        return failed(status.error());
+    const auto jobs = daemon->jobs();
+    if (!jobs)
+        return failed(jobs.error());
+    if (!status->ejected.empty())
+        return {name,
+                Verdict::warn,
+                fmt::format("runs with policy {}: {}", printable(status->policy),
+                            printable(status->ejected)),
+                {{"systemctl reload xpreemptd"}, "then the policy of its rules decides again"}};
+    const std::string all_run = why_all_run(status->policy, *jobs);
+    if (status->policy == "none")
+        return {name, Verdict::warn, std::string(kfd::trim(all_run)), {{"kfd-preempt policy"}}};
+    return {name, Verdict::ok,
+            fmt::format("runs with policy {}{}{}", printable(status->policy),
+                        all_run.empty() ? "" : "; ", kfd::trim(all_run))};
+}
+
+} // namespace cli
