@@ -154,7 +154,7 @@ Outcome<Cgroup> cgroup_of(const Context& context, const std::string& word) {
     const auto replace = Json::error_handler_t::replace;
     if (Json::parse(Json(relative).dump(-1, ' ', false, replace)) != relative)
         return failure(Exit::failed, EINVAL,
-                       fmt::format("'{}' is not UTF-8: rename that cgroup", printable(word)));
+                       fmt::format("'{}' is not UTF-8: name the cgroup above it", printable(word)));
     return Cgroup{hierarchy_with(roots, relative) / relative, "/" + relative};
 }
 

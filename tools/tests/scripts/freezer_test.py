@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Two instances of follow-freezer, in a tree that looks like cgroup v2; a stub stands for kfd-preempt."""
+"""follow-freezer in a tree that looks like cgroup v2; a stub stands for kfd-preempt."""
 
+import os
+import resource
 import signal
 import subprocess
+import threading
 
 from runner.paths import REPO
 from runner.testing.commands import CommandTest
@@ -16,8 +19,11 @@ class Freezer(CommandTest):
         self.environment["KFD_PREEMPT_SYSTEM_ROOT"] = str(self.work / "root")
         self.cgroups = self.work / "root/sys/fs/cgroup"
         for name in "a.slice", "a.slice/job", "a.slice/other", "b.slice", "b.slice/job", "b.slice/other":
-            self.write(self.cgroups / name / "cgroup.controllers", "memory\n")
-            self.set_frozen(name, 0)
+            self.make_cgroup(name)
+
+    def make_cgroup(self, name):
+        self.write(self.cgroups / name / "cgroup.controllers", "memory\n")
+        self.set_frozen(name, 0)
 
     def set_frozen(self, cgroup, frozen):
         """The state of the CPU's freezer."""
@@ -25,21 +31,22 @@ class Freezer(CommandTest):
         self.write(self.cgroups / cgroup / "cgroup.freeze", f"{frozen}\n")
 
     def calls_of(self, verb, cgroup):
-        return self.calls.read_text().splitlines().count(f"{verb} --cgroup /{cgroup}")
+        calls = os.fsdecode(self.calls.read_bytes()).split("\n")
+        return calls.count(f"{verb} --cgroup /{cgroup}")
 
     def calls_soon(self, verb, cgroup):
         self.soon(lambda: self.calls_of(verb, cgroup), f"{verb} of {cgroup}")
 
-    def follow(self, cgroup):
+    def follow(self, cgroup, **options):
         command = [REPO / "tools/freezer/follow-freezer", "--interval", "0.05", cgroup]
         errors = self.enterContext(open(self.work / "stderr", "ab"))
-        process = self.enterContext(subprocess.Popen(command, env=self.environment, stderr=errors))
+        process = self.enterContext(subprocess.Popen(command, env=self.environment, **{"stderr": errors, **options}))
         self.addCleanup(process.kill)
         return process
 
-    def wait_for_a_pass(self):
+    def wait_for_a_pass(self, *others):
         """Each instance sees a change of another cgroup, so it has made a pass since."""
-        for cgroup in "a.slice/other", "b.slice/other":
+        for cgroup in others:
             self.set_frozen(cgroup, 1)
             self.calls_soon("freeze", cgroup)
             self.set_frozen(cgroup, 0)
@@ -51,7 +58,7 @@ class Freezer(CommandTest):
             self.set_frozen(cgroup, 1)
         for cgroup in "a.slice/job", "b.slice/job":
             self.calls_soon("freeze", cgroup)
-        self.wait_for_a_pass()
+        self.wait_for_a_pass("a.slice/other", "b.slice/other")
         for cgroup in "a.slice/job", "b.slice/job":
             self.assertEqual((self.calls_of("freeze", cgroup), self.calls_of("thaw", cgroup)), (1, 0), cgroup)
         first.kill()
@@ -65,3 +72,94 @@ class Freezer(CommandTest):
         self.follow("a.slice")
         self.calls_soon("thaw", "a.slice/job")
         self.assertEqual((self.work / "stderr").read_text(), "")
+
+    def test_second_instance_for_a_cgroup_is_refused_and_the_first_one_goes_on(self):
+        self.follow("a.slice")
+        self.set_frozen("a.slice/job", 1)
+        self.calls_soon("freeze", "a.slice/job")
+        same = "a.slice", "/a.slice/", self.cgroups / "a.slice"
+        for second in [self.follow(cgroup, stderr=subprocess.PIPE, text=True) for cgroup in same]:
+            self.assertEqual(second.wait(60), 1)
+            self.assertIn("another one follows the cgroup /a.slice", second.stderr.read())
+        self.wait_for_a_pass("a.slice/other")
+        self.assertEqual((self.calls_of("freeze", "a.slice/job"), self.calls_of("thaw", "a.slice/job")), (1, 0))
+
+    def test_next_instance_waits_for_what_a_killed_one_has_begun(self):
+        hold = self.write("hold")
+        self.fake_command("kfd-preempt", f'echo "$*" >>"{self.calls}"; while [ -e "{hold}" ]; do sleep 0.05; done')
+        first = self.follow("a.slice")
+        self.set_frozen("a.slice/job", 1)
+        self.calls_soon("freeze", "a.slice/job")
+        first.kill()
+        first.wait()
+        second = self.follow("a.slice")
+        with self.assertRaises(subprocess.TimeoutExpired, msg="it did not wait"):
+            second.wait(0.5)
+        self.set_frozen("a.slice/job", 0)
+        self.assertEqual(self.calls_of("thaw", "a.slice/job"), 0, "thawed what is still being frozen")
+        hold.unlink()
+        self.calls_soon("thaw", "a.slice/job")
+        self.assertEqual((self.work / "stderr").read_text(), "")
+
+    def test_cgroup_whose_path_is_longer_than_the_name_of_a_file(self):
+        deep = "/".join(["a.slice", "x" * 120, "y" * 120, "z" * 120])
+        for name in deep, deep + "/job":
+            self.make_cgroup(name)
+        self.follow(deep)
+        self.set_frozen(deep + "/job", 1)
+        self.calls_soon("freeze", deep + "/job")
+        self.set_frozen(deep + "/job", 0)
+        self.calls_soon("thaw", deep + "/job")
+        self.assertEqual((self.work / "stderr").read_text(), "")
+
+    def test_cgroups_with_odd_names_are_refused_once_each_and_the_others_are_followed(self):
+        # kfd-preempt refuses names that are not UTF-8.
+        self.fake_command("kfd-preempt", f'echo "$*" >>"{self.calls}"; case $3 in *odd*) exit 1 ;; esac')
+        self.environment["LC_ALL"] = "C.UTF-8"
+        odd = [os.fsdecode(b"a.slice/odd" + end) for end in (b"\xff", b"\xfe", b"\\[a]* ", b"-e")]
+        for name in odd:
+            self.make_cgroup(name)
+        self.follow("a.slice")
+        for name in [*odd, "a.slice/job"]:
+            self.set_frozen(name, 1)
+            self.calls_soon("freeze", name)
+        self.set_frozen(odd[0], 0)
+        self.set_frozen("a.slice/job", 0)
+        self.calls_soon("thaw", "a.slice/job")
+        self.wait_for_a_pass("a.slice/other")
+        self.assertEqual([self.calls_of("freeze", name) for name in odd], [1] * len(odd))
+
+    def test_full_disk_keeps_nothing_frozen_and_ends_nothing(self):
+        first = self.follow("a.slice")
+        self.set_frozen("a.slice/job", 1)
+        self.calls_soon("freeze", "a.slice/job")
+        first.kill()
+        first.wait()
+        # Now no file can be written, so the stub's calls come through a pipe.
+        pipe = self.work / "pipe"
+        os.mkfifo(pipe)
+        calls = []
+        reader = threading.Thread(target=lambda: calls.extend(iter(lambda: pipe.read_text().strip(), "end")), daemon=True)
+        reader.start()
+        self.fake_command("kfd-preempt", f'echo "$*" >"{pipe}"')
+
+        def no_room():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+        again = self.follow("a.slice", preexec_fn=no_room, stderr=subprocess.PIPE, text=True)
+        self.set_frozen("a.slice/job", 0)
+        self.soon(lambda: "thaw --cgroup /a.slice/job" in calls, "thaw without room for the list")
+        self.set_frozen("a.slice/other", 1)
+        self.assertIn("cannot be written", self.line_of(again, "cannot be written"))
+        self.assertIsNone(again.poll())
+        again.send_signal(signal.SIGTERM)
+        self.assertEqual(again.wait(60), 0)
+        pipe.write_text("end")
+        reader.join(60)
+        self.assertNotIn("freeze --cgroup /a.slice/other", calls, "frozen without a note")
+        self.assertEqual(again.stderr.read().count("the lists in"), 0, "reported more than once")
+
+    def line_of(self, process, words):
+        """The next line of its standard error with these words."""
+        return next((line for line in process.stderr if words in line), "")
