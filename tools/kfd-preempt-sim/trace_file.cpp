@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <type_traits>
@@ -104,11 +105,22 @@ std::optional<Time> time_of(std::string_view text) {
     return timestamp_of(text);
 }
 
+// The zero of a time. Dates without a zone and dates with one have two zeros, and the file does not
+// say how far apart they are.
+enum class Clock : std::uint8_t { seconds, date, date_with_zone };
+
+Clock clock_of(std::string_view time) {
+    if (time.find(':') == std::string_view::npos)
+        return Clock::seconds;
+    return time.find_first_of("+-Z", 11) == std::string_view::npos ? Clock::date
+                                                                   : Clock::date_with_zone;
+}
+
 struct Columns {
     std::size_t count = 0;
     std::optional<std::size_t> at, work, context, generated;
-    bool twice = false;          // one of these
-    std::optional<bool> dated{}; // the times of the lines so far
+    bool twice = false;           // one of these
+    std::optional<Clock> clock{}; // of the lines so far
 };
 
 Columns columns_of(std::string_view header) {
@@ -134,10 +146,10 @@ std::optional<TraceEntry> entry_of(std::string_view line, Columns& columns) {
     const auto at = time_of(when);
     if (!at)
         return std::nullopt;
-    const bool dated = when.find(':') != std::string_view::npos;
-    if (columns.dated.value_or(dated) != dated)
+    const Clock clock = clock_of(when);
+    if (columns.clock.value_or(clock) != clock)
         return std::nullopt;
-    columns.dated = dated;
+    columns.clock = clock;
     TraceEntry entry{*at, 0, 0, 0};
     if (columns.work) {
         const auto work = number_of<double>(cell(*columns.work));

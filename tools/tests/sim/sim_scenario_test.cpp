@@ -138,9 +138,8 @@ TEST(SimTrace, AWrongLineIsNamed) {
 }
 
 TEST(SimTrace, ReadsTimesWithTheirZones) {
-    for (const char* second :
-         {"2023-11-16 18:00:01", "2023-11-16 18:00:01Z", "2023-11-16T20:00:01+02:00",
-          "2023-11-16 13:00:01.000-0500", "2023-11-17 04:00:01+10"}) {
+    for (const char* second : {"2023-11-16 18:00:01Z", "2023-11-16T20:00:01+02:00",
+                               "2023-11-16 13:00:01.000-0500", "2023-11-17 04:00:01+10"}) {
         const auto trace = parse_trace(
             std::string("TIMESTAMP\n2023-11-16 18:00:00+00:00\n") + second + "\n", "t.csv");
         ASSERT_TRUE(trace) << trace.error();
@@ -160,8 +159,10 @@ TEST(SimTrace, RefusesWhatIsNoNumberAndTimesOutOfRange) {
     }
 }
 
-TEST(SimTrace, RefusesSecondsBesideDatesAndAColumnThatIsThereTwice) {
-    for (const char* lines : {"1\n2023-11-16 18:00:00\n", "2023-11-16 18:00:00\n1\n"}) {
+TEST(SimTrace, RefusesTimesOfSeveralClocksAndAColumnThatIsThereTwice) {
+    for (const char* lines : {"1\n2023-11-16 18:00:00\n", "2023-11-16 18:00:00\n1\n",
+                              "2023-11-16 18:00:00+02:00\n2023-11-16 18:00:01\n",
+                              "2023-11-16 18:00:00\n2023-11-16 18:00:01Z\n"}) {
         const auto trace = parse_trace(std::string("TIMESTAMP\n") + lines, "t.csv");
         ASSERT_FALSE(trace) << lines;
         EXPECT_NE(trace.error().find("t.csv:3: not an arrival"), std::string::npos);
