@@ -60,10 +60,33 @@ Json json_of(const Result& result) {
     return json;
 }
 
+// Returns false if there is no archive: tar is missing or failed, as on a full disk.
 bool pack(const std::string& directory) {
     const std::filesystem::path path(directory);
     const std::string where = path.has_parent_path() ? path.parent_path().string() : ".";
-    return succeeds({"tar", "-C", where, "-czf", directory + ".tar.gz", path.filename().string()});
+    const std::string archive = directory + ".tar.gz";
+    if (succeeds({"tar", "-C", where, "-czf", archive, path.filename().string()}))
+        return true;
+    std::error_code error;
+    std::filesystem::remove(archive, error);
+    return false;
+}
+
+// A shell completes the name of a directory with a slash.
+std::string without_last_slashes(std::string path) {
+    while (path.size() > 1 && path.ends_with('/'))
+        path.pop_back();
+    return path;
+}
+
+bool write_all(int fd, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t written = ::write(fd, text.data(), text.size());
+        if (written < 0)
+            return false;
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return true;
 }
 
 // In place of an old one. The directory may be one in which others write, and root runs this: it
@@ -74,14 +97,19 @@ bool write_new(const std::string& path, const std::string& text) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return false;
-    const bool good = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    return ::close(fd) == 0 && good;
+    const bool good = write_all(fd, text);
+    const int reason = errno;
+    if (::close(fd) != 0 && good)
+        return false;
+    errno = reason;
+    return good;
 }
 
 } // namespace
 
 tl::expected<std::vector<std::string>, std::string> write_report(const Result& result,
-                                                                 const std::string& directory) {
+                                                                 const std::string& output) {
+    const std::string directory = without_last_slashes(output);
     std::vector<std::string> written;
     const auto write = [&](const char* name, const std::string& text) {
         written.push_back(directory + "/" + name);

@@ -73,6 +73,21 @@ TEST(VerifyChecks, a_failure_outweighs_a_skip_and_a_skip_no_check) {
     EXPECT_EQ(checks.findings().back().text, "stop: queue 3: EIO");
 }
 
+TEST(VerifyReport, leaves_no_archive_that_is_not_whole) {
+    std::string name = (std::filesystem::temp_directory_path() / "verify-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    std::ofstream(name + "/tar") << "#!/bin/sh\necho half >\"$4\"\nexit 2\n";
+    std::filesystem::permissions(name + "/tar", std::filesystem::perms::owner_all);
+    const std::string path = std::getenv("PATH");
+    ::setenv("PATH", (name + ":" + path).c_str(), 1);
+    const auto written = write_report(Result{}, name + "/report");
+    ::setenv("PATH", path.c_str(), 1);
+    ASSERT_TRUE(written) << written.error();
+    EXPECT_EQ(written->back(), name + "/report/kernel.log");
+    EXPECT_FALSE(std::filesystem::exists(name + "/report.tar.gz"));
+    std::filesystem::remove_all(name);
+}
+
 TEST(VerifyReport, leaves_page_json_plot_log_and_archive) {
     std::string name = (std::filesystem::temp_directory_path() / "verify-XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
@@ -103,6 +118,12 @@ TEST(VerifyReport, leaves_page_json_plot_log_and_archive) {
     EXPECT_EQ(text_of("../precious"), "mine");
     EXPECT_FALSE(std::filesystem::is_symlink(directory + "/report.txt"));
     EXPECT_FALSE(write_report(result, "/dev/null/report"));
+    // With the slash of a shell's completion.
+    std::filesystem::remove(directory + ".tar.gz");
+    const auto again = write_report(result, directory + "/");
+    ASSERT_TRUE(again);
+    EXPECT_EQ(*again, *written);
+    EXPECT_TRUE(std::filesystem::exists(directory + ".tar.gz"));
     std::filesystem::remove_all(name);
 }
 
