@@ -15,7 +15,9 @@ namespace {
 
 using test::error_of;
 using test::parsed;
+using xpreemptd::Rule;
 using xpreemptd::Rules;
+using xpreemptd::sched::Band;
 
 std::string text_of(const std::filesystem::path& path) {
     std::ifstream file(path);
@@ -100,6 +102,17 @@ TEST(ManualPage, has_every_key_and_examples_that_parse) {
     }
     EXPECT_GE(examples, 3U);
     EXPECT_GE(rules, 3U);
+}
+
+TEST(ManualPage, begins_with_rules_that_give_a_job_a_band) {
+    const std::string page = text_of(test::beside_program(MANUAL_PAGE));
+    const std::size_t begin = page.find("\n```\n");
+    const std::size_t end = page.find("\n```\n", begin + 1);
+    ASSERT_LT(end, page.find("\n# JOBS\n"));
+    std::set<Band> bands;
+    for (const Rule& rule : parsed(page.substr(begin + 5, end - begin - 4)).rules)
+        bands.insert(rule.set.band.value());
+    EXPECT_EQ(bands, (std::set{Band::high, Band::idle}));
 }
 
 TEST(ManualPage, leads_with_band_and_says_when_to_use_each_other_policy) {
