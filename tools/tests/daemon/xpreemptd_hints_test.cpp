@@ -322,6 +322,21 @@ TEST_F(HintsTest, band_of_a_launcher_is_that_of_its_workers) {
     EXPECT_EQ(job(32).attributes.band, sched::Band::normal);
 }
 
+// A launcher may move itself into the cgroup of its workers, as those of batch systems do.
+TEST_F(HintsTest, band_of_a_launcher_follows_it_into_another_cgroup) {
+    gpu.running[30].cgroup = "/before";
+    EXPECT_EQ(hint(BandHint{sched::Band::high}, 30, 1), 0);
+    EXPECT_EQ(hint(PriorityHint{9}, 30, 1), 0);
+    gpu.running.erase(30); // it has no queues
+    add(31, "/batch");
+    pass(milliseconds{150});
+    ASSERT_EQ(job(31).attributes.band, sched::Band::normal);
+    gpu.running[30].cgroup = "/job31";
+    EXPECT_EQ(hint(BeginHint{}, 30, 1), 0);
+    EXPECT_EQ(job(31).attributes.band, sched::Band::high);
+    EXPECT_EQ(job(31).attributes.priority, 9);
+}
+
 TEST_F(HintsTest, band_outlives_the_next_hint_of_its_connection) {
     gpu.running[30].cgroup = "/job30";
     EXPECT_EQ(hint(BandHint{sched::Band::high}, 30, 1), 0);

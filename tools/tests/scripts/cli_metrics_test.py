@@ -6,6 +6,7 @@ import stat
 from fixture import KfdPreemptTest
 from prometheus_client import parser as text_format
 from prometheus_client.openmetrics import parser as openmetrics
+from runner.paths import REPO
 from runner.testing.commands import fails, prints, program
 
 JOB = {"id": "1", "name": "/batch.slice"}
@@ -86,6 +87,15 @@ class WithDaemon(MetricsTest):
             self.assertIn(family.type, ("counter", "gauge", "summary"), family)
         times = {family.unit for family in families if family.name.endswith("_seconds")}
         self.assertEqual(times, {"seconds"})
+
+    def test_job_has_23_series_by_its_name_and_id_only(self):
+        """Prometheus keeps each for weeks after the job: kfd-preempt(8) has the number."""
+        series = [dict(key[1:]) for key in samples_of(openmetrics, self.text()) if ("id", "1") in key]
+        self.assertEqual(len(series), 23)
+        self.assertEqual({label for labels in series for label in labels}, {"id", "name", "band", "state"})
+        for label, words in ("band", 4), ("state", 5):
+            self.assertEqual(len([labels for labels in series if label in labels]), words)
+        self.assertIn("23 series", (REPO / "tools/man/kfd-preempt.8.scd").read_text())
 
     def test_file_is_replaced_readable_for_all_and_alone(self):
         before = self.write(self.file).stat().st_ino
