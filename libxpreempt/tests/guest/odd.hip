@@ -3,6 +3,7 @@
 // end while others hold them, threads that end with work on their own stream.
 //
 //   odd [CASE]...     (default: all; TAP on stdout)
+//   odd --rounds N    all, so often
 #include "lanes.hpp"
 
 #include <xpreempt/xpreempt.h>
@@ -14,6 +15,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -225,12 +227,18 @@ int main(int argc, char** argv) {
     alarm(case_seconds);
     if (argc == 2 && std::strcmp(argv[1], "child") == 0)
         return child();
-    for (const auto& one : cases) {
-        if (!wanted(one.name, argc, argv))
-            continue;
-        current_case = one.name;
-        alarm(case_seconds);
-        one.run();
+    int rounds = 1;
+    if (argc == 3 && std::strcmp(argv[1], "--rounds") == 0) {
+        rounds = std::atoi(argv[2]);
+        argc = 1;
     }
+    for (; rounds > 0; --rounds)
+        for (const auto& one : cases) {
+            if (!wanted(one.name, argc, argv))
+                continue;
+            current_case = one.name;
+            alarm(case_seconds);
+            one.run();
+        }
     return failures == 0 ? 0 : 1;
 }

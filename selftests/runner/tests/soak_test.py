@@ -4,9 +4,11 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
+import tomllib
 import unittest
 from pathlib import Path
 
@@ -88,6 +90,13 @@ class Soak(unittest.TestCase):
     def rows(self, lines: list[str]) -> dict[str, str]:
         cells = (line.strip("| ").split(" | ") for line in lines if line.startswith("| "))
         return {name: text for name, text in cells}
+
+    def test_each_suite_that_it_runs_is_in_the_table(self):
+        text = (REPO / "ci/soak").read_text()
+        named = re.findall(r"\b(?:soaked|selftests/soak\.toml\") ([a-z][a-z0-9-]+)", text)
+        known = tomllib.loads((REPO / "selftests/soak.toml").read_text())
+        self.assertGreater(len(named), 20)
+        self.assertEqual([name for name in named if name not in known], [])
 
     def test_without_resume(self):
         lines = self.soak("memory", "kunit", directory="")
