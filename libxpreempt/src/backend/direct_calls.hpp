@@ -57,8 +57,7 @@ public:
     // The stream's queue is stopped: its work doesn't complete, and gets no marker behind it.
     void stands(bool standing);
 
-    // nullptr: no observer any more. Otherwise a thread waits for the end of the work; it ends by
-    // itself.
+    // nullptr: no observer any more. Otherwise a thread that ends by itself waits for the work.
     void observe(std::shared_ptr<xqueue::Observer> observer);
 
     // Returns true while a call is in progress or blocked. With an observer, also while work of an

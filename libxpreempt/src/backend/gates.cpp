@@ -106,8 +106,7 @@ Gates::Gates(const hip::Mapping& mapping, Holds& holds, QueueOrder& order, Direc
     holds_changed();
 }
 
-// With no queue held, the gate only sees calls whose state we must record; every other call costs
-// one atomic load.
+// With no queue held, a call whose state need not be recorded costs one atomic load.
 void Gates::choose_gate() {
     static constexpr hook::Gate idle{sizeof(hook::Gate), 0, always, before, after};
     static constexpr hook::Gate direct{sizeof(hook::Gate), 0, while_direct, before, after};
@@ -121,7 +120,6 @@ void Gates::choose_gate() {
 
 void Gates::watch_work(Worked worked) {
     worked_ = std::move(worked);
-    destroyed_ = std::move(destroyed);
     watched_.store(true, std::memory_order_release);
     choose_gate();
 }
@@ -335,8 +333,7 @@ bool Gates::made_no_edge(const Call& call) {
            !order_.has_waits(const_cast<void*>(call.stream), packets.hsa_queue);
 }
 
-// A stream can also join a capture by an event of it, so ask HIP, which allows this question during
-// a capture. Without HIP, and for default streams, only Captures is asked.
+// A stream can join a capture by an event of it, so HIP is asked, too; not about default streams.
 bool Gates::is_captured(const void* key, const void* handle) {
     if (!captures_.any())
         return false;
@@ -403,8 +400,7 @@ Refs Gates::unfinished(const void* key, hip::Stream handle, const Queues& queues
     }
     if (standing.empty())
         return {};
-    // To ask for a default stream would put packets into it, and for a captured one would end the
-    // capture: there the ring has to do.
+    // A question puts packets into a default stream and ends a capture: there the ring has to do.
     const auto hip = find_hip_();
     const Captures::Question question(captures_, key);
     if (!is_handle(handle) || !hip || !question || is_captured(key, handle))
@@ -530,8 +526,7 @@ void Gates::wait_outside(const Call& call) {
         return;
     std::unique_lock lock(mutex_);
     const auto mine = waiters_.insert(waiters_.end(), Waiter{queues});
-    // Work of a held stream can complete without a resume if it isn't on the queue: a copy, or a
-    // host function. Nothing notifies us of that, so poll.
+    // Copies and host functions of a held stream end without a resume and without a notice: poll.
     for (auto pause = 1ms; !shut_.load(std::memory_order_relaxed);
          pause = std::min(2 * pause, 64ms)) {
         changed_.wait_for(lock, pause, [&] { return changes_ != seen; });
@@ -589,8 +584,7 @@ void Gates::lift_for_destroy(const Call& call) {
 void Gates::end_destroy(const Call& call, bool destroyed) {
     for (const hip::QueueRecord& record : lifted_here) {
         const hip::QueueRef ref = hip::ref_of(record);
-        // Drop this stream's holds; otherwise HIP hands the still-held queue to the next stream.
-        // Drop all holds if no stream is left on the queue.
+        // HIP reuses the queue: drop this stream's holds, and all if no stream is left on it.
         if (destroyed && call.call_class == CallClass::stream_destroy)
             holds_.forget(ref, call.handle);
         if (destroyed && mapping_.streams_of(ref).empty())

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Holds of KFD queues, each with its owner: the first stops the queue, the last one's end starts
-// it.
+// Holds of KFD queues: the first stops the queue, the end of the last one starts it.
 #pragma once
 
 #include "backend/transport.hpp"
@@ -56,8 +55,7 @@ public:
     Result<void> hold(const hip::QueueRecord& queue, StopType type, const Owner& owner) {
         return hold({&queue, 1}, type, owner);
     }
-    // Does nothing where the hold has ended: the queue was destroyed or died, or the stream was
-    // destroyed.
+    // Does nothing if the hold has ended with its queue or its stream.
     void release(std::span<const hip::QueueRecord> queues, const Owner& owner) {
         exchange({}, queues, owner);
     }
@@ -85,8 +83,7 @@ public:
     bool retry();
     [[nodiscard]] bool is_due() const { return num_due_.load(std::memory_order_relaxed) != 0; }
 
-    // Ends all holds and rejects new ones, for the end of the process. Retries refused starts until
-    // the deadline.
+    // For the end of the process: ends all holds, rejects new ones, retries starts to the deadline.
     void release_all(std::chrono::steady_clock::time_point deadline);
 
     // Returns whether the queue is held, but its stop isn't confirmed: its waves may still run.

@@ -46,8 +46,7 @@ class QueueOrder {
 public:
     QueueOrder(const hip::Mapping& mapping, Holds& holds) : mapping_(mapping), holds_(holds) {}
 
-    // Reads the rings, of those in VRAM the copies; nothing is read and nothing returned while no
-    // queue is held.
+    // Reads the rings, of those in VRAM the copies. Returns nothing while no queue is held.
     std::vector<SeenQueue> scan_queues();
 
     // After a call that may have made an edge, or after holds changed: lifts and holds again as the
@@ -56,8 +55,7 @@ public:
     // (Holds::retry()); it is started here and ends by itself.
     void settle();
 
-    // Starts the order thread if an earlier attempt failed. Threads that wait for its work call
-    // this.
+    // Starts the order thread if an earlier attempt failed, for a thread that waits for its work.
     void ensure_watched();
 
     // As the last settle() found it: without a scan of the rings.
@@ -76,8 +74,7 @@ public:
     void forget_owner(std::uint64_t owner);
     [[nodiscard]] std::optional<std::uint64_t> owner_of(hip::Stream key) const;
 
-    // Called after lifts or the set of stopped queues changed, without a lock. Set once, before the
-    // first hold.
+    // Called without a lock after lifts or stopped queues changed. Set once, before the first hold.
     void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
 
     // For the end of the process: nothing is lifted or held again from here.

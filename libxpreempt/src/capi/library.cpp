@@ -123,6 +123,8 @@ void Library::after_fork() {
     const std::unique_lock lock(making, std::try_to_lock);
     if (Library* made = library.load(); !lock || (made != nullptr && made->used_.load()))
         is_child.store(true, std::memory_order_relaxed);
+    else
+        library.store(nullptr);
     backend::Gates::forget();
 }
 

@@ -76,8 +76,7 @@ void XQueue::complete(const Marker& marker, std::uint64_t now_ns) {
     wake_worker();
 }
 
-// Commands that failed or were dropped behind the last launched one have no marker that could
-// complete them.
+// No marker completes commands that failed or were dropped behind the last launched one.
 void XQueue::complete_if_idle() {
     if (in_flight_ == 0 && completed_ != launched_)
         complete_until(launched_);
@@ -295,8 +294,7 @@ Result<std::uint64_t> XQueue::drop() {
 }
 
 void XQueue::remember_dropped(Ticket first, Ticket last) {
-    // Commands behind those that were taken back may have been dropped before; the new range covers
-    // them.
+    // The new range covers commands behind those taken back, which may have been dropped before.
     dropped_.erase(dropped_.lower_bound(first), dropped_.end());
     if (const Ticket joined = dropped_from(first - 1); joined != 0)
         first = joined;

@@ -25,8 +25,7 @@ constexpr std::uint64_t room_poll_ns = 10'000;
 
 } // namespace
 
-// The time in which this thread is the one that launches. Comes with mutex_ locked and leaves it
-// locked.
+// The time in which this thread launches. Comes with mutex_ locked and leaves it locked.
 class XQueue::Turn {
 public:
     Turn(XQueue& queue, Lock& lock) : queue_(queue), lock_(lock) {

@@ -87,15 +87,13 @@ public:
     // notice of this.
     Result<void> close();
 
-    // Launches at once, in this thread, when nothing waits and fewer than `threshold` are in
-    // flight.
+    // Launches in this thread if nothing waits and fewer than `threshold` are in flight.
     Result<Ticket> submit(const Command& command);
 
     // ECANCELED: dropped. The launch callback's errno when it failed. EINVAL: no such ticket yet.
     Result<void> wait(Ticket ticket);
     Result<void> wait_all();
-    // ETIMEDOUT: not by then. Looks at the hardware from time to time; a time that has passed asks
-    // once.
+    // ETIMEDOUT: not by then. Polls the hardware; a time that has passed asks once.
     Result<void> wait_until(Ticket ticket, std::chrono::steady_clock::time_point deadline);
     // Calls the notice once, without locks: now when the command is complete, else from a thread
     // that lives as long as the XQueue. close() returns after all of them. The notice takes the

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-struct dim3 {
+struct dim3 { // NOLINT(readability-identifier-naming): HIP's name, a part of that of a function
     std::uint32_t x, y, z;
 };
 struct ihipStream_t;
@@ -60,7 +60,10 @@ protected:
             gate_.classes |= std::uint64_t{1} << static_cast<unsigned>(each);
         table().set_gate(&gate_);
     }
-    ~StreamCallsTest() override { table().set_gate(nullptr); }
+    ~StreamCallsTest() override {
+        table().set_gate(nullptr);
+        EXPECT_EQ(0, hipStreamDestroy(stream_));
+    }
 
     // The call is shown once, with the stream, before and after.
     void expect_shown(const char* name) const {
@@ -80,10 +83,8 @@ protected:
         EXPECT_EQ(1U, packets.count);
     }
     // hipLaunchConfig_t, of which only the stream counts.
-    [[nodiscard]] std::array<void*, 8> config() const {
-        std::array<void*, 8> words{};
-        words[4] = stream_;
-        return words;
+    [[nodiscard]] std::array<std::uintptr_t, 8> config() const {
+        return {0, 0, 0, 0, reinterpret_cast<std::uintptr_t>(stream_)};
     }
 
     void* stream_ = nullptr;
@@ -106,6 +107,7 @@ TEST_F(StreamCallsTest, a_failed_configuration_changes_nothing) {
     ASSERT_NE(0, hipConfigureCall({0, 1, 1}, {1, 1, 1}, 0, other));
     ASSERT_EQ(0, hipLaunchByPtr(nullptr));
     expect_shown("hipLaunchByPtr");
+    EXPECT_EQ(0, hipStreamDestroy(other));
 }
 
 TEST_F(StreamCallsTest, a_launch_with_a_configuration_is_one_of_its_stream) {
@@ -137,14 +139,16 @@ TEST_F(StreamCallsTest, without_a_gate_launches_are_known_all_the_same) {
 // Each creates a stream whose handle an older one may have had.
 TEST_F(StreamCallsTest, every_create_is_shown) {
     const unsigned mask[] = {~0U, 0x3f};
-    void* made = nullptr;
-    ASSERT_EQ(0, hipStreamCreateWithPriority(&made, 0, -1));
-    ASSERT_EQ(0, hipExtStreamCreateWithCUMask(&made, 2, mask));
+    void* made[2]{};
+    ASSERT_EQ(0, hipStreamCreateWithPriority(&made[0], 0, -1));
+    ASSERT_EQ(0, hipExtStreamCreateWithCUMask(&made[1], 2, mask));
     ASSERT_EQ(2U, shown.size());
     EXPECT_EQ("hipStreamCreateWithPriority", shown[0].name);
     EXPECT_EQ("hipExtStreamCreateWithCUMask", shown[1].name);
     EXPECT_EQ(CallClass::stream_create, shown[1].call_class);
     EXPECT_EQ((std::vector<int>{0, 0}), answers);
+    for (void* stream : made)
+        EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
 } // namespace

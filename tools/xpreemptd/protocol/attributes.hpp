@@ -50,11 +50,11 @@ template <typename AttributeKind> struct Attribute {
     using Value = typename Kind::Value;
     static constexpr bool is_time = std::is_same_v<Kind, attribute::Time>;
 
-    const char* name; // in TOML, of the option
-    const char* key;  // in JSON
+    const char* name{}; // in TOML, of the option
+    const char* key{};  // in JSON
     std::string_view noun;
     std::string_view readers; // policies, separated by blanks; empty: all, or the daemon itself
-    const char* help;
+    const char* help{};
     Value least, most;
     typename Kind::Stored Attributes::* stored;
     std::optional<Value> AttributeChange::* change;
