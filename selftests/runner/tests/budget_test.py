@@ -4,6 +4,7 @@
 import contextlib
 import io
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -196,8 +197,20 @@ class Yardsticks(unittest.TestCase):
         yardstick.samples = [(100, 2.0), (400, 4.0), (700, 2.0)]
         self.assertEqual(yardstick.factor(350, 450), 2)
         self.assertEqual(yardstick.factor(90, 410), 1.5)
-        self.assertEqual(yardstick.factor(600, 610), 1)
+        self.assertEqual(yardstick.factor(650, 660), 1)
         self.assertEqual(yardstick.factor(300, 320), 2)
+
+    def test_a_short_part_is_measured_by_the_samples_around_it(self):
+        yardstick = Yardstick(2.0)
+        yardstick.samples = [(100, 2.0), (160, 4.0), (300, 8.0)]
+        self.assertEqual(yardstick.factor(130, 131), 1.5)
+
+    def test_its_work_takes_pages_and_starts_programs(self):
+        """Not arithmetic alone, which says nothing of either."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        Yardstick(1.0).measure()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.assertGreater(after.ru_minflt - before.ru_minflt, 20 * 4096 + 300 * 50)
 
     def test_without_a_sample(self):
         self.assertEqual(Yardstick(2.0).factor(0, 1), 1)
@@ -211,7 +224,7 @@ class Yardsticks(unittest.TestCase):
         self.assertEqual(len(yardstick.samples), 1)
         self.assertGreater(yardstick.samples[0][1], 0.1)
         yardstick.tick()
-        self.assertIsNone(yardstick.child)  # the next one is five minutes away
+        self.assertIsNone(yardstick.child)  # the next one is a minute away
 
     def test_nothing_is_measured_without_a_reference(self):
         yardstick = Yardstick(0)
