@@ -101,6 +101,29 @@ class Freezer(CommandTest):
         self.calls_soon("thaw", "a.slice/job")
         self.assertEqual((self.work / "stderr").read_text(), "")
 
+    def test_cgroup_that_stops_again_while_a_killed_one_thaws_it_is_frozen_again(self):
+        hold = self.work / "hold"
+        script = f'echo "$*" >>"{self.calls}"; while [ "$1" = thaw ] && [ -e "{hold}" ]; do sleep 0.05; done'
+        self.fake_command("kfd-preempt", script)
+        first = self.follow("a.slice")
+        self.set_frozen("a.slice/job", 1)
+        self.calls_soon("freeze", "a.slice/job")
+        self.write("hold")
+        self.set_frozen("a.slice/job", 0)
+        self.calls_soon("thaw", "a.slice/job")
+        first.kill()
+        first.wait()
+        self.set_frozen("a.slice/job", 1)
+        second = self.follow("a.slice")
+        with self.assertRaises(subprocess.TimeoutExpired, msg="it did not wait"):
+            second.wait(0.5)
+        self.assertEqual(self.calls_of("freeze", "a.slice/job"), 1, "frozen what is still being thawed")
+        hold.unlink()
+        self.soon(lambda: self.calls_of("freeze", "a.slice/job") == 2, "a second freeze")
+        self.wait_for_a_pass("a.slice/other")
+        self.assertEqual((self.calls_of("freeze", "a.slice/job"), self.calls_of("thaw", "a.slice/job")), (2, 1))
+        self.assertEqual((self.work / "stderr").read_text(), "")
+
     def test_cgroup_whose_path_is_longer_than_the_name_of_a_file(self):
         deep = "/".join(["a.slice", "x" * 120, "y" * 120, "z" * 120])
         for name in deep, deep + "/job":
