@@ -122,11 +122,24 @@ TEST_F(MemoryTurnsTest, a_job_of_the_daemon_before_gets_its_turn_after_a_refused
     daemon.start();
     gpu.submit(batch, 1);
     gpu.submit(second, 1);
-    pass(1500ms);
+    pass(3500ms);
     ASSERT_EQ(gpu.moving.size(), 1U);
     move();
     EXPECT_FALSE(away(second));
     EXPECT_FALSE(gpu.held(second));
+}
+
+TEST_F(MemoryTurnsTest, a_job_whose_stops_are_always_refused_lets_the_vram_of_others_be_counted) {
+    add(second, "/batch2", 0, gib);
+    gpu.running.at(second).queues.at(1).held_by_program = true;
+    gpu.refuse = [](const test::Switch& wanted) { return wanted.pid == second ? EBUSY : 0; };
+    daemon.start();
+    add(batch, "/batch", gib);
+    pass(3s);
+    ASSERT_EQ(job(batch).resident_bytes, gib);
+    gpu.vram[batch].resident = 2 * gib;
+    pass(3s);
+    EXPECT_EQ(job(batch).resident_bytes, 2 * gib);
 }
 
 // They are armed, so that only their memory is asked for.

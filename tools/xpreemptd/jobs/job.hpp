@@ -48,6 +48,7 @@ struct Process {
     ProcessLock lock;
     std::vector<VramUse> vram; // one a GPU, as it was at vram_at
     Time vram_at{};
+    bool was_there = true; // its memory may have been away before this daemon
     // An allocation that waits for room.
     std::uint32_t wants_on = 0; // gpu_id
     std::uint64_t wants_bytes = 0;

@@ -79,16 +79,15 @@ void MemoryTurns::scan(Time now) {
     }
     if (oldest == nullptr || (oldest->vram_at != Time{} && now - oldest->vram_at < old_after))
         return;
-    const bool is_new = oldest->vram_at == Time{};
     read(*oldest, now);
-    if (is_new && oldest->vram_at == now && oldest->away())
-        take_over(*oldest);
+    if (oldest->was_there && oldest->vram_at == now)
+        oldest->was_there = oldest->away() && !take_over(*oldest);
 }
 
 // The daemon before has ended while this memory was away. The driver keeps its holds until VRAM has
 // room, which may be never; with holds of ours it drops them, and the job waits for its turn. The
-// memory that an operator sends away later is left to the operator.
-void MemoryTurns::take_over(Process& process) {
+// memory that an operator sends away later is left to the operator. False: some were refused.
+bool MemoryTurns::take_over(Process& process) {
     std::vector<Switch> stops;
     std::vector<Queue*> queues;
     for (Queue& queue : process.queues)
@@ -97,14 +96,15 @@ void MemoryTurns::take_over(Process& process) {
             queues.push_back(&queue);
         }
     if (stops.empty())
-        return;
+        return true;
     (void)provider_.change(stops);
+    bool all = true;
     for (std::size_t i = 0; i < stops.size(); ++i) {
         (void)switching_.note(*queues[i], stops[i]);
         queues[i]->held_by_others = queues[i]->held_by_others && !queues[i]->held;
-        if (!queues[i]->held)
-            process.vram_at = {}; // the next scan tries again
+        all = all && queues[i]->held;
     }
+    return all;
 }
 
 sched::MemoryView MemoryTurns::view_of(const Job& job) const {

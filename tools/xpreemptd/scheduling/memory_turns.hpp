@@ -57,7 +57,7 @@ private:
     [[nodiscard]] sched::MemoryView view_of(const Job& job) const;
     // Leaves the figures of one that is locked as they are.
     void read(Process& process, Time now);
-    void take_over(Process& process);
+    bool take_over(Process& process);
     void add(Job& job, Change change, Move& move, UnderWay& under_way);
     void answer(Job& job, bool last);
     [[nodiscard]] int note_results(const Move& move, const UnderWay& under_way);
