@@ -58,17 +58,17 @@ pid_t listener_at(const fs::path& path) {
     return ::getsockopt(probe.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 ? peer.pid : 0;
 }
 
-// 0: there is no such file.
-ino_t inode_at(const fs::path& path) {
+std::optional<FileId> id_at(const fs::path& path) {
     struct stat status{};
-    return ::lstat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+    return ::lstat(path.c_str(), &status) == 0 ? std::optional(FileId{status.st_dev, status.st_ino})
+                                               : std::nullopt;
 }
 
 } // namespace
 
 ListeningSocket::ListeningSocket(ListeningSocket&& other) noexcept
     : file_(std::move(other.file_)), lock_(std::move(other.lock_)),
-      socket_(std::move(other.socket_)), inode_(other.inode_) {}
+      socket_(std::move(other.socket_)), id_(other.id_), lock_id_(other.lock_id_) {}
 
 ListeningSocket::~ListeningSocket() {
     // The lock is held until after this: no other process' file has taken the name.
@@ -77,21 +77,26 @@ ListeningSocket::~ListeningSocket() {
 }
 
 bool ListeningSocket::is_in_place() const {
-    return socket_.valid() && inode_at(file_.path) == inode_;
+    return socket_.valid() && id_ && id_at(file_.path) == id_;
 }
 
 // Between seeing that a file is stale and replacing it, another daemon could have done so. Root's
 // alone: a reader could lock it too. Never removed, or two daemons could lock two files.
 tl::expected<void, std::string> ListeningSocket::lock() {
     const fs::path file = file_.path.string() + ".lock";
+    if (lock_id_ && id_at(file) == lock_id_)
+        return {}; // the lock of a process ends when it closes any descriptor of the file
+    lock_id_.reset();
     lock_ = UniqueFd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!lock_.valid())
         return error_of("open", file, errno);
     struct flock wanted{};
     wanted.l_type = F_WRLCK;
     wanted.l_whence = SEEK_SET;
-    if (::fcntl(lock_.get(), F_SETLK, &wanted) == 0)
+    if (::fcntl(lock_.get(), F_SETLK, &wanted) == 0) {
+        lock_id_ = id_at(file);
         return {};
+    }
     if (errno != EAGAIN && errno != EACCES)
         return error_of("lock", file, errno);
     const bool known = ::fcntl(lock_.get(), F_GETLK, &wanted) == 0 && wanted.l_type != F_UNLCK;
@@ -117,7 +122,7 @@ tl::expected<void, std::string> ListeningSocket::bind_to_path() {
     }
     if (failed != 0)
         return error_of("bind to", file_.path, failed);
-    inode_ = inode_at(file_.path);
+    id_ = id_at(file_.path);
     // Each request is judged by its peer's credentials, so by default every user may ask. Before
     // listen(), so that no client is refused meanwhile. chown() first: it may change the mode.
     if (file_.group != SocketFile::own_group &&
@@ -152,7 +157,7 @@ tl::expected<bool, std::string> ListeningSocket::restore() {
         return false;
     auto made = make();
     if (!made)
-        socket_ = UniqueFd();
+        close();
     return made.map([] { return true; });
 }
 

@@ -6,12 +6,19 @@
 #include "rules/socket_file.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <sys/types.h>
 #include <tl/expected.hpp>
 #include <utility>
 
 namespace xpreemptd {
+
+struct FileId {
+    dev_t device;
+    ino_t inode;
+    bool operator==(const FileId&) const = default;
+};
 
 class ListeningSocket {
 public:
@@ -23,6 +30,9 @@ public:
     // connect to the old descriptor any more. An error leaves it without a descriptor, and the next
     // call tries again.
     [[nodiscard]] tl::expected<bool, std::string> restore();
+
+    // Without a descriptor from now on, as after an error of restore().
+    void close() { socket_ = xpreempt::UniqueFd(); }
 
     // Removes the file.
     ~ListeningSocket();
@@ -45,7 +55,7 @@ private:
     SocketFile file_;
     xpreempt::UniqueFd lock_; // of a file beside the socket, as long as this daemon lives
     xpreempt::UniqueFd socket_;
-    ino_t inode_ = 0; // of the socket's file
+    std::optional<FileId> id_, lock_id_; // of the files of the socket and of the lock
 };
 
 } // namespace xpreemptd

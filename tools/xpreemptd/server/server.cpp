@@ -61,9 +61,12 @@ Server::~Server() {
 
 tl::expected<bool, std::string> Server::keep_listening() {
     auto restored = listening_.restore();
-    if (restored.value_or(false) && !add_to(ready_, listening_.fd()))
+    if (restored.value_or(false) && !add_to(ready_, listening_.fd())) {
+        const int error = errno;
+        listening_.close(); // or the next call would take the socket for one that is waited for
         return tl::make_unexpected(fmt::format("cannot wait for clients at {}: {}",
-                                               listening_.path().string(), std::strerror(errno)));
+                                               listening_.path().string(), std::strerror(error)));
+    }
     return restored;
 }
 
