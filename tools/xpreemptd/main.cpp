@@ -153,7 +153,7 @@ class SocketGuard {
 public:
     explicit SocketGuard(Server& server) : server_(server) {}
 
-    void look() {
+    void restore() {
         const auto now = std::chrono::steady_clock::now();
         if (now < next_)
             return;
@@ -229,7 +229,7 @@ int run(const Options& options, Rules rules) {
         if (std::chrono::steady_clock::now() >= daemon.next())
             daemon.on_time();
         watchdog.kick();
-        socket_guard.look();
+        socket_guard.restore();
     }
     notify_service_manager("STOPPING=1");
     return 0; // the driver resumes what the provider has stopped

@@ -138,7 +138,7 @@ class KernelLog(unittest.TestCase):
 
     def test_a_race_counts_in_or_below_our_functions_only(self):
         self.assertTrue(self.finds(race("kfd_preempt_run")))
-        self.assertTrue(self.finds(race("preempt_switch_cpsch")))
+        self.assertTrue(self.finds(race("kfd_preempt_hw_switch_cpsch")))
         self.assertFalse(self.finds(race("amdgpu_gem_open")))
 
     def test_an_error_after_a_race_of_others(self):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Asks as jobs and policy do.
+// Its question to the daemon is that of the verbs jobs and policy.
 #include "verbs/daemon_finding.hpp"
 
 #include "daemon/daemon.hpp"

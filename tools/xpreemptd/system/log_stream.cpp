@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Looks for room before it writes. O_NONBLOCK would change the descriptors of other programs as
-// well.
+// A write happens only where poll() reports room. O_NONBLOCK would change the descriptors of other
+// programs as well.
 #include "system/log_stream.hpp"
 
 #include "protocol/printable.hpp"

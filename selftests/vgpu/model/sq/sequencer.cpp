@@ -22,14 +22,14 @@ bool ShaderArray::State::wants_to_save(const Wave& wave) const {
            wave.state.tba != 0 && !slots.at(wave.group->dispatch->queue_slot).ignore_save;
 }
 
-// However much time passes.
-bool ShaderArray::State::stands(const Wave& wave) {
+// Until something other than time changes.
+bool ShaderArray::State::is_blocked(const Wave& wave) {
     return wave.waits || wave.at_barrier || wave.at_gws ||
            ((wave.state.status & isa::status::halt) != 0 && !wave.state.priv);
 }
 
 bool ShaderArray::State::runnable(const Wave& wave) const {
-    return !wave.waits && ((!stands(wave) && !sleeps(wave)) || wants_to_save(wave));
+    return !wave.waits && ((!is_blocked(wave) && !sleeps(wave)) || wants_to_save(wave));
 }
 
 bool ShaderArray::State::sleeps(const Wave& wave) const {

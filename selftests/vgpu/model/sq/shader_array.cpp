@@ -144,7 +144,7 @@ bool ShaderArray::has_waves() const {
 std::optional<std::uint64_t> ShaderArray::next_wakeup() const {
     std::optional<std::uint64_t> first;
     for (const sq::Wave* wave : state_->waves) {
-        if (wave->sleeps_until != 0 && !State::stands(*wave)) {
+        if (wave->sleeps_until != 0 && !State::is_blocked(*wave)) {
             first = std::min(first.value_or(wave->sleeps_until), wave->sleeps_until);
         }
     }

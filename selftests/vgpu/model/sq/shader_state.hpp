@@ -88,7 +88,7 @@ struct ShaderArray::State {
     unsigned turn_length();
     void ask_to_save(Slot& slot);
     void enter_save(sq::Wave& wave);
-    static bool stands(const sq::Wave& wave);
+    static bool is_blocked(const sq::Wave& wave);
     bool runnable(const sq::Wave& wave) const;
     bool sleeps(const sq::Wave& wave) const;
     void put_to_sleep(sq::Wave& wave, std::uint32_t clocks) const;
