@@ -2,6 +2,8 @@
 // Finds libxpreempt: the one of the process, the one beside the hook, or the one of the system.
 #include "hook/companion.hpp"
 
+#include "hook/unknown_variables.hpp"
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -72,8 +74,10 @@ std::atomic<bool> begun{false};
 // Without a wait for another thread that loads it: this one may hold the linker's lock, in a
 // constructor of a library.
 void load_companion() {
-    if (!begun.exchange(true))
-        load();
+    if (begun.exchange(true))
+        return;
+    report_unknown_variables();
+    load();
 }
 
 } // namespace xpreempt::hook

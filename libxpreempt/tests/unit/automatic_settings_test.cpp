@@ -2,9 +2,12 @@
 // XSched's environment variables.
 #include "capi/automatic.hpp"
 #include "capi/policies.hpp"
+#include "hook/unknown_variables.hpp"
 
+#include <array>
 #include <gtest/gtest.h>
 #include <map>
+#include <set>
 #include <string>
 #include <xpreempt/sched.h>
 
@@ -17,7 +20,10 @@ using xpreempt::xqueue::Level;
 
 std::map<std::string, std::string, std::less<>> variables;
 
+std::set<std::string> asked;
+
 const char* lookup(const char* name) {
+    asked.insert(name);
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
 }
@@ -150,6 +156,58 @@ TEST(AutomaticSettingsTest, the_global_scheduler_is_the_daemon) {
     const auto local = read({{"XSCHED_POLICY", "HPF"}, {"XSCHED_SCHEDULER", "GLB"}});
     EXPECT_TRUE(local.settings.policy);
     EXPECT_FALSE(local.settings.by_daemon);
+}
+
+// Empty: it is known.
+std::string unknown(const std::string& entry) {
+    std::array<char, 256> line{};
+    return xpreempt::hook::describe_unknown(entry.c_str(), line.data(), line.size()) ? line.data()
+                                                                                     : "";
+}
+
+TEST(UnknownVariablesTest, each_that_is_read_is_known) {
+    asked.clear();
+    read({{"XSCHED_AUTO_XQUEUE", "ON"}, {"XSCHED_AUTO_XQUEUE_TIMESLICE", "1000"}});
+    EXPECT_EQ(12U, asked.size());
+    for (const std::string& name : asked)
+        EXPECT_EQ("", unknown(name + "=1"));
+}
+
+TEST(UnknownVariablesTest, those_of_xsched_without_effect_here_are_known) {
+    for (const char* name :
+         {"XSCHED_HIP_LIB", "XSCHED_CUDA_LV3_IMPL", "XSCHED_SCHEDULER_SUSPEND_WAIT_IDLE"})
+        EXPECT_EQ("", unknown(std::string(name) + "=1"));
+}
+
+TEST(UnknownVariablesTest, others_are_no_matter) {
+    EXPECT_EQ("", unknown("PATH=/bin"));
+    EXPECT_EQ("", unknown("XSCHEDULE=1"));
+    EXPECT_EQ("", unknown("XSCHED_WITHOUT_A_VALUE"));
+}
+
+std::string meant_by(const std::string& entry) {
+    const std::string line = unknown(entry);
+    const std::size_t begin = line.find("; use ") + 6;
+    return line.substr(begin, line.find(' ', begin) - begin);
+}
+
+TEST(UnknownVariablesTest, the_nearest_is_named) {
+    EXPECT_EQ("XSCHED_AUTO_XQUEUE", meant_by("XSCHED_AUTO_XQEUE=ON"));
+    EXPECT_EQ("XSCHED_AUTO_XQUEUE_PRIORITY", meant_by("XSCHED_AUTO_XQUEUE_PRIO=1"));
+    EXPECT_EQ("XSCHED_AUTO_XQUEUE_LEVEL", meant_by("XSCHED_AUTO_XQUEUE_LVL=3"));
+    EXPECT_EQ("XSCHED_SCHEDULER", meant_by("XSCHED_SCHEDULR=x"));
+}
+
+TEST(UnknownVariablesTest, a_policy_or_a_scheduler_says_which_was_meant) {
+    EXPECT_EQ("XSCHED_POLICY", meant_by("XSCHED_SCHED=HPF"));
+    EXPECT_EQ("XSCHED_SCHEDULER", meant_by("XSCHED_MODE=GLB"));
+    EXPECT_EQ("libxpreempt-hook: XSCHED_SCHED has no effect: XSched has no such variable; use "
+              "XSCHED_POLICY or another of xpreempt-xsched(7)\n",
+              unknown("XSCHED_SCHED=HPF"));
+}
+
+TEST(UnknownVariablesTest, a_long_name_is_cut) {
+    EXPECT_NE("", unknown("XSCHED_" + std::string(100'000, 'A') + "=1"));
 }
 
 } // namespace

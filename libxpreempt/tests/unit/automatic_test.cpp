@@ -150,6 +150,18 @@ TEST_F(AutomaticTest, streams_after_a_reset_get_the_priority) {
     EXPECT_EQ(7, priority);
 }
 
+// Also where nothing else asks for the library.
+TEST_F(AutomaticTest, a_variable_that_has_no_effect_is_named_once) {
+    setenv("XSCHED_SCHED", "HPF", 1);
+    testing::internal::CaptureStderr();
+    launch(new_stream());
+    launch(new_stream());
+    EXPECT_EQ("libxpreempt-hook: XSCHED_SCHED has no effect: XSched has no such variable; use "
+              "XSCHED_POLICY or another of xpreempt-xsched(7)\n",
+              testing::internal::GetCapturedStderr());
+    EXPECT_EQ(nullptr, library());
+}
+
 // XSched's default.
 TEST_F(AutomaticTest, at_level_1_no_more_than_the_threshold_is_under_way) {
     setenv("XSCHED_AUTO_XQUEUE", "1", 1);

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// Finds the variable that a misspelled one was meant to be. Allocates nothing.
+#include "hook/unknown_variables.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string_view>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+namespace xpreempt::hook {
+
+namespace {
+
+constexpr std::string_view prefix = "XSCHED_";
+constexpr std::string_view policy_variable = "XSCHED_POLICY";
+constexpr std::string_view scheduler_variable = "XSCHED_SCHEDULER";
+
+// Those that libxpreempt reads: capi/automatic.cpp.
+constexpr std::string_view used[] = {
+    policy_variable,
+    scheduler_variable,
+    "XSCHED_AUTO_XQUEUE",
+    "XSCHED_AUTO_XQUEUE_LEVEL",
+    "XSCHED_AUTO_XQUEUE_THRESHOLD",
+    "XSCHED_AUTO_XQUEUE_BATCH_SIZE",
+    "XSCHED_AUTO_XQUEUE_PRIORITY",
+    "XSCHED_AUTO_XQUEUE_UTILIZATION",
+    "XSCHED_AUTO_XQUEUE_TIMESLICE",
+    "XSCHED_AUTO_XQUEUE_DEADLINE",
+    "XSCHED_AUTO_XQUEUE_KDEADLINE",
+    "XSCHED_AUTO_XQUEUE_LAXITY",
+};
+
+// Paths to what its shims replace, other platforms, and how its own scheduler waits.
+constexpr std::string_view ignored[] = {
+    "XSCHED_ASCEND_LIB",
+    "XSCHED_COREX_LIB",
+    "XSCHED_COREX_RT_LIB",
+    "XSCHED_CUDA_LIB",
+    "XSCHED_CUDART_LIB",
+    "XSCHED_CUDLA_LIB",
+    "XSCHED_CUPTI_LIB",
+    "XSCHED_HIP_LIB",
+    "XSCHED_LEVELZERO_LIB",
+    "XSCHED_OPENCL_LIB",
+    "XSCHED_VPI_LIB",
+    "XSCHED_CUDA_LV3_IMPL",
+    "XSCHED_CUDA_SINGLE_STREAM_PER_PROCESS",
+    "XSCHED_LEVELZERO_SLICE_CNT",
+    "XSCHED_SCHEDULER_SUSPEND_SYNC_HWQ",
+    "XSCHED_SCHEDULER_SUSPEND_WAIT_ALL",
+    "XSCHED_SCHEDULER_SUSPEND_WAIT_IDLE",
+};
+
+constexpr std::string_view policies[] = {"HPF", "HHPF", "FIFO", "RR",  "CFS",
+                                         "UP",  "PUP",  "KEDF", "LAX", "MLFQ"};
+constexpr std::string_view schedulers[] = {"GLB", "LCL", "APP"};
+
+bool is_one_of(std::string_view word, auto& words) {
+    return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
+constexpr std::size_t longest_name = 64;
+
+// Insertions, deletions and substitutions. Both have at most longest_name characters.
+std::size_t edits_between(std::string_view a, std::string_view b) {
+    std::array<std::size_t, longest_name + 1> row{};
+    for (std::size_t j = 0; j <= b.size(); ++j)
+        row[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
+        }
+    }
+    return row[b.size()];
+}
+
+std::string_view nearest(std::string_view name) {
+    return *std::min_element(std::begin(used), std::end(used), [name](auto a, auto b) {
+        return edits_between(name, a) < edits_between(name, b);
+    });
+}
+
+// A value that only one variable takes says more than the name.
+std::string_view meant_by(std::string_view name, std::string_view value) {
+    if (is_one_of(value, policies))
+        return policy_variable;
+    if (is_one_of(value, schedulers))
+        return scheduler_variable;
+    return nearest(name.substr(0, longest_name));
+}
+
+} // namespace
+
+bool describe_unknown(const char* entry, char* line, std::size_t size) {
+    const std::string_view text(entry);
+    const std::size_t end = text.find('=');
+    if (!text.starts_with(prefix) || end == std::string_view::npos)
+        return false;
+    const std::string_view name = text.substr(0, end);
+    if (is_one_of(name, used) || is_one_of(name, ignored))
+        return false;
+    const std::string_view meant = meant_by(name, text.substr(end + 1));
+    std::snprintf(line, size,
+                  "libxpreempt-hook: %.*s has no effect: XSched has no such variable; use %.*s or "
+                  "another of xpreempt-xsched(7)\n",
+                  static_cast<int>(std::min(name.size(), longest_name)), name.data(),
+                  static_cast<int>(meant.size()), meant.data());
+    return true;
+}
+
+void report_unknown_variables() {
+    if (environ == nullptr || getauxval(AT_SECURE) != 0)
+        return;
+    char line[256];
+    for (char** entry = environ; *entry != nullptr; ++entry)
+        if (describe_unknown(*entry, line, sizeof line))
+            std::fputs(line, stderr);
+}
+
+} // namespace xpreempt::hook
