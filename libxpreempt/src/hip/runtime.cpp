@@ -3,11 +3,14 @@
 #include "hip/runtime.hpp"
 
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <link.h>
 #include <map>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,8 +24,16 @@ bool is_runtime(std::string_view path) {
     return path.substr(path.rfind('/') + 1).starts_with("libamdhip64");
 }
 
+// The path is that of a C string. A link with the name of XSched's shim is the hook too; XSched's
+// own shim is not.
 bool is_hook(std::string_view path) {
-    return path.find("libxpreempt-hook.so") != std::string_view::npos;
+    constexpr std::string_view hook = "libxpreempt-hook.so";
+    if (path.find(hook) != std::string_view::npos)
+        return true;
+    char target[PATH_MAX];
+    return path.ends_with("/libshimhip.so") &&
+           ::realpath(std::string(path).c_str(), target) != nullptr &&
+           std::string_view(target).find(hook) != std::string_view::npos;
 }
 
 struct Search {

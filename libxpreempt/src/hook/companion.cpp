@@ -5,6 +5,7 @@
 #include "hook/unknown_variables.hpp"
 
 #include <atomic>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,12 +30,15 @@ void* beside_us() {
     Dl_info us{};
     if (dladdr(reinterpret_cast<void*>(&load_companion), &us) == 0 || us.dli_fname == nullptr)
         return nullptr;
-    const char* slash = std::strrchr(us.dli_fname, '/');
-    char path[4096];
+    // Resolve the name first: it may be a link elsewhere, such as libshimhip.so.
+    char file[PATH_MAX], path[PATH_MAX + sizeof "/libxpreempt.so.0"];
+    if (realpath(us.dli_fname, file) == nullptr)
+        return nullptr;
+    const char* slash = std::strrchr(file, '/');
     if (slash == nullptr)
         return nullptr;
-    const int length = std::snprintf(path, sizeof path, "%.*s/%s",
-                                     static_cast<int>(slash - us.dli_fname), us.dli_fname, soname);
+    const int length =
+        std::snprintf(path, sizeof path, "%.*s/%s", static_cast<int>(slash - file), file, soname);
     if (length < 0 || static_cast<std::size_t>(length) >= sizeof path)
         return nullptr;
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -6,14 +6,17 @@
 #include "unit/beside.hpp"
 
 #include <xpreempt/stream.h>
+#include <xpreempt/xpreempt.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <string>
+#include <unistd.h>
 
 extern "C" {
 int hipStreamCreate(void** stream);
@@ -82,6 +85,30 @@ TEST(LateHook, sees_copies) {
     EXPECT_EQ(0, hsa_amd_memory_async_copy(nullptr, 0, nullptr, 0, 4, 0, nullptr,
                                            reinterpret_cast<std::uintptr_t>(&completion)));
     EXPECT_EQ(1U, table.copies(nullptr, 0));
+}
+
+// As XSched's users preload it: compat/ installs such a link in a directory of its own.
+TEST(LateHook, works_by_the_name_of_xscheds_shim) {
+    const auto directory =
+        std::filesystem::temp_directory_path() / ("shim." + std::to_string(::getpid()));
+    std::filesystem::create_directory(directory);
+    const auto link = directory / "libshimhip.so";
+    std::filesystem::create_symlink(test::beside_program(HOOK_PATH), link);
+    setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
+    setenv("XSCHED_POLICY", "HPF", 1);
+    ASSERT_NE(nullptr, dlopen(link.c_str(), RTLD_NOW | RTLD_LOCAL)) << dlerror();
+    using Launch = int(void*, int, std::size_t, void*);
+    auto* const launch =
+        reinterpret_cast<Launch*>(dlsym(dlopen(link.c_str(), RTLD_NOW), "hipMemsetAsync"));
+    EXPECT_EQ(0, launch(nullptr, 0, 4, new_stream()));
+    void* library = dlopen("libxpreempt.so.0", RTLD_NOW | RTLD_NOLOAD); // found beside the file
+    ASSERT_NE(nullptr, library);
+    const auto probe = reinterpret_cast<decltype(&xp_probe)>(dlsym(library, "xp_probe"));
+    xp_probe_info info{};
+    info.sz = sizeof info;
+    EXPECT_EQ(0, probe(&info));
+    EXPECT_EQ(1U, info.hook_loaded);
+    std::filesystem::remove_all(directory);
 }
 
 // The hook asks it before calls of HIP, it has threads, and who holds a queue must be able to
