@@ -120,6 +120,19 @@ std::string package_command(const kfd::Roots& roots) {
     return {};
 }
 
+// Packages of the kernel with a patch series, in releases of Debian: 6.12 in both.
+std::string kernel_of_debian(std::string_view codename) {
+    struct Release {
+        std::string_view codename;
+        const char* packages;
+    };
+    constexpr std::array known = {
+        Release{"trixie", "linux-image-amd64 linux-headers-amd64"},
+        Release{"bookworm", "linux-image-6.12-amd64 linux-headers-6.12-amd64"}};
+    const auto* const found = std::ranges::find(known, codename, &Release::codename);
+    return found == known.end() ? "" : found->packages;
+}
+
 // Read by hand: a static binary can't load the name service libraries of getgrgid().
 std::string group_name(const kfd::Roots& roots, unsigned gid) {
     const auto text = kfd::read_text(roots.system / "etc/group", Op::read_proc, 1U << 20);
@@ -171,8 +184,8 @@ Distribution distribution(const kfd::Roots& roots, const std::string& kernel_rel
     found.remove = command + " remove";
     const bool has_rpms = command == "dnf" || command == "yum" || command == "zypper";
     found.driver = has_rpms ? "kfd-preempt-rocm-dkms" : "kfd-preempt-dkms";
-    if (os_release(roots, "ID") == "debian" && os_release(roots, "VERSION_CODENAME") == "bookworm")
-        found.kernel = "linux-image-6.12-amd64 linux-headers-6.12-amd64";
+    if (os_release(roots, "ID") == "debian")
+        found.kernel = kernel_of_debian(os_release(roots, "VERSION_CODENAME"));
     if (has_command(roots, "update-initramfs"))
         found.initramfs = "update-initramfs -u -k " + kernel_release;
     else if (has_command(roots, "dracut"))

@@ -62,8 +62,11 @@ TEST_F(DoctorTest, a_kernel_with_a_series_is_installed_where_its_package_is_know
     bare.write("usr/bin/apt-get", "");
     cli::Context machine = bare.context();
     machine.kernel_release = "6.1.0-1-amd64";
-    bare.write("etc/os-release", "ID=debian\nVERSION_CODENAME=trixie\n");
+    bare.write("etc/os-release", "ID=debian\nVERSION_CODENAME=forky\n");
     expect_commands(doctor(machine), "kernel", {"ls /boot/vmlinuz-*", "reboot"});
+    bare.write("etc/os-release", "ID=debian\nVERSION_CODENAME=trixie\n");
+    expect_commands(doctor(machine), "kernel",
+                    {"apt-get install linux-image-amd64 linux-headers-amd64", "reboot"});
     bare.write("etc/os-release", "ID=debian\nVERSION_CODENAME=bookworm\n");
     expect_commands(doctor(machine), "kernel",
                     {"apt-get install linux-image-6.12-amd64 linux-headers-6.12-amd64", "reboot"});
