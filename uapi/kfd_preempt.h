@@ -88,7 +88,7 @@
 
 /* Version of this interface, reported by &AMDKFD_IOC_PREEMPT_QUERY. */
 #define KFD_PREEMPT_ABI_MAJOR 1
-#define KFD_PREEMPT_ABI_MINOR 4
+#define KFD_PREEMPT_ABI_MINOR 5
 
 /*
  * preempt_type: what happens to running waves. These are not the encodings of
@@ -139,6 +139,7 @@
 #define KFD_PREEMPT_VALID_INDEXES 0x00000001u
 #define KFD_PREEMPT_VALID_SIGNAL 0x00000002u /* that packet has a signal */
 #define KFD_PREEMPT_VALID_MEMORY 0x00000004u /* since ABI 1.2 */
+#define KFD_PREEMPT_UNREAD_SIGNAL 0x00000008u /* it may have one; since ABI 1.5 */
 
 /* flags of &AMDKFD_IOC_PREEMPT_STATUS, beside TARGET_FD or TARGET_PID. */
 #define KFD_PREEMPT_STATUS_COUNT_MEMORY 0x00000100u /* since ABI 1.2 */
@@ -409,7 +410,10 @@ struct kfd_ioctl_preempt_switch_args {
  *	which can write anything there
  * @doorbell: out: byte offset of its doorbell among those of its process on
  *	that GPU, as in &struct kfd_preempt_watch_event
- * @valid: out: KFD_PREEMPT_VALID_*: the fields above and below that could be read
+ * @valid: out: KFD_PREEMPT_VALID_*: the fields above and below that could be read.
+ *	UNREAD_SIGNAL: whether that packet has a signal, or its value, could not be
+ *	read, so its kernel may run. Without it and VALID_SIGNAL there is no signal.
+ *	Before ABI 1.5 there is no such bit, and a ring in VRAM is not read
  * @last_signal: out: of an AQL queue, the value of the completion signal of the
  *	packet before write_index. The packet processor moves read_index when it
  *	takes a packet, so the last kernel may run while both indexes are equal;

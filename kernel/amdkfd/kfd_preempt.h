@@ -32,8 +32,9 @@
  * a device queue manager if a userptr overlaps the doorbells:
  *
  *	kfd_preempt_watch.mutex
- *	i_mmap_rwsem of the doorbells of a process; mmap_lock and the buffers of a
- *	    target (trylock only): of ARM, and of STATUS with nothing else held
+ *	i_mmap_rwsem of the doorbells of a process; mmap_lock, the buffers of a target
+ *	    and reset_domain->sem (trylock only): of ARM, and of STATUS with nothing
+ *	    else held
  *	the lock of processes in kfd_preempt_watch_events.c
  *	kfd_preempt_p.lock, also in a fault (mmap_lock or the lock of a VMA), when a
  *	    queue is created or destroyed (kfd_process.mutex), and in the worker that
@@ -514,8 +515,8 @@ struct mm_struct *kfd_preempt_indexes_lock(const struct kfd_process *p);
 void kfd_preempt_indexes_unlock(struct mm_struct *mm);
 bool kfd_preempt_indexes_read(struct mm_struct *mm, unsigned long read_ptr,
 			      unsigned long write_ptr, u64 *read, u64 *write);
-bool kfd_preempt_signal_read(struct mm_struct *mm, unsigned long ring, u64 bytes,
-			     u64 write, s64 *value);
+u32 kfd_preempt_signal_read(struct mm_struct *mm, unsigned long ring, u64 bytes,
+			    u64 write, s64 *value);
 
 /* kfd_preempt_target.c */
 unsigned int kfd_preempt_max_owners(bool self);

@@ -114,10 +114,11 @@ static void read_ring(const struct kfd_process *p, const struct queue_properties
 				     (__force unsigned long)ring->write_ptr,
 				     &args->read_index, &args->write_index)) {
 		args->valid |= KFD_PREEMPT_VALID_INDEXES;
-		if (ring->format == KFD_QUEUE_FORMAT_AQL &&
-		    kfd_preempt_signal_read(mm, ring->queue_address, ring->queue_size,
-					    args->write_index, &args->last_signal))
-			args->valid |= KFD_PREEMPT_VALID_SIGNAL;
+		if (ring->format == KFD_QUEUE_FORMAT_AQL)
+			args->valid |= kfd_preempt_signal_read(mm, ring->queue_address,
+							       ring->queue_size,
+							       args->write_index,
+							       &args->last_signal);
 	}
 	kfd_preempt_indexes_unlock(mm);
 }

@@ -33,6 +33,7 @@ lay_out() { # lay_out VERSION [VERSION_OF_DRIVER]: one whose module is of one fi
     cp -r "$work/base/$amd/amdkfd" "$dir/amd"
     # amdgpu has 13 MB: copy only the files that we edit or rely on.
     for file in "$work/base/$amd/amdgpu"/amdgpu.h "$work/base/$amd/amdgpu"/amdgpu_[adgjov]*.[ch] \
+        "$work/base/$amd/amdgpu"/amdgpu_res_cursor.h \
         "$work/base/$amd/amdgpu"/gfx_v9_0.c "$work/base/$amd/amdgpu"/gfx_v9_4_3.c; do
         cp "$file" "$dir/amd/amdgpu"
     done

@@ -65,7 +65,8 @@ static int alloc_buffers(struct aql_queue *queue, void *area)
 	unsigned int i;
 	int ret;
 
-	ret = kfd_buffer_alloc(dev, KFD_IN_SYSTEM, RING_BYTES, &queue->ring);
+	ret = kfd_buffer_alloc(dev, queue->ring_in_vram ? KFD_IN_VRAM_EXEC : KFD_IN_SYSTEM,
+			       RING_BYTES, &queue->ring);
 	if (!ret)
 		ret = kfd_buffer_alloc(dev, KFD_IN_SYSTEM, 4096, &queue->pointers);
 	if (!ret)
@@ -124,13 +125,14 @@ static int unregister_queue(const struct aql_queue *queue)
 	return kfd_ioctl(queue->dev->kfd_fd, AMDKFD_IOC_DESTROY_QUEUE, &args);
 }
 
-int aql_queue_create_with_area(struct kfd_device *dev, void *area, struct aql_queue *queue)
+static int create(struct kfd_device *dev, void *area, bool ring_in_vram, struct aql_queue *queue)
 {
 	uint64_t doorbell_offset;
 	int ret;
 
 	memset(queue, 0, sizeof(*queue));
 	queue->dev = dev;
+	queue->ring_in_vram = ring_in_vram;
 	ret = alloc_buffers(queue, area);
 	if (!ret)
 		ret = register_queue(queue, KFD_MAX_QUEUE_PERCENTAGE, &doorbell_offset);
@@ -144,9 +146,19 @@ int aql_queue_create_with_area(struct kfd_device *dev, void *area, struct aql_qu
 	return ret;
 }
 
+int aql_queue_create_with_area(struct kfd_device *dev, void *area, struct aql_queue *queue)
+{
+	return create(dev, area, false, queue);
+}
+
 int aql_queue_create(struct kfd_device *dev, struct aql_queue *queue)
 {
-	return aql_queue_create_with_area(dev, NULL, queue);
+	return create(dev, NULL, false, queue);
+}
+
+int aql_queue_create_in_vram(struct kfd_device *dev, struct aql_queue *queue)
+{
+	return create(dev, NULL, true, queue);
 }
 
 int aql_queue_destroy(struct aql_queue *queue)
@@ -208,9 +220,14 @@ static void submit_packet(struct aql_queue *queue, uint16_t *header, unsigned in
 {
 	uint64_t index = *queue->write_index;
 
+	/* Stores to VRAM are combined, and may arrive in another order. */
+	if (queue->ring_in_vram)
+		kfd_hdp_flush(queue->dev);
 	/* The header hands the packet over: it must be the last store of it. */
 	__atomic_store_n(header, (uint16_t)(type | HEADER_BARRIER | HEADER_ACQUIRE_SYSTEM |
 					    HEADER_RELEASE_SYSTEM), __ATOMIC_RELEASE);
+	if (queue->ring_in_vram)
+		kfd_hdp_flush(queue->dev);
 	__atomic_store_n(queue->write_index, index + 1, __ATOMIC_RELEASE);
 	*queue->doorbell = index;
 }

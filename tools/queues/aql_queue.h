@@ -28,6 +28,7 @@ struct aql_queue {
 	struct kfd_buffer eop;
 	struct kfd_buffer cwsr;
 	void *save_area;		/* in cwsr, or of the caller */
+	bool ring_in_vram;
 	volatile uint64_t *doorbell;
 	volatile uint64_t *write_index;
 	volatile uint64_t *read_index;
@@ -45,6 +46,8 @@ struct aql_dispatch {
 int aql_queue_create(struct kfd_device *dev, struct aql_queue *queue);
 /* Its waves are saved to memory of the caller, of aql_save_area_bytes(). */
 int aql_queue_create_with_area(struct kfd_device *dev, void *area, struct aql_queue *queue);
+/* Its ring is in VRAM, as newer ROCr has it. */
+int aql_queue_create_in_vram(struct kfd_device *dev, struct aql_queue *queue);
 size_t aql_save_area_bytes(const struct kfd_device *dev);
 int aql_queue_destroy(struct aql_queue *queue);
 

@@ -278,7 +278,7 @@ TEST_F(SwitchTest, another_abi_or_a_driver_without_operators_exits_3) {
     script->expect_query(0, 0, test::Script::all_caps, 4, KFD_PREEMPT_ABI_MAJOR + 1);
     const cli::Report other = cli::suspend(context, {7, {}});
     EXPECT_EQ(other.exit, cli::Exit::unsupported);
-    expect_message(other, "ABI 2.0, this command 1.4");
+    expect_message(other, "ABI 2.0, this command 1.5");
 
     script->expect_query(0, 0, KFD_PREEMPT_CAP_SAVE);
     const cli::Report self_only = cli::suspend(context, {7, {}});
