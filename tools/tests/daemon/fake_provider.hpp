@@ -4,6 +4,7 @@
 #pragma once
 
 #include "driver/provider.hpp"
+#include "driver/queue_reading.hpp"
 #include "jobs/process_facts.hpp"
 
 #include <algorithm>
@@ -35,6 +36,7 @@ public:
         std::uint64_t packets = 0; // not taken yet
         std::uint64_t written = 0; // ever
         bool signal = false;       // that of the last packet says that it isn't done
+        bool readable_ring = true; // or the driver cannot tell whether the last packet has a signal
         bool known = true;
         bool held = false;
         bool held_by_other = false;
@@ -195,17 +197,7 @@ public:
                                   xpreempt::Op::queue_status);
         if (waits_for(pid))
             return xpreempt::fail(EBUSY, xpreempt::Op::queue_status);
-        QueueReading reading;
-        reading.uid = queue->uid;
-        reading.doorbell = 8 * id;
-        reading.known = queue->known;
-        reading.busy = queue->known && (queue->packets != 0 || queue->signal);
-        reading.held = queue->held || queue->held_by_other || queue->held_by_program;
-        reading.by_programs = reading.held && !queue->held_by_other;
-        reading.away = vram_size != 0 && vram[pid].away != 0;
-        reading.by_signal = queue->packets == 0 && queue->signal;
-        reading.packets = queue->written;
-        return reading;
+        return xpreemptd::reading_of(status_of(*queue, id, vram_size != 0 && vram[pid].away != 0));
     }
     [[nodiscard]] int event_fd() const override { return has_watch ? 100 : -1; }
     Result<std::uint32_t> watch(pid_t pid, std::uint64_t cookie, bool gives) override {
@@ -435,6 +427,30 @@ private:
             queue->held = false;
         }
         wanted.result = 0;
+    }
+
+    // As the driver answers.
+    static kfd_ioctl_preempt_status_args status_of(const Queue& queue, std::uint32_t id,
+                                                   bool is_away) {
+        kfd_ioctl_preempt_status_args status{};
+        status.queue_uid = queue.uid;
+        status.doorbell = 8 * id;
+        status.holds = queue.held_by_other                     ? KFD_PREEMPT_HOLD_STICKY
+                       : (queue.held || queue.held_by_program) ? KFD_PREEMPT_HOLD_OPERATOR
+                                                               : 0;
+        status.status = is_away ? KFD_PREEMPT_STATUS_YIELDED : 0;
+        if (!queue.known)
+            return status;
+        status.valid = KFD_PREEMPT_VALID_INDEXES;
+        status.write_index = queue.written;
+        status.read_index = queue.written - queue.packets;
+        if (!queue.readable_ring && queue.written != 0) {
+            status.valid |= KFD_PREEMPT_UNREAD_SIGNAL;
+        } else if (queue.written != 0) {
+            status.valid |= KFD_PREEMPT_VALID_SIGNAL;
+            status.last_signal = queue.packets != 0 || queue.signal ? 1 : 0;
+        }
+        return status;
     }
 
     [[nodiscard]] bool is_busy(pid_t pid) const {

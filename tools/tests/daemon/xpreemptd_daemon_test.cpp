@@ -53,6 +53,36 @@ TEST_F(DaemonTest, job_has_work_until_the_signal_of_its_last_packet_says_otherwi
     EXPECT_FALSE(gpu.held(batch));
 }
 
+TEST_F(DaemonTest, job_whose_signal_cannot_be_read_keeps_its_work) {
+    start_two();
+    gpu.submit(server, 1);
+    events();
+    gpu.running.at(server).queues.at(1).readable_ring = false;
+    gpu.finish(server, 1); // taken, and under way
+    pass(seconds{1});
+    EXPECT_TRUE(gpu.held(batch));
+    gpu.running.at(server).queues.at(1).readable_ring = true;
+    pass(milliseconds{100});
+    EXPECT_FALSE(gpu.held(batch));
+}
+
+TEST_F(DaemonTest, job_whose_signal_cannot_be_read_later_has_no_new_work) {
+    start_two();
+    gpu.submit(server, 1);
+    events();
+    gpu.finish(server, 1);
+    pass(milliseconds{100});
+    EXPECT_FALSE(gpu.held(batch));
+    gpu.running.at(server).queues.at(1).readable_ring = false;
+    gpu.ring(server, 1); // without a packet
+    pass(milliseconds{100});
+    EXPECT_FALSE(gpu.held(batch));
+    gpu.submit(server, 1);
+    gpu.finish(server, 1); // taken before it is seen
+    pass(seconds{1});
+    EXPECT_TRUE(gpu.held(batch));
+}
+
 TEST_F(DaemonTest, signal_that_serves_for_something_else_is_no_work) {
     start_two();
     gpu.create_queue(server, 2);

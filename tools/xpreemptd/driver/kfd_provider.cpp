@@ -2,6 +2,7 @@
 // Translates between the provider's terms and the ioctls of uapi/kfd_preempt.h.
 #include "driver/kfd_provider.hpp"
 
+#include "driver/queue_reading.hpp"
 #include "kfd/probe.hpp"
 #include "kfd/sysfs.hpp"
 #include "system/real_time.hpp"
@@ -113,21 +114,7 @@ Result<QueueReading> KfdProvider::read(pid_t pid, std::uint32_t queue_id) {
     const auto status = device().status_of(pid, queue_id);
     if (!status)
         return tl::make_unexpected(status.error());
-    QueueReading reading;
-    reading.uid = status->queue_uid;
-    reading.doorbell = status->doorbell;
-    reading.known = (status->valid & KFD_PREEMPT_VALID_INDEXES) != 0;
-    reading.held = status->holds != 0;
-    reading.by_programs = status->holds == KFD_PREEMPT_HOLD_OPERATOR;
-    reading.away = (status->status & KFD_PREEMPT_STATUS_YIELDED) != 0;
-    reading.packets = status->write_index;
-    // The packet processor takes a packet off an AQL queue before the packet completes, so the ring
-    // of a busy queue can be empty.
-    const bool has_packets = status->write_index != status->read_index;
-    reading.by_signal =
-        !has_packets && (status->valid & KFD_PREEMPT_VALID_SIGNAL) != 0 && status->last_signal > 0;
-    reading.busy = reading.known && (has_packets || reading.by_signal);
-    return reading;
+    return reading_of(*status);
 }
 
 // No queue has uid 0, so this changes nothing: a process that isn't locked gives ESTALE or ENOENT.

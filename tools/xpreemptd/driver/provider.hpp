@@ -30,7 +30,7 @@ struct QueueReading {
     bool held = false;          // by anybody
     bool by_programs = false;   // held, and each hold is of a program and ends with it
     bool away = false;          // memory of its process on its GPU is in system memory
-    bool by_signal = false;     // busy, and all packets are taken: its completion signal says so
+    bool by_signal = false;     // busy, and all packets are taken: its signal says so or is unread
     std::uint64_t packets = 0;  // that its process has ever written
 };
 
