@@ -58,6 +58,12 @@ std::optional<std::uint32_t> firmware_version(const Context& context, const kfd:
     return version;
 }
 
+// Since ABI 1.5.
+bool reads_rings_in_vram(const Context& context) {
+    const std::string abi = parameter(context, "kfd_preempt_abi");
+    return abi.starts_with("1.") && kfd::parse_unsigned<unsigned>(abi.substr(2)).value_or(0) >= 5;
+}
+
 } // namespace
 
 std::vector<std::string> commands_of(std::initializer_list<std::string> commands) {
@@ -178,12 +184,15 @@ std::vector<Finding> check_settings_of(const Context& context, pid_t pid) {
                             "HSA_ENABLE_DRM_DEBUG=1: its queues are DRM user queues, which KFD "
                             "does not know and nothing here sees or stops",
                             {{look}, "start it without HSA_ENABLE_DRM_DEBUG"}});
-    if (variable_of(context, pid, "DEBUG_CLR_AQL_DEV_QUEUE") == "1")
+    if (!reads_rings_in_vram(context) &&
+        variable_of(context, pid, "DEBUG_CLR_AQL_DEV_QUEUE") == "1")
         findings.push_back({"rings",
                             Verdict::warn,
-                            "DEBUG_CLR_AQL_DEV_QUEUE=1: its rings are in VRAM, where the driver "
+                            "DEBUG_CLR_AQL_DEV_QUEUE=1: its rings are in VRAM, where this driver "
                             "does not read whether the last kernel of a queue has ended",
-                            {{look}, "start it without DEBUG_CLR_AQL_DEV_QUEUE"}});
+                            {{look},
+                             "install a driver with ABI 1.5 or newer, or start it without "
+                             "DEBUG_CLR_AQL_DEV_QUEUE"}});
     return findings;
 }
 

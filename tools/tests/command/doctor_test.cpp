@@ -177,11 +177,17 @@ TEST_F(DoctorTest, settings_of_a_process_that_hide_its_queues_are_named) {
     using namespace std::string_literals;
     tree.add_process(7, "demo");
     tree.add_kfd_process(7);
+    tree.write("sys/module/amdgpu/parameters/kfd_preempt_abi", "1.4\n");
     tree.write("proc/7/environ", "A=1\0HSA_ENABLE_DRM_DEBUG=1\0DEBUG_CLR_AQL_DEV_QUEUE=1\0"s);
     expect_working_driver();
     const cli::Report report = doctor(context, 7);
     expect_check(report, "user-queues", "warn", "its queues are DRM user queues");
     expect_check(report, "rings", "warn", "its rings are in VRAM");
+
+    tree.write("sys/module/amdgpu/parameters/kfd_preempt_abi", "1.5\n");
+    tree.write("proc/7/environ", "DEBUG_CLR_AQL_DEV_QUEUE=1\0"s);
+    expect_working_driver();
+    EXPECT_EQ(doctor(context, 7).json["verdict"], "ok");
 
     tree.write("proc/7/environ", "HSA_ENABLE_DRM_DEBUG=0\0DEBUG_CLR_AQL_DEV_QUEUE_X=1\0"s);
     expect_working_driver();
