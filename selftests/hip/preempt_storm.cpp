@@ -39,6 +39,7 @@ struct Options {
     bool busy = false;
     bool all = false;
     bool sdma = false;
+    bool yield = false;
     bool end = false;
     bool quiet = false;
     pid_t pid = 0;
@@ -58,6 +59,8 @@ times, until --count stops are made; then lets the process end by itself.
   --gap-us A..B   pause between a resume and the next stop (default 0..20000)
   --busy          count only stops that saved running waves (needs debugfs)
   --all           every compute queue at each stop, not some
+  --yield         every compute queue at each stop, and the process' memory leaves VRAM until
+                  the resume; count only stops that moved memory
   --sdma          stop SDMA queues as well, and count only their stops (needs preempt_sdma=1)
   --end           when the count is reached, send the process SIGRTMIN (--until-told)
   --quiet         no output of our own but errors and the closing line
@@ -123,6 +126,8 @@ Options parse(int argc, char** argv) {
             options.all = true;
         } else if (option == "--sdma") {
             options.sdma = true;
+        } else if (option == "--yield") {
+            options.yield = options.all = true;
         } else if (option == "--end") {
             options.end = true;
         } else if (option == "--quiet") {
@@ -191,8 +196,9 @@ private:
 
 struct Counts {
     std::uint64_t stops = 0;
-    std::uint64_t busy = 0; // of them with waves
-    std::uint64_t sdma = 0; // of them of SDMA queues
+    std::uint64_t busy = 0;   // of them with waves
+    std::uint64_t sdma = 0;   // of them of SDMA queues
+    std::uint64_t yields = 0; // calls that moved memory
     std::uint64_t unknown = 0;
     std::map<int, std::uint64_t> refused; // by errno
 };
@@ -219,6 +225,8 @@ private:
         // The program has SDMA queues only from its first copy on.
         if (options_.sdma && sdma_possible_)
             return counts_.sdma >= options_.count;
+        if (options_.yield)
+            return counts_.yields >= options_.count;
         return (options_.busy ? counts_.busy : counts_.stops) >= options_.count;
     }
     [[nodiscard]] bool refused(const char* what, int result, std::uint32_t queue);
@@ -271,8 +279,10 @@ bool Storm::stop(const std::vector<Queue>& chosen) {
         entries[i].preempt_type = KFD_PREEMPT_TYPE_SAVE;
         entries[i].queue_uid = chosen[i].uid;
     }
-    const int ret = preempt_switch(kfd_, target_.pid(), KFD_PREEMPT_SWITCH_MATCH_UID,
-                                   entries.data(), static_cast<std::uint32_t>(entries.size()));
+    const std::uint32_t flags =
+        KFD_PREEMPT_SWITCH_MATCH_UID | (options_.yield ? KFD_PREEMPT_SWITCH_YIELD_MEMORY : 0U);
+    const int ret = preempt_switch(kfd_, target_.pid(), flags, entries.data(),
+                                   static_cast<std::uint32_t>(entries.size()));
     if (ret != 0)
         return !refused("stop", ret, chosen[0].id);
     bool good = true;
@@ -291,6 +301,10 @@ bool Storm::stop(const std::vector<Queue>& chosen) {
 }
 
 void Storm::count(const std::vector<Queue>& all) {
+    kfd_ioctl_preempt_status_args status;
+    if (options_.yield && preempt_status(kfd_, target_.pid(), held_[0].id, &status) == 0 &&
+        (status.status & KFD_PREEMPT_STATUS_YIELDED) != 0)
+        ++counts_.yields;
     const auto waves = SavedWaves().read(target_.pid(), all);
     for (const Queue& queue : held_) {
         ++counts_.stops;
@@ -333,9 +347,13 @@ bool Storm::resume_held() {
     bool good = true;
     for (std::size_t i = 0; i < entries.size(); ++i) {
         const int result = entries[i].result;
-        if (result != 0 && refused("resume", result, entries[i].queue_id))
+        // Another process has the VRAM that this one has yielded.
+        const bool has_no_room = options_.yield && result == -ENOSPC;
+        if (has_no_room)
+            ++counts_.refused[ENOSPC];
+        else if (result != 0 && refused("resume", result, entries[i].queue_id))
             good = false;
-        if (result == -EBUSY)
+        if (result == -EBUSY || has_no_room)
             held_.push_back(queues[i]);
     }
     return good;
@@ -382,6 +400,8 @@ std::string summary(const Options& options, const Counts& counts) {
         text += ", " + std::to_string(counts.unknown) + " nobody knows";
     if (options.sdma)
         text += ", " + std::to_string(counts.sdma) + " of SDMA queues";
+    if (options.yield)
+        text += ", " + std::to_string(counts.yields) + " with memory moved";
     for (const auto& [error, times] : counts.refused)
         text += ", " + std::to_string(times) + " times " + strerrorname_np(error);
     return text;
@@ -400,6 +420,10 @@ int main_of(int argc, char** argv) {
                      "preempt_storm: this driver cannot preempt queues of others (%s); "
                      "`kfd-preempt doctor` says why\n",
                      ret != 0 ? std::strerror(-ret) : "no operator mode");
+        return exit_driver;
+    }
+    if (options.yield && (query.caps & KFD_PREEMPT_CAP_YIELD_MEMORY) == 0) {
+        std::fputs("preempt_storm: this driver moves no memory\n", stderr);
         return exit_driver;
     }
     Target target(options);
