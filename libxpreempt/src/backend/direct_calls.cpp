@@ -204,17 +204,20 @@ Result<std::shared_ptr<xqueue::Marker>> DirectCalls::mark(Lock& lock) {
     return marker;
 }
 
-// Where there can be none, the calls before it count no more.
+// Where there can be none, or no memory is left, the calls before it count no more.
 void DirectCalls::place_marker(Lock& lock) {
     const std::uint32_t calls = std::exchange(unmarked_, 0);
+    bool placed = false;
     try {
         if (auto marker = gone_ ? fail(ENOENT, Op::call_hip) : mark(lock)) {
             markers_.push_back({std::move(*marker), calls});
-            return;
+            placed = true;
         }
-    } catch (const std::bad_alloc&) { // nor without memory
+    } catch (const std::bad_alloc&) {
+        placed = false;
     }
-    in_flight_ -= std::min(calls, in_flight_);
+    if (!placed)
+        in_flight_ -= std::min(calls, in_flight_);
 }
 
 void DirectCalls::wait_marked(Lock& lock) {

@@ -314,10 +314,12 @@ template <typename Ends> void Holds::end_holds(Ends ends) {
     {
         const std::lock_guard lock(mutex_);
         bool any = false;
-        for (auto& [queue, hold] : holds_)
+        for (auto& [ref, hold] : holds_) {
+            const hip::QueueRef& queue = ref;
             if (std::erase_if(hold.owners,
                               [&](const Owner& owner) { return ends(queue, owner); }) != 0)
                 any = hold.changed = true;
+        }
         if (!any)
             return;
         (void)agree();
