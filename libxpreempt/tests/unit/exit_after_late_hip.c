@@ -13,14 +13,15 @@ void fake_choose_driver(void);
 int hipMemsetAsync(void* to, int value, size_t bytes, void* stream);
 int hipStreamCreate(void** stream);
 
-int main(void) {
+// argv: the library that is HIP
+int main(int argc, char** argv) {
     void* stream = NULL;
 
     fake_choose_driver();
     if (xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST))
         return 1;
-    if (!dlopen("$ORIGIN/libamdhip64_late.so", RTLD_NOW)) {
-        printf("%s\n", dlerror());
+    if (argc != 2 || !dlopen(argv[1], RTLD_NOW)) {
+        printf("%s\n", argc == 2 ? dlerror() : "needs the path of a library");
         return 2;
     }
     if (hipStreamCreate(&stream) || hipMemsetAsync(NULL, 0, 4, stream) ||
