@@ -6,6 +6,7 @@ import os
 import random
 import re
 import shlex
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -108,6 +109,12 @@ class GuestTest(CommandTest):
         self.soon(lambda: program.progress() or not program.is_alive(), f"{name} begins")
         self.assertTrue(program.progress(), f"{name} ended at once")
         return program
+
+    def copied(self, program: str, path: str) -> Path:
+        """A copy of a program in `work`, whose path a rule of xpreemptd names."""
+        copy = self.write(path, mode=0o755)
+        shutil.copyfile(str(shutil.which(program)), copy)
+        return copy
 
     def queue_owner(self, name: str, queues: int = 1, **options) -> Program:
         return self.start_queues(name, "queue_owner", queues, **options)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Fixtures of tests with xpreemptd: the daemon, its report of a job, and a program that works when it is asked to."""
+
+import json
+import subprocess
+from pathlib import Path
+
+from guest import GuestTest, Owner, Program
+from runner.testing.commands import Ran
+
+SOCKET = Path("/run/xpreempt/xpreemptd.sock")
+
+
+def rules(floor: str, *of_band: str) -> str:
+    """A program called server is important; this rule is the last one.
+
+    of_band are parameters of the policy. Turns of a floor are short, so that a test does not wait for one.
+    """
+    band = ["[policy.BAND]", f'floor = "{floor}"', 'floor_turn = "10ms"', *of_band]
+    return "\n".join([*band, "[[rule]]", 'executable = "*/server"', 'band = "high"', ""])
+
+
+class DaemonTest(GuestTest):
+    def start_daemon(self, text: str | None = None, **options) -> Program:
+        """xpreemptd, once it answers, with these rules or those of the one before; options are Popen's."""
+        if text is not None:
+            self.write("rules.toml", text)
+        command = ["xpreemptd", "--verbose", "--config", self.work / "rules.toml"]
+        daemon = self.start("xpreemptd", *command, **options)
+        # Its file of /dev/kfd makes it a process of KFD.
+        of_kfd = Path("/sys/class/kfd/kfd/proc") / str(daemon.pid)
+
+        def has_begun() -> bool:
+            return of_kfd.exists() and self.ran("kfd-preempt", "policy").status == 0
+
+        self.soon(lambda: has_begun() or not daemon.is_alive(), "xpreemptd begins")
+        self.assertTrue(daemon.is_alive(), "xpreemptd ended at once")
+        return daemon
+
+    def asked(self, *words: object) -> Ran:
+        """The reply of xpreemptd by kfd-preempt.
+
+        The daemon gives its clients a tenth of a CPU: after a slow switch a reply takes longer than kfd-preempt waits.
+        """
+        replies = [self.ran("kfd-preempt", *words)]
+
+        def is_answered() -> bool:
+            replies.append(self.ran("kfd-preempt", *words))
+            return replies[-1].status == 0
+
+        if replies[0].status:
+            self.soon(is_answered, f"xpreemptd answers {replies[0]}")
+        return replies[-1]
+
+    def job(self, program: Owner) -> dict:
+        """The daemon's report of the job of a process; empty while it knows none."""
+        jobs = json.loads(self.asked("-j", "jobs").stdout)["jobs"]
+        return next((job for job in jobs if program.pid in job["pids"]), {})
+
+    def is_noted(self, program: Owner, **values: object) -> bool:
+        """Whether the daemon reports these values of a job."""
+        job = self.job(program)
+        return all(job.get(key) == value for key, value in values.items())
+
+    def start_asked(self, name: str) -> Program:
+        """A program of that name which does what ask() says."""
+        answers = self.work / f"{name}.progress"
+        program = self.start(name, self.copied("hinting", name), SOCKET, answers, stdin=subprocess.PIPE, text=True)
+        self.soon(lambda: program.progress() or not program.is_alive(), f"{name} begins")
+        self.assertTrue(program.progress(), f"{name} ended at once")
+        return program
+
+    def ask(self, program: Program, line: str) -> str:
+        """The answer to a line: the word itself to work that was done right, xpreemptd's reply to a request."""
+        answers = program.progress_file.read_text().count("\n")
+        print(line, file=program.process.stdin, flush=True)
+        self.soon(lambda: program.progress_file.read_text().count("\n") > answers, f"{program.name} answers {line}")
+        return program.progress_file.read_text().splitlines()[-1]
