@@ -117,7 +117,7 @@ class OfThisTree(unittest.TestCase):
             "tools/tests/guest/plugin-in-guest": {"compute-jobs.sh", "shortest_first.so", "crashing.so"},
             "tools/tests/guest/verify-in-guest": {"kfd-preempt-verify", "vgpu-fault", "queue_owner"},
             "tools/tests/guest/freeze_test.py": {"guest.py", "run-tests", "follow-freezer"},
-            "tools/tests/guest/guest.py": {"kfd-preempt", "queue_owner"},
+            "tools/tests/guest/guest.py": {"kfd-preempt", "queue_owner", "vram_job"},
             "tools/tests/guest/daemon.py": {"guest.py", "hinting", "xpreemptd"},
             "selftests/runner/run-tests": {"python3"},
             "tools/tests/guest/llama-in-guest": {"matmul", "preempt_storm", "vram_job"},

@@ -2,6 +2,7 @@
 """Fixtures of tests with xpreemptd: the daemon, its report of a job, and a program that works when it is asked to."""
 
 import json
+import signal
 import subprocess
 from pathlib import Path
 
@@ -37,6 +38,11 @@ class DaemonTest(GuestTest):
         self.assertTrue(daemon.is_alive(), "xpreemptd ended at once")
         return daemon
 
+    def reload(self, daemon: Program, text: str) -> None:
+        self.write("rules.toml", text)
+        daemon.process.send_signal(signal.SIGHUP)
+        self.soon(lambda: daemon.says("reloaded: "), "xpreemptd has other rules")
+
     def asked(self, *words: object) -> Ran:
         """The reply of xpreemptd by kfd-preempt.
 
@@ -61,6 +67,9 @@ class DaemonTest(GuestTest):
         """Whether the daemon reports these values of a job."""
         job = self.job(program)
         return all(job.get(key) == value for key, value in values.items())
+
+    def policy(self) -> dict:
+        return json.loads(self.asked("-j", "policy").stdout)
 
     def start_asked(self, name: str) -> Program:
         """A program of that name which does what ask() says."""

@@ -11,7 +11,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from runner.testing.commands import CommandTest, Expected, Ran
+from runner.testing.commands import CommandTest, Expected, Ran, matches
 
 CGROUPS = Path("/sys/fs/cgroup")
 SEED = int(os.environ.get("SEED") or time.time())
@@ -67,6 +67,10 @@ class Program(Owner):
         self.process.kill()
         self.process.wait()
 
+    def says(self, pattern: str) -> bool:
+        """Whether a line of its output matches."""
+        return matches(pattern, self.output.read_text(errors="replace"))
+
     def end(self) -> int:
         """Returns its status, which is 0 if all results are right."""
         self.process.terminate()
@@ -82,7 +86,7 @@ class GuestTest(CommandTest):
     def setUp(self):
         super().setUp()
         self.work.chmod(0o755)  # for programs of other users
-        self.programs: list[Owner] = []
+        self.programs: list[Program] = []
 
     def context(self) -> str:
         """What a failure is printed with."""
@@ -118,6 +122,24 @@ class GuestTest(CommandTest):
 
     def queue_owner(self, name: str, queues: int = 1, **options) -> Program:
         return self.start_queues(name, "queue_owner", queues, **options)
+
+    def start_vram_job(self, name: str, size: str, program: object = "vram_job", **options) -> Program:
+        """A program that asks for VRAM, as much as vram_job takes it: "75" is percent, "+80" MiB."""
+        job = self.start(name, program, size, **options)
+        self.soon(lambda: job.says("^(ready|FAIL)") or not job.is_alive(), f"{name} begins")
+        return job
+
+    def vram_job(self, name: str, size: str, program: object = "vram_job", **options) -> Program:
+        """A program that knows every word of its VRAM, once it has it."""
+        job = self.start_vram_job(name, size, program, **options)
+        self.assertTrue(job.says("^ready"), f"{name} gets {size} of VRAM")
+        return job
+
+    def assert_words_right(self, *jobs: Program) -> None:
+        """Ends the jobs, which check what they have in VRAM and what their kernels have computed."""
+        for job in jobs:
+            self.assert_end_right(job)
+            self.assertTrue(job.says("^PASS"), f"every word of {job.name} is right")
 
     def queues_of(self, program: Owner) -> list[dict]:
         """The queues that kfd-preempt lists, with their states."""
