@@ -71,6 +71,18 @@ class DaemonTest(GuestTest):
     def policy(self) -> dict:
         return json.loads(self.asked("-j", "policy").stdout)
 
+    def states(self, program: Owner) -> set[str]:
+        """States of its queues in the driver."""
+        return {queue["state"] for queue in self.queues_of(program)}
+
+    def assert_soon_held(self, *programs: Owner) -> None:
+        for program in programs:
+            self.soon(lambda: self.states(program) == {"HELD"}, f"{program.name} is held")
+
+    def assert_soon_running(self, *programs: Owner) -> None:
+        for program in programs:
+            self.soon(lambda: self.states(program) == {"RUNNING"}, f"{program.name} runs")
+
     def start_asked(self, name: str) -> Program:
         """A program of that name which does what ask() says."""
         answers = self.work / f"{name}.progress"

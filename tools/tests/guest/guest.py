@@ -120,8 +120,8 @@ class GuestTest(CommandTest):
         shutil.copyfile(str(shutil.which(program)), copy)
         return copy
 
-    def queue_owner(self, name: str, queues: int = 1, **options) -> Program:
-        return self.start_queues(name, "queue_owner", queues, **options)
+    def queue_owner(self, name: str, queues: int = 1, program: object = "queue_owner", **options) -> Program:
+        return self.start_queues(name, program, queues, **options)
 
     def start_vram_job(self, name: str, size: str, program: object = "vram_job", **options) -> Program:
         """A program that asks for VRAM, as much as vram_job takes it: "75" is percent, "+80" MiB."""
