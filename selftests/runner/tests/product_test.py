@@ -47,7 +47,7 @@ PRODUCT = [
         "tools-hws tools-no-hws",
     ),
     ("freeze_test.py containers-in-guest bad-days-in-guest model-in-guest", "tools-hws"),
-    ("memory-in-guest turns_test.py", "memory memory-256"),
+    ("memory_test.py turns_test.py", "memory memory-256"),
     ("verify-in-guest", "verify verify-no-hws verify-naive"),
 ]
 # HIP programs that run under a storm, and the boots.
