@@ -58,10 +58,13 @@ class DaemonTest(GuestTest):
             self.soon(is_answered, f"xpreemptd answers {replies[0]}")
         return replies[-1]
 
-    def job(self, program: Owner) -> dict:
-        """The daemon's report of the job of a process; empty while it knows none."""
+    def jobs(self, *programs: Owner) -> list[dict]:
+        """The daemon's report of the jobs of these processes; empty while it knows none."""
         jobs = json.loads(self.asked("-j", "jobs").stdout)["jobs"]
-        return next((job for job in jobs if program.pid in job["pids"]), {})
+        return [next((job for job in jobs if program.pid in job["pids"]), {}) for program in programs]
+
+    def job(self, program: Owner) -> dict:
+        return self.jobs(program)[0]
 
     def is_noted(self, program: Owner, **values: object) -> bool:
         """Whether the daemon reports these values of a job."""
@@ -72,8 +75,10 @@ class DaemonTest(GuestTest):
         return json.loads(self.asked("-j", "policy").stdout)
 
     def states(self, program: Owner) -> set[str]:
-        """States of its queues in the driver."""
-        return {queue["state"] for queue in self.queues_of(program)}
+        """States of its queues in the driver; a process without a queue yet has none."""
+        listed = self.ran("kfd-preempt", "-j", "list", program.pid)
+        processes = json.loads(listed.stdout)["processes"] if listed.status == 0 else []
+        return {queue["state"] for process in processes for queue in process["queues"]}
 
     def assert_soon_held(self, *programs: Owner) -> None:
         for program in programs:
