@@ -7,6 +7,7 @@ set(register_headers
   include/asic_reg/gc/gc_9_4_1_offset.h
   include/asic_reg/gc/gc_9_4_2_offset.h
   include/asic_reg/gc/gc_9_4_3_offset.h
+  include/asic_reg/gc/gc_9_4_3_sh_mask.h
   include/asic_reg/hdp/hdp_4_0_offset.h
   include/asic_reg/hdp/hdp_4_4_2_offset.h
   include/asic_reg/mmhub/mmhub_1_7_offset.h

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// COVERAGE.md's list of packets is what the code says.
+// COVERAGE.md's lists of packets and of ignored registers are what the code says.
+#include "ignored.hpp"
 #include "model/cp/pm4.hpp"
 #include "model/sdma/sdma_engine.hpp"
 #include "tests/coverage_page.hpp"
@@ -27,6 +28,10 @@ std::string packet_table() {
 
 TEST(Coverage, lists_the_packets_that_are_modelled) {
     test::expect_in_coverage("packets modelled", packet_table());
+}
+
+TEST(Coverage, lists_registers_and_fields_without_an_effect) {
+    test::expect_in_coverage("registers and fields ignored", ignored_table);
 }
 
 } // namespace

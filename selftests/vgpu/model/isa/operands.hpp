@@ -66,7 +66,8 @@ inline void write_scalar64(Execution& e, unsigned code, std::uint64_t value) {
     write_scalar(e, code + 1, static_cast<std::uint32_t>(value >> 32));
 }
 
-// s_getreg and s_setreg: whole registers by id. False for a register that isn't modelled.
+// s_getreg and s_setreg: whole registers by id. False for a register, or a value of one, that isn't
+// modelled.
 bool read_hwreg(const WaveState& wave, unsigned id, std::uint32_t& value);
 bool write_hwreg(WaveState& wave, unsigned id, std::uint32_t value, std::uint32_t mask);
 

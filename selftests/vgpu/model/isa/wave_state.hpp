@@ -42,6 +42,7 @@ inline constexpr std::uint32_t dx10_clamp = 1U << 8;
 inline constexpr std::uint32_t ieee = 1U << 9;
 inline constexpr std::uint32_t debug_en = 1U << 11; // trap after each instruction
 inline constexpr unsigned excp_en_shift = 12;
+inline constexpr std::uint32_t excp_en_float = 0x7fU << excp_en_shift;
 inline constexpr std::uint32_t excp_en_addr_watch = 1U << 19;
 inline constexpr std::uint32_t fp16_ovfl = 1U << 23;
 inline constexpr std::uint32_t gpr_idx_en = 1U << 27;

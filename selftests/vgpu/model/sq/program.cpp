@@ -37,6 +37,12 @@ const char* Program::problem() const {
     if ((rsrc1 >> 20 & 1) != 0 || (rsrc1 >> 22 & 1) != 0) {
         return "kernel descriptor: PRIV or DEBUG_MODE set";
     }
+    if ((rsrc1 >> 24 & 3) != 0 || (rsrc2 >> 31 & 1) != 0) {
+        return "kernel descriptor: BULKY, CDBG_USER or SKIP_USGPR0 set";
+    }
+    if (isa == isa::Isa::gfx942 && (rsrc3 >> 10 & 3) != 0) {
+        return "kernel descriptor: TRAP_ON_START or TRAP_ON_END set";
+    }
     // Bit 13 is the exception of an address watch.
     if ((rsrc2 >> 24 & 0x7f) != 0 || (rsrc2 >> 14 & 1) != 0) {
         return "kernel descriptor: floating point or memory exceptions not modelled";

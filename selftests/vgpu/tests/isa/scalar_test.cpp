@@ -424,6 +424,20 @@ TEST(Scalar, hardware_registers_read_as_the_trap_handler_expects) {
     EXPECT_EQ(snippets.run(5, wave), isa::Outcome::illegal);
 }
 
+TEST(Scalar, wave_that_asks_to_trap_on_floating_point_is_reported) {
+    Snippets snippets({"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 12, 7), 4",
+                       "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 12, 9), 0x180",
+                       "s_setreg_imm32_b32 hwreg(HW_REG_MODE), 0x2f0"});
+    isa::WaveState wave = snippets.wave();
+    EXPECT_EQ(snippets.run(0, wave), isa::Outcome::illegal);
+    wave = snippets.wave();
+    EXPECT_EQ(snippets.run(1, wave), isa::Outcome::ended) << snippets.problem;
+    EXPECT_EQ(snippets.run(2, wave), isa::Outcome::ended) << snippets.problem;
+    EXPECT_EQ(wave.mode, 0x2f0U);
+    wave.priv = true; // what the wave had
+    EXPECT_EQ(snippets.run(0, wave), isa::Outcome::ended) << snippets.problem;
+}
+
 TEST(Scalar, trap_temporaries_belong_to_the_trap_handler) {
     Snippets snippets({"s_mov_b32 ttmp4, 7\n s_mov_b32 s2, ttmp4"});
     isa::WaveState wave = snippets.wave();

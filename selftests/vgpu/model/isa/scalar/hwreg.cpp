@@ -65,7 +65,13 @@ bool read_hwreg(const WaveState& wave, unsigned id, std::uint32_t& value) {
 
 bool write_hwreg(WaveState& wave, unsigned id, std::uint32_t value, std::uint32_t mask) {
     switch (id) {
-    case hw_mode: wave.mode = merge(wave.mode, value, mask); return true;
+    case hw_mode:
+        // No instruction raises one. The trap handler only restores what was there.
+        if (!wave.priv && (value & mask & mode::excp_en_float) != 0) {
+            return false;
+        }
+        wave.mode = merge(wave.mode, value, mask);
+        return true;
     case hw_status:
         // Outside the trap handler a program may only touch SCC through STATUS.
         if ((mask & status::scc) != 0) {
