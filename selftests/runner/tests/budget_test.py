@@ -131,7 +131,7 @@ class Runs(OwnFile):
     def tight(self):
         known = Budget(1, {}, 0, {"burn": 0.01})
         self.enterContext(mock.patch.object(Budget, "read", classmethod(lambda cls: known)))
-        self.enterContext(mock.patch.object(budget, "LEAST_ROOM_S", 0.1))
+        self.enterContext(mock.patch.object(budget, "LEAST_ROOM_S", 0.03))
 
     def test_a_part_above_its_budget_runs_once_more_and_fails(self):
         self.tight()
