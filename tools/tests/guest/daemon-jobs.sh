@@ -24,12 +24,6 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# child_of PID: once it has one.
-child_of() {
-	until_true grep -qs "^PPid:[[:space:]]*$1\$" /proc/[0-9]*/status
-	grep -ls "^PPid:[[:space:]]*$1\$" /proc/[0-9]*/status | sed 's|/proc/\(.*\)/status|\1|'
-}
-
 # write_rules FLOOR [LINE]...: a program called server is important. Lines of BAND's parameters. The
 # turns of a floor are short, so that a test does not wait for one.
 write_rules() {
@@ -87,10 +81,5 @@ job_value() { # job_value NAME KEY: of the daemon's report
 		found && $1 == key { gsub(/[",]/, "", $2); print $2 }'
 }
 job_number() { job_value "$@" | tr -cd '0-9\n'; }
-# is_noted PID STATE: what the daemon knows of a process that is a job by itself.
-is_noted() { [ "$(job_value "process $1" state)" = "$2" ]; }
-# How often the daemon has called its policy.
-decisions() { kfd-preempt policy | sed -n 's/^decisions: \([0-9]*\),.*/\1/p'; }
-decides_until() { [ "$(decisions)" -ge "$1" ]; }
 # How often the daemon has moved memory.
 moves_of_memory() { kfd-preempt -j policy | sed -n 's/^ *"moves": \([0-9]*\).*/\1/p'; }

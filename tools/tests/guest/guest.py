@@ -65,7 +65,7 @@ class Program(Owner):
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait()
+        self.process.wait(600)
 
     def says(self, pattern: str) -> bool:
         """Whether a line of its output matches."""
