@@ -164,7 +164,7 @@ std::vector<Finding> check_parameters(const Context& context, const kfd::LoadedM
              Exit::unsupported});
     const std::optional<int> user_queues =
         kfd::parse_unsigned<int>(parameter(context, "user_queue"));
-    if (user_queues.value_or(0) > 0)
+    if (user_queues && *user_queues > 0)
         findings.push_back(
             {"user-queues", Verdict::warn,
              fmt::format("amdgpu.user_queue={}: programs can create DRM user queues, which KFD "

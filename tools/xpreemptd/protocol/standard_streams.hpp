@@ -24,13 +24,12 @@ inline void reserve_standard_streams() {
 // Writes the text to standard output, behind all that was printed before. Returns an empty text, or
 // why some of it was not written: a script that keeps the output goes by the status.
 inline std::string write_output(std::string_view text) {
-    const bool failed_before = std::ferror(stdout) != 0;
-    errno = 0;
-    const bool whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-    if (std::fflush(stdout) == 0 && whole && !failed_before)
-        return {};
-    const std::string reason = errno != 0 ? std::strerror(errno) : "an earlier line was lost";
-    return "cannot write to standard output: " + reason;
+    std::string reason = std::ferror(stdout) != 0 ? "an earlier line was lost" : "";
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+        reason = std::strerror(errno);
+    if (std::fflush(stdout) != 0)
+        reason = std::strerror(errno);
+    return reason.empty() ? reason : "cannot write to standard output: " + reason;
 }
 
 // Writes a message to standard error. If that fails there is nobody to be told: unlike fmt::print()

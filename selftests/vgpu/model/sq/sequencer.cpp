@@ -285,9 +285,9 @@ bool ShaderArray::State::wave_saved(Wave& wave, Execution& e) {
     }
     Workgroup& group = *wave.group;
     Slot& slot = slots.at(group.dispatch->queue_slot);
-    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a save was checked for above
+    const auto& data = *wave.data; // NOLINT(bugprone-unchecked-optional-access): it is in a save
     group.saved.waves.push_back(
-        {wave.index, *wave.data, group.compute_unit % config.shader_engines, wave.scratch_slot});
+        {wave.index, data, group.compute_unit % config.shader_engines, wave.scratch_slot});
     wave.scratch_slot.reset(); // the record has it now
     wave.saved = true;
     if (wave.first) {
