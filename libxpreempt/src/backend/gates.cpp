@@ -141,8 +141,6 @@ void Gates::report_work(const Call& call) {
 }
 
 void Gates::holds_changed() {
-    if (!mapping_.available())
-        return;
     choose_gate();
     order_.settle();
     go_on();
@@ -173,22 +171,18 @@ std::uint32_t Gates::waiters(hip::QueueRef queue) const {
 }
 
 // The border to the hook and to HIP: no exception leaves. Without memory a call isn't gated.
-void Gates::before(const Call* call) {
-    try {
-        if (Gates* gates = the_gates.load(std::memory_order_acquire); gates != nullptr)
-            gates->enter(*call);
-    } catch (...) {
-        log::report(log::Level::error, "%s: out of memory; it may block inside HIP", call->name);
-    }
+void Gates::before(const Call* call) try {
+    if (Gates* gates = the_gates.load(std::memory_order_acquire); gates != nullptr)
+        gates->enter(*call);
+} catch (...) {
+    log::report(log::Level::error, "%s: out of memory; it may block inside HIP", call->name);
 }
 
-void Gates::after(const Call* call, int error) {
-    try {
-        if (Gates* gates = the_gates.load(std::memory_order_acquire); gates != nullptr)
-            gates->leave(*call, error);
-    } catch (...) {
-        log::report(log::Level::error, "%s: out of memory after the call", call->name);
-    }
+void Gates::after(const Call* call, int error) try {
+    if (Gates* gates = the_gates.load(std::memory_order_acquire); gates != nullptr)
+        gates->leave(*call, error);
+} catch (...) {
+    log::report(log::Level::error, "%s: out of memory after the call", call->name);
 }
 
 void Gates::enter(const Call& call) {
@@ -454,15 +448,10 @@ Refs Gates::event_in_the_way(const Call& call, const Queues& queues) {
     const auto recorded = events_.find(call.event);
     if (is_done(const_cast<void*>(call.event), recorded))
         return {};
+    const auto records = recorded ? mapping_.busy_queues(recorded->stream) : mapping_.queues();
     Refs standing;
-    if (recorded) {
-        for (const SeenQueue* queue : standing_of(mapping_.busy_queues(recorded->stream), queues))
-            add(standing, *queue);
-        return standing;
-    }
-    for (const SeenQueue& queue : queues)
-        if (queue.stands())
-            add(standing, queue);
+    for (const SeenQueue* queue : standing_of(records, queues))
+        add(standing, *queue);
     return standing;
 }
 
@@ -516,15 +505,13 @@ Refs Gates::in_the_way(const Call& call) {
 void Gates::wait_outside(const Call& call) {
     using namespace std::chrono_literals;
     const CallerState state;
-    std::uint64_t seen = 0;
-    {
-        const std::lock_guard lock(mutex_);
-        seen = changes_;
-    }
+    std::unique_lock lock(mutex_);
+    std::uint64_t seen = changes_;
+    lock.unlock();
     Refs queues = in_the_way(call);
     if (queues.empty())
         return;
-    std::unique_lock lock(mutex_);
+    lock.lock();
     const auto mine = waiters_.insert(waiters_.end(), Waiter{queues});
     // Copies and host functions of a held stream end without a resume and without a notice: poll.
     for (auto pause = 1ms; !shut_.load(std::memory_order_relaxed);
