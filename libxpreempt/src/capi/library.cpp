@@ -189,7 +189,15 @@ Library::Owner Library::owner_of(hip::Stream stream) {
 Result<Library::Owner> Library::ensure_owner(hip::Stream stream) {
     if (auto owner = owner_of(stream); owner.stream != nullptr)
         return owner;
-    return owner_of(TRY(hooked_stream(stream)), mapping_.key_of(stream));
+    if (!mapping_.available())
+        return fail(ENOSYS, Op::map_stream);
+    // hipStreamPerThread names another stream in the threads of ours that wait for its work.
+    if (hip::is_per_thread(stream))
+        return fail(EOPNOTSUPP, Op::thread_stream);
+    const auto device = TRY(gates_.device_of(stream));
+    TRY(ensure_mapped(stream));
+    const hip::Stream key = mapping_.key_of(stream);
+    return owner_of(make_hooked(key, stream, device), key);
 }
 
 Result<Library::Owner> Library::ensure_owner_of(hip::Stream key) {
@@ -242,20 +250,6 @@ void Library::start_as_environment_says() {
 std::uint32_t Library::waiters(hip::Stream key, const hip::QueueRecord& queue) const {
     const auto calls = direct_.find(key);
     return gates_.waiters(hip::ref_of(queue)) + (calls ? calls->waiters() : 0);
-}
-
-Result<HookedStreams::Pointer> Library::hooked_stream(hip::Stream stream) {
-    if (!mapping_.available())
-        return fail(ENOSYS, Op::map_stream);
-    // hipStreamPerThread names another stream in the threads of ours that wait for its work.
-    if (hip::is_per_thread(stream))
-        return fail(EOPNOTSUPP, Op::thread_stream);
-    const hip::Stream key = mapping_.key_of(stream);
-    if (auto known = hooked_streams.find(key))
-        return known;
-    const auto device = TRY(gates_.device_of(stream));
-    TRY(ensure_mapped(stream));
-    return make_hooked(key, stream, device);
 }
 
 HookedStreams::Pointer Library::make_hooked(hip::Stream key, hip::Stream handle,

@@ -59,10 +59,9 @@ public:
     std::shared_ptr<backend::DirectCalls> direct_calls(hip::Stream key, hip::Stream handle,
                                                        std::optional<int> device);
 
-    // A stream that has no xqueue as something that can be held and scheduled. ENOSYS: no hook.
-    Result<HookedStreams::Pointer> hooked_stream(hip::Stream stream);
-    // The same by a key of Mapping::streams(), without a call into HIP: from threads of ours.
-    // ENOENT: the hook knows no such stream. EOPNOTSUPP: it is a thread's hipStreamPerThread.
+    // A stream without an xqueue, by a key of Mapping::streams(), as an object that can be held and
+    // scheduled. Calls nothing of HIP: for threads of ours. ENOENT: the hook knows no such stream.
+    // EOPNOTSUPP: it is a thread's hipStreamPerThread.
     Result<HookedStreams::Pointer> hooked_stream_of(hip::Stream key);
     // The object that holds and ranks a stream: its xqueue if it has one, else its hooked stream.
     struct Owner {
@@ -73,9 +72,9 @@ public:
     };
     static Owner owner_of(const HookedStreams::Pointer& hooked, hip::Stream key);
     Owner owner_of(hip::Stream stream);
-    // Makes a hooked stream where there is neither: as hooked_stream(), and as hooked_stream_of().
+    // Makes a hooked stream where there is neither. ENOSYS: no hook.
     Result<Owner> ensure_owner(hip::Stream stream);
-    Result<Owner> ensure_owner_of(hip::Stream key);
+    Result<Owner> ensure_owner_of(hip::Stream key); // as hooked_stream_of()
     // The xqueue of a handle.
     Result<Owner> find_xqueue(std::uint64_t handle) const;
     // For schedulers, to which a hooked stream is added by it.
