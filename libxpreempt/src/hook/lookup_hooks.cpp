@@ -17,9 +17,16 @@
 TABLE(rocm_interposers)
 TABLE(file_interposers)
 
+extern "C" {
+// The dlsym behind ours; the assembly below jumps to it.
+__attribute__((visibility("hidden"))) std::atomic<void*> xpreempt_hook_dlsym_behind{nullptr};
+}
+
 namespace xpreempt::hook {
 
 namespace {
+
+using Lookup = void*(void*, const char*);
 
 void* find(const Interposer* row, const Interposer* end, const char* name) {
     while (row != end && std::strcmp(row->name, name) != 0)
@@ -36,23 +43,6 @@ void* rocm_interposer(const char* name) {
 void* file_interposer(const char* name) {
     return find(__start_file_interposers, __stop_file_interposers, name);
 }
-
-namespace {
-
-using Lookup = void*(void*, const char*);
-
-} // namespace
-
-} // namespace xpreempt::hook
-
-extern "C" {
-
-// The dlsym behind ours; the assembly below jumps to it.
-__attribute__((visibility("hidden"))) std::atomic<void*> xpreempt_hook_dlsym_behind{nullptr};
-
-} // extern "C"
-
-namespace xpreempt::hook {
 
 const char* file_of(const char* path) {
     const char* slash = path != nullptr ? std::strrchr(path, '/') : nullptr;
