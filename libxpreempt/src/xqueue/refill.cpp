@@ -139,11 +139,6 @@ void XQueue::sleep(Lock& lock, std::uint64_t ns) {
     pace_.forget();
 }
 
-// The kernel may end sleeps of a usual thread 50 us late, so that it wakes several at once.
-void XQueue::sleep_precisely() {
-    (void)prctl(PR_SET_TIMERSLACK, 1);
-}
-
 // One step towards the next launch, with something to launch.
 void XQueue::refill(Lock& lock) {
     // A completion may have come earlier than expected, so two sleeps never follow each other.
@@ -160,7 +155,8 @@ void XQueue::refill(Lock& lock) {
 }
 
 void XQueue::work() {
-    sleep_precisely();
+    // The kernel may end sleeps of a usual thread 50 us late, so that it wakes several at once.
+    (void)prctl(PR_SET_TIMERSLACK, 1);
     Lock lock(mutex_);
     for (;;) {
         while (!stopping_ && (pending_ == 0 || !may_launch() || broken_.errno_value != 0)) {

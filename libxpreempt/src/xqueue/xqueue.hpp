@@ -185,7 +185,6 @@ private:
     void take_turn_and_launch(Lock& lock);
     void leave_turn();
     void note_refill(Lock& lock);
-    static void sleep_precisely();
     void refill(Lock& lock);
     std::uint64_t sleep_ns();
     void sleep(Lock& lock, std::uint64_t ns);
