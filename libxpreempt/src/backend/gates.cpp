@@ -210,11 +210,13 @@ void Gates::enter(const Call& call) {
 }
 
 void Gates::enter_held(const Call& call) {
-    if (!holds_.any() || shut_.load(std::memory_order_relaxed) || Ungated::here() || is_free(call))
+    if (shut_.load(std::memory_order_relaxed) || Ungated::here())
         return;
     if (call.call_class == CallClass::stream_destroy ||
         call.call_class == CallClass::device_reset || call.call_class == CallClass::unload)
         return lift_for_destroy(call);
+    if (!holds_.any() || is_free(call))
+        return;
     // ROCr has one thread for all signals of the process, the resume's among them.
     if (mapping_.table()->in_event_thread() != 0 || is_captured(call.stream, call.handle))
         return;
@@ -540,19 +542,22 @@ bool Gates::wait_for_calls(std::chrono::steady_clock::time_point deadline) {
     }) && direct_.wait_for_calls(deadline);
 }
 
-// HIP waits for what it destroys, so that has to run: the stream's queues, and what those wait for.
+// HIP waits for what it destroys, so that has to run: the stream's queues, also if a hold of them
+// begins meanwhile, and what those wait for.
 void Gates::lift_for_destroy(const Call& call) {
-    const Queues queues = order_.scan_queues();
     const bool reset = call.call_class == CallClass::device_reset;
     Refs mine;
+    std::vector<hip::QueueRecord> to_lift;
     for (const void* key : reset ? mapping_.streams_here() : std::vector{call.stream})
         for (const hip::QueueRecord& record : mapping_.busy_queues(key))
-            mine.insert(hip::ref_of(record));
-    std::vector<hip::QueueRecord> to_lift;
+            if (mine.insert(hip::ref_of(record)).second)
+                to_lift.push_back(record);
+    const Queues queues = order_.scan_queues();
     for (const SeenQueue& queue : queues) {
-        if (call.call_class != CallClass::unload && !mine.contains(hip::ref_of(queue.record)))
+        if (call.call_class == CallClass::unload)
+            to_lift.push_back(queue.record);
+        else if (!mine.contains(hip::ref_of(queue.record)))
             continue;
-        to_lift.push_back(queue.record);
         if (queue.waits_for)
             to_lift.push_back(*queue.waits_for);
         // The held queue that it may wait for isn't known, so all of them run meanwhile.

@@ -5,6 +5,7 @@
 #include <xpreempt/xpreempt.h>
 
 #include "fake/fake_rocm.hpp"
+#include "unit/until.hpp"
 
 #include <array>
 #include <atomic>
@@ -62,6 +63,17 @@ protected:
         ASSERT_EQ(0, xp_stream_hold(held, XP_HOLD_LEAST(XP_LEVEL_INTERRUPT), nullptr))
             << xp_last_detail();
         fake_hip()->unfinished = true;
+    }
+    // Returns a used stream in the queue of the first one, if there is a queue for each other one.
+    [[nodiscard]] void* share_held() const {
+        for (;;) {
+            void* sharing = nullptr;
+            EXPECT_EQ(0, hipStreamCreate(&sharing));
+            EXPECT_EQ(0, hipMemsetAsync(nullptr, 0, 4, sharing));
+            if (ring_of(sharing) == ring_of(held))
+                return sharing;
+            EXPECT_EQ(0, hipStreamDestroy(sharing));
+        }
     }
     [[nodiscard]] std::uint32_t waiters() const {
         xp_stream_info info{};
@@ -193,6 +205,22 @@ TEST_F(GatesTest, a_stream_that_is_destroyed_runs_first_and_is_held_no_more) {
     EXPECT_FALSE(fake_hip()->destroyed_held);
     EXPECT_FALSE(told.held);
     EXPECT_EQ(100U, told.percentage);
+}
+
+// HIP waits for the stream that it destroys.
+TEST_F(GatesTest, a_queue_runs_while_a_stream_of_it_is_destroyed) {
+    void* const sharing = share_held();
+    fake_hip()->destroys_slowly = true;
+    std::thread program([=] { EXPECT_EQ(0, hipStreamDestroy(sharing)); });
+    test::until([=] { return fake_hip()->dying == sharing; });
+    EXPECT_EQ(0, xp_stream_hold(held, XP_HOLD_SHARED | XP_HOLD_LEAST(XP_LEVEL_INTERRUPT), nullptr))
+        << xp_last_detail();
+    EXPECT_FALSE(fake_any_held());
+    fake_hip()->destroys_slowly = false;
+    program.join();
+    EXPECT_FALSE(fake_hip()->destroyed_held);
+    EXPECT_TRUE(fake_any_held());
+    EXPECT_EQ(0, xp_stream_release(held));
 }
 
 // HIP waits for all streams, in dlclose() or at the exit.
