@@ -3,7 +3,7 @@
 #include "backend/gates.hpp"
 
 #include "backend/event_marker.hpp"
-#include "backend/known_streams.hpp"
+#include "backend/thread_state.hpp"
 #include "backend/ungated.hpp"
 #include "base/caller_state.hpp"
 #include "base/log.hpp"
@@ -30,9 +30,6 @@ std::atomic<Gates*> the_gates{nullptr};
 // Stream that the calling thread's call destroys or may add to a capture, between before and after.
 thread_local const void* changing = nullptr;
 
-// Lifts of the calling thread's stream_destroy, device_reset or unload, between before and after.
-thread_local std::vector<hip::QueueRecord> lifted_here;
-
 template <typename... Classes> constexpr std::uint64_t mask_of(Classes... classes) {
     return ((std::uint64_t{1} << static_cast<unsigned>(classes)) | ...);
 }
@@ -51,10 +48,6 @@ constexpr std::uint64_t while_held =
     while_direct | mask_of(CallClass::event_wait, CallClass::stream_wait, CallClass::device_wait,
                            CallClass::unload);
 
-// The stream that the calling thread works on, from before its HIP call until after it.
-thread_local std::shared_ptr<DirectCalls> direct_here;
-// Streams that the thread's device_reset may destroy, likewise.
-thread_local std::vector<DirectStreams::Known> reset_here;
 // The call of this thread waited until Gates::shut().
 thread_local bool released_here = false;
 
@@ -195,7 +188,7 @@ void Gates::enter(const Call& call) {
         captures_.ended(call.stream);
         captures_.change(changing = call.stream, true);
     } else if (call.call_class == CallClass::device_reset) {
-        reset_here =
+        thread_state().reset =
             direct_.begin_reset([this](const void* key) { return !mapping_.is_elsewhere(key); });
         for (const void* captured : captures_.captured())
             if (!mapping_.is_elsewhere(captured))
@@ -239,11 +232,11 @@ void Gates::enter_direct(const Call& call) {
         calls->before(mapping_.table()->in_event_thread() == 0);
     else
         calls->begin_destroy();
-    direct_here = std::move(calls);
+    thread_state().direct = std::move(calls);
 }
 
 void Gates::leave_direct(const Call& call, bool done) {
-    const auto calls = std::exchange(direct_here, nullptr);
+    const auto calls = std::exchange(thread_state().direct, nullptr);
     if (call.call_class == CallClass::stream_destroy)
         calls->end_destroy(done);
     else
@@ -272,7 +265,7 @@ void Gates::leave(const Call& call, int error) {
     if (changing != nullptr) [[unlikely]]
         captures_.changed(std::exchange(changing, nullptr));
     const bool done = error == hip::success;
-    if (direct_here != nullptr)
+    if (state_here != nullptr && state_here->direct != nullptr)
         leave_direct(call, done);
     if (done && watched_.load(std::memory_order_acquire))
         report_work(call);
@@ -290,7 +283,7 @@ void Gates::leave(const Call& call, int error) {
     case CallClass::device_reset:
         if (done)
             destroyed_(nullptr);
-        direct_.end_reset(std::exchange(reset_here, {}),
+        direct_.end_reset(std::exchange(thread_state().reset, {}),
                           [&](const void* key) { return done && mapping_.birth_of(key) == 0; });
         return end_destroy(call, done);
     case CallClass::unload: return end_destroy(call, false);
@@ -548,6 +541,7 @@ void Gates::lift_for_destroy(const Call& call) {
     const bool reset = call.call_class == CallClass::device_reset;
     Refs mine;
     std::vector<hip::QueueRecord> to_lift;
+    ThreadState& here = thread_state(); // first: a lift must be remembered
     for (const void* key : reset ? mapping_.streams_here() : std::vector{call.stream})
         for (const hip::QueueRecord& record : mapping_.busy_queues(key))
             if (mine.insert(hip::ref_of(record)).second)
@@ -566,7 +560,7 @@ void Gates::lift_for_destroy(const Call& call) {
                 to_lift.push_back(other.record);
     }
     std::erase_if(to_lift, [this](const auto& record) { return !holds_.lift(record); });
-    lifted_here = std::move(to_lift);
+    here.lifted = std::move(to_lift);
     // HIP waits for a start that the driver has refused.
     if (holds_.is_due())
         order_.ensure_watched();
@@ -574,7 +568,7 @@ void Gates::lift_for_destroy(const Call& call) {
 }
 
 void Gates::end_destroy(const Call& call, bool destroyed) {
-    for (const hip::QueueRecord& record : lifted_here) {
+    for (const hip::QueueRecord& record : std::exchange(thread_state().lifted, {})) {
         const hip::QueueRef ref = hip::ref_of(record);
         // HIP reuses the queue: drop this stream's holds, and all if no stream is left on it.
         if (destroyed && call.call_class == CallClass::stream_destroy)
@@ -583,7 +577,6 @@ void Gates::end_destroy(const Call& call, bool destroyed) {
             holds_.forget(ref);
         holds_.drop_lift(ref);
     }
-    lifted_here.clear();
     if (holds_.is_due())
         order_.ensure_watched();
     go_on();

@@ -223,6 +223,29 @@ TEST_F(GatesTest, a_queue_runs_while_a_stream_of_it_is_destroyed) {
     EXPECT_EQ(0, xp_stream_release(held));
 }
 
+// Destroys a stream after the end of what the thread used later.
+struct LastStream {
+    void* stream = nullptr;
+    ~LastStream() {
+        if (stream != nullptr) {
+            EXPECT_EQ(0, hipStreamDestroy(stream));
+        }
+    }
+};
+thread_local LastStream last_stream;
+
+TEST_F(GatesTest, a_stream_is_destroyed_at_the_end_of_its_thread) {
+    hold();
+    void* const streams[] = {share_held(), share_held()};
+    std::thread([=] {
+        last_stream.stream = streams[0];
+        EXPECT_EQ(0, hipStreamDestroy(streams[1]));
+    }).join();
+    EXPECT_FALSE(fake_hip()->destroyed_held);
+    EXPECT_TRUE(fake_any_held());
+    EXPECT_EQ(0, xp_stream_release(held));
+}
+
 // HIP waits for all streams, in dlclose() or at the exit.
 TEST_F(GatesTest, queues_run_while_kernels_are_unloaded) {
     hold();

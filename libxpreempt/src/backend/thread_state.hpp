@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Remembers in each thread what DirectStreams answers for the streams that the thread uses.
+// State of a thread of the program: the streams that it used, and what its call of HIP has begun.
 #pragma once
 
 #include "backend/direct_calls.hpp"
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <pthread.h>
+#include <vector>
 
 namespace xpreempt::backend {
 
@@ -19,29 +20,41 @@ struct KnownStream {
     std::weak_ptr<DirectCalls> calls;
     bool reported = false; // its work, and nothing more is to be reported
 };
-using KnownStreams = std::array<KnownStream, 16>;
 
-inline thread_local KnownStreams* known_here = nullptr;
+struct ThreadState {
+    std::array<KnownStream, 16> streams;
+    // From before a call of HIP until after it: the stream that it works on, those that it may
+    // destroy, and its lifts.
+    std::shared_ptr<DirectCalls> direct;
+    std::vector<DirectStreams::Known> reset;
+    std::vector<hip::QueueRecord> lifted;
+};
+
+inline thread_local ThreadState* state_here = nullptr;
 
 // Deleted by a key of pthread, because destructors of the program may call HIP after ours of C++.
-struct KnownEnd {
-    static void end(void* streams) {
-        known_here = nullptr;
-        delete static_cast<KnownStreams*>(streams);
+struct StateEnd {
+    static void end(void* state) {
+        state_here = nullptr;
+        delete static_cast<ThreadState*>(state);
     }
     pthread_key_t key{};
     bool has_key = pthread_key_create(&key, end) == 0;
 };
-inline const KnownEnd known_end;
+inline const StateEnd state_end;
+
+inline ThreadState& thread_state() {
+    if (state_here == nullptr) {
+        state_here = new ThreadState;
+        if (state_end.has_key)
+            pthread_setspecific(state_end.key, state_here);
+    }
+    return *state_here;
+}
 
 inline KnownStream& known(const DirectStreams& direct, const void* key) {
     const auto mixed = reinterpret_cast<std::uintptr_t>(key) * std::uint64_t{0x9e3779b97f4a7c15};
-    if (known_here == nullptr) {
-        known_here = new KnownStreams;
-        if (known_end.has_key)
-            pthread_setspecific(known_end.key, known_here);
-    }
-    KnownStream& entry = (*known_here)[mixed >> 60];
+    KnownStream& entry = thread_state().streams[mixed >> 60];
     const std::uint64_t generation = direct.generation(); // before find()
     if (entry.key != key || entry.generation != generation)
         entry = {key, generation, direct.find(key), false};
