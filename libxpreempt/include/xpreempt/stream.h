@@ -88,8 +88,9 @@ int xp_stream_sharing(void *stream, void **streams, size_t max, size_t *count);
  * xp_stream_touch() - launches a small kernel on the stream and waits for it, so that the hook sees
  * which queue the stream uses
  *
- * Blocks until all work on the stream has completed. -ENOENT if no HIP runtime is loaded. -EBUSY if
- * the stream is being captured or destroyed.
+ * Blocks until all work on the stream has completed, but not if its queue is held: then the kernel
+ * runs after the resume. -ENOENT if no HIP runtime is loaded. -EBUSY if the stream is being captured
+ * or destroyed.
  */
 int xp_stream_touch(void *stream);
 

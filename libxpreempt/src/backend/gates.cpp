@@ -333,9 +333,16 @@ bool Gates::is_captured(const void* key, const void* handle) {
 }
 
 Result<void> Gates::touch(hip::Stream handle) {
-    if (const Captures::Question question(captures_, mapping_.key_of(handle)); question)
-        return hip::touch_stream(*TRY(find_hip_()), handle);
-    return fail(EBUSY, Op::call_hip);
+    const Captures::Question question(captures_, mapping_.key_of(handle));
+    if (!question)
+        return fail(EBUSY, Op::call_hip);
+    const auto hip = TRY(find_hip_());
+    TRY(hip::touch_stream(*hip, handle));
+    // HIP may have given it the queue of a held stream, where the packet stays.
+    if (const auto queue = mapping_.queue_of(handle); queue && order_.stood(hip::ref_of(*queue)))
+        return {};
+    const hip::AsideOfCaptures aside(*hip);
+    return hip::check(hip->stream_synchronize(handle));
 }
 
 Result<bool> Gates::is_idle(hip::Stream handle) {

@@ -45,7 +45,7 @@ public:
     // wait_for() waits for that, outside HIP while the queue is held. Neither ends a capture; a
     // captured stream counts as idle.
     Result<bool> is_idle(hip::Stream handle);
-    Result<void> touch(hip::Stream handle);    // see hip::touch_stream()
+    Result<void> touch(hip::Stream handle);    // hip::touch_stream(), and waits for the packet
     Result<int> device_of(hip::Stream handle); // see hip::device_of()
     Result<void> wait_for(hip::Stream handle);
 

@@ -278,8 +278,7 @@ Result<void> touch_stream(const Functions& hip, Stream stream) {
     const AsideOfCaptures aside(hip);
     const OnDevice scope(hip, device); // the memory must be its own
     TRY(scope.result());
-    TRY(check(fill_word(hip, device, stream)));
-    return check(hip.stream_synchronize(stream));
+    return check(fill_word(hip, device, stream));
 }
 
 } // namespace xpreempt::hip

@@ -136,8 +136,7 @@ private:
 Result<Stream> create_own_queue_stream(const Functions& hip);
 
 // Makes a stream that was never used put one packet into its queue: a fill is always a kernel on
-// the stream's own queue, while events may be elided. EBUSY: it is captured, which the wait for the
-// fill would end.
+// the stream's own queue, while events may be elided. EBUSY: it is captured.
 Result<void> touch_stream(const Functions& hip, Stream stream);
 
 // Called when the current device is reset, which frees the word that touch_stream() keeps.

@@ -246,6 +246,26 @@ TEST_F(GatesTest, a_stream_is_destroyed_at_the_end_of_its_thread) {
     EXPECT_EQ(0, xp_stream_release(held));
 }
 
+// HIP may give it the queue of a held stream.
+TEST_F(GatesTest, a_stream_that_was_never_used_is_not_waited_for) {
+    hold();
+    void* unused[2]{}; // one for each queue
+    std::atomic<bool> returned{false};
+    for (void*& stream : unused)
+        ASSERT_EQ(0, hipStreamCreate(&stream));
+    std::thread thread([&] {
+        for (void* stream : unused)
+            EXPECT_EQ(0, xp_stream_set_priority(stream, 1)) << xp_last_detail();
+        returned = true;
+    });
+    test::until([&] { return returned || waiters() == 1; });
+    EXPECT_TRUE(returned);
+    EXPECT_EQ(0, xp_stream_release(held));
+    thread.join();
+    for (void* stream : unused)
+        EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
 // HIP waits for all streams, in dlclose() or at the exit.
 TEST_F(GatesTest, queues_run_while_kernels_are_unloaded) {
     hold();

@@ -21,7 +21,7 @@ namespace detail {
 // The C functions that take a stream. Self::handle() returns null, or the stream's handle.
 template <typename Self> class StreamCalls {
 public:
-    // xp_stream_touch(): blocks until everything on the stream has completed.
+    // xp_stream_touch(): blocks until everything has completed, unless the queue is held.
     Expected<void> touch() const { return call(xp_stream_touch); }
 
     // xp_stream_wait(): as touch(), without a kernel.
