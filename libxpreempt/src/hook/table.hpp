@@ -51,7 +51,7 @@ enum class CallClass : std::uint32_t {
     capture,     // begins or ends it
     device_change,
     device_reset,
-    unload, // of code: in the first of these calls the caller waits for all streams
+    unload, // of code or of a graph: HIP may wait for any stream
     count
 };
 

@@ -56,7 +56,24 @@ EXPORT bool fake_any_held() {
 EXPORT void __hipUnregisterFatBinary(void**) { // NOLINT(bugprone-reserved-identifier): its name
     fake_behaviour.unloaded_held |= fake_any_held();
 }
+// Waits for the branches of its launches, before HIP 6.2.
+EXPORT int hipGraphExecDestroy(void*) {
+    fake_behaviour.unloaded_held |= fake_any_held();
+    return 0;
+}
 EXPORT int hipIpcCloseMemHandle(void*) {
+    return 0;
+}
+EXPORT int hipDestroySurfaceObject(void*) {
+    return 0;
+}
+EXPORT int hipDestroyTextureObject(void*) {
+    return 0;
+}
+EXPORT int hipTexObjectDestroy(void*) {
+    return 0;
+}
+EXPORT int hipUnbindTexture(const void*) {
     return 0;
 }
 EXPORT int hipMemMap(void*, std::size_t, std::size_t, void*, std::uint64_t) {

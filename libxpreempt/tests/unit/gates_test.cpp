@@ -23,11 +23,14 @@ void __hipUnregisterFatBinary(void** modules); // NOLINT(bugprone-reserved-ident
 int hsa_amd_memory_async_copy(void* to, std::uint64_t to_agent, const void* from,
                               std::uint64_t from_agent, std::size_t bytes, std::uint32_t num_waits,
                               const std::uint64_t* waits, std::uint64_t completion);
+int hipDestroySurfaceObject(void* surface);
+int hipDestroyTextureObject(void* texture);
 int hipEventCreateWithFlags(void** event, unsigned flags);
 int hipEventDestroy(void* event);
 int hipEventRecord(void* event, void* stream);
 int hipEventSynchronize(void* event);
 int hipFree(void* memory);
+int hipGraphExecDestroy(void* graph);
 int hipGraphLaunch(void* graph, void* stream);
 int hipIpcCloseMemHandle(void* memory);
 int hipMemMap(void* to, std::size_t bytes, std::size_t offset, void* from, std::uint64_t flags);
@@ -40,6 +43,8 @@ int hipStreamDestroy(void* stream);
 int hipStreamEndCapture(void* stream, void** graph);
 int hipStreamSynchronize(void* stream);
 int hipStreamWaitEvent(void* stream, void* event, unsigned flags);
+int hipTexObjectDestroy(void* texture);
+int hipUnbindTexture(const void* texture);
 int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, void* stream, void**, void**);
 }
@@ -144,12 +149,16 @@ TEST_F(GatesTest, a_fill_that_blocks_is_on_the_null_stream) {
     expect_waits([] { return hipMemset(nullptr, 0, 4); });
 }
 
-// HIP waits in each of them, in the last one for what the null stream waits for.
+// HIP waits in each of them, in hipMemMap for what the null stream waits for.
 TEST_F(GatesTest, a_call_that_frees_or_maps_memory_waits) {
     const std::function<int()> calls[] = {
         [] { return hipFree(nullptr); },
         [] { return hipIpcCloseMemHandle(nullptr); },
         [] { return hipMemMap(nullptr, 4, 0, nullptr, 0); },
+        [] { return hipDestroySurfaceObject(nullptr); },
+        [] { return hipDestroyTextureObject(nullptr); },
+        [] { return hipTexObjectDestroy(nullptr); },
+        [] { return hipUnbindTexture(nullptr); },
     };
     for (const auto& call : calls) {
         hold();
@@ -266,13 +275,18 @@ TEST_F(GatesTest, a_stream_that_was_never_used_is_not_waited_for) {
         EXPECT_EQ(0, hipStreamDestroy(stream));
 }
 
-// HIP waits for all streams, in dlclose() or at the exit.
+// HIP may wait for all streams: to unload kernels, in dlclose() or at the exit, and to destroy the
+// branches of a graph.
 TEST_F(GatesTest, queues_run_while_kernels_are_unloaded) {
+    const std::function<void()> calls[] = {[] { __hipUnregisterFatBinary(nullptr); },
+                                           [] { EXPECT_EQ(0, hipGraphExecDestroy(nullptr)); }};
     hold();
-    ASSERT_TRUE(fake_any_held());
-    __hipUnregisterFatBinary(nullptr);
-    EXPECT_FALSE(fake_hip()->unloaded_held);
-    EXPECT_TRUE(fake_any_held());
+    for (const auto& call : calls) {
+        ASSERT_TRUE(fake_any_held());
+        call();
+        EXPECT_FALSE(fake_hip()->unloaded_held);
+        EXPECT_TRUE(fake_any_held());
+    }
     EXPECT_EQ(0, xp_stream_release(held));
 }
 
