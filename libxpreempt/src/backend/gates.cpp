@@ -287,8 +287,9 @@ void Gates::leave(const Call& call, int error) {
                           [&](const void* key) { return done && mapping_.birth_of(key) == 0; });
         return end_destroy(call, done);
     case CallClass::unload: return end_destroy(call, false);
+    case CallClass::launch: // hipExtLaunchKernel, with the event of its end
     case CallClass::event_record:
-        if (done)
+        if (done && call.event != nullptr)
             events_.note(call.event, {call.stream, call.handle});
         break;
     default: break;

@@ -41,6 +41,10 @@ EXPORT int hipConfigureCall(Dim3 grid, Dim3, std::size_t, void* stream) {
 EXPORT int hipLaunchByPtr(const void*) {
     return launch(configured);
 }
+EXPORT int hipExtLaunchKernel(const void*, Dim3, Dim3, void**, std::size_t, void* stream, void*,
+                              void*, int) {
+    return launch(stream);
+}
 EXPORT int hipLaunchKernelExC(const void* config, const void*, void**) {
     return launch(stream_of(config));
 }

@@ -18,6 +18,9 @@
 #include <sys/mman.h>
 #include <thread>
 
+struct Dim3 {
+    std::uint32_t x, y, z;
+};
 extern "C" {
 void __hipUnregisterFatBinary(void** modules); // NOLINT(bugprone-reserved-identifier): its name
 int hsa_amd_memory_async_copy(void* to, std::uint64_t to_agent, const void* from,
@@ -29,6 +32,8 @@ int hipEventCreateWithFlags(void** event, unsigned flags);
 int hipEventDestroy(void* event);
 int hipEventRecord(void* event, void* stream);
 int hipEventSynchronize(void* event);
+int hipExtLaunchKernel(const void* kernel, Dim3 grid, Dim3 block, void** arguments,
+                       std::size_t bytes, void* stream, void* start, void* stop, int flags);
 int hipFree(void* memory);
 int hipGraphExecDestroy(void* graph);
 int hipGraphLaunch(void* graph, void* stream);
@@ -302,6 +307,25 @@ TEST_F(GatesTest, an_event_is_waited_for_where_it_was_recorded) {
     EXPECT_EQ(0, hipEventSynchronize(event));
     ASSERT_EQ(0, hipEventRecord(event, held));
     expect_waits([this] { return hipEventSynchronize(event); });
+}
+
+TEST_F(GatesTest, an_event_of_a_launch_is_waited_for_on_its_stream) {
+    hold();
+    const auto launch = [this](void* stream) {
+        EXPECT_EQ(0, hipExtLaunchKernel(nullptr, {1, 1, 1}, {1, 1, 1}, nullptr, 0, stream, nullptr,
+                                        event, 0));
+    };
+    launch(other);
+    std::atomic<bool> returned{false};
+    std::thread thread([&] {
+        EXPECT_EQ(0, hipEventSynchronize(event));
+        returned = true;
+    });
+    test::until([&] { return returned || waiters() == 1; });
+    EXPECT_TRUE(returned);
+    launch(held);
+    expect_waits([this] { return hipEventSynchronize(event); });
+    thread.join();
 }
 
 // Nothing is put into queues, and a wait would be for what the program itself must end.
