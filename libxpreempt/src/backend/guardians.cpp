@@ -67,12 +67,19 @@ Result<std::unique_ptr<GuardianRing>> GuardianPool::acquire(const hip::Functions
     if (device >= 0 && hip.malloc(&copies, ring_bytes) == hip::success)
         TRY(hip::check(hip.memset_async(copies, 0, ring_bytes, stream)));
     return std::make_unique<GuardianRing>(static_cast<std::uint32_t*>(decisions),
-                                          static_cast<std::uint32_t*>(copies), device);
+                                          static_cast<std::uint32_t*>(copies), device, resets_);
 }
 
 void GuardianPool::give_back(std::unique_ptr<GuardianRing> ring) {
     const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(ring));
+    if (ring->resets() == resets_)
+        free_.push_back(std::move(ring));
+}
+
+void GuardianPool::note_reset() {
+    const std::lock_guard lock(mutex_);
+    ++resets_;
+    free_.clear();
 }
 
 } // namespace xpreempt::backend

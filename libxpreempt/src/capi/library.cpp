@@ -143,6 +143,8 @@ Library::Library()
           [this](hip::Stream key) {
               automatic_.note_end(key);
               labels.forget_stream(key);
+              if (key == nullptr)
+                  guardians_.note_reset();
           }) {
     log_as_environment_says();
     log::report(log::Level::info, "transport %s%s%s%s", backend::name_of(selected_.probe.kind),

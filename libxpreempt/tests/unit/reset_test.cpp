@@ -67,6 +67,39 @@ protected:
     void* low = nullptr;
 };
 
+std::atomic<int> host_allocations{0};
+
+xp_xqueue_t guarded_xqueue(void* stream) {
+    xp_xqueue_t xqueue{};
+    EXPECT_EQ(0, xp_xqueue_create(stream, nullptr, &xqueue)) << xp_last_detail();
+    xp_command command{};
+    command.sz = sizeof command;
+    command.launch = [](void* on, void*) { return launch(on); };
+    command.flags = XP_COMMAND_GUARDED;
+    EXPECT_EQ(0, xp_xqueue_submit_command(xqueue, &command, nullptr)) << xp_last_detail();
+    EXPECT_EQ(0, xp_xqueue_wait_all(xqueue)) << xp_last_detail();
+    return xqueue;
+}
+
+// HIP frees the memory of the device, and that of the host if it has no other device.
+TEST_F(ResetTest, guardians_are_not_in_memory_of_before) {
+    fake_hip()->in_host_malloc = [] { ++host_allocations; };
+    void* const other = new_stream();
+    const xp_xqueue_t in_use = guarded_xqueue(low);
+    EXPECT_EQ(0, xp_xqueue_destroy(guarded_xqueue(other)));
+    EXPECT_EQ(0, xp_xqueue_destroy(guarded_xqueue(other)));
+    EXPECT_EQ(2, host_allocations);
+    ASSERT_EQ(0, hipDeviceReset());
+    EXPECT_EQ(0, xp_xqueue_destroy(in_use));
+    void* const after = new_stream();
+    EXPECT_EQ(0, xp_xqueue_destroy(guarded_xqueue(after)));
+    EXPECT_EQ(3, host_allocations);
+    EXPECT_EQ(0, xp_xqueue_destroy(guarded_xqueue(after)));
+    EXPECT_EQ(3, host_allocations);
+    for (void* stream : {other, after}) // the fake's reset has kept it
+        EXPECT_EQ(0, hipStreamDestroy(stream));
+}
+
 // HIP destroys the streams of the current device.
 TEST_F(ResetTest, a_reset_leaves_what_is_held_on_another_device) {
     ASSERT_EQ(0, xp_stream_hold(low, 0, nullptr)) << xp_last_detail();
