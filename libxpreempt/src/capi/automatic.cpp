@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <new>
 #include <string>
 #include <string_view>
 #include <strings.h>
@@ -176,8 +177,8 @@ bool AutomaticStreams::note_work(hip::Stream key) {
     return added;
 }
 
-// False: nothing of the stream has reached a queue.
-bool AutomaticStreams::add(hip::Stream key) {
+// False: nothing of the stream has reached a queue, or there is no memory.
+bool AutomaticStreams::add(hip::Stream key) try {
     if (library_.owner_of(key).is_xqueue())
         return true; // the program has made its own
     const auto made = library_.hooked_stream_of(key);
@@ -191,6 +192,8 @@ bool AutomaticStreams::add(hip::Stream key) {
     if (const auto updated = library_.update_daemon(); !updated)
         log::report(log::Level::warning, "XSCHED_AUTO_XQUEUE_PRIORITY: %s", refusal());
     return true;
+} catch (const std::bad_alloc&) {
+    return false;
 }
 
 void AutomaticStreams::note_end(hip::Stream key) {

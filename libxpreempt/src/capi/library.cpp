@@ -237,7 +237,13 @@ void Library::schedule(const Owner& owner) {
     if (owner.is_xqueue() || !order_.add_owner(owner.id, owner.key))
         return;
     const auto queue = mapping_.queue_of(owner.key);
-    scheduling.created(owner.stream, {queue ? queue->gpu_id : 0, 0, owner.key});
+    try {
+        scheduling.created(owner.stream, {queue ? queue->gpu_id : 0, 0, owner.key});
+    } catch (const std::bad_alloc&) {
+        scheduling.destroyed(*owner.stream);
+        order_.forget_owner(owner.id); // so that the next call adds it
+        throw;
+    }
 }
 
 void Library::start_as_environment_says() {

@@ -154,6 +154,36 @@ TEST_F(NoMemoryCallsTest, a_call_of_hip_is_made_beside_a_held_stream) {
     EXPECT_EQ(0, hipEventDestroy(event));
 }
 
+// XSCHED_AUTO_XQUEUE gives a stream its priority, and to the scheduler, at its first call or later.
+TEST_F(NoMemoryCallsTest, a_stream_is_scheduled_from_a_later_call_on) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    ::setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
+    ::setenv("XSCHED_AUTO_XQUEUE_PRIORITY", "7", 1);
+    ::setenv("XSCHED_POLICY", "HPF", 1);
+    EXPECT_EXIT(
+        {
+            bool failed = true;
+            for (unsigned number = 0; failed; ++number) {
+                void* stream = nullptr;
+                std::int32_t priority = 0;
+                xp_sched_state scheduler{};
+                scheduler.sz = sizeof scheduler;
+                (void)hipStreamCreate(&stream);
+                {
+                    const FailingAllocation allocation(static_cast<int>(number));
+                    (void)test::put_packet(stream, nullptr);
+                    failed = FailingAllocation::has_failed();
+                }
+                (void)test::put_packet(stream, nullptr);
+                if (xp_stream_get_priority(stream, &priority) != 0 || priority != 7 ||
+                    xp_sched_query(&scheduler) != 0 || scheduler.num_xqueues != number + 1)
+                    _exit(1);
+            }
+            _exit(0);
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
 // Uses the library so that each of its threads works.
 void use_threads(void* low, void* high) {
     xp_xqueue_t xqueue{};
