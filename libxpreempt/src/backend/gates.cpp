@@ -117,7 +117,7 @@ void Gates::watch_work(Worked worked) {
     choose_gate();
 }
 
-// A thread's own stream is never scheduled, so don't ask for it at each of its calls.
+// Skips a thread's own stream, which is never scheduled, and a captured one, which has no queue.
 void Gates::report_work(const Call& call) {
     auto* const handle = const_cast<void*>(call.handle);
     const bool is_threads_own =
@@ -126,7 +126,7 @@ void Gates::report_work(const Call& call) {
         return;
     auto* const key = const_cast<void*>(call.stream);
     if (((work >> static_cast<unsigned>(call.call_class)) & 1) != 0 &&
-        !known(direct_, key).reported) {
+        !known(direct_, key).reported && !is_captured(key, handle)) {
         const CallerState state;
         const bool is_over = worked_(key);
         known(direct_, key).reported = is_over;

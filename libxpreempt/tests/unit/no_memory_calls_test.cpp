@@ -30,6 +30,7 @@ int hipEventDestroy(void* event);
 int hipEventRecord(void* event, void* stream);
 int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                           unsigned, void* stream, void**, void**);
+int hipStreamBeginCapture(void* stream, int mode);
 int hipStreamCreate(void** stream);
 int hipStreamDestroy(void* stream);
 int hipStreamSynchronize(void* stream);
@@ -180,6 +181,27 @@ TEST_F(NoMemoryCallsTest, a_stream_is_scheduled_from_a_later_call_on) {
                     _exit(1);
             }
             _exit(0);
+        },
+        ::testing::ExitedWithCode(0), "");
+}
+
+// A capture may have many of them.
+TEST_F(NoMemoryCallsTest, a_call_into_a_captured_stream_looks_for_no_queue) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    ::setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
+    EXPECT_EXIT(
+        {
+            void* stream = nullptr;
+            (void)hipStreamCreate(&stream);
+            (void)hipStreamBeginCapture(stream, 0);
+            fake_hip()->capturing = true;
+            const auto launch = [=] {
+                return hipModuleLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, stream, nullptr,
+                                             nullptr);
+            };
+            (void)launch(); // the first of the thread
+            const FailingAllocation allocation(0);
+            _exit(launch() == 0 && !FailingAllocation::has_failed() ? 0 : 1);
         },
         ::testing::ExitedWithCode(0), "");
 }
