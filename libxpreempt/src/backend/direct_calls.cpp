@@ -331,7 +331,9 @@ std::shared_ptr<DirectCalls> DirectStreams::find(const void* key) const {
 
 void DirectStreams::forget(const void* key) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(known_, [=](const Known& known) { return known.key == key; });
+    for (Known& known : known_)
+        if (known.key == key)
+            known.key = nullptr; // join() waits for its thread
     ++generation_;
 }
 
@@ -341,7 +343,9 @@ std::vector<DirectStreams::Known> DirectStreams::begin_reset(const AskKey& may_b
         const std::lock_guard lock(mutex_);
         streams = known_;
     }
-    std::erase_if(streams, [&](const Known& known) { return !may_be_destroyed(known.key); });
+    std::erase_if(streams, [&](const Known& known) {
+        return known.key == nullptr || !may_be_destroyed(known.key);
+    });
     for (const Known& known : streams)
         if (const auto calls = known.calls.lock())
             calls->begin_destroy();

@@ -149,7 +149,7 @@ public:
     // Around a call that may destroy several streams. begin_reset() returns the observed ones of
     // these, for end_reset(). Both ask without a lock.
     struct Known {
-        const void* key;
+        const void* key; // null: it was destroyed
         std::weak_ptr<DirectCalls> calls;
     };
     using AskKey = std::function<bool(const void* key)>;

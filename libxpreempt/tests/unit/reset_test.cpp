@@ -9,6 +9,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -143,6 +145,27 @@ TEST_F(ResetTest, work_ends_with_a_stream_that_a_reset_destroys) {
     fake_hip()->running[0] = fake_hip()->running[1] = nullptr;
     EXPECT_EQ(0, xp_sched_stop());
     EXPECT_EQ(0, hipStreamDestroy(high)); // the fake's reset has kept it
+}
+
+// HIP goes down then, and a thread waits for the end of the work.
+TEST_F(ResetTest, no_thread_is_in_hip_when_the_process_ends) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(
+        {
+            void* const high = new_stream();
+            xp_sched_start(XP_POLICY_HIGHEST_PRIORITY_FIRST);
+            xp_stream_set_priority(high, 1);
+            fake_hip()->running[0] = high;
+            launch(high);
+            until([] { return fake_hip()->synchronizing != 0; });
+            hipDeviceReset();
+            std::thread([] {
+                std::this_thread::sleep_for(std::chrono::milliseconds(200));
+                fake_hip()->running[0] = nullptr;
+            }).detach();
+            std::exit(0);
+        },
+        ::testing::ExitedWithCode(0), "");
 }
 
 // HIP waits for no stream of another device.
