@@ -8,26 +8,30 @@
 #include <new>
 #include <utility>
 
-static std::map<const void*, int> allocated; // by hipMalloc(), on which device
+static std::map<const void*, int> allocated; // on which device; a reset frees it
+
+static int allocate(void** memory, std::size_t bytes) {
+    *memory = ::operator new(bytes, std::nothrow);
+    if (*memory == nullptr)
+        return out_of_memory;
+    const std::lock_guard lock(hip_mutex);
+    allocated[*memory] = current_device;
+    return 0;
+}
 
 EXPORT int hipMalloc(void** memory, std::size_t bytes) {
     if (ends_captures())
         return 900;
-    *memory = ::operator new(bytes, std::nothrow);
-    if (*memory == nullptr)
-        return out_of_memory;
-    ++fake_behaviour.allocated;
-    const std::lock_guard lock(hip_mutex);
-    allocated[*memory] = current_device;
-    return 0;
+    const int error = allocate(memory, bytes);
+    fake_behaviour.allocated += error == 0 ? 1 : 0;
+    return error;
 }
 EXPORT int hipHostMalloc(void** memory, std::size_t bytes, unsigned) {
     if (fake_behaviour.in_host_malloc != nullptr)
         fake_behaviour.in_host_malloc();
     if (ends_captures())
         return 900;
-    *memory = ::operator new(bytes, std::nothrow);
-    return *memory == nullptr ? out_of_memory : 0;
+    return allocate(memory, bytes);
 }
 EXPORT int hipFree(void* memory) {
     {

@@ -238,9 +238,10 @@ TEST_F(AutomaticTest, a_constructor_that_calls_hip_waits_for_no_other_thread) {
         });
         until([] { return is_in_constructor.load(); });
     };
-    new_stream();
+    void* stream = new_stream();
     other.join();
     EXPECT_NE(nullptr, library());
+    EXPECT_EQ(0, hipStreamDestroy(stream));
     alarm(0);
 }
 
