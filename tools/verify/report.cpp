@@ -3,6 +3,7 @@
 #include "report.hpp"
 
 #include "program.hpp"
+#include "xpreemptd/system/write_all.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -79,16 +80,6 @@ std::string without_last_slashes(std::string path) {
     return path;
 }
 
-bool write_all(int fd, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t written = ::write(fd, text.data(), text.size());
-        if (written < 0)
-            return false;
-        text.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return true;
-}
-
 // In place of an old one. The directory may be one in which others write, and root runs this: it
 // follows no link.
 bool write_new(const std::string& path, const std::string& text) {
@@ -97,12 +88,11 @@ bool write_new(const std::string& path, const std::string& text) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return false;
-    const bool good = write_all(fd, text);
-    const int reason = errno;
-    if (::close(fd) != 0 && good)
+    const int failed = xpreemptd::write_all(fd, text);
+    if (::close(fd) != 0 && failed == 0)
         return false;
-    errno = reason;
-    return good;
+    errno = failed;
+    return failed == 0;
 }
 
 } // namespace

@@ -4,16 +4,14 @@
 #include "system/log_stream.hpp"
 
 #include "protocol/printable.hpp"
+#include "system/write_all.hpp"
 
-#include <algorithm>
-#include <cerrno>
 #include <climits>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <poll.h>
 #include <string>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 
 namespace xpreemptd {
@@ -56,13 +54,7 @@ void LogStream::write(LogLevel level, std::string_view line) {
     text += prefix(level, for_journal_) + printable_line(line) + "\n";
     if (!waits_ && text.size() > PIPE_BUF)
         text.replace(PIPE_BUF - 1, std::string::npos, "\n");
-    std::string_view rest = text;
-    while (!rest.empty()) {
-        const ssize_t written = ::write(fd_, rest.data(), rest.size());
-        if (written < 0 && errno != EINTR)
-            return;
-        rest.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
-    }
+    (void)write_all(fd_, text);
 }
 
 } // namespace xpreemptd

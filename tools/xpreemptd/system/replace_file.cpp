@@ -3,6 +3,7 @@
 #include "system/replace_file.hpp"
 
 #include "base/unique_fd.hpp"
+#include "system/write_all.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -13,22 +14,6 @@
 #include <unistd.h>
 
 namespace xpreemptd {
-
-namespace {
-
-// 0 or an errno.
-int write_all(int fd, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t written = ::write(fd, text.data(), text.size());
-        if (written < 0 && errno != EINTR)
-            return errno;
-        if (written > 0)
-            text.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return 0;
-}
-
-} // namespace
 
 int replace_file(const std::filesystem::path& path, std::string_view text, mode_t mode) {
     // Root could rename over /dev/null, and over the link that /dev/stdout is.
