@@ -2,8 +2,9 @@
 // Finds the variable that a misspelled one was meant to be. Allocates nothing.
 #include "hook/unknown_variables.hpp"
 
+#include "base/edit_distance.hpp"
+
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <string_view>
 #include <sys/auxv.h>
@@ -62,25 +63,6 @@ bool is_one_of(std::string_view word, auto& words) {
     return std::find(std::begin(words), std::end(words), word) != std::end(words);
 }
 
-constexpr std::size_t longest_name = 64;
-
-// Insertions, deletions and substitutions. Both have at most longest_name characters.
-std::size_t edits_between(std::string_view a, std::string_view b) {
-    std::array<std::size_t, longest_name + 1> row{};
-    for (std::size_t j = 0; j <= b.size(); ++j)
-        row[j] = j;
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i;
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
-        }
-    }
-    return row[b.size()];
-}
-
 std::string_view nearest(std::string_view name) {
     return *std::min_element(std::begin(used), std::end(used), [name](auto a, auto b) {
         return edits_between(name, a) < edits_between(name, b);
@@ -93,7 +75,7 @@ std::string_view meant_by(std::string_view name, std::string_view value) {
         return policy_variable;
     if (is_one_of(value, schedulers))
         return scheduler_variable;
-    return nearest(name.substr(0, longest_name));
+    return nearest(name.substr(0, longest_word));
 }
 
 } // namespace
@@ -110,7 +92,7 @@ bool describe_unknown(const char* entry, char* line, std::size_t size) {
     std::snprintf(line, size,
                   "libxpreempt-hook: %.*s has no effect: XSched has no such variable; use %.*s or "
                   "another of xpreempt-xsched(7)\n",
-                  static_cast<int>(std::min(name.size(), longest_name)), name.data(),
+                  static_cast<int>(std::min(name.size(), longest_word)), name.data(),
                   static_cast<int>(meant.size()), meant.data());
     return true;
 }
