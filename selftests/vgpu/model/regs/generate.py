@@ -19,7 +19,7 @@ OTHERS = 3 * AID_DWORDS  # behind the last engine of another GPU, which is where
 OWNERS = {"gpu", "aid", "xcc", "sdma"}
 # "name" is a constant and no more: an access to the register stays unmodelled.
 POLICIES = {"ram", "unit", "port", "errors", "name"}
-IGNORED = {"ram", "port", "errors"}  # what is written there has no effect, for a reason
+IGNORED = {"ram", "port", "errors"}  # writes to these registers have no effect, for a reason
 TREATMENTS = {"acts", "reports", "ignores"}
 MASKS = "gc/gc_9_4_3_sh_mask.h"
 

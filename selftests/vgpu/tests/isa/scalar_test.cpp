@@ -434,7 +434,7 @@ TEST(Scalar, wave_that_asks_to_trap_on_floating_point_is_reported) {
     EXPECT_EQ(snippets.run(1, wave), isa::Outcome::ended) << snippets.problem;
     EXPECT_EQ(snippets.run(2, wave), isa::Outcome::ended) << snippets.problem;
     EXPECT_EQ(wave.mode, 0x2f0U);
-    wave.priv = true; // what the wave had
+    wave.priv = true; // the trap handler restores MODE
     EXPECT_EQ(snippets.run(0, wave), isa::Outcome::ended) << snippets.problem;
 }
 

@@ -66,7 +66,7 @@ bool read_hwreg(const WaveState& wave, unsigned id, std::uint32_t& value) {
 bool write_hwreg(WaveState& wave, unsigned id, std::uint32_t value, std::uint32_t mask) {
     switch (id) {
     case hw_mode:
-        // No instruction raises one. The trap handler only restores what was there.
+        // No instruction raises an exception. The trap handler only restores the bits of before.
         if (!wave.priv && (value & mask & mode::excp_en_float) != 0) {
             return false;
         }
