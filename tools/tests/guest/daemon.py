@@ -22,11 +22,14 @@ def rules(floor: str, *of_band: str) -> str:
 
 
 class DaemonTest(GuestTest):
-    def start_daemon(self, text: str | None = None, **options) -> Program:
-        """xpreemptd, once it answers, with these rules or those of the one before; options are Popen's."""
+    def start_daemon(self, text: str | None = None, verbose: bool = True, **options) -> Program:
+        """xpreemptd, once it answers, with these rules or those of the one before; options are Popen's.
+
+        If it is verbose, it prints a line for each stop.
+        """
         if text is not None:
             self.write("rules.toml", text)
-        command = ["xpreemptd", "--verbose", "--config", self.work / "rules.toml"]
+        command = ["xpreemptd", *["--verbose"][: int(verbose)], "--config", self.work / "rules.toml"]
         daemon = self.start("xpreemptd", *command, **options)
         # Its file of /dev/kfd makes it a process of KFD.
         of_kfd = Path("/sys/class/kfd/kfd/proc") / str(daemon.pid)
@@ -37,6 +40,14 @@ class DaemonTest(GuestTest):
         self.soon(lambda: has_begun() or not daemon.is_alive(), "xpreemptd begins")
         self.assertTrue(daemon.is_alive(), "xpreemptd ended at once")
         return daemon
+
+    def start_server(self) -> Program:
+        """The important program of rules()."""
+        return self.queue_owner("server", program=self.copied("queue_owner", "server"))
+
+    def start_requests(self, idle: object, progress: int = 20) -> Program:
+        """An important program whose kernels make that much progress; idle are milliseconds, or "signal"."""
+        return self.start_queues("requests", self.copied("request_loop", "requests/server"), progress, idle)
 
     def reload(self, daemon: Program, text: str) -> None:
         self.write("rules.toml", text)
@@ -88,6 +99,19 @@ class DaemonTest(GuestTest):
         for program in programs:
             self.soon(lambda: self.states(program) == {"RUNNING"}, f"{program.name} runs")
 
+    def assert_forgotten(self, program: Owner) -> None:
+        """The daemon forgets the job of a program that has ended, with all of its processes."""
+        name = f"process {program.pid}"
+
+        def is_forgotten() -> bool:
+            return all(job["name"] != name for job in json.loads(self.asked("-j", "jobs").stdout)["jobs"])
+
+        self.soon(is_forgotten, f"{name} is forgotten")
+
+    def start_jobs(self, *names: str) -> list[Program]:
+        """Programs of these names that compute until they are told to end."""
+        return [self.queue_owner(name, program=self.copied("queue_owner", name)) for name in names]
+
     def start_asked(self, name: str) -> Program:
         """A program of that name which does what ask() says."""
         answers = self.work / f"{name}.progress"
@@ -96,9 +120,30 @@ class DaemonTest(GuestTest):
         self.assertTrue(program.progress(), f"{name} ended at once")
         return program
 
+    def assert_done(self, program: Program, word: str) -> None:
+        self.assertEqual(self.ask(program, word), word, f"{word} of {program.name} is done right")
+
+    def assert_asked_end_right(self, program: Program) -> None:
+        program.process.stdin.close()
+        self.assertEqual(program.process.wait(600), 0, f"{program.name} ends right")
+
     def ask(self, program: Program, line: str) -> str:
         """The answer to a line: the word itself to work that was done right, xpreemptd's reply to a request."""
         answers = program.progress_file.read_text().count("\n")
         print(line, file=program.process.stdin, flush=True)
         self.soon(lambda: program.progress_file.read_text().count("\n") > answers, f"{program.name} answers {line}")
         return program.progress_file.read_text().splitlines()[-1]
+
+
+class BatchJob(DaemonTest):
+    """A job beside the daemon that any other program may stop."""
+
+    FLOOR = "0%"
+
+    def setUp(self):
+        super().setUp()
+        self.daemon = self.start_daemon(rules(self.FLOOR))
+        self.batch = self.queue_owner("batch", queues=2)
+
+    def assert_all_end_right(self, *jobs: Program) -> None:
+        self.assert_end_right(*jobs, self.batch, self.daemon)

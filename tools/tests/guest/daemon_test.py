@@ -8,28 +8,11 @@ import shutil
 import signal
 from pathlib import Path
 
-from daemon import SOCKET, DaemonTest, rules
+from daemon import SOCKET, BatchJob, DaemonTest, rules
 from guest import Owner
 from runner.testing.commands import cases, matches
 
 STATE = Path("/run/xpreempt/state")
-
-
-class BatchJob(DaemonTest):
-    """A job beside the daemon that any other program may stop."""
-
-    FLOOR = "0%"
-
-    def setUp(self):
-        super().setUp()
-        self.daemon = self.start_daemon(rules(self.FLOOR))
-        self.batch = self.queue_owner("batch", queues=2)
-
-    def start_server(self):
-        return self.queue_owner("server", program=self.copied("queue_owner", "server"))
-
-    def assert_all_end_right(self, *jobs):
-        self.assert_end_right(*jobs, self.batch, self.daemon)
 
 
 class GoodDays(BatchJob):
@@ -66,7 +49,7 @@ class GoodDays(BatchJob):
         self.assert_all_end_right(server)
 
     def test_server_that_is_idle_at_times_and_another_job_both_get_further(self):
-        server = self.start_queues("requests", self.copied("request_loop", "requests/server"), 20, 300)
+        server = self.start_requests(300)
         for job in (server, self.batch, server):
             self.assert_progress(job)
         self.assert_all_end_right(server)

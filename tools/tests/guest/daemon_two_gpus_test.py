@@ -11,7 +11,7 @@ class TwoGPUs(DaemonTest):
         wide = self.queue_owner("wide", queues=2, env={**self.environment, "GPUS": "both"})
         second = self.queue_owner("second", env={**self.environment, "GPUS": "second"})
         self.assert_soon_running(wide)
-        server = self.queue_owner("server", program=self.copied("queue_owner", "server"))
+        server = self.start_server()
         self.assert_soon_held(wide)
         self.assert_progress(server)
         self.assertEqual(self.states(second), {"RUNNING"}, "the job on the second GPU is stopped")

@@ -102,8 +102,7 @@ class Freeze(ProgramsOfACgroup):
         self.assert_end_right(self.first, self.outside)
 
     def test_another_user_may_not_freeze(self):
-        said = "run kfd-preempt as root"
-        self.check("su user -c 'kfd-preempt freeze --cgroup job'", fails(4, said))
+        self.as_user("kfd-preempt freeze --cgroup job", fails(4, "run kfd-preempt as root"))
         self.assert_all_run()
 
 

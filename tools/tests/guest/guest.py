@@ -42,6 +42,17 @@ class Owner:
         return f"{self.name}, pid {self.pid}: progress {self.progress()}"
 
 
+class Queue(Owner):
+    """One queue of a process; the first one that it has made is number 0."""
+
+    def __init__(self, owner: Owner, number: int):
+        super().__init__(f"queue {number} of {owner.name}", owner.pid, owner.progress_file)
+        self.number = number
+
+    def progress(self) -> list[str]:
+        return super().progress()[self.number :][:1]
+
+
 class Program(Owner):
     """A process of the test."""
 
@@ -146,6 +157,14 @@ class GuestTest(CommandTest):
         listed = self.report(f"kfd-preempt -j list {program.pid}")["processes"]
         return [queue for process in listed for queue in process["queues"]]
 
+    def queue_ids(self, program: Owner) -> list[int]:
+        """In the order in which the program has made its queues."""
+        return sorted(queue["queue"] for queue in self.queues_of(program))
+
+    def as_user(self, command: str, expected: Expected | None = None) -> Ran:
+        """As check(), by a user who may open /dev/kfd and no more."""
+        return self.check(f"su user -c '{command}'", expected)
+
     def suspended(self, *programs: Owner) -> list[int]:
         """How many queues of each program have a hold that stays without its owner."""
         return [sum("STICKY" in (queue["holds"] or []) for queue in self.queues_of(program)) for program in programs]
@@ -174,17 +193,26 @@ class GuestTest(CommandTest):
             self.assertEqual(program.end(), 0, f"{program.name} ends right")
 
 
-def saved_queues(program: Owner) -> int:
-    """How many MQDs of a program, in debugfs, have waves on their control stack.
-
-    The save moves cp_hqd_cntl_stack_offset (dword 174) down from cp_hqd_cntl_stack_size (dword 175).
-    """
-    mqds = Path("/sys/kernel/debug/kfd/mqds").read_text()
-    count = 0
-    for process in re.split(r"^Process ", mqds, flags=re.MULTILINE):
+def mqds(program: Owner) -> list[list[int]]:
+    """The words of each MQD of a program, of debugfs."""
+    found = []
+    for process in re.split(r"^Process ", Path("/sys/kernel/debug/kfd/mqds").read_text(), flags=re.MULTILINE):
         if process.startswith(f"{program.pid} "):
             for queue in process.split("Compute queue")[1:]:
                 lines = re.findall(r"^ *[0-9a-f]+: (.*)", queue, re.MULTILINE)
-                words = " ".join(lines).split()
-                count += words[174] != words[175]
-    return count
+                found.append([int(word, 16) for word in " ".join(lines).split()])
+    return found
+
+
+def saved_queues(program: Owner) -> int:
+    """How many queues of a program have waves on their control stack.
+
+    The save moves cp_hqd_cntl_stack_offset (word 174) down from cp_hqd_cntl_stack_size (word 175).
+    """
+    return sum(words[174] != words[175] for words in mqds(program))
+
+
+def doorbell(program: Owner) -> int:
+    """That of a program with one queue: DOORBELL_OFFSET of cp_hqd_pq_doorbell_control (word 143)."""
+    (words,) = mqds(program)
+    return words[143] >> 2 & 0x3FFFFFF

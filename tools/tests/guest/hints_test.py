@@ -27,7 +27,7 @@ class Hints(DaemonTest):
         self.assertTrue(reply["ok"], f"hint {kind}: {reply}")
 
     def assert_works(self):
-        self.assertEqual(self.ask(self.server, "work"), "work", "the work of the server is done right")
+        self.assert_done(self.server, "work")
 
     def is_stopped(self):
         """Whether the other job was stopped once more than at the beginning."""

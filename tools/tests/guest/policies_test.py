@@ -55,9 +55,7 @@ class PolicyTest(DaemonTest):
     def setUp(self):
         super().setUp()
         self.daemon = self.start_daemon(RULES)
-        self.first, self.second = (
-            self.queue_owner(name, program=self.copied("queue_owner", name)) for name in ("first", "second")
-        )
+        self.first, self.second = self.start_jobs("first", "second")
         self.served = self.start_asked("served")
         self.soon(lambda: self.job(self.served), "the daemon knows the third job")
 
@@ -66,8 +64,7 @@ class PolicyTest(DaemonTest):
         # The first job runs alone, then the second: two that run end slowly with a counted clock.
         self.use("BAND")
         self.assert_end_right(self.first, self.second)
-        self.served.process.stdin.close()
-        self.assertEqual(self.served.process.wait(600), 0, "the third job ends right")
+        self.assert_asked_end_right(self.served)
         self.assert_end_right(self.daemon)
         super().tearDown()
 
@@ -87,7 +84,7 @@ class PolicyTest(DaemonTest):
         self.assert_progress(self.first, self.second)
 
     def assert_works(self):
-        self.assertEqual(self.ask(self.served, "work"), "work", "work of the third job is done right")
+        self.assert_done(self.served, "work")
 
     def begin(self):
         self.began = self.accounts()

@@ -69,7 +69,7 @@ class Shown(DaemonTest):
         self.soon(lambda: blocks_signals(self.trace.pid), "kfd-preempt trace begins")
 
     def stop_batch_by_a_program(self):
-        server = self.queue_owner("server", program=self.copied("queue_owner", "server"))
+        server = self.start_server()
         self.assert_soon_held(self.batch)
         self.soon(lambda: self.metrics()["held"] >= 1, "the batch job is held for 1 s")
         self.assert_end_right(server)
@@ -80,8 +80,7 @@ class Shown(DaemonTest):
 
         One that is over before the daemon runs stops nothing, so there are more until one does.
         """
-        loop = self.copied("request_loop", "requests/server")
-        requests = self.start_queues("requests", loop, 20, "signal")
+        requests = self.start_requests("signal")
 
         def is_stopped():
             if self.is_noted(requests, band="high", state="idle") and self.states(self.batch) == {"RUNNING"}:
