@@ -112,7 +112,7 @@ class Files(unittest.TestCase):
 class OfThisTree(unittest.TestCase):
     def test_scripts_and_what_they_call(self):
         called = {
-            "tools/tests/guest/daemon_test.py": {"daemon.py", "guest.py", "run-tests"},
+            "tools/tests/guest/bad_days_test.py": {"daemon.py", "guest.py", "run-tests", "crowd", "lock_holder", "crashing.so"},
             "tools/tests/guest/daemon-jobs.sh": {"checks.sh", "queue_owner", "request_loop", "xpreemptd"},
             "tools/tests/guest/plugin-in-guest": {"compute-jobs.sh", "shortest_first.so", "crashing.so"},
             "tools/tests/guest/verify-in-guest": {"kfd-preempt-verify", "vgpu-fault", "queue_owner"},
