@@ -43,7 +43,7 @@ PRODUCT = [
     ("in_reset_test end_in_reset_test", "in-reset in-reset-no-hws in-reset-no-hws-xcc1"),
     ("preempt_test crowd_test doorbell_test hang_test", "by-doorbell"),
     (
-        "tests-in-guest daemon_test.py shown_test.py hints_test.py policies_test.py crash_rounds",
+        "command_test.py daemon_test.py shown_test.py hints_test.py policies_test.py crash_rounds",
         "tools-hws tools-no-hws",
     ),
     ("freeze_test.py containers-in-guest bad_days_test.py model-in-guest", "tools-hws"),
