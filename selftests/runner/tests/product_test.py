@@ -46,7 +46,7 @@ PRODUCT = [
         "command_test.py daemon_test.py shown_test.py hints_test.py policies_test.py crash_rounds",
         "tools-hws tools-no-hws",
     ),
-    ("freeze_test.py containers_test.py bad_days_test.py model-in-guest", "tools-hws"),
+    ("freeze_test.py containers_test.py bad_days_test.py replay_test.py", "tools-hws"),
     ("memory_test.py turns_test.py", "memory memory-256"),
     ("verify-in-guest", "verify verify-no-hws verify-naive"),
 ]
