@@ -115,7 +115,7 @@ class OfThisTree(unittest.TestCase):
             "tools/tests/guest/bad_days_test.py": {"daemon.py", "guest.py", "run-tests", "crowd", "lock_holder", "crashing.so"},
             "tools/tests/guest/daemon-jobs.sh": {"checks.sh", "queue_owner", "request_loop", "xpreemptd"},
             "tools/tests/guest/plugin_test.py": {"daemon.py", "shortest_first.so", "crashing.so"},
-            "tools/tests/guest/verify-in-guest": {"kfd-preempt-verify", "vgpu-fault", "queue_owner"},
+            "tools/tests/guest/verify_test.py": {"guest.py", "kfd-preempt-verify", "vgpu-fault", "queue_owner"},
             "tools/tests/guest/freeze_test.py": {"guest.py", "run-tests", "follow-freezer"},
             "tools/tests/guest/guest.py": {"kfd-preempt", "queue_owner", "vram_job"},
             "tools/tests/guest/daemon.py": {"guest.py", "hinting", "xpreemptd"},

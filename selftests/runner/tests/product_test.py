@@ -48,7 +48,7 @@ PRODUCT = [
     ),
     ("freeze_test.py containers_test.py bad_days_test.py replay_test.py", "tools-hws"),
     ("memory_test.py turns_test.py", "memory memory-256"),
-    ("verify-in-guest", "verify verify-no-hws verify-naive"),
+    ("verify_test.py", "verify verify-no-hws verify-naive"),
 ]
 # HIP programs that run under a storm, and the boots.
 HIP = (

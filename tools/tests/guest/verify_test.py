@@ -1,0 +1,153 @@
+#!/usr/bin/run-tests
+# SPDX-License-Identifier: MIT
+"""kfd-preempt verify on the software GPU: it passes, and it fails where the GPU or the driver is at fault.
+
+The classes are for drivers: with the HWS and without, with two GPUs, and one that restores an old MQD.
+"""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+from guest import GuestTest, cgroup
+from runner.testing.commands import Expected, cases, fails, prints
+
+STAGES = 15
+DEGRADED = Path("/sys/module/amdgpu/parameters/preempt_degraded")
+# A GPU program under stops.
+PROGRAM = 'queue_owner 2 "$0" & p=$!; sleep 4; kill -TERM $p; wait $p'
+
+
+class Verify(GuestTest):
+    def setUp(self):
+        super().setUp()
+        self.folder = self.work / "report"
+        self.addCleanup(DEGRADED.write_text, "0")
+        self.addCleanup(self.ran, "vgpu-fault", "disarm", "all")
+
+    def verify(self, options, expected=None):
+        """Of --stage, with a report."""
+        return self.check(f"kfd-preempt verify --yes -o {self.folder} {options}", expected)
+
+    def stage(self, rounds, stage, expected):
+        """Where it fails it need not wait long for what does not come."""
+        return self.verify(f"--patience 10 --rounds {rounds} --stage {stage}", expected)
+
+    def assert_in_report(self, pattern):
+        self.assertRegex((self.folder / "report.txt").read_text(), f"(?m){pattern}")
+
+    def assert_passes(self, *skipped):
+        """Every stage runs but these."""
+        cgroup("")
+        summary = f"PASS: {STAGES - len(skipped)} stages passed, 0 failed, {len(skipped)} skipped"
+        self.verify("--rounds 5 --all-gpus", prints(f"^{summary}$", alone=False))
+        report = json.loads((self.folder / "report.json").read_text())
+        self.assertEqual(report["summary"], summary)
+        self.assertEqual([stage["stage"] for stage in report["stages"] if stage["verdict"] == "skip"], [*skipped])
+        page = (self.folder / "report.txt").read_text()
+        self.assertEqual(len(re.findall(r"^[a-z-]+ \([0-9.]+ s\): ", page, re.MULTILINE)), STAGES)
+        self.check(f"tar -tzf {self.folder}.tar.gz")
+        picture = (self.folder / "latency.svg").read_text()
+        self.assertGreaterEqual(picture.count("<circle"), 15, "points in the picture, one of each stop")
+        parameter = Path("/sys/module/amdgpu/parameters/preempt_verify").read_text()
+        self.assertRegex(parameter, "[Y1]", "preempt_verify is as it was")
+
+    def arm(self, fault):
+        self.check(f"vgpu-fault arm {fault}")
+
+    def assert_detected(self, fault, rounds, stage, pattern):
+        self.arm(fault)
+        self.stage(rounds, stage, prints("^FAIL", 1, alone=False))
+        self.assert_in_report(pattern)
+
+
+class Refusals:
+    """Of both schedulers."""
+
+    def test_GPU_in_use_is_refused_by_the_pid(self):
+        owner = self.queue_owner("owner")
+        self.stage(1, "probe", Expected(1, "stderr", f"pid {owner.pid}, 1 queues on GPU", alone=False))
+        self.verify("--beside-others --stage probe")
+        self.assert_end_right(owner)
+
+    def test_command_without_a_terminal_needs_yes(self):
+        self.check("kfd-preempt verify", fails(2, ""))
+
+    @cases(
+        ("unknown stage is named with the others", 2, "--stage nothing", "'nothing' is not a stage; .* probe, one-queue"),
+        ("unknown GPU is named", 3, "--gpu 1", "cannot open GPU 1"),
+    )
+    def refused(self, status, options, message):
+        self.check(f"kfd-preempt verify -y {options}", Expected(status, "stderr", message, alone=False))
+
+
+class OfHws(Refusals, Verify):
+    def test_all_stages_pass(self):
+        self.assert_passes("xnack", "gpus", "program")
+
+    @cases(
+        ("help into a full disk fails", "--help"),
+        ("list into a full disk fails", "--list"),
+        ("probe into a full disk fails", "--yes --stage probe"),
+    )
+    def full_disk(self, options):
+        command = f"kfd-preempt verify {options} -o {self.folder} >/dev/full"
+        self.check(f"sh -c {shlex.quote(command)}", fails(1, "No space left on device"))
+
+    def test_program_under_stops_ends_as_it_does_alone(self):
+        command = f"--stage program -- sh -c {shlex.quote(PROGRAM)} {self.work}/progress"
+        self.verify(command, prints("^ +([2-9]|[0-9]{2,}) stops: p50 ", alone=False))
+        self.assert_in_report("ends with exit status 0 as it does alone")
+
+    @cases(
+        ("program that fails alone is reported", "sh -c 'echo no GPU here; exit 3'", "alone it ends with exit status 3"),
+        ("program without queues says nothing of stops", "true", "had no compute queue"),
+        ("program that is not there is named", "nothing", "cannot start nothing: No such file or directory .ENOENT."),
+    )
+    def bad_program(self, command, pattern):
+        ran = self.verify(f"--stage program -- {command}", prints("", 1, alone=False))
+        self.assert_in_report(pattern)
+        if "echo" in command:
+            self.assertIn("it printed: no GPU here", ran.stdout)
+
+    @cases(
+        ("late unmaps are detected", "slow-fence:ms=5000,count=3", 5, "one-queue", "unmaps were late"),
+        ("skipped unmap is detected", "unmap-skipped:count=1", 5, "one-queue", "in an HQD after its unmap|its counters moved"),
+        ("doorbell that is lost twice is detected", "doorbell-lost:count=2", 5, "submissions", "the GPU lost the first one"),
+        ("lost grace is detected", "grace-lost:xcc=1", 3, "fast", "does not reach every XCC"),
+        ("unmap that never ends is detected", "unmap-never:count=1", 2, "one-queue", "no queue was reset: see the kernel log"),
+    )
+    def fault(self, *row):
+        self.assert_detected(*row)
+
+    def test_unmap_and_queue_reset_that_never_end_are_detected(self):
+        self.arm("queue-reset-never:count=8")
+        self.assert_detected("unmap-never:count=1", 2, "one-queue", "the GPU was not reset: see the kernel log")
+
+    def test_missed_packet_that_the_driver_mends_is_reported(self):
+        self.arm("doorbell-lost:count=1")
+        self.stage(5, "submissions", prints("the GPU missed 1 of 5", alone=False))
+        self.assertEqual([*Path("/sys/kernel/tracing/instances").iterdir()], [], "it leaves nothing in tracefs")
+
+
+class WithoutHws(Refusals, Verify):
+    def test_all_stages_pass(self):
+        self.assert_passes("fast", "xnack", "gpus", "program")
+
+    def test_slow_dequeues_are_no_failure(self):
+        self.arm("dequeue-late:ms=2000,count=2")
+        self.stage(2, "one-queue", None)
+        self.check("vgpu-fault list", prints("dequeue-late:.* hits=2 left=0"))
+
+
+class TwoGPUs(Verify):
+    def test_all_stages_pass(self):
+        self.assert_passes("xnack", "program")
+        self.assert_in_report("queues of 2 GPUs stopped and resumed together 5 times")
+
+
+class NaiveOrder(Verify):
+    def test_restored_old_MQD_is_detected(self):
+        self.stage(30, "one-queue", prints("^FAIL", 1, alone=False))
+        self.assert_in_report("FAIL  .*(right results|after a resume)")
