@@ -113,14 +113,13 @@ class OfThisTree(unittest.TestCase):
     def test_scripts_and_what_they_call(self):
         called = {
             "tools/tests/guest/bad_days_test.py": {"daemon.py", "guest.py", "run-tests", "crowd", "lock_holder", "crashing.so"},
-            "tools/tests/guest/daemon-jobs.sh": {"checks.sh", "queue_owner", "request_loop", "xpreemptd"},
             "tools/tests/guest/plugin_test.py": {"daemon.py", "shortest_first.so", "crashing.so"},
             "tools/tests/guest/verify_test.py": {"guest.py", "kfd-preempt-verify", "vgpu-fault", "queue_owner"},
             "tools/tests/guest/freeze_test.py": {"guest.py", "run-tests", "follow-freezer"},
             "tools/tests/guest/guest.py": {"kfd-preempt", "queue_owner", "vram_job"},
             "tools/tests/guest/daemon.py": {"guest.py", "hinting", "xpreemptd"},
             "selftests/runner/run-tests": {"python3"},
-            "tools/tests/guest/llama-in-guest": {"matmul", "preempt_storm", "vram_job"},
+            "tools/tests/guest/llama-in-guest": {"checks.sh", "matmul", "preempt_storm", "vram_job", "xpreemptd"},
             "selftests/hip/hip_tests": {"preempt_storm", "request_loop", "start-xpreemptd", "kfd-preempt-verify"},
             "selftests/hip/wheel/wheel": {"libwalk_kernels.so"},
             "selftests/vm/demo.sh": {"preempt_demo", "kfd-preempt"},
@@ -158,7 +157,7 @@ class Scripts(unittest.TestCase):
         for pattern in ("tools/tests/guest/*-in-guest", "tools/tests/guest/*.sh", "selftests/vm/*.sh"):
             scripts += REPO.glob(pattern)
         scripts += REPO.glob("libxpreempt/tests/guest/*-in-guest")
-        self.assertGreater(len(scripts), 20)
+        self.assertGreater(len(scripts), 8)
         for script in scripts:
             with self.subTest(script.name):
                 self.assertEqual(self.wrong(script.read_text()), [])

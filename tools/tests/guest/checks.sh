@@ -52,8 +52,6 @@ until_true() {
 }
 exists() { [ -s "$1" ]; }
 gone() { ! kill -0 "$1" 2>/dev/null; }
-# Signals of a program that waits for them with a signalfd: then it has begun.
-blocks_signals() { ! grep -q '^SigBlk:[[:space:]]*0*$' "/proc/$1/status"; }
 out() { grep -Eq -e "$1" "$work/stdout"; }
 err() { grep -Eq -e "$1" "$work/stderr"; }
 
