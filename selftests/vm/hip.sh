@@ -119,7 +119,7 @@ programs_of_rocm() { # programs_of_rocm ROCM_ROOT
 	done <"$work/hip"
 	[ "$demo" = no ] || return 0
 	in_guest "$(preempt_storm)" /opt/kfd-preempt/hip/preempt_storm
-	in_guest "$repo_dir/selftests/hip/hip_tests" /opt/kfd-preempt/hip/hip_tests
+	in_guest "$repo_dir/selftests/hip/hip_test.py" /usr/bin/hip_test.py
 	in_guest "$repo_dir/selftests/hip/wheel/wheel" /opt/kfd-preempt/hip/wheel hip
 	if [ "$rocm_suite" = experimental ]; then
 		in_guest "$(dbgapi_client)" /opt/kfd-preempt/hip/dbgapi_client

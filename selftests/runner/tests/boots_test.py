@@ -59,9 +59,9 @@ class Boots(unittest.TestCase):
         self.assertIn("--with y --with z", text)
 
     def test_hip_programs_of_the_boots_that_are_chosen(self):
-        tables = ["[a]\nrocm = true\nrun = [\"env PROGRAMS='matmul wheel' hip_tests storm\"]"]
+        tables = ["[a]\nrocm = true\nrun = [\"env PROGRAMS='matmul wheel' hip_test.py Storm\"]"]
         tables += ['[b]\nrocm = true\ngpu = "mi250"\nrun = ["llama-in-guest"]\nwith = ["pool", "kfd-preempt"]']
-        tables += ['[c]\nrun = ["storm"]', '[d]\nrocm = true\nrun = ["hip_tests plain"]']
+        tables += ['[c]\nrun = ["storm"]', '[d]\nrocm = true\nrun = ["hip_test.py Plain"]']
         a, b, c, d = self.load(*tables)
         needs = hip.needs_of([("forky", a), ("forky", b), ("experimental", d), ("forky", c)])
         self.assertEqual(needs["forky"].archs, {"gfx942", "gfx90a"})

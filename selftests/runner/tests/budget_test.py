@@ -88,7 +88,7 @@ class Budgets(OwnFile):
         )
         (self.directory / "build.ninja").write_text(ninja)
         (self.directory / "driver.log").write_text("module: Debian's amdgpu.ko 6.12 with 74 objects of ours; more\n")
-        rocm = replace(boots.empty("a"), rocm=True, run=["env PROGRAMS='vadd matmul' hip_tests storm"])
+        rocm = replace(boots.empty("a"), rocm=True, run=["env PROGRAMS='vadd matmul' hip_test.py Storm"])
         boot = Job("vm/a", [], BootReader("a", []), Path("log"), rocm=("forky", rocm))
         counts = budget.counts([boot, Job("lint", [], TapReader(), Path("log"))], self.directory, self.directory)
         names = ("boots", "C++ and C objects", "links", "HIP programs", "objects of the test module")

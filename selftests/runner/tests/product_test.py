@@ -56,9 +56,9 @@ HIP = (
     " managed sort_scan wheel roundtrip cu_mask"
 )
 HIP_PRODUCT = [
-    (HIP + " cooperative", "storm plain", "rocm-hws"),
-    (HIP, "storm", "rocm-no-hws"),
-    ("matmul reduce scratch streams graph managed cooperative sort_scan", "storm", "rocm-hws-xcc4"),
+    (HIP + " cooperative", "Storm Plain", "rocm-hws"),
+    (HIP, "Storm", "rocm-no-hws"),
+    ("matmul reduce scratch streams graph managed cooperative sort_scan", "Storm", "rocm-hws-xcc4"),
 ]
 # Programs of selftests/kfd_preempt that are no tests, and one for the test kernels only (selftests/kernels).
 NO_TESTS = {"preempt_demo", "vram_job", "bench_preempt", "bench_switch", "unmodelled_shader", "failnth_test"}
@@ -107,8 +107,8 @@ class Product(unittest.TestCase):
     def test_every_HIP_program_is_in_a_boot_of_ci_test(self):
         wanted = {path.stem for path in (REPO / "selftests/hip").glob("*.hip")} - {"batch", "server", "turnover"}
         self.assertGreater(len(wanted), 15)
-        # The part `replaced` runs turnover.
-        self.assertEqual((wanted | {"replaced"}) - self.run_daily(), set())
+        # The part `Replaced` runs turnover.
+        self.assertEqual((wanted | {"Replaced"}) - self.run_daily(), set())
 
     def run_daily(self) -> set[str]:
         return {word for boot in self.daily.values() for word in programs(boot)}

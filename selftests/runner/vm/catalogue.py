@@ -20,7 +20,7 @@ from .layers import Store
 SUBCOMMAND = re.compile(r"\bkfd-preempt\s+([a-z][a-z-]*)")
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 FUNCTION = re.compile(r"^\s*([A-Za-z0-9_-]+)\(\)", re.MULTILINE)
-# The variable that chooses the programs of hip_tests.
+# The variable that chooses the programs of hip_test.py.
 CHOICE = "PROGRAMS"
 COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 # The interpreter of a script, and a module of a script in Python, which is a file of the guest.
@@ -83,13 +83,9 @@ class Catalogue:
             return words
         return {word for word in words if self.programs[word].kind != "hip"}
 
-    def layers(self, names: Iterable[str], left_out: str | None = None) -> list[str]:
-        """Returns those of these programs, each once, in an order that depends on the programs only.
-
-        A program of the kind that is left out has none.
-        """
-        kept = [self.programs[name] for name in names if self.programs[name].kind != left_out]
-        return sorted({layer for program in kept for layer in program.layers})
+    def layers(self, names: Iterable[str]) -> list[str]:
+        """Returns those of these programs, each once, in an order that depends on the programs only."""
+        return sorted({layer for name in names for layer in self.programs[name].layers})
 
 
 def words_of(text: str) -> set[str]:

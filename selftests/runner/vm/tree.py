@@ -76,8 +76,7 @@ class Build:
         if options.named or options.with_:
             names = programs.named(options.command, options.with_)
         layers = [*self.lines("base"), *(self.lines(f"rocm-{self.suite}") if options.rocm else [])]
-        # ROCm's root has a Python of its own, with all of its modules.
-        layers += programs.layers(names, "python" if options.rocm else None)
+        layers += programs.layers(names)
         return [self.store.directory / name for name in layers]
 
     def lines(self, name: str) -> list[str]:
