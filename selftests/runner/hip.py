@@ -30,7 +30,7 @@ def source_catalogue() -> Catalogue:
     programs = {path.stem: Program([], kind="hip") for path in (*HIP.glob("*.hip"), *HIP.glob("libraries/*.hip"), *HIP.glob("debugger/*.hip"))}
     programs["scratch_O0"] = Program([], kind="hip")
     programs["libwalk_kernels.so"] = Program([])
-    for path in (*REPO.glob("tools/tests/guest/*-in-guest"), HIP / "hip_test.py", HIP / "debugger" / "debugger_tests", HIP / "wheel" / "wheel"):
+    for path in (*REPO.glob("tools/tests/guest/*-in-guest"), HIP / "hip_test.py", HIP / "debugger" / "debugger_test.py", HIP / "wheel" / "wheel"):
         words, functions = catalogue.called(path)
         programs[path.name] = Program([], words.split(), functions.split(), "hip" if path.name == "wheel" else "")
     return Catalogue(programs)

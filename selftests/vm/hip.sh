@@ -123,7 +123,7 @@ programs_of_rocm() { # programs_of_rocm ROCM_ROOT
 	in_guest "$repo_dir/selftests/hip/wheel/wheel" /opt/kfd-preempt/hip/wheel hip
 	if [ "$rocm_suite" = experimental ]; then
 		in_guest "$(dbgapi_client)" /opt/kfd-preempt/hip/dbgapi_client
-		in_guest "$repo_dir/selftests/hip/debugger/debugger_tests" /opt/kfd-preempt/hip/debugger_tests
+		in_guest "$repo_dir/selftests/hip/debugger/debugger_test.py" /usr/bin/debugger_test.py
 	fi
 }
 
