@@ -151,7 +151,6 @@ class Scripts(unittest.TestCase):
         scripts = [REPO / "tools/freezer/follow-freezer"]
         for pattern in ("tools/tests/guest/*-in-guest", "tools/tests/guest/*.sh", "selftests/vm/*.sh"):
             scripts += REPO.glob(pattern)
-        scripts += REPO.glob("libxpreempt/tests/guest/*-in-guest")
         self.assertGreater(len(scripts), 5)
         for script in scripts:
             with self.subTest(script.name):
