@@ -157,7 +157,7 @@ class Prerm(Removal):
 
 
 class Preun(Removal):
-    """That of the rpm package, which has the driver of ROCm only; rpm/test-rpm runs it in rpm."""
+    """That of the rpm package, which has the driver of ROCm only; rpm/rocm_dkms_test.py runs it in rpm."""
 
     def text(self):
         text = (REPO / "rpm/kfd-preempt-rocm-dkms.spec").read_text()
