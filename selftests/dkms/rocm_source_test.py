@@ -138,7 +138,7 @@ class PrepareRocm(RocmTest):
         self.lay_out(DEB)
         self.assertRegex(self.prepare(release=()).output, rf"(?m)-k {RELEASE}$")
 
-    def test_of_several_kernels_in_an_image_one_has_to_be_named(self):
+    def test_one_of_several_kernels_in_an_image_has_to_be_named(self):
         self.lay_out(DEB)
         (self.modules / "6.12.1-other/build").mkdir(parents=True)
         self.refuses("several kernels", RELEASE, "6.12.1-other", "--kernel", release=())

@@ -294,7 +294,7 @@ class Runs(Kept):
     def keeps(self, *words: str) -> bool:
         return runner_main.Run(runner_main.arguments().parse_args(words)).keeps()
 
-    def test_which_runs_keep_results(self):
+    def test_only_some_runs_keep_results(self):
         self.assertTrue(self.keeps())
         self.assertTrue(self.keeps("vm/hws"))
         self.assertTrue(self.keeps("--again"))

@@ -24,7 +24,7 @@ class Plans(unittest.TestCase):
         ended = {name: SimpleNamespace(job=part(name)) for name in done}
         return str(Plan.of([part(name) for name in waiting], begun, ended, self.COSTS if costs is None else costs, 2))
 
-    def test_which_boot_runs_and_how_long_the_rest_takes(self):
+    def test_line_has_the_boot_that_runs_and_the_time_of_the_rest(self):
         self.assertEqual(self.plan(["vm/c", "lint"], {"vm/b": 80}, ["vm/a"]), "boot 2 of 3, about 4 min")
 
     def test_a_part_that_takes_longer_than_before(self):
