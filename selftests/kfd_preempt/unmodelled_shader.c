@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Dispatches a kernel whose first instruction the vgpu doesn't execute, and exits with 0 although
- * the kernel didn't run. selftests/vm/test-unmodelled checks that the run fails all the same.
+ * the kernel didn't run. selftests/vm/unmodelled_test.py checks that the run fails all the same.
  */
 #include <stdio.h>
 #include <string.h>
