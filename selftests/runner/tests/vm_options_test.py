@@ -104,4 +104,3 @@ class Input(unittest.TestCase):
         self.refused(64, "no command", script="in-rocm")
         self.refused(64, "takes no argument", "trixie", script="rocm-root")
         self.refused(64, "ROCM_SUITE=trixie", script="rocm-root", ROCM_SUITE="trixie")
-        self.refused(64, "usage: kernel-release", script="kernel-release")

@@ -119,7 +119,17 @@ class Build:
 
 def kernel_release(directory: Path) -> str:
     """The release of a kernel as --kernel takes it; a Refusal names what is missing."""
-    ran = subprocess.run([VM / "kernel-release", directory], capture_output=True, text=True, check=False)
-    if ran.returncode:
-        raise Refusal(ran.stderr.strip().removeprefix("kernel-release: "))
-    return ran.stdout.strip()
+    if not os.access(directory / "vmlinuz", os.R_OK):
+        raise Refusal(f"--kernel {directory}: has no readable vmlinuz")
+    modules = directory / "lib/modules"
+    releases = [path.name for path in modules.iterdir()] if modules.is_dir() else []
+    if len(releases) != 1:
+        raise Refusal(f"--kernel {directory}: has not one directory in lib/modules, but: {' '.join(releases) or 'none'}")
+    (release,) = releases
+    if not os.access(modules / release / "modules.dep", os.R_OK):
+        made = f"depmod -b {directory} {release} makes it"
+        raise Refusal(f"--kernel {directory}: lib/modules/{release} has no modules.dep; {made}")
+    modinfo = ["modinfo", "-b", directory, "-k", release, "-F", "filename", "amdgpu"]
+    if subprocess.run(modinfo, capture_output=True, check=False).returncode:
+        raise Refusal(f"--kernel {directory}: has no amdgpu.ko among its modules")
+    return release
