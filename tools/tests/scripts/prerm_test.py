@@ -161,16 +161,16 @@ class Preun(Removal):
 
     def text(self):
         text = (REPO / "rpm/kfd-preempt-rocm-dkms.spec").read_text()
-        return text.partition("%preun\n")[2].partition("%changelog\n")[0].replace("%{_prefix}", "/usr")
+        return text.partition("%preun\n")[2].partition("%changelog\n")[0]
 
     @cases(
-        ("rpm: the driver of AMD comes back where the entry of ours is broken", "AMD\n"),
-        ("rpm: a driver whose entry is broken is loaded no more", None),
+        ("rpm: the driver of AMD comes back where the entry of ours is broken", "AMD\n", "initramfs-{}.img"),
+        ("rpm: a driver whose entry is broken is loaded no more", None, "initramfs-{}.img"),
     )
-    def broken(self, amd):
+    def broken(self, amd, initramfs):
         kernel = "6.1-1.el9"
         self.add(*ROCM)
-        self.install_for(*ROCM, kernel, f"initramfs-{kernel}.img")
+        self.install_for(*ROCM, kernel, initramfs.format(kernel))
         installed = self.work / f"modules/{kernel}/updates/dkms/amdgpu.ko"
         self.fake_command("dkms", f"""
             [ "$*" = "install --force -m amdgpu -v 6.12 -k {kernel}" ] || exit 4
@@ -179,3 +179,10 @@ class Preun(Removal):
         self.assertEqual(installed.read_text() if installed.exists() else None, amd)
         self.assertIn(f"--force --kver {kernel}", (self.work / "renewed").read_text())
         self.assertEqual([*self.tree.iterdir(), *self.source.iterdir()], [])
+
+    def test_rpm_what_both_packages_do_is_the_same_text(self):
+        def shared(path):
+            text = (REPO / path).read_text().partition(" (prerm_test compares them): ")[2]
+            return text.partition("# The end of what both have.\n")[0]
+        self.assertTrue(shared("debian/kfd-preempt-dkms.prerm"))
+        self.assertEqual(shared("debian/kfd-preempt-dkms.prerm"), shared("rpm/kfd-preempt-rocm-dkms.spec"))
