@@ -139,6 +139,19 @@ class Builds(HookTest):
         self.hook(RELEASE, kind="header_postinst")
         self.assertIn(f"update-initramfs -u -k {RELEASE}", self.calls.read_text().splitlines())
 
+    def test_initramfs_of_dracut_is_made_again_on_rhel_and_on_sles(self):
+        self.fake_command("lsinitrd", 'cat "$1"')
+        self.fake_command("dracut", 'echo "dracut $*" >> "$WORK/calls"')
+        for name in f"initramfs-{RELEASE}.img", f"initrd-{RELEASE}":
+            with self.subTest(name):
+                self.calls.write_text("")
+                self.loads.write_text("")
+                self.status.write_text(f"kfd-preempt/{self.ours}: added\n")
+                made = self.write(self.root / "boot" / name, f"kernel/{AMD}/amdgpu/amdgpu.ko\n")
+                self.hook(RELEASE, kind="header_postinst")
+                self.assertEqual(self.calls.read_text().count(f"dracut --force --kver {RELEASE}\n"), 1)
+                made.unlink()
+
     def test_initramfs_without_amdgpu_is_left_alone(self):
         self.write(self.initramfs, "kernel/drivers/gpu/drm/i915/i915.ko\n")
         self.hook(RELEASE, kind="header_postinst")

@@ -166,6 +166,7 @@ class Preun(Removal):
     @cases(
         ("rpm: the driver of AMD comes back where the entry of ours is broken", "AMD\n", "initramfs-{}.img"),
         ("rpm: a driver whose entry is broken is loaded no more", None, "initramfs-{}.img"),
+        ("rpm: the initramfs of SLES loses our driver", "AMD\n", "initrd-{}"),
     )
     def broken(self, amd, initramfs):
         kernel = "6.1-1.el9"
