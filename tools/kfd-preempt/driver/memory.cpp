@@ -3,6 +3,7 @@
 #include "driver/memory.hpp"
 
 #include "driver/queue_answer.hpp"
+#include "driver/switch_calls.hpp"
 #include "kfd/attribute.hpp"
 #include "output/names.hpp"
 #include "output/output.hpp"
@@ -38,6 +39,28 @@ std::string what_stays(const GpuMemory& gpu) {
                        reasons.empty() ? "" : fmt::format(" ({})", fmt::join(reasons, ", ")));
 }
 
+// In the place of an errno, because the driver returns EBUSY for a queue that is not held as well.
+constexpr int stays_locked = -1;
+
+// Yields the VRAM that the process has on the GPU of this queue. Returns 0, an errno, or
+// stays_locked.
+int yield_beside(const Driver& driver, pid_t pid, const kfd::Queue& queue, std::uint32_t flags) {
+    kfd_preempt_switch_entry entry{};
+    for (unsigned tries = 0; tries < locked_tries_max; ++tries) {
+        entry = {};
+        entry.queue_id = queue.queue_id;
+        entry.op = KFD_PREEMPT_OP_PREEMPT;
+        entry.preempt_type = KFD_PREEMPT_TYPE_SAVE;
+        const auto done = driver.device.switch_queues_of(
+            pid, flags | KFD_PREEMPT_SWITCH_YIELD_MEMORY, {&entry, 1});
+        if (!done)
+            return done.error().errno_value;
+        if (!is_locked(entry))
+            return -entry.result;
+    }
+    return stays_locked;
+}
+
 std::string why_not_yielded(int errno_value, const std::string& thing, const GpuMemory* gpu) {
     switch (errno_value) {
     case ENOMEM:
@@ -47,6 +70,10 @@ std::string why_not_yielded(int errno_value, const std::string& thing, const Gpu
     case EBUSY:
         return fmt::format("{}: its VRAM stays, because one of its compute queues on that GPU is "
                            "not held: suspend all of them (name no queue)",
+                           thing);
+    case stays_locked:
+        return fmt::format("{}: held, but its VRAM stays: the process is locked in the driver, for "
+                           "example while it allocates memory; suspend it again",
                            thing);
     case EINTR:
         return fmt::format("{}: held, and {} of its VRAM have moved; `suspend --yield-memory` "
@@ -134,15 +161,8 @@ bool yield_memory(const Driver& driver, const TargetQueues& process, std::uint32
             std::ranges::find(first, queue.gpu_id, &kfd::Queue::gpu_id) == first.end())
             first.push_back(queue);
     std::vector<std::pair<std::uint32_t, int>> results;
-    for (const kfd::Queue& queue : first) {
-        kfd_preempt_switch_entry entry{};
-        entry.queue_id = queue.queue_id;
-        entry.op = KFD_PREEMPT_OP_PREEMPT;
-        entry.preempt_type = KFD_PREEMPT_TYPE_SAVE;
-        const auto done = driver.device.switch_queues_of(
-            process.target.pid, flags | KFD_PREEMPT_SWITCH_YIELD_MEMORY, {&entry, 1});
-        results.emplace_back(queue.gpu_id, done ? -entry.result : done.error().errno_value);
-    }
+    for (const kfd::Queue& queue : first)
+        results.emplace_back(queue.gpu_id, yield_beside(driver, process.target.pid, queue, flags));
     bool all = true;
     const Memory memory = memory_of(driver, process);
     for (const auto& [gpu_id, reason] : results) {

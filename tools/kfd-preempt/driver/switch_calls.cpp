@@ -3,8 +3,14 @@
 #include "driver/switch_calls.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace cli {
+
+bool is_locked(const kfd_preempt_switch_entry& entry) {
+    return entry.result == -EBUSY && entry.queue_uid == 0 && entry.holds == 0 &&
+           entry.state != KFD_PREEMPT_STATE_PENDING;
+}
 
 std::size_t SwitchCalls::send(const Driver& driver, std::uint32_t flags,
                               std::span<kfd_preempt_switch_entry> entries, std::optional<pid_t> pid,

@@ -12,6 +12,13 @@
 
 namespace cli {
 
+// A process may keep itself locked while it allocates or its memory moves. The driver waits for 100
+// ms each time.
+constexpr unsigned locked_tries_max = 20;
+
+// The driver could not lock the process and has not reached the queue.
+[[nodiscard]] bool is_locked(const kfd_preempt_switch_entry& entry);
+
 class SwitchCalls {
 public:
     // Fills in the entries. Returns how many the driver has processed: all of them, or those before

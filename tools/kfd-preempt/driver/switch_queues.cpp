@@ -21,15 +21,6 @@ struct QueueResult {
     QueueAnswer answer;
 };
 
-// A process may keep itself locked while it allocates. The driver waits for 100 ms each time.
-constexpr unsigned tries_max = 20;
-
-// The driver has not reached the queue.
-bool is_locked(const kfd_preempt_switch_entry& entry) {
-    return entry.result == -EBUSY && entry.queue_uid == 0 && entry.holds == 0 &&
-           entry.state != KFD_PREEMPT_STATE_PENDING;
-}
-
 class Switch {
 public:
     Switch(const Context& context, const SwitchPlan& plan, const Target& target, bool named)
@@ -142,7 +133,7 @@ bool Switch::run(Driver& driver, std::span<const kfd::Queue> queues) {
         for (const kfd::Queue& queue : queues)
             entries.push_back(entry_of(queue.queue_id));
         done = calls_.send(driver, plan_.flags, entries, target_.pid, plan_.timeout_ms);
-    } while (done == entries.size() && is_locked(entries[0]) && ++tries < tries_max);
+    } while (done == entries.size() && is_locked(entries[0]) && ++tries < locked_tries_max);
     const auto& error = calls_.error();
     // With ALL_OR_NOTHING the driver changes nothing if one entry is already as requested.
     std::vector<kfd::Queue> others;
@@ -173,7 +164,7 @@ bool Switch::run_later(const Driver& driver) {
         if (entry.preempt_type == KFD_PREEMPT_TYPE_RESET)
             entry.preempt_type = KFD_PREEMPT_TYPE_SAVE;
         calls_.send(driver, plan_.flags, {&entry, 1}, target_.pid, plan_.timeout_ms);
-    } while (is_locked(entry) && ++tries < tries_max);
+    } while (is_locked(entry) && ++tries < locked_tries_max);
     if (const auto& error = calls_.error()) {
         failure_ = driver_failure(context_, plan_.verb, *error, target_);
         return false;

@@ -32,13 +32,24 @@ std::string not_allowed(const Context& context, Verb verb, const Target& target,
                        thing, verb_name(verb), owner);
 }
 
+// A process is locked in the driver while it allocates memory, or its memory moves.
 std::string busy(Verb verb, const std::string& thing) {
-    if (verb == Verb::resume || verb == Verb::thaw)
-        return fmt::format("{}: cannot resume yet, nothing changed: the hardware has not "
-                           "confirmed its stop (PENDING), or the GPU is being reset; try again",
+    switch (verb) {
+    case Verb::status:
+        return fmt::format("{}: its state cannot be read now: the process is locked while it "
+                           "allocates memory, or while its memory moves; try again",
                            thing);
-    return fmt::format("{}: busy, nothing changed (GPU reset or queue teardown in progress); try "
-                       "again",
+    case Verb::resume:
+    case Verb::thaw:
+        return fmt::format("{}: cannot resume yet, nothing changed: the hardware has not "
+                           "confirmed its stop (PENDING), the GPU is being reset, or the process "
+                           "is locked while its memory is allocated or moved; try again",
+                           thing);
+    case Verb::suspend:
+    case Verb::freeze: break;
+    }
+    return fmt::format("{}: busy, nothing changed (GPU reset, queue teardown or a move of memory "
+                       "in progress, or the process is locked while it allocates); try again",
                        thing);
 }
 

@@ -30,6 +30,18 @@ TEST(Sentences, every_errno_names_the_queue_and_is_distinct) {
     }
 }
 
+// The driver reads the state of a queue also in a GPU reset.
+TEST(Sentences, a_locked_process_is_named_as_a_reason_of_busy) {
+    const test::FixtureTree tree;
+    const cli::Target target{7, cli::Task{"demo", 7, 1000, 7}};
+    const auto text = [&](cli::Verb verb) {
+        return cli::driver_sentence(tree.context(), verb, EBUSY, target, 3);
+    };
+    for (const cli::Verb verb : {cli::Verb::suspend, cli::Verb::resume, cli::Verb::status})
+        EXPECT_NE(text(verb).find("locked"), std::string::npos) << text(verb);
+    EXPECT_EQ(text(cli::Verb::status).find("reset"), std::string::npos) << text(cli::Verb::status);
+}
+
 TEST(Sentences, exit_codes_follow_the_errno) {
     EXPECT_EQ(cli::exit_of(0), cli::Exit::ok);
     EXPECT_EQ(cli::exit_of(ENOTTY), cli::Exit::unsupported);

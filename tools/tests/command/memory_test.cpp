@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // suspend --yield-memory, resume and status of a process with VRAM, against scripted ioctls.
+#include "driver/switch_calls.hpp"
 #include "fixture_tree.hpp"
 #include "scripted_driver.hpp"
 #include "verbs/verbs.hpp"
@@ -25,12 +26,16 @@ protected:
     }
 
     // The stop comes first, and by itself.
-    void expect_suspend(int result_of_yield) {
+    void expect_suspend(int result_of_yield) { expect_suspend({result_of_yield, held, sticky}); }
+    void expect_suspend(const test::EntryAnswer& yield) {
         script->expect_query(0, 0, caps);
         script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_PREEMPT, {0},
                               {{0, held, sticky, 1'500'000}});
+        expect_yield(yield);
+    }
+    void expect_yield(const test::EntryAnswer& answer) {
         script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY | KFD_PREEMPT_SWITCH_YIELD_MEMORY,
-                              KFD_PREEMPT_OP_PREEMPT, {0}, {{result_of_yield, held, sticky}});
+                              KFD_PREEMPT_OP_PREEMPT, {0}, {answer});
     }
     void expect_resume(int result) {
         script->expect_switch(7, KFD_PREEMPT_SWITCH_STICKY, KFD_PREEMPT_OP_RESUME, {0},
@@ -85,6 +90,23 @@ TEST_F(MemoryTest, one_queue_that_runs_keeps_the_memory_there) {
     expect_message(suspend(),
                    "pid 7 (demo), GPU 5230: its VRAM stays, because one of its compute "
                    "queues on that GPU is not held: suspend all of them (name no queue)");
+}
+
+TEST_F(MemoryTest, a_process_that_keeps_itself_locked_is_tried_again) {
+    expect_suspend({-EBUSY, running, 0});
+    expect_yield({0, held, sticky});
+    script->expect_memory(7, 0, gib, 16 * gib, gib);
+    EXPECT_EQ(suspend().exit, cli::Exit::ok);
+}
+
+TEST_F(MemoryTest, the_memory_of_a_process_that_stays_locked_stays) {
+    expect_suspend({-EBUSY, running, 0});
+    for (unsigned again = 1; again < cli::locked_tries_max; ++again)
+        expect_yield({-EBUSY, running, 0});
+    script->expect_memory(7, 0, 16 * gib, 0);
+    expect_message(suspend(),
+                   "pid 7 (demo), GPU 5230: held, but its VRAM stays: the process is locked in "
+                   "the driver, for example while it allocates memory; suspend it again");
 }
 
 TEST_F(MemoryTest, a_signal_leaves_a_part) {
