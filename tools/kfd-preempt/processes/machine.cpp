@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/stat.h>
@@ -195,6 +196,20 @@ Distribution distribution(const kfd::Roots& roots, const std::string& kernel_rel
 
 bool amdgpu_dkms_installed(const kfd::Roots& roots) {
     return present(roots.system / "var/lib/dkms/amdgpu");
+}
+
+std::string driver_source(const kfd::Roots& roots) {
+    constexpr std::string_view ours = "kfd-preempt-";
+    std::string newest;
+    for (const std::string& name : kfd::entries_of(roots.system / "usr/src")) {
+        const std::string version = name.starts_with(ours) ? name.substr(ours.size()) : "";
+        // kfd-preempt-rocm-VERSION is the source of ROCm's driver.
+        if (!version.empty() && version.find_first_not_of("0123456789.~") == std::string::npos &&
+            present(roots.system / "usr/src" / name / "dkms.conf") &&
+            ::strverscmp(newest.c_str(), version.c_str()) < 0)
+            newest = version;
+    }
+    return newest;
 }
 
 std::optional<bool> secure_boot(const kfd::Roots& roots) {

@@ -21,6 +21,9 @@ InstalledModule installed_module(const kfd::Roots& roots, const std::string& ker
 // ROCm's own driver, package amdgpu-dkms, is known to DKMS.
 bool amdgpu_dkms_installed(const kfd::Roots& roots);
 
+// The newest version of our driver whose source DKMS could build; empty if there is none.
+std::string driver_source(const kfd::Roots& roots);
+
 // The commands of this distribution, by /etc/os-release and the commands that are there.
 struct Distribution {
     std::string install;   // "dnf install"; that of PackageKit where no other is known

@@ -46,6 +46,22 @@ std::vector<std::string> install_and_boot(const Distribution& here, const std::s
     return commands_of({here.install + " " + packages, here.initramfs, boot_again});
 }
 
+// How to get the driver for this kernel.
+Fix fix_by_building(const Context& context) {
+    const Distribution here = distribution(context.roots, context.kernel_release);
+    const std::string source = driver_source(context.roots);
+    if (source.empty())
+        return {install_and_boot(here, here.driver),
+                "if no archive has the package: README.md says how to build the driver"};
+    if (amdgpu_dkms_installed(context.roots))
+        return {
+            {fmt::format("/usr/src/kfd-preempt-{}/kernel/kernel-hook --initramfs --rocm", source),
+             boot_again}};
+    return {commands_of(
+        {fmt::format("dkms install kfd-preempt/{} -k {}", source, context.kernel_release),
+         here.initramfs, boot_again})};
+}
+
 // "6.12" is the series of 6.12.9 and 6.12-rc1, not of 6.120.
 bool is_of_series(std::string_view release, std::string_view series) {
     return release.size() > series.size() && release.starts_with(series) &&
@@ -103,7 +119,7 @@ Finding check_other_driver(const Context& context, const kfd::LoadedModule& modu
     return {"amdgpu-dkms",
             Verdict::fail,
             fmt::format("ROCm's own driver{} is installed, and it has no queue preemption", which),
-            {install_and_boot(here, here.driver),
+            {fix_by_building(context).commands,
              fmt::format("build it with queue preemption; or, on a kernel with a patch series, "
                          "remove it: {}",
                          remove)},
@@ -139,11 +155,13 @@ Finding check_not_patched(const Context& context, const kfd::LoadedModule& modul
                             installed.path.string()),
                 {{here.install + " kmod", "kfd-preempt doctor"}, "doctor needs modinfo"},
                 Exit::unsupported};
-    return {"module",
-            Verdict::fail,
+    const Finding kernel = check_kernel(context, module);
+    return {"module", Verdict::fail,
             fmt::format("{}, and no amdgpu with preemption is installed for {}", now,
                         context.kernel_release),
-            {install_and_boot(here, here.driver)},
+            kernel.verdict == Verdict::ok
+                ? fix_by_building(context)
+                : Fix{kernel.fix.commands, "another kernel first, see above; then doctor again"},
             Exit::unsupported};
 }
 

@@ -25,6 +25,25 @@ TEST_F(DoctorTest, a_stock_module_with_none_installed) {
     expect_check(report, "driver", "fail", "no queue preemption");
 }
 
+// apt-get has nothing to do there, and no package at all if it came by `make install-source`.
+TEST_F(DoctorTest, source_of_the_driver_that_is_installed_is_built) {
+    tree.write("usr/bin/apt-get", "");
+    tree.write("usr/src/kfd-preempt-rocm-0.1.0+6.12.12/dkms.conf", "");
+    expect_stock_driver();
+    expect_commands(doctor(context), "module", {"apt-get install kfd-preempt-dkms", "reboot"});
+    tree.write("usr/src/kfd-preempt-0.9/dkms.conf", "");
+    expect_stock_driver();
+    expect_commands(doctor(context), "module",
+                    {"dkms install kfd-preempt/0.9 -k 6.12.117+deb12-amd64", "reboot"});
+    tree.make_directory("var/lib/dkms/amdgpu");
+    expect_stock_driver();
+    const cli::Report report = doctor(context);
+    for (const char* finding : {"module", "amdgpu-dkms"})
+        expect_commands(
+            report, finding,
+            {"/usr/src/kfd-preempt-0.9/kernel/kernel-hook --initramfs --rocm", "reboot"});
+}
+
 TEST_F(DoctorTest, a_module_that_cannot_be_read_is_not_taken_for_ours) {
     expect_stock_driver();
     tree.write("lib/modules/6.12.117+deb12-amd64/updates/dkms/amdgpu.ko", "not a module");
@@ -63,7 +82,8 @@ TEST_F(DoctorTest, a_kernel_with_a_series_is_installed_where_its_package_is_know
     cli::Context machine = bare.context();
     machine.kernel_release = "6.1.0-1-amd64";
     bare.write("etc/os-release", "ID=debian\nVERSION_CODENAME=forky\n");
-    expect_commands(doctor(machine), "kernel", {"ls /boot/vmlinuz-*", "reboot"});
+    for (const char* finding : {"kernel", "module"}) // the driver comes after the boot
+        expect_commands(doctor(machine), finding, {"ls /boot/vmlinuz-*", "reboot"});
     bare.write("etc/os-release", "ID=debian\nVERSION_CODENAME=trixie\n");
     expect_commands(doctor(machine), "kernel",
                     {"apt-get install linux-image-amd64 linux-headers-amd64", "reboot"});
