@@ -235,6 +235,18 @@ int run(const Options& options, Rules rules) {
     return 0; // the driver resumes what the provider has stopped
 }
 
+std::string result_of_check(const Rules& rules, const std::string& file) {
+    const std::size_t count = rules.rules.size();
+    std::string text =
+        fmt::format("{}: correct, {} {}\n", file, count, count == 1 ? "rule" : "rules");
+    AttributeChange set;
+    for (const Rule& rule : rules.rules)
+        rule.set.apply_to(set);
+    if (const std::string ignored = ignored_by(rules.policy_name, set); !ignored.empty())
+        text += fmt::format("{}: {}\n", file, ignored);
+    return text;
+}
+
 int run_command(int argc, char** argv) {
     CLI::App app("Shares the GPUs of this machine between programs, the important ones first.",
                  "xpreemptd");
@@ -263,11 +275,8 @@ int run_command(int argc, char** argv) {
     auto rules = read_rules(options.config, {.leaves_out_after_crash = !options.check});
     if (!rules)
         return fail(rules.error());
-    if (options.check) {
-        const std::size_t count = rules->rules.size();
-        return print(fmt::format("{}: correct, {} {}\n", printable_line(options.config.string()),
-                                 count, count == 1 ? "rule" : "rules"));
-    }
+    if (options.check)
+        return print(result_of_check(*rules, printable_line(options.config.string())));
     return run(options, std::move(*rules));
 }
 

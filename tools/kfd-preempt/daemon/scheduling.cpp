@@ -3,13 +3,11 @@
 #include "daemon/scheduling.hpp"
 
 #include "daemon/daemon.hpp"
-#include "sched/policy.hpp"
 #include "xpreemptd/protocol/decimal.hpp"
 #include "xpreemptd/protocol/requests.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <vector>
 
 namespace cli {
@@ -38,30 +36,6 @@ std::optional<std::chrono::microseconds> parse_deadline(std::string_view text) {
         return std::chrono::microseconds(static_cast<std::int64_t>(*count * unit.us));
     }
     return std::nullopt;
-}
-
-namespace {
-
-// readers: names separated by blanks; empty: all.
-bool reads(std::string_view policy, std::string_view readers) {
-    return readers.empty() ||
-           fmt::format(" {} ", readers).find(fmt::format(" {} ", policy)) != std::string::npos;
-}
-
-} // namespace
-
-std::string ignored_by(std::string_view policy, const AttributeChange& change) {
-    // A band decides about VRAM under each policy. A plug-in may read all of them.
-    std::vector<std::string_view> ignored;
-    xpreemptd::for_each_attribute([&](const auto& each) {
-        if ((change.*each.change).has_value() && !reads(policy, each.readers))
-            ignored.emplace_back(each.name);
-    });
-    const auto& known = xpreempt::sched::policy_names;
-    const bool is_known = std::ranges::find(known, policy) != known.end();
-    if (!is_known || ignored.empty())
-        return {};
-    return fmt::format("policy {} ignores {}", policy, fmt::join(ignored, ", "));
 }
 
 std::string why_all_run(std::string_view policy, const std::vector<xpreemptd::ListedJob>& jobs) {

@@ -32,10 +32,6 @@ Report trace(const Context& context, const std::string& output, double seconds);
 // An empty name changes nothing.
 Report policy(const Context& context, const std::string& name);
 
-// Says which of the attributes that are set the policy does not read; empty: none, or it is
-// unknown.
-std::string ignored_by(std::string_view policy, const xpreemptd::AttributeChange& change);
-
 // Says why no job is stopped for another; empty: jobs are.
 std::string why_all_run(std::string_view policy, const std::vector<xpreemptd::ListedJob>& jobs);
 

@@ -2,6 +2,8 @@
 // Names of bands, and changes of attributes.
 #include "protocol/attributes.hpp"
 
+#include "sched/policy.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -18,6 +20,12 @@ void for_each_pair(const AttributeChange& one, AttributeChange& other, const Vis
     visit(one.yields, other.yields);
     visit(one.park_after, other.park_after);
     visit(one.vram_limit, other.vram_limit);
+}
+
+// readers: names separated by blanks; empty: all.
+bool reads(std::string_view policy, std::string_view readers) {
+    const std::string all = ' ' + std::string(readers) + ' ';
+    return readers.empty() || all.find(' ' + std::string(policy) + ' ') != std::string::npos;
 }
 
 // An owner may choose values up to the highest, of times those that are not shorter.
@@ -80,6 +88,20 @@ std::vector<std::string> attribute_keys() {
     std::vector<std::string> keys;
     for_each_attribute([&](const auto& each) { keys.emplace_back(each.key); });
     return keys;
+}
+
+std::string ignored_by(std::string_view policy, const AttributeChange& change) {
+    const auto& known = sched::policy_names;
+    // A plug-in may read all of them.
+    if (std::ranges::find(known, policy) == known.end())
+        return {};
+    std::string text;
+    for_each_attribute([&](const auto& each) {
+        if ((change.*each.change).has_value() && !reads(policy, each.readers))
+            text.append(text.empty() ? "policy " + std::string(policy) + " ignores " : ", ")
+                .append(each.name);
+    });
+    return text;
 }
 
 std::string one_of(const std::vector<std::string>& words, std::string_view before,

@@ -81,6 +81,10 @@ template <typename Visit> void for_each_attribute(const Visit& visit) {
 [[nodiscard]] std::string one_of(const std::vector<std::string>& words,
                                  std::string_view before = "", std::string_view after = "");
 
+// Says which of the attributes that are set the policy does not read; empty: none, or it is
+// unknown.
+[[nodiscard]] std::string ignored_by(std::string_view policy, const AttributeChange& change);
+
 // Set for one job by `kfd-preempt run` and `renice`. A choice of root stands for the rule.
 struct Choices {
     AttributeChange by_root, by_owner;
