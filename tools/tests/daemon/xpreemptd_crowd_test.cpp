@@ -184,6 +184,34 @@ TEST_F(DaemonTest, thousands_of_busy_jobs_that_come_at_once_are_known_within_sec
     EXPECT_EQ(daemon.jobs().size(), static_cast<std::size_t>(jobs) + 1);
 }
 
+// Nothing is read or answered during a decision. CPU time, for other programs run as well.
+TEST_F(DaemonTest, decision_among_thousands_of_jobs_takes_milliseconds) {
+    constexpr pid_t jobs = 4095;
+    add(server, "/server");
+    for (pid_t pid = 1000; pid < 1000 + jobs; ++pid) {
+        add(pid, "/batch");
+        gpu.running.at(pid).queues.at(1).packets = 1;
+    }
+    daemon.start();
+    pass(seconds{5});
+    ASSERT_EQ(daemon.jobs().size(), static_cast<std::size_t>(jobs) + 1);
+    std::vector<std::chrono::nanoseconds> times;
+    for (int request = 0; request < 21; ++request) {
+        gpu.submit(server, 1);
+        const auto begin = cpu_time();
+        daemon.on_events();
+        times.push_back(cpu_time() - begin);
+        EXPECT_TRUE(gpu.held(1000));
+        gpu.finish(server, 1);
+        pass(milliseconds{20});
+        EXPECT_FALSE(gpu.held(1000));
+    }
+    std::ranges::sort(times);
+    std::cout << "# a decision that stops " << jobs << " jobs: " << times[10].count() / 1000
+              << " us, the longest of 21 " << times.back().count() / 1000 << " us\n";
+    EXPECT_LT(times.front(), milliseconds{50});
+}
+
 TEST_F(CrowdTest, process_with_a_thousand_queues_is_described_in_turns) {
     gpu.read_takes = microseconds{1};
     add(batch, "/batch");
