@@ -94,40 +94,28 @@ void Bands::begin_turns(std::span<const JobView> jobs) {
             join_turn(jobs, rank);
 }
 
-// No grace for a job that has finished, but that of other jobs of its band on the same nodes.
-void Bands::end_grace(Band band, const JobView& finished, const Snapshot& snapshot) {
-    for (std::uint64_t left = finished.nodes & quieting_[number(band)]; left != 0;
-         left &= left - 1) {
-        Time until{};
-        for (const auto [rank, index, job, state] : seats_.visit(snapshot.jobs))
-            if (job.band == band && (job.nodes & left & -left) != 0)
-                until = std::max(until, state.quiet_until);
-        quiet_until_[number(band)][static_cast<std::size_t>(std::countr_zero(left))] = until;
-    }
-}
-
-// Nodes on which the band was busy less than resume_grace ago. busy: those on which it is now.
+// Nodes on which a job of the band ran less than resume_grace ago. busy: those on which one runs
+// now. By job, because no request follows the last one of a job that has finished or ended.
 std::uint64_t Bands::quiet_after(Band band, std::uint64_t busy, const Snapshot& snapshot) {
     auto& until = quiet_until_[number(band)];
-    auto& quieting = quieting_[number(band)];
-    for (std::uint64_t left = busy_[number(band)] & ~busy; left != 0; left &= left - 1)
-        until[static_cast<std::size_t>(std::countr_zero(left))] = snapshot.now + resume_grace_;
-    quieting = (quieting | busy_[number(band)]) & ~busy;
+    std::uint64_t quieting = 0;
     for (const auto [rank, index, job, state] : seats_.visit(snapshot.jobs)) {
         if (job.band != band)
             continue;
         const bool over = job.finished && !job.ready;
-        if (over && !state.over) {
+        if (over && !state.over)
             state.quiet_until = {};
-            end_grace(band, job, snapshot);
-        }
         state.over = over;
+        if (state.quiet_until <= snapshot.now)
+            continue;
+        for (std::uint64_t left = job.nodes & ~busy; left != 0; left &= left - 1) {
+            Time& last = until[static_cast<std::size_t>(std::countr_zero(left))];
+            last = (quieting & left & -left) != 0 ? std::max(last, state.quiet_until)
+                                                  : state.quiet_until;
+        }
+        quieting |= job.nodes & ~busy;
     }
-    for (std::uint64_t left = quieting; left != 0; left &= left - 1)
-        if (until[static_cast<std::size_t>(std::countr_zero(left))] <= snapshot.now)
-            quieting &= ~(left & -left);
-    busy_[number(band)] = busy;
-    return quieting;
+    return quieting_[number(band)] = quieting;
 }
 
 // The claims of a band that was decided, as the bands below it see them.

@@ -25,12 +25,12 @@ namespace xpreempt::sched {
 // edge, of a higher job or its own; the end of a floor turn is the exception, and needs floor_turn
 // * (100 / floor) since the last one. Hints: a job that announces work claims its nodes after the
 // grace of its band as if it were ready, until its work comes or the announcement lapses; lower
-// jobs then resume at once. A job that is idle and has finished imposes no resume_grace. So a job
-// gets by hints what it could have by submitting work: it never holds an equal or higher band, the
-// floor is paid, and max_rate bounds the preemptions of both. Not work-conserving for up to
-// resume_grace: a batch job that resumed in every gap between two decode steps of a language model
-// would be stopped up to 211 times a request. Use it by default. Don't use it to share a GPU among
-// equals: inside a band nothing is scheduled.
+// jobs then resume at once. A job that is idle and has finished, or that has ended, imposes no
+// resume_grace. So a job gets by hints what it could have by submitting work: it never holds an
+// equal or higher band, the floor is paid, and max_rate bounds the preemptions of both. Not
+// work-conserving for up to resume_grace: a batch job that resumed in every gap between two decode
+// steps of a language model would be stopped up to 211 times a request. Use it by default. Don't
+// use it to share a GPU among equals: inside a band nothing is scheduled.
 class Bands {
 public:
     // tools/kfd-preempt-sim/results/RESULTS.md has the sweeps behind the defaults.
@@ -83,7 +83,6 @@ private:
     Nodes claims_of(Band band, const Snapshot& snapshot, std::span<const Verdict> verdicts,
                     Time& next);
     std::uint64_t quiet_after(Band band, std::uint64_t busy, const Snapshot& snapshot);
-    void end_grace(Band band, const JobView& finished, const Snapshot& snapshot);
     void decide_band(Band band, const Nodes& above, const Snapshot& snapshot,
                      std::span<Verdict> verdicts);
     // Nodes that the jobs of each band claim.
@@ -105,8 +104,7 @@ private:
     Seats<Starving> seats_;
     Time last_{}; // decision
     bool decided_ = false;
-    // Nodes on which a ready job of each band ran after the last decision.
-    std::array<std::uint64_t, num_bands> busy_{};
+    // Nodes in the resume grace of each band, and the ends of these graces.
     std::array<std::uint64_t, num_bands> quieting_{};
     std::array<std::array<Time, max_nodes>, num_bands> quiet_until_{};
     // The last max_rate preemptions for a band on a node, a ring.

@@ -36,6 +36,10 @@ public:
         work(of(1), work_of_request);
         decide();
     }
+    void end(std::uint64_t id) {
+        std::erase_if(jobs, [=](const VirtualJob& job) { return job.view.id == id; });
+        decide();
+    }
 };
 
 TEST(BandTest, a_band_runs_together_and_stops_what_is_below_at_once) {
@@ -86,6 +90,30 @@ TEST(BandTest, the_resume_grace_is_no_shorter_than_5_switch_costs) {
     EXPECT_TRUE(jobs.of(2).view.held);
     jobs.advance(1ns);
     EXPECT_TRUE(jobs.of(2).runs());
+}
+
+TEST(BandTest, a_job_that_ended_imposes_no_grace) {
+    ServerAndBatch jobs(strict());
+    jobs.request(endless);
+    jobs.advance(10ms);
+    EXPECT_TRUE(jobs.of(2).view.held);
+    jobs.end(1);
+    EXPECT_TRUE(jobs.of(2).runs());
+    EXPECT_EQ(at_next_event, jobs.next);
+}
+
+TEST(BandTest, the_end_of_a_job_leaves_the_grace_of_others) {
+    ServerAndBatch jobs(strict());
+    add(jobs, 3, Band::high);
+    jobs.work(jobs.of(3), 3ms);
+    jobs.request(endless);
+    jobs.advance(4ms);
+    jobs.end(1);
+    jobs.advance(4ms - 1ns);
+    EXPECT_TRUE(jobs.of(2).view.held);
+    jobs.advance(1ns);
+    EXPECT_TRUE(jobs.of(2).runs());
+    EXPECT_EQ(1U, jobs.timers);
 }
 
 TEST(BandTest, gaps_within_a_request_do_not_resume_the_batch_job) {
@@ -350,8 +378,8 @@ class Oracle {
 public:
     void check(Time now, const std::vector<VirtualJob>& jobs,
                const std::vector<Verdict>& verdicts) {
-        for (const auto& key : running_)
-            busy_until_[key] = now;
+        for (const std::uint64_t id : running_)
+            busy_until_[id] = now;
         for (std::size_t i = 0; i < jobs.size(); ++i) {
             const JobView& job = jobs[i].view;
             bool claimed = false;
@@ -368,30 +396,29 @@ public:
             EXPECT_TRUE(!holds || claimed || job.held) << job.id << " stopped without a claim";
             if (!job.held || claimed)
                 continue;
-            const Duration quiet = now - busy_until(job);
+            const Duration quiet = now - busy_until(job, jobs);
             EXPECT_TRUE(holds || quiet >= 5ms) << job.id << " resumed too early";
             EXPECT_TRUE(!holds || quiet <= 5ms) << job.id << " resumed too late";
         }
         running_.clear();
         for (std::size_t j = 0; j < jobs.size(); ++j)
-            for (std::uint64_t node = 0; node < 3; ++node)
-                if (jobs[j].view.schedulable() && verdicts[j] == Verdict::run &&
-                    (jobs[j].view.nodes >> node & 1) != 0)
-                    running_.emplace(node, jobs[j].view.band);
+            if (jobs[j].view.schedulable() && verdicts[j] == Verdict::run)
+                running_.insert(jobs[j].view.id);
     }
 
 private:
-    // When a higher band last ran on the job's nodes.
-    [[nodiscard]] Time busy_until(const JobView& job) const {
+    // When a job of a higher band that is still there last ran on the job's nodes.
+    [[nodiscard]] Time busy_until(const JobView& job, const std::vector<VirtualJob>& jobs) const {
         Time latest{};
-        for (const auto& [key, time] : busy_until_)
-            if ((job.nodes >> key.first & 1) != 0 && key.second < job.band)
-                latest = std::max(latest, time);
+        for (const VirtualJob& other : jobs)
+            if (const auto found = busy_until_.find(other.view.id);
+                found != busy_until_.end() && other.view.band < job.band &&
+                (other.view.nodes & job.nodes) != 0)
+                latest = std::max(latest, found->second);
         return latest;
     }
-    using NodeAndBand = std::pair<std::uint64_t, Band>;
-    std::set<NodeAndBand> running_; // since the last decision
-    std::map<NodeAndBand, Time> busy_until_;
+    std::set<std::uint64_t> running_; // since the last decision
+    std::map<std::uint64_t, Time> busy_until_;
 };
 
 TEST(BandTest, stops_and_resumes_have_a_reason) {

@@ -133,33 +133,34 @@ TEST(PropertiesOfLax, a_request_waits_no_longer_than_its_laxity_for_one_without)
     EXPECT_TRUE(jobs.of(2).runs());
 }
 
-// When a job of each band was last busy on each node, seen from outside.
-class BusyBands {
+// When each job was last busy, seen from outside.
+class BusyJobs {
 public:
     void note(const RandomRun& run, const std::vector<Verdict>& verdicts) {
-        for (auto& [where, busy] : busy_)
+        for (auto& [id, busy] : busy_)
             if (std::exchange(busy, false))
-                last_[where] = run.jobs.now;
+                last_[id] = run.jobs.now;
         for (std::size_t i = 0; i < verdicts.size(); ++i)
             if (const JobView& job = run.job(i).view; runs_after(job, verdicts[i]))
-                for (std::uint64_t node = 1; node <= job.nodes; node *= 2)
-                    if ((job.nodes & node) != 0)
-                        busy_[{job.band, node}] = true;
+                busy_[job.id] = true;
     }
-    // A job of a higher band on one of its nodes was, less than `grace` ago.
-    [[nodiscard]] bool above(const JobView& job, Time now, Duration grace) const {
-        for (const auto& [where, busy] : busy_)
-            if (where.first < job.band && (where.second & job.nodes) != 0) {
-                const auto last = last_.find(where);
-                if (busy || (last != last_.end() && now - last->second < grace))
-                    return true;
-            }
-        return false;
+    // A job of a higher band, one of those that are there, was on one of its nodes, less than
+    // `grace` ago.
+    [[nodiscard]] bool above(const JobView& job, const RandomRun& run, Duration grace) const {
+        return std::ranges::any_of(run.jobs.jobs, [&](const VirtualJob& other) {
+            const JobView& higher = other.view;
+            if (higher.band >= job.band || !meet(higher, job))
+                return false;
+            const auto busy = busy_.find(higher.id);
+            const auto last = last_.find(higher.id);
+            return (busy != busy_.end() && busy->second) ||
+                   (last != last_.end() && run.jobs.now - last->second < grace);
+        });
     }
 
 private:
-    std::map<std::pair<Band, std::uint64_t>, bool> busy_;
-    std::map<std::pair<Band, std::uint64_t>, Time> last_;
+    std::map<std::uint64_t, bool> busy_;
+    std::map<std::uint64_t, Time> last_;
 };
 
 // Past its grace a job of a higher band stops those below; they resume when none was busy for
@@ -172,13 +173,13 @@ TEST(PropertiesOfBand, exactly_those_wait_that_a_higher_band_holds_or_has_held) 
     for (std::uint32_t seed = property_options.seed;
          decisions < property_options.events && !HasFailure(); ++seed) {
         SCOPED_TRACE("--seed " + std::to_string(seed));
-        BusyBands busy;
+        BusyJobs busy;
         RandomRun run(Bands(strict), seed, {}, [&](RandomRun& of, const auto& verdicts) {
             const Time now = of.jobs.now;
             busy.note(of, verdicts);
             for (std::size_t i = 0; i < verdicts.size(); ++i) {
                 const JobView& job = of.job(i).view;
-                bool waits = job.held && busy.above(job, now, strict.resume_grace);
+                bool waits = job.held && busy.above(job, of, strict.resume_grace);
                 for (std::size_t j = 0; j < verdicts.size(); ++j) {
                     const JobView& higher = of.job(j).view;
                     const auto grace = strict.grace.at(static_cast<std::size_t>(higher.band));
