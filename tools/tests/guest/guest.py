@@ -88,7 +88,8 @@ class Program(Owner):
         return self.process.wait(600)
 
     def __str__(self) -> str:
-        return "\n".join([super().__str__(), *self.output.read_text(errors="replace").splitlines()[-10:]])
+        ended = "" if self.is_alive() else f", ended with status {self.process.returncode}"
+        return "\n".join([super().__str__() + ended, *self.output.read_text(errors="replace").splitlines()[-10:]])
 
 
 class GuestTest(CommandTest):
